@@ -1,0 +1,33 @@
+/*
+ * A growing buffer that cannot exist without a limit.
+ *
+ * Owns: its memory. Bounded: size_max, given at init. Appending past it gives
+ * WP_FULL and leaves the content as it was.
+ */
+#ifndef WALPOST_BASE_BUFFER_H
+#define WALPOST_BASE_BUFFER_H
+
+#include "walpost/base/rc.h"
+#include "walpost/base/span.h"
+
+struct wp_buffer {
+	uint8_t *data; /* owned */
+	size_t size;
+	size_t capacity;
+	size_t size_max;
+};
+
+void wp_buffer_init(struct wp_buffer *b, size_t size_max);
+void wp_buffer_release(struct wp_buffer *b);
+/* Empty again, memory kept. */
+void wp_buffer_reset(struct wp_buffer *b);
+/* Room for `size` more bytes without moving: WP_OK, WP_FULL or WP_NOMEM. */
+enum wp_rc wp_buffer_reserve(struct wp_buffer *b, size_t size) WP_MUST_CHECK;
+enum wp_rc wp_buffer_append(struct wp_buffer *b, struct wp_span bytes) WP_MUST_CHECK;
+enum wp_rc wp_buffer_append_text(struct wp_buffer *b, const char *text) WP_MUST_CHECK;
+enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte) WP_MUST_CHECK;
+enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...) WP_PRINTF(2, 3) WP_MUST_CHECK;
+/* Valid until the next call that changes the buffer. Never a null span. */
+struct wp_span wp_buffer_span(const struct wp_buffer *b);
+
+#endif

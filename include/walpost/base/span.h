@@ -1,0 +1,28 @@
+/*
+ * A borrowed run of bytes; never freed through this type. `data == NULL` is
+ * null (SQL NULL, no Kafka value); an empty run has `data != NULL, size == 0`.
+ * Not NUL-terminated unless the giver says so.
+ */
+#ifndef WALPOST_BASE_SPAN_H
+#define WALPOST_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wp_span {
+	const uint8_t *data;
+	size_t size;
+};
+
+/* A null text gives a null span. */
+struct wp_span wp_span_of(const char *text);
+static inline bool wp_span_is_null(struct wp_span s)
+{
+	return s.data == NULL;
+}
+/* Bytes and size alike; null equals null only. */
+bool wp_span_equal(struct wp_span a, struct wp_span b);
+bool wp_span_is(struct wp_span s, const char *text);
+
+#endif

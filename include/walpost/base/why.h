@@ -1,0 +1,18 @@
+/*
+ * The sentence for a human, written where the facts are known. Fixed size, so
+ * that failing allocates nothing. Functions take it last and may be given NULL.
+ * It is written on failure only. Form: what happened; what it means; what to do.
+ */
+#ifndef WALPOST_BASE_WHY_H
+#define WALPOST_BASE_WHY_H
+
+#include "walpost/base/rc.h"
+
+struct wp_why {
+	char text[1024]; /* NUL-terminated; cut at a UTF-8 boundary when too long */
+};
+
+/* Returns `rc`, so that "return wp_why_set(why, WP_CONFIG, ...)" reads well. */
+enum wp_rc wp_why_set(struct wp_why *why, enum wp_rc rc, const char *format, ...) WP_PRINTF(3, 4);
+
+#endif

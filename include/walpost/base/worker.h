@@ -1,0 +1,41 @@
+/*
+ * One worker thread for what blocks: name resolution, rd_kafka_destroy. Jobs
+ * run in order, one at a time per worker; several workers may exist (a resolver that
+ * never answers must not hold back anything else: give it its own).
+ *
+ * A job's `run` is called on the worker thread, `done` on the thread that calls
+ * wp_worker_collect(), the loop's, when wp_worker_fd() is readable. An
+ * abandoned job's `done` is never called; instead `drop` is, on the worker
+ * thread after `run`, to free what the job owns.
+ *
+ * Bounded: 64 jobs waiting; then WP_FULL.
+ */
+#ifndef WALPOST_BASE_WORKER_H
+#define WALPOST_BASE_WORKER_H
+
+#include <stdint.h>
+
+#include "walpost/base/rc.h"
+#include "walpost/base/why.h"
+
+struct wp_worker;
+
+struct wp_job {
+	void (*run)(void *arg);
+	void (*done)(void *arg);
+	void (*drop)(void *arg);
+	void *arg;
+};
+
+enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_why *why) WP_MUST_CHECK;
+/* Waits at most `wait_ms` for the running job; a job that still runs is
+ * abandoned with its thread (detached) and frees itself when it ends. */
+void wp_worker_free(struct wp_worker *w, int64_t wait_ms);
+/* `ret_id` names the job for wp_worker_abandon(). */
+enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job, uint64_t *ret_id) WP_MUST_CHECK;
+void wp_worker_abandon(struct wp_worker *w, uint64_t id);
+/* Readable (eventfd) when wp_worker_collect() has something to call. */
+int wp_worker_fd(const struct wp_worker *w);
+void wp_worker_collect(struct wp_worker *w);
+
+#endif

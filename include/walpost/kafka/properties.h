@@ -1,0 +1,20 @@
+/*
+ * User's properties to a librdkafka configuration: our defaults first, theirs
+ * over them, then the effective values are read back (rd_kafka_conf_get), so
+ * that an alias does not slip past, and judged: what would break a promise is
+ * refused with the reason.
+ */
+#ifndef WALPOST_KAFKA_PROPERTIES_H
+#define WALPOST_KAFKA_PROPERTIES_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "walpost/kafka/options.h"
+#include "walpost/kafka/producer.h"
+
+/* WP_CONFIG with why naming property, value, where it stands, what is allowed. The
+ * caller owns `ret` (rd_kafka_conf_destroy, or rd_kafka_new takes it). */
+enum wp_rc wp_properties_conf(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
+			      rd_kafka_conf_t **ret, struct wp_why *why) WP_MUST_CHECK;
+
+#endif

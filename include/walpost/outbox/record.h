@@ -1,0 +1,35 @@
+/*
+ * What a sink is given: one Kafka record to be. All spans are borrowed and live
+ * until the call that got the record returns. Null and empty differ.
+ */
+#ifndef WALPOST_OUTBOX_RECORD_H
+#define WALPOST_OUTBOX_RECORD_H
+
+#include "walpost/base/span.h"
+#include "walpost/outbox/position.h"
+
+#define WP_PARTITION_BY_KEY (-1)
+
+struct wp_header {
+	struct wp_span name;  /* NUL-terminated behind its end */
+	struct wp_span value; /* null: a header with a null value */
+};
+
+struct wp_record {
+	struct wp_span topic; /* NUL-terminated behind its end; a valid Kafka topic name */
+	struct wp_span key;
+	struct wp_span value;
+	const struct wp_header *headers;
+	size_t header_count;
+	int64_t timestamp_ms; /* since 1970 */
+	int32_t partition;    /* or WP_PARTITION_BY_KEY */
+	struct wp_position position;
+	/* For messages to people only. */
+	const char *table; /* "schema.name" */
+	struct wp_span id;
+};
+
+/* Bytes of topic-independent content: key, value, header names and values. */
+size_t wp_record_size(const struct wp_record *record);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * Events to records: topic, key, headers and the bytes of the value.
+ *
+ * Owns: the route, the buffers a record points to. Pure. Bounded: value_size_max
+ * for decoded or enveloped values.
+ */
+#ifndef WALPOST_OUTBOX_SHAPE_H
+#define WALPOST_OUTBOX_SHAPE_H
+
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/options.h"
+#include "walpost/outbox/record.h"
+
+struct wp_shape;
+
+/* WP_CONFIG with why: regex, replacement, header lists. `options` is borrowed for the life. */
+enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
+			struct wp_shape **ret, struct wp_why *why) WP_MUST_CHECK;
+void wp_shape_free(struct wp_shape *s);
+/*
+ * Headers in order: id, type, walpost-position (those of headers.standard),
+ * walpost-source, then the configured columns. `ret` is valid until the next
+ * call. WP_DATA with why: topic name, broken hex. WP_NOMEM.
+ */
+enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
+			   struct wp_why *why) WP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Connects to the server without ever blocking the loop: the effective options
+ * are found (conninfo, service file, environment), names are resolved on a
+ * worker of its own (a resolver may never answer), connecting is polled, and the
+ * session settings that make the text of a value independent of role and database
+ * are forced. Without an sslmode written out, a host that is not local gets
+ * `require`.
+ *
+ * Owns: the PGconn and its watchers while connecting. Calls `done` once, from the
+ * loop, when connected or failed (never from within wp_connection_new).
+ * The caller then uses the PGconn with watchers of its own (or wp_query).
+ */
+#ifndef WALPOST_POSTGRES_CONNECTION_H
+#define WALPOST_POSTGRES_CONNECTION_H
+
+#include <ev.h>
+#include <libpq-fe.h>
+
+#include "walpost/postgres/options.h"
+#include "walpost/wal/source.h"
+
+enum wp_connection_kind {
+	WP_CONNECTION_REPLICATION, /* replication=database */
+	WP_CONNECTION_SQL,
+};
+
+struct wp_connection_setup {
+	const struct wp_postgres_options *options;
+	enum wp_connection_kind kind;
+	void (*done)(void *arg);
+	void *arg;
+};
+
+struct wp_connection;
+
+/* WP_CONFIG with why: a conninfo that libpq does not take. */
+enum wp_rc wp_connection_new(struct ev_loop *loop, const struct wp_connection_setup *setup,
+			     struct wp_connection **ret, struct wp_why *why) WP_MUST_CHECK;
+/* At once; a resolver that still runs is abandoned. NULL is fine. */
+void wp_connection_free(struct wp_connection *c);
+/* NULL until connected, and after a failure. Borrowed: lives until free. Non-blocking mode is set. */
+PGconn *wp_connection_pg(const struct wp_connection *c);
+/* Valid after `done` when wp_connection_pg() is NULL. */
+const struct wp_source_failure *wp_connection_failure(const struct wp_connection *c);
+
+/* How a conninfo will be used, for `check`: no network. */
+struct wp_connection_facts {
+	char hosts[512];      /* as libpq sees them */
+	char sslmode[32];     /* effective, after our rule */
+	bool sslmode_written; /* by the user */
+	bool local;           /* every host is a socket or loopback */
+};
+enum wp_rc wp_connection_facts(const struct wp_postgres_options *options, struct wp_connection_facts *ret,
+			       struct wp_why *why) WP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * Every precondition on the server's side: one SQL text that asks, and a pure
+ * judgement of its answer; `check` prints the findings, the stream refuses to start
+ * on a failure. Each finding carries the SQL or setting that cures it, word for word.
+ */
+#ifndef WALPOST_POSTGRES_PREFLIGHT_H
+#define WALPOST_POSTGRES_PREFLIGHT_H
+
+#include <libpq-fe.h>
+
+#include "walpost/base/buffer.h"
+#include "walpost/postgres/options.h"
+#include "walpost/wal/source.h"
+
+#define WP_FINDINGS_MAX 40
+
+enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
+
+struct wp_finding {
+	enum wp_finding_level level;
+	const char *name; /* constant, e.g. "wal_level", "slot", "publication_columns" */
+	char what[768];   /* what is so, and what it means */
+	char cure[1024];  /* SQL or setting, ready to paste; "" when all is well */
+};
+
+struct wp_preflight {
+	struct wp_finding findings[WP_FINDINGS_MAX];
+	size_t count;
+	bool slot_exists;
+};
+
+/* One SELECT giving one row, for a plain or replication connection (simple protocol). */
+enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
+			    const struct wp_wanted_table *table, struct wp_buffer *into,
+			    struct wp_why *why) WP_MUST_CHECK;
+/* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
+enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer, const struct wp_postgres_options *options,
+			      const struct wp_wanted_table *table, struct wp_preflight *ret,
+			      struct wp_why *why) WP_MUST_CHECK;
+/* The first failure, or NULL. */
+const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * The real source: a replication connection on the loop (libev), never
+ * blocking: names are resolved on the worker, connecting is polled, SQL before
+ * the stream is sent and awaited as events.
+ *
+ * Owns: its connections and watchers. Borrows: loop, options, wake. Bounded: by libpq's
+ * input buffer (largest row, about twice).
+ */
+#ifndef WALPOST_POSTGRES_STREAM_H
+#define WALPOST_POSTGRES_STREAM_H
+
+#include <ev.h>
+
+#include "walpost/base/wake.h"
+#include "walpost/postgres/options.h"
+#include "walpost/wal/source.h"
+
+struct wp_stream_setup {
+	const struct wp_postgres_options *options;
+	struct wp_wanted_table table;
+	const char *owner; /* this process's name in the witness row, < WP_OWNER_SIZE */
+	uint16_t epoch;    /* written there too */
+	struct wp_wake wake;
+};
+
+/* WP_CONFIG with why: a conninfo that libpq does not take. */
+enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup, struct wp_source **ret,
+			 struct wp_why *why) WP_MUST_CHECK;
+void wp_stream_free(struct wp_source *s);
+
+#endif

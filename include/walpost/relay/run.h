@@ -1,0 +1,23 @@
+/*
+ * Executes the relay on libev: watchers, timers, signals, log lines. The one
+ * place where source, sink and relay meet.
+ */
+#ifndef WALPOST_RELAY_RUN_H
+#define WALPOST_RELAY_RUN_H
+
+#include "walpost/kafka/options.h"
+#include "walpost/outbox/options.h"
+#include "walpost/postgres/options.h"
+#include "walpost/relay/options.h"
+
+struct wp_run_options {
+	const struct wp_postgres_options *postgres;
+	const struct wp_outbox_options *outbox;
+	const struct wp_kafka_options *kafka;
+	const struct wp_relay_options *relay;
+};
+
+/* Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. */
+int wp_run(const struct wp_run_options *options);
+
+#endif

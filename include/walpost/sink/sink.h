@@ -1,0 +1,90 @@
+/*
+ * Where records go. The relay sends with a ticket and later collects reports by
+ * ticket; nothing calls back. kafka/producer and sink/stdout are real ones, the
+ * simulation has another; all pass one contract suite.
+ *
+ *   STARTING -> READY ⇄ WAITING          (a topic is missing or forbidden; it comes by itself)
+ *   any -> BROKEN                        (a fatal error: restart() is asked for)
+ *   any -> FAILED                        (configuration or a human: failure says why)
+ *   READY, WAITING, BROKEN -restart-> STARTING
+ *
+ * Each record taken gets exactly one report, unless restart() or free came
+ * before: then its ticket is never reported again.
+ * Single-threaded: all calls on the loop's thread.
+ */
+#ifndef WALPOST_SINK_SINK_H
+#define WALPOST_SINK_SINK_H
+
+#include "walpost/base/why.h"
+#include "walpost/outbox/record.h"
+
+/* Counts up, never restarts within a process. 0 is no ticket. */
+typedef uint64_t wp_ticket;
+
+enum wp_outcome {
+	WP_CONFIRMED, /* the sink's word that it is kept: the only thing that settles */
+	WP_REFUSED,   /* not kept, or not known to be; `reaction` says what next */
+	WP_PURGED,    /* taken back by our own purge(): not an error */
+};
+
+struct wp_report {
+	wp_ticket ticket;
+	enum wp_outcome outcome;
+	enum wp_reaction reaction; /* WP_REFUSED only */
+	bool event_level;          /* WP_REFUSED: of the closed list that may be poison */
+	const char *code;          /* constant text, e.g. MSG_SIZE_TOO_LARGE; NULL unless refused */
+	size_t limit;              /* bytes the topic takes, for a size error; 0 unknown */
+};
+
+enum wp_sink_state {
+	WP_SINK_STARTING,
+	WP_SINK_READY,
+	WP_SINK_WAITING,
+	WP_SINK_BROKEN,
+	WP_SINK_FAILED,
+};
+
+struct wp_sink_view {
+	enum wp_sink_state state;
+	enum wp_reaction reaction; /* FAILED: STOP_CONFIG or STOP_HUMAN */
+	bool reachable;            /* the last that was heard of the other side was good */
+	char topic[256];           /* WAITING: which; else "" */
+	struct wp_why why;         /* WAITING, BROKEN, FAILED; or why not reachable */
+	size_t in_flight;          /* records taken and not reported yet */
+};
+
+enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };
+
+struct wp_sink;
+
+struct wp_sink_ops {
+	/*
+	 * WP_OK: taken, copied; a report will come. Not taken: WP_AGAIN (topic not
+	 * known yet, waiting, starting: offer it again after the next wake);
+	 * WP_FULL (own queue full); WP_DATA with why (never deliverable: size,
+	 * naming size and limit); WP_IO (broken).
+	 */
+	enum wp_rc (*send)(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
+			   struct wp_why *why);
+	/* Reports that have come, at most `max`; also does what is due at now_ms. */
+	size_t (*collect)(struct wp_sink *s, int64_t now_ms, struct wp_report *reports, size_t max);
+	/* Takes back what is queued and not on its way: reported as PURGED. */
+	void (*purge)(struct wp_sink *s);
+	/* Forgets everything and begins anew, without waiting; STARTING until ready.
+	 * The old one is quite gone before the new one sends. */
+	void (*restart)(struct wp_sink *s, enum wp_batching batching);
+	const struct wp_sink_view *(*view)(struct wp_sink *s);
+	/* The descriptor whose readiness means "collect": poll() events in `ret_events`
+	 * (0: none wanted now). Asked again after each step. */
+	int (*fd)(struct wp_sink *s, short *ret_events);
+	/* When it wants to be collected at the latest, monotonic ms; INT64_MAX: never. */
+	int64_t (*due)(struct wp_sink *s);
+	/* Ends within wait_ms, abandoning what does not. NULL is fine. */
+	void (*free)(struct wp_sink *s, int64_t wait_ms);
+};
+
+struct wp_sink {
+	const struct wp_sink_ops *ops;
+};
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * What the server has told about the tables in the stream: by oid, the last
+ * Relation message. A new one replaces the old and drops what was attached to
+ * it. After a reconnect the server sends all again: clear it.
+ *
+ * Owns: copies of names and columns, and through `drop` what a user of the map
+ * attached to a relation. Pure. Bounded: relations_max, given at init.
+ */
+#ifndef WALPOST_WAL_RELATIONS_H
+#define WALPOST_WAL_RELATIONS_H
+
+#include "walpost/wal/pgoutput.h"
+
+struct wp_relation {
+	uint32_t oid;
+	struct wp_span schema;           /* owned by the map; NUL-terminated */
+	struct wp_span name;             /* likewise */
+	const struct wp_column *columns; /* likewise, names too */
+	size_t column_count;
+	void *attached; /* owned by the map once set: freed by `drop` */
+};
+
+struct wp_relations;
+
+enum wp_rc wp_relations_new(size_t relations_max, void (*drop)(void *attached),
+			    struct wp_relations **ret) WP_MUST_CHECK;
+void wp_relations_free(struct wp_relations *r);
+void wp_relations_clear(struct wp_relations *r);
+/* `change` is a WP_CHANGE_RELATION. WP_FULL past the bound, WP_NOMEM. */
+enum wp_rc wp_relations_put(struct wp_relations *r, const struct wp_change *change,
+			    struct wp_relation **ret) WP_MUST_CHECK;
+/* NULL if never told. Valid until put of the same oid, clear or free. */
+struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid);
+/*
+ * `change` is a WP_CHANGE_TYPE. For a domain the server sends the base type's
+ * name under the domain's oid, schema pg_catalog; what is remembered is which
+ * oids are really bytea, whose text form must be decoded.
+ */
+enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change *change) WP_MUST_CHECK;
+bool wp_relations_is_bytea(const struct wp_relations *r, uint32_t type_oid);
+/* Index of the column or -1. */
+int wp_relation_column(const struct wp_relation *r, struct wp_span name);
+
+#endif
