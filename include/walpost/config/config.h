@@ -1,17 +1,25 @@
 /*
  * The whole configuration, by the rooms' own option structs, filled from one
- * table: file (INI), environment WALPOST__SECTION__KEY, --set; later wins.
+ * table (config/option.h): file (INI), environment WALPOST__SECTION__KEY, --set;
+ * later wins.
  *
- * Owns: all strings, the rooms' options point into it.
+ * Owns: all strings, the rooms' options point into it. Bounded: a file of 1 MiB,
+ * WP_PROPERTIES_MAX Kafka properties. Not thread-safe while loading.
  */
 #ifndef WALPOST_CONFIG_CONFIG_H
 #define WALPOST_CONFIG_CONFIG_H
 
+#include <stddef.h>
+#include <stdio.h>
+
 #include "walpost/base/log.h"
+#include "walpost/base/why.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"
 #include "walpost/relay/options.h"
+
+struct wp_config_storage;
 
 struct wp_config {
 	struct wp_postgres_options postgres;
@@ -21,5 +29,54 @@ struct wp_config {
 	struct wp_log_options log;
 	struct wp_config_storage *storage; /* owned: strings, where each value came from */
 };
+
+/* All that is wrong is told at once, so that one round of corrections is enough. */
+#define WP_CONFIG_NOTES_MAX 32
+
+enum wp_config_note_level { WP_CONFIG_NOTE_WARN, WP_CONFIG_NOTE_ERROR };
+
+struct wp_config_note {
+	enum wp_config_note_level level;
+	struct wp_why why; /* place, key, value (never a secret's), what is allowed */
+};
+
+struct wp_config_notes {
+	struct wp_config_note notes[WP_CONFIG_NOTES_MAX];
+	size_t count;
+	size_t error_count;
+	size_t left_off; /* did not fit */
+};
+
+/* Where values come from, lowest first. All borrowed for the call. */
+struct wp_config_sources {
+	const char *file;	  /* NULL: none */
+	char *const *environment; /* as `environ`; NULL: none */
+	const char *const *sets;  /* section.key=value */
+	size_t set_count;
+};
+
+/*
+ * Reads all sources and fills `ret` (whatever it held is overwritten). WP_CONFIG: the
+ * notes say what is wrong; `ret` is then usable for wp_config_show() only. WP_NOMEM.
+ * `ret` is the caller's to release in every case. `notes` may hold warnings on WP_OK.
+ */
+enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_config *ret,
+			  struct wp_config_notes *notes) WP_MUST_CHECK;
+/*
+ * What no single value shows: names, patterns and expressions by the parsers of the
+ * rooms that will use them, what is missing, what does not go together.
+ */
+enum wp_rc wp_config_check(const struct wp_config *config,
+			   struct wp_config_notes *notes) WP_MUST_CHECK;
+void wp_config_release(struct wp_config *config);
+/* Where a value came from: "walpost.conf:12", "environment WALPOST__...", "--set", "default". */
+const char *wp_config_where(const struct wp_config *config, const char *key);
+
+/* The effective values, one a line, with where each came from; secrets as asterisks. */
+void wp_config_show(const struct wp_config *config, FILE *out);
+/* Every option in words, as Markdown. */
+void wp_config_reference(FILE *out);
+/* A file with every option at its default; what must be filled in is. */
+void wp_config_sample(FILE *out);
 
 #endif

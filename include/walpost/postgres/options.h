@@ -8,6 +8,7 @@
 
 struct wp_postgres_options {
 	const char *conninfo;             /* libpq string or URI */
+	const char *password;             /* "" : none; else given to libpq as `password`. Secret */
 	const char *slot;
 	const char *publication;
 	const char *decoding_work_mem;    /* "" : the server's */

@@ -1,0 +1,93 @@
+/*
+ * What all commands share: exit codes, options, help, the configuration, and how a
+ * failure is said. A command is a file in src/cli and a row in a table: the
+ * program's (src/main.c) or that of a command with commands of its own (config, slot).
+ *
+ * Output goes to standard output, messages to standard error as "walpost: ...".
+ */
+#ifndef WALPOST_CLI_CLI_H
+#define WALPOST_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "walpost/base/rc.h"
+#include "walpost/config/config.h"
+
+enum wp_exit {
+	WP_EXIT_OK = 0,	    /* done, or stopped as asked */
+	WP_EXIT_FAILED = 1, /* a restart may help; `check`: a precondition fails */
+	WP_EXIT_CONFIG = 2, /* wrong usage or configuration */
+	WP_EXIT_HUMAN = 3,  /* a human must act: slot lost, publication missing, poison */
+	WP_EXIT_FENCED = 4, /* another owner */
+	WP_EXIT_COUNT
+};
+
+struct wp_command {
+	const char *name;
+	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an exit code */
+	const char *summary;		   /* one line, for the help of its table */
+};
+
+/*
+ * Runs the command that argv[1] names. `program` is "walpost" or "walpost slot".
+ * No command, an unknown one (with a did-you-mean): WP_EXIT_CONFIG. --help lists them.
+ */
+int wp_cli_dispatch(const char *program, const struct wp_command *commands, size_t count, int argc,
+		    char **argv) WP_MUST_CHECK;
+
+/* An option of one command; `flag` or `value` is set, never both. Long names only, "--json",
+ * given as "--name VALUE" or "--name=VALUE". */
+struct wp_cli_option {
+	const char *name;
+	const char *argument; /* what the help calls its value, e.g. "NAME"; NULL for a flag */
+	const char *help;
+	bool *flag;
+	const char **value;
+};
+
+enum wp_cli_configured { WP_CLI_CONFIGURED, WP_CLI_UNCONFIGURED };
+
+struct wp_cli_usage {
+	const char *command;		     /* "walpost slot drop" */
+	const char *arguments;		     /* for the usage line, e.g. "[NAME]"; NULL: none */
+	const char *about;		     /* what it does, in lines of at most 80 columns */
+	const struct wp_cli_option *options; /* the command's own; borrowed */
+	size_t option_count;
+	size_t argument_max;			/* how many arguments may stand behind options */
+	enum wp_cli_configured configured;	/* WP_CLI_UNCONFIGURED: no -c and --set */
+	const char *const exits[WP_EXIT_COUNT]; /* what each code means here; NULL: never given */
+};
+
+#define WP_CLI_SETS_MAX 128
+#define WP_CLI_ARGUMENTS_MAX 8
+
+struct wp_cli_line {
+	const char *file;		   /* -c FILE, --config FILE; NULL: none */
+	const char *sets[WP_CLI_SETS_MAX]; /* --set section.key=value, in order */
+	size_t set_count;
+	const char *arguments[WP_CLI_ARGUMENTS_MAX];
+	size_t argument_count;
+};
+
+/*
+ * Reads the command line. False: the command ends now with *ret_exit, and what was
+ * to be said has been said (--help, or a wrong option). Flags and values of the
+ * command's own options are written as they are met.
+ */
+bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struct wp_cli_line *ret,
+		  int *ret_exit) WP_MUST_CHECK;
+
+/*
+ * File, environment and --set to a checked configuration. WP_EXIT_OK, or the exit
+ * code after all problems have been printed. The caller owns `ret`:
+ * wp_config_release().
+ */
+int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
+
+/* Prints "walpost: <sentence>" to standard error; returns `exit_code`. */
+int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
+/* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
+int wp_cli_done(void) WP_MUST_CHECK;
+
+#endif
