@@ -1,0 +1,32 @@
+/*
+ * SQL text with names and values quoted by libpq, so that any name works:
+ * capitals, dots, quotes, UTF-8. Errors are sticky; wp_sql_end() tells.
+ *
+ * Owns: nothing. Borrows: the connection (for quoting only) and the buffer.
+ */
+#ifndef WALPOST_POSTGRES_SQL_H
+#define WALPOST_POSTGRES_SQL_H
+
+#include <libpq-fe.h>
+
+#include "walpost/base/buffer.h"
+#include "walpost/base/why.h"
+
+struct wp_sql {
+	PGconn *pg;
+	struct wp_buffer *into;
+	enum wp_rc rc;
+	char problem[256]; /* why `rc` is not WP_OK */
+};
+
+void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into);
+/*
+ * Appends `template`, in which %I stands for an identifier, %L for a literal and
+ * %s for text as it is, each a `const char *`. %% is a percent sign.
+ */
+void wp_sql_add(struct wp_sql *sql, const char *template, ...);
+/* NUL-terminates the buffer (the NUL is counted). WP_CONFIG with why: a name that is not valid in the
+ * client's encoding. WP_FULL, WP_NOMEM. */
+enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_why *why) WP_MUST_CHECK;
+
+#endif

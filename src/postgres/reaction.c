@@ -1,0 +1,77 @@
+#include "walpost/postgres/reaction.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/*
+ * PostgreSQL documentation, appendix A "PostgreSQL Error Codes". A row names a
+ * code or, with two characters, its whole class; the more exact one wins. What is
+ * not listed passes by itself or comes again: the machine stops at the third
+ * time at one place.
+ */
+struct row {
+	const char *code;
+	enum wp_reaction by_phase[WP_PHASE_COPY + 1];
+};
+
+#define AGAIN_LATER WP_REACT_RECONNECT
+#define CONFIG WP_REACT_STOP_CONFIG
+#define HUMAN WP_REACT_STOP_HUMAN
+
+static const struct row rows[] = {
+	/* code      connect      sql          start        copy */
+	{ "08", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	/* A startup packet or TLS negotiation that the other side does not understand. */
+	{ "08P01", { CONFIG, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	/* Encodings or protocol versions that do not fit; decoding on a standby. */
+	{ "0A000", { CONFIG, CONFIG, CONFIG, HUMAN } },
+	/* Text that cannot be told in UTF-8: the slot is wedged at this row. */
+	{ "22021", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	{ "22P05", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	/* A session setting the server does not take. */
+	{ "22023", { CONFIG, CONFIG, CONFIG, AGAIN_LATER } },
+	/* A standby that is perhaps about to be promoted. */
+	{ "25006", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	{ "28", { CONFIG, CONFIG, CONFIG, CONFIG } },
+	{ "3D000", { CONFIG, CONFIG, CONFIG, HUMAN } },
+	{ "42", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	{ "42501", { CONFIG, CONFIG, CONFIG, HUMAN } },
+	{ "42602", { CONFIG, CONFIG, CONFIG, HUMAN } },
+	/* Start: no such slot. Copy: no such publication at that place of the log. */
+	{ "42704", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	/* Connections, memory, disk: others may give some back. */
+	{ "53", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	/* SQL: a function that a server in recovery refuses. Start: a slot of another
+	 * database or an invalidated one. */
+	{ "55000", { AGAIN_LATER, AGAIN_LATER, HUMAN, HUMAN } },
+	{ "55006", { AGAIN_LATER, WP_REACT_STANDBY, WP_REACT_STANDBY, AGAIN_LATER } },
+	/* pg_terminate_backend and the invalidation of a slot in use look alike; the
+	 * preflight of the next connection tells them apart. */
+	{ "57P01", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	{ "57P02", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	/* Starting up or shutting down. */
+	{ "57P03", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, WP_REACT_LET_GO } },
+	{ "57P04", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	/* "requested WAL segment ... has already been removed" */
+	{ "58P01", { AGAIN_LATER, HUMAN, HUMAN, HUMAN } },
+	/* Internal errors, among them rows too large to be printed. */
+	{ "XX", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+};
+
+static const struct row *find(const char *sqlstate, size_t size)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strlen(rows[i].code) == size && !strncmp(rows[i].code, sqlstate, size))
+			return &rows[i];
+	return NULL;
+}
+
+enum wp_reaction wp_postgres_reaction(enum wp_phase phase, const char *sqlstate)
+{
+	if (strlen(sqlstate) != 5)
+		return WP_REACT_RECONNECT;
+	const struct row *row = find(sqlstate, 5);
+	if (!row)
+		row = find(sqlstate, 2);
+	return row ? row->by_phase[phase] : WP_REACT_RECONNECT;
+}
