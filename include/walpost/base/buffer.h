@@ -26,7 +26,8 @@ enum wp_rc wp_buffer_reserve(struct wp_buffer *b, size_t size) WP_MUST_CHECK;
 enum wp_rc wp_buffer_append(struct wp_buffer *b, struct wp_span bytes) WP_MUST_CHECK;
 enum wp_rc wp_buffer_append_text(struct wp_buffer *b, const char *text) WP_MUST_CHECK;
 enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte) WP_MUST_CHECK;
-enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...) WP_PRINTF(2, 3) WP_MUST_CHECK;
+enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
+	WP_PRINTF(2, 3) WP_MUST_CHECK;
 /* Valid until the next call that changes the buffer. Never a null span. */
 struct wp_span wp_buffer_span(const struct wp_buffer *b);
 

@@ -42,7 +42,7 @@ struct wp_fact {
 void wp_log_setup(const struct wp_log_options *options);
 /* The facts end with a WP_FACT_END; at most 24. */
 void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fact *facts);
-#define wp_log(level_, event_, ...) \
+#define wp_log(level_, event_, ...)      \
 	wp_log_facts((level_), (event_), \
 		     (const struct wp_fact[]){ __VA_ARGS__, { WP_FACT_END, 0, 0, 0 } })
 /* Lines dropped so far because standard error was full. */

@@ -11,14 +11,14 @@
 
 enum wp_rc {
 	WP_OK = 0,
-	WP_AGAIN = -1,  /* nothing now, or not taken yet: ask again later */
-	WP_PAUSE = -2,  /* not taken: a question to the outside must be answered first */
-	WP_FULL = -3,   /* refused, there is no room; it is still yours */
-	WP_DATA = -4,   /* this row cannot be relayed: poison policy */
-	WP_PROTO = -5,  /* the peer broke the protocol: drop the connection */
-	WP_IO = -6,     /* the peer is gone: reconnect with backoff */
+	WP_AGAIN = -1,	/* nothing now, or not taken yet: ask again later */
+	WP_PAUSE = -2,	/* not taken: a question to the outside must be answered first */
+	WP_FULL = -3,	/* refused, there is no room; it is still yours */
+	WP_DATA = -4,	/* this row cannot be relayed: poison policy */
+	WP_PROTO = -5,	/* the peer broke the protocol: drop the connection */
+	WP_IO = -6,	/* the peer is gone: reconnect with backoff */
 	WP_CONFIG = -7, /* a human must act: exit, never retry */
-	WP_NOMEM = -8,  /* exit; a new process resumes from the slot */
+	WP_NOMEM = -8,	/* exit; a new process resumes from the slot */
 };
 
 /*
@@ -27,7 +27,7 @@ enum wp_rc {
  */
 enum wp_reaction {
 	WP_REACT_NONE = 0,
-	WP_REACT_AGAIN,       /* it passes by itself: go on waiting */
+	WP_REACT_AGAIN,	      /* it passes by itself: go on waiting */
 	WP_REACT_WAIT_TOPIC,  /* topic missing or forbidden: rewind, then wait for it */
 	WP_REACT_REWIND,      /* purge, new producer, stream again from safe */
 	WP_REACT_ISOLATE,     /* rewind with one message per batch: an event may be poison */

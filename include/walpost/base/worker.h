@@ -8,7 +8,10 @@
  * abandoned job's `done` is never called; instead `drop` is, on the worker
  * thread after `run`, to free what the job owns.
  *
- * Bounded: 64 jobs waiting; then WP_FULL.
+ * A job once submitted always runs, and ends with exactly one of the two. `done`
+ * may submit and abandon, but not free the worker.
+ *
+ * Bounded: 64 jobs waiting to run or to be collected; then WP_FULL.
  */
 #ifndef WALPOST_BASE_WORKER_H
 #define WALPOST_BASE_WORKER_H
@@ -22,17 +25,22 @@ struct wp_worker;
 
 struct wp_job {
 	void (*run)(void *arg);
-	void (*done)(void *arg);
-	void (*drop)(void *arg);
+	void (*done)(void *arg); /* may be NULL */
+	void (*drop)(void *arg); /* may be NULL */
 	void *arg;
 };
 
+/* WP_NOMEM when memory, descriptors or threads have run out. */
 enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_why *why) WP_MUST_CHECK;
-/* Waits at most `wait_ms` for the running job; a job that still runs is
- * abandoned with its thread (detached) and frees itself when it ends. */
+/*
+ * Abandons all jobs and waits at most `wait_ms` for them; if one still runs then,
+ * the thread is detached and frees the worker when the last job has ended. The
+ * fd is closed at once. NULL is fine.
+ */
 void wp_worker_free(struct wp_worker *w, int64_t wait_ms);
 /* `ret_id` names the job for wp_worker_abandon(). */
-enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job, uint64_t *ret_id) WP_MUST_CHECK;
+enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job,
+			    uint64_t *ret_id) WP_MUST_CHECK;
 void wp_worker_abandon(struct wp_worker *w, uint64_t id);
 /* Readable (eventfd) when wp_worker_collect() has something to call. */
 int wp_worker_fd(const struct wp_worker *w);

@@ -25,8 +25,8 @@ enum wp_frame_kind { WP_FRAME_DATA, WP_FRAME_KEEPALIVE };
 
 struct wp_frame {
 	enum wp_frame_kind kind;
-	wp_lsn start;         /* data only */
-	wp_lsn end;           /* server's WAL end as it sent this */
+	wp_lsn start;	      /* data only */
+	wp_lsn end;	      /* server's WAL end as it sent this */
 	int64_t sent_at_us;   /* since 2000-01-01 */
 	bool reply_requested; /* keepalive only */
 	struct wp_span body;  /* data only: one pgoutput message; borrowed */
@@ -41,7 +41,8 @@ struct wp_status {
 };
 
 /* WP_PROTO with why on anything else than a whole 'w' or 'k'. */
-enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret,
+			 struct wp_why *why) WP_MUST_CHECK;
 void wp_status_write(const struct wp_status *status, uint8_t bytes[WP_STATUS_SIZE]);
 
 #endif

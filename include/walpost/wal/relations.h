@@ -13,8 +13,8 @@
 
 struct wp_relation {
 	uint32_t oid;
-	struct wp_span schema;           /* owned by the map; NUL-terminated */
-	struct wp_span name;             /* likewise */
+	struct wp_span schema;		 /* owned by the map; NUL-terminated */
+	struct wp_span name;		 /* likewise */
 	const struct wp_column *columns; /* likewise, names too */
 	size_t column_count;
 	void *attached; /* owned by the map once set: freed by `drop` */
@@ -36,7 +36,8 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid);
  * name under the domain's oid, schema pg_catalog; what is remembered is which
  * oids are really bytea, whose text form must be decoded.
  */
-enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change *change) WP_MUST_CHECK;
+enum wp_rc wp_relations_put_type(struct wp_relations *r,
+				 const struct wp_change *change) WP_MUST_CHECK;
 bool wp_relations_is_bytea(const struct wp_relations *r, uint32_t type_oid);
 /* Index of the column or -1. */
 int wp_relation_column(const struct wp_relation *r, struct wp_span name);

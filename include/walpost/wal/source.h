@@ -37,12 +37,12 @@ enum wp_source_state {
 struct wp_source_facts {
 	uint64_t system_id;
 	struct wp_timelines timelines;
-	wp_lsn server_lsn;     /* flushed WAL at the time of asking */
-	wp_lsn slot_confirmed; /* confirmed_flush_lsn */
-	bool slot_held;        /* active, by a process that is not our own old walsender */
+	wp_lsn server_lsn;	       /* flushed WAL at the time of asking */
+	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */
+	bool slot_held;		       /* active, by a process that is not our own old walsender */
 	int64_t wal_sender_timeout_ms; /* 0: none */
 	/* The witness row: who took the slot over last. */
-	bool witness_readable;          /* the table is there and may be read */
+	bool witness_readable;		   /* the table is there and may be read */
 	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
 	uint64_t witness_system_id;
 	uint16_t witness_epoch;
@@ -51,11 +51,17 @@ struct wp_source_facts {
 struct wp_source_failure {
 	enum wp_reaction reaction;
 	char sqlstate[6]; /* "" when the server gave none */
-	bool in_copy;     /* it came while streaming */
+	bool in_copy;	  /* it came while streaming */
 	struct wp_why why;
 };
 
-enum wp_probe { WP_PROBE_NONE, WP_PROBE_RUNNING, WP_PROBE_ALIVE, WP_PROBE_STOPPING, WP_PROBE_UNREACHABLE };
+enum wp_probe {
+	WP_PROBE_NONE,
+	WP_PROBE_RUNNING,
+	WP_PROBE_ALIVE,
+	WP_PROBE_STOPPING,
+	WP_PROBE_UNREACHABLE
+};
 
 enum wp_root_state { WP_ROOT_NONE, WP_ROOT_ASKING, WP_ROOT_KNOWN, WP_ROOT_GONE, WP_ROOT_FAILED };
 

@@ -1,0 +1,102 @@
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/buffer.h"
+
+#define CAPACITY_MIN 64
+
+void wp_buffer_init(struct wp_buffer *b, size_t size_max)
+{
+	assert(size_max < SIZE_MAX);
+	*b = (struct wp_buffer){ .size_max = size_max };
+}
+
+void wp_buffer_release(struct wp_buffer *b)
+{
+	free(b->data);
+	*b = (struct wp_buffer){ 0 };
+}
+
+void wp_buffer_reset(struct wp_buffer *b)
+{
+	b->size = 0;
+}
+
+static size_t next_capacity(const struct wp_buffer *b, size_t wanted)
+{
+	size_t capacity = b->capacity > CAPACITY_MIN ? b->capacity : CAPACITY_MIN;
+
+	while (capacity < wanted && capacity <= b->size_max / 2)
+		capacity *= 2;
+	return capacity < wanted || capacity > b->size_max ? b->size_max : capacity;
+}
+
+enum wp_rc wp_buffer_reserve(struct wp_buffer *b, size_t size)
+{
+	assert(b->size <= b->size_max);
+	if (size > b->size_max - b->size)
+		return WP_FULL;
+	if (size <= b->capacity - b->size)
+		return WP_OK;
+
+	size_t capacity = next_capacity(b, b->size + size);
+	/* One more than told: vsnprintf() writes a NUL that does not count. */
+	uint8_t *data = realloc(b->data, capacity + 1);
+	if (data == NULL)
+		return WP_NOMEM;
+	b->data = data;
+	b->capacity = capacity;
+	return WP_OK;
+}
+
+enum wp_rc wp_buffer_append(struct wp_buffer *b, struct wp_span bytes)
+{
+	enum wp_rc rc = wp_buffer_reserve(b, bytes.size);
+	if (rc != WP_OK)
+		return rc;
+	if (bytes.size > 0)
+		memcpy(b->data + b->size, bytes.data, bytes.size);
+	b->size += bytes.size;
+	return WP_OK;
+}
+
+enum wp_rc wp_buffer_append_text(struct wp_buffer *b, const char *text)
+{
+	return wp_buffer_append(b, wp_span_of(text));
+}
+
+enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte)
+{
+	return wp_buffer_append(b, (struct wp_span){ .data = &byte, .size = 1 });
+}
+
+enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	int size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	/* Longer than an int can say, hence than any limit of ours. */
+	if (size < 0)
+		return WP_FULL;
+
+	enum wp_rc rc = wp_buffer_reserve(b, (size_t)size);
+	if (rc != WP_OK || size == 0)
+		return rc;
+	va_start(arguments, format);
+	(void)vsnprintf((char *)b->data + b->size, (size_t)size + 1, format, arguments);
+	va_end(arguments);
+	b->size += (size_t)size;
+	return WP_OK;
+}
+
+struct wp_span wp_buffer_span(const struct wp_buffer *b)
+{
+	if (b->data == NULL)
+		return wp_span_of("");
+	return (struct wp_span){ .data = b->data, .size = b->size };
+}

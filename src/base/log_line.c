@@ -1,0 +1,204 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "walpost/base/log_line.h"
+
+/* Kept free for the mark of a cut line, its brace and its newline. */
+#define TAIL_SIZE 16
+#define REPLACEMENT 0xFFFDu
+
+static const char *const level_names[] = { "debug", "info", "warn", "error" };
+
+/* All or nothing, so that no escape and no character is torn. */
+static bool put(struct wp_log_line *line, const char *text, size_t size, size_t limit)
+{
+	if (size > limit - line->size) {
+		line->cut = true;
+		return false;
+	}
+	memcpy(line->text + line->size, text, size);
+	line->size += size;
+	return true;
+}
+
+static bool put_text(struct wp_log_line *line, const char *text)
+{
+	return put(line, text, strlen(text), WP_LOG_LINE_MAX - TAIL_SIZE);
+}
+
+/*
+ * The character at the front of a NUL-terminated text, and its size. Bytes that
+ * begin no character (overlong forms, surrogates and what lies past U+10FFFF
+ * included) give U+FFFD one by one.
+ */
+static uint32_t next_character(const char *text, size_t *ret_size)
+{
+	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	unsigned char lead = (unsigned char)text[0];
+	size_t size = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+	uint32_t character = size == 1 ? lead : lead & (0x7Fu >> size);
+
+	*ret_size = 1;
+	if (size == 0 || lead >= 0xF8)
+		return REPLACEMENT;
+	for (size_t i = 1; i < size; i++) {
+		unsigned char next = (unsigned char)text[i];
+		if ((next & 0xC0) != 0x80)
+			return REPLACEMENT;
+		character = character << 6 | (next & 0x3F);
+	}
+	if (character < smallest[size] || character > 0x10FFFF ||
+	    (character >= 0xD800 && character <= 0xDFFF))
+		return REPLACEMENT;
+	*ret_size = size;
+	return character;
+}
+
+/* C0, DEL and C1: they steer terminals. */
+static bool is_control(uint32_t character)
+{
+	return character < 0x20 || (character >= 0x7F && character < 0xA0);
+}
+
+/* One character as it stands between quotes, in logfmt and JSON alike. */
+static bool put_character(struct wp_log_line *line, uint32_t character, const char *bytes,
+			  size_t size, size_t limit)
+{
+	char escape[8];
+
+	switch (character) {
+	case '"':
+		return put(line, "\\\"", 2, limit);
+	case '\\':
+		return put(line, "\\\\", 2, limit);
+	case '\n':
+		return put(line, "\\n", 2, limit);
+	case '\r':
+		return put(line, "\\r", 2, limit);
+	case '\t':
+		return put(line, "\\t", 2, limit);
+	case REPLACEMENT:
+		return put(line, "\xEF\xBF\xBD", 3, limit);
+	default:
+		break;
+	}
+	if (!is_control(character))
+		return put(line, bytes, size, limit);
+	(void)snprintf(escape, sizeof(escape), "\\u%04X", (unsigned)character);
+	return put(line, escape, 6, limit);
+}
+
+static void put_quoted(struct wp_log_line *line, const char *text)
+{
+	size_t limit = WP_LOG_LINE_MAX - TAIL_SIZE - 1; /* its closing quote has room */
+	bool fits = put(line, "\"", 1, limit);
+
+	while (fits && *text != '\0') {
+		size_t size;
+		uint32_t character = next_character(text, &size);
+		fits = put_character(line, character, text, size, limit);
+		text += size;
+	}
+	(void)put_text(line, "\"");
+}
+
+static bool must_quote(const char *text)
+{
+	if (*text == '\0')
+		return true;
+	while (*text != '\0') {
+		size_t size;
+		uint32_t character = next_character(text, &size);
+		if (character == ' ' || character == '=' || character == '"' ||
+		    character == REPLACEMENT || is_control(character))
+			return true;
+		text += size;
+	}
+	return false;
+}
+
+static void put_value(struct wp_log_line *line, enum wp_log_format format, const char *text)
+{
+	if (text == NULL)
+		(void)put_text(line, "null");
+	else if (format == WP_LOG_JSON || must_quote(text))
+		put_quoted(line, text);
+	else if (!put_text(line, text))
+		put_quoted(line, text); /* longer than the line: cut it there */
+}
+
+/* The name and what joins it to its neighbours; false when there is no room. */
+static bool put_name(struct wp_log_line *line, enum wp_log_format format, const char *name)
+{
+	bool json = format == WP_LOG_JSON;
+	const char *before = json ? (line->size == 0 ? "{\"" : ",\"") : line->size == 0 ? "" : " ";
+
+	return put_text(line, before) && put_text(line, name) && put_text(line, json ? "\":" : "=");
+}
+
+static void put_fact(struct wp_log_line *line, enum wp_log_format format,
+		     const struct wp_fact *fact)
+{
+	/* Room for the widest number (20), an LSN in quotes (19) or the start of a text. */
+	static const size_t value_size = 24;
+	size_t start = line->size;
+	char number[32];
+
+	if (!put_name(line, format, fact->name) ||
+	    line->size + value_size > WP_LOG_LINE_MAX - TAIL_SIZE) {
+		line->size = start;
+		line->cut = true;
+		return;
+	}
+	switch (fact->kind) {
+	case WP_FACT_TEXT:
+		put_value(line, format, fact->text);
+		break;
+	case WP_FACT_INT:
+		(void)snprintf(number, sizeof(number), "%" PRId64, fact->number);
+		(void)put_text(line, number);
+		break;
+	case WP_FACT_LSN:
+		(void)snprintf(number, sizeof(number), "%" PRIX32 "/%" PRIX32,
+			       (uint32_t)((uint64_t)fact->number >> 32), (uint32_t)fact->number);
+		put_value(line, format, number);
+		break;
+	case WP_FACT_END:
+		break;
+	}
+}
+
+static void put_time(struct wp_log_line *line, enum wp_log_format format, int64_t time_ms)
+{
+	time_t seconds = (time_t)(time_ms / 1000);
+	char text[64];
+	struct tm tm = { 0 };
+
+	(void)gmtime_r(&seconds, &tm); /* fails past the year 2^31 only */
+	size_t size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(text + size, sizeof(text) - size, ".%03dZ", (int)(time_ms % 1000));
+	put_fact(line, format, &WP_TEXT("time", text));
+}
+
+void wp_log_line_write(struct wp_log_line *line, enum wp_log_format format, int64_t time_ms,
+		       enum wp_log_level level, const char *event, const struct wp_fact *facts)
+{
+	bool json = format == WP_LOG_JSON;
+
+	assert(time_ms >= 0);
+	line->size = 0;
+	line->cut = false;
+	put_time(line, format, time_ms);
+	put_fact(line, format, &WP_TEXT("level", level_names[level]));
+	put_fact(line, format, &WP_TEXT("event", event));
+	for (size_t i = 0; facts[i].kind != WP_FACT_END; i++) {
+		assert(i < WP_LOG_FACTS_MAX);
+		put_fact(line, format, &facts[i]);
+	}
+
+	const char *tail = line->cut ? (json ? ",\"cut\":1}\n" : " cut=1\n") : json ? "}\n" : "\n";
+	(void)put(line, tail, strlen(tail), WP_LOG_LINE_MAX);
+}
