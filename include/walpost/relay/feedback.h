@@ -1,0 +1,58 @@
+/*
+ * When to tell the server where we are, and what its silence or its pings mean.
+ *
+ * - A status leaves when safe has moved (at most every interval), when the server
+ *   asks (at most ten a second: a stopping server asks again and again), and
+ *   at least every 10 s and within a third of wal_sender_timeout, whatever
+ *   else happens: the server drops a client that says nothing.
+ * - Nothing heard for a while: ask for a reply; still nothing: the connection
+ *   is half open.
+ * - Five pings or more that want a reply, no data between, and no progress of safe for 2 s: the
+ *   server wants to stop and waits for a flush that cannot come (walsender.c:
+ *   WalSndDone). Let it go.
+ *
+ * Pure: time is passed in (monotonic ms).
+ */
+#ifndef WALPOST_RELAY_FEEDBACK_H
+#define WALPOST_RELAY_FEEDBACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "walpost/wal/lsn.h"
+
+struct wp_feedback {
+	int64_t interval_ms; /* for progress */
+	int64_t floor_ms;    /* for life */
+	int64_t sent_at_ms;
+	wp_lsn sent_flush;    /* the last flush of this stream */
+	wp_lsn highest_flush; /* of all streams since the last wp_feedback_forget() */
+	bool reply_wanted;
+	int64_t heard_at_ms;
+	bool asked; /* for a reply, since it was last heard */
+	unsigned pings; /* in a row, with no data between */
+	wp_lsn ping_safe; /* where safe stood when it last moved */
+	int64_t stuck_since_ms;
+};
+
+void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms);
+/* A stream began. wal_sender_timeout_ms 0: none. */
+void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms, wp_lsn safe);
+/* Another owner's positions hold now: nothing that was sent before counts. */
+void wp_feedback_forget(struct wp_feedback *f);
+
+void wp_feedback_heard_data(struct wp_feedback *f, int64_t now_ms);
+void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool reply_requested);
+/* While we do not read, silence says nothing: the clock starts again. */
+void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
+
+/* When a status is to leave; not before. INT64_MAX never happens. */
+int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe);
+/* A status leaves now with this flush; returns whether it should ask for a reply. */
+bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush);
+/* Notes how safe stands; call at each turn. */
+void wp_feedback_note(struct wp_feedback *f, int64_t now_ms, wp_lsn safe);
+bool wp_feedback_server_stops(const struct wp_feedback *f, int64_t now_ms);
+bool wp_feedback_half_open(const struct wp_feedback *f, int64_t now_ms);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * From a CopyData frame to a record in the sink and a ticket in the ledger:
+ * frame -> pgoutput -> event -> record -> send. Pure: no I/O but through the
+ * sink's interface.
+ *
+ * A frame is either taken whole or not at all: whatever answer but WP_OK comes,
+ * nothing has changed and the same frame may be offered again.
+ *
+ * Owns: decoder, relations, shapes. Borrows: options, ledger, sink.
+ */
+#ifndef WALPOST_RELAY_PIPELINE_H
+#define WALPOST_RELAY_PIPELINE_H
+
+#include "walpost/outbox/options.h"
+#include "walpost/relay/ledger.h"
+#include "walpost/sink/sink.h"
+#include "walpost/wal/source.h"
+
+struct wp_pipeline_setup {
+	const struct wp_outbox_options *options;
+	uint16_t epoch;
+	size_t value_size_max; /* of a decoded or enveloped value, bytes */
+	struct wp_ledger *ledger;
+	struct wp_sink *sink;
+};
+
+struct wp_pipeline_counts {
+	uint64_t transactions; /* with at least one event */
+	uint64_t events;       /* handed to the sink, repetitions included */
+	uint64_t bytes;        /* of their keys, values and headers */
+	uint64_t updates;      /* on the outbox, ignored; so are these: */
+	uint64_t deletes;
+	uint64_t truncates;
+	uint64_t messages;
+	uint64_t ignored; /* rows of relations under outbox.ignore */
+};
+
+/* What the last taken frame was; for feedback. */
+struct wp_taken {
+	bool keepalive;
+	bool reply_requested;
+	bool event; /* a record went to the sink */
+	wp_lsn wal_end;
+};
+
+/* The event that was refused with WP_DATA, or went to the sink last: for people. */
+struct wp_event_name {
+	char table[512];
+	char id[128]; /* cut, made printable */
+	char topic[256];
+	size_t size;
+	struct wp_position position;
+};
+
+struct wp_pipeline;
+
+/* WP_CONFIG with why: the outbox's options. */
+enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
+			   struct wp_why *why) WP_MUST_CHECK;
+void wp_pipeline_free(struct wp_pipeline *p);
+/* A stream begins: what the last one told about tables is void. Copies the timelines. */
+void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines);
+/*
+ * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
+ * now. WP_PAUSE: wp_pipeline_question() must be answered. WP_DATA: this event can
+ * never be delivered. WP_CONFIG: a human must act (columns missing, a relation
+ * that nobody configured). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
+ */
+enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
+			    struct wp_why *why) WP_MUST_CHECK;
+/* The oid of the leaf whose root must be known before the frame can be taken. */
+uint32_t wp_pipeline_question(const struct wp_pipeline *p);
+void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
+/* Between Begin and Commit. */
+bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
+const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
+const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p);
+
+#endif

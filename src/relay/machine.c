@@ -1,0 +1,141 @@
+#include <assert.h>
+
+#include "walpost/relay/machine.h"
+
+#define CLOSE WP_ACT_CLOSE
+#define DROP WP_ACT_DROP_OPEN
+#define PURGE WP_ACT_PURGE
+#define RESTART WP_ACT_RESTART
+#define TAKE_OVER WP_ACT_TAKE_OVER
+#define CONNECT WP_ACT_CONNECT
+#define LOOK WP_ACT_LOOK
+#define START WP_ACT_START
+#define BEGIN WP_ACT_BEGIN
+#define OFF WP_ACT_READ_OFF
+#define ON WP_ACT_READ_ON
+#define FINISH WP_ACT_FINISH
+#define LATER WP_ACT_LOOK_LATER
+#define BACK_OFF WP_ACT_BACK_OFF
+#define AWAY WP_ACT_STAY_AWAY
+#define TIME WP_ACT_GIVE_TIME
+
+/*
+ * A row that is not given means nothing in that state (0 is WP_CONNECTING with
+ * no actions, which no real move has).
+ */
+static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
+	[WP_CONNECTING] = {
+		/* What is queued must not race with the holder's. */
+		[WP_SLOT_HELD] = { WP_STANDBY, PURGE | LATER },
+		[WP_SLOT_RESUME] = { WP_STARTING, START },
+		[WP_SLOT_MOVED] = { WP_SETTLING, PURGE | TIME },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_STOP] = { WP_STOPPED, CLOSE },
+	},
+	[WP_STANDBY] = {
+		[WP_SLOT_HELD] = { WP_STANDBY, LATER },
+		[WP_TIME_UP] = { WP_STANDBY, LOOK },
+		[WP_SLOT_RESUME] = { WP_STARTING, START },
+		[WP_SLOT_MOVED] = { WP_SETTLING, PURGE | TIME },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_STOP] = { WP_STOPPED, CLOSE },
+	},
+	[WP_SETTLING] = {
+		[WP_AT_REST] = { WP_STARTING, TAKE_OVER | START },
+		/* What does not come to rest goes with its producer. */
+		[WP_TIME_UP] = { WP_REBUILDING, CLOSE | RESTART },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_STOP] = { WP_STOPPED, CLOSE },
+	},
+	[WP_STARTING] = {
+		[WP_COPYING] = { WP_STREAMING, BEGIN },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_STOP] = { WP_STOPPED, CLOSE },
+	},
+	[WP_STREAMING] = {
+		[WP_NO_ROOM] = { WP_PAUSED, OFF },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | DROP | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | DROP | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | DROP | PURGE | TIME },
+		[WP_STOP] = { WP_DRAINING, OFF | TIME },
+	},
+	[WP_PAUSED] = {
+		[WP_ROOM] = { WP_STREAMING, ON },
+		[WP_LOST] = { WP_BACKING_OFF, CLOSE | DROP | BACK_OFF },
+		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | DROP | AWAY },
+		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | DROP | PURGE | TIME },
+		[WP_STOP] = { WP_DRAINING, OFF | TIME },
+	},
+	[WP_BACKING_OFF] = {
+		[WP_TIME_UP] = { WP_CONNECTING, CONNECT },
+		[WP_SINK_ERROR] = { WP_REWINDING, PURGE | TIME },
+		[WP_STOP] = { WP_STOPPED, 0 },
+	},
+	[WP_REWINDING] = {
+		[WP_AT_REST] = { WP_REBUILDING, RESTART },
+		[WP_TIME_UP] = { WP_REBUILDING, RESTART },
+		[WP_STOP] = { WP_STOPPED, 0 },
+	},
+	[WP_REBUILDING] = {
+		[WP_SINK_NEW] = { WP_BACKING_OFF, BACK_OFF },
+		[WP_STOP] = { WP_STOPPED, 0 },
+	},
+	[WP_DRAINING] = {
+		[WP_AT_REST] = { WP_FINISHING, FINISH | TIME },
+		[WP_TIME_UP] = { WP_FINISHING, FINISH | TIME },
+		[WP_SINK_ERROR] = { WP_FINISHING, FINISH | TIME },
+		[WP_LOST] = { WP_STOPPED, CLOSE },
+		[WP_LET_GO] = { WP_FINISHING, FINISH | TIME },
+	},
+	[WP_FINISHING] = {
+		[WP_COPY_ENDED] = { WP_STOPPED, CLOSE },
+		[WP_LOST] = { WP_STOPPED, CLOSE },
+		[WP_TIME_UP] = { WP_STOPPED, CLOSE },
+	},
+};
+
+struct wp_move wp_machine_move(enum wp_state from, enum wp_happening what)
+{
+	assert(from < WP_STATE_COUNT && what < WP_HAPPENING_COUNT);
+	struct wp_move move = MOVES[from][what];
+	if (move.to == WP_CONNECTING && move.actions == 0)
+		return (struct wp_move){ .to = from };
+	return move;
+}
+
+const char *wp_state_name(enum wp_state state)
+{
+	static const char *const NAMES[WP_STATE_COUNT] = {
+		[WP_CONNECTING] = "connecting",	  [WP_STANDBY] = "standby",
+		[WP_SETTLING] = "settling",	  [WP_STARTING] = "starting",
+		[WP_STREAMING] = "streaming",	  [WP_PAUSED] = "paused",
+		[WP_BACKING_OFF] = "backing_off", [WP_REWINDING] = "rewinding",
+		[WP_REBUILDING] = "rebuilding",	  [WP_DRAINING] = "draining",
+		[WP_FINISHING] = "finishing",	  [WP_STOPPED] = "stopped",
+	};
+
+	return NAMES[state];
+}
+
+const char *wp_happening_name(enum wp_happening what)
+{
+	static const char *const NAMES[WP_HAPPENING_COUNT] = {
+		[WP_SLOT_HELD] = "slot_held",	[WP_SLOT_RESUME] = "slot_resume",
+		[WP_SLOT_MOVED] = "slot_moved", [WP_COPYING] = "copying",
+		[WP_NO_ROOM] = "no_room",	[WP_ROOM] = "room",
+		[WP_LOST] = "lost",		[WP_LET_GO] = "let_go",
+		[WP_SINK_ERROR] = "sink_error", [WP_SINK_NEW] = "sink_new",
+		[WP_AT_REST] = "at_rest",	[WP_TIME_UP] = "time_up",
+		[WP_STOP] = "stop",		[WP_COPY_ENDED] = "copy_ended",
+	};
+
+	return NAMES[what];
+}

@@ -1,0 +1,411 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/shape.h"
+#include "walpost/outbox/table.h"
+#include "walpost/relay/pipeline.h"
+#include "walpost/wal/pgoutput.h"
+#include "walpost/wal/relations.h"
+
+enum {
+	RELATIONS_MAX = 100000,
+	/* What librdkafka keeps for a message besides its bytes, and our own rings. */
+	EVENT_OVERHEAD = 512,
+};
+
+enum use_kind {
+	USE_OUTBOX,    /* rows are events */
+	USE_IGNORED,   /* rows may be passed over */
+	USE_PATTERN,   /* ignored by a pattern, unless it is a leaf of the outbox */
+	USE_UNKNOWN,   /* nobody configured it: a row needs an answer first */
+	USE_FOREIGN,   /* nobody configured it, and it is no leaf of the outbox */
+};
+
+/* What we make of a relation; attached to it in the map. */
+struct use {
+	enum use_kind kind;
+	struct wp_mapping *mapping; /* owned; outbox only */
+};
+
+struct wp_pipeline {
+	struct wp_pipeline_setup setup;
+	struct wp_table_name outbox;
+	struct wp_patterns *ignore;
+	struct wp_patterns *leaves;
+	struct wp_relations *relations;
+	struct wp_shape *shape;
+	struct wp_timelines timelines;
+	struct wp_pgoutput decoder;
+	bool in_transaction;
+	bool has_events; /* the current transaction */
+	wp_lsn commit_lsn;
+	int64_t commit_time_us;
+	uint32_t ordinal;
+	uint32_t question;
+	struct wp_pipeline_counts counts;
+	struct wp_event_name last;
+};
+
+static void use_free(void *attached)
+{
+	struct use *use = attached;
+
+	if (use == NULL)
+		return;
+	wp_mapping_free(use->mapping);
+	free(use);
+}
+
+enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
+			   struct wp_why *why)
+{
+	const struct wp_outbox_options *options = setup->options;
+	struct wp_pipeline *p = calloc(1, sizeof(*p));
+	enum wp_rc rc = WP_NOMEM;
+
+	if (p == NULL)
+		return WP_NOMEM;
+	p->setup = *setup;
+	p->timelines.current = 1;
+	rc = wp_table_name_parse(options->table, &p->outbox, why);
+	if (rc != WP_OK)
+		goto fail;
+	rc = wp_patterns_new(options->ignore, &p->ignore, why);
+	if (rc != WP_OK)
+		goto fail;
+	rc = wp_patterns_new(options->leaves, &p->leaves, why);
+	if (rc != WP_OK)
+		goto fail;
+	rc = wp_shape_new(options, setup->value_size_max, &p->shape, why);
+	if (rc != WP_OK)
+		goto fail;
+	rc = wp_relations_new(RELATIONS_MAX, use_free, &p->relations);
+	if (rc != WP_OK)
+		goto fail;
+	*ret = p;
+	return WP_OK;
+fail:
+	wp_pipeline_free(p);
+	return rc;
+}
+
+void wp_pipeline_free(struct wp_pipeline *p)
+{
+	if (p == NULL)
+		return;
+	wp_relations_free(p->relations);
+	wp_shape_free(p->shape);
+	wp_patterns_free(p->leaves);
+	wp_patterns_free(p->ignore);
+	free(p);
+}
+
+void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines)
+{
+	wp_relations_clear(p->relations);
+	p->timelines = *timelines;
+	p->in_transaction = false;
+	p->has_events = false;
+	p->question = 0;
+}
+
+/* -- relations ------------------------------------------------------------ */
+
+static bool is_outbox(const struct wp_pipeline *p, struct wp_span schema, struct wp_span name)
+{
+	return wp_span_is(schema, p->outbox.schema) && wp_span_is(name, p->outbox.name);
+}
+
+/* The witness row is our own; a publication FOR ALL TABLES brings it along. */
+static bool is_witness(struct wp_span schema, struct wp_span name)
+{
+	return wp_span_is(schema, "walpost") && wp_span_is(name, "witness");
+}
+
+static enum use_kind kind_of(const struct wp_pipeline *p, const struct wp_relation *r)
+{
+	if (is_outbox(p, r->schema, r->name) || wp_patterns_match(p->leaves, r->schema, r->name))
+		return USE_OUTBOX;
+	if (is_witness(r->schema, r->name))
+		return USE_IGNORED;
+	if (wp_patterns_match(p->ignore, r->schema, r->name))
+		return USE_PATTERN;
+	return USE_UNKNOWN;
+}
+
+static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
+			     struct wp_why *why)
+{
+	enum wp_rc rc = wp_mapping_new(p->setup.options, r, p->relations, &use->mapping, why);
+
+	if (rc == WP_OK)
+		use->kind = USE_OUTBOX;
+	return rc;
+}
+
+static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *change,
+				struct wp_why *why)
+{
+	struct wp_relation *r = NULL;
+	enum wp_rc rc = wp_relations_put(p->relations, change, &r);
+
+	if (rc == WP_FULL)
+		return wp_why_set(why, WP_CONFIG,
+				  "the publication has brought more than %d relations; narrow it to the "
+				  "outbox",
+				  RELATIONS_MAX);
+	if (rc != WP_OK)
+		return rc;
+	struct use *use = calloc(1, sizeof(*use));
+	if (use == NULL)
+		return WP_NOMEM;
+	r->attached = use;
+	use->kind = kind_of(p, r);
+	return use->kind == USE_OUTBOX ? map_outbox(p, r, use, why) : WP_OK;
+}
+
+uint32_t wp_pipeline_question(const struct wp_pipeline *p)
+{
+	return p->question;
+}
+
+void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root)
+{
+	struct wp_relation *r = wp_relations_find(p->relations, root->leaf_oid);
+
+	p->question = 0;
+	if (r == NULL || r->attached == NULL || root->state == WP_ROOT_FAILED)
+		return; /* the row asks again */
+	struct use *use = r->attached;
+	bool leaf = root->state == WP_ROOT_KNOWN &&
+		    is_outbox(p, wp_span_of(root->schema), wp_span_of(root->name));
+	if (leaf)
+		use->kind = USE_OUTBOX; /* its mapping follows at the row */
+	else
+		use->kind = use->kind == USE_PATTERN ? USE_IGNORED : USE_FOREIGN;
+}
+
+/* -- rows ----------------------------------------------------------------- */
+
+static void name_event(struct wp_pipeline *p, const char *table, struct wp_span id)
+{
+	size_t size = id.size < sizeof(p->last.id) - 1 ? id.size : sizeof(p->last.id) - 1;
+
+	for (size_t i = 0; i < size; i++)
+		p->last.id[i] = (char)(id.data[i] < 0x20 || id.data[i] == 0x7f ? '?' : id.data[i]);
+	p->last.id[size] = '\0';
+	snprintf(p->last.table, sizeof(p->last.table), "%s", table);
+}
+
+static void name_record(struct wp_pipeline *p, const struct wp_record *record)
+{
+	p->last.size = wp_record_size(record);
+	p->last.position = record->position;
+	snprintf(p->last.topic, sizeof(p->last.topic), "%.*s", (int)record->topic.size,
+		 (const char *)record->topic.data);
+}
+
+static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event, struct wp_why *why)
+{
+	struct wp_record record;
+	enum wp_rc rc = wp_shape_record(p->shape, event, &record, why);
+
+	if (rc != WP_OK)
+		return rc;
+	name_record(p, &record);
+	size_t size = p->last.size + EVENT_OVERHEAD;
+	if (!wp_ledger_has_room(p->setup.ledger, size))
+		return WP_FULL;
+	rc = p->setup.sink->ops->send(p->setup.sink, wp_ledger_next(p->setup.ledger), &record, why);
+	if (rc != WP_OK)
+		return rc;
+	wp_ledger_add(p->setup.ledger, size);
+	p->counts.events++;
+	p->counts.bytes += p->last.size;
+	p->has_events = true;
+	return WP_OK;
+}
+
+static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
+			     const struct wp_tuple *row, struct wp_why *why)
+{
+	struct wp_event event;
+	enum wp_rc rc = WP_OK;
+
+	if (use->mapping == NULL)
+		rc = map_outbox(p, r, use, why);
+	if (rc != WP_OK)
+		return rc;
+	p->last = (struct wp_event_name){ 0 };
+	rc = wp_mapping_event(use->mapping, row, &event, why);
+	if (rc != WP_OK)
+		return rc;
+	name_event(p, event.table, event.id);
+	event.commit_time_us = p->commit_time_us;
+	event.position = (struct wp_position){
+		.epoch = p->setup.epoch,
+		.timeline = wp_timelines_at(&p->timelines, p->commit_lsn),
+		.commit_lsn = p->commit_lsn,
+		.ordinal = p->ordinal,
+	};
+	return send_event(p, &event, why);
+}
+
+static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)
+{
+	return wp_why_set(
+		why, WP_CONFIG,
+		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; passing it "
+		"over would lose it if it is an outbox under another name: set outbox.table (or "
+		"outbox.leaves for a partition that is gone), or list it under outbox.ignore, or take it "
+		"out of the publication",
+		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
+		(const char *)r->name.data);
+}
+
+static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *change,
+			      struct wp_taken *taken, struct wp_why *why)
+{
+	const struct wp_relation *r = wp_relations_find(p->relations, change->as.insert.relation_oid);
+	enum wp_rc rc = WP_OK;
+
+	if (!p->in_transaction)
+		return wp_why_set(why, WP_PROTO, "the server sent an insert outside a transaction");
+	if (r == NULL || r->attached == NULL)
+		return wp_why_set(why, WP_PROTO, "the server sent a row of relation %u before telling about it",
+				  (unsigned)change->as.insert.relation_oid);
+	struct use *use = r->attached;
+	switch (use->kind) {
+	case USE_OUTBOX:
+		rc = take_event(p, use, r, &change->as.insert.tuple, why);
+		taken->event = rc == WP_OK;
+		break;
+	case USE_IGNORED:
+		p->counts.ignored++;
+		break;
+	case USE_PATTERN:
+	case USE_UNKNOWN:
+		p->question = r->oid;
+		return WP_PAUSE;
+	case USE_FOREIGN:
+		return refuse_foreign(r, why);
+	}
+	if (rc == WP_OK)
+		p->ordinal++;
+	return rc;
+}
+
+static bool concerns_outbox(struct wp_pipeline *p, uint32_t oid)
+{
+	const struct wp_relation *r = wp_relations_find(p->relations, oid);
+	const struct use *use = r ? r->attached : NULL;
+
+	return use != NULL && use->kind == USE_OUTBOX;
+}
+
+/* -- transactions --------------------------------------------------------- */
+
+static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *change, struct wp_why *why)
+{
+	if (p->in_transaction)
+		return wp_why_set(why, WP_PROTO, "the server began a transaction within another");
+	p->in_transaction = true;
+	p->has_events = false;
+	p->commit_lsn = change->as.begin.commit_lsn;
+	p->commit_time_us = change->as.begin.commit_time_us;
+	p->ordinal = 0;
+	return WP_OK;
+}
+
+static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *change, struct wp_why *why)
+{
+	if (!p->in_transaction)
+		return wp_why_set(why, WP_PROTO, "the server committed a transaction it did not begin");
+	if (change->as.commit.commit_lsn != p->commit_lsn ||
+	    change->as.commit.end_lsn <= change->as.commit.commit_lsn)
+		return wp_why_set(why, WP_PROTO,
+				  "the server's commit does not fit its begin: begin at %llX, commit at %llX, end %llX",
+				  (unsigned long long)p->commit_lsn,
+				  (unsigned long long)change->as.commit.commit_lsn,
+				  (unsigned long long)change->as.commit.end_lsn);
+	p->in_transaction = false;
+	p->counts.transactions += p->has_events ? 1 : 0;
+	wp_ledger_commit(p->setup.ledger, change->as.commit.end_lsn);
+	return WP_OK;
+}
+
+static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *change,
+			      struct wp_taken *taken, struct wp_why *why)
+{
+	switch (change->kind) {
+	case WP_CHANGE_BEGIN:
+		return take_begin(p, change, why);
+	case WP_CHANGE_COMMIT:
+		return take_commit(p, change, why);
+	case WP_CHANGE_RELATION:
+		return take_relation(p, change, why);
+	case WP_CHANGE_TYPE:
+		return wp_relations_put_type(p->relations, change);
+	case WP_CHANGE_INSERT:
+		return take_insert(p, change, taken, why);
+	case WP_CHANGE_UPDATE:
+		p->counts.updates += concerns_outbox(p, change->as.update.relation_oid) ? 1 : 0;
+		return WP_OK;
+	case WP_CHANGE_DELETE:
+		p->counts.deletes += concerns_outbox(p, change->as.del.relation_oid) ? 1 : 0;
+		return WP_OK;
+	case WP_CHANGE_TRUNCATE:
+		p->counts.truncates++;
+		return WP_OK;
+	case WP_CHANGE_MESSAGE:
+		p->counts.messages++;
+		if (change->as.message.transactional)
+			p->ordinal++;
+		return WP_OK;
+	case WP_CHANGE_ORIGIN:
+		return WP_OK;
+	}
+	return wp_why_set(why, WP_PROTO, "a change of a kind that does not exist");
+}
+
+enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
+			    struct wp_why *why)
+{
+	struct wp_frame frame;
+	struct wp_change change;
+	enum wp_rc rc = wp_frame_read(copy_data, &frame, why);
+
+	if (rc != WP_OK)
+		return rc;
+	*ret = (struct wp_taken){
+		.keepalive = frame.kind == WP_FRAME_KEEPALIVE,
+		.reply_requested = frame.reply_requested,
+		.wal_end = frame.end,
+	};
+	if (frame.kind == WP_FRAME_KEEPALIVE) {
+		wp_ledger_keepalive(p->setup.ledger, frame.end);
+		return WP_OK;
+	}
+	rc = wp_pgoutput_read(&p->decoder, frame.body, &change, why);
+	if (rc != WP_OK)
+		return rc;
+	return take_change(p, &change, ret, why);
+}
+
+bool wp_pipeline_in_transaction(const struct wp_pipeline *p)
+{
+	return p->in_transaction;
+}
+
+const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)
+{
+	return &p->counts;
+}
+
+const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p)
+{
+	return &p->last;
+}

@@ -1,0 +1,382 @@
+#include <assert.h>
+#include <ev.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "walpost/base/log.h"
+#include "walpost/base/worker.h"
+#include "walpost/kafka/producer.h"
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/table.h"
+#include "walpost/postgres/stream.h"
+#include "walpost/relay/relay.h"
+#include "walpost/relay/run.h"
+#include "walpost/sink/stdout.h"
+
+enum {
+	EXIT_RESTART = 1,
+	EXIT_CONFIG = 2,
+	PROGRESS_EVERY_MS = 60 * 1000,
+	SINK_FREE_MS = 1000,
+	WORKER_FREE_MS = 500,
+};
+
+struct run {
+	const struct wp_run_options *options;
+	struct ev_loop *loop;      /* borrowed: the default one */
+	struct wp_worker *worker;  /* owned, as all below */
+	struct wp_source *source;
+	struct wp_sink *sink;
+	struct wp_relay *relay;
+	struct wp_table_name table;
+	struct wp_needed_columns needed;
+	char owner[WP_OWNER_SIZE];
+
+	ev_timer step;     /* 0 s: a step is due now */
+	ev_timer due;      /* the relay's own time */
+	ev_timer progress;
+	ev_io sink_io;
+	ev_io worker_io;
+	ev_signal terminate;
+	ev_signal interrupt;
+	bool signalled;
+	bool over;
+	int exit_code;
+	uint64_t events_told;
+};
+
+static struct wp_now clock_now(void)
+{
+	struct timespec mono;
+	struct timespec wall;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &mono); /* cannot fail on Linux */
+	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	return (struct wp_now){
+		.ms = (int64_t)mono.tv_sec * 1000 + mono.tv_nsec / 1000000,
+		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 + wall.tv_nsec / 1000,
+	};
+}
+
+/* -- log ------------------------------------------------------------------ */
+
+static enum wp_log_level level_of(enum wp_note_level level)
+{
+	static const enum wp_log_level LEVELS[] = {
+		[WP_NOTE_DEBUG] = WP_LOG_DEBUG,
+		[WP_NOTE_INFO] = WP_LOG_INFO,
+		[WP_NOTE_WARN] = WP_LOG_WARN,
+		[WP_NOTE_ERROR] = WP_LOG_ERROR,
+	};
+
+	return LEVELS[level];
+}
+
+static void log_notes(struct run *run)
+{
+	struct wp_note n;
+
+	while (wp_relay_take_note(run->relay, &n)) {
+		struct wp_fact facts[4] = { WP_LSN("lsn", n.lsn) };
+		size_t count = 1;
+		if (n.why.text[0] != '\0')
+			facts[count++] = WP_TEXT("why", n.why.text);
+		if (n.wait_ms >= 0)
+			facts[count++] = WP_INT("retry_ms", n.wait_ms);
+		facts[count] = (struct wp_fact){ .kind = WP_FACT_END };
+		wp_log_facts(level_of(n.level), n.event, facts);
+	}
+}
+
+static void log_progress(struct run *run, const char *event)
+{
+	struct wp_relay_snapshot s;
+
+	wp_relay_look(run->relay, &s);
+	wp_log(WP_LOG_INFO, event, WP_TEXT("state", wp_state_name(s.state)),
+	       WP_INT("events", s.confirmed), WP_INT("events_new", s.confirmed - run->events_told),
+	       WP_INT("transactions", s.counts.transactions), WP_INT("bytes", s.counts.bytes),
+	       WP_LSN("safe", s.safe), WP_LSN("read", s.read), WP_LSN("server", s.server),
+	       WP_INT("lag_bytes", s.server > s.safe ? s.server - s.safe : 0),
+	       WP_INT("in_flight", s.in_flight), WP_INT("in_flight_bytes", s.in_flight_bytes),
+	       WP_INT("updates_ignored", s.counts.updates), WP_INT("deletes_ignored", s.counts.deletes),
+	       WP_INT("truncates_ignored", s.counts.truncates), WP_INT("rows_ignored", s.counts.ignored),
+	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds));
+	run->events_told = s.confirmed;
+}
+
+/* -- the turn ------------------------------------------------------------- */
+
+static void arm_sink(struct run *run)
+{
+	short wanted = 0;
+	int fd = run->sink->ops->fd(run->sink, &wanted);
+	int events = (wanted & POLLIN ? EV_READ : 0) | (wanted & POLLOUT ? EV_WRITE : 0);
+	bool active = ev_is_active(&run->sink_io);
+
+	if (active && run->sink_io.fd == fd && (run->sink_io.events & (EV_READ | EV_WRITE)) == events)
+		return;
+	ev_io_stop(run->loop, &run->sink_io);
+	if (fd < 0 || events == 0)
+		return;
+	ev_io_set(&run->sink_io, fd, events);
+	ev_io_start(run->loop, &run->sink_io);
+}
+
+static void arm_due(struct run *run, struct wp_now now)
+{
+	int64_t due = wp_relay_due(run->relay);
+	int64_t wait_ms = due > now.ms ? due - now.ms : 0;
+
+	if (wait_ms > PROGRESS_EVERY_MS)
+		wait_ms = PROGRESS_EVERY_MS;
+	ev_timer_stop(run->loop, &run->due);
+	ev_timer_set(&run->due, (double)wait_ms / 1000. + 0.0005, 0.);
+	ev_timer_start(run->loop, &run->due);
+}
+
+static void step_soon(struct run *run)
+{
+	if (ev_is_active(&run->step))
+		return;
+	ev_timer_set(&run->step, 0., 0.);
+	ev_timer_start(run->loop, &run->step);
+}
+
+static void leave(struct run *run, int exit_code)
+{
+	run->over = true;
+	run->exit_code = exit_code;
+	ev_break(run->loop, EVBREAK_ALL);
+}
+
+static void turn(struct run *run)
+{
+	struct wp_now now = clock_now();
+	enum wp_step step = wp_relay_step(run->relay, now);
+
+	log_notes(run);
+	if (step == WP_STEP_OVER) {
+		leave(run, wp_relay_exit_code(run->relay));
+		return;
+	}
+	arm_sink(run);
+	arm_due(run, now);
+	if (step == WP_STEP_MORE)
+		step_soon(run);
+}
+
+static void step_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	turn(w->data);
+}
+
+static void sink_cb(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	turn(w->data);
+}
+
+static void worker_cb(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct run *run = w->data;
+
+	(void)loop;
+	(void)events;
+	wp_worker_collect(run->worker);
+	step_soon(run);
+}
+
+static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	log_progress(w->data, "progress");
+}
+
+static void wake_cb(void *arg)
+{
+	step_soon(arg);
+}
+
+/* The first asks, the second insists. */
+static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct run *run = w->data;
+
+	(void)loop;
+	(void)events;
+	if (run->signalled) {
+		wp_log(WP_LOG_WARN, "leaving", WP_TEXT("why", "a second signal; what is in flight will be sent again"));
+		leave(run, EXIT_RESTART);
+		return;
+	}
+	run->signalled = true;
+	wp_log(WP_LOG_INFO, "stopping", WP_INT("signal", w->signum));
+	wp_relay_stop(run->relay, clock_now());
+	step_soon(run);
+}
+
+/* -- life ----------------------------------------------------------------- */
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed = 0;
+
+	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+		seed = (uint64_t)clock_now().wall_us ^ (uint64_t)getpid();
+	return seed;
+}
+
+static void name_owner(struct run *run, uint64_t seed)
+{
+	char host[32] = "host";
+
+	(void)gethostname(host, sizeof(host) - 1); /* a name for people; cut is fine */
+	host[sizeof(host) - 1] = '\0';
+	snprintf(run->owner, sizeof(run->owner), "%s:%ld:%08" PRIX32, host, (long)getpid(),
+		 (uint32_t)(seed >> 16));
+}
+
+static enum wp_rc make_source(struct run *run, struct wp_why *why)
+{
+	const struct wp_outbox_options *outbox = run->options->outbox;
+	enum wp_rc rc = wp_table_name_parse(outbox->table, &run->table, why);
+
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_needed_columns(outbox, &run->needed, why);
+	if (rc != WP_OK)
+		return rc;
+	struct wp_stream_setup setup = {
+		.options = run->options->postgres,
+		.table = {
+			.schema = run->table.schema,
+			.name = run->table.name,
+			.columns = run->needed.names,
+			.column_count = run->needed.count,
+		},
+		.owner = run->owner,
+		.epoch = run->options->relay->epoch,
+		.wake = { wake_cb, run },
+	};
+	return wp_stream_new(run->loop, &setup, &run->source, why);
+}
+
+static enum wp_rc make_sink(struct run *run, struct wp_why *why)
+{
+	const struct wp_relay_options *relay = run->options->relay;
+	struct wp_kafka_bounds bounds = { relay->in_flight_events, relay->in_flight_bytes };
+
+	if (relay->sink == WP_SINK_KIND_STDOUT)
+		return wp_stdout_new(STDOUT_FILENO, &run->sink, why);
+	return wp_producer_new(run->options->kafka, &bounds, run->worker, &run->sink, why);
+}
+
+static enum wp_rc make_parts(struct run *run, struct wp_why *why)
+{
+	uint64_t seed = random_seed();
+	enum wp_rc rc = wp_worker_new(&run->worker, why);
+
+	if (rc != WP_OK)
+		return rc;
+	name_owner(run, seed);
+	rc = make_source(run, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = make_sink(run, why);
+	if (rc != WP_OK)
+		return rc;
+	struct wp_relay_setup setup = {
+		.source = run->source,
+		.sink = run->sink,
+		.options = run->options->relay,
+		.outbox = run->options->outbox,
+		.slot = run->options->postgres->slot,
+		.owner = run->owner,
+		.seed = seed,
+	};
+	return wp_relay_new(&setup, &run->relay, why);
+}
+
+static void watch(struct run *run)
+{
+	ev_timer_init(&run->step, step_cb, 0., 0.);
+	ev_timer_init(&run->due, step_cb, 0., 0.);
+	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_MS / 1000., PROGRESS_EVERY_MS / 1000.);
+	ev_io_init(&run->sink_io, sink_cb, -1, 0);
+	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
+	ev_signal_init(&run->terminate, signal_cb, SIGTERM);
+	ev_signal_init(&run->interrupt, signal_cb, SIGINT);
+	run->step.data = run->due.data = run->progress.data = run;
+	run->sink_io.data = run->worker_io.data = run;
+	run->terminate.data = run->interrupt.data = run;
+	ev_timer_start(run->loop, &run->progress);
+	ev_io_start(run->loop, &run->worker_io);
+	ev_signal_start(run->loop, &run->terminate);
+	ev_signal_start(run->loop, &run->interrupt);
+	step_soon(run);
+}
+
+static void unwatch(struct run *run)
+{
+	ev_timer_stop(run->loop, &run->step);
+	ev_timer_stop(run->loop, &run->due);
+	ev_timer_stop(run->loop, &run->progress);
+	ev_io_stop(run->loop, &run->sink_io);
+	ev_io_stop(run->loop, &run->worker_io);
+	ev_signal_stop(run->loop, &run->terminate);
+	ev_signal_stop(run->loop, &run->interrupt);
+}
+
+static void release(struct run *run)
+{
+	wp_relay_free(run->relay);
+	if (run->source)
+		wp_stream_free(run->source);
+	if (run->sink)
+		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
+	if (run->worker)
+		wp_worker_free(run->worker, WORKER_FREE_MS);
+}
+
+int wp_run(const struct wp_run_options *options)
+{
+	struct run run = { .options = options };
+	struct wp_why why = { .text = "" };
+
+	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by write() */
+	run.loop = ev_default_loop(EVFLAG_AUTO);
+	if (run.loop == NULL) {
+		wp_log(WP_LOG_ERROR, "start_failed", WP_TEXT("why", "libev found no usable backend"));
+		return EXIT_RESTART;
+	}
+	enum wp_rc rc = make_parts(&run, &why);
+	if (rc != WP_OK) {
+		wp_log(WP_LOG_ERROR, "start_failed", WP_TEXT("why", rc == WP_NOMEM ? "out of memory" : why.text));
+		release(&run);
+		return rc == WP_CONFIG ? EXIT_CONFIG : EXIT_RESTART;
+	}
+	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION), WP_TEXT("owner", run.owner),
+	       WP_TEXT("slot", options->postgres->slot),
+	       WP_TEXT("publication", options->postgres->publication),
+	       WP_TEXT("table", options->outbox->table),
+	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
+	watch(&run);
+	while (!run.over)
+		(void)ev_run(run.loop, 0);
+	unwatch(&run);
+	log_progress(&run, "stopped");
+	release(&run);
+	return run.exit_code;
+}
