@@ -22,6 +22,8 @@ struct wp_wanted_table {
 	const char *name;
 	const char *const *columns;
 	size_t column_count;
+	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". NULL: "text" for all. */
+	const char *const *definitions;
 };
 
 #endif

@@ -18,15 +18,17 @@ enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
 
 struct wp_finding {
 	enum wp_finding_level level;
-	const char *name; /* constant, e.g. "wal_level", "slot", "publication_columns" */
-	char what[768];   /* what is so, and what it means */
-	char cure[1024];  /* SQL or setting, ready to paste; "" when all is well */
+	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
+	char what[768];		   /* what is so, and what it means */
+	char cure[1024];	   /* SQL or setting, ready to paste; "" when all is well */
+	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
 };
 
 struct wp_preflight {
 	struct wp_finding findings[WP_FINDINGS_MAX];
 	size_t count;
 	bool slot_exists;
+	bool slot_active; /* by any process, this connection's included */
 };
 
 /* One SELECT giving one row, for a plain or replication connection (simple protocol). */
@@ -34,9 +36,16 @@ enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *option
 			    const struct wp_wanted_table *table, struct wp_buffer *into,
 			    struct wp_why *why) WP_MUST_CHECK;
 /* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
-enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer, const struct wp_postgres_options *options,
+enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
+			      const struct wp_postgres_options *options,
 			      const struct wp_wanted_table *table, struct wp_preflight *ret,
 			      struct wp_why *why) WP_MUST_CHECK;
+/* How the connection is secured, as one finding more (wp_connection_facts() tells it). */
+struct wp_connection_facts;
+void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_facts *facts);
+/* One finding more, cut where too long; more than WP_FINDINGS_MAX are our mistake. `name` is a constant. */
+void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
+		      const char *what, const char *cure);
 /* The first failure, or NULL. */
 const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p);
 

@@ -1,0 +1,27 @@
+/*
+ * What walpost needs in the database, as SQL: the outbox table, the witness table,
+ * the publication. Used by `init` and by the cures of the preflight, so that both
+ * make the same things.
+ */
+#ifndef WALPOST_POSTGRES_PUBLICATION_H
+#define WALPOST_POSTGRES_PUBLICATION_H
+
+#include "walpost/postgres/options.h"
+#include "walpost/postgres/sql.h"
+
+/* sql/witness.sql, word for word. */
+extern const char wp_witness_sql[];
+
+/* What `role` needs to write the witness. */
+void wp_witness_grant_sql(struct wp_sql *sql, const char *role);
+/* CREATE TABLE by the wanted columns and their definitions. */
+void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table);
+/*
+ * For the outbox alone and its inserts alone: publishing updates or deletes would make
+ * those of the application fail for want of a replica identity. Rows of partitions
+ * come under the name of the outbox, also of those that are attached later.
+ */
+void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
+			       const struct wp_wanted_table *table);
+
+#endif

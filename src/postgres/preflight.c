@@ -1,0 +1,493 @@
+#include "walpost/postgres/preflight.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "preflight_judge.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot.h"
+#include "walpost/postgres/standby_names.h"
+
+static struct wp_finding *next_finding(struct wp_preflight *p, enum wp_finding_level level,
+				       const char *name)
+{
+	assert(p->count < WP_FINDINGS_MAX);
+	struct wp_finding *f = &p->findings[p->count++];
+	*f = (struct wp_finding){ .level = level, .name = name };
+	return f;
+}
+
+/* The statements collected in j->cure, and an empty collection for the next. */
+static void take_cure(struct judge *j, struct wp_finding *f)
+{
+	struct wp_why why;
+	if (j->cure_text.size > 0) {
+		enum wp_rc rc = wp_sql_end(&j->cure, &why);
+		(void)snprintf(f->cure, sizeof(f->cure), "%s",
+			       rc == WP_OK ? (const char *)j->cure_text.data
+					   : "walpost init --print-sql");
+	}
+	size_t size = strlen(f->cure);
+	while (size > 0 && f->cure[size - 1] == '\n')
+		f->cure[--size] = '\0';
+	wp_buffer_reset(&j->cure_text);
+	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+}
+
+void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
+		    const char *name, const char *format, ...)
+{
+	struct wp_finding *f = next_finding(j->ret, level, name);
+	va_list values;
+	va_start(values, format);
+	(void)vsnprintf(f->what, sizeof(f->what), format, values);
+	va_end(values);
+	if (level == WP_FINDING_FAIL)
+		f->reaction = reaction;
+	take_cure(j, f);
+}
+
+/* The first minor of each major that neither loses rows of transactions that were open while a
+ * publication was altered, nor removes WAL a slot needs; then the first in which a new slot
+ * cannot be invalidated by a race (release notes of those versions). */
+static const struct {
+	int major, keeps_rows, keeps_slots;
+} minors[] = { { 14, 19, 21 }, { 15, 14, 16 }, { 16, 10, 12 }, { 17, 6, 8 }, { 18, 0, 2 } };
+
+static void judge_version(struct judge *j)
+{
+	const char *version = answer_text(j, A_VERSION_TEXT);
+	int major = j->version / 10000, minor = j->version % 10000;
+	if (major < 14) {
+		FOUND_WRONG(j, "server_version",
+			    "PostgreSQL %s is older than 14, the first that walpost works with",
+			    version);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(minors) / sizeof(minors[0]); i++) {
+		if (minors[i].major != major || minor >= minors[i].keeps_slots)
+			continue;
+		FOUND_WARN(j, "server_version", "PostgreSQL %s %s; upgrade to %d.%d or newer",
+			   version,
+			   minor < minors[i].keeps_rows ? "can lose rows of transactions that are "
+							  "open while a publication is altered"
+							: "can invalidate a new slot by a race",
+			   major, minors[i].keeps_slots);
+		return;
+	}
+	FOUND_OK(j, "server_version", "PostgreSQL %s", version);
+}
+
+static void judge_recovery(struct judge *j)
+{
+	if (!j->in_recovery) {
+		FOUND_OK(j, "primary", "the server is not a standby");
+		return;
+	}
+	wp_sql_add(&j->cure,
+		   "-- in postgres.conninfo name all servers and: target_session_attrs=read-write");
+	FOUND_LATER(j, "primary", "the server is a standby: walpost works with the primary");
+}
+
+static void judge_encoding(struct judge *j)
+{
+	const char *encoding = answer_text(j, A_ENCODING);
+	if (!strcmp(encoding, "SQL_ASCII"))
+		FOUND_OK(j, "encoding",
+			 "the database is SQL_ASCII: its bytes are passed on as they are, valid "
+			 "UTF-8 or not");
+	else
+		FOUND_OK(j, "encoding", "%s", encoding);
+}
+
+static void judge_wal_level(struct judge *j)
+{
+	if (answer_is(j, A_WAL_LEVEL, "logical")) {
+		FOUND_OK(j, "wal_level", "logical");
+		return;
+	}
+	wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_level = 'logical';");
+	FOUND_WRONG(j, "wal_level",
+		    "wal_level is %s: the log holds no rows to relay; after the cure restart the "
+		    "server",
+		    answer_text(j, A_WAL_LEVEL));
+}
+
+/* One more is needed unless we have ours already. */
+static void judge_room(struct judge *j, const char *setting, long used, long max, bool have_ours)
+{
+	if (have_ours || used < max) {
+		FOUND_OK(j, setting, "%ld of %ld in use", used, max);
+		return;
+	}
+	char raised[32];
+	(void)snprintf(raised, sizeof(raised), "%ld", used + 5);
+	wp_sql_add(&j->cure, "ALTER SYSTEM SET %s = %s;", setting, raised);
+	FOUND_LATER(j, setting,
+		    "all %ld are in use, walpost needs one more; after the cure restart the server",
+		    max);
+}
+
+static void judge_role(struct judge *j)
+{
+	const char *role = answer_text(j, A_ROLE);
+	if (answer_yes(j, A_ROLE_MAY) || answer_yes(j, A_ROLE_CLOUD)) {
+		FOUND_OK(j, "role", "%s may replicate", role);
+		return;
+	}
+	if (answer_null(j, A_ROLE_CLOUD))
+		wp_sql_add(&j->cure, "ALTER ROLE %I REPLICATION;", role);
+	else
+		wp_sql_add(&j->cure, "GRANT rds_replication TO %I;", role);
+	FOUND_WRONG(j, "role", "role %s lacks REPLICATION, without which no slot can be read",
+		    role);
+}
+
+/* A slot that is someone else's is left alone; we take another name. */
+static void cure_by_other_slot(struct judge *j)
+{
+	char other[64];
+	(void)snprintf(other, sizeof(other), "%.59s_new", j->options->slot);
+	wp_slot_create_sql(&j->cure, other, wp_slot_failover(j->version));
+	wp_sql_add(&j->cure, "-- then set postgres.slot = %s", other);
+}
+
+static void cure_by_new_slot(struct judge *j)
+{
+	wp_slot_drop_sql(&j->cure, j->options->slot);
+	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+}
+
+/* False: it cannot be ours, or not any more, and that has been said. */
+static bool judge_slot_kind(struct judge *j)
+{
+	const char *slot = j->options->slot;
+	if (answer_is(j, A_SLOT_TYPE, "physical")) {
+		cure_by_other_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s is a physical one, of a standby or a backup; take another name",
+			   slot);
+	} else if (!answer_is(j, A_SLOT_PLUGIN, "pgoutput")) {
+		cure_by_other_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s is of plugin %s, walpost reads pgoutput; take another name",
+			   slot, answer_text(j, A_SLOT_PLUGIN));
+	} else if (!answer_is(j, A_SLOT_DATABASE, answer_text(j, A_DATABASE))) {
+		cure_by_other_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s is of database %s, the connection is to %s; take another name",
+			   slot, answer_text(j, A_SLOT_DATABASE), answer_text(j, A_DATABASE));
+	} else if (answer_yes(j, A_SLOT_TEMPORARY)) {
+		cure_by_other_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s is temporary, of session %s, and vanishes with it; take "
+			   "another name",
+			   slot, answer_text(j, A_SLOT_ACTIVE_PID));
+	} else {
+		return true;
+	}
+	return false;
+}
+
+/* Why the server has given the slot up; NULL: it has not. */
+static const char *invalidation(const struct judge *j)
+{
+	if (!answer_null(j, A_SLOT_INVALIDATION))
+		return answer_text(j, A_SLOT_INVALIDATION);
+	if (answer_is(j, A_SLOT_WAL_STATUS, "lost"))
+		return "WAL removed: max_slot_wal_keep_size was exceeded";
+	if (answer_yes(j, A_SLOT_CONFLICTING))
+		return "conflict with recovery";
+	return NULL;
+}
+
+static void judge_slot_state(struct judge *j)
+{
+	const char *slot = j->options->slot, *reason = invalidation(j);
+	const char *confirmed = answer_text(j, A_SLOT_CONFIRMED);
+	if (reason) {
+		cure_by_new_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s is invalidated (%s): events committed since %s can no longer "
+			   "be read from "
+			   "the log. The cure starts anew from now on; send the gap again from the "
+			   "table",
+			   slot, reason, *confirmed ? confirmed : "its last confirmation");
+	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
+		cure_by_new_slot(j);
+		FOUND_LOST(j, "slot",
+			   "slot %s has two_phase, which would bring transactions before they are "
+			   "committed. The "
+			   "cure starts anew: events committed since %s and not yet relayed are "
+			   "lost to it, send "
+			   "them again from the table",
+			   slot, confirmed);
+	} else if (answer_is(j, A_SLOT_WAL_STATUS, "unreserved")) {
+		wp_sql_add(
+			&j->cure,
+			"ALTER SYSTEM SET max_slot_wal_keep_size = '-1'; SELECT pg_reload_conf();");
+		FOUND_WARN(
+			j, "slot",
+			"slot %s will be lost at one of the next checkpoints: it is too far behind",
+			slot);
+	} else if (!answer_null(j, A_SLOT_ACTIVE_PID)) {
+		FOUND_OK(j, "slot", "slot %s is in use by process %s, confirmed %s", slot,
+			 answer_text(j, A_SLOT_ACTIVE_PID), confirmed);
+	} else {
+		FOUND_OK(j, "slot", "slot %s is there, confirmed %s", slot, confirmed);
+	}
+}
+
+static void judge_failover(struct judge *j)
+{
+	if (j->version < 170000)
+		FOUND_OK(j, "slot_failover",
+			 "a failover loses the slot: PostgreSQL before 17 does not copy it to "
+			 "standbys");
+	else if (answer_yes(j, A_SLOT_FAILOVER))
+		FOUND_OK(j, "slot_failover",
+			 "the slot is copied to standbys that have sync_replication_slots");
+	else
+		FOUND_OK(j, "slot_failover",
+			 "a failover loses the slot: it was made without the failover flag of "
+			 "PostgreSQL 17");
+}
+
+static void judge_slot(struct judge *j)
+{
+	if (answer_null(j, A_SLOT_TYPE)) {
+		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+		FOUND_LOST(j, "slot",
+			   "there is no slot %s: if there was one, events since its last "
+			   "confirmation can only be "
+			   "sent again from the table",
+			   j->options->slot);
+		return;
+	}
+	j->ret->slot_exists = true;
+	j->ret->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
+	if (!judge_slot_kind(j))
+		return;
+	judge_slot_state(j);
+	judge_failover(j);
+}
+
+/* The name a walsender of ours has: conninfo's word counts for sure, else the one of
+ * this connection, or the one that we take by default. */
+static bool is_counted(const struct judge *j, char *name, size_t size)
+{
+	const char *setting = answer_text(j, A_SYNC_NAMES);
+	(void)snprintf(name, size, "%s", answer_text(j, A_APPLICATION));
+	PQconninfoOption *options = PQconninfoParse(j->options->conninfo, NULL);
+	bool written = false;
+	for (PQconninfoOption *o = options; o && o->keyword; o++)
+		if (!strcmp(o->keyword, "application_name") && o->val && *o->val) {
+			(void)snprintf(name, size, "%s", o->val);
+			written = true;
+		}
+	PQconninfoFree(options);
+	if (wp_standby_names_count(setting, name))
+		return true;
+	if (written || !wp_standby_names_count(setting, "walpost"))
+		return false;
+	(void)snprintf(name, size, "walpost");
+	return true;
+}
+
+static void cure_standby_names(struct judge *j, const char *name)
+{
+	struct wp_buffer rest;
+	wp_buffer_init(&rest, CURE_SIZE);
+	enum wp_rc rc = wp_standby_names_without(answer_text(j, A_SYNC_NAMES), name,
+						 answer_text(j, A_STANDBYS), &rest);
+	if (rc == WP_OK)
+		wp_sql_add(
+			&j->cure,
+			"ALTER SYSTEM SET synchronous_standby_names = %L; SELECT pg_reload_conf();",
+			(const char *)rest.data);
+	else
+		wp_sql_add(&j->cure, "-- set postgres.allow_synchronous = true");
+	wp_buffer_release(&rest);
+}
+
+static void judge_synchronous(struct judge *j)
+{
+	char name[WP_STANDBY_NAME_SIZE];
+	const char *setting = answer_text(j, A_SYNC_NAMES);
+	if (!is_counted(j, name, sizeof(name))) {
+		FOUND_OK(j, "synchronous_standby_names", "walpost is not among them");
+	} else if (j->options->allow_synchronous) {
+		FOUND_OK(j, "synchronous_standby_names",
+			 "\"%s\" counts walpost as %s, as allowed: commits wait until Kafka has "
+			 "confirmed",
+			 setting, name);
+	} else {
+		cure_standby_names(j, name);
+		FOUND_WRONG(j, "synchronous_standby_names",
+			    "\"%s\" counts walpost (application_name %s) as a standby: all commits "
+			    "of the cluster "
+			    "would wait for Kafka, and it would stand in for a real standby. Take "
+			    "it out, give "
+			    "it another application_name, or set postgres.allow_synchronous",
+			    setting, name);
+	}
+}
+
+static void judge_sender_timeout(struct judge *j)
+{
+	long ms = answer_number(j, A_SENDER_TIMEOUT);
+	if (ms > 0 && ms < 5000) {
+		wp_sql_add(&j->cure,
+			   "ALTER SYSTEM SET wal_sender_timeout = '60s'; SELECT pg_reload_conf();");
+		FOUND_WARN(j, "wal_sender_timeout", "%ld ms: a short hiccup drops the connection",
+			   ms);
+	} else if (ms == 0) {
+		FOUND_OK(j, "wal_sender_timeout",
+			 "none: a relay that vanishes without a word holds the slot until TCP "
+			 "gives up");
+	} else {
+		FOUND_OK(j, "wal_sender_timeout", "%ld ms", ms);
+	}
+}
+
+static void judge_retention(struct judge *j)
+{
+	if (!answer_null(j, A_SLOT_IDLE) && answer_number(j, A_SLOT_IDLE) > 0) {
+		wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; SELECT "
+				     "pg_reload_conf();");
+		FOUND_WARN(j, "slot_retention",
+			   "idle_replication_slot_timeout is set: a relay that is stopped for that "
+			   "long loses its slot");
+	} else if (answer_number(j, A_SLOT_KEEP) < 0) {
+		FOUND_OK(j, "slot_retention",
+			 "max_slot_wal_keep_size is unlimited: a stopped relay loses nothing, but "
+			 "WAL fills the disk");
+	} else {
+		FOUND_OK(j, "slot_retention",
+			 "a relay that falls more than %s MB of WAL behind loses its slot",
+			 answer_text(j, A_SLOT_KEEP));
+	}
+}
+
+static void judge_witness(struct judge *j)
+{
+	bool there = answer_yes(j, A_WITNESS);
+	if (there && answer_number(j, A_WITNESS_COLUMNS) == 7 && answer_yes(j, A_WITNESS_MAY)) {
+		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
+		return;
+	}
+	if (there && answer_number(j, A_WITNESS_COLUMNS) != 7)
+		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
+	wp_sql_add(&j->cure, "%s", wp_witness_sql);
+	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
+	FOUND_WARN(j, "witness",
+		   "table walpost.witness %s: after a takeover a relay cannot tell whether another "
+		   "one had the "
+		   "slot or someone moved it, and stops",
+		   !there ? "is missing"
+			  : (answer_yes(j, A_WITNESS_MAY) ? "lacks columns"
+							  : "may not be read and written"));
+}
+
+static void judge_server(struct judge *j)
+{
+	judge_version(j);
+	judge_recovery(j);
+	judge_encoding(j);
+	judge_wal_level(j);
+	judge_room(j, "max_wal_senders", answer_number(j, A_SENDERS),
+		   answer_number(j, A_MAX_SENDERS), !answer_null(j, A_SLOT_ACTIVE_PID));
+	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
+		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
+	judge_role(j);
+}
+
+static bool is_our_answer(const PGresult *answer)
+{
+	return PQresultStatus(answer) == PGRES_TUPLES_OK && PQntuples(answer) == 1 &&
+	       PQnfields(answer) == A_COUNT;
+}
+
+static enum wp_rc quote_table(struct judge *j, struct wp_why *why)
+{
+	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+	wp_sql_add(&j->cure, "%I.%I", j->table->schema, j->table->name);
+	enum wp_rc rc = wp_sql_end(&j->cure, why);
+	if (rc == WP_OK)
+		(void)snprintf(j->quoted, sizeof(j->quoted), "%s", (const char *)j->cure_text.data);
+	wp_buffer_reset(&j->cure_text);
+	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+	return rc;
+}
+
+enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
+			      const struct wp_postgres_options *options,
+			      const struct wp_wanted_table *table, struct wp_preflight *ret,
+			      struct wp_why *why)
+{
+	if (!is_our_answer(answer))
+		return wp_why_set(
+			why, WP_PROTO,
+			"the server's answer to the preflight question has another shape");
+	struct judge j = {
+		.pg = pg,
+		.answer = answer,
+		.options = options,
+		.table = table,
+		.ret = ret,
+		.version = (int)strtol(PQgetvalue(answer, 0, A_VERSION), NULL, 10),
+	};
+	ret->count = 0;
+	ret->slot_exists = ret->slot_active = false;
+	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
+	wp_buffer_init(&j.cure_text, CURE_SIZE);
+	enum wp_rc rc = quote_table(&j, why);
+	if (rc == WP_OK) {
+		judge_server(&j);
+		wp_judge_table(&j);
+		wp_judge_publication(&j);
+		judge_slot(&j);
+		judge_synchronous(&j);
+		judge_sender_timeout(&j);
+		judge_retention(&j);
+		judge_witness(&j);
+	}
+	wp_buffer_release(&j.cure_text);
+	return rc;
+}
+
+void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
+		      const char *what, const char *cure)
+{
+	struct wp_finding *f = next_finding(p, level, name);
+	(void)snprintf(f->what, sizeof(f->what), "%s", what);
+	(void)snprintf(f->cure, sizeof(f->cure), "%s", cure);
+	if (level == WP_FINDING_FAIL)
+		f->reaction = WP_REACT_STOP_CONFIG;
+}
+
+void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_facts *facts)
+{
+	char what[512];
+	bool weak = !strcmp(facts->sslmode, "prefer") || !strcmp(facts->sslmode, "allow") ||
+		    !strcmp(facts->sslmode, "disable");
+	(void)snprintf(what, sizeof(what), "sslmode=%s%s", facts->sslmode,
+		       weak && !facts->local
+			       ? ": the connection to a host that is not local may be in plain text"
+			       : "");
+	if (weak && !facts->local)
+		wp_preflight_add(p, WP_FINDING_WARN, "sslmode", what,
+				 "-- in postgres.conninfo: sslmode=verify-full");
+	else
+		wp_preflight_add(p, WP_FINDING_OK, "sslmode", what, "");
+}
+
+const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->findings[i].level == WP_FINDING_FAIL)
+			return &p->findings[i];
+	return NULL;
+}

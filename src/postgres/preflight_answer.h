@@ -1,0 +1,123 @@
+/*
+ * The columns of the preflight's one row, in the order of its SELECT. Shared by
+ * the one that asks and the one that judges; no one else needs it.
+ */
+#ifndef WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
+#define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
+
+/* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
+#define WP_PREFLIGHT_COLUMNS(X)                                                                    \
+	X(VERSION, "current_setting('server_version_num')")                                        \
+	X(VERSION_TEXT, "current_setting('server_version')")                                       \
+	X(IN_RECOVERY, "pg_is_in_recovery()")                                                      \
+	X(DATABASE, "current_database()")                                                          \
+	X(ENCODING, "current_setting('server_encoding')")                                          \
+	X(WAL_LEVEL, "current_setting('wal_level')")                                               \
+	X(MAX_SENDERS, "current_setting('max_wal_senders')")                                       \
+	X(SENDERS, "(SELECT count(*) FROM pg_stat_replication WHERE pid <> pg_backend_pid())")     \
+	X(MAX_SLOTS, "current_setting('max_replication_slots')")                                   \
+	X(SLOTS, "(SELECT count(*) FROM pg_replication_slots)")                                    \
+	X(SENDER_TIMEOUT, "(SELECT reset_val FROM pg_settings WHERE name = 'wal_sender_timeout')") \
+	X(SLOT_KEEP, "(SELECT setting FROM pg_settings WHERE name = 'max_slot_wal_keep_size')")    \
+	X(SLOT_IDLE,                                                                               \
+	  "(SELECT setting FROM pg_settings WHERE name = 'idle_replication_slot_timeout')")        \
+	X(SYNC_NAMES, "current_setting('synchronous_standby_names')")                              \
+	X(APPLICATION, "current_setting('application_name')")                                      \
+	X(STANDBYS, "(SELECT string_agg(DISTINCT quote_ident(application_name), ', ') "            \
+		    "FROM pg_stat_replication r WHERE application_name <> '' AND NOT EXISTS "      \
+		    "(SELECT FROM pg_replication_slots s "                                         \
+		    "WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))")                    \
+	X(ROLE, "session_user")                                                                    \
+	X(ROLE_MAY, "(SELECT rolsuper OR rolreplication FROM role)")                               \
+	X(ROLE_CLOUD, "(SELECT pg_has_role(session_user, oid, 'MEMBER') "                          \
+		      "FROM pg_roles WHERE rolname = 'rds_replication')")                          \
+	X(SLOT_TYPE, "(SELECT j->>'slot_type' FROM slot)")                                         \
+	X(SLOT_PLUGIN, "(SELECT j->>'plugin' FROM slot)")                                          \
+	X(SLOT_DATABASE, "(SELECT j->>'database' FROM slot)")                                      \
+	X(SLOT_TEMPORARY, "(SELECT j->>'temporary' FROM slot)")                                    \
+	X(SLOT_TWO_PHASE, "(SELECT j->>'two_phase' FROM slot)")                                    \
+	X(SLOT_WAL_STATUS, "(SELECT j->>'wal_status' FROM slot)")                                  \
+	X(SLOT_INVALIDATION, "(SELECT j->>'invalidation_reason' FROM slot)")                       \
+	X(SLOT_CONFLICTING, "(SELECT j->>'conflicting' FROM slot)")                                \
+	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                      \
+	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                  \
+	X(SLOT_CONFIRMED, "(SELECT j->>'confirmed_flush_lsn' FROM slot)")                          \
+	X(PUB, "(SELECT oid FROM pub)")                                                            \
+	X(PUB_ALL, "(SELECT j->>'puballtables' FROM pub)")                                         \
+	X(PUB_INSERT, "(SELECT j->>'pubinsert' FROM pub)")                                         \
+	X(PUB_UPDATE, "(SELECT j->>'pubupdate' FROM pub)")                                         \
+	X(PUB_DELETE, "(SELECT j->>'pubdelete' FROM pub)")                                         \
+	X(PUB_TRUNCATE, "(SELECT j->>'pubtruncate' FROM pub)")                                     \
+	X(PUB_VIA_ROOT, "(SELECT j->>'pubviaroot' FROM pub)")                                      \
+	X(PUB_NAMES_TABLE,                                                                         \
+	  "EXISTS (SELECT FROM pg_publication_rel r, pub WHERE r.prpubid = pub.oid "               \
+	  "AND r.prrelid IN (SELECT oid FROM up)) "                                                \
+	  "OR EXISTS (SELECT FROM listed WHERE oid IN (SELECT oid FROM up))")                      \
+	X(PUB_LISTED, "(SELECT count(*) FROM leaf WHERE covered)")                                 \
+	X(PUB_UNLISTED, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM "                   \
+			"(SELECT quoted FROM leaf WHERE NOT covered ORDER BY quoted LIMIT 5) l)")  \
+	X(PUB_ABOVE, "(SELECT string_agg(l.quoted, ', ') FROM listed l WHERE l.oid IN "            \
+		     "(SELECT u.oid FROM up u WHERE u.oid <> (SELECT oid FROM tab)))")             \
+	X(PUB_LIMITED,                                                                             \
+	  "(SELECT string_agg(quote_ident(n.nspname) || '.' || quote_ident(c.relname), ', ') "     \
+	  "FROM pub, pg_publication_rel r, pg_class c, pg_namespace n "                            \
+	  "WHERE r.prpubid = pub.oid AND c.oid = r.prrelid AND n.oid = c.relnamespace "            \
+	  "AND r.prrelid IN (SELECT oid FROM ours) "                                               \
+	  "AND (to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL))")      \
+	X(PUB_HIDDEN,                                                                              \
+	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
+	  "WHERE w.generated = '' AND EXISTS (SELECT FROM listed l "                               \
+	  "WHERE l.oid IN (SELECT oid FROM ours) "                                                 \
+	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name))")        \
+	X(PUB_GENERATED,                                                                           \
+	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
+	  "WHERE w.generated <> '' AND (current_setting('server_version_num')::int < 180000 "      \
+	  "OR EXISTS (SELECT FROM listed l WHERE l.oid IN (SELECT oid FROM ours) "                 \
+	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name)))")       \
+	X(PUB_FILTER, "(SELECT string_agg(DISTINCT j->>'rowfilter', '; ') FROM listed "            \
+		      "WHERE oid IN (SELECT oid FROM ours))")                                      \
+	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM ours))")     \
+	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
+			   "WHERE oid NOT IN (SELECT oid FROM ours) ORDER BY quoted LIMIT 5) o)")  \
+	X(TABLE_KIND, "(SELECT relkind FROM tab)")                                                 \
+	X(TABLE_PERSISTENCE, "(SELECT relpersistence FROM tab)")                                   \
+	X(TABLE_MISSING, "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted "    \
+			 "WHERE generated IS NULL)")                                               \
+	X(TABLE_MISSING_AT, "(SELECT string_agg(at::text, ',' ORDER BY at) FROM wanted "           \
+			    "WHERE generated IS NULL)")                                            \
+	X(TABLE_COLUMNS, "(SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) "         \
+			 "FROM pg_attribute WHERE attrelid = (SELECT oid FROM tab) "               \
+			 "AND attnum > 0 AND NOT attisdropped)")                                   \
+	X(TABLE_LEAVES, "(SELECT count(*) FROM leaf)")                                             \
+	X(LEAVES_UNLOGGED,                                                                         \
+	  "(SELECT string_agg('ALTER TABLE ' || quoted || ' SET LOGGED;', ' ' ORDER BY quoted) "   \
+	  "FROM leaf WHERE persistence = 'u')")                                                    \
+	X(LEAVES_FOREIGN, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM leaf "            \
+			  "WHERE kind = 'f')")                                                     \
+	X(TABLE_BENEATH,                                                                           \
+	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
+	  "FROM pg_rewrite w JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass "              \
+	  "AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass "                           \
+	  "JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p') "                     \
+	  "JOIN pg_namespace n ON n.oid = c.relnamespace "                                         \
+	  "WHERE w.ev_class = (SELECT oid FROM tab))")                                             \
+	X(NO_IDENTITY,                                                                             \
+	  "EXISTS (SELECT FROM leaf l JOIN pg_class c ON c.oid = l.oid "                           \
+	  "WHERE c.relreplident = 'n' OR (c.relreplident IN ('d', 'i') "                           \
+	  "AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND "                   \
+	  "CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE i.indisreplident END)))")         \
+	X(WITNESS, "EXISTS (SELECT FROM witness)")                                                 \
+	X(WITNESS_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "                 \
+		       "AND has_table_privilege(session_user, oid, 'SELECT') "                     \
+		       "AND has_table_privilege(session_user, oid, 'INSERT') "                     \
+		       "AND has_table_privilege(session_user, oid, 'UPDATE') FROM witness)")       \
+	X(WITNESS_COLUMNS,                                                                         \
+	  "(SELECT count(*) FROM pg_attribute WHERE attrelid = (SELECT oid FROM witness) "         \
+	  "AND NOT attisdropped AND attname IN ('slot', 'owner', "                                 \
+	  "'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at'))")
+
+#define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
+enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };
+#undef WP_PREFLIGHT_NAME
+
+#endif

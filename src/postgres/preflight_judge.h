@@ -1,0 +1,74 @@
+/*
+ * What the parts of the preflight's judgement share. Statements added to `cure`
+ * belong to the finding that is written next.
+ */
+#ifndef WALPOST_POSTGRES_PREFLIGHT_JUDGE_H
+#define WALPOST_POSTGRES_PREFLIGHT_JUDGE_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "preflight_answer.h"
+#include "walpost/postgres/preflight.h"
+#include "walpost/postgres/sql.h"
+
+struct judge {
+	PGconn *pg;
+	const PGresult *answer;
+	const struct wp_postgres_options *options;
+	const struct wp_wanted_table *table;
+	struct wp_preflight *ret;
+	struct wp_buffer cure_text;
+	struct wp_sql cure;
+	char quoted[300]; /* the table's name as SQL */
+	int version;
+	bool in_recovery;
+};
+
+static inline bool answer_null(const struct judge *j, enum wp_preflight_column column)
+{
+	return PQgetisnull(j->answer, 0, (int)column);
+}
+
+static inline const char *answer_text(const struct judge *j, enum wp_preflight_column column)
+{
+	return PQgetvalue(j->answer, 0, (int)column);
+}
+
+static inline bool answer_is(const struct judge *j, enum wp_preflight_column column,
+			     const char *wanted)
+{
+	return !answer_null(j, column) && !strcmp(answer_text(j, column), wanted);
+}
+
+/* Booleans come as 't' from a column and as 'true' out of JSON. */
+static inline bool answer_yes(const struct judge *j, enum wp_preflight_column column)
+{
+	return *answer_text(j, column) == 't';
+}
+
+static inline long answer_number(const struct judge *j, enum wp_preflight_column column)
+{
+	return strtol(answer_text(j, column), NULL, 10);
+}
+
+/* A finding; on failure `reaction` is what it calls for. */
+void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
+		    const char *name, const char *format, ...) WP_PRINTF(5, 6);
+
+/* The short forms: (judge, name, format, ...). WRONG: exit code 2; LOST: 3; LATER: it may pass. */
+#define FOUND_OK(j_, ...) wp_judge_found((j_), WP_FINDING_OK, WP_REACT_NONE, __VA_ARGS__)
+#define FOUND_WARN(j_, ...) wp_judge_found((j_), WP_FINDING_WARN, WP_REACT_NONE, __VA_ARGS__)
+#define FOUND_WRONG(j_, ...) \
+	wp_judge_found((j_), WP_FINDING_FAIL, WP_REACT_STOP_CONFIG, __VA_ARGS__)
+#define FOUND_LOST(j_, ...) wp_judge_found((j_), WP_FINDING_FAIL, WP_REACT_STOP_HUMAN, __VA_ARGS__)
+#define FOUND_LATER(j_, ...) wp_judge_found((j_), WP_FINDING_FAIL, WP_REACT_RECONNECT, __VA_ARGS__)
+
+/* Room for a cure and its NUL. */
+#define CURE_SIZE sizeof(((struct wp_finding *)0)->cure)
+
+/* preflight_outbox.c */
+void wp_judge_table(struct judge *j);
+void wp_judge_publication(struct judge *j);
+
+#endif

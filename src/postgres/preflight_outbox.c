@@ -1,0 +1,302 @@
+#include "preflight_judge.h"
+
+#include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot.h"
+
+static bool is_table(const struct judge *j)
+{
+	return answer_is(j, A_TABLE_KIND, "r") || answer_is(j, A_TABLE_KIND, "p");
+}
+
+static bool is_partitioned(const struct judge *j)
+{
+	return answer_is(j, A_TABLE_KIND, "p");
+}
+
+static void judge_kind(struct judge *j)
+{
+	const char *kind = answer_text(j, A_TABLE_KIND);
+	if (*kind == 'f') {
+		wp_sql_add(&j->cure,
+			   "-- point postgres.conninfo to the server where the table itself is");
+		FOUND_WRONG(j, "table",
+			    "%s is a foreign table: its rows are in another server's log",
+			    j->quoted);
+		return;
+	}
+	if (!answer_null(j, A_TABLE_BENEATH))
+		wp_sql_add(&j->cure, "-- set outbox.table = %s", answer_text(j, A_TABLE_BENEATH));
+	else
+		wp_sql_add(&j->cure, "-- set outbox.table to a table");
+	FOUND_WRONG(j, "table", "%s is %s: only tables have rows in the log", j->quoted,
+		    *kind == 'v' ? "a view"
+				 : (*kind == 'm' ? "a materialized view" : "not a table"));
+}
+
+/* The definition without what only a new or empty table can have. */
+static void add_column(struct judge *j, size_t index)
+{
+	const char *definition = j->table->definitions ? j->table->definitions[index] : "text";
+	const char *end = strstr(definition, " NOT NULL");
+	char type[64] = "";
+	size_t size = end ? (size_t)(end - definition) : strlen(definition);
+	if (size >= sizeof(type))
+		size = sizeof(type) - 1;
+	memcpy(type, definition, size);
+	wp_sql_add(&j->cure, "ALTER TABLE %s ADD COLUMN %I %s;\n", j->quoted,
+		   j->table->columns[index], type);
+}
+
+static void judge_columns(struct judge *j)
+{
+	if (answer_null(j, A_TABLE_MISSING)) {
+		FOUND_OK(j, "table_columns", "all %zu that are needed are there",
+			 j->table->column_count);
+		return;
+	}
+	const char *at = answer_text(j, A_TABLE_MISSING_AT);
+	while (*at) {
+		char *end;
+		unsigned long index = strtoul(at, &end, 10);
+		if (end == at || index >= j->table->column_count)
+			break;
+		add_column(j, index);
+		at = *end ? end + 1 : end;
+	}
+	FOUND_WRONG(j, "table_columns",
+		    "%s lacks %s (it has %s): add what is missing, or name others under [outbox]",
+		    j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
+}
+
+static void judge_storage(struct judge *j)
+{
+	if (answer_is(j, A_TABLE_PERSISTENCE, "t")) {
+		wp_sql_add(&j->cure, "-- set outbox.table to a table that is not temporary");
+		FOUND_WRONG(j, "table_storage", "%s is temporary: its rows are not in the log",
+			    j->quoted);
+	} else if (!answer_null(j, A_LEAVES_UNLOGGED)) {
+		wp_sql_add(&j->cure, "%s", answer_text(j, A_LEAVES_UNLOGGED));
+		FOUND_WRONG(j, "table_storage", "%s is unlogged: its rows are not in the log",
+			    is_partitioned(j) ? "a partition of the outbox" : j->quoted);
+	} else if (!answer_null(j, A_LEAVES_FOREIGN)) {
+		wp_sql_add(&j->cure, "-- make them tables of this server: %s",
+			   answer_text(j, A_LEAVES_FOREIGN));
+		FOUND_WRONG(j, "table_storage",
+			    "partitions of %s are foreign tables, their rows are in another "
+			    "server's log: %s",
+			    j->quoted, answer_text(j, A_LEAVES_FOREIGN));
+	} else {
+		FOUND_OK(j, "table_storage", "its rows are in the log");
+	}
+}
+
+void wp_judge_table(struct judge *j)
+{
+	if (answer_null(j, A_TABLE_KIND)) {
+		wp_outbox_create_sql(&j->cure, j->table);
+		FOUND_WRONG(j, "table", "there is no table %s in database %s", j->quoted,
+			    answer_text(j, A_DATABASE));
+		return;
+	}
+	if (!is_table(j)) {
+		judge_kind(j);
+		return;
+	}
+	FOUND_OK(j, "table", "%s is there%s", j->quoted, is_partitioned(j) ? ", partitioned" : "");
+	judge_columns(j);
+	judge_storage(j);
+}
+
+/* Rows that came before the publication was as it is now do not come later. */
+#define NOT_BEFORE \
+	"; rows committed before the cure are not relayed, send them again from the table"
+
+static void judge_missing_publication(struct judge *j)
+{
+	const char *publication = j->options->publication;
+	bool ours = answer_is(j, A_SLOT_PLUGIN, "pgoutput") &&
+		    answer_is(j, A_SLOT_DATABASE, answer_text(j, A_DATABASE));
+	wp_publication_create_sql(&j->cure, publication, j->table);
+	if (ours) {
+		wp_slot_drop_sql(&j->cure, j->options->slot);
+		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+	}
+	FOUND_LOST(j, "publication", "there is no publication %s in database %s%s", publication,
+		   answer_text(j, A_DATABASE),
+		   ours ? ", but a slot that is older than it would be: the server cannot decode "
+			  "what lies "
+			  "between, so that the cure makes a new slot" NOT_BEFORE
+			: "");
+}
+
+static void judge_membership(struct judge *j)
+{
+	const char *publication = j->options->publication;
+	long listed = answer_number(j, A_PUB_LISTED), leaves = answer_number(j, A_TABLE_LEAVES);
+	bool named = answer_yes(j, A_PUB_ALL) || answer_yes(j, A_PUB_NAMES_TABLE);
+	if (listed < leaves || (leaves == 0 && !named)) {
+		if (!answer_yes(j, A_PUB_ALL))
+			wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
+				   j->quoted);
+		FOUND_LOST(j, "publication_table", "publication %s lacks %s" NOT_BEFORE,
+			   publication, listed ? answer_text(j, A_PUB_UNLISTED) : j->quoted);
+	} else if (!named) {
+		wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
+			   j->quoted);
+		FOUND_WARN(j, "publication_table",
+			   "publication %s has each partition of %s but not itself: rows of later "
+			   "partitions would "
+			   "not be relayed",
+			   publication, j->quoted);
+	} else {
+		FOUND_OK(j, "publication_table", "publication %s has %s", publication, j->quoted);
+	}
+}
+
+static void judge_root(struct judge *j)
+{
+	const char *publication = j->options->publication;
+	if (!answer_null(j, A_PUB_ABOVE)) {
+		wp_sql_add(&j->cure,
+			   "ALTER PUBLICATION %I SET (publish_via_partition_root = false);",
+			   publication);
+		FOUND_WRONG(j, "publication_root",
+			    "%s is a partition, and publication %s brings its rows under the name "
+			    "of %s",
+			    j->quoted, publication, answer_text(j, A_PUB_ABOVE));
+	} else if (is_partitioned(j) && !answer_yes(j, A_PUB_VIA_ROOT)) {
+		wp_sql_add(&j->cure,
+			   "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
+			   publication);
+		FOUND_WARN(j, "publication_root",
+			   "rows come under the names of the partitions: walpost asks for the root "
+			   "of each, which "
+			   "fails for partitions that are gone unless outbox.leaves covers them");
+	}
+}
+
+/* Adding the table anew, in one transaction, leaves column list and filter behind. */
+static void cure_limits(struct judge *j)
+{
+	const char *publication = j->options->publication, *limited = answer_text(j, A_PUB_LIMITED);
+	if (!*limited)
+		return;
+	wp_sql_add(&j->cure, "BEGIN;\nALTER PUBLICATION %I DROP TABLE %s;\n", publication, limited);
+	wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE %s;\nCOMMIT;", publication, limited);
+}
+
+static void judge_generated(struct judge *j)
+{
+	const char *generated = answer_text(j, A_PUB_GENERATED);
+	if (j->version >= 180000) {
+		wp_sql_add(&j->cure,
+			   "ALTER PUBLICATION %I SET (publish_generated_columns = stored);",
+			   j->options->publication);
+		FOUND_LOST(j, "publication_generated",
+			   "publication %s does not bring generated columns: %s (only stored ones "
+			   "can be)" NOT_BEFORE,
+			   j->options->publication, generated);
+		return;
+	}
+	/* Several columns: each its own finding would be too much, one at a time will do. */
+	size_t first = strcspn(generated, ",");
+	char column[200] = "";
+	memcpy(column, generated, first < sizeof(column) ? first : sizeof(column) - 1);
+	wp_sql_add(&j->cure, "ALTER TABLE %s ALTER COLUMN %s DROP EXPRESSION;", j->quoted, column);
+	FOUND_LOST(j, "publication_generated",
+		   "generated columns are not in the log's stream before PostgreSQL 18: %s; after "
+		   "the cure the "
+		   "application must fill them" NOT_BEFORE,
+		   generated);
+}
+
+static void judge_columns_published(struct judge *j)
+{
+	if (!answer_null(j, A_PUB_HIDDEN)) {
+		cure_limits(j);
+		FOUND_LOST(j, "publication_columns",
+			   "publication %s hides columns that are needed: %s" NOT_BEFORE,
+			   j->options->publication, answer_text(j, A_PUB_HIDDEN));
+	}
+	if (!answer_null(j, A_PUB_GENERATED))
+		judge_generated(j);
+	if (answer_null(j, A_PUB_HIDDEN) && answer_null(j, A_PUB_GENERATED))
+		FOUND_OK(j, "publication_columns", "it brings all columns that are needed");
+}
+
+static void judge_filter(struct judge *j)
+{
+	if (answer_null(j, A_PUB_FILTER)) {
+		FOUND_OK(j, "publication_filter", "none");
+		return;
+	}
+	cure_limits(j);
+	FOUND_LOST(j, "publication_filter",
+		   "publication %s filters rows: %s. What it leaves out is not relayed, and an "
+		   "update can come "
+		   "as an insert" NOT_BEFORE,
+		   j->options->publication, answer_text(j, A_PUB_FILTER));
+}
+
+static void judge_kinds_of_change(struct judge *j)
+{
+	const char *publication = j->options->publication;
+	if (!answer_yes(j, A_PUB_INSERT)) {
+		wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish = 'insert%s%s%s');",
+			   publication, answer_yes(j, A_PUB_UPDATE) ? ", update" : "",
+			   answer_yes(j, A_PUB_DELETE) ? ", delete" : "",
+			   answer_yes(j, A_PUB_TRUNCATE) ? ", truncate" : "");
+		FOUND_LOST(j, "publication_inserts",
+			   "publication %s does not publish inserts" NOT_BEFORE, publication);
+	} else {
+		FOUND_OK(j, "publication_inserts", "it publishes inserts");
+	}
+	if ((answer_yes(j, A_PUB_UPDATE) || answer_yes(j, A_PUB_DELETE)) &&
+	    answer_yes(j, A_NO_IDENTITY)) {
+		wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish = 'insert');", publication);
+		FOUND_WARN(j, "publication_deletes",
+			   "publication %s publishes updates or deletes, and %s has no replica "
+			   "identity: those of "
+			   "the application fail",
+			   publication, j->quoted);
+	}
+}
+
+static void judge_others(struct judge *j)
+{
+	long count = answer_number(j, A_PUB_OTHERS);
+	if (count == 0) {
+		FOUND_OK(j, "publication_others", "it publishes nothing else");
+		return;
+	}
+	if (count <= 5)
+		wp_sql_add(&j->cure, "-- set outbox.ignore = %s",
+			   answer_text(j, A_PUB_OTHER_NAMES));
+	else
+		wp_sql_add(
+			&j->cure,
+			"-- list them in outbox.ignore, or give walpost a publication of its own");
+	FOUND_WARN(j, "publication_others",
+		   "publication %s has %ld more tables (%s%s): a row of theirs stops the relay, "
+		   "unless outbox.ignore "
+		   "covers them",
+		   j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
+		   count > 5 ? ", ..." : "");
+}
+
+void wp_judge_publication(struct judge *j)
+{
+	if (answer_null(j, A_PUB)) {
+		judge_missing_publication(j);
+		return;
+	}
+	FOUND_OK(j, "publication", "publication %s is there", j->options->publication);
+	if (!is_table(j))
+		return;
+	judge_membership(j);
+	judge_root(j);
+	judge_columns_published(j);
+	judge_filter(j);
+	judge_kinds_of_change(j);
+	judge_others(j);
+}

@@ -1,0 +1,35 @@
+#include "walpost/postgres/publication.h"
+
+const char wp_witness_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
+			      "CREATE TABLE IF NOT EXISTS walpost.witness (\n"
+			      "  slot text PRIMARY KEY,\n"
+			      "  owner text NOT NULL,\n"
+			      "  system_identifier text NOT NULL,\n"
+			      "  timeline bigint NOT NULL,\n"
+			      "  epoch int NOT NULL,\n"
+			      "  taken_at_lsn pg_lsn NOT NULL,\n"
+			      "  taken_at timestamptz NOT NULL DEFAULT now()\n"
+			      ");\n";
+
+void wp_witness_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO %I;\n", role);
+}
+
+void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table)
+{
+	wp_sql_add(sql, "CREATE TABLE %I.%I (", table->schema, table->name);
+	for (size_t i = 0; i < table->column_count; i++)
+		wp_sql_add(sql, "%s\n  %I %s", i ? "," : "", table->columns[i],
+			   table->definitions ? table->definitions[i] : "text");
+	wp_sql_add(sql, "\n);\n");
+}
+
+void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
+			       const struct wp_wanted_table *table)
+{
+	wp_sql_add(sql, "CREATE PUBLICATION %I FOR TABLE ONLY %I.%I\n", publication, table->schema,
+		   table->name);
+	wp_sql_add(sql, "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
+}
