@@ -1,0 +1,172 @@
+"""A private PostgreSQL server: real, on its own port, gone with us."""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import psycopg
+import psycopg.conninfo
+import psycopg.sql
+
+from lib import process
+from lib.ports import take_port
+from lib.waiting import wait_until
+from servers import cache
+
+_SETTINGS = """
+listen_addresses = '127.0.0.1'
+unix_socket_directories = '{socket}'
+wal_level = logical
+max_replication_slots = 200
+max_wal_senders = 200
+max_connections = 300
+shared_buffers = 64MB
+fsync = off
+full_page_writes = off
+autovacuum = off
+log_line_prefix = '%m [%p] %a '
+log_connections = off
+lc_messages = 'C'
+"""
+
+_STOP_SIGNALS = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+
+class Postgres:
+    """One server. `start` may follow `stop` as often as wanted: same port, same data."""
+
+    def __init__(self, version, folder):
+        self.version = str(version)
+        self._installed = cache.postgres(self.version)
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True)
+        self.folder.chmod(0o755)
+        self.data = self.folder / "data"
+        self.log = self.folder / "server.log"
+        self.port = take_port()
+        self._process = None
+        process.give_away(self.folder)
+        subprocess.run(["cp", "-a", self._installed / "template", self.data], check=True)
+        with open(self.data / "postgresql.conf", "a") as conf:
+            conf.write(_SETTINGS.format(socket=self.folder))
+
+    def start(self, **settings):
+        """Starts and waits until it answers."""
+        self.launch(**settings)
+        wait_until(self.answers, 30, "Postgres answers", self.log_tail)
+        return self
+
+    def launch(self, **settings):
+        """Starts without waiting."""
+        assert self._process is None or self._process.poll() is not None
+        command = [self._installed / "bin/postgres", "-D", self.data, "-p", str(self.port)]
+        for name, value in settings.items():
+            command += ["-c", f"{name}={value}"]
+        with open(self.log, "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
+                preexec_fn=process.dies_with_us(signal.SIGQUIT), start_new_session=True, **process.unprivileged(),
+            )
+
+    def begin_stop(self, mode="fast"):
+        """Asks it to stop; `wait_stopped` waits for the end."""
+        self._process.send_signal(_STOP_SIGNALS[mode])
+
+    def wait_stopped(self, deadline):
+        process.wait_exit(self._process, deadline, "Postgres")
+
+    def stop(self, mode="fast", deadline=30):
+        """Stops as pg_ctl stop -m MODE does."""
+        self.begin_stop(mode)
+        self.wait_stopped(deadline)
+
+    def restart(self, mode="fast", **settings):
+        self.stop(mode)
+        self.start(**settings)
+
+    def end(self):
+        """Gone, with its files."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop("immediate")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @classmethod
+    def attached(cls, version, folder, port):
+        """A server that another process of this test run has started, and ends."""
+        self = cls.__new__(cls)
+        self.version = version
+        self._installed = cache.postgres(version)
+        self.folder = Path(folder)
+        self.data = self.folder / "data"
+        self.log = self.folder / "server.log"
+        self.port = port
+        self._process = None
+        return self
+
+    def answers_now(self):
+        try:
+            self.connect().close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def answers(self):
+        assert self._process.poll() is None, f"Postgres exited\n{self.log_tail()}"
+        return self.answers_now()
+
+    def set_conf(self, **settings):
+        """Settings that a reload is enough for, in force when this returns."""
+        with self.connect() as connection:
+            for name, value in settings.items():
+                connection.execute(psycopg.sql.SQL("ALTER SYSTEM SET {} = {}").format(
+                    psycopg.sql.Identifier(name), psycopg.sql.Literal(value)))
+            loaded = connection.execute("SELECT pg_conf_load_time()").fetchone()
+            connection.execute("SELECT pg_reload_conf()")
+        wait_until(lambda: self.query("SELECT pg_conf_load_time()") != [loaded], 10, "the configuration is reloaded")
+
+    def conninfo(self, database="postgres", **more):
+        """A libpq connection string over TCP."""
+        facts = {"host": "127.0.0.1", "port": self.port, "user": "postgres", "dbname": database, **more}
+        return psycopg.conninfo.make_conninfo(**facts)
+
+    def connect(self, database="postgres", **more):
+        """A connection in autocommit mode."""
+        return psycopg.connect(self.conninfo(database, **more), autocommit=True, connect_timeout=5)
+
+    def query(self, sql, parameters=None, database="postgres"):
+        """All rows of one statement; of several statements without parameters, none."""
+        with self.connect(database) as connection:
+            cursor = connection.execute(sql, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    def log_size(self):
+        """A mark for `log_since`."""
+        return self.log.stat().st_size
+
+    def log_since(self, mark=0):
+        with open(self.log, "rb") as log:
+            log.seek(mark)
+            return log.read().decode(errors="replace")
+
+    def log_tail(self):
+        return "--- Postgres says:\n" + "\n".join(self.log_since().splitlines()[-30:])
+
+    @property
+    def program_folder(self):
+        """Where initdb, pg_ctl and postgres are."""
+        return self._installed / "bin"
+
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
+
+    def pid(self):
+        return self._process.pid
+
+    def freeze_backend(self, pid):
+        """SIGSTOP to one of its processes."""
+        process.pause(pid)
+
+    def thaw_backend(self, pid):
+        os.kill(pid, signal.SIGCONT)

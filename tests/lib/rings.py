@@ -1,0 +1,247 @@
+"""Builds what the rings need, runs them, counts. Called by tests/run; standard library only."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections import namedtuple
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from lib import places  # noqa: E402
+from servers import cache  # noqa: E402
+
+TESTS = places.TREE / "tests"
+RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "sanitize")
+PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "4")
+
+# What a build of a kind is made with: environment, then arguments of meson setup.
+KINDS = {
+    "gcc": ({"CC": "gcc"}, ()),
+    "gcc-werror": ({"CC": "gcc"}, ("--werror",)),
+    "clang-werror": ({"CC": "clang"}, ("--werror", "-Dfuzz=true")),
+    "sanitize": ({"CC": "gcc"}, ("-Db_sanitize=address,undefined",)),
+    "fuzz": ({"CC": "clang"}, ("-Dfuzz=true", "-Db_lundef=false")),
+}
+
+Count = namedtuple("Count", "passed failed skipped")
+
+
+def add(counts):
+    return Count(*map(sum, zip((0, 0, 0), *counts)))
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Failed(Exception):
+    """A ring could not be run; the message is for a human."""
+
+
+def run(command, **options):
+    """Runs quietly; a failure shows the end of what it said."""
+    done = subprocess.run(
+        list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, errors="replace", **options,
+    )
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(map(str, command))} failed:\n{done.stdout[-6000:]}")
+    return done.stdout
+
+
+def targets_of(folder, suite):
+    """What ninja has to make for one suite: its programs and what they depend on."""
+    tests = json.loads(run(["meson", "introspect", folder, "--tests"]))
+    mine = [test for test in tests if any(name.split(":")[-1] == suite for name in test["suite"])]
+    if not mine:
+        raise Failed(f"suite {suite} has no test in {folder}")
+    made = {file for test in mine for file in test["cmd"] if file.startswith(str(folder))}
+    return sorted(os.path.relpath(file, folder) for file in made)
+
+
+def build(kind, suite=None):
+    """The build folder of that kind, up to date: all of it, or what a suite needs."""
+    folder = places.build(kind)
+    environment, arguments = KINDS[kind]
+    with places.lock(f"build-{folder.parent.name}-{kind}"):
+        if not (folder / "build.ninja").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            run(["meson", "setup", folder, places.TREE, *arguments], env={**os.environ, **environment})
+        targets = targets_of(folder, suite) if suite else []
+        run(["ninja", "-C", folder, *targets])
+    return folder
+
+
+def subtests(text):
+    """How many cmocka tests a program says it ran and how many failed; None if it says nothing."""
+    ran = [int(n) for n in re.findall(r"^\[=+\] (?:[^:\n]*: )?(\d+) test\(s\) run", text, re.MULTILINE)]
+    if not ran:
+        return None
+    failed = [int(n) for n in re.findall(r"^\[  FAILED  \] (?:[^:\n]*: )?(\d+) test\(s\)", text, re.MULTILINE)]
+    skipped = [int(n) for n in re.findall(r"^\[  SKIPPED \] (?:[^:\n]*: )?(\d+) test\(s\)", text, re.MULTILINE)]
+    return Count(sum(ran) - sum(failed) - sum(skipped), sum(failed), sum(skipped))
+
+
+def counted(entry):
+    """One program of meson's testlog.json."""
+    text = entry.get("stdout", "") + "\n" + entry.get("stderr", "")
+    inner = subtests(text)
+    good = entry["result"] in ("OK", "EXPECTEDFAIL")
+    if entry["result"] == "SKIP":
+        return Count(0, 0, 1)
+    if inner is None or sum(inner) == 0:
+        return Count(int(good), int(not good), 0)
+    if not good and inner.failed == 0:  # it crashed, or a sanitizer spoke
+        return inner._replace(failed=1)
+    return inner
+
+
+def meson_suite(suite, kind, extra=()):
+    folder = build(kind, suite)
+    log = folder / "meson-logs" / f"{suite}.json"
+    log.unlink(missing_ok=True)
+    done = subprocess.run(
+        ["meson", "test", "-C", str(folder), "--no-rebuild", "--suite", suite, "--logbase", suite,
+         "--print-errorlogs", *extra],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env={**os.environ, **test_environment(suite)},
+    )
+    if not log.exists():
+        raise Failed(f"suite {suite} did not run:\n{done.stdout[-4000:]}")
+    entries = [json.loads(line) for line in log.read_text(errors="replace").splitlines()]
+    if not entries:
+        raise Failed(f"suite {suite} has no test in {folder}")
+    for entry in entries:
+        if entry["result"] not in ("OK", "EXPECTEDFAIL", "SKIP"):
+            tail = (entry.get("stdout", "") + entry.get("stderr", ""))[-4000:]
+            say(f"--- {entry['name']}: {entry['result']}\n{tail}")
+    return add(map(counted, entries))
+
+
+def test_environment(suite):
+    """Where the C tests find what they do not bring."""
+    found = {
+        "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+        "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    }
+    if suite in ("component", "sim"):
+        found["WALPOST_TEST_POSTGRES_BIN"] = str(cache.postgres("18") / "bin")
+    return found
+
+
+def venv():
+    """The Python of the tests, with what requirements.txt names."""
+    wanted = (TESTS / "requirements.txt").read_text() + sys.version
+    folder = places.cache() / f"venv-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
+    python = folder / "bin" / "python"
+    with places.lock(folder.name):
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            run([sys.executable, "-m", "venv", folder])
+            run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", TESTS / "requirements.txt"])
+            (folder / "complete").touch()
+    return python
+
+
+def pytest(folder, arguments):
+    report = places.build("reports") / f"{folder}.xml"
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    python = venv()
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": f"{python.parent}:{os.environ['PATH']}",
+        "WALPOST_BUILDS": str(places.build("")),
+    }
+    done = subprocess.run(
+        [str(python), "-m", "pytest", "-q", "-c", str(TESTS / "pytest.ini"), f"--junitxml={report}",
+         str(TESTS / folder), *arguments],
+        cwd=TESTS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", env=environment,
+    )
+    if not report.exists():
+        raise Failed(f"pytest gave no report:\n{done.stdout[-6000:]}")
+    suite = ElementTree.parse(report).getroot().find("testsuite").attrib
+    total, failed, skipped = int(suite["tests"]), int(suite["failures"]) + int(suite["errors"]), int(suite["skipped"])
+    if done.returncode not in (0, 1) or total == 0:
+        raise Failed(f"pytest exited with {done.returncode}:\n{done.stdout[-6000:]}")
+    if failed:
+        say(done.stdout[-24000:])
+    return Count(total - failed - skipped, failed, skipped)
+
+
+def lint(arguments):
+    return pytest("lint", arguments)
+
+
+def e2e(arguments):
+    build("gcc")
+    for version in os.environ.get("WALPOST_POSTGRES", "18 15").split():
+        cache.postgres(version)
+    cache.kafka()
+    workers = () if {"-n", "-k", "--pdb"} & set(arguments) else ("-n", PYTEST_WORKERS, "--dist", "worksteal")
+    return pytest("e2e", [*workers, *arguments])
+
+
+def sanitize(arguments):
+    return add([meson_suite(suite, "sanitize", arguments) for suite in ("unit", "property", "sim", "component")])
+
+
+def ring_runner(ring):
+    if ring in ("lint", "e2e", "sanitize"):
+        return {"lint": lint, "e2e": e2e, "sanitize": sanitize}[ring]
+    kind = "fuzz" if ring == "fuzz" else "gcc"
+    return lambda arguments: meson_suite(ring, kind, arguments)
+
+
+def warnings_as_errors():
+    """Both compilers are content with every line, at the warnings of meson.build."""
+    results = []
+    for kind in ("gcc-werror", "clang-werror"):
+        try:
+            build(kind)
+            results.append(Count(1, 0, 0))
+        except Failed as failure:
+            say(f"--- {kind}: {failure}")
+            results.append(Count(0, 1, 0))
+    return add(results)
+
+
+def run_ring(ring, arguments):
+    start = time.monotonic()
+    try:
+        count = ring_runner(ring)(arguments)
+        if ring == "lint" and not arguments:
+            count = add([count, warnings_as_errors()])
+    except (Failed, RuntimeError) as failure:
+        say(f"--- {ring}: {failure}")
+        count = Count(0, 1, 0)
+    say(
+        f"{ring}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped"
+        f" in {time.monotonic() - start:.0f} s"
+    )
+    return count
+
+
+def main(words):
+    arguments = []
+    if "--" in words:
+        at = words.index("--")
+        words, arguments = words[:at], words[at + 1:]
+    total = add([run_ring(ring, arguments) for ring in words or RINGS])
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

