@@ -27,7 +27,8 @@ void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms)
 	*f = (struct wp_feedback){ .interval_ms = interval_ms, .floor_ms = FLOOR_MS };
 }
 
-void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms, wp_lsn safe)
+void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms,
+		       wp_lsn safe)
 {
 	f->floor_ms = FLOOR_MS;
 	if (wal_sender_timeout_ms > 0)
@@ -81,7 +82,8 @@ int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe)
 	if (f->reply_wanted)
 		due = min_ms(due, f->sent_at_ms + REPLY_GAP_MS);
 	if (!f->asked)
-		due = min_ms(due, max_ms(f->heard_at_ms + ASK_AFTER_MS, f->sent_at_ms + REPLY_GAP_MS));
+		due = min_ms(due,
+			     max_ms(f->heard_at_ms + ASK_AFTER_MS, f->sent_at_ms + REPLY_GAP_MS));
 	return due;
 }
 

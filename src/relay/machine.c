@@ -128,13 +128,20 @@ const char *wp_state_name(enum wp_state state)
 const char *wp_happening_name(enum wp_happening what)
 {
 	static const char *const NAMES[WP_HAPPENING_COUNT] = {
-		[WP_SLOT_HELD] = "slot_held",	[WP_SLOT_RESUME] = "slot_resume",
-		[WP_SLOT_MOVED] = "slot_moved", [WP_COPYING] = "copying",
-		[WP_NO_ROOM] = "no_room",	[WP_ROOM] = "room",
-		[WP_LOST] = "lost",		[WP_LET_GO] = "let_go",
-		[WP_SINK_ERROR] = "sink_error", [WP_SINK_NEW] = "sink_new",
-		[WP_AT_REST] = "at_rest",	[WP_TIME_UP] = "time_up",
-		[WP_STOP] = "stop",		[WP_COPY_ENDED] = "copy_ended",
+		[WP_SLOT_HELD] = "slot_held",
+		[WP_SLOT_RESUME] = "slot_resume",
+		[WP_SLOT_MOVED] = "slot_moved",
+		[WP_COPYING] = "copying",
+		[WP_NO_ROOM] = "no_room",
+		[WP_ROOM] = "room",
+		[WP_LOST] = "lost",
+		[WP_LET_GO] = "let_go",
+		[WP_SINK_ERROR] = "sink_error",
+		[WP_SINK_NEW] = "sink_new",
+		[WP_AT_REST] = "at_rest",
+		[WP_TIME_UP] = "time_up",
+		[WP_STOP] = "stop",
+		[WP_COPY_ENDED] = "copy_ended",
 	};
 
 	return NAMES[what];

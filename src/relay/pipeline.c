@@ -17,11 +17,11 @@ enum {
 };
 
 enum use_kind {
-	USE_OUTBOX,    /* rows are events */
-	USE_IGNORED,   /* rows may be passed over */
-	USE_PATTERN,   /* ignored by a pattern, unless it is a leaf of the outbox */
-	USE_UNKNOWN,   /* nobody configured it: a row needs an answer first */
-	USE_FOREIGN,   /* nobody configured it, and it is no leaf of the outbox */
+	USE_OUTBOX,  /* rows are events */
+	USE_IGNORED, /* rows may be passed over */
+	USE_PATTERN, /* ignored by a pattern, unless it is a leaf of the outbox */
+	USE_UNKNOWN, /* nobody configured it: a row needs an answer first */
+	USE_FOREIGN, /* nobody configured it, and it is no leaf of the outbox */
 };
 
 /* What we make of a relation; attached to it in the map. */
@@ -153,10 +153,11 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 	enum wp_rc rc = wp_relations_put(p->relations, change, &r);
 
 	if (rc == WP_FULL)
-		return wp_why_set(why, WP_CONFIG,
-				  "the publication has brought more than %d relations; narrow it to the "
-				  "outbox",
-				  RELATIONS_MAX);
+		return wp_why_set(
+			why, WP_CONFIG,
+			"the publication has brought more than %d relations; narrow it to the "
+			"outbox",
+			RELATIONS_MAX);
 	if (rc != WP_OK)
 		return rc;
 	struct use *use = calloc(1, sizeof(*use));
@@ -208,7 +209,8 @@ static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 		 (const char *)record->topic.data);
 }
 
-static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event, struct wp_why *why)
+static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event,
+			     struct wp_why *why)
 {
 	struct wp_record record;
 	enum wp_rc rc = wp_shape_record(p->shape, event, &record, why);
@@ -258,9 +260,11 @@ static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why
 {
 	return wp_why_set(
 		why, WP_CONFIG,
-		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; passing it "
+		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
+		"passing it "
 		"over would lose it if it is an outbox under another name: set outbox.table (or "
-		"outbox.leaves for a partition that is gone), or list it under outbox.ignore, or take it "
+		"outbox.leaves for a partition that is gone), or list it under outbox.ignore, or "
+		"take it "
 		"out of the publication",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
 		(const char *)r->name.data);
@@ -269,13 +273,15 @@ static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why
 static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *change,
 			      struct wp_taken *taken, struct wp_why *why)
 {
-	const struct wp_relation *r = wp_relations_find(p->relations, change->as.insert.relation_oid);
+	const struct wp_relation *r =
+		wp_relations_find(p->relations, change->as.insert.relation_oid);
 	enum wp_rc rc = WP_OK;
 
 	if (!p->in_transaction)
 		return wp_why_set(why, WP_PROTO, "the server sent an insert outside a transaction");
 	if (r == NULL || r->attached == NULL)
-		return wp_why_set(why, WP_PROTO, "the server sent a row of relation %u before telling about it",
+		return wp_why_set(why, WP_PROTO,
+				  "the server sent a row of relation %u before telling about it",
 				  (unsigned)change->as.insert.relation_oid);
 	struct use *use = r->attached;
 	switch (use->kind) {
@@ -308,7 +314,8 @@ static bool concerns_outbox(struct wp_pipeline *p, uint32_t oid)
 
 /* -- transactions --------------------------------------------------------- */
 
-static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *change, struct wp_why *why)
+static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *change,
+			     struct wp_why *why)
 {
 	if (p->in_transaction)
 		return wp_why_set(why, WP_PROTO, "the server began a transaction within another");
@@ -320,14 +327,17 @@ static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *chan
 	return WP_OK;
 }
 
-static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *change, struct wp_why *why)
+static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *change,
+			      struct wp_why *why)
 {
 	if (!p->in_transaction)
-		return wp_why_set(why, WP_PROTO, "the server committed a transaction it did not begin");
+		return wp_why_set(why, WP_PROTO,
+				  "the server committed a transaction it did not begin");
 	if (change->as.commit.commit_lsn != p->commit_lsn ||
 	    change->as.commit.end_lsn <= change->as.commit.commit_lsn)
 		return wp_why_set(why, WP_PROTO,
-				  "the server's commit does not fit its begin: begin at %llX, commit at %llX, end %llX",
+				  "the server's commit does not fit its begin: begin at %llX, "
+				  "commit at %llX, end %llX",
 				  (unsigned long long)p->commit_lsn,
 				  (unsigned long long)change->as.commit.commit_lsn,
 				  (unsigned long long)change->as.commit.end_lsn);

@@ -30,8 +30,8 @@ enum {
 
 struct run {
 	const struct wp_run_options *options;
-	struct ev_loop *loop;      /* borrowed: the default one */
-	struct wp_worker *worker;  /* owned, as all below */
+	struct ev_loop *loop;	  /* borrowed: the default one */
+	struct wp_worker *worker; /* owned, as all below */
 	struct wp_source *source;
 	struct wp_sink *sink;
 	struct wp_relay *relay;
@@ -39,8 +39,8 @@ struct run {
 	struct wp_needed_columns needed;
 	char owner[WP_OWNER_SIZE];
 
-	ev_timer step;     /* 0 s: a step is due now */
-	ev_timer due;      /* the relay's own time */
+	ev_timer step; /* 0 s: a step is due now */
+	ev_timer due;  /* the relay's own time */
 	ev_timer progress;
 	ev_io sink_io;
 	ev_io worker_io;
@@ -61,7 +61,8 @@ static struct wp_now clock_now(void)
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	return (struct wp_now){
 		.ms = (int64_t)mono.tv_sec * 1000 + mono.tv_nsec / 1000000,
-		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 + wall.tv_nsec / 1000,
+		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 +
+			   wall.tv_nsec / 1000,
 	};
 }
 
@@ -106,9 +107,11 @@ static void log_progress(struct run *run, const char *event)
 	       WP_LSN("safe", s.safe), WP_LSN("read", s.read), WP_LSN("server", s.server),
 	       WP_INT("lag_bytes", s.server > s.safe ? s.server - s.safe : 0),
 	       WP_INT("in_flight", s.in_flight), WP_INT("in_flight_bytes", s.in_flight_bytes),
-	       WP_INT("updates_ignored", s.counts.updates), WP_INT("deletes_ignored", s.counts.deletes),
-	       WP_INT("truncates_ignored", s.counts.truncates), WP_INT("rows_ignored", s.counts.ignored),
-	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds));
+	       WP_INT("updates_ignored", s.counts.updates),
+	       WP_INT("deletes_ignored", s.counts.deletes),
+	       WP_INT("truncates_ignored", s.counts.truncates),
+	       WP_INT("rows_ignored", s.counts.ignored), WP_INT("reconnects", s.reconnects),
+	       WP_INT("rewinds", s.rewinds));
 	run->events_told = s.confirmed;
 }
 
@@ -121,7 +124,8 @@ static void arm_sink(struct run *run)
 	int events = (wanted & POLLIN ? EV_READ : 0) | (wanted & POLLOUT ? EV_WRITE : 0);
 	bool active = ev_is_active(&run->sink_io);
 
-	if (active && run->sink_io.fd == fd && (run->sink_io.events & (EV_READ | EV_WRITE)) == events)
+	if (active && run->sink_io.fd == fd &&
+	    (run->sink_io.events & (EV_READ | EV_WRITE)) == events)
 		return;
 	ev_io_stop(run->loop, &run->sink_io);
 	if (fd < 0 || events == 0)
@@ -217,7 +221,8 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 	(void)loop;
 	(void)events;
 	if (run->signalled) {
-		wp_log(WP_LOG_WARN, "leaving", WP_TEXT("why", "a second signal; what is in flight will be sent again"));
+		wp_log(WP_LOG_WARN, "leaving",
+		       WP_TEXT("why", "a second signal; what is in flight will be sent again"));
 		leave(run, EXIT_RESTART);
 		return;
 	}
@@ -313,7 +318,8 @@ static void watch(struct run *run)
 {
 	ev_timer_init(&run->step, step_cb, 0., 0.);
 	ev_timer_init(&run->due, step_cb, 0., 0.);
-	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_MS / 1000., PROGRESS_EVERY_MS / 1000.);
+	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_MS / 1000.,
+		      PROGRESS_EVERY_MS / 1000.);
 	ev_io_init(&run->sink_io, sink_cb, -1, 0);
 	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
 	ev_signal_init(&run->terminate, signal_cb, SIGTERM);
@@ -358,17 +364,19 @@ int wp_run(const struct wp_run_options *options)
 	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by write() */
 	run.loop = ev_default_loop(EVFLAG_AUTO);
 	if (run.loop == NULL) {
-		wp_log(WP_LOG_ERROR, "start_failed", WP_TEXT("why", "libev found no usable backend"));
+		wp_log(WP_LOG_ERROR, "start_failed",
+		       WP_TEXT("why", "libev found no usable backend"));
 		return EXIT_RESTART;
 	}
 	enum wp_rc rc = make_parts(&run, &why);
 	if (rc != WP_OK) {
-		wp_log(WP_LOG_ERROR, "start_failed", WP_TEXT("why", rc == WP_NOMEM ? "out of memory" : why.text));
+		wp_log(WP_LOG_ERROR, "start_failed",
+		       WP_TEXT("why", rc == WP_NOMEM ? "out of memory" : why.text));
 		release(&run);
 		return rc == WP_CONFIG ? EXIT_CONFIG : EXIT_RESTART;
 	}
-	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION), WP_TEXT("owner", run.owner),
-	       WP_TEXT("slot", options->postgres->slot),
+	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION),
+	       WP_TEXT("owner", run.owner), WP_TEXT("slot", options->postgres->slot),
 	       WP_TEXT("publication", options->postgres->publication),
 	       WP_TEXT("table", options->outbox->table),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));

@@ -1,0 +1,127 @@
+/*
+ * What the files of the relay share: its state, and the few things that each of them
+ * may do to it. relay.c holds life, actions and time; relay_sink.c what comes
+ * from the sink; relay_source.c what comes from the source.
+ */
+#ifndef WALPOST_SRC_RELAY_RELAY_INTERNAL_H
+#define WALPOST_SRC_RELAY_RELAY_INTERNAL_H
+
+#include "walpost/base/backoff.h"
+#include "walpost/relay/feedback.h"
+#include "walpost/relay/relay.h"
+
+enum {
+	NOTES_MAX = 64,
+	BACKOFF_FIRST_MS = 200,
+	BACKOFF_MAX_MS = 10 * 1000,
+	REWIND_FIRST_MS = 100,
+	REWIND_MAX_MS = 5 * 1000,
+	LOOK_EVERY_MS = 1000,
+	AWAY_MS = 10 * 1000,
+	REST_MS = 10 * 1000,
+	PROBE_AFTER_MS = 2 * 1000,
+	PROBE_EVERY_MS = 2500,
+	TOPIC_NOTE_EVERY_MS = 60 * 1000,
+	ASK_AGAIN_MS = 1000,
+	FINISH_MS = 3 * 1000,
+	SAME_TROUBLE_MAX = 3,
+	EXIT_RESTART = 1,
+	EXIT_CONFIG = 2,
+	EXIT_HUMAN = 3,
+};
+
+/* The same trouble at the same place: three times is not bad luck. */
+struct trouble {
+	char code[40];
+	wp_lsn at;
+	unsigned count;
+};
+
+/* An event-level error was reported: one event at a time until the place is passed. */
+struct isolation {
+	bool on;
+	wp_lsn until;
+};
+
+struct wp_relay {
+	struct wp_relay_setup setup;
+	struct wp_ledger ledger;
+	struct wp_pipeline *pipeline;
+	struct wp_feedback feedback;
+	struct wp_backoff connect_backoff;
+	struct wp_backoff rewind_backoff;
+	uint64_t random;
+
+	enum wp_state state;
+	int64_t entered_ms;  /* the state */
+	int64_t deadline_ms; /* of the state; INT64_MAX: none */
+	int64_t away_until_ms;
+
+	/* The source. */
+	struct wp_span held; /* a frame that was offered and not taken; null: none */
+	bool started;	     /* this process has streamed before: facts below hold */
+	uint64_t system_id;
+	uint32_t timeline;
+	bool gap; /* a ticket was purged or refused: only a stream from safe heals that */
+	int64_t ask_again_ms; /* a leaf's root, after a failure; INT64_MAX: not now */
+	int64_t quiet_ms;     /* when the socket was last seen empty */
+	int64_t probed_ms;
+
+	/* The sink. */
+	enum wp_batching batching; /* for the next restart */
+	struct isolation isolation;
+	struct trouble rewind_trouble;
+	struct trouble stream_trouble;
+	bool waiting; /* for a topic */
+	int64_t waiting_since_ms;
+	int64_t waiting_note_ms;
+	wp_lsn waiting_safe;
+	bool unreachable_noted;
+
+	/* Stopping. */
+	bool stop_asked;
+	int64_t stop_by_ms; /* the end of all patience */
+	int exit_code;
+
+	wp_lsn server;
+	uint64_t confirmed;
+	uint64_t reconnects;
+	uint64_t rewinds;
+	uint64_t moves;
+
+	struct wp_note notes[NOTES_MAX]; /* a ring */
+	size_t note_first;
+	size_t note_count;
+};
+
+struct wp_note *wp_relay_note(struct wp_relay *r, enum wp_note_level level, const char *event);
+const struct wp_source_view *wp_relay_source(const struct wp_relay *r);
+const struct wp_sink_view *wp_relay_sink(const struct wp_relay *r);
+bool wp_relay_is_streaming(const struct wp_relay *r);
+void wp_relay_drop_held(struct wp_relay *r);
+/* Moves by the machine's table and carries the actions out. */
+void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now now);
+/* A human must act, or a restart may help: stops in good order with that exit code. */
+void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const struct wp_why *why,
+		   struct wp_now now);
+int wp_relay_exit_code_of(enum wp_reaction reaction);
+bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
+/* True when the same trouble has come too often without getting past `at`. */
+bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at);
+
+/* relay_sink.c */
+/* True when there may be more. */
+bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
+void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
+void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
+/* Past the place of trouble and nothing in flight: batches again. */
+void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
+
+/* relay_source.c */
+void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);
+/* True when the budget was spent. */
+bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now);
+/* Paused: has what was missing come? */
+void wp_relay_try_again(struct wp_relay *r, struct wp_now now);
+
+#endif

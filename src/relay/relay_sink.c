@@ -1,0 +1,203 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "relay_internal.h"
+#include "walpost/relay/faults.h"
+
+enum {
+	REPORTS_PER_CALL = 512,
+	REPORTS_PER_STEP = 8192,
+};
+
+void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
+{
+	r->gap = true;
+	if (r->state == WP_REWINDING || r->state == WP_REBUILDING)
+		return;
+	r->rewinds++;
+	wp_relay_happen(r, WP_SINK_ERROR, now);
+}
+
+/* Two events of the same time cannot have been in flight: this one is it. */
+static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
+	char limit[64] = "unknown";
+	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_why why;
+
+	if (report->limit > 0)
+		snprintf(limit, sizeof(limit), "%zu bytes", report->limit);
+	(void)wp_why_set(
+		&why, WP_DATA,
+		"the event of table %s with id %s (%zu bytes, topic %s, position %s) is refused by "
+		"Kafka "
+		"with %s also when it is sent alone; the topic's limit: %s. Nothing after it was "
+		"confirmed. "
+		"Raise the limit (max.message.bytes of the topic) and start again, or give up what "
+		"its "
+		"transaction has not delivered: SELECT pg_replication_slot_advance('%s', '%s')",
+		e->table, e->id, e->size, e->topic, wp_position_text(&e->position, position),
+		report->code, limit, r->setup.slot,
+		wp_lsn_text(e->position.commit_lsn + 1, beyond));
+	wp_relay_halt(r, EXIT_HUMAN, "event_undeliverable", &why, now);
+}
+
+static void note_refusal(struct wp_relay *r, const struct wp_report *report)
+{
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->why, WP_OK,
+			 "Kafka answered %s; streaming again from the last confirmed position",
+			 report->code);
+}
+
+/* Up to the end of the transaction that the last event sent belongs to. */
+static void isolate(struct wp_relay *r)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+
+	r->isolation.on = true;
+	r->isolation.until = wp_lsn_max(wp_ledger_read(&r->ledger), e->position.commit_lsn + 1);
+	r->batching = WP_BATCHING_ONE_BY_ONE;
+}
+
+static bool refuses_always(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	struct wp_why why;
+
+	if (report->reaction != WP_REACT_REWIND ||
+	    !wp_relay_is_too_often(&r->rewind_trouble, report->code, wp_ledger_safe(&r->ledger)))
+		return false;
+	(void)wp_why_set(
+		&why, WP_IO,
+		"Kafka refused events after the same position %d times in a row with %s; look at "
+		"the broker's log, then start again: nothing is lost",
+		SAME_TROUBLE_MAX, report->code);
+	wp_relay_halt(r, EXIT_HUMAN, "sink_refuses", &why, now);
+	return true;
+}
+
+/* An error for a forgotten ticket counts too: its producer is still the current one. */
+static void refused(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	bool rewinding = r->state == WP_REWINDING;
+
+	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
+		return;
+	r->gap = true;
+	if (report->event_level && r->isolation.on && r->batching == WP_BATCHING_ONE_BY_ONE &&
+	    !rewinding) {
+		halt_for_poison(r, report, now);
+		return;
+	}
+	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.on)
+		isolate(r); /* also when what it broke was noticed first */
+	if (rewinding)
+		return;
+	note_refusal(r, report);
+	if (!refuses_always(r, report, now))
+		wp_relay_rewind(r, now);
+}
+
+static void take_report(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	switch (report->outcome) {
+	case WP_CONFIRMED:
+		if (wp_ledger_settle(&r->ledger, report->ticket) == WP_SETTLED) {
+			r->confirmed++;
+			wp_backoff_reset(&r->rewind_backoff);
+		}
+		break;
+	case WP_REFUSED:
+		if (wp_fault(WP_FAULT_ERROR_SETTLES))
+			(void)wp_ledger_settle(&r->ledger, report->ticket);
+		else
+			refused(r, report, now);
+		break;
+	case WP_PURGED:
+		if (wp_fault(WP_FAULT_PURGE_SETTLES))
+			(void)wp_ledger_settle(&r->ledger, report->ticket);
+		else
+			r->gap = !wp_fault(WP_FAULT_RESUME_AFTER_PURGE);
+		break;
+	}
+}
+
+/* True when there may be more. */
+bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
+{
+	struct wp_report reports[REPORTS_PER_CALL];
+	size_t total = 0;
+	size_t count = 0;
+
+	do {
+		count = r->setup.sink->ops->collect(r->setup.sink, now.ms, reports,
+						    REPORTS_PER_CALL);
+		for (size_t i = 0; i < count; i++)
+			take_report(r, &reports[i], now);
+		total += count;
+	} while (count == REPORTS_PER_CALL && total < REPORTS_PER_STEP);
+	return count == REPORTS_PER_CALL;
+}
+
+static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	if (!r->waiting) {
+		r->waiting = true;
+		r->waiting_since_ms = now.ms;
+		r->waiting_note_ms = now.ms;
+		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+	}
+	r->waiting_safe = wp_ledger_safe(&r->ledger);
+	if (now.ms - r->waiting_since_ms >= r->setup.options->topic_wait_ms) {
+		wp_relay_halt(r, EXIT_HUMAN, "topic_missing", &v->why, now);
+	} else if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS) {
+		r->waiting_note_ms = now.ms;
+		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+	}
+}
+
+static void note_reach(struct wp_relay *r, const struct wp_sink_view *v)
+{
+	if (!v->reachable && !r->unreachable_noted && v->why.text[0] != '\0') {
+		r->unreachable_noted = true;
+		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why = v->why;
+	} else if (v->reachable && r->unreachable_noted) {
+		r->unreachable_noted = false;
+		wp_relay_note(r, WP_NOTE_INFO, "sink_reachable");
+	}
+}
+
+void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_sink_view *v = wp_relay_sink(r);
+
+	note_reach(r, v);
+	if (v->state == WP_SINK_WAITING) {
+		wait_for_topic(r, v, now);
+	} else if (r->waiting && wp_ledger_safe(&r->ledger) > r->waiting_safe) {
+		r->waiting = false;
+		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
+	}
+	if (v->state == WP_SINK_FAILED)
+		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->why, now);
+	if (v->state == WP_SINK_BROKEN && r->state != WP_REWINDING && r->state != WP_REBUILDING) {
+		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;
+		wp_relay_rewind(r, now);
+	}
+	if (r->state == WP_REBUILDING && (v->state == WP_SINK_READY || v->state == WP_SINK_WAITING))
+		wp_relay_happen(r, WP_SINK_NEW, now);
+}
+
+/* Past the place of trouble and nothing in flight: batches again. */
+void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
+{
+	if (!r->isolation.on || r->state != WP_STREAMING || r->ledger.in_flight > 0 ||
+	    wp_pipeline_in_transaction(r->pipeline) ||
+	    wp_ledger_safe(&r->ledger) < r->isolation.until)
+		return;
+	r->isolation.on = false;
+	r->batching = WP_BATCHING_NORMAL;
+	wp_relay_note(r, WP_NOTE_INFO, "isolation_over");
+	wp_relay_happen(r, WP_SINK_ERROR, now);
+}

@@ -1,0 +1,306 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "relay_internal.h"
+#include "walpost/relay/faults.h"
+
+enum { FRAMES_PER_STEP = 2000 };
+
+/* -- connecting ---------------------------------------------------------- */
+
+static bool is_foreign_system(struct wp_relay *r, const struct wp_source_facts *f,
+			      struct wp_why *why)
+{
+	uint64_t known = r->started ? r->system_id : f->witness_system_id;
+	bool raised = !r->started && r->setup.options->epoch > f->witness_epoch;
+
+	if (known == 0 || known == f->system_id || raised)
+		return false;
+	(void)wp_why_set(
+		why, WP_CONFIG,
+		"the server's system identifier is %" PRIu64 ", it was %" PRIu64
+		": this is another database cluster (restored or replaced), whose positions start "
+		"anew; events between the two may be missing. If that is intended, set relay.epoch "
+		"= %u "
+		"and start again",
+		f->system_id, known, (unsigned)f->witness_epoch + 1);
+	return true;
+}
+
+/* The slot stands beyond what we ever confirmed: who moved it? */
+static bool is_unexplained(const struct wp_relay *r, const struct wp_source_facts *f)
+{
+	return r->started && f->timelines.current == r->timeline &&
+	       f->slot_confirmed > r->feedback.highest_flush &&
+	       f->slot_confirmed > wp_ledger_safe(&r->ledger) &&
+	       (!f->witness_readable || strcmp(f->witness_owner, r->setup.owner) == 0);
+}
+
+static void halt_for_moved_slot(struct wp_relay *r, const struct wp_source_facts *f,
+				struct wp_now now)
+{
+	char slot[WP_LSN_TEXT_SIZE];
+	char ours[WP_LSN_TEXT_SIZE];
+	struct wp_why why;
+
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "slot %s stands at %s, but this process confirmed only %s and no other "
+			 "relay has taken the "
+			 "slot over: someone advanced or recreated it; events between may never be "
+			 "sent. Compare the "
+			 "outbox with the topics, then start again: it will go on from the slot",
+			 r->setup.slot, wp_lsn_text(f->slot_confirmed, slot),
+			 wp_lsn_text(wp_ledger_safe(&r->ledger), ours));
+	wp_relay_halt(r, EXIT_HUMAN, "slot_moved", &why, now);
+}
+
+static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f)
+{
+	if (!r->started)
+		return false;
+	if (wp_fault(WP_FAULT_RESUME_AFTER_MOVE))
+		return true;
+	return !r->gap && f->timelines.current == r->timeline &&
+	       f->slot_confirmed <=
+		       wp_lsn_max(r->feedback.highest_flush, wp_ledger_safe(&r->ledger));
+}
+
+static void connected(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
+	struct wp_why why;
+
+	r->server = wp_lsn_max(r->server, f->server_lsn);
+	if (is_foreign_system(r, f, &why))
+		wp_relay_halt(r, EXIT_HUMAN, "system_changed", &why, now);
+	else if (f->slot_held)
+		wp_relay_happen(r, WP_SLOT_HELD, now);
+	else if (is_unexplained(r, f))
+		halt_for_moved_slot(r, f, now);
+	else
+		wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
+}
+
+/* An error that the server will give again at the same place is no matter of patience. */
+static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
+{
+	return f->in_copy && f->reaction == WP_REACT_RECONNECT && f->sqlstate[0] != '\0' &&
+	       strncmp(f->sqlstate, "57P", 3) != 0 && strncmp(f->sqlstate, "08", 2) != 0 &&
+	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger));
+}
+
+static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct wp_now now)
+{
+	enum wp_note_level level = f->reaction == WP_REACT_STANDBY ? WP_NOTE_DEBUG : WP_NOTE_WARN;
+
+	if (f->reaction == WP_REACT_STOP_HUMAN ||
+	    (f->reaction == WP_REACT_STOP_CONFIG && !r->started)) {
+		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->why,
+			      now);
+		wp_relay_happen(r, WP_LOST, now);
+		return;
+	}
+	if (is_hopeless(r, f)) {
+		wp_relay_halt(r, EXIT_HUMAN, "stream_stuck", &f->why, now);
+		wp_relay_happen(r, WP_LOST, now);
+		return;
+	}
+	r->reconnects++;
+	wp_relay_happen(r, f->reaction == WP_REACT_LET_GO ? WP_LET_GO : WP_LOST, now);
+	if (r->state == WP_BACKING_OFF) {
+		struct wp_note *n = wp_relay_note(r, level, "stream_broken");
+		n->why = f->why;
+		n->wait_ms = r->deadline_ms - now.ms;
+	}
+}
+
+void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_source_view *v = wp_relay_source(r);
+	bool asking = r->state == WP_CONNECTING || r->state == WP_STANDBY;
+
+	switch (v->state) {
+	case WP_SOURCE_READY:
+		if (asking && r->deadline_ms == INT64_MAX)
+			connected(r, now);
+		break;
+	case WP_SOURCE_STREAMING:
+		if (r->state == WP_STARTING)
+			wp_relay_happen(r, WP_COPYING, now);
+		break;
+	case WP_SOURCE_FAILED: {
+		struct wp_source_failure f = v->failure; /* the view changes below */
+		failed(r, &f, now);
+		break;
+	}
+	case WP_SOURCE_FINISHED:
+		/* The server ended the copy: it is stopping, or was told to by us. */
+		wp_relay_happen(r, r->state == WP_FINISHING ? WP_COPY_ENDED : WP_LET_GO, now);
+		break;
+	default:
+		break;
+	}
+}
+
+/* -- frames --------------------------------------------------------------- */
+
+static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_now now)
+{
+	r->server = wp_lsn_max(r->server, taken->wal_end);
+	wp_backoff_reset(&r->connect_backoff);
+	if (taken->keepalive)
+		wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
+	else
+		wp_feedback_heard_data(&r->feedback, now.ms);
+}
+
+static void halt_for_event(struct wp_relay *r, const struct wp_why *reason, struct wp_now now)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_why why = *reason;
+
+	if (e->position.commit_lsn != 0)
+		(void)wp_why_set(&why, WP_DATA,
+				 "the event of table %s with id %s (%zu bytes, topic %s) can not "
+				 "be delivered: %s. "
+				 "Nothing after it was confirmed. To give up what its transaction "
+				 "has not delivered: "
+				 "SELECT pg_replication_slot_advance('%s', '%s')",
+				 e->table, e->id, e->size, e->topic, reason->text, r->setup.slot,
+				 wp_lsn_text(e->position.commit_lsn + 1, beyond));
+	wp_relay_halt(r, EXIT_HUMAN, "event_undeliverable", &why, now);
+}
+
+static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+{
+	if (wp_relay_is_too_often(&r->stream_trouble, "protocol", wp_ledger_read(&r->ledger))) {
+		wp_relay_halt(r, EXIT_HUMAN, "stream_stuck", why, now);
+		return;
+	}
+	r->reconnects++;
+	wp_relay_happen(r, WP_LOST, now);
+	wp_relay_note(r, WP_NOTE_WARN, "stream_broken")->why = *why;
+}
+
+static void ask(struct wp_relay *r)
+{
+	r->ask_again_ms = INT64_MAX;
+	r->setup.source->ops->ask_root(r->setup.source, wp_pipeline_question(r->pipeline));
+}
+
+/* What an answer of the pipeline means for the state; the frame stays held unless taken. */
+static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *why,
+		      struct wp_now now)
+{
+	switch (rc) {
+	case WP_FULL:
+	case WP_AGAIN:
+		wp_relay_happen(r, WP_NO_ROOM, now);
+		break;
+	case WP_PAUSE:
+		ask(r);
+		wp_relay_happen(r, WP_NO_ROOM, now);
+		break;
+	case WP_DATA:
+		halt_for_event(r, why, now);
+		break;
+	case WP_CONFIG:
+		wp_relay_halt(r, EXIT_HUMAN, "stream_refused", why, now);
+		break;
+	case WP_IO: /* the sink's view tells more */
+		wp_relay_rewind(r, now);
+		break;
+	case WP_NOMEM:
+		wp_relay_halt(r, EXIT_RESTART, "out_of_memory", why, now);
+		break;
+	default:
+		broke_protocol(r, why, now);
+		break;
+	}
+}
+
+/* One event in flight while isolating, or no more than the ledger's window. */
+static bool has_room(const struct wp_relay *r)
+{
+	if (r->isolation.on && r->ledger.in_flight > 0)
+		return false;
+	return wp_ledger_has_room(&r->ledger, 0);
+}
+
+static enum wp_rc next_frame(struct wp_relay *r)
+{
+	if (!wp_span_is_null(r->held))
+		return WP_OK;
+	return r->setup.source->ops->next(r->setup.source, &r->held);
+}
+
+/* Takes one frame; false when the state changed or nothing is there. */
+static bool take_frame(struct wp_relay *r, struct wp_now now)
+{
+	struct wp_taken taken;
+	struct wp_why why = { .text = "" };
+
+	if (!has_room(r)) {
+		wp_relay_happen(r, WP_NO_ROOM, now);
+		return false;
+	}
+	enum wp_rc rc = next_frame(r);
+	if (rc == WP_AGAIN)
+		r->quiet_ms = now.ms;
+	if (rc != WP_OK)
+		return false;
+	rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
+	if (rc != WP_OK) {
+		not_taken(r, rc, &why, now);
+		return false;
+	}
+	wp_relay_drop_held(r);
+	heard(r, &taken, now);
+	return true;
+}
+
+/* True when the budget was spent. */
+bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now)
+{
+	for (unsigned i = 0; i < FRAMES_PER_STEP; i++) {
+		if (r->state != WP_STREAMING || (r->stop_asked && wp_relay_may_stop_here(r, now)))
+			return false;
+		if (!take_frame(r, now))
+			return false;
+	}
+	return true;
+}
+
+/* Is the answer about a leaf's root still awaited? */
+static bool question_open(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_root *root = &wp_relay_source(r)->root;
+	uint32_t oid = wp_pipeline_question(r->pipeline);
+
+	if (oid == 0)
+		return false;
+	if (root->state == WP_ROOT_ASKING || root->leaf_oid != oid)
+		return true;
+	if (root->state != WP_ROOT_FAILED) {
+		wp_pipeline_answer(r->pipeline, root);
+		return false;
+	}
+	if (r->ask_again_ms == INT64_MAX) {
+		wp_relay_note(r, WP_NOTE_WARN, "leaf_unknown");
+		r->ask_again_ms = now.ms + ASK_AGAIN_MS;
+	} else if (now.ms >= r->ask_again_ms) {
+		ask(r);
+	}
+	return true;
+}
+
+void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
+{
+	if (r->state != WP_PAUSED || question_open(r, now) || !has_room(r))
+		return;
+	if (wp_relay_sink(r)->state != WP_SINK_READY)
+		return;
+	wp_relay_happen(r, WP_ROOM, now);
+}
