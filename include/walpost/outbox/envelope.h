@@ -6,13 +6,19 @@
 #define WALPOST_OUTBOX_ENVELOPE_H
 
 #include "walpost/base/buffer.h"
+#include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/record.h"
 
-/* Appends the packed message to `into`. `payload` is already decoded; null stays absent.
- * `headers` are those of the record. WP_FULL past the buffer's bound, WP_NOMEM. */
-enum wp_rc wp_envelope_protobuf(const struct wp_event *event, struct wp_span payload,
-				const struct wp_header *headers, size_t header_count,
-				struct wp_buffer *into) WP_MUST_CHECK;
+/*
+ * Writes the packed message into `into`, which is reset first, as is `texts`, room for
+ * NUL-terminated copies. `record` is complete but for its value, which is still the
+ * payload, decoded; null stays absent.
+ * WP_FULL past a buffer's bound; WP_DATA with why: id, type, route or a header's name is
+ * not UTF-8; WP_NOMEM.
+ */
+enum wp_rc wp_envelope_protobuf(const struct wp_event *event, const struct wp_record *record,
+				struct wp_buffer *texts, struct wp_buffer *into,
+				struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -15,13 +15,13 @@ struct wp_event_header {
 struct wp_event {
 	struct wp_span id;
 	struct wp_span key;
-	struct wp_span type;      /* null: no type column, or NULL */
-	struct wp_span route;     /* the raw topic; Debezium: aggregatetype */
-	struct wp_span payload;   /* as Postgres prints it */
-	bool payload_is_bytea;    /* then \x and hex digits, to be decoded */
+	struct wp_span type;	/* null: no type column, or NULL */
+	struct wp_span route;	/* the raw topic; Debezium: aggregatetype */
+	struct wp_span payload; /* as Postgres prints it */
+	bool payload_is_bytea;	/* then \x and hex digits, to be decoded */
 	struct wp_event_header headers[WP_EVENT_HEADERS_MAX]; /* the configured columns */
 	size_t header_count;
-	const char *table; /* "schema.name" */
+	const char *table;	/* "schema.name" */
 	int64_t commit_time_us; /* since 2000-01-01 */
 	struct wp_position position;
 };

@@ -14,25 +14,30 @@
 
 struct wp_mapping;
 
-/* WP_CONFIG with why: a required column is missing (names it, and those there are). */
-enum wp_rc wp_mapping_new(const struct wp_outbox_options *options, const struct wp_relation *relation,
-			  const struct wp_relations *types, struct wp_mapping **ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+/* WP_CONFIG with why: a required column is missing (names it, and those there are). WP_NOMEM. */
+enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
+			  const struct wp_relation *relation, const struct wp_relations *types,
+			  struct wp_mapping **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_mapping_free(struct wp_mapping *m);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_PROTO: the row has
  * another number of columns than its relation, or binary values. WP_DATA: a NULL
- * where none may be (id, route, key unless key.null = allow).
+ * where none may be (id, route, key unless key.null = allow); `ret` is filled all
+ * the same, so that the event can be named. `ret->table` and the headers' names
+ * live as long as the mapping.
  */
-enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row, struct wp_event *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
-/* The columns that a publication must not hide; returns their number. Names are
- * borrowed from `options`, or from `list`, which the caller keeps (WP_NAMES_SIZE bytes). */
+enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
+			    struct wp_event *ret, struct wp_why *why) WP_MUST_CHECK;
+/*
+ * The columns that a publication must not hide, each once. Names are borrowed
+ * from `options` or point into `storage`: not to be copied.
+ */
 struct wp_needed_columns {
 	const char *names[80];
 	size_t count;
 	char storage[8192];
 };
+/* WP_CONFIG with why: outbox.headers is not a list. */
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_why *why) WP_MUST_CHECK;
 

@@ -1,0 +1,23 @@
+/*
+ * A value as it may stand in a sentence for a human: at most 100 bytes, cut at a
+ * character, control characters and what is not UTF-8 as '?'. Also the one
+ * place of this room that knows what UTF-8 is. Pure.
+ */
+#ifndef WALPOST_OUTBOX_EXCERPT_H
+#define WALPOST_OUTBOX_EXCERPT_H
+
+#include "walpost/base/span.h"
+
+#define WP_EXCERPT_SIZE 104 /* with "..." and NUL */
+
+struct wp_excerpt {
+	char text[WP_EXCERPT_SIZE];
+};
+
+/* Writes into `e` and returns its text; NULL for a null span. */
+const char *wp_excerpt(struct wp_excerpt *e, struct wp_span value);
+
+/* Whole, shortest-form UTF-8 without surrogates (Unicode 15, table 3-7), and no NUL. */
+bool wp_is_utf8(struct wp_span text);
+
+#endif

@@ -1,0 +1,118 @@
+#include <string.h>
+
+#include "walpost/outbox/columns.h"
+
+#define LIST_FORM                                                                             \
+	"allowed is a comma-separated list of column[:name], with double quotes around what " \
+	"holds a comma, a colon or a double quote"
+
+struct reader {
+	const char *at;
+	const char *wrong; /* NULL: nothing yet */
+	char *to;	   /* where the next name goes */
+	size_t left;
+};
+
+static void fail(struct reader *r, const char *wrong)
+{
+	if (r->wrong == NULL)
+		r->wrong = wrong;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static void skip_spaces(struct reader *r)
+{
+	while (is_space(*r->at))
+		r->at++;
+}
+
+static void put(struct reader *r, char c)
+{
+	if (r->left == 0) {
+		fail(r, "its names are longer than 8192 bytes together");
+		return;
+	}
+	*r->to++ = c;
+	r->left--;
+}
+
+static void read_quoted(struct reader *r)
+{
+	for (r->at++; *r->at != '\0'; r->at++) {
+		if (*r->at == '"' && *++r->at != '"')
+			return;
+		put(r, *r->at);
+	}
+	fail(r, "a double quote is not closed");
+}
+
+static void read_plain(struct reader *r)
+{
+	const char *end = r->at + strcspn(r->at, ",:\"");
+
+	if (*end == '"')
+		fail(r, "a double quote stands inside of a name");
+	while (end > r->at && is_space(end[-1]))
+		end--;
+	while (r->at < end)
+		put(r, *r->at++);
+}
+
+/* A column or a header's name; NUL-terminated in the storage. */
+static const char *read_name(struct reader *r)
+{
+	const char *name = r->to;
+
+	skip_spaces(r);
+	if (*r->at == '"')
+		read_quoted(r);
+	else
+		read_plain(r);
+	if (r->to == name)
+		fail(r, "an item or a name is empty");
+	put(r, '\0');
+	skip_spaces(r);
+	return name;
+}
+
+static void read_item(struct reader *r, struct wp_header_columns *columns)
+{
+	if (columns->count == WP_HEADER_COLUMNS_MAX) {
+		fail(r, "it has more than 60 items");
+		return;
+	}
+	struct wp_header_column *item = &columns->items[columns->count++];
+	item->column = item->name = read_name(r);
+	if (r->wrong == NULL && *r->at == ':') {
+		r->at++;
+		item->name = read_name(r);
+	}
+	if (*r->at != ',' && *r->at != '\0')
+		fail(r, "a name goes on behind its end");
+}
+
+enum wp_rc wp_header_columns_parse(const char *list, struct wp_header_columns *ret,
+				   struct wp_why *why)
+{
+	struct reader r = { .at = list, .to = ret->storage, .left = sizeof(ret->storage) };
+
+	ret->count = 0;
+	skip_spaces(&r);
+	if (*r.at == '\0')
+		return WP_OK;
+	read_item(&r, ret);
+	while (r.wrong == NULL && *r.at == ',') {
+		r.at++;
+		read_item(&r, ret);
+	}
+	if (r.wrong != NULL) {
+		ret->count = 0;
+		return wp_why_set(why, WP_CONFIG, "outbox.headers = \"%.200s\": %s; " LIST_FORM,
+				  list, r.wrong);
+	}
+	return WP_OK;
+}

@@ -1,0 +1,289 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replacement.h"
+#include "walpost/outbox/excerpt.h"
+#include "walpost/outbox/route.h"
+
+/* A sane expression needs some hundred steps for a raw topic; these are about a
+ * millisecond and a megabyte. */
+#define MATCH_LIMIT 100000
+#define DEPTH_LIMIT 10000
+#define HEAP_LIMIT_KIB 8192
+
+#define CACHE_COUNT_MAX 1024
+#define CACHE_SLOTS 2048 /* a power of two; half full at most, so probes are short */
+#define CACHE_BYTES 262144
+#define CACHED_RAW_MAX 1024 /* longer raw values are not kept */
+
+/* In `bytes`: the raw value, the topic, a NUL. */
+struct slot {
+	uint32_t hash;
+	uint32_t offset;
+	uint16_t raw_size;
+	uint16_t topic_size; /* 0: the slot is free */
+};
+
+struct wp_route {
+	pcre2_code *code;		    /* owned */
+	pcre2_match_data *match;	    /* owned */
+	pcre2_match_context *limits;	    /* owned */
+	struct wp_replacement *replacement; /* owned */
+	char topic[WP_TOPIC_SIZE];	    /* what was made last */
+	size_t topic_size;
+	size_t cached_count;
+	size_t cached_size;
+	struct slot slots[CACHE_SLOTS];
+	uint8_t bytes[CACHE_BYTES];
+};
+
+static void describe(int code, char *text, size_t size)
+{
+	if (pcre2_get_error_message(code, (PCRE2_UCHAR *)text, size) == PCRE2_ERROR_BADDATA)
+		text[0] = '\0';
+}
+
+static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_why *why)
+{
+	int error = 0;
+	size_t offset = 0;
+	char text[128];
+
+	/* \C could stop inside of a character. */
+	r->code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
+				PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &offset, NULL);
+	if (r->code != NULL)
+		return WP_OK;
+	describe(error, text, sizeof(text));
+	return wp_why_set(
+		why, WP_CONFIG,
+		"outbox.topic.regex = \"%.200s\": %s, at offset %zu; allowed is a regular "
+		"expression (PCRE2) that matches the whole raw topic, such as "
+		"(?<routedByValue>.*)",
+		regex, text, offset);
+}
+
+static enum wp_rc prepare(struct wp_route *r, struct wp_why *why)
+{
+	r->match = pcre2_match_data_create_from_pattern(r->code, NULL);
+	r->limits = pcre2_match_context_create(NULL);
+	if (r->match == NULL || r->limits == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
+	(void)pcre2_set_match_limit(r->limits, MATCH_LIMIT); /* these cannot fail */
+	(void)pcre2_set_depth_limit(r->limits, DEPTH_LIMIT);
+	(void)pcre2_set_heap_limit(r->limits, HEAP_LIMIT_KIB);
+	return WP_OK;
+}
+
+enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_route **ret,
+			struct wp_why *why)
+{
+	struct wp_route *r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a cache of topics");
+
+	enum wp_rc rc = compile(r, regex, why);
+	if (rc == WP_OK)
+		rc = prepare(r, why);
+	if (rc == WP_OK)
+		rc = wp_replacement_new(replacement, r->code, &r->replacement, why);
+	if (rc != WP_OK) {
+		wp_route_free(r);
+		return rc;
+	}
+	*ret = r;
+	return WP_OK;
+}
+
+void wp_route_free(struct wp_route *r)
+{
+	if (r == NULL)
+		return;
+	wp_replacement_free(r->replacement);
+	pcre2_match_context_free(r->limits);
+	pcre2_match_data_free(r->match);
+	pcre2_code_free(r->code);
+	free(r);
+}
+
+/* FNV-1a. */
+static uint32_t hash_of(struct wp_span bytes)
+{
+	uint32_t hash = 2166136261u;
+
+	for (size_t i = 0; i < bytes.size; i++)
+		hash = (hash ^ bytes.data[i]) * 16777619u;
+	return hash;
+}
+
+/* The slot that holds `raw`, or the free one where it would stand. */
+static struct slot *find_slot(struct wp_route *r, struct wp_span raw, uint32_t hash)
+{
+	for (size_t i = hash;; i++) {
+		struct slot *s = &r->slots[i & (CACHE_SLOTS - 1)];
+		if (s->topic_size == 0)
+			return s;
+		if (s->hash == hash && s->raw_size == raw.size &&
+		    memcmp(r->bytes + s->offset, raw.data, raw.size) == 0)
+			return s;
+	}
+}
+
+static void forget_all(struct wp_route *r)
+{
+	memset(r->slots, 0, sizeof(r->slots));
+	r->cached_count = 0;
+	r->cached_size = 0;
+}
+
+static void remember(struct wp_route *r, struct wp_span raw, uint32_t hash)
+{
+	size_t size = raw.size + r->topic_size + 1;
+
+	static_assert(CACHED_RAW_MAX + WP_TOPIC_SIZE <= CACHE_BYTES, "one always fits");
+	if (raw.size > CACHED_RAW_MAX)
+		return;
+	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached_size)
+		forget_all(r);
+
+	struct slot *s = find_slot(r, raw, hash);
+	assert(s->topic_size == 0);
+	*s = (struct slot){
+		.hash = hash,
+		.offset = (uint32_t)r->cached_size,
+		.raw_size = (uint16_t)raw.size,
+		.topic_size = (uint16_t)r->topic_size,
+	};
+	memcpy(r->bytes + s->offset, raw.data, raw.size);
+	memcpy(r->bytes + s->offset + raw.size, r->topic, r->topic_size + 1);
+	r->cached_size += size;
+	r->cached_count++;
+}
+
+static enum wp_rc say_gave_up(int error, struct wp_span raw, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+	char text[128];
+
+	if (error == PCRE2_ERROR_NOMEMORY)
+		return wp_why_set(why, WP_NOMEM, "no memory to match outbox.topic.regex");
+	describe(error, text, sizeof(text));
+	if (error <= PCRE2_ERROR_UTF8_ERR1 && error >= PCRE2_ERROR_UTF8_ERR21)
+		return wp_why_set(why, WP_DATA,
+				  "the raw topic \"%s\" is not UTF-8 (%s): correct what "
+				  "outbox.route.by reads",
+				  wp_excerpt(&shown, raw), text);
+	return wp_why_set(
+		why, WP_DATA,
+		"outbox.topic.regex gave up on the raw topic \"%s\" (%s): make the expression "
+		"simpler",
+		wp_excerpt(&shown, raw), text);
+}
+
+/* Behind the end of the topic; WP_FULL: it would be longer than a topic may be. */
+static enum wp_rc append(struct wp_route *r, const uint8_t *bytes, size_t size)
+{
+	if (size > WP_TOPIC_SIZE - 1 - r->topic_size)
+		return WP_FULL;
+	memcpy(r->topic + r->topic_size, bytes, size);
+	r->topic_size += size;
+	return WP_OK;
+}
+
+static enum wp_rc replace(struct wp_route *r, struct wp_span raw)
+{
+	const size_t *ovector = pcre2_get_ovector_pointer(r->match);
+	size_t start = ovector[0];
+	size_t end = ovector[1];
+	size_t size = 0;
+
+	/* \K moves the start. */
+	enum wp_rc rc = append(r, raw.data, start);
+	if (rc == WP_OK)
+		rc = wp_replacement_expand(r->replacement, raw, ovector, r->topic + r->topic_size,
+					   WP_TOPIC_SIZE - 1 - r->topic_size, &size);
+	if (rc != WP_OK)
+		return rc;
+	r->topic_size += size;
+	return append(r, raw.data + end, raw.size - end);
+}
+
+/*
+ * Does the whole raw topic match? Then the ovector is that of the first match. Most
+ * often that is the whole, and one run answers both.
+ */
+static int match(struct wp_route *r, struct wp_span raw)
+{
+	int rc = pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED, r->match, r->limits);
+	if (rc < 0 || pcre2_get_ovector_pointer(r->match)[1] == raw.size)
+		return rc;
+
+	rc = pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED | PCRE2_ENDANCHORED,
+			 r->match, r->limits);
+	if (rc < 0)
+		return rc;
+	return pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED, r->match, r->limits);
+}
+
+static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
+			      struct wp_why *why)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-";
+	struct wp_excerpt shown_topic;
+	struct wp_excerpt shown_raw;
+	const char *wrong = NULL;
+
+	r->topic[r->topic_size] = '\0';
+	if (made == WP_FULL)
+		wrong = "is longer than 249 bytes";
+	else if (r->topic_size == 0)
+		wrong = "is empty";
+	else if (strspn(r->topic, allowed) != r->topic_size)
+		wrong = "holds other characters than a-z A-Z 0-9 . _ -";
+	else if (strcmp(r->topic, ".") == 0 || strcmp(r->topic, "..") == 0)
+		wrong = "is a name that Kafka does not allow";
+	if (wrong == NULL)
+		return WP_OK;
+	return wp_why_set(
+		why, WP_DATA,
+		"the topic \"%s\", made of the raw topic \"%s\", %s: correct what "
+		"outbox.route.by reads, or outbox.topic.regex and outbox.topic.replacement",
+		wp_excerpt(&shown_topic, wp_span_of(r->topic)), wp_excerpt(&shown_raw, raw), wrong);
+}
+
+static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_why *why)
+{
+	enum wp_rc made;
+
+	r->topic_size = 0;
+	int rc = match(r, raw);
+	if (rc == PCRE2_ERROR_NOMATCH)
+		made = append(r, raw.data, raw.size);
+	else if (rc < 0)
+		return say_gave_up(rc, raw, why);
+	else
+		made = replace(r, raw);
+	return check_topic(r, made, raw, why);
+}
+
+enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span *ret,
+			  struct wp_why *why)
+{
+	assert(!wp_span_is_null(raw));
+	uint32_t hash = hash_of(raw);
+	const struct slot *s = raw.size > CACHED_RAW_MAX ? NULL : find_slot(r, raw, hash);
+	if (s != NULL && s->topic_size > 0) {
+		ret->data = r->bytes + s->offset + s->raw_size;
+		ret->size = s->topic_size;
+		return WP_OK;
+	}
+
+	enum wp_rc rc = make_topic(r, raw, why);
+	if (rc != WP_OK)
+		return rc;
+	remember(r, raw, hash);
+	*ret = (struct wp_span){ .data = (const uint8_t *)r->topic, .size = r->topic_size };
+	return WP_OK;
+}
