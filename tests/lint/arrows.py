@@ -1,0 +1,99 @@
+"""Which way includes may point: rooms of ours, and foreign headers by room."""
+
+import re
+from pathlib import Path
+
+_INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
+
+# A room sees itself and these.
+SEES = {
+    "base": set(),
+    "wal": {"base"},
+    "postgres": {"base", "wal"},
+    "outbox": {"base", "wal"},
+    "sink": {"base", "wal", "outbox"},
+    "kafka": {"base", "wal", "outbox", "sink"},
+    "relay": {"base", "wal", "outbox", "sink", "postgres", "kafka"},
+    "config": {"base"},
+    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "config"},
+    "main": {"base", "cli"},
+}
+# Single headers beyond that: the configuration knows what each room can be told, and asks the
+# rooms' own parsers whether a value is right.
+ALSO_SEES = {
+    "config": {
+        "postgres/options.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
+        "outbox/names.h", "outbox/route.h", "outbox/shape.h",
+    },
+}
+
+FOREIGN = {
+    "libpq-fe.h": {"postgres", "cli"},
+    "libpq-events.h": {"postgres"},
+    "librdkafka/": {"kafka", "cli"},
+    "ev.h": {"postgres", "relay/run", "cli"},
+    "protobuf-c/": {"outbox"},
+    "pcre2.h": {"outbox"},
+    "ini_config": {"config"},
+    "jansson.h": {"config", "cli"},
+    "openssl/": set(),
+}
+
+# Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
+PURE = {"base", "wal", "outbox", "relay"}
+IMPURE_FILES = {"base/log", "base/log_line", "base/worker", "base/wake", "relay/run"}
+IMPURE_OURS = {"base/log.h", "base/worker.h", "base/wake.h", "sink/stdout.h"}
+IMPURE_SYSTEM = re.compile(
+    r"^(unistd|time|pthread|poll|signal|fcntl|netdb|termios|dirent)\.h$|^(sys/(?!types\.h)|netinet/|arpa/)"
+)
+
+
+def includes(text):
+    return _INCLUDE.findall(text)
+
+
+def _place(path, tree):
+    """Room and "room/stem" of a source or header; run_loop.c belongs to relay/run."""
+    relative = path.relative_to(tree)
+    if relative == Path("src/main.c"):
+        return "main", "main"
+    parts = relative.parts[1:] if relative.parts[0] == "src" else relative.parts[2:]
+    return parts[0], f"{parts[0]}/{path.stem.split('.')[0]}"
+
+
+def _is_file(place, listed):
+    return any(place == one or place.startswith(one + "_") for one in listed)
+
+
+def _target(name):
+    """ "base/rc.h" of "walpost/base/rc.h"; None for a header that is not ours."""
+    return name.removeprefix("walpost/") if name.startswith("walpost/") and name.count("/") == 2 else None
+
+
+def violations_of(path, tree):
+    room, place = _place(path, tree)
+    pure = room in PURE and not _is_file(place, IMPURE_FILES)
+    for name in includes(path.read_text()):
+        ours = _target(name)
+        if ours is not None:
+            to = ours.split("/")[0]
+            if to != room and to not in SEES[room] and ours not in ALSO_SEES.get(room, ()):
+                yield f"{path.relative_to(tree)}: {room} may not see {ours}"
+            if pure and (ours in IMPURE_OURS or to in ("postgres", "kafka") and room == "relay"):
+                yield f"{path.relative_to(tree)}: is pure and may not see {ours}"
+            continue
+        for header, rooms in FOREIGN.items():
+            if name.startswith(header) and not (room in rooms or _is_file(place, rooms)):
+                yield f"{path.relative_to(tree)}: {name} is not for {room}"
+        if pure and IMPURE_SYSTEM.match(name):
+            yield f"{path.relative_to(tree)}: is pure and may not see <{name}>"
+
+
+def sources(tree):
+    """All C of the program, in the rooms."""
+    found = [*tree.glob("src/*/*.[ch]"), *tree.glob("src/main.c"), *tree.glob("include/walpost/*/*.h")]
+    return sorted(found)
+
+
+def violations(tree):
+    return [line for path in sources(tree) for line in violations_of(path, tree)]
