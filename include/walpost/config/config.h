@@ -57,7 +57,7 @@ struct wp_config_sources {
 
 /*
  * Reads all sources and fills `ret` (whatever it held is overwritten). WP_CONFIG: the
- * notes say what is wrong; `ret` is then usable for wp_config_show() only. WP_NOMEM.
+ * notes say what is wrong, and `ret` is not to be used. WP_NOMEM.
  * `ret` is the caller's to release in every case. `notes` may hold warnings on WP_OK.
  */
 enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_config *ret,
@@ -72,7 +72,8 @@ void wp_config_release(struct wp_config *config);
 /* Where a value came from: "walpost.conf:12", "environment WALPOST__...", "--set", "default". */
 const char *wp_config_where(const struct wp_config *config, const char *key);
 
-/* The effective values, one a line, with where each came from; secrets as asterisks. */
+/* The effective values, one a line, with where each came from; secrets as asterisks.
+ * Nothing after a failed load: values half read are in force nowhere. */
 void wp_config_show(const struct wp_config *config, FILE *out);
 /* Every option in words, as Markdown. */
 void wp_config_reference(FILE *out);

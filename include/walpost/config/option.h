@@ -1,0 +1,62 @@
+/*
+ * The option table: the one place that knows every key of walpost.conf. Reading,
+ * checking, the reference, the sample, hiding of secrets and the environment's names
+ * all walk it. Kafka's properties are not in it: they are librdkafka's.
+ */
+#ifndef WALPOST_CONFIG_OPTION_H
+#define WALPOST_CONFIG_OPTION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum wp_option_kind {
+	WP_OPTION_TEXT,	    /* const char *; min and max in bytes */
+	WP_OPTION_COUNT,    /* an unsigned number */
+	WP_OPTION_SIZE,	    /* bytes: 65536, 64KiB, 32MiB, 1GiB */
+	WP_OPTION_DURATION, /* milliseconds: 100ms, 20s, 10min, 1h */
+	WP_OPTION_ENUM,	    /* one of `names`, stored as its index */
+	WP_OPTION_BOOL,
+};
+
+enum wp_option_flag {
+	WP_OPTION_SECRET = 1 << 0,   /* never shown, not for --set */
+	WP_OPTION_CONNINFO = 1 << 1, /* has secret parts */
+	WP_OPTION_REQUIRED = 1 << 2, /* has no default: it must be set, be it to nothing */
+};
+
+struct wp_option {
+	const char *key; /* "section.key" */
+	const char *help;
+	const char *standard; /* the default, as a user would write it */
+	enum wp_option_kind kind;
+	unsigned flags;
+	size_t offset; /* into struct wp_config */
+	size_t size;   /* of that member */
+	int64_t min;
+	int64_t max;
+	const char *const *names; /* of an enum; ends with NULL */
+	const char *example;	  /* for the sample, where the default does not do */
+};
+
+/* At most this many; storage is laid out for it. */
+#define WP_OPTIONS_MAX 64
+
+extern const struct wp_option wp_options[];
+extern const size_t wp_option_count;
+
+/* NULL: there is none. Keys are case-sensitive. */
+const struct wp_option *wp_option_find(const char *key);
+/* The one that a wrong key may have meant, or NULL. */
+const struct wp_option *wp_option_like(const char *key);
+/* The sections of the file, in order of the table; `kafka` is one. NULL behind the last. */
+const char *wp_option_section(size_t index);
+/* Length of the section within a key; the key proper stands behind the dot. */
+size_t wp_option_section_size(const char *key);
+
+#define WP_OPTION_TEXT_SIZE 256
+/* "WALPOST__RELAY__IN_FLIGHT_EVENTS". Returns `text`, which has WP_OPTION_TEXT_SIZE bytes. */
+char *wp_option_variable(const struct wp_option *option, char *text);
+/* What is allowed, in words: "a number from 1 to 1048576". Returns `text`, likewise. */
+char *wp_option_allowed(const struct wp_option *option, char *text);
+
+#endif

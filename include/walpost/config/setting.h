@@ -1,0 +1,53 @@
+/*
+ * One key and value from somewhere, on its way into the configuration; and the notes
+ * about what is wrong with it. Used by the sources: file, environment, --set.
+ */
+#ifndef WALPOST_CONFIG_SETTING_H
+#define WALPOST_CONFIG_SETTING_H
+
+#include <stdbool.h>
+
+#include "walpost/base/rc.h"
+#include "walpost/config/config.h"
+
+struct wp_setting {
+	const char *key;   /* "section.key"; "kafka." and a property's name */
+	const char *value; /* borrowed, copied when kept */
+	const char *where; /* likewise */
+};
+
+/* WP_OK also when the value is wrong: the notes say so. WP_NOMEM. */
+enum wp_rc wp_config_put(struct wp_config *config, const struct wp_setting *setting,
+			 struct wp_config_notes *notes) WP_MUST_CHECK;
+
+void wp_config_note(struct wp_config_notes *notes, enum wp_config_note_level level,
+		    const char *format, ...) WP_PRINTF(3, 4);
+#define wp_config_error(notes_, ...) wp_config_note((notes_), WP_CONFIG_NOTE_ERROR, __VA_ARGS__)
+#define wp_config_warn(notes_, ...) wp_config_note((notes_), WP_CONFIG_NOTE_WARN, __VA_ARGS__)
+
+/* Never shown and not for --set: an option flagged so, or a property that is named like one. */
+bool wp_key_is_secret(const char *key);
+/* A conninfo's secret parts count too. */
+bool wp_value_is_secret(const char *key, const char *value);
+
+#define WP_SHOWN_SIZE 160
+/* How a value may stand in a message: asterisks for a secret, control characters as
+ * dots, cut when long. Returns `text`, which has WP_SHOWN_SIZE bytes. */
+char *wp_value_shown(const char *key, const char *value, char *text);
+
+/* Each reads one source into `config`. WP_OK (with notes) or WP_NOMEM. */
+enum wp_rc wp_config_read_file(struct wp_config *config, const char *path,
+			       struct wp_config_notes *notes) WP_MUST_CHECK;
+enum wp_rc wp_config_read_environment(struct wp_config *config, char *const *environment,
+				      struct wp_config_notes *notes) WP_MUST_CHECK;
+enum wp_rc wp_config_read_set(struct wp_config *config, const char *set,
+			      struct wp_config_notes *notes) WP_MUST_CHECK;
+
+#define WP_CONFIG_FILE_SIZE_MAX ((size_t)1 << 20)
+/*
+ * A whole file as a heap text (the caller's to free). WP_CONFIG: unreadable, too large,
+ * or with a NUL byte; `why` says which. WP_NOMEM.
+ */
+enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why) WP_MUST_CHECK;
+
+#endif

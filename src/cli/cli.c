@@ -1,0 +1,338 @@
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/config/suggest.h"
+#include "walpost/kafka/properties.h"
+
+extern char **environ; /* POSIX leaves the declaration to us */
+
+int wp_cli_fail(int exit_code, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	(void)fprintf(stderr, "walpost: %s\n", text);
+	return exit_code;
+}
+
+int wp_cli_done(void)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_FAILED, "standard output cannot be written: %s",
+			   strerror(errno));
+}
+
+/* -- tables of commands ------------------------------------------------------ */
+
+static int list_commands(const char *program, const struct wp_command *commands, size_t count)
+{
+	printf("Usage: %s COMMAND [OPTION]...\n\n", program);
+	for (size_t i = 0; i < count; i++)
+		printf("  %-12s %s\n", commands[i].name, commands[i].summary);
+	printf("\n`%s COMMAND --help` says more about each.\n", program);
+	return wp_cli_done();
+}
+
+static int unknown_command(const char *program, const struct wp_command *commands, size_t count,
+			   const char *name)
+{
+	struct wp_suggestion s;
+
+	wp_suggestion_init(&s, name);
+	for (size_t i = 0; i < count; i++)
+		wp_suggestion_offer(&s, commands[i].name);
+	if (s.best != NULL)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "there is no command `%s %s`; did you mean `%s %s`?", program,
+				   name, program, s.best);
+	return wp_cli_fail(WP_EXIT_CONFIG, "there is no command `%s %s`; `%s --help` lists them",
+			   program, name, program);
+}
+
+int wp_cli_dispatch(const char *program, const struct wp_command *commands, size_t count, int argc,
+		    char **argv)
+{
+	if (argc < 2)
+		return wp_cli_fail(WP_EXIT_CONFIG, "a command is missing; `%s --help` lists them",
+				   program);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0)
+		return list_commands(program, commands, count);
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(commands[i].name, argv[1]) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	return unknown_command(program, commands, count, argv[1]);
+}
+
+/* -- help -------------------------------------------------------------------- */
+
+static void help_option(const char *name, const char *argument, const char *help)
+{
+	char left[64];
+
+	(void)snprintf(left, sizeof(left), "%s%s%s", name, argument == NULL ? "" : " ",
+		       argument == NULL ? "" : argument);
+	printf("  %-28s %s\n", left, help);
+}
+
+static int print_help(const struct wp_cli_usage *usage)
+{
+	printf("Usage: %s [OPTION]...%s%s\n\n%s\n\nOptions:\n", usage->command,
+	       usage->arguments == NULL ? "" : " ",
+	       usage->arguments == NULL ? "" : usage->arguments, usage->about);
+	for (size_t i = 0; i < usage->option_count; i++)
+		help_option(usage->options[i].name, usage->options[i].argument,
+			    usage->options[i].help);
+	if (usage->configured == WP_CLI_CONFIGURED) {
+		help_option("-c, --config", "FILE",
+			    "configuration file (`walpost config sample` prints one)");
+		help_option("--set", "SECTION.KEY=VALUE",
+			    "one setting; wins over file and environment");
+	}
+	help_option("-h, --help", NULL, "this text");
+	printf("\nExit codes:\n");
+	for (int code = 0; code < WP_EXIT_COUNT; code++)
+		if (usage->exits[code] != NULL)
+			printf("  %d  %s\n", code, usage->exits[code]);
+	return wp_cli_done();
+}
+
+/* -- the command line -------------------------------------------------------- */
+
+struct parser {
+	const struct wp_cli_usage *usage;
+	int argc;
+	char **argv;
+	int at; /* what is looked at */
+	struct wp_cli_line *line;
+};
+
+/* "--name=VALUE" or "--name VALUE"; NULL after a message. */
+static const char *take_value(struct parser *p, const char *name)
+{
+	const char *word = p->argv[p->at];
+
+	if (word[strlen(name)] == '=')
+		return word + strlen(name) + 1;
+	if (p->at + 1 < p->argc)
+		return p->argv[++p->at];
+	(void)wp_cli_fail(WP_EXIT_CONFIG, "%s: a value is missing behind it; see `%s --help`", name,
+			  p->usage->command);
+	return NULL;
+}
+
+static bool is_option(const char *word, const char *name)
+{
+	size_t size = strlen(name);
+
+	return strncmp(word, name, size) == 0 && (word[size] == '\0' || word[size] == '=');
+}
+
+static bool take_file(struct parser *p, const char *name)
+{
+	const char *value = take_value(p, name);
+
+	if (value == NULL)
+		return false;
+	if (p->line->file != NULL) {
+		(void)wp_cli_fail(WP_EXIT_CONFIG,
+				  "%s is given twice; there is one configuration file", name);
+		return false;
+	}
+	p->line->file = value;
+	return true;
+}
+
+static bool take_set(struct parser *p)
+{
+	const char *value = take_value(p, "--set");
+
+	if (value == NULL)
+		return false;
+	if (p->line->set_count == WP_CLI_SETS_MAX) {
+		(void)wp_cli_fail(WP_EXIT_CONFIG, "--set is given more than %d times; use a file",
+				  WP_CLI_SETS_MAX);
+		return false;
+	}
+	p->line->sets[p->line->set_count++] = value;
+	return true;
+}
+
+static bool take_own(struct parser *p, const struct wp_cli_option *option)
+{
+	const char *value;
+
+	if (option->flag != NULL && strcmp(p->argv[p->at], option->name) != 0) {
+		(void)wp_cli_fail(WP_EXIT_CONFIG, "%s takes no value", option->name);
+		return false;
+	}
+	if (option->flag != NULL) {
+		*option->flag = true;
+		return true;
+	}
+	value = take_value(p, option->name);
+	if (value != NULL)
+		*option->value = value;
+	return value != NULL;
+}
+
+/* Only the name is quoted: what follows a = may be a secret. */
+static bool unknown_option(const struct parser *p)
+{
+	const struct wp_cli_usage *usage = p->usage;
+	const char *word = p->argv[p->at];
+	char name[WP_SUGGEST_SIZE_MAX + 1];
+	struct wp_suggestion s;
+
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	wp_suggestion_init(&s, name);
+	for (size_t i = 0; i < usage->option_count; i++)
+		wp_suggestion_offer(&s, usage->options[i].name);
+	if (usage->configured == WP_CLI_CONFIGURED) {
+		wp_suggestion_offer(&s, "--config");
+		wp_suggestion_offer(&s, "--set");
+	}
+	wp_suggestion_offer(&s, "--help");
+	if (s.best != NULL)
+		(void)wp_cli_fail(WP_EXIT_CONFIG, "%s has no option %s; did you mean %s?",
+				  usage->command, name, s.best);
+	else
+		(void)wp_cli_fail(WP_EXIT_CONFIG, "%s has no option %s; see `%s --help`",
+				  usage->command, name, usage->command);
+	return false;
+}
+
+static bool take_option(struct parser *p)
+{
+	const char *word = p->argv[p->at];
+
+	for (size_t i = 0; i < p->usage->option_count; i++)
+		if (is_option(word, p->usage->options[i].name))
+			return take_own(p, &p->usage->options[i]);
+	if (p->usage->configured == WP_CLI_UNCONFIGURED)
+		return unknown_option(p);
+	if (strcmp(word, "-c") == 0)
+		return take_file(p, "-c");
+	if (is_option(word, "--config"))
+		return take_file(p, "--config");
+	if (is_option(word, "--set"))
+		return take_set(p);
+	return unknown_option(p);
+}
+
+static bool take_argument(struct parser *p)
+{
+	struct wp_cli_line *line = p->line;
+
+	if (line->argument_count == p->usage->argument_max) {
+		(void)wp_cli_fail(WP_EXIT_CONFIG,
+				  "%s: `%s` is one argument too many; see `%s --help`",
+				  p->usage->command, p->argv[p->at], p->usage->command);
+		return false;
+	}
+	line->arguments[line->argument_count++] = p->argv[p->at];
+	return true;
+}
+
+bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struct wp_cli_line *ret,
+		  int *ret_exit)
+{
+	struct parser p = { .usage = usage, .argc = argc, .argv = argv, .line = ret };
+	bool options_over = false;
+
+	assert(usage->argument_max <= WP_CLI_ARGUMENTS_MAX);
+	*ret = (struct wp_cli_line){ .file = NULL };
+	for (p.at = 1; p.at < argc; p.at++) {
+		const char *word = argv[p.at];
+		bool good;
+
+		if (!options_over && strcmp(word, "--") == 0) {
+			options_over = true;
+			continue;
+		}
+		if (!options_over && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+			*ret_exit = print_help(usage);
+			return false;
+		}
+		if (!options_over && word[0] == '-' && word[1] != '\0')
+			good = take_option(&p);
+		else
+			good = take_argument(&p);
+		if (!good) {
+			*ret_exit = WP_EXIT_CONFIG;
+			return false;
+		}
+	}
+	return true;
+}
+
+/* -- configuration ----------------------------------------------------------- */
+
+static void print_notes(const struct wp_config_notes *notes)
+{
+	for (size_t i = 0; i < notes->count; i++) {
+		const struct wp_config_note *note = &notes->notes[i];
+
+		(void)fprintf(stderr, "walpost: %s%s\n",
+			      note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "",
+			      note->why.text);
+	}
+	if (notes->left_off > 0)
+		(void)fprintf(stderr, "walpost: and %zu more\n", notes->left_off);
+}
+
+/* librdkafka itself says what it takes; nothing is connected. */
+static enum wp_rc check_properties(const struct wp_config *config, struct wp_why *why)
+{
+	const struct wp_kafka_bounds bounds = {
+		.in_flight_events = config->relay.in_flight_events,
+		.in_flight_bytes = config->relay.in_flight_bytes,
+	};
+	rd_kafka_conf_t *conf = NULL;
+	enum wp_rc rc;
+
+	if (config->relay.sink != WP_SINK_KIND_KAFKA)
+		return WP_OK;
+	rc = wp_properties_conf(&config->kafka, &bounds, &conf, why);
+	if (rc == WP_OK)
+		rd_kafka_conf_destroy(conf);
+	return rc;
+}
+
+int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)
+{
+	const struct wp_config_sources sources = {
+		.file = line->file,
+		.environment = environ,
+		.sets = line->sets,
+		.set_count = line->set_count,
+	};
+	struct wp_config_notes notes;
+	struct wp_why why;
+	enum wp_rc rc = wp_config_load(&sources, ret, &notes);
+
+	if (rc == WP_OK)
+		rc = wp_config_check(ret, &notes);
+	print_notes(&notes);
+	if (rc == WP_OK || (rc == WP_CONFIG && ret->kafka.property_count > 0)) {
+		enum wp_rc kafka_rc = check_properties(ret, &why);
+
+		if (kafka_rc != WP_OK) {
+			(void)wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+			rc = kafka_rc;
+		}
+	}
+	if (rc == WP_NOMEM)
+		return wp_cli_fail(WP_EXIT_FAILED, "no memory for the configuration");
+	return rc == WP_OK ? WP_EXIT_OK : WP_EXIT_CONFIG;
+}

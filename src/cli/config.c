@@ -1,0 +1,87 @@
+#include <stdio.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+
+static int reference(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost config reference",
+		.about = "Prints every option in words, as Markdown.",
+		.configured = WP_CLI_UNCONFIGURED,
+		.exits = {
+			[WP_EXIT_OK] = "printed",
+			[WP_EXIT_FAILED] = "standard output cannot be written",
+			[WP_EXIT_CONFIG] = "wrong usage",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	wp_config_reference(stdout);
+	return wp_cli_done();
+}
+
+static int sample(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost config sample",
+		.about = "Prints a walpost.conf to begin with: every option with its default.",
+		.configured = WP_CLI_UNCONFIGURED,
+		.exits = {
+			[WP_EXIT_OK] = "printed",
+			[WP_EXIT_FAILED] = "standard output cannot be written",
+			[WP_EXIT_CONFIG] = "wrong usage",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	wp_config_sample(stdout);
+	return wp_cli_done();
+}
+
+static int show(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost config show",
+		.about = "Prints the values in force and where each came from, secrets as asterisks, and\n"
+			 "checks them: no connection is made. Of a file that cannot be read to its end only\n"
+			 "the errors are shown.",
+		.exits = {
+			[WP_EXIT_OK] = "printed, and the configuration is right",
+			[WP_EXIT_FAILED] = "standard output cannot be written",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct wp_cli_line line;
+	struct wp_config config;
+	int exit_code;
+	int printed;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = wp_cli_config(&line, &config);
+	if (exit_code != WP_EXIT_FAILED)
+		wp_config_show(&config, stdout);
+	wp_config_release(&config);
+	printed = wp_cli_done();
+	return exit_code != WP_EXIT_OK ? exit_code : printed;
+}
+
+int wp_command_config(int argc, char **argv)
+{
+	static const struct wp_command commands[] = {
+		{ "reference", reference, "every option in words, as Markdown" },
+		{ "sample", sample, "a walpost.conf to begin with" },
+		{ "show", show,
+		  "the values in force, where each came from, and whether they are right" },
+	};
+
+	return wp_cli_dispatch("walpost config", commands, sizeof(commands) / sizeof(commands[0]),
+			       argc, argv);
+}

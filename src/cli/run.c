@@ -1,0 +1,41 @@
+#include "walpost/base/log.h"
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/relay/run.h"
+
+int wp_command_run(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost run",
+		.about = "Relays the outbox to Kafka, in the foreground, until SIGTERM or SIGINT: then it\n"
+			 "waits for what is in flight, tells Postgres, and ends. A second signal ends it at\n"
+			 "once. Log lines go to standard error.",
+		.exits = {
+			[WP_EXIT_OK] = "stopped as asked",
+			[WP_EXIT_FAILED] = "failed; a restart may help",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+			[WP_EXIT_HUMAN] = "a human must act: the last log line says how",
+			[WP_EXIT_FENCED] = "another owner has taken over",
+		},
+	};
+	struct wp_cli_line line;
+	struct wp_config config;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = wp_cli_config(&line, &config);
+	if (exit_code == WP_EXIT_OK) {
+		const struct wp_run_options options = {
+			.postgres = &config.postgres,
+			.outbox = &config.outbox,
+			.kafka = &config.kafka,
+			.relay = &config.relay,
+		};
+
+		wp_log_setup(&config.log);
+		exit_code = wp_run(&options);
+	}
+	wp_config_release(&config);
+	return exit_code;
+}

@@ -1,0 +1,193 @@
+/* What takes more than one value, or the knowledge of the room that will use it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "walpost/config/conninfo.h"
+#include "walpost/config/setting.h"
+#include "walpost/config/storage.h"
+#include "walpost/config/value.h"
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/route.h"
+#include "walpost/outbox/shape.h"
+#include "walpost/outbox/table.h"
+
+struct check {
+	const struct wp_config *config;
+	struct wp_config_notes *notes;
+	enum wp_rc rc; /* WP_OK or WP_NOMEM; sticky */
+};
+
+/* What a parser said about the value of `key`. */
+static void judge(struct check *c, const char *key, enum wp_rc rc, const struct wp_why *why)
+{
+	const struct wp_option *option = wp_option_find(key);
+	const char *text = c->config->storage->values[option - wp_options].text;
+	char shown[WP_SHOWN_SIZE];
+
+	if (rc == WP_NOMEM)
+		c->rc = WP_NOMEM;
+	else if (rc != WP_OK)
+		wp_config_error(c->notes, "%s: %s = %s: %s", wp_config_where(c->config, key), key,
+				wp_value_shown(key, text, shown), why->text);
+}
+
+static void check_required(struct check *c)
+{
+	for (size_t i = 0; i < wp_option_count; i++) {
+		const struct wp_option *option = &wp_options[i];
+		char variable[WP_OPTION_TEXT_SIZE];
+		size_t section_size = wp_option_section_size(option->key);
+
+		if ((option->flags & WP_OPTION_REQUIRED) == 0 || c->config->storage->values[i].set)
+			continue;
+		wp_config_error(
+			c->notes,
+			"%s is missing: write `%s = %s` under [%.*s] of the file, or set %s",
+			option->key, option->key + section_size + 1, option->example,
+			(int)section_size, option->key, wp_option_variable(option, variable));
+	}
+}
+
+static void check_conninfo(struct check *c)
+{
+	struct wp_why why;
+
+	judge(c, "postgres.conninfo", wp_conninfo_check(c->config->postgres.conninfo, &why), &why);
+}
+
+/* What Postgres itself allows (ReplicationSlotValidateName). */
+static void check_slot(struct check *c)
+{
+	const char *slot = c->config->postgres.slot;
+	struct wp_why why;
+
+	if (strspn(slot, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(slot))
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "a slot's name consists of lower-case letters, digits and underscores");
+	judge(c, "postgres.slot", WP_CONFIG, &why);
+}
+
+/* As Postgres takes memory settings: 64kB at least, a bare number means kB. */
+static void check_work_mem(struct check *c)
+{
+	static const struct {
+		const char *name;
+		int64_t kib;
+	} units[] = { { "", 1 }, { "kB", 1 }, { "MB", 1024 }, { "GB", 1024 * 1024 } };
+	const char *text = c->config->postgres.decoding_work_mem;
+	size_t digits = strspn(text, "0123456789");
+	struct wp_why why;
+	int64_t number = 0;
+
+	if (text[0] == '\0')
+		return;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (strcmp(text + digits, units[i].name) == 0 &&
+		    wp_value_number(text, digits, INT32_MAX / units[i].kib, &number) &&
+		    number * units[i].kib >= 64)
+			return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "it must be a size as Postgres takes it, such as 256MB: from 64kB to "
+			 "2047GB, with a "
+			 "unit of kB, MB, GB");
+	judge(c, "postgres.decoding_work_mem", WP_CONFIG, &why);
+}
+
+static void check_names(struct check *c)
+{
+	const struct wp_outbox_options *o = &c->config->outbox;
+	struct wp_table_name table;
+	struct wp_patterns *patterns = NULL;
+	struct wp_why why;
+	enum wp_rc rc = wp_table_name_parse(o->table, &table, &why);
+
+	judge(c, "outbox.table", rc, &why);
+	rc = wp_patterns_new(o->ignore, &patterns, &why);
+	judge(c, "outbox.ignore", rc, &why);
+	if (rc == WP_OK)
+		wp_patterns_free(patterns);
+	rc = wp_patterns_new(o->leaves, &patterns, &why);
+	judge(c, "outbox.leaves", rc, &why);
+	if (rc == WP_OK)
+		wp_patterns_free(patterns);
+}
+
+/* The expression alone first, so that the right one of the two is blamed. */
+static bool check_route(struct check *c)
+{
+	const struct wp_outbox_options *o = &c->config->outbox;
+	struct wp_route *route = NULL;
+	struct wp_why why;
+	enum wp_rc rc = wp_route_new(o->topic_regex, "topic", &route, &why);
+
+	judge(c, "outbox.topic.regex", rc, &why);
+	if (rc != WP_OK)
+		return false;
+	wp_route_free(route);
+	rc = wp_route_new(o->topic_regex, o->topic_replacement, &route, &why);
+	judge(c, "outbox.topic.replacement", rc, &why);
+	if (rc != WP_OK)
+		return false;
+	wp_route_free(route);
+	return true;
+}
+
+static void check_headers(struct check *c)
+{
+	struct wp_outbox_options o = c->config->outbox;
+	struct wp_needed_columns columns;
+	struct wp_shape *shape = NULL;
+	struct wp_why why;
+	enum wp_rc rc;
+
+	rc = wp_needed_columns(&o, &columns, &why);
+	judge(c, "outbox.headers", rc, &why);
+	if (rc != WP_OK)
+		return;
+	o.headers = "";
+	rc = wp_shape_new(&o, 1024, &shape, &why);
+	judge(c, "outbox.headers.standard", rc, &why);
+	if (rc != WP_OK)
+		return;
+	wp_shape_free(shape);
+	rc = wp_shape_new(&c->config->outbox, 1024, &shape, &why);
+	judge(c, "outbox.headers", rc, &why);
+	if (rc == WP_OK)
+		wp_shape_free(shape);
+}
+
+static void check_brokers(struct check *c)
+{
+	const struct wp_kafka_options *kafka = &c->config->kafka;
+
+	if (c->config->relay.sink != WP_SINK_KIND_KAFKA)
+		return;
+	for (size_t i = 0; i < kafka->property_count; i++)
+		if (strcmp(kafka->properties[i].name, "bootstrap.servers") == 0 ||
+		    strcmp(kafka->properties[i].name, "metadata.broker.list") == 0)
+			return;
+	wp_config_error(
+		c->notes,
+		"kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "
+		"[kafka] "
+		"of the file, or set WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
+}
+
+enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_notes *notes)
+{
+	struct check c = { .config = config, .notes = notes, .rc = WP_OK };
+	size_t errors_before = notes->error_count;
+
+	check_required(&c);
+	check_conninfo(&c);
+	check_slot(&c);
+	check_work_mem(&c);
+	check_names(&c);
+	if (check_route(&c))
+		check_headers(&c);
+	check_brokers(&c);
+	if (c.rc != WP_OK)
+		return c.rc;
+	return notes->error_count > errors_before ? WP_CONFIG : WP_OK;
+}

@@ -1,0 +1,172 @@
+/*
+ * WALPOST__SECTION__KEY: the double underscore keeps apart from what Kubernetes injects
+ * for a Service of our name (WALPOST_PORT). In [kafka] an underscore means a dot, as no
+ * producer property has one; elsewhere the option table knows which it is. With _FILE
+ * behind the name, the value is a file's content.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/config/setting.h"
+#include "walpost/config/suggest.h"
+#include "walpost/config/value.h"
+
+#define PREFIX "WALPOST__"
+#define KAFKA_PREFIX PREFIX "KAFKA__"
+#define FILE_SUFFIX "_FILE"
+#define VARIABLE_SIZE 512
+#define WHERE_SIZE (VARIABLE_SIZE + 1024)
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text);
+	size_t end_size = strlen(end);
+
+	return size > end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* False: no key has this variable. `key` has VARIABLE_SIZE bytes. */
+static bool key_of(const char *variable, char *key)
+{
+	char candidate[WP_OPTION_TEXT_SIZE];
+
+	if (strncmp(variable, KAFKA_PREFIX, strlen(KAFKA_PREFIX)) == 0) {
+		(void)snprintf(key, VARIABLE_SIZE, "kafka.%s", variable + strlen(KAFKA_PREFIX));
+		for (char *at = key; *at != '\0'; at++)
+			*at = *at == '_' ? '.' : (char)tolower((unsigned char)*at);
+		return true;
+	}
+	for (size_t i = 0; i < wp_option_count; i++) {
+		if (strcmp(wp_option_variable(&wp_options[i], candidate), variable) == 0) {
+			(void)snprintf(key, VARIABLE_SIZE, "%s", wp_options[i].key);
+			return true;
+		}
+	}
+	return false;
+}
+
+static const struct wp_option *option_like(const char *variable)
+{
+	char names[WP_OPTIONS_MAX][WP_OPTION_TEXT_SIZE];
+	struct wp_suggestion s;
+
+	wp_suggestion_init(&s, variable);
+	for (size_t i = 0; i < wp_option_count; i++)
+		wp_suggestion_offer(&s, wp_option_variable(&wp_options[i], names[i]));
+	for (size_t i = 0; i < wp_option_count; i++)
+		if (s.best == names[i])
+			return &wp_options[i];
+	return NULL;
+}
+
+static void note_unknown(const char *variable, struct wp_config_notes *notes)
+{
+	const struct wp_option *like = option_like(variable);
+	char name[WP_OPTION_TEXT_SIZE];
+
+	if (like != NULL)
+		wp_config_warn(notes,
+			       "environment %s: ignored, there is no such key; did you mean %s?",
+			       variable, wp_option_variable(like, name));
+	else
+		wp_config_warn(
+			notes,
+			"environment %s: ignored, there is no such key; `walpost config reference` "
+			"lists all",
+			variable);
+}
+
+static const char *variable_value(char *const *environment, const char *variable)
+{
+	size_t size = strlen(variable);
+
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, variable, size) == 0 && (*environment)[size] == '=')
+			return *environment + size + 1;
+	return NULL;
+}
+
+/* One newline that an editor or echo left at the end is not part of a secret. */
+static void strip_newline(char *text)
+{
+	size_t size = strlen(text);
+
+	if (size > 0 && text[size - 1] == '\n')
+		text[--size] = '\0';
+	if (size > 0 && text[size - 1] == '\r')
+		text[--size] = '\0';
+}
+
+static enum wp_rc put_file(struct wp_config *config, const char *variable, const char *key,
+			   const char *path, struct wp_config_notes *notes)
+{
+	char where[WHERE_SIZE];
+	struct wp_setting setting = { .key = key, .where = where };
+	struct wp_why why;
+	char *text = NULL;
+	enum wp_rc rc = wp_file_text(path, &text, &why);
+
+	(void)snprintf(where, sizeof(where), "environment %s (%s)", variable, path);
+	if (rc == WP_CONFIG) {
+		wp_config_error(notes, "environment %s: %s: %s", variable, key, why.text);
+		return WP_OK;
+	}
+	if (rc != WP_OK)
+		return rc;
+	strip_newline(text);
+	setting.value = text;
+	rc = wp_config_put(config, &setting, notes);
+	free(text);
+	return rc;
+}
+
+static enum wp_rc put_variable(struct wp_config *config, const char *variable, const char *value,
+			       char *const *environment, struct wp_config_notes *notes)
+{
+	char key[VARIABLE_SIZE];
+	char plain[VARIABLE_SIZE];
+	char where[WHERE_SIZE];
+	struct wp_setting setting = { .key = key, .value = value, .where = where };
+
+	if (ends_with(variable, FILE_SUFFIX)) {
+		(void)snprintf(plain, sizeof(plain), "%.*s",
+			       (int)(strlen(variable) - strlen(FILE_SUFFIX)), variable);
+		if (key_of(plain, key)) {
+			if (variable_value(environment, plain) == NULL)
+				return put_file(config, variable, key, value, notes);
+			wp_config_error(notes, "environment %s: %s is set too; unset one of them",
+					variable, plain);
+			return WP_OK;
+		}
+	}
+	if (!key_of(variable, key)) {
+		note_unknown(variable, notes);
+		return WP_OK;
+	}
+	(void)snprintf(where, sizeof(where), "environment %s", variable);
+	return wp_config_put(config, &setting, notes);
+}
+
+enum wp_rc wp_config_read_environment(struct wp_config *config, char *const *environment,
+				      struct wp_config_notes *notes)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (char *const *at = environment; *at != NULL && rc == WP_OK; at++) {
+		char variable[VARIABLE_SIZE];
+		size_t size = strcspn(*at, "=");
+
+		if (strncmp(*at, PREFIX, strlen(PREFIX)) != 0 || (*at)[size] == '\0')
+			continue;
+		(void)snprintf(variable, sizeof(variable), "%.*s", (int)size, *at);
+		if (size >= sizeof(variable)) {
+			wp_config_warn(notes, "environment %.60s...: ignored, the name is too long",
+				       variable);
+			continue;
+		}
+		rc = put_variable(config, variable, *at + size + 1, environment, notes);
+	}
+	return rc;
+}

@@ -1,0 +1,390 @@
+/*
+ * walpost.conf by libini_config. The library takes lines of any length and keeps line
+ * numbers, but it is lenient where we must not be: it drops keys before the first
+ * section, joins [kafka] and [Kafka], takes an indented line for the rest of the one
+ * before, ends a value at a NUL, and refuses a whole file without a line number for one
+ * letter outside ASCII in a key. So the shape of each line is checked first; values,
+ * and which of them belong together, are the library's.
+ *
+ *   # comment            also ;   in the first column only: no comments behind a value
+ *   [section]
+ *   key = value          spaces around both are dropped, all else is kept as it stands
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <ini_configobj.h>
+
+#include "walpost/config/option.h"
+#include "walpost/config/setting.h"
+#include "walpost/config/suggest.h"
+
+#define KEY_SIZE 512
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+#define KEY_LETTERS LETTERS "._-"
+
+struct file {
+	const char *path;
+	struct wp_config *config;
+	struct wp_config_notes *notes;
+	struct ini_cfgobj *ini;
+};
+
+static enum wp_rc read_all(int fd, char *text, size_t *ret_size)
+{
+	size_t size = 0;
+
+	while (size <= WP_CONFIG_FILE_SIZE_MAX) {
+		ssize_t n = read(fd, text + size, WP_CONFIG_FILE_SIZE_MAX + 1 - size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return WP_CONFIG;
+		if (n == 0)
+			break;
+		size += (size_t)n;
+	}
+	text[size] = '\0';
+	*ret_size = size;
+	return WP_OK;
+}
+
+static enum wp_rc check_text(const char *path, const char *text, size_t size, struct wp_why *why)
+{
+	if (size > WP_CONFIG_FILE_SIZE_MAX)
+		return wp_why_set(why, WP_CONFIG, "%s is larger than 1 MiB, which no setting needs",
+				  path);
+	if (strlen(text) != size)
+		return wp_why_set(why, WP_CONFIG, "%s has a NUL byte: not a text", path);
+	return WP_OK;
+}
+
+/* Opening a FIFO that nobody writes must not hang the start; reading one that is
+ * written, such as <(command), waits for its end. */
+static int open_text(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, 0); /* else reading says so */
+	return fd;
+}
+
+enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why)
+{
+	int fd = open_text(path);
+	char *text = NULL;
+	size_t size = 0;
+	enum wp_rc rc;
+
+	if (fd < 0)
+		return wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
+	text = malloc(WP_CONFIG_FILE_SIZE_MAX + 2);
+	if (text == NULL) {
+		rc = wp_why_set(why, WP_NOMEM, "no memory");
+		goto out;
+	}
+	rc = read_all(fd, text, &size);
+	if (rc != WP_OK) {
+		rc = wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
+		goto out;
+	}
+	rc = check_text(path, text, size, why);
+	if (rc != WP_OK)
+		goto out;
+	*ret = text;
+	text = NULL;
+out:
+	free(text);
+	(void)close(fd); /* only read from */
+	return rc;
+}
+
+/* Length of the UTF-8 character at `at`; 0: it is none (RFC 3629, shortest forms only). */
+static size_t character_size(const unsigned char *at)
+{
+	size_t size;
+
+	if (at[0] < 0x80)
+		return 1;
+	if (at[0] < 0xc2 || at[0] > 0xf4)
+		return 0;
+	size = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+	for (size_t i = 1; i < size; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
+	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
+		return 0;
+	return size;
+}
+
+static bool is_utf8(const char *line, size_t size)
+{
+	for (size_t at = 0; at < size;) {
+		size_t step = character_size((const unsigned char *)line + at);
+
+		if (step == 0)
+			return false;
+		at += step;
+	}
+	return true;
+}
+
+static const char *section_like(const char *name)
+{
+	struct wp_suggestion s;
+
+	wp_suggestion_init(&s, name);
+	for (size_t i = 0; wp_option_section(i) != NULL; i++)
+		wp_suggestion_offer(&s, wp_option_section(i));
+	return s.best;
+}
+
+static void check_section(const struct file *f, unsigned number, const char *line, size_t size)
+{
+	size_t start = 1 + strspn(line + 1, " \t");
+	size_t end = size;
+	char name[64];
+
+	if (line[size - 1] != ']') {
+		wp_config_error(f->notes,
+				"%s:%u: a section is written [name], with nothing behind it",
+				f->path, number);
+		return;
+	}
+	end--;
+	while (end > start && (line[end - 1] == ' ' || line[end - 1] == '\t'))
+		end--;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)(end - start), line + start);
+	for (size_t i = 0; wp_option_section(i) != NULL; i++)
+		if (strcmp(wp_option_section(i), name) == 0)
+			return;
+	if (strncmp(name, "outbox.", strlen("outbox.")) == 0)
+		wp_config_error(
+			f->notes,
+			"%s:%u: [%s]: only one outbox table is possible in this version; write "
+			"[outbox]",
+			f->path, number, name);
+	else if (section_like(name) != NULL)
+		wp_config_error(f->notes,
+				"%s:%u: [%s]: there is no such section; did you mean [%s]?",
+				f->path, number, name, section_like(name));
+	else
+		wp_config_error(
+			f->notes,
+			"%s:%u: [%s]: there is no such section; there are [postgres], [outbox], "
+			"[kafka], [relay], [log]",
+			f->path, number, name);
+}
+
+static void check_key(const struct file *f, unsigned number, const char *line, size_t size,
+		      bool in_section)
+{
+	const char *equal = memchr(line, '=', size);
+	size_t key_size = equal == NULL ? 0 : (size_t)(equal - line);
+
+	while (key_size > 0 && (line[key_size - 1] == ' ' || line[key_size - 1] == '\t'))
+		key_size--;
+	/* What stands there is not quoted: it could be the second half of a secret. */
+	if (equal == NULL)
+		wp_config_error(f->notes,
+				"%s:%u: neither `key = value` nor [section] nor # comment", f->path,
+				number);
+	else if (key_size == 0)
+		wp_config_error(f->notes, "%s:%u: there is no key before the =", f->path, number);
+	else if (strspn(line, KEY_LETTERS) != key_size || key_size >= KEY_SIZE / 2)
+		wp_config_error(
+			f->notes,
+			"%s:%u: a key consists of letters, digits, dots, underscores and dashes",
+			f->path, number);
+	else if (!in_section)
+		wp_config_error(f->notes, "%s:%u: %.*s stands before the first [section]", f->path,
+				number, (int)key_size, line);
+}
+
+/* `line` ends behind `size` with a newline or NUL. */
+static void check_line(const struct file *f, unsigned number, const char *line, size_t size,
+		       bool *in_section)
+{
+	while (size > 0 && strchr(" \t\r", line[size - 1]) != NULL)
+		size--;
+	if (size == 0)
+		return;
+	if (!is_utf8(line, size)) {
+		wp_config_error(f->notes, "%s:%u: not UTF-8", f->path, number);
+	} else if (line[0] == '#' || line[0] == ';') {
+		return;
+	} else if (line[0] == ' ' || line[0] == '\t') {
+		wp_config_error(f->notes,
+				"%s:%u: a line may not begin with a space: a value stands on one "
+				"line, however "
+				"long, and a comment in the first column",
+				f->path, number);
+	} else if (line[0] == '[') {
+		*in_section = true;
+		check_section(f, number, line, size);
+	} else {
+		check_key(f, number, line, size, *in_section);
+	}
+}
+
+static void check_lines(const struct file *f, const char *text)
+{
+	bool in_section = false;
+	unsigned number = 0;
+
+	if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
+		text += 3; /* a byte order mark; the library skips it too */
+	while (*text != '\0') {
+		size_t size = strcspn(text, "\n");
+
+		check_line(f, ++number, text, size, &in_section);
+		text += size;
+		if (*text == '\n')
+			text++;
+	}
+}
+
+/* Of the values under one name (the library ignores case), the one with this ordinal. */
+static struct value_obj *find_value(const struct file *f, const char *section, const char *key,
+				    size_t ordinal)
+{
+	struct value_obj *value = NULL;
+	int mode = INI_GET_FIRST_VALUE;
+
+	for (size_t i = 0; i <= ordinal; i++) {
+		if (ini_get_config_valueobj(section, key, f->ini, mode, &value) != EOK)
+			return NULL;
+		mode = INI_GET_NEXT_VALUE;
+	}
+	return value;
+}
+
+static enum wp_rc put_value(const struct file *f, const char *section, char **keys, size_t index)
+{
+	char key[KEY_SIZE];
+	char where[PATH_MAX + 16];
+	struct wp_setting setting = { .key = key, .where = where };
+	struct value_obj *value;
+	uint32_t line = 0;
+	uint32_t first_line = 0;
+	size_t ordinal = 0;
+
+	for (size_t i = 0; i < index; i++)
+		ordinal += strcasecmp(keys[i], keys[index]) == 0 ? 1 : 0;
+	value = find_value(f, section, keys[index], ordinal);
+	if (value == NULL || value_get_line(value, &line) != EOK ||
+	    value_get_concatenated(value, &setting.value) != EOK || setting.value == NULL) {
+		wp_config_error(f->notes, "%s: %s.%s cannot be read", f->path, section,
+				keys[index]);
+		return WP_OK;
+	}
+	(void)snprintf(key, sizeof(key), "%s.%s", section, keys[index]);
+	(void)snprintf(where, sizeof(where), "%s:%u", f->path, (unsigned)line);
+	if (ordinal > 0) {
+		(void)value_get_line(find_value(f, section, keys[index], 0), &first_line);
+		wp_config_error(f->notes, "%s: %s is already set in line %u; keep one of them",
+				where, key, (unsigned)first_line);
+		return WP_OK;
+	}
+	return wp_config_put(f->config, &setting, f->notes);
+}
+
+static enum wp_rc put_section(const struct file *f, const char *section)
+{
+	enum wp_rc rc = WP_OK;
+	int count = 0;
+	char **keys = ini_get_attribute_list(f->ini, section, &count, NULL);
+
+	if (keys == NULL)
+		return WP_NOMEM;
+	for (int i = 0; i < count && rc == WP_OK; i++)
+		rc = put_value(f, section, keys, (size_t)i);
+	ini_free_attribute_list(keys);
+	return rc;
+}
+
+static enum wp_rc put_all(const struct file *f)
+{
+	enum wp_rc rc = WP_OK;
+	int count = 0;
+	char **sections = ini_get_section_list(f->ini, &count, NULL);
+
+	if (sections == NULL)
+		return WP_NOMEM;
+	for (int i = 0; i < count && rc == WP_OK; i++)
+		rc = put_section(f, sections[i]);
+	ini_free_section_list(sections);
+	return rc;
+}
+
+static void note_errors(const struct file *f)
+{
+	char **errors = NULL;
+
+	if (ini_config_get_errors(f->ini, &errors) != EOK || errors == NULL || errors[0] == NULL)
+		wp_config_error(f->notes, "%s: it cannot be read as a configuration file", f->path);
+	for (char **e = errors; e != NULL && *e != NULL; e++)
+		wp_config_error(f->notes, "%s: %s", f->path, *e);
+	ini_config_free_errors(errors);
+}
+
+static enum wp_rc parse(struct file *f, char *text)
+{
+	struct ini_cfgfile *source = NULL;
+	int error = ini_config_create(&f->ini);
+	enum wp_rc rc = WP_NOMEM;
+
+	if (error != EOK)
+		return WP_NOMEM;
+	if (text[0] != '\0')
+		error = ini_config_file_from_mem(text, (uint32_t)strlen(text), &source);
+	if (error != EOK)
+		goto out;
+	if (source != NULL)
+		error = ini_config_parse(source, INI_STOP_ON_ANY,
+					 INI_MS_MERGE | INI_MV1S_ALLOW | INI_MV2S_ALLOW,
+					 INI_PARSE_NOWRAP | INI_PARSE_NOSPACE | INI_PARSE_NOTAB |
+						 INI_PARSE_NO_C_COMMENTS,
+					 f->ini);
+	rc = error == ENOMEM ? WP_NOMEM : WP_OK;
+	if (error != EOK && error != ENOMEM)
+		note_errors(f);
+	else if (error == EOK)
+		rc = put_all(f);
+out:
+	ini_config_file_destroy(source);
+	ini_config_destroy(f->ini);
+	return rc;
+}
+
+enum wp_rc wp_config_read_file(struct wp_config *config, const char *path,
+			       struct wp_config_notes *notes)
+{
+	struct file f = { .path = path, .config = config, .notes = notes };
+	size_t errors_before = notes->error_count;
+	struct wp_why why;
+	char *text = NULL;
+	enum wp_rc rc = wp_file_text(path, &text, &why);
+
+	if (rc == WP_CONFIG) {
+		wp_config_error(notes, "%s", why.text);
+		return WP_OK;
+	}
+	if (rc != WP_OK)
+		return rc;
+	check_lines(&f, text);
+	if (notes->error_count == errors_before)
+		rc = parse(&f, text);
+	free(text);
+	return rc;
+}

@@ -1,0 +1,244 @@
+/* The option table in words: effective values, reference, sample. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/config/config.h"
+#include "walpost/config/conninfo.h"
+#include "walpost/config/setting.h"
+#include "walpost/config/storage.h"
+
+#define ASTERISKS "********"
+
+static bool is_in(const struct wp_option *option, const char *section)
+{
+	return strncmp(option->key, section, strlen(section)) == 0 &&
+	       option->key[strlen(section)] == '.';
+}
+
+static const char *bare_key(const struct wp_option *option)
+{
+	return option->key + wp_option_section_size(option->key) + 1;
+}
+
+/* A value may hold anything, a terminal may obey it. */
+static void print_safely(const char *text, FILE *out)
+{
+	for (; *text != '\0'; text++) {
+		unsigned char byte = (unsigned char)*text;
+
+		if (byte < 0x20 || byte == 0x7f)
+			(void)fprintf(out, "\\x%02x", byte);
+		else
+			(void)fputc(byte, out);
+	}
+}
+
+static void print_conninfo(const char *conninfo, FILE *out)
+{
+	char *masked = wp_conninfo_masked(conninfo);
+
+	print_safely(masked == NULL ? ASTERISKS : masked, out);
+	free(masked);
+}
+
+static void show_option(const struct wp_config *config, const struct wp_option *option, FILE *out)
+{
+	const struct wp_config_value *value = &config->storage->values[option - wp_options];
+
+	(void)fprintf(out, "%s = ", option->key);
+	if ((option->flags & WP_OPTION_CONNINFO) != 0)
+		print_conninfo(value->text, out);
+	else if ((option->flags & WP_OPTION_SECRET) != 0 && value->text[0] != '\0')
+		(void)fputs(ASTERISKS, out);
+	else
+		print_safely(value->text, out);
+	(void)fprintf(out, "    (%s)\n", value->where);
+}
+
+static void show_properties(const struct wp_kafka_options *kafka, FILE *out)
+{
+	for (size_t i = 0; i < kafka->property_count; i++) {
+		const struct wp_property *p = &kafka->properties[i];
+		char key[512];
+
+		(void)snprintf(key, sizeof(key), "kafka.%s", p->name);
+		print_safely(key, out);
+		(void)fputs(" = ", out);
+		print_safely(wp_key_is_secret(key) ? ASTERISKS : p->value, out);
+		(void)fprintf(out, "    (%s)\n", p->where);
+	}
+}
+
+void wp_config_show(const struct wp_config *config, FILE *out)
+{
+	const char *section;
+
+	if (!config->storage->complete)
+		return;
+	for (size_t s = 0; (section = wp_option_section(s)) != NULL; s++) {
+		if (strcmp(section, "kafka") == 0)
+			show_properties(&config->kafka, out);
+		for (size_t i = 0; i < wp_option_count; i++)
+			if (is_in(&wp_options[i], section))
+				show_option(config, &wp_options[i], out);
+	}
+}
+
+static const char *kind_name(const struct wp_option *option)
+{
+	switch (option->kind) {
+	case WP_OPTION_TEXT:
+		return "text";
+	case WP_OPTION_COUNT:
+		return "number";
+	case WP_OPTION_SIZE:
+		return "size";
+	case WP_OPTION_DURATION:
+		return "duration";
+	case WP_OPTION_ENUM:
+		return "choice";
+	case WP_OPTION_BOOL:
+		return "yes or no";
+	}
+	return "";
+}
+
+static void print_default(const struct wp_option *option, FILE *out)
+{
+	if ((option->flags & WP_OPTION_REQUIRED) != 0)
+		(void)fputs("none, it must be set", out);
+	else if (option->standard[0] == '\0')
+		(void)fputs("empty", out);
+	else
+		(void)fprintf(out, "`%s`", option->standard);
+}
+
+static void reference_option(const struct wp_option *option, FILE *out)
+{
+	char text[WP_OPTION_TEXT_SIZE];
+
+	(void)fprintf(out, "\n### %s\n\n%s\n\n", option->key, option->help);
+	(void)fprintf(out, "- Kind: %s; %s.\n", kind_name(option), wp_option_allowed(option, text));
+	(void)fputs("- Default: ", out);
+	print_default(option, out);
+	(void)fprintf(out, "\n- Environment: `%s`\n", wp_option_variable(option, text));
+	if ((option->flags & WP_OPTION_SECRET) != 0)
+		(void)fputs("- A secret: never shown or logged; not for --set.\n", out);
+	if ((option->flags & WP_OPTION_CONNINFO) != 0)
+		(void)fputs(
+			"- A password in it is never shown or logged; with one, not for --set.\n",
+			out);
+}
+
+static const char kafka_reference[] =
+	"\nAny property of a librdkafka producer, by librdkafka's name; its documentation is\n"
+	"CONFIGURATION.md of librdkafka. `bootstrap.servers` must be set. What would break the "
+	"promise of\n"
+	"order and delivery is refused with the reason (`enable.idempotence`, `acks`, "
+	"`message.timeout.ms`,\n"
+	"`enable.gapless.guarantee` and others).\n"
+	"\n"
+	"- Environment: `WALPOST__KAFKA__` and the name in capitals with underscores for dots:\n"
+	"  `WALPOST__KAFKA__SASL_PASSWORD` is `sasl.password`.\n"
+	"- Properties named like secrets (password, secret, key.pem, ...) are never shown or "
+	"logged and not\n"
+	"  for --set.\n";
+
+static const char reference_head[] =
+	"# Configuration of walpost\n"
+	"\n"
+	"Values come from a file (`-c walpost.conf`), the environment and `--set "
+	"section.key=value`; later\n"
+	"ones win. `walpost config show` prints what is in force and where each value came from.\n"
+	"\n"
+	"The file is made of `[section]` lines, `key = value` lines, and comments: lines that "
+	"begin with `#`\n"
+	"or `;`. A value ends with its line, however long; spaces around it are dropped; quotes, "
+	"`#`, `;` and\n"
+	"`=` in it stand for themselves. There are no continued lines. A key may be set once. Keys "
+	"are\n"
+	"case-sensitive. The text is UTF-8.\n"
+	"\n"
+	"Every key can be set by an environment variable, named with each option below. With "
+	"`_FILE` behind\n"
+	"its name, the value is the content of the file that it names, without a newline at its "
+	"end:\n"
+	"`WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/password`. Unknown keys in the file are "
+	"errors,\n"
+	"unknown variables are warned about.\n";
+
+void wp_config_reference(FILE *out)
+{
+	const char *section;
+
+	(void)fputs(reference_head, out);
+	for (size_t s = 0; (section = wp_option_section(s)) != NULL; s++) {
+		(void)fprintf(out, "\n## [%s]\n", section);
+		if (strcmp(section, "kafka") == 0)
+			(void)fputs(kafka_reference, out);
+		for (size_t i = 0; i < wp_option_count; i++)
+			if (is_in(&wp_options[i], section))
+				reference_option(&wp_options[i], out);
+	}
+}
+
+static void print_comment(const char *text, FILE *out)
+{
+	while (*text != '\0') {
+		size_t size = strcspn(text, "\n");
+
+		(void)fprintf(out, "# %.*s\n", (int)size, text);
+		text += size + (text[size] == '\n' ? 1 : 0);
+	}
+}
+
+static void sample_option(const struct wp_option *option, FILE *out)
+{
+	char allowed[WP_OPTION_TEXT_SIZE];
+	bool required = (option->flags & WP_OPTION_REQUIRED) != 0;
+
+	(void)fputc('\n', out);
+	print_comment(option->help, out);
+	if (option->kind != WP_OPTION_TEXT)
+		(void)fprintf(out, "# Allowed: %s.\n", wp_option_allowed(option, allowed));
+	(void)fprintf(out, "%s%s =", required ? "" : ";", bare_key(option));
+	(void)fprintf(out, "%s%s\n", option->standard[0] == '\0' && !required ? "" : " ",
+		      required ? option->example : option->standard);
+}
+
+static const char sample_head[] =
+	"# walpost.conf: printed by `walpost config sample`; `walpost config reference` says "
+	"more.\n"
+	"#\n"
+	"# Lines behind a ; show the defaults. A value ends with its line and is not quoted; "
+	"comments stand\n"
+	"# on lines of their own. Every key can also be set by an environment variable,\n"
+	"# WALPOST__SECTION__KEY (WALPOST__POSTGRES__SLOT), or by one that names a file with the "
+	"value,\n"
+	"# WALPOST__SECTION__KEY_FILE, and by --set section.key=value; later ones win.\n";
+
+static const char kafka_sample[] = "\n"
+				   "# Any property of a librdkafka producer. "
+				   "WALPOST__KAFKA__SASL_PASSWORD_FILE=/run/secrets/... sets\n"
+				   "# sasl.password.\n"
+				   "bootstrap.servers = localhost:9092\n"
+				   "\n"
+				   "# For example:\n"
+				   ";compression.type = lz4\n"
+				   ";security.protocol = ssl\n"
+				   ";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
+
+void wp_config_sample(FILE *out)
+{
+	const char *section;
+
+	(void)fputs(sample_head, out);
+	for (size_t s = 0; (section = wp_option_section(s)) != NULL; s++) {
+		(void)fprintf(out, "\n[%s]\n", section);
+		if (strcmp(section, "kafka") == 0)
+			(void)fputs(kafka_sample, out);
+		for (size_t i = 0; i < wp_option_count; i++)
+			if (is_in(&wp_options[i], section))
+				sample_option(&wp_options[i], out);
+	}
+}

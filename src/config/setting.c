@@ -1,0 +1,197 @@
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "walpost/config/conninfo.h"
+#include "walpost/config/setting.h"
+#include "walpost/config/storage.h"
+#include "walpost/config/value.h"
+
+#define ASTERISKS "********"
+#define KAFKA "kafka."
+
+void wp_config_note(struct wp_config_notes *notes, enum wp_config_note_level level,
+		    const char *format, ...)
+{
+	char text[sizeof(notes->notes[0].why.text)];
+	struct wp_config_note *note;
+	va_list args;
+
+	if (level == WP_CONFIG_NOTE_ERROR)
+		notes->error_count++;
+	if (notes->count == WP_CONFIG_NOTES_MAX) {
+		notes->left_off++;
+		return;
+	}
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	note = &notes->notes[notes->count++];
+	note->level = level;
+	(void)wp_why_set(&note->why, WP_CONFIG, "%s", text);
+}
+
+static const char *property_of(const char *key)
+{
+	return strncmp(key, KAFKA, strlen(KAFKA)) == 0 ? key + strlen(KAFKA) : NULL;
+}
+
+static bool has_part(const char *text, const char *part)
+{
+	for (; *text != '\0'; text++)
+		if (strncasecmp(text, part, strlen(part)) == 0)
+			return true;
+	return false;
+}
+
+/* librdkafka marks none in a way one could ask for, so by name; rather one too many. */
+static bool property_is_secret(const char *name)
+{
+	return has_part(name, "password") || has_part(name, "secret") ||
+	       has_part(name, "key.pem") || has_part(name, "ssl_key") ||
+	       has_part(name, "oauthbearer.config");
+}
+
+bool wp_key_is_secret(const char *key)
+{
+	const char *property = property_of(key);
+	const struct wp_option *option = wp_option_find(key);
+
+	if (property != NULL)
+		return property_is_secret(property);
+	/* An unknown key may be a secret misspelled. */
+	if (option == NULL)
+		return has_part(key, "passw") || has_part(key, "secret");
+	return (option->flags & WP_OPTION_SECRET) != 0;
+}
+
+bool wp_value_is_secret(const char *key, const char *value)
+{
+	const struct wp_option *option = wp_option_find(key);
+
+	if (wp_key_is_secret(key))
+		return true;
+	/* Also under a misspelled key a conninfo keeps its password. */
+	if (property_of(key) != NULL ||
+	    (option != NULL && (option->flags & WP_OPTION_CONNINFO) == 0))
+		return false;
+	return wp_conninfo_has_secret(value);
+}
+
+char *wp_value_shown(const char *key, const char *value, char *text)
+{
+	size_t size = strlen(value);
+	size_t at = 0;
+
+	if (wp_value_is_secret(key, value)) {
+		(void)snprintf(text, WP_SHOWN_SIZE, ASTERISKS);
+		return text;
+	}
+	for (; at < size && at < WP_SHOWN_SIZE - 4; at++) {
+		unsigned char byte = (unsigned char)value[at];
+
+		text[at] = byte < 0x20 || byte == 0x7f ? '.' : value[at];
+	}
+	/* Never half a UTF-8 character. */
+	if (at < size)
+		while (at > 0 && ((unsigned char)value[at] & 0xc0) == 0x80)
+			at--;
+	(void)snprintf(text + at, WP_SHOWN_SIZE - at, "%s", at < size ? "..." : "");
+	return text;
+}
+
+static enum wp_rc put_option(struct wp_config *config, const struct wp_option *option,
+			     const struct wp_setting *setting, struct wp_config_notes *notes)
+{
+	struct wp_config_value *value = &config->storage->values[option - wp_options];
+	const char *text = wp_storage_keep(config->storage, setting->value);
+	const char *where = wp_storage_keep(config->storage, setting->where);
+	char shown[WP_SHOWN_SIZE];
+	char allowed[WP_OPTION_TEXT_SIZE];
+	enum wp_rc rc;
+
+	if (text == NULL || where == NULL)
+		return WP_NOMEM;
+	rc = wp_value_store(option, text, config);
+	if (rc != WP_OK) {
+		wp_config_error(notes, "%s: %s = %s: it must be %s", where, option->key,
+				wp_value_shown(option->key, text, shown),
+				wp_option_allowed(option, allowed));
+		return WP_OK;
+	}
+	*value = (struct wp_config_value){ .text = text, .where = where, .set = true };
+	return WP_OK;
+}
+
+/* A later one goes to the end: librdkafka takes them in order, and so the later also wins
+ * where two names mean the same (metadata.broker.list, bootstrap.servers). */
+static void drop_property(struct wp_kafka_options *kafka, const char *name)
+{
+	for (size_t i = 0; i < kafka->property_count; i++) {
+		if (strcmp(kafka->properties[i].name, name) != 0)
+			continue;
+		kafka->property_count--;
+		memmove(&kafka->properties[i], &kafka->properties[i + 1],
+			(kafka->property_count - i) * sizeof(kafka->properties[0]));
+		return;
+	}
+}
+
+static enum wp_rc put_property(struct wp_config *config, const char *name,
+			       const struct wp_setting *setting, struct wp_config_notes *notes)
+{
+	struct wp_kafka_options *kafka = &config->kafka;
+	struct wp_property property = {
+		.name = wp_storage_keep(config->storage, name),
+		.value = wp_storage_keep(config->storage, setting->value),
+		.where = wp_storage_keep(config->storage, setting->where),
+	};
+
+	if (property.name == NULL || property.value == NULL || property.where == NULL)
+		return WP_NOMEM;
+	if (name[0] == '\0') {
+		wp_config_error(notes, "%s: the name of a Kafka property is missing",
+				setting->where);
+		return WP_OK;
+	}
+	drop_property(kafka, name);
+	if (kafka->property_count == WP_PROPERTIES_MAX) {
+		wp_config_error(notes, "%s: kafka.%s: there are more than %d Kafka properties",
+				setting->where, name, WP_PROPERTIES_MAX);
+		return WP_OK;
+	}
+	kafka->properties[kafka->property_count++] = property;
+	return WP_OK;
+}
+
+static void note_unknown(const struct wp_setting *setting, struct wp_config_notes *notes)
+{
+	const struct wp_option *like = wp_option_like(setting->key);
+	char shown[WP_SHOWN_SIZE];
+
+	(void)wp_value_shown(setting->key, setting->value, shown);
+	if (like != NULL)
+		wp_config_error(notes, "%s: %s = %s: there is no such key; did you mean %s?",
+				setting->where, setting->key, shown, like->key);
+	else
+		wp_config_error(
+			notes,
+			"%s: %s = %s: there is no such key; `walpost config reference` lists all",
+			setting->where, setting->key, shown);
+}
+
+enum wp_rc wp_config_put(struct wp_config *config, const struct wp_setting *setting,
+			 struct wp_config_notes *notes)
+{
+	const char *property = property_of(setting->key);
+	const struct wp_option *option = wp_option_find(setting->key);
+
+	if (property != NULL)
+		return put_property(config, property, setting, notes);
+	if (option != NULL)
+		return put_option(config, option, setting, notes);
+	note_unknown(setting, notes);
+	return WP_OK;
+}

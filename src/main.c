@@ -1,0 +1,18 @@
+#include <string.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+
+static const struct wp_command commands[] = {
+	{ "run", wp_command_run, "the relay, in the foreground" },
+	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
+	{ "version", wp_command_version, "versions of walpost and its libraries" },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
+		return wp_command_version(argc - 1, argv + 1);
+	return wp_cli_dispatch("walpost", commands, sizeof(commands) / sizeof(commands[0]), argc,
+			       argv);
+}
