@@ -28,12 +28,12 @@ ALSO_SEES = {
 }
 
 FOREIGN = {
-    "libpq-fe.h": {"postgres", "cli"},
+    "libpq-fe.h": {"postgres", "cli", "config/conninfo"},
     "libpq-events.h": {"postgres"},
     "librdkafka/": {"kafka", "cli"},
     "ev.h": {"postgres", "relay/run", "cli"},
-    "protobuf-c/": {"outbox"},
-    "pcre2.h": {"outbox"},
+    "protobuf-c/": {"outbox", "cli/version"},
+    "pcre2.h": {"outbox", "cli/version"},
     "ini_config": {"config"},
     "jansson.h": {"config", "cli"},
     "openssl/": set(),
