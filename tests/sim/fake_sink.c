@@ -1,0 +1,160 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+static struct fake_sink *self(struct wp_sink *s)
+{
+	return (struct fake_sink *)s;
+}
+
+static struct producer *producer_of(struct fake_sink *s)
+{
+	return s->producer >= 0 ? &s->world->broker.producers[s->producer] : NULL;
+}
+
+static uint32_t number_of(struct wp_span id)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < id.size; i++)
+		n = n * 10 + (uint32_t)(id.data[i] - '0');
+	return n;
+}
+
+static bool topic_is_missing(const struct world *w)
+{
+	return w->now_ms < w->broker.topic_missing_until_ms;
+}
+
+static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
+			  struct wp_why *why)
+{
+	struct fake_sink *s = self(base);
+	struct producer *p = producer_of(s);
+
+	if (p == NULL)
+		return WP_AGAIN;
+	if (p->broken)
+		return wp_why_set(why, WP_IO, "the producer is broken");
+	if (topic_is_missing(s->world)) {
+		s->view.state = WP_SINK_WAITING;
+		snprintf(s->view.topic, sizeof(s->view.topic), "outbox.event.t");
+		return WP_AGAIN;
+	}
+	return producer_send(s->world, s->producer, ticket, number_of(record->id)) ? WP_OK : WP_FULL;
+}
+
+static size_t op_collect(struct wp_sink *base, int64_t now_ms, struct wp_report *reports, size_t max)
+{
+	struct fake_sink *s = self(base);
+	struct producer *p = producer_of(s);
+
+	(void)now_ms;
+	if (p == NULL)
+		return 0;
+	size_t count = p->report_count < max ? p->report_count : max;
+	memcpy(reports, p->reports, count * sizeof(*reports));
+	memmove(p->reports, p->reports + count, (p->report_count - count) * sizeof(*reports));
+	p->report_count -= count;
+	return count;
+}
+
+static void op_purge(struct wp_sink *base)
+{
+	struct fake_sink *s = self(base);
+
+	if (s->producer >= 0)
+		producer_purge(s->world, s->producer);
+	s->world->wake[s->relay] = true;
+}
+
+static void op_restart(struct wp_sink *base, enum wp_batching batching)
+{
+	struct fake_sink *s = self(base);
+
+	if (s->producer >= 0)
+		producer_orphan(s->world, s->producer);
+	s->producer = -1;
+	s->batching = batching;
+	s->ready_ms = s->world->now_ms + 5 + (int64_t)any(s->world, 500);
+	s->view.state = WP_SINK_STARTING;
+}
+
+static const struct wp_sink_view *op_view(struct wp_sink *base)
+{
+	struct fake_sink *s = self(base);
+	struct producer *p = producer_of(s);
+
+	s->view.in_flight = p == NULL ? 0 : p->in_flight + p->report_count;
+	if (p != NULL && p->broken)
+		s->view.state = WP_SINK_BROKEN;
+	else if (s->view.state == WP_SINK_WAITING && !topic_is_missing(s->world))
+		s->view.state = WP_SINK_READY;
+	s->view.reachable = s->world->now_ms >= s->world->broker.down_until_ms;
+	return &s->view;
+}
+
+static int op_fd(struct wp_sink *base, short *ret_events)
+{
+	(void)base;
+	*ret_events = 0;
+	return -1;
+}
+
+static int64_t op_due(struct wp_sink *base)
+{
+	(void)base;
+	return INT64_MAX;
+}
+
+static void op_free(struct wp_sink *base, int64_t wait_ms)
+{
+	(void)wait_ms;
+	fake_sink_die(self(base));
+}
+
+static const struct wp_sink_ops OPS = {
+	.send = op_send,
+	.collect = op_collect,
+	.purge = op_purge,
+	.restart = op_restart,
+	.view = op_view,
+	.fd = op_fd,
+	.due = op_due,
+	.free = op_free,
+};
+
+void fake_sink_init(struct fake_sink *s, struct world *w, int relay)
+{
+	*s = (struct fake_sink){ .base = { &OPS }, .world = w, .relay = relay, .producer = -1 };
+	s->ready_ms = w->now_ms + 5;
+	s->view.state = WP_SINK_STARTING;
+}
+
+void fake_sink_tick(struct fake_sink *s)
+{
+	struct producer *p = producer_of(s);
+	bool was_waiting = s->view.state == WP_SINK_WAITING;
+
+	if (p == NULL && s->world->now_ms >= s->ready_ms) {
+		s->producer = producer_open(s->world, s->batching == WP_BATCHING_ONE_BY_ONE);
+		assert(s->producer >= 0);
+		s->view.state = WP_SINK_READY;
+		s->world->wake[s->relay] = true;
+		return;
+	}
+	if (was_waiting && !topic_is_missing(s->world))
+		s->world->wake[s->relay] = true;
+	if (p != NULL && (p->report_count > 0 || p->broken))
+		s->world->wake[s->relay] = true;
+}
+
+void fake_sink_die(struct fake_sink *s)
+{
+	if (s->producer >= 0)
+		producer_orphan(s->world, s->producer);
+	s->producer = -1;
+}

@@ -1,0 +1,301 @@
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+static struct fake_source *self(struct wp_source *s)
+{
+	return (struct fake_source *)s;
+}
+
+static void fail(struct fake_source *s, enum wp_reaction reaction, const char *sqlstate, const char *text)
+{
+	s->view.failure = (struct wp_source_failure){
+		.reaction = reaction,
+		.in_copy = s->view.state == WP_SOURCE_STREAMING,
+	};
+	snprintf(s->view.failure.sqlstate, sizeof(s->view.failure.sqlstate), "%s", sqlstate);
+	(void)wp_why_set(&s->view.failure.why, WP_IO, "%s", text);
+	s->view.state = WP_SOURCE_FAILED;
+	s->world->wake[s->relay] = true;
+}
+
+static struct link *link_of(struct fake_source *s)
+{
+	return s->link >= 0 ? &s->world->server.links[s->link] : NULL;
+}
+
+static void drop_link(struct fake_source *s)
+{
+	struct link *l = link_of(s);
+
+	if (l == NULL)
+		return;
+	/* The server sees the end of a connection at once, unless it is cut. */
+	if (!l->cut) {
+		link_break(s->world, s->link);
+		l->used = false;
+	} else if (!l->streaming) {
+		l->used = false;
+	}
+	s->link = -1;
+}
+
+static void op_connect(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_CLOSED || s->view.state == WP_SOURCE_FAILED ||
+	       s->view.state == WP_SOURCE_FINISHED);
+	drop_link(s);
+	s->view.state = WP_SOURCE_CONNECTING;
+	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 20);
+}
+
+static void op_look(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_READY);
+	s->view.state = WP_SOURCE_LOOKING;
+	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
+}
+
+static void op_start(struct wp_source *base, wp_lsn at, enum wp_witness witness)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_READY);
+	s->view.state = WP_SOURCE_STARTING;
+	s->start_at = at;
+	s->witness = witness;
+	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
+}
+
+static enum wp_rc op_next(struct wp_source *base, struct wp_span *ret)
+{
+	struct fake_source *s = self(base);
+	struct link *l = link_of(s);
+
+	assert(s->view.state == WP_SOURCE_STREAMING && s->reading);
+	if (l->frame_count > 0 && l->frames[l->frame_first].arrives_ms <= s->world->now_ms && !l->cut) {
+		s->current = l->frames[l->frame_first];
+		l->frame_first = (l->frame_first + 1) % PIPE_FRAMES;
+		l->frame_count--;
+		*ret = (struct wp_span){ s->current.bytes, s->current.size };
+		return WP_OK;
+	}
+	if (l->broken && l->frame_count == 0) {
+		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
+		return WP_IO;
+	}
+	if (l->ended && l->frame_count == 0) {
+		s->view.state = WP_SOURCE_FINISHED;
+		return WP_IO;
+	}
+	return WP_AGAIN;
+}
+
+static void op_reading(struct wp_source *base, enum wp_reading reading)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->reading = reading == WP_READING_ON;
+	s->world->wake[s->relay] = s->reading;
+}
+
+static enum wp_rc op_status(struct wp_source *base, const struct wp_status *status)
+{
+	struct fake_source *s = self(base);
+	struct link *l = link_of(s);
+
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	if (l->broken) {
+		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
+		return WP_IO;
+	}
+	l->status_flush = status->flush;
+	if (!l->status_waits)
+		l->status_arrives_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 4);
+	l->status_waits = true;
+	return WP_OK;
+}
+
+static void op_finish(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+	struct link *l = link_of(s);
+
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->view.state = WP_SOURCE_FINISHING;
+	s->ready_ms = s->world->now_ms + 2 + (int64_t)any(s->world, 8);
+	if (l->status_waits && !l->broken && !l->cut && l->streaming) {
+		l->status_waits = false;
+		server_take_status(s->world, s->link, l->status_flush);
+	}
+	l->done_by_client = true;
+}
+
+static void op_close(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+
+	drop_link(s);
+	s->view.state = WP_SOURCE_CLOSED;
+}
+
+static void op_probe(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+
+	s->view.probe = WP_PROBE_RUNNING;
+	s->probe_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 20);
+}
+
+static void op_ask_root(struct wp_source *base, uint32_t leaf_oid)
+{
+	self(base)->view.root = (struct wp_root){ .state = WP_ROOT_GONE, .leaf_oid = leaf_oid };
+}
+
+static const struct wp_source_view *op_view(struct wp_source *base)
+{
+	return &self(base)->view;
+}
+
+static const struct wp_source_ops OPS = {
+	.connect = op_connect,
+	.look = op_look,
+	.start = op_start,
+	.next = op_next,
+	.reading = op_reading,
+	.status = op_status,
+	.finish = op_finish,
+	.close = op_close,
+	.probe = op_probe,
+	.ask_root = op_ask_root,
+	.view = op_view,
+};
+
+void fake_source_init(struct fake_source *s, struct world *w, int relay, const char *owner)
+{
+	*s = (struct fake_source){ .base = { &OPS }, .world = w, .relay = relay, .link = -1 };
+	snprintf(s->owner, sizeof(s->owner), "%s", owner);
+}
+
+static void read_facts(struct fake_source *s)
+{
+	const struct server *server = &s->world->server;
+	struct wp_source_facts *f = &s->view.facts;
+
+	*f = (struct wp_source_facts){
+		.system_id = 77,
+		.timelines = { .current = 1 },
+		.server_lsn = server->wal,
+		.slot_confirmed = server->confirmed,
+		.slot_held = server->holder != -1,
+		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
+		.witness_readable = true,
+		.witness_system_id = server->witness_owner[0] ? 77 : 0,
+	};
+	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
+	s->view.state = WP_SOURCE_READY;
+	s->world->wake[s->relay] = true;
+}
+
+static void finish_connect(struct fake_source *s)
+{
+	enum server_state state = s->world->server.state;
+
+	if (state != SERVER_UP) {
+		fail(s, WP_REACT_RECONNECT, state == SERVER_DOWN ? "" : "57P03", "no connection");
+		return;
+	}
+	s->link = link_open(s->world, s->relay);
+	if (s->link < 0)
+		fail(s, WP_REACT_RECONNECT, "53300", "too many connections");
+	else
+		read_facts(s);
+}
+
+static void finish_start(struct fake_source *s)
+{
+	struct server *server = &s->world->server;
+
+	if (server->holder != -1) {
+		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
+		return;
+	}
+	if (s->witness == WP_WITNESS_WRITE)
+		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
+	server_start_stream(s->world, s->link, s->start_at);
+	s->reading = true;
+	s->view.state = WP_SOURCE_STREAMING;
+	s->world->wake[s->relay] = true;
+}
+
+static void finish_finishing(struct fake_source *s)
+{
+	const struct link *l = link_of(s);
+
+	if (l->broken)
+		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
+	else if (l->ended)
+		s->view.state = WP_SOURCE_FINISHED;
+	s->world->wake[s->relay] = true;
+}
+
+static void finish_operation(struct fake_source *s)
+{
+	const struct link *l = link_of(s);
+	bool lost = l != NULL && l->broken && s->view.state != WP_SOURCE_FINISHING;
+
+	if (lost && (s->view.state == WP_SOURCE_LOOKING || s->view.state == WP_SOURCE_STARTING ||
+		     s->view.state == WP_SOURCE_READY)) {
+		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
+		return;
+	}
+	switch (s->view.state) {
+	case WP_SOURCE_CONNECTING:
+		finish_connect(s);
+		break;
+	case WP_SOURCE_LOOKING:
+		read_facts(s);
+		break;
+	case WP_SOURCE_STARTING:
+		finish_start(s);
+		break;
+	case WP_SOURCE_FINISHING:
+		finish_finishing(s);
+		break;
+	default:
+		break;
+	}
+}
+
+void fake_source_tick(struct fake_source *s)
+{
+	struct world *w = s->world;
+	const struct link *l = link_of(s);
+
+	if (s->view.probe == WP_PROBE_RUNNING && w->now_ms >= s->probe_ms) {
+		s->view.probe = w->server.state == SERVER_UP	   ? WP_PROBE_ALIVE :
+				w->server.state == SERVER_STOPPING ? WP_PROBE_STOPPING :
+								     WP_PROBE_UNREACHABLE;
+		w->wake[s->relay] = true;
+	}
+	if (w->now_ms >= s->ready_ms)
+		finish_operation(s);
+	if (s->view.state == WP_SOURCE_STREAMING && s->reading && l != NULL && l->frame_count > 0 &&
+	    l->frames[l->frame_first].arrives_ms <= w->now_ms && !l->cut)
+		w->wake[s->relay] = true;
+	if (s->view.state == WP_SOURCE_STREAMING && s->reading && l != NULL && (l->broken || l->ended))
+		w->wake[s->relay] = true;
+}
+
+/* kill -9: the kernel closes what the process had. */
+void fake_source_die(struct fake_source *s)
+{
+	drop_link(s);
+}

@@ -1,0 +1,450 @@
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/base/wire.h"
+#include "world.h"
+
+enum { RELATION_OID = 16400, KEEPALIVE_MS = 500 };
+
+/* -- frames --------------------------------------------------------------- */
+
+static void put(struct frame *f, const void *bytes, size_t size)
+{
+	assert(f->size + size <= FRAME_BYTES);
+	memcpy(f->bytes + f->size, bytes, size);
+	f->size += size;
+}
+
+static void put_u8(struct frame *f, uint8_t v)
+{
+	put(f, &v, 1);
+}
+
+static void put_u16(struct frame *f, uint16_t v)
+{
+	uint8_t b[2] = { (uint8_t)(v >> 8), (uint8_t)v };
+	put(f, b, sizeof(b));
+}
+
+static void put_u32(struct frame *f, uint32_t v)
+{
+	put_u16(f, (uint16_t)(v >> 16));
+	put_u16(f, (uint16_t)v);
+}
+
+static void put_u64(struct frame *f, uint64_t v)
+{
+	put_u32(f, (uint32_t)(v >> 32));
+	put_u32(f, (uint32_t)v);
+}
+
+static void put_text(struct frame *f, const char *text)
+{
+	put(f, text, strlen(text) + 1);
+}
+
+static void put_data_head(struct frame *f, wp_lsn lsn)
+{
+	put_u8(f, 'w');
+	put_u64(f, lsn);
+	put_u64(f, lsn);
+	put_u64(f, 0);
+}
+
+static void put_value(struct frame *f, const char *text)
+{
+	put_u8(f, 't');
+	put_u32(f, (uint32_t)strlen(text));
+	put(f, text, strlen(text));
+}
+
+/* What it has sent, by all that it is: the walsender's sentPtr. */
+static void sent_up_to(struct world *w, struct link *l, wp_lsn lsn)
+{
+	l->sent = wp_lsn_max(l->sent, lsn);
+	w->server.sent_most = wp_lsn_max(w->server.sent_most, l->sent);
+}
+
+static struct frame *new_frame(struct world *w, struct link *l)
+{
+	struct frame *f = &l->frames[(l->frame_first + l->frame_count++) % PIPE_FRAMES];
+
+	*f = (struct frame){ .arrives_ms = w->now_ms + 1 + (int64_t)any(w, 4) };
+	if (l->frame_count > 1) {
+		struct frame *before = &l->frames[(l->frame_first + l->frame_count - 2) % PIPE_FRAMES];
+		if (f->arrives_ms < before->arrives_ms)
+			f->arrives_ms = before->arrives_ms;
+	}
+	return f;
+}
+
+static void send_begin(struct world *w, struct link *l, const struct transaction *tx)
+{
+	struct frame *f = new_frame(w, l);
+
+	put_data_head(f, tx->commit_lsn);
+	put_u8(f, 'B');
+	put_u64(f, tx->commit_lsn);
+	put_u64(f, 1000000 + tx->commit_lsn);
+	put_u32(f, 700);
+}
+
+static void send_relation(struct world *w, struct link *l)
+{
+	static const char *const COLUMNS[] = { "id", "aggregatetype", "aggregateid", "type", "payload" };
+	struct frame *f = new_frame(w, l);
+
+	put_data_head(f, 0);
+	put_u8(f, 'R');
+	put_u32(f, RELATION_OID);
+	put_text(f, "public");
+	put_text(f, "outbox");
+	put_u8(f, 'd');
+	put_u16(f, 5);
+	for (size_t i = 0; i < 5; i++) {
+		put_u8(f, i == 0);
+		put_text(f, COLUMNS[i]);
+		put_u32(f, 25);
+		put_u32(f, 0xffffffff);
+	}
+}
+
+static void send_row(struct world *w, struct link *l, const struct transaction *tx, uint32_t event)
+{
+	char id[16];
+	char aggregate[16];
+	struct frame *f = new_frame(w, l);
+
+	snprintf(id, sizeof(id), "%u", (unsigned)event);
+	snprintf(aggregate, sizeof(aggregate), "a%u", (unsigned)w->server.aggregate_of[event]);
+	put_data_head(f, tx->commit_lsn - 8);
+	put_u8(f, 'I');
+	put_u32(f, RELATION_OID);
+	put_u8(f, 'N');
+	put_u16(f, 5);
+	put_value(f, id);
+	put_value(f, "t");
+	put_value(f, aggregate);
+	put_value(f, "happened");
+	put_value(f, "{}");
+}
+
+static void send_commit(struct world *w, struct link *l, const struct transaction *tx)
+{
+	struct frame *f = new_frame(w, l);
+
+	put_data_head(f, tx->end_lsn);
+	put_u8(f, 'C');
+	put_u8(f, 0);
+	put_u64(f, tx->commit_lsn);
+	put_u64(f, tx->end_lsn);
+	put_u64(f, 1000000 + tx->commit_lsn);
+}
+
+static void send_keepalive(struct world *w, struct link *l, bool reply)
+{
+	struct frame *f = new_frame(w, l);
+
+	put_u8(f, 'k');
+	put_u64(f, l->sent);
+	put_u64(f, 0);
+	put_u8(f, reply);
+	l->keepalive_ms = w->now_ms;
+}
+
+/* -- the walsender -------------------------------------------------------- */
+
+bool link_holds_slot(const struct world *w, int link)
+{
+	return link >= 0 && w->server.holder == link;
+}
+
+static void end_walsender(struct world *w, int link)
+{
+	struct link *l = &w->server.links[link];
+
+	l->streaming = false;
+	if (w->server.holder == link)
+		w->server.holder = -1;
+}
+
+void link_break(struct world *w, int link)
+{
+	struct link *l = &w->server.links[link];
+
+	end_walsender(w, link);
+	l->broken = true;
+	w->wake[l->relay] = true;
+}
+
+int link_open(struct world *w, int relay)
+{
+	for (int i = 0; i < LINKS_MAX; i++) {
+		struct link *l = &w->server.links[i];
+		if (l->used)
+			continue;
+		*l = (struct link){ .used = true, .relay = relay };
+		return i;
+	}
+	return -1;
+}
+
+void server_start_stream(struct world *w, int link, wp_lsn at)
+{
+	struct server *s = &w->server;
+	struct link *l = &s->links[link];
+	wp_lsn from = wp_lsn_max(at, s->confirmed);
+
+	assert(s->holder == -1);
+	s->holder = link;
+	l->streaming = true;
+	l->heard_ms = w->now_ms;
+	l->keepalive_ms = w->now_ms;
+	sent_up_to(w, l, s->confirmed);
+	l->next_tx = 0;
+	while (l->next_tx < s->transaction_count && s->transactions[l->next_tx].commit_lsn < from)
+		l->next_tx++;
+	l->at = AT_BEGIN;
+}
+
+/* One frame of the next transaction; false: all is sent, or the pipe is full. */
+static bool send_next(struct world *w, struct link *l)
+{
+	struct server *s = &w->server;
+
+	if (l->frame_count >= PIPE_FRAMES - 2 || l->next_tx >= s->transaction_count)
+		return false;
+	const struct transaction *tx = &s->transactions[l->next_tx];
+	switch (l->at) {
+	case AT_BEGIN:
+		send_begin(w, l, tx);
+		l->next_row = 0;
+		l->at = l->relation_sent ? AT_ROWS : AT_RELATION;
+		break;
+	case AT_RELATION:
+		send_relation(w, l);
+		l->relation_sent = !chance(w, 50); /* they come again now and then */
+		l->at = AT_ROWS;
+		break;
+	case AT_ROWS:
+		if (l->next_row < tx->event_count)
+			send_row(w, l, tx, tx->first_event + l->next_row++);
+		else
+			l->at = AT_COMMIT;
+		break;
+	case AT_COMMIT:
+		send_commit(w, l, tx);
+		sent_up_to(w, l, tx->end_lsn);
+		l->next_tx++;
+		l->at = AT_BEGIN;
+		break;
+	}
+	return true;
+}
+
+static bool may_ping(const struct link *l)
+{
+	return l->frame_count < PIPE_FRAMES - 1;
+}
+
+static void check_confirmed(struct world *w, wp_lsn flush)
+{
+	const struct server *s = &w->server;
+
+	for (size_t i = 0; i < s->transaction_count && s->transactions[i].end_lsn <= flush; i++) {
+		const struct transaction *tx = &s->transactions[i];
+		if (tx->end_lsn <= s->confirmed)
+			continue;
+		for (uint32_t e = tx->first_event; e < tx->first_event + tx->event_count; e++) {
+			if (!w->broker.kept[e])
+				violate(w, "confirmed an event that Kafka does not hold",
+					"event %u, flush %llX", e, (unsigned long long)flush);
+		}
+	}
+}
+
+void server_take_status(struct world *w, int link, wp_lsn flush)
+{
+	struct server *s = &w->server;
+	struct link *l = &s->links[link];
+
+	l->heard_ms = w->now_ms;
+	l->asked = false;
+	/* By an earlier walsender too: a resumed stream confirms what came over the last one. */
+	if (flush > s->sent_most)
+		violate(w, "confirmed what was never sent", "flush %llX, sent %llX",
+			(unsigned long long)flush, (unsigned long long)s->sent_most);
+	check_confirmed(w, flush);
+	if (flush > s->confirmed)
+		s->confirmed = flush;
+}
+
+static void walsender_idle(struct world *w, struct link *l)
+{
+	struct server *s = &w->server;
+	bool moved = l->sent < s->wal;
+
+	sent_up_to(w, l, s->wal); /* nothing for us in the rest */
+	if (s->state == SERVER_STOPPING) {
+		/* WalSndDone: all is sent; it waits for the flush, asking again and again. */
+		if (s->confirmed >= l->sent)
+			l->ended = true;
+		else if (!l->asked && may_ping(l)) {
+			send_keepalive(w, l, true);
+			l->asked = true;
+		}
+	} else if (may_ping(l) && (moved || w->now_ms - l->keepalive_ms >= KEEPALIVE_MS)) {
+		send_keepalive(w, l, false);
+	}
+}
+
+static void walsender_clock(struct world *w, int link)
+{
+	struct server *s = &w->server;
+	struct link *l = &s->links[link];
+	int64_t silence = w->now_ms - l->heard_ms;
+
+	if (silence > s->wal_sender_timeout_ms) {
+		if (!l->cut && !w->frozen[l->relay])
+			s->timeouts++;
+		trace(w, "walsender of relay %d times out", l->relay);
+		if (l->cut)
+			end_walsender(w, link);
+		else
+			link_break(w, link);
+	} else if (silence > s->wal_sender_timeout_ms / 2 && !l->asked && may_ping(l)) {
+		send_keepalive(w, l, true);
+		l->asked = true;
+	}
+}
+
+static void walsender_tick(struct world *w, int link)
+{
+	struct link *l = &w->server.links[link];
+
+	if (l->status_waits && l->status_arrives_ms <= w->now_ms && !l->cut) {
+		l->status_waits = false;
+		server_take_status(w, link, l->status_flush);
+	}
+	if (l->done_by_client) {
+		l->ended = true;
+	} else if (!l->cut) {
+		unsigned sent = 0;
+		while (sent < 16 && send_next(w, l))
+			sent++;
+		if (l->next_tx >= w->server.transaction_count)
+			walsender_idle(w, l);
+	}
+	if (l->ended) {
+		end_walsender(w, link);
+		w->wake[l->relay] = true;
+		return;
+	}
+	walsender_clock(w, link);
+}
+
+/* -- the server ----------------------------------------------------------- */
+
+void server_init(struct world *w)
+{
+	w->server = (struct server){
+		.wal = 0x1000,
+		.confirmed = 0x1000,
+		.persisted = 0x1000,
+		.holder = -1,
+		.wal_sender_timeout_ms = 6000,
+	};
+}
+
+void server_commit(struct world *w, uint32_t events)
+{
+	struct server *s = &w->server;
+
+	if (s->state != SERVER_UP || s->transaction_count == TRANSACTIONS_MAX ||
+	    s->event_count + events > EVENTS_MAX)
+		return;
+	s->wal += 16 * (uint64_t)events + any(w, 3) * 64;
+	struct transaction *tx = &s->transactions[s->transaction_count++];
+	*tx = (struct transaction){
+		.commit_lsn = s->wal,
+		.end_lsn = s->wal + 48,
+		.first_event = s->event_count,
+		.event_count = events,
+	};
+	s->wal = tx->end_lsn;
+	for (uint32_t i = 0; i < events; i++)
+		s->aggregate_of[s->event_count++] = (uint8_t)any(w, AGGREGATES);
+}
+
+void server_other_wal(struct world *w)
+{
+	if (w->server.state == SERVER_UP)
+		w->server.wal += 128;
+}
+
+static void break_all(struct world *w)
+{
+	for (int i = 0; i < LINKS_MAX; i++) {
+		if (w->server.links[i].used)
+			link_break(w, i);
+	}
+}
+
+void server_crash(struct world *w, int64_t down_ms)
+{
+	struct server *s = &w->server;
+
+	if (s->state == SERVER_DOWN)
+		return;
+	trace(w, "server crashes");
+	break_all(w);
+	s->state = SERVER_DOWN;
+	s->up_at_ms = w->now_ms + down_ms;
+	s->confirmed = s->persisted;
+}
+
+void server_stop(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->state != SERVER_UP)
+		return;
+	trace(w, "server stops");
+	s->state = SERVER_STOPPING;
+	s->stopping_since_ms = w->now_ms;
+}
+
+static void server_end_stop(struct world *w)
+{
+	struct server *s = &w->server;
+	int64_t took = w->now_ms - s->stopping_since_ms;
+
+	trace(w, "server is down after %lld ms", (long long)took);
+	if (took > s->stop_took_ms)
+		s->stop_took_ms = took;
+	break_all(w);
+	s->state = SERVER_DOWN;
+	s->persisted = s->confirmed;
+	s->up_at_ms = w->now_ms + 500 + (int64_t)any(w, 5000);
+}
+
+void server_tick(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->state == SERVER_DOWN) {
+		if (w->now_ms < s->up_at_ms)
+			return;
+		s->state = SERVER_UP;
+		trace(w, "server is up");
+	}
+	if (chance(w, 2))
+		s->persisted = s->confirmed;
+	for (int i = 0; i < LINKS_MAX; i++) {
+		if (s->links[i].used && s->links[i].streaming)
+			walsender_tick(w, i);
+	}
+	if (s->state == SERVER_STOPPING && s->holder == -1)
+		server_end_stop(w);
+}

@@ -1,0 +1,586 @@
+/*
+ * The whole relay, simulated: the real machine, pipeline and ledger in a world of one
+ * Postgres and one Kafka made of memory, with every crash, pause and error in any
+ * order from one seed. The checker asserts loss, order, the confirmed LSN and
+ * liveness.
+ *
+ *   sim [--seed S] [--count N] [--fault NAME] [--trace]
+ *
+ * Exit code 0: no promise was broken (with --fault: it was found). A seed that fails is
+ * printed and fails again.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/backoff.h"
+#include "walpost/relay/faults.h"
+#include "world.h"
+
+#ifdef WALPOST_PLANTED_FAULTS
+enum wp_fault wp_planted_fault = WP_FAULT_NONE;
+static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
+	[WP_FAULT_NONE] = "none",
+	[WP_FAULT_CONFIRM_ON_RECEIPT] = "confirm_on_receipt",
+	[WP_FAULT_KEEPALIVE_JUMPS] = "keepalive_jumps",
+	[WP_FAULT_ERROR_SETTLES] = "error_settles",
+	[WP_FAULT_PURGE_SETTLES] = "purge_settles",
+	[WP_FAULT_ANY_ENTRY_PASSES] = "any_entry_passes",
+	[WP_FAULT_RESUME_AFTER_MOVE] = "resume_after_move",
+	[WP_FAULT_RESUME_AFTER_PURGE] = "resume_after_purge",
+	[WP_FAULT_REWIND_TO_READ] = "rewind_to_read",
+	[WP_FAULT_GO_ON_AFTER_ERROR] = "go_on_after_error",
+	[WP_FAULT_SILENT_WHEN_PAUSED] = "silent_when_paused",
+	[WP_FAULT_DEAF_WHEN_PAUSED] = "deaf_when_paused",
+	[WP_FAULT_NEVER_LET_GO] = "never_let_go",
+	[WP_FAULT_NO_DRAIN] = "no_drain",
+};
+#endif
+
+enum {
+	TICK_MS = 5,
+	RELAYS = 2,
+	IN_FLIGHT_EVENTS = 64,
+	SHUTDOWN_MS = 5000,
+	STOP_SLACK_MS = 500,
+	SERVER_STOP_MAX_MS = 20 * 1000,
+	HEAL_MAX_MS = 180 * 1000,
+};
+
+struct process {
+	bool alive;
+	bool exists; /* this run uses it */
+	struct wp_relay *relay;
+	struct fake_source source;
+	struct fake_sink sink;
+	char owner[WP_OWNER_SIZE];
+	int64_t start_ms;
+	int64_t thaw_ms;
+	int64_t stop_asked_ms; /* -1 */
+	uint64_t rewinds_before;
+	bool more;
+	unsigned generation;
+};
+
+struct sim {
+	struct world world;
+	struct process processes[RELAYS];
+	struct wp_outbox_options outbox;
+	struct wp_relay_options options;
+	uint32_t first_max[PARTITIONS]; /* event + 1 of the newest first occurrence */
+	size_t checked[PARTITIONS];
+	bool seen[EVENTS_MAX];
+	uint64_t duplicates;
+	bool quiet_faults; /* healed */
+};
+
+/* -- the world's small things --------------------------------------------- */
+
+uint64_t any(struct world *w, uint64_t below)
+{
+	return wp_random_next(&w->random) % below;
+}
+
+bool chance(struct world *w, unsigned per_mille)
+{
+	return any(w, 1000) < per_mille;
+}
+
+void violate(struct world *w, const char *promise, const char *format, ...)
+{
+	va_list args;
+
+	if (w->violation != NULL)
+		return;
+	w->violation = promise;
+	va_start(args, format);
+	vsnprintf(w->detail, sizeof(w->detail), format, args);
+	va_end(args);
+	trace(w, "VIOLATION %s: %s", promise, w->detail);
+}
+
+void trace(const struct world *w, const char *format, ...)
+{
+	va_list args;
+
+	if (!w->trace)
+		return;
+	printf("%8.3f ", (double)w->now_ms / 1000.);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+/* -- processes ------------------------------------------------------------ */
+
+static void process_start(struct sim *sim, int i)
+{
+	struct process *p = &sim->processes[i];
+	struct wp_why why;
+
+	snprintf(p->owner, sizeof(p->owner), "relay-%d-%u", i, ++p->generation);
+	fake_source_init(&p->source, &sim->world, i, p->owner);
+	fake_sink_init(&p->sink, &sim->world, i);
+	struct wp_relay_setup setup = {
+		.source = &p->source.base,
+		.sink = &p->sink.base,
+		.options = &sim->options,
+		.outbox = &sim->outbox,
+		.slot = "walpost",
+		.owner = p->owner,
+		.seed = any(&sim->world, UINT32_MAX),
+	};
+	if (wp_relay_new(&setup, &p->relay, &why) != WP_OK)
+		abort();
+	p->alive = true;
+	p->stop_asked_ms = -1;
+	p->more = true;
+	sim->world.wake[i] = true;
+	trace(&sim->world, "%s starts", p->owner);
+}
+
+static void process_end(struct sim *sim, int i, int64_t away_ms)
+{
+	struct process *p = &sim->processes[i];
+
+	fake_source_die(&p->source);
+	fake_sink_die(&p->sink);
+	wp_relay_free(p->relay);
+	p->relay = NULL;
+	p->alive = false;
+	p->start_ms = sim->world.now_ms + away_ms;
+	p->thaw_ms = 0;
+	sim->world.frozen[i] = false;
+}
+
+static bool names_the_poison(const struct sim *sim, const struct wp_note *n)
+{
+	char id[32];
+
+	snprintf(id, sizeof(id), " id %" PRId64 " ", sim->world.broker.poison);
+	return sim->world.broker.poison >= 0 && strstr(n->why.text, id) != NULL;
+}
+
+/* A stop that nobody asked for must name its cause. */
+static void check_note(struct sim *sim, struct process *p, const struct wp_note *n)
+{
+	struct world *w = &sim->world;
+
+	trace(w, "%s: %s %s", p->owner, n->event, n->why.text);
+	if (n->level != WP_NOTE_ERROR)
+		return;
+	if (strcmp(n->event, "event_undeliverable") == 0) {
+		if (!names_the_poison(sim, n))
+			violate(w, "an innocent event was named", "%.200s", n->why.text);
+		w->broker.poison = -1; /* the limit is raised */
+	} else if (strcmp(n->event, "sink_refuses") != 0) {
+		violate(w, "stopped without a cause", "%s %.200s", n->event, n->why.text);
+	}
+}
+
+static void process_over(struct sim *sim, int i)
+{
+	struct world *w = &sim->world;
+	struct process *p = &sim->processes[i];
+	int code = wp_relay_exit_code(p->relay);
+
+	trace(w, "%s exits with %d", p->owner, code);
+	if (p->stop_asked_ms < 0 && code == 0)
+		violate(w, "stopped without being asked", "%s", p->owner);
+	process_end(sim, i, 200 + (int64_t)any(w, 2000));
+}
+
+static void process_step(struct sim *sim, int i)
+{
+	struct world *w = &sim->world;
+	struct process *p = &sim->processes[i];
+	struct wp_now now = { .ms = w->now_ms, .wall_us = w->now_ms * 1000 };
+	struct wp_note n;
+	struct wp_relay_snapshot s;
+
+	w->wake[i] = false;
+	enum wp_step step = wp_relay_step(p->relay, now);
+	while (wp_relay_take_note(p->relay, &n))
+		check_note(sim, p, &n);
+	wp_relay_look(p->relay, &s);
+	if (s.in_flight > IN_FLIGHT_EVENTS)
+		violate(w, "more in flight than allowed", "%zu", s.in_flight);
+	p->more = step == WP_STEP_MORE;
+	if (step == WP_STEP_OVER)
+		process_over(sim, i);
+}
+
+static void process_tick(struct sim *sim, int i)
+{
+	struct world *w = &sim->world;
+	struct process *p = &sim->processes[i];
+
+	if (!p->exists)
+		return;
+	if (!p->alive) {
+		if (w->now_ms >= p->start_ms)
+			process_start(sim, i);
+		return;
+	}
+	if (w->now_ms < p->thaw_ms)
+		return;
+	w->frozen[i] = false;
+	fake_source_tick(&p->source);
+	fake_sink_tick(&p->sink);
+	if (w->wake[i] || p->more || w->now_ms >= wp_relay_due(p->relay))
+		process_step(sim, i);
+	if (p->alive && p->stop_asked_ms >= 0 &&
+	    w->now_ms > p->stop_asked_ms + SHUTDOWN_MS + STOP_SLACK_MS)
+		violate(w, "did not stop in time", "%s", p->owner);
+}
+
+/* -- faults --------------------------------------------------------------- */
+
+static void freeze(struct sim *sim, int i)
+{
+	struct process *p = &sim->processes[i];
+
+	if (!p->alive || p->stop_asked_ms >= 0)
+		return;
+	p->thaw_ms = sim->world.now_ms + 500 + (int64_t)any(&sim->world, 9000);
+	sim->world.frozen[i] = true;
+	trace(&sim->world, "%s is frozen", p->owner);
+}
+
+static void ask_to_stop(struct sim *sim, int i)
+{
+	struct process *p = &sim->processes[i];
+
+	if (!p->alive || p->stop_asked_ms >= 0 || sim->world.frozen[i])
+		return;
+	trace(&sim->world, "%s is asked to stop", p->owner);
+	p->stop_asked_ms = sim->world.now_ms;
+	wp_relay_stop(p->relay, (struct wp_now){ .ms = sim->world.now_ms });
+	sim->world.wake[i] = true;
+}
+
+static void hurt_link(struct sim *sim, bool cut)
+{
+	struct world *w = &sim->world;
+	int holder = w->server.holder;
+
+	if (holder < 0)
+		return;
+	trace(w, cut ? "connection cut" : "connection closed");
+	if (cut)
+		w->server.links[holder].cut = true;
+	else
+		link_break(w, holder);
+}
+
+static void hurt_postgres(struct sim *sim)
+{
+	struct world *w = &sim->world;
+
+	switch (any(w, 5)) {
+	case 0:
+		server_crash(w, 500 + (int64_t)any(w, 8000));
+		break;
+	case 1:
+		server_stop(w);
+		break;
+	case 2:
+		hurt_link(sim, true);
+		break;
+	default:
+		hurt_link(sim, false);
+		break;
+	}
+}
+
+static void hurt_kafka(struct sim *sim)
+{
+	struct world *w = &sim->world;
+
+	switch (any(w, 6)) {
+	case 0:
+	case 1:
+		w->broker.down_until_ms = w->now_ms + 500 + (int64_t)any(w, 20000);
+		trace(w, "broker down");
+		break;
+	case 2:
+		w->broker.slow_until_ms = w->now_ms + 2000 + (int64_t)any(w, 10000);
+		break;
+	case 3:
+		w->broker.refuse_next = 1;
+		break;
+	case 4:
+		w->broker.topic_missing_until_ms = w->now_ms + 500 + (int64_t)any(w, 8000);
+		break;
+	default:
+		if (w->broker.poison < 0 && w->server.event_count + 20 < EVENTS_MAX)
+			w->broker.poison = w->server.event_count + (uint32_t)any(w, 20);
+		trace(w, "poison %" PRId64, w->broker.poison);
+		break;
+	}
+}
+
+static void hurt_relay(struct sim *sim)
+{
+	struct world *w = &sim->world;
+	int i = (int)any(w, RELAYS);
+	struct process *p = &sim->processes[i];
+
+	switch (any(w, 4)) {
+	case 0:
+		freeze(sim, i);
+		break;
+	case 1:
+		ask_to_stop(sim, i);
+		break;
+	default:
+		if (p->alive) {
+			trace(w, "%s is killed", p->owner);
+			process_end(sim, i, 100 + (int64_t)any(w, 3000));
+		}
+		break;
+	}
+}
+
+static void hurt(struct sim *sim, unsigned per_mille)
+{
+	struct world *w = &sim->world;
+
+	if (!chance(w, per_mille))
+		return;
+	switch (any(w, 3)) {
+	case 0:
+		hurt_relay(sim);
+		break;
+	case 1:
+		hurt_postgres(sim);
+		break;
+	default:
+		hurt_kafka(sim);
+		break;
+	}
+}
+
+/* -- the checker ---------------------------------------------------------- */
+
+static void check_partition(struct sim *sim, size_t p)
+{
+	struct broker *b = &sim->world.broker;
+
+	for (; sim->checked[p] < b->log_count[p]; sim->checked[p]++) {
+		uint32_t event = b->log[p][sim->checked[p]];
+		if (sim->seen[event]) {
+			sim->duplicates++;
+			continue;
+		}
+		sim->seen[event] = true;
+		if (event < sim->first_max[p])
+			violate(&sim->world, "out of order", "event %u after %u in partition %zu",
+				event, sim->first_max[p] - 1, p);
+		sim->first_max[p] = event + 1;
+	}
+}
+
+static void check(struct sim *sim)
+{
+	struct server *s = &sim->world.server;
+
+	for (size_t p = 0; p < PARTITIONS; p++)
+		check_partition(sim, p);
+	if (s->state == SERVER_STOPPING && sim->world.now_ms - s->stopping_since_ms > SERVER_STOP_MAX_MS)
+		violate(&sim->world, "a stopping server was held up", "for %d ms", SERVER_STOP_MAX_MS);
+	if (s->timeouts > 0)
+		violate(&sim->world, "the server timed the relay out", "%u times", s->timeouts);
+}
+
+static bool all_delivered(const struct sim *sim)
+{
+	const struct server *s = &sim->world.server;
+
+	for (uint32_t e = 0; e < s->event_count; e++) {
+		if (!sim->world.broker.kept[e])
+			return false;
+	}
+	return s->transaction_count == 0 ||
+	       s->confirmed >= s->transactions[s->transaction_count - 1].end_lsn;
+}
+
+static void check_end(struct sim *sim)
+{
+	const struct server *s = &sim->world.server;
+
+	if (sim->world.violation != NULL || all_delivered(sim))
+		return;
+	for (uint32_t e = 0; e < s->event_count; e++) {
+		if (!sim->world.broker.kept[e]) {
+			violate(&sim->world, "not delivered", "event %u of %u; confirmed %llX", e,
+				s->event_count, (unsigned long long)s->confirmed);
+			return;
+		}
+	}
+	violate(&sim->world, "the slot does not follow", "confirmed %llX, wal %llX",
+		(unsigned long long)s->confirmed, (unsigned long long)s->wal);
+}
+
+/* -- a run ---------------------------------------------------------------- */
+
+static void write_some(struct sim *sim, unsigned per_mille)
+{
+	struct world *w = &sim->world;
+
+	if (chance(w, per_mille))
+		server_commit(w, chance(w, 20) ? 20 + (uint32_t)any(w, 100) : 1 + (uint32_t)any(w, 5));
+	if (chance(w, 30))
+		server_other_wal(w);
+}
+
+static void tick(struct sim *sim)
+{
+	struct world *w = &sim->world;
+
+	w->now_ms += TICK_MS;
+	server_tick(w);
+	broker_tick(w);
+	for (int i = 0; i < RELAYS; i++)
+		process_tick(sim, i);
+	check(sim);
+}
+
+static void heal(struct sim *sim)
+{
+	struct broker *b = &sim->world.broker;
+
+	b->down_until_ms = 0;
+	b->slow_until_ms = 0;
+	b->topic_missing_until_ms = 0;
+	b->refuse_next = 0;
+	trace(&sim->world, "healed");
+}
+
+static void release(struct sim *sim)
+{
+	for (int i = 0; i < RELAYS; i++) {
+		if (sim->processes[i].alive)
+			wp_relay_free(sim->processes[i].relay);
+	}
+	broker_release(&sim->world);
+}
+
+static void run(struct sim *sim, uint64_t seed, bool tracing)
+{
+	struct world *w = &sim->world;
+
+	*sim = (struct sim){
+		.world = { .random = seed * 0x9E3779B97F4A7C15u + 1, .trace = tracing },
+		.outbox = {
+			.table = "public.outbox", .column_id = "id", .column_key = "aggregateid",
+			.column_type = "type", .column_payload = "payload", .route_by = "aggregatetype",
+			.topic_regex = "(?<routedByValue>.*)",
+			.topic_replacement = "outbox.event.${routedByValue}",
+			.headers_standard = "id,type,walpost-position", .headers = "",
+			.headers_source = "", .ignore = "", .leaves = "",
+		},
+		.options = {
+			.in_flight_events = IN_FLIGHT_EVENTS,
+			.in_flight_bytes = 1 << 20,
+			.feedback_interval_ms = 100,
+			.topic_wait_ms = 600 * 1000,
+			.shutdown_timeout_ms = SHUTDOWN_MS,
+		},
+	};
+	server_init(w);
+	broker_init(w);
+	sim->processes[0].exists = true;
+	sim->processes[1].exists = chance(w, 500);
+	unsigned faults = chance(w, 200) ? 0 : 1 + (unsigned)any(w, 10);
+	unsigned writes = 20 + (unsigned)any(w, 200);
+	int64_t busy_ms = 20 * 1000 + (int64_t)any(w, 40 * 1000);
+	while (w->now_ms < busy_ms && w->violation == NULL) {
+		write_some(sim, writes);
+		hurt(sim, faults);
+		tick(sim);
+	}
+	heal(sim);
+	int64_t end_ms = w->now_ms + HEAL_MAX_MS;
+	while (w->now_ms < end_ms && w->violation == NULL && !all_delivered(sim)) {
+		if (chance(w, 30))
+			server_other_wal(w);
+		tick(sim);
+	}
+	check_end(sim);
+	release(sim);
+}
+
+/* -- main ----------------------------------------------------------------- */
+
+struct arguments {
+	uint64_t seed;
+	uint64_t count;
+	bool trace;
+	bool fault;
+};
+
+static bool read_fault(const char *name)
+{
+#ifdef WALPOST_PLANTED_FAULTS
+	for (int i = 0; i < WP_FAULT_COUNT; i++) {
+		if (FAULT_NAMES[i] != NULL && strcmp(FAULT_NAMES[i], name) == 0) {
+			wp_planted_fault = (enum wp_fault)i;
+			return true;
+		}
+	}
+#endif
+	fprintf(stderr, "sim: no fault is called %s in this build\n", name);
+	return false;
+}
+
+static bool read_arguments(int argc, char **argv, struct arguments *a)
+{
+	for (int i = 1; i < argc; i++) {
+		bool more = i + 1 < argc;
+		if (strcmp(argv[i], "--seed") == 0 && more)
+			a->seed = strtoull(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--count") == 0 && more)
+			a->count = strtoull(argv[++i], NULL, 10);
+		else if (strcmp(argv[i], "--trace") == 0)
+			a->trace = true;
+		else if (strcmp(argv[i], "--fault") == 0 && more)
+			a->fault = read_fault(argv[++i]);
+		else
+			return false;
+	}
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = { .seed = 1, .count = 1 };
+	struct sim *sim = malloc(sizeof(*sim));
+	uint64_t failures = 0;
+	uint64_t events = 0;
+	uint64_t duplicates = 0;
+
+	if (sim == NULL || !read_arguments(argc, argv, &a)) {
+		fprintf(stderr, "usage: sim [--seed S] [--count N] [--fault NAME] [--trace]\n");
+		free(sim);
+		return 2;
+	}
+	for (uint64_t seed = a.seed; seed < a.seed + a.count; seed++) {
+		run(sim, seed, a.trace);
+		events += sim->world.server.event_count;
+		duplicates += sim->duplicates;
+		if (sim->world.violation == NULL)
+			continue;
+		failures++;
+		printf("seed %" PRIu64 ": %s: %s\n", seed, sim->world.violation, sim->world.detail);
+	}
+	printf("%" PRIu64 " seeds, %" PRIu64 " events, %" PRIu64 " repeated, %" PRIu64
+	       " seeds broke a promise\n",
+	       a.count, events, duplicates, failures);
+	free(sim);
+	return (failures > 0) != a.fault;
+}
