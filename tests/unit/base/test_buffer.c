@@ -1,0 +1,152 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/base/buffer.h"
+
+static bool out_of_memory;
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return out_of_memory ? NULL : __real_realloc(old, size);
+}
+
+static struct wp_buffer buffer_of(size_t size_max, const char *text)
+{
+	struct wp_buffer b;
+
+	wp_buffer_init(&b, size_max);
+	CHECK_EQ(wp_buffer_append_text(&b, text), WP_OK);
+	return b;
+}
+
+static void a_fresh_buffer_is_empty_and_not_null(void **state)
+{
+	struct wp_buffer b;
+
+	wp_buffer_init(&b, 10);
+	CHECK_SPAN(wp_buffer_span(&b), "");
+	wp_buffer_release(&b);
+}
+
+static void what_is_appended_stands_in_order(void **state)
+{
+	struct wp_buffer b = buffer_of(100, "one");
+
+	CHECK_EQ(wp_buffer_append_byte(&b, ' '), WP_OK);
+	CHECK_EQ(wp_buffer_append(&b, wp_span_of("two")), WP_OK);
+	CHECK_EQ(wp_buffer_printf(&b, " %d%s", 3, ""), WP_OK);
+	CHECK_EQ(wp_buffer_printf(&b, "%s", ""), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), "one two 3");
+	wp_buffer_release(&b);
+}
+
+static void it_takes_its_limit_and_not_one_byte_more(void **state)
+{
+	struct wp_buffer b = buffer_of(4, "123");
+
+	CHECK_EQ(wp_buffer_append_byte(&b, '4'), WP_OK);
+	CHECK_EQ(wp_buffer_append_byte(&b, '5'), WP_FULL);
+	CHECK_EQ(wp_buffer_append(&b, wp_span_of("")), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), "1234");
+	wp_buffer_release(&b);
+}
+
+static void printing_takes_the_limit_and_not_one_byte_more(void **state)
+{
+	struct wp_buffer b = buffer_of(4, "1");
+
+	CHECK_EQ(wp_buffer_printf(&b, "%d", 2345), WP_FULL);
+	CHECK_SPAN(wp_buffer_span(&b), "1");
+	CHECK_EQ(wp_buffer_printf(&b, "%d", 234), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), "1234");
+	wp_buffer_release(&b);
+}
+
+static void a_limit_of_nothing_takes_nothing(void **state)
+{
+	struct wp_buffer b;
+
+	wp_buffer_init(&b, 0);
+	CHECK_EQ(wp_buffer_append(&b, wp_span_of("")), WP_OK);
+	CHECK_EQ(wp_buffer_append_byte(&b, 'x'), WP_FULL);
+	CHECK_EQ(wp_buffer_printf(&b, "x"), WP_FULL);
+	wp_buffer_release(&b);
+}
+
+static void sizes_that_would_overflow_are_refused(void **state)
+{
+	struct wp_buffer b = buffer_of(SIZE_MAX - 1, "x");
+
+	CHECK_EQ(wp_buffer_reserve(&b, SIZE_MAX - 1), WP_FULL);
+	CHECK_EQ(wp_buffer_reserve(&b, SIZE_MAX), WP_FULL);
+	wp_buffer_release(&b);
+}
+
+static void what_is_reserved_is_appended_without_moving(void **state)
+{
+	struct wp_buffer b = buffer_of(5000, "x");
+
+	CHECK_EQ(wp_buffer_reserve(&b, 4999), WP_OK);
+	const uint8_t *before = b.data;
+	while (b.size < 5000)
+		CHECK_EQ(wp_buffer_append_byte(&b, 'y'), WP_OK);
+	CHECK(b.data == before);
+	CHECK_EQ(wp_buffer_reserve(&b, 0), WP_OK);
+	CHECK_EQ(wp_buffer_reserve(&b, 1), WP_FULL);
+	wp_buffer_release(&b);
+}
+
+static void without_memory_the_content_stays_as_it_was(void **state)
+{
+	struct wp_buffer b = buffer_of(100000, "kept");
+
+	out_of_memory = true;
+	CHECK_EQ(wp_buffer_reserve(&b, 90000), WP_NOMEM);
+	CHECK_EQ(wp_buffer_printf(&b, "%90000d", 1), WP_NOMEM);
+	out_of_memory = false;
+	CHECK_SPAN(wp_buffer_span(&b), "kept");
+	wp_buffer_release(&b);
+}
+
+static void reset_empties_it_and_keeps_the_memory(void **state)
+{
+	struct wp_buffer b = buffer_of(100, "old");
+	size_t capacity = b.capacity;
+
+	wp_buffer_reset(&b);
+	CHECK_SPAN(wp_buffer_span(&b), "");
+	CHECK_EQ(b.capacity, capacity);
+	CHECK_EQ(wp_buffer_append_text(&b, "new"), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), "new");
+	wp_buffer_release(&b);
+}
+
+static void release_leaves_zeroes_and_may_be_called_again(void **state)
+{
+	struct wp_buffer b = buffer_of(100, "x");
+
+	wp_buffer_release(&b);
+	CHECK(b.data == NULL && b.size == 0 && b.capacity == 0 && b.size_max == 0);
+	wp_buffer_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fresh_buffer_is_empty_and_not_null),
+		cmocka_unit_test(what_is_appended_stands_in_order),
+		cmocka_unit_test(it_takes_its_limit_and_not_one_byte_more),
+		cmocka_unit_test(printing_takes_the_limit_and_not_one_byte_more),
+		cmocka_unit_test(a_limit_of_nothing_takes_nothing),
+		cmocka_unit_test(sizes_that_would_overflow_are_refused),
+		cmocka_unit_test(what_is_reserved_is_appended_without_moving),
+		cmocka_unit_test(without_memory_the_content_stays_as_it_was),
+		cmocka_unit_test(reset_empties_it_and_keeps_the_memory),
+		cmocka_unit_test(release_leaves_zeroes_and_may_be_called_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+#include "support/check.h"
+#include "walpost/base/span.h"
+
+static const struct wp_span null_span = { 0 };
+
+static void a_null_text_gives_a_null_span(void **state)
+{
+	CHECK(wp_span_is_null(wp_span_of(NULL)));
+	CHECK_EQ(wp_span_of(NULL).size, 0);
+}
+
+static void an_empty_text_is_empty_and_not_null(void **state)
+{
+	CHECK(!wp_span_is_null(wp_span_of("")));
+	CHECK_EQ(wp_span_of("").size, 0);
+}
+
+static void null_equals_null_only(void **state)
+{
+	CHECK(wp_span_equal(null_span, null_span));
+	CHECK(!wp_span_equal(null_span, wp_span_of("")));
+	CHECK(!wp_span_equal(wp_span_of(""), null_span));
+	CHECK(wp_span_is(null_span, NULL));
+	CHECK(!wp_span_is(null_span, ""));
+}
+
+static void equal_means_same_size_and_same_bytes(void **state)
+{
+	struct wp_span with_nul = { .data = (const uint8_t *)"a\0b", .size = 3 };
+	struct wp_span other = { .data = (const uint8_t *)"a\0c", .size = 3 };
+
+	CHECK(wp_span_is(wp_span_of("abc"), "abc"));
+	CHECK(!wp_span_is(wp_span_of("abc"), "abd"));
+	CHECK(!wp_span_is(wp_span_of("abc"), "ab"));
+	CHECK(!wp_span_is(wp_span_of("ab"), "abc"));
+	CHECK(wp_span_equal(with_nul, with_nul));
+	CHECK(!wp_span_equal(with_nul, other));
+	CHECK(!wp_span_is(with_nul, "a"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_null_text_gives_a_null_span),
+		cmocka_unit_test(an_empty_text_is_empty_and_not_null),
+		cmocka_unit_test(null_equals_null_only),
+		cmocka_unit_test(equal_means_same_size_and_same_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
