@@ -7,6 +7,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from lib import places
 from lib.relay import Relay
 from lib.truth import Truth
 from lib.waiting import wait_until
@@ -23,7 +24,7 @@ OUTBOX_COLUMNS = """
 class Stage:
     """Everything has a name of its own, so that many tests share one server and one broker."""
 
-    def __init__(self, postgres, kafka, folder, set_up=True, columns=OUTBOX_COLUMNS):
+    def __init__(self, postgres, kafka, folder, set_up=True, columns=OUTBOX_COLUMNS, encoding="UTF8"):
         self.name = "t" + uuid.uuid4().hex[:12]
         self.postgres = postgres
         self.kafka = kafka
@@ -36,9 +37,10 @@ class Stage:
         self.relays = []
         self.truth = None
         self._slots = [self.slot]
-        postgres.query(f"CREATE DATABASE {self.database}")
+        postgres.query(f"CREATE DATABASE {self.database} ENCODING '{encoding}' TEMPLATE template0")
         if set_up:
             self.sql(f"CREATE TABLE {self.table} ({columns})")
+            self.sql((places.TREE / "sql" / "witness.sql").read_text())
             self.publish(self.table)
             self.create_slot()
 

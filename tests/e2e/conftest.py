@@ -1,0 +1,177 @@
+"""One server per PostgreSQL version and one broker for the whole run; a stage for each test."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.dont_write_bytecode = True
+
+from lib import places  # noqa: E402
+from lib.kafka import Kafka  # noqa: E402
+from lib.postgres import Postgres  # noqa: E402
+from lib.stage import Stage  # noqa: E402
+
+VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 15").split())
+
+
+class House:
+    """The servers that all tests share, started at first use by the process that pytest was called as."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="walpost-e2e-"))
+        self.folder.chmod(0o755)
+        self._postgres = {}
+        self._kafka = None
+
+    def postgres(self, version):
+        if version not in self._postgres:
+            self._postgres[version] = Postgres(version, self.folder / f"postgres{version}").start()
+        return self._postgres[version]
+
+    def kafka(self):
+        if self._kafka is None:
+            self._kafka = Kafka(self.folder / "kafka").start()
+        return self._kafka
+
+    def addresses(self):
+        """For another process, `Lodger`: everything is running then."""
+        return {
+            "kafka": self.kafka().port,
+            "postgres": {v: (str(self.postgres(v).folder), self.postgres(v).port) for v in VERSIONS},
+        }
+
+    def end(self):
+        for server in [*self._postgres.values(), self._kafka]:
+            if server is not None:
+                server.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Lodger:
+    """The house as seen by a worker of pytest-xdist."""
+
+    def __init__(self, addresses):
+        self.folder = Path(tempfile.mkdtemp(prefix="walpost-e2e-"))
+        self.folder.chmod(0o755)
+        self._kafka = Kafka.attached(addresses["kafka"])
+        self._postgres = {v: Postgres.attached(v, *place) for v, place in addresses["postgres"].items()}
+
+    def postgres(self, version):
+        return self._postgres[version]
+
+    def kafka(self):
+        return self._kafka
+
+    def end(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def pytest_configure(config):
+    addresses = getattr(config, "workerinput", {}).get("house")
+    config.house = Lodger(addresses) if addresses else House()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    node.workerinput["house"] = node.config.house.addresses()
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "house"):
+        config.house.end()
+
+
+def pytest_generate_tests(metafunc):
+    if "version" in metafunc.fixturenames:  # by way of make_stage too
+        marker = metafunc.definition.get_closest_marker("on")
+        wanted = [str(v) for v in marker.args] if marker else [VERSIONS[0]]
+        metafunc.parametrize("version", [v for v in wanted if v in VERSIONS])
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    report = outcome.get_result()
+    if report.failed and report.when == "call":
+        for stage in getattr(item, "stages", []):
+            report.sections.append((f"logs of {stage.name}", stage.log_tails()))
+
+
+@pytest.fixture
+def house(request):
+    return request.config.house
+
+
+@pytest.fixture
+def folder(house):
+    """For files of this test; the servers' user may enter it."""
+    path = Path(tempfile.mkdtemp(dir=house.folder))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def make_stage(request, house, version, folder):
+    """Stages, by default on the shared servers."""
+    request.node.stages = []
+
+    def make(postgres=None, kafka=None, **options):
+        stage = Stage(postgres or house.postgres(version), kafka or house.kafka(), folder, **options)
+        request.node.stages.append(stage)
+        return stage
+
+    yield make
+    for stage in request.node.stages:
+        stage.end()
+
+
+@pytest.fixture
+def stage(make_stage):
+    """A database with Debezium's outbox, a publication and a slot; no topic yet."""
+    return make_stage()
+
+
+@pytest.fixture
+def own_postgres(version, folder):
+    """A server that this test may stop."""
+    server = Postgres(version, folder / "own-postgres").start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def _mortal_kafka(request):
+    kafka = Kafka(request.config.house.folder / "mortal-kafka")
+    yield kafka
+    kafka.end()
+
+
+@pytest.fixture
+def mortal_kafka(_mortal_kafka):
+    """A broker that this test may stop: it finds it running."""
+    _mortal_kafka.ensure_running()
+    yield _mortal_kafka
+    if _mortal_kafka.is_running():
+        _mortal_kafka.resume()
+
+
+@pytest.fixture(scope="session")
+def shim(request):
+    """Environment of a relay that makes the world worse: see support/shim.c."""
+    source = places.TREE / "tests" / "support" / "shim.c"
+    library = request.config.house.folder / f"shim-{os.getpid()}.so"
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "libpq", "rdkafka"], check=True, capture_output=True, text=True
+    ).stdout.split()
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, *flags], check=True)
+
+    def environment(**faults):
+        return {"LD_PRELOAD": str(library), **{f"SHIM_{name.upper()}": str(value) for name, value in faults.items()}}
+
+    return environment

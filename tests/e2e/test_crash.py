@@ -1,0 +1,185 @@
+"""Whatever dies, nothing is lost and Postgres forgets nothing that Kafka does not have."""
+
+import random
+import signal
+
+import pytest
+
+from lib import process
+from lib.checker import check_all, check_confirmed, check_once
+from lib.kafka import Reader
+from lib.waiting import holds_for, wait_until
+from lib.writer import Writer
+
+
+def _wait_moved(stage, relay, bytes):
+    """Until the slot has moved on by so much log: a moment that differs from run to run."""
+    goal = stage.confirmed() + bytes
+    relay.wait_until(lambda: stage.confirmed() >= goal, 30, "the slot moves")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.on(18, 15)
+def test_killed_twenty_times_under_load_the_relay_loses_nothing(stage):
+    stage.create_topic(partitions=3)
+    rng = random.Random(7)
+    relay = stage.relay()
+    with Reader(stage.kafka, stage.topic()) as reader, Writer(stage, aggregates=50, pause=0.02):
+        for _ in range(20):
+            _wait_moved(stage, relay, rng.randrange(100_000))
+            relay.kill()
+            stage.wait_released()
+            confirmed = stage.confirmed()
+            messages = reader.read_to_end()
+            check_confirmed(confirmed, messages, stage.truth.events())
+            relay.start()
+            stage.wait_streaming(relay)
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_relay_that_confirms_early_is_caught_by_that_check(make_stage, mortal_kafka, shim):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic()
+    relay = stage.relay(environment=shim(confirm_early=1))
+    stage.insert()
+    stage.wait_all_confirmed()
+    mortal_kafka.pause()
+    stage.insert()
+    stage.wait_all_confirmed()
+    relay.kill()
+    stage.wait_released()
+    confirmed = stage.confirmed()
+    mortal_kafka.resume()
+    with pytest.raises(AssertionError, match="are not in Kafka"):
+        check_confirmed(confirmed, stage.read(), stage.truth.events())
+
+
+@pytest.mark.timeout(240)
+def test_kafka_stopped_for_thirty_seconds_the_server_does_not_time_us_out(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=3)
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '5s'")
+    relay = stage.relay()
+    walsender = stage.slot_row()[2]
+    mark = stage.postgres.log_size()
+    with Writer(stage, pause=0.01):
+        _wait_moved(stage, relay, 50_000)
+        mortal_kafka.stop()
+        holds_for(
+            lambda: stage.slot_row()[2] == walsender and relay.is_alive(), 30, "the same walsender serves us"
+        )
+        mortal_kafka.start()
+        _wait_moved(stage, relay, 50_000)
+    stage.wait_all_confirmed(60, relay)
+    assert "replication timeout" not in stage.postgres.log_since(mark)
+    assert relay.peak_rss_kb() < 120 * 1024
+    relay.stop()
+    messages, events = stage.read(), stage.truth.events()
+    check_all(messages, events)
+    check_once(messages)
+
+
+def test_kafka_killed_under_load_comes_back_and_nothing_is_lost(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    with Writer(stage, pause=0.01):
+        for _ in range(2):
+            _wait_moved(stage, relay, 50_000)
+            mortal_kafka.kill()
+            mortal_kafka.start()
+        _wait_moved(stage, relay, 50_000)
+    stage.wait_all_confirmed(60, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    mortal_kafka.pause()
+    stage.insert_many(200_000, "a{0}", size=500)
+    holds_for(lambda: relay.rss_kb() < 120 * 1024, 6, "the relay is small")
+    mortal_kafka.resume()
+    stage.wait_all_confirmed(90, relay)
+    assert relay.peak_rss_kb() < 120 * 1024
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+def test_postgres_restarted_under_load_nothing_is_lost(make_stage, own_postgres, mode):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    with Writer(stage, threads=4, pause=0.01):
+        for _ in range(2):
+            _wait_moved(stage, relay, 20_000)
+            own_postgres.restart(mode)
+            stage.wait_streaming(relay, 30)
+        _wait_moved(stage, relay, 20_000)
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_terminated_walsender_is_replaced_and_nothing_is_sent_twice(stage):
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    with Writer(stage, threads=4, pause=0.01):
+        for _ in range(5):
+            _wait_moved(stage, relay, 20_000)
+            pid = stage.slot_row()[2]
+            stage.sql("SELECT pg_terminate_backend(%s)", (pid,))
+            relay.wait_until(lambda: stage.slot_row()[2] not in (None, pid), 20, "a new walsender serves us")
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    messages, events = stage.read(), stage.truth.events()
+    check_all(messages, events)
+    check_once(messages)
+
+
+def test_a_relay_frozen_past_the_servers_timeout_comes_back(stage):
+    stage.create_topic()
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '1500ms'")
+    relay = stage.relay()
+    stage.insert("a")
+    stage.wait_all_confirmed()
+    process.pause(relay.pid)
+    stage.insert("a")
+    wait_until(lambda: not stage.is_streaming(), 10, "the server has given us up")
+    process.resume(relay.pid)
+    stage.insert("a")
+    stage.wait_all_confirmed(30, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_half_open_connection_is_noticed(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    relay = stage.relay()
+    old = stage.slot_row()[2]
+    own_postgres.freeze_backend(old)
+    relay.wait_until(lambda: relay.log("half_open") or relay.log("stream_broken"), 100, "the silence is noticed")
+    own_postgres.thaw_backend(old)
+    stage.insert()
+    stage.wait_all_confirmed(30, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_relay_killed_in_a_large_transaction_sends_it_again_from_its_start(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert_many(50_000, "a{0}", size=100)
+    with Reader(stage.kafka, stage.topic()) as reader:
+        relay.wait_until(lambda: len(reader.read_to_end()) > 1000, 30, "some of it is in Kafka")
+    relay.signal(signal.SIGKILL)
+    relay.wait_exit()
+    stage.wait_released()
+    relay.start()
+    stage.wait_all_confirmed(60, relay)
+    check_all(stage.read(), stage.truth.events())

@@ -1,0 +1,141 @@
+"""Stopping: the relay's own, and Postgres's, which may never hang for our sake."""
+
+import signal
+
+import pytest
+
+from lib.checker import check_all, check_confirmed, check_once
+from lib.waiting import holds_for, wait_until
+from lib.writer import Writer
+
+
+@pytest.mark.on(18, 15)
+def test_after_sigterm_and_start_nothing_is_sent_twice(stage):
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    with Writer(stage, threads=4, pause=0.005):
+        for _ in range(3):
+            goal = stage.confirmed() + 30_000
+            relay.wait_until(lambda goal=goal: stage.confirmed() >= goal, 30, "the slot moves")
+            relay.stop()
+            relay.start()
+            stage.wait_streaming(relay)
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    messages, events = stage.read(), stage.truth.events()
+    check_all(messages, events)
+    check_once(messages)
+
+
+@pytest.mark.on(18)
+def test_with_a_clean_restart_of_postgres_between_nothing_is_sent_twice(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    relay = stage.relay()
+    for _ in range(3):
+        stage.insert_many(100, "a{0}")
+        stage.wait_all_confirmed()
+        stage.insert_many(100, "a{0}")
+        relay.stop()
+        own_postgres.restart("fast")
+        relay.start()
+        stage.wait_streaming(relay)
+    stage.wait_all_confirmed(30, relay)
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+def test_sigint_stops_like_sigterm(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert()
+    relay.signal(signal.SIGINT)
+    assert relay.wait_exit(20) == 0
+
+
+def test_what_is_in_flight_at_sigterm_is_confirmed_before_the_end(stage):
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    stage.insert_many(20_000, "a{0}", size=200)
+    relay.wait_until(lambda: len(stage.read()) > 100, 30, "some of it is in Kafka")
+    relay.stop()
+    stage.wait_released()
+    confirmed, messages = stage.confirmed(), stage.read()
+    check_confirmed(confirmed, messages, stage.truth.events())
+
+
+def _frozen_with_events_in_flight(make_stage, kafka, changes=None):
+    stage = make_stage(kafka=kafka)
+    stage.create_topic()
+    relay = stage.relay(changes)
+    stage.insert()
+    stage.wait_all_confirmed()
+    kafka.pause()
+    stage.insert_many(100)
+    return stage, relay
+
+
+def test_a_stop_waits_no_longer_than_its_timeout_for_a_deaf_kafka(make_stage, mortal_kafka):
+    stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka, {"relay.shutdown.timeout": "2s"})
+    relay.signal(signal.SIGTERM)
+    assert relay.wait_exit(6) in (0, 1)
+    stage.wait_released()
+    confirmed = stage.confirmed()
+    mortal_kafka.resume()
+    check_confirmed(confirmed, stage.read(), stage.truth.events())
+    relay.start()
+    stage.wait_all_confirmed(30, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_second_signal_leaves_at_once(make_stage, mortal_kafka):
+    stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka)
+    relay.signal(signal.SIGTERM)
+    holds_for(relay.is_alive, 0.5, "the first signal waits for Kafka")
+    relay.signal(signal.SIGTERM)
+    relay.wait_exit(2)
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("kafka_is", ["gone", "frozen"])
+@pytest.mark.parametrize("relay_is", ["streaming", "paused"])
+def test_postgres_stops_fast_while_kafka_is_down(make_stage, own_postgres, mortal_kafka, kafka_is, relay_is):
+    stage = make_stage(postgres=own_postgres, kafka=mortal_kafka)
+    stage.create_topic(partitions=3)
+    relay = stage.relay({"relay.in_flight.events": "16"})
+    stage.insert_many(20, "a{0}")
+    stage.wait_all_confirmed()
+    (mortal_kafka.kill if kafka_is == "gone" else mortal_kafka.pause)()
+    stage.insert_many(500 if relay_is == "paused" else 5, "a{0}")
+    wait_until(lambda: _seen_by_walsender(stage), 10, "the walsender has sent something of it")
+
+    own_postgres.begin_stop("fast")
+    own_postgres.wait_stopped(10)
+
+    assert relay.is_alive()
+    own_postgres.start()
+    mortal_kafka.ensure_running()
+    stage.wait_all_confirmed(60, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+def _seen_by_walsender(stage):
+    """Has the server sent more than was confirmed?"""
+    rows = stage.postgres.query(
+        """SELECT r.sent_lsn > s.confirmed_flush_lsn FROM pg_stat_replication r
+           JOIN pg_replication_slots s ON s.active_pid = r.pid WHERE s.slot_name = %s""", (stage.slot,))
+    return rows == [(True,)]
+
+
+def test_postgres_stops_fast_while_all_is_well(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert_many(1000, "a{0}")
+    own_postgres.begin_stop("fast")
+    own_postgres.wait_stopped(10)
+    assert len(stage.read()) == 1000
+    own_postgres.start()
+    stage.wait_streaming(relay, 40)
+    relay.stop()

@@ -1,0 +1,100 @@
+/*
+ * Preloaded into the program under test to make the world worse than it can be
+ * made from outside. Each fault is off unless its variable is set:
+ *
+ *   SHIM_CONFIRM_EARLY=1        status messages confirm what was received (a broken relay)
+ *   SHIM_RESOLVER_HANGS=FILE    while FILE exists, resolving a name never comes back
+ *   SHIM_DESTROY_MS=N           rd_kafka_destroy takes N ms
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <endian.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <libpq-fe.h>
+#include <librdkafka/rdkafka.h>
+
+static uint64_t received;
+
+static void *real(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static uint64_t be64_at(const char *bytes)
+{
+	uint64_t n;
+
+	memcpy(&n, bytes, sizeof(n));
+	return be64toh(n);
+}
+
+static void notice(const char *frame, int size)
+{
+	/* 'w': start, end, time; 'k': end, time, reply. */
+	uint64_t at = 0;
+
+	if (size >= 17 && frame[0] == 'w')
+		at = be64_at(frame + 9);
+	else if (size >= 9 && frame[0] == 'k')
+		at = be64_at(frame + 1);
+	if (at > received)
+		received = at;
+}
+
+int PQgetCopyData(PGconn *conn, char **buffer, int async)
+{
+	int (*next)(PGconn *, char **, int) =
+		(int (*)(PGconn *, char **, int))real("PQgetCopyData");
+	int size = next(conn, buffer, async);
+
+	if (size > 0)
+		notice(*buffer, size);
+	return size;
+}
+
+int PQputCopyData(PGconn *conn, const char *buffer, int nbytes)
+{
+	int (*next)(PGconn *, const char *, int) =
+		(int (*)(PGconn *, const char *, int))real("PQputCopyData");
+	char changed[34];
+
+	if (getenv("SHIM_CONFIRM_EARLY") == NULL || nbytes != 34 || buffer[0] != 'r')
+		return next(conn, buffer, nbytes);
+	memcpy(changed, buffer, sizeof(changed));
+	uint64_t flush = htobe64(received);
+	memcpy(changed + 9, &flush, sizeof(flush));
+	return next(conn, changed, nbytes);
+}
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+		struct addrinfo **res)
+{
+	int (*next)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
+		(int (*)(const char *, const char *, const struct addrinfo *,
+			 struct addrinfo **))real("getaddrinfo");
+	const char *file = getenv("SHIM_RESOLVER_HANGS");
+	int is_number = hints != NULL && (hints->ai_flags & AI_NUMERICHOST) != 0;
+
+	/* Addresses in numbers need no resolver. */
+	if (node != NULL && strspn(node, "0123456789.:") == strlen(node))
+		is_number = 1;
+	while (file != NULL && !is_number && access(file, F_OK) == 0)
+		(void)poll(NULL, 0, 50);
+	return next(node, service, hints, res);
+}
+
+void rd_kafka_destroy(rd_kafka_t *rk)
+{
+	void (*next)(rd_kafka_t *) = (void (*)(rd_kafka_t *))real("rd_kafka_destroy");
+	const char *ms = getenv("SHIM_DESTROY_MS");
+
+	if (ms != NULL)
+		(void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
+	next(rk);
+}
