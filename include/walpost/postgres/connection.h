@@ -6,9 +6,10 @@
  * are forced. Without an sslmode written out, a host that is not local gets
  * `require`.
  *
- * Owns: the PGconn and its watchers while connecting. Calls `done` once, from the
- * loop, when connected or failed (never from within wp_connection_new).
- * The caller then uses the PGconn with watchers of its own (or wp_query).
+ * Owns: the PGconn and its watchers while connecting. Borrows: loop and options.
+ * Calls `done` once, from the loop, when connected or failed (never from within
+ * wp_connection_new); `done` may free it. The caller then uses the PGconn with watchers
+ * of its own (or wp_query). Bounded: connect_timeout_ms for the names, and for each address.
  */
 #ifndef WALPOST_POSTGRES_CONNECTION_H
 #define WALPOST_POSTGRES_CONNECTION_H
@@ -29,6 +30,8 @@ struct wp_connection_setup {
 	enum wp_connection_kind kind;
 	void (*done)(void *arg);
 	void *arg;
+	/* NULL, or: connect to the very server this one is connected to; for wp_connection_new only. */
+	const PGconn *same_as;
 };
 
 struct wp_connection;
@@ -43,14 +46,18 @@ PGconn *wp_connection_pg(const struct wp_connection *c);
 /* Valid after `done` when wp_connection_pg() is NULL. */
 const struct wp_source_failure *wp_connection_failure(const struct wp_connection *c);
 
+/* Notices of the server go to our log (never to standard error as they are). */
+void wp_connection_log_notices(PGconn *pg);
+void wp_connection_log_notice(const PGresult *notice);
+
 /* How a conninfo will be used, for `check`: no network. */
 struct wp_connection_facts {
 	char hosts[512];      /* as libpq sees them */
 	char sslmode[32];     /* effective, after our rule */
 	bool sslmode_written; /* by the user */
-	bool local;           /* every host is a socket or loopback */
+	bool local;	      /* every host is a socket or loopback */
 };
-enum wp_rc wp_connection_facts(const struct wp_postgres_options *options, struct wp_connection_facts *ret,
-			       struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_connection_facts(const struct wp_postgres_options *options,
+			       struct wp_connection_facts *ret, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

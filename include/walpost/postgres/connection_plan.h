@@ -1,0 +1,61 @@
+/*
+ * How will libpq use a conninfo, and what do we add? Effective options come from
+ * the conninfo, the service file and the environment, in libpq's own words: it is
+ * made to read them by a connection that fails before it leaves the process.
+ *
+ * Owns: copies of the texts. Borrows: the options' texts until released. No
+ * network; blocks no longer than reading ~/.pg_service.conf takes.
+ * Bounded: WP_ADDRESSES_MAX ways to the server.
+ */
+#ifndef WALPOST_POSTGRES_CONNECTION_PLAN_H
+#define WALPOST_POSTGRES_CONNECTION_PLAN_H
+
+#include <libpq-fe.h>
+
+#include "walpost/base/buffer.h"
+#include "walpost/postgres/connection.h"
+
+#define WP_ADDRESSES_MAX 32
+
+/* One way to the server. */
+struct wp_address {
+	char host[256]; /* a name, a literal, or a socket's folder; "" : libpq's default socket */
+	char hostaddr[80]; /* a literal, with its scope; "" : not resolved, or a socket */
+	char port[8];	   /* "" : libpq's default */
+};
+
+struct wp_addresses {
+	size_t count;
+	struct wp_address list[WP_ADDRESSES_MAX];
+};
+
+struct wp_connection_plan {
+	struct wp_addresses addresses;
+	bool local;	      /* every address is a socket or loopback */
+	bool sslmode_written; /* in the conninfo or the environment, or not libpq's default */
+	bool tls_forced;      /* our rule: not written, not local, so `require` */
+	char sslmode[32];     /* effective, after our rule */
+	bool keepalives_idle_written;
+	bool tcp_user_timeout_written;
+	bool replication_written;
+	struct wp_buffer options; /* the user's, then ours; NUL-terminated */
+};
+
+/* WP_CONFIG with why: libpq does not take it, or it has too many hosts. */
+enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
+				   const struct wp_postgres_options *options,
+				   struct wp_why *why) WP_MUST_CHECK;
+void wp_connection_plan_release(struct wp_connection_plan *p);
+
+/* Begins connecting to `addresses`, all of them resolved. NULL: out of memory. */
+PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
+				 const struct wp_postgres_options *options,
+				 enum wp_connection_kind kind,
+				 const struct wp_addresses *addresses);
+
+/* A socket or loopback. */
+bool wp_address_is_local(const struct wp_address *a);
+/* A name that must be turned into an address before libpq may see it. */
+bool wp_address_is_name(const struct wp_address *a);
+
+#endif

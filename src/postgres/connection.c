@@ -1,0 +1,454 @@
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/log.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/connection_plan.h"
+#include "walpost/postgres/query.h"
+#include "walpost/postgres/reaction.h"
+#include "walpost/postgres/resolve.h"
+
+struct wp_connection {
+	struct ev_loop *loop;			   /* borrowed */
+	const struct wp_postgres_options *options; /* borrowed */
+	enum wp_connection_kind kind;
+	void (*done)(void *arg);
+	void *arg;
+
+	struct wp_connection_plan plan;
+	struct wp_addresses left;   /* not yet found silent */
+	struct wp_address trying;   /* as libpq names it */
+	struct wp_resolve *resolve; /* while names are resolved */
+	struct wp_query *settings;  /* while they are forced */
+	PGconn *pg;
+	bool connected;
+	ev_io socket;
+	ev_timer begin; /* so that nothing is called from within new */
+	ev_timer limit;
+	struct wp_source_failure failure;
+};
+
+/* What to do about errors that users meet, by SQLSTATE. */
+static const struct {
+	const char *sqlstate;
+	const char *cure;
+} cures[] = {
+	{ "28P01", "correct user and password in postgres.conninfo, its passfile or "
+		   "postgres.password" },
+	{ "28000", "allow this user, database and address in the server's pg_hba.conf, or correct "
+		   "postgres.conninfo" },
+	{ "3D000", "correct dbname in postgres.conninfo" },
+	{ "42501", "run ALTER ROLE ... REPLICATION and GRANT CONNECT ON DATABASE ... for the role "
+		   "of postgres.conninfo" },
+	{ "53300", "raise max_wal_senders or max_connections, or end connections" },
+	{ "57P03", "it starts or stops; this passes" },
+};
+
+/* libpq gives no SQLSTATE for what it finds out itself; these call for a human. */
+static const struct {
+	const char *part;
+	const char *cure;
+} local_errors[] = {
+	{ "does not support SSL", "turn on ssl in the server, or accept an open line by writing "
+				  "sslmode=disable (or prefer) into postgres.conninfo" },
+	{ "certificate", "correct sslrootcert, sslcert or host in postgres.conninfo, or the "
+			 "server's certificate" },
+	{ "private key", "correct sslkey in postgres.conninfo" },
+	{ "no password supplied", "name a password by passfile, PGPASSWORD or postgres.password" },
+	{ "channel binding", "correct channel_binding in postgres.conninfo" },
+};
+
+static void stop(struct wp_connection *c)
+{
+	ev_io_stop(c->loop, &c->socket);
+	ev_timer_stop(c->loop, &c->begin);
+	ev_timer_stop(c->loop, &c->limit);
+}
+
+static void close_pg(struct wp_connection *c)
+{
+	ev_io_stop(c->loop, &c->socket);
+	wp_query_free(c->settings);
+	c->settings = NULL;
+	PQfinish(c->pg);
+	c->pg = NULL;
+}
+
+/* `c` may be gone afterwards. */
+static void finish(struct wp_connection *c)
+{
+	stop(c);
+	wp_resolve_free(c->resolve);
+	c->resolve = NULL;
+	c->done(c->arg);
+}
+
+static void fail(struct wp_connection *c)
+{
+	close_pg(c);
+	finish(c);
+}
+
+static bool is_sqlstate(const char *text)
+{
+	for (size_t i = 0; i < 5; i++)
+		if (!isdigit((unsigned char)text[i]) && !isupper((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+/*
+ * A failed connection has no PGresult to ask, but at verbosity "verbose" libpq
+ * writes "FATAL:  28P01: password ..." in any language. Cuts it out of `text`, for
+ * the last of several hosts.
+ */
+static void take_sqlstate(char *text, char sqlstate[6])
+{
+	for (char *at = strstr(text, ":  "); at; at = strstr(at + 1, ":  ")) {
+		if (strlen(at) < 10 || !is_sqlstate(at + 3) || at[8] != ':' || at[9] != ' ')
+			continue;
+		memcpy(sqlstate, at + 3, 5);
+		sqlstate[5] = '\0';
+		memmove(at + 2, at + 10, strlen(at + 10) + 1);
+	}
+}
+
+/* One line; "LOCATION: ..." (a place in the server's source) is left out. */
+static void tidy(char *text)
+{
+	char *to = text;
+	for (const char *from = text; *from;) {
+		size_t size = strcspn(from, "\n");
+		if (strncmp(from, "LOCATION:", 9) != 0) {
+			const char *word = from + strspn(from, "\t ");
+			size_t rest = size - (size_t)(word - from);
+			if (to != text && rest)
+				*to++ = ' ';
+			memmove(to, word, rest);
+			to += rest;
+		}
+		from += size + (from[size] == '\n');
+	}
+	*to = '\0';
+}
+
+static const char *find_cure(struct wp_source_failure *f, const char *text)
+{
+	for (size_t i = 0; *f->sqlstate && i < sizeof(cures) / sizeof(cures[0]); i++)
+		if (!strcmp(cures[i].sqlstate, f->sqlstate))
+			return cures[i].cure;
+	for (size_t i = 0; !*f->sqlstate && i < sizeof(local_errors) / sizeof(local_errors[0]); i++)
+		if (strstr(text, local_errors[i].part)) {
+			f->reaction = WP_REACT_STOP_CONFIG;
+			return local_errors[i].cure;
+		}
+	return NULL;
+}
+
+static void note_refusal(struct wp_connection *c)
+{
+	struct wp_source_failure f = { 0 };
+	char text[2048];
+	(void)snprintf(text, sizeof(text), "%s", PQerrorMessage(c->pg));
+	take_sqlstate(text, f.sqlstate);
+	tidy(text);
+	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
+	const char *cure = find_cure(&f, text);
+	(void)wp_why_set(&f.why, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
+			 cure ? cure : "");
+	c->failure = f;
+}
+
+static void note(struct wp_connection *c, enum wp_reaction reaction, const char *what)
+{
+	c->failure = (struct wp_source_failure){ .reaction = reaction };
+	(void)wp_why_set(&c->failure.why, WP_IO, "cannot connect: %s", what);
+}
+
+static void on_settings(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	(void)result; /* the settings' new values, as asked for */
+	struct wp_connection *c = arg;
+	wp_query_free(c->settings);
+	c->settings = NULL;
+	if (failure) {
+		c->failure = *failure;
+		fail(c);
+		return;
+	}
+	c->connected = true;
+	finish(c);
+}
+
+/*
+ * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8 the server
+ * refuses those that are not, and the slot is stuck there. They pass as they are.
+ */
+static void force_settings(struct wp_connection *c)
+{
+	const char *encoding = PQparameterStatus(c->pg, "server_encoding");
+	bool ascii = encoding && !strcmp(encoding, "SQL_ASCII");
+	const char *sql = ascii ? "SELECT pg_catalog.set_config('search_path', '', false), "
+				  "pg_catalog.set_config('client_encoding', 'SQL_ASCII', false)"
+				: "SELECT pg_catalog.set_config('search_path', '', false)";
+	struct wp_why why;
+	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
+	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &why);
+	if (rc == WP_OK)
+		return;
+	note(c, WP_REACT_RECONNECT, why.text);
+	fail(c);
+}
+
+static void give_time(struct wp_connection *c)
+{
+	ev_timer_stop(c->loop, &c->limit);
+	ev_now_update(c->loop);
+	ev_timer_set(&c->limit, (double)c->options->connect_timeout_ms / 1000., 0.);
+	ev_timer_start(c->loop, &c->limit);
+}
+
+static const char *or_empty(const char *text)
+{
+	return text ? text : "";
+}
+
+/* Which of its addresses libpq is at now; each gets its own time. */
+static void follow(struct wp_connection *c)
+{
+	struct wp_address at = { 0 };
+	(void)snprintf(at.host, sizeof(at.host), "%s", or_empty(PQhost(c->pg)));
+	(void)snprintf(at.hostaddr, sizeof(at.hostaddr), "%s", or_empty(PQhostaddr(c->pg)));
+	(void)snprintf(at.port, sizeof(at.port), "%s", or_empty(PQport(c->pg)));
+	if (!strcmp(at.host, c->trying.host) && !strcmp(at.hostaddr, c->trying.hostaddr) &&
+	    !strcmp(at.port, c->trying.port))
+		return;
+	c->trying = at;
+	give_time(c);
+}
+
+static void wait_for(struct wp_connection *c, int events)
+{
+	/* Set anew each time: libpq may have another socket with the same number. */
+	ev_io_stop(c->loop, &c->socket);
+	ev_io_set(&c->socket, PQsocket(c->pg), events);
+	ev_io_start(c->loop, &c->socket);
+}
+
+static void poll_on(struct wp_connection *c)
+{
+	/* Whatever it does with its socket, no watcher is left on the old one. */
+	ev_io_stop(c->loop, &c->socket);
+	switch (PQconnectPoll(c->pg)) {
+	case PGRES_POLLING_READING:
+		follow(c);
+		wait_for(c, EV_READ);
+		return;
+	case PGRES_POLLING_WRITING:
+		follow(c);
+		wait_for(c, EV_WRITE);
+		return;
+	case PGRES_POLLING_OK:
+		force_settings(c);
+		return;
+	default:
+		note_refusal(c);
+		fail(c);
+	}
+}
+
+static void on_socket(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop, (void)events; /* libpq knows what it waited for */
+	poll_on(w->data);
+}
+
+static void try_addresses(struct wp_connection *c)
+{
+	c->pg = wp_connection_plan_start(&c->plan, c->options, c->kind, &c->left);
+	if (!c->pg) {
+		note(c, WP_REACT_RECONNECT, "out of memory");
+		fail(c);
+		return;
+	}
+	wp_connection_log_notices(c->pg);
+	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* for the SQLSTATE */
+	if (PQstatus(c->pg) == CONNECTION_BAD) {
+		note_refusal(c);
+		fail(c);
+		return;
+	}
+	c->trying = (struct wp_address){ 0 };
+	follow(c);
+	wait_for(c, EV_WRITE);
+}
+
+static bool is_same(const struct wp_address *a, const struct wp_address *trying)
+{
+	const char *port = *a->port ? a->port : "5432";
+	return !strcmp(a->hostaddr, trying->hostaddr) && !strcmp(port, trying->port) &&
+	       (*a->hostaddr || !strcmp(a->host, trying->host));
+}
+
+static void forget(struct wp_addresses *a, const struct wp_address *silent)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < a->count; i++)
+		if (!is_same(&a->list[i], silent))
+			a->list[kept++] = a->list[i];
+	/* One that libpq names otherwise must not be tried for ever. */
+	a->count = kept < a->count ? kept : 0;
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its end */
+	struct wp_connection *c = w->data;
+	char what[600];
+	if (c->resolve) {
+		(void)snprintf(what, sizeof(what),
+			       "no name server answered within %lld ms; check the name servers of "
+			       "this host, or write hostaddr into postgres.conninfo",
+			       (long long)c->options->connect_timeout_ms);
+	} else {
+		(void)snprintf(what, sizeof(what),
+			       "no answer from %.255s %s port %s within %lld ms; check address, "
+			       "firewall and that the server runs",
+			       c->trying.host, c->trying.hostaddr, c->trying.port,
+			       (long long)c->options->connect_timeout_ms);
+		forget(&c->left, &c->trying);
+		if (c->left.count > 0) {
+			close_pg(c);
+			try_addresses(c);
+			return;
+		}
+	}
+	note(c, WP_REACT_RECONNECT, what);
+	fail(c);
+}
+
+static void on_resolved(void *arg, const struct wp_addresses *found, const struct wp_why *why)
+{
+	struct wp_connection *c = arg;
+	if (!found) {
+		note(c, WP_REACT_RECONNECT, why->text);
+		fail(c);
+		return;
+	}
+	c->left = *found;
+	wp_resolve_free(c->resolve);
+	c->resolve = NULL;
+	try_addresses(c);
+}
+
+static bool has_names(const struct wp_addresses *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (wp_address_is_name(&a->list[i]))
+			return true;
+	return false;
+}
+
+static void on_begin(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)events; /* one timer, always for its end */
+	struct wp_connection *c = w->data;
+	if (!has_names(&c->left)) {
+		try_addresses(c);
+		return;
+	}
+	struct wp_why why;
+	enum wp_rc rc = wp_resolve_new(loop, &c->left, on_resolved, c, &c->resolve, &why);
+	if (rc == WP_OK) {
+		give_time(c);
+		return;
+	}
+	note(c, WP_REACT_RECONNECT, why.text);
+	fail(c);
+}
+
+static void copy_address(struct wp_connection *c, const PGconn *pg)
+{
+	c->left = (struct wp_addresses){ .count = 1 };
+	struct wp_address *a = &c->left.list[0];
+	(void)snprintf(a->host, sizeof(a->host), "%s", or_empty(PQhost(pg)));
+	(void)snprintf(a->hostaddr, sizeof(a->hostaddr), "%s", or_empty(PQhostaddr(pg)));
+	(void)snprintf(a->port, sizeof(a->port), "%s", or_empty(PQport(pg)));
+}
+
+enum wp_rc wp_connection_new(struct ev_loop *loop, const struct wp_connection_setup *setup,
+			     struct wp_connection **ret, struct wp_why *why)
+{
+	struct wp_connection *c = calloc(1, sizeof(*c));
+	if (!c)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
+	enum wp_rc rc = wp_connection_plan_init(&c->plan, setup->options, why);
+	if (rc != WP_OK) {
+		free(c);
+		return rc;
+	}
+	c->loop = loop;
+	c->options = setup->options;
+	c->kind = setup->kind;
+	c->done = setup->done;
+	c->arg = setup->arg;
+	c->left = c->plan.addresses;
+	if (setup->same_as)
+		copy_address(c, setup->same_as);
+	ev_io_init(&c->socket, on_socket, -1, EV_READ);
+	ev_timer_init(&c->begin, on_begin, 0., 0.);
+	ev_timer_init(&c->limit, on_limit, 0., 0.);
+	c->socket.data = c->begin.data = c->limit.data = c;
+	ev_timer_start(loop, &c->begin);
+	*ret = c;
+	return WP_OK;
+}
+
+void wp_connection_free(struct wp_connection *c)
+{
+	if (!c)
+		return;
+	stop(c);
+	wp_resolve_free(c->resolve);
+	close_pg(c);
+	wp_connection_plan_release(&c->plan);
+	free(c);
+}
+
+PGconn *wp_connection_pg(const struct wp_connection *c)
+{
+	return c->connected ? c->pg : NULL;
+}
+
+const struct wp_source_failure *wp_connection_failure(const struct wp_connection *c)
+{
+	return &c->failure;
+}
+
+static const char *field(const PGresult *result, int code)
+{
+	const char *text = PQresultErrorField(result, code);
+	return text ? text : "";
+}
+
+void wp_connection_log_notice(const PGresult *notice)
+{
+	wp_log(WP_LOG_WARN, "postgres_notice",
+	       WP_TEXT("severity", field(notice, PG_DIAG_SEVERITY_NONLOCALIZED)),
+	       WP_TEXT("sqlstate", field(notice, PG_DIAG_SQLSTATE)),
+	       WP_TEXT("text", field(notice, PG_DIAG_MESSAGE_PRIMARY)));
+}
+
+static void on_notice(void *arg, const PGresult *notice)
+{
+	(void)arg; /* the log is global */
+	wp_connection_log_notice(notice);
+}
+
+void wp_connection_log_notices(PGconn *pg)
+{
+	(void)PQsetNoticeReceiver(pg, on_notice, NULL);
+}

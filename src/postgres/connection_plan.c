@@ -1,0 +1,381 @@
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/postgres/connection_plan.h"
+
+#define LISTS_SIZE_MAX 32768
+/* Cannot be an address or an attribute: libpq gives up before it connects. */
+#define DRY_RUN "walpost-dry-run"
+
+/*
+ * What makes the text of a value independent of role and database (the settings
+ * of PostgreSQL's own libpqwalreceiver, and those it needs not), as startup
+ * options: they win over ALTER ROLE ... SET and hold in a walsender.
+ */
+static const char forced_options[] = "-c datestyle=ISO -c intervalstyle=postgres"
+				     " -c extra_float_digits=3 -c timezone=UTC"
+				     " -c bytea_output=hex -c lc_monetary=C"
+				     " -c client_min_messages=warning";
+
+static bool is_literal(const char *host)
+{
+	uint8_t bytes[sizeof(struct in6_addr)];
+	char text[INET6_ADDRSTRLEN];
+	size_t size = strcspn(host, "%"); /* fe80::1%eth0 */
+	if (size >= sizeof(text))
+		return false;
+	memcpy(text, host, size);
+	text[size] = '\0';
+	return inet_pton(AF_INET, text, bytes) == 1 || inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+static bool is_socket(const char *host)
+{
+	return *host == '\0' || *host == '/' || *host == '@';
+}
+
+static bool is_loopback(const char *host)
+{
+	struct in_addr v4;
+	struct in6_addr v6;
+	if (!strcmp(host, "localhost"))
+		return true;
+	if (inet_pton(AF_INET, host, &v4) == 1)
+		return (ntohl(v4.s_addr) >> 24) == 127;
+	return inet_pton(AF_INET6, host, &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+bool wp_address_is_local(const struct wp_address *a)
+{
+	return *a->hostaddr ? is_loopback(a->hostaddr) : is_socket(a->host) || is_loopback(a->host);
+}
+
+bool wp_address_is_name(const struct wp_address *a)
+{
+	return !*a->hostaddr && !is_socket(a->host) && !is_literal(a->host);
+}
+
+/* Copies the next element of a comma-separated list and moves past it. */
+static enum wp_rc next_element(const char **list, char *into, size_t size, struct wp_why *why)
+{
+	size_t length = strcspn(*list, ",");
+	if (length >= size)
+		return wp_why_set(why, WP_CONFIG,
+				  "postgres.conninfo: \"%.300s\" is too long for a host or port; "
+				  "at most %zu bytes are possible",
+				  *list, size - 1);
+	memcpy(into, *list, length);
+	into[length] = '\0';
+	*list += length + ((*list)[length] == ',');
+	return WP_OK;
+}
+
+static size_t count_elements(const char *list)
+{
+	size_t count = 1;
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+static const PQconninfoOption *find(const PQconninfoOption *options, const char *keyword)
+{
+	while (options->keyword && strcmp(options->keyword, keyword) != 0)
+		options++;
+	return options;
+}
+
+static const char *value_of(const PQconninfoOption *options, const char *keyword)
+{
+	const PQconninfoOption *option = find(options, keyword);
+	return option->keyword && option->val ? option->val : "";
+}
+
+/* A connection that fails at once, so that PQconninfo() tells what it would have used. */
+static PGconn *dry_run(const char *conninfo, const char *keyword, const char *value)
+{
+	/* With a password at hand libpq does not look for one in a file. */
+	const char *keywords[] = { "dbname", "password", keyword, NULL };
+	const char *values[] = { conninfo, "-", value, NULL };
+	return PQconnectStartParams(keywords, values, 1);
+}
+
+static enum wp_rc refuse(PGconn *pg, struct wp_why *why)
+{
+	if (!pg)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
+	char text[512];
+	(void)snprintf(text, sizeof(text), "%s", PQerrorMessage(pg));
+	text[strcspn(text, "\n")] = '\0';
+	return wp_why_set(why, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s", text);
+}
+
+static bool failed_as_intended(PGconn *pg)
+{
+	return pg && strstr(PQerrorMessage(pg), DRY_RUN);
+}
+
+/* Everything libpq checks itself, the attribute that the first run replaced too. */
+static enum wp_rc check_all(const char *conninfo, size_t count, struct wp_why *why)
+{
+	char list[WP_ADDRESSES_MAX * sizeof(DRY_RUN)];
+	size_t size = 0;
+	for (size_t i = 0; i < count; i++)
+		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? "," : "",
+					 DRY_RUN);
+	PGconn *pg = dry_run(conninfo, "hostaddr", list);
+	enum wp_rc rc = failed_as_intended(pg) ? WP_OK : refuse(pg, why);
+	PQfinish(pg);
+	return rc;
+}
+
+static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption *effective,
+				 struct wp_why *why)
+{
+	const char *host = value_of(effective, "host");
+	const char *hostaddr = value_of(effective, "hostaddr");
+	const char *port = value_of(effective, "port");
+	const char *first_port = port;
+	bool one_port = count_elements(port) == 1;
+	a->count = count_elements(*hostaddr ? hostaddr : host);
+	if (a->count > WP_ADDRESSES_MAX)
+		return wp_why_set(why, WP_CONFIG,
+				  "postgres.conninfo: %zu hosts; at most %d are possible", a->count,
+				  WP_ADDRESSES_MAX);
+	for (size_t i = 0; i < a->count; i++) {
+		struct wp_address *to = &a->list[i];
+		if (one_port)
+			port = first_port;
+		enum wp_rc rc = next_element(&host, to->host, sizeof(to->host), why);
+		if (rc == WP_OK)
+			rc = next_element(&hostaddr, to->hostaddr, sizeof(to->hostaddr), why);
+		if (rc == WP_OK)
+			rc = next_element(&port, to->port, sizeof(to->port), why);
+		if (rc != WP_OK)
+			return rc;
+	}
+	return WP_OK;
+}
+
+/*
+ * Whether the user wrote it: in the conninfo or in PGSSLMODE; of a service file
+ * only what differs from libpq's default can be told.
+ */
+static bool is_sslmode_written(const char *conninfo, const PQconninfoOption *effective)
+{
+	const char *environment = getenv("PGSSLMODE");
+	const PQconninfoOption *sslmode = find(effective, "sslmode");
+	const char *value = sslmode->val ? sslmode->val : "";
+	if ((environment && *environment) || !sslmode->compiled ||
+	    strcmp(value, sslmode->compiled) != 0)
+		return true;
+	PQconninfoOption *written = PQconninfoParse(conninfo, NULL);
+	bool is = written && *value_of(written, "sslmode");
+	PQconninfoFree(written);
+	return is;
+}
+
+static void apply_sslmode_rule(struct wp_connection_plan *p, const char *conninfo,
+			       const PQconninfoOption *effective)
+{
+	p->local = true;
+	for (size_t i = 0; i < p->addresses.count; i++)
+		p->local = p->local && wp_address_is_local(&p->addresses.list[i]);
+	p->sslmode_written = is_sslmode_written(conninfo, effective);
+	p->tls_forced = !p->sslmode_written && !p->local;
+	(void)snprintf(p->sslmode, sizeof(p->sslmode), "%s",
+		       p->tls_forced ? "require" : value_of(effective, "sslmode"));
+}
+
+/* In startup options a space ends a word and a backslash keeps it. */
+static enum wp_rc append_word(struct wp_buffer *b, const char *text)
+{
+	enum wp_rc rc = WP_OK;
+	for (; *text && rc == WP_OK; text++) {
+		if (strchr(" \t\n\r\f\v\\", *text))
+			rc = wp_buffer_append_byte(b, '\\');
+		if (rc == WP_OK)
+			rc = wp_buffer_append_byte(b, (uint8_t)*text);
+	}
+	return rc;
+}
+
+static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
+				const char *work_mem, struct wp_why *why)
+{
+	enum wp_rc rc =
+		wp_buffer_printf(&p->options, "%s%s%s", users, *users ? " " : "", forced_options);
+	if (rc == WP_OK && work_mem && *work_mem) {
+		rc = wp_buffer_append_text(&p->options, " -c logical_decoding_work_mem=");
+		if (rc == WP_OK)
+			rc = append_word(&p->options, work_mem);
+	}
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(&p->options, 0);
+	if (rc == WP_FULL)
+		return wp_why_set(why, WP_CONFIG, "postgres.conninfo: options are longer than %d",
+				  LISTS_SIZE_MAX);
+	return rc == WP_OK ? WP_OK : wp_why_set(why, rc, "out of memory for a connection");
+}
+
+static enum wp_rc read_effective(struct wp_connection_plan *p,
+				 const struct wp_postgres_options *options, PGconn *dry,
+				 struct wp_why *why)
+{
+	PQconninfoOption *effective = PQconninfo(dry);
+	if (!effective)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
+	enum wp_rc rc = read_addresses(&p->addresses, effective, why);
+	if (rc == WP_OK) {
+		/* libpq's own folder of sockets, if no host was named. */
+		struct wp_address *first = &p->addresses.list[0];
+		if (!*first->host && !*first->hostaddr && PQhost(dry))
+			(void)snprintf(first->host, sizeof(first->host), "%s", PQhost(dry));
+		apply_sslmode_rule(p, options->conninfo, effective);
+		p->keepalives_idle_written = *value_of(effective, "keepalives_idle");
+		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
+		p->replication_written = *value_of(effective, "replication");
+		rc = write_options(p, value_of(effective, "options"), options->decoding_work_mem,
+				   why);
+	}
+	PQconninfoFree(effective);
+	return rc;
+}
+
+enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
+				   const struct wp_postgres_options *options, struct wp_why *why)
+{
+	*p = (struct wp_connection_plan){ 0 };
+	wp_buffer_init(&p->options, LISTS_SIZE_MAX);
+	char *problem = NULL;
+	PQconninfoOption *written = PQconninfoParse(options->conninfo, &problem);
+	if (!written) {
+		if (problem)
+			problem[strcspn(problem, "\n")] = '\0';
+		(void)wp_why_set(why, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s",
+				 problem ? problem : "out of memory");
+		PQfreemem(problem);
+		return WP_CONFIG;
+	}
+	PQconninfoFree(written);
+
+	PGconn *dry = dry_run(options->conninfo, "target_session_attrs", DRY_RUN);
+	enum wp_rc rc =
+		failed_as_intended(dry) ? read_effective(p, options, dry, why) : refuse(dry, why);
+	PQfinish(dry);
+	if (rc == WP_OK)
+		rc = check_all(options->conninfo, p->addresses.count, why);
+	if (rc != WP_OK)
+		wp_connection_plan_release(p);
+	return rc;
+}
+
+void wp_connection_plan_release(struct wp_connection_plan *p)
+{
+	wp_buffer_release(&p->options);
+	*p = (struct wp_connection_plan){ 0 };
+}
+
+struct parameters {
+	size_t count;
+	const char *keywords[24];
+	const char *values[24];
+};
+
+static void set(struct parameters *p, const char *keyword, const char *value)
+{
+	assert(p->count + 1 < sizeof(p->keywords) / sizeof(p->keywords[0]));
+	p->keywords[p->count] = keyword;
+	p->values[p->count++] = value;
+}
+
+/* The same list three ways, each with a comma between; room enough by the structs' sizes. */
+struct lists {
+	char host[WP_ADDRESSES_MAX * sizeof(((struct wp_address *)0)->host)];
+	char hostaddr[WP_ADDRESSES_MAX * sizeof(((struct wp_address *)0)->hostaddr)];
+	char port[WP_ADDRESSES_MAX * sizeof(((struct wp_address *)0)->port)];
+};
+
+static void join(struct lists *lists, const struct wp_addresses *a)
+{
+	size_t host = 0, hostaddr = 0, port = 0;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct wp_address *from = &a->list[i];
+		const char *comma = i ? "," : "";
+		host += (size_t)snprintf(lists->host + host, sizeof(lists->host) - host, "%s%s",
+					 comma, from->host);
+		hostaddr += (size_t)snprintf(lists->hostaddr + hostaddr,
+					     sizeof(lists->hostaddr) - hostaddr, "%s%s", comma,
+					     from->hostaddr);
+		port += (size_t)snprintf(lists->port + port, sizeof(lists->port) - port, "%s%s",
+					 comma, from->port);
+	}
+}
+
+PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
+				 const struct wp_postgres_options *options,
+				 enum wp_connection_kind kind, const struct wp_addresses *addresses)
+{
+	struct lists *lists = calloc(1, sizeof(*lists));
+	if (!lists)
+		return NULL;
+	join(lists, addresses);
+
+	struct parameters with = { 0 };
+	set(&with, "dbname", options->conninfo);
+	if (options->password && *options->password)
+		set(&with, "password", options->password);
+	set(&with, "host", lists->host);
+	set(&with, "hostaddr", lists->hostaddr);
+	set(&with, "port", lists->port);
+	set(&with, "sslmode", p->sslmode);
+	set(&with, "options", (const char *)p->options.data);
+	set(&with, "client_encoding", "UTF8");
+	set(&with, "fallback_application_name", "walpost");
+	if (kind == WP_CONNECTION_REPLICATION)
+		set(&with, "replication", "database");
+	else if (p->replication_written)
+		set(&with, "replication", "false");
+	if (!p->keepalives_idle_written) {
+		set(&with, "keepalives_idle", "30");
+		set(&with, "keepalives_interval", "10");
+		set(&with, "keepalives_count", "3");
+	}
+	if (!p->tcp_user_timeout_written)
+		set(&with, "tcp_user_timeout", "30000");
+	PGconn *pg = PQconnectStartParams(with.keywords, with.values, 1);
+	free(lists);
+	return pg;
+}
+
+static void append(char *to, size_t size, const char *text)
+{
+	size_t used = strlen(to);
+	(void)snprintf(to + used, size - used, "%s",
+		       text); /* cut when too long: for reading only */
+}
+
+enum wp_rc wp_connection_facts(const struct wp_postgres_options *options,
+			       struct wp_connection_facts *ret, struct wp_why *why)
+{
+	struct wp_connection_plan p;
+	enum wp_rc rc = wp_connection_plan_init(&p, options, why);
+	if (rc != WP_OK)
+		return rc;
+	struct wp_connection_facts facts = { .sslmode_written = p.sslmode_written,
+					     .local = p.local };
+	for (size_t i = 0; i < p.addresses.count; i++) {
+		const struct wp_address *a = &p.addresses.list[i];
+		append(facts.hosts, sizeof(facts.hosts), i ? "," : "");
+		append(facts.hosts, sizeof(facts.hosts), *a->host ? a->host : a->hostaddr);
+		append(facts.hosts, sizeof(facts.hosts), *a->port ? ":" : "");
+		append(facts.hosts, sizeof(facts.hosts), a->port);
+	}
+	(void)snprintf(facts.sslmode, sizeof(facts.sslmode), "%s", p.sslmode);
+	*ret = facts;
+	wp_connection_plan_release(&p);
+	return WP_OK;
+}

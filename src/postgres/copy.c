@@ -1,0 +1,504 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/buffer.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/copy.h"
+#include "walpost/postgres/reaction.h"
+
+#define SQL_SIZE_MAX 8192
+
+struct wp_copy {
+	struct ev_loop *loop; /* borrowed */
+	PGconn *pg;	      /* borrowed */
+	struct wp_copy_setup setup;
+	enum wp_copy_state state;
+	struct wp_source_failure failure;
+	ev_io readable;
+	ev_io writable;
+	enum wp_reading reading;
+	bool may_read;	       /* the socket was readable and nothing was read since */
+	bool lost;	       /* the socket is closed; libpq may hold frames still */
+	bool ended;	       /* the last frame was seen; the result is awaited */
+	bool skipped;	       /* the server warned that it skips what we must relay */
+	bool has_pending;      /* a status waits for room */
+	bool end_pending;      /* so does CopyDone */
+	char *frame;	       /* owned: libpq's, handed out last */
+	char last_notice[256]; /* what the server said before it went away */
+	uint8_t pending[WP_STATUS_SIZE];
+};
+
+static void wake(struct wp_copy *c)
+{
+	c->setup.wake.call(c->setup.wake.arg);
+}
+
+static void stop(struct wp_copy *c)
+{
+	ev_io_stop(c->loop, &c->readable);
+	ev_io_stop(c->loop, &c->writable);
+}
+
+static void settle(struct wp_copy *c, enum wp_copy_state state)
+{
+	stop(c);
+	c->state = state;
+	wake(c);
+}
+
+static bool is_over(const struct wp_copy *c)
+{
+	return c->state == WP_COPY_FINISHED || c->state == WP_COPY_FAILED;
+}
+
+/* Once readable it is left alone until next() has read: the watcher is level-triggered. */
+static void watch(struct wp_copy *c)
+{
+	bool wanted = c->state != WP_COPY_RUNNING || c->reading == WP_READING_ON;
+	if (wanted && !c->may_read && !c->lost && !is_over(c))
+		ev_io_start(c->loop, &c->readable);
+	else
+		ev_io_stop(c->loop, &c->readable);
+}
+
+static const char *field(const PGresult *result, int code)
+{
+	const char *text = PQresultErrorField(result, code);
+	return text ? text : "";
+}
+
+/*
+ * PostgreSQL 18 and newer skip the changes when the publication does not exist at
+ * their place of the log and say so by a warning (pgoutput.c, LoadPublications);
+ * older ones fail with 42704. Told by its SQLSTATE, for the text may be
+ * translated; nothing else warns with that one in a walsender.
+ */
+static bool tells_of_skipping(const PGresult *notice)
+{
+	return !strcmp(field(notice, PG_DIAG_SQLSTATE), "55000") &&
+	       !strcmp(field(notice, PG_DIAG_SEVERITY_NONLOCALIZED), "WARNING");
+}
+
+static void on_notice(void *arg, const PGresult *notice)
+{
+	struct wp_copy *c = arg;
+	(void)snprintf(c->last_notice, sizeof(c->last_notice), "%s",
+		       field(notice, PG_DIAG_MESSAGE_PRIMARY));
+	if (tells_of_skipping(notice))
+		c->skipped = true;
+	wp_connection_log_notice(notice);
+}
+
+/* ---- the end ---- */
+
+static void fail(struct wp_copy *c, const struct wp_source_failure *failure)
+{
+	c->failure = *failure;
+	c->failure.in_copy = c->state == WP_COPY_RUNNING || c->state == WP_COPY_FINISHING;
+	settle(c, WP_COPY_FAILED);
+}
+
+static void fail_without_publication(struct wp_copy *c, const char *sqlstate, const char *said)
+{
+	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
+	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
+	const char *name = c->setup.publication;
+	(void)wp_why_set(
+		&f.why, WP_CONFIG,
+		"publication \"%.64s\" does not exist at this place of the log (the server says: "
+		"%.200s): the events there cannot be read, and nothing past them was confirmed. "
+		"Correct postgres.publication; or, if it was dropped or created after the slot, "
+		"create it (walpost init), have a new slot made (walpost slot drop, walpost slot "
+		"create) and insert the events of the gap again",
+		name, said);
+	fail(c, &f);
+}
+
+static void fail_skipped(struct wp_copy *c)
+{
+	fail_without_publication(c, "55000", c->last_notice);
+}
+
+static void fail_lost(struct wp_copy *c)
+{
+	struct wp_source_failure f = { .reaction = WP_REACT_RECONNECT };
+	char said[256];
+	(void)snprintf(said, sizeof(said), "%s", PQerrorMessage(c->pg));
+	said[strcspn(said, "\n")] = '\0';
+	(void)wp_why_set(&f.why, WP_IO,
+			 "the connection broke without an error from the server: it stopped at "
+			 "once or crashed, or heard nothing from us for wal_sender_timeout, or the "
+			 "network broke (%s%s%s)",
+			 said, *c->last_notice ? "; last notice: " : "", c->last_notice);
+	fail(c, &f);
+}
+
+static void fail_by_server(struct wp_copy *c, const PGresult *result)
+{
+	const char *sqlstate = field(result, PG_DIAG_SQLSTATE);
+	const char *said = field(result, PG_DIAG_MESSAGE_PRIMARY);
+	bool starting = c->state == WP_COPY_STARTING;
+	if (!*sqlstate) {
+		fail_lost(c);
+		return;
+	}
+	/* Before the copy the same code means that there is no such slot. */
+	if (!starting && !strcmp(sqlstate, "42704")) {
+		fail_without_publication(c, sqlstate, said);
+		return;
+	}
+	struct wp_source_failure f = { 0 };
+	f.reaction = wp_postgres_reaction(starting ? WP_PHASE_START : WP_PHASE_COPY, sqlstate);
+	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
+	const char *detail = field(result, PG_DIAG_MESSAGE_DETAIL);
+	const char *context = field(result, PG_DIAG_CONTEXT);
+	(void)wp_why_set(&f.why, WP_IO, "the server %s: %.300s%s%.200s%s%.300s",
+			 starting ? "does not start the stream" : "ended the stream", said,
+			 *detail ? "; " : "", detail, *context ? "; " : "", context);
+	fail(c, &f);
+}
+
+/* The stream's end in good order: ours, or a server that shuts down. */
+static void end_well(struct wp_copy *c)
+{
+	settle(c, WP_COPY_FINISHED);
+}
+
+/* After the last frame: waits for the result without blocking. */
+static void collect_end(struct wp_copy *c)
+{
+	c->ended = true;
+	while (!is_over(c)) {
+		/* PQgetResult() would block only here. */
+		if (PQsocket(c->pg) >= 0 && PQisBusy(c->pg)) {
+			if (c->lost)
+				fail_lost(c);
+			break;
+		}
+		PGresult *result = PQgetResult(c->pg);
+		switch (PQresultStatus(result)) {
+		case PGRES_COPY_IN: /* CopyDone from the server, ours has not been sent */
+			(void)PQputCopyEnd(c->pg, NULL); /* politeness: we close anyway */
+			(void)PQflush(c->pg);
+			end_well(c);
+			break;
+		case PGRES_COMMAND_OK:
+			end_well(c);
+			break;
+		default:
+			if (c->skipped)
+				fail_skipped(c);
+			else if (result)
+				fail_by_server(c, result);
+			else
+				fail_lost(c);
+		}
+		PQclear(result);
+	}
+	if (!is_over(c))
+		watch(c);
+}
+
+static void read_socket(struct wp_copy *c)
+{
+	c->may_read = false;
+	if (!PQconsumeInput(c->pg))
+		c->lost = true;
+	/*
+	 * OpenSSL may keep a rest of its record that makes no socket readable; the second
+	 * call fetches all of it, for libpq has made room by then.
+	 */
+	else if ((PQsslInUse(c->pg) || PQgssEncInUse(c->pg)) && !PQconsumeInput(c->pg))
+		c->lost = true;
+}
+
+/* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
+static enum wp_rc take(struct wp_copy *c, int *ret_size)
+{
+	PQfreemem(c->frame);
+	c->frame = NULL;
+	int size = PQgetCopyData(c->pg, &c->frame, 1);
+	if (size == 0)
+		return c->lost ? WP_IO : WP_AGAIN;
+	if (size < 0)
+		return WP_IO;
+	*ret_size = size;
+	return WP_OK;
+}
+
+/* What is left in libpq is of no use any more but for the server's last word. */
+static void give_up(struct wp_copy *c)
+{
+	int size;
+	c->lost = true;
+	while (take(c, &size) == WP_OK && !c->skipped)
+		continue;
+	if (c->skipped)
+		fail_skipped(c);
+	else
+		collect_end(c);
+}
+
+/* ---- sending ---- */
+
+static void drain(struct wp_copy *c);
+
+static void on_writable(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop, (void)events; /* one watcher, always for writing */
+	drain(w->data);
+}
+
+/* 1: taken, 0: no room, -1: lost; as libpq's PQputCopyData(). */
+static int put_next(struct wp_copy *c)
+{
+	int taken;
+	if (c->has_pending) {
+		taken = PQputCopyData(c->pg, (const char *)c->pending, WP_STATUS_SIZE);
+		if (taken == 1)
+			c->has_pending = false;
+	} else {
+		taken = PQputCopyEnd(c->pg, NULL);
+		if (taken == 1)
+			c->end_pending = false;
+	}
+	return taken;
+}
+
+/* Nothing new is given to libpq before it got rid of the last: that bounds its buffer. */
+static void drain(struct wp_copy *c)
+{
+	for (;;) {
+		int rest = PQflush(c->pg);
+		if (rest > 0)
+			break;
+		if (rest == 0 && !c->has_pending && !c->end_pending) {
+			ev_io_stop(c->loop, &c->writable);
+			return;
+		}
+		int taken = rest < 0 ? -1 : put_next(c);
+		if (taken < 0) {
+			give_up(c);
+			return;
+		}
+		if (taken == 0)
+			break;
+	}
+	ev_io_start(c->loop, &c->writable);
+}
+
+enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status)
+{
+	assert(c->state == WP_COPY_RUNNING);
+	if (c->ended) /* the server takes no more; next() will tell how it ended */
+		return WP_OK;
+	wp_status_write(status, c->pending);
+	c->has_pending = true;
+	drain(c);
+	/* libpq looks for notices while it writes. */
+	if (c->skipped && !is_over(c))
+		fail_skipped(c);
+	return c->state == WP_COPY_RUNNING ? WP_OK : WP_IO;
+}
+
+void wp_copy_finish(struct wp_copy *c)
+{
+	assert(c->state == WP_COPY_RUNNING);
+	c->state = WP_COPY_FINISHING;
+	c->may_read = false;
+	if (c->lost) {
+		give_up(c);
+		return;
+	}
+	watch(c);
+	if (c->ended) {
+		collect_end(c);
+		return;
+	}
+	c->end_pending = true;
+	drain(c);
+}
+
+/* ---- receiving ---- */
+
+enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
+{
+	assert(c->state == WP_COPY_RUNNING);
+	enum wp_rc rc = WP_AGAIN;
+	int size = 0;
+	if (!c->ended && !c->skipped)
+		rc = take(c, &size);
+	if (rc == WP_AGAIN && c->may_read) {
+		read_socket(c);
+		if (!c->ended && !c->skipped)
+			rc = take(c, &size);
+	}
+	if (c->skipped) {
+		fail_skipped(c);
+		return WP_IO;
+	}
+	if (c->ended || rc == WP_IO) {
+		collect_end(c);
+		return is_over(c) ? WP_IO : WP_AGAIN;
+	}
+	if (rc == WP_OK)
+		*ret = (struct wp_span){ (const uint8_t *)c->frame, (size_t)size };
+	else
+		watch(c);
+	return rc;
+}
+
+void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
+{
+	assert(c->state == WP_COPY_RUNNING);
+	c->reading = reading;
+	watch(c);
+	/* Frames may wait in libpq, which no socket tells. */
+	if (reading == WP_READING_ON)
+		wake(c);
+}
+
+/* The answer to START_REPLICATION. */
+static void collect_start(struct wp_copy *c)
+{
+	if (!c->lost && PQisBusy(c->pg))
+		return;
+	PGresult *result = PQgetResult(c->pg);
+	if (PQresultStatus(result) == PGRES_COPY_BOTH)
+		settle(c, WP_COPY_RUNNING);
+	else if (result)
+		fail_by_server(c, result);
+	else
+		fail_lost(c);
+	PQclear(result);
+	watch(c);
+}
+
+/* After CopyDone frames are read to their end: only then has the server read all of ours. */
+static void discard(struct wp_copy *c)
+{
+	int size;
+	enum wp_rc rc = WP_OK;
+	while (!c->ended && rc == WP_OK)
+		rc = take(c, &size);
+	if (c->ended || rc == WP_IO)
+		collect_end(c);
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop, (void)events; /* one watcher, always for reading */
+	struct wp_copy *c = w->data;
+	c->may_read = true;
+	switch (c->state) {
+	case WP_COPY_STARTING:
+		read_socket(c);
+		collect_start(c);
+		return;
+	case WP_COPY_FINISHING:
+		read_socket(c);
+		discard(c);
+		return;
+	default:
+		watch(c);
+		wake(c);
+	}
+}
+
+/* ---- the beginning ---- */
+
+/* The replication grammar knows '' and "" and no backslashes (repl_scanner.l). */
+static enum wp_rc append_quoted(struct wp_buffer *b, char quote, const char *text)
+{
+	enum wp_rc rc = wp_buffer_append_byte(b, (uint8_t)quote);
+	for (; *text && rc == WP_OK; text++) {
+		rc = wp_buffer_append_byte(b, (uint8_t)*text);
+		if (rc == WP_OK && *text == quote)
+			rc = wp_buffer_append_byte(b, (uint8_t)quote);
+	}
+	return rc == WP_OK ? wp_buffer_append_byte(b, (uint8_t)quote) : rc;
+}
+
+/* The publication is a list of identifiers in a literal: quoted twice. */
+static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *setup)
+{
+	char at[WP_LSN_TEXT_SIZE];
+	struct wp_buffer name;
+	wp_buffer_init(&name, SQL_SIZE_MAX);
+	enum wp_rc rc = append_quoted(&name, '"', setup->publication);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(&name, 0);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_text(b, "START_REPLICATION SLOT ");
+	if (rc == WP_OK)
+		rc = append_quoted(b, '"', setup->slot);
+	if (rc == WP_OK)
+		rc = wp_buffer_printf(b, " LOGICAL %s (proto_version '1', publication_names ",
+				      wp_lsn_text(setup->at, at));
+	if (rc == WP_OK)
+		rc = append_quoted(b, '\'', (const char *)name.data);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_text(b, ", messages 'true')");
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(b, 0);
+	wp_buffer_release(&name);
+	return rc;
+}
+
+static enum wp_rc send_start(struct wp_copy *c, struct wp_why *why)
+{
+	struct wp_buffer sql;
+	wp_buffer_init(&sql, SQL_SIZE_MAX);
+	enum wp_rc rc = write_start(&sql, &c->setup);
+	if (rc != WP_OK)
+		(void)wp_why_set(why, rc, "START_REPLICATION would be too long");
+	else if (!PQsendQuery(c->pg, (const char *)sql.data))
+		rc = wp_why_set(why, WP_IO, "cannot send START_REPLICATION: %s",
+				PQerrorMessage(c->pg));
+	wp_buffer_release(&sql);
+	return rc;
+}
+
+enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_setup *setup,
+		       struct wp_copy **ret, struct wp_why *why)
+{
+	struct wp_copy *c = calloc(1, sizeof(*c));
+	if (!c)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
+	*c = (struct wp_copy){ .loop = loop, .pg = pg, .setup = *setup, .reading = WP_READING_ON };
+	enum wp_rc rc = send_start(c, why);
+	if (rc != WP_OK) {
+		free(c);
+		return rc;
+	}
+	(void)PQsetNoticeReceiver(pg, on_notice, c);
+	ev_io_init(&c->readable, on_readable, PQsocket(pg), EV_READ);
+	ev_io_init(&c->writable, on_writable, PQsocket(pg), EV_WRITE);
+	c->readable.data = c->writable.data = c;
+	watch(c);
+	ev_io_start(loop, &c->writable); /* for what PQsendQuery() has left */
+	*ret = c;
+	return WP_OK;
+}
+
+void wp_copy_free(struct wp_copy *c)
+{
+	if (!c)
+		return;
+	stop(c);
+	wp_connection_log_notices(c->pg);
+	PQfreemem(c->frame);
+	free(c);
+}
+
+enum wp_copy_state wp_copy_state(const struct wp_copy *c)
+{
+	return c->state;
+}
+
+const struct wp_source_failure *wp_copy_failure(const struct wp_copy *c)
+{
+	return &c->failure;
+}

@@ -1,0 +1,429 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/buffer.h"
+#include "walpost/base/log.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/connection_plan.h"
+#include "walpost/postgres/copy.h"
+#include "walpost/postgres/probe.h"
+#include "walpost/postgres/query.h"
+#include "walpost/postgres/stream.h"
+#include "walpost/postgres/stream_facts.h"
+#include "walpost/postgres/witness.h"
+
+#define SQL_SIZE_MAX 16384
+
+/*
+ * libpq's input buffer grows to what it once had to hold and never shrinks; made
+ * large before the stream, it takes more of it with each read.
+ */
+static const char grow_sql[] = "SELECT pg_catalog.repeat('x', 1000000)";
+
+struct stream {
+	struct wp_source source; /* first: a wp_source is one */
+	struct ev_loop *loop;	 /* borrowed */
+	struct wp_stream_setup setup;
+	struct wp_source_view view;
+	struct wp_connection *connection;
+	struct wp_stream_facts *facts; /* while they are asked for */
+	struct wp_query *query;	       /* while starting: witness, buffer */
+	struct wp_copy *copy;	       /* from START_REPLICATION on */
+	struct wp_probe_question *probe;
+	struct wp_probe_question *root;
+	struct wp_walsender self;      /* this connection's */
+	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
+	struct wp_why witness_why;     /* why the row cannot be read; "" when it can */
+	bool witness_writable;
+	bool witness_warned;
+	bool was_ready;
+	wp_lsn start_at;
+};
+
+static struct stream *of(struct wp_source *s)
+{
+	return (struct stream *)s;
+}
+
+static void wake(struct stream *s)
+{
+	s->setup.wake.call(s->setup.wake.arg);
+}
+
+static void enter(struct stream *s, enum wp_source_state state)
+{
+	s->view.state = state;
+	wake(s);
+}
+
+static void fail(struct stream *s, const struct wp_source_failure *failure)
+{
+	s->view.failure = *failure;
+	enter(s, WP_SOURCE_FAILED);
+}
+
+static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_why *why)
+{
+	struct wp_source_failure f = { .why = *why };
+	f.reaction = rc == WP_CONFIG ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT;
+	fail(s, &f);
+}
+
+/* In the order in which they stand on each other. */
+static void drop_connection(struct stream *s)
+{
+	wp_copy_free(s->copy);
+	s->copy = NULL;
+	wp_query_free(s->query);
+	s->query = NULL;
+	wp_stream_facts_free(s->facts);
+	s->facts = NULL;
+	wp_connection_free(s->connection);
+	s->connection = NULL;
+}
+
+static PGconn *pg_of(const struct stream *s)
+{
+	return s->connection ? wp_connection_pg(s->connection) : NULL;
+}
+
+/* ---- until READY ---- */
+
+/* Once: it stays so until a human acts, and nothing is lost meanwhile. */
+static void warn_without_witness(struct stream *s, const char *why, const char *role)
+{
+	if (s->witness_warned)
+		return;
+	s->witness_warned = true;
+	char cure[640];
+	(void)snprintf(cure, sizeof(cure),
+		       "walpost init, or as its owner: GRANT USAGE ON SCHEMA walpost TO \"%s\"; "
+		       "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"%s\"",
+		       role, role);
+	wp_log(WP_LOG_WARN, "witness_unavailable", WP_TEXT("why", why),
+	       WP_TEXT("means", "a takeover by another walpost cannot be told from a slot that was "
+				"moved by hand"),
+	       WP_TEXT("cure", cure));
+}
+
+static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
+		     const struct wp_source_failure *failure)
+{
+	struct stream *s = arg;
+	if (failure) {
+		fail(s, failure);
+		return;
+	}
+	s->view.facts = answer->source;
+	s->self = answer->self;
+	s->witness_writable = answer->witness_writable;
+	if (!answer->source.witness_readable)
+		warn_without_witness(s, answer->witness_why.text, answer->role);
+	else if (!answer->witness_writable)
+		warn_without_witness(s, "table walpost.witness may not be written", answer->role);
+	s->was_ready = true;
+	enter(s, WP_SOURCE_READY);
+}
+
+static void ask_facts(struct stream *s, enum wp_asking asking)
+{
+	struct wp_stream_facts_setup setup = {
+		.options = s->setup.options,
+		.table = &s->setup.table,
+		.old = s->streaming,
+		.asking = asking,
+	};
+	struct wp_why why;
+	wp_stream_facts_free(s->facts);
+	s->facts = NULL;
+	enum wp_rc rc =
+		wp_stream_facts_new(s->loop, pg_of(s), &setup, on_facts, s, &s->facts, &why);
+	if (rc != WP_OK)
+		fail_with(s, rc, &why);
+}
+
+static void on_connected(void *arg)
+{
+	struct stream *s = arg;
+	if (pg_of(s))
+		ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
+	else
+		fail(s, wp_connection_failure(s->connection));
+}
+
+static void stream_connect(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_CLOSED || s->view.state == WP_SOURCE_FINISHED ||
+	       s->view.state == WP_SOURCE_FAILED);
+	drop_connection(s);
+	s->view.failure = (struct wp_source_failure){ 0 };
+	struct wp_connection_setup setup = {
+		.options = s->setup.options,
+		.kind = WP_CONNECTION_REPLICATION,
+		.done = on_connected,
+		.arg = s,
+	};
+	struct wp_why why;
+	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->connection, &why);
+	if (rc == WP_OK)
+		enter(s, WP_SOURCE_CONNECTING);
+	else
+		fail_with(s, rc, &why);
+}
+
+static void stream_look(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_READY);
+	s->view.state = WP_SOURCE_LOOKING;
+	ask_facts(s, WP_ASK_AGAIN);
+}
+
+/* ---- from READY to STREAMING and to the end ---- */
+
+static void on_copy(void *arg)
+{
+	static const enum wp_source_state states[] = {
+		[WP_COPY_STARTING] = WP_SOURCE_STARTING,   [WP_COPY_RUNNING] = WP_SOURCE_STREAMING,
+		[WP_COPY_FINISHING] = WP_SOURCE_FINISHING, [WP_COPY_FINISHED] = WP_SOURCE_FINISHED,
+		[WP_COPY_FAILED] = WP_SOURCE_FAILED,
+	};
+	struct stream *s = arg;
+	enum wp_copy_state state = wp_copy_state(s->copy);
+	if (state == WP_COPY_RUNNING)
+		s->streaming = s->self;
+	if (state == WP_COPY_FAILED)
+		s->view.failure = *wp_copy_failure(s->copy);
+	enter(s, states[state]);
+}
+
+static void start_copy(struct stream *s)
+{
+	struct wp_copy_setup setup = {
+		.slot = s->setup.options->slot,
+		.publication = s->setup.options->publication,
+		.at = s->start_at,
+		.wake = { on_copy, s },
+	};
+	struct wp_why why;
+	enum wp_rc rc = wp_copy_new(s->loop, pg_of(s), &setup, &s->copy, &why);
+	if (rc != WP_OK)
+		fail_with(s, rc, &why);
+}
+
+static void ask(struct stream *s, const char *sql, wp_query_done done)
+{
+	struct wp_why why;
+	wp_query_free(s->query);
+	s->query = NULL;
+	enum wp_rc rc = wp_query_new(s->loop, pg_of(s), sql, done, s, &s->query, &why);
+	if (rc != WP_OK)
+		fail_with(s, rc, &why);
+}
+
+static void on_grown(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	(void)result; /* its size was all we wanted */
+	struct stream *s = arg;
+	if (failure)
+		fail(s, failure);
+	else
+		start_copy(s);
+}
+
+static void on_witness_written(void *arg, const PGresult *result,
+			       const struct wp_source_failure *failure)
+{
+	(void)result; /* no row: the slot is in use, and START_REPLICATION will say so */
+	struct stream *s = arg;
+	if (failure && !*failure->sqlstate) {
+		fail(s, failure);
+		return;
+	}
+	if (failure)
+		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+	ask(s, grow_sql, on_grown);
+}
+
+static void write_witness(struct stream *s)
+{
+	struct wp_witness_row row = {
+		.slot = s->setup.options->slot,
+		.owner = s->setup.owner,
+		.system_id = s->view.facts.system_id,
+		.timeline = s->view.facts.timelines.current,
+		.epoch = s->setup.epoch,
+		.at = s->start_at,
+	};
+	struct wp_why why;
+	struct wp_buffer sql;
+	wp_buffer_init(&sql, SQL_SIZE_MAX);
+	enum wp_rc rc = wp_witness_write_sql(pg_of(s), &row, &sql, &why);
+	if (rc == WP_OK)
+		ask(s, (const char *)sql.data, on_witness_written);
+	else
+		fail_with(s, rc, &why);
+	wp_buffer_release(&sql);
+}
+
+static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness witness)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_READY);
+	s->start_at = at;
+	s->view.state = WP_SOURCE_STARTING;
+	if (witness == WP_WITNESS_WRITE && s->witness_writable)
+		write_witness(s);
+	else
+		ask(s, grow_sql, on_grown);
+}
+
+static enum wp_rc stream_next(struct wp_source *source, struct wp_span *ret)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	return wp_copy_next(s->copy, ret);
+}
+
+static void stream_reading(struct wp_source *source, enum wp_reading reading)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	wp_copy_reading(s->copy, reading);
+}
+
+static enum wp_rc stream_status(struct wp_source *source, const struct wp_status *status)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	return wp_copy_status(s->copy, status);
+}
+
+static void stream_finish(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->view.state = WP_SOURCE_FINISHING;
+	wp_copy_finish(s->copy);
+}
+
+/* ---- questions beside the stream ---- */
+
+static void on_probed(void *arg)
+{
+	struct stream *s = arg;
+	s->view.probe = wp_probe_answer(s->probe);
+	wp_probe_free(s->probe);
+	s->probe = NULL;
+	wake(s);
+}
+
+static void on_root(void *arg)
+{
+	struct stream *s = arg;
+	s->view.root = *wp_probe_root(s->root);
+	wp_probe_free(s->root);
+	s->root = NULL;
+	wake(s);
+}
+
+static struct wp_probe_setup question(struct stream *s, void (*done)(void *arg))
+{
+	return (struct wp_probe_setup){
+		.options = s->setup.options,
+		.same_as = pg_of(s),
+		.done = done,
+		.arg = s,
+	};
+}
+
+static void stream_probe(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	struct wp_probe_setup setup = question(s, on_probed);
+	struct wp_why why;
+	wp_probe_free(s->probe);
+	s->probe = NULL;
+	enum wp_rc rc = wp_probe_new(s->loop, &setup, &s->probe, &why);
+	s->view.probe = rc == WP_OK ? WP_PROBE_RUNNING : WP_PROBE_UNREACHABLE;
+	if (rc != WP_OK)
+		wake(s);
+}
+
+static void stream_ask_root(struct wp_source *source, uint32_t leaf_oid)
+{
+	struct stream *s = of(source);
+	struct wp_probe_setup setup = question(s, on_root);
+	struct wp_why why;
+	wp_probe_free(s->root);
+	s->root = NULL;
+	enum wp_rc rc = wp_probe_root_new(s->loop, &setup, leaf_oid, &s->root, &why);
+	s->view.root = (struct wp_root){ .leaf_oid = leaf_oid };
+	s->view.root.state = rc == WP_OK ? WP_ROOT_ASKING : WP_ROOT_FAILED;
+	if (rc != WP_OK)
+		wake(s);
+}
+
+/* Both questions are dropped: who closes asks anew. */
+static void stream_close(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	wp_probe_free(s->probe);
+	wp_probe_free(s->root);
+	s->probe = s->root = NULL;
+	s->view.probe = WP_PROBE_NONE;
+	s->view.root = (struct wp_root){ 0 };
+	drop_connection(s);
+	enter(s, WP_SOURCE_CLOSED);
+}
+
+static const struct wp_source_view *stream_view(struct wp_source *source)
+{
+	return &of(source)->view;
+}
+
+static const struct wp_source_ops ops = {
+	.connect = stream_connect,
+	.look = stream_look,
+	.start = stream_start,
+	.next = stream_next,
+	.reading = stream_reading,
+	.status = stream_status,
+	.finish = stream_finish,
+	.close = stream_close,
+	.probe = stream_probe,
+	.ask_root = stream_ask_root,
+	.view = stream_view,
+};
+
+enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
+			 struct wp_source **ret, struct wp_why *why)
+{
+	assert(strlen(setup->owner) < WP_OWNER_SIZE);
+	struct wp_connection_facts facts;
+	enum wp_rc rc = wp_connection_facts(setup->options, &facts, why);
+	if (rc != WP_OK)
+		return rc;
+	struct stream *s = calloc(1, sizeof(*s));
+	if (!s)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
+	s->source.ops = &ops;
+	s->loop = loop;
+	s->setup = *setup;
+	*ret = &s->source;
+	return WP_OK;
+}
+
+void wp_stream_free(struct wp_source *source)
+{
+	if (!source)
+		return;
+	struct stream *s = of(source);
+	wp_probe_free(s->probe);
+	wp_probe_free(s->root);
+	drop_connection(s);
+	free(s);
+}

@@ -1,0 +1,387 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/log.h"
+#include "walpost/postgres/preflight.h"
+#include "walpost/postgres/query.h"
+#include "walpost/postgres/sql.h"
+#include "walpost/postgres/stream_facts.h"
+#include "walpost/postgres/witness.h"
+
+#define SQL_SIZE_MAX (1024 * 1024)
+
+struct wp_stream_facts {
+	struct ev_loop *loop; /* borrowed */
+	PGconn *pg;	      /* borrowed */
+	struct wp_stream_facts_setup setup;
+	wp_stream_facts_done done;
+	void *arg;
+	struct wp_query *query;
+	struct wp_buffer sql;
+	bool ended_old; /* once: pg_terminate_backend was called */
+	struct wp_stream_facts_answer answer;
+};
+
+/* What SLOT_SQL answers, in this order. */
+enum slot_column {
+	SLOT_CONFIRMED,
+	SLOT_HOLDER_PID,
+	SLOT_HOLDER_STARTED,
+	SLOT_SELF_PID,
+	SLOT_SELF_STARTED,
+	SLOT_TIMEOUT_MS,
+	SLOT_ROLE,
+	SLOT_WITNESS_READABLE,
+	SLOT_WITNESS_WRITABLE,
+	SLOT_COLUMNS,
+};
+
+/* The witness is asked for only when it can be read: an error would be in the server's log. */
+static const char slot_sql[] =
+	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
+	"  pg_catalog.pg_backend_pid(), self.backend_start, timeout.setting, current_user,\n"
+	"  coalesce(w.usable AND w.readable, false),\n"
+	"  coalesce(w.usable AND w.readable AND w.writable, false)\n"
+	"FROM pg_catalog.pg_replication_slots s\n"
+	"LEFT JOIN pg_catalog.pg_stat_activity holder ON holder.pid = s.active_pid\n"
+	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = pg_catalog.pg_backend_pid()\n"
+	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
+	"LEFT JOIN LATERAL (\n"
+	"  SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
+	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
+	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
+	"      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
+	"      AND NOT pg_catalog.pg_is_in_recovery()\n"
+	"      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS writable\n"
+	"  FROM pg_catalog.pg_class c\n"
+	"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
+	"WHERE s.slot_name = %L";
+
+static void finish(struct wp_stream_facts *f, const struct wp_source_failure *failure)
+{
+	f->done(f->arg, failure ? NULL : &f->answer, failure);
+}
+
+static void fail(struct wp_stream_facts *f, enum wp_reaction reaction, const char *what)
+{
+	struct wp_source_failure failure = { .reaction = reaction };
+	(void)wp_why_set(&failure.why, WP_IO, "%s", what);
+	finish(f, &failure);
+}
+
+/* Broken answers and lost connections alike: the next try may fare better. */
+static void fail_again(struct wp_stream_facts *f, const struct wp_why *why)
+{
+	fail(f, WP_REACT_RECONNECT, why->text);
+}
+
+static enum wp_rc send(struct wp_stream_facts *f, const char *sql, wp_query_done done,
+		       struct wp_why *why)
+{
+	wp_query_free(f->query);
+	f->query = NULL;
+	return wp_query_new(f->loop, f->pg, sql, done, f, &f->query, why);
+}
+
+static void ask(struct wp_stream_facts *f, const char *sql, wp_query_done done)
+{
+	struct wp_why why;
+	if (send(f, sql, done, &why) != WP_OK)
+		fail_again(f, &why);
+}
+
+static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct wp_why *why,
+			wp_query_done done)
+{
+	if (rc == WP_OK)
+		ask(f, (const char *)f->sql.data, done);
+	else
+		fail(f, rc == WP_CONFIG ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT, why->text);
+}
+
+static const char *value(const PGresult *answer, int column)
+{
+	return PQgetvalue(answer, 0, column);
+}
+
+static enum wp_rc read_lsn(const char *text, wp_lsn *ret)
+{
+	return wp_lsn_parse(wp_span_of(text), ret);
+}
+
+static bool is_walsender(const struct wp_walsender *a, const char *pid, const char *started)
+{
+	return *a->pid && *a->started && !strcmp(a->pid, pid) && !strcmp(a->started, started);
+}
+
+static void on_witness(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	if (failure && !*failure->sqlstate) {
+		finish(f, failure);
+		return;
+	}
+	/* Without it a takeover cannot be told from a loss; streaming is possible. */
+	if (failure)
+		f->answer.witness_why = failure->why;
+	else if (wp_witness_read(result, &f->answer.source, &f->answer.witness_why) != WP_OK)
+		f->answer.source.witness_readable = false;
+	finish(f, NULL);
+}
+
+static void ask_witness(struct wp_stream_facts *f)
+{
+	struct wp_why why;
+	wp_buffer_reset(&f->sql);
+	enum wp_rc rc = wp_witness_read_sql(f->pg, f->setup.options->slot, &f->sql, &why);
+	ask_written(f, rc, &why, on_witness);
+}
+
+static void ask_slot(struct wp_stream_facts *f);
+
+static void on_old_ended(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	(void)result; /* the slot tells whether it worked */
+	struct wp_stream_facts *f = arg;
+	if (failure && !*failure->sqlstate)
+		finish(f, failure);
+	else
+		ask_slot(f);
+}
+
+static void end_old(struct wp_stream_facts *f)
+{
+	wp_log(WP_LOG_INFO, "old_walsender_ended", WP_TEXT("pid", f->setup.old.pid));
+	f->ended_old = true;
+	struct wp_sql sql;
+	struct wp_why why;
+	wp_buffer_reset(&f->sql);
+	wp_sql_init(&sql, f->pg, &f->sql);
+	/* The server waits for its end, 5 s at most. */
+	wp_sql_add(&sql, "SELECT pg_catalog.pg_terminate_backend(%s, 5000)", f->setup.old.pid);
+	ask_written(f, wp_sql_end(&sql, &why), &why, on_old_ended);
+}
+
+static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
+{
+	struct wp_source_facts *facts = &f->answer.source;
+	if (PQnfields(result) != SLOT_COLUMNS ||
+	    read_lsn(value(result, SLOT_CONFIRMED), &facts->slot_confirmed) != WP_OK)
+		return WP_PROTO;
+	facts->wal_sender_timeout_ms = strtoll(value(result, SLOT_TIMEOUT_MS), NULL, 10);
+	facts->slot_held = !PQgetisnull(result, 0, SLOT_HOLDER_PID);
+	struct wp_walsender *self = &f->answer.self;
+	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
+	(void)snprintf(self->started, sizeof(self->started), "%s",
+		       value(result, SLOT_SELF_STARTED));
+	(void)snprintf(f->answer.role, sizeof(f->answer.role), "%s", value(result, SLOT_ROLE));
+	f->answer.witness_writable = *value(result, SLOT_WITNESS_WRITABLE) == 't';
+	return WP_OK;
+}
+
+static void finish_without_witness(struct wp_stream_facts *f)
+{
+	(void)wp_why_set(&f->answer.witness_why, WP_CONFIG,
+			 "there is no table walpost.witness, or role %s may not read it",
+			 f->answer.role);
+	finish(f, NULL);
+}
+
+static void on_slot(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	if (failure) {
+		finish(f, failure);
+		return;
+	}
+	if (PQntuples(result) == 0) {
+		char what[256];
+		(void)snprintf(
+			what, sizeof(what),
+			"replication slot \"%.64s\" does not exist any more: what it kept is "
+			"not in the log; run walpost slot create and walpost check",
+			f->setup.options->slot);
+		fail(f, WP_REACT_STOP_HUMAN, what);
+		return;
+	}
+	if (read_slot(f, result) != WP_OK) {
+		fail(f, WP_REACT_STOP_HUMAN,
+		     "pg_replication_slots tells no confirmed position: is the slot logical?");
+		return;
+	}
+	if (!f->ended_old && is_walsender(&f->setup.old, value(result, SLOT_HOLDER_PID),
+					  value(result, SLOT_HOLDER_STARTED)))
+		end_old(f);
+	else if (*value(result, SLOT_WITNESS_READABLE) == 't')
+		ask_witness(f);
+	else
+		finish_without_witness(f);
+}
+
+static void ask_slot(struct wp_stream_facts *f)
+{
+	struct wp_sql sql;
+	struct wp_why why;
+	wp_buffer_reset(&f->sql);
+	wp_sql_init(&sql, f->pg, &f->sql);
+	wp_sql_add(&sql, slot_sql, f->setup.options->slot);
+	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
+}
+
+static void log_warnings(const struct wp_preflight *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (p->findings[i].level == WP_FINDING_WARN)
+			wp_log(WP_LOG_WARN, "preflight", WP_TEXT("name", p->findings[i].name),
+			       WP_TEXT("what", p->findings[i].what),
+			       WP_TEXT("cure", p->findings[i].cure));
+}
+
+static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *finding)
+{
+	struct wp_source_failure failure = { .reaction = finding->reaction };
+	if (failure.reaction == WP_REACT_NONE)
+		failure.reaction = WP_REACT_STOP_HUMAN;
+	(void)wp_why_set(&failure.why, WP_CONFIG, "%.480s%s%.500s", finding->what,
+			 *finding->cure ? "; cure: " : "", finding->cure);
+	finish(f, &failure);
+}
+
+static void on_preflight(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	if (failure) {
+		finish(f, failure);
+		return;
+	}
+	struct wp_why why;
+	struct wp_preflight *p = calloc(1, sizeof(*p));
+	if (!p) {
+		fail(f, WP_REACT_RECONNECT, "out of memory for the preconditions");
+		return;
+	}
+	enum wp_rc rc =
+		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.table, p, &why);
+	const struct wp_finding *finding = rc == WP_OK ? wp_preflight_failure(p) : NULL;
+	if (rc == WP_OK && !finding && f->setup.asking == WP_ASK_FIRST)
+		log_warnings(p);
+	if (rc != WP_OK)
+		fail_again(f, &why);
+	else if (finding)
+		fail_preflight(f, finding); /* may free `f` */
+	else
+		ask_slot(f);
+	free(p);
+}
+
+static void ask_preflight(struct wp_stream_facts *f)
+{
+	if (f->setup.asking == WP_ASK_AGAIN) {
+		ask_slot(f);
+		return;
+	}
+	struct wp_why why;
+	wp_buffer_reset(&f->sql);
+	enum wp_rc rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table, &f->sql, &why);
+	ask_written(f, rc, &why, on_preflight);
+}
+
+/* `history` may be null. */
+static enum wp_rc read_timelines(struct wp_stream_facts *f, struct wp_span history,
+				 struct wp_why *why)
+{
+	struct wp_timelines *t = &f->answer.source.timelines;
+	return wp_timelines_read(t, t->current, history, why);
+}
+
+static void on_history(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	struct wp_why why;
+	enum wp_rc rc;
+	if (failure && strcmp(failure->sqlstate, "58P01") != 0) {
+		finish(f, failure);
+		return;
+	}
+	if (failure) {
+		/* Its file is gone: positions of a re-run across that promotion change. */
+		wp_log(WP_LOG_WARN, "timeline_history_missing", WP_TEXT("why", failure->why.text));
+		rc = read_timelines(f, (struct wp_span){ 0 }, &why);
+	} else if (PQntuples(result) != 1 || PQnfields(result) != 2) {
+		rc = wp_why_set(&why, WP_PROTO, "TIMELINE_HISTORY gave no history");
+	} else {
+		struct wp_span history = { (const uint8_t *)PQgetvalue(result, 0, 1),
+					   (size_t)PQgetlength(result, 0, 1) };
+		rc = read_timelines(f, history, &why);
+	}
+	if (rc == WP_OK)
+		ask_preflight(f);
+	else
+		fail_again(f, &why);
+}
+
+static void ask_history(struct wp_stream_facts *f)
+{
+	struct wp_why why;
+	uint32_t timeline = f->answer.source.timelines.current;
+	if (timeline > 1) {
+		char sql[64];
+		(void)snprintf(sql, sizeof(sql), "TIMELINE_HISTORY %u", timeline);
+		ask(f, sql, on_history);
+	} else if (read_timelines(f, (struct wp_span){ 0 }, &why) == WP_OK) {
+		ask_preflight(f);
+	} else {
+		fail_again(f, &why);
+	}
+}
+
+static void on_system(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	struct wp_source_facts *facts = &f->answer.source;
+	if (failure) {
+		finish(f, failure);
+		return;
+	}
+	/* systemid, timeline, xlogpos, dbname */
+	if (PQntuples(result) != 1 || PQnfields(result) < 4 ||
+	    read_lsn(value(result, 2), &facts->server_lsn) != WP_OK) {
+		fail(f, WP_REACT_RECONNECT, "IDENTIFY_SYSTEM gave no answer that PostgreSQL gives");
+		return;
+	}
+	facts->system_id = strtoull(value(result, 0), NULL, 10);
+	facts->timelines.current = (uint32_t)strtoul(value(result, 1), NULL, 10);
+	ask_history(f);
+}
+
+enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *pg,
+			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
+			       void *arg, struct wp_stream_facts **ret, struct wp_why *why)
+{
+	struct wp_stream_facts *f = calloc(1, sizeof(*f));
+	if (!f)
+		return wp_why_set(why, WP_NOMEM, "out of memory for the questions to the server");
+	*f = (struct wp_stream_facts){
+		.loop = loop, .pg = pg, .setup = *setup, .done = done, .arg = arg
+	};
+	wp_buffer_init(&f->sql, SQL_SIZE_MAX);
+	enum wp_rc rc = send(f, "IDENTIFY_SYSTEM", on_system, why);
+	if (rc != WP_OK) {
+		wp_stream_facts_free(f);
+		return rc;
+	}
+	*ret = f;
+	return WP_OK;
+}
+
+void wp_stream_facts_free(struct wp_stream_facts *f)
+{
+	if (!f)
+		return;
+	wp_query_free(f->query);
+	wp_buffer_release(&f->sql);
+	free(f);
+}
