@@ -41,9 +41,13 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 {
 	struct wp_finding *f = next_finding(j->ret, level, name);
 	va_list values;
+	char what[2 * sizeof(f->what)];
+	struct wp_why cut; /* at a character, should it be too long */
 	va_start(values, format);
-	(void)vsnprintf(f->what, sizeof(f->what), format, values);
+	(void)vsnprintf(what, sizeof(what), format, values);
 	va_end(values);
+	(void)wp_why_set(&cut, WP_OK, "%s", what);
+	(void)snprintf(f->what, sizeof(f->what), "%s", cut.text);
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;
 	take_cure(j, f);
@@ -266,8 +270,6 @@ static void judge_slot(struct judge *j)
 			   j->options->slot);
 		return;
 	}
-	j->ret->slot_exists = true;
-	j->ret->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
 	if (!judge_slot_kind(j))
 		return;
 	judge_slot_state(j);
@@ -375,6 +377,7 @@ static void judge_witness(struct judge *j)
 {
 	bool there = answer_yes(j, A_WITNESS);
 	if (there && answer_number(j, A_WITNESS_COLUMNS) == 7 && answer_yes(j, A_WITNESS_MAY)) {
+		j->ret->witness_ready = true;
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
@@ -439,8 +442,12 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 		.ret = ret,
 		.version = (int)strtol(PQgetvalue(answer, 0, A_VERSION), NULL, 10),
 	};
-	ret->count = 0;
-	ret->slot_exists = ret->slot_active = false;
+	*ret = (struct wp_preflight){
+		.table_exists = !answer_null(&j, A_TABLE_KIND),
+		.publication_exists = !answer_null(&j, A_PUB),
+		.slot_exists = !answer_null(&j, A_SLOT_TYPE),
+		.slot_active = !answer_null(&j, A_SLOT_ACTIVE_PID),
+	};
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
 	wp_buffer_init(&j.cure_text, CURE_SIZE);
 	enum wp_rc rc = quote_table(&j, why);

@@ -19,7 +19,7 @@ void wp_witness_grant_sql(struct wp_sql *sql, const char *role)
 
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table)
 {
-	wp_sql_add(sql, "CREATE TABLE %I.%I (", table->schema, table->name);
+	wp_sql_add(sql, "CREATE TABLE IF NOT EXISTS %I.%I (", table->schema, table->name);
 	for (size_t i = 0; i < table->column_count; i++)
 		wp_sql_add(sql, "%s\n  %I %s", i ? "," : "", table->columns[i],
 			   table->definitions ? table->definitions[i] : "text");

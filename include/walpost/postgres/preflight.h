@@ -19,7 +19,7 @@ enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
 struct wp_finding {
 	enum wp_finding_level level;
 	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
-	char what[768];		   /* what is so, and what it means */
+	char what[1024];	   /* what is so, and what it means */
 	char cure[1024];	   /* SQL or setting, ready to paste; "" when all is well */
 	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
 };
@@ -27,6 +27,9 @@ struct wp_finding {
 struct wp_preflight {
 	struct wp_finding findings[WP_FINDINGS_MAX];
 	size_t count;
+	bool table_exists; /* under that name, whatever it is */
+	bool publication_exists;
+	bool witness_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
 	bool slot_active; /* by any process, this connection's included */
 };

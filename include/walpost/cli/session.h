@@ -1,0 +1,50 @@
+/*
+ * SQL for commands that do one thing after the other: each call runs a loop of its
+ * own until the answer is there or the user has had enough (SIGINT, SIGTERM). An
+ * interrupted statement is cancelled on the server too, where it would go on.
+ *
+ * Owns: loop, signal watchers, connections. A second signal kills as usual.
+ */
+#ifndef WALPOST_CLI_SESSION_H
+#define WALPOST_CLI_SESSION_H
+
+#include <ev.h>
+#include <libpq-fe.h>
+
+#include "walpost/postgres/connection.h"
+
+struct wp_console {
+	struct ev_loop *loop;
+	bool interrupted;
+	ev_signal interrupt;
+	ev_signal terminate;
+};
+
+enum wp_rc wp_console_init(struct wp_console *c, struct wp_why *why) WP_MUST_CHECK;
+void wp_console_release(struct wp_console *c);
+
+struct wp_session {
+	struct wp_console *console; /* borrowed */
+	struct wp_connection *connection;
+	bool done;
+	PGresult *result; /* owned until handed out */
+	struct wp_source_failure failure;
+	/* Called every so often while a statement runs; it may use another session. */
+	void (*waiting)(void *arg);
+	void *waiting_arg;
+	double waiting_every_s;
+};
+
+/* WP_IO, WP_CONFIG with why; also when interrupted. Release it in any case. */
+enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
+			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
+			   struct wp_why *why) WP_MUST_CHECK;
+void wp_session_release(struct wp_session *s);
+PGconn *wp_session_pg(const struct wp_session *s);
+/* `ret` is the caller's to PQclear(). WP_IO with why: the server refused, or is gone. */
+enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
+			    struct wp_why *why) WP_MUST_CHECK;
+/* Likewise, for what answers nothing. */
+enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_why *why) WP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,178 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/kafka/preflight.h"
+#include "walpost/postgres/slot.h"
+
+#define KAFKA_TIMEOUT_MS 10000
+
+struct check {
+	struct wp_config config;
+	struct wp_cli_outbox outbox;
+	struct wp_console console;
+	struct wp_preflight found;
+};
+
+static void add(struct check *c, enum wp_rc rc, const char *name, const char *fine,
+		const struct wp_why *why, const char *cure)
+{
+	if (rc == WP_OK)
+		wp_preflight_add(&c->found, WP_FINDING_OK, name, fine, "");
+	else
+		wp_preflight_add(&c->found, WP_FINDING_FAIL, name, why->text, cure);
+}
+
+static void check_sslmode(struct check *c)
+{
+	struct wp_connection_facts facts;
+	if (wp_connection_facts(&c->config.postgres, &facts, NULL) == WP_OK)
+		wp_preflight_connection(&c->found, &facts); /* else connecting says why */
+}
+
+/* The preflight begins the list of findings anew: it comes first. */
+static void check_server(struct check *c)
+{
+	struct wp_session session;
+	struct wp_why why;
+	const struct wp_postgres_options *postgres = &c->config.postgres;
+	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
+	if (rc == WP_OK)
+		rc = wp_cli_preflight(&session, postgres, &c->outbox, &c->found, &why);
+	add(c, rc, "connection", "the server answers", &why, "-- see postgres.conninfo");
+	wp_session_release(&session);
+}
+
+/* pg_hba.conf judges replication connections by themselves. */
+static void check_replication(struct check *c)
+{
+	struct wp_session session;
+	struct wp_why why;
+	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
+					WP_CONNECTION_REPLICATION, &why);
+	add(c, rc, "replication_connection", "the server lets us replicate", &why,
+	    "-- pg_hba.conf needs a line for this database, role and address "
+	    "(replication=database)");
+	wp_session_release(&session);
+}
+
+static void check_kafka(struct check *c)
+{
+	struct wp_why why, sentence;
+	if (c->config.relay.sink != WP_SINK_KIND_KAFKA)
+		return;
+	enum wp_rc rc = wp_kafka_check(&c->config.kafka, KAFKA_TIMEOUT_MS, &sentence, &why);
+	add(c, rc, "kafka", sentence.text, &why, "-- see [kafka], above all bootstrap.servers");
+}
+
+static bool connected(const struct check *c)
+{
+	for (size_t i = 0; i < c->found.count; i++)
+		if (!strcmp(c->found.findings[i].name, "connection"))
+			return c->found.findings[i].level == WP_FINDING_OK;
+	return false;
+}
+
+/* Without REPLICATION the second connection would only fail for the same reason. */
+static bool may_replicate(const struct check *c)
+{
+	for (size_t i = 0; i < c->found.count; i++)
+		if (!strcmp(c->found.findings[i].name, "role"))
+			return c->found.findings[i].level == WP_FINDING_OK;
+	return false;
+}
+
+static void check_all(struct check *c)
+{
+	check_server(c);
+	check_sslmode(c);
+	if (connected(c) && may_replicate(c))
+		check_replication(c);
+	if (!c->console.interrupted)
+		check_kafka(c);
+}
+
+static int print_json(const struct wp_preflight *p)
+{
+	static const char *const levels[] = { "ok", "warn", "fail" };
+	json_t *findings = json_array();
+	int failed = 0;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct wp_finding *f = &p->findings[i];
+		failed |= json_array_append_new(
+			findings, json_pack("{ss ss ss ss}", "level", levels[f->level], "name",
+					    f->name, "what", f->what, "cure", f->cure));
+	}
+	failed |= json_dumpf(findings, stdout, JSON_INDENT(2));
+	json_decref(findings);
+	if (failed)
+		return wp_cli_fail(WP_EXIT_FAILED, "the findings cannot be written as JSON");
+	printf("\n");
+	return wp_cli_done();
+}
+
+static int print_text(const struct wp_preflight *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		wp_cli_print_finding(stdout, &p->findings[i]);
+	return wp_cli_done();
+}
+
+static int check(struct check *c, bool json)
+{
+	struct wp_why why;
+	enum wp_rc rc = wp_console_init(&c->console, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+	check_all(c);
+	bool interrupted = c->console.interrupted;
+	wp_console_release(&c->console);
+	int exit_code = json ? print_json(&c->found) : print_text(&c->found);
+	if (exit_code != WP_EXIT_OK)
+		return exit_code;
+	if (interrupted)
+		return wp_cli_fail(WP_EXIT_FAILED, "interrupted");
+	return wp_preflight_failure(&c->found) ? WP_EXIT_FAILED : WP_EXIT_OK;
+}
+
+int wp_command_check(int argc, char **argv)
+{
+	static struct check c; /* large, and there is one */
+	bool json = false;
+	const struct wp_cli_option options[] = {
+		{ "--json", NULL, "as a JSON array of level, name, what and cure", &json, NULL },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost check",
+		.about = "Checks everything that the relay needs, in Postgres and in Kafka, and says for\n"
+			 "what is missing how to cure it: SQL that psql takes as it is, or a comment that\n"
+			 "names a setting. Changes nothing.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.exits = {
+			[WP_EXIT_OK] = "the relay can run; there may be warnings",
+			[WP_EXIT_FAILED] = "something is missing",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct wp_cli_line line;
+	struct wp_why why;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = wp_cli_config(&line, &c.config);
+	if (exit_code == WP_EXIT_OK && wp_slot_name_check(c.config.postgres.slot, &why) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	if (exit_code == WP_EXIT_OK &&
+	    wp_cli_outbox_init(&c.outbox, &c.config.outbox, &why) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = check(&c, json);
+	wp_config_release(&c.config);
+	return exit_code;
+}

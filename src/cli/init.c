@@ -1,0 +1,273 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot.h"
+
+struct init {
+	struct wp_config config;
+	struct wp_cli_outbox outbox;
+	const char *role; /* NULL: grants are not asked for */
+	struct wp_console console;
+	struct wp_session session;
+	struct wp_preflight found;
+};
+
+static void add_grants(struct wp_sql *sql, const char *role)
+{
+	if (!role)
+		return;
+	wp_witness_grant_sql(sql, role);
+	wp_sql_add(sql, "ALTER ROLE %I REPLICATION;\n", role);
+}
+
+/* -- the same as SQL ----------------------------------------------------------- */
+
+/* Ends our dollar quotes only when someone means to. */
+static bool is_quotable(const char *name)
+{
+	return !strstr(name, "$walpost$");
+}
+
+static void add_publication_script(struct wp_sql *sql, const struct init *i)
+{
+	const struct wp_postgres_options *postgres = &i->config.postgres;
+	wp_sql_add(sql,
+		   "DO $walpost$ BEGIN\nIF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = "
+		   "%L) THEN\n",
+		   postgres->publication);
+	wp_sql_add(sql, "IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) THEN\n",
+		   postgres->slot);
+	wp_sql_add(sql, "  RAISE EXCEPTION 'there is a slot but no publication: a slot that is "
+			"older than its "
+			"publication cannot be decoded; drop the slot first';\nEND IF;\n");
+	wp_publication_create_sql(sql, postgres->publication, &i->outbox.wanted);
+	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
+}
+
+static void add_slot_script(struct wp_sql *sql, const char *slot)
+{
+	wp_sql_add(sql,
+		   "DO $walpost$ BEGIN\n"
+		   "IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) THEN\n"
+		   "  RETURN;\n"
+		   "END IF;\n"
+		   "IF current_setting('server_version_num')::int >= 170000 THEN\n"
+		   "  PERFORM pg_create_logical_replication_slot(%L, 'pgoutput', false, false, "
+		   "true);\n"
+		   "ELSE\n"
+		   "  PERFORM pg_create_logical_replication_slot(%L, 'pgoutput');\n"
+		   "END IF;\n"
+		   "END $walpost$;\n",
+		   slot, slot, slot);
+}
+
+static void add_script(struct wp_sql *sql, const struct init *i)
+{
+	wp_sql_add(
+		sql,
+		"-- In the database of the outbox, by its owner or a superuser, with REPLICATION:\n"
+		"--   psql -v ON_ERROR_STOP=1 -f THIS_FILE\n"
+		"SET client_encoding = 'UTF8';\n\nBEGIN;\n");
+	wp_outbox_create_sql(sql, &i->outbox.wanted);
+	wp_sql_add(sql, "\n-- Here a relay notes that it has taken the slot over.\n%s\n",
+		   wp_witness_sql);
+	add_publication_script(sql, i);
+	add_grants(sql, i->role);
+	wp_sql_add(
+		sql,
+		"COMMIT;\n\n"
+		"-- After the publication, and outside its transaction. Waits until all "
+		"transactions\n"
+		"-- that run now have ended; pg_stat_activity and pg_prepared_xacts show them.\n");
+	add_slot_script(sql, i->config.postgres.slot);
+}
+
+static int print_script(const struct init *i)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	struct wp_why why;
+	if (!is_quotable(i->config.postgres.publication) || !is_quotable(i->outbox.name.schema) ||
+	    !is_quotable(i->outbox.name.name))
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "a name that holds $walpost$ cannot be written into a script");
+	/* Quoting asks for a connection; one that fails before it begins will do. */
+	PGconn *pg = PQconnectStart("hostaddr=none");
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, pg, &text);
+	add_script(&sql, i);
+	enum wp_rc rc = wp_sql_end(&sql, &why);
+	if (rc == WP_OK)
+		(void)fputs((const char *)text.data, stdout); /* wp_cli_done() looks */
+	wp_buffer_release(&text);
+	PQfinish(pg);
+	return rc == WP_OK ? wp_cli_done() : wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+}
+
+/* -- doing it -------------------------------------------------------------------- */
+
+/* Findings that we are here to cure. A publication is not made for a slot that is older. */
+static bool is_ours_to_cure(const struct wp_preflight *p, const char *name)
+{
+	if (!strcmp(name, "table"))
+		return !p->table_exists;
+	if (!strcmp(name, "publication"))
+		return !p->publication_exists && !p->slot_exists;
+	if (!strcmp(name, "slot"))
+		return !p->slot_exists;
+	return false;
+}
+
+enum round { BEFORE, AFTER };
+
+/* Prints what stands in the way; true when nothing does. */
+static bool is_clear(const struct wp_preflight *p, enum round round)
+{
+	bool clear = true;
+	for (size_t i = 0; i < p->count; i++) {
+		const struct wp_finding *f = &p->findings[i];
+		bool fails = f->level == WP_FINDING_FAIL &&
+			     (round == AFTER || !is_ours_to_cure(p, f->name));
+		if (fails || (f->level == WP_FINDING_WARN && round == AFTER))
+			wp_cli_print_finding(stderr, f);
+		clear = clear && !fails;
+	}
+	return clear;
+}
+
+static void add_objects(struct wp_sql *sql, const struct init *i)
+{
+	wp_sql_add(sql, "BEGIN;\n");
+	if (!i->found.table_exists)
+		wp_outbox_create_sql(sql, &i->outbox.wanted);
+	if (!i->found.witness_ready)
+		wp_sql_add(sql, "%s", wp_witness_sql);
+	if (!i->found.publication_exists)
+		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outbox.wanted);
+	add_grants(sql, i->role);
+	wp_sql_add(sql, "COMMIT;\n");
+}
+
+static void say(const char *what, const char *name, bool existed)
+{
+	printf("%s %s: %s\n", what, name, existed ? "was there" : "created");
+}
+
+static enum wp_rc create_objects(struct init *i, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	char table[2 * WP_NAME_SIZE * 2];
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
+	add_objects(&sql, i);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_do(&i->session, (const char *)text.data, why);
+	wp_buffer_release(&text);
+	if (rc != WP_OK)
+		return rc;
+	say("table", wp_table_name_text(&i->outbox.name, table, sizeof(table)),
+	    i->found.table_exists);
+	say("witness table", "walpost.witness", i->found.witness_ready);
+	say("publication", i->config.postgres.publication, i->found.publication_exists);
+	return WP_OK;
+}
+
+static enum wp_rc create_slot(struct init *i, struct wp_why *why)
+{
+	char lsn[WP_LSN_TEXT_SIZE];
+	if (i->found.slot_exists) {
+		say("slot", i->config.postgres.slot, true);
+		return WP_OK;
+	}
+	enum wp_rc rc = wp_cli_create_slot(&i->session, &i->config.postgres, lsn, why);
+	if (rc == WP_OK)
+		printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
+	return rc;
+}
+
+static int exit_of(enum wp_rc rc)
+{
+	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
+}
+
+static int create(struct init *i)
+{
+	struct wp_why why;
+	const struct wp_postgres_options *postgres = &i->config.postgres;
+	enum wp_rc rc = wp_cli_preflight(&i->session, postgres, &i->outbox, &i->found, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	if (!is_clear(&i->found, BEFORE))
+		return wp_cli_fail(WP_EXIT_FAILED, "nothing was created: cure the above first");
+	rc = create_objects(i, &why);
+	if (rc == WP_OK)
+		rc = create_slot(i, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	rc = wp_cli_preflight(&i->session, postgres, &i->outbox, &i->found, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	if (!is_clear(&i->found, AFTER))
+		return wp_cli_fail(WP_EXIT_FAILED, "not ready: cure the above");
+	return wp_cli_done();
+}
+
+static int connect_and_create(struct init *i)
+{
+	struct wp_why why;
+	enum wp_rc rc = wp_slot_name_check(i->config.postgres.slot, &why);
+	if (rc == WP_OK)
+		rc = wp_console_init(&i->console, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	rc = wp_session_open(&i->session, &i->console, &i->config.postgres, WP_CONNECTION_SQL,
+			     &why);
+	int exit_code = rc == WP_OK ? create(i) : wp_cli_fail(exit_of(rc), "%s", why.text);
+	wp_session_release(&i->session);
+	wp_console_release(&i->console);
+	return exit_code;
+}
+
+int wp_command_init(int argc, char **argv)
+{
+	static struct init i; /* large, and there is one */
+	bool print_sql = false;
+	const struct wp_cli_option options[] = {
+		{ "--print-sql", NULL, "print it as SQL for psql instead of doing it", &print_sql,
+		  NULL },
+		{ "--role", "NAME", "also give this role what the relay needs", NULL, &i.role },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost init",
+		.about = "Creates what is missing in Postgres: the outbox table, the table in which relays\n"
+			 "note who has the slot, the publication of the outbox's inserts, and then the slot.\n"
+			 "The slot waits for all running transactions; they are named while it does.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.exits = {
+			[WP_EXIT_OK] = "all is there",
+			[WP_EXIT_FAILED] = "something is in the way; it is printed with its cure",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct wp_cli_line line;
+	struct wp_why why;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = wp_cli_config(&line, &i.config);
+	if (exit_code == WP_EXIT_OK &&
+	    wp_cli_outbox_init(&i.outbox, &i.config.outbox, &why) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = print_sql ? print_script(&i) : connect_and_create(&i);
+	wp_config_release(&i.config);
+	return exit_code;
+}

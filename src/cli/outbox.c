@@ -1,0 +1,165 @@
+#include "walpost/cli/outbox.h"
+
+#include <string.h>
+
+#include "walpost/postgres/slot.h"
+
+/* One column may mean several things: the strictest of what they ask for. */
+static const char *definition_of(const struct wp_outbox_options *options, const char *column)
+{
+	if (!strcmp(column, options->column_id))
+		return "uuid PRIMARY KEY";
+	if (!strcmp(column, options->column_payload))
+		return "jsonb";
+	if (!strcmp(column, options->column_key) && options->key_null == WP_KEY_NULL_ALLOW)
+		return "varchar(255)";
+	if (!strcmp(column, options->column_key) || !strcmp(column, options->route_by) ||
+	    !strcmp(column, options->column_type))
+		return "varchar(255) NOT NULL";
+	return "text";
+}
+
+enum wp_rc wp_cli_outbox_init(struct wp_cli_outbox *o, const struct wp_outbox_options *options,
+			      struct wp_why *why)
+{
+	enum wp_rc rc = wp_table_name_parse(options->table, &o->name, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_needed_columns(options, &o->columns, why);
+	if (rc != WP_OK)
+		return rc;
+	for (size_t i = 0; i < o->columns.count; i++)
+		o->definitions[i] = definition_of(options, o->columns.names[i]);
+	o->wanted = (struct wp_wanted_table){
+		.schema = o->name.schema,
+		.name = o->name.name,
+		.columns = o->columns.names,
+		.column_count = o->columns.count,
+		.definitions = o->definitions,
+	};
+	return WP_OK;
+}
+
+enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
+			    const struct wp_cli_outbox *outbox, struct wp_preflight *ret,
+			    struct wp_why *why)
+{
+	struct wp_buffer sql;
+	PGresult *answer;
+	wp_buffer_init(&sql, WP_SQL_SIZE_MAX);
+	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, &outbox->wanted, &sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(s, (const char *)sql.data, &answer, why);
+	if (rc == WP_OK) {
+		rc = wp_preflight_judge(wp_session_pg(s), answer, options, &outbox->wanted, ret,
+					why);
+		PQclear(answer);
+	}
+	wp_buffer_release(&sql);
+	return rc;
+}
+
+static void print_indented(FILE *to, const char *text)
+{
+	while (*text) {
+		size_t size = strcspn(text, "\n");
+		(void)fprintf(to, "     %.*s\n", (int)size, text);
+		text += size + (text[size] == '\n');
+	}
+}
+
+void wp_cli_print_finding(FILE *to, const struct wp_finding *finding)
+{
+	static const char *const levels[] = { "ok  ", "warn", "FAIL" };
+	(void)fprintf(to, "%s %s: %s\n", levels[finding->level], finding->name, finding->what);
+	print_indented(to, finding->cure);
+}
+
+/* Who is told what slot creation waits for: a second session, opened when it takes long. */
+struct watch {
+	const struct wp_postgres_options *options;
+	struct wp_session *creator;
+	struct wp_session session;
+	bool opened;
+};
+
+static void print_wait(const PGresult *waits, int row)
+{
+	const char *who = PQgetvalue(waits, row, 1), *seconds = PQgetvalue(waits, row, 2);
+	if (!strcmp(PQgetvalue(waits, row, 0), "prepared"))
+		(void)fprintf(stderr, "  prepared transaction %s of %s, %s s old\n", who,
+			      PQgetvalue(waits, row, 5), seconds);
+	else
+		(void)fprintf(stderr,
+			      "  process %s, transaction %s s old, %s, application %s, user %s\n",
+			      who, seconds, PQgetvalue(waits, row, 3), PQgetvalue(waits, row, 4),
+			      PQgetvalue(waits, row, 5));
+}
+
+static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&w->session), &text);
+	wp_slot_waits_sql(&sql, PQbackendPID(wp_session_pg(w->creator)));
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&w->session, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static void name_waits(void *arg)
+{
+	struct watch *w = arg;
+	struct wp_why why;
+	PGresult *waits;
+	if (!w->opened) {
+		w->opened = true;
+		enum wp_rc rc = wp_session_open(&w->session, w->creator->console, w->options,
+						WP_CONNECTION_SQL, &why);
+		if (rc != WP_OK)
+			(void)fprintf(stderr, "slot creation waits; for what cannot be told: %s\n",
+				      why.text);
+	}
+	if (!w->session.connection || !wp_session_pg(&w->session) ||
+	    ask_waits(w, &waits, &why) != WP_OK)
+		return;
+	if (PQntuples(waits) > 0)
+		(void)fprintf(stderr, "slot creation waits for these transactions to end:\n");
+	for (int row = 0; row < PQntuples(waits); row++)
+		print_wait(waits, row);
+	PQclear(waits);
+}
+
+enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
+			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+{
+	struct watch watch = { .options = options, .creator = s };
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *slot;
+	PGconn *pg = wp_session_pg(s);
+	enum wp_rc rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", why);
+	if (rc != WP_OK)
+		return rc;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, pg, &text);
+	wp_slot_create_sql(&sql, options->slot, wp_slot_failover(PQserverVersion(pg)));
+	rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK) {
+		s->waiting = name_waits;
+		s->waiting_arg = &watch;
+		s->waiting_every_s = 2.;
+		rc = wp_session_query(s, (const char *)text.data, &slot, why);
+		s->waiting = NULL;
+	}
+	if (rc == WP_OK) {
+		(void)snprintf(ret_lsn, WP_LSN_TEXT_SIZE, "%s", PQgetvalue(slot, 0, 1));
+		PQclear(slot);
+	}
+	wp_session_release(&watch.session);
+	wp_buffer_release(&text);
+	return rc;
+}

@@ -1,0 +1,167 @@
+#include "walpost/cli/session.h"
+
+#include <signal.h>
+
+#include "walpost/postgres/query.h"
+
+static void on_signal(struct ev_loop *loop, ev_signal *w, int events)
+{
+	(void)events; /* a signal watcher, always for its signal */
+	struct wp_console *c = w->data;
+	c->interrupted = true;
+	/* Back to the default: a second one ends us at once. */
+	ev_signal_stop(loop, &c->interrupt);
+	ev_signal_stop(loop, &c->terminate);
+}
+
+enum wp_rc wp_console_init(struct wp_console *c, struct wp_why *why)
+{
+	*c = (struct wp_console){ .loop = ev_loop_new(EVFLAG_AUTO) };
+	if (!c->loop)
+		return wp_why_set(why, WP_NOMEM,
+				  "no event loop: neither epoll nor poll works here");
+	ev_signal_init(&c->interrupt, on_signal, SIGINT);
+	ev_signal_init(&c->terminate, on_signal, SIGTERM);
+	c->interrupt.data = c->terminate.data = c;
+	ev_signal_start(c->loop, &c->interrupt);
+	ev_signal_start(c->loop, &c->terminate);
+	return WP_OK;
+}
+
+void wp_console_release(struct wp_console *c)
+{
+	if (c->loop) {
+		ev_signal_stop(c->loop, &c->interrupt);
+		ev_signal_stop(c->loop, &c->terminate);
+		ev_loop_destroy(c->loop);
+	}
+	*c = (struct wp_console){ 0 };
+}
+
+struct ticker {
+	ev_timer timer;
+	struct wp_session *session;
+	bool within;
+};
+
+static void on_tick(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its time */
+	struct ticker *t = w->data;
+	if (t->within)
+		return;
+	t->within = true;
+	t->session->waiting(t->session->waiting_arg);
+	t->within = false;
+}
+
+/* Until the session's operation is done, or the user interrupts. */
+static enum wp_rc run(struct wp_session *s, struct wp_why *why)
+{
+	struct ticker ticker = { .session = s };
+	struct ev_loop *loop = s->console->loop;
+	if (s->waiting) {
+		ev_timer_init(&ticker.timer, on_tick, s->waiting_every_s, s->waiting_every_s);
+		ticker.timer.data = &ticker;
+		ev_timer_start(loop, &ticker.timer);
+	}
+	while (!s->done && !s->console->interrupted)
+		(void)ev_run(loop, EVRUN_ONCE); /* says whether watchers are left; they are */
+	if (s->waiting)
+		ev_timer_stop(loop, &ticker.timer);
+	return s->done ? WP_OK : wp_why_set(why, WP_IO, "interrupted");
+}
+
+static void on_connected(void *arg)
+{
+	((struct wp_session *)arg)->done = true;
+}
+
+static enum wp_rc rc_of(enum wp_reaction reaction)
+{
+	return reaction == WP_REACT_STOP_CONFIG ? WP_CONFIG : WP_IO;
+}
+
+enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
+			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
+			   struct wp_why *why)
+{
+	*s = (struct wp_session){ .console = console };
+	struct wp_connection_setup setup = {
+		.options = options, .kind = kind, .done = on_connected, .arg = s
+	};
+	enum wp_rc rc = wp_connection_new(console->loop, &setup, &s->connection, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = run(s, why);
+	if (rc != WP_OK || wp_connection_pg(s->connection))
+		return rc;
+	const struct wp_source_failure *failure = wp_connection_failure(s->connection);
+	return wp_why_set(why, rc_of(failure->reaction), "%s", failure->why.text);
+}
+
+void wp_session_release(struct wp_session *s)
+{
+	PQclear(s->result);
+	wp_connection_free(s->connection);
+	*s = (struct wp_session){ 0 };
+}
+
+PGconn *wp_session_pg(const struct wp_session *s)
+{
+	return wp_connection_pg(s->connection);
+}
+
+static void on_answer(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_session *s = arg;
+	s->done = true;
+	if (failure)
+		s->failure = *failure;
+	else
+		s->result = PQcopyResult(result, PG_COPYRES_TUPLES);
+}
+
+/* The server would go on without us, and perhaps make the slot after all. */
+static void cancel(PGconn *pg)
+{
+	char problem[256];
+	PGcancel *request = PQgetCancel(pg);
+	if (request)
+		(void)PQcancel(request, problem, sizeof(problem)); /* we leave either way */
+	PQfreeCancel(request);
+}
+
+enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
+			    struct wp_why *why)
+{
+	struct wp_query *query;
+	s->done = false;
+	s->failure = (struct wp_source_failure){ 0 };
+	enum wp_rc rc =
+		wp_query_new(s->console->loop, wp_session_pg(s), sql, on_answer, s, &query, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = run(s, why);
+	wp_query_free(query);
+	if (rc != WP_OK) {
+		cancel(wp_session_pg(s));
+		return rc;
+	}
+	if (s->failure.reaction != WP_REACT_NONE)
+		return wp_why_set(why, rc_of(s->failure.reaction), "%s", s->failure.why.text);
+	if (!s->result)
+		return wp_why_set(why, WP_NOMEM, "out of memory for an answer of the server");
+	*ret = s->result;
+	s->result = NULL;
+	return WP_OK;
+}
+
+enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_why *why)
+{
+	PGresult *result;
+	enum wp_rc rc = wp_session_query(s, sql, &result, why);
+	if (rc == WP_OK)
+		PQclear(result);
+	return rc;
+}

@@ -1,0 +1,335 @@
+#include "walpost/postgres/slot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/outbox.h"
+
+struct slot {
+	struct wp_config config;
+	struct wp_postgres_options postgres; /* with the slot that is meant */
+	bool force;
+	bool json;
+	struct wp_console console;
+	struct wp_session session;
+};
+
+static int exit_of(enum wp_rc rc)
+{
+	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
+}
+
+/* `template` with two literals, the slot and the publication. */
+static enum wp_rc ask(struct slot *s, const char *template, PGresult **ret, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
+	wp_sql_add(&sql, template, s->postgres.slot, s->postgres.publication);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&s->session, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+/* -- create ------------------------------------------------------------------------ */
+
+static const char whether_both[] =
+	"SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L), "
+	"EXISTS (SELECT FROM pg_publication WHERE pubname = %L)";
+
+static int create(struct slot *s)
+{
+	struct wp_why why;
+	PGresult *both;
+	char lsn[WP_LSN_TEXT_SIZE];
+	const char *slot = s->postgres.slot, *publication = s->postgres.publication;
+	enum wp_rc rc = ask(s, whether_both, &both, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	bool slot_exists = *PQgetvalue(both, 0, 0) == 't',
+	     publication_exists = *PQgetvalue(both, 0, 1) == 't';
+	PQclear(both);
+	if (slot_exists)
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "there is a slot %s; `walpost slot list` shows it", slot);
+	if (!publication_exists)
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "there is no publication %s: a slot that is older than its "
+				   "publication cannot be "
+				   "decoded; `walpost init` creates both in order",
+				   publication);
+	rc = wp_cli_create_slot(&s->session, &s->postgres, lsn, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "slot %s was not created: %s", slot, why.text);
+	printf("slot %s: created at %s\n", slot, lsn);
+	return wp_cli_done();
+}
+
+/* -- drop -------------------------------------------------------------------------- */
+
+static const char whether_used[] =
+	"SELECT active_pid, slot_type, plugin, database = current_database(), "
+	"confirmed_flush_lsn, to_jsonb(s)->>'wal_status' = 'lost' "
+	"FROM pg_replication_slots s WHERE slot_name = %L";
+/* Reads without consuming, up to the end of the first transaction that has something. */
+static const char whether_unconfirmed[] =
+	"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, 1, 'proto_version', '1', "
+	"'publication_names', quote_ident(%L)) LIMIT 1";
+
+/* True when events would be lost with the slot, or when that cannot be told. */
+static bool holds_events(struct slot *s, struct wp_why *why)
+{
+	PGresult *changes;
+	struct wp_why problem;
+	enum wp_rc rc = ask(s, whether_unconfirmed, &changes, &problem);
+	if (rc != WP_OK) {
+		(void)wp_why_set(
+			why, rc,
+			"whether it holds events that are not confirmed cannot be told: %s",
+			problem.text);
+		return true;
+	}
+	bool some = PQntuples(changes) > 0;
+	if (some)
+		(void)wp_why_set(why, WP_DATA,
+				 "it holds events that are not confirmed, the first in transaction "
+				 "%s; they would "
+				 "never be relayed",
+				 PQgetvalue(changes, 0, 0));
+	PQclear(changes);
+	return some;
+}
+
+/* True with why when dropping it is not to be done without --force. */
+static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_why *why)
+{
+	bool ours = !strcmp(PQgetvalue(used, 0, 2), "pgoutput") && *PQgetvalue(used, 0, 3) == 't';
+	if (!ours) {
+		(void)wp_why_set(why, WP_CONFIG, "it is not walpost's: a %s slot%s%s%s",
+				 PQgetvalue(used, 0, 1),
+				 PQgetisnull(used, 0, 2) ? "" : " of plugin ",
+				 PQgetvalue(used, 0, 2),
+				 PQgetisnull(used, 0, 2) || *PQgetvalue(used, 0, 3) == 't'
+					 ? ""
+					 : " in another database");
+		return true;
+	}
+	/* What a lost slot held cannot be read any more, dropped or not. */
+	return *PQgetvalue(used, 0, 5) != 't' && holds_events(s, why);
+}
+
+static int drop_it(struct slot *s)
+{
+	struct wp_why why;
+	PGresult *dropped;
+	enum wp_rc rc = ask(s, "SELECT pg_drop_replication_slot(%L)", &dropped, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "slot %s was not dropped: %s", s->postgres.slot,
+				   why.text);
+	PQclear(dropped);
+	printf("slot %s: dropped\n", s->postgres.slot);
+	return wp_cli_done();
+}
+
+static int drop(struct slot *s)
+{
+	struct wp_why why;
+	PGresult *used;
+	const char *slot = s->postgres.slot;
+	enum wp_rc rc = ask(s, whether_used, &used, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	int exit_code;
+	if (PQntuples(used) == 0)
+		exit_code = wp_cli_fail(WP_EXIT_FAILED, "there is no slot %s", slot);
+	else if (!PQgetisnull(used, 0, 0))
+		exit_code = wp_cli_fail(WP_EXIT_FAILED,
+					"slot %s is in use by process %s: stop its relay first",
+					slot, PQgetvalue(used, 0, 0));
+	else if (!s->force && is_in_the_way(s, used, &why))
+		exit_code =
+			wp_cli_fail(WP_EXIT_FAILED,
+				    "slot %s was not dropped: %s. --force drops it all the same",
+				    slot, why.text);
+	else
+		exit_code = drop_it(s);
+	PQclear(used);
+	return exit_code;
+}
+
+/* -- list -------------------------------------------------------------------------- */
+
+static const char all_slots[] =
+	"SELECT slot_name, coalesce(plugin, slot_type) AS plugin, coalesce(database, '') AS "
+	"database, "
+	"coalesce(active_pid::text, '') AS active_pid, coalesce(confirmed_flush_lsn::text, '') AS "
+	"confirmed, "
+	"coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
+	"ELSE pg_current_wal_lsn() END, restart_lsn)::text, '') AS retained_wal_bytes, "
+	"coalesce(wal_status, '') AS wal_status FROM pg_replication_slots ORDER BY 1";
+
+static void print_row(const PGresult *slots, int row)
+{
+	static const int widths[] = { 24, 12, 16, 12, 18, 20, 0 };
+	for (int column = 0; column < PQnfields(slots); column++) {
+		const char *text =
+			row < 0 ? PQfname(slots, column) : PQgetvalue(slots, row, column);
+		if (column == PQnfields(slots) - 1)
+			printf("%s\n", *text ? text : "-");
+		else
+			printf("%-*s ", widths[column], *text ? text : "-");
+	}
+}
+
+static int print_json(const PGresult *slots)
+{
+	json_t *array = json_array();
+	int failed = 0;
+	for (int row = 0; row < PQntuples(slots); row++) {
+		json_t *object = json_object();
+		for (int column = 0; column < PQnfields(slots); column++)
+			failed |= json_object_set_new(object, PQfname(slots, column),
+						      json_string(PQgetvalue(slots, row, column)));
+		failed |= json_array_append_new(array, object);
+	}
+	failed |= json_dumpf(array, stdout, JSON_INDENT(2));
+	json_decref(array);
+	if (failed)
+		return wp_cli_fail(WP_EXIT_FAILED, "the slots cannot be written as JSON");
+	printf("\n");
+	return wp_cli_done();
+}
+
+static int list(struct slot *s)
+{
+	struct wp_why why;
+	PGresult *slots;
+	enum wp_rc rc = wp_session_query(&s->session, all_slots, &slots, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	int exit_code;
+	if (s->json) {
+		exit_code = print_json(slots);
+	} else {
+		for (int row = -1; row < PQntuples(slots); row++)
+			print_row(slots, row);
+		exit_code = wp_cli_done();
+	}
+	PQclear(slots);
+	return exit_code;
+}
+
+/* -- what they share --------------------------------------------------------------- */
+
+static int connect_and(struct slot *s, int (*act)(struct slot *))
+{
+	struct wp_why why;
+	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &why);
+	if (rc == WP_OK)
+		rc = wp_console_init(&s->console, &why);
+	if (rc == WP_OK)
+		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
+				     &why);
+	int exit_code = rc == WP_OK ? act(s) : wp_cli_fail(exit_of(rc), "%s", why.text);
+	wp_session_release(&s->session);
+	wp_console_release(&s->console);
+	return exit_code;
+}
+
+static int run(const struct wp_cli_usage *usage, struct slot *s, int argc, char **argv,
+	       int (*act)(struct slot *))
+{
+	struct wp_cli_line line;
+	int exit_code;
+	if (!wp_cli_parse(usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = wp_cli_config(&line, &s->config);
+	if (exit_code == WP_EXIT_OK) {
+		s->postgres = s->config.postgres;
+		if (line.argument_count > 0)
+			s->postgres.slot = line.arguments[0];
+		exit_code = connect_and(s, act);
+	}
+	wp_config_release(&s->config);
+	return exit_code;
+}
+
+static int run_create(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost slot create",
+		.arguments = "[NAME]",
+		.about = "Creates the slot of the configuration, or NAME. Waits for all running\n"
+			 "transactions and names them; refuses while the publication is missing.",
+		.argument_max = 1,
+		.exits = {
+			[WP_EXIT_OK] = "created",
+			[WP_EXIT_FAILED] = "refused",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct slot s = { 0 };
+	return run(&usage, &s, argc, argv, create);
+}
+
+static int run_drop(int argc, char **argv)
+{
+	struct slot s = { 0 };
+	const struct wp_cli_option options[] = {
+		{ "--force", NULL, "also when events that are not confirmed are lost with it",
+		  &s.force, NULL },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost slot drop",
+		.arguments = "[NAME]",
+		.about = "Drops the slot of the configuration, or NAME. Refuses a slot that is in use, one\n"
+			 "that holds events which are not confirmed, and one that is not walpost's.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.argument_max = 1,
+		.exits = {
+			[WP_EXIT_OK] = "dropped",
+			[WP_EXIT_FAILED] = "refused",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	return run(&usage, &s, argc, argv, drop);
+}
+
+static int run_list(int argc, char **argv)
+{
+	struct slot s = { 0 };
+	const struct wp_cli_option options[] = {
+		{ "--json", NULL, "as a JSON array", &s.json, NULL },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost slot list",
+		.about = "Lists all slots of the server.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.exits = {
+			[WP_EXIT_OK] = "listed",
+			[WP_EXIT_FAILED] = "the server does not answer",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	return run(&usage, &s, argc, argv, list);
+}
+
+int wp_command_slot(int argc, char **argv)
+{
+	static const struct wp_command commands[] = {
+		{ "create", run_create, "creates the slot" },
+		{ "drop", run_drop, "drops it, if nothing is lost" },
+		{ "list", run_list, "all slots of the server" },
+	};
+	return wp_cli_dispatch("walpost slot", commands, sizeof(commands) / sizeof(commands[0]),
+			       argc, argv);
+}
