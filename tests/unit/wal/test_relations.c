@@ -1,0 +1,326 @@
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/wal/relations.h"
+
+static bool no_memory;
+
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_malloc(size_t size)
+{
+	return no_memory ? NULL : __real_malloc(size);
+}
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return no_memory ? NULL : __real_calloc(count, size);
+}
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return no_memory ? NULL : __real_realloc(old, size);
+}
+
+static int drops;
+static void *last_dropped;
+
+static void drop(void *attached)
+{
+	drops++;
+	last_dropped = attached;
+}
+
+static struct wp_relations *map_of(size_t relations_max)
+{
+	struct wp_relations *r;
+
+	drops = 0;
+	CHECK_EQ(wp_relations_new(relations_max, drop, &r), WP_OK);
+	return r;
+}
+
+/* public.<name> with the columns "id" and `column`. */
+static enum wp_rc put(struct wp_relations *r, uint32_t oid, const char *name, const char *column,
+		      struct wp_relation **ret)
+{
+	struct wp_column columns[] = {
+		{ .name = wp_span_of("id"), .type_oid = 20, .type_modifier = -1, .is_key = true },
+		{ .name = wp_span_of(column), .type_oid = 25, .type_modifier = 7 },
+	};
+	struct wp_change change = {
+		.kind = WP_CHANGE_RELATION,
+		.as.relation = {
+			.oid = oid,
+			.schema = wp_span_of("public"),
+			.name = wp_span_of(name),
+			.columns = columns,
+			.column_count = 2,
+		},
+	};
+
+	return wp_relations_put(r, &change, ret);
+}
+
+static struct wp_relation *relation_of(struct wp_relations *r, uint32_t oid, const char *name,
+				       const char *column)
+{
+	struct wp_relation *relation;
+
+	CHECK_EQ(put(r, oid, name, column, &relation), WP_OK);
+	return relation;
+}
+
+static enum wp_rc put_type(struct wp_relations *r, uint32_t oid, const char *schema,
+			   const char *name)
+{
+	struct wp_change change = {
+		.kind = WP_CHANGE_TYPE,
+		.as.type = { oid, wp_span_of(schema), wp_span_of(name) },
+	};
+
+	return wp_relations_put_type(r, &change);
+}
+
+static void what_was_never_told_is_not_found(void **state)
+{
+	struct wp_relations *r = map_of(10);
+
+	CHECK(wp_relations_find(r, 1) == NULL);
+	wp_relations_free(r);
+}
+
+static void a_relation_is_found_by_its_oid_as_a_copy(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	char name[] = "outbox", column[] = "payload";
+	struct wp_relation *put_one = relation_of(r, 16391, name, column);
+
+	memset(name, '?', strlen(name));
+	memset(column, '?', strlen(column));
+	struct wp_relation *found = wp_relations_find(r, 16391);
+	CHECK(found == put_one);
+	CHECK_EQ(found->oid, 16391);
+	CHECK_SPAN(found->schema, "public");
+	CHECK_SPAN(found->name, "outbox");
+	CHECK_EQ(found->name.data[6], 0);
+	CHECK_EQ(found->schema.data[6], 0);
+	CHECK_EQ(found->column_count, 2);
+	CHECK_SPAN(found->columns[1].name, "payload");
+	CHECK_EQ(found->columns[1].name.data[7], 0);
+	CHECK_EQ(found->columns[1].type_oid, 25);
+	CHECK_EQ(found->columns[1].type_modifier, 7);
+	CHECK(found->columns[0].is_key && !found->columns[1].is_key);
+	CHECK(found->attached == NULL);
+	wp_relations_free(r);
+}
+
+static void a_column_is_found_by_its_whole_name(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	struct wp_relation *relation = relation_of(r, 1, "outbox", "payload");
+
+	CHECK_EQ(wp_relation_column(relation, wp_span_of("id")), 0);
+	CHECK_EQ(wp_relation_column(relation, wp_span_of("payload")), 1);
+	CHECK_EQ(wp_relation_column(relation, wp_span_of("payloa")), -1);
+	CHECK_EQ(wp_relation_column(relation, wp_span_of("PAYLOAD")), -1);
+	CHECK_EQ(wp_relation_column(relation, (struct wp_span){ 0 }), -1);
+	wp_relations_free(r);
+}
+
+static void a_new_relation_replaces_the_old_and_drops_what_was_attached(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	int plan;
+
+	relation_of(r, 1, "outbox", "payload")->attached = &plan;
+	struct wp_relation *fresh = relation_of(r, 1, "renamed", "body");
+	CHECK_EQ(drops, 1);
+	CHECK(last_dropped == &plan);
+	CHECK(wp_relations_find(r, 1) == fresh);
+	CHECK(fresh->attached == NULL);
+	CHECK_SPAN(fresh->name, "renamed");
+	CHECK_EQ(wp_relation_column(fresh, wp_span_of("payload")), -1);
+	wp_relations_free(r);
+	CHECK_EQ(drops, 1);
+}
+
+static void a_relation_may_be_made_from_the_one_it_replaces(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	struct wp_relation *old = relation_of(r, 1, "outbox", "payload");
+	struct wp_change change = {
+		.kind = WP_CHANGE_RELATION,
+		.as.relation = { 1, old->schema, old->name, 'd', old->columns, 2 },
+	};
+	struct wp_relation *fresh;
+
+	CHECK_EQ(wp_relations_put(r, &change, &fresh), WP_OK);
+	CHECK_SPAN(fresh->name, "outbox");
+	CHECK_SPAN(fresh->columns[1].name, "payload");
+	wp_relations_free(r);
+}
+
+static void a_relation_without_columns_is_kept(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	struct wp_change change = {
+		.kind = WP_CHANGE_RELATION,
+		.as.relation = { .oid = 9, .schema = wp_span_of(""), .name = wp_span_of("t") },
+	};
+	struct wp_relation *relation;
+
+	CHECK_EQ(wp_relations_put(r, &change, &relation), WP_OK);
+	CHECK_EQ(relation->column_count, 0);
+	CHECK_SPAN(relation->schema, "");
+	CHECK_EQ(wp_relation_column(relation, wp_span_of("id")), -1);
+	wp_relations_free(r);
+}
+
+static void the_bound_holds_for_new_relations_only(void **state)
+{
+	struct wp_relations *r = map_of(3);
+	struct wp_relation *relation;
+
+	for (uint32_t oid = 1; oid <= 3; oid++)
+		(void)relation_of(r, oid, "t", "c");
+	CHECK_EQ(put(r, 4, "t", "c", &relation), WP_FULL);
+	CHECK(wp_relations_find(r, 4) == NULL);
+	CHECK_EQ(put(r, 2, "t", "c", &relation), WP_OK);
+	wp_relations_clear(r);
+	CHECK_EQ(put(r, 4, "t", "c", &relation), WP_OK);
+	wp_relations_free(r);
+}
+
+static void clear_forgets_all_and_drops_what_was_attached(void **state)
+{
+	struct wp_relations *r = map_of(100);
+	int plan;
+
+	for (uint32_t oid = 1; oid <= 100; oid++)
+		relation_of(r, oid, "t", "c")->attached = oid % 2 == 0 ? &plan : NULL;
+	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_OK);
+	wp_relations_clear(r);
+	CHECK_EQ(drops, 50);
+	for (uint32_t oid = 1; oid <= 100; oid++)
+		CHECK(wp_relations_find(r, oid) == NULL);
+	CHECK(!wp_relations_is_bytea(r, 500));
+	wp_relations_free(r);
+	CHECK_EQ(drops, 50);
+}
+
+static void free_drops_what_is_attached(void **state)
+{
+	struct wp_relations *r = map_of(1);
+	int plan;
+
+	relation_of(r, 1, "t", "c")->attached = &plan;
+	wp_relations_free(r);
+	CHECK_EQ(drops, 1);
+	wp_relations_free(NULL);
+}
+
+static void many_relations_are_each_found(void **state)
+{
+	struct wp_relations *r = map_of(5000);
+	uint32_t step = 858993459; /* oids from everywhere */
+
+	for (uint32_t i = 0; i < 5000; i++)
+		(void)relation_of(r, i * step, "t", "c");
+	for (uint32_t i = 0; i < 5000; i++)
+		CHECK_EQ(wp_relations_find(r, i * step)->oid, i * step);
+	CHECK(wp_relations_find(r, 5000 * step) == NULL);
+	wp_relations_free(r);
+}
+
+static void bytea_is_bytea_and_so_is_a_domain_over_it(void **state)
+{
+	struct wp_relations *r = map_of(10);
+
+	CHECK(wp_relations_is_bytea(r, 17));
+	CHECK(!wp_relations_is_bytea(r, 25));
+	CHECK(!wp_relations_is_bytea(r, 16385));
+	CHECK_EQ(put_type(r, 16385, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 16386, "pg_catalog", "text"), WP_OK);
+	CHECK_EQ(put_type(r, 16387, "public", "bytea"), WP_OK);
+	CHECK(wp_relations_is_bytea(r, 16385));
+	CHECK(!wp_relations_is_bytea(r, 16386));
+	CHECK(!wp_relations_is_bytea(r, 16387));
+	wp_relations_free(r);
+}
+
+static void a_type_told_anew_replaces_the_old(void **state)
+{
+	struct wp_relations *r = map_of(10);
+
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 102, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "text"), WP_OK);
+	CHECK(!wp_relations_is_bytea(r, 101));
+	CHECK(wp_relations_is_bytea(r, 102));
+	wp_relations_free(r);
+}
+
+static void the_bound_holds_for_types_too(void **state)
+{
+	struct wp_relations *r = map_of(20);
+
+	for (uint32_t oid = 1; oid <= 20; oid++)
+		CHECK_EQ(put_type(r, 100 + oid, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_FULL);
+	CHECK_EQ(put_type(r, 501, "pg_catalog", "text"), WP_OK);
+	for (uint32_t oid = 1; oid <= 20; oid++)
+		CHECK(wp_relations_is_bytea(r, 100 + oid));
+	wp_relations_free(r);
+}
+
+static void without_memory_what_was_there_stays(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	struct wp_relations *other;
+	struct wp_relation *relation;
+	int plan;
+
+	relation_of(r, 1, "outbox", "payload")->attached = &plan;
+	no_memory = true;
+	enum wp_rc of_new = wp_relations_new(10, NULL, &other);
+	enum wp_rc of_put = put(r, 1, "renamed", "payload", &relation);
+	enum wp_rc of_type = put_type(r, 500, "pg_catalog", "bytea");
+	no_memory = false;
+	CHECK_EQ(of_new, WP_NOMEM);
+	CHECK_EQ(of_put, WP_NOMEM);
+	CHECK_EQ(of_type, WP_NOMEM);
+	CHECK_SPAN(wp_relations_find(r, 1)->name, "outbox");
+	CHECK(wp_relations_find(r, 1)->attached == &plan);
+	CHECK(!wp_relations_is_bytea(r, 500));
+	wp_relations_free(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_never_told_is_not_found),
+		cmocka_unit_test(a_relation_is_found_by_its_oid_as_a_copy),
+		cmocka_unit_test(a_column_is_found_by_its_whole_name),
+		cmocka_unit_test(a_new_relation_replaces_the_old_and_drops_what_was_attached),
+		cmocka_unit_test(a_relation_may_be_made_from_the_one_it_replaces),
+		cmocka_unit_test(a_relation_without_columns_is_kept),
+		cmocka_unit_test(the_bound_holds_for_new_relations_only),
+		cmocka_unit_test(clear_forgets_all_and_drops_what_was_attached),
+		cmocka_unit_test(free_drops_what_is_attached),
+		cmocka_unit_test(many_relations_are_each_found),
+		cmocka_unit_test(bytea_is_bytea_and_so_is_a_domain_over_it),
+		cmocka_unit_test(a_type_told_anew_replaces_the_old),
+		cmocka_unit_test(the_bound_holds_for_types_too),
+		cmocka_unit_test(without_memory_what_was_there_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
