@@ -50,9 +50,15 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_why *
 	size_t offset = 0;
 	char text[128];
 
+	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+	if (context == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
+	/* What . and $ take for the end of a line would depend on how the library was built. */
+	(void)pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF); /* fails on unknown values only */
 	/* \C could stop inside of a character. */
 	r->code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
-				PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &offset, NULL);
+				PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context);
+	pcre2_compile_context_free(context);
 	if (r->code != NULL)
 		return WP_OK;
 	describe(error, text, sizeof(text));

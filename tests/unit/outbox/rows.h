@@ -1,0 +1,33 @@
+/* Relations, rows and options in the words of the outbox. */
+#ifndef WALPOST_TESTS_OUTBOX_ROWS_H
+#define WALPOST_TESTS_OUTBOX_ROWS_H
+
+#include <string.h>
+
+#include "walpost/outbox/options.h"
+#include "walpost/wal/relations.h"
+
+#define TEXT_OID 25
+#define BYTEA_OID 17
+
+/* What the configuration gives when nothing is set. */
+static inline struct wp_outbox_options default_options(void)
+{
+	return (struct wp_outbox_options){
+		.table = "public.outbox",
+		.column_id = "id",
+		.column_key = "aggregateid",
+		.column_type = "type",
+		.column_payload = "payload",
+		.route_by = "aggregatetype",
+		.topic_regex = "(?<routedByValue>.*)",
+		.topic_replacement = "outbox.event.${routedByValue}",
+		.headers_standard = "id,type,walpost-position",
+		.headers = "",
+		.headers_source = "",
+		.ignore = "",
+		.leaves = "",
+	};
+}
+
+#endif

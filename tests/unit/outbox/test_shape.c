@@ -1,0 +1,498 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "event.pb-c.h"
+#include "memory.h"
+#include "rows.h"
+#include "support/check.h"
+#include "walpost/outbox/shape.h"
+
+static struct wp_why why;
+
+static struct wp_shape *shape_of(const struct wp_outbox_options *options, size_t value_size_max)
+{
+	struct wp_shape *s = NULL;
+
+	CHECK_EQ(wp_shape_new(options, value_size_max, &s, &why), WP_OK);
+	return s;
+}
+
+static struct wp_event event_of(const char *payload)
+{
+	return (struct wp_event){
+		.id = wp_span_of("7"),
+		.key = wp_span_of("42"),
+		.type = wp_span_of("Created"),
+		.route = wp_span_of("Order"),
+		.payload = wp_span_of(payload),
+		.table = "public.outbox",
+		.commit_time_us = 1500,
+		.position = { .timeline = 1, .commit_lsn = 0x194AB88, .ordinal = 2 },
+	};
+}
+
+static struct wp_event bytea_of(const char *payload)
+{
+	struct wp_event event = event_of(payload);
+
+	event.payload_is_bytea = true;
+	return event;
+}
+
+static struct wp_record shaped(struct wp_shape *s, const struct wp_event *event)
+{
+	struct wp_record record;
+
+	CHECK_EQ(wp_shape_record(s, event, &record, &why), WP_OK);
+	return record;
+}
+
+static void data_refused(struct wp_shape *s, const struct wp_event *event, const char *reason)
+{
+	struct wp_record record;
+
+	why.text[0] = '\0';
+	CHECK_EQ(wp_shape_record(s, event, &record, &why), WP_DATA);
+	CHECK_HAS(why.text, "table public.outbox, id 7: ");
+	CHECK_HAS(why.text, reason);
+	CHECK_EQ(wp_shape_record(s, event, &record, NULL), WP_DATA);
+}
+
+static void options_refused(const struct wp_outbox_options *options, const char *reason)
+{
+	struct wp_shape *s = NULL;
+
+	why.text[0] = '\0';
+	CHECK_EQ(wp_shape_new(options, 1024, &s, &why), WP_CONFIG);
+	CHECK(s == NULL);
+	CHECK_HAS(why.text, reason);
+}
+
+static void check_header(const struct wp_record *record, size_t index, const char *name,
+			 const char *value)
+{
+	CHECK(index < record->header_count);
+	CHECK_SPAN(record->headers[index].name, name);
+	CHECK_EQ(record->headers[index].name.data[strlen(name)], '\0');
+	if (value == NULL)
+		CHECK(wp_span_is_null(record->headers[index].value));
+	else
+		CHECK_SPAN(record->headers[index].value, value);
+}
+
+static void an_event_becomes_a_record(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = event_of("{\"a\": 1}");
+	struct wp_record record = shaped(s, &event);
+
+	CHECK_SPAN(record.topic, "outbox.event.Order");
+	CHECK_EQ(record.topic.data[record.topic.size], '\0');
+	CHECK_SPAN(record.key, "42");
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	CHECK_EQ(record.header_count, 3);
+	check_header(&record, 0, "id", "7");
+	check_header(&record, 1, "type", "Created");
+	check_header(&record, 2, "walpost-position", "0000-00000001-000000000194AB88-00000002");
+	CHECK_EQ(record.timestamp_ms, 946684800001);
+	CHECK_EQ(record.partition, WP_PARTITION_BY_KEY);
+	CHECK_EQ(record.position.commit_lsn, 0x194AB88);
+	CHECK_TEXT(record.table, "public.outbox");
+	CHECK_SPAN(record.id, "7");
+	wp_shape_free(s);
+}
+
+static void null_and_empty_stay_what_they_are(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = event_of(NULL);
+	event.key = event.type = (struct wp_span){ 0 };
+	struct wp_record record = shaped(s, &event);
+
+	CHECK(wp_span_is_null(record.value));
+	CHECK(wp_span_is_null(record.key));
+	check_header(&record, 1, "type", NULL);
+	event = event_of("");
+	event.key = event.type = wp_span_of("");
+	record = shaped(s, &event);
+	CHECK_SPAN(record.value, "");
+	CHECK_SPAN(record.key, "");
+	check_header(&record, 1, "type", "");
+	wp_shape_free(s);
+}
+
+static void only_the_standard_headers_asked_for_are_there(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.headers_standard = "";
+	struct wp_shape *s = shape_of(&options, 1024);
+	CHECK_EQ(shaped(s, &event).header_count, 0);
+	wp_shape_free(s);
+
+	options.headers_standard = " walpost-position , id ";
+	s = shape_of(&options, 1024);
+	struct wp_record record = shaped(s, &event);
+	CHECK_EQ(record.header_count, 2);
+	check_header(&record, 0, "id", "7");
+	check_header(&record, 1, "walpost-position", "0000-00000001-000000000194AB88-00000002");
+	wp_shape_free(s);
+}
+
+static void without_a_type_column_there_is_no_type_header(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.column_type = "";
+	event.type = (struct wp_span){ 0 };
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_record record = shaped(s, &event);
+	CHECK_EQ(record.header_count, 2);
+	check_header(&record, 0, "id", "7");
+	check_header(&record, 1, "walpost-position", "0000-00000001-000000000194AB88-00000002");
+	wp_shape_free(s);
+}
+
+static void the_source_and_the_columns_follow(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.headers_source = "shop-1";
+	options.headers = "tenant:t,id";
+	event.headers[0].name = wp_span_of("t");
+	event.headers[0].value = wp_span_of("acme");
+	event.headers[1].name = wp_span_of("id");
+	event.header_count = 2;
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_record record = shaped(s, &event);
+	CHECK_EQ(record.header_count, 6);
+	check_header(&record, 3, "walpost-source", "shop-1");
+	check_header(&record, 4, "t", "acme");
+	check_header(&record, 5, "id", NULL);
+	wp_shape_free(s);
+}
+
+static void all_headers_that_can_be_configured_fit(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.headers_source = "shop-1";
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	event.header_count = WP_EVENT_HEADERS_MAX - 4;
+	for (size_t i = 0; i < event.header_count; i++)
+		event.headers[i].name = wp_span_of("h");
+	struct wp_shape *s = shape_of(&options, 1024);
+	CHECK_EQ(shaped(s, &event).header_count, WP_EVENT_HEADERS_MAX);
+	wp_shape_free(s);
+}
+
+static void a_bytea_payload_is_decoded(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = bytea_of("\\x00ff7F0aB9");
+	struct wp_record record = shaped(s, &event);
+
+	CHECK_EQ(record.value.size, 5);
+	assert_memory_equal(record.value.data, "\x00\xFF\x7F\x0A\xB9", 5);
+	event = bytea_of("\\x");
+	CHECK_SPAN(shaped(s, &event).value, "");
+	event = bytea_of(NULL);
+	CHECK(wp_span_is_null(shaped(s, &event).value));
+	wp_shape_free(s);
+}
+
+static void an_empty_bytea_before_any_other_is_empty_and_not_null(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = bytea_of("\\x");
+
+	CHECK_SPAN(shaped(s, &event).value, "");
+	wp_shape_free(s);
+}
+
+static void a_text_payload_that_looks_like_a_bytea_is_left_alone(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = event_of("\\x4142");
+
+	CHECK_SPAN(shaped(s, &event).value, "\\x4142");
+	wp_shape_free(s);
+}
+
+static void every_byte_comes_back(void **state)
+{
+	static const char digits[] = "0123456789abcdef";
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	char text[2 + 512 + 1] = "\\x";
+
+	for (size_t i = 0; i < 256; i++) {
+		text[2 + 2 * i] = digits[i / 16];
+		text[3 + 2 * i] = digits[i % 16];
+	}
+	struct wp_event event = bytea_of(text);
+	struct wp_record record = shaped(s, &event);
+	CHECK_EQ(record.value.size, 256);
+	for (size_t i = 0; i < 256; i++)
+		CHECK_EQ(record.value.data[i], i);
+	wp_shape_free(s);
+}
+
+static void broken_hex_is_refused_with_its_place(void **state)
+{
+	static const char *const broken[][2] = {
+		{ "", "at offset 0 of 0" },
+		{ "\\", "at offset 0 of 1" },
+		{ "ab", "at offset 0 of 2" },
+		{ "\\000", "at offset 0 of 4" },
+		{ "\\X00", "at offset 0 of 4" },
+		{ "\\x0", "at offset 2 of 3" },
+		{ "\\x000", "at offset 4 of 5" },
+		{ "\\x00g0", "at offset 4 of 6" },
+		{ "\\x000g", "at offset 4 of 6" },
+		{ "\\x00 0", "at offset 4 of 6" },
+		{ "\\x00/0", "at offset 4 of 6" },
+		{ "\\x00:0", "at offset 4 of 6" },
+		{ "\\x00@0", "at offset 4 of 6" },
+		{ "\\x00`0", "at offset 4 of 6" },
+		{ "\\x00G0", "at offset 4 of 6" },
+		{ "\\x00\x10"
+		  "0",
+		  "at offset 4 of 6" },
+	};
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+
+	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+		struct wp_event event = bytea_of(broken[i][0]);
+		data_refused(s, &event, broken[i][1]);
+	}
+	wp_shape_free(s);
+}
+
+static void a_decoded_payload_fills_the_limit_and_not_one_byte_more(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 4);
+	struct wp_event event = bytea_of("\\x010203");
+
+	CHECK_EQ(shaped(s, &event).value.size, 3);
+	event = bytea_of("\\x01020304");
+	CHECK_EQ(shaped(s, &event).value.size, 4);
+	event = bytea_of("\\x0102030405");
+	data_refused(s, &event, "the decoded payload");
+	CHECK_HAS(why.text, "larger than 4 bytes");
+	wp_shape_free(s);
+}
+
+static void a_message_fills_the_limit_and_not_one_byte_more(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	struct wp_shape *s = shape_of(&options, 1024);
+	size_t size = shaped(s, &event).value.size;
+	wp_shape_free(s);
+	s = shape_of(&options, size);
+	CHECK_EQ(shaped(s, &event).value.size, size);
+	wp_shape_free(s);
+	s = shape_of(&options, size - 1);
+	data_refused(s, &event, "the protobuf message");
+	wp_shape_free(s);
+}
+
+static void the_message_carries_the_payload_and_the_records_headers(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = bytea_of("\\xff00");
+
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_record record = shaped(s, &event);
+	Walpost__V1__Event *message =
+		walpost__v1__event__unpack(NULL, record.value.size, record.value.data);
+	assert_non_null(message);
+	CHECK_TEXT(message->aggregate, "Order");
+	CHECK_EQ(message->payload.len, 2);
+	assert_memory_equal(message->payload.data, "\xFF\0", 2);
+	CHECK_EQ(message->n_headers, 3);
+	CHECK_TEXT(message->headers[2]->name, "walpost-position");
+	CHECK_EQ(record.header_count, 3);
+	walpost__v1__event__free_unpacked(message, NULL);
+
+	event = event_of(NULL);
+	record = shaped(s, &event);
+	CHECK(!wp_span_is_null(record.value));
+	wp_shape_free(s);
+}
+
+static void a_message_that_cannot_be_made_is_refused(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = event_of("{}");
+
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	event.type = wp_span_of("\xE9");
+	struct wp_shape *s = shape_of(&options, 1024);
+	data_refused(s, &event, "the type \"?\" is not UTF-8");
+	wp_shape_free(s);
+}
+
+static void a_topic_that_kafka_does_not_take_is_refused(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = event_of("{}");
+
+	event.route = wp_span_of("a b");
+	data_refused(s, &event, "the topic \"outbox.event.a b\"");
+	wp_shape_free(s);
+}
+
+static void the_timestamp_is_the_commit_time_and_never_now(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1024);
+	struct wp_event event = event_of("{}");
+	int64_t epoch_us = INT64_C(946684800000000);
+	int64_t times[][2] = {
+		{ 0, 946684800000 },
+		{ 999, 946684800000 },
+		{ 1000, 946684800001 },
+		{ -epoch_us + 2000, 2 },
+		{ -epoch_us + 1000, 1 },
+		{ -epoch_us, 1 },
+		{ -epoch_us - 1000, 1 },
+		{ INT64_MIN, 1 },
+		{ INT64_MAX, INT64_MAX / 1000 + 946684800000 },
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		event.commit_time_us = times[i][0];
+		CHECK(shaped(s, &event).timestamp_ms == times[i][1]);
+	}
+	wp_shape_free(s);
+}
+
+static void wrong_options_are_refused_each_by_its_name(void **state)
+{
+	static const char *const lists[] = { "foo",   "id,",	 ",id",	  "id,,type",
+					     "id,id", "id type", "id, ,", "ID" };
+	struct wp_outbox_options options = default_options();
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		options.headers_standard = lists[i];
+		options_refused(&options, "outbox.headers.standard = ");
+		CHECK_HAS(why.text, "id, type and walpost-position");
+	}
+	options = default_options();
+	options.headers = "a,";
+	options_refused(&options, "outbox.headers = ");
+	options = default_options();
+	options.topic_regex = "(";
+	options_refused(&options, "outbox.topic.regex = ");
+	options = default_options();
+	options.topic_replacement = "$9";
+	options_refused(&options, "outbox.topic.replacement = ");
+}
+
+static void a_warm_shape_costs_no_memory(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = bytea_of("\\x00ff");
+
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	struct wp_shape *s = shape_of(&options, 1024);
+	(void)shaped(s, &event);
+	size_t before = memory_calls();
+	for (int i = 0; i < 100; i++)
+		(void)shaped(s, &event);
+	CHECK_EQ(memory_calls(), before);
+	wp_shape_free(s);
+}
+
+static void what_a_huge_event_took_is_given_back_by_a_small_one(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 16 * 1024 * 1024);
+	size_t size = 2 + 2 * 4 * 1024 * 1024;
+	char *huge = malloc(size + 1);
+
+	memset(huge, '0', size);
+	memcpy(huge, "\\x", 2);
+	huge[size] = '\0';
+	struct wp_event large = bytea_of(huge);
+	struct wp_event small = bytea_of("\\x00");
+	CHECK_EQ(shaped(s, &large).value.size, 4 * 1024 * 1024);
+	size_t before = memory_calls();
+	CHECK_EQ(shaped(s, &large).value.size, 4 * 1024 * 1024);
+	CHECK_EQ(memory_calls(), before);
+	CHECK_EQ(shaped(s, &small).value.size, 1);
+	CHECK_EQ(memory_calls(), before + 1); /* a new, small buffer */
+	free(huge);
+	wp_shape_free(s);
+}
+
+static void out_of_memory_is_said(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_event event = bytea_of("\\x00ff");
+	struct wp_shape *s = NULL;
+	struct wp_record record;
+
+	for (size_t i = 0; i < 3; i++) {
+		memory_fails_after(i);
+		CHECK_EQ(wp_shape_new(&options, 1024, &s, &why), WP_NOMEM);
+		memory_works();
+		CHECK(s == NULL);
+	}
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	for (size_t i = 0; i < 3; i++) {
+		s = shape_of(&options, 1024);
+		memory_fails_after(i); /* the decoded payload, the texts, the message */
+		CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_NOMEM);
+		memory_works();
+		CHECK_HAS(why.text, "no memory");
+		wp_shape_free(s);
+	}
+	wp_shape_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_becomes_a_record),
+		cmocka_unit_test(null_and_empty_stay_what_they_are),
+		cmocka_unit_test(only_the_standard_headers_asked_for_are_there),
+		cmocka_unit_test(without_a_type_column_there_is_no_type_header),
+		cmocka_unit_test(the_source_and_the_columns_follow),
+		cmocka_unit_test(all_headers_that_can_be_configured_fit),
+		cmocka_unit_test(a_bytea_payload_is_decoded),
+		cmocka_unit_test(an_empty_bytea_before_any_other_is_empty_and_not_null),
+		cmocka_unit_test(a_text_payload_that_looks_like_a_bytea_is_left_alone),
+		cmocka_unit_test(every_byte_comes_back),
+		cmocka_unit_test(broken_hex_is_refused_with_its_place),
+		cmocka_unit_test(a_decoded_payload_fills_the_limit_and_not_one_byte_more),
+		cmocka_unit_test(a_message_fills_the_limit_and_not_one_byte_more),
+		cmocka_unit_test(the_message_carries_the_payload_and_the_records_headers),
+		cmocka_unit_test(a_message_that_cannot_be_made_is_refused),
+		cmocka_unit_test(a_topic_that_kafka_does_not_take_is_refused),
+		cmocka_unit_test(the_timestamp_is_the_commit_time_and_never_now),
+		cmocka_unit_test(wrong_options_are_refused_each_by_its_name),
+		cmocka_unit_test(a_warm_shape_costs_no_memory),
+		cmocka_unit_test(what_a_huge_event_took_is_given_back_by_a_small_one),
+		cmocka_unit_test(out_of_memory_is_said),
+	};
+
+	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
+}

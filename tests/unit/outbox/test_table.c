@@ -1,0 +1,503 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "memory.h"
+#include "rows.h"
+#include "support/check.h"
+#include "walpost/outbox/columns.h"
+#include "walpost/outbox/table.h"
+
+#define COLUMNS_MAX 200
+
+static struct wp_why why;
+
+/* A map with one relation, which a test describes by its columns. */
+struct fixture {
+	struct wp_relations *relations;
+	struct wp_relation *relation;
+	struct wp_column columns[COLUMNS_MAX];
+	size_t count;
+};
+
+static void add_column(struct fixture *f, const char *name, uint32_t type_oid)
+{
+	f->columns[f->count++] =
+		(struct wp_column){ .name = wp_span_of(name), .type_oid = type_oid };
+}
+
+static void put_relation(struct fixture *f, const char *schema, const char *name)
+{
+	struct wp_change change = {
+		.kind = WP_CHANGE_RELATION,
+		.as.relation = {
+			.oid = 4711,
+			.schema = wp_span_of(schema),
+			.name = wp_span_of(name),
+			.columns = f->columns,
+			.column_count = f->count,
+		},
+	};
+
+	CHECK_EQ(wp_relations_put(f->relations, &change, &f->relation), WP_OK);
+}
+
+static struct fixture table_of(const char *const *columns, size_t count)
+{
+	struct fixture f = { .count = 0 };
+
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	for (size_t i = 0; i < count; i++)
+		add_column(&f, columns[i], TEXT_OID);
+	put_relation(&f, "public", "outbox");
+	return f;
+}
+
+static const char *const debezium_columns[] = { "id", "aggregatetype", "aggregateid", "type",
+						"payload" };
+
+static struct fixture debezium_table(void)
+{
+	return table_of(debezium_columns, 5);
+}
+
+static void end(struct fixture *f)
+{
+	wp_relations_free(f->relations);
+}
+
+static struct wp_mapping *mapping_of(const struct fixture *f,
+				     const struct wp_outbox_options *options)
+{
+	struct wp_mapping *m = NULL;
+
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, &why), WP_OK);
+	return m;
+}
+
+static struct wp_value value_of(const char *text)
+{
+	if (text == NULL)
+		return (struct wp_value){ .kind = WP_VALUE_NULL };
+	return (struct wp_value){ .kind = WP_VALUE_TEXT, .bytes = wp_span_of(text) };
+}
+
+/* One row of five texts; NULL is NULL. */
+static enum wp_rc map(const struct wp_mapping *m, const char *const texts[5], struct wp_event *ret)
+{
+	struct wp_value values[5];
+
+	for (size_t i = 0; i < 5; i++)
+		values[i] = value_of(texts[i]);
+	return wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, ret, &why);
+}
+
+static void no_mapping(const struct fixture *f, const struct wp_outbox_options *options,
+		       const char *reason)
+{
+	struct wp_mapping *m = NULL;
+
+	why.text[0] = '\0';
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, &why), WP_CONFIG);
+	CHECK(m == NULL);
+	CHECK_HAS(why.text, reason);
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, NULL), WP_CONFIG);
+}
+
+static void a_row_of_debeziums_table_is_an_event(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = mapping_of(&f, &options);
+	const char *const row[] = { "7", "Order", "42", "Created", "{}" };
+	struct wp_event event;
+
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_SPAN(event.id, "7");
+	CHECK_SPAN(event.route, "Order");
+	CHECK_SPAN(event.key, "42");
+	CHECK_SPAN(event.type, "Created");
+	CHECK_SPAN(event.payload, "{}");
+	CHECK(!event.payload_is_bytea);
+	CHECK_EQ(event.header_count, 0);
+	CHECK_TEXT(event.table, "public.outbox");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void columns_go_by_name_and_not_by_place(void **state)
+{
+	const char *const columns[] = { "Pay load", "id", "what", "whom", "of" };
+	const char *const row[] = { "{}", "7", "Created", "42", "Order" };
+	struct fixture f = table_of(columns, 5);
+	struct wp_outbox_options options = default_options();
+	struct wp_event event;
+
+	options.column_payload = "Pay load";
+	options.column_type = "what";
+	options.column_key = "whom";
+	options.route_by = "of";
+	struct wp_mapping *m = mapping_of(&f, &options);
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_SPAN(event.payload, "{}");
+	CHECK_SPAN(event.type, "Created");
+	CHECK_SPAN(event.key, "42");
+	CHECK_SPAN(event.route, "Order");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void one_column_may_mean_two_things(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", "Created", "{}" };
+	struct wp_event event;
+
+	options.column_key = "id";
+	options.route_by = "type";
+	struct wp_mapping *m = mapping_of(&f, &options);
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_SPAN(event.key, "7");
+	CHECK_SPAN(event.route, "Created");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void configured_columns_become_headers_in_their_order(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", NULL, "{}" };
+	struct wp_event event;
+
+	options.headers = "type:eventType, aggregateid";
+	struct wp_mapping *m = mapping_of(&f, &options);
+	options.headers = "gone";
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_EQ(event.header_count, 2);
+	CHECK_SPAN(event.headers[0].name, "eventType");
+	CHECK_EQ(event.headers[0].name.data[9], '\0');
+	CHECK(wp_span_is_null(event.headers[0].value));
+	CHECK_SPAN(event.headers[1].name, "aggregateid");
+	CHECK_SPAN(event.headers[1].value, "42");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_bytea_payload_is_marked_and_so_is_a_domain_over_it(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", "Created", "\\x00" };
+	struct wp_change type = {
+		.kind = WP_CHANGE_TYPE,
+		.as.type = {
+			.oid = 16500,
+			.schema = wp_span_of("pg_catalog"),
+			.name = wp_span_of("bytea"),
+		},
+	};
+	uint32_t oids[] = { BYTEA_OID, 16500 };
+
+	CHECK_EQ(wp_relations_put_type(f.relations, &type), WP_OK);
+	for (size_t i = 0; i < 2; i++) {
+		struct wp_event event;
+		f.columns[4].type_oid = oids[i];
+		put_relation(&f, "public", "outbox");
+		struct wp_mapping *m = mapping_of(&f, &options);
+		CHECK_EQ(map(m, row, &event), WP_OK);
+		CHECK(event.payload_is_bytea);
+		wp_mapping_free(m);
+	}
+	end(&f);
+}
+
+static void null_and_empty_differ(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = mapping_of(&f, &options);
+	const char *const nulls[] = { "7", "Order", "42", NULL, NULL };
+	const char *const empties[] = { "", "", "", "", "" };
+	struct wp_event event;
+
+	CHECK_EQ(map(m, nulls, &event), WP_OK);
+	CHECK(wp_span_is_null(event.type));
+	CHECK(wp_span_is_null(event.payload));
+	CHECK_EQ(map(m, empties, &event), WP_OK);
+	CHECK_SPAN(event.id, "");
+	CHECK_SPAN(event.key, "");
+	CHECK_SPAN(event.type, "");
+	CHECK_SPAN(event.payload, "");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void without_a_type_column_there_is_no_type(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", "Created", "{}" };
+	struct wp_event event;
+
+	options.column_type = "";
+	struct wp_mapping *m = mapping_of(&f, &options);
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK(wp_span_is_null(event.type));
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_missing_column_is_named_with_its_option_and_those_there_are(void **state)
+{
+	const char *const columns[] = { "id", "aggregate_type", "type", "payload" };
+	struct fixture f = table_of(columns, 4);
+	struct wp_outbox_options options = default_options();
+
+	no_mapping(
+		&f, &options,
+		"table public.outbox has no column \"aggregateid\" (outbox.column.key); it has: "
+		"id, aggregate_type, type, payload; set outbox.column.key or restore the column");
+	options.column_key = "id";
+	no_mapping(&f, &options, "no column \"aggregatetype\" (outbox.route.by)");
+	options.route_by = "aggregate_type";
+	options.column_id = "ID";
+	no_mapping(&f, &options, "no column \"ID\" (outbox.column.id)");
+	options.column_id = "id";
+	options.column_type = "what";
+	no_mapping(&f, &options, "no column \"what\" (outbox.column.type)");
+	options.column_type = "type";
+	options.column_payload = "data";
+	no_mapping(&f, &options, "no column \"data\" (outbox.column.payload)");
+	options.column_payload = "payload";
+	options.headers = "type,tenant:t";
+	no_mapping(&f, &options, "no column \"tenant\" (outbox.headers)");
+	options.headers = "type,";
+	no_mapping(&f, &options, "outbox.headers = \"type,\"");
+	end(&f);
+}
+
+static void a_table_of_many_columns_is_listed_in_part(void **state)
+{
+	struct fixture f = { .count = 0 };
+	struct wp_outbox_options options = default_options();
+	char names[COLUMNS_MAX][24];
+
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	for (size_t i = 0; i < COLUMNS_MAX; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "a_longish_column_%zu", i);
+		add_column(&f, names[i], TEXT_OID);
+	}
+	put_relation(&f, "public", "outbox");
+	no_mapping(&f, &options, "a_longish_column_1, a_longish");
+	CHECK_HAS(why.text, " more; set outbox.column.id or restore the column");
+	end(&f);
+}
+
+static void a_table_is_named_as_sql_does(void **state)
+{
+	struct fixture f = { .count = 0 };
+	struct wp_outbox_options options = default_options();
+
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	put_relation(&f, "My.App", "Out\"box");
+	no_mapping(&f, &options, "table \"My.App\".\"Out\"\"box\" has no column \"id\"");
+	CHECK_HAS(why.text, "it has: ;");
+	end(&f);
+}
+
+static void a_null_where_none_may_be_is_refused_with_table_and_id(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = mapping_of(&f, &options);
+	const char *const no_id[] = { NULL, "Order", "42", "Created", "{}" };
+	const char *const no_route[] = { "7", NULL, "42", "Created", "{}" };
+	const char *const no_key[] = { "7", "Order", NULL, "Created", "{}" };
+	struct wp_event event;
+
+	CHECK_EQ(map(m, no_id, &event), WP_DATA);
+	CHECK_HAS(why.text,
+		  "table public.outbox: a row has NULL in column \"id\" (outbox.column.id)");
+	CHECK_EQ(map(m, no_route, &event), WP_DATA);
+	CHECK_HAS(why.text,
+		  "table public.outbox, id 7: column \"aggregatetype\" (outbox.route.by) is NULL");
+	CHECK_EQ(map(m, no_key, &event), WP_DATA);
+	CHECK_HAS(why.text,
+		  "table public.outbox, id 7: column \"aggregateid\" (outbox.column.key) is NULL");
+	CHECK_HAS(why.text, "set outbox.key.null = allow");
+	CHECK_SPAN(event.id, "7");
+	CHECK_TEXT(event.table, "public.outbox");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_null_key_passes_when_allowed(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const no_key[] = { "7", "Order", NULL, "Created", "{}" };
+	struct wp_event event;
+
+	options.key_null = WP_KEY_NULL_ALLOW;
+	struct wp_mapping *m = mapping_of(&f, &options);
+	CHECK_EQ(map(m, no_key, &event), WP_OK);
+	CHECK(wp_span_is_null(event.key));
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_row_of_another_shape_breaks_the_protocol(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = mapping_of(&f, &options);
+	struct wp_value values[6];
+	struct wp_event event;
+
+	for (size_t i = 0; i < 6; i++)
+		values[i] = value_of("x");
+	for (size_t count = 4; count <= 6; count += 2) {
+		struct wp_tuple row = { .values = values, .count = count };
+		CHECK_EQ(wp_mapping_event(m, &row, &event, &why), WP_PROTO);
+		CHECK_HAS(why.text, "columns came for a relation of 5");
+	}
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_value_that_is_not_text_breaks_the_protocol(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = mapping_of(&f, &options);
+	enum wp_value_kind kinds[] = { WP_VALUE_BINARY, WP_VALUE_UNCHANGED };
+	struct wp_event event;
+
+	for (size_t column = 0; column < 5; column++) {
+		struct wp_value values[5];
+		for (size_t i = 0; i < 5; i++)
+			values[i] = value_of("x");
+		values[column].kind = kinds[column % 2];
+		struct wp_tuple row = { .values = values, .count = 5 };
+		CHECK_EQ(wp_mapping_event(m, &row, &event, &why), WP_PROTO);
+		CHECK_HAS(why.text, "binary or an unchanged value");
+	}
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_row_costs_no_memory(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", "Created", "{}" };
+	struct wp_event event;
+
+	options.headers = "type:t,id:i";
+	struct wp_mapping *m = mapping_of(&f, &options);
+	size_t before = memory_calls();
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_EQ(memory_calls(), before);
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void out_of_memory_is_said(void **state)
+{
+	struct fixture f = debezium_table();
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+
+	memory_fails_after(0);
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, &m, &why), WP_NOMEM);
+	memory_works();
+	CHECK(m == NULL);
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void the_needed_columns_stand_once_each(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+	const char *const wanted[] = { "id", "aggregateid", "payload", "type", "tenant", "we,ird" };
+
+	options.column_type = "";
+	options.route_by = "type";
+	options.headers = "type:eventType, tenant, \"we,ird\":x, tenant:y";
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(needed.count, 6);
+	for (size_t i = 0; i < 6; i++) {
+		bool found = false;
+		for (size_t j = 0; j < needed.count; j++)
+			found = found || strcmp(needed.names[j], wanted[i]) == 0;
+		CHECK(found);
+	}
+}
+
+static void the_needed_columns_are_five_by_default(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(needed.count, 5);
+	CHECK_TEXT(needed.names[0], "id");
+	CHECK_TEXT(needed.names[1], "aggregateid");
+	CHECK_TEXT(needed.names[2], "type");
+	CHECK_TEXT(needed.names[3], "payload");
+	CHECK_TEXT(needed.names[4], "aggregatetype");
+}
+
+static void as_many_columns_as_can_be_configured_fit(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+	char list[1024] = "c0";
+
+	for (int i = 1; i < WP_HEADER_COLUMNS_MAX; i++)
+		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",c%d", i);
+	options.headers = list;
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(needed.count, 5 + WP_HEADER_COLUMNS_MAX);
+	CHECK_TEXT(needed.names[64], "c59");
+}
+
+static void no_columns_are_needed_by_what_is_no_list(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+
+	options.headers = "a,,b";
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "outbox.headers = \"a,,b\"");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_of_debeziums_table_is_an_event),
+		cmocka_unit_test(columns_go_by_name_and_not_by_place),
+		cmocka_unit_test(one_column_may_mean_two_things),
+		cmocka_unit_test(configured_columns_become_headers_in_their_order),
+		cmocka_unit_test(a_bytea_payload_is_marked_and_so_is_a_domain_over_it),
+		cmocka_unit_test(null_and_empty_differ),
+		cmocka_unit_test(without_a_type_column_there_is_no_type),
+		cmocka_unit_test(a_missing_column_is_named_with_its_option_and_those_there_are),
+		cmocka_unit_test(a_table_of_many_columns_is_listed_in_part),
+		cmocka_unit_test(a_table_is_named_as_sql_does),
+		cmocka_unit_test(a_null_where_none_may_be_is_refused_with_table_and_id),
+		cmocka_unit_test(a_null_key_passes_when_allowed),
+		cmocka_unit_test(a_row_of_another_shape_breaks_the_protocol),
+		cmocka_unit_test(a_value_that_is_not_text_breaks_the_protocol),
+		cmocka_unit_test(a_row_costs_no_memory),
+		cmocka_unit_test(out_of_memory_is_said),
+		cmocka_unit_test(the_needed_columns_stand_once_each),
+		cmocka_unit_test(the_needed_columns_are_five_by_default),
+		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
+		cmocka_unit_test(no_columns_are_needed_by_what_is_no_list),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}
