@@ -152,6 +152,7 @@ static void act_restart(struct wp_relay *r)
 							: wp_ledger_safe(&r->ledger);
 
 	r->setup.sink->ops->restart(r->setup.sink, r->batching);
+	r->batching_now = r->batching;
 	wp_ledger_forget(&r->ledger, from);
 	r->gap = false;
 }

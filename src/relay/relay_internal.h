@@ -69,6 +69,7 @@ struct wp_relay {
 
 	/* The sink. */
 	enum wp_batching batching; /* for the next restart */
+	enum wp_batching batching_now;
 	struct isolation isolation;
 	struct trouble rewind_trouble;
 	struct trouble stream_trouble;

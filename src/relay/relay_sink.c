@@ -85,8 +85,7 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
 		return;
 	r->gap = true;
-	if (report->event_level && r->isolation.on && r->batching == WP_BATCHING_ONE_BY_ONE &&
-	    !rewinding) {
+	if (report->event_level && r->batching_now == WP_BATCHING_ONE_BY_ONE && !rewinding) {
 		halt_for_poison(r, report, now);
 		return;
 	}

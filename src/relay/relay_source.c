@@ -34,6 +34,7 @@ static bool is_unexplained(const struct wp_relay *r, const struct wp_source_fact
 	return r->started && f->timelines.current == r->timeline &&
 	       f->slot_confirmed > r->feedback.highest_flush &&
 	       f->slot_confirmed > wp_ledger_safe(&r->ledger) &&
+	       f->slot_confirmed > f->witness_taken_at &&
 	       (!f->witness_readable || strcmp(f->witness_owner, r->setup.owner) == 0);
 }
 

@@ -76,9 +76,9 @@ static void report(struct producer *p, wp_ticket ticket, enum wp_outcome outcome
 	p->reports[p->report_count++] = (struct wp_report){
 		.ticket = ticket,
 		.outcome = outcome,
-		.reaction = outcome != WP_REFUSED ? WP_REACT_NONE :
-			    event_level		  ? WP_REACT_ISOLATE :
-						    WP_REACT_REWIND,
+		.reaction = outcome != WP_REFUSED ? WP_REACT_NONE
+			    : event_level	  ? WP_REACT_ISOLATE
+						  : WP_REACT_REWIND,
 		.event_level = event_level,
 		.code = event_level ? "MSG_SIZE_TOO_LARGE" : "KAFKA_STORAGE_ERROR",
 	};
@@ -149,7 +149,8 @@ static void refuse_request(struct world *w, struct producer *p, size_t partition
 		for (size_t i = 0; i < p->request_count[q]; i++) {
 			const struct request *other = &p->requests[q][i];
 			for (size_t k = 0; k < other->count; k++)
-				report(p, other->tickets[k], other->landed ? WP_CONFIRMED : WP_PURGED, false);
+				report(p, other->tickets[k],
+				       other->landed ? WP_CONFIRMED : WP_PURGED, false);
 		}
 		p->request_count[q] = 0;
 	}
@@ -183,7 +184,8 @@ static bool advance_request(struct world *w, struct producer *p, size_t partitio
 			return false;
 		}
 		if (poison)
-			p->request_count[partition] = 1; /* an orphan's: it and those behind it vanish */
+			p->request_count[partition] =
+				1; /* an orphan's: it and those behind it vanish */
 		else
 			land(w, r, partition);
 	}

@@ -9,7 +9,8 @@ static struct fake_source *self(struct wp_source *s)
 	return (struct fake_source *)s;
 }
 
-static void fail(struct fake_source *s, enum wp_reaction reaction, const char *sqlstate, const char *text)
+static void fail(struct fake_source *s, enum wp_reaction reaction, const char *sqlstate,
+		 const char *text)
 {
 	s->view.failure = (struct wp_source_failure){
 		.reaction = reaction,
@@ -79,7 +80,8 @@ static enum wp_rc op_next(struct wp_source *base, struct wp_span *ret)
 	struct link *l = link_of(s);
 
 	assert(s->view.state == WP_SOURCE_STREAMING && s->reading);
-	if (l->frame_count > 0 && l->frames[l->frame_first].arrives_ms <= s->world->now_ms && !l->cut) {
+	if (l->frame_count > 0 && l->frames[l->frame_first].arrives_ms <= s->world->now_ms &&
+	    !l->cut) {
 		s->current = l->frames[l->frame_first];
 		l->frame_first = (l->frame_first + 1) % PIPE_FRAMES;
 		l->frame_count--;
@@ -197,6 +199,7 @@ static void read_facts(struct fake_source *s)
 		.slot_held = server->holder != -1,
 		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
 		.witness_readable = true,
+		.witness_taken_at = server->witness_at,
 		.witness_system_id = server->witness_owner[0] ? 77 : 0,
 	};
 	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
@@ -227,8 +230,10 @@ static void finish_start(struct fake_source *s)
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	if (s->witness == WP_WITNESS_WRITE)
+	if (s->witness == WP_WITNESS_WRITE) {
 		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
+		server->witness_at = server->confirmed;
+	}
 	server_start_stream(s->world, s->link, s->start_at);
 	s->reading = true;
 	s->view.state = WP_SOURCE_STREAMING;
@@ -280,9 +285,9 @@ void fake_source_tick(struct fake_source *s)
 	const struct link *l = link_of(s);
 
 	if (s->view.probe == WP_PROBE_RUNNING && w->now_ms >= s->probe_ms) {
-		s->view.probe = w->server.state == SERVER_UP	   ? WP_PROBE_ALIVE :
-				w->server.state == SERVER_STOPPING ? WP_PROBE_STOPPING :
-								     WP_PROBE_UNREACHABLE;
+		s->view.probe = w->server.state == SERVER_UP	     ? WP_PROBE_ALIVE
+				: w->server.state == SERVER_STOPPING ? WP_PROBE_STOPPING
+								     : WP_PROBE_UNREACHABLE;
 		w->wake[s->relay] = true;
 	}
 	if (w->now_ms >= s->ready_ms)
@@ -290,7 +295,8 @@ void fake_source_tick(struct fake_source *s)
 	if (s->view.state == WP_SOURCE_STREAMING && s->reading && l != NULL && l->frame_count > 0 &&
 	    l->frames[l->frame_first].arrives_ms <= w->now_ms && !l->cut)
 		w->wake[s->relay] = true;
-	if (s->view.state == WP_SOURCE_STREAMING && s->reading && l != NULL && (l->broken || l->ended))
+	if (s->view.state == WP_SOURCE_STREAMING && s->reading && l != NULL &&
+	    (l->broken || l->ended))
 		w->wake[s->relay] = true;
 }
 

@@ -72,7 +72,8 @@ static struct frame *new_frame(struct world *w, struct link *l)
 
 	*f = (struct frame){ .arrives_ms = w->now_ms + 1 + (int64_t)any(w, 4) };
 	if (l->frame_count > 1) {
-		struct frame *before = &l->frames[(l->frame_first + l->frame_count - 2) % PIPE_FRAMES];
+		struct frame *before =
+			&l->frames[(l->frame_first + l->frame_count - 2) % PIPE_FRAMES];
 		if (f->arrives_ms < before->arrives_ms)
 			f->arrives_ms = before->arrives_ms;
 	}
@@ -92,7 +93,8 @@ static void send_begin(struct world *w, struct link *l, const struct transaction
 
 static void send_relation(struct world *w, struct link *l)
 {
-	static const char *const COLUMNS[] = { "id", "aggregatetype", "aggregateid", "type", "payload" };
+	static const char *const COLUMNS[] = { "id", "aggregatetype", "aggregateid", "type",
+					       "payload" };
 	struct frame *f = new_frame(w, l);
 
 	put_data_head(f, 0);

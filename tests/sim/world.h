@@ -22,9 +22,9 @@ enum {
 	AGGREGATES = 12,
 	LINKS_MAX = 256,
 	FRAME_BYTES = 512,
-	PIPE_FRAMES = 24,  /* what fits between walsender and relay */
-	REQUESTS_MAX = 5,  /* in flight for a partition */
-	QUEUE_MAX = 512,   /* a producer's messages */
+	PIPE_FRAMES = 24, /* what fits between walsender and relay */
+	REQUESTS_MAX = 5, /* in flight for a partition */
+	QUEUE_MAX = 512,  /* a producer's messages */
 	BATCH_MAX = 4,
 };
 
@@ -51,12 +51,12 @@ enum walsender_at { AT_BEGIN, AT_RELATION, AT_ROWS, AT_COMMIT };
 /* A connection: both ends of it. */
 struct link {
 	bool used;
-	int relay;          /* whose */
-	bool broken;        /* the relay's end knows at its next look */
-	bool cut;           /* nothing passes any more, and nobody is told */
-	bool streaming;     /* the server's end: a walsender */
+	int relay;	     /* whose */
+	bool broken;	     /* the relay's end knows at its next look */
+	bool cut;	     /* nothing passes any more, and nobody is told */
+	bool streaming;	     /* the server's end: a walsender */
 	bool done_by_client; /* CopyDone was read */
-	bool ended;          /* the walsender ended the copy in order */
+	bool ended;	     /* the walsender ended the copy in order */
 	struct frame frames[PIPE_FRAMES];
 	size_t frame_first;
 	size_t frame_count;
@@ -65,7 +65,7 @@ struct link {
 	enum walsender_at at;
 	uint32_t next_row;
 	bool relation_sent;
-	wp_lsn sent;      /* end of what it has sent */
+	wp_lsn sent;	  /* end of what it has sent */
 	int64_t heard_ms; /* from the relay */
 	bool asked;
 	int64_t keepalive_ms;
@@ -80,7 +80,7 @@ struct server {
 	int64_t up_at_ms;
 	int64_t stopping_since_ms;
 	int64_t stop_took_ms; /* the longest */
-	wp_lsn wal;           /* end of what is written */
+	wp_lsn wal;	      /* end of what is written */
 	struct transaction transactions[TRANSACTIONS_MAX];
 	size_t transaction_count;
 	uint32_t event_count;
@@ -88,8 +88,9 @@ struct server {
 	wp_lsn confirmed; /* of the slot */
 	wp_lsn persisted; /* what a crash leaves of it */
 	wp_lsn sent_most; /* by any walsender */
-	int holder;       /* link, or -1 */
+	int holder;	  /* link, or -1 */
 	char witness_owner[WP_OWNER_SIZE];
+	wp_lsn witness_at;
 	uint32_t timeouts; /* walsenders ended for a relay's silence, with nothing cut or frozen */
 	struct link links[LINKS_MAX];
 	int64_t wal_sender_timeout_ms;
@@ -99,7 +100,7 @@ struct server {
 
 struct request {
 	bool used;
-	bool landed;  /* written; the answer is on its way */
+	bool landed; /* written; the answer is on its way */
 	uint32_t events[BATCH_MAX];
 	wp_ticket tickets[BATCH_MAX];
 	size_t count;
@@ -137,7 +138,8 @@ struct broker {
 	size_t log_count[PARTITIONS];
 	size_t log_size;
 	bool kept[EVENTS_MAX]; /* at least once */
-	int64_t poison;        /* the event that is refused always, or -1 */
+	int64_t poison; /* the event that is refused always, or -1 */
+	bool was_poison[EVENTS_MAX];
 	uint32_t refuse_next;  /* batches that will get an error that is not the event's */
 	struct producer producers[PRODUCERS_MAX];
 };
@@ -151,7 +153,7 @@ struct world {
 	int64_t now_ms;
 	struct server server;
 	struct broker broker;
-	bool wake[2];          /* a relay should step */
+	bool wake[2]; /* a relay should step */
 	bool frozen[2];
 	const char *violation; /* the first broken promise; NULL: none */
 	char detail[256];
@@ -171,7 +173,7 @@ void server_commit(struct world *w, uint32_t events);
 void server_other_wal(struct world *w);
 void server_crash(struct world *w, int64_t down_ms);
 void server_stop(struct world *w);
-int link_open(struct world *w, int relay); /* -1: none free */
+int link_open(struct world *w, int relay);  /* -1: none free */
 void link_break(struct world *w, int link); /* both ends know soon */
 bool link_holds_slot(const struct world *w, int link);
 void server_start_stream(struct world *w, int link, wp_lsn at);
