@@ -164,6 +164,11 @@ class Postgres:
     def pid(self):
         return self._process.pid
 
+    @staticmethod
+    def hand_over(path):
+        """Makes a file the server's user's."""
+        process.give_away(path)
+
     def freeze_backend(self, pid):
         """SIGSTOP to one of its processes."""
         process.pause(pid)

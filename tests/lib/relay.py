@@ -95,6 +95,12 @@ class Relay:
         code = self.wait_exit(deadline)
         assert code == 0, f"walpost exited with {code} after SIGTERM\n{self.log_tail()}"
 
+    def stop_within(self, deadline):
+        """SIGTERM while something hangs: it may have to give up, but must end."""
+        self.signal(signal.SIGTERM)
+        code = self.wait_exit(deadline)
+        assert code in (0, 1), f"walpost exited with {code} after SIGTERM\n{self.log_tail()}"
+
     def kill(self):
         """SIGKILL: no chance to say anything."""
         self._process.kill()

@@ -1,0 +1,274 @@
+"""Tables as people have them: altered, oddly named, partitioned, and not alone in the publication."""
+
+import pytest
+
+from lib.checker import check_all
+from lib.stage import OUTBOX_COLUMNS, identifier
+from lib.waiting import holds_for
+
+ROWS = "SELECT gen_random_uuid(), 'order', '1', 'created', '{}'"
+
+
+def _delivered(stage, count, names=("order",)):
+    stage.wait_all_confirmed()
+    messages = stage.read(*names)
+    assert len(messages) == count
+    check_all(messages, stage.truth.events())
+    return messages
+
+
+@pytest.mark.on(18, 15)
+def test_the_outbox_may_be_altered_while_we_stream(stage):
+    stage.create_topic(partitions=1)
+    stage.relay()
+    stage.insert()
+    stage.sql("ALTER TABLE outbox ADD COLUMN note text DEFAULT 'n'")
+    stage.insert()
+    stage.sql("ALTER TABLE outbox RENAME COLUMN note TO remark")
+    stage.insert()
+    stage.sql("ALTER TABLE outbox DROP COLUMN remark")
+    stage.insert()
+    with stage.transaction() as connection:  # the payload is now the last column, all in one transaction
+        stage.insert(connection=connection)
+        connection.execute("ALTER TABLE outbox DROP COLUMN aggregateid")
+        connection.execute("ALTER TABLE outbox ADD COLUMN aggregateid text")
+        connection.execute("ALTER TABLE outbox ALTER COLUMN type TYPE text")
+        stage.insert("9", '{"last": true}', connection=connection)
+    messages = _delivered(stage, 6)
+    assert (messages[-1].key, messages[-1].value) == (b"9", b'{"last": true}')
+    assert {m.key for m in messages[:-1]} == {b"1"}
+
+
+def test_a_needed_column_that_is_renamed_stops_with_code_3_naming_it(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    stage.sql("ALTER TABLE outbox RENAME COLUMN payload TO body")
+    stage.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, body) " + ROWS)
+    assert relay.wait_exit() == 3
+    assert "payload" in relay.log_text()
+    stage.wait_released()
+    assert len(stage.read()) == 1
+    assert stage.confirmed() < stage.truth.events()[1].end_lsn
+
+
+def test_the_outbox_may_be_renamed_and_another_take_its_place(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    relay.stop()
+    with stage.transaction() as connection:
+        connection.execute("ALTER TABLE outbox RENAME TO outbox_old")
+        connection.execute("CREATE TABLE outbox (LIKE outbox_old INCLUDING ALL)")
+        connection.execute(f"ALTER PUBLICATION {stage.publication} SET TABLE outbox")
+    stage.insert()
+    relay.start()
+    _delivered(stage, 2)
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("schema, table", [
+    ("public", "Out.Box"),
+    ("Sch.ema", 'say "hi"'),
+    ("caf\u00e9", "\u51fa\u53e3 box"),
+    ("MiXed", "select"),
+])
+def test_a_table_may_have_any_name(make_stage, schema, table):
+    stage = make_stage(set_up=False)
+    stage.table = f"{identifier(schema)}.{identifier(table)}"
+    stage.sql(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+    stage.sql(f"CREATE TABLE {stage.table} ({OUTBOX_COLUMNS})")
+    stage.publish(stage.table)
+    stage.create_slot()
+    stage.create_topic()
+    stage.relay()
+    stage.insert()
+    _delivered(stage, 1)
+
+
+@pytest.mark.on(18, 15)
+def test_a_publication_may_have_any_name(make_stage):
+    stage = make_stage(set_up=False)
+    name = 'My "Events", v1.\u00e9'
+    stage.sql(f"CREATE TABLE outbox ({OUTBOX_COLUMNS})")
+    stage.sql(f"CREATE PUBLICATION {identifier(name)} FOR TABLE outbox WITH (publish = 'insert')")
+    stage.create_slot()
+    stage.create_topic()
+    stage.relay({"postgres.publication": name})
+    stage.insert()
+    _delivered(stage, 1)
+
+
+# --- partitions
+
+LEAVES = """
+    CREATE TABLE outbox (day int NOT NULL, id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)
+        PARTITION BY RANGE (day);
+    CREATE TABLE outbox_1 PARTITION OF outbox FOR VALUES FROM (1) TO (2);
+    CREATE TABLE outbox_2 (payload jsonb, type text, id uuid, aggregatetype text, aggregateid text, day int NOT NULL);
+    ALTER TABLE outbox ATTACH PARTITION outbox_2 FOR VALUES FROM (2) TO (3);
+"""
+
+
+def _partitioned(make_stage, via_root):
+    stage = make_stage(set_up=False)
+    stage.sql(LEAVES)
+    stage.publish("outbox", options=f"publish = 'insert', publish_via_partition_root = {via_root}")
+    stage.create_slot()
+    stage.create_topic(partitions=1)
+    return stage
+
+
+def _insert_into(stage, *days):
+    for day in days:
+        stage.sql(f"""INSERT INTO outbox (day, id, aggregatetype, aggregateid, type, payload)
+                      SELECT %s, gen_random_uuid(), 'order', 'k', 'day', jsonb_build_object('day', %s::int)""",
+                  (day, day))
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("via_root", ["true", "false"])
+def test_a_partitioned_outbox_is_one_outbox(make_stage, via_root):
+    stage = _partitioned(make_stage, via_root)
+    stage.relay()
+    _insert_into(stage, 1, 2, 1, 2)
+    stage.sql("CREATE TABLE outbox_3 PARTITION OF outbox FOR VALUES FROM (3) TO (4)")
+    _insert_into(stage, 3, 1)
+    messages = _delivered(stage, 6)
+    assert [m.value for m in messages] == [b'{"day": %d}' % day for day in (1, 2, 1, 2, 3, 1)]
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("gone", ["detached", "dropped"])
+@pytest.mark.parametrize("via_root", ["true", "false"])
+def test_rows_of_a_leaf_that_is_gone_are_delivered(make_stage, via_root, gone):
+    stage = _partitioned(make_stage, via_root)
+    _insert_into(stage, 1, 2, 1)
+    stage.sql("ALTER TABLE outbox DETACH PARTITION outbox_1")
+    if gone == "dropped":
+        stage.sql("DROP TABLE outbox_1")
+    stage.relay({"outbox.leaves": "public.outbox_*"})
+    messages = _delivered(stage, 3)
+    assert [m.value for m in messages] == [b'{"day": 1}', b'{"day": 2}', b'{"day": 1}']
+
+
+def test_a_leaf_that_is_gone_and_not_covered_stops_with_code_3_and_the_way_on(make_stage):
+    stage = _partitioned(make_stage, "false")
+    _insert_into(stage, 1)
+    stage.sql("DROP TABLE outbox_1")
+    relay = stage.new_relay().start()
+    assert relay.wait_exit() == 3
+    assert "outbox_1" in relay.log_text() and "outbox.leaves" in relay.log_text()
+    assert stage.read() == []
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+# --- what else is in the stream
+
+def test_updates_deletes_and_truncates_of_the_outbox_are_ignored_and_counted(make_stage):
+    stage = make_stage(set_up=False)
+    stage.sql(f"CREATE TABLE outbox ({OUTBOX_COLUMNS})")
+    stage.publish("outbox", options="publish = 'insert, update, delete, truncate'")
+    stage.create_slot()
+    stage.create_topic()
+    relay = stage.relay()
+    for _ in range(3):
+        stage.insert()
+    stage.sql("UPDATE outbox SET type = 'other'")
+    stage.sql("DELETE FROM outbox WHERE id IN (SELECT id FROM outbox LIMIT 2)")
+    stage.sql("TRUNCATE outbox")
+    _delivered(stage, 3)
+    relay.stop()
+    said = relay.log_text()
+    assert "updates_ignored=3" in said and "deletes_ignored=2" in said and "truncates_ignored=1" in said
+
+
+def test_a_row_of_a_table_that_nobody_configured_stops_with_code_3(stage):
+    stage.create_topic()
+    stage.sql("CREATE TABLE audit (n int PRIMARY KEY)")
+    stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE audit")
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    stage.sql("INSERT INTO audit VALUES (1)")
+    lsn = stage.wal_end()
+    stage.insert()
+    assert relay.wait_exit() == 3
+    assert "audit" in relay.log_text() and "outbox.ignore" in relay.log_text()
+    stage.wait_released()
+    assert stage.confirmed() < lsn
+    assert len(stage.read()) == 1
+
+
+def test_a_row_of_a_table_that_is_ignored_is_passed_over(stage):
+    stage.create_topic()
+    stage.sql("CREATE TABLE audit (n int PRIMARY KEY)")
+    stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE audit")
+    stage.relay({"outbox.ignore": "public.aud*"})
+    stage.sql("INSERT INTO audit VALUES (1)")
+    stage.insert()
+    _delivered(stage, 1)
+
+
+def test_logical_messages_of_others_are_passed_over_and_confirmed(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.sql("SELECT pg_logical_emit_message(true, 'foreign', repeat('x', 100000))")
+    stage.sql("SELECT pg_logical_emit_message(false, 'foreign', 'y')")
+    stage.insert()
+    with stage.transaction() as connection:
+        stage.insert(connection=connection)
+        connection.execute("SELECT pg_logical_emit_message(false, 'foreign', 'z')")
+        connection.execute("SELECT pg_logical_emit_message(true, 'foreign', 'z')")
+        stage.insert(connection=connection)
+    messages = _delivered(stage, 3)
+    assert sorted(m.position[-8:] for m in messages) == ["00000000", "00000000", "00000002"]
+    assert relay.is_alive()
+
+
+@pytest.mark.on(18, 15)
+def test_a_publication_dropped_while_we_stream_is_noticed_and_nothing_is_confirmed_past_it(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    stage.sql(f"DROP PUBLICATION {stage.publication}")
+    stage.insert()
+    lost = stage.truth.events()[1]
+    assert relay.wait_exit(60) == 3
+    assert stage.publication in relay.log_text()
+    stage.wait_released()
+    assert stage.confirmed() < lost.end_lsn
+
+
+def test_a_slot_dropped_and_made_anew_while_we_stream_is_noticed(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    with stage.connect() as connection:
+        connection.execute("SELECT pg_terminate_backend(%s)", (stage.slot_row()[2],))
+        stage.wait_released()
+        connection.execute("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+        stage.insert(connection=connection)
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,))
+    assert relay.wait_exit(40) == 3
+    assert stage.slot in relay.log_text()
+
+
+def test_an_enum_a_domain_and_an_array_are_sent_as_postgres_prints_them(make_stage):
+    stage = make_stage(set_up=False)
+    stage.sql("CREATE TYPE kind AS ENUM ('order', 'mail')")
+    stage.sql("CREATE DOMAIN word AS text CHECK (value <> '')")
+    stage.sql("CREATE TABLE outbox (id bigint PRIMARY KEY, aggregatetype kind, aggregateid word, type word, "
+              "payload text, tags text[])")
+    stage.publish("outbox")
+    stage.create_slot()
+    stage.create_topic()
+    stage.relay({"outbox.headers": "tags"})
+    stage.sql("""INSERT INTO outbox VALUES (1, 'order', 'k', 't', 'p', '{a,"b c"}')""")
+    (message,) = _delivered(stage, 1)
+    assert message.key == b"k" and message.header("tags") == b'{a,"b c"}'
+    holds_for(stage.is_streaming, 0.2, "it streams")

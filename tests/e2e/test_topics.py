@@ -1,0 +1,144 @@
+"""Topics that are missing, small or gone; events that are too large for them."""
+
+import random
+import re
+
+import pytest
+
+from lib.checker import check_all, check_once
+from lib.waiting import holds_for
+
+
+def test_a_missing_topic_is_waited_for_and_then_it_flows_on(stage):
+    relay = stage.new_relay().start()
+    id = stage.insert()
+    relay.wait_log(stage.topic())
+    holds_for(lambda: relay.is_alive() and stage.confirmed() < stage.truth.events()[0].end_lsn, 3, "it waits")
+    stage.create_topic()
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for m in stage.read()] == [id]
+
+
+def test_a_topic_that_stays_missing_stops_with_code_3_after_topic_wait(stage):
+    relay = stage.new_relay({"relay.topic.wait": "2s"}).start()
+    stage.insert()
+    assert relay.wait_exit(30) == 3
+    assert stage.topic() in relay.log_text()
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+def test_a_name_that_cannot_be_a_topic_stops_with_code_3_naming_it(stage):
+    stage.create_topic()
+    id = stage.insert(topic="two words")
+    relay = stage.new_relay().start()
+    assert relay.wait_exit() == 3
+    assert "two words" in relay.log_text() and id in relay.log_text()
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+def test_a_topic_with_a_limit_of_64_kb_takes_all_of_a_heavy_load(stage):
+    stage.create_topic(partitions=2, max_message_bytes=65536)
+    relay = stage.relay()
+    stage.insert_many(20_000, "a{0}", size=300)
+    for _ in range(200):
+        stage.insert("b")
+    stage.wait_all_confirmed(60, relay)
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+def test_a_small_topic_met_after_a_large_one_is_respected_too(stage):
+    stage.create_topic("large")
+    stage.create_topic("small", max_message_bytes=65536)
+    relay = stage.relay()
+    stage.insert_many(5_000, "a{0}", size=300, topic="large")
+    stage.wait_all_confirmed(30, relay)
+    stage.insert_many(10_000, "a{0}", size=300, topic="small")
+    stage.wait_all_confirmed(60, relay)
+    check_all(stage.read("large", "small"), stage.truth.events())
+
+
+def _noise(size):
+    """Text that no compression makes much smaller."""
+    return '"' + random.Random(size).randbytes(size // 2 + 1).hex()[:size] + '"'
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("compression", ["none", "lz4"])
+def test_an_event_above_the_topics_limit_stops_there_and_is_the_only_one_named(stage, compression):
+    stage.create_topic(partitions=1, max_message_bytes=65536)
+    relay = stage.new_relay({"kafka.compression.type": compression})
+    stage.insert_many(2_000, "a{0}", size=200)
+    huge = stage.insert("a7", _noise(400_000))
+    stage.insert_many(2_000, "a{0}", size=200)
+    relay.start()
+    assert relay.wait_exit(60) == 3
+    stage.wait_released()
+
+    confirmed, messages, events = stage.confirmed(), stage.read(), stage.truth.events()
+    assert {m.id for m in messages} == {event.id for event in events[:2_000]}
+    assert events[1_999].end_lsn <= confirmed < events[2_000].end_lsn
+    errors = [line for line in relay.log_text().splitlines() if "level=error" in line]
+    named = {id for id in re.findall(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", str(errors))}
+    assert named == {huge}
+    assert "public.outbox" in str(errors) and "65536" in str(errors)
+
+    stage.kafka.set_topic_config(stage.topic(), max_message_bytes=1_000_000)
+    relay.start()
+    stage.wait_all_confirmed(60, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_an_oversized_event_in_one_partition_of_a_busy_topic_stops_that_partition(stage):
+    stage.create_topic(partitions=3, max_message_bytes=65536)
+    relay = stage.new_relay({"kafka.compression.type": "lz4"})
+    with stage.transaction() as connection:
+        for n in range(3_000):
+            if n == 1_500:
+                huge = stage.insert("k1", _noise(300_000), connection=connection)
+            stage.insert(f"k{n % 30}", connection=connection)
+    relay.start()
+    assert relay.wait_exit(60) == 3
+    messages, events = stage.read(), stage.truth.events()
+    ids = [event.id for event in events]
+    behind = set(ids[ids.index(huge):])
+    partition_of_it = {m.partition for m in messages if m.key == b"k1"}
+    assert not [m for m in messages if m.partition in partition_of_it and m.id in behind]
+    assert huge in relay.log_text()
+
+
+def test_an_event_above_message_max_bytes_stops_with_code_3_and_names_size_and_limit(stage):
+    stage.create_topic(partitions=1, max_message_bytes=10_000_000)
+    before = stage.insert()
+    huge = stage.insert(payload=_noise(2_000_000))
+    relay = stage.new_relay().start()
+    assert relay.wait_exit(60) == 3
+    assert huge in relay.log_text() and "message.max.bytes" in relay.log_text()
+    stage.wait_released()
+    assert [m.id for m in stage.read()] == [before]
+    assert stage.confirmed() < stage.truth.events()[1].end_lsn
+
+
+def test_a_topic_deleted_while_we_run_is_waited_for(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    stage.kafka.delete_topic(stage.topic())
+    id = stage.insert()
+    relay.wait_log(stage.topic(), 30)
+    stage.create_topic(partitions=1)
+    stage.wait_all_confirmed(60, relay)
+    assert id in [m.id for m in stage.read()]
+
+
+def test_a_topic_may_get_more_partitions_while_we_run(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert_many(100, "a{0}")
+    stage.wait_all_confirmed()
+    stage.kafka.add_partitions(stage.topic(), 3)
+    stage.insert_many(100, "b{0}")
+    stage.wait_all_confirmed(30, relay)
+    assert len({m.id for m in stage.read()}) == 200
