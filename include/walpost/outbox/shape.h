@@ -7,6 +7,7 @@
 #ifndef WALPOST_OUTBOX_SHAPE_H
 #define WALPOST_OUTBOX_SHAPE_H
 
+#include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
 #include "walpost/outbox/record.h"
