@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,8 @@
 
 #include "walpost/base/log.h"
 #include "walpost/base/log_line.h"
+
+_Static_assert(WP_LOG_LINE_MAX <= PIPE_BUF, "a pipe could tear a line");
 
 enum sink_kind {
 	SINK_UNKNOWN, /* not looked at yet */
@@ -45,7 +48,11 @@ static void reopen(void)
 {
 	int fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC | O_NOCTTY);
 
-	/* No /proc, or the pipe is another user's (a service that changed its user). */
+	/*
+	 * No /proc, or the pipe is another user's (a service that changed its user).
+	 * Asking for room first is almost as good: only when another writer takes
+	 * that room in between does a write wait.
+	 */
 	sink.kind = fd < 0 ? SINK_POLL : SINK_WRITE;
 	sink.fd = fd < 0 ? STDERR_FILENO : fd;
 	sink.owned = fd >= 0;

@@ -42,7 +42,9 @@ static inline uint8_t wp_wire_u8(struct wp_wire *w)
 static inline uint16_t wp_wire_u16(struct wp_wire *w)
 {
 	struct wp_span s = wp_wire_bytes(w, 2);
-	return s.data == NULL ? 0 : (uint16_t)(s.data[0] << 8 | s.data[1]);
+	if (s.data == NULL)
+		return 0;
+	return (uint16_t)(s.data[0] << 8 | s.data[1]);
 }
 
 static inline uint32_t wp_wire_u32(struct wp_wire *w)

@@ -122,7 +122,7 @@ static unsigned long long told_dropped(void)
 
 static void say(size_t size)
 {
-	static char filler[4000];
+	char filler[4000];
 
 	memset(filler, 'x', size);
 	filler[size] = '\0';
