@@ -44,7 +44,7 @@ struct wp_source_facts {
 	/* The witness row: who took the slot over last. */
 	bool witness_readable;		   /* the table is there and may be read */
 	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
-	wp_lsn witness_taken_at; /* where the slot stood as that owner took it over */
+	wp_lsn witness_taken_at;	   /* where the slot stood as that owner took it over */
 	uint64_t witness_system_id;
 	uint16_t witness_epoch;
 };
