@@ -1,0 +1,72 @@
+/*
+ * What is known of the topics in use: does it exist, may it be written, how
+ * large may a batch be, and librdkafka's handle on it. Survives a new producer
+ * (all but the handles).
+ *
+ * Owns: its entries, and through `drop` the handles. Calls: `drop` only.
+ * Bounded: `capacity` topics; the one unused for longest makes room. A pointer
+ * to a topic lives until the next wp_topics_get() of another name.
+ */
+#ifndef WALPOST_KAFKA_TOPICS_H
+#define WALPOST_KAFKA_TOPICS_H
+
+#include <stdbool.h>
+
+#include "walpost/base/rc.h"
+#include "walpost/base/span.h"
+
+#define WP_TOPIC_NAME_MAX 249 /* Kafka's own limit */
+
+enum wp_topic_state {
+	WP_TOPIC_UNKNOWN, /* to be asked for, not before ask_at_ms */
+	WP_TOPIC_READY,
+};
+
+enum wp_topic_trouble {
+	WP_TOPIC_FINE,
+	WP_TOPIC_MISSING,
+	WP_TOPIC_FORBIDDEN,
+	WP_TOPIC_NO_PARTITION,
+};
+
+struct wp_topic {
+	char name[WP_TOPIC_NAME_MAX + 1];
+	size_t name_size;
+	enum wp_topic_state state;
+	enum wp_topic_trouble trouble; /* the last answer, or what a report said */
+	unsigned failures;	       /* reports against it since the last good one */
+	int64_t ask_at_ms;
+	int64_t answered_at_ms;
+	size_t limit; /* max.message.bytes; 0: not known */
+	void *handle; /* owned; NULL: none yet */
+
+	/* The cache's own. */
+	struct wp_topic *next;
+	struct wp_topic *newer;
+	struct wp_topic *older;
+	uint64_t hash;
+};
+
+struct wp_topics {
+	struct wp_topic **buckets;
+	size_t bucket_count; /* a power of two */
+	size_t count;
+	size_t capacity;
+	struct wp_topic *newest;
+	struct wp_topic *oldest;
+	void (*drop)(void *handle);
+};
+
+/* `capacity` is at least 2. */
+enum wp_rc wp_topics_init(struct wp_topics *t, size_t capacity,
+			  void (*drop)(void *handle)) WP_MUST_CHECK;
+void wp_topics_release(struct wp_topics *t);
+/* The one of this name, new and UNKNOWN if need be. NULL: no memory, or no such name is
+ * possible (longer than WP_TOPIC_NAME_MAX). */
+struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name);
+/* NULL: not there. Does not count as use. */
+struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name);
+/* Before the producer they belong to goes. */
+void wp_topics_drop_handles(struct wp_topics *t);
+
+#endif

@@ -1,0 +1,44 @@
+#include "walpost/kafka/batch.h"
+
+/*
+ * RecordBatch, magic 2 (kafka.apache.org/documentation/#recordbatch):
+ *
+ *   offset 8, length 4, leader epoch 4, magic 1, crc 4, attributes 2, last
+ *   offset delta 4, two timestamps 16, producer id 8, epoch 2, sequence 4,
+ *   count 4                                                      = 61 bytes
+ *   record: length varint, attributes 1, timestamp delta varint, offset delta
+ *   varint, key, value (varint length, -1 is null), header count varint, and
+ *   for each header: name, value
+ *
+ * In a batch of one both deltas are 0 and take a byte each.
+ */
+#define BATCH_OVERHEAD 61
+#define RECORD_FIXED 3
+
+/* Of a length, or -1: zigzag, seven bits a byte. */
+static size_t varint_size(int64_t value)
+{
+	uint64_t zigzag = value < 0 ? (((uint64_t) - (value + 1)) << 1) + 1 : (uint64_t)value << 1;
+	size_t size = 1;
+
+	for (; zigzag >= 0x80; zigzag >>= 7)
+		size++;
+	return size;
+}
+
+static size_t bytes_size(struct wp_span bytes)
+{
+	if (wp_span_is_null(bytes))
+		return varint_size(-1);
+	return varint_size((int64_t)bytes.size) + bytes.size;
+}
+
+size_t wp_batch_size_of_one(const struct wp_record *record)
+{
+	size_t size = RECORD_FIXED + bytes_size(record->key) + bytes_size(record->value) +
+		      varint_size((int64_t)record->header_count);
+
+	for (size_t i = 0; i < record->header_count; i++)
+		size += bytes_size(record->headers[i].name) + bytes_size(record->headers[i].value);
+	return BATCH_OVERHEAD + varint_size((int64_t)size) + size;
+}

@@ -1,0 +1,53 @@
+/*
+ * One life of a librdkafka producer, and its end: rd_kafka_destroy() blocks,
+ * so it is done on the worker.
+ *
+ * Private to kafka/. Owns the handle and its main queue, on which everything
+ * arrives: delivery reports, errors, log lines, answers of the admin API.
+ */
+#ifndef WALPOST_KAFKA_CLIENT_H
+#define WALPOST_KAFKA_CLIENT_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "walpost/base/worker.h"
+#include "walpost/kafka/properties.h"
+#include "walpost/sink/sink.h"
+
+struct wp_client_shape {
+	enum wp_batching batching;
+	size_t batch_size; /* 0: as configured */
+};
+
+struct wp_client {
+	rd_kafka_t *rk; /* NULL: none */
+	rd_kafka_queue_t *queue;
+};
+
+/* `fd` is an eventfd: it becomes readable when the queue was empty and is not any more. */
+enum wp_rc wp_client_open(const struct wp_kafka_options *options,
+			  const struct wp_kafka_bounds *bounds, const struct wp_client_shape *shape,
+			  int fd, struct wp_client *ret, struct wp_why *why) WP_MUST_CHECK;
+/*
+ * Gives up all references but the last and returns it: what blocks is left to
+ * do (wp_client_bury). Topics and events of the client must be gone.
+ */
+rd_kafka_t *wp_client_close(struct wp_client *c);
+/*
+ * Destroys on the worker; `done(arg)` is called by wp_worker_collect() unless
+ * the job is abandoned. WP_FULL, WP_NOMEM: `rk` is still the caller's.
+ */
+enum wp_rc wp_client_bury(rd_kafka_t *rk, struct wp_worker *worker, void (*done)(void *arg),
+			  void *arg, uint64_t *ret_job) WP_MUST_CHECK;
+
+/* A line of librdkafka's, in our log; not more than some a second. */
+struct wp_client_log {
+	int64_t since_ms;
+	unsigned count;
+	unsigned dropped;
+};
+void wp_client_log_line(struct wp_client_log *l, rd_kafka_event_t *event, int64_t now_ms);
+/* NULL, or what this version of librdkafka is known to get wrong. */
+const char *wp_client_version_trouble(int version);
+
+#endif

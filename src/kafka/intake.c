@@ -1,0 +1,189 @@
+#include <assert.h>
+#include <string.h>
+
+#include "walpost/base/log.h"
+#include "walpost/kafka/reaction.h"
+
+#include "state.h"
+
+/* Log lines and errors read in one go, so that a flood of them holds up nothing. */
+#define OTHER_EVENTS_MAX 256
+/* A handshake can fail once because a broker restarts; failing this long it is wrong. */
+#define TLS_PATIENCE_MS 3000
+#define LET_IN "correct security.protocol, sasl.* and ssl.* in [kafka]"
+
+void wp_intake_heard(struct wp_producer *p)
+{
+	p->contacted = true;
+	p->heard_at_ms = p->now_ms;
+	p->tls_failing_since_ms = -1;
+	p->view.reachable = true;
+}
+
+void wp_intake_unheard(struct wp_producer *p, const char *text)
+{
+	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s", text);
+	p->view.reachable = false;
+}
+
+/* ---- delivery reports ---- */
+
+static bool was_purged(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+}
+
+static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+{
+	/* Without an error it is always persisted, acks being all; the promise rests on it. */
+	if (rd_kafka_message_status(m) != RD_KAFKA_MSG_STATUS_PERSISTED) {
+		r->outcome = WP_REFUSED;
+		r->reaction = WP_REACT_REWIND;
+		r->code = "NOT_PERSISTED";
+		return;
+	}
+	r->outcome = WP_CONFIRMED;
+	wp_intake_heard(p);
+	if (p->some_failed)
+		wp_gate_trust(p, rd_kafka_topic_name(m->rkt));
+}
+
+static size_t known_limit(const struct wp_producer *p, const char *name)
+{
+	const struct wp_topic *topic = wp_topics_find(&p->topics, name);
+
+	return topic != NULL ? topic->limit : 0;
+}
+
+static void read_refusal(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+{
+	const char *name = rd_kafka_topic_name(m->rkt);
+
+	r->outcome = WP_REFUSED;
+	r->reaction = wp_kafka_reaction(m->err);
+	r->event_level = wp_kafka_is_event_level(m->err);
+	r->code = rd_kafka_err2name(m->err);
+	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+		r->limit = known_limit(p, name);
+		wp_gate_doubt_limit(p, name);
+	}
+	if (r->reaction == WP_REACT_WAIT_TOPIC)
+		wp_gate_distrust(p, name, m->err);
+}
+
+static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+{
+	*r = (struct wp_report){ .ticket = (wp_ticket)(uintptr_t)m->_private };
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		read_success(p, m, r);
+	else if (was_purged(m->err))
+		r->outcome = WP_PURGED;
+	else
+		read_refusal(p, m, r);
+	assert(p->view.in_flight > 0);
+	p->view.in_flight--;
+}
+
+/* ---- other events ---- */
+
+static bool is_wrong_credentials(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+	       code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+	       code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM ||
+	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
+}
+
+/* Once a broker has let us in, its errors pass; before, the configuration is wrong. */
+static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	char fatal[512];
+
+	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+		code = rd_kafka_fatal_error(p->client.rk, fatal, sizeof(fatal));
+		/* A new producer would meet the same. */
+		if (code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+			wp_producer_fail(p, fatal, "allow IDEMPOTENT_WRITE on the cluster");
+		else
+			wp_producer_break(p, code, fatal);
+		return;
+	}
+	wp_intake_unheard(p, text);
+	if (p->contacted)
+		return;
+	if (is_wrong_credentials(code))
+		wp_producer_fail(p, text, LET_IN);
+	else if (code == RD_KAFKA_RESP_ERR__SSL && p->tls_failing_since_ms < 0)
+		p->tls_failing_since_ms = p->now_ms;
+	else if (code == RD_KAFKA_RESP_ERR__SSL &&
+		 p->now_ms - p->tls_failing_since_ms >= TLS_PATIENCE_MS)
+		wp_producer_fail(p, text, LET_IN);
+}
+
+static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
+{
+	struct wp_answer answer;
+
+	switch (rd_kafka_event_type(event)) {
+	case RD_KAFKA_EVENT_ERROR:
+		read_error(p, rd_kafka_event_error(event), rd_kafka_event_error_string(event));
+		break;
+	case RD_KAFKA_EVENT_LOG:
+		wp_client_log_line(&p->log, event, p->now_ms);
+		break;
+	case RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT:
+		if (wp_inquiry_read(&p->inquiry, event, &answer))
+			wp_gate_answer(p, &answer);
+		break;
+	default:
+		break; /* nothing else was asked for */
+	}
+}
+
+/* ---- the queue ---- */
+
+/* The next event with reports into p->delivery; false: the queue is empty, or enough was read. */
+static bool next_delivery(struct wp_producer *p, size_t *others)
+{
+	for (; *others < OTHER_EVENTS_MAX; (*others)++) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(p->client.queue, 0);
+		if (event == NULL) {
+			p->more = false;
+			return false;
+		}
+		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR) {
+			p->delivery = event;
+			return true;
+		}
+		read_other(p, event);
+		rd_kafka_event_destroy(event);
+	}
+	return false;
+}
+
+size_t wp_intake_read(struct wp_producer *p, struct wp_report *reports, size_t max)
+{
+	size_t count = 0, others = 0;
+
+	/* The descriptor tells only that the queue was empty and is not: until it
+	 * has been seen empty, there is more. */
+	p->more = true;
+	while (count < max) {
+		if (p->delivery == NULL && !next_delivery(p, &others))
+			break;
+		const rd_kafka_message_t *m = rd_kafka_event_message_next(p->delivery);
+		if (m == NULL)
+			wp_intake_drop(p);
+		else
+			read_report(p, m, &reports[count++]);
+	}
+	return count;
+}
+
+/* Only now does librdkafka free the room of the messages. */
+void wp_intake_drop(struct wp_producer *p)
+{
+	if (p->delivery != NULL)
+		rd_kafka_event_destroy(p->delivery);
+	p->delivery = NULL;
+}

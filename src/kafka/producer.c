@@ -1,0 +1,494 @@
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "walpost/base/log.h"
+
+#include "state.h"
+
+#define TOPICS_MAX 4096
+#define WORKER_FULL_RETRY_MS 100
+/* In flight and nothing heard for so long: is anybody there? */
+#define SILENCE_MS 3000
+#define PROBE_EACH_MS 2000
+#define PROBE_TIMEOUT_MS 2500
+/* In case a wake-up were lost; the queue is looked at at least this often. */
+#define LOOK_EACH_MS 1000
+
+_Static_assert(sizeof(void *) >= sizeof(wp_ticket), "a ticket travels as a message's opaque");
+
+static struct wp_producer *of(struct wp_sink *s)
+{
+	return (struct wp_producer *)s;
+}
+
+/* ---- what is shown ---- */
+
+/* `p->view` again from what has changed; the sentence fits the state. */
+static void show(struct wp_producer *p)
+{
+	struct wp_why waiting;
+	const struct wp_topic *topic = wp_gate_waits_for(p, &waiting);
+	bool waits = p->phase == WP_PHASE_RUNNING && topic != NULL;
+	const char *why = p->view.reachable ? "" : p->outage.text;
+
+	switch (p->phase) {
+	case WP_PHASE_OPENING:
+		p->view.state = WP_SINK_STARTING;
+		break;
+	case WP_PHASE_RUNNING:
+		p->view.state = waits ? WP_SINK_WAITING : WP_SINK_READY;
+		if (p->wants_reopening)
+			p->view.state = WP_SINK_STARTING;
+		break;
+	case WP_PHASE_BROKEN:
+		p->view.state = WP_SINK_BROKEN;
+		why = p->failure.text;
+		break;
+	case WP_PHASE_FAILED:
+		p->view.state = WP_SINK_FAILED;
+		why = p->failure.text;
+		break;
+	}
+	(void)wp_why_set(&p->view.why, WP_OK, "%s", waits ? waiting.text : why);
+	memset(p->view.topic, 0, sizeof(p->view.topic));
+	if (waits)
+		memcpy(p->view.topic, topic->name, topic->name_size);
+}
+
+void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	if (p->phase != WP_PHASE_RUNNING)
+		return;
+	p->phase = WP_PHASE_BROKEN;
+	(void)wp_why_set(&p->failure, WP_IO, "the Kafka producer is unusable (%s): %s",
+			 rd_kafka_err2name(code), text);
+}
+
+void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure)
+{
+	p->phase = WP_PHASE_FAILED;
+	p->view.reaction = WP_REACT_STOP_CONFIG;
+	(void)wp_why_set(&p->failure, WP_CONFIG, "Kafka does not let us in: %s; %s", text, cure);
+}
+
+/* ---- the lives ---- */
+
+/* Makes collect() due: an eventfd's counter cannot overflow by our ones. */
+static void wake(void *arg)
+{
+	const struct wp_producer *p = arg;
+	uint64_t one = 1;
+
+	(void)!write(p->fd, &one, sizeof(one));
+}
+
+static void old_is_gone(void *arg)
+{
+	struct wp_producer *p = arg;
+
+	p->is_burying = false;
+	wake(p);
+}
+
+/* Everything that refers to the client goes first: librdkafka waits for it. */
+static void close_client(struct wp_producer *p)
+{
+	wp_inquiry_reset(&p->inquiry, p->worker);
+	wp_intake_drop(p);
+	wp_topics_drop_handles(&p->topics);
+	rd_kafka_t *rk = wp_client_close(&p->client);
+	if (rk == NULL)
+		return;
+	assert(p->corpse == NULL);
+	p->corpse = rk;
+	p->more = false;
+	p->is_probing = false;
+}
+
+/* Gone from here when the worker has taken it; else tried again by step(). */
+static void bury(struct wp_producer *p)
+{
+	if (p->corpse == NULL)
+		return;
+	enum wp_rc rc = wp_client_bury(p->corpse, p->worker, old_is_gone, p, &p->burial);
+	if (rc != WP_OK)
+		return;
+	p->corpse = NULL;
+	p->is_burying = true;
+}
+
+static enum wp_rc open_client(struct wp_producer *p, struct wp_why *why)
+{
+	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd, &p->client, why);
+	if (rc != WP_OK)
+		return rc;
+	p->phase = WP_PHASE_RUNNING;
+	p->wants_reopening = false;
+	p->heard_at_ms = p->now_ms;
+	p->probe_at_ms = p->now_ms;
+	return WP_OK;
+}
+
+/* A new producer never races the requests of the old one: its connections are closed first. */
+static void open_when_old_is_gone(struct wp_producer *p)
+{
+	bury(p);
+	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying)
+		return;
+	if (open_client(p, &p->failure) == WP_OK)
+		return;
+	p->phase = WP_PHASE_FAILED;
+	p->view.reaction = WP_REACT_STOP_CONFIG;
+}
+
+static void begin_anew(struct wp_producer *p)
+{
+	close_client(p);
+	p->phase = WP_PHASE_OPENING;
+	p->wants_reopening = false;
+	p->view.in_flight = 0;
+	bury(p);
+}
+
+/* ---- probing ---- */
+
+static bool wants_probe(const struct wp_producer *p)
+{
+	if (p->phase != WP_PHASE_RUNNING || p->inquiry.stage != WP_INQUIRY_IDLE)
+		return false;
+	return !p->view.reachable || p->view.in_flight > 0;
+}
+
+static int64_t probe_due(const struct wp_producer *p)
+{
+	int64_t due = p->view.reachable ? p->heard_at_ms + SILENCE_MS : p->probe_at_ms;
+
+	return due > p->probe_at_ms ? due : p->probe_at_ms;
+}
+
+/* Any topic will do: that there is an answer is the answer. */
+static void probe(struct wp_producer *p)
+{
+	if (!wants_probe(p) || p->now_ms < probe_due(p))
+		return;
+	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : "walpost";
+	p->is_probing = true;
+	p->probe_at_ms = p->now_ms + PROBE_EACH_MS;
+	wp_inquiry_ask_config(&p->inquiry, &p->client, topic, PROBE_TIMEOUT_MS);
+}
+
+static void step(struct wp_producer *p)
+{
+	if (p->phase == WP_PHASE_RUNNING)
+		wp_gate_step(p);
+	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && p->view.in_flight == 0)
+		begin_anew(p);
+	open_when_old_is_gone(p);
+	probe(p);
+}
+
+/* ---- sending ---- */
+
+/* NULL for no headers; false: no memory. */
+static bool make_headers(const struct wp_record *record, rd_kafka_headers_t **ret)
+{
+	*ret = NULL;
+	if (record->header_count == 0)
+		return true;
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(record->header_count);
+	for (size_t i = 0; i < record->header_count; i++) {
+		const struct wp_header *h = &record->headers[i];
+		rd_kafka_resp_err_t error = rd_kafka_header_add(
+			headers, (const char *)h->name.data, (ssize_t)h->name.size, h->value.data,
+			(ssize_t)h->value.size);
+		if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+			rd_kafka_headers_destroy(headers);
+			return false;
+		}
+	}
+	*ret = headers;
+	return true;
+}
+
+/* 0 would mean "now" to librdkafka, and less is refused by brokers. */
+static int64_t timestamp_of(const struct wp_record *record)
+{
+	return record->timestamp_ms > 0 ? record->timestamp_ms : 1;
+}
+
+static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_topic *topic,
+				   wp_ticket ticket, const struct wp_record *r)
+{
+	rd_kafka_headers_t *headers;
+
+	if (!make_headers(r, &headers))
+		return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
+	int32_t partition =
+		r->partition == WP_PARTITION_BY_KEY ? RD_KAFKA_PARTITION_UA : r->partition;
+	rd_kafka_resp_err_t error = rd_kafka_producev(
+		p->client.rk, RD_KAFKA_V_RKT((rd_kafka_topic_t *)topic->handle),
+		RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		RD_KAFKA_V_KEY(r->key.data, r->key.size),
+		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
+		RD_KAFKA_V_TIMESTAMP(timestamp_of(r)), RD_KAFKA_V_HEADERS(headers),
+		RD_KAFKA_V_OPAQUE((void *)(uintptr_t)ticket), RD_KAFKA_V_END);
+	/* On failure they are still ours. */
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR && headers != NULL)
+		rd_kafka_headers_destroy(headers);
+	return error;
+}
+
+static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_record *record,
+			      struct wp_why *why)
+{
+	return wp_why_set(
+		why, WP_DATA,
+		"an event of %zu bytes for topic %.*s is larger than message.max.bytes = "
+		"%zu allows; it can never be delivered; raise message.max.bytes in [kafka], "
+		"and max.message.bytes of the topic",
+		wp_record_size(record), (int)record->topic.size, (const char *)record->topic.data,
+		p->message_max);
+}
+
+static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
+			    const struct wp_record *record, rd_kafka_resp_err_t error,
+			    struct wp_why *why)
+{
+	switch (error) {
+	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+		return refuse_size(p, record, why);
+	case RD_KAFKA_RESP_ERR__QUEUE_FULL:
+		/* Its limits lie above the relay's: this is a mistake of ours, told aloud. */
+		wp_log(WP_LOG_ERROR, "kafka_queue_full", WP_INT("in_flight", p->view.in_flight));
+		return WP_FULL;
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+		wp_gate_distrust(p, topic->name, error);
+		/* Offered again, it waits at the gate; noted already now. */
+		(void)wp_gate_pass(p, record, &(struct wp_topic *){ NULL }, NULL);
+		return WP_AGAIN;
+	case RD_KAFKA_RESP_ERR__INVALID_ARG:
+		return wp_why_set(why, WP_DATA, "librdkafka refuses the event: %s",
+				  rd_kafka_err2str(error));
+	case RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE:
+		return wp_why_set(why, WP_NOMEM, "no memory for an event");
+	default:
+		wp_producer_break(p, error, rd_kafka_err2str(error));
+		return wp_why_set(why, WP_IO, "%s", p->failure.text);
+	}
+}
+
+static enum wp_rc send_running(struct wp_producer *p, wp_ticket ticket,
+			       const struct wp_record *record, struct wp_why *why)
+{
+	struct wp_topic *topic;
+
+	enum wp_rc rc = wp_gate_pass(p, record, &topic, why);
+	if (rc != WP_OK)
+		return rc;
+	rd_kafka_resp_err_t error = produce(p, topic, ticket, record);
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_taken(p, topic, record, error, why);
+	/* The silence that calls for a probe begins with the first that waits. */
+	if (p->view.in_flight++ == 0)
+		p->heard_at_ms = p->now_ms;
+	return WP_OK;
+}
+
+static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
+				struct wp_why *why)
+{
+	struct wp_producer *p = of(s);
+
+	if (p->phase == WP_PHASE_OPENING || p->wants_reopening)
+		return WP_AGAIN;
+	if (p->phase != WP_PHASE_RUNNING)
+		return wp_why_set(why, WP_IO, "%s", p->failure.text);
+	enum wp_rc rc = send_running(p, ticket, record, why);
+	if (rc != WP_OK)
+		show(p);
+	return rc;
+}
+
+/* ---- the other operations ---- */
+
+static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_report *reports,
+			       size_t max)
+{
+	struct wp_producer *p = of(s);
+	size_t count = 0;
+	uint64_t wakes;
+
+	p->now_ms = now_ms;
+	/* Emptied before the queue is read: what comes after makes it readable again. */
+	(void)!read(p->fd, &wakes, sizeof(wakes));
+	if (p->client.rk != NULL)
+		count = wp_intake_read(p, reports, max);
+	step(p);
+	show(p);
+	return count;
+}
+
+static void producer_purge(struct wp_sink *s)
+{
+	struct wp_producer *p = of(s);
+
+	if (p->client.rk == NULL)
+		return;
+	/* Without waiting for the broker threads to have done it. It cannot fail
+	 * with these flags, and what is not purged is delivered. */
+	(void)rd_kafka_purge(p->client.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
+}
+
+static void producer_restart(struct wp_sink *s, enum wp_batching batching)
+{
+	struct wp_producer *p = of(s);
+
+	assert(p->phase != WP_PHASE_FAILED);
+	p->shape.batching = batching;
+	p->wanted[0] = '\0';
+	begin_anew(p);
+	show(p);
+}
+
+static const struct wp_sink_view *producer_view(struct wp_sink *s)
+{
+	return &of(s)->view;
+}
+
+static int producer_fd(struct wp_sink *s, short *ret_events)
+{
+	*ret_events = POLLIN;
+	return of(s)->fd;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t producer_due(struct wp_sink *s)
+{
+	const struct wp_producer *p = of(s);
+	int64_t due = INT64_MAX;
+
+	if (p->more || p->delivery != NULL)
+		return p->now_ms;
+	if (p->corpse != NULL)
+		due = p->now_ms + WORKER_FULL_RETRY_MS;
+	else if (p->phase == WP_PHASE_OPENING && !p->is_burying)
+		due = p->now_ms;
+	if (p->phase == WP_PHASE_RUNNING)
+		due = sooner(due, wp_gate_due(p));
+	if (wants_probe(p))
+		due = sooner(due, probe_due(p));
+	if (p->view.in_flight > 0)
+		due = sooner(due, p->now_ms + LOOK_EACH_MS);
+	return due;
+}
+
+/*
+ * Nothing is waited for here: the worker destroys the client, and who frees the
+ * worker waits for it, as long as there is time.
+ */
+static void producer_free(struct wp_sink *s, int64_t wait_ms)
+{
+	struct wp_producer *p = of(s);
+
+	(void)wait_ms;
+	if (p == NULL)
+		return;
+	close_client(p);
+	bury(p);
+	if (p->is_burying)
+		wp_worker_abandon(p->worker, p->burial);
+	/* A corpse that the worker has no room for ends with the process. */
+	wp_topics_release(&p->topics);
+	if (p->fd >= 0)
+		(void)close(p->fd);
+	free(p);
+}
+
+static const struct wp_sink_ops ops = {
+	.send = producer_send,
+	.collect = producer_collect,
+	.purge = producer_purge,
+	.restart = producer_restart,
+	.view = producer_view,
+	.fd = producer_fd,
+	.due = producer_due,
+	.free = producer_free,
+};
+
+/* ---- making one ---- */
+
+static void drop_topic(void *handle)
+{
+	rd_kafka_topic_destroy(handle);
+}
+
+static void read_back(struct wp_producer *p)
+{
+	const rd_kafka_conf_t *conf = rd_kafka_conf(p->client.rk);
+
+	p->batch_size = (size_t)wp_properties_number(conf, "batch.size");
+	p->message_max = (size_t)wp_properties_number(conf, "message.max.bytes");
+	p->compresses = !wp_properties_is(conf, "compression.codec", "none");
+	p->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
+}
+
+static void warn_of_version(void)
+{
+	const char *trouble = wp_client_version_trouble(rd_kafka_version());
+
+	if (trouble != NULL)
+		wp_log(WP_LOG_WARN, "librdkafka_version",
+		       WP_TEXT("version", rd_kafka_version_str()), WP_TEXT("why", trouble));
+}
+
+static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
+{
+	p->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (p->fd < 0)
+		return wp_why_set(why, WP_NOMEM, "no eventfd for the Kafka producer: %s",
+				  strerror(errno));
+	enum wp_rc rc = wp_topics_init(&p->topics, TOPICS_MAX, drop_topic);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for the table of topics");
+	wp_inquiry_init(&p->inquiry, wake, p);
+	rc = open_client(p, why);
+	if (rc != WP_OK)
+		return rc;
+	read_back(p);
+	warn_of_version();
+	show(p);
+	return WP_OK;
+}
+
+enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
+			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
+			   struct wp_sink **ret, struct wp_why *why)
+{
+	struct wp_producer *p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for the Kafka producer");
+	p->sink.ops = &ops;
+	p->options = options;
+	p->bounds = *bounds;
+	p->worker = worker;
+	p->fd = -1;
+	p->tls_failing_since_ms = -1;
+	(void)wp_why_set(&p->outage, WP_IO, "Kafka was not reached yet");
+	enum wp_rc rc = fill(p, why);
+	if (rc != WP_OK) {
+		producer_free(&p->sink, 0);
+		return rc;
+	}
+	*ret = &p->sink;
+	return WP_OK;
+}

@@ -1,0 +1,317 @@
+#include <assert.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "walpost/kafka/properties.h"
+
+#define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
+#define VALUE_SIZE 4096
+
+static const struct {
+	const char *name;
+	const char *value;
+} defaults[] = {
+	{ "client.id", "walpost" },
+	{ "enable.idempotence", "true" },
+	{ "enable.gapless.guarantee", "true" },
+	{ "acks", "all" },
+	/* An expired message would leave a hole that later ones fill out of order. */
+	{ "message.timeout.ms", "0" },
+	/* Java's and Debezium's placement. */
+	{ "partitioner", "murmur2_random" },
+	{ "allow.auto.create.topics", "false" },
+	{ "linger.ms", "2" },
+	{ "socket.nagle.disable", "true" },
+	{ "socket.keepalive.enable", "true" },
+	{ "delivery.report.only.error", "false" },
+	{ "statistics.interval.ms", "0" },
+};
+
+/* Not to be set at all: setting already acts, or hands a text to where a pointer belongs. */
+static const struct {
+	const char *name;
+	const char *reason;
+} forbidden[] = {
+	{ "plugin.library.paths", "a plugin's code could change or drop what is produced" },
+	{ "interceptors", "an interceptor could change or drop what is produced" },
+	{ "transactional.id", "the relay does not run transactions" },
+	{ "ut_handle_ProduceResponse", "it is librdkafka's own test hook" },
+};
+
+enum judgement { MUST_BE, MUST_NOT_BE, MUST_BE_EMPTY };
+
+struct rule {
+	const char *name;
+	const char *alias; /* or NULL */
+	enum judgement judgement;
+	const char *value;
+	const char *allowed;
+	const char *reason;
+};
+
+static const struct rule rules[] = {
+	{ "enable.idempotence", NULL, MUST_BE, "true", "true",
+	  "without it a retried batch is written twice or out of order" },
+	{ "enable.gapless.guarantee", NULL, MUST_BE, "true", "true",
+	  "without it later events overtake one that failed" },
+	{ "request.required.acks", "acks", MUST_BE, "-1", "all",
+	  "with less an event is confirmed that a broker's failure can lose" },
+	{ "message.timeout.ms", "delivery.timeout.ms", MUST_BE, "0", "0",
+	  "an event that times out lets later ones overtake it" },
+	{ "message.send.max.retries", "retries", MUST_BE, "2147483647", "2147483647",
+	  "an event that is given up lets later ones overtake it" },
+	{ "queuing.strategy", NULL, MUST_BE, "fifo", "fifo", "events must leave in order" },
+	{ "partitioner", NULL, MUST_NOT_BE, "random",
+	  "murmur2_random, murmur2, consistent_random, consistent, fnv1a_random or fnv1a",
+	  "events of one key must share a partition to keep their order" },
+	{ "delivery.report.only.error", NULL, MUST_BE, "false", "false",
+	  "an event is confirmed by its delivery report" },
+	{ "transactional.id", NULL, MUST_BE_EMPTY, "", "nothing",
+	  "the relay does not run transactions" },
+	{ "plugin.library.paths", NULL, MUST_BE_EMPTY, "", "nothing",
+	  "a plugin's code could change or drop what is produced" },
+};
+
+bool wp_property_is_secret(const char *name)
+{
+	static const char *const parts[] = { "password",   "passphrase", "secret",
+					     "key.pem",	   "ssl_key",	 "private",
+					     "credential", "assertion",	 "oauthbearer.config",
+					     "jaas" };
+
+	for (size_t i = 0; i < COUNT_OF(parts); i++) {
+		if (strstr(name, parts[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* False: the property does not exist or has no value. */
+static bool read_back(const rd_kafka_conf_t *conf, const char *name, char value[VALUE_SIZE])
+{
+	size_t size = VALUE_SIZE;
+
+	value[0] = '\0';
+	if (rd_kafka_conf_get(conf, name, value, &size) != RD_KAFKA_CONF_OK)
+		return false;
+	value[VALUE_SIZE - 1] = '\0';
+	return true;
+}
+
+int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name)
+{
+	char value[VALUE_SIZE];
+
+	bool known = read_back(conf, name, value);
+	assert(known);
+	return strtoll(value, NULL, 10);
+}
+
+bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char effective[VALUE_SIZE];
+
+	return read_back(conf, name, effective) && strcmp(effective, value) == 0;
+}
+
+/* The one that decided: the last that stands under either name. NULL: none of the user's. */
+static const struct wp_property *find(const struct wp_kafka_options *options, const char *name,
+				      const char *alias)
+{
+	const struct wp_property *found = NULL;
+
+	for (size_t i = 0; i < options->property_count; i++) {
+		const struct wp_property *p = &options->properties[i];
+		if (strcmp(p->name, name) == 0 || (alias != NULL && strcmp(p->name, alias) == 0))
+			found = p;
+	}
+	return found;
+}
+
+static const char *shown(const struct wp_property *p)
+{
+	return wp_property_is_secret(p->name) ? "(hidden)" : p->value;
+}
+
+static const char *place(const struct wp_property *p)
+{
+	return p->where != NULL ? p->where : "configuration";
+}
+
+static enum wp_rc refuse(const struct wp_property *p, const char *reason, const char *allowed,
+			 struct wp_why *why)
+{
+	return wp_why_set(why, WP_CONFIG, "kafka: %s = %s (%s) is refused: %s; allowed: %s",
+			  p->name, shown(p), place(p), reason, allowed);
+}
+
+static void set_ours(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char error[512];
+
+	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, error, sizeof(error));
+	assert(result == RD_KAFKA_CONF_OK);
+	(void)result;
+}
+
+static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p, struct wp_why *why)
+{
+	char error[512];
+
+	for (size_t i = 0; i < COUNT_OF(forbidden); i++) {
+		if (strcmp(p->name, forbidden[i].name) == 0)
+			return refuse(p, forbidden[i].reason, "nothing", why);
+	}
+	switch (rd_kafka_conf_set(conf, p->name, p->value, error, sizeof(error))) {
+	case RD_KAFKA_CONF_OK:
+		return WP_OK;
+	case RD_KAFKA_CONF_UNKNOWN:
+		return wp_why_set(why, WP_CONFIG,
+				  "kafka: librdkafka %s knows no property %s (%s); allowed: the "
+				  "producer properties of its CONFIGURATION.md",
+				  rd_kafka_version_str(), p->name, place(p));
+	case RD_KAFKA_CONF_INVALID:
+		break;
+	}
+	/* librdkafka's sentence may quote the value. */
+	return wp_why_set(why, WP_CONFIG, "kafka: %s = %s (%s) is refused by librdkafka %s: %s",
+			  p->name, shown(p), place(p), rd_kafka_version_str(),
+			  wp_property_is_secret(p->name) ? "not a value it takes" : error);
+}
+
+static bool is_kept(const struct rule *rule, const rd_kafka_conf_t *conf)
+{
+	char value[VALUE_SIZE];
+
+	bool known = read_back(conf, rule->name, value);
+	switch (rule->judgement) {
+	case MUST_BE:
+		return known && strcmp(value, rule->value) == 0;
+	case MUST_NOT_BE:
+		return known && strcmp(value, rule->value) != 0;
+	case MUST_BE_EMPTY:
+		return !known || value[0] == '\0';
+	}
+	return false;
+}
+
+static enum wp_rc judge(const struct wp_kafka_options *options, const rd_kafka_conf_t *conf,
+			struct wp_why *why)
+{
+	for (size_t i = 0; i < COUNT_OF(rules); i++) {
+		const struct rule *rule = &rules[i];
+		if (is_kept(rule, conf))
+			continue;
+		const struct wp_property *p = find(options, rule->name, rule->alias);
+		if (p != NULL)
+			return refuse(p, rule->reason, rule->allowed, why);
+		return wp_why_set(why, WP_CONFIG, "kafka: %s is refused: %s; allowed: %s",
+				  rule->name, rule->reason, rule->allowed);
+	}
+	return WP_OK;
+}
+
+/*
+ * librdkafka's own queue must never fill before the relay's bound is reached.
+ * It frees a report's room only when the whole batch of reports is read, hence
+ * a batch more; and one event larger than the bound is let in alone.
+ */
+static enum wp_rc raise_limit(const struct wp_kafka_options *options, rd_kafka_conf_t *conf,
+			      const char *name, int64_t needed, struct wp_why *why)
+{
+	char text[32], allowed[96];
+	const struct wp_property *theirs = find(options, name, NULL);
+	int64_t effective = wp_properties_number(conf, name);
+
+	if (needed > INT_MAX)
+		needed = INT_MAX;
+	/* 0 is librdkafka's word for no limit (messages only). */
+	if (effective >= needed || effective == 0)
+		return WP_OK;
+	(void)snprintf(text, sizeof(text), "%lld", (long long)needed);
+	if (theirs == NULL) {
+		set_ours(conf, name, text);
+		return WP_OK;
+	}
+	(void)snprintf(allowed, sizeof(allowed), "%s or more, or leave it out", text);
+	return refuse(theirs,
+		      "librdkafka's queue would be full before the relay's own limit "
+		      "(relay.in_flight.events, relay.in_flight.bytes) is reached",
+		      allowed, why);
+}
+
+static enum wp_rc raise_limits(const struct wp_kafka_options *options,
+			       const struct wp_kafka_bounds *bounds, rd_kafka_conf_t *conf,
+			       struct wp_why *why)
+{
+	int64_t batch_count = wp_properties_number(conf, "batch.num.messages");
+	int64_t batch_size = wp_properties_number(conf, "batch.size");
+	int64_t message_max = wp_properties_number(conf, "message.max.bytes");
+
+	if (bounds->in_flight_events > INT_MAX || bounds->in_flight_bytes > INT64_MAX / 4)
+		return wp_why_set(
+			why, WP_CONFIG,
+			"kafka: relay.in_flight.events and relay.in_flight.bytes are above "
+			"what librdkafka can queue (2147483647 events, 2 TiB)");
+	int64_t bytes = (int64_t)bounds->in_flight_bytes + batch_size + message_max;
+	enum wp_rc rc = raise_limit(options, conf, "queue.buffering.max.messages",
+				    (int64_t)bounds->in_flight_events + batch_count, why);
+	if (rc != WP_OK)
+		return rc;
+	return raise_limit(options, conf, "queue.buffering.max.kbytes", bytes / 1024 + 1, why);
+}
+
+static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_why *why)
+{
+	char value[VALUE_SIZE];
+
+	if (read_back(conf, "metadata.broker.list", value) && value[0] != '\0')
+		return WP_OK;
+	if (wp_properties_number(conf, "test.mock.num.brokers") > 0)
+		return WP_OK;
+	return wp_why_set(why, WP_CONFIG,
+			  "kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
+			  "of your brokers");
+}
+
+static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
+		       rd_kafka_conf_t *conf, struct wp_why *why)
+{
+	enum wp_rc rc;
+
+	for (size_t i = 0; i < COUNT_OF(defaults); i++)
+		set_ours(conf, defaults[i].name, defaults[i].value);
+	for (size_t i = 0; i < options->property_count; i++) {
+		rc = set_theirs(conf, &options->properties[i], why);
+		if (rc != WP_OK)
+			return rc;
+	}
+	/* Its lines belong into our log, whatever was asked for. */
+	set_ours(conf, "log.queue", "true");
+	rc = judge(options, conf, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = raise_limits(options, bounds, conf, why);
+	if (rc != WP_OK)
+		return rc;
+	return need_brokers(conf, why);
+}
+
+enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
+			      const struct wp_kafka_bounds *bounds, rd_kafka_conf_t **ret,
+			      struct wp_why *why)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+
+	assert(options->property_count <= WP_PROPERTIES_MAX);
+	enum wp_rc rc = fill(options, bounds, conf, why);
+	if (rc != WP_OK) {
+		rd_kafka_conf_destroy(conf);
+		return rc;
+	}
+	*ret = conf;
+	return WP_OK;
+}

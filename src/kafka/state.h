@@ -1,0 +1,96 @@
+/*
+ * What the producer's three sources share: producer (the sink's operations and
+ * the producer's lives), gate (may a record go to its topic now?) and intake
+ * (what arrives on librdkafka's queue). Private to kafka/.
+ */
+#ifndef WALPOST_KAFKA_STATE_H
+#define WALPOST_KAFKA_STATE_H
+
+#include "client.h"
+#include "inquiry.h"
+#include "walpost/kafka/producer.h"
+#include "walpost/kafka/topics.h"
+
+enum wp_phase {
+	WP_PHASE_OPENING, /* the old client is not quite gone, or the new one not made */
+	WP_PHASE_RUNNING,
+	WP_PHASE_BROKEN,
+	WP_PHASE_FAILED,
+};
+
+struct wp_producer {
+	struct wp_sink sink;
+	const struct wp_kafka_options *options; /* borrowed */
+	struct wp_kafka_bounds bounds;
+	struct wp_worker *worker; /* borrowed */
+	int fd;			  /* eventfd, owned */
+	int64_t now_ms;		  /* of the last collect() */
+
+	/* Read back from the configuration. */
+	size_t batch_size;
+	size_t message_max;
+	bool compresses;
+	bool creates_topics;
+
+	/* The lives. */
+	enum wp_phase phase;
+	struct wp_client client;
+	struct wp_client_shape shape;
+	rd_kafka_t *corpse; /* closed, and the worker did not take it yet */
+	bool is_burying;
+	uint64_t burial;
+	bool wants_reopening; /* with a smaller batch.size, once nothing is in flight */
+
+	/* The gate. */
+	struct wp_topics topics;
+	struct wp_inquiry inquiry;
+	char wanted[WP_TOPIC_NAME_MAX + 1]; /* what a record waits for; "" nothing */
+	bool some_failed;		    /* a topic has failures */
+
+	/* The intake. */
+	rd_kafka_event_t *delivery; /* partly read; owned */
+	bool more;		    /* the queue was not read to its end */
+	struct wp_client_log log;
+
+	/* What is known of the other side. */
+	bool contacted; /* something was heard in this process */
+	int64_t heard_at_ms;
+	int64_t probe_at_ms;
+	bool is_probing;
+	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
+	struct wp_why outage;	      /* while not reachable */
+	struct wp_why failure;	      /* BROKEN, FAILED */
+
+	struct wp_sink_view view;
+};
+
+/* ---- gate ---- */
+
+/* WP_OK and the topic with its handle; WP_AGAIN: not known yet, or it waits; WP_DATA. */
+enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record,
+			struct wp_topic **ret, struct wp_why *why);
+/* A report or produce itself said that the topic is not what it seemed. */
+void wp_gate_distrust(struct wp_producer *p, const char *topic, rd_kafka_resp_err_t code);
+/* A size was refused: the limit is read again before the next record. */
+void wp_gate_doubt_limit(struct wp_producer *p, const char *topic);
+void wp_gate_trust(struct wp_producer *p, const char *topic);
+void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer);
+/* Asks what is due. */
+void wp_gate_step(struct wp_producer *p);
+int64_t wp_gate_due(const struct wp_producer *p);
+/* The topic waited for, if a human must do something about it; with the sentence. */
+const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret);
+
+/* ---- intake ---- */
+
+size_t wp_intake_read(struct wp_producer *p, struct wp_report *reports, size_t max);
+void wp_intake_drop(struct wp_producer *p);
+void wp_intake_heard(struct wp_producer *p);
+void wp_intake_unheard(struct wp_producer *p, const char *text);
+
+/* ---- producer ---- */
+
+void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text);
+void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure);
+
+#endif

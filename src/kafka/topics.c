@@ -1,0 +1,149 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/kafka/topics.h"
+
+/* FNV-1a: names are short, and nobody gains by making them collide here. */
+static uint64_t hash_of(struct wp_span name)
+{
+	uint64_t hash = 0xcbf29ce484222325U;
+
+	for (size_t i = 0; i < name.size; i++)
+		hash = (hash ^ name.data[i]) * 0x100000001b3U;
+	return hash;
+}
+
+static bool is_named(const struct wp_topic *topic, uint64_t hash, struct wp_span name)
+{
+	return topic->hash == hash && topic->name_size == name.size &&
+	       memcmp(topic->name, name.data, name.size) == 0;
+}
+
+static struct wp_topic **bucket_of(const struct wp_topics *t, uint64_t hash)
+{
+	return &t->buckets[hash & (t->bucket_count - 1)];
+}
+
+static struct wp_topic *look_up(const struct wp_topics *t, uint64_t hash, struct wp_span name)
+{
+	struct wp_topic *topic = *bucket_of(t, hash);
+
+	while (topic != NULL && !is_named(topic, hash, name))
+		topic = topic->next;
+	return topic;
+}
+
+static void unlink_age(struct wp_topics *t, struct wp_topic *topic)
+{
+	*(topic->newer != NULL ? &topic->newer->older : &t->newest) = topic->older;
+	*(topic->older != NULL ? &topic->older->newer : &t->oldest) = topic->newer;
+}
+
+static void link_newest(struct wp_topics *t, struct wp_topic *topic)
+{
+	topic->newer = NULL;
+	topic->older = t->newest;
+	*(t->newest != NULL ? &t->newest->newer : &t->oldest) = topic;
+	t->newest = topic;
+}
+
+static void drop_handle(struct wp_topics *t, struct wp_topic *topic)
+{
+	if (topic->handle != NULL)
+		t->drop(topic->handle);
+	topic->handle = NULL;
+}
+
+static void evict_oldest(struct wp_topics *t)
+{
+	struct wp_topic *topic = t->oldest;
+	struct wp_topic **at = bucket_of(t, topic->hash);
+
+	while (*at != topic)
+		at = &(*at)->next;
+	*at = topic->next;
+	unlink_age(t, topic);
+	t->count--;
+	drop_handle(t, topic);
+	free(topic);
+}
+
+static struct wp_topic *add(struct wp_topics *t, uint64_t hash, struct wp_span name)
+{
+	struct wp_topic *topic = calloc(1, sizeof(*topic));
+	struct wp_topic **bucket = bucket_of(t, hash);
+
+	if (topic == NULL)
+		return NULL;
+	memcpy(topic->name, name.data, name.size);
+	topic->name_size = name.size;
+	topic->hash = hash;
+	topic->next = *bucket;
+	*bucket = topic;
+	link_newest(t, topic);
+	t->count++;
+	return topic;
+}
+
+enum wp_rc wp_topics_init(struct wp_topics *t, size_t capacity, void (*drop)(void *handle))
+{
+	size_t bucket_count = 16;
+
+	assert(capacity >= 2);
+	assert(drop != NULL);
+	while (bucket_count < capacity)
+		bucket_count *= 2;
+	struct wp_topic **buckets = calloc(bucket_count, sizeof(struct wp_topic *));
+	if (buckets == NULL)
+		return WP_NOMEM;
+	*t = (struct wp_topics){
+		.buckets = buckets,
+		.bucket_count = bucket_count,
+		.capacity = capacity,
+		.drop = drop,
+	};
+	return WP_OK;
+}
+
+void wp_topics_release(struct wp_topics *t)
+{
+	while (t->oldest != NULL)
+		evict_oldest(t);
+	free(t->buckets);
+	*t = (struct wp_topics){ 0 };
+}
+
+struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name)
+{
+	/* Most records go where the last one went. */
+	if (t->newest != NULL && t->newest->name_size == name.size &&
+	    memcmp(t->newest->name, name.data, name.size) == 0)
+		return t->newest;
+	if (name.size > WP_TOPIC_NAME_MAX || wp_span_is_null(name))
+		return NULL;
+
+	uint64_t hash = hash_of(name);
+	struct wp_topic *topic = look_up(t, hash, name);
+	if (topic != NULL) {
+		unlink_age(t, topic);
+		link_newest(t, topic);
+		return topic;
+	}
+	if (t->count == t->capacity)
+		evict_oldest(t);
+	return add(t, hash, name);
+}
+
+struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
+{
+	struct wp_span span = wp_span_of(name);
+
+	return look_up(t, hash_of(span), span);
+}
+
+void wp_topics_drop_handles(struct wp_topics *t)
+{
+	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older)
+		drop_handle(t, topic);
+}

@@ -1,0 +1,244 @@
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/kafka/properties.h"
+
+static const struct wp_kafka_bounds bounds = { 16384, 64 << 20 };
+
+static struct wp_kafka_options options;
+static struct wp_why why;
+
+static void with(const char *name, const char *value)
+{
+	CHECK(options.property_count < WP_PROPERTIES_MAX);
+	options.properties[options.property_count++] =
+		(struct wp_property){ name, value, "walpost.conf:12" };
+}
+
+static int brokers_only(void **state)
+{
+	(void)state;
+	options = (struct wp_kafka_options){ 0 };
+	why.text[0] = '\0';
+	with("bootstrap.servers", "localhost:9092");
+	return 0;
+}
+
+static rd_kafka_conf_t *accepted(void)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	enum wp_rc rc = wp_properties_conf(&options, &bounds, &conf, &why);
+	CHECK_TEXT(why.text, "");
+	CHECK_EQ(rc, WP_OK);
+	return conf;
+}
+
+static void refused(const char *name, const char *value)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	(void)brokers_only(NULL);
+	with(name, value);
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
+	CHECK(conf == NULL);
+	CHECK_HAS(why.text, name);
+	CHECK_HAS(why.text, "walpost.conf:12");
+}
+
+static void the_defaults_keep_the_promise(void **state)
+{
+	(void)state;
+	rd_kafka_conf_t *conf = accepted();
+
+	CHECK(wp_properties_is(conf, "enable.idempotence", "true"));
+	CHECK(wp_properties_is(conf, "enable.gapless.guarantee", "true"));
+	CHECK(wp_properties_is(conf, "acks", "-1"));
+	CHECK(wp_properties_is(conf, "message.timeout.ms", "0"));
+	CHECK(wp_properties_is(conf, "partitioner", "murmur2_random"));
+	CHECK(wp_properties_is(conf, "allow.auto.create.topics", "false"));
+	CHECK(wp_properties_is(conf, "delivery.report.only.error", "false"));
+	CHECK(wp_properties_is(conf, "log.queue", "true"));
+	CHECK(wp_properties_is(conf, "client.id", "walpost"));
+	CHECK(wp_properties_is(conf, "socket.nagle.disable", "true"));
+	CHECK(wp_properties_is(conf, "compression.codec", "none"));
+	CHECK(!wp_properties_is(conf, "no.such.thing", "none"));
+	rd_kafka_conf_destroy(conf);
+}
+
+static void the_users_value_wins_where_it_breaks_nothing(void **state)
+{
+	(void)state;
+	with("linger.ms", "20");
+	with("client.id", "mine");
+	with("partitioner", "consistent_random");
+	with("allow.auto.create.topics", "true");
+	with("max.in.flight", "3");
+	rd_kafka_conf_t *conf = accepted();
+
+	CHECK_EQ(wp_properties_number(conf, "linger.ms"), 20);
+	CHECK_EQ(wp_properties_number(conf, "max.in.flight.requests.per.connection"), 3);
+	CHECK(wp_properties_is(conf, "client.id", "mine"));
+	CHECK(wp_properties_is(conf, "partitioner", "consistent_random"));
+	rd_kafka_conf_destroy(conf);
+}
+
+static void the_later_of_two_wins(void **state)
+{
+	(void)state;
+	with("acks", "1");
+	with("acks", "all");
+	rd_kafka_conf_destroy(accepted());
+}
+
+static void what_breaks_the_promise_is_refused(void **state)
+{
+	(void)state;
+	refused("enable.idempotence", "false");
+	refused("enable.gapless.guarantee", "false");
+	refused("acks", "1");
+	CHECK_HAS(why.text, "allowed: all");
+	refused("acks", "0");
+	refused("message.timeout.ms", "300000");
+	refused("retries", "5");
+	refused("partitioner", "random");
+	refused("delivery.report.only.error", "true");
+	refused("transactional.id", "me");
+	refused("queuing.strategy", "lifo");
+	refused("plugin.library.paths", "/tmp/nothing.so");
+	refused("interceptors", "x");
+	refused("ut_handle_ProduceResponse", "1");
+}
+
+static void an_alias_does_not_slip_past(void **state)
+{
+	(void)state;
+	refused("request.required.acks", "1");
+	CHECK_HAS(why.text, "request.required.acks = 1");
+	refused("delivery.timeout.ms", "1000");
+	refused("message.send.max.retries", "0");
+}
+
+static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
+{
+	(void)state;
+	refused("bootstrap.server", "localhost");
+	CHECK_HAS(why.text, "knows no property");
+	refused("linger.ms", "soon");
+	CHECK_HAS(why.text, "soon");
+	refused("compression.type", "zip");
+	refused("dr_msg_cb", "0x1");
+}
+
+static void no_broker_is_refused_unless_the_mock_is_asked_for(void **state)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	(void)state;
+	options.property_count = 0;
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "bootstrap.servers is missing");
+	why.text[0] = '\0';
+	with("test.mock.num.brokers", "1");
+	rd_kafka_conf_destroy(accepted());
+}
+
+static void librdkafkas_queue_lies_above_the_relays_bounds(void **state)
+{
+	(void)state;
+	struct wp_kafka_bounds large = { 1 << 20, (size_t)4 << 30 };
+	rd_kafka_conf_t *conf = NULL;
+
+	CHECK_EQ(wp_properties_conf(&options, &large, &conf, &why), WP_OK);
+	CHECK(wp_properties_number(conf, "queue.buffering.max.messages") > 1 << 20);
+	CHECK(wp_properties_number(conf, "queue.buffering.max.kbytes") > 4 << 20);
+	rd_kafka_conf_destroy(conf);
+}
+
+static void bounds_beyond_librdkafkas_are_refused(void **state)
+{
+	(void)state;
+	struct wp_kafka_bounds events = { (size_t)INT_MAX + 1, 1 };
+	struct wp_kafka_bounds bytes = { 1, SIZE_MAX };
+	rd_kafka_conf_t *conf = NULL;
+
+	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &why), WP_CONFIG);
+	CHECK_EQ(wp_properties_conf(&options, &bytes, &conf, &why), WP_CONFIG);
+	events.in_flight_events--;
+	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &why), WP_OK);
+	rd_kafka_conf_destroy(conf);
+}
+
+static void a_queue_limit_below_the_bounds_is_refused(void **state)
+{
+	(void)state;
+	/* 16,384 events and one batch of 10,000 whose reports are half read. */
+	refused("queue.buffering.max.messages", "26383");
+	CHECK_HAS(why.text, "26384 or more");
+	refused("queue.buffering.max.kbytes", "65536");
+	(void)brokers_only(NULL);
+	why.text[0] = '\0';
+	with("queue.buffering.max.messages", "26384");
+	rd_kafka_conf_destroy(accepted());
+	with("queue.buffering.max.messages", "0");
+	rd_kafka_conf_destroy(accepted());
+}
+
+static void secrets_are_known_by_name(void **state)
+{
+	static const char *const secret[] = {
+		"sasl.password",
+		"ssl.key.password",
+		"ssl.key.pem",
+		"ssl.keystore.password",
+		"ssl_key",
+		"sasl.oauthbearer.client.secret",
+		"sasl.oauthbearer.config",
+		"sasl.jaas.config",
+		"sasl.oauthbearer.assertion.private.key.passphrase",
+	};
+	static const char *const open[] = {
+		"bootstrap.servers", "sasl.username",	      "ssl.ca.location",
+		"ssl.key.location",  "ssl.keystore.location", "client.id",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
+		CHECK(wp_property_is_secret(secret[i]));
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		CHECK(!wp_property_is_secret(open[i]));
+}
+
+static void a_secret_is_not_shown_when_it_is_refused(void **state)
+{
+	(void)state;
+	refused("sasl.jaas.config", "hunter2");
+	CHECK(strstr(why.text, "hunter2") == NULL);
+	refused("my.password", "hunter2");
+	CHECK(strstr(why.text, "hunter2") == NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_defaults_keep_the_promise, brokers_only),
+		cmocka_unit_test_setup(the_users_value_wins_where_it_breaks_nothing, brokers_only),
+		cmocka_unit_test_setup(the_later_of_two_wins, brokers_only),
+		cmocka_unit_test_setup(what_breaks_the_promise_is_refused, brokers_only),
+		cmocka_unit_test_setup(an_alias_does_not_slip_past, brokers_only),
+		cmocka_unit_test_setup(an_unknown_or_wrong_property_is_refused_with_its_place,
+				       brokers_only),
+		cmocka_unit_test_setup(no_broker_is_refused_unless_the_mock_is_asked_for,
+				       brokers_only),
+		cmocka_unit_test_setup(librdkafkas_queue_lies_above_the_relays_bounds,
+				       brokers_only),
+		cmocka_unit_test_setup(bounds_beyond_librdkafkas_are_refused, brokers_only),
+		cmocka_unit_test_setup(a_queue_limit_below_the_bounds_is_refused, brokers_only),
+		cmocka_unit_test_setup(secrets_are_known_by_name, brokers_only),
+		cmocka_unit_test_setup(a_secret_is_not_shown_when_it_is_refused, brokers_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/kafka/topics.h"
+
+static int dropped;
+
+static void count_drop(void *handle)
+{
+	(void)handle;
+	dropped++;
+}
+
+static struct wp_topics topics_of(size_t capacity)
+{
+	struct wp_topics t;
+
+	dropped = 0;
+	CHECK_EQ(wp_topics_init(&t, capacity, count_drop), WP_OK);
+	return t;
+}
+
+static struct wp_topic *get(struct wp_topics *t, const char *name)
+{
+	return wp_topics_get(t, wp_span_of(name));
+}
+
+static void a_new_topic_is_unknown_and_the_same_one_next_time(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+
+	struct wp_topic *orders = get(&t, "orders");
+	CHECK_TEXT(orders->name, "orders");
+	CHECK_EQ(orders->state, WP_TOPIC_UNKNOWN);
+	CHECK_EQ(orders->limit, 0);
+	orders->limit = 7;
+	CHECK(get(&t, "bills") != orders);
+	CHECK(get(&t, "orders") == orders);
+	CHECK(wp_topics_find(&t, "orders") == orders);
+	CHECK(wp_topics_find(&t, "order") == NULL);
+	wp_topics_release(&t);
+}
+
+static void the_one_unused_for_longest_makes_room(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(2);
+
+	(void)get(&t, "a");
+	get(&t, "b")->handle = &t;
+	(void)get(&t, "a");
+	CHECK_EQ(t.count, 2);
+	CHECK_EQ(dropped, 0);
+	(void)get(&t, "c");
+	CHECK_EQ(t.count, 2);
+	CHECK_EQ(dropped, 1);
+	CHECK(wp_topics_find(&t, "b") == NULL);
+	CHECK(wp_topics_find(&t, "a") != NULL);
+	wp_topics_release(&t);
+}
+
+static void many_topics_are_all_found(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4096);
+	char name[32];
+
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(name, sizeof(name), "topic-%d", i);
+		(void)get(&t, name);
+	}
+	CHECK_EQ(t.count, 4096);
+	for (int i = 0; i < 5000; i++) {
+		(void)snprintf(name, sizeof(name), "topic-%d", i);
+		CHECK_EQ(wp_topics_find(&t, name) != NULL, i >= 5000 - 4096);
+	}
+	wp_topics_release(&t);
+	CHECK_EQ(t.count, 0);
+}
+
+static void a_name_may_be_as_long_as_kafka_allows(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(2);
+	char name[WP_TOPIC_NAME_MAX + 2];
+
+	memset(name, 'x', sizeof(name));
+	name[WP_TOPIC_NAME_MAX + 1] = '\0';
+	CHECK(get(&t, name) == NULL);
+	name[WP_TOPIC_NAME_MAX] = '\0';
+	CHECK_TEXT(get(&t, name)->name, name);
+	name[WP_TOPIC_NAME_MAX - 1] = '\0';
+	CHECK_TEXT(get(&t, name)->name, name);
+	wp_topics_release(&t);
+}
+
+static void handles_go_and_what_is_known_stays(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+
+	get(&t, "a")->handle = &t;
+	get(&t, "b")->handle = &t;
+	get(&t, "b")->limit = 64;
+	(void)get(&t, "c");
+	wp_topics_drop_handles(&t);
+	CHECK_EQ(dropped, 2);
+	CHECK_EQ(get(&t, "b")->limit, 64);
+	CHECK(get(&t, "b")->handle == NULL);
+	wp_topics_release(&t);
+	wp_topics_release(&t);
+	CHECK_EQ(dropped, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_topic_is_unknown_and_the_same_one_next_time),
+		cmocka_unit_test(the_one_unused_for_longest_makes_room),
+		cmocka_unit_test(many_topics_are_all_found),
+		cmocka_unit_test(a_name_may_be_as_long_as_kafka_allows),
+		cmocka_unit_test(handles_go_and_what_is_known_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
