@@ -134,7 +134,7 @@ def test_environment(suite):
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     if suite in ("component", "sim"):
-        found["WALPOST_TEST_POSTGRES_BIN"] = str(cache.postgres("18") / "bin")
+        found["WALPOST_TEST_PG_BIN"] = str(cache.postgres("18") / "bin")
     return found
 
 
@@ -181,6 +181,7 @@ def pytest(folder, arguments):
 
 
 def lint(arguments):
+    build("gcc")
     return pytest("lint", arguments)
 
 
