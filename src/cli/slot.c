@@ -76,8 +76,10 @@ static int create(struct slot *s)
 
 static const char whether_used[] =
 	"SELECT active_pid, slot_type, plugin, database = current_database(), "
-	"confirmed_flush_lsn, to_jsonb(s)->>'wal_status' = 'lost' "
-	"FROM pg_replication_slots s WHERE slot_name = %L";
+	"confirmed_flush_lsn, to_jsonb(s)->>'wal_status' = 'lost', "
+	"(SELECT count(*) FROM pg_publication p WHERE p.pubname = pub) "
+	"FROM pg_replication_slots s, (SELECT %L::text AS slot, %L::text AS pub) our "
+	"WHERE slot_name = our.slot";
 /* Reads without consuming, up to the end of the first transaction that has something. */
 static const char whether_unconfirmed[] =
 	"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, 1, 'proto_version', '1', "
@@ -122,7 +124,18 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_why *w
 		return true;
 	}
 	/* What a lost slot held cannot be read any more, dropped or not. */
-	return *PQgetvalue(used, 0, 5) != 't' && holds_events(s, why);
+	if (*PQgetvalue(used, 0, 5) == 't')
+		return false;
+	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
+	if (*PQgetvalue(used, 0, 6) == '0') {
+		(void)wp_why_set(
+			why, WP_CONFIG,
+			"whether it holds events that are not confirmed cannot be told without its "
+			"publication, and %s is not there",
+			s->postgres.publication);
+		return true;
+	}
+	return holds_events(s, why);
 }
 
 static int drop_it(struct slot *s)

@@ -20,7 +20,7 @@ struct judge {
 	struct wp_preflight *ret;
 	struct wp_buffer cure_text;
 	struct wp_sql cure;
-	char quoted[300]; /* the table's name as SQL */
+	char quoted[1040]; /* the table's name as SQL */
 	int version;
 	bool in_recovery;
 };

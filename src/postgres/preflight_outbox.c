@@ -185,6 +185,22 @@ static void cure_limits(struct judge *j)
 	wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE %s;\nCOMMIT;", publication, limited);
 }
 
+/* Takes the first of a list of quoted columns; returns the rest of the list. */
+static const char *add_drop_expression(struct judge *j, const char *list)
+{
+	char column[200];
+	size_t size = 0;
+	bool quoted = false;
+	for (; list[size] && (quoted || list[size] != ',') && size < sizeof(column) - 1; size++)
+		quoted = quoted != (list[size] == '"');
+	memcpy(column, list, size);
+	column[size] = '\0';
+	wp_sql_add(&j->cure, "ALTER TABLE %s ALTER COLUMN %s DROP EXPRESSION;\n", j->quoted,
+		   column);
+	list += size;
+	return list + strspn(list, ", ");
+}
+
 static void judge_generated(struct judge *j)
 {
 	const char *generated = answer_text(j, A_PUB_GENERATED);
@@ -198,11 +214,8 @@ static void judge_generated(struct judge *j)
 			   j->options->publication, generated);
 		return;
 	}
-	/* Several columns: each its own finding would be too much, one at a time will do. */
-	size_t first = strcspn(generated, ",");
-	char column[200] = "";
-	memcpy(column, generated, first < sizeof(column) ? first : sizeof(column) - 1);
-	wp_sql_add(&j->cure, "ALTER TABLE %s ALTER COLUMN %s DROP EXPRESSION;", j->quoted, column);
+	for (const char *at = generated; *at;)
+		at = add_drop_expression(j, at);
 	FOUND_LOST(j, "publication_generated",
 		   "generated columns are not in the log's stream before PostgreSQL 18: %s; after "
 		   "the cure the "

@@ -1,0 +1,654 @@
+#include "support/check.h"
+
+#include <string.h>
+
+#include "preflight_answer.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/preflight.h"
+
+static const char *const columns[] = { "id", "key", "payload" };
+static const char *const definitions[] = { "uuid PRIMARY KEY", "varchar(255) NOT NULL", "jsonb" };
+
+/* A server on which all is well; a test changes what it is about. NULL is SQL's. */
+struct server {
+	const char *values[A_COUNT];
+	struct wp_postgres_options options;
+	struct wp_wanted_table table;
+	PGconn *pg; /* never connects; for quoting */
+	struct wp_preflight found;
+};
+
+static struct server healthy(void)
+{
+	return (struct server){
+		.values = {
+			[A_VERSION] = "180003",
+			[A_VERSION_TEXT] = "18.3",
+			[A_IN_RECOVERY] = "f",
+			[A_DATABASE] = "shop",
+			[A_ENCODING] = "UTF8",
+			[A_WAL_LEVEL] = "logical",
+			[A_MAX_SENDERS] = "10",
+			[A_SENDERS] = "0",
+			[A_MAX_SLOTS] = "10",
+			[A_SLOTS] = "1",
+			[A_SENDER_TIMEOUT] = "60000",
+			[A_SLOT_KEEP] = "-1",
+			[A_SLOT_IDLE] = "0",
+			[A_SYNC_NAMES] = "",
+			[A_APPLICATION] = "walpost",
+			[A_ROLE] = "re\"lay",
+			[A_ROLE_MAY] = "t",
+			[A_SLOT_TYPE] = "logical",
+			[A_SLOT_PLUGIN] = "pgoutput",
+			[A_SLOT_DATABASE] = "shop",
+			[A_SLOT_TEMPORARY] = "false",
+			[A_SLOT_TWO_PHASE] = "false",
+			[A_SLOT_WAL_STATUS] = "reserved",
+			[A_SLOT_FAILOVER] = "true",
+			[A_SLOT_CONFIRMED] = "0/15A3F28",
+			[A_PUB] = "16390",
+			[A_PUB_ALL] = "false",
+			[A_PUB_INSERT] = "true",
+			[A_PUB_UPDATE] = "false",
+			[A_PUB_DELETE] = "false",
+			[A_PUB_TRUNCATE] = "false",
+			[A_PUB_VIA_ROOT] = "true",
+			[A_PUB_NAMES_TABLE] = "t",
+			[A_PUB_LISTED] = "1",
+			[A_PUB_OTHERS] = "0",
+			[A_TABLE_KIND] = "r",
+			[A_TABLE_PERSISTENCE] = "p",
+			[A_TABLE_COLUMNS] = "id, key, payload",
+			[A_TABLE_LEAVES] = "1",
+			[A_NO_IDENTITY] = "f",
+			[A_WITNESS] = "t",
+			[A_WITNESS_MAY] = "t",
+			[A_WITNESS_COLUMNS] = "7",
+		},
+		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
+		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
+			   .definitions = definitions },
+	};
+}
+
+static PGresult *answer_of(const struct server *s, int count)
+{
+	PGresult *answer = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	PGresAttDesc names[A_COUNT];
+	for (int i = 0; i < count; i++)
+		names[i] = (PGresAttDesc){ .name = (char *)"column" };
+	CHECK(PQsetResultAttrs(answer, count, names));
+	for (int i = 0; i < count; i++) {
+		const char *value = s->values[i];
+		CHECK(PQsetvalue(answer, 0, i, (char *)value, value ? (int)strlen(value) : -1));
+	}
+	return answer;
+}
+
+static const struct wp_preflight *judge(struct server *s)
+{
+	struct wp_why why;
+	s->pg = PQconnectStart("hostaddr=none");
+	PGresult *answer = answer_of(s, A_COUNT);
+	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, &s->table, &s->found, &why), WP_OK);
+	PQclear(answer);
+	PQfinish(s->pg);
+	return &s->found;
+}
+
+/* The one of that name; there must be one. */
+static const struct wp_finding *finding(const struct wp_preflight *p, const char *name)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (!strcmp(p->findings[i].name, name))
+			return &p->findings[i];
+	fail_msg("no finding %s", name);
+	return NULL;
+}
+
+static void check_finding(struct server *s, const char *name, enum wp_finding_level level,
+			  const char *what, const char *cure)
+{
+	const struct wp_finding *f = finding(judge(s), name);
+	CHECK_EQ(f->level, level);
+	CHECK_HAS(f->what, what);
+	CHECK_HAS(f->cure, cure);
+	if (level != WP_FINDING_FAIL)
+		CHECK_EQ(f->reaction, WP_REACT_NONE);
+}
+
+static void check_fails(struct server *s, const char *name, enum wp_reaction reaction,
+			const char *what, const char *cure)
+{
+	check_finding(s, name, WP_FINDING_FAIL, what, cure);
+	const struct wp_finding *first = wp_preflight_failure(&s->found);
+	assert_non_null(first);
+	CHECK_TEXT(first->name, name);
+	CHECK_EQ(first->reaction, reaction);
+}
+
+#define WARNS WP_FINDING_WARN
+#define OK WP_FINDING_OK
+
+static void a_healthy_server_has_nothing_to_cure(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	const struct wp_preflight *p = judge(&s);
+	CHECK(!wp_preflight_failure(p));
+	CHECK(p->slot_exists && p->publication_exists && p->table_exists && p->witness_ready &&
+	      !p->slot_active);
+	for (size_t i = 0; i < p->count; i++) {
+		CHECK_EQ(p->findings[i].level, WP_FINDING_OK);
+		CHECK_TEXT(p->findings[i].cure, "");
+	}
+}
+
+static void an_answer_of_another_shape_is_refused(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	struct wp_why why;
+	PGresult *narrow = answer_of(&s, A_COUNT - 1);
+	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	PQclear(narrow);
+	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	PQclear(empty);
+	PGresult *error = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
+	CHECK_EQ(wp_preflight_judge(NULL, error, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	PQclear(error);
+}
+
+static void the_server_must_be_14_or_newer(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_VERSION] = "130020";
+	check_fails(&s, "server_version", WP_REACT_STOP_CONFIG, "older than 14", "");
+	s = healthy();
+	s.values[A_VERSION] = "140021";
+	check_finding(&s, "server_version", OK, "", "");
+	s.values[A_VERSION] = "190000";
+	check_finding(&s, "server_version", OK, "", "");
+}
+
+static void minors_with_known_bugs_are_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_VERSION] = "150013";
+	check_finding(&s, "server_version", WARNS, "lose rows", "");
+	s.values[A_VERSION] = "150014";
+	check_finding(&s, "server_version", WARNS, "race", "");
+	s.values[A_VERSION] = "150015";
+	check_finding(&s, "server_version", WARNS, "race", "");
+	s.values[A_VERSION] = "150016";
+	check_finding(&s, "server_version", OK, "", "");
+}
+
+static void a_standby_may_become_a_primary(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_IN_RECOVERY] = "t";
+	check_fails(&s, "primary", WP_REACT_RECONNECT, "standby",
+		    "target_session_attrs=read-write");
+}
+
+static void wal_level_must_be_logical(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_WAL_LEVEL] = "replica";
+	check_fails(&s, "wal_level", WP_REACT_STOP_CONFIG, "restart",
+		    "ALTER SYSTEM SET wal_level = 'logical';");
+}
+
+static void there_must_be_room_for_one_more(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SENDERS] = "9";
+	check_finding(&s, "max_wal_senders", OK, "9 of 10", "");
+	s.values[A_SENDERS] = "10";
+	check_fails(&s, "max_wal_senders", WP_REACT_RECONNECT, "all 10",
+		    "ALTER SYSTEM SET max_wal_senders = 15;");
+	s.values[A_SLOT_ACTIVE_PID] = "17"; /* a relay runs: it has one */
+	check_finding(&s, "max_wal_senders", OK, "", "");
+	s = healthy();
+	s.values[A_SLOTS] = "10"; /* ours among them */
+	check_finding(&s, "max_replication_slots", OK, "", "");
+	s.values[A_SLOT_TYPE] = NULL;
+	check_fails(&s, "max_replication_slots", WP_REACT_RECONNECT, "all 10",
+		    "max_replication_slots = 15;");
+}
+
+static void the_role_must_be_able_to_replicate(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_ROLE_MAY] = "f";
+	check_fails(&s, "role", WP_REACT_STOP_CONFIG, "REPLICATION",
+		    "ALTER ROLE \"re\"\"lay\" REPLICATION;");
+	s.values[A_ROLE_CLOUD] = "f"; /* there is such a role */
+	check_fails(&s, "role", WP_REACT_STOP_CONFIG, "",
+		    "GRANT rds_replication TO \"re\"\"lay\";");
+	s.values[A_ROLE_CLOUD] = "t";
+	check_finding(&s, "role", OK, "", "");
+}
+
+static void the_table_must_be_there_and_be_one(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_TABLE_KIND] = NULL;
+	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "there is no table",
+		    "\"id\" uuid PRIMARY KEY,");
+	s.values[A_TABLE_KIND] = "v";
+	s.values[A_TABLE_BENEATH] = "public.\"Base\"";
+	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "a view",
+		    "-- set outbox.table = public.\"Base\"");
+	s.values[A_TABLE_KIND] = "m";
+	s.values[A_TABLE_BENEATH] = NULL;
+	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "materialized view", "-- set outbox.table");
+	s.values[A_TABLE_KIND] = "S";
+	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "not a table", "-- set outbox.table");
+	s.values[A_TABLE_KIND] = "f";
+	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "foreign table", "postgres.conninfo");
+}
+
+static void missing_columns_are_named_and_added(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_TABLE_MISSING] = "key, payload";
+	s.values[A_TABLE_MISSING_AT] = "1,2";
+	check_fails(&s, "table_columns", WP_REACT_STOP_CONFIG, "lacks key, payload",
+		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"key\" varchar(255);\n"
+		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"payload\" jsonb;");
+	s.table.definitions = NULL;
+	check_fails(&s, "table_columns", WP_REACT_STOP_CONFIG, "", "ADD COLUMN \"key\" text;");
+}
+
+static void rows_that_are_not_in_the_log_are_refused(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_LEAVES_UNLOGGED] = "ALTER TABLE public.outbox SET LOGGED;";
+	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "unlogged",
+		    "ALTER TABLE public.outbox SET LOGGED;");
+	s.values[A_LEAVES_UNLOGGED] = NULL;
+	s.values[A_LEAVES_FOREIGN] = "public.far";
+	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "public.far", "public.far");
+	s.values[A_TABLE_PERSISTENCE] = "t";
+	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "temporary", "outbox.table");
+}
+
+static void a_missing_publication_needs_a_new_slot_as_well(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB] = NULL;
+	check_fails(&s, "publication", WP_REACT_STOP_HUMAN, "there is no publication Pub",
+		    "CREATE PUBLICATION \"Pub\" FOR TABLE ONLY \"public\".\"outbox\"");
+	CHECK_HAS(wp_preflight_failure(&s.found)->cure, "pg_drop_replication_slot('s')");
+	s.values[A_SLOT_PLUGIN] = "test_decoding"; /* someone else's: stays */
+	judge(&s);
+	assert_null(strstr(wp_preflight_failure(&s.found)->cure, "pg_drop_replication_slot"));
+}
+
+static void the_publication_must_have_the_table(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_NAMES_TABLE] = "f";
+	s.values[A_PUB_LISTED] = "0";
+	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks \"public\".\"outbox\"",
+		    "ALTER PUBLICATION \"Pub\" ADD TABLE ONLY \"public\".\"outbox\";");
+}
+
+static void partitions_must_all_be_published(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_TABLE_KIND] = "p";
+	s.values[A_TABLE_LEAVES] = "3";
+	s.values[A_PUB_LISTED] = "3";
+	check_finding(&s, "publication_table", OK, "", "");
+	s.values[A_PUB_NAMES_TABLE] = "f";
+	check_finding(&s, "publication_table", WARNS, "later partitions", "ADD TABLE ONLY");
+	s.values[A_PUB_LISTED] = "2";
+	s.values[A_PUB_UNLISTED] = "public.p3";
+	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks public.p3",
+		    "ADD TABLE ONLY");
+}
+
+static void a_partitioned_outbox_without_partitions_is_fine(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_TABLE_KIND] = "p";
+	s.values[A_TABLE_LEAVES] = "0";
+	s.values[A_PUB_LISTED] = "0";
+	check_finding(&s, "publication_table", OK, "", "");
+	s.values[A_PUB_NAMES_TABLE] = "f";
+	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks", "ADD TABLE ONLY");
+	s.values[A_PUB_ALL] = "true";
+	check_finding(&s, "publication_table", OK, "", "");
+}
+
+static void rows_should_come_under_the_name_of_the_outbox(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_TABLE_KIND] = "p";
+	s.values[A_PUB_VIA_ROOT] = "false";
+	check_finding(&s, "publication_root", WARNS, "names of the partitions",
+		      "publish_via_partition_root = true");
+	s = healthy();
+	s.values[A_PUB_ABOVE] = "public.all_events";
+	check_fails(&s, "publication_root", WP_REACT_STOP_CONFIG, "public.all_events",
+		    "publish_via_partition_root = false");
+}
+
+static void needed_columns_must_not_be_hidden(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_HIDDEN] = "payload";
+	s.values[A_PUB_LIMITED] = "public.outbox";
+	check_fails(&s, "publication_columns", WP_REACT_STOP_HUMAN,
+		    "hides columns that are needed: payload",
+		    "BEGIN;\nALTER PUBLICATION \"Pub\" DROP TABLE public.outbox;\n"
+		    "ALTER PUBLICATION \"Pub\" ADD TABLE public.outbox;\nCOMMIT;");
+}
+
+static void generated_columns_are_published_since_18_only(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_GENERATED] = "\"Pay\"\",load\", key";
+	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "generated",
+		    "publish_generated_columns = stored");
+	s.values[A_VERSION] = "170010";
+	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "before PostgreSQL 18",
+		    "ALTER COLUMN \"Pay\"\",load\" DROP EXPRESSION;\n"
+		    "ALTER TABLE \"public\".\"outbox\" ALTER COLUMN key DROP EXPRESSION;");
+}
+
+static void rows_must_not_be_filtered(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_FILTER] = "(key > 'a')";
+	s.values[A_PUB_LIMITED] = "public.outbox";
+	check_fails(&s, "publication_filter", WP_REACT_STOP_HUMAN, "(key > 'a')",
+		    "DROP TABLE public.outbox");
+}
+
+static void inserts_must_be_published_and_other_kinds_stay(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_INSERT] = "false";
+	s.values[A_PUB_DELETE] = "true";
+	check_fails(&s, "publication_inserts", WP_REACT_STOP_HUMAN, "inserts",
+		    "SET (publish = 'insert, delete');");
+}
+
+static void deletes_of_a_table_without_identity_are_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_DELETE] = "true";
+	s.values[A_NO_IDENTITY] = "t";
+	check_finding(&s, "publication_deletes", WARNS, "those of the application fail",
+		      "SET (publish = 'insert');");
+}
+
+static void other_tables_are_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_PUB_OTHERS] = "5";
+	s.values[A_PUB_OTHER_NAMES] = "a.b, c.d";
+	check_finding(&s, "publication_others", WARNS, "5 more", "-- set outbox.ignore = a.b, c.d");
+	s.values[A_PUB_OTHERS] = "6";
+	check_finding(&s, "publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
+		      "-- list them in outbox.ignore");
+}
+
+static void a_missing_slot_is_made(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SLOT_TYPE] = NULL;
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "there is no slot s",
+		    "pg_create_logical_replication_slot('s', 'pgoutput', false, false, true);");
+	CHECK(!s.found.slot_exists);
+}
+
+static void a_slot_of_someone_else_is_left_alone(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SLOT_TYPE] = "physical";
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "physical", "('s_new', 'pgoutput'");
+	s = healthy();
+	s.values[A_SLOT_PLUGIN] = "wal2json";
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "wal2json",
+		    "-- then set postgres.slot = s_new");
+	s = healthy();
+	s.values[A_SLOT_DATABASE] = "other";
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "of database other", "s_new");
+	s = healthy();
+	s.values[A_SLOT_TEMPORARY] = "true";
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "temporary", "s_new");
+}
+
+static void a_slot_that_cannot_be_used_is_made_anew(void **state)
+{
+	(void)state;
+	static const struct {
+		enum wp_preflight_column column;
+		const char *value, *what;
+	} cases[] = {
+		{ A_SLOT_TWO_PHASE, "true", "two_phase" },
+		{ A_SLOT_WAL_STATUS, "lost", "WAL removed" },
+		{ A_SLOT_INVALIDATION, "idle_timeout", "idle_timeout" },
+		{ A_SLOT_CONFLICTING, "true", "conflict" },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct server s = healthy();
+		s.values[cases[i].column] = cases[i].value;
+		check_fails(&s, "slot", WP_REACT_STOP_HUMAN, cases[i].what,
+			    "pg_drop_replication_slot('s')");
+		CHECK_HAS(wp_preflight_failure(&s.found)->what, "0/15A3F28");
+	}
+}
+
+static void a_slot_about_to_be_lost_is_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SLOT_WAL_STATUS] = "unreserved";
+	check_finding(&s, "slot", WARNS, "will be lost", "max_slot_wal_keep_size = '-1'");
+}
+
+static void a_slot_in_use_is_fine(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SLOT_ACTIVE_PID] = "4711";
+	check_finding(&s, "slot", OK, "process 4711", "");
+	CHECK(s.found.slot_active);
+}
+
+static void failover_is_told(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	check_finding(&s, "slot_failover", OK, "is copied", "");
+	s.values[A_SLOT_FAILOVER] = "false";
+	check_finding(&s, "slot_failover", OK, "without the failover flag", "");
+	s.values[A_VERSION] = "160010";
+	s.values[A_SLOT_FAILOVER] = NULL;
+	check_finding(&s, "slot_failover", OK, "before 17", "");
+}
+
+static void commits_must_not_wait_for_us_unless_allowed(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SYNC_NAMES] = "ANY 1 (s1, WALPOST)";
+	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG, "counts walpost",
+		    "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (\"s1\")'; SELECT "
+		    "pg_reload_conf();");
+	s.options.allow_synchronous = true;
+	check_finding(&s, "synchronous_standby_names", OK, "as allowed", "");
+}
+
+static void the_name_of_conninfo_counts(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SYNC_NAMES] = "relay1";
+	check_finding(&s, "synchronous_standby_names", OK, "not among", "");
+	s.options.conninfo = "dbname=shop application_name=Relay1";
+	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
+		    "application_name Relay1", "= '';");
+	s.values[A_SYNC_NAMES] = "walpost";
+	check_finding(&s, "synchronous_standby_names", OK, "not among", "");
+	s.options.conninfo = "";
+	s.values[A_APPLICATION] = "of a service file";
+	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
+		    "application_name walpost", "= '';");
+}
+
+static void a_short_sender_timeout_is_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SENDER_TIMEOUT] = "4999";
+	check_finding(&s, "wal_sender_timeout", WARNS, "4999 ms", "wal_sender_timeout = '60s'");
+	s.values[A_SENDER_TIMEOUT] = "5000";
+	check_finding(&s, "wal_sender_timeout", OK, "5000 ms", "");
+	s.values[A_SENDER_TIMEOUT] = "0";
+	check_finding(&s, "wal_sender_timeout", OK, "none", "");
+}
+
+static void what_becomes_of_a_stopped_relay_is_told(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	check_finding(&s, "slot_retention", OK, "fills the disk", "");
+	s.values[A_SLOT_KEEP] = "1024";
+	check_finding(&s, "slot_retention", OK, "1024 MB", "");
+	s.values[A_SLOT_IDLE] = "60";
+	check_finding(&s, "slot_retention", WARNS, "idle_replication_slot_timeout",
+		      "idle_replication_slot_timeout = 0");
+}
+
+static void a_witness_that_cannot_be_written_is_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_WITNESS_MAY] = "f";
+	check_finding(&s, "witness", WARNS, "may not be read and written",
+		      "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"re\"\"lay\";");
+	s.values[A_WITNESS_MAY] = "t";
+	s.values[A_WITNESS_COLUMNS] = "6";
+	check_finding(&s, "witness", WARNS, "lacks columns",
+		      "DROP TABLE walpost.witness;\nCREATE SCHEMA");
+	s.values[A_WITNESS] = "f";
+	s.values[A_WITNESS_MAY] = NULL;
+	s.values[A_WITNESS_COLUMNS] = "0";
+	check_finding(&s, "witness", WARNS, "is missing",
+		      "CREATE TABLE IF NOT EXISTS walpost.witness");
+	CHECK(!s.found.witness_ready);
+}
+
+static void sql_ascii_is_told(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_ENCODING] = "SQL_ASCII";
+	check_finding(&s, "encoding", OK, "passed on as they are", "");
+}
+
+static void weak_transport_to_a_far_host_is_warned_of(void **state)
+{
+	(void)state;
+	struct wp_preflight p = { 0 };
+	wp_preflight_connection(
+		&p, &(struct wp_connection_facts){ .sslmode = "prefer", .sslmode_written = true });
+	CHECK_EQ(finding(&p, "sslmode")->level, WP_FINDING_WARN);
+	CHECK_HAS(finding(&p, "sslmode")->cure, "sslmode=verify-full");
+	p.count = 0;
+	wp_preflight_connection(
+		&p, &(struct wp_connection_facts){ .sslmode = "prefer", .local = true });
+	CHECK_EQ(finding(&p, "sslmode")->level, WP_FINDING_OK);
+	p.count = 0;
+	wp_preflight_connection(&p, &(struct wp_connection_facts){ .sslmode = "require" });
+	CHECK_EQ(finding(&p, "sslmode")->level, WP_FINDING_OK);
+}
+
+static void the_longest_names_fit(void **state)
+{
+	(void)state;
+	char quotes[64];
+	memset(quotes, '"', 63);
+	quotes[63] = '\0';
+	struct server s = healthy();
+	s.values[A_PUB_NAMES_TABLE] = "f";
+	s.values[A_PUB_LISTED] = "0";
+	s.table.schema = s.table.name = s.options.publication = quotes;
+	const struct wp_finding *f = finding(judge(&s), "publication_table");
+	CHECK_EQ(f->level, WP_FINDING_FAIL);
+	CHECK_TEXT(f->cure + strlen(f->cure) - 3, "\"\";");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_healthy_server_has_nothing_to_cure),
+		cmocka_unit_test(an_answer_of_another_shape_is_refused),
+		cmocka_unit_test(the_server_must_be_14_or_newer),
+		cmocka_unit_test(minors_with_known_bugs_are_warned_of),
+		cmocka_unit_test(a_standby_may_become_a_primary),
+		cmocka_unit_test(wal_level_must_be_logical),
+		cmocka_unit_test(there_must_be_room_for_one_more),
+		cmocka_unit_test(the_role_must_be_able_to_replicate),
+		cmocka_unit_test(the_table_must_be_there_and_be_one),
+		cmocka_unit_test(missing_columns_are_named_and_added),
+		cmocka_unit_test(rows_that_are_not_in_the_log_are_refused),
+		cmocka_unit_test(a_missing_publication_needs_a_new_slot_as_well),
+		cmocka_unit_test(the_publication_must_have_the_table),
+		cmocka_unit_test(partitions_must_all_be_published),
+		cmocka_unit_test(a_partitioned_outbox_without_partitions_is_fine),
+		cmocka_unit_test(rows_should_come_under_the_name_of_the_outbox),
+		cmocka_unit_test(needed_columns_must_not_be_hidden),
+		cmocka_unit_test(generated_columns_are_published_since_18_only),
+		cmocka_unit_test(rows_must_not_be_filtered),
+		cmocka_unit_test(inserts_must_be_published_and_other_kinds_stay),
+		cmocka_unit_test(deletes_of_a_table_without_identity_are_warned_of),
+		cmocka_unit_test(other_tables_are_warned_of),
+		cmocka_unit_test(a_missing_slot_is_made),
+		cmocka_unit_test(a_slot_of_someone_else_is_left_alone),
+		cmocka_unit_test(a_slot_that_cannot_be_used_is_made_anew),
+		cmocka_unit_test(a_slot_about_to_be_lost_is_warned_of),
+		cmocka_unit_test(a_slot_in_use_is_fine),
+		cmocka_unit_test(failover_is_told),
+		cmocka_unit_test(commits_must_not_wait_for_us_unless_allowed),
+		cmocka_unit_test(the_name_of_conninfo_counts),
+		cmocka_unit_test(a_short_sender_timeout_is_warned_of),
+		cmocka_unit_test(what_becomes_of_a_stopped_relay_is_told),
+		cmocka_unit_test(a_witness_that_cannot_be_written_is_warned_of),
+		cmocka_unit_test(sql_ascii_is_told),
+		cmocka_unit_test(weak_transport_to_a_far_host_is_warned_of),
+		cmocka_unit_test(the_longest_names_fit),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

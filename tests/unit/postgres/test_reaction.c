@@ -1,0 +1,94 @@
+#include "support/check.h"
+
+#include "walpost/postgres/reaction.h"
+
+static void wrong_credentials_and_names_stop_for_the_configuration(void **state)
+{
+	(void)state;
+	static const char *const codes[] = { "28P01", "28000", "3D000", "08P01",
+					     "42501", "0A000", "22023", "42704" };
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, codes[i]), WP_REACT_STOP_CONFIG);
+}
+
+static void a_server_that_starts_or_is_full_is_tried_again(void **state)
+{
+	(void)state;
+	static const char *const codes[] = { "57P03", "53300", "08006", "57P01", "57P02", "58030" };
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, codes[i]), WP_REACT_RECONNECT);
+}
+
+static void a_server_that_shuts_down_while_it_streams_is_let_go(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "57P03"), WP_REACT_LET_GO);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "57P03"), WP_REACT_RECONNECT);
+}
+
+static void a_slot_in_use_means_standing_by(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "55006"), WP_REACT_STANDBY);
+}
+
+static void a_slot_or_publication_that_is_gone_needs_a_human(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "42704"), WP_REACT_STOP_HUMAN);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "42704"), WP_REACT_STOP_HUMAN);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "55000"), WP_REACT_STOP_HUMAN);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "58P01"), WP_REACT_STOP_HUMAN);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "22021"), WP_REACT_STOP_HUMAN);
+}
+
+static void a_terminated_stream_reconnects(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "57P01"), WP_REACT_RECONNECT);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "XX000"), WP_REACT_RECONNECT);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "53200"), WP_REACT_RECONNECT);
+}
+
+static void a_standby_may_be_promoted(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "25006"), WP_REACT_RECONNECT);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "55000"), WP_REACT_RECONNECT);
+}
+
+static void the_exact_code_wins_over_its_class(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, "08P01"), WP_REACT_STOP_CONFIG);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, "08001"), WP_REACT_RECONNECT);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "42501"), WP_REACT_STOP_CONFIG);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "42P01"), WP_REACT_STOP_HUMAN);
+}
+
+static void no_code_and_unknown_codes_reconnect(void **state)
+{
+	(void)state;
+	for (enum wp_phase phase = WP_PHASE_CONNECT; phase <= WP_PHASE_COPY; phase++) {
+		CHECK_EQ(wp_postgres_reaction(phase, ""), WP_REACT_RECONNECT);
+		CHECK_EQ(wp_postgres_reaction(phase, "08"), WP_REACT_RECONNECT);
+		CHECK_EQ(wp_postgres_reaction(phase, "ZZ999"), WP_REACT_RECONNECT);
+		CHECK_EQ(wp_postgres_reaction(phase, "42501x"), WP_REACT_RECONNECT);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_credentials_and_names_stop_for_the_configuration),
+		cmocka_unit_test(a_server_that_starts_or_is_full_is_tried_again),
+		cmocka_unit_test(a_server_that_shuts_down_while_it_streams_is_let_go),
+		cmocka_unit_test(a_slot_in_use_means_standing_by),
+		cmocka_unit_test(a_slot_or_publication_that_is_gone_needs_a_human),
+		cmocka_unit_test(a_terminated_stream_reconnects),
+		cmocka_unit_test(a_standby_may_be_promoted),
+		cmocka_unit_test(the_exact_code_wins_over_its_class),
+		cmocka_unit_test(no_code_and_unknown_codes_reconnect),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

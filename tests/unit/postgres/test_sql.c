@@ -1,0 +1,187 @@
+#include "support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot.h"
+
+struct fixture {
+	PGconn *pg; /* never connects; quoting needs none */
+	struct wp_buffer text;
+	struct wp_sql sql;
+	struct wp_why why;
+};
+
+static void begin(struct fixture *f, size_t size_max)
+{
+	*f = (struct fixture){ .pg = PQconnectStart("hostaddr=none") };
+	wp_buffer_init(&f->text, size_max);
+	wp_sql_init(&f->sql, f->pg, &f->text);
+}
+
+static void end(struct fixture *f)
+{
+	wp_buffer_release(&f->text);
+	PQfinish(f->pg);
+}
+
+static const char *text_of(struct fixture *f)
+{
+	CHECK_EQ(wp_sql_end(&f->sql, &f->why), WP_OK);
+	return (const char *)f->text.data;
+}
+
+static void names_and_values_are_quoted(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 1000);
+	wp_sql_add(&f.sql, "A %I.%I = %L, %s 100%%", "Sch\"ema", "tä.ble", "it's", "raw");
+	CHECK_TEXT(text_of(&f), "A \"Sch\"\"ema\".\"tä.ble\" = 'it''s', raw 100%");
+	end(&f);
+}
+
+static void a_backslash_makes_an_escape_string_without_a_leading_blank(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 1000);
+	wp_sql_add(&f.sql, "(%L)", "a\\b");
+	CHECK_TEXT(text_of(&f), "(E'a\\\\b')");
+	end(&f);
+}
+
+static void text_up_to_the_limit_fits(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 4); /* with its NUL */
+	wp_sql_add(&f.sql, "abc");
+	CHECK_TEXT(text_of(&f), "abc");
+	end(&f);
+	begin(&f, 4);
+	wp_sql_add(&f.sql, "abcd");
+	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_FULL);
+	CHECK_HAS(f.why.text, "longer than 4 bytes");
+	end(&f);
+}
+
+static void a_name_that_cannot_be_quoted_is_named(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 1000);
+	PQfinish(f.pg);
+	f.pg = f.sql.pg = NULL; /* libpq quotes nothing without one */
+	wp_sql_add(&f.sql, "%I", "name");
+	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_CONFIG);
+	CHECK_HAS(f.why.text, "\"name\" cannot be quoted");
+	end(&f);
+}
+
+static void the_first_error_stays(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 4);
+	wp_sql_add(&f.sql, "abcdefgh");
+	wp_sql_add(&f.sql, "x");
+	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_FULL);
+	end(&f);
+}
+
+static void a_slot_is_made_for_failover_where_the_server_can(void **state)
+{
+	(void)state;
+	struct fixture f;
+	CHECK_EQ(wp_slot_failover(169999), WP_SLOT_LOCAL);
+	CHECK_EQ(wp_slot_failover(170000), WP_SLOT_FAILOVER);
+	begin(&f, 1000);
+	wp_slot_create_sql(&f.sql, "s", WP_SLOT_LOCAL);
+	wp_slot_create_sql(&f.sql, "s", WP_SLOT_FAILOVER);
+	const char *text = text_of(&f);
+	CHECK_HAS(text, "('s', 'pgoutput');");
+	CHECK_HAS(text, "('s', 'pgoutput', false, false, true);");
+	end(&f);
+}
+
+static void slot_names_are_those_the_server_takes(void **state)
+{
+	(void)state;
+	struct wp_why why;
+	char name[65];
+	memset(name, 'a', 64);
+	name[64] = '\0';
+	CHECK_EQ(wp_slot_name_check(name, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "1 to 63");
+	name[63] = '\0';
+	CHECK_EQ(wp_slot_name_check(name, &why), WP_OK);
+	CHECK_EQ(wp_slot_name_check("a_1", &why), WP_OK);
+	CHECK_EQ(wp_slot_name_check("", &why), WP_CONFIG);
+	CHECK_EQ(wp_slot_name_check("A", &why), WP_CONFIG);
+	CHECK_EQ(wp_slot_name_check("a-b", &why), WP_CONFIG);
+}
+
+static void the_outbox_is_made_from_the_wanted_columns(void **state)
+{
+	(void)state;
+	struct fixture f;
+	static const char *const columns[] = { "id", "Pay\"load" };
+	static const char *const definitions[] = { "uuid PRIMARY KEY", "jsonb" };
+	struct wp_wanted_table table = {
+		.schema = "s", .name = "t", .columns = columns, .column_count = 2
+	};
+	begin(&f, 1000);
+	wp_outbox_create_sql(&f.sql, &table);
+	CHECK_TEXT(text_of(&f), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n  \"id\" text,\n  "
+				"\"Pay\"\"load\" text\n);\n");
+	end(&f);
+	table.definitions = definitions;
+	begin(&f, 1000);
+	wp_outbox_create_sql(&f.sql, &table);
+	CHECK_HAS(text_of(&f), "\"id\" uuid PRIMARY KEY,\n  \"Pay\"\"load\" jsonb\n");
+	end(&f);
+}
+
+static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
+{
+	(void)state;
+	struct fixture f;
+	struct wp_wanted_table table = { .schema = "s", .name = "t" };
+	begin(&f, 1000);
+	wp_publication_create_sql(&f.sql, "P", &table);
+	CHECK_TEXT(text_of(&f),
+		   "CREATE PUBLICATION \"P\" FOR TABLE ONLY \"s\".\"t\"\n"
+		   "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
+	end(&f);
+}
+
+static void the_witness_table_is_the_one_of_the_file(void **state)
+{
+	(void)state;
+	char text[4096];
+	FILE *file = fopen(WALPOST_SOURCE "/sql/witness.sql", "r");
+	assert_non_null(file);
+	size_t size = fread(text, 1, sizeof(text) - 1, file);
+	text[size] = '\0';
+	(void)fclose(file); /* only read */
+	CHECK_TEXT(wp_witness_sql, text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_and_values_are_quoted),
+		cmocka_unit_test(a_backslash_makes_an_escape_string_without_a_leading_blank),
+		cmocka_unit_test(text_up_to_the_limit_fits),
+		cmocka_unit_test(a_name_that_cannot_be_quoted_is_named),
+		cmocka_unit_test(the_first_error_stays),
+		cmocka_unit_test(a_slot_is_made_for_failover_where_the_server_can),
+		cmocka_unit_test(slot_names_are_those_the_server_takes),
+		cmocka_unit_test(the_outbox_is_made_from_the_wanted_columns),
+		cmocka_unit_test(the_publication_has_the_inserts_of_the_outbox_alone),
+		cmocka_unit_test(the_witness_table_is_the_one_of_the_file),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
