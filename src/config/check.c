@@ -9,7 +9,6 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
-#include "walpost/outbox/table.h"
 
 struct check {
 	const struct wp_config *config;
@@ -26,6 +25,8 @@ static void judge(struct check *c, const char *key, enum wp_rc rc, const struct 
 
 	if (rc == WP_NOMEM)
 		c->rc = WP_NOMEM;
+	else if (rc != WP_OK && strncmp(why->text, key, strlen(key)) == 0)
+		wp_config_error(c->notes, "%s: %s", wp_config_where(c->config, key), why->text);
 	else if (rc != WP_OK)
 		wp_config_error(c->notes, "%s: %s = %s: %s", wp_config_where(c->config, key), key,
 				wp_value_shown(key, text, shown), why->text);
@@ -136,15 +137,10 @@ static bool check_route(struct check *c)
 static void check_headers(struct check *c)
 {
 	struct wp_outbox_options o = c->config->outbox;
-	struct wp_needed_columns columns;
 	struct wp_shape *shape = NULL;
 	struct wp_why why;
 	enum wp_rc rc;
 
-	rc = wp_needed_columns(&o, &columns, &why);
-	judge(c, "outbox.headers", rc, &why);
-	if (rc != WP_OK)
-		return;
 	o.headers = "";
 	rc = wp_shape_new(&o, 1024, &shape, &why);
 	judge(c, "outbox.headers.standard", rc, &why);

@@ -12,7 +12,7 @@
 
 /* WP_CONFIG with why; libpq's own words are withheld where they could quote a password. */
 enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why) WP_MUST_CHECK;
-/* True also when it cannot be taken apart but may hold a secret. */
+/* True also when it cannot be taken apart yet may hold a secret. */
 bool wp_conninfo_has_secret(const char *conninfo);
 /* As key=value, secrets as asterisks; asterisks only when it cannot be taken apart.
  * Heap; the caller frees it. NULL: no memory. */

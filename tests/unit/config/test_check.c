@@ -1,0 +1,130 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture.h"
+#include "support/check.h"
+
+static void right(const char *text)
+{
+	struct fixture f;
+
+	check_file(&f, text);
+	if (f.notes.count > 0)
+		CHECK_TEXT(f.notes.notes[0].why.text, "nothing");
+	CHECK_EQ(f.rc, WP_OK);
+	fixture_release(&f);
+}
+
+static void wrong(const char *text, const char *said)
+{
+	struct fixture f;
+
+	check_file(&f, text);
+	one_error(&f, said);
+	fixture_release(&f);
+}
+
+static void the_least_that_is_needed_is_right(void **state)
+{
+	right(RIGHT);
+	right("[postgres]\nconninfo =\n[kafka]\nmetadata.broker.list = k\n");
+	right("[postgres]\nconninfo = dbname=app\n[relay]\nsink = stdout\n");
+}
+
+static void what_is_missing_is_named_with_both_ways_to_set_it(void **state)
+{
+	wrong("[kafka]\nbootstrap.servers = k\n",
+	      "postgres.conninfo is missing: write `conninfo = host=/var/run/postgresql dbname=app "
+	      "user=walpost` under [postgres] of the file, or set WALPOST__POSTGRES__CONNINFO");
+	wrong("[postgres]\nconninfo =\n",
+	      "kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "
+	      "[kafka] of the "
+	      "file, or set WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
+}
+
+static void a_conninfo_that_libpq_refuses_is_wrong(void **state)
+{
+	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = hots=db\n",
+	      ":4: postgres.conninfo = hots=db: libpq cannot take it apart");
+	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = password=a b\n",
+	      ":4: postgres.conninfo = ********: libpq cannot take it apart (its words are "
+	      "withheld");
+}
+
+static void a_slot_has_a_name_that_postgres_allows(void **state)
+{
+	wrong(RIGHT "[postgres]\nslot = My-Slot\n",
+	      "postgres.slot = My-Slot: a slot's name consists of");
+	right(RIGHT "[postgres]\nslot = my_slot_2\n");
+}
+
+static void the_decoding_memory_is_a_size_that_postgres_takes(void **state)
+{
+	static const char *const good[] = { "64", "64kB", "256MB", "2047GB", "2147483647" };
+	static const char *const bad[] = { "63",     "63kB", "2048GB", "MB",
+					   "256MiB", "1TB",  "-1",     "2147483648" };
+	char text[256];
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		(void)snprintf(text, sizeof(text), RIGHT "[postgres]\ndecoding_work_mem = %s\n",
+			       good[i]);
+		right(text);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		(void)snprintf(text, sizeof(text), RIGHT "[postgres]\ndecoding_work_mem = %s\n",
+			       bad[i]);
+		wrong(text, "it must be a size as Postgres takes it");
+	}
+}
+
+static void names_are_read_by_who_will_use_them(void **state)
+{
+	wrong(RIGHT "[outbox]\ntable = a.b.c\n", ":6: outbox.table");
+	wrong(RIGHT "[outbox]\ntable = \"open\n", ":6: outbox.table");
+	wrong(RIGHT "[outbox]\nignore = a,,b\n", ":6: outbox.ignore");
+	wrong(RIGHT "[outbox]\nleaves = a.b.c\n", ":6: outbox.leaves");
+	right(RIGHT
+	      "[outbox]\ntable = \"My\".\"Out.box\"\nignore = audit.*, \"x\"\nleaves = outbox_*\n");
+}
+
+static void the_right_one_of_expression_and_replacement_is_blamed(void **state)
+{
+	wrong(RIGHT "[outbox]\ntopic.regex = (open\n", ":6: outbox.topic.regex");
+	wrong(RIGHT "[outbox]\ntopic.replacement = ${nobody}\n", ":6: outbox.topic.replacement");
+	wrong(RIGHT "[outbox]\ntopic.regex = (.*)\n", "outbox.topic.replacement");
+	right(RIGHT "[outbox]\ntopic.regex = (.*)\ntopic.replacement = t.$1\n");
+}
+
+static void header_lists_are_checked_too(void **state)
+{
+	wrong(RIGHT "[outbox]\nheaders.standard = id,kind\n", ":6: outbox.headers.standard");
+	wrong(RIGHT "[outbox]\nheaders = a,,b\n", ":6: outbox.headers");
+	right(RIGHT "[outbox]\nheaders = tenant, trace:traceparent\nheaders.standard =\n");
+}
+
+static void all_that_is_wrong_is_told_at_once(void **state)
+{
+	struct fixture f;
+
+	check_file(&f, "[outbox]\ntable = a.b.c\ntopic.regex = (\n[postgres]\nslot = X\n");
+	CHECK_EQ(f.rc, WP_CONFIG);
+	CHECK_EQ(f.notes.error_count, 5);
+	fixture_release(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_least_that_is_needed_is_right),
+		cmocka_unit_test(what_is_missing_is_named_with_both_ways_to_set_it),
+		cmocka_unit_test(a_conninfo_that_libpq_refuses_is_wrong),
+		cmocka_unit_test(a_slot_has_a_name_that_postgres_allows),
+		cmocka_unit_test(the_decoding_memory_is_a_size_that_postgres_takes),
+		cmocka_unit_test(names_are_read_by_who_will_use_them),
+		cmocka_unit_test(the_right_one_of_expression_and_replacement_is_blamed),
+		cmocka_unit_test(header_lists_are_checked_too),
+		cmocka_unit_test(all_that_is_wrong_is_told_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/config/conninfo.h"
+
+#include "support/check.h"
+
+static void masked_is(const char *conninfo, const char *wanted)
+{
+	char *text = wp_conninfo_masked(conninfo);
+
+	CHECK_TEXT(text, wanted);
+	free(text);
+}
+
+static void a_password_is_masked_in_key_value_form(void **state)
+{
+	masked_is("host=db password=hush user=u", "user=u password=******** host=db");
+	masked_is("host=db password='hu sh'", "password=******** host=db");
+	masked_is("host=db password = hush", "password=******** host=db");
+	masked_is("sslpassword=hush sslkey=/k", "sslkey=/k sslpassword=********");
+}
+
+static void a_password_is_masked_in_uri_form(void **state)
+{
+	masked_is("postgresql://u:hush@db/app", "user=u password=******** dbname=app host=db");
+	masked_is("postgres://db/app?password=hush", "password=******** dbname=app host=db");
+	masked_is("postgresql://u:hu%20sh@db:5433/app?sslpassword=hush",
+		  "user=u password=******** dbname=app host=db port=5433 sslpassword=********");
+}
+
+static void what_cannot_be_taken_apart_is_masked_whole(void **state)
+{
+	masked_is("password=hush more hush", "********");
+	masked_is("postgresql://u:hush@[db/app", "********");
+	masked_is("nonsense", "********");
+}
+
+static void other_values_are_shown_and_quoted_as_needed(void **state)
+{
+	masked_is("", "");
+	masked_is("passfile=/etc/pass host=db", "passfile=/etc/pass host=db");
+	masked_is("application_name='a \\'b\\' \\\\ c'", "application_name='a \\'b\\' \\\\ c'");
+	masked_is("dbname='' host=db", "dbname='' host=db");
+}
+
+static void a_secret_is_seen_in_both_forms(void **state)
+{
+	CHECK(wp_conninfo_has_secret("host=db password=hush"));
+	CHECK(wp_conninfo_has_secret("postgresql://u:hush@db"));
+	CHECK(wp_conninfo_has_secret("postgresql://db?password=hush"));
+	CHECK(wp_conninfo_has_secret("password=hush more hush"));
+	CHECK(!wp_conninfo_has_secret("host=db user=password"));
+	CHECK(!wp_conninfo_has_secret("postgresql://u@db/app"));
+	CHECK(!wp_conninfo_has_secret("password="));
+	CHECK(!wp_conninfo_has_secret("nonsense"));
+	CHECK(!wp_conninfo_has_secret(""));
+}
+
+static void what_libpq_takes_is_right(void **state)
+{
+	struct wp_why why;
+
+	CHECK_EQ(wp_conninfo_check("", &why), WP_OK);
+	CHECK_EQ(wp_conninfo_check("host=db password=hush", &why), WP_OK);
+	CHECK_EQ(wp_conninfo_check("postgresql://u:hush@db/app?sslmode=require", &why), WP_OK);
+}
+
+static void what_libpq_refuses_is_said_in_its_words(void **state)
+{
+	struct wp_why why;
+
+	CHECK_EQ(wp_conninfo_check("hots=db", &why), WP_CONFIG);
+	CHECK_HAS(why.text, "hots");
+	assert_null(strchr(why.text, '\n'));
+	CHECK_EQ(wp_conninfo_check("nonsense", &why), WP_CONFIG);
+	CHECK_HAS(why.text, "nonsense");
+}
+
+static void words_that_could_quote_a_password_are_withheld(void **state)
+{
+	static const char *const wrong[] = { "password=hush hush", "host=db passwrod=x hush",
+					     "postgresql://u:hush@[db",
+					     "postgresql://u:hu%zzsh@db" };
+	struct wp_why why;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CHECK_EQ(wp_conninfo_check(wrong[i], &why), WP_CONFIG);
+		assert_null(strstr(why.text, "hu"));
+		CHECK_HAS(why.text, "withheld");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_password_is_masked_in_key_value_form),
+		cmocka_unit_test(a_password_is_masked_in_uri_form),
+		cmocka_unit_test(what_cannot_be_taken_apart_is_masked_whole),
+		cmocka_unit_test(other_values_are_shown_and_quoted_as_needed),
+		cmocka_unit_test(a_secret_is_seen_in_both_forms),
+		cmocka_unit_test(what_libpq_takes_is_right),
+		cmocka_unit_test(what_libpq_refuses_is_said_in_its_words),
+		cmocka_unit_test(words_that_could_quote_a_password_are_withheld),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

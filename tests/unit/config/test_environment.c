@@ -1,0 +1,203 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "support/check.h"
+
+static void a_variable_sets_its_key(void **state)
+{
+	char *environment[] = { "PATH=/bin", "WALPOST__POSTGRES__SLOT=orders",
+				"WALPOST__RELAY__IN_FLIGHT_EVENTS=7", NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_EQ(f.notes.count, 0);
+	CHECK_TEXT(f.config.postgres.slot, "orders");
+	CHECK_EQ(f.config.relay.in_flight_events, 7);
+	CHECK_TEXT(wp_config_where(&f.config, "postgres.slot"),
+		   "environment WALPOST__POSTGRES__SLOT");
+	fixture_release(&f);
+}
+
+static void an_underscore_means_a_dot_in_kafka(void **state)
+{
+	char *environment[] = { "WALPOST__KAFKA__SASL_PASSWORD=hush",
+				"WALPOST__KAFKA__BOOTSTRAP_SERVERS=k:9092", NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_EQ(f.config.kafka.property_count, 2);
+	CHECK_TEXT(f.config.kafka.properties[0].name, "sasl.password");
+	CHECK_TEXT(f.config.kafka.properties[0].value, "hush");
+	CHECK_TEXT(f.config.kafka.properties[0].where, "environment WALPOST__KAFKA__SASL_PASSWORD");
+	CHECK_TEXT(f.config.kafka.properties[1].name, "bootstrap.servers");
+	fixture_release(&f);
+}
+
+static void elsewhere_an_underscore_is_what_the_key_has(void **state)
+{
+	char *environment[] = { "WALPOST__OUTBOX__COLUMN_ID=event",
+				"WALPOST__POSTGRES__DECODING_WORK_MEM=1GB",
+				"WALPOST__OUTBOX__TOPIC_REGEX=(.*)", NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_TEXT(f.config.outbox.column_id, "event");
+	CHECK_TEXT(f.config.postgres.decoding_work_mem, "1GB");
+	CHECK_TEXT(f.config.outbox.topic_regex, "(.*)");
+	fixture_release(&f);
+}
+
+static void what_kubernetes_injects_is_not_ours(void **state)
+{
+	char *environment[] = { "WALPOST_PORT=tcp://10.0.0.1:80", "WALPOST_SERVICE_HOST=10.0.0.1",
+				"WALPOST=1", NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_EQ(f.notes.count, 0);
+	fixture_release(&f);
+}
+
+static void warns(char *variable, const char *said)
+{
+	char *environment[] = { variable, NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	one_warning(&f, said);
+	fixture_release(&f);
+}
+
+static void an_unknown_variable_is_warned_about(void **state)
+{
+	warns("WALPOST__POSTGRES__SLOTT=x",
+	      "environment WALPOST__POSTGRES__SLOTT: ignored, there is no such key; did you mean "
+	      "WALPOST__POSTGRES__SLOT?");
+	warns("WALPOST__NOTHING__LIKE__THIS=x",
+	      "ignored, there is no such key; `walpost config reference`");
+	warns("WALPOST__POSTGRES__SLOTT_FILE=/x", "ignored");
+	warns("WALPOST__postgres__slot=x", "ignored");
+}
+
+static void a_name_beyond_the_limit_is_warned_about(void **state)
+{
+	char variable[600] = "WALPOST__KAFKA__";
+	char *end;
+
+	memset(variable + strlen(variable), 'A', 511 - strlen("WALPOST__KAFKA__"));
+	end = variable + strlen(variable);
+	memcpy(end, "A=x", 4);
+	warns(variable, "the name is too long");
+}
+
+static void fails(char *variable, const char *said)
+{
+	char *environment[] = { variable, NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	one_error(&f, said);
+	fixture_release(&f);
+}
+
+static void a_bad_value_is_an_error(void **state)
+{
+	fails("WALPOST__RELAY__EPOCH=65536", "environment WALPOST__RELAY__EPOCH: relay.epoch = "
+					     "65536: it must be a number from 0 to 65535");
+	fails("WALPOST__KAFKA__=x", "the name of a Kafka property is missing");
+}
+
+static void from_file(const char *variable, const char *content, const char *wanted)
+{
+	char path[64];
+	char text[256];
+	char *environment[] = { text, NULL };
+	struct fixture f;
+
+	write_file(path, content, strlen(content));
+	(void)snprintf(text, sizeof(text), "%s=%s", variable, path);
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_EQ(f.notes.count, 0);
+	if (f.config.kafka.property_count > 0)
+		CHECK_TEXT(f.config.kafka.properties[0].value, wanted);
+	else
+		CHECK_TEXT(f.config.postgres.password, wanted);
+	fixture_release(&f);
+	CHECK_EQ(unlink(path), 0);
+}
+
+static void a_value_can_be_read_from_a_file(void **state)
+{
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "hush", "hush");
+	from_file("WALPOST__KAFKA__SASL_PASSWORD_FILE", "hush\n", "hush");
+}
+
+static void one_newline_at_the_end_is_dropped_and_nothing_else(void **state)
+{
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "hush\n", "hush");
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "hush\r\n", "hush");
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "hush\n\n", "hush\n");
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "  hu\nsh ", "  hu\nsh ");
+	from_file("WALPOST__POSTGRES__PASSWORD_FILE", "", "");
+}
+
+static void the_place_names_variable_and_file(void **state)
+{
+	char path[64];
+	char text[256];
+	char *environment[] = { text, NULL };
+	struct fixture f;
+
+	write_file(path, "65536", 5);
+	(void)snprintf(text, sizeof(text), "WALPOST__RELAY__EPOCH_FILE=%s", path);
+	load_environment(&f, environment);
+	one_error(&f, "environment WALPOST__RELAY__EPOCH_FILE (/tmp/walpost-test-");
+	fixture_release(&f);
+	CHECK_EQ(unlink(path), 0);
+}
+
+static void a_file_that_is_not_there_is_an_error(void **state)
+{
+	fails("WALPOST__POSTGRES__PASSWORD_FILE=/nonexistent/secret",
+	      "environment WALPOST__POSTGRES__PASSWORD_FILE: postgres.password: "
+	      "/nonexistent/secret cannot be "
+	      "read: No such file");
+}
+
+static void a_value_and_its_file_exclude_each_other(void **state)
+{
+	char *environment[] = { "WALPOST__POSTGRES__SLOT=a",
+				"WALPOST__POSTGRES__SLOT_FILE=/dev/null", NULL };
+	struct fixture f;
+
+	load_environment(&f, environment);
+	one_error(&f, "WALPOST__POSTGRES__SLOT_FILE: WALPOST__POSTGRES__SLOT is set too");
+	fixture_release(&f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_variable_sets_its_key),
+		cmocka_unit_test(an_underscore_means_a_dot_in_kafka),
+		cmocka_unit_test(elsewhere_an_underscore_is_what_the_key_has),
+		cmocka_unit_test(what_kubernetes_injects_is_not_ours),
+		cmocka_unit_test(an_unknown_variable_is_warned_about),
+		cmocka_unit_test(a_name_beyond_the_limit_is_warned_about),
+		cmocka_unit_test(a_bad_value_is_an_error),
+		cmocka_unit_test(a_value_can_be_read_from_a_file),
+		cmocka_unit_test(one_newline_at_the_end_is_dropped_and_nothing_else),
+		cmocka_unit_test(the_place_names_variable_and_file),
+		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
+		cmocka_unit_test(a_value_and_its_file_exclude_each_other),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/config/value.h"
+
+#include "support/check.h"
+
+static struct wp_config config;
+
+static enum wp_rc store(const char *key, const char *text)
+{
+	const struct wp_option *option = wp_option_find(key);
+
+	assert_non_null(option);
+	return wp_value_store(option, text, &config);
+}
+
+static void taken(const char *key, const char *text)
+{
+	CHECK_EQ(store(key, text), WP_OK);
+}
+
+static void refused(const char *key, const char *text)
+{
+	struct wp_config before = config;
+
+	CHECK_EQ(store(key, text), WP_CONFIG);
+	assert_memory_equal(&before, &config, sizeof(config));
+}
+
+static void a_count_is_taken_within_its_range(void **state)
+{
+	taken("relay.in_flight.events", "1");
+	CHECK_EQ(config.relay.in_flight_events, 1);
+	taken("relay.in_flight.events", "1048576");
+	CHECK_EQ(config.relay.in_flight_events, 1048576);
+	refused("relay.in_flight.events", "0");
+	refused("relay.in_flight.events", "1048577");
+}
+
+static void a_count_is_digits_only(void **state)
+{
+	refused("relay.in_flight.events", "");
+	refused("relay.in_flight.events", "-1");
+	refused("relay.in_flight.events", "+1");
+	refused("relay.in_flight.events", "1.5");
+	refused("relay.in_flight.events", "0x10");
+	refused("relay.in_flight.events", "16k");
+	refused("relay.in_flight.events", "1 000");
+	refused("relay.in_flight.events", "99999999999999999999999");
+}
+
+static void a_narrow_number_leaves_its_neighbours_alone(void **state)
+{
+	config.relay.shutdown_timeout_ms = -1;
+	taken("relay.epoch", "65535");
+	CHECK_EQ(config.relay.epoch, 65535);
+	CHECK_EQ(config.relay.shutdown_timeout_ms, -1);
+	taken("relay.epoch", "0");
+	refused("relay.epoch", "65536");
+}
+
+static void a_size_may_have_a_unit(void **state)
+{
+	taken("relay.in_flight.bytes", "65536");
+	CHECK_EQ(config.relay.in_flight_bytes, 65536);
+	taken("relay.in_flight.bytes", "65536B");
+	CHECK_EQ(config.relay.in_flight_bytes, 65536);
+	taken("relay.in_flight.bytes", "64KiB");
+	CHECK_EQ(config.relay.in_flight_bytes, 65536);
+	taken("relay.in_flight.bytes", "32 MiB");
+	CHECK_EQ(config.relay.in_flight_bytes, 33554432);
+	taken("relay.in_flight.bytes", "1GiB");
+	CHECK_EQ(config.relay.in_flight_bytes, 1073741824);
+}
+
+static void a_size_out_of_range_or_of_another_unit_is_refused(void **state)
+{
+	refused("relay.in_flight.bytes", "65535");
+	refused("relay.in_flight.bytes", "1073741825");
+	refused("relay.in_flight.bytes", "32MB");
+	refused("relay.in_flight.bytes", "32M");
+	refused("relay.in_flight.bytes", "MiB");
+	refused("relay.in_flight.bytes", "1.5GiB");
+	refused("relay.in_flight.bytes", "9223372036854775807GiB");
+}
+
+static void a_duration_has_a_unit(void **state)
+{
+	taken("relay.shutdown.timeout", "100ms");
+	CHECK_EQ(config.relay.shutdown_timeout_ms, 100);
+	taken("relay.shutdown.timeout", "20s");
+	CHECK_EQ(config.relay.shutdown_timeout_ms, 20000);
+	taken("relay.shutdown.timeout", "10min");
+	CHECK_EQ(config.relay.shutdown_timeout_ms, 600000);
+	taken("relay.topic.wait", "168h");
+	CHECK_EQ(config.relay.topic_wait_ms, INT64_C(604800000));
+	refused("relay.shutdown.timeout", "20");
+	refused("relay.shutdown.timeout", "20m");
+	refused("relay.shutdown.timeout", "20 seconds");
+	refused("relay.shutdown.timeout", "s");
+}
+
+static void a_duration_out_of_range_is_refused(void **state)
+{
+	refused("relay.shutdown.timeout", "99ms");
+	refused("relay.shutdown.timeout", "600001ms");
+	refused("relay.topic.wait", "604800001ms");
+	refused("relay.topic.wait", "9223372036854775807h");
+	taken("relay.topic.wait", "0s");
+	CHECK_EQ(config.relay.topic_wait_ms, 0);
+}
+
+static void a_choice_is_one_of_its_names(void **state)
+{
+	taken("outbox.envelope", "protobuf");
+	CHECK_EQ(config.outbox.envelope, WP_ENVELOPE_PROTOBUF);
+	taken("outbox.envelope", "raw");
+	CHECK_EQ(config.outbox.envelope, WP_ENVELOPE_RAW);
+	taken("outbox.key.null", "stop");
+	CHECK_EQ(config.outbox.key_null, WP_KEY_NULL_STOP);
+	taken("outbox.key.null", "allow");
+	CHECK_EQ(config.outbox.key_null, WP_KEY_NULL_ALLOW);
+	taken("relay.sink", "kafka");
+	CHECK_EQ(config.relay.sink, WP_SINK_KIND_KAFKA);
+	taken("relay.sink", "stdout");
+	CHECK_EQ(config.relay.sink, WP_SINK_KIND_STDOUT);
+	refused("outbox.envelope", "Raw");
+	refused("outbox.envelope", "");
+	refused("outbox.envelope", "raw,protobuf");
+}
+
+static void each_log_level_and_format_has_its_name(void **state)
+{
+	taken("log.level", "debug");
+	CHECK_EQ(config.log.level, WP_LOG_DEBUG);
+	taken("log.level", "info");
+	CHECK_EQ(config.log.level, WP_LOG_INFO);
+	taken("log.level", "warn");
+	CHECK_EQ(config.log.level, WP_LOG_WARN);
+	taken("log.level", "error");
+	CHECK_EQ(config.log.level, WP_LOG_ERROR);
+	taken("log.format", "json");
+	CHECK_EQ(config.log.format, WP_LOG_JSON);
+	taken("log.format", "logfmt");
+	CHECK_EQ(config.log.format, WP_LOG_LOGFMT);
+}
+
+static void a_truth_is_yes_or_no_or_what_else_one_writes(void **state)
+{
+	static const char *const truths[] = { "yes", "on", "true" };
+	static const char *const lies[] = { "no", "off", "false" };
+
+	for (size_t i = 0; i < 3; i++) {
+		taken("postgres.allow_synchronous", truths[i]);
+		CHECK(config.postgres.allow_synchronous);
+		taken("postgres.allow_synchronous", lies[i]);
+		CHECK(!config.postgres.allow_synchronous);
+	}
+	refused("postgres.allow_synchronous", "1");
+	refused("postgres.allow_synchronous", "Yes");
+	refused("postgres.allow_synchronous", "");
+}
+
+static void a_text_is_taken_up_to_its_limit(void **state)
+{
+	char name[65] = { 0 };
+
+	memset(name, 'a', 63);
+	taken("postgres.slot", name);
+	CHECK_TEXT(config.postgres.slot, name);
+	name[63] = 'a';
+	refused("postgres.slot", name);
+	refused("postgres.slot", "");
+	taken("postgres.slot", "a");
+	taken("outbox.headers", "");
+	CHECK_TEXT(config.outbox.headers, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_count_is_taken_within_its_range),
+		cmocka_unit_test(a_count_is_digits_only),
+		cmocka_unit_test(a_narrow_number_leaves_its_neighbours_alone),
+		cmocka_unit_test(a_size_may_have_a_unit),
+		cmocka_unit_test(a_size_out_of_range_or_of_another_unit_is_refused),
+		cmocka_unit_test(a_duration_has_a_unit),
+		cmocka_unit_test(a_duration_out_of_range_is_refused),
+		cmocka_unit_test(a_choice_is_one_of_its_names),
+		cmocka_unit_test(each_log_level_and_format_has_its_name),
+		cmocka_unit_test(a_truth_is_yes_or_no_or_what_else_one_writes),
+		cmocka_unit_test(a_text_is_taken_up_to_its_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
