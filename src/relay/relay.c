@@ -129,14 +129,13 @@ void wp_relay_drop_held(struct wp_relay *r)
 static void act_start(struct wp_relay *r)
 {
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
-	bool ours = strcmp(facts->witness_owner, r->setup.owner) == 0;
 
 	r->started = true;
 	r->system_id = facts->system_id;
 	r->timeline = facts->timelines.current;
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
-	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger),
-				    ours ? WP_WITNESS_KEEP : WP_WITNESS_WRITE);
+	/* Another may have held the slot since the facts were read: claim it each time. */
+	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), WP_WITNESS_WRITE);
 }
 
 static void act_take_over(struct wp_relay *r)
@@ -163,6 +162,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 
 	n->lsn = wp_ledger_read(&r->ledger);
 	r->quiet_ms = now.ms;
+	r->paused_ms = now.ms - PROBE_AFTER_MS;
 	r->probed_ms = now.ms;
 	wp_feedback_begin(&r->feedback, now.ms, wp_relay_source(r)->facts.wal_sender_timeout_ms,
 			  wp_ledger_safe(&r->ledger));
@@ -380,8 +380,10 @@ static void give_feedback(struct wp_relay *r, struct wp_now now)
 	wp_lsn safe = wp_ledger_safe(&r->ledger);
 
 	wp_feedback_note(f, now.ms, safe);
-	if (r->state != WP_STREAMING)
+	if (r->state != WP_STREAMING) {
+		r->paused_ms = now.ms;
 		wp_feedback_not_reading(f, now.ms);
+	}
 	if (wp_fault(WP_FAULT_SILENT_WHEN_PAUSED) && r->state == WP_PAUSED)
 		return;
 	if (now.ms >= wp_feedback_due(f, safe))

@@ -64,7 +64,8 @@ struct wp_relay {
 	uint32_t timeline;
 	bool gap; /* a ticket was purged or refused: only a stream from safe heals that */
 	int64_t ask_again_ms; /* a leaf's root, after a failure; INT64_MAX: not now */
-	int64_t quiet_ms;     /* when the socket was last seen empty */
+	int64_t quiet_ms;     /* when we last were at the end of what the server had sent */
+	int64_t paused_ms;    /* when we last did not read */
 	int64_t probed_ms;
 
 	/* The sink. */

@@ -150,10 +150,12 @@ static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_no
 {
 	r->server = wp_lsn_max(r->server, taken->wal_end);
 	wp_backoff_reset(&r->connect_backoff);
-	if (taken->keepalive)
-		wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
-	else
+	if (!taken->keepalive) {
 		wp_feedback_heard_data(&r->feedback, now.ms);
+		return;
+	}
+	r->quiet_ms = now.ms; /* the server had nothing more to send */
+	wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
 }
 
 static void halt_for_event(struct wp_relay *r, const struct wp_why *reason, struct wp_now now)
@@ -248,8 +250,8 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	enum wp_rc rc = next_frame(r);
-	if (rc == WP_AGAIN)
-		r->quiet_ms = now.ms;
+	if (rc == WP_AGAIN && now.ms - r->paused_ms >= PROBE_AFTER_MS)
+		r->quiet_ms = now.ms; /* nothing can have been stuck behind what we did not read */
 	if (rc != WP_OK)
 		return false;
 	rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);

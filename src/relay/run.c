@@ -361,7 +361,7 @@ int wp_run(const struct wp_run_options *options)
 	struct run run = { .options = options };
 	struct wp_why why = { .text = "" };
 
-	(void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is told by write() */
+	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL); /* write() tells */
 	run.loop = ev_default_loop(EVFLAG_AUTO);
 	if (run.loop == NULL) {
 		wp_log(WP_LOG_ERROR, "start_failed",

@@ -230,7 +230,7 @@ static void finish_start(struct fake_source *s)
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	if (s->witness == WP_WITNESS_WRITE) {
+	if (strcmp(server->witness_owner, s->owner) != 0) {
 		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
 		server->witness_at = server->confirmed;
 	}

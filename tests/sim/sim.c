@@ -302,6 +302,8 @@ static void hurt_postgres(struct sim *sim)
 		break;
 	case 1:
 		server_stop(w);
+		if (chance(w, 500)) /* a whole rack is restarted */
+			w->broker.down_until_ms = w->now_ms + 40 * 1000;
 		break;
 	case 2:
 		hurt_link(sim, true);
@@ -527,7 +529,7 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 	unsigned faults = chance(w, 200) ? 0 : 1 + (unsigned)any(w, 10);
 	sim->kinds = (unsigned)wp_random_next(&w->random) |
 		     (chance(w, 300) ? (unsigned)wp_random_next(&w->random) : 0);
-	unsigned writes = 20 + (unsigned)any(w, 200);
+	unsigned writes = chance(w, 300) ? 1 + (unsigned)any(w, 10) : 20 + (unsigned)any(w, 200);
 	int64_t busy_ms = 20 * 1000 + (int64_t)any(w, 40 * 1000);
 	while (w->now_ms < busy_ms && w->violation == NULL) {
 		write_some(sim, writes);

@@ -138,9 +138,9 @@ struct broker {
 	size_t log_count[PARTITIONS];
 	size_t log_size;
 	bool kept[EVENTS_MAX]; /* at least once */
-	int64_t poison; /* the event that is refused always, or -1 */
+	int64_t poison;	       /* the event that is refused always, or -1 */
 	bool was_poison[EVENTS_MAX];
-	uint32_t refuse_next;  /* batches that will get an error that is not the event's */
+	uint32_t refuse_next; /* batches that will get an error that is not the event's */
 	struct producer producers[PRODUCERS_MAX];
 };
 
