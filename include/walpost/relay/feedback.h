@@ -29,15 +29,16 @@ struct wp_feedback {
 	wp_lsn highest_flush; /* of all streams since the last wp_feedback_forget() */
 	bool reply_wanted;
 	int64_t heard_at_ms;
-	bool asked; /* for a reply, since it was last heard */
-	unsigned pings; /* in a row, with no data between */
+	bool asked;	  /* for a reply, since it was last heard */
+	unsigned pings;	  /* in a row, with no data between */
 	wp_lsn ping_safe; /* where safe stood when it last moved */
 	int64_t stuck_since_ms;
 };
 
 void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms);
 /* A stream began. wal_sender_timeout_ms 0: none. */
-void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms, wp_lsn safe);
+void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms,
+		       wp_lsn safe);
 /* Another owner's positions hold now: nothing that was sent before counts. */
 void wp_feedback_forget(struct wp_feedback *f);
 

@@ -34,7 +34,7 @@ struct wp_ledger_entry {
 };
 
 struct wp_ledger {
-	struct wp_ledger_event *events; /* owned ring, by ticket */
+	struct wp_ledger_event *events;	 /* owned ring, by ticket */
 	struct wp_ledger_entry *entries; /* owned ring, by entry number */
 	size_t events_max;
 	size_t bytes_max;

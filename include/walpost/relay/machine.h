@@ -8,49 +8,49 @@
 
 enum wp_state {
 	WP_CONNECTING,
-	WP_STANDBY,     /* another process holds the slot */
-	WP_SETTLING,    /* the slot was moved: what is in flight comes to rest first */
-	WP_STARTING,    /* START_REPLICATION is under way */
+	WP_STANDBY,  /* another process holds the slot */
+	WP_SETTLING, /* the slot was moved: what is in flight comes to rest first */
+	WP_STARTING, /* START_REPLICATION is under way */
 	WP_STREAMING,
-	WP_PAUSED,      /* not reading: no room, a topic or an answer is awaited */
+	WP_PAUSED,	/* not reading: no room, a topic or an answer is awaited */
 	WP_BACKING_OFF, /* not connected, until a given time */
-	WP_REWINDING,   /* an event was refused: what is in flight comes to rest first */
-	WP_REBUILDING,  /* the sink begins anew */
-	WP_DRAINING,    /* stopping: waiting for reports */
-	WP_FINISHING,   /* stopping: ending the copy */
+	WP_REWINDING,	/* an event was refused: what is in flight comes to rest first */
+	WP_REBUILDING,	/* the sink begins anew */
+	WP_DRAINING,	/* stopping: waiting for reports */
+	WP_FINISHING,	/* stopping: ending the copy */
 	WP_STOPPED,
 	WP_STATE_COUNT,
 };
 
 enum wp_happening {
-	WP_SLOT_HELD,   /* connected; another process holds the slot */
+	WP_SLOT_HELD,	/* connected; another process holds the slot */
 	WP_SLOT_RESUME, /* connected; the slot stands where we left it */
-	WP_SLOT_MOVED,  /* connected; our tickets mean nothing any more */
-	WP_COPYING,     /* the stream runs */
-	WP_NO_ROOM,     /* nothing more can be taken for now */
+	WP_SLOT_MOVED,	/* connected; our tickets mean nothing any more */
+	WP_COPYING,	/* the stream runs */
+	WP_NO_ROOM,	/* nothing more can be taken for now */
 	WP_ROOM,
-	WP_LOST,        /* the connection or the stream */
-	WP_LET_GO,      /* the server wants to stop and waits for us */
-	WP_SINK_ERROR,  /* an event was refused, or the sink broke */
-	WP_SINK_NEW,    /* the sink is ready to begin anew */
-	WP_AT_REST,     /* nothing is in flight any more */
-	WP_TIME_UP,     /* the time given to this state is over */
-	WP_STOP,        /* asked to, or must */
-	WP_COPY_ENDED,  /* both sides ended the copy */
+	WP_LOST,       /* the connection or the stream */
+	WP_LET_GO,     /* the server wants to stop and waits for us */
+	WP_SINK_ERROR, /* an event was refused, or the sink broke */
+	WP_SINK_NEW,   /* the sink is ready to begin anew */
+	WP_AT_REST,    /* nothing is in flight any more */
+	WP_TIME_UP,    /* the time given to this state is over */
+	WP_STOP,       /* asked to, or must */
+	WP_COPY_ENDED, /* both sides ended the copy */
 	WP_HAPPENING_COUNT,
 };
 
 /* Carried out in this order. */
 enum wp_action {
-	WP_ACT_CLOSE = 1 << 0,       /* the stream */
-	WP_ACT_DROP_OPEN = 1 << 1,   /* the ledger's open entry */
-	WP_ACT_PURGE = 1 << 2,       /* the sink's queue */
-	WP_ACT_RESTART = 1 << 3,     /* the sink; and forget all tickets: stream from safe */
-	WP_ACT_TAKE_OVER = 1 << 4,   /* forget all tickets: stream from the slot */
+	WP_ACT_CLOSE = 1 << 0,	   /* the stream */
+	WP_ACT_DROP_OPEN = 1 << 1, /* the ledger's open entry */
+	WP_ACT_PURGE = 1 << 2,	   /* the sink's queue */
+	WP_ACT_RESTART = 1 << 3,   /* the sink; and forget all tickets: stream from safe */
+	WP_ACT_TAKE_OVER = 1 << 4, /* forget all tickets: stream from the slot */
 	WP_ACT_CONNECT = 1 << 5,
-	WP_ACT_LOOK = 1 << 6,        /* at the slot */
-	WP_ACT_START = 1 << 7,       /* the stream */
-	WP_ACT_BEGIN = 1 << 8,       /* clocks of a new stream */
+	WP_ACT_LOOK = 1 << 6,  /* at the slot */
+	WP_ACT_START = 1 << 7, /* the stream */
+	WP_ACT_BEGIN = 1 << 8, /* clocks of a new stream */
 	WP_ACT_READ_OFF = 1 << 9,
 	WP_ACT_READ_ON = 1 << 10,
 	WP_ACT_FINISH = 1 << 11,     /* last status, CopyDone */

@@ -27,7 +27,7 @@ struct wp_pipeline_setup {
 struct wp_pipeline_counts {
 	uint64_t transactions; /* with at least one event */
 	uint64_t events;       /* handed to the sink, repetitions included */
-	uint64_t bytes;        /* of their keys, values and headers */
+	uint64_t bytes;	       /* of their keys, values and headers */
 	uint64_t updates;      /* on the outbox, ignored; so are these: */
 	uint64_t deletes;
 	uint64_t truncates;

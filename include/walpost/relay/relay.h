@@ -24,12 +24,12 @@ struct wp_relay_setup {
 	const struct wp_outbox_options *outbox;
 	const char *slot;  /* for messages */
 	const char *owner; /* this process's name in the witness row */
-	uint64_t seed;     /* for jitter */
+	uint64_t seed;	   /* for jitter */
 };
 
 /* Time is passed in. */
 struct wp_now {
-	int64_t ms;      /* monotonic */
+	int64_t ms;	 /* monotonic */
 	int64_t wall_us; /* since 2000-01-01 UTC, for status messages only */
 };
 
@@ -47,7 +47,7 @@ struct wp_note {
 struct wp_relay_snapshot {
 	enum wp_state state;
 	struct wp_pipeline_counts counts;
-	uint64_t confirmed;  /* events */
+	uint64_t confirmed; /* events */
 	uint64_t reconnects;
 	uint64_t rewinds;
 	uint64_t moves;
