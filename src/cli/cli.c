@@ -6,6 +6,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
@@ -278,15 +279,16 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
 
 /* -- configuration ----------------------------------------------------------- */
 
+static void print_note(const struct wp_config_note *note)
+{
+	(void)fprintf(stderr, "walpost: %s%s\n",
+		      note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->why.text);
+}
+
 static void print_notes(const struct wp_config_notes *notes)
 {
-	for (size_t i = 0; i < notes->count; i++) {
-		const struct wp_config_note *note = &notes->notes[i];
-
-		(void)fprintf(stderr, "walpost: %s%s\n",
-			      note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "",
-			      note->why.text);
-	}
+	for (size_t i = 0; i < notes->count; i++)
+		print_note(&notes->notes[i]);
 	if (notes->left_off > 0)
 		(void)fprintf(stderr, "walpost: and %zu more\n", notes->left_off);
 }
@@ -309,7 +311,8 @@ static enum wp_rc check_properties(const struct wp_config *config, struct wp_why
 	return rc;
 }
 
-int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)
+static int read_config(const struct wp_cli_line *line, struct wp_config *ret,
+		       struct wp_config_notes *notes)
 {
 	const struct wp_config_sources sources = {
 		.file = line->file,
@@ -317,13 +320,14 @@ int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)
 		.sets = line->sets,
 		.set_count = line->set_count,
 	};
-	struct wp_config_notes notes;
 	struct wp_why why;
-	enum wp_rc rc = wp_config_load(&sources, ret, &notes);
+	enum wp_rc rc = wp_config_load(&sources, ret, notes);
 
 	if (rc == WP_OK)
-		rc = wp_config_check(ret, &notes);
-	print_notes(&notes);
+		rc = wp_config_check(ret, notes);
+	if (rc != WP_OK)
+		print_notes(notes);
+	/* Without any property what is missing has been said. */
 	if (rc == WP_OK || (rc == WP_CONFIG && ret->kafka.property_count > 0)) {
 		enum wp_rc kafka_rc = check_properties(ret, &why);
 
@@ -335,4 +339,27 @@ int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)
 	if (rc == WP_NOMEM)
 		return wp_cli_fail(WP_EXIT_FAILED, "no memory for the configuration");
 	return rc == WP_OK ? WP_EXIT_OK : WP_EXIT_CONFIG;
+}
+
+int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)
+{
+	struct wp_config_notes notes;
+	int exit_code = read_config(line, ret, &notes);
+
+	if (exit_code == WP_EXIT_OK)
+		print_notes(&notes);
+	return exit_code;
+}
+
+int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret)
+{
+	struct wp_config_notes notes;
+	int exit_code = read_config(line, ret, &notes);
+
+	if (exit_code != WP_EXIT_OK)
+		return exit_code;
+	wp_log_setup(&ret->log);
+	for (size_t i = 0; i < notes.count; i++)
+		wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("why", notes.notes[i].why.text));
+	return WP_EXIT_OK;
 }

@@ -1,4 +1,3 @@
-#include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/relay/run.h"
@@ -24,7 +23,7 @@ int wp_command_run(int argc, char **argv)
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
-	exit_code = wp_cli_config(&line, &config);
+	exit_code = wp_cli_config_logged(&line, &config);
 	if (exit_code == WP_EXIT_OK) {
 		const struct wp_run_options options = {
 			.postgres = &config.postgres,
@@ -33,7 +32,6 @@ int wp_command_run(int argc, char **argv)
 			.relay = &config.relay,
 		};
 
-		wp_log_setup(&config.log);
 		exit_code = wp_run(&options);
 	}
 	wp_config_release(&config);

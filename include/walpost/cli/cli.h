@@ -84,6 +84,8 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
  * wp_config_release().
  */
 int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
+/* The same for a command that logs: sets up the log, and warnings are lines of it. */
+int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
 
 /* Prints "walpost: <sentence>" to standard error; returns `exit_code`. */
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
