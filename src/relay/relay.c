@@ -192,6 +192,8 @@ static void act_give_time(struct wp_relay *r, struct wp_now now)
 	if (reserve_ms > FINISH_MS)
 		reserve_ms = FINISH_MS;
 	r->deadline_ms = now.ms + REST_MS;
+	if (r->state == WP_CONNECTING || r->state == WP_STARTING)
+		r->deadline_ms = now.ms + ANSWER_MS; /* the source has shorter limits of its own */
 	if (r->state == WP_DRAINING)
 		r->deadline_ms = r->stop_by_ms - reserve_ms;
 	if (r->state == WP_FINISHING)

@@ -119,11 +119,12 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
-	bool asking = r->state == WP_CONNECTING || r->state == WP_STANDBY;
+	bool asking = r->state == WP_CONNECTING ||
+		      (r->state == WP_STANDBY && r->deadline_ms == INT64_MAX);
 
 	switch (v->state) {
 	case WP_SOURCE_READY:
-		if (asking && r->deadline_ms == INT64_MAX)
+		if (asking)
 			connected(r, now);
 		break;
 	case WP_SOURCE_STREAMING:
