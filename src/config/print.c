@@ -117,7 +117,7 @@ static void reference_option(const struct wp_option *option, FILE *out)
 {
 	char text[WP_OPTION_TEXT_SIZE];
 
-	(void)fprintf(out, "\n### %s\n\n%s\n\n", option->key, option->help);
+	(void)fprintf(out, "\n### `%s`\n\n%s\n\n", option->key, option->help);
 	(void)fprintf(out, "- Kind: %s; %s.\n", kind_name(option), wp_option_allowed(option, text));
 	(void)fputs("- Default: ", out);
 	print_default(option, out);

@@ -146,6 +146,6 @@ def test_the_reference_names_the_variable_of_each_key_in_the_sample():
             section = line.strip("[]")
         elif " =" in line and not line.startswith("#") and section != "kafka":
             key = line.lstrip(";").split(" =")[0]
-            assert f"### {section}.{key}\n" in reference
+            assert f"### `{section}.{key}`\n" in reference
             variable = f"WALPOST__{section}__{key.replace('.', '_')}".upper()
             assert f"`{variable}`" in reference

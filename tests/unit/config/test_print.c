@@ -81,7 +81,7 @@ static void the_reference_has_each_option_whole(void **state)
 	char text[WP_OPTION_TEXT_SIZE];
 
 	for (size_t i = 0; i < wp_option_count; i++) {
-		(void)snprintf(part, sizeof(part), "\n### %s\n", wp_options[i].key);
+		(void)snprintf(part, sizeof(part), "\n### `%s`\n", wp_options[i].key);
 		CHECK_HAS(reference, part);
 		CHECK_HAS(reference, wp_options[i].help);
 		CHECK_HAS(reference, wp_option_variable(&wp_options[i], text));
