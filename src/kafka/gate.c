@@ -7,8 +7,6 @@
 
 #include "state.h"
 
-#define ASK_TIMEOUT_MS 5000
-#define METADATA_TIMEOUT_MS 2000
 #define ASK_AGAIN_MS 1000
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
@@ -77,10 +75,16 @@ static void ask_wanted(struct wp_producer *p)
 	if (p->wanted[0] == '\0' || p->inquiry.stage != WP_INQUIRY_IDLE)
 		return;
 	struct wp_topic *topic = wp_topics_find(&p->topics, p->wanted);
-	if (topic == NULL || topic->state == WP_TOPIC_READY)
+	if (topic == NULL || topic->state == WP_TOPIC_READY) {
 		unwant(p);
-	else if (p->now_ms >= topic->ask_at_ms)
-		wp_inquiry_ask_config(&p->inquiry, &p->client, p->wanted, ASK_TIMEOUT_MS);
+		return;
+	}
+	if (p->now_ms < topic->ask_at_ms)
+		return;
+	enum wp_rc rc =
+		wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPIC, topic->name);
+	if (rc != WP_OK)
+		ask_later(p, topic);
 }
 
 static void want(struct wp_producer *p, const struct wp_topic *topic)
@@ -91,14 +95,6 @@ static void want(struct wp_producer *p, const struct wp_topic *topic)
 
 /* ---- answers ---- */
 
-static void ask_metadata(struct wp_producer *p, struct wp_topic *topic)
-{
-	enum wp_rc rc = wp_inquiry_ask_metadata(&p->inquiry, &p->client, p->worker, topic->name,
-						METADATA_TIMEOUT_MS);
-	if (rc != WP_OK)
-		ask_later(p, topic);
-}
-
 static void missing(struct wp_producer *p, struct wp_topic *topic)
 {
 	/* The first event creates it. */
@@ -108,24 +104,12 @@ static void missing(struct wp_producer *p, struct wp_topic *topic)
 		hold_back(p, topic, WP_TOPIC_MISSING);
 }
 
-static void answer_config(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
-{
-	/* What we may not read we do not know: the broker decides on sizes. */
-	topic->limit = a->limit;
-	if (a->code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-		missing(p, topic);
-	else if (a->code == RD_KAFKA_RESP_ERR_NO_ERROR && topic->failures == 0)
-		admit(p, topic);
-	else
-		ask_metadata(p, topic);
-}
-
-static void answer_metadata(struct wp_producer *p, struct wp_topic *topic,
-			    const struct wp_answer *a)
+static void settle(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
 {
 	switch (a->code) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
-	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+		/* What we may not read we do not know: the broker decides on sizes. */
+		topic->limit = a->limit;
 		admit(p, topic);
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
@@ -145,24 +129,18 @@ static void answer_metadata(struct wp_producer *p, struct wp_topic *topic,
 
 void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer)
 {
-	bool was_probe = p->is_probing;
-
-	p->is_probing = false;
 	if (answer->heard)
 		wp_intake_heard(p);
 	else
 		wp_intake_unheard(p, answer->text);
 
 	struct wp_topic *topic = wp_topics_find(&p->topics, answer->topic);
-	/* A topic that works is not to be stopped by a probe. */
-	if (topic == NULL || (was_probe && topic->state == WP_TOPIC_READY))
+	if (topic == NULL || answer->about != WP_INQUIRY_TOPIC)
 		return;
-	if (!answer->heard)
-		ask_later(p, topic);
-	else if (answer->stage == WP_INQUIRY_CONFIG)
-		answer_config(p, topic, answer);
+	if (answer->heard)
+		settle(p, topic, answer);
 	else
-		answer_metadata(p, topic, answer);
+		ask_later(p, topic);
 }
 
 /* ---- reports ---- */
@@ -289,14 +267,14 @@ void wp_gate_step(struct wp_producer *p)
 {
 	struct wp_answer answer;
 
-	if (wp_inquiry_take(&p->inquiry, &answer))
+	if (wp_inquiry_step(&p->inquiry, &p->client, &answer))
 		wp_gate_answer(p, &answer);
 	ask_wanted(p);
 }
 
 int64_t wp_gate_due(const struct wp_producer *p)
 {
-	if (p->inquiry.answered)
+	if (p->inquiry.has_metadata)
 		return p->now_ms;
 	if (p->wanted[0] == '\0' || p->inquiry.stage != WP_INQUIRY_IDLE)
 		return INT64_MAX;

@@ -5,33 +5,37 @@
 
 #include "inquiry.h"
 
-static void begin(struct wp_inquiry *q, enum wp_inquiry_stage stage, const char *topic)
-{
-	assert(q->stage == WP_INQUIRY_IDLE);
-	assert(strlen(topic) <= WP_TOPIC_NAME_MAX);
-	q->stage = stage;
-	q->serial++;
-	(void)snprintf(q->topic, sizeof(q->topic), "%s", topic);
-}
+#define METADATA_TIMEOUT_MS 2000
+#define CONFIG_TIMEOUT_MS 3000
 
-/* Errors that librdkafka makes up itself when nobody answers. */
+/* Owned by the job. The client outlives it: it is destroyed on the same worker, later. */
+struct wp_question {
+	rd_kafka_t *rk;
+	char topic[WP_TOPIC_NAME_MAX + 1];
+	rd_kafka_resp_err_t code;
+	int32_t broker_id;
+	struct wp_inquiry *asker; /* touched by `done` only */
+};
+
+/* librdkafka makes up the negative ones itself when nobody answers. */
 static bool was_heard(rd_kafka_resp_err_t code)
 {
-	return code >= RD_KAFKA_RESP_ERR_UNKNOWN ||
-	       code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE ||
-	       code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+	return code >= RD_KAFKA_RESP_ERR_UNKNOWN || code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
+	       code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
 }
 
-static struct wp_answer answer_of(const struct wp_inquiry *q, rd_kafka_resp_err_t code,
-				  const char *text)
+/* The question is closed with this. */
+static void conclude(struct wp_inquiry *q, rd_kafka_resp_err_t code, const char *text,
+		     struct wp_answer *ret)
 {
-	struct wp_answer a = { .heard = was_heard(code), .stage = q->stage, .code = code };
+	struct wp_answer a = { .about = q->about, .heard = was_heard(code), .code = code };
 
 	(void)snprintf(a.topic, sizeof(a.topic), "%s", q->topic);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		(void)snprintf(a.text, sizeof(a.text), "%s",
 			       text != NULL && text[0] != '\0' ? text : rd_kafka_err2str(code));
-	return a;
+	q->stage = WP_INQUIRY_IDLE;
+	*ret = a;
 }
 
 void wp_inquiry_init(struct wp_inquiry *q, void (*wake)(void *arg), void *arg)
@@ -39,75 +43,7 @@ void wp_inquiry_init(struct wp_inquiry *q, void (*wake)(void *arg), void *arg)
 	*q = (struct wp_inquiry){ .wake = wake, .wake_arg = arg };
 }
 
-/* ---- configuration ---- */
-
-void wp_inquiry_ask_config(struct wp_inquiry *q, const struct wp_client *c, const char *topic,
-			   int timeout_ms)
-{
-	char error[256];
-
-	begin(q, WP_INQUIRY_CONFIG, topic);
-	rd_kafka_ConfigResource_t *resource =
-		rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic);
-	rd_kafka_AdminOptions_t *options =
-		rd_kafka_AdminOptions_new(c->rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-	/* In range by construction. */
-	(void)rd_kafka_AdminOptions_set_request_timeout(options, timeout_ms, error, sizeof(error));
-	rd_kafka_AdminOptions_set_opaque(options, (void *)(uintptr_t)q->serial);
-	rd_kafka_DescribeConfigs(c->rk, &resource, 1, options, c->queue);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_ConfigResource_destroy(resource);
-}
-
-static size_t limit_of(const rd_kafka_ConfigResource_t *resource)
-{
-	size_t count;
-	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-		if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), "max.message.bytes") == 0 &&
-		    value != NULL)
-			return (size_t)strtoull(value, NULL, 10);
-	}
-	return 0;
-}
-
-bool wp_inquiry_read(struct wp_inquiry *q, rd_kafka_event_t *event, struct wp_answer *ret)
-{
-	size_t count = 0;
-
-	if (q->stage != WP_INQUIRY_CONFIG ||
-	    (uintptr_t)rd_kafka_event_opaque(event) != (uintptr_t)q->serial)
-		return false;
-
-	struct wp_answer a =
-		answer_of(q, rd_kafka_event_error(event), rd_kafka_event_error_string(event));
-	const rd_kafka_ConfigResource_t **resources = NULL;
-	if (a.code == RD_KAFKA_RESP_ERR_NO_ERROR)
-		resources = rd_kafka_DescribeConfigs_result_resources(
-			rd_kafka_event_DescribeConfigs_result(event), &count);
-	if (count > 0) {
-		a = answer_of(q, rd_kafka_ConfigResource_error(resources[0]),
-			      rd_kafka_ConfigResource_error_string(resources[0]));
-		a.limit = limit_of(resources[0]);
-		a.heard = true;
-	}
-	q->stage = WP_INQUIRY_IDLE;
-	*ret = a;
-	return true;
-}
-
 /* ---- metadata ---- */
-
-/* Owned by the job. The client outlives it: it is destroyed on the same worker, later. */
-struct wp_question {
-	rd_kafka_t *rk;
-	char topic[WP_TOPIC_NAME_MAX + 1];
-	int timeout_ms;
-	rd_kafka_resp_err_t code;
-	struct wp_inquiry *asker; /* touched by `done` only */
-};
 
 static rd_kafka_resp_err_t topic_error(const struct rd_kafka_metadata *metadata, const char *topic)
 {
@@ -128,9 +64,10 @@ static void run_question(void *arg)
 		question->code = rd_kafka_last_error();
 		return;
 	}
-	question->code = rd_kafka_metadata(question->rk, 0, topic, &metadata, question->timeout_ms);
+	question->code = rd_kafka_metadata(question->rk, 0, topic, &metadata, METADATA_TIMEOUT_MS);
 	if (question->code == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		question->code = topic_error(metadata, question->topic);
+		question->broker_id = metadata->orig_broker_id;
 		rd_kafka_metadata_destroy(metadata);
 	}
 	rd_kafka_topic_destroy(topic);
@@ -142,20 +79,23 @@ static void end_question(void *arg)
 	struct wp_inquiry *q = question->asker;
 
 	assert(q->stage == WP_INQUIRY_METADATA);
-	q->answer = answer_of(q, question->code, NULL);
-	q->answered = true;
+	q->has_metadata = true;
+	q->code = question->code;
+	q->broker_id = question->broker_id;
 	q->question = NULL;
 	free(question);
 	q->wake(q->wake_arg);
 }
 
-enum wp_rc wp_inquiry_ask_metadata(struct wp_inquiry *q, const struct wp_client *c,
-				   struct wp_worker *worker, const char *topic, int timeout_ms)
+enum wp_rc wp_inquiry_ask(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
+			  enum wp_inquiry_about about, const char *topic)
 {
+	assert(q->stage == WP_INQUIRY_IDLE);
+	assert(strlen(topic) <= WP_TOPIC_NAME_MAX);
 	struct wp_question *question = calloc(1, sizeof(*question));
 	if (question == NULL)
 		return WP_NOMEM;
-	*question = (struct wp_question){ .rk = c->rk, .timeout_ms = timeout_ms, .asker = q };
+	*question = (struct wp_question){ .rk = c->rk, .broker_id = -1, .asker = q };
 	(void)snprintf(question->topic, sizeof(question->topic), "%s", topic);
 	struct wp_job job = {
 		.run = run_question, .done = end_question, .drop = free, .arg = question
@@ -165,18 +105,93 @@ enum wp_rc wp_inquiry_ask_metadata(struct wp_inquiry *q, const struct wp_client 
 		free(question);
 		return rc;
 	}
-	begin(q, WP_INQUIRY_METADATA, topic);
+	q->stage = WP_INQUIRY_METADATA;
+	q->about = about;
 	q->question = question;
+	(void)snprintf(q->topic, sizeof(q->topic), "%s", topic);
 	return WP_OK;
 }
 
-bool wp_inquiry_take(struct wp_inquiry *q, struct wp_answer *ret)
+/* ---- configuration ---- */
+
+static void ask_config(struct wp_inquiry *q, const struct wp_client *c)
 {
-	if (!q->answered)
+	char error[256];
+
+	q->stage = WP_INQUIRY_CONFIG;
+	q->serial++;
+	rd_kafka_ConfigResource_t *resource =
+		rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, q->topic);
+	rd_kafka_AdminOptions_t *options =
+		rd_kafka_AdminOptions_new(c->rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+	/* Both in range by construction. */
+	(void)rd_kafka_AdminOptions_set_request_timeout(options, CONFIG_TIMEOUT_MS, error,
+							sizeof(error));
+	if (q->broker_id >= 0)
+		(void)rd_kafka_AdminOptions_set_broker(options, q->broker_id, error, sizeof(error));
+	rd_kafka_AdminOptions_set_opaque(options, (void *)(uintptr_t)q->serial);
+	rd_kafka_DescribeConfigs(c->rk, &resource, 1, options, c->queue);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_ConfigResource_destroy(resource);
+}
+
+bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_answer *ret)
+{
+	if (!q->has_metadata)
 		return false;
-	*ret = q->answer;
-	q->answered = false;
-	q->stage = WP_INQUIRY_IDLE;
+	q->has_metadata = false;
+	/* A topic just made has no leader yet: it is there. */
+	bool is_there = q->code == RD_KAFKA_RESP_ERR_NO_ERROR ||
+			q->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+	if (is_there && q->about == WP_INQUIRY_TOPIC) {
+		ask_config(q, c);
+		return false;
+	}
+	conclude(q, is_there ? RD_KAFKA_RESP_ERR_NO_ERROR : q->code, NULL, ret);
+	return true;
+}
+
+static size_t limit_of(const rd_kafka_ConfigResource_t *resource)
+{
+	size_t count;
+	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
+		if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), "max.message.bytes") == 0 &&
+		    value != NULL)
+			return (size_t)strtoull(value, NULL, 10);
+	}
+	return 0;
+}
+
+/* NULL: the request as a whole failed. */
+static const rd_kafka_ConfigResource_t *resource_of(rd_kafka_event_t *event)
+{
+	size_t count = 0;
+
+	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return NULL;
+	const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
+		rd_kafka_event_DescribeConfigs_result(event), &count);
+	return count > 0 ? resources[0] : NULL;
+}
+
+bool wp_inquiry_read(struct wp_inquiry *q, rd_kafka_event_t *event, struct wp_answer *ret)
+{
+	if (q->stage != WP_INQUIRY_CONFIG ||
+	    (uintptr_t)rd_kafka_event_opaque(event) != (uintptr_t)q->serial)
+		return false;
+
+	const rd_kafka_ConfigResource_t *resource = resource_of(event);
+	rd_kafka_resp_err_t code = resource != NULL ? rd_kafka_ConfigResource_error(resource)
+						    : rd_kafka_event_error(event);
+	/* We may not read it, or the broker does not know how: the topic is there all the same. */
+	bool is_there = was_heard(code) && code != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	conclude(q, is_there ? RD_KAFKA_RESP_ERR_NO_ERROR : code,
+		 rd_kafka_event_error_string(event), ret);
+	if (resource != NULL && code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		ret->limit = limit_of(resource);
 	return true;
 }
 
@@ -185,6 +200,6 @@ void wp_inquiry_reset(struct wp_inquiry *q, struct wp_worker *worker)
 	if (q->question != NULL)
 		wp_worker_abandon(worker, q->job);
 	q->question = NULL;
-	q->answered = false;
+	q->has_metadata = false;
 	q->stage = WP_INQUIRY_IDLE;
 }

@@ -15,7 +15,6 @@
 /* In flight and nothing heard for so long: is anybody there? */
 #define SILENCE_MS 3000
 #define PROBE_EACH_MS 2000
-#define PROBE_TIMEOUT_MS 2500
 /* In case a wake-up were lost; the queue is looked at at least this often. */
 #define LOOK_EACH_MS 1000
 
@@ -107,7 +106,6 @@ static void close_client(struct wp_producer *p)
 	assert(p->corpse == NULL);
 	p->corpse = rk;
 	p->more = false;
-	p->is_probing = false;
 }
 
 /* Gone from here when the worker has taken it; else tried again by step(). */
@@ -171,15 +169,21 @@ static int64_t probe_due(const struct wp_producer *p)
 	return due > p->probe_at_ms ? due : p->probe_at_ms;
 }
 
-/* Any topic will do: that there is an answer is the answer. */
+/*
+ * Any topic will do: that there is an answer is the answer. But to ask may
+ * create it where that is allowed: then only one that we use anyway.
+ */
 static void probe(struct wp_producer *p)
 {
 	if (!wants_probe(p) || p->now_ms < probe_due(p))
 		return;
-	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : "walpost";
-	p->is_probing = true;
 	p->probe_at_ms = p->now_ms + PROBE_EACH_MS;
-	wp_inquiry_ask_config(&p->inquiry, &p->client, topic, PROBE_TIMEOUT_MS);
+	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : "walpost";
+	if (p->topics.newest == NULL && p->creates_topics)
+		return;
+	/* No room on the worker: the next time. */
+	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE, topic);
+	(void)rc;
 }
 
 static void step(struct wp_producer *p)

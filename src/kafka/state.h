@@ -56,7 +56,6 @@ struct wp_producer {
 	bool contacted; /* something was heard in this process */
 	int64_t heard_at_ms;
 	int64_t probe_at_ms;
-	bool is_probing;
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
 	struct wp_why outage;	      /* while not reachable */
 	struct wp_why failure;	      /* BROKEN, FAILED */
