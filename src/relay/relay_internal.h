@@ -38,10 +38,15 @@ struct trouble {
 	unsigned count;
 };
 
-/* An event-level error was reported: one event at a time until the place is passed. */
+/*
+ * An event-level error was reported: one message a batch until the transaction is
+ * passed, and one event in flight until the last event is that was in flight then.
+ */
 struct isolation {
 	bool on;
+	bool crawling;
 	wp_lsn until;
+	struct wp_position until_event;
 };
 
 struct wp_relay {

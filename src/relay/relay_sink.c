@@ -57,6 +57,8 @@ static void isolate(struct wp_relay *r)
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 
 	r->isolation.on = true;
+	r->isolation.crawling = true;
+	r->isolation.until_event = e->position;
 	r->isolation.until = wp_lsn_max(wp_ledger_read(&r->ledger), e->position.commit_lsn + 1);
 	r->batching = WP_BATCHING_ONE_BY_ONE;
 }
@@ -85,11 +87,12 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
 		return;
 	r->gap = true;
-	if (report->event_level && r->batching_now == WP_BATCHING_ONE_BY_ONE && !rewinding) {
+	if (report->event_level && r->isolation.crawling &&
+	    r->batching_now == WP_BATCHING_ONE_BY_ONE && !rewinding) {
 		halt_for_poison(r, report, now);
 		return;
 	}
-	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.on)
+	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.crawling)
 		isolate(r); /* also when what it broke was noticed first */
 	if (rewinding)
 		return;
@@ -195,7 +198,7 @@ void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
 	    wp_pipeline_in_transaction(r->pipeline) ||
 	    wp_ledger_safe(&r->ledger) < r->isolation.until)
 		return;
-	r->isolation.on = false;
+	r->isolation = (struct isolation){ 0 };
 	r->batching = WP_BATCHING_NORMAL;
 	wp_relay_note(r, WP_NOTE_INFO, "isolation_over");
 	wp_relay_happen(r, WP_SINK_ERROR, now);

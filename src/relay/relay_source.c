@@ -228,7 +228,7 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 /* One event in flight while isolating, or no more than the ledger's window. */
 static bool has_room(const struct wp_relay *r)
 {
-	if (r->isolation.on && r->ledger.in_flight > 0)
+	if (r->isolation.crawling && r->ledger.in_flight > 0)
 		return false;
 	return wp_ledger_has_room(&r->ledger, 0);
 }
@@ -238,6 +238,17 @@ static enum wp_rc next_frame(struct wp_relay *r)
 	if (!wp_span_is_null(r->held))
 		return WP_OK;
 	return r->setup.source->ops->next(r->setup.source, &r->held);
+}
+
+/* All that were in flight when the error came have been sent again, each alone. */
+static void leave_trouble_behind(struct wp_relay *r)
+{
+	const struct wp_position *at = &wp_pipeline_last_event(r->pipeline)->position;
+	const struct wp_position *until = &r->isolation.until_event;
+
+	if (at->commit_lsn > until->commit_lsn ||
+	    (at->commit_lsn == until->commit_lsn && at->ordinal > until->ordinal))
+		r->isolation.crawling = false;
 }
 
 /* Takes one frame; false when the state changed or nothing is there. */
@@ -261,6 +272,8 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	wp_relay_drop_held(r);
+	if (taken.event)
+		leave_trouble_behind(r);
 	heard(r, &taken, now);
 	return true;
 }
