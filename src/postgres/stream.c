@@ -35,7 +35,6 @@ struct stream {
 	struct wp_probe_question *root;
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
-	struct wp_why witness_why;     /* why the row cannot be read; "" when it can */
 	bool witness_writable;
 	bool witness_warned;
 	bool was_ready;
@@ -91,21 +90,16 @@ static PGconn *pg_of(const struct stream *s)
 
 /* ---- until READY ---- */
 
-/* Once: it stays so until a human acts, and nothing is lost meanwhile. */
-static void warn_without_witness(struct stream *s, const char *why, const char *role)
+/* Once: it stays so until a human acts. What preflight sees of it, preflight warns of. */
+static void warn_of_witness(struct stream *s, const char *why)
 {
-	if (s->witness_warned)
+	if (s->witness_warned || !*why)
 		return;
 	s->witness_warned = true;
-	char cure[640];
-	(void)snprintf(cure, sizeof(cure),
-		       "walpost init, or as its owner: GRANT USAGE ON SCHEMA walpost TO \"%s\"; "
-		       "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"%s\"",
-		       role, role);
-	wp_log(WP_LOG_WARN, "witness_unavailable", WP_TEXT("why", why),
+	wp_log(WP_LOG_WARN, "witness_unreadable", WP_TEXT("why", why),
 	       WP_TEXT("means", "a takeover by another walpost cannot be told from a slot that was "
 				"moved by hand"),
-	       WP_TEXT("cure", cure));
+	       WP_TEXT("cure", "drop walpost.witness and run walpost init"));
 }
 
 static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
@@ -119,10 +113,7 @@ static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
 	s->view.facts = answer->source;
 	s->self = answer->self;
 	s->witness_writable = answer->witness_writable;
-	if (!answer->source.witness_readable)
-		warn_without_witness(s, answer->witness_why.text, answer->role);
-	else if (!answer->witness_writable)
-		warn_without_witness(s, "table walpost.witness may not be written", answer->role);
+	warn_of_witness(s, answer->witness_why.text);
 	s->was_ready = true;
 	enter(s, WP_SOURCE_READY);
 }
@@ -256,7 +247,6 @@ static void write_witness(struct stream *s)
 		.system_id = s->view.facts.system_id,
 		.timeline = s->view.facts.timelines.current,
 		.epoch = s->setup.epoch,
-		.at = s->start_at,
 	};
 	struct wp_why why;
 	struct wp_buffer sql;

@@ -20,18 +20,17 @@ struct wp_witness_row {
 	uint64_t system_id;
 	uint32_t timeline;
 	uint16_t epoch;
-	wp_lsn at; /* where it begins to stream */
 };
 
-/* One row or none: owner, system_identifier, epoch. */
+/* One row or none: owner, system_identifier, epoch, taken_at_lsn. */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
 /* Fills the witness_* members of `facts`. WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
 			   struct wp_why *why) WP_MUST_CHECK;
 /*
- * Writes the row, only while nobody streams from the slot (else nothing is
- * written). Commits without waiting for synchronous standbys: we may be one.
+ * Writes the row, with where the slot stands as taken_at_lsn; only while nobody
+ * streams from the slot, and only when it says something else. Commits without waiting for synchronous standbys: we may be one.
  */
 enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 				struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
