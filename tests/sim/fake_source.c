@@ -88,12 +88,12 @@ static enum wp_rc op_next(struct wp_source *base, struct wp_span *ret)
 		*ret = (struct wp_span){ s->current.bytes, s->current.size };
 		return WP_OK;
 	}
-	if (l->broken && l->frame_count == 0) {
-		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
-		return WP_IO;
-	}
 	if (l->ended && l->frame_count == 0) {
 		s->view.state = WP_SOURCE_FINISHED;
+		return WP_IO;
+	}
+	if (l->broken && l->frame_count == 0) {
+		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
 		return WP_IO;
 	}
 	return WP_AGAIN;
@@ -105,7 +105,8 @@ static void op_reading(struct wp_source *base, enum wp_reading reading)
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->reading = reading == WP_READING_ON;
-	s->world->wake[s->relay] = s->reading;
+	if (s->reading)
+		s->world->wake[s->relay] = true;
 }
 
 static enum wp_rc op_status(struct wp_source *base, const struct wp_status *status)
@@ -230,7 +231,7 @@ static void finish_start(struct fake_source *s)
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	if (strcmp(server->witness_owner, s->owner) != 0) {
+	if (s->witness == WP_WITNESS_WRITE && strcmp(server->witness_owner, s->owner) != 0) {
 		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
 		server->witness_at = server->confirmed;
 	}

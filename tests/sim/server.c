@@ -2,62 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "walpost/base/wire.h"
+#include "support/wire_writer.h"
 #include "world.h"
 
-enum { RELATION_OID = 16400, KEEPALIVE_MS = 500 };
+enum { RELATION_OID = 16400, TEXT_OID = 25, KEEPALIVE_MS = 500 };
 
 /* -- frames --------------------------------------------------------------- */
-
-static void put(struct frame *f, const void *bytes, size_t size)
-{
-	assert(f->size + size <= FRAME_BYTES);
-	memcpy(f->bytes + f->size, bytes, size);
-	f->size += size;
-}
-
-static void put_u8(struct frame *f, uint8_t v)
-{
-	put(f, &v, 1);
-}
-
-static void put_u16(struct frame *f, uint16_t v)
-{
-	uint8_t b[2] = { (uint8_t)(v >> 8), (uint8_t)v };
-	put(f, b, sizeof(b));
-}
-
-static void put_u32(struct frame *f, uint32_t v)
-{
-	put_u16(f, (uint16_t)(v >> 16));
-	put_u16(f, (uint16_t)v);
-}
-
-static void put_u64(struct frame *f, uint64_t v)
-{
-	put_u32(f, (uint32_t)(v >> 32));
-	put_u32(f, (uint32_t)v);
-}
-
-static void put_text(struct frame *f, const char *text)
-{
-	put(f, text, strlen(text) + 1);
-}
-
-static void put_data_head(struct frame *f, wp_lsn lsn)
-{
-	put_u8(f, 'w');
-	put_u64(f, lsn);
-	put_u64(f, lsn);
-	put_u64(f, 0);
-}
-
-static void put_value(struct frame *f, const char *text)
-{
-	put_u8(f, 't');
-	put_u32(f, (uint32_t)strlen(text));
-	put(f, text, strlen(text));
-}
 
 /* What it has sent, by all that it is: the walsender's sentPtr. */
 static void sent_up_to(struct world *w, struct link *l, wp_lsn lsn)
@@ -66,7 +16,8 @@ static void sent_up_to(struct world *w, struct link *l, wp_lsn lsn)
 	w->server.sent_most = wp_lsn_max(w->server.sent_most, l->sent);
 }
 
-static struct frame *new_frame(struct world *w, struct link *l)
+/* In order: none overtakes the one before. */
+static struct frame *new_frame(struct world *w, struct link *l, struct wire_writer *wire)
 {
 	struct frame *f = &l->frames[(l->frame_first + l->frame_count++) % PIPE_FRAMES];
 
@@ -77,81 +28,71 @@ static struct frame *new_frame(struct world *w, struct link *l)
 		if (f->arrives_ms < before->arrives_ms)
 			f->arrives_ms = before->arrives_ms;
 	}
+	wire_init(wire, f->bytes, FRAME_BYTES);
 	return f;
+}
+
+static int64_t commit_time(const struct transaction *tx)
+{
+	return 1000000 + (int64_t)tx->commit_lsn;
 }
 
 static void send_begin(struct world *w, struct link *l, const struct transaction *tx)
 {
-	struct frame *f = new_frame(w, l);
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
 
-	put_data_head(f, tx->commit_lsn);
-	put_u8(f, 'B');
-	put_u64(f, tx->commit_lsn);
-	put_u64(f, 1000000 + tx->commit_lsn);
-	put_u32(f, 700);
+	wire_data(&wire, tx->commit_lsn);
+	wire_begin(&wire, tx->commit_lsn, commit_time(tx));
+	f->size = wire.size;
 }
 
 static void send_relation(struct world *w, struct link *l)
 {
-	static const char *const COLUMNS[] = { "id", "aggregatetype", "aggregateid", "type",
-					       "payload" };
-	struct frame *f = new_frame(w, l);
+	static const struct wire_column COLUMNS[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
 
-	put_data_head(f, 0);
-	put_u8(f, 'R');
-	put_u32(f, RELATION_OID);
-	put_text(f, "public");
-	put_text(f, "outbox");
-	put_u8(f, 'd');
-	put_u16(f, 5);
-	for (size_t i = 0; i < 5; i++) {
-		put_u8(f, i == 0);
-		put_text(f, COLUMNS[i]);
-		put_u32(f, 25);
-		put_u32(f, 0xffffffff);
-	}
+	wire_data(&wire, 0);
+	wire_relation(&wire, RELATION_OID, "public", "outbox", COLUMNS, 5);
+	f->size = wire.size;
 }
 
 static void send_row(struct world *w, struct link *l, const struct transaction *tx, uint32_t event)
 {
 	char id[16];
 	char aggregate[16];
-	struct frame *f = new_frame(w, l);
+	const char *const values[] = { id, "t", aggregate, "happened", "{}" };
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
 
 	snprintf(id, sizeof(id), "%u", (unsigned)event);
 	snprintf(aggregate, sizeof(aggregate), "a%u", (unsigned)w->server.aggregate_of[event]);
-	put_data_head(f, tx->commit_lsn - 8);
-	put_u8(f, 'I');
-	put_u32(f, RELATION_OID);
-	put_u8(f, 'N');
-	put_u16(f, 5);
-	put_value(f, id);
-	put_value(f, "t");
-	put_value(f, aggregate);
-	put_value(f, "happened");
-	put_value(f, "{}");
+	wire_data(&wire, tx->commit_lsn - 8);
+	wire_insert(&wire, RELATION_OID, values, 5);
+	f->size = wire.size;
 }
 
 static void send_commit(struct world *w, struct link *l, const struct transaction *tx)
 {
-	struct frame *f = new_frame(w, l);
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
 
-	put_data_head(f, tx->end_lsn);
-	put_u8(f, 'C');
-	put_u8(f, 0);
-	put_u64(f, tx->commit_lsn);
-	put_u64(f, tx->end_lsn);
-	put_u64(f, 1000000 + tx->commit_lsn);
+	wire_data(&wire, tx->end_lsn);
+	wire_commit(&wire, tx->commit_lsn, tx->end_lsn, commit_time(tx));
+	f->size = wire.size;
 }
 
 static void send_keepalive(struct world *w, struct link *l, bool reply)
 {
-	struct frame *f = new_frame(w, l);
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
 
-	put_u8(f, 'k');
-	put_u64(f, l->sent);
-	put_u64(f, 0);
-	put_u8(f, reply);
+	wire_keepalive(&wire, l->sent, reply);
+	f->size = wire.size;
 	l->keepalive_ms = w->now_ms;
 }
 

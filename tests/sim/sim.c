@@ -11,7 +11,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,44 +75,6 @@ struct sim {
 	uint64_t duplicates;
 	unsigned kinds; /* of trouble that this run knows, a bit each */
 };
-
-/* -- the world's small things --------------------------------------------- */
-
-uint64_t any(struct world *w, uint64_t below)
-{
-	return wp_random_next(&w->random) % below;
-}
-
-bool chance(struct world *w, unsigned per_mille)
-{
-	return any(w, 1000) < per_mille;
-}
-
-void violate(struct world *w, const char *promise, const char *format, ...)
-{
-	va_list args;
-
-	if (w->violation != NULL)
-		return;
-	w->violation = promise;
-	va_start(args, format);
-	vsnprintf(w->detail, sizeof(w->detail), format, args);
-	va_end(args);
-	trace(w, "VIOLATION %s: %s", promise, w->detail);
-}
-
-void trace(const struct world *w, const char *format, ...)
-{
-	va_list args;
-
-	if (!w->trace)
-		return;
-	printf("%8.3f ", (double)w->now_ms / 1000.);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	putchar('\n');
-}
 
 /* -- processes ------------------------------------------------------------ */
 
@@ -577,6 +538,8 @@ static bool read_fault(const char *name)
 
 static bool read_arguments(int argc, char **argv, struct arguments *a)
 {
+	const char *fault = NULL;
+
 	for (int i = 1; i < argc; i++) {
 		bool more = i + 1 < argc;
 		if (strcmp(argv[i], "--seed") == 0 && more)
@@ -586,11 +549,12 @@ static bool read_arguments(int argc, char **argv, struct arguments *a)
 		else if (strcmp(argv[i], "--trace") == 0)
 			a->trace = true;
 		else if (strcmp(argv[i], "--fault") == 0 && more)
-			a->fault = read_fault(argv[++i]);
+			fault = argv[++i];
 		else
 			return false;
 	}
-	return true;
+	a->fault = fault != NULL;
+	return fault == NULL || read_fault(fault); /* or a typing error would pass as found */
 }
 
 int main(int argc, char **argv)
