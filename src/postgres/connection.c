@@ -289,8 +289,10 @@ static void try_addresses(struct wp_connection *c)
 static bool is_same(const struct wp_address *a, const struct wp_address *trying)
 {
 	const char *port = *a->port ? a->port : "5432";
-	return !strcmp(a->hostaddr, trying->hostaddr) && !strcmp(port, trying->port) &&
-	       (*a->hostaddr || !strcmp(a->host, trying->host));
+	/* libpq names a literal among the hosts as host and as address. */
+	bool same = *a->hostaddr ? !strcmp(a->hostaddr, trying->hostaddr)
+				 : !strcmp(a->host, trying->host);
+	return same && !strcmp(port, trying->port);
 }
 
 static void forget(struct wp_addresses *a, const struct wp_address *silent)
@@ -314,10 +316,12 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 			       "this host, or write hostaddr into postgres.conninfo",
 			       (long long)c->options->connect_timeout_ms);
 	} else {
+		bool literal = !strcmp(c->trying.host, c->trying.hostaddr);
 		(void)snprintf(what, sizeof(what),
-			       "no answer from %.255s %s port %s within %lld ms; check address, "
+			       "no answer from %.255s%s%s port %s within %lld ms; check address, "
 			       "firewall and that the server runs",
-			       c->trying.host, c->trying.hostaddr, c->trying.port,
+			       c->trying.host, literal ? "" : " ",
+			       literal ? "" : c->trying.hostaddr, c->trying.port,
 			       (long long)c->options->connect_timeout_ms);
 		forget(&c->left, &c->trying);
 		if (c->left.count > 0) {

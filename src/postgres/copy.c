@@ -215,11 +215,9 @@ static void read_socket(struct wp_copy *c)
 }
 
 /* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
-static enum wp_rc take(struct wp_copy *c, int *ret_size)
+static enum wp_rc take(struct wp_copy *c, char **ret_frame, int *ret_size)
 {
-	PQfreemem(c->frame);
-	c->frame = NULL;
-	int size = PQgetCopyData(c->pg, &c->frame, 1);
+	int size = PQgetCopyData(c->pg, ret_frame, 1);
 	if (size == 0)
 		return c->lost ? WP_IO : WP_AGAIN;
 	if (size < 0)
@@ -228,13 +226,24 @@ static enum wp_rc take(struct wp_copy *c, int *ret_size)
 	return WP_OK;
 }
 
+/* The frame that was handed out stays: it is valid until next() or the end. */
+static enum wp_rc throw_away(struct wp_copy *c)
+{
+	enum wp_rc rc;
+	do {
+		char *frame = NULL;
+		int size;
+		rc = take(c, &frame, &size);
+		PQfreemem(frame);
+	} while (rc == WP_OK && !c->skipped);
+	return rc;
+}
+
 /* What is left in libpq is of no use any more but for the server's last word. */
 static void give_up(struct wp_copy *c)
 {
-	int size;
 	c->lost = true;
-	while (take(c, &size) == WP_OK && !c->skipped)
-		continue;
+	(void)throw_away(c); /* it ends where the frames do */
 	if (c->skipped)
 		fail_skipped(c);
 	else
@@ -328,12 +337,14 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	assert(c->state == WP_COPY_RUNNING);
 	enum wp_rc rc = WP_AGAIN;
 	int size = 0;
+	PQfreemem(c->frame);
+	c->frame = NULL;
 	if (!c->ended && !c->skipped)
-		rc = take(c, &size);
+		rc = take(c, &c->frame, &size);
 	if (rc == WP_AGAIN && c->may_read) {
 		read_socket(c);
 		if (!c->ended && !c->skipped)
-			rc = take(c, &size);
+			rc = take(c, &c->frame, &size);
 	}
 	if (c->skipped) {
 		fail_skipped(c);
@@ -379,11 +390,10 @@ static void collect_start(struct wp_copy *c)
 /* After CopyDone frames are read to their end: only then has the server read all of ours. */
 static void discard(struct wp_copy *c)
 {
-	int size;
-	enum wp_rc rc = WP_OK;
-	while (!c->ended && rc == WP_OK)
-		rc = take(c, &size);
-	if (c->ended || rc == WP_IO)
+	enum wp_rc rc = c->ended ? WP_IO : throw_away(c);
+	if (c->skipped && !is_over(c))
+		fail_skipped(c);
+	else if (rc == WP_IO)
 		collect_end(c);
 }
 

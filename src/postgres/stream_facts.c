@@ -32,7 +32,6 @@ enum slot_column {
 	SLOT_SELF_PID,
 	SLOT_SELF_STARTED,
 	SLOT_TIMEOUT_MS,
-	SLOT_ROLE,
 	SLOT_WITNESS_READABLE,
 	SLOT_WITNESS_WRITABLE,
 	SLOT_COLUMNS,
@@ -41,7 +40,7 @@ enum slot_column {
 /* The witness is asked for only when it can be read: an error would be in the server's log. */
 static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
-	"  pg_catalog.pg_backend_pid(), self.backend_start, timeout.setting, current_user,\n"
+	"  pg_catalog.pg_backend_pid(), self.backend_start, timeout.setting,\n"
 	"  coalesce(w.usable AND w.readable, false),\n"
 	"  coalesce(w.usable AND w.readable AND w.writable, false)\n"
 	"FROM pg_catalog.pg_replication_slots s\n"
@@ -177,17 +176,8 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",
 		       value(result, SLOT_SELF_STARTED));
-	(void)snprintf(f->answer.role, sizeof(f->answer.role), "%s", value(result, SLOT_ROLE));
 	f->answer.witness_writable = *value(result, SLOT_WITNESS_WRITABLE) == 't';
 	return WP_OK;
-}
-
-static void finish_without_witness(struct wp_stream_facts *f)
-{
-	(void)wp_why_set(&f->answer.witness_why, WP_CONFIG,
-			 "there is no table walpost.witness, or role %s may not read it",
-			 f->answer.role);
-	finish(f, NULL);
 }
 
 static void on_slot(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -218,7 +208,7 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 	else if (*value(result, SLOT_WITNESS_READABLE) == 't')
 		ask_witness(f);
 	else
-		finish_without_witness(f);
+		finish(f, NULL);
 }
 
 static void ask_slot(struct wp_stream_facts *f)

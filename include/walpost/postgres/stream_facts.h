@@ -39,8 +39,7 @@ struct wp_stream_facts_answer {
 	struct wp_source_facts source;
 	struct wp_walsender self;  /* the asking connection's */
 	bool witness_writable;	   /* the table is there and may be written, here and now */
-	struct wp_why witness_why; /* why it cannot be read, when it cannot */
-	char role[128];
+	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
 };
 
 /* `answer` is NULL when `failure` is set; both are valid for the call. */

@@ -17,8 +17,9 @@ const char *harness_env(const char *name)
 static PGconn *connect_admin(const char *database)
 {
 	char conninfo[512];
-	(void)snprintf(conninfo, sizeof(conninfo), "host=%s port=%s user=postgres dbname=%s "
-		       "options='-c client_min_messages=warning'",
+	(void)snprintf(conninfo, sizeof(conninfo),
+		       "host=%s port=%s user=postgres dbname=%s "
+		       "options='-c client_min_messages=warning -c synchronous_commit=local'",
 		       harness_env("WALPOST_TEST_DIR"), harness_env("WALPOST_TEST_PORT"), database);
 	PGconn *pg = PQconnectdb(conninfo);
 	if (PQstatus(pg) != CONNECTION_OK)
@@ -129,13 +130,13 @@ void harness_connect_by(struct harness *h, const char *host, const char *words)
 static void clean(PGconn *pg)
 {
 	static const char *const sqls[] = {
+		"ALTER SYSTEM RESET ALL", /* first: commits may wait for a standby */
+		"SELECT pg_reload_conf()",
 		"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
 		"WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'walsender')",
 		"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots",
 		"DROP DATABASE IF EXISTS relay",
 		"DROP DATABASE IF EXISTS other",
-		"ALTER SYSTEM RESET ALL",
-		"SELECT pg_reload_conf()",
 	};
 	for (size_t i = 0; i < sizeof(sqls) / sizeof(sqls[0]); i++)
 		PQclear(execute(pg, sqls[i]));

@@ -52,9 +52,12 @@ bool harness_late(double since);
 #define AWAIT(h_, condition_)                                                          \
 	do {                                                                           \
 		double await_since_ = ev_time();                                       \
-		while (!(condition_) && !harness_late(await_since_))                   \
+		bool await_so_ = (condition_);                                         \
+		while (!await_so_ && !harness_late(await_since_)) {                    \
 			harness_pump(h_);                                              \
-		if (!(condition_))                                                     \
+			await_so_ = (condition_);                                      \
+		}                                                                      \
+		if (!await_so_)                                                        \
 			fail_msg("not within %d s: %s", (int)DEADLINE_S, #condition_); \
 	} while (0)
 

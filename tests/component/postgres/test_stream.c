@@ -1,0 +1,477 @@
+/* What the contract suite cannot ask of a fake: PostgreSQL's own ways. */
+#define _GNU_SOURCE /* memmem */
+#include "harness.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "walpost/base/wire.h"
+
+static struct harness harness;
+
+static int set_up(void **state)
+{
+	(void)state; /* one harness for all */
+	harness_init(&harness);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state; /* one harness for all */
+	harness_release(&harness);
+	return 0;
+}
+
+static bool has(struct wp_span bytes, const char *text)
+{
+	return memmem(bytes.data, bytes.size, text, strlen(text)) != NULL;
+}
+
+static int server_version(void)
+{
+	return (int)strtol(harness_value(&harness, "SHOW server_version_num"), NULL, 10) / 10000;
+}
+
+static void insert(const char *payload)
+{
+	harness_sql(&harness, "INSERT INTO outbox VALUES ('1', 'order', 'a', 'made', '%s')",
+		    payload);
+}
+
+static const struct wp_source_view *view(void)
+{
+	return harness_view(&harness);
+}
+
+/* Reads what comes until it fails. */
+static const struct wp_source_failure *read_until_failure(void)
+{
+	struct wp_frame frame;
+	while (harness_next(&harness, &frame) == WP_OK)
+		continue;
+	return harness_failure(&harness);
+}
+
+/* ---- values ---- */
+
+static void the_stream_prints_values_alike_for_hostile_roles(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_sql(&harness, "DROP ROLE IF EXISTS hostile");
+	harness_sql(&harness, "CREATE ROLE hostile LOGIN REPLICATION");
+	harness_sql(&harness, "ALTER ROLE hostile SET datestyle = 'German'");
+	harness_sql(&harness, "ALTER ROLE hostile SET bytea_output = 'escape'");
+	harness_sql(&harness, "ALTER ROLE hostile SET timezone = 'Asia/Tokyo'");
+	harness_sql(&harness, "ALTER ROLE hostile SET intervalstyle = 'iso_8601'");
+	harness_sql(&harness, "ALTER TABLE outbox ADD b bytea, ADD t timestamptz, ADD i interval");
+	harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness, "INSERT INTO outbox VALUES ('1', 'o', 'a', 'm', 'x', '\\x00ff41', "
+			      "'2026-01-02 03:04:05+00', '26 hours')");
+	harness_await_message(&harness, 'I', &frame);
+	CHECK(has(frame.body, "\\x00ff41"));
+	CHECK(has(frame.body, "2026-01-02 03:04:05+00"));
+	CHECK(has(frame.body, "26:00:00"));
+}
+
+static void an_sql_ascii_database_streams_bytes_that_are_not_utf8(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
+	harness_sql(&harness, "CREATE DATABASE other ENCODING 'SQL_ASCII' TEMPLATE template0 "
+			      "LC_COLLATE 'C' LC_CTYPE 'C'");
+	harness_prepare(&harness, "other");
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness, "SET client_encoding = 'SQL_ASCII'");
+	insert("caf\xe9");
+	harness_await_message(&harness, 'I', &frame);
+	CHECK(has(frame.body, "caf\xe9"));
+}
+
+static void names_of_any_kind_are_quoted(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness.options.publication = "Pub \"x\", 'y' \\ z";
+	harness_sql(&harness,
+		    "CREATE PUBLICATION \"Pub \"\"x\"\", 'y' \\ z\" FOR TABLE outbox WITH "
+		    "(publish = 'insert')");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	insert("x");
+	harness_await_message(&harness, 'I', &frame);
+}
+
+static void a_large_row_comes_whole(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness,
+		    "INSERT INTO outbox VALUES ('1', 'o', 'a', 'm', repeat('y', 5000000))");
+	harness_await_message(&harness, 'I', &frame);
+	CHECK(frame.body.size > 5000000);
+}
+
+static void tls_carries_large_and_small_rows(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	char path[512];
+	(void)snprintf(path, sizeof(path), "%s/server.crt", harness_env("WALPOST_TEST_DIR"));
+	if (access(path, R_OK) != 0)
+		skip(); /* no openssl here to make a certificate */
+	harness_sql(&harness, "ALTER SYSTEM SET ssl = on");
+	harness_kill_server(&harness);
+	harness_start_server(&harness);
+	char words[600];
+	(void)snprintf(words, sizeof(words), "dbname=relay sslmode=verify-ca sslrootcert=%s", path);
+	harness_connect_by(&harness, "127.0.0.1", words);
+	harness_start(&harness, WP_WITNESS_KEEP);
+	/* Sizes around those of TLS records and of libpq's buffer. */
+	harness_sql(&harness,
+		    "INSERT INTO outbox SELECT i, 'o', 'a', 'm', repeat('y', 15000 + i * 37) "
+		    "FROM generate_series(1, 200) i");
+	harness_sql(&harness,
+		    "INSERT INTO outbox VALUES ('1', 'o', 'a', 'm', repeat('y', 3000000))");
+	harness_sql(&harness, "INSERT INTO outbox SELECT i, 'o', 'a', 'm', 'y' FROM "
+			      "generate_series(1, 5000) i");
+	for (int i = 0; i < 200 + 1 + 5000; i++)
+		harness_await_message(&harness, 'I', &frame);
+	harness_await_message(&harness, 'C', &frame);
+	harness_confirm(&harness, frame.end);
+}
+
+/* ---- failures before the stream ---- */
+
+static void a_missing_slot_is_refused_with_its_cure(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
+	harness_stream(&harness);
+	harness.source->ops->connect(harness.source);
+	const struct wp_source_failure *f = harness_failure(&harness);
+	CHECK_EQ(f->reaction, WP_REACT_STOP_HUMAN);
+	CHECK_HAS(f->why.text, "slot");
+	CHECK_HAS(f->why.text, "cure: ");
+}
+
+static void a_missing_publication_is_refused_before_the_stream(void **state)
+{
+	(void)state;
+	harness.options.publication = "nowhere";
+	harness_stream(&harness);
+	harness.source->ops->connect(harness.source);
+	const struct wp_source_failure *f = harness_failure(&harness);
+	CHECK_EQ(f->reaction, WP_REACT_STOP_HUMAN);
+	CHECK_HAS(f->why.text, "nowhere");
+	CHECK(!f->in_copy);
+}
+
+static void a_slot_dropped_while_looking_is_refused(void **state)
+{
+	(void)state;
+	harness_ready(&harness);
+	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
+	harness.source->ops->look(harness.source);
+	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_STOP_HUMAN);
+}
+
+static void a_conninfo_that_libpq_does_not_take_is_refused_at_once(void **state)
+{
+	(void)state;
+	static const char *const conninfos[] = { "relay", "hots=x", "host=x sslmode=maybe",
+						 "host=x port=nine", "service=nowhere" };
+	for (size_t i = 0; i < sizeof(conninfos) / sizeof(conninfos[0]); i++) {
+		struct wp_why why = { "" };
+		struct wp_source *source = NULL;
+		harness.options.conninfo = conninfos[i];
+		struct wp_stream_setup setup = { .options = &harness.options, .owner = "o" };
+		CHECK_EQ(wp_stream_new(harness.loop, &setup, &source, &why), WP_CONFIG);
+		CHECK_HAS(why.text, "postgres.conninfo");
+	}
+}
+
+/* ---- the witness ---- */
+
+static void without_a_witness_table_it_streams_all_the_same(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_sql(&harness, "DROP TABLE walpost.witness");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	CHECK(!view()->facts.witness_readable);
+	insert("x");
+	harness_await_message(&harness, 'I', &frame);
+}
+
+static void without_the_privilege_it_streams_all_the_same(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
+	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
+	harness_connect_by(&harness, NULL, "dbname=relay user=plain");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	CHECK(!view()->facts.witness_readable);
+	insert("x");
+	harness_await_message(&harness, 'I', &frame);
+}
+
+static void a_witness_that_is_only_readable_is_read(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
+	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
+	harness_sql(&harness, "GRANT USAGE ON SCHEMA walpost TO plain");
+	harness_sql(&harness, "GRANT SELECT ON walpost.witness TO plain");
+	harness_sql(&harness,
+		    "INSERT INTO walpost.witness VALUES ('s', 'someone', '42', 1, 3, '0/1')");
+	harness_connect_by(&harness, NULL, "dbname=relay user=plain");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	CHECK(view()->facts.witness_readable);
+	CHECK_TEXT(view()->facts.witness_owner, "someone");
+	CHECK_EQ(view()->facts.witness_system_id, 42);
+	CHECK_EQ(view()->facts.witness_epoch, 3);
+	harness_sql(&harness, "DROP OWNED BY plain");
+}
+
+static void a_witness_of_another_shape_is_not_believed(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "INSERT INTO walpost.witness VALUES ('s', 'o', 'x', 1, 3, '0/1')");
+	harness_ready(&harness);
+	CHECK(!view()->facts.witness_readable);
+	harness_sql(&harness, "ALTER TABLE walpost.witness RENAME owner TO possessor");
+	harness.source->ops->look(harness.source);
+	AWAIT(&harness, view()->state == WP_SOURCE_READY);
+	CHECK(!view()->facts.witness_readable);
+}
+
+static void the_witness_row_tells_all_of_it(void **state)
+{
+	(void)state;
+	char confirmed[WP_LSN_TEXT_SIZE];
+	harness_start(&harness, WP_WITNESS_WRITE);
+	(void)wp_lsn_text(view()->facts.slot_confirmed, confirmed);
+	CHECK_TEXT(harness_value(&harness, "SELECT concat_ws(' ', slot, owner, timeline, epoch) "
+					   "FROM walpost.witness"),
+		   "s walpost on test 1 1 7");
+	CHECK_TEXT(harness_value(&harness, "SELECT taken_at_lsn FROM walpost.witness"), confirmed);
+	CHECK_TEXT(harness_value(&harness,
+				 "SELECT system_identifier = (SELECT system_identifier::text FROM "
+				 "pg_control_system()) AND now() - taken_at < '1 minute' "
+				 "FROM walpost.witness"),
+		   "t");
+}
+
+static void the_witness_is_written_though_a_synchronous_standby_is_awaited(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+	harness_sql(&harness, "SELECT pg_reload_conf()");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	CHECK_TEXT(harness_value(&harness, "SELECT owner FROM walpost.witness"),
+		   "walpost on test 1");
+}
+
+/* ---- ends of the stream ---- */
+
+static void a_terminated_walsender_is_a_new_connection(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots");
+	const struct wp_source_failure *f = read_until_failure();
+	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
+	CHECK_TEXT(f->sqlstate, "57P01");
+	CHECK(f->in_copy);
+	CHECK_HAS(f->why.text, "terminating connection");
+}
+
+static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness.source->ops->reading(harness.source, WP_READING_OFF);
+	harness_sql(&harness,
+		    "SELECT pg_terminate_backend(active_pid, 5000) FROM pg_replication_slots");
+	struct wp_status status = { 0 };
+	AWAIT(&harness, view()->state == WP_SOURCE_FAILED ||
+				harness.source->ops->status(harness.source, &status) == WP_IO);
+	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_RECONNECT);
+	CHECK_TEXT(harness_failure(&harness)->sqlstate, "57P01");
+}
+
+static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
+{
+	(void)state;
+	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=300ms'");
+	harness_start(&harness, WP_WITNESS_KEEP);
+	CHECK_EQ(view()->facts.wal_sender_timeout_ms, 300);
+	const struct wp_source_failure *f = read_until_failure();
+	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
+	CHECK_TEXT(f->sqlstate, "");
+	CHECK_HAS(f->why.text, "wal_sender_timeout");
+}
+
+static void a_crash_is_a_new_connection(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_kill_server(&harness);
+	CHECK_EQ(read_until_failure()->reaction, WP_REACT_RECONNECT);
+	harness_start_server(&harness);
+}
+
+/* A typo that preflight cannot see: the publication is younger than the row. */
+static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "DROP PUBLICATION p");
+	insert("x");
+	harness_sql(&harness, "CREATE PUBLICATION p FOR TABLE outbox WITH (publish = 'insert')");
+	wp_lsn end = 0;
+	CHECK_EQ(wp_lsn_parse(wp_span_of(harness_value(&harness, "SELECT pg_current_wal_lsn()")),
+			      &end),
+		 WP_OK);
+	harness_start(&harness, WP_WITNESS_KEEP);
+	struct wp_frame frame;
+	enum wp_rc rc;
+	while ((rc = harness_next(&harness, &frame)) == WP_OK)
+		CHECK(frame.end < end);
+	const struct wp_source_failure *f = harness_failure(&harness);
+	CHECK_EQ(f->reaction, WP_REACT_STOP_HUMAN);
+	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
+	CHECK(f->in_copy);
+	CHECK_HAS(f->why.text, "publication \"p\" does not exist at this place of the log");
+	CHECK_HAS(f->why.text, "postgres.publication");
+}
+
+static void a_slot_moved_beyond_our_position_is_told(void **state)
+{
+	(void)state;
+	harness_ready(&harness);
+	wp_lsn before = view()->facts.slot_confirmed;
+	insert("x");
+	harness_sql(&harness, "SELECT pg_replication_slot_advance('s', pg_current_wal_lsn())");
+	harness.source->ops->look(harness.source);
+	AWAIT(&harness, view()->state == WP_SOURCE_READY);
+	CHECK(view()->facts.slot_confirmed > before);
+}
+
+static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	pid_t pid = (pid_t)strtol(
+		harness_value(&harness, "SELECT active_pid FROM pg_replication_slots"), NULL, 10);
+	/* It sees the end of its connection only when it runs again. */
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	harness.source->ops->close(harness.source);
+	harness.source->ops->connect(harness.source);
+	AWAIT(&harness, view()->state == WP_SOURCE_CONNECTING);
+	for (int i = 0; i < 30; i++)
+		harness_pump(&harness);
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	AWAIT(&harness, view()->state == WP_SOURCE_READY);
+	CHECK(!view()->facts.slot_held);
+}
+
+/* ---- beside the stream ---- */
+
+static void the_root_of_a_leaf_is_found(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "CREATE SCHEMA \"My Schema\"");
+	harness_sql(&harness, "CREATE TABLE \"My Schema\".\"T.1\" (i int) PARTITION BY RANGE (i)");
+	harness_sql(&harness,
+		    "CREATE TABLE mid PARTITION OF \"My Schema\".\"T.1\" FOR VALUES FROM (0) "
+		    "TO (9) PARTITION BY RANGE (i)");
+	harness_sql(&harness, "CREATE TABLE leaf PARTITION OF mid FOR VALUES FROM (0) TO (5)");
+	uint32_t oid = (uint32_t)strtoul(harness_value(&harness, "SELECT 'leaf'::regclass::oid"),
+					 NULL, 10);
+	harness_stream(&harness);
+	harness.source->ops->ask_root(harness.source, oid);
+	CHECK_EQ(view()->root.state, WP_ROOT_ASKING);
+	AWAIT(&harness, view()->root.state != WP_ROOT_ASKING);
+	CHECK_EQ(view()->root.state, WP_ROOT_KNOWN);
+	CHECK_EQ(view()->root.leaf_oid, oid);
+	CHECK_TEXT(view()->root.schema, "My Schema");
+	CHECK_TEXT(view()->root.name, "T.1");
+}
+
+static void a_root_that_nobody_can_tell_fails(void **state)
+{
+	(void)state;
+	harness_connect_by(&harness, "127.0.0.1", "dbname=relay port=1");
+	harness_stream(&harness);
+	harness.source->ops->ask_root(harness.source, 16384);
+	AWAIT(&harness, view()->root.state != WP_ROOT_ASKING);
+	CHECK_EQ(view()->root.state, WP_ROOT_FAILED);
+}
+
+static void a_server_that_refuses_us_is_alive(void **state)
+{
+	(void)state;
+	harness_connect_by(&harness, NULL, "dbname=nowhere");
+	harness_stream(&harness);
+	harness.source->ops->probe(harness.source);
+	CHECK_EQ(view()->probe, WP_PROBE_RUNNING);
+	AWAIT(&harness, view()->probe != WP_PROBE_RUNNING);
+	CHECK_EQ(view()->probe, WP_PROBE_ALIVE);
+}
+
+static void the_probe_asks_the_server_we_stream_from(void **state)
+{
+	(void)state;
+	/* Two ways; the first leads nowhere, and the stream has taken the second. */
+	char conninfo[300];
+	(void)snprintf(conninfo, sizeof(conninfo),
+		       "host=127.0.0.1,127.0.0.1 port=1,%s user=postgres dbname=relay "
+		       "target_session_attrs=any",
+		       harness_env("WALPOST_TEST_PORT"));
+	harness.options.conninfo = conninfo;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness.source->ops->probe(harness.source);
+	AWAIT(&harness, view()->probe != WP_PROBE_RUNNING);
+	CHECK_EQ(view()->probe, WP_PROBE_ALIVE);
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_stream_prints_values_alike_for_hostile_roles),
+		TEST(an_sql_ascii_database_streams_bytes_that_are_not_utf8),
+		TEST(names_of_any_kind_are_quoted),
+		TEST(a_large_row_comes_whole),
+		TEST(tls_carries_large_and_small_rows),
+		TEST(a_missing_slot_is_refused_with_its_cure),
+		TEST(a_missing_publication_is_refused_before_the_stream),
+		TEST(a_slot_dropped_while_looking_is_refused),
+		TEST(a_conninfo_that_libpq_does_not_take_is_refused_at_once),
+		TEST(without_a_witness_table_it_streams_all_the_same),
+		TEST(without_the_privilege_it_streams_all_the_same),
+		TEST(a_witness_that_is_only_readable_is_read),
+		TEST(a_witness_of_another_shape_is_not_believed),
+		TEST(the_witness_row_tells_all_of_it),
+		TEST(the_witness_is_written_though_a_synchronous_standby_is_awaited),
+		TEST(a_terminated_walsender_is_a_new_connection),
+		TEST(a_terminated_walsender_is_noticed_by_statuses_while_paused),
+		TEST(a_walsender_timeout_is_told_as_what_it_may_be),
+		TEST(a_crash_is_a_new_connection),
+		TEST(a_publication_younger_than_a_row_stops_before_anything_is_confirmed),
+		TEST(a_slot_moved_beyond_our_position_is_told),
+		TEST(our_old_walsender_is_ended_when_it_hangs_on),
+		TEST(the_root_of_a_leaf_is_found),
+		TEST(a_root_that_nobody_can_tell_fails),
+		TEST(a_server_that_refuses_us_is_alive),
+		TEST(the_probe_asks_the_server_we_stream_from),
+	};
+	return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
+}
