@@ -1,0 +1,284 @@
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/relay/machine.h"
+
+/*
+ * The wanted moves in words, one line for each pair that means something. What is not
+ * here means nothing: the state stays and nothing is done.
+ */
+static const char *const WANTED[] = {
+	"connecting + slot_held -> standby: purge, look_later",
+	"connecting + slot_resume -> starting: start, give_time",
+	"connecting + slot_moved -> settling: purge, give_time",
+	"connecting + lost -> backing_off: close, back_off",
+	"connecting + let_go -> backing_off: close, stay_away",
+	"connecting + sink_error -> rewinding: close, purge, give_time",
+	"connecting + time_up -> backing_off: close, back_off",
+	"connecting + stop -> stopped: close",
+
+	"standby + slot_held -> standby: look_later",
+	"standby + slot_resume -> starting: start, give_time",
+	"standby + slot_moved -> settling: purge, give_time",
+	"standby + lost -> backing_off: close, back_off",
+	"standby + let_go -> backing_off: close, stay_away",
+	"standby + sink_error -> rewinding: close, purge, give_time",
+	"standby + time_up -> standby: look",
+	"standby + stop -> stopped: close",
+
+	"settling + at_rest -> starting: take_over, start, give_time",
+	"settling + time_up -> rebuilding: close, restart",
+	"settling + lost -> backing_off: close, back_off",
+	"settling + let_go -> backing_off: close, stay_away",
+	"settling + sink_error -> rewinding: close, purge, give_time",
+	"settling + stop -> stopped: close",
+
+	"starting + copying -> streaming: begin",
+	"starting + lost -> backing_off: close, back_off",
+	"starting + let_go -> backing_off: close, stay_away",
+	"starting + sink_error -> rewinding: close, purge, give_time",
+	"starting + time_up -> backing_off: close, back_off",
+	"starting + stop -> stopped: close",
+
+	"streaming + no_room -> paused: read_off",
+	"streaming + lost -> backing_off: close, drop_open, back_off",
+	"streaming + let_go -> backing_off: close, drop_open, stay_away",
+	"streaming + sink_error -> rewinding: close, drop_open, purge, give_time",
+	"streaming + stop -> draining: read_off, give_time",
+
+	"paused + room -> streaming: read_on",
+	"paused + lost -> backing_off: close, drop_open, back_off",
+	"paused + let_go -> backing_off: close, drop_open, stay_away",
+	"paused + sink_error -> rewinding: close, drop_open, purge, give_time",
+	"paused + stop -> draining: read_off, give_time",
+
+	"backing_off + time_up -> connecting: connect, give_time",
+	"backing_off + sink_error -> rewinding: purge, give_time",
+	"backing_off + stop -> stopped:",
+
+	"rewinding + at_rest -> rebuilding: restart",
+	"rewinding + time_up -> rebuilding: restart",
+	"rewinding + stop -> stopped:",
+
+	"rebuilding + sink_new -> backing_off: back_off",
+	"rebuilding + stop -> stopped:",
+
+	"draining + at_rest -> finishing: finish, give_time",
+	"draining + time_up -> finishing: finish, give_time",
+	"draining + sink_error -> finishing: finish, give_time",
+	"draining + let_go -> finishing: finish, give_time",
+	"draining + lost -> stopped: close",
+
+	"finishing + copy_ended -> stopped: close",
+	"finishing + lost -> stopped: close",
+	"finishing + time_up -> stopped: close",
+};
+
+/* In the order in which they are carried out. */
+static const struct {
+	enum wp_action action;
+	const char *name;
+} ACTIONS[] = {
+	{ WP_ACT_CLOSE, "close" },
+	{ WP_ACT_DROP_OPEN, "drop_open" },
+	{ WP_ACT_PURGE, "purge" },
+	{ WP_ACT_RESTART, "restart" },
+	{ WP_ACT_TAKE_OVER, "take_over" },
+	{ WP_ACT_CONNECT, "connect" },
+	{ WP_ACT_LOOK, "look" },
+	{ WP_ACT_START, "start" },
+	{ WP_ACT_BEGIN, "begin" },
+	{ WP_ACT_READ_OFF, "read_off" },
+	{ WP_ACT_READ_ON, "read_on" },
+	{ WP_ACT_FINISH, "finish" },
+	{ WP_ACT_LOOK_LATER, "look_later" },
+	{ WP_ACT_BACK_OFF, "back_off" },
+	{ WP_ACT_STAY_AWAY, "stay_away" },
+	{ WP_ACT_GIVE_TIME, "give_time" },
+};
+
+#define ACTION_COUNT (sizeof(ACTIONS) / sizeof(ACTIONS[0]))
+#define WANTED_COUNT (sizeof(WANTED) / sizeof(WANTED[0]))
+
+static void append(char *text, size_t size, const char *more)
+{
+	size_t at = strlen(text);
+
+	(void)snprintf(text + at, size - at, "%s", more);
+}
+
+/* A move in the words of WANTED. */
+static void say(enum wp_state from, enum wp_happening what, char *text, size_t size)
+{
+	struct wp_move move = wp_machine_move(from, what);
+	const char *between = " ";
+
+	(void)snprintf(text, size, "%s + %s -> %s:", wp_state_name(from), wp_happening_name(what),
+		       wp_state_name(move.to));
+	for (size_t i = 0; i < ACTION_COUNT; i++) {
+		if (!(move.actions & ACTIONS[i].action))
+			continue;
+		append(text, size, between);
+		append(text, size, ACTIONS[i].name);
+		between = ", ";
+	}
+}
+
+/* The line of WANTED about this pair, or NULL. */
+static const char *wanted(enum wp_state from, enum wp_happening what)
+{
+	char start[64];
+
+	(void)snprintf(start, sizeof(start), "%s + %s ->", wp_state_name(from),
+		       wp_happening_name(what));
+	for (size_t i = 0; i < WANTED_COUNT; i++) {
+		if (strncmp(WANTED[i], start, strlen(start)) == 0)
+			return WANTED[i];
+	}
+	return NULL;
+}
+
+static void every_pair_moves_as_written_here(void **state)
+{
+	size_t found = 0;
+
+	for (int from = 0; from < WP_STATE_COUNT; from++) {
+		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+			char got[256];
+			const char *line = wanted((enum wp_state)from, (enum wp_happening)what);
+			if (line == NULL)
+				continue;
+			say((enum wp_state)from, (enum wp_happening)what, got, sizeof(got));
+			CHECK_TEXT(got, line);
+			found++;
+		}
+	}
+	CHECK_EQ(found, WANTED_COUNT); /* each line speaks of a pair that exists */
+}
+
+static void what_is_not_written_here_means_nothing(void **state)
+{
+	size_t quiet = 0;
+
+	for (int from = 0; from < WP_STATE_COUNT; from++) {
+		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+			if (wanted((enum wp_state)from, (enum wp_happening)what) != NULL)
+				continue;
+			struct wp_move move =
+				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+			CHECK_EQ(move.to, from);
+			CHECK_EQ(move.actions, 0);
+			quiet++;
+		}
+	}
+	CHECK_EQ(quiet + WANTED_COUNT, WP_STATE_COUNT * WP_HAPPENING_COUNT);
+}
+
+static void from_every_state_a_stop_leads_to_stopped(void **state)
+{
+	for (int from = 0; from < WP_STATE_COUNT; from++) {
+		enum wp_state at = wp_machine_move((enum wp_state)from, WP_STOP).to;
+		/* Whatever else is missing, time goes on. */
+		for (int i = 0; i < WP_STATE_COUNT && at != WP_STOPPED; i++)
+			at = wp_machine_move(at, WP_TIME_UP).to;
+		CHECK_EQ(at, WP_STOPPED);
+	}
+}
+
+static void a_lost_connection_never_leaves_a_stopping_relay_waiting(void **state)
+{
+	CHECK_EQ(wp_machine_move(WP_DRAINING, WP_LOST).to, WP_STOPPED);
+	CHECK_EQ(wp_machine_move(WP_FINISHING, WP_LOST).to, WP_STOPPED);
+}
+
+static void nothing_leads_out_of_stopped(void **state)
+{
+	for (int what = 0; what < WP_HAPPENING_COUNT; what++)
+		CHECK_EQ(wp_machine_move(WP_STOPPED, (enum wp_happening)what).to, WP_STOPPED);
+}
+
+/* States that can be reached from where a process begins, by anything that happens. */
+static void every_state_can_be_reached(void **state)
+{
+	bool reached[WP_STATE_COUNT] = { [WP_BACKING_OFF] = true };
+
+	for (int round = 0; round < WP_STATE_COUNT; round++) {
+		for (int from = 0; from < WP_STATE_COUNT; from++) {
+			for (int what = 0; reached[from] && what < WP_HAPPENING_COUNT; what++)
+				reached[wp_machine_move((enum wp_state)from,
+							(enum wp_happening)what)
+						.to] = true;
+		}
+	}
+	for (int s = 0; s < WP_STATE_COUNT; s++)
+		CHECK(reached[s]);
+}
+
+static bool streams(enum wp_state s)
+{
+	return s == WP_STREAMING || s == WP_PAUSED;
+}
+
+static void leaving_a_stream_closes_it_and_drops_the_open_transaction(void **state)
+{
+	for (int from = 0; from < WP_STATE_COUNT; from++) {
+		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+			struct wp_move move =
+				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+			if (!streams((enum wp_state)from) || streams(move.to) ||
+			    move.to == WP_DRAINING)
+				continue;
+			CHECK(move.actions & WP_ACT_CLOSE);
+			CHECK(move.actions & WP_ACT_DROP_OPEN);
+		}
+	}
+}
+
+static void a_new_producer_only_follows_a_rest(void **state)
+{
+	for (int from = 0; from < WP_STATE_COUNT; from++) {
+		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+			struct wp_move move =
+				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+			if (!(move.actions & WP_ACT_RESTART))
+				continue;
+			CHECK(from == WP_REWINDING || from == WP_SETTLING);
+			CHECK(what == WP_AT_REST || what == WP_TIME_UP);
+		}
+	}
+}
+
+static void every_state_and_happening_has_a_name_of_its_own(void **state)
+{
+	for (int a = 0; a < WP_STATE_COUNT; a++) {
+		assert_non_null(wp_state_name((enum wp_state)a));
+		for (int b = 0; b < a; b++)
+			assert_string_not_equal(wp_state_name((enum wp_state)a),
+						wp_state_name((enum wp_state)b));
+	}
+	for (int a = 0; a < WP_HAPPENING_COUNT; a++) {
+		assert_non_null(wp_happening_name((enum wp_happening)a));
+		for (int b = 0; b < a; b++)
+			assert_string_not_equal(wp_happening_name((enum wp_happening)a),
+						wp_happening_name((enum wp_happening)b));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_pair_moves_as_written_here),
+		cmocka_unit_test(what_is_not_written_here_means_nothing),
+		cmocka_unit_test(from_every_state_a_stop_leads_to_stopped),
+		cmocka_unit_test(a_lost_connection_never_leaves_a_stopping_relay_waiting),
+		cmocka_unit_test(nothing_leads_out_of_stopped),
+		cmocka_unit_test(every_state_can_be_reached),
+		cmocka_unit_test(leaving_a_stream_closes_it_and_drops_the_open_transaction),
+		cmocka_unit_test(a_new_producer_only_follows_a_rest),
+		cmocka_unit_test(every_state_and_happening_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+}
