@@ -47,7 +47,7 @@ static void check_server(struct check *c)
 	wp_session_release(&session);
 }
 
-/* pg_hba.conf judges replication connections by themselves. */
+/* A pooler, or a limit of the role, may stand between us and a walsender. */
 static void check_replication(struct check *c)
 {
 	struct wp_session session;
@@ -55,7 +55,7 @@ static void check_replication(struct check *c)
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
 					WP_CONNECTION_REPLICATION, &why);
 	add(c, rc, "replication_connection", "the server lets us replicate", &why,
-	    "-- pg_hba.conf needs a line for this database, role and address "
+	    "-- in postgres.conninfo name the server itself: a connection pooler cannot replicate"
 	    "(replication=database)");
 	wp_session_release(&session);
 }
@@ -69,19 +69,10 @@ static void check_kafka(struct check *c)
 	add(c, rc, "kafka", sentence.text, &why, "-- see [kafka], above all bootstrap.servers");
 }
 
-static bool connected(const struct check *c)
+static bool is_fine(const struct check *c, const char *name)
 {
 	for (size_t i = 0; i < c->found.count; i++)
-		if (!strcmp(c->found.findings[i].name, "connection"))
-			return c->found.findings[i].level == WP_FINDING_OK;
-	return false;
-}
-
-/* Without REPLICATION the second connection would only fail for the same reason. */
-static bool may_replicate(const struct check *c)
-{
-	for (size_t i = 0; i < c->found.count; i++)
-		if (!strcmp(c->found.findings[i].name, "role"))
+		if (!strcmp(c->found.findings[i].name, name))
 			return c->found.findings[i].level == WP_FINDING_OK;
 	return false;
 }
@@ -90,7 +81,8 @@ static void check_all(struct check *c)
 {
 	check_server(c);
 	check_sslmode(c);
-	if (connected(c) && may_replicate(c))
+	/* Otherwise it would only fail for the same reason. */
+	if (is_fine(c, "connection") && is_fine(c, "role") && is_fine(c, "max_wal_senders"))
 		check_replication(c);
 	if (!c->console.interrupted)
 		check_kafka(c);

@@ -133,11 +133,11 @@ static void judge_membership(struct judge *j)
 {
 	const char *publication = j->options->publication;
 	long listed = answer_number(j, A_PUB_LISTED), leaves = answer_number(j, A_TABLE_LEAVES);
-	bool named = answer_yes(j, A_PUB_ALL) || answer_yes(j, A_PUB_NAMES_TABLE);
-	if (listed < leaves || (leaves == 0 && !named)) {
-		if (!answer_yes(j, A_PUB_ALL))
-			wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
-				   j->quoted);
+	/* All tables but those that are not in the log, which judge_storage() tells. */
+	bool all = answer_yes(j, A_PUB_ALL), named = all || answer_yes(j, A_PUB_NAMES_TABLE);
+	if (!all && (listed < leaves || (leaves == 0 && !named))) {
+		wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
+			   j->quoted);
 		FOUND_LOST(j, "publication_table", "publication %s lacks %s" NOT_BEFORE,
 			   publication, listed ? answer_text(j, A_PUB_UNLISTED) : j->quoted);
 	} else if (!named) {

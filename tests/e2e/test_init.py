@@ -1,0 +1,177 @@
+"""walpost init: creates what is missing, in order, and only that."""
+
+import re
+import signal
+import subprocess
+
+import pytest
+
+from lib.administered import Administered
+from lib.relay import binary, clean_environment
+from lib.waiting import wait_until
+
+pytestmark = pytest.mark.on(18, 15)
+
+
+@pytest.fixture
+def make_database(house, version, folder):
+    made = []
+
+    def make(**more):
+        made.append(Administered(house.postgres(version), folder, **more))
+        made[-1].config["postgres.publication"] = made[-1].name
+        return made[-1]
+
+    yield make
+    for database in made:
+        for (slot,) in database.sql("SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"):
+            database.sql("SELECT pg_drop_replication_slot(%s)", (slot,))
+        database.server.query(f"DROP DATABASE {database.name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(make_database):
+    return make_database()
+
+
+def _catalog(database):
+    """What there is, by name: columns, constraints, publication, slot."""
+    return [database.sql(query) for query in (
+        "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
+        "WHERE attrelid IN ('outbox'::regclass, 'walpost.witness'::regclass) AND attnum > 0 ORDER BY 1, attnum",
+        "SELECT conrelid::regclass::text, contype, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid <> 0 ORDER BY 1, 3",
+        "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_publication",
+        "SELECT schemaname, tablename FROM pg_publication_tables",
+        "SELECT plugin, slot_type, temporary, two_phase, to_jsonb(s)->>'failover' FROM pg_replication_slots s "
+        "WHERE database = current_database()",
+    )]
+
+
+def test_everything_is_made_and_a_second_time_is_left_as_it_is(database):
+    said = database.init().stdout.splitlines()
+    assert [line.split(": ")[1].split(" at ")[0] for line in said] == ["created"] * 4
+    first = _catalog(database)
+    said = database.init().stdout.splitlines()
+    assert [line.split(": ")[1] for line in said] == ["was there"] * 4
+    assert _catalog(database) == first
+    assert not database.failures()
+
+
+def test_the_slot_survives_a_failover_where_the_server_can(database, version):
+    database.init()
+    assert _catalog(database)[-1] == [("pgoutput", "logical", False, False, "true" if int(version) >= 17 else None)]
+
+
+def test_the_printed_sql_makes_the_same(make_database):
+    done, printed = make_database(), make_database()
+    done.init()
+    script = printed.command("init", "--print-sql").stdout
+    for _ in range(2):  # and a second time does no harm
+        ran = printed.psql(script)
+        assert ran.returncode == 0, ran.stderr
+    assert _catalog(printed) == _catalog(done)
+    assert not printed.failures()
+
+
+def test_the_printed_sql_needs_no_server(database):
+    database.config["postgres.conninfo"] = "host=127.0.0.1 port=1"
+    printed = database.command("init", "--print-sql")
+    assert printed.returncode == 0 and "CREATE PUBLICATION" in printed.stdout
+
+
+def test_a_role_of_its_own_is_given_what_it_needs(database):
+    role = f'Re"lay.{database.name}'
+    quoted = '"' + role.replace('"', '""') + '"'
+    database.sql(f"CREATE ROLE {quoted} LOGIN")
+    script = database.command("init", "--print-sql", "--role", role).stdout
+    assert database.psql(script).returncode == 0
+    database.config["postgres.conninfo"] = database.server.conninfo(database.name, user=role)
+    assert {f["level"] for f in database.check().values() if f["name"] in ("role", "witness")} == {"ok"}
+    database.sql(f"DROP OWNED BY {quoted}; DROP ROLE {quoted}")
+
+
+def test_any_name_will_do(make_database):
+    database = make_database(**{
+        "outbox.table": '"Sch.é\'ma"."Out""box $1"', "outbox.column.payload": 'Pay"load.é', "outbox.route.by": "Ro'ute"})
+    database.config["postgres.publication"] = f'Pub, "1".é {database.name}'
+    database.sql('CREATE SCHEMA "Sch.é\'ma"')
+    database.init()
+    assert not database.failures()
+    assert database.sql("SELECT schemaname, tablename FROM pg_publication_tables") == [("Sch.é'ma", 'Out"box $1')]
+
+
+def test_any_name_will_do_as_printed_sql(make_database):
+    database = make_database(**{"outbox.table": '"Sch.é\'ma"."Out""box $1"'})
+    database.sql('CREATE SCHEMA "Sch.é\'ma"')
+    ran = database.psql(database.command("init", "--print-sql").stdout)
+    assert ran.returncode == 0, ran.stderr
+    assert not database.failures()
+
+
+def test_a_partitioned_outbox_is_published_under_its_own_name(database):
+    database.sql("CREATE TABLE outbox (id int, aggregatetype text, aggregateid text, type text, payload jsonb) "
+                 "PARTITION BY RANGE (id); CREATE TABLE p0 PARTITION OF outbox FOR VALUES FROM (0) TO (9)")
+    database.init()
+    assert database.sql("SELECT tablename FROM pg_publication_tables") == [("outbox",)]
+
+
+def test_half_right_things_are_refused_and_nothing_is_made(database):
+    database.sql("CREATE TABLE outbox (id uuid)")
+    done = database.command("init")
+    assert done.returncode == 1
+    assert "table_columns" in done.stderr and "nothing was created" in done.stderr
+    assert database.sql("SELECT count(*) FROM pg_publication") == [(0,)]
+
+
+def test_a_publication_is_not_made_for_a_slot_that_is_older(database):
+    database.init()
+    database.sql(f"DROP PUBLICATION {database.publication}")
+    done = database.command("init")
+    assert done.returncode == 1 and "there is no publication" in done.stderr
+    assert database.sql("SELECT count(*) FROM pg_publication") == [(0,)]
+    printed = database.psql(database.command("init", "--print-sql").stdout)
+    assert printed.returncode != 0 and "drop the slot first" in printed.stderr
+
+
+def _begin_init(database):
+    file = database.folder / f"{database.name}.conf"
+    database.command("init", "--help")  # writes the file
+    return subprocess.Popen([binary(), "init", "-c", file], env=clean_environment(), text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_what_the_slot_waits_for_is_named(database):
+    with database.server.connect(database.name, application_name="long job") as busy:
+        busy.execute("BEGIN; SELECT pg_current_xact_id()")
+        pid = busy.info.backend_pid
+        init = _begin_init(database)
+        said = ""
+        while f"process {pid}" not in said:
+            said = init.stderr.readline()
+            assert said or init.poll() is None
+        assert re.search(rf"process {pid}, transaction \d+ s old, idle in transaction, application long job, user postgres", said)
+        busy.execute("COMMIT")
+        assert init.wait(10) == 0
+        init.stdout.close(), init.stderr.close()
+
+
+def test_an_interrupted_init_leaves_no_slot_behind(database):
+    with database.server.connect(database.name) as busy:
+        busy.execute("BEGIN; SELECT pg_current_xact_id()")
+        init = _begin_init(database)
+        waiting = ("SELECT 1 FROM pg_stat_activity WHERE datname = %s AND query LIKE '%%create_logical%%' "
+                   "AND wait_event_type = 'Lock'")
+        wait_until(lambda: database.server.query(waiting, (database.name,)), 10, "it waits")
+        init.send_signal(signal.SIGINT)
+        assert init.wait(10) == 1
+        assert "interrupted" in init.stderr.read()
+        init.stdout.close(), init.stderr.close()
+        busy.execute("COMMIT")
+    wait_until(lambda: not database.server.query(
+        "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (database.slot,)), 10, "no slot is there")
+
+
+def test_a_wrong_slot_name_is_a_wrong_configuration(database):
+    database.config["postgres.slot"] = "Not-A-Slot"
+    done = database.command("init")
+    assert done.returncode == 2 and "lower-case letters" in done.stderr

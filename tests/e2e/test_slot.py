@@ -1,0 +1,139 @@
+"""walpost slot and walpost status: looking after the slot without losing events."""
+
+import json
+
+import psycopg.pq
+import pytest
+
+from lib.administered import Administered
+
+pytestmark = pytest.mark.on(18, 15)
+
+
+@pytest.fixture
+def ready(house, version, folder):
+    database = Administered(house.postgres(version), folder)
+    database.init()
+    yield database
+    database.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
+    database.server.query(f"DROP DATABASE {database.name} WITH (FORCE)")
+
+
+def _slots(database):
+    rows = database.sql("SELECT slot_name FROM pg_replication_slots WHERE database = current_database() ORDER BY 1")
+    return [slot for (slot,) in rows]
+
+
+def _insert(database):
+    database.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) "
+                 "VALUES (gen_random_uuid(), 't', '1', 'x', '{}')")
+
+
+def test_a_second_slot_is_made_and_dropped_by_name(ready):
+    other = ready.slot + "_b"
+    assert ready.command("slot", "create", other).returncode == 0
+    assert _slots(ready) == [ready.slot, other]
+    assert ready.command("slot", "drop", other).returncode == 0
+    assert _slots(ready) == [ready.slot]
+
+
+def test_a_slot_that_is_there_is_not_made_again(ready):
+    done = ready.command("slot", "create")
+    assert done.returncode == 1 and "there is a slot" in done.stderr
+
+
+def test_no_slot_is_made_before_the_publication(ready):
+    ready.config["postgres.publication"] = "later"
+    done = ready.command("slot", "create", ready.slot + "_b")
+    assert done.returncode == 1 and "there is no publication later" in done.stderr
+    assert _slots(ready) == [ready.slot]
+
+
+def test_a_slot_with_events_is_dropped_by_force_only(ready):
+    _insert(ready)
+    done = ready.command("slot", "drop")
+    assert done.returncode == 1 and "not confirmed" in done.stderr and "--force" in done.stderr
+    assert _slots(ready) == [ready.slot]
+    assert ready.command("slot", "drop", "--force").returncode == 0
+    assert _slots(ready) == []
+
+
+def test_a_slot_behind_other_tables_only_is_dropped(ready):
+    ready.sql("CREATE TABLE other (x int)")
+    ready.sql("INSERT INTO other VALUES (1)")
+    assert ready.command("slot", "drop").returncode == 0
+
+
+def test_a_slot_whose_publication_is_gone_is_dropped_by_force_only(ready):
+    _insert(ready)
+    ready.sql("DROP PUBLICATION walpost")
+    done = ready.command("slot", "drop")
+    assert done.returncode == 1 and "cannot be told" in done.stderr
+    assert ready.command("slot", "drop", "--force").returncode == 0
+
+
+def test_a_slot_of_someone_else_is_dropped_by_force_only(ready):
+    other = ready.slot + "_b"
+    ready.sql("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (other,))
+    done = ready.command("slot", "drop", other)
+    assert done.returncode == 1 and "not walpost's" in done.stderr
+    assert ready.command("slot", "drop", "--force", other).returncode == 0
+
+
+def test_a_slot_in_use_is_not_dropped_even_by_force(ready):
+    conninfo = ready.server.conninfo(ready.name, replication="database")
+    stream = psycopg.pq.PGconn.connect(conninfo.encode())
+    started = stream.exec_(
+        f"START_REPLICATION SLOT {ready.slot} LOGICAL 0/0 (proto_version '1', publication_names 'walpost')".encode())
+    assert started.status == psycopg.pq.ExecStatus.COPY_BOTH
+    done = ready.command("slot", "drop", "--force")
+    assert done.returncode == 1 and "in use by process" in done.stderr
+    shown = json.loads(ready.command("status", "--json").stdout)
+    assert shown["active_pid"] == stream.backend_pid
+    stream.finish()
+
+
+def test_a_slot_that_is_not_there_is_not_dropped(ready):
+    done = ready.command("slot", "drop", "nothing")
+    assert done.returncode == 1 and "there is no slot nothing" in done.stderr
+
+
+def test_all_slots_are_listed(ready):
+    listed = {slot["slot_name"]: slot for slot in json.loads(ready.command("slot", "list", "--json").stdout)}
+    assert listed[ready.slot]["plugin"] == "pgoutput" and listed[ready.slot]["database"] == ready.name
+    assert ready.slot in ready.command("slot", "list").stdout
+
+
+def test_the_status_shows_how_far_the_slot_is_behind(ready):
+    ready.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (ready.slot,))
+    before = json.loads(ready.command("status", "--json").stdout)
+    for _ in range(10):
+        _insert(ready)
+    after = json.loads(ready.command("status", "--json").stdout)
+    assert after["slot_exists"] and after["publication_exists"]
+    assert after["confirmed_flush_lsn"] == before["confirmed_flush_lsn"]
+    assert after["lag_bytes"] >= before["lag_bytes"] + 1000
+    assert after["wal_status"] == "reserved" and after["invalidation"] is None
+    text = ready.command("status").stdout
+    assert f"slot                 {ready.slot}" in text and "confirmed_flush_lsn" in text
+
+
+def test_the_status_shows_who_took_the_slot_over(ready):
+    ready.sql("INSERT INTO walpost.witness VALUES (%s, 'host:1', '7', 1, 3, '0/10', now() - interval '90 s')", (ready.slot,))
+    shown = json.loads(ready.command("status", "--json").stdout)
+    assert (shown["owner"], shown["owner_epoch"], shown["taken_at_lsn"]) == ("host:1", 3, "0/10")
+    assert 90 <= shown["seconds_since_taken"] < 150
+
+
+def test_the_status_without_a_slot_says_so(ready):
+    ready.config["postgres.slot"] = "nothing"
+    shown = json.loads(ready.command("status", "--json").stdout)
+    assert shown["slot_exists"] is False and shown["lag_bytes"] is None
+
+
+@pytest.mark.parametrize("command", [("status",), ("slot", "list"), ("slot", "create"), ("slot", "drop"), ("init",)])
+def test_an_unreachable_server_is_one_sentence(ready, command):
+    right, ready.config["postgres.conninfo"] = ready.config["postgres.conninfo"], "host=127.0.0.1 port=1"
+    done = ready.command(*command)
+    ready.config["postgres.conninfo"] = right
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1
