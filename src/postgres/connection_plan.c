@@ -169,8 +169,7 @@ static bool is_sslmode_written(const char *conninfo, const PQconninfoOption *eff
 	const char *environment = getenv("PGSSLMODE");
 	const PQconninfoOption *sslmode = find(effective, "sslmode");
 	const char *value = sslmode->val ? sslmode->val : "";
-	if ((environment && *environment) || !sslmode->compiled ||
-	    strcmp(value, sslmode->compiled) != 0)
+	if (environment || !sslmode->compiled || strcmp(value, sslmode->compiled) != 0)
 		return true;
 	PQconninfoOption *written = PQconninfoParse(conninfo, NULL);
 	bool is = written && *value_of(written, "sslmode");

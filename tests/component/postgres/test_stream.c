@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "walpost/base/wire.h"
@@ -43,6 +44,12 @@ static void insert(const char *payload)
 static const struct wp_source_view *view(void)
 {
 	return harness_view(&harness);
+}
+
+static pid_t walsender(void)
+{
+	return (pid_t)strtol(harness_value(&harness, "SELECT active_pid FROM pg_replication_slots"),
+			     NULL, 10);
 }
 
 /* Reads what comes until it fails. */
@@ -367,8 +374,7 @@ static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 {
 	(void)state;
 	harness_start(&harness, WP_WITNESS_KEEP);
-	pid_t pid = (pid_t)strtol(
-		harness_value(&harness, "SELECT active_pid FROM pg_replication_slots"), NULL, 10);
+	pid_t pid = walsender();
 	/* It sees the end of its connection only when it runs again. */
 	CHECK_EQ(kill(pid, SIGSTOP), 0);
 	harness.source->ops->close(harness.source);
@@ -379,6 +385,83 @@ static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 	CHECK_EQ(kill(pid, SIGCONT), 0);
 	AWAIT(&harness, view()->state == WP_SOURCE_READY);
 	CHECK(!view()->facts.slot_held);
+}
+
+static void statuses_that_the_server_does_not_read_do_not_pile_up(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	insert("x");
+	harness_await_message(&harness, 'C', &frame);
+	pid_t pid = walsender();
+	CHECK_EQ(kill(pid, SIGSTOP), 0);
+	struct rusage before, after;
+	CHECK_EQ(getrusage(RUSAGE_SELF, &before), 0);
+	/* Some 30 MB, if they were all kept. */
+	struct wp_status status = { .flush = 1 };
+	for (int i = 0; i < 800000; i++)
+		CHECK_EQ(harness.source->ops->status(harness.source, &status), WP_OK);
+	status.flush = frame.end;
+	CHECK_EQ(harness.source->ops->status(harness.source, &status), WP_OK);
+	CHECK_EQ(getrusage(RUSAGE_SELF, &after), 0);
+	CHECK(after.ru_maxrss - before.ru_maxrss < 8192);
+	CHECK_EQ(kill(pid, SIGCONT), 0);
+	AWAIT(&harness, harness_confirmed(&harness) == frame.end);
+}
+
+/* ---- timelines ---- */
+
+static void write_file(const char *name)
+{
+	char path[512];
+	(void)snprintf(path, sizeof(path), "%s/data/%s", harness_env("WALPOST_TEST_DIR"), name);
+	FILE *file = fopen(path, "w");
+	CHECK(file);
+	CHECK_EQ(fclose(file), 0);
+}
+
+/* Recovers from an archive that holds nothing, which begins a new timeline. */
+static void begin_a_new_timeline(void)
+{
+	harness_sql(&harness, "ALTER SYSTEM SET restore_command = 'false'");
+	harness_server("stop", "fast");
+	write_file("recovery.signal");
+	harness_start_server(&harness);
+	AWAIT(&harness, !strcmp(harness_value(&harness, "SELECT pg_is_in_recovery()"), "f"));
+}
+
+static void after_a_promotion_the_history_is_known(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_ready(&harness);
+	uint32_t before = view()->facts.timelines.current;
+	wp_lsn then = view()->facts.server_lsn;
+	harness.source->ops->close(harness.source);
+	begin_a_new_timeline();
+	insert("x");
+	harness_start(&harness, WP_WITNESS_WRITE);
+	const struct wp_timelines *t = &view()->facts.timelines;
+	CHECK(t->current > before);
+	CHECK_EQ(wp_timelines_at(t, then), before);
+	CHECK_EQ(wp_timelines_at(t, view()->facts.server_lsn), t->current);
+	harness_await_message(&harness, 'I', &frame);
+}
+
+static void without_the_history_file_it_streams_all_the_same(void **state)
+{
+	(void)state;
+	begin_a_new_timeline();
+	harness_ready(&harness);
+	uint32_t current = view()->facts.timelines.current;
+	char path[512];
+	(void)snprintf(path, sizeof(path), "%s/data/pg_wal/%08X.history",
+		       harness_env("WALPOST_TEST_DIR"), current);
+	CHECK_EQ(unlink(path), 0);
+	harness.source->ops->close(harness.source);
+	harness_start(&harness, WP_WITNESS_KEEP);
+	CHECK_EQ(view()->facts.timelines.current, current);
 }
 
 /* ---- beside the stream ---- */
@@ -468,6 +551,9 @@ int main(void)
 		TEST(a_publication_younger_than_a_row_stops_before_anything_is_confirmed),
 		TEST(a_slot_moved_beyond_our_position_is_told),
 		TEST(our_old_walsender_is_ended_when_it_hangs_on),
+		TEST(statuses_that_the_server_does_not_read_do_not_pile_up),
+		TEST(after_a_promotion_the_history_is_known),
+		TEST(without_the_history_file_it_streams_all_the_same),
 		TEST(the_root_of_a_leaf_is_found),
 		TEST(a_root_that_nobody_can_tell_fails),
 		TEST(a_server_that_refuses_us_is_alive),

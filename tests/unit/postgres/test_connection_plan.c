@@ -1,0 +1,304 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "walpost/postgres/connection_plan.h"
+
+static const char *const variables[] = { "PGHOST",	 "PGHOSTADDR", "PGPORT",	"PGSSLMODE",
+					 "PGSERVICE",	 "PGUSER",     "PGSERVICEFILE", "PGOPTIONS",
+					 "PGREQUIRESSL", "PGDATABASE" };
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		CHECK_EQ(unsetenv(variables[i]), 0);
+	CHECK_EQ(setenv("PGSERVICEFILE", "/nowhere", 1), 0);
+	return 0;
+}
+
+static struct wp_connection_plan plan;
+
+static const struct wp_connection_plan *plan_of(const char *conninfo)
+{
+	struct wp_postgres_options options = { .conninfo = conninfo };
+	struct wp_why why;
+	wp_connection_plan_release(&plan);
+	enum wp_rc rc = wp_connection_plan_init(&plan, &options, &why);
+	if (rc != WP_OK)
+		fail_msg("%s: %s", conninfo, why.text);
+	return &plan;
+}
+
+static void check_refused(const char *conninfo, const char *part)
+{
+	struct wp_postgres_options options = { .conninfo = conninfo };
+	struct wp_why why = { "" };
+	wp_connection_plan_release(&plan);
+	CHECK_EQ(wp_connection_plan_init(&plan, &options, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "postgres.conninfo");
+	CHECK_HAS(why.text, part);
+}
+
+static void check_tls(const char *conninfo, const char *sslmode, bool forced)
+{
+	const struct wp_connection_plan *p = plan_of(conninfo);
+	CHECK_TEXT(p->sslmode, sslmode);
+	CHECK_EQ(p->tls_forced, forced);
+}
+
+static void write_services(char path[static 64], const char *text)
+{
+	(void)snprintf(path, 64, "%s", "/tmp/walpost-services.XXXXXX");
+	int fd = mkstemp(path);
+	CHECK(fd >= 0);
+	CHECK_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	CHECK_EQ(close(fd), 0);
+	CHECK_EQ(setenv("PGSERVICEFILE", path, 1), 0);
+}
+
+static void a_host_that_is_not_local_gets_require(void **state)
+{
+	(void)state;
+	check_tls("host=db.example", "require", true);
+	check_tls("host=10.1.2.3", "require", true);
+	check_tls("host=2001:db8::1", "require", true);
+	check_tls("postgresql://db.example:5433/relay", "require", true);
+	check_tls("host=localhost,db.example", "require", true);
+	check_tls("host=localhost hostaddr=10.1.2.3", "require", true);
+	check_tls("host=127.0.0.1.example", "require", true);
+	check_tls("host=128.0.0.1", "require", true);
+}
+
+static void a_local_host_stays_as_libpq_has_it(void **state)
+{
+	(void)state;
+	check_tls("", "prefer", false);
+	check_tls("dbname=relay", "prefer", false);
+	check_tls("host=/var/run/postgresql", "prefer", false);
+	check_tls("host=@abstract", "prefer", false);
+	check_tls("host=localhost", "prefer", false);
+	check_tls("host=127.0.0.1", "prefer", false);
+	check_tls("host=127.255.255.254", "prefer", false);
+	check_tls("host=::1", "prefer", false);
+	check_tls("host=db.example hostaddr=127.0.0.1", "prefer", false);
+	check_tls("host=/tmp,localhost,::1", "prefer", false);
+}
+
+static void what_is_written_out_stays(void **state)
+{
+	(void)state;
+	check_tls("host=db.example sslmode=prefer", "prefer", false);
+	check_tls("host=db.example sslmode=allow", "allow", false);
+	check_tls("host=db.example sslmode=disable", "disable", false);
+	check_tls("host=db.example sslmode=verify-full", "verify-full", false);
+	check_tls("postgresql://db.example/relay?sslmode=prefer", "prefer", false);
+	CHECK(plan.sslmode_written);
+	CHECK_EQ(setenv("PGSSLMODE", "prefer", 1), 0);
+	check_tls("host=db.example", "prefer", false);
+	CHECK(plan.sslmode_written);
+}
+
+static void hosts_of_the_environment_count(void **state)
+{
+	(void)state;
+	CHECK_EQ(setenv("PGHOST", "db.example", 1), 0);
+	CHECK_EQ(setenv("PGPORT", "5499", 1), 0);
+	check_tls("dbname=relay", "require", true);
+	CHECK_TEXT(plan.addresses.list[0].host, "db.example");
+	CHECK_TEXT(plan.addresses.list[0].port, "5499");
+}
+
+static void hosts_and_sslmode_of_a_service_count(void **state)
+{
+	(void)state;
+	char path[64];
+	write_services(path, "[one]\nhost=one.example\nport=5444\n"
+			     "[two]\nhost=two.example\nsslmode=verify-ca\n");
+	check_tls("service=one", "require", true);
+	CHECK_TEXT(plan.addresses.list[0].host, "one.example");
+	CHECK_TEXT(plan.addresses.list[0].port, "5444");
+	check_tls("service=two", "verify-ca", false);
+	check_tls("service=two host=localhost", "verify-ca", false);
+	CHECK_EQ(setenv("PGSERVICE", "one", 1), 0);
+	check_tls("", "require", true);
+	check_refused("service=three", "three");
+	CHECK_EQ(unlink(path), 0);
+}
+
+static void hosts_addresses_and_ports_are_told_apart(void **state)
+{
+	(void)state;
+	const struct wp_connection_plan *p =
+		plan_of("host=a.example,/tmp,b.example hostaddr=10.0.0.1,,fe80::1%eth0 port=1,2,3");
+	CHECK_EQ(p->addresses.count, 3);
+	CHECK_TEXT(p->addresses.list[0].host, "a.example");
+	CHECK_TEXT(p->addresses.list[0].hostaddr, "10.0.0.1");
+	CHECK_TEXT(p->addresses.list[0].port, "1");
+	CHECK_TEXT(p->addresses.list[1].host, "/tmp");
+	CHECK_TEXT(p->addresses.list[1].hostaddr, "");
+	CHECK_TEXT(p->addresses.list[2].hostaddr, "fe80::1%eth0");
+	CHECK_TEXT(p->addresses.list[2].port, "3");
+	p = plan_of("host=a.example,b.example port=7");
+	CHECK_TEXT(p->addresses.list[0].port, "7");
+	CHECK_TEXT(p->addresses.list[1].port, "7");
+	p = plan_of("hostaddr=10.0.0.1,10.0.0.2");
+	CHECK_EQ(p->addresses.count, 2);
+	CHECK_TEXT(p->addresses.list[1].hostaddr, "10.0.0.2");
+}
+
+static void only_names_must_be_resolved(void **state)
+{
+	(void)state;
+	static const struct {
+		struct wp_address address;
+		bool is_name;
+	} cases[] = {
+		{ { .host = "db.example" }, true },
+		{ { .host = "localhost" }, true },
+		{ { .host = "10.1.2" }, true },
+		{ { .host = "10.1.2.3" }, false },
+		{ { .host = "::1" }, false },
+		{ { .host = "fe80::1%eth0" }, false },
+		{ { .host = "/tmp" }, false },
+		{ { .host = "@x" }, false },
+		{ { .host = "" }, false },
+		{ { .host = "db.example", .hostaddr = "10.1.2.3" }, false },
+	};
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_EQ(wp_address_is_name(&cases[i].address), cases[i].is_name);
+}
+
+static void without_a_host_it_is_libpqs_socket(void **state)
+{
+	(void)state;
+	const struct wp_connection_plan *p = plan_of("");
+	CHECK_EQ(p->addresses.count, 1);
+	CHECK_EQ(p->addresses.list[0].host[0], '/');
+	CHECK(p->local);
+}
+
+static void what_libpq_does_not_take_is_refused_in_its_words(void **state)
+{
+	(void)state;
+	check_refused("relay", "missing \"=\"");
+	check_refused("hots=x", "hots");
+	check_refused("host=x sslmode=maybe", "maybe");
+	check_refused("host=x port=nine", "nine");
+	check_refused("host=x port=99999", "99999");
+	check_refused("host=a,b port=1,2,3", "3 port numbers");
+	check_refused("host=a,b hostaddr=10.0.0.1", "host names");
+	check_refused("host=x target_session_attrs=mostly", "mostly");
+	check_refused("postgresql://x:y:z/", "postgres");
+	check_refused("service=nowhere", "nowhere");
+}
+
+static const char *hosts_of(char conninfo[static 1024], size_t count)
+{
+	size_t size = (size_t)snprintf(conninfo, 1024, "host=h");
+	for (size_t i = 1; i < count; i++)
+		size += (size_t)snprintf(conninfo + size, 1024 - size, ",h%zu", i);
+	return conninfo;
+}
+
+static void hosts_are_bounded(void **state)
+{
+	(void)state;
+	char conninfo[1024];
+	CHECK_EQ(plan_of(hosts_of(conninfo, WP_ADDRESSES_MAX))->addresses.count, WP_ADDRESSES_MAX);
+	check_refused(hosts_of(conninfo, WP_ADDRESSES_MAX + 1), "at most 32");
+}
+
+static void names_are_bounded(void **state)
+{
+	(void)state;
+	char conninfo[512] = "host=";
+	memset(conninfo + 5, 'a', 255);
+	CHECK_EQ(strlen(plan_of(conninfo)->addresses.list[0].host), 255);
+	conninfo[5 + 255] = 'a';
+	check_refused(conninfo, "at most 255 bytes");
+}
+
+static void our_settings_follow_the_users_and_win(void **state)
+{
+	(void)state;
+	struct wp_postgres_options options = { .conninfo = "options='-c datestyle=German -c x.y=1'",
+					       .decoding_work_mem = "64 MB" };
+	struct wp_why why;
+	wp_connection_plan_release(&plan);
+	CHECK_EQ(wp_connection_plan_init(&plan, &options, &why), WP_OK);
+	const char *text = (const char *)plan.options.data;
+	CHECK_HAS(text, "-c datestyle=German -c x.y=1 -c datestyle=ISO ");
+	CHECK_HAS(text, " -c timezone=UTC");
+	CHECK_HAS(text, " -c bytea_output=hex");
+	CHECK_HAS(text, " -c logical_decoding_work_mem=64\\ MB");
+	CHECK(!strstr((const char *)plan_of("")->options.data, "work_mem"));
+}
+
+static void options_are_bounded(void **state)
+{
+	(void)state;
+	enum { SIZE = 40000 };
+	char *conninfo = malloc(SIZE);
+	CHECK(conninfo);
+	memset(conninfo, 'a', SIZE);
+	memcpy(conninfo, "options=", 8);
+	conninfo[SIZE - 1] = '\0';
+	check_refused(conninfo, "options are longer");
+	free(conninfo);
+}
+
+static void the_users_keepalives_are_noticed(void **state)
+{
+	(void)state;
+	CHECK(!plan_of("")->keepalives_idle_written);
+	CHECK(!plan.tcp_user_timeout_written);
+	CHECK(!plan.replication_written);
+	CHECK(plan_of("keepalives_idle=5 tcp_user_timeout=1000 replication=true")
+		      ->keepalives_idle_written);
+	CHECK(plan.tcp_user_timeout_written);
+	CHECK(plan.replication_written);
+}
+
+static void the_facts_for_people_name_hosts_and_tls(void **state)
+{
+	(void)state;
+	struct wp_postgres_options options = { .conninfo = "host=a.example,/tmp port=1,2" };
+	struct wp_connection_facts facts;
+	struct wp_why why;
+	CHECK_EQ(wp_connection_facts(&options, &facts, &why), WP_OK);
+	CHECK_TEXT(facts.hosts, "a.example:1,/tmp:2");
+	CHECK_TEXT(facts.sslmode, "require");
+	CHECK(!facts.sslmode_written);
+	CHECK(!facts.local);
+	options.conninfo = "relay";
+	CHECK_EQ(wp_connection_facts(&options, &facts, &why), WP_CONFIG);
+}
+
+#define TEST(name_) cmocka_unit_test_setup(name_, set_up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_host_that_is_not_local_gets_require),
+		TEST(a_local_host_stays_as_libpq_has_it),
+		TEST(what_is_written_out_stays),
+		TEST(hosts_of_the_environment_count),
+		TEST(hosts_and_sslmode_of_a_service_count),
+		TEST(hosts_addresses_and_ports_are_told_apart),
+		TEST(only_names_must_be_resolved),
+		TEST(without_a_host_it_is_libpqs_socket),
+		TEST(what_libpq_does_not_take_is_refused_in_its_words),
+		TEST(hosts_are_bounded),
+		TEST(names_are_bounded),
+		TEST(our_settings_follow_the_users_and_win),
+		TEST(options_are_bounded),
+		TEST(the_users_keepalives_are_noticed),
+		TEST(the_facts_for_people_name_hosts_and_tls),
+	};
+	int failed = cmocka_run_group_tests_name("connection_plan", tests, NULL, NULL);
+	wp_connection_plan_release(&plan);
+	return failed;
+}
