@@ -94,30 +94,51 @@ static bool is_wrong_credentials(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
 }
 
-/* Once a broker has let us in, its errors pass; before, the configuration is wrong. */
+static void read_fatal(struct wp_producer *p, const char *text)
+{
+	char fatal[512] = "";
+
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(p->client.rk, fatal, sizeof(fatal));
+	/* A new producer would meet the same. */
+	if (code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+		wp_producer_fail(p, fatal, "allow IDEMPOTENT_WRITE on the cluster");
+	else
+		wp_producer_break(p, code, fatal[0] != '\0' ? fatal : text);
+}
+
+/*
+ * Once a broker has let us in, its errors pass; before, the configuration is
+ * wrong. librdkafka tells the same error once in 30 s: it is remembered.
+ */
 static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
-	char fatal[512];
-
-	if (code == RD_KAFKA_RESP_ERR__FATAL) {
-		code = rd_kafka_fatal_error(p->client.rk, fatal, sizeof(fatal));
-		/* A new producer would meet the same. */
-		if (code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
-			wp_producer_fail(p, fatal, "allow IDEMPOTENT_WRITE on the cluster");
-		else
-			wp_producer_break(p, code, fatal);
-		return;
-	}
-	wp_intake_unheard(p, text);
+	/* That all are down says less than why. */
+	if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || p->view.reachable)
+		wp_intake_unheard(p, text);
 	if (p->contacted)
 		return;
 	if (is_wrong_credentials(code))
 		wp_producer_fail(p, text, LET_IN);
-	else if (code == RD_KAFKA_RESP_ERR__SSL && p->tls_failing_since_ms < 0)
+	if (code == RD_KAFKA_RESP_ERR__SSL && p->tls_failing_since_ms < 0) {
 		p->tls_failing_since_ms = p->now_ms;
-	else if (code == RD_KAFKA_RESP_ERR__SSL &&
-		 p->now_ms - p->tls_failing_since_ms >= TLS_PATIENCE_MS)
-		wp_producer_fail(p, text, LET_IN);
+		(void)wp_why_set(&p->tls_failure, WP_IO, "%s", text);
+	}
+}
+
+void wp_intake_step(struct wp_producer *p)
+{
+	if (p->phase == WP_PHASE_RUNNING && p->tls_failing_since_ms >= 0 &&
+	    p->now_ms - p->tls_failing_since_ms >= TLS_PATIENCE_MS)
+		wp_producer_fail(p, p->tls_failure.text, LET_IN);
+}
+
+int64_t wp_intake_due(const struct wp_producer *p)
+{
+	if (p->more || p->delivery != NULL)
+		return p->now_ms;
+	if (p->phase == WP_PHASE_RUNNING && p->tls_failing_since_ms >= 0)
+		return p->tls_failing_since_ms + TLS_PATIENCE_MS;
+	return INT64_MAX;
 }
 
 static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
@@ -126,7 +147,12 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 
 	switch (rd_kafka_event_type(event)) {
 	case RD_KAFKA_EVENT_ERROR:
-		read_error(p, rd_kafka_event_error(event), rd_kafka_event_error_string(event));
+		/* Its code is that of the cause, whatever is fatal. */
+		if (rd_kafka_event_error_is_fatal(event))
+			read_fatal(p, rd_kafka_event_error_string(event));
+		else
+			read_error(p, rd_kafka_event_error(event),
+				   rd_kafka_event_error_string(event));
 		break;
 	case RD_KAFKA_EVENT_LOG:
 		wp_client_log_line(&p->log, event, p->now_ms);

@@ -188,6 +188,7 @@ static void probe(struct wp_producer *p)
 
 static void step(struct wp_producer *p)
 {
+	wp_intake_step(p);
 	if (p->phase == WP_PHASE_RUNNING)
 		wp_gate_step(p);
 	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && p->view.in_flight == 0)
@@ -379,14 +380,12 @@ static int64_t sooner(int64_t a, int64_t b)
 static int64_t producer_due(struct wp_sink *s)
 {
 	const struct wp_producer *p = of(s);
-	int64_t due = INT64_MAX;
+	int64_t due = wp_intake_due(p);
 
-	if (p->more || p->delivery != NULL)
-		return p->now_ms;
 	if (p->corpse != NULL)
-		due = p->now_ms + WORKER_FULL_RETRY_MS;
+		due = sooner(due, p->now_ms + WORKER_FULL_RETRY_MS);
 	else if (p->phase == WP_PHASE_OPENING && !p->is_burying)
-		due = p->now_ms;
+		due = sooner(due, p->now_ms);
 	if (p->phase == WP_PHASE_RUNNING)
 		due = sooner(due, wp_gate_due(p));
 	if (wants_probe(p))

@@ -57,8 +57,9 @@ struct wp_producer {
 	int64_t heard_at_ms;
 	int64_t probe_at_ms;
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
-	struct wp_why outage;	      /* while not reachable */
-	struct wp_why failure;	      /* BROKEN, FAILED */
+	struct wp_why tls_failure;
+	struct wp_why outage;  /* while not reachable */
+	struct wp_why failure; /* BROKEN, FAILED */
 
 	struct wp_sink_view view;
 };
@@ -83,6 +84,9 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 /* ---- intake ---- */
 
 size_t wp_intake_read(struct wp_producer *p, struct wp_report *reports, size_t max);
+/* What is decided by time. */
+void wp_intake_step(struct wp_producer *p);
+int64_t wp_intake_due(const struct wp_producer *p);
 void wp_intake_drop(struct wp_producer *p);
 void wp_intake_heard(struct wp_producer *p);
 void wp_intake_unheard(struct wp_producer *p, const char *text);
