@@ -1,0 +1,1160 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "scripted_sink.h"
+#include "support/check.h"
+#include "support/wire_writer.h"
+#include "unit/outbox/memory.h"
+#include "unit/outbox/rows.h"
+#include "walpost/relay/pipeline.h"
+
+#define OUTBOX 16400
+#define OTHER 16500
+#define LEAF 16600
+#define EVENTS_MAX 8
+#define ROOM 1000000
+#define COMMIT_TIME_US 1000000 /* a second after 2000-01-01 */
+#define ROOT_OID_NONE 0
+
+/* A pipeline with all it borrows, and the last answer. */
+struct bench {
+	struct wp_outbox_options options;
+	struct wp_ledger ledger;
+	struct scripted_sink sink;
+	struct wp_pipeline *pipeline;
+	struct wp_taken taken;
+	struct wp_why why;
+	uint8_t room[4096];
+	struct wire_writer wire;
+};
+
+static const struct wire_column COLUMNS[] = {
+	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+	{ "type", TEXT_OID }, { "payload", TEXT_OID },
+};
+
+static enum wp_rc build(struct bench *b)
+{
+	return wp_pipeline_new(
+		&(struct wp_pipeline_setup){
+			.options = &b->options,
+			.epoch = 7,
+			.value_size_max = 1000,
+			.ledger = &b->ledger,
+			.sink = &b->sink.base,
+		},
+		&b->pipeline, &b->why);
+}
+
+static void begin_stream(struct bench *b)
+{
+	wp_pipeline_begin(b->pipeline, &(struct wp_timelines){ .current = 1 });
+}
+
+static void set_up(struct bench *b)
+{
+	*b = (struct bench){ .options = default_options() };
+	scripted_sink_init(&b->sink);
+	CHECK_EQ(wp_ledger_init(&b->ledger, EVENTS_MAX, ROOM), WP_OK);
+}
+
+static void start(struct bench *b)
+{
+	set_up(b);
+	CHECK_EQ(build(b), WP_OK);
+	begin_stream(b);
+}
+
+static void end(struct bench *b)
+{
+	wp_pipeline_free(b->pipeline);
+	wp_ledger_release(&b->ledger);
+}
+
+/* -- what the server says ------------------------------------------------- */
+
+static struct wire_writer *data(struct bench *b)
+{
+	wire_init(&b->wire, b->room, sizeof(b->room));
+	wire_data(&b->wire, 0);
+	return &b->wire;
+}
+
+/* The frame that was written last, once more too. */
+static enum wp_rc offer(struct bench *b)
+{
+	return wp_pipeline_take(b->pipeline, wire_span(&b->wire), &b->taken, &b->why);
+}
+
+static enum wp_rc begin(struct bench *b, wp_lsn commit_lsn)
+{
+	wire_begin(data(b), commit_lsn, COMMIT_TIME_US);
+	return offer(b);
+}
+
+/* It ends 8 behind its record's start. */
+static enum wp_rc commit(struct bench *b, wp_lsn commit_lsn)
+{
+	wire_commit(data(b), commit_lsn, commit_lsn + 8, COMMIT_TIME_US);
+	return offer(b);
+}
+
+static enum wp_rc relation(struct bench *b, uint32_t oid, const char *schema, const char *name)
+{
+	wire_relation(data(b), oid, schema, name, COLUMNS, 5);
+	return offer(b);
+}
+
+static enum wp_rc outbox(struct bench *b)
+{
+	return relation(b, OUTBOX, "public", "outbox");
+}
+
+static enum wp_rc insert(struct bench *b, uint32_t oid, const char *id, const char *route,
+			 const char *key, const char *payload)
+{
+	const char *const values[] = { id, route, key, "made", payload };
+
+	wire_insert(data(b), oid, values, 5);
+	return offer(b);
+}
+
+static enum wp_rc row(struct bench *b, const char *id)
+{
+	return insert(b, OUTBOX, id, "order", "k", "{}");
+}
+
+static enum wp_rc keepalive(struct bench *b, wp_lsn wal_end, bool reply)
+{
+	wire_init(&b->wire, b->room, sizeof(b->room));
+	wire_keepalive(&b->wire, wal_end, reply);
+	return offer(b);
+}
+
+#define TAKE(answer_) CHECK_EQ((answer_), WP_OK)
+
+static void one_row_tx(struct bench *b, wp_lsn commit_lsn, const char *id)
+{
+	TAKE(begin(b, commit_lsn));
+	TAKE(row(b, id));
+	TAKE(commit(b, commit_lsn));
+}
+
+static void answer(struct bench *b, uint32_t leaf, enum wp_root_state known, const char *schema,
+		   const char *name)
+{
+	struct wp_root root = { .state = known, .leaf_oid = leaf };
+
+	(void)snprintf(root.schema, sizeof(root.schema), "%s", schema);
+	(void)snprintf(root.name, sizeof(root.name), "%s", name);
+	wp_pipeline_answer(b->pipeline, &root);
+}
+
+static const struct wp_pipeline_counts *counts(const struct bench *b)
+{
+	return wp_pipeline_counts(b->pipeline);
+}
+
+/* -- the way of an event -------------------------------------------------- */
+
+static void a_row_becomes_a_record_and_a_ticket(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 0x194AB88));
+	TAKE(outbox(&b));
+	TAKE(insert(&b, OUTBOX, "e-1", "order", "o-1", "{\"a\": 1}"));
+	CHECK(b.taken.event);
+	const struct sent *sent = scripted_sink_last(&b.sink);
+	CHECK_EQ(sent->ticket, 1);
+	CHECK_TEXT(sent->topic, "outbox.event.order");
+	CHECK_TEXT(sent->id, "e-1");
+	CHECK_TEXT(sent->key, "o-1");
+	CHECK_TEXT(sent->value, "{\"a\": 1}");
+	CHECK_TEXT(sent->position, "0007-00000001-000000000194AB88-00000000");
+	CHECK_TEXT(sent->headers, "id=e-1 type=made "
+				  "walpost-position=0007-00000001-000000000194AB88-00000000");
+	CHECK_EQ(sent->timestamp_ms, (int64_t)WP_POSTGRES_EPOCH_S * 1000 + 1000);
+	CHECK_EQ(b.ledger.in_flight, 1);
+	end(&b);
+}
+
+static void only_the_commit_moves_the_positions(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 200));
+	TAKE(outbox(&b));
+	TAKE(row(&b, "1"));
+	CHECK_EQ(wp_ledger_read(&b.ledger), 0);
+	TAKE(commit(&b, 200));
+	CHECK_EQ(wp_ledger_read(&b.ledger), 208);
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 208);
+	end(&b);
+}
+
+static void a_transaction_without_events_moves_the_positions_too(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 200));
+	TAKE(commit(&b, 200));
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 208);
+	CHECK_EQ(counts(&b)->transactions, 0);
+	end(&b);
+}
+
+static void a_keepalive_is_told_to_the_ledger_and_to_the_caller(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(keepalive(&b, 300, true));
+	CHECK(b.taken.keepalive && b.taken.reply_requested && !b.taken.event);
+	CHECK_EQ(b.taken.wal_end, 300);
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 300);
+	TAKE(keepalive(&b, 400, false));
+	CHECK(b.taken.keepalive && !b.taken.reply_requested);
+	end(&b);
+}
+
+static void between_begin_and_commit_there_is_a_transaction(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	CHECK(!wp_pipeline_in_transaction(b.pipeline));
+	TAKE(begin(&b, 200));
+	CHECK(wp_pipeline_in_transaction(b.pipeline));
+	TAKE(commit(&b, 200));
+	CHECK(!wp_pipeline_in_transaction(b.pipeline));
+	end(&b);
+}
+
+static void only_a_row_of_the_outbox_is_an_event(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 200));
+	CHECK(!b.taken.event);
+	TAKE(outbox(&b));
+	CHECK(!b.taken.event && !b.taken.keepalive);
+	TAKE(row(&b, "1"));
+	CHECK(b.taken.event);
+	TAKE(commit(&b, 200));
+	CHECK(!b.taken.event);
+	end(&b);
+}
+
+static void events_transactions_and_bytes_are_counted(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	one_row_tx(&b, 200, "1");
+	size_t bytes = b.sink.sent[0].size;
+	one_row_tx(&b, 300, "2");
+	bytes += b.sink.sent[1].size;
+	TAKE(begin(&b, 400));
+	TAKE(commit(&b, 400));
+	CHECK_EQ(counts(&b)->events, 2);
+	CHECK_EQ(counts(&b)->transactions, 2);
+	CHECK_EQ(counts(&b)->bytes, bytes);
+	end(&b);
+}
+
+/* -- positions ------------------------------------------------------------ */
+
+static void ordinals_count_from_zero_in_each_transaction(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	TAKE(row(&b, "2"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000001");
+	TAKE(commit(&b, 0x100));
+	one_row_tx(&b, 0x200, "3");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000200-00000000");
+	end(&b);
+}
+
+static void messages_and_ignored_rows_count_in_the_ordinal(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.options.ignore = "public.audit";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(outbox(&b));
+	TAKE(relation(&b, OTHER, "public", "audit"));
+	TAKE(begin(&b, 0x100));
+	wire_message(data(&b), true, 0x90, "any", "thing");
+	TAKE(offer(&b));
+	CHECK_EQ(insert(&b, OTHER, "x", "x", "x", "x"), WP_PAUSE);
+	answer(&b, OTHER, WP_ROOT_GONE, "", "");
+	TAKE(offer(&b));
+	TAKE(row(&b, "1"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000002");
+	CHECK_EQ(counts(&b)->messages, 1);
+	CHECK_EQ(counts(&b)->ignored, 1);
+	end(&b);
+}
+
+static void a_message_outside_a_transaction_counts_in_no_ordinal(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	wire_message(data(&b), false, 0x90, "any", "thing");
+	TAKE(offer(&b));
+	TAKE(row(&b, "1"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000000");
+	CHECK_EQ(counts(&b)->messages, 1);
+	end(&b);
+}
+
+static void the_timeline_is_the_one_the_commit_was_written_on(void **state)
+{
+	struct bench b;
+	struct wp_timelines timelines = {
+		.current = 3,
+		.count = 2,
+		.past = { { 1, 0x150 }, { 2, 0x250 } },
+	};
+
+	start(&b);
+	wp_pipeline_begin(b.pipeline, &timelines);
+	timelines = (struct wp_timelines){ 0 }; /* it has its own copy */
+	TAKE(outbox(&b));
+	one_row_tx(&b, 0x100, "1");
+	one_row_tx(&b, 0x200, "2");
+	one_row_tx(&b, 0x300, "3");
+	CHECK_TEXT(b.sink.sent[0].position, "0007-00000001-0000000000000100-00000000");
+	CHECK_TEXT(b.sink.sent[1].position, "0007-00000002-0000000000000200-00000000");
+	CHECK_TEXT(b.sink.sent[2].position, "0007-00000003-0000000000000300-00000000");
+	end(&b);
+}
+
+/* -- what is no event ----------------------------------------------------- */
+
+static void updates_deletes_and_truncates_are_counted_and_nothing_else(void **state)
+{
+	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	wire_update(data(&b), OUTBOX, VALUES, 5);
+	TAKE(offer(&b));
+	wire_delete(data(&b), OUTBOX, VALUES, 5);
+	TAKE(offer(&b));
+	TAKE(offer(&b));
+	wire_truncate(data(&b), OUTBOX);
+	TAKE(offer(&b));
+	CHECK_EQ(counts(&b)->updates, 1);
+	CHECK_EQ(counts(&b)->deletes, 2);
+	CHECK_EQ(counts(&b)->truncates, 1);
+	CHECK_EQ(b.sink.offers, 0);
+	TAKE(row(&b, "1"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000000");
+	end(&b);
+}
+
+static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
+{
+	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, OTHER, "public", "other"));
+	TAKE(begin(&b, 0x100));
+	wire_update(data(&b), OTHER, VALUES, 5);
+	TAKE(offer(&b));
+	wire_delete(data(&b), OTHER, VALUES, 5);
+	TAKE(offer(&b));
+	wire_delete(data(&b), OTHER + 1, VALUES, 5); /* never told about */
+	TAKE(offer(&b));
+	CHECK_EQ(counts(&b)->updates, 0);
+	CHECK_EQ(counts(&b)->deletes, 0);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
+	end(&b);
+}
+
+static void insert_and_delete_in_one_transaction_still_delivers(void **state)
+{
+	static const char *const VALUES[] = { "1", NULL, NULL, NULL, NULL };
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	wire_delete(data(&b), OUTBOX, VALUES, 5);
+	TAKE(offer(&b));
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(b.sink.sent_count, 1);
+	end(&b);
+}
+
+static void origins_and_types_are_taken(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 0x100));
+	wire_origin(data(&b), 0x80, "elsewhere");
+	TAKE(offer(&b));
+	wire_type(data(&b), 16999, "public", "mood");
+	TAKE(offer(&b));
+	TAKE(commit(&b, 0x100));
+	end(&b);
+}
+
+static void the_witness_is_our_own_and_ignored_unasked(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, OTHER, "walpost", "witness"));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OTHER, "x", "x", "x", "x"));
+	CHECK_EQ(counts(&b)->ignored, 1);
+	CHECK_EQ(b.sink.offers, 0);
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 0x108);
+	end(&b);
+}
+
+/* -- relations ------------------------------------------------------------ */
+
+static void columns_are_found_by_name_in_each_new_relation(void **state)
+{
+	static const struct wire_column REORDERED[] = {
+		{ "payload", TEXT_OID },     { "note", TEXT_OID }, { "type", TEXT_OID },
+		{ "aggregateid", TEXT_OID }, { "id", TEXT_OID },   { "aggregatetype", TEXT_OID },
+	};
+	static const char *const VALUES[] = { "{\"n\":2}", "?", "made", "k2", "2", "invoice" };
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	wire_relation(data(&b), OUTBOX, "public", "outbox", REORDERED, 6);
+	TAKE(offer(&b));
+	wire_insert(data(&b), OUTBOX, VALUES, 6);
+	TAKE(offer(&b));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->id, "2");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "k2");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.invoice");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{\"n\":2}");
+	end(&b);
+}
+
+static void a_missing_column_stops_and_is_named(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	wire_relation(data(&b), OUTBOX, "public", "outbox", COLUMNS, 4);
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "payload");
+	CHECK_EQ(offer(&b), WP_CONFIG); /* again, if it is offered again */
+	end(&b);
+}
+
+static void a_bytea_payload_is_decoded_also_behind_a_domain(void **state)
+{
+	static const struct wire_column BYTES[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", 16999 },
+	};
+	struct bench b;
+
+	start(&b);
+	wire_type(data(&b), 16999, "pg_catalog", "bytea");
+	TAKE(offer(&b));
+	wire_relation(data(&b), OUTBOX, "public", "outbox", BYTES, 5);
+	TAKE(offer(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OUTBOX, "1", "order", "k", "\\x4142"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "AB");
+	end(&b);
+}
+
+static void the_outbox_is_found_by_its_whole_name(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, OTHER, "elsewhere", "outbox"));
+	TAKE(relation(&b, OTHER + 1, "public", "outbox2"));
+	TAKE(relation(&b, OTHER + 2, "public", "Outbox"));
+	TAKE(begin(&b, 0x100));
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK_EQ(insert(&b, OTHER + i, "1", "order", "k", "{}"), WP_PAUSE);
+		answer(&b, OTHER + i, WP_ROOT_GONE, "", "");
+		CHECK_EQ(offer(&b), WP_CONFIG);
+	}
+	end(&b);
+}
+
+static void a_new_stream_makes_all_that_was_told_void(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	TAKE(relation(&b, LEAF, "public", "leaf"));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	begin_stream(&b);
+	CHECK(!wp_pipeline_in_transaction(b.pipeline));
+	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(row(&b, "1"), WP_PROTO); /* nothing was told about this relation */
+	end(&b);
+}
+
+static void relations_without_end_stop_with_the_cure(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	for (uint32_t i = 0; i < 100000; i++) {
+		wire_relation(data(&b), 20000 + i, "s", "t", COLUMNS, 1);
+		TAKE(offer(&b));
+	}
+	wire_relation(data(&b), 19999, "s", "t", COLUMNS, 1);
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "100000");
+	wire_relation(data(&b), 20000, "s", "t", COLUMNS, 1);
+	TAKE(offer(&b)); /* a known one again */
+	end(&b);
+}
+
+/* -- leaves of partitioned tables, and tables nobody configured ------------ */
+
+static void a_row_of_an_unknown_relation_asks_for_its_root(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE); /* without rows nobody cares */
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), LEAF);
+	CHECK_EQ(b.sink.offers, 0);
+	CHECK_EQ(offer(&b), WP_PAUSE); /* as long as there is no answer */
+	end(&b);
+}
+
+static void a_leaf_of_the_outbox_is_the_outbox(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
+	TAKE(offer(&b));
+	CHECK(b.taken.event);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000000");
+	TAKE(insert(&b, LEAF, "2", "order", "k", "{}"));
+	CHECK_EQ(b.sink.sent_count, 2);
+	end(&b);
+}
+
+static void a_leaf_that_lacks_a_column_stops(void **state)
+{
+	static const char *const VALUES[] = { "1", "order", "k", "made" };
+	struct bench b;
+
+	start(&b);
+	wire_relation(data(&b), LEAF, "public", "outbox_p1", COLUMNS, 4);
+	TAKE(offer(&b));
+	TAKE(begin(&b, 0x100));
+	wire_insert(data(&b), LEAF, VALUES, 4);
+	CHECK_EQ(offer(&b), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "payload");
+	end(&b);
+}
+
+static void a_row_that_nobody_configured_stops_and_names_its_table(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, LEAF, "public", "orders_p1"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "orders");
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "public.orders_p1");
+	CHECK_HAS(b.why.text, "outbox.ignore");
+	CHECK_EQ(b.sink.offers, 0);
+	end(&b);
+}
+
+static void a_leaf_that_is_gone_stops_unless_under_leaves(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_GONE, "", "");
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "outbox.leaves");
+	end(&b);
+
+	set_up(&b);
+	b.options.leaves = "public.outbox_*";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, LEAF, "1", "order", "k", "{}"));
+	CHECK(b.taken.event);
+	end(&b);
+}
+
+static void a_failed_question_is_asked_again(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_FAILED, "", "");
+	CHECK_EQ(offer(&b), WP_PAUSE);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), LEAF);
+	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	TAKE(offer(&b));
+	end(&b);
+}
+
+static void an_answer_about_a_relation_never_told_is_harmless(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	answer(&b, 4711, WP_ROOT_KNOWN, "public", "outbox");
+	TAKE(begin(&b, 0x100));
+	end(&b);
+}
+
+static void an_ignored_row_is_asked_about_once_and_then_counted(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.options.ignore = "audit.*";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(relation(&b, OTHER, "audit", "log"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, OTHER, "1", "x", "k", "{}"), WP_PAUSE);
+	answer(&b, OTHER, WP_ROOT_KNOWN, "audit", "log");
+	TAKE(offer(&b));
+	TAKE(insert(&b, OTHER, "2", "x", "k", "{}"));
+	CHECK_EQ(counts(&b)->ignored, 2);
+	CHECK_EQ(b.sink.offers, 0);
+	end(&b);
+}
+
+static void a_leaf_of_the_outbox_is_never_ignored(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.options.ignore = "*";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	TAKE(offer(&b));
+	TAKE(row(&b, "2"));
+	CHECK_EQ(b.sink.sent_count, 2);
+	CHECK_EQ(counts(&b)->ignored, 0);
+	end(&b);
+}
+
+/* -- not taken: nothing has changed --------------------------------------- */
+
+/* The frame written last is refused; later it is taken as if it came first. */
+static void check_refusal(struct bench *b, enum wp_rc wanted)
+{
+	struct wp_pipeline_counts before = *counts(b);
+	size_t in_flight = b->ledger.in_flight;
+	wp_ticket next = wp_ledger_next(&b->ledger);
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(offer(b), wanted);
+		assert_memory_equal(counts(b), &before, sizeof(before));
+		CHECK_EQ(b->ledger.in_flight, in_flight);
+		CHECK_EQ(wp_ledger_next(&b->ledger), next);
+	}
+}
+
+static void without_room_in_the_ledger_the_sink_is_not_offered_the_event(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	for (int i = 0; i < EVENTS_MAX; i++)
+		TAKE(row(&b, "1"));
+	CHECK_EQ(row(&b, "late"), WP_FULL);
+	check_refusal(&b, WP_FULL);
+	CHECK_EQ(b.sink.offers, EVENTS_MAX);
+	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
+	TAKE(offer(&b));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->id, "late");
+	CHECK_EQ(scripted_sink_last(&b.sink)->ticket, EVENTS_MAX + 1);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000008");
+	end(&b);
+}
+
+static void without_room_all_but_events_is_taken(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	for (int i = 0; i < EVENTS_MAX; i++)
+		TAKE(row(&b, "1"));
+	TAKE(keepalive(&b, 0x50, true));
+	TAKE(commit(&b, 0x100));
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x200));
+	TAKE(commit(&b, 0x200));
+	end(&b);
+}
+
+static void bytes_in_flight_are_bounded_with_an_overhead_per_event(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	size_t each = b.ledger.bytes;
+	CHECK(each > b.sink.sent[0].size);
+	b.ledger.bytes_max = 2 * each - 1;
+	CHECK_EQ(row(&b, "2"), WP_FULL);
+	b.ledger.bytes_max = 2 * each;
+	TAKE(offer(&b));
+	end(&b);
+}
+
+static void what_the_sink_does_not_take_may_be_offered_again(void **state)
+{
+	static const enum wp_rc ANSWERS[] = { WP_AGAIN, WP_FULL, WP_IO, WP_DATA, WP_NOMEM };
+
+	for (size_t i = 0; i < sizeof(ANSWERS) / sizeof(ANSWERS[0]); i++) {
+		struct bench b;
+		start(&b);
+		TAKE(outbox(&b));
+		TAKE(begin(&b, 0x100));
+		TAKE(row(&b, "1"));
+		b.sink.answer = ANSWERS[i];
+		CHECK_EQ(row(&b, "2"), ANSWERS[i]);
+		check_refusal(&b, ANSWERS[i]);
+		b.sink.answer = WP_OK;
+		TAKE(offer(&b));
+		CHECK_EQ(scripted_sink_last(&b.sink)->ticket, 2);
+		CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+			   "0007-00000001-0000000000000100-00000001");
+		CHECK_EQ(b.sink.sent_count, 2);
+		end(&b);
+	}
+}
+
+static void the_sinks_reason_reaches_the_caller(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	b.sink.answer = WP_DATA;
+	b.sink.answer_why = "above the topic's limit";
+	CHECK_EQ(row(&b, "1"), WP_DATA);
+	CHECK_TEXT(b.why.text, "above the topic's limit");
+	CHECK_TEXT(wp_pipeline_last_event(b.pipeline)->topic, "outbox.event.order");
+	end(&b);
+}
+
+/* -- events that can never be delivered ------------------------------------ */
+
+static void a_null_key_stops_and_the_event_is_named(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
+	check_refusal(&b, WP_DATA);
+	CHECK_HAS(b.why.text, "e-1");
+	CHECK_HAS(b.why.text, "outbox.key.null");
+	CHECK_EQ(b.sink.offers, 0);
+	end(&b);
+}
+
+static void a_null_key_may_be_allowed(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.options.key_null = WP_KEY_NULL_ALLOW;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "(null)");
+	end(&b);
+}
+
+static void a_null_payload_is_a_null_value(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OUTBOX, "e-1", "order", "k", NULL));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "(null)");
+	end(&b);
+}
+
+static void a_null_id_or_route_or_an_impossible_topic_stops(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, OUTBOX, NULL, "order", "k", "{}"), WP_DATA);
+	CHECK_EQ(insert(&b, OUTBOX, "e-1", NULL, "k", "{}"), WP_DATA);
+	CHECK_EQ(insert(&b, OUTBOX, "e-1", "no topic!", "k", "{}"), WP_DATA);
+	CHECK_EQ(b.sink.offers, 0);
+	CHECK_EQ(wp_ledger_next(&b.ledger), 1);
+	end(&b);
+}
+
+static void the_last_event_is_named_for_people(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "1"));
+	TAKE(insert(&b, OUTBOX, "a\nb\x7f", "order", "k", "{}"));
+	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
+	CHECK_TEXT(last->table, "public.outbox");
+	CHECK_TEXT(last->id, "a?b?");
+	CHECK_TEXT(last->topic, "outbox.event.order");
+	CHECK_EQ(last->size, scripted_sink_last(&b.sink)->size);
+	CHECK_EQ(last->position.commit_lsn, 0x100);
+	CHECK_EQ(last->position.ordinal, 1);
+	end(&b);
+}
+
+static void a_long_id_is_cut(void **state)
+{
+	char id[400];
+	struct bench b;
+
+	memset(id, 'x', sizeof(id) - 1);
+	id[sizeof(id) - 1] = '\0';
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, id));
+	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
+	CHECK_EQ(strlen(last->id), sizeof(last->id) - 1);
+	end(&b);
+}
+
+/* -- a server that breaks the protocol ------------------------------------ */
+
+static void half_a_frame_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	wire_begin(data(&b), 0x100, 0);
+	for (size_t size = 0; size < b.wire.size; size++) {
+		struct wp_span part = { .data = b.room, .size = size };
+		CHECK_EQ(wp_pipeline_take(b.pipeline, part, &b.taken, &b.why), WP_PROTO);
+	}
+	CHECK(!wp_pipeline_in_transaction(b.pipeline));
+	end(&b);
+}
+
+static void an_unknown_message_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	wire_u8(data(&b), 'Z');
+	CHECK_EQ(offer(&b), WP_PROTO);
+	end(&b);
+}
+
+static void a_row_outside_a_transaction_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	CHECK_EQ(row(&b, "1"), WP_PROTO);
+	CHECK_EQ(b.sink.offers, 0);
+	end(&b);
+}
+
+static void a_row_before_its_relation_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(row(&b, "1"), WP_PROTO);
+	CHECK_HAS(b.why.text, "16400");
+	end(&b);
+}
+
+static void a_row_of_another_width_is_refused(void **state)
+{
+	static const char *const VALUES[] = { "1", "order", "k", "made" };
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	wire_insert(data(&b), OUTBOX, VALUES, 4);
+	CHECK_EQ(offer(&b), WP_PROTO);
+	end(&b);
+}
+
+static void a_transaction_within_another_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(begin(&b, 0x200), WP_PROTO);
+	TAKE(commit(&b, 0x100));
+	end(&b);
+}
+
+static void a_commit_that_does_not_fit_its_begin_is_refused(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	CHECK_EQ(commit(&b, 0x100), WP_PROTO); /* there is no begin */
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(commit(&b, 0xff), WP_PROTO);
+	CHECK_EQ(commit(&b, 0x101), WP_PROTO);
+	wire_commit(data(&b), 0x100, 0x100, 0); /* ends where it starts */
+	CHECK_EQ(offer(&b), WP_PROTO);
+	CHECK_EQ(wp_ledger_read(&b.ledger), 0);
+	wire_commit(data(&b), 0x100, 0x101, 0);
+	TAKE(offer(&b));
+	CHECK_EQ(wp_ledger_read(&b.ledger), 0x101);
+	end(&b);
+}
+
+/* -- making one ----------------------------------------------------------- */
+
+static void options_that_mean_nothing_are_refused_with_the_reason(void **state)
+{
+	struct wp_outbox_options wrong[6];
+
+	for (size_t i = 0; i < 6; i++)
+		wrong[i] = default_options();
+	wrong[0].table = "a.b.c";
+	wrong[1].ignore = "\"";
+	wrong[2].leaves = "a..b";
+	wrong[3].topic_regex = "(";
+	wrong[4].headers_standard = "nix";
+	wrong[5].table = "";
+	for (size_t i = 0; i < 6; i++) {
+		struct bench b;
+		set_up(&b);
+		b.options = wrong[i];
+		CHECK_EQ(build(&b), WP_CONFIG);
+		CHECK(b.pipeline == NULL);
+		CHECK(b.why.text[0] != '\0');
+		end(&b);
+	}
+}
+
+static void without_memory_there_is_no_pipeline(void **state)
+{
+	size_t needed = memory_calls();
+	struct bench b;
+
+	set_up(&b);
+	needed = memory_calls();
+	CHECK_EQ(build(&b), WP_OK);
+	needed = memory_calls() - needed;
+	wp_pipeline_free(b.pipeline);
+	b.pipeline = NULL;
+	CHECK(needed > 3);
+	for (size_t i = 0; i < needed; i++) {
+		memory_fails_after(i);
+		enum wp_rc rc = build(&b);
+		memory_works();
+		CHECK_EQ(rc, WP_NOMEM);
+		CHECK(b.pipeline == NULL);
+	}
+	end(&b);
+}
+
+/* Whatever fails: the frame is taken later as if it came for the first time. */
+static void without_memory_a_relation_is_not_taken(void **state)
+{
+	enum wp_rc rc = WP_NOMEM;
+	struct bench b;
+
+	start(&b);
+	for (size_t i = 0; rc == WP_NOMEM; i++) {
+		memory_fails_after(i);
+		rc = outbox(&b);
+		memory_works();
+		CHECK(i < 100);
+	}
+	CHECK_EQ(rc, WP_OK);
+	one_row_tx(&b, 0x100, "1");
+	CHECK_EQ(b.sink.sent_count, 1);
+	end(&b);
+}
+
+static void without_memory_a_row_is_not_taken(void **state)
+{
+	enum wp_rc rc = WP_NOMEM;
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	for (size_t i = 0; rc == WP_NOMEM; i++) {
+		memory_fails_after(i);
+		rc = row(&b, "1");
+		memory_works();
+		CHECK(i < 100);
+	}
+	CHECK_EQ(rc, WP_OK);
+	CHECK_EQ(b.sink.sent_count, 1);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
+		   "0007-00000001-0000000000000100-00000000");
+	end(&b);
+}
+
+static void freeing_no_pipeline_is_fine(void **state)
+{
+	wp_pipeline_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_row_becomes_a_record_and_a_ticket),
+		cmocka_unit_test(only_the_commit_moves_the_positions),
+		cmocka_unit_test(a_transaction_without_events_moves_the_positions_too),
+		cmocka_unit_test(a_keepalive_is_told_to_the_ledger_and_to_the_caller),
+		cmocka_unit_test(between_begin_and_commit_there_is_a_transaction),
+		cmocka_unit_test(only_a_row_of_the_outbox_is_an_event),
+		cmocka_unit_test(events_transactions_and_bytes_are_counted),
+		cmocka_unit_test(ordinals_count_from_zero_in_each_transaction),
+		cmocka_unit_test(messages_and_ignored_rows_count_in_the_ordinal),
+		cmocka_unit_test(a_message_outside_a_transaction_counts_in_no_ordinal),
+		cmocka_unit_test(the_timeline_is_the_one_the_commit_was_written_on),
+		cmocka_unit_test(updates_deletes_and_truncates_are_counted_and_nothing_else),
+		cmocka_unit_test(updates_and_deletes_of_other_tables_are_not_counted),
+		cmocka_unit_test(insert_and_delete_in_one_transaction_still_delivers),
+		cmocka_unit_test(origins_and_types_are_taken),
+		cmocka_unit_test(the_witness_is_our_own_and_ignored_unasked),
+		cmocka_unit_test(columns_are_found_by_name_in_each_new_relation),
+		cmocka_unit_test(a_missing_column_stops_and_is_named),
+		cmocka_unit_test(a_bytea_payload_is_decoded_also_behind_a_domain),
+		cmocka_unit_test(the_outbox_is_found_by_its_whole_name),
+		cmocka_unit_test(a_new_stream_makes_all_that_was_told_void),
+		cmocka_unit_test(relations_without_end_stop_with_the_cure),
+		cmocka_unit_test(a_row_of_an_unknown_relation_asks_for_its_root),
+		cmocka_unit_test(a_leaf_of_the_outbox_is_the_outbox),
+		cmocka_unit_test(a_leaf_that_lacks_a_column_stops),
+		cmocka_unit_test(a_row_that_nobody_configured_stops_and_names_its_table),
+		cmocka_unit_test(a_leaf_that_is_gone_stops_unless_under_leaves),
+		cmocka_unit_test(a_failed_question_is_asked_again),
+		cmocka_unit_test(an_answer_about_a_relation_never_told_is_harmless),
+		cmocka_unit_test(an_ignored_row_is_asked_about_once_and_then_counted),
+		cmocka_unit_test(a_leaf_of_the_outbox_is_never_ignored),
+		cmocka_unit_test(without_room_in_the_ledger_the_sink_is_not_offered_the_event),
+		cmocka_unit_test(without_room_all_but_events_is_taken),
+		cmocka_unit_test(bytes_in_flight_are_bounded_with_an_overhead_per_event),
+		cmocka_unit_test(what_the_sink_does_not_take_may_be_offered_again),
+		cmocka_unit_test(the_sinks_reason_reaches_the_caller),
+		cmocka_unit_test(a_null_key_stops_and_the_event_is_named),
+		cmocka_unit_test(a_null_key_may_be_allowed),
+		cmocka_unit_test(a_null_payload_is_a_null_value),
+		cmocka_unit_test(a_null_id_or_route_or_an_impossible_topic_stops),
+		cmocka_unit_test(the_last_event_is_named_for_people),
+		cmocka_unit_test(a_long_id_is_cut),
+		cmocka_unit_test(half_a_frame_is_refused),
+		cmocka_unit_test(an_unknown_message_is_refused),
+		cmocka_unit_test(a_row_outside_a_transaction_is_refused),
+		cmocka_unit_test(a_row_before_its_relation_is_refused),
+		cmocka_unit_test(a_row_of_another_width_is_refused),
+		cmocka_unit_test(a_transaction_within_another_is_refused),
+		cmocka_unit_test(a_commit_that_does_not_fit_its_begin_is_refused),
+		cmocka_unit_test(options_that_mean_nothing_are_refused_with_the_reason),
+		cmocka_unit_test(without_memory_there_is_no_pipeline),
+		cmocka_unit_test(without_memory_a_relation_is_not_taken),
+		cmocka_unit_test(without_memory_a_row_is_not_taken),
+		cmocka_unit_test(freeing_no_pipeline_is_fine),
+	};
+
+	return cmocka_run_group_tests_name("pipeline", tests, NULL, NULL);
+}
