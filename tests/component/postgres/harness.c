@@ -300,6 +300,7 @@ void harness_kill_server(struct harness *h)
 void harness_start_server(struct harness *h)
 {
 	harness_server("start", NULL);
+	PQfinish(h->admin);
 	h->admin = connect_admin("relay");
 }
 
