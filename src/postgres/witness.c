@@ -70,19 +70,20 @@ enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	/* Both statements are one transaction, as one simple query. */
-	wp_sql_add(&sql,
-		   "SELECT pg_catalog.set_config('synchronous_commit', 'local', true);\n"
-		   "INSERT INTO walpost.witness AS w\n"
-		   "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, taken_at)\n"
-		   "SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, pg_catalog.now()\n"
-		   "FROM pg_catalog.pg_replication_slots s\n"
-		   "WHERE s.slot_name = %L AND NOT s.active\n"
-		   "ON CONFLICT (slot) DO UPDATE SET owner = excluded.owner,\n"
-		   "  system_identifier = excluded.system_identifier,\n"
-		   "  timeline = excluded.timeline, epoch = excluded.epoch,\n"
-		   "  taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at\n"
-		   "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch) IS DISTINCT FROM\n"
-		   "  (excluded.owner, excluded.system_identifier, excluded.timeline, excluded.epoch)",
-		   row->owner, system_id, timeline, epoch, row->slot);
+	wp_sql_add(
+		&sql,
+		"SELECT pg_catalog.set_config('synchronous_commit', 'local', true);\n"
+		"INSERT INTO walpost.witness AS w\n"
+		"  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, taken_at)\n"
+		"SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, pg_catalog.now()\n"
+		"FROM pg_catalog.pg_replication_slots s\n"
+		"WHERE s.slot_name = %L AND NOT s.active\n"
+		"ON CONFLICT (slot) DO UPDATE SET owner = excluded.owner,\n"
+		"  system_identifier = excluded.system_identifier,\n"
+		"  timeline = excluded.timeline, epoch = excluded.epoch,\n"
+		"  taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at\n"
+		"WHERE (w.owner, w.system_identifier, w.timeline, w.epoch) IS DISTINCT FROM\n"
+		"  (excluded.owner, excluded.system_identifier, excluded.timeline, excluded.epoch)",
+		row->owner, system_id, timeline, epoch, row->slot);
 	return wp_sql_end(&sql, why);
 }

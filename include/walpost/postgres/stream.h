@@ -19,13 +19,13 @@ struct wp_stream_setup {
 	const struct wp_postgres_options *options;
 	struct wp_wanted_table table;
 	const char *owner; /* this process's name in the witness row, < WP_OWNER_SIZE */
-	uint16_t epoch;    /* written there too */
+	uint16_t epoch;	   /* written there too */
 	struct wp_wake wake;
 };
 
 /* WP_CONFIG with why: a conninfo that libpq does not take. */
-enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup, struct wp_source **ret,
-			 struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
+			 struct wp_source **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_stream_free(struct wp_source *s);
 
 #endif

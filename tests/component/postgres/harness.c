@@ -37,6 +37,8 @@ static PGresult *execute(PGconn *pg, const char *sql)
 }
 
 static PGresult *format_and_execute(struct harness *h, const char *format, va_list values)
+	WP_PRINTF(2, 0);
+static PGresult *format_and_execute(struct harness *h, const char *format, va_list values)
 {
 	char sql[4096];
 	int size = vsnprintf(sql, sizeof(sql), format, values);
@@ -132,8 +134,8 @@ static void clean(PGconn *pg)
 	static const char *const sqls[] = {
 		"ALTER SYSTEM RESET ALL", /* first: commits may wait for a standby */
 		"SELECT pg_reload_conf()",
-		"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-		"WHERE pid <> pg_backend_pid() AND backend_type IN ('client backend', 'walsender')",
+		("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> "
+		 "pg_backend_pid() AND backend_type IN ('client backend', 'walsender')"),
 		"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots",
 		"DROP DATABASE IF EXISTS relay",
 		"DROP DATABASE IF EXISTS other",
