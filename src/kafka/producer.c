@@ -309,12 +309,12 @@ static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struc
 				struct wp_why *why)
 {
 	struct wp_producer *p = of(s);
+	enum wp_rc rc = WP_AGAIN;
 
-	if (p->phase == WP_PHASE_OPENING || p->wants_reopening)
-		return WP_AGAIN;
-	if (p->phase != WP_PHASE_RUNNING)
-		return wp_why_set(why, WP_IO, "%s", p->failure.text);
-	enum wp_rc rc = send_running(p, ticket, record, why);
+	if (p->phase == WP_PHASE_BROKEN || p->phase == WP_PHASE_FAILED)
+		rc = wp_why_set(why, WP_IO, "%s", p->failure.text);
+	else if (p->phase == WP_PHASE_RUNNING && !p->wants_reopening)
+		rc = send_running(p, ticket, record, why);
 	if (rc != WP_OK)
 		show(p);
 	return rc;

@@ -1,0 +1,260 @@
+/*
+ * What depends on a topic's limit: the mock cluster cannot tell one, so the
+ * answers are given by hand, in the words of inquiry.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "state.h"
+#include "support/check.h"
+#include "walpost/kafka/batch.h"
+#include "world.h"
+
+static struct world w;
+static struct wp_why why;
+static char letters[200000];
+
+static int one_broker(void **state)
+{
+	(void)state;
+	world_init(&w, 1);
+	world_topic(&w, "orders", 1);
+	world_topic(&w, "bills", 1);
+	memset(letters, 'x', sizeof(letters) - 1);
+	why.text[0] = '\0';
+	return 0;
+}
+
+static int release(void **state)
+{
+	(void)state;
+	world_release(&w);
+	return 0;
+}
+
+static struct wp_producer *inside(void)
+{
+	return (struct wp_producer *)w.sink;
+}
+
+static int64_t effective_batch_size(void)
+{
+	return wp_properties_number(rd_kafka_conf(inside()->client.rk), "batch.size");
+}
+
+static void answer(const char *topic, size_t limit)
+{
+	struct wp_answer a = { .about = WP_INQUIRY_TOPIC, .heard = true, .limit = limit };
+
+	(void)snprintf(a.topic, sizeof(a.topic), "%s", topic);
+	inside()->now_ms = world_clock_ms();
+	wp_gate_answer(inside(), &a);
+}
+
+/* Until the new client that a smaller batch.size calls for is there. */
+static void settle(void)
+{
+	WORLD_UNTIL(&w, inside()->phase == WP_PHASE_RUNNING && !inside()->wants_reopening);
+}
+
+static struct wp_record record_of_wire_size(const char *topic, size_t size)
+{
+	struct wp_record record = world_record(topic, "k", letters);
+
+	record.value.size = size > 200 ? size - 100 : 0;
+	while (wp_batch_size_of_one(&record) < size)
+		record.value.size++;
+	CHECK_EQ(wp_batch_size_of_one(&record), size);
+	return record;
+}
+
+/* Sends once so that the topic is in use, and forgets the reports. */
+static void use(const char *topic)
+{
+	struct wp_record record = world_record(topic, "k", "v");
+
+	world_send(&w, 1, &record);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	w.report_count = 0;
+}
+
+static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void **state)
+{
+	(void)state;
+	world_open(&w);
+	use("orders");
+	answer("orders", 5000);
+	settle();
+
+	struct wp_record below = record_of_wire_size("orders", 4999);
+	struct wp_record at = record_of_wire_size("orders", 5000);
+	struct wp_record above = record_of_wire_size("orders", 5001);
+	/* A new client forgot the handles, not the limits. */
+	world_send(&w, 2, &below);
+	world_send(&w, 3, &at);
+	CHECK_EQ(world_offer(&w, 4, &above, &why), WP_DATA);
+	CHECK_HAS(why.text, "5001 bytes");
+	CHECK_HAS(why.text, "max.message.bytes of 5000 bytes for topic orders");
+	WORLD_UNTIL(&w, w.report_count == 2);
+}
+
+static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
+{
+	(void)state;
+	world_open(&w);
+	use("orders");
+	answer("orders", 5000);
+	settle();
+	wp_topics_find(&inside()->topics, "orders")->answered_at_ms -= 10001;
+	struct wp_record above = record_of_wire_size("orders", 5001);
+	CHECK_EQ(world_offer(&w, 2, &above, &why), WP_AGAIN);
+	/* The mock does not tell a limit: the broker decides. */
+	world_send(&w, 2, &above);
+	WORLD_UNTIL(&w, w.report_count == 1);
+}
+
+static void with_compression_the_broker_decides(void **state)
+{
+	(void)state;
+	world_property(&w, "compression.type", "lz4");
+	world_open(&w);
+	use("orders");
+	answer("orders", 5000);
+	struct wp_record above = record_of_wire_size("orders", 5001);
+	world_send(&w, 2, &above);
+	WORLD_UNTIL(&w, w.report_count == 1);
+}
+
+static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_flight(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	use("orders");
+	CHECK_EQ(effective_batch_size(), 1000000);
+	world_send(&w, 2, &record);
+	answer("orders", 65536);
+	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
+	CHECK_EQ(world_view(&w)->in_flight, 1);
+	CHECK(inside()->client.rk != NULL);
+	/* It is confirmed first: nothing is lost. */
+	world_send(&w, 3, &record);
+	CHECK(world_report(&w, 2) != NULL);
+	CHECK_EQ(effective_batch_size(), 65536 - 64);
+	WORLD_UNTIL(&w, w.report_count == 2);
+
+	/* The smallest in use counts, and it stays after a restart. */
+	answer("orders", 1048588);
+	world_send(&w, 4, &record);
+	CHECK_EQ(effective_batch_size(), 65536 - 64);
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
+	CHECK_EQ(effective_batch_size(), 65536 - 64);
+}
+
+static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void **state)
+{
+	(void)state;
+	world_property(&w, "batch.size", "30000");
+	world_open(&w);
+	use("orders");
+	answer("orders", 30000);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
+	CHECK(!inside()->wants_reopening);
+	CHECK_EQ(effective_batch_size(), 30000);
+	answer("orders", 29999);
+	CHECK(inside()->wants_reopening);
+}
+
+static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
+{
+	(void)state;
+	world_open(&w);
+	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
+	use("orders");
+	answer("orders", 65536);
+	CHECK(!inside()->wants_reopening);
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
+	CHECK_EQ(effective_batch_size(), 65536 - 64);
+}
+
+static void a_tiny_limit_still_gives_a_batch_size(void **state)
+{
+	(void)state;
+	world_open(&w);
+	use("orders");
+	answer("orders", 100);
+	settle();
+	CHECK_EQ(effective_batch_size(), 1);
+}
+
+static void a_size_refused_by_report_names_the_limit_and_has_it_read_again(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	use("orders");
+	answer("orders", 2000000);
+	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	world_send(&w, 2, &record);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	CHECK_EQ(w.reports[0].limit, 2000000);
+	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->state, WP_TOPIC_UNKNOWN);
+}
+
+static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
+{
+	static const int64_t waits_ms[] = { 1000, 2000, 4000, 8000, 10000, 10000 };
+
+	(void)state;
+	world_open(&w);
+	use("orders");
+	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
+		struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
+		wp_gate_distrust(inside(), "orders", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+		wp_gate_distrust(inside(), "orders", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+		CHECK_EQ(topic->failures, i + 1);
+		CHECK_EQ(topic->ask_at_ms - inside()->now_ms, waits_ms[i]);
+		answer("orders", 0);
+		CHECK_EQ(topic->state, WP_TOPIC_READY);
+	}
+	wp_gate_trust(inside(), "orders");
+	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->failures, 0);
+}
+
+static void versions_known_for_trouble_are_named(void **state)
+{
+	(void)state;
+	CHECK(wp_client_version_trouble(0x020002ff) == NULL);
+	CHECK(wp_client_version_trouble(0x020101ff) == NULL);
+	CHECK(wp_client_version_trouble(0x020200ff) != NULL);
+	CHECK(wp_client_version_trouble(0x020300ff) != NULL);
+	CHECK(wp_client_version_trouble(0x020400ff) != NULL);
+	CHECK(wp_client_version_trouble(0x020500ff) != NULL);
+	CHECK(wp_client_version_trouble(0x020503ff) == NULL);
+	CHECK(wp_client_version_trouble(0x020800ff) == NULL);
+	CHECK(wp_client_version_trouble(0x020a00ff) != NULL);
+	CHECK(wp_client_version_trouble(0x020a01ff) == NULL);
+}
+
+int main(void)
+{
+#define TEST(test_) cmocka_unit_test_setup_teardown(test_, one_broker, release)
+	const struct CMUnitTest tests[] = {
+		TEST(an_event_at_the_topics_limit_passes_and_one_byte_more_is_data),
+		TEST(an_old_limit_is_read_again_before_an_event_is_called_too_large),
+		TEST(with_compression_the_broker_decides),
+		TEST(a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_flight),
+		TEST(the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller),
+		TEST(one_by_one_the_batch_size_waits_for_the_next_restart),
+		TEST(a_tiny_limit_still_gives_a_batch_size),
+		TEST(a_size_refused_by_report_names_the_limit_and_has_it_read_again),
+		TEST(a_topic_refused_again_waits_longer_up_to_a_bound),
+		cmocka_unit_test(versions_known_for_trouble_are_named),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
