@@ -215,7 +215,8 @@ def test_an_unlogged_table(ready):
 
 def test_an_unlogged_partition(bare):
     bare.sql("CREATE TABLE outbox (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb) "
-             "PARTITION BY HASH (id); CREATE UNLOGGED TABLE p0 PARTITION OF outbox FOR VALUES WITH (MODULUS 1, REMAINDER 0); "
+             "PARTITION BY HASH (id); "
+             "CREATE UNLOGGED TABLE p0 PARTITION OF outbox FOR VALUES WITH (MODULUS 1, REMAINDER 0); "
              "CREATE PUBLICATION walpost FOR ALL TABLES WITH (publish = 'insert')")
     _refused_then_cured(bare, "table_storage", "a partition of the outbox is unlogged")
 
@@ -282,7 +283,8 @@ def test_a_publication_that_hides_and_filters(ready):
 def test_a_publication_without_inserts(ready):
     ready.sql("ALTER PUBLICATION walpost SET (publish = 'update, truncate')")
     _refused_then_cured(ready, "publication_inserts", rounds=1)
-    assert ready.sql("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication") == [(True, True, False, True)]
+    kinds = ready.sql("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication")
+    assert kinds == [(True, True, False, True)]
 
 
 def test_generated_columns(bare):
@@ -295,7 +297,8 @@ def test_generated_columns(bare):
 
 @pytest.mark.parametrize("what", ["FOR ALL TABLES", "FOR TABLES IN SCHEMA public"])
 def test_wide_publications_are_fine_but_for_what_else_they_bring(ready, what):
-    ready.sql(f"DROP PUBLICATION walpost; CREATE TABLE other (x int); CREATE PUBLICATION walpost {what} WITH (publish = 'insert')")
+    ready.sql("DROP PUBLICATION walpost; CREATE TABLE other (x int);"
+              f"CREATE PUBLICATION walpost {what} WITH (publish = 'insert')")
     assert not ready.failures()
     others = ready.check()["publication_others"]
     assert others["level"] == "warn" and "public.other" in others["what"]
@@ -349,7 +352,8 @@ def test_a_lost_slot(ready, server):
         ready.sql("INSERT INTO noise SELECT repeat('x', 1000) FROM generate_series(1, 1000)")
         ready.sql("SELECT pg_switch_wal()")
         ready.sql("CHECKPOINT")
-        return ready.sql("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (ready.slot,)) == [("lost",)]
+        status = ready.sql("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (ready.slot,))
+        return status == [("lost",)]
 
     wait_until(lost, 30, "the slot is lost")
     _refused_then_cured(ready, "slot", "invalidated", rounds=1)
@@ -398,7 +402,8 @@ def test_a_witness_of_another_shape(ready):
 
 
 def test_deletes_without_a_replica_identity(ready):
-    ready.sql("ALTER TABLE outbox DROP CONSTRAINT outbox_pkey; ALTER PUBLICATION walpost SET (publish = 'insert, delete')")
+    ready.sql("ALTER TABLE outbox DROP CONSTRAINT outbox_pkey;"
+              "ALTER PUBLICATION walpost SET (publish = 'insert, delete')")
     _warned_then_cured(ready, "publication_deletes", "fail")
 
 

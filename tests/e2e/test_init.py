@@ -39,7 +39,8 @@ def _catalog(database):
     return [database.sql(query) for query in (
         "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
         "WHERE attrelid IN ('outbox'::regclass, 'walpost.witness'::regclass) AND attnum > 0 ORDER BY 1, attnum",
-        "SELECT conrelid::regclass::text, contype, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid <> 0 ORDER BY 1, 3",
+        "SELECT conrelid::regclass::text, contype, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid <> 0 ORDER BY 1, 3",
         "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_publication",
         "SELECT schemaname, tablename FROM pg_publication_tables",
         "SELECT plugin, slot_type, temporary, two_phase, to_jsonb(s)->>'failover' FROM pg_replication_slots s "
@@ -92,7 +93,10 @@ def test_a_role_of_its_own_is_given_what_it_needs(database):
 
 def test_any_name_will_do(make_database):
     database = make_database(**{
-        "outbox.table": '"Sch.é\'ma"."Out""box $1"', "outbox.column.payload": 'Pay"load.é', "outbox.route.by": "Ro'ute"})
+        "outbox.table": '"Sch.é\'ma"."Out""box $1"',
+        "outbox.column.payload": 'Pay"load.é',
+        "outbox.route.by": "Ro'ute",
+    })
     database.config["postgres.publication"] = f'Pub, "1".é {database.name}'
     database.sql('CREATE SCHEMA "Sch.é\'ma"')
     database.init()
@@ -149,7 +153,7 @@ def test_what_the_slot_waits_for_is_named(database):
         while f"process {pid}" not in said:
             said = init.stderr.readline()
             assert said or init.poll() is None
-        assert re.search(rf"process {pid}, transaction \d+ s old, idle in transaction, application long job, user postgres", said)
+        assert re.search(r"transaction \d+ s old, idle in transaction, application long job, user postgres", said)
         busy.execute("COMMIT")
         assert init.wait(10) == 0
         init.stdout.close(), init.stderr.close()

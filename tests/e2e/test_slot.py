@@ -15,7 +15,8 @@ def ready(house, version, folder):
     database = Administered(house.postgres(version), folder)
     database.init()
     yield database
-    database.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()")
+    database.sql("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+                 "WHERE database = current_database()")
     database.server.query(f"DROP DATABASE {database.name} WITH (FORCE)")
 
 
@@ -119,7 +120,8 @@ def test_the_status_shows_how_far_the_slot_is_behind(ready):
 
 
 def test_the_status_shows_who_took_the_slot_over(ready):
-    ready.sql("INSERT INTO walpost.witness VALUES (%s, 'host:1', '7', 1, 3, '0/10', now() - interval '90 s')", (ready.slot,))
+    ready.sql("INSERT INTO walpost.witness VALUES (%s, 'host:1', '7', 1, 3, '0/10', now() - interval '90 s')",
+              (ready.slot,))
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["owner"], shown["owner_epoch"], shown["taken_at_lsn"]) == ("host:1", 3, "0/10")
     assert 90 <= shown["seconds_since_taken"] < 150

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 struct wp_postgres_options {
-	const char *conninfo;             /* libpq string or URI */
-	const char *password;             /* "" : none; else given to libpq as `password`. Secret */
+	const char *conninfo; /* libpq string or URI */
+	const char *password; /* "" : none; else given to libpq as `password`. Secret */
 	const char *slot;
 	const char *publication;
-	const char *decoding_work_mem;    /* "" : the server's */
-	bool allow_synchronous;           /* be counted by synchronous_standby_names */
+	const char *decoding_work_mem; /* "" : the server's */
+	bool allow_synchronous;	       /* be counted by synchronous_standby_names */
 	int64_t connect_timeout_ms;
 };
 
