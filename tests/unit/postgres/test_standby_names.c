@@ -21,13 +21,9 @@ static void a_name_in_any_of_the_forms_is_counted(void **state)
 static void another_name_is_not(void **state)
 {
 	(void)state;
-	static const char *const settings[] = { "",
-						"   ",
-						"a, b",
-						"walpost2",
-						"ANY 1 (walposts, \"wal post\")",
-						"\"walpost"
-						"x\"" };
+	static const char *const settings[] = {
+		"", "   ", "a, b", "walpost2", "ANY 1 (walposts, \"wal post\")", "\"walpostx\""
+	};
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		CHECK(!wp_standby_names_count(settings[i], "walpost"));
 }
