@@ -1,0 +1,1430 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scripted_sink.h"
+#include "scripted_source.h"
+#include "support/check.h"
+#include "unit/outbox/memory.h"
+#include "unit/outbox/rows.h"
+#include "walpost/relay/relay.h"
+
+#define SLOT 100
+#define OUTBOX 16400
+#define OTHER 16500
+#define EVENTS_MAX 4
+#define INTERVAL_MS 100
+#define TOPIC_WAIT_MS (300 * 1000)
+#define SHUTDOWN_MS 20000
+
+/* A relay between a source and a sink that a test moves by hand. */
+struct bench {
+	struct wp_outbox_options outbox;
+	struct wp_relay_options options;
+	struct scripted_source source;
+	struct scripted_sink sink;
+	struct wp_relay *relay;
+	int64_t now_ms;
+	enum wp_step step; /* the last */
+	struct wp_relay_snapshot look;
+	char events[2048]; /* of the notes so far: "streaming state ..." */
+	struct wp_why error;
+};
+
+static struct bench bench;
+static struct bench *const b = &bench;
+
+static const struct wire_column COLUMNS[] = {
+	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+	{ "type", TEXT_OID }, { "payload", TEXT_OID },
+};
+
+static enum wp_rc build(void)
+{
+	struct wp_why why;
+
+	return wp_relay_new(
+		&(struct wp_relay_setup){
+			.source = &b->source.base,
+			.sink = &b->sink.base,
+			.options = &b->options,
+			.outbox = &b->outbox,
+			.slot = "walpost",
+			.owner = "us",
+			.seed = 4711,
+		},
+		&b->relay, &why);
+}
+
+static int set_up(void **state)
+{
+	memset(b, 0, sizeof(*b));
+	b->now_ms = 1000000;
+	b->outbox = default_options();
+	b->options = (struct wp_relay_options){
+		.in_flight_events = EVENTS_MAX,
+		.in_flight_bytes = 1 << 20,
+		.feedback_interval_ms = INTERVAL_MS,
+		.topic_wait_ms = TOPIC_WAIT_MS,
+		.shutdown_timeout_ms = SHUTDOWN_MS,
+	};
+	scripted_source_init(&b->source, SLOT);
+	scripted_sink_init(&b->sink);
+	return build() == WP_OK ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	wp_relay_free(b->relay);
+	return 0;
+}
+
+static struct wp_now now(void)
+{
+	return (struct wp_now){ .ms = b->now_ms, .wall_us = b->now_ms * 1000 };
+}
+
+static void take_notes(void)
+{
+	struct wp_note n;
+
+	while (wp_relay_take_note(b->relay, &n)) {
+		size_t at = strlen(b->events);
+		(void)snprintf(b->events + at, sizeof(b->events) - at, "%s ", n.event);
+		if (n.level == WP_NOTE_ERROR)
+			b->error = n.why;
+	}
+}
+
+static void step(void)
+{
+	b->step = wp_relay_step(b->relay, now());
+	take_notes();
+	wp_relay_look(b->relay, &b->look);
+}
+
+static void step_after(int64_t ms)
+{
+	b->now_ms += ms;
+	step();
+}
+
+/* Steps whenever a step is due, until `ms` have passed. */
+static void live(int64_t ms)
+{
+	int64_t end = b->now_ms + ms;
+
+	while (b->now_ms < end && b->step != WP_STEP_OVER) {
+		int64_t due = wp_relay_due(b->relay);
+		b->now_ms = due > b->now_ms ? due : b->now_ms + 1;
+		if (b->now_ms > end)
+			b->now_ms = end;
+		step();
+	}
+}
+
+static bool noted(const char *event)
+{
+	return strstr(b->events, event) != NULL;
+}
+
+#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(b->look.state), (wanted_))
+
+/* -- getting there -------------------------------------------------------- */
+
+static void connect(void)
+{
+	step();
+	CHECK_STATE("connecting");
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+}
+
+static void reconnect(void)
+{
+	CHECK_STATE("backing_off");
+	live(12 * 1000); /* the longest backoff */
+	CHECK_STATE("connecting");
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+}
+
+static void run_copy(void)
+{
+	CHECK_STATE("starting");
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_STATE("streaming");
+}
+
+static void stream(void)
+{
+	connect();
+	run_copy();
+	b->sink.purges = 0; /* a first start purges too, what is not there */
+}
+
+static void pause(void)
+{
+	b->sink.answer = WP_AGAIN;
+}
+
+/* -- what the server sends ------------------------------------------------ */
+
+static void send_begin(wp_lsn commit_lsn)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_begin(&w, commit_lsn, 0);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_relation(uint32_t oid, const char *name)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_relation(&w, oid, "public", name, COLUMNS, 5);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_row_of(uint32_t oid, const char *id, const char *key)
+{
+	const char *const values[] = { id, "order", key, "made", "{}" };
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_insert(&w, oid, values, 5);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_row(const char *id)
+{
+	send_row_of(OUTBOX, id, "k");
+}
+
+/* It ends 8 behind its record's start. */
+static void send_commit(wp_lsn commit_lsn)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_keepalive(wp_lsn wal_end, bool reply)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_keepalive(&w, wal_end, reply);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_garbage(void)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_u8(&w, 'x');
+	scripted_source_send(&b->source, &w);
+}
+
+/* A transaction of one event, taken. */
+static void one_event(wp_lsn commit_lsn, const char *id)
+{
+	send_begin(commit_lsn);
+	send_relation(OUTBOX, "outbox");
+	send_row(id);
+	send_commit(commit_lsn);
+	step();
+}
+
+static void confirm(wp_ticket ticket)
+{
+	scripted_sink_confirm(&b->sink, ticket);
+	step();
+}
+
+static void refuse(wp_ticket ticket, enum wp_reaction reaction, bool event_level)
+{
+	scripted_sink_refuse(&b->sink, ticket, reaction, event_level, "SOME_ERROR");
+	step();
+}
+
+static wp_ticket last_ticket(void)
+{
+	return scripted_sink_last(&b->sink)->ticket;
+}
+
+/* From rewinding to streaming again; the slot stands where we left it. */
+static void rewind_through(void)
+{
+	b->sink.view.in_flight = 0;
+	if (b->look.state == WP_REWINDING)
+		step();
+	CHECK_STATE("rebuilding");
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	b->source.view.facts.slot_confirmed = b->look.safe;
+	reconnect();
+	run_copy();
+}
+
+/* -- the first stream ----------------------------------------------------- */
+
+static void a_new_relay_wants_its_first_step_at_once(void **state)
+{
+	CHECK(wp_relay_due(b->relay) <= b->now_ms);
+	step();
+	CHECK_EQ(b->source.connects, 1);
+	CHECK_EQ(b->step, WP_STEP_WAIT);
+}
+
+static void a_first_start_streams_from_the_slot_and_claims_it(void **state)
+{
+	stream();
+	CHECK_EQ(b->source.starts, 1);
+	CHECK_EQ(b->source.start_at, SLOT);
+	CHECK_EQ(b->source.witness, WP_WITNESS_WRITE);
+	CHECK_EQ(b->look.safe, SLOT);
+	CHECK(noted("streaming"));
+}
+
+static void connecting_is_given_up_after_a_minute(void **state)
+{
+	step();
+	live(60 * 1000 - 1);
+	CHECK_STATE("connecting");
+	live(1);
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->source.closes, 1);
+}
+
+static void starting_is_given_up_after_a_minute(void **state)
+{
+	connect();
+	live(60 * 1000);
+	CHECK_STATE("backing_off");
+}
+
+/* -- the rule above all rules --------------------------------------------- */
+
+static void flush_never_passes_an_event_that_was_not_confirmed(void **state)
+{
+	stream();
+	one_event(200, "1");
+	live(30 * 1000);
+	CHECK(b->source.statuses > 0);
+	CHECK_EQ(b->source.status.flush, SLOT);
+	CHECK_EQ(b->source.status.apply, SLOT);
+	CHECK_EQ(b->source.status.write, 208);
+	confirm(1);
+	live(INTERVAL_MS);
+	CHECK_EQ(b->source.status.flush, 208);
+	CHECK(b->source.status.now_us > (b->now_ms - 1000) * 1000);
+	CHECK(b->source.status.now_us <= b->now_ms * 1000);
+}
+
+static void confirmed_events_are_counted_once(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	confirm(1);
+	CHECK_EQ(b->look.confirmed, 1);
+	CHECK_EQ(b->look.in_flight, 0);
+}
+
+static void the_snapshot_tells_how_it_stands(void **state)
+{
+	stream();
+	one_event(200, "1");
+	send_keepalive(500, false);
+	step();
+	CHECK_EQ(b->look.in_flight, 1);
+	CHECK(b->look.in_flight_bytes > 0);
+	CHECK_EQ(b->look.counts.events, 1);
+	CHECK_EQ(b->look.counts.transactions, 1);
+	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.read, 500);
+	CHECK_EQ(b->look.server, 500);
+	CHECK_EQ(b->look.reconnects, 0);
+	CHECK_EQ(b->look.rewinds, 0);
+	CHECK(b->look.moves > 0);
+}
+
+static void a_ping_is_answered_in_the_same_turn_or_soon(void **state)
+{
+	stream();
+	live(1000);
+	unsigned before = b->source.statuses;
+	send_keepalive(300, true);
+	step();
+	live(100);
+	CHECK(b->source.statuses > before);
+	CHECK_EQ(b->source.status.flush, 300);
+}
+
+static void a_long_backlog_is_taken_in_turns(void **state)
+{
+	stream();
+	for (wp_lsn lsn = 1000; lsn < 3500; lsn++)
+		send_keepalive(lsn, false);
+	step();
+	CHECK_EQ(b->step, WP_STEP_MORE);
+	CHECK_EQ(b->look.read, 2999);
+	step();
+	CHECK_EQ(b->step, WP_STEP_WAIT);
+	CHECK_EQ(b->look.read, 3499);
+}
+
+/* -- no room -------------------------------------------------------------- */
+
+/* EVENTS_MAX events are in flight, one more waits. */
+static void fill(void)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	for (int i = 1; i <= EVENTS_MAX + 1; i++) {
+		char id[8];
+		(void)snprintf(id, sizeof(id), "%d", i);
+		send_row(id);
+	}
+	send_commit(200);
+	step();
+	CHECK_STATE("paused");
+	CHECK_EQ(b->sink.sent_count, EVENTS_MAX);
+}
+
+static void without_room_it_stops_reading(void **state)
+{
+	fill();
+	CHECK(!b->source.reading);
+	CHECK_EQ(b->look.in_flight, EVENTS_MAX);
+}
+
+static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
+{
+	fill();
+	confirm(1);
+	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
+	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "5");
+	CHECK_STATE("paused"); /* full again */
+	for (wp_ticket t = 2; t <= EVENTS_MAX + 1; t++)
+		confirm(t);
+	CHECK_STATE("streaming");
+	CHECK(b->source.reading);
+	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
+}
+
+static void while_paused_statuses_leave(void **state)
+{
+	fill();
+	unsigned before = b->source.statuses;
+	live(40 * 1000);
+	CHECK_STATE("paused");
+	CHECK(b->source.statuses >= before + 4); /* one every ten seconds */
+}
+
+static void while_paused_the_server_is_asked_on_the_side(void **state)
+{
+	fill();
+	live(1999);
+	CHECK_EQ(b->source.probes, 0);
+	live(1000);
+	CHECK_EQ(b->source.probes, 1);
+	b->source.view.probe = WP_PROBE_ALIVE;
+	live(2400);
+	CHECK_EQ(b->source.probes, 2);
+	CHECK_STATE("paused");
+}
+
+static void a_stopping_server_is_let_go_and_left_alone_for_ten_seconds(void **state)
+{
+	fill();
+	live(3000);
+	b->source.view.probe = WP_PROBE_STOPPING;
+	step();
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->source.closes, 1);
+	live(9999);
+	CHECK_EQ(b->source.connects, 1);
+	live(2001); /* with up to two seconds of jitter */
+	CHECK_EQ(b->source.connects, 2);
+}
+
+static void while_paused_an_unreachable_server_is_lost(void **state)
+{
+	fill();
+	live(3000);
+	b->source.view.probe = WP_PROBE_UNREACHABLE;
+	step();
+	CHECK_STATE("backing_off");
+}
+
+static void pings_without_progress_let_the_server_go(void **state)
+{
+	stream();
+	one_event(200, "1");
+	for (int i = 0; i < 30 && b->look.state == WP_STREAMING; i++) {
+		send_keepalive(300, true);
+		step_after(100);
+	}
+	CHECK_STATE("backing_off");
+	live(9900);
+	CHECK_EQ(b->source.connects, 1);
+}
+
+static void a_server_that_ends_the_copy_is_left_alone(void **state)
+{
+	stream();
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_STATE("backing_off");
+	live(9999);
+	CHECK_EQ(b->source.connects, 1);
+}
+
+static void forty_silent_seconds_are_a_half_open_connection(void **state)
+{
+	stream();
+	live(39 * 1000);
+	CHECK_STATE("streaming");
+	CHECK(!noted("half_open"));
+	live(1100);
+	CHECK_STATE("backing_off");
+	CHECK(noted("half_open"));
+}
+
+/* -- topics --------------------------------------------------------------- */
+
+static void wait_for_a_topic(void)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	b->sink.view.state = WP_SINK_WAITING;
+	b->sink.view.why = (struct wp_why){ .text = "topic outbox.event.order is missing" };
+	one_event(200, "1");
+	step();
+	CHECK_STATE("paused");
+	CHECK(noted("topic_waiting"));
+}
+
+static void a_missing_topic_is_waited_for_and_flows_on(void **state)
+{
+	wait_for_a_topic();
+	live(100 * 1000);
+	CHECK_STATE("paused");
+	b->sink.answer = WP_OK;
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	CHECK_EQ(b->sink.sent_count, 1);
+	confirm(1);
+	CHECK(noted("topic_found"));
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
+{
+	wait_for_a_topic();
+	live(TOPIC_WAIT_MS - 10);
+	CHECK(b->step != WP_STEP_OVER);
+	live(20 + SHUTDOWN_MS);
+	CHECK(noted("topic_missing"));
+	CHECK_HAS(b->error.text, "outbox.event.order");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+static void a_waiting_topic_is_told_once_a_minute(void **state)
+{
+	wait_for_a_topic();
+	b->events[0] = '\0';
+	live(59 * 1000);
+	CHECK(!noted("topic_waiting"));
+	live(2000);
+	CHECK(noted("topic_waiting"));
+}
+
+static void an_unreachable_sink_is_told_once(void **state)
+{
+	stream();
+	b->sink.view.reachable = false;
+	b->sink.view.why = (struct wp_why){ .text = "all brokers are down" };
+	step();
+	CHECK(noted("sink_unreachable"));
+	b->events[0] = '\0';
+	live(1000);
+	CHECK(!noted("sink_unreachable"));
+	b->sink.view.reachable = true;
+	step();
+	CHECK(noted("sink_reachable"));
+}
+
+/* -- leaves --------------------------------------------------------------- */
+
+static void send_unknown_row(void)
+{
+	stream();
+	send_begin(200);
+	send_relation(OTHER, "outbox_p1");
+	send_row_of(OTHER, "1", "k");
+	send_commit(200);
+	step();
+	CHECK_STATE("paused");
+	CHECK_EQ(b->source.questions, 1);
+	CHECK_EQ(b->source.view.root.leaf_oid, OTHER);
+}
+
+static void an_unknown_leaf_is_asked_about_with_the_stream_paused(void **state)
+{
+	send_unknown_row();
+	live(5000);
+	CHECK_EQ(b->source.questions, 1);
+	b->source.view.root.state = WP_ROOT_KNOWN;
+	(void)snprintf(b->source.view.root.schema, 256, "public");
+	(void)snprintf(b->source.view.root.name, 256, "outbox");
+	step();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->sink.sent_count, 1);
+}
+
+static void a_failed_question_about_a_leaf_is_repeated_each_second(void **state)
+{
+	send_unknown_row();
+	b->source.view.root.state = WP_ROOT_FAILED;
+	step();
+	CHECK(noted("leaf_unknown"));
+	live(999);
+	CHECK_EQ(b->source.questions, 1);
+	live(1);
+	CHECK_EQ(b->source.questions, 2);
+}
+
+static void a_table_nobody_configured_stops_it(void **state)
+{
+	send_unknown_row();
+	b->source.view.root.state = WP_ROOT_GONE;
+	step();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "public.outbox_p1");
+}
+
+/* -- refused events ------------------------------------------------------- */
+
+static void a_refused_event_makes_it_stream_again_from_safe(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	confirm(1);
+	refuse(2, WP_REACT_REWIND, false);
+	CHECK_EQ(b->source.closes, 1);
+	CHECK_EQ(b->sink.purges, 1);
+	CHECK_EQ(b->look.rewinds, 1);
+	rewind_through();
+	CHECK_EQ(b->sink.restarts, 1);
+	CHECK_EQ(b->sink.batching, WP_BATCHING_NORMAL);
+	CHECK_EQ(b->source.start_at, 208);
+	CHECK_EQ(b->look.in_flight, 0);
+	one_event(300, "2");
+	CHECK_EQ(scripted_sink_last(&b->sink)->ticket, 3);
+}
+
+static void what_is_in_flight_comes_to_rest_before_the_sink_begins_anew(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	refuse(1, WP_REACT_REWIND, false);
+	CHECK_EQ(b->sink.view.in_flight, 1);
+	live(9000);
+	CHECK_STATE("rewinding");
+	CHECK_EQ(b->sink.restarts, 0);
+	confirm(2);
+	CHECK_STATE("rebuilding");
+	CHECK_EQ(b->sink.restarts, 1);
+}
+
+static void what_does_not_come_to_rest_in_ten_seconds_is_given_up(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	refuse(1, WP_REACT_REWIND, false);
+	live(9999);
+	CHECK_STATE("rewinding");
+	live(1);
+	CHECK_STATE("rebuilding");
+}
+
+static void a_purged_event_settles_nothing_and_is_streamed_again(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	refuse(1, WP_REACT_REWIND, false);
+	scripted_sink_purged(&b->sink, 2);
+	step();
+	rewind_through();
+	CHECK_EQ(b->source.start_at, SLOT);
+	CHECK_EQ(b->look.safe, SLOT);
+}
+
+static void a_broken_sink_is_rewound_too(void **state)
+{
+	stream();
+	one_event(200, "1");
+	b->sink.view.state = WP_SINK_BROKEN;
+	step();
+	CHECK(noted("sink_broken"));
+	rewind_through();
+	CHECK_EQ(b->source.start_at, SLOT);
+}
+
+static void a_send_that_breaks_is_rewound(void **state)
+{
+	stream();
+	b->sink.answer = WP_IO;
+	one_event(200, "1");
+	CHECK_EQ(b->look.rewinds, 1);
+	b->sink.answer = WP_OK;
+	rewind_through();
+	CHECK_EQ(b->source.start_at, SLOT);
+}
+
+static void the_same_refusal_three_times_at_one_place_stops_it(void **state)
+{
+	stream();
+	for (int i = 0; i < 2; i++) {
+		one_event(200, "1");
+		refuse(last_ticket(), WP_REACT_REWIND, false);
+		rewind_through();
+	}
+	one_event(200, "1");
+	refuse(last_ticket(), WP_REACT_REWIND, false);
+	CHECK(noted("sink_refuses"));
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "SOME_ERROR");
+}
+
+static void progress_between_refusals_starts_the_count_again(void **state)
+{
+	stream();
+	for (wp_lsn lsn = 200; lsn < 900; lsn += 100) {
+		one_event(lsn, "1");
+		confirm(last_ticket());
+		one_event(lsn + 50, "2");
+		refuse(last_ticket(), WP_REACT_REWIND, false);
+		rewind_through();
+	}
+	CHECK(!noted("sink_refuses"));
+}
+
+static void a_sink_that_failed_stops_it_with_its_exit_code(void **state)
+{
+	stream();
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_CONFIG;
+	b->sink.view.why = (struct wp_why){ .text = "wrong password" };
+	step();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+	CHECK_TEXT(b->error.text, "wrong password");
+}
+
+static void a_sink_that_needs_a_human_stops_it_with_three(void **state)
+{
+	stream();
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
+	step();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+/* -- poison --------------------------------------------------------------- */
+
+static void isolate(void)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	refuse(1, WP_REACT_ISOLATE, true);
+	refuse(2, WP_REACT_ISOLATE, true);
+	rewind_through();
+	CHECK_EQ(b->sink.batching, WP_BATCHING_ONE_BY_ONE);
+}
+
+static void an_event_level_error_isolates_one_event_at_a_time(void **state)
+{
+	isolate();
+	one_event(200, "1");
+	one_event(300, "2");
+	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_STATE("paused");
+	confirm(last_ticket());
+	step();
+	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "2");
+}
+
+static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
+{
+	isolate();
+	one_event(200, "1");
+	confirm(last_ticket());
+	one_event(300, "guilty");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "id guilty ");
+	CHECK_HAS(b->error.text, "public.outbox");
+	CHECK_HAS(b->error.text, "SOME_ERROR");
+	CHECK_HAS(b->error.text, "pg_replication_slot_advance('walpost', '0/12D')");
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void without_a_guilty_one_batches_come_back(void **state)
+{
+	isolate();
+	one_event(200, "1");
+	confirm(last_ticket());
+	one_event(300, "2");
+	confirm(last_ticket());
+	step();
+	CHECK(noted("isolation_over"));
+	rewind_through();
+	CHECK_EQ(b->sink.batching, WP_BATCHING_NORMAL);
+	CHECK_EQ(b->source.start_at, 308);
+}
+
+static void an_undeliverable_row_stops_it_and_is_named(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "guilty", NULL);
+	step();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK(noted("event_undeliverable"));
+	CHECK_HAS(b->error.text, "guilty");
+	CHECK_EQ(b->source.status.flush, SLOT);
+}
+
+/* -- a lost connection ---------------------------------------------------- */
+
+static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **state)
+{
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK(noted("stream_broken"));
+	CHECK_EQ(b->look.reconnects, 1);
+	reconnect();
+	CHECK_EQ(b->source.start_at, 208);
+	CHECK_EQ(b->sink.purges, 0);
+	run_copy();
+	confirm(1);
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void half_a_transaction_is_taken_again_whole(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	step();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	reconnect();
+	CHECK_EQ(b->source.start_at, SLOT);
+	run_copy();
+	one_event(200, "1");
+	CHECK_EQ(b->sink.sent_count, 2);
+	confirm(1);
+	CHECK_EQ(b->look.safe, SLOT);
+	confirm(2);
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
+{
+	int64_t longest_ms = 0;
+
+	step();
+	for (int i = 0; i < 12; i++) {
+		scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+		step();
+		int64_t wait_ms = wp_relay_due(b->relay) - b->now_ms;
+		CHECK(i > 0 || (wait_ms >= 100 && wait_ms <= 200));
+		CHECK(wait_ms <= 10000);
+		longest_ms = wait_ms > longest_ms ? wait_ms : longest_ms;
+		live(wait_ms);
+		CHECK_STATE("connecting");
+	}
+	CHECK(longest_ms >= 5000);
+}
+
+static void a_status_that_breaks_is_seen_without_a_wake(void **state)
+{
+	stream();
+	b->source.status_answer = WP_IO;
+	live(INTERVAL_MS);
+	CHECK_EQ(b->step, WP_STEP_MORE);
+	step();
+	CHECK_STATE("backing_off");
+}
+
+static void garbage_from_the_server_is_tried_again_three_times_at_most(void **state)
+{
+	stream();
+	for (int i = 0; i < 2; i++) {
+		send_garbage();
+		step();
+		reconnect();
+		run_copy();
+	}
+	send_garbage();
+	step();
+	CHECK(noted("stream_stuck"));
+	live(SHUTDOWN_MS);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+static void the_same_error_of_the_server_three_times_stops_it(void **state)
+{
+	stream();
+	for (int i = 0; i < 3; i++) {
+		scripted_source_fail(&b->source, WP_REACT_RECONNECT, "XX000");
+		step();
+		if (i == 2)
+			break;
+		reconnect();
+		run_copy();
+	}
+	CHECK(noted("stream_stuck"));
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+static void a_server_that_restarts_often_is_a_matter_of_patience(void **state)
+{
+	stream();
+	for (int i = 0; i < 5; i++) {
+		scripted_source_fail(&b->source, WP_REACT_RECONNECT, i % 2 ? "57P01" : "08006");
+		step();
+		reconnect();
+		run_copy();
+	}
+	CHECK(!noted("stream_stuck"));
+}
+
+static void what_a_human_must_cure_stops_it(void **state)
+{
+	step();
+	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "42704");
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_TEXT(b->error.text, "as scripted");
+}
+
+static void wrong_configuration_stops_it_at_the_start_only(void **state)
+{
+	step();
+	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+	wp_relay_free(b->relay);
+	CHECK_EQ(set_up(state), 0);
+	stream();
+	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
+	step();
+	CHECK_STATE("backing_off");
+}
+
+/* -- who holds the slot --------------------------------------------------- */
+
+static void a_slot_held_by_another_is_waited_for(void **state)
+{
+	b->source.view.facts.slot_held = true;
+	connect();
+	CHECK_STATE("standby");
+	CHECK_EQ(b->source.starts, 0);
+	for (unsigned i = 1; i < 5; i++) {
+		live(1500); /* a look every half to one and a half seconds */
+		CHECK_EQ(b->source.looks, i);
+		b->source.view.state = WP_SOURCE_READY;
+		step();
+		CHECK_STATE("standby");
+	}
+	live(1500);
+	b->source.view.facts.slot_held = false;
+	b->source.view.facts.slot_confirmed = 900;
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	run_copy();
+	CHECK_EQ(b->source.start_at, 900);
+}
+
+static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **state)
+{
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_confirmed = 500;
+	b->source.view.facts.witness_taken_at = SLOT;
+	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	reconnect();
+	CHECK_STATE("settling"); /* ours is still on its way */
+	CHECK_EQ(b->sink.purges, 1);
+	confirm(1);
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, 500);
+	CHECK_EQ(b->look.safe, 500);
+	CHECK_EQ(b->look.in_flight, 0);
+}
+
+static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(void **state)
+{
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_confirmed = 500;
+	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	reconnect();
+	CHECK_STATE("settling");
+	live(10 * 1000);
+	CHECK_STATE("rebuilding");
+	CHECK_EQ(b->sink.restarts, 1);
+}
+
+static void a_slot_that_moved_by_itself_needs_a_human(void **state)
+{
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_confirmed = 500;
+	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "us");
+	reconnect();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK(noted("slot_moved"));
+	CHECK_HAS(b->error.text, "0/1F4");
+}
+
+static void a_slot_behind_us_is_no_matter(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	live(1000);
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_confirmed = SLOT; /* a crash forgot what we told */
+	reconnect();
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, 208);
+}
+
+static void a_promotion_starts_from_the_slot(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.timelines.current = 2;
+	reconnect();
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, SLOT);
+}
+
+static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
+{
+	b->source.view.facts.witness_system_id = 78;
+	b->source.view.facts.witness_epoch = 4;
+	connect();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "relay.epoch = 5");
+
+	wp_relay_free(b->relay);
+	CHECK_EQ(set_up(state), 0);
+	b->options.epoch = 5;
+	b->source.view.facts.witness_system_id = 78;
+	b->source.view.facts.witness_epoch = 4;
+	connect();
+	CHECK_STATE("starting");
+}
+
+static void a_cluster_that_changes_under_us_is_refused_with_any_epoch(void **state)
+{
+	b->options.epoch = 5;
+	stream();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.system_id = 78;
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK(noted("system_changed"));
+}
+
+static void a_race_for_the_slot_is_lost_in_good_order(void **state)
+{
+	connect();
+	scripted_source_fail(&b->source, WP_REACT_STANDBY, "55006");
+	step();
+	CHECK_STATE("backing_off");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+/* -- stopping ------------------------------------------------------------- */
+
+static void ask_to_stop(void)
+{
+	wp_relay_stop(b->relay, now());
+	step();
+}
+
+static void a_stop_drains_tells_the_last_flush_and_ends_the_copy(void **state)
+{
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	CHECK_STATE("draining");
+	CHECK(!b->source.reading);
+	live(5000);
+	CHECK_STATE("draining");
+	confirm(1);
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, 208);
+	CHECK_EQ(b->source.finishes, 1);
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(b->source.closes, 1);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+static void a_stop_within_a_transaction_goes_on_to_its_commit(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	step();
+	ask_to_stop();
+	CHECK_STATE("streaming");
+	send_row("2");
+	send_commit(200);
+	send_begin(300);
+	send_row("3");
+	step();
+	CHECK_STATE("draining");
+	CHECK_EQ(b->sink.sent_count, 2);
+}
+
+static void a_commit_that_does_not_come_is_waited_for_half_of_the_time(void **state)
+{
+	stream();
+	send_begin(200);
+	step();
+	ask_to_stop();
+	live(SHUTDOWN_MS / 2 - 1);
+	CHECK_STATE("streaming");
+	live(1);
+	CHECK(b->look.state == WP_DRAINING || b->look.state == WP_FINISHING);
+}
+
+static void draining_leaves_time_to_end_the_copy(void **state)
+{
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	live(SHUTDOWN_MS - 3000 - 1);
+	CHECK_STATE("draining");
+	live(1);
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, SLOT);
+	live(3000);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+static void a_short_shutdown_time_is_kept_too(void **state)
+{
+	b->options.shutdown_timeout_ms = 400;
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	live(299);
+	CHECK_STATE("draining");
+	live(1);
+	CHECK_STATE("finishing");
+	live(100);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+static void a_stop_while_paused_takes_nothing_more(void **state)
+{
+	stream();
+	pause();
+	one_event(200, "1");
+	CHECK_STATE("paused");
+	b->sink.answer = WP_OK;
+	b->sink.view.state = WP_SINK_WAITING;
+	ask_to_stop();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(b->sink.sent_count, 0);
+	CHECK_EQ(b->source.status.flush, SLOT);
+}
+
+static void a_connection_lost_while_draining_ends_it(void **state)
+{
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+static void a_refusal_while_draining_settles_nothing(void **state)
+{
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	refuse(1, WP_REACT_REWIND, false);
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, SLOT);
+}
+
+static void without_a_stream_a_stop_is_immediate(void **state)
+{
+	ask_to_stop(); /* before it ever connected */
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+
+	wp_relay_free(b->relay);
+	CHECK_EQ(set_up(state), 0);
+	b->source.view.facts.slot_held = true;
+	connect();
+	CHECK_STATE("standby");
+	ask_to_stop();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+static void a_stop_while_rewinding_is_immediate(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	refuse(1, WP_REACT_REWIND, false);
+	CHECK_STATE("rewinding");
+	ask_to_stop();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+static void a_second_request_to_stop_gives_no_more_time(void **state)
+{
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	live(SHUTDOWN_MS - 1000);
+	ask_to_stop();
+	live(1000);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+/* -- notes, making, freeing ----------------------------------------------- */
+
+static void of_many_notes_the_newest_sixty_four_are_kept(void **state)
+{
+	struct wp_note n;
+	int count = 0;
+
+	stream();
+	for (int i = 0; i < 100; i++) { /* two notes each: out of and into streaming */
+		b->sink.answer = i % 2 ? WP_OK : WP_AGAIN;
+		send_begin(200);
+		(void)wp_relay_step(b->relay, now());
+		b->sink.view.reachable = i % 2;
+		b->sink.view.why = (struct wp_why){ .text = "down" };
+	}
+	(void)wp_relay_step(b->relay, now());
+	while (wp_relay_take_note(b->relay, &n))
+		count++;
+	CHECK_EQ(count, 64);
+	CHECK(!wp_relay_take_note(b->relay, &n));
+}
+
+static void a_note_of_a_broken_stream_tells_why_and_how_long(void **state)
+{
+	struct wp_note n;
+	bool found = false;
+
+	stream();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	(void)wp_relay_step(b->relay, now());
+	while (wp_relay_take_note(b->relay, &n)) {
+		if (strcmp(n.event, "stream_broken") != 0)
+			continue;
+		found = true;
+		CHECK_TEXT(n.why.text, "as scripted");
+		CHECK_EQ(n.level, WP_NOTE_WARN);
+		CHECK(n.wait_ms > 0);
+		CHECK_EQ(n.lsn, SLOT);
+	}
+	CHECK(found);
+}
+
+static void wrong_options_make_no_relay(void **state)
+{
+	struct wp_relay *made = b->relay;
+
+	b->outbox.topic_regex = "(";
+	CHECK_EQ(build(), WP_CONFIG);
+	CHECK(b->relay == made);
+}
+
+static void without_memory_there_is_no_relay(void **state)
+{
+	enum wp_rc rc = WP_NOMEM;
+
+	wp_relay_free(b->relay);
+	b->relay = NULL;
+	for (size_t i = 0; rc == WP_NOMEM; i++) {
+		memory_fails_after(i);
+		rc = build();
+		memory_works();
+		CHECK((rc == WP_OK) == (b->relay != NULL));
+		CHECK(i < 100);
+	}
+	CHECK_EQ(rc, WP_OK);
+}
+
+static void without_memory_it_stops_and_a_restart_may_help(void **state)
+{
+	stream();
+	send_begin(200);
+	step();
+	send_relation(OUTBOX, "outbox");
+	memory_fails_after(0);
+	step();
+	memory_works();
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 1);
+	CHECK(noted("out_of_memory"));
+}
+
+static void freeing_no_relay_is_fine(void **state)
+{
+	wp_relay_free(NULL);
+}
+
+#define RELAY_TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RELAY_TEST(a_new_relay_wants_its_first_step_at_once),
+		RELAY_TEST(a_first_start_streams_from_the_slot_and_claims_it),
+		RELAY_TEST(connecting_is_given_up_after_a_minute),
+		RELAY_TEST(starting_is_given_up_after_a_minute),
+		RELAY_TEST(flush_never_passes_an_event_that_was_not_confirmed),
+		RELAY_TEST(confirmed_events_are_counted_once),
+		RELAY_TEST(the_snapshot_tells_how_it_stands),
+		RELAY_TEST(a_ping_is_answered_in_the_same_turn_or_soon),
+		RELAY_TEST(a_long_backlog_is_taken_in_turns),
+		RELAY_TEST(without_room_it_stops_reading),
+		RELAY_TEST(with_room_again_it_goes_on_and_takes_each_event_once),
+		RELAY_TEST(while_paused_statuses_leave),
+		RELAY_TEST(while_paused_the_server_is_asked_on_the_side),
+		RELAY_TEST(a_stopping_server_is_let_go_and_left_alone_for_ten_seconds),
+		RELAY_TEST(while_paused_an_unreachable_server_is_lost),
+		RELAY_TEST(pings_without_progress_let_the_server_go),
+		RELAY_TEST(a_server_that_ends_the_copy_is_left_alone),
+		RELAY_TEST(forty_silent_seconds_are_a_half_open_connection),
+		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
+		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
+		RELAY_TEST(a_waiting_topic_is_told_once_a_minute),
+		RELAY_TEST(an_unreachable_sink_is_told_once),
+		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
+		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
+		RELAY_TEST(a_table_nobody_configured_stops_it),
+		RELAY_TEST(a_refused_event_makes_it_stream_again_from_safe),
+		RELAY_TEST(what_is_in_flight_comes_to_rest_before_the_sink_begins_anew),
+		RELAY_TEST(what_does_not_come_to_rest_in_ten_seconds_is_given_up),
+		RELAY_TEST(a_purged_event_settles_nothing_and_is_streamed_again),
+		RELAY_TEST(a_broken_sink_is_rewound_too),
+		RELAY_TEST(a_send_that_breaks_is_rewound),
+		RELAY_TEST(the_same_refusal_three_times_at_one_place_stops_it),
+		RELAY_TEST(progress_between_refusals_starts_the_count_again),
+		RELAY_TEST(a_sink_that_failed_stops_it_with_its_exit_code),
+		RELAY_TEST(a_sink_that_needs_a_human_stops_it_with_three),
+		RELAY_TEST(an_event_level_error_isolates_one_event_at_a_time),
+		RELAY_TEST(the_one_that_is_refused_alone_is_named_and_stops_it),
+		RELAY_TEST(without_a_guilty_one_batches_come_back),
+		RELAY_TEST(an_undeliverable_row_stops_it_and_is_named),
+		RELAY_TEST(a_lost_connection_resumes_at_read_with_the_tickets_alive),
+		RELAY_TEST(half_a_transaction_is_taken_again_whole),
+		RELAY_TEST(it_backs_off_longer_each_time_and_ten_seconds_at_most),
+		RELAY_TEST(a_status_that_breaks_is_seen_without_a_wake),
+		RELAY_TEST(garbage_from_the_server_is_tried_again_three_times_at_most),
+		RELAY_TEST(the_same_error_of_the_server_three_times_stops_it),
+		RELAY_TEST(a_server_that_restarts_often_is_a_matter_of_patience),
+		RELAY_TEST(what_a_human_must_cure_stops_it),
+		RELAY_TEST(wrong_configuration_stops_it_at_the_start_only),
+		RELAY_TEST(a_slot_held_by_another_is_waited_for),
+		RELAY_TEST(when_another_took_the_slot_over_our_tickets_are_forgotten),
+		RELAY_TEST(what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer),
+		RELAY_TEST(a_slot_that_moved_by_itself_needs_a_human),
+		RELAY_TEST(a_slot_behind_us_is_no_matter),
+		RELAY_TEST(a_promotion_starts_from_the_slot),
+		RELAY_TEST(another_cluster_is_refused_until_the_epoch_is_raised),
+		RELAY_TEST(a_cluster_that_changes_under_us_is_refused_with_any_epoch),
+		RELAY_TEST(a_race_for_the_slot_is_lost_in_good_order),
+		RELAY_TEST(a_stop_drains_tells_the_last_flush_and_ends_the_copy),
+		RELAY_TEST(a_stop_within_a_transaction_goes_on_to_its_commit),
+		RELAY_TEST(a_commit_that_does_not_come_is_waited_for_half_of_the_time),
+		RELAY_TEST(draining_leaves_time_to_end_the_copy),
+		RELAY_TEST(a_short_shutdown_time_is_kept_too),
+		RELAY_TEST(a_stop_while_paused_takes_nothing_more),
+		RELAY_TEST(a_connection_lost_while_draining_ends_it),
+		RELAY_TEST(a_refusal_while_draining_settles_nothing),
+		RELAY_TEST(without_a_stream_a_stop_is_immediate),
+		RELAY_TEST(a_stop_while_rewinding_is_immediate),
+		RELAY_TEST(a_second_request_to_stop_gives_no_more_time),
+		RELAY_TEST(of_many_notes_the_newest_sixty_four_are_kept),
+		RELAY_TEST(a_note_of_a_broken_stream_tells_why_and_how_long),
+		RELAY_TEST(wrong_options_make_no_relay),
+		RELAY_TEST(without_memory_there_is_no_relay),
+		RELAY_TEST(without_memory_it_stops_and_a_restart_may_help),
+		RELAY_TEST(freeing_no_relay_is_fine),
+	};
+
+	return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
+}
