@@ -150,9 +150,8 @@ def test_a_role_without_replication_is_told_what_it_needs(stage):
     role = stage.name + "_plain"
     stage.postgres.query(f"CREATE ROLE {role} LOGIN")
     try:
-        said = _fails(
-            stage, {"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)}, 3, "REPLICATION")
-        assert role in said
+        conninfo = stage.postgres.conninfo(stage.database, user=role)
+        _fails(stage, {"postgres.conninfo": conninfo}, 2, "REPLICATION", "postgres.conninfo")
     finally:
         stage.postgres.query(f"DROP ROLE {role}")
 
@@ -235,27 +234,60 @@ def test_a_broker_that_talks_garbage_is_no_reason_to_confirm(stage):
     relay.stop_within(5)
 
 
-@pytest.mark.parametrize("missing, words", [
-    ("slot", ("slot", "walpost init")),
-    ("publication", ("CREATE PUBLICATION",)),
-    ("table", ("outbox",)),
+@pytest.mark.parametrize("missing, code", [
+    ("publication", 3),
+    ("table", 2),
 ])
-def test_what_is_missing_in_postgres_stops_with_code_3_and_the_cure(make_stage, missing, words):
-    stage = make_stage()
-    if missing == "slot":
-        stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
-        relay = stage.new_relay().start()
-        assert relay.wait_exit() == 3
-        assert stage.slot in relay.log_text()
-        return
+def test_what_is_missing_in_postgres_is_named_with_its_cure(stage, missing, code):
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     if missing == "table":
         stage.sql("DROP TABLE outbox")
-    _fails(stage, {}, 3, *words)
+    _fails(stage, {}, code, "CREATE " + missing.upper())
+
+
+def test_a_slot_that_is_missing_stops_with_code_3_and_its_cure(stage):
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+    relay = stage.new_relay().start()
+    assert relay.wait_exit() == 3
+    assert "pg_create_logical_replication_slot" in relay.log_text() and stage.slot in relay.log_text()
+
+
+@pytest.mark.on(18, 15)
+def test_a_slot_that_the_server_has_invalidated_stops_with_code_3(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.name + "_truth",))
+    own_postgres.set_conf(max_slot_wal_keep_size="1MB", max_wal_size="32MB", min_wal_size="32MB")
+    stage.sql("CREATE TABLE bulk (t text)")
+
+    def is_lost():
+        stage.sql("INSERT INTO bulk SELECT repeat('x', 1000) FROM generate_series(1, 20000)")
+        stage.sql("SELECT pg_switch_wal()")
+        stage.sql("CHECKPOINT")
+        return stage.sql("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s", (stage.slot,)) == [
+            ("lost",)]
+
+    stage.wait_until(is_lost, 60, "the slot is lost")
+    relay = stage.new_relay().start()
+    assert relay.wait_exit() == 3
+    assert stage.slot in relay.log_text() and "invalidated" in relay.log_text()
+
+
+@pytest.mark.parametrize("names", ["*", "ANY 1 (a, walpost)"])
+def test_a_relay_that_synchronous_standby_names_would_count_is_refused_unless_allowed(
+        make_stage, own_postgres, names):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    own_postgres.set_conf(synchronous_commit="local")
+    own_postgres.set_conf(synchronous_standby_names=names)
+    _fails(stage, {}, 2, "synchronous_standby_names", "postgres.allow_synchronous")
+    stage.relay({"postgres.allow_synchronous": "yes"})
+    stage.insert()
+    stage.wait_all_confirmed()
+    own_postgres.set_conf(synchronous_standby_names="")
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((), ("run",)),
+    ((), ("--help",)),
     (("rnu",), ("rnu", "run")),
     (("run", "--colour"), ("--colour",)),
     (("run", "--set", "relay.sink"), ("--set", "relay.sink")),

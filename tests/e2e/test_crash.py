@@ -45,13 +45,13 @@ def test_a_relay_that_confirms_early_is_caught_by_that_check(make_stage, mortal_
     relay = stage.relay(environment=shim(confirm_early=1))
     stage.insert()
     stage.wait_all_confirmed()
-    mortal_kafka.pause()
+    mortal_kafka.kill()
     stage.insert()
     stage.wait_all_confirmed()
     relay.kill()
     stage.wait_released()
     confirmed = stage.confirmed()
-    mortal_kafka.resume()
+    mortal_kafka.start()
     with pytest.raises(AssertionError, match="are not in Kafka"):
         check_confirmed(confirmed, stage.read(), stage.truth.events())
 
@@ -73,7 +73,10 @@ def test_kafka_stopped_for_thirty_seconds_the_server_does_not_time_us_out(make_s
         mortal_kafka.start()
         _wait_moved(stage, relay, 50_000)
     stage.wait_all_confirmed(60, relay)
-    assert "replication timeout" not in stage.postgres.log_since(mark)
+    assert not [
+        line for line in stage.postgres.log_since(mark).splitlines()
+        if f"[{walsender}]" in line and "replication timeout" in line
+    ]
     assert relay.peak_rss_kb() < 120 * 1024
     relay.stop()
     messages, events = stage.read(), stage.truth.events()
@@ -130,7 +133,7 @@ def test_postgres_restarted_under_load_nothing_is_lost(make_stage, own_postgres,
 def test_a_terminated_walsender_is_replaced_and_nothing_is_sent_twice(stage):
     stage.create_topic(partitions=3)
     relay = stage.relay()
-    with Writer(stage, threads=4, pause=0.01):
+    with Writer(stage, threads=4, pause=0.01, single_rows=True):  # one that was cut in two would begin anew
         for _ in range(5):
             _wait_moved(stage, relay, 20_000)
             pid = stage.slot_row()[2]

@@ -68,11 +68,14 @@ def test_what_is_in_flight_at_sigterm_is_confirmed_before_the_end(stage):
 def _frozen_with_events_in_flight(make_stage, kafka, changes=None):
     stage = make_stage(kafka=kafka)
     stage.create_topic()
-    relay = stage.relay(changes)
+    relay = stage.relay({"relay.in_flight.events": "16", "log.level": "debug", **(changes or {})})
     stage.insert()
     stage.wait_all_confirmed()
     kafka.pause()
     stage.insert_many(100)
+    relay.wait_until(
+        lambda: relay.log("state")[-1]["why"].startswith("streaming -> paused"), 10, "it has taken all it can"
+    )
     return stage, relay
 
 

@@ -183,13 +183,15 @@ class Kafka:
         wait_until(lambda: self._has_leaders(admin, name, total), 20, f"topic {name} has {total} partitions")
 
     def delete_topic(self, name):
-        self._admin().delete_topics([name])[name].result(20)
+        admin = self._admin()  # a result needs its client alive
+        admin.delete_topics([name])[name].result(20)
         wait_until(lambda: name not in self.topics(), 20, f"topic {name} is gone")
 
     def set_topic_config(self, name, **config):
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=settings)
-        self._admin().alter_configs([resource])[resource].result(20)
+        admin = self._admin()
+        admin.alter_configs([resource])[resource].result(20)
 
     def topics(self):
         return set(self._admin().list_topics(timeout=10).topics)

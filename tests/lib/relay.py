@@ -111,6 +111,8 @@ class Relay:
             self.kill()
 
     def log_text(self):
+        if not self.stderr_file.exists():  # never started
+            return ""
         return self.stderr_file.read_text(errors="replace")
 
     def log_tail(self):

@@ -76,14 +76,14 @@ class Stage:
             self.sql(statement, parameters)
         return id
 
-    def insert_many(self, count, aggregate="1", size=20, topic="order", prefix="n"):
+    def insert_many(self, count, aggregate="1", size=20, topic="order"):
         """One transaction with `count` events of one aggregate, or of as many as {0} in `aggregate` gives."""
         self.sql(
             f"""INSERT INTO {self.table} (id, aggregatetype, aggregateid, type, payload)
                 SELECT gen_random_uuid(), %s, replace(%s, '{{0}}', n::text), 'created',
-                       jsonb_build_object(%s, n, 'fill', left(repeat(md5(n::text), %s / 32 + 1), %s))
+                       jsonb_build_object('n', n, 'fill', left(repeat(md5(n::text), %s::int / 32 + 1), %s::int))
                 FROM generate_series(1, %s) AS n""",
-            (topic, aggregate, prefix, size, size, count),
+            (topic, aggregate, size, size, count),
         )
 
     @contextlib.contextmanager

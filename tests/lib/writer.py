@@ -15,7 +15,7 @@ class Writer:
     """
 
     def __init__(self, stage, threads=8, transactions=None, aggregates=500, pause=0.0, seed=1, topic="order",
-                 connect=None):
+                 connect=None, single_rows=False):
         self.rolled_back = set()
         self.committed = 0
         self._stage = stage
@@ -23,6 +23,7 @@ class Writer:
         self._pause = pause
         self._topic = topic
         self._connect = connect or stage.connect
+        self._single_rows = single_rows
         self._left = transactions
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -103,7 +104,7 @@ class Writer:
             self._rolled_back_part(connection, rng)
             return
         with connection.transaction():
-            if kind < 0.60:
+            if kind < 0.60 or self._single_rows:
                 self._insert(connection, [self._row(rng)])
             elif kind < 0.80:
                 self._insert(connection, [self._row(rng) for _ in range(rng.randrange(2, 6))])
