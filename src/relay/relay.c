@@ -490,3 +490,8 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.in_flight_bytes = r->ledger.bytes,
 	};
 }
+
+uint64_t wp_relay_frames(const struct wp_relay *r)
+{
+	return r->frames;
+}

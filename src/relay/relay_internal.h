@@ -92,6 +92,7 @@ struct wp_relay {
 	int exit_code;
 
 	wp_lsn server;
+	uint64_t frames;
 	uint64_t confirmed;
 	uint64_t reconnects;
 	uint64_t rewinds;

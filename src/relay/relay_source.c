@@ -272,6 +272,7 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	wp_relay_drop_held(r);
+	r->frames++;
 	if (taken.event)
 		leave_trouble_behind(r);
 	heard(r, &taken, now);
