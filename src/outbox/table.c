@@ -276,12 +276,13 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 	if (rc != WP_OK)
 		return rc;
 	ret->count = 0;
+	/* In the order of Debezium's table, for who creates it from this list. */
 	need(ret, options->column_id);
+	need(ret, options->route_by);
 	need(ret, options->column_key);
 	if (options->column_type[0] != '\0')
 		need(ret, options->column_type);
 	need(ret, options->column_payload);
-	need(ret, options->route_by);
 	/* The names of the list move along with their storage. */
 	static_assert(sizeof(ret->storage) == sizeof(headers.storage), "one storage, two names");
 	memcpy(ret->storage, headers.storage, sizeof(headers.storage));

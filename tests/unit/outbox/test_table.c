@@ -436,7 +436,7 @@ static void the_needed_columns_stand_once_each(void **state)
 	}
 }
 
-static void the_needed_columns_are_five_by_default(void **state)
+static void the_needed_columns_stand_in_the_order_of_debezium_s_table(void **state)
 {
 	static struct wp_needed_columns needed;
 	struct wp_outbox_options options = default_options();
@@ -444,10 +444,10 @@ static void the_needed_columns_are_five_by_default(void **state)
 	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
 	CHECK_EQ(needed.count, 5);
 	CHECK_TEXT(needed.names[0], "id");
-	CHECK_TEXT(needed.names[1], "aggregateid");
-	CHECK_TEXT(needed.names[2], "type");
-	CHECK_TEXT(needed.names[3], "payload");
-	CHECK_TEXT(needed.names[4], "aggregatetype");
+	CHECK_TEXT(needed.names[1], "aggregatetype");
+	CHECK_TEXT(needed.names[2], "aggregateid");
+	CHECK_TEXT(needed.names[3], "type");
+	CHECK_TEXT(needed.names[4], "payload");
 }
 
 static void as_many_columns_as_can_be_configured_fit(void **state)
@@ -494,7 +494,7 @@ int main(void)
 		cmocka_unit_test(a_row_costs_no_memory),
 		cmocka_unit_test(out_of_memory_is_said),
 		cmocka_unit_test(the_needed_columns_stand_once_each),
-		cmocka_unit_test(the_needed_columns_are_five_by_default),
+		cmocka_unit_test(the_needed_columns_stand_in_the_order_of_debezium_s_table),
 		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
 		cmocka_unit_test(no_columns_are_needed_by_what_is_no_list),
 	};
