@@ -134,6 +134,7 @@ static void act_start(struct wp_relay *r)
 	r->system_id = facts->system_id;
 	r->timeline = facts->timelines.current;
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
+	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), WP_WITNESS_WRITE);
 }
@@ -453,7 +454,8 @@ static int64_t probe_due(const struct wp_relay *r)
 
 static int64_t waiting_due(const struct wp_relay *r)
 {
-	if (!r->waiting || r->stop_asked)
+	/* Found, and nothing confirmed yet: there is nothing to tell. */
+	if (!r->waiting || r->stop_asked || wp_relay_sink(r)->state != WP_SINK_WAITING)
 		return INT64_MAX;
 	return sooner(r->waiting_note_ms + TOPIC_NOTE_EVERY_MS,
 		      r->waiting_since_ms + r->setup.options->topic_wait_ms);

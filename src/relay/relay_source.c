@@ -251,22 +251,12 @@ static void leave_trouble_behind(struct wp_relay *r)
 		r->isolation.crawling = false;
 }
 
-/* Takes one frame; false when the state changed or nothing is there. */
-static bool take_frame(struct wp_relay *r, struct wp_now now)
+static bool take_held(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
 	struct wp_why why = { .text = "" };
 
-	if (!has_room(r)) {
-		wp_relay_happen(r, WP_NO_ROOM, now);
-		return false;
-	}
-	enum wp_rc rc = next_frame(r);
-	if (rc == WP_AGAIN && now.ms - r->paused_ms >= PROBE_AFTER_MS)
-		r->quiet_ms = now.ms; /* nothing can have been stuck behind what we did not read */
-	if (rc != WP_OK)
-		return false;
-	rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
+	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
 	if (rc != WP_OK) {
 		not_taken(r, rc, &why, now);
 		return false;
@@ -277,6 +267,21 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		leave_trouble_behind(r);
 	heard(r, &taken, now);
 	return true;
+}
+
+/* Takes one frame; false when the state changed or nothing is there. */
+static bool take_frame(struct wp_relay *r, struct wp_now now)
+{
+	if (!has_room(r)) {
+		wp_relay_happen(r, WP_NO_ROOM, now);
+		return false;
+	}
+	enum wp_rc rc = next_frame(r);
+	if (rc == WP_AGAIN && now.ms - r->paused_ms >= PROBE_AFTER_MS)
+		r->quiet_ms = now.ms; /* nothing can have been stuck behind what we did not read */
+	if (rc != WP_OK)
+		return false;
+	return take_held(r, now);
 }
 
 /* True when the budget was spent. */
@@ -319,6 +324,11 @@ void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 	if (r->state != WP_PAUSED || question_open(r, now) || !has_room(r))
 		return;
 	if (wp_relay_sink(r)->state != WP_SINK_READY)
+		return;
+	if (r->stop_asked && wp_relay_may_stop_here(r, now))
+		return;
+	/* Reading comes after, for turned on it wakes us: refused again, for ever. */
+	if (!wp_span_is_null(r->held) && !take_held(r, now))
 		return;
 	wp_relay_happen(r, WP_ROOM, now);
 }

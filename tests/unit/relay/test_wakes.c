@@ -1,0 +1,187 @@
+/* When the relay wants to be woken: a wake that nothing is done in would follow upon the last for ever. */
+#include <string.h>
+
+#include "scripted_sink.h"
+#include "scripted_source.h"
+#include "support/check.h"
+#include "unit/outbox/memory.h"
+#include "unit/outbox/rows.h"
+#include "walpost/relay/relay.h"
+
+#define SLOT 100
+#define OUTBOX 16400
+#define EVENTS_MAX 4
+
+struct bench {
+	struct wp_outbox_options outbox;
+	struct wp_relay_options options;
+	struct scripted_source source;
+	struct scripted_sink sink;
+	struct wp_relay *relay;
+	int64_t now_ms;
+	struct wp_relay_snapshot look;
+};
+
+static struct bench bench;
+static struct bench *const b = &bench;
+
+static const struct wire_column COLUMNS[] = {
+	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+	{ "type", TEXT_OID }, { "payload", TEXT_OID },
+};
+
+static int set_up(void **state)
+{
+	struct wp_why why;
+
+	memset(b, 0, sizeof(*b));
+	b->now_ms = 1000000;
+	b->outbox = default_options();
+	b->options = (struct wp_relay_options){
+		.in_flight_events = EVENTS_MAX,
+		.in_flight_bytes = 1 << 20,
+		.feedback_interval_ms = 100,
+		.topic_wait_ms = 300 * 1000,
+		.shutdown_timeout_ms = 20000,
+	};
+	scripted_source_init(&b->source, SLOT);
+	scripted_sink_init(&b->sink);
+	return wp_relay_new(
+		       &(struct wp_relay_setup){
+			       .source = &b->source.base,
+			       .sink = &b->sink.base,
+			       .options = &b->options,
+			       .outbox = &b->outbox,
+			       .slot = "walpost",
+			       .owner = "us",
+			       .seed = 4711,
+		       },
+		       &b->relay, &why) == WP_OK
+		       ? 0
+		       : -1;
+}
+
+static int tear_down(void **state)
+{
+	wp_relay_free(b->relay);
+	return 0;
+}
+
+static enum wp_step step(void)
+{
+	enum wp_step step = wp_relay_step(b->relay, (struct wp_now){ b->now_ms, b->now_ms * 1000 });
+
+	wp_relay_look(b->relay, &b->look);
+	return step;
+}
+
+/* As the loop does it: a step at once while more is to do, else when it is due. Counts the steps. */
+static unsigned live(int64_t ms)
+{
+	int64_t end = b->now_ms + ms;
+	unsigned steps = 0;
+
+	while (b->now_ms < end) {
+		bool more = step() == WP_STEP_MORE;
+		int64_t due = wp_relay_due(b->relay);
+		steps++;
+		/* A timer that is late already still takes a millisecond. */
+		if (!more)
+			b->now_ms = due > b->now_ms ? due : b->now_ms + 1;
+	}
+	b->now_ms = end;
+	return steps;
+}
+
+static void stream(void)
+{
+	(void)step();
+	b->source.view.state = WP_SOURCE_READY;
+	(void)step();
+	b->source.view.state = WP_SOURCE_STREAMING;
+	(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "streaming");
+}
+
+static void send_event(wp_lsn commit_lsn, const char *id)
+{
+	const char *const values[] = { id, "order", "k", "made", "{}" };
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_begin(&w, commit_lsn, 0);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_relation(&w, OUTBOX, "public", "outbox", COLUMNS, 5);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_insert(&w, OUTBOX, values, 5);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
+	scripted_source_send(&b->source, &w);
+}
+
+/* Turned on, a source wakes the loop. */
+static void a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off(void **state)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	send_event(200, "1");
+	(void)step();
+	uint64_t moves = b->look.moves;
+	CHECK(!b->source.reading);
+	(void)step();
+	(void)step();
+	CHECK_EQ(b->sink.offers, 3);
+	CHECK_EQ(b->look.moves, moves);
+	CHECK(!b->source.reading);
+	b->sink.answer = WP_OK;
+	(void)step();
+	CHECK(b->source.reading);
+	CHECK_EQ(b->sink.sent_count, 1);
+}
+
+static void asked_to_stop_it_offers_nothing_more(void **state)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	send_event(200, "1");
+	(void)step();
+	b->sink.answer = WP_OK;
+	wp_relay_stop(b->relay, (struct wp_now){ b->now_ms, 0 });
+	b->now_ms += 10 * 1000;
+	(void)step();
+	CHECK_EQ(b->sink.sent_count, 0);
+	CHECK_TEXT(wp_state_name(b->look.state), "draining");
+}
+
+static void a_topic_that_was_found_wakes_nobody_before_something_is_confirmed(void **state)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	b->sink.view.state = WP_SINK_WAITING;
+	send_event(200, "1");
+	(void)step();
+	(void)step();
+	b->sink.answer = WP_OK;
+	b->sink.view.state = WP_SINK_READY;
+	(void)live(61 * 1000);
+	CHECK_EQ(b->sink.sent_count, 1);
+	CHECK(live(10 * 1000) < 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WAKES_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+		WAKES_TEST(a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off),
+		WAKES_TEST(asked_to_stop_it_offers_nothing_more),
+		WAKES_TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
