@@ -63,8 +63,10 @@ def targets_of(folder, suite):
     mine = [test for test in tests if any(name.split(":")[-1] == suite for name in test["suite"])]
     if not mine:
         raise Failed(f"suite {suite} has no test in {folder}")
-    made = {file for test in mine for file in test["cmd"] if file.startswith(str(folder))}
-    return sorted(os.path.relpath(file, folder) for file in made)
+    named = {word for test in mine for word in test["cmd"]}
+    targets = json.loads(run(["meson", "introspect", folder, "--targets"]))
+    made = {file for target in targets for file in target["filename"]}
+    return sorted(os.path.relpath(file, folder) for file in named & made)
 
 
 def build(kind, suite=None):
@@ -76,6 +78,7 @@ def build(kind, suite=None):
             shutil.rmtree(folder, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             run(["meson", "setup", folder, places.TREE, *arguments], env={**os.environ, **environment})
+        run(["ninja", "-C", folder, "build.ninja"])  # configures again where a meson.build has changed
         targets = targets_of(folder, suite) if suite else []
         run(["ninja", "-C", folder, *targets])
     return folder
