@@ -899,6 +899,21 @@ static void the_last_event_is_named_for_people(void **state)
 	end(&b);
 }
 
+static void what_has_no_record_yet_does_not_bear_the_name_of_the_one_before(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(row(&b, "innocent"));
+	CHECK_EQ(insert(&b, OUTBOX, "guilty", "order", NULL, "{}"), WP_DATA);
+	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
+	assert_null(strstr(last->id, "innocent"));
+	CHECK(last->position.commit_lsn == 0 || last->position.ordinal == 1);
+	end(&b);
+}
+
 static void a_long_id_is_cut(void **state)
 {
 	char id[400];
@@ -1141,6 +1156,7 @@ int main(void)
 		cmocka_unit_test(a_null_payload_is_a_null_value),
 		cmocka_unit_test(a_null_id_or_route_or_an_impossible_topic_stops),
 		cmocka_unit_test(the_last_event_is_named_for_people),
+		cmocka_unit_test(what_has_no_record_yet_does_not_bear_the_name_of_the_one_before),
 		cmocka_unit_test(a_long_id_is_cut),
 		cmocka_unit_test(half_a_frame_is_refused),
 		cmocka_unit_test(an_unknown_message_is_refused),

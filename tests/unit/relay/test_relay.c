@@ -499,6 +499,67 @@ static void forty_silent_seconds_are_a_half_open_connection(void **state)
 	CHECK(noted("half_open"));
 }
 
+static void a_long_pause_is_no_silence_of_the_server(void **state)
+{
+	fill();
+	live(60 * 1000);
+	for (wp_ticket t = 1; t <= EVENTS_MAX; t++)
+		confirm(t);
+	CHECK_STATE("streaming");
+	live(10 * 1000);
+	CHECK_STATE("streaming");
+	CHECK(!noted("half_open"));
+}
+
+static void an_idle_stream_is_not_asked_about_on_the_side(void **state)
+{
+	stream();
+	live(14 * 1000);
+	CHECK_EQ(b->source.probes, 0);
+}
+
+static void a_keepalive_says_that_nothing_is_stuck_behind_it(void **state)
+{
+	fill();
+	live(1500);
+	for (wp_ticket t = 1; t <= EVENTS_MAX; t++)
+		confirm(t);
+	send_keepalive(300, false);
+	step();
+	for (int i = 0; i < 19; i++)
+		step_after(100);
+	CHECK_EQ(b->source.probes, 0);
+}
+
+static void while_streaming_a_probe_without_answer_means_nothing(void **state)
+{
+	fill();
+	live(3000);
+	CHECK_EQ(b->source.probes, 1);
+	for (wp_ticket t = 1; t <= EVENTS_MAX; t++)
+		confirm(t);
+	b->source.view.probe = WP_PROBE_UNREACHABLE;
+	step();
+	CHECK_STATE("streaming");
+}
+
+static void a_server_that_was_let_go_is_left_alone_through_a_rewind(void **state)
+{
+	stream();
+	one_event(200, "1");
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_STATE("backing_off");
+	refuse(1, WP_REACT_REWIND, false);
+	CHECK_STATE("rebuilding");
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	live(9900);
+	CHECK_EQ(b->source.connects, 1);
+	live(2200);
+	CHECK_EQ(b->source.connects, 2);
+}
+
 /* -- topics --------------------------------------------------------------- */
 
 static void wait_for_a_topic(void)
@@ -727,6 +788,32 @@ static void progress_between_refusals_starts_the_count_again(void **state)
 	CHECK(!noted("sink_refuses"));
 }
 
+static int64_t wait_after_refusal(void)
+{
+	refuse(last_ticket(), WP_REACT_REWIND, false);
+	CHECK_STATE("rebuilding");
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	int64_t wait_ms = wp_relay_due(b->relay) - b->now_ms;
+	b->source.view.facts.slot_confirmed = b->look.safe;
+	reconnect();
+	run_copy();
+	return wait_ms;
+}
+
+static void a_confirmation_makes_the_next_rewind_quick_again(void **state)
+{
+	stream();
+	one_event(200, "1");
+	CHECK(wait_after_refusal() <= 100);
+	one_event(200, "1");
+	CHECK(wait_after_refusal() >= 100);
+	one_event(200, "1");
+	confirm(last_ticket());
+	one_event(300, "2");
+	CHECK(wait_after_refusal() <= 100);
+}
+
 static void a_sink_that_failed_stops_it_with_its_exit_code(void **state)
 {
 	stream();
@@ -878,6 +965,24 @@ static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
 	CHECK(longest_ms >= 5000);
 }
 
+static void a_frame_makes_the_next_connection_quick_again(void **state)
+{
+	step();
+	for (int i = 0; i < 6; i++) {
+		scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+		step();
+		live(wp_relay_due(b->relay) - b->now_ms);
+	}
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	run_copy();
+	send_keepalive(300, false);
+	step();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK(wp_relay_due(b->relay) - b->now_ms <= 200);
+}
+
 static void a_status_that_breaks_is_seen_without_a_wake(void **state)
 {
 	stream();
@@ -924,8 +1029,8 @@ static void the_same_error_of_the_server_three_times_stops_it(void **state)
 static void a_server_that_restarts_often_is_a_matter_of_patience(void **state)
 {
 	stream();
-	for (int i = 0; i < 5; i++) {
-		scripted_source_fail(&b->source, WP_REACT_RECONNECT, i % 2 ? "57P01" : "08006");
+	for (int i = 0; i < 10; i++) {
+		scripted_source_fail(&b->source, WP_REACT_RECONNECT, i < 5 ? "57P01" : "08006");
 		step();
 		reconnect();
 		run_copy();
@@ -1029,6 +1134,72 @@ static void a_slot_that_moved_by_itself_needs_a_human(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 	CHECK(noted("slot_moved"));
 	CHECK_HAS(b->error.text, "0/1F4");
+}
+
+static void a_takeover_is_explained_by_where_the_slot_stood(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	/* We took over from another at 500, and the connection broke as we began. */
+	b->source.view.facts.slot_confirmed = 500;
+	b->source.view.facts.witness_taken_at = 500;
+	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "us");
+	reconnect();
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, 500);
+}
+
+static void after_a_purge_only_a_stream_from_the_slot_will_do(void **state)
+{
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_held = true;
+	reconnect();
+	CHECK_STATE("standby");
+	CHECK_EQ(b->sink.purges, 1);
+	scripted_sink_purged(&b->sink, 1);
+	step();
+	live(1500);
+	b->source.view.facts.slot_held = false; /* it never confirmed anything */
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_EQ(b->source.start_at, SLOT);
+	run_copy();
+
+	/* Once only: from now on a lost connection resumes at read again. */
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	reconnect();
+	CHECK_EQ(b->source.start_at, 208);
+}
+
+static void what_was_told_before_a_takeover_explains_nothing_after_it(void **state)
+{
+	stream();
+	one_event(400, "1");
+	confirm(1);
+	live(1000);
+	CHECK_EQ(b->source.status.flush, 408);
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.timelines.current = 2;
+	b->source.view.facts.slot_confirmed = 150;
+	reconnect();
+	CHECK_EQ(b->source.start_at, 150);
+	run_copy();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_confirmed = 300;
+	b->source.view.facts.witness_taken_at = 150;
+	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	reconnect();
+	CHECK_EQ(b->source.start_at, 300);
 }
 
 static void a_slot_behind_us_is_no_matter(void **state)
@@ -1252,9 +1423,9 @@ static void a_second_request_to_stop_gives_no_more_time(void **state)
 	stream();
 	one_event(200, "1");
 	ask_to_stop();
-	live(SHUTDOWN_MS - 1000);
+	live(5000);
 	ask_to_stop();
-	live(1000);
+	live(SHUTDOWN_MS - 5000);
 	CHECK_EQ(b->step, WP_STEP_OVER);
 }
 
@@ -1423,6 +1594,16 @@ int main(void)
 		RELAY_TEST(wrong_options_make_no_relay),
 		RELAY_TEST(without_memory_there_is_no_relay),
 		RELAY_TEST(without_memory_it_stops_and_a_restart_may_help),
+		RELAY_TEST(a_long_pause_is_no_silence_of_the_server),
+		RELAY_TEST(an_idle_stream_is_not_asked_about_on_the_side),
+		RELAY_TEST(a_keepalive_says_that_nothing_is_stuck_behind_it),
+		RELAY_TEST(while_streaming_a_probe_without_answer_means_nothing),
+		RELAY_TEST(a_server_that_was_let_go_is_left_alone_through_a_rewind),
+		RELAY_TEST(a_confirmation_makes_the_next_rewind_quick_again),
+		RELAY_TEST(a_frame_makes_the_next_connection_quick_again),
+		RELAY_TEST(a_takeover_is_explained_by_where_the_slot_stood),
+		RELAY_TEST(after_a_purge_only_a_stream_from_the_slot_will_do),
+		RELAY_TEST(what_was_told_before_a_takeover_explains_nothing_after_it),
 		RELAY_TEST(freeing_no_relay_is_fine),
 	};
 
