@@ -123,6 +123,8 @@ bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at);
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
+/* Isolating, and what was suspect is confirmed: what is in flight need only come to rest. */
+bool wp_relay_is_past_trouble(const struct wp_relay *r);
 /* Past the place of trouble and nothing in flight: batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
 

@@ -191,12 +191,18 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 		wp_relay_happen(r, WP_SINK_NEW, now);
 }
 
+bool wp_relay_is_past_trouble(const struct wp_relay *r)
+{
+	return r->isolation.on && !wp_pipeline_in_transaction(r->pipeline) &&
+	       wp_ledger_safe(&r->ledger) >= r->isolation.until;
+}
+
 /* Past the place of trouble and nothing in flight: batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
 {
-	if (!r->isolation.on || r->state != WP_STREAMING || r->ledger.in_flight > 0 ||
-	    wp_pipeline_in_transaction(r->pipeline) ||
-	    wp_ledger_safe(&r->ledger) < r->isolation.until)
+	bool reads = r->state == WP_STREAMING || r->state == WP_PAUSED;
+
+	if (!reads || r->ledger.in_flight > 0 || !wp_relay_is_past_trouble(r))
 		return;
 	r->isolation = (struct isolation){ 0 };
 	r->batching = WP_BATCHING_NORMAL;

@@ -225,10 +225,13 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 	}
 }
 
-/* One event in flight while isolating, or no more than the ledger's window. */
+/*
+ * One event in flight while isolating, none more when that may end (under load it would
+ * never), or no more than the ledger's window.
+ */
 static bool has_room(const struct wp_relay *r)
 {
-	if (r->isolation.crawling && r->ledger.in_flight > 0)
+	if ((r->isolation.crawling || wp_relay_is_past_trouble(r)) && r->ledger.in_flight > 0)
 		return false;
 	return wp_ledger_has_room(&r->ledger, 0);
 }

@@ -1,4 +1,7 @@
-/* When the relay wants to be woken: a wake that nothing is done in would follow upon the last for ever. */
+/*
+ * What could go on for ever: wakes in which nothing is done, and waiting for a rest that
+ * never comes.
+ */
 #include <string.h>
 
 #include "scripted_sink.h"
@@ -174,6 +177,49 @@ static void a_topic_that_was_found_wakes_nobody_before_something_is_confirmed(vo
 	CHECK(live(10 * 1000) < 20);
 }
 
+/* -- isolation under load -------------------------------------------------- */
+
+static wp_ticket last_ticket(void)
+{
+	return scripted_sink_last(&b->sink)->ticket;
+}
+
+static void confirm(wp_ticket ticket)
+{
+	scripted_sink_confirm(&b->sink, ticket);
+	(void)step();
+}
+
+/* From an event-level error to streaming again, one event a batch. */
+static void isolate(void)
+{
+	stream();
+	send_event(200, "1");
+	(void)step();
+	scripted_sink_refuse(&b->sink, last_ticket(), WP_REACT_ISOLATE, true, "SOME_ERROR");
+	(void)step();
+	(void)step();
+	b->sink.view.state = WP_SINK_READY;
+	(void)live(12 * 1000);
+	stream();
+	CHECK_EQ(b->sink.batching, WP_BATCHING_ONE_BY_ONE);
+}
+
+static void batches_come_back_under_a_load_that_never_pauses(void **state)
+{
+	isolate();
+	send_event(200, "1");
+	(void)step();
+	for (wp_lsn lsn = 300; lsn < 5000 && b->sink.restarts == 1; lsn += 100) {
+		wp_ticket before = last_ticket();
+		send_event(lsn, "more");
+		(void)step();
+		confirm(before); /* with one more in flight */
+	}
+	CHECK_EQ(b->sink.restarts, 2);
+	CHECK_EQ(b->sink.batching, WP_BATCHING_NORMAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +227,7 @@ int main(void)
 		WAKES_TEST(a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off),
 		WAKES_TEST(asked_to_stop_it_offers_nothing_more),
 		WAKES_TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
+		WAKES_TEST(batches_come_back_under_a_load_that_never_pauses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
