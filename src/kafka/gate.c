@@ -2,18 +2,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "walpost/base/backoff.h"
 #include "walpost/base/log.h"
 #include "walpost/kafka/batch.h"
 
 #include "state.h"
 
 #define ASK_AGAIN_MS 1000
+#define ASK_CREATED_MS 100
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
 /* A limit older than this is read again before an event is called too large. */
 #define LIMIT_FRESH_MS 10000
 /* Below a limit by this much a batch also fits if we count its frame a little wrong. */
 #define BATCH_MARGIN 64
+/* Partitions and limit are read again this often while the topic is in use. */
+#define REFRESH_MS 300000
+/* After so long a silence a broker may have forgotten the producer on a partition. */
+#define WARM_MS 600000
 
 static bool is_wanted(const struct wp_producer *p, const struct wp_topic *topic)
 {
@@ -46,16 +52,6 @@ static void fit_batch_size(struct wp_producer *p, const struct wp_topic *topic)
 	       WP_INT("to", p->shape.batch_size));
 	/* One by one no batch holds two events anyway. */
 	p->wants_reopening = p->shape.batching == WP_BATCHING_NORMAL;
-}
-
-static void admit(struct wp_producer *p, struct wp_topic *topic)
-{
-	topic->state = WP_TOPIC_READY;
-	topic->trouble = WP_TOPIC_FINE;
-	topic->answered_at_ms = p->now_ms;
-	if (is_wanted(p, topic))
-		unwant(p);
-	fit_batch_size(p, topic);
 }
 
 static void hold_back(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_trouble trouble)
@@ -95,22 +91,38 @@ static void want(struct wp_producer *p, const struct wp_topic *topic)
 
 /* ---- answers ---- */
 
+static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
+{
+	if (wp_topic_set_partitions(topic, a->partition_count) != WP_OK) {
+		ask_later(p, topic);
+		return;
+	}
+	/* What we may not read we do not know: the broker decides on sizes. */
+	topic->limit = a->limit;
+	topic->state = WP_TOPIC_READY;
+	topic->trouble = WP_TOPIC_FINE;
+	topic->answered_at_ms = p->now_ms;
+	if (is_wanted(p, topic))
+		unwant(p);
+	fit_batch_size(p, topic);
+}
+
 static void missing(struct wp_producer *p, struct wp_topic *topic)
 {
-	/* The first event creates it. */
+	hold_back(p, topic, WP_TOPIC_MISSING);
+	/* Asking has just created it. */
 	if (p->creates_topics)
-		admit(p, topic);
-	else
-		hold_back(p, topic, WP_TOPIC_MISSING);
+		topic->ask_at_ms = p->now_ms + ASK_CREATED_MS;
 }
 
 static void settle(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
 {
 	switch (a->code) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
-		/* What we may not read we do not know: the broker decides on sizes. */
-		topic->limit = a->limit;
-		admit(p, topic);
+		admit(p, topic, a);
+		break;
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+		topic->ask_at_ms = p->now_ms + ASK_CREATED_MS;
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
@@ -144,6 +156,11 @@ void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer)
 }
 
 /* ---- reports ---- */
+
+static bool is_warm(const struct wp_producer *p, const struct wp_partition *partition)
+{
+	return partition->confirmed_at_ms >= 0 && p->now_ms - partition->confirmed_at_ms < WARM_MS;
+}
 
 static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)
 {
@@ -179,7 +196,6 @@ void wp_gate_distrust(struct wp_producer *p, const char *name, rd_kafka_resp_err
 	topic->trouble = trouble_of(code);
 	topic->failures++;
 	topic->ask_at_ms = p->now_ms + distrust_ms(topic->failures);
-	p->some_failed = true;
 }
 
 void wp_gate_doubt_limit(struct wp_producer *p, const char *name)
@@ -190,15 +206,29 @@ void wp_gate_doubt_limit(struct wp_producer *p, const char *name)
 		topic->state = WP_TOPIC_UNKNOWN;
 }
 
-void wp_gate_trust(struct wp_producer *p, const char *name)
+/* librdkafka gives the handle that was produced with: nearly always the last one's. */
+static struct wp_topic *topic_of(const struct wp_producer *p, const rd_kafka_message_t *m)
 {
-	struct wp_topic *topic = wp_topics_find(&p->topics, name);
+	if (p->topics.newest != NULL && p->topics.newest->handle == m->rkt)
+		return p->topics.newest;
+	return wp_topics_find(&p->topics, rd_kafka_topic_name(m->rkt));
+}
 
-	if (topic != NULL && topic->trouble == WP_TOPIC_FINE)
+void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
+		      const struct wp_report *report)
+{
+	struct wp_topic *topic = topic_of(p, m);
+
+	if (topic == NULL || m->partition < 0 || m->partition >= topic->partition_count)
+		return;
+	struct wp_partition *partition = &topic->partitions[m->partition];
+	if (partition->pioneer == report->ticket)
+		partition->pioneer = 0;
+	if (report->outcome != WP_CONFIRMED)
+		return;
+	partition->confirmed_at_ms = p->now_ms;
+	if (topic->trouble == WP_TOPIC_FINE)
 		topic->failures = 0;
-	p->some_failed = false;
-	for (topic = p->topics.newest; topic != NULL; topic = topic->older)
-		p->some_failed = p->some_failed || topic->failures > 0;
 }
 
 /* ---- passing ---- */
@@ -233,8 +263,21 @@ static enum wp_rc check_size(struct wp_producer *p, struct wp_topic *topic,
 			   why);
 }
 
-enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record,
-			struct wp_topic **ret, struct wp_why *why)
+/* Not to be noticed by what is sent meanwhile. */
+static void refresh_if_old(struct wp_producer *p, struct wp_topic *topic)
+{
+	if (p->now_ms - topic->answered_at_ms < REFRESH_MS || p->now_ms < topic->ask_at_ms ||
+	    p->inquiry.stage != WP_INQUIRY_IDLE)
+		return;
+	ask_later(p, topic);
+	/* No room on the worker: later. */
+	enum wp_rc rc =
+		wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPIC, topic->name);
+	(void)rc;
+}
+
+static enum wp_rc find_topic(struct wp_producer *p, const struct wp_record *record,
+			     struct wp_topic **ret, struct wp_why *why)
 {
 	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
 		return wp_why_set(why, WP_DATA,
@@ -247,9 +290,51 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record,
 		want(p, topic);
 		return WP_AGAIN;
 	}
-	enum wp_rc rc = check_size(p, topic, record, why);
+	refresh_if_old(p, topic);
+	*ret = topic;
+	return WP_OK;
+}
+
+static int32_t choose_partition(struct wp_producer *p, const struct wp_topic *topic,
+				const struct wp_record *record)
+{
+	if (record->partition != WP_PARTITION_BY_KEY)
+		return record->partition;
+	return wp_placement_of(p->placement, record->key, topic->partition_count,
+			       wp_random_next(&p->random));
+}
+
+/*
+ * A broker that does not know this producer on a partition yet takes any
+ * sequence number (tried on Kafka 4.3): were the first batch refused, those in
+ * flight behind it would be written. So the first record goes alone, and the
+ * others follow when it is confirmed; from then on a refused batch holds up
+ * what is behind it.
+ */
+static bool waits_for_pioneer(const struct wp_producer *p, const struct wp_partition *partition)
+{
+	return partition->pioneer != 0 && !is_warm(p, partition);
+}
+
+enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
+			struct wp_why *why)
+{
+	struct wp_topic *topic = NULL;
+
+	enum wp_rc rc = find_topic(p, record, &topic, why);
 	if (rc != WP_OK)
 		return rc;
+	rc = check_size(p, topic, record, why);
+	if (rc != WP_OK)
+		return rc;
+	int32_t partition = choose_partition(p, topic, record);
+	if (partition < 0 || partition >= topic->partition_count) {
+		wp_gate_distrust(p, topic->name, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
+		want(p, topic);
+		return WP_AGAIN;
+	}
+	if (waits_for_pioneer(p, &topic->partitions[partition]))
+		return WP_AGAIN;
 	if (topic->handle == NULL)
 		topic->handle = rd_kafka_topic_new(p->client.rk, topic->name, NULL);
 	if (topic->handle == NULL)
@@ -257,8 +342,16 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record,
 				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	/* What an earlier record waited for is no longer asked for. */
 	unwant(p);
-	*ret = topic;
+	*ret = (struct wp_way){ topic, partition };
 	return WP_OK;
+}
+
+void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket ticket)
+{
+	struct wp_partition *partition = &way->topic->partitions[way->partition];
+
+	if (!is_warm(p, partition))
+		partition->pioneer = ticket;
 }
 
 /* ---- time ---- */
@@ -293,10 +386,11 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 	case WP_TOPIC_FINE:
 		return NULL;
 	case WP_TOPIC_MISSING:
-		(void)wp_why_set(ret, WP_AGAIN,
-				 "topic %s does not exist; events wait for it; create it, or set "
-				 "allow.auto.create.topics = true in [kafka]",
-				 topic->name);
+		(void)wp_why_set(
+			ret, WP_AGAIN, "topic %s does not exist; events wait for it; create it%s",
+			topic->name,
+			p->creates_topics ? " (the brokers do not: auto.create.topics.enable)"
+					  : ", or set allow.auto.create.topics = true in [kafka]");
 		break;
 	case WP_TOPIC_FORBIDDEN:
 		(void)wp_why_set(

@@ -14,6 +14,7 @@ struct wp_question {
 	char topic[WP_TOPIC_NAME_MAX + 1];
 	rd_kafka_resp_err_t code;
 	int32_t broker_id;
+	int32_t partition_count;
 	struct wp_inquiry *asker; /* touched by `done` only */
 };
 
@@ -28,7 +29,10 @@ static bool was_heard(rd_kafka_resp_err_t code)
 static void conclude(struct wp_inquiry *q, rd_kafka_resp_err_t code, const char *text,
 		     struct wp_answer *ret)
 {
-	struct wp_answer a = { .about = q->about, .heard = was_heard(code), .code = code };
+	struct wp_answer a = { .about = q->about,
+			       .heard = was_heard(code),
+			       .code = code,
+			       .partition_count = q->partition_count };
 
 	(void)snprintf(a.topic, sizeof(a.topic), "%s", q->topic);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -45,13 +49,16 @@ void wp_inquiry_init(struct wp_inquiry *q, void (*wake)(void *arg), void *arg)
 
 /* ---- metadata ---- */
 
-static rd_kafka_resp_err_t topic_error(const struct rd_kafka_metadata *metadata, const char *topic)
+static void read_metadata(struct wp_question *question, const struct rd_kafka_metadata *metadata)
 {
+	question->code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	question->broker_id = metadata->orig_broker_id;
 	for (int i = 0; i < metadata->topic_cnt; i++) {
-		if (strcmp(metadata->topics[i].topic, topic) == 0)
-			return metadata->topics[i].err;
+		if (strcmp(metadata->topics[i].topic, question->topic) != 0)
+			continue;
+		question->code = metadata->topics[i].err;
+		question->partition_count = metadata->topics[i].partition_cnt;
 	}
-	return RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 }
 
 static void run_question(void *arg)
@@ -66,8 +73,7 @@ static void run_question(void *arg)
 	}
 	question->code = rd_kafka_metadata(question->rk, 0, topic, &metadata, METADATA_TIMEOUT_MS);
 	if (question->code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		question->code = topic_error(metadata, question->topic);
-		question->broker_id = metadata->orig_broker_id;
+		read_metadata(question, metadata);
 		rd_kafka_metadata_destroy(metadata);
 	}
 	rd_kafka_topic_destroy(topic);
@@ -82,6 +88,7 @@ static void end_question(void *arg)
 	q->has_metadata = true;
 	q->code = question->code;
 	q->broker_id = question->broker_id;
+	q->partition_count = question->partition_count;
 	q->question = NULL;
 	free(question);
 	q->wake(q->wake_arg);
@@ -140,9 +147,12 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 	if (!q->has_metadata)
 		return false;
 	q->has_metadata = false;
-	/* A topic just made has no leader yet: it is there. */
-	bool is_there = q->code == RD_KAFKA_RESP_ERR_NO_ERROR ||
-			q->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+	/* A topic just made may have no leader yet: it is there once its partitions are. */
+	bool is_there = (q->code == RD_KAFKA_RESP_ERR_NO_ERROR ||
+			 q->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE) &&
+			q->partition_count > 0;
+	if (q->code == RD_KAFKA_RESP_ERR_NO_ERROR && !is_there)
+		q->code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
 	if (is_there && q->about == WP_INQUIRY_TOPIC) {
 		ask_config(q, c);
 		return false;

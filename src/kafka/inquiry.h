@@ -23,6 +23,7 @@ struct wp_answer {
 	bool heard;		  /* a broker answered, whatever it said */
 	rd_kafka_resp_err_t code; /* NO_ERROR: the topic is there */
 	size_t limit;		  /* max.message.bytes; 0: not told */
+	int32_t partition_count;
 	char topic[WP_TOPIC_NAME_MAX + 1];
 	char text[512]; /* for people; "" without error */
 };
@@ -40,7 +41,8 @@ struct wp_inquiry {
 	bool has_metadata; /* it came, and was not looked at yet */
 	rd_kafka_resp_err_t code;
 	int32_t broker_id; /* who gave it */
-	uint64_t serial;   /* of the last configuration asked: late answers are ignored */
+	int32_t partition_count;
+	uint64_t serial; /* of the last configuration asked: late answers are ignored */
 	void (*wake)(void *arg);
 	void *wake_arg;
 };

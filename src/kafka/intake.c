@@ -44,8 +44,6 @@ static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, str
 	}
 	r->outcome = WP_CONFIRMED;
 	wp_intake_heard(p);
-	if (p->some_failed)
-		wp_gate_trust(p, rd_kafka_topic_name(m->rkt));
 }
 
 static size_t known_limit(const struct wp_producer *p, const char *name)
@@ -80,6 +78,7 @@ static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, stru
 		r->outcome = WP_PURGED;
 	else
 		read_refusal(p, m, r);
+	wp_gate_reported(p, m, r);
 	assert(p->view.in_flight > 0);
 	p->view.in_flight--;
 }

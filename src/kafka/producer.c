@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "walpost/base/log.h"
@@ -226,18 +227,16 @@ static int64_t timestamp_of(const struct wp_record *record)
 	return record->timestamp_ms > 0 ? record->timestamp_ms : 1;
 }
 
-static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_topic *topic,
+static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_way *way,
 				   wp_ticket ticket, const struct wp_record *r)
 {
 	rd_kafka_headers_t *headers;
 
 	if (!make_headers(r, &headers))
 		return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
-	int32_t partition =
-		r->partition == WP_PARTITION_BY_KEY ? RD_KAFKA_PARTITION_UA : r->partition;
 	rd_kafka_resp_err_t error = rd_kafka_producev(
-		p->client.rk, RD_KAFKA_V_RKT((rd_kafka_topic_t *)topic->handle),
-		RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+		p->client.rk, RD_KAFKA_V_RKT((rd_kafka_topic_t *)way->topic->handle),
+		RD_KAFKA_V_PARTITION(way->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 		RD_KAFKA_V_KEY(r->key.data, r->key.size),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
 		RD_KAFKA_V_TIMESTAMP(timestamp_of(r)), RD_KAFKA_V_HEADERS(headers),
@@ -274,9 +273,8 @@ static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 		wp_gate_distrust(p, topic->name, error);
-		/* Offered again, it waits at the gate; noted already now. */
-		(void)wp_gate_pass(p, record, &(struct wp_topic *){ NULL }, NULL);
-		return WP_AGAIN;
+		/* At the gate it is no longer trusted, so it waits there. */
+		return wp_gate_pass(p, record, &(struct wp_way){ 0 }, why);
 	case RD_KAFKA_RESP_ERR__INVALID_ARG:
 		return wp_why_set(why, WP_DATA, "librdkafka refuses the event: %s",
 				  rd_kafka_err2str(error));
@@ -291,14 +289,15 @@ static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
 static enum wp_rc send_running(struct wp_producer *p, wp_ticket ticket,
 			       const struct wp_record *record, struct wp_why *why)
 {
-	struct wp_topic *topic;
+	struct wp_way way;
 
-	enum wp_rc rc = wp_gate_pass(p, record, &topic, why);
+	enum wp_rc rc = wp_gate_pass(p, record, &way, why);
 	if (rc != WP_OK)
 		return rc;
-	rd_kafka_resp_err_t error = produce(p, topic, ticket, record);
+	rd_kafka_resp_err_t error = produce(p, &way, ticket, record);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_taken(p, topic, record, error, why);
+		return not_taken(p, way.topic, record, error, why);
+	wp_gate_sent(p, &way, ticket);
 	/* The silence that calls for a probe begins with the first that waits. */
 	if (p->view.in_flight++ == 0)
 		p->heard_at_ms = p->now_ms;
@@ -435,6 +434,20 @@ static void drop_topic(void *handle)
 	rd_kafka_topic_destroy(handle);
 }
 
+/* One of them: properties let no other pass. */
+static const struct wp_placement *find_placement(const rd_kafka_conf_t *conf)
+{
+	char name[64];
+	size_t size = sizeof(name);
+
+	rd_kafka_conf_res_t result = rd_kafka_conf_get(conf, "partitioner", name, &size);
+	assert(result == RD_KAFKA_CONF_OK);
+	(void)result;
+	const struct wp_placement *placement = wp_placement_find(name);
+	assert(placement != NULL);
+	return placement;
+}
+
 static void read_back(struct wp_producer *p)
 {
 	const rd_kafka_conf_t *conf = rd_kafka_conf(p->client.rk);
@@ -443,6 +456,7 @@ static void read_back(struct wp_producer *p)
 	p->message_max = (size_t)wp_properties_number(conf, "message.max.bytes");
 	p->compresses = !wp_properties_is(conf, "compression.codec", "none");
 	p->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
+	p->placement = find_placement(conf);
 }
 
 static void warn_of_version(void)
@@ -464,6 +478,7 @@ static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory for the table of topics");
 	wp_inquiry_init(&p->inquiry, wake, p);
+	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
 	rc = open_client(p, why);
 	if (rc != WP_OK)
 		return rc;

@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "inquiry.h"
+#include "walpost/kafka/placement.h"
 #include "walpost/kafka/producer.h"
 #include "walpost/kafka/topics.h"
 
@@ -31,6 +32,8 @@ struct wp_producer {
 	size_t message_max;
 	bool compresses;
 	bool creates_topics;
+	const struct wp_placement *placement;
+	uint64_t random; /* where records without a key go */
 
 	/* The lives. */
 	enum wp_phase phase;
@@ -45,7 +48,6 @@ struct wp_producer {
 	struct wp_topics topics;
 	struct wp_inquiry inquiry;
 	char wanted[WP_TOPIC_NAME_MAX + 1]; /* what a record waits for; "" nothing */
-	bool some_failed;		    /* a topic has failures */
 
 	/* The intake. */
 	rd_kafka_event_t *delivery; /* partly read; owned */
@@ -66,14 +68,23 @@ struct wp_producer {
 
 /* ---- gate ---- */
 
-/* WP_OK and the topic with its handle; WP_AGAIN: not known yet, or it waits; WP_DATA. */
-enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record,
-			struct wp_topic **ret, struct wp_why *why);
+struct wp_way {
+	struct wp_topic *topic; /* with its handle; until the next pass */
+	int32_t partition;
+};
+
+/* WP_OK and the way; WP_AGAIN: not known yet, or to be waited for; WP_DATA. */
+enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
+			struct wp_why *why) WP_MUST_CHECK;
+/* It was taken by librdkafka. */
+void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket ticket);
+/* Its report came. */
+void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *message,
+		      const struct wp_report *report);
 /* A report or produce itself said that the topic is not what it seemed. */
 void wp_gate_distrust(struct wp_producer *p, const char *topic, rd_kafka_resp_err_t code);
 /* A size was refused: the limit is read again before the next record. */
 void wp_gate_doubt_limit(struct wp_producer *p, const char *topic);
-void wp_gate_trust(struct wp_producer *p, const char *topic);
 void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer);
 /* Asks what is due. */
 void wp_gate_step(struct wp_producer *p);

@@ -66,6 +66,7 @@ static void evict_oldest(struct wp_topics *t)
 	unlink_age(t, topic);
 	t->count--;
 	drop_handle(t, topic);
+	free(topic->partitions);
 	free(topic);
 }
 
@@ -142,8 +143,31 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 	return look_up(t, hash_of(span), span);
 }
 
+static void forget(struct wp_partition *partitions, int32_t from, int32_t to)
+{
+	for (int32_t i = from; i < to; i++)
+		partitions[i] = (struct wp_partition){ .confirmed_at_ms = -1 };
+}
+
 void wp_topics_drop_handles(struct wp_topics *t)
 {
-	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older)
+	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older) {
 		drop_handle(t, topic);
+		forget(topic->partitions, 0, topic->partition_count);
+	}
+}
+
+enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count)
+{
+	assert(count > 0);
+	if (count > topic->partition_count) {
+		struct wp_partition *partitions =
+			realloc(topic->partitions, (size_t)count * sizeof(*partitions));
+		if (partitions == NULL)
+			return WP_NOMEM;
+		forget(partitions, topic->partition_count, count);
+		topic->partitions = partitions;
+	}
+	topic->partition_count = count;
+	return WP_OK;
 }

@@ -1,7 +1,7 @@
 /*
  * What is known of the topics in use: does it exist, may it be written, how
- * large may a batch be, and librdkafka's handle on it. Survives a new producer
- * (all but the handles).
+ * large may a batch be, its partitions, and librdkafka's handle on it. Survives
+ * a new producer, all but the handles and what was confirmed on partitions.
  *
  * Owns: its entries, and through `drop` the handles. Calls: `drop` only.
  * Bounded: `capacity` topics; the one unused for longest makes room. A pointer
@@ -14,6 +14,7 @@
 
 #include "walpost/base/rc.h"
 #include "walpost/base/span.h"
+#include "walpost/sink/sink.h"
 
 #define WP_TOPIC_NAME_MAX 249 /* Kafka's own limit */
 
@@ -29,6 +30,12 @@ enum wp_topic_trouble {
 	WP_TOPIC_NO_PARTITION,
 };
 
+/* What the producer of now knows of a partition. */
+struct wp_partition {
+	wp_ticket pioneer;	 /* sent first and alone, and not reported yet; 0: none */
+	int64_t confirmed_at_ms; /* -1: nothing was confirmed on it */
+};
+
 struct wp_topic {
 	char name[WP_TOPIC_NAME_MAX + 1];
 	size_t name_size;
@@ -37,8 +44,10 @@ struct wp_topic {
 	unsigned failures;	       /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
-	size_t limit; /* max.message.bytes; 0: not known */
-	void *handle; /* owned; NULL: none yet */
+	size_t limit;			 /* max.message.bytes; 0: not known */
+	void *handle;			 /* owned; NULL: none yet */
+	struct wp_partition *partitions; /* owned */
+	int32_t partition_count;
 
 	/* The cache's own. */
 	struct wp_topic *next;
@@ -66,7 +75,9 @@ void wp_topics_release(struct wp_topics *t);
 struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name);
 /* NULL: not there. Does not count as use. */
 struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name);
-/* Before the producer they belong to goes. */
+/* Before the producer they belong to goes: partitions are as new to the next one. */
 void wp_topics_drop_handles(struct wp_topics *t);
+/* New ones are as never used. WP_NOMEM: as before. */
+enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count) WP_MUST_CHECK;
 
 #endif

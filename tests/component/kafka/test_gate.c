@@ -44,7 +44,12 @@ static int64_t effective_batch_size(void)
 
 static void answer(const char *topic, size_t limit)
 {
-	struct wp_answer a = { .about = WP_INQUIRY_TOPIC, .heard = true, .limit = limit };
+	struct wp_answer a = {
+		.about = WP_INQUIRY_TOPIC,
+		.heard = true,
+		.limit = limit,
+		.partition_count = 1,
+	};
 
 	(void)snprintf(a.topic, sizeof(a.topic), "%s", topic);
 	inside()->now_ms = world_clock_ms();
@@ -220,8 +225,107 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 		answer("orders", 0);
 		CHECK_EQ(topic->state, WP_TOPIC_READY);
 	}
-	wp_gate_trust(inside(), "orders");
+	use("orders");
 	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->failures, 0);
+}
+
+/* Offers in turn until one is not taken; how many were. */
+static size_t take_up_to(size_t count, wp_ticket first, const struct wp_record *record)
+{
+	for (size_t i = 0; i < count; i++) {
+		enum wp_rc rc = world_offer(&w, first + i, record, &why);
+		if (rc == WP_AGAIN)
+			return i;
+		CHECK_EQ(rc, WP_OK);
+	}
+	return count;
+}
+
+static void the_first_record_of_a_partition_goes_alone(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	world_send(&w, 1, &record);
+	CHECK_EQ(take_up_to(5, 2, &record), 0);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
+	/* Another partition is another matter. */
+	use("bills");
+	WORLD_UNTIL(&w, wp_topics_find(&inside()->topics, "orders")->partitions[0].pioneer == 0);
+	CHECK_EQ(take_up_to(5, 2, &record), 5);
+
+	/* To the next producer everything is new. */
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	world_send(&w, 10, &record);
+	CHECK_EQ(take_up_to(5, 11, &record), 0);
+}
+
+static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
+	world_send(&w, 1, &record);
+	while (w.report_count == 0) {
+		CHECK(world_offer(&w, 2, &record, &why) != WP_OK);
+		world_turn(&w);
+	}
+	CHECK_EQ(w.reports[0].outcome, WP_REFUSED);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
+	CHECK_EQ(w.report_count, 1);
+}
+
+static void a_partition_long_unused_is_new_again(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	use("orders");
+	struct wp_partition *partition =
+		&wp_topics_find(&inside()->topics, "orders")->partitions[0];
+	partition->confirmed_at_ms = inside()->now_ms - 600000 + 1;
+	CHECK_EQ(take_up_to(2, 2, &record), 2);
+	WORLD_UNTIL(&w, w.report_count == 2);
+	partition->confirmed_at_ms = inside()->now_ms - 600000;
+	CHECK_EQ(take_up_to(2, 4, &record), 1);
+	WORLD_UNTIL(&w, w.report_count == 3);
+	CHECK_EQ(take_up_to(2, 5, &record), 2);
+}
+
+static void a_purged_first_makes_room_for_another(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	use("orders");
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	WORLD_UNTIL(&w, world_view(&w)->reachable && world_view(&w)->state == WP_SINK_READY);
+	world_down(&w);
+	WORLD_UNTIL(&w, !world_view(&w)->reachable);
+	CHECK_EQ(take_up_to(2, 2, &record), 1);
+	w.sink->ops->purge(w.sink);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	CHECK_EQ(w.reports[0].outcome, WP_PURGED);
+	CHECK_EQ(take_up_to(2, 3, &record), 1);
+	world_up(&w);
+	WORLD_UNTIL(&w, w.report_count == 2);
+	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);
+}
+
+static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("orders", "k", "v");
+	world_open(&w);
+	use("orders");
+	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
+	struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
+	int64_t asked = topic->answered_at_ms -= 300000;
+	CHECK_EQ(take_up_to(3, 2, &record), 3);
+	WORLD_UNTIL(&w, topic->answered_at_ms != asked);
+	WORLD_UNTIL(&w, w.report_count == 3);
+	CHECK_EQ(topic->partition_count, 1);
 }
 
 static void versions_known_for_trouble_are_named(void **state)
@@ -252,6 +356,11 @@ int main(void)
 		TEST(a_tiny_limit_still_gives_a_batch_size),
 		TEST(a_size_refused_by_report_names_the_limit_and_has_it_read_again),
 		TEST(a_topic_refused_again_waits_longer_up_to_a_bound),
+		TEST(the_first_record_of_a_partition_goes_alone),
+		TEST(when_the_first_is_refused_none_was_sent_behind_it),
+		TEST(a_partition_long_unused_is_new_again),
+		TEST(a_purged_first_makes_room_for_another),
+		TEST(a_topic_in_use_is_asked_again_after_five_minutes),
 		cmocka_unit_test(versions_known_for_trouble_are_named),
 	};
 #undef TEST

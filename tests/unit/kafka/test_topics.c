@@ -114,6 +114,30 @@ static void handles_go_and_what_is_known_stays(void **state)
 	CHECK_EQ(dropped, 2);
 }
 
+static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+	struct wp_topic *topic = get(&t, "a");
+
+	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
+	CHECK_EQ(topic->partition_count, 2);
+	CHECK_EQ(topic->partitions[1].confirmed_at_ms, -1);
+	topic->partitions[1] = (struct wp_partition){ .pioneer = 7, .confirmed_at_ms = 9 };
+	CHECK_EQ(wp_topic_set_partitions(topic, 3), WP_OK);
+	CHECK_EQ(topic->partitions[1].confirmed_at_ms, 9);
+	CHECK_EQ(topic->partitions[2].confirmed_at_ms, -1);
+	CHECK_EQ(wp_topic_set_partitions(topic, 1), WP_OK);
+	CHECK_EQ(topic->partition_count, 1);
+	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
+	CHECK_EQ(topic->partitions[1].pioneer, 0);
+	topic->partitions[0].confirmed_at_ms = 5;
+	wp_topics_drop_handles(&t);
+	CHECK_EQ(topic->partition_count, 2);
+	CHECK_EQ(topic->partitions[0].confirmed_at_ms, -1);
+	wp_topics_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +146,7 @@ int main(void)
 		cmocka_unit_test(many_topics_are_all_found),
 		cmocka_unit_test(a_name_may_be_as_long_as_kafka_allows),
 		cmocka_unit_test(handles_go_and_what_is_known_stays),
+		cmocka_unit_test(partitions_begin_unknown_and_are_forgotten_with_the_handles),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
