@@ -109,18 +109,19 @@ static void step_after(int64_t ms)
 	step();
 }
 
-/* Steps whenever a step is due, until `ms` have passed. */
+/* Steps when a step is due and at no other time, until `ms` have passed. */
 static void live(int64_t ms)
 {
 	int64_t end = b->now_ms + ms;
 
-	while (b->now_ms < end && b->step != WP_STEP_OVER) {
-		int64_t due = wp_relay_due(b->relay);
-		b->now_ms = due > b->now_ms ? due : b->now_ms + 1;
-		if (b->now_ms > end)
-			b->now_ms = end;
+	while (b->step != WP_STEP_OVER) {
+		int64_t due = b->step == WP_STEP_MORE ? b->now_ms : wp_relay_due(b->relay);
+		if (due > end)
+			break;
+		b->now_ms = due > b->now_ms ? due : b->now_ms;
 		step();
 	}
+	b->now_ms = end;
 }
 
 static bool noted(const char *event)
@@ -437,6 +438,8 @@ static void while_paused_the_server_is_asked_on_the_side(void **state)
 	live(1000);
 	CHECK_EQ(b->source.probes, 1);
 	b->source.view.probe = WP_PROBE_ALIVE;
+	step();
+	CHECK_EQ(b->source.probes, 1);
 	live(2400);
 	CHECK_EQ(b->source.probes, 2);
 	CHECK_STATE("paused");
@@ -494,7 +497,7 @@ static void forty_silent_seconds_are_a_half_open_connection(void **state)
 	live(39 * 1000);
 	CHECK_STATE("streaming");
 	CHECK(!noted("half_open"));
-	live(1100);
+	live(6100); /* seen at the next status */
 	CHECK_STATE("backing_off");
 	CHECK(noted("half_open"));
 }
@@ -788,6 +791,35 @@ static void progress_between_refusals_starts_the_count_again(void **state)
 	CHECK(!noted("sink_refuses"));
 }
 
+static void a_sink_that_begins_anew_and_waits_for_a_topic_is_good_enough(void **state)
+{
+	stream();
+	one_event(200, "1");
+	refuse(1, WP_REACT_WAIT_TOPIC, false);
+	CHECK_STATE("rebuilding");
+	b->sink.view.state = WP_SINK_WAITING;
+	step();
+	CHECK_STATE("backing_off");
+}
+
+static void a_second_refusal_on_the_way_to_rest_is_the_same_trouble(void **state)
+{
+	stream();
+	for (int i = 0; i < 3; i++)
+		one_event(200 + 100 * (wp_lsn)i, "1");
+	for (wp_ticket t = 1; t <= 3; t++)
+		refuse(t, WP_REACT_REWIND, false);
+	CHECK(!noted("sink_refuses"));
+	CHECK_EQ(b->look.rewinds, 1);
+}
+
+static void the_sinks_own_time_is_kept(void **state)
+{
+	stream();
+	b->sink.due_ms = b->now_ms + 7;
+	CHECK_EQ(wp_relay_due(b->relay), b->now_ms + 7);
+}
+
 static int64_t wait_after_refusal(void)
 {
 	refuse(last_ticket(), WP_REACT_REWIND, false);
@@ -825,6 +857,21 @@ static void a_sink_that_failed_stops_it_with_its_exit_code(void **state)
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
 	CHECK_TEXT(b->error.text, "wrong password");
+}
+
+static void the_first_error_is_told_once_and_gives_the_exit_code(void **state)
+{
+	stream();
+	one_event(200, "1");
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_CONFIG;
+	step();
+	CHECK(noted("sink_failed"));
+	b->events[0] = '\0';
+	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
+	step();
+	CHECK(!noted("sink_failed"));
+	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
 }
 
 static void a_sink_that_needs_a_human_stops_it_with_three(void **state)
@@ -987,7 +1034,7 @@ static void a_status_that_breaks_is_seen_without_a_wake(void **state)
 {
 	stream();
 	b->source.status_answer = WP_IO;
-	live(INTERVAL_MS);
+	step_after(INTERVAL_MS);
 	CHECK_EQ(b->step, WP_STEP_MORE);
 	step();
 	CHECK_STATE("backing_off");
@@ -1604,6 +1651,10 @@ int main(void)
 		RELAY_TEST(a_takeover_is_explained_by_where_the_slot_stood),
 		RELAY_TEST(after_a_purge_only_a_stream_from_the_slot_will_do),
 		RELAY_TEST(what_was_told_before_a_takeover_explains_nothing_after_it),
+		RELAY_TEST(the_first_error_is_told_once_and_gives_the_exit_code),
+		RELAY_TEST(a_sink_that_begins_anew_and_waits_for_a_topic_is_good_enough),
+		RELAY_TEST(a_second_refusal_on_the_way_to_rest_is_the_same_trouble),
+		RELAY_TEST(the_sinks_own_time_is_kept),
 		RELAY_TEST(freeing_no_relay_is_fine),
 	};
 
