@@ -201,6 +201,14 @@ static void act_give_time(struct wp_relay *r, struct wp_now now)
 		r->deadline_ms = r->stop_by_ms;
 }
 
+/* What is taken back may be reported late, when a stream from `read` has left it behind. */
+static void act_purge(struct wp_relay *r)
+{
+	if (wp_relay_sink(r)->in_flight > 0)
+		r->gap = !wp_fault(WP_FAULT_RESUME_AFTER_PURGE);
+	r->setup.sink->ops->purge(r->setup.sink);
+}
+
 static void act_finish(struct wp_relay *r, struct wp_now now)
 {
 	wp_relay_drop_held(r);
@@ -240,7 +248,7 @@ static void act(struct wp_relay *r, enum wp_state from, unsigned actions, struct
 	if (actions & WP_ACT_DROP_OPEN)
 		wp_ledger_drop_open(&r->ledger);
 	if (actions & WP_ACT_PURGE)
-		r->setup.sink->ops->purge(r->setup.sink);
+		act_purge(r);
 	if (actions & WP_ACT_RESTART)
 		act_restart(r);
 	if (actions & WP_ACT_TAKE_OVER)

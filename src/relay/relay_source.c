@@ -208,7 +208,11 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 		wp_relay_happen(r, WP_NO_ROOM, now);
 		break;
 	case WP_DATA:
-		halt_for_event(r, why, now);
+		/* Its cure gives up what is not confirmed: let all before it be. */
+		if (r->ledger.in_flight > 0)
+			wp_relay_happen(r, WP_NO_ROOM, now);
+		else
+			halt_for_event(r, why, now);
 		break;
 	case WP_CONFIG:
 		wp_relay_halt(r, EXIT_HUMAN, "stream_refused", why, now);

@@ -220,6 +220,60 @@ static void batches_come_back_under_a_load_that_never_pauses(void **state)
 	CHECK_EQ(b->sink.batching, WP_BATCHING_NORMAL);
 }
 
+/* -- what must not be left behind ------------------------------------------ */
+
+/* The sink reports what it purges when it comes to it. */
+static void what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet(void **state)
+{
+	stream();
+	send_event(200, "1");
+	(void)step();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	(void)step();
+	(void)live(12 * 1000);
+	CHECK_TEXT(wp_state_name(b->look.state), "connecting");
+	b->source.view.facts.slot_held = true;
+	b->source.view.state = WP_SOURCE_READY;
+	(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "standby");
+	CHECK_EQ(b->sink.purges, 2); /* the first was at the start */
+	(void)live(2000);
+	CHECK_EQ(b->source.looks, 1);
+	b->source.view.facts.slot_held = false;
+	b->source.view.state = WP_SOURCE_READY;
+	(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "settling");
+	scripted_sink_purged(&b->sink, 1);
+	(void)step();
+	(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "starting");
+	CHECK_EQ(b->source.start_at, SLOT);
+}
+
+/* The cure that is told gives up all that is not confirmed by then. */
+static void an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed(void **state)
+{
+	const char *const values[] = { "2", "order", NULL, "made", "{}" };
+	struct wire_writer w;
+
+	stream();
+	send_event(200, "1");
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_begin(&w, 300, 0);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_insert(&w, OUTBOX, values, 5);
+	scripted_source_send(&b->source, &w);
+	(void)live(60 * 1000);
+	CHECK_TEXT(wp_state_name(b->look.state), "paused");
+	confirm(1);
+	(void)live(100);
+	CHECK_EQ(b->source.status.flush, 208);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +282,8 @@ int main(void)
 		WAKES_TEST(asked_to_stop_it_offers_nothing_more),
 		WAKES_TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
 		WAKES_TEST(batches_come_back_under_a_load_that_never_pauses),
+		WAKES_TEST(what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet),
+		WAKES_TEST(an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
