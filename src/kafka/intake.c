@@ -17,12 +17,18 @@ void wp_intake_heard(struct wp_producer *p)
 	p->contacted = true;
 	p->heard_at_ms = p->now_ms;
 	p->tls_failing_since_ms = -1;
+	p->is_suspect = false;
+	p->last_error.text[0] = '\0';
 	p->view.reachable = true;
 }
 
 void wp_intake_unheard(struct wp_producer *p, const char *text)
 {
+	/* What a broker's connection died of says more than that nobody answered. */
+	if (p->last_error.text[0] != '\0')
+		text = p->last_error.text;
 	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s", text);
+	p->is_suspect = false;
 	p->view.reachable = false;
 }
 
@@ -105,15 +111,24 @@ static void read_fatal(struct wp_producer *p, const char *text)
 		wp_producer_break(p, code, fatal[0] != '\0' ? fatal : text);
 }
 
+/* One broker less is not yet an outage: whether any answers is asked at once. */
+static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		(void)wp_why_set(&p->last_error, WP_IO, "%s", text);
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || !p->view.reachable)
+		wp_intake_unheard(p, text);
+	else
+		p->is_suspect = true;
+}
+
 /*
  * Once a broker has let us in, its errors pass; before, the configuration is
  * wrong. librdkafka tells the same error once in 30 s: it is remembered.
  */
 static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
-	/* That all are down says less than why. */
-	if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || p->view.reachable)
-		wp_intake_unheard(p, text);
+	note_trouble(p, code, text);
 	if (p->contacted)
 		return;
 	if (is_wrong_credentials(code))

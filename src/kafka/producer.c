@@ -12,7 +12,6 @@
 #include "state.h"
 
 #define TOPICS_MAX 4096
-#define WORKER_FULL_RETRY_MS 100
 /* In flight and nothing heard for so long: is anybody there? */
 #define SILENCE_MS 3000
 #define PROBE_EACH_MS 2000
@@ -76,98 +75,22 @@ void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure)
 	(void)wp_why_set(&p->failure, WP_CONFIG, "Kafka does not let us in: %s; %s", text, cure);
 }
 
-/* ---- the lives ---- */
-
-/* Makes collect() due: an eventfd's counter cannot overflow by our ones. */
-static void wake(void *arg)
-{
-	const struct wp_producer *p = arg;
-	uint64_t one = 1;
-
-	(void)!write(p->fd, &one, sizeof(one));
-}
-
-static void old_is_gone(void *arg)
-{
-	struct wp_producer *p = arg;
-
-	p->is_burying = false;
-	wake(p);
-}
-
-/* Everything that refers to the client goes first: librdkafka waits for it. */
-static void close_client(struct wp_producer *p)
-{
-	wp_inquiry_reset(&p->inquiry, p->worker);
-	wp_intake_drop(p);
-	wp_topics_drop_handles(&p->topics);
-	rd_kafka_t *rk = wp_client_close(&p->client);
-	if (rk == NULL)
-		return;
-	assert(p->corpse == NULL);
-	p->corpse = rk;
-	p->more = false;
-}
-
-/* Gone from here when the worker has taken it; else tried again by step(). */
-static void bury(struct wp_producer *p)
-{
-	if (p->corpse == NULL)
-		return;
-	enum wp_rc rc = wp_client_bury(p->corpse, p->worker, old_is_gone, p, &p->burial);
-	if (rc != WP_OK)
-		return;
-	p->corpse = NULL;
-	p->is_burying = true;
-}
-
-static enum wp_rc open_client(struct wp_producer *p, struct wp_why *why)
-{
-	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd, &p->client, why);
-	if (rc != WP_OK)
-		return rc;
-	p->phase = WP_PHASE_RUNNING;
-	p->wants_reopening = false;
-	p->heard_at_ms = p->now_ms;
-	p->probe_at_ms = p->now_ms;
-	return WP_OK;
-}
-
-/* A new producer never races the requests of the old one: its connections are closed first. */
-static void open_when_old_is_gone(struct wp_producer *p)
-{
-	bury(p);
-	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying)
-		return;
-	if (open_client(p, &p->failure) == WP_OK)
-		return;
-	p->phase = WP_PHASE_FAILED;
-	p->view.reaction = WP_REACT_STOP_CONFIG;
-}
-
-static void begin_anew(struct wp_producer *p)
-{
-	close_client(p);
-	p->phase = WP_PHASE_OPENING;
-	p->wants_reopening = false;
-	p->view.in_flight = 0;
-	bury(p);
-}
-
 /* ---- probing ---- */
 
 static bool wants_probe(const struct wp_producer *p)
 {
 	if (p->phase != WP_PHASE_RUNNING || p->inquiry.stage != WP_INQUIRY_IDLE)
 		return false;
-	return !p->view.reachable || p->view.in_flight > 0;
+	return !p->view.reachable || p->is_suspect || p->view.in_flight > 0;
 }
 
 static int64_t probe_due(const struct wp_producer *p)
 {
-	int64_t due = p->view.reachable ? p->heard_at_ms + SILENCE_MS : p->probe_at_ms;
+	int64_t silent_at_ms = p->heard_at_ms + SILENCE_MS;
 
-	return due > p->probe_at_ms ? due : p->probe_at_ms;
+	if (!p->view.reachable || p->is_suspect)
+		return p->probe_at_ms;
+	return silent_at_ms > p->probe_at_ms ? silent_at_ms : p->probe_at_ms;
 }
 
 /*
@@ -193,8 +116,8 @@ static void step(struct wp_producer *p)
 	if (p->phase == WP_PHASE_RUNNING)
 		wp_gate_step(p);
 	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && p->view.in_flight == 0)
-		begin_anew(p);
-	open_when_old_is_gone(p);
+		wp_life_begin_anew(p);
+	wp_life_step(p);
 	probe(p);
 }
 
@@ -356,7 +279,7 @@ static void producer_restart(struct wp_sink *s, enum wp_batching batching)
 	assert(p->phase != WP_PHASE_FAILED);
 	p->shape.batching = batching;
 	p->wanted[0] = '\0';
-	begin_anew(p);
+	wp_life_begin_anew(p);
 	show(p);
 }
 
@@ -379,12 +302,8 @@ static int64_t sooner(int64_t a, int64_t b)
 static int64_t producer_due(struct wp_sink *s)
 {
 	const struct wp_producer *p = of(s);
-	int64_t due = wp_intake_due(p);
+	int64_t due = sooner(wp_intake_due(p), wp_life_due(p));
 
-	if (p->corpse != NULL)
-		due = sooner(due, p->now_ms + WORKER_FULL_RETRY_MS);
-	else if (p->phase == WP_PHASE_OPENING && !p->is_burying)
-		due = sooner(due, p->now_ms);
 	if (p->phase == WP_PHASE_RUNNING)
 		due = sooner(due, wp_gate_due(p));
 	if (wants_probe(p))
@@ -405,8 +324,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	(void)wait_ms;
 	if (p == NULL)
 		return;
-	close_client(p);
-	bury(p);
+	wp_life_close(p);
 	if (p->is_burying)
 		wp_worker_abandon(p->worker, p->burial);
 	/* A corpse that the worker has no room for ends with the process. */
@@ -477,9 +395,9 @@ static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
 	enum wp_rc rc = wp_topics_init(&p->topics, TOPICS_MAX, drop_topic);
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory for the table of topics");
-	wp_inquiry_init(&p->inquiry, wake, p);
+	wp_inquiry_init(&p->inquiry, wp_life_wake, p);
 	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
-	rc = open_client(p, why);
+	rc = wp_life_open(p, why);
 	if (rc != WP_OK)
 		return rc;
 	read_back(p);
@@ -501,7 +419,6 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 	p->worker = worker;
 	p->fd = -1;
 	p->tls_failing_since_ms = -1;
-	(void)wp_why_set(&p->outage, WP_IO, "Kafka was not reached yet");
 	enum wp_rc rc = fill(p, why);
 	if (rc != WP_OK) {
 		producer_free(&p->sink, 0);

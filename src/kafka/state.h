@@ -60,8 +60,10 @@ struct wp_producer {
 	int64_t probe_at_ms;
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
 	struct wp_why tls_failure;
-	struct wp_why outage;  /* while not reachable */
-	struct wp_why failure; /* BROKEN, FAILED */
+	bool is_suspect;	  /* a broker's connection broke: probe at once */
+	struct wp_why last_error; /* since something was heard; "" none */
+	struct wp_why outage;	  /* while not reachable */
+	struct wp_why failure;	  /* BROKEN, FAILED */
 
 	struct wp_sink_view view;
 };
@@ -101,6 +103,18 @@ int64_t wp_intake_due(const struct wp_producer *p);
 void wp_intake_drop(struct wp_producer *p);
 void wp_intake_heard(struct wp_producer *p);
 void wp_intake_unheard(struct wp_producer *p, const char *text);
+
+/* ---- lives ---- */
+
+enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why) WP_MUST_CHECK;
+/* Gives up the client and what refers to it; the worker destroys it. */
+void wp_life_close(struct wp_producer *p);
+/* The same, and a new one as soon as the old one is gone. */
+void wp_life_begin_anew(struct wp_producer *p);
+void wp_life_step(struct wp_producer *p);
+int64_t wp_life_due(const struct wp_producer *p);
+/* Makes collect() due. `arg` is the producer. */
+void wp_life_wake(void *arg);
 
 /* ---- producer ---- */
 

@@ -21,8 +21,8 @@ struct wp_kafka_bounds {
 };
 
 /* WP_CONFIG with why: a property unknown, wrong, or one that breaks the promise. */
-enum wp_rc wp_producer_new(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
-			   struct wp_worker *worker, struct wp_sink **ret,
-			   struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
+			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
+			   struct wp_sink **ret, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -31,9 +31,9 @@ struct wp_report {
 	wp_ticket ticket;
 	enum wp_outcome outcome;
 	enum wp_reaction reaction; /* WP_REFUSED only */
-	bool event_level;          /* WP_REFUSED: of the closed list that may be poison */
-	const char *code;          /* constant text, e.g. MSG_SIZE_TOO_LARGE; NULL unless refused */
-	size_t limit;              /* bytes the topic takes, for a size error; 0 unknown */
+	bool event_level;	   /* WP_REFUSED: of the closed list that may be poison */
+	const char *code;	   /* constant text, e.g. MSG_SIZE_TOO_LARGE; NULL unless refused */
+	size_t limit;		   /* bytes the topic takes, for a size error; 0 unknown */
 };
 
 enum wp_sink_state {
@@ -47,10 +47,10 @@ enum wp_sink_state {
 struct wp_sink_view {
 	enum wp_sink_state state;
 	enum wp_reaction reaction; /* FAILED: STOP_CONFIG or STOP_HUMAN */
-	bool reachable;            /* the last that was heard of the other side was good */
-	char topic[256];           /* WAITING: which; else "" */
-	struct wp_why why;         /* WAITING, BROKEN, FAILED; or why not reachable */
-	size_t in_flight;          /* records taken and not reported yet */
+	bool reachable;		   /* the last that was heard of the other side was good */
+	char topic[256];	   /* WAITING: which; else "" */
+	struct wp_why why;	   /* WAITING, BROKEN, FAILED; or why not reachable */
+	size_t in_flight;	   /* records taken and not reported yet */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };

@@ -514,6 +514,33 @@ static void a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself(voi
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
 }
 
+static int three_brokers(void **state)
+{
+	(void)state;
+	world_init(&w, 3);
+	world_topic(&w, "single", 1);
+	why.text[0] = '\0';
+	return 0;
+}
+
+static void one_broker_less_is_not_an_outage(void **state)
+{
+	(void)state;
+	CHECK_EQ(rd_kafka_mock_partition_set_leader(w.cluster, "single", 0, 2),
+		 RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	CHECK_EQ(rd_kafka_mock_broker_set_down(w.cluster, 2), RD_KAFKA_RESP_ERR_NO_ERROR);
+	WORLD_UNTIL(&w, inside()->is_suspect);
+	CHECK(world_view(&w)->reachable);
+	while (inside()->is_suspect) {
+		world_turn(&w);
+		CHECK(world_view(&w)->reachable);
+	}
+	CHECK_TEXT(world_view(&w)->why.text, "");
+}
+
 static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(void **state)
 {
 	(void)state;
@@ -708,6 +735,8 @@ int main(void)
 		TEST(an_event_above_message_max_bytes_is_data),
 		TEST(a_topic_name_that_cannot_be_is_data),
 		TEST(a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself),
+		cmocka_unit_test_setup_teardown(one_broker_less_is_not_an_outage, three_brokers,
+						release),
 		TEST(a_cluster_that_is_silent_is_noticed_while_something_is_in_flight),
 		TEST(a_cluster_that_is_down_at_the_start_is_waited_for),
 		TEST(wrong_credentials_at_the_start_stop_for_a_human),

@@ -1,0 +1,91 @@
+#include <assert.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define WORKER_FULL_RETRY_MS 100
+
+void wp_life_wake(void *arg)
+{
+	const struct wp_producer *p = arg;
+	uint64_t one = 1;
+
+	/* An eventfd's counter cannot overflow by our ones. */
+	(void)!write(p->fd, &one, sizeof(one));
+}
+
+static void old_is_gone(void *arg)
+{
+	struct wp_producer *p = arg;
+
+	p->is_burying = false;
+	wp_life_wake(p);
+}
+
+/* Gone from here when the worker has taken it; else tried again by step(). */
+static void bury(struct wp_producer *p)
+{
+	if (p->corpse == NULL)
+		return;
+	enum wp_rc rc = wp_client_bury(p->corpse, p->worker, old_is_gone, p, &p->burial);
+	if (rc != WP_OK)
+		return;
+	p->corpse = NULL;
+	p->is_burying = true;
+}
+
+enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
+{
+	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd, &p->client, why);
+	if (rc != WP_OK)
+		return rc;
+	p->phase = WP_PHASE_RUNNING;
+	p->wants_reopening = false;
+	p->heard_at_ms = p->now_ms;
+	p->probe_at_ms = p->now_ms;
+	return WP_OK;
+}
+
+/* Everything that refers to the client goes first: librdkafka waits for it. */
+void wp_life_close(struct wp_producer *p)
+{
+	wp_inquiry_reset(&p->inquiry, p->worker);
+	wp_intake_drop(p);
+	wp_topics_drop_handles(&p->topics);
+	p->more = false;
+	rd_kafka_t *rk = wp_client_close(&p->client);
+	if (rk != NULL) {
+		assert(p->corpse == NULL);
+		p->corpse = rk;
+	}
+	bury(p);
+}
+
+void wp_life_begin_anew(struct wp_producer *p)
+{
+	wp_life_close(p);
+	p->phase = WP_PHASE_OPENING;
+	p->wants_reopening = false;
+	p->view.in_flight = 0;
+}
+
+/* A new producer never races the requests of the old one: its connections are closed first. */
+void wp_life_step(struct wp_producer *p)
+{
+	bury(p);
+	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying)
+		return;
+	if (wp_life_open(p, &p->failure) == WP_OK)
+		return;
+	p->phase = WP_PHASE_FAILED;
+	p->view.reaction = WP_REACT_STOP_CONFIG;
+}
+
+int64_t wp_life_due(const struct wp_producer *p)
+{
+	if (p->corpse != NULL)
+		return p->now_ms + WORKER_FULL_RETRY_MS;
+	if (p->phase == WP_PHASE_OPENING && !p->is_burying)
+		return p->now_ms;
+	return INT64_MAX;
+}
