@@ -1011,6 +1011,24 @@ static void half_a_transaction_is_taken_again_whole(void **state)
 	CHECK_EQ(b->look.safe, 208);
 }
 
+static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	step();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	reconnect();
+	run_copy();
+	send_keepalive(190, false);
+	step();
+	CHECK_EQ(b->look.safe, SLOT);
+	confirm(1);
+	CHECK_EQ(b->look.safe, 190);
+}
+
 static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
 {
 	int64_t longest_ms = 0;
@@ -1698,6 +1716,7 @@ int main(void)
 		RELAY_TEST(a_connection_refused_many_times_is_a_matter_of_patience_too),
 		RELAY_TEST(a_server_that_says_it_stops_is_left_alone),
 		RELAY_TEST(an_error_that_is_not_the_events_makes_none_guilty),
+		RELAY_TEST(what_was_lost_half_way_holds_safe_until_it_is_confirmed),
 		RELAY_TEST(freeing_no_relay_is_fine),
 	};
 
