@@ -63,10 +63,13 @@ def targets_of(folder, suite):
     mine = [test for test in tests if any(name.split(":")[-1] == suite for name in test["suite"])]
     if not mine:
         raise Failed(f"suite {suite} has no test in {folder}")
-    named = {word for test in mine for word in test["cmd"]}
+    needed = {id for test in mine for id in test["depends"]}
+    named = {os.path.join(folder, word) for test in mine for word in test["cmd"]}
     targets = json.loads(run(["meson", "introspect", folder, "--targets"]))
-    made = {file for target in targets for file in target["filename"]}
-    return sorted(os.path.relpath(file, folder) for file in named & made)
+    return sorted(
+        os.path.relpath(file, folder)
+        for target in targets for file in target["filename"] if target["id"] in needed or file in named
+    )
 
 
 def build(kind, suite=None):
