@@ -254,6 +254,9 @@ static void act(struct wp_relay *r, enum wp_state from, unsigned actions, struct
 	if (actions & WP_ACT_TAKE_OVER)
 		act_take_over(r);
 	act_on_source(r, actions, now);
+	r->looking = (actions & WP_ACT_LOOK) != 0;
+	if (r->looking)
+		r->deadline_ms = now.ms + ANSWER_MS;
 	if (actions & WP_ACT_LOOK_LATER)
 		r->deadline_ms = now.ms + LOOK_EVERY_MS / 2 +
 				 (int64_t)(wp_random_next(&r->random) % LOOK_EVERY_MS);
@@ -420,7 +423,8 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 		wp_relay_happen(r, WP_STOP, now);
 	if (now.ms >= r->deadline_ms) {
 		r->deadline_ms = INT64_MAX;
-		wp_relay_happen(r, WP_TIME_UP, now);
+		/* An answer that does not come is a connection that is gone. */
+		wp_relay_happen(r, r->looking ? WP_LOST : WP_TIME_UP, now);
 	}
 }
 

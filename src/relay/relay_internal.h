@@ -62,6 +62,7 @@ struct wp_relay {
 	int64_t entered_ms;  /* the state */
 	int64_t deadline_ms; /* of the state; INT64_MAX: none */
 	int64_t away_until_ms;
+	bool looking; /* in standby: the slot was asked for, no answer yet */
 
 	/* The source. */
 	struct wp_span held; /* a frame that was offered and not taken; null: none */

@@ -183,7 +183,8 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 	}
 	if (v->state == WP_SINK_FAILED)
 		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->why, now);
-	if (v->state == WP_SINK_BROKEN && r->state != WP_REWINDING && r->state != WP_REBUILDING) {
+	if (v->state == WP_SINK_BROKEN && r->state != WP_REWINDING && r->state != WP_REBUILDING &&
+	    r->state != WP_FINISHING) {
 		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;
 		wp_relay_rewind(r, now);
 	}

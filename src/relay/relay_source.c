@@ -119,8 +119,7 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
-	bool asking = r->state == WP_CONNECTING ||
-		      (r->state == WP_STANDBY && r->deadline_ms == INT64_MAX);
+	bool asking = r->state == WP_CONNECTING || r->looking;
 
 	switch (v->state) {
 	case WP_SOURCE_READY:

@@ -177,6 +177,34 @@ static void a_topic_that_was_found_wakes_nobody_before_something_is_confirmed(vo
 	CHECK(live(10 * 1000) < 20);
 }
 
+static void a_question_in_standby_that_is_not_answered_is_given_up(void **state)
+{
+	(void)step();
+	b->source.view.facts.slot_held = true;
+	b->source.view.state = WP_SOURCE_READY;
+	(void)live(2000);
+	CHECK_TEXT(wp_state_name(b->look.state), "standby");
+	CHECK_EQ(b->source.looks, 1);
+	(void)live(60 * 1000);
+	CHECK_EQ(b->source.closes, 1);
+	CHECK_EQ(b->source.connects, 2);
+}
+
+static void a_sink_that_breaks_while_it_stops_is_told_once(void **state)
+{
+	stream();
+	send_event(200, "1");
+	(void)step();
+	wp_relay_stop(b->relay, (struct wp_now){ b->now_ms, 0 });
+	(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "draining");
+	b->sink.view.state = WP_SINK_BROKEN;
+	for (unsigned i = 0; i < 5; i++)
+		(void)step();
+	CHECK_TEXT(wp_state_name(b->look.state), "finishing");
+	CHECK_EQ(b->look.rewinds, 1);
+}
+
 /* -- isolation under load -------------------------------------------------- */
 
 static wp_ticket last_ticket(void)
@@ -281,6 +309,8 @@ int main(void)
 		WAKES_TEST(a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off),
 		WAKES_TEST(asked_to_stop_it_offers_nothing_more),
 		WAKES_TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
+		WAKES_TEST(a_question_in_standby_that_is_not_answered_is_given_up),
+		WAKES_TEST(a_sink_that_breaks_while_it_stops_is_told_once),
 		WAKES_TEST(batches_come_back_under_a_load_that_never_pauses),
 		WAKES_TEST(what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet),
 		WAKES_TEST(an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed),
