@@ -81,7 +81,9 @@ int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe)
 		due = min_ms(due, f->sent_at_ms + f->interval_ms);
 	if (f->reply_wanted)
 		due = min_ms(due, f->sent_at_ms + REPLY_GAP_MS);
-	if (!f->asked)
+	if (f->asked)
+		due = min_ms(due, f->heard_at_ms + HALF_OPEN_AFTER_MS);
+	else
 		due = min_ms(due,
 			     max_ms(f->heard_at_ms + ASK_AFTER_MS, f->sent_at_ms + REPLY_GAP_MS));
 	return due;

@@ -204,7 +204,6 @@ static void name_event(struct wp_pipeline *p, const char *table, struct wp_span 
 static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
-	p->last.position = record->position;
 	snprintf(p->last.topic, sizeof(p->last.topic), "%.*s", (int)record->topic.size,
 		 (const char *)record->topic.data);
 }
@@ -243,7 +242,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 		return rc;
 	p->last = (struct wp_event_name){ 0 };
 	rc = wp_mapping_event(use->mapping, row, &event, why);
-	if (rc != WP_OK)
+	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
 	name_event(p, event.table, event.id);
 	event.commit_time_us = p->commit_time_us;
@@ -253,7 +252,8 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 		.commit_lsn = p->commit_lsn,
 		.ordinal = p->ordinal,
 	};
-	return send_event(p, &event, why);
+	p->last.position = event.position;
+	return rc == WP_OK ? send_event(p, &event, why) : rc;
 }
 
 static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)

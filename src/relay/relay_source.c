@@ -161,18 +161,21 @@ static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_no
 static void halt_for_event(struct wp_relay *r, const struct wp_why *reason, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
 	char beyond[WP_LSN_TEXT_SIZE];
-	struct wp_why why = *reason;
+	char sent[300] = ""; /* not known when the row itself was the trouble */
+	struct wp_why why;
 
-	if (e->position.commit_lsn != 0)
-		(void)wp_why_set(&why, WP_DATA,
-				 "the event of table %s with id %s (%zu bytes, topic %s) can not "
-				 "be delivered: %s. "
-				 "Nothing after it was confirmed. To give up what its transaction "
-				 "has not delivered: "
-				 "SELECT pg_replication_slot_advance('%s', '%s')",
-				 e->table, e->id, e->size, e->topic, reason->text, r->setup.slot,
-				 wp_lsn_text(e->position.commit_lsn + 1, beyond));
+	if (e->topic[0] != '\0')
+		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
+	(void)wp_why_set(
+		&why, WP_DATA,
+		"the event of table %s with id %s (position %s%s) can not be delivered: %s. "
+		"Nothing after it was confirmed. To give up what its transaction has not "
+		"delivered: SELECT pg_replication_slot_advance('%s', '%s')",
+		e->table, e->id[0] != '\0' ? e->id : "NULL",
+		wp_position_text(&e->position, position), sent, reason->text, r->setup.slot,
+		wp_lsn_text(e->position.commit_lsn + 1, beyond));
 	wp_relay_halt(r, EXIT_HUMAN, "event_undeliverable", &why, now);
 }
 

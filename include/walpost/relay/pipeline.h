@@ -30,7 +30,7 @@ struct wp_pipeline_counts {
 	uint64_t bytes;	       /* of their keys, values and headers */
 	uint64_t updates;      /* on the outbox, ignored; so are these: */
 	uint64_t deletes;
-	uint64_t truncates;
+	uint64_t truncates; /* of any published table */
 	uint64_t messages;
 	uint64_t ignored; /* rows of relations under outbox.ignore */
 };
