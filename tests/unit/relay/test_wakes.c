@@ -302,6 +302,51 @@ static void an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
+static void send_row_of(const char *id, const char *key)
+{
+	const char *const values[] = { id, "order", key, "made", "{}" };
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_insert(&w, OUTBOX, values, 5);
+	scripted_source_send(&b->source, &w);
+}
+
+static void send_two_and_one_without_a_key(void)
+{
+	send_event(200, "1");
+	struct wire_writer w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_begin(&w, 300, 0);
+	scripted_source_send(&b->source, &w);
+	send_row_of("guilty", "k");
+	send_row_of("3", NULL);
+	(void)step();
+}
+
+/* It is offered while the guilty one is in flight. */
+static void isolation_holds_also_before_an_event_that_cannot_be_sent(void **state)
+{
+	stream();
+	send_two_and_one_without_a_key();
+	CHECK_EQ(b->look.in_flight, 2);
+	scripted_sink_refuse(&b->sink, last_ticket(), WP_REACT_ISOLATE, true, "SOME_ERROR");
+	(void)step();
+	b->sink.view.in_flight = 0;
+	(void)step();
+	b->sink.view.state = WP_SINK_READY;
+	(void)live(12 * 1000);
+	stream();
+	send_two_and_one_without_a_key();
+	CHECK_EQ(b->look.in_flight, 1);
+	confirm(last_ticket());
+	CHECK_EQ(b->look.in_flight, 1);
+	scripted_sink_refuse(&b->sink, last_ticket(), WP_REACT_ISOLATE, true, "SOME_ERROR");
+	(void)step();
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_EQ(b->look.rewinds, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +358,7 @@ int main(void)
 		WAKES_TEST(a_sink_that_breaks_while_it_stops_is_told_once),
 		WAKES_TEST(batches_come_back_under_a_load_that_never_pauses),
 		WAKES_TEST(what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet),
+		WAKES_TEST(isolation_holds_also_before_an_event_that_cannot_be_sent),
 		WAKES_TEST(an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed),
 	};
 
