@@ -44,7 +44,7 @@ def test_a_relay_that_confirms_early_is_caught_by_that_check(make_stage, mortal_
     stage.create_topic()
     relay = stage.relay(environment=shim(confirm_early=1))
     stage.insert()
-    stage.wait_all_confirmed()
+    relay.wait_until(stage.read, 20, "the way to Kafka is open")
     mortal_kafka.kill()
     stage.insert()
     stage.wait_all_confirmed()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import confluent_kafka
-from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic
 
 from lib import process
 from lib.ports import take_port
@@ -188,10 +188,13 @@ class Kafka:
         wait_until(lambda: name not in self.topics(), 20, f"topic {name} is gone")
 
     def set_topic_config(self, name, **config):
-        settings = {key.replace("_", "."): str(value) for key, value in config.items()}
-        resource = ConfigResource(ConfigResource.Type.TOPIC, name, set_config=settings)
+        changes = [
+            ConfigEntry(key.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
+            for key, value in config.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=changes)
         admin = self._admin()
-        admin.alter_configs([resource])[resource].result(20)
+        admin.incremental_alter_configs([resource])[resource].result(20)
 
     def topics(self):
         return set(self._admin().list_topics(timeout=10).topics)
