@@ -90,6 +90,8 @@ def pytest_generate_tests(metafunc):
     if "version" in metafunc.fixturenames:  # by way of make_stage too
         marker = metafunc.definition.get_closest_marker("on")
         wanted = [str(v) for v in marker.args] if marker else [VERSIONS[0]]
+        if len(wanted) > 1:  # whichever there are
+            wanted = VERSIONS
         metafunc.parametrize("version", [v for v in wanted if v in VERSIONS])
 
 
