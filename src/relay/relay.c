@@ -162,6 +162,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "streaming");
 
 	n->lsn = wp_ledger_read(&r->ledger);
+	r->begun_ms = now.ms;
 	r->quiet_ms = now.ms;
 	r->paused_ms = now.ms - PROBE_AFTER_MS;
 	r->probed_ms = now.ms;
@@ -410,17 +411,27 @@ static void give_feedback(struct wp_relay *r, struct wp_now now)
 	}
 }
 
+/* A broken producer may keep reports back until it is gone (librdkafka does). */
+static bool reports_no_more(const struct wp_relay *r, struct wp_now now)
+{
+	return r->state == WP_REWINDING && wp_relay_sink(r)->state == WP_SINK_BROKEN &&
+	       now.ms - r->entered_ms >= REST_BROKEN_MS;
+}
+
+static bool is_resting(const struct wp_relay *r)
+{
+	return r->state == WP_SETTLING || r->state == WP_REWINDING || r->state == WP_DRAINING;
+}
+
 static void keep_time(struct wp_relay *r, struct wp_now now)
 {
-	bool resting =
-		r->state == WP_SETTLING || r->state == WP_REWINDING || r->state == WP_DRAINING;
+	if (r->stop_asked && r->state < WP_DRAINING && wp_relay_may_stop_here(r, now))
+		wp_relay_happen(r, WP_STOP, now);
 	bool at_rest =
 		wp_relay_sink(r)->in_flight == 0 || (wp_fault(WP_FAULT_NO_DRAIN) && r->stop_asked);
 
-	if (resting && at_rest)
+	if (is_resting(r) && (at_rest || reports_no_more(r, now)))
 		wp_relay_happen(r, WP_AT_REST, now);
-	if (r->stop_asked && r->state < WP_DRAINING && wp_relay_may_stop_here(r, now))
-		wp_relay_happen(r, WP_STOP, now);
 	if (now.ms >= r->deadline_ms) {
 		r->deadline_ms = INT64_MAX;
 		/* An answer that does not come is a connection that is gone. */
@@ -478,6 +489,8 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	int64_t due = sooner(r->deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	due = sooner(due, waiting_due(r));
+	if (r->state == WP_REWINDING && wp_relay_sink(r)->state == WP_SINK_BROKEN)
+		due = sooner(due, r->entered_ms + REST_BROKEN_MS);
 	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r)) {
 		due = sooner(due, wp_feedback_due(&r->feedback, wp_ledger_safe(&r->ledger)));

@@ -170,6 +170,19 @@ static void note_reach(struct wp_relay *r, const struct wp_sink_view *v)
 	}
 }
 
+/* It will confirm nothing more: no draining. Who asked for a stop gets it, with what is confirmed. */
+static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	if (r->state == WP_FINISHING)
+		return;
+	if (!r->stop_asked)
+		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->why, now);
+	else if (r->exit_code == 0)
+		wp_relay_note(r, WP_NOTE_WARN, "sink_failed")->why = v->why;
+	wp_relay_happen(r, WP_STOP, now);
+	wp_relay_happen(r, WP_SINK_ERROR, now);
+}
+
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
@@ -182,7 +195,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
 	}
 	if (v->state == WP_SINK_FAILED)
-		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->why, now);
+		leave_failed(r, v, now);
 	if (v->state == WP_SINK_BROKEN && r->state != WP_REWINDING && r->state != WP_REBUILDING &&
 	    r->state != WP_FINISHING) {
 		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;

@@ -83,11 +83,23 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
 }
 
+/* Connections, memory and disk, an operator's hand, the disk's errors. */
+static bool passes_by_itself(const char *sqlstate)
+{
+	static const char *const PASSING[] = { "08", "53", "57P", "58" };
+
+	for (size_t i = 0; i < sizeof(PASSING) / sizeof(PASSING[0]); i++) {
+		if (strncmp(sqlstate, PASSING[i], strlen(PASSING[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* An error that the server will give again at the same place is no matter of patience. */
 static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 {
 	return f->in_copy && f->reaction == WP_REACT_RECONNECT && f->sqlstate[0] != '\0' &&
-	       strncmp(f->sqlstate, "57P", 3) != 0 && strncmp(f->sqlstate, "08", 2) != 0 &&
+	       !passes_by_itself(f->sqlstate) &&
 	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger));
 }
 
@@ -149,7 +161,10 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_now now)
 {
 	r->server = wp_lsn_max(r->server, taken->wal_end);
-	wp_backoff_reset(&r->connect_backoff);
+	/* One that breaks before its first commit each time is not to be hurried. */
+	if ((!taken->keepalive && !wp_pipeline_in_transaction(r->pipeline)) ||
+	    now.ms - r->begun_ms >= LASTING_MS)
+		wp_backoff_reset(&r->connect_backoff);
 	if (!taken->keepalive) {
 		wp_feedback_heard_data(&r->feedback, now.ms);
 		return;
@@ -239,7 +254,9 @@ static bool has_room(const struct wp_relay *r)
 {
 	if ((r->isolation.crawling || wp_relay_is_past_trouble(r)) && r->ledger.in_flight > 0)
 		return false;
-	return wp_ledger_has_room(&r->ledger, 0);
+	bool waits = !wp_span_is_null(r->held); /* for room of its own size, perhaps */
+	return wp_ledger_has_room(&r->ledger,
+				  waits ? wp_pipeline_last_event(r->pipeline)->size : 0);
 }
 
 static enum wp_rc next_frame(struct wp_relay *r)

@@ -54,6 +54,15 @@ def test_sigint_stops_like_sigterm(stage):
     assert relay.wait_exit(20) == 0
 
 
+def test_an_idle_relay_stops_at_once(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed()
+    relay.signal(signal.SIGTERM)
+    assert relay.wait_exit(4) == 0  # long before any status is due
+
+
 def test_what_is_in_flight_at_sigterm_is_confirmed_before_the_end(stage):
     stage.create_topic(partitions=3)
     relay = stage.relay()

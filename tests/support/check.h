@@ -13,12 +13,12 @@
 #define CHECK_EQ(got_, wanted_) assert_int_equal((got_), (wanted_))
 #define CHECK_TEXT(got_, wanted_) assert_string_equal((got_), (wanted_))
 #define CHECK_HAS(text_, part_) assert_non_null(strstr((text_), (part_)))
-#define CHECK_SPAN(span_, text_)                                                                   \
-	do {                                                                                       \
-		struct wp_span check_span_ = (span_);                                              \
-		assert_non_null(check_span_.data);                                                 \
-		assert_int_equal(check_span_.size, strlen(text_));                                 \
-		assert_memory_equal(check_span_.data, (text_), strlen(text_));                     \
+#define CHECK_SPAN(span_, text_)                                               \
+	do {                                                                   \
+		struct wp_span check_span_ = (span_);                          \
+		assert_non_null(check_span_.data);                             \
+		assert_int_equal(check_span_.size, strlen(text_));             \
+		assert_memory_equal(check_span_.data, (text_), strlen(text_)); \
 	} while (0)
 
 #endif

@@ -881,6 +881,34 @@ static void the_first_error_is_told_once_and_gives_the_exit_code(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
 }
 
+static void a_sink_that_failed_is_not_waited_for(void **state)
+{
+	stream();
+	one_event(200, "1");
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
+	step();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, SLOT);
+}
+
+static void a_sink_that_fails_while_it_stops_ends_the_draining(void **state)
+{
+	stream();
+	one_event(200, "1");
+	wp_relay_stop(b->relay, now());
+	step();
+	CHECK_STATE("draining");
+	b->sink.view.state = WP_SINK_FAILED;
+	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
+	step();
+	CHECK_STATE("finishing");
+	step();
+	CHECK(noted("sink_failed"));
+	CHECK_EQ(b->source.status.flush, SLOT);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
 static void a_sink_that_needs_a_human_stops_it_with_three(void **state)
 {
 	stream();
@@ -1049,7 +1077,8 @@ static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
 	CHECK(longest_ms >= 5000);
 }
 
-static void a_frame_makes_the_next_connection_quick_again(void **state)
+/* Streams again after six connections that broke: the seventh would wait long. */
+static void stream_after_trouble(void)
 {
 	step();
 	for (int i = 0; i < 6; i++) {
@@ -1062,9 +1091,40 @@ static void a_frame_makes_the_next_connection_quick_again(void **state)
 	run_copy();
 	send_keepalive(300, false);
 	step();
+}
+
+static int64_t wait_after_loss(void)
+{
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
-	CHECK(wp_relay_due(b->relay) - b->now_ms <= 200);
+	CHECK_STATE("backing_off");
+	return wp_relay_due(b->relay) - b->now_ms;
+}
+
+static void a_commit_makes_the_next_connection_quick_again(void **state)
+{
+	stream_after_trouble();
+	one_event(400, "1");
+	CHECK(wait_after_loss() <= 200);
+}
+
+static void a_stream_that_lasted_makes_the_next_connection_quick_again(void **state)
+{
+	stream_after_trouble();
+	step_after(10 * 1000);
+	send_keepalive(300, false);
+	step();
+	CHECK(wait_after_loss() <= 200);
+}
+
+static void a_stream_that_breaks_before_its_first_commit_is_not_hurried(void **state)
+{
+	stream_after_trouble();
+	send_begin(400);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	step();
+	CHECK(wait_after_loss() > 1000);
 }
 
 static void a_status_that_breaks_is_seen_without_a_wake(void **state)
@@ -1108,6 +1168,22 @@ static void the_same_error_of_the_server_three_times_stops_it(void **state)
 	live(SHUTDOWN_MS);
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+static void what_passes_by_itself_is_waited_out(void **state)
+{
+	static const char *const CODES[] = { "08006", "53100", "53200", "57P02", "58030" };
+
+	stream();
+	for (size_t i = 0; i < sizeof(CODES) / sizeof(CODES[0]); i++) {
+		for (int n = 0; n < 5; n++) {
+			scripted_source_fail(&b->source, WP_REACT_RECONNECT, CODES[i]);
+			step();
+			reconnect();
+			run_copy();
+		}
+	}
+	CHECK(!noted("stream_stuck"));
 }
 
 static void a_connection_refused_many_times_is_a_matter_of_patience_too(void **state)
@@ -1403,6 +1479,17 @@ static void a_stop_drains_tells_the_last_flush_and_ends_the_copy(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
 }
 
+static void with_nothing_in_flight_a_stop_ends_the_copy_at_once(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	step();
+	ask_to_stop();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, 208);
+}
+
 static void a_stop_within_a_transaction_goes_on_to_its_commit(void **state)
 {
 	stream();
@@ -1662,6 +1749,8 @@ int main(void)
 		RELAY_TEST(the_same_refusal_three_times_at_one_place_stops_it),
 		RELAY_TEST(progress_between_refusals_starts_the_count_again),
 		RELAY_TEST(a_sink_that_failed_stops_it_with_its_exit_code),
+		RELAY_TEST(a_sink_that_failed_is_not_waited_for),
+		RELAY_TEST(a_sink_that_fails_while_it_stops_ends_the_draining),
 		RELAY_TEST(a_sink_that_needs_a_human_stops_it_with_three),
 		RELAY_TEST(an_event_level_error_isolates_one_event_at_a_time),
 		RELAY_TEST(the_one_that_is_refused_alone_is_named_and_stops_it),
@@ -1686,6 +1775,7 @@ int main(void)
 		RELAY_TEST(a_cluster_that_changes_under_us_is_refused_with_any_epoch),
 		RELAY_TEST(a_race_for_the_slot_is_lost_in_good_order),
 		RELAY_TEST(a_stop_drains_tells_the_last_flush_and_ends_the_copy),
+		RELAY_TEST(with_nothing_in_flight_a_stop_ends_the_copy_at_once),
 		RELAY_TEST(a_stop_within_a_transaction_goes_on_to_its_commit),
 		RELAY_TEST(a_commit_that_does_not_come_is_waited_for_half_of_the_time),
 		RELAY_TEST(draining_leaves_time_to_end_the_copy),
@@ -1707,7 +1797,9 @@ int main(void)
 		RELAY_TEST(while_streaming_a_probe_without_answer_means_nothing),
 		RELAY_TEST(a_server_that_was_let_go_is_left_alone_through_a_rewind),
 		RELAY_TEST(a_confirmation_makes_the_next_rewind_quick_again),
-		RELAY_TEST(a_frame_makes_the_next_connection_quick_again),
+		RELAY_TEST(a_commit_makes_the_next_connection_quick_again),
+		RELAY_TEST(a_stream_that_lasted_makes_the_next_connection_quick_again),
+		RELAY_TEST(a_stream_that_breaks_before_its_first_commit_is_not_hurried),
 		RELAY_TEST(a_takeover_is_explained_by_where_the_slot_stood),
 		RELAY_TEST(after_a_purge_only_a_stream_from_the_slot_will_do),
 		RELAY_TEST(what_was_told_before_a_takeover_explains_nothing_after_it),
@@ -1715,6 +1807,7 @@ int main(void)
 		RELAY_TEST(a_sink_that_begins_anew_and_waits_for_a_topic_is_good_enough),
 		RELAY_TEST(a_second_refusal_on_the_way_to_rest_is_the_same_trouble),
 		RELAY_TEST(the_sinks_own_time_is_kept),
+		RELAY_TEST(what_passes_by_itself_is_waited_out),
 		RELAY_TEST(a_connection_refused_many_times_is_a_matter_of_patience_too),
 		RELAY_TEST(a_server_that_says_it_stops_is_left_alone),
 		RELAY_TEST(an_error_that_is_not_the_events_makes_none_guilty),

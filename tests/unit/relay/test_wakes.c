@@ -159,7 +159,7 @@ static void asked_to_stop_it_offers_nothing_more(void **state)
 	b->now_ms += 10 * 1000;
 	(void)step();
 	CHECK_EQ(b->sink.sent_count, 0);
-	CHECK_TEXT(wp_state_name(b->look.state), "draining");
+	CHECK_TEXT(wp_state_name(b->look.state), "finishing");
 }
 
 static void a_topic_that_was_found_wakes_nobody_before_something_is_confirmed(void **state)
