@@ -4,21 +4,6 @@
 
 #include "walpost/postgres/slot.h"
 
-/* One column may mean several things: the strictest of what they ask for. */
-static const char *definition_of(const struct wp_outbox_options *options, const char *column)
-{
-	if (!strcmp(column, options->column_id))
-		return "uuid PRIMARY KEY";
-	if (!strcmp(column, options->column_payload))
-		return "jsonb";
-	if (!strcmp(column, options->column_key) && options->key_null == WP_KEY_NULL_ALLOW)
-		return "varchar(255)";
-	if (!strcmp(column, options->column_key) || !strcmp(column, options->route_by) ||
-	    !strcmp(column, options->column_type))
-		return "varchar(255) NOT NULL";
-	return "text";
-}
-
 enum wp_rc wp_cli_outbox_init(struct wp_cli_outbox *o, const struct wp_outbox_options *options,
 			      struct wp_why *why)
 {
@@ -28,14 +13,12 @@ enum wp_rc wp_cli_outbox_init(struct wp_cli_outbox *o, const struct wp_outbox_op
 	rc = wp_needed_columns(options, &o->columns, why);
 	if (rc != WP_OK)
 		return rc;
-	for (size_t i = 0; i < o->columns.count; i++)
-		o->definitions[i] = definition_of(options, o->columns.names[i]);
 	o->wanted = (struct wp_wanted_table){
 		.schema = o->name.schema,
 		.name = o->name.name,
 		.columns = o->columns.names,
 		.column_count = o->columns.count,
-		.definitions = o->definitions,
+		.definitions = o->columns.definitions,
 	};
 	return WP_OK;
 }

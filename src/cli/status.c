@@ -40,6 +40,7 @@ static const struct fact {
 	{ "publication_exists", YES_NO, "", "EXISTS (SELECT FROM pub)" },
 };
 
+#define SLOT_EXISTS 0
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
 static const struct fact witness_facts[] = {
@@ -184,9 +185,15 @@ static int show(struct status *s, bool json)
 				     WP_CONNECTION_SQL, &why);
 	if (rc == WP_OK)
 		rc = ask_all(s, &why);
-	int exit_code = rc == WP_OK ? (json ? print_json(s) : print_text(s))
-				    : wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
-						  "%s", why.text);
+	int exit_code = rc != WP_OK ? wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
+						  "%s", why.text)
+			: json	    ? print_json(s)
+				    : print_text(s);
+	if (exit_code == WP_EXIT_OK && *PQgetvalue(s->slot, 0, SLOT_EXISTS) != 't')
+		exit_code = wp_cli_fail(WP_EXIT_FAILED,
+					"there is no slot %s in this server; walpost check tells "
+					"what is missing and how to make it",
+					s->config.postgres.slot);
 	PQclear(s->witness);
 	PQclear(s->slot);
 	wp_session_release(&s->session);
@@ -208,7 +215,7 @@ int wp_command_status(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "shown",
-			[WP_EXIT_FAILED] = "the server does not answer",
+			[WP_EXIT_FAILED] = "the server does not answer, or there is no such slot",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};

@@ -39,6 +39,20 @@ static bool was_purged(rd_kafka_resp_err_t code)
 	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
+static bool is_wrong_credentials(rd_kafka_resp_err_t code)
+{
+	return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
+	       code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
+	       code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM ||
+	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
+}
+
+/* librdkafka's own codes are negative: with another a broker has answered, if only "no". */
+static bool is_an_answer(rd_kafka_resp_err_t code)
+{
+	return code > RD_KAFKA_RESP_ERR_NO_ERROR && !is_wrong_credentials(code);
+}
+
 static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
 {
 	/* Without an error it is always persisted, acks being all; the promise rests on it. */
@@ -67,6 +81,8 @@ static void read_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 	r->reaction = wp_kafka_reaction(m->err);
 	r->event_level = wp_kafka_is_event_level(m->err);
 	r->code = rd_kafka_err2name(m->err);
+	if (is_an_answer(m->err))
+		wp_intake_heard(p);
 	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
 		r->limit = known_limit(p, name);
 		wp_gate_doubt_limit(p, name);
@@ -90,14 +106,6 @@ static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, stru
 }
 
 /* ---- other events ---- */
-
-static bool is_wrong_credentials(rd_kafka_resp_err_t code)
-{
-	return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-	       code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
-	       code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM ||
-	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
-}
 
 static void read_fatal(struct wp_producer *p, const char *text)
 {
@@ -128,6 +136,10 @@ static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const 
  */
 static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
+	if (is_an_answer(code)) {
+		wp_intake_heard(p);
+		return;
+	}
 	note_trouble(p, code, text);
 	if (p->contacted)
 		return;

@@ -23,7 +23,6 @@ static const struct {
 	/* Java's and Debezium's placement. */
 	{ "partitioner", "murmur2_random" },
 	{ "allow.auto.create.topics", "false" },
-	{ "linger.ms", "2" },
 	{ "socket.nagle.disable", "true" },
 	{ "socket.keepalive.enable", "true" },
 	{ "delivery.report.only.error", "false" },

@@ -267,6 +267,21 @@ static void need(struct wp_needed_columns *n, const char *name)
 	n->names[n->count++] = name;
 }
 
+/* One column may mean several things: the strictest of what they ask for. */
+static const char *definition_of(const struct wp_outbox_options *options, const char *column)
+{
+	if (strcmp(column, options->column_id) == 0)
+		return "uuid PRIMARY KEY";
+	if (strcmp(column, options->column_payload) == 0)
+		return "jsonb";
+	if (strcmp(column, options->column_key) == 0 && options->key_null == WP_KEY_NULL_ALLOW)
+		return "varchar(255)";
+	if (strcmp(column, options->column_key) == 0 || strcmp(column, options->route_by) == 0 ||
+	    strcmp(column, options->column_type) == 0)
+		return "varchar(255) NOT NULL";
+	return "text";
+}
+
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_why *why)
 {
@@ -288,5 +303,7 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 	memcpy(ret->storage, headers.storage, sizeof(headers.storage));
 	for (size_t i = 0; i < headers.count; i++)
 		need(ret, ret->storage + (headers.items[i].column - headers.storage));
+	for (size_t i = 0; i < ret->count; i++)
+		ret->definitions[i] = definition_of(options, ret->names[i]);
 	return WP_OK;
 }

@@ -10,6 +10,7 @@
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/reaction.h"
 #include "walpost/postgres/resolve.h"
+#include "walpost/postgres/sql.h"
 
 struct wp_connection {
 	struct ev_loop *loop;			   /* borrowed */
@@ -41,8 +42,6 @@ static const struct {
 	{ "28000", "allow this user, database and address in the server's pg_hba.conf, or correct "
 		   "postgres.conninfo" },
 	{ "3D000", "correct dbname in postgres.conninfo" },
-	{ "42501", "run ALTER ROLE ... REPLICATION and GRANT CONNECT ON DATABASE ... for the role "
-		   "of postgres.conninfo" },
 	{ "53300", "raise max_wal_senders or max_connections, or end connections" },
 	{ "57P03", "it starts or stops; this passes" },
 };
@@ -148,6 +147,18 @@ static const char *find_cure(struct wp_source_failure *f, const char *text)
 	return NULL;
 }
 
+/* 42501: the role may not replicate, or not connect to the database. */
+static const char *write_grants(PGconn *pg, struct wp_buffer *into)
+{
+	struct wp_sql sql;
+	struct wp_why why;
+	wp_sql_init(&sql, pg, into);
+	wp_sql_add(&sql,
+		   "as a superuser: ALTER ROLE %I REPLICATION; GRANT CONNECT ON DATABASE %I TO %I;",
+		   PQuser(pg), PQdb(pg), PQuser(pg));
+	return wp_sql_end(&sql, &why) == WP_OK ? (const char *)into->data : NULL;
+}
+
 static void note_refusal(struct wp_connection *c)
 {
 	struct wp_source_failure f = { 0 };
@@ -156,9 +167,13 @@ static void note_refusal(struct wp_connection *c)
 	take_sqlstate(text, f.sqlstate);
 	tidy(text);
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
-	const char *cure = find_cure(&f, text);
+	struct wp_buffer grants;
+	wp_buffer_init(&grants, 1024);
+	const char *cure = !strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants)
+							: find_cure(&f, text);
 	(void)wp_why_set(&f.why, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			 cure ? cure : "");
+	wp_buffer_release(&grants);
 	c->failure = f;
 }
 

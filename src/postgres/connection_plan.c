@@ -161,18 +161,18 @@ static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption 
 }
 
 /*
- * Whether the user wrote it: in the conninfo or in PGSSLMODE; of a service file
+ * Whether the user wrote it: in the conninfo or the environment; of a service file
  * only what differs from libpq's default can be told.
  */
-static bool is_sslmode_written(const char *conninfo, const PQconninfoOption *effective)
+static bool is_written(const char *keyword, const char *conninfo, const PQconninfoOption *effective)
 {
-	const char *environment = getenv("PGSSLMODE");
-	const PQconninfoOption *sslmode = find(effective, "sslmode");
-	const char *value = sslmode->val ? sslmode->val : "";
-	if (environment || !sslmode->compiled || strcmp(value, sslmode->compiled) != 0)
+	const PQconninfoOption *option = find(effective, keyword);
+	const char *value = option->val ? option->val : "";
+	if (!option->compiled || strcmp(value, option->compiled) != 0 ||
+	    (option->envvar && getenv(option->envvar)))
 		return true;
 	PQconninfoOption *written = PQconninfoParse(conninfo, NULL);
-	bool is = written && *value_of(written, "sslmode");
+	bool is = written && *value_of(written, keyword);
 	PQconninfoFree(written);
 	return is;
 }
@@ -183,7 +183,7 @@ static void apply_sslmode_rule(struct wp_connection_plan *p, const char *conninf
 	p->local = true;
 	for (size_t i = 0; i < p->addresses.count; i++)
 		p->local = p->local && wp_address_is_local(&p->addresses.list[i]);
-	p->sslmode_written = is_sslmode_written(conninfo, effective);
+	p->sslmode_written = is_written("sslmode", conninfo, effective);
 	p->tls_forced = !p->sslmode_written && !p->local;
 	(void)snprintf(p->sslmode, sizeof(p->sslmode), "%s",
 		       p->tls_forced ? "require" : value_of(effective, "sslmode"));
@@ -234,6 +234,7 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		if (!*first->host && !*first->hostaddr && PQhost(dry))
 			(void)snprintf(first->host, sizeof(first->host), "%s", PQhost(dry));
 		apply_sslmode_rule(p, options->conninfo, effective);
+		p->gssencmode_written = is_written("gssencmode", options->conninfo, effective);
 		p->keepalives_idle_written = *value_of(effective, "keepalives_idle");
 		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
 		p->replication_written = *value_of(effective, "replication");
@@ -331,6 +332,9 @@ PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
 	set(&with, "hostaddr", lists->hostaddr);
 	set(&with, "port", lists->port);
 	set(&with, "sslmode", p->sslmode);
+	/* Looking for a Kerberos ticket, libpq would ask servers while the loop waits. */
+	if (!p->gssencmode_written)
+		set(&with, "gssencmode", "disable");
 	set(&with, "options", (const char *)p->options.data);
 	set(&with, "client_encoding", "UTF8");
 	set(&with, "fallback_application_name", "walpost");

@@ -36,7 +36,7 @@ static void judge_kind(struct judge *j)
 /* The definition without what only a new or empty table can have. */
 static void add_column(struct judge *j, size_t index)
 {
-	const char *definition = j->table->definitions ? j->table->definitions[index] : "text";
+	const char *definition = j->table->definitions[index];
 	const char *end = strstr(definition, " NOT NULL");
 	char type[64] = "";
 	size_t size = end ? (size_t)(end - definition) : strlen(definition);

@@ -22,7 +22,7 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *tabl
 	wp_sql_add(sql, "CREATE TABLE IF NOT EXISTS %I.%I (", table->schema, table->name);
 	for (size_t i = 0; i < table->column_count; i++)
 		wp_sql_add(sql, "%s\n  %I %s", i ? "," : "", table->columns[i],
-			   table->definitions ? table->definitions[i] : "text");
+			   table->definitions[i]);
 	wp_sql_add(sql, "\n);\n");
 }
 

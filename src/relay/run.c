@@ -314,6 +314,7 @@ static enum wp_rc make_source(struct run *run, struct wp_why *why)
 			.schema = run->table.schema,
 			.name = run->table.name,
 			.columns = run->needed.names,
+			.definitions = run->needed.definitions,
 			.column_count = run->needed.count,
 		},
 		.owner = run->owner,

@@ -129,7 +129,9 @@ def test_the_status_shows_who_took_the_slot_over(ready):
 
 def test_the_status_without_a_slot_says_so(ready):
     ready.config["postgres.slot"] = "nothing"
-    shown = json.loads(ready.command("status", "--json").stdout)
+    done = ready.command("status", "--json")
+    assert done.returncode == 1 and "there is no slot nothing" in done.stderr
+    shown = json.loads(done.stdout)
     assert shown["slot_exists"] is False and shown["lag_bytes"] is None
 
 

@@ -16,7 +16,6 @@
 struct wp_cli_outbox {
 	struct wp_table_name name;
 	struct wp_needed_columns columns;
-	const char *definitions[sizeof(((struct wp_needed_columns *)0)->names) / sizeof(char *)];
 	struct wp_wanted_table wanted;
 };
 

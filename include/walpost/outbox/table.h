@@ -34,6 +34,8 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
  */
 struct wp_needed_columns {
 	const char *names[80];
+	/* What each is in a CREATE TABLE: "uuid PRIMARY KEY". Static. */
+	const char *definitions[80];
 	size_t count;
 	char storage[8192];
 };

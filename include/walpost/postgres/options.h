@@ -21,9 +21,9 @@ struct wp_wanted_table {
 	const char *schema;
 	const char *name;
 	const char *const *columns;
-	size_t column_count;
-	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". NULL: "text" for all. */
+	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
+	size_t column_count;
 };
 
 #endif

@@ -197,8 +197,13 @@ static void check_preflight_on(const char *more)
 	struct wp_postgres_options options = { .conninfo = "",
 					       .slot = "s",
 					       .publication = "P\\\"u'b" };
+	static const char *const definitions[] = { "uuid PRIMARY KEY", "text", "jsonb" };
 	struct wp_wanted_table table = {
-		.schema = "pub'lic", .name = "out\"box", .columns = columns, .column_count = 3
+		.schema = "pub'lic",
+		.name = "out\"box",
+		.columns = columns,
+		.definitions = definitions,
+		.column_count = 3,
 	};
 	struct wp_why why;
 	struct wp_buffer sql;

@@ -242,6 +242,7 @@ static void a_size_error_asks_for_isolation_and_breaks_the_producer(void **state
 	CHECK(w.reports[1].event_level);
 	CHECK_TEXT(w.reports[1].code, "MSG_SIZE_TOO_LARGE");
 	CHECK_HAS(world_view(&w)->why.text, "_GAPLESS_GUARANTEE");
+	CHECK(world_view(&w)->reachable);
 	struct wp_record record = world_record("single", "k", "v");
 	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_IO);
 	CHECK_HAS(why.text, "unusable");

@@ -265,6 +265,23 @@ static void without_any_password_the_sentence_says_where_to_name_one(void **stat
 	CHECK_HAS(f->why.text, "postgres.password");
 }
 
+static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "DROP ROLE IF EXISTS \"Mere reader\"");
+	harness_sql(&harness, "CREATE ROLE \"Mere reader\" LOGIN");
+	harness_connect_by(&harness, NULL, "dbname=relay user='Mere reader'");
+	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
+	CHECK_TEXT(f->sqlstate, "42501");
+	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
+	CHECK_HAS(f->why.text, "ALTER ROLE \"Mere reader\" REPLICATION; "
+			       "GRANT CONNECT ON DATABASE \"relay\" TO \"Mere reader\";");
+	wp_connection_free(connection);
+
+	harness_sql(&harness, "ALTER ROLE \"Mere reader\" REPLICATION");
+	CHECK(connect_as(WP_CONNECTION_REPLICATION));
+}
+
 static void a_missing_database_is_a_matter_of_configuration(void **state)
 {
 	(void)state;
@@ -479,6 +496,7 @@ int main(void)
 		TEST(an_sql_ascii_database_is_read_as_it_is),
 		TEST(a_wrong_password_is_a_matter_of_configuration),
 		TEST(without_any_password_the_sentence_says_where_to_name_one),
+		TEST(a_role_that_may_not_replicate_is_named_with_the_cure),
 		TEST(a_missing_database_is_a_matter_of_configuration),
 		TEST(a_role_without_replication_is_told_the_cure),
 		TEST(an_address_that_pg_hba_refuses_is_told_the_cure),

@@ -305,7 +305,9 @@ static void a_file_may_be_one_mebibyte_and_no_more(void **state)
 	char *text = malloc(WP_CONFIG_FILE_SIZE_MAX + 1);
 
 	assert_non_null(text);
-	memset(text, '\n', WP_CONFIG_FILE_SIZE_MAX + 1);
+	memset(text, '#', WP_CONFIG_FILE_SIZE_MAX + 1);
+	for (size_t i = 99; i < WP_CONFIG_FILE_SIZE_MAX; i += 100)
+		text[i] = '\n';
 	load_bytes(&f, text, WP_CONFIG_FILE_SIZE_MAX);
 	CHECK_EQ(f.rc, WP_OK);
 	fixture_release(&f);

@@ -436,6 +436,33 @@ static void the_needed_columns_stand_once_each(void **state)
 	}
 }
 
+static const char *definition(const struct wp_needed_columns *needed, const char *name)
+{
+	for (size_t i = 0; i < needed->count; i++) {
+		if (strcmp(needed->names[i], name) == 0)
+			return needed->definitions[i];
+	}
+	return "(not needed)";
+}
+
+static void the_needed_columns_are_defined_as_in_debezium_s_table(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+
+	options.headers = "tenant";
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_TEXT(definition(&needed, "id"), "uuid PRIMARY KEY");
+	CHECK_TEXT(definition(&needed, "aggregatetype"), "varchar(255) NOT NULL");
+	CHECK_TEXT(definition(&needed, "aggregateid"), "varchar(255) NOT NULL");
+	CHECK_TEXT(definition(&needed, "type"), "varchar(255) NOT NULL");
+	CHECK_TEXT(definition(&needed, "payload"), "jsonb");
+	CHECK_TEXT(definition(&needed, "tenant"), "text");
+	options.key_null = WP_KEY_NULL_ALLOW;
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_TEXT(definition(&needed, "aggregateid"), "varchar(255)");
+}
+
 static void the_needed_columns_stand_in_the_order_of_debezium_s_table(void **state)
 {
 	static struct wp_needed_columns needed;
@@ -494,6 +521,7 @@ int main(void)
 		cmocka_unit_test(a_row_costs_no_memory),
 		cmocka_unit_test(out_of_memory_is_said),
 		cmocka_unit_test(the_needed_columns_stand_once_each),
+		cmocka_unit_test(the_needed_columns_are_defined_as_in_debezium_s_table),
 		cmocka_unit_test(the_needed_columns_stand_in_the_order_of_debezium_s_table),
 		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
 		cmocka_unit_test(no_columns_are_needed_by_what_is_no_list),

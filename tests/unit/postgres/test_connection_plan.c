@@ -262,6 +262,17 @@ static void the_users_keepalives_are_noticed(void **state)
 	CHECK(plan.replication_written);
 }
 
+static void a_written_gssencmode_is_noticed(void **state)
+{
+	(void)state;
+	CHECK(!plan_of("")->gssencmode_written);
+	CHECK(plan_of("gssencmode=prefer")->gssencmode_written);
+	CHECK(plan_of("gssencmode=disable")->gssencmode_written);
+	CHECK_EQ(setenv("PGGSSENCMODE", "prefer", 1), 0);
+	CHECK(plan_of("")->gssencmode_written);
+	CHECK_EQ(unsetenv("PGGSSENCMODE"), 0);
+}
+
 static void the_facts_for_people_name_hosts_and_tls(void **state)
 {
 	(void)state;
@@ -296,6 +307,7 @@ int main(void)
 		TEST(our_settings_follow_the_users_and_win),
 		TEST(options_are_bounded),
 		TEST(the_users_keepalives_are_noticed),
+		TEST(a_written_gssencmode_is_noticed),
 		TEST(the_facts_for_people_name_hosts_and_tls),
 	};
 	int failed = cmocka_run_group_tests_name("connection_plan", tests, NULL, NULL);

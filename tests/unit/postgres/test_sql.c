@@ -130,17 +130,17 @@ static void the_outbox_is_made_from_the_wanted_columns(void **state)
 	static const char *const columns[] = { "id", "Pay\"load" };
 	static const char *const definitions[] = { "uuid PRIMARY KEY", "jsonb" };
 	struct wp_wanted_table table = {
-		.schema = "s", .name = "t", .columns = columns, .column_count = 2
+		.schema = "s",
+		.name = "t",
+		.columns = columns,
+		.definitions = definitions,
+		.column_count = 2,
 	};
 	begin(&f, 1000);
 	wp_outbox_create_sql(&f.sql, &table);
-	CHECK_TEXT(text_of(&f), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n  \"id\" text,\n  "
-				"\"Pay\"\"load\" text\n);\n");
-	end(&f);
-	table.definitions = definitions;
-	begin(&f, 1000);
-	wp_outbox_create_sql(&f.sql, &table);
-	CHECK_HAS(text_of(&f), "\"id\" uuid PRIMARY KEY,\n  \"Pay\"\"load\" jsonb\n");
+	CHECK_TEXT(text_of(&f), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n"
+				"  \"id\" uuid PRIMARY KEY,\n"
+				"  \"Pay\"\"load\" jsonb\n);\n");
 	end(&f);
 }
 
