@@ -187,8 +187,8 @@ static int show(struct status *s, bool json)
 		rc = ask_all(s, &why);
 	int exit_code = rc != WP_OK ? wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
 						  "%s", why.text)
-			: json	    ? print_json(s)
-				    : print_text(s);
+			: json ? print_json(s)
+			       : print_text(s);
 	if (exit_code == WP_EXIT_OK && *PQgetvalue(s->slot, 0, SLOT_EXISTS) != 't')
 		exit_code = wp_cli_fail(WP_EXIT_FAILED,
 					"there is no slot %s in this server; walpost check tells "

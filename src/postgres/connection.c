@@ -169,8 +169,8 @@ static void note_refusal(struct wp_connection *c)
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
 	struct wp_buffer grants;
 	wp_buffer_init(&grants, 1024);
-	const char *cure = !strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants)
-							: find_cure(&f, text);
+	const char *cure =
+		!strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants) : find_cure(&f, text);
 	(void)wp_why_set(&f.why, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			 cure ? cure : "");
 	wp_buffer_release(&grants);

@@ -31,10 +31,10 @@ struct wp_addresses {
 
 struct wp_connection_plan {
 	struct wp_addresses addresses;
-	bool local;	      /* every address is a socket or loopback */
-	bool sslmode_written; /* in the conninfo or the environment, or not libpq's default */
-	bool tls_forced;      /* our rule: not written, not local, so `require` */
-	char sslmode[32];     /* effective, after our rule */
+	bool local;		 /* every address is a socket or loopback */
+	bool sslmode_written;	 /* in the conninfo or the environment, or not libpq's default */
+	bool tls_forced;	 /* our rule: not written, not local, so `require` */
+	char sslmode[32];	 /* effective, after our rule */
 	bool gssencmode_written; /* as sslmode_written; if not, `disable` */
 	bool keepalives_idle_written;
 	bool tcp_user_timeout_written;

@@ -268,7 +268,6 @@ static void missing_columns_are_named_and_added(void **state)
 	check_fails(&s, "table_columns", WP_REACT_STOP_CONFIG, "lacks key, payload",
 		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"key\" varchar(255);\n"
 		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"payload\" jsonb;");
-	
 }
 
 static void rows_that_are_not_in_the_log_are_refused(void **state)
