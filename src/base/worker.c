@@ -234,10 +234,10 @@ static void abandon_all(struct wp_worker *w)
 		w->running->abandoned = true;
 }
 
-void wp_worker_free(struct wp_worker *w, int64_t wait_ms)
+bool wp_worker_free(struct wp_worker *w, int64_t wait_ms)
 {
 	if (w == NULL)
-		return;
+		return true;
 	assert(wait_ms >= 0);
 	struct timespec deadline = deadline_in(wait_ms);
 
@@ -257,10 +257,11 @@ void wp_worker_free(struct wp_worker *w, int64_t wait_ms)
 	/* The thread may end and free the worker at any time now. */
 	if (!ended) {
 		(void)pthread_detach(thread);
-		return;
+		return false;
 	}
 	(void)pthread_join(thread, NULL);
 	destroy(w);
+	return true;
 }
 
 enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job, uint64_t *ret_id)

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <openssl/ssl.h>
+
 #include "walpost/base/buffer.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/copy.h"
@@ -19,7 +21,7 @@ struct wp_copy {
 	ev_io readable;
 	ev_io writable;
 	enum wp_reading reading;
-	bool may_read;	       /* the socket was readable and nothing was read since */
+	bool may_read;	       /* the socket was readable and not all was read since */
 	bool lost;	       /* the socket is closed; libpq may hold frames still */
 	bool ended;	       /* the last frame was seen; the result is awaited */
 	bool skipped;	       /* the server warned that it skips what we must relay */
@@ -201,17 +203,21 @@ static void collect_end(struct wp_copy *c)
 		watch(c);
 }
 
+/* What OpenSSL keeps of a record makes no socket readable. */
+static bool tls_holds_more(PGconn *pg)
+{
+	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
+	return ssl && SSL_pending(ssl) > 0;
+}
+
 static void read_socket(struct wp_copy *c)
 {
-	c->may_read = false;
-	if (!PQconsumeInput(c->pg))
-		c->lost = true;
-	/*
-	 * OpenSSL may keep a rest of its record that makes no socket readable; the second
-	 * call fetches all of it, for libpq has made room by then.
-	 */
-	else if ((PQsslInUse(c->pg) || PQgssEncInUse(c->pg)) && !PQconsumeInput(c->pg))
-		c->lost = true;
+	bool ok = PQconsumeInput(c->pg);
+	/* Of what GSSAPI keeps nobody is told; the second call finds room for all of it. */
+	if (ok && PQgssEncInUse(c->pg))
+		ok = PQconsumeInput(c->pg);
+	c->lost = c->lost || !ok;
+	c->may_read = ok && tls_holds_more(c->pg);
 }
 
 /* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
@@ -341,10 +347,9 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	c->frame = NULL;
 	if (!c->ended && !c->skipped)
 		rc = take(c, &c->frame, &size);
-	if (rc == WP_AGAIN && c->may_read) {
+	while (rc == WP_AGAIN && c->may_read && !c->skipped) {
 		read_socket(c);
-		if (!c->ended && !c->skipped)
-			rc = take(c, &c->frame, &size);
+		rc = take(c, &c->frame, &size);
 	}
 	if (c->skipped) {
 		fail_skipped(c);
@@ -404,12 +409,16 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 	c->may_read = true;
 	switch (c->state) {
 	case WP_COPY_STARTING:
-		read_socket(c);
-		collect_start(c);
+		while (c->may_read && c->state == WP_COPY_STARTING) {
+			read_socket(c);
+			collect_start(c);
+		}
 		return;
 	case WP_COPY_FINISHING:
-		read_socket(c);
-		discard(c);
+		while (c->may_read && !is_over(c)) {
+			read_socket(c);
+			discard(c);
+		}
 		return;
 	default:
 		watch(c);

@@ -118,7 +118,7 @@ static enum wp_rc begin(struct wp_resolve *r, struct wp_why *why)
 	struct wp_job job = { .run = run, .done = done, .drop = drop, .arg = r->task };
 	rc = wp_worker_submit(r->worker, &job, &r->job);
 	if (rc != WP_OK) {
-		wp_worker_free(r->worker, 0);
+		(void)wp_worker_free(r->worker, 0);
 		return wp_why_set(why, rc, "the thread for name resolution takes no work");
 	}
 	ev_io_init(&r->collectable, on_collectable, wp_worker_fd(r->worker), EV_READ);
@@ -163,6 +163,6 @@ void wp_resolve_free(struct wp_resolve *r)
 	int64_t wait_ms = r->task ? 0 : 50;
 	if (r->task)
 		wp_worker_abandon(r->worker, r->job);
-	wp_worker_free(r->worker, wait_ms);
+	(void)wp_worker_free(r->worker, wait_ms);
 	free(r);
 }

@@ -48,7 +48,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 	[WP_SETTLING] = {
 		[WP_AT_REST] = { WP_STARTING, TAKE_OVER | START | TIME },
 		/* What does not come to rest goes with its producer. */
-		[WP_TIME_UP] = { WP_REBUILDING, CLOSE | RESTART },
+		[WP_TIME_UP] = { WP_REBUILDING, CLOSE | RESTART | TIME },
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
@@ -82,8 +82,8 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_STOP] = { WP_STOPPED, 0 },
 	},
 	[WP_REWINDING] = {
-		[WP_AT_REST] = { WP_REBUILDING, RESTART },
-		[WP_TIME_UP] = { WP_REBUILDING, RESTART },
+		[WP_AT_REST] = { WP_REBUILDING, RESTART | TIME },
+		[WP_TIME_UP] = { WP_REBUILDING, RESTART | TIME },
 		[WP_STOP] = { WP_STOPPED, 0 },
 	},
 	[WP_REBUILDING] = {

@@ -48,6 +48,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	r->setup = *setup;
 	r->random = setup->seed;
 	r->state = WP_BACKING_OFF; /* until now: the first step connects */
+	r->broken_ms = INT64_MAX;
 	r->ask_again_ms = INT64_MAX;
 	wp_backoff_init(&r->connect_backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 	wp_backoff_init(&r->rewind_backoff, REWIND_FIRST_MS, REWIND_MAX_MS);
@@ -196,6 +197,8 @@ static void act_give_time(struct wp_relay *r, struct wp_now now)
 	r->deadline_ms = now.ms + REST_MS;
 	if (r->state == WP_CONNECTING || r->state == WP_STARTING)
 		r->deadline_ms = now.ms + ANSWER_MS; /* the source has shorter limits of its own */
+	if (r->state == WP_REBUILDING)
+		r->deadline_ms = now.ms + REBUILD_MS;
 	if (r->state == WP_DRAINING)
 		r->deadline_ms = r->stop_by_ms - reserve_ms;
 	if (r->state == WP_FINISHING)
@@ -423,6 +426,23 @@ static bool is_resting(const struct wp_relay *r)
 	return r->state == WP_SETTLING || r->state == WP_REWINDING || r->state == WP_DRAINING;
 }
 
+static void time_up(struct wp_relay *r, struct wp_now now)
+{
+	struct wp_why why;
+
+	r->deadline_ms = INT64_MAX;
+	if (r->state == WP_REBUILDING) {
+		(void)wp_why_set(&why, WP_IO,
+				 "the old Kafka client has not ended within %d s; another process "
+				 "can begin with a new one",
+				 REBUILD_MS / 1000);
+		wp_relay_halt(r, EXIT_RESTART, "sink_stuck", &why, now);
+		return;
+	}
+	/* An answer that does not come is a connection that is gone. */
+	wp_relay_happen(r, r->looking ? WP_LOST : WP_TIME_UP, now);
+}
+
 static void keep_time(struct wp_relay *r, struct wp_now now)
 {
 	if (r->stop_asked && r->state < WP_DRAINING && wp_relay_may_stop_here(r, now))
@@ -432,11 +452,8 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 
 	if (is_resting(r) && (at_rest || reports_no_more(r, now)))
 		wp_relay_happen(r, WP_AT_REST, now);
-	if (now.ms >= r->deadline_ms) {
-		r->deadline_ms = INT64_MAX;
-		/* An answer that does not come is a connection that is gone. */
-		wp_relay_happen(r, r->looking ? WP_LOST : WP_TIME_UP, now);
-	}
+	if (now.ms >= r->deadline_ms)
+		time_up(r, now);
 }
 
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
@@ -484,13 +501,22 @@ static int64_t waiting_due(const struct wp_relay *r)
 		      r->waiting_since_ms + r->setup.options->topic_wait_ms);
 }
 
+static int64_t broken_due(const struct wp_relay *r)
+{
+	if (r->state == WP_REWINDING)
+		return r->entered_ms + REST_BROKEN_MS;
+	if (r->state == WP_REBUILDING || r->state == WP_FINISHING || r->broken_ms == INT64_MAX)
+		return INT64_MAX;
+	return r->broken_ms + REST_BROKEN_MS;
+}
+
 int64_t wp_relay_due(const struct wp_relay *r)
 {
 	int64_t due = sooner(r->deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	due = sooner(due, waiting_due(r));
-	if (r->state == WP_REWINDING && wp_relay_sink(r)->state == WP_SINK_BROKEN)
-		due = sooner(due, r->entered_ms + REST_BROKEN_MS);
+	if (wp_relay_sink(r)->state == WP_SINK_BROKEN)
+		due = sooner(due, broken_due(r));
 	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r)) {
 		due = sooner(due, wp_feedback_due(&r->feedback, wp_ledger_safe(&r->ledger)));

@@ -18,6 +18,12 @@ void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
 	wp_relay_happen(r, WP_SINK_ERROR, now);
 }
 
+/* What is in flight now is one event, and in no batch. */
+static bool goes_alone(const struct wp_relay *r)
+{
+	return r->isolation.crawling && r->batching_now == WP_BATCHING_ONE_BY_ONE;
+}
+
 /* Two events of the same time cannot have been in flight: this one is it. */
 static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
@@ -82,19 +88,17 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 /* An error for a forgotten ticket counts too: its producer is still the current one. */
 static void refused(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
-	bool rewinding = r->state == WP_REWINDING;
-
 	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
 		return;
 	r->gap = true;
-	if (report->event_level && r->isolation.crawling &&
-	    r->batching_now == WP_BATCHING_ONE_BY_ONE && !rewinding) {
+	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->state == WP_REWINDING;
+	if (report->event_level && goes_alone(r) && !too_late) {
 		halt_for_poison(r, report, now);
 		return;
 	}
 	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.crawling)
 		isolate(r); /* also when what it broke was noticed first */
-	if (rewinding)
+	if (r->state == WP_REWINDING)
 		return;
 	note_refusal(r, report);
 	if (!refuses_always(r, report, now))
@@ -183,6 +187,24 @@ static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struc
 	wp_relay_happen(r, WP_SINK_ERROR, now);
 }
 
+/*
+ * It tells that it is broken a moment before it tells by which event. Purged, that one
+ * would not be named.
+ */
+static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	if (r->state == WP_REWINDING || r->state == WP_REBUILDING || r->state == WP_FINISHING)
+		return;
+	if (r->broken_ms == INT64_MAX)
+		r->broken_ms = now.ms;
+	bool will_tell = goes_alone(r) && v->in_flight > 0 && !wp_fault(WP_FAULT_HASTY_REWIND);
+	if (will_tell && now.ms - r->broken_ms < REST_BROKEN_MS)
+		return;
+	if (r->exit_code == 0)
+		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;
+	wp_relay_rewind(r, now);
+}
+
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
@@ -196,11 +218,10 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 	}
 	if (v->state == WP_SINK_FAILED)
 		leave_failed(r, v, now);
-	if (v->state == WP_SINK_BROKEN && r->state != WP_REWINDING && r->state != WP_REBUILDING &&
-	    r->state != WP_FINISHING) {
-		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;
-		wp_relay_rewind(r, now);
-	}
+	if (v->state == WP_SINK_BROKEN)
+		leave_broken(r, v, now);
+	else
+		r->broken_ms = INT64_MAX;
 	if (r->state == WP_REBUILDING && (v->state == WP_SINK_READY || v->state == WP_SINK_WAITING))
 		wp_relay_happen(r, WP_SINK_NEW, now);
 }

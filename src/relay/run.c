@@ -397,17 +397,28 @@ static void unwatch(struct run *run)
 	ev_signal_stop(run->loop, &run->interrupt);
 }
 
-static void release(struct run *run)
+/* False: a thread still ends a Kafka client. */
+static bool release(struct run *run)
 {
+	bool all_ended = true;
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
 	if (run->sink)
 		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
 	if (run->worker)
-		wp_worker_free(run->worker, WORKER_FREE_MS);
+		all_ended = wp_worker_free(run->worker, WORKER_FREE_MS);
 	if (run->gulp_fd >= 0)
 		(void)close(run->gulp_fd);
+	return all_ended;
+}
+
+/* exit() frees what librdkafka's threads use, OpenSSL's tables for one. */
+static int end(struct run *run)
+{
+	if (!release(run))
+		_exit(run->exit_code);
+	return run->exit_code;
 }
 
 int wp_run(const struct wp_run_options *options)
@@ -428,8 +439,8 @@ int wp_run(const struct wp_run_options *options)
 		wp_log(WP_LOG_ERROR, "start_failed",
 		       WP_TEXT("why", rc == WP_NOMEM ? why.text[0] ? why.text : "out of memory"
 						     : why.text));
-		release(&run);
-		return rc == WP_CONFIG ? EXIT_CONFIG : EXIT_RESTART;
+		run.exit_code = rc == WP_CONFIG ? EXIT_CONFIG : EXIT_RESTART;
+		return end(&run);
 	}
 	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION),
 	       WP_TEXT("owner", run.owner), WP_TEXT("slot", options->postgres->slot),
@@ -441,6 +452,5 @@ int wp_run(const struct wp_run_options *options)
 		(void)ev_run(run.loop, 0);
 	unwatch(&run);
 	log_progress(&run, "stopped");
-	release(&run);
-	return run.exit_code;
+	return end(&run);
 }

@@ -142,6 +142,8 @@ static void refuse_request(struct world *w, struct producer *p, size_t partition
 	for (size_t i = 0; i < r.count; i++)
 		report(p, r.tickets[i], WP_REFUSED, event_level);
 	p->broken = true;
+	if (event_level)
+		p->tells_ms = w->now_ms + 1 + (int64_t)any(w, 4);
 	for (size_t i = 0; i < p->queue_count; i++)
 		report(p, p->queue[i].ticket, WP_PURGED, false);
 	p->queue_count = 0;

@@ -36,6 +36,7 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_DEAF_WHEN_PAUSED] = "deaf_when_paused",
 	[WP_FAULT_NEVER_LET_GO] = "never_let_go",
 	[WP_FAULT_NO_DRAIN] = "no_drain",
+	[WP_FAULT_HASTY_REWIND] = "hasty_rewind",
 };
 #endif
 

@@ -118,6 +118,7 @@ struct producer {
 	bool used;
 	bool orphan; /* its process or handle is gone; requests may land still */
 	bool broken;
+	int64_t tells_ms; /* by what: it may say that it is broken earlier */
 	bool one_by_one;
 	struct request requests[PARTITIONS][REQUESTS_MAX]; /* oldest first */
 	size_t request_count[PARTITIONS];

@@ -16,6 +16,7 @@
 #ifndef WALPOST_BASE_WORKER_H
 #define WALPOST_BASE_WORKER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "walpost/base/rc.h"
@@ -34,10 +35,10 @@ struct wp_job {
 enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_why *why) WP_MUST_CHECK;
 /*
  * Abandons all jobs and waits at most `wait_ms` for them; if one still runs then,
- * the thread is detached and frees the worker when the last job has ended. The
- * fd is closed at once. NULL is fine.
+ * the thread is detached and frees the worker when the last job has ended: false.
+ * The fd is closed at once. NULL is fine.
  */
-void wp_worker_free(struct wp_worker *w, int64_t wait_ms);
+bool wp_worker_free(struct wp_worker *w, int64_t wait_ms);
 /* `ret_id` names the job for wp_worker_abandon(). */
 enum wp_rc wp_worker_submit(struct wp_worker *w, const struct wp_job *job,
 			    uint64_t *ret_id) WP_MUST_CHECK;

@@ -23,6 +23,7 @@ enum wp_fault {
 	WP_FAULT_DEAF_WHEN_PAUSED,   /* no probe while paused */
 	WP_FAULT_NEVER_LET_GO,	     /* answers a stopping server for ever */
 	WP_FAULT_NO_DRAIN,	     /* stops without waiting for reports */
+	WP_FAULT_HASTY_REWIND,	     /* does not hear a broken sink out */
 	WP_FAULT_COUNT,
 };
 

@@ -17,7 +17,10 @@ struct wp_run_options {
 	const struct wp_relay_options *relay;
 };
 
-/* Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. */
+/*
+ * Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. Does not
+ * return but ends the process when an old Kafka client still ends then.
+ */
 int wp_run(const struct wp_run_options *options);
 
 #endif

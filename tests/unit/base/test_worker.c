@@ -386,7 +386,7 @@ static void done_may_submit_the_next_job(void **state)
 
 static void freeing_nothing_is_fine(void **state)
 {
-	wp_worker_free(NULL, 0);
+	CHECK(wp_worker_free(NULL, 0));
 	wp_worker_free(new_worker(), WAIT_MS);
 	wp_worker_free(new_worker(), 0);
 }
@@ -404,7 +404,7 @@ static void freeing_waits_for_the_running_job_and_drops_all(void **state)
 	(void)submit(w, &waiting);
 	await(&running, 's');
 	let_go(&running);
-	wp_worker_free(w, WAIT_MS);
+	CHECK(wp_worker_free(w, WAIT_MS));
 	CHECK(ended.was_dropped && running.was_dropped && waiting.was_dropped);
 	CHECK(!ended.was_done && !running.was_done && !waiting.was_done);
 	CHECK(waiting.ran);
@@ -423,7 +423,7 @@ static void freeing_does_not_wait_for_a_job_that_never_ends(void **state)
 	(void)submit(w, &never);
 	(void)submit(w, &waiting);
 	await(&never, 's');
-	wp_worker_free(w, 5);
+	CHECK(!wp_worker_free(w, 5));
 	CHECK(!never.ran);
 
 	/* If it ends after all, it and the worker are freed by the thread. */

@@ -29,7 +29,7 @@ static const char *const WANTED[] = {
 	"standby + stop -> stopped: close",
 
 	"settling + at_rest -> starting: take_over, start, give_time",
-	"settling + time_up -> rebuilding: close, restart",
+	"settling + time_up -> rebuilding: close, restart, give_time",
 	"settling + lost -> backing_off: close, back_off",
 	"settling + let_go -> backing_off: close, stay_away",
 	"settling + sink_error -> rewinding: close, purge, give_time",
@@ -58,8 +58,8 @@ static const char *const WANTED[] = {
 	"backing_off + sink_error -> rewinding: purge, give_time",
 	"backing_off + stop -> stopped:",
 
-	"rewinding + at_rest -> rebuilding: restart",
-	"rewinding + time_up -> rebuilding: restart",
+	"rewinding + at_rest -> rebuilding: restart, give_time",
+	"rewinding + time_up -> rebuilding: restart, give_time",
 	"rewinding + stop -> stopped:",
 
 	"rebuilding + sink_new -> backing_off: back_off",

@@ -919,6 +919,20 @@ static void a_sink_that_needs_a_human_stops_it_with_three(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
+static void an_old_client_that_never_ends_calls_for_another_process(void **state)
+{
+	stream();
+	one_event(200, "1");
+	refuse(1, WP_REACT_REWIND, false);
+	live(10 * 1000);
+	CHECK_STATE("rebuilding");
+	b->sink.view.state = WP_SINK_STARTING;
+	live(60 * 1000);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK(noted("sink_stuck"));
+	CHECK_EQ(wp_relay_exit_code(b->relay), 1);
+}
+
 /* -- poison --------------------------------------------------------------- */
 
 static void isolate(void)
@@ -960,6 +974,55 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	CHECK_HAS(b->error.text, "SOME_ERROR");
 	CHECK_HAS(b->error.text, "pg_replication_slot_advance('walpost', '0/12D')");
 	CHECK_EQ(b->look.safe, 208);
+}
+
+/* librdkafka tells the fatal error first, then whom it hit. */
+static void a_sink_broken_by_the_one_alone_is_heard_out(void **state)
+{
+	isolate();
+	one_event(200, "guilty");
+	b->sink.view.state = WP_SINK_BROKEN;
+	step();
+	CHECK_STATE("paused");
+	step_after(1999);
+	CHECK_STATE("paused");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	CHECK_STATE("finishing");
+	live(SHUTDOWN_MS);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "id guilty ");
+	CHECK(!noted("sink_broken"));
+}
+
+static void a_broken_sink_that_names_nobody_is_left_after_two_seconds(void **state)
+{
+	isolate();
+	one_event(200, "1");
+	b->sink.view.state = WP_SINK_BROKEN;
+	step();
+	live(1999);
+	CHECK_STATE("paused");
+	live(1);
+	CHECK_STATE("rewinding");
+	CHECK(noted("sink_broken"));
+	live(1999);
+	CHECK_STATE("rewinding");
+	live(1);
+	CHECK_STATE("rebuilding");
+}
+
+static void the_one_alone_may_be_named_on_the_way_to_rest(void **state)
+{
+	isolate();
+	one_event(200, "guilty");
+	b->sink.view.state = WP_SINK_BROKEN;
+	step();
+	live(2000);
+	CHECK_STATE("rewinding");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "id guilty ");
 }
 
 static void an_error_that_is_not_the_events_makes_none_guilty(void **state)
@@ -1752,6 +1815,10 @@ int main(void)
 		RELAY_TEST(a_sink_that_failed_is_not_waited_for),
 		RELAY_TEST(a_sink_that_fails_while_it_stops_ends_the_draining),
 		RELAY_TEST(a_sink_that_needs_a_human_stops_it_with_three),
+		RELAY_TEST(an_old_client_that_never_ends_calls_for_another_process),
+		RELAY_TEST(a_sink_broken_by_the_one_alone_is_heard_out),
+		RELAY_TEST(a_broken_sink_that_names_nobody_is_left_after_two_seconds),
+		RELAY_TEST(the_one_alone_may_be_named_on_the_way_to_rest),
 		RELAY_TEST(an_event_level_error_isolates_one_event_at_a_time),
 		RELAY_TEST(the_one_that_is_refused_alone_is_named_and_stops_it),
 		RELAY_TEST(without_a_guilty_one_batches_come_back),
