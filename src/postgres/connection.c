@@ -131,6 +131,8 @@ static void tidy(char *text)
 		}
 		from += size + (from[size] == '\n');
 	}
+	if (to > text && to[-1] == '.')
+		to--;
 	*to = '\0';
 }
 
@@ -154,7 +156,8 @@ static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 	struct wp_why why;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
-		   "as a superuser: ALTER ROLE %I REPLICATION; GRANT CONNECT ON DATABASE %I TO %I;",
+		   "as a superuser: ALTER ROLE %I REPLICATION; GRANT CONNECT ON DATABASE %I TO %I; "
+		   "or name another role in postgres.conninfo",
 		   PQuser(pg), PQdb(pg), PQuser(pg));
 	return wp_sql_end(&sql, &why) == WP_OK ? (const char *)into->data : NULL;
 }
