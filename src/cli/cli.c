@@ -33,6 +33,28 @@ int wp_cli_done(void)
 			   strerror(errno));
 }
 
+int wp_cli_print(const char *command, const char *about, void (*print)(FILE *out), int argc,
+		 char **argv)
+{
+	const struct wp_cli_usage usage = {
+		.command = command,
+		.about = about,
+		.configured = WP_CLI_UNCONFIGURED,
+		.exits = {
+			[WP_EXIT_OK] = "printed",
+			[WP_EXIT_FAILED] = "standard output cannot be written",
+			[WP_EXIT_CONFIG] = "wrong usage",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	print(stdout);
+	return wp_cli_done();
+}
+
 /* -- tables of commands ------------------------------------------------------ */
 
 static int list_commands(const char *program, const struct wp_command *commands, size_t count)

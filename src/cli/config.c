@@ -5,44 +5,16 @@
 
 static int reference(int argc, char **argv)
 {
-	static const struct wp_cli_usage usage = {
-		.command = "walpost config reference",
-		.about = "Prints every option in words, as Markdown.",
-		.configured = WP_CLI_UNCONFIGURED,
-		.exits = {
-			[WP_EXIT_OK] = "printed",
-			[WP_EXIT_FAILED] = "standard output cannot be written",
-			[WP_EXIT_CONFIG] = "wrong usage",
-		},
-	};
-	struct wp_cli_line line;
-	int exit_code;
-
-	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
-		return exit_code;
-	wp_config_reference(stdout);
-	return wp_cli_done();
+	return wp_cli_print("walpost config reference",
+			    "Prints every option in words, as Markdown.", wp_config_reference, argc,
+			    argv);
 }
 
 static int sample(int argc, char **argv)
 {
-	static const struct wp_cli_usage usage = {
-		.command = "walpost config sample",
-		.about = "Prints a walpost.conf to begin with: every option with its default.",
-		.configured = WP_CLI_UNCONFIGURED,
-		.exits = {
-			[WP_EXIT_OK] = "printed",
-			[WP_EXIT_FAILED] = "standard output cannot be written",
-			[WP_EXIT_CONFIG] = "wrong usage",
-		},
-	};
-	struct wp_cli_line line;
-	int exit_code;
-
-	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
-		return exit_code;
-	wp_config_sample(stdout);
-	return wp_cli_done();
+	return wp_cli_print("walpost config sample",
+			    "Prints a walpost.conf to begin with: every option with its default.",
+			    wp_config_sample, argc, argv);
 }
 
 static int show(int argc, char **argv)

@@ -14,7 +14,6 @@ int wp_command_run(int argc, char **argv)
 			[WP_EXIT_FAILED] = "failed; a restart may help",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 			[WP_EXIT_HUMAN] = "a human must act: the last log line says how",
-			[WP_EXIT_FENCED] = "another owner has taken over",
 		},
 	};
 	struct wp_cli_line line;

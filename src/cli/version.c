@@ -11,45 +11,36 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 
-static void print_pcre2(void)
+static void print_pcre2(FILE *out)
 {
 	char text[64] = "unknown";
 
 	if (pcre2_config(PCRE2_CONFIG_VERSION, NULL) <= (int)sizeof(text))
 		(void)pcre2_config(PCRE2_CONFIG_VERSION, text);
-	printf("pcre2 %s\n", text);
+	(void)fprintf(out, "pcre2 %s\n", text);
 }
 
-static void print_libpq(void)
+static void print_libpq(FILE *out)
 {
 	int version = PQlibVersion();
 
 	/* Since 10: major * 10000 + minor. */
-	printf("libpq %d.%d\n", version / 10000, version % 10000);
+	(void)fprintf(out, "libpq %d.%d\n", version / 10000, version % 10000);
+}
+
+static void print_all(FILE *out)
+{
+	(void)fprintf(out, "walpost " WALPOST_VERSION "\n");
+	print_libpq(out);
+	(void)fprintf(out, "librdkafka %s\n", rd_kafka_version_str());
+	(void)fprintf(out, "libev %d.%d\n", ev_version_major(), ev_version_minor());
+	(void)fprintf(out, "protobuf-c %s\n", protobuf_c_version());
+	print_pcre2(out);
 }
 
 int wp_command_version(int argc, char **argv)
 {
-	static const struct wp_cli_usage usage = {
-		.command = "walpost version",
-		.about = "Prints the version of walpost and of the libraries it runs with.",
-		.configured = WP_CLI_UNCONFIGURED,
-		.exits = {
-			[WP_EXIT_OK] = "printed",
-			[WP_EXIT_FAILED] = "standard output cannot be written",
-			[WP_EXIT_CONFIG] = "wrong usage",
-		},
-	};
-	struct wp_cli_line line;
-	int exit_code;
-
-	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
-		return exit_code;
-	printf("walpost " WALPOST_VERSION "\n");
-	print_libpq();
-	printf("librdkafka %s\n", rd_kafka_version_str());
-	printf("libev %d.%d\n", ev_version_major(), ev_version_minor());
-	printf("protobuf-c %s\n", protobuf_c_version());
-	print_pcre2();
-	return wp_cli_done();
+	return wp_cli_print("walpost version",
+			    "Prints the version of walpost and of the libraries it runs with.",
+			    print_all, argc, argv);
 }

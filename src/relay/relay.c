@@ -325,7 +325,7 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 
 int wp_relay_exit_code_of(enum wp_reaction reaction)
 {
-	return reaction == WP_REACT_STOP_CONFIG ? EXIT_CONFIG : EXIT_HUMAN;
+	return reaction == WP_REACT_STOP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_HUMAN;
 }
 
 /*
@@ -436,7 +436,7 @@ static void time_up(struct wp_relay *r, struct wp_now now)
 				 "the old Kafka client has not ended within %d s; another process "
 				 "can begin with a new one",
 				 REBUILD_MS / 1000);
-		wp_relay_halt(r, EXIT_RESTART, "sink_stuck", &why, now);
+		wp_relay_halt(r, WP_EXIT_FAILED, "sink_stuck", &why, now);
 		return;
 	}
 	/* An answer that does not come is a connection that is gone. */

@@ -7,6 +7,7 @@
 #define WALPOST_SRC_RELAY_RELAY_INTERNAL_H
 
 #include "walpost/base/backoff.h"
+#include "walpost/base/exit.h"
 #include "walpost/relay/feedback.h"
 #include "walpost/relay/relay.h"
 
@@ -29,9 +30,6 @@ enum {
 	ASK_AGAIN_MS = 1000,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
-	EXIT_RESTART = 1,
-	EXIT_CONFIG = 2,
-	EXIT_HUMAN = 3,
 };
 
 /* The same trouble at the same place: three times is not bad luck. */

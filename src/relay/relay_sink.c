@@ -47,7 +47,7 @@ static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, 
 		e->table, e->id, e->size, e->topic, wp_position_text(&e->position, position),
 		report->code, limit, r->setup.slot,
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, EXIT_HUMAN, "event_undeliverable", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "event_undeliverable", &why, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
@@ -81,7 +81,7 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 		"Kafka refused events after the same position %d times in a row with %s; look at "
 		"the broker's log, then start again: nothing is lost",
 		SAME_TROUBLE_MAX, report->code);
-	wp_relay_halt(r, EXIT_HUMAN, "sink_refuses", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "sink_refuses", &why, now);
 	return true;
 }
 
@@ -156,7 +156,7 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	}
 	r->waiting_safe = wp_ledger_safe(&r->ledger);
 	if (now.ms - r->waiting_since_ms >= r->setup.options->topic_wait_ms) {
-		wp_relay_halt(r, EXIT_HUMAN, "topic_missing", &v->why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &v->why, now);
 	} else if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS) {
 		r->waiting_note_ms = now.ms;
 		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;

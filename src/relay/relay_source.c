@@ -53,7 +53,7 @@ static void halt_for_moved_slot(struct wp_relay *r, const struct wp_source_facts
 			 "outbox with the topics, then start again: it will go on from the slot",
 			 r->setup.slot, wp_lsn_text(f->slot_confirmed, slot),
 			 wp_lsn_text(wp_ledger_safe(&r->ledger), ours));
-	wp_relay_halt(r, EXIT_HUMAN, "slot_moved", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &why, now);
 }
 
 static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f)
@@ -74,7 +74,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	if (is_foreign_system(r, f, &why))
-		wp_relay_halt(r, EXIT_HUMAN, "system_changed", &why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
 	else if (is_unexplained(r, f))
@@ -115,7 +115,7 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 		return;
 	}
 	if (is_hopeless(r, f)) {
-		wp_relay_halt(r, EXIT_HUMAN, "stream_stuck", &f->why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->why, now);
 		wp_relay_happen(r, WP_LOST, now);
 		return;
 	}
@@ -191,13 +191,13 @@ static void halt_for_event(struct wp_relay *r, const struct wp_why *reason, stru
 		e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text, r->setup.slot,
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, EXIT_HUMAN, "event_undeliverable", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "event_undeliverable", &why, now);
 }
 
 static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
 {
 	if (wp_relay_is_too_often(&r->stream_trouble, "protocol", wp_ledger_read(&r->ledger))) {
-		wp_relay_halt(r, EXIT_HUMAN, "stream_stuck", why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", why, now);
 		return;
 	}
 	r->reconnects++;
@@ -232,13 +232,13 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 			halt_for_event(r, why, now);
 		break;
 	case WP_CONFIG:
-		wp_relay_halt(r, EXIT_HUMAN, "stream_refused", why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
 		break;
 	case WP_IO: /* the sink's view tells more */
 		wp_relay_rewind(r, now);
 		break;
 	case WP_NOMEM:
-		wp_relay_halt(r, EXIT_RESTART, "out_of_memory", why, now);
+		wp_relay_halt(r, WP_EXIT_FAILED, "out_of_memory", why, now);
 		break;
 	default:
 		broke_protocol(r, why, now);

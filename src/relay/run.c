@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "walpost/base/exit.h"
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
@@ -23,8 +24,6 @@
 #include "walpost/sink/stdout.h"
 
 enum {
-	EXIT_RESTART = 1,
-	EXIT_CONFIG = 2,
 	PROGRESS_EVERY_MS = 60 * 1000,
 	GULP_US = 300,
 	BUSY_US = 1000,
@@ -268,7 +267,7 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 	if (run->signalled) {
 		wp_log(WP_LOG_WARN, "leaving",
 		       WP_TEXT("why", "a second signal; what is in flight will be sent again"));
-		leave(run, EXIT_RESTART);
+		leave(run, WP_EXIT_FAILED);
 		return;
 	}
 	run->signalled = true;
@@ -432,14 +431,14 @@ int wp_run(const struct wp_run_options *options)
 	if (run.loop == NULL) {
 		wp_log(WP_LOG_ERROR, "start_failed",
 		       WP_TEXT("why", "libev found no usable backend"));
-		return EXIT_RESTART;
+		return WP_EXIT_FAILED;
 	}
 	enum wp_rc rc = make_parts(&run, &why);
 	if (rc != WP_OK) {
 		wp_log(WP_LOG_ERROR, "start_failed",
 		       WP_TEXT("why", rc == WP_NOMEM ? why.text[0] ? why.text : "out of memory"
 						     : why.text));
-		run.exit_code = rc == WP_CONFIG ? EXIT_CONFIG : EXIT_RESTART;
+		run.exit_code = rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 		return end(&run);
 	}
 	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION),

@@ -1,5 +1,5 @@
 /*
- * What all commands share: exit codes, options, help, the configuration, and how a
+ * What all commands share: options, help, the configuration, and how a
  * failure is said. A command is a file in src/cli and a row in a table: the
  * program's (src/main.c) or that of a command with commands of its own (config, slot).
  *
@@ -10,18 +10,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
+#include "walpost/base/exit.h"
 #include "walpost/base/rc.h"
 #include "walpost/config/config.h"
-
-enum wp_exit {
-	WP_EXIT_OK = 0,	    /* done, or stopped as asked */
-	WP_EXIT_FAILED = 1, /* a restart may help; `check`: a precondition fails */
-	WP_EXIT_CONFIG = 2, /* wrong usage or configuration */
-	WP_EXIT_HUMAN = 3,  /* a human must act: slot lost, publication missing, poison */
-	WP_EXIT_FENCED = 4, /* another owner */
-	WP_EXIT_COUNT
-};
 
 struct wp_command {
 	const char *name;
@@ -91,5 +84,8 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) 
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
 /* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
 int wp_cli_done(void) WP_MUST_CHECK;
+/* The whole of a command that only prints and needs no configuration. */
+int wp_cli_print(const char *command, const char *about, void (*print)(FILE *out), int argc,
+		 char **argv);
 
 #endif
