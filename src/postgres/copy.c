@@ -347,7 +347,7 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	c->frame = NULL;
 	if (!c->ended && !c->skipped)
 		rc = take(c, &c->frame, &size);
-	while (rc == WP_AGAIN && c->may_read && !c->skipped) {
+	while (rc == WP_AGAIN && c->may_read && !c->ended && !c->skipped) {
 		read_socket(c);
 		rc = take(c, &c->frame, &size);
 	}

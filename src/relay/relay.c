@@ -495,7 +495,7 @@ static int64_t probe_due(const struct wp_relay *r)
 static int64_t waiting_due(const struct wp_relay *r)
 {
 	/* Found, and nothing confirmed yet: there is nothing to tell. */
-	if (!r->waiting || r->stop_asked || wp_relay_sink(r)->state != WP_SINK_WAITING)
+	if (!r->waiting || r->state != WP_PAUSED || wp_relay_sink(r)->state != WP_SINK_WAITING)
 		return INT64_MAX;
 	return sooner(r->waiting_note_ms + TOPIC_NOTE_EVERY_MS,
 		      r->waiting_since_ms + r->setup.options->topic_wait_ms);

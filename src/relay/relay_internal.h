@@ -48,6 +48,7 @@ struct isolation {
 	bool crawling;
 	wp_lsn until;
 	struct wp_position until_event;
+	wp_ticket alone; /* sent last while crawling: nothing else is in flight, nor in its batch */
 };
 
 struct wp_relay {

@@ -18,13 +18,20 @@ void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
 	wp_relay_happen(r, WP_SINK_ERROR, now);
 }
 
-/* What is in flight now is one event, and in no batch. */
-static bool goes_alone(const struct wp_relay *r)
+/* Its name is that of the event sent last. */
+static bool went_alone(const struct wp_relay *r, wp_ticket ticket)
 {
-	return r->isolation.crawling && r->batching_now == WP_BATCHING_ONE_BY_ONE;
+	bool is_it = ticket == r->isolation.alone;
+
+	if (wp_fault(WP_FAULT_GUESS_GUILTY))
+		is_it = r->batching_now == WP_BATCHING_ONE_BY_ONE;
+	return r->isolation.crawling && is_it;
 }
 
-/* Two events of the same time cannot have been in flight: this one is it. */
+static bool is_one_alone_in_flight(const struct wp_relay *r)
+{
+	return wp_relay_sink(r)->in_flight > 0 && r->isolation.crawling && r->isolation.alone != 0;
+}
 static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
@@ -64,6 +71,7 @@ static void isolate(struct wp_relay *r)
 
 	r->isolation.on = true;
 	r->isolation.crawling = true;
+	r->isolation.alone = 0; /* what is in flight now is not */
 	r->isolation.until_event = e->position;
 	r->isolation.until = wp_lsn_max(wp_ledger_read(&r->ledger), e->position.commit_lsn + 1);
 	r->batching = WP_BATCHING_ONE_BY_ONE;
@@ -92,7 +100,7 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 		return;
 	r->gap = true;
 	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->state == WP_REWINDING;
-	if (report->event_level && goes_alone(r) && !too_late) {
+	if (report->event_level && went_alone(r, report->ticket) && !too_late) {
 		halt_for_poison(r, report, now);
 		return;
 	}
@@ -146,8 +154,13 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 	return count == REPORTS_PER_CALL;
 }
 
+/* A sink remembers the topic also when the event is another relay's by now. */
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
+	if (r->state == WP_STANDBY)
+		r->waiting = false;
+	if (r->state != WP_PAUSED)
+		return;
 	if (!r->waiting) {
 		r->waiting = true;
 		r->waiting_since_ms = now.ms;
@@ -197,7 +210,7 @@ static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struc
 		return;
 	if (r->broken_ms == INT64_MAX)
 		r->broken_ms = now.ms;
-	bool will_tell = goes_alone(r) && v->in_flight > 0 && !wp_fault(WP_FAULT_HASTY_REWIND);
+	bool will_tell = is_one_alone_in_flight(r) && !wp_fault(WP_FAULT_HASTY_REWIND);
 	if (will_tell && now.ms - r->broken_ms < REST_BROKEN_MS)
 		return;
 	if (r->exit_code == 0)
@@ -237,7 +250,8 @@ void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
 {
 	bool reads = r->state == WP_STREAMING || r->state == WP_PAUSED;
 
-	if (!reads || r->ledger.in_flight > 0 || !wp_relay_is_past_trouble(r))
+	/* A stop needs the stream for the last status. */
+	if (!reads || r->stop_asked || r->ledger.in_flight > 0 || !wp_relay_is_past_trouble(r))
 		return;
 	r->isolation = (struct isolation){ 0 };
 	r->batching = WP_BATCHING_NORMAL;

@@ -267,14 +267,16 @@ static enum wp_rc next_frame(struct wp_relay *r)
 }
 
 /* All that were in flight when the error came have been sent again, each alone. */
-static void leave_trouble_behind(struct wp_relay *r)
+static void note_sent(struct wp_relay *r)
 {
+	bool alone = r->isolation.crawling && r->batching_now == WP_BATCHING_ONE_BY_ONE;
 	const struct wp_position *at = &wp_pipeline_last_event(r->pipeline)->position;
 	const struct wp_position *until = &r->isolation.until_event;
 
 	if (at->commit_lsn > until->commit_lsn ||
 	    (at->commit_lsn == until->commit_lsn && at->ordinal > until->ordinal))
 		r->isolation.crawling = false;
+	r->isolation.alone = alone ? wp_ledger_next(&r->ledger) - 1 : 0;
 }
 
 static bool take_held(struct wp_relay *r, struct wp_now now)
@@ -290,7 +292,7 @@ static bool take_held(struct wp_relay *r, struct wp_now now)
 	wp_relay_drop_held(r);
 	r->frames++;
 	if (taken.event)
-		leave_trouble_behind(r);
+		note_sent(r);
 	heard(r, &taken, now);
 	return true;
 }

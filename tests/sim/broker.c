@@ -118,7 +118,8 @@ static void make_request(struct world *w, struct producer *p, uint8_t partition)
 static bool holds_poison(const struct world *w, const struct request *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
-		if ((int64_t)r->events[i] == w->broker.poison)
+		int64_t at = (int64_t)r->events[i] - w->broker.poison;
+		if (w->broker.poison >= 0 && at >= 0 && at < w->broker.poisons)
 			return true;
 	}
 	return false;
@@ -132,7 +133,7 @@ static void pop_request(struct producer *p, size_t partition)
 
 /*
  * One request fails for good. Gapless: nothing behind it is written, the producer is
- * broken, what is queued or on its way comes back purged.
+ * broken, what is queued or on its way comes back purged, or refused like it.
  */
 static void refuse_request(struct world *w, struct producer *p, size_t partition, bool event_level)
 {
@@ -150,9 +151,13 @@ static void refuse_request(struct world *w, struct producer *p, size_t partition
 	for (size_t q = 0; q < PARTITIONS; q++) {
 		for (size_t i = 0; i < p->request_count[q]; i++) {
 			const struct request *other = &p->requests[q][i];
+			bool refused = event_level && i == 0 && holds_poison(w, other);
 			for (size_t k = 0; k < other->count; k++)
 				report(p, other->tickets[k],
-				       other->landed ? WP_CONFIRMED : WP_PURGED, false);
+				       refused	       ? WP_REFUSED
+				       : other->landed ? WP_CONFIRMED
+						       : WP_PURGED,
+				       refused);
 		}
 		p->request_count[q] = 0;
 	}
@@ -182,7 +187,9 @@ static bool advance_request(struct world *w, struct producer *p, size_t partitio
 		bool poison = holds_poison(w, r);
 		if (!p->orphan && (poison || w->broker.refuse_next > 0)) {
 			w->broker.refuse_next -= !poison && w->broker.refuse_next > 0 ? 1 : 0;
-			refuse_request(w, p, partition, poison);
+			/* A batch may be too large though none of its events is. */
+			bool too_large = r->count > 1 && chance(w, 500);
+			refuse_request(w, p, partition, poison || too_large);
 			return false;
 		}
 		if (poison)

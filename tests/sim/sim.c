@@ -37,6 +37,7 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_NEVER_LET_GO] = "never_let_go",
 	[WP_FAULT_NO_DRAIN] = "no_drain",
 	[WP_FAULT_HASTY_REWIND] = "hasty_rewind",
+	[WP_FAULT_GUESS_GUILTY] = "guess_guilty",
 };
 #endif
 
@@ -302,8 +303,9 @@ static void hurt_kafka(struct sim *sim)
 	default:
 		if (w->broker.poison < 0 && w->server.event_count + 20 < EVENTS_MAX)
 			w->broker.poison = w->server.event_count + (uint32_t)any(w, 20);
-		if (w->broker.poison >= 0)
-			w->broker.was_poison[w->broker.poison] = true;
+		w->broker.poisons = 1 + (int64_t)any(w, 3);
+		for (int64_t i = 0; w->broker.poison >= 0 && i < w->broker.poisons; i++)
+			w->broker.was_poison[w->broker.poison + i] = true;
 		trace(w, "poison %" PRId64, w->broker.poison);
 		break;
 	}

@@ -139,7 +139,8 @@ struct broker {
 	size_t log_count[PARTITIONS];
 	size_t log_size;
 	bool kept[EVENTS_MAX]; /* at least once */
-	int64_t poison;	       /* the event that is refused always, or -1 */
+	int64_t poison;	       /* the first of the events that are refused always, or -1 */
+	int64_t poisons;       /* how many they are, side by side */
 	bool was_poison[EVENTS_MAX];
 	uint32_t refuse_next; /* batches that will get an error that is not the event's */
 	struct producer producers[PRODUCERS_MAX];

@@ -674,6 +674,29 @@ static void a_failed_question_about_a_leaf_is_repeated_each_second(void **state)
 	CHECK_EQ(b->source.questions, 2);
 }
 
+static void a_standby_waits_for_no_topic(void **state)
+{
+	stream();
+	b->sink.view.state = WP_SINK_WAITING;
+	pause();
+	one_event(200, "1");
+	CHECK_STATE("paused");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	b->source.view.facts.slot_held = true;
+	live(12 * 1000);
+	CHECK_STATE("connecting");
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_STATE("standby");
+	for (int64_t ms = 0; ms < 2 * TOPIC_WAIT_MS; ms += 1000) {
+		b->source.view.state = WP_SOURCE_READY;
+		live(1000);
+	}
+	CHECK_STATE("standby");
+	CHECK(!noted("topic_missing"));
+}
+
 static void a_table_nobody_configured_stops_it(void **state)
 {
 	send_unknown_row();
@@ -1023,6 +1046,37 @@ static void the_one_alone_may_be_named_on_the_way_to_rest(void **state)
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 	CHECK_HAS(b->error.text, "id guilty ");
+}
+
+/* One message a batch, but four in flight: what was suspect is behind. */
+static void two_refused_of_many_in_flight_make_no_third_guilty(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	send_row("2");
+	step();
+	refuse(1, WP_REACT_ISOLATE, true);
+	rewind_through();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	send_row("2");
+	send_row("guilty");
+	send_row("guilty too");
+	send_row("innocent");
+	step();
+	confirm(last_ticket());
+	confirm(last_ticket()); /* beyond what was suspect */
+	step();
+	CHECK_EQ(b->look.in_flight, 3);
+	wp_ticket last = last_ticket();
+	scripted_sink_refuse(&b->sink, last - 2, WP_REACT_ISOLATE, true, "SOME_ERROR");
+	scripted_sink_refuse(&b->sink, last - 1, WP_REACT_ISOLATE, true, "SOME_ERROR");
+	step();
+	CHECK(!noted("event_undeliverable"));
+	CHECK_STATE("rewinding");
 }
 
 static void an_error_that_is_not_the_events_makes_none_guilty(void **state)
@@ -1675,6 +1729,18 @@ static void a_stop_while_rewinding_is_immediate(void **state)
 	CHECK_EQ(b->step, WP_STEP_OVER);
 }
 
+static void a_stop_at_the_end_of_isolation_tells_the_last_position(void **state)
+{
+	isolate();
+	one_event(200, "1");
+	confirm(last_ticket());
+	one_event(300, "2");
+	scripted_sink_confirm(&b->sink, last_ticket());
+	ask_to_stop();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, 308);
+}
+
 static void a_second_request_to_stop_gives_no_more_time(void **state)
 {
 	stream();
@@ -1802,6 +1868,7 @@ int main(void)
 		RELAY_TEST(an_unreachable_sink_is_told_once),
 		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
 		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
+		RELAY_TEST(a_standby_waits_for_no_topic),
 		RELAY_TEST(a_table_nobody_configured_stops_it),
 		RELAY_TEST(a_refused_event_makes_it_stream_again_from_safe),
 		RELAY_TEST(what_is_in_flight_comes_to_rest_before_the_sink_begins_anew),
@@ -1819,6 +1886,7 @@ int main(void)
 		RELAY_TEST(a_sink_broken_by_the_one_alone_is_heard_out),
 		RELAY_TEST(a_broken_sink_that_names_nobody_is_left_after_two_seconds),
 		RELAY_TEST(the_one_alone_may_be_named_on_the_way_to_rest),
+		RELAY_TEST(two_refused_of_many_in_flight_make_no_third_guilty),
 		RELAY_TEST(an_event_level_error_isolates_one_event_at_a_time),
 		RELAY_TEST(the_one_that_is_refused_alone_is_named_and_stops_it),
 		RELAY_TEST(without_a_guilty_one_batches_come_back),
@@ -1852,6 +1920,7 @@ int main(void)
 		RELAY_TEST(a_refusal_while_draining_settles_nothing),
 		RELAY_TEST(without_a_stream_a_stop_is_immediate),
 		RELAY_TEST(a_stop_while_rewinding_is_immediate),
+		RELAY_TEST(a_stop_at_the_end_of_isolation_tells_the_last_position),
 		RELAY_TEST(a_second_request_to_stop_gives_no_more_time),
 		RELAY_TEST(of_many_notes_the_newest_sixty_four_are_kept),
 		RELAY_TEST(a_note_of_a_broken_stream_tells_why_and_how_long),
