@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
@@ -13,8 +15,21 @@ static const struct wp_command commands[] = {
 	{ "version", wp_command_version, "versions of walpost and its libraries" },
 };
 
+/*
+ * A standard descriptor that is closed would become a socket of ours, and output go
+ * there. Opened for reading, writing to it fails as it did.
+ */
+static void keep_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)open("/dev/null", O_RDONLY);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	keep_standard_descriptors();
 	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
 		return wp_command_version(argc - 1, argv + 1);
 	return wp_cli_dispatch("walpost", commands, sizeof(commands) / sizeof(commands[0]), argc,

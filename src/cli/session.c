@@ -159,7 +159,7 @@ enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **re
 
 enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_why *why)
 {
-	PGresult *result;
+	PGresult *result = NULL;
 	enum wp_rc rc = wp_session_query(s, sql, &result, why);
 	if (rc == WP_OK)
 		PQclear(result);

@@ -41,6 +41,7 @@ static const struct fact {
 };
 
 #define SLOT_EXISTS 0
+#define INVALIDATION 11
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
 static const struct fact witness_facts[] = {
@@ -189,6 +190,10 @@ static int show(struct status *s, bool json)
 						  "%s", why.text)
 			: json ? print_json(s)
 			       : print_text(s);
+	if (exit_code == WP_EXIT_OK && !PQgetisnull(s->slot, 0, INVALIDATION))
+		exit_code = wp_cli_fail(
+			WP_EXIT_FAILED, "slot %s is lost (%s); walpost check tells the way on",
+			s->config.postgres.slot, PQgetvalue(s->slot, 0, INVALIDATION));
 	if (exit_code == WP_EXIT_OK && *PQgetvalue(s->slot, 0, SLOT_EXISTS) != 't')
 		exit_code = wp_cli_fail(WP_EXIT_FAILED,
 					"there is no slot %s in this server; walpost check tells "
@@ -215,7 +220,7 @@ int wp_command_status(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "shown",
-			[WP_EXIT_FAILED] = "the server does not answer, or there is no such slot",
+			[WP_EXIT_FAILED] = "the server does not answer, or the slot is missing or lost",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};

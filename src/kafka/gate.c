@@ -309,11 +309,12 @@ static int32_t choose_partition(struct wp_producer *p, const struct wp_topic *to
  * sequence number (tried on Kafka 4.3): were the first batch refused, those in
  * flight behind it would be written. So the first record goes alone, and the
  * others follow when it is confirmed; from then on a refused batch holds up
- * what is behind it.
+ * what is behind it. A broker can forget a producer (the topic was made anew, its
+ * log emptied), so what may be refused for its size always goes in front alone.
  */
-static bool waits_for_pioneer(const struct wp_producer *p, const struct wp_partition *partition)
+static bool is_doubtful(const struct wp_topic *topic, const struct wp_record *record)
 {
-	return partition->pioneer != 0 && !is_warm(p, partition);
+	return topic->limit != 0 && wp_batch_size_of_one(record) > topic->limit;
 }
 
 enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
@@ -333,7 +334,7 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 		want(p, topic);
 		return WP_AGAIN;
 	}
-	if (waits_for_pioneer(p, &topic->partitions[partition]))
+	if (topic->partitions[partition].pioneer != 0)
 		return WP_AGAIN;
 	if (topic->handle == NULL)
 		topic->handle = rd_kafka_topic_new(p->client.rk, topic->name, NULL);
@@ -342,7 +343,7 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	/* What an earlier record waited for is no longer asked for. */
 	unwant(p);
-	*ret = (struct wp_way){ topic, partition };
+	*ret = (struct wp_way){ topic, partition, is_doubtful(topic, record) };
 	return WP_OK;
 }
 
@@ -350,7 +351,7 @@ void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket tic
 {
 	struct wp_partition *partition = &way->topic->partitions[way->partition];
 
-	if (!is_warm(p, partition))
+	if (way->doubtful || !is_warm(p, partition))
 		partition->pioneer = ticket;
 }
 

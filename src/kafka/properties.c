@@ -38,6 +38,8 @@ static const struct {
 	{ "interceptors", "an interceptor could change or drop what is produced" },
 	{ "transactional.id", "the relay does not run transactions" },
 	{ "ut_handle_ProduceResponse", "it is librdkafka's own test hook" },
+	{ "test.mock.num.brokers", "events would be confirmed that went nowhere" },
+	{ "topic.blacklist", "a topic it matches would be waited for without an end" },
 };
 
 enum judgement { MUST_BE, MUST_NOT_BE, MUST_BE_EMPTY };
@@ -269,8 +271,7 @@ static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_why *why)
 
 	if (read_back(conf, "metadata.broker.list", value) && value[0] != '\0')
 		return WP_OK;
-	if (wp_properties_number(conf, "test.mock.num.brokers") > 0)
-		return WP_OK;
+
 	return wp_why_set(why, WP_CONFIG,
 			  "kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
 			  "of your brokers");

@@ -73,6 +73,7 @@ struct wp_producer {
 struct wp_way {
 	struct wp_topic *topic; /* with its handle; until the next pass */
 	int32_t partition;
+	bool doubtful; /* may be refused for its size */
 };
 
 /* WP_OK and the way; WP_AGAIN: not known yet, or to be waited for; WP_DATA. */

@@ -204,14 +204,20 @@ static void on_settings(void *arg, const PGresult *result, const struct wp_sourc
 /*
  * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8 the server
  * refuses those that are not, and the slot is stuck there. They pass as they are.
+ * transaction_timeout (from 17) would end a walsender within a large transaction.
  */
+#define FORCE_SQL                                                                         \
+	"SELECT pg_catalog.set_config('search_path', '', false), (SELECT "                \
+	"pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name " \
+	"= 'transaction_timeout')"
+
 static void force_settings(struct wp_connection *c)
 {
 	const char *encoding = PQparameterStatus(c->pg, "server_encoding");
 	bool ascii = encoding && !strcmp(encoding, "SQL_ASCII");
-	const char *sql = ascii ? "SELECT pg_catalog.set_config('search_path', '', false), "
-				  "pg_catalog.set_config('client_encoding', 'SQL_ASCII', false)"
-				: "SELECT pg_catalog.set_config('search_path', '', false)";
+	const char *sql = ascii ? FORCE_SQL ", pg_catalog.set_config('client_encoding', "
+					    "'SQL_ASCII', false)"
+				: FORCE_SQL;
 	struct wp_why why;
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
 	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &why);

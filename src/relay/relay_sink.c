@@ -161,12 +161,15 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 		r->waiting = false;
 	if (r->state != WP_PAUSED)
 		return;
-	if (!r->waiting) {
+	if (!r->waiting || strcmp(r->waiting_topic, v->topic) != 0) {
 		r->waiting = true;
 		r->waiting_since_ms = now.ms;
 		r->waiting_note_ms = now.ms;
+		snprintf(r->waiting_topic, sizeof(r->waiting_topic), "%s", v->topic);
 		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
 	}
+	if (!v->reachable) /* nobody can tell whether it is there by now */
+		r->waiting_since_ms = now.ms;
 	r->waiting_safe = wp_ledger_safe(&r->ledger);
 	if (now.ms - r->waiting_since_ms >= r->setup.options->topic_wait_ms) {
 		wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &v->why, now);

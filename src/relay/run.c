@@ -24,7 +24,9 @@
 #include "walpost/sink/stdout.h"
 
 enum {
-	PROGRESS_EVERY_MS = 60 * 1000,
+	PROGRESS_EVERY_S = 60,
+	DUE_WAIT_MAX_MS = 60 * 1000,
+	SAME_SIGNAL_MS = 500,
 	GULP_US = 300,
 	BUSY_US = 1000,
 	SINK_FREE_MS = 1000,
@@ -54,6 +56,7 @@ struct run {
 	ev_signal terminate;
 	ev_signal interrupt;
 	bool signalled;
+	int64_t signalled_ms;
 	bool over;
 	int exit_code;
 	uint64_t events_told;
@@ -152,8 +155,8 @@ static void arm_due(struct run *run, struct wp_now now)
 	int64_t due = wp_relay_due(run->relay);
 	int64_t wait_ms = due > now.ms ? due - now.ms : 0;
 
-	if (wait_ms > PROGRESS_EVERY_MS)
-		wait_ms = PROGRESS_EVERY_MS;
+	if (wait_ms > DUE_WAIT_MAX_MS)
+		wait_ms = DUE_WAIT_MAX_MS;
 	ev_timer_stop(run->loop, &run->due);
 	ev_timer_set(&run->due, (double)wait_ms / 1000. + 0.0005, 0.);
 	ev_timer_start(run->loop, &run->due);
@@ -264,13 +267,18 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 
 	(void)loop;
 	(void)events;
+	int64_t now_ms = clock_now().ms;
 	if (run->signalled) {
+		/* GNU timeout, for one, signals its child and then its whole group. */
+		if (now_ms - run->signalled_ms < SAME_SIGNAL_MS)
+			return;
 		wp_log(WP_LOG_WARN, "leaving",
 		       WP_TEXT("why", "a second signal; what is in flight will be sent again"));
 		leave(run, WP_EXIT_FAILED);
 		return;
 	}
 	run->signalled = true;
+	run->signalled_ms = now_ms;
 	wp_log(WP_LOG_INFO, "stopping", WP_INT("signal", w->signum));
 	wp_relay_stop(run->relay, clock_now());
 	step_soon(run);
@@ -366,8 +374,7 @@ static void watch(struct run *run)
 {
 	ev_timer_init(&run->step, step_cb, 0., 0.);
 	ev_timer_init(&run->due, step_cb, 0., 0.);
-	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_MS / 1000.,
-		      PROGRESS_EVERY_MS / 1000.);
+	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_S, PROGRESS_EVERY_S);
 	ev_io_init(&run->sink_io, sink_cb, -1, 0);
 	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
 	ev_io_init(&run->gulp, gulp_cb, run->gulp_fd, EV_READ);

@@ -372,12 +372,12 @@ static void reopen(struct output *o, int fd)
 enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_why *why)
 {
 	struct stat status;
+	int flags = fcntl(fd, F_GETFL);
 
-	if (fstat(fd, &status) < 0)
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &status) < 0)
 		return wp_why_set(why, WP_CONFIG,
-				  "standard output is not open (%s); start with it open, or choose "
-				  "another relay.sink",
-				  strerror(errno));
+				  "standard output is not open for writing; start with it open, or "
+				  "choose another relay.sink");
 	struct output *o = calloc(1, sizeof(*o));
 	if (o == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for standard output");

@@ -58,6 +58,18 @@ def test_output_that_cannot_be_written_is_a_failure(arguments):
     assert "cannot be written" in done.stderr
 
 
+@pytest.mark.parametrize("closed", [">&-", "<&- >&-"])
+def test_a_closed_standard_output_is_no_place_for_events(closed, tmp_path):
+    file = tmp_path / "walpost.conf"
+    file.write_text(RIGHT)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$0" "$@" {closed}', binary(), "run", "-c", file, "--set", "relay.sink=stdout"],
+        stderr=subprocess.PIPE, text=True, env=clean_environment(), timeout=20,
+    )
+    assert done.returncode == 2
+    assert "standard output is not open for writing" in done.stderr
+
+
 def test_the_file_may_stand_on_a_pipe():
     done = run_command("config", "show", "-c", "/dev/stdin", input=RIGHT)
     assert done.returncode == 0, done.stderr

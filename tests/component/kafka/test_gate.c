@@ -262,6 +262,24 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 	CHECK_EQ(take_up_to(5, 11, &record), 0);
 }
 
+static void what_may_be_too_large_goes_in_front_alone(void **state)
+{
+	(void)state;
+	world_property(&w, "compression.type", "lz4");
+	world_open(&w);
+	use("orders");
+	answer("orders", 5000);
+	settle();
+	use("orders");
+	struct wp_record small = world_record("orders", "k", "v");
+	struct wp_record large = record_of_wire_size("orders", 5001);
+	CHECK_EQ(take_up_to(2, 2, &small), 2);
+	CHECK_EQ(take_up_to(2, 4, &large), 1);
+	CHECK_EQ(take_up_to(1, 5, &small), 0);
+	WORLD_UNTIL(&w, world_report(&w, 4) != NULL);
+	CHECK_EQ(take_up_to(2, 5, &small), 2);
+}
+
 static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
 {
 	(void)state;
@@ -359,6 +377,7 @@ int main(void)
 		TEST(a_size_refused_by_report_names_the_limit_and_has_it_read_again),
 		TEST(a_topic_refused_again_waits_longer_up_to_a_bound),
 		TEST(the_first_record_of_a_partition_goes_alone),
+		TEST(what_may_be_too_large_goes_in_front_alone),
 		TEST(when_the_first_is_refused_none_was_sent_behind_it),
 		TEST(a_partition_long_unused_is_new_again),
 		TEST(a_purged_first_makes_room_for_another),

@@ -407,15 +407,22 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 {
 	(void)state;
 	struct wp_record record = world_record("single", "k", "v");
-	topic_says("single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	world_open(&w);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	/*
+	 * The mock lists the partitions of a forbidden topic, as no broker does; librdkafka
+	 * 2.6 to 2.8 crashes on those it does not know yet (issue 4907).
+	 */
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	topic_says("single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	wp_gate_distrust(inside(), "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_AGAIN);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_HAS(world_view(&w)->why.text, "single may not be written");
 	topic_says("single", RD_KAFKA_RESP_ERR_NO_ERROR);
-	world_send(&w, 1, &record);
-	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);
+	world_send(&w, 2, &record);
+	WORLD_UNTIL(&w, w.report_count == 2);
+	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);
 }
 
 static void a_topic_refused_by_report_waits_after_the_restart(void **state)

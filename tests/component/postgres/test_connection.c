@@ -180,6 +180,10 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 	harness_sql(&harness, "ALTER DATABASE relay SET timezone = 'Asia/Tokyo'");
 	harness_sql(&harness, "ALTER DATABASE relay SET intervalstyle = 'iso_8601'");
 	harness_sql(&harness, "ALTER DATABASE relay SET extra_float_digits = -5");
+	bool has_limit = *harness_value(&harness, "SELECT count(*) FROM pg_settings WHERE name = "
+						  "'transaction_timeout'") == '1';
+	if (has_limit)
+		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '2s'");
 	harness.options.decoding_work_mem = "128kB";
 	for (int kind = WP_CONNECTION_REPLICATION; kind <= WP_CONNECTION_SQL; kind++) {
 		harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
@@ -194,6 +198,8 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 		CHECK_TEXT(setting(pg, "extra_float_digits"), "3");
 		CHECK_TEXT(setting(pg, "lc_monetary"), "C");
 		CHECK_TEXT(setting(pg, "logical_decoding_work_mem"), "128kB");
+		if (has_limit)
+			CHECK_TEXT(setting(pg, "transaction_timeout"), "0");
 		wp_connection_free(connection);
 	}
 	connection = NULL;

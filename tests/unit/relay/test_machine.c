@@ -173,7 +173,7 @@ static void what_is_not_written_here_means_nothing(void **state)
 			quiet++;
 		}
 	}
-	CHECK_EQ(quiet + WANTED_COUNT, WP_STATE_COUNT * WP_HAPPENING_COUNT);
+	CHECK_EQ(quiet + WANTED_COUNT, (size_t)WP_STATE_COUNT * WP_HAPPENING_COUNT);
 }
 
 static void from_every_state_a_stop_leads_to_stopped(void **state)

@@ -609,6 +609,32 @@ static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
+static void each_missing_topic_is_given_its_own_time(void **state)
+{
+	wait_for_a_topic();
+	live(TOPIC_WAIT_MS - 1000);
+	snprintf(b->sink.view.topic, sizeof(b->sink.view.topic), "another");
+	b->events[0] = '\0';
+	step();
+	CHECK(noted("topic_waiting"));
+	live(TOPIC_WAIT_MS - 1);
+	CHECK(!noted("topic_missing"));
+	live(1);
+	CHECK(noted("topic_missing"));
+}
+
+static void while_kafka_is_away_no_topic_is_called_missing(void **state)
+{
+	wait_for_a_topic();
+	b->sink.view.reachable = false;
+	live(3 * TOPIC_WAIT_MS);
+	CHECK(!noted("topic_missing"));
+	b->sink.view.reachable = true;
+	step();
+	live(TOPIC_WAIT_MS);
+	CHECK(noted("topic_missing"));
+}
+
 static void a_waiting_topic_is_told_once_a_minute(void **state)
 {
 	wait_for_a_topic();
@@ -1864,6 +1890,8 @@ int main(void)
 		RELAY_TEST(forty_silent_seconds_are_a_half_open_connection),
 		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
 		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
+		RELAY_TEST(each_missing_topic_is_given_its_own_time),
+		RELAY_TEST(while_kafka_is_away_no_topic_is_called_missing),
 		RELAY_TEST(a_waiting_topic_is_told_once_a_minute),
 		RELAY_TEST(an_unreachable_sink_is_told_once),
 		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),

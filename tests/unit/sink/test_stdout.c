@@ -347,6 +347,10 @@ static void a_descriptor_that_is_not_open_is_refused(void **state)
 	CHECK_EQ(wp_stdout_new(9999, &none, &why), WP_CONFIG);
 	CHECK_HAS(why.text, "standard output is not open");
 	CHECK(none == NULL);
+	int fd = open("/dev/null", O_RDONLY);
+	CHECK_EQ(wp_stdout_new(fd, &none, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "not open for writing");
+	(void)close(fd);
 }
 
 int main(void)
