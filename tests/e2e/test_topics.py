@@ -109,6 +109,37 @@ def test_an_oversized_event_in_one_partition_of_a_busy_topic_stops_that_partitio
     assert huge in relay.log_text()
 
 
+@pytest.mark.on(18)
+def test_nothing_passes_an_oversized_event_in_a_topic_that_was_made_anew(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=1, max_message_bytes=65536)
+    relay = stage.relay({"kafka.compression.type": "lz4"})
+    stage.insert("k")
+    stage.wait_all_confirmed()
+    # The new topic's leader has never heard of this producer: it takes any sequence number.
+    mortal_kafka.delete_topic(stage.topic())
+    stage.create_topic(partitions=1, max_message_bytes=65536)
+    mortal_kafka.pause()
+    with stage.transaction() as connection:
+        huge = stage.insert("k", _noise(300_000), connection=connection)
+        for _ in range(500):
+            stage.insert("k", connection=connection)
+    relay.wait_until(
+        lambda: stage.sql("SELECT bool_and(sent_lsn >= pg_current_wal_lsn()) FROM pg_stat_replication")[0][0], 20,
+        "all is sent to the relay"
+    )
+    holds_for(relay.is_alive, 1, "what it lets go ahead is on its way")
+    mortal_kafka.resume()
+    assert relay.wait_exit(60) == 3
+    assert huge in relay.log_text()
+    assert stage.read() == []
+
+    mortal_kafka.set_topic_config(stage.topic(), max_message_bytes=1_000_000)
+    relay.start()
+    stage.wait_all_confirmed(60, relay)
+    check_all(stage.read(), stage.truth.events()[1:])
+
+
 def test_an_event_above_message_max_bytes_stops_with_code_3_and_names_size_and_limit(stage):
     stage.create_topic(partitions=1, max_message_bytes=10_000_000)
     before = stage.insert()
