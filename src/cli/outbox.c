@@ -19,6 +19,7 @@ enum wp_rc wp_cli_outbox_init(struct wp_cli_outbox *o, const struct wp_outbox_op
 		.columns = o->columns.names,
 		.column_count = o->columns.count,
 		.definitions = o->columns.definitions,
+		.ignore = options->ignore,
 	};
 	return WP_OK;
 }

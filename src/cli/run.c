@@ -13,7 +13,7 @@ int wp_command_run(int argc, char **argv)
 			[WP_EXIT_OK] = "stopped as asked",
 			[WP_EXIT_FAILED] = "failed; a restart may help",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
-			[WP_EXIT_HUMAN] = "a human must act: the last log line says how",
+			[WP_EXIT_HUMAN] = "a human must act: the log line with level=error says how",
 		},
 	};
 	struct wp_cli_line line;

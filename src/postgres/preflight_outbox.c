@@ -282,6 +282,15 @@ static void judge_others(struct judge *j)
 		FOUND_OK(j, "publication_others", "it publishes nothing else");
 		return;
 	}
+	if (*j->table->ignore) {
+		FOUND_OK(j, "publication_others",
+			 "publication %s has %ld more tables (%s%s); a row of one that "
+			 "outbox.ignore "
+			 "(%s) does not cover stops the relay",
+			 j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
+			 count > 5 ? ", ..." : "", j->table->ignore);
+		return;
+	}
 	if (count <= 5)
 		wp_sql_add(&j->cure, "-- set outbox.ignore = %s",
 			   answer_text(j, A_PUB_OTHER_NAMES));

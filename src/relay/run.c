@@ -322,6 +322,7 @@ static enum wp_rc make_source(struct run *run, struct wp_why *why)
 			.name = run->table.name,
 			.columns = run->needed.names,
 			.definitions = run->needed.definitions,
+			.ignore = outbox->ignore,
 			.column_count = run->needed.count,
 		},
 		.owner = run->owner,

@@ -204,6 +204,7 @@ static void check_preflight_on(const char *more)
 		.columns = columns,
 		.definitions = definitions,
 		.column_count = 3,
+		.ignore = "",
 	};
 	struct wp_why why;
 	struct wp_buffer sql;

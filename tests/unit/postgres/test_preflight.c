@@ -68,7 +68,7 @@ static struct server healthy(void)
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
-			   .definitions = definitions },
+			   .definitions = definitions, .ignore = "" },
 	};
 }
 
@@ -416,6 +416,8 @@ static void other_tables_are_warned_of(void **state)
 	s.values[A_PUB_OTHERS] = "6";
 	check_finding(&s, "publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
 		      "-- list them in outbox.ignore");
+	s.table.ignore = "a.*";
+	check_finding(&s, "publication_others", WP_FINDING_OK, "outbox.ignore (a.*)", "");
 }
 
 static void a_missing_slot_is_made(void **state)
