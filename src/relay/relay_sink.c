@@ -32,6 +32,7 @@ static bool is_one_alone_in_flight(const struct wp_relay *r)
 {
 	return wp_relay_sink(r)->in_flight > 0 && r->isolation.crawling && r->isolation.alone != 0;
 }
+
 static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
