@@ -40,6 +40,7 @@ static const struct fact {
 	{ "publication_exists", YES_NO, "", "EXISTS (SELECT FROM pub)" },
 };
 
+/* Their places in the list. */
 #define SLOT_EXISTS 0
 #define INVALIDATION 11
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))

@@ -271,7 +271,6 @@ static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_why *why)
 
 	if (read_back(conf, "metadata.broker.list", value) && value[0] != '\0')
 		return WP_OK;
-
 	return wp_why_set(why, WP_CONFIG,
 			  "kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
 			  "of your brokers");
