@@ -155,7 +155,7 @@ static void tls_carries_large_and_small_rows(void **state)
 			    100 + i * 331);
 		double since = ev_time();
 		harness_await_message(&harness, 'C', &frame);
-		CHECK(ev_time() - since < 4);
+		CHECK(ev_time() - since < 10); /* a rest that nobody reads waits for 30 s */
 	}
 	harness_confirm(&harness, frame.end);
 }
