@@ -18,18 +18,32 @@ void wp_intake_heard(struct wp_producer *p)
 	p->heard_at_ms = p->now_ms;
 	p->tls_failing_since_ms = -1;
 	p->is_suspect = false;
+	p->has_missed = false;
 	p->last_error.text[0] = '\0';
 	p->view.reachable = true;
 }
 
-void wp_intake_unheard(struct wp_producer *p, const char *text)
+static void lose(struct wp_producer *p, const char *text)
 {
 	/* What a broker's connection died of says more than that nobody answered. */
 	if (p->last_error.text[0] != '\0')
 		text = p->last_error.text;
 	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s", text);
 	p->is_suspect = false;
+	p->has_missed = false;
 	p->view.reachable = false;
+}
+
+/*
+ * One broker less is not an outage. A question just then may have gone to that
+ * one, so a second is asked; unless everything was silent before.
+ */
+void wp_intake_unheard(struct wp_producer *p, const char *text)
+{
+	if (p->view.reachable && p->is_suspect && !p->has_missed)
+		p->has_missed = true;
+	else
+		lose(p, text);
 }
 
 /* ---- delivery reports ---- */
@@ -119,15 +133,21 @@ static void read_fatal(struct wp_producer *p, const char *text)
 		wp_producer_break(p, code, fatal[0] != '\0' ? fatal : text);
 }
 
-/* One broker less is not yet an outage: whether any answers is asked at once. */
+/*
+ * Whether any broker answers is asked at once. librdkafka's "all brokers down"
+ * only counts as one silence: before 2.11.1 it says so when one is (its issues
+ * 5126 and 5130).
+ */
 static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
-	if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
-		(void)wp_why_set(&p->last_error, WP_IO, "%s", text);
-	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || !p->view.reachable)
-		wp_intake_unheard(p, text);
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
+		p->has_missed = true;
 	else
+		(void)wp_why_set(&p->last_error, WP_IO, "%s", text);
+	if (p->view.reachable)
 		p->is_suspect = true;
+	else
+		lose(p, text);
 }
 
 /*

@@ -61,6 +61,7 @@ struct wp_producer {
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
 	struct wp_why tls_failure;
 	bool is_suspect;	  /* a broker's connection broke: probe at once */
+	bool has_missed;	  /* while suspect: one question was not answered */
 	struct wp_why last_error; /* since something was heard; "" none */
 	struct wp_why outage;	  /* while not reachable */
 	struct wp_why failure;	  /* BROKEN, FAILED */
@@ -102,6 +103,7 @@ size_t wp_intake_read(struct wp_producer *p, struct wp_report *reports, size_t m
 void wp_intake_step(struct wp_producer *p);
 int64_t wp_intake_due(const struct wp_producer *p);
 void wp_intake_drop(struct wp_producer *p);
+/* A broker has answered; a question was not answered. */
 void wp_intake_heard(struct wp_producer *p);
 void wp_intake_unheard(struct wp_producer *p, const char *text);
 
