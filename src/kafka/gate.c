@@ -243,22 +243,22 @@ static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_
 		size, what, limit, (int)record->topic.size, (const char *)record->topic.data, cure);
 }
 
-/* Before produce only without compression: the broker measures what arrives. */
-static enum wp_rc check_size(struct wp_producer *p, struct wp_topic *topic,
-			     const struct wp_record *record, struct wp_why *why)
+static bool is_above_limit(const struct wp_topic *topic, const struct wp_record *record)
 {
-	if (p->compresses || topic->limit == 0)
-		return WP_OK;
-	size_t size = wp_batch_size_of_one(record);
-	if (size <= topic->limit)
-		return WP_OK;
+	return topic->limit != 0 && wp_batch_size_of_one(record) > topic->limit;
+}
+
+/* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */
+static enum wp_rc refuse_above_limit(struct wp_producer *p, struct wp_topic *topic,
+				     const struct wp_record *record, struct wp_why *why)
+{
 	if (p->now_ms - topic->answered_at_ms > LIMIT_FRESH_MS) {
 		topic->state = WP_TOPIC_UNKNOWN;
 		topic->ask_at_ms = 0;
 		want(p, topic);
 		return WP_AGAIN;
 	}
-	return refuse_size(record, size, topic->limit, "max.message.bytes",
+	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, "max.message.bytes",
 			   "raise max.message.bytes of the topic, and message.max.bytes in [kafka]",
 			   why);
 }
@@ -304,19 +304,6 @@ static int32_t choose_partition(struct wp_producer *p, const struct wp_topic *to
 			       wp_random_next(&p->random));
 }
 
-/*
- * A broker that does not know this producer on a partition yet takes any
- * sequence number (tried on Kafka 4.3): were the first batch refused, those in
- * flight behind it would be written. So the first record goes alone, and the
- * others follow when it is confirmed; from then on a refused batch holds up
- * what is behind it. A broker can forget a producer (the topic was made anew, its
- * log emptied), so what may be refused for its size always goes in front alone.
- */
-static bool is_doubtful(const struct wp_topic *topic, const struct wp_record *record)
-{
-	return topic->limit != 0 && wp_batch_size_of_one(record) > topic->limit;
-}
-
 enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
 			struct wp_why *why)
 {
@@ -325,9 +312,10 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 	enum wp_rc rc = find_topic(p, record, &topic, why);
 	if (rc != WP_OK)
 		return rc;
-	rc = check_size(p, topic, record, why);
-	if (rc != WP_OK)
-		return rc;
+	/* Before produce only without compression: the broker measures what arrives. */
+	bool doubtful = is_above_limit(topic, record);
+	if (doubtful && !p->compresses)
+		return refuse_above_limit(p, topic, record, why);
 	int32_t partition = choose_partition(p, topic, record);
 	if (partition < 0 || partition >= topic->partition_count) {
 		wp_gate_distrust(p, topic->name, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
@@ -343,10 +331,18 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	/* What an earlier record waited for is no longer asked for. */
 	unwant(p);
-	*ret = (struct wp_way){ topic, partition, is_doubtful(topic, record) };
+	*ret = (struct wp_way){ topic, partition, doubtful };
 	return WP_OK;
 }
 
+/*
+ * A broker that does not know this producer on a partition yet takes any
+ * sequence number (tried on Kafka 4.3): were the first batch refused, those in
+ * flight behind it would be written. So the first record goes alone, and the
+ * others follow when it is confirmed; from then on a refused batch holds up
+ * what is behind it. A broker can forget a producer (the topic was made anew, its
+ * log emptied), so what may be refused for its size always goes in front alone.
+ */
 void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket ticket)
 {
 	struct wp_partition *partition = &way->topic->partitions[way->partition];

@@ -61,7 +61,7 @@ struct wp_producer {
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
 	struct wp_why tls_failure;
 	bool is_suspect;	  /* a broker's connection broke: probe at once */
-	bool has_missed;	  /* while suspect: one question was not answered */
+	bool has_missed;	  /* while suspect: the next unanswered question is an outage */
 	struct wp_why last_error; /* since something was heard; "" none */
 	struct wp_why outage;	  /* while not reachable */
 	struct wp_why failure;	  /* BROKEN, FAILED */
