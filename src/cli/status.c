@@ -40,9 +40,6 @@ static const struct fact {
 	{ "publication_exists", YES_NO, "", "EXISTS (SELECT FROM pub)" },
 };
 
-/* Their places in the list. */
-#define SLOT_EXISTS 0
-#define INVALIDATION 11
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
 static const struct fact witness_facts[] = {
@@ -65,7 +62,7 @@ struct status {
 static void add_facts(struct wp_sql *sql, const struct fact *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		wp_sql_add(sql, "%s%s", i ? ", " : "SELECT ", list[i].sql);
+		wp_sql_add(sql, "%s%s AS %I", i ? ", " : "SELECT ", list[i].sql, list[i].name);
 }
 
 static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_options *options)
@@ -178,6 +175,29 @@ static int print_text(const struct status *s)
 	return wp_cli_done();
 }
 
+/* What is shown is one thing; whether a relay can go on from that slot is the exit code. */
+static int judge(const struct status *s)
+{
+	int exists = PQfnumber(s->slot, "slot_exists");
+	int invalidation = PQfnumber(s->slot, "invalidation");
+	if (*PQgetvalue(s->slot, 0, exists) != 't')
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "there is no slot %s in this server; walpost check tells "
+				   "what is missing and how to make it",
+				   s->config.postgres.slot);
+	if (!PQgetisnull(s->slot, 0, invalidation))
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "slot %s is lost (%s); walpost check tells the way on",
+				   s->config.postgres.slot, PQgetvalue(s->slot, 0, invalidation));
+	return WP_EXIT_OK;
+}
+
+static int show_all(struct status *s, bool json)
+{
+	int exit_code = json ? print_json(s) : print_text(s);
+	return exit_code == WP_EXIT_OK ? judge(s) : exit_code;
+}
+
 static int show(struct status *s, bool json)
 {
 	struct wp_why why;
@@ -187,19 +207,9 @@ static int show(struct status *s, bool json)
 				     WP_CONNECTION_SQL, &why);
 	if (rc == WP_OK)
 		rc = ask_all(s, &why);
-	int exit_code = rc != WP_OK ? wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
-						  "%s", why.text)
-			: json ? print_json(s)
-			       : print_text(s);
-	if (exit_code == WP_EXIT_OK && !PQgetisnull(s->slot, 0, INVALIDATION))
-		exit_code = wp_cli_fail(
-			WP_EXIT_FAILED, "slot %s is lost (%s); walpost check tells the way on",
-			s->config.postgres.slot, PQgetvalue(s->slot, 0, INVALIDATION));
-	if (exit_code == WP_EXIT_OK && *PQgetvalue(s->slot, 0, SLOT_EXISTS) != 't')
-		exit_code = wp_cli_fail(WP_EXIT_FAILED,
-					"there is no slot %s in this server; walpost check tells "
-					"what is missing and how to make it",
-					s->config.postgres.slot);
+	int exit_code = rc == WP_OK ? show_all(s, json)
+				    : wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
+						  "%s", why.text);
 	PQclear(s->witness);
 	PQclear(s->slot);
 	wp_session_release(&s->session);
