@@ -148,7 +148,7 @@ const struct wp_option wp_options[] = {
 	{ "relay.topic.wait",
 	  "How long the relay waits, paused, for a topic that is missing or forbidden before it "
 	  "stops with\n"
-	  "exit code 3.",
+	  "exit code 3. Counted for each topic by itself, and not while Kafka does not answer.",
 	  "10min", DURATION, 0, AT(relay.topic_wait_ms), 0, 168 * HOUR, NULL, NULL },
 	{ "relay.shutdown.timeout",
 	  "How long a stop may wait for confirmations. Keep it below what the supervisor grants\n"
