@@ -86,7 +86,7 @@ struct wp_relay {
 	struct trouble rewind_trouble;
 	struct trouble stream_trouble;
 	bool waiting; /* for a topic */
-	char waiting_topic[256];
+	char waiting_topic[WP_SINK_TOPIC_SIZE];
 	int64_t waiting_since_ms;
 	int64_t waiting_note_ms;
 	wp_lsn waiting_safe;

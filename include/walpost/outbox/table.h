@@ -28,14 +28,17 @@ void wp_mapping_free(struct wp_mapping *m);
  */
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
 			    struct wp_event *ret, struct wp_why *why) WP_MUST_CHECK;
+
+enum { WP_NEEDED_COLUMNS_MAX = 80 };
+
 /*
  * The columns that a publication must not hide, each once. Names are borrowed
  * from `options` or point into `storage`: not to be copied.
  */
 struct wp_needed_columns {
-	const char *names[80];
+	const char *names[WP_NEEDED_COLUMNS_MAX];
 	/* What each is in a CREATE TABLE: "uuid PRIMARY KEY". Static. */
-	const char *definitions[80];
+	const char *definitions[WP_NEEDED_COLUMNS_MAX];
 	size_t count;
 	char storage[8192];
 };

@@ -24,8 +24,8 @@ struct wp_wanted_table {
 	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
 	size_t column_count;
-	const char
-		*ignore; /* the tables beside it whose rows may come, as the user wrote them; "" */
+	/* The tables beside it whose rows may come, as the user wrote them; "" none. */
+	const char *ignore;
 };
 
 #endif

@@ -44,13 +44,15 @@ enum wp_sink_state {
 	WP_SINK_FAILED,
 };
 
+enum { WP_SINK_TOPIC_SIZE = 256 };
+
 struct wp_sink_view {
 	enum wp_sink_state state;
-	enum wp_reaction reaction; /* FAILED: STOP_CONFIG or STOP_HUMAN */
-	bool reachable;		   /* the last that was heard of the other side was good */
-	char topic[256];	   /* WAITING: which; else "" */
-	struct wp_why why;	   /* WAITING, BROKEN, FAILED; or why not reachable */
-	size_t in_flight;	   /* records taken and not reported yet */
+	enum wp_reaction reaction;	/* FAILED: STOP_CONFIG or STOP_HUMAN */
+	bool reachable;			/* the last that was heard of the other side was good */
+	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; else "" */
+	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
+	size_t in_flight;		/* records taken and not reported yet */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };

@@ -134,7 +134,7 @@ static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 	refused("dr_msg_cb", "0x1");
 }
 
-static void no_broker_is_refused_unless_the_mock_is_asked_for(void **state)
+static void no_broker_is_refused(void **state)
 {
 	rd_kafka_conf_t *conf = NULL;
 
@@ -229,8 +229,7 @@ int main(void)
 		cmocka_unit_test_setup(an_alias_does_not_slip_past, brokers_only),
 		cmocka_unit_test_setup(an_unknown_or_wrong_property_is_refused_with_its_place,
 				       brokers_only),
-		cmocka_unit_test_setup(no_broker_is_refused_unless_the_mock_is_asked_for,
-				       brokers_only),
+		cmocka_unit_test_setup(no_broker_is_refused, brokers_only),
 		cmocka_unit_test_setup(librdkafkas_queue_lies_above_the_relays_bounds,
 				       brokers_only),
 		cmocka_unit_test_setup(bounds_beyond_librdkafkas_are_refused, brokers_only),
