@@ -67,6 +67,12 @@ static void check_kafka(struct check *c)
 		return;
 	enum wp_rc rc = wp_kafka_check(&c->config.kafka, KAFKA_TIMEOUT_MS, &sentence, &why);
 	add(c, rc, "kafka", sentence.text, &why, "-- see [kafka], above all bootstrap.servers");
+	if (rc != WP_OK || c->config.relay.poison != WP_POISON_DEAD_LETTER)
+		return;
+	rc = wp_kafka_check_topic(&c->config.kafka, c->config.relay.dead_letter_topic,
+				  KAFKA_TIMEOUT_MS, &sentence, &why);
+	add(c, rc, "dead_letter_topic", sentence.text, &why,
+	    "-- create the topic that relay.dead_letter.topic names");
 }
 
 static bool is_fine(const struct check *c, const char *name)

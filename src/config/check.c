@@ -153,6 +153,23 @@ static void check_headers(struct check *c)
 		wp_shape_free(shape);
 }
 
+static void check_dead_letter(struct check *c)
+{
+	const struct wp_relay_options *relay = &c->config->relay;
+	const char *topic = relay->dead_letter_topic;
+	struct wp_why why;
+
+	if (relay->poison == WP_POISON_DEAD_LETTER && topic[0] == '\0')
+		wp_config_error(
+			c->notes,
+			"relay.poison = dead-letter needs relay.dead_letter.topic: name a topic "
+			"for the events that can never be delivered");
+	if (topic[0] == '\0' || wp_topic_name_trouble(topic) == NULL)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG, "the name of the topic %s", wp_topic_name_trouble(topic));
+	judge(c, "relay.dead_letter.topic", WP_CONFIG, &why);
+}
+
 static void check_brokers(struct check *c)
 {
 	const struct wp_kafka_options *kafka = &c->config->kafka;
@@ -182,6 +199,7 @@ enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_note
 	check_names(&c);
 	if (check_route(&c))
 		check_headers(&c);
+	check_dead_letter(&c);
 	check_brokers(&c);
 	if (c.rc != WP_OK)
 		return c.rc;

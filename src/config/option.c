@@ -27,6 +27,8 @@
 /* In the order of the enums that they name. */
 static const char *const envelopes[] = { "raw", "protobuf", NULL };
 static const char *const key_nulls[] = { "stop", "allow", NULL };
+static const char *const poisons[] = { "stop", "dead-letter", NULL };
+static const char *const on_halts[] = { "exit", "hold", NULL };
 static const char *const sinks[] = { "kafka", "stdout", NULL };
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
 static const char *const formats[] = { "logfmt", "json", NULL };
@@ -154,6 +156,26 @@ const struct wp_option wp_options[] = {
 	  "How long a stop may wait for confirmations. Keep it below what the supervisor grants\n"
 	  "(Kubernetes: 30s).",
 	  "20s", DURATION, 0, AT(relay.shutdown_timeout_ms), 100, 10 * MINUTE, NULL, NULL },
+	{ "relay.poison",
+	  "What an event does that can never be delivered (larger than Kafka takes, no valid "
+	  "topic, a\n"
+	  "NULL where none may be, refused by Kafka alone): stop the relay with exit code 3, or\n"
+	  "dead-letter: it goes to relay.dead_letter.topic with the reason, and the others go on.",
+	  "stop", ENUM, 0, AT(relay.poison), 0, 0, poisons, NULL },
+	{ "relay.dead_letter.topic",
+	  "Topic for events that can never be delivered, with relay.poison = dead-letter.", "",
+	  TEXT, 0, AT(relay.dead_letter_topic), 0, 249, NULL, "outbox.dead-letters" },
+	{ "relay.rewind.limit",
+	  "How often in a row Kafka may refuse events at the same place for a reason that is not "
+	  "the\n"
+	  "event's (each time the stream begins again there) before the relay stops with exit code "
+	  "3.",
+	  "3", COUNT, 0, AT(relay.rewinds_max), 1, 1000, NULL, NULL },
+	{ "relay.on_halt",
+	  "What a stop with exit code 3 does: exit, or hold: deliver nothing, say why once a "
+	  "minute,\n"
+	  "and exit with 3 when asked to stop. For supervisors that would start it again for ever.",
+	  "exit", ENUM, 0, AT(relay.on_halt), 0, 0, on_halts, NULL },
 	{ "relay.epoch",
 	  "First part of walpost-position. Raise it by one when the database was replaced by "
 	  "another cluster\n"

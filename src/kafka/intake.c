@@ -95,6 +95,7 @@ static void read_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 	r->reaction = wp_kafka_reaction(m->err);
 	r->event_level = wp_kafka_is_event_level(m->err);
 	r->code = rd_kafka_err2name(m->err);
+	r->cure = wp_kafka_cure(m->err);
 	if (is_an_answer(m->err))
 		wp_intake_heard(p);
 	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {

@@ -97,8 +97,8 @@ static enum wp_rc ask(struct check *c, struct wp_why *ret_sentence, struct wp_wh
 	return refuse(c, why);
 }
 
-enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms,
-			  struct wp_why *ret_sentence, struct wp_why *why)
+static enum wp_rc open_check(struct check *c, const struct wp_kafka_options *options,
+			     int timeout_ms, struct wp_why *why)
 {
 	/* The relay's own bounds are judged when it starts. */
 	struct wp_kafka_bounds bounds = { 1, 1 };
@@ -109,20 +109,73 @@ enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms
 	if (rc != WP_OK)
 		return rc;
 	rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-	struct check c = {
+	*c = (struct check){
 		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error)),
 		.deadline_ms = now_ms() + timeout_ms,
 	};
-	if (c.rk == NULL) {
+	if (c->rk == NULL) {
 		rd_kafka_conf_destroy(conf);
 		return wp_why_set(why, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s",
 				  error);
 	}
 	/* Its lines end with the queue: the sentence says what is to be known. */
-	(void)rd_kafka_set_log_queue(c.rk, NULL);
-	c.queue = rd_kafka_queue_get_main(c.rk);
+	(void)rd_kafka_set_log_queue(c->rk, NULL);
+	c->queue = rd_kafka_queue_get_main(c->rk);
+	return WP_OK;
+}
+
+static void close_check(struct check *c)
+{
+	rd_kafka_queue_destroy(c->queue);
+	rd_kafka_destroy(c->rk);
+}
+
+enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms,
+			  struct wp_why *ret_sentence, struct wp_why *why)
+{
+	struct check c;
+
+	enum wp_rc rc = open_check(&c, options, timeout_ms, why);
+	if (rc != WP_OK)
+		return rc;
 	rc = ask(&c, ret_sentence, why);
-	rd_kafka_queue_destroy(c.queue);
-	rd_kafka_destroy(c.rk);
+	close_check(&c);
+	return rc;
+}
+
+static enum wp_rc judge_topic(const struct rd_kafka_metadata *metadata, const char *topic,
+			      struct wp_why *ret_sentence, struct wp_why *why)
+{
+	rd_kafka_resp_err_t code =
+		metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN;
+
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return wp_why_set(ret_sentence, WP_OK, "topic %s has %d partitions", topic,
+				  metadata->topics[0].partition_cnt);
+	return wp_why_set(why, WP_CONFIG, "topic %s: %s", topic, rd_kafka_err2str(code));
+}
+
+enum wp_rc wp_kafka_check_topic(const struct wp_kafka_options *options, const char *topic,
+				int timeout_ms, struct wp_why *ret_sentence, struct wp_why *why)
+{
+	const struct rd_kafka_metadata *metadata;
+	struct check c;
+
+	enum wp_rc rc = open_check(&c, options, timeout_ms, why);
+	if (rc != WP_OK)
+		return rc;
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(c.rk, topic, NULL);
+	rd_kafka_resp_err_t code =
+		handle == NULL ? rd_kafka_last_error()
+			       : rd_kafka_metadata(c.rk, 0, handle, &metadata, timeout_ms);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		rc = wp_why_set(why, WP_IO, "topic %s: %s", topic, rd_kafka_err2str(code));
+	} else {
+		rc = judge_topic(metadata, topic, ret_sentence, why);
+		rd_kafka_metadata_destroy(metadata);
+	}
+	if (handle != NULL)
+		rd_kafka_topic_destroy(handle);
+	close_check(&c);
 	return rc;
 }

@@ -144,10 +144,10 @@ static bool make_headers(const struct wp_record *record, rd_kafka_headers_t **re
 	return true;
 }
 
-/* 0 would mean "now" to librdkafka, and less is refused by brokers. */
+/* 0 means "now" to librdkafka as well; less is refused by brokers. */
 static int64_t timestamp_of(const struct wp_record *record)
 {
-	return record->timestamp_ms > 0 ? record->timestamp_ms : 1;
+	return record->timestamp_ms >= 0 ? record->timestamp_ms : 1;
 }
 
 static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_way *way,

@@ -232,11 +232,25 @@ static int match(struct wp_route *r, struct wp_span raw)
 	return pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED, r->match, r->limits);
 }
 
-static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
-			      struct wp_why *why)
+const char *wp_topic_name_trouble(const char *topic)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789._-";
+
+	if (topic[0] == '\0')
+		return "is empty";
+	if (topic[strspn(topic, allowed)] != '\0')
+		return "holds other characters than a-z A-Z 0-9 . _ -";
+	if (strlen(topic) >= WP_TOPIC_SIZE)
+		return "is longer than 249 bytes";
+	if (strcmp(topic, ".") == 0 || strcmp(topic, "..") == 0)
+		return "is a name that Kafka does not allow";
+	return NULL;
+}
+
+static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
+			      struct wp_why *why)
+{
 	struct wp_excerpt shown_topic;
 	struct wp_excerpt shown_raw;
 	const char *wrong = NULL;
@@ -244,12 +258,10 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 	r->topic[r->topic_size] = '\0';
 	if (made == WP_FULL)
 		wrong = "is longer than 249 bytes";
-	else if (r->topic_size == 0)
-		wrong = "is empty";
-	else if (strspn(r->topic, allowed) != r->topic_size)
+	else if (memchr(r->topic, '\0', r->topic_size) != NULL)
 		wrong = "holds other characters than a-z A-Z 0-9 . _ -";
-	else if (strcmp(r->topic, ".") == 0 || strcmp(r->topic, "..") == 0)
-		wrong = "is a name that Kafka does not allow";
+	else
+		wrong = wp_topic_name_trouble(r->topic);
 	if (wrong == NULL)
 		return WP_OK;
 	return wp_why_set(

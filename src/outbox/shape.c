@@ -255,6 +255,9 @@ static enum wp_rc find_topic(struct wp_shape *s, const struct wp_event *event, s
 	struct wp_why inner;
 	struct wp_excerpt id;
 
+	if (wp_span_is_null(event->route))
+		return wp_why_set(why, WP_DATA, "table %s, id %s: nothing names its topic",
+				  event->table, wp_excerpt(&id, event->id));
 	enum wp_rc rc = wp_route_topic(s->route, event->route, ret, &inner);
 	if (rc == WP_OK)
 		return WP_OK;
@@ -265,7 +268,7 @@ static enum wp_rc find_topic(struct wp_shape *s, const struct wp_event *event, s
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why)
 {
-	struct wp_record record = {
+	*ret = (struct wp_record){
 		.key = event->key,
 		.headers = s->headers,
 		.timestamp_ms = timestamp_ms(event->commit_time_us),
@@ -275,19 +278,16 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 		.id = event->id,
 	};
 
-	enum wp_rc rc = find_topic(s, event, &record.topic, why);
-	if (rc != WP_OK)
-		return rc;
-	rc = read_payload(s, event, &record.value, why);
-	if (rc != WP_OK)
-		return rc;
+	/* All is tried, the first that fails is told: a dead letter holds what could be made. */
+	enum wp_rc rc = find_topic(s, event, &ret->topic, why);
+	enum wp_rc value_rc = read_payload(s, event, &ret->value, rc == WP_OK ? why : NULL);
+	if (value_rc != WP_OK)
+		ret->value = event->payload;
+	if (rc == WP_OK)
+		rc = value_rc;
 	add_headers(s, event);
-	record.header_count = s->header_count;
-	if (s->options->envelope == WP_ENVELOPE_PROTOBUF) {
-		rc = envelop(s, event, &record, why);
-		if (rc != WP_OK)
-			return rc;
-	}
-	*ret = record;
-	return WP_OK;
+	ret->header_count = s->header_count;
+	if (rc == WP_OK && s->options->envelope == WP_ENVELOPE_PROTOBUF)
+		rc = envelop(s, event, ret, why);
+	return rc;
 }

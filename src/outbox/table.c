@@ -27,6 +27,7 @@ struct wp_mapping {
 	size_t route;
 	bool payload_is_bytea;
 	enum wp_key_null key_null;
+	struct wp_why *missing; /* owned: no row of this can be an event; NULL: none is missing */
 	/* For messages. */
 	const char *table;
 	const char *id_name;
@@ -152,9 +153,19 @@ static struct wp_mapping *new_mapping(const struct wp_outbox_options *options,
 	return m;
 }
 
+static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_why *missing,
+			       struct wp_why *why)
+{
+	m->missing = malloc(sizeof(*m->missing));
+	if (m->missing == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", m->table);
+	*m->missing = *missing;
+	return WP_OK;
+}
+
 enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 			  const struct wp_relation *relation, const struct wp_relations *types,
-			  struct wp_mapping **ret, struct wp_why *why)
+			  enum wp_columns columns, struct wp_mapping **ret, struct wp_why *why)
 {
 	struct wp_header_columns headers;
 	char table[WP_TABLE_NAME_TEXT_SIZE];
@@ -166,13 +177,19 @@ enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 	struct wp_mapping *m = new_mapping(options, &headers, table);
 	if (m == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", table);
-	rc = map_columns(m, options, &headers, relation, why);
+	struct wp_why missing;
+	rc = map_columns(m, options, &headers, relation, &missing);
+	if (rc != WP_OK && columns == WP_COLUMNS_KNOWN)
+		rc = keep_missing(m, &missing, why);
+	else if (rc != WP_OK)
+		rc = wp_why_set(why, rc, "%s", missing.text);
 	if (rc != WP_OK) {
 		free(m);
 		return rc;
 	}
 	m->column_count = relation->column_count;
-	m->payload_is_bytea = wp_relations_is_bytea(types, relation->columns[m->payload].type_oid);
+	m->payload_is_bytea = m->payload != NO_COLUMN &&
+			      wp_relations_is_bytea(types, relation->columns[m->payload].type_oid);
 	m->key_null = options->key_null;
 	*ret = m;
 	return WP_OK;
@@ -180,6 +197,9 @@ enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 
 void wp_mapping_free(struct wp_mapping *m)
 {
+	if (m == NULL)
+		return;
+	free(m->missing);
 	free(m);
 }
 
@@ -191,8 +211,9 @@ struct picker {
 
 static struct wp_span pick(struct picker *p, size_t index)
 {
+	if (index == NO_COLUMN)
+		return (struct wp_span){ 0 };
 	const struct wp_value *value = &p->row->values[index];
-
 	if (value->kind == WP_VALUE_TEXT)
 		return value->bytes;
 	if (value->kind != WP_VALUE_NULL)
@@ -238,7 +259,7 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 				  m->table, row->count, m->column_count);
 	ret->id = pick(&p, m->id);
 	ret->key = pick(&p, m->key);
-	ret->type = m->type == NO_COLUMN ? (struct wp_span){ 0 } : pick(&p, m->type);
+	ret->type = pick(&p, m->type);
 	ret->route = pick(&p, m->route);
 	ret->payload = pick(&p, m->payload);
 	ret->payload_is_bytea = m->payload_is_bytea;
@@ -254,6 +275,8 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 			"table %s: a row came with a binary or an unchanged value, where only "
 			"text was asked for",
 			m->table);
+	if (m->missing != NULL)
+		return wp_why_set(why, WP_DATA, "%s", m->missing->text);
 	return check_nulls(m, ret, why);
 }
 

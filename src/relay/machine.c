@@ -102,6 +102,12 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_STOPPED, CLOSE },
 		[WP_TIME_UP] = { WP_STOPPED, CLOSE },
 	},
+	[WP_STOPPED] = {
+		[WP_HALTED] = { WP_HELD, 0 },
+	},
+	[WP_HELD] = {
+		[WP_STOP] = { WP_STOPPED, 0 },
+	},
 };
 
 struct wp_move wp_machine_move(enum wp_state from, enum wp_happening what)
@@ -121,7 +127,8 @@ const char *wp_state_name(enum wp_state state)
 		[WP_STREAMING] = "streaming",	  [WP_PAUSED] = "paused",
 		[WP_BACKING_OFF] = "backing_off", [WP_REWINDING] = "rewinding",
 		[WP_REBUILDING] = "rebuilding",	  [WP_DRAINING] = "draining",
-		[WP_FINISHING] = "finishing",	  [WP_STOPPED] = "stopped",
+		[WP_FINISHING] = "finishing",	  [WP_HELD] = "held",
+		[WP_STOPPED] = "stopped",
 	};
 
 	return NAMES[state];
@@ -144,6 +151,7 @@ const char *wp_happening_name(enum wp_happening what)
 		[WP_TIME_UP] = "time_up",
 		[WP_STOP] = "stop",
 		[WP_COPY_ENDED] = "copy_ended",
+		[WP_HALTED] = "halted",
 	};
 
 	return NAMES[what];

@@ -6,6 +6,8 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
+#include "walpost/relay/diversions.h"
+#include "walpost/relay/faults.h"
 #include "walpost/relay/pipeline.h"
 #include "walpost/wal/pgoutput.h"
 #include "walpost/wal/relations.h"
@@ -47,6 +49,9 @@ struct wp_pipeline {
 	uint32_t question;
 	struct wp_pipeline_counts counts;
 	struct wp_event_name last;
+	struct wp_diversions diversions;
+	struct wp_dead_letter dead_letter;
+	struct wp_why reason; /* of the last dead letter */
 };
 
 static void use_free(void *attached)
@@ -96,6 +101,7 @@ void wp_pipeline_free(struct wp_pipeline *p)
 {
 	if (p == NULL)
 		return;
+	wp_diversions_release(&p->diversions);
 	wp_relations_free(p->relations);
 	wp_shape_free(p->shape);
 	wp_patterns_free(p->leaves);
@@ -139,7 +145,10 @@ static enum use_kind kind_of(const struct wp_pipeline *p, const struct wp_relati
 static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
 			     struct wp_why *why)
 {
-	enum wp_rc rc = wp_mapping_new(p->setup.options, r, p->relations, &use->mapping, why);
+	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
+	enum wp_rc rc =
+		wp_mapping_new(p->setup.options, r, p->relations,
+			       diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL, &use->mapping, why);
 
 	if (rc == WP_OK)
 		use->kind = USE_OUTBOX;
@@ -204,30 +213,92 @@ static void name_event(struct wp_pipeline *p, const char *table, struct wp_span 
 static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
-	snprintf(p->last.topic, sizeof(p->last.topic), "%.*s", (int)record->topic.size,
-		 (const char *)record->topic.data);
+	if (!wp_span_is_null(record->topic))
+		snprintf(p->last.topic, sizeof(p->last.topic), "%.*s", (int)record->topic.size,
+			 (const char *)record->topic.data);
 }
 
-static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event,
-			     struct wp_why *why)
+static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *record,
+			      struct wp_why *why)
 {
-	struct wp_record record;
-	enum wp_rc rc = wp_shape_record(p->shape, event, &record, why);
+	size_t bytes = wp_record_size(record);
+	size_t size = bytes + EVENT_OVERHEAD;
 
-	if (rc != WP_OK)
-		return rc;
-	name_record(p, &record);
-	size_t size = p->last.size + EVENT_OVERHEAD;
 	if (!wp_ledger_has_room(p->setup.ledger, size))
 		return WP_FULL;
-	rc = p->setup.sink->ops->send(p->setup.sink, wp_ledger_next(p->setup.ledger), &record, why);
+	enum wp_rc rc = p->setup.sink->ops->send(p->setup.sink, wp_ledger_next(p->setup.ledger),
+						 record, why);
 	if (rc != WP_OK)
 		return rc;
 	wp_ledger_add(p->setup.ledger, size);
 	p->counts.events++;
-	p->counts.bytes += p->last.size;
+	p->counts.bytes += bytes;
 	p->has_events = true;
 	return WP_OK;
+}
+
+/* As much of the event as the dead-letter topic takes. */
+static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_record *record,
+				   enum wp_letter most, const struct wp_why *reason,
+				   struct wp_why *why)
+{
+	enum wp_rc rc = WP_DATA;
+	struct wp_record letter;
+	struct wp_why said;
+
+	for (unsigned i = most; i < WP_LETTER_COUNT && rc == WP_DATA; i++) {
+		wp_dead_letter_record(&p->dead_letter, record, p->setup.dead_letter_topic,
+				      p->setup.options->column_payload, reason, (enum wp_letter)i,
+				      &letter);
+		p->last.letter = (enum wp_letter)i;
+		rc = send_record(p, &letter, &said);
+	}
+	if (rc == WP_DATA)
+		return wp_why_set(why, rc, "%s; and its dead letter can not be delivered: %s",
+				  reason->text, said.text);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "%s", said.text);
+	if (wp_fault(WP_FAULT_LETTER_SETTLES))
+		(void)wp_ledger_settle(p->setup.ledger, wp_ledger_next(p->setup.ledger) - 1);
+	p->last.is_dead_letter = true;
+	p->reason = *reason;
+	p->counts.dead_letters++;
+	return WP_OK;
+}
+
+/* Refused before, when it was sent alone. */
+static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_record *record,
+				const struct wp_diversion *diversion, struct wp_why *why)
+{
+	struct wp_why reason;
+
+	(void)wp_why_set(&reason, WP_DATA, "%s", diversion->reason);
+	return send_dead_letter(p, record, diversion->letter, &reason, why);
+}
+
+/* `rc` is the answer so far. */
+static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event, enum wp_rc rc,
+			     struct wp_why *why)
+{
+	struct wp_record record;
+	const struct wp_diversion *diversion =
+		p->diversions.count == 0 ? NULL
+					 : wp_diversions_find(&p->diversions, &event->position);
+
+	enum wp_rc shape_rc = wp_shape_record(p->shape, event, &record, rc == WP_OK ? why : NULL);
+	if (shape_rc != WP_OK && (rc == WP_OK || shape_rc != WP_DATA))
+		rc = shape_rc;
+	if (rc == WP_OK || rc == WP_DATA)
+		name_record(p, &record);
+	if (rc == WP_OK && diversion != NULL)
+		return send_diverted(p, &record, diversion, why);
+	if (rc == WP_OK)
+		rc = send_record(p, &record, why);
+	if (rc != WP_DATA || p->setup.poison != WP_POISON_DEAD_LETTER)
+		return rc;
+	struct wp_why reason = *why;
+	return send_dead_letter(p, &record, diversion != NULL ? diversion->letter : WP_LETTER_WHOLE,
+				&reason, why);
 }
 
 static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
@@ -253,7 +324,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 		.ordinal = p->ordinal,
 	};
 	p->last.position = event.position;
-	return rc == WP_OK ? send_event(p, &event, why) : rc;
+	return send_event(p, &event, rc, why);
 }
 
 static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)
@@ -288,6 +359,7 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 	case USE_OUTBOX:
 		rc = take_event(p, use, r, &change->as.insert.tuple, why);
 		taken->event = rc == WP_OK;
+		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
 		break;
 	case USE_IGNORED:
 		p->counts.ignored++;
@@ -324,6 +396,8 @@ static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *chan
 	p->commit_lsn = change->as.begin.commit_lsn;
 	p->commit_time_us = change->as.begin.commit_time_us;
 	p->ordinal = 0;
+	if (p->diversions.count > 0)
+		wp_diversions_forget(&p->diversions, wp_ledger_safe(p->setup.ledger));
 	return WP_OK;
 }
 
@@ -418,4 +492,21 @@ const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)
 const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p)
 {
 	return &p->last;
+}
+
+const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p)
+{
+	return &p->reason;
+}
+
+enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason)
+{
+	struct wp_diversion diversion = { .position = p->last.position };
+
+	if (p->last.is_dead_letter && p->last.letter + 1 == WP_LETTER_COUNT)
+		return WP_DATA;
+	if (p->last.is_dead_letter)
+		diversion.letter = p->last.letter + 1;
+	(void)snprintf(diversion.reason, sizeof(diversion.reason), "%s", reason);
+	return wp_diversions_add(&p->diversions, &diversion);
 }

@@ -60,6 +60,8 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 		&(struct wp_pipeline_setup){
 			.options = setup->outbox,
 			.epoch = options->epoch,
+			.poison = options->poison,
+			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,
 			.ledger = &r->ledger,
 			.sink = setup->sink,
@@ -303,12 +305,18 @@ void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now n
 
 /* -- stopping ------------------------------------------------------------- */
 
-void wp_relay_stop(struct wp_relay *r, struct wp_now now)
+static void begin_to_stop(struct wp_relay *r, struct wp_now now)
 {
 	if (r->stop_asked)
 		return;
 	r->stop_asked = true;
 	r->stop_by_ms = now.ms + r->setup.options->shutdown_timeout_ms;
+}
+
+void wp_relay_stop(struct wp_relay *r, struct wp_now now)
+{
+	r->told_to_leave = true;
+	begin_to_stop(r, now);
 }
 
 /* A human must act, or a restart may help: stop in good order with that exit code. */
@@ -318,9 +326,59 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 	if (r->exit_code != 0)
 		return;
 	r->exit_code = exit_code;
+	r->halt_event = event;
+	r->halt_why = *why;
 	wp_relay_note(r, WP_NOTE_ERROR, event)->why = *why;
-	wp_relay_stop(r, now);
+	begin_to_stop(r, now);
 	wp_relay_happen(r, WP_STOP, now);
+}
+
+void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
+			     struct wp_now now)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
+	char beyond[WP_LSN_TEXT_SIZE];
+	char sent[300] = ""; /* not known when the row itself was the trouble */
+	struct wp_why why;
+
+	if (e->topic[0] != '\0')
+		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
+	(void)wp_why_set(
+		&why, WP_DATA,
+		"the event of table %s with id %s (position %s%s) can not be delivered: %s. "
+		"Nothing after it was confirmed. To give up what its transaction has not "
+		"delivered: walpost slot skip --to %s --force%s",
+		e->table, e->id[0] != '\0' ? e->id : "NULL",
+		wp_position_text(&e->position, position), sent, reason->text,
+		wp_lsn_text(e->position.commit_lsn + 1, beyond),
+		r->setup.options->poison == WP_POISON_STOP
+			? "; to set such events aside from now on: relay.poison = dead-letter"
+			: "");
+	wp_relay_halt(r, WP_EXIT_HUMAN, event, &why, now);
+}
+
+/* Stays up, delivering nothing, until it is told to leave: not for a supervisor to start again. */
+static bool is_to_hold(const struct wp_relay *r)
+{
+	return r->setup.options->on_halt == WP_ON_HALT_HOLD && r->exit_code == WP_EXIT_HUMAN &&
+	       !r->told_to_leave;
+}
+
+static void hold(struct wp_relay *r, struct wp_now now)
+{
+	if (r->state == WP_STOPPED && is_to_hold(r)) {
+		wp_relay_happen(r, WP_HALTED, now);
+		r->held_note_ms = now.ms;
+	}
+	if (r->state != WP_HELD)
+		return;
+	if (r->told_to_leave) {
+		wp_relay_happen(r, WP_STOP, now);
+	} else if (now.ms - r->held_note_ms >= HELD_NOTE_EVERY_MS) {
+		r->held_note_ms = now.ms;
+		wp_relay_note(r, WP_NOTE_ERROR, "held")->why = r->halt_why;
+	}
 }
 
 int wp_relay_exit_code_of(enum wp_reaction reaction)
@@ -340,14 +398,13 @@ bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now)
 	       now.ms >= r->stop_by_ms - r->setup.options->shutdown_timeout_ms / 2;
 }
 
-/* True when the same trouble has come too often without getting past `at`. */
-bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at)
+bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_t max)
 {
 	if (t->at != at || strcmp(t->code, code) != 0) {
 		*t = (struct trouble){ .at = at };
 		snprintf(t->code, sizeof(t->code), "%s", code);
 	}
-	return ++t->count >= SAME_TROUBLE_MAX;
+	return ++t->count >= max;
 }
 
 /* -- time ----------------------------------------------------------------- */
@@ -472,6 +529,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 			give_feedback(r, now);
 	}
 	keep_time(r, now);
+	hold(r, now);
 	if (r->state == WP_STOPPED)
 		return WP_STEP_OVER;
 	return more || source_needs_look(r) ? WP_STEP_MORE : WP_STEP_WAIT;
@@ -522,6 +580,8 @@ int64_t wp_relay_due(const struct wp_relay *r)
 		due = sooner(due, wp_feedback_due(&r->feedback, wp_ledger_safe(&r->ledger)));
 		due = sooner(due, probe_due(r));
 	}
+	if (r->state == WP_HELD)
+		due = sooner(due, r->held_note_ms + HELD_NOTE_EVERY_MS);
 	if (r->stop_asked && r->state < WP_DRAINING)
 		due = sooner(due, r->stop_by_ms - r->setup.options->shutdown_timeout_ms / 2);
 	return due;

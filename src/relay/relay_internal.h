@@ -30,6 +30,7 @@ enum {
 	ASK_AGAIN_MS = 1000,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
+	HELD_NOTE_EVERY_MS = 60 * 1000,
 };
 
 /* The same trouble at the same place: three times is not bad luck. */
@@ -96,6 +97,10 @@ struct wp_relay {
 	bool stop_asked;
 	int64_t stop_by_ms; /* the end of all patience */
 	int exit_code;
+	bool told_to_leave; /* asked from outside, not by a halt of our own */
+	const char *halt_event;
+	struct wp_why halt_why;
+	int64_t held_note_ms;
 
 	wp_lsn server;
 	uint64_t frames;
@@ -121,8 +126,11 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 		   struct wp_now now);
 int wp_relay_exit_code_of(enum wp_reaction reaction);
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
-/* True when the same trouble has come too often without getting past `at`. */
-bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at);
+/* An event, the one offered last, can not be delivered; `reason` with what to change. */
+void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
+			     struct wp_now now);
+/* True when the same trouble has come `max` times without getting past `at`. */
+bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_t max);
 
 /* relay_sink.c */
 /* True when there may be more. */

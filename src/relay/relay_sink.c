@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "relay_internal.h"
+#include "walpost/relay/diversions.h"
 #include "walpost/relay/faults.h"
 
 enum {
@@ -33,29 +34,39 @@ static bool is_one_alone_in_flight(const struct wp_relay *r)
 	return wp_relay_sink(r)->in_flight > 0 && r->isolation.crawling && r->isolation.alone != 0;
 }
 
-static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+static void say_refused(const struct wp_report *report, struct wp_why *ret)
 {
-	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
-	char position[WP_POSITION_TEXT_SIZE];
-	char limit[64] = "unknown";
-	char beyond[WP_LSN_TEXT_SIZE];
-	struct wp_why why;
+	char limit[64] = "";
 
 	if (report->limit > 0)
-		snprintf(limit, sizeof(limit), "%zu bytes", report->limit);
-	(void)wp_why_set(
-		&why, WP_DATA,
-		"the event of table %s with id %s (%zu bytes, topic %s, position %s) is refused by "
-		"Kafka "
-		"with %s also when it is sent alone; the topic's limit: %s. Nothing after it was "
-		"confirmed. "
-		"Raise the limit (max.message.bytes of the topic) and start again, or give up what "
-		"its "
-		"transaction has not delivered: SELECT pg_replication_slot_advance('%s', '%s')",
-		e->table, e->id, e->size, e->topic, wp_position_text(&e->position, position),
-		report->code, limit, r->setup.slot,
-		wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, WP_EXIT_HUMAN, "event_undeliverable", &why, now);
+		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
+	(void)wp_why_set(ret, WP_DATA, "Kafka refuses it with %s also when it is sent alone%s%s%s",
+			 report->code, limit, report->cure != NULL ? "; " : "",
+			 report->cure != NULL ? report->cure : "");
+}
+
+static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	struct wp_why reason;
+
+	say_refused(report, &reason);
+	wp_relay_halt_for_event(r, "event_undeliverable", &reason, now);
+}
+
+/* It is read again, and goes to the dead-letter topic then. */
+static void divert(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	char reason[WP_DIVERSION_REASON_SIZE];
+	char limit[64] = "";
+
+	if (report->limit > 0)
+		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
+	snprintf(reason, sizeof(reason), "refused by Kafka with %s when it was sent alone%s",
+		 report->code, limit);
+	if (wp_pipeline_divert(r->pipeline, reason) == WP_OK)
+		wp_relay_rewind(r, now);
+	else /* its dead letter is refused as well, or there are too many of them */
+		halt_for_poison(r, report, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
@@ -78,18 +89,36 @@ static void isolate(struct wp_relay *r)
 	r->batching = WP_BATCHING_ONE_BY_ONE;
 }
 
+/*
+ * Refused again and again at the same place, for a reason that is not the event's: a human
+ * must look. The last try but one goes on one by one, so that the last one names the event.
+ */
 static bool refuses_always(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
+	size_t max = r->setup.options->rewinds_max;
 	struct wp_why why;
 
-	if (report->reaction != WP_REACT_REWIND ||
-	    !wp_relay_is_too_often(&r->rewind_trouble, report->code, wp_ledger_safe(&r->ledger)))
+	if (report->reaction != WP_REACT_REWIND)
 		return false;
+	if (!wp_relay_is_too_often(&r->rewind_trouble, report->code, wp_ledger_safe(&r->ledger),
+				   max)) {
+		if (r->rewind_trouble.count + 1 >= max && !r->isolation.crawling)
+			isolate(r);
+		return false;
+	}
+	(void)wp_why_set(&why, WP_IO,
+			 "Kafka refused it %zu times in a row with %s, which is no matter of the "
+			 "event: look at the broker's log, then start again: nothing is lost",
+			 max, report->code);
+	if (went_alone(r, report->ticket)) {
+		wp_relay_halt_for_event(r, "sink_refuses", &why, now);
+		return true;
+	}
 	(void)wp_why_set(
 		&why, WP_IO,
-		"Kafka refused events after the same position %d times in a row with %s; look at "
+		"Kafka refused events after the same position %zu times in a row with %s; look at "
 		"the broker's log, then start again: nothing is lost",
-		SAME_TROUBLE_MAX, report->code);
+		max, report->code);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "sink_refuses", &why, now);
 	return true;
 }
@@ -102,7 +131,10 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	r->gap = true;
 	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->state == WP_REWINDING;
 	if (report->event_level && went_alone(r, report->ticket) && !too_late) {
-		halt_for_poison(r, report, now);
+		if (r->setup.options->poison == WP_POISON_DEAD_LETTER)
+			divert(r, report, now);
+		else
+			halt_for_poison(r, report, now);
 		return;
 	}
 	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.crawling)
@@ -226,6 +258,8 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
 
+	if (r->state == WP_HELD)
+		return;
 	note_reach(r, v);
 	if (v->state == WP_SINK_WAITING) {
 		wait_for_topic(r, v, now);

@@ -100,7 +100,8 @@ static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 {
 	return f->in_copy && f->reaction == WP_REACT_RECONNECT && f->sqlstate[0] != '\0' &&
 	       !passes_by_itself(f->sqlstate) &&
-	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger));
+	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger),
+				     SAME_TROUBLE_MAX);
 }
 
 static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct wp_now now)
@@ -173,30 +174,10 @@ static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_no
 	wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
 }
 
-static void halt_for_event(struct wp_relay *r, const struct wp_why *reason, struct wp_now now)
-{
-	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
-	char position[WP_POSITION_TEXT_SIZE];
-	char beyond[WP_LSN_TEXT_SIZE];
-	char sent[300] = ""; /* not known when the row itself was the trouble */
-	struct wp_why why;
-
-	if (e->topic[0] != '\0')
-		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
-	(void)wp_why_set(
-		&why, WP_DATA,
-		"the event of table %s with id %s (position %s%s) can not be delivered: %s. "
-		"Nothing after it was confirmed. To give up what its transaction has not "
-		"delivered: SELECT pg_replication_slot_advance('%s', '%s')",
-		e->table, e->id[0] != '\0' ? e->id : "NULL",
-		wp_position_text(&e->position, position), sent, reason->text, r->setup.slot,
-		wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, WP_EXIT_HUMAN, "event_undeliverable", &why, now);
-}
-
 static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
 {
-	if (wp_relay_is_too_often(&r->stream_trouble, "protocol", wp_ledger_read(&r->ledger))) {
+	if (wp_relay_is_too_often(&r->stream_trouble, "protocol", wp_ledger_read(&r->ledger),
+				  SAME_TROUBLE_MAX)) {
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", why, now);
 		return;
 	}
@@ -229,7 +210,7 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 		if (r->ledger.in_flight > 0)
 			wp_relay_happen(r, WP_NO_ROOM, now);
 		else
-			halt_for_event(r, why, now);
+			wp_relay_halt_for_event(r, "event_undeliverable", why, now);
 		break;
 	case WP_CONFIG:
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
@@ -279,6 +260,21 @@ static void note_sent(struct wp_relay *r)
 	r->isolation.alone = alone ? wp_ledger_next(&r->ledger) - 1 : 0;
 }
 
+static void note_dead_letter(struct wp_relay *r)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
+
+	(void)wp_why_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
+		"the event of table %s with id %s (position %s, %zu bytes, topic %s) goes to "
+		"dead-letter topic %s: %s",
+		e->table, e->id[0] != '\0' ? e->id : "NULL",
+		wp_position_text(&e->position, position), e->size,
+		e->topic[0] != '\0' ? e->topic : "unknown", r->setup.options->dead_letter_topic,
+		wp_pipeline_reason(r->pipeline)->text);
+}
+
 static bool take_held(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
@@ -293,6 +289,8 @@ static bool take_held(struct wp_relay *r, struct wp_now now)
 	r->frames++;
 	if (taken.event)
 		note_sent(r);
+	if (taken.dead_letter)
+		note_dead_letter(r);
 	heard(r, &taken, now);
 	return true;
 }

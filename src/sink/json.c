@@ -186,7 +186,8 @@ static void put_record(struct writer *w, const struct wp_record *record)
 	}
 	put_text(w, "],");
 	put_member(w, "value", record->value);
-	put_number(w, "timestamp", record->timestamp_ms);
+	if (record->timestamp_ms != WP_TIMESTAMP_NOW)
+		put_number(w, "timestamp", record->timestamp_ms);
 	put_text(w, ",\"position\":\"");
 	put_text(w, wp_position_text(&record->position, position));
 	put_text(w, "\"}\n");

@@ -31,3 +31,9 @@ def holds_for(condition, seconds, what):
     while time.monotonic() < end:
         assert condition(), f"it did not last {seconds:g} s that {what}"
         time.sleep(POLL_SECONDS)
+
+
+def let_grow_old(seconds):
+    """For what is about an age, which no condition can stand for."""
+    end = time.monotonic() + seconds
+    wait_until(lambda: time.monotonic() >= end, seconds + 5, f"{seconds} s have passed")

@@ -4,16 +4,25 @@
 
 #include "world.h"
 
-static void append(struct world *w, size_t partition, uint32_t event)
+static void append(struct world *w, size_t partition, uint32_t event, bool letter)
 {
 	struct broker *b = &w->broker;
+
+	b->kept[event] = true;
+	if (letter) {
+		b->dead[event] = true;
+		if (!b->was_poison[event])
+			violate(w, "an innocent event was set aside", "event %u", event);
+		return;
+	}
+	if (b->dead[event])
+		violate(w, "an event set aside was delivered too", "event %u", event);
 
 	if (b->log_count[partition] == b->log_size) {
 		violate(w, "repeats without end", "partition %zu is full", partition);
 		return;
 	}
 	b->log[partition][b->log_count[partition]++] = event;
-	b->kept[event] = true;
 }
 
 void broker_init(struct world *w)
@@ -54,7 +63,7 @@ void producer_orphan(struct world *w, int producer)
 	}
 }
 
-bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event)
+bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter)
 {
 	struct producer *p = &w->broker.producers[producer];
 
@@ -64,6 +73,7 @@ bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t eve
 		.ticket = ticket,
 		.event = event,
 		.partition = (uint8_t)(w->server.aggregate_of[event] % PARTITIONS),
+		.letter = letter,
 	};
 	p->in_flight++;
 	return true;
@@ -105,6 +115,7 @@ static void make_request(struct world *w, struct producer *p, uint8_t partition)
 	for (size_t i = 0; i < p->queue_count; i++) {
 		if (p->queue[i].partition == partition && r.count < max) {
 			r.events[r.count] = p->queue[i].event;
+			r.letters[r.count] = p->queue[i].letter;
 			r.tickets[r.count++] = p->queue[i].ticket;
 		} else {
 			p->queue[kept++] = p->queue[i];
@@ -118,8 +129,7 @@ static void make_request(struct world *w, struct producer *p, uint8_t partition)
 static bool holds_poison(const struct world *w, const struct request *r)
 {
 	for (size_t i = 0; i < r->count; i++) {
-		int64_t at = (int64_t)r->events[i] - w->broker.poison;
-		if (w->broker.poison >= 0 && at >= 0 && at < w->broker.poisons)
+		if (w->broker.is_poison[r->events[i]] && !r->letters[i])
 			return true;
 	}
 	return false;
@@ -167,7 +177,7 @@ static void refuse_request(struct world *w, struct producer *p, size_t partition
 static void land(struct world *w, struct request *r, size_t partition)
 {
 	for (size_t i = 0; i < r->count; i++)
-		append(w, partition, r->events[i]);
+		append(w, partition, r->events[i], r->letters[i]);
 	r->landed = true;
 	r->answers_ms = w->now_ms + 1 + (int64_t)any(w, 5);
 	if (chance(w, 5))

@@ -44,8 +44,10 @@ static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct w
 		snprintf(s->view.topic, sizeof(s->view.topic), "outbox.event.t");
 		return WP_AGAIN;
 	}
-	return producer_send(s->world, s->producer, ticket, number_of(record->id)) ? WP_OK
-										   : WP_FULL;
+	bool letter = wp_span_is(record->topic, "dead");
+	return producer_send(s->world, s->producer, ticket, number_of(record->id), letter)
+		       ? WP_OK
+		       : WP_FULL;
 }
 
 static size_t op_collect(struct wp_sink *base, int64_t now_ms, struct wp_report *reports,

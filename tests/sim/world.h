@@ -103,6 +103,7 @@ struct request {
 	bool landed; /* written; the answer is on its way */
 	uint32_t events[BATCH_MAX];
 	wp_ticket tickets[BATCH_MAX];
+	bool letters[BATCH_MAX]; /* dead letters */
 	size_t count;
 	int64_t lands_ms;
 	int64_t answers_ms;
@@ -112,6 +113,7 @@ struct message {
 	wp_ticket ticket;
 	uint32_t event;
 	uint8_t partition;
+	bool letter;
 };
 
 struct producer {
@@ -141,8 +143,10 @@ struct broker {
 	bool kept[EVENTS_MAX]; /* at least once */
 	int64_t poison;	       /* the first of the events that are refused always, or -1 */
 	int64_t poisons;       /* how many they are, side by side */
+	bool is_poison[EVENTS_MAX];
 	bool was_poison[EVENTS_MAX];
-	uint32_t refuse_next; /* batches that will get an error that is not the event's */
+	bool dead[EVENTS_MAX]; /* in the dead-letter topic */
+	uint32_t refuse_next;  /* batches that will get an error that is not the event's */
 	struct producer producers[PRODUCERS_MAX];
 };
 
@@ -187,7 +191,7 @@ void broker_release(struct world *w);
 void broker_tick(struct world *w);
 int producer_open(struct world *w, bool one_by_one);
 void producer_orphan(struct world *w, int producer);
-bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event);
+bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter);
 void producer_purge(struct world *w, int producer);
 
 /* The fakes: what contract.h's suites run against. */

@@ -14,5 +14,9 @@
  */
 enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms,
 			  struct wp_why *ret_sentence, struct wp_why *why) WP_MUST_CHECK;
+/* WP_OK with a sentence naming topic and partitions. WP_CONFIG: it is missing or forbidden; WP_IO. */
+enum wp_rc wp_kafka_check_topic(const struct wp_kafka_options *options, const char *topic,
+				int timeout_ms, struct wp_why *ret_sentence,
+				struct wp_why *why) WP_MUST_CHECK;
 
 #endif

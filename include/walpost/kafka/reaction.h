@@ -11,5 +11,7 @@
 enum wp_reaction wp_kafka_reaction(rd_kafka_resp_err_t code);
 /* The closed list of codes that one event alone can cause. */
 bool wp_kafka_is_event_level(rd_kafka_resp_err_t code);
+/* What to change on the topic, for such a code; NULL: nothing is known. Constant text. */
+const char *wp_kafka_cure(rd_kafka_resp_err_t code);
 
 #endif

@@ -9,6 +9,7 @@
 #include "walpost/outbox/position.h"
 
 #define WP_PARTITION_BY_KEY (-1)
+#define WP_TIMESTAMP_NOW INT64_C(0) /* when it is sent */
 
 struct wp_header {
 	struct wp_span name;  /* NUL-terminated behind its end */
@@ -21,7 +22,7 @@ struct wp_record {
 	struct wp_span value;
 	const struct wp_header *headers;
 	size_t header_count;
-	int64_t timestamp_ms; /* since 1970 */
+	int64_t timestamp_ms; /* since 1970, or WP_TIMESTAMP_NOW */
 	int32_t partition;    /* or WP_PARTITION_BY_KEY */
 	struct wp_position position;
 	/* For messages to people only. */

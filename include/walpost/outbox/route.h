@@ -22,6 +22,9 @@ struct wp_route;
 
 #define WP_TOPIC_SIZE 250 /* 249, which is Kafka's limit, and NUL */
 
+/* What keeps a name from being a topic's ("is empty"); NULL: nothing. */
+const char *wp_topic_name_trouble(const char *topic);
+
 /* WP_CONFIG with why: a wrong expression (with its offset) or replacement. WP_NOMEM. */
 enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_route **ret,
 			struct wp_why *why) WP_MUST_CHECK;

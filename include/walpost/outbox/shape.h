@@ -21,7 +21,8 @@ void wp_shape_free(struct wp_shape *s);
 /*
  * Headers in order: id, type, walpost-position (those of headers.standard),
  * walpost-source, then the configured columns. `ret` is valid until the next
- * call. WP_DATA with why: topic name, broken hex. WP_NOMEM.
+ * call. WP_DATA with why: topic name, broken hex, no UTF-8 for the envelope; then `ret` holds
+ * what could be made: a null topic if it is that, the payload as Postgres prints it. WP_NOMEM.
  */
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why) WP_MUST_CHECK;

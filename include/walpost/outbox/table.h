@@ -14,16 +14,25 @@
 
 struct wp_mapping;
 
-/* WP_CONFIG with why: a required column is missing (names it, and those there are). WP_NOMEM. */
+enum wp_columns {
+	WP_COLUMNS_ALL,	  /* a missing one is an error */
+	WP_COLUMNS_KNOWN, /* each row then is WP_DATA, with what there is */
+};
+
+/*
+ * WP_CONFIG with why: a required column is missing (names it, and those there are), and all
+ * were asked for. WP_NOMEM.
+ */
 enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 			  const struct wp_relation *relation, const struct wp_relations *types,
-			  struct wp_mapping **ret, struct wp_why *why) WP_MUST_CHECK;
+			  enum wp_columns columns, struct wp_mapping **ret,
+			  struct wp_why *why) WP_MUST_CHECK;
 void wp_mapping_free(struct wp_mapping *m);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_PROTO: the row has
  * another number of columns than its relation, or binary values. WP_DATA: a NULL
- * where none may be (id, route, key unless key.null = allow); `ret` is filled all
- * the same, so that the event can be named. `ret->table` and the headers' names
+ * where none may be (id, route, key unless key.null = allow), or a required column is
+ * missing; `ret` is filled all the same, so that the event can be named. `ret->table` and the headers' names
  * live as long as the mapping.
  */
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,

@@ -25,6 +25,7 @@ enum wp_fault {
 	WP_FAULT_NO_DRAIN,	     /* stops without waiting for reports */
 	WP_FAULT_HASTY_REWIND,	     /* does not hear a broken sink out */
 	WP_FAULT_GUESS_GUILTY,	     /* names the event sent last, whoever was refused */
+	WP_FAULT_LETTER_SETTLES,     /* a dead letter counts as confirmed when it is sent */
 	WP_FAULT_COUNT,
 };
 

@@ -18,6 +18,7 @@ enum wp_state {
 	WP_REBUILDING,	/* the sink begins anew */
 	WP_DRAINING,	/* stopping: waiting for reports */
 	WP_FINISHING,	/* stopping: ending the copy */
+	WP_HELD,	/* stopped for a human, and kept up until asked to stop (on_halt) */
 	WP_STOPPED,
 	WP_STATE_COUNT,
 };
@@ -37,6 +38,7 @@ enum wp_happening {
 	WP_TIME_UP,    /* the time given to this state is over */
 	WP_STOP,       /* asked to, or must */
 	WP_COPY_ENDED, /* both sides ended the copy */
+	WP_HALTED,     /* stopped for a human, and not to leave yet */
 	WP_HAPPENING_COUNT,
 };
 

@@ -6,6 +6,10 @@
 #include <stdint.h>
 
 enum wp_sink_kind { WP_SINK_KIND_KAFKA, WP_SINK_KIND_STDOUT };
+/* What an event that can never be delivered does. */
+enum wp_poison { WP_POISON_STOP, WP_POISON_DEAD_LETTER };
+/* What a stop for a human does: end the process, or stay up and wait for the signal to. */
+enum wp_on_halt { WP_ON_HALT_EXIT, WP_ON_HALT_HOLD };
 
 struct wp_relay_options {
 	enum wp_sink_kind sink;
@@ -14,6 +18,10 @@ struct wp_relay_options {
 	int64_t feedback_interval_ms; /* confirmed positions are told at most this often */
 	int64_t topic_wait_ms;	      /* how long a missing or forbidden topic may stay so */
 	int64_t shutdown_timeout_ms;
+	enum wp_poison poison;
+	const char *dead_letter_topic; /* "": none */
+	size_t rewinds_max;	       /* at the same position, before a human must act */
+	enum wp_on_halt on_halt;
 	uint16_t epoch;
 };
 

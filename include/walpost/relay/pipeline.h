@@ -11,8 +11,10 @@
 #ifndef WALPOST_RELAY_PIPELINE_H
 #define WALPOST_RELAY_PIPELINE_H
 
+#include "walpost/outbox/dead_letter.h"
 #include "walpost/outbox/options.h"
 #include "walpost/relay/ledger.h"
+#include "walpost/relay/options.h"
 #include "walpost/sink/sink.h"
 #include "walpost/wal/source.h"
 
@@ -20,13 +22,16 @@ struct wp_pipeline_setup {
 	const struct wp_outbox_options *options;
 	uint16_t epoch;
 	size_t value_size_max; /* of a decoded or enveloped value, bytes */
+	enum wp_poison poison;
+	const char *dead_letter_topic;
 	struct wp_ledger *ledger;
 	struct wp_sink *sink;
 };
 
 struct wp_pipeline_counts {
 	uint64_t transactions; /* with at least one event */
-	uint64_t events;       /* handed to the sink, repetitions included */
+	uint64_t events;       /* handed to the sink, repetitions and dead letters included */
+	uint64_t dead_letters; /* of these; likewise */
 	uint64_t bytes;	       /* of their keys, values and headers */
 	uint64_t updates;      /* on the outbox, ignored; so are these: */
 	uint64_t deletes;
@@ -39,7 +44,8 @@ struct wp_pipeline_counts {
 struct wp_taken {
 	bool keepalive;
 	bool reply_requested;
-	bool event; /* a record went to the sink */
+	bool event;	  /* a record went to the sink */
+	bool dead_letter; /* and that was a dead letter: wp_pipeline_reason() */
 	wp_lsn wal_end;
 };
 
@@ -50,6 +56,8 @@ struct wp_event_name {
 	char topic[256];
 	size_t size;
 	struct wp_position position;
+	bool is_dead_letter;   /* that is what went to the sink, */
+	enum wp_letter letter; /* with so much of the event */
 };
 
 struct wp_pipeline;
@@ -63,7 +71,7 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 /*
  * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
  * now. WP_PAUSE: wp_pipeline_question() must be answered. WP_DATA: this event can
- * never be delivered. WP_CONFIG: a human must act (columns missing, a relation
+ * never be delivered; with poison = dead-letter, nor can its dead letter. WP_CONFIG: a human must act (columns missing, a relation
  * that nobody configured). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
@@ -75,5 +83,13 @@ void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
 const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p);
+/* Why the event sent last went to the dead-letter topic. */
+const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p);
+/*
+ * The event sent last was refused alone, for that reason: when it comes again it goes to
+ * the dead-letter topic; if its dead letter was refused, with less of it. WP_DATA: no less
+ * is possible. WP_FULL: too many of them wait for their transactions' end. WP_NOMEM.
+ */
+enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason) WP_MUST_CHECK;
 
 #endif

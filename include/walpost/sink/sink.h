@@ -34,6 +34,7 @@ struct wp_report {
 	bool event_level;	   /* WP_REFUSED: of the closed list that may be poison */
 	const char *code;	   /* constant text, e.g. MSG_SIZE_TOO_LARGE; NULL unless refused */
 	size_t limit;		   /* bytes the topic takes, for a size error; 0 unknown */
+	const char *cure;	   /* event_level: what to change; constant text, or NULL */
 };
 
 enum wp_sink_state {

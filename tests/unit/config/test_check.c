@@ -112,6 +112,15 @@ static void all_that_is_wrong_is_told_at_once(void **state)
 	fixture_release(&f);
 }
 
+static void dead_letters_need_a_topic_that_can_be_one(void **state)
+{
+	wrong(RIGHT "[relay]\npoison = dead-letter\n", "relay.dead_letter.topic");
+	wrong(RIGHT "[relay]\ndead_letter.topic = two words\n",
+	      ":6: relay.dead_letter.topic = two words: the name of the topic holds other");
+	right(RIGHT "[relay]\npoison = dead-letter\ndead_letter.topic = dead\n");
+	right(RIGHT "[relay]\ndead_letter.topic = dead\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +133,7 @@ int main(void)
 		cmocka_unit_test(the_right_one_of_expression_and_replacement_is_blamed),
 		cmocka_unit_test(header_lists_are_checked_too),
 		cmocka_unit_test(all_that_is_wrong_is_told_at_once),
+		cmocka_unit_test(dead_letters_need_a_topic_that_can_be_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,6 +468,29 @@ static void out_of_memory_is_said(void **state)
 	wp_shape_free(NULL);
 }
 
+static void what_can_not_be_a_record_is_told_as_far_as_it_could_be_made(void **state)
+{
+	struct wp_outbox_options options = default_options();
+	struct wp_shape *s = shape_of(&options, 1000);
+	struct wp_event event = bytea_of("\\x414");
+	struct wp_record record;
+
+	data_refused(s, &event, "hexadecimal");
+	CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_DATA);
+	CHECK(wp_span_is(record.topic, "outbox.event.Order"));
+	CHECK(wp_span_is(record.value, "\\x414"));
+	CHECK_EQ(record.header_count, 3);
+	event = event_of("{}");
+	event.route = wp_span_of("two words");
+	CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_DATA);
+	CHECK_HAS(why.text, "two words");
+	CHECK(wp_span_is_null(record.topic));
+	CHECK(wp_span_is(record.value, "{}") && wp_span_is(record.key, "42"));
+	event.route = (struct wp_span){ 0 };
+	data_refused(s, &event, "nothing names its topic");
+	wp_shape_free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +515,7 @@ int main(void)
 		cmocka_unit_test(a_warm_shape_costs_no_memory),
 		cmocka_unit_test(what_a_huge_event_took_is_given_back_by_a_small_one),
 		cmocka_unit_test(out_of_memory_is_said),
+		cmocka_unit_test(what_can_not_be_a_record_is_told_as_far_as_it_could_be_made),
 	};
 
 	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);

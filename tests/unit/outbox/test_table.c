@@ -70,7 +70,8 @@ static struct wp_mapping *mapping_of(const struct fixture *f,
 {
 	struct wp_mapping *m = NULL;
 
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, &why), WP_OK);
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, &why),
+		 WP_OK);
 	return m;
 }
 
@@ -97,10 +98,38 @@ static void no_mapping(const struct fixture *f, const struct wp_outbox_options *
 	struct wp_mapping *m = NULL;
 
 	why.text[0] = '\0';
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, &why), WP_CONFIG);
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, &why),
+		 WP_CONFIG);
 	CHECK(m == NULL);
 	CHECK_HAS(why.text, reason);
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, &m, NULL), WP_CONFIG);
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, NULL),
+		 WP_CONFIG);
+}
+
+static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **state)
+{
+	static const char *const fewer[] = { "id", "payload" };
+	struct fixture f = table_of(fewer, 2);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_event event;
+	struct wp_value values[2] = { value_of("7"), value_of("{}") };
+
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN, &m, &why),
+		 WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 2 }, &event,
+				  &why),
+		 WP_DATA);
+	CHECK_HAS(why.text, "has no column \"aggregateid\"");
+	CHECK(wp_span_is(event.id, "7") && wp_span_is(event.payload, "{}"));
+	CHECK(wp_span_is_null(event.key) && wp_span_is_null(event.route) &&
+	      wp_span_is_null(event.type));
+	wp_mapping_free(m);
+	memory_fails_after(1);
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN, &m, &why),
+		 WP_NOMEM);
+	memory_works();
+	end(&f);
 }
 
 static void a_row_of_debeziums_table_is_an_event(void **state)
@@ -410,7 +439,8 @@ static void out_of_memory_is_said(void **state)
 	struct wp_mapping *m = NULL;
 
 	memory_fails_after(0);
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, &m, &why), WP_NOMEM);
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_ALL, &m, &why),
+		 WP_NOMEM);
 	memory_works();
 	CHECK(m == NULL);
 	wp_mapping_free(m);
@@ -504,6 +534,7 @@ static void no_columns_are_needed_by_what_is_no_list(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(with_known_columns_only_a_row_is_refused_with_what_there_is),
 		cmocka_unit_test(a_row_of_debeziums_table_is_an_event),
 		cmocka_unit_test(columns_go_by_name_and_not_by_place),
 		cmocka_unit_test(one_column_may_mean_two_things),

@@ -16,7 +16,7 @@ struct sent {
 	char id[64];
 	char key[64];
 	char value[64];
-	char headers[256]; /* "name=value name=value" */
+	char headers[1024]; /* "name=value name=value" */
 	char position[WP_POSITION_TEXT_SIZE];
 	int64_t timestamp_ms;
 	size_t size;
@@ -27,6 +27,8 @@ struct scripted_sink {
 	struct wp_sink_view view; /* the test writes it; in_flight is kept here */
 	enum wp_rc answer;	  /* of send() */
 	const char *answer_why;
+	size_t size_max;	   /* a larger record is WP_DATA; 0: none is */
+	const char *refused_topic; /* a record to it is WP_DATA; NULL: none is */
 	unsigned offers;
 	struct sent sent[SENT_MAX];
 	size_t sent_count;

@@ -74,6 +74,9 @@ static const char *const WANTED[] = {
 	"finishing + copy_ended -> stopped: close",
 	"finishing + lost -> stopped: close",
 	"finishing + time_up -> stopped: close",
+
+	"stopped + halted -> held:",
+	"held + stop -> stopped:",
 };
 
 /* In the order in which they are carried out. */
@@ -193,10 +196,11 @@ static void a_lost_connection_never_leaves_a_stopping_relay_waiting(void **state
 	CHECK_EQ(wp_machine_move(WP_FINISHING, WP_LOST).to, WP_STOPPED);
 }
 
-static void nothing_leads_out_of_stopped(void **state)
+static void nothing_leads_out_of_stopped_but_a_halt_into_held(void **state)
 {
 	for (int what = 0; what < WP_HAPPENING_COUNT; what++)
-		CHECK_EQ(wp_machine_move(WP_STOPPED, (enum wp_happening)what).to, WP_STOPPED);
+		CHECK_EQ(wp_machine_move(WP_STOPPED, (enum wp_happening)what).to,
+			 what == WP_HALTED ? WP_HELD : WP_STOPPED);
 }
 
 /* States that can be reached from where a process begins, by anything that happens. */
@@ -273,7 +277,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_written_here_means_nothing),
 		cmocka_unit_test(from_every_state_a_stop_leads_to_stopped),
 		cmocka_unit_test(a_lost_connection_never_leaves_a_stopping_relay_waiting),
-		cmocka_unit_test(nothing_leads_out_of_stopped),
+		cmocka_unit_test(nothing_leads_out_of_stopped_but_a_halt_into_held),
 		cmocka_unit_test(every_state_can_be_reached),
 		cmocka_unit_test(leaving_a_stream_closes_it_and_drops_the_open_transaction),
 		cmocka_unit_test(a_new_producer_only_follows_a_rest),

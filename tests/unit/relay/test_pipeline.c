@@ -19,6 +19,7 @@
 /* A pipeline with all it borrows, and the last answer. */
 struct bench {
 	struct wp_outbox_options options;
+	enum wp_poison poison;
 	struct wp_ledger ledger;
 	struct scripted_sink sink;
 	struct wp_pipeline *pipeline;
@@ -40,6 +41,8 @@ static enum wp_rc build(struct bench *b)
 			.options = &b->options,
 			.epoch = 7,
 			.value_size_max = 1000,
+			.poison = b->poison,
+			.dead_letter_topic = "dead",
 			.ledger = &b->ledger,
 			.sink = &b->sink.base,
 		},
@@ -821,6 +824,237 @@ static void the_sinks_reason_reaches_the_caller(void **state)
 	end(&b);
 }
 
+/* -- dead letters ---------------------------------------------------------- */
+
+static void start_diverting(struct bench *b)
+{
+	set_up(b);
+	b->poison = WP_POISON_DEAD_LETTER;
+	CHECK_EQ(build(b), WP_OK);
+	begin_stream(b);
+	TAKE(outbox(b));
+	TAKE(begin(b, 0x100));
+}
+
+static void what_can_not_be_delivered_goes_to_the_dead_letters_and_the_others_go_on(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(row(&b, "1"));
+	CHECK(!b.taken.dead_letter);
+	TAKE(insert(&b, OUTBOX, "e-2", "no topic!", "k", "{}"));
+	CHECK(b.taken.event && b.taken.dead_letter);
+	const struct sent *sent = scripted_sink_last(&b.sink);
+	CHECK_EQ(sent->ticket, 2);
+	CHECK_TEXT(sent->topic, "dead");
+	CHECK_TEXT(sent->key, "k");
+	CHECK_TEXT(sent->value, "{}");
+	CHECK_EQ(sent->timestamp_ms, WP_TIMESTAMP_NOW);
+	CHECK_HAS(sent->headers,
+		  "id=e-2 type=made "
+		  "walpost-position=0007-00000001-0000000000000100-00000001 "
+		  "walpost-dead-letter-reason=table public.outbox, id e-2: the topic");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-table=public.outbox");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-id=e-2");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-topic=(null)");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-size=");
+	CHECK_HAS(sent->headers,
+		  "walpost-dead-letter-position=0007-00000001-0000000000000100-00000001");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-timestamp=946684801000");
+	CHECK(strstr(sent->headers, "omitted") == NULL);
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "made of the raw topic");
+	TAKE(row(&b, "3"));
+	CHECK(!b.taken.dead_letter);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.order");
+	CHECK_EQ(counts(&b)->events, 3);
+	CHECK_EQ(counts(&b)->dead_letters, 1);
+	end(&b);
+}
+
+static void a_dead_letter_holds_its_transaction_until_it_is_confirmed(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"));
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
+	CHECK_EQ(wp_ledger_safe(&b.ledger), 0x108);
+	end(&b);
+}
+
+static void null_id_and_null_route_become_dead_letters_with_what_there_is(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(insert(&b, OUTBOX, NULL, "order", "k", "{}"));
+	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "walpost-dead-letter-id=(null)");
+	CHECK_HAS(scripted_sink_last(&b.sink)->headers,
+		  "walpost-dead-letter-topic=outbox.event.order");
+	TAKE(insert(&b, OUTBOX, "e-2", NULL, "k", NULL));
+	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "walpost-dead-letter-topic=(null)");
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "outbox.route.by");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "(null)");
+	end(&b);
+}
+
+static void rows_of_a_table_that_lacks_a_column_become_dead_letters(void **state)
+{
+	struct bench b;
+	static const struct wire_column FEWER[] = { { "id", TEXT_OID },
+						    { "aggregateid", TEXT_OID },
+						    { "payload", TEXT_OID } };
+	const char *const values[] = { "e-1", "k", "{}" };
+
+	start_diverting(&b);
+	wire_relation(data(&b), OUTBOX, "public", "outbox", FEWER, 3);
+	TAKE(offer(&b));
+	wire_insert(data(&b), OUTBOX, values, 3);
+	TAKE(offer(&b));
+	const struct sent *sent = scripted_sink_last(&b.sink);
+	CHECK_TEXT(sent->topic, "dead");
+	CHECK_TEXT(sent->id, "e-1");
+	CHECK_TEXT(sent->key, "k");
+	CHECK_TEXT(sent->value, "{}");
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "has no column \"type\"");
+	end(&b);
+}
+
+static void a_value_that_is_too_large_is_left_out_and_said_where_it_is(void **state)
+{
+	struct bench b;
+	char large[900];
+
+	start_diverting(&b);
+	memset(large, 'x', sizeof(large) - 1);
+	large[sizeof(large) - 1] = '\0';
+	b.sink.size_max = 890;
+	TAKE(insert(&b, OUTBOX, "e-1", "order", "k", large));
+	const struct sent *sent = scripted_sink_last(&b.sink);
+	CHECK_TEXT(sent->topic, "dead");
+	CHECK_TEXT(sent->key, "k");
+	CHECK_TEXT(sent->value, "(null)");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-omitted=the value of 899 bytes: column ");
+	CHECK_HAS(sent->headers, "walpost-dead-letter-topic=outbox.event.order");
+	CHECK_EQ(wp_pipeline_last_event(b.pipeline)->letter, WP_LETTER_WITHOUT_VALUE);
+	end(&b);
+}
+
+static void a_key_that_is_too_large_is_left_out_too(void **state)
+{
+	struct bench b;
+	char large[900];
+
+	start_diverting(&b);
+	memset(large, 'x', sizeof(large) - 1);
+	large[sizeof(large) - 1] = '\0';
+	b.sink.size_max = 890;
+	TAKE(insert(&b, OUTBOX, "e-1", "order", large, "{}"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "(null)");
+	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "omitted=key, headers, and the value of 2");
+	end(&b);
+}
+
+static void a_dead_letter_that_is_not_taken_either_stops(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	b.sink.refused_topic = "dead";
+	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
+	CHECK_HAS(b.why.text, "outbox.key.null");
+	CHECK_HAS(b.why.text, "its dead letter can not be delivered: topic dead takes nothing");
+	CHECK_EQ(b.ledger.in_flight, 0);
+	b.sink.refused_topic = NULL;
+	TAKE(offer(&b));
+	CHECK_EQ(counts(&b)->dead_letters, 1);
+	end(&b);
+}
+
+static void a_dead_letter_for_which_there_is_no_room_may_be_offered_again(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	b.sink.answer = WP_AGAIN;
+	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_AGAIN);
+	CHECK_EQ(counts(&b)->dead_letters, 0);
+	b.sink.answer = WP_OK;
+	TAKE(offer(&b));
+	CHECK_EQ(counts(&b)->dead_letters, 1);
+	end(&b);
+}
+
+/* As after a rewind: the same transaction comes again. */
+static void begin_again(struct bench *b)
+{
+	wp_ledger_forget(&b->ledger, 0);
+	begin_stream(b);
+	TAKE(outbox(b));
+	TAKE(begin(b, 0x100));
+}
+
+static void what_was_refused_alone_is_diverted_when_it_comes_again(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(row(&b, "1"));
+	TAKE(row(&b, "guilty"));
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused with SOME_ERROR"), WP_OK);
+	begin_again(&b);
+	TAKE(row(&b, "1"));
+	CHECK(!b.taken.dead_letter);
+	TAKE(row(&b, "guilty"));
+	CHECK(b.taken.dead_letter);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "dead");
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{}");
+	CHECK_HAS(scripted_sink_last(&b.sink)->headers,
+		  "walpost-dead-letter-reason=refused with SOME_ERROR");
+	TAKE(row(&b, "3"));
+	CHECK(!b.taken.dead_letter);
+	end(&b);
+}
+
+static void a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is_left(void **state)
+{
+	static const enum wp_letter NEXT[] = { WP_LETTER_WHOLE, WP_LETTER_WITHOUT_VALUE,
+					       WP_LETTER_BARE };
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(row(&b, "guilty"));
+	for (size_t i = 0; i < 3; i++) {
+		CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+		begin_again(&b);
+		TAKE(row(&b, "guilty"));
+		CHECK_EQ(wp_pipeline_last_event(b.pipeline)->letter, NEXT[i]);
+	}
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_DATA);
+	end(&b);
+}
+
+static void what_is_confirmed_is_not_remembered(void **state)
+{
+	struct bench b;
+
+	start_diverting(&b);
+	TAKE(row(&b, "guilty"));
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+	begin_again(&b);
+	TAKE(row(&b, "guilty"));
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(wp_ledger_settle(&b.ledger, wp_ledger_next(&b.ledger) - 1), WP_SETTLED);
+	TAKE(begin(&b, 0x200));
+	begin_again(&b);
+	TAKE(row(&b, "guilty"));
+	CHECK(!b.taken.dead_letter);
+	end(&b);
+}
+
 /* -- events that can never be delivered ------------------------------------ */
 
 static void a_null_key_stops_and_the_event_is_named(void **state)
@@ -1169,6 +1403,19 @@ int main(void)
 		cmocka_unit_test(without_memory_there_is_no_pipeline),
 		cmocka_unit_test(without_memory_a_relation_is_not_taken),
 		cmocka_unit_test(without_memory_a_row_is_not_taken),
+		cmocka_unit_test(
+			what_can_not_be_delivered_goes_to_the_dead_letters_and_the_others_go_on),
+		cmocka_unit_test(a_dead_letter_holds_its_transaction_until_it_is_confirmed),
+		cmocka_unit_test(null_id_and_null_route_become_dead_letters_with_what_there_is),
+		cmocka_unit_test(rows_of_a_table_that_lacks_a_column_become_dead_letters),
+		cmocka_unit_test(a_value_that_is_too_large_is_left_out_and_said_where_it_is),
+		cmocka_unit_test(a_key_that_is_too_large_is_left_out_too),
+		cmocka_unit_test(a_dead_letter_that_is_not_taken_either_stops),
+		cmocka_unit_test(a_dead_letter_for_which_there_is_no_room_may_be_offered_again),
+		cmocka_unit_test(what_was_refused_alone_is_diverted_when_it_comes_again),
+		cmocka_unit_test(
+			a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is_left),
+		cmocka_unit_test(what_is_confirmed_is_not_remembered),
 		cmocka_unit_test(freeing_no_pipeline_is_fine),
 	};
 

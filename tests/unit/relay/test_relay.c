@@ -67,6 +67,8 @@ static int set_up(void **state)
 		.feedback_interval_ms = INTERVAL_MS,
 		.topic_wait_ms = TOPIC_WAIT_MS,
 		.shutdown_timeout_ms = SHUTDOWN_MS,
+		.dead_letter_topic = "",
+		.rewinds_max = 3,
 	};
 	scripted_source_init(&b->source, SLOT);
 	scripted_sink_init(&b->sink);
@@ -827,11 +829,38 @@ static void the_same_refusal_three_times_at_one_place_stops_it(void **state)
 	}
 	one_event(200, "1");
 	refuse(last_ticket(), WP_REACT_REWIND, false);
-	CHECK(noted("sink_refuses"));
 	live(SHUTDOWN_MS);
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
-	CHECK_HAS(b->error.text, "SOME_ERROR");
+	CHECK(noted("sink_refuses")); /* the last try was one by one: it has a name */
+	CHECK_HAS(b->error.text, "id 1 ");
+	CHECK_HAS(b->error.text, "3 times in a row with SOME_ERROR");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 --force");
+}
+
+static void with_a_limit_of_one_the_first_refusal_stops_it(void **state)
+{
+	b->options.rewinds_max = 1;
+	stream();
+	one_event(200, "1");
+	refuse(last_ticket(), WP_REACT_REWIND, false);
+	CHECK(noted("sink_refuses"));
+	CHECK_HAS(b->error.text, "1 times in a row with SOME_ERROR");
+}
+
+static void with_a_higher_limit_it_tries_more_often(void **state)
+{
+	b->options.rewinds_max = 5;
+	stream();
+	for (int i = 0; i < 4; i++) {
+		one_event(200, "1");
+		refuse(last_ticket(), WP_REACT_REWIND, false);
+		rewind_through();
+	}
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	one_event(200, "1");
+	refuse(last_ticket(), WP_REACT_REWIND, false);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
 static void progress_between_refusals_starts_the_count_again(void **state)
@@ -1021,7 +1050,7 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	CHECK_HAS(b->error.text, "id guilty ");
 	CHECK_HAS(b->error.text, "public.outbox");
 	CHECK_HAS(b->error.text, "SOME_ERROR");
-	CHECK_HAS(b->error.text, "pg_replication_slot_advance('walpost', '0/12D')");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/12D --force");
 	CHECK_EQ(b->look.safe, 208);
 }
 
@@ -1141,9 +1170,174 @@ static void an_undeliverable_row_stops_it_and_is_named(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 	CHECK(noted("event_undeliverable"));
 	CHECK_HAS(b->error.text,
-		  "with id guilty (position 0000-00000001-00000000000000C8-00000000)");
-	CHECK_HAS(b->error.text, "pg_replication_slot_advance('walpost', '0/C9')");
+		  "with id guilty (position 0000-00000001-00000000000000C8-00000000, ");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 --force");
 	CHECK_EQ(b->source.status.flush, SLOT);
+}
+
+/* -- dead letters ---------------------------------------------------------- */
+
+/* The relay was made with the options' address: they may change before it streams. */
+static void rebuild_diverting(void)
+{
+	wp_relay_free(b->relay);
+	b->options.poison = WP_POISON_DEAD_LETTER;
+	b->options.dead_letter_topic = "dead";
+	CHECK_EQ(build(), WP_OK);
+}
+
+static void the_one_that_is_refused_alone_goes_to_the_dead_letters(void **state)
+{
+	rebuild_diverting();
+	isolate();
+	one_event(200, "1");
+	confirm(last_ticket());
+	one_event(300, "guilty");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	rewind_through();
+	CHECK_EQ(b->source.start_at, 208);
+	CHECK_EQ(b->sink.batching, WP_BATCHING_ONE_BY_ONE);
+	one_event(300, "guilty");
+	CHECK_TEXT(scripted_sink_last(&b->sink)->topic, "dead");
+	CHECK_HAS(scripted_sink_last(&b->sink)->headers,
+		  "walpost-dead-letter-reason=refused by Kafka with SOME_ERROR");
+	CHECK(noted("dead_letter"));
+	CHECK_EQ(b->look.safe, 208);
+	confirm(last_ticket());
+	CHECK_EQ(b->look.safe, 308);
+	step();
+	CHECK(noted("isolation_over"));
+}
+
+static void two_guilty_ones_side_by_side_are_both_found(void **state)
+{
+	rebuild_diverting();
+	isolate();
+	one_event(200, "guilty");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	rewind_through();
+	one_event(200, "guilty");
+	confirm(last_ticket());
+	one_event(300, "guilty too");
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	rewind_through();
+	one_event(300, "guilty too");
+	CHECK_TEXT(scripted_sink_last(&b->sink)->topic, "dead");
+	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "guilty too");
+	confirm(last_ticket());
+	CHECK_EQ(b->look.safe, 308);
+}
+
+static void a_dead_letter_that_is_refused_to_the_last_stops_it(void **state)
+{
+	rebuild_diverting();
+	isolate();
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+		one_event(200, "guilty");
+		refuse(last_ticket(), WP_REACT_ISOLATE, true);
+		if (i < 3)
+			rewind_through();
+	}
+	live(SHUTDOWN_MS);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "id guilty ");
+	CHECK_EQ(b->look.safe, SLOT);
+}
+
+static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows(void **state)
+{
+	rebuild_diverting();
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "guilty", NULL);
+	send_row("2");
+	send_commit(200);
+	step();
+	CHECK_EQ(b->look.in_flight, 2);
+	CHECK_TEXT(b->sink.sent[0].topic, "dead");
+	CHECK_TEXT(b->sink.sent[1].topic, "outbox.event.order");
+	CHECK(noted("dead_letter"));
+	confirm(2);
+	CHECK_EQ(b->look.safe, SLOT);
+	confirm(1);
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void an_error_that_is_not_the_events_diverts_none(void **state)
+{
+	rebuild_diverting();
+	isolate();
+	one_event(200, "innocent");
+	refuse(last_ticket(), WP_REACT_WAIT_TOPIC, false);
+	rewind_through();
+	one_event(200, "innocent");
+	CHECK_TEXT(scripted_sink_last(&b->sink)->topic, "outbox.event.order");
+}
+
+/* -- on_halt = hold -------------------------------------------------------- */
+
+static void hold_by_an_undeliverable_row(void)
+{
+	b->options.on_halt = WP_ON_HALT_HOLD;
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "guilty", NULL);
+	step();
+	live(SHUTDOWN_MS);
+	CHECK_STATE("held");
+	CHECK_EQ(b->step, WP_STEP_WAIT);
+}
+
+static void a_halt_is_held_and_said_once_a_minute(void **state)
+{
+	hold_by_an_undeliverable_row();
+	CHECK_TEXT(strstr(b->events, "held") ? "held" : "", "");
+	live(60 * 1000);
+	CHECK(noted("held"));
+	CHECK_HAS(b->error.text, "id guilty");
+	CHECK_EQ(b->source.connects, 1);
+	live(3600 * 1000);
+	CHECK_STATE("held");
+	CHECK_EQ(b->source.connects, 1);
+}
+
+static void held_it_leaves_with_its_code_when_it_is_told_to(void **state)
+{
+	hold_by_an_undeliverable_row();
+	wp_relay_stop(b->relay, now());
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
+static void told_to_leave_while_it_halts_it_is_not_held(void **state)
+{
+	b->options.on_halt = WP_ON_HALT_HOLD;
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "guilty", NULL);
+	step();
+	wp_relay_stop(b->relay, now());
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+static void what_a_restart_may_help_is_not_held(void **state)
+{
+	b->options.on_halt = WP_ON_HALT_HOLD;
+	stream();
+	one_event(200, "1");
+	refuse(1, WP_REACT_REWIND, false);
+	live(10 * 1000);
+	b->sink.view.state = WP_SINK_STARTING;
+	live(60 * 1000); /* sink_stuck */
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 1);
 }
 
 /* -- a lost connection ---------------------------------------------------- */
@@ -1905,6 +2099,17 @@ int main(void)
 		RELAY_TEST(a_broken_sink_is_rewound_too),
 		RELAY_TEST(a_send_that_breaks_is_rewound),
 		RELAY_TEST(the_same_refusal_three_times_at_one_place_stops_it),
+		RELAY_TEST(the_one_that_is_refused_alone_goes_to_the_dead_letters),
+		RELAY_TEST(two_guilty_ones_side_by_side_are_both_found),
+		RELAY_TEST(a_dead_letter_that_is_refused_to_the_last_stops_it),
+		RELAY_TEST(an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows),
+		RELAY_TEST(an_error_that_is_not_the_events_diverts_none),
+		RELAY_TEST(a_halt_is_held_and_said_once_a_minute),
+		RELAY_TEST(held_it_leaves_with_its_code_when_it_is_told_to),
+		RELAY_TEST(told_to_leave_while_it_halts_it_is_not_held),
+		RELAY_TEST(what_a_restart_may_help_is_not_held),
+		RELAY_TEST(with_a_limit_of_one_the_first_refusal_stops_it),
+		RELAY_TEST(with_a_higher_limit_it_tries_more_often),
 		RELAY_TEST(progress_between_refusals_starts_the_count_again),
 		RELAY_TEST(a_sink_that_failed_stops_it_with_its_exit_code),
 		RELAY_TEST(a_sink_that_failed_is_not_waited_for),

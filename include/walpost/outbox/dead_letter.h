@@ -1,0 +1,53 @@
+/*
+ * The record for the dead-letter topic: an event that can never be delivered to its
+ * own topic, and why. It has the event's key, value and headers, and behind them
+ *
+ *   walpost-dead-letter-reason     a sentence for people
+ *   walpost-dead-letter-table      schema.table of the row
+ *   walpost-dead-letter-id         the event's id; null when that is NULL
+ *   walpost-dead-letter-topic      where it was to go; null when nothing could be made of it
+ *   walpost-dead-letter-size       bytes of key, value and headers as they were to go
+ *   walpost-dead-letter-position   its position (outbox/position)
+ *   walpost-dead-letter-timestamp  the record's timestamp, ms since 1970
+ *   walpost-dead-letter-omitted    only when something is left out: what, and where it is
+ *
+ * Its own timestamp is the time at which it is sent: the event's may be what was wrong.
+ * A public contract. Owns: its texts and its headers. Pure.
+ */
+#ifndef WALPOST_OUTBOX_DEAD_LETTER_H
+#define WALPOST_OUTBOX_DEAD_LETTER_H
+
+#include <stdbool.h>
+
+#include "walpost/base/why.h"
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/record.h"
+
+/* How much of the event is in it: less, when more is refused too. */
+enum wp_letter {
+	WP_LETTER_WHOLE,
+	WP_LETTER_WITHOUT_VALUE,
+	WP_LETTER_BARE, /* neither value, nor key, nor the event's own headers */
+	WP_LETTER_COUNT,
+};
+
+#define WP_LETTER_HEADERS_MAX (WP_EVENT_HEADERS_MAX + 8)
+
+struct wp_dead_letter {
+	struct wp_header headers[WP_LETTER_HEADERS_MAX];
+	char size[24];
+	char position[WP_POSITION_TEXT_SIZE];
+	char timestamp[24];
+	char omitted[1200];
+};
+
+/*
+ * `record` is what was to be sent, as far as it could be made; `ret` borrows from it, from
+ * `d`, `topic` and `reason`. `payload_column` is for the note on where an omitted value is.
+ */
+void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
+			   const char *topic, const char *payload_column,
+			   const struct wp_why *reason, enum wp_letter letter,
+			   struct wp_record *ret);
+
+#endif

@@ -1,0 +1,74 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/outbox/dead_letter.h"
+#include "walpost/outbox/excerpt.h"
+
+struct headers {
+	struct wp_header *items;
+	size_t count;
+};
+
+static void add(struct headers *h, const char *name, struct wp_span value)
+{
+	assert(h->count < WP_LETTER_HEADERS_MAX);
+	h->items[h->count++] = (struct wp_header){ .name = wp_span_of(name), .value = value };
+}
+
+/* What is left out can be read where it came from, as long as the row is there. */
+static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record *record,
+				const char *payload_column, enum wp_letter letter)
+{
+	struct wp_excerpt id;
+	const char *shown = wp_excerpt(&id, record->id);
+
+	(void)snprintf(d->omitted, sizeof(d->omitted),
+		       "%sthe value of %zu bytes: column \"%s\" of table %s, row with id %s",
+		       letter == WP_LETTER_BARE ? "key, headers, and " : "", record->value.size,
+		       payload_column, record->table, shown != NULL ? shown : "NULL");
+	return d->omitted;
+}
+
+void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
+			   const char *topic, const char *payload_column,
+			   const struct wp_why *reason, enum wp_letter letter,
+			   struct wp_record *ret)
+{
+	struct headers h = { .items = d->headers };
+
+	(void)snprintf(d->size, sizeof(d->size), "%zu", wp_record_size(record));
+	(void)snprintf(d->timestamp, sizeof(d->timestamp), "%" PRId64, record->timestamp_ms);
+	if (letter != WP_LETTER_BARE) {
+		assert(record->header_count <= WP_EVENT_HEADERS_MAX);
+		memcpy(d->headers, record->headers, record->header_count * sizeof(d->headers[0]));
+		h.count = record->header_count;
+	}
+	add(&h, "walpost-dead-letter-reason", wp_span_of(reason->text));
+	add(&h, "walpost-dead-letter-table", wp_span_of(record->table));
+	add(&h, "walpost-dead-letter-id", record->id);
+	add(&h, "walpost-dead-letter-topic", record->topic);
+	add(&h, "walpost-dead-letter-size", wp_span_of(d->size));
+	add(&h, "walpost-dead-letter-position",
+	    wp_span_of(wp_position_text(&record->position, d->position)));
+	add(&h, "walpost-dead-letter-timestamp", wp_span_of(d->timestamp));
+	if (letter != WP_LETTER_WHOLE)
+		add(&h, "walpost-dead-letter-omitted",
+		    wp_span_of(note_omitted(d, record, payload_column, letter)));
+	*ret = (struct wp_record){
+		.topic = wp_span_of(topic),
+		.headers = d->headers,
+		.header_count = h.count,
+		.timestamp_ms = WP_TIMESTAMP_NOW,
+		.partition = WP_PARTITION_BY_KEY,
+		.position = record->position,
+		.table = record->table,
+		.id = record->id,
+	};
+	if (letter == WP_LETTER_BARE)
+		return;
+	ret->key = record->key;
+	if (letter == WP_LETTER_WHOLE)
+		ret->value = record->value;
+}

@@ -1,0 +1,307 @@
+"""An event that can never be delivered: the relay stops and names it, or sets it aside and goes on."""
+
+import random
+import signal
+
+import pytest
+
+from lib.checker import check_nothing_lost, check_once, check_order
+from lib.relay import config_text, run_command
+from lib.waiting import holds_for, let_grow_old
+
+DEAD = "dead"
+
+
+def _noise(size):
+    """Text that no compression makes much smaller."""
+    return '"' + random.Random(size).randbytes(size // 2 + 1).hex()[:size] + '"'
+
+
+def _diverting(stage, **more):
+    return {"relay.poison": "dead-letter", "relay.dead_letter.topic": stage.topic(DEAD), **more}
+
+
+def _letter(message, name):
+    return message.header(f"walpost-dead-letter-{name}").decode()
+
+
+# --- what Kafka itself refuses: the closed list, each brought about on the real broker
+
+
+class TooLarge:
+    code = "MSG_SIZE_TOO_LARGE"
+    topic = {"max_message_bytes": 65536}
+    relay = {"kafka.compression.type": "lz4"}  # so that only the broker can tell
+
+    @staticmethod
+    def insert(stage):
+        return stage.insert("k", _noise(300_000))
+
+
+class NoKeyInACompactedTopic:
+    code = "INVALID_RECORD"
+    topic = {"cleanup_policy": "compact"}
+    relay = {"outbox.key.null": "allow"}
+
+    @staticmethod
+    def insert(stage):
+        return stage.insert(None)
+
+
+class TooOld:
+    code = "INVALID_TIMESTAMP"
+    topic = {"message_timestamp_before_max_ms": 12000}
+    relay = {}
+
+    @staticmethod
+    def insert(stage):
+        id = stage.insert("k")
+        let_grow_old(13)
+        return id
+
+
+REFUSED = [TooLarge, NoKeyInACompactedTopic, TooOld]
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_by_the_broker_it_stops_the_relay_which_names_it_and_the_way_on(stage, kind):
+    stage.create_topic(partitions=1, **kind.topic)
+    guilty = kind.insert(stage)
+    stage.insert("k")
+    relay = stage.new_relay(kind.relay).start()
+    assert relay.wait_exit(60) == 3
+    (error,) = relay.log("event_undeliverable")
+    assert guilty in error["why"] and kind.code in error["why"]
+    assert "walpost slot skip --to" in error["why"] and "dead-letter" in error["why"]
+    stage.wait_released()
+    assert stage.read() == []
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_refused_by_the_broker_it_goes_to_the_dead_letters_and_the_others_keep_their_order(stage, kind):
+    stage.create_topic(partitions=1, **kind.topic)
+    stage.create_topic(DEAD, partitions=1, max_message_bytes=1_000_000)
+    guilty = kind.insert(stage)
+    relay = stage.relay(_diverting(stage, **kind.relay))
+    for n in range(20):
+        stage.insert("k", f'{{"n": {n}}}')
+    stage.wait_all_confirmed(60, relay)
+    relay.stop()
+
+    (letter,) = stage.read(DEAD)
+    assert letter.id == guilty
+    assert kind.code in _letter(letter, "reason")
+    assert _letter(letter, "table") == "public.outbox"
+    assert _letter(letter, "id") == guilty
+    assert _letter(letter, "topic") == stage.topic()
+    assert _letter(letter, "position") == letter.position
+    ((payload,),) = stage.sql("SELECT payload::text FROM outbox WHERE id = %s", (guilty,))
+    assert letter.value == payload.encode()
+    assert int(_letter(letter, "size")) > len(letter.value)
+    assert not [name for name, _ in letter.headers if name.endswith("omitted")]
+
+    events = [event for event in stage.truth.events() if event.id != guilty]
+    messages = stage.read()
+    assert len(events) == 20
+    check_nothing_lost(messages, events)
+    check_once(messages)
+    check_order(messages, events)
+
+
+def test_several_in_one_transaction_are_all_found(stage):
+    stage.create_topic(partitions=2, **TooLarge.topic)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage, **TooLarge.relay))
+    guilty = []
+    with stage.transaction() as connection:
+        for n in range(60):
+            huge = n in (3, 4, 30, 59)
+            id = stage.insert(f"k{n % 3}", _noise(200_000 + n) if huge else "{}", connection=connection)
+            if huge:
+                guilty.append(id)
+    after = stage.insert("k0")
+    stage.wait_all_confirmed(90, relay)
+    relay.stop()
+    assert {m.id for m in stage.read(DEAD)} == set(guilty)
+    events = [event for event in stage.truth.events() if event.id not in guilty]
+    messages = stage.read()
+    check_nothing_lost(messages, events)
+    check_order(messages, events)
+    assert events[-1].id == after
+
+
+# --- what is known before it is sent
+
+
+@pytest.mark.on(18, 15)
+def test_known_before_they_are_sent_they_go_to_the_dead_letters_without_a_stop(stage):
+    stage.create_topic(partitions=3, max_message_bytes=10_000_000)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    first = stage.insert("k")
+    no_topic = stage.insert("k", topic="two words")
+    no_key = stage.insert(None)
+    huge = stage.insert("k", _noise(2_000_000))
+    last = stage.insert("k")
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    assert len(relay.log("dead_letter")) == 3
+    assert "rewinds=0" in relay.log_text()
+
+    assert [m.id for m in stage.read()] == [first, last]
+    letters = {m.id: m for m in stage.read(DEAD)}
+    assert set(letters) == {no_topic, no_key, huge}
+    assert "two words" in _letter(letters[no_topic], "reason")
+    assert letters[no_topic].header("walpost-dead-letter-topic") is None
+    assert letters[no_topic].key == b"k" and letters[no_topic].value == b'{"n": 1}'
+    assert letters[no_key].key is None and "outbox.key.null" in _letter(letters[no_key], "reason")
+    assert letters[huge].value is None
+    assert "message.max.bytes" in _letter(letters[huge], "reason")
+    assert "payload" in _letter(letters[huge], "omitted") and huge in _letter(letters[huge], "omitted")
+    assert int(_letter(letters[huge], "size")) > 2_000_000
+    assert _letter(letters[huge], "topic") == stage.topic()
+
+
+def test_above_the_topics_limit_without_compression_it_goes_to_the_dead_letters(stage):
+    stage.create_topic(partitions=1, max_message_bytes=65536)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    huge = stage.insert("k", _noise(300_000))
+    last = stage.insert("k")
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for m in stage.read()] == [last]
+    (letter,) = stage.read(DEAD)
+    assert letter.id == huge and "65536" in _letter(letter, "reason")
+    assert len(letter.value) >= 300_000
+
+
+def test_rows_of_a_table_that_lost_a_column_go_to_the_dead_letters(stage):
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    stage.sql("BEGIN; ALTER TABLE outbox RENAME COLUMN type TO kind; "
+              "INSERT INTO outbox (id, aggregatetype, aggregateid, kind, payload) VALUES "
+              "(gen_random_uuid(), 'order', 'k', 'created', '{}'); "
+              "ALTER TABLE outbox RENAME COLUMN kind TO type; COMMIT")
+    last = stage.insert("k")
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    assert 'no column "type"' in _letter(letter, "reason") and letter.value == b"{}" and letter.key == b"k"
+    assert [m.id for m in stage.read()] == [last]
+
+
+# --- the dead-letter topic itself
+
+
+def test_nothing_is_confirmed_past_a_dead_letter_whose_topic_is_missing(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay(_diverting(stage, **{"relay.topic.wait": "60s"}))
+    stage.insert(None)
+    stage.insert("k")
+    relay.wait_log(stage.topic(DEAD))
+    first = stage.truth.events()[0]
+    holds_for(lambda: relay.is_alive() and stage.confirmed() < first.end_lsn, 2, "it waits")
+    assert stage.read() == []
+    stage.create_topic(DEAD)
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for m in stage.read(DEAD)] == [first.id]
+    assert len(stage.read()) == 1
+
+
+def test_a_dead_letter_topic_that_stays_missing_stops_the_relay(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay(_diverting(stage, **{"relay.topic.wait": "1s"}))
+    stage.insert(None)
+    assert relay.wait_exit(30) == 3
+    assert stage.topic(DEAD) in relay.log_text()
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+def test_a_dead_letter_topic_that_refuses_stops_the_relay(stage):
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, cleanup_policy="compact")
+    relay = stage.relay(_diverting(stage))
+    id = stage.insert(None)
+    assert relay.wait_exit(60) == 3
+    (error,) = relay.log("event_undeliverable")
+    assert id in error["why"] and "INVALID_RECORD" in error["why"] and "slot skip" in error["why"]
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+def test_forbidden_and_missing_topics_are_never_poison(stage):
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    id = stage.insert("k")
+    relay.wait_log("does not exist")
+    holds_for(lambda: not stage.read(DEAD), 2, "nothing is set aside")
+    stage.create_topic(partitions=1)
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for m in stage.read()] == [id]
+    assert stage.read(DEAD) == []
+
+
+def test_killed_while_it_diverts_it_loses_neither_the_letters_nor_the_others(stage):
+    stage.create_topic(partitions=2, **TooLarge.topic)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage, **TooLarge.relay))
+    guilty = set()
+    for round in range(4):
+        for n in range(30):
+            huge = n % 10 == 3
+            id = stage.insert(f"k{n % 3}", _noise(150_000 + n) if huge else "{}")
+            if huge:
+                guilty.add(id)
+        relay.kill()
+        stage.wait_released()
+        relay.start()
+        stage.wait_streaming(relay)
+    stage.wait_all_confirmed(90, relay)
+    relay.stop()
+    assert {m.id for m in stage.read(DEAD)} == guilty
+    events = [event for event in stage.truth.events() if event.id not in guilty]
+    check_nothing_lost(stage.read(), events)
+    check_order(stage.read(), events)
+
+
+def test_check_says_whether_the_dead_letter_topic_is_there(stage, folder):
+    file = folder / "walpost.conf"
+    file.write_text(config_text(stage.config(_diverting(stage))))
+    done = run_command("check", "-c", file)
+    assert done.returncode == 1 and stage.topic(DEAD) in done.stdout and "create the topic" in done.stdout
+    stage.create_topic(DEAD, partitions=2)
+    done = run_command("check", "-c", file)
+    assert f"topic {stage.topic(DEAD)} has 2 partitions" in done.stdout and "create the topic" not in done.stdout
+
+
+# --- held
+
+
+def test_held_it_stays_up_frees_the_slot_and_leaves_with_code_3_when_asked(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay({"relay.on_halt": "hold"})
+    stage.insert(None)
+    relay.wait_log("halted")
+    stage.wait_released()
+    holds_for(relay.is_alive, 2, "it stays up")
+    assert relay.log("event_undeliverable")
+    relay.signal(signal.SIGTERM)
+    assert relay.wait_exit(10) == 3
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+# --- configuration
+
+
+@pytest.mark.parametrize("changes, words", [
+    ({"relay.poison": "ignore"}, ("relay.poison", "stop", "dead-letter")),
+    ({"relay.poison": "dead-letter"}, ("relay.dead_letter.topic",)),
+    ({"relay.dead_letter.topic": "two words"}, ("relay.dead_letter.topic", "characters")),
+    ({"relay.rewind.limit": "0"}, ("relay.rewind.limit", "1000")),
+    ({"relay.on_halt": "sleep"}, ("relay.on_halt", "exit", "hold")),
+])
+def test_wrong_policies_are_refused(stage, changes, words):
+    relay = stage.new_relay(changes).start()
+    assert relay.wait_exit() == 2
+    for word in words:
+        assert word in relay.log_text()
