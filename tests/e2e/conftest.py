@@ -16,7 +16,10 @@ from lib.kafka import Kafka  # noqa: E402
 from lib.postgres import Postgres  # noqa: E402
 from lib.stage import Stage  # noqa: E402
 
-VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 15").split())
+VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 14").split())
+LONG = os.environ.get("WALPOST_LENGTHS") == "full"
+LONG_TIMEOUT_SECONDS = 2 * 3600
+NOT_IN_THIS_RUN = "none"
 
 
 class House:
@@ -86,13 +89,32 @@ def pytest_unconfigure(config):
         config.house.end()
 
 
+def _wanted_versions(marker):
+    """Those of this run that a test is for; see pytest.ini."""
+    if marker is None:
+        return VERSIONS[:1]
+    if len(marker.args) == 1 and marker.args != ("all",):
+        return [v for v in VERSIONS if v == str(marker.args[0])]
+    since, below = marker.kwargs.get("since", 0), marker.kwargs.get("below", 1000)
+    return [v for v in VERSIONS if since <= int(v) < below]
+
+
 def pytest_generate_tests(metafunc):
     if "version" in metafunc.fixturenames:  # by way of make_stage too
-        marker = metafunc.definition.get_closest_marker("on")
-        wanted = [str(v) for v in marker.args] if marker else [VERSIONS[0]]
-        if len(wanted) > 1:  # whichever there are
-            wanted = VERSIONS
-        metafunc.parametrize("version", [v for v in wanted if v in VERSIONS])
+        wanted = _wanted_versions(metafunc.definition.get_closest_marker("on"))
+        metafunc.parametrize("version", wanted or [NOT_IN_THIS_RUN])
+
+
+def pytest_collection_modifyitems(config, items):
+    """What is for other versions is not there, rather than skipped; what is long may take its time."""
+    other = [item for item in items if getattr(item, "callspec", None)
+             and item.callspec.params.get("version") == NOT_IN_THIS_RUN]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if item not in other]
+    for item in items:
+        if LONG and "scaled" in item.fixturenames:
+            item.add_marker(pytest.mark.timeout(LONG_TIMEOUT_SECONDS), append=False)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -107,6 +129,12 @@ def pytest_runtest_makereport(item):
 @pytest.fixture
 def house(request):
     return request.config.house
+
+
+@pytest.fixture
+def scaled():
+    """scaled(40, 600): the short length, or with WALPOST_LENGTHS=full (`tests/run matrix`) the full one."""
+    return lambda short, full: full if LONG else short
 
 
 @pytest.fixture

@@ -193,11 +193,23 @@ def lint(arguments):
 
 def e2e(arguments):
     build("gcc")
-    for version in os.environ.get("WALPOST_POSTGRES", "18 15").split():
+    for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
         cache.postgres(version)
     cache.kafka()
     workers = () if {"-n", "-k", "--pdb"} & set(arguments) else ("-n", PYTEST_WORKERS, "--dist", "worksteal")
     return pytest("e2e", [*workers, *arguments])
+
+
+def matrix(arguments):
+    """The ring e2e on every version, one after the other, at full lengths: hours."""
+    counts = []
+    os.environ["WALPOST_LENGTHS"] = "full"
+    for version in cache.POSTGRES:
+        os.environ["WALPOST_POSTGRES"] = version
+        count = e2e(arguments)
+        say(f"PostgreSQL {version}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped")
+        counts.append(count)
+    return add(counts)
 
 
 def sanitize(arguments):
@@ -205,8 +217,8 @@ def sanitize(arguments):
 
 
 def ring_runner(ring):
-    if ring in ("lint", "e2e", "sanitize"):
-        return {"lint": lint, "e2e": e2e, "sanitize": sanitize}[ring]
+    if ring in ("lint", "e2e", "matrix", "sanitize"):
+        return {"lint": lint, "e2e": e2e, "matrix": matrix, "sanitize": sanitize}[ring]
     kind = "fuzz" if ring == "fuzz" else "gcc"
     return lambda arguments: meson_suite(ring, kind, arguments)
 
