@@ -80,10 +80,16 @@ static const char whether_used[] =
 	"(SELECT count(*) FROM pg_publication p WHERE p.pubname = pub) "
 	"FROM pg_replication_slots s, (SELECT %L::text AS slot, %L::text AS pub) our "
 	"WHERE slot_name = our.slot";
-/* Reads without consuming, up to the end of the first transaction that has something. */
+/*
+ * Reads without consuming, up to the end of the first transaction that has something.
+ * PostgreSQL 14 sends BEGIN, ORIGIN and COMMIT of those that have nothing too: there it
+ * must read on.
+ */
 static const char whether_unconfirmed[] =
-	"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, 1, 'proto_version', '1', "
-	"'publication_names', quote_ident(%L)) LIMIT 1";
+	"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, "
+	"CASE WHEN current_setting('server_version_num')::int >= 150000 THEN 1 END, "
+	"'proto_version', '1', 'publication_names', quote_ident(%L)) "
+	"WHERE get_byte(data, 0) NOT IN (ascii('B'), ascii('O'), ascii('C')) LIMIT 1";
 
 /* True when events would be lost with the slot, or when that cannot be told. */
 static bool holds_events(struct slot *s, struct wp_why *why)

@@ -65,6 +65,12 @@ def test_a_slot_behind_other_tables_only_is_dropped(ready):
     assert ready.command("slot", "drop").returncode == 0
 
 
+def test_a_slot_with_events_behind_what_other_tables_wrote_is_dropped_by_force_only(ready):
+    ready.sql("CREATE TABLE other (x int)")
+    _insert(ready)
+    assert ready.command("slot", "drop").returncode == 1
+
+
 def test_a_slot_whose_publication_is_gone_is_dropped_by_force_only(ready):
     _insert(ready)
     ready.sql("DROP PUBLICATION walpost")
