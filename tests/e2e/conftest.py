@@ -12,6 +12,7 @@ import pytest
 sys.dont_write_bytecode = True
 
 from lib import places  # noqa: E402
+from lib.guarded import GuardedKafka  # noqa: E402
 from lib.kafka import Kafka  # noqa: E402
 from lib.postgres import Postgres  # noqa: E402
 from lib.stage import Stage  # noqa: E402
@@ -177,18 +178,20 @@ def own_postgres(version, folder):
 
 @pytest.fixture(scope="session")
 def _mortal_kafka(request):
-    kafka = Kafka(request.config.house.folder / "mortal-kafka")
+    kafka = GuardedKafka(request.config.house.folder / "mortal-kafka")
     yield kafka
     kafka.end()
 
 
 @pytest.fixture
 def mortal_kafka(_mortal_kafka):
-    """A broker that this test may stop: it finds it running."""
+    """A broker that this test may stop: it finds it running. For its other doors see lib/guarded.py."""
     _mortal_kafka.ensure_running()
     yield _mortal_kafka
     if _mortal_kafka.is_running():
         _mortal_kafka.resume()
+    _mortal_kafka.line.delay = 0
+    _mortal_kafka.line.restore()
 
 
 @pytest.fixture(scope="session")

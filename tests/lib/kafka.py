@@ -76,7 +76,8 @@ class Message:
 class Kafka:
     """One broker. `start` may follow `stop` or `kill` as often as wanted: same port, same data."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, more=""):
+        """`more`: settings that win, with {port} and {controller} for the ports."""
         self._installed = cache.kafka()
         self.folder = Path(folder)
         self.folder.mkdir(parents=True)
@@ -86,7 +87,7 @@ class Kafka:
         shutil.copytree(self._installed / "formatted", self.folder / "log")
         self._settings = self.folder / "server.properties"
         self._settings.write_text(
-            _SETTINGS.format(port=self.port, controller=take_port(), log=self.folder / "log")
+            (_SETTINGS + more).format(port=self.port, controller=take_port(), log=self.folder / "log")
         )
 
     @classmethod

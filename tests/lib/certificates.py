@@ -1,0 +1,49 @@
+"""Certificate authorities and what they sign, made with openssl: for one test run."""
+
+import subprocess
+from pathlib import Path
+
+# Kafka's Java and libpq both look at these, never at the common name.
+LOCAL = "DNS:localhost,IP:127.0.0.1"
+
+
+def _openssl(*arguments, when="now"):
+    command = ["openssl", *map(str, arguments)]
+    if when != "now":
+        command = ["faketime", when, *command]
+    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+class Authority:
+    """A certificate authority; `certificate` is what those who trust it need."""
+
+    def __init__(self, folder, name):
+        self.folder = Path(folder)
+        self.name = name
+        self.certificate = self.folder / f"{name}.crt"
+        self._key = self.folder / f"{name}.key"
+        _openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+                 "-keyout", self._key, "-out", self.certificate, when="3 days ago")
+        self.certificate.chmod(0o644)
+
+    def issue(self, name, names=LOCAL, expired=False):
+        """A certificate and its key, both PEM, for a server or a client whose common name is `name`."""
+        made = Issued(self.folder / f"{self.name}-{name}")
+        request = made.certificate.with_suffix(".csr")
+        _openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
+        extensions = made.certificate.with_suffix(".ext")
+        extensions.write_text(f"subjectAltName={names}\n")
+        when = "2 days ago" if expired else "now"  # valid for one day
+        _openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial",
+                 "-days", "1", "-extfile", extensions, "-out", made.certificate, when=when)
+        made.both.write_text(made.key.read_text() + made.certificate.read_text())
+        return made
+
+
+class Issued:
+    """Files of one certificate: `certificate`, `key`, and `both` in one."""
+
+    def __init__(self, stem):
+        self.certificate = Path(f"{stem}.crt")
+        self.key = Path(f"{stem}.key")
+        self.both = Path(f"{stem}.pem")

@@ -1,0 +1,104 @@
+"""A broker with several doors: open, slow, with certificates, with passwords, and some that no one should enter."""
+
+from pathlib import Path
+
+from confluent_kafka.admin import (
+    AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType, ScramCredentialInfo,
+    ScramMechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion,
+)
+
+from lib.certificates import Authority
+from lib.kafka import Kafka
+from lib.line import Line
+from lib.ports import take_port
+
+_DOORS = """
+listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{behind_line},MUTUAL://127.0.0.1:{mutual},\
+PASSWORD://127.0.0.1:{password},EXPIRED://127.0.0.1:{expired},ELSEWHERE://127.0.0.1:{elsewhere},\
+CONTROLLER://127.0.0.1:{{controller}}
+advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{line},MUTUAL://localhost:{mutual},\
+PASSWORD://localhost:{password},EXPIRED://localhost:{expired},ELSEWHERE://localhost:{elsewhere}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SLOW:PLAINTEXT,MUTUAL:SSL,PASSWORD:SASL_SSL,EXPIRED:SSL,\
+ELSEWHERE:SSL,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.password.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.password.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+ssl.truststore.type=PEM
+ssl.truststore.location={authority}
+ssl.keystore.type=PEM
+ssl.keystore.location={right}
+listener.name.mutual.ssl.client.auth=required
+listener.name.expired.ssl.keystore.type=PEM
+listener.name.expired.ssl.keystore.location={old}
+listener.name.elsewhere.ssl.keystore.type=PEM
+listener.name.elsewhere.ssl.keystore.location={other}
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS
+allow.everyone.if.no.acl.found=true
+"""
+
+SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
+
+
+class GuardedKafka(Kafka):
+    """Who comes in by the open door may do all; who has a certificate or a password, what no ACL forbids."""
+
+    def __init__(self, folder):
+        files = Path(folder).with_name(Path(folder).name + "-certificates")
+        files.mkdir(parents=True)
+        files.chmod(0o755)
+        self.authority = Authority(files, "authority")
+        self.stranger = Authority(files, "stranger")
+        self._doors = {name: take_port() for name in ("mutual", "password", "expired", "elsewhere")}
+        behind_line = take_port()
+        self.line = Line(behind_line)
+        super().__init__(folder, _DOORS.format(
+            **self._doors, behind_line=behind_line, line=self.line.port, authority=self.authority.certificate,
+            right=self.authority.issue("kafka").both, old=self.authority.issue("old", expired=True).both,
+            other=self.authority.issue("other", names="DNS:elsewhere.example").both,
+        ))
+
+    @property
+    def slow_address(self):
+        """The door that is at the end of `line`."""
+        return f"127.0.0.1:{self.line.port}"
+
+    def door(self, name):
+        """The address of mutual, password, expired or elsewhere."""
+        return f"localhost:{self._doors[name]}"
+
+    def set_password(self, user, password, mechanism="SCRAM-SHA-256"):
+        info = ScramCredentialInfo(SCRAM[mechanism], 4096)
+        self._change_user(UserScramCredentialUpsertion(user, info, password.encode()))
+
+    def forget_password(self, user, mechanism="SCRAM-SHA-256"):
+        self._change_user(UserScramCredentialDeletion(user, SCRAM[mechanism]))
+
+    def _change_user(self, change):
+        admin = self._admin()
+        for result in admin.alter_user_scram_credentials([change]).values():
+            result.result(20)
+
+    @staticmethod
+    def _denial(user, topic):
+        return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{user}", "*",
+                          AclOperation.WRITE, AclPermissionType.DENY)
+
+    def forbid(self, user, topic):
+        """`user` may not write to `topic`."""
+        admin = self._admin()
+        for result in admin.create_acls([self._denial(user, topic)]).values():
+            result.result(20)
+
+    def allow_again(self, user, topic):
+        """Takes that back."""
+        denial = self._denial(user, topic)
+        admin = self._admin()
+        gone = AclBindingFilter(denial.restype, denial.name, denial.resource_pattern_type, denial.principal,
+                                denial.host, denial.operation, denial.permission_type)
+        for result in admin.delete_acls([gone]).values():
+            result.result(20)
+
+    def end(self):
+        super().end()
+        self.line.end()
