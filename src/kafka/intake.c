@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "walpost/base/log.h"
+#include "walpost/kafka/admission.h"
 #include "walpost/kafka/reaction.h"
 
 #include "state.h"
@@ -10,7 +11,6 @@
 #define OTHER_EVENTS_MAX 256
 /* A handshake can fail once because a broker restarts; failing this long it is wrong. */
 #define TLS_PATIENCE_MS 3000
-#define LET_IN "correct security.protocol, sasl.* and ssl.* in [kafka]"
 
 void wp_intake_heard(struct wp_producer *p)
 {
@@ -53,18 +53,10 @@ static bool was_purged(rd_kafka_resp_err_t code)
 	return code == RD_KAFKA_RESP_ERR__PURGE_QUEUE || code == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
 }
 
-static bool is_wrong_credentials(rd_kafka_resp_err_t code)
-{
-	return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-	       code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
-	       code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM ||
-	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
-}
-
 /* librdkafka's own codes are negative: with another a broker has answered, if only "no". */
 static bool is_an_answer(rd_kafka_resp_err_t code)
 {
-	return code > RD_KAFKA_RESP_ERR_NO_ERROR && !is_wrong_credentials(code);
+	return code > RD_KAFKA_RESP_ERR_NO_ERROR && !wp_admission_is_login(code);
 }
 
 static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
@@ -151,6 +143,14 @@ static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const 
 		lose(p, text);
 }
 
+static void fail(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	struct wp_why cure;
+
+	wp_admission_cure(code, text, rd_kafka_version(), &cure);
+	wp_producer_fail(p, text, cure.text);
+}
+
 /*
  * Once a broker has let us in, its errors pass; before, the configuration is
  * wrong. librdkafka tells the same error once in 30 s: it is remembered.
@@ -164,9 +164,9 @@ static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 	note_trouble(p, code, text);
 	if (p->contacted)
 		return;
-	if (is_wrong_credentials(code))
-		wp_producer_fail(p, text, LET_IN);
-	if (code == RD_KAFKA_RESP_ERR__SSL && p->tls_failing_since_ms < 0) {
+	if (wp_admission_is_login(code))
+		fail(p, code, text);
+	if (wp_admission_is_tls(code, text) && p->tls_failing_since_ms < 0) {
 		p->tls_failing_since_ms = p->now_ms;
 		(void)wp_why_set(&p->tls_failure, WP_IO, "%s", text);
 	}
@@ -176,7 +176,7 @@ void wp_intake_step(struct wp_producer *p)
 {
 	if (p->phase == WP_PHASE_RUNNING && p->tls_failing_since_ms >= 0 &&
 	    p->now_ms - p->tls_failing_since_ms >= TLS_PATIENCE_MS)
-		wp_producer_fail(p, p->tls_failure.text, LET_IN);
+		fail(p, RD_KAFKA_RESP_ERR__SSL, p->tls_failure.text);
 }
 
 int64_t wp_intake_due(const struct wp_producer *p)

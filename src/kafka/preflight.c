@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "walpost/kafka/admission.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
 
@@ -13,6 +14,7 @@ struct check {
 	rd_kafka_queue_t *queue;
 	int64_t deadline_ms;
 	bool is_refused; /* credentials or TLS: waiting does not help */
+	rd_kafka_resp_err_t code;
 	struct wp_why trouble;
 };
 
@@ -38,9 +40,13 @@ static void read_error(struct check *c, rd_kafka_event_t *event)
 	/* That all are down says less than why. */
 	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && c->trouble.text[0] != '\0')
 		return;
-	(void)wp_why_set(&c->trouble, WP_IO, "%s", rd_kafka_event_error_string(event));
-	c->is_refused = c->is_refused || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-			code == RD_KAFKA_RESP_ERR__SSL;
+	/* What refused us may be followed by less. */
+	if (c->is_refused)
+		return;
+	const char *text = rd_kafka_event_error_string(event);
+	c->code = code;
+	(void)wp_why_set(&c->trouble, WP_IO, "%s", text);
+	c->is_refused = wp_admission_is_login(code) || wp_admission_is_tls(code, text);
 }
 
 static void read_events(struct check *c)
@@ -68,11 +74,12 @@ static void describe(const struct check *c, const struct rd_kafka_metadata *meta
 
 static enum wp_rc refuse(const struct check *c, struct wp_why *why)
 {
-	if (c->is_refused)
-		return wp_why_set(why, WP_CONFIG,
-				  "Kafka does not let us in: %s; correct security.protocol, sasl.* "
-				  "and ssl.* in [kafka]",
-				  c->trouble.text);
+	if (c->is_refused) {
+		struct wp_why cure;
+		wp_admission_cure(c->code, c->trouble.text, rd_kafka_version(), &cure);
+		return wp_why_set(why, WP_CONFIG, "Kafka does not let us in: %s; %s",
+				  c->trouble.text, cure.text);
+	}
 	return wp_why_set(why, WP_IO,
 			  "no Kafka broker answers: %s; correct bootstrap.servers in [kafka], or "
 			  "start Kafka",

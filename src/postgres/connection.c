@@ -32,18 +32,24 @@ struct wp_connection {
 	struct wp_source_failure failure;
 };
 
-/* What to do about errors that users meet, by SQLSTATE. */
+/* What to do about errors that users meet, by SQLSTATE and a part of the text. */
 static const struct {
 	const char *sqlstate;
+	const char *part;
 	const char *cure;
 } cures[] = {
-	{ "28P01", "correct user and password in postgres.conninfo, its passfile or "
-		   "postgres.password" },
-	{ "28000", "allow this user, database and address in the server's pg_hba.conf, or correct "
-		   "postgres.conninfo" },
-	{ "3D000", "correct dbname in postgres.conninfo" },
-	{ "53300", "raise max_wal_senders or max_connections, or end connections" },
-	{ "57P03", "it starts or stops; this passes" },
+	{ "28P01", "",
+	  "correct user and password in postgres.conninfo, its passfile or "
+	  "postgres.password" },
+	{ "28000", "certificate",
+	  "name a certificate for this user, signed by an authority that "
+	  "the server trusts, by sslcert and sslkey in postgres.conninfo" },
+	{ "28000", "",
+	  "allow this user, database and address in the server's pg_hba.conf, or "
+	  "correct postgres.conninfo" },
+	{ "3D000", "", "correct dbname in postgres.conninfo" },
+	{ "53300", "", "raise max_wal_senders or max_connections, or end connections" },
+	{ "57P03", "", "it starts or stops; this passes" },
 };
 
 /* libpq gives no SQLSTATE for what it finds out itself; these call for a human. */
@@ -53,6 +59,16 @@ static const struct {
 } local_errors[] = {
 	{ "does not support SSL", "turn on ssl in the server, or accept an open line by writing "
 				  "sslmode=disable (or prefer) into postgres.conninfo" },
+	/* Alerts are the server's. */
+	{ "alert unknown ca", "the server does not trust our certificate: correct sslcert and "
+			      "sslkey in postgres.conninfo, or ssl_ca_file in the server" },
+	{ "alert bad certificate", "the server refuses our certificate: correct sslcert and sslkey "
+				   "in postgres.conninfo" },
+	{ "alert certificate", "the server refuses our certificate: correct sslcert and sslkey in "
+			       "postgres.conninfo" },
+	{ "certificate verify failed", "the server's certificate has expired, or is from another "
+				       "authority than sslrootcert in postgres.conninfo names: "
+				       "renew it, or correct this" },
 	{ "certificate", "correct sslrootcert, sslcert or host in postgres.conninfo, or the "
 			 "server's certificate" },
 	{ "private key", "correct sslkey in postgres.conninfo" },
@@ -139,7 +155,7 @@ static void tidy(char *text)
 static const char *find_cure(struct wp_source_failure *f, const char *text)
 {
 	for (size_t i = 0; *f->sqlstate && i < sizeof(cures) / sizeof(cures[0]); i++)
-		if (!strcmp(cures[i].sqlstate, f->sqlstate))
+		if (!strcmp(cures[i].sqlstate, f->sqlstate) && strstr(text, cures[i].part))
 			return cures[i].cure;
 	for (size_t i = 0; !*f->sqlstate && i < sizeof(local_errors) / sizeof(local_errors[0]); i++)
 		if (strstr(text, local_errors[i].part)) {

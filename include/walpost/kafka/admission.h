@@ -1,0 +1,26 @@
+/*
+ * Does an error say that Kafka does not let us in, and what is to be corrected
+ * then? Pure. `text` is librdkafka's sentence.
+ */
+#ifndef WALPOST_KAFKA_ADMISSION_H
+#define WALPOST_KAFKA_ADMISSION_H
+
+#include <stdbool.h>
+
+#include <librdkafka/rdkafka.h>
+
+#include "walpost/base/why.h"
+
+/* User or password, or their mechanism: they do not become right by waiting. */
+bool wp_admission_is_login(rd_kafka_resp_err_t code);
+
+/*
+ * TLS failed. With TLS 1.3 a broker refuses our certificate after the handshake:
+ * to librdkafka that is a lost connection, only its sentence tells.
+ */
+bool wp_admission_is_tls(rd_kafka_resp_err_t code, const char *text);
+
+/* `version` is rd_kafka_version(). */
+void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version, struct wp_why *ret);
+
+#endif

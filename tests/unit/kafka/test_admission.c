@@ -1,0 +1,78 @@
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/kafka/admission.h"
+
+#define NEW 0x020601ff
+#define OLD 0x020002ff
+
+static const char SCRAM[] =
+	"SASL authentication error: Authentication failed during authentication "
+	"due to invalid credentials with SASL mechanism SCRAM-SHA-256";
+
+static void wrong_credentials_are_about_the_login(void **state)
+{
+	(void)state;
+	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR__AUTHENTICATION));
+	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED));
+	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM));
+	CHECK(!wp_admission_is_login(RD_KAFKA_RESP_ERR__SSL));
+	CHECK(!wp_admission_is_login(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED));
+}
+
+static void a_connection_lost_to_a_refused_certificate_is_about_tls(void **state)
+{
+	(void)state;
+	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__SSL, "SSL handshake failed"));
+	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT,
+				  "Receive failed: sslv3 alert bad certificate"));
+	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "tlsv1 alert unknown ca"));
+	CHECK(!wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "Connect failed: refused"));
+}
+
+static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, const char *part)
+{
+	struct wp_why cure;
+
+	wp_admission_cure(code, text, version, &cure);
+	CHECK_HAS(cure.text, part);
+}
+
+static void each_trouble_has_its_cure(void **state)
+{
+	(void)state;
+	check_cure(RD_KAFKA_RESP_ERR__SSL, "certificate verify failed", NEW, "ssl.ca.location");
+	check_cure(RD_KAFKA_RESP_ERR__SSL, "certificate verify failed", NEW, "expired");
+	check_cure(RD_KAFKA_RESP_ERR__TRANSPORT, "alert bad certificate", NEW,
+		   "ssl.certificate.location");
+	check_cure(RD_KAFKA_RESP_ERR__TRANSPORT, "alert certificate expired", NEW,
+		   "ssl.certificate.location");
+	check_cure(RD_KAFKA_RESP_ERR__TRANSPORT, "alert unknown ca", NEW, "truststore");
+	check_cure(RD_KAFKA_RESP_ERR__SSL, "wrong version number", NEW, "security.protocol");
+	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, "sasl.password");
+}
+
+static void a_librdkafka_too_old_for_scram_is_named(void **state)
+{
+	struct wp_why cure;
+
+	(void)state;
+	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "librdkafka 2.0.2");
+	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "2.6.1");
+	wp_admission_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, &cure);
+	CHECK(strstr(cure.text, "librdkafka") == NULL);
+	wp_admission_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, "mechanism PLAIN", OLD, &cure);
+	CHECK(strstr(cure.text, "librdkafka") == NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_credentials_are_about_the_login),
+		cmocka_unit_test(a_connection_lost_to_a_refused_certificate_is_about_tls),
+		cmocka_unit_test(each_trouble_has_its_cure),
+		cmocka_unit_test(a_librdkafka_too_old_for_scram_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
