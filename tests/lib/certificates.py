@@ -3,7 +3,9 @@
 import subprocess
 from pathlib import Path
 
-# Kafka's Java and libpq both look at these, never at the common name.
+_NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+# Kafka's Java, librdkafka and libpq look at these, never at the common name.
 LOCAL = "DNS:localhost,IP:127.0.0.1"
 
 
@@ -22,7 +24,7 @@ class Authority:
         self.name = name
         self.certificate = self.folder / f"{name}.crt"
         self._key = self.folder / f"{name}.key"
-        _openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", f"/CN={name}",
+        _openssl("req", "-x509", *_NEW_KEY, "-days", "30", "-subj", f"/CN={name}",
                  "-keyout", self._key, "-out", self.certificate, when="3 days ago")
         self.certificate.chmod(0o644)
 
@@ -30,7 +32,7 @@ class Authority:
         """A certificate and its key, both PEM, for a server or a client whose common name is `name`."""
         made = Issued(self.folder / f"{self.name}-{name}")
         request = made.certificate.with_suffix(".csr")
-        _openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
+        _openssl("req", *_NEW_KEY, "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
         extensions = made.certificate.with_suffix(".ext")
         extensions.write_text(f"subjectAltName={names}\n")
         when = "2 days ago" if expired else "now"  # valid for one day

@@ -1,16 +1,17 @@
-"""A broker with several doors: open, slow, with certificates, with passwords, and some that no one should enter."""
+"""Servers that look who comes. The broker has several doors, some of which no one should enter."""
 
 from pathlib import Path
 
 from confluent_kafka.admin import (
-    AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType, ScramCredentialInfo,
-    ScramMechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion,
+    AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType,
+    ScramCredentialInfo, ScramMechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion,
 )
 
-from lib.certificates import Authority
+from lib.certificates import LOCAL, Authority
 from lib.kafka import Kafka
 from lib.line import Line
 from lib.ports import take_port
+from lib.postgres import Postgres
 
 _DOORS = """
 listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{behind_line},MUTUAL://127.0.0.1:{mutual},\
@@ -102,3 +103,51 @@ class GuardedKafka(Kafka):
     def end(self):
         super().end()
         self.line.end()
+
+
+class GuardedPostgres(Postgres):
+    """A server that lets `RELAY` in by TLS only, with a certificate and a password; everybody else as usual."""
+
+    RELAY = "relay"
+    PASSWORD = "it's  a\\secret"
+
+    def __init__(self, version, folder):
+        super().__init__(version, folder)
+        self._files = self.folder / "certificates"
+        self._files.mkdir()
+        self._files.chmod(0o755)
+        self.authority = Authority(self._files, "authority")
+        self.stranger = Authority(self._files, "stranger")
+        self.client = self.authority.issue(self.RELAY)
+        (self.data / "pg_hba.conf").write_text(
+            f"hostssl all {self.RELAY} 127.0.0.1/32 scram-sha-256 clientcert=verify-ca\n"
+            f"host all {self.RELAY} 127.0.0.1/32 reject\n"
+            "host all all 127.0.0.1/32 trust\n")
+
+    def start(self, names=LOCAL, expired=False):
+        """With a certificate for these names."""
+        issued = self.authority.issue("server", names, expired)
+        issued.key.chmod(0o600)
+        self.hand_over(issued.key)
+        return super().start(ssl="on", ssl_cert_file=issued.certificate, ssl_key_file=issued.key,
+                             ssl_ca_file=self.authority.certificate)
+
+    def admit(self, stage):
+        """Makes the role, with what the relay of `stage` needs."""
+        stage.sql(f"DROP ROLE IF EXISTS {self.RELAY}")
+        stage.sql(f"CREATE ROLE {self.RELAY} LOGIN REPLICATION PASSWORD {self._literal(self.PASSWORD)}")
+        stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {self.RELAY};"
+                  f"GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {self.RELAY}")
+
+    @staticmethod
+    def _literal(text):
+        return "'" + text.replace("'", "''") + "'"
+
+    def relay_conninfo(self, stage, **changes):
+        """As the relay should connect; None leaves a parameter out."""
+        facts = {
+            "host": "localhost", "user": self.RELAY, "password": self.PASSWORD, "sslmode": "verify-full",
+            "sslrootcert": self.authority.certificate, "sslcert": self.client.certificate,
+            "sslkey": self.client.key, **changes,
+        }
+        return self.conninfo(stage.database, **{name: value for name, value in facts.items() if value is not None})

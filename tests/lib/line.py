@@ -6,6 +6,7 @@ import threading
 import time
 
 from lib.ports import take_port
+from lib.waiting import sleep_until
 
 _CHUNK = 65536
 _CHUNKS_ON_THE_WAY = 64
@@ -88,7 +89,7 @@ class Line:
     def _give(self, there, here, on_the_way):
         while True:
             due, piece = on_the_way.get()
-            time.sleep(max(0.0, due - time.monotonic()))
+            sleep_until(due)
             self._open.wait()
             try:
                 if piece:

@@ -37,3 +37,8 @@ def let_grow_old(seconds):
     """For what is about an age, which no condition can stand for."""
     end = time.monotonic() + seconds
     wait_until(lambda: time.monotonic() >= end, seconds + 5, f"{seconds} s have passed")
+
+
+def sleep_until(moment):
+    """Until then by time.monotonic(): for what delays on purpose."""
+    time.sleep(max(0.0, moment - time.monotonic()))
