@@ -247,14 +247,19 @@ def test_one_transaction_fans_out_to_several_topics_in_order(stage):
         assert [m.id for m in stage.read(name)] == ids
 
 
-def test_a_transaction_of_a_hundred_thousand_rows_passes_in_bounded_memory(stage):
+@pytest.mark.on("all")
+def test_a_very_large_transaction_passes_in_bounded_memory_and_the_server_hears_of_us(stage, scaled):
+    rows = scaled(100_000, 1_000_000)
     stage.create_topic()
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '5s'")
     relay = stage.relay({"relay.in_flight.bytes": "8MiB"})
-    stage.insert_many(100_000, "a{0}", size=200)
-    stage.wait_all_confirmed(90, relay)
+    walsender = stage.slot_row()[2]
+    stage.insert_many(rows, "a{0}", size=200)
+    stage.wait_all_confirmed(scaled(90, 900), relay)
     assert relay.peak_rss_kb() < 100 * 1024
+    assert stage.slot_row()[2] == walsender
     with Reader(stage.kafka, stage.topic()) as reader:
-        assert len(reader.read_until(100_000)) == 100_000
+        assert len(reader.read_until(rows, scaled(30, 300))) == rows
 
 
 def test_events_of_a_sqlascii_database_pass_as_they_are(make_stage):

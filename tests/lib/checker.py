@@ -22,6 +22,19 @@ def check_once(messages):
     assert not twice, f"{len(twice)} events are in Kafka more than once: {twice[:5]}"
 
 
+def repeated(messages):
+    """Ids of the events that are there more than once."""
+    seen, twice = set(), set()
+    for message in messages:
+        (twice if message.id in seen else seen).add(message.id)
+    return twice
+
+
+def after(lsn, events):
+    """Ids of the events whose transactions end past `lsn`: what a server sends that has heard no more."""
+    return {event.id for event in events if event.end_lsn > lsn}
+
+
 def check_order(messages, events):
     """Per aggregate the first occurrences come in the order of the commits, out of one partition."""
     rank = {event.id: number for number, event in enumerate(events)}

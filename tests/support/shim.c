@@ -5,6 +5,8 @@
  *   SHIM_CONFIRM_EARLY=1        status messages confirm what was received (a broken relay)
  *   SHIM_RESOLVER_HANGS=FILE    while FILE exists, resolving a name never comes back
  *   SHIM_DESTROY_MS=N           rd_kafka_destroy takes N ms
+ *   SHIM_FATAL=FILE             when FILE appears it is removed, and the idempotent producer
+ *                               has met an error that is fatal to it
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,6 +22,7 @@
 #include <librdkafka/rdkafka.h>
 
 static uint64_t received;
+static rd_kafka_t *newest;
 
 static void *real(const char *name)
 {
@@ -97,4 +100,26 @@ void rd_kafka_destroy(rd_kafka_t *rk)
 	if (ms != NULL)
 		(void)poll(NULL, 0, (int)strtol(ms, NULL, 10));
 	next(rk);
+}
+
+rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *error, size_t size)
+{
+	rd_kafka_t *(*next)(rd_kafka_type_t, rd_kafka_conf_t *, char *, size_t) =
+		(rd_kafka_t * (*)(rd_kafka_type_t, rd_kafka_conf_t *, char *, size_t))
+			real("rd_kafka_new");
+
+	newest = next(type, conf, error, size);
+	return newest;
+}
+
+rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
+{
+	rd_kafka_event_t *(*next)(rd_kafka_queue_t *, int) =
+		(rd_kafka_event_t * (*)(rd_kafka_queue_t *, int)) real("rd_kafka_queue_poll");
+	const char *file = getenv("SHIM_FATAL");
+
+	if (file != NULL && newest != NULL && unlink(file) == 0)
+		(void)rd_kafka_test_fatal_error(
+			newest, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "planted");
+	return next(queue, timeout_ms);
 }
