@@ -166,6 +166,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 
 	n->lsn = wp_ledger_read(&r->ledger);
 	r->begun_ms = now.ms;
+	r->stepped_ms = now.ms;
 	r->quiet_ms = now.ms;
 	r->paused_ms = now.ms - PROBE_AFTER_MS;
 	r->probed_ms = now.ms;
@@ -478,6 +479,25 @@ static bool reports_no_more(const struct wp_relay *r, struct wp_now now)
 	       now.ms - r->entered_ms >= REST_BROKEN_MS;
 }
 
+/*
+ * We stood still (SIGSTOP, a paused machine) for longer than the server waits for a word:
+ * another may have the slot by now, and what has come before is old.
+ */
+static void look_at_the_clock(struct wp_relay *r, struct wp_now now)
+{
+	int64_t patience_ms = wp_relay_source(r)->facts.wal_sender_timeout_ms;
+	int64_t still_ms = now.ms - r->stepped_ms;
+
+	r->stepped_ms = now.ms;
+	if (patience_ms <= 0 || still_ms < patience_ms)
+		return;
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "stood_still")->why, WP_IO,
+			 "no turn for %lld ms, more than wal_sender_timeout: what was received "
+			 "and not sent is read again, lest another relay has sent it by now",
+			 (long long)still_ms);
+	wp_relay_happen(r, WP_LOST, now);
+}
+
 static bool is_resting(const struct wp_relay *r)
 {
 	return r->state == WP_SETTLING || r->state == WP_REWINDING || r->state == WP_DRAINING;
@@ -519,6 +539,8 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
+	if (reads_or_pauses(r) && wp_relay_is_streaming(r))
+		look_at_the_clock(r, now);
 	wp_relay_end_isolation(r, now);
 	wp_relay_try_again(r, now);
 	if (r->state == WP_STREAMING)

@@ -72,9 +72,10 @@ struct wp_relay {
 	bool started;	     /* this process has streamed before: facts below hold */
 	uint64_t system_id;
 	uint32_t timeline;
-	int64_t begun_ms;  /* the stream */
-	int64_t broken_ms; /* when the sink was first seen so; INT64_MAX: it is not */
-	bool gap;	   /* a ticket was purged or refused: only a stream from safe heals that */
+	int64_t begun_ms;   /* the stream */
+	int64_t stepped_ms; /* the last turn while it was there */
+	int64_t broken_ms;  /* when the sink was first seen so; INT64_MAX: it is not */
+	bool gap;	    /* a ticket was purged or refused: only a stream from safe heals that */
 	int64_t ask_again_ms; /* a leaf's root, after a failure; INT64_MAX: not now */
 	int64_t quiet_ms;     /* when we last were at the end of what the server had sent */
 	int64_t paused_ms;    /* when we last did not read */

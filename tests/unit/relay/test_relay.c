@@ -504,6 +504,30 @@ static void forty_silent_seconds_are_a_half_open_connection(void **state)
 	CHECK(noted("half_open"));
 }
 
+static void what_came_before_a_standstill_is_not_sent_after_it(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 2000;
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
+	step_after(2000);
+	CHECK_STATE("backing_off");
+	CHECK(noted("stood_still"));
+	CHECK_EQ(b->sink.sent_count, 0);
+}
+
+static void a_standstill_that_the_server_bears_with_changes_nothing(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 2000;
+	stream();
+	step_after(1999);
+	CHECK_STATE("streaming");
+	b->source.view.facts.wal_sender_timeout_ms = 0;
+	step_after(30 * 1000);
+	CHECK(!noted("stood_still"));
+}
+
 static void a_long_pause_is_no_silence_of_the_server(void **state)
 {
 	stream();
@@ -2082,6 +2106,8 @@ int main(void)
 		RELAY_TEST(pings_without_progress_let_the_server_go),
 		RELAY_TEST(a_server_that_ends_the_copy_is_left_alone),
 		RELAY_TEST(forty_silent_seconds_are_a_half_open_connection),
+		RELAY_TEST(what_came_before_a_standstill_is_not_sent_after_it),
+		RELAY_TEST(a_standstill_that_the_server_bears_with_changes_nothing),
 		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
 		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
 		RELAY_TEST(each_missing_topic_is_given_its_own_time),

@@ -1,0 +1,87 @@
+"""The second of two relays: how soon it takes over, and what the first one can still do."""
+
+import time
+
+import pytest
+
+from lib import process
+from lib.checker import check_all, repeated
+from lib.waiting import holds_for, wait_until
+
+# A standby asks for the slot every half to one and a half seconds; twice that.
+PROMISED_SECONDS = 3
+
+
+def _pair(stage, changes=None, second_changes=None):
+    first = stage.relay(changes)
+    second = stage.new_relay(second_changes).start()
+    second.wait_until(lambda: "standby" in second.log_text(), 20, "the second says that it stands by")
+    return first, second
+
+
+@pytest.mark.on("all")
+def test_the_second_takes_over_within_three_seconds_of_the_firsts_death(stage):
+    stage.create_topic(partitions=1)
+    first, second = _pair(stage)
+    for _ in range(4):
+        stage.insert("a")
+        stage.wait_all_confirmed(20, first)
+        old = stage.slot_row()[2]
+        first.kill()
+        dead = time.monotonic()
+        second.wait_until(lambda old=old: stage.slot_row()[2] not in (None, old), 20, "the second has the slot")
+        took = time.monotonic() - dead
+        assert took < PROMISED_SECONDS, f"{took:.1f} s"
+        first.start()
+        first, second = second, first
+    stage.insert("a")
+    stage.wait_all_confirmed(20, first)
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_what_waits_in_the_first_when_it_loses_the_slot_is_not_sent_any_more(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=1)
+    # One record a request: five requests may be on their way, the rest waits in the first one's queue.
+    first, second = _pair(stage, {
+        "kafka.bootstrap.servers": mortal_kafka.slow_address, "kafka.batch.num.messages": "1",
+    })
+    stage.insert("a")
+    stage.wait_all_confirmed(20, first)
+    mortal_kafka.line.silence()
+    stage.insert_many(200, "b{0}")
+    old = stage.slot_row()[2]
+    wait_until(lambda: stage.sql(
+        "SELECT sent_lsn >= pg_current_wal_lsn() FROM pg_stat_replication WHERE pid = %s", (old,)) == [(True,)],
+        20, "the first has it all")
+    while stage.slot_row()[2] in (None, old) or not second.log("streaming"):
+        stage.sql("SELECT pg_terminate_backend(%s)", (old,))
+        wait_until(lambda: stage.slot_row()[2] not in (None, old), 20, "one of them has the slot")
+        old = stage.slot_row()[2] if not second.log("streaming") else None
+    stage.wait_all_confirmed(30, second)
+    first.wait_log("standby", 30)
+    mortal_kafka.line.restore()
+    stage.insert("a")
+    stage.wait_all_confirmed(30, second)
+    holds_for(lambda: len(repeated(stage.read())) <= 5, 3, "the first sends no more than was on its way")
+    assert first.is_alive()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_relay_frozen_until_it_is_replaced_stands_by_when_it_wakes(stage):
+    stage.create_topic(partitions=1)
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '2s'")
+    first, second = _pair(stage)
+    stage.insert("a")
+    stage.wait_all_confirmed(20, first)
+    process.pause(first.pid)
+    stage.insert("a")
+    second.wait_until(lambda: second.log("streaming"), 20, "the second has the slot")
+    stage.wait_all_confirmed(20, second)
+    process.resume(first.pid)
+    first.wait_log("standby", 30)
+    for _ in range(20):
+        stage.insert("a")
+    stage.wait_all_confirmed(20, second)
+    assert not repeated(stage.read())
+    check_all(stage.read(), stage.truth.events())
