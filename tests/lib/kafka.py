@@ -83,11 +83,12 @@ class Kafka:
         self.folder.mkdir(parents=True)
         self.log = self.folder / "broker.log"
         self.port = take_port()
+        self.controller_port = take_port()
         self._process = None
         shutil.copytree(self._installed / "formatted", self.folder / "log")
         self._settings = self.folder / "server.properties"
         self._settings.write_text(
-            (_SETTINGS + more).format(port=self.port, controller=take_port(), log=self.folder / "log")
+            (_SETTINGS + more).format(port=self.port, controller=self.controller_port, log=self.folder / "log")
         )
 
     @classmethod
@@ -110,11 +111,15 @@ class Kafka:
     def launch(self):
         """Starts without waiting."""
         assert not self.is_running()
-        with open(self.log, "ab") as log:
-            self._process = subprocess.Popen(
+        self._process = self.launch_broker(self._settings, self.log)
+
+    def launch_broker(self, settings, log_file):
+        """A process of this Kafka's program."""
+        with open(log_file, "ab") as log:
+            return subprocess.Popen(
                 ["java", "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                  "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{self._installed}/libs/*",
-                 "kafka.Kafka", self._settings],
+                 "kafka.Kafka", settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                 preexec_fn=process.dies_with_us(), start_new_session=True,
             )

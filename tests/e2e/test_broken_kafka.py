@@ -1,0 +1,119 @@
+"""Kafka in trouble: slow, restarting, without replicas, or breaking the producer. For its death see test_crash.py."""
+
+import pytest
+
+from lib.checker import check_all, check_once
+from lib.second_broker import SecondBroker
+from lib.waiting import holds_for
+from lib.writer import Writer
+
+
+def _wait_moved(stage, relay, bytes, deadline=40):
+    goal = stage.confirmed() + bytes
+    relay.wait_until(lambda: stage.confirmed() >= goal, deadline, "the slot moves")
+
+
+def test_kafka_restarted_in_good_order_under_load_gets_everything_once(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    with Writer(stage, threads=4, pause=0.01):
+        _wait_moved(stage, relay, 30_000)
+        mortal_kafka.stop()
+        mortal_kafka.start()
+        _wait_moved(stage, relay, 30_000)
+    stage.wait_all_confirmed(60, relay)
+    relay.stop()
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+def test_an_error_that_is_fatal_to_the_producer_gives_a_new_one_and_loses_nothing(stage, shim, folder):
+    stage.create_topic(partitions=3)
+    fatal = folder / "fatal"
+    relay = stage.relay(environment=shim(fatal=fatal))
+    with Writer(stage, threads=4, pause=0.01):
+        for number in range(1, 4):
+            _wait_moved(stage, relay, 30_000)
+            fatal.touch()
+            relay.wait_until(
+                lambda number=number: len([line for line in relay.log("state") if "-> rebuilding" in line["why"]])
+                >= number, 20, "the producer is made anew")
+        _wait_moved(stage, relay, 30_000)
+    stage.wait_all_confirmed(60, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+@pytest.fixture
+def two_brokers(make_stage, mortal_kafka, folder):
+    """A stage on two brokers, the second of which may die."""
+    second = SecondBroker(mortal_kafka, folder / "second").start()
+    yield make_stage(kafka=mortal_kafka), second
+    second.end()
+
+
+def test_while_replicas_are_missing_nothing_is_confirmed_and_then_all_arrives_once(two_brokers):
+    stage, second = two_brokers
+    second.create_topic(stage.topic(), 2, led_by_us=False, min_insync_replicas=2)
+    relay = stage.relay({"log.level": "debug"})
+    stage.insert_many(50, "a{0}")
+    stage.wait_all_confirmed(30, relay)
+    second.kill()
+    relay.wait_until(lambda: second.in_sync(stage.topic()) == 1, 20, "a replica is missed")
+    stage.insert_many(500, "a{0}")
+    first_of_them = stage.truth.events()[50].end_lsn
+    holds_for(lambda: relay.is_alive() and stage.confirmed() < first_of_them, 4, "it waits")
+    assert len(stage.read()) == 50
+    second.start()
+    stage.wait_all_confirmed(60, relay)
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+def test_when_the_leader_changes_under_load_everything_arrives_once(two_brokers):
+    stage, second = two_brokers
+    second.create_topic(stage.topic(), 3, led_by_us=True)
+    relay = stage.relay()
+    with Writer(stage, threads=4, pause=0.01):
+        _wait_moved(stage, relay, 30_000)
+        second.stop()
+        relay.wait_until(lambda: second.leaders(stage.topic()) == {1}, 20, "the first broker leads")
+        _wait_moved(stage, relay, 30_000)
+    stage.wait_all_confirmed(60, relay)
+    relay.stop()
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+@pytest.mark.on("all")
+def test_a_slow_kafka_and_a_full_queue_do_not_keep_status_messages_back(make_stage, mortal_kafka, scaled):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=1)
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '5s'")
+    relay = stage.relay({
+        "kafka.bootstrap.servers": mortal_kafka.slow_address, "relay.in_flight.events": "64", "log.level": "debug",
+    })
+    stage.insert_many(10)
+    stage.wait_all_confirmed(30, relay)
+    mortal_kafka.line.delay = 1.0  # each way
+    walsender = stage.slot_row()[2]
+    stage.insert_many(1500, "a{0}")
+    relay.wait_until(
+        lambda: relay.log("state")[-1]["why"].startswith("streaming -> paused"), 20, "the queue is full")
+
+    def heard_lately():
+        rows = stage.sql(
+            """SELECT extract(epoch FROM clock_timestamp() - reply_time) < 10, pid FROM pg_stat_replication
+               WHERE pid = %s""", (walsender,))
+        return rows == [(True, walsender)] and relay.is_alive()
+
+    holds_for(heard_lately, scaled(12, 120), "the server hears of us")
+    mortal_kafka.line.delay = 0
+    stage.wait_all_confirmed(60, relay)
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
