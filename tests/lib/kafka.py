@@ -76,6 +76,9 @@ class Message:
 class Kafka:
     """One broker. `start` may follow `stop` or `kill` as often as wanted: same port, same data."""
 
+    heap = ("-Xms128m", "-Xmx512m")
+    replicas = 1
+
     def __init__(self, folder, more=""):
         """`more`: settings that win, with {port} and {controller} for the ports."""
         self._installed = cache.kafka()
@@ -117,7 +120,7 @@ class Kafka:
         """A process of this Kafka's program."""
         with open(log_file, "ab") as log:
             return subprocess.Popen(
-                ["java", "-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+                ["java", *self.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
                  "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{self._installed}/libs/*",
                  "kafka.Kafka", settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
@@ -173,7 +176,7 @@ class Kafka:
         """Underscores in `config` stand for dots: max_message_bytes=65536. Usable when this returns."""
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         admin = self._admin()
-        topic = NewTopic(name, num_partitions=partitions, replication_factor=1, config=settings)
+        topic = NewTopic(name, num_partitions=partitions, replication_factor=self.replicas, config=settings)
         admin.create_topics([topic])[name].result(20)
         wait_until(lambda: self._has_leaders(admin, name, partitions), 20, f"topic {name} has leaders")
         return name

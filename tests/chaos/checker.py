@@ -1,0 +1,287 @@
+"""The promises, checked on plain data: what was committed, in commit order, and what stands in Kafka.
+
+Fed piece by piece, in any interleaving: `committed` in commit order, `message` in the order of each partition. The
+first occurrence of an event is its first message in its partition.
+
+- *Nothing lost*: every committed event has a message. *Nothing foreign*: every message is of a committed event.
+- *In order*: first occurrences of a partition, hence of each aggregate, come in commit order, out of the partition
+  that the key belongs to.
+- *Repetitions are re-runs*: after going back, a partition's messages go on one by one in commit order. Where a re-run
+  breaks off and the sequence jumps forward over events that are there already, the part that broke off is a *late
+  repetition*: what a dead or frozen producer had sent, and the broker took late. Allowed within one request window of
+  such an end, counted apart; elsewhere a violation.
+- *Positions tell repetitions*: keeping the highest walpost-position per partition keeps each event exactly once; a
+  repetition has the position of its first occurrence, which lies in its transaction's commit record.
+- *Confirmed means in Kafka*: see `confirmed`.
+"""
+
+import bisect
+from array import array
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+KEPT_PER_KIND = 50
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One message. `at_ms`: when the broker appended it."""
+
+    topic: str
+    partition: int
+    offset: int
+    id: int
+    position: str
+    at_ms: int = 0
+
+
+class Timeline:
+    """Which faults began when, and when producers died, froze or came back."""
+
+    BEFORE = "before any fault"
+
+    def __init__(self, window_ms=10_000):
+        self.window_ms = window_ms
+        self._begun = [], []
+        self._marks = []
+
+    def begin(self, at_ms, kind):
+        at = bisect.bisect(self._begun[0], at_ms)
+        self._begun[0].insert(at, at_ms)
+        self._begun[1].insert(at, kind)
+
+    def producer_ended(self, at_ms):
+        """Killed, frozen, thawed, or what it had sent was held up until now."""
+        bisect.insort(self._marks, at_ms)
+
+    def kind_at(self, at_ms):
+        """The fault that began last."""
+        at = bisect.bisect(self._begun[0], at_ms)
+        return self._begun[1][at - 1] if at else self.BEFORE
+
+    def allows_late(self, at_ms):
+        at = bisect.bisect(self._marks, at_ms)
+        return at > 0 and at_ms - self._marks[at - 1] <= self.window_ms
+
+
+@dataclass
+class _Part:
+    """What is known of one partition."""
+
+    committed: int = 0  # events of it, so far
+    first: int = -1  # the highest place of a first occurrence
+    last: int = -1  # place of the last message
+    run: list = field(default_factory=list)  # repetitions since the sequence last went back: (id, offset, at)
+    highest: tuple = ()
+    waiting: deque = field(default_factory=deque)  # messages whose transaction is not known yet
+    offset: int = -1
+
+
+def parsed_position(text):
+    """epoch, timeline, commit LSN, ordinal."""
+    epoch, timeline, lsn, ordinal = text.split("-")
+    assert (len(epoch), len(timeline), len(lsn), len(ordinal)) == (4, 8, 16, 8), text
+    return int(epoch, 16), int(timeline, 16), int(lsn, 16), int(ordinal, 16)
+
+
+class Checker:
+    """`partition_of(id)` says where an event belongs: (topic, partition)."""
+
+    def __init__(self, partition_of, timeline=None):
+        self.timeline = timeline or Timeline()
+        self.violations = {}  # kind: the first of them, as facts
+        self.violation_counts = Counter()
+        self.duplicates = Counter()  # by the fault they arose in
+        self.late = Counter()  # of them, late repetitions
+        self.messages = 0
+        self.unique = 0
+        self._partition_of = partition_of
+        self._parts = {}
+        self._rank = {}  # id: place in the commit order of all
+        self._ids = array("q")
+        self._end = array("Q")
+        self._begin = array("Q")  # end of the transaction before
+        self._place = array("I")  # place in its partition's commit order
+        self._seen = bytearray()
+        self._lsn = array("Q")
+        self._ordinal = array("I")
+        self._closed = 0, 0  # ends of the last transaction, and of the one before
+        self._confirmed = 0  # events up to here were found in Kafka when Postgres was told so
+
+    # --- what happened
+
+    def committed(self, id, end_lsn):
+        """The next event in commit order; those of one transaction have the same `end_lsn`."""
+        if id in self._rank:
+            self._violation("truth", id=id, what="committed twice, says the second slot")
+            return
+        last, before = self._closed
+        if end_lsn != last:
+            self._closed = end_lsn, last
+            before = last
+        part = self._part(self._partition_of(id))
+        self._rank[id] = len(self._ids)
+        self._ids.append(id)
+        self._end.append(end_lsn)
+        self._begin.append(before)
+        self._place.append(part.committed)
+        part.committed += 1
+        self._seen.append(0)
+        self._lsn.append(0)
+        self._ordinal.append(0)
+
+    def message(self, message):
+        """The next message of its partition."""
+        part = self._part((message.topic, message.partition))
+        self.messages += 1
+        if message.offset <= part.offset:
+            self._violation("harness", what="the consumer went back", **_facts(message))
+        part.offset = message.offset
+        part.waiting.append(message)
+        self._work(part)
+
+    def settle(self):
+        """Looks at what waited for its transaction to be known."""
+        for part in self._parts.values():
+            self._work(part)
+
+    def confirmed(self, lsn):
+        """Postgres was told that it may forget up to `lsn`; all that Kafka then held has been given to us, and all
+        transactions up to there too."""
+        self.settle()
+        while self._confirmed < len(self._ids) and self._end[self._confirmed] <= lsn:
+            rank = self._confirmed
+            if not self._seen[rank]:
+                self._violation("confirmed ahead", confirmed=lsn, **self._event(rank))
+            self._confirmed += 1
+
+    def finish(self):
+        """All is known and all was read: what is missing now is lost, what is unknown now was never committed."""
+        self.settle()
+        for rank, seen in enumerate(self._seen):
+            if not seen:
+                self._violation("lost", **self._event(rank))
+        for part in self._parts.values():
+            for message in part.waiting:
+                if message.id not in self._rank:
+                    self._violation("never committed", **_facts(message))
+            self._end_run(part)
+
+    # --- what is known
+
+    def event_count(self):
+        return len(self._ids)
+
+    def missing(self):
+        return len(self._ids) - self.unique
+
+    def is_committed(self, id):
+        return id in self._rank
+
+    def ids(self):
+        return self._ids
+
+    @property
+    def lost(self):
+        return self.violation_counts["lost"] + self.violation_counts["confirmed ahead"]
+
+    @property
+    def out_of_order(self):
+        return self.violation_counts["out of order"]
+
+    # --- how
+
+    def _part(self, name):
+        part = self._parts.get(name)
+        if part is None:
+            part = self._parts[name] = _Part()
+        return part
+
+    def _violation(self, kind, **facts):
+        self.violation_counts[kind] += 1
+        kept = self.violations.setdefault(kind, [])
+        if len(kept) < KEPT_PER_KIND:
+            kept.append(facts)
+
+    violation = _violation
+
+    def _event(self, rank):
+        topic, partition = self._partition_of(self._ids[rank])
+        return {"id": self._ids[rank], "rank": rank, "end_lsn": self._end[rank], "topic": topic,
+                "partition": partition, "place": self._place[rank]}
+
+    def _work(self, part):
+        while part.waiting:
+            rank = self._rank.get(part.waiting[0].id)
+            if rank is None:
+                return
+            self._one(part, part.waiting.popleft(), rank)
+
+    def _one(self, part, message, rank):
+        if (message.topic, message.partition) != self._partition_of(message.id):
+            self._violation("wrong partition", **_facts(message))
+            return
+        place = self._place[rank]
+        again = bool(self._seen[rank])
+        self._position(part, message, rank, again)
+        if again:
+            self.duplicates[self.timeline.kind_at(message.at_ms)] += 1
+        else:
+            self._seen[rank] = 1
+            self.unique += 1
+            if place < part.first:
+                self._violation("out of order", after_place=part.first, **self._event(rank), **_at(message))
+        if place <= part.last:
+            part.run = []
+        elif place > part.last + 1 and part.last < part.first:
+            self._broke_off(part, message)
+        if again:
+            part.run.append((message.id, message.offset, message.at_ms))
+        else:
+            part.run = []
+        part.last = place
+        part.first = max(part.first, place)
+
+    def _broke_off(self, part, message):
+        """Forward over what is there already: the repetitions just read were no re-run."""
+        for id, offset, at_ms in part.run:
+            self.late[self.timeline.kind_at(at_ms)] += 1
+            if not self.timeline.allows_late(at_ms):
+                self._violation("late repetition", id=id, offset=offset, at_ms=at_ms, topic=message.topic,
+                                partition=message.partition, then=message.id)
+        part.run = []
+
+    @staticmethod
+    def _end_run(part):
+        part.run = []
+
+    def _position(self, part, message, rank, again):
+        try:
+            position = parsed_position(message.position)
+        except (ValueError, AssertionError):
+            self._violation("position", what="not in its form", position=message.position, **_facts(message))
+            return
+        lsn, ordinal = position[2:]
+        if not self._begin[rank] <= lsn < self._end[rank]:
+            self._violation("position", what="its LSN is not that of the commit record", position=message.position,
+                            **self._event(rank))
+        if again and (self._lsn[rank], self._ordinal[rank]) != (lsn, ordinal):
+            self._violation("position", what="a repetition has another position", position=message.position,
+                            first=f"{self._lsn[rank]:016X}-{self._ordinal[rank]:08X}", **_facts(message))
+        kept = position > part.highest
+        if kept:
+            part.highest = position
+        if kept and again:
+            self._violation("dropping by position", what="a repetition is kept", **_facts(message))
+        if not kept and not again:
+            self._violation("dropping by position", what="a first occurrence is dropped", **_facts(message))
+        if not again:
+            self._lsn[rank], self._ordinal[rank] = lsn, ordinal
+
+
+def _facts(message):
+    return {"id": message.id, "topic": message.topic, "partition": message.partition, **_at(message)}
+
+
+def _at(message):
+    return {"offset": message.offset, "at_ms": message.at_ms, "position_text": message.position}

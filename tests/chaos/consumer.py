@@ -1,0 +1,139 @@
+"""Reads everything of all topics, for as long as a run lasts, through all that happens to the brokers."""
+
+import threading
+
+import confluent_kafka
+from confluent_kafka import TopicPartition
+
+from chaos import events
+from chaos.checker import Seen
+
+_CONFIG = {
+    "group.id": "walpost-chaos",
+    "enable.auto.commit": False,
+    "auto.offset.reset": "error",
+    "fetch.wait.max.ms": 50,
+    "fetch.queue.backoff.ms": 50,
+    "queued.max.messages.kbytes": 32768,
+    "socket.timeout.ms": 10000,
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 500,
+    "log_level": 0,
+}
+
+
+class Consumer:
+    """Every message goes to `on_message` (as checker.Seen); one whose bytes are wrong to `on_strange`.
+
+    It takes no heed of errors: brokers die here. That it stands still is noticed by who waits for it.
+    """
+
+    def __init__(self, address, parts, lock, on_message, on_strange):
+        self.next = {part: 0 for part in parts}  # offset
+        self.strange = 0
+        self.compared = 0
+        self._lock, self._on_message, self._on_strange = lock, on_message, on_strange
+        self._consumer = confluent_kafka.Consumer({"bootstrap.servers": address, **_CONFIG})
+        self._consumer.assign([TopicPartition(*part, 0) for part in parts])
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.failure = None
+
+    def start(self):
+        self._thread.start()
+        return self
+
+    def stop(self):
+        self._stop.set()
+        self._thread.join(60)
+        self._consumer.close()
+
+    def has_read(self, ends):
+        return all(self.next[part] >= end for part, end in ends.items())
+
+    def _run(self):
+        try:
+            while not self._stop.is_set():
+                self._take(self._consumer.consume(500, timeout=0.2))
+        except Exception as failure:  # noqa: BLE001 - told by the run
+            self.failure = failure
+
+    def _take(self, messages):
+        good = [message for message in messages if message.error() is None]
+        for message in messages:
+            error = message.error()
+            if error is not None and error.code() == confluent_kafka.KafkaError._AUTO_OFFSET_RESET:
+                raise AssertionError(f"messages are gone before they were read: {error.str()}")
+        with self._lock:
+            for message in good:
+                self._one(message)
+
+    def _one(self, message):
+        part = message.topic(), message.partition()
+        if message.offset() != self.next[part]:
+            self._strange(message, f"offset {self.next[part]} is not there")
+        self.next[part] = message.offset() + 1
+        headers = dict(message.headers() or ())
+        try:
+            id = int(headers["id"])
+        except (KeyError, ValueError):
+            self._strange(message, "no id in its headers")
+            return
+        self._compare(message, id)
+        self.deliver(Seen(message.topic(), message.partition(), message.offset(), id,
+                          headers.get("walpost-position", b"").decode(errors="replace"), message.timestamp()[1]))
+
+    def deliver(self, seen):
+        """Overridden by consumers that are no good, which the checker must find."""
+        self._on_message(seen)
+
+    def _compare(self, message, id):
+        self.compared += 1
+        payload = events.payload_of(id)
+        if message.value() != (None if payload is None else payload.encode()):
+            self._strange(message, f"value of {id} is not what was written")
+        if message.key() != events.key_of(id).encode():
+            self._strange(message, f"key of {id} is not what was written")
+        if message.topic() != events.topic_of(id):
+            self._strange(message, f"topic of {id} is not what was written")
+
+    def _strange(self, message, what):
+        self._on_strange(what=what, topic=message.topic(), partition=message.partition(), offset=message.offset(),
+                         value=repr((message.value() or b"")[:80]), headers=repr(message.headers()))
+
+
+class Forgetful(Consumer):
+    """Loses one message."""
+
+    def __init__(self, *arguments, at=100):
+        super().__init__(*arguments)
+        self._left = at
+
+    def deliver(self, seen):
+        self._left -= 1
+        if self._left != 0:
+            super().deliver(seen)
+
+
+class Confused(Consumer):
+    """Takes one message for the next of its partition, and that for the one before."""
+
+    def __init__(self, *arguments, at=100):
+        super().__init__(*arguments)
+        self._left = at
+        self._held = None
+
+    def deliver(self, seen):
+        self._left -= 1
+        if self._left <= 0 and self._held is None:
+            self._held = seen
+        elif self._held and (seen.topic, seen.partition) == (self._held.topic, self._held.partition):
+            first, self._held, self._left = self._held, None, 1 << 60
+            super().deliver(swapped(seen, first.offset))
+            super().deliver(swapped(first, seen.offset))
+        else:
+            super().deliver(seen)
+
+
+def swapped(seen, offset):
+    return Seen(seen.topic, seen.partition, offset, seen.id, seen.position, seen.at_ms)

@@ -1,0 +1,433 @@
+"""What a run plays in: one Postgres, three Kafka nodes, two relays, writers, the truth, a consumer, the checker."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import confluent_kafka
+import psycopg
+
+from chaos import events
+from chaos.checker import Checker, Timeline
+from chaos.consumer import Consumer
+from chaos.proxy import Proxies
+from chaos.truth import TruthReader
+from chaos.writers import Writers
+from lib import places, process
+from lib.cluster import KafkaCluster
+from lib.murmur2 import partition_of
+from lib.ports import take_port
+from lib.postgres import Postgres
+from lib.relay import Relay
+from lib.waiting import TooLate, wait_until
+
+DATABASE = SLOT = "chaos"
+WAL_SENDER_TIMEOUT_SECONDS = 5
+WAL_DISK = "320m"
+RETAINED_HIGH, RETAINED_LOW = 32 << 20, 8 << 20
+PARTS = [(topic, number) for topic, count in events.TOPICS.items() for number in range(count)]
+LIVENESS_SECONDS = 120
+_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+_SERVER = {
+    "wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS}s",
+    "max_prepared_transactions": 40,
+    "autovacuum": "on",
+    "max_wal_size": "96MB",
+    "min_wal_size": "32MB",
+    "checkpoint_timeout": "30s",
+    "logical_decoding_work_mem": "1MB",
+}
+
+
+def now_ms():
+    return time.time_ns() // 1_000_000
+
+
+def place_of(id):
+    """Where the event belongs."""
+    topic = events.topic_of(id)
+    return topic, partition_of(events.key_of(id).encode(), events.TOPICS[topic])
+
+
+class Broken(AssertionError):
+    """A promise did not hold, or the world did not come back; the run ends."""
+
+
+class World:
+    """`relays[active]` is the one that works. `shim` are variables of support/shim.c for the relays."""
+
+    def __init__(self, version, seed, rate=300, folder=None, shim=None, config=None):
+        self.version, self.seed, self.rate = str(version), seed, rate
+        self.folder = Path(folder or tempfile.mkdtemp(prefix=f"walpost-chaos-{seed}-"))
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o755)
+        self.lock = threading.Lock()  # of the checker
+        self.timeline = Timeline()
+        self.checker = Checker(_Places(), self.timeline)
+        self.relays = []
+        self.active = 0
+        self.kills = 0
+        self.exits = []  # of relays that nobody asked to
+        self.notes = []  # what happened, for the evidence
+        self.begun = time.monotonic()
+        self.wal_disk = False
+        self._expected_down = set()  # relays that a fault has stopped
+        self._shim, self._more_config = shim or {}, config or {}
+        self._audits = []
+        self._audit_lock = threading.Lock()
+        self.audited = 0
+        self._valve_at = 0.0
+        self._cluster = self.postgres = self.proxies = self.truth = self.consumer = self.writers = None
+
+    # --- beginning and end
+
+    def start(self):
+        self.cluster = KafkaCluster(self.folder / "kafka")
+        for node in self.cluster.nodes:
+            node.launch()
+        self._start_postgres()
+        wait_until(self.cluster.is_whole, 180, "three brokers are there", self.cluster.log_tails)
+        for topic, partitions in events.TOPICS.items():
+            self.cluster.create_topic(
+                topic, partitions, message_timestamp_type="LogAppendTime", retention_bytes=96 << 20,
+                segment_bytes=16 << 20, min_insync_replicas=2,
+            )
+        wait_until(lambda: self.cluster.in_sync(events.TOPICS), 60, "all replicas are in sync")
+        self._admin = self.cluster.admin()
+        self._start_proxies()
+        self.relays = [self._new_relay(0), self._new_relay(1)]
+        self.truth = TruthReader(
+            self.postgres, DATABASE, "truth", self.lock, self.checker.committed, self._strange_truth).start()
+        self.consumer = self.new_consumer(self.checker).start()
+        self.writers = Writers(self.postgres, DATABASE, self.seed, self.rate)
+        self.start_relay()
+        return self
+
+    def _start_postgres(self):
+        self.postgres = Postgres(self.version, self.folder / "postgres")
+        self._move_wal()
+        with open(self.postgres.data / "postgresql.conf", "a") as conf:
+            conf.writelines(f"{name} = '{value}'\n" for name, value in _SERVER.items())
+        self.postgres.start()
+        self.postgres.query(f"CREATE DATABASE {DATABASE} TEMPLATE template0")
+        for statement in (
+            """CREATE TABLE outbox (id bigint PRIMARY KEY, aggregatetype text NOT NULL, aggregateid text NOT NULL,
+                                    type text NOT NULL, payload text)""",
+            "CREATE TABLE ledger (id bigint PRIMARY KEY)",
+            (places.TREE / "sql" / "witness.sql").read_text(),
+            "CREATE PUBLICATION chaos FOR TABLE outbox WITH (publish = 'insert')",
+            "SELECT pg_create_logical_replication_slot('truth', 'test_decoding')",
+            "SELECT pg_create_logical_replication_slot('chaos', 'pgoutput')",
+        ):
+            self.postgres.query(statement, database=DATABASE)
+
+    def _move_wal(self):
+        """Onto a small disk of its own, which a fault can fill. Needs root."""
+        if os.geteuid() != 0:
+            return
+        disk = self.folder / "wal"
+        disk.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={WAL_DISK}", "walpost-chaos", disk],
+                              capture_output=True)
+        if done.returncode != 0:
+            return
+        self.wal_disk = True
+        process.give_away(disk)
+        old = self.postgres.data / "pg_wal"
+        subprocess.run(["cp", "-a", old, disk / "pg_wal"], check=True)
+        shutil.rmtree(old)
+        old.symlink_to(disk / "pg_wal")
+
+    def _start_proxies(self):
+        self.postgres_proxy = take_port()
+        self.proxies = Proxies({
+            "postgres": [self.postgres_proxy, self.postgres.port],
+            **{f"kafka{node.number}": [node.proxy, node.inner] for node in self.cluster.nodes},
+        })
+
+    def end(self):
+        """Everything is stopped; the folder stays."""
+        for part in (self.writers, self.consumer, self.truth):
+            if part is not None:
+                part._stop.set()
+        for relay in self.relays:
+            if relay.is_alive():
+                relay.signal(signal.SIGCONT)
+            relay.end()
+        if self.proxies:
+            self.proxies.end()
+        if self.postgres is not None and self.postgres.is_running():
+            self.thaw_postgres()
+            self.postgres.stop("immediate")
+        for node in self.cluster.nodes if self.cluster else ():
+            if node.is_running():
+                node.kill()
+        if self.wal_disk:
+            subprocess.run(["umount", "-l", self.folder / "wal"], check=False)
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def shrink(self):
+        """What stays as evidence: logs and reports, not the servers' data."""
+        shutil.rmtree(self.folder / "postgres" / "data", ignore_errors=True)
+        for node in self.cluster.nodes:
+            shutil.rmtree(node.folder / "log", ignore_errors=True)
+
+    # --- the relays
+
+    def _config(self, number):
+        """The first goes by way of the proxies, the second straight."""
+        proxied = number == 0
+        port = self.postgres_proxy if proxied else self.postgres.port
+        return {
+            "postgres.conninfo": f"host=127.0.0.1 port={port} user=postgres dbname={DATABASE}",
+            "postgres.slot": SLOT,
+            "postgres.publication": "chaos",
+            "outbox.table": "public.outbox",
+            "outbox.topic.replacement": "${routedByValue}",
+            "kafka.bootstrap.servers": self.cluster.proxied_address if proxied else self.cluster.address,
+            **self._more_config,
+        }
+
+    def _new_relay(self, number):
+        environment = dict(self._shim)
+        self.clock = self.folder / "clock"
+        self.set_clock(0)
+        if number == 0 and _FAKETIME.exists():
+            environment.update(
+                LD_PRELOAD=" ".join(filter(None, (str(_FAKETIME), environment.get("LD_PRELOAD")))),
+                FAKETIME_TIMESTAMP_FILE=str(self.clock), FAKETIME_DONT_FAKE_MONOTONIC="1",
+                FAKETIME_CACHE_DURATION="1",
+            )
+        return Relay(self._config(number), self.folder, environment=environment)
+
+    @property
+    def can_step_clock(self):
+        return _FAKETIME.exists()
+
+    def set_clock(self, seconds):
+        """The wall clock of the first relay, from within a second on."""
+        part = self.clock.with_suffix(".part")
+        part.write_text(f"{seconds:+d}\n")
+        part.rename(self.clock)
+
+    @property
+    def relay(self):
+        return self.relays[self.active]
+
+    @property
+    def spare(self):
+        return self.relays[1 - self.active]
+
+    def start_relay(self, which=None):
+        relay = which or self.relay
+        relay.start()
+        self._expected_down.discard(relay)
+
+    def kill_relay(self, which=None, kind=None):
+        """kill -9. Then what Postgres was told is compared with what Kafka holds."""
+        relay = which or self.relay
+        self._expected_down.add(relay)
+        if kind:
+            self.timeline.begin(now_ms(), kind)
+        relay.kill()
+        self.kills += 1
+        self.timeline.producer_ended(now_ms())
+        self.audit()
+
+    def supervise(self):
+        """A relay that ended though nobody asked it to is started again, as its service would, and told about."""
+        for relay in self.relays:
+            if relay._process is None or relay.is_alive() or relay in self._expected_down:
+                continue
+            code = relay._process.returncode
+            self.exits.append({"code": code, "after": self.elapsed(), "log": relay.log_text()[-1500:]})
+            self.note(f"relay exited with {code}")
+            if code in (2, 3):
+                raise Broken(f"the relay asked for a human: exit code {code}\n{relay.log_tail()}")
+            relay.start()
+
+    # --- Postgres
+
+    def try_query(self, statement, parameters=None):
+        """Rows, or None when the server does not answer."""
+        try:
+            with self.postgres.connect(DATABASE, options="-c statement_timeout=10s") as connection:
+                return connection.execute(statement, parameters).fetchall()
+        except psycopg.Error:
+            return None
+
+    def slot(self):
+        """confirmed_flush_lsn, pid of the walsender, WAL flushed; None when the server does not answer."""
+        rows = self.try_query(
+            """SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint, active_pid,
+                      (pg_current_wal_flush_lsn() - '0/0'::pg_lsn)::bigint, wal_status
+               FROM pg_replication_slots WHERE slot_name = 'chaos'""")
+        if rows is None:
+            return None
+        if not rows or rows[0][3] == "lost":
+            raise Broken(f"the slot is gone or lost: {rows}")
+        return rows[0][:3]
+
+    def walsender(self):
+        row = self.slot()
+        return row[1] if row else None
+
+    def thaw_postgres(self):
+        """Whatever of it was frozen."""
+        for line in subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(self.postgres.pid())],
+                                   capture_output=True, text=True).stdout.splitlines():
+            pid, state = line.split()
+            if "T" in state:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGCONT)
+
+    def ensure_postgres(self):
+        """Up and answering, launched again when it had ended."""
+
+        def up():
+            if not self.postgres.is_running():
+                self.postgres.launch()
+            return self.postgres.answers_now()
+
+        wait_until(up, LIVENESS_SECONDS, "Postgres answers", self.postgres.log_tail)
+
+    # --- Kafka held against Postgres
+
+    def audit(self):
+        """Reads the slot first, then up to where Kafka goes; judged when consumer and truth have come that far."""
+        row = self.slot()
+        if row is None:
+            return
+        with self._audit_lock:
+            self._audits.append([row[0], self._ends()])
+
+    def _ends(self):
+        asked = {confluent_kafka.TopicPartition(*part): confluent_kafka.admin.OffsetSpec.latest() for part in PARTS}
+        try:
+            answers = self._admin.list_offsets(asked, request_timeout=2)
+            return {(p.topic, p.partition): future.result(5).offset for p, future in answers.items()}
+        except (confluent_kafka.KafkaException, TimeoutError):
+            return None
+
+    def _judge(self):
+        with self._audit_lock:
+            audits, self._audits = self._audits, []
+        if audits and audits[0][1] is None:
+            audits[0][1] = self._ends()
+        for number, audit in enumerate(audits):
+            lsn, ends = audit
+            if ends is None:
+                audit[1] = audits[0][1]  # later ends hold what was there then
+            if audit[1] is None or not self.consumer.has_read(audit[1]) or self.truth.upto < lsn:
+                with self._audit_lock:
+                    self._audits = audits[number:] + self._audits
+                return
+            with self.lock:
+                self.checker.confirmed(lsn)
+            self.audited += 1
+
+    # --- the course of things
+
+    def elapsed(self):
+        return time.monotonic() - self.begun
+
+    def note(self, what):
+        self.notes.append(f"{self.elapsed():8.1f} s {what}")
+
+    def new_consumer(self, checker, kind=Consumer, **options):
+        return kind(self.cluster.address, PARTS, self.lock, checker.message,
+                    lambda **facts: checker.violation("content", **facts), **options)
+
+    def _strange_truth(self, end, rows):
+        self.checker.violation("truth", what="outbox and ledger differ in one transaction", end_lsn=end,
+                               outbox=rows["outbox"][:20], ledger=rows["ledger"][:20])
+
+    def tick(self):
+        """Now and then, whatever else is going on."""
+        self.supervise()
+        self._judge()
+        self._valve()
+        if self.consumer.failure:
+            raise self.consumer.failure
+        if self.checker.violation_counts:
+            raise Broken(f"violated: {dict(self.checker.violation_counts)}")
+
+    def _valve(self):
+        """Writers pause while more waits in the log than its disk should hold."""
+        if time.monotonic() < self._valve_at:
+            return
+        self._valve_at = time.monotonic() + 1
+        row = self.slot()
+        if row is None:
+            return
+        retained = row[2] - min(row[0], self.truth.upto)
+        if retained > RETAINED_HIGH:
+            self.writers.allowed.clear()
+        elif retained < RETAINED_LOW:
+            self.writers.allowed.set()
+
+    def pass_time(self, seconds):
+        """Lets the world go on."""
+        end = time.monotonic() + seconds
+        with contextlib.suppress(TooLate):
+            wait_until(lambda: self.tick() or time.monotonic() >= end, seconds + 1, "time passes")
+
+    def wait(self, condition, deadline, what):
+        """`condition` with everything else going on."""
+        try:
+            return wait_until(lambda: (self.tick(), condition())[1], deadline, what)
+        except TooLate as late:
+            raise Broken(f"{late}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}") from None
+
+    def wait_streaming(self, deadline=LIVENESS_SECONDS):
+        self.wait(lambda: self.walsender() is not None, deadline, "a relay reads from the slot")
+
+    def wait_recovered(self, deadline=LIVENESS_SECONDS):
+        """Until what is in the log now is confirmed: liveness."""
+        goal = self.wait(self.slot, deadline, "Postgres answers")[2]
+        self.wait(lambda: (self.slot() or (0,))[0] >= goal, deadline, f"{goal:X} is confirmed")
+
+    def settle(self, deadline=300):
+        """After the writers have stopped: all is confirmed, consumed and checked."""
+        self.wait_recovered(deadline)
+        goal = self.wait(self.slot, deadline, "Postgres answers")[2]
+        self.audit()
+        self.wait(lambda: not self._audits, deadline, "all that is in Kafka is read")
+        self.wait(lambda: self.truth.upto >= goal, deadline, "the truth has read all")
+        ends = self.wait(self._ends, deadline, "Kafka tells its ends")
+        self.wait(lambda: self.consumer.has_read(ends), deadline, "the consumer has read all")
+        self.compare_ledger()
+        with self.lock:
+            self.checker.finish()
+
+    def compare_ledger(self):
+        """What the table holds is what the second slot said; else the truth is none."""
+        with self.postgres.connect(DATABASE) as connection, self.lock:
+            with connection.cursor() as cursor:
+                ledger = {id for (id,) in cursor.stream("SELECT id FROM ledger")}
+            decoded = set(self.checker.ids())
+            for id in list(ledger ^ decoded)[:50]:
+                self.checker.violation("truth", id=id, in_ledger=id in ledger, decoded=id in decoded)
+
+
+class _Places:
+    """place_of, remembered for each topic and key."""
+
+    def __init__(self):
+        self._known = {}
+
+    def __call__(self, id):
+        key = events.topic_of(id), events.key_of(id)
+        place = self._known.get(key)
+        if place is None:
+            place = self._known[key] = place_of(id)
+        return place
