@@ -1,7 +1,8 @@
 """TCP proxies in a process of their own: they pass on, slowly or not at all, as they are told.
 
 Started with {name: [port to listen on, port to pass on to]} as JSON; each line on standard input is a command,
-{"name": ..., "rate": bytes a second or null, "delay": seconds, "deaf": true or false}, answered by a line.
+{"name": ..., "rate": bytes a second or null, "delay": seconds, "deaf": true or false} or
+{"name": ..., "cut": true or false}, answered by a line.
 """
 
 import asyncio
@@ -23,14 +24,30 @@ class _Way:
         self.delay = 0.0
         self.hears = asyncio.Event()
         self.hears.set()
+        self._connections = set()
+        self._cut = set()
 
     def obey(self, command):
+        if "cut" in command:
+            self._cut_connections(command["cut"])
+            return
         self.rate = command.get("rate")
         self.delay = command.get("delay", 0.0)
         if command.get("deaf"):
             self.hears.clear()
         else:
             self.hears.set()
+
+    def _cut_connections(self, cut):
+        """Those that are there now: nothing passes any more. Later they end."""
+        if cut:
+            self._cut = set(self._connections)
+            for connection in self._cut:
+                connection.hears.clear()
+            return
+        for connection in self._cut:
+            connection.abort()
+        self._cut = set()
 
     async def serve(self):
         await asyncio.start_server(self._accepted, "127.0.0.1", self.port)
@@ -41,19 +58,35 @@ class _Way:
         except OSError:
             writer.transport.abort()
             return
-        await asyncio.gather(self._pass_on(reader, back), self._pass_on(there, writer))
+        connection = _Connection(self, writer, back)
+        self._connections.add(connection)
+        await asyncio.gather(connection.pass_on(reader, back), connection.pass_on(there, writer))
+        self._connections.discard(connection)
         for end in (writer, back):
             end.close()
 
-    async def _pass_on(self, reader, writer):
+
+class _Connection:
+    def __init__(self, way, *ends):
+        self.hears = asyncio.Event()
+        self.hears.set()
+        self._way, self._ends = way, ends
+
+    def abort(self):
+        for end in self._ends:
+            end.transport.abort()
+        self.hears.set()
+
+    async def pass_on(self, reader, writer):
         try:
             while True:
                 data = await reader.read(_CHUNK)
+                await self._way.hears.wait()
                 await self.hears.wait()
                 if not data:
                     break
-                if self.rate or self.delay:
-                    await _elapsed(self.delay + (len(data) / self.rate if self.rate else 0))
+                if self._way.rate or self._way.delay:
+                    await _elapsed(self._way.delay + (len(data) / self._way.rate if self._way.rate else 0))
                 writer.write(data)
                 await writer.drain()
             writer.write_eof()
@@ -93,10 +126,21 @@ class Proxies:
         self._answer("ready")
 
     def set(self, *names, rate=None, delay=0.0, deaf=False):
+        """How these pass on from now on; nothing said: as fast as they can."""
         for name in names:
-            self._process.stdin.write(json.dumps({"name": name, "rate": rate, "delay": delay, "deaf": deaf}) + "\n")
-            self._process.stdin.flush()
-            self._answer("done")
+            self._command(name=name, rate=rate, delay=delay, deaf=deaf)
+
+    def cut(self, name):
+        """The connections that are there now stay open, and nothing passes; new ones are served."""
+        self._command(name=name, cut=True)
+
+    def end_cut(self, name):
+        self._command(name=name, cut=False)
+
+    def _command(self, **command):
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        self._answer("done")
 
     def _answer(self, wanted):
         said = self._process.stdout.readline().strip()

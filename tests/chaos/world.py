@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import confluent_kafka
@@ -80,11 +81,20 @@ class World:
         self.wal_disk = False
         self._expected_down = set()  # relays that a fault has stopped
         self._shim, self._more_config = shim or {}, config or {}
+        self.counts = Counter()  # of faults, by name
+        self.ways = Counter()  # how they came about, where there is more than one way
+        self.takeovers = []  # seconds
+        self.ailing = Counter()  # groups of faults that hold now
+        self.parts = PARTS
         self._audits = []
         self._audit_lock = threading.Lock()
+        self._audit_wanted = threading.Event()
+        self._ending = False
+        self.on_tick = lambda: None
         self.audited = 0
         self._valve_at = 0.0
-        self._cluster = self.postgres = self.proxies = self.truth = self.consumer = self.writers = None
+        self.tag = f"walpost-chaos-{os.getpid()}"
+        self.cluster = self.postgres = self.proxies = self.truth = self.consumer = self.writers = None
 
     # --- beginning and end
 
@@ -99,6 +109,7 @@ class World:
                 topic, partitions, message_timestamp_type="LogAppendTime", retention_bytes=96 << 20,
                 segment_bytes=16 << 20, min_insync_replicas=2,
             )
+        self.cluster.create_topic("probe", 1, min_insync_replicas=2)
         wait_until(lambda: self.cluster.in_sync(events.TOPICS), 60, "all replicas are in sync")
         self._admin = self.cluster.admin()
         self._start_proxies()
@@ -107,6 +118,7 @@ class World:
             self.postgres, DATABASE, "truth", self.lock, self.checker.committed, self._strange_truth).start()
         self.consumer = self.new_consumer(self.checker).start()
         self.writers = Writers(self.postgres, DATABASE, self.seed, self.rate)
+        threading.Thread(target=self._auditor, daemon=True).start()
         self.start_relay()
         return self
 
@@ -154,6 +166,7 @@ class World:
 
     def end(self):
         """Everything is stopped; the folder stays."""
+        self._ending = True
         for part in (self.writers, self.consumer, self.truth):
             if part is not None:
                 part._stop.set()
@@ -308,7 +321,8 @@ class World:
         if row is None:
             return
         with self._audit_lock:
-            self._audits.append([row[0], self._ends()])
+            self._audits.append([row[0], None])
+        self._audit_wanted.set()
 
     def _ends(self):
         asked = {confluent_kafka.TopicPartition(*part): confluent_kafka.admin.OffsetSpec.latest() for part in PARTS}
@@ -318,22 +332,28 @@ class World:
         except (confluent_kafka.KafkaException, TimeoutError):
             return None
 
+    def _auditor(self):
+        while not self._ending:
+            self._audit_wanted.wait(0.3)
+            self._audit_wanted.clear()
+            if self._audits:
+                self._judge()
+
     def _judge(self):
         with self._audit_lock:
-            audits, self._audits = self._audits, []
-        if audits and audits[0][1] is None:
-            audits[0][1] = self._ends()
-        for number, audit in enumerate(audits):
-            lsn, ends = audit
-            if ends is None:
-                audit[1] = audits[0][1]  # later ends hold what was there then
-            if audit[1] is None or not self.consumer.has_read(audit[1]) or self.truth.upto < lsn:
-                with self._audit_lock:
-                    self._audits = audits[number:] + self._audits
+            audits = list(self._audits)
+        ends = self._ends() if any(audit[1] is None for audit in audits) else None
+        for audit in audits:
+            if audit[1] is None:
+                audit[1] = ends
+            lsn, until = audit
+            if until is None or not self.consumer.has_read(until) or self.truth.upto < lsn:
                 return
             with self.lock:
                 self.checker.confirmed(lsn)
             self.audited += 1
+            with self._audit_lock:
+                self._audits.remove(audit)
 
     # --- the course of things
 
@@ -353,8 +373,8 @@ class World:
 
     def tick(self):
         """Now and then, whatever else is going on."""
+        self.on_tick()
         self.supervise()
-        self._judge()
         self._valve()
         if self.consumer.failure:
             raise self.consumer.failure
@@ -387,6 +407,41 @@ class World:
             return wait_until(lambda: (self.tick(), condition())[1], deadline, what)
         except TooLate as late:
             raise Broken(f"{late}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}") from None
+
+    def is_well(self):
+        """Does no fault hold that a relay could feel?"""
+        return not any(self.ailing[group] for group in ("postgres", "kafka", "network"))
+
+    def use_first_relay(self):
+        """The one that goes by way of the proxies, and whose clock can be stepped."""
+        if self.active == 0:
+            return
+        old = self.relay
+        self._expected_down.add(old)
+        old.signal(signal.SIGTERM)
+        old.wait_exit(60)
+        self.timeline.producer_ended(now_ms())
+        self.active = 0
+        self.start_relay()
+        if self.is_well():
+            self.wait_streaming()
+
+    def wait_kafka(self):
+        """All brokers there and all replicas in sync."""
+        self.wait(
+            lambda: self.cluster.is_whole() and self.cluster.in_sync([*events.TOPICS, "probe"]), LIVENESS_SECONDS,
+            "all replicas are in sync")
+
+    def probe_producer(self, number):
+        """What a producer with acks=all and no retries is told by the leader of a topic beside."""
+        answers = []
+        producer = confluent_kafka.Producer({
+            "bootstrap.servers": self.cluster.nodes[number].address, "acks": "all", "retries": 0,
+            "message.timeout.ms": 8000, "request.timeout.ms": 5000, "log_level": 0,
+        })
+        producer.produce("probe", b"?", on_delivery=lambda error, _: answers.append(error))
+        producer.flush(10)
+        return "no answer" if not answers else "accepted" if answers[0] is None else answers[0].name()
 
     def wait_streaming(self, deadline=LIVENESS_SECONDS):
         self.wait(lambda: self.walsender() is not None, deadline, "a relay reads from the slot")

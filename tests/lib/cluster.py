@@ -166,9 +166,7 @@ class KafkaCluster:
         """Leadership goes to the first replica of each; who has it keeps it."""
         admin = self.admin()
         try:
-            admin.elect_leaders(
-                ElectionType.PREFERRED, [TopicPartition(*part) for part in parts], request_timeout=10
-            ).result(15)
+            admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(*part) for part in parts]).result(15)
         except (confluent_kafka.KafkaException, TimeoutError):
             return False
         return True

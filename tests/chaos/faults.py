@@ -1,0 +1,548 @@
+"""What goes wrong. A fault is injected, held for a while, and healed; a class each.
+
+`spares_relay`: the relay's process lives on, so that a soak may have it. `share`: how often it is drawn.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from chaos import events
+from chaos.world import WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
+from lib import process
+from lib.waiting import TooLate, wait_until
+
+# A free slot is looked for every half to one and a half seconds (src/relay), and the server needs a moment to notice
+# that its client is gone; then connecting and the witness row. This much is promised; twice that is waited.
+TAKEOVER_PROMISED_SECONDS = 5
+
+
+class Fault:
+    """Drawn with the run's random numbers, before the run: what it does depends on the seed only."""
+
+    name = ""
+    share = 1.0
+    group = ""  # what ails: two of one group never overlap
+    spares_relay = False
+    hold = (0.5, 3.0)  # seconds
+    overlaps = True  # another one may hold meanwhile
+
+    def __init__(self, rng):
+        self.seconds = rng.uniform(*self.hold)
+        self.draw(rng)
+
+    def draw(self, rng):
+        """More of what is left to chance."""
+
+    @staticmethod
+    def possible(world):
+        return True
+
+    def inject(self, world):
+        raise NotImplementedError
+
+    def heal(self, world):
+        pass
+
+    def describe(self):
+        facts = {k: v for k, v in vars(self).items() if not k.startswith("_") and isinstance(v, (int, float, str, list))}
+        return self.name + " " + " ".join(f"{k}={v:.2f}" if isinstance(v, float) else f"{k}={v}"
+                                          for k, v in facts.items())
+
+
+# --- the relay
+
+
+class KillRelay(Fault):
+    """kill -9, several times in a row, at any moment of its life: also before it streams."""
+
+    name = "kill -9 relay"
+    group = "relay"
+    hold = (0, 0)
+
+    def draw(self, rng):
+        self._gaps = [
+            rng.uniform(0.02, 0.4) if rng.random() < 0.3 else rng.uniform(0.4, 1.6) for _ in range(rng.randint(4, 14))
+        ]
+        self._streams_first = [rng.random() < 0.6 for _ in self._gaps]
+        self.times = len(self._gaps)
+
+    def inject(self, world):
+        for gap, streams_first in zip(self._gaps, self._streams_first):
+            if streams_first and world.is_well():
+                world.wait_streaming()
+            world.pass_time(gap)
+            world.kill_relay(kind=self.name)
+            world.counts[self.name] += 1
+            world.start_relay()
+
+
+class StopRelay(Fault):
+    name = "SIGTERM relay"
+    group = "relay"
+    share = 0.6
+    hold = (0, 0)
+
+    def inject(self, world):
+        relay = world.relay
+        world._expected_down.add(relay)
+        relay.signal(signal.SIGTERM)
+        world.counts[self.name] += 1
+        code = relay.wait_exit(60)
+        world.timeline.producer_ended(now_ms())
+        world.audit()
+        if code not in ((0,) if world.is_well() else (0, 1)):
+            raise Broken(f"SIGTERM ended the relay with {code}\n{relay.log_tail()}")
+        world.start_relay()
+
+
+class FreezeRelay(Fault):
+    """Shorter than the server waits for it."""
+
+    name = "SIGSTOP relay, short"
+    group = "relay"
+    share = 0.6
+    hold = (0.3, 3.0)
+
+    def inject(self, world):
+        self._relay = world.relay
+        process.pause(self._relay.pid)
+        world.timeline.producer_ended(now_ms())
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        if self._relay.is_alive():
+            process.resume(self._relay.pid)
+        world.timeline.producer_ended(now_ms())
+
+
+class FreezeRelayLong(FreezeRelay):
+    """The server gives it up meanwhile."""
+
+    name = "SIGSTOP relay, past wal_sender_timeout"
+    share = 0.4
+    hold = (WAL_SENDER_TIMEOUT_SECONDS + 2, WAL_SENDER_TIMEOUT_SECONDS + 6)
+
+
+class TakeOver(Fault):
+    """A second relay waits on the slot; the first is killed, or frozen for good; the second must work in time."""
+
+    name = "standby takeover"
+    group = "relay"
+    share = 1.0
+    hold = (0, 0)
+    overlaps = False
+
+    def draw(self, rng):
+        self.frozen = rng.random() < 0.3  # then it wakes up when the other one works
+
+    def inject(self, world):
+        old, new = world.relay, world.spare
+        world.start_relay(new)
+        mark = new.stderr_file.stat().st_size if new.stderr_file.exists() else 0
+        world.wait(lambda: b"standby" in _since(new.stderr_file, mark), 30, "the second relay stands by")
+        world.pass_time(0.5)
+        world.counts[self.name] += 1
+        if self.frozen:
+            before = world.walsender()
+            process.pause(old.pid)
+            world.timeline.producer_ended(now_ms())
+            extra = WAL_SENDER_TIMEOUT_SECONDS + 2  # until the server lets go of the frozen one
+        else:
+            before = None
+            world.kill_relay(old)
+            extra = 0
+        world.active = 1 - world.active
+        deadline = 2 * TAKEOVER_PROMISED_SECONDS + extra
+        killed = time.monotonic()
+        try:
+            wait_until(lambda: world.walsender() not in (None, before), deadline, "the second relay has taken over")
+        except TooLate as late:
+            raise Broken(f"{late}\n{new.log_tail()}") from None
+        world.takeovers.append(round(time.monotonic() - killed, 2))
+        if self.frozen:
+            world.wait_recovered()
+            process.resume(old.pid)
+            world.timeline.producer_ended(now_ms())
+            world.pass_time(1.5)
+            world.kill_relay(old)
+
+
+def _since(file, mark):
+    with open(file, "rb") as log:
+        log.seek(mark)
+        return log.read()
+
+
+class StepClock(Fault):
+    """The relay's wall clock only, both ways, by libfaketime; CLOCK_MONOTONIC goes on."""
+
+    name = "clock step"
+    group = "clock"
+    spares_relay = True
+    share = 0.7
+    hold = (2, 6)
+
+    def draw(self, rng):
+        self.step = rng.choice((-1, 1)) * rng.choice((1, 3, 61, 3_600, 86_400 * 30))
+
+    @staticmethod
+    def possible(world):
+        return world.can_step_clock
+
+    def inject(self, world):
+        world.use_first_relay()
+        world.set_clock(self.step)
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        world.set_clock(0)
+
+
+# --- Postgres
+
+
+class TerminateWalsender(Fault):
+    name = "pg_terminate_backend(walsender)"
+    group = "postgres"
+    spares_relay = True
+    hold = (0, 0)
+
+    def draw(self, rng):
+        self.times = rng.randint(1, 4)
+
+    def inject(self, world):
+        for _ in range(self.times):
+            pid = world.walsender()
+            if pid is None:
+                world.pass_time(0.5)
+                continue
+            world.try_query("SELECT pg_terminate_backend(%s)", (pid,))
+            world.counts[self.name] += 1
+            world.pass_time(0.7)
+
+
+class FreezeWalsender(Fault):
+    name = "SIGSTOP walsender"
+    group = "postgres"
+    spares_relay = True
+    share = 0.6
+    hold = (1, 12)
+
+    def inject(self, world):
+        self._pid = world.walsender()
+        if self._pid is not None:
+            os.kill(self._pid, signal.SIGSTOP)
+            world.counts[self.name] += 1
+
+    def heal(self, world):
+        world.thaw_postgres()
+
+
+class KillWalsender(Fault):
+    """The postmaster takes it for a crash and restarts the whole server."""
+
+    name = "kill -9 walsender (server crashes)"
+    group = "postgres"
+    spares_relay = True
+    share = 0.6
+    hold = (0, 0)
+
+    def inject(self, world):
+        pid = world.walsender()
+        if pid is None:
+            return
+        os.kill(pid, signal.SIGKILL)
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        world.ensure_postgres()
+
+
+class RestartPostgres(Fault):
+    name = "Postgres fast restart"
+    group = "postgres"
+    mode = "fast"
+    spares_relay = True
+    share = 0.6
+    hold = (0, 3)
+
+    def inject(self, world):
+        world.counts[self.name] += 1
+        world.thaw_postgres()
+        world.postgres.begin_stop(self.mode)
+        world.wait(lambda: not world.postgres.is_running(), 60, f"Postgres has stopped ({self.mode})")
+
+    def heal(self, world):
+        world.ensure_postgres()
+
+
+class CrashPostgres(RestartPostgres):
+    name = "Postgres immediate restart"
+    mode = "immediate"
+    share = 0.8
+
+
+class FillDisk(Fault):
+    """The disk of the WAL, a small tmpfs, is full: the server panics and stays down until there is room."""
+
+    name = "WAL disk full"
+    group = "postgres"
+    spares_relay = True
+    share = 0.4
+    hold = (1, 5)
+    overlaps = False
+
+    @staticmethod
+    def possible(world):
+        return world.wal_disk
+
+    def inject(self, world):
+        self._filler = world.folder / "wal" / "filler"
+        mark = world.postgres.log_size()
+        world.counts[self.name] += 1
+        with open(self._filler, "wb", buffering=0) as file:
+            chunk = b"\0" * (1 << 16)
+            try:
+                while True:
+                    file.write(chunk)
+            except OSError:
+                pass
+
+        def is_down():
+            world.tick()
+            if not world.postgres.is_running():
+                return True
+            world.try_query("SELECT pg_logical_emit_message(false, 'fill', repeat('x', 1000000)), pg_switch_wal()")
+            return "No space left on device" in world.postgres.log_since(mark)
+
+        try:
+            wait_until(is_down, 40, "the disk is full")
+        except TooLate as late:
+            raise Broken(f"the fault did not come about: {late}") from None
+
+    def heal(self, world):
+        self._filler.unlink()
+        world.ensure_postgres()
+
+
+# --- the network
+
+
+class HalfOpen(Fault):
+    """Packets of the relay's connection to Postgres are dropped, both ways, and nobody is told."""
+
+    name = "half-open connection to Postgres"
+    group = "network"
+    spares_relay = True
+    share = 0.25
+    hold = (0, 0)
+    overlaps = False
+
+    def inject(self, world):
+        world.counts[self.name] += 1
+        relay = world.relay
+        target = int(re.search(r"port=(\d+)", relay.config_file.read_text())[1])
+        world.wait_streaming()
+        old = world.walsender()
+        ports = _ports_to(relay.pid, target)
+        if not ports:
+            return
+        rules = [
+            ("OUTPUT", "-o", "lo", "-p", "tcp", *pair, "-m", "comment", "--comment", world.tag, "-j", "DROP")
+            for port in ports
+            for pair in (("--sport", str(port), "--dport", str(target)), ("--sport", str(target), "--dport", str(port)))
+        ]
+        with_proxy = world.active == 0
+        by_iptables = all([_iptables("-I", *rule) for rule in rules])
+        world.ways["half-open by iptables" if by_iptables else "half-open by a deaf proxy"] += 1
+        if not by_iptables and not with_proxy:
+            world.use_first_relay()
+            with_proxy = True
+        if with_proxy:
+            world.proxies.cut("postgres")
+        try:
+            # It is silent for 40 s before it is taken for dead (src/relay/feedback.c).
+            world.wait(lambda: world.walsender() not in (None, old), 150, "the dead connection is noticed and replaced")
+        finally:
+            for rule in rules:
+                _iptables("-D", *rule)
+            if with_proxy:
+                world.proxies.end_cut("postgres")
+            world.timeline.producer_ended(now_ms())
+
+
+def _iptables(*arguments):
+    try:
+        return subprocess.run(["iptables", "-w", "5", *arguments], capture_output=True).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def _ports_to(pid, remote):
+    """Local ports of this process's connections to 127.0.0.1:`remote`."""
+    inodes = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found = re.match(r"socket:\[(\d+)\]", os.readlink(entry))
+        except FileNotFoundError:
+            continue
+        if found:
+            inodes.add(found[1])
+    ports = []
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[9] in inodes and int(fields[2].split(":")[1], 16) == remote:
+            ports.append(int(fields[1].split(":")[1], 16))
+    return ports
+
+
+class SlowNetwork(Fault):
+    name = "slow network"
+    group = "network"
+    spares_relay = True
+    hold = (3, 12)
+    share = 0.8
+
+    def draw(self, rng):
+        self.rate = rng.choice((60_000, 200_000, 1_000_000))
+        self.delay = rng.choice((0.005, 0.05, 0.3))
+        self.side = rng.choice(("postgres", "kafka", "both"))
+
+    def ways(self, world):
+        return [name for name in world.proxies.names if self.side == "both" or name.startswith(self.side)]
+
+    def inject(self, world):
+        world.use_first_relay()
+        world.proxies.set(*self.ways(world), rate=self.rate, delay=self.delay)
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        world.proxies.set(*self.ways(world))
+        world.timeline.producer_ended(now_ms())
+
+
+class CutOffKafka(SlowNetwork):
+    """Nothing passes between the relay and the brokers; connections stay open."""
+
+    name = "relay cut off from Kafka"
+    hold = (1, 12)
+    share = 0.6
+
+    def draw(self, rng):
+        self.side = "kafka"
+
+    def inject(self, world):
+        world.use_first_relay()
+        world.proxies.set(*self.ways(world), deaf=True)
+        world.counts[self.name] += 1
+
+
+# --- Kafka
+
+
+class KillBroker(Fault):
+    name = "kill -9 broker"
+    group = "kafka"
+    spares_relay = True
+    share = 1.0
+    hold = (0, 4)
+
+    def draw(self, rng):
+        self.node = rng.randrange(3)
+
+    def inject(self, world):
+        world.cluster.nodes[self.node].kill()
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        node = world.cluster.nodes[self.node]
+        if not node.is_running():
+            node.launch()
+
+
+class RestartBroker(KillBroker):
+    name = "clean restart of a broker"
+    share = 0.6
+
+    def inject(self, world):
+        world.counts[self.name] += 1
+        world.cluster.nodes[self.node].end_with_patience()
+
+
+class FreezeBroker(KillBroker):
+    name = "SIGSTOP broker"
+    share = 0.8
+    hold = (1, 12)
+
+    def inject(self, world):
+        world.cluster.nodes[self.node].pause()
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        world.cluster.nodes[self.node].resume()
+        world.timeline.producer_ended(now_ms())  # what it had received of a dead producer it takes now
+
+
+class MoveLeaders(Fault):
+    """The node that leads most stops cleanly and comes back, then takes its leadership back: two changes of leader."""
+
+    name = "leader change"
+    group = "kafka"
+    spares_relay = True
+    share = 0.6
+    hold = (0, 1)
+
+    def draw(self, rng):
+        self.topic = rng.choice(sorted(events.TOPICS))
+
+    def inject(self, world):
+        world.counts[self.name] += 1
+        leaders = list(world.cluster.leaders(self.topic).values())
+        self._node = world.cluster.nodes[max(max(set(leaders), key=leaders.count), 1) - 1]
+        self._node.end_with_patience()
+
+    def heal(self, world):
+        if not self._node.is_running():
+            self._node.launch()
+        world.wait_kafka()
+        world.cluster.elect_preferred(world.parts)
+
+
+class LoseTwoBrokers(Fault):
+    """Two of three go, one after the other and cleanly, so that the last one knows that it is alone: what it answers
+    to a producer is asked, and must be NOT_ENOUGH_REPLICAS."""
+
+    name = "two of three brokers down"
+    group = "kafka"
+    spares_relay = True
+    share = 0.5
+    hold = (3, 10)
+    overlaps = False
+
+    def draw(self, rng):
+        self.left = rng.randrange(3)
+
+    def inject(self, world):
+        world.counts[self.name] += 1
+        for node in self._gone(world):
+            node.end_with_patience()
+        world.ways[f"two of three brokers down: {world.probe_producer(self.left)}"] += 1
+
+    def _gone(self, world):
+        return [node for number, node in enumerate(world.cluster.nodes) if number != self.left]
+
+    def heal(self, world):
+        for node in self._gone(world):
+            if not node.is_running():
+                node.launch()
+
+
+ALL = (
+    KillRelay, StopRelay, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, TerminateWalsender, FreezeWalsender,
+    KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork, CutOffKafka, KillBroker,
+    RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers,
+)
