@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import statistics
 import sys
 import threading
@@ -241,7 +242,7 @@ class Run:
         world.shrink()
         (world.folder / "evidence.json").write_text(json.dumps({
             "result": result, "failures": self.failures, "trace": self.trace, "violating": world.checker.violations,
-            "exits": world.exits, "course": world.notes, "writers": world.writers and world.writers.errors,
+            "exits": world.exits, "consumer_errors": world.consumer and world.consumer.errors, "course": world.notes, "writers": world.writers and world.writers.errors,
             "replay": f"tests/run chaos --seed {self.seed} --minutes {self.minutes:g} --postgres {self.postgres}",
         }, indent=1, default=str))
         (world.folder / "course").write_text("\n".join(world.notes) + "\n")
@@ -318,7 +319,12 @@ def soak_command(arguments):
     return 0 if good else 1
 
 
+def _asked_to_end(*_):
+    raise SystemExit("asked to end")
+
+
 def main(words):
+    signal.signal(signal.SIGTERM, _asked_to_end)
     parser = argparse.ArgumentParser(prog="tests/run", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name, what, minutes in (

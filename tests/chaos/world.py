@@ -330,6 +330,8 @@ class World:
             answers = self._admin.list_offsets(asked, request_timeout=2)
             return {(p.topic, p.partition): future.result(5).offset for p, future in answers.items()}
         except (confluent_kafka.KafkaException, TimeoutError):
+            with contextlib.suppress(confluent_kafka.KafkaException):
+                self._admin.list_topics(timeout=2)  # who leads now: it would not ask by itself
             return None
 
     def _auditor(self):
@@ -406,7 +408,15 @@ class World:
         try:
             return wait_until(lambda: (self.tick(), condition())[1], deadline, what)
         except TooLate as late:
-            raise Broken(f"{late}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}") from None
+            raise Broken(f"{late}\n{self.where_it_stands()}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}"
+                         ) from None
+
+    def where_it_stands(self):
+        return (
+            f"slot {self.slot()}, truth {self.truth.upto}, ends of Kafka {self._ends()},"
+            f" consumer {self.consumer.next}, its errors {dict(self.consumer.errors)},"
+            f" audits {[audit[0] for audit in self._audits]}"
+        )
 
     def is_well(self):
         """Does no fault hold that a relay could feel?"""

@@ -19,7 +19,7 @@ from lib import places  # noqa: E402
 from servers import cache  # noqa: E402
 
 TESTS = places.TREE / "tests"
-RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "sanitize")
+RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize")
 PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "4")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
@@ -212,13 +212,30 @@ def matrix(arguments):
     return add(counts)
 
 
+def chaos(arguments):
+    build("gcc")
+    for version in ("18", "14"):
+        cache.postgres(version)
+    cache.kafka()
+    return pytest("chaos", ["-p", "no:xdist", *arguments])
+
+
+def chaos_command(words):
+    """The long runs: their own process, their own exit code."""
+    build("gcc")
+    return subprocess.run(
+        [str(venv()), str(TESTS / "chaos" / "run.py"), *words], cwd=TESTS,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    ).returncode
+
+
 def sanitize(arguments):
     return add([meson_suite(suite, "sanitize", arguments) for suite in ("unit", "property", "sim", "component")])
 
 
 def ring_runner(ring):
-    if ring in ("lint", "e2e", "matrix", "sanitize"):
-        return {"lint": lint, "e2e": e2e, "matrix": matrix, "sanitize": sanitize}[ring]
+    if ring in ("lint", "e2e", "matrix", "chaos", "sanitize"):
+        return {"lint": lint, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize}[ring]
     kind = "fuzz" if ring == "fuzz" else "gcc"
     return lambda arguments: meson_suite(ring, kind, arguments)
 
@@ -253,6 +270,12 @@ def run_ring(ring, arguments):
 
 
 def main(words):
+    if words[:1] == ["--command"]:
+        try:
+            return chaos_command(words[1:])
+        except (Failed, RuntimeError) as failure:
+            say(f"--- {failure}\n0 passed, 1 failed")
+            return 1
     arguments = []
     if "--" in words:
         at = words.index("--")

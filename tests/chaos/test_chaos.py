@@ -1,0 +1,77 @@
+"""The short run that is always run; and the whole of it on relays and consumers that are no good, which it finds."""
+
+import os
+import subprocess
+
+import pytest
+
+from chaos import faults
+from chaos.checker import Checker, Timeline
+from chaos.consumer import Confused, Consumer, Forgetful
+from chaos.run import Run
+from chaos.world import _Places
+from lib import places
+from lib.waiting import wait_until
+
+VERSION = os.environ.get("WALPOST_POSTGRES", "18").split()[0]
+SEED = 41
+# Those that cost little time; the others are drawn by the long runs.
+QUICK = (
+    faults.KillRelay, faults.StopRelay, faults.FreezeRelay, faults.TerminateWalsender, faults.KillWalsender,
+    faults.CrashPostgres, faults.StepClock, faults.KillBroker, faults.CutOffKafka, faults.TakeOver,
+)
+
+
+def judged_by(kind, world):
+    """Everything once more from the beginning, through a consumer of that kind: what its checker finds."""
+    checker = Checker(_Places(), Timeline())
+    for rank, id in enumerate(world.checker.ids()):
+        checker.committed(id, world.checker._end[rank])
+    consumer = world.new_consumer(checker, kind).start()
+    ends = world._ends()
+    wait_until(lambda: consumer.has_read(ends), 60, "all is read again")
+    consumer.stop()
+    checker.finish()
+    # Outside of its windows: the faults of this run are not told to it.
+    return {found for found in checker.violation_counts if found != "late repetition"}
+
+
+@pytest.mark.timeout(400)
+def test_a_short_run_keeps_every_promise_and_bad_consumers_are_found_in_it(capsys):
+    found = {}
+
+    def finish(world):
+        for kind in (Consumer, Forgetful, Confused):
+            found[kind] = judged_by(kind, world)
+
+    run = Run(SEED, 0.5, VERSION, rate=250, kinds=QUICK)
+    run.run(finish)
+    said = capsys.readouterr().out
+    assert run.good, said
+    assert run.world.kills >= 10 and run.world.checker.event_count() > 1000, said
+    run.remove()
+    assert found[Consumer] == set()
+    assert found[Forgetful] and found[Forgetful] <= {"lost", "out of order", "dropping by position"}
+    assert {"out of order", "dropping by position"} <= found[Confused]
+
+
+@pytest.fixture
+def confirms_early(tmp_path):
+    """A relay that tells Postgres what it has received, not what Kafka has."""
+    library = tmp_path / "shim.so"
+    flags = subprocess.run(
+        ["pkg-config", "--cflags", "libpq", "rdkafka"], check=True, capture_output=True, text=True).stdout.split()
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", library, places.TREE / "tests" / "support" / "shim.c", *flags], check=True)
+    return {"LD_PRELOAD": str(library), "SHIM_CONFIRM_EARLY": "1"}
+
+
+@pytest.mark.timeout(400)
+def test_a_relay_that_confirms_early_is_found(confirms_early, capsys):
+    run = Run(SEED, 3, VERSION, rate=250, kinds=(faults.KillRelay, faults.CutOffKafka), shim=confirms_early)
+    run.run()
+    said = capsys.readouterr().out
+    assert not run.good, said
+    assert set(run.world.checker.violation_counts) & {"confirmed ahead", "lost"}, said
+    assert (run.world.folder / "evidence.json").exists()
+    run.remove()

@@ -1,0 +1,197 @@
+"""The checker on plain data: each way of breaking a promise is found, and what is allowed passes."""
+
+import pytest
+
+from chaos.checker import Checker, Seen, Timeline
+
+ONE = ("t", 0)
+WINDOW_MS = 1000
+
+
+def position(end_lsn, ordinal=0):
+    return f"0000-00000001-{end_lsn - 5:016X}-{ordinal:08X}"
+
+
+class Case:
+    """Events 1..count, each committed by itself, the n-th ending at n * 10; all in one partition."""
+
+    def __init__(self, count=10, partition_of=lambda id: ONE):
+        self.timeline = Timeline(WINDOW_MS)
+        self.checker = Checker(partition_of, self.timeline)
+        self.offset = 0
+        for id in range(1, count + 1):
+            self.checker.committed(id, id * 10)
+
+    def sees(self, *ids, at_ms=0, topic="t", partition=0):
+        for id in ids:
+            self.checker.message(Seen(topic, partition, self.offset, id, position(id * 10), at_ms))
+            self.offset += 1
+        return self
+
+    def violations(self):
+        self.checker.finish()
+        return set(self.checker.violation_counts)
+
+
+def test_all_once_and_in_order_is_right():
+    assert Case().sees(*range(1, 11)).violations() == set()
+
+
+def test_a_message_may_be_seen_before_its_transaction_is_known():
+    case = Case(0).sees(1, 2, 3)
+    assert case.checker.unique == 0
+    for id in (1, 2, 3):
+        case.checker.committed(id, id * 10)
+    assert case.violations() == set() and case.checker.unique == 3
+
+
+def test_a_lost_event_is_found():
+    case = Case().sees(1, 2, 3, 4, 6, 7, 8, 9, 10)
+    assert case.violations() == {"lost"}
+    assert [facts["id"] for facts in case.checker.violations["lost"]] == [5]
+
+
+def test_a_lost_last_event_is_found():
+    assert Case().sees(*range(1, 10)).violations() == {"lost"}
+
+
+def test_two_swapped_events_are_found():
+    assert "out of order" in Case().sees(1, 2, 4, 3, *range(5, 11)).violations()
+
+
+def test_a_rolled_back_event_is_found():
+    case = Case().sees(*range(1, 6), 99, *range(6, 11))
+    assert "never committed" in case.violations()
+
+
+def test_a_re_run_of_a_suffix_is_right_and_counted():
+    case = Case()
+    case.timeline.begin(100, "kill")
+    case.sees(1, 2, 3, 4, 5).sees(3, 4, 5, at_ms=200).sees(6, 7, 8, 9, 10)
+    assert case.violations() == set()
+    assert case.checker.duplicates == {"kill": 3} and not case.checker.late
+
+
+def test_a_re_run_of_a_re_run_is_right():
+    assert Case().sees(1, 2, 3, 4, 5, 2, 3, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10).violations() == set()
+
+
+def test_a_first_occurrence_after_newer_ones_is_found_also_when_repetitions_surround_it():
+    # 4 is missing in the first run; the re-run brings it, too late.
+    case = Case().sees(1, 2, 3, 5, 6).sees(3, 4, 5, 6, 7, 8, 9, 10)
+    assert "out of order" in case.violations()
+    assert case.checker.violations["out of order"][0]["id"] == 4
+
+
+def test_an_old_event_repeated_among_newer_ones_is_found():
+    case = Case().sees(1, 2, 3, 4, 5, 6, 2, 7, 8, 9, 10)
+    assert case.violations() == {"late repetition"}
+    assert case.checker.violations["late repetition"][0]["id"] == 2
+
+
+def test_a_re_run_with_a_hole_is_found():
+    assert Case().sees(1, 2, 3, 4, 5, 2, 3, 5, 6, 7, 8, 9, 10).violations() == {"late repetition"}
+
+
+def test_a_late_repetition_within_the_window_of_a_killed_producer_is_counted_apart():
+    case = Case()
+    case.timeline.begin(1000, "kill")
+    case.timeline.producer_ended(1000)
+    case.sees(1, 2, 3, 4, 5, 6).sees(2, 3, at_ms=1000 + WINDOW_MS).sees(7, 8, 9, 10, at_ms=5000)
+    assert case.violations() == set()
+    assert case.checker.late == {"kill": 2} and case.checker.duplicates == {"kill": 2}
+
+
+@pytest.mark.parametrize("at_ms", [999, 1001 + WINDOW_MS])
+def test_the_same_outside_of_the_window_is_found(at_ms):
+    case = Case()
+    case.timeline.producer_ended(1000)
+    case.sees(1, 2, 3, 4, 5, 6).sees(2, 3, at_ms=at_ms).sees(7, 8, 9, 10, at_ms=5000)
+    assert case.violations() == {"late repetition"}
+
+
+def test_a_window_never_excuses_a_first_occurrence_out_of_order():
+    case = Case()
+    case.timeline.producer_ended(0)
+    assert "out of order" in case.sees(1, 3, 2, *range(4, 11), at_ms=1).violations()
+
+
+def test_a_key_in_another_partition_is_found():
+    case = Case(2).sees(1).sees(2, partition=1)
+    assert "wrong partition" in case.violations()
+
+
+def test_partitions_are_judged_one_by_one():
+    case = Case(4, partition_of=lambda id: ("t", id % 2))
+    case.sees(2, 4, partition=0).sees(1, 3, partition=1)
+    assert case.violations() == set()
+
+
+def test_an_event_that_postgres_may_forget_and_kafka_has_not_is_found():
+    case = Case().sees(1, 2)
+    case.checker.confirmed(20)
+    assert not case.checker.violation_counts
+    case.checker.confirmed(30)
+    assert set(case.checker.violation_counts) == {"confirmed ahead"}
+    # That it came later makes it no better.
+    assert case.sees(*range(3, 11)).violations() == {"confirmed ahead"}
+
+
+def test_the_commit_that_ends_behind_the_confirmed_position_is_not_yet_owed():
+    case = Case().sees(1, 2)
+    case.checker.confirmed(29)
+    assert not case.checker.violation_counts
+
+
+def _seen_with(position_text, id=2, offset=50):
+    return Seen("t", 0, offset, id, position_text)
+
+
+def test_a_position_of_another_transaction_is_found():
+    case = Case(3).sees(1)
+    case.checker.message(_seen_with(position(40)))
+    case.offset = 60
+    assert "position" in case.sees(3).violations()
+
+
+def test_a_repetition_with_another_position_is_found():
+    case = Case(2).sees(1, 2)
+    case.checker.message(_seen_with(position(20, ordinal=1)))
+    found = case.violations()
+    assert "position" in found and "dropping by position" in found
+
+
+def test_positions_that_do_not_grow_are_found():
+    case = Case(0)
+    for id in (1, 2):  # one transaction
+        case.checker.committed(id, 10)
+    for offset, (id, ordinal) in enumerate(((1, 7), (2, 3))):
+        case.checker.message(Seen("t", 0, offset, id, position(10, ordinal)))
+    assert case.violations() == {"dropping by position"}
+
+
+def test_garbage_for_a_position_is_found():
+    case = Case(1)
+    case.checker.message(_seen_with("nonsense", id=1))
+    assert "position" in case.violations()
+
+
+def test_a_consumer_that_goes_back_is_told():
+    case = Case(2).sees(1, 2)
+    case.checker.message(_seen_with(position(20), offset=0))
+    assert "harness" in case.violations()
+
+
+def test_an_id_committed_twice_is_told():
+    case = Case(1)
+    case.checker.committed(1, 20)
+    assert set(case.checker.violation_counts) == {"truth"}
+
+
+def test_repetitions_are_counted_for_the_fault_that_began_last():
+    case = Case()
+    case.timeline.begin(200, "second")
+    case.timeline.begin(100, "first")
+    case.sees(1, 2, 3, at_ms=50).sees(1, 2, 3, at_ms=60).sees(1, 2, 3, at_ms=150).sees(1, at_ms=200)
+    case.checker.settle()
+    assert case.checker.duplicates == {Timeline.BEFORE: 3, "first": 3, "second": 1}
