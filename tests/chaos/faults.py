@@ -48,9 +48,12 @@ class Fault:
         pass
 
     def describe(self):
-        facts = {k: v for k, v in vars(self).items() if not k.startswith("_") and isinstance(v, (int, float, str, list))}
-        return self.name + " " + " ".join(f"{k}={v:.2f}" if isinstance(v, float) else f"{k}={v}"
-                                          for k, v in facts.items())
+        """The name, and what was drawn; what begins with _ came about later or is too long."""
+        said = [self.name]
+        for name, value in vars(self).items():
+            if not name.startswith("_"):
+                said.append(f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={value}")
+        return " ".join(said)
 
 
 # --- the relay

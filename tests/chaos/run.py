@@ -242,7 +242,8 @@ class Run:
         world.shrink()
         (world.folder / "evidence.json").write_text(json.dumps({
             "result": result, "failures": self.failures, "trace": self.trace, "violating": world.checker.violations,
-            "exits": world.exits, "consumer_errors": world.consumer and world.consumer.errors, "course": world.notes, "writers": world.writers and world.writers.errors,
+            "exits": world.exits, "consumer_errors": world.consumer and world.consumer.errors,
+            "course": world.notes, "writers": world.writers and world.writers.errors,
             "replay": f"tests/run chaos --seed {self.seed} --minutes {self.minutes:g} --postgres {self.postgres}",
         }, indent=1, default=str))
         (world.folder / "course").write_text("\n".join(world.notes) + "\n")
@@ -250,8 +251,8 @@ class Run:
 
 
 def versions():
-    said = run_command("version").stdout.strip()
-    return {"walpost": said, "kafka": cache.KAFKA, "client": confluent_kafka.libversion()[0]}
+    said = run_command("version").stdout.strip().splitlines()
+    return {"walpost": said[0], "kafka": cache.KAFKA, "client": confluent_kafka.libversion()[0]}
 
 
 def chaos_command(arguments):
@@ -263,12 +264,13 @@ def chaos_command(arguments):
         for _ in range(arguments.schedule):
             print(next(steps).describe())
         return 0
+    sources = proof.source_hash()
     run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds)
     run.run()
     if run.good and not arguments.keep:
         run.remove()
     if arguments.record:
-        proof.record({"kind": "chaos", **run.result(), "versions": versions()})
+        proof.record({"kind": "chaos", "sources": sources, **run.result(), "versions": versions()})
     promises = [kept for _, kept in run.promises()]
     print(f"{sum(promises)} passed, {len(promises) - sum(promises)} failed")
     return 0 if run.good else 1
@@ -296,6 +298,7 @@ def soak_verdict(rows):
 
 def soak_command(arguments):
     kinds = tuple(kind for kind in faults.ALL if kind.spares_relay)
+    sources = proof.source_hash()
     run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds)
     run.run()
     print(f"{'':<14}{'middle':>10}{'last third':>12}")
@@ -311,7 +314,7 @@ def soak_command(arguments):
         print(f"samples: {run.world.folder}/samples.json")
     if arguments.record:
         proof.record({
-            "kind": "soak", **run.result(), "good": good, "versions": versions(),
+            "kind": "soak", "sources": sources, **run.result(), "good": good, "versions": versions(),
             "soak": {name: list(values) for name, values in verdict.items()},
             "peak_rss_kb": max(row[2] for row in run.samples.rows),
         })
@@ -344,6 +347,8 @@ def main(words):
             command.add_argument("--only", metavar="WORD,...", help="only faults with one of these in their name")
             command.add_argument("--schedule", type=int, metavar="N", help="print the first N steps, do nothing")
     arguments = parser.parse_args(words)
+    if arguments.record and "WALPOST_BINARY" in os.environ:
+        parser.error("--record tells of these sources: not with WALPOST_BINARY")
     return {"chaos": chaos_command, "soak": soak_command}[arguments.command](arguments)
 
 
