@@ -94,8 +94,8 @@ def _head(current, sources, of):
         state = f"**Stale**: no run has been recorded. To run it: `{AGAIN}`."
     return [
         state, "",
-        "Written by the runs themselves (`--record`) from `tests/chaos/runs.jsonl`; not by hand. What a run does and how",
-        "it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults.",
+        "Written by the runs themselves (`--record`) from `tests/chaos/runs.jsonl`; not by hand. What a run does and",
+        "how it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults.",
     ]
 
 
@@ -128,8 +128,8 @@ def _body(of):
         ("runs", f"{len(chaos)} under all faults, {len(soaks)} soak"),
         ("minutes", f"{minutes:,.0f}"),
         ("PostgreSQL", ", ".join(sorted({run["postgres"] for run in of}, key=_version))),
-        ("Apache Kafka", ", ".join(sorted({run["versions"]["kafka"] for run in of}))),
-        ("walpost", ", ".join(sorted({run["versions"]["walpost"] for run in of}))),
+        *((name, ", ".join(sorted({run["versions"][name] for run in of}))) for name in
+          ("walpost", "Kafka", "librdkafka", "libpq")),
         ("faults", _number(sum(_sum(of, "faults").values()))),
         ("of them kills of the relay (kill -9)", _number(sum(run["kills"] for run in of))),
         ("events committed", _number(sum(run["events"] for run in of))),

@@ -11,8 +11,6 @@ import time
 import traceback
 from pathlib import Path
 
-import confluent_kafka
-
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -251,8 +249,11 @@ class Run:
 
 
 def versions():
-    said = run_command("version").stdout.strip().splitlines()
-    return {"walpost": said[0], "kafka": cache.KAFKA, "client": confluent_kafka.libversion()[0]}
+    """What took part, apart from Postgres: of the program, and of the consumer."""
+    said = dict(line.split(" ", 1) for line in run_command("version").stdout.splitlines() if " " in line)
+    return {
+        "walpost": said["walpost"], "librdkafka": said["librdkafka"], "libpq": said["libpq"], "Kafka": cache.KAFKA,
+    }
 
 
 def chaos_command(arguments):

@@ -242,8 +242,16 @@ class World:
 
     def start_relay(self, which=None):
         relay = which or self.relay
+        relay.log_mark = relay.stderr_file.stat().st_size if relay.stderr_file.exists() else 0
         relay.start()
         self._expected_down.discard(relay)
+
+    @staticmethod
+    def said(relay, words):
+        """Has its log these words, since it was started last?"""
+        with open(relay.stderr_file, "rb") as log:
+            log.seek(relay.log_mark)
+            return words.encode() in log.read()
 
     def kill_relay(self, which=None, kind=None):
         """kill -9. Then what Postgres was told is compared with what Kafka holds."""

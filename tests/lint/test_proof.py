@@ -14,7 +14,7 @@ RUN = {
     "sources": "aaaa", "kind": "chaos", "date": "2026-01-01", "seed": 1, "minutes": 30.0, "postgres": "18.4.0",
     "good": True, "kills": 100, "faults": {"kill -9 relay": 100}, "ways": {}, "events": 5000, "lost": 0,
     "out_of_order": 0, "violations": {}, "duplicates": {"kill -9 relay": 7}, "late": {}, "audits": 90,
-    "versions": {"walpost": "walpost 1", "kafka": "4.3.0"},
+    "versions": {"walpost": "1", "Kafka": "4.3.0", "librdkafka": "2.0.2", "libpq": "15.1"},
 }
 
 
