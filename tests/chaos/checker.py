@@ -165,8 +165,6 @@ class Checker:
             for message in part.waiting:
                 if message.id not in self._rank:
                     self._violation("never committed", **_facts(message))
-            self._end_run(part)
-
     # --- what is known
 
     def event_count(self):
@@ -180,6 +178,10 @@ class Checker:
 
     def ids(self):
         return self._ids
+
+    def events(self):
+        """(id, end_lsn) of all that was committed, in that order."""
+        return zip(self._ids, self._end)
 
     @property
     def lost(self):
@@ -249,10 +251,6 @@ class Checker:
             if not self.timeline.allows_late(at_ms):
                 self._violation("late repetition", id=id, offset=offset, at_ms=at_ms, topic=message.topic,
                                 partition=message.partition, then=message.id)
-        part.run = []
-
-    @staticmethod
-    def _end_run(part):
         part.run = []
 
     def _position(self, part, message, rank, again):

@@ -89,6 +89,8 @@ class Consumer:
         except (KeyError, ValueError):
             self._strange(message, "no id in its headers")
             return
+        if headers.get("type") != events.TYPE.encode():
+            self._strange(message, f"type of {id} is not what was written")
         self._compare(message, id)
         self.deliver(Seen(message.topic(), message.partition(), message.offset(), id,
                           headers.get("walpost-position", b"").decode(errors="replace"), message.timestamp()[1]))

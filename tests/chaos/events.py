@@ -2,6 +2,7 @@
 
 TOPICS = {"order": 4, "payment": 3, "audit": 1}  # name: partitions
 AGGREGATES = 240
+TYPE = "changed"
 _LANE_BITS = 40
 _MASK = (1 << 64) - 1
 _NAMES = tuple(TOPICS)

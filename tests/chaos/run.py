@@ -118,7 +118,7 @@ class Run:
 
     @property
     def good(self):
-        return not self.failures and not self.world.checker.violation_counts
+        return not self.failures and not self.world.checker.violation_counts and not self.world.exits
 
     def remove(self):
         self.world.remove()
@@ -185,7 +185,7 @@ class Run:
         """(promise, kept) of each."""
         counts = self.world.checker.violation_counts
         yield from ((promise, not any(counts[kind] for kind in kinds)) for promise, kinds in PROMISES.items())
-        yield ALIVE, not self.failures or bool(counts)
+        yield ALIVE, not self.world.exits and (not self.failures or bool(counts))
 
     def result(self):
         """Everything a reader of the proof wants to know of this run."""
@@ -284,7 +284,8 @@ SOAK_RSS_MARGIN = 0.03
 def soak_verdict(rows):
     """{what: (median of the second third, of the last third, flat)} of samples of one process."""
     third = len(rows) // 3
-    assert third > 0, "too few samples"
+    if third == 0:
+        return {"samples": (1, 0, False)}
     middle, last = rows[third:2 * third], rows[2 * third:]
     found = {}
     for name, column in (("RSS in kB", 2), ("descriptors", 3), ("threads", 4)):
@@ -317,7 +318,7 @@ def soak_command(arguments):
         proof.record({
             "kind": "soak", "sources": sources, **run.result(), "good": good, "versions": versions(),
             "soak": {name: list(values) for name, values in verdict.items()},
-            "peak_rss_kb": max(row[2] for row in run.samples.rows),
+            "peak_rss_kb": max((row[2] for row in run.samples.rows), default=0),
         })
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if good else 1

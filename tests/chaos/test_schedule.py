@@ -76,5 +76,9 @@ def test_one_descriptor_or_thread_more_is_not_flat(what):
     assert not soak_verdict(rows)[what][2]
 
 
+def test_a_soak_without_samples_is_not_flat():
+    assert not all(flat for _, _, flat in soak_verdict([]).values())
+
+
 def test_a_relay_that_was_replaced_is_not_flat():
     assert not soak_verdict(_rows([20_000] * 60) + _rows([20_000] * 30, pid=2))["processes"][2]

@@ -98,7 +98,7 @@ class _Writer(threading.Thread):
 
     @staticmethod
     def _rows(ids):
-        return [(id, events.topic_of(id), events.key_of(id), "changed", events.payload_of(id)) for id in ids]
+        return [(id, events.topic_of(id), events.key_of(id), events.TYPE, events.payload_of(id)) for id in ids]
 
     def _insert(self, connection, ids):
         rows = self._rows(ids)

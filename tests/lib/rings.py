@@ -214,7 +214,7 @@ def matrix(arguments):
 
 def chaos(arguments):
     build("gcc")
-    for version in ("18", "14"):
+    for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
         cache.postgres(version)
     cache.kafka()
     return pytest("chaos", ["-p", "no:xdist", *arguments])
