@@ -58,7 +58,7 @@ class Samples:
         while not self._stop.wait(self._every):
             try:
                 self._take()
-            except (OSError, AssertionError, ValueError):
+            except (OSError, KeyError):  # it is being replaced
                 pass
 
     def _take(self):

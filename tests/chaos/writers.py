@@ -1,13 +1,17 @@
 """Applications: transactions of all sizes and ends, over many aggregates, through every restart of the server."""
 
 import contextlib
+import logging
 import random
 import threading
+import time
 
 import psycopg
 
 from chaos import events
 
+# Of connections that broke in a transaction: here they all do.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 _COLUMNS = "(id, aggregatetype, aggregateid, type, payload)"
 
 
@@ -23,7 +27,8 @@ class Writers:
         self.broken = 0
         self.errors = {}
         self.rate = rate
-        self._large_every = large_every
+        self.large_every = large_every
+        self.thread_count = threads
         self._postgres, self._database = postgres, database
         self._stop = threading.Event()
         self._threads = [_Writer(self, n, random.Random(f"{seed} writer {n}")) for n in range(threads)]
@@ -54,6 +59,11 @@ class _Writer(threading.Thread):
         self._all, self._number, self._rng = all, number, rng
         self._next = [0, 0, 0]
         self._prepared = 0
+        self._large_at = time.monotonic() + rng.uniform(5, all.large_every)
+
+    def _next_large(self, now):
+        """Whatever the rate, all writers together come to one about every `large_every` seconds."""
+        return now + self._rng.uniform(0.5, 1.5) * self._all.large_every * self._all.thread_count
 
     # --- life
 
@@ -124,8 +134,8 @@ class _Writer(threading.Thread):
     # --- transactions; each returns how many events it wrote, kept or not
 
     def _transaction(self, connection):
-        # So that a large one comes about every `large_every` seconds, whatever the rate.
-        if self._rng.random() < 4 / self._all.rate / self._all._large_every:
+        if time.monotonic() >= self._large_at:
+            self._large_at = self._next_large(time.monotonic())
             return self._large(connection)
         kind = self._rng.random()
         if kind < 0.08:
