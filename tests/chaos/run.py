@@ -110,9 +110,12 @@ class Run:
             self.failures.append(f"{type(failure).__name__}: {failure}")
             self.trace = traceback.format_exc()
             self.seconds = world.elapsed()
-        finally:
-            self._heal_all()
+        except BaseException:  # asked to end: nothing stays
             world.end()
+            world.remove()
+            raise
+        self._heal_all()
+        world.end()
         self._report()
         return self.good
 
