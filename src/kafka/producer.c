@@ -283,6 +283,11 @@ static void producer_restart(struct wp_sink *s, enum wp_batching batching)
 	show(p);
 }
 
+static void producer_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
+{
+	wp_tail_ask(of(s), question);
+}
+
 static const struct wp_sink_view *producer_view(struct wp_sink *s)
 {
 	return &of(s)->view;
@@ -325,6 +330,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	if (p == NULL)
 		return;
 	wp_life_close(p);
+	wp_tail_drop(p);
 	if (p->is_burying)
 		wp_worker_abandon(p->worker, p->burial);
 	/* A corpse that the worker has no room for ends with the process. */
@@ -339,6 +345,7 @@ static const struct wp_sink_ops ops = {
 	.collect = producer_collect,
 	.purge = producer_purge,
 	.restart = producer_restart,
+	.ask_tail = producer_ask_tail,
 	.view = producer_view,
 	.fd = producer_fd,
 	.due = producer_due,

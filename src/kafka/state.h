@@ -42,6 +42,8 @@ struct wp_producer {
 	rd_kafka_t *corpse; /* closed, and the worker did not take it yet */
 	bool is_burying;
 	uint64_t burial;
+	bool is_asking_tail;
+	uint64_t tail_job;
 	bool wants_reopening; /* with a smaller batch.size, once nothing is in flight */
 
 	/* The gate. */
@@ -118,6 +120,12 @@ void wp_life_step(struct wp_producer *p);
 int64_t wp_life_due(const struct wp_producer *p);
 /* Makes collect() due. `arg` is the producer. */
 void wp_life_wake(void *arg);
+
+/* ---- tail_job ---- */
+
+/* The answer comes into the view, with a wake. */
+void wp_tail_ask(struct wp_producer *p, const struct wp_tail_question *question);
+void wp_tail_drop(struct wp_producer *p);
 
 /* ---- producer ---- */
 

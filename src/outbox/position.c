@@ -28,3 +28,67 @@ char *wp_position_text(const struct wp_position *position, char text[WP_POSITION
 	assert(at - text == WP_POSITION_TEXT_SIZE - 1);
 	return text;
 }
+
+/* 16 or more for what is no digit of ours: upper-case only, as we write it. */
+static unsigned digit_of(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	return c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10 : 16;
+}
+
+/* False: not `digits` hexadecimal digits. */
+static bool take_hex(const uint8_t **at, unsigned digits, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < digits; i++) {
+		unsigned digit = digit_of(*(*at)++);
+		if (digit > 15)
+			return false;
+		value = value << 4 | digit;
+	}
+	*ret = value;
+	return true;
+}
+
+static bool take_dash(const uint8_t **at)
+{
+	return *(*at)++ == '-';
+}
+
+enum wp_rc wp_position_parse(struct wp_span text, struct wp_position *ret)
+{
+	const uint8_t *at = text.data;
+	uint64_t epoch, timeline, commit_lsn, ordinal;
+
+	if (text.size != WP_POSITION_TEXT_SIZE - 1)
+		return WP_DATA;
+	if (!take_hex(&at, 4, &epoch) || !take_dash(&at) || !take_hex(&at, 8, &timeline) ||
+	    !take_dash(&at) || !take_hex(&at, 16, &commit_lsn) || !take_dash(&at) ||
+	    !take_hex(&at, 8, &ordinal))
+		return WP_DATA;
+	*ret = (struct wp_position){
+		.epoch = (uint16_t)epoch,
+		.timeline = (uint32_t)timeline,
+		.commit_lsn = commit_lsn,
+		.ordinal = (uint32_t)ordinal,
+	};
+	return WP_OK;
+}
+
+static int order(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+int wp_position_compare(const struct wp_position *a, const struct wp_position *b)
+{
+	if (a->epoch != b->epoch)
+		return order(a->epoch, b->epoch);
+	if (a->timeline != b->timeline)
+		return order(a->timeline, b->timeline);
+	if (a->commit_lsn != b->commit_lsn)
+		return order(a->commit_lsn, b->commit_lsn);
+	return order(a->ordinal, b->ordinal);
+}

@@ -71,6 +71,14 @@ static enum wp_rc parse_standard_headers(const char *list, unsigned *ret, struct
 	return WP_OK;
 }
 
+bool wp_shape_sends_position(const struct wp_outbox_options *options)
+{
+	unsigned headers = 0;
+
+	return parse_standard_headers(options->headers_standard, &headers, NULL) == WP_OK &&
+	       (headers & HEADER_POSITION) != 0;
+}
+
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
 			struct wp_shape **ret, struct wp_why *why)
 {

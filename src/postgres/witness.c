@@ -13,8 +13,8 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
-		   "SELECT owner, system_identifier, epoch, taken_at_lsn FROM walpost.witness\n"
-		   "WHERE slot = %L",
+		   "SELECT owner, system_identifier, epoch, taken_at_lsn, timeline\n"
+		   "FROM walpost.witness WHERE slot = %L",
 		   slot);
 	return wp_sql_end(&sql, why);
 }
@@ -33,25 +33,29 @@ static enum wp_rc read_number(const char *text, uint64_t max, uint64_t *ret)
 enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
 			   struct wp_why *why)
 {
-	uint64_t system_id = 0, epoch = 0;
+	uint64_t system_id = 0, epoch = 0, timeline = 0;
 	const char *owner = "";
 	wp_lsn taken_at = 0;
-	if (PQnfields(answer) != 4 || PQntuples(answer) > 1)
+	if (PQnfields(answer) != 5 || PQntuples(answer) > 1)
 		return wp_why_set(why, WP_PROTO, "walpost.witness gave %d rows of %d columns",
 				  PQntuples(answer), PQnfields(answer));
 	if (PQntuples(answer) == 1) {
 		owner = PQgetvalue(answer, 0, 0);
 		if (read_number(PQgetvalue(answer, 0, 1), UINT64_MAX, &system_id) != WP_OK ||
 		    read_number(PQgetvalue(answer, 0, 2), UINT16_MAX, &epoch) != WP_OK ||
-		    wp_lsn_parse(wp_span_of(PQgetvalue(answer, 0, 3)), &taken_at) != WP_OK)
+		    wp_lsn_parse(wp_span_of(PQgetvalue(answer, 0, 3)), &taken_at) != WP_OK ||
+		    read_number(PQgetvalue(answer, 0, 4), UINT32_MAX, &timeline) != WP_OK)
 			return wp_why_set(why, WP_PROTO,
-					  "walpost.witness holds system_identifier \"%.40s\" and "
-					  "epoch \"%.40s\", which are not walpost's",
-					  PQgetvalue(answer, 0, 1), PQgetvalue(answer, 0, 2));
+					  "walpost.witness holds system_identifier \"%.40s\", "
+					  "epoch \"%.40s\" and timeline \"%.40s\", which are not "
+					  "walpost's",
+					  PQgetvalue(answer, 0, 1), PQgetvalue(answer, 0, 2),
+					  PQgetvalue(answer, 0, 4));
 	}
 	facts->witness_readable = true;
 	facts->witness_taken_at = taken_at;
 	facts->witness_system_id = system_id;
+	facts->witness_timeline = (uint32_t)timeline;
 	facts->witness_epoch = (uint16_t)epoch;
 	/* A longer one is not ours: cut, it stays different from any of ours. */
 	(void)snprintf(facts->witness_owner, sizeof(facts->witness_owner), "%.*s",

@@ -81,6 +81,12 @@ struct wp_relay {
 	int64_t paused_ms;    /* when we last did not read */
 	int64_t probed_ms;
 
+	/* Is the database behind what was delivered? */
+	struct wp_position delivered; /* the highest sent by this process; all 0: none */
+	bool tail_asked;
+	bool tail_looked;    /* at the server, after the answer */
+	uint64_t tail_moves; /* `moves` as it was asked */
+
 	/* The sink. */
 	enum wp_batching batching; /* for the next restart */
 	enum wp_batching batching_now;
@@ -142,6 +148,17 @@ void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
 bool wp_relay_is_past_trouble(const struct wp_relay *r);
 /* Past the place of trouble and nothing in flight: batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
+
+/* relay_behind.c */
+/*
+ * Connected, and the slot is ours to take: true when the database has all that was
+ * delivered from it. False: an answer is awaited, or the relay stops or tries later.
+ */
+bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now);
+/* Another has the slot: an answer that came ages. */
+void wp_relay_forget_tail(struct wp_relay *r);
+/* An event of this position went to the sink. */
+void wp_relay_note_delivered(struct wp_relay *r, const struct wp_position *position);
 
 /* relay_source.c */
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);

@@ -73,13 +73,15 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	struct wp_why why;
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
+	if (f->slot_held)
+		wp_relay_forget_tail(r);
 	if (is_foreign_system(r, f, &why))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
 	else if (is_unexplained(r, f))
 		halt_for_moved_slot(r, f, now);
-	else
+	else if (wp_relay_may_stream(r, now))
 		wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
 }
 
@@ -258,6 +260,7 @@ static void note_sent(struct wp_relay *r)
 	    (at->commit_lsn == until->commit_lsn && at->ordinal > until->ordinal))
 		r->isolation.crawling = false;
 	r->isolation.alone = alone ? wp_ledger_next(&r->ledger) - 1 : 0;
+	wp_relay_note_delivered(r, at);
 }
 
 static void note_dead_letter(struct wp_relay *r)

@@ -299,6 +299,15 @@ static void stdout_restart(struct wp_sink *s, enum wp_batching batching)
 	o->view.in_flight = 0;
 }
 
+static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
+{
+	struct wp_tail *tail = &of(s)->view.tail;
+
+	(void)question;
+	tail->state = WP_TAIL_UNKNOWN;
+	(void)wp_why_set(&tail->why, WP_OK, "what went to standard output cannot be read back");
+}
+
 static const struct wp_sink_view *stdout_view(struct wp_sink *s)
 {
 	return &of(s)->view;
@@ -348,6 +357,7 @@ static const struct wp_sink_ops ops = {
 	.collect = stdout_collect,
 	.purge = stdout_purge,
 	.restart = stdout_restart,
+	.ask_tail = stdout_ask_tail,
 	.view = stdout_view,
 	.fd = stdout_fd,
 	.due = stdout_due,

@@ -86,6 +86,51 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 	s->view.state = WP_SINK_STARTING;
 }
 
+static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
+{
+	struct fake_sink *s = self(base);
+
+	(void)question; /* all events are of one source, epoch and timeline */
+	s->view.tail = (struct wp_tail){ .state = WP_TAIL_ASKING };
+	s->tail_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 200);
+}
+
+static wp_lsn commit_of(const struct world *w, uint32_t event)
+{
+	const struct server *server = &w->server;
+	size_t i = server->transaction_count;
+
+	while (i > 0 && server->transactions[i - 1].first_event > event)
+		i--;
+	return i > 0 ? server->transactions[i - 1].commit_lsn : 0;
+}
+
+/* The last of each partition: as the real one, not the highest for certain. */
+static void answer_tail(struct fake_sink *s)
+{
+	const struct broker *b = &s->world->broker;
+	struct wp_tail *tail = &s->view.tail;
+
+	s->tail_ms = INT64_MAX;
+	s->world->wake[s->relay] = true;
+	if (s->world->now_ms < b->down_until_ms) {
+		tail->state = WP_TAIL_UNREACHABLE;
+		return;
+	}
+	tail->state = WP_TAIL_KNOWN;
+	tail->partitions = PARTITIONS;
+	for (int32_t p = 0; p < PARTITIONS; p++) {
+		if (b->log_count[p] == 0)
+			continue;
+		wp_lsn commit = commit_of(s->world, b->log[p][b->log_count[p] - 1]);
+		if (tail->found && commit <= tail->highest.commit_lsn)
+			continue;
+		tail->found = true;
+		tail->highest = (struct wp_position){ .timeline = 1, .commit_lsn = commit };
+		tail->partition = p;
+	}
+}
+
 static const struct wp_sink_view *op_view(struct wp_sink *base)
 {
 	struct fake_sink *s = self(base);
@@ -124,6 +169,7 @@ static const struct wp_sink_ops OPS = {
 	.collect = op_collect,
 	.purge = op_purge,
 	.restart = op_restart,
+	.ask_tail = op_ask_tail,
 	.view = op_view,
 	.fd = op_fd,
 	.due = op_due,
@@ -134,6 +180,7 @@ void fake_sink_init(struct fake_sink *s, struct world *w, int relay)
 {
 	*s = (struct fake_sink){ .base = { &OPS }, .world = w, .relay = relay, .producer = -1 };
 	s->ready_ms = w->now_ms + 5;
+	s->tail_ms = INT64_MAX;
 	s->view.state = WP_SINK_STARTING;
 }
 
@@ -142,6 +189,8 @@ void fake_sink_tick(struct fake_sink *s)
 	struct producer *p = producer_of(s);
 	bool was_waiting = s->view.state == WP_SINK_WAITING;
 
+	if (s->world->now_ms >= s->tail_ms)
+		answer_tail(s);
 	if (p == NULL && s->world->now_ms >= s->ready_ms) {
 		s->producer = producer_open(s->world, s->batching == WP_BATCHING_ONE_BY_ONE);
 		assert(s->producer >= 0);

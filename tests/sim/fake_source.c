@@ -202,6 +202,7 @@ static void read_facts(struct fake_source *s)
 		.witness_readable = true,
 		.witness_taken_at = server->witness_at,
 		.witness_system_id = server->witness_owner[0] ? 77 : 0,
+		.witness_timeline = server->witness_owner[0] ? 1 : 0,
 	};
 	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
 	s->view.state = WP_SOURCE_READY;

@@ -326,6 +326,39 @@ static void a_restart_during_a_restart_is_fine(void **state)
 	CHECK_EQ(trial.last_good, old + 5);
 }
 
+static const struct wp_tail_question question = { .replacement = "${1}", .source = "" };
+
+static bool is_answered(enum wp_tail_state state)
+{
+	return state != WP_TAIL_NONE && state != WP_TAIL_ASKING;
+}
+
+static void a_question_about_the_tail_is_answered(void **state)
+{
+	(void)state;
+	CHECK_EQ(view()->tail.state, WP_TAIL_NONE);
+	send_many(3);
+	turn_until_settled();
+	trial.sink->ops->ask_tail(trial.sink, &question);
+	/* The last question counts. */
+	trial.sink->ops->ask_tail(trial.sink, &question);
+	int64_t deadline = trial.now_ms + PATIENCE_MS;
+	while (!is_answered(view()->tail.state)) {
+		CHECK(trial.now_ms < deadline);
+		(void)turn();
+	}
+	CHECK(view()->tail.state == WP_TAIL_KNOWN || view()->tail.state == WP_TAIL_UNKNOWN);
+	restart(WP_BATCHING_NORMAL);
+	CHECK(is_answered(view()->tail.state));
+}
+
+static void a_sink_may_be_freed_with_a_question_open(void **state)
+{
+	(void)state;
+	trial.sink->ops->ask_tail(trial.sink, &question);
+	/* close_sink() frees it. */
+}
+
 static void a_sink_may_be_freed_with_records_in_flight(void **state)
 {
 	(void)state;
@@ -350,6 +383,8 @@ int wp_sink_contract(const struct wp_sink_driver *under_test)
 		CONTRACT(after_a_restart_old_tickets_are_never_reported),
 		CONTRACT(one_by_one_everything_is_delivered_as_well),
 		CONTRACT(a_restart_during_a_restart_is_fine),
+		CONTRACT(a_question_about_the_tail_is_answered),
+		CONTRACT(a_sink_may_be_freed_with_a_question_open),
 		CONTRACT(a_sink_may_be_freed_with_records_in_flight),
 	};
 #undef CONTRACT

@@ -7,6 +7,8 @@
 #ifndef WALPOST_OUTBOX_SHAPE_H
 #define WALPOST_OUTBOX_SHAPE_H
 
+#include <stdbool.h>
+
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
@@ -18,6 +20,8 @@ struct wp_shape;
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
 			struct wp_shape **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_shape_free(struct wp_shape *s);
+/* Does outbox.headers.standard name walpost-position? */
+bool wp_shape_sends_position(const struct wp_outbox_options *options);
 /*
  * Headers in order: id, type, walpost-position (those of headers.standard),
  * walpost-source, then the configured columns. `ret` is valid until the next

@@ -22,7 +22,7 @@ struct wp_witness_row {
 	uint16_t epoch;
 };
 
-/* One row or none: owner, system_identifier, epoch, taken_at_lsn. */
+/* One row or none: owner, system_identifier, epoch, taken_at_lsn, timeline. */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
 /* Fills the witness_* members of `facts`. WP_PROTO: not the answer to that SQL. */

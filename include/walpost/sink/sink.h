@@ -17,6 +17,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/record.h"
+#include "walpost/sink/tail.h"
 
 /* Counts up, never restarts within a process. 0 is no ticket. */
 typedef uint64_t wp_ticket;
@@ -54,6 +55,7 @@ struct wp_sink_view {
 	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; else "" */
 	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
 	size_t in_flight;		/* records taken and not reported yet */
+	struct wp_tail tail;		/* the answer to ask_tail() */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };
@@ -76,6 +78,9 @@ struct wp_sink_ops {
 	/* Forgets everything and begins anew, without waiting; STARTING until ready.
 	 * The old one is quite gone before the new one sends. */
 	void (*restart)(struct wp_sink *s, enum wp_batching batching);
+	/* What the topics hold already: view()->tail, after a wake or at once. A new question
+	 * drops the old one. In any state; restart() does not touch it. */
+	void (*ask_tail)(struct wp_sink *s, const struct wp_tail_question *question);
 	const struct wp_sink_view *(*view)(struct wp_sink *s);
 	/* The descriptor whose readiness means "collect": poll() events in `ret_events`
 	 * (0: none wanted now). Asked again after each step. */

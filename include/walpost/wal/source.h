@@ -46,6 +46,7 @@ struct wp_source_facts {
 	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
 	wp_lsn witness_taken_at;	   /* where the slot stood as that owner took it over */
 	uint64_t witness_system_id;
+	uint32_t witness_timeline;
 	uint16_t witness_epoch;
 };
 

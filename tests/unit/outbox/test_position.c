@@ -92,7 +92,41 @@ static void texts_sort_as_the_numbers_do(void **state)
 		char text_b[WP_POSITION_TEXT_SIZE];
 		int by_text = strcmp(wp_position_text(&a, text_a), wp_position_text(&b, text_b));
 		CHECK_EQ((by_text > 0) - (by_text < 0), order_of(&a, &b));
+		CHECK_EQ(wp_position_compare(&a, &b), order_of(&a, &b));
 	}
+}
+
+static void what_was_written_is_read_back(void **state)
+{
+	uint64_t seed = 17;
+
+	for (int i = 0; i < 2000; i++) {
+		struct wp_position a = random_position(&seed);
+		struct wp_position b = { 0 };
+		char text[WP_POSITION_TEXT_SIZE];
+		CHECK_EQ(wp_position_parse(wp_span_of(wp_position_text(&a, text)), &b), WP_OK);
+		CHECK_EQ(wp_position_compare(&a, &b), 0);
+	}
+}
+
+static void what_is_not_a_position_is_not_read(void **state)
+{
+	static const char *const wrong[] = {
+		"",
+		"0000-00000001-000000000194AB88-0000000",
+		"0000-00000001-000000000194AB88-000000021",
+		"0000-00000001-000000000194ab88-00000002",
+		"0000-00000001-000000000194AB88-0000000G",
+		"0000+00000001-000000000194AB88-00000002",
+		"0000-00000001+000000000194AB88-00000002",
+		"0000-00000001-000000000194AB88+00000002",
+		" 000-00000001-000000000194AB88-00000002",
+	};
+	struct wp_position position;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK_EQ(wp_position_parse(wp_span_of(wrong[i]), &position), WP_DATA);
+	CHECK_EQ(wp_position_parse((struct wp_span){ 0 }, &position), WP_DATA);
 }
 
 int main(void)
@@ -102,6 +136,8 @@ int main(void)
 		cmocka_unit_test(the_lowest_and_the_highest_have_the_same_length),
 		cmocka_unit_test(every_digit_has_its_place),
 		cmocka_unit_test(texts_sort_as_the_numbers_do),
+		cmocka_unit_test(what_was_written_is_read_back),
+		cmocka_unit_test(what_is_not_a_position_is_not_read),
 	};
 
 	return cmocka_run_group_tests_name("position", tests, NULL, NULL);

@@ -88,6 +88,15 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 	s->view.state = WP_SINK_STARTING;
 }
 
+static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
+{
+	struct scripted_sink *s = self(base);
+
+	s->tail_questions++;
+	s->tail_question = *question;
+	s->view.tail = s->tail_answer;
+}
+
 static const struct wp_sink_view *op_view(struct wp_sink *base)
 {
 	return &self(base)->view;
@@ -116,6 +125,7 @@ static const struct wp_sink_ops OPS = {
 	.collect = op_collect,
 	.purge = op_purge,
 	.restart = op_restart,
+	.ask_tail = op_ask_tail,
 	.view = op_view,
 	.fd = op_fd,
 	.due = op_due,
@@ -128,6 +138,7 @@ void scripted_sink_init(struct scripted_sink *s)
 		.base = { &OPS },
 		.view = { .state = WP_SINK_READY, .reachable = true },
 		.due_ms = INT64_MAX,
+		.tail_answer = { .state = WP_TAIL_KNOWN },
 	};
 }
 

@@ -138,7 +138,7 @@ void scripted_source_init(struct scripted_source *s, wp_lsn slot)
 	s->view.facts = (struct wp_source_facts){
 		.system_id = 77,
 		.timelines = { .current = 1 },
-		.server_lsn = slot,
+		.server_lsn = 1 << 20, /* beyond all that a test commits */
 		.slot_confirmed = slot,
 		.wal_sender_timeout_ms = 60 * 1000,
 		.witness_readable = true,

@@ -341,6 +341,7 @@ static void confirmed_events_are_counted_once(void **state)
 
 static void the_snapshot_tells_how_it_stands(void **state)
 {
+	b->source.view.facts.server_lsn = SLOT;
 	stream();
 	one_event(200, "1");
 	send_keepalive(500, false);

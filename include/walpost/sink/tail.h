@@ -1,0 +1,40 @@
+/*
+ * What the other side holds already: the highest walpost-position at the tails of
+ * the topics that our routing can produce. Asked when the database may be behind
+ * what was delivered; the answer is a value in the sink's view. Pure types.
+ */
+#ifndef WALPOST_SINK_TAIL_H
+#define WALPOST_SINK_TAIL_H
+
+#include "walpost/base/why.h"
+#include "walpost/outbox/position.h"
+
+enum { WP_TAIL_TOPIC_SIZE = 256 };
+
+/* Texts are borrowed as long as the asked one lives. */
+struct wp_tail_question {
+	const char *replacement; /* outbox.topic.replacement: which topics */
+	const char *source;	 /* only events with this walpost-source; "": any */
+	uint16_t epoch;		 /* only positions of this one */
+};
+
+enum wp_tail_state {
+	WP_TAIL_NONE,	     /* never asked */
+	WP_TAIL_ASKING,	     /* the answer comes with a wake */
+	WP_TAIL_KNOWN,	     /* all below; `why` names what was not read */
+	WP_TAIL_UNREACHABLE, /* nobody answered: ask again later */
+	WP_TAIL_UNKNOWN,     /* nothing is kept that could be asked */
+};
+
+struct wp_tail {
+	enum wp_tail_state state;
+	bool found;		    /* an event of the question's kind: then the next three */
+	struct wp_position highest; /* the rest: where it is */
+	char topic[WP_TAIL_TOPIC_SIZE];
+	int32_t partition;
+	size_t partitions;	  /* that our routing can produce */
+	size_t unread_partitions; /* of them */
+	struct wp_why why;	  /* KNOWN: "" when all was read; else why not */
+};
+
+#endif

@@ -1,0 +1,445 @@
+#include <librdkafka/rdkafka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "walpost/kafka/tail.h"
+#include "walpost/outbox/topic_glob.h"
+
+#define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
+/* Read at once: each may hold a fetched batch. */
+#define WINDOW 64
+#define POLL_MS 100
+
+/* How many messages before the end: more when none of ours was among them. */
+static const int64_t depths[] = { 20, 400, 4096 };
+
+struct part {
+	int32_t topic; /* index */
+	int32_t partition;
+	int depth; /* index of depths */
+	bool started;
+	bool done;
+	bool found; /* an event of ours */
+};
+
+struct reader {
+	const struct wp_tail_question *question;
+	struct wp_tail *tail;
+	rd_kafka_t *rk;
+	rd_kafka_queue_t *main;	 /* errors, log lines */
+	rd_kafka_queue_t *queue; /* messages of all partitions */
+	rd_kafka_topic_t **topics;
+	size_t topic_count;
+	struct part *parts;
+	size_t part_count;
+	size_t next; /* the first that was not begun */
+	size_t running;
+	int64_t deadline_ms;
+	struct wp_why trouble; /* the last that librdkafka told */
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int left_ms(const struct reader *r)
+{
+	int64_t left = r->deadline_ms - now_ms();
+
+	return left < 0 ? 0 : (int)left;
+}
+
+/* ---- the consumer ---- */
+
+static bool concerns_connections(const char *name)
+{
+	static const char *const prefixes[] = {
+		"bootstrap.servers",
+		"metadata.broker.list",
+		"broker.address.",
+		"security.",
+		"sasl.",
+		"ssl.",
+		"enable.ssl.",
+		"enable.sasl.",
+		"https.",
+		"client.",
+		"socket.",
+		"reconnect.backoff.",
+	};
+
+	for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* What the producer took, a consumer takes: these are properties of both. */
+static bool fill(rd_kafka_conf_t *conf, const struct wp_kafka_options *options)
+{
+	static const struct {
+		const char *name;
+		const char *value;
+	} ours[] = {
+		{ "client.id", "walpost" },
+		{ "enable.partition.eof", "true" },
+		{ "auto.offset.reset", "earliest" },
+		{ "enable.auto.commit", "false" },
+		/* Another's open transaction must not hide what lies behind it. */
+		{ "isolation.level", "read_uncommitted" },
+		{ "fetch.wait.max.ms", "20" },
+		{ "fetch.error.backoff.ms", "100" },
+		{ "fetch.message.max.bytes", "262144" },
+		{ "fetch.max.bytes", "8388608" },
+		{ "queued.max.messages.kbytes", "1024" },
+		{ "log.queue", "true" },
+	};
+	char error[512];
+
+	for (size_t i = 0; i < COUNT_OF(ours); i++) {
+		if (rd_kafka_conf_set(conf, ours[i].name, ours[i].value, error, sizeof(error)) !=
+		    RD_KAFKA_CONF_OK)
+			return false;
+	}
+	for (size_t i = 0; i < options->property_count; i++) {
+		const struct wp_property *p = &options->properties[i];
+		if (concerns_connections(p->name) &&
+		    rd_kafka_conf_set(conf, p->name, p->value, error, sizeof(error)) !=
+			    RD_KAFKA_CONF_OK)
+			return false;
+	}
+	return true;
+}
+
+static bool open_consumer(struct reader *r, const struct wp_kafka_options *options)
+{
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	char error[512] = "";
+
+	if (fill(conf, options)) {
+		rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+		r->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof(error));
+	}
+	if (r->rk == NULL) {
+		rd_kafka_conf_destroy(conf);
+		return false;
+	}
+	/* Its lines end with the queue: the sentence says what is to be known. */
+	(void)rd_kafka_set_log_queue(r->rk, NULL);
+	r->main = rd_kafka_queue_get_main(r->rk);
+	r->queue = rd_kafka_queue_new(r->rk);
+	return true;
+}
+
+static void read_events(struct reader *r)
+{
+	rd_kafka_event_t *event;
+
+	while ((event = rd_kafka_queue_poll(r->main, 0)) != NULL) {
+		bool is_error = rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR;
+		rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+		/* That all are down says less than why. */
+		bool says_less =
+			code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && r->trouble.text[0] != '\0';
+		if (is_error && !says_less)
+			(void)wp_why_set(&r->trouble, WP_OK, "%s",
+					 rd_kafka_event_error_string(event));
+		rd_kafka_event_destroy(event);
+	}
+}
+
+/* ---- which partitions ---- */
+
+static void leave_unread(struct reader *r, size_t count, const char *where, const char *reason)
+{
+	if (r->tail->unread_partitions == 0)
+		(void)wp_why_set(&r->trouble, WP_OK, "%s: %s", where, reason);
+	r->tail->unread_partitions += count;
+}
+
+static bool add_topic(struct reader *r, const struct rd_kafka_metadata_topic *t)
+{
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(r->rk, t->topic, NULL);
+
+	if (topic == NULL)
+		return false;
+	r->topics[r->topic_count] = topic;
+	for (int i = 0; i < t->partition_cnt; i++) {
+		r->tail->partitions++;
+		if (r->part_count == WP_TAIL_PARTITIONS_MAX)
+			leave_unread(r, 1, t->topic, "there are more than 4096 partitions");
+		else if (t->partitions[i].leader < 0)
+			leave_unread(r, 1, t->topic, "a partition has no leader");
+		else
+			r->parts[r->part_count++] = (struct part){
+				.topic = (int32_t)r->topic_count,
+				.partition = t->partitions[i].id,
+			};
+	}
+	r->topic_count++;
+	return true;
+}
+
+/* Kafka's own: __consumer_offsets and the like. */
+static bool is_internal(const char *topic)
+{
+	return strncmp(topic, "__", 2) == 0;
+}
+
+static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadata)
+{
+	struct wp_topic_glob glob;
+
+	wp_topic_glob_init(&glob, r->question->replacement);
+	r->topics = calloc((size_t)metadata->topic_cnt + 1, sizeof(struct rd_kafka_topic_s *));
+	r->parts = calloc(WP_TAIL_PARTITIONS_MAX, sizeof(*r->parts));
+	if (r->topics == NULL || r->parts == NULL)
+		return false;
+	for (int i = 0; i < metadata->topic_cnt; i++) {
+		const struct rd_kafka_metadata_topic *t = &metadata->topics[i];
+		if ((glob.anything && is_internal(t->topic)) ||
+		    !wp_topic_glob_fits(&glob, t->topic))
+			continue;
+		if (t->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+			size_t count = t->partition_cnt > 0 ? (size_t)t->partition_cnt : 1;
+			r->tail->partitions += count;
+			leave_unread(r, count, t->topic, rd_kafka_err2str(t->err));
+		} else if (!add_topic(r, t)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* In slices, to tell at the end why nobody answered. */
+static bool find_partitions(struct reader *r)
+{
+	const struct rd_kafka_metadata *metadata;
+	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+
+	while (left_ms(r) > 0 && error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		int slice = left_ms(r) < 1000 ? left_ms(r) : 1000;
+		error = rd_kafka_metadata(r->rk, 1, NULL, &metadata, slice);
+		read_events(r);
+	}
+	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		r->tail->state = WP_TAIL_UNREACHABLE;
+		(void)wp_why_set(&r->tail->why, WP_IO, "no Kafka broker answers: %.900s",
+				 r->trouble.text[0] != '\0' ? r->trouble.text : "timed out");
+		return false;
+	}
+	r->trouble.text[0] = '\0';
+	bool added = add_topics(r, metadata);
+	rd_kafka_metadata_destroy(metadata);
+	/* Now that the topics are known by name: else it asks for their leaders a second later. */
+	if (added && r->topic_count > 0 &&
+	    rd_kafka_metadata(r->rk, 0, NULL, &metadata, left_ms(r)) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_metadata_destroy(metadata);
+	if (!added)
+		(void)wp_why_set(&r->tail->why, WP_NOMEM,
+				 "no memory for reading the tails of the topics");
+	return added;
+}
+
+/* ---- messages ---- */
+
+static const char *name_of(const struct reader *r, const struct part *p)
+{
+	return rd_kafka_topic_name(r->topics[p->topic]);
+}
+
+static bool find_header(const rd_kafka_headers_t *headers, const char *name, struct wp_span *ret)
+{
+	const void *value;
+	size_t size;
+
+	if (rd_kafka_header_get_last(headers, name, &value, &size) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return false;
+	*ret = (struct wp_span){ .data = value, .size = size };
+	return true;
+}
+
+/* False: none of walpost's, or another source's. */
+static bool read_position(const struct reader *r, const rd_kafka_message_t *m,
+			  struct wp_position *ret)
+{
+	rd_kafka_headers_t *headers;
+	struct wp_span text, source;
+
+	if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return false;
+	if (r->question->source[0] != '\0' && (!find_header(headers, "walpost-source", &source) ||
+					       !wp_span_is(source, r->question->source)))
+		return false;
+	return find_header(headers, "walpost-position", &text) &&
+	       wp_position_parse(text, ret) == WP_OK;
+}
+
+static void take_message(struct reader *r, struct part *p, const rd_kafka_message_t *m)
+{
+	struct wp_tail *tail = r->tail;
+	struct wp_position position;
+
+	if (!read_position(r, m, &position))
+		return;
+	p->found = true;
+	if (position.epoch != r->question->epoch)
+		return;
+	if (tail->found && wp_position_compare(&position, &tail->highest) <= 0)
+		return;
+	tail->found = true;
+	tail->highest = position;
+	tail->partition = p->partition;
+	(void)snprintf(tail->topic, sizeof(tail->topic), "%s", name_of(r, p));
+}
+
+/* ---- partitions ---- */
+
+static void stop(struct reader *r, struct part *p)
+{
+	(void)rd_kafka_consume_stop(r->topics[p->topic], p->partition);
+	p->started = false;
+	p->done = true;
+	r->running--;
+}
+
+static void give_up(struct reader *r, struct part *p, const char *reason)
+{
+	char where[WP_TAIL_TOPIC_SIZE + 32];
+
+	(void)snprintf(where, sizeof(where), "topic %s, partition %d", name_of(r, p),
+		       (int)p->partition);
+	leave_unread(r, 1, where, reason);
+	stop(r, p);
+}
+
+/* Where the offset is before the first, the first it is. */
+static void start(struct reader *r, struct part *p)
+{
+	int64_t offset = RD_KAFKA_OFFSET_TAIL(depths[p->depth]);
+
+	p->started = true;
+	r->running++;
+	if (rd_kafka_consume_start_queue(r->topics[p->topic], p->partition, offset, r->queue) != 0)
+		give_up(r, p, rd_kafka_err2str(rd_kafka_last_error()));
+}
+
+/* At its end: all that was asked for has been seen. `end` is the offset behind the last. */
+static void reach_end(struct reader *r, struct part *p, int64_t end)
+{
+	bool is_whole = end <= depths[p->depth];
+	bool is_last = p->depth + 1 == (int)COUNT_OF(depths);
+
+	if (p->found || is_whole) {
+		stop(r, p);
+		return;
+	}
+	if (is_last) {
+		give_up(r, p, "no event with walpost-position among its last records");
+		return;
+	}
+	/* Among compacted, foreign or control records: further back. */
+	(void)rd_kafka_consume_stop(r->topics[p->topic], p->partition);
+	r->running--;
+	p->depth++;
+	start(r, p);
+}
+
+static struct part *part_of(struct reader *r, const rd_kafka_message_t *m)
+{
+	for (size_t i = 0; i < r->next; i++) {
+		struct part *p = &r->parts[i];
+		if (p->started && p->partition == m->partition &&
+		    strcmp(name_of(r, p), rd_kafka_topic_name(m->rkt)) == 0)
+			return p;
+	}
+	return NULL;
+}
+
+static void take(struct reader *r, const rd_kafka_message_t *m)
+{
+	struct part *p = m->rkt != NULL ? part_of(r, m) : NULL;
+
+	if (p == NULL) /* of a partition that is done with */
+		return;
+	if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		take_message(r, p, m);
+	else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
+		reach_end(r, p, m->offset);
+	else
+		give_up(r, p, rd_kafka_message_errstr(m));
+}
+
+static void read_all(struct reader *r)
+{
+	while ((r->next < r->part_count || r->running > 0) && left_ms(r) > 0) {
+		while (r->running < WINDOW && r->next < r->part_count)
+			start(r, &r->parts[r->next++]);
+		rd_kafka_message_t *m = rd_kafka_consume_queue(r->queue, POLL_MS);
+		if (m != NULL) {
+			take(r, m);
+			rd_kafka_message_destroy(m);
+		}
+		read_events(r);
+	}
+	for (size_t i = 0; i < r->part_count; i++) {
+		struct part *p = &r->parts[i];
+		if (p->started)
+			give_up(r, p, "not read in time");
+		else if (!p->done)
+			leave_unread(r, 1, name_of(r, p), "not read in time");
+	}
+}
+
+static void say_unread(struct reader *r)
+{
+	struct wp_tail *tail = r->tail;
+
+	if (tail->unread_partitions == 0)
+		return;
+	(void)wp_why_set(&tail->why, WP_IO,
+			 "%zu of %zu partitions of the topics of outbox.topic.replacement = %.200s "
+			 "were not read (%.500s); reading them needs the right to",
+			 tail->unread_partitions, tail->partitions, r->question->replacement,
+			 r->trouble.text);
+}
+
+static void release(struct reader *r)
+{
+	for (size_t i = 0; i < r->topic_count; i++)
+		rd_kafka_topic_destroy(r->topics[i]);
+	free(r->topics);
+	free(r->parts);
+	if (r->rk == NULL)
+		return;
+	rd_kafka_queue_destroy(r->queue);
+	rd_kafka_queue_destroy(r->main);
+	rd_kafka_destroy(r->rk);
+}
+
+void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_question *question,
+		  int timeout_ms, struct wp_tail *ret)
+{
+	struct reader r = {
+		.question = question,
+		.tail = ret,
+		.deadline_ms = now_ms() + timeout_ms,
+	};
+
+	*ret = (struct wp_tail){ .state = WP_TAIL_KNOWN };
+	if (!open_consumer(&r, options)) {
+		ret->state = WP_TAIL_UNKNOWN;
+		(void)wp_why_set(&ret->why, WP_CONFIG, "librdkafka makes no consumer of [kafka]");
+	} else if (find_partitions(&r)) {
+		read_all(&r);
+		say_unread(&r);
+	}
+	release(&r);
+}

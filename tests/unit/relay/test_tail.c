@@ -1,0 +1,478 @@
+/* Is the database behind what was delivered? When it is asked, and what each answer does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "scripted_sink.h"
+#include "scripted_source.h"
+#include "support/check.h"
+#include "unit/outbox/memory.h"
+#include "unit/outbox/rows.h"
+#include "walpost/relay/relay.h"
+
+#define SLOT 100
+#define END 1000 /* of the server's log */
+#define OUTBOX 16400
+
+static struct {
+	struct wp_outbox_options outbox;
+	struct wp_relay_options options;
+	struct scripted_source source;
+	struct scripted_sink sink;
+	struct wp_relay *relay;
+	int64_t now_ms;
+	enum wp_step step;
+	char events[2048];
+	struct wp_why error;
+	struct wp_why last; /* of the last note with words */
+} bench;
+
+static struct wp_source_facts *facts(void)
+{
+	return &bench.source.view.facts;
+}
+
+static void witness(const char *owner, uint32_t timeline, wp_lsn taken_at)
+{
+	(void)snprintf(facts()->witness_owner, WP_OWNER_SIZE, "%s", owner);
+	facts()->witness_timeline = timeline;
+	facts()->witness_taken_at = taken_at;
+	facts()->witness_system_id = facts()->system_id;
+}
+
+static void step(void)
+{
+	struct wp_note n;
+
+	bench.step = wp_relay_step(bench.relay, (struct wp_now){ .ms = bench.now_ms });
+	while (wp_relay_take_note(bench.relay, &n)) {
+		size_t at = strlen(bench.events);
+		(void)snprintf(bench.events + at, sizeof(bench.events) - at, "%s ", n.event);
+		if (n.level == WP_NOTE_ERROR)
+			bench.error = n.why;
+		else if (strcmp(n.event, "state") != 0)
+			bench.last = n.why;
+	}
+}
+
+static bool noted(const char *event)
+{
+	return strstr(bench.events, event) != NULL;
+}
+
+static const char *state_name(void)
+{
+	struct wp_relay_snapshot s;
+
+	wp_relay_look(bench.relay, &s);
+	return wp_state_name(s.state);
+}
+
+static void become_ready(void)
+{
+	bench.source.view.state = WP_SOURCE_READY;
+	step();
+}
+
+static void connect(void)
+{
+	step();
+	become_ready();
+}
+
+static void reconnect(void)
+{
+	scripted_source_fail(&bench.source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK_TEXT(state_name(), "backing_off");
+	bench.now_ms += 12 * 1000;
+	connect();
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	memset(&bench, 0, sizeof(bench));
+	bench.now_ms = 1000000;
+	bench.outbox = default_options();
+	bench.options = (struct wp_relay_options){
+		.in_flight_events = 4,
+		.in_flight_bytes = 1 << 20,
+		.feedback_interval_ms = 100,
+		.topic_wait_ms = 1000,
+		.shutdown_timeout_ms = 20000,
+		.epoch = 3,
+	};
+	scripted_source_init(&bench.source, SLOT);
+	scripted_sink_init(&bench.sink);
+	facts()->server_lsn = END;
+	witness("before", 1, SLOT);
+	facts()->witness_epoch = 3;
+	return wp_relay_new(&(struct wp_relay_setup){ .source = &bench.source.base,
+						      .sink = &bench.sink.base,
+						      .options = &bench.options,
+						      .outbox = &bench.outbox,
+						      .slot = "walpost",
+						      .owner = "us",
+						      .seed = 4711 },
+			    &bench.relay, NULL) == WP_OK
+		       ? 0
+		       : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_relay_free(bench.relay);
+	return 0;
+}
+
+static void tail_holds(uint32_t timeline, wp_lsn commit_lsn)
+{
+	bench.sink.tail_answer = (struct wp_tail){
+		.state = WP_TAIL_KNOWN,
+		.found = true,
+		.highest = { .epoch = 3, .timeline = timeline, .commit_lsn = commit_lsn },
+		.topic = "orders",
+		.partition = 7,
+		.partitions = 8,
+	};
+}
+
+/* One transaction of one event, taken. */
+static void one_event(wp_lsn commit_lsn)
+{
+	static const struct wire_column columns[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	static const char *const values[] = { "1", "order", "k", "made", "{}" };
+	struct wire_writer w = scripted_source_frame(&bench.source);
+
+	wire_data(&w, 0);
+	wire_begin(&w, commit_lsn, 0);
+	scripted_source_send(&bench.source, &w);
+	w = scripted_source_frame(&bench.source);
+	wire_data(&w, 0);
+	wire_relation(&w, OUTBOX, "public", "outbox", columns, 5);
+	scripted_source_send(&bench.source, &w);
+	w = scripted_source_frame(&bench.source);
+	wire_data(&w, 0);
+	wire_insert(&w, OUTBOX, values, 5);
+	scripted_source_send(&bench.source, &w);
+	w = scripted_source_frame(&bench.source);
+	wire_data(&w, 0);
+	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
+	scripted_source_send(&bench.source, &w);
+	step();
+}
+
+static void stream(void)
+{
+	connect();
+	CHECK_TEXT(state_name(), "starting");
+	bench.source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_TEXT(state_name(), "streaming");
+}
+
+/* -- when it is asked ----------------------------------------------------- */
+
+static void a_normal_start_asks_nothing(void **state)
+{
+	(void)state;
+	connect();
+	CHECK_TEXT(state_name(), "starting");
+	CHECK_EQ(bench.sink.tail_questions, 0);
+}
+
+static void check_asks_at_start(const char *reason)
+{
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK(noted("tail_asked"));
+	CHECK_HAS(bench.last.text, reason);
+	CHECK_TEXT(bench.sink.tail_question.replacement, bench.outbox.topic_replacement);
+	CHECK_EQ(bench.sink.tail_question.epoch, 3);
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void a_start_without_a_row_asks(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	check_asks_at_start("nothing in the database tells who had the slot last");
+}
+
+static void a_start_without_a_readable_witness_asks(void **state)
+{
+	(void)state;
+	facts()->witness_readable = false;
+	check_asks_at_start("nothing in the database tells");
+}
+
+static void a_start_on_another_timeline_asks(void **state)
+{
+	(void)state;
+	facts()->timelines.current = 2;
+	check_asks_at_start("another timeline");
+}
+
+static void a_start_on_a_shorter_log_asks(void **state)
+{
+	(void)state;
+	witness("before", 1, END + 1);
+	check_asks_at_start("ends before where the slot stood");
+}
+
+static void without_positions_in_headers_it_says_what_is_lost(void **state)
+{
+	(void)state;
+	bench.outbox.headers_standard = "id,type";
+	facts()->timelines.current = 2;
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK(noted("tail_unknown"));
+	CHECK_HAS(bench.last.text, "outbox.headers.standard leaves walpost-position out");
+	CHECK_TEXT(state_name(), "starting");
+}
+
+/* -- what the answers do -------------------------------------------------- */
+
+static void nothing_starts_before_the_answer(void **state)
+{
+	(void)state;
+	facts()->timelines.current = 2;
+	bench.sink.tail_answer.state = WP_TAIL_ASKING;
+	connect();
+	step();
+	CHECK_TEXT(state_name(), "connecting");
+	CHECK_EQ(bench.source.starts, 0);
+	bench.sink.view.tail.state = WP_TAIL_KNOWN;
+	step();
+	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK_TEXT(state_name(), "starting");
+	CHECK_EQ(bench.source.starts, 1);
+}
+
+static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(1, END);
+	connect();
+	CHECK_EQ(bench.source.looks, 1); /* at what the server says after the answer */
+	become_ready();
+	CHECK_EQ(bench.step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
+	CHECK(noted("server_behind"));
+	CHECK_HAS(bench.error.text, "0003-00000001-00000000000003E8-00000000");
+	CHECK_HAS(bench.error.text, "topic orders, partition 7");
+	CHECK_HAS(bench.error.text, "committed at 0/3E8 of timeline 1");
+	CHECK_HAS(bench.error.text, "ends at 0/3E8");
+	CHECK_HAS(bench.error.text, "positions below it");
+	CHECK_HAS(bench.error.text, "relay.epoch = 4");
+	CHECK_EQ(bench.source.starts, 0);
+}
+
+static void an_event_within_the_log_is_fine(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(1, END - 1);
+	connect();
+	CHECK_TEXT(state_name(), "starting");
+	CHECK_EQ(bench.source.looks, 0);
+}
+
+static void what_another_relay_delivered_meanwhile_is_fine(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(1, END + 5);
+	connect();
+	facts()->slot_held = true;
+	become_ready();
+	CHECK_TEXT(state_name(), "standby");
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 0);
+}
+
+static void what_the_server_has_written_meanwhile_is_fine(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(1, END + 5);
+	connect();
+	facts()->server_lsn = END + 6;
+	become_ready();
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void promote(wp_lsn switched_at)
+{
+	facts()->timelines =
+		(struct wp_timelines){ .current = 2, .count = 1, .past = { { 1, switched_at } } };
+}
+
+static void a_promoted_server_that_never_had_it_is_refused(void **state)
+{
+	(void)state;
+	promote(500);
+	tail_holds(1, 500);
+	connect();
+	become_ready();
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
+	CHECK_HAS(bench.error.text, "now on timeline 2, left at 0/1F4");
+	CHECK_HAS(bench.error.text, "New events sort above it");
+}
+
+static void a_promoted_server_that_had_it_goes_on(void **state)
+{
+	(void)state;
+	promote(500);
+	tail_holds(1, 499);
+	connect();
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void an_event_of_a_later_timeline_is_refused(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(2, 200);
+	connect();
+	become_ready();
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
+	CHECK_HAS(bench.error.text, "not in the past of this server");
+}
+
+static void what_could_not_be_read_is_said(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	tail_holds(1, 200);
+	bench.sink.tail_answer.unread_partitions = 2;
+	(void)wp_why_set(&bench.sink.tail_answer.why, WP_OK, "2 of 8 partitions were not read");
+	connect();
+	CHECK(noted("tail_unread"));
+	CHECK_HAS(bench.last.text, "2 of 8 partitions were not read");
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void while_kafka_does_not_answer_nothing_starts(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
+	connect();
+	CHECK(noted("tail_unread"));
+	CHECK_TEXT(state_name(), "backing_off");
+	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
+	bench.now_ms += 12 * 1000;
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 2);
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
+	connect();
+	CHECK(noted("tail_unknown"));
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void an_answer_from_before_a_reconnect_has_aged(void **state)
+{
+	(void)state;
+	witness("", 0, 0);
+	bench.sink.tail_answer.state = WP_TAIL_ASKING;
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 1);
+	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
+	reconnect();
+	CHECK_EQ(bench.sink.tail_questions, 2);
+	CHECK_TEXT(state_name(), "starting");
+}
+
+/* -- within one process --------------------------------------------------- */
+
+static void a_promotion_that_left_out_what_we_sent_is_refused(void **state)
+{
+	(void)state;
+	stream();
+	one_event(600);
+	promote(600);
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
+	CHECK(noted("server_behind"));
+	CHECK_HAS(bench.error.text, "was sent to Kafka by this process");
+	CHECK_EQ(bench.sink.tail_questions, 0);
+}
+
+static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state)
+{
+	(void)state;
+	stream();
+	one_event(600);
+	scripted_sink_confirm(&bench.sink, 1);
+	step();
+	promote(601);
+	reconnect();
+	CHECK_EQ(bench.sink.tail_questions, 1);
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 0);
+}
+
+static void a_reconnect_to_the_same_server_asks_nothing(void **state)
+{
+	(void)state;
+	stream();
+	one_event(600);
+	reconnect();
+	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void a_server_that_lost_what_we_sent_is_refused(void **state)
+{
+	(void)state;
+	stream();
+	one_event(600);
+	facts()->server_lsn = 600;
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
+	CHECK_HAS(bench.error.text, "the log of this server ends at 0/258");
+}
+
+int main(void)
+{
+#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(a_normal_start_asks_nothing),
+		TEST(a_start_without_a_row_asks),
+		TEST(a_start_without_a_readable_witness_asks),
+		TEST(a_start_on_another_timeline_asks),
+		TEST(a_start_on_a_shorter_log_asks),
+		TEST(without_positions_in_headers_it_says_what_is_lost),
+		TEST(nothing_starts_before_the_answer),
+		TEST(an_event_beyond_the_log_is_refused_with_all_facts),
+		TEST(an_event_within_the_log_is_fine),
+		TEST(what_another_relay_delivered_meanwhile_is_fine),
+		TEST(what_the_server_has_written_meanwhile_is_fine),
+		TEST(a_promoted_server_that_never_had_it_is_refused),
+		TEST(a_promoted_server_that_had_it_goes_on),
+		TEST(an_event_of_a_later_timeline_is_refused),
+		TEST(what_could_not_be_read_is_said),
+		TEST(while_kafka_does_not_answer_nothing_starts),
+		TEST(a_sink_that_keeps_nothing_is_no_hindrance),
+		TEST(an_answer_from_before_a_reconnect_has_aged),
+		TEST(a_promotion_that_left_out_what_we_sent_is_refused),
+		TEST(a_promotion_that_has_what_we_sent_asks_what_others_sent),
+		TEST(a_reconnect_to_the_same_server_asks_nothing),
+		TEST(a_server_that_lost_what_we_sent_is_refused),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
