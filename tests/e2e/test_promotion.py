@@ -1,0 +1,185 @@
+"""A promoted standby that is behind what was delivered is refused; one that is not goes on."""
+
+import signal
+import subprocess
+
+import pytest
+
+from lib.checker import check_all
+from lib.failover import Standby
+from lib.waiting import wait_until
+
+pytestmark = pytest.mark.on(18, 15)
+
+
+@pytest.fixture
+def pair(make_stage, own_postgres, folder):
+    """A stage on a primary, and its standby."""
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic(partitions=2)
+    standby = Standby(own_postgres, folder / "standby").start()
+    yield stage, standby
+    standby.end()
+
+
+def _deliver(stage, relay, count):
+    stage.insert_many(count, "a{0}")
+    stage.wait_all_confirmed(relay=relay)
+
+
+def _create_slot(stage, standby):
+    standby.query("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,), stage.database)
+
+
+def _relay_of(stage, standby, **changes):
+    return stage.new_relay({"postgres.conninfo": standby.conninfo(stage.database), **changes})
+
+
+def _insert_on(stage, standby, count):
+    """Ids of new events, of the aggregates there were, committed one by one."""
+    with standby.connect(stage.database) as connection:
+        return [
+            connection.execute(
+                f"""INSERT INTO {stage.table} VALUES (gen_random_uuid(), 'order', %s, 'created', '{{}}')
+                    RETURNING id::text""", (f"a{number + 1}",)).fetchone()[0]
+            for number in range(count)
+        ]
+
+
+def _kept_by_position(messages):
+    """What a consumer keeps that drops all that is not above the highest of its partition."""
+    highest, kept = {}, set()
+    for message in messages:
+        if message.position > highest.get(message.partition, ""):
+            highest[message.partition] = message.position
+            kept.add(message.id)
+    return kept
+
+
+def _refusal(relay):
+    assert relay.wait_exit(60) == 3
+    (line,) = relay.log("server_behind")
+    return line["why"]
+
+
+def test_a_promoted_standby_that_was_cut_off_is_refused_until_the_epoch_is_raised(pair):
+    stage, standby = pair
+    relay = stage.relay()
+    _deliver(stage, relay, 20)
+    standby.wait_caught_up()
+    standby.cut_off()
+    _deliver(stage, relay, 30)
+    relay.stop()
+    before = stage.read()
+    assert len(before) == 50
+    stage.postgres.stop("immediate")
+    standby.promote()
+    _create_slot(stage, standby)
+
+    refused = _relay_of(stage, standby).start()
+    why = _refusal(refused)
+    assert max(m.position for m in before) in why
+    assert f"topic {stage.topic()}, partition" in why
+    assert "of timeline 1" in why and "now on timeline 2" in why
+    assert "relay.epoch = 1" in why
+    again = _relay_of(stage, standby).start()
+    assert _refusal(again) == why  # what was refused is not forgotten by refusing
+
+    raised = _relay_of(stage, standby, **{"relay.epoch": 1}).start()
+    new = _insert_on(stage, standby, 20)
+    raised.wait_until(lambda: set(new) <= {m.id for m in stage.read()}, 60, "the new events are in Kafka")
+    assert set(new) <= _kept_by_position(stage.read())
+    raised.stop()
+
+
+def test_a_promoted_standby_that_has_all_goes_on(pair):
+    stage, standby = pair
+    relay = stage.relay()
+    _deliver(stage, relay, 20)
+    truth = stage.truth.events()
+    standby.wait_caught_up()
+    relay.stop()
+    stage.postgres.stop()
+    standby.promote()
+    _create_slot(stage, standby)
+
+    relay = _relay_of(stage, standby).start()
+    new = _insert_on(stage, standby, 20)
+    relay.wait_until(lambda: set(new) <= {m.id for m in stage.read()}, 60, "the new events are in Kafka")
+    assert relay.log("tail_asked") and not relay.log("tail_unread") and not relay.log("server_behind")
+    messages = stage.read()
+    check_all([m for m in messages if m.id not in new], truth)
+    assert _kept_by_position(messages) == {m.id for m in messages}
+    relay.stop()
+
+    # From now on it is an ordinary start.
+    relay.start()
+    _insert_on(stage, standby, 1)
+    relay.wait_until(lambda: len(stage.read()) == 41, 60, "one more is in Kafka")
+    assert len(relay.log("tail_asked")) == 1
+    relay.stop()
+
+
+def test_a_relay_that_lives_through_a_promotion_refuses_the_server_that_is_behind(pair):
+    stage, standby = pair
+    ports = f"{stage.postgres.port},{standby.port}"
+    conninfo = (f"host=127.0.0.1,127.0.0.1 port={ports} user=postgres dbname={stage.database} "
+                "target_session_attrs=read-write")
+    relay = stage.relay({"postgres.conninfo": conninfo})
+    _deliver(stage, relay, 20)
+    standby.wait_caught_up()
+    standby.cut_off()
+    _deliver(stage, relay, 30)
+    relay.signal(signal.SIGSTOP)
+    stage.postgres.stop("immediate")
+    standby.promote()
+    _create_slot(stage, standby)
+    relay.signal(signal.SIGCONT)
+    why = _refusal(relay)
+    assert "was sent to Kafka by this process" in why and "now on timeline 2" in why
+
+
+def test_a_promoted_standby_without_the_slot_is_refused(pair):
+    stage, standby = pair
+    relay = stage.relay()
+    _deliver(stage, relay, 5)
+    standby.wait_caught_up()
+    relay.stop()
+    stage.postgres.stop()
+    standby.promote()
+    refused = _relay_of(stage, standby).start()
+    assert refused.wait_exit(60) == 3
+    (line,) = refused.log("stream_refused")
+    assert stage.slot in line["why"] and "slot" in line["why"]
+    wait_until(lambda: standby.query("SELECT count(*) FROM pg_replication_slots") == [(0,)], 10, "no slot was made")
+
+
+def test_a_first_start_asks_and_finds_nothing(stage):
+    stage.create_topic(partitions=2)
+    relay = stage.relay()
+    assert len(relay.log("tail_asked")) == 1
+    assert not relay.log("tail_unread")
+    relay.stop()
+    relay.start()
+    stage.wait_streaming(relay)
+    assert len(relay.log("tail_asked")) == 1
+
+
+def test_a_database_restored_from_before_is_refused(make_stage, own_postgres, folder):
+    """The same timeline, a shorter log, and no row that tells."""
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic(partitions=2)
+    own_postgres.stop()
+    saved = folder / "saved"
+    own_postgres.data.rename(saved)
+    subprocess.run(["cp", "-a", saved, own_postgres.data], check=True)
+    own_postgres.start()
+    relay = stage.relay()
+    _deliver(stage, relay, 200)
+    relay.stop()
+    own_postgres.stop("immediate")
+    own_postgres.data.rename(folder / "lost")
+    saved.rename(own_postgres.data)
+    own_postgres.start()
+    why = _refusal(stage.new_relay().start())
+    assert "where the log of this server ends at" in why and "positions below it" in why
