@@ -8,3 +8,11 @@ CREATE TABLE IF NOT EXISTS walpost.witness (
   taken_at_lsn pg_lsn NOT NULL,
   taken_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE TABLE IF NOT EXISTS walpost.skip (
+  slot text NOT NULL,
+  from_lsn pg_lsn NOT NULL,
+  to_lsn pg_lsn NOT NULL,
+  events bigint,
+  skipped_at timestamptz NOT NULL DEFAULT now(),
+  skipped_by text NOT NULL DEFAULT session_user
+);

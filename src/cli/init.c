@@ -14,6 +14,7 @@ struct init {
 	struct wp_console console;
 	struct wp_session session;
 	struct wp_preflight found;
+	bool skip_exists; /* walpost.skip: one made by an older version lacks it */
 };
 
 static void add_grants(struct wp_sql *sql, const char *role)
@@ -144,7 +145,7 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 	wp_sql_add(sql, "BEGIN;\n");
 	if (!i->found.table_exists)
 		wp_outbox_create_sql(sql, &i->outbox.wanted);
-	if (!i->found.witness_ready)
+	if (!i->found.witness_ready || !i->skip_exists)
 		wp_sql_add(sql, "%s", wp_witness_sql);
 	if (!i->found.publication_exists)
 		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outbox.wanted);
@@ -196,11 +197,25 @@ static int exit_of(enum wp_rc rc)
 	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 }
 
+static enum wp_rc look_for_skip(struct init *i, struct wp_why *why)
+{
+	PGresult *found;
+	enum wp_rc rc = wp_session_query(&i->session, "SELECT to_regclass('walpost.skip') IS NULL",
+					 &found, why);
+	if (rc != WP_OK)
+		return rc;
+	i->skip_exists = *PQgetvalue(found, 0, 0) == 'f';
+	PQclear(found);
+	return WP_OK;
+}
+
 static int create(struct init *i)
 {
 	struct wp_why why;
 	const struct wp_postgres_options *postgres = &i->config.postgres;
 	enum wp_rc rc = wp_cli_preflight(&i->session, postgres, &i->outbox, &i->found, &why);
+	if (rc == WP_OK)
+		rc = look_for_skip(i, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	if (!is_clear(&i->found, BEFORE))

@@ -348,6 +348,7 @@ int wp_command_slot(int argc, char **argv)
 		{ "create", run_create, "creates the slot" },
 		{ "drop", run_drop, "drops it, if nothing is lost" },
 		{ "list", run_list, "all slots of the server" },
+		{ "skip", wp_command_slot_skip, "gives up events that can never be delivered" },
 	};
 	return wp_cli_dispatch("walpost slot", commands, sizeof(commands) / sizeof(commands[0]),
 			       argc, argv);

@@ -9,12 +9,21 @@ const char wp_witness_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
 			      "  epoch int NOT NULL,\n"
 			      "  taken_at_lsn pg_lsn NOT NULL,\n"
 			      "  taken_at timestamptz NOT NULL DEFAULT now()\n"
+			      ");\n"
+			      "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
+			      "  slot text NOT NULL,\n"
+			      "  from_lsn pg_lsn NOT NULL,\n"
+			      "  to_lsn pg_lsn NOT NULL,\n"
+			      "  events bigint,\n"
+			      "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
+			      "  skipped_by text NOT NULL DEFAULT session_user\n"
 			      ");\n";
 
 void wp_witness_grant_sql(struct wp_sql *sql, const char *role)
 {
 	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
 	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO %I;\n", role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.skip TO %I;\n", role);
 }
 
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table)

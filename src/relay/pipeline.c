@@ -125,17 +125,18 @@ static bool is_outbox(const struct wp_pipeline *p, struct wp_span schema, struct
 	return wp_span_is(schema, p->outbox.schema) && wp_span_is(name, p->outbox.name);
 }
 
-/* The witness row is our own; a publication FOR ALL TABLES brings it along. */
-static bool is_witness(struct wp_span schema, struct wp_span name)
+/* These rows are our own; a publication FOR ALL TABLES brings them along. */
+static bool is_ours(struct wp_span schema, struct wp_span name)
 {
-	return wp_span_is(schema, "walpost") && wp_span_is(name, "witness");
+	return wp_span_is(schema, "walpost") &&
+	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
 }
 
 static enum use_kind kind_of(const struct wp_pipeline *p, const struct wp_relation *r)
 {
 	if (is_outbox(p, r->schema, r->name) || wp_patterns_match(p->leaves, r->schema, r->name))
 		return USE_OUTBOX;
-	if (is_witness(r->schema, r->name))
+	if (is_ours(r->schema, r->name))
 		return USE_IGNORED;
 	if (wp_patterns_match(p->ignore, r->schema, r->name))
 		return USE_PATTERN;

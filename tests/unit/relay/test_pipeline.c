@@ -447,6 +447,20 @@ static void the_witness_is_our_own_and_ignored_unasked(void **state)
 	end(&b);
 }
 
+static void so_is_the_record_of_what_was_skipped_but_no_other_table_of_the_schema(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, OTHER, "walpost", "skip"));
+	TAKE(relation(&b, OTHER + 1, "walpost", "skipped"));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OTHER, "x", "x", "x", "x"));
+	CHECK_EQ(counts(&b)->ignored, 1);
+	CHECK_EQ(insert(&b, OTHER + 1, "x", "x", "x", "x"), WP_PAUSE);
+	end(&b);
+}
+
 /* -- relations ------------------------------------------------------------ */
 
 static void columns_are_found_by_name_in_each_new_relation(void **state)
@@ -1365,6 +1379,8 @@ int main(void)
 		cmocka_unit_test(insert_and_delete_in_one_transaction_still_delivers),
 		cmocka_unit_test(origins_and_types_are_taken),
 		cmocka_unit_test(the_witness_is_our_own_and_ignored_unasked),
+		cmocka_unit_test(
+			so_is_the_record_of_what_was_skipped_but_no_other_table_of_the_schema),
 		cmocka_unit_test(columns_are_found_by_name_in_each_new_relation),
 		cmocka_unit_test(a_missing_column_stops_and_is_named),
 		cmocka_unit_test(a_bytea_payload_is_decoded_also_behind_a_domain),

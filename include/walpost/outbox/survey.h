@@ -1,0 +1,63 @@
+/*
+ * Which events does a slot hold? Reads the plugin's messages for people: each row of
+ * the outbox with its id, key, topic and position, up to a given place in the log.
+ * Never stops at what cannot be mapped: that is counted.
+ *
+ * Owns: decoder, relations, shape. Borrows: the setup's pointers. Pure.
+ * Bounded: as the relay's own decoding; one message at a time.
+ */
+#ifndef WALPOST_OUTBOX_SURVEY_H
+#define WALPOST_OUTBOX_SURVEY_H
+
+#include <stdbool.h>
+
+#include "walpost/base/why.h"
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/options.h"
+
+struct wp_survey_setup {
+	const struct wp_outbox_options *options;
+	uint16_t epoch;
+	uint32_t timeline;
+	wp_lsn until; /* transactions whose COMMIT record begins before this */
+	/* Leaves of a partitioned outbox, sorted or not, by oid. */
+	const uint32_t *leaves;
+	size_t leaf_count;
+};
+
+struct wp_survey_event {
+	const char *table; /* "schema.name"; constant while its relation is */
+	struct wp_span id; /* null: NULL, or not within what was read */
+	struct wp_span key;
+	const char *topic; /* "" when it has none; then `why` */
+	struct wp_position position;
+	size_t size;	   /* of the row as the plugin sent it */
+	struct wp_why why; /* "" when the event could be sent as far as can be told here */
+};
+
+struct wp_survey_counts {
+	uint64_t transactions; /* with at least one of the next two */
+	uint64_t events;
+	uint64_t unmapped;	    /* rows of the outbox that are no events, for want of columns */
+	uint64_t foreign;	    /* rows of tables that nobody configured */
+	struct wp_why unmapped_why; /* of the last */
+	char foreign_table[512];    /* the last */
+};
+
+struct wp_survey;
+
+/* WP_CONFIG with why: the outbox's options. */
+enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
+			 struct wp_why *why) WP_MUST_CHECK;
+void wp_survey_free(struct wp_survey *s);
+/*
+ * One message. `size` is that of the whole; of an insert the beginning is enough, what
+ * is missing is read as NULL. `ret_is_event` tells whether `ret` was filled; it is valid
+ * until the next call. WP_PROTO with why: not the plugin's. WP_NOMEM.
+ */
+enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
+			  struct wp_survey_event *ret, bool *ret_is_event,
+			  struct wp_why *why) WP_MUST_CHECK;
+const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s);
+
+#endif

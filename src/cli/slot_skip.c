@@ -1,0 +1,596 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/outbox/excerpt.h"
+#include "walpost/outbox/survey.h"
+#include "walpost/postgres/slot.h"
+
+enum {
+	SHOWN_MAX = 20, /* events, without --all */
+	FETCH_COUNT = 8,
+	WHOLE_MAX = 2 * 1024 * 1024, /* a larger row is read in part: ids come first */
+	PART_SIZE = 64 * 1024,
+};
+
+struct skip {
+	struct wp_config config;
+	struct wp_postgres_options postgres; /* with the slot that is meant */
+	struct wp_table_name table;
+	const char *to_text;
+	wp_lsn to;
+	bool force;
+	bool all;
+	bool json;
+	struct wp_console console;
+	struct wp_session session;
+
+	/* What the server says. */
+	wp_lsn from;
+	uint32_t timeline;
+	bool publication_exists;
+	uint32_t *leaves; /* owned */
+	size_t leaf_count;
+
+	struct wp_survey *survey; /* owned */
+	uint64_t shown;
+	bool listed;		  /* to its end */
+	bool cursor;		  /* its transaction is open */
+	struct wp_why incomplete; /* the server left something out: "" no */
+	bool recorded;
+};
+
+static int exit_of(enum wp_rc rc)
+{
+	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
+}
+
+static enum wp_rc finish_and_ask(struct skip *s, struct wp_sql *sql, struct wp_buffer *text,
+				 PGresult **ret, struct wp_why *why)
+{
+	enum wp_rc rc = wp_sql_end(sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&s->session, (const char *)text->data, ret, why);
+	wp_buffer_release(text);
+	return rc;
+}
+
+/* `template` with three texts. */
+static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_why *why, const char *template,
+		      const char *a, const char *b, const char *c)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
+	wp_sql_add(&sql, template, a, b, c);
+	return finish_and_ask(s, &sql, &text, ret, why);
+}
+
+static enum wp_rc do_it(struct skip *s, struct wp_why *why, const char *template, const char *a,
+			const char *b, const char *c)
+{
+	PGresult *result;
+	enum wp_rc rc = ask(s, &result, why, template, a, b, c);
+	if (rc == WP_OK)
+		PQclear(result);
+	return rc;
+}
+
+/* -- may it be moved? ------------------------------------------------------ */
+
+static const char slot_sql[] =
+	"SELECT coalesce(s.plugin, s.slot_type), s.database = current_database(), s.active_pid, "
+	"s.confirmed_flush_lsn, coalesce(to_jsonb(s)->>'wal_status', ''), pg_is_in_recovery(), "
+	"CASE WHEN NOT pg_is_in_recovery() THEN pg_current_wal_flush_lsn() END, "
+	"CASE WHEN NOT pg_is_in_recovery() THEN "
+	"('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END, "
+	"EXISTS (SELECT FROM pg_publication p WHERE p.pubname = %L) "
+	"FROM pg_replication_slots s WHERE s.slot_name = %L";
+
+enum column {
+	C_PLUGIN,
+	C_OUR_DATABASE,
+	C_ACTIVE_PID,
+	C_CONFIRMED,
+	C_WAL_STATUS,
+	C_IN_RECOVERY,
+	C_FLUSHED,
+	C_TIMELINE,
+	C_PUBLICATION,
+};
+
+static const char *value(const PGresult *r, enum column column)
+{
+	return PQgetvalue(r, 0, (int)column);
+}
+
+static bool is(const PGresult *r, enum column column)
+{
+	return *value(r, column) == 't';
+}
+
+static enum wp_rc judge_place(struct skip *s, wp_lsn flushed, struct wp_why *why)
+{
+	char to[WP_LSN_TEXT_SIZE], from[WP_LSN_TEXT_SIZE], end[WP_LSN_TEXT_SIZE];
+	(void)wp_lsn_text(s->to, to);
+	(void)wp_lsn_text(s->from, from);
+	(void)wp_lsn_text(flushed, end);
+	if (s->to < s->from)
+		return wp_why_set(
+			why, WP_DATA,
+			"slot %s stands at %s already, beyond --to %s: a slot does not go "
+			"back, and what lies below was confirmed",
+			s->postgres.slot, from, to);
+	if (s->to > flushed)
+		return wp_why_set(why, WP_DATA,
+				  "--to %s lies beyond the server's log, which ends at %s: events "
+				  "that are not written yet would be given up",
+				  to, end);
+	return WP_OK;
+}
+
+static enum wp_rc judge(struct skip *s, const PGresult *r, struct wp_why *why)
+{
+	const char *slot = s->postgres.slot;
+	wp_lsn flushed = 0;
+	if (PQntuples(r) == 0)
+		return wp_why_set(why, WP_DATA, "there is no slot %s", slot);
+	if (!PQgetisnull(r, 0, C_ACTIVE_PID))
+		return wp_why_set(why, WP_DATA,
+				  "slot %s is in use by process %s: stop its relay first", slot,
+				  value(r, C_ACTIVE_PID));
+	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || !is(r, C_OUR_DATABASE))
+		return wp_why_set(why, WP_DATA,
+				  "slot %s is not walpost's: it is of %s, or of another database",
+				  slot, value(r, C_PLUGIN));
+	if (is(r, C_IN_RECOVERY))
+		return wp_why_set(why, WP_DATA, "the server is a standby; skip on the primary");
+	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
+		return wp_why_set(why, WP_DATA,
+				  "slot %s is lost: the server has removed the log it needs; "
+				  "`walpost check` says how to begin anew",
+				  slot);
+	if (wp_lsn_parse(wp_span_of(value(r, C_CONFIRMED)), &s->from) != WP_OK ||
+	    wp_lsn_parse(wp_span_of(value(r, C_FLUSHED)), &flushed) != WP_OK)
+		return wp_why_set(why, WP_PROTO, "the server tells no position of slot %s", slot);
+	s->timeline = (uint32_t)strtoul(value(r, C_TIMELINE), NULL, 10);
+	s->publication_exists = is(r, C_PUBLICATION);
+	return judge_place(s, flushed, why);
+}
+
+static enum wp_rc look(struct skip *s, struct wp_why *why)
+{
+	PGresult *r;
+	enum wp_rc rc = ask(s, &r, why, slot_sql, s->postgres.publication, s->postgres.slot, NULL);
+	if (rc != WP_OK)
+		return rc;
+	rc = judge(s, r, why);
+	PQclear(r);
+	return rc;
+}
+
+/* -- what is given up ------------------------------------------------------ */
+
+static const char leaves_sql[] =
+	"SELECT t.relid::oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, "
+	"pg_partition_tree(c.oid) t WHERE n.nspname = %L AND c.relname = %L";
+
+static enum wp_rc find_leaves(struct skip *s, struct wp_why *why)
+{
+	PGresult *r;
+	enum wp_rc rc = ask(s, &r, why, leaves_sql, s->table.schema, s->table.name, NULL);
+	if (rc != WP_OK)
+		return rc;
+	size_t count = (size_t)PQntuples(r);
+	s->leaves = calloc(count + 1, sizeof(*s->leaves));
+	for (size_t i = 0; s->leaves != NULL && i < count; i++)
+		s->leaves[s->leaf_count++] = (uint32_t)strtoul(PQgetvalue(r, (int)i, 0), NULL, 10);
+	PQclear(r);
+	return s->leaves != NULL ? WP_OK : wp_why_set(why, WP_NOMEM, "out of memory");
+}
+
+/* Cut or not valid as text, it still names the event. */
+static json_t *text_or_null(struct wp_span text)
+{
+	struct wp_excerpt excerpt;
+	if (wp_span_is_null(text))
+		return json_null();
+	json_t *whole = json_stringn((const char *)text.data, text.size);
+	return whole != NULL ? whole : json_string(wp_excerpt(&excerpt, text));
+}
+
+static void print_json(json_t *object)
+{
+	(void)json_dumpf(object, stdout, JSON_COMPACT); /* wp_cli_done() looks */
+	(void)putchar('\n');
+	json_decref(object);
+}
+
+static void print_event_json(const struct wp_survey_event *e, const char *position)
+{
+	json_t *object = json_object();
+	(void)json_object_set_new(object, "table", text_or_null(wp_span_of(e->table)));
+	(void)json_object_set_new(object, "id", text_or_null(e->id));
+	(void)json_object_set_new(object, "key", text_or_null(e->key));
+	(void)json_object_set_new(object, "topic", *e->topic ? json_string(e->topic) : json_null());
+	(void)json_object_set_new(object, "position", json_string(position));
+	(void)json_object_set_new(object, "size", json_integer((json_int_t)e->size));
+	if (*e->why.text)
+		(void)json_object_set_new(object, "why", text_or_null(wp_span_of(e->why.text)));
+	print_json(object);
+}
+
+static void print_event_text(const struct wp_survey_event *e, const char *position)
+{
+	struct wp_excerpt id, key;
+	printf("  %s  table %s  id %s  key %s  topic %s  %zu bytes%s%s\n", position, e->table,
+	       wp_excerpt(&id, e->id), wp_excerpt(&key, e->key), *e->topic ? e->topic : "none",
+	       e->size, *e->why.text ? ": " : "", e->why.text);
+}
+
+static void print_event(struct skip *s, const struct wp_survey_event *e)
+{
+	char position[WP_POSITION_TEXT_SIZE];
+	(void)wp_position_text(&e->position, position);
+	if (s->json)
+		print_event_json(e, position);
+	else if (s->all || s->shown < SHOWN_MAX)
+		print_event_text(e, position);
+	else
+		return;
+	s->shown++;
+}
+
+static enum wp_rc take_row(struct skip *s, const PGresult *rows, int row, struct wp_why *why)
+{
+	struct wp_survey_event event;
+	bool is_event;
+	size_t size;
+	size_t whole = strtoul(PQgetvalue(rows, row, 1), NULL, 10);
+	unsigned char *bytes =
+		PQunescapeBytea((const unsigned char *)PQgetvalue(rows, row, 0), &size);
+	if (bytes == NULL)
+		return wp_why_set(why, WP_NOMEM, "out of memory for a row of %zu bytes", whole);
+	enum wp_rc rc = wp_survey_take(s->survey, (struct wp_span){ .data = bytes, .size = size },
+				       whole, &event, &is_event, why);
+	if (rc == WP_OK && is_event)
+		print_event(s, &event);
+	PQfreemem(bytes);
+	return rc;
+}
+
+static enum wp_rc fetch(struct skip *s, bool *ret_more, struct wp_why *why)
+{
+	char sql[40];
+	PGresult *rows;
+	(void)snprintf(sql, sizeof(sql), "FETCH %d FROM given_up", FETCH_COUNT);
+	enum wp_rc rc = wp_session_query(&s->session, sql, &rows, why);
+	if (rc != WP_OK)
+		return rc;
+	*ret_more = PQntuples(rows) == FETCH_COUNT;
+	for (int row = 0; rc == WP_OK && row < PQntuples(rows); row++)
+		rc = take_row(s, rows, row, why);
+	PQclear(rows);
+	return rc;
+}
+
+/* Reads without consuming. What comes through the cursor is bounded; the server keeps the rest. */
+static enum wp_rc declare(struct skip *s, struct wp_why *why)
+{
+	char to[WP_LSN_TEXT_SIZE], template[512];
+	(void)snprintf(template, sizeof(template),
+		       "BEGIN; SET LOCAL statement_timeout = 0; "
+		       "DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
+		       "THEN data ELSE substr(data, 1, %d) END, length(data) "
+		       "FROM pg_logical_slot_peek_binary_changes(%%L, %%L, NULL, 'proto_version', "
+		       "'1', 'publication_names', quote_ident(%%L), 'messages', 'true')",
+		       WHOLE_MAX, PART_SIZE);
+	return do_it(s, why, template, s->postgres.slot, wp_lsn_text(s->to, to),
+		     s->postgres.publication);
+}
+
+/* Since PostgreSQL 18 rows from before the publication was made are left out with a warning. */
+static void on_notice(void *arg, const PGresult *notice)
+{
+	struct skip *s = arg;
+	const char *state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
+	const char *detail = PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL);
+	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+	if (state != NULL && text != NULL && strcmp(state, "55000") == 0)
+		(void)wp_why_set(&s->incomplete, WP_DATA, "%.400s; %.400s", text,
+				 detail != NULL ? detail : "");
+	else if (text != NULL)
+		(void)wp_cli_fail(0, "the server says: %s", text);
+}
+
+static enum wp_rc survey(struct skip *s, struct wp_why *why)
+{
+	bool more = true;
+	(void)PQsetNoticeReceiver(wp_session_pg(&s->session), on_notice, s);
+	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
+	if (!s->publication_exists)
+		return wp_why_set(why, WP_CONFIG, "publication %s is not there",
+				  s->postgres.publication);
+	enum wp_rc rc = find_leaves(s, why);
+	if (rc != WP_OK)
+		return rc;
+	struct wp_survey_setup setup = {
+		.options = &s->config.outbox,
+		.epoch = s->config.relay.epoch,
+		.timeline = s->timeline,
+		.until = s->to,
+		.leaves = s->leaves,
+		.leaf_count = s->leaf_count,
+	};
+	rc = wp_survey_new(&setup, &s->survey, why);
+	s->cursor = rc == WP_OK;
+	if (rc == WP_OK)
+		rc = declare(s, why);
+	while (rc == WP_OK && more)
+		rc = fetch(s, &more, why);
+	if (rc == WP_OK && *s->incomplete.text)
+		rc = wp_why_set(why, WP_DATA, "%s", s->incomplete.text);
+	s->listed = rc == WP_OK;
+	return rc;
+}
+
+/* -- giving up ------------------------------------------------------------- */
+
+/* In the transaction that is open; what fails is undone alone. */
+static bool try_to(struct skip *s, const char *what, const char *template, const char *a,
+		   const char *b, const char *c)
+{
+	struct wp_why why, ignored;
+	enum wp_rc rc = do_it(s, &why, "SAVEPOINT before", NULL, NULL, NULL);
+	if (rc == WP_OK)
+		rc = do_it(s, &why, template, a, b, c);
+	if (rc == WP_OK)
+		rc = do_it(s, &why, "RELEASE before", NULL, NULL, NULL);
+	if (rc == WP_OK)
+		return true;
+	(void)wp_cli_fail(0, "%s: %s", what, why.text);
+	rc = do_it(s, &ignored, "ROLLBACK TO before; RELEASE before", NULL, NULL, NULL);
+	(void)rc; /* then the next statement fails too, and says so */
+	return false;
+}
+
+static void record(struct skip *s)
+{
+	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE], template[256], events[24] = "NULL";
+	if (s->listed)
+		(void)snprintf(events, sizeof(events), "%" PRIu64,
+			       wp_survey_counts(s->survey)->events);
+	(void)snprintf(template, sizeof(template),
+		       "INSERT INTO walpost.skip (slot, from_lsn, to_lsn, events) "
+		       "VALUES (%%L, %%L, %%L, %s)",
+		       events);
+	s->recorded = try_to(s,
+			     "not recorded in walpost.skip, keep this output instead (`walpost "
+			     "init` makes the table)",
+			     template, s->postgres.slot, wp_lsn_text(s->from, from),
+			     wp_lsn_text(s->to, to));
+}
+
+static const char witness_sql[] =
+	"SELECT count(*) > 0, count(*) FILTER (WHERE a.attname = 'confirmed_lsn') > 0 "
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
+	"WHERE n.nspname = 'walpost' AND c.relname = 'witness'";
+
+/* So that no relay takes the move for a stranger's. */
+static void explain(struct skip *s)
+{
+	static const char known[] = "UPDATE walpost.witness SET taken_at_lsn = "
+				    "greatest(taken_at_lsn, %L) WHERE slot = %L";
+	static const char confirmed[] =
+		"UPDATE walpost.witness SET taken_at_lsn = greatest(taken_at_lsn, %L), "
+		"confirmed_lsn = %L, confirmed_at = now() WHERE slot = %L";
+	char to[WP_LSN_TEXT_SIZE];
+	struct wp_why why;
+	PGresult *r;
+	(void)wp_lsn_text(s->to, to);
+	if (ask(s, &r, &why, witness_sql, NULL, NULL, NULL) != WP_OK)
+		return; /* the next statement says it */
+	bool is_there = *PQgetvalue(r, 0, 0) == 't', confirms = *PQgetvalue(r, 0, 1) == 't';
+	PQclear(r);
+	static const char trouble[] = "walpost.witness was not told; a relay may take the move for "
+				      "a stranger's";
+	if (is_there && confirms)
+		(void)try_to(s, trouble, confirmed, to, to, s->postgres.slot);
+	else if (is_there)
+		(void)try_to(s, trouble, known, to, s->postgres.slot, NULL);
+}
+
+/* Never waits for synchronous standbys: the relay, which is stopped, may be one. */
+static enum wp_rc advance(struct skip *s, struct wp_why *why)
+{
+	static const char begin[] = "BEGIN; SET LOCAL statement_timeout = 0; "
+				    "SET LOCAL synchronous_commit = 'local'";
+	char to[WP_LSN_TEXT_SIZE];
+	struct wp_why ignored;
+	(void)wp_lsn_text(s->to, to);
+	enum wp_rc rc = do_it(s, why, begin, NULL, NULL, NULL);
+	if (rc != WP_OK)
+		return rc;
+	record(s);
+	explain(s);
+	/* Last: what it moves does not come back with a ROLLBACK. */
+	rc = do_it(s, why, "SELECT pg_replication_slot_advance(%L, %L)", s->postgres.slot, to,
+		   NULL);
+	if (rc == WP_OK)
+		return wp_session_do(&s->session, "COMMIT", why);
+	enum wp_rc undone = wp_session_do(&s->session, "ROLLBACK", &ignored);
+	(void)undone; /* without it the server rolls back as we leave */
+	return rc;
+}
+
+/* -- the command ----------------------------------------------------------- */
+
+static void summarise_json(const struct skip *s, bool skipped)
+{
+	static const struct wp_survey_counts none;
+	const struct wp_survey_counts *c = s->listed ? wp_survey_counts(s->survey) : &none;
+	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE];
+	json_t *object = json_object();
+	(void)json_object_set_new(object, "slot", json_string(s->postgres.slot));
+	(void)json_object_set_new(object, "from_lsn", json_string(wp_lsn_text(s->from, from)));
+	(void)json_object_set_new(object, "to_lsn", json_string(wp_lsn_text(s->to, to)));
+	(void)json_object_set_new(object, "events",
+				  s->listed ? json_integer((json_int_t)c->events) : json_null());
+	(void)json_object_set_new(object, "transactions",
+				  json_integer((json_int_t)c->transactions));
+	(void)json_object_set_new(object, "unmapped_rows", json_integer((json_int_t)c->unmapped));
+	(void)json_object_set_new(object, "foreign_rows", json_integer((json_int_t)c->foreign));
+	(void)json_object_set_new(object, "skipped", json_boolean(skipped));
+	(void)json_object_set_new(object, "recorded", json_boolean(s->recorded));
+	print_json(object);
+}
+
+static void summarise_list(const struct skip *s)
+{
+	const struct wp_survey_counts *c = wp_survey_counts(s->survey);
+	if (c->events > s->shown)
+		printf("  and %" PRIu64 " more (--all lists them)\n", c->events - s->shown);
+	printf("%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
+	       c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
+	if (c->unmapped > 0)
+		printf("%" PRIu64 " rows of the outbox that are no events: %s\n", c->unmapped,
+		       c->unmapped_why.text);
+	if (c->foreign > 0)
+		printf("%" PRIu64 " rows of tables that are not configured, the last of %s\n",
+		       c->foreign, c->foreign_table);
+	if (c->events > 0)
+		printf("The first of these transactions may be in Kafka in part already.\n");
+}
+
+/* When the list failed, the transaction that it was read in is over with its error. */
+static int list(struct skip *s)
+{
+	struct wp_why why, ignored;
+	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE];
+	if (!s->json)
+		printf("slot %s, from %s to %s:\n", s->postgres.slot, wp_lsn_text(s->from, from),
+		       wp_lsn_text(s->to, to));
+	enum wp_rc rc = survey(s, &why);
+	enum wp_rc ended = s->cursor ? wp_session_do(&s->session, "ROLLBACK", &ignored) : WP_OK;
+	(void)ended; /* nothing was written */
+	if (s->listed && !s->json)
+		summarise_list(s);
+	if (s->listed)
+		return WP_EXIT_OK;
+	if (s->console.interrupted)
+		return wp_cli_fail(WP_EXIT_FAILED, "interrupted; nothing was changed");
+	(void)rc; /* the sentence tells */
+	return wp_cli_fail(WP_EXIT_FAILED, "which events would be given up cannot be listed: %s",
+			   why.text);
+}
+
+static int skip(struct skip *s)
+{
+	struct wp_why why;
+	char to[WP_LSN_TEXT_SIZE];
+	enum wp_rc rc = look(s, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	int exit_code = list(s);
+	if (s->console.interrupted)
+		return exit_code;
+	if (!s->force) {
+		if (s->json)
+			summarise_json(s, false);
+		return wp_cli_fail(WP_EXIT_FAILED, "nothing was changed; --force gives up %s",
+				   s->listed ? "these events" : "whatever there is");
+	}
+	rc = advance(s, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(exit_of(rc), "slot %s was not moved: %s", s->postgres.slot,
+				   why.text);
+	if (s->json)
+		summarise_json(s, true);
+	else
+		printf("slot %s: stands at %s now; given up%s\n", s->postgres.slot,
+		       wp_lsn_text(s->to, to), s->recorded ? ", and recorded in walpost.skip" : "");
+	return wp_cli_done();
+}
+
+static int connect_and_skip(struct skip *s)
+{
+	struct wp_why why;
+	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &why);
+	if (rc == WP_OK)
+		rc = wp_table_name_parse(s->config.outbox.table, &s->table, &why);
+	if (rc == WP_OK)
+		rc = wp_console_init(&s->console, &why);
+	if (rc == WP_OK)
+		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
+				     &why);
+	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(exit_of(rc), "%s", why.text);
+	wp_survey_free(s->survey);
+	free(s->leaves);
+	wp_session_release(&s->session);
+	wp_console_release(&s->console);
+	return exit_code;
+}
+
+static int read_place(struct skip *s)
+{
+	if (s->to_text == NULL)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "walpost slot skip needs --to LSN: the line "
+				   "event_undeliverable of the relay's log names it");
+	if (wp_lsn_parse(wp_span_of(s->to_text), &s->to) != WP_OK || s->to == 0)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "--to %.100s is not an LSN, which looks like 16/B374D848",
+				   s->to_text);
+	return WP_EXIT_OK;
+}
+
+int wp_command_slot_skip(int argc, char **argv)
+{
+	struct skip s = { 0 };
+	const struct wp_cli_option options[] = {
+		{ "--to", "LSN", "give up the transactions that commit before this", NULL,
+		  &s.to_text },
+		{ "--force", NULL, "do it; without, they are listed only", &s.force, NULL },
+		{ "--all", NULL, "list all events, not the first 20", &s.all, NULL },
+		{ "--json", NULL, "all events and the result as JSON, one object a line", &s.json,
+		  NULL },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost slot skip",
+		.arguments = "[NAME]",
+		.about = "Moves the slot of the configuration, or NAME, past events that can never be\n"
+			 "delivered. Lists what is given up: id, key, topic and position of each event.\n"
+			 "With --force moves the slot and records that in walpost.skip.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.argument_max = 1,
+		.exits = {
+			[WP_EXIT_OK] = "given up",
+			[WP_EXIT_FAILED] = "refused, or only listed",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = read_place(&s);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = wp_cli_config(&line, &s.config);
+	if (exit_code == WP_EXIT_OK) {
+		s.postgres = s.config.postgres;
+		if (line.argument_count > 0)
+			s.postgres.slot = line.arguments[0];
+		exit_code = connect_and_skip(&s);
+	}
+	wp_config_release(&s.config);
+	return exit_code;
+}

@@ -1,0 +1,292 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/wire.h"
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/route.h"
+#include "walpost/outbox/shape.h"
+#include "walpost/outbox/survey.h"
+#include "walpost/outbox/table.h"
+#include "walpost/wal/pgoutput.h"
+
+#define RELATIONS_MAX 100000
+
+enum use_kind { USE_EVENTS, USE_IGNORED, USE_FOREIGN };
+
+/* Attached to a relation. */
+struct use {
+	enum use_kind kind;
+	struct wp_mapping *mapping; /* owned; NULL: no event can be made of its rows */
+};
+
+struct wp_survey {
+	struct wp_survey_setup setup;
+	struct wp_table_name outbox;
+	struct wp_patterns *ignore;
+	struct wp_patterns *leaves;
+	struct wp_relations *relations;
+	struct wp_shape *shape;
+	struct wp_pgoutput decoder;
+	struct wp_value values[WP_COLUMNS_MAX]; /* of a cut row */
+	wp_lsn commit_lsn;
+	int64_t commit_time_us;
+	uint32_t ordinal;
+	bool counted; /* the current transaction */
+	char topic[WP_TOPIC_SIZE];
+	struct wp_survey_counts counts;
+};
+
+static void use_free(void *attached)
+{
+	struct use *use = attached;
+
+	if (use == NULL)
+		return;
+	wp_mapping_free(use->mapping);
+	free(use);
+}
+
+enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
+			 struct wp_why *why)
+{
+	struct wp_survey *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
+	s->setup = *setup;
+	enum wp_rc rc = wp_table_name_parse(setup->options->table, &s->outbox, why);
+	if (rc == WP_OK)
+		rc = wp_patterns_new(setup->options->ignore, &s->ignore, why);
+	if (rc == WP_OK)
+		rc = wp_patterns_new(setup->options->leaves, &s->leaves, why);
+	if (rc == WP_OK)
+		rc = wp_shape_new(setup->options, (size_t)INT32_MAX, &s->shape, why);
+	if (rc == WP_OK)
+		rc = wp_relations_new(RELATIONS_MAX, use_free, &s->relations);
+	if (rc != WP_OK) {
+		wp_survey_free(s);
+		return rc;
+	}
+	*ret = s;
+	return WP_OK;
+}
+
+void wp_survey_free(struct wp_survey *s)
+{
+	if (s == NULL)
+		return;
+	wp_relations_free(s->relations);
+	wp_shape_free(s->shape);
+	wp_patterns_free(s->leaves);
+	wp_patterns_free(s->ignore);
+	free(s);
+}
+
+const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s)
+{
+	return &s->counts;
+}
+
+/* -- relations ------------------------------------------------------------ */
+
+static bool is_leaf(const struct wp_survey *s, uint32_t oid)
+{
+	for (size_t i = 0; i < s->setup.leaf_count; i++) {
+		if (s->setup.leaves[i] == oid)
+			return true;
+	}
+	return false;
+}
+
+static enum use_kind kind_of(const struct wp_survey *s, const struct wp_relation *r)
+{
+	bool is_outbox =
+		wp_span_is(r->schema, s->outbox.schema) && wp_span_is(r->name, s->outbox.name);
+
+	if (is_outbox || is_leaf(s, r->oid) || wp_patterns_match(s->leaves, r->schema, r->name))
+		return USE_EVENTS;
+	/* Ours: the witness, and what was skipped. */
+	if (wp_span_is(r->schema, "walpost") || wp_patterns_match(s->ignore, r->schema, r->name))
+		return USE_IGNORED;
+	return USE_FOREIGN;
+}
+
+static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *change,
+				struct wp_why *why)
+{
+	struct wp_relation *r = NULL;
+	enum wp_rc rc = wp_relations_put(s->relations, change, &r);
+
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no room for a relation of the log");
+	struct use *use = calloc(1, sizeof(*use));
+	if (use == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a relation of the log");
+	r->attached = use;
+	use->kind = kind_of(s, r);
+	if (use->kind != USE_EVENTS)
+		return WP_OK;
+	rc = wp_mapping_new(s->setup.options, r, s->relations, &use->mapping,
+			    &s->counts.unmapped_why);
+	return rc == WP_CONFIG ? WP_OK : rc;
+}
+
+/* -- rows ----------------------------------------------------------------- */
+
+static void count_transaction(struct wp_survey *s)
+{
+	s->counts.transactions += s->counted ? 0 : 1;
+	s->counted = true;
+}
+
+/* The topic only: the value may have been cut. */
+static void find_topic(struct wp_survey *s, struct wp_event *event, struct wp_survey_event *ret)
+{
+	struct wp_record record;
+
+	event->payload = (struct wp_span){ 0 };
+	if (wp_shape_record(s->shape, event, &record, &ret->why) != WP_OK)
+		return;
+	(void)snprintf(s->topic, sizeof(s->topic), "%.*s", (int)record.topic.size,
+		       (const char *)record.topic.data);
+}
+
+static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const struct wp_tuple *row,
+			     size_t size, struct wp_survey_event *ret, struct wp_why *why)
+{
+	struct wp_event event;
+
+	s->topic[0] = '\0';
+	*ret = (struct wp_survey_event){ .topic = s->topic, .size = size };
+	enum wp_rc rc = wp_mapping_event(use->mapping, row, &event, &ret->why);
+	if (rc != WP_OK && rc != WP_DATA)
+		return wp_why_set(why, rc, "%s", ret->why.text);
+	event.commit_time_us = s->commit_time_us;
+	event.position = (struct wp_position){
+		.epoch = s->setup.epoch,
+		.timeline = s->setup.timeline,
+		.commit_lsn = s->commit_lsn,
+		.ordinal = s->ordinal,
+	};
+	ret->table = event.table;
+	ret->id = event.id;
+	ret->key = event.key;
+	ret->position = event.position;
+	if (rc == WP_OK)
+		find_topic(s, &event, ret);
+	return WP_OK;
+}
+
+static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tuple *row,
+			   size_t size, struct wp_survey_event *ret, bool *ret_is_event,
+			   struct wp_why *why)
+{
+	const struct wp_relation *r = wp_relations_find(s->relations, oid);
+	const struct use *use = r != NULL ? r->attached : NULL;
+	enum wp_rc rc = WP_OK;
+
+	if (use == NULL)
+		return wp_why_set(why, WP_PROTO, "a row of relation %u came before the relation",
+				  (unsigned)oid);
+	if (s->commit_lsn < s->setup.until && use->kind != USE_IGNORED) {
+		count_transaction(s);
+		if (use->kind == USE_FOREIGN) {
+			s->counts.foreign++;
+			(void)snprintf(s->counts.foreign_table, sizeof(s->counts.foreign_table),
+				       "%.*s.%.*s", (int)r->schema.size,
+				       (const char *)r->schema.data, (int)r->name.size,
+				       (const char *)r->name.data);
+		} else if (use->mapping == NULL) {
+			s->counts.unmapped++;
+		} else {
+			rc = take_event(s, use, row, size, ret, why);
+			*ret_is_event = rc == WP_OK;
+			s->counts.events += *ret_is_event ? 1 : 0;
+		}
+	}
+	s->ordinal++;
+	return rc;
+}
+
+/*
+ * Insert (beginning only): Byte1('I') Int32 oid Byte1('N') Int16 columns, then for each
+ * Byte1 kind and, for 't' and 'b', Int32 size and the bytes.
+ */
+static enum wp_rc read_cut(struct wp_survey *s, struct wp_span message, uint32_t *ret_oid,
+			   struct wp_tuple *ret, struct wp_why *why)
+{
+	struct wp_wire w;
+
+	wp_wire_init(&w, message);
+	bool is_insert = wp_wire_u8(&w) == 'I';
+	*ret_oid = wp_wire_u32(&w);
+	bool is_new = wp_wire_u8(&w) == 'N';
+	size_t count = wp_wire_u16(&w);
+	if (w.bad || !is_insert || !is_new || count > WP_COLUMNS_MAX)
+		return wp_why_set(why, WP_PROTO, "a row that was cut is no insert");
+	for (size_t i = 0; i < count; i++) {
+		uint8_t kind = wp_wire_u8(&w);
+		s->values[i] = (struct wp_value){ .kind = WP_VALUE_NULL };
+		if (kind != 't' && kind != 'b')
+			continue;
+		struct wp_span bytes = wp_wire_bytes(&w, wp_wire_u32(&w));
+		if (w.bad)
+			continue;
+		s->values[i].kind = kind == 't' ? WP_VALUE_TEXT : WP_VALUE_BINARY;
+		s->values[i].bytes = bytes;
+	}
+	*ret = (struct wp_tuple){ .values = s->values, .count = count };
+	return WP_OK;
+}
+
+static enum wp_rc take_change(struct wp_survey *s, const struct wp_change *change, size_t size,
+			      struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+{
+	switch (change->kind) {
+	case WP_CHANGE_BEGIN:
+		s->commit_lsn = change->as.begin.commit_lsn;
+		s->commit_time_us = change->as.begin.commit_time_us;
+		s->ordinal = 0;
+		s->counted = false;
+		return WP_OK;
+	case WP_CHANGE_RELATION:
+		return take_relation(s, change, why);
+	case WP_CHANGE_TYPE:
+		return wp_relations_put_type(s->relations, change);
+	case WP_CHANGE_INSERT:
+		return take_row(s, change->as.insert.relation_oid, &change->as.insert.tuple, size,
+				ret, ret_is_event, why);
+	case WP_CHANGE_MESSAGE:
+		s->ordinal += change->as.message.transactional ? 1 : 0;
+		return WP_OK;
+	default:
+		return WP_OK;
+	}
+}
+
+enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
+			  struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+{
+	struct wp_change change;
+	struct wp_tuple row;
+	uint32_t oid;
+
+	*ret_is_event = false;
+	if (message.size < size) {
+		/* Other kinds are of no interest when they are so large. */
+		if (message.size == 0 || message.data[0] != 'I')
+			return WP_OK;
+		enum wp_rc rc = read_cut(s, message, &oid, &row, why);
+		if (rc == WP_OK)
+			rc = take_row(s, oid, &row, size, ret, ret_is_event, why);
+		/* What is NULL there need not be. */
+		if (rc == WP_OK && *ret_is_event && ret->why.text[0] != '\0')
+			(void)wp_why_set(&ret->why, WP_OK,
+					 "only the first %zu of %zu bytes were read", message.size,
+					 size);
+		return rc;
+	}
+	enum wp_rc rc = wp_pgoutput_read(&s->decoder, message, &change, why);
+	return rc == WP_OK ? take_change(s, &change, size, ret, ret_is_event, why) : rc;
+}

@@ -1,0 +1,264 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "rows.h"
+#include "support/check.h"
+#include "support/wire_writer.h"
+#include "walpost/outbox/survey.h"
+
+#define OUTBOX 16400
+#define OTHER 16500
+#define UNTIL 300
+
+static struct wp_outbox_options options;
+static struct wp_survey *survey;
+static struct wp_survey_event event;
+static bool is_event;
+static struct wp_why why;
+
+static const struct wire_column columns[] = {
+	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+	{ "type", TEXT_OID }, { "payload", TEXT_OID },
+};
+
+static void begin_survey(const uint32_t *leaves, size_t leaf_count)
+{
+	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .options = &options,
+							  .epoch = 2,
+							  .timeline = 5,
+							  .until = UNTIL,
+							  .leaves = leaves,
+							  .leaf_count = leaf_count },
+			       &survey, &why),
+		 WP_OK);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	options = default_options();
+	survey = NULL;
+	why.text[0] = '\0';
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_survey_free(survey);
+	return 0;
+}
+
+static uint8_t room[4096];
+
+static struct wire_writer writer(void)
+{
+	struct wire_writer w;
+
+	wire_init(&w, room, sizeof(room));
+	return w;
+}
+
+static enum wp_rc take(const struct wire_writer *w)
+{
+	struct wp_span message = wire_span(w);
+
+	return wp_survey_take(survey, message, message.size, &event, &is_event, &why);
+}
+
+static void begin(wp_lsn commit_lsn)
+{
+	struct wire_writer w = writer();
+
+	wire_begin(&w, commit_lsn, 0);
+	CHECK_EQ(take(&w), WP_OK);
+}
+
+static void relation(uint32_t oid, const char *schema, const char *name)
+{
+	struct wire_writer w = writer();
+
+	wire_relation(&w, oid, schema, name, columns, 5);
+	CHECK_EQ(take(&w), WP_OK);
+}
+
+static void row(uint32_t oid, const char *id, const char *key, const char *route)
+{
+	const char *const values[] = { id, route, key, "made", "{\"n\": 1}" };
+	struct wire_writer w = writer();
+
+	wire_insert(&w, oid, values, 5);
+	CHECK_EQ(take(&w), WP_OK);
+}
+
+static void an_event_is_named_with_its_topic_and_position(void **state)
+{
+	(void)state;
+	begin_survey(NULL, 0);
+	begin(299);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK(is_event);
+	row(OUTBOX, "two", "k", "order");
+	CHECK(is_event);
+	CHECK_TEXT(event.table, "public.outbox");
+	CHECK_SPAN(event.id, "two");
+	CHECK_SPAN(event.key, "k");
+	CHECK_TEXT(event.topic, "outbox.event.order");
+	CHECK_EQ(event.position.epoch, 2);
+	CHECK_EQ(event.position.timeline, 5);
+	CHECK_EQ(event.position.commit_lsn, 299);
+	CHECK_EQ(event.position.ordinal, 1);
+	CHECK_TEXT(event.why.text, "");
+	CHECK_EQ(wp_survey_counts(survey)->events, 2);
+	CHECK_EQ(wp_survey_counts(survey)->transactions, 1);
+}
+
+static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
+{
+	(void)state;
+	begin_survey(NULL, 0);
+	begin(UNTIL);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK(!is_event);
+	CHECK_EQ(wp_survey_counts(survey)->events, 0);
+	CHECK_EQ(wp_survey_counts(survey)->transactions, 0);
+}
+
+static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
+{
+	(void)state;
+	begin_survey(NULL, 0);
+	begin(200);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "no topic's name");
+	CHECK(is_event);
+	CHECK_SPAN(event.id, "one");
+	CHECK_TEXT(event.topic, "");
+	CHECK_HAS(event.why.text, "topic");
+	row(OUTBOX, "two", NULL, "order");
+	CHECK(is_event);
+	CHECK(wp_span_is_null(event.key));
+	CHECK_HAS(event.why.text, "aggregateid");
+	CHECK_EQ(wp_survey_counts(survey)->events, 2);
+}
+
+static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(void **state)
+{
+	(void)state;
+	options.ignore = "public.noise";
+	begin_survey(NULL, 0);
+	begin(200);
+	relation(OTHER, "public", "elsewhere");
+	relation(OTHER + 1, "public", "noise");
+	relation(OTHER + 2, "walpost", "skip");
+	for (uint32_t i = 0; i < 3; i++)
+		row(OTHER + i, "1", "k", "order");
+	CHECK(!is_event);
+	CHECK_EQ(wp_survey_counts(survey)->foreign, 1);
+	CHECK_TEXT(wp_survey_counts(survey)->foreign_table, "public.elsewhere");
+	/* All of them count for the place within the transaction. */
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK_EQ(event.position.ordinal, 3);
+}
+
+static void an_outbox_without_a_column_that_is_needed_has_rows_but_no_events(void **state)
+{
+	(void)state;
+	options.column_key = "missing";
+	begin_survey(NULL, 0);
+	begin(200);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK(!is_event);
+	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
+	CHECK_HAS(wp_survey_counts(survey)->unmapped_why.text, "missing");
+}
+
+static void leaves_are_known_by_oid_or_by_pattern(void **state)
+{
+	(void)state;
+	static const uint32_t leaves[] = { 1, OTHER };
+	options.leaves = "public.outbox_old*";
+	begin_survey(leaves, 2);
+	begin(200);
+	relation(OTHER, "parts", "a");
+	row(OTHER, "one", "k", "order");
+	CHECK(is_event);
+	CHECK_TEXT(event.table, "parts.a");
+	relation(OTHER + 1, "public", "outbox_old7");
+	row(OTHER + 1, "two", "k", "order");
+	CHECK(is_event);
+}
+
+static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
+{
+	(void)state;
+	const char *const values[] = { "one", "order", "k", "made", "a long payload" };
+	struct wire_writer w = writer();
+	begin_survey(NULL, 0);
+	begin(200);
+	relation(OUTBOX, "public", "outbox");
+	wire_insert(&w, OUTBOX, values, 5);
+	struct wp_span whole = wire_span(&w);
+	struct wp_span cut = { whole.data, whole.size - 5 };
+	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &why), WP_OK);
+	CHECK(is_event);
+	CHECK_SPAN(event.id, "one");
+	CHECK_TEXT(event.topic, "outbox.event.order");
+	CHECK_EQ(event.size, whole.size);
+	CHECK_TEXT(event.why.text, "");
+	/* Less than that: what is not there is not guessed. */
+	for (size_t size = 1; size < whole.size; size++) {
+		cut.size = size;
+		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &why);
+		CHECK_EQ(rc, size < 8 ? WP_PROTO : WP_OK);
+	}
+	cut.size = 20;
+	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &why), WP_OK);
+	CHECK_HAS(event.why.text, "only the first 20 of");
+}
+
+static void what_is_not_the_plugins_is_refused(void **state)
+{
+	(void)state;
+	struct wire_writer w = writer();
+	begin_survey(NULL, 0);
+	wire_u8(&w, 'x');
+	CHECK_EQ(take(&w), WP_PROTO);
+	w = writer();
+	const char *const values[] = { "one", "order", "k", "made", "" };
+	wire_insert(&w, OUTBOX, values, 5);
+	CHECK_EQ(take(&w), WP_PROTO);
+	CHECK_HAS(why.text, "before the relation");
+}
+
+static void wrong_options_are_told(void **state)
+{
+	(void)state;
+	options.topic_regex = "(";
+	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .options = &options }, &survey, &why),
+		 WP_CONFIG);
+	CHECK(why.text[0] != '\0');
+}
+
+int main(void)
+{
+#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		TEST(an_event_is_named_with_its_topic_and_position),
+		TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
+		TEST(what_can_never_be_delivered_is_named_with_its_reason),
+		TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),
+		TEST(an_outbox_without_a_column_that_is_needed_has_rows_but_no_events),
+		TEST(leaves_are_known_by_oid_or_by_pattern),
+		TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
+		TEST(what_is_not_the_plugins_is_refused),
+		TEST(wrong_options_are_told),
+	};
+#undef TEST
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
