@@ -1,6 +1,7 @@
 """A promoted standby that is behind what was delivered is refused; one that is not goes on."""
 
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -163,6 +164,29 @@ def test_a_first_start_asks_and_finds_nothing(stage):
     relay.start()
     stage.wait_streaming(relay)
     assert len(relay.log("tail_asked")) == 1
+
+
+def test_a_first_start_waits_for_a_kafka_that_is_away(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic()
+    stage.insert()
+    mortal_kafka.kill()
+    relay = stage.new_relay().start()
+    relay.wait_log("event=tail_unread", 60)
+    assert not relay.log("streaming") and not stage.is_streaming()
+    assert "no Kafka broker answers" in relay.log("tail_unread")[0]["why"]
+    mortal_kafka.ensure_running()
+    stage.wait_streaming(relay, 60)
+    stage.wait_all_confirmed(30, relay)
+    assert len(stage.read()) == 1
+    relay.stop()
+
+
+def test_a_stop_does_not_wait_for_the_tail(stage):
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{deaf.getsockname()[1]}"}).start()
+        relay.wait_log("event=tail_asked", 20)
+        relay.stop(8)
 
 
 def test_a_database_restored_from_before_is_refused(make_stage, own_postgres, folder):
