@@ -461,8 +461,7 @@ static void summarise_list(const struct skip *s)
 	printf("%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
 	       c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
 	if (c->unmapped > 0)
-		printf("%" PRIu64 " rows of the outbox that are no events: %s\n", c->unmapped,
-		       c->unmapped_why.text);
+		printf("%" PRIu64 " of them could never be sent: see their reasons\n", c->unmapped);
 	if (c->foreign > 0)
 		printf("%" PRIu64 " rows of tables that are not configured, the last of %s\n",
 		       c->foreign, c->foreign_table);

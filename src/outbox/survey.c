@@ -17,7 +17,7 @@ enum use_kind { USE_EVENTS, USE_IGNORED, USE_FOREIGN };
 /* Attached to a relation. */
 struct use {
 	enum use_kind kind;
-	struct wp_mapping *mapping; /* owned; NULL: no event can be made of its rows */
+	struct wp_mapping *mapping; /* owned; events only */
 };
 
 struct wp_survey {
@@ -127,9 +127,8 @@ static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *cha
 	use->kind = kind_of(s, r);
 	if (use->kind != USE_EVENTS)
 		return WP_OK;
-	rc = wp_mapping_new(s->setup.options, r, s->relations, &use->mapping,
-			    &s->counts.unmapped_why);
-	return rc == WP_CONFIG ? WP_OK : rc;
+	return wp_mapping_new(s->setup.options, r, s->relations, WP_COLUMNS_KNOWN, &use->mapping,
+			      why);
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -175,6 +174,7 @@ static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const s
 	ret->position = event.position;
 	if (rc == WP_OK)
 		find_topic(s, &event, ret);
+	s->counts.unmapped += rc == WP_DATA ? 1 : 0;
 	return WP_OK;
 }
 
@@ -197,8 +197,6 @@ static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tu
 				       "%.*s.%.*s", (int)r->schema.size,
 				       (const char *)r->schema.data, (int)r->name.size,
 				       (const char *)r->name.data);
-		} else if (use->mapping == NULL) {
-			s->counts.unmapped++;
 		} else {
 			rc = take_event(s, use, row, size, ret, why);
 			*ret_is_event = rc == WP_OK;

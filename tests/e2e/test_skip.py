@@ -117,8 +117,9 @@ def test_a_row_that_is_no_event_is_counted_or_named_with_its_reason(stage):
     assert [event["id"] for event in events] == [bad]
     assert events[0]["topic"] is None and "no topic" in events[0]["why"]
     assert result["foreign_rows"] == 2
-    _, result = _lines(_skip(stage, "--to", _end_text(stage), "--json", **{"outbox.column.key": "gone"}))
-    assert result["events"] == 0 and result["unmapped_rows"] == 1
+    events, result = _lines(_skip(stage, "--to", _end_text(stage), "--json", **{"outbox.column.key": "gone"}))
+    assert result["events"] == 1 and result["unmapped_rows"] == 1
+    assert events[0]["id"] == bad and "gone" in events[0]["why"]
 
 
 def test_a_row_of_many_megabytes_is_named_without_being_read_whole(stage):

@@ -36,12 +36,11 @@ struct wp_survey_event {
 };
 
 struct wp_survey_counts {
-	uint64_t transactions; /* with at least one of the next two */
+	uint64_t transactions; /* with any of these */
 	uint64_t events;
-	uint64_t unmapped;	    /* rows of the outbox that are no events, for want of columns */
-	uint64_t foreign;	    /* rows of tables that nobody configured */
-	struct wp_why unmapped_why; /* of the last */
-	char foreign_table[512];    /* the last */
+	uint64_t unmapped;	 /* of them: no event can be made of the row (a column, a NULL) */
+	uint64_t foreign;	 /* rows of tables that nobody configured */
+	char foreign_table[512]; /* the last */
 };
 
 struct wp_survey;

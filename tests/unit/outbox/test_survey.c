@@ -164,7 +164,7 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 	CHECK_EQ(event.position.ordinal, 3);
 }
 
-static void an_outbox_without_a_column_that_is_needed_has_rows_but_no_events(void **state)
+static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **state)
 {
 	(void)state;
 	options.column_key = "missing";
@@ -172,9 +172,11 @@ static void an_outbox_without_a_column_that_is_needed_has_rows_but_no_events(voi
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
-	CHECK(!is_event);
+	CHECK(is_event);
+	CHECK_SPAN(event.id, "one");
+	CHECK_HAS(event.why.text, "missing");
+	CHECK_EQ(wp_survey_counts(survey)->events, 1);
 	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
-	CHECK_HAS(wp_survey_counts(survey)->unmapped_why.text, "missing");
 }
 
 static void leaves_are_known_by_oid_or_by_pattern(void **state)
@@ -252,7 +254,7 @@ int main(void)
 		TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
 		TEST(what_can_never_be_delivered_is_named_with_its_reason),
 		TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),
-		TEST(an_outbox_without_a_column_that_is_needed_has_rows_but_no_events),
+		TEST(a_row_without_a_column_that_is_needed_is_named_and_counted),
 		TEST(leaves_are_known_by_oid_or_by_pattern),
 		TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
 		TEST(what_is_not_the_plugins_is_refused),
