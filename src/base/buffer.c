@@ -7,6 +7,7 @@
 #include "walpost/base/buffer.h"
 
 #define CAPACITY_MIN 64
+#define CAPACITY_KEPT ((size_t)1024 * 1024)
 
 void wp_buffer_init(struct wp_buffer *b, size_t size_max)
 {
@@ -23,6 +24,17 @@ void wp_buffer_release(struct wp_buffer *b)
 void wp_buffer_reset(struct wp_buffer *b)
 {
 	b->size = 0;
+}
+
+void wp_buffer_empty(struct wp_buffer *b, size_t wanted)
+{
+	size_t size_max = b->size_max;
+
+	wp_buffer_reset(b);
+	if (b->capacity <= CAPACITY_KEPT || wanted >= b->capacity / 8)
+		return;
+	wp_buffer_release(b);
+	wp_buffer_init(b, size_max);
 }
 
 static size_t next_capacity(const struct wp_buffer *b, size_t wanted)

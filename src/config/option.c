@@ -26,6 +26,7 @@
 
 /* In the order of the enums that they name. */
 static const char *const envelopes[] = { "raw", "protobuf", NULL };
+static const char *const binaries[] = { "off", "on", NULL };
 static const char *const key_nulls[] = { "stop", "allow", NULL };
 static const char *const poisons[] = { "stop", "dead-letter", NULL };
 static const char *const on_halts[] = { "exit", "hold", NULL };
@@ -60,6 +61,15 @@ const struct wp_option wp_options[] = {
 	  "size are\n"
 	  "decoded in the server's memory, not on its disk. Empty: the server's own setting.",
 	  "", TEXT, 0, AT(postgres.decoding_work_mem), 0, 32, NULL, NULL },
+	{ "postgres.binary",
+	  "Whether the server sends values in binary, which spares it and us printing and "
+	  "reading a\n"
+	  "bytea as hexadecimal digits, and passes rows above 512 MB. Records have the same "
+	  "bytes as\n"
+	  "without. The columns that make a record must be text, varchar, char, name, json, "
+	  "jsonb, uuid,\n"
+	  "bytea or domains over them.",
+	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "
 	  "Kafka\n"

@@ -10,9 +10,6 @@
 #include "walpost/outbox/shape.h"
 #include "walpost/wal/frame.h"
 
-/* A buffer that one huge event made grow is given back when it is not needed. */
-#define KEPT_MAX (1024 * 1024)
-
 enum standard_header {
 	HEADER_ID = 1,
 	HEADER_TYPE = 2,
@@ -118,18 +115,6 @@ void wp_shape_free(struct wp_shape *s)
 	free(s);
 }
 
-/* Empties a buffer, and gives its memory back if `wanted` is far from filling it. */
-static void empty(struct wp_buffer *b, size_t wanted)
-{
-	size_t size_max = b->size_max;
-
-	wp_buffer_reset(b);
-	if (b->capacity <= KEPT_MAX || wanted >= b->capacity / 8)
-		return;
-	wp_buffer_release(b);
-	wp_buffer_init(b, size_max);
-}
-
 static enum wp_rc say_too_big(const struct wp_shape *s, const struct wp_event *event,
 			      const char *what, struct wp_why *why)
 {
@@ -137,7 +122,7 @@ static enum wp_rc say_too_big(const struct wp_shape *s, const struct wp_event *e
 
 	return wp_why_set(
 		why, WP_DATA,
-		"table %s, id %s: %s, made of a payload of %zu bytes as Postgres prints it, is "
+		"table %s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, is "
 		"larger than %zu bytes, the most that a value may have",
 		event->table, wp_excerpt(&id, event->id), what, event->payload.size,
 		s->value_size_max);
@@ -186,7 +171,7 @@ static enum wp_rc decode_bytea(struct wp_shape *s, const struct wp_event *event,
 	if (text.size < 2 || text.data[0] != '\\' || text.data[1] != 'x')
 		return say_broken(event, 0, why);
 	size_t count = text.size - 2;
-	empty(&s->decoded, count / 2);
+	wp_buffer_empty(&s->decoded, count / 2);
 	enum wp_rc rc = wp_buffer_reserve(&s->decoded, count / 2);
 	if (rc == WP_FULL)
 		return say_too_big(s, event, "the decoded payload", why);
@@ -245,8 +230,8 @@ static int64_t timestamp_ms(int64_t postgres_us)
 static enum wp_rc envelop(struct wp_shape *s, const struct wp_event *event,
 			  struct wp_record *record, struct wp_why *why)
 {
-	empty(&s->texts, event->id.size + event->type.size + event->route.size);
-	empty(&s->value, wp_record_size(record));
+	wp_buffer_empty(&s->texts, event->id.size + event->type.size + event->route.size);
+	wp_buffer_empty(&s->value, wp_record_size(record));
 	enum wp_rc rc = wp_envelope_protobuf(event, record, &s->texts, &s->value, why);
 	if (rc == WP_FULL)
 		return say_too_big(s, event, "the protobuf message", why);

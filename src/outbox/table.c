@@ -1,8 +1,10 @@
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/outbox/binary.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/names.h"
@@ -11,21 +13,26 @@
 #define NO_COLUMN SIZE_MAX
 #define COLUMNS_SHOWN_SIZE 512 /* of the list in a sentence */
 
+struct mapped {
+	size_t index; /* in the row, or NO_COLUMN */
+	enum wp_type type;
+};
+
 struct mapped_header {
 	struct wp_span name; /* NUL-terminated */
-	size_t index;
+	struct mapped column;
 };
 
 /* One allocation, for a partitioned table may have thousands of leaves: the
  * struct, its headers, then all texts. */
 struct wp_mapping {
 	size_t column_count; /* of the relation */
-	size_t id;
-	size_t key;
-	size_t type; /* or NO_COLUMN */
-	size_t payload;
-	size_t route;
-	bool payload_is_bytea;
+	enum wp_transfer transfer;
+	struct mapped id;
+	struct mapped key;
+	struct mapped type; /* perhaps none */
+	struct mapped payload;
+	struct mapped route;
 	enum wp_key_null key_null;
 	struct wp_why *missing; /* owned: no row of this can be an event; NULL: none is missing */
 	/* For messages. */
@@ -70,24 +77,39 @@ static void list_columns(const struct wp_relation *relation, char text[COLUMNS_S
 	}
 }
 
-/* The first column that is missing, and the option that asked for it. */
+/* The first column that is missing or unfit, and the option that asked for it. */
 struct lookup {
 	const struct wp_relation *relation;
+	const struct wp_relations *types;
+	enum wp_transfer transfer;
 	const char *column; /* NULL: all were found */
 	const char *option;
+	uint32_t unfit_type; /* 0: it is missing */
 };
 
-static size_t look_up(struct lookup *l, const char *column, const char *option)
+/* Without a missing column an event may still be set aside; not without knowing its types. */
+static void complain(struct lookup *l, const char *column, const char *option, uint32_t type)
+{
+	if (l->column != NULL && (type == 0 || l->unfit_type != 0))
+		return;
+	l->column = column;
+	l->option = option;
+	l->unfit_type = type;
+}
+
+static struct mapped look_up(struct lookup *l, const char *column, const char *option)
 {
 	int index = wp_relation_column(l->relation, wp_span_of(column));
 
-	if (index >= 0)
-		return (size_t)index;
-	if (l->column == NULL) {
-		l->column = column;
-		l->option = option;
+	if (index < 0) {
+		complain(l, column, option, 0);
+		return (struct mapped){ .index = NO_COLUMN };
 	}
-	return NO_COLUMN;
+	uint32_t oid = l->relation->columns[index].type_oid;
+	enum wp_type type = wp_relations_type(l->types, oid);
+	if (l->transfer == WP_TRANSFER_BINARY && type == WP_TYPE_OTHER)
+		complain(l, column, option, oid);
+	return (struct mapped){ .index = (size_t)index, .type = type };
 }
 
 static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_why *why)
@@ -103,22 +125,63 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 			  l->option);
 }
 
-static enum wp_rc map_columns(struct wp_mapping *m, const struct wp_outbox_options *options,
-			      const struct wp_header_columns *headers,
-			      const struct wp_relation *relation, struct wp_why *why)
-{
-	struct lookup l = { .relation = relation };
+struct type_text {
+	char text[32];
+};
 
-	m->id = look_up(&l, options->column_id, "outbox.column.id");
-	m->key = look_up(&l, options->column_key, "outbox.column.key");
-	m->type = NO_COLUMN;
+/* What people use for keys and headers has its name here; of others SQL tells it. */
+static struct type_text type_text(uint32_t oid)
+{
+	static const struct {
+		uint32_t oid;
+		const char *name;
+	} names[] = {
+		{ 16, "boolean" },	     { 20, "bigint" },	      { 21, "smallint" },
+		{ 23, "integer" },	     { 142, "xml" },	      { 700, "real" },
+		{ 701, "double precision" }, { 1009, "text[]" },      { 1082, "date" },
+		{ 1114, "timestamp" },	     { 1184, "timestamptz" }, { 1700, "numeric" },
+	};
+	struct type_text t;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (names[i].oid == oid) {
+			(void)snprintf(t.text, sizeof(t.text), "%s", names[i].name);
+			return t;
+		}
+	}
+	(void)snprintf(t.text, sizeof(t.text), "%" PRIu32 "::regtype", oid);
+	return t;
+}
+
+static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
+{
+	struct wp_excerpt name;
+
+	return wp_why_set(
+		why, WP_CONFIG,
+		"table %s: column \"%s\" (%s) is of type %s, which is not read in binary; text, "
+		"varchar, char, name, json, jsonb, uuid, bytea and domains over them are: set "
+		"postgres.binary = off",
+		table, wp_excerpt(&name, wp_span_of(l->column)), l->option,
+		type_text(l->unfit_type).text);
+}
+
+static enum wp_rc map_columns(struct wp_mapping *m, const struct wp_outbox_options *options,
+			      const struct wp_header_columns *headers, struct lookup *l,
+			      struct wp_why *why)
+{
+	m->id = look_up(l, options->column_id, "outbox.column.id");
+	m->key = look_up(l, options->column_key, "outbox.column.key");
+	m->type = (struct mapped){ .index = NO_COLUMN };
 	if (options->column_type[0] != '\0')
-		m->type = look_up(&l, options->column_type, "outbox.column.type");
-	m->payload = look_up(&l, options->column_payload, "outbox.column.payload");
-	m->route = look_up(&l, options->route_by, "outbox.route.by");
+		m->type = look_up(l, options->column_type, "outbox.column.type");
+	m->payload = look_up(l, options->column_payload, "outbox.column.payload");
+	m->route = look_up(l, options->route_by, "outbox.route.by");
 	for (size_t i = 0; i < headers->count; i++)
-		m->headers[i].index = look_up(&l, headers->items[i].column, "outbox.headers");
-	return l.column == NULL ? WP_OK : say_missing(&l, m->table, why);
+		m->headers[i].column = look_up(l, headers->items[i].column, "outbox.headers");
+	if (l->column == NULL)
+		return WP_OK;
+	return l->unfit_type == 0 ? say_missing(l, m->table, why) : say_unfit(l, m->table, why);
 }
 
 static struct wp_span copy_text(char **room, const char *text)
@@ -165,8 +228,10 @@ static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_why *missin
 
 enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 			  const struct wp_relation *relation, const struct wp_relations *types,
-			  enum wp_columns columns, struct wp_mapping **ret, struct wp_why *why)
+			  enum wp_columns columns, enum wp_transfer transfer,
+			  struct wp_mapping **ret, struct wp_why *why)
 {
+	struct lookup l = { .relation = relation, .types = types, .transfer = transfer };
 	struct wp_header_columns headers;
 	char table[WP_TABLE_NAME_TEXT_SIZE];
 
@@ -178,8 +243,8 @@ enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 	if (m == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", table);
 	struct wp_why missing;
-	rc = map_columns(m, options, &headers, relation, &missing);
-	if (rc != WP_OK && columns == WP_COLUMNS_KNOWN)
+	rc = map_columns(m, options, &headers, &l, &missing);
+	if (rc != WP_OK && columns == WP_COLUMNS_KNOWN && l.unfit_type == 0)
 		rc = keep_missing(m, &missing, why);
 	else if (rc != WP_OK)
 		rc = wp_why_set(why, rc, "%s", missing.text);
@@ -188,8 +253,7 @@ enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 		return rc;
 	}
 	m->column_count = relation->column_count;
-	m->payload_is_bytea = m->payload != NO_COLUMN &&
-			      wp_relations_is_bytea(types, relation->columns[m->payload].type_oid);
+	m->transfer = transfer;
 	m->key_null = options->key_null;
 	*ret = m;
 	return WP_OK;
@@ -203,22 +267,84 @@ void wp_mapping_free(struct wp_mapping *m)
 	free(m);
 }
 
-/* A row's values by meaning, with a sticky mark for one that is not text. */
+/* A row's values by meaning, with sticky marks for what cannot be read. */
 struct picker {
+	const struct wp_mapping *mapping;
 	const struct wp_tuple *row;
-	bool bad;
+	struct wp_buffer *texts;
+	bool bad;     /* a value in a form that was not asked for */
+	bool unknown; /* a binary form that we do not know */
 };
 
-static struct wp_span pick(struct picker *p, size_t index)
+static const struct wp_value *value_of(const struct wp_tuple *row, const struct mapped *column)
 {
-	if (index == NO_COLUMN)
-		return (struct wp_span){ 0 };
-	const struct wp_value *value = &p->row->values[index];
+	static const struct wp_value none = { .kind = WP_VALUE_NULL };
+
+	return column->index == NO_COLUMN ? &none : &row->values[column->index];
+}
+
+static bool is_binary(const struct wp_mapping *m, const struct wp_value *value)
+{
+	return value->kind == WP_VALUE_BINARY && m->transfer == WP_TRANSFER_BINARY;
+}
+
+static struct wp_span pick(struct picker *p, const struct mapped *column)
+{
+	const struct wp_value *value = value_of(p->row, column);
+	struct wp_span text = { 0 };
+
 	if (value->kind == WP_VALUE_TEXT)
 		return value->bytes;
-	if (value->kind != WP_VALUE_NULL)
+	if (is_binary(p->mapping, value))
+		p->unknown |= wp_binary_text(column->type, value->bytes, p->texts, &text) != WP_OK;
+	else if (value->kind != WP_VALUE_NULL)
 		p->bad = true;
-	return (struct wp_span){ 0 };
+	return text;
+}
+
+/* The one value whose bytes are wanted, not what Postgres prints for them. */
+static struct wp_span pick_payload(struct picker *p)
+{
+	const struct mapped *column = &p->mapping->payload;
+	const struct wp_value *value = value_of(p->row, column);
+
+	if (column->type == WP_TYPE_BYTEA && is_binary(p->mapping, value))
+		return value->bytes;
+	return pick(p, column);
+}
+
+static size_t room_of(const struct wp_mapping *m, const struct wp_tuple *row,
+		      const struct mapped *column)
+{
+	const struct wp_value *value = value_of(row, column);
+
+	return is_binary(m, value) ? wp_binary_room(column->type, value->bytes) : 0;
+}
+
+/* What is printed must not move while it grows: so all room is made before. */
+static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row,
+			    struct wp_buffer *texts, struct wp_why *why)
+{
+	size_t room = room_of(m, row, &m->id) + room_of(m, row, &m->key) +
+		      room_of(m, row, &m->type) + room_of(m, row, &m->route);
+
+	if (m->payload.type != WP_TYPE_BYTEA)
+		room += room_of(m, row, &m->payload);
+	for (size_t i = 0; i < m->header_count; i++)
+		room += room_of(m, row, &m->headers[i].column);
+	if (room == 0)
+		return WP_OK;
+	wp_buffer_empty(texts, room);
+	enum wp_rc rc = wp_buffer_reserve(texts, room);
+	if (rc == WP_FULL)
+		return wp_why_set(why, WP_CONFIG,
+				  "table %s: id, key and headers of a row, as Postgres prints "
+				  "them, are %zu bytes, more than %zu: set postgres.binary = off, "
+				  "or take the bytea column out of outbox.headers",
+				  m->table, room, texts->size_max);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for %zu bytes of key and headers", room);
+	return WP_OK;
 }
 
 static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event *event,
@@ -248,33 +374,50 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 	return WP_OK;
 }
 
-enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_event *ret, struct wp_why *why)
+static void fill_event(struct picker *p, struct wp_event *ret)
 {
-	struct picker p = { .row = row };
+	const struct wp_mapping *m = p->mapping;
+
+	ret->id = pick(p, &m->id);
+	ret->key = pick(p, &m->key);
+	ret->type = pick(p, &m->type);
+	ret->route = pick(p, &m->route);
+	ret->payload = pick_payload(p);
+	ret->payload_is_bytea =
+		m->payload.type == WP_TYPE_BYTEA && !is_binary(m, value_of(p->row, &m->payload));
+	for (size_t i = 0; i < m->header_count; i++) {
+		ret->headers[i].name = m->headers[i].name;
+		ret->headers[i].value = pick(p, &m->headers[i].column);
+	}
+	ret->header_count = m->header_count;
+	ret->table = m->table;
+}
+
+enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
+			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
+{
+	struct picker p = { .mapping = m, .row = row, .texts = texts };
 
 	if (row->count != m->column_count)
 		return wp_why_set(why, WP_PROTO,
 				  "table %s: a row of %zu columns came for a relation of %zu",
 				  m->table, row->count, m->column_count);
-	ret->id = pick(&p, m->id);
-	ret->key = pick(&p, m->key);
-	ret->type = pick(&p, m->type);
-	ret->route = pick(&p, m->route);
-	ret->payload = pick(&p, m->payload);
-	ret->payload_is_bytea = m->payload_is_bytea;
-	for (size_t i = 0; i < m->header_count; i++) {
-		ret->headers[i].name = m->headers[i].name;
-		ret->headers[i].value = pick(&p, m->headers[i].index);
-	}
-	ret->header_count = m->header_count;
-	ret->table = m->table;
+	enum wp_rc rc = make_room(m, row, texts, why);
+	if (rc != WP_OK)
+		return rc;
+	fill_event(&p, ret);
 	if (p.bad)
-		return wp_why_set(
-			why, WP_PROTO,
-			"table %s: a row came with a binary or an unchanged value, where only "
-			"text was asked for",
-			m->table);
+		return wp_why_set(why, WP_PROTO,
+				  "table %s: a row came with %s value that was not asked for",
+				  m->table,
+				  m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
+								    : "a binary or an unchanged");
+	if (p.unknown)
+		return wp_why_set(why, WP_CONFIG,
+				  "table %s: a row came with a jsonb or uuid value in a binary "
+				  "form that is not known (jsonb: version 1, uuid: 16 bytes): set "
+				  "postgres.binary = off",
+				  m->table);
 	if (m->missing != NULL)
 		return wp_why_set(why, WP_DATA, "%s", m->missing->text);
 	return check_nulls(m, ret, why);

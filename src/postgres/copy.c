@@ -459,7 +459,9 @@ static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *s
 	if (rc == WP_OK)
 		rc = append_quoted(b, '\'', (const char *)name.data);
 	if (rc == WP_OK)
-		rc = wp_buffer_append_text(b, ", messages 'true')");
+		rc = wp_buffer_append_text(b, setup->transfer == WP_TRANSFER_BINARY
+						      ? ", messages 'true', binary 'true')"
+						      : ", messages 'true')");
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(b, 0);
 	wp_buffer_release(&name);

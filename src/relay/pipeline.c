@@ -39,6 +39,7 @@ struct wp_pipeline {
 	struct wp_patterns *leaves;
 	struct wp_relations *relations;
 	struct wp_shape *shape;
+	struct wp_buffer texts; /* of binary values */
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -74,6 +75,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 	if (p == NULL)
 		return WP_NOMEM;
 	p->setup = *setup;
+	wp_buffer_init(&p->texts, setup->value_size_max);
 	p->timelines.current = 1;
 	rc = wp_table_name_parse(options->table, &p->outbox, why);
 	if (rc != WP_OK)
@@ -104,6 +106,7 @@ void wp_pipeline_free(struct wp_pipeline *p)
 	wp_diversions_release(&p->diversions);
 	wp_relations_free(p->relations);
 	wp_shape_free(p->shape);
+	wp_buffer_release(&p->texts);
 	wp_patterns_free(p->leaves);
 	wp_patterns_free(p->ignore);
 	free(p);
@@ -147,13 +150,28 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 			     struct wp_why *why)
 {
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
-	enum wp_rc rc =
-		wp_mapping_new(p->setup.options, r, p->relations,
-			       diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL, &use->mapping, why);
+	enum wp_rc rc = wp_mapping_new(p->setup.options, r, p->relations,
+				       diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
+				       p->setup.transfer, &use->mapping, why);
 
 	if (rc == WP_OK)
 		use->kind = USE_OUTBOX;
 	return rc;
+}
+
+static enum wp_rc say_too_many(const char *what, struct wp_why *why)
+{
+	return wp_why_set(why, WP_CONFIG,
+			  "the publication has brought more than %d %s; narrow it to the outbox",
+			  RELATIONS_MAX, what);
+}
+
+static enum wp_rc take_type(struct wp_pipeline *p, const struct wp_change *change,
+			    struct wp_why *why)
+{
+	enum wp_rc rc = wp_relations_put_type(p->relations, change);
+
+	return rc == WP_FULL ? say_too_many("types", why) : rc;
 }
 
 static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *change,
@@ -163,11 +181,7 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 	enum wp_rc rc = wp_relations_put(p->relations, change, &r);
 
 	if (rc == WP_FULL)
-		return wp_why_set(
-			why, WP_CONFIG,
-			"the publication has brought more than %d relations; narrow it to the "
-			"outbox",
-			RELATIONS_MAX);
+		return say_too_many("relations", why);
 	if (rc != WP_OK)
 		return rc;
 	struct use *use = calloc(1, sizeof(*use));
@@ -313,7 +327,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 	if (rc != WP_OK)
 		return rc;
 	p->last = (struct wp_event_name){ 0 };
-	rc = wp_mapping_event(use->mapping, row, &event, why);
+	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
 	name_event(p, event.table, event.id);
@@ -433,7 +447,7 @@ static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *cha
 	case WP_CHANGE_RELATION:
 		return take_relation(p, change, why);
 	case WP_CHANGE_TYPE:
-		return wp_relations_put_type(p->relations, change);
+		return take_type(p, change, why);
 	case WP_CHANGE_INSERT:
 		return take_insert(p, change, taken, why);
 	case WP_CHANGE_UPDATE:

@@ -60,6 +60,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 		&(struct wp_pipeline_setup){
 			.options = setup->outbox,
 			.epoch = options->epoch,
+			.transfer = setup->transfer,
 			.poison = options->poison,
 			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,

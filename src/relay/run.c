@@ -364,6 +364,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		.sink = run->sink,
 		.options = run->options->relay,
 		.outbox = run->options->outbox,
+		.transfer = run->options->postgres->binary,
 		.slot = run->options->postgres->slot,
 		.owner = run->owner,
 		.seed = seed,

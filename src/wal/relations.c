@@ -6,7 +6,28 @@
 
 #define BUCKETS_MIN 16
 #define BUCKETS_MAX 65536
-#define BYTEA_OID 17
+
+/*
+ * pg_type.dat: built-in types keep their oids. Enums, composite and extension types
+ * are told by name only, which does not show what their binary form is.
+ */
+static const struct {
+	uint32_t oid;
+	const char *name;
+	enum wp_type type;
+} builtins[] = {
+	{ 17, "bytea", WP_TYPE_BYTEA },	  { 19, "name", WP_TYPE_TEXT },
+	{ 25, "text", WP_TYPE_TEXT },	  { 114, "json", WP_TYPE_TEXT },
+	{ 1042, "bpchar", WP_TYPE_TEXT }, { 1043, "varchar", WP_TYPE_TEXT },
+	{ 2950, "uuid", WP_TYPE_UUID },	  { 3802, "jsonb", WP_TYPE_JSONB },
+};
+#define BUILTIN_COUNT (sizeof(builtins) / sizeof(builtins[0]))
+
+/* A type of the user's that is a built-in one under another oid. */
+struct domain {
+	uint32_t oid;
+	enum wp_type type;
+};
 
 /* One allocation each: the entry, its columns, then all names with their NULs. */
 struct entry {
@@ -19,7 +40,7 @@ struct wp_relations {
 	size_t relations_max;
 	size_t count;
 	void (*drop)(void *attached);
-	uint32_t *domains; /* owned: oids that are bytea under another name */
+	struct domain *domains; /* owned; by oid */
 	size_t domain_count;
 	size_t domain_capacity;
 	size_t bucket_count; /* a power of two */
@@ -157,52 +178,91 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid)
 	return e == NULL ? NULL : &e->relation;
 }
 
-/* Its index, or the count if it is not there. */
-static size_t domain_index(const struct wp_relations *r, uint32_t oid)
+/* Where the oid is among them, or where it would be. */
+static size_t domain_place(const struct wp_relations *r, uint32_t oid)
 {
-	size_t i = 0;
+	size_t low = 0;
+	size_t high = r->domain_count;
 
-	while (i < r->domain_count && r->domains[i] != oid)
-		i++;
-	return i;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (r->domains[middle].oid < oid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-static enum wp_rc add_domain(struct wp_relations *r, uint32_t oid)
+static bool domain_is_at(const struct wp_relations *r, size_t index, uint32_t oid)
+{
+	return index < r->domain_count && r->domains[index].oid == oid;
+}
+
+static enum wp_rc add_domain(struct wp_relations *r, size_t index, struct domain domain)
 {
 	if (r->domain_count == r->relations_max)
 		return WP_FULL;
 	if (r->domain_count == r->domain_capacity) {
 		size_t capacity = r->domain_capacity == 0 ? 8 : r->domain_capacity * 2;
-		uint32_t *domains = realloc(r->domains, capacity * sizeof(domains[0]));
+		struct domain *domains = realloc(r->domains, capacity * sizeof(domains[0]));
 		if (domains == NULL)
 			return WP_NOMEM;
 		r->domains = domains;
 		r->domain_capacity = capacity;
 	}
-	r->domains[r->domain_count++] = oid;
+	memmove(r->domains + index + 1, r->domains + index,
+		(r->domain_count - index) * sizeof(r->domains[0]));
+	r->domains[index] = domain;
+	r->domain_count++;
 	return WP_OK;
+}
+
+static void remove_domain(struct wp_relations *r, size_t index)
+{
+	r->domain_count--;
+	memmove(r->domains + index, r->domains + index + 1,
+		(r->domain_count - index) * sizeof(r->domains[0]));
+}
+
+static enum wp_type type_by_name(struct wp_span schema, struct wp_span name)
+{
+	if (!wp_span_is(schema, "pg_catalog"))
+		return WP_TYPE_OTHER;
+	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
+		if (wp_span_is(name, builtins[i].name))
+			return builtins[i].type;
+	}
+	return WP_TYPE_OTHER;
 }
 
 enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change *change)
 {
 	assert(change->kind == WP_CHANGE_TYPE);
-	uint32_t oid = change->as.type.oid;
-	bool is_bytea = wp_span_is(change->as.type.schema, "pg_catalog") &&
-			wp_span_is(change->as.type.name, "bytea");
-	size_t index = domain_index(r, oid);
-	bool is_known = index < r->domain_count;
+	struct domain domain = {
+		.oid = change->as.type.oid,
+		.type = type_by_name(change->as.type.schema, change->as.type.name),
+	};
+	size_t index = domain_place(r, domain.oid);
 
-	if (is_bytea && !is_known)
-		return add_domain(r, oid);
+	if (!domain_is_at(r, index, domain.oid))
+		return domain.type == WP_TYPE_OTHER ? WP_OK : add_domain(r, index, domain);
 	/* An oid may come to mean another type when the first was dropped. */
-	if (!is_bytea && is_known)
-		r->domains[index] = r->domains[--r->domain_count];
+	if (domain.type == WP_TYPE_OTHER)
+		remove_domain(r, index);
+	else
+		r->domains[index] = domain;
 	return WP_OK;
 }
 
-bool wp_relations_is_bytea(const struct wp_relations *r, uint32_t type_oid)
+enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid)
 {
-	return type_oid == BYTEA_OID || domain_index(r, type_oid) < r->domain_count;
+	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
+		if (builtins[i].oid == type_oid)
+			return builtins[i].type;
+	}
+	size_t index = domain_place(r, type_oid);
+	return domain_is_at(r, index, type_oid) ? r->domains[index].type : WP_TYPE_OTHER;
 }
 
 int wp_relation_column(const struct wp_relation *r, struct wp_span name)

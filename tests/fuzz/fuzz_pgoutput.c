@@ -60,7 +60,7 @@ static void check_insert(struct wp_relations *map, const struct wp_change *chang
 	if (relation->attached == NULL)
 		relation->attached = malloc(1);
 	for (size_t i = 0; i < relation->column_count; i++)
-		sum += wp_relations_is_bytea(map, relation->columns[i].type_oid);
+		sum += wp_relations_type(map, relation->columns[i].type_oid);
 }
 
 static void check_relation(struct wp_relations *map, const struct wp_change *change)

@@ -136,6 +136,22 @@ void wire_insert(struct wire_writer *w, uint32_t oid, const char *const *values,
 	put_row(w, 'I', oid, 'N', values, count);
 }
 
+void wire_insert_binary(struct wire_writer *w, uint32_t oid, const struct wp_span *values,
+			size_t count)
+{
+	wire_u8(w, 'I');
+	wire_u32(w, oid);
+	wire_u8(w, 'N');
+	wire_u16(w, (uint16_t)count);
+	for (size_t i = 0; i < count; i++) {
+		wire_u8(w, wp_span_is_null(values[i]) ? 'n' : 'b');
+		if (wp_span_is_null(values[i]))
+			continue;
+		wire_u32(w, (uint32_t)values[i].size);
+		put(w, values[i].data, values[i].size);
+	}
+}
+
 void wire_update(struct wire_writer *w, uint32_t oid, const char *const *values, size_t count)
 {
 	put_row(w, 'U', oid, 'N', values, count);

@@ -48,6 +48,9 @@ void wire_relation(struct wire_writer *w, uint32_t oid, const char *schema, cons
 void wire_type(struct wire_writer *w, uint32_t oid, const char *schema, const char *name);
 /* Of text values; a NULL pointer is SQL's NULL. */
 void wire_insert(struct wire_writer *w, uint32_t oid, const char *const *values, size_t count);
+/* Of binary values; a null span is SQL's NULL. */
+void wire_insert_binary(struct wire_writer *w, uint32_t oid, const struct wp_span *values,
+			size_t count);
 void wire_update(struct wire_writer *w, uint32_t oid, const char *const *values, size_t count);
 void wire_delete(struct wire_writer *w, uint32_t oid, const char *const *values, size_t count);
 void wire_truncate(struct wire_writer *w, uint32_t oid);

@@ -21,6 +21,8 @@ void wp_buffer_init(struct wp_buffer *b, size_t size_max);
 void wp_buffer_release(struct wp_buffer *b);
 /* Empty again, memory kept. */
 void wp_buffer_reset(struct wp_buffer *b);
+/* Empty again; memory is given back if a huge content left much more than `wanted` bytes. */
+void wp_buffer_empty(struct wp_buffer *b, size_t wanted);
 /* Room for `size` more bytes without moving: WP_OK, WP_FULL or WP_NOMEM. */
 enum wp_rc wp_buffer_reserve(struct wp_buffer *b, size_t size) WP_MUST_CHECK;
 enum wp_rc wp_buffer_append(struct wp_buffer *b, struct wp_span bytes) WP_MUST_CHECK;

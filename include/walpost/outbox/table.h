@@ -7,6 +7,7 @@
 #ifndef WALPOST_OUTBOX_TABLE_H
 #define WALPOST_OUTBOX_TABLE_H
 
+#include "walpost/base/buffer.h"
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
@@ -21,22 +22,25 @@ enum wp_columns {
 
 /*
  * WP_CONFIG with why: a required column is missing (names it, and those there are), and all
- * were asked for. WP_NOMEM.
+ * were asked for; or one is of a type that is not read in binary, and transfer is. WP_NOMEM.
  */
 enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
 			  const struct wp_relation *relation, const struct wp_relations *types,
-			  enum wp_columns columns, struct wp_mapping **ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  enum wp_columns columns, enum wp_transfer transfer,
+			  struct wp_mapping **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_mapping_free(struct wp_mapping *m);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_PROTO: the row has
- * another number of columns than its relation, or binary values. WP_DATA: a NULL
- * where none may be (id, route, key unless key.null = allow), or a required column is
- * missing; `ret` is filled all the same, so that the event can be named. `ret->table` and the headers' names
- * live as long as the mapping.
+ * another number of columns than its relation, or a value in a form that was not
+ * asked for. WP_CONFIG: a binary form that is not known, or more to be printed than
+ * `texts` may hold. WP_DATA: a NULL where none may be (id, route, key unless
+ * key.null = allow), or a required column is missing; `ret` is filled all the same, so
+ * that the event can be named. `ret->table` and the headers' names live as long as the
+ * mapping; what was printed from binary lives in `texts`, until its next use. WP_NOMEM.
  */
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_event *ret, struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_buffer *texts, struct wp_event *ret,
+			    struct wp_why *why) WP_MUST_CHECK;
 
 enum { WP_NEEDED_COLUMNS_MAX = 80 };
 

@@ -33,6 +33,7 @@ struct wp_copy_setup {
 	const char *slot;
 	const char *publication;
 	wp_lsn at;
+	enum wp_transfer transfer;
 	struct wp_wake wake;
 };
 

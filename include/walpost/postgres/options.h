@@ -6,12 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "walpost/wal/pgoutput.h"
+
 struct wp_postgres_options {
 	const char *conninfo; /* libpq string or URI */
 	const char *password; /* "" : none; else given to libpq as `password`. Secret */
 	const char *slot;
 	const char *publication;
 	const char *decoding_work_mem; /* "" : the server's */
+	enum wp_transfer binary;       /* how rows are sent: off is text */
 	bool allow_synchronous;	       /* be counted by synchronous_standby_names */
 	int64_t connect_timeout_ms;
 };

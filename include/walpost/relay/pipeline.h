@@ -16,12 +16,14 @@
 #include "walpost/relay/ledger.h"
 #include "walpost/relay/options.h"
 #include "walpost/sink/sink.h"
+#include "walpost/wal/pgoutput.h"
 #include "walpost/wal/source.h"
 
 struct wp_pipeline_setup {
 	const struct wp_outbox_options *options;
 	uint16_t epoch;
-	size_t value_size_max; /* of a decoded or enveloped value, bytes */
+	enum wp_transfer transfer; /* how the source was asked to send values */
+	size_t value_size_max;	   /* of a decoded or enveloped value, bytes */
 	enum wp_poison poison;
 	const char *dead_letter_topic;
 	struct wp_ledger *ledger;

@@ -22,9 +22,10 @@ struct wp_relay_setup {
 	struct wp_sink *sink;
 	const struct wp_relay_options *options;
 	const struct wp_outbox_options *outbox;
-	const char *slot;  /* for messages */
-	const char *owner; /* this process's name in the witness row */
-	uint64_t seed;	   /* for jitter */
+	enum wp_transfer transfer; /* what the source asks the server for */
+	const char *slot;	   /* for messages */
+	const char *owner;	   /* this process's name in the witness row */
+	uint64_t seed;		   /* for jitter */
 };
 
 /* Time is passed in. */

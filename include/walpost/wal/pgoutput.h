@@ -31,6 +31,9 @@ enum wp_change_kind {
 	WP_CHANGE_MESSAGE,
 };
 
+/* How the server is asked to send values; in binary, types without a send function come as text. */
+enum wp_transfer { WP_TRANSFER_TEXT, WP_TRANSFER_BINARY };
+
 enum wp_value_kind { WP_VALUE_NULL, WP_VALUE_UNCHANGED, WP_VALUE_TEXT, WP_VALUE_BINARY };
 
 struct wp_value {

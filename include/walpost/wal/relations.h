@@ -20,6 +20,15 @@ struct wp_relation {
 	void *attached; /* owned by the map once set: freed by `drop` */
 };
 
+/* Types, as far as it matters what their two forms on the wire are. */
+enum wp_type {
+	WP_TYPE_OTHER, /* whatever it is */
+	WP_TYPE_TEXT,  /* text, varchar, bpchar, name, json: binary is the text itself */
+	WP_TYPE_JSONB,
+	WP_TYPE_UUID,
+	WP_TYPE_BYTEA,
+};
+
 struct wp_relations;
 
 enum wp_rc wp_relations_new(size_t relations_max, void (*drop)(void *attached),
@@ -34,11 +43,11 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid);
 /*
  * `change` is a WP_CHANGE_TYPE. For a domain the server sends the base type's
  * name under the domain's oid, schema pg_catalog; what is remembered is which
- * oids are really bytea, whose text form must be decoded.
+ * oids are so one of enum wp_type. WP_FULL past the bound, WP_NOMEM.
  */
 enum wp_rc wp_relations_put_type(struct wp_relations *r,
 				 const struct wp_change *change) WP_MUST_CHECK;
-bool wp_relations_is_bytea(const struct wp_relations *r, uint32_t type_oid);
+enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Index of the column or -1. */
 int wp_relation_column(const struct wp_relation *r, struct wp_span name);
 

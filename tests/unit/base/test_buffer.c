@@ -124,6 +124,24 @@ static void reset_empties_it_and_keeps_the_memory(void **state)
 	wp_buffer_release(&b);
 }
 
+static void emptied_it_keeps_memory_unless_it_is_far_too_much(void **state)
+{
+	struct wp_buffer b = buffer_of(64 * 1024 * 1024, "old");
+	size_t capacity = b.capacity;
+
+	wp_buffer_empty(&b, 0);
+	CHECK_SPAN(wp_buffer_span(&b), "");
+	CHECK_EQ(b.capacity, capacity);
+	CHECK_EQ(wp_buffer_reserve(&b, 16 * 1024 * 1024), WP_OK);
+	capacity = b.capacity;
+	wp_buffer_empty(&b, capacity / 8);
+	CHECK_EQ(b.capacity, capacity);
+	wp_buffer_empty(&b, capacity / 8 - 1);
+	CHECK_EQ(b.capacity, 0);
+	CHECK_EQ(b.size_max, 64 * 1024 * 1024);
+	wp_buffer_release(&b);
+}
+
 static void release_leaves_zeroes_and_may_be_called_again(void **state)
 {
 	struct wp_buffer b = buffer_of(100, "x");
@@ -145,6 +163,7 @@ int main(void)
 		cmocka_unit_test(what_is_reserved_is_appended_without_moving),
 		cmocka_unit_test(without_memory_the_content_stays_as_it_was),
 		cmocka_unit_test(reset_empties_it_and_keeps_the_memory),
+		cmocka_unit_test(emptied_it_keeps_memory_unless_it_is_far_too_much),
 		cmocka_unit_test(release_leaves_zeroes_and_may_be_called_again),
 	};
 

@@ -157,6 +157,10 @@ static void a_truth_is_yes_or_no_or_what_else_one_writes(void **state)
 		taken("postgres.allow_synchronous", lies[i]);
 		CHECK(!config.postgres.allow_synchronous);
 	}
+	taken("postgres.binary", "on");
+	CHECK_EQ(config.postgres.binary, WP_TRANSFER_BINARY);
+	taken("postgres.binary", "off");
+	CHECK_EQ(config.postgres.binary, WP_TRANSFER_TEXT);
 	refused("postgres.allow_synchronous", "1");
 	refused("postgres.allow_synchronous", "Yes");
 	refused("postgres.allow_synchronous", "");

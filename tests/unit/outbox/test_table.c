@@ -10,6 +10,7 @@
 #define COLUMNS_MAX 200
 
 static struct wp_why why;
+static struct wp_buffer printed; /* of binary values; each test's end() releases it */
 
 /* A map with one relation, which a test describes by its columns. */
 struct fixture {
@@ -63,6 +64,7 @@ static struct fixture debezium_table(void)
 static void end(struct fixture *f)
 {
 	wp_relations_free(f->relations);
+	wp_buffer_release(&printed);
 }
 
 static struct wp_mapping *mapping_of(const struct fixture *f,
@@ -70,7 +72,8 @@ static struct wp_mapping *mapping_of(const struct fixture *f,
 {
 	struct wp_mapping *m = NULL;
 
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, &why),
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
+				WP_TRANSFER_TEXT, &m, &why),
 		 WP_OK);
 	return m;
 }
@@ -89,7 +92,8 @@ static enum wp_rc map(const struct wp_mapping *m, const char *const texts[5], st
 
 	for (size_t i = 0; i < 5; i++)
 		values[i] = value_of(texts[i]);
-	return wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, ret, &why);
+	return wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
+				ret, &why);
 }
 
 static void no_mapping(const struct fixture *f, const struct wp_outbox_options *options,
@@ -98,11 +102,13 @@ static void no_mapping(const struct fixture *f, const struct wp_outbox_options *
 	struct wp_mapping *m = NULL;
 
 	why.text[0] = '\0';
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, &why),
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
+				WP_TRANSFER_TEXT, &m, &why),
 		 WP_CONFIG);
 	CHECK(m == NULL);
 	CHECK_HAS(why.text, reason);
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL, &m, NULL),
+	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
+				WP_TRANSFER_TEXT, &m, NULL),
 		 WP_CONFIG);
 }
 
@@ -115,10 +121,11 @@ static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **s
 	struct wp_event event;
 	struct wp_value values[2] = { value_of("7"), value_of("{}") };
 
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN, &m, &why),
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN,
+				WP_TRANSFER_TEXT, &m, &why),
 		 WP_OK);
-	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 2 }, &event,
-				  &why),
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 2 }, &printed,
+				  &event, &why),
 		 WP_DATA);
 	CHECK_HAS(why.text, "has no column \"aggregateid\"");
 	CHECK(wp_span_is(event.id, "7") && wp_span_is(event.payload, "{}"));
@@ -126,7 +133,8 @@ static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **s
 	      wp_span_is_null(event.type));
 	wp_mapping_free(m);
 	memory_fails_after(1);
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN, &m, &why),
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN,
+				WP_TRANSFER_TEXT, &m, &why),
 		 WP_NOMEM);
 	memory_works();
 	end(&f);
@@ -388,7 +396,7 @@ static void a_row_of_another_shape_breaks_the_protocol(void **state)
 		values[i] = value_of("x");
 	for (size_t count = 4; count <= 6; count += 2) {
 		struct wp_tuple row = { .values = values, .count = count };
-		CHECK_EQ(wp_mapping_event(m, &row, &event, &why), WP_PROTO);
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_PROTO);
 		CHECK_HAS(why.text, "columns came for a relation of 5");
 	}
 	wp_mapping_free(m);
@@ -409,7 +417,7 @@ static void a_value_that_is_not_text_breaks_the_protocol(void **state)
 			values[i] = value_of("x");
 		values[column].kind = kinds[column % 2];
 		struct wp_tuple row = { .values = values, .count = 5 };
-		CHECK_EQ(wp_mapping_event(m, &row, &event, &why), WP_PROTO);
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_PROTO);
 		CHECK_HAS(why.text, "binary or an unchanged value");
 	}
 	wp_mapping_free(m);
@@ -439,7 +447,8 @@ static void out_of_memory_is_said(void **state)
 	struct wp_mapping *m = NULL;
 
 	memory_fails_after(0);
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_ALL, &m, &why),
+	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_ALL, WP_TRANSFER_TEXT,
+				&m, &why),
 		 WP_NOMEM);
 	memory_works();
 	CHECK(m == NULL);
@@ -531,6 +540,224 @@ static void no_columns_are_needed_by_what_is_no_list(void **state)
 	CHECK_HAS(why.text, "outbox.headers = \"a,,b\"");
 }
 
+/* -- binary --------------------------------------------------------------- */
+
+#define UUID_OID 2950
+#define JSONB_OID 3802
+#define DOMAIN_OID 16500
+#define UUID_BYTES "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10"
+#define UUID_TEXT "01234567-89ab-cdef-fedc-ba9876543210"
+
+static struct wp_value binary_of(const char *bytes, size_t size)
+{
+	return (struct wp_value){
+		.kind = WP_VALUE_BINARY,
+		.bytes = { .data = (const uint8_t *)bytes, .size = size },
+	};
+}
+
+static enum wp_rc new_binary_mapping(const struct fixture *f,
+				     const struct wp_outbox_options *options,
+				     struct wp_mapping **ret)
+{
+	why.text[0] = '\0';
+	return wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
+			      WP_TRANSFER_BINARY, ret, &why);
+}
+
+/* Debezium's table of these types, in the order of debezium_columns. */
+static struct fixture typed_table(const uint32_t oids[5])
+{
+	struct fixture f = { .count = 0 };
+
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	for (size_t i = 0; i < 5; i++)
+		add_column(&f, debezium_columns[i], oids[i]);
+	put_relation(&f, "public", "outbox");
+	wp_buffer_init(&printed, 1000);
+	return f;
+}
+
+static void binary_values_become_the_text_that_postgres_prints(void **state)
+{
+	const uint32_t oids[] = { UUID_OID, BYTEA_OID, JSONB_OID, TEXT_OID, BYTEA_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	const struct wp_value values[] = {
+		binary_of(UUID_BYTES, 16),   binary_of("\x00\xff/", 3), binary_of("\x01{}", 3),
+		binary_of("caf\xc3\xa9", 5), binary_of("\x00\x01", 2),
+	};
+	const struct wp_tuple row = { .values = values, .count = 5 };
+	struct wp_event event;
+
+	options.headers = "payload:p,id:i,aggregateid";
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_SPAN(event.id, UUID_TEXT);
+	CHECK_SPAN(event.route, "\\x00ff2f");
+	CHECK_SPAN(event.key, "{}");
+	CHECK_SPAN(event.type, "caf\xc3\xa9");
+	CHECK_EQ(event.payload.data, values[4].bytes.data); /* not even copied */
+	CHECK_EQ(event.payload.size, 2);
+	CHECK(!event.payload_is_bytea);
+	CHECK_SPAN(event.headers[0].value, "\\x0001");
+	CHECK_SPAN(event.headers[1].value, UUID_TEXT);
+	CHECK_SPAN(event.headers[2].value, "{}");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void null_and_empty_differ_in_binary_too(void **state)
+{
+	const uint32_t oids[] = { TEXT_OID, TEXT_OID, BYTEA_OID, UUID_OID, BYTEA_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_value values[] = {
+		binary_of("", 0), binary_of("", 0), binary_of("", 0),
+		value_of(NULL),	  value_of(NULL),
+	};
+	const struct wp_tuple row = { .values = values, .count = 5 };
+	struct wp_event event;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_SPAN(event.id, "");
+	CHECK_SPAN(event.key, "\\x");
+	CHECK(wp_span_is_null(event.type));
+	CHECK(wp_span_is_null(event.payload));
+	values[4] = binary_of("", 0);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_SPAN(event.payload, "");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+/* A type without a send function comes as text, whatever was asked for. */
+static void a_value_that_came_as_text_is_taken_as_such(void **state)
+{
+	const uint32_t oids[] = { UUID_OID, TEXT_OID, TEXT_OID, TEXT_OID, BYTEA_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	const char *const row[] = { "7", "Order", "42", "Created", "\\x00" };
+	struct wp_mapping *m = NULL;
+	struct wp_event event;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(map(m, row, &event), WP_OK);
+	CHECK_SPAN(event.id, "7");
+	CHECK(event.payload_is_bytea);
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_binary_form_that_is_not_known_is_refused(void **state)
+{
+	const uint32_t oids[] = { UUID_OID, TEXT_OID, TEXT_OID, TEXT_OID, JSONB_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	const struct wp_value good = binary_of("x", 1);
+	const struct {
+		struct wp_value id;
+		struct wp_value payload;
+	} wrong[] = {
+		{ binary_of(UUID_BYTES, 15), binary_of("\x01{}", 3) },
+		{ binary_of(UUID_BYTES "x", 17), binary_of("\x01{}", 3) },
+		{ binary_of(UUID_BYTES, 16), binary_of("\x02{}", 3) },
+		{ binary_of(UUID_BYTES, 16), binary_of("", 0) },
+	};
+	struct wp_event event;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	for (size_t i = 0; i < 4; i++) {
+		const struct wp_value values[] = { wrong[i].id, good, good, good,
+						   wrong[i].payload };
+		const struct wp_tuple row = { .values = values, .count = 5 };
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_CONFIG);
+		CHECK_HAS(why.text, "table public.outbox");
+		CHECK_HAS(why.text, "postgres.binary = off");
+	}
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_column_of_a_type_that_binary_cannot_do_is_refused_and_named(void **state)
+{
+	const uint32_t oids[] = { TEXT_OID, TEXT_OID, 1184, TEXT_OID, 16999 };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
+	CHECK(m == NULL);
+	CHECK_HAS(why.text, "table public.outbox");
+	CHECK_HAS(why.text, "\"aggregateid\" (outbox.column.key) is of type timestamptz,");
+	CHECK_HAS(why.text, "postgres.binary = off");
+	options.column_key = "id";
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
+	CHECK_HAS(why.text, "\"payload\" (outbox.column.payload) is of type 16999::regtype");
+	options.column_payload = "type"; /* what is not mapped may be anything */
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void a_domain_that_was_told_is_what_it_stands_for(void **state)
+{
+	const uint32_t oids[] = { TEXT_OID, TEXT_OID, TEXT_OID, TEXT_OID, DOMAIN_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_change type = {
+		.kind = WP_CHANGE_TYPE,
+		.as.type = {
+			.oid = DOMAIN_OID,
+			.schema = wp_span_of("pg_catalog"),
+			.name = wp_span_of("jsonb"),
+		},
+	};
+	const struct wp_value good = binary_of("x", 1);
+	const struct wp_value values[] = { good, good, good, good, binary_of("\x01{}", 3) };
+	const struct wp_tuple row = { .values = values, .count = 5 };
+	struct wp_event event;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
+	CHECK_EQ(wp_relations_put_type(f.relations, &type), WP_OK);
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_SPAN(event.payload, "{}");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void what_is_printed_is_bounded_and_may_find_no_memory(void **state)
+{
+	const uint32_t oids[] = { TEXT_OID, TEXT_OID, BYTEA_OID, TEXT_OID, BYTEA_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	static const char bytes[500];
+	const struct wp_value good = binary_of("x", 1);
+	struct wp_value values[] = { good, good, binary_of(bytes, 500), good,
+				     binary_of(bytes, 500) };
+	const struct wp_tuple row = { .values = values, .count = 5 };
+	struct wp_event event;
+
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_CONFIG); /* 1002 > 1000 */
+	CHECK_HAS(why.text, "more than 1000");
+	values[2].bytes.size = 499;
+	memory_fails_after(0);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_NOMEM);
+	memory_works();
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(event.key.size, 1000);
+	wp_mapping_free(m);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -556,6 +783,13 @@ int main(void)
 		cmocka_unit_test(the_needed_columns_stand_in_the_order_of_debezium_s_table),
 		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
 		cmocka_unit_test(no_columns_are_needed_by_what_is_no_list),
+		cmocka_unit_test(binary_values_become_the_text_that_postgres_prints),
+		cmocka_unit_test(null_and_empty_differ_in_binary_too),
+		cmocka_unit_test(a_value_that_came_as_text_is_taken_as_such),
+		cmocka_unit_test(a_binary_form_that_is_not_known_is_refused),
+		cmocka_unit_test(a_column_of_a_type_that_binary_cannot_do_is_refused_and_named),
+		cmocka_unit_test(a_domain_that_was_told_is_what_it_stands_for),
+		cmocka_unit_test(what_is_printed_is_bounded_and_may_find_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

@@ -20,6 +20,7 @@
 struct bench {
 	struct wp_outbox_options options;
 	enum wp_poison poison;
+	enum wp_transfer transfer;
 	struct wp_ledger ledger;
 	struct scripted_sink sink;
 	struct wp_pipeline *pipeline;
@@ -40,6 +41,7 @@ static enum wp_rc build(struct bench *b)
 		&(struct wp_pipeline_setup){
 			.options = &b->options,
 			.epoch = 7,
+			.transfer = b->transfer,
 			.value_size_max = 1000,
 			.poison = b->poison,
 			.dead_letter_topic = "dead",
@@ -518,6 +520,62 @@ static void a_bytea_payload_is_decoded_also_behind_a_domain(void **state)
 	end(&b);
 }
 
+static struct wp_span bytes_of(const char *bytes, size_t size)
+{
+	return (struct wp_span){ .data = (const uint8_t *)bytes, .size = size };
+}
+
+static void a_binary_row_becomes_the_record_of_its_text(void **state)
+{
+	static const struct wire_column columns[] = {
+		{ "id", 2950 },	  { "aggregatetype", TEXT_OID }, { "aggregateid", BYTEA_OID },
+		{ "type", 1043 }, { "payload", 3802 },		 { "unmapped", 1184 },
+	};
+	const struct wp_span values[] = {
+		bytes_of("\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10", 16),
+		bytes_of("order", 5),
+		bytes_of("\x00\xff", 2),
+		bytes_of("made", 4),
+		bytes_of("\x01{\"a\": 1}", 9),
+		bytes_of("\x00\x02\xe1\x8c\x1f\x29\x80\x00", 8),
+	};
+	struct bench b;
+
+	set_up(&b);
+	b.transfer = WP_TRANSFER_BINARY;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(begin(&b, 0x100));
+	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 6);
+	TAKE(offer(&b));
+	wire_insert_binary(data(&b), OUTBOX, values, 6);
+	TAKE(offer(&b));
+	const struct sent *sent = scripted_sink_last(&b.sink);
+	CHECK_TEXT(sent->id, "01234567-89ab-cdef-fedc-ba9876543210");
+	CHECK_TEXT(sent->key, "\\x00ff");
+	CHECK_TEXT(sent->value, "{\"a\": 1}");
+	end(&b);
+}
+
+static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **state)
+{
+	static const struct wire_column columns[] = {
+		{ "id", 20 },	      { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	struct bench b;
+
+	set_up(&b);
+	b.transfer = WP_TRANSFER_BINARY;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "\"id\" (outbox.column.id) is of type bigint");
+	CHECK_HAS(b.why.text, "postgres.binary = off");
+	end(&b);
+}
+
 static void the_outbox_is_found_by_its_whole_name(void **state)
 {
 	struct bench b;
@@ -566,6 +624,23 @@ static void relations_without_end_stop_with_the_cure(void **state)
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "100000");
 	wire_relation(data(&b), 20000, "s", "t", COLUMNS, 1);
+	TAKE(offer(&b)); /* a known one again */
+	end(&b);
+}
+
+static void types_without_end_stop_with_the_cure(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	for (uint32_t i = 0; i < 100000; i++) {
+		wire_type(data(&b), 20000 + i, "pg_catalog", "text");
+		TAKE(offer(&b));
+	}
+	wire_type(data(&b), 19999, "pg_catalog", "text");
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "100000 types");
+	wire_type(data(&b), 20000, "pg_catalog", "bytea");
 	TAKE(offer(&b)); /* a known one again */
 	end(&b);
 }
@@ -1384,9 +1459,12 @@ int main(void)
 		cmocka_unit_test(columns_are_found_by_name_in_each_new_relation),
 		cmocka_unit_test(a_missing_column_stops_and_is_named),
 		cmocka_unit_test(a_bytea_payload_is_decoded_also_behind_a_domain),
+		cmocka_unit_test(a_binary_row_becomes_the_record_of_its_text),
+		cmocka_unit_test(a_column_that_binary_cannot_do_stops_when_its_relation_comes),
 		cmocka_unit_test(the_outbox_is_found_by_its_whole_name),
 		cmocka_unit_test(a_new_stream_makes_all_that_was_told_void),
 		cmocka_unit_test(relations_without_end_stop_with_the_cure),
+		cmocka_unit_test(types_without_end_stop_with_the_cure),
 		cmocka_unit_test(a_row_of_an_unknown_relation_asks_for_its_root),
 		cmocka_unit_test(a_leaf_of_the_outbox_is_the_outbox),
 		cmocka_unit_test(a_leaf_that_lacks_a_column_stops),

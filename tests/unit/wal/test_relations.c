@@ -210,7 +210,7 @@ static void clear_forgets_all_and_drops_what_was_attached(void **state)
 	CHECK_EQ(drops, 50);
 	for (uint32_t oid = 1; oid <= 100; oid++)
 		CHECK(wp_relations_find(r, oid) == NULL);
-	CHECK(!wp_relations_is_bytea(r, 500));
+	CHECK_EQ(wp_relations_type(r, 500), WP_TYPE_OTHER);
 	wp_relations_free(r);
 	CHECK_EQ(drops, 50);
 }
@@ -239,19 +239,32 @@ static void many_relations_are_each_found(void **state)
 	wp_relations_free(r);
 }
 
-static void bytea_is_bytea_and_so_is_a_domain_over_it(void **state)
+static void types_are_known_by_their_oids_and_domains_by_their_base(void **state)
 {
-	struct wp_relations *r = map_of(10);
+	static const struct {
+		uint32_t oid;
+		const char *name;
+		enum wp_type type;
+	} known[] = {
+		{ 17, "bytea", WP_TYPE_BYTEA },	  { 19, "name", WP_TYPE_TEXT },
+		{ 25, "text", WP_TYPE_TEXT },	  { 114, "json", WP_TYPE_TEXT },
+		{ 1042, "bpchar", WP_TYPE_TEXT }, { 1043, "varchar", WP_TYPE_TEXT },
+		{ 2950, "uuid", WP_TYPE_UUID },	  { 3802, "jsonb", WP_TYPE_JSONB },
+		{ 23, "int4", WP_TYPE_OTHER },
+	};
+	struct wp_relations *r = map_of(100);
 
-	CHECK(wp_relations_is_bytea(r, 17));
-	CHECK(!wp_relations_is_bytea(r, 25));
-	CHECK(!wp_relations_is_bytea(r, 16385));
-	CHECK_EQ(put_type(r, 16385, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 16386, "pg_catalog", "text"), WP_OK);
-	CHECK_EQ(put_type(r, 16387, "public", "bytea"), WP_OK);
-	CHECK(wp_relations_is_bytea(r, 16385));
-	CHECK(!wp_relations_is_bytea(r, 16386));
-	CHECK(!wp_relations_is_bytea(r, 16387));
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		uint32_t domain = 16400 + (uint32_t)i;
+		CHECK_EQ(wp_relations_type(r, known[i].oid), known[i].type);
+		CHECK_EQ(wp_relations_type(r, domain), WP_TYPE_OTHER);
+		CHECK_EQ(put_type(r, domain, "pg_catalog", known[i].name), WP_OK);
+		CHECK_EQ(wp_relations_type(r, domain), known[i].type);
+	}
+	CHECK_EQ(put_type(r, 16500, "public", "bytea"), WP_OK); /* somebody's own */
+	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_OTHER);
+	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_OTHER);
 	wp_relations_free(r);
 }
 
@@ -262,8 +275,10 @@ static void a_type_told_anew_replaces_the_old(void **state)
 	CHECK_EQ(put_type(r, 101, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 102, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 101, "pg_catalog", "text"), WP_OK);
-	CHECK(!wp_relations_is_bytea(r, 101));
-	CHECK(wp_relations_is_bytea(r, 102));
+	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_TEXT);
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "int4"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_OTHER);
+	CHECK_EQ(wp_relations_type(r, 102), WP_TYPE_BYTEA);
 	wp_relations_free(r);
 }
 
@@ -272,12 +287,12 @@ static void the_bound_holds_for_types_too(void **state)
 	struct wp_relations *r = map_of(20);
 
 	for (uint32_t oid = 1; oid <= 20; oid++)
-		CHECK_EQ(put_type(r, 100 + oid, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "bytea"), WP_OK);
+		CHECK_EQ(put_type(r, 16400 + oid, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(r, 16401, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_FULL);
-	CHECK_EQ(put_type(r, 501, "pg_catalog", "text"), WP_OK);
+	CHECK_EQ(put_type(r, 501, "pg_catalog", "int4"), WP_OK);
 	for (uint32_t oid = 1; oid <= 20; oid++)
-		CHECK(wp_relations_is_bytea(r, 100 + oid));
+		CHECK_EQ(wp_relations_type(r, 16400 + oid), WP_TYPE_BYTEA);
 	wp_relations_free(r);
 }
 
@@ -299,7 +314,7 @@ static void without_memory_what_was_there_stays(void **state)
 	CHECK_EQ(of_type, WP_NOMEM);
 	CHECK_SPAN(wp_relations_find(r, 1)->name, "outbox");
 	CHECK(wp_relations_find(r, 1)->attached == &plan);
-	CHECK(!wp_relations_is_bytea(r, 500));
+	CHECK_EQ(wp_relations_type(r, 500), WP_TYPE_OTHER);
 	wp_relations_free(r);
 }
 
@@ -316,7 +331,7 @@ int main(void)
 		cmocka_unit_test(clear_forgets_all_and_drops_what_was_attached),
 		cmocka_unit_test(free_drops_what_is_attached),
 		cmocka_unit_test(many_relations_are_each_found),
-		cmocka_unit_test(bytea_is_bytea_and_so_is_a_domain_over_it),
+		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
 		cmocka_unit_test(a_type_told_anew_replaces_the_old),
 		cmocka_unit_test(the_bound_holds_for_types_too),
 		cmocka_unit_test(without_memory_what_was_there_stays),
