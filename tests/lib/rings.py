@@ -233,11 +233,36 @@ def sanitize(arguments):
     return add([meson_suite(suite, "sanitize", arguments) for suite in ("unit", "property", "sim", "component")])
 
 
+def fuzz_for(seconds, target, folder):
+    """One target under libFuzzer for so long; what it finds new stays in the build folder."""
+    found = folder / "tests" / "fuzz" / f"found-{target}"
+    found.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [folder / "tests" / "fuzz" / f"fuzz_{target}", f"-max_total_time={seconds}", "-max_len=4096",
+         "-print_final_stats=1", f"-artifact_prefix={found.parent}/{target}-", found, TESTS / "fuzz" / "corpus" / target],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        env={**os.environ, **test_environment("fuzz")},
+    )
+    if done.returncode != 0:
+        say(f"--- fuzz {target}: exited with {done.returncode}\n{done.stdout[-4000:]}")
+        return Count(0, 1, 0)
+    last = re.findall(r"^#(\d+)\s+DONE\s+cov: (\d+)", done.stdout, re.MULTILINE)
+    say(f"fuzz {target}: {last[-1][0]} executions, coverage {last[-1][1]}" if last else f"fuzz {target}: done")
+    return Count(1, 0, 0)
+
+
+def fuzz(arguments):
+    """The corpus and seeded mutations; with `--seconds N` every target under libFuzzer for so long."""
+    if "--seconds" not in arguments:
+        return meson_suite("fuzz", "fuzz", arguments)
+    seconds = int(arguments[arguments.index("--seconds") + 1])
+    folder = build("fuzz", "fuzz")
+    return add([fuzz_for(seconds, corpus.name, folder) for corpus in sorted((TESTS / "fuzz" / "corpus").iterdir())])
+
+
 def ring_runner(ring):
-    if ring in ("lint", "e2e", "matrix", "chaos", "sanitize"):
-        return {"lint": lint, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize}[ring]
-    kind = "fuzz" if ring == "fuzz" else "gcc"
-    return lambda arguments: meson_suite(ring, kind, arguments)
+    runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize}
+    return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
 def warnings_as_errors():
