@@ -220,21 +220,23 @@ static void on_settings(void *arg, const PGresult *result, const struct wp_sourc
 /*
  * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8 the server
  * refuses those that are not, and the slot is stuck there. They pass as they are.
- * transaction_timeout (from 17) would end a walsender within a large transaction.
+ * transaction_timeout (from 17, so no startup option) would end a walsender within a
+ * large transaction; it is turned off before anything that takes time.
  */
-#define FORCE_SQL                                                                         \
-	"SELECT pg_catalog.set_config('search_path', '', false), (SELECT "                \
-	"pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name " \
-	"= 'transaction_timeout')"
+static const char search_path_sql[] = "SELECT pg_catalog.set_config('search_path', '', false)";
+static const char timeout_sql[] = "SET transaction_timeout = 0; ";
+static const char ascii_sql[] = ", pg_catalog.set_config('client_encoding', 'SQL_ASCII', false)";
+#define FORCE_SQL_SIZE (sizeof(search_path_sql) + sizeof(timeout_sql) + sizeof(ascii_sql))
 
 static void force_settings(struct wp_connection *c)
 {
 	const char *encoding = PQparameterStatus(c->pg, "server_encoding");
 	bool ascii = encoding && !strcmp(encoding, "SQL_ASCII");
-	const char *sql = ascii ? FORCE_SQL ", pg_catalog.set_config('client_encoding', "
-					    "'SQL_ASCII', false)"
-				: FORCE_SQL;
+	char sql[FORCE_SQL_SIZE];
 	struct wp_why why;
+	(void)snprintf(sql, sizeof(sql), "%s%s%s",
+		       PQserverVersion(c->pg) >= 170000 ? timeout_sql : "", search_path_sql,
+		       ascii ? ascii_sql : "");
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
 	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &why);
 	if (rc == WP_OK)

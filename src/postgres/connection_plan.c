@@ -12,13 +12,17 @@
 
 /*
  * What makes the text of a value independent of role and database (the settings
- * of PostgreSQL's own libpqwalreceiver, and those it needs not), as startup
- * options: they win over ALTER ROLE ... SET and hold in a walsender.
+ * of PostgreSQL's own libpqwalreceiver, and those it needs not), and keeps a role's
+ * timeouts from ending our questions, as startup options: they win over ALTER
+ * ROLE ... SET and hold in a walsender.
  */
 static const char forced_options[] = "-c datestyle=ISO -c intervalstyle=postgres"
 				     " -c extra_float_digits=3 -c timezone=UTC"
 				     " -c bytea_output=hex -c lc_monetary=C"
-				     " -c client_min_messages=warning";
+				     " -c client_min_messages=warning"
+				     " -c statement_timeout=0 -c lock_timeout=0"
+				     " -c idle_session_timeout=0"
+				     " -c idle_in_transaction_session_timeout=0";
 
 static bool is_literal(const char *host)
 {

@@ -137,6 +137,25 @@ static void fail_lost(struct wp_copy *c)
 	fail(c, &f);
 }
 
+/*
+ * No string of the server holds more than 1 GB: neither a value's text (54000) nor, in
+ * other places, the room that is asked for it (an internal error, never translated).
+ */
+static bool is_too_large(const char *sqlstate, const char *said)
+{
+	return !strcmp(sqlstate, "54000") || strstr(said, "invalid memory alloc request size");
+}
+
+static const char *cure_of(const struct wp_copy *c, const char *sqlstate, const char *said)
+{
+	if (c->state == WP_COPY_STARTING || !is_too_large(sqlstate, said))
+		return "";
+	if (c->setup.transfer == WP_TRANSFER_BINARY)
+		return " (a row is larger than the server can send)";
+	return " (a row is larger than the server can send as text, in which a bytea has twice "
+	       "its size: set postgres.binary = on)";
+}
+
 static void fail_by_server(struct wp_copy *c, const PGresult *result)
 {
 	const char *sqlstate = field(result, PG_DIAG_SQLSTATE);
@@ -156,9 +175,10 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
 	const char *detail = field(result, PG_DIAG_MESSAGE_DETAIL);
 	const char *context = field(result, PG_DIAG_CONTEXT);
-	(void)wp_why_set(&f.why, WP_IO, "the server %s: %.300s%s%.200s%s%.300s",
+	(void)wp_why_set(&f.why, WP_IO, "the server %s: %.300s%s%s%.200s%s%.300s",
 			 starting ? "does not start the stream" : "ended the stream", said,
-			 *detail ? "; " : "", detail, *context ? "; " : "", context);
+			 cure_of(c, sqlstate, said), *detail ? "; " : "", detail,
+			 *context ? "; " : "", context);
 	fail(c, &f);
 }
 

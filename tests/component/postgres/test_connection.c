@@ -177,13 +177,17 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 	harness_sql(&harness, "ALTER ROLE hostile SET search_path = 'pg_temp, public'");
 	harness_sql(&harness, "ALTER ROLE hostile SET client_encoding = 'LATIN1'");
 	harness_sql(&harness, "ALTER ROLE hostile SET client_min_messages = 'error'");
+	harness_sql(&harness, "ALTER ROLE hostile SET statement_timeout = 1");
+	harness_sql(&harness, "ALTER ROLE hostile SET lock_timeout = 1");
+	harness_sql(&harness, "ALTER ROLE hostile SET idle_session_timeout = 1");
+	harness_sql(&harness, "ALTER ROLE hostile SET idle_in_transaction_session_timeout = 1");
 	harness_sql(&harness, "ALTER DATABASE relay SET timezone = 'Asia/Tokyo'");
 	harness_sql(&harness, "ALTER DATABASE relay SET intervalstyle = 'iso_8601'");
 	harness_sql(&harness, "ALTER DATABASE relay SET extra_float_digits = -5");
 	bool has_limit = *harness_value(&harness, "SELECT count(*) FROM pg_settings WHERE name = "
 						  "'transaction_timeout'") == '1';
 	if (has_limit)
-		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '2s'");
+		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '1ms'");
 	harness.options.decoding_work_mem = "128kB";
 	for (int kind = WP_CONNECTION_REPLICATION; kind <= WP_CONNECTION_SQL; kind++) {
 		harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
@@ -198,6 +202,10 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 		CHECK_TEXT(setting(pg, "extra_float_digits"), "3");
 		CHECK_TEXT(setting(pg, "lc_monetary"), "C");
 		CHECK_TEXT(setting(pg, "logical_decoding_work_mem"), "128kB");
+		CHECK_TEXT(setting(pg, "statement_timeout"), "0");
+		CHECK_TEXT(setting(pg, "lock_timeout"), "0");
+		CHECK_TEXT(setting(pg, "idle_session_timeout"), "0");
+		CHECK_TEXT(setting(pg, "idle_in_transaction_session_timeout"), "0");
 		if (has_limit)
 			CHECK_TEXT(setting(pg, "transaction_timeout"), "0");
 		wp_connection_free(connection);
