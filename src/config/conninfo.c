@@ -30,13 +30,19 @@ static bool may_hold_secret(const char *conninfo)
 	       strstr(conninfo, "scram_") != NULL || strstr(conninfo, "://") != NULL;
 }
 
+/* libpq has no code for it; its words are not translated unless setlocale() was called. */
+static bool is_out_of_memory(const char *error)
+{
+	return error == NULL || strncmp(error, "out of memory", strlen("out of memory")) == 0;
+}
+
 enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why)
 {
 	char *error = NULL;
 	PQconninfoOption *options = PQconninfoParse(conninfo, &error);
 	enum wp_rc rc = WP_OK;
 
-	if (options == NULL && error == NULL)
+	if (options == NULL && is_out_of_memory(error))
 		rc = wp_why_set(why, WP_NOMEM, "no memory");
 	else if (options == NULL && may_hold_secret(conninfo))
 		rc = wp_why_set(

@@ -61,6 +61,8 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_why *
 	pcre2_compile_context_free(context);
 	if (r->code != NULL)
 		return WP_OK;
+	if (error == PCRE2_ERROR_HEAP_FAILED)
+		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
 	describe(error, text, sizeof(text));
 	return wp_why_set(
 		why, WP_CONFIG,
