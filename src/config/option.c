@@ -68,7 +68,7 @@ const struct wp_option wp_options[] = {
 	  "bytes as\n"
 	  "without. The columns that make a record must be text, varchar, char, name, json, "
 	  "jsonb, uuid,\n"
-	  "bytea or domains over them.",
+	  "bytea, enums or domains over them.",
 	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "

@@ -160,8 +160,8 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 	return wp_why_set(
 		why, WP_CONFIG,
 		"table %s: column \"%s\" (%s) is of type %s, which is not read in binary; text, "
-		"varchar, char, name, json, jsonb, uuid, bytea and domains over them are: set "
-		"postgres.binary = off",
+		"varchar, char, name, json, jsonb, uuid, bytea, enums and domains over them are: "
+		"set postgres.binary = off",
 		table, wp_excerpt(&name, wp_span_of(l->column)), l->option,
 		type_text(l->unfit_type).text);
 }

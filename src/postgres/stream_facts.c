@@ -116,6 +116,52 @@ static bool is_walsender(const struct wp_walsender *a, const char *pid, const ch
 	return *a->pid && *a->started && !strcmp(a->pid, pid) && !strcmp(a->started, started);
 }
 
+/*
+ * Types of the outbox's columns that are enums or domains over enums: of these the
+ * stream tells names only. An oid is not used again before all four billion were.
+ */
+static const char enums_sql[] =
+	"WITH RECURSIVE e (oid) AS (\n"
+	"  SELECT oid FROM pg_catalog.pg_type WHERE typtype = 'e'\n"
+	"  UNION\n"
+	"  SELECT t.oid FROM pg_catalog.pg_type t JOIN e ON t.typbasetype = e.oid\n"
+	"  WHERE t.typtype = 'd')\n"
+	"SELECT DISTINCT a.atttypid FROM pg_catalog.pg_attribute a\n"
+	"JOIN e ON e.oid = a.atttypid\n"
+	"JOIN pg_catalog.pg_class c ON c.oid = a.attrelid\n"
+	"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+	"WHERE n.nspname = %L AND c.relname = %L";
+
+static void on_enums(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	struct wp_source_facts *facts = &f->answer.source;
+	if (failure) {
+		finish(f, failure);
+		return;
+	}
+	facts->enum_count = 0;
+	for (int row = 0; row < PQntuples(result) && facts->enum_count < WP_ENUMS_MAX; row++)
+		facts->enums[facts->enum_count++] =
+			(uint32_t)strtoul(PQgetvalue(result, row, 0), NULL, 10);
+	finish(f, NULL);
+}
+
+/* All else is known. */
+static void ask_enums(struct wp_stream_facts *f)
+{
+	struct wp_sql sql;
+	struct wp_why why;
+	if (f->setup.options->binary == WP_TRANSFER_TEXT) {
+		finish(f, NULL);
+		return;
+	}
+	wp_buffer_reset(&f->sql);
+	wp_sql_init(&sql, f->pg, &f->sql);
+	wp_sql_add(&sql, enums_sql, f->setup.table->schema, f->setup.table->name);
+	ask_written(f, wp_sql_end(&sql, &why), &why, on_enums);
+}
+
 static void on_witness(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
@@ -128,7 +174,7 @@ static void on_witness(void *arg, const PGresult *result, const struct wp_source
 		f->answer.witness_why = failure->why;
 	else if (wp_witness_read(result, &f->answer.source, &f->answer.witness_why) != WP_OK)
 		f->answer.source.witness_readable = false;
-	finish(f, NULL);
+	ask_enums(f);
 }
 
 static void ask_witness(struct wp_stream_facts *f)
@@ -208,7 +254,7 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 	else if (*value(result, SLOT_WITNESS_READABLE) == 't')
 		ask_witness(f);
 	else
-		finish(f, NULL);
+		ask_enums(f);
 }
 
 static void ask_slot(struct wp_stream_facts *f)

@@ -121,6 +121,14 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 	p->question = 0;
 }
 
+void wp_pipeline_know_enums(struct wp_pipeline *p, const uint32_t *oids, size_t count)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < count && rc == WP_OK; i++)
+		rc = wp_relations_put_enum(p->relations, oids[i]);
+}
+
 /* -- relations ------------------------------------------------------------ */
 
 static bool is_outbox(const struct wp_pipeline *p, struct wp_span schema, struct wp_span name)

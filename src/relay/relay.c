@@ -138,6 +138,7 @@ static void act_start(struct wp_relay *r)
 	r->system_id = facts->system_id;
 	r->timeline = facts->timelines.current;
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
+	wp_pipeline_know_enums(r->pipeline, facts->enums, facts->enum_count);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), WP_WITNESS_WRITE);

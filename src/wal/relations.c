@@ -9,7 +9,7 @@
 
 /*
  * pg_type.dat: built-in types keep their oids. Enums, composite and extension types
- * are told by name only, which does not show what their binary form is.
+ * are told by name only, which does not show what their binary form is; enums by the catalog.
  */
 static const struct {
 	uint32_t oid;
@@ -27,6 +27,7 @@ static const struct {
 struct domain {
 	uint32_t oid;
 	enum wp_type type;
+	bool is_enum; /* told by the catalog, not by a message */
 };
 
 /* One allocation each: the entry, its columns, then all names with their NULs. */
@@ -248,10 +249,21 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change 
 	if (!domain_is_at(r, index, domain.oid))
 		return domain.type == WP_TYPE_OTHER ? WP_OK : add_domain(r, index, domain);
 	/* An oid may come to mean another type when the first was dropped. */
-	if (domain.type == WP_TYPE_OTHER)
-		remove_domain(r, index);
-	else
+	if (domain.type != WP_TYPE_OTHER)
 		r->domains[index] = domain;
+	else if (!r->domains[index].is_enum)
+		remove_domain(r, index);
+	return WP_OK;
+}
+
+enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
+{
+	struct domain domain = { .oid = type_oid, .type = WP_TYPE_TEXT, .is_enum = true };
+	size_t index = domain_place(r, type_oid);
+
+	if (!domain_is_at(r, index, type_oid))
+		return add_domain(r, index, domain);
+	r->domains[index] = domain;
 	return WP_OK;
 }
 

@@ -5,7 +5,7 @@
  * another hand.
  *
  *   Byte1 options   then steps: Byte1 kind (mod 4) and
- *     type      Byte1 oid  Byte1 name
+ *     type      Byte1 name (0x40: an enum)  Byte1 oid
  *     relation  Byte1 oid  Byte1 count  { Byte1 name  Byte1 type } ...
  *     insert    Byte1 oid  { Byte1 kind  [Byte1 size (15: Int16 follows)  bytes] } ...
  */
@@ -115,7 +115,8 @@ static void tell_type(struct input *in, struct wp_relations *map)
 	change.as.type.oid = oids[take(in) % 16];
 	change.as.type.schema = wp_span_of(name & 0x80 ? "public" : "pg_catalog");
 	change.as.type.name = wp_span_of(types[name % 10]);
-	enum wp_rc rc = wp_relations_put_type(map, &change);
+	enum wp_rc rc = name & 0x40 ? wp_relations_put_enum(map, change.as.type.oid)
+				    : wp_relations_put_type(map, &change);
 	NEED(rc == WP_OK || rc == WP_FULL);
 }
 

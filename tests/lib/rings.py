@@ -239,7 +239,7 @@ def fuzz_for(seconds, target, folder):
     found.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         [folder / "tests" / "fuzz" / f"fuzz_{target}", f"-max_total_time={seconds}", "-max_len=4096",
-         "-print_final_stats=1", f"-artifact_prefix={found.parent}/{target}-", found, TESTS / "fuzz" / "corpus" / target],
+         f"-artifact_prefix={found.parent}/{target}-", found, TESTS / "fuzz" / "corpus" / target],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         env={**os.environ, **test_environment("fuzz")},
     )

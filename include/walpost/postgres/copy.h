@@ -19,6 +19,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/base/wake.h"
+#include "walpost/wal/pgoutput.h"
 #include "walpost/wal/source.h"
 
 enum wp_copy_state {

@@ -71,6 +71,11 @@ void wp_pipeline_free(struct wp_pipeline *p);
 /* A stream begins: what the last one told about tables is void. Copies the timelines. */
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines);
 /*
+ * After begin: these types are enums. Without memory some stay unknown: their columns
+ * are then refused as those of any other type.
+ */
+void wp_pipeline_know_enums(struct wp_pipeline *p, const uint32_t *oids, size_t count);
+/*
  * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
  * now. WP_PAUSE: wp_pipeline_question() must be answered. WP_DATA: this event can
  * never be delivered; with poison = dead-letter, nor can its dead letter. WP_CONFIG: a human must act (columns missing, a relation

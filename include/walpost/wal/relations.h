@@ -23,7 +23,7 @@ struct wp_relation {
 /* Types, as far as it matters what their two forms on the wire are. */
 enum wp_type {
 	WP_TYPE_OTHER, /* whatever it is */
-	WP_TYPE_TEXT,  /* text, varchar, bpchar, name, json: binary is the text itself */
+	WP_TYPE_TEXT,  /* text, varchar, bpchar, name, json, enums: binary is the text itself */
 	WP_TYPE_JSONB,
 	WP_TYPE_UUID,
 	WP_TYPE_BYTEA,
@@ -47,6 +47,11 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid);
  */
 enum wp_rc wp_relations_put_type(struct wp_relations *r,
 				 const struct wp_change *change) WP_MUST_CHECK;
+/*
+ * The type is an enum, or a domain over one, which no message tells: its binary form is
+ * its label. Until clear, or a message that the oid is a domain over something known.
+ */
+enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_MUST_CHECK;
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Index of the column or -1. */
 int wp_relation_column(const struct wp_relation *r, struct wp_span name);

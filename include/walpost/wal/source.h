@@ -21,6 +21,7 @@
 #include "walpost/wal/timeline.h"
 
 #define WP_OWNER_SIZE 64
+#define WP_ENUMS_MAX 80
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -48,6 +49,10 @@ struct wp_source_facts {
 	uint64_t witness_system_id;
 	uint32_t witness_timeline;
 	uint16_t witness_epoch;
+	/* Types of the outbox's columns that are enums, or domains over one: the stream
+	 * does not tell. Only for values in binary. */
+	uint32_t enums[WP_ENUMS_MAX];
+	size_t enum_count;
 };
 
 struct wp_source_failure {

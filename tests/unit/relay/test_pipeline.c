@@ -557,6 +557,32 @@ static void a_binary_row_becomes_the_record_of_its_text(void **state)
 	end(&b);
 }
 
+static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
+{
+	static const struct wire_column columns[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", 16700 }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	static const uint32_t enums[] = { 16700 };
+	const struct wp_span x = bytes_of("x", 1);
+	const struct wp_span values[] = { x, bytes_of("order", 5), x, x, x };
+	struct bench b;
+
+	set_up(&b);
+	b.transfer = WP_TRANSFER_BINARY;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	wp_pipeline_know_enums(b.pipeline, enums, 1);
+	TAKE(offer(&b));
+	TAKE(begin(&b, 0x100));
+	wire_insert_binary(data(&b), OUTBOX, values, 5);
+	TAKE(offer(&b));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.order");
+	end(&b);
+}
+
 static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **state)
 {
 	static const struct wire_column columns[] = {
@@ -1460,6 +1486,7 @@ int main(void)
 		cmocka_unit_test(a_missing_column_stops_and_is_named),
 		cmocka_unit_test(a_bytea_payload_is_decoded_also_behind_a_domain),
 		cmocka_unit_test(a_binary_row_becomes_the_record_of_its_text),
+		cmocka_unit_test(an_enum_is_its_label_in_binary_when_it_is_known),
 		cmocka_unit_test(a_column_that_binary_cannot_do_stops_when_its_relation_comes),
 		cmocka_unit_test(the_outbox_is_found_by_its_whole_name),
 		cmocka_unit_test(a_new_stream_makes_all_that_was_told_void),

@@ -268,6 +268,26 @@ static void types_are_known_by_their_oids_and_domains_by_their_base(void **state
 	wp_relations_free(r);
 }
 
+static void an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told(void **state)
+{
+	struct wp_relations *r = map_of(3);
+
+	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(put_type(r, 16501, "pg_catalog", "jsonb"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_JSONB);
+	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(wp_relations_put_enum(r, 16400), WP_OK);
+	CHECK_EQ(wp_relations_put_enum(r, 16401), WP_OK);
+	CHECK_EQ(wp_relations_put_enum(r, 16402), WP_FULL);
+	wp_relations_clear(r);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_OTHER);
+	wp_relations_free(r);
+}
+
 static void a_type_told_anew_replaces_the_old(void **state)
 {
 	struct wp_relations *r = map_of(10);
@@ -332,6 +352,8 @@ int main(void)
 		cmocka_unit_test(free_drops_what_is_attached),
 		cmocka_unit_test(many_relations_are_each_found),
 		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
+		cmocka_unit_test(
+			an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
 		cmocka_unit_test(a_type_told_anew_replaces_the_old),
 		cmocka_unit_test(the_bound_holds_for_types_too),
 		cmocka_unit_test(without_memory_what_was_there_stays),
