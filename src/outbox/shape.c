@@ -276,7 +276,7 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 	enum wp_rc value_rc = read_payload(s, event, &ret->value, rc == WP_OK ? why : NULL);
 	if (value_rc != WP_OK)
 		ret->value = event->payload;
-	if (rc == WP_OK)
+	if (rc == WP_OK || value_rc == WP_NOMEM) /* which is no property of the event */
 		rc = value_rc;
 	add_headers(s, event);
 	ret->header_count = s->header_count;

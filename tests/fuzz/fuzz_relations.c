@@ -219,7 +219,8 @@ static enum wp_rc go(struct way *way, const struct wp_relations *map,
 	struct wp_why why = { "" };
 	const struct wp_tuple row = { .values = values, .count = relation->column_count };
 
-	enum wp_rc rc = wp_mapping_new(&way->options, relation, map, transfer, &mapping, &why);
+	enum wp_rc rc = wp_mapping_new(&way->options, relation, map, WP_COLUMNS_ALL, transfer,
+				       &mapping, &why);
 	if (rc == WP_OK) {
 		rc = wp_mapping_event(mapping, &row, &way->texts, &event, &why);
 		event.commit_time_us = 1;

@@ -42,6 +42,7 @@ static const struct wp_sink_ops line_ops = { .send = line_send };
 
 struct bench {
 	struct wp_outbox_options options;
+	enum wp_poison poison;
 	struct wp_ledger ledger;
 	struct line_sink sink;
 	struct wp_pipeline *pipeline;
@@ -138,6 +139,14 @@ static void send_binary(struct bench *b, const char *route, struct wp_span paylo
 	offer(b);
 }
 
+static void send_without_topic(struct bench *b, enum wp_transfer transfer)
+{
+	if (transfer == WP_TRANSFER_TEXT)
+		send_text(b, "no topic", "\\x0123");
+	else
+		send_binary(b, "no topic", span_of("\x01#", 2));
+}
+
 static void leaf(struct bench *b)
 {
 	static const struct wp_root root = {
@@ -161,6 +170,8 @@ static void send_transactions(struct bench *b, enum wp_transfer transfer)
 	tell_relation(b, 1, "outbox", columns, 6);
 	tell_relation(b, 3, "ignored", columns, 2);
 	tell_relation(b, 1, "outbox", columns, 6); /* again, as after any change nearby */
+	if (b->poison == WP_POISON_DEAD_LETTER)
+		send_without_topic(b, transfer);
 	for (int i = 0; i < 3; i++) {
 		char route[16];
 		(void)snprintf(route, sizeof(route), "order-%d", i);
@@ -171,14 +182,21 @@ static void send_transactions(struct bench *b, enum wp_transfer transfer)
 	}
 	leaf(b);
 	commit(b, 0x100);
-	CHECK_EQ(b->sink.count, 4);
+	CHECK_EQ(b->sink.count, b->poison == WP_POISON_DEAD_LETTER ? 5 : 4);
+	CHECK_EQ(wp_pipeline_counts(b->pipeline)->dead_letters, b->sink.count - 4);
+	/* The dead letter waited for memory to decode its payload. */
+	b->sink.lines.data[b->sink.lines.size] = '\0'; /* a buffer has room for it */
+	CHECK(strstr((const char *)b->sink.lines.data, "x0123") == NULL);
 	CHECK_EQ(wp_ledger_read(&b->ledger), 0x108);
 }
 
-static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envelope)
+static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envelope,
+			       enum wp_poison poison)
 {
 	static const struct wp_timelines timelines = { .current = 1 };
-	struct bench b = { .options = default_options(), .sink.base.ops = &line_ops };
+	struct bench b = { .options = default_options(),
+			   .poison = poison,
+			   .sink.base.ops = &line_ops };
 
 	b.options.topic_regex = "(?<routedByValue>[a-z]+)-(\\d+)";
 	b.options.topic_replacement = "t.${routedByValue}.$2";
@@ -193,6 +211,8 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 			&(struct wp_pipeline_setup){
 				.options = &b.options,
 				.transfer = transfer,
+				.poison = poison,
+				.dead_letter_topic = "dead",
 				.value_size_max = 4 << 20,
 				.ledger = &b.ledger,
 				.sink = &b.sink.base,
@@ -213,22 +233,22 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 
 static enum wp_rc text_raw(void)
 {
-	return run_pipeline(WP_TRANSFER_TEXT, WP_ENVELOPE_RAW);
+	return run_pipeline(WP_TRANSFER_TEXT, WP_ENVELOPE_RAW, WP_POISON_STOP);
 }
 
 static enum wp_rc text_protobuf(void)
 {
-	return run_pipeline(WP_TRANSFER_TEXT, WP_ENVELOPE_PROTOBUF);
+	return run_pipeline(WP_TRANSFER_TEXT, WP_ENVELOPE_PROTOBUF, WP_POISON_DEAD_LETTER);
 }
 
 static enum wp_rc binary_raw(void)
 {
-	return run_pipeline(WP_TRANSFER_BINARY, WP_ENVELOPE_RAW);
+	return run_pipeline(WP_TRANSFER_BINARY, WP_ENVELOPE_RAW, WP_POISON_DEAD_LETTER);
 }
 
 static enum wp_rc binary_protobuf(void)
 {
-	return run_pipeline(WP_TRANSFER_BINARY, WP_ENVELOPE_PROTOBUF);
+	return run_pipeline(WP_TRANSFER_BINARY, WP_ENVELOPE_PROTOBUF, WP_POISON_STOP);
 }
 
 static void a_pipeline_takes_each_frame_when_memory_is_back(void **state)
