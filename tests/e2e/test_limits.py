@@ -65,6 +65,7 @@ def _stops(stage, folder, changes, *words):
     return peak.bytes(), relay
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.on(18, 15, 14)
 @pytest.mark.parametrize("binary", ["off", "on"])
 def test_a_row_far_above_message_max_bytes_stops_with_code_3_each_time_in_bounded_memory(
@@ -85,6 +86,7 @@ def test_a_row_far_above_message_max_bytes_stops_with_code_3_each_time_in_bounde
 
 if LONG:
 
+    @pytest.mark.timeout(900)
     @pytest.mark.on(18, 15, 14)
     def test_a_row_that_the_server_cannot_print_stops_after_three_tries_and_passes_in_binary(huge_stage, folder):
         stage = huge_stage
@@ -103,6 +105,7 @@ if LONG:
 
 # --- one transaction of very many rows
 
+@pytest.mark.timeout(900)
 @pytest.mark.on(18, 15, 14)
 def test_a_huge_transaction_passes_in_bounded_memory_and_again_from_its_start_after_a_kill(
         make_stage, own_postgres, record_property):
