@@ -69,6 +69,19 @@ def test_the_outbox_may_be_renamed_and_another_take_its_place(stage):
 
 
 @pytest.mark.on(18, 15)
+@pytest.mark.parametrize("binary", ["off", "on"])
+def test_rows_of_an_outbox_dropped_and_made_anew_are_delivered_from_both(stage, binary):
+    stage.create_topic(partitions=1)
+    stage.insert()
+    stage.sql("DROP TABLE outbox")
+    stage.sql(f"CREATE TABLE outbox (note text, {OUTBOX_COLUMNS})")
+    stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE outbox")
+    stage.insert()
+    stage.relay({"postgres.binary": binary})
+    _delivered(stage, 2)
+
+
+@pytest.mark.on(18, 15)
 @pytest.mark.parametrize("schema, table", [
     ("public", "Out.Box"),
     ("Sch.ema", 'say "hi"'),
@@ -138,6 +151,18 @@ def test_a_partitioned_outbox_is_one_outbox(make_stage, via_root):
     _insert_into(stage, 3, 1)
     messages = _delivered(stage, 6)
     assert [m.value for m in messages] == [b'{"day": %d}' % day for day in (1, 2, 1, 2, 3, 1)]
+
+
+@pytest.mark.on(18, 15)
+@pytest.mark.parametrize("via_root", ["true", "false"])
+def test_an_update_that_moves_a_row_to_another_partition_is_an_event_again(make_stage, via_root):
+    stage = _partitioned(make_stage, via_root)
+    stage.relay()
+    _insert_into(stage, 1)
+    stage.sql("UPDATE outbox SET day = 2")
+    stage.wait_all_confirmed()
+    first, second = stage.read()
+    assert first.id == second.id and first.position < second.position
 
 
 @pytest.mark.on(18, 15)
