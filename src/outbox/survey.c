@@ -27,6 +27,7 @@ struct wp_survey {
 	struct wp_patterns *leaves;
 	struct wp_relations *relations;
 	struct wp_shape *shape;
+	struct wp_buffer texts; /* of binary values, of which there are none here */
 	struct wp_pgoutput decoder;
 	struct wp_value values[WP_COLUMNS_MAX]; /* of a cut row */
 	wp_lsn commit_lsn;
@@ -55,6 +56,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 	if (s == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
 	s->setup = *setup;
+	wp_buffer_init(&s->texts, 0);
 	enum wp_rc rc = wp_table_name_parse(setup->options->table, &s->outbox, why);
 	if (rc == WP_OK)
 		rc = wp_patterns_new(setup->options->ignore, &s->ignore, why);
@@ -78,6 +80,7 @@ void wp_survey_free(struct wp_survey *s)
 		return;
 	wp_relations_free(s->relations);
 	wp_shape_free(s->shape);
+	wp_buffer_release(&s->texts);
 	wp_patterns_free(s->leaves);
 	wp_patterns_free(s->ignore);
 	free(s);
@@ -127,8 +130,8 @@ static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *cha
 	use->kind = kind_of(s, r);
 	if (use->kind != USE_EVENTS)
 		return WP_OK;
-	return wp_mapping_new(s->setup.options, r, s->relations, WP_COLUMNS_KNOWN, &use->mapping,
-			      why);
+	return wp_mapping_new(s->setup.options, r, s->relations, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT,
+			      &use->mapping, why);
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -158,7 +161,7 @@ static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const s
 
 	s->topic[0] = '\0';
 	*ret = (struct wp_survey_event){ .topic = s->topic, .size = size };
-	enum wp_rc rc = wp_mapping_event(use->mapping, row, &event, &ret->why);
+	enum wp_rc rc = wp_mapping_event(use->mapping, row, &s->texts, &event, &ret->why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return wp_why_set(why, rc, "%s", ret->why.text);
 	event.commit_time_us = s->commit_time_us;
