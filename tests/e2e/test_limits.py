@@ -119,19 +119,18 @@ def test_a_huge_transaction_passes_in_bounded_memory_and_again_from_its_start_af
     stage.sql("INSERT INTO outbox SELECT n, 'order', 'a' || n %% 100, 't', repeat(md5(n::text), 6)"
               " FROM generate_series(1, %s) AS n", (count,))
     mark = stage.wal_end()
-    relay = stage.relay({"relay.in_flight.bytes": "8MiB"})
     with Reader(stage.kafka, stage.topic()) as reader:
-        reader.read_until(count // 5, 120)
-        assert relay.peak_rss_kb() < 100 * 1024
-        relay.kill()
-        assert stage.confirmed() < mark
-        stage.wait_released(30)
-        relay.start()
-        stage.wait_confirmed(mark, 300, relay)
-        record_property("peak", f"{relay.peak_rss_kb() >> 10} MiB for {count} rows")
-        assert relay.peak_rss_kb() < 100 * 1024
-        assert relay.log("stream_broken") == []  # it never was silent for wal_sender_timeout
-        relay.stop()
+        slow = stage.relay({"relay.in_flight.events": "20"})  # so that there is a middle to be killed in
+        reader.read_until(1000, 120)
+        slow.kill()
+    assert stage.confirmed() < mark
+    stage.wait_released(30)
+    relay = stage.relay({"relay.in_flight.bytes": "8MiB"})
+    stage.wait_confirmed(mark, 300, relay)
+    record_property("peak", f"{relay.peak_rss_kb() >> 10} MiB for {count} rows")
+    assert relay.peak_rss_kb() < 100 * 1024
+    assert relay.log("stream_broken") == []  # it never was silent for wal_sender_timeout
+    relay.stop()
     _check_replayed(stage, count)
 
 
