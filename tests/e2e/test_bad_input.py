@@ -255,7 +255,7 @@ def test_a_slot_that_is_missing_stops_with_code_3_and_its_cure(stage):
     assert "pg_create_logical_replication_slot" in relay.log_text() and stage.slot in relay.log_text()
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_a_slot_that_the_server_has_invalidated_stops_with_code_3(make_stage, own_postgres):
     stage = make_stage(postgres=own_postgres)
     stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.name + "_truth",))

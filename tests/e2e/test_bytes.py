@@ -143,7 +143,7 @@ def test_a_bytea_of_any_size_up_to_the_limit_arrives_whole(make_stage, binary):
     assert [m.value for m in stage.read()] == [noise[:size] for size in sizes]
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("binary", ["off", "on"])
 def test_columns_may_have_any_name(make_stage, binary):
     names = {"id": 'I"D', "aggregatetype": "Aggregate.Type", "aggregateid": "caf\u00e9 id", "type": "select",
@@ -203,7 +203,7 @@ def test_what_must_be_utf8_and_is_not_stops_with_code_3_and_says_so(make_stage, 
     assert stage.confirmed() < mark and stage.read() == []
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("binary", ["off", "on"])
 @pytest.mark.parametrize("encoding, text", [("LATIN1", "caf\u00e9 \u00ff"), ("EUC_JP", "\u65e5\u672c")])
 def test_other_encodings_arrive_as_utf8(make_stage, encoding, text, binary):

@@ -7,7 +7,7 @@ from lib.administered import Administered
 from lib.postgres import Postgres
 from lib.waiting import wait_until
 
-pytestmark = pytest.mark.on(18, 15)
+pytestmark = pytest.mark.on("all")
 # Row filters, column lists and publications of schemas.
 since_15 = pytest.mark.on(since=15)
 

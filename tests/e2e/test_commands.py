@@ -41,7 +41,7 @@ def test_version_names_the_linked_libraries():
         assert re.search(rf"{library}[ :]*v?\d+(\.\d+)+", said), said
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_what_init_makes_serves_a_relay(make_stage):
     stage = make_stage(set_up=False)
     done = _walpost(stage, "init")
@@ -57,7 +57,7 @@ def test_what_init_makes_serves_a_relay(make_stage):
     assert [m.id for m in stage.read()] == [id]
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_what_the_printed_sql_of_init_makes_serves_a_relay(make_stage):
     stage = make_stage(set_up=False)
     table = '"Sch.ema"."Out""Box"'
@@ -85,7 +85,7 @@ def test_the_applications_deletes_go_on_after_init(make_stage):
     stage.sql("DELETE FROM outbox")
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_status_tells_slot_and_lag(stage):
     stage.create_topic()
     relay = stage.relay()

@@ -19,7 +19,7 @@ def _wait_moved(stage, relay, bytes):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_killed_twenty_times_under_load_the_relay_loses_nothing(stage, scaled):
     stage.create_topic(partitions=3)
     rng = random.Random(7)
@@ -115,7 +115,7 @@ def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_
     assert relay.peak_rss_kb() < 120 * 1024
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_postgres_restarted_under_load_nothing_is_lost(make_stage, own_postgres, mode):
     stage = make_stage(postgres=own_postgres)

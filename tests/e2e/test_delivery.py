@@ -37,7 +37,7 @@ def test_an_event_lands_in_the_partition_of_the_java_partitioner(stage):
     assert {m.key.decode(): m.partition for m in messages} == {key: partition_of(key.encode(), 7) for key in keys}
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_ten_thousand_transactions_of_eight_writers_arrive_once_in_order_byte_for_byte(stage):
     stage.create_topic(partitions=6)
     relay = stage.relay()
@@ -64,7 +64,7 @@ def test_ten_thousand_transactions_of_eight_writers_arrive_once_in_order_byte_fo
         assert message.partition == partition_of(message.key, 6)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_the_position_is_epoch_timeline_commit_and_ordinal(stage):
     stage.create_topic(partitions=1)
     stage.relay({"relay.epoch": "10"})
@@ -151,7 +151,7 @@ def test_payload_bytes_of_each_column_type_are_exact(make_stage):
         assert [m.value for m in stage.read()] == [expected]
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_bytea_arrives_as_raw_bytes_even_when_the_role_prefers_escape_format(make_stage):
     stage = make_stage(columns="id uuid PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload bytea")
     stage.create_topic(partitions=1)

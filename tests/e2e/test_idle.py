@@ -5,7 +5,7 @@ import pytest
 from lib.waiting import wait_until
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_an_idle_outbox_follows_while_another_database_writes(make_stage, own_postgres):
     stage = make_stage(postgres=own_postgres)
     stage.create_topic()
@@ -16,7 +16,7 @@ def test_an_idle_outbox_follows_while_another_database_writes(make_stage, own_po
     _follows_and_releases(stage, relay, "INSERT INTO busy SELECT generate_series(1, 50000)", "postgres")
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_an_idle_outbox_follows_while_other_tables_write(make_stage, own_postgres):
     stage = make_stage(postgres=own_postgres)
     stage.create_topic()

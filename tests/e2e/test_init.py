@@ -10,7 +10,7 @@ from lib.administered import Administered
 from lib.relay import binary, clean_environment
 from lib.waiting import wait_until
 
-pytestmark = pytest.mark.on(18, 15)
+pytestmark = pytest.mark.on("all")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from lib.checker import check_all
 from lib.failover import Standby
 from lib.waiting import wait_until
 
-pytestmark = pytest.mark.on(18, 15)
+pytestmark = pytest.mark.on("all")
 
 
 @pytest.fixture

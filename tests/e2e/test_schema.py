@@ -17,7 +17,7 @@ def _delivered(stage, count, names=("order",)):
     return messages
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_the_outbox_may_be_altered_while_we_stream(stage):
     stage.create_topic(partitions=1)
     stage.relay()
@@ -68,7 +68,7 @@ def test_the_outbox_may_be_renamed_and_another_take_its_place(stage):
     _delivered(stage, 2)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("binary", ["off", "on"])
 def test_rows_of_an_outbox_dropped_and_made_anew_are_delivered_from_both(stage, binary):
     stage.create_topic(partitions=1)
@@ -81,7 +81,7 @@ def test_rows_of_an_outbox_dropped_and_made_anew_are_delivered_from_both(stage, 
     _delivered(stage, 2)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("schema, table", [
     ("public", "Out.Box"),
     ("Sch.ema", 'say "hi"'),
@@ -101,7 +101,7 @@ def test_a_table_may_have_any_name(make_stage, schema, table):
     _delivered(stage, 1)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_a_publication_may_have_any_name(make_stage):
     stage = make_stage(set_up=False)
     name = 'My "Events", v1.\u00e9'
@@ -141,7 +141,7 @@ def _insert_into(stage, *days):
                   (day, day))
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("via_root", ["true", "false"])
 def test_a_partitioned_outbox_is_one_outbox(make_stage, via_root):
     stage = _partitioned(make_stage, via_root)
@@ -153,7 +153,7 @@ def test_a_partitioned_outbox_is_one_outbox(make_stage, via_root):
     assert [m.value for m in messages] == [b'{"day": %d}' % day for day in (1, 2, 1, 2, 3, 1)]
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("via_root", ["true", "false"])
 def test_an_update_that_moves_a_row_to_another_partition_is_an_event_again(make_stage, via_root):
     stage = _partitioned(make_stage, via_root)
@@ -165,7 +165,7 @@ def test_an_update_that_moves_a_row_to_another_partition_is_an_event_again(make_
     assert first.id == second.id and first.position < second.position
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("gone", ["detached", "dropped"])
 @pytest.mark.parametrize("via_root", ["true", "false"])
 def test_rows_of_a_leaf_that_is_gone_are_delivered(make_stage, via_root, gone):
@@ -253,7 +253,7 @@ def test_logical_messages_of_others_are_passed_over_and_confirmed(stage):
     assert relay.is_alive()
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_a_publication_dropped_while_we_stream_is_noticed_and_nothing_is_confirmed_past_it(stage):
     stage.create_topic()
     relay = stage.relay()

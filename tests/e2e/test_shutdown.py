@@ -9,7 +9,7 @@ from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_after_sigterm_and_start_nothing_is_sent_twice(stage):
     stage.create_topic(partitions=3)
     relay = stage.relay()
@@ -109,7 +109,7 @@ def test_a_second_signal_leaves_at_once(make_stage, mortal_kafka):
     relay.wait_exit(2)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 @pytest.mark.parametrize("kafka_is", ["gone", "frozen"])
 @pytest.mark.parametrize("relay_is", ["streaming", "paused"])
 def test_postgres_stops_fast_while_kafka_is_down(make_stage, own_postgres, mortal_kafka, kafka_is, relay_is):

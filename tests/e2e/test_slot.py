@@ -7,7 +7,7 @@ import pytest
 
 from lib.administered import Administered
 
-pytestmark = pytest.mark.on(18, 15)
+pytestmark = pytest.mark.on("all")
 
 
 @pytest.fixture

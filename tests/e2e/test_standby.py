@@ -27,7 +27,7 @@ def test_the_second_relay_waits_without_errors_in_the_servers_log(make_stage, ow
     first.stop()
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_the_second_takes_over_when_the_first_stops_and_nothing_is_sent_twice(stage):
     stage.create_topic(partitions=3)
     first, second, _ = _pair(stage)
@@ -43,7 +43,7 @@ def test_the_second_takes_over_when_the_first_stops_and_nothing_is_sent_twice(st
     check_once(messages)
 
 
-@pytest.mark.on(18, 15)
+@pytest.mark.on("all")
 def test_the_second_takes_over_when_the_first_is_killed_and_order_is_kept(stage):
     stage.create_topic(partitions=3)
     first, second, _ = _pair(stage)
