@@ -48,6 +48,13 @@ static void connect_queue(struct wp_client *c, int fd)
 	rd_kafka_queue_io_event_enable(c->queue, fd, &one, sizeof(one));
 }
 
+enum wp_rc wp_client_not_made(const char *error, struct wp_why *why)
+{
+	if (rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
+		return wp_why_set(why, WP_IO, "kafka: librdkafka could not start: %s", error);
+	return wp_why_set(why, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s", error);
+}
+
 enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 			  const struct wp_kafka_bounds *bounds, const struct wp_client_shape *shape,
 			  int fd, struct wp_client *ret, struct wp_why *why)
@@ -67,9 +74,9 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error)),
 	};
 	if (client.rk == NULL) {
+		rc = wp_client_not_made(error, why);
 		rd_kafka_conf_destroy(conf);
-		return wp_why_set(why, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s",
-				  error);
+		return rc;
 	}
 	connect_queue(&client, fd);
 	*ret = client;

@@ -1,9 +1,12 @@
 #include <assert.h>
 #include <unistd.h>
 
+#include "walpost/base/log.h"
+
 #include "state.h"
 
 #define WORKER_FULL_RETRY_MS 100
+#define OPEN_AGAIN_MS 1000
 
 void wp_life_wake(void *arg)
 {
@@ -73,12 +76,18 @@ void wp_life_begin_anew(struct wp_producer *p)
 void wp_life_step(struct wp_producer *p)
 {
 	bury(p);
-	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying)
+	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying ||
+	    p->now_ms < p->open_at_ms)
 		return;
-	if (wp_life_open(p, &p->failure) == WP_OK)
-		return;
-	p->phase = WP_PHASE_FAILED;
-	p->view.reaction = WP_REACT_STOP_CONFIG;
+	enum wp_rc rc = wp_life_open(p, &p->failure);
+	if (rc == WP_CONFIG) {
+		p->phase = WP_PHASE_FAILED;
+		p->view.reaction = WP_REACT_STOP_CONFIG;
+	} else if (rc != WP_OK) {
+		/* For want of a thread or memory, not for good: the relay has patience for a while. */
+		wp_log(WP_LOG_WARN, "kafka_not_started", WP_TEXT("why", p->failure.text));
+		p->open_at_ms = p->now_ms + OPEN_AGAIN_MS;
+	}
 }
 
 int64_t wp_life_due(const struct wp_producer *p)
@@ -86,6 +95,6 @@ int64_t wp_life_due(const struct wp_producer *p)
 	if (p->corpse != NULL)
 		return p->now_ms + WORKER_FULL_RETRY_MS;
 	if (p->phase == WP_PHASE_OPENING && !p->is_burying)
-		return p->now_ms;
+		return p->open_at_ms > p->now_ms ? p->open_at_ms : p->now_ms;
 	return INT64_MAX;
 }

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "walpost/kafka/admission.h"
+#include "client.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
 
@@ -121,9 +122,9 @@ static enum wp_rc open_check(struct check *c, const struct wp_kafka_options *opt
 		.deadline_ms = now_ms() + timeout_ms,
 	};
 	if (c->rk == NULL) {
+		rc = wp_client_not_made(error, why);
 		rd_kafka_conf_destroy(conf);
-		return wp_why_set(why, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s",
-				  error);
+		return rc;
 	}
 	/* Its lines end with the queue: the sentence says what is to be known. */
 	(void)rd_kafka_set_log_queue(c->rk, NULL);

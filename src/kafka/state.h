@@ -42,6 +42,7 @@ struct wp_producer {
 	rd_kafka_t *corpse; /* closed, and the worker did not take it yet */
 	bool is_burying;
 	uint64_t burial;
+	int64_t open_at_ms; /* not before: the last try could not start */
 	bool is_asking_tail;
 	uint64_t tail_job;
 	bool wants_reopening; /* with a smaller batch.size, once nothing is in flight */

@@ -46,6 +46,29 @@ def test_an_error_that_is_fatal_to_the_producer_gives_a_new_one_and_loses_nothin
     check_all(stage.read(), stage.truth.events())
 
 
+def test_a_machine_without_threads_is_no_wrong_configuration(stage, shim, folder):
+    none = folder / "no-threads"
+    none.touch()
+    relay = stage.new_relay(environment=shim(no_threads=none)).start()
+    assert relay.wait_exit(30) == 1  # a restart may help
+    assert "could not start" in relay.log_text()
+
+
+def test_a_new_producer_that_gets_no_thread_is_tried_again(stage, shim, folder):
+    stage.create_topic(partitions=1)
+    fatal, none = folder / "fatal", folder / "no-threads"
+    relay = stage.relay(environment=shim(fatal=fatal, no_threads=none))
+    stage.insert()
+    stage.wait_all_confirmed(20, relay)
+    none.touch()
+    fatal.touch()
+    stage.insert()
+    relay.wait_until(lambda: len(relay.log("kafka_not_started")) >= 2, 30, "it tries again")
+    none.unlink()
+    stage.wait_all_confirmed(30, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
 @pytest.fixture
 def two_brokers(make_stage, mortal_kafka, folder):
     """A stage on two brokers, the second of which may die."""

@@ -4,6 +4,7 @@
  *
  *   SHIM_CONFIRM_EARLY=1        status messages confirm what was received (a broken relay)
  *   SHIM_RESOLVER_HANGS=FILE    while FILE exists, resolving a name never comes back
+ *   SHIM_NO_THREADS=FILE        while FILE exists, librdkafka gets no thread
  *   SHIM_DESTROY_MS=N           rd_kafka_destroy takes N ms
  *   SHIM_FATAL=FILE             when FILE appears it is removed, and the idempotent producer
  *                               has met an error that is fatal to it
@@ -11,8 +12,10 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <endian.h>
+#include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +25,7 @@
 #include <librdkafka/rdkafka.h>
 
 static uint64_t received;
+static __thread int no_threads; /* in this call of rd_kafka_new */
 static rd_kafka_t *newest;
 
 static void *real(const char *name)
@@ -108,8 +112,22 @@ rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *erro
 		(rd_kafka_t * (*)(rd_kafka_type_t, rd_kafka_conf_t *, char *, size_t))
 			real("rd_kafka_new");
 
+	const char *file = getenv("SHIM_NO_THREADS");
+
+	no_threads = file != NULL && access(file, F_OK) == 0;
 	newest = next(type, conf, error, size);
+	no_threads = 0;
 	return newest;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		   void *arg)
+{
+	int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))real(
+			"pthread_create");
+
+	return no_threads ? EAGAIN : next(thread, attributes, start, arg);
 }
 
 rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)

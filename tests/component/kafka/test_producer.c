@@ -151,11 +151,14 @@ static void null_and_empty_arrive_as_such(void **state)
 	world_open(&w);
 	world_send(&w, 1, &record);
 	record.key = record.value = (struct wp_span){ NULL, 0 };
-	record.timestamp_ms = 0;
+	record.timestamp_ms = -1;
 	world_send(&w, 2, &record);
+	record.timestamp_ms = WP_TIMESTAMP_NOW;
+	world_send(&w, 3, &record);
 	rd_kafka_t *consumer = consumer_of("single", 0);
 	rd_kafka_message_t *empty = read_one(consumer);
 	rd_kafka_message_t *null = read_one(consumer);
+	rd_kafka_message_t *of_now = read_one(consumer);
 
 	CHECK(empty->key != NULL);
 	CHECK_EQ(empty->key_len, 0);
@@ -163,8 +166,10 @@ static void null_and_empty_arrive_as_such(void **state)
 	CHECK_EQ(empty->len, 0);
 	CHECK(null->key == NULL);
 	CHECK(null->payload == NULL);
-	/* 0 would have been "now". */
+	/* Brokers refuse what lies before 1970. */
 	CHECK_EQ(rd_kafka_message_timestamp(null, NULL), 1);
+	CHECK(rd_kafka_message_timestamp(of_now, NULL) > 1700000000000);
+	rd_kafka_message_destroy(of_now);
 	rd_kafka_message_destroy(empty);
 	rd_kafka_message_destroy(null);
 	rd_kafka_destroy(consumer);
