@@ -8,6 +8,12 @@ CREATE TABLE IF NOT EXISTS walpost.witness (
   taken_at_lsn pg_lsn NOT NULL,
   taken_at timestamptz NOT NULL DEFAULT now()
 );
+ALTER TABLE walpost.witness
+  ADD COLUMN IF NOT EXISTS confirmed_lsn pg_lsn,
+  ADD COLUMN IF NOT EXISTS confirmed_at timestamptz,
+  ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
+  ADD COLUMN IF NOT EXISTS server_started timestamptz,
+  ADD COLUMN IF NOT EXISTS slot_transactions bigint;
 CREATE TABLE IF NOT EXISTS walpost.skip (
   slot text NOT NULL,
   from_lsn pg_lsn NOT NULL,

@@ -8,6 +8,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/cli/slot_accept.h"
 
 struct slot {
 	struct wp_config config;
@@ -245,6 +246,13 @@ static int list(struct slot *s)
 	return exit_code;
 }
 
+/* -- accept -------------------------------------------------------------------------- */
+
+static int accept_slot(struct slot *s)
+{
+	return wp_cli_slot_accept(&s->session, &s->postgres);
+}
+
 /* -- what they share --------------------------------------------------------------- */
 
 static int connect_and(struct slot *s, int (*act)(struct slot *))
@@ -342,6 +350,25 @@ static int run_list(int argc, char **argv)
 	return run(&usage, &s, argc, argv, list);
 }
 
+static int run_accept(int argc, char **argv)
+{
+	static const struct wp_cli_usage usage = {
+		.command = "walpost slot accept",
+		.arguments = "[NAME]",
+		.about = "Acknowledges that the slot of the configuration, or NAME, was made anew or moved:\n"
+			 "notes in walpost.witness that it stands where it stands. A relay that refused to\n"
+			 "start goes on from there; what lies before is yours to have sent again.",
+		.argument_max = 1,
+		.exits = {
+			[WP_EXIT_OK] = "accepted, or nothing to accept",
+			[WP_EXIT_FAILED] = "refused",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration",
+		},
+	};
+	struct slot s = { 0 };
+	return run(&usage, &s, argc, argv, accept_slot);
+}
+
 int wp_command_slot(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
@@ -349,6 +376,7 @@ int wp_command_slot(int argc, char **argv)
 		{ "drop", run_drop, "drops it, if nothing is lost" },
 		{ "list", run_list, "all slots of the server" },
 		{ "skip", wp_command_slot_skip, "gives up events that can never be delivered" },
+		{ "accept", run_accept, "acknowledges that it was made anew or moved" },
 	};
 	return wp_cli_dispatch("walpost slot", commands, sizeof(commands) / sizeof(commands[0]),
 			       argc, argv);

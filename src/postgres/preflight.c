@@ -162,6 +162,7 @@ static void cure_by_new_slot(struct judge *j)
 {
 	wp_slot_drop_sql(&j->cure, j->options->slot);
 	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+	wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
 }
 
 /* False: it cannot be ours, or not any more, and that has been said. */
@@ -376,22 +377,24 @@ static void judge_retention(struct judge *j)
 static void judge_witness(struct judge *j)
 {
 	bool there = answer_yes(j, A_WITNESS);
-	if (there && answer_number(j, A_WITNESS_COLUMNS) == 7 && answer_yes(j, A_WITNESS_MAY)) {
+	long columns = answer_number(j, A_WITNESS_COLUMNS);
+	if (there && columns == WITNESS_COLUMN_COUNT && answer_yes(j, A_WITNESS_MAY)) {
 		j->ret->witness_ready = true;
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
-	if (there && answer_number(j, A_WITNESS_COLUMNS) != 7)
+	/* Its own statements add what the first shape lacked; any other is begun anew. */
+	if (there && columns != WITNESS_COLUMN_COUNT_FIRST && columns != WITNESS_COLUMN_COUNT)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
 	wp_sql_add(&j->cure, "%s", wp_witness_sql);
 	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
 	FOUND_WARN(j, "witness",
-		   "table walpost.witness %s: after a takeover a relay cannot tell whether another "
-		   "one had the "
-		   "slot or someone moved it, and stops",
+		   "table walpost.witness %s: a relay that starts cannot tell whether the slot was "
+		   "made anew or moved meanwhile, and goes on; one that comes back to a moved slot "
+		   "cannot tell whether another relay had it, and stops",
 		   !there ? "is missing"
-			  : (answer_yes(j, A_WITNESS_MAY) ? "lacks columns"
-							  : "may not be read and written"));
+			  : (columns != WITNESS_COLUMN_COUNT ? "lacks columns"
+							     : "may not be read and written"));
 }
 
 static void judge_server(struct judge *j)
@@ -405,6 +408,23 @@ static void judge_server(struct judge *j)
 	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
 		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
 	judge_role(j);
+}
+
+static void read_keeping(const struct judge *j, struct wp_health *ret)
+{
+	static const char *const names[] = {
+		[WP_KEEPING_RESERVED] = "reserved",
+		[WP_KEEPING_EXTENDED] = "extended",
+		[WP_KEEPING_UNRESERVED] = "unreserved",
+		[WP_KEEPING_LOST] = "lost",
+	};
+	for (int i = WP_KEEPING_RESERVED; i <= WP_KEEPING_LOST; i++)
+		if (answer_is(j, A_SLOT_WAL_STATUS, names[i]))
+			ret->keeping = (enum wp_keeping)i;
+	ret->limited = !answer_null(j, A_SLOT_SAFE_SIZE);
+	ret->safe_size = strtoll(answer_text(j, A_SLOT_SAFE_SIZE), NULL, 10);
+	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SERVER_LSN)), &ret->server_lsn) != WP_OK)
+		ret->server_lsn = 0; /* a standby that has replayed nothing */
 }
 
 static bool is_our_answer(const PGresult *answer)
@@ -423,6 +443,33 @@ static enum wp_rc quote_table(struct judge *j, struct wp_why *why)
 	wp_buffer_reset(&j->cure_text);
 	wp_sql_init(&j->cure, j->pg, &j->cure_text);
 	return rc;
+}
+
+/* Findings that mean: what the application writes now does not come to us. */
+static bool loses_events(const struct wp_finding *f)
+{
+	static const char *const names[] = {
+		"publication",		 "publication_table",
+		"publication_inserts",	 "publication_columns",
+		"publication_generated", "publication_filter",
+		"table_storage",	 "slot",
+	};
+	for (size_t i = 0; f->level == WP_FINDING_FAIL && i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], f->name))
+			return true;
+	return false;
+}
+
+static void note_loss(struct judge *j)
+{
+	struct wp_preflight *p = j->ret;
+	for (size_t i = 0; i < p->count && !j->in_recovery; i++) {
+		if (!loses_events(&p->findings[i]))
+			continue;
+		(void)wp_why_set(&p->health.loss, WP_CONFIG, "%.400s; cure: %.300s",
+				 p->findings[i].what, p->findings[i].cure);
+		return;
+	}
 }
 
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
@@ -449,6 +496,7 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 		.slot_active = !answer_null(&j, A_SLOT_ACTIVE_PID),
 	};
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
+	read_keeping(&j, &ret->health);
 	wp_buffer_init(&j.cure_text, CURE_SIZE);
 	enum wp_rc rc = quote_table(&j, why);
 	if (rc == WP_OK) {
@@ -460,6 +508,7 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 		judge_sender_timeout(&j);
 		judge_retention(&j);
 		judge_witness(&j);
+		note_loss(&j);
 	}
 	wp_buffer_release(&j.cure_text);
 	return rc;

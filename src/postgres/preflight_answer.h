@@ -39,6 +39,9 @@
 	X(SLOT_WAL_STATUS, "(SELECT j->>'wal_status' FROM slot)")                                  \
 	X(SLOT_INVALIDATION, "(SELECT j->>'invalidation_reason' FROM slot)")                       \
 	X(SLOT_CONFLICTING, "(SELECT j->>'conflicting' FROM slot)")                                \
+	X(SLOT_SAFE_SIZE, "(SELECT j->>'safe_wal_size' FROM slot)")                                \
+	X(SERVER_LSN, "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "               \
+		      "ELSE pg_current_wal_lsn() END")                                             \
 	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                      \
 	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                  \
 	X(SLOT_CONFIRMED, "(SELECT j->>'confirmed_flush_lsn' FROM slot)")                          \
@@ -114,7 +117,12 @@
 	X(WITNESS_COLUMNS,                                                                         \
 	  "(SELECT count(*) FROM pg_attribute WHERE attrelid = (SELECT oid FROM witness) "         \
 	  "AND NOT attisdropped AND attname IN ('slot', 'owner', "                                 \
-	  "'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at'))")
+	  "'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "                 \
+	  "'confirmed_lsn', "                                                                      \
+	  "'confirmed_at', 'stopped', 'server_started', 'slot_transactions'))")
+
+/* Of them WITNESS_COLUMNS counts so many in a table that is as init makes it. */
+enum { WITNESS_COLUMN_COUNT = 12, WITNESS_COLUMN_COUNT_FIRST = 7 };
 
 #define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
 enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };

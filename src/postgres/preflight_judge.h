@@ -67,6 +67,9 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 /* Room for a cure and its NUL. */
 #define CURE_SIZE sizeof(((struct wp_finding *)0)->cure)
 
+/* After a slot was made anew a relay refuses to go on until a human has said: I know. */
+#define WP_ACKNOWLEDGE "-- then acknowledge what is missing: walpost slot accept\n"
+
 /* preflight_outbox.c */
 void wp_judge_table(struct judge *j);
 void wp_judge_publication(struct judge *j);

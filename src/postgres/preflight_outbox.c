@@ -120,6 +120,7 @@ static void judge_missing_publication(struct judge *j)
 	if (ours) {
 		wp_slot_drop_sql(&j->cure, j->options->slot);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+		wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
 	}
 	FOUND_LOST(j, "publication", "there is no publication %s in database %s%s", publication,
 		   answer_text(j, A_DATABASE),

@@ -8,10 +8,12 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/copy.h"
+#include "walpost/postgres/farewell.h"
 #include "walpost/postgres/probe.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/postgres/stream_facts.h"
+#include "walpost/postgres/watch.h"
 #include "walpost/postgres/witness.h"
 
 #define SQL_SIZE_MAX 16384
@@ -33,9 +35,12 @@ struct stream {
 	struct wp_copy *copy;	       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
 	struct wp_probe_question *root;
+	struct wp_watch *watch;	      /* while streaming, once it was asked for */
+	struct wp_farewell *farewell; /* after the stream */
+	wp_lsn told;		      /* the flush of this stream's last status; 0: none yet */
+	enum wp_ending ending;
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
-	bool witness_writable;
 	bool witness_warned;
 	bool was_ready;
 	wp_lsn start_at;
@@ -73,6 +78,10 @@ static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_why *why)
 /* In the order in which they stand on each other. */
 static void drop_connection(struct stream *s)
 {
+	wp_watch_free(s->watch);
+	s->watch = NULL;
+	wp_farewell_free(s->farewell);
+	s->farewell = NULL;
 	wp_copy_free(s->copy);
 	s->copy = NULL;
 	wp_query_free(s->query);
@@ -97,9 +106,9 @@ static void warn_of_witness(struct stream *s, const char *why)
 		return;
 	s->witness_warned = true;
 	wp_log(WP_LOG_WARN, "witness_unreadable", WP_TEXT("why", why),
-	       WP_TEXT("means", "a takeover by another walpost cannot be told from a slot that was "
-				"moved by hand"),
-	       WP_TEXT("cure", "drop walpost.witness and run walpost init"));
+	       WP_TEXT("means", "whether the slot was moved or made anew behind our back cannot be "
+				"told, nor a takeover by another walpost"),
+	       WP_TEXT("cure", "end what locks walpost.witness; or drop it and run walpost init"));
 }
 
 static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
@@ -112,7 +121,6 @@ static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
 	}
 	s->view.facts = answer->source;
 	s->self = answer->self;
-	s->witness_writable = answer->witness_writable;
 	warn_of_witness(s, answer->witness_why.text);
 	s->was_ready = true;
 	enter(s, WP_SOURCE_READY);
@@ -175,6 +183,46 @@ static void stream_look(struct wp_source *source)
 
 /* ---- from READY to STREAMING and to the end ---- */
 
+static struct wp_witness_row witness_row(const struct stream *s)
+{
+	return (struct wp_witness_row){
+		.slot = s->setup.options->slot,
+		.owner = s->setup.owner,
+		.system_id = s->view.facts.system_id,
+		.timeline = s->view.facts.timelines.current,
+		.epoch = s->setup.epoch,
+	};
+}
+
+static void on_farewell(void *arg, const struct wp_why *why)
+{
+	struct stream *s = arg;
+	if (why)
+		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why->text));
+	wp_farewell_free(s->farewell);
+	s->farewell = NULL;
+	enter(s, WP_SOURCE_FINISHED);
+}
+
+/* False: there is nothing to write, or it cannot be. */
+static bool say_farewell(struct stream *s)
+{
+	if (s->view.state != WP_SOURCE_FINISHING || s->told == 0 || !s->view.facts.witness_writable)
+		return false;
+	struct wp_witness_row row = witness_row(s);
+	struct wp_why why;
+	struct wp_buffer sql;
+	wp_buffer_init(&sql, SQL_SIZE_MAX);
+	enum wp_rc rc = wp_witness_end_sql(pg_of(s), &row, s->told, s->ending, &sql, &why);
+	if (rc == WP_OK)
+		rc = wp_farewell_new(s->loop, pg_of(s), (const char *)sql.data, on_farewell, s,
+				     &s->farewell, &why);
+	if (rc != WP_OK)
+		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why.text));
+	wp_buffer_release(&sql);
+	return rc == WP_OK;
+}
+
 static void on_copy(void *arg)
 {
 	static const enum wp_source_state states[] = {
@@ -184,6 +232,8 @@ static void on_copy(void *arg)
 	};
 	struct stream *s = arg;
 	enum wp_copy_state state = wp_copy_state(s->copy);
+	if (state == WP_COPY_FINISHED && say_farewell(s))
+		return;
 	if (state == WP_COPY_RUNNING)
 		s->streaming = s->self;
 	if (state == WP_COPY_FAILED)
@@ -242,13 +292,7 @@ static void on_witness_written(void *arg, const PGresult *result,
 
 static void write_witness(struct stream *s)
 {
-	struct wp_witness_row row = {
-		.slot = s->setup.options->slot,
-		.owner = s->setup.owner,
-		.system_id = s->view.facts.system_id,
-		.timeline = s->view.facts.timelines.current,
-		.epoch = s->setup.epoch,
-	};
+	struct wp_witness_row row = witness_row(s);
 	struct wp_why why;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
@@ -265,8 +309,10 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->start_at = at;
+	s->told = 0;
+	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_STARTING;
-	if (witness == WP_WITNESS_WRITE && s->witness_writable)
+	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
 		write_witness(s);
 	else
 		ask(s, grow_sql, on_grown);
@@ -290,13 +336,15 @@ static enum wp_rc stream_status(struct wp_source *source, const struct wp_status
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->told = wp_lsn_max(s->told, status->flush);
 	return wp_copy_status(s->copy, status);
 }
 
-static void stream_finish(struct wp_source *source)
+static void stream_finish(struct wp_source *source, enum wp_ending ending)
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->ending = ending;
 	s->view.state = WP_SOURCE_FINISHING;
 	wp_copy_finish(s->copy);
 }
@@ -358,6 +406,47 @@ static void stream_ask_root(struct wp_source *source, uint32_t leaf_oid)
 		wake(s);
 }
 
+static void on_watched(void *arg)
+{
+	struct stream *s = arg;
+	s->view.health = *wp_watch_health(s->watch);
+	wake(s);
+}
+
+/* NULL: no memory, for now. */
+static struct wp_watch *watch_of(struct stream *s)
+{
+	struct wp_watch_setup setup = {
+		.options = s->setup.options,
+		.table = &s->setup.table,
+		.same_as = pg_of(s),
+		.done = on_watched,
+		.arg = s,
+	};
+	if (!s->watch)
+		s->watch = wp_watch_new(s->loop, &setup);
+	return s->watch;
+}
+
+static void stream_watch(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	if (!watch_of(s))
+		return;
+	wp_watch_ask(s->watch);
+	s->view.health.asking = wp_watch_health(s->watch)->asking;
+}
+
+static void stream_write_down(struct wp_source *source, wp_lsn confirmed)
+{
+	struct stream *s = of(source);
+	struct wp_witness_row row = witness_row(s);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	if (s->view.facts.witness_writable && watch_of(s))
+		wp_watch_write_down(s->watch, &row, s->self.pid, confirmed);
+}
+
 /* Both questions are dropped: who closes asks anew. */
 static void stream_close(struct wp_source *source)
 {
@@ -368,6 +457,7 @@ static void stream_close(struct wp_source *source)
 	s->view.probe = WP_PROBE_NONE;
 	s->view.root = (struct wp_root){ 0 };
 	drop_connection(s);
+	s->view.health = (struct wp_health){ 0 };
 	enter(s, WP_SOURCE_CLOSED);
 }
 
@@ -387,6 +477,8 @@ static const struct wp_source_ops ops = {
 	.close = stream_close,
 	.probe = stream_probe,
 	.ask_root = stream_ask_root,
+	.watch = stream_watch,
+	.write_down = stream_write_down,
 	.view = stream_view,
 };
 

@@ -42,13 +42,15 @@ static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
 	"  pg_catalog.pg_backend_pid(), self.backend_start, timeout.setting,\n"
 	"  coalesce(w.usable AND w.readable, false),\n"
-	"  coalesce(w.usable AND w.readable AND w.writable, false)\n"
+	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false)\n"
 	"FROM pg_catalog.pg_replication_slots s\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity holder ON holder.pid = s.active_pid\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = pg_catalog.pg_backend_pid()\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
-	"  SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
+	"  SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a\n"
+	"      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) >= 12 AS whole,\n"
+	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
 	"      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
@@ -222,7 +224,7 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",
 		       value(result, SLOT_SELF_STARTED));
-	f->answer.witness_writable = *value(result, SLOT_WITNESS_WRITABLE) == 't';
+	facts->witness_writable = *value(result, SLOT_WITNESS_WRITABLE) == 't';
 	return WP_OK;
 }
 

@@ -7,14 +7,61 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
 
+/* What the SQL to read answers, in this order. */
+enum column {
+	OWNER,
+	SYSTEM_ID,
+	EPOCH,
+	TAKEN_AT,
+	TIMELINE,
+	CONFIRMED,
+	CONFIRMED_AT,
+	STOPPED,
+	TRANSACTIONS,
+	TRANSACTIONS_NOW,
+	COLUMNS,
+};
+
+/*
+ * All statements of one simple query are one transaction. A session that holds the row or
+ * the table must not hold up a stream: what cannot be had at once is not had.
+ */
+#define IMPATIENTLY                                                     \
+	"SELECT pg_catalog.set_config('lock_timeout', '1000', true),\n" \
+	"  pg_catalog.set_config('statement_timeout', '3000', true),\n" \
+	"  pg_catalog.set_config('synchronous_commit', 'local', true);\n"
+
+#define TRANSACTIONS_OF(slot_)                                                    \
+	"(SELECT t.total_txns FROM pg_catalog.pg_stat_replication_slots t WHERE " \
+	"t.slot_name = " slot_ ")"
+
+/*
+ * The number of transactions then can be compared with the one now while the server
+ * process is the same and its statistics have not been reset: by hand, for this slot or all,
+ * or by the recovery after a crash (which resets pg_stat_bgwriter too).
+ */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
-		   "SELECT owner, system_identifier, epoch, taken_at_lsn, timeline\n"
-		   "FROM walpost.witness WHERE slot = %L",
+		   IMPATIENTLY
+		   "SELECT w.owner, w.system_identifier, w.epoch, w.taken_at_lsn, w.timeline,\n"
+		   "  w.j->>'confirmed_lsn',\n"
+		   "  pg_catalog.to_char((w.j->>'confirmed_at')::timestamptz AT TIME ZONE 'UTC',\n"
+		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
+		   "  coalesce(w.j->>'stopped', 'false'),\n"
+		   "  CASE WHEN (w.j->>'server_started')::timestamptz = "
+		   "pg_catalog.pg_postmaster_start_time()\n"
+		   "    AND coalesce(b.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
+		   "    AND coalesce(t.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
+		   "    THEN w.j->>'slot_transactions' END,\n"
+		   "  t.total_txns\n"
+		   "FROM (SELECT x.*, pg_catalog.to_jsonb(x) AS j FROM walpost.witness x "
+		   "WHERE x.slot = %L) w\n"
+		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
+		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b",
 		   slot);
 	return wp_sql_end(&sql, why);
 }
@@ -30,64 +77,175 @@ static enum wp_rc read_number(const char *text, uint64_t max, uint64_t *ret)
 	return WP_OK;
 }
 
+/* SQL's NULL gives `none`. */
+static enum wp_rc read_count(const PGresult *answer, enum column column, int64_t *ret)
+{
+	uint64_t number;
+	*ret = -1;
+	if (PQgetisnull(answer, 0, (int)column))
+		return WP_OK;
+	enum wp_rc rc = read_number(PQgetvalue(answer, 0, (int)column), INT64_MAX, &number);
+	if (rc == WP_OK)
+		*ret = (int64_t)number;
+	return rc;
+}
+
+static enum wp_rc read_position(const PGresult *answer, enum column column, wp_lsn *ret)
+{
+	*ret = 0;
+	if (PQgetisnull(answer, 0, (int)column))
+		return WP_OK;
+	return wp_lsn_parse(wp_span_of(PQgetvalue(answer, 0, (int)column)), ret);
+}
+
+static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
+{
+	uint64_t timeline = 0, epoch = 0;
+	if (read_number(PQgetvalue(answer, 0, SYSTEM_ID), UINT64_MAX, &ret->witness_system_id) !=
+		    WP_OK ||
+	    read_number(PQgetvalue(answer, 0, EPOCH), UINT16_MAX, &epoch) != WP_OK ||
+	    read_number(PQgetvalue(answer, 0, TIMELINE), UINT32_MAX, &timeline) != WP_OK ||
+	    read_position(answer, TAKEN_AT, &ret->witness_taken_at) != WP_OK ||
+	    read_position(answer, CONFIRMED, &ret->witness_confirmed) != WP_OK ||
+	    read_count(answer, TRANSACTIONS, &ret->witness_transactions) != WP_OK ||
+	    read_count(answer, TRANSACTIONS_NOW, &ret->slot_transactions) != WP_OK)
+		return WP_PROTO;
+	ret->witness_timeline = (uint32_t)timeline;
+	ret->witness_epoch = (uint16_t)epoch;
+	ret->witness_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
+	(void)snprintf(ret->witness_confirmed_at, sizeof(ret->witness_confirmed_at), "%s",
+		       PQgetvalue(answer, 0, CONFIRMED_AT));
+	/* A longer one is not ours: cut, it stays different from any of ours. */
+	(void)snprintf(ret->witness_owner, sizeof(ret->witness_owner), "%.*s", WP_OWNER_SIZE - 1,
+		       PQgetvalue(answer, 0, OWNER));
+	return WP_OK;
+}
+
+/* What there is without a row. */
+static void forget_row(struct wp_source_facts *facts)
+{
+	facts->witness_owner[0] = facts->witness_confirmed_at[0] = '\0';
+	facts->witness_taken_at = facts->witness_confirmed = 0;
+	facts->witness_system_id = 0;
+	facts->witness_timeline = 0;
+	facts->witness_epoch = 0;
+	facts->witness_stopped = false;
+	facts->witness_transactions = facts->slot_transactions = -1;
+}
+
 enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
 			   struct wp_why *why)
 {
-	uint64_t system_id = 0, epoch = 0, timeline = 0;
-	const char *owner = "";
-	wp_lsn taken_at = 0;
-	if (PQnfields(answer) != 5 || PQntuples(answer) > 1)
+	struct wp_source_facts read = *facts;
+	if (PQnfields(answer) != COLUMNS || PQntuples(answer) > 1)
 		return wp_why_set(why, WP_PROTO, "walpost.witness gave %d rows of %d columns",
 				  PQntuples(answer), PQnfields(answer));
-	if (PQntuples(answer) == 1) {
-		owner = PQgetvalue(answer, 0, 0);
-		if (read_number(PQgetvalue(answer, 0, 1), UINT64_MAX, &system_id) != WP_OK ||
-		    read_number(PQgetvalue(answer, 0, 2), UINT16_MAX, &epoch) != WP_OK ||
-		    wp_lsn_parse(wp_span_of(PQgetvalue(answer, 0, 3)), &taken_at) != WP_OK ||
-		    read_number(PQgetvalue(answer, 0, 4), UINT32_MAX, &timeline) != WP_OK)
-			return wp_why_set(why, WP_PROTO,
-					  "walpost.witness holds system_identifier \"%.40s\", "
-					  "epoch \"%.40s\" and timeline \"%.40s\", which are not "
-					  "walpost's",
-					  PQgetvalue(answer, 0, 1), PQgetvalue(answer, 0, 2),
-					  PQgetvalue(answer, 0, 4));
-	}
-	facts->witness_readable = true;
-	facts->witness_taken_at = taken_at;
-	facts->witness_system_id = system_id;
-	facts->witness_timeline = (uint32_t)timeline;
-	facts->witness_epoch = (uint16_t)epoch;
-	/* A longer one is not ours: cut, it stays different from any of ours. */
-	(void)snprintf(facts->witness_owner, sizeof(facts->witness_owner), "%.*s",
-		       WP_OWNER_SIZE - 1, owner);
+	forget_row(&read);
+	if (PQntuples(answer) == 1 && read_row(answer, &read) != WP_OK)
+		return wp_why_set(why, WP_PROTO,
+				  "walpost.witness holds system_identifier \"%.40s\" and epoch "
+				  "\"%.40s\", which are not walpost's",
+				  PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
+	read.witness_readable = true;
+	*facts = read;
 	return WP_OK;
 }
+
+struct numbers {
+	char system_id[24];
+	char timeline[16];
+	char epoch[8];
+};
+
+static struct numbers numbers_of(const struct wp_witness_row *row)
+{
+	struct numbers n;
+	(void)snprintf(n.system_id, sizeof(n.system_id), "%" PRIu64, row->system_id);
+	(void)snprintf(n.timeline, sizeof(n.timeline), "%" PRIu32, row->timeline);
+	(void)snprintf(n.epoch, sizeof(n.epoch), "%u", (unsigned)row->epoch);
+	return n;
+}
+
+/* `confirmed` is an SQL expression over the slot's row `s`. */
+static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, const char *confirmed)
+{
+	struct numbers n = numbers_of(row);
+	wp_sql_add(sql,
+		   IMPATIENTLY "INSERT INTO walpost.witness AS w\n"
+			       "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
+			       "taken_at,\n"
+			       "   confirmed_lsn, confirmed_at, stopped, server_started, "
+			       "slot_transactions)\n"
+			       "SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, "
+			       "pg_catalog.now(),\n",
+		   row->owner, n.system_id, n.timeline, n.epoch);
+	wp_sql_add(sql,
+		   "  %s, pg_catalog.now(), false, pg_catalog.pg_postmaster_start_time(),\n"
+		   "  " TRANSACTIONS_OF("s.slot_name") "\n"
+						       "FROM pg_catalog.pg_replication_slots s\n"
+						       "WHERE s.slot_name = %L",
+		   confirmed, row->slot);
+}
+
+/* Who holds it and where it stood as that one took it, by itself and with the rest. */
+#define SET_TAKEN "taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at"
+#define SET_REST                                                                            \
+	"owner = excluded.owner, system_identifier = excluded.system_identifier,\n"         \
+	"  timeline = excluded.timeline, epoch = excluded.epoch,\n"                         \
+	"  confirmed_lsn = excluded.confirmed_lsn, confirmed_at = excluded.confirmed_at,\n" \
+	"  stopped = excluded.stopped, server_started = excluded.server_started,\n"         \
+	"  slot_transactions = excluded.slot_transactions"
 
 enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 				struct wp_buffer *into, struct wp_why *why)
 {
-	char system_id[24], timeline[16], epoch[8];
-	(void)snprintf(system_id, sizeof(system_id), "%" PRIu64, row->system_id);
-	(void)snprintf(timeline, sizeof(timeline), "%" PRIu32, row->timeline);
-	(void)snprintf(epoch, sizeof(epoch), "%u", (unsigned)row->epoch);
-
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
-	/* Both statements are one transaction, as one simple query. */
-	wp_sql_add(
-		&sql,
-		"SELECT pg_catalog.set_config('synchronous_commit', 'local', true);\n"
-		"INSERT INTO walpost.witness AS w\n"
-		"  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, taken_at)\n"
-		"SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, pg_catalog.now()\n"
-		"FROM pg_catalog.pg_replication_slots s\n"
-		"WHERE s.slot_name = %L AND NOT s.active\n"
-		"ON CONFLICT (slot) DO UPDATE SET owner = excluded.owner,\n"
-		"  system_identifier = excluded.system_identifier,\n"
-		"  timeline = excluded.timeline, epoch = excluded.epoch,\n"
-		"  taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at\n"
-		"WHERE (w.owner, w.system_identifier, w.timeline, w.epoch) IS DISTINCT FROM\n"
-		"  (excluded.owner, excluded.system_identifier, excluded.timeline, excluded.epoch)",
-		row->owner, system_id, timeline, epoch, row->slot);
+	add_insert(&sql, row, "s.confirmed_flush_lsn");
+	wp_sql_add(&sql, " AND NOT s.active\n"
+			 "ON CONFLICT (slot) DO UPDATE SET " SET_TAKEN ",\n  " SET_REST "\n"
+			 "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
+			 "w.server_started) IS DISTINCT FROM\n"
+			 "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
+			 "excluded.epoch, excluded.stopped, excluded.server_started)");
+	return wp_sql_end(&sql, why);
+}
+
+enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
+			       wp_lsn confirmed, struct wp_buffer *into, struct wp_why *why)
+{
+	char lsn[WP_LSN_TEXT_SIZE], expression[WP_LSN_TEXT_SIZE + 16];
+	struct wp_sql sql;
+	(void)snprintf(expression, sizeof(expression), "'%s'::pg_lsn", wp_lsn_text(confirmed, lsn));
+	wp_sql_init(&sql, pg, into);
+	add_insert(&sql, row, expression);
+	wp_sql_add(&sql,
+		   " AND s.active_pid = %L\n"
+		   "ON CONFLICT (slot) DO UPDATE SET\n"
+		   "  taken_at_lsn = CASE w.owner WHEN excluded.owner THEN w.taken_at_lsn ELSE "
+		   "excluded.taken_at_lsn END,\n"
+		   "  taken_at = CASE w.owner WHEN excluded.owner THEN w.taken_at ELSE "
+		   "excluded.taken_at END,\n"
+		   "  " SET_REST,
+		   walsender);
+	return wp_sql_end(&sql, why);
+}
+
+enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
+			      enum wp_ending ending, struct wp_buffer *into, struct wp_why *why)
+{
+	char lsn[WP_LSN_TEXT_SIZE];
+	bool as_asked = ending == WP_ENDING_AS_ASKED;
+	struct wp_sql sql;
+	wp_sql_init(&sql, pg, into);
+	/* What a human who was called does to the slot is not done behind our back. */
+	wp_sql_add(&sql,
+		   IMPATIENTLY "UPDATE walpost.witness SET confirmed_lsn = %L, confirmed_at = "
+			       "pg_catalog.now(), stopped = %s,\n"
+			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
+			       "  slot_transactions = %s\n"
+			       "WHERE slot = %L AND owner = %L",
+		   wp_lsn_text(confirmed, lsn), as_asked ? "true" : "false",
+		   as_asked ? TRANSACTIONS_OF("slot") : "NULL", row->slot, row->owner);
 	return wp_sql_end(&sql, why);
 }

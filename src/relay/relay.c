@@ -53,6 +53,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	wp_backoff_init(&r->connect_backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 	wp_backoff_init(&r->rewind_backoff, REWIND_FIRST_MS, REWIND_MAX_MS);
 	wp_feedback_init(&r->feedback, options->feedback_interval_ms);
+	wp_guard_init(&r->guard);
 	rc = wp_ledger_init(&r->ledger, options->in_flight_events, options->in_flight_bytes);
 	if (rc != WP_OK)
 		goto fail;
@@ -111,7 +112,7 @@ bool wp_relay_is_streaming(const struct wp_relay *r)
 /* WP_IO shows in the source's view at the next turn. */
 static void send_status(struct wp_relay *r, struct wp_now now)
 {
-	wp_lsn safe = wp_ledger_safe(&r->ledger);
+	wp_lsn safe = wp_relay_flush(r);
 	struct wp_status status = {
 		.write = wp_lsn_max(wp_ledger_read(&r->ledger), safe),
 		.flush = safe,
@@ -174,6 +175,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	r->probed_ms = now.ms;
 	wp_feedback_begin(&r->feedback, now.ms, wp_relay_source(r)->facts.wal_sender_timeout_ms,
 			  wp_ledger_safe(&r->ledger));
+	wp_relay_begin_health(r, now);
 }
 
 static void act_back_off(struct wp_relay *r, enum wp_state from, struct wp_now now)
@@ -225,7 +227,9 @@ static void act_finish(struct wp_relay *r, struct wp_now now)
 		return;
 	send_status(r, now);
 	if (wp_relay_is_streaming(r))
-		r->setup.source->ops->finish(r->setup.source);
+		r->setup.source->ops->finish(r->setup.source, r->exit_code == 0
+								      ? WP_ENDING_AS_ASKED
+								      : WP_ENDING_CALLS_HUMAN);
 }
 
 static void act_on_source(struct wp_relay *r, unsigned actions, struct wp_now now)
@@ -455,7 +459,7 @@ static void probe(struct wp_relay *r, struct wp_now now)
 static void give_feedback(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_feedback *f = &r->feedback;
-	wp_lsn safe = wp_ledger_safe(&r->ledger);
+	wp_lsn safe = wp_relay_flush(r);
 
 	wp_feedback_note(f, now.ms, safe);
 	if (r->state != WP_STREAMING) {
@@ -549,6 +553,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 		more = wp_relay_take_frames(r, now) || more;
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r)) {
 		probe(r, now);
+		wp_relay_watch_health(r, now);
 		if (reads_or_pauses(r) && wp_relay_is_streaming(r))
 			give_feedback(r, now);
 	}
@@ -601,8 +606,9 @@ int64_t wp_relay_due(const struct wp_relay *r)
 		due = sooner(due, broken_due(r));
 	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r)) {
-		due = sooner(due, wp_feedback_due(&r->feedback, wp_ledger_safe(&r->ledger)));
+		due = sooner(due, wp_feedback_due(&r->feedback, wp_relay_flush(r)));
 		due = sooner(due, probe_due(r));
+		due = sooner(due, wp_relay_health_due(r));
 	}
 	if (r->state == WP_HELD)
 		due = sooner(due, r->held_note_ms + HELD_NOTE_EVERY_MS);

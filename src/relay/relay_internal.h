@@ -9,6 +9,7 @@
 #include "walpost/base/backoff.h"
 #include "walpost/base/exit.h"
 #include "walpost/relay/feedback.h"
+#include "walpost/relay/guard.h"
 #include "walpost/relay/relay.h"
 
 enum {
@@ -50,6 +51,20 @@ struct isolation {
 	wp_lsn until;
 	struct wp_position until_event;
 	wp_ticket alone; /* sent last while crawling: nothing else is in flight, nor in its batch */
+};
+
+/* What is seen beside the stream, and how it was judged. Anew with each stream. */
+struct health {
+	uint64_t answers; /* judged */
+	int64_t asked_ms;
+	int64_t interval_ms;
+	bool suspect; /* the last answer was bad: the flush that is told stands still */
+	enum wp_keeping keeping;
+	wp_lsn good; /* all that was committed below it came under a publication that was whole */
+	wp_lsn good_next;
+	int64_t write_due_ms;
+	wp_lsn written;
+	uint64_t written_events;
 };
 
 struct wp_relay {
@@ -99,6 +114,9 @@ struct wp_relay {
 	int64_t waiting_note_ms;
 	wp_lsn waiting_safe;
 	bool unreachable_noted;
+
+	struct health health;
+	struct wp_guard guard;
 
 	/* Stopping. */
 	bool stop_asked;
@@ -159,6 +177,20 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now);
 void wp_relay_forget_tail(struct wp_relay *r);
 /* An event of this position went to the sink. */
 void wp_relay_note_delivered(struct wp_relay *r, const struct wp_position *position);
+
+/* relay_health.c */
+void wp_relay_begin_health(struct wp_relay *r, struct wp_now now);
+void wp_relay_watch_health(struct wp_relay *r, struct wp_now now);
+int64_t wp_relay_health_due(const struct wp_relay *r);
+/* What may be told to the server as flushed: safe, but nothing more once events would be lost. */
+wp_lsn wp_relay_flush(const struct wp_relay *r);
+
+/* relay_gap.c: was the slot moved or made anew behind our back? */
+/* True with why. */
+bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *f,
+			struct wp_why *why);
+/* What a start finds that nothing can judge is told at least. */
+void wp_relay_tell_start(struct wp_relay *r, const struct wp_source_facts *f);
 
 /* relay_source.c */
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);

@@ -28,34 +28,6 @@ static bool is_foreign_system(struct wp_relay *r, const struct wp_source_facts *
 	return true;
 }
 
-/* The slot stands beyond what we ever confirmed: who moved it? */
-static bool is_unexplained(const struct wp_relay *r, const struct wp_source_facts *f)
-{
-	return r->started && f->timelines.current == r->timeline &&
-	       f->slot_confirmed > r->feedback.highest_flush &&
-	       f->slot_confirmed > wp_ledger_safe(&r->ledger) &&
-	       f->slot_confirmed > f->witness_taken_at &&
-	       (!f->witness_readable || strcmp(f->witness_owner, r->setup.owner) == 0);
-}
-
-static void halt_for_moved_slot(struct wp_relay *r, const struct wp_source_facts *f,
-				struct wp_now now)
-{
-	char slot[WP_LSN_TEXT_SIZE];
-	char ours[WP_LSN_TEXT_SIZE];
-	struct wp_why why;
-
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "slot %s stands at %s, but this process confirmed only %s and no other "
-			 "relay has taken the "
-			 "slot over: someone advanced or recreated it; events between may never be "
-			 "sent. Compare the "
-			 "outbox with the topics, then start again: it will go on from the slot",
-			 r->setup.slot, wp_lsn_text(f->slot_confirmed, slot),
-			 wp_lsn_text(wp_ledger_safe(&r->ledger), ours));
-	wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &why, now);
-}
-
 static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f)
 {
 	if (!r->started)
@@ -65,6 +37,12 @@ static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f
 	return !r->gap && f->timelines.current == r->timeline &&
 	       f->slot_confirmed <=
 		       wp_lsn_max(r->feedback.highest_flush, wp_ledger_safe(&r->ledger));
+}
+
+static void go_on(struct wp_relay *r, const struct wp_source_facts *f, struct wp_now now)
+{
+	wp_relay_tell_start(r, f);
+	wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
 }
 
 static void connected(struct wp_relay *r, struct wp_now now)
@@ -79,10 +57,10 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
-	else if (is_unexplained(r, f))
-		halt_for_moved_slot(r, f, now);
+	else if (wp_relay_finds_gap(r, f, &why))
+		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &why, now);
 	else if (wp_relay_may_stream(r, now))
-		wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
+		go_on(r, f, now);
 }
 
 /* Connections, memory and disk, an operator's hand, the disk's errors. */

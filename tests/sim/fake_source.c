@@ -120,19 +120,21 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 		return WP_IO;
 	}
 	l->status_flush = status->flush;
+	s->told = status->flush;
 	if (!l->status_waits)
 		l->status_arrives_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 4);
 	l->status_waits = true;
 	return WP_OK;
 }
 
-static void op_finish(struct wp_source *base)
+static void op_finish(struct wp_source *base, enum wp_ending ending)
 {
 	struct fake_source *s = self(base);
 	struct link *l = link_of(s);
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->view.state = WP_SOURCE_FINISHING;
+	s->ending = ending;
 	s->ready_ms = s->world->now_ms + 2 + (int64_t)any(s->world, 8);
 	if (l->status_waits && !l->broken && !l->cut && l->streaming) {
 		l->status_waits = false;
@@ -146,6 +148,7 @@ static void op_close(struct wp_source *base)
 	struct fake_source *s = self(base);
 
 	drop_link(s);
+	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
 }
 
@@ -160,6 +163,34 @@ static void op_probe(struct wp_source *base)
 static void op_ask_root(struct wp_source *base, uint32_t leaf_oid)
 {
 	self(base)->view.root = (struct wp_root){ .state = WP_ROOT_GONE, .leaf_oid = leaf_oid };
+}
+
+static void op_watch(struct wp_source *base)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.health.asking);
+	s->view.health.asking = true;
+	s->watch_ms = s->world->now_ms + 15;
+}
+
+static void write_witness(struct fake_source *s, wp_lsn confirmed, bool stopped)
+{
+	struct server *server = &s->world->server;
+
+	server->witness_confirmed = confirmed;
+	server->witness_stopped = stopped;
+	server->witness_decoded = server->decoded;
+	server->witness_life = server->life;
+}
+
+static void op_write_down(struct wp_source *base, wp_lsn confirmed)
+{
+	struct fake_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	if (s->world->server.state == SERVER_UP && link_holds_slot(s->world, s->link))
+		write_witness(s, confirmed, false);
 }
 
 static const struct wp_source_view *op_view(struct wp_source *base)
@@ -178,6 +209,8 @@ static const struct wp_source_ops OPS = {
 	.close = op_close,
 	.probe = op_probe,
 	.ask_root = op_ask_root,
+	.watch = op_watch,
+	.write_down = op_write_down,
 	.view = op_view,
 };
 
@@ -202,7 +235,14 @@ static void read_facts(struct fake_source *s)
 		.witness_readable = true,
 		.witness_taken_at = server->witness_at,
 		.witness_system_id = server->witness_owner[0] ? 77 : 0,
+		.witness_writable = true,
 		.witness_timeline = server->witness_owner[0] ? 1 : 0,
+		.witness_stopped = server->witness_stopped,
+		.witness_confirmed = server->witness_confirmed,
+		.witness_transactions = server->witness_life == server->life
+						? (int64_t)server->witness_decoded
+						: -1,
+		.slot_transactions = (int64_t)server->decoded,
 	};
 	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
 	s->view.state = WP_SOURCE_READY;
@@ -215,6 +255,10 @@ static void finish_connect(struct fake_source *s)
 
 	if (state != SERVER_UP) {
 		fail(s, WP_REACT_RECONNECT, state == SERVER_DOWN ? "" : "57P03", "no connection");
+		return;
+	}
+	if (s->world->server.broken) { /* preflight */
+		fail(s, WP_REACT_STOP_HUMAN, "", "the publication is broken");
 		return;
 	}
 	s->link = link_open(s->world, s->relay);
@@ -232,14 +276,33 @@ static void finish_start(struct fake_source *s)
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	if (s->witness == WP_WITNESS_WRITE && strcmp(server->witness_owner, s->owner) != 0) {
+	if (server->moved_from != 0)
+		violate(s->world, "went on from a slot that was moved behind its back", "at %llX",
+			(unsigned long long)server->confirmed);
+	if (s->witness == WP_WITNESS_WRITE && (strcmp(server->witness_owner, s->owner) != 0 ||
+					       server->witness_life != server->life)) {
 		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
 		server->witness_at = server->confirmed;
+		write_witness(s, server->confirmed, false);
 	}
+	s->told = 0;
+	s->view.health = (struct wp_health){ 0 };
 	server_start_stream(s->world, s->link, s->start_at);
 	s->reading = true;
 	s->view.state = WP_SOURCE_STREAMING;
 	s->world->wake[s->relay] = true;
+}
+
+static void end_stream(struct fake_source *s)
+{
+	const struct server *server = &s->world->server;
+
+	s->view.state = WP_SOURCE_FINISHED;
+	if (server->state == SERVER_UP && strcmp(server->witness_owner, s->owner) == 0 &&
+	    s->told != 0)
+		write_witness(s, s->told, s->ending == WP_ENDING_AS_ASKED);
+	if (s->ending == WP_ENDING_CALLS_HUMAN)
+		s->world->server.witness_life = UINT32_MAX; /* not to be compared */
 }
 
 static void finish_finishing(struct fake_source *s)
@@ -249,7 +312,7 @@ static void finish_finishing(struct fake_source *s)
 	if (l->broken)
 		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
 	else if (l->ended)
-		s->view.state = WP_SOURCE_FINISHED;
+		end_stream(s);
 	s->world->wake[s->relay] = true;
 }
 
@@ -281,10 +344,31 @@ static void finish_operation(struct fake_source *s)
 	}
 }
 
+static void finish_watch(struct fake_source *s)
+{
+	const struct server *server = &s->world->server;
+	const struct link *l = link_of(s);
+	struct wp_health *h = &s->view.health;
+
+	h->asking = false;
+	s->world->wake[s->relay] = true;
+	if (server->state != SERVER_UP || l == NULL || l->cut)
+		return;
+	h->answers++;
+	h->server_lsn = server->wal;
+	h->keeping = WP_KEEPING_RESERVED;
+	h->loss = (struct wp_why){ .text = "" };
+	if (server->broken)
+		(void)wp_why_set(&h->loss, WP_OK, "the publication is broken");
+}
+
 void fake_source_tick(struct fake_source *s)
 {
 	struct world *w = s->world;
 	const struct link *l = link_of(s);
+
+	if (s->view.health.asking && w->now_ms >= s->watch_ms)
+		finish_watch(s);
 
 	if (s->view.probe == WP_PROBE_RUNNING && w->now_ms >= s->probe_ms) {
 		s->view.probe = w->server.state == SERVER_UP	     ? WP_PROBE_ALIVE

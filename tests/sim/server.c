@@ -159,6 +159,11 @@ static bool send_next(struct world *w, struct link *l)
 	if (l->frame_count >= PIPE_FRAMES - 2 || l->next_tx >= s->transaction_count)
 		return false;
 	const struct transaction *tx = &s->transactions[l->next_tx];
+	if (tx->unpublished) {
+		sent_up_to(w, l, tx->end_lsn);
+		l->next_tx++;
+		return true;
+	}
 	switch (l->at) {
 	case AT_BEGIN:
 		send_begin(w, l, tx);
@@ -179,6 +184,7 @@ static bool send_next(struct world *w, struct link *l)
 	case AT_COMMIT:
 		send_commit(w, l, tx);
 		sent_up_to(w, l, tx->end_lsn);
+		s->decoded++;
 		l->next_tx++;
 		l->at = AT_BEGIN;
 		break;
@@ -219,6 +225,9 @@ void server_take_status(struct world *w, int link, wp_lsn flush)
 		violate(w, "confirmed what was never sent", "flush %llX, sent %llX",
 			(unsigned long long)flush, (unsigned long long)s->sent_most);
 	check_confirmed(w, flush);
+	if (s->found_by == l->relay && flush > s->found_at)
+		violate(w, "confirmed on after it found the publication broken", "flush %llX, %llX",
+			(unsigned long long)flush, (unsigned long long)s->found_at);
 	if (flush > s->confirmed)
 		s->confirmed = flush;
 }
@@ -296,6 +305,7 @@ void server_init(struct world *w)
 		.confirmed = 0x1000,
 		.persisted = 0x1000,
 		.holder = -1,
+		.found_by = -1,
 		.wal_sender_timeout_ms = 6000,
 	};
 }
@@ -314,8 +324,12 @@ void server_commit(struct world *w, uint32_t events)
 		.end_lsn = s->wal + 48,
 		.first_event = s->event_count,
 		.event_count = events,
+		.unpublished = s->broken,
 	};
 	s->wal = tx->end_lsn;
+	/* What is lost by a human's hand is not ours to deliver. */
+	for (uint32_t i = 0; i < events && s->broken; i++)
+		w->broker.kept[s->event_count + i] = true;
 	for (uint32_t i = 0; i < events; i++)
 		s->aggregate_of[s->event_count++] = (uint8_t)any(w, AGGREGATES);
 }
@@ -345,6 +359,46 @@ void server_crash(struct world *w, int64_t down_ms)
 	s->state = SERVER_DOWN;
 	s->up_at_ms = w->now_ms + down_ms;
 	s->confirmed = s->persisted;
+	s->moved_from = 0; /* it was not on disk yet */
+	s->decoded = 0;
+	s->life++;
+}
+
+void server_move_slot(struct world *w)
+{
+	struct server *s = &w->server;
+	bool told = s->witness_stopped || (s->witness_life == s->life && s->witness_decoded > 0);
+
+	if (s->state != SERVER_UP || s->holder != -1 || s->moved_from != 0 || !told ||
+	    s->wal <= s->confirmed || s->wal <= s->witness_confirmed)
+		return;
+	trace(w, "the slot is made anew");
+	s->moved_from = s->confirmed;
+	s->moved_decoded = s->decoded;
+	s->confirmed = s->wal;
+	s->decoded = 0;
+}
+
+void server_unmove_slot(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->moved_from == 0)
+		return;
+	s->confirmed = s->moved_from;
+	s->decoded = s->moved_decoded;
+	s->moved_from = 0;
+}
+
+void server_break_publication(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->state != SERVER_UP || s->broken)
+		return;
+	trace(w, "the publication is broken");
+	s->broken = true;
+	s->broken_ms = w->now_ms;
 }
 
 void server_stop(struct world *w)
@@ -367,7 +421,9 @@ static void server_end_stop(struct world *w)
 	if (took > s->stop_took_ms)
 		s->stop_took_ms = took;
 	break_all(w);
+	server_unmove_slot(w);
 	s->state = SERVER_DOWN;
+	s->life++;
 	s->persisted = s->confirmed;
 	s->up_at_ms = w->now_ms + 500 + (int64_t)any(w, 5000);
 }
@@ -382,7 +438,7 @@ void server_tick(struct world *w)
 		s->state = SERVER_UP;
 		trace(w, "server is up");
 	}
-	if (chance(w, 2))
+	if (chance(w, 2) && s->moved_from == 0)
 		s->persisted = s->confirmed;
 	for (int i = 0; i < LINKS_MAX; i++) {
 		if (s->links[i].used && s->links[i].streaming)

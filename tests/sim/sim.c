@@ -39,6 +39,8 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_HASTY_REWIND] = "hasty_rewind",
 	[WP_FAULT_GUESS_GUILTY] = "guess_guilty",
 	[WP_FAULT_LETTER_SETTLES] = "letter_settles",
+	[WP_FAULT_CONFIRM_WHEN_BROKEN] = "confirm_when_broken",
+	[WP_FAULT_TRUST_SLOT] = "trust_slot",
 };
 #endif
 
@@ -50,6 +52,8 @@ enum {
 	STOP_SLACK_MS = 500,
 	SERVER_STOP_MAX_MS = 20 * 1000,
 	HEAL_MAX_MS = 180 * 1000,
+	NOTICE_MAX_MS = 5 * 1000,
+	MISCHIEF_EVERY = 5, /* seeds */
 };
 
 struct process {
@@ -76,7 +80,9 @@ struct sim {
 	size_t checked[PARTITIONS];
 	bool seen[EVENTS_MAX];
 	uint64_t duplicates;
-	unsigned kinds; /* of trouble that this run knows, a bit each */
+	unsigned kinds;	    /* of trouble that this run knows, a bit each */
+	uint64_t mischief;  /* randomness of its own; 0: nobody meddles in this run */
+	int64_t noticed_ms; /* since when a relay streams and could see a broken publication */
 };
 
 /* -- processes ------------------------------------------------------------ */
@@ -111,6 +117,8 @@ static void process_end(struct sim *sim, int i, int64_t away_ms)
 {
 	struct process *p = &sim->processes[i];
 
+	if (sim->world.server.found_by == i)
+		sim->world.server.found_by = -1;
 	fake_source_die(&p->source);
 	fake_sink_die(&p->sink);
 	wp_relay_free(p->relay);
@@ -142,6 +150,19 @@ static void heal_poison(struct world *w)
 	w->broker.poison = -1;
 }
 
+/* From now on it must confirm nothing more; what is on its way has been said before. */
+static void found_broken(struct sim *sim, const struct process *p)
+{
+	struct server *s = &sim->world.server;
+	const struct link *l = p->source.link >= 0 ? &s->links[p->source.link] : NULL;
+
+	s->broken = false;
+	s->found_by = (int)(p - sim->processes);
+	s->found_at = s->confirmed;
+	if (l != NULL && l->status_waits)
+		s->found_at = wp_lsn_max(s->found_at, l->status_flush);
+}
+
 /* A stop that nobody asked for must name its cause. */
 static void check_note(struct sim *sim, struct process *p, const struct wp_note *n)
 {
@@ -154,6 +175,12 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 		if (!names_the_poison(sim, n))
 			violate(w, "an innocent event was named", "%.200s", n->why.text);
 		heal_poison(w);
+	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.moved_from != 0) {
+		server_unmove_slot(w);
+	} else if (strcmp(n->event, "stream_refused") == 0 && w->server.broken) {
+		w->server.broken = false;
+	} else if (strcmp(n->event, "events_would_be_lost") == 0 && w->server.broken) {
+		found_broken(sim, p);
 	} else if (strcmp(n->event, "sink_refuses") != 0) {
 		violate(w, "stopped without a cause", "%s %.200s", n->event, n->why.text);
 	}
@@ -366,6 +393,28 @@ static void hurt(struct sim *sim, unsigned per_mille)
 	}
 }
 
+/* What is moved between a relay's look and its start nobody could see. */
+static bool is_starting(const struct sim *sim)
+{
+	for (int i = 0; i < RELAYS; i++) {
+		enum wp_source_state at = sim->processes[i].source.view.state;
+		if (sim->processes[i].alive && (at == WP_SOURCE_READY || at == WP_SOURCE_STARTING))
+			return true;
+	}
+	return false;
+}
+
+/* A hand that did not ask the relays. Draws from its own numbers, so that other seeds stay. */
+static void meddle(struct sim *sim)
+{
+	if (sim->mischief == 0 || wp_random_next(&sim->mischief) % 400 != 0)
+		return;
+	if (wp_random_next(&sim->mischief) % 2 != 0)
+		server_break_publication(&sim->world);
+	else if (!is_starting(sim))
+		server_move_slot(&sim->world);
+}
+
 /* -- the checker ---------------------------------------------------------- */
 
 static void check_partition(struct sim *sim, size_t p)
@@ -386,9 +435,29 @@ static void check_partition(struct sim *sim, size_t p)
 	}
 }
 
+/* Only a relay that streams undisturbed can see it. */
+static void check_noticed(struct sim *sim)
+{
+	const struct server *s = &sim->world.server;
+	bool seen = false;
+
+	for (int i = 0; i < RELAYS; i++) {
+		const struct process *p = &sim->processes[i];
+		seen = seen || (p->alive && !sim->world.frozen[i] && p->source.link >= 0 &&
+				p->source.link == s->holder && !s->links[s->holder].cut);
+	}
+	if (!s->broken || !seen || s->state != SERVER_UP)
+		sim->noticed_ms = sim->world.now_ms;
+	else if (sim->world.now_ms - sim->noticed_ms > NOTICE_MAX_MS)
+		violate(&sim->world, "a broken publication was not noticed", "for %d ms",
+			NOTICE_MAX_MS);
+}
+
 static void check(struct sim *sim)
 {
 	struct server *s = &sim->world.server;
+
+	check_noticed(sim);
 
 	for (size_t p = 0; p < PARTITIONS; p++)
 		check_partition(sim, p);
@@ -502,6 +571,8 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 	};
 	server_init(w);
 	broker_init(w);
+	if (seed % MISCHIEF_EVERY == 0)
+		sim->mischief = seed * 0xD1342543DE82EF95u + 1;
 	sim->processes[0].exists = true;
 	sim->processes[1].exists = chance(w, 500);
 	/* Without faults, relays are only asked to stop now and then: nothing may come twice. */
@@ -513,10 +584,11 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 	while (w->now_ms < busy_ms && w->violation == NULL) {
 		write_some(sim, writes);
 		hurt(sim, faults);
+		meddle(sim);
 		if (faults == 0 && chance(w, 1))
 			ask_to_stop(sim, (int)any(w, RELAYS));
 		tick(sim);
-		if (faults == 0 && sim->duplicates > 0)
+		if (faults == 0 && sim->mischief == 0 && sim->duplicates > 0)
 			violate(w, "sent twice without a fault", "%" PRIu64 " events",
 				sim->duplicates);
 	}

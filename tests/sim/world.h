@@ -33,6 +33,7 @@ struct transaction {
 	wp_lsn end_lsn;
 	uint32_t first_event;
 	uint32_t event_count;
+	bool unpublished; /* written while the publication was broken */
 };
 
 /* -- Postgres -- */
@@ -89,8 +90,22 @@ struct server {
 	wp_lsn persisted; /* what a crash leaves of it */
 	wp_lsn sent_most; /* by any walsender */
 	int holder;	  /* link, or -1 */
+	uint64_t decoded; /* transactions, for the slot; a crash forgets them */
+	unsigned life;	  /* of the statistics */
 	char witness_owner[WP_OWNER_SIZE];
 	wp_lsn witness_at;
+	wp_lsn witness_confirmed;
+	bool witness_stopped;
+	uint64_t witness_decoded;
+	unsigned witness_life;
+	/* A hand at the slot: where it stood before; 0: none. */
+	wp_lsn moved_from;
+	uint64_t moved_decoded;
+	/* A hand at the publication: what is committed now is not streamed. */
+	bool broken;
+	int64_t broken_ms;
+	int found_by; /* the relay that said so and must confirm nothing more, or -1 */
+	wp_lsn found_at;
 	uint32_t timeouts; /* walsenders ended for a relay's silence, with nothing cut or frozen */
 	struct link links[LINKS_MAX];
 	int64_t wal_sender_timeout_ms;
@@ -179,6 +194,10 @@ void server_commit(struct world *w, uint32_t events);
 void server_other_wal(struct world *w);
 void server_crash(struct world *w, int64_t down_ms);
 void server_stop(struct world *w);
+/* The slot ahead of what was confirmed, or anew: nobody told the relays. */
+void server_move_slot(struct world *w);
+void server_unmove_slot(struct world *w);
+void server_break_publication(struct world *w);
 int link_open(struct world *w, int relay);  /* -1: none free */
 void link_break(struct world *w, int link); /* both ends know soon */
 bool link_holds_slot(const struct world *w, int link);
@@ -207,6 +226,9 @@ struct fake_source {
 	bool reading;
 	struct frame current;
 	int64_t probe_ms;
+	int64_t watch_ms;
+	wp_lsn told; /* the flush of the last status */
+	enum wp_ending ending;
 	char owner[WP_OWNER_SIZE];
 };
 void fake_source_init(struct fake_source *s, struct world *w, int relay, const char *owner);

@@ -31,7 +31,8 @@ struct wp_preflight {
 	bool publication_exists;
 	bool witness_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
-	bool slot_active; /* by any process, this connection's included */
+	bool slot_active;	 /* by any process, this connection's included */
+	struct wp_health health; /* the same as a running stream wants to know it */
 };
 
 /* One SELECT giving one row, for a plain or replication connection (simple protocol). */

@@ -38,7 +38,6 @@ struct wp_stream_facts_setup {
 struct wp_stream_facts_answer {
 	struct wp_source_facts source;
 	struct wp_walsender self;  /* the asking connection's */
-	bool witness_writable;	   /* the table is there and may be written, here and now */
 	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
 };
 

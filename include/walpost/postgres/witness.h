@@ -1,10 +1,13 @@
 /*
- * The witness table walpost.witness tells who took a slot over last: one row per
- * slot, written by the new owner before it streams. A relay that finds its slot
- * moved reads there whether another relay did it.
+ * The witness table walpost.witness tells who took a slot over last and how far
+ * that one came: one row per slot, written by the new owner before it streams,
+ * rarely while it does, and when it stops. A relay that finds its slot moved reads
+ * there whether another relay did it; one that starts, whether somebody moved the slot or
+ * made it anew while no relay ran.
  *
- * Here: its SQL and the reading of the answers; asking is stream_facts' and stream's.
- * Pure but for quoting. The table itself: sql/witness.sql.
+ * Here: its SQL and the reading of the answers; asking is stream_facts', stream's and
+ * watch's. Pure but for quoting. The table itself: sql/witness.sql. No statement waits long
+ * for another session's locks: the row is never worth a stream that does not start.
  */
 #ifndef WALPOST_POSTGRES_WITNESS_H
 #define WALPOST_POSTGRES_WITNESS_H
@@ -22,17 +25,27 @@ struct wp_witness_row {
 	uint16_t epoch;
 };
 
-/* One row or none: owner, system_identifier, epoch, taken_at_lsn, timeline. */
+/* The row if there is one; of a table that lacks the newer columns too. */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
-/* Fills the witness_* members of `facts`. WP_PROTO: not the answer to that SQL. */
+/* Fills the witness_* members of `facts` but witness_writable, and slot_transactions.
+ * WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
 			   struct wp_why *why) WP_MUST_CHECK;
 /*
- * Writes the row, with where the slot stands as taken_at_lsn; only while nobody
- * streams from the slot, and only when it says something else. Commits without waiting for synchronous standbys: we may be one.
+ * Writes the row, with where the slot stands as taken_at_lsn and confirmed_lsn; only while
+ * nobody streams from the slot, and only when it says something else. Commits without
+ * waiting for synchronous standbys: we may be one.
  */
 enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 				struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+/* The same while process `walsender` streams from the slot for us, with what was confirmed. */
+enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
+			       wp_lsn confirmed, struct wp_buffer *into,
+			       struct wp_why *why) WP_MUST_CHECK;
+/* After the stream: where it ended, and how; only while the row is still ours. */
+enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
+			      enum wp_ending ending, struct wp_buffer *into,
+			      struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -10,22 +10,24 @@
 
 enum wp_fault {
 	WP_FAULT_NONE,
-	WP_FAULT_CONFIRM_ON_RECEIPT, /* an event settles when it is sent */
-	WP_FAULT_KEEPALIVE_JUMPS,    /* a keepalive moves safe past what is in flight */
-	WP_FAULT_ERROR_SETTLES,	     /* a refused event counts as confirmed */
-	WP_FAULT_PURGE_SETTLES,	     /* a purged event counts as confirmed */
-	WP_FAULT_ANY_ENTRY_PASSES,   /* safe moves past a settled entry behind an unsettled one */
-	WP_FAULT_RESUME_AFTER_MOVE,  /* resumes at read though another owner moved the slot */
-	WP_FAULT_RESUME_AFTER_PURGE, /* resumes at read though tickets were purged */
-	WP_FAULT_REWIND_TO_READ,     /* a rewind streams from read instead of safe */
-	WP_FAULT_GO_ON_AFTER_ERROR,  /* a refused event does not stop the ones behind it */
-	WP_FAULT_SILENT_WHEN_PAUSED, /* no status messages while paused */
-	WP_FAULT_DEAF_WHEN_PAUSED,   /* no probe while paused */
-	WP_FAULT_NEVER_LET_GO,	     /* answers a stopping server for ever */
-	WP_FAULT_NO_DRAIN,	     /* stops without waiting for reports */
-	WP_FAULT_HASTY_REWIND,	     /* does not hear a broken sink out */
-	WP_FAULT_GUESS_GUILTY,	     /* names the event sent last, whoever was refused */
-	WP_FAULT_LETTER_SETTLES,     /* a dead letter counts as confirmed when it is sent */
+	WP_FAULT_CONFIRM_ON_RECEIPT,  /* an event settles when it is sent */
+	WP_FAULT_KEEPALIVE_JUMPS,     /* a keepalive moves safe past what is in flight */
+	WP_FAULT_ERROR_SETTLES,	      /* a refused event counts as confirmed */
+	WP_FAULT_PURGE_SETTLES,	      /* a purged event counts as confirmed */
+	WP_FAULT_ANY_ENTRY_PASSES,    /* safe moves past a settled entry behind an unsettled one */
+	WP_FAULT_RESUME_AFTER_MOVE,   /* resumes at read though another owner moved the slot */
+	WP_FAULT_RESUME_AFTER_PURGE,  /* resumes at read though tickets were purged */
+	WP_FAULT_REWIND_TO_READ,      /* a rewind streams from read instead of safe */
+	WP_FAULT_GO_ON_AFTER_ERROR,   /* a refused event does not stop the ones behind it */
+	WP_FAULT_SILENT_WHEN_PAUSED,  /* no status messages while paused */
+	WP_FAULT_DEAF_WHEN_PAUSED,    /* no probe while paused */
+	WP_FAULT_NEVER_LET_GO,	      /* answers a stopping server for ever */
+	WP_FAULT_NO_DRAIN,	      /* stops without waiting for reports */
+	WP_FAULT_HASTY_REWIND,	      /* does not hear a broken sink out */
+	WP_FAULT_GUESS_GUILTY,	      /* names the event sent last, whoever was refused */
+	WP_FAULT_LETTER_SETTLES,      /* a dead letter counts as confirmed when it is sent */
+	WP_FAULT_CONFIRM_WHEN_BROKEN, /* confirms on though the publication is broken */
+	WP_FAULT_TRUST_SLOT,	      /* starts from a slot that was moved behind its back */
 	WP_FAULT_COUNT,
 };
 

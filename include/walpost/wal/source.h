@@ -5,7 +5,7 @@
  *
  *   CLOSED -connect-> CONNECTING -> READY -start-> STARTING -> STREAMING
  *                                   READY -look-> LOOKING -> READY (fresh facts)
- *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways)
+ *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways, then the witness)
  *   STREAMING -> FINISHED                (the server ended the copy in good order)
  *   any -> FAILED                        (failure says why and what it calls for)
  *   any -close-> CLOSED                  (at once, from any state)
@@ -42,8 +42,9 @@ struct wp_source_facts {
 	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */
 	bool slot_held;		       /* active, by a process that is not our own old walsender */
 	int64_t wal_sender_timeout_ms; /* 0: none */
-	/* The witness row: who took the slot over last. */
-	bool witness_readable;		   /* the table is there and may be read */
+	/* The witness row: who took the slot over last, and how far that one has come. */
+	bool witness_readable; /* the table is there and may be read */
+	bool witness_writable; /* and has all columns and may be written: it can be believed */
 	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
 	wp_lsn witness_taken_at;	   /* where the slot stood as that owner took it over */
 	uint64_t witness_system_id;
@@ -53,6 +54,12 @@ struct wp_source_facts {
 	 * does not tell. Only for values in binary. */
 	uint32_t enums[WP_ENUMS_MAX];
 	size_t enum_count;
+	bool witness_stopped;	       /* in good order: the slot stood at witness_confirmed then */
+	wp_lsn witness_confirmed;      /* what that owner wrote down last; 0: nothing */
+	char witness_confirmed_at[32]; /* when, in words */
+	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
+	int64_t witness_transactions;
+	int64_t slot_transactions;
 };
 
 struct wp_source_failure {
@@ -79,14 +86,37 @@ struct wp_root {
 	char name[256];
 };
 
+/* How the slot's log is kept: pg_replication_slots.wal_status. */
+enum wp_keeping {
+	WP_KEEPING_UNKNOWN,
+	WP_KEEPING_RESERVED,
+	WP_KEEPING_EXTENDED,   /* more than max_wal_size, kept for the slot */
+	WP_KEEPING_UNRESERVED, /* may be removed at the next checkpoint */
+	WP_KEEPING_LOST,
+};
+
+/* What is seen beside the stream: publication, table and slot as they are now. */
+struct wp_health {
+	bool asking;
+	uint64_t answers; /* so far on this stream; 0: the rest means nothing */
+	wp_lsn server_lsn;
+	enum wp_keeping keeping;
+	bool limited;	    /* max_slot_wal_keep_size is set, and safe_size known */
+	int64_t safe_size;  /* bytes that may be written until the slot can be lost */
+	struct wp_why loss; /* "" : going on loses nothing; else what is wrong, and its cure */
+};
+
 struct wp_source_view {
 	enum wp_source_state state;
 	struct wp_source_facts facts; /* as of the last READY */
 	struct wp_source_failure failure;
 	enum wp_probe probe;
 	struct wp_root root;
+	struct wp_health health;
 };
 
+/* How a stream is ended: a slot that moves after AS_ASKED was moved behind our back. */
+enum wp_ending { WP_ENDING_AS_ASKED, WP_ENDING_CALLS_HUMAN };
 enum wp_witness { WP_WITNESS_KEEP, WP_WITNESS_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON };
 
@@ -110,13 +140,21 @@ struct wp_source_ops {
 	/* STREAMING only. WP_IO as in next(). Never waits: what the socket does
 	 * not take now follows when it can. */
 	enum wp_rc (*status)(struct wp_source *s, const struct wp_status *status);
-	/* STREAMING only: CopyDone, then read and discard until the server ends. */
-	void (*finish)(struct wp_source *s);
+	/* STREAMING only: CopyDone, then read and discard until the server ends, then the
+	 * witness: the flush of the last status, and how it ended. */
+	void (*finish)(struct wp_source *s, enum wp_ending ending);
 	void (*close)(struct wp_source *s);
 	/* Is the server shutting down? Asked on a connection of its own. */
 	void (*probe)(struct wp_source *s);
 	/* Which partitioned table is this leaf's root? Likewise. */
 	void (*ask_root)(struct wp_source *s, uint32_t leaf_oid);
+	/*
+	 * STREAMING only, both on one more connection, and neither ever fails: what
+	 * cannot be asked or written now is dropped. watch: health, anew.
+	 * write_down: into the witness row that all below `confirmed` was confirmed.
+	 */
+	void (*watch)(struct wp_source *s);
+	void (*write_down)(struct wp_source *s, wp_lsn confirmed);
 	const struct wp_source_view *(*view)(struct wp_source *s);
 };
 

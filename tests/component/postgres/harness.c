@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "walpost/postgres/publication.h"
+
 static const char *const columns[] = { "id", "aggregatetype", "aggregateid", "type", "payload" };
 
 const char *harness_env(const char *name)
@@ -108,11 +110,7 @@ void harness_prepare(struct harness *h, const char *database)
 		    "CREATE TABLE outbox (id text, aggregatetype text NOT NULL, aggregateid text "
 		    "NOT NULL, type text, payload text)");
 	harness_sql(h, "CREATE PUBLICATION p FOR TABLE outbox WITH (publish = 'insert')");
-	harness_sql(h, "CREATE SCHEMA walpost");
-	harness_sql(h, "CREATE TABLE walpost.witness (slot text PRIMARY KEY, owner text NOT NULL, "
-		       "system_identifier text NOT NULL, timeline bigint NOT NULL, epoch int NOT "
-		       "NULL, taken_at_lsn pg_lsn NOT NULL, taken_at timestamptz NOT NULL DEFAULT "
-		       "now())");
+	harness_sql(h, "%s", wp_witness_sql);
 	harness_sql(h, "SELECT pg_create_logical_replication_slot('s', 'pgoutput')");
 	harness_connect_by(h, NULL, "");
 	char dbname[64];

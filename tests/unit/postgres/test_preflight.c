@@ -45,6 +45,7 @@ static struct server healthy(void)
 			[A_SLOT_TEMPORARY] = "false",
 			[A_SLOT_TWO_PHASE] = "false",
 			[A_SLOT_WAL_STATUS] = "reserved",
+			[A_SERVER_LSN] = "0/2000000",
 			[A_SLOT_FAILOVER] = "true",
 			[A_SLOT_CONFIRMED] = "0/15A3F28",
 			[A_PUB] = "16390",
@@ -64,7 +65,7 @@ static struct server healthy(void)
 			[A_NO_IDENTITY] = "f",
 			[A_WITNESS] = "t",
 			[A_WITNESS_MAY] = "t",
-			[A_WITNESS_COLUMNS] = "7",
+			[A_WITNESS_COLUMNS] = "12",
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
@@ -559,6 +560,10 @@ static void a_witness_that_cannot_be_written_is_warned_of(void **state)
 	check_finding(&s, "witness", WARNS, "may not be read and written",
 		      "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"re\"\"lay\";");
 	s.values[A_WITNESS_MAY] = "t";
+	s.values[A_WITNESS_COLUMNS] = "7"; /* its first shape is completed */
+	check_finding(&s, "witness", WARNS, "lacks columns", "CREATE SCHEMA");
+	CHECK_HAS(finding(&s.found, "witness")->cure, "ADD COLUMN IF NOT EXISTS stopped");
+	assert_null(strstr(finding(&s.found, "witness")->cure, "DROP"));
 	s.values[A_WITNESS_COLUMNS] = "6";
 	check_finding(&s, "witness", WARNS, "lacks columns",
 		      "DROP TABLE walpost.witness;\nCREATE SCHEMA");
@@ -568,6 +573,87 @@ static void a_witness_that_cannot_be_written_is_warned_of(void **state)
 	check_finding(&s, "witness", WARNS, "is missing",
 		      "CREATE TABLE IF NOT EXISTS walpost.witness");
 	CHECK(!s.found.witness_ready);
+}
+
+static void how_the_log_is_kept_is_read(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	const struct wp_health *h = &judge(&s)->health;
+	CHECK_EQ(h->keeping, WP_KEEPING_RESERVED);
+	CHECK(!h->limited);
+	CHECK_EQ(h->server_lsn, 0x2000000);
+	CHECK_TEXT(h->loss.text, "");
+	s.values[A_SLOT_WAL_STATUS] = "unreserved";
+	s.values[A_SLOT_SAFE_SIZE] = "-12345";
+	h = &judge(&s)->health;
+	CHECK_EQ(h->keeping, WP_KEEPING_UNRESERVED);
+	CHECK(h->limited);
+	CHECK_EQ(h->safe_size, -12345);
+	CHECK_TEXT(h->loss.text, ""); /* not yet */
+	s.values[A_SLOT_WAL_STATUS] = "extended";
+	CHECK_EQ(judge(&s)->health.keeping, WP_KEEPING_EXTENDED);
+	s.values[A_SLOT_WAL_STATUS] = "lost";
+	h = &judge(&s)->health;
+	CHECK_EQ(h->keeping, WP_KEEPING_LOST);
+	CHECK_HAS(h->loss.text, "invalidated");
+	CHECK_HAS(h->loss.text, "cure: SELECT pg_drop_replication_slot");
+	s.values[A_SLOT_WAL_STATUS] = NULL;
+	s.values[A_SERVER_LSN] = NULL;
+	h = &judge(&s)->health;
+	CHECK_EQ(h->keeping, WP_KEEPING_UNKNOWN);
+	CHECK_EQ(h->server_lsn, 0);
+}
+
+static void what_loses_events_while_it_runs_is_a_loss(void **state)
+{
+	static const struct {
+		enum wp_preflight_column column;
+		const char *value;
+		const char *part;
+	} cases[] = {
+		{ A_PUB, NULL, "no publication" },
+		{ A_PUB_LISTED, "0", "lacks" },
+		{ A_PUB_INSERT, "false", "does not publish inserts" },
+		{ A_PUB_HIDDEN, "payload", "hides columns" },
+		{ A_PUB_GENERATED, "payload", "generated" },
+		{ A_PUB_FILTER, "(id > 1)", "filters rows" },
+		{ A_TABLE_PERSISTENCE, "t", "temporary" },
+		{ A_SLOT_TYPE, NULL, "no slot" },
+		{ A_SLOT_CONFLICTING, "true", "conflict" },
+		{ A_SLOT_INVALIDATION, "idle_timeout", "idle_timeout" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct server s = healthy();
+		s.values[cases[i].column] = cases[i].value;
+		CHECK_HAS(judge(&s)->health.loss.text, cases[i].part);
+		s.values[A_IN_RECOVERY] = "t"; /* what a standby shows is not ours to judge */
+		CHECK_TEXT(judge(&s)->health.loss.text, "");
+	}
+}
+
+static void what_fails_only_at_a_start_is_no_loss(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_WAL_LEVEL] = "replica";
+	s.values[A_ROLE_MAY] = "f";
+	s.values[A_SYNC_NAMES] = "*";
+	s.values[A_TABLE_KIND] = NULL; /* a row of the renamed one tells more */
+	CHECK(wp_preflight_failure(judge(&s)));
+	CHECK_TEXT(s.found.health.loss.text, "");
+}
+
+static void a_slot_made_anew_is_to_be_acknowledged(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_SLOT_WAL_STATUS] = "lost";
+	CHECK_HAS(finding(judge(&s), "slot")->cure, "walpost slot accept");
+	s = healthy();
+	s.values[A_PUB] = NULL;
+	CHECK_HAS(finding(judge(&s), "publication")->cure, "walpost slot accept");
 }
 
 static void sql_ascii_is_told(void **state)
@@ -646,6 +732,10 @@ int main(void)
 		cmocka_unit_test(a_short_sender_timeout_is_warned_of),
 		cmocka_unit_test(what_becomes_of_a_stopped_relay_is_told),
 		cmocka_unit_test(a_witness_that_cannot_be_written_is_warned_of),
+		cmocka_unit_test(how_the_log_is_kept_is_read),
+		cmocka_unit_test(what_loses_events_while_it_runs_is_a_loss),
+		cmocka_unit_test(what_fails_only_at_a_start_is_no_loss),
+		cmocka_unit_test(a_slot_made_anew_is_to_be_acknowledged),
 		cmocka_unit_test(sql_ascii_is_told),
 		cmocka_unit_test(weak_transport_to_a_far_host_is_warned_of),
 		cmocka_unit_test(the_longest_names_fit),

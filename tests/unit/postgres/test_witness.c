@@ -4,69 +4,110 @@
 #include "support/check.h"
 #include "walpost/postgres/witness.h"
 
-/* An answer as the server would give it. NULL values end the row early. */
+enum { COLUMNS = 11 };
+
+/* An answer as the server would give it; NULL is SQL's. */
 static PGresult *answer(int columns, int rows, const char *const *values)
 {
-	static char names[8][8] = { "a", "b", "c", "d", "e", "f" };
-	PGresAttDesc descriptions[8] = { { 0 } };
+	PGresAttDesc descriptions[COLUMNS + 1] = { { 0 } };
 	for (int i = 0; i < columns; i++)
-		descriptions[i].name = names[i];
+		descriptions[i].name = (char *)"column";
 	PGresult *result = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
 	CHECK(result);
 	CHECK(PQsetResultAttrs(result, columns, descriptions));
 	for (int row = 0; row < rows; row++)
 		for (int i = 0; i < columns; i++) {
-			char value[256];
-			(void)snprintf(value, sizeof(value), "%s", values[i]);
-			CHECK(PQsetvalue(result, row, i, value, (int)strlen(value)));
+			const char *value = values[i];
+			CHECK(PQsetvalue(result, row, i, (char *)value,
+					 value ? (int)strlen(value) : -1));
 		}
 	return result;
 }
 
-static void check_row(const char *const values[5], enum wp_rc rc)
+/* A row on which all is well; a test changes what it is about. */
+struct row {
+	const char *values[COLUMNS + 1];
+};
+
+static struct row whole(void)
 {
-	struct wp_source_facts facts = { 0 };
+	return (struct row){ { "relay on a", "18446744073709551615", "65535", "16/B374D848", "3",
+			       "16/B374D849", "2026-01-02 03:04:05 UTC", "true", "41", "42" } };
+}
+
+/* Where a value stands. */
+enum { OWNER, SYSTEM_ID, EPOCH, TAKEN_AT, TIMELINE, CONFIRMED, CONFIRMED_AT, STOPPED, THEN, NOW };
+
+static enum wp_rc read_row(const struct row *row, struct wp_source_facts *facts)
+{
 	struct wp_why why = { "" };
-	PGresult *result = answer(5, 1, values);
-	CHECK_EQ(wp_witness_read(result, &facts, &why), rc);
-	CHECK_EQ(facts.witness_readable, rc == WP_OK);
+	PGresult *result = answer(NOW + 1, 1, row->values);
+	enum wp_rc rc = wp_witness_read(result, facts, &why);
 	CHECK_EQ(*why.text != '\0', rc != WP_OK);
 	PQclear(result);
+	return rc;
 }
 
-static void check_read(const char *owner, const char *system_id, const char *epoch, enum wp_rc rc)
+static void check_read(int column, const char *value, enum wp_rc rc)
 {
-	const char *const values[] = { owner, system_id, epoch, "0/1", "1" };
-
-	check_row(values, rc);
+	struct row row = whole();
+	struct wp_source_facts facts = { 0 };
+	row.values[column] = value;
+	CHECK_EQ(read_row(&row, &facts), rc);
+	CHECK_EQ(facts.witness_readable, rc == WP_OK);
 }
 
-static void a_row_tells_owner_system_epoch_and_timeline(void **state)
+static void a_row_tells_all_that_its_owner_wrote(void **state)
 {
 	(void)state;
-	static const char *const values[] = { "relay on a", "18446744073709551615", "65535",
-					      "16/B374D848", "4294967295" };
+	struct row row = whole();
 	struct wp_source_facts facts = { 0 };
-	PGresult *result = answer(5, 1, values);
-	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_OK);
+	CHECK_EQ(read_row(&row, &facts), WP_OK);
 	CHECK(facts.witness_readable);
 	CHECK_TEXT(facts.witness_owner, "relay on a");
 	CHECK_EQ(facts.witness_system_id, UINT64_MAX);
 	CHECK_EQ(facts.witness_epoch, 65535);
 	CHECK_EQ(facts.witness_taken_at, 0x16B374D848);
-	CHECK_EQ(facts.witness_timeline, UINT32_MAX);
-	PQclear(result);
+	CHECK_EQ(facts.witness_timeline, 3);
+	CHECK_EQ(facts.witness_confirmed, 0x16B374D849);
+	CHECK_TEXT(facts.witness_confirmed_at, "2026-01-02 03:04:05 UTC");
+	CHECK(facts.witness_stopped);
+	CHECK_EQ(facts.witness_transactions, 41);
+	CHECK_EQ(facts.slot_transactions, 42);
+}
+
+static void a_row_of_the_first_shape_tells_what_it_can(void **state)
+{
+	(void)state;
+	struct row row = whole();
+	struct wp_source_facts facts = { .witness_stopped = true, .witness_confirmed = 7 };
+	row.values[CONFIRMED] = row.values[CONFIRMED_AT] = row.values[THEN] = row.values[NOW] =
+		NULL;
+	row.values[STOPPED] = "false";
+	CHECK_EQ(read_row(&row, &facts), WP_OK);
+	CHECK_TEXT(facts.witness_owner, "relay on a");
+	CHECK_EQ(facts.witness_confirmed, 0);
+	CHECK_TEXT(facts.witness_confirmed_at, "");
+	CHECK(!facts.witness_stopped);
+	CHECK_EQ(facts.witness_transactions, -1);
+	CHECK_EQ(facts.slot_transactions, -1);
 }
 
 static void no_row_means_no_owner(void **state)
 {
 	(void)state;
-	struct wp_source_facts facts = { .witness_owner = "old", .witness_epoch = 3 };
-	PGresult *result = answer(5, 0, NULL);
+	struct wp_source_facts facts = { .witness_owner = "old",
+					 .witness_epoch = 3,
+					 .witness_stopped = true,
+					 .witness_confirmed = 9 };
+	PGresult *result = answer(NOW + 1, 0, NULL);
 	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_OK);
 	CHECK(facts.witness_readable);
 	CHECK_TEXT(facts.witness_owner, "");
 	CHECK_EQ(facts.witness_epoch, 0);
+	CHECK_EQ(facts.witness_confirmed, 0);
+	CHECK(!facts.witness_stopped);
+	CHECK_EQ(facts.witness_transactions, -1);
 	PQclear(result);
 }
 
@@ -76,63 +117,112 @@ static void a_longer_owner_is_cut_and_stays_a_stranger(void **state)
 	char owner[100];
 	memset(owner, 'x', sizeof(owner) - 1);
 	owner[sizeof(owner) - 1] = '\0';
-	const char *const values[] = { owner, "1", "0", "0/1", "1" };
+	struct row row = whole();
 	struct wp_source_facts facts = { 0 };
-	PGresult *result = answer(5, 1, values);
-	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_OK);
+	row.values[OWNER] = owner;
+	CHECK_EQ(read_row(&row, &facts), WP_OK);
 	CHECK_EQ(strlen(facts.witness_owner), WP_OWNER_SIZE - 1);
-	PQclear(result);
 }
 
 static void numbers_out_of_range_are_not_believed(void **state)
 {
 	(void)state;
-	check_read("o", "0", "0", WP_OK);
-	check_read("o", "18446744073709551616", "0", WP_PROTO);
-	check_read("o", "-1", "0", WP_PROTO);
-	check_read("o", "x", "0", WP_PROTO);
-	check_read("o", "", "0", WP_PROTO);
-	check_read("o", "1", "65536", WP_PROTO);
-	check_read("o", "1", "1x", WP_PROTO);
-	check_row((const char *const[]){ "o", "1", "0", "0/1", "4294967296" }, WP_PROTO);
-	check_row((const char *const[]){ "o", "1", "0", "0/1", "" }, WP_PROTO);
+	check_read(SYSTEM_ID, "0", WP_OK);
+	check_read(SYSTEM_ID, "18446744073709551616", WP_PROTO);
+	check_read(SYSTEM_ID, "-1", WP_PROTO);
+	check_read(SYSTEM_ID, "x", WP_PROTO);
+	check_read(SYSTEM_ID, "", WP_PROTO);
+	check_read(EPOCH, "65536", WP_PROTO);
+	check_read(EPOCH, "1x", WP_PROTO);
+	check_read(TIMELINE, "4294967296", WP_PROTO);
+	check_read(THEN, "-1", WP_PROTO);
+	check_read(NOW, "9223372036854775808", WP_PROTO);
 }
 
 static void a_position_that_is_none_is_not_believed(void **state)
 {
 	(void)state;
-	static const char *const values[] = { "o", "1", "0", "nowhere", "1" };
-	struct wp_source_facts facts = { 0 };
-	PGresult *result = answer(5, 1, values);
-	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_PROTO);
-	PQclear(result);
+	check_read(TAKEN_AT, "nowhere", WP_PROTO);
+	check_read(CONFIRMED, "nowhere", WP_PROTO);
 }
 
 static void another_shape_is_not_believed(void **state)
 {
 	(void)state;
-	static const char *const values[] = { "o", "1", "0", "0/1", "0", "0" };
-	struct wp_source_facts facts = { 0 };
-	for (int columns = 4; columns <= 6; columns += 2) {
-		PGresult *result = answer(columns, 1, values);
+	struct row row = whole();
+	struct wp_source_facts facts = { .witness_owner = "before" };
+	row.values[NOW + 1] = "one too many";
+	for (int columns = NOW; columns <= NOW + 2; columns += 2) {
+		PGresult *result = answer(columns, 1, row.values);
 		CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_PROTO);
 		PQclear(result);
 	}
-	PGresult *result = answer(5, 2, values);
+	PGresult *result = answer(NOW + 1, 2, row.values);
 	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_PROTO);
 	PQclear(result);
 	CHECK(!facts.witness_readable);
+	CHECK_TEXT(facts.witness_owner, "before");
+}
+
+/* -- what is written ---------------------------------------------------------- */
+
+static const struct wp_witness_row ours = {
+	.slot = "s", .owner = "it's us", .system_id = 77, .timeline = 2, .epoch = 5
+};
+
+static void what_is_written_waits_for_no_lock(void **state)
+{
+	(void)state;
+	struct wp_why why;
+	PGconn *pg = PQconnectStart("hostaddr=none"); /* for quoting */
+	for (int i = 0; i < 4; i++) {
+		struct wp_buffer sql;
+		wp_buffer_init(&sql, 16384);
+		enum wp_rc rc = i == 0	 ? wp_witness_read_sql(pg, "s", &sql, &why)
+				: i == 1 ? wp_witness_write_sql(pg, &ours, &sql, &why)
+				: i == 2 ? wp_witness_note_sql(pg, &ours, "123", 0x10, &sql, &why)
+					 : wp_witness_end_sql(pg, &ours, 0x10, WP_ENDING_AS_ASKED,
+							      &sql, &why);
+		CHECK_EQ(rc, WP_OK);
+		CHECK_HAS((const char *)sql.data, "'lock_timeout', '1000', true");
+		CHECK_HAS((const char *)sql.data, "'synchronous_commit', 'local', true");
+		wp_buffer_release(&sql);
+	}
+	PQfinish(pg);
+}
+
+static void only_an_end_as_asked_says_where_the_slot_stands(void **state)
+{
+	(void)state;
+	struct wp_why why;
+	struct wp_buffer sql;
+	PGconn *pg = PQconnectStart("hostaddr=none");
+	wp_buffer_init(&sql, 16384);
+	CHECK_EQ(wp_witness_end_sql(pg, &ours, 0x10, WP_ENDING_AS_ASKED, &sql, &why), WP_OK);
+	CHECK_HAS((const char *)sql.data, "confirmed_lsn = '0/10'");
+	CHECK_HAS((const char *)sql.data, "stopped = true");
+	CHECK_HAS((const char *)sql.data, "total_txns");
+	CHECK_HAS((const char *)sql.data, "owner = 'it''s us'");
+	wp_buffer_reset(&sql);
+	CHECK_EQ(wp_witness_end_sql(pg, &ours, 0x10, WP_ENDING_CALLS_HUMAN, &sql, &why), WP_OK);
+	CHECK_HAS((const char *)sql.data, "stopped = false");
+	CHECK_HAS((const char *)sql.data, "slot_transactions = NULL");
+	wp_buffer_release(&sql);
+	PQfinish(pg);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_row_tells_owner_system_epoch_and_timeline),
+		cmocka_unit_test(a_row_tells_all_that_its_owner_wrote),
+		cmocka_unit_test(a_row_of_the_first_shape_tells_what_it_can),
 		cmocka_unit_test(no_row_means_no_owner),
 		cmocka_unit_test(a_longer_owner_is_cut_and_stays_a_stranger),
 		cmocka_unit_test(numbers_out_of_range_are_not_believed),
 		cmocka_unit_test(a_position_that_is_none_is_not_believed),
 		cmocka_unit_test(another_shape_is_not_believed),
+		cmocka_unit_test(what_is_written_waits_for_no_lock),
+		cmocka_unit_test(only_an_end_as_asked_says_where_the_slot_stands),
 	};
 	return cmocka_run_group_tests_name("witness", tests, NULL, NULL);
 }

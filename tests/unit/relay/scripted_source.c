@@ -75,9 +75,11 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 	return WP_OK;
 }
 
-static void op_finish(struct wp_source *base)
+static void op_finish(struct wp_source *base, enum wp_ending ending)
 {
 	struct scripted_source *s = self(base);
+
+	s->ending = ending;
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->finishes++;
@@ -91,6 +93,7 @@ static void op_close(struct wp_source *base)
 	s->closes++;
 	s->frame_count = 0;
 	s->reading = true;
+	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
 }
 
@@ -110,6 +113,24 @@ static void op_ask_root(struct wp_source *base, uint32_t leaf_oid)
 	s->view.root = (struct wp_root){ .state = WP_ROOT_ASKING, .leaf_oid = leaf_oid };
 }
 
+static void op_watch(struct wp_source *base)
+{
+	struct scripted_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_STREAMING && !s->view.health.asking);
+	s->watches++;
+	s->view.health.asking = true;
+}
+
+static void op_write_down(struct wp_source *base, wp_lsn confirmed)
+{
+	struct scripted_source *s = self(base);
+
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->writes++;
+	s->written = confirmed;
+}
+
 static const struct wp_source_view *op_view(struct wp_source *base)
 {
 	return &self(base)->view;
@@ -126,6 +147,8 @@ static const struct wp_source_ops OPS = {
 	.close = op_close,
 	.probe = op_probe,
 	.ask_root = op_ask_root,
+	.watch = op_watch,
+	.write_down = op_write_down,
 	.view = op_view,
 };
 
@@ -142,6 +165,10 @@ void scripted_source_init(struct scripted_source *s, wp_lsn slot)
 		.slot_confirmed = slot,
 		.wal_sender_timeout_ms = 60 * 1000,
 		.witness_readable = true,
+		.witness_writable = true,
+		.witness_timeline = 1,
+		.witness_transactions = -1,
+		.slot_transactions = -1,
 	};
 }
 

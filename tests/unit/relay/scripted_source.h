@@ -20,6 +20,10 @@ struct scripted_source {
 	unsigned finishes;
 	unsigned probes;
 	unsigned questions;
+	unsigned watches;
+	unsigned writes;
+	wp_lsn written;
+	enum wp_ending ending;
 	wp_lsn start_at;
 	enum wp_witness witness;
 	bool reading;

@@ -1,0 +1,44 @@
+/*
+ * One more connection beside the stream, for what must be known while it runs: does the
+ * publication still bring the outbox, is the slot's log kept? And now and then it
+ * writes into the witness row how far we are.
+ *
+ * Nothing depends on it: what cannot be asked is not asked, with backoff, and one warning
+ * in the log for as long as that lasts. The connection is given back every half
+ * minute, for a server that shuts down "smart" waits for every client to leave.
+ *
+ * Owns: its connection and query. Borrows: loop, the setup's pointers, all until free.
+ * Calls `done` from the loop after each question, answered or not. Bounded: by
+ * connect_timeout_ms, and a quarter of a minute for a statement.
+ */
+#ifndef WALPOST_POSTGRES_WATCH_H
+#define WALPOST_POSTGRES_WATCH_H
+
+#include <ev.h>
+#include <libpq-fe.h>
+
+#include "walpost/postgres/options.h"
+#include "walpost/postgres/witness.h"
+
+struct wp_watch_setup {
+	const struct wp_postgres_options *options;
+	const struct wp_wanted_table *table;
+	const PGconn *same_as; /* the stream's: the same server is asked */
+	void (*done)(void *arg);
+	void *arg;
+};
+
+struct wp_watch;
+
+/* Connects when it is first asked something. NULL: no memory. */
+struct wp_watch *wp_watch_new(struct ev_loop *loop, const struct wp_watch_setup *setup);
+/* At once. NULL is fine. */
+void wp_watch_free(struct wp_watch *w);
+/* Asks for health, unless that is under way or has failed too lately. */
+void wp_watch_ask(struct wp_watch *w);
+/* Writes the row (wp_witness_note_sql) when it can; of several that wait the newest. */
+void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
+			 const char *walsender, wp_lsn confirmed);
+const struct wp_health *wp_watch_health(const struct wp_watch *w);
+
+#endif

@@ -1,0 +1,133 @@
+#include "walpost/cli/slot_accept.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/postgres/sql.h"
+
+enum column {
+	ACTIVE_PID,
+	CONFIRMED,
+	OWNER,
+	WITNESS,
+	WITNESS_AT,
+	BYTES,
+	SAME_SYSTEM,
+	IS_BEHIND,
+	NEXT_EPOCH,
+};
+
+/* In its own statement, for without the table the other cannot be asked. */
+static const char whether_written[] =
+	"SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'slot_transactions' "
+	"WHERE n.nspname = 'walpost' AND c.relname = 'witness')";
+
+static const char how_it_stands[] =
+	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "
+	"to_char(w.confirmed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', "
+	"coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0), "
+	"w.system_identifier = (SELECT system_identifier::text FROM pg_control_system()), "
+	"coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false), w.epoch + 1 "
+	"FROM pg_replication_slots s LEFT JOIN walpost.witness w ON w.slot = s.slot_name "
+	"WHERE s.slot_name = %L";
+
+static const char accept_it[] =
+	"UPDATE walpost.witness w SET owner = 'walpost slot accept', "
+	"taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(), "
+	"confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true, "
+	"server_started = pg_postmaster_start_time(), slot_transactions = "
+	"(SELECT t.total_txns FROM pg_stat_replication_slots t WHERE t.slot_name = s.slot_name) "
+	"FROM pg_replication_slots s WHERE s.slot_name = w.slot AND NOT s.active AND w.slot = %L "
+	"RETURNING w.confirmed_lsn";
+
+static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
+		      struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	wp_sql_add(&sql, template, slot);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(s, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static const char *value(const PGresult *stands, enum column column)
+{
+	return PQgetvalue(stands, 0, (int)column);
+}
+
+static bool is(const PGresult *stands, enum column column)
+{
+	return *value(stands, column) == 't';
+}
+
+static int write_it(struct wp_session *s, const char *slot, const PGresult *stands)
+{
+	struct wp_why why;
+	PGresult *accepted;
+	enum wp_rc rc = ask(s, accept_it, slot, &accepted, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "slot %s was not accepted: %s", slot, why.text);
+	bool done = PQntuples(accepted) == 1;
+	if (done)
+		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes before "
+		       "it\n",
+		       slot, PQgetvalue(accepted, 0, 0), value(stands, OWNER),
+		       value(stands, WITNESS), value(stands, WITNESS_AT), value(stands, BYTES));
+	PQclear(accepted);
+	return done ? wp_cli_done()
+		    : wp_cli_fail(WP_EXIT_FAILED,
+				  "slot %s was not accepted: a relay has just "
+				  "taken it",
+				  slot);
+}
+
+static int judge(struct wp_session *s, const char *slot, const PGresult *stands)
+{
+	if (PQntuples(stands) == 0)
+		return wp_cli_fail(WP_EXIT_FAILED, "there is no slot %s", slot);
+	if (!PQgetisnull(stands, 0, ACTIVE_PID))
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "slot %s is in use by process %s: there is nothing to accept",
+				   slot, value(stands, ACTIVE_PID));
+	if (PQgetisnull(stands, 0, OWNER)) {
+		printf("slot %s: no relay has had it yet, there is nothing to accept\n", slot);
+		return wp_cli_done();
+	}
+	if (!is(stands, SAME_SYSTEM) || is(stands, IS_BEHIND))
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "slot %s was not accepted: this is another or an older database "
+				   "than the one whose events were relayed, and its positions come "
+				   "again; set relay.epoch = %s instead",
+				   slot, value(stands, NEXT_EPOCH));
+	return write_it(s, slot, stands);
+}
+
+int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options)
+{
+	struct wp_why why;
+	PGresult *answer;
+	const char *slot = options->slot;
+	enum wp_rc rc = wp_session_query(s, whether_written, &answer, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+	bool written = *PQgetvalue(answer, 0, 0) == 't';
+	PQclear(answer);
+	if (!written)
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "walpost.witness is missing or lacks columns, so nothing is "
+				   "remembered that could be accepted; `walpost init` makes it");
+	rc = ask(s, how_it_stands, slot, &answer, &why);
+	if (rc != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+	int exit_code = judge(s, slot, answer);
+	PQclear(answer);
+	return exit_code;
+}

@@ -1,0 +1,280 @@
+#include "walpost/postgres/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/backoff.h"
+#include "walpost/base/log.h"
+#include "walpost/postgres/connection.h"
+#include "walpost/postgres/preflight.h"
+#include "walpost/postgres/query.h"
+
+#define SQL_SIZE_MAX (1024 * 1024)
+
+enum {
+	LIFE_S = 30,
+	ANSWER_S = 15,
+	BACKOFF_FIRST_MS = 500,
+	BACKOFF_MAX_MS = 10 * 1000,
+	FAILURES_TO_WARN = 5,
+};
+
+/* The server gives up before we do, so that no session of ours is left behind there. */
+static const char impatiently[] =
+	"SELECT pg_catalog.set_config('statement_timeout', '10000', true);\n";
+
+struct wp_watch {
+	struct ev_loop *loop; /* borrowed */
+	struct wp_watch_setup setup;
+	struct wp_health health;
+	struct wp_connection *connection; /* NULL: none */
+	struct wp_query *query;		  /* NULL: none under way */
+	ev_timer limit;			  /* of the query */
+	ev_tstamp born;			  /* the connection */
+	ev_tstamp not_before;		  /* the next try */
+	struct wp_backoff backoff;
+	uint64_t random;
+	unsigned failures; /* in a row */
+	bool warned;
+	struct wp_buffer note; /* SQL that waits; empty: none */
+};
+
+static PGconn *pg_of(const struct wp_watch *w)
+{
+	return w->connection ? wp_connection_pg(w->connection) : NULL;
+}
+
+static void drop_query(struct wp_watch *w)
+{
+	ev_timer_stop(w->loop, &w->limit);
+	wp_query_free(w->query);
+	w->query = NULL;
+}
+
+static void drop(struct wp_watch *w)
+{
+	drop_query(w);
+	wp_connection_free(w->connection);
+	w->connection = NULL;
+}
+
+static void tell(struct wp_watch *w)
+{
+	w->health.asking = false;
+	w->setup.done(w->setup.arg);
+}
+
+static void failed(struct wp_watch *w, const char *why)
+{
+	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
+	w->not_before = ev_now(w->loop) + (double)wait_ms / 1000.;
+	w->failures++;
+	wp_log(WP_LOG_DEBUG, "watch_failed", WP_TEXT("why", why), WP_INT("retry_ms", wait_ms));
+	if (w->failures >= FAILURES_TO_WARN && !w->warned) {
+		w->warned = true;
+		wp_log(WP_LOG_WARN, "watch_unavailable", WP_TEXT("why", why),
+		       WP_TEXT("means",
+			       "events go on; but a publication that is changed, or a slot about "
+			       "to be lost, would not be noticed while this lasts"),
+		       WP_TEXT("cure", "let the role have one connection more beside the stream"));
+	}
+	tell(w);
+}
+
+static void succeeded(struct wp_watch *w)
+{
+	wp_backoff_reset(&w->backoff);
+	w->failures = 0;
+	if (w->warned)
+		wp_log(WP_LOG_INFO, "watch_available", WP_INT("answers", w->health.answers));
+	w->warned = false;
+}
+
+static void next(struct wp_watch *w);
+
+/* True when the query gave something. A connection that is lost goes. */
+static bool is_answer(struct wp_watch *w, const struct wp_source_failure *failure)
+{
+	drop_query(w);
+	if (!failure)
+		return true;
+	if (!*failure->sqlstate || PQstatus(pg_of(w)) != CONNECTION_OK)
+		drop(w);
+	return false;
+}
+
+static void judge(struct wp_watch *w, const PGresult *result)
+{
+	struct wp_why why;
+	struct wp_preflight *p = calloc(1, sizeof(*p));
+	enum wp_rc rc = WP_NOMEM;
+	if (p)
+		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.table, p,
+					&why);
+	if (rc != WP_OK) {
+		free(p);
+		failed(w, rc == WP_NOMEM ? "out of memory" : why.text);
+		return;
+	}
+	uint64_t answers = w->health.answers + 1;
+	w->health = p->health;
+	w->health.answers = answers;
+	free(p);
+	succeeded(w);
+	if (ev_now(w->loop) - w->born > LIFE_S)
+		drop(w);
+	tell(w);
+}
+
+static void on_answer(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	struct wp_watch *w = arg;
+	/* `result` lives until we return, the query need not. */
+	if (is_answer(w, failure))
+		judge(w, result);
+	else
+		failed(w, failure->why.text);
+}
+
+static void on_written(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+{
+	(void)result; /* no row: the stream has just ended */
+	struct wp_watch *w = arg;
+	if (failure)
+		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+	if (is_answer(w, failure) || w->connection)
+		next(w);
+	else
+		failed(w, failure->why.text);
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its end */
+	struct wp_watch *w = timer->data;
+	drop(w);
+	failed(w, "the server did not answer in time");
+}
+
+static void send(struct wp_watch *w, const char *sql, wp_query_done done)
+{
+	struct wp_why why;
+	if (wp_query_new(w->loop, pg_of(w), sql, done, w, &w->query, &why) != WP_OK) {
+		drop(w);
+		failed(w, why.text);
+		return;
+	}
+	ev_now_update(w->loop);
+	ev_timer_set(&w->limit, ANSWER_S, 0.);
+	ev_timer_start(w->loop, &w->limit);
+}
+
+static void ask(struct wp_watch *w)
+{
+	struct wp_why why;
+	struct wp_buffer sql;
+	wp_buffer_init(&sql, SQL_SIZE_MAX);
+	enum wp_rc rc = wp_buffer_append_text(&sql, impatiently);
+	if (rc == WP_OK)
+		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.table, &sql, &why);
+	if (rc == WP_OK)
+		send(w, (const char *)sql.data, on_answer);
+	else
+		failed(w, "the question cannot be written");
+	wp_buffer_release(&sql);
+}
+
+/* Connected and idle: what is to be done? */
+static void next(struct wp_watch *w)
+{
+	struct wp_buffer note = w->note;
+	if (note.size > 0) {
+		wp_buffer_init(&w->note, SQL_SIZE_MAX);
+		send(w, (const char *)note.data, on_written);
+		wp_buffer_release(&note);
+	} else if (w->health.asking) {
+		ask(w);
+	}
+}
+
+static void on_connected(void *arg)
+{
+	struct wp_watch *w = arg;
+	w->born = ev_now(w->loop);
+	if (pg_of(w)) {
+		next(w);
+		return;
+	}
+	struct wp_why why = wp_connection_failure(w->connection)->why;
+	drop(w);
+	failed(w, why.text);
+}
+
+static void begin(struct wp_watch *w)
+{
+	if (w->query || (w->connection && !pg_of(w)))
+		return; /* under way */
+	if (w->connection) {
+		next(w);
+		return;
+	}
+	struct wp_connection_setup setup = {
+		.options = w->setup.options,
+		.kind = WP_CONNECTION_SQL,
+		.done = on_connected,
+		.arg = w,
+		.same_as = w->setup.same_as,
+	};
+	struct wp_why why;
+	if (wp_connection_new(w->loop, &setup, &w->connection, &why) != WP_OK)
+		failed(w, why.text);
+}
+
+void wp_watch_ask(struct wp_watch *w)
+{
+	if (w->health.asking || ev_now(w->loop) < w->not_before)
+		return;
+	w->health.asking = true;
+	begin(w);
+}
+
+void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
+			 const char *walsender, wp_lsn confirmed)
+{
+	struct wp_why why;
+	if (!pg_of(w)) /* for quoting; and there is no hurry */
+		return;
+	wp_buffer_reset(&w->note);
+	if (wp_witness_note_sql(pg_of(w), row, walsender, confirmed, &w->note, &why) != WP_OK)
+		wp_buffer_reset(&w->note);
+	begin(w);
+}
+
+const struct wp_health *wp_watch_health(const struct wp_watch *w)
+{
+	return &w->health;
+}
+
+struct wp_watch *wp_watch_new(struct ev_loop *loop, const struct wp_watch_setup *setup)
+{
+	struct wp_watch *w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	*w = (struct wp_watch){ .loop = loop, .setup = *setup };
+	w->random = (uint64_t)(ev_time() * 1e6);
+	wp_backoff_init(&w->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+	wp_buffer_init(&w->note, SQL_SIZE_MAX);
+	ev_timer_init(&w->limit, on_limit, 0., 0.);
+	w->limit.data = w;
+	return w;
+}
+
+void wp_watch_free(struct wp_watch *w)
+{
+	if (!w)
+		return;
+	drop(w);
+	wp_buffer_release(&w->note);
+	free(w);
+}

@@ -1,0 +1,209 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "relay_internal.h"
+#include "walpost/relay/faults.h"
+
+enum {
+	WATCH_EVERY_MS = 2 * 1000,
+	WATCH_SHARE = 20, /* an answer that took a while is asked for that much more seldom */
+	WATCH_SELDOM_MS = 60 * 1000,
+	HURRY_MS = 3 * 1000,
+	WRITE_FIRST_MS = 5 * 1000,
+	WRITE_EVERY_MS = 60 * 1000,
+};
+
+/* The log of other tables moves the slot too; that alone is written down more coarsely. */
+#define WRITE_BYTES (UINT64_C(1) << 20)
+
+/* -- what is told to the server ----------------------------------------------- */
+
+wp_lsn wp_relay_flush(const struct wp_relay *r)
+{
+	if (r->health.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
+		return r->feedback.sent_flush;
+	return wp_ledger_safe(&r->ledger);
+}
+
+/* -- a new stream --------------------------------------------------------------- */
+
+void wp_relay_begin_health(struct wp_relay *r, struct wp_now now)
+{
+	wp_lsn server = wp_relay_source(r)->facts.server_lsn; /* before preflight found all well */
+
+	r->health = (struct health){
+		.interval_ms = WATCH_EVERY_MS,
+		.asked_ms = now.ms,
+		.keeping = r->health.keeping,
+		.good = server,
+		.good_next = server,
+		.write_due_ms = now.ms + WRITE_FIRST_MS,
+		.written = wp_ledger_safe(&r->ledger),
+		.written_events = r->confirmed,
+	};
+	wp_guard_forget(&r->guard);
+}
+
+/* -- what is wrong ----------------------------------------------------------------- */
+
+static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+{
+	char from[WP_LSN_TEXT_SIZE];
+	char to[WP_LSN_TEXT_SIZE];
+	struct wp_why why;
+
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "%.700s. All was well at %s; events committed between there and %s may be "
+			 "missing in Kafka; since this was found nothing more has been confirmed",
+			 h->loss.text, wp_lsn_text(r->health.good, from),
+			 wp_lsn_text(h->server_lsn, to));
+	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &why, now);
+	/* Nothing of it will be confirmed: what is on its way may arrive, but not for long. */
+	if (r->state == WP_DRAINING && r->stop_by_ms > now.ms + HURRY_MS) {
+		r->stop_by_ms = now.ms + HURRY_MS;
+		r->deadline_ms = now.ms + HURRY_MS - HURRY_MS / 4;
+	}
+}
+
+/* One question sees two moments of the catalog: only the same twice is believed. */
+static void judge_loss(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+{
+	bool again = r->health.suspect;
+
+	r->health.suspect = h->loss.text[0] != '\0';
+	if (r->health.suspect && again)
+		halt_for_loss(r, h, now);
+	if (r->health.suspect)
+		return;
+	/* What was changed while this question was asked is later than the answer before it. */
+	r->health.good = r->health.good_next;
+	r->health.good_next = h->server_lsn;
+}
+
+static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
+{
+	bool was_bad = r->health.keeping == WP_KEEPING_EXTENDED ||
+		       r->health.keeping == WP_KEEPING_UNRESERVED;
+	struct wp_note *n;
+
+	if (h->keeping == r->health.keeping)
+		return;
+	r->health.keeping = h->keeping;
+	switch (h->keeping) {
+	case WP_KEEPING_UNRESERVED:
+		n = wp_relay_note(r, WP_NOTE_WARN, "slot_unreserved");
+		(void)wp_why_set(
+			&n->why, WP_OK,
+			"slot %s will be lost at one of the next checkpoints: it holds more "
+			"log than max_slot_wal_keep_size. Raise it now: ALTER SYSTEM SET "
+			"max_slot_wal_keep_size = '-1'; SELECT pg_reload_conf()",
+			r->setup.slot);
+		break;
+	case WP_KEEPING_EXTENDED:
+		n = wp_relay_note(r, WP_NOTE_WARN, "slot_extended");
+		(void)wp_why_set(
+			&n->why, WP_OK,
+			"slot %s holds more log than max_wal_size: the server keeps it for "
+			"the slot, and its disk fills. Look why walpost is behind: Kafka "
+			"slow or away, or a transaction open for long",
+			r->setup.slot);
+		break;
+	default:
+		if (was_bad && h->keeping == WP_KEEPING_RESERVED)
+			wp_relay_note(r, WP_NOTE_INFO, "slot_reserved");
+	}
+}
+
+static void guard(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+{
+	if (!h->limited) {
+		wp_guard_forget(&r->guard);
+		return;
+	}
+	struct wp_guard_estimate e = wp_guard_sample(&r->guard, now.ms, h->safe_size);
+	if (!wp_guard_tells(&r->guard, now.ms, &e))
+		return;
+	struct wp_note *n = wp_relay_note(
+		r, e.level == WP_GUARD_URGENT ? WP_NOTE_ERROR : WP_NOTE_WARN, "wal_guard");
+	(void)wp_why_set(
+		&n->why, WP_OK,
+		"slot %s can be lost in about %" PRId64 " s: %" PRId64
+		" bytes of log may still be written, and they become fewer by %" PRId64
+		" a second. Then events would be missing in Kafka. See why walpost is behind "
+		"(Kafka slow or away, a transaction open for long), or raise the limit: ALTER "
+		"SYSTEM SET max_slot_wal_keep_size = ...; SELECT pg_reload_conf()",
+		r->setup.slot, e.seconds, e.left, e.rate);
+}
+
+static int64_t interval_after(int64_t took_ms)
+{
+	int64_t interval_ms = took_ms * WATCH_SHARE;
+
+	if (interval_ms > WATCH_SELDOM_MS)
+		return WATCH_SELDOM_MS;
+	return interval_ms < WATCH_EVERY_MS ? WATCH_EVERY_MS : interval_ms;
+}
+
+static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+{
+	r->health.answers = h->answers;
+	r->health.interval_ms = interval_after(now.ms - r->health.asked_ms);
+	judge_keeping(r, h);
+	guard(r, h, now);
+	judge_loss(r, h, now);
+	if (r->health.suspect)
+		r->health.interval_ms = 0;
+}
+
+/* -- what is written down ------------------------------------------------------------- */
+
+static void write_down(struct wp_relay *r, struct wp_now now)
+{
+	wp_lsn flush = r->feedback.sent_flush;
+	bool events = r->confirmed > r->health.written_events;
+
+	if (now.ms < r->health.write_due_ms)
+		return;
+	r->health.write_due_ms = now.ms + WRITE_EVERY_MS;
+	if (flush <= r->health.written || (!events && flush - r->health.written < WRITE_BYTES))
+		return;
+	r->health.written = flush;
+	r->health.written_events = r->confirmed;
+	r->setup.source->ops->write_down(r->setup.source, flush);
+}
+
+/* -- each turn -------------------------------------------------------------------------- */
+
+static bool is_watched(const struct wp_relay *r)
+{
+	return (r->state == WP_STREAMING || r->state == WP_PAUSED) && wp_relay_is_streaming(r);
+}
+
+void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_health *h = &wp_relay_source(r)->health;
+
+	if (!is_watched(r))
+		return;
+	if (h->answers != r->health.answers)
+		judge(r, h, now);
+	if (!is_watched(r))
+		return;
+	if (!h->asking && now.ms - r->health.asked_ms >= r->health.interval_ms) {
+		r->health.asked_ms = now.ms;
+		r->setup.source->ops->watch(r->setup.source);
+	}
+	write_down(r, now);
+}
+
+int64_t wp_relay_health_due(const struct wp_relay *r)
+{
+	int64_t due = r->health.asked_ms + r->health.interval_ms;
+
+	if (!is_watched(r))
+		return INT64_MAX;
+	if (wp_relay_source(r)->health.asking)
+		due = INT64_MAX; /* its end wakes us */
+	return due < r->health.write_due_ms ? due : r->health.write_due_ms;
+}

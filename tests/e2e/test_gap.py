@@ -1,0 +1,269 @@
+"""A slot made anew or moved while no relay ran is noticed at the next start; what is normal is not."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from lib.checker import check_all
+from lib.postgres import Postgres
+from lib.relay import config_text, run_command
+from lib.waiting import wait_until
+
+pytestmark = pytest.mark.on(18, 17, 14)
+
+
+def _start_anew(stage):
+    """As after a mistake: the slot is dropped and made again, with rows between."""
+    stage.insert("lost")
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+    stage.insert("lost")
+    stage.create_slot(with_truth=False)
+
+
+def _wait_statistics_are_new(stage):
+    """PostgreSQL 14 shows them up to half a second late."""
+    wait_until(lambda: stage.sql("SELECT total_txns FROM pg_stat_replication_slots WHERE slot_name = %s",
+                                 (stage.slot,)) == [(0,)], 10, "the slot's statistics begin anew")
+
+
+def _advance(stage):
+    stage.insert("lost")
+    stage.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (stage.slot,))
+
+
+def _refusal(relay):
+    """Starts it; the one error by which it refuses."""
+    seen = len(relay.log())
+    relay.start()
+    assert relay.wait_exit() == 3, relay.log_tail()
+    (error,) = [line for line in relay.log()[seen:] if line["level"] == "error"]
+    assert error["event"] == "slot_moved"
+    return error["why"]
+
+
+def _accept(stage, *more):
+    file = stage.folder / "accept.conf"
+    file.write_text(config_text(stage.config()))
+    return run_command("slot", "accept", *more, "-c", file)
+
+
+def _witness(stage, columns="*"):
+    rows = stage.sql(f"SELECT {columns} FROM walpost.witness WHERE slot = %s", (stage.slot,))
+    return rows[0] if rows else None
+
+
+def _relay_that_worked(stage):
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    return relay
+
+
+def _goes_on(stage, relay):
+    relay.start()
+    stage.wait_streaming(relay)
+    stage.insert("a")
+    stage.wait_all_confirmed(30, relay)
+    assert not relay.log("slot_moved")
+
+
+# --- refused
+
+
+@pytest.mark.parametrize("move", [_start_anew, _advance])
+def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, move):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    confirmed, stopped = _witness(stage, "confirmed_lsn, stopped")
+    assert stopped
+    move(stage)
+    for _ in range(2):  # and again: a supervisor's restart changes nothing
+        why = _refusal(relay)
+        assert stage.slot in why and confirmed in why and " UTC" in why and "bytes of log" in why
+        assert "slot accept" in why and "outbox" in why
+    done = _accept(stage)
+    assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
+    relay.start()
+    stage.wait_streaming(relay)
+    last = stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    assert last in [m.id for m in stage.read()]
+    relay.stop()
+
+
+def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):
+    relay = _relay_that_worked(stage)
+    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 30, "it has written down how far it is")
+    relay.kill()
+    stage.wait_released()
+    _start_anew(stage)
+    _wait_statistics_are_new(stage)
+    assert "fewer transactions" in _refusal(relay)
+    assert _accept(stage).returncode == 0
+    relay.start()
+    stage.wait_streaming(relay)
+    relay.stop()
+
+
+def test_an_accepted_slot_in_use_or_missing_is_refused_in_words(stage):
+    relay = _relay_that_worked(stage)
+    done = _accept(stage)
+    assert done.returncode == 1 and "in use by process" in done.stderr
+    relay.stop()
+    done = _accept(stage, "nothing")
+    assert done.returncode == 1 and "there is no slot nothing" in done.stderr
+    stage.sql("DELETE FROM walpost.witness")
+    done = _accept(stage)
+    assert done.returncode == 0 and "nothing to accept" in done.stdout
+    stage.sql("DROP TABLE walpost.witness")
+    done = _accept(stage)
+    assert done.returncode == 1 and "walpost init" in done.stderr
+
+
+# --- not refused
+
+
+def test_a_clean_restart_and_a_kill_are_no_gap(stage):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    _goes_on(stage, relay)
+    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 30, "it has written down how far it is")
+    for _ in range(3):
+        stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.kill()
+    stage.wait_released()
+    _goes_on(stage, relay)
+    assert relay.log("slot_beyond_witness")
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_standby_that_takes_over_is_not_refused(stage):
+    first = _relay_that_worked(stage)
+    second = stage.new_relay().start()
+    second.wait_until(lambda: "standby" in second.log_text(), 20, "the second stands by")
+    first.stop()
+    stage.wait_streaming(second)
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=second)
+    first.start()
+    first.wait_until(lambda: first.log_text().count("standby") > 0, 20, "the first stands by")
+    second.kill()
+    stage.wait_until(lambda: stage.is_streaming() and _witness(stage, "owner")[0].split(":")[1] == str(first.pid),
+                     30, "the first has it again")
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=first)
+    first.stop()
+    assert not first.log("slot_moved") and not second.log("slot_moved")
+    check_all(stage.read(), stage.truth.events())
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+@pytest.mark.parametrize("crash", ["the server", "a backend"])
+def test_a_crash_of_the_server_is_no_gap(make_stage, own_postgres, how, crash):
+    stage = make_stage(postgres=own_postgres)
+    relay = _relay_that_worked(stage)
+    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 30, "it has written down how far it is")
+    if how == "stopped":
+        relay.stop()
+    else:
+        relay.kill()
+        stage.wait_released()
+    if crash == "the server":
+        own_postgres.restart("immediate")
+    else:  # the same postmaster goes through recovery: statistics are gone, its start time is not
+        mark = own_postgres.log_size()
+        victim = own_postgres.connect()
+        os.kill(victim.info.backend_pid, signal.SIGKILL)
+        victim.close()
+        wait_until(lambda: "ready to accept connections" in own_postgres.log_since(mark), 30, "it has recovered")
+    _goes_on(stage, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_statistics_that_were_reset_are_no_gap(stage):
+    relay = _relay_that_worked(stage)
+    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 30, "it has written down how far it is")
+    relay.kill()
+    stage.wait_released()
+    stage.sql("SELECT pg_stat_reset_replication_slot(%s)", (stage.slot,))
+    _wait_statistics_are_new(stage)
+    _goes_on(stage, relay)
+    relay.stop()
+
+
+# --- the witness itself
+
+
+def test_a_witness_of_the_first_shape_is_warned_of_and_completed(stage):
+    stage.sql("ALTER TABLE walpost.witness DROP COLUMN confirmed_lsn, DROP COLUMN confirmed_at, DROP COLUMN stopped, "
+              "DROP COLUMN server_started, DROP COLUMN slot_transactions")
+    relay = _relay_that_worked(stage)
+    (warning,) = [line for line in relay.log("preflight") if line["name"] == "witness"]
+    assert "lacks columns" in warning["what"] and "ADD COLUMN IF NOT EXISTS" in warning["cure"]
+    relay.stop()
+    stage.sql(warning["cure"])
+    _goes_on(stage, relay)
+    relay.stop()
+    assert _witness(stage, "stopped") == (True,)
+
+
+@pytest.mark.parametrize("what", ["row", "table"])
+def test_a_locked_witness_holds_up_neither_start_nor_stop(stage, what):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    with stage.transaction() as connection:
+        connection.execute("UPDATE walpost.witness SET epoch = epoch" if what == "row"
+                           else "LOCK TABLE walpost.witness IN ACCESS EXCLUSIVE MODE")
+        relay.start()
+        wait_until(stage.is_streaming, 10, "it streams")
+        assert relay.log("witness_not_written")[0]["why"] or relay.log("witness_unreadable")
+        last = stage.insert("a")
+        stage.wait_all_confirmed(relay=relay)
+        relay.stop(10)
+    assert last in [m.id for m in stage.read()]
+
+
+# --- copies of the server
+
+
+def _copy_without_slots(stage, folder):
+    """A copy as a base backup is one: all data, the witness among them, and no slot."""
+    server = stage.postgres
+    clone = Postgres(server.version, folder / "clone")
+    shutil.rmtree(clone.data)
+    server.stop()
+    subprocess.run(["cp", "-a", server.data, clone.data], check=True)
+    server.start()
+    for slot in (clone.data / "pg_replslot").iterdir():
+        shutil.rmtree(slot)
+    return clone
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_a_restored_copy_with_a_slot_of_the_same_name_is_refused(make_stage, own_postgres, folder, how):
+    stage = make_stage(postgres=own_postgres)
+    relay = _relay_that_worked(stage)
+    if how == "stopped":
+        relay.stop()
+    else:
+        relay.kill()
+        stage.wait_released()
+    clone = _copy_without_slots(stage, folder)
+    (clone.data / "standby.signal").touch()
+    clone.hand_over(clone.data / "standby.signal")
+    clone.start()
+    clone.query("SELECT pg_promote()")
+    wait_until(lambda: not clone.query("SELECT pg_is_in_recovery()")[0][0], 30, "the copy is promoted")
+    clone.query("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,), stage.database)
+    copied = stage.new_relay({"postgres.conninfo": clone.conninfo(stage.database)})
+    why = _refusal(copied)
+    assert "promoted or restored" in why or "stopped in good order" in why
+    clone.end()

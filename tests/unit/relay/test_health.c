@@ -1,0 +1,649 @@
+/* What a relay makes of what is seen beside its stream, and of the witness at its start. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scripted_sink.h"
+#include "scripted_source.h"
+#include "support/check.h"
+#include "unit/outbox/memory.h"
+#include "unit/outbox/rows.h"
+#include "walpost/relay/relay.h"
+
+#define SLOT 0x1000
+#define OUTBOX 16400
+#define WATCH_MS 2000
+#define MIB (INT64_C(1) << 20)
+
+struct bench {
+	struct wp_outbox_options outbox;
+	struct wp_relay_options options;
+	struct scripted_source source;
+	struct scripted_sink sink;
+	struct wp_relay *relay;
+	int64_t now_ms;
+	enum wp_step step;
+	struct wp_relay_snapshot look;
+	char events[4096]; /* "E:slot_moved I:state ..." */
+	struct wp_why error;
+	struct wp_why last; /* of any note but "state" */
+};
+
+static struct bench bench;
+static struct bench *const b = &bench;
+static struct wp_source_facts *const facts = &bench.source.view.facts;
+static struct wp_health *const health = &bench.source.view.health;
+
+static int set_up(void **state)
+{
+	struct wp_why why;
+
+	memset(b, 0, sizeof(*b));
+	b->now_ms = 1000000;
+	b->outbox = default_options();
+	b->options = (struct wp_relay_options){
+		.in_flight_events = 16,
+		.in_flight_bytes = 1 << 20,
+		.feedback_interval_ms = 100,
+		.topic_wait_ms = 60 * 1000,
+		.shutdown_timeout_ms = 20 * 1000,
+	};
+	scripted_source_init(&b->source, SLOT);
+	scripted_sink_init(&b->sink);
+	return wp_relay_new(
+		       &(struct wp_relay_setup){
+			       .source = &b->source.base,
+			       .sink = &b->sink.base,
+			       .options = &b->options,
+			       .outbox = &b->outbox,
+			       .slot = "walpost",
+			       .owner = "us",
+			       .seed = 4711,
+		       },
+		       &b->relay, &why) == WP_OK
+		       ? 0
+		       : -1;
+}
+
+static int tear_down(void **state)
+{
+	wp_relay_free(b->relay);
+	return 0;
+}
+
+static void take_notes(void)
+{
+	struct wp_note n;
+
+	while (wp_relay_take_note(b->relay, &n)) {
+		size_t at = strlen(b->events);
+		(void)snprintf(b->events + at, sizeof(b->events) - at, "%c:%s ", "DIWE"[n.level],
+			       n.event);
+		if (n.level == WP_NOTE_ERROR)
+			b->error = n.why;
+		if (strcmp(n.event, "state") != 0)
+			b->last = n.why;
+	}
+}
+
+static void step(void)
+{
+	b->step = wp_relay_step(b->relay,
+				(struct wp_now){ .ms = b->now_ms, .wall_us = b->now_ms * 1000 });
+	take_notes();
+	wp_relay_look(b->relay, &b->look);
+}
+
+/* Steps when a step is due and at no other time, until `ms` have passed. */
+static void live(int64_t ms)
+{
+	int64_t end = b->now_ms + ms;
+
+	while (b->step != WP_STEP_OVER) {
+		int64_t due = b->step == WP_STEP_MORE ? b->now_ms : wp_relay_due(b->relay);
+		if (due > end)
+			break;
+		b->now_ms = due > b->now_ms ? due : b->now_ms;
+		step();
+	}
+	b->now_ms = end;
+}
+
+#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(b->look.state), (wanted_))
+#define CHECK_NOTED(event_) CHECK_HAS(b->events, (event_))
+#define CHECK_NOT_NOTED(event_) assert_null(strstr(b->events, (event_)))
+
+static void connect(void)
+{
+	step();
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+}
+
+static void stream(void)
+{
+	connect();
+	CHECK_STATE("starting");
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_STATE("streaming");
+}
+
+static void reconnect(void)
+{
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	live(12 * 1000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+}
+
+static void send_event(wp_lsn commit_lsn, const char *id)
+{
+	static const struct wire_column COLUMNS[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	const char *const values[] = { id, "order", "k", "made", "{}" };
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_begin(&w, commit_lsn, 0);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_relation(&w, OUTBOX, "public", "outbox", COLUMNS, 5);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_insert(&w, OUTBOX, values, 5);
+	scripted_source_send(&b->source, &w);
+	w = scripted_source_frame(&b->source);
+	wire_data(&w, 0);
+	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
+	scripted_source_send(&b->source, &w);
+	step();
+}
+
+static void send_keepalive(wp_lsn wal_end)
+{
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_keepalive(&w, wal_end, false);
+	scripted_source_send(&b->source, &w);
+	step();
+}
+
+static void confirm_last(void)
+{
+	scripted_sink_confirm(&b->sink, scripted_sink_last(&b->sink)->ticket);
+	step();
+}
+
+/* A server that has nothing to say says so. */
+static void live_long(int64_t ms)
+{
+	for (; ms > 10 * 1000; ms -= 10 * 1000) {
+		live(10 * 1000);
+		send_keepalive(b->look.safe);
+	}
+	live(ms);
+}
+
+/* The question under way is answered: all is well, or what is wrong. */
+static void answer(wp_lsn server_lsn, const char *loss)
+{
+	CHECK(health->asking);
+	health->asking = false;
+	health->answers++;
+	health->server_lsn = server_lsn;
+	(void)wp_why_set(&health->loss, WP_OK, "%s", loss);
+	step();
+}
+
+static void answer_safe_size(int64_t safe_size)
+{
+	health->limited = true;
+	health->safe_size = safe_size;
+	answer(SLOT, "");
+}
+
+/* -- asking -------------------------------------------------------------------- */
+
+static void a_stream_is_asked_about_every_two_seconds(void **state)
+{
+	stream();
+	CHECK_EQ(b->source.watches, 0);
+	live(WATCH_MS - 1);
+	CHECK_EQ(b->source.watches, 0);
+	live(1);
+	CHECK_EQ(b->source.watches, 1);
+	answer(SLOT, "");
+	live(WATCH_MS);
+	CHECK_EQ(b->source.watches, 2);
+}
+
+static void a_question_without_an_answer_is_not_asked_again(void **state)
+{
+	stream();
+	live_long(60 * 1000);
+	CHECK_EQ(b->source.watches, 1);
+	CHECK_STATE("streaming");
+	health->asking = false; /* it failed */
+	step();
+	CHECK_EQ(b->source.watches, 2);
+}
+
+static void a_server_that_answers_slowly_is_asked_more_seldom(void **state)
+{
+	stream();
+	live(WATCH_MS);
+	b->now_ms += 500;
+	answer(SLOT, "");
+	live(10 * 1000 - 501);
+	CHECK_EQ(b->source.watches, 1);
+	live(1);
+	CHECK_EQ(b->source.watches, 2);
+	live_long(12 * 1000);
+	answer(SLOT, "");
+	live_long(60 * 1000); /* once a minute at least */
+	CHECK_EQ(b->source.watches, 3);
+}
+
+static void a_paused_relay_asks_too(void **state)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	send_event(0x2000, "1");
+	CHECK_STATE("paused");
+	live(WATCH_MS);
+	CHECK_EQ(b->source.watches, 1);
+}
+
+/* -- what would lose events --------------------------------------------------------- */
+
+static void break_it(void)
+{
+	live(WATCH_MS);
+	unsigned watches = b->source.watches;
+	answer(0x9000, "the table is not published; cure: add it");
+	CHECK_EQ(b->source.watches, watches + 1); /* at once, once more */
+	answer(0x9100, "the table is not published; cure: add it");
+}
+
+static void what_loses_events_stops_it_with_three(void **state)
+{
+	stream();
+	live(WATCH_MS);
+	answer(0x5000, "");
+	live(WATCH_MS);
+	answer(0x6000, "");
+	break_it();
+	CHECK_NOTED("E:events_would_be_lost");
+	CHECK_HAS(b->error.text, "add it");
+	/* Well at 6000, by an answer that may be older than the position in it: since 5000. */
+	CHECK_HAS(b->error.text, "0/5000");
+	CHECK_HAS(b->error.text, "0/9100");
+	live(1);
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_EQ(b->source.ending, WP_ENDING_CALLS_HUMAN);
+}
+
+static void before_the_first_answer_all_was_well_as_it_connected(void **state)
+{
+	facts->server_lsn = 0x4000;
+	stream();
+	break_it();
+	CHECK_HAS(b->error.text, "0/4000");
+}
+
+static void nothing_is_confirmed_after_that_not_even_in_the_last_status(void **state)
+{
+	stream();
+	send_event(0x2000, "1");
+	confirm_last();
+	live(200);
+	CHECK_EQ(b->source.status.flush, 0x2008);
+	send_event(0x3000, "2");
+	live(WATCH_MS);
+	answer(0x9000, "broken");
+	send_keepalive(0x9000);
+	confirm_last();
+	live(1000);
+	CHECK_EQ(b->source.status.flush, 0x2008);
+	send_event(0x9500, "3");
+	answer(0x9600, "broken");
+	CHECK_STATE("draining");
+	confirm_last();
+	CHECK_EQ(b->source.finishes, 1);
+	CHECK_EQ(b->source.status.flush, 0x2008);
+}
+
+static void one_bad_answer_is_forgiven_when_the_next_is_good(void **state)
+{
+	stream();
+	live(WATCH_MS);
+	answer(0x9000, "broken");
+	send_event(0x2000, "1");
+	confirm_last();
+	live(150);
+	CHECK(b->source.status.flush < 0x2008);
+	answer(0x9000, "");
+	live(200);
+	CHECK_EQ(b->source.status.flush, 0x2008);
+	CHECK_STATE("streaming");
+	live(20 * 150);
+	answer(0x9000, "broken");
+	CHECK_STATE("streaming");
+}
+
+static void with_kafka_deaf_it_does_not_wait_long_for_reports(void **state)
+{
+	stream();
+	send_event(0x2000, "1");
+	break_it();
+	CHECK_STATE("draining");
+	live(3000);
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+/* -- the log kept for the slot ---------------------------------------------------------- */
+
+static void each_change_of_the_kept_log_is_told_once(void **state)
+{
+	stream();
+	for (int i = 0; i < 3; i++) {
+		live(WATCH_MS);
+		health->keeping = WP_KEEPING_EXTENDED;
+		answer(SLOT, "");
+	}
+	CHECK_NOTED("W:slot_extended");
+	CHECK_EQ(strstr(strstr(b->events, "slot_extended") + 1, "slot_extended"), NULL);
+	live(WATCH_MS);
+	health->keeping = WP_KEEPING_UNRESERVED;
+	answer(SLOT, "");
+	CHECK_NOTED("W:slot_unreserved");
+	CHECK_HAS(b->last.text, "max_slot_wal_keep_size");
+	live(WATCH_MS);
+	health->keeping = WP_KEEPING_RESERVED;
+	answer(SLOT, "");
+	CHECK_NOTED("I:slot_reserved");
+}
+
+static void the_guard_warns_and_then_calls(void **state)
+{
+	stream();
+	for (int64_t i = 0; i < 10; i++) {
+		live(WATCH_MS);
+		answer_safe_size((2000 - 10 * i) * MIB); /* 5 MiB a second */
+	}
+	CHECK_NOTED("W:wal_guard");
+	CHECK_HAS(b->last.text, " s: ");
+	CHECK_HAS(b->last.text, "5242880 a second");
+	CHECK_HAS(b->last.text, "max_slot_wal_keep_size");
+	live(WATCH_MS);
+	answer_safe_size(100 * MIB);
+	CHECK_NOTED("E:wal_guard");
+	CHECK_STATE("streaming");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+/* -- writing down ------------------------------------------------------------------------ */
+
+static void what_was_confirmed_is_written_down_soon_and_then_each_minute(void **state)
+{
+	stream();
+	send_event(0x2000, "1");
+	confirm_last();
+	live(4999);
+	CHECK_EQ(b->source.writes, 0);
+	live(1);
+	CHECK_EQ(b->source.writes, 1);
+	CHECK_EQ(b->source.written, 0x2008);
+	send_event(0x3000, "2");
+	confirm_last();
+	live_long(59 * 1000);
+	CHECK_EQ(b->source.writes, 1);
+	live(1000);
+	CHECK_EQ(b->source.written, 0x3008);
+}
+
+static void without_events_it_is_written_down_by_the_mebibyte(void **state)
+{
+	stream();
+	send_keepalive(SLOT + (1 << 20) - 1);
+	live_long(66 * 1000);
+	CHECK_EQ(b->source.writes, 0);
+	send_keepalive(SLOT + (1 << 20));
+	live_long(66 * 1000);
+	CHECK_EQ(b->source.writes, 1);
+	live_long(300 * 1000);
+	CHECK_EQ(b->source.writes, 1);
+}
+
+static void a_stop_as_asked_is_told_as_such(void **state)
+{
+	stream();
+	wp_relay_stop(b->relay, (struct wp_now){ .ms = b->now_ms });
+	step();
+	CHECK_EQ(b->source.finishes, 1);
+	CHECK_EQ(b->source.ending, WP_ENDING_AS_ASKED);
+}
+
+/* -- a gap at the start ------------------------------------------------------------------- */
+
+static void had(const char *owner, wp_lsn confirmed, bool stopped)
+{
+	(void)snprintf(facts->witness_owner, WP_OWNER_SIZE, "%s", owner);
+	(void)snprintf(facts->witness_confirmed_at, sizeof(facts->witness_confirmed_at),
+		       "2026-01-02 03:04:05 UTC");
+	facts->witness_confirmed = confirmed;
+	facts->witness_stopped = stopped;
+	facts->witness_system_id = facts->system_id;
+}
+
+static void check_refused(const char *how)
+{
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_EQ(b->source.starts, 0);
+	CHECK_NOTED("E:slot_moved");
+	CHECK_HAS(b->error.text, how);
+}
+
+static void a_slot_beyond_a_good_stop_is_refused_in_words(void **state)
+{
+	had("host:1", SLOT - 1, true);
+	connect();
+	check_refused("stopped in good order");
+	CHECK_HAS(b->error.text, "slot walpost stands at 0/1000");
+	CHECK_HAS(b->error.text,
+		  "relay host:1 had confirmed only 0/FFF at 2026-01-02 03:04:05 UTC");
+	CHECK_HAS(b->error.text, ": 1 bytes of log");
+	CHECK_HAS(b->error.text, "walpost slot accept");
+	CHECK(strlen(b->error.text) < sizeof(b->error.text) - 1); /* not cut */
+}
+
+static void a_slot_at_or_before_a_good_stop_is_fine(void **state)
+{
+	for (wp_lsn confirmed = SLOT; confirmed <= SLOT + 1; confirmed++) {
+		had("host:1", confirmed, true);
+		facts->server_lsn = SLOT + 1;
+		stream();
+		CHECK_NOT_NOTED("slot_beyond");
+		wp_relay_free(b->relay);
+		CHECK_EQ(set_up(state), 0);
+	}
+}
+
+static void a_slot_beyond_what_a_killed_one_wrote_is_told_and_taken(void **state)
+{
+	had("host:1", SLOT - 10, false);
+	stream();
+	CHECK_NOTED("I:slot_beyond_witness");
+	CHECK_NOT_NOTED("E:");
+}
+
+static void a_slot_that_has_decoded_less_than_then_was_made_anew(void **state)
+{
+	had("host:1", SLOT - 10, false);
+	facts->witness_transactions = 7;
+	facts->slot_transactions = 6;
+	connect();
+	check_refused("fewer transactions");
+}
+
+static void what_has_decoded_as_many_or_cannot_be_compared_is_fine(void **state)
+{
+	static const int64_t pairs[][2] = { { 7, 7 }, { 7, 8 }, { -1, 0 }, { 7, -1 }, { 0, 0 } };
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		had("host:1", SLOT - 10, false);
+		facts->witness_transactions = pairs[i][0];
+		facts->slot_transactions = pairs[i][1];
+		stream();
+		wp_relay_free(b->relay);
+		CHECK_EQ(set_up(state), 0);
+	}
+}
+
+/* Timeline 1 ended at `at`; the server is on 2. */
+static void promote(wp_lsn at)
+{
+	facts->timelines = (struct wp_timelines){ .current = 2, .count = 1 };
+	facts->timelines.past[0].timeline = 1;
+	facts->timelines.past[0].ends_at = at;
+}
+
+static void a_slot_beyond_the_end_of_its_timeline_was_made_after_the_promotion(void **state)
+{
+	had("host:1", SLOT - 100, false);
+	promote(SLOT - 1);
+	connect();
+	check_refused("promoted or restored");
+}
+
+static void a_slot_that_came_over_with_the_promotion_is_fine(void **state)
+{
+	had("host:1", SLOT - 100, false);
+	promote(SLOT);
+	stream();
+	CHECK_NOTED("I:timeline_changed");
+}
+
+static void without_its_history_a_timeline_says_nothing(void **state)
+{
+	had("host:1", SLOT - 100, false);
+	facts->timelines = (struct wp_timelines){ .current = 2 };
+	stream();
+}
+
+static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
+{
+	had("host:1", SLOT + 100, true);
+	facts->server_lsn = SLOT + 99;
+	facts->witness_epoch = 3;
+	b->options.epoch = 3;
+	connect();
+	check_refused("relay.epoch = 4");
+}
+
+static void a_raised_epoch_begins_anew(void **state)
+{
+	had("host:1", SLOT - 1, true);
+	facts->witness_epoch = 3;
+	b->options.epoch = 4;
+	stream();
+}
+
+static void a_witness_that_cannot_be_kept_true_is_not_believed(void **state)
+{
+	had("host:1", SLOT - 1, true);
+	facts->witness_writable = false;
+	stream();
+	CHECK_NOT_NOTED("slot_beyond");
+}
+
+static void a_row_without_a_position_is_not_believed(void **state)
+{
+	had("host:1", 0, true);
+	stream();
+}
+
+static void after_another_had_the_slot_its_word_counts_for_us_too(void **state)
+{
+	stream();
+	had("other:1", SLOT + 100, true);
+	facts->server_lsn = SLOT + 500;
+	facts->slot_confirmed = SLOT + 200;
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "relay other:1");
+}
+
+static void a_takeover_by_another_that_stopped_well_is_fine(void **state)
+{
+	stream();
+	had("other:1", SLOT + 200, true);
+	facts->server_lsn = SLOT + 500;
+	facts->slot_confirmed = SLOT + 200;
+	reconnect();
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, SLOT + 200);
+}
+
+static void a_slot_moved_under_us_is_told_in_the_same_words_on_any_timeline(void **state)
+{
+	stream();
+	had("us", SLOT, false);
+	facts->witness_taken_at = SLOT;
+	facts->slot_confirmed = SLOT + 200;
+	promote(SLOT + 100);
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_HAS(b->error.text, "this process had confirmed only 0/1000;");
+	CHECK_HAS(b->error.text, "walpost slot accept");
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_stream_is_asked_about_every_two_seconds),
+		TEST(a_question_without_an_answer_is_not_asked_again),
+		TEST(a_server_that_answers_slowly_is_asked_more_seldom),
+		TEST(a_paused_relay_asks_too),
+		TEST(what_loses_events_stops_it_with_three),
+		TEST(before_the_first_answer_all_was_well_as_it_connected),
+		TEST(nothing_is_confirmed_after_that_not_even_in_the_last_status),
+		TEST(one_bad_answer_is_forgiven_when_the_next_is_good),
+		TEST(with_kafka_deaf_it_does_not_wait_long_for_reports),
+		TEST(each_change_of_the_kept_log_is_told_once),
+		TEST(the_guard_warns_and_then_calls),
+		TEST(what_was_confirmed_is_written_down_soon_and_then_each_minute),
+		TEST(without_events_it_is_written_down_by_the_mebibyte),
+		TEST(a_stop_as_asked_is_told_as_such),
+		TEST(a_slot_beyond_a_good_stop_is_refused_in_words),
+		TEST(a_slot_at_or_before_a_good_stop_is_fine),
+		TEST(a_slot_beyond_what_a_killed_one_wrote_is_told_and_taken),
+		TEST(a_slot_that_has_decoded_less_than_then_was_made_anew),
+		TEST(what_has_decoded_as_many_or_cannot_be_compared_is_fine),
+		TEST(a_slot_beyond_the_end_of_its_timeline_was_made_after_the_promotion),
+		TEST(a_slot_that_came_over_with_the_promotion_is_fine),
+		TEST(without_its_history_a_timeline_says_nothing),
+		TEST(a_server_behind_what_was_confirmed_is_an_older_one),
+		TEST(a_raised_epoch_begins_anew),
+		TEST(a_witness_that_cannot_be_kept_true_is_not_believed),
+		TEST(a_row_without_a_position_is_not_believed),
+		TEST(after_another_had_the_slot_its_word_counts_for_us_too),
+		TEST(a_takeover_by_another_that_stopped_well_is_fine),
+		TEST(a_slot_moved_under_us_is_told_in_the_same_words_on_any_timeline),
+	};
+	return cmocka_run_group_tests_name("health", tests, NULL, NULL);
+}
