@@ -11,6 +11,7 @@ const char *wp_reaction_name(enum wp_reaction reaction)
 		[WP_REACT_REWIND] = "rewind",
 		[WP_REACT_ISOLATE] = "isolate",
 		[WP_REACT_RECONNECT] = "reconnect",
+		[WP_REACT_TRY_THRICE] = "try_thrice",
 		[WP_REACT_STANDBY] = "standby",
 		[WP_REACT_LET_GO] = "let_go",
 		[WP_REACT_STOP_CONFIG] = "stop_config",

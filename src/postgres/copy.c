@@ -98,7 +98,6 @@ static void on_notice(void *arg, const PGresult *notice)
 static void fail(struct wp_copy *c, const struct wp_source_failure *failure)
 {
 	c->failure = *failure;
-	c->failure.in_copy = c->state == WP_COPY_RUNNING || c->state == WP_COPY_FINISHING;
 	settle(c, WP_COPY_FAILED);
 }
 

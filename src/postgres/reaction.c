@@ -5,9 +5,9 @@
 
 /*
  * PostgreSQL documentation, appendix A "PostgreSQL Error Codes". A row names a
- * code or, with two characters, its whole class; the more exact one wins. What is
- * not listed passes by itself or comes again: the machine stops at the third
- * time at one place.
+ * code or, with two characters, its whole class; the more exact one wins. What the
+ * server says of a row it would say again, unless it is listed as passing by itself:
+ * that is tried thrice at one place.
  */
 struct row {
 	const char *code;
@@ -15,6 +15,7 @@ struct row {
 };
 
 #define AGAIN_LATER WP_REACT_RECONNECT
+#define THRICE WP_REACT_TRY_THRICE
 #define CONFIG WP_REACT_STOP_CONFIG
 #define HUMAN WP_REACT_STOP_HUMAN
 
@@ -29,9 +30,9 @@ static const struct row rows[] = {
 	{ "22021", { CONFIG, HUMAN, HUMAN, HUMAN } },
 	{ "22P05", { CONFIG, HUMAN, HUMAN, HUMAN } },
 	/* A session setting the server does not take. */
-	{ "22023", { CONFIG, CONFIG, CONFIG, AGAIN_LATER } },
+	{ "22023", { CONFIG, CONFIG, CONFIG, THRICE } },
 	/* A standby that is perhaps about to be promoted. */
-	{ "25006", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	{ "25006", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, THRICE } },
 	{ "28", { CONFIG, CONFIG, CONFIG, CONFIG } },
 	{ "3D000", { CONFIG, CONFIG, CONFIG, HUMAN } },
 	{ "42", { CONFIG, HUMAN, HUMAN, HUMAN } },
@@ -44,7 +45,7 @@ static const struct row rows[] = {
 	/* SQL: a function that a server in recovery refuses. Start: a slot of another
 	 * database or an invalidated one. */
 	{ "55000", { AGAIN_LATER, AGAIN_LATER, HUMAN, HUMAN } },
-	{ "55006", { AGAIN_LATER, WP_REACT_STANDBY, WP_REACT_STANDBY, AGAIN_LATER } },
+	{ "55006", { AGAIN_LATER, WP_REACT_STANDBY, WP_REACT_STANDBY, THRICE } },
 	/* pg_terminate_backend and the invalidation of a slot in use look alike; the
 	 * preflight of the next connection tells them apart. */
 	{ "57P01", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
@@ -52,10 +53,12 @@ static const struct row rows[] = {
 	/* Starting up or shutting down. */
 	{ "57P03", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, WP_REACT_LET_GO } },
 	{ "57P04", { CONFIG, HUMAN, HUMAN, HUMAN } },
+	/* Errors of the disk. */
+	{ "58", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
 	/* "requested WAL segment ... has already been removed" */
 	{ "58P01", { AGAIN_LATER, HUMAN, HUMAN, HUMAN } },
 	/* Internal errors, among them rows too large to be printed. */
-	{ "XX", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, AGAIN_LATER } },
+	{ "XX", { AGAIN_LATER, AGAIN_LATER, AGAIN_LATER, THRICE } },
 };
 
 static const struct row *find(const char *sqlstate, size_t size)
@@ -73,5 +76,7 @@ enum wp_reaction wp_postgres_reaction(enum wp_phase phase, const char *sqlstate)
 	const struct row *row = find(sqlstate, 5);
 	if (!row)
 		row = find(sqlstate, 2);
-	return row ? row->by_phase[phase] : WP_REACT_RECONNECT;
+	if (row)
+		return row->by_phase[phase];
+	return phase == WP_PHASE_COPY ? WP_REACT_TRY_THRICE : WP_REACT_RECONNECT;
 }

@@ -148,6 +148,7 @@ static int64_t interval_after(int64_t took_ms)
 static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
 {
 	r->health.answers = h->answers;
+	r->server = wp_lsn_max(r->server, h->server_lsn); /* a paused stream brings no news */
 	r->health.interval_ms = interval_after(now.ms - r->health.asked_ms);
 	judge_keeping(r, h);
 	guard(r, h, now);

@@ -63,23 +63,10 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		go_on(r, f, now);
 }
 
-/* Connections, memory and disk, an operator's hand, the disk's errors. */
-static bool passes_by_itself(const char *sqlstate)
-{
-	static const char *const PASSING[] = { "08", "53", "57P", "58" };
-
-	for (size_t i = 0; i < sizeof(PASSING) / sizeof(PASSING[0]); i++) {
-		if (strncmp(sqlstate, PASSING[i], strlen(PASSING[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* An error that the server will give again at the same place is no matter of patience. */
 static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 {
-	return f->in_copy && f->reaction == WP_REACT_RECONNECT && f->sqlstate[0] != '\0' &&
-	       !passes_by_itself(f->sqlstate) &&
+	return f->reaction == WP_REACT_TRY_THRICE &&
 	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger),
 				     SAME_TROUBLE_MAX);
 }

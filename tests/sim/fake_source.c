@@ -14,7 +14,6 @@ static void fail(struct fake_source *s, enum wp_reaction reaction, const char *s
 {
 	s->view.failure = (struct wp_source_failure){
 		.reaction = reaction,
-		.in_copy = s->view.state == WP_SOURCE_STREAMING,
 	};
 	snprintf(s->view.failure.sqlstate, sizeof(s->view.failure.sqlstate), "%s", sqlstate);
 	(void)wp_why_set(&s->view.failure.why, WP_IO, "%s", text);

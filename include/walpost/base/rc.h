@@ -32,6 +32,7 @@ enum wp_reaction {
 	WP_REACT_REWIND,      /* purge, new producer, stream again from safe */
 	WP_REACT_ISOLATE,     /* rewind with one message per batch: an event may be poison */
 	WP_REACT_RECONNECT,   /* new connection with backoff */
+	WP_REACT_TRY_THRICE,  /* the same; but the third time at one place a human must act */
 	WP_REACT_STANDBY,     /* another process holds the slot: wait for it */
 	WP_REACT_LET_GO,      /* the server wants to stop: close, stay away 10 s */
 	WP_REACT_STOP_CONFIG, /* wrong configuration: exit code 2 */

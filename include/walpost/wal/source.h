@@ -65,7 +65,6 @@ struct wp_source_facts {
 struct wp_source_failure {
 	enum wp_reaction reaction;
 	char sqlstate[6]; /* "" when the server gave none */
-	bool in_copy;	  /* it came while streaming */
 	struct wp_why why;
 };
 

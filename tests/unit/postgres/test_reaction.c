@@ -46,8 +46,17 @@ static void a_terminated_stream_reconnects(void **state)
 {
 	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "57P01"), WP_REACT_RECONNECT);
-	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "XX000"), WP_REACT_RECONNECT);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "53200"), WP_REACT_RECONNECT);
+}
+
+static void what_the_server_would_say_of_the_row_again_is_tried_thrice(void **state)
+{
+	static const char *const codes[] = { "XX000", "22023", "25006", "55006", "57014", "ZZ999" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, codes[i]), WP_REACT_TRY_THRICE);
+	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "58030"), WP_REACT_RECONNECT);
 }
 
 static void a_standby_may_be_promoted(void **state)
@@ -66,13 +75,14 @@ static void the_exact_code_wins_over_its_class(void **state)
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "42P01"), WP_REACT_STOP_HUMAN);
 }
 
-static void no_code_and_unknown_codes_reconnect(void **state)
+static void no_code_and_unknown_codes_are_tried_again(void **state)
 {
 	(void)state;
 	for (enum wp_phase phase = WP_PHASE_CONNECT; phase <= WP_PHASE_COPY; phase++) {
 		CHECK_EQ(wp_postgres_reaction(phase, ""), WP_REACT_RECONNECT);
 		CHECK_EQ(wp_postgres_reaction(phase, "08"), WP_REACT_RECONNECT);
-		CHECK_EQ(wp_postgres_reaction(phase, "ZZ999"), WP_REACT_RECONNECT);
+		CHECK_EQ(wp_postgres_reaction(phase, "ZZ999"),
+			 phase == WP_PHASE_COPY ? WP_REACT_TRY_THRICE : WP_REACT_RECONNECT);
 		CHECK_EQ(wp_postgres_reaction(phase, "42501x"), WP_REACT_RECONNECT);
 	}
 }
@@ -86,9 +96,10 @@ int main(void)
 		cmocka_unit_test(a_slot_in_use_means_standing_by),
 		cmocka_unit_test(a_slot_or_publication_that_is_gone_needs_a_human),
 		cmocka_unit_test(a_terminated_stream_reconnects),
+		cmocka_unit_test(what_the_server_would_say_of_the_row_again_is_tried_thrice),
 		cmocka_unit_test(a_standby_may_be_promoted),
 		cmocka_unit_test(the_exact_code_wins_over_its_class),
-		cmocka_unit_test(no_code_and_unknown_codes_reconnect),
+		cmocka_unit_test(no_code_and_unknown_codes_are_tried_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

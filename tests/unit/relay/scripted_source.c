@@ -191,7 +191,6 @@ void scripted_source_fail(struct scripted_source *s, enum wp_reaction reaction,
 {
 	s->view.failure = (struct wp_source_failure){
 		.reaction = reaction,
-		.in_copy = s->view.state == WP_SOURCE_STREAMING,
 		.why = { .text = "as scripted" },
 	};
 	(void)snprintf(s->view.failure.sqlstate, sizeof(s->view.failure.sqlstate), "%s", sqlstate);

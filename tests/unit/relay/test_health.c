@@ -271,6 +271,14 @@ static void break_it(void)
 	answer(0x9100, "the table is not published; cure: add it");
 }
 
+static void a_paused_relay_learns_where_the_server_is(void **state)
+{
+	stream();
+	live(2000);
+	answer(facts->server_lsn + 5000, "");
+	CHECK_EQ(b->look.server, facts->server_lsn + 5000);
+}
+
 static void what_loses_events_stops_it_with_three(void **state)
 {
 	stream();
@@ -619,6 +627,7 @@ int main(void)
 		TEST(a_question_without_an_answer_is_not_asked_again),
 		TEST(a_server_that_answers_slowly_is_asked_more_seldom),
 		TEST(a_paused_relay_asks_too),
+		TEST(a_paused_relay_learns_where_the_server_is),
 		TEST(what_loses_events_stops_it_with_three),
 		TEST(before_the_first_answer_all_was_well_as_it_connected),
 		TEST(nothing_is_confirmed_after_that_not_even_in_the_last_status),

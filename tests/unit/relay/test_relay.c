@@ -1519,7 +1519,7 @@ static void the_same_error_of_the_server_three_times_stops_it(void **state)
 {
 	stream();
 	for (int i = 0; i < 3; i++) {
-		scripted_source_fail(&b->source, WP_REACT_RECONNECT, "XX000");
+		scripted_source_fail(&b->source, WP_REACT_TRY_THRICE, "XX000");
 		step();
 		if (i == 2)
 			break;
