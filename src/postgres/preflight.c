@@ -27,7 +27,7 @@ static void take_cure(struct judge *j, struct wp_finding *f)
 		enum wp_rc rc = wp_sql_end(&j->cure, &why);
 		(void)snprintf(f->cure, sizeof(f->cure), "%s",
 			       rc == WP_OK ? (const char *)j->cure_text.data
-					   : "walpost init --print-sql");
+					   : "-- walpost init --print-sql prints the statements");
 	}
 	size_t size = strlen(f->cure);
 	while (size > 0 && f->cure[size - 1] == '\n')

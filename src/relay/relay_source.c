@@ -57,9 +57,12 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
+	else if (!wp_relay_may_stream(
+			 r, now)) /* first: a server that is behind is no matter of its slot */
+		return;
 	else if (wp_relay_finds_gap(r, f, &why))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &why, now);
-	else if (wp_relay_may_stream(r, now))
+	else
 		go_on(r, f, now);
 }
 

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <threads.h>
 #include <unistd.h>
 
 #include <libpq-fe.h>
@@ -115,9 +116,20 @@ rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *erro
 	const char *file = getenv("SHIM_NO_THREADS");
 
 	no_threads = file != NULL && access(file, F_OK) == 0;
-	newest = next(type, conf, error, size);
+	rd_kafka_t *rk = next(type, conf, error, size);
 	no_threads = 0;
-	return newest;
+	if (type == RD_KAFKA_PRODUCER)
+		newest = rk;
+	return rk;
+}
+
+/* The C library's own does not go through the other. */
+int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+	int (*next)(thrd_t *, thrd_start_t, void *) =
+		(int (*)(thrd_t *, thrd_start_t, void *))real("thrd_create");
+
+	return no_threads ? thrd_nomem : next(thread, start, arg);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),

@@ -20,7 +20,7 @@ struct wp_finding {
 	enum wp_finding_level level;
 	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
 	char what[1024];	   /* what is so, and what it means */
-	char cure[1024];	   /* SQL or setting, ready to paste; "" when all is well */
+	char cure[2048];	   /* SQL or setting, ready to paste; "" when all is well */
 	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
 };
 

@@ -187,7 +187,7 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 	bool has_limit = *harness_value(&harness, "SELECT count(*) FROM pg_settings WHERE name = "
 						  "'transaction_timeout'") == '1';
 	if (has_limit)
-		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '1ms'");
+		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '100ms'");
 	harness.options.decoding_work_mem = "128kB";
 	for (int kind = WP_CONNECTION_REPLICATION; kind <= WP_CONNECTION_SQL; kind++) {
 		harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
