@@ -34,7 +34,10 @@ static const char how_it_stands[] =
 	"FROM pg_replication_slots s LEFT JOIN walpost.witness w ON w.slot = s.slot_name "
 	"WHERE s.slot_name = %L";
 
+/* One simple query is one transaction. We may be the standby that a commit would wait for. */
 static const char accept_it[] =
+	"SELECT set_config('synchronous_commit', 'local', true), "
+	"set_config('lock_timeout', '5000', true);\n"
 	"UPDATE walpost.witness w SET owner = 'walpost slot accept', "
 	"taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(), "
 	"confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true, "

@@ -391,7 +391,8 @@ static void explain(struct skip *s)
 				    "greatest(taken_at_lsn, %L) WHERE slot = %L";
 	static const char confirmed[] =
 		"UPDATE walpost.witness SET taken_at_lsn = greatest(taken_at_lsn, %L), "
-		"confirmed_lsn = %L, confirmed_at = now() WHERE slot = %L";
+		"confirmed_lsn = %L, confirmed_at = now(), slot_transactions = NULL "
+		"WHERE slot = %L";
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_why why;
 	PGresult *r;

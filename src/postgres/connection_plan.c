@@ -21,6 +21,7 @@ static const char forced_options[] = "-c datestyle=ISO -c intervalstyle=postgres
 				     " -c bytea_output=hex -c lc_monetary=C"
 				     " -c client_min_messages=warning"
 				     " -c statement_timeout=0 -c lock_timeout=0"
+				     " -c default_transaction_read_only=off"
 				     " -c idle_session_timeout=0"
 				     " -c idle_in_transaction_session_timeout=0";
 

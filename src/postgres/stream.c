@@ -191,6 +191,7 @@ static struct wp_witness_row witness_row(const struct stream *s)
 		.system_id = s->view.facts.system_id,
 		.timeline = s->view.facts.timelines.current,
 		.epoch = s->setup.epoch,
+		.before = s->view.facts.witness_owner,
 	};
 }
 
@@ -287,6 +288,7 @@ static void on_witness_written(void *arg, const PGresult *result,
 	}
 	if (failure)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+	s->view.unclaimed = failure != NULL;
 	ask(s, grow_sql, on_grown);
 }
 
@@ -311,6 +313,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	s->start_at = at;
 	s->told = 0;
 	s->view.health = (struct wp_health){ 0 };
+	s->view.unclaimed = false;
 	s->view.state = WP_SOURCE_STARTING;
 	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
 		write_witness(s);
@@ -414,6 +417,12 @@ static void on_watched(void *arg)
 }
 
 /* NULL: no memory, for now. */
+static void on_written_down(void *arg)
+{
+	struct stream *s = arg;
+	s->view.unclaimed = false;
+}
+
 static struct wp_watch *watch_of(struct stream *s)
 {
 	struct wp_watch_setup setup = {
@@ -421,6 +430,7 @@ static struct wp_watch *watch_of(struct stream *s)
 		.table = &s->setup.table,
 		.same_as = pg_of(s),
 		.done = on_watched,
+		.written = on_written_down,
 		.arg = s,
 	};
 	if (!s->watch)

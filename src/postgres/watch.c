@@ -143,6 +143,8 @@ static void on_written(void *arg, const PGresult *result, const struct wp_source
 	struct wp_watch *w = arg;
 	if (failure)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+	else
+		w->setup.written(w->setup.arg);
 	if (is_answer(w, failure) || w->connection)
 		next(w);
 	else

@@ -236,6 +236,7 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_l
 {
 	char lsn[WP_LSN_TEXT_SIZE];
 	bool as_asked = ending == WP_ENDING_AS_ASKED;
+	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	/* What a human who was called does to the slot is not done behind our back. */
@@ -243,9 +244,14 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_l
 		   IMPATIENTLY "UPDATE walpost.witness SET confirmed_lsn = %L, confirmed_at = "
 			       "pg_catalog.now(), stopped = %s,\n"
 			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
-			       "  slot_transactions = %s\n"
-			       "WHERE slot = %L AND owner = %L",
+			       "  slot_transactions = %s,\n",
 		   wp_lsn_text(confirmed, lsn), as_asked ? "true" : "false",
-		   as_asked ? TRANSACTIONS_OF("slot") : "NULL", row->slot, row->owner);
+		   as_asked ? TRANSACTIONS_OF("slot") : "NULL");
+	/* That before us may stand there still, when we could not write until now. */
+	wp_sql_add(&sql,
+		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = %s\n"
+		   "WHERE slot = %L AND owner IN (%L, %L)",
+		   row->owner, n.system_id, n.timeline, n.epoch, row->slot, row->owner,
+		   row->before);
 	return wp_sql_end(&sql, why);
 }

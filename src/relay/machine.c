@@ -103,7 +103,8 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_TIME_UP] = { WP_STOPPED, CLOSE },
 	},
 	[WP_STOPPED] = {
-		[WP_HALTED] = { WP_HELD, 0 },
+		/* What is queued must not race with that of the next holder of the slot. */
+		[WP_HALTED] = { WP_HELD, PURGE },
 	},
 	[WP_HELD] = {
 		[WP_STOP] = { WP_STOPPED, 0 },

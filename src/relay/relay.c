@@ -353,8 +353,8 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
 	(void)wp_why_set(
 		&why, WP_DATA,
-		"the event of table %s with id %s (position %s%s) can not be delivered: %s. "
-		"Nothing after it was confirmed. To give up what its transaction has not "
+		"the event of table %.150s with id %s (position %s%s) can not be delivered: "
+		"%.400s. Nothing after it was confirmed. To give up what its transaction has not "
 		"delivered: walpost slot skip --to %s --force%s",
 		e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
@@ -515,10 +515,12 @@ static void time_up(struct wp_relay *r, struct wp_now now)
 
 	r->deadline_ms = INT64_MAX;
 	if (r->state == WP_REBUILDING) {
-		(void)wp_why_set(&why, WP_IO,
-				 "the old Kafka client has not ended within %d s; another process "
-				 "can begin with a new one",
-				 REBUILD_MS / 1000);
+		(void)wp_why_set(
+			&why, WP_IO,
+			"no new Kafka client within %d s: the old one has not ended, or the "
+			"machine had no thread or memory for it; another process can begin "
+			"with a new one",
+			REBUILD_MS / 1000);
 		wp_relay_halt(r, WP_EXIT_FAILED, "sink_stuck", &why, now);
 		return;
 	}
@@ -592,7 +594,7 @@ static int64_t broken_due(const struct wp_relay *r)
 {
 	if (r->state == WP_REWINDING)
 		return r->entered_ms + REST_BROKEN_MS;
-	if (r->state == WP_REBUILDING || r->state == WP_FINISHING || r->broken_ms == INT64_MAX)
+	if (r->state >= WP_FINISHING || r->state == WP_REBUILDING || r->broken_ms == INT64_MAX)
 		return INT64_MAX;
 	return r->broken_ms + REST_BROKEN_MS;
 }

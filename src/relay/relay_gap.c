@@ -26,6 +26,7 @@ struct gap {
 	const char *when; /* "" : not told */
 	wp_lsn confirmed;
 	wp_lsn slot;
+	bool is_written; /* there is a row that would say it again */
 };
 
 static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *why)
@@ -40,11 +41,10 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *wh
 		"advanced it or made it anew: %" PRIu64 " bytes of log lie between that no "
 		"relay has read, and events committed there may be missing in Kafka. Compare "
 		"the rows of the outbox written since then with the topics, insert again (as "
-		"new rows) what is missing, then acknowledge with `walpost slot accept` and "
-		"start again",
+		"new rows) what is missing, then %sstart again",
 		r->setup.slot, wp_lsn_text(g->slot, slot), g->who,
 		wp_lsn_text(g->confirmed, confirmed), *g->when ? " at " : "", g->when, g->how,
-		bytes);
+		bytes, g->is_written ? "acknowledge with `walpost slot accept` and " : "");
 }
 
 /* -- what this process knows itself -------------------------------------------- */
@@ -121,7 +121,7 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 			struct wp_why *why)
 {
 	char who[WP_OWNER_SIZE + 8];
-	struct gap g = { .slot = f->slot_confirmed };
+	struct gap g = { .slot = f->slot_confirmed, .is_written = f->witness_readable };
 
 	if (wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;

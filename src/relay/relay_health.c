@@ -9,6 +9,7 @@ enum {
 	WATCH_EVERY_MS = 2 * 1000,
 	WATCH_SHARE = 20, /* an answer that took a while is asked for that much more seldom */
 	WATCH_SELDOM_MS = 60 * 1000,
+	SUSPECT_MS = 250,
 	HURRY_MS = 3 * 1000,
 	WRITE_FIRST_MS = 5 * 1000,
 	WRITE_EVERY_MS = 60 * 1000,
@@ -74,6 +75,8 @@ static void judge_loss(struct wp_relay *r, const struct wp_health *h, struct wp_
 	r->health.suspect = h->loss.text[0] != '\0';
 	if (r->health.suspect && again)
 		halt_for_loss(r, h, now);
+	else if (r->health.suspect)
+		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why = h->loss;
 	if (r->health.suspect)
 		return;
 	/* What was changed while this question was asked is later than the answer before it. */
@@ -153,8 +156,9 @@ static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 	judge_keeping(r, h);
 	guard(r, h, now);
 	judge_loss(r, h, now);
-	if (r->health.suspect)
-		r->health.interval_ms = 0;
+	if (r->health
+		    .suspect) /* soon; and a change in two statements has a moment for the second */
+		r->health.interval_ms = SUSPECT_MS;
 }
 
 /* -- what is written down ------------------------------------------------------------- */
@@ -163,11 +167,14 @@ static void write_down(struct wp_relay *r, struct wp_now now)
 {
 	wp_lsn flush = r->feedback.sent_flush;
 	bool events = r->confirmed > r->health.written_events;
+	bool unclaimed = wp_relay_source(r)->unclaimed; /* else the next start accuses somebody */
 
 	if (now.ms < r->health.write_due_ms)
 		return;
-	r->health.write_due_ms = now.ms + WRITE_EVERY_MS;
-	if (flush <= r->health.written || (!events && flush - r->health.written < WRITE_BYTES))
+	r->health.write_due_ms = now.ms + (unclaimed ? WRITE_FIRST_MS : WRITE_EVERY_MS);
+	bool moved =
+		flush > r->health.written && (events || flush - r->health.written >= WRITE_BYTES);
+	if (flush == 0 || (!moved && !unclaimed))
 		return;
 	r->health.written = flush;
 	r->health.written_events = r->confirmed;

@@ -63,10 +63,19 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
 	snprintf(reason, sizeof(reason), "refused by Kafka with %s when it was sent alone%s",
 		 report->code, limit);
-	if (wp_pipeline_divert(r->pipeline, reason) == WP_OK)
+	struct wp_why why;
+	enum wp_rc rc = wp_pipeline_divert(r->pipeline, reason);
+	if (rc == WP_OK) {
 		wp_relay_rewind(r, now);
-	else /* its dead letter is refused as well, or there are too many of them */
-		halt_for_poison(r, report, now);
+		return;
+	}
+	say_refused(report, &why);
+	(void)wp_why_set(&why, WP_DATA, "%s; %s", why.text,
+			 rc == WP_DATA	 ? "so is its dead letter, to the last of it"
+			 : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
+					   "are not confirmed yet"
+					 : "and there is no memory to remember it");
+	wp_relay_halt_for_event(r, "event_undeliverable", &why, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)

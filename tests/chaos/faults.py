@@ -147,6 +147,7 @@ class TakeOver(Fault):
 
     def inject(self, world):
         old, new = world.relay, world.spare
+        world.wait_recovered()  # so that it is the first that has the slot
         world.start_relay(new)
         world.wait(lambda: world.said(new, "standby"), 30, "the second relay stands by")
         world.pass_time(0.5)

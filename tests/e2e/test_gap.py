@@ -124,7 +124,50 @@ def test_an_accepted_slot_in_use_or_missing_is_refused_in_words(stage):
     assert done.returncode == 1 and "walpost init" in done.stderr
 
 
+def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    _advance(stage)
+    own_postgres.set_conf(synchronous_standby_names="walpost")
+    done = _accept(stage)
+    assert done.returncode == 0, done.stderr
+    own_postgres.set_conf(synchronous_standby_names="")
+
+
 # --- not refused
+
+
+def test_a_row_that_could_not_be_written_for_a_while_accuses_nobody(stage):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    with stage.transaction() as session:  # as a forgotten psql would
+        session.execute("SELECT * FROM walpost.witness FOR UPDATE")
+        relay.start()
+        stage.wait_streaming(relay)
+        stage.insert("a")
+        stage.wait_all_confirmed(30, relay)
+        assert relay.log("witness_not_written")
+    relay.wait_until(lambda: _witness(stage, "owner, stopped") == (relay.log("started")[-1]["owner"], False), 30,
+                     "the row is written after all")
+    relay.kill()
+    stage.wait_released()
+    _goes_on(stage, relay)
+    relay.stop()
+
+
+def test_a_row_that_could_only_be_written_at_the_end_accuses_nobody(stage):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    with stage.transaction() as session:
+        session.execute("SELECT * FROM walpost.witness FOR UPDATE")
+        relay.start()
+        stage.wait_streaming(relay)
+        stage.insert("a")
+        stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    _goes_on(stage, relay)
+    relay.stop()
 
 
 def test_a_clean_restart_and_a_kill_are_no_gap(stage):

@@ -25,6 +25,7 @@ struct wp_watch_setup {
 	const struct wp_wanted_table *table;
 	const PGconn *same_as; /* the stream's: the same server is asked */
 	void (*done)(void *arg);
+	void (*written)(void *arg); /* the witness row now says what was asked for */
 	void *arg;
 };
 

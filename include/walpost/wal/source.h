@@ -112,6 +112,9 @@ struct wp_source_view {
 	enum wp_probe probe;
 	struct wp_root root;
 	struct wp_health health;
+	/* The witness row could not be written at the start and names another owner still:
+	 * write_down() claims it. */
+	bool unclaimed;
 };
 
 /* How a stream is ended: a slot that moves after AS_ASKED was moved behind our back. */

@@ -166,9 +166,12 @@ static void another_shape_is_not_believed(void **state)
 
 /* -- what is written ---------------------------------------------------------- */
 
-static const struct wp_witness_row ours = {
-	.slot = "s", .owner = "it's us", .system_id = 77, .timeline = 2, .epoch = 5
-};
+static const struct wp_witness_row ours = { .before = "the one before",
+					    .slot = "s",
+					    .owner = "it's us",
+					    .system_id = 77,
+					    .timeline = 2,
+					    .epoch = 5 };
 
 static void what_is_written_waits_for_no_lock(void **state)
 {

@@ -75,7 +75,7 @@ static const char *const WANTED[] = {
 	"finishing + lost -> stopped: close",
 	"finishing + time_up -> stopped: close",
 
-	"stopped + halted -> held:",
+	"stopped + halted -> held: purge",
 	"held + stop -> stopped:",
 };
 

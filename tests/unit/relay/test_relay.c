@@ -1330,6 +1330,25 @@ static void a_halt_is_held_and_said_once_a_minute(void **state)
 	CHECK_EQ(b->source.connects, 1);
 }
 
+static void held_it_takes_back_what_is_queued_and_minds_no_broken_sink(void **state)
+{
+	b->options.on_halt = WP_ON_HALT_HOLD;
+	isolate();
+	one_event(200, "guilty");
+	b->sink.view.state = WP_SINK_BROKEN;
+	step();
+	unsigned purges = b->sink.purges;
+	refuse(last_ticket(), WP_REACT_ISOLATE, true);
+	live(SHUTDOWN_MS);
+	CHECK_STATE("held");
+	CHECK_EQ(b->sink.purges, purges + 1);
+	unsigned steps = 0;
+	for (int64_t end = b->now_ms + 30 * 1000; wp_relay_due(b->relay) < end; steps++)
+		step_after(wp_relay_due(b->relay) > b->now_ms ? wp_relay_due(b->relay) - b->now_ms
+							      : 0);
+	CHECK(steps <= 1);
+}
+
 static void held_it_leaves_with_its_code_when_it_is_told_to(void **state)
 {
 	hold_by_an_undeliverable_row();
@@ -2132,6 +2151,7 @@ int main(void)
 		RELAY_TEST(an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows),
 		RELAY_TEST(an_error_that_is_not_the_events_diverts_none),
 		RELAY_TEST(a_halt_is_held_and_said_once_a_minute),
+		RELAY_TEST(held_it_takes_back_what_is_queued_and_minds_no_broken_sink),
 		RELAY_TEST(held_it_leaves_with_its_code_when_it_is_told_to),
 		RELAY_TEST(told_to_leave_while_it_halts_it_is_not_held),
 		RELAY_TEST(what_a_restart_may_help_is_not_held),
