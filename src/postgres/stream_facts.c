@@ -164,20 +164,15 @@ static void ask_enums(struct wp_stream_facts *f)
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_enums);
 }
 
-/* Locked by another session, as by an ALTER TABLE: what it says is known in a moment. */
-static bool passes(const char *sqlstate)
-{
-	return !strcmp(sqlstate, "55P03") || !strcmp(sqlstate, "57014");
-}
-
 static void on_witness(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
-	if (failure && (!*failure->sqlstate || passes(failure->sqlstate))) {
+	if (failure && !*failure->sqlstate) {
 		finish(f, failure);
 		return;
 	}
 	/* Without it a takeover cannot be told from a loss; streaming is possible. */
+	f->answer.source.witness_unsure = failure != NULL;
 	if (failure)
 		f->answer.witness_why = failure->why;
 	else if (wp_witness_read(result, &f->answer.source, &f->answer.witness_why) != WP_OK)

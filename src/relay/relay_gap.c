@@ -123,7 +123,8 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 	char who[WP_OWNER_SIZE + 8];
 	struct gap g = { .slot = f->slot_confirmed, .is_written = f->witness_readable };
 
-	if (wp_fault(WP_FAULT_TRUST_SLOT))
+	/* Another may have had the slot, and nobody may be accused for want of a word. */
+	if (f->witness_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;
 	if (is_ours(r, f)) {
 		if (!is_beyond_us(r, f))

@@ -44,6 +44,7 @@ struct wp_source_facts {
 	int64_t wal_sender_timeout_ms; /* 0: none */
 	/* The witness row: who took the slot over last, and how far that one has come. */
 	bool witness_readable; /* the table is there and may be read */
+	bool witness_unsure;   /* it may, but not now: locked, perhaps. What it says is not known */
 	bool witness_writable; /* and has all columns and may be written: it can be believed */
 	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
 	wp_lsn witness_taken_at;	   /* where the slot stood as that owner took it over */

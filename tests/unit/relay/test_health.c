@@ -577,6 +577,17 @@ static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
 	check_refused("relay.epoch = 4");
 }
 
+static void what_can_not_be_read_just_now_accuses_nobody(void **state)
+{
+	stream();
+	facts->witness_readable = false;
+	facts->witness_unsure = true;
+	facts->slot_confirmed = SLOT + 200;
+	reconnect();
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	CHECK_STATE("starting");
+}
+
 static void a_raised_epoch_begins_anew(void **state)
 {
 	had("host:1", SLOT - 1, true);
@@ -664,6 +675,7 @@ int main(void)
 		TEST(a_slot_that_came_over_with_the_promotion_is_fine),
 		TEST(without_its_history_a_timeline_says_nothing),
 		TEST(a_server_behind_what_was_confirmed_is_an_older_one),
+		TEST(what_can_not_be_read_just_now_accuses_nobody),
 		TEST(a_raised_epoch_begins_anew),
 		TEST(a_witness_that_cannot_be_kept_true_is_not_believed),
 		TEST(a_row_without_a_position_is_not_believed),
