@@ -13,7 +13,8 @@ ALTER TABLE walpost.witness
   ADD COLUMN IF NOT EXISTS confirmed_at timestamptz,
   ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
   ADD COLUMN IF NOT EXISTS server_started timestamptz,
-  ADD COLUMN IF NOT EXISTS slot_transactions bigint;
+  ADD COLUMN IF NOT EXISTS slot_transactions bigint,
+  ADD COLUMN IF NOT EXISTS topics text;
 CREATE TABLE IF NOT EXISTS walpost.skip (
   slot text NOT NULL,
   from_lsn pg_lsn NOT NULL,

@@ -8,6 +8,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/sql.h"
 
 #define KAFKA_TIMEOUT_MS 10000
 
@@ -34,6 +35,46 @@ static void check_sslmode(struct check *c)
 		wp_preflight_connection(&c->found, &facts); /* else connecting says why */
 }
 
+/*
+ * What a start would refuse (relay/relay_gap): a slot beyond where a relay that stopped in
+ * good order left it. Without the table, or the right to it, there is nothing to compare.
+ */
+static void check_witness(struct check *c, struct wp_session *session)
+{
+	static const char sql[] =
+		"SELECT s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at\n"
+		"FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
+		"s.slot_name\n"
+		"WHERE s.slot_name = %L AND w.stopped AND NOT s.active\n"
+		"  AND s.confirmed_flush_lsn > w.confirmed_lsn";
+	struct wp_buffer text;
+	struct wp_sql writer;
+	struct wp_why why;
+	PGresult *moved;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&writer, wp_session_pg(session), &text);
+	wp_sql_add(&writer, sql, c->config.postgres.slot);
+	enum wp_rc rc = wp_sql_end(&writer, &why);
+	if (rc == WP_OK)
+		rc = wp_session_query(session, (const char *)text.data, &moved, &why);
+	wp_buffer_release(&text);
+	if (rc != WP_OK)
+		return; /* what is wrong with the table is a finding of its own */
+	if (PQntuples(moved) == 1) {
+		(void)wp_why_set(
+			&why, WP_CONFIG,
+			"slot %s stands at %s, but the relay that stopped last had "
+			"confirmed only %s at %s: it was moved or made anew meanwhile, and "
+			"walpost run will refuse it",
+			c->config.postgres.slot, PQgetvalue(moved, 0, 0), PQgetvalue(moved, 0, 1),
+			PQgetvalue(moved, 0, 2));
+		wp_preflight_add(
+			&c->found, WP_FINDING_FAIL, "slot_moved", why.text,
+			"-- insert again what is missing in Kafka, then: walpost slot accept");
+	}
+	PQclear(moved);
+}
+
 /* The preflight begins the list of findings anew: it comes first. */
 static void check_server(struct check *c)
 {
@@ -43,6 +84,8 @@ static void check_server(struct check *c)
 	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
 	if (rc == WP_OK)
 		rc = wp_cli_preflight(&session, postgres, &c->outbox, &c->found, &why);
+	if (rc == WP_OK && c->found.witness_ready)
+		check_witness(c, &session);
 	add(c, rc, "connection", "the server answers", &why, "-- see postgres.conninfo");
 	wp_session_release(&session);
 }
@@ -71,8 +114,10 @@ static void check_kafka(struct check *c)
 		return;
 	rc = wp_kafka_check_topic(&c->config.kafka, c->config.relay.dead_letter_topic,
 				  KAFKA_TIMEOUT_MS, &sentence, &why);
-	add(c, rc, "dead_letter_topic", sentence.text, &why,
-	    "-- create the topic that relay.dead_letter.topic names");
+	char cure[320];
+	(void)snprintf(cure, sizeof(cure), "-- create topic %s (relay.dead_letter.topic)",
+		       c->config.relay.dead_letter_topic);
+	add(c, rc, "dead_letter_topic", sentence.text, &why, cure);
 }
 
 static bool is_fine(const struct check *c, const char *name)

@@ -499,6 +499,11 @@ static int skip(struct skip *s)
 	enum wp_rc rc = look(s, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
+	if (s->from == s->to) {
+		printf("slot %s stands at %s already: there is nothing to give up\n",
+		       s->postgres.slot, wp_lsn_text(s->to, to));
+		return wp_cli_done();
+	}
 	int exit_code = list(s);
 	if (s->console.interrupted)
 		return exit_code;
@@ -515,8 +520,10 @@ static int skip(struct skip *s)
 	if (s->json)
 		summarise_json(s, true);
 	else
-		printf("slot %s: stands at %s now; given up%s\n", s->postgres.slot,
-		       wp_lsn_text(s->to, to), s->recorded ? ", and recorded in walpost.skip" : "");
+		printf("slot %s: stands at %s now; given up%s; start walpost again (one that is "
+		       "held, too)\n",
+		       s->postgres.slot, wp_lsn_text(s->to, to),
+		       s->recorded ? ", and recorded in walpost.skip" : "");
 	return wp_cli_done();
 }
 

@@ -288,6 +288,14 @@ static void producer_ask_tail(struct wp_sink *s, const struct wp_tail_question *
 	wp_tail_ask(of(s), question);
 }
 
+static void producer_topics(struct wp_sink *s, struct wp_topic_list *into)
+{
+	for (const struct wp_topic *t = of(s)->topics.newest; t != NULL; t = t->older) {
+		if (t->state == WP_TOPIC_READY)
+			wp_topic_list_add(into, t->name, t->name_size);
+	}
+}
+
 static const struct wp_sink_view *producer_view(struct wp_sink *s)
 {
 	return &of(s)->view;
@@ -345,6 +353,7 @@ static const struct wp_sink_ops ops = {
 	.collect = producer_collect,
 	.purge = producer_purge,
 	.restart = producer_restart,
+	.topics = producer_topics,
 	.ask_tail = producer_ask_tail,
 	.view = producer_view,
 	.fd = producer_fd,

@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "walpost/kafka/tail.h"
-#include "walpost/outbox/topic_glob.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 /* Read at once: each may hold a fetched batch. */
@@ -187,25 +186,15 @@ static bool add_topic(struct reader *r, const struct rd_kafka_metadata_topic *t)
 	return true;
 }
 
-/* Kafka's own: __consumer_offsets and the like. */
-static bool is_internal(const char *topic)
-{
-	return strncmp(topic, "__", 2) == 0;
-}
-
 static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadata)
 {
-	struct wp_topic_glob glob;
-
-	wp_topic_glob_init(&glob, r->question->replacement);
 	r->topics = calloc((size_t)metadata->topic_cnt + 1, sizeof(struct rd_kafka_topic_s *));
 	r->parts = calloc(WP_TAIL_PARTITIONS_MAX, sizeof(*r->parts));
 	if (r->topics == NULL || r->parts == NULL)
 		return false;
 	for (int i = 0; i < metadata->topic_cnt; i++) {
 		const struct rd_kafka_metadata_topic *t = &metadata->topics[i];
-		if ((glob.anything && is_internal(t->topic)) ||
-		    !wp_topic_glob_fits(&glob, t->topic))
+		if (!wp_topic_list_has(&r->question->topics, t->topic))
 			continue;
 		if (t->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 			size_t count = t->partition_cnt > 0 ? (size_t)t->partition_cnt : 1;
@@ -405,10 +394,9 @@ static void say_unread(struct reader *r)
 	if (tail->unread_partitions == 0)
 		return;
 	(void)wp_why_set(&tail->why, WP_IO,
-			 "%zu of %zu partitions of the topics of outbox.topic.replacement = %.200s "
-			 "were not read (%.500s); reading them needs the right to",
-			 tail->unread_partitions, tail->partitions, r->question->replacement,
-			 r->trouble.text);
+			 "%zu of %zu partitions of the topics that took its events were not read "
+			 "(%.500s); reading them needs the right to",
+			 tail->unread_partitions, tail->partitions, r->trouble.text);
 }
 
 static void release(struct reader *r)

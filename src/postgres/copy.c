@@ -111,8 +111,9 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 		"publication \"%.64s\" does not exist at this place of the log (the server says: "
 		"%.200s): the events there cannot be read, and nothing past them was confirmed. "
 		"Correct postgres.publication; or, if it was dropped or created after the slot, "
-		"create it (walpost init), have a new slot made (walpost slot drop, walpost slot "
-		"create) and insert the events of the gap again",
+		"run "
+		"the SQL that walpost check prints (publication, then slot), insert the events of "
+		"the gap again, then walpost slot accept",
 		name, said);
 	fail(c, &f);
 }

@@ -391,7 +391,8 @@ static void judge_witness(struct judge *j)
 	FOUND_WARN(j, "witness",
 		   "table walpost.witness %s: a relay that starts cannot tell whether the slot was "
 		   "made anew or moved meanwhile, and goes on; one that comes back to a moved slot "
-		   "cannot tell whether another relay had it, and stops",
+		   "cannot tell whether another relay had it, and stops; nor is a promoted or "
+		   "restored server noticed that is behind what was delivered",
 		   !there ? "is missing"
 			  : (columns != WITNESS_COLUMN_COUNT ? "lacks columns"
 							     : "may not be read and written"));

@@ -38,7 +38,7 @@ struct stream {
 	struct wp_watch *watch;	      /* while streaming, once it was asked for */
 	struct wp_farewell *farewell; /* after the stream */
 	wp_lsn told;		      /* the flush of this stream's last status; 0: none yet */
-	enum wp_ending ending;
+	char topics[WP_WITNESS_TOPICS_SIZE];
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
 	bool witness_warned;
@@ -211,10 +211,11 @@ static bool say_farewell(struct stream *s)
 	if (s->view.state != WP_SOURCE_FINISHING || s->told == 0 || !s->view.facts.witness_writable)
 		return false;
 	struct wp_witness_row row = witness_row(s);
+	row.topics = s->topics;
 	struct wp_why why;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_witness_end_sql(pg_of(s), &row, s->told, s->ending, &sql, &why);
+	enum wp_rc rc = wp_witness_end_sql(pg_of(s), &row, s->told, &sql, &why);
 	if (rc == WP_OK)
 		rc = wp_farewell_new(s->loop, pg_of(s), (const char *)sql.data, on_farewell, s,
 				     &s->farewell, &why);
@@ -343,11 +344,11 @@ static enum wp_rc stream_status(struct wp_source *source, const struct wp_status
 	return wp_copy_status(s->copy, status);
 }
 
-static void stream_finish(struct wp_source *source, enum wp_ending ending)
+static void stream_finish(struct wp_source *source, const char *topics)
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_STREAMING);
-	s->ending = ending;
+	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	s->view.state = WP_SOURCE_FINISHING;
 	wp_copy_finish(s->copy);
 }
@@ -448,10 +449,11 @@ static void stream_watch(struct wp_source *source)
 	s->view.health.asking = wp_watch_health(s->watch)->asking;
 }
 
-static void stream_write_down(struct wp_source *source, wp_lsn confirmed)
+static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const char *topics)
 {
 	struct stream *s = of(source);
 	struct wp_witness_row row = witness_row(s);
+	row.topics = topics;
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	if (s->view.facts.witness_writable && watch_of(s))
 		wp_watch_write_down(s->watch, &row, s->self.pid, confirmed);

@@ -17,6 +17,7 @@ enum column {
 	CONFIRMED,
 	CONFIRMED_AT,
 	STOPPED,
+	TOPICS,
 	TRANSACTIONS,
 	TRANSACTIONS_NOW,
 	COLUMNS,
@@ -51,7 +52,7 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 		   "  w.j->>'confirmed_lsn',\n"
 		   "  pg_catalog.to_char((w.j->>'confirmed_at')::timestamptz AT TIME ZONE 'UTC',\n"
 		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
-		   "  coalesce(w.j->>'stopped', 'false'),\n"
+		   "  coalesce(w.j->>'stopped', 'false'), w.j->>'topics',\n"
 		   "  CASE WHEN (w.j->>'server_started')::timestamptz = "
 		   "pg_catalog.pg_postmaster_start_time()\n"
 		   "    AND coalesce(b.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
@@ -115,6 +116,8 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 	ret->witness_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
 	(void)snprintf(ret->witness_confirmed_at, sizeof(ret->witness_confirmed_at), "%s",
 		       PQgetvalue(answer, 0, CONFIRMED_AT));
+	(void)snprintf(ret->witness_topics, sizeof(ret->witness_topics), "%s",
+		       PQgetvalue(answer, 0, TOPICS));
 	/* A longer one is not ours: cut, it stays different from any of ours. */
 	(void)snprintf(ret->witness_owner, sizeof(ret->witness_owner), "%.*s", WP_OWNER_SIZE - 1,
 		       PQgetvalue(answer, 0, OWNER));
@@ -125,6 +128,7 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 static void forget_row(struct wp_source_facts *facts)
 {
 	facts->witness_owner[0] = facts->witness_confirmed_at[0] = '\0';
+	facts->witness_topics[0] = '\0';
 	facts->witness_taken_at = facts->witness_confirmed = 0;
 	facts->witness_system_id = 0;
 	facts->witness_timeline = 0;
@@ -175,16 +179,17 @@ static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, con
 			       "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
 			       "taken_at,\n"
 			       "   confirmed_lsn, confirmed_at, stopped, server_started, "
-			       "slot_transactions)\n"
+			       "topics, slot_transactions)\n"
 			       "SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, "
 			       "pg_catalog.now(),\n",
 		   row->owner, n.system_id, n.timeline, n.epoch);
 	wp_sql_add(sql,
 		   "  %s, pg_catalog.now(), false, pg_catalog.pg_postmaster_start_time(),\n"
-		   "  " TRANSACTIONS_OF("s.slot_name") "\n"
-						       "FROM pg_catalog.pg_replication_slots s\n"
-						       "WHERE s.slot_name = %L",
-		   confirmed, row->slot);
+		   "  %L,\n  " TRANSACTIONS_OF(
+			   "s.slot_name") "\n"
+					  "FROM pg_catalog.pg_replication_slots s\n"
+					  "WHERE s.slot_name = %L",
+		   confirmed, row->topics != NULL ? row->topics : "", row->slot);
 }
 
 /* Who holds it and where it stood as that one took it, by itself and with the rest. */
@@ -226,32 +231,29 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 		   "excluded.taken_at_lsn END,\n"
 		   "  taken_at = CASE w.owner WHEN excluded.owner THEN w.taken_at ELSE "
 		   "excluded.taken_at END,\n"
-		   "  " SET_REST,
+		   "  topics = excluded.topics, " SET_REST,
 		   walsender);
 	return wp_sql_end(&sql, why);
 }
 
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
-			      enum wp_ending ending, struct wp_buffer *into, struct wp_why *why)
+			      struct wp_buffer *into, struct wp_why *why)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
-	bool as_asked = ending == WP_ENDING_AS_ASKED;
 	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
-	/* What a human who was called does to the slot is not done behind our back. */
 	wp_sql_add(&sql,
 		   IMPATIENTLY "UPDATE walpost.witness SET confirmed_lsn = %L, confirmed_at = "
-			       "pg_catalog.now(), stopped = %s,\n"
+			       "pg_catalog.now(), stopped = true,\n"
 			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
-			       "  slot_transactions = %s,\n",
-		   wp_lsn_text(confirmed, lsn), as_asked ? "true" : "false",
-		   as_asked ? TRANSACTIONS_OF("slot") : "NULL");
+			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
+		   wp_lsn_text(confirmed, lsn));
 	/* That before us may stand there still, when we could not write until now. */
 	wp_sql_add(&sql,
-		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = %s\n"
+		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = %s, topics = %L\n"
 		   "WHERE slot = %L AND owner IN (%L, %L)",
-		   row->owner, n.system_id, n.timeline, n.epoch, row->slot, row->owner,
-		   row->before);
+		   row->owner, n.system_id, n.timeline, n.epoch,
+		   row->topics != NULL ? row->topics : "", row->slot, row->owner, row->before);
 	return wp_sql_end(&sql, why);
 }

@@ -28,7 +28,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		/* What is queued must not race with the holder's. */
 		[WP_SLOT_HELD] = { WP_STANDBY, PURGE | LATER },
 		[WP_SLOT_RESUME] = { WP_STARTING, START | TIME },
-		[WP_SLOT_MOVED] = { WP_SETTLING, PURGE | TIME },
+		[WP_SLOT_TAKEN] = { WP_SETTLING, PURGE | TIME },
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_TIME_UP] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
@@ -39,7 +39,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_SLOT_HELD] = { WP_STANDBY, LATER },
 		[WP_TIME_UP] = { WP_STANDBY, LOOK },
 		[WP_SLOT_RESUME] = { WP_STARTING, START | TIME },
-		[WP_SLOT_MOVED] = { WP_SETTLING, PURGE | TIME },
+		[WP_SLOT_TAKEN] = { WP_SETTLING, PURGE | TIME },
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
@@ -140,7 +140,7 @@ const char *wp_happening_name(enum wp_happening what)
 	static const char *const NAMES[WP_HAPPENING_COUNT] = {
 		[WP_SLOT_HELD] = "slot_held",
 		[WP_SLOT_RESUME] = "slot_resume",
-		[WP_SLOT_MOVED] = "slot_moved",
+		[WP_SLOT_TAKEN] = "slot_taken",
 		[WP_COPYING] = "copying",
 		[WP_NO_ROOM] = "no_room",
 		[WP_ROOM] = "room",

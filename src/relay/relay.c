@@ -227,9 +227,7 @@ static void act_finish(struct wp_relay *r, struct wp_now now)
 		return;
 	send_status(r, now);
 	if (wp_relay_is_streaming(r))
-		r->setup.source->ops->finish(r->setup.source, r->exit_code == 0
-								      ? WP_ENDING_AS_ASKED
-								      : WP_ENDING_CALLS_HUMAN);
+		r->setup.source->ops->finish(r->setup.source, wp_relay_topics(r));
 }
 
 static void act_on_source(struct wp_relay *r, unsigned actions, struct wp_now now)
@@ -355,7 +353,7 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		&why, WP_DATA,
 		"the event of table %.150s with id %s (position %s%s) can not be delivered: "
 		"%.400s. Nothing after it was confirmed. To give up what its transaction has not "
-		"delivered: walpost slot skip --to %s --force%s",
+		"delivered: walpost slot skip --to %s lists it, and with --force moves the slot%s",
 		e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
 		wp_lsn_text(e->position.commit_lsn + 1, beyond),

@@ -86,11 +86,13 @@ static const char *what_calls_for_it(const struct wp_relay *r, const struct wp_s
 	wp_lsn known = r->started ? wp_ledger_safe(&r->ledger) : f->witness_taken_at;
 
 	if (!r->started && (!f->witness_readable || f->witness_owner[0] == '\0'))
-		return "nothing in the database tells who had the slot last";
+		return NULL; /* nothing tells what this database delivered, and where to */
 	if (timeline != f->timelines.current)
 		return "the server is on another timeline than when the slot was last had";
 	if (f->server_lsn < known)
 		return "the server's log ends before where the slot stood already";
+	if (!r->started && f->witness_transactions < 0) /* it may be an older copy of itself */
+		return "the server was started anew since the slot was last had";
 	return NULL;
 }
 
@@ -106,10 +108,9 @@ static void note_unknown(struct wp_relay *r, enum wp_note_level level, const cha
 /* Asked in this state of the relay: what was asked before a reconnect may have aged. */
 static void ask(struct wp_relay *r, const char *reason)
 {
-	const struct wp_outbox_options *outbox = r->setup.outbox;
 	const struct wp_tail_question question = {
-		.replacement = outbox->topic_replacement,
-		.source = outbox->headers_source,
+		.topics = r->topics,
+		.source = r->setup.outbox->headers_source,
 		.epoch = r->setup.options->epoch,
 	};
 
@@ -193,12 +194,19 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 			    now);
 		return false;
 	}
+	/* Not by the routing: topics of that form may be those of other databases. */
+	wp_topic_list_merge(&r->topics, wp_relay_source(r)->facts.witness_topics);
 	const char *reason = what_calls_for_it(r, &wp_relay_source(r)->facts);
 	if (reason == NULL)
 		return true;
 	if (!wp_shape_sends_position(r->setup.outbox)) {
 		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
 			     "outbox.headers.standard leaves walpost-position out");
+		return true;
+	}
+	if (r->topics.text[0] == '\0') {
+		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
+			     "walpost.witness names no topic that took its events");
 		return true;
 	}
 	if (!r->tail_asked || r->tail_moves != r->moves)
@@ -215,4 +223,18 @@ void wp_relay_note_delivered(struct wp_relay *r, const struct wp_position *posit
 {
 	if (wp_position_compare(position, &r->delivered) > 0)
 		r->delivered = *position;
+}
+
+/* The dead letters' topic is often that of several databases, whose positions do not compare. */
+const char *wp_relay_topics(struct wp_relay *r)
+{
+	struct wp_topic_list now = { .text = "" };
+	const char *dead_letters = r->setup.options->dead_letter_topic;
+
+	if (dead_letters != NULL && dead_letters[0] != '\0')
+		wp_topic_list_add(&now, dead_letters, strlen(dead_letters));
+	size_t skipped = strlen(now.text);
+	r->setup.sink->ops->topics(r->setup.sink, &now);
+	wp_topic_list_merge(&r->topics, now.text + skipped);
+	return r->topics.text;
 }

@@ -54,11 +54,16 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct 
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_why why;
 
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "%.700s. All was well at %s; events committed between there and %s may be "
-			 "missing in Kafka; since this was found nothing more has been confirmed",
-			 h->loss.text, wp_lsn_text(r->health.good, from),
-			 wp_lsn_text(h->server_lsn, to));
+	/* What it kept is told by the finding: from what was confirmed on. */
+	if (h->keeping == WP_KEEPING_LOST)
+		(void)wp_why_set(&why, WP_CONFIG, "%s", h->loss.text);
+	else
+		(void)wp_why_set(
+			&why, WP_CONFIG,
+			"%.700s. All was well at %s; events committed between there and %s may be "
+			"missing in Kafka; since this was found nothing more has been confirmed",
+			h->loss.text, wp_lsn_text(r->health.good, from),
+			wp_lsn_text(h->server_lsn, to));
 	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &why, now);
 	/* Nothing of it will be confirmed: what is on its way may arrive, but not for long. */
 	if (r->state == WP_DRAINING && r->stop_by_ms > now.ms + HURRY_MS) {
@@ -95,12 +100,12 @@ static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
 	r->health.keeping = h->keeping;
 	switch (h->keeping) {
 	case WP_KEEPING_UNRESERVED:
-		n = wp_relay_note(r, WP_NOTE_WARN, "slot_unreserved");
+		n = wp_relay_note(r, WP_NOTE_ERROR, "slot_unreserved");
 		(void)wp_why_set(
 			&n->why, WP_OK,
 			"slot %s will be lost at one of the next checkpoints: it holds more "
-			"log than max_slot_wal_keep_size. Raise it now: ALTER SYSTEM SET "
-			"max_slot_wal_keep_size = '-1'; SELECT pg_reload_conf()",
+			"log than max_slot_wal_keep_size. Raise that now, if the disk has room: "
+			"ALTER SYSTEM SET max_slot_wal_keep_size = ...; SELECT pg_reload_conf()",
 			r->setup.slot);
 		break;
 	case WP_KEEPING_EXTENDED:
@@ -178,7 +183,7 @@ static void write_down(struct wp_relay *r, struct wp_now now)
 		return;
 	r->health.written = flush;
 	r->health.written_events = r->confirmed;
-	r->setup.source->ops->write_down(r->setup.source, flush);
+	r->setup.source->ops->write_down(r->setup.source, flush, wp_relay_topics(r));
 }
 
 /* -- each turn -------------------------------------------------------------------------- */

@@ -116,6 +116,7 @@ struct wp_relay {
 	bool unreachable_noted;
 
 	struct health health;
+	struct wp_topic_list topics; /* that took events: as written down, and by this process */
 	struct wp_guard guard;
 
 	/* Stopping. */
@@ -168,6 +169,8 @@ bool wp_relay_is_past_trouble(const struct wp_relay *r);
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
 
 /* relay_behind.c */
+/* The topics that took events, so far as is known: for the witness row. */
+const char *wp_relay_topics(struct wp_relay *r);
 /*
  * Connected, and the slot is ours to take: true when the database has all that was
  * delivered from it. False: an answer is awaited, or the relay stops or tries later.

@@ -42,7 +42,7 @@ static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f
 static void go_on(struct wp_relay *r, const struct wp_source_facts *f, struct wp_now now)
 {
 	wp_relay_tell_start(r, f);
-	wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_MOVED, now);
+	wp_relay_happen(r, may_resume(r, f) ? WP_SLOT_RESUME : WP_SLOT_TAKEN, now);
 }
 
 static void connected(struct wp_relay *r, struct wp_now now)

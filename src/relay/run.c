@@ -119,6 +119,7 @@ static void log_progress(struct run *run, const char *event)
 	wp_relay_look(run->relay, &s);
 	wp_log(WP_LOG_INFO, event, WP_TEXT("state", wp_state_name(s.state)),
 	       WP_INT("events", s.confirmed), WP_INT("events_new", s.confirmed - run->events_told),
+	       WP_INT("dead_letters", s.counts.dead_letters),
 	       WP_INT("transactions", s.counts.transactions), WP_INT("bytes", s.counts.bytes),
 	       WP_LSN("safe", s.safe), WP_LSN("read", s.read), WP_LSN("server", s.server),
 	       WP_INT("lag_bytes", s.server > s.safe ? s.server - s.safe : 0),

@@ -299,6 +299,12 @@ static void stdout_restart(struct wp_sink *s, enum wp_batching batching)
 	o->view.in_flight = 0;
 }
 
+static void stdout_topics(struct wp_sink *s, struct wp_topic_list *into)
+{
+	(void)s; /* there is none to be read again */
+	(void)into;
+}
+
 static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
 {
 	struct wp_tail *tail = &of(s)->view.tail;
@@ -357,6 +363,7 @@ static const struct wp_sink_ops ops = {
 	.collect = stdout_collect,
 	.purge = stdout_purge,
 	.restart = stdout_restart,
+	.topics = stdout_topics,
 	.ask_tail = stdout_ask_tail,
 	.view = stdout_view,
 	.fd = stdout_fd,

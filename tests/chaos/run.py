@@ -78,6 +78,7 @@ class Run:
         self.seed, self.minutes, self.postgres = seed, minutes, str(postgres)
         self.kinds = kinds
         self.failures = []
+        self.judged = False  # all was read and compared
         self.steps = []
         self.world = World(postgres, seed, rate, shim=shim, config=config)
         self.samples = Samples(self.world)
@@ -104,6 +105,7 @@ class Run:
             world.writers.stop()
             self.seconds = world.elapsed()
             world.settle()
+            self.judged = True
             if finish:
                 finish(world)
         except Exception as failure:  # noqa: BLE001 - what broke is the result
@@ -185,9 +187,11 @@ class Run:
         self._say(f"\r\033[K{line}" if on_terminal else line, end="" if on_terminal else "\n", flush=True)
 
     def promises(self):
-        """(promise, kept) of each."""
+        """(promise, kept) of each. None: not judged, for the run ended before all was read."""
         counts = self.world.checker.violation_counts
-        yield from ((promise, not any(counts[kind] for kind in kinds)) for promise, kinds in PROMISES.items())
+        for promise, kinds in PROMISES.items():
+            broken = any(counts[kind] for kind in kinds)
+            yield promise, False if broken else True if self.judged else None
         yield ALIVE, not self.world.exits and (not self.failures or bool(counts))
 
     def result(self):
@@ -214,14 +218,15 @@ class Run:
             say()
         rows = [
             ("seed", self.seed), ("PostgreSQL", result["postgres"]), ("minutes", result["minutes"]),
-            ("kills of the relay", world.kills),
+            ("kills of the relay", world.kills), ("faults", sum(result["faults"].values())),
             *((f"  {name}", count) for name, count in result["faults"].items()),
             *((f"  ({name})", count) for name, count in result["ways"].items()),
             ("transactions", result["transactions"]), ("largest transaction", f"{result['largest_transaction']} rows"),
             ("events committed", result["events"]), ("messages in Kafka", result["messages"]),
-            ("lost", result["lost"]), ("out of order", result["out_of_order"]),
+            ("lost", result["lost"] if self.judged else "not judged: the run broke off"),
+            ("out of order", result["out_of_order"]),
             ("checks of the slot against Kafka", result["audits"]),
-            ("slowest takeover", f"{result['takeover_seconds_max']} s"),
+            ("slowest takeover", f"{result['takeover_seconds_max'] or '-'} s"),
             ("repetitions, by the fault they arose in", sum(result["duplicates"].values())),
             *((f"  {name}", count) for name, count in sorted(result["duplicates"].items())),
             ("of these late (dead or frozen producer)", sum(result["late"].values())),
@@ -232,7 +237,7 @@ class Run:
         for name, value in rows:
             say(f"{name:<{width}}  {value}")
         for promise, kept in self.promises():
-            say(f"{'kept  ' if kept else 'BROKEN'}  {promise}")
+            say(f"{ {True: 'kept', False: 'BROKEN', None: 'not judged'}[kept]:<10}  {promise}")
         for failure in self.failures:
             say(f"--- {failure[:6000]}")
         if not self.good:
@@ -276,7 +281,7 @@ def chaos_command(arguments):
     if arguments.record:
         proof.record({"kind": "chaos", "sources": sources, **run.result(), "versions": versions()})
     promises = [kept for _, kept in run.promises()]
-    print(f"{sum(promises)} passed, {len(promises) - sum(promises)} failed")
+    print(f"{promises.count(True)} passed, {promises.count(False)} failed")
     return 0 if run.good else 1
 
 
@@ -323,7 +328,7 @@ def soak_command(arguments):
             "soak": {name: list(values) for name, values in verdict.items()},
             "peak_rss_kb": max((row[2] for row in run.samples.rows), default=0),
         })
-    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    print(f"{results.count(True)} passed, {results.count(False)} failed")
     return 0 if good else 1
 
 

@@ -439,6 +439,7 @@ class World:
             return
         old = self.relay
         self._expected_down.add(old)
+        old.signal(signal.SIGCONT)  # another fault may have frozen it
         old.signal(signal.SIGTERM)
         old.wait_exit(60)
         self.timeline.producer_ended(now_ms())

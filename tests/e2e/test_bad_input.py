@@ -216,7 +216,6 @@ def test_a_server_that_talks_garbage_is_left_and_tried_again(stage):
 
 
 def test_a_broker_that_is_not_there_is_waited_for_and_said(stage):
-    stage.had_a_relay()
     relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{take_port()}", "relay.shutdown.timeout": "1s"})
     relay.start()
     stage.wait_streaming(relay)
@@ -227,7 +226,6 @@ def test_a_broker_that_is_not_there_is_waited_for_and_said(stage):
 
 
 def test_a_broker_that_talks_garbage_is_no_reason_to_confirm(stage):
-    stage.had_a_relay()
     relay = stage.new_relay(
         {"kafka.bootstrap.servers": f"127.0.0.1:{stage.postgres.port}", "relay.shutdown.timeout": "1s"}).start()
     stage.wait_streaming(relay)

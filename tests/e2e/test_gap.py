@@ -85,6 +85,10 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
         why = _refusal(relay)
         assert stage.slot in why and confirmed in why and " UTC" in why and "bytes of log" in why
         assert "slot accept" in why and "outbox" in why
+    file = stage.folder / "check.conf"
+    file.write_text(config_text(stage.config()))
+    checked = run_command("check", "-c", file)
+    assert checked.returncode == 1 and "walpost slot accept" in checked.stdout
     done = _accept(stage)
     assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
     relay.start()
@@ -93,6 +97,16 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
     stage.wait_all_confirmed(relay=relay)
     assert last in [m.id for m in stage.read()]
     relay.stop()
+
+
+def test_a_slot_made_anew_after_a_halt_is_refused(stage):
+    stage.sql("ALTER TABLE outbox ALTER COLUMN aggregateid DROP NOT NULL")
+    relay = _relay_that_worked(stage)
+    stage.insert(None)
+    assert relay.wait_exit(30) == 3
+    stage.wait_released()
+    _start_anew(stage)
+    assert "good order" in _refusal(relay)
 
 
 def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):

@@ -86,7 +86,6 @@ def test_a_resolver_that_hangs_for_a_while_only_delays(stage, shim, folder):
 
 def test_a_kafka_name_that_never_resolves_delays_neither_status_nor_sigterm(stage, shim, folder):
     hang = folder / "hang"
-    stage.had_a_relay()
     hang.touch()
     _impatient(stage)
     relay = stage.new_relay(
@@ -198,7 +197,6 @@ def test_a_slow_end_of_the_producer_delays_neither_status_nor_sigterm(make_stage
 
 
 def test_a_kafka_that_accepts_and_says_nothing_is_no_reason_to_hang(stage):
-    stage.had_a_relay()
     _impatient(stage)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         relay = stage.new_relay(

@@ -29,6 +29,13 @@ def _deliver(stage, relay, count):
     stage.wait_all_confirmed(relay=relay)
 
 
+def _wait_topics_written(stage, relay):
+    """Until the witness row, which goes to the standby too, says where the events went."""
+    relay.wait_until(
+        lambda: stage.sql("SELECT topics FROM walpost.witness WHERE slot = %s", (stage.slot,)) == [(stage.topic(),)],
+        30, "the topics are written down")
+
+
 def _create_slot(stage, standby):
     standby.query("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,), stage.database)
 
@@ -68,6 +75,7 @@ def test_a_promoted_standby_that_was_cut_off_is_refused_until_the_epoch_is_raise
     stage, standby = pair
     relay = stage.relay()
     _deliver(stage, relay, 20)
+    _wait_topics_written(stage, relay)
     standby.wait_caught_up()
     standby.cut_off()
     _deliver(stage, relay, 30)
@@ -162,20 +170,50 @@ def test_a_promoted_standby_without_the_slot_is_refused(pair):
     wait_until(lambda: standby.query("SELECT count(*) FROM pg_replication_slots") == [(0,)], 10, "no slot was made")
 
 
-def test_a_first_start_asks_and_finds_nothing(stage):
+def _server_of_its_own(make_stage, own_postgres, **more):
+    """A stage whose relay has delivered something and stopped, on a server that was started anew since."""
+    stage = make_stage(postgres=own_postgres, **more)
     stage.create_topic(partitions=2)
+    relay = stage.relay()
+    _deliver(stage, relay, 3)
+    relay.stop()
+    own_postgres.restart()
+    return stage
+
+
+def test_a_start_after_a_restart_of_the_server_asks_and_finds_nothing_wrong(make_stage, own_postgres):
+    stage = _server_of_its_own(make_stage, own_postgres)
     relay = stage.relay()
     assert len(relay.log("tail_asked")) == 1
     assert not relay.log("tail_unread")
+    _deliver(stage, relay, 1)
     relay.stop()
     relay.start()
     stage.wait_streaming(relay)
     assert len(relay.log("tail_asked")) == 1
 
 
-def test_a_first_start_waits_for_a_kafka_that_is_away(make_stage, mortal_kafka):
-    stage = make_stage(kafka=mortal_kafka)
-    stage.create_topic()
+def test_a_first_start_asks_nothing(stage):
+    stage.create_topic(partitions=2)
+    assert not stage.relay().log("tail_asked")
+
+
+def test_another_databases_events_in_topics_of_the_same_form_are_no_reason(make_stage, own_postgres):
+    stage = _server_of_its_own(make_stage, own_postgres)
+    other = make_stage()  # on a server whose log is longer
+    prefix = {"outbox.topic.replacement": f"{stage.name}.${{routedByValue}}"}
+    stage.create_topic("others")
+    foreign = other.relay(prefix)
+    while other.wal_end() < stage.wal_end() + 10_000_000:
+        other.sql("SELECT pg_logical_emit_message(false, 'x', repeat('x', 1000000))")
+    other.insert(topic="others")
+    other.wait_all_confirmed(30, foreign)
+    relay = stage.relay()
+    assert relay.log("tail_asked") and not relay.log("server_behind")
+
+
+def test_such_a_start_waits_for_a_kafka_that_is_away(make_stage, own_postgres, mortal_kafka):
+    stage = _server_of_its_own(make_stage, own_postgres, kafka=mortal_kafka)
     stage.insert()
     mortal_kafka.kill()
     relay = stage.new_relay().start()
@@ -185,11 +223,12 @@ def test_a_first_start_waits_for_a_kafka_that_is_away(make_stage, mortal_kafka):
     mortal_kafka.ensure_running()
     stage.wait_streaming(relay, 60)
     stage.wait_all_confirmed(30, relay)
-    assert len(stage.read()) == 1
+    assert len({m.id for m in stage.read()}) == 4
     relay.stop()
 
 
-def test_a_stop_does_not_wait_for_the_tail(stage):
+def test_a_stop_does_not_wait_for_the_tail(make_stage, own_postgres):
+    stage = _server_of_its_own(make_stage, own_postgres)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{deaf.getsockname()[1]}"}).start()
         relay.wait_log("event=tail_asked", 20)
@@ -197,9 +236,12 @@ def test_a_stop_does_not_wait_for_the_tail(stage):
 
 
 def test_a_database_restored_from_before_is_refused(make_stage, own_postgres, folder):
-    """The same timeline, a shorter log, and no row that tells."""
+    """The same timeline, a shorter log, and a row that says that all was well."""
     stage = make_stage(postgres=own_postgres)
     stage.create_topic(partitions=2)
+    relay = stage.relay()
+    _deliver(stage, relay, 3)
+    relay.stop()
     own_postgres.stop()
     saved = folder / "saved"
     own_postgres.data.rename(saved)

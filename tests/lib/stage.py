@@ -162,10 +162,6 @@ class Stage:
         self.wait_streaming(relay)
         return relay
 
-    def had_a_relay(self):
-        """Then a start is an ordinary one; a first start asks Kafka what it holds before it streams."""
-        self.relay().stop()
-
     def wait_streaming(self, relay, deadline=20):
         relay.wait_until(self.is_streaming, deadline, "it streams")
 

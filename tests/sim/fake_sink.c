@@ -86,6 +86,12 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 	s->view.state = WP_SINK_STARTING;
 }
 
+static void op_topics(struct wp_sink *base, struct wp_topic_list *into)
+{
+	(void)base;
+	wp_topic_list_add(into, "outbox.event.t", strlen("outbox.event.t"));
+}
+
 static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
 {
 	struct fake_sink *s = self(base);
@@ -169,6 +175,7 @@ static const struct wp_sink_ops OPS = {
 	.collect = op_collect,
 	.purge = op_purge,
 	.restart = op_restart,
+	.topics = op_topics,
 	.ask_tail = op_ask_tail,
 	.view = op_view,
 	.fd = op_fd,

@@ -126,14 +126,14 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 	return WP_OK;
 }
 
-static void op_finish(struct wp_source *base, enum wp_ending ending)
+static void op_finish(struct wp_source *base, const char *topics)
 {
 	struct fake_source *s = self(base);
 	struct link *l = link_of(s);
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
+	snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	s->view.state = WP_SOURCE_FINISHING;
-	s->ending = ending;
 	s->ready_ms = s->world->now_ms + 2 + (int64_t)any(s->world, 8);
 	if (l->status_waits && !l->broken && !l->cut && l->streaming) {
 		l->status_waits = false;
@@ -179,15 +179,17 @@ static void write_witness(struct fake_source *s, wp_lsn confirmed, bool stopped)
 
 	server->witness_confirmed = confirmed;
 	server->witness_stopped = stopped;
+	snprintf(server->witness_topics, sizeof(server->witness_topics), "%s", s->topics);
 	server->witness_decoded = server->decoded;
 	server->witness_life = server->life;
 }
 
-static void op_write_down(struct wp_source *base, wp_lsn confirmed)
+static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *topics)
 {
 	struct fake_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
+	snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	if (s->world->server.state == SERVER_UP && link_holds_slot(s->world, s->link))
 		write_witness(s, confirmed, false);
 }
@@ -244,6 +246,7 @@ static void read_facts(struct fake_source *s)
 		.slot_transactions = (int64_t)server->decoded,
 	};
 	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
+	snprintf(f->witness_topics, sizeof(f->witness_topics), "%s", server->witness_topics);
 	s->view.state = WP_SOURCE_READY;
 	s->world->wake[s->relay] = true;
 }
@@ -278,8 +281,9 @@ static void finish_start(struct fake_source *s)
 	if (server->moved_from != 0)
 		violate(s->world, "went on from a slot that was moved behind its back", "at %llX",
 			(unsigned long long)server->confirmed);
-	if (s->witness == WP_WITNESS_WRITE && (strcmp(server->witness_owner, s->owner) != 0 ||
-					       server->witness_life != server->life)) {
+	if (s->witness == WP_WITNESS_WRITE &&
+	    (strcmp(server->witness_owner, s->owner) != 0 || server->witness_stopped ||
+	     server->witness_life != server->life)) {
 		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
 		server->witness_at = server->confirmed;
 		write_witness(s, server->confirmed, false);
@@ -299,9 +303,7 @@ static void end_stream(struct fake_source *s)
 	s->view.state = WP_SOURCE_FINISHED;
 	if (server->state == SERVER_UP && strcmp(server->witness_owner, s->owner) == 0 &&
 	    s->told != 0)
-		write_witness(s, s->told, s->ending == WP_ENDING_AS_ASKED);
-	if (s->ending == WP_ENDING_CALLS_HUMAN)
-		s->world->server.witness_life = UINT32_MAX; /* not to be compared */
+		write_witness(s, s->told, true);
 }
 
 static void finish_finishing(struct fake_source *s)

@@ -388,6 +388,7 @@ void server_unmove_slot(struct world *w)
 	s->confirmed = s->moved_from;
 	s->decoded = s->moved_decoded;
 	s->moved_from = 0;
+	s->unmoved_ms = w->now_ms;
 }
 
 void server_break_publication(struct world *w)

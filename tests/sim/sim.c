@@ -52,6 +52,7 @@ enum {
 	STOP_SLACK_MS = 500,
 	SERVER_STOP_MAX_MS = 20 * 1000,
 	HEAL_MAX_MS = 180 * 1000,
+	TAIL_MAX_MS = 500,
 	NOTICE_MAX_MS = 5 * 1000,
 	MISCHIEF_EVERY = 5, /* seeds */
 };
@@ -177,6 +178,9 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 		heal_poison(w);
 	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.moved_from != 0) {
 		server_unmove_slot(w);
+	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.unmoved_ms > 0 &&
+		   w->now_ms - w->server.unmoved_ms < TAIL_MAX_MS) {
+		return; /* it saw that before it asked Kafka for the tail */
 	} else if (strcmp(n->event, "stream_refused") == 0 && w->server.broken) {
 		w->server.broken = false;
 	} else if (strcmp(n->event, "events_would_be_lost") == 0 && w->server.broken) {

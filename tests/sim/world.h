@@ -94,12 +94,14 @@ struct server {
 	unsigned life;	  /* of the statistics */
 	char witness_owner[WP_OWNER_SIZE];
 	wp_lsn witness_at;
+	char witness_topics[64];
 	wp_lsn witness_confirmed;
 	bool witness_stopped;
 	uint64_t witness_decoded;
 	unsigned witness_life;
 	/* A hand at the slot: where it stood before; 0: none. */
 	wp_lsn moved_from;
+	int64_t unmoved_ms; /* when a hand put it back last */
 	uint64_t moved_decoded;
 	/* A hand at the publication: what is committed now is not streamed. */
 	bool broken;
@@ -223,12 +225,12 @@ struct fake_source {
 	int64_t ready_ms; /* when the operation under way is over */
 	wp_lsn start_at;
 	enum wp_witness witness;
+	char topics[64]; /* to be written down */
 	bool reading;
 	struct frame current;
 	int64_t probe_ms;
 	int64_t watch_ms;
 	wp_lsn told; /* the flush of the last status */
-	enum wp_ending ending;
 	char owner[WP_OWNER_SIZE];
 };
 void fake_source_init(struct fake_source *s, struct world *w, int relay, const char *owner);

@@ -326,7 +326,7 @@ static void a_restart_during_a_restart_is_fine(void **state)
 	CHECK_EQ(trial.last_good, old + 5);
 }
 
-static const struct wp_tail_question question = { .replacement = "${1}", .source = "" };
+static const struct wp_tail_question question = { .topics = { "topic" }, .source = "" };
 
 static bool is_answered(enum wp_tail_state state)
 {

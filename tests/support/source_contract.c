@@ -339,7 +339,7 @@ static void finishing_loses_no_status(struct source_driver *d)
 	/* Unread input is what makes a hasty close lose it. */
 	d->commit(d->arg, 50);
 	CHECK_EQ(say(d, seen.end), WP_OK);
-	d->source->ops->finish(d->source, WP_ENDING_AS_ASKED);
+	d->source->ops->finish(d->source, "a,b");
 	CHECK_EQ(view(d)->state, WP_SOURCE_FINISHING);
 	await(d, WP_SOURCE_FINISHED);
 	CHECK_EQ(d->slot_confirmed(d->arg), seen.end);
@@ -354,7 +354,7 @@ static void finishing_works_while_paused(struct source_driver *d)
 	d->source->ops->reading(d->source, WP_READING_OFF);
 	d->commit(d->arg, 50);
 	CHECK_EQ(say(d, seen.end), WP_OK);
-	d->source->ops->finish(d->source, WP_ENDING_AS_ASKED);
+	d->source->ops->finish(d->source, "a,b");
 	await(d, WP_SOURCE_FINISHED);
 	CHECK_EQ(d->slot_confirmed(d->arg), seen.end);
 }
@@ -363,7 +363,7 @@ static void a_finished_source_may_connect_again(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	stream(d);
-	d->source->ops->finish(d->source, WP_ENDING_AS_ASKED);
+	d->source->ops->finish(d->source, "a,b");
 	await(d, WP_SOURCE_FINISHED);
 	connect_again(d);
 	start(d, WP_WITNESS_KEEP);
@@ -414,7 +414,7 @@ static void closing_is_possible_in_every_state(struct source_driver *d)
 
 	connect_again(d);
 	start(d, WP_WITNESS_KEEP);
-	d->source->ops->finish(d->source, WP_ENDING_AS_ASKED);
+	d->source->ops->finish(d->source, "a,b");
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 	pump_some(d);
@@ -486,7 +486,7 @@ static void the_witness_is_written_only_when_asked(struct source_driver *d)
 	CHECK_EQ(view(d)->facts.witness_system_id, view(d)->facts.system_id);
 }
 
-static void an_end_as_asked_stands_in_the_witness(struct source_driver *d)
+static void its_end_stands_in_the_witness(struct source_driver *d)
 {
 	struct seen seen = { 0 };
 	connect(d);
@@ -494,19 +494,17 @@ static void an_end_as_asked_stands_in_the_witness(struct source_driver *d)
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
 	CHECK_EQ(say(d, seen.end), WP_OK);
-	d->source->ops->finish(d->source, WP_ENDING_AS_ASKED);
+	d->source->ops->finish(d->source, "a,b");
 	await(d, WP_SOURCE_FINISHED);
 	connect_again(d);
 	CHECK(view(d)->facts.witness_writable);
 	CHECK(view(d)->facts.witness_stopped);
 	CHECK_EQ(view(d)->facts.witness_confirmed, seen.end);
+	CHECK_TEXT(view(d)->facts.witness_topics, "a,b");
 	start(d, WP_WITNESS_WRITE);
-	CHECK_EQ(say(d, seen.end), WP_OK);
-	d->source->ops->finish(d->source, WP_ENDING_CALLS_HUMAN);
-	await(d, WP_SOURCE_FINISHED);
+	d->source->ops->close(d->source);
 	connect_again(d);
 	CHECK(!view(d)->facts.witness_stopped);
-	CHECK_EQ(view(d)->facts.witness_transactions, -1);
 }
 
 static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
@@ -526,7 +524,7 @@ static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 	}
 	d->commit(d->arg, 1);
 	take_inserts(d, &seen, 1);
-	d->source->ops->write_down(d->source, seen.end);
+	d->source->ops->write_down(d->source, seen.end, "a");
 	d->source->ops->watch(d->source); /* behind it, on the same connection */
 	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->health.answers < 3; i++)
 		pump(d);
@@ -637,7 +635,7 @@ const struct source_contract_case source_contract_cases[] = {
 	CASE(looking_sees_the_slot_become_free),
 	CASE(our_own_old_stream_does_not_hold_the_slot),
 	CASE(the_witness_is_written_only_when_asked),
-	CASE(an_end_as_asked_stands_in_the_witness),
+	CASE(its_end_stands_in_the_witness),
 	CASE(what_is_seen_beside_the_stream_is_told),
 	CASE(a_server_that_is_gone_fails_and_comes_back),
 	CASE(a_stop_with_all_confirmed_ends_the_copy_well),

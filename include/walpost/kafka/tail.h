@@ -1,6 +1,5 @@
 /*
- * Reads the tails of the topics that our routing can produce for the highest
- * walpost-position: a short-lived consumer, without a group, that commits nothing.
+ * Reads the tails of topics for the highest walpost-position: a short-lived consumer, without a group, that commits nothing.
  * Blocks: for the worker. It needs the right to read the topics; what it may not
  * or cannot read is counted and said.
  *

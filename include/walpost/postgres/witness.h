@@ -23,6 +23,7 @@ struct wp_witness_row {
 	uint64_t system_id;
 	uint32_t timeline;
 	uint16_t epoch;
+	const char *topics; /* that took events; NULL: not known yet */
 	const char *before; /* the owner it named as we took the slot; "": none */
 };
 
@@ -44,10 +45,9 @@ enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
 			       wp_lsn confirmed, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
-/* After the stream: where it ended, and how; only while the row is ours, or still of the one
+/* After the stream: where it ended; only while the row is ours, or still of the one
  * before us, for want of a moment to write. */
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
-			      enum wp_ending ending, struct wp_buffer *into,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

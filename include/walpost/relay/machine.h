@@ -26,7 +26,7 @@ enum wp_state {
 enum wp_happening {
 	WP_SLOT_HELD,	/* connected; another process holds the slot */
 	WP_SLOT_RESUME, /* connected; the slot stands where we left it */
-	WP_SLOT_MOVED,	/* connected; our tickets mean nothing any more */
+	WP_SLOT_TAKEN,	/* connected; it is ours to take from where it stands */
 	WP_COPYING,	/* the stream runs */
 	WP_NO_ROOM,	/* nothing more can be taken for now */
 	WP_ROOM,

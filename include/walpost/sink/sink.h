@@ -78,6 +78,8 @@ struct wp_sink_ops {
 	/* Forgets everything and begins anew, without waiting; STARTING until ready.
 	 * The old one is quite gone before the new one sends. */
 	void (*restart)(struct wp_sink *s, enum wp_batching batching);
+	/* Adds the topics that events went to. */
+	void (*topics)(struct wp_sink *s, struct wp_topic_list *into);
 	/* What the topics hold already: view()->tail, after a wake or at once. A new question
 	 * drops the old one. In any state; restart() does not touch it. */
 	void (*ask_tail)(struct wp_sink *s, const struct wp_tail_question *question);

@@ -1,6 +1,6 @@
 /*
  * What the other side holds already: the highest walpost-position at the tails of
- * the topics that our routing can produce. Asked when the database may be behind
+ * topics that have taken events of ours. Asked when the database may be behind
  * what was delivered; the answer is a value in the sink's view. Pure types.
  */
 #ifndef WALPOST_SINK_TAIL_H
@@ -8,14 +8,15 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/position.h"
+#include "walpost/sink/topic_list.h"
 
 enum { WP_TAIL_TOPIC_SIZE = 256 };
 
-/* Texts are borrowed as long as the asked one lives. */
+/* `source` is borrowed as long as the asked one lives. */
 struct wp_tail_question {
-	const char *replacement; /* outbox.topic.replacement: which topics */
-	const char *source;	 /* only events with this walpost-source; "": any */
-	uint16_t epoch;		 /* only positions of this one */
+	struct wp_topic_list topics; /* which */
+	const char *source;	     /* only events with this walpost-source; "": any */
+	uint16_t epoch;		     /* only positions of this one */
 };
 
 enum wp_tail_state {
@@ -32,7 +33,7 @@ struct wp_tail {
 	struct wp_position highest; /* the rest: where it is */
 	char topic[WP_TAIL_TOPIC_SIZE];
 	int32_t partition;
-	size_t partitions;	  /* that our routing can produce */
+	size_t partitions;	  /* of the topics that are there */
 	size_t unread_partitions; /* of them */
 	struct wp_why why;	  /* KNOWN: "" when all was read; else why not */
 };

@@ -22,6 +22,7 @@
 
 #define WP_OWNER_SIZE 64
 #define WP_ENUMS_MAX 80
+#define WP_WITNESS_TOPICS_SIZE 4096
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -58,6 +59,7 @@ struct wp_source_facts {
 	bool witness_stopped;	       /* in good order: the slot stood at witness_confirmed then */
 	wp_lsn witness_confirmed;      /* what that owner wrote down last; 0: nothing */
 	char witness_confirmed_at[32]; /* when, in words */
+	char witness_topics[WP_WITNESS_TOPICS_SIZE]; /* that took events, comma-separated */
 	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
 	int64_t witness_transactions;
 	int64_t slot_transactions;
@@ -118,8 +120,6 @@ struct wp_source_view {
 	bool unclaimed;
 };
 
-/* How a stream is ended: a slot that moves after AS_ASKED was moved behind our back. */
-enum wp_ending { WP_ENDING_AS_ASKED, WP_ENDING_CALLS_HUMAN };
 enum wp_witness { WP_WITNESS_KEEP, WP_WITNESS_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON };
 
@@ -145,7 +145,7 @@ struct wp_source_ops {
 	enum wp_rc (*status)(struct wp_source *s, const struct wp_status *status);
 	/* STREAMING only: CopyDone, then read and discard until the server ends, then the
 	 * witness: the flush of the last status, and how it ended. */
-	void (*finish)(struct wp_source *s, enum wp_ending ending);
+	void (*finish)(struct wp_source *s, const char *topics);
 	void (*close)(struct wp_source *s);
 	/* Is the server shutting down? Asked on a connection of its own. */
 	void (*probe)(struct wp_source *s);
@@ -154,10 +154,11 @@ struct wp_source_ops {
 	/*
 	 * STREAMING only, both on one more connection, and neither ever fails: what
 	 * cannot be asked or written now is dropped. watch: health, anew.
-	 * write_down: into the witness row that all below `confirmed` was confirmed.
+	 * write_down: into the witness row that all below `confirmed` was confirmed, by
+	 * these topics (comma-separated, fewer than WP_WITNESS_TOPICS_SIZE bytes).
 	 */
 	void (*watch)(struct wp_source *s);
-	void (*write_down)(struct wp_source *s, wp_lsn confirmed);
+	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
 	const struct wp_source_view *(*view)(struct wp_source *s);
 };
 

@@ -25,7 +25,7 @@ static int set_up(void **state)
 	writer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
 	assert_non_null(writer);
 	question = (struct wp_tail_question){
-		.replacement = "events.${routedByValue}",
+		.topics = { "events.a,events.b" },
 		.source = "",
 		.epoch = 1,
 	};

@@ -88,6 +88,14 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 	s->view.state = WP_SINK_STARTING;
 }
 
+static void op_topics(struct wp_sink *base, struct wp_topic_list *into)
+{
+	const struct scripted_sink *s = self(base);
+
+	for (size_t i = 0; i < s->sent_count; i++)
+		wp_topic_list_add(into, s->sent[i].topic, strlen(s->sent[i].topic));
+}
+
 static void op_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
 {
 	struct scripted_sink *s = self(base);
@@ -125,6 +133,7 @@ static const struct wp_sink_ops OPS = {
 	.collect = op_collect,
 	.purge = op_purge,
 	.restart = op_restart,
+	.topics = op_topics,
 	.ask_tail = op_ask_tail,
 	.view = op_view,
 	.fd = op_fd,

@@ -75,12 +75,11 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 	return WP_OK;
 }
 
-static void op_finish(struct wp_source *base, enum wp_ending ending)
+static void op_finish(struct wp_source *base, const char *topics)
 {
 	struct scripted_source *s = self(base);
 
-	s->ending = ending;
-
+	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->finishes++;
 	s->view.state = WP_SOURCE_FINISHING;
@@ -122,13 +121,14 @@ static void op_watch(struct wp_source *base)
 	s->view.health.asking = true;
 }
 
-static void op_write_down(struct wp_source *base, wp_lsn confirmed)
+static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *topics)
 {
 	struct scripted_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->writes++;
 	s->written = confirmed;
+	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 }
 
 static const struct wp_source_view *op_view(struct wp_source *base)

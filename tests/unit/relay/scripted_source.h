@@ -18,12 +18,12 @@ struct scripted_source {
 	unsigned starts;
 	unsigned closes;
 	unsigned finishes;
+	char topics[WP_WITNESS_TOPICS_SIZE]; /* written down last */
 	unsigned probes;
 	unsigned questions;
 	unsigned watches;
 	unsigned writes;
 	wp_lsn written;
-	enum wp_ending ending;
 	wp_lsn start_at;
 	enum wp_witness witness;
 	bool reading;

@@ -12,7 +12,7 @@
 static const char *const WANTED[] = {
 	"connecting + slot_held -> standby: purge, look_later",
 	"connecting + slot_resume -> starting: start, give_time",
-	"connecting + slot_moved -> settling: purge, give_time",
+	"connecting + slot_taken -> settling: purge, give_time",
 	"connecting + lost -> backing_off: close, back_off",
 	"connecting + let_go -> backing_off: close, stay_away",
 	"connecting + sink_error -> rewinding: close, purge, give_time",
@@ -21,7 +21,7 @@ static const char *const WANTED[] = {
 
 	"standby + slot_held -> standby: look_later",
 	"standby + slot_resume -> starting: start, give_time",
-	"standby + slot_moved -> settling: purge, give_time",
+	"standby + slot_taken -> settling: purge, give_time",
 	"standby + lost -> backing_off: close, back_off",
 	"standby + let_go -> backing_off: close, stay_away",
 	"standby + sink_error -> rewinding: close, purge, give_time",

@@ -860,7 +860,7 @@ static void the_same_refusal_three_times_at_one_place_stops_it(void **state)
 	CHECK(noted("sink_refuses")); /* the last try was one by one: it has a name */
 	CHECK_HAS(b->error.text, "id 1 ");
 	CHECK_HAS(b->error.text, "3 times in a row with SOME_ERROR");
-	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 --force");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 lists");
 }
 
 static void with_a_limit_of_one_the_first_refusal_stops_it(void **state)
@@ -1075,7 +1075,7 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	CHECK_HAS(b->error.text, "id guilty ");
 	CHECK_HAS(b->error.text, "public.outbox");
 	CHECK_HAS(b->error.text, "SOME_ERROR");
-	CHECK_HAS(b->error.text, "walpost slot skip --to 0/12D --force");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/12D lists");
 	CHECK_EQ(b->look.safe, 208);
 }
 
@@ -1196,7 +1196,7 @@ static void an_undeliverable_row_stops_it_and_is_named(void **state)
 	CHECK(noted("event_undeliverable"));
 	CHECK_HAS(b->error.text,
 		  "with id guilty (position 0000-00000001-00000000000000C8-00000000, ");
-	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 --force");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/C9 lists");
 	CHECK_EQ(b->source.status.flush, SLOT);
 }
 

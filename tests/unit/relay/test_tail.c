@@ -107,6 +107,8 @@ static int set_up(void **state)
 	facts()->server_lsn = END;
 	witness("before", 1, SLOT);
 	facts()->witness_epoch = 3;
+	facts()->witness_transactions = 0; /* the same life of the server */
+	(void)snprintf(facts()->witness_topics, sizeof(facts()->witness_topics), "orders");
 	return wp_relay_new(&(struct wp_relay_setup){ .source = &bench.source.base,
 						      .sink = &bench.sink.base,
 						      .options = &bench.options,
@@ -191,23 +193,63 @@ static void check_asks_at_start(const char *reason)
 	CHECK_EQ(bench.sink.tail_questions, 1);
 	CHECK(noted("tail_asked"));
 	CHECK_HAS(bench.last.text, reason);
-	CHECK_TEXT(bench.sink.tail_question.replacement, bench.outbox.topic_replacement);
+	CHECK_TEXT(bench.sink.tail_question.topics.text, "orders");
 	CHECK_EQ(bench.sink.tail_question.epoch, 3);
 	CHECK_TEXT(state_name(), "starting");
 }
 
-static void a_start_without_a_row_asks(void **state)
+static void a_start_on_a_server_started_anew_asks(void **state)
+{
+	(void)state;
+	facts()->witness_transactions = -1;
+	check_asks_at_start("was started anew");
+}
+
+static void a_start_without_a_row_asks_nothing(void **state)
 {
 	(void)state;
 	witness("", 0, 0);
-	check_asks_at_start("nothing in the database tells who had the slot last");
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_TEXT(state_name(), "starting");
 }
 
-static void a_start_without_a_readable_witness_asks(void **state)
+static void a_start_without_a_readable_witness_asks_nothing(void **state)
 {
 	(void)state;
 	facts()->witness_readable = false;
-	check_asks_at_start("nothing in the database tells");
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void without_topics_it_says_what_is_lost(void **state)
+{
+	(void)state;
+	facts()->witness_topics[0] = '\0';
+	facts()->timelines.current = 2;
+	connect();
+	CHECK_EQ(bench.sink.tail_questions, 0);
+	CHECK(noted("tail_unknown"));
+	CHECK_HAS(bench.last.text, "names no topic");
+	CHECK_TEXT(state_name(), "starting");
+}
+
+static void topics_are_written_down_and_not_that_of_the_dead_letters(void **state)
+{
+	(void)state;
+	bench.options.dead_letter_topic = "outbox.event.dead";
+	stream();
+	one_event(END);
+	struct sent *dead = &bench.sink.sent[bench.sink.sent_count++];
+	(void)snprintf(dead->topic, sizeof(dead->topic), "outbox.event.dead");
+	scripted_sink_confirm(&bench.sink, 1);
+	wp_relay_stop(bench.relay, (struct wp_now){ .ms = bench.now_ms });
+	bench.sink.view.in_flight = 0;
+	step();
+	step();
+	CHECK_EQ(bench.source.finishes, 1);
+	CHECK_TEXT(bench.source.topics, "orders,outbox.event.order");
 }
 
 static void a_start_on_another_timeline_asks(void **state)
@@ -257,7 +299,7 @@ static void nothing_starts_before_the_answer(void **state)
 static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(1, END);
 	connect();
 	CHECK_EQ(bench.source.looks, 1); /* at what the server says after the answer */
@@ -277,7 +319,7 @@ static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 static void an_event_within_the_log_is_fine(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(1, END - 1);
 	connect();
 	CHECK_TEXT(state_name(), "starting");
@@ -287,7 +329,7 @@ static void an_event_within_the_log_is_fine(void **state)
 static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
 	facts()->slot_held = true;
@@ -299,7 +341,7 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 static void what_the_server_has_written_meanwhile_is_fine(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
 	facts()->server_lsn = END + 6;
@@ -337,7 +379,7 @@ static void a_promoted_server_that_had_it_goes_on(void **state)
 static void an_event_of_a_later_timeline_is_refused(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(2, 200);
 	connect();
 	become_ready();
@@ -348,7 +390,7 @@ static void an_event_of_a_later_timeline_is_refused(void **state)
 static void what_could_not_be_read_is_said(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	tail_holds(1, 200);
 	bench.sink.tail_answer.unread_partitions = 2;
 	(void)wp_why_set(&bench.sink.tail_answer.why, WP_OK, "2 of 8 partitions were not read");
@@ -361,7 +403,7 @@ static void what_could_not_be_read_is_said(void **state)
 static void while_kafka_does_not_answer_nothing_starts(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
 	connect();
 	CHECK(noted("tail_unread"));
@@ -376,7 +418,7 @@ static void while_kafka_does_not_answer_nothing_starts(void **state)
 static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
 	connect();
 	CHECK(noted("tail_unknown"));
@@ -386,7 +428,7 @@ static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 static void an_answer_from_before_a_reconnect_has_aged(void **state)
 {
 	(void)state;
-	witness("", 0, 0);
+	witness("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_ASKING;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 1);
@@ -450,8 +492,11 @@ int main(void)
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_normal_start_asks_nothing),
-		TEST(a_start_without_a_row_asks),
-		TEST(a_start_without_a_readable_witness_asks),
+		TEST(a_start_on_a_server_started_anew_asks),
+		TEST(a_start_without_a_row_asks_nothing),
+		TEST(a_start_without_a_readable_witness_asks_nothing),
+		TEST(without_topics_it_says_what_is_lost),
+		TEST(topics_are_written_down_and_not_that_of_the_dead_letters),
 		TEST(a_start_on_another_timeline_asks),
 		TEST(a_start_on_a_shorter_log_asks),
 		TEST(without_positions_in_headers_it_says_what_is_lost),
