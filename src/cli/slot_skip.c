@@ -572,13 +572,11 @@ int wp_command_slot_skip(int argc, char **argv)
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot skip",
-		.arguments = "[NAME]",
-		.about = "Moves the slot of the configuration, or NAME, past events that can never be\n"
-			 "delivered. Lists what is given up: id, key, topic and position of each event.\n"
+		.about = "Moves the slot of the configuration past events that can never be delivered.\n"
+			 "Lists what is given up: id, key, topic and position of each event.\n"
 			 "With --force moves the slot and records that in walpost.skip.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
-		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "given up",
 			[WP_EXIT_FAILED] = "refused, or only listed",
@@ -594,8 +592,6 @@ int wp_command_slot_skip(int argc, char **argv)
 		exit_code = wp_cli_config(&line, &s.config);
 	if (exit_code == WP_EXIT_OK) {
 		s.postgres = s.config.postgres;
-		if (line.argument_count > 0)
-			s.postgres.slot = line.arguments[0];
 		exit_code = connect_and_skip(&s);
 	}
 	wp_config_release(&s.config);

@@ -13,7 +13,7 @@
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
 /* A limit older than this is read again before an event is called too large. */
-#define LIMIT_FRESH_MS 10000
+#define LIMIT_FRESH_MS 1000
 /* Below a limit by this much a batch also fits if we count its frame a little wrong. */
 #define BATCH_MARGIN 64
 /* Partitions and limit are read again this often while the topic is in use. */

@@ -6,6 +6,8 @@
 #include "walpost/outbox/dead_letter.h"
 #include "walpost/outbox/excerpt.h"
 
+enum { BARE_ID_MAX = 1024 };
+
 struct headers {
 	struct wp_header *items;
 	size_t count;
@@ -15,6 +17,11 @@ static void add(struct headers *h, const char *name, struct wp_span value)
 {
 	assert(h->count < WP_LETTER_HEADERS_MAX);
 	h->items[h->count++] = (struct wp_header){ .name = wp_span_of(name), .value = value };
+}
+
+static struct wp_span beginning_of(struct wp_span text)
+{
+	return (struct wp_span){ text.data, text.size < BARE_ID_MAX ? text.size : BARE_ID_MAX };
 }
 
 /* What is left out can be read where it came from, as long as the row is there. */
@@ -47,7 +54,8 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 	}
 	add(&h, "walpost-dead-letter-reason", wp_span_of(reason->text));
 	add(&h, "walpost-dead-letter-table", wp_span_of(record->table));
-	add(&h, "walpost-dead-letter-id", record->id);
+	add(&h, "walpost-dead-letter-id",
+	    letter == WP_LETTER_BARE ? beginning_of(record->id) : record->id);
 	add(&h, "walpost-dead-letter-topic", record->topic);
 	add(&h, "walpost-dead-letter-size", wp_span_of(d->size));
 	add(&h, "walpost-dead-letter-position",

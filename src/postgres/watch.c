@@ -11,9 +11,10 @@
 #include "walpost/postgres/query.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
+#define SLOW_S 0.1
 
 enum {
-	LIFE_S = 30,
+	LIFE_S = 10,
 	ANSWER_S = 15,
 	BACKOFF_FIRST_MS = 500,
 	BACKOFF_MAX_MS = 10 * 1000,
@@ -32,6 +33,7 @@ struct wp_watch {
 	struct wp_query *query;		  /* NULL: none under way */
 	ev_timer limit;			  /* of the query */
 	ev_tstamp born;			  /* the connection */
+	ev_tstamp asked;		  /* the last question */
 	ev_tstamp not_before;		  /* the next try */
 	struct wp_backoff backoff;
 	uint64_t random;
@@ -122,7 +124,9 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	w->health.answers = answers;
 	free(p);
 	succeeded(w);
-	if (ev_now(w->loop) - w->born > LIFE_S)
+	/* After a slow answer the next question is far: nobody is to wait for an idle session. */
+	bool slow = ev_now(w->loop) - w->asked > SLOW_S;
+	if (slow || ev_now(w->loop) - w->born > LIFE_S)
 		drop(w);
 	tell(w);
 }
@@ -168,6 +172,7 @@ static void send(struct wp_watch *w, const char *sql, wp_query_done done)
 		return;
 	}
 	ev_now_update(w->loop);
+	w->asked = ev_now(w->loop);
 	ev_timer_set(&w->limit, ANSWER_S, 0.);
 	ev_timer_start(w->loop, &w->limit);
 }

@@ -20,6 +20,7 @@ enum column {
 	TOPICS,
 	TRANSACTIONS,
 	TRANSACTIONS_NOW,
+	LOG_END,
 	COLUMNS,
 };
 
@@ -58,7 +59,8 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 		   "    AND coalesce(b.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
 		   "    AND coalesce(t.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
 		   "    THEN w.j->>'slot_transactions' END,\n"
-		   "  t.total_txns\n"
+		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
+		   "    THEN pg_catalog.pg_current_wal_lsn() END\n"
 		   "FROM (SELECT x.*, pg_catalog.to_jsonb(x) AS j FROM walpost.witness x "
 		   "WHERE x.slot = %L) w\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
@@ -150,6 +152,12 @@ enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts
 				  "walpost.witness holds system_identifier \"%.40s\" and epoch "
 				  "\"%.40s\", which are not walpost's",
 				  PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
+	/* Not older than what the row says, which another relay may have written just now. */
+	wp_lsn end = 0;
+	if (PQntuples(answer) == 1 && read_position(answer, LOG_END, &end) != WP_OK)
+		return wp_why_set(why, WP_PROTO, "the server tells \"%.40s\" as the end of its log",
+				  PQgetvalue(answer, 0, LOG_END));
+	read.server_lsn = wp_lsn_max(read.server_lsn, end);
 	read.witness_readable = true;
 	*facts = read;
 	return WP_OK;

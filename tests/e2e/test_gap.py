@@ -152,6 +152,27 @@ def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(m
 # --- not refused
 
 
+def test_what_another_relay_writes_while_the_server_is_asked_accuses_nobody(make_stage, own_postgres):
+    """The new one of a rolling update has asked for the end of the log; then the old one confirms more, and stops."""
+    stage = make_stage(postgres=own_postgres)
+    old = _relay_that_worked(stage)
+    new = stage.new_relay()
+    with stage.connect() as session:
+        session.execute("BEGIN; LOCK TABLE pg_catalog.pg_publication IN ACCESS EXCLUSIVE MODE")
+        new.start()
+        stage.wait_until(lambda: stage.postgres.query(
+            "SELECT 1 FROM pg_stat_activity a JOIN pg_locks l USING (pid) WHERE NOT l.granted AND a.backend_type = %s",
+            ("walsender",)), 20, "the new one waits for its answer")
+        stage.insert("a")
+        stage.wait_all_confirmed(20, old)
+        old.stop()
+        session.execute("ROLLBACK")
+    stage.wait_streaming(new, 30)
+    stage.insert("a")
+    stage.wait_all_confirmed(30, new)
+    check_all(stage.read(), stage.truth.events())
+
+
 def test_a_row_that_could_not_be_written_for_a_while_accuses_nobody(stage):
     relay = _relay_that_worked(stage)
     relay.stop()

@@ -176,6 +176,32 @@ def test_above_the_topics_limit_without_compression_it_goes_to_the_dead_letters(
     assert len(letter.value) >= 300_000
 
 
+def test_an_id_larger_than_kafka_takes_is_cut_in_the_dead_letter(make_stage):
+    stage = make_stage(columns="id text NOT NULL, aggregatetype text, aggregateid text, type text, payload text")
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    stage.insert("k", id="x" * 2_000_000)
+    last = stage.insert("k")
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    assert letter.key is None and letter.value is None and _letter(letter, "id") == "x" * 1024
+    assert [m.id for m in stage.read()] == [last]
+
+
+def test_a_limit_that_was_just_raised_is_believed(stage):
+    stage.create_topic(partitions=1, max_message_bytes=65536)
+    stage.create_topic(DEAD)
+    relay = stage.relay(_diverting(stage))
+    stage.insert("k")
+    stage.wait_all_confirmed(20, relay)
+    stage.kafka.set_topic_config(stage.topic(), max_message_bytes=900_000)
+    let_grow_old(1.5)
+    large = stage.insert("k", _noise(300_000))
+    stage.wait_all_confirmed(30, relay)
+    assert large in [m.id for m in stage.read()] and stage.read(DEAD) == []
+
+
 def test_rows_of_a_table_that_lost_a_column_go_to_the_dead_letters(stage):
     stage.create_topic(partitions=1)
     stage.create_topic(DEAD)

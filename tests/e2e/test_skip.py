@@ -171,12 +171,12 @@ def test_a_slot_in_use_is_refused_with_its_process(stage):
 
 
 def test_a_slot_that_is_not_there_or_not_ours_is_refused(stage):
-    done = _skip(stage, "--to", _end_text(stage), "--force", "nothing")
+    done = _skip(stage, "--to", _end_text(stage), "--force", **{"postgres.slot": "nothing"})
     assert done.returncode == 1 and "there is no slot nothing" in done.stderr
     other = stage.slot + "_t"
     stage.sql("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (other,))
     stage.also_drops(other)
-    done = _skip(stage, "--to", _end_text(stage), "--force", other)
+    done = _skip(stage, "--to", _end_text(stage), "--force", **{"postgres.slot": other})
     assert done.returncode == 1 and "not walpost's" in done.stderr
 
 

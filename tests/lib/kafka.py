@@ -250,12 +250,19 @@ class Reader:
     def read_to_end(self):
         """Reads up to the ends as they are now; returns all messages read so far."""
         self._assign_new_partitions()
-        ends = {
-            part: self._consumer.get_watermark_offsets(confluent_kafka.TopicPartition(*part), timeout=10)[1]
-            for part in self._next
-        }
+        ends = wait_until(self._ends, 30, "the broker tells the ends of the topics") if self._next else {}
         wait_until(lambda: self._poll(ends), 60, "the consumer has reached the end of the topics")
         return self.messages
+
+    def _ends(self):
+        """None while it has no leader to ask: it was just frozen or restarted."""
+        try:
+            return {
+                part: self._consumer.get_watermark_offsets(confluent_kafka.TopicPartition(*part), timeout=10)[1]
+                for part in self._next
+            }
+        except confluent_kafka.KafkaException:
+            return None
 
     def _poll(self, ends):
         while any(self._next[part] < end for part, end in ends.items()):

@@ -4,7 +4,8 @@
  *
  *   walpost-dead-letter-reason     a sentence for people
  *   walpost-dead-letter-table      schema.table of the row
- *   walpost-dead-letter-id         the event's id; null when that is NULL
+ *   walpost-dead-letter-id         the event's id (of a bare letter its first 1,024 bytes); null
+ *                                  when that is NULL
  *   walpost-dead-letter-topic      where it was to go; null when nothing could be made of it
  *   walpost-dead-letter-size       bytes of key, value and headers as they were to go
  *   walpost-dead-letter-position   its position (outbox/position)

@@ -4,8 +4,8 @@
  * writes into the witness row how far we are.
  *
  * Nothing depends on it: what cannot be asked is not asked, with backoff, and one warning
- * in the log for as long as that lasts. The connection is given back every half
- * minute, for a server that shuts down "smart" waits for every client to leave.
+ * in the log for as long as that lasts. The connection is given back every ten
+ * seconds, and after a slow answer, for a server that shuts down "smart" waits for every client to leave.
  *
  * Owns: its connection and query. Borrows: loop, the setup's pointers, all until free.
  * Calls `done` from the loop after each question, answered or not. Bounded: by

@@ -96,6 +96,18 @@ static void bare_it_has_neither_key_nor_the_events_headers(void **state)
 		   "public.outbox, row with id 7"));
 }
 
+static void bare_it_has_the_beginning_of_a_huge_id(void **state)
+{
+	static uint8_t huge[5000] = { 'x' };
+	struct wp_record record = event();
+
+	record.id = (struct wp_span){ huge, sizeof(huge) };
+	make(&record, WP_LETTER_WITHOUT_VALUE);
+	CHECK_EQ(header("walpost-dead-letter-id")->size, sizeof(huge));
+	make(&record, WP_LETTER_BARE);
+	CHECK_EQ(header("walpost-dead-letter-id")->size, 1024);
+}
+
 static void what_is_not_known_is_null(void **state)
 {
 	struct wp_record record = event();
@@ -127,6 +139,7 @@ int main(void)
 		cmocka_unit_test(it_has_the_events_key_value_and_headers_and_says_what_it_was),
 		cmocka_unit_test(without_its_value_it_says_where_that_is),
 		cmocka_unit_test(bare_it_has_neither_key_nor_the_events_headers),
+		cmocka_unit_test(bare_it_has_the_beginning_of_a_huge_id),
 		cmocka_unit_test(what_is_not_known_is_null),
 		cmocka_unit_test(an_event_with_all_the_headers_there_may_be_has_room),
 	};

@@ -4,7 +4,7 @@
 #include "support/check.h"
 #include "walpost/postgres/witness.h"
 
-enum { COLUMNS = 12 };
+enum { COLUMNS = 13 };
 
 /* An answer as the server would give it; NULL is SQL's. */
 static PGresult *answer(int columns, int rows, const char *const *values)
@@ -32,8 +32,8 @@ struct row {
 static struct row whole(void)
 {
 	return (struct row){ { "relay on a", "18446744073709551615", "65535", "16/B374D848", "3",
-			       "16/B374D849", "2026-01-02 03:04:05 UTC", "true", "a,b", "41",
-			       "42" } };
+			       "16/B374D849", "2026-01-02 03:04:05 UTC", "true", "a,b", "41", "42",
+			       "16/B374D900" } };
 }
 
 /* Where a value stands. */
@@ -48,13 +48,14 @@ enum {
 	STOPPED,
 	TOPICS,
 	THEN,
-	NOW
+	NOW,
+	END
 };
 
 static enum wp_rc read_row(const struct row *row, struct wp_source_facts *facts)
 {
 	struct wp_why why = { "" };
-	PGresult *result = answer(NOW + 1, 1, row->values);
+	PGresult *result = answer(END + 1, 1, row->values);
 	enum wp_rc rc = wp_witness_read(result, facts, &why);
 	CHECK_EQ(*why.text != '\0', rc != WP_OK);
 	PQclear(result);
@@ -85,6 +86,7 @@ static void a_row_tells_all_that_its_owner_wrote(void **state)
 	CHECK_EQ(facts.witness_confirmed, 0x16B374D849);
 	CHECK_TEXT(facts.witness_confirmed_at, "2026-01-02 03:04:05 UTC");
 	CHECK(facts.witness_stopped);
+	CHECK_EQ(facts.server_lsn, 0x16B374D900);
 	CHECK_TEXT(facts.witness_topics, "a,b");
 	CHECK_EQ(facts.witness_transactions, 41);
 	CHECK_EQ(facts.slot_transactions, 42);
@@ -114,7 +116,7 @@ static void no_row_means_no_owner(void **state)
 					 .witness_epoch = 3,
 					 .witness_stopped = true,
 					 .witness_confirmed = 9 };
-	PGresult *result = answer(NOW + 1, 0, NULL);
+	PGresult *result = answer(END + 1, 0, NULL);
 	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_OK);
 	CHECK(facts.witness_readable);
 	CHECK_TEXT(facts.witness_owner, "");
@@ -158,6 +160,7 @@ static void a_position_that_is_none_is_not_believed(void **state)
 	(void)state;
 	check_read(TAKEN_AT, "nowhere", WP_PROTO);
 	check_read(CONFIRMED, "nowhere", WP_PROTO);
+	check_read(END, "nowhere", WP_PROTO);
 }
 
 static void another_shape_is_not_believed(void **state)
@@ -165,13 +168,13 @@ static void another_shape_is_not_believed(void **state)
 	(void)state;
 	struct row row = whole();
 	struct wp_source_facts facts = { .witness_owner = "before" };
-	row.values[NOW + 1] = "one too many";
-	for (int columns = NOW; columns <= NOW + 2; columns += 2) {
+	row.values[END + 1] = "one too many";
+	for (int columns = END; columns <= END + 2; columns += 2) {
 		PGresult *result = answer(columns, 1, row.values);
 		CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_PROTO);
 		PQclear(result);
 	}
-	PGresult *result = answer(NOW + 1, 2, row.values);
+	PGresult *result = answer(END + 1, 2, row.values);
 	CHECK_EQ(wp_witness_read(result, &facts, NULL), WP_PROTO);
 	PQclear(result);
 	CHECK(!facts.witness_readable);
