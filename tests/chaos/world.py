@@ -20,7 +20,7 @@ from chaos.consumer import Consumer
 from chaos.proxy import Proxies
 from chaos.truth import TruthReader
 from chaos.writers import Writers
-from lib import places, process
+from lib import faketime, places, process
 from lib.cluster import KafkaCluster
 from lib.murmur2 import partition_of
 from lib.ports import take_port
@@ -34,7 +34,6 @@ WAL_DISK = "320m"
 RETAINED_HIGH, RETAINED_LOW = 32 << 20, 8 << 20
 PARTS = [(topic, number) for topic, count in events.TOPICS.items() for number in range(count)]
 LIVENESS_SECONDS = 120
-_FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 _SERVER = {
     "wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS}s",
@@ -214,20 +213,18 @@ class World:
         environment = dict(self._shim)
         self.clock = self.folder / "clock"
         self.set_clock(0)
-        if number == 0 and _FAKETIME.exists():
+        if number == 0 and self.can_step_clock:
             waits = self.folder / "clock.so"
             source = places.TREE / "tests" / "support" / "clock.c"
             subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", waits, source], check=True)
-            environment.update(
-                LD_PRELOAD=" ".join(filter(None, (str(waits), str(_FAKETIME), environment.get("LD_PRELOAD")))),
-                FAKETIME_TIMESTAMP_FILE=str(self.clock), FAKETIME_DONT_FAKE_MONOTONIC="1",
-                FAKETIME_CACHE_DURATION="1",
-            )
+            clock = faketime.environment(file=self.clock)
+            preloaded = filter(None, (str(waits), clock["LD_PRELOAD"], environment.get("LD_PRELOAD")))
+            environment = {**environment, **clock, "LD_PRELOAD": " ".join(preloaded)}
         return Relay(self._config(number), self.folder, environment=environment)
 
     @property
     def can_step_clock(self):
-        return _FAKETIME.exists()
+        return faketime.library() is not None
 
     def set_clock(self, seconds):
         """The wall clock of the first relay, from within a second on."""
@@ -246,6 +243,7 @@ class World:
     def start_relay(self, which=None):
         relay = which or self.relay
         relay.log_mark = relay.stderr_file.stat().st_size if relay.stderr_file.exists() else 0
+        faketime.sweep()
         relay.start()
         self._expected_down.discard(relay)
 

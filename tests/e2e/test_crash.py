@@ -180,10 +180,10 @@ def test_a_half_open_connection_is_noticed(make_stage, own_postgres):
 def test_a_relay_killed_in_a_large_transaction_sends_it_again_from_its_start(stage, scaled):
     stage.create_topic(partitions=1)
     relay = stage.relay()
-    stage.insert_many(scaled(50_000, 1_000_000), "a{0}", size=100)
     with Reader(stage.kafka, stage.topic()) as reader:
-        relay.wait_until(lambda: len(reader.read_to_end()) > 1000, scaled(30, 300), "some of it is in Kafka")
-    relay.signal(signal.SIGKILL)
+        stage.insert_many(scaled(200_000, 1_000_000), "a{0}", size=100)
+        relay.wait_until(lambda: reader.count() > 1000, scaled(30, 300), "some of it is in Kafka")
+        relay.signal(signal.SIGKILL)
     relay.wait_exit()
     stage.wait_released()
     relay.start()

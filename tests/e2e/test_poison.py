@@ -294,10 +294,11 @@ def test_check_says_whether_the_dead_letter_topic_is_there(stage, folder):
     file = folder / "walpost.conf"
     file.write_text(config_text(stage.config(_diverting(stage))))
     done = run_command("check", "-c", file)
-    assert done.returncode == 1 and stage.topic(DEAD) in done.stdout and f"create topic {stage.topic(DEAD)}" in done.stdout
+    assert done.returncode == 1 and f"create topic {stage.topic(DEAD)}" in done.stdout
     stage.create_topic(DEAD, partitions=2)
     done = run_command("check", "-c", file)
-    assert f"topic {stage.topic(DEAD)} has 2 partitions" in done.stdout and "create topic" not in done.stdout
+    assert f"topic {stage.topic(DEAD)} has 2 partitions" in done.stdout
+    assert "create topic" not in done.stdout
 
 
 # --- held

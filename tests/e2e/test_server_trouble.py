@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
+from lib import faketime
 from lib.checker import check_all, check_once
 from lib.line import Line
 from lib.postgres import Postgres
@@ -138,21 +138,13 @@ def test_a_full_disk_under_the_log_of_postgres_loses_nothing(make_stage, version
 # --- the clock
 
 
-def _clock_library():
-    (library,) = Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")
-    return library
-
-
 @pytest.mark.parametrize("jump", ["+400d", "-400d"])
 def test_a_clock_that_jumps_changes_neither_order_nor_timeouts(stage, folder, jump):
     stage.create_topic(partitions=2)
     stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '3s'")
     clock = folder / "clock"
     clock.write_text("+0\n")
-    relay = stage.relay(environment={
-        "LD_PRELOAD": str(_clock_library()), "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    })
+    relay = stage.relay(environment=faketime.environment(file=clock))
     with Writer(stage, threads=2, pause=0.02, aggregates=20):
         goal = stage.confirmed() + 20_000
         relay.wait_until(lambda: stage.confirmed() >= goal, 30, "the slot moves")

@@ -1,7 +1,10 @@
 """Certificate authorities and what they sign, made with openssl: for one test run."""
 
+import os
 import subprocess
 from pathlib import Path
+
+from lib import faketime
 
 _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
@@ -9,11 +12,10 @@ _NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes
 LOCAL = "DNS:localhost,IP:127.0.0.1"
 
 
-def _openssl(*arguments, when="now"):
-    command = ["openssl", *map(str, arguments)]
-    if when != "now":
-        command = ["faketime", when, *command]
-    subprocess.run(command, check=True, capture_output=True, stdin=subprocess.DEVNULL)
+def _openssl(*arguments, days_ago=0):
+    environment = {**os.environ, **faketime.environment(-days_ago * 86_400)} if days_ago else None
+    subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True, stdin=subprocess.DEVNULL,
+                   env=environment)
 
 
 class Authority:
@@ -25,7 +27,7 @@ class Authority:
         self.certificate = self.folder / f"{name}.crt"
         self._key = self.folder / f"{name}.key"
         _openssl("req", "-x509", *_NEW_KEY, "-days", "30", "-subj", f"/CN={name}",
-                 "-keyout", self._key, "-out", self.certificate, when="3 days ago")
+                 "-keyout", self._key, "-out", self.certificate, days_ago=3)
         self.certificate.chmod(0o644)
 
     def issue(self, name, names=LOCAL, expired=False):
@@ -35,9 +37,9 @@ class Authority:
         _openssl("req", *_NEW_KEY, "-subj", f"/CN={name}", "-keyout", made.key, "-out", request)
         extensions = made.certificate.with_suffix(".ext")
         extensions.write_text(f"subjectAltName={names}\n")
-        when = "2 days ago" if expired else "now"  # valid for one day
         _openssl("x509", "-req", "-in", request, "-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial",
-                 "-days", "1", "-extfile", extensions, "-out", made.certificate, when=when)
+                 "-days", "1", "-extfile", extensions, "-out", made.certificate,
+                 days_ago=2 if expired else 0)  # valid for one day
         made.both.write_text(made.key.read_text() + made.certificate.read_text())
         return made
 

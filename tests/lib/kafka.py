@@ -247,6 +247,11 @@ class Reader:
                 for (name, number), offset in self._next.items()
             ])
 
+    def count(self):
+        """How many messages the topics hold, without reading them."""
+        self._assign_new_partitions()
+        return sum((self._ends() or {}).values())
+
     def read_to_end(self):
         """Reads up to the ends as they are now; returns all messages read so far."""
         self._assign_new_partitions()
