@@ -1,8 +1,13 @@
 """The checker on plain data: each way of breaking a promise is found, and what is allowed passes."""
 
+from concurrent.futures import Future
+
 import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import ListOffsetsResultInfo
 
 from chaos.checker import Checker, Seen, Timeline
+from chaos.world import ends_of
 
 ONE = ("t", 0)
 WINDOW_MS = 1000
@@ -195,3 +200,14 @@ def test_repetitions_are_counted_for_the_fault_that_began_last():
     case.sees(1, 2, 3, at_ms=50).sees(1, 2, 3, at_ms=60).sees(1, 2, 3, at_ms=150).sees(1, at_ms=200)
     case.checker.settle()
     assert case.checker.duplicates == {Timeline.BEFORE: 3, "first": 3, "second": 1}
+
+
+def _told(offset):
+    future = Future()
+    future.set_result(ListOffsetsResultInfo(offset, -1, -1))
+    return future
+
+
+def test_the_end_of_a_partition_whose_leader_does_not_answer_is_unknown():
+    assert ends_of({TopicPartition("t", 0): _told(53), TopicPartition("t", 1): _told(0)}) == {("t", 0): 53, ("t", 1): 0}
+    assert ends_of({TopicPartition("t", 0): _told(53), TopicPartition("t", 1): _told(-1001)}) is None

@@ -56,6 +56,13 @@ def place_of(id):
     return topic, partition_of(events.key_of(id).encode(), events.TOPICS[topic])
 
 
+def ends_of(answers):
+    """Of list_offsets(): where each partition ends; None when a leader did not answer, which it tells by an offset
+    below zero and no error."""
+    ends = {(part.topic, part.partition): future.result(5).offset for part, future in answers.items()}
+    return ends if min(ends.values()) >= 0 else None
+
+
 class Broken(AssertionError):
     """A promise did not hold, or the world did not come back; the run ends."""
 
@@ -335,13 +342,13 @@ class World:
 
     def _ends(self):
         asked = {confluent_kafka.TopicPartition(*part): confluent_kafka.admin.OffsetSpec.latest() for part in PARTS}
-        try:
-            answers = self._admin.list_offsets(asked, request_timeout=2)
-            return {(p.topic, p.partition): future.result(5).offset for p, future in answers.items()}
-        except (confluent_kafka.KafkaException, TimeoutError):
+        ends = None
+        with contextlib.suppress(confluent_kafka.KafkaException, TimeoutError):
+            ends = ends_of(self._admin.list_offsets(asked, request_timeout=2))
+        if ends is None:
             with contextlib.suppress(confluent_kafka.KafkaException):
                 self._admin.list_topics(timeout=2)  # who leads now: it would not ask by itself
-            return None
+        return ends
 
     def _auditor(self):
         while not self._ending:
