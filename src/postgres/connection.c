@@ -25,6 +25,7 @@ struct wp_connection {
 	struct wp_resolve *resolve; /* while names are resolved */
 	struct wp_query *settings;  /* while they are forced */
 	PGconn *pg;
+	bool as_walsender; /* WP_CONNECTION_QUESTIONS, refused as an ordinary session */
 	bool connected;
 	ev_io socket;
 	ev_timer begin; /* so that nothing is called from within new */
@@ -280,6 +281,21 @@ static void wait_for(struct wp_connection *c, int events)
 	ev_io_start(c->loop, &c->socket);
 }
 
+static void try_addresses(struct wp_connection *c);
+
+static void on_refused(struct wp_connection *c)
+{
+	note_refusal(c);
+	if (c->kind == WP_CONNECTION_QUESTIONS && !c->as_walsender &&
+	    !strcmp(c->failure.sqlstate, "53300")) {
+		c->as_walsender = true;
+		close_pg(c);
+		try_addresses(c);
+		return;
+	}
+	fail(c);
+}
+
 static void poll_on(struct wp_connection *c)
 {
 	/* Whatever it does with its socket, no watcher is left on the old one. */
@@ -297,8 +313,7 @@ static void poll_on(struct wp_connection *c)
 		force_settings(c);
 		return;
 	default:
-		note_refusal(c);
-		fail(c);
+		on_refused(c);
 	}
 }
 
@@ -310,7 +325,9 @@ static void on_socket(struct ev_loop *loop, ev_io *w, int events)
 
 static void try_addresses(struct wp_connection *c)
 {
-	c->pg = wp_connection_plan_start(&c->plan, c->options, c->kind, &c->left);
+	c->pg = wp_connection_plan_start(&c->plan, c->options,
+					 c->as_walsender ? WP_CONNECTION_REPLICATION : c->kind,
+					 &c->left);
 	if (!c->pg) {
 		note(c, WP_REACT_RECONNECT, "out of memory");
 		fail(c);

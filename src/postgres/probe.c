@@ -127,7 +127,7 @@ static enum wp_rc begin(struct ev_loop *loop, const struct wp_probe_setup *setup
 	q->limit.data = q;
 	struct wp_connection_setup to = {
 		.options = setup->options,
-		.kind = WP_CONNECTION_SQL,
+		.kind = WP_CONNECTION_QUESTIONS,
 		.done = connected,
 		.arg = q,
 		.same_as = setup->same_as,

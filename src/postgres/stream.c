@@ -20,7 +20,7 @@
 
 /*
  * libpq's input buffer grows to what it once had to hold and never shrinks; made
- * large before the stream, it takes more of it with each read.
+ * large before the stream, it takes more of it with each read. Looks at no table.
  */
 static const char grow_sql[] = "SELECT pg_catalog.repeat('x', 1000000)";
 
@@ -29,7 +29,13 @@ struct stream {
 	struct ev_loop *loop;	 /* borrowed */
 	struct wp_stream_setup setup;
 	struct wp_source_view view;
+	/*
+	 * A walsender decodes old rows by what its caches hold of tables: SQL that looked at
+	 * the outbox there before would have it decode by the columns of today, and crash or
+	 * send nonsense when they were others. So none is run on it that does.
+	 */
 	struct wp_connection *connection;
+	struct wp_connection *beside;  /* for SQL, until the stream starts */
 	struct wp_stream_facts *facts; /* while they are asked for */
 	struct wp_query *query;	       /* while starting: witness, buffer */
 	struct wp_copy *copy;	       /* from START_REPLICATION on */
@@ -88,6 +94,8 @@ static void drop_connection(struct stream *s)
 	s->query = NULL;
 	wp_stream_facts_free(s->facts);
 	s->facts = NULL;
+	wp_connection_free(s->beside);
+	s->beside = NULL;
 	wp_connection_free(s->connection);
 	s->connection = NULL;
 }
@@ -95,6 +103,11 @@ static void drop_connection(struct stream *s)
 static PGconn *pg_of(const struct stream *s)
 {
 	return s->connection ? wp_connection_pg(s->connection) : NULL;
+}
+
+static PGconn *beside_of(const struct stream *s)
+{
+	return s->beside ? wp_connection_pg(s->beside) : NULL;
 }
 
 /* ---- until READY ---- */
@@ -137,19 +150,39 @@ static void ask_facts(struct stream *s, enum wp_asking asking)
 	struct wp_why why;
 	wp_stream_facts_free(s->facts);
 	s->facts = NULL;
-	enum wp_rc rc =
-		wp_stream_facts_new(s->loop, pg_of(s), &setup, on_facts, s, &s->facts, &why);
+	enum wp_rc rc = wp_stream_facts_new(s->loop, pg_of(s), beside_of(s), &setup, on_facts, s,
+					    &s->facts, &why);
 	if (rc != WP_OK)
 		fail_with(s, rc, &why);
+}
+
+static void on_connected_beside(void *arg)
+{
+	struct stream *s = arg;
+	if (beside_of(s))
+		ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
+	else
+		fail(s, wp_connection_failure(s->beside));
 }
 
 static void on_connected(void *arg)
 {
 	struct stream *s = arg;
-	if (pg_of(s))
-		ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
-	else
+	if (!pg_of(s)) {
 		fail(s, wp_connection_failure(s->connection));
+		return;
+	}
+	struct wp_connection_setup setup = {
+		.options = s->setup.options,
+		.kind = WP_CONNECTION_QUESTIONS,
+		.done = on_connected_beside,
+		.arg = s,
+		.same_as = pg_of(s),
+	};
+	struct wp_why why;
+	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->beside, &why);
+	if (rc != WP_OK)
+		fail_with(s, rc, &why);
 }
 
 static void stream_connect(struct wp_source *source)
@@ -216,9 +249,15 @@ static bool say_farewell(struct stream *s)
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = wp_witness_end_sql(pg_of(s), &row, s->told, &sql, &why);
+	struct wp_farewell_setup setup = {
+		.options = s->setup.options,
+		.same_as = pg_of(s),
+		.sql = (const char *)sql.data,
+		.done = on_farewell,
+		.arg = s,
+	};
 	if (rc == WP_OK)
-		rc = wp_farewell_new(s->loop, pg_of(s), (const char *)sql.data, on_farewell, s,
-				     &s->farewell, &why);
+		rc = wp_farewell_new(s->loop, &setup, &s->farewell, &why);
 	if (rc != WP_OK)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why.text));
 	wp_buffer_release(&sql);
@@ -258,12 +297,12 @@ static void start_copy(struct stream *s)
 		fail_with(s, rc, &why);
 }
 
-static void ask(struct stream *s, const char *sql, wp_query_done done)
+static void ask(struct stream *s, PGconn *to, const char *sql, wp_query_done done)
 {
 	struct wp_why why;
 	wp_query_free(s->query);
 	s->query = NULL;
-	enum wp_rc rc = wp_query_new(s->loop, pg_of(s), sql, done, s, &s->query, &why);
+	enum wp_rc rc = wp_query_new(s->loop, to, sql, done, s, &s->query, &why);
 	if (rc != WP_OK)
 		fail_with(s, rc, &why);
 }
@@ -278,6 +317,13 @@ static void on_grown(void *arg, const PGresult *result, const struct wp_source_f
 		start_copy(s);
 }
 
+static void grow(struct stream *s)
+{
+	wp_connection_free(s->beside);
+	s->beside = NULL;
+	ask(s, pg_of(s), grow_sql, on_grown);
+}
+
 static void on_witness_written(void *arg, const PGresult *result,
 			       const struct wp_source_failure *failure)
 {
@@ -290,7 +336,9 @@ static void on_witness_written(void *arg, const PGresult *result,
 	if (failure)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
 	s->view.unclaimed = failure != NULL;
-	ask(s, grow_sql, on_grown);
+	wp_query_free(s->query); /* before its connection */
+	s->query = NULL;
+	grow(s);
 }
 
 static void write_witness(struct stream *s)
@@ -299,9 +347,9 @@ static void write_witness(struct stream *s)
 	struct wp_why why;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_witness_write_sql(pg_of(s), &row, &sql, &why);
+	enum wp_rc rc = wp_witness_write_sql(beside_of(s), &row, &sql, &why);
 	if (rc == WP_OK)
-		ask(s, (const char *)sql.data, on_witness_written);
+		ask(s, beside_of(s), (const char *)sql.data, on_witness_written);
 	else
 		fail_with(s, rc, &why);
 	wp_buffer_release(&sql);
@@ -319,7 +367,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
 		write_witness(s);
 	else
-		ask(s, grow_sql, on_grown);
+		grow(s);
 }
 
 static enum wp_rc stream_next(struct wp_source *source, struct wp_span *ret)

@@ -14,7 +14,8 @@
 
 struct wp_stream_facts {
 	struct ev_loop *loop; /* borrowed */
-	PGconn *pg;	      /* borrowed */
+	PGconn *replication;  /* borrowed */
+	PGconn *pg;	      /* borrowed; for SQL */
 	struct wp_stream_facts_setup setup;
 	wp_stream_facts_done done;
 	void *arg;
@@ -40,16 +41,16 @@ enum slot_column {
 /* The witness is asked for only when it can be read: an error would be in the server's log. */
 static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
-	"  pg_catalog.pg_backend_pid(), self.backend_start, timeout.setting,\n"
+	"  %s, self.backend_start, timeout.setting,\n"
 	"  coalesce(w.usable AND w.readable, false),\n"
 	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false)\n"
 	"FROM pg_catalog.pg_replication_slots s\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity holder ON holder.pid = s.active_pid\n"
-	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = pg_catalog.pg_backend_pid()\n"
+	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
 	"  SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a\n"
-	"      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) >= 12 AS whole,\n"
+	"      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) >= 13 AS whole,\n"
 	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
@@ -79,18 +80,18 @@ static void fail_again(struct wp_stream_facts *f, const struct wp_why *why)
 	fail(f, WP_REACT_RECONNECT, why->text);
 }
 
-static enum wp_rc send(struct wp_stream_facts *f, const char *sql, wp_query_done done,
+static enum wp_rc send(struct wp_stream_facts *f, PGconn *to, const char *text, wp_query_done done,
 		       struct wp_why *why)
 {
 	wp_query_free(f->query);
 	f->query = NULL;
-	return wp_query_new(f->loop, f->pg, sql, done, f, &f->query, why);
+	return wp_query_new(f->loop, to, text, done, f, &f->query, why);
 }
 
 static void ask(struct wp_stream_facts *f, const char *sql, wp_query_done done)
 {
 	struct wp_why why;
-	if (send(f, sql, done, &why) != WP_OK)
+	if (send(f, f->pg, sql, done, &why) != WP_OK)
 		fail_again(f, &why);
 }
 
@@ -262,11 +263,13 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 
 static void ask_slot(struct wp_stream_facts *f)
 {
+	char pid[16];
 	struct wp_sql sql;
 	struct wp_why why;
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
-	wp_sql_add(&sql, slot_sql, f->setup.options->slot);
+	(void)snprintf(pid, sizeof(pid), "%d", PQbackendPID(f->replication));
+	wp_sql_add(&sql, slot_sql, pid, pid, f->setup.options->slot);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
 }
 
@@ -367,9 +370,10 @@ static void ask_history(struct wp_stream_facts *f)
 	struct wp_why why;
 	uint32_t timeline = f->answer.source.timelines.current;
 	if (timeline > 1) {
-		char sql[64];
-		(void)snprintf(sql, sizeof(sql), "TIMELINE_HISTORY %u", timeline);
-		ask(f, sql, on_history);
+		char command[64];
+		(void)snprintf(command, sizeof(command), "TIMELINE_HISTORY %u", timeline);
+		if (send(f, f->replication, command, on_history, &why) != WP_OK)
+			fail_again(f, &why);
 	} else if (read_timelines(f, (struct wp_span){ 0 }, &why) == WP_OK) {
 		ask_preflight(f);
 	} else {
@@ -396,7 +400,7 @@ static void on_system(void *arg, const PGresult *result, const struct wp_source_
 	ask_history(f);
 }
 
-enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *pg,
+enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn *pg,
 			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
 			       void *arg, struct wp_stream_facts **ret, struct wp_why *why)
 {
@@ -404,10 +408,15 @@ enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *pg,
 	if (!f)
 		return wp_why_set(why, WP_NOMEM, "out of memory for the questions to the server");
 	*f = (struct wp_stream_facts){
-		.loop = loop, .pg = pg, .setup = *setup, .done = done, .arg = arg
+		.loop = loop,
+		.replication = replication,
+		.pg = pg,
+		.setup = *setup,
+		.done = done,
+		.arg = arg,
 	};
 	wp_buffer_init(&f->sql, SQL_SIZE_MAX);
-	enum wp_rc rc = send(f, "IDENTIFY_SYSTEM", on_system, why);
+	enum wp_rc rc = send(f, replication, "IDENTIFY_SYSTEM", on_system, why);
 	if (rc != WP_OK) {
 		wp_stream_facts_free(f);
 		return rc;

@@ -228,7 +228,7 @@ static void begin(struct wp_watch *w)
 	}
 	struct wp_connection_setup setup = {
 		.options = w->setup.options,
-		.kind = WP_CONNECTION_SQL,
+		.kind = WP_CONNECTION_QUESTIONS,
 		.done = on_connected,
 		.arg = w,
 		.same_as = w->setup.same_as,

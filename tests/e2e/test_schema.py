@@ -39,6 +39,37 @@ def test_the_outbox_may_be_altered_while_we_stream(stage):
     assert {m.key for m in messages[:-1]} == {b"1"}
 
 
+@pytest.mark.on("all")
+@pytest.mark.parametrize("old, value, change", [
+    ("int", "7", "ALTER aggregateid TYPE text"),
+    ("timestamptz", "'2026-01-02 03:04:05+00'", "ALTER aggregateid TYPE text"),
+    ("pair", "'(1,2)'", "ALTER aggregateid TYPE text"),
+    ("text", "'7'", "ALTER aggregateid TYPE int USING aggregateid::int, ALTER type TYPE bytea USING type::bytea"),
+    ("text", "'7'", "DROP type, DROP payload, ADD payload int, ADD type bytea"),
+])
+def test_rows_from_before_a_change_of_types_that_we_slept_through_arrive_as_they_were(make_stage, old, value, change):
+    """A walsender that had looked at the table of today before it decoded would crash here, or send nonsense."""
+    stage = make_stage(set_up=False)
+    stage.sql("CREATE TYPE pair AS (a int, b int)")
+    stage.sql(f"CREATE TABLE outbox (id uuid PRIMARY KEY, aggregatetype text, aggregateid {old}, type text, "
+              "payload jsonb)")
+    stage.publish("outbox")
+    stage.create_slot(with_truth=False)
+    stage.create_topic(partitions=1)
+    stage.sql(f"""INSERT INTO outbox SELECT gen_random_uuid(), 'order', {value}, 'created', '{{"a": 1}}'
+        FROM generate_series(1, 3)""")
+    with stage.connect(options="-c timezone=UTC") as connection:
+        keys = [key.encode() for (key,) in connection.execute("SELECT aggregateid::text FROM outbox")]
+    stage.sql(f"ALTER TABLE outbox {change}")
+    started = stage.sql("SELECT pg_postmaster_start_time()")
+    relay = stage.relay()
+    relay.wait_until(lambda: len(stage.read()) >= 3, 30, "all rows are in Kafka")
+    relay.stop()
+    records = [(m.key, m.value, dict(m.headers)["type"]) for m in stage.read()]
+    assert records == [(key, b'{"a": 1}', b"created") for key in keys]
+    assert stage.sql("SELECT pg_postmaster_start_time()") == started and relay.log("stream_broken") == []
+
+
 def test_a_needed_column_that_is_renamed_stops_with_code_3_naming_it(stage):
     stage.create_topic(partitions=1)
     relay = stage.relay()

@@ -5,6 +5,7 @@ import os
 import subprocess
 import time
 
+import psycopg
 import pytest
 
 from lib import faketime
@@ -34,6 +35,27 @@ def test_a_line_to_postgres_that_drops_everything_is_noticed(stage, line):
     line.restore()
     stage.wait_all_confirmed(60, relay)
     check_all(stage.read(), stage.truth.events())
+
+
+def test_a_server_without_room_for_one_more_session_still_gets_its_log_read(make_stage, own_postgres):
+    """What we ask by SQL, we then ask as a walsender: these have room of their own."""
+    own_postgres.restart(max_connections=12)
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    stage.insert()
+    relay = stage.new_relay({"relay.feedback.interval": "100ms"})
+    taken = []
+    try:
+        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+            while True:
+                taken.append(own_postgres.connect())
+        relay.start()
+        relay.wait_until(lambda: len(stage.read()) == 1, 20, "the event is in Kafka")
+    finally:
+        for connection in taken:
+            connection.close()
+    stage.wait_all_confirmed(20, relay)
+    assert relay.log("stream_broken") == [] and relay.log("watch_unavailable") == []
 
 
 # --- synchronous commits

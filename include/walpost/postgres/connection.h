@@ -23,6 +23,11 @@
 enum wp_connection_kind {
 	WP_CONNECTION_REPLICATION, /* replication=database */
 	WP_CONNECTION_SQL,
+	/*
+	 * For SQL; when the server has no room for one more ordinary session (53300), as a
+	 * walsender: these have room of their own.
+	 */
+	WP_CONNECTION_QUESTIONS,
 };
 
 struct wp_connection_setup {

@@ -1,7 +1,7 @@
 /*
- * The real source: a replication connection on the loop (libev), never
- * blocking: names are resolved on the worker, connecting is polled, SQL before
- * the stream is sent and awaited as events.
+ * The real source: a replication connection on the loop (libev) and, until the stream
+ * starts, one for SQL beside it. Never blocking: names are resolved on the worker,
+ * connecting is polled, SQL is sent and awaited as events.
  *
  * Owns: its connections and watchers. Borrows: loop, options, wake. Bounded: by libpq's
  * input buffer (largest row, about twice).

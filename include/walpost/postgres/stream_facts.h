@@ -1,10 +1,10 @@
 /*
- * What must be known before a stream may start, asked one after the other on its
- * own replication connection: system and timelines, every precondition
+ * What must be known before a stream may start, asked one after the other: system and
+ * timelines on its replication connection, and by SQL on one beside it every precondition
  * (preflight), the slot, the witness row. Ends an old walsender of ours that still holds
  * the slot.
  *
- * Owns: its query. Borrows: the PGconn, which must be idle, and the setup's
+ * Owns: its query. Borrows: both PGconns, which must be idle, and the setup's
  * pointers. Calls `done` once, from the loop, never from within new.
  */
 #ifndef WALPOST_POSTGRES_STREAM_FACTS_H
@@ -37,7 +37,7 @@ struct wp_stream_facts_setup {
 
 struct wp_stream_facts_answer {
 	struct wp_source_facts source;
-	struct wp_walsender self;  /* the asking connection's */
+	struct wp_walsender self;  /* the replication connection's */
 	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
 };
 
@@ -47,7 +47,7 @@ typedef void (*wp_stream_facts_done)(void *arg, const struct wp_stream_facts_ans
 
 struct wp_stream_facts;
 
-enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *pg,
+enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn *pg,
 			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
 			       void *arg, struct wp_stream_facts **ret,
 			       struct wp_why *why) WP_MUST_CHECK;
