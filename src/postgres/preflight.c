@@ -383,10 +383,10 @@ static void judge_witness(struct judge *j)
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
-	/* Its own statements add what the first shape lacked; any other is begun anew. */
-	if (there && columns != WITNESS_COLUMN_COUNT_FIRST && columns != WITNESS_COLUMN_COUNT)
+	if (there && columns != WITNESS_COLUMN_COUNT)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
-	wp_sql_add(&j->cure, "%s", wp_witness_sql);
+	if (!there || columns != WITNESS_COLUMN_COUNT)
+		wp_sql_add(&j->cure, "%s", wp_witness_sql);
 	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
 	FOUND_WARN(j, "witness",
 		   "table walpost.witness %s: a relay that starts cannot tell whether the slot was "

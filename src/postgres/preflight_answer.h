@@ -91,6 +91,14 @@
 	X(TABLE_COLUMNS, "(SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) "         \
 			 "FROM pg_attribute WHERE attrelid = (SELECT oid FROM tab) "               \
 			 "AND attnum > 0 AND NOT attisdropped)")                                   \
+	X(TABLE_NOT_BINARY,                                                                        \
+	  "(SELECT string_agg(quote_ident(name) || ' (' || format_type(type, NULL) || ')', ', ' "  \
+	  "ORDER BY at) FROM wanted w WHERE type IS NOT NULL AND NOT EXISTS ("                     \
+	  "WITH RECURSIVE under AS (SELECT w.type AS oid UNION SELECT t.typbasetype FROM under u " \
+	  "JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'd') "                                \
+	  "SELECT FROM under u JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'e' "             \
+	  "OR u.oid IN ('bytea'::regtype, 'name'::regtype, 'text'::regtype, 'json'::regtype, "     \
+	  "'bpchar'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'jsonb'::regtype)))")           \
 	X(TABLE_LEAVES, "(SELECT count(*) FROM leaf)")                                             \
 	X(LEAVES_UNLOGGED,                                                                         \
 	  "(SELECT string_agg('ALTER TABLE ' || quoted || ' SET LOGGED;', ' ' ORDER BY quoted) "   \
@@ -119,10 +127,10 @@
 	  "AND NOT attisdropped AND attname IN ('slot', 'owner', "                                 \
 	  "'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "                 \
 	  "'confirmed_lsn', "                                                                      \
-	  "'confirmed_at', 'stopped', 'server_started', 'slot_transactions'))")
+	  "'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics'))")
 
 /* Of them WITNESS_COLUMNS counts so many in a table that is as init makes it. */
-enum { WITNESS_COLUMN_COUNT = 12, WITNESS_COLUMN_COUNT_FIRST = 7 };
+enum { WITNESS_COLUMN_COUNT = 13 };
 
 #define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
 enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };

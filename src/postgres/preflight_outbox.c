@@ -68,6 +68,18 @@ static void judge_columns(struct judge *j)
 		    j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
 }
 
+/* The types that outbox/binary can print. Rows of an older shape the relay judges as they come. */
+static void judge_binary(struct judge *j)
+{
+	if (j->options->binary == WP_TRANSFER_TEXT || answer_null(j, A_TABLE_NOT_BINARY))
+		return;
+	wp_sql_add(&j->cure, "-- set postgres.binary = off");
+	FOUND_WRONG(j, "table_binary",
+		    "%s has columns of types that are not read in binary: %s; text, varchar, char, "
+		    "name, json, jsonb, uuid, bytea, enums and domains over them are",
+		    j->quoted, answer_text(j, A_TABLE_NOT_BINARY));
+}
+
 static void judge_storage(struct judge *j)
 {
 	if (answer_is(j, A_TABLE_PERSISTENCE, "t")) {
@@ -104,6 +116,7 @@ void wp_judge_table(struct judge *j)
 	}
 	FOUND_OK(j, "table", "%s is there%s", j->quoted, is_partitioned(j) ? ", partitioned" : "");
 	judge_columns(j);
+	judge_binary(j);
 	judge_storage(j);
 }
 

@@ -14,7 +14,7 @@
  *   ours    up and its own partitions, at all levels
  *   listed  what the publication publishes, as the server lists it
  *   leaf    where its rows are stored; covered: listed, or one above it is
- *   wanted  the columns we need; generated: '' no, 's' and 'v' how, NULL no such column
+ *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
 static const char with[] =
 	"WITH role AS (SELECT * FROM pg_roles WHERE rolname = session_user),\n"
@@ -45,7 +45,8 @@ static const char with[] =
 	"witness AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
 	"c.relnamespace\n"
 	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND c.relkind = 'r'),\n"
-	"wanted AS (SELECT w.at, w.name, to_jsonb(a)->>'attgenerated' AS generated\n"
+	"wanted AS (SELECT w.at, w.name, a.atttypid AS type, to_jsonb(a)->>'attgenerated' AS "
+	"generated\n"
 	"  FROM (VALUES ";
 
 static const char with_end[] =

@@ -209,6 +209,15 @@ def test_missing_columns(ready):
     assert types["payload"] == "jsonb" and types["aggregateid"] == "character varying(255)"
 
 
+def test_types_that_are_not_read_in_binary(ready):
+    ready.sql("CREATE DOMAIN words AS text; CREATE DOMAIN names AS words; CREATE TYPE kind AS ENUM ('t')")
+    ready.sql("ALTER TABLE outbox ALTER type TYPE kind USING 't', ALTER aggregatetype TYPE names")
+    ready.config["postgres.binary"] = "on"
+    assert not ready.failures()
+    ready.sql("ALTER TABLE outbox ALTER aggregateid TYPE int USING 1")
+    _refused_then_cured(ready, "table_binary", "not read in binary: aggregateid (integer); text,")
+
+
 def test_an_unlogged_table(ready):
     ready.sql("CREATE UNLOGGED TABLE quick (LIKE outbox)")
     ready.config["outbox.table"] = "quick"
