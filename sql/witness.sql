@@ -6,15 +6,14 @@ CREATE TABLE IF NOT EXISTS walpost.witness (
   timeline bigint NOT NULL,
   epoch int NOT NULL,
   taken_at_lsn pg_lsn NOT NULL,
-  taken_at timestamptz NOT NULL DEFAULT now()
+  taken_at timestamptz NOT NULL DEFAULT now(),
+  confirmed_lsn pg_lsn,
+  confirmed_at timestamptz,
+  stopped boolean NOT NULL DEFAULT false,
+  server_started timestamptz,
+  slot_transactions bigint,
+  topics text
 );
-ALTER TABLE walpost.witness
-  ADD COLUMN IF NOT EXISTS confirmed_lsn pg_lsn,
-  ADD COLUMN IF NOT EXISTS confirmed_at timestamptz,
-  ADD COLUMN IF NOT EXISTS stopped boolean NOT NULL DEFAULT false,
-  ADD COLUMN IF NOT EXISTS server_started timestamptz,
-  ADD COLUMN IF NOT EXISTS slot_transactions bigint,
-  ADD COLUMN IF NOT EXISTS topics text;
 CREATE TABLE IF NOT EXISTS walpost.skip (
   slot text NOT NULL,
   from_lsn pg_lsn NOT NULL,

@@ -14,7 +14,7 @@ struct init {
 	struct wp_console console;
 	struct wp_session session;
 	struct wp_preflight found;
-	bool skip_exists; /* walpost.skip: one made by an older version lacks it */
+	bool skip_exists; /* walpost.skip, which the preflight does not ask for */
 };
 
 static void add_grants(struct wp_sql *sql, const char *role)
@@ -176,6 +176,9 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
 	    i->found.table_exists);
 	say("witness table", "walpost.witness", i->found.witness_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
+	if (i->role)
+		printf("role %s: has REPLICATION, and may write walpost.witness and walpost.skip\n",
+		       i->role);
 	return WP_OK;
 }
 

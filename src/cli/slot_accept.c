@@ -19,11 +19,13 @@ enum column {
 	NEXT_EPOCH,
 };
 
-/* In its own statement, for without the table the other cannot be asked. */
-static const char whether_written[] =
-	"SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'slot_transactions' "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'witness')";
+/* In its own statement, for without the table the other cannot be asked. No row: no such table. */
+static const char whether_ours[] =
+	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
+	"AND has_table_privilege(c.oid, 'UPDATE'), session_user "
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'topics' "
+	"WHERE n.nspname = 'walpost' AND c.relname = 'witness'";
 
 static const char how_it_stands[] =
 	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "
@@ -113,24 +115,37 @@ static int judge(struct wp_session *s, const char *slot, const PGresult *stands)
 	return write_it(s, slot, stands);
 }
 
+static int refuse_without(const PGresult *ours)
+{
+	if (PQntuples(ours) == 0)
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "walpost.witness is missing or lacks columns, so nothing is "
+				   "remembered that could be accepted; walpost check tells how to "
+				   "make it");
+	if (*PQgetvalue(ours, 0, 0) != 't')
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "role %s may not read and write walpost.witness: accept as a "
+				   "role that may, or give it the right with walpost init --role",
+				   PQgetvalue(ours, 0, 1));
+	return WP_EXIT_OK;
+}
+
 int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options)
 {
 	struct wp_why why;
 	PGresult *answer;
 	const char *slot = options->slot;
-	enum wp_rc rc = wp_session_query(s, whether_written, &answer, &why);
+	enum wp_rc rc = wp_session_query(s, whether_ours, &answer, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
-	bool written = *PQgetvalue(answer, 0, 0) == 't';
+	int exit_code = refuse_without(answer);
 	PQclear(answer);
-	if (!written)
-		return wp_cli_fail(WP_EXIT_FAILED,
-				   "walpost.witness is missing or lacks columns, so nothing is "
-				   "remembered that could be accepted; `walpost init` makes it");
+	if (exit_code != WP_EXIT_OK)
+		return exit_code;
 	rc = ask(s, how_it_stands, slot, &answer, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
-	int exit_code = judge(s, slot, answer);
+	exit_code = judge(s, slot, answer);
 	PQclear(answer);
 	return exit_code;
 }

@@ -42,11 +42,15 @@ static const struct fact {
 
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
+/* What the relay wrote down in walpost.witness. */
 static const struct fact witness_facts[] = {
 	{ "owner", TEXT, "", "owner" },
 	{ "owner_epoch", NUMBER, "", "epoch" },
 	{ "taken_at_lsn", TEXT, "", "taken_at_lsn" },
 	{ "seconds_since_taken", NUMBER, " s", "extract(epoch FROM now() - taken_at)::bigint" },
+	{ "noted_lsn", TEXT, "", "confirmed_lsn" },
+	{ "seconds_since_noted", NUMBER, " s", "extract(epoch FROM now() - confirmed_at)::bigint" },
+	{ "stopped", YES_NO, "", "stopped" },
 };
 
 #define WITNESS_COUNT (sizeof(witness_facts) / sizeof(witness_facts[0]))
@@ -80,6 +84,7 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
 			"has_table_privilege(c.oid, 'SELECT')\n"
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+			"  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'topics'\n"
 			"  WHERE n.nspname = 'walpost' AND c.relname = 'witness')");
 }
 
@@ -170,7 +175,12 @@ static int print_text(const struct status *s)
 	printf("%-20s %s\n%-20s %s\n", "slot", s->config.postgres.slot, "publication",
 	       s->config.postgres.publication);
 	print_facts(facts, FACT_COUNT, s->slot);
-	if (s->witness && PQntuples(s->witness) > 0)
+	if (!s->witness)
+		printf("%-20s %s\n", "owner",
+		       "unknown: walpost.witness is missing, or not for this role to read");
+	else if (PQntuples(s->witness) == 0)
+		printf("%-20s %s\n", "owner", "none yet");
+	else
 		print_facts(witness_facts, WITNESS_COUNT, s->witness);
 	return wp_cli_done();
 }
@@ -179,6 +189,7 @@ static int print_text(const struct status *s)
 static int judge(const struct status *s)
 {
 	int exists = PQfnumber(s->slot, "slot_exists");
+	int published = PQfnumber(s->slot, "publication_exists");
 	int invalidation = PQfnumber(s->slot, "invalidation");
 	if (*PQgetvalue(s->slot, 0, exists) != 't')
 		return wp_cli_fail(WP_EXIT_FAILED,
@@ -189,6 +200,11 @@ static int judge(const struct status *s)
 		return wp_cli_fail(WP_EXIT_FAILED,
 				   "slot %s is lost (%s); walpost check tells the way on",
 				   s->config.postgres.slot, PQgetvalue(s->slot, 0, invalidation));
+	if (*PQgetvalue(s->slot, 0, published) != 't')
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "there is no publication %s in this database; walpost check "
+				   "tells what is missing and how to make it",
+				   s->config.postgres.publication);
 	return WP_EXIT_OK;
 }
 
@@ -231,7 +247,7 @@ int wp_command_status(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "shown",
-			[WP_EXIT_FAILED] = "the server does not answer, or the slot is missing or lost",
+			[WP_EXIT_FAILED] = "the server does not answer, or slot or publication is missing or lost",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};

@@ -1,12 +1,14 @@
 """A slot made anew or moved while no relay ran is noticed at the next start; what is normal is not."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 
 import pytest
 
+from lib import places
 from lib.checker import check_all
 from lib.postgres import Postgres
 from lib.relay import config_text, run_command
@@ -135,7 +137,7 @@ def test_an_accepted_slot_in_use_or_missing_is_refused_in_words(stage):
     assert done.returncode == 0 and "nothing to accept" in done.stdout
     stage.sql("DROP TABLE walpost.witness")
     done = _accept(stage)
-    assert done.returncode == 1 and "walpost init" in done.stderr
+    assert done.returncode == 1 and "walpost check" in done.stderr
 
 
 def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(make_stage, own_postgres):
@@ -279,12 +281,11 @@ def test_statistics_that_were_reset_are_no_gap(stage):
 # --- the witness itself
 
 
-def test_a_witness_of_the_first_shape_is_warned_of_and_completed(stage):
-    stage.sql("ALTER TABLE walpost.witness DROP COLUMN confirmed_lsn, DROP COLUMN confirmed_at, DROP COLUMN stopped, "
-              "DROP COLUMN server_started, DROP COLUMN slot_transactions")
+def test_a_witness_that_lacks_columns_is_warned_of_and_made_anew(stage):
+    stage.sql("ALTER TABLE walpost.witness DROP COLUMN topics")
     relay = _relay_that_worked(stage)
     (warning,) = [line for line in relay.log("preflight") if line["name"] == "witness"]
-    assert "lacks columns" in warning["what"] and "ADD COLUMN IF NOT EXISTS" in warning["cure"]
+    assert "lacks columns" in warning["what"] and "DROP TABLE walpost.witness;" in warning["cure"]
     relay.stop()
     stage.sql(warning["cure"])
     _goes_on(stage, relay)
@@ -345,3 +346,22 @@ def test_a_restored_copy_with_a_slot_of_the_same_name_is_refused(make_stage, own
     why = _refusal(copied)
     assert "promoted or restored" in why or "stopped in good order" in why
     clone.end()
+
+
+def test_what_the_readme_says_to_compare_the_table_with_the_topics_finds_what_is_missing(stage):
+    readme = (places.TREE / "README.md").read_text()
+    (commands,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.S | re.M) if "comm -23" in block]
+    stage.create_topic(partitions=3)
+    relay = stage.relay()
+    for n in range(20):
+        stage.insert(str(n))
+    stage.wait_all_confirmed(20, relay)
+    relay.stop()
+    stage.insert("missing")
+    commands = commands.replace("kafka:9092", stage.kafka.address).replace("outbox.event.order", stage.topic())
+    database = {"PGHOST": "127.0.0.1", "PGPORT": str(stage.postgres.port), "PGUSER": "postgres",
+                "PGDATABASE": stage.database}
+    done = subprocess.run(["bash", "-ec", commands], cwd=stage.folder, env={**os.environ, **database}, timeout=60,
+                          capture_output=True, text=True)
+    missing = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
+    assert (done.stderr, done.stdout.split()) == ("", [id for (id,) in missing])

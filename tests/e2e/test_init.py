@@ -91,6 +91,15 @@ def test_a_role_of_its_own_is_given_what_it_needs(database):
     database.sql(f"DROP OWNED BY {quoted}; DROP ROLE {quoted}")
 
 
+def test_what_a_role_was_given_is_said(database):
+    role = f"relay_{database.name}"
+    database.sql(f"CREATE ROLE {role} LOGIN")
+    done = database.command("init", "--role", role)
+    assert done.returncode == 0 and f"role {role}: has REPLICATION" in done.stdout, done.stderr
+    assert database.sql("SELECT rolreplication FROM pg_roles WHERE rolname = %s", (role,)) == [(True,)]
+    database.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
 def test_any_name_will_do(make_database):
     database = make_database(**{
         "outbox.table": '"Sch.é\'ma"."Out""box $1"',

@@ -131,6 +131,23 @@ def test_the_status_shows_who_took_the_slot_over(ready):
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["owner"], shown["owner_epoch"], shown["taken_at_lsn"]) == ("host:1", 3, "0/10")
     assert 90 <= shown["seconds_since_taken"] < 150
+    ready.sql("UPDATE walpost.witness SET confirmed_lsn = '0/20', confirmed_at = now() - interval '30 s', stopped = true")
+    shown = json.loads(ready.command("status", "--json").stdout)
+    assert (shown["noted_lsn"], shown["stopped"]) == ("0/20", True) and 30 <= shown["seconds_since_noted"] < 90
+
+
+def test_the_status_says_when_it_cannot_tell_the_owner(ready):
+    assert "owner                none yet" in ready.command("status").stdout
+    ready.sql("DROP SCHEMA walpost CASCADE")
+    shown = ready.command("status")
+    assert shown.returncode == 0 and "owner                unknown: walpost.witness is missing" in shown.stdout
+
+
+def test_the_status_without_a_publication_says_so(ready):
+    ready.sql("DROP PUBLICATION walpost")
+    done = ready.command("status", "--json")
+    assert done.returncode == 1 and "there is no publication walpost" in done.stderr
+    assert json.loads(done.stdout)["publication_exists"] is False
 
 
 def test_the_status_without_a_slot_says_so(ready):
