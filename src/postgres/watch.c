@@ -250,10 +250,9 @@ void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
 			 const char *walsender, wp_lsn confirmed)
 {
 	struct wp_why why;
-	if (!pg_of(w)) /* for quoting; and there is no hurry */
-		return;
 	wp_buffer_reset(&w->note);
-	if (wp_witness_note_sql(pg_of(w), row, walsender, confirmed, &w->note, &why) != WP_OK)
+	if (wp_witness_note_sql(w->setup.same_as, row, walsender, confirmed, &w->note, &why) !=
+	    WP_OK)
 		wp_buffer_reset(&w->note);
 	begin(w);
 }

@@ -158,13 +158,13 @@ def test_what_another_relay_writes_while_the_server_is_asked_accuses_nobody(make
     """The new one of a rolling update has asked for the end of the log; then the old one confirms more, and stops."""
     stage = make_stage(postgres=own_postgres)
     old = _relay_that_worked(stage)
-    new = stage.new_relay()
+    new = stage.new_relay({"postgres.conninfo": stage.postgres.conninfo(stage.database, application_name="new")})
     with stage.connect() as session:
         session.execute("BEGIN; LOCK TABLE pg_catalog.pg_publication IN ACCESS EXCLUSIVE MODE")
         new.start()
         stage.wait_until(lambda: stage.postgres.query(
-            "SELECT 1 FROM pg_stat_activity a JOIN pg_locks l USING (pid) WHERE NOT l.granted AND a.backend_type = %s",
-            ("walsender",)), 20, "the new one waits for its answer")
+            "SELECT 1 FROM pg_stat_activity a JOIN pg_locks l USING (pid) WHERE NOT l.granted AND application_name = "
+            "'new'"), 20, "the new one waits for its answer")
         stage.insert("a")
         stage.wait_all_confirmed(20, old)
         old.stop()

@@ -2,6 +2,7 @@
 
 import signal
 
+import psycopg
 import pytest
 
 from lib import process
@@ -134,22 +135,49 @@ def test_losing_the_connection_beside_the_stream_does_not_matter(stage):
     relay.stop()
 
 
-def test_a_role_without_room_for_a_second_connection_relays_all_the_same(stage):
-    stage.create_topic()
+def _role_without_ordinary_connections(stage):
+    """One that may have no ordinary session: walsenders are not counted."""
     role = stage.name + "_r"
     stage.sql(f"CREATE ROLE {role} LOGIN REPLICATION CONNECTION LIMIT 0")
     stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {role}")
     stage.sql(f"GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {role}")
+    return role
+
+
+def test_a_role_without_room_for_an_ordinary_connection_relays_and_watches_all_the_same(stage):
+    stage.create_topic()
+    role = _role_without_ordinary_connections(stage)
     relay = stage.relay({"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
-    relay.wait_log("watch_unavailable", 60)
-    stage.insert("a")
-    stage.wait_all_confirmed(relay=relay)
-    relay.stop()
-    check_all(stage.read(), stage.truth.events())
+    stage.sql(f"DROP PUBLICATION {stage.publication}")
+    assert relay.wait_exit(30) == 3 and not relay.log("watch_unavailable")
     stage.sql(f"DROP OWNED BY {role}")
     stage.sql(f"DROP ROLE {role}")
+
+
+def test_without_any_room_for_a_second_connection_a_stream_goes_on(make_stage, own_postgres):
+    own_postgres.restart(max_wal_senders=2)
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    role = _role_without_ordinary_connections(stage)
+    relay = stage.relay({"postgres.conninfo": own_postgres.conninfo(stage.database, user=role)})
+
+    def last_walsender():
+        try:
+            return own_postgres.connect(stage.database, replication="database")
+        except psycopg.OperationalError:
+            return None
+
+    with wait_until(last_walsender, 60, "the relay's second connection is given back, and then taken"):
+        stage.insert("a")
+        stage.wait_all_confirmed(relay=relay)
+        relay.wait_log("watch_unavailable", 60)
+        stage.insert("a")
+        stage.wait_all_confirmed(relay=relay)
+    relay.wait_log("watch_available", 60)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
 
 
 @pytest.mark.on(18, 15, 14)

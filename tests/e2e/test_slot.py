@@ -131,7 +131,8 @@ def test_the_status_shows_who_took_the_slot_over(ready):
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["owner"], shown["owner_epoch"], shown["taken_at_lsn"]) == ("host:1", 3, "0/10")
     assert 90 <= shown["seconds_since_taken"] < 150
-    ready.sql("UPDATE walpost.witness SET confirmed_lsn = '0/20', confirmed_at = now() - interval '30 s', stopped = true")
+    ready.sql("UPDATE walpost.witness SET confirmed_lsn = '0/20', confirmed_at = now() - interval '30 s', "
+              "stopped = true")
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["noted_lsn"], shown["stopped"]) == ("0/20", True) and 30 <= shown["seconds_since_noted"] < 90
 

@@ -536,6 +536,22 @@ static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 	CHECK(!view(d)->facts.witness_stopped);
 }
 
+static void what_is_written_down_needs_no_question_before(struct source_driver *d)
+{
+	struct seen seen = { 0 };
+	connect(d);
+	start(d, WP_WITNESS_WRITE);
+	d->commit(d->arg, 1);
+	take_inserts(d, &seen, 1);
+	d->source->ops->write_down(d->source, seen.end, "a");
+	d->source->ops->watch(d->source);
+	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->health.answers < 1; i++)
+		pump(d);
+	d->source->ops->close(d->source);
+	connect_again(d);
+	CHECK_EQ(view(d)->facts.witness_confirmed, seen.end);
+}
+
 static void a_server_that_is_gone_fails_and_comes_back(struct source_driver *d)
 {
 	struct seen seen = { 0 };
@@ -637,6 +653,7 @@ const struct source_contract_case source_contract_cases[] = {
 	CASE(the_witness_is_written_only_when_asked),
 	CASE(its_end_stands_in_the_witness),
 	CASE(what_is_seen_beside_the_stream_is_told),
+	CASE(what_is_written_down_needs_no_question_before),
 	CASE(a_server_that_is_gone_fails_and_comes_back),
 	CASE(a_stop_with_all_confirmed_ends_the_copy_well),
 	CASE(probing_tells_alive_stopping_and_unreachable),
