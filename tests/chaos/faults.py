@@ -10,8 +10,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import psycopg
+
 from chaos import events
-from chaos.world import WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
+from chaos.world import DATABASE, WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
 from lib import process
 from lib.waiting import TooLate, wait_until
 
@@ -223,6 +225,37 @@ class TerminateWalsender(Fault):
             world.try_query("SELECT pg_terminate_backend(%s)", (pid,))
             world.counts[self.name] += 1
             world.pass_time(0.7)
+
+
+class AlterOutbox(Fault):
+    """The table gets new columns for old, under its writers: rows still in the log are of another shape than it is.
+    Mostly the relay is dead meanwhile, so that it comes back to such rows."""
+
+    name = "ALTER TABLE outbox"
+    group = "relay"
+    share = 1.0
+    hold = (0, 0)
+
+    def draw(self, rng):
+        self.asleep = rng.random() < 0.7
+        self.anew = rng.choice(("type", "payload", "type, payload"))
+
+    def inject(self, world):
+        if self.asleep:
+            world.pass_time(1.0)
+            world.kill_relay(kind=self.name)
+        world.pass_time(0.3)
+        changes = [change for column in self.anew.split(", ")
+                   for change in (f"DROP COLUMN {column}", f"ADD COLUMN {column} text")]
+        try:
+            with world.postgres.connect(DATABASE, options="-c lock_timeout=3s") as connection:
+                connection.execute(f"BEGIN; TRUNCATE outbox; ALTER TABLE outbox {', '.join(changes)}; COMMIT")
+            world.counts[self.name] += 1
+        except psycopg.Error as error:  # a prepared transaction holds the table, or the server is away
+            world.note(f"the outbox could not be altered: {error}")
+        if self.asleep:
+            world.pass_time(0.3)
+            world.start_relay()
 
 
 class FreezeWalsender(Fault):
@@ -542,7 +575,7 @@ class LoseTwoBrokers(Fault):
 
 
 ALL = (
-    KillRelay, StopRelay, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, TerminateWalsender, FreezeWalsender,
-    KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork, CutOffKafka, KillBroker,
-    RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers,
+    KillRelay, StopRelay, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox, TerminateWalsender,
+    FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork, CutOffKafka,
+    KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers,
 )

@@ -18,7 +18,7 @@ SEED = 41
 # Those that cost little time; the others are drawn by the long runs.
 QUICK = (
     faults.KillRelay, faults.StopRelay, faults.FreezeRelay, faults.TerminateWalsender, faults.KillWalsender,
-    faults.CrashPostgres, faults.StepClock, faults.KillBroker, faults.CutOffKafka, faults.TakeOver,
+    faults.CrashPostgres, faults.StepClock, faults.KillBroker, faults.CutOffKafka, faults.TakeOver, faults.AlterOutbox,
 )
 
 
