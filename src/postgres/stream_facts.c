@@ -22,6 +22,7 @@ struct wp_stream_facts {
 	struct wp_query *query;
 	struct wp_buffer sql;
 	bool ended_old; /* once: pg_terminate_backend was called */
+	bool doubted;	/* preflight found something wrong, and is asked once more */
 	struct wp_stream_facts_answer answer;
 };
 
@@ -292,6 +293,19 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 	finish(f, &failure);
 }
 
+static void ask_preflight(struct wp_stream_facts *f);
+
+/* A question sees two moments of the catalog when it is changed meanwhile: only twice is believed. */
+static void on_finding(struct wp_stream_facts *f, const struct wp_finding *finding)
+{
+	if (f->doubted) {
+		fail_preflight(f, finding);
+		return;
+	}
+	f->doubted = true;
+	ask_preflight(f);
+}
+
 static void on_preflight(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
@@ -313,7 +327,7 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 	if (rc != WP_OK)
 		fail_again(f, &why);
 	else if (finding)
-		fail_preflight(f, finding); /* may free `f` */
+		on_finding(f, finding); /* may free `f` */
 	else
 		ask_slot(f);
 	free(p);

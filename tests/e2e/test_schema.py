@@ -70,6 +70,25 @@ def test_rows_from_before_a_change_of_types_that_we_slept_through_arrive_as_they
     assert stage.sql("SELECT pg_postmaster_start_time()") == started and relay.log("stream_broken") == []
 
 
+@pytest.mark.on("all")
+def test_a_change_in_the_moment_we_look_at_the_table_stops_nobody(stage):
+    """What the server lists of a publication is of the moment, the columns beside it are of the question's snapshot.
+    From PostgreSQL 15 on it opens this catalog in between."""
+    catalog = "pg_publication_namespace" if int(stage.postgres.version) >= 15 else "pg_publication_rel"
+    stage.create_topic(partitions=1)
+    relay = stage.new_relay()
+    with stage.connect() as session:
+        session.execute(f"BEGIN; LOCK TABLE pg_catalog.{catalog} IN ACCESS EXCLUSIVE MODE")
+        relay.start()
+        stage.wait_until(lambda: stage.sql("SELECT 1 FROM pg_locks WHERE NOT granted AND database = "
+                                           "(SELECT oid FROM pg_database WHERE datname = current_database())"),
+                         20, "it waits within its question")
+        session.execute("ALTER TABLE outbox DROP COLUMN type, ADD COLUMN type text; COMMIT")
+    stage.wait_streaming(relay)
+    stage.insert()
+    _delivered(stage, 1)
+
+
 def test_a_needed_column_that_is_renamed_stops_with_code_3_naming_it(stage):
     stage.create_topic(partitions=1)
     relay = stage.relay()
