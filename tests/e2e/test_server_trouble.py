@@ -54,6 +54,7 @@ def test_a_server_without_room_for_one_more_session_still_gets_its_log_read(make
     finally:
         for connection in taken:
             connection.close()
+    wait_until(own_postgres.answers_now, 20, "there is room again")
     stage.wait_all_confirmed(20, relay)
     assert relay.log("stream_broken") == [] and relay.log("watch_unavailable") == []
 
