@@ -3,114 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scripted_sink.h"
-#include "scripted_source.h"
+#include "bench.h"
 #include "support/check.h"
-#include "unit/outbox/memory.h"
-#include "unit/outbox/rows.h"
-#include "walpost/relay/relay.h"
 
 #define SLOT 0x1000
-#define OUTBOX 16400
 #define WATCH_MS 2000
 #define SUSPECT_MS 250
 #define MIB (INT64_C(1) << 20)
 
-struct bench {
-	struct wp_outbox_options outbox;
-	struct wp_relay_options options;
-	struct scripted_source source;
-	struct scripted_sink sink;
-	struct wp_relay *relay;
-	int64_t now_ms;
-	enum wp_step step;
-	struct wp_relay_snapshot look;
-	char events[4096]; /* "E:slot_moved I:state ..." */
-	struct wp_why error;
-	struct wp_why last; /* of any note but "state" */
-};
-
-static struct bench bench;
 static struct bench *const b = &bench;
 static struct wp_source_facts *const facts = &bench.source.view.facts;
 static struct wp_health *const health = &bench.source.view.health;
 
 static int set_up(void **state)
 {
-	struct wp_why why;
-
-	memset(b, 0, sizeof(*b));
-	b->now_ms = 1000000;
-	b->outbox = default_options();
-	b->options = (struct wp_relay_options){
-		.in_flight_events = 16,
-		.in_flight_bytes = 1 << 20,
-		.feedback_interval_ms = 100,
-		.topic_wait_ms = 60 * 1000,
-		.shutdown_timeout_ms = 20 * 1000,
-	};
-	scripted_source_init(&b->source, SLOT);
-	scripted_sink_init(&b->sink);
-	return wp_relay_new(
-		       &(struct wp_relay_setup){
-			       .source = &b->source.base,
-			       .sink = &b->sink.base,
-			       .options = &b->options,
-			       .outbox = &b->outbox,
-			       .slot = "walpost",
-			       .owner = "us",
-			       .seed = 4711,
-		       },
-		       &b->relay, &why) == WP_OK
-		       ? 0
-		       : -1;
+	begin(SLOT);
+	b->options.in_flight_events = 16;
+	return build() == WP_OK ? 0 : -1;
 }
 
-static int tear_down(void **state)
-{
-	wp_relay_free(b->relay);
-	return 0;
-}
-
-static void take_notes(void)
-{
-	struct wp_note n;
-
-	while (wp_relay_take_note(b->relay, &n)) {
-		size_t at = strlen(b->events);
-		(void)snprintf(b->events + at, sizeof(b->events) - at, "%c:%s ", "DIWE"[n.level],
-			       n.event);
-		if (n.level == WP_NOTE_ERROR)
-			b->error = n.why;
-		if (strcmp(n.event, "state") != 0)
-			b->last = n.why;
-	}
-}
-
-static void step(void)
-{
-	b->step = wp_relay_step(b->relay,
-				(struct wp_now){ .ms = b->now_ms, .wall_us = b->now_ms * 1000 });
-	take_notes();
-	wp_relay_look(b->relay, &b->look);
-}
-
-/* Steps when a step is due and at no other time, until `ms` have passed. */
-static void live(int64_t ms)
-{
-	int64_t end = b->now_ms + ms;
-
-	while (b->step != WP_STEP_OVER) {
-		int64_t due = b->step == WP_STEP_MORE ? b->now_ms : wp_relay_due(b->relay);
-		if (due > end)
-			break;
-		b->now_ms = due > b->now_ms ? due : b->now_ms;
-		step();
-	}
-	b->now_ms = end;
-}
-
-#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(b->look.state), (wanted_))
 #define CHECK_NOTED(event_) CHECK_HAS(b->events, (event_))
 #define CHECK_NOT_NOTED(event_) assert_null(strstr(b->events, (event_)))
 
@@ -139,39 +50,9 @@ static void reconnect(void)
 	step();
 }
 
-static void send_event(wp_lsn commit_lsn, const char *id)
+static void keepalive(wp_lsn wal_end)
 {
-	static const struct wire_column COLUMNS[] = {
-		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-		{ "type", TEXT_OID }, { "payload", TEXT_OID },
-	};
-	const char *const values[] = { id, "order", "k", "made", "{}" };
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_data(&w, 0);
-	wire_begin(&w, commit_lsn, 0);
-	scripted_source_send(&b->source, &w);
-	w = scripted_source_frame(&b->source);
-	wire_data(&w, 0);
-	wire_relation(&w, OUTBOX, "public", "outbox", COLUMNS, 5);
-	scripted_source_send(&b->source, &w);
-	w = scripted_source_frame(&b->source);
-	wire_data(&w, 0);
-	wire_insert(&w, OUTBOX, values, 5);
-	scripted_source_send(&b->source, &w);
-	w = scripted_source_frame(&b->source);
-	wire_data(&w, 0);
-	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
-	scripted_source_send(&b->source, &w);
-	step();
-}
-
-static void send_keepalive(wp_lsn wal_end)
-{
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_keepalive(&w, wal_end, false);
-	scripted_source_send(&b->source, &w);
+	send_keepalive(wal_end, false);
 	step();
 }
 
@@ -186,7 +67,7 @@ static void live_long(int64_t ms)
 {
 	for (; ms > 10 * 1000; ms -= 10 * 1000) {
 		live(10 * 1000);
-		send_keepalive(b->look.safe);
+		keepalive(b->look.safe);
 	}
 	live(ms);
 }
@@ -255,7 +136,7 @@ static void a_paused_relay_asks_too(void **state)
 {
 	stream();
 	b->sink.answer = WP_AGAIN;
-	send_event(0x2000, "1");
+	one_event(0x2000, "1");
 	CHECK_STATE("paused");
 	live(WATCH_MS);
 	CHECK_EQ(b->source.watches, 1);
@@ -314,18 +195,18 @@ static void before_the_first_answer_all_was_well_as_it_connected(void **state)
 static void nothing_is_confirmed_after_that_not_even_in_the_last_status(void **state)
 {
 	stream();
-	send_event(0x2000, "1");
+	one_event(0x2000, "1");
 	confirm_last();
 	live(200);
 	CHECK_EQ(b->source.status.flush, 0x2008);
-	send_event(0x3000, "2");
+	one_event(0x3000, "2");
 	live(WATCH_MS);
 	answer(0x9000, "broken");
-	send_keepalive(0x9000);
+	keepalive(0x9000);
 	confirm_last();
 	live(1000);
 	CHECK_EQ(b->source.status.flush, 0x2008);
-	send_event(0x9500, "3");
+	one_event(0x9500, "3");
 	answer(0x9600, "broken");
 	CHECK_STATE("draining");
 	confirm_last();
@@ -338,7 +219,7 @@ static void one_bad_answer_is_forgiven_when_the_next_is_good(void **state)
 	stream();
 	live(WATCH_MS);
 	answer(0x9000, "broken");
-	send_event(0x2000, "1");
+	one_event(0x2000, "1");
 	confirm_last();
 	live(SUSPECT_MS);
 	CHECK(b->source.status.flush < 0x2008);
@@ -354,7 +235,7 @@ static void one_bad_answer_is_forgiven_when_the_next_is_good(void **state)
 static void with_kafka_deaf_it_does_not_wait_long_for_reports(void **state)
 {
 	stream();
-	send_event(0x2000, "1");
+	one_event(0x2000, "1");
 	break_it();
 	CHECK_STATE("draining");
 	live(3000);
@@ -409,14 +290,14 @@ static void the_guard_warns_and_then_calls(void **state)
 static void what_was_confirmed_is_written_down_soon_and_then_each_minute(void **state)
 {
 	stream();
-	send_event(0x2000, "1");
+	one_event(0x2000, "1");
 	confirm_last();
 	live(4999);
 	CHECK_EQ(b->source.writes, 0);
 	live(1);
 	CHECK_EQ(b->source.writes, 1);
 	CHECK_EQ(b->source.written, 0x2008);
-	send_event(0x3000, "2");
+	one_event(0x3000, "2");
 	confirm_last();
 	live_long(59 * 1000);
 	CHECK_EQ(b->source.writes, 1);
@@ -428,7 +309,7 @@ static void what_names_another_owner_is_written_soon_and_without_any_progress(vo
 {
 	b->source.view.unclaimed = true;
 	stream();
-	send_keepalive(SLOT + 1);
+	keepalive(SLOT + 1);
 	live(20 * 1000);
 	CHECK_EQ(b->source.writes, 4); /* each 5 s, until it could be written */
 	b->source.view.unclaimed = false;
@@ -439,10 +320,10 @@ static void what_names_another_owner_is_written_soon_and_without_any_progress(vo
 static void without_events_it_is_written_down_by_the_mebibyte(void **state)
 {
 	stream();
-	send_keepalive(SLOT + (1 << 20) - 1);
+	keepalive(SLOT + (1 << 20) - 1);
 	live_long(66 * 1000);
 	CHECK_EQ(b->source.writes, 0);
-	send_keepalive(SLOT + (1 << 20));
+	keepalive(SLOT + (1 << 20));
 	live_long(66 * 1000);
 	CHECK_EQ(b->source.writes, 1);
 	live_long(300 * 1000);

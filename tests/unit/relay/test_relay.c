@@ -2,107 +2,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scripted_sink.h"
-#include "scripted_source.h"
+#include "bench.h"
 #include "support/check.h"
 #include "unit/outbox/memory.h"
 #include "unit/outbox/rows.h"
-#include "walpost/relay/relay.h"
 
 #define SLOT 100
-#define OUTBOX 16400
 #define OTHER 16500
 #define EVENTS_MAX 4
 #define INTERVAL_MS 100
 #define TOPIC_WAIT_MS (300 * 1000)
 #define SHUTDOWN_MS 20000
 
-/* A relay between a source and a sink that a test moves by hand. */
-struct bench {
-	struct wp_outbox_options outbox;
-	struct wp_relay_options options;
-	struct scripted_source source;
-	struct scripted_sink sink;
-	struct wp_relay *relay;
-	int64_t now_ms;
-	enum wp_step step; /* the last */
-	struct wp_relay_snapshot look;
-	char events[2048]; /* of the notes so far: "streaming state ..." */
-	struct wp_why error;
-};
-
-static struct bench bench;
 static struct bench *const b = &bench;
-
-static const struct wire_column COLUMNS[] = {
-	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-	{ "type", TEXT_OID }, { "payload", TEXT_OID },
-};
-
-static enum wp_rc build(void)
-{
-	struct wp_why why;
-
-	return wp_relay_new(
-		&(struct wp_relay_setup){
-			.source = &b->source.base,
-			.sink = &b->sink.base,
-			.options = &b->options,
-			.outbox = &b->outbox,
-			.slot = "walpost",
-			.owner = "us",
-			.seed = 4711,
-		},
-		&b->relay, &why);
-}
 
 static int set_up(void **state)
 {
-	memset(b, 0, sizeof(*b));
-	b->now_ms = 1000000;
-	b->outbox = default_options();
-	b->options = (struct wp_relay_options){
-		.in_flight_events = EVENTS_MAX,
-		.in_flight_bytes = 1 << 20,
-		.feedback_interval_ms = INTERVAL_MS,
-		.topic_wait_ms = TOPIC_WAIT_MS,
-		.shutdown_timeout_ms = SHUTDOWN_MS,
-		.dead_letter_topic = "",
-		.rewinds_max = 3,
-	};
-	scripted_source_init(&b->source, SLOT);
-	scripted_sink_init(&b->sink);
+	begin(SLOT);
+	b->options.in_flight_events = EVENTS_MAX;
+	b->options.feedback_interval_ms = INTERVAL_MS;
+	b->options.topic_wait_ms = TOPIC_WAIT_MS;
+	b->options.shutdown_timeout_ms = SHUTDOWN_MS;
 	return build() == WP_OK ? 0 : -1;
-}
-
-static int tear_down(void **state)
-{
-	wp_relay_free(b->relay);
-	return 0;
-}
-
-static struct wp_now now(void)
-{
-	return (struct wp_now){ .ms = b->now_ms, .wall_us = b->now_ms * 1000 };
-}
-
-static void take_notes(void)
-{
-	struct wp_note n;
-
-	while (wp_relay_take_note(b->relay, &n)) {
-		size_t at = strlen(b->events);
-		(void)snprintf(b->events + at, sizeof(b->events) - at, "%s ", n.event);
-		if (n.level == WP_NOTE_ERROR)
-			b->error = n.why;
-	}
-}
-
-static void step(void)
-{
-	b->step = wp_relay_step(b->relay, now());
-	take_notes();
-	wp_relay_look(b->relay, &b->look);
 }
 
 static void step_after(int64_t ms)
@@ -110,28 +31,6 @@ static void step_after(int64_t ms)
 	b->now_ms += ms;
 	step();
 }
-
-/* Steps when a step is due and at no other time, until `ms` have passed. */
-static void live(int64_t ms)
-{
-	int64_t end = b->now_ms + ms;
-
-	while (b->step != WP_STEP_OVER) {
-		int64_t due = b->step == WP_STEP_MORE ? b->now_ms : wp_relay_due(b->relay);
-		if (due > end)
-			break;
-		b->now_ms = due > b->now_ms ? due : b->now_ms;
-		step();
-	}
-	b->now_ms = end;
-}
-
-static bool noted(const char *event)
-{
-	return strstr(b->events, event) != NULL;
-}
-
-#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(b->look.state), (wanted_))
 
 /* -- getting there -------------------------------------------------------- */
 
@@ -174,55 +73,9 @@ static void pause(void)
 
 /* -- what the server sends ------------------------------------------------ */
 
-static void send_begin(wp_lsn commit_lsn)
-{
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_data(&w, 0);
-	wire_begin(&w, commit_lsn, 0);
-	scripted_source_send(&b->source, &w);
-}
-
-static void send_relation(uint32_t oid, const char *name)
-{
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_data(&w, 0);
-	wire_relation(&w, oid, "public", name, COLUMNS, 5);
-	scripted_source_send(&b->source, &w);
-}
-
-static void send_row_of(uint32_t oid, const char *id, const char *key)
-{
-	const char *const values[] = { id, "order", key, "made", "{}" };
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_data(&w, 0);
-	wire_insert(&w, oid, values, 5);
-	scripted_source_send(&b->source, &w);
-}
-
 static void send_row(const char *id)
 {
 	send_row_of(OUTBOX, id, "k");
-}
-
-/* It ends 8 behind its record's start. */
-static void send_commit(wp_lsn commit_lsn)
-{
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_data(&w, 0);
-	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
-	scripted_source_send(&b->source, &w);
-}
-
-static void send_keepalive(wp_lsn wal_end, bool reply)
-{
-	struct wire_writer w = scripted_source_frame(&b->source);
-
-	wire_keepalive(&w, wal_end, reply);
-	scripted_source_send(&b->source, &w);
 }
 
 static void send_garbage(void)
@@ -231,16 +84,6 @@ static void send_garbage(void)
 
 	wire_u8(&w, 'x');
 	scripted_source_send(&b->source, &w);
-}
-
-/* A transaction of one event, taken. */
-static void one_event(wp_lsn commit_lsn, const char *id)
-{
-	send_begin(commit_lsn);
-	send_relation(OUTBOX, "outbox");
-	send_row(id);
-	send_commit(commit_lsn);
-	step();
 }
 
 static void confirm(wp_ticket ticket)

@@ -2,29 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "scripted_sink.h"
-#include "scripted_source.h"
+#include "bench.h"
 #include "support/check.h"
-#include "unit/outbox/memory.h"
-#include "unit/outbox/rows.h"
-#include "walpost/relay/relay.h"
 
 #define SLOT 100
 #define END 1000 /* of the server's log */
-#define OUTBOX 16400
-
-static struct {
-	struct wp_outbox_options outbox;
-	struct wp_relay_options options;
-	struct scripted_source source;
-	struct scripted_sink sink;
-	struct wp_relay *relay;
-	int64_t now_ms;
-	enum wp_step step;
-	char events[2048];
-	struct wp_why error;
-	struct wp_why last; /* of the last note with words */
-} bench;
 
 static struct wp_source_facts *facts(void)
 {
@@ -37,34 +19,6 @@ static void witness(const char *owner, uint32_t timeline, wp_lsn taken_at)
 	facts()->witness_timeline = timeline;
 	facts()->witness_taken_at = taken_at;
 	facts()->witness_system_id = facts()->system_id;
-}
-
-static void step(void)
-{
-	struct wp_note n;
-
-	bench.step = wp_relay_step(bench.relay, (struct wp_now){ .ms = bench.now_ms });
-	while (wp_relay_take_note(bench.relay, &n)) {
-		size_t at = strlen(bench.events);
-		(void)snprintf(bench.events + at, sizeof(bench.events) - at, "%s ", n.event);
-		if (n.level == WP_NOTE_ERROR)
-			bench.error = n.why;
-		else if (strcmp(n.event, "state") != 0)
-			bench.last = n.why;
-	}
-}
-
-static bool noted(const char *event)
-{
-	return strstr(bench.events, event) != NULL;
-}
-
-static const char *state_name(void)
-{
-	struct wp_relay_snapshot s;
-
-	wp_relay_look(bench.relay, &s);
-	return wp_state_name(s.state);
 }
 
 static void become_ready(void)
@@ -83,49 +37,22 @@ static void reconnect(void)
 {
 	scripted_source_fail(&bench.source, WP_REACT_RECONNECT, "");
 	step();
-	CHECK_TEXT(state_name(), "backing_off");
+	CHECK_STATE("backing_off");
 	bench.now_ms += 12 * 1000;
 	connect();
 }
 
 static int set_up(void **state)
 {
-	(void)state;
-	memset(&bench, 0, sizeof(bench));
-	bench.now_ms = 1000000;
-	bench.outbox = default_options();
-	bench.options = (struct wp_relay_options){
-		.in_flight_events = 4,
-		.in_flight_bytes = 1 << 20,
-		.feedback_interval_ms = 100,
-		.topic_wait_ms = 1000,
-		.shutdown_timeout_ms = 20000,
-		.epoch = 3,
-	};
-	scripted_source_init(&bench.source, SLOT);
-	scripted_sink_init(&bench.sink);
+	begin(SLOT);
+	bench.options.topic_wait_ms = 1000;
+	bench.options.epoch = 3;
 	facts()->server_lsn = END;
 	witness("before", 1, SLOT);
 	facts()->witness_epoch = 3;
 	facts()->witness_transactions = 0; /* the same life of the server */
 	(void)snprintf(facts()->witness_topics, sizeof(facts()->witness_topics), "orders");
-	return wp_relay_new(&(struct wp_relay_setup){ .source = &bench.source.base,
-						      .sink = &bench.sink.base,
-						      .options = &bench.options,
-						      .outbox = &bench.outbox,
-						      .slot = "walpost",
-						      .owner = "us",
-						      .seed = 4711 },
-			    &bench.relay, NULL) == WP_OK
-		       ? 0
-		       : -1;
-}
-
-static int tear_down(void **state)
-{
-	(void)state;
-	wp_relay_free(bench.relay);
-	return 0;
+	return build() == WP_OK ? 0 : -1;
 }
 
 static void tail_holds(uint32_t timeline, wp_lsn commit_lsn)
@@ -140,41 +67,13 @@ static void tail_holds(uint32_t timeline, wp_lsn commit_lsn)
 	};
 }
 
-/* One transaction of one event, taken. */
-static void one_event(wp_lsn commit_lsn)
-{
-	static const struct wire_column columns[] = {
-		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-		{ "type", TEXT_OID }, { "payload", TEXT_OID },
-	};
-	static const char *const values[] = { "1", "order", "k", "made", "{}" };
-	struct wire_writer w = scripted_source_frame(&bench.source);
-
-	wire_data(&w, 0);
-	wire_begin(&w, commit_lsn, 0);
-	scripted_source_send(&bench.source, &w);
-	w = scripted_source_frame(&bench.source);
-	wire_data(&w, 0);
-	wire_relation(&w, OUTBOX, "public", "outbox", columns, 5);
-	scripted_source_send(&bench.source, &w);
-	w = scripted_source_frame(&bench.source);
-	wire_data(&w, 0);
-	wire_insert(&w, OUTBOX, values, 5);
-	scripted_source_send(&bench.source, &w);
-	w = scripted_source_frame(&bench.source);
-	wire_data(&w, 0);
-	wire_commit(&w, commit_lsn, commit_lsn + 8, 0);
-	scripted_source_send(&bench.source, &w);
-	step();
-}
-
 static void stream(void)
 {
 	connect();
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 	bench.source.view.state = WP_SOURCE_STREAMING;
 	step();
-	CHECK_TEXT(state_name(), "streaming");
+	CHECK_STATE("streaming");
 }
 
 /* -- when it is asked ----------------------------------------------------- */
@@ -183,7 +82,7 @@ static void a_normal_start_asks_nothing(void **state)
 {
 	(void)state;
 	connect();
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 	CHECK_EQ(bench.sink.tail_questions, 0);
 }
 
@@ -195,7 +94,7 @@ static void check_asks_at_start(const char *reason)
 	CHECK_HAS(bench.last.text, reason);
 	CHECK_TEXT(bench.sink.tail_question.topics.text, "orders");
 	CHECK_EQ(bench.sink.tail_question.epoch, 3);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void a_start_on_a_server_started_anew_asks(void **state)
@@ -211,7 +110,7 @@ static void a_start_without_a_row_asks_nothing(void **state)
 	witness("", 0, 0);
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void a_start_without_a_readable_witness_asks_nothing(void **state)
@@ -220,7 +119,7 @@ static void a_start_without_a_readable_witness_asks_nothing(void **state)
 	facts()->witness_readable = false;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void without_topics_it_says_what_is_lost(void **state)
@@ -232,7 +131,7 @@ static void without_topics_it_says_what_is_lost(void **state)
 	CHECK_EQ(bench.sink.tail_questions, 0);
 	CHECK(noted("tail_unknown"));
 	CHECK_HAS(bench.last.text, "names no topic");
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void topics_are_written_down_and_not_that_of_the_dead_letters(void **state)
@@ -240,7 +139,7 @@ static void topics_are_written_down_and_not_that_of_the_dead_letters(void **stat
 	(void)state;
 	bench.options.dead_letter_topic = "outbox.event.dead";
 	stream();
-	one_event(END);
+	one_event(END, "1");
 	struct sent *dead = &bench.sink.sent[bench.sink.sent_count++];
 	(void)snprintf(dead->topic, sizeof(dead->topic), "outbox.event.dead");
 	scripted_sink_confirm(&bench.sink, 1);
@@ -275,7 +174,7 @@ static void without_positions_in_headers_it_says_what_is_lost(void **state)
 	CHECK_EQ(bench.sink.tail_questions, 0);
 	CHECK(noted("tail_unknown"));
 	CHECK_HAS(bench.last.text, "outbox.headers.standard leaves walpost-position out");
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 /* -- what the answers do -------------------------------------------------- */
@@ -287,12 +186,12 @@ static void nothing_starts_before_the_answer(void **state)
 	bench.sink.tail_answer.state = WP_TAIL_ASKING;
 	connect();
 	step();
-	CHECK_TEXT(state_name(), "connecting");
+	CHECK_STATE("connecting");
 	CHECK_EQ(bench.source.starts, 0);
 	bench.sink.view.tail.state = WP_TAIL_KNOWN;
 	step();
 	CHECK_EQ(bench.sink.tail_questions, 1);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 	CHECK_EQ(bench.source.starts, 1);
 }
 
@@ -322,7 +221,7 @@ static void an_event_within_the_log_is_fine(void **state)
 	witness("before", 1, END + 1);
 	tail_holds(1, END - 1);
 	connect();
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 	CHECK_EQ(bench.source.looks, 0);
 }
 
@@ -334,7 +233,7 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 	connect();
 	facts()->slot_held = true;
 	become_ready();
-	CHECK_TEXT(state_name(), "standby");
+	CHECK_STATE("standby");
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 0);
 }
 
@@ -346,7 +245,7 @@ static void what_the_server_has_written_meanwhile_is_fine(void **state)
 	connect();
 	facts()->server_lsn = END + 6;
 	become_ready();
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void promote(wp_lsn switched_at)
@@ -373,7 +272,7 @@ static void a_promoted_server_that_had_it_goes_on(void **state)
 	promote(500);
 	tail_holds(1, 499);
 	connect();
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void an_event_of_a_later_timeline_is_refused(void **state)
@@ -397,7 +296,7 @@ static void what_could_not_be_read_is_said(void **state)
 	connect();
 	CHECK(noted("tail_unread"));
 	CHECK_HAS(bench.last.text, "2 of 8 partitions were not read");
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void while_kafka_does_not_answer_nothing_starts(void **state)
@@ -407,12 +306,12 @@ static void while_kafka_does_not_answer_nothing_starts(void **state)
 	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
 	connect();
 	CHECK(noted("tail_unread"));
-	CHECK_TEXT(state_name(), "backing_off");
+	CHECK_STATE("backing_off");
 	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
 	bench.now_ms += 12 * 1000;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 2);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
@@ -422,7 +321,7 @@ static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
 	connect();
 	CHECK(noted("tail_unknown"));
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void an_answer_from_before_a_reconnect_has_aged(void **state)
@@ -435,7 +334,7 @@ static void an_answer_from_before_a_reconnect_has_aged(void **state)
 	bench.sink.tail_answer.state = WP_TAIL_KNOWN;
 	reconnect();
 	CHECK_EQ(bench.sink.tail_questions, 2);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 /* -- within one process --------------------------------------------------- */
@@ -444,7 +343,7 @@ static void a_promotion_that_left_out_what_we_sent_is_refused(void **state)
 {
 	(void)state;
 	stream();
-	one_event(600);
+	one_event(600, "1");
 	promote(600);
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
@@ -457,7 +356,7 @@ static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state
 {
 	(void)state;
 	stream();
-	one_event(600);
+	one_event(600, "1");
 	scripted_sink_confirm(&bench.sink, 1);
 	step();
 	promote(601);
@@ -470,17 +369,17 @@ static void a_reconnect_to_the_same_server_asks_nothing(void **state)
 {
 	(void)state;
 	stream();
-	one_event(600);
+	one_event(600, "1");
 	reconnect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
-	CHECK_TEXT(state_name(), "starting");
+	CHECK_STATE("starting");
 }
 
 static void a_server_that_lost_what_we_sent_is_refused(void **state)
 {
 	(void)state;
 	stream();
-	one_event(600);
+	one_event(600, "1");
 	facts()->server_lsn = 600;
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
