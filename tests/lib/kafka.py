@@ -221,6 +221,7 @@ class Reader:
         self.messages = []
         self._names = names
         self._next = {}
+        self._trouble = None
         self._consumer = confluent_kafka.Consumer({
             "bootstrap.servers": kafka.address,
             "group.id": "walpost-tests",
@@ -254,19 +255,35 @@ class Reader:
 
     def read_to_end(self):
         """Reads up to the ends as they are now; returns all messages read so far."""
-        self._assign_new_partitions()
-        ends = wait_until(self._ends, 30, "the broker tells the ends of the topics") if self._next else {}
+        wait_until(self._finds_partitions, 60, "the broker tells the partitions", lambda: str(self._trouble))
+        what = "the broker tells the ends of the topics"
+        ends = wait_until(self._ends, 60, what, lambda: str(self._trouble)) if self._next else {}
         wait_until(lambda: self._poll(ends), 60, "the consumer has reached the end of the topics")
         return self.messages
 
+    def _finds_partitions(self):
+        """False while a broker that was just frozen or restarted does not answer yet."""
+        try:
+            self._assign_new_partitions()
+        except confluent_kafka.KafkaException as trouble:
+            self._trouble = trouble
+            return False
+        return True
+
     def _ends(self):
-        """None while it has no leader to ask: it was just frozen or restarted."""
+        """None while there is no leader to ask: it was just frozen or restarted.
+
+        Metadata told in that moment may name no leader, and then the client answers from its cache for a long time:
+        so it is made to ask anew.
+        """
         try:
             return {
                 part: self._consumer.get_watermark_offsets(confluent_kafka.TopicPartition(*part), timeout=10)[1]
                 for part in self._next
             }
-        except confluent_kafka.KafkaException:
+        except confluent_kafka.KafkaException as trouble:
+            self._trouble = trouble
+            self._finds_partitions()
             return None
 
     def _poll(self, ends):
