@@ -31,7 +31,7 @@ enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_optio
 	struct wp_buffer sql;
 	PGresult *answer;
 	wp_buffer_init(&sql, WP_SQL_SIZE_MAX);
-	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, &outbox->wanted, &sql, why);
+	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, &outbox->wanted, 0, &sql, why);
 	if (rc == WP_OK)
 		rc = wp_session_query(s, (const char *)sql.data, &answer, why);
 	if (rc == WP_OK) {

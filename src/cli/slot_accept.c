@@ -6,6 +6,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
+#include "walpost/postgres/witness.h"
 
 enum column {
 	ACTIVE_PID,
@@ -24,8 +25,7 @@ static const char whether_ours[] =
 	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
 	"AND has_table_privilege(c.oid, 'UPDATE'), session_user "
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'topics' "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'witness'";
+	"WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND " WP_WITNESS_IS_WHOLE("c.oid");
 
 static const char how_it_stands[] =
 	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "

@@ -11,6 +11,7 @@
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/witness.h"
 
 enum {
 	SHOWN_MAX = 20, /* events, without --all */
@@ -379,16 +380,12 @@ static void record(struct skip *s)
 }
 
 static const char witness_sql[] =
-	"SELECT count(*) > 0, count(*) FILTER (WHERE a.attname = 'confirmed_lsn') > 0 "
-	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'witness'";
+	"SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+	"WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND " WP_WITNESS_IS_WHOLE("c.oid");
 
 /* So that no relay takes the move for a stranger's. */
 static void explain(struct skip *s)
 {
-	static const char known[] = "UPDATE walpost.witness SET taken_at_lsn = "
-				    "greatest(taken_at_lsn, %L) WHERE slot = %L";
 	static const char confirmed[] =
 		"UPDATE walpost.witness SET taken_at_lsn = greatest(taken_at_lsn, %L), "
 		"confirmed_lsn = %L, confirmed_at = now(), slot_transactions = NULL "
@@ -399,14 +396,12 @@ static void explain(struct skip *s)
 	(void)wp_lsn_text(s->to, to);
 	if (ask(s, &r, &why, witness_sql, NULL, NULL, NULL) != WP_OK)
 		return; /* the next statement says it */
-	bool is_there = *PQgetvalue(r, 0, 0) == 't', confirms = *PQgetvalue(r, 0, 1) == 't';
+	bool is_whole = PQntuples(r) == 1;
 	PQclear(r);
 	static const char trouble[] = "walpost.witness was not told; a relay may take the move for "
 				      "a stranger's";
-	if (is_there && confirms)
+	if (is_whole)
 		(void)try_to(s, trouble, confirmed, to, to, s->postgres.slot);
-	else if (is_there)
-		(void)try_to(s, trouble, known, to, s->postgres.slot, NULL);
 }
 
 /* Never waits for synchronous standbys: the relay, which is stopped, may be one. */

@@ -8,6 +8,7 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
+#include "walpost/postgres/witness.h"
 
 enum kind { TEXT, NUMBER, YES_NO };
 
@@ -84,8 +85,8 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
 			"has_table_privilege(c.oid, 'SELECT')\n"
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
-			"  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'topics'\n"
-			"  WHERE n.nspname = 'walpost' AND c.relname = 'witness')");
+			"  WHERE n.nspname = 'walpost' AND c.relname = 'witness'\n"
+			"    AND " WP_WITNESS_IS_WHOLE("c.oid") ")");
 }
 
 static void add_witness_question(struct wp_sql *sql, const struct wp_postgres_options *options)

@@ -110,10 +110,10 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 		&f.why, WP_CONFIG,
 		"publication \"%.64s\" does not exist at this place of the log (the server says: "
 		"%.200s): the events there cannot be read, and nothing past them was confirmed. "
-		"Correct postgres.publication; or, if it was dropped or created after the slot, "
-		"run "
-		"the SQL that walpost check prints (publication, then slot), insert the events of "
-		"the gap again, then walpost slot accept",
+		"Correct postgres.publication; or, if it was dropped or created after the slot: "
+		"create it where walpost check says that it is missing, then walpost slot drop "
+		"--force, walpost slot create, insert the events of the gap again, and walpost "
+		"slot accept",
 		name, said);
 	fail(c, &f);
 }

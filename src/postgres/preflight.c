@@ -10,6 +10,8 @@
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/standby_names.h"
 
+enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
+
 static struct wp_finding *next_finding(struct wp_preflight *p, enum wp_finding_level level,
 				       const char *name)
 {
@@ -377,15 +379,15 @@ static void judge_retention(struct judge *j)
 static void judge_witness(struct judge *j)
 {
 	bool there = answer_yes(j, A_WITNESS);
-	long columns = answer_number(j, A_WITNESS_COLUMNS);
-	if (there && columns == WITNESS_COLUMN_COUNT && answer_yes(j, A_WITNESS_MAY)) {
+	bool whole = answer_yes(j, A_WITNESS_WHOLE);
+	if (there && whole && answer_yes(j, A_WITNESS_MAY)) {
 		j->ret->witness_ready = true;
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
-	if (there && columns != WITNESS_COLUMN_COUNT)
+	if (there && !whole)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
-	if (!there || columns != WITNESS_COLUMN_COUNT)
+	if (!there || !whole)
 		wp_sql_add(&j->cure, "%s", wp_witness_sql);
 	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
 	FOUND_WARN(j, "witness",
@@ -394,8 +396,7 @@ static void judge_witness(struct judge *j)
 		   "cannot tell whether another relay had it, and stops; nor is a promoted or "
 		   "restored server noticed that is behind what was delivered",
 		   !there ? "is missing"
-			  : (columns != WITNESS_COLUMN_COUNT ? "lacks columns"
-							     : "may not be read and written"));
+			  : (!whole ? "lacks columns" : "may not be read and written"));
 }
 
 static void judge_server(struct judge *j)
@@ -467,8 +468,9 @@ static void note_loss(struct judge *j)
 	for (size_t i = 0; i < p->count && !j->in_recovery; i++) {
 		if (!loses_events(&p->findings[i]))
 			continue;
-		(void)wp_why_set(&p->health.loss, WP_CONFIG, "%.400s; cure: %.300s",
-				 p->findings[i].what, p->findings[i].cure);
+		char said[LOSS_SIZE];
+		wp_finding_say(&p->findings[i], said, sizeof(said));
+		(void)wp_why_set(&p->health.loss, WP_CONFIG, "%s", said);
 		return;
 	}
 }
@@ -539,6 +541,21 @@ void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_
 				 "-- in postgres.conninfo: sslmode=verify-full");
 	else
 		wp_preflight_add(p, WP_FINDING_OK, "sslmode", what, "");
+}
+
+void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
+{
+	static const char elsewhere[] = "; walpost check prints the cure";
+	if (!*f->cure) {
+		(void)snprintf(text, size, "%s", f->what);
+		return;
+	}
+	int length = snprintf(text, size, "%s; cure: %s", f->what, f->cure);
+	if (length >= 0 && (size_t)length < size)
+		return;
+	struct wp_why what; /* cut at a character */
+	(void)wp_why_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
+	(void)snprintf(text, size, "%s%s", what.text, elsewhere);
 }
 
 const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p)

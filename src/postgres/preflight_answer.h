@@ -5,6 +5,8 @@
 #ifndef WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 
+#include "walpost/postgres/witness.h"
+
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
 #define WP_PREFLIGHT_COLUMNS(X)                                                                    \
 	X(VERSION, "current_setting('server_version_num')")                                        \
@@ -14,7 +16,8 @@
 	X(ENCODING, "current_setting('server_encoding')")                                          \
 	X(WAL_LEVEL, "current_setting('wal_level')")                                               \
 	X(MAX_SENDERS, "current_setting('max_wal_senders')")                                       \
-	X(SENDERS, "(SELECT count(*) FROM pg_stat_replication WHERE pid <> pg_backend_pid())")     \
+	X(SENDERS, "(SELECT count(*) FROM pg_stat_replication r, mine WHERE r.pid NOT IN "         \
+		   "(mine.pid, pg_backend_pid()))")                                                \
 	X(MAX_SLOTS, "current_setting('max_replication_slots')")                                   \
 	X(SLOTS, "(SELECT count(*) FROM pg_replication_slots)")                                    \
 	X(SENDER_TIMEOUT, "(SELECT reset_val FROM pg_settings WHERE name = 'wal_sender_timeout')") \
@@ -122,15 +125,7 @@
 		       "AND has_table_privilege(session_user, oid, 'SELECT') "                     \
 		       "AND has_table_privilege(session_user, oid, 'INSERT') "                     \
 		       "AND has_table_privilege(session_user, oid, 'UPDATE') FROM witness)")       \
-	X(WITNESS_COLUMNS,                                                                         \
-	  "(SELECT count(*) FROM pg_attribute WHERE attrelid = (SELECT oid FROM witness) "         \
-	  "AND NOT attisdropped AND attname IN ('slot', 'owner', "                                 \
-	  "'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "                 \
-	  "'confirmed_lsn', "                                                                      \
-	  "'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics'))")
-
-/* Of them WITNESS_COLUMNS counts so many in a table that is as init makes it. */
-enum { WITNESS_COLUMN_COUNT = 13 };
+	X(WITNESS_WHOLE, WP_WITNESS_IS_WHOLE("(SELECT oid FROM witness)"))
 
 #define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
 enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };

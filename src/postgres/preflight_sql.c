@@ -10,6 +10,7 @@
  * pg_catalog as the only schema in the search path.
  *
  *   slot    our slot            pub     our publication       tab  the outbox table
+ *   mine    our walsender, when there is one already; 0: none
  *   up      it and the tables it is a partition of
  *   ours    up and its own partitions, at all levels
  *   listed  what the publication publishes, as the server lists it
@@ -18,6 +19,7 @@
  */
 static const char with[] =
 	"WITH role AS (SELECT * FROM pg_roles WHERE rolname = session_user),\n"
+	"mine AS (SELECT %s AS pid),\n"
 	"slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = %L),\n"
 	"pub AS (SELECT p.oid, p.pubname, to_jsonb(p) AS j FROM pg_publication p WHERE p.pubname = "
 	"%L),\n"
@@ -63,12 +65,15 @@ static const struct column {
 };
 
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted_table *table, struct wp_buffer *into,
-			    struct wp_why *why)
+			    const struct wp_wanted_table *table, int walsender,
+			    struct wp_buffer *into, struct wp_why *why)
 {
+	char pid[16];
 	struct wp_sql sql;
+	(void)snprintf(pid, sizeof(pid), "%d", walsender);
 	wp_sql_init(&sql, pg, into);
-	wp_sql_add(&sql, with, options->slot, options->publication, table->schema, table->name);
+	wp_sql_add(&sql, with, pid, options->slot, options->publication, table->schema,
+		   table->name);
 	for (size_t i = 0; i < table->column_count; i++) {
 		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);

@@ -18,6 +18,10 @@
 
 #define SQL_SIZE_MAX 16384
 
+/* A server that shuts down in smart mode waits for ordinary sessions: none of ours lives long. */
+#define BESIDE_LIFE_S 10.
+#define BESIDE_BUSY_S 1. /* it is in use: another look then */
+
 /*
  * libpq's input buffer grows to what it once had to hold and never shrinks; made
  * large before the stream, it takes more of it with each read. Looks at no table.
@@ -35,10 +39,12 @@ struct stream {
 	 * send nonsense when they were others. So none is run on it that does.
 	 */
 	struct wp_connection *connection;
-	struct wp_connection *beside;  /* for SQL, until the stream starts */
-	struct wp_stream_facts *facts; /* while they are asked for */
-	struct wp_query *query;	       /* while starting: witness, buffer */
-	struct wp_copy *copy;	       /* from START_REPLICATION on */
+	struct wp_connection *beside; /* for SQL, until the stream starts; NULL: none now */
+	ev_timer beside_life;
+	void (*with_beside)(struct stream *s); /* what it is opened for */
+	struct wp_stream_facts *facts;	       /* while they are asked for */
+	struct wp_query *query;		       /* while starting: witness, buffer */
+	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
 	struct wp_probe_question *root;
 	struct wp_watch *watch;	      /* while streaming, once it was asked for */
@@ -81,6 +87,14 @@ static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_why *why)
 	fail(s, &f);
 }
 
+/* Nothing is asked on it. */
+static void drop_beside(struct stream *s)
+{
+	ev_timer_stop(s->loop, &s->beside_life);
+	wp_connection_free(s->beside);
+	s->beside = NULL;
+}
+
 /* In the order in which they stand on each other. */
 static void drop_connection(struct stream *s)
 {
@@ -94,8 +108,7 @@ static void drop_connection(struct stream *s)
 	s->query = NULL;
 	wp_stream_facts_free(s->facts);
 	s->facts = NULL;
-	wp_connection_free(s->beside);
-	s->beside = NULL;
+	drop_beside(s);
 	wp_connection_free(s->connection);
 	s->connection = NULL;
 }
@@ -156,22 +169,40 @@ static void ask_facts(struct stream *s, enum wp_asking asking)
 		fail_with(s, rc, &why);
 }
 
+static void on_beside_life(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)events; /* one timer, always for its end */
+	struct stream *s = timer->data;
+	if (s->view.state != WP_SOURCE_READY) {
+		ev_timer_set(timer, BESIDE_BUSY_S, 0.);
+		ev_timer_start(loop, timer);
+		return;
+	}
+	wp_stream_facts_free(s->facts); /* answered, and standing on it */
+	s->facts = NULL;
+	drop_beside(s);
+}
+
 static void on_connected_beside(void *arg)
 {
 	struct stream *s = arg;
-	if (beside_of(s))
-		ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
-	else
+	if (!beside_of(s)) {
 		fail(s, wp_connection_failure(s->beside));
-}
-
-static void on_connected(void *arg)
-{
-	struct stream *s = arg;
-	if (!pg_of(s)) {
-		fail(s, wp_connection_failure(s->connection));
 		return;
 	}
+	ev_timer_set(&s->beside_life, BESIDE_LIFE_S, 0.);
+	ev_timer_start(s->loop, &s->beside_life);
+	s->with_beside(s);
+}
+
+/* Calls `then` when there is a connection for SQL; at once, when there is one already. */
+static void open_beside(struct stream *s, void (*then)(struct stream *s))
+{
+	if (s->beside) {
+		then(s);
+		return;
+	}
+	s->with_beside = then;
 	struct wp_connection_setup setup = {
 		.options = s->setup.options,
 		.kind = WP_CONNECTION_QUESTIONS,
@@ -183,6 +214,25 @@ static void on_connected(void *arg)
 	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->beside, &why);
 	if (rc != WP_OK)
 		fail_with(s, rc, &why);
+}
+
+static void ask_all(struct stream *s)
+{
+	ask_facts(s, s->was_ready ? WP_ASK_ALL : WP_ASK_FIRST);
+}
+
+static void ask_again(struct stream *s)
+{
+	ask_facts(s, WP_ASK_AGAIN);
+}
+
+static void on_connected(void *arg)
+{
+	struct stream *s = arg;
+	if (pg_of(s))
+		open_beside(s, ask_all);
+	else
+		fail(s, wp_connection_failure(s->connection));
 }
 
 static void stream_connect(struct wp_source *source)
@@ -211,7 +261,7 @@ static void stream_look(struct wp_source *source)
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->view.state = WP_SOURCE_LOOKING;
-	ask_facts(s, WP_ASK_AGAIN);
+	open_beside(s, ask_again);
 }
 
 /* ---- from READY to STREAMING and to the end ---- */
@@ -224,7 +274,8 @@ static struct wp_witness_row witness_row(const struct stream *s)
 		.system_id = s->view.facts.system_id,
 		.timeline = s->view.facts.timelines.current,
 		.epoch = s->setup.epoch,
-		.before = s->view.facts.witness_owner,
+		.before = s->view.unclaimed ? s->view.facts.witness_owner : NULL,
+		.before_at = s->view.facts.witness_taken_at,
 	};
 }
 
@@ -319,8 +370,9 @@ static void on_grown(void *arg, const PGresult *result, const struct wp_source_f
 
 static void grow(struct stream *s)
 {
-	wp_connection_free(s->beside);
-	s->beside = NULL;
+	wp_stream_facts_free(s->facts);
+	s->facts = NULL;
+	drop_beside(s);
 	ask(s, pg_of(s), grow_sql, on_grown);
 }
 
@@ -365,7 +417,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	s->view.unclaimed = false;
 	s->view.state = WP_SOURCE_STARTING;
 	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
-		write_witness(s);
+		open_beside(s, write_witness);
 	else
 		grow(s);
 }
@@ -555,6 +607,8 @@ enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *set
 		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
 	s->source.ops = &ops;
 	s->loop = loop;
+	ev_timer_init(&s->beside_life, on_beside_life, 0., 0.);
+	s->beside_life.data = s;
 	s->setup = *setup;
 	*ret = &s->source;
 	return WP_OK;

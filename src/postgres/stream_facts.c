@@ -43,25 +43,26 @@ enum slot_column {
 static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
 	"  %s, self.backend_start, timeout.setting,\n"
-	"  coalesce(w.usable AND w.readable, false),\n"
+	"  coalesce(w.whole AND w.usable AND w.readable, false),\n"
 	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false)\n"
 	"FROM pg_catalog.pg_replication_slots s\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity holder ON holder.pid = s.active_pid\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
-	"  SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_attribute a\n"
-	"      WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) >= 13 AS whole,\n"
-	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
-	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
-	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
-	"      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
-	"      AND NOT pg_catalog.pg_is_in_recovery()\n"
-	"      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS writable\n"
-	"  FROM pg_catalog.pg_class c\n"
-	"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
-	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
-	"WHERE s.slot_name = %L";
+	"  SELECT " WP_WITNESS_IS_WHOLE(
+		"c.oid") " AS whole,\n"
+			 "    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
+			 "    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
+			 "    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
+			 "      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
+			 "      AND NOT pg_catalog.pg_is_in_recovery()\n"
+			 "      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS "
+			 "writable\n"
+			 "  FROM pg_catalog.pg_class c\n"
+			 "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+			 "  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
+			 "WHERE s.slot_name = %L";
 
 static void finish(struct wp_stream_facts *f, const struct wp_source_failure *failure)
 {
@@ -288,8 +289,9 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 	struct wp_source_failure failure = { .reaction = finding->reaction };
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;
-	(void)wp_why_set(&failure.why, WP_CONFIG, "%.480s%s%.500s", finding->what,
-			 *finding->cure ? "; cure: " : "", finding->cure);
+	char said[sizeof(failure.why.text)];
+	wp_finding_say(finding, said, sizeof(said));
+	(void)wp_why_set(&failure.why, WP_CONFIG, "%s", said);
 	finish(f, &failure);
 }
 
@@ -341,7 +343,8 @@ static void ask_preflight(struct wp_stream_facts *f)
 	}
 	struct wp_why why;
 	wp_buffer_reset(&f->sql);
-	enum wp_rc rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table, &f->sql, &why);
+	enum wp_rc rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table,
+					 PQbackendPID(f->replication), &f->sql, &why);
 	ask_written(f, rc, &why, on_preflight);
 }
 

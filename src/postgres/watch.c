@@ -184,7 +184,8 @@ static void ask(struct wp_watch *w)
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = wp_buffer_append_text(&sql, impatiently);
 	if (rc == WP_OK)
-		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.table, &sql, &why);
+		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.table,
+				      PQbackendPID(w->setup.same_as), &sql, &why);
 	if (rc == WP_OK)
 		send(w, (const char *)sql.data, on_answer);
 	else

@@ -50,21 +50,20 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 	wp_sql_add(&sql,
 		   IMPATIENTLY
 		   "SELECT w.owner, w.system_identifier, w.epoch, w.taken_at_lsn, w.timeline,\n"
-		   "  w.j->>'confirmed_lsn',\n"
-		   "  pg_catalog.to_char((w.j->>'confirmed_at')::timestamptz AT TIME ZONE 'UTC',\n"
+		   "  w.confirmed_lsn,\n"
+		   "  pg_catalog.to_char(w.confirmed_at AT TIME ZONE 'UTC',\n"
 		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
-		   "  coalesce(w.j->>'stopped', 'false'), w.j->>'topics',\n"
-		   "  CASE WHEN (w.j->>'server_started')::timestamptz = "
-		   "pg_catalog.pg_postmaster_start_time()\n"
-		   "    AND coalesce(b.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
-		   "    AND coalesce(t.stats_reset <= (w.j->>'confirmed_at')::timestamptz, true)\n"
-		   "    THEN w.j->>'slot_transactions' END,\n"
+		   "  w.stopped, w.topics,\n"
+		   "  CASE WHEN w.server_started = pg_catalog.pg_postmaster_start_time()\n"
+		   "    AND coalesce(b.stats_reset <= w.confirmed_at, true)\n"
+		   "    AND coalesce(t.stats_reset <= w.confirmed_at, true)\n"
+		   "    THEN w.slot_transactions END,\n"
 		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
 		   "    THEN pg_catalog.pg_current_wal_lsn() END\n"
-		   "FROM (SELECT x.*, pg_catalog.to_jsonb(x) AS j FROM walpost.witness x "
-		   "WHERE x.slot = %L) w\n"
+		   "FROM walpost.witness w\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
-		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b",
+		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
+		   "WHERE w.slot = %L",
 		   slot);
 	return wp_sql_end(&sql, why);
 }
@@ -247,7 +246,7 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
 			      struct wp_buffer *into, struct wp_why *why)
 {
-	char lsn[WP_LSN_TEXT_SIZE];
+	char lsn[WP_LSN_TEXT_SIZE], before[WP_LSN_TEXT_SIZE];
 	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -257,11 +256,14 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_l
 			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
 			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
 		   wp_lsn_text(confirmed, lsn));
-	/* That before us may stand there still, when we could not write until now. */
 	wp_sql_add(&sql,
 		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = %s, topics = %L\n"
-		   "WHERE slot = %L AND owner IN (%L, %L)",
+		   "WHERE slot = %L AND (owner = %L",
 		   row->owner, n.system_id, n.timeline, n.epoch,
-		   row->topics != NULL ? row->topics : "", row->slot, row->owner, row->before);
+		   row->topics != NULL ? row->topics : "", row->slot, row->owner);
+	if (row->before != NULL)
+		wp_sql_add(&sql, " OR (owner = %L AND taken_at_lsn = %L)", row->before,
+			   wp_lsn_text(row->before_at, before));
+	wp_sql_add(&sql, ")");
 	return wp_sql_end(&sql, why);
 }

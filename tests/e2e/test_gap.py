@@ -207,6 +207,22 @@ def test_a_row_that_could_only_be_written_at_the_end_accuses_nobody(stage):
     relay.stop()
 
 
+def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stage):
+    """The slot is free before a relay that stops has said so in the witness row."""
+    stage.create_topic()
+    relay = stage.relay()
+    next_one = _witness(stage, "owner")[0]
+    relay.stop()
+    relay.start()
+    stage.wait_streaming(relay)
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    stage.sql("UPDATE walpost.witness SET owner = %s, stopped = false WHERE slot = %s", (next_one, stage.slot))
+    begun = _witness(stage)
+    relay.stop()
+    assert _witness(stage) == begun
+
+
 def test_a_clean_restart_and_a_kill_are_no_gap(stage):
     relay = _relay_that_worked(stage)
     relay.stop()

@@ -180,6 +180,17 @@ def test_without_any_room_for_a_second_connection_a_stream_goes_on(make_stage, o
     check_all(stage.read(), stage.truth.events())
 
 
+def test_the_last_walsender_is_enough(make_stage, own_postgres):
+    own_postgres.restart(max_wal_senders=1)
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    relay = stage.relay()
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
 @pytest.mark.on(18, 15, 14)
 @pytest.mark.parametrize("mode", ["fast", "smart"])
 def test_the_connection_beside_the_stream_keeps_no_server_from_stopping(make_stage, own_postgres, mode):

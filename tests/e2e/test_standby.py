@@ -3,7 +3,7 @@
 import pytest
 
 from lib.checker import check_all, check_once
-from lib.waiting import holds_for
+from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
 
 
@@ -86,4 +86,41 @@ def test_a_relay_cut_off_and_overtaken_stands_by(stage):
     stage.insert("a")
     stage.wait_all_confirmed(relay=first)
     assert first.is_alive() and second.is_alive()
+    check_all(stage.read(), stage.truth.events())
+
+
+@pytest.mark.on(18, 15, 14)
+@pytest.mark.parametrize("mode", ["fast", "smart"])
+def test_a_relay_that_stands_by_keeps_no_server_from_stopping(make_stage, own_postgres, mode):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    first, second, _ = _pair(stage)
+    own_postgres.begin_stop(mode)
+    own_postgres.wait_stopped(10 if mode == "fast" else 60)
+    own_postgres.start()
+    stage.insert("a")
+    stage.wait_all_confirmed(40)
+    second.stop()
+    first.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_a_relay_that_stands_by_long_takes_over_as_well(stage):
+    """Its connection for SQL is given back meanwhile, and asked for again."""
+    stage.create_topic()
+    first = stage.relay()
+    second = stage.new_relay(
+        {"postgres.conninfo": stage.postgres.conninfo(stage.database, application_name="second")}).start()
+
+    def session():
+        return stage.sql("SELECT pid FROM pg_stat_activity WHERE application_name = 'second' "
+                         "AND backend_type = 'client backend'")
+
+    before = wait_until(session, 10, "it asks")
+    wait_until(lambda: session() not in ([], before), 30, "it asks over another connection")
+    assert "standby" in second.log_text()
+    first.stop()
+    stage.insert("a")
+    stage.wait_all_confirmed(30, second)
+    second.stop()
     check_all(stage.read(), stage.truth.events())

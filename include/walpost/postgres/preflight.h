@@ -35,10 +35,14 @@ struct wp_preflight {
 	struct wp_health health; /* the same as a running stream wants to know it */
 };
 
-/* One SELECT giving one row, for a plain or replication connection (simple protocol). */
+/*
+ * One SELECT giving one row, for a plain or replication connection (simple protocol).
+ * `walsender`: the process that serves the stream's connection, which needs no further room
+ * then; 0: there is none yet.
+ */
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted_table *table, struct wp_buffer *into,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    const struct wp_wanted_table *table, int walsender,
+			    struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
 /* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
@@ -50,6 +54,11 @@ void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_
 /* One finding more, cut where too long; more than WP_FINDINGS_MAX are our mistake. `name` is a constant. */
 void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
 		      const char *what, const char *cure);
+/*
+ * What and cure on one line of less than `size` bytes (more than 300). A cure that has no room
+ * is not cut, for it is pasted: then it is said where it can be read.
+ */
+void wp_finding_say(const struct wp_finding *f, char *text, size_t size);
 /* The first failure, or NULL. */
 const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p);
 

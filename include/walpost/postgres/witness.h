@@ -17,6 +17,14 @@
 #include "walpost/base/buffer.h"
 #include "walpost/wal/source.h"
 
+/* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/witness.sql. */
+#define WP_WITNESS_IS_WHOLE(oid_)                                                             \
+	"(SELECT pg_catalog.count(*) = 13 FROM pg_catalog.pg_attribute wa WHERE wa.attrelid " \
+	"= " oid_ " AND NOT wa.attisdropped AND wa.attname IN ('slot', 'owner', "             \
+	"'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "              \
+	"'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', "                      \
+	"'slot_transactions', 'topics'))"
+
 struct wp_witness_row {
 	const char *slot;
 	const char *owner;
@@ -24,10 +32,12 @@ struct wp_witness_row {
 	uint32_t timeline;
 	uint16_t epoch;
 	const char *topics; /* that took events; NULL: not known yet */
-	const char *before; /* the owner it named as we took the slot; "": none */
+	/* Whose the row still is when it could not be written yet, and as of where; NULL: ours. */
+	const char *before;
+	wp_lsn before_at;
 };
 
-/* The row if there is one; of a table that lacks the newer columns too. */
+/* The row if there is one, of a whole table that may be read: else the server logs an error. */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
 /* Fills the witness_* members of `facts` but witness_writable, and slot_transactions.
@@ -45,8 +55,10 @@ enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
 			       wp_lsn confirmed, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
-/* After the stream: where it ended; only while the row is ours, or still of the one
- * before us, for want of a moment to write. */
+/*
+ * After the stream: where it ended; only while the row is ours, or still as the one before us
+ * left it. Another relay may have the slot by now, and its word is not to be written over.
+ */
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
 			      struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
 

@@ -210,7 +210,7 @@ static void check_preflight_on(const char *more)
 	struct wp_buffer sql;
 	struct fixture f = connected(more);
 	wp_buffer_init(&sql, 1 << 20);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, &sql, &why), WP_OK);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, 0, &sql, &why), WP_OK);
 	ask(&f, (const char *)sql.data);
 	CHECK_EQ(wp_preflight_judge(f.pg, f.result, &options, &table, &found, &why), WP_OK);
 	CHECK(!found.slot_exists && !found.table_exists && !found.publication_exists);
@@ -234,7 +234,7 @@ static void the_preflight_question_has_a_limit(void **state)
 	struct wp_buffer sql;
 	struct fixture f = connected("");
 	wp_buffer_init(&sql, 1000);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, &sql, &why), WP_FULL);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, 0, &sql, &why), WP_FULL);
 	wp_buffer_release(&sql);
 	end(&f);
 }

@@ -361,6 +361,7 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
 	CHECK_HAS(f->why.text, "publication \"p\" does not exist at this place of the log");
 	CHECK_HAS(f->why.text, "postgres.publication");
+	CHECK_HAS(f->why.text, "walpost slot drop --force, walpost slot create, insert");
 }
 
 static void a_slot_moved_beyond_our_position_is_told(void **state)

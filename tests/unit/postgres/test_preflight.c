@@ -65,7 +65,7 @@ static struct server healthy(void)
 			[A_NO_IDENTITY] = "f",
 			[A_WITNESS] = "t",
 			[A_WITNESS_MAY] = "t",
-			[A_WITNESS_COLUMNS] = "13",
+			[A_WITNESS_WHOLE] = "t",
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
@@ -552,6 +552,26 @@ static void what_becomes_of_a_stopped_relay_is_told(void **state)
 		      "idle_replication_slot_timeout = 0");
 }
 
+static void a_cure_without_room_is_not_cut(void **state)
+{
+	(void)state;
+	struct wp_finding f = { .what = "it's broken", .cure = "SELECT mend();" };
+	char said[400];
+	wp_finding_say(&f, said, sizeof(said));
+	CHECK_TEXT(said, "it's broken; cure: SELECT mend();");
+	memset(f.cure, 'x', 381);
+	wp_finding_say(&f, said, sizeof(said));
+	CHECK_TEXT(said, "it's broken; walpost check prints the cure");
+	memset(f.what, 'y', 400);
+	wp_finding_say(&f, said, sizeof(said));
+	CHECK_EQ(strlen(said), sizeof(said) - 1);
+	CHECK_HAS(said, "yyy; walpost check prints the cure");
+	*f.cure = '\0';
+	f.what[200] = '\0';
+	wp_finding_say(&f, said, sizeof(said));
+	CHECK_EQ(strlen(said), 200);
+}
+
 static void a_witness_that_cannot_be_written_is_warned_of(void **state)
 {
 	(void)state;
@@ -561,12 +581,12 @@ static void a_witness_that_cannot_be_written_is_warned_of(void **state)
 		      "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"re\"\"lay\";");
 	assert_null(strstr(finding(&s.found, "witness")->cure, "CREATE"));
 	s.values[A_WITNESS_MAY] = "t";
-	s.values[A_WITNESS_COLUMNS] = "12";
+	s.values[A_WITNESS_WHOLE] = "f";
 	check_finding(&s, "witness", WARNS, "lacks columns",
 		      "DROP TABLE walpost.witness;\nCREATE SCHEMA");
 	s.values[A_WITNESS] = "f";
 	s.values[A_WITNESS_MAY] = NULL;
-	s.values[A_WITNESS_COLUMNS] = "0";
+	s.values[A_WITNESS_WHOLE] = "f";
 	check_finding(&s, "witness", WARNS, "is missing",
 		      "CREATE TABLE IF NOT EXISTS walpost.witness");
 	CHECK(!s.found.witness_ready);
@@ -732,6 +752,7 @@ int main(void)
 		cmocka_unit_test(how_the_log_is_kept_is_read),
 		cmocka_unit_test(what_loses_events_while_it_runs_is_a_loss),
 		cmocka_unit_test(what_fails_only_at_a_start_is_no_loss),
+		cmocka_unit_test(a_cure_without_room_is_not_cut),
 		cmocka_unit_test(a_slot_made_anew_is_to_be_acknowledged),
 		cmocka_unit_test(sql_ascii_is_told),
 		cmocka_unit_test(weak_transport_to_a_far_host_is_warned_of),
