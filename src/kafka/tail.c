@@ -207,15 +207,20 @@ static bool add_topics(struct reader *r, const struct rd_kafka_metadata *metadat
 	return true;
 }
 
-/* In slices, to tell at the end why nobody answered. */
+/*
+ * In slices, to tell at the end why nobody answered; each longer than the one before, for an
+ * answer that comes after its slice is not heard.
+ */
 static bool find_partitions(struct reader *r)
 {
+	int slice_ms = 500;
 	const struct rd_kafka_metadata *metadata;
 	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
 
 	while (left_ms(r) > 0 && error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		int slice = left_ms(r) < 1000 ? left_ms(r) : 1000;
-		error = rd_kafka_metadata(r->rk, 1, NULL, &metadata, slice);
+		slice_ms *= 2;
+		error = rd_kafka_metadata(r->rk, 1, NULL, &metadata,
+					  slice_ms < left_ms(r) ? slice_ms : left_ms(r));
 		read_events(r);
 	}
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {

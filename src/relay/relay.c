@@ -602,6 +602,7 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	int64_t due = sooner(r->deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	due = sooner(due, waiting_due(r));
+	due = sooner(due, wp_relay_stall_due(r));
 	if (wp_relay_sink(r)->state == WP_SINK_BROKEN)
 		due = sooner(due, broken_due(r));
 	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);

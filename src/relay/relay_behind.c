@@ -50,12 +50,18 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 	}
 }
 
+/* `in_kafka`: it was found there, and not sent by this process. */
 static void halt_behind(struct wp_relay *r, enum wp_behind behind, const struct wp_position *p,
-			wp_lsn end, const char *where, struct wp_now now)
+			wp_lsn end, const char *where, bool in_kafka, struct wp_now now)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
 	char position[WP_POSITION_TEXT_SIZE];
 	char happened[400];
+	const char *other_writer =
+		in_kafka && r->setup.outbox->headers_source[0] == '\0'
+			? ". If another database sends to that topic, the event may be its: then "
+			  "give each a name in outbox.headers.source instead"
+			: "";
 	struct wp_why why;
 
 	say_what_happened(behind, p, f, end, happened, sizeof(happened));
@@ -64,9 +70,9 @@ static void halt_behind(struct wp_relay *r, enum wp_behind behind, const struct 
 		"the database is behind what was delivered from it. An event with "
 		"walpost-position %s %s; %s. So consumers have events that this database "
 		"does not have. %s. Compare the outbox with the topics; to go on from this "
-		"server all the same, set relay.epoch = %u and start again",
+		"server all the same, set relay.epoch = %u and start again%s",
 		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
-		(unsigned)p->epoch + 1);
+		(unsigned)p->epoch + 1, other_writer);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "server_behind", &why, now);
 }
 
@@ -130,7 +136,7 @@ static void halt_for_tail(struct wp_relay *r, enum wp_behind behind, const struc
 
 	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %" PRId32 ")",
 		       tail->topic, tail->partition);
-	halt_behind(r, behind, &tail->highest, end, where, now);
+	halt_behind(r, behind, &tail->highest, end, where, true, now);
 }
 
 /*
@@ -191,7 +197,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 		behind = judge(r, &r->delivered, &end);
 	if (behind != WP_BEHIND_NOT) {
 		halt_behind(r, behind, &r->delivered, end, "was sent to Kafka by this process",
-			    now);
+			    false, now);
 		return false;
 	}
 	/* Not by the routing: topics of that form may be those of other databases. */

@@ -10,6 +10,7 @@ enum {
 	WATCH_SHARE = 20, /* an answer that took a while is asked for that much more seldom */
 	WATCH_SELDOM_MS = 60 * 1000,
 	SUSPECT_MS = 250,
+	REMIND_EVERY_MS = 60 * 1000,
 	HURRY_MS = 3 * 1000,
 	WRITE_FIRST_MS = 5 * 1000,
 	WRITE_EVERY_MS = 60 * 1000,
@@ -60,7 +61,7 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct 
 	else
 		(void)wp_why_set(
 			&why, WP_CONFIG,
-			"%.700s. All was well at %s; events committed between there and %s may be "
+			"%s. All was well at %s; events committed between there and %s may be "
 			"missing in Kafka; since this was found nothing more has been confirmed",
 			h->loss.text, wp_lsn_text(r->health.good, from),
 			wp_lsn_text(h->server_lsn, to));
@@ -78,15 +79,32 @@ static void judge_loss(struct wp_relay *r, const struct wp_health *h, struct wp_
 	bool again = r->health.suspect;
 
 	r->health.suspect = h->loss.text[0] != '\0';
-	if (r->health.suspect && again)
+	if (r->health.suspect && again) {
 		halt_for_loss(r, h, now);
-	else if (r->health.suspect)
-		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why = h->loss;
-	if (r->health.suspect)
 		return;
+	}
+	if (r->health.suspect) {
+		r->health.reminded_ms = now.ms;
+		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why = h->loss;
+		return;
+	}
 	/* What was changed while this question was asked is later than the answer before it. */
 	r->health.good = r->health.good_next;
 	r->health.good_next = h->server_lsn;
+}
+
+/* Nobody can be asked: it stays safe, but the log that is kept grows. */
+static void remind_of_loss(struct wp_relay *r, const struct wp_health *h, struct wp_now now)
+{
+	char since[WP_LSN_TEXT_SIZE];
+
+	if (!r->health.suspect || now.ms - r->health.reminded_ms < REMIND_EVERY_MS)
+		return;
+	r->health.reminded_ms = now.ms;
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why, WP_CONFIG,
+			 "%s. The server does not answer whether it is still so: until then "
+			 "nothing past %s is confirmed to it, and it keeps the log from there on",
+			 h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
 }
 
 static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
@@ -207,6 +225,7 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 		r->health.asked_ms = now.ms;
 		r->setup.source->ops->watch(r->setup.source);
 	}
+	remind_of_loss(r, h, now);
 	write_down(r, now);
 }
 
@@ -218,5 +237,7 @@ int64_t wp_relay_health_due(const struct wp_relay *r)
 		return INT64_MAX;
 	if (wp_relay_source(r)->health.asking)
 		due = INT64_MAX; /* its end wakes us */
+	if (r->health.suspect && r->health.reminded_ms + REMIND_EVERY_MS < due)
+		due = r->health.reminded_ms + REMIND_EVERY_MS;
 	return due < r->health.write_due_ms ? due : r->health.write_due_ms;
 }

@@ -28,6 +28,7 @@ enum {
 	PROBE_AFTER_MS = 2 * 1000,
 	PROBE_EVERY_MS = 2500,
 	TOPIC_NOTE_EVERY_MS = 60 * 1000,
+	STALL_NOTE_EVERY_MS = 60 * 1000,
 	ASK_AGAIN_MS = 1000,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
@@ -54,11 +55,20 @@ struct isolation {
 };
 
 /* What is seen beside the stream, and how it was judged. Anew with each stream. */
+/* Kafka answers and confirms nothing. */
+struct stall {
+	uint64_t confirmed; /* as it began */
+	int64_t since_ms;
+	int64_t noted_ms;
+	bool noted;
+};
+
 struct health {
 	uint64_t answers; /* judged */
 	int64_t asked_ms;
 	int64_t interval_ms;
-	bool suspect; /* the last answer was bad: the flush that is told stands still */
+	bool suspect;	     /* the last answer was bad: the flush that is told stands still */
+	int64_t reminded_ms; /* of that, when no further answer comes */
 	enum wp_keeping keeping;
 	wp_lsn good; /* all that was committed below it came under a publication that was whole */
 	wp_lsn good_next;
@@ -114,6 +124,7 @@ struct wp_relay {
 	int64_t waiting_note_ms;
 	wp_lsn waiting_safe;
 	bool unreachable_noted;
+	struct stall stall;
 
 	struct health health;
 	struct wp_topic_list topics; /* that took events: as written down, and by this process */
@@ -162,6 +173,7 @@ bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_
 /* True when there may be more. */
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
+int64_t wp_relay_stall_due(const struct wp_relay *r);
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
 /* Isolating, and what was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_relay_is_past_trouble(const struct wp_relay *r);

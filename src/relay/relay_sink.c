@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -232,6 +233,50 @@ static void note_reach(struct wp_relay *r, const struct wp_sink_view *v)
 	}
 }
 
+static bool is_stalled(const struct wp_relay *r, const struct wp_sink_view *v)
+{
+	return (r->state == WP_STREAMING || r->state == WP_PAUSED) && r->ledger.in_flight > 0 &&
+	       r->confirmed == r->stall.confirmed && v->reachable && v->state == WP_SINK_READY;
+}
+
+/*
+ * A partition that takes no writes is tried for ever and without a word, while its broker answers
+ * all questions; the log is kept meanwhile.
+ */
+static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	struct stall *s = &r->stall;
+	char safe[WP_LSN_TEXT_SIZE];
+
+	if (!is_stalled(r, v)) {
+		if (s->noted && r->confirmed > s->confirmed)
+			wp_relay_note(r, WP_NOTE_INFO, "sink_confirms");
+		s->noted = s->noted && r->confirmed == s->confirmed;
+		s->confirmed = r->confirmed;
+		s->since_ms = s->noted_ms = now.ms;
+		return;
+	}
+	if (now.ms - s->noted_ms < STALL_NOTE_EVERY_MS)
+		return;
+	s->noted_ms = now.ms;
+	s->noted = true;
+	(void)wp_why_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "sink_stalled")->why, WP_OK,
+		"Kafka answers, but has confirmed none of %zu events in flight for %" PRId64
+		" s: a partition may have no leader, or fewer in-sync replicas than its topic's "
+		"min.insync.replicas (kafka-topics.sh --describe --unavailable-partitions, "
+		"--under-min-isr-partitions). Nothing is lost, but Postgres keeps its log from %s "
+		"on until it does",
+		(size_t)r->ledger.in_flight, (now.ms - s->since_ms) / 1000,
+		wp_lsn_text(wp_ledger_safe(&r->ledger), safe));
+}
+
+int64_t wp_relay_stall_due(const struct wp_relay *r)
+{
+	return is_stalled(r, wp_relay_sink(r)) ? r->stall.noted_ms + STALL_NOTE_EVERY_MS
+					       : INT64_MAX;
+}
+
 /* It will confirm nothing more: no draining. Who asked for a stop gets it, with what is confirmed. */
 static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
@@ -270,6 +315,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 	if (r->state == WP_HELD)
 		return;
 	note_reach(r, v);
+	note_stall(r, v, now);
 	if (v->state == WP_SINK_WAITING) {
 		wait_for_topic(r, v, now);
 	} else if (r->waiting && wp_ledger_safe(&r->ledger) > r->waiting_safe) {

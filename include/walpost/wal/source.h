@@ -103,9 +103,10 @@ struct wp_health {
 	uint64_t answers; /* so far on this stream; 0: the rest means nothing */
 	wp_lsn server_lsn;
 	enum wp_keeping keeping;
-	bool limited;	    /* max_slot_wal_keep_size is set, and safe_size known */
-	int64_t safe_size;  /* bytes that may be written until the slot can be lost */
-	struct wp_why loss; /* "" : going on loses nothing; else what is wrong, and its cure */
+	bool limited;	   /* max_slot_wal_keep_size is set, and safe_size known */
+	int64_t safe_size; /* bytes that may be written until the slot can be lost */
+	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */
+	struct wp_why loss;
 };
 
 struct wp_source_view {

@@ -232,6 +232,30 @@ static void one_bad_answer_is_forgiven_when_the_next_is_good(void **state)
 	CHECK_STATE("streaming");
 }
 
+/* The log is kept meanwhile. */
+static void a_bad_answer_without_another_is_told_each_minute(void **state)
+{
+	stream();
+	live(WATCH_MS);
+	answer(0x9000, "broken");
+	CHECK_NOTED("W:events_may_be_lost");
+	b->events[0] = '\0';
+	live_long(59 * 1000);
+	CHECK_NOT_NOTED("events_may_be_lost");
+	live_long(2000);
+	CHECK_NOTED("W:events_may_be_lost");
+	CHECK_HAS(b->last.text, "broken. The server does not answer");
+	CHECK_HAS(b->last.text, "nothing past 0/");
+	answer(0x9000, "");
+	b->events[0] = '\0';
+	for (int i = 0; i < 40; i++) {
+		live(WATCH_MS);
+		if (health->asking)
+			answer(0x9000, "");
+	}
+	CHECK_NOT_NOTED("events_may_be_lost");
+}
+
 static void with_kafka_deaf_it_does_not_wait_long_for_reports(void **state)
 {
 	stream();
@@ -530,6 +554,7 @@ int main(void)
 		TEST(before_the_first_answer_all_was_well_as_it_connected),
 		TEST(nothing_is_confirmed_after_that_not_even_in_the_last_status),
 		TEST(one_bad_answer_is_forgiven_when_the_next_is_good),
+		TEST(a_bad_answer_without_another_is_told_each_minute),
 		TEST(with_kafka_deaf_it_does_not_wait_long_for_reports),
 		TEST(each_change_of_the_kept_log_is_told_once),
 		TEST(the_guard_warns_and_then_calls),

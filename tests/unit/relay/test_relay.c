@@ -515,6 +515,60 @@ static void a_waiting_topic_is_told_once_a_minute(void **state)
 	CHECK(noted("topic_waiting"));
 }
 
+/* Of a server that speaks. */
+static void live_on(int64_t ms)
+{
+	for (; ms > 10 * 1000; ms -= 10 * 1000) {
+		live(10 * 1000);
+		send_keepalive(b->look.read, false);
+		step();
+	}
+	live(ms);
+}
+
+static void a_kafka_that_answers_and_confirms_nothing_is_told_each_minute(void **state)
+{
+	stream();
+	one_event(200, "1");
+	live_on(59 * 1000);
+	CHECK(!noted("sink_stalled"));
+	live_on(1000);
+	CHECK(noted("W:sink_stalled"));
+	CHECK_HAS(b->last.text, "none of 1 events in flight for 60 s");
+	CHECK_HAS(b->last.text, "min.insync.replicas");
+	CHECK_HAS(b->last.text, "from 0/64 on");
+	b->events[0] = '\0';
+	live_on(59 * 1000);
+	CHECK(!noted("sink_stalled"));
+	live_on(1000);
+	CHECK(noted("sink_stalled"));
+	CHECK_HAS(b->last.text, "for 120 s");
+	b->events[0] = '\0';
+	confirm(1);
+	CHECK(noted("I:sink_confirms"));
+	live_on(300 * 1000);
+	CHECK(!noted("sink_stalled"));
+}
+
+static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	live_on(40 * 1000);
+	confirm(1);
+	live_on(40 * 1000);
+	b->sink.view.reachable = false;
+	b->sink.view.why = (struct wp_why){ .text = "all brokers are down" };
+	live_on(300 * 1000);
+	step();
+	b->sink.view.reachable = true;
+	live_on(59 * 1000);
+	CHECK(!noted("sink_stalled"));
+	live_on(1000);
+	CHECK(noted("sink_stalled"));
+}
+
 static void an_unreachable_sink_is_told_once(void **state)
 {
 	stream();
@@ -1976,6 +2030,8 @@ int main(void)
 		RELAY_TEST(each_missing_topic_is_given_its_own_time),
 		RELAY_TEST(while_kafka_is_away_no_topic_is_called_missing),
 		RELAY_TEST(a_waiting_topic_is_told_once_a_minute),
+		RELAY_TEST(a_kafka_that_answers_and_confirms_nothing_is_told_each_minute),
+		RELAY_TEST(what_goes_on_slowly_or_is_told_otherwise_is_no_stall),
 		RELAY_TEST(an_unreachable_sink_is_told_once),
 		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
 		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
