@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -35,44 +36,69 @@ static void check_sslmode(struct check *c)
 		wp_preflight_connection(&c->found, &facts); /* else connecting says why */
 }
 
+/* What the question below answers, in this order. */
+enum { MOVED, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH };
+
+static void judge_moved(struct check *c, const PGresult *row)
+{
+	struct wp_why why;
+	if (*PQgetvalue(row, 0, MOVED) != 't')
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "slot %s stands at %s, but the relay that stopped last had "
+			 "confirmed only %s at %s: it was moved or made anew meanwhile, and "
+			 "walpost run will refuse it",
+			 c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
+			 PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT));
+	wp_preflight_add(&c->found, WP_FINDING_FAIL, "slot_moved", why.text,
+			 "-- insert again what is missing in Kafka, then: walpost slot accept");
+}
+
+static void judge_epoch(struct check *c, const PGresult *row)
+{
+	struct wp_why why;
+	char cure[64];
+	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	if ((long)c->config.relay.epoch >= epoch)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "relay.epoch is %u, but events of slot %s were sent with epoch %ld: new "
+			 "ones would sort below them, and walpost run will refuse it",
+			 (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
+	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch);
+	wp_preflight_add(&c->found, WP_FINDING_FAIL, "epoch", why.text, cure);
+}
+
 /*
  * What a start would refuse (relay/relay_gap): a slot beyond where a relay that stopped in
- * good order left it. Without the table, or the right to it, there is nothing to compare.
+ * good order left it, and an epoch below that of events that were sent. Without the table, or the right to it, there is nothing to compare.
  */
 static void check_witness(struct check *c, struct wp_session *session)
 {
 	static const char sql[] =
-		"SELECT s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at\n"
+		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > w.confirmed_lsn,\n"
+		"  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch\n"
 		"FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
 		"s.slot_name\n"
-		"WHERE s.slot_name = %L AND w.stopped AND NOT s.active\n"
-		"  AND s.confirmed_flush_lsn > w.confirmed_lsn";
+		"WHERE s.slot_name = %L";
 	struct wp_buffer text;
 	struct wp_sql writer;
 	struct wp_why why;
-	PGresult *moved;
+	PGresult *row;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&writer, wp_session_pg(session), &text);
 	wp_sql_add(&writer, sql, c->config.postgres.slot);
 	enum wp_rc rc = wp_sql_end(&writer, &why);
 	if (rc == WP_OK)
-		rc = wp_session_query(session, (const char *)text.data, &moved, &why);
+		rc = wp_session_query(session, (const char *)text.data, &row, &why);
 	wp_buffer_release(&text);
 	if (rc != WP_OK)
 		return; /* what is wrong with the table is a finding of its own */
-	if (PQntuples(moved) == 1) {
-		(void)wp_why_set(
-			&why, WP_CONFIG,
-			"slot %s stands at %s, but the relay that stopped last had "
-			"confirmed only %s at %s: it was moved or made anew meanwhile, and "
-			"walpost run will refuse it",
-			c->config.postgres.slot, PQgetvalue(moved, 0, 0), PQgetvalue(moved, 0, 1),
-			PQgetvalue(moved, 0, 2));
-		wp_preflight_add(
-			&c->found, WP_FINDING_FAIL, "slot_moved", why.text,
-			"-- insert again what is missing in Kafka, then: walpost slot accept");
+	if (PQntuples(row) == 1) {
+		judge_moved(c, row);
+		judge_epoch(c, row);
 	}
-	PQclear(moved);
+	PQclear(row);
 }
 
 /* The preflight begins the list of findings anew: it comes first. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/secret.h"
 #include "walpost/config/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
@@ -38,32 +39,16 @@ static const char *property_of(const char *key)
 	return strncmp(key, KAFKA, strlen(KAFKA)) == 0 ? key + strlen(KAFKA) : NULL;
 }
 
-static bool has_part(const char *text, const char *part)
-{
-	for (; *text != '\0'; text++)
-		if (strncasecmp(text, part, strlen(part)) == 0)
-			return true;
-	return false;
-}
-
-/* librdkafka marks none in a way one could ask for, so by name; rather one too many. */
-static bool property_is_secret(const char *name)
-{
-	return has_part(name, "password") || has_part(name, "secret") ||
-	       has_part(name, "key.pem") || has_part(name, "ssl_key") ||
-	       has_part(name, "oauthbearer.config");
-}
-
 bool wp_key_is_secret(const char *key)
 {
 	const char *property = property_of(key);
 	const struct wp_option *option = wp_option_find(key);
 
 	if (property != NULL)
-		return property_is_secret(property);
+		return wp_property_is_secret(property);
 	/* An unknown key may be a secret misspelled. */
 	if (option == NULL)
-		return has_part(key, "passw") || has_part(key, "secret");
+		return wp_text_has(key, "passw") || wp_text_has(key, "secret");
 	return (option->flags & WP_OPTION_SECRET) != 0;
 }
 

@@ -66,17 +66,22 @@ static void run_question(void *arg)
 	struct wp_question *question = arg;
 	const struct rd_kafka_metadata *metadata;
 
-	rd_kafka_topic_t *topic = rd_kafka_topic_new(question->rk, question->topic, NULL);
-	if (topic == NULL) {
-		question->code = rd_kafka_last_error();
-		return;
+	rd_kafka_topic_t *topic = NULL; /* only for the brokers */
+
+	if (question->topic[0] != '\0') {
+		topic = rd_kafka_topic_new(question->rk, question->topic, NULL);
+		if (topic == NULL) {
+			question->code = rd_kafka_last_error();
+			return;
+		}
 	}
 	question->code = rd_kafka_metadata(question->rk, 0, topic, &metadata, METADATA_TIMEOUT_MS);
 	if (question->code == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		read_metadata(question, metadata);
 		rd_kafka_metadata_destroy(metadata);
 	}
-	rd_kafka_topic_destroy(topic);
+	if (topic != NULL)
+		rd_kafka_topic_destroy(topic);
 }
 
 static void end_question(void *arg)

@@ -95,16 +95,15 @@ static int64_t probe_due(const struct wp_producer *p)
 
 /*
  * Any topic will do: that there is an answer is the answer. But to ask may
- * create it where that is allowed: then only one that we use anyway.
+ * create it where that is allowed: then only one that we use anyway, or none.
  */
 static void probe(struct wp_producer *p)
 {
 	if (!wants_probe(p) || p->now_ms < probe_due(p))
 		return;
 	p->probe_at_ms = p->now_ms + PROBE_EACH_MS;
-	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : "walpost";
-	if (p->topics.newest == NULL && p->creates_topics)
-		return;
+	const char *unused = p->creates_topics ? "" : "walpost";
+	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : unused;
 	/* No room on the worker: the next time. */
 	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE, topic);
 	(void)rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/secret.h"
 #include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
@@ -75,20 +76,6 @@ static const struct rule rules[] = {
 	{ "plugin.library.paths", NULL, MUST_BE_EMPTY, "", "nothing",
 	  "a plugin's code could change or drop what is produced" },
 };
-
-bool wp_property_is_secret(const char *name)
-{
-	static const char *const parts[] = { "password",   "passphrase", "secret",
-					     "key.pem",	   "ssl_key",	 "private",
-					     "credential", "assertion",	 "oauthbearer.config",
-					     "jaas" };
-
-	for (size_t i = 0; i < COUNT_OF(parts); i++) {
-		if (strstr(name, parts[i]) != NULL)
-			return true;
-	}
-	return false;
-}
 
 /* False: the property does not exist or has no value. */
 static bool read_back(const rd_kafka_conf_t *conf, const char *name, char value[VALUE_SIZE])

@@ -48,6 +48,8 @@
 	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                      \
 	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                  \
 	X(SLOT_CONFIRMED, "(SELECT j->>'confirmed_flush_lsn' FROM slot)")                          \
+	X(PUB_THERE, "(SELECT string_agg(pubname, ', ' ORDER BY pubname) FROM "                    \
+		     "(SELECT pubname FROM pg_publication ORDER BY pubname LIMIT 5) p)")           \
 	X(PUB, "(SELECT oid FROM pub)")                                                            \
 	X(PUB_ALL, "(SELECT j->>'puballtables' FROM pub)")                                         \
 	X(PUB_INSERT, "(SELECT j->>'pubinsert' FROM pub)")                                         \

@@ -25,7 +25,7 @@ static void judge_kind(struct judge *j)
 		return;
 	}
 	if (!answer_null(j, A_TABLE_BENEATH))
-		wp_sql_add(&j->cure, "-- set outbox.table = %s", answer_text(j, A_TABLE_BENEATH));
+		wp_sql_add(&j->cure, "-- set outbox.table = %C", answer_text(j, A_TABLE_BENEATH));
 	else
 		wp_sql_add(&j->cure, "-- set outbox.table to a table");
 	FOUND_WRONG(j, "table", "%s is %s: only tables have rows in the log", j->quoted,
@@ -91,7 +91,7 @@ static void judge_storage(struct judge *j)
 		FOUND_WRONG(j, "table_storage", "%s is unlogged: its rows are not in the log",
 			    is_partitioned(j) ? "a partition of the outbox" : j->quoted);
 	} else if (!answer_null(j, A_LEAVES_FOREIGN)) {
-		wp_sql_add(&j->cure, "-- make them tables of this server: %s",
+		wp_sql_add(&j->cure, "-- make them tables of this server: %C",
 			   answer_text(j, A_LEAVES_FOREIGN));
 		FOUND_WRONG(j, "table_storage",
 			    "partitions of %s are foreign tables, their rows are in another "
@@ -129,18 +129,24 @@ static void judge_missing_publication(struct judge *j)
 	const char *publication = j->options->publication;
 	bool ours = answer_is(j, A_SLOT_PLUGIN, "pgoutput") &&
 		    answer_is(j, A_SLOT_DATABASE, answer_text(j, A_DATABASE));
+	if (!answer_null(j, A_PUB_THERE))
+		wp_sql_add(&j->cure,
+			   "-- was another meant? Then set postgres.publication instead; here are: "
+			   "%C\n",
+			   answer_text(j, A_PUB_THERE));
 	wp_publication_create_sql(&j->cure, publication, j->table);
 	if (ours) {
 		wp_slot_drop_sql(&j->cure, j->options->slot);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
 		wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
 	}
-	FOUND_LOST(j, "publication", "there is no publication %s in database %s%s", publication,
-		   answer_text(j, A_DATABASE),
-		   ours ? ", but a slot that is older than it would be: the server cannot decode "
-			  "what lies "
-			  "between, so that the cure makes a new slot" NOT_BEFORE
-			: "");
+	FOUND_LOST(
+		j, "publication", "there is no publication %s in database %s%s", publication,
+		answer_text(j, A_DATABASE),
+		ours ? ": correct postgres.publication; or, if it was dropped, the slot is older "
+		       "than a new one, the server cannot decode what lies between, and the cure "
+		       "makes a new slot too" NOT_BEFORE
+		     : "");
 }
 
 static void judge_membership(struct judge *j)
@@ -306,7 +312,7 @@ static void judge_others(struct judge *j)
 		return;
 	}
 	if (count <= 5)
-		wp_sql_add(&j->cure, "-- set outbox.ignore = %s",
+		wp_sql_add(&j->cure, "-- set outbox.ignore = %C",
 			   answer_text(j, A_PUB_OTHER_NAMES));
 	else
 		wp_sql_add(

@@ -32,6 +32,12 @@ static void append_quoted(struct wp_sql *sql, char kind, const char *value)
 	PQfreemem(quoted);
 }
 
+static void append_comment(struct wp_sql *sql, const char *text)
+{
+	for (; *text; text++)
+		append(sql, (unsigned char)*text < ' ' || *text == 0x7f ? " " : text, 1);
+}
+
 void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into)
 {
 	*sql = (struct wp_sql){ .pg = pg, .into = into };
@@ -57,6 +63,9 @@ void wp_sql_add(struct wp_sql *sql, const char *template, ...)
 			append(sql, text, strlen(text));
 			break;
 		}
+		case 'C':
+			append_comment(sql, va_arg(values, const char *));
+			break;
 		default:
 			assert(at[1] == '%');
 			append(sql, "%", 1);

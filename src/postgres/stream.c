@@ -387,7 +387,6 @@ static void on_witness_written(void *arg, const PGresult *result,
 	}
 	if (failure)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
-	s->view.unclaimed = failure != NULL;
 	wp_query_free(s->query); /* before its connection */
 	s->query = NULL;
 	grow(s);
@@ -414,7 +413,8 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	s->start_at = at;
 	s->told = 0;
 	s->view.health = (struct wp_health){ 0 };
-	s->view.unclaimed = false;
+	/* Until our walsender has written it: before it has the slot, another may write as well. */
+	s->view.unclaimed = s->view.facts.witness_writable;
 	s->view.state = WP_SOURCE_STARTING;
 	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
 		open_beside(s, write_witness);

@@ -12,6 +12,13 @@
 
 #define SQL_SIZE_MAX (1024 * 1024)
 
+/*
+ * What holds a lock on the outbox or a partition of it holds up our questions. The server gives
+ * up before we do: a session that waits for a lock does not notice that nobody listens any more.
+ */
+static const char impatiently[] =
+	"SELECT pg_catalog.set_config('statement_timeout', '10000', true);\n";
+
 struct wp_stream_facts {
 	struct ev_loop *loop; /* borrowed */
 	PGconn *replication;  /* borrowed */
@@ -163,6 +170,7 @@ static void ask_enums(struct wp_stream_facts *f)
 	}
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
+	wp_sql_add(&sql, "%s", impatiently);
 	wp_sql_add(&sql, enums_sql, f->setup.table->schema, f->setup.table->name);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_enums);
 }
@@ -271,6 +279,7 @@ static void ask_slot(struct wp_stream_facts *f)
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	(void)snprintf(pid, sizeof(pid), "%d", PQbackendPID(f->replication));
+	wp_sql_add(&sql, "%s", impatiently);
 	wp_sql_add(&sql, slot_sql, pid, pid, f->setup.options->slot);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
 }
@@ -308,11 +317,25 @@ static void on_finding(struct wp_stream_facts *f, const struct wp_finding *findi
 	ask_preflight(f);
 }
 
+/* It asks no more than catalogs, but the server locks the outbox and its partitions for that. */
+static void fail_preflight_question(struct wp_stream_facts *f,
+				    const struct wp_source_failure *failure)
+{
+	struct wp_source_failure said = *failure;
+	if (!strcmp(failure->sqlstate, "57014"))
+		(void)wp_why_set(&said.why, WP_IO,
+				 "the server does not tell within 10 s what it has of the outbox: "
+				 "is it, or a partition of it, locked? pg_locks and "
+				 "pg_blocking_pids() tell by whom (%.200s)",
+				 failure->why.text);
+	finish(f, &said);
+}
+
 static void on_preflight(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
 	if (failure) {
-		finish(f, failure);
+		fail_preflight_question(f, failure);
 		return;
 	}
 	struct wp_why why;
@@ -343,8 +366,12 @@ static void ask_preflight(struct wp_stream_facts *f)
 	}
 	struct wp_why why;
 	wp_buffer_reset(&f->sql);
-	enum wp_rc rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table,
-					 PQbackendPID(f->replication), &f->sql, &why);
+	enum wp_rc rc = wp_buffer_append_text(&f->sql, impatiently);
+	if (rc == WP_OK)
+		rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table,
+				      PQbackendPID(f->replication), &f->sql, &why);
+	else
+		(void)wp_why_set(&why, rc, "out of memory for the question of the preconditions");
 	ask_written(f, rc, &why, on_preflight);
 }
 

@@ -143,11 +143,10 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 
 static void on_written(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
-	(void)result; /* no row: the stream has just ended */
 	struct wp_watch *w = arg;
 	if (failure)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
-	else
+	else if (!strcmp(PQcmdTuples((PGresult *)result), "1")) /* 0: the stream has just ended */
 		w->setup.written(w->setup.arg);
 	if (is_answer(w, failure) || w->connection)
 		next(w);

@@ -203,7 +203,7 @@ static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, con
 #define SET_TAKEN "taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at"
 #define SET_REST                                                                            \
 	"owner = excluded.owner, system_identifier = excluded.system_identifier,\n"         \
-	"  timeline = excluded.timeline, epoch = excluded.epoch,\n"                         \
+	"  timeline = excluded.timeline, epoch = greatest(w.epoch, excluded.epoch),\n"      \
 	"  confirmed_lsn = excluded.confirmed_lsn, confirmed_at = excluded.confirmed_at,\n" \
 	"  stopped = excluded.stopped, server_started = excluded.server_started,\n"         \
 	"  slot_transactions = excluded.slot_transactions"
@@ -257,7 +257,8 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_l
 			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
 		   wp_lsn_text(confirmed, lsn));
 	wp_sql_add(&sql,
-		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = %s, topics = %L\n"
+		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = greatest(epoch, "
+		   "%s), topics = %L\n"
 		   "WHERE slot = %L AND (owner = %L",
 		   row->owner, n.system_id, n.timeline, n.epoch,
 		   row->topics != NULL ? row->topics : "", row->slot, row->owner);

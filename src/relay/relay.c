@@ -135,9 +135,6 @@ static void act_start(struct wp_relay *r)
 {
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
 
-	r->started = true;
-	r->system_id = facts->system_id;
-	r->timeline = facts->timelines.current;
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
 	wp_pipeline_know_enums(r->pipeline, facts->enums, facts->enum_count);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
@@ -168,6 +165,9 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "streaming");
 
 	n->lsn = wp_ledger_read(&r->ledger);
+	r->started = true;
+	r->system_id = wp_relay_source(r)->facts.system_id;
+	r->timeline = wp_relay_source(r)->facts.timelines.current;
 	r->begun_ms = now.ms;
 	r->stepped_ms = now.ms;
 	r->quiet_ms = now.ms;
@@ -338,8 +338,9 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 	wp_relay_happen(r, WP_STOP, now);
 }
 
+/* What is not its fault would befall a dead letter as well. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
-			     struct wp_now now)
+			     bool is_its_fault, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
@@ -352,12 +353,14 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 	(void)wp_why_set(
 		&why, WP_DATA,
 		"the event of table %.150s with id %s (position %s%s) can not be delivered: "
-		"%.400s. Nothing after it was confirmed. To give up what its transaction has not "
-		"delivered: walpost slot skip --to %s lists it, and with --force moves the slot%s",
+		"%.400s. Nothing after it was confirmed. To give up%s what its transaction has "
+		"not delivered: walpost slot skip --to %s lists it, and with --force moves the "
+		"slot%s",
 		e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
+		is_its_fault ? "" : " all the same",
 		wp_lsn_text(e->position.commit_lsn + 1, beyond),
-		r->setup.options->poison == WP_POISON_STOP
+		is_its_fault && r->setup.options->poison == WP_POISON_STOP
 			? "; to set such events aside from now on: relay.poison = dead-letter"
 			: "");
 	wp_relay_halt(r, WP_EXIT_HUMAN, event, &why, now);

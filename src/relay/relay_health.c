@@ -12,6 +12,7 @@ enum {
 	SUSPECT_MS = 250,
 	REMIND_EVERY_MS = 60 * 1000,
 	HURRY_MS = 3 * 1000,
+	WRITE_CLAIM_MS = 200,
 	WRITE_FIRST_MS = 5 * 1000,
 	WRITE_EVERY_MS = 60 * 1000,
 };
@@ -33,6 +34,7 @@ wp_lsn wp_relay_flush(const struct wp_relay *r)
 void wp_relay_begin_health(struct wp_relay *r, struct wp_now now)
 {
 	wp_lsn server = wp_relay_source(r)->facts.server_lsn; /* before preflight found all well */
+	int64_t write_after_ms = wp_relay_source(r)->unclaimed ? WRITE_CLAIM_MS : WRITE_FIRST_MS;
 
 	r->health = (struct health){
 		.interval_ms = WATCH_EVERY_MS,
@@ -40,7 +42,7 @@ void wp_relay_begin_health(struct wp_relay *r, struct wp_now now)
 		.keeping = r->health.keeping,
 		.good = server,
 		.good_next = server,
-		.write_due_ms = now.ms + WRITE_FIRST_MS,
+		.write_due_ms = now.ms + write_after_ms,
 		.written = wp_ledger_safe(&r->ledger),
 		.written_events = r->confirmed,
 	};
@@ -186,18 +188,32 @@ static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 
 /* -- what is written down ------------------------------------------------------------- */
 
+/*
+ * That we have the slot, at once: else the next start of whom the row names accuses somebody. How
+ * far we come is written for its own sake, later: the server's statistics lag behind.
+ */
+static void claim(struct wp_relay *r, struct wp_now now)
+{
+	wp_lsn flush = r->feedback.sent_flush; /* 0: the first status is not sent yet */
+
+	r->health.write_due_ms = now.ms + (flush == 0 ? WRITE_CLAIM_MS : WRITE_FIRST_MS);
+	if (flush != 0)
+		r->setup.source->ops->write_down(r->setup.source, flush, wp_relay_topics(r));
+}
+
 static void write_down(struct wp_relay *r, struct wp_now now)
 {
 	wp_lsn flush = r->feedback.sent_flush;
 	bool events = r->confirmed > r->health.written_events;
-	bool unclaimed = wp_relay_source(r)->unclaimed; /* else the next start accuses somebody */
 
 	if (now.ms < r->health.write_due_ms)
 		return;
-	r->health.write_due_ms = now.ms + (unclaimed ? WRITE_FIRST_MS : WRITE_EVERY_MS);
-	bool moved =
-		flush > r->health.written && (events || flush - r->health.written >= WRITE_BYTES);
-	if (flush == 0 || (!moved && !unclaimed))
+	if (wp_relay_source(r)->unclaimed) {
+		claim(r, now);
+		return;
+	}
+	r->health.write_due_ms = now.ms + WRITE_EVERY_MS;
+	if (flush <= r->health.written || (!events && flush - r->health.written < WRITE_BYTES))
 		return;
 	r->health.written = flush;
 	r->health.written_events = r->confirmed;

@@ -165,7 +165,7 @@ int wp_relay_exit_code_of(enum wp_reaction reaction);
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
 /* An event, the one offered last, can not be delivered; `reason` with what to change. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
-			     struct wp_now now);
+			     bool is_its_fault, struct wp_now now);
 /* True when the same trouble has come `max` times without getting past `at`. */
 bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_t max);
 

@@ -51,7 +51,7 @@ static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, 
 	struct wp_why reason;
 
 	say_refused(report, &reason);
-	wp_relay_halt_for_event(r, "event_undeliverable", &reason, now);
+	wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
 }
 
 /* It is read again, and goes to the dead-letter topic then. */
@@ -76,7 +76,7 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 			 : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
 					   "are not confirmed yet"
 					 : "and there is no memory to remember it");
-	wp_relay_halt_for_event(r, "event_undeliverable", &why, now);
+	wp_relay_halt_for_event(r, "event_undeliverable", &why, true, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
@@ -121,7 +121,7 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 			 "event: look at the broker's log, then start again: nothing is lost",
 			 max, report->code);
 	if (went_alone(r, report->ticket)) {
-		wp_relay_halt_for_event(r, "sink_refuses", &why, now);
+		wp_relay_halt_for_event(r, "sink_refuses", &why, false, now);
 		return true;
 	}
 	(void)wp_why_set(
@@ -235,8 +235,10 @@ static void note_reach(struct wp_relay *r, const struct wp_sink_view *v)
 
 static bool is_stalled(const struct wp_relay *r, const struct wp_sink_view *v)
 {
+	bool works = v->state == WP_SINK_READY || v->state == WP_SINK_STARTING;
+
 	return (r->state == WP_STREAMING || r->state == WP_PAUSED) && r->ledger.in_flight > 0 &&
-	       r->confirmed == r->stall.confirmed && v->reachable && v->state == WP_SINK_READY;
+	       r->confirmed == r->stall.confirmed && v->reachable && works;
 }
 
 /*

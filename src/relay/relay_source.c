@@ -28,6 +28,22 @@ static bool is_foreign_system(struct wp_relay *r, const struct wp_source_facts *
 	return true;
 }
 
+/* Whoever had the slot last, this process or another. */
+static bool is_older_epoch(const struct wp_relay *r, const struct wp_source_facts *f,
+			   struct wp_why *why)
+{
+	if (!f->witness_readable || r->setup.options->epoch >= f->witness_epoch)
+		return false;
+	(void)wp_why_set(
+		why, WP_CONFIG,
+		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
+		"events would get positions below theirs, and consumers that drop by "
+		"walpost-position would drop them all. Set relay.epoch = %u and start again",
+		(unsigned)r->setup.options->epoch, f->witness_owner, (unsigned)f->witness_epoch,
+		(unsigned)f->witness_epoch);
+	return true;
+}
+
 static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f)
 {
 	if (!r->started)
@@ -55,6 +71,8 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_forget_tail(r);
 	if (is_foreign_system(r, f, &why))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
+	else if (is_older_epoch(r, f, &why))
+		wp_relay_halt(r, WP_EXIT_HUMAN, "epoch_lowered", &why, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
 	else if (!wp_relay_may_stream(
@@ -180,7 +198,7 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 		if (r->ledger.in_flight > 0)
 			wp_relay_happen(r, WP_NO_ROOM, now);
 		else
-			wp_relay_halt_for_event(r, "event_undeliverable", why, now);
+			wp_relay_halt_for_event(r, "event_undeliverable", why, true, now);
 		break;
 	case WP_CONFIG:
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);

@@ -22,6 +22,10 @@ from dataclasses import dataclass, field
 
 KEPT_PER_KIND = 50
 
+# A broker lets a request wait for replicas for as long as the client says (request.timeout.ms: 30 s by default), and
+# reads what came behind it on that connection only then.
+WINDOW_MS = 31_000
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -40,7 +44,7 @@ class Timeline:
 
     BEFORE = "before any fault"
 
-    def __init__(self, window_ms=10_000):
+    def __init__(self, window_ms=WINDOW_MS):
         self.window_ms = window_ms
         self._begun = [], []
         self._marks = []

@@ -223,6 +223,42 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     assert _witness(stage) == begun
 
 
+def test_an_epoch_lower_than_that_of_events_that_were_sent_is_refused(stage):
+    stage.create_topic()
+    relay = stage.relay({"relay.epoch": "2"})
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    older = stage.new_relay({"relay.epoch": "1"}).start()
+    assert older.wait_exit() == 3
+    (error,) = [line for line in older.log() if line["level"] == "error"]
+    assert error["event"] == "epoch_lowered" and "relay.epoch = 2" in error["why"]
+    checked = run_command("check", "-c", older.config_file)
+    assert checked.returncode == 1 and "-- set relay.epoch = 2" in checked.stdout
+    assert _witness(stage, "epoch") == (2,)
+    relay.start()
+    stage.insert("a")
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_who_has_the_slot_is_in_the_row_though_another_wrote_it_last(stage):
+    """As when two find the slot free at once: both write the row, one gets the slot."""
+    stage.create_topic()
+    stage.sql("CREATE FUNCTION walpost.race() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+              "IF NOT (SELECT active FROM pg_replication_slots WHERE slot_name = NEW.slot) THEN "
+              "NEW.owner = 'another'; END IF; RETURN NEW; END $$; "
+              "CREATE TRIGGER race BEFORE INSERT OR UPDATE ON walpost.witness "
+              "FOR EACH ROW EXECUTE FUNCTION walpost.race()")
+    relay = stage.relay()
+    assert _witness(stage, "owner") is not None
+    owner = relay.log("started")[0]["owner"]
+    relay.wait_until(lambda: _witness(stage, "owner") == (owner,), 4, "it writes the row once it has the slot")
+    stage.sql("DROP TRIGGER race ON walpost.witness")
+    relay.stop()
+
+
 def test_a_clean_restart_and_a_kill_are_no_gap(stage):
     relay = _relay_that_worked(stage)
     relay.stop()

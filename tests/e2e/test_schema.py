@@ -191,6 +191,19 @@ def _insert_into(stage, *days):
                   (day, day))
 
 
+def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind(make_stage):
+    stage = _partitioned(make_stage, "true")
+    with stage.transaction() as connection:
+        connection.execute("LOCK TABLE outbox_1 IN ACCESS EXCLUSIVE MODE")
+        relay = stage.new_relay().start()
+        relay.wait_log("is it, or a partition of it, locked?", 60, count=2)
+        assert stage.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                         "AND application_name = 'walpost' AND backend_type = 'client backend'")[0][0] <= 1
+    stage.wait_streaming(relay, 40)
+    _insert_into(stage, 1)
+    _delivered(stage, 1)
+
+
 @pytest.mark.on("all")
 @pytest.mark.parametrize("via_root", ["true", "false"])
 def test_a_partitioned_outbox_is_one_outbox(make_stage, via_root):

@@ -21,8 +21,9 @@ struct wp_sql {
 
 void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into);
 /*
- * Appends `template`, in which %I stands for an identifier, %L for a literal and
- * %s for text as it is, each a `const char *`. %% is a percent sign.
+ * Appends `template`, in which %I stands for an identifier, %L for a literal, %s for text
+ * as it is and %C for text in a comment, which no line break in a name may end; each is a
+ * `const char *`. %% is a percent sign.
  */
 void wp_sql_add(struct wp_sql *sql, const char *template, ...);
 /* NUL-terminates the buffer (the NUL is counted). WP_CONFIG with why: a name that is not valid in the

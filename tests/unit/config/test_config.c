@@ -176,6 +176,7 @@ static void a_secret_in_a_setting_is_refused_and_not_repeated(void **state)
 		"kafka.ssl.keystore.password=hush",
 		"kafka.sasl.oauthbearer.client.secret=hush",
 		"kafka.sasl.oauthbearer.config=hush",
+		"kafka.sasl.jaas.config=hush",
 	};
 	struct fixture f;
 

@@ -185,31 +185,6 @@ static void a_queue_limit_below_the_bounds_is_refused(void **state)
 	rd_kafka_conf_destroy(accepted());
 }
 
-static void secrets_are_known_by_name(void **state)
-{
-	static const char *const secret[] = {
-		"sasl.password",
-		"ssl.key.password",
-		"ssl.key.pem",
-		"ssl.keystore.password",
-		"ssl_key",
-		"sasl.oauthbearer.client.secret",
-		"sasl.oauthbearer.config",
-		"sasl.jaas.config",
-		"sasl.oauthbearer.assertion.private.key.passphrase",
-	};
-	static const char *const open[] = {
-		"bootstrap.servers", "sasl.username",	      "ssl.ca.location",
-		"ssl.key.location",  "ssl.keystore.location", "client.id",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
-		CHECK(wp_property_is_secret(secret[i]));
-	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
-		CHECK(!wp_property_is_secret(open[i]));
-}
-
 static void a_secret_is_not_shown_when_it_is_refused(void **state)
 {
 	(void)state;
@@ -234,7 +209,6 @@ int main(void)
 				       brokers_only),
 		cmocka_unit_test_setup(bounds_beyond_librdkafkas_are_refused, brokers_only),
 		cmocka_unit_test_setup(a_queue_limit_below_the_bounds_is_refused, brokers_only),
-		cmocka_unit_test_setup(secrets_are_known_by_name, brokers_only),
 		cmocka_unit_test_setup(a_secret_is_not_shown_when_it_is_refused, brokers_only),
 	};
 

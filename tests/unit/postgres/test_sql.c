@@ -42,6 +42,16 @@ static void names_and_values_are_quoted(void **state)
 	end(&f);
 }
 
+static void no_name_ends_a_comment(void **state)
+{
+	(void)state;
+	struct fixture f;
+	begin(&f, 1000);
+	wp_sql_add(&f.sql, "-- set x = %C", "a\nDROP TABLE b;\r\tä");
+	CHECK_TEXT(text_of(&f), "-- set x = a DROP TABLE b;  ä");
+	end(&f);
+}
+
 static void a_backslash_makes_an_escape_string_without_a_leading_blank(void **state)
 {
 	(void)state;
@@ -173,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_and_values_are_quoted),
+		cmocka_unit_test(no_name_ends_a_comment),
 		cmocka_unit_test(a_backslash_makes_an_escape_string_without_a_leading_blank),
 		cmocka_unit_test(text_up_to_the_limit_fits),
 		cmocka_unit_test(a_name_that_cannot_be_quoted_is_named),

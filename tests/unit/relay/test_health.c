@@ -341,6 +341,14 @@ static void what_names_another_owner_is_written_soon_and_without_any_progress(vo
 	CHECK_EQ(b->source.writes, 4);
 }
 
+static void what_is_not_claimed_yet_is_written_at_once(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	live(400);
+	CHECK_EQ(b->source.writes, 1);
+}
+
 static void without_events_it_is_written_down_by_the_mebibyte(void **state)
 {
 	stream();
@@ -483,6 +491,48 @@ static void what_can_not_be_read_just_now_accuses_nobody(void **state)
 	CHECK_STATE("starting");
 }
 
+static void a_lowered_epoch_is_refused(void **state)
+{
+	had("another", SLOT, true);
+	facts->witness_epoch = 3;
+	b->options.epoch = 2;
+	connect();
+	CHECK_NOTED("E:epoch_lowered");
+	CHECK_HAS(b->error.text, "relay another sent events of this slot with epoch 3");
+	CHECK_HAS(b->error.text, "Set relay.epoch = 3");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_EQ(b->source.starts, 0);
+}
+
+static void a_relay_in_standby_learns_of_a_higher_epoch(void **state)
+{
+	facts->slot_held = true;
+	connect();
+	CHECK_STATE("standby");
+	had("another", SLOT, false);
+	facts->witness_epoch = 1;
+	live(2000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_NOTED("E:epoch_lowered");
+}
+
+/* Both saw the slot free and wrote the row; the other was first to have it. */
+static void who_lost_the_race_for_a_free_slot_accuses_nobody(void **state)
+{
+	connect();
+	CHECK_STATE("starting");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "55006");
+	step();
+	had("us", SLOT, false);
+	facts->slot_confirmed = SLOT + 100; /* by the other */
+	live(12 * 1000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_NOT_NOTED("slot_moved");
+	CHECK_STATE("starting");
+}
+
 static void a_raised_epoch_begins_anew(void **state)
 {
 	had("host:1", SLOT - 1, true);
@@ -572,6 +622,10 @@ int main(void)
 		TEST(a_server_behind_what_was_confirmed_is_an_older_one),
 		TEST(what_can_not_be_read_just_now_accuses_nobody),
 		TEST(a_raised_epoch_begins_anew),
+		TEST(a_lowered_epoch_is_refused),
+		TEST(a_relay_in_standby_learns_of_a_higher_epoch),
+		TEST(who_lost_the_race_for_a_free_slot_accuses_nobody),
+		TEST(what_is_not_claimed_yet_is_written_at_once),
 		TEST(a_witness_that_cannot_be_kept_true_is_not_believed),
 		TEST(a_row_without_a_position_is_not_believed),
 		TEST(after_another_had_the_slot_its_word_counts_for_us_too),
