@@ -527,6 +527,19 @@ static void a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself(voi
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
 }
 
+/* To ask for a topic might make it: it asks for none. */
+static void with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same(void **state)
+{
+	(void)state;
+	world_property(&w, "allow.auto.create.topics", "true");
+	world_open(&w);
+	WORLD_UNTIL(&w, world_view(&w)->reachable);
+	world_down(&w);
+	WORLD_UNTIL(&w, !world_view(&w)->reachable);
+	world_up(&w);
+	WORLD_UNTIL(&w, world_view(&w)->reachable);
+}
+
 static int three_brokers(void **state)
 {
 	(void)state;
@@ -748,6 +761,7 @@ int main(void)
 		TEST(an_event_above_message_max_bytes_is_data),
 		TEST(a_topic_name_that_cannot_be_is_data),
 		TEST(a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself),
+		TEST(with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same),
 		cmocka_unit_test_setup_teardown(one_broker_less_is_not_an_outage, three_brokers,
 						release),
 		TEST(a_cluster_that_is_silent_is_noticed_while_something_is_in_flight),
