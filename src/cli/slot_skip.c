@@ -380,7 +380,7 @@ static void record(struct skip *s)
 }
 
 static const char witness_sql[] =
-	"SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
 	"WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND " WP_WITNESS_IS_WHOLE("c.oid");
 
 /* So that no relay takes the move for a stranger's. */

@@ -12,9 +12,9 @@
 
 #define SQL_SIZE_MAX (1024 * 1024)
 #define SLOW_S 0.1
+#define LIFE_S 10.
 
 enum {
-	LIFE_S = 10,
 	ANSWER_S = 15,
 	BACKOFF_FIRST_MS = 500,
 	BACKOFF_MAX_MS = 10 * 1000,
