@@ -232,7 +232,7 @@ HOSTILE = {
     "bytea_output": "escape", "lc_monetary": "C.UTF-8", "client_encoding": "LATIN1", "search_path": "",
     "standard_conforming_strings": "off", "escape_string_warning": "on", "row_security": "off",
     "statement_timeout": "1", "lock_timeout": "1", "idle_session_timeout": "1",
-    "idle_in_transaction_session_timeout": "1", "transaction_timeout": "1", "default_transaction_read_only": "on",
+    "idle_in_transaction_session_timeout": "1", "transaction_timeout": "20", "default_transaction_read_only": "on",
     "default_transaction_isolation": "serializable", "client_min_messages": "error", "quote_all_identifiers": "on",
     "array_nulls": "off", "xmlbinary": "hex", "synchronous_commit": "off",
 }
