@@ -71,7 +71,8 @@ static void judge_epoch(struct check *c, const PGresult *row)
 
 /*
  * What a start would refuse (relay/relay_gap): a slot beyond where a relay that stopped in
- * good order left it, and an epoch below that of events that were sent. Without the table, or the right to it, there is nothing to compare.
+ * good order left it, and an epoch below that of events that were sent. Without the table, or
+ * the right to it, there is nothing to compare.
  */
 static void check_witness(struct check *c, struct wp_session *session)
 {

@@ -380,14 +380,14 @@ static void judge_witness(struct judge *j)
 {
 	bool there = answer_yes(j, A_WITNESS);
 	bool whole = answer_yes(j, A_WITNESS_WHOLE);
-	if (there && whole && answer_yes(j, A_WITNESS_MAY)) {
+	if (whole && answer_yes(j, A_WITNESS_MAY)) {
 		j->ret->witness_ready = true;
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
 	if (there && !whole)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
-	if (!there || !whole)
+	if (!whole)
 		wp_sql_add(&j->cure, "%s", wp_witness_sql);
 	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
 	FOUND_WARN(j, "witness",
@@ -468,9 +468,7 @@ static void note_loss(struct judge *j)
 	for (size_t i = 0; i < p->count && !j->in_recovery; i++) {
 		if (!loses_events(&p->findings[i]))
 			continue;
-		char said[LOSS_SIZE];
-		wp_finding_say(&p->findings[i], said, sizeof(said));
-		(void)wp_why_set(&p->health.loss, WP_CONFIG, "%s", said);
+		wp_finding_say(&p->findings[i], p->health.loss.text, LOSS_SIZE);
 		return;
 	}
 }

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const char wp_sql_impatiently[] =
+	"SELECT pg_catalog.set_config('statement_timeout', '10000', true);\n";
+
 static void append(struct wp_sql *sql, const char *text, size_t size)
 {
 	if (sql->rc != WP_OK)

@@ -87,9 +87,11 @@ static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_why *why)
 	fail(s, &f);
 }
 
-/* Nothing is asked on it. */
+/* With the facts, which stand on it; no query does. */
 static void drop_beside(struct stream *s)
 {
+	wp_stream_facts_free(s->facts);
+	s->facts = NULL;
 	ev_timer_stop(s->loop, &s->beside_life);
 	wp_connection_free(s->beside);
 	s->beside = NULL;
@@ -106,8 +108,6 @@ static void drop_connection(struct stream *s)
 	s->copy = NULL;
 	wp_query_free(s->query);
 	s->query = NULL;
-	wp_stream_facts_free(s->facts);
-	s->facts = NULL;
 	drop_beside(s);
 	wp_connection_free(s->connection);
 	s->connection = NULL;
@@ -178,8 +178,6 @@ static void on_beside_life(struct ev_loop *loop, ev_timer *timer, int events)
 		ev_timer_start(loop, timer);
 		return;
 	}
-	wp_stream_facts_free(s->facts); /* answered, and standing on it */
-	s->facts = NULL;
 	drop_beside(s);
 }
 
@@ -370,8 +368,6 @@ static void on_grown(void *arg, const PGresult *result, const struct wp_source_f
 
 static void grow(struct stream *s)
 {
-	wp_stream_facts_free(s->facts);
-	s->facts = NULL;
 	drop_beside(s);
 	ask(s, pg_of(s), grow_sql, on_grown);
 }

@@ -11,13 +11,7 @@
 #include "walpost/postgres/witness.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
-
-/*
- * What holds a lock on the outbox or a partition of it holds up our questions. The server gives
- * up before we do: a session that waits for a lock does not notice that nobody listens any more.
- */
-static const char impatiently[] =
-	"SELECT pg_catalog.set_config('statement_timeout', '10000', true);\n";
+#define WITNESS_IS_WHOLE WP_WITNESS_IS_WHOLE("c.oid")
 
 struct wp_stream_facts {
 	struct ev_loop *loop; /* borrowed */
@@ -57,19 +51,17 @@ static const char slot_sql[] =
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
-	"  SELECT " WP_WITNESS_IS_WHOLE(
-		"c.oid") " AS whole,\n"
-			 "    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
-			 "    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
-			 "    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
-			 "      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
-			 "      AND NOT pg_catalog.pg_is_in_recovery()\n"
-			 "      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS "
-			 "writable\n"
-			 "  FROM pg_catalog.pg_class c\n"
-			 "  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
-			 "  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
-			 "WHERE s.slot_name = %L";
+	"  SELECT " WITNESS_IS_WHOLE " AS whole,\n"
+	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
+	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
+	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
+	"      AND pg_catalog.has_table_privilege(c.oid, 'UPDATE')\n"
+	"      AND NOT pg_catalog.pg_is_in_recovery()\n"
+	"      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS writable\n"
+	"  FROM pg_catalog.pg_class c\n"
+	"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
+	"WHERE s.slot_name = %L";
 
 static void finish(struct wp_stream_facts *f, const struct wp_source_failure *failure)
 {
@@ -170,7 +162,7 @@ static void ask_enums(struct wp_stream_facts *f)
 	}
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
-	wp_sql_add(&sql, "%s", impatiently);
+	wp_sql_add(&sql, "%s", wp_sql_impatiently);
 	wp_sql_add(&sql, enums_sql, f->setup.table->schema, f->setup.table->name);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_enums);
 }
@@ -279,7 +271,7 @@ static void ask_slot(struct wp_stream_facts *f)
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	(void)snprintf(pid, sizeof(pid), "%d", PQbackendPID(f->replication));
-	wp_sql_add(&sql, "%s", impatiently);
+	wp_sql_add(&sql, "%s", wp_sql_impatiently);
 	wp_sql_add(&sql, slot_sql, pid, pid, f->setup.options->slot);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
 }
@@ -298,9 +290,7 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 	struct wp_source_failure failure = { .reaction = finding->reaction };
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;
-	char said[sizeof(failure.why.text)];
-	wp_finding_say(finding, said, sizeof(said));
-	(void)wp_why_set(&failure.why, WP_CONFIG, "%s", said);
+	wp_finding_say(finding, failure.why.text, sizeof(failure.why.text));
 	finish(f, &failure);
 }
 
@@ -366,7 +356,7 @@ static void ask_preflight(struct wp_stream_facts *f)
 	}
 	struct wp_why why;
 	wp_buffer_reset(&f->sql);
-	enum wp_rc rc = wp_buffer_append_text(&f->sql, impatiently);
+	enum wp_rc rc = wp_buffer_append_text(&f->sql, wp_sql_impatiently);
 	if (rc == WP_OK)
 		rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table,
 				      PQbackendPID(f->replication), &f->sql, &why);

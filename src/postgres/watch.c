@@ -9,6 +9,7 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/query.h"
+#include "walpost/postgres/sql.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
 #define SLOW_S 0.1
@@ -20,10 +21,6 @@ enum {
 	BACKOFF_MAX_MS = 10 * 1000,
 	FAILURES_TO_WARN = 5,
 };
-
-/* The server gives up before we do, so that no session of ours is left behind there. */
-static const char impatiently[] =
-	"SELECT pg_catalog.set_config('statement_timeout', '10000', true);\n";
 
 struct wp_watch {
 	struct ev_loop *loop; /* borrowed */
@@ -181,7 +178,7 @@ static void ask(struct wp_watch *w)
 	struct wp_why why;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_buffer_append_text(&sql, impatiently);
+	enum wp_rc rc = wp_buffer_append_text(&sql, wp_sql_impatiently);
 	if (rc == WP_OK)
 		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.table,
 				      PQbackendPID(w->setup.same_as), &sql, &why);

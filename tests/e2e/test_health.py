@@ -27,14 +27,6 @@ def _break(stage, how):
     stage.sql(BREAKS[how].format(publication=stage.publication, table=stage.table))
 
 
-def _wait_idle(stage, relay):
-    """Until all is confirmed, and the relay has written that it has the slot (its row's second version): that row would
-    be decoded under what a test does next."""
-    stage.wait_all_confirmed(relay=relay)
-    relay.wait_until(lambda: stage.sql("SELECT ctid::text FROM walpost.witness") != [("(0,1)",)], 10,
-                     "it has written that it has the slot")
-
-
 def _skip_missing(how, version):
     """Filters and column lists are not there to be broken by before 15: nothing to show."""
     return how in ("filtered", "without a column") and int(version) < FILTERS
@@ -55,7 +47,8 @@ def test_a_publication_that_loses_events_is_noticed_while_idle(stage, version, h
     stage.create_topic()
     relay = stage.relay()
     before = stage.insert("a")
-    _wait_idle(stage, relay)
+    stage.wait_all_confirmed(relay=relay)
+    stage.wait_claimed(relay)
     _break(stage, how)
     error = _exit_after_break(stage, relay)
     assert error["event"] == "events_would_be_lost"
@@ -91,7 +84,8 @@ def test_a_table_put_back_into_the_publication_flows_on(stage):
     stage.create_topic()
     relay = stage.relay()
     stage.insert("a")
-    _wait_idle(stage, relay)
+    stage.wait_all_confirmed(relay=relay)
+    stage.wait_claimed(relay)
     _break(stage, "without the table")
     _exit_after_break(stage, relay)
     relay.start()

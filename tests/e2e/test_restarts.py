@@ -190,8 +190,7 @@ def test_rows_that_share_a_place_in_the_log_are_not_lost_when_the_relay_is_kille
 def test_of_two_adjacent_transactions_the_first_confirmed_the_second_is_delivered_and_the_first_not_again(stage):
     stage.create_topic("first")
     relay = stage.relay()
-    relay.wait_until(lambda: stage.sql("SELECT ctid::text FROM walpost.witness") != [("(0,1)",)], 10,
-                     "it has written that it has the slot, which moves the log")
+    stage.wait_claimed(relay)
     stage.wait_all_confirmed(relay=relay)
     with stage.connect() as one, stage.connect() as other:
         one.execute("BEGIN")

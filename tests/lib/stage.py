@@ -112,6 +112,12 @@ class Stage:
         """Until nobody reads from the slot: after a kill the server needs a moment to notice."""
         wait_until(lambda: not self.is_streaming(), deadline, "the slot is free")
 
+    def wait_claimed(self, relay):
+        """Until the relay has written that it has the slot: the second version of its row in walpost.witness, which
+        moves the log and would be decoded under what a test does next."""
+        relay.wait_until(lambda: self.sql("SELECT ctid::text FROM walpost.witness") != [("(0,1)",)], 10,
+                         "it has written that it has the slot")
+
     def wait_confirmed(self, lsn, deadline=20, relay=None):
         """Until the slot's confirmed_flush_lsn has reached `lsn`."""
         (relay or self).wait_until(lambda: self.confirmed() >= lsn, deadline, f"{lsn} is confirmed")

@@ -19,6 +19,13 @@ struct wp_sql {
 	char problem[256]; /* why `rc` is not WP_OK */
 };
 
+/*
+ * Before a question, in the same text: what holds a lock on a table may hold it up, and the server
+ * gives up (57014) before we do, for a session that waits for a lock does not notice that nobody
+ * listens any more, and would be left behind there.
+ */
+extern const char wp_sql_impatiently[];
+
 void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into);
 /*
  * Appends `template`, in which %I stands for an identifier, %L for a literal, %s for text
