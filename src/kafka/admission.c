@@ -35,8 +35,19 @@ bool wp_admission_is_login(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
 }
 
+bool wp_admission_hung_up(const char *text)
+{
+	bool is_handshake =
+		strstr(text, "SSL handshake") != NULL || strstr(text, "SSL_HANDSHAKE") != NULL;
+
+	return is_handshake &&
+	       (strstr(text, "Disconnected") != NULL || strstr(text, "unexpected eof") != NULL);
+}
+
 bool wp_admission_is_tls(rd_kafka_resp_err_t code, const char *text)
 {
+	if (wp_admission_hung_up(text))
+		return false;
 	return code == RD_KAFKA_RESP_ERR__SSL || strstr(text, "alert bad certificate") != NULL ||
 	       strstr(text, "alert certificate") != NULL ||
 	       strstr(text, "alert unknown ca") != NULL;

@@ -28,7 +28,8 @@ static void lose(struct wp_producer *p, const char *text)
 	/* What a broker's connection died of says more than that nobody answered. */
 	if (p->last_error.text[0] != '\0')
 		text = p->last_error.text;
-	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s", text);
+	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s%s", text,
+			 wp_admission_hung_up(text) ? WP_HUNG_UP_CURE : "");
 	p->is_suspect = false;
 	p->has_missed = false;
 	p->view.reachable = false;

@@ -81,6 +81,9 @@ static enum wp_rc refuse(const struct check *c, struct wp_why *why)
 		return wp_why_set(why, WP_CONFIG, "Kafka does not let us in: %s; %s",
 				  c->trouble.text, cure.text);
 	}
+	if (wp_admission_hung_up(c->trouble.text))
+		return wp_why_set(why, WP_IO, "no Kafka broker answers: %s%s", c->trouble.text,
+				  WP_HUNG_UP_CURE);
 	return wp_why_set(why, WP_IO,
 			  "no Kafka broker answers: %s; correct bootstrap.servers in [kafka], or "
 			  "start Kafka",

@@ -1,5 +1,6 @@
 #include <assert.h>
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,11 +180,15 @@ static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 	return wp_sql_end(&sql, &why) == WP_OK ? (const char *)into->data : NULL;
 }
 
-static void note_refusal(struct wp_connection *c)
+/* `error`: errno after libpq's call. libpq 17 says nothing when it gets no socket. */
+static void note_refusal(struct wp_connection *c, int error)
 {
 	struct wp_source_failure f = { 0 };
 	char text[2048];
-	(void)snprintf(text, sizeof(text), "%s", PQerrorMessage(c->pg));
+	const char *said = PQerrorMessage(c->pg);
+	if (!*said)
+		said = error ? strerror(error) : "libpq gives no reason";
+	(void)snprintf(text, sizeof(text), "%s", said);
 	take_sqlstate(text, f.sqlstate);
 	tidy(text);
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
@@ -283,9 +288,9 @@ static void wait_for(struct wp_connection *c, int events)
 
 static void try_addresses(struct wp_connection *c);
 
-static void on_refused(struct wp_connection *c)
+static void on_refused(struct wp_connection *c, int error)
 {
-	note_refusal(c);
+	note_refusal(c, error);
 	if (c->kind == WP_CONNECTION_QUESTIONS && !c->as_walsender &&
 	    !strcmp(c->failure.sqlstate, "53300")) {
 		c->as_walsender = true;
@@ -300,6 +305,7 @@ static void poll_on(struct wp_connection *c)
 {
 	/* Whatever it does with its socket, no watcher is left on the old one. */
 	ev_io_stop(c->loop, &c->socket);
+	errno = 0;
 	switch (PQconnectPoll(c->pg)) {
 	case PGRES_POLLING_READING:
 		follow(c);
@@ -313,7 +319,7 @@ static void poll_on(struct wp_connection *c)
 		force_settings(c);
 		return;
 	default:
-		on_refused(c);
+		on_refused(c, errno);
 	}
 }
 
@@ -325,9 +331,11 @@ static void on_socket(struct ev_loop *loop, ev_io *w, int events)
 
 static void try_addresses(struct wp_connection *c)
 {
+	errno = 0;
 	c->pg = wp_connection_plan_start(&c->plan, c->options,
 					 c->as_walsender ? WP_CONNECTION_REPLICATION : c->kind,
 					 &c->left);
+	int error = errno;
 	if (!c->pg) {
 		note(c, WP_REACT_RECONNECT, "out of memory");
 		fail(c);
@@ -336,7 +344,7 @@ static void try_addresses(struct wp_connection *c)
 	wp_connection_log_notices(c->pg);
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* for the SQLSTATE */
 	if (PQstatus(c->pg) == CONNECTION_BAD) {
-		note_refusal(c);
+		note_refusal(c, error);
 		fail(c);
 		return;
 	}

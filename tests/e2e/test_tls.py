@@ -229,9 +229,22 @@ def test_a_librdkafka_too_old_for_scram_with_kafka_4_says_so(stage_of_kafka, mor
         _refused_by_kafka(stage_of_kafka, changes, version[0], "2.6.1")
 
 
-def test_a_kafka_without_tls_is_refused(stage_of_kafka, mortal_kafka):
+def test_a_kafka_without_tls_is_waited_for_and_named_and_never_spoken_to_in_the_open(stage_of_kafka, mortal_kafka):
+    """It hangs up in the handshake, as a proxy does whose broker is not there yet."""
+    stage = stage_of_kafka
     changes = _mutual(mortal_kafka, **{"kafka.bootstrap.servers": mortal_kafka.address})
-    _refused_by_kafka(stage_of_kafka, changes, "security.protocol")
+    stage.insert()
+    relay = stage.new_relay(changes).start()
+    relay.wait_log("event=sink_unreachable")
+    (said,) = relay.log("sink_unreachable")
+    code, findings = _check(stage, changes)
+    assert code == 1 and findings["kafka"]["level"] == "fail"
+    for text in (said["why"], findings["kafka"]["what"]):
+        assert "speaks no TLS" in text and "security.protocol" in text, text
+    assert relay.is_alive()
+    relay.stop_within(40)
+    assert stage.read() == []
+    assert stage.confirmed() < stage.truth.events()[0].end_lsn
 
 
 # --- nothing in the open

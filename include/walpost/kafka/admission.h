@@ -20,6 +20,18 @@ bool wp_admission_is_login(rd_kafka_resp_err_t code);
  */
 bool wp_admission_is_tls(rd_kafka_resp_err_t code, const char *text);
 
+/*
+ * The broker hung up while TLS was being set up. A listener that speaks no TLS does
+ * so, and so does one that is stopping, or a proxy whose broker is not there yet: it
+ * may pass, so it is not `wp_admission_is_tls`.
+ */
+bool wp_admission_hung_up(const char *text);
+
+/* Goes behind the text of one that hung up. */
+#define WP_HUNG_UP_CURE                                                               \
+	"; if it goes on: that listener speaks no TLS, correct security.protocol or " \
+	"bootstrap.servers in [kafka]"
+
 /* `version` is rd_kafka_version(). */
 void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version, struct wp_why *ret);
 

@@ -30,6 +30,26 @@ static void a_connection_lost_to_a_refused_certificate_is_about_tls(void **state
 	CHECK(!wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "Connect failed: refused"));
 }
 
+/* librdkafka's and OpenSSL's sentences for it. */
+static void a_broker_that_hangs_up_in_the_handshake_may_only_be_starting(void **state)
+{
+	static const char *const texts[] = {
+		"ssl://b:9092/bootstrap: SSL handshake failed: Disconnected: connecting to a "
+		"PLAINTEXT broker listener? (after 1ms in state SSL_HANDSHAKE)",
+		"ssl://b:9092/bootstrap: SSL handshake failed: error:0A000126:SSL routines::"
+		"unexpected eof while reading (after 23ms in state SSL_HANDSHAKE)",
+		"ssl://b:9092/bootstrap: Disconnected (after 8ms in state SSL_HANDSHAKE)",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		CHECK(wp_admission_hung_up(texts[i]));
+		CHECK(!wp_admission_is_tls(RD_KAFKA_RESP_ERR__SSL, texts[i]));
+	}
+	CHECK(!wp_admission_hung_up("ssl://b:9092/1: Disconnected (after 8ms in state UP)"));
+	CHECK(!wp_admission_hung_up("SSL handshake failed: certificate verify failed"));
+}
+
 static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, const char *part)
 {
 	struct wp_why cure;
@@ -70,6 +90,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wrong_credentials_are_about_the_login),
 		cmocka_unit_test(a_connection_lost_to_a_refused_certificate_is_about_tls),
+		cmocka_unit_test(a_broker_that_hangs_up_in_the_handshake_may_only_be_starting),
 		cmocka_unit_test(each_trouble_has_its_cure),
 		cmocka_unit_test(a_librdkafka_too_old_for_scram_is_named),
 	};
