@@ -49,7 +49,10 @@ struct stream {
 	struct wp_probe_question *root;
 	struct wp_watch *watch;	      /* while streaming, once it was asked for */
 	struct wp_farewell *farewell; /* after the stream */
-	wp_lsn told;		      /* the flush of this stream's last status; 0: none yet */
+	struct wp_source_facts begun; /* as the last stream began */
+	/* The slot does not stand beyond it by us: where it stood as we took it, and each flush
+	 * since, over all streams. 0: we never had it. */
+	wp_lsn told;
 	char topics[WP_WITNESS_TOPICS_SIZE];
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
@@ -269,11 +272,11 @@ static struct wp_witness_row witness_row(const struct stream *s)
 	return (struct wp_witness_row){
 		.slot = s->setup.options->slot,
 		.owner = s->setup.owner,
-		.system_id = s->view.facts.system_id,
-		.timeline = s->view.facts.timelines.current,
+		.system_id = s->begun.system_id,
+		.timeline = s->begun.timelines.current,
 		.epoch = s->setup.epoch,
-		.before = s->view.unclaimed ? s->view.facts.witness_owner : NULL,
-		.before_at = s->view.facts.witness_taken_at,
+		.before = s->view.unclaimed ? s->begun.witness_owner : NULL,
+		.before_at = s->begun.witness_taken_at,
 	};
 }
 
@@ -287,30 +290,27 @@ static void on_farewell(void *arg, const struct wp_why *why)
 	enter(s, WP_SOURCE_FINISHED);
 }
 
-/* False: there is nothing to write, or it cannot be. */
-static bool say_farewell(struct stream *s)
+/* NULL: there is nothing to write, or it cannot be. */
+static struct wp_farewell *new_farewell(struct stream *s)
 {
-	if (s->view.state != WP_SOURCE_FINISHING || s->told == 0 || !s->view.facts.witness_writable)
-		return false;
-	struct wp_witness_row row = witness_row(s);
-	row.topics = s->topics;
-	struct wp_why why;
-	struct wp_buffer sql;
-	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_witness_end_sql(pg_of(s), &row, s->told, &sql, &why);
+	if (s->told == 0 || !s->begun.witness_writable)
+		return NULL;
+	struct wp_farewell *f = NULL;
 	struct wp_farewell_setup setup = {
 		.options = s->setup.options,
 		.same_as = pg_of(s),
-		.sql = (const char *)sql.data,
+		.row = witness_row(s),
+		.confirmed = s->told,
 		.done = on_farewell,
 		.arg = s,
 	};
-	if (rc == WP_OK)
-		rc = wp_farewell_new(s->loop, &setup, &s->farewell, &why);
-	if (rc != WP_OK)
+	struct wp_why why;
+	setup.row.topics = s->topics;
+	(void)snprintf(setup.walsender, sizeof(setup.walsender), "%s",
+		       *s->streaming.pid ? s->streaming.pid : "0");
+	if (wp_farewell_new(s->loop, &setup, &f, &why) != WP_OK)
 		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why.text));
-	wp_buffer_release(&sql);
-	return rc == WP_OK;
+	return f;
 }
 
 static void on_copy(void *arg)
@@ -322,8 +322,11 @@ static void on_copy(void *arg)
 	};
 	struct stream *s = arg;
 	enum wp_copy_state state = wp_copy_state(s->copy);
-	if (state == WP_COPY_FINISHED && say_farewell(s))
-		return;
+	if (state == WP_COPY_FINISHED && s->view.state == WP_SOURCE_FINISHING) {
+		s->farewell = new_farewell(s);
+		if (s->farewell)
+			return;
+	}
 	if (state == WP_COPY_RUNNING)
 		s->streaming = s->self;
 	if (state == WP_COPY_FAILED)
@@ -407,7 +410,8 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness wi
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->start_at = at;
-	s->told = 0;
+	s->begun = s->view.facts;
+	s->told = wp_lsn_max(s->told, s->begun.slot_confirmed);
 	s->view.health = (struct wp_health){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
 	s->view.unclaimed = s->view.facts.witness_writable;
@@ -559,6 +563,9 @@ static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const 
 static void stream_close(struct wp_source *source)
 {
 	struct stream *s = of(source);
+	if (s->farewell)
+		wp_log(WP_LOG_WARN, "witness_not_written",
+		       WP_TEXT("why", "the server did not answer in time"));
 	wp_probe_free(s->probe);
 	wp_probe_free(s->root);
 	s->probe = s->root = NULL;
@@ -567,6 +574,18 @@ static void stream_close(struct wp_source *source)
 	drop_connection(s);
 	s->view.health = (struct wp_health){ 0 };
 	enter(s, WP_SOURCE_CLOSED);
+}
+
+/* The connection of the farewell goes where the stream's went. */
+static void stream_part(struct wp_source *source, const char *topics)
+{
+	struct stream *s = of(source);
+	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
+	struct wp_farewell *farewell = new_farewell(s);
+	stream_close(source);
+	s->farewell = farewell;
+	if (farewell)
+		enter(s, WP_SOURCE_FINISHING);
 }
 
 static const struct wp_source_view *stream_view(struct wp_source *source)
@@ -582,6 +601,7 @@ static const struct wp_source_ops ops = {
 	.reading = stream_reading,
 	.status = stream_status,
 	.finish = stream_finish,
+	.part = stream_part,
 	.close = stream_close,
 	.probe = stream_probe,
 	.ask_root = stream_ask_root,

@@ -243,8 +243,8 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 	return wp_sql_end(&sql, why);
 }
 
-enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
-			      struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
+			      wp_lsn confirmed, struct wp_buffer *into, struct wp_why *why)
 {
 	char lsn[WP_LSN_TEXT_SIZE], before[WP_LSN_TEXT_SIZE];
 	struct numbers n = numbers_of(row);
@@ -265,6 +265,9 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_l
 	if (row->before != NULL)
 		wp_sql_add(&sql, " OR (owner = %L AND taken_at_lsn = %L)", row->before,
 			   wp_lsn_text(row->before_at, before));
-	wp_sql_add(&sql, ")");
+	wp_sql_add(&sql,
+		   ") AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots h\n"
+		   "  WHERE h.slot_name = %L AND h.active_pid <> %L)",
+		   row->slot, walsender);
 	return wp_sql_end(&sql, why);
 }

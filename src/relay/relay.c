@@ -220,11 +220,25 @@ static void act_purge(struct wp_relay *r)
 	r->setup.sink->ops->purge(r->setup.sink);
 }
 
+/* A stream that was lost, or refused, has had no last word yet: where the slot may stand by us. */
+static void act_part(struct wp_relay *r, struct wp_now now)
+{
+	wp_relay_drop_held(r);
+	r->setup.source->ops->part(r->setup.source, wp_relay_topics(r));
+	r->deadline_ms = now.ms + FINISH_MS;
+	if (r->deadline_ms > r->stop_by_ms)
+		r->deadline_ms = r->stop_by_ms;
+	if (wp_relay_source(r)->state == WP_SOURCE_CLOSED)
+		wp_relay_happen(r, WP_COPY_ENDED, now);
+}
+
 static void act_finish(struct wp_relay *r, struct wp_now now)
 {
 	wp_relay_drop_held(r);
-	if (!wp_relay_is_streaming(r))
+	if (!wp_relay_is_streaming(r)) {
+		act_part(r, now);
 		return;
+	}
 	send_status(r, now);
 	if (wp_relay_is_streaming(r))
 		r->setup.source->ops->finish(r->setup.source, wp_relay_topics(r));
@@ -277,6 +291,8 @@ static void act(struct wp_relay *r, enum wp_state from, unsigned actions, struct
 		act_stay_away(r, now);
 	if (actions & WP_ACT_GIVE_TIME)
 		act_give_time(r, now);
+	if (actions & WP_ACT_PART)
+		act_part(r, now);
 }
 
 /* Between streaming and paused the relay flits; the rest is news. */

@@ -92,6 +92,13 @@ static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 				     SAME_TROUBLE_MAX);
 }
 
+/* What is on its way can no more be confirmed to the server: not to be waited for. */
+static void leave_stream(struct wp_relay *r, struct wp_now now)
+{
+	if (r->state == WP_DRAINING)
+		wp_relay_happen(r, WP_LOST, now);
+}
+
 static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct wp_now now)
 {
 	enum wp_note_level level = f->reaction == WP_REACT_STANDBY ? WP_NOTE_DEBUG : WP_NOTE_WARN;
@@ -100,12 +107,12 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 	    (f->reaction == WP_REACT_STOP_CONFIG && !r->started)) {
 		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->why,
 			      now);
-		wp_relay_happen(r, WP_LOST, now);
+		leave_stream(r, now);
 		return;
 	}
 	if (is_hopeless(r, f)) {
 		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->why, now);
-		wp_relay_happen(r, WP_LOST, now);
+		leave_stream(r, now);
 		return;
 	}
 	r->reconnects++;

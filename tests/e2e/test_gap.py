@@ -111,6 +111,49 @@ def test_a_slot_made_anew_after_a_halt_is_refused(stage):
     assert "good order" in _refusal(relay)
 
 
+def test_a_slot_advanced_after_the_server_ended_the_stream_is_refused(stage):
+    """A relay whose stream ended with an error has a last word all the same, each time."""
+    relay = _relay_that_worked(stage)
+    confirmed = stage.confirmed()
+    stage.sql(f"DROP PUBLICATION {stage.publication}")
+    stage.insert("lost")
+    assert relay.wait_exit(30) == 3
+    assert _witness(stage, "stopped") == (True,)
+    stage.publish("outbox")
+    relay.start()  # at this place of the log the publication is still missing
+    assert relay.wait_exit(30) == 3
+    stopped, told = _witness(stage, "stopped, confirmed_lsn - '0/0'::pg_lsn")
+    assert stopped and told >= confirmed
+    stage.wait_released()
+    _advance(stage)
+    assert "good order" in _refusal(relay)
+
+
+def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    relay = _relay_that_worked(stage)
+    own_postgres.stop()
+    relay.wait_log("event=stream_broken", count=5)  # by now it waits for seconds
+    own_postgres.start()
+    relay.stop(10)
+    assert _witness(stage, "stopped") == (True,)
+    _advance(stage)
+    assert "good order" in _refusal(relay)
+
+
+def test_a_last_word_that_the_server_cannot_take_is_said_to_be_missing(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    relay = _relay_that_worked(stage)
+    own_postgres.stop()
+    relay.wait_log("event=stream_broken")
+    relay.stop(10)
+    assert relay.log("witness_not_written")
+    own_postgres.start()
+    assert _witness(stage, "stopped") == (False,)
+    _goes_on(stage, relay)
+    relay.stop()
+
+
 def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):
     relay = _relay_that_worked(stage)
     relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 30, "it has written down how far it is")

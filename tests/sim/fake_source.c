@@ -119,7 +119,7 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 		return WP_IO;
 	}
 	l->status_flush = status->flush;
-	s->told = status->flush;
+	s->told = wp_lsn_max(s->told, status->flush);
 	if (!l->status_waits)
 		l->status_arrives_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 4);
 	l->status_waits = true;
@@ -140,6 +140,18 @@ static void op_finish(struct wp_source *base, const char *topics)
 		server_take_status(s->world, s->link, l->status_flush);
 	}
 	l->done_by_client = true;
+}
+
+static void op_part(struct wp_source *base, const char *topics)
+{
+	struct fake_source *s = self(base);
+
+	base->ops->close(base);
+	if (s->told == 0)
+		return;
+	snprintf(s->topics, sizeof(s->topics), "%s", topics);
+	s->view.state = WP_SOURCE_FINISHING;
+	s->ready_ms = s->world->now_ms + 5;
 }
 
 static void op_close(struct wp_source *base)
@@ -207,6 +219,7 @@ static const struct wp_source_ops OPS = {
 	.reading = op_reading,
 	.status = op_status,
 	.finish = op_finish,
+	.part = op_part,
 	.close = op_close,
 	.probe = op_probe,
 	.ask_root = op_ask_root,
@@ -278,9 +291,7 @@ static void finish_start(struct fake_source *s)
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	if (server->moved_from != 0)
-		violate(s->world, "went on from a slot that was moved behind its back", "at %llX",
-			(unsigned long long)server->confirmed);
+	server_accept_move(s->world);
 	if (s->witness == WP_WITNESS_WRITE &&
 	    (strcmp(server->witness_owner, s->owner) != 0 || server->witness_stopped ||
 	     server->witness_life != server->life)) {
@@ -288,7 +299,7 @@ static void finish_start(struct fake_source *s)
 		server->witness_at = server->confirmed;
 		write_witness(s, server->confirmed, false);
 	}
-	s->told = 0;
+	s->told = wp_lsn_max(s->told, server->confirmed);
 	s->view.health = (struct wp_health){ 0 };
 	server_start_stream(s->world, s->link, s->start_at);
 	s->reading = true;
@@ -299,10 +310,10 @@ static void finish_start(struct fake_source *s)
 static void end_stream(struct fake_source *s)
 {
 	const struct server *server = &s->world->server;
+	bool is_taken = server->holder != -1 && server->holder != s->link;
 
 	s->view.state = WP_SOURCE_FINISHED;
-	if (server->state == SERVER_UP && strcmp(server->witness_owner, s->owner) == 0 &&
-	    s->told != 0)
+	if (server->state == SERVER_UP && strcmp(server->witness_owner, s->owner) == 0 && !is_taken)
 		write_witness(s, s->told, true);
 }
 
@@ -310,9 +321,9 @@ static void finish_finishing(struct fake_source *s)
 {
 	const struct link *l = link_of(s);
 
-	if (l->broken)
+	if (l != NULL && l->broken)
 		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
-	else if (l->ended)
+	else if (l == NULL || l->ended)
 		end_stream(s);
 	s->world->wake[s->relay] = true;
 }

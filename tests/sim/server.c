@@ -391,6 +391,33 @@ void server_unmove_slot(struct world *w)
 	s->unmoved_ms = w->now_ms;
 }
 
+static bool is_delivered(const struct world *w, wp_lsn from, wp_lsn to)
+{
+	const struct server *s = &w->server;
+
+	for (size_t i = 0; i < s->transaction_count && s->transactions[i].end_lsn <= to; i++) {
+		const struct transaction *tx = &s->transactions[i];
+		for (uint32_t e = 0; tx->end_lsn > from && e < tx->event_count; e++)
+			if (!w->broker.kept[tx->first_event + e])
+				return false;
+	}
+	return true;
+}
+
+/* To where all is delivered anyway: the relay knows, and may go on. */
+void server_accept_move(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->moved_from == 0)
+		return;
+	if (!is_delivered(w, s->moved_from, s->confirmed))
+		violate(w, "went on from a slot that was moved behind its back", "at %llX",
+			(unsigned long long)s->confirmed);
+	s->decoded = s->moved_decoded;
+	s->moved_from = 0;
+}
+
 void server_break_publication(struct world *w)
 {
 	struct server *s = &w->server;

@@ -199,6 +199,7 @@ void server_stop(struct world *w);
 /* The slot ahead of what was confirmed, or anew: nobody told the relays. */
 void server_move_slot(struct world *w);
 void server_unmove_slot(struct world *w);
+void server_accept_move(struct world *w);
 void server_break_publication(struct world *w);
 int link_open(struct world *w, int relay);  /* -1: none free */
 void link_break(struct world *w, int link); /* both ends know soon */

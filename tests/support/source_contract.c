@@ -507,6 +507,65 @@ static void its_end_stands_in_the_witness(struct source_driver *d)
 	CHECK(!view(d)->facts.witness_stopped);
 }
 
+static void without_ever_having_had_the_slot_there_is_no_last_word(struct source_driver *d)
+{
+	d->source->ops->part(d->source, "");
+	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
+	connect(d);
+	d->source->ops->part(d->source, "");
+	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
+	connect_again(d);
+	CHECK_TEXT(view(d)->facts.witness_owner, "");
+}
+
+static void lose_after_one_event(struct source_driver *d, struct seen *seen)
+{
+	connect(d);
+	start(d, WP_WITNESS_WRITE);
+	d->commit(d->arg, 1);
+	take_inserts(d, seen, 1);
+	CHECK_EQ(say(d, seen->end), WP_OK);
+	await_confirmed(d, seen->end);
+	d->break_connection(d->arg);
+	take_to_the_end(d);
+	await_failure(d, WP_REACT_RECONNECT);
+}
+
+static void after_a_lost_stream_too_its_end_stands_in_the_witness(struct source_driver *d)
+{
+	struct seen seen = { 0 };
+	lose_after_one_event(d, &seen);
+	d->source->ops->part(d->source, "a,b");
+	CHECK_EQ(view(d)->state, WP_SOURCE_FINISHING);
+	await(d, WP_SOURCE_FINISHED);
+	connect_again(d);
+	CHECK(view(d)->facts.witness_stopped);
+	CHECK_EQ(view(d)->facts.witness_confirmed, seen.end);
+	CHECK_TEXT(view(d)->facts.witness_topics, "a,b");
+}
+
+static void the_last_word_is_left_to_who_has_the_slot_by_now(struct source_driver *d)
+{
+	struct seen seen = { 0 };
+	lose_after_one_event(d, &seen);
+	d->hold_slot(d->arg);
+	d->source->ops->part(d->source, "a,b");
+	await(d, WP_SOURCE_FINISHED);
+	d->release_slot(d->arg);
+	connect_again(d);
+	CHECK(!view(d)->facts.witness_stopped);
+}
+
+static void a_server_that_is_gone_takes_no_last_word(struct source_driver *d)
+{
+	struct seen seen = { 0 };
+	lose_after_one_event(d, &seen);
+	d->kill_server(d->arg);
+	d->source->ops->part(d->source, "a,b");
+	await(d, WP_SOURCE_FINISHED);
+	d->start_server(d->arg);
+}
+
 static void what_is_seen_beside_the_stream_is_told(struct source_driver *d)
 {
 	struct seen seen = { 0 };
@@ -652,6 +711,10 @@ const struct source_contract_case source_contract_cases[] = {
 	CASE(our_own_old_stream_does_not_hold_the_slot),
 	CASE(the_witness_is_written_only_when_asked),
 	CASE(its_end_stands_in_the_witness),
+	CASE(without_ever_having_had_the_slot_there_is_no_last_word),
+	CASE(after_a_lost_stream_too_its_end_stands_in_the_witness),
+	CASE(the_last_word_is_left_to_who_has_the_slot_by_now),
+	CASE(a_server_that_is_gone_takes_no_last_word),
 	CASE(what_is_seen_beside_the_stream_is_told),
 	CASE(what_is_written_down_needs_no_question_before),
 	CASE(a_server_that_is_gone_fails_and_comes_back),

@@ -1,8 +1,8 @@
 /*
- * One last statement beside a stream that has ended in good order, on a connection of its
- * own.
+ * The last word to the witness after a stream: how far the slot may stand by us. On a
+ * connection of its own.
  *
- * Owns: its connection and query. Borrows: loop, options. Calls `done` once, from the loop,
+ * Owns: its connection and query. Borrows: loop, options and the row with its texts. Calls `done` once, from the loop,
  * never from within new; `done` may free it. Not bounded in time: whoever waits for it has a
  * limit, and frees it.
  */
@@ -14,6 +14,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/postgres/options.h"
+#include "walpost/postgres/witness.h"
 
 struct wp_farewell;
 
@@ -22,8 +23,10 @@ typedef void (*wp_farewell_done)(void *arg, const struct wp_why *why);
 
 struct wp_farewell_setup {
 	const struct wp_postgres_options *options;
-	const PGconn *same_as; /* the stream's; for wp_farewell_new only */
-	const char *sql;       /* copied */
+	const PGconn *same_as; /* the stream's, NULL: it is gone; for wp_farewell_new only */
+	struct wp_witness_row row;
+	wp_lsn confirmed;
+	char walsender[16]; /* that was ours; "0": none */
 	wp_farewell_done done;
 	void *arg;
 };

@@ -56,10 +56,12 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 			       wp_lsn confirmed, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
 /*
- * After the stream: where it ended; only while the row is ours, or still as the one before us
- * left it. Another relay may have the slot by now, and its word is not to be written over.
+ * After the stream: beyond `confirmed` the slot does not stand by us. Only while the row is
+ * ours, or still as the one before us left it, and no process but `walsender`, which was
+ * ours, has the slot: another relay's word is not to be written over, nor awaited.
  */
-enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, wp_lsn confirmed,
-			      struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
+			      wp_lsn confirmed, struct wp_buffer *into,
+			      struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -17,7 +17,7 @@ enum wp_state {
 	WP_REWINDING,	/* an event was refused: what is in flight comes to rest first */
 	WP_REBUILDING,	/* the sink begins anew */
 	WP_DRAINING,	/* stopping: waiting for reports */
-	WP_FINISHING,	/* stopping: ending the copy */
+	WP_FINISHING,	/* stopping: ending the copy, or without one: the last word */
 	WP_HELD,	/* stopped for a human, and kept up until asked to stop (on_halt) */
 	WP_STOPPED,
 	WP_STATE_COUNT,
@@ -37,7 +37,7 @@ enum wp_happening {
 	WP_AT_REST,    /* nothing is in flight any more */
 	WP_TIME_UP,    /* the time given to this state is over */
 	WP_STOP,       /* asked to, or must */
-	WP_COPY_ENDED, /* both sides ended the copy */
+	WP_COPY_ENDED, /* both sides ended the copy, and the last word is said */
 	WP_HALTED,     /* stopped for a human, and not to leave yet */
 	WP_HAPPENING_COUNT,
 };
@@ -55,11 +55,12 @@ enum wp_action {
 	WP_ACT_BEGIN = 1 << 8, /* clocks of a new stream */
 	WP_ACT_READ_OFF = 1 << 9,
 	WP_ACT_READ_ON = 1 << 10,
-	WP_ACT_FINISH = 1 << 11,     /* last status, CopyDone */
+	WP_ACT_FINISH = 1 << 11,     /* last status, CopyDone, last word */
 	WP_ACT_LOOK_LATER = 1 << 12, /* timers of the new state */
 	WP_ACT_BACK_OFF = 1 << 13,
 	WP_ACT_STAY_AWAY = 1 << 14,
 	WP_ACT_GIVE_TIME = 1 << 15,
+	WP_ACT_PART = 1 << 16, /* close the stream; the last word, with a time of its own */
 };
 
 struct wp_move {

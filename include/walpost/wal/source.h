@@ -7,6 +7,8 @@
  *                                   READY -look-> LOOKING -> READY (fresh facts)
  *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways, then the witness)
  *   STREAMING -> FINISHED                (the server ended the copy in good order)
+ *   any -part-> FINISHING -> FINISHED    (at once closed; then the witness)
+ *   any -part-> CLOSED                   (there is nothing to write)
  *   any -> FAILED                        (failure says why and what it calls for)
  *   any -close-> CLOSED                  (at once, from any state)
  *
@@ -147,6 +149,12 @@ struct wp_source_ops {
 	/* STREAMING only: CopyDone, then read and discard until the server ends, then the
 	 * witness: the flush of the last status, and how it ended. */
 	void (*finish)(struct wp_source *s, const char *topics);
+	/*
+	 * From any state: closes, and writes the witness on a connection of its own, if
+	 * we ever had the slot and nobody else has it now. FINISHED, whether it could be
+	 * written or not; for ever FINISHING when the server does not answer.
+	 */
+	void (*part)(struct wp_source *s, const char *topics);
 	void (*close)(struct wp_source *s);
 	/* Is the server shutting down? Asked on a connection of its own. */
 	void (*probe)(struct wp_source *s);

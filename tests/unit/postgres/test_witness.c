@@ -203,7 +203,7 @@ static void what_is_written_waits_for_no_lock(void **state)
 		enum wp_rc rc = i == 0	 ? wp_witness_read_sql(pg, "s", &sql, &why)
 				: i == 1 ? wp_witness_write_sql(pg, &ours, &sql, &why)
 				: i == 2 ? wp_witness_note_sql(pg, &ours, "123", 0x10, &sql, &why)
-					 : wp_witness_end_sql(pg, &ours, 0x10, &sql, &why);
+					 : wp_witness_end_sql(pg, &ours, "123", 0x10, &sql, &why);
 		CHECK_EQ(rc, WP_OK);
 		CHECK_HAS((const char *)sql.data, "'lock_timeout', '1000', true");
 		CHECK_HAS((const char *)sql.data, "'synchronous_commit', 'local', true");
@@ -219,7 +219,7 @@ static void an_end_says_where_the_slot_stands(void **state)
 	struct wp_buffer sql;
 	PGconn *pg = PQconnectStart("hostaddr=none");
 	wp_buffer_init(&sql, 16384);
-	CHECK_EQ(wp_witness_end_sql(pg, &ours, 0x10, &sql, &why), WP_OK);
+	CHECK_EQ(wp_witness_end_sql(pg, &ours, "123", 0x10, &sql, &why), WP_OK);
 	CHECK_HAS((const char *)sql.data, "confirmed_lsn = '0/10'");
 	CHECK_HAS((const char *)sql.data, "stopped = true");
 	CHECK_HAS((const char *)sql.data, "total_txns");
@@ -229,8 +229,9 @@ static void an_end_says_where_the_slot_stands(void **state)
 	struct wp_witness_row claimed = ours;
 	claimed.before = NULL;
 	wp_buffer_reset(&sql);
-	CHECK_EQ(wp_witness_end_sql(pg, &claimed, 0x10, &sql, &why), WP_OK);
-	CHECK_HAS((const char *)sql.data, "WHERE slot = 's' AND (owner = 'it''s us')");
+	CHECK_EQ(wp_witness_end_sql(pg, &claimed, "123", 0x10, &sql, &why), WP_OK);
+	CHECK_HAS((const char *)sql.data, "WHERE slot = 's' AND (owner = 'it''s us') AND NOT");
+	CHECK_HAS((const char *)sql.data, "h.slot_name = 's' AND h.active_pid <> '123'");
 	wp_buffer_release(&sql);
 	PQfinish(pg);
 }

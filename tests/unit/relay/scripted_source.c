@@ -85,6 +85,18 @@ static void op_finish(struct wp_source *base, const char *topics)
 	s->view.state = WP_SOURCE_FINISHING;
 }
 
+/* Closed at once: nothing to write; or what the test wants. */
+static void op_part(struct wp_source *base, const char *topics)
+{
+	struct scripted_source *s = self(base);
+
+	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
+	s->parts++;
+	s->closes++;
+	s->frame_count = 0;
+	s->view.state = s->part_answer;
+}
+
 static void op_close(struct wp_source *base)
 {
 	struct scripted_source *s = self(base);
@@ -144,6 +156,7 @@ static const struct wp_source_ops OPS = {
 	.reading = op_reading,
 	.status = op_status,
 	.finish = op_finish,
+	.part = op_part,
 	.close = op_close,
 	.probe = op_probe,
 	.ask_root = op_ask_root,

@@ -18,6 +18,8 @@ struct scripted_source {
 	unsigned starts;
 	unsigned closes;
 	unsigned finishes;
+	unsigned parts;
+	enum wp_source_state part_answer;
 	char topics[WP_WITNESS_TOPICS_SIZE]; /* written down last */
 	unsigned probes;
 	unsigned questions;

@@ -17,7 +17,7 @@ static const char *const WANTED[] = {
 	"connecting + let_go -> backing_off: close, stay_away",
 	"connecting + sink_error -> rewinding: close, purge, give_time",
 	"connecting + time_up -> backing_off: close, back_off",
-	"connecting + stop -> stopped: close",
+	"connecting + stop -> finishing: part",
 
 	"standby + slot_held -> standby: look_later",
 	"standby + slot_resume -> starting: start, give_time",
@@ -33,14 +33,14 @@ static const char *const WANTED[] = {
 	"settling + lost -> backing_off: close, back_off",
 	"settling + let_go -> backing_off: close, stay_away",
 	"settling + sink_error -> rewinding: close, purge, give_time",
-	"settling + stop -> stopped: close",
+	"settling + stop -> finishing: part",
 
 	"starting + copying -> streaming: begin",
 	"starting + lost -> backing_off: close, back_off",
 	"starting + let_go -> backing_off: close, stay_away",
 	"starting + sink_error -> rewinding: close, purge, give_time",
 	"starting + time_up -> backing_off: close, back_off",
-	"starting + stop -> stopped: close",
+	"starting + stop -> finishing: part",
 
 	"streaming + no_room -> paused: read_off",
 	"streaming + lost -> backing_off: close, drop_open, back_off",
@@ -56,23 +56,23 @@ static const char *const WANTED[] = {
 
 	"backing_off + time_up -> connecting: connect, give_time",
 	"backing_off + sink_error -> rewinding: purge, give_time",
-	"backing_off + stop -> stopped:",
+	"backing_off + stop -> finishing: part",
 
 	"rewinding + at_rest -> rebuilding: restart, give_time",
 	"rewinding + time_up -> rebuilding: restart, give_time",
-	"rewinding + stop -> stopped:",
+	"rewinding + stop -> finishing: part",
 
 	"rebuilding + sink_new -> backing_off: back_off",
-	"rebuilding + stop -> stopped:",
+	"rebuilding + stop -> finishing: part",
 
 	"draining + at_rest -> finishing: finish, give_time",
 	"draining + time_up -> finishing: finish, give_time",
 	"draining + sink_error -> finishing: finish, give_time",
 	"draining + let_go -> finishing: finish, give_time",
-	"draining + lost -> stopped: close",
+	"draining + lost -> finishing: part",
 
 	"finishing + copy_ended -> stopped: close",
-	"finishing + lost -> stopped: close",
+	"finishing + lost -> finishing: part",
 	"finishing + time_up -> stopped: close",
 
 	"stopped + halted -> held: purge",
@@ -100,6 +100,7 @@ static const struct {
 	{ WP_ACT_BACK_OFF, "back_off" },
 	{ WP_ACT_STAY_AWAY, "stay_away" },
 	{ WP_ACT_GIVE_TIME, "give_time" },
+	{ WP_ACT_PART, "part" },
 };
 
 #define ACTION_COUNT (sizeof(ACTIONS) / sizeof(ACTIONS[0]))
@@ -190,10 +191,11 @@ static void from_every_state_a_stop_leads_to_stopped(void **state)
 	}
 }
 
-static void a_lost_connection_never_leaves_a_stopping_relay_waiting(void **state)
+static void a_lost_connection_leaves_a_stopping_relay_only_its_last_word(void **state)
 {
-	CHECK_EQ(wp_machine_move(WP_DRAINING, WP_LOST).to, WP_STOPPED);
-	CHECK_EQ(wp_machine_move(WP_FINISHING, WP_LOST).to, WP_STOPPED);
+	CHECK_EQ(wp_machine_move(WP_DRAINING, WP_LOST).actions, WP_ACT_PART);
+	CHECK_EQ(wp_machine_move(WP_FINISHING, WP_LOST).actions, WP_ACT_PART);
+	CHECK_EQ(wp_machine_move(WP_FINISHING, WP_TIME_UP).to, WP_STOPPED);
 }
 
 static void nothing_leads_out_of_stopped_but_a_halt_into_held(void **state)
@@ -276,7 +278,7 @@ int main(void)
 		cmocka_unit_test(every_pair_moves_as_written_here),
 		cmocka_unit_test(what_is_not_written_here_means_nothing),
 		cmocka_unit_test(from_every_state_a_stop_leads_to_stopped),
-		cmocka_unit_test(a_lost_connection_never_leaves_a_stopping_relay_waiting),
+		cmocka_unit_test(a_lost_connection_leaves_a_stopping_relay_only_its_last_word),
 		cmocka_unit_test(nothing_leads_out_of_stopped_but_a_halt_into_held),
 		cmocka_unit_test(every_state_can_be_reached),
 		cmocka_unit_test(leaving_a_stream_closes_it_and_drops_the_open_transaction),

@@ -1879,6 +1879,55 @@ static void without_a_stream_a_stop_is_immediate(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
 }
 
+static void stop_without_the_stream(void)
+{
+	stream();
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK_STATE("backing_off");
+	b->source.part_answer = WP_SOURCE_FINISHING;
+	ask_to_stop();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.parts, 1);
+	CHECK_EQ(b->source.finishes, 0);
+}
+
+static void after_a_lost_stream_a_stop_says_the_last_word(void **state)
+{
+	(void)state;
+	stop_without_the_stream();
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+}
+
+static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
+{
+	(void)state;
+	stop_without_the_stream();
+	live(2999);
+	CHECK_STATE("finishing");
+	live(1);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
+static void a_refused_stream_has_its_last_word(void **state)
+{
+	(void)state;
+	stream();
+	one_event(200, "1"); /* in flight: its confirmation could not be told any more */
+	b->source.part_answer = WP_SOURCE_FINISHING;
+	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "42704");
+	step();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.parts, 1);
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
 static void a_stop_while_rewinding_is_immediate(void **state)
 {
 	stream();
@@ -2098,6 +2147,9 @@ int main(void)
 		RELAY_TEST(a_connection_lost_while_draining_ends_it),
 		RELAY_TEST(a_refusal_while_draining_settles_nothing),
 		RELAY_TEST(without_a_stream_a_stop_is_immediate),
+		RELAY_TEST(after_a_lost_stream_a_stop_says_the_last_word),
+		RELAY_TEST(a_last_word_that_nobody_takes_is_not_waited_for),
+		RELAY_TEST(a_refused_stream_has_its_last_word),
 		RELAY_TEST(a_stop_while_rewinding_is_immediate),
 		RELAY_TEST(a_stop_at_the_end_of_isolation_tells_the_last_position),
 		RELAY_TEST(a_second_request_to_stop_gives_no_more_time),
