@@ -10,6 +10,7 @@
 #include "walpost/kafka/preflight.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/sql.h"
+#include "walpost/postgres/witness.h"
 
 #define KAFKA_TIMEOUT_MS 10000
 
@@ -37,21 +38,33 @@ static void check_sslmode(struct check *c)
 }
 
 /* What the question below answers, in this order. */
-enum { MOVED, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH };
+enum { BEYOND, DECODED_LESS, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH };
+
+static bool is_true(const PGresult *row, int column)
+{
+	return *PQgetvalue(row, 0, column) == 't'; /* NULL is "" */
+}
 
 static void judge_moved(struct check *c, const PGresult *row)
 {
 	struct wp_why why;
-	if (*PQgetvalue(row, 0, MOVED) != 't')
+	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	/* A new epoch begins anew. */
+	if ((!is_true(row, BEYOND) && !is_true(row, DECODED_LESS)) ||
+	    (long)c->config.relay.epoch > epoch)
 		return;
 	(void)wp_why_set(&why, WP_CONFIG,
-			 "slot %s stands at %s, but the relay that stopped last had "
-			 "confirmed only %s at %s: it was moved or made anew meanwhile, and "
-			 "walpost run will refuse it",
+			 "slot %s stands at %s, but the relay that had it last had confirmed "
+			 "only %s at %s%s: it was moved or made anew meanwhile, and walpost run "
+			 "will refuse it",
 			 c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
-			 PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT));
+			 PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
+			 is_true(row, BEYOND) ? ""
+					      : ", and it has decoded fewer transactions "
+						"now than then");
 	wp_preflight_add(&c->found, WP_FINDING_FAIL, "slot_moved", why.text,
-			 "-- insert again what is missing in Kafka, then: walpost slot accept");
+			 "-- walpost slot accept; then start it, and when it has caught up insert "
+			 "again what is missing in Kafka");
 }
 
 static void judge_epoch(struct check *c, const PGresult *row)
@@ -71,16 +84,21 @@ static void judge_epoch(struct check *c, const PGresult *row)
 
 /*
  * What a start would refuse (relay/relay_gap): a slot beyond where a relay that stopped in
- * good order left it, and an epoch below that of events that were sent. Without the table, or
- * the right to it, there is nothing to compare.
+ * good order left it, or that has decoded less than when one was killed, and an epoch below
+ * that of events that were sent. Without the table, or the right to it, there is nothing to
+ * compare.
  */
 static void check_witness(struct check *c, struct wp_session *session)
 {
 	static const char sql[] =
 		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > w.confirmed_lsn,\n"
+		"  NOT s.active AND " WP_WITNESS_IS_COMPARABLE
+		" AND t.total_txns < w.slot_transactions,\n"
 		"  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch\n"
 		"FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
 		"s.slot_name\n"
+		"LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
+		"CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
 		"WHERE s.slot_name = %L";
 	struct wp_buffer text;
 	struct wp_sql writer;

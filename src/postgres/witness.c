@@ -37,11 +37,6 @@ enum column {
 	"(SELECT t.total_txns FROM pg_catalog.pg_stat_replication_slots t WHERE " \
 	"t.slot_name = " slot_ ")"
 
-/*
- * The number of transactions then can be compared with the one now while the server
- * process is the same and its statistics have not been reset: by hand, for this slot or all,
- * or by the recovery after a crash (which resets pg_stat_bgwriter too).
- */
 enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
 			       struct wp_why *why)
 {
@@ -54,10 +49,7 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 		   "  pg_catalog.to_char(w.confirmed_at AT TIME ZONE 'UTC',\n"
 		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
 		   "  w.stopped, w.topics,\n"
-		   "  CASE WHEN w.server_started = pg_catalog.pg_postmaster_start_time()\n"
-		   "    AND coalesce(b.stats_reset <= w.confirmed_at, true)\n"
-		   "    AND coalesce(t.stats_reset <= w.confirmed_at, true)\n"
-		   "    THEN w.slot_transactions END,\n"
+		   "  CASE WHEN " WP_WITNESS_IS_COMPARABLE " THEN w.slot_transactions END,\n"
 		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
 		   "    THEN pg_catalog.pg_current_wal_lsn() END\n"
 		   "FROM walpost.witness w\n"

@@ -369,16 +369,17 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 	(void)wp_why_set(
 		&why, WP_DATA,
 		"the event of table %.150s with id %s (position %s%s) can not be delivered: "
-		"%.400s. Nothing after it was confirmed. To give up%s what its transaction has "
+		"%.400s. Nothing after it was confirmed. %sTo give up%s what its transaction has "
 		"not delivered: walpost slot skip --to %s lists it, and with --force moves the "
-		"slot%s",
+		"slot",
 		e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
-		is_its_fault ? "" : " all the same",
-		wp_lsn_text(e->position.commit_lsn + 1, beyond),
 		is_its_fault && r->setup.options->poison == WP_POISON_STOP
-			? "; to set such events aside from now on: relay.poison = dead-letter"
-			: "");
+			? "To set aside it and later ones like it, and deliver the rest: "
+			  "relay.poison = dead-letter, and start again. "
+			: "",
+		is_its_fault ? "" : " all the same",
+		wp_lsn_text(e->position.commit_lsn + 1, beyond));
 	wp_relay_halt(r, WP_EXIT_HUMAN, event, &why, now);
 }
 

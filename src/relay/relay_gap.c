@@ -39,12 +39,14 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *wh
 		why, WP_CONFIG,
 		"slot %s stands at %s, but %.80s had confirmed only %s%s%s; %s. Someone "
 		"advanced it or made it anew: %" PRIu64 " bytes of log lie between that no "
-		"relay has read, and events committed there may be missing in Kafka. Compare "
-		"the rows of the outbox written since then with the topics, insert again (as "
-		"new rows) what is missing, then %sstart again",
+		"relay has read, and events committed there may be missing in Kafka. %s, and "
+		"when walpost has caught up, compare the rows of the outbox with the topics and "
+		"insert again (as new rows) what is missing",
 		r->setup.slot, wp_lsn_text(g->slot, slot), g->who,
 		wp_lsn_text(g->confirmed, confirmed), *g->when ? " at " : "", g->when, g->how,
-		bytes, g->is_written ? "acknowledge with `walpost slot accept` and " : "");
+		bytes,
+		g->is_written ? "Acknowledge with `walpost slot accept`, start again"
+			      : "Start again");
 }
 
 /* -- what this process knows itself -------------------------------------------- */

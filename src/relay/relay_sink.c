@@ -197,6 +197,26 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 	return count == REPORTS_PER_CALL;
 }
 
+static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
+	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_why why = v->why;
+
+	if (strcmp(e->topic, v->topic) == 0)
+		(void)wp_why_set(
+			&why, WP_CONFIG,
+			"%.400s. That was waited for, as long as relay.topic.wait says: then start "
+			"again. It is for the event of table %.150s with id %s (position %s); to "
+			"give up what its transaction has not delivered: walpost slot skip --to %s "
+			"lists it, and with --force moves the slot",
+			v->why.text, e->table, e->id[0] != '\0' ? e->id : "NULL",
+			wp_position_text(&e->position, position),
+			wp_lsn_text(e->position.commit_lsn + 1, beyond));
+	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &why, now);
+}
+
 /* A sink remembers the topic also when the event is another relay's by now. */
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
@@ -215,7 +235,7 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 		r->waiting_since_ms = now.ms;
 	r->waiting_safe = wp_ledger_safe(&r->ledger);
 	if (now.ms - r->waiting_since_ms >= r->setup.options->topic_wait_ms) {
-		wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &v->why, now);
+		halt_for_topic(r, v, now);
 	} else if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS) {
 		r->waiting_note_ms = now.ms;
 		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;

@@ -224,9 +224,14 @@ static void worker_cb(struct ev_loop *loop, ev_io *w, int events)
 
 static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
+	struct run *run = w->data;
+	struct wp_relay_snapshot s;
+
 	(void)loop;
 	(void)events;
-	log_progress(w->data, "progress");
+	wp_relay_look(run->relay, &s);
+	if (s.state != WP_HELD) /* it does not know how far the server is by now, and says `held` */
+		log_progress(run, "progress");
 }
 
 /*

@@ -46,6 +46,12 @@ def _refusal(relay):
     return error["why"]
 
 
+def _check(stage):
+    file = stage.folder / "check.conf"
+    file.write_text(config_text(stage.config()))
+    return run_command("check", "-c", file)
+
+
 def _accept(stage, *more):
     file = stage.folder / "accept.conf"
     file.write_text(config_text(stage.config()))
@@ -87,9 +93,7 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
         why = _refusal(relay)
         assert stage.slot in why and confirmed in why and " UTC" in why and "bytes of log" in why
         assert "slot accept" in why and "outbox" in why
-    file = stage.folder / "check.conf"
-    file.write_text(config_text(stage.config()))
-    checked = run_command("check", "-c", file)
+    checked = _check(stage)
     assert checked.returncode == 1 and "walpost slot accept" in checked.stdout
     done = _accept(stage)
     assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
@@ -161,6 +165,8 @@ def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):
     stage.wait_released()
     _start_anew(stage)
     _wait_statistics_are_new(stage)
+    checked = _check(stage)
+    assert checked.returncode == 1 and "slot_moved" in checked.stdout and "fewer" in checked.stdout
     assert "fewer transactions" in _refusal(relay)
     assert _accept(stage).returncode == 0
     relay.start()
@@ -458,5 +464,12 @@ def test_what_the_readme_says_to_compare_the_table_with_the_topics_finds_what_is
                 "PGDATABASE": stage.database}
     done = subprocess.run(["bash", "-ec", commands], cwd=stage.folder, env={**os.environ, **database}, timeout=60,
                           capture_output=True, text=True)
-    missing = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
-    assert (done.stderr, done.stdout.split()) == ("", [id for (id,) in missing])
+    ((missing,),) = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
+    assert (done.stderr, done.stdout.split()) == ("", [missing])
+    (again,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.S | re.M) if "WITH missing" in block]
+    subprocess.run(["bash", "-ec", again.replace("...", missing)], env={**os.environ, **database}, check=True)
+    ((new,),) = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
+    assert new != missing
+    relay.start()
+    stage.wait_all_confirmed(20, relay)
+    assert new in [m.id for m in stage.read()]

@@ -25,6 +25,17 @@
 	"'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', "                      \
 	"'slot_transactions', 'topics'))"
 
+/*
+ * SQL, over the row `w`, pg_stat_replication_slots `t` and pg_stat_bgwriter `b`: the number of
+ * transactions decoded then can be compared with the one now. While the server process is the
+ * same and its statistics have not been reset: by hand, for this slot or all, or by the
+ * recovery after a crash (which resets pg_stat_bgwriter too).
+ */
+#define WP_WITNESS_IS_COMPARABLE                                      \
+	"(w.server_started = pg_catalog.pg_postmaster_start_time()\n" \
+	"    AND coalesce(b.stats_reset <= w.confirmed_at, true)\n"   \
+	"    AND coalesce(t.stats_reset <= w.confirmed_at, true))"
+
 struct wp_witness_row {
 	const char *slot;
 	const char *owner;

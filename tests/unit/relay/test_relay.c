@@ -446,6 +446,7 @@ static void wait_for_a_topic(void)
 	b->sink.answer = WP_AGAIN;
 	b->sink.view.state = WP_SINK_WAITING;
 	b->sink.view.why = (struct wp_why){ .text = "topic outbox.event.order is missing" };
+	(void)snprintf(b->sink.view.topic, sizeof(b->sink.view.topic), "outbox.event.order");
 	one_event(200, "1");
 	step();
 	CHECK_STATE("paused");
@@ -475,7 +476,9 @@ static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
 	CHECK(noted("topic_missing"));
 	live(SHUTDOWN_MS);
 	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_HAS(b->error.text, "outbox.event.order");
+	CHECK_HAS(b->error.text, "topic outbox.event.order is missing");
+	CHECK_HAS(b->error.text, "with id 1 (position");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/");
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
