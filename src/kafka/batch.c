@@ -14,6 +14,7 @@
  */
 #define BATCH_OVERHEAD 61
 #define RECORD_FIXED 3
+#define VARINT_MAX 10
 
 /* Of a length, or -1: zigzag, seven bits a byte. */
 static size_t varint_size(int64_t value)
@@ -31,6 +32,14 @@ static size_t bytes_size(struct wp_span bytes)
 	if (wp_span_is_null(bytes))
 		return varint_size(-1);
 	return varint_size((int64_t)bytes.size) + bytes.size;
+}
+
+size_t wp_batch_size_of_one_at_most(const struct wp_record *record)
+{
+	/* The record's length, key, value and number of headers; and two for each header. */
+	size_t varints = 4 + 2 * record->header_count;
+
+	return BATCH_OVERHEAD + RECORD_FIXED + VARINT_MAX * varints + wp_record_size(record);
 }
 
 size_t wp_batch_size_of_one(const struct wp_record *record)

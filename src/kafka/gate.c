@@ -245,7 +245,9 @@ static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_
 
 static bool is_above_limit(const struct wp_topic *topic, const struct wp_record *record)
 {
-	return topic->limit != 0 && wp_batch_size_of_one(record) > topic->limit;
+	if (topic->limit == 0 || wp_batch_size_of_one_at_most(record) <= topic->limit)
+		return false;
+	return wp_batch_size_of_one(record) > topic->limit;
 }
 
 /* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */

@@ -24,6 +24,8 @@ static const struct {
 	/* Java's and Debezium's placement. */
 	{ "partitioner", "murmur2_random" },
 	{ "allow.auto.create.topics", "false" },
+	/* What comes fast comes in bursts already (postgres/pace.h). */
+	{ "linger.ms", "0" },
 	{ "socket.nagle.disable", "true" },
 	{ "socket.keepalive.enable", "true" },
 	{ "delivery.report.only.error", "false" },

@@ -1,16 +1,24 @@
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <openssl/ssl.h>
 
 #include "walpost/base/buffer.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/copy.h"
+#include "walpost/postgres/pace.h"
 #include "walpost/postgres/reaction.h"
 
 #define SQL_SIZE_MAX 8192
+/* What may gather in libpq before it is taken: half of what its buffer was made to hold. */
+#define SIPPED_MAX (512 * 1024)
 
 struct wp_copy {
 	struct ev_loop *loop; /* borrowed */
@@ -20,6 +28,12 @@ struct wp_copy {
 	struct wp_source_failure failure;
 	ev_io readable;
 	ev_io writable;
+	ev_io pause; /* a timerfd, owned; -1: none. libev's own timers are of whole milliseconds */
+	struct wp_pace pace;
+	int64_t ripe_at_us; /* when what has come is to be taken */
+	bool ripe;	    /* it is; until all was taken */
+	size_t sipped;	    /* bytes read into libpq since all was taken */
+	uint64_t taken;	    /* frames of now */
 	enum wp_reading reading;
 	bool may_read;	       /* the socket was readable and not all was read since */
 	bool lost;	       /* the socket is closed; libpq may hold frames still */
@@ -37,10 +51,19 @@ static void wake(struct wp_copy *c)
 	c->setup.wake.call(c->setup.wake.arg);
 }
 
+static int64_t clock_us(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 static void stop(struct wp_copy *c)
 {
 	ev_io_stop(c->loop, &c->readable);
 	ev_io_stop(c->loop, &c->writable);
+	ev_io_stop(c->loop, &c->pause);
 }
 
 static void settle(struct wp_copy *c, enum wp_copy_state state)
@@ -342,6 +365,7 @@ void wp_copy_finish(struct wp_copy *c)
 {
 	assert(c->state == WP_COPY_RUNNING);
 	c->state = WP_COPY_FINISHING;
+	ev_io_stop(c->loop, &c->pause);
 	c->may_read = false;
 	if (c->lost) {
 		give_up(c);
@@ -358,11 +382,84 @@ void wp_copy_finish(struct wp_copy *c)
 
 /* ---- receiving ---- */
 
+/* ---- the pace ---- */
+
+static void ripen(struct wp_copy *c)
+{
+	ev_io_stop(c->loop, &c->pause);
+	c->ripe = true;
+	c->may_read = true; /* the last of what has come */
+	wake(c);
+}
+
+/* The next look at it: when it is ripe, or at the socket before. */
+static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
+{
+	int64_t wait_us = c->ripe_at_us - now_us;
+
+	if (wait_us > wp_pace_sip_us(&c->pace))
+		wait_us = wp_pace_sip_us(&c->pace);
+	struct itimerspec until = { .it_value = { .tv_nsec = wait_us * 1000 } };
+	if (wait_us <= 0 || timerfd_settime(c->pause.fd, 0, &until, NULL) != 0)
+		ripen(c);
+	else
+		ev_io_start(c->loop, &c->pause);
+}
+
+/* Empties the socket into libpq, and leaves it there; not more than it has room for. */
+static void sip(struct wp_copy *c)
+{
+	int waiting = 0;
+
+	if (ioctl(PQsocket(c->pg), FIONREAD, &waiting) != 0 || waiting <= 0)
+		return;
+	c->sipped += (size_t)waiting;
+	if (c->sipped < SIPPED_MAX)
+		read_socket(c);
+	else
+		c->ripe_at_us = 0;
+}
+
+static void on_pause(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct wp_copy *c = w->data;
+	uint64_t expirations;
+
+	(void)loop, (void)events; /* one watcher, always for reading */
+	if (read(w->fd, &expirations, sizeof(expirations)) <= 0 || c->state != WP_COPY_RUNNING)
+		return;
+	int64_t now_us = clock_us();
+	if (now_us < c->ripe_at_us)
+		sip(c);
+	if (c->lost)
+		c->ripe_at_us = 0;
+	pause_until_ripe(c, now_us);
+}
+
+/* The socket is readable: how long may what is there gather? */
+static void begin_pause(struct wp_copy *c)
+{
+	int64_t now_us = clock_us();
+
+	c->ripe_at_us = now_us + wp_pace_pause_us(&c->pace, now_us);
+	pause_until_ripe(c, now_us);
+}
+
+static void all_taken(struct wp_copy *c)
+{
+	wp_pace_took(&c->pace, c->taken, clock_us());
+	c->taken = 0;
+	c->sipped = 0;
+	c->ripe = false;
+}
+
 enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 {
 	assert(c->state == WP_COPY_RUNNING);
 	enum wp_rc rc = WP_AGAIN;
 	int size = 0;
+	if (!c->ripe && !c->ended && !c->skipped)
+		return WP_AGAIN;
 	PQfreemem(c->frame);
 	c->frame = NULL;
 	if (!c->ended && !c->skipped)
@@ -379,10 +476,13 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 		collect_end(c);
 		return is_over(c) ? WP_IO : WP_AGAIN;
 	}
-	if (rc == WP_OK)
+	if (rc == WP_OK) {
+		c->taken++;
 		*ret = (struct wp_span){ (const uint8_t *)c->frame, (size_t)size };
-	else
+	} else {
+		all_taken(c);
 		watch(c);
+	}
 	return rc;
 }
 
@@ -390,10 +490,14 @@ void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
 {
 	assert(c->state == WP_COPY_RUNNING);
 	c->reading = reading;
+	if (reading == WP_READING_OFF)
+		ev_io_stop(c->loop, &c->pause);
 	watch(c);
 	/* Frames may wait in libpq, which no socket tells. */
-	if (reading == WP_READING_ON)
+	if (reading == WP_READING_ON) {
+		c->ripe = true;
 		wake(c);
+	}
 }
 
 /* The answer to START_REPLICATION. */
@@ -402,9 +506,11 @@ static void collect_start(struct wp_copy *c)
 	if (!c->lost && PQisBusy(c->pg))
 		return;
 	PGresult *result = PQgetResult(c->pg);
-	if (PQresultStatus(result) == PGRES_COPY_BOTH)
+	if (PQresultStatus(result) == PGRES_COPY_BOTH) {
+		c->ripe = true; /* the first may have come along */
+		wp_pace_init(&c->pace, clock_us());
 		settle(c, WP_COPY_RUNNING);
-	else if (result)
+	} else if (result)
 		fail_by_server(c, result);
 	else
 		fail_lost(c);
@@ -442,7 +548,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 		return;
 	default:
 		watch(c);
-		wake(c);
+		begin_pause(c);
 	}
 }
 
@@ -509,15 +615,23 @@ enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_se
 	if (!c)
 		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
 	*c = (struct wp_copy){ .loop = loop, .pg = pg, .setup = *setup, .reading = WP_READING_ON };
-	enum wp_rc rc = send_start(c, why);
+	enum wp_rc rc = WP_OK;
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (timer < 0)
+		rc = wp_why_set(why, WP_NOMEM, "no timerfd for a stream: %s", strerror(errno));
+	if (rc == WP_OK)
+		rc = send_start(c, why);
 	if (rc != WP_OK) {
+		if (timer >= 0)
+			(void)close(timer);
 		free(c);
 		return rc;
 	}
 	(void)PQsetNoticeReceiver(pg, on_notice, c);
 	ev_io_init(&c->readable, on_readable, PQsocket(pg), EV_READ);
 	ev_io_init(&c->writable, on_writable, PQsocket(pg), EV_WRITE);
-	c->readable.data = c->writable.data = c;
+	ev_io_init(&c->pause, on_pause, timer, EV_READ);
+	c->readable.data = c->writable.data = c->pause.data = c;
 	watch(c);
 	ev_io_start(loop, &c->writable); /* for what PQsendQuery() has left */
 	*ret = c;
@@ -531,6 +645,7 @@ void wp_copy_free(struct wp_copy *c)
 	stop(c);
 	wp_connection_log_notices(c->pg);
 	PQfreemem(c->frame);
+	(void)close(c->pause.fd);
 	free(c);
 }
 

@@ -98,6 +98,8 @@ void wp_ledger_add(struct wp_ledger *l, size_t size)
 	l->next_ticket++;
 	l->in_flight++;
 	l->bytes += size;
+	if (l->bytes > l->bytes_highest)
+		l->bytes_highest = l->bytes;
 	if (wp_fault(WP_FAULT_CONFIRM_ON_RECEIPT))
 		(void)wp_ledger_settle(l, l->next_ticket - 1);
 }
@@ -161,6 +163,14 @@ void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn)
 	l->bytes = 0;
 	l->safe = lsn;
 	l->read = lsn;
+}
+
+size_t wp_ledger_take_highest(struct wp_ledger *l)
+{
+	size_t highest = l->bytes_highest;
+
+	l->bytes_highest = l->bytes;
+	return highest;
 }
 
 wp_lsn wp_ledger_safe(const struct wp_ledger *l)

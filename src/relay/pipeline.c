@@ -50,6 +50,7 @@ struct wp_pipeline {
 	uint32_t question;
 	struct wp_pipeline_counts counts;
 	struct wp_event_name last;
+	size_t last_id_size;
 	struct wp_diversions diversions;
 	struct wp_dead_letter dead_letter;
 	struct wp_why reason; /* of the last dead letter */
@@ -223,22 +224,40 @@ void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root)
 
 /* -- rows ----------------------------------------------------------------- */
 
-static void name_event(struct wp_pipeline *p, const char *table, struct wp_span id)
+/* For every event: as few instructions as it takes. `to` has room for `room` bytes. */
+static void copy_name(char *to, size_t room, struct wp_span name)
 {
-	size_t size = id.size < sizeof(p->last.id) - 1 ? id.size : sizeof(p->last.id) - 1;
+	size_t size = name.size < room ? name.size : room - 1;
 
-	for (size_t i = 0; i < size; i++)
-		p->last.id[i] = (char)(id.data[i] < 0x20 || id.data[i] == 0x7f ? '?' : id.data[i]);
-	p->last.id[size] = '\0';
-	snprintf(p->last.table, sizeof(p->last.table), "%s", table);
+	if (size > 0)
+		memcpy(to, name.data, size);
+	to[size] = '\0';
+}
+
+static void name_event(struct wp_pipeline *p, const struct wp_event *event)
+{
+	copy_name(p->last.table, sizeof(p->last.table), wp_span_of(event->table));
+	copy_name(p->last.id, sizeof(p->last.id), event->id);
+	p->last_id_size =
+		event->id.size < sizeof(p->last.id) ? event->id.size : sizeof(p->last.id) - 1;
+}
+
+/* Of no event, or of one that is not known yet. */
+static void forget_name(struct wp_pipeline *p)
+{
+	p->last.table[0] = p->last.id[0] = p->last.topic[0] = '\0';
+	p->last_id_size = 0;
+	p->last.size = 0;
+	p->last.position = (struct wp_position){ 0 };
+	p->last.is_dead_letter = false;
+	p->last.letter = WP_LETTER_WHOLE;
 }
 
 static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
 	if (!wp_span_is_null(record->topic))
-		snprintf(p->last.topic, sizeof(p->last.topic), "%.*s", (int)record->topic.size,
-			 (const char *)record->topic.data);
+		copy_name(p->last.topic, sizeof(p->last.topic), record->topic);
 }
 
 static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *record,
@@ -334,11 +353,11 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 		rc = map_outbox(p, r, use, why);
 	if (rc != WP_OK)
 		return rc;
-	p->last = (struct wp_event_name){ 0 };
+	forget_name(p);
 	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
-	name_event(p, event.table, event.id);
+	name_event(p, &event);
 	event.commit_time_us = p->commit_time_us;
 	event.position = (struct wp_position){
 		.epoch = p->setup.epoch,
@@ -512,9 +531,24 @@ const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)
 	return &p->counts;
 }
 
-const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p)
+const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p)
 {
+	for (size_t i = 0; i < p->last_id_size; i++) {
+		char c = p->last.id[i];
+		if ((unsigned char)c < 0x20 || c == 0x7f)
+			p->last.id[i] = '?';
+	}
 	return &p->last;
+}
+
+const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p)
+{
+	return &p->last.position;
+}
+
+size_t wp_pipeline_last_size(const struct wp_pipeline *p)
+{
+	return p->last.size;
 }
 
 const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p)

@@ -655,7 +655,7 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 	};
 }
 
-uint64_t wp_relay_frames(const struct wp_relay *r)
+size_t wp_relay_take_highest(struct wp_relay *r)
 {
-	return r->frames;
+	return wp_ledger_take_highest(&r->ledger);
 }

@@ -140,7 +140,6 @@ struct wp_relay {
 	int64_t held_note_ms;
 
 	wp_lsn server;
-	uint64_t frames;
 	uint64_t confirmed;
 	uint64_t reconnects;
 	uint64_t rewinds;

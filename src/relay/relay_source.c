@@ -231,8 +231,7 @@ static bool has_room(const struct wp_relay *r)
 	if ((r->isolation.crawling || wp_relay_is_past_trouble(r)) && r->ledger.in_flight > 0)
 		return false;
 	bool waits = !wp_span_is_null(r->held); /* for room of its own size, perhaps */
-	return wp_ledger_has_room(&r->ledger,
-				  waits ? wp_pipeline_last_event(r->pipeline)->size : 0);
+	return wp_ledger_has_room(&r->ledger, waits ? wp_pipeline_last_size(r->pipeline) : 0);
 }
 
 static enum wp_rc next_frame(struct wp_relay *r)
@@ -246,7 +245,7 @@ static enum wp_rc next_frame(struct wp_relay *r)
 static void note_sent(struct wp_relay *r)
 {
 	bool alone = r->isolation.crawling && r->batching_now == WP_BATCHING_ONE_BY_ONE;
-	const struct wp_position *at = &wp_pipeline_last_event(r->pipeline)->position;
+	const struct wp_position *at = wp_pipeline_last_position(r->pipeline);
 	const struct wp_position *until = &r->isolation.until_event;
 
 	if (at->commit_lsn > until->commit_lsn ||
@@ -274,15 +273,15 @@ static void note_dead_letter(struct wp_relay *r)
 static bool take_held(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
-	struct wp_why why = { .text = "" };
+	struct wp_why why;
 
+	why.text[0] = '\0'; /* and not all of it, for every frame */
 	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
 	if (rc != WP_OK) {
 		not_taken(r, rc, &why, now);
 		return false;
 	}
 	wp_relay_drop_held(r);
-	r->frames++;
 	if (taken.event)
 		note_sent(r);
 	if (taken.dead_letter)

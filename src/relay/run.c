@@ -1,5 +1,4 @@
 #include <assert.h>
-#include <errno.h>
 #include <ev.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -8,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "walpost/base/exit.h"
+#include "walpost/base/heap.h"
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
@@ -25,10 +24,10 @@
 
 enum {
 	PROGRESS_EVERY_S = 60,
+	TRIM_LOOK_EVERY_S = 5,
+	TRIM_FROM_BYTES = 1024 * 1024,
 	DUE_WAIT_MAX_MS = 60 * 1000,
 	SAME_SIGNAL_MS = 500,
-	GULP_US = 300,
-	BUSY_US = 1000,
 	SINK_FREE_MS = 1000,
 	WORKER_FREE_MS = 500,
 };
@@ -43,14 +42,12 @@ struct run {
 	struct wp_table_name table;
 	struct wp_needed_columns needed;
 	char owner[WP_OWNER_SIZE];
-	int gulp_fd; /* owned; -1: none */
 
-	ev_timer step;	  /* 0 s: a step is due now */
-	ev_io gulp;	  /* a timerfd: a step is due when more has gathered */
-	uint64_t frames;  /* as of the last turn */
-	int64_t taken_us; /* when a turn last took frames, monotonic */
-	ev_timer due;	  /* the relay's own time */
+	ev_timer step; /* 0 s: a step is due now */
+	ev_timer due;  /* the relay's own time */
 	ev_timer progress;
+	ev_timer trim;
+	size_t heap_highest; /* of the bytes in flight, since memory was given back */
 	ev_io sink_io;
 	ev_io worker_io;
 	ev_signal terminate;
@@ -62,21 +59,14 @@ struct run {
 	uint64_t events_told;
 };
 
-static int64_t monotonic_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static struct wp_now clock_now(void)
 {
-	struct timespec wall;
+	struct timespec t, wall;
 
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* neither can fail on Linux */
 	(void)clock_gettime(CLOCK_REALTIME, &wall);
 	return (struct wp_now){
-		.ms = monotonic_us() / 1000,
+		.ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000,
 		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 +
 			   wall.tv_nsec / 1000,
 	};
@@ -183,10 +173,6 @@ static void turn(struct run *run)
 	struct wp_now now = clock_now();
 	enum wp_step step = wp_relay_step(run->relay, now);
 
-	if (wp_relay_frames(run->relay) != run->frames) {
-		run->frames = wp_relay_frames(run->relay);
-		run->taken_us = monotonic_us();
-	}
 	log_notes(run);
 	if (step == WP_STEP_OVER) {
 		leave(run, wp_relay_exit_code(run->relay));
@@ -234,36 +220,25 @@ static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 		log_progress(run, "progress");
 }
 
-/*
- * The walsender flushes every row: to read each at once makes both sides pay for a
- * wake-up per row. So while there is work, the next read waits until more has
- * gathered; after a pause in the work it does not. libev's own timers are of whole
- * milliseconds with epoll, hence the timerfd.
- */
-static void step_after_gulp(struct run *run)
+/* After a burst: what was in flight has come down to half of what it was, or less. */
+static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	static const struct itimerspec GULP = { .it_value = { .tv_nsec = GULP_US * 1000 } };
-
-	if (ev_is_active(&run->step))
-		return;
-	if (monotonic_us() - run->taken_us > BUSY_US ||
-	    timerfd_settime(run->gulp.fd, 0, &GULP, NULL) != 0)
-		step_soon(run);
-}
-
-static void gulp_cb(struct ev_loop *loop, ev_io *w, int events)
-{
-	uint64_t expirations;
+	struct run *run = w->data;
+	size_t highest = wp_relay_take_highest(run->relay);
 
 	(void)loop;
 	(void)events;
-	if (read(w->fd, &expirations, sizeof(expirations)) > 0)
-		turn(w->data);
+	if (highest > run->heap_highest)
+		run->heap_highest = highest;
+	if (run->heap_highest < TRIM_FROM_BYTES || highest > run->heap_highest / 2)
+		return;
+	run->heap_highest = highest;
+	wp_heap_trim();
 }
 
 static void wake_cb(void *arg)
 {
-	step_after_gulp(arg);
+	step_soon(arg);
 }
 
 /* The first asks, the second insists. */
@@ -355,9 +330,6 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 
 	if (rc != WP_OK)
 		return rc;
-	run->gulp_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (run->gulp_fd < 0)
-		return wp_why_set(why, WP_NOMEM, "no timerfd: %s", strerror(errno));
 	name_owner(run, seed);
 	rc = make_source(run, why);
 	if (rc != WP_OK)
@@ -383,17 +355,17 @@ static void watch(struct run *run)
 	ev_timer_init(&run->step, step_cb, 0., 0.);
 	ev_timer_init(&run->due, step_cb, 0., 0.);
 	ev_timer_init(&run->progress, progress_cb, PROGRESS_EVERY_S, PROGRESS_EVERY_S);
+	ev_timer_init(&run->trim, trim_cb, TRIM_LOOK_EVERY_S, TRIM_LOOK_EVERY_S);
 	ev_io_init(&run->sink_io, sink_cb, -1, 0);
 	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
-	ev_io_init(&run->gulp, gulp_cb, run->gulp_fd, EV_READ);
 	ev_signal_init(&run->terminate, signal_cb, SIGTERM);
 	ev_signal_init(&run->interrupt, signal_cb, SIGINT);
-	run->step.data = run->due.data = run->progress.data = run;
-	run->sink_io.data = run->worker_io.data = run->gulp.data = run;
+	run->step.data = run->due.data = run->progress.data = run->trim.data = run;
+	run->sink_io.data = run->worker_io.data = run;
 	run->terminate.data = run->interrupt.data = run;
 	ev_timer_start(run->loop, &run->progress);
+	ev_timer_start(run->loop, &run->trim);
 	ev_io_start(run->loop, &run->worker_io);
-	ev_io_start(run->loop, &run->gulp);
 	ev_signal_start(run->loop, &run->terminate);
 	ev_signal_start(run->loop, &run->interrupt);
 	step_soon(run);
@@ -404,9 +376,9 @@ static void unwatch(struct run *run)
 	ev_timer_stop(run->loop, &run->step);
 	ev_timer_stop(run->loop, &run->due);
 	ev_timer_stop(run->loop, &run->progress);
+	ev_timer_stop(run->loop, &run->trim);
 	ev_io_stop(run->loop, &run->sink_io);
 	ev_io_stop(run->loop, &run->worker_io);
-	ev_io_stop(run->loop, &run->gulp);
 	ev_signal_stop(run->loop, &run->terminate);
 	ev_signal_stop(run->loop, &run->interrupt);
 }
@@ -422,8 +394,6 @@ static bool release(struct run *run)
 		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
 	if (run->worker)
 		all_ended = wp_worker_free(run->worker, WORKER_FREE_MS);
-	if (run->gulp_fd >= 0)
-		(void)close(run->gulp_fd);
 	return all_ended;
 }
 
@@ -437,9 +407,10 @@ static int end(struct run *run)
 
 int wp_run(const struct wp_run_options *options)
 {
-	struct run run = { .options = options, .gulp_fd = -1 };
+	struct run run = { .options = options };
 	struct wp_why why = { .text = "" };
 
+	wp_heap_limit();
 	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
 			NULL); /* write() tells */
 	run.loop = ev_default_loop(EVFLAG_AUTO);

@@ -9,5 +9,7 @@
 #include "walpost/outbox/record.h"
 
 size_t wp_batch_size_of_one(const struct wp_record *record);
+/* No less than that, and quick to tell. */
+size_t wp_batch_size_of_one_at_most(const struct wp_record *record);
 
 #endif

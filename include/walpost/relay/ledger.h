@@ -45,6 +45,7 @@ struct wp_ledger {
 	bool open; /* the newest entry waits for its COMMIT */
 	size_t in_flight;
 	size_t bytes;
+	size_t bytes_highest; /* since wp_ledger_take_highest() */
 	wp_lsn safe;
 	wp_lsn read;
 };
@@ -74,6 +75,9 @@ enum wp_settled wp_ledger_settle(struct wp_ledger *l, wp_ticket ticket);
 void wp_ledger_drop_open(struct wp_ledger *l);
 /* All tickets and entries are forgotten; both positions become `lsn`. */
 void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn);
+
+/* The most bytes that were in flight since it was asked last. */
+size_t wp_ledger_take_highest(struct wp_ledger *l);
 
 wp_lsn wp_ledger_safe(const struct wp_ledger *l);
 wp_lsn wp_ledger_read(const struct wp_ledger *l);

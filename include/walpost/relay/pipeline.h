@@ -89,7 +89,10 @@ void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
 /* Between Begin and Commit. */
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
-const struct wp_event_name *wp_pipeline_last_event(const struct wp_pipeline *p);
+const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
+/* Of the same, without its names. */
+const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p);
+size_t wp_pipeline_last_size(const struct wp_pipeline *p);
 /* Why the event sent last went to the dead-letter topic. */
 const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p);
 /*

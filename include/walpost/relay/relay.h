@@ -79,7 +79,7 @@ int wp_relay_exit_code(const struct wp_relay *r);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */
 bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret);
 void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret);
-/* Frames taken since the start: whether a step found something to do. */
-uint64_t wp_relay_frames(const struct wp_relay *r);
+/* The most bytes that were in flight since it was asked last. */
+size_t wp_relay_take_highest(struct wp_relay *r);
 
 #endif

@@ -58,6 +58,24 @@ static void headers_count_with_names_and_lengths(void **state)
 	CHECK_EQ(wp_batch_size_of_one(&record), 68 + (1 + 2 + 1 + 1) + (1 + 4 + 1));
 }
 
+static void the_quick_size_is_never_below(void **state)
+{
+	static const uint8_t bytes[100000];
+	(void)state;
+	struct wp_header headers[] = { { wp_span_of("id"), { bytes, 70 } },
+				       { wp_span_of("type"), { NULL, 0 } } };
+	struct wp_record record = { .headers = headers };
+
+	for (size_t size = 0; size < sizeof(bytes); size += 97) {
+		record.header_count = size % 3;
+		record.key = (struct wp_span){ bytes, size / 3 };
+		record.value = (struct wp_span){ bytes, size };
+		size_t exact = wp_batch_size_of_one(&record);
+		size_t at_most = wp_batch_size_of_one_at_most(&record);
+		CHECK(exact <= at_most && at_most <= exact + 100);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -65,6 +83,7 @@ int main(void)
 		cmocka_unit_test(null_takes_as_much_as_empty),
 		cmocka_unit_test(a_length_grows_by_a_byte_at_64_and_8192),
 		cmocka_unit_test(headers_count_with_names_and_lengths),
+		cmocka_unit_test(the_quick_size_is_never_below),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

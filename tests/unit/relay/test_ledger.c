@@ -523,6 +523,21 @@ static void without_memory_there_is_no_ledger(void **state)
 	}
 }
 
+static void the_highest_is_that_since_it_was_asked(void **state)
+{
+	struct wp_ledger l = ledger_of(4);
+
+	wp_ticket first = add(&l);
+	wp_ticket second = one_event_tx(&l, 200);
+	settle(&l, first);
+	CHECK_EQ(wp_ledger_take_highest(&l), 2 * SIZE);
+	CHECK_EQ(wp_ledger_take_highest(&l), SIZE);
+	settle(&l, second);
+	CHECK_EQ(wp_ledger_take_highest(&l), SIZE);
+	CHECK_EQ(wp_ledger_take_highest(&l), 0);
+	wp_ledger_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -532,6 +547,7 @@ int main(void)
 		cmocka_unit_test(every_event_of_a_transaction_must_be_confirmed),
 		cmocka_unit_test(a_late_ack_of_the_first_holds_back_the_second),
 		cmocka_unit_test(the_ring_turns_many_times),
+		cmocka_unit_test(the_highest_is_that_since_it_was_asked),
 		cmocka_unit_test(positions_never_go_back),
 		cmocka_unit_test(a_commit_without_events_moves_safe_when_nothing_waits),
 		cmocka_unit_test(a_commit_without_events_never_jumps_the_queue),

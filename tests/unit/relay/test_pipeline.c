@@ -1394,6 +1394,26 @@ static void options_that_mean_nothing_are_refused_with_the_reason(void **state)
 	}
 }
 
+/* What librdkafka and libpq do for an event is theirs. */
+static void an_event_allocates_nothing(void **state)
+{
+	struct bench b;
+
+	start(&b);
+	TAKE(begin(&b, 100));
+	TAKE(outbox(&b));
+	TAKE(row(&b, "the first makes the mapping and the route"));
+	TAKE(commit(&b, 100));
+	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
+	size_t before = memory_calls();
+	for (wp_ticket ticket = 2; ticket < SENT_MAX; ticket++) {
+		one_row_tx(&b, 100 * ticket, "b8d3a2c6-5b0f-4d6e-9a53-7f0e2b1c4d5e");
+		CHECK_EQ(wp_ledger_settle(&b.ledger, ticket), WP_SETTLED);
+	}
+	CHECK_EQ(memory_calls(), before);
+	end(&b);
+}
+
 static void without_memory_there_is_no_pipeline(void **state)
 {
 	size_t needed = memory_calls();
@@ -1521,6 +1541,7 @@ int main(void)
 		cmocka_unit_test(a_transaction_within_another_is_refused),
 		cmocka_unit_test(a_commit_that_does_not_fit_its_begin_is_refused),
 		cmocka_unit_test(options_that_mean_nothing_are_refused_with_the_reason),
+		cmocka_unit_test(an_event_allocates_nothing),
 		cmocka_unit_test(without_memory_there_is_no_pipeline),
 		cmocka_unit_test(without_memory_a_relation_is_not_taken),
 		cmocka_unit_test(without_memory_a_row_is_not_taken),
