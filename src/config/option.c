@@ -155,7 +155,10 @@ const struct wp_option wp_options[] = {
 	  "Bytes of them, at most, with the overhead of each counted. One event larger than this "
 	  "goes alone.",
 	  "32MiB", SIZE, 0, AT(relay.in_flight_bytes), 64 * KIB, GIB, NULL, NULL },
-	{ "relay.feedback.interval", "Confirmed positions are told to Postgres at most this often.",
+	{ "relay.feedback.interval",
+	  "Confirmed positions are told to Postgres at most this often, or at once when 500 events "
+	  "were\n"
+	  "confirmed since: about so many come again after a crash.",
 	  "100ms", DURATION, 0, AT(relay.feedback_interval_ms), 1, 10 * SECOND, NULL, NULL },
 	{ "relay.topic.wait",
 	  "How long the relay waits, paused, for a topic that is missing or forbidden before it "

@@ -35,6 +35,7 @@ void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender
 		f->floor_ms = max_ms(min_ms(FLOOR_MS, wal_sender_timeout_ms / 3), FLOOR_MIN_MS);
 	f->sent_at_ms = now_ms;
 	f->sent_flush = 0;
+	f->confirmed = 0;
 	f->reply_wanted = false;
 	f->heard_at_ms = now_ms;
 	f->asked = false;
@@ -73,11 +74,19 @@ void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms)
 	f->asked = false;
 }
 
+void wp_feedback_confirmed(struct wp_feedback *f)
+{
+	if (f->confirmed < WP_FEEDBACK_EVENTS)
+		f->confirmed++;
+}
+
 int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe)
 {
 	int64_t due = f->sent_at_ms + f->floor_ms;
 
-	if (safe > f->sent_flush)
+	if (safe > f->sent_flush && f->confirmed >= WP_FEEDBACK_EVENTS)
+		due = f->sent_at_ms;
+	else if (safe > f->sent_flush)
 		due = min_ms(due, f->sent_at_ms + f->interval_ms);
 	if (f->reply_wanted)
 		due = min_ms(due, f->sent_at_ms + REPLY_GAP_MS);
@@ -96,6 +105,7 @@ bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush)
 	assert(flush >= f->sent_flush);
 	f->sent_at_ms = now_ms;
 	f->sent_flush = flush;
+	f->confirmed = 0;
 	f->highest_flush = wp_lsn_max(f->highest_flush, flush);
 	f->reply_wanted = false;
 	f->asked = f->asked || ask;

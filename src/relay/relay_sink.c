@@ -162,6 +162,7 @@ static void take_report(struct wp_relay *r, const struct wp_report *report, stru
 	case WP_CONFIRMED:
 		if (wp_ledger_settle(&r->ledger, report->ticket) == WP_SETTLED) {
 			r->confirmed++;
+			wp_feedback_confirmed(&r->feedback);
 			wp_backoff_reset(&r->rewind_backoff);
 		}
 		break;

@@ -1,8 +1,9 @@
 /*
  * When to tell the server where we are, and what its silence or its pings mean.
  *
- * - A status leaves when safe has moved (at most every interval), when the server
- *   asks (at most ten a second: a stopping server asks again and again), and
+ * - A status leaves when safe has moved (at most every interval, or at once when
+ *   WP_FEEDBACK_EVENTS were confirmed since the last: so many, and what is in flight,
+ *   come again after a crash), when the server asks (at most ten a second: a stopping server asks again and again), and
  *   at least every 10 s and within a third of wal_sender_timeout, whatever
  *   else happens: the server drops a client that says nothing.
  * - Nothing heard for a while: ask for a reply; still nothing: the connection
@@ -21,12 +22,15 @@
 
 #include "walpost/wal/lsn.h"
 
+enum { WP_FEEDBACK_EVENTS = 500 };
+
 struct wp_feedback {
 	int64_t interval_ms; /* for progress */
 	int64_t floor_ms;    /* for life */
 	int64_t sent_at_ms;
 	wp_lsn sent_flush;    /* the last flush of this stream */
 	wp_lsn highest_flush; /* of all streams since the last wp_feedback_forget() */
+	unsigned confirmed;   /* events since the last status */
 	bool reply_wanted;
 	int64_t heard_at_ms;
 	bool asked;	  /* for a reply, since it was last heard */
@@ -47,6 +51,8 @@ void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool rep
 /* While we do not read, silence says nothing: the clock starts again. */
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
 
+/* Of an event. */
+void wp_feedback_confirmed(struct wp_feedback *f);
 /* When a status is to leave; not before. INT64_MAX never happens. */
 int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe);
 /* A status leaves now with this flush; returns whether it should ask for a reply. */

@@ -73,6 +73,43 @@ static void a_status_leaves_within_a_third_of_the_servers_timeout(void **state)
 	}
 }
 
+static void confirm(struct wp_feedback *f, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		wp_feedback_confirmed(f);
+}
+
+static void many_events_are_told_at_once(void **state)
+{
+	struct wp_feedback f = quiet_feedback();
+
+	confirm(&f, WP_FEEDBACK_EVENTS - 1);
+	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + INTERVAL_MS);
+	confirm(&f, 1);
+	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0);
+	(void)wp_feedback_sent(&f, T0 + 1, SAFE + 1);
+	CHECK_EQ(wp_feedback_due(&f, SAFE + 2), T0 + 1 + INTERVAL_MS);
+}
+
+/* Of a large transaction: there is no position to tell yet. */
+static void many_events_without_progress_are_not_told(void **state)
+{
+	struct wp_feedback f = quiet_feedback();
+
+	confirm(&f, 10 * WP_FEEDBACK_EVENTS);
+	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 10000);
+	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0);
+}
+
+static void a_new_stream_counts_anew(void **state)
+{
+	struct wp_feedback f = quiet_feedback();
+
+	confirm(&f, WP_FEEDBACK_EVENTS);
+	wp_feedback_begin(&f, T0 + 5, TIMEOUT_NONE, SAFE);
+	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 5 + INTERVAL_MS);
+}
+
 static void progress_is_told_at_most_every_interval(void **state)
 {
 	struct wp_feedback f = quiet_feedback();
@@ -340,6 +377,9 @@ int main(void)
 		cmocka_unit_test(without_news_a_status_leaves_after_ten_seconds),
 		cmocka_unit_test(a_status_leaves_within_a_third_of_the_servers_timeout),
 		cmocka_unit_test(progress_is_told_at_most_every_interval),
+		cmocka_unit_test(many_events_are_told_at_once),
+		cmocka_unit_test(many_events_without_progress_are_not_told),
+		cmocka_unit_test(a_new_stream_counts_anew),
 		cmocka_unit_test(a_long_interval_does_not_silence_the_relay),
 		cmocka_unit_test(a_servers_question_is_answered_at_once),
 		cmocka_unit_test(a_keepalive_that_asks_nothing_is_not_answered),
