@@ -19,7 +19,7 @@ from lib import places  # noqa: E402
 from servers import cache  # noqa: E402
 
 TESTS = places.TREE / "tests"
-RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize")
+RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize", "bench")
 PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "4")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
@@ -229,6 +229,15 @@ def chaos_command(words):
     ).returncode
 
 
+def bench(arguments):
+    """The short benchmark and the instruction counts: their tables are printed, no figure is judged."""
+    counts = []
+    for command in ((["run", "--short"], ["instructions"]) if not arguments else (arguments,)):
+        done = subprocess.run([str(venv()), str(TESTS / "bench" / command[0]), *command[1:]], stdin=subprocess.DEVNULL)
+        counts.append(Count(int(done.returncode == 0), int(done.returncode != 0), 0))
+    return add(counts)
+
+
 def sanitize(arguments):
     return add([meson_suite(suite, "sanitize", arguments) for suite in ("unit", "property", "sim", "component")])
 
@@ -261,7 +270,8 @@ def fuzz(arguments):
 
 
 def ring_runner(ring):
-    runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize}
+    runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
+               "bench": bench}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 

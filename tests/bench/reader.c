@@ -1,0 +1,118 @@
+/*
+ * The best reader to nowhere that we know: what a walsender can give. Reads a slot with
+ * pgoutput up to a position and throws it away. As walpost does it: libpq's buffer made large
+ * before, and a pause before the next read when the socket was empty, so that the walsender
+ * is not woken for each row.
+ *
+ *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US
+ *
+ * Prints {"rows": N, "first_s": S, "seconds": S} since its start. It confirms nothing.
+ */
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint64_t u64(const char *bytes)
+{
+	uint64_t value = 0;
+
+	for (int i = 0; i < 8; i++)
+		value = value << 8 | (uint8_t)bytes[i];
+	return value;
+}
+
+static void give_up(PGconn *pg)
+{
+	fprintf(stderr, "reader: %s", PQerrorMessage(pg));
+	exit(1);
+}
+
+static void start(PGconn *pg, const char *slot, const char *publication)
+{
+	char sql[512];
+
+	PQclear(PQexec(pg, "SELECT pg_catalog.repeat('x', 1000000)"));
+	snprintf(
+		sql, sizeof(sql),
+		"START_REPLICATION SLOT %s LOGICAL 0/0 (proto_version '1', publication_names '%s')",
+		slot, publication);
+	PGresult *result = PQexec(pg, sql);
+	if (PQresultStatus(result) != PGRES_COPY_BOTH)
+		give_up(pg);
+	PQclear(result);
+}
+
+static void wait_for_more(PGconn *pg, long pause_us, int busy)
+{
+	struct timespec pause = { .tv_nsec = pause_us * 1000 };
+	struct pollfd readable = { .fd = PQsocket(pg), .events = POLLIN };
+
+	if (busy && pause_us > 0)
+		(void)nanosleep(&pause, NULL);
+	else
+		(void)poll(&readable, 1, 10000);
+	if (!PQconsumeInput(pg))
+		give_up(pg);
+}
+
+/* The end LSN of a commit, or 0. 'w', three Int64, then the message; see protocol-logicalrep. */
+static uint64_t commit_end(const char *frame, int size)
+{
+	return size >= 25 + 18 && frame[0] == 'w' && frame[25] == 'C' ? u64(frame + 25 + 10) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	double began = now_s(), first = 0;
+	uint32_t high, low;
+	uint64_t rows = 0;
+	int busy = 0;
+
+	if (argc != 6 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
+		fprintf(stderr, "usage: reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US\n");
+		return 2;
+	}
+	uint64_t end = (uint64_t)high << 32 | low;
+	PGconn *pg = PQconnectdb(argv[1]);
+	if (PQstatus(pg) != CONNECTION_OK)
+		give_up(pg);
+	start(pg, argv[2], argv[3]);
+	for (;;) {
+		char *frame;
+		int size = PQgetCopyData(pg, &frame, 1);
+		if (size == 0) {
+			wait_for_more(pg, atol(argv[5]), busy);
+			busy = 0;
+			continue;
+		}
+		if (size < 0)
+			give_up(pg);
+		busy = 1;
+		if (frame[0] == 'w' && size > 25 && frame[25] == 'I' && rows++ == 0)
+			first = now_s() - began;
+		uint64_t at = commit_end(frame, size);
+		/* A server with nothing more to send says how far it is. */
+		if (frame[0] == 'k' && size >= 9)
+			at = u64(frame + 1);
+		PQfreemem(frame);
+		if (at >= end)
+			break;
+	}
+	printf("{\"rows\": %" PRIu64 ", \"first_s\": %.4f, \"seconds\": %.4f}\n", rows, first,
+	       now_s() - began);
+	PQfinish(pg);
+	return 0;
+}
