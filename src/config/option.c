@@ -149,12 +149,12 @@ const struct wp_option wp_options[] = {
 	  "output count\n"
 	  "as delivered.",
 	  "kafka", ENUM, 0, AT(relay.sink), 0, 0, sinks, NULL },
-	{ "relay.in_flight.events", "Events sent to Kafka and not yet confirmed, at most.", "16384",
+	{ "relay.in_flight.events", "Events sent to Kafka and not yet confirmed, at most.", "8192",
 	  COUNT, 0, AT(relay.in_flight_events), 1, 1 << 20, NULL, NULL },
 	{ "relay.in_flight.bytes",
 	  "Bytes of them, at most, with the overhead of each counted. One event larger than this "
 	  "goes alone.",
-	  "32MiB", SIZE, 0, AT(relay.in_flight_bytes), 64 * KIB, GIB, NULL, NULL },
+	  "12MiB", SIZE, 0, AT(relay.in_flight_bytes), 64 * KIB, GIB, NULL, NULL },
 	{ "relay.feedback.interval",
 	  "Confirmed positions are told to Postgres at most this often, or at once when 500 events "
 	  "were\n"

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "walpost/base/clock.h"
 #include "walpost/kafka/admission.h"
 #include "client.h"
 #include "walpost/kafka/preflight.h"
@@ -21,10 +21,7 @@ struct check {
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return wp_clock_us() / 1000;
 }
 
 static int left_ms(const struct check *c)

@@ -24,6 +24,8 @@ static const struct {
 	/* Java's and Debezium's placement. */
 	{ "partitioner", "murmur2_random" },
 	{ "allow.auto.create.topics", "false" },
+	/* Measured: a third off what the broker works, and a fifth off what we do. */
+	{ "compression.type", "lz4" },
 	/* What comes fast comes in bursts already (postgres/pace.h). */
 	{ "linger.ms", "0" },
 	{ "socket.nagle.disable", "true" },

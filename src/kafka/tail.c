@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "walpost/base/clock.h"
 #include "walpost/kafka/tail.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
@@ -41,10 +41,7 @@ struct reader {
 
 static int64_t now_ms(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+	return wp_clock_us() / 1000;
 }
 
 static int left_ms(const struct reader *r)

@@ -5,20 +5,25 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <openssl/ssl.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/base/clock.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/copy.h"
 #include "walpost/postgres/pace.h"
 #include "walpost/postgres/reaction.h"
+#include "walpost/postgres/road.h"
 
 #define SQL_SIZE_MAX 8192
 /* What may gather in libpq before it is taken: half of what its buffer was made to hold. */
 #define SIPPED_MAX (512 * 1024)
+/* How often a Unix socket is emptied: about when the walsender has filled it. */
+#define SIP_EVERY_US 400
+/* Before the bytes of a message: its type and its length. */
+#define HEADER_SIZE 5
 
 struct wp_copy {
 	struct ev_loop *loop; /* borrowed */
@@ -28,12 +33,15 @@ struct wp_copy {
 	struct wp_source_failure failure;
 	ev_io readable;
 	ev_io writable;
-	ev_io pause; /* a timerfd, owned; -1: none. libev's own timers are of whole milliseconds */
+	ev_io pause; /* a timerfd, owned. libev's own timers are of whole milliseconds */
+	enum wp_road road;
 	struct wp_pace pace;
-	int64_t ripe_at_us; /* when what has come is to be taken */
-	bool ripe;	    /* it is; until all was taken */
-	size_t sipped;	    /* bytes read into libpq since all was taken */
-	uint64_t taken;	    /* frames of now */
+	int64_t ripe_at_us;   /* when what has come is to be taken */
+	bool ripe;	      /* it is; until all was taken */
+	int64_t ripened_us;   /* when it was, last */
+	size_t sipped;	      /* bytes that sip() read into libpq and that were not taken */
+	uint64_t taken;	      /* frames of now */
+	uint64_t taken_bytes; /* and what they had on the wire */
 	enum wp_reading reading;
 	bool may_read;	       /* the socket was readable and not all was read since */
 	bool lost;	       /* the socket is closed; libpq may hold frames still */
@@ -49,14 +57,6 @@ struct wp_copy {
 static void wake(struct wp_copy *c)
 {
 	c->setup.wake.call(c->setup.wake.arg);
-}
-
-static int64_t clock_us(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail on Linux */
-	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
 static void stop(struct wp_copy *c)
@@ -263,6 +263,20 @@ static void read_socket(struct wp_copy *c)
 	c->may_read = ok && tls_holds_more(c->pg);
 }
 
+/* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
+static bool sip(struct wp_copy *c)
+{
+	int waiting = 0;
+
+	if (ioctl(PQsocket(c->pg), FIONREAD, &waiting) != 0 || waiting <= 0)
+		return true;
+	if (c->sipped + (size_t)waiting > SIPPED_MAX)
+		return false;
+	c->sipped += (size_t)waiting;
+	read_socket(c);
+	return true;
+}
+
 /* A frame, WP_AGAIN, or WP_IO when there will be none any more. */
 static enum wp_rc take(struct wp_copy *c, char **ret_frame, int *ret_size)
 {
@@ -355,6 +369,8 @@ enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status)
 	wp_status_write(status, c->pending);
 	c->has_pending = true;
 	drain(c);
+	if (c->reading == WP_READING_OFF && !is_over(c) && wp_road_is_stuck(PQsocket(c->pg)))
+		(void)sip(c); /* next() will tell if it is lost, and another status before */
 	/* libpq looks for notices while it writes. */
 	if (c->skipped && !is_over(c))
 		fail_skipped(c);
@@ -380,14 +396,13 @@ void wp_copy_finish(struct wp_copy *c)
 	drain(c);
 }
 
-/* ---- receiving ---- */
-
 /* ---- the pace ---- */
 
-static void ripen(struct wp_copy *c)
+static void ripen(struct wp_copy *c, int64_t now_us)
 {
 	ev_io_stop(c->loop, &c->pause);
 	c->ripe = true;
+	c->ripened_us = now_us;
 	c->may_read = true; /* the last of what has come */
 	wake(c);
 }
@@ -397,27 +412,13 @@ static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 {
 	int64_t wait_us = c->ripe_at_us - now_us;
 
-	if (wait_us > wp_pace_sip_us(&c->pace))
-		wait_us = wp_pace_sip_us(&c->pace);
+	if (c->road == WP_ROAD_LOCAL && wait_us > SIP_EVERY_US)
+		wait_us = SIP_EVERY_US;
 	struct itimerspec until = { .it_value = { .tv_nsec = wait_us * 1000 } };
 	if (wait_us <= 0 || timerfd_settime(c->pause.fd, 0, &until, NULL) != 0)
-		ripen(c);
+		ripen(c, now_us);
 	else
 		ev_io_start(c->loop, &c->pause);
-}
-
-/* Empties the socket into libpq, and leaves it there; not more than it has room for. */
-static void sip(struct wp_copy *c)
-{
-	int waiting = 0;
-
-	if (ioctl(PQsocket(c->pg), FIONREAD, &waiting) != 0 || waiting <= 0)
-		return;
-	c->sipped += (size_t)waiting;
-	if (c->sipped < SIPPED_MAX)
-		read_socket(c);
-	else
-		c->ripe_at_us = 0;
 }
 
 static void on_pause(struct ev_loop *loop, ev_io *w, int events)
@@ -428,30 +429,40 @@ static void on_pause(struct ev_loop *loop, ev_io *w, int events)
 	(void)loop, (void)events; /* one watcher, always for reading */
 	if (read(w->fd, &expirations, sizeof(expirations)) <= 0 || c->state != WP_COPY_RUNNING)
 		return;
-	int64_t now_us = clock_us();
-	if (now_us < c->ripe_at_us)
-		sip(c);
-	if (c->lost)
-		c->ripe_at_us = 0;
+	int64_t now_us = wp_clock_us();
+	if (now_us < c->ripe_at_us && (!sip(c) || c->lost))
+		c->ripe_at_us = now_us;
 	pause_until_ripe(c, now_us);
 }
 
 /* The socket is readable: how long may what is there gather? */
 static void begin_pause(struct wp_copy *c)
 {
-	int64_t now_us = clock_us();
+	int64_t now_us = wp_clock_us();
 
-	c->ripe_at_us = now_us + wp_pace_pause_us(&c->pace, now_us);
+	c->ripe_at_us = c->ripened_us + wp_pace_pause_us(&c->pace, now_us);
 	pause_until_ripe(c, now_us);
 }
 
 static void all_taken(struct wp_copy *c)
 {
-	wp_pace_took(&c->pace, c->taken, clock_us());
+	wp_pace_took(&c->pace, c->taken, c->taken_bytes, wp_clock_us());
 	c->taken = 0;
+	c->taken_bytes = 0;
 	c->sipped = 0;
 	c->ripe = false;
 }
+
+static void one_taken(struct wp_copy *c, size_t size)
+{
+	size_t bytes = size + HEADER_SIZE;
+
+	c->taken++;
+	c->taken_bytes += bytes;
+	c->sipped -= bytes < c->sipped ? bytes : c->sipped;
+}
+
+/* ---- receiving ---- */
 
 enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 {
@@ -477,7 +488,7 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 		return is_over(c) ? WP_IO : WP_AGAIN;
 	}
 	if (rc == WP_OK) {
-		c->taken++;
+		one_taken(c, (size_t)size);
 		*ret = (struct wp_span){ (const uint8_t *)c->frame, (size_t)size };
 	} else {
 		all_taken(c);
@@ -508,7 +519,8 @@ static void collect_start(struct wp_copy *c)
 	PGresult *result = PQgetResult(c->pg);
 	if (PQresultStatus(result) == PGRES_COPY_BOTH) {
 		c->ripe = true; /* the first may have come along */
-		wp_pace_init(&c->pace, clock_us());
+		wp_pace_init(&c->pace, wp_clock_us());
+		c->road = wp_road_fit(PQsocket(c->pg));
 		settle(c, WP_COPY_RUNNING);
 	} else if (result)
 		fail_by_server(c, result);

@@ -4,15 +4,18 @@
 #define WINDOW_US 10000
 #define SECOND_US INT64_C(1000000)
 /*
- * The pause grows with the square of the rate: 60 us at 3,000 messages a second (1,000
+ * The pause grows with the square of the rate: none at 3,000 messages a second (1,000
  * transactions of one row), 1.5 ms at 15,000, the most from 39,000 on.
  */
 #define RATE_SQUARED_PER_US 150000
 #define RATE_MAX 1000000
-/* So many messages may wait in the socket. */
-#define SIP_MESSAGES 100
-#define SIP_MIN_US 100
-#define SIP_MAX_US 1000
+/*
+ * A gulp: what makes Kafka's client and a receive window of ours (postgres/road) work well, and
+ * is far from what a walsender's send buffer holds.
+ */
+#define GULP_BYTES INT64_C(400000)
+/* More than this is not believed of one take; so that nothing below overflows. */
+#define TAKE_MAX INT64_C(100000000)
 
 static int64_t at_least(int64_t value, int64_t least)
 {
@@ -29,13 +32,20 @@ void wp_pace_init(struct wp_pace *p, int64_t now_us)
 	*p = (struct wp_pace){ .taken_us = now_us };
 }
 
-void wp_pace_took(struct wp_pace *p, uint64_t messages, int64_t now_us)
+static void smooth(int64_t *rate, uint64_t amount, int64_t took_us)
+{
+	int64_t weight_us = took_us < WINDOW_US ? took_us : WINDOW_US;
+	int64_t counted = amount > TAKE_MAX ? TAKE_MAX : (int64_t)amount;
+
+	*rate += (counted * SECOND_US / took_us - *rate) * weight_us / WINDOW_US;
+}
+
+void wp_pace_took(struct wp_pace *p, uint64_t messages, uint64_t bytes, int64_t now_us)
 {
 	int64_t took_us = at_least(now_us - p->taken_us, 1);
-	int64_t weight_us = took_us < WINDOW_US ? took_us : WINDOW_US;
-	int64_t rate = (int64_t)(messages > SECOND_US ? SECOND_US : messages) * SECOND_US / took_us;
 
-	p->rate += (rate - p->rate) * weight_us / WINDOW_US;
+	smooth(&p->rate, messages, took_us);
+	smooth(&p->byte_rate, bytes, took_us);
 	p->taken_us = now_us;
 }
 
@@ -51,13 +61,8 @@ int64_t wp_pace_pause_us(const struct wp_pace *p, int64_t now_us)
 {
 	int64_t rate = at_most(rate_now(p, now_us), RATE_MAX);
 	int64_t pause_us = rate * rate / RATE_SQUARED_PER_US;
+	int64_t gulp_us = GULP_BYTES * SECOND_US / at_least(p->byte_rate, 1);
 
-	return at_most(at_least(pause_us, WP_PACE_PAUSE_MIN_US), WP_PACE_PAUSE_MAX_US);
-}
-
-int64_t wp_pace_sip_us(const struct wp_pace *p)
-{
-	int64_t sip_us = SIP_MESSAGES * SECOND_US / at_least(p->rate, 1);
-
-	return at_most(at_least(sip_us, SIP_MIN_US), SIP_MAX_US);
+	pause_us = at_most(at_most(pause_us, gulp_us), WP_PACE_PAUSE_MAX_US);
+	return pause_us < WP_PACE_PAUSE_MIN_US ? 0 : pause_us;
 }

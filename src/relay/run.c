@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "walpost/base/clock.h"
 #include "walpost/base/exit.h"
 #include "walpost/base/heap.h"
 #include "walpost/base/log.h"
@@ -61,12 +62,11 @@ struct run {
 
 static struct wp_now clock_now(void)
 {
-	struct timespec t, wall;
+	struct timespec wall;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* neither can fail on Linux */
-	(void)clock_gettime(CLOCK_REALTIME, &wall);
+	(void)clock_gettime(CLOCK_REALTIME, &wall); /* cannot fail on Linux */
 	return (struct wp_now){
-		.ms = (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000,
+		.ms = wp_clock_us() / 1000,
 		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 +
 			   wall.tv_nsec / 1000,
 	};

@@ -166,7 +166,7 @@ def test_known_before_they_are_sent_they_go_to_the_dead_letters_without_a_stop(s
 def test_above_the_topics_limit_without_compression_it_goes_to_the_dead_letters(stage):
     stage.create_topic(partitions=1, max_message_bytes=65536)
     stage.create_topic(DEAD)
-    relay = stage.relay(_diverting(stage))
+    relay = stage.relay({**_diverting(stage), "kafka.compression.type": "none"})
     huge = stage.insert("k", _noise(300_000))
     last = stage.insert("k")
     stage.wait_all_confirmed(30, relay)

@@ -57,17 +57,16 @@ static inline uint32_t wp_wire_u32(struct wp_wire *w)
 }
 
 /* In this form compilers know it for one load and a swap. */
-static inline uint64_t wp_wire_get_u64(const uint8_t *at)
-{
-	return (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 | (uint64_t)at[2] << 40 |
-	       (uint64_t)at[3] << 32 | (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
-	       (uint64_t)at[6] << 8 | (uint64_t)at[7];
-}
-
 static inline uint64_t wp_wire_u64(struct wp_wire *w)
 {
 	struct wp_span s = wp_wire_bytes(w, 8);
-	return s.data == NULL ? 0 : wp_wire_get_u64(s.data);
+	const uint8_t *at = s.data;
+
+	if (at == NULL)
+		return 0;
+	return (uint64_t)at[0] << 56 | (uint64_t)at[1] << 48 | (uint64_t)at[2] << 40 |
+	       (uint64_t)at[3] << 32 | (uint64_t)at[4] << 24 | (uint64_t)at[5] << 16 |
+	       (uint64_t)at[6] << 8 | (uint64_t)at[7];
 }
 
 /* A NUL-terminated string; the span is without the NUL, which stands behind it. */

@@ -3,9 +3,10 @@
  *
  * - A status leaves when safe has moved (at most every interval, or at once when
  *   WP_FEEDBACK_EVENTS were confirmed since the last: so many, and what is in flight,
- *   come again after a crash), when the server asks (at most ten a second: a stopping server asks again and again), and
- *   at least every 10 s and within a third of wal_sender_timeout, whatever
- *   else happens: the server drops a client that says nothing.
+ *   come again after a crash), when the server asks (at most ten a second: a
+ *   stopping server asks again and again), and at least every 10 s and within a
+ *   third of wal_sender_timeout, whatever else happens: the server drops a client
+ *   that says nothing.
  * - Nothing heard for a while: ask for a reply; still nothing: the connection
  *   is half open.
  * - Five pings or more that want a reply, no data between, and no progress of safe for 2 s: the

@@ -88,6 +88,7 @@ static void use(const char *topic)
 static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void **state)
 {
 	(void)state;
+	world_property(&w, "compression.type", "none");
 	world_open(&w);
 	use("orders");
 	answer("orders", 5000);
@@ -109,6 +110,7 @@ static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void *
 static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
 {
 	(void)state;
+	world_property(&w, "compression.type", "none");
 	world_open(&w);
 	use("orders");
 	answer("orders", 5000);
@@ -124,7 +126,6 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 static void with_compression_the_broker_decides(void **state)
 {
 	(void)state;
-	world_property(&w, "compression.type", "lz4");
 	world_open(&w);
 	use("orders");
 	answer("orders", 5000);
@@ -266,7 +267,6 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 static void what_may_be_too_large_goes_in_front_alone(void **state)
 {
 	(void)state;
-	world_property(&w, "compression.type", "lz4");
 	world_open(&w);
 	use("orders");
 	answer("orders", 5000);

@@ -64,8 +64,8 @@ static void the_defaults_are_those_of_the_rooms(void **state)
 	CHECK_EQ(f.config.outbox.key_null, WP_KEY_NULL_STOP);
 	CHECK_EQ(f.config.kafka.property_count, 0);
 	CHECK_EQ(f.config.relay.sink, WP_SINK_KIND_KAFKA);
-	CHECK_EQ(f.config.relay.in_flight_events, 16384);
-	CHECK_EQ(f.config.relay.in_flight_bytes, 32 * 1024 * 1024);
+	CHECK_EQ(f.config.relay.in_flight_events, 8192);
+	CHECK_EQ(f.config.relay.in_flight_bytes, 12 * 1024 * 1024);
 	CHECK_EQ(f.config.relay.feedback_interval_ms, 100);
 	CHECK_EQ(f.config.relay.topic_wait_ms, 600000);
 	CHECK_EQ(f.config.relay.shutdown_timeout_ms, 20000);

@@ -64,7 +64,7 @@ static void the_defaults_keep_the_promise(void **state)
 	CHECK(wp_properties_is(conf, "log.queue", "true"));
 	CHECK(wp_properties_is(conf, "client.id", "walpost"));
 	CHECK(wp_properties_is(conf, "socket.nagle.disable", "true"));
-	CHECK(wp_properties_is(conf, "compression.codec", "none"));
+	CHECK(wp_properties_is(conf, "compression.codec", "lz4"));
 	CHECK(!wp_properties_is(conf, "no.such.thing", "none"));
 	rd_kafka_conf_destroy(conf);
 }
@@ -77,11 +77,13 @@ static void the_users_value_wins_where_it_breaks_nothing(void **state)
 	with("partitioner", "consistent_random");
 	with("allow.auto.create.topics", "true");
 	with("max.in.flight", "3");
+	with("compression.codec", "none");
 	rd_kafka_conf_t *conf = accepted();
 
 	CHECK_EQ(wp_properties_number(conf, "linger.ms"), 20);
 	CHECK_EQ(wp_properties_number(conf, "max.in.flight.requests.per.connection"), 3);
 	CHECK(wp_properties_is(conf, "client.id", "mine"));
+	CHECK(wp_properties_is(conf, "compression.type", "none"));
 	CHECK(wp_properties_is(conf, "partitioner", "consistent_random"));
 	rd_kafka_conf_destroy(conf);
 }

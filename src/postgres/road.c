@@ -1,0 +1,58 @@
+#include <linux/tcp.h> /* glibc's has no tcpi_min_rtt */
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "walpost/postgres/road.h"
+
+/*
+ * Half of it is the window (tcp(7), SO_RCVBUF: the kernel doubles it for its bookkeeping), which
+ * must not be below a segment: of 64 KiB on a loopback, with less the sender waits for a
+ * timer of 200 ms.
+ */
+#define WINDOW_BYTES (96 * 1024)
+/* A window for each trip there and back: so near, that is 190 MB a second. */
+#define NEAR_US 500
+
+static int family_of(int fd)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+		return AF_UNSPEC;
+	return address.ss_family;
+}
+
+static bool ask(int fd, struct tcp_info *ret)
+{
+	socklen_t size = sizeof(*ret);
+
+	*ret = (struct tcp_info){ 0 };
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret, &size) == 0;
+}
+
+/* The least counts: an answer that took the server long was acknowledged late. 0: not known. */
+static bool is_near(int fd)
+{
+	struct tcp_info info;
+
+	return ask(fd, &info) && info.tcpi_min_rtt > 0 && info.tcpi_min_rtt < NEAR_US;
+}
+
+enum wp_road wp_road_fit(int fd)
+{
+	int bytes = WINDOW_BYTES;
+
+	if (family_of(fd) == AF_UNIX)
+		return WP_ROAD_LOCAL;
+	if (is_near(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0)
+		return WP_ROAD_NEAR;
+	return WP_ROAD_FAR;
+}
+
+bool wp_road_is_stuck(int fd)
+{
+	struct tcp_info info;
+
+	return ask(fd, &info) && info.tcpi_unacked > 0 && info.tcpi_retransmits > 0;
+}

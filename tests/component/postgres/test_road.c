@@ -1,0 +1,107 @@
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "support/check.h"
+#include "walpost/postgres/road.h"
+
+struct pair {
+	int ours, theirs;
+};
+
+/* Over the loopback, with a round trip behind them. */
+static struct pair connect_tcp(void)
+{
+	struct pair p;
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t size = sizeof(at);
+	char byte = 'x';
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_EQ(bind(listener, (struct sockaddr *)&at, size), 0);
+	CHECK_EQ(listen(listener, 1), 0);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+	p.ours = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK_EQ(connect(p.ours, (struct sockaddr *)&at, size), 0);
+	p.theirs = accept(listener, NULL, NULL);
+	CHECK(p.theirs >= 0);
+	CHECK_EQ(write(p.ours, &byte, 1), 1);
+	CHECK_EQ(read(p.theirs, &byte, 1), 1);
+	CHECK_EQ(write(p.theirs, &byte, 1), 1);
+	CHECK_EQ(read(p.ours, &byte, 1), 1);
+	(void)close(listener);
+	return p;
+}
+
+static void disconnect(const struct pair *p)
+{
+	(void)close(p->ours);
+	(void)close(p->theirs);
+}
+
+static int receive_buffer(int fd)
+{
+	int bytes = 0;
+	socklen_t size = sizeof(bytes);
+
+	CHECK_EQ(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, &size), 0);
+	return bytes;
+}
+
+static void a_unix_socket_is_local(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	int before = receive_buffer(ends[0]);
+	CHECK_EQ(wp_road_fit(ends[0]), WP_ROAD_LOCAL);
+	CHECK_EQ(receive_buffer(ends[0]), before);
+	CHECK(!wp_road_is_stuck(ends[0]));
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+}
+
+/* The kernel doubles what it is told (tcp(7)). */
+static void the_window_of_a_near_server_is_made_small(void **state)
+{
+	(void)state;
+	struct pair p = connect_tcp();
+
+	CHECK_EQ(wp_road_fit(p.ours), WP_ROAD_NEAR);
+	CHECK_EQ(receive_buffer(p.ours), 2 * 96 * 1024);
+	CHECK(!wp_road_is_stuck(p.ours));
+	disconnect(&p);
+}
+
+/* The other end does not read: it is slow, but it has acknowledged what arrived. */
+static void who_does_not_read_has_still_heard_us(void **state)
+{
+	char bytes[1000] = { 0 };
+
+	(void)state;
+	struct pair p = connect_tcp();
+	CHECK_EQ(write(p.ours, bytes, sizeof(bytes)), sizeof(bytes));
+	CHECK(!wp_road_is_stuck(p.ours));
+	disconnect(&p);
+}
+
+static void what_is_no_socket_is_far_and_not_stuck(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_road_fit(-1), WP_ROAD_FAR);
+	CHECK(!wp_road_is_stuck(-1));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_unix_socket_is_local),
+		cmocka_unit_test(the_window_of_a_near_server_is_made_small),
+		cmocka_unit_test(who_does_not_read_has_still_heard_us),
+		cmocka_unit_test(what_is_no_socket_is_far_and_not_stuck),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
