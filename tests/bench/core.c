@@ -16,7 +16,7 @@
 #include "walpost/relay/relay.h"
 
 #define OUTBOX 16400
-#define IN_FLIGHT_MAX 16384
+#define IN_FLIGHT_MAX 8192
 #define FIRST_LSN 1000
 #define TRANSACTION_SIZE 1000 /* of the log */
 

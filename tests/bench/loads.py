@@ -9,8 +9,10 @@ from pathlib import Path
 
 from bench.audit import Audit
 from bench.stack import (
-    GIVE_UP_SECONDS, PUBLICATION, SLOT, Costs, Program, Topic, Writers, cpu_seconds, memory_kb, slot_here,
+    GIVE_UP_SECONDS, PUBLICATION, SLOT, Costs, Program, Topic, Writers, cpu_seconds, is_active,
+    memory_kb, slot_here,
 )
+from lib import process
 from lib.ports import take_port
 from lib.waiting import wait_until
 
@@ -19,7 +21,10 @@ PARTITIONS = 4
 TOPIC = "outbox.event.order"
 WARM_SECONDS = 5
 LIMITS = ("pg_recvlogical", "reader", "reader-socket")  # they read the slot, and that is all
-PAUSE_US = 300  # as the relay pauses
+# Of the reader. TCP: a small window is full in that time, and the walsender's rows gather behind it (postgres/road.h);
+# 4 to 6 ms are best. Unix: more than 300 us are worse.
+TCP_PAUSE_US, TCP_WINDOW = 5000, 96 * 1024
+UNIX_PAUSE_US = 200
 
 
 class Bench:
@@ -112,9 +117,11 @@ def reader_command(bench, relay, backlog):
         return [bench.programs[relay], "-d", server.conninfo(), f"--slot={SLOT}", "--start", "--no-loop", "-F", "0",
                 "-f", "/dev/null", f"--endpos={backlog.end}", "-o", "proto_version=1",
                 "-o", f"publication_names={PUBLICATION}"]
-    host = {"host": str(bench.stack.socket_folder)} if relay == "reader-socket" else {}
+    host, pause_us, window = {}, TCP_PAUSE_US, TCP_WINDOW
+    if relay == "reader-socket":
+        host, pause_us, window = {"host": str(bench.stack.socket_folder)}, UNIX_PAUSE_US, 0
     conninfo = server.conninfo(replication="database", **host)
-    return [bench.programs["reader"], conninfo, SLOT, PUBLICATION, backlog.end, str(PAUSE_US)]
+    return [bench.programs["reader"], conninfo, SLOT, PUBLICATION, backlog.end, pause_us, window]
 
 
 def drain_to_nowhere(bench, relay, backlog):
@@ -130,7 +137,7 @@ def drain_to_nowhere(bench, relay, backlog):
                 walsender = connection.execute(query).fetchone()[0]
             walsender_used = (cpu_seconds(walsender) if walsender else None) or walsender_used
             used = cpu_seconds(child.pid) or used
-            peak = memory_kb(child.pid, "VmHWM") or peak
+            peak = memory_kb(process.peak_rss_kb, child.pid) or peak
             time.sleep(0.01)
         took = time.monotonic() - began
         said = child.stdout.read()
@@ -160,8 +167,7 @@ def killed(bench, relay, backlog):
         finally:
             costs.close()
             first.end()
-        query = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
-        wait_until(lambda: bench.stack.query(query) == [(False,)], 60, "the killed relay's slot is free")
+        wait_until(lambda: is_active(bench.stack.server) is False, 60, "the killed relay's slot is free")
         at_kill = topic.arrived()
         second = bench.launch(relay, folder)
         try:
@@ -194,8 +200,7 @@ def steady(bench, relay, per_second, seconds):
     server.query("TRUNCATE outbox")
     server.query("CHECKPOINT")
     with slot_here(server), bench.topic() as topic, running(bench, relay) as (program, costs):
-        query = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
-        wait_until(lambda: bench.stack.query(query) == [(True,)], 60, f"{relay} streams", program.tail)
+        wait_until(lambda: is_active(server), 60, f"{relay} streams", program.tail)
         writers = Writers(server, per_second, WARM_SECONDS + seconds)
         began = time.time()
         writers.start()

@@ -1,10 +1,10 @@
 /*
  * The best reader to nowhere that we know: what a walsender can give. Reads a slot with
- * pgoutput up to a position and throws it away. As walpost does it: libpq's buffer made large
- * before, and a pause before the next read when the socket was empty, so that the walsender
- * is not woken for each row.
+ * pgoutput up to a position and throws it away: libpq's buffer made large before, and a
+ * pause before the next read when the socket was empty, so that the walsender is not
+ * woken for each row, and rows gather in its send buffer behind a small receive window.
  *
- *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US
+ *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US WINDOW_BYTES
  *
  * Prints {"rows": N, "first_s": S, "seconds": S} since its start. It confirms nothing.
  */
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 static double now_s(void)
@@ -74,6 +75,13 @@ static uint64_t commit_end(const char *frame, int size)
 	return size >= 25 + 18 && frame[0] == 'w' && frame[25] == 'C' ? u64(frame + 25 + 10) : 0;
 }
 
+/* 0: as the kernel sets it. */
+static void set_window(PGconn *pg, int bytes)
+{
+	if (bytes > 0)
+		(void)setsockopt(PQsocket(pg), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+}
+
 int main(int argc, char **argv)
 {
 	double began = now_s(), first = 0;
@@ -81,14 +89,16 @@ int main(int argc, char **argv)
 	uint64_t rows = 0;
 	int busy = 0;
 
-	if (argc != 6 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
-		fprintf(stderr, "usage: reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US\n");
+	if (argc != 7 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
+		fprintf(stderr, "usage: reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US "
+				"WINDOW_BYTES\n");
 		return 2;
 	}
 	uint64_t end = (uint64_t)high << 32 | low;
 	PGconn *pg = PQconnectdb(argv[1]);
 	if (PQstatus(pg) != CONNECTION_OK)
 		give_up(pg);
+	set_window(pg, atoi(argv[6]));
 	start(pg, argv[2], argv[3]);
 	for (;;) {
 		char *frame;

@@ -41,12 +41,9 @@ def cell(runs, measure):
     return middle if low == high else f"{middle} ({low} to {high})"
 
 
-def table(title, runs_of, without=()):
+def table(title, runs_of):
     """`runs_of`: relay -> runs."""
-    used = [
-        name for name in MEASURES
-        if name not in without and any(name in run for runs in runs_of.values() for run in runs)
-    ]
+    used = [name for name in MEASURES if any(name in run for runs in runs_of.values() for run in runs)]
     lines = [f"\n### {title}\n", "| | " + " | ".join(MEASURES[name][0] for name in used) + " |"]
     lines.append("|---|" + "---|" * len(used))
     for relay, runs in runs_of.items():

@@ -12,6 +12,7 @@ import confluent_kafka
 import psycopg.errors
 from confluent_kafka.admin import NewTopic
 
+from lib import process
 from lib.kafka import Kafka
 from lib.postgres import Postgres
 from lib.relay import run_command
@@ -55,8 +56,8 @@ DECLARE
 BEGIN
   LOOP
     due := due - ln(1 - random()) / per_second;
-    EXIT WHEN due > seconds;
     early := due - extract(epoch FROM clock_timestamp() - began);
+    EXIT WHEN due > seconds OR due - early > seconds; -- drawn beyond the end, or too slow to get there
     IF early > 0.0005 THEN PERFORM pg_sleep(early); END IF;
     PERFORM bench_add(w + writers * (i * 7919 % (keys / writers)), w + writers * i);
     COMMIT;
@@ -141,9 +142,14 @@ def prepare(server, kafka_address):
 
 # ---- slots --------------------------------------------------------------------------------------------------------
 
+def is_active(server, name=SLOT):
+    """None: there is no such slot."""
+    rows = server.query(f"SELECT active FROM pg_replication_slots WHERE slot_name = '{name}'")
+    return rows[0][0] if rows else None
+
+
 def drop_slot(server, name):
-    held = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{name}'"
-    wait_until(lambda: server.query(held) in ([], [(False,)]), 30, f"slot {name} is let go")
+    wait_until(lambda: not is_active(server, name), 30, f"slot {name} is let go")
     server.query(f"SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = '{name}'")
 
 
@@ -187,6 +193,11 @@ class Backlog:
         server.query(f"SELECT pg_copy_logical_replication_slot('{self._slot}', '{SLOT}')")
         yield
         drop_slot(server, SLOT)
+
+    def is_confirmed(self, connection):
+        """Has Postgres heard that all of it is in Kafka?"""
+        query = f"SELECT confirmed_flush_lsn >= '{self.end}' FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
+        return connection.execute(query).fetchone()[0]
 
     def forget(self, server):
         drop_slot(server, self._slot)
@@ -310,12 +321,10 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def memory_kb(pid, what):
-    """VmRSS or VmHWM; None when it is gone."""
-    with contextlib.suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith(what + ":"):
-                return int(line.split()[1])
+def memory_kb(of, pid):
+    """`of`: one of lib.process, which fails for a process that is gone; None then."""
+    with contextlib.suppress(OSError, AssertionError):
+        return of(pid)
     return None
 
 
@@ -390,10 +399,10 @@ class Costs:
         for name, value in self._now().items():
             if value is not None:
                 self._ended[name] = value
-        rss = memory_kb(self._program.pid, "VmRSS")
+        rss = memory_kb(process.rss_kb, self._program.pid)
         if rss is not None:
             self._rss.append(rss)
-            self.peak_kb = memory_kb(self._program.pid, "VmHWM") or self.peak_kb
+            self.peak_kb = memory_kb(process.peak_rss_kb, self._program.pid) or self.peak_kb
 
     def look_at_log(self):
         """How much of its log Postgres keeps for the slot."""
