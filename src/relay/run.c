@@ -28,6 +28,7 @@ enum {
 	TRIM_LOOK_EVERY_S = 5,
 	TRIM_FROM_BYTES = 1024 * 1024,
 	DUE_WAIT_MAX_MS = 60 * 1000,
+	REPORTS_GATHER_MS = 5,
 	SAME_SIGNAL_MS = 500,
 	SINK_FREE_MS = 1000,
 	WORKER_FREE_MS = 500,
@@ -44,8 +45,10 @@ struct run {
 	struct wp_needed_columns needed;
 	char owner[WP_OWNER_SIZE];
 
-	ev_timer step; /* 0 s: a step is due now */
-	ev_timer due;  /* the relay's own time */
+	ev_timer step;	      /* 0 s: a step is due now */
+	bool turning;	      /* one is being done */
+	uint64_t events_sent; /* by the last */
+	ev_timer due;	      /* the relay's own time */
 	ev_timer progress;
 	ev_timer trim;
 	size_t heap_highest; /* of the bytes in flight, since memory was given back */
@@ -124,10 +127,23 @@ static void log_progress(struct run *run, const char *event)
 
 /* -- the turn ------------------------------------------------------------- */
 
-static void arm_sink(struct run *run)
+/*
+ * While rows come, reports need not wake us one by one: each turn collects those that have come,
+ * and until the next nobody waits for them but Postgres, whose feedback has an interval anyway.
+ * A sink that wants to write must not wait.
+ */
+static bool reports_may_gather(struct run *run, short wanted)
 {
-	short wanted = 0;
-	int fd = run->sink->ops->fd(run->sink, &wanted);
+	struct wp_relay_snapshot s;
+
+	wp_relay_look(run->relay, &s);
+	bool rows_came = s.counts.events != run->events_sent;
+	run->events_sent = s.counts.events;
+	return rows_came && wanted == POLLIN && s.state == WP_STREAMING;
+}
+
+static void arm_sink(struct run *run, int fd, short wanted)
+{
 	int events = (wanted & POLLIN ? EV_READ : 0) | (wanted & POLLOUT ? EV_WRITE : 0);
 	bool active = ev_is_active(&run->sink_io);
 
@@ -141,24 +157,44 @@ static void arm_sink(struct run *run)
 	ev_io_start(run->loop, &run->sink_io);
 }
 
-static void arm_due(struct run *run, struct wp_now now)
+static void arm_due(struct run *run, struct wp_now now, int64_t wait_max_ms)
 {
 	int64_t due = wp_relay_due(run->relay);
 	int64_t wait_ms = due > now.ms ? due - now.ms : 0;
 
-	if (wait_ms > DUE_WAIT_MAX_MS)
-		wait_ms = DUE_WAIT_MAX_MS;
+	if (wait_ms > wait_max_ms)
+		wait_ms = wait_max_ms;
 	ev_timer_stop(run->loop, &run->due);
 	ev_timer_set(&run->due, (double)wait_ms / 1000. + 0.0005, 0.);
 	ev_timer_start(run->loop, &run->due);
 }
 
+static void arm(struct run *run, struct wp_now now)
+{
+	short wanted = 0;
+	int fd = run->sink->ops->fd(run->sink, &wanted);
+	bool gather = reports_may_gather(run, wanted);
+
+	arm_sink(run, fd, gather ? 0 : wanted);
+	arm_due(run, now, gather ? REPORTS_GATHER_MS : DUE_WAIT_MAX_MS);
+}
+
+/* After the loop has looked at all there is: a turn that wants another must not keep it from that. */
 static void step_soon(struct run *run)
 {
-	if (ev_is_active(&run->step))
+	if (ev_is_active(&run->step) || ev_is_pending(&run->step))
 		return;
 	ev_timer_set(&run->step, 0., 0.);
 	ev_timer_start(run->loop, &run->step);
+}
+
+/* When those are done that are called now: without asking the kernel in between. */
+static void step_next(struct run *run)
+{
+	if (run->turning)
+		step_soon(run);
+	else if (!ev_is_active(&run->step) && !ev_is_pending(&run->step))
+		ev_feed_event(run->loop, &run->step, EV_CUSTOM);
 }
 
 static void leave(struct run *run, int exit_code)
@@ -171,15 +207,16 @@ static void leave(struct run *run, int exit_code)
 static void turn(struct run *run)
 {
 	struct wp_now now = clock_now();
-	enum wp_step step = wp_relay_step(run->relay, now);
 
+	run->turning = true;
+	enum wp_step step = wp_relay_step(run->relay, now);
+	run->turning = false;
 	log_notes(run);
 	if (step == WP_STEP_OVER) {
 		leave(run, wp_relay_exit_code(run->relay));
 		return;
 	}
-	arm_sink(run);
-	arm_due(run, now);
+	arm(run, now);
 	if (step == WP_STEP_MORE)
 		step_soon(run);
 }
@@ -238,7 +275,7 @@ static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 
 static void wake_cb(void *arg)
 {
-	step_soon(arg);
+	step_next(arg);
 }
 
 /* The first asks, the second insists. */

@@ -21,10 +21,10 @@ PARTITIONS = 4
 TOPIC = "outbox.event.order"
 WARM_SECONDS = 5
 LIMITS = ("pg_recvlogical", "reader", "reader-socket")  # they read the slot, and that is all
-# Of the reader. TCP: a small window is full in that time, and the walsender's rows gather behind it (postgres/road.h);
-# 4 to 6 ms are best. Unix: more than 300 us are worse.
-TCP_PAUSE_US, TCP_WINDOW = 5000, 96 * 1024
-UNIX_PAUSE_US = 200
+# Of the reader: the longest pause, the gulp that ends it before, the receive buffer. TCP: a small window is full in that
+# time, and the walsender's rows gather behind it (postgres/road.h). Unix: more than 300 us are worse.
+TCP_READER = (10_000, 400_000, 96 * 1024)
+UNIX_READER = (200, 400_000, 0)
 
 
 class Bench:
@@ -117,11 +117,11 @@ def reader_command(bench, relay, backlog):
         return [bench.programs[relay], "-d", server.conninfo(), f"--slot={SLOT}", "--start", "--no-loop", "-F", "0",
                 "-f", "/dev/null", f"--endpos={backlog.end}", "-o", "proto_version=1",
                 "-o", f"publication_names={PUBLICATION}"]
-    host, pause_us, window = {}, TCP_PAUSE_US, TCP_WINDOW
+    host, manner = {}, TCP_READER
     if relay == "reader-socket":
-        host, pause_us, window = {"host": str(bench.stack.socket_folder)}, UNIX_PAUSE_US, 0
+        host, manner = {"host": str(bench.stack.socket_folder)}, UNIX_READER
     conninfo = server.conninfo(replication="database", **host)
-    return [bench.programs["reader"], conninfo, SLOT, PUBLICATION, backlog.end, pause_us, window]
+    return [bench.programs["reader"], conninfo, SLOT, PUBLICATION, backlog.end, *manner]
 
 
 def drain_to_nowhere(bench, relay, backlog):

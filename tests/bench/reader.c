@@ -2,9 +2,10 @@
  * The best reader to nowhere that we know: what a walsender can give. Reads a slot with
  * pgoutput up to a position and throws it away: libpq's buffer made large before, and a
  * pause before the next read when the socket was empty, so that the walsender is not
- * woken for each row, and rows gather in its send buffer behind a small receive window.
+ * woken for each row, and rows gather in its send buffer behind a small receive window;
+ * the pause is as long as it takes GULP_BYTES to come, but PAUSE_US at most.
  *
- *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US WINDOW_BYTES
+ *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US GULP_BYTES WINDOW_BYTES
  *
  * Prints {"rows": N, "first_s": S, "seconds": S} since its start. It confirms nothing.
  */
@@ -56,15 +57,34 @@ static void start(PGconn *pg, const char *slot, const char *publication)
 	PQclear(result);
 }
 
-static void wait_for_more(PGconn *pg, long pause_us, int busy)
+struct pace {
+	double pause_max_s, gulp; /* bytes */
+	double rate;		  /* bytes a second, smoothed over some reads */
+	double emptied_s;	  /* when all was taken last */
+	double bytes;		  /* since then */
+};
+
+/* All was taken: how long to wait for the next gulp? */
+static double pause_s(struct pace *p)
 {
-	struct timespec pause = { .tv_nsec = pause_us * 1000 };
+	double now = now_s(), took = now - p->emptied_s + 1e-6;
+
+	p->rate += (p->bytes / took - p->rate) * (took < 0.01 ? took / 0.01 : 1);
+	p->emptied_s = now;
+	p->bytes = 0;
+	double pause = p->gulp / (p->rate + 1);
+	return pause < p->pause_max_s ? pause : p->pause_max_s;
+}
+
+static void wait_for_more(PGconn *pg, struct pace *p)
+{
 	struct pollfd readable = { .fd = PQsocket(pg), .events = POLLIN };
 
-	if (busy && pause_us > 0)
+	if (p->bytes > 0) {
+		struct timespec pause = { .tv_nsec = (long)(pause_s(p) * 1e9) };
 		(void)nanosleep(&pause, NULL);
-	else
-		(void)poll(&readable, 1, 10000);
+	}
+	(void)poll(&readable, 1, 10000);
 	if (!PQconsumeInput(pg))
 		give_up(pg);
 }
@@ -87,30 +107,29 @@ int main(int argc, char **argv)
 	double began = now_s(), first = 0;
 	uint32_t high, low;
 	uint64_t rows = 0;
-	int busy = 0;
 
-	if (argc != 7 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
+	if (argc != 8 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
 		fprintf(stderr, "usage: reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US "
-				"WINDOW_BYTES\n");
+				"GULP_BYTES WINDOW_BYTES\n");
 		return 2;
 	}
 	uint64_t end = (uint64_t)high << 32 | low;
+	struct pace pace = { atof(argv[5]) / 1e6, atof(argv[6]), .emptied_s = began };
 	PGconn *pg = PQconnectdb(argv[1]);
 	if (PQstatus(pg) != CONNECTION_OK)
 		give_up(pg);
-	set_window(pg, atoi(argv[6]));
+	set_window(pg, atoi(argv[7]));
 	start(pg, argv[2], argv[3]);
 	for (;;) {
 		char *frame;
 		int size = PQgetCopyData(pg, &frame, 1);
 		if (size == 0) {
-			wait_for_more(pg, atol(argv[5]), busy);
-			busy = 0;
+			wait_for_more(pg, &pace);
 			continue;
 		}
 		if (size < 0)
 			give_up(pg);
-		busy = 1;
+		pace.bytes += size + 5; /* and its type and length */
 		if (frame[0] == 'w' && size > 25 && frame[25] == 'I' && rows++ == 0)
 			first = now_s() - began;
 		uint64_t at = commit_end(frame, size);

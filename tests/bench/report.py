@@ -28,6 +28,7 @@ MEASURES = {
     "again": ("there again", "{:,.0f}"),
     "out_of_order": ("out of order", "{:,.0f}"),
     "split_keys": ("keys on two partitions", "{:,.0f}"),
+    "stolen": ("stolen, %", "{:.0f}"),
 }
 
 
@@ -66,6 +67,16 @@ def ratios(runs_of, limits):
                 middle, low, high = statistics.median(found), min(found), max(found)
                 lines.append(f"- {ours} / {theirs}: {middle:.2f} ({low:.2f} to {high:.2f})")
     return "\nevents/s, in each repetition:\n\n" + "\n".join(lines) if lines else ""
+
+
+def machine_ticks():
+    """All of the cores' time and, of it, what the host of a virtual machine gave to others (proc(5), stat)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    return sum(ticks), ticks[7]
+
+
+def stolen_percent(before, after):
+    return 100 * (after[1] - before[1]) / max(after[0] - before[0], 1)
 
 
 def machine():
