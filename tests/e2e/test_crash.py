@@ -115,6 +115,21 @@ def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_
     assert relay.peak_rss_kb() < 120 * 1024
 
 
+def test_memory_comes_down_again_after_a_burst(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=1)
+    relay = stage.relay({"relay.in_flight.bytes": "64MiB", "relay.in_flight.events": "200000"})
+    stage.insert()
+    stage.wait_all_confirmed()
+    before = relay.rss_kb()
+    mortal_kafka.pause()
+    stage.insert_many(80_000, "a{0}", size=500)
+    relay.wait_until(lambda: relay.rss_kb() > before + 48 * 1024, 60, "it holds what waits for Kafka")
+    mortal_kafka.resume()
+    stage.wait_all_confirmed(90, relay)
+    relay.wait_until(lambda: relay.rss_kb() < before + 12 * 1024, 30, "it has given back what it held")
+
+
 @pytest.mark.on("all")
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_postgres_restarted_under_load_nothing_is_lost(make_stage, own_postgres, mode):
