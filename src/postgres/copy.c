@@ -22,6 +22,8 @@
 #define SIPPED_MAX (512 * 1024)
 /* How often a Unix socket is emptied: about when the walsender has filled it. */
 #define SIP_EVERY_US 400
+/* TLS's and GSSAPI's largest. */
+#define RECORD_MAX (17 * 1024)
 /* Before the bytes of a message: its type and its length. */
 #define HEADER_SIZE 5
 
@@ -246,11 +248,27 @@ static void collect_end(struct wp_copy *c)
 		watch(c);
 }
 
-/* What OpenSSL keeps of a record makes no socket readable. */
-static bool tls_holds_more(PGconn *pg)
+static size_t waits_in_socket(PGconn *pg)
+{
+	int waiting = 0;
+
+	return ioctl(PQsocket(pg), FIONREAD, &waiting) == 0 && waiting > 0 ? (size_t)waiting : 0;
+}
+
+static bool is_encrypted(PGconn *pg)
+{
+	return PQsslInUse(pg) || PQgssEncInUse(pg);
+}
+
+/*
+ * Without encryption libpq reads all that has come. Encrypted each message of a walsender is a
+ * record, libpq reads one at a time, and what OpenSSL keeps of one makes no socket readable.
+ */
+static bool has_more(PGconn *pg)
 {
 	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
-	return ssl && SSL_pending(ssl) > 0;
+
+	return (ssl && SSL_pending(ssl) > 0) || (is_encrypted(pg) && waits_in_socket(pg) > 0);
 }
 
 static void read_socket(struct wp_copy *c)
@@ -260,20 +278,24 @@ static void read_socket(struct wp_copy *c)
 	if (ok && PQgssEncInUse(c->pg))
 		ok = PQconsumeInput(c->pg);
 	c->lost = c->lost || !ok;
-	c->may_read = ok && tls_holds_more(c->pg);
+	c->may_read = ok && has_more(c->pg);
 }
 
 /* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
 static bool sip(struct wp_copy *c)
 {
-	int waiting = 0;
+	size_t before;
 
-	if (ioctl(PQsocket(c->pg), FIONREAD, &waiting) != 0 || waiting <= 0)
-		return true;
-	if (c->sipped + (size_t)waiting > SIPPED_MAX)
-		return false;
-	c->sipped += (size_t)waiting;
-	read_socket(c);
+	while (!c->lost && (before = waits_in_socket(c->pg)) > 0) {
+		if (c->sipped + before > SIPPED_MAX)
+			return false;
+		read_socket(c);
+		size_t left = is_encrypted(c->pg) ? waits_in_socket(c->pg) : 0;
+		/* More than before, for more has come: then a record, of unknown size. */
+		c->sipped += left < before ? before - left : RECORD_MAX;
+		if (!is_encrypted(c->pg))
+			break;
+	}
 	return true;
 }
 
@@ -369,8 +391,11 @@ enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status)
 	wp_status_write(status, c->pending);
 	c->has_pending = true;
 	drain(c);
-	if (c->reading == WP_READING_OFF && !is_over(c) && wp_road_is_stuck(PQsocket(c->pg)))
-		(void)sip(c); /* next() will tell if it is lost, and another status before */
+	if (c->reading == WP_READING_OFF && !is_over(c) && wp_road_is_stuck(PQsocket(c->pg))) {
+		(void)sip(c);
+		if (c->lost)
+			give_up(c);
+	}
 	/* libpq looks for notices while it writes. */
 	if (c->skipped && !is_over(c))
 		fail_skipped(c);

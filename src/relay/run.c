@@ -48,6 +48,7 @@ struct run {
 	ev_timer step;	      /* 0 s: a step is due now */
 	bool turning;	      /* one is being done */
 	uint64_t events_sent; /* by the last */
+	int64_t sent_ms;      /* when there were any, last */
 	ev_timer due;	      /* the relay's own time */
 	ev_timer progress;
 	ev_timer trim;
@@ -128,18 +129,21 @@ static void log_progress(struct run *run, const char *event)
 /* -- the turn ------------------------------------------------------------- */
 
 /*
- * While rows come, reports need not wake us one by one: each turn collects those that have come,
- * and until the next nobody waits for them but Postgres, whose feedback has an interval anyway.
+ * While rows come often, reports need not wake us one by one: each turn collects those that have
+ * come, and until the next nobody waits for them but Postgres, whose feedback has an interval.
  * A sink that wants to write must not wait.
  */
-static bool reports_may_gather(struct run *run, short wanted)
+static bool reports_may_gather(struct run *run, short wanted, struct wp_now now)
 {
 	struct wp_relay_snapshot s;
 
 	wp_relay_look(run->relay, &s);
 	bool rows_came = s.counts.events != run->events_sent;
+	bool often = rows_came && now.ms - run->sent_ms <= REPORTS_GATHER_MS;
 	run->events_sent = s.counts.events;
-	return rows_came && wanted == POLLIN && s.state == WP_STREAMING;
+	if (rows_came)
+		run->sent_ms = now.ms;
+	return often && wanted == POLLIN && s.state == WP_STREAMING;
 }
 
 static void arm_sink(struct run *run, int fd, short wanted)
@@ -173,7 +177,7 @@ static void arm(struct run *run, struct wp_now now)
 {
 	short wanted = 0;
 	int fd = run->sink->ops->fd(run->sink, &wanted);
-	bool gather = reports_may_gather(run, wanted);
+	bool gather = reports_may_gather(run, wanted, now);
 
 	arm_sink(run, fd, gather ? 0 : wanted);
 	arm_due(run, now, gather ? REPORTS_GATHER_MS : DUE_WAIT_MAX_MS);
@@ -188,7 +192,7 @@ static void step_soon(struct run *run)
 	ev_timer_start(run->loop, &run->step);
 }
 
-/* When those are done that are called now: without asking the kernel in between. */
+/* In this pass of the loop: without asking the kernel in between. */
 static void step_next(struct run *run)
 {
 	if (run->turning)
@@ -210,7 +214,6 @@ static void turn(struct run *run)
 
 	run->turning = true;
 	enum wp_step step = wp_relay_step(run->relay, now);
-	run->turning = false;
 	log_notes(run);
 	if (step == WP_STEP_OVER) {
 		leave(run, wp_relay_exit_code(run->relay));
@@ -219,6 +222,7 @@ static void turn(struct run *run)
 	arm(run, now);
 	if (step == WP_STEP_MORE)
 		step_soon(run);
+	run->turning = false;
 }
 
 static void step_cb(struct ev_loop *loop, ev_timer *w, int events)

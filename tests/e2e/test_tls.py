@@ -9,10 +9,12 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
+from lib import process
 from lib.checker import check_all
 from lib.guarded import SCRAM, GuardedPostgres
 from lib.relay import config_text, run_command
 from lib.waiting import holds_for
+from lib.writer import Writer
 
 USER, PASSWORD = "relay", "not so secret"
 CLIENT = "CN=client"  # by its certificate
@@ -109,6 +111,32 @@ def test_events_arrive_with_tls_and_passwords_on_both_sides(guarded, server, mor
     assert tls and subject == "/CN=relay"
     relay.stop()
     assert server.PASSWORD not in relay.log_text() and PASSWORD not in relay.log_text()
+    check_all(guarded.read(), guarded.truth.events())
+
+
+def test_over_tls_many_messages_are_read_at_a_wake(guarded, server):
+    """Each is a TLS record, and OpenSSL reads one at a time; once each waited for a wake of its own, and a pause."""
+    relay = guarded.new_relay({"postgres.conninfo": server.relay_conninfo(guarded)})
+    guarded.insert_many(20_000, "a{0}")
+    relay.start()
+    guarded.wait_all_confirmed(60, relay)
+    assert process.sleeps(relay.pid) < 10_000
+
+
+def test_over_tls_a_relay_that_waits_for_kafka_is_heard(guarded, server, mortal_kafka, scaled):
+    """Small records fill the receive buffer so that it takes no acknowledgement: then some are read into libpq."""
+    guarded.sql(f"ALTER DATABASE {guarded.database} SET wal_sender_timeout = '3s'")
+    relay = guarded.relay({"postgres.conninfo": server.relay_conninfo(guarded), "relay.in_flight.events": "16"})
+    guarded.insert()
+    guarded.wait_all_confirmed(30, relay)
+    walsender = guarded.slot_row()[2]
+    mortal_kafka.pause()
+    with Writer(guarded, threads=1, pause=0.001, single_rows=True):
+        holds_for(lambda: guarded.slot_row()[2] == walsender and relay.is_alive(), scaled(12, 60),
+                  "the same walsender serves us")
+        mortal_kafka.resume()
+    guarded.wait_all_confirmed(60, relay)
+    relay.stop()
     check_all(guarded.read(), guarded.truth.events())
 
 

@@ -58,6 +58,11 @@ def peak_rss_kb(pid):
     return _status(pid, "VmHWM")
 
 
+def sleeps(pid):
+    """How often its main thread has waited for something."""
+    return _status(pid, "voluntary_ctxt_switches")
+
+
 def _status(pid, name):
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(name + ":"):
