@@ -223,8 +223,11 @@ static const char kafka_sample[] = "\n"
 				   "# sasl.password.\n"
 				   "bootstrap.servers = localhost:9092\n"
 				   "\n"
-				   "# For example:\n"
 				   ";compression.type = lz4\n"
+				   ";linger.ms = 0\n"
+				   ";max.in.flight.requests.per.connection = 1\n"
+				   "\n"
+				   "# And for example, no defaults:\n"
 				   ";security.protocol = ssl\n"
 				   ";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
 

@@ -28,6 +28,13 @@ static const struct {
 	{ "compression.type", "lz4" },
 	/* What comes fast comes in bursts already (postgres/pace.h). */
 	{ "linger.ms", "0" },
+	/*
+	 * A broker works at one request of a connection at a time (Kafka's SocketServer mutes it until
+	 * the answer is sent). And with more, librdkafka (2.0 to 2.15, rdkafka_broker.c,
+	 * rd_kafka_toppar_producer_serve) polls without a pause whenever a partition with five
+	 * messages unacknowledged has another: a core of its own, where Kafka is slow.
+	 */
+	{ "max.in.flight.requests.per.connection", "1" },
 	{ "socket.nagle.disable", "true" },
 	{ "socket.keepalive.enable", "true" },
 	{ "delivery.report.only.error", "false" },

@@ -2,6 +2,7 @@
 
 import random
 import signal
+import time
 
 import pytest
 
@@ -113,6 +114,22 @@ def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_
     mortal_kafka.resume()
     stage.wait_all_confirmed(90, relay)
     assert relay.peak_rss_kb() < 120 * 1024
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_relay_that_waits_for_kafka_leaves_the_processor_alone(make_stage, mortal_kafka, partitions):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=partitions)
+    relay = stage.relay()
+    stage.insert_many(100, "a{0}")
+    stage.wait_all_confirmed(30, relay)
+    mortal_kafka.pause()
+    with Writer(stage, threads=2, pause=0.01):
+        began, before = time.monotonic(), process.cpu_seconds(relay.pid)
+        holds_for(lambda: process.cpu_seconds(relay.pid) - before < 0.5 + 0.1 * (time.monotonic() - began), 8,
+                  "it uses less than a tenth of a core")
+        mortal_kafka.resume()
+    stage.wait_all_confirmed(60, relay)
 
 
 def test_memory_comes_down_again_after_a_burst(make_stage, mortal_kafka):

@@ -58,6 +58,12 @@ def peak_rss_kb(pid):
     return _status(pid, "VmHWM")
 
 
+def cpu_seconds(pid):
+    """User and system time of all its threads so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def sleeps(pid):
     """How often its main thread has waited for something."""
     return _status(pid, "voluntary_ctxt_switches")

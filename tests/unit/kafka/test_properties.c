@@ -60,6 +60,7 @@ static void the_defaults_keep_the_promise(void **state)
 	CHECK(wp_properties_is(conf, "partitioner", "murmur2_random"));
 	CHECK(wp_properties_is(conf, "allow.auto.create.topics", "false"));
 	CHECK(wp_properties_is(conf, "queue.buffering.max.ms", "0"));
+	CHECK_EQ(wp_properties_number(conf, "max.in.flight.requests.per.connection"), 1);
 	CHECK(wp_properties_is(conf, "delivery.report.only.error", "false"));
 	CHECK(wp_properties_is(conf, "log.queue", "true"));
 	CHECK(wp_properties_is(conf, "client.id", "walpost"));
