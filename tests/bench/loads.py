@@ -9,8 +9,7 @@ from pathlib import Path
 
 from bench.audit import Audit
 from bench.stack import (
-    GIVE_UP_SECONDS, PUBLICATION, SLOT, Costs, Program, Topic, Writers, cpu_seconds, is_active,
-    memory_kb, slot_here,
+    GIVE_UP_SECONDS, PUBLICATION, SLOT, Costs, Program, Topic, Writers, asked, cpu_seconds, is_active, slot_here,
 )
 from lib import process
 from lib.ports import take_port
@@ -137,7 +136,7 @@ def drain_to_nowhere(bench, relay, backlog):
                 walsender = connection.execute(query).fetchone()[0]
             walsender_used = (cpu_seconds(walsender) if walsender else None) or walsender_used
             used = cpu_seconds(child.pid) or used
-            peak = memory_kb(process.peak_rss_kb, child.pid) or peak
+            peak = asked(process.peak_rss_kb, child.pid) or peak
             time.sleep(0.01)
         took = time.monotonic() - began
         said = child.stdout.read()

@@ -13,6 +13,7 @@ import psycopg.errors
 from confluent_kafka.admin import NewTopic
 
 from lib import process
+from lib.certificates import Authority
 from lib.kafka import Kafka
 from lib.postgres import Postgres
 from lib.relay import run_command
@@ -105,9 +106,20 @@ class Stack:
         self.server = Postgres(version, self.folder / "postgres")
         self.kafka = BenchKafka(self.folder / "kafka")
 
+    def _tls(self):
+        """For those who ask for it; for all others it is off (PGSSLMODE)."""
+        folder = self.folder / "certificates"
+        folder.mkdir()
+        folder.chmod(0o755)
+        issued = Authority(folder, "authority").issue("server")
+        issued.key.chmod(0o600)
+        self.server.hand_over(issued.key)
+        return {"ssl": "on", "ssl_cert_file": issued.certificate, "ssl_key_file": issued.key}
+
     def __enter__(self):
+        os.environ["PGSSLMODE"] = "disable"
         try:
-            self.server.start(**SERVER)
+            self.server.start(**SERVER, **self._tls())
             self.kafka.start()
         except BaseException:
             self.__exit__()
@@ -309,23 +321,15 @@ class Topic:
 
 # ---- what a process costs -----------------------------------------------------------------------------------------
 
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds(pid):
-    """User and system time so far; None when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    except OSError:
-        return None
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def memory_kb(of, pid):
+def asked(of, pid):
     """`of`: one of lib.process, which fails for a process that is gone; None then."""
     with contextlib.suppress(OSError, AssertionError):
         return of(pid)
     return None
+
+
+def cpu_seconds(pid):
+    return asked(process.cpu_seconds, pid)
 
 
 class Program:
@@ -399,10 +403,10 @@ class Costs:
         for name, value in self._now().items():
             if value is not None:
                 self._ended[name] = value
-        rss = memory_kb(process.rss_kb, self._program.pid)
+        rss = asked(process.rss_kb, self._program.pid)
         if rss is not None:
             self._rss.append(rss)
-            self.peak_kb = memory_kb(process.peak_rss_kb, self._program.pid) or self.peak_kb
+            self.peak_kb = asked(process.peak_rss_kb, self._program.pid) or self.peak_kb
 
     def look_at_log(self):
         """How much of its log Postgres keeps for the slot."""
