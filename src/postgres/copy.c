@@ -22,7 +22,9 @@
 #define SIPPED_MAX (512 * 1024)
 /* How often a Unix socket is emptied: about when the walsender has filled it. */
 #define SIP_EVERY_US 400
-/* TLS's and GSSAPI's largest. */
+/* Of records, before what they hold is taken. */
+#define GULP_MAX (256 * 1024)
+/* GSSAPI's largest record. */
 #define RECORD_MAX (17 * 1024)
 /* Before the bytes of a message: its type and its length. */
 #define HEADER_SIZE 5
@@ -260,41 +262,75 @@ static bool is_encrypted(PGconn *pg)
 	return PQsslInUse(pg) || PQgssEncInUse(pg);
 }
 
-/*
- * Without encryption libpq reads all that has come. Encrypted each message of a walsender is a
- * record, libpq reads one at a time, and what OpenSSL keeps of one makes no socket readable.
- */
-static bool has_more(PGconn *pg)
-{
-	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
-
-	return (ssl && SSL_pending(ssl) > 0) || (is_encrypted(pg) && waits_in_socket(pg) > 0);
-}
-
-static void read_socket(struct wp_copy *c)
+static void consume(struct wp_copy *c)
 {
 	bool ok = PQconsumeInput(c->pg);
 	/* Of what GSSAPI keeps nobody is told; the second call finds room for all of it. */
 	if (ok && PQgssEncInUse(c->pg))
 		ok = PQconsumeInput(c->pg);
 	c->lost = c->lost || !ok;
-	c->may_read = ok && has_more(c->pg);
+}
+
+/* What OpenSSL keeps of a record makes no socket readable. */
+static bool tls_holds_more(PGconn *pg)
+{
+	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
+	return ssl && SSL_pending(ssl) > 0;
+}
+
+/* Of TLS what was read from the socket, else (GSSAPI) what `calls` can have read at most. */
+static size_t bytes_read(PGconn *pg, size_t calls)
+{
+	const SSL *ssl = PQsslStruct(pg, "OpenSSL");
+
+	return ssl ? (size_t)BIO_number_read(SSL_get_rbio(ssl)) : calls * 2 * RECORD_MAX;
+}
+
+/*
+ * Encrypted each message of a walsender is a record, and libpq reads one at a time. All that have
+ * come are read before the first is taken, or the two sides would go on record by record; but
+ * not more than `max` bytes and a record. Returns how many.
+ */
+static size_t read_records(struct wp_copy *c, size_t max)
+{
+	size_t before = bytes_read(c->pg, 0), sum = 0;
+
+	for (size_t calls = 1; sum < max; calls++) {
+		consume(c);
+		c->may_read = !c->lost && (tls_holds_more(c->pg) || waits_in_socket(c->pg) > 0);
+		if (c->lost) /* with what counted */
+			break;
+		sum = bytes_read(c->pg, calls) - before;
+		if (!c->may_read)
+			break;
+	}
+	return sum;
+}
+
+static void read_socket(struct wp_copy *c)
+{
+	if (is_encrypted(c->pg)) {
+		(void)read_records(c, GULP_MAX);
+	} else {
+		consume(c); /* takes all that has come */
+		c->may_read = false;
+	}
 }
 
 /* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
 static bool sip(struct wp_copy *c)
 {
-	size_t before;
+	size_t waiting = waits_in_socket(c->pg);
 
-	while (!c->lost && (before = waits_in_socket(c->pg)) > 0) {
-		if (c->sipped + before > SIPPED_MAX)
-			return false;
+	if (waiting == 0)
+		return true;
+	if (c->sipped + waiting > SIPPED_MAX)
+		return false;
+	if (is_encrypted(c->pg)) {
+		c->sipped += read_records(c, waiting);
+	} else {
+		c->sipped += waiting;
 		read_socket(c);
-		size_t left = is_encrypted(c->pg) ? waits_in_socket(c->pg) : 0;
-		/* More than before, for more has come: then a record, of unknown size. */
-		c->sipped += left < before ? before - left : RECORD_MAX;
-		if (!is_encrypted(c->pg))
-			break;
 	}
 	return true;
 }
