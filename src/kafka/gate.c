@@ -159,7 +159,8 @@ void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer)
 
 static bool is_warm(const struct wp_producer *p, const struct wp_partition *partition)
 {
-	return partition->confirmed_at_ms >= 0 && p->now_ms - partition->confirmed_at_ms < WARM_MS;
+	return partition->confirmed_at_ms != INT64_MIN &&
+	       p->now_ms - partition->confirmed_at_ms < WARM_MS;
 }
 
 static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)

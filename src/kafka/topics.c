@@ -146,7 +146,7 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 static void forget(struct wp_partition *partitions, int32_t from, int32_t to)
 {
 	for (int32_t i = from; i < to; i++)
-		partitions[i] = (struct wp_partition){ .confirmed_at_ms = -1 };
+		partitions[i] = (struct wp_partition){ .confirmed_at_ms = INT64_MIN };
 }
 
 void wp_topics_drop_handles(struct wp_topics *t)

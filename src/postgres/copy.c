@@ -293,16 +293,16 @@ static size_t bytes_read(PGconn *pg, size_t calls)
  */
 static size_t read_records(struct wp_copy *c, size_t max)
 {
-	size_t before = bytes_read(c->pg, 0), sum = 0;
+	size_t before = bytes_read(c->pg, 0), sum = 0, calls = 0;
 
-	for (size_t calls = 1; sum < max; calls++) {
+	c->may_read = true;
+	while (c->may_read && sum < max) {
+		size_t last = sum;
 		consume(c);
-		c->may_read = !c->lost && (tls_holds_more(c->pg) || waits_in_socket(c->pg) > 0);
-		if (c->lost) /* with what counted */
-			break;
-		sum = bytes_read(c->pg, calls) - before;
-		if (!c->may_read)
-			break;
+		if (!c->lost) /* or what counted is gone */
+			sum = bytes_read(c->pg, ++calls) - before;
+		c->may_read = !c->lost &&
+			      (tls_holds_more(c->pg) || (sum > last && waits_in_socket(c->pg) > 0));
 	}
 	return sum;
 }

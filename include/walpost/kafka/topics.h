@@ -33,7 +33,7 @@ enum wp_topic_trouble {
 /* What the producer of now knows of a partition. */
 struct wp_partition {
 	wp_ticket pioneer;	 /* sent first and alone, and not reported yet; 0: none */
-	int64_t confirmed_at_ms; /* -1: nothing was confirmed on it */
+	int64_t confirmed_at_ms; /* INT64_MIN: nothing was confirmed on it */
 };
 
 struct wp_topic {

@@ -122,11 +122,11 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 
 	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
 	CHECK_EQ(topic->partition_count, 2);
-	CHECK_EQ(topic->partitions[1].confirmed_at_ms, -1);
+	CHECK_EQ(topic->partitions[1].confirmed_at_ms, INT64_MIN);
 	topic->partitions[1] = (struct wp_partition){ .pioneer = 7, .confirmed_at_ms = 9 };
 	CHECK_EQ(wp_topic_set_partitions(topic, 3), WP_OK);
 	CHECK_EQ(topic->partitions[1].confirmed_at_ms, 9);
-	CHECK_EQ(topic->partitions[2].confirmed_at_ms, -1);
+	CHECK_EQ(topic->partitions[2].confirmed_at_ms, INT64_MIN);
 	CHECK_EQ(wp_topic_set_partitions(topic, 1), WP_OK);
 	CHECK_EQ(topic->partition_count, 1);
 	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
@@ -134,7 +134,7 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 	topic->partitions[0].confirmed_at_ms = 5;
 	wp_topics_drop_handles(&t);
 	CHECK_EQ(topic->partition_count, 2);
-	CHECK_EQ(topic->partitions[0].confirmed_at_ms, -1);
+	CHECK_EQ(topic->partitions[0].confirmed_at_ms, INT64_MIN);
 	wp_topics_release(&t);
 }
 
