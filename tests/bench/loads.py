@@ -10,6 +10,7 @@ from pathlib import Path
 from bench.audit import Audit
 from bench.stack import (
     GIVE_UP_SECONDS, PUBLICATION, SLOT, Costs, Program, Topic, Writers, asked, cpu_seconds, is_active, slot_here,
+    waited_seconds,
 )
 from lib import process
 from lib.ports import take_port
@@ -106,8 +107,8 @@ def drain_to_kafka(bench, relay, backlog):
 
 
 def per_million(costs, events):
-    names = ("cpu", "walsender_cpu", "broker_cpu")
-    return {name: costs.used(name) / events * 1e6 for name in names}
+    names = ("cpu", "walsender_cpu", "walsender_waited", "broker_cpu")
+    return {name: costs.used(name) / events * 1e6 for name in names if costs.is_known(name)}
 
 
 def reader_command(bench, relay, backlog):
@@ -129,12 +130,13 @@ def drain_to_nowhere(bench, relay, backlog):
         began = time.monotonic()
         child = subprocess.Popen(
             list(map(str, reader_command(bench, relay, backlog))), stdout=subprocess.PIPE, text=True)
-        walsender = used = walsender_used = peak = None
+        walsender = used = walsender_used = waited = peak = None
         while child.poll() is None:
             if walsender is None:
                 query = f"SELECT active_pid FROM pg_replication_slots WHERE slot_name = '{SLOT}'"
                 walsender = connection.execute(query).fetchone()[0]
             walsender_used = (cpu_seconds(walsender) if walsender else None) or walsender_used
+            waited = (waited_seconds(walsender) if walsender else None) or waited
             used = cpu_seconds(child.pid) or used
             peak = asked(process.peak_rss_kb, child.pid) or peak
             time.sleep(0.01)
@@ -147,7 +149,8 @@ def drain_to_nowhere(bench, relay, backlog):
         million = backlog.rows / 1e6
         return {
             "rate": backlog.rows / took, "seconds": took, "cpu": (used or 0) / million,
-            "walsender_cpu": (walsender_used or 0) / million, "peak_mib": (peak or 0) / 1024,
+            "walsender_cpu": (walsender_used or 0) / million,
+            **({} if waited is None else {"walsender_waited": waited / million}), "peak_mib": (peak or 0) / 1024,
         }
 
 

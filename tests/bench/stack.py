@@ -332,6 +332,11 @@ def cpu_seconds(pid):
     return asked(process.cpu_seconds, pid)
 
 
+def waited_seconds(pid):
+    """For a core."""
+    return asked(process.waited_for_core_seconds, pid)
+
+
 class Program:
     """A relay or a reader, as its plug-in starts it: a process whose pid is the relay's own."""
 
@@ -419,8 +424,12 @@ class Costs:
         return {
             "cpu": cpu_seconds(self._program.pid),
             "walsender_cpu": cpu_seconds(self._walsender) if self._walsender else None,
+            "walsender_waited": waited_seconds(self._walsender) if self._walsender else None,
             "broker_cpu": cpu_seconds(self._stack.kafka.pid),
         }
+
+    def is_known(self, name):
+        return name in self._ended
 
     def used(self, name):
         return self._ended.get(name, 0) - (self._began.get(name) or 0)

@@ -64,6 +64,12 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def waited_for_core_seconds(pid):
+    """How long its main thread was ready and had no core (proc(5), schedstat). None: this kernel does not tell."""
+    path = Path(f"/proc/{pid}/schedstat")
+    return int(path.read_text().split()[1]) / 1e9 if Path("/proc/self/schedstat").exists() else None
+
+
 def sleeps(pid):
     """How often its main thread has waited for something."""
     return _status(pid, "voluntary_ctxt_switches")
