@@ -347,7 +347,7 @@ class Program:
         with open(self.log, "ab") as log:
             self._process = subprocess.Popen(
                 [str(script)], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                env={**os.environ, **environment}, start_new_session=True,
+                env={**os.environ, **environment}, start_new_session=True, preexec_fn=process.dies_with_us(),
             )
         self.pid = self._process.pid
 
