@@ -158,7 +158,9 @@ const struct wp_option wp_options[] = {
 	{ "relay.feedback.interval",
 	  "Confirmed positions are told to Postgres at most this often, or at once when 500 events "
 	  "were\n"
-	  "confirmed since: about so many come again after a crash.",
+	  "confirmed since. After a crash these, and what was in flight, come again; of a "
+	  "transaction that\n"
+	  "was not confirmed to its end, all.",
 	  "100ms", DURATION, 0, AT(relay.feedback_interval_ms), 1, 10 * SECOND, NULL, NULL },
 	{ "relay.topic.wait",
 	  "How long the relay waits, paused, for a topic that is missing or forbidden before it "

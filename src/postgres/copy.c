@@ -24,6 +24,8 @@
 #define SIP_EVERY_US 400
 /* Of records, before what they hold is taken. */
 #define GULP_MAX (256 * 1024)
+/* How many of them of one message, before others have their turn. */
+#define GULPS_MAX 64
 /* GSSAPI's largest record. */
 #define RECORD_MAX (17 * 1024)
 /* Before the bytes of a message: its type and its length. */
@@ -317,6 +319,11 @@ static void read_socket(struct wp_copy *c)
 	}
 }
 
+static size_t at_most(size_t size, size_t most)
+{
+	return size < most ? size : most;
+}
+
 /* Empties the socket into libpq, and leaves it there. False: it has room for no more. */
 static bool sip(struct wp_copy *c)
 {
@@ -324,12 +331,12 @@ static bool sip(struct wp_copy *c)
 
 	if (waiting == 0)
 		return true;
-	if (c->sipped + waiting > SIPPED_MAX)
+	if (c->sipped >= SIPPED_MAX)
 		return false;
 	if (is_encrypted(c->pg)) {
-		c->sipped += read_records(c, waiting);
+		c->sipped += read_records(c, at_most(waiting, SIPPED_MAX));
 	} else {
-		c->sipped += waiting;
+		c->sipped += waiting; /* or less: no more than the buffer has room for */
 		read_socket(c);
 	}
 	return true;
@@ -397,6 +404,15 @@ static int put_next(struct wp_copy *c)
 	return taken;
 }
 
+/* When it cannot write libpq reads (pqSendSome): no socket tells of that. */
+static void take_what_libpq_read(struct wp_copy *c)
+{
+	if (c->state == WP_COPY_RUNNING && c->reading == WP_READING_ON) {
+		c->ripe = true;
+		wake(c);
+	}
+}
+
 /* Nothing new is given to libpq before it got rid of the last: that bounds its buffer. */
 static void drain(struct wp_copy *c)
 {
@@ -416,6 +432,7 @@ static void drain(struct wp_copy *c)
 		if (taken == 0)
 			break;
 	}
+	take_what_libpq_read(c);
 	ev_io_start(c->loop, &c->writable);
 }
 
@@ -536,7 +553,12 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	c->frame = NULL;
 	if (!c->ended && !c->skipped)
 		rc = take(c, &c->frame, &size);
-	while (rc == WP_AGAIN && c->may_read && !c->ended && !c->skipped) {
+	for (int gulps = 0; rc == WP_AGAIN && c->may_read && !c->ended && !c->skipped; gulps++) {
+		if (gulps == GULPS_MAX) { /* of a huge row that comes faster than we read */
+			wake(c);
+			return WP_AGAIN;
+		}
+		c->sipped = 0; /* all of it was taken */
 		read_socket(c);
 		rc = take(c, &c->frame, &size);
 	}

@@ -69,6 +69,7 @@ static void failed(struct wp_watch *w, const char *why)
 	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
 	w->not_before = ev_now(w->loop) + (double)wait_ms / 1000.;
 	w->failures++;
+	w->health.unanswered = true;
 	wp_log(WP_LOG_DEBUG, "watch_failed", WP_TEXT("why", why), WP_INT("retry_ms", wait_ms));
 	if (w->failures >= FAILURES_TO_WARN && !w->warned) {
 		w->warned = true;

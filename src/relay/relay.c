@@ -447,12 +447,25 @@ static bool reads_or_pauses(const struct wp_relay *r)
 	return r->state == WP_STREAMING || r->state == WP_PAUSED || r->state == WP_DRAINING;
 }
 
+/*
+ * Has the server sent less than it had when it was asked last? Then it pings, when it stops, only
+ * after it has sent the rest, however much that is.
+ */
+static bool is_behind(const struct wp_relay *r)
+{
+	return r->state == WP_STREAMING && wp_ledger_read(&r->ledger) < r->server;
+}
+
 static bool wants_probe(const struct wp_relay *r, struct wp_now now)
 {
 	if (wp_fault(WP_FAULT_DEAF_WHEN_PAUSED))
 		return false;
-	return r->state != WP_DRAINING && now.ms - r->quiet_ms >= PROBE_AFTER_MS &&
-	       now.ms - r->probed_ms >= PROBE_EVERY_MS;
+	bool unheard = now.ms - r->quiet_ms >= PROBE_AFTER_MS;
+
+	/* Asked on the side the server was silent, which a stopping one is from its first moment. */
+	if (wp_relay_source(r)->health.unanswered && is_behind(r))
+		unheard = true;
+	return r->state != WP_DRAINING && unheard && now.ms - r->probed_ms >= PROBE_EVERY_MS;
 }
 
 /*
@@ -462,11 +475,11 @@ static bool wants_probe(const struct wp_relay *r, struct wp_now now)
 static void probe(struct wp_relay *r, struct wp_now now)
 {
 	enum wp_probe result = wp_relay_source(r)->probe;
+	bool deaf = r->probed_ms > r->quiet_ms;
 
-	if (r->probed_ms > r->quiet_ms && result == WP_PROBE_STOPPING)
+	if (result == WP_PROBE_STOPPING && r->probed_ms > r->begun_ms && (deaf || is_behind(r)))
 		wp_relay_happen(r, WP_LET_GO, now);
-	else if (r->probed_ms > r->quiet_ms && result == WP_PROBE_UNREACHABLE &&
-		 r->state == WP_PAUSED)
+	else if (deaf && result == WP_PROBE_UNREACHABLE && r->state == WP_PAUSED)
 		wp_relay_happen(r, WP_LOST, now);
 	else if (result != WP_PROBE_RUNNING && wants_probe(r, now)) {
 		r->probed_ms = now.ms;

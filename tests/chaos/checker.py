@@ -26,6 +26,9 @@ KEPT_PER_KIND = 50
 # reads what came behind it on that connection only then.
 WINDOW_MS = 31_000
 
+# How long what an audit misses is waited for.
+DOUBT_SECONDS = 20.0
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -107,6 +110,7 @@ class Checker:
         self._begin = array("Q")  # end of the transaction before
         self._place = array("I")  # place in its partition's commit order
         self._seen = bytearray()
+        self._appended = array("Q")  # of the first occurrence, ms
         self._lsn = array("Q")
         self._ordinal = array("I")
         self._closed = 0, 0  # ends of the last transaction, and of the one before
@@ -131,6 +135,7 @@ class Checker:
         self._place.append(part.committed)
         part.committed += 1
         self._seen.append(0)
+        self._appended.append(0)
         self._lsn.append(0)
         self._ordinal.append(0)
 
@@ -149,15 +154,26 @@ class Checker:
         for part in self._parts.values():
             self._work(part)
 
-    def confirmed(self, lsn):
-        """Postgres was told that it may forget up to `lsn`; all that Kafka then held has been given to us, and all
-        transactions up to there too."""
+    def confirmed(self, lsn, at_ms):
+        """Postgres had been told before `at_ms` that it may forget up to `lsn`; all that Kafka then held has been given
+        to us, and all transactions up to there too."""
         self.settle()
         while self._confirmed < len(self._ids) and self._end[self._confirmed] <= lsn:
             rank = self._confirmed
             if not self._seen[rank]:
-                self._violation("confirmed ahead", confirmed=lsn, **self._event(rank))
+                self._violation("confirmed ahead", confirmed=lsn, at_ms=at_ms, **self._event(rank))
+            elif self._appended[rank] > at_ms:
+                self._violation("confirmed ahead", confirmed=lsn, at_ms=at_ms, appended_ms=self._appended[rank],
+                                **self._event(rank))
             self._confirmed += 1
+
+    def is_all_there(self, lsn):
+        """Has each event up to `lsn`, of those not looked at yet, been seen?"""
+        self.settle()
+        rank = self._confirmed
+        while rank < len(self._ids) and self._end[rank] <= lsn and self._seen[rank]:
+            rank += 1
+        return rank == len(self._ids) or self._end[rank] > lsn
 
     def finish(self):
         """All is known and all was read: what is missing now is lost, what is unknown now was never committed."""
@@ -234,6 +250,7 @@ class Checker:
             self.duplicates[self.timeline.kind_at(message.at_ms)] += 1
         else:
             self._seen[rank] = 1
+            self._appended[rank] = message.at_ms
             self.unique += 1
             if place < part.first:
                 self._violation("out of order", after_place=part.first, **self._event(rank), **_at(message))
@@ -279,6 +296,30 @@ class Checker:
             self._violation("dropping by position", what="a first occurrence is dropped", **_facts(message))
         if not again:
             self._lsn[rank], self._ordinal[rank] = lsn, ordinal
+
+
+@dataclass
+class Audit:
+    """The slot held against Kafka: it stood at `lsn` before `at_ms`. `until`: where partitions ended later."""
+
+    lsn: int
+    at_ms: int
+    until: dict = None
+    doubted_at: float = None
+
+    def judge(self, checker, now):
+        """All up to `until` and `lsn` was read. False: not judged yet.
+
+        What is missing is waited for, because a broker that was frozen and leads no more tells an old end until it has
+        learned of its successor. When it was appended decides then.
+        """
+        if not checker.is_all_there(self.lsn):
+            if self.doubted_at is None:
+                self.doubted_at = now
+            if now - self.doubted_at < DOUBT_SECONDS:
+                return False
+        checker.confirmed(self.lsn, self.at_ms)
+        return True
 
 
 def _facts(message):

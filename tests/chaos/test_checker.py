@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo
 
-from chaos.checker import Checker, Seen, Timeline
+from chaos.checker import DOUBT_SECONDS, Audit, Checker, Seen, Timeline
 from chaos.world import ends_of
 
 ONE = ("t", 0)
@@ -134,9 +134,9 @@ def test_partitions_are_judged_one_by_one():
 
 def test_an_event_that_postgres_may_forget_and_kafka_has_not_is_found():
     case = Case().sees(1, 2)
-    case.checker.confirmed(20)
+    case.checker.confirmed(20, at_ms=0)
     assert not case.checker.violation_counts
-    case.checker.confirmed(30)
+    case.checker.confirmed(30, at_ms=0)
     assert set(case.checker.violation_counts) == {"confirmed ahead"}
     # That it came later makes it no better.
     assert case.sees(*range(3, 11)).violations() == {"confirmed ahead"}
@@ -144,8 +144,32 @@ def test_an_event_that_postgres_may_forget_and_kafka_has_not_is_found():
 
 def test_the_commit_that_ends_behind_the_confirmed_position_is_not_yet_owed():
     case = Case().sees(1, 2)
-    case.checker.confirmed(29)
+    case.checker.confirmed(29, at_ms=0)
     assert not case.checker.violation_counts
+
+
+def test_an_event_that_was_appended_after_postgres_had_forgotten_it_is_found():
+    case = Case(2).sees(1, at_ms=500).sees(2, at_ms=501)
+    case.checker.confirmed(20, at_ms=500)
+    assert case.violations() == {"confirmed ahead"}
+    assert [facts["id"] for facts in case.checker.violations["confirmed ahead"]] == [2]
+
+
+@pytest.mark.parametrize(("at_ms", "found"), [(500, set()), (501, {"confirmed ahead"})])
+def test_what_an_audit_misses_may_come_late_but_must_have_been_there(at_ms, found):
+    case, audit = Case(2).sees(1), Audit(lsn=20, at_ms=500)
+    assert not audit.judge(case.checker, now=0.0)
+    case.sees(2, at_ms=at_ms)
+    assert audit.judge(case.checker, now=1.0)
+    assert case.violations() == found
+
+
+def test_what_an_audit_misses_is_not_waited_for_without_end():
+    case, audit = Case(2).sees(1), Audit(lsn=20, at_ms=500)
+    assert not audit.judge(case.checker, now=7.0)
+    assert not audit.judge(case.checker, now=6.9 + DOUBT_SECONDS)
+    assert audit.judge(case.checker, now=7.0 + DOUBT_SECONDS)
+    assert "confirmed ahead" in case.violations()
 
 
 def _seen_with(position_text, id=2, offset=50):

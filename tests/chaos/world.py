@@ -15,7 +15,7 @@ import confluent_kafka
 import psycopg
 
 from chaos import events
-from chaos.checker import Checker, Timeline
+from chaos.checker import Audit, Checker, Timeline
 from chaos.consumer import Consumer
 from chaos.proxy import Proxies
 from chaos.truth import TruthReader
@@ -195,8 +195,10 @@ class World:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def shrink(self):
-        """What stays as evidence: logs and reports, not the servers' data."""
+        """What stays as evidence: logs and reports, not the servers' data but for topics that lack something."""
         shutil.rmtree(self.folder / "postgres" / "data", ignore_errors=True)
+        if self.checker.lost:
+            return
         for node in self.cluster.nodes:
             shutil.rmtree(node.folder / "log", ignore_errors=True)
 
@@ -337,7 +339,7 @@ class World:
         if row is None:
             return
         with self._audit_lock:
-            self._audits.append([row[0], None])
+            self._audits.append(Audit(row[0], now_ms()))
         self._audit_wanted.set()
 
     def _ends(self):
@@ -360,16 +362,19 @@ class World:
     def _judge(self):
         with self._audit_lock:
             audits = list(self._audits)
-        ends = self._ends() if any(audit[1] is None for audit in audits) else None
+        ends = self._ends() if any(audit.until is None for audit in audits) else None
         for audit in audits:
-            if audit[1] is None:
-                audit[1] = ends
-            lsn, until = audit
-            if until is None or not self.consumer.has_read(until) or self.truth.upto < lsn:
+            if audit.until is None:
+                audit.until = ends
+            if audit.until is None or not self.consumer.has_read(audit.until) or self.truth.upto < audit.lsn:
                 return
             with self.lock:
-                self.checker.confirmed(lsn)
+                judged = audit.judge(self.checker, time.monotonic())
+            if not judged:
+                return
             self.audited += 1
+            if audit.doubted_at is not None:
+                self.note(f"what the slot at {audit.lsn:X} owed was found late")
             with self._audit_lock:
                 self._audits.remove(audit)
 
@@ -431,7 +436,7 @@ class World:
         return (
             f"slot {self.slot()}, truth {self.truth.upto}, ends of Kafka {self._ends()},"
             f" consumer {self.consumer.next}, its errors {dict(self.consumer.errors)},"
-            f" audits {[audit[0] for audit in self._audits]}"
+            f" audits {[audit.lsn for audit in self._audits]}"
         )
 
     def is_well(self):

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from lib.checker import check_all, check_confirmed, check_once
+from lib.line import Line
 from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
 
@@ -129,6 +130,30 @@ def test_postgres_stops_fast_while_kafka_is_down(make_stage, own_postgres, morta
     own_postgres.start()
     mortal_kafka.ensure_running()
     stage.wait_all_confirmed(60, relay)
+    check_all(stage.read(), stage.truth.events())
+
+
+@pytest.mark.on("all")
+def test_postgres_stops_fast_in_the_middle_of_a_backlog(make_stage, own_postgres):
+    # Half a minute of it; the relay takes whatever comes, and Kafka too, so that nothing ever waits.
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic(partitions=3)
+    stage.insert_many(10_000, "a{0}", size=4000)
+    line = Line(own_postgres.port)
+    line.rate = 1_000_000
+    try:
+        relay = stage.relay({"postgres.conninfo": own_postgres.conninfo(stage.database, port=line.port)})
+        wait_until(lambda: len(stage.read()) > 100, 20, "events arrive")
+
+        own_postgres.begin_stop("fast")
+        own_postgres.wait_stopped(10)
+
+        assert relay.is_alive()
+        line.rate = None
+        own_postgres.start()
+        stage.wait_all_confirmed(60, relay)
+    finally:
+        line.end()
     check_all(stage.read(), stage.truth.events())
 
 

@@ -121,8 +121,12 @@ class Kafka:
         with open(log_file, "ab") as log:
             return subprocess.Popen(
                 ["java", *self.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", f"{self._installed}/libs/*",
-                 "kafka.Kafka", settings],
+                 # Nothing is left in /tmp: libraries that it unpacks, figures for jstat.
+                 f"-Djava.io.tmpdir={self.folder}", "-XX:-UsePerfData",
+                 "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+                 "-Dorg.slf4j.simpleLogger.showDateTime=true",
+                 "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+                 "-cp", f"{self._installed}/libs/*", "kafka.Kafka", settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                 preexec_fn=process.dies_with_us(), start_new_session=True,
             )

@@ -13,11 +13,13 @@ _CHUNKS_ON_THE_WAY = 64
 
 
 class Line:
-    """What comes to `port` on 127.0.0.1 goes to `to_port`, and back, each piece `delay` seconds later."""
+    """What comes to `port` on 127.0.0.1 goes to `to_port`, and back, each piece `delay` seconds later, and on each
+    connection no more than `rate` bytes a second."""
 
     def __init__(self, to_port):
         self.port = take_port()
         self.delay = 0.0
+        self.rate = None
         self._to_port = to_port
         self._open = threading.Event()
         self._open.set()
@@ -94,6 +96,8 @@ class Line:
             try:
                 if piece:
                     there.sendall(piece)
+                    if self.rate:
+                        sleep_until(time.monotonic() + len(piece) / self.rate)
                     continue
             except OSError:
                 pass

@@ -364,7 +364,8 @@ static void finish_watch(struct fake_source *s)
 
 	h->asking = false;
 	s->world->wake[s->relay] = true;
-	if (server->state != SERVER_UP || l == NULL || l->cut)
+	h->unanswered = server->state != SERVER_UP || l == NULL || l->cut;
+	if (h->unanswered)
 		return;
 	h->answers++;
 	h->server_lsn = server->wal;

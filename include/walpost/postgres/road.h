@@ -7,7 +7,8 @@
  * A Unix socket holds some 160 of them, then the walsender sleeps: it must be emptied often.
  * By TCP each is a segment, whose way the walsender pays for, unless the receive window is full:
  * then they gather in its own send buffer, of megabytes, and go as one. So the window is kept
- * small where the server is near; a far one needs a large window, and is left alone.
+ * small where the server is on the same machine (a round trip below 60 us); over a network a large
+ * window is needed, and it is left alone.
  *
  * Owns nothing; borrows the descriptor of a connected socket.
  */
@@ -18,7 +19,7 @@
 
 enum wp_road {
 	WP_ROAD_LOCAL, /* a Unix socket */
-	WP_ROAD_NEAR,  /* TCP; its window was made small */
+	WP_ROAD_NEAR,  /* TCP on one machine; its window was made small */
 	WP_ROAD_FAR,
 };
 

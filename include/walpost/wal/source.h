@@ -102,6 +102,7 @@ enum wp_keeping {
 /* What is seen beside the stream: publication, table and slot as they are now. */
 struct wp_health {
 	bool asking;
+	bool unanswered;  /* the last question: no connection, or an error */
 	uint64_t answers; /* so far on this stream; 0: the rest means nothing */
 	wp_lsn server_lsn;
 	enum wp_keeping keeping;

@@ -409,6 +409,48 @@ static void a_keepalive_says_that_nothing_is_stuck_behind_it(void **state)
 	CHECK_EQ(b->source.probes, 0);
 }
 
+/* The server has sent its log but for `left` bytes of what there was, and does not answer any more. */
+static void stream_unanswered(wp_lsn left)
+{
+	stream();
+	one_event(200, "1");
+	send_keepalive(b->look.server - left, false);
+	step();
+	b->source.view.health.unanswered = true;
+	step_after(2500);
+}
+
+static void in_the_middle_of_a_backlog_a_server_that_does_not_answer_is_probed(void **state)
+{
+	stream_unanswered(1);
+	CHECK_EQ(b->source.probes, 1);
+	b->source.view.probe = WP_PROBE_ALIVE;
+	step();
+	CHECK_STATE("streaming");
+	step_after(2500);
+	CHECK_EQ(b->source.probes, 2);
+	b->source.view.probe = WP_PROBE_STOPPING;
+	step();
+	CHECK_STATE("backing_off");
+}
+
+static void what_a_probe_said_of_an_earlier_stream_is_forgotten(void **state)
+{
+	b->source.view.probe = WP_PROBE_STOPPING;
+	stream();
+	one_event(200, "1");
+	CHECK_STATE("streaming");
+}
+
+static void at_its_end_the_server_tells_by_itself_that_it_stops(void **state)
+{
+	stream_unanswered(0);
+	CHECK_EQ(b->source.probes, 0);
+	b->source.view.probe = WP_PROBE_STOPPING;
+	step();
+	CHECK_STATE("streaming");
+}
+
 static void while_streaming_a_probe_without_answer_means_nothing(void **state)
 {
 	fill();
@@ -2164,6 +2206,9 @@ int main(void)
 		RELAY_TEST(a_long_pause_is_no_silence_of_the_server),
 		RELAY_TEST(an_idle_stream_is_not_asked_about_on_the_side),
 		RELAY_TEST(a_keepalive_says_that_nothing_is_stuck_behind_it),
+		RELAY_TEST(in_the_middle_of_a_backlog_a_server_that_does_not_answer_is_probed),
+		RELAY_TEST(what_a_probe_said_of_an_earlier_stream_is_forgotten),
+		RELAY_TEST(at_its_end_the_server_tells_by_itself_that_it_stops),
 		RELAY_TEST(while_streaming_a_probe_without_answer_means_nothing),
 		RELAY_TEST(a_server_that_was_let_go_is_left_alone_through_a_rewind),
 		RELAY_TEST(a_confirmation_makes_the_next_rewind_quick_again),
