@@ -19,7 +19,7 @@ MEASURES = {
     "percent_of_a_core": ("% of a core", "{:.1f}"),
     "cpu": ("CPU s per million", "{:.2f}"),
     "walsender_cpu": ("walsender's", "{:.2f}"),
-    "walsender_waited": ("its wait for a core", "{:.2f}"),
+    "walsender_waited": ("its wait for a core, s per million", "{:.2f}"),
     "broker_cpu": ("broker's", "{:.2f}"),
     "peak_mib": ("peak RSS MiB", "{:.0f}"),
     "steady_mib": ("RSS MiB", "{:.0f}"),
