@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "event.pb-c.h"
+#include "walpost/base/utf8.h"
 #include "walpost/outbox/envelope.h"
 #include "walpost/outbox/excerpt.h"
 #include "walpost/wal/frame.h"
@@ -26,7 +27,9 @@ static enum wp_rc check_text(const struct wp_event *event, const char *what, str
 	struct wp_excerpt id;
 	struct wp_excerpt shown;
 
-	if (wp_is_utf8(text))
+	/* protobuf-c ends a string at its first NUL. */
+	bool has_nul = text.size > 0 && memchr(text.data, '\0', text.size) != NULL;
+	if (!has_nul && wp_utf8_is_valid(text))
 		return WP_OK;
 	return wp_why_set(
 		why, WP_DATA,

@@ -1,7 +1,6 @@
 /*
  * A value as it may stand in a sentence for a human: at most 100 bytes, cut at a
- * character, control characters and what is not UTF-8 as '?'. Also the one
- * place of this room that knows what UTF-8 is. Pure.
+ * character, control characters and what is not UTF-8 as '?'. Pure.
  */
 #ifndef WALPOST_OUTBOX_EXCERPT_H
 #define WALPOST_OUTBOX_EXCERPT_H
@@ -16,8 +15,5 @@ struct wp_excerpt {
 
 /* Writes into `e` and returns its text; NULL for a null span. */
 const char *wp_excerpt(struct wp_excerpt *e, struct wp_span value);
-
-/* Whole, shortest-form UTF-8 without surrogates (Unicode 15, table 3-7), and no NUL. */
-bool wp_is_utf8(struct wp_span text);
 
 #endif

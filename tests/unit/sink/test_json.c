@@ -24,20 +24,6 @@ static struct wp_span bytes(const char *data, size_t size)
 	return (struct wp_span){ (const uint8_t *)data, size };
 }
 
-static void string_gives(struct wp_span text, const char *json)
-{
-	wp_buffer_reset(&buffer);
-	CHECK_EQ(wp_json_string(&buffer, text), WP_OK);
-	CHECK_SPAN(wp_buffer_span(&buffer), json);
-}
-
-static void base64_gives(const char *text, const char *json)
-{
-	wp_buffer_reset(&buffer);
-	CHECK_EQ(wp_json_base64(&buffer, wp_span_of(text)), WP_OK);
-	CHECK_SPAN(wp_buffer_span(&buffer), json);
-}
-
 static struct wp_record example(void)
 {
 	return (struct wp_record){
@@ -55,67 +41,6 @@ static void record_gives(const struct wp_record *record, const char *line)
 	wp_buffer_reset(&buffer);
 	CHECK_EQ(wp_json_record(&buffer, record), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&buffer), line);
-}
-
-static void text_is_quoted_and_escaped(void **state)
-{
-	(void)state;
-	string_gives(wp_span_of(""), "\"\"");
-	string_gives(wp_span_of("plain"), "\"plain\"");
-	string_gives(wp_span_of("a\"b\\c/d"), "\"a\\\"b\\\\c/d\"");
-	string_gives(wp_span_of("\n\r\t\b\x1f\x7f"), "\"\\n\\r\\t\\u0008\\u001f\x7f\"");
-	string_gives(bytes("a\0b", 3), "\"a\\u0000b\"");
-	string_gives(wp_span_of("Gr\xC3\xBC\xC3\x9F"), "\"Gr\xC3\xBC\xC3\x9F\"");
-}
-
-static void base64_is_padded(void **state)
-{
-	(void)state;
-	base64_gives("", "\"\"");
-	base64_gives("f", "\"Zg==\"");
-	base64_gives("fo", "\"Zm8=\"");
-	base64_gives("foo", "\"Zm9v\"");
-	base64_gives("foob", "\"Zm9vYg==\"");
-	base64_gives("\xFF\xFE\xFD", "\"//79\"");
-}
-
-static void utf8_is_what_the_standard_says(void **state)
-{
-	static const char *const good[] = {
-		"",
-		"abc",
-		"\xC2\x80",
-		"\xDF\xBF",
-		"\xE0\xA0\x80",
-		"\xED\x9F\xBF",
-		"\xEE\x80\x80",
-		"\xEF\xBF\xBF",
-		"\xF0\x90\x80\x80",
-		"x\xE2\x82\xAC",
-		"\xF4\x8F\xBF\xBF",
-	};
-	static const char *const bad[] = {
-		"\x80",
-		"\xC0\x80",
-		"\xC1\xBF",
-		"\xC2",
-		"\xC2\x41",
-		"\xE0\x9F\xBF",
-		"\xED\xA0\x80",
-		"\xE2\x82",
-		"\xF0\x8F\xBF\xBF",
-		"\xF4\x90\x80\x80",
-		"\xF5\x80\x80\x80",
-		"\xFF",
-		"\xE2\x82\x41",
-		"ok\xBF",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		CHECK(wp_json_is_utf8(wp_span_of(good[i])));
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK(!wp_json_is_utf8(wp_span_of(bad[i])));
 }
 
 static void a_record_is_one_line(void **state)
@@ -179,9 +104,6 @@ int main(void)
 {
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, empty_buffer, release_buffer)
 	const struct CMUnitTest tests[] = {
-		TEST(text_is_quoted_and_escaped),
-		TEST(base64_is_padded),
-		TEST(utf8_is_what_the_standard_says),
 		TEST(a_record_is_one_line),
 		TEST(null_and_empty_and_bytes_differ),
 		TEST(a_line_above_the_buffers_limit_is_refused),

@@ -1,0 +1,17 @@
+/*
+ * What UTF-8 is: shortest forms only, no surrogates, nothing above U+10FFFF (Unicode 15,
+ * table 3-7). Pure.
+ */
+#ifndef WALPOST_BASE_UTF8_H
+#define WALPOST_BASE_UTF8_H
+
+#include "walpost/base/span.h"
+
+/* Bytes of the character at `at`, of which `left` (1 or more) are there; 0: it is none. */
+size_t wp_utf8_size(const uint8_t *at, size_t left);
+/* The character itself; `at` is of a size that wp_utf8_size() gave. */
+uint32_t wp_utf8_character(const uint8_t *at, size_t size);
+/* A NUL is a character too. */
+bool wp_utf8_is_valid(struct wp_span text);
+
+#endif

@@ -1,0 +1,51 @@
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/base/base64.h"
+
+static void gives(const char *text, const char *wanted)
+{
+	struct wp_buffer b;
+
+	wp_buffer_init(&b, 100);
+	CHECK_EQ(wp_base64_write(&b, wp_span_of(text)), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), wanted);
+	wp_buffer_release(&b);
+}
+
+/* RFC 4648, section 10. */
+static void the_standards_examples(void **state)
+{
+	(void)state;
+	gives("", "");
+	gives("f", "Zg==");
+	gives("fo", "Zm8=");
+	gives("foo", "Zm9v");
+	gives("foob", "Zm9vYg==");
+	gives("fooba", "Zm9vYmE=");
+	gives("foobar", "Zm9vYmFy");
+	gives("\xFF\xFE\xFD\xFB", "//79+w==");
+}
+
+static void what_does_not_fit_changes_nothing(void **state)
+{
+	struct wp_buffer b;
+
+	(void)state;
+	wp_buffer_init(&b, 5);
+	CHECK_EQ(wp_buffer_append_byte(&b, '>'), WP_OK);
+	CHECK_EQ(wp_base64_write(&b, wp_span_of("abcd")), WP_FULL);
+	CHECK_EQ(wp_base64_write(&b, wp_span_of("abc")), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&b), ">YWJj");
+	wp_buffer_release(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_standards_examples),
+		cmocka_unit_test(what_does_not_fit_changes_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
