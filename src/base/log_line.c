@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "walpost/base/log_line.h"
+#include "walpost/base/utf8.h"
 
 /* Kept free for the mark of a cut line, its brace and its newline. */
 #define TAIL_SIZE 16
@@ -36,25 +37,11 @@ static bool put_text(struct wp_log_line *line, const char *text)
  */
 static uint32_t next_character(const char *text, size_t *ret_size)
 {
-	static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	unsigned char lead = (unsigned char)text[0];
-	size_t size = lead < 0x80 ? 1 : lead < 0xC0 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-	uint32_t character = size == 1 ? lead : lead & (0x7Fu >> size);
+	const uint8_t *at = (const uint8_t *)text;
+	size_t size = wp_utf8_size(at, strnlen(text, WP_UTF8_SIZE_MAX));
 
-	*ret_size = 1;
-	if (size == 0 || lead >= 0xF8)
-		return REPLACEMENT;
-	for (size_t i = 1; i < size; i++) {
-		unsigned char next = (unsigned char)text[i];
-		if ((next & 0xC0) != 0x80)
-			return REPLACEMENT;
-		character = character << 6 | (next & 0x3F);
-	}
-	if (character < smallest[size] || character > 0x10FFFF ||
-	    (character >= 0xD800 && character <= 0xDFFF))
-		return REPLACEMENT;
-	*ret_size = size;
-	return character;
+	*ret_size = size == 0 ? 1 : size;
+	return size == 0 ? REPLACEMENT : wp_utf8_character(at, size);
 }
 
 /* C0, DEL and C1: they steer terminals. */

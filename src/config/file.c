@@ -22,6 +22,7 @@
 
 #include <ini_configobj.h>
 
+#include "walpost/base/utf8.h"
 #include "walpost/config/option.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
@@ -108,37 +109,6 @@ out:
 	return rc;
 }
 
-/* Length of the UTF-8 character at `at`; 0: it is none (RFC 3629, shortest forms only). */
-static size_t character_size(const unsigned char *at)
-{
-	size_t size;
-
-	if (at[0] < 0x80)
-		return 1;
-	if (at[0] < 0xc2 || at[0] > 0xf4)
-		return 0;
-	size = at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-	for (size_t i = 1; i < size; i++)
-		if ((at[i] & 0xc0) != 0x80)
-			return 0;
-	if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-	    (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-		return 0;
-	return size;
-}
-
-static bool is_utf8(const char *line, size_t size)
-{
-	for (size_t at = 0; at < size;) {
-		size_t step = character_size((const unsigned char *)line + at);
-
-		if (step == 0)
-			return false;
-		at += step;
-	}
-	return true;
-}
-
 static const char *section_like(const char *name)
 {
 	struct wp_suggestion s;
@@ -219,7 +189,7 @@ static void check_line(const struct file *f, unsigned number, const char *line, 
 		size--;
 	if (size == 0)
 		return;
-	if (!is_utf8(line, size)) {
+	if (!wp_utf8_is_valid((struct wp_span){ (const uint8_t *)line, size })) {
 		wp_config_error(f->notes, "%s:%u: not UTF-8", f->path, number);
 	} else if (line[0] == '#' || line[0] == ';') {
 		return;

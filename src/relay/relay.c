@@ -460,12 +460,12 @@ static bool wants_probe(const struct wp_relay *r, struct wp_now now)
 {
 	if (wp_fault(WP_FAULT_DEAF_WHEN_PAUSED))
 		return false;
-	bool unheard = now.ms - r->quiet_ms >= PROBE_AFTER_MS;
+	bool deaf = now.ms - r->quiet_ms >= PROBE_AFTER_MS;
+	/* Asked beside the stream it was silent, which a stopping server is from its first moment. */
+	bool silent = wp_relay_source(r)->health.unanswered && is_behind(r);
 
-	/* Asked on the side the server was silent, which a stopping one is from its first moment. */
-	if (wp_relay_source(r)->health.unanswered && is_behind(r))
-		unheard = true;
-	return r->state != WP_DRAINING && unheard && now.ms - r->probed_ms >= PROBE_EVERY_MS;
+	return r->state != WP_DRAINING && (deaf || silent) &&
+	       now.ms - r->probed_ms >= PROBE_EVERY_MS;
 }
 
 /*

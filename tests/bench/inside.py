@@ -24,7 +24,7 @@ def enter(script):
         os.execv(venv(), [str(venv()), str(Path(script).resolve()), *sys.argv[1:]])
 
 
-def run(main):
+def to_the_end(main):
     """`main` to its end, or until we are told to stop: servers, relay and files go either way."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))

@@ -7,6 +7,8 @@
 
 #include "walpost/base/span.h"
 
+enum { WP_UTF8_SIZE_MAX = 4 };
+
 /* Bytes of the character at `at`, of which `left` (1 or more) are there; 0: it is none. */
 size_t wp_utf8_size(const uint8_t *at, size_t left);
 /* The character itself; `at` is of a size that wp_utf8_size() gave. */
