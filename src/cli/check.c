@@ -11,12 +11,13 @@
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
+#include "walpost/relay/wanted.h"
 
 #define KAFKA_TIMEOUT_MS 10000
 
 struct check {
 	struct wp_config config;
-	struct wp_cli_outbox outbox;
+	struct wp_wanted_outboxes wanted;
 	struct wp_console console;
 	struct wp_preflight found;
 };
@@ -128,7 +129,7 @@ static void check_server(struct check *c)
 	const struct wp_postgres_options *postgres = &c->config.postgres;
 	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
 	if (rc == WP_OK)
-		rc = wp_cli_preflight(&session, postgres, &c->outbox, &c->found, &why);
+		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &why);
 	if (rc == WP_OK && c->found.witness_ready)
 		check_witness(c, &session);
 	add(c, rc, "connection", "the server answers", &why, "-- see postgres.conninfo");
@@ -257,10 +258,11 @@ int wp_command_check(int argc, char **argv)
 	if (exit_code == WP_EXIT_OK && wp_slot_name_check(c.config.postgres.slot, &why) != WP_OK)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
 	if (exit_code == WP_EXIT_OK &&
-	    wp_cli_outbox_init(&c.outbox, &c.config.outbox, &why) != WP_OK)
+	    wp_wanted_outboxes_init(&c.wanted, &c.config.outboxes, &why) != WP_OK)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = check(&c, json);
+	wp_wanted_outboxes_release(&c.wanted);
 	wp_config_release(&c.config);
 	return exit_code;
 }

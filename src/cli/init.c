@@ -6,10 +6,11 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/relay/wanted.h"
 
 struct init {
 	struct wp_config config;
-	struct wp_cli_outbox outbox;
+	struct wp_wanted_outboxes outboxes;
 	const char *role; /* NULL: grants are not asked for */
 	struct wp_console console;
 	struct wp_session session;
@@ -33,6 +34,16 @@ static bool is_quotable(const char *name)
 	return !strstr(name, "$walpost$");
 }
 
+static bool are_quotable(const struct init *i)
+{
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++) {
+		const struct wp_table_name *name = &i->outboxes.names[at];
+		if (!is_quotable(name->schema) || !is_quotable(name->name))
+			return false;
+	}
+	return is_quotable(i->config.postgres.publication);
+}
+
 static void add_publication_script(struct wp_sql *sql, const struct init *i)
 {
 	const struct wp_postgres_options *postgres = &i->config.postgres;
@@ -45,7 +56,7 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
 	wp_sql_add(sql, "  RAISE EXCEPTION 'there is a slot but no publication: a slot that is "
 			"older than its "
 			"publication cannot be decoded; drop the slot first';\nEND IF;\n");
-	wp_publication_create_sql(sql, postgres->publication, &i->outbox.wanted);
+	wp_publication_create_sql(sql, postgres->publication, &i->outboxes.wanted);
 	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
 }
 
@@ -73,7 +84,8 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		"-- In the database of the outbox, by its owner or a superuser, with REPLICATION:\n"
 		"--   psql -v ON_ERROR_STOP=1 -f THIS_FILE\n"
 		"SET client_encoding = 'UTF8';\n\nBEGIN;\n");
-	wp_outbox_create_sql(sql, &i->outbox.wanted);
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
+		wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	wp_sql_add(sql, "\n-- Here a relay notes that it has taken the slot over.\n%s\n",
 		   wp_witness_sql);
 	add_publication_script(sql, i);
@@ -92,8 +104,7 @@ static int print_script(const struct init *i)
 	struct wp_buffer text;
 	struct wp_sql sql;
 	struct wp_why why;
-	if (!is_quotable(i->config.postgres.publication) || !is_quotable(i->outbox.name.schema) ||
-	    !is_quotable(i->outbox.name.name))
+	if (!are_quotable(i))
 		return wp_cli_fail(WP_EXIT_CONFIG,
 				   "a name that holds $walpost$ cannot be written into a script");
 	/* Quoting asks for a connection; one that fails before it begins will do. */
@@ -112,10 +123,11 @@ static int print_script(const struct init *i)
 /* -- doing it -------------------------------------------------------------------- */
 
 /* Findings that we are here to cure. A publication is not made for a slot that is older. */
-static bool is_ours_to_cure(const struct wp_preflight *p, const char *name)
+static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_finding *f)
 {
+	const char *name = f->name;
 	if (!strcmp(name, "table"))
-		return !p->table_exists;
+		return !p->table_exists[f->table];
 	if (!strcmp(name, "publication"))
 		return !p->publication_exists && !p->slot_exists;
 	if (!strcmp(name, "slot"))
@@ -131,8 +143,8 @@ static bool is_clear(const struct wp_preflight *p, enum round round)
 	bool clear = true;
 	for (size_t i = 0; i < p->count; i++) {
 		const struct wp_finding *f = &p->findings[i];
-		bool fails = f->level == WP_FINDING_FAIL &&
-			     (round == AFTER || !is_ours_to_cure(p, f->name));
+		bool fails =
+			f->level == WP_FINDING_FAIL && (round == AFTER || !is_ours_to_cure(p, f));
 		if (fails || (f->level == WP_FINDING_WARN && round == AFTER))
 			wp_cli_print_finding(stderr, f);
 		clear = clear && !fails;
@@ -143,12 +155,13 @@ static bool is_clear(const struct wp_preflight *p, enum round round)
 static void add_objects(struct wp_sql *sql, const struct init *i)
 {
 	wp_sql_add(sql, "BEGIN;\n");
-	if (!i->found.table_exists)
-		wp_outbox_create_sql(sql, &i->outbox.wanted);
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
+		if (!i->found.table_exists[at])
+			wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	if (!i->found.witness_ready || !i->skip_exists)
 		wp_sql_add(sql, "%s", wp_witness_sql);
 	if (!i->found.publication_exists)
-		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outbox.wanted);
+		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outboxes.wanted);
 	add_grants(sql, i->role);
 	wp_sql_add(sql, "COMMIT;\n");
 }
@@ -162,7 +175,7 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
-	char table[2 * WP_NAME_SIZE * 2];
+	char table[WP_TABLE_NAME_TEXT_SIZE];
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
 	add_objects(&sql, i);
@@ -172,8 +185,9 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
 	wp_buffer_release(&text);
 	if (rc != WP_OK)
 		return rc;
-	say("table", wp_table_name_text(&i->outbox.name, table, sizeof(table)),
-	    i->found.table_exists);
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
+		say("table", wp_table_name_text(&i->outboxes.names[at], table, sizeof(table)),
+		    i->found.table_exists[at]);
 	say("witness table", "walpost.witness", i->found.witness_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
 	if (i->role)
@@ -216,7 +230,8 @@ static int create(struct init *i)
 {
 	struct wp_why why;
 	const struct wp_postgres_options *postgres = &i->config.postgres;
-	enum wp_rc rc = wp_cli_preflight(&i->session, postgres, &i->outbox, &i->found, &why);
+	enum wp_rc rc =
+		wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &why);
 	if (rc == WP_OK)
 		rc = look_for_skip(i, &why);
 	if (rc != WP_OK)
@@ -228,7 +243,7 @@ static int create(struct init *i)
 		rc = create_slot(i, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
-	rc = wp_cli_preflight(&i->session, postgres, &i->outbox, &i->found, &why);
+	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	if (!is_clear(&i->found, AFTER))
@@ -282,10 +297,11 @@ int wp_command_init(int argc, char **argv)
 		return exit_code;
 	exit_code = wp_cli_config(&line, &i.config);
 	if (exit_code == WP_EXIT_OK &&
-	    wp_cli_outbox_init(&i.outbox, &i.config.outbox, &why) != WP_OK)
+	    wp_wanted_outboxes_init(&i.outboxes, &i.config.outboxes, &why) != WP_OK)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = print_sql ? print_script(&i) : connect_and_create(&i);
+	wp_wanted_outboxes_release(&i.outboxes);
 	wp_config_release(&i.config);
 	return exit_code;
 }

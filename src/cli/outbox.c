@@ -4,39 +4,18 @@
 
 #include "walpost/postgres/slot.h"
 
-enum wp_rc wp_cli_outbox_init(struct wp_cli_outbox *o, const struct wp_outbox_options *options,
-			      struct wp_why *why)
-{
-	enum wp_rc rc = wp_table_name_parse(options->table, &o->name, why);
-	if (rc != WP_OK)
-		return rc;
-	rc = wp_needed_columns(options, &o->columns, why);
-	if (rc != WP_OK)
-		return rc;
-	o->wanted = (struct wp_wanted_table){
-		.schema = o->name.schema,
-		.name = o->name.name,
-		.columns = o->columns.names,
-		.column_count = o->columns.count,
-		.definitions = o->columns.definitions,
-		.ignore = options->ignore,
-	};
-	return WP_OK;
-}
-
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
-			    const struct wp_cli_outbox *outbox, struct wp_preflight *ret,
+			    const struct wp_wanted *wanted, struct wp_preflight *ret,
 			    struct wp_why *why)
 {
 	struct wp_buffer sql;
 	PGresult *answer;
 	wp_buffer_init(&sql, WP_SQL_SIZE_MAX);
-	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, &outbox->wanted, 0, &sql, why);
+	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, wanted, 0, &sql, why);
 	if (rc == WP_OK)
 		rc = wp_session_query(s, (const char *)sql.data, &answer, why);
 	if (rc == WP_OK) {
-		rc = wp_preflight_judge(wp_session_pg(s), answer, options, &outbox->wanted, ret,
-					why);
+		rc = wp_preflight_judge(wp_session_pg(s), answer, options, wanted, ret, why);
 		PQclear(answer);
 	}
 	wp_buffer_release(&sql);

@@ -26,7 +26,7 @@ int wp_command_run(int argc, char **argv)
 	if (exit_code == WP_EXIT_OK) {
 		const struct wp_run_options options = {
 			.postgres = &config.postgres,
-			.outbox = &config.outbox,
+			.outboxes = &config.outboxes,
 			.kafka = &config.kafka,
 			.relay = &config.relay,
 		};

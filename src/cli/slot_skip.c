@@ -9,6 +9,7 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/outbox/excerpt.h"
+#include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/witness.h"
@@ -23,7 +24,6 @@ enum {
 struct skip {
 	struct wp_config config;
 	struct wp_postgres_options postgres; /* with the slot that is meant */
-	struct wp_table_name table;
 	const char *to_text;
 	wp_lsn to;
 	bool force;
@@ -36,7 +36,7 @@ struct skip {
 	wp_lsn from;
 	uint32_t timeline;
 	bool publication_exists;
-	uint32_t *leaves; /* owned */
+	struct wp_survey_leaf *leaves; /* owned */
 	size_t leaf_count;
 
 	struct wp_survey *survey; /* owned */
@@ -183,18 +183,46 @@ static const char leaves_sql[] =
 	"SELECT t.relid::oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, "
 	"pg_partition_tree(c.oid) t WHERE n.nspname = %L AND c.relname = %L";
 
-static enum wp_rc find_leaves(struct skip *s, struct wp_why *why)
+static enum wp_rc add_leaves(struct skip *s, size_t outbox, const PGresult *r, struct wp_why *why)
 {
+	size_t count = (size_t)PQntuples(r);
+	struct wp_survey_leaf *leaves =
+		realloc(s->leaves, (s->leaf_count + count + 1) * sizeof(*leaves));
+
+	if (leaves == NULL)
+		return wp_why_set(why, WP_NOMEM, "out of memory");
+	s->leaves = leaves;
+	for (size_t i = 0; i < count; i++)
+		leaves[s->leaf_count++] = (struct wp_survey_leaf){
+			.oid = (uint32_t)strtoul(PQgetvalue(r, (int)i, 0), NULL, 10),
+			.outbox = outbox,
+		};
+	return WP_OK;
+}
+
+static enum wp_rc find_leaves_of(struct skip *s, size_t outbox, struct wp_why *why)
+{
+	struct wp_table_name name;
 	PGresult *r;
-	enum wp_rc rc = ask(s, &r, why, leaves_sql, s->table.schema, s->table.name, NULL);
+	enum wp_rc rc = wp_table_name_parse(s->config.outboxes.items[outbox].table, &name, why);
+
+	if (rc == WP_OK)
+		rc = ask(s, &r, why, leaves_sql, name.schema, name.name, NULL);
 	if (rc != WP_OK)
 		return rc;
-	size_t count = (size_t)PQntuples(r);
-	s->leaves = calloc(count + 1, sizeof(*s->leaves));
-	for (size_t i = 0; s->leaves != NULL && i < count; i++)
-		s->leaves[s->leaf_count++] = (uint32_t)strtoul(PQgetvalue(r, (int)i, 0), NULL, 10);
+	rc = add_leaves(s, outbox, r, why);
 	PQclear(r);
-	return s->leaves != NULL ? WP_OK : wp_why_set(why, WP_NOMEM, "out of memory");
+	return rc;
+}
+
+static enum wp_rc find_leaves(struct skip *s, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < s->config.outboxes.count && rc == WP_OK; i++)
+		if (s->config.outboxes.items[i].table[0] != '\0')
+			rc = find_leaves_of(s, i, why);
+	return rc;
 }
 
 /* Cut or not valid as text, it still names the event. */
@@ -323,7 +351,7 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 	if (rc != WP_OK)
 		return rc;
 	struct wp_survey_setup setup = {
-		.options = &s->config.outbox,
+		.outboxes = &s->config.outboxes,
 		.epoch = s->config.relay.epoch,
 		.timeline = s->timeline,
 		.until = s->to,
@@ -526,8 +554,6 @@ static int connect_and_skip(struct skip *s)
 {
 	struct wp_why why;
 	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &why);
-	if (rc == WP_OK)
-		rc = wp_table_name_parse(s->config.outbox.table, &s->table, &why);
 	if (rc == WP_OK)
 		rc = wp_console_init(&s->console, &why);
 	if (rc == WP_OK)

@@ -1,5 +1,6 @@
 /* What takes more than one value, or the knowledge of the room that will use it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "walpost/config/conninfo.h"
@@ -19,17 +20,50 @@ struct check {
 /* What a parser said about the value of `key`. */
 static void judge(struct check *c, const char *key, enum wp_rc rc, const struct wp_why *why)
 {
-	const struct wp_option *option = wp_option_find(key);
-	const char *text = c->config->storage->values[option - wp_options].text;
+	const struct wp_key found = wp_key_of(key);
+	const char *plain = found.option->key;
+	const char *text = wp_storage_value(c->config->storage, &found)->text;
+	const char *where = wp_config_where(c->config, key);
 	char shown[WP_SHOWN_SIZE];
 
 	if (rc == WP_NOMEM)
 		c->rc = WP_NOMEM;
-	else if (rc != WP_OK && strncmp(why->text, key, strlen(key)) == 0)
-		wp_config_error(c->notes, "%s: %s", wp_config_where(c->config, key), why->text);
+	else if (rc != WP_OK && strncmp(why->text, plain, strlen(plain)) == 0)
+		wp_config_error(c->notes, "%s: %s%s", where, key, why->text + strlen(plain));
 	else if (rc != WP_OK)
-		wp_config_error(c->notes, "%s: %s = %s: %s", wp_config_where(c->config, key), key,
+		wp_config_error(c->notes, "%s: %s = %s: %s", where, key,
 				wp_value_shown(key, text, shown), why->text);
+}
+
+/* The key of an outbox as its user knows it: outbox.NAME.table. */
+static char *key_in(const struct wp_outbox_options *o, const char *key, char *text)
+{
+	const char *bare = key + strlen("outbox.");
+
+	(void)snprintf(text, WP_OPTION_TEXT_SIZE, "outbox.%s%s%s", o->name,
+		       o->name[0] == '\0' ? "" : ".", bare);
+	return text;
+}
+
+static void judge_in(struct check *c, const struct wp_outbox_options *o, const char *key,
+		     enum wp_rc rc, const struct wp_why *why)
+{
+	char text[WP_OPTION_TEXT_SIZE];
+
+	judge(c, key_in(o, key, text), rc, why);
+}
+
+/* The sentence begins with the key that is to blame. */
+static void judge_named(struct check *c, const struct wp_outbox_options *o, enum wp_rc rc,
+			const struct wp_why *why)
+{
+	char key[WP_OPTION_TEXT_SIZE];
+
+	(void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(why->text, " "), why->text);
+	if (rc == WP_NOMEM)
+		c->rc = WP_NOMEM;
+	else if (rc != WP_OK)
+		judge_in(c, o, wp_option_find(key) != NULL ? key : "outbox.table", rc, why);
 }
 
 static void check_required(struct check *c)
@@ -95,62 +129,105 @@ static void check_work_mem(struct check *c)
 	judge(c, "postgres.decoding_work_mem", WP_CONFIG, &why);
 }
 
-static void check_names(struct check *c)
+static void check_patterns(struct check *c, const char *list, const char *key)
 {
-	const struct wp_outbox_options *o = &c->config->outbox;
-	struct wp_table_name table;
 	struct wp_patterns *patterns = NULL;
 	struct wp_why why;
-	enum wp_rc rc = wp_table_name_parse(o->table, &table, &why);
+	enum wp_rc rc = wp_patterns_new(list, &patterns, &why);
 
-	judge(c, "outbox.table", rc, &why);
-	rc = wp_patterns_new(o->ignore, &patterns, &why);
-	judge(c, "outbox.ignore", rc, &why);
-	if (rc == WP_OK)
-		wp_patterns_free(patterns);
-	rc = wp_patterns_new(o->leaves, &patterns, &why);
-	judge(c, "outbox.leaves", rc, &why);
+	judge(c, key, rc, &why);
 	if (rc == WP_OK)
 		wp_patterns_free(patterns);
 }
 
-/* The expression alone first, so that the right one of the two is blamed. */
-static bool check_route(struct check *c)
+static void check_source(struct check *c, const struct wp_outbox_options *o)
 {
-	const struct wp_outbox_options *o = &c->config->outbox;
+	char key[WP_OPTION_TEXT_SIZE];
+	struct wp_table_name table;
+	struct wp_why why;
+
+	if (o->table[0] == '\0' && o->message_prefix[0] == '\0') {
+		wp_config_error(c->notes,
+				"%s is missing: name the table, or set message.prefix for events "
+				"that come as logical messages",
+				key_in(o, "outbox.table", key));
+		return;
+	}
+	if (o->table[0] != '\0')
+		judge_in(c, o, "outbox.table", wp_table_name_parse(o->table, &table, &why), &why);
+	check_patterns(c, o->leaves, key_in(o, "outbox.leaves", key));
+}
+
+static bool is_same_table(const char *one, const char *other)
+{
+	struct wp_table_name a;
+	struct wp_table_name b;
+	struct wp_why why;
+
+	return one[0] != '\0' && other[0] != '\0' && wp_table_name_parse(one, &a, &why) == WP_OK &&
+	       wp_table_name_parse(other, &b, &why) == WP_OK && strcmp(a.schema, b.schema) == 0 &&
+	       strcmp(a.name, b.name) == 0;
+}
+
+/* An event has one outbox. */
+static void check_twice(struct check *c, const struct wp_outbox_options *o,
+			const struct wp_outbox_options *other)
+{
+	char key[WP_OPTION_TEXT_SIZE];
+	char other_key[WP_OPTION_TEXT_SIZE];
+
+	if (is_same_table(o->table, other->table))
+		wp_config_error(c->notes, "%s and %s name the same table: keep one of them",
+				key_in(other, "outbox.table", other_key),
+				key_in(o, "outbox.table", key));
+	if (o->message_prefix[0] != '\0' && strcmp(o->message_prefix, other->message_prefix) == 0)
+		wp_config_error(c->notes, "%s and %s are the same: keep one of them",
+				key_in(other, "outbox.message.prefix", other_key),
+				key_in(o, "outbox.message.prefix", key));
+}
+
+/* The expression alone first, so that the right one of the two is blamed. */
+static bool check_route(struct check *c, const struct wp_outbox_options *o)
+{
 	struct wp_route *route = NULL;
 	struct wp_why why;
 	enum wp_rc rc = wp_route_new(o->topic_regex, "topic", &route, &why);
 
-	judge(c, "outbox.topic.regex", rc, &why);
+	judge_in(c, o, "outbox.topic.regex", rc, &why);
 	if (rc != WP_OK)
 		return false;
 	wp_route_free(route);
 	rc = wp_route_new(o->topic_regex, o->topic_replacement, &route, &why);
-	judge(c, "outbox.topic.replacement", rc, &why);
+	judge_in(c, o, "outbox.topic.replacement", rc, &why);
 	if (rc != WP_OK)
 		return false;
 	wp_route_free(route);
 	return true;
 }
 
-static void check_headers(struct check *c)
+static void check_shape(struct check *c, const struct wp_outbox_options *o)
 {
-	struct wp_outbox_options o = c->config->outbox;
 	struct wp_shape *shape = NULL;
 	struct wp_why why;
-	enum wp_rc rc;
+	enum wp_rc rc = wp_shape_new(o, 1024, &shape, &why);
 
-	o.headers = "";
-	rc = wp_shape_new(&o, 1024, &shape, &why);
-	judge(c, "outbox.headers.standard", rc, &why);
-	if (rc != WP_OK)
-		return;
-	wp_shape_free(shape);
-	rc = wp_shape_new(&c->config->outbox, 1024, &shape, &why);
-	judge(c, "outbox.headers", rc, &why);
+	judge_named(c, o, rc, &why);
 	if (rc == WP_OK)
 		wp_shape_free(shape);
+}
+
+static void check_outboxes(struct check *c)
+{
+	const struct wp_outboxes *all = &c->config->outboxes;
+
+	check_patterns(c, all->ignore, "outbox.ignore");
+	for (size_t i = 0; i < all->count; i++) {
+		check_source(c, &all->items[i]);
+		for (size_t j = 0; j < i; j++)
+			check_twice(c, &all->items[i], &all->items[j]);
+		if (check_route(c, &all->items[i]))
+			check_shape(c, &all->items[i]);
+	}
 }
 
 static void check_dead_letter(struct check *c)
@@ -196,9 +273,7 @@ enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_note
 	check_conninfo(&c);
 	check_slot(&c);
 	check_work_mem(&c);
-	check_names(&c);
-	if (check_route(&c))
-		check_headers(&c);
+	check_outboxes(&c);
 	check_dead_letter(&c);
 	check_brokers(&c);
 	if (c.rc != WP_OK)

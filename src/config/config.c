@@ -20,6 +20,69 @@ static void fill_defaults(struct wp_config *config)
 	}
 }
 
+/* What stands for one table, or for one prefix, is not inherited. */
+static bool is_inherited(const struct wp_option *option)
+{
+	return strcmp(option->key, "outbox.table") != 0 &&
+	       strcmp(option->key, "outbox.leaves") != 0 &&
+	       strcmp(option->key, "outbox.message.prefix") != 0;
+}
+
+/* The values were stored once already, so they can be. */
+static void compose(const struct wp_config *config, const struct wp_config_outbox *outbox,
+		    struct wp_outbox_options *ret)
+{
+	struct wp_config scratch = *config;
+
+	for (size_t i = 0; i < wp_option_count; i++) {
+		const struct wp_option *option = &wp_options[i];
+		const char *text = outbox->values[i].set ? outbox->values[i].text : NULL;
+
+		if (strncmp(option->key, "outbox.", strlen("outbox.")) != 0)
+			continue;
+		if (text == NULL && !is_inherited(option))
+			text = "";
+		if (text == NULL)
+			continue;
+		enum wp_rc rc = wp_value_store(option, text, &scratch);
+		assert(rc == WP_OK);
+		(void)rc; /* with assertions left out */
+	}
+	*ret = scratch.outbox;
+	ret->name = outbox->name;
+}
+
+static bool is_set(const struct wp_config *config, const char *key)
+{
+	const struct wp_key found = wp_key_of(key);
+
+	return wp_storage_value(config->storage, &found)->set;
+}
+
+/* [outbox] is one itself when it is the only one, or says where its events come from. */
+static enum wp_rc compose_outboxes(struct wp_config *config)
+{
+	struct wp_config_storage *s = config->storage;
+	bool plain = s->outbox_count == 0 || is_set(config, "outbox.table") ||
+		     is_set(config, "outbox.message.prefix");
+	size_t count = 0;
+
+	s->composed = calloc(s->outbox_count + 1, sizeof(s->composed[0]));
+	if (s->composed == NULL)
+		return WP_NOMEM;
+	config->outbox.name = "";
+	if (plain)
+		s->composed[count++] = config->outbox;
+	for (size_t i = 0; i < s->outbox_count; i++)
+		compose(config, &s->outboxes[i], &s->composed[count++]);
+	config->outboxes = (struct wp_outboxes){
+		.items = s->composed,
+		.count = count,
+		.ignore = config->outbox_ignore,
+	};
+	return WP_OK;
+}
+
 enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_config *ret,
 			  struct wp_config_notes *notes)
 {
@@ -36,6 +99,8 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 		rc = wp_config_read_environment(ret, sources->environment, notes);
 	for (size_t i = 0; i < sources->set_count && rc == WP_OK; i++)
 		rc = wp_config_read_set(ret, sources->sets[i], notes);
+	if (rc == WP_OK)
+		rc = compose_outboxes(ret);
 	if (rc == WP_OK && notes->error_count > 0)
 		rc = WP_CONFIG;
 	ret->storage->complete = rc == WP_OK;
@@ -79,6 +144,8 @@ void wp_config_release(struct wp_config *config)
 		for (size_t i = 0; i < s->text_count; i++)
 			free(s->texts[i]);
 		free(s->texts);
+		free(s->outboxes);
+		free(s->composed);
 		free(s);
 	}
 	*config = (struct wp_config){ .storage = NULL };
@@ -86,8 +153,8 @@ void wp_config_release(struct wp_config *config)
 
 const char *wp_config_where(const struct wp_config *config, const char *key)
 {
-	const struct wp_option *option = wp_option_find(key);
+	const struct wp_key found = wp_key_of(key);
 
-	assert(option != NULL);
-	return config->storage->values[option - wp_options].where;
+	assert(found.option != NULL);
+	return wp_storage_value(config->storage, &found)->where;
 }

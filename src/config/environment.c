@@ -15,6 +15,7 @@
 
 #define PREFIX "WALPOST__"
 #define KAFKA_PREFIX PREFIX "KAFKA__"
+#define OUTBOX_PREFIX PREFIX "OUTBOX__"
 #define FILE_SUFFIX "_FILE"
 #define VARIABLE_SIZE 512
 #define WHERE_SIZE (VARIABLE_SIZE + 1024)
@@ -27,8 +28,7 @@ static bool ends_with(const char *text, const char *end)
 	return size > end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-/* False: no key has this variable. `key` has VARIABLE_SIZE bytes. */
-static bool key_of(const char *variable, char *key)
+static bool plain_key_of(const char *variable, char *key)
 {
 	char candidate[WP_OPTION_TEXT_SIZE];
 
@@ -45,6 +45,35 @@ static bool key_of(const char *variable, char *key)
 		}
 	}
 	return false;
+}
+
+/* WALPOST__OUTBOX__ORDERS__TABLE: the words between belong to the name. */
+static bool named_key_of(const char *variable, char *key)
+{
+	const char *name = variable + strlen(OUTBOX_PREFIX);
+	const char *rest = strncmp(variable, OUTBOX_PREFIX, strlen(OUTBOX_PREFIX)) == 0
+				   ? strstr(name, "__")
+				   : NULL;
+	char plain[VARIABLE_SIZE];
+	char lower[WP_OUTBOX_NAME_SIZE];
+
+	if (rest == NULL || (size_t)(rest - name) >= sizeof(lower))
+		return false;
+	for (size_t i = 0; i < (size_t)(rest - name); i++)
+		lower[i] = (char)tolower((unsigned char)name[i]);
+	lower[rest - name] = '\0';
+	(void)snprintf(plain, sizeof(plain), OUTBOX_PREFIX "%s", rest + 2);
+	if (!wp_outbox_name_is_valid(lower, strlen(lower)) || !plain_key_of(plain, key))
+		return false;
+	(void)snprintf(plain, sizeof(plain), "%s", key);
+	int size = snprintf(key, VARIABLE_SIZE, "outbox.%s.%s", lower, plain + strlen("outbox."));
+	return size > 0 && size < VARIABLE_SIZE;
+}
+
+/* False: no key has this variable. `key` has VARIABLE_SIZE bytes. */
+static bool key_of(const char *variable, char *key)
+{
+	return plain_key_of(variable, key) || named_key_of(variable, key);
 }
 
 static const struct wp_option *option_like(const char *variable)

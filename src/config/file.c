@@ -123,7 +123,7 @@ static void check_section(const struct file *f, unsigned number, const char *lin
 {
 	size_t start = 1 + strspn(line + 1, " \t");
 	size_t end = size;
-	char name[64];
+	char name[128];
 
 	if (line[size - 1] != ']') {
 		wp_config_error(f->notes,
@@ -138,11 +138,15 @@ static void check_section(const struct file *f, unsigned number, const char *lin
 	for (size_t i = 0; wp_option_section(i) != NULL; i++)
 		if (strcmp(wp_option_section(i), name) == 0)
 			return;
-	if (strncmp(name, "outbox.", strlen("outbox.")) == 0)
+	const char *outbox = strncmp(name, "outbox.", 7) == 0 ? name + 7 : NULL;
+	if (outbox != NULL && wp_outbox_name_is_valid(outbox, strlen(outbox)))
+		return;
+	if (outbox != NULL)
 		wp_config_error(
 			f->notes,
-			"%s:%u: [%s]: only one outbox table is possible in this version; write "
-			"[outbox]",
+			"%s:%u: [%s]: the name of an outbox consists of lower-case letters, digits "
+			"and single underscores, begins with a letter, and is none that a key of "
+			"[outbox] begins with",
 			f->path, number, name);
 	else if (section_like(name) != NULL)
 		wp_config_error(f->notes,

@@ -41,11 +41,10 @@ static void print_conninfo(const char *conninfo, FILE *out)
 	free(masked);
 }
 
-static void show_option(const struct wp_config *config, const struct wp_option *option, FILE *out)
+static void show_value(const char *key, const struct wp_option *option,
+		       const struct wp_config_value *value, FILE *out)
 {
-	const struct wp_config_value *value = &config->storage->values[option - wp_options];
-
-	(void)fprintf(out, "%s = ", option->key);
+	(void)fprintf(out, "%s = ", key);
 	if ((option->flags & WP_OPTION_CONNINFO) != 0)
 		print_conninfo(value->text, out);
 	else if ((option->flags & WP_OPTION_SECRET) != 0 && value->text[0] != '\0')
@@ -53,6 +52,24 @@ static void show_option(const struct wp_config *config, const struct wp_option *
 	else
 		print_safely(value->text, out);
 	(void)fprintf(out, "    (%s)\n", value->where);
+}
+
+/* What each sets itself; the rest is as under [outbox]. */
+static void show_outboxes(const struct wp_config_storage *storage, FILE *out)
+{
+	for (size_t i = 0; i < storage->outbox_count; i++) {
+		const struct wp_config_outbox *outbox = &storage->outboxes[i];
+
+		for (size_t j = 0; j < wp_option_count; j++) {
+			char key[WP_OPTION_TEXT_SIZE];
+
+			if (!outbox->values[j].set)
+				continue;
+			(void)snprintf(key, sizeof(key), "outbox.%s.%s", outbox->name,
+				       bare_key(&wp_options[j]));
+			show_value(key, &wp_options[j], &outbox->values[j], out);
+		}
+	}
 }
 
 static void show_properties(const struct wp_kafka_options *kafka, FILE *out)
@@ -80,7 +97,10 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 			show_properties(&config->kafka, out);
 		for (size_t i = 0; i < wp_option_count; i++)
 			if (is_in(&wp_options[i], section))
-				show_option(config, &wp_options[i], out);
+				show_value(wp_options[i].key, &wp_options[i],
+					   &config->storage->values[i], out);
+		if (strcmp(section, "outbox") == 0)
+			show_outboxes(config->storage, out);
 	}
 }
 
@@ -231,6 +251,15 @@ static const char kafka_sample[] = "\n"
 				   ";security.protocol = ssl\n"
 				   ";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
 
+static const char outbox_sample[] =
+	"\n"
+	"# Several outboxes, each with a name of its own; what one does not set is as under "
+	"[outbox],\n"
+	"# which is then one itself only if it sets table or message.prefix.\n"
+	";[outbox.orders]\n"
+	";table = sales.outbox\n"
+	";topic.replacement = orders.events\n";
+
 void wp_config_sample(FILE *out)
 {
 	const char *section;
@@ -243,5 +272,7 @@ void wp_config_sample(FILE *out)
 		for (size_t i = 0; i < wp_option_count; i++)
 			if (is_in(&wp_options[i], section))
 				sample_option(&wp_options[i], out);
+		if (strcmp(section, "outbox") == 0)
+			(void)fputs(outbox_sample, out);
 	}
 }

@@ -42,7 +42,7 @@ static const char *property_of(const char *key)
 bool wp_key_is_secret(const char *key)
 {
 	const char *property = property_of(key);
-	const struct wp_option *option = wp_option_find(key);
+	const struct wp_option *option = wp_key_of(key).option;
 
 	if (property != NULL)
 		return wp_property_is_secret(property);
@@ -54,7 +54,7 @@ bool wp_key_is_secret(const char *key)
 
 bool wp_value_is_secret(const char *key, const char *value)
 {
-	const struct wp_option *option = wp_option_find(key);
+	const struct wp_option *option = wp_key_of(key).option;
 
 	if (wp_key_is_secret(key))
 		return true;
@@ -87,10 +87,37 @@ char *wp_value_shown(const char *key, const char *value, char *text)
 	return text;
 }
 
-static enum wp_rc put_option(struct wp_config *config, const struct wp_option *option,
+/* Of a named outbox into a copy, to see whether it can be; it is composed when all is read. */
+static enum wp_rc store(struct wp_config *config, const struct wp_key *key, const char *text)
+{
+	struct wp_config scratch;
+
+	if (key->name[0] == '\0')
+		return wp_value_store(key->option, text, config);
+	scratch = *config;
+	return wp_value_store(key->option, text, &scratch);
+}
+
+static enum wp_rc find_value(struct wp_config *config, const struct wp_key *key,
+			     struct wp_config_value **ret)
+{
+	struct wp_config_outbox *outbox;
+	size_t index = (size_t)(key->option - wp_options);
+
+	if (key->name[0] == '\0') {
+		*ret = &config->storage->values[index];
+		return WP_OK;
+	}
+	enum wp_rc rc = wp_storage_outbox(config->storage, key->name, &outbox);
+	if (rc == WP_OK)
+		*ret = &outbox->values[index];
+	return rc;
+}
+
+static enum wp_rc put_option(struct wp_config *config, const struct wp_key *key,
 			     const struct wp_setting *setting, struct wp_config_notes *notes)
 {
-	struct wp_config_value *value = &config->storage->values[option - wp_options];
+	struct wp_config_value *value = NULL;
 	const char *text = wp_storage_keep(config->storage, setting->value);
 	const char *where = wp_storage_keep(config->storage, setting->where);
 	char shown[WP_SHOWN_SIZE];
@@ -99,13 +126,26 @@ static enum wp_rc put_option(struct wp_config *config, const struct wp_option *o
 
 	if (text == NULL || where == NULL)
 		return WP_NOMEM;
-	rc = wp_value_store(option, text, config);
-	if (rc != WP_OK) {
-		wp_config_error(notes, "%s: %s = %s: it must be %s", where, option->key,
-				wp_value_shown(option->key, text, shown),
-				wp_option_allowed(option, allowed));
+	if (key->name[0] != '\0' && (key->option->flags & WP_OPTION_GLOBAL) != 0) {
+		wp_config_error(notes, "%s: %s: write it under [outbox]: it is one for all", where,
+				setting->key);
 		return WP_OK;
 	}
+	rc = store(config, key, text);
+	if (rc != WP_OK) {
+		wp_config_error(notes, "%s: %s = %s: it must be %s", where, setting->key,
+				wp_value_shown(setting->key, text, shown),
+				wp_option_allowed(key->option, allowed));
+		return WP_OK;
+	}
+	rc = find_value(config, key, &value);
+	if (rc == WP_FULL) {
+		wp_config_error(notes, "%s: %s: there are more than %d outboxes", where,
+				setting->key, WP_OUTBOXES_MAX);
+		return WP_OK;
+	}
+	if (rc != WP_OK)
+		return rc;
 	*value = (struct wp_config_value){ .text = text, .where = where, .set = true };
 	return WP_OK;
 }
@@ -171,12 +211,12 @@ enum wp_rc wp_config_put(struct wp_config *config, const struct wp_setting *sett
 			 struct wp_config_notes *notes)
 {
 	const char *property = property_of(setting->key);
-	const struct wp_option *option = wp_option_find(setting->key);
+	const struct wp_key key = wp_key_of(setting->key);
 
 	if (property != NULL)
 		return put_property(config, property, setting, notes);
-	if (option != NULL)
-		return put_option(config, option, setting, notes);
+	if (key.option != NULL)
+		return put_option(config, &key, setting, notes);
 	note_unknown(setting, notes);
 	return WP_OK;
 }

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,4 +26,42 @@ const char *wp_storage_keep(struct wp_config_storage *s, const char *text)
 	if (copy != NULL)
 		s->texts[s->text_count++] = copy;
 	return copy;
+}
+
+static struct wp_config_outbox *find_outbox(const struct wp_config_storage *s, const char *name)
+{
+	for (size_t i = 0; i < s->outbox_count; i++)
+		if (strcmp(s->outboxes[i].name, name) == 0)
+			return &s->outboxes[i];
+	return NULL;
+}
+
+const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s,
+					       const struct wp_key *key)
+{
+	size_t index = (size_t)(key->option - wp_options);
+	const struct wp_config_outbox *outbox = find_outbox(s, key->name);
+
+	if (outbox != NULL && outbox->values[index].set)
+		return &outbox->values[index];
+	return &s->values[index];
+}
+
+enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
+			     struct wp_config_outbox **ret)
+{
+	struct wp_config_outbox *found = find_outbox(s, name);
+
+	if (found == NULL && s->outbox_count == WP_OUTBOXES_MAX)
+		return WP_FULL;
+	if (found == NULL && s->outboxes == NULL)
+		s->outboxes = calloc(WP_OUTBOXES_MAX, sizeof(s->outboxes[0]));
+	if (s->outboxes == NULL)
+		return WP_NOMEM;
+	if (found == NULL) {
+		found = &s->outboxes[s->outbox_count++];
+		(void)snprintf(found->name, sizeof(found->name), "%s", name);
+	}
+	*ret = found;
+	return WP_OK;
 }

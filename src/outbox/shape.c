@@ -242,8 +242,8 @@ static enum wp_rc envelop(struct wp_shape *s, const struct wp_event *event,
 	return rc;
 }
 
-static enum wp_rc find_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
-			     struct wp_why *why)
+enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
+			  struct wp_why *why)
 {
 	struct wp_why inner;
 	struct wp_excerpt id;
@@ -272,7 +272,7 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 	};
 
 	/* All is tried, the first that fails is told: a dead letter holds what could be made. */
-	enum wp_rc rc = find_topic(s, event, &ret->topic, why);
+	enum wp_rc rc = wp_shape_topic(s, event, &ret->topic, why);
 	enum wp_rc value_rc = read_payload(s, event, &ret->value, rc == WP_OK ? why : NULL);
 	if (value_rc != WP_OK)
 		ret->value = event->payload;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "walpost/base/wire.h"
-#include "walpost/outbox/names.h"
+#include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/survey.h"
@@ -17,16 +17,14 @@ enum use_kind { USE_EVENTS, USE_IGNORED, USE_FOREIGN };
 /* Attached to a relation. */
 struct use {
 	enum use_kind kind;
-	struct wp_mapping *mapping; /* owned; events only */
+	const struct wp_outbox *outbox; /* events only */
+	struct wp_mapping *mapping;	/* owned; events only */
 };
 
 struct wp_survey {
 	struct wp_survey_setup setup;
-	struct wp_table_name outbox;
-	struct wp_patterns *ignore;
-	struct wp_patterns *leaves;
+	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
-	struct wp_shape *shape;
 	struct wp_buffer texts; /* of binary values, of which there are none here */
 	struct wp_pgoutput decoder;
 	struct wp_value values[WP_COLUMNS_MAX]; /* of a cut row */
@@ -57,13 +55,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
 	s->setup = *setup;
 	wp_buffer_init(&s->texts, 0);
-	enum wp_rc rc = wp_table_name_parse(setup->options->table, &s->outbox, why);
-	if (rc == WP_OK)
-		rc = wp_patterns_new(setup->options->ignore, &s->ignore, why);
-	if (rc == WP_OK)
-		rc = wp_patterns_new(setup->options->leaves, &s->leaves, why);
-	if (rc == WP_OK)
-		rc = wp_shape_new(setup->options, (size_t)INT32_MAX, &s->shape, why);
+	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, (size_t)INT32_MAX, &s->outboxes, why);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &s->relations);
 	if (rc != WP_OK) {
@@ -79,10 +71,8 @@ void wp_survey_free(struct wp_survey *s)
 	if (s == NULL)
 		return;
 	wp_relations_free(s->relations);
-	wp_shape_free(s->shape);
+	wp_outbox_set_free(s->outboxes);
 	wp_buffer_release(&s->texts);
-	wp_patterns_free(s->leaves);
-	wp_patterns_free(s->ignore);
 	free(s);
 }
 
@@ -93,26 +83,26 @@ const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s)
 
 /* -- relations ------------------------------------------------------------ */
 
-static bool is_leaf(const struct wp_survey *s, uint32_t oid)
+static const struct wp_outbox *outbox_of(const struct wp_survey *s, const struct wp_relation *r)
 {
 	for (size_t i = 0; i < s->setup.leaf_count; i++) {
-		if (s->setup.leaves[i] == oid)
-			return true;
+		if (s->setup.leaves[i].oid == r->oid)
+			return wp_outbox_set_at(s->outboxes, s->setup.leaves[i].outbox);
 	}
-	return false;
+	return wp_outbox_set_find(s->outboxes, r->schema, r->name);
 }
 
-static enum use_kind kind_of(const struct wp_survey *s, const struct wp_relation *r)
+static struct use use_of(const struct wp_survey *s, const struct wp_relation *r)
 {
-	bool is_outbox =
-		wp_span_is(r->schema, s->outbox.schema) && wp_span_is(r->name, s->outbox.name);
+	const struct wp_outbox *outbox = outbox_of(s, r);
 
-	if (is_outbox || is_leaf(s, r->oid) || wp_patterns_match(s->leaves, r->schema, r->name))
-		return USE_EVENTS;
+	if (outbox != NULL)
+		return (struct use){ .kind = USE_EVENTS, .outbox = outbox };
 	/* Ours: the witness, and what was skipped. */
-	if (wp_span_is(r->schema, "walpost") || wp_patterns_match(s->ignore, r->schema, r->name))
-		return USE_IGNORED;
-	return USE_FOREIGN;
+	if (wp_span_is(r->schema, "walpost") ||
+	    wp_outbox_set_ignores(s->outboxes, r->schema, r->name))
+		return (struct use){ .kind = USE_IGNORED };
+	return (struct use){ .kind = USE_FOREIGN };
 }
 
 static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *change,
@@ -127,11 +117,11 @@ static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *cha
 	if (use == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for a relation of the log");
 	r->attached = use;
-	use->kind = kind_of(s, r);
+	*use = use_of(s, r);
 	if (use->kind != USE_EVENTS)
 		return WP_OK;
-	return wp_mapping_new(s->setup.options, r, s->relations, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT,
-			      &use->mapping, why);
+	return wp_mapping_new(use->outbox->options, r, s->relations, WP_COLUMNS_KNOWN,
+			      WP_TRANSFER_TEXT, &use->mapping, why);
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -143,15 +133,15 @@ static void count_transaction(struct wp_survey *s)
 }
 
 /* The topic only: the value may have been cut. */
-static void find_topic(struct wp_survey *s, struct wp_event *event, struct wp_survey_event *ret)
+static void find_topic(struct wp_survey *s, const struct use *use, const struct wp_event *event,
+		       struct wp_survey_event *ret)
 {
-	struct wp_record record;
+	struct wp_span topic;
 
-	event->payload = (struct wp_span){ 0 };
-	if (wp_shape_record(s->shape, event, &record, &ret->why) != WP_OK)
+	if (wp_shape_topic(use->outbox->shape, event, &topic, &ret->why) != WP_OK)
 		return;
-	(void)snprintf(s->topic, sizeof(s->topic), "%.*s", (int)record.topic.size,
-		       (const char *)record.topic.data);
+	(void)snprintf(s->topic, sizeof(s->topic), "%.*s", (int)topic.size,
+		       (const char *)topic.data);
 }
 
 static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const struct wp_tuple *row,
@@ -176,7 +166,7 @@ static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const s
 	ret->key = event.key;
 	ret->position = event.position;
 	if (rc == WP_OK)
-		find_topic(s, &event, ret);
+		find_topic(s, use, &event, ret);
 	s->counts.unmapped += rc == WP_DATA ? 1 : 0;
 	return WP_OK;
 }

@@ -50,6 +50,7 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 	va_end(values);
 	(void)wp_why_set(&cut, WP_OK, "%s", what);
 	(void)snprintf(f->what, sizeof(f->what), "%s", cut.text);
+	f->table = (size_t)j->row;
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;
 	take_cure(j, f);
@@ -429,10 +430,11 @@ static void read_keeping(const struct judge *j, struct wp_health *ret)
 		ret->server_lsn = 0; /* a standby that has replayed nothing */
 }
 
-static bool is_our_answer(const PGresult *answer)
+static bool is_our_answer(const PGresult *answer, const struct wp_wanted *wanted)
 {
-	return PQresultStatus(answer) == PGRES_TUPLES_OK && PQntuples(answer) == 1 &&
-	       PQnfields(answer) == A_COUNT;
+	size_t rows = wanted->count > 0 ? wanted->count : 1;
+	return PQresultStatus(answer) == PGRES_TUPLES_OK && (size_t)PQntuples(answer) == rows &&
+	       PQnfields(answer) == A_COUNT + 1;
 }
 
 static enum wp_rc quote_table(struct judge *j, struct wp_why *why)
@@ -444,6 +446,39 @@ static enum wp_rc quote_table(struct judge *j, struct wp_why *why)
 		(void)snprintf(j->quoted, sizeof(j->quoted), "%s", (const char *)j->cure_text.data);
 	wp_buffer_reset(&j->cure_text);
 	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+	return rc;
+}
+
+/* Whatever it held: the findings, which are many, are written as they come. */
+static void begin(struct judge *j)
+{
+	struct wp_preflight *p = j->ret;
+
+	p->count = 0;
+	for (size_t i = 0; i < WP_WANTED_MAX; i++)
+		p->table_exists[i] = false;
+	p->publication_exists = !answer_null(j, A_PUB);
+	p->witness_ready = false;
+	p->slot_exists = !answer_null(j, A_SLOT_TYPE);
+	p->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
+	p->health = (struct wp_health){ .answers = 0 };
+}
+
+static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < j->wanted->count && rc == WP_OK; i++) {
+		j->row = (int)i;
+		j->table = &j->wanted->tables[i];
+		j->ret->table_exists[i] = !answer_null(j, A_TABLE_KIND);
+		rc = quote_table(j, why);
+		if (rc != WP_OK)
+			break;
+		wp_judge_table(j);
+		wp_judge_published_table(j);
+	}
+	j->row = 0;
 	return rc;
 }
 
@@ -475,10 +510,10 @@ static void note_loss(struct judge *j)
 
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
-			      const struct wp_wanted_table *table, struct wp_preflight *ret,
+			      const struct wp_wanted *wanted, struct wp_preflight *ret,
 			      struct wp_why *why)
 {
-	if (!is_our_answer(answer))
+	if (!is_our_answer(answer, wanted))
 		return wp_why_set(
 			why, WP_PROTO,
 			"the server's answer to the preflight question has another shape");
@@ -486,24 +521,19 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 		.pg = pg,
 		.answer = answer,
 		.options = options,
-		.table = table,
+		.wanted = wanted,
 		.ret = ret,
 		.version = (int)strtol(PQgetvalue(answer, 0, A_VERSION), NULL, 10),
 	};
-	*ret = (struct wp_preflight){
-		.table_exists = !answer_null(&j, A_TABLE_KIND),
-		.publication_exists = !answer_null(&j, A_PUB),
-		.slot_exists = !answer_null(&j, A_SLOT_TYPE),
-		.slot_active = !answer_null(&j, A_SLOT_ACTIVE_PID),
-	};
+	begin(&j);
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
 	read_keeping(&j, &ret->health);
 	wp_buffer_init(&j.cure_text, CURE_SIZE);
-	enum wp_rc rc = quote_table(&j, why);
+	wp_sql_init(&j.cure, j.pg, &j.cure_text);
+	judge_server(&j);
+	wp_judge_publication(&j);
+	enum wp_rc rc = judge_tables(&j, why);
 	if (rc == WP_OK) {
-		judge_server(&j);
-		wp_judge_table(&j);
-		wp_judge_publication(&j);
 		judge_slot(&j);
 		judge_synchronous(&j);
 		judge_sender_timeout(&j);

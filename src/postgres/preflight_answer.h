@@ -1,6 +1,6 @@
 /*
- * The columns of the preflight's one row, in the order of its SELECT. Shared by
- * the one that asks and the one that judges; no one else needs it.
+ * The columns of the preflight's rows, in the order of its SELECT; behind them stands the
+ * row's number. Shared by the one that asks and the one that judges; no one else needs it.
  */
 #ifndef WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
@@ -84,9 +84,9 @@
 	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name)))")       \
 	X(PUB_FILTER, "(SELECT string_agg(DISTINCT j->>'rowfilter', '; ') FROM listed "            \
 		      "WHERE oid IN (SELECT oid FROM ours))")                                      \
-	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM ours))")     \
+	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM mates))")    \
 	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
-			   "WHERE oid NOT IN (SELECT oid FROM ours) ORDER BY quoted LIMIT 5) o)")  \
+			   "WHERE oid NOT IN (SELECT oid FROM mates) ORDER BY quoted LIMIT 5) o)") \
 	X(TABLE_KIND, "(SELECT relkind FROM tab)")                                                 \
 	X(TABLE_PERSISTENCE, "(SELECT relpersistence FROM tab)")                                   \
 	X(TABLE_MISSING, "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted "    \

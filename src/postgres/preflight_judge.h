@@ -16,7 +16,9 @@ struct judge {
 	PGconn *pg;
 	const PGresult *answer;
 	const struct wp_postgres_options *options;
-	const struct wp_wanted_table *table;
+	const struct wp_wanted *wanted;
+	const struct wp_wanted_table *table; /* of this row; NULL: none is wanted */
+	int row;
 	struct wp_preflight *ret;
 	struct wp_buffer cure_text;
 	struct wp_sql cure;
@@ -27,12 +29,12 @@ struct judge {
 
 static inline bool answer_null(const struct judge *j, enum wp_preflight_column column)
 {
-	return PQgetisnull(j->answer, 0, (int)column);
+	return PQgetisnull(j->answer, j->row, (int)column);
 }
 
 static inline const char *answer_text(const struct judge *j, enum wp_preflight_column column)
 {
-	return PQgetvalue(j->answer, 0, (int)column);
+	return PQgetvalue(j->answer, j->row, (int)column);
 }
 
 static inline bool answer_is(const struct judge *j, enum wp_preflight_column column,
@@ -73,5 +75,6 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 /* preflight_outbox.c */
 void wp_judge_table(struct judge *j);
 void wp_judge_publication(struct judge *j);
+void wp_judge_published_table(struct judge *j);
 
 #endif

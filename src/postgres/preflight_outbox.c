@@ -134,7 +134,7 @@ static void judge_missing_publication(struct judge *j)
 			   "-- was another meant? Then set postgres.publication instead; here are: "
 			   "%C\n",
 			   answer_text(j, A_PUB_THERE));
-	wp_publication_create_sql(&j->cure, publication, j->table);
+	wp_publication_create_sql(&j->cure, publication, j->wanted);
 	if (ours) {
 		wp_slot_drop_sql(&j->cure, j->options->slot);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
@@ -302,13 +302,13 @@ static void judge_others(struct judge *j)
 		FOUND_OK(j, "publication_others", "it publishes nothing else");
 		return;
 	}
-	if (*j->table->ignore) {
+	if (*j->wanted->ignore) {
 		FOUND_OK(j, "publication_others",
 			 "publication %s has %ld more tables (%s%s); a row of one that "
 			 "outbox.ignore "
 			 "(%s) does not cover stops the relay",
 			 j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
-			 count > 5 ? ", ..." : "", j->table->ignore);
+			 count > 5 ? ", ..." : "", j->wanted->ignore);
 		return;
 	}
 	if (count <= 5)
@@ -333,12 +333,16 @@ void wp_judge_publication(struct judge *j)
 		return;
 	}
 	FOUND_OK(j, "publication", "publication %s is there", j->options->publication);
-	if (!is_table(j))
+	judge_others(j);
+}
+
+void wp_judge_published_table(struct judge *j)
+{
+	if (answer_null(j, A_PUB) || !is_table(j))
 		return;
 	judge_membership(j);
 	judge_root(j);
 	judge_columns_published(j);
 	judge_filter(j);
 	judge_kinds_of_change(j);
-	judge_others(j);
 }

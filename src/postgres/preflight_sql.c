@@ -5,7 +5,7 @@
 #include "walpost/postgres/sql.h"
 
 /*
- * One text for every version: what a version may lack is asked of the row as JSON,
+ * A row for each table that is wanted, all by one text for every version: what a version may lack is asked of the row as JSON,
  * where a missing column is a missing key. All expressions are to be read with
  * pg_catalog as the only schema in the search path.
  *
@@ -13,7 +13,9 @@
  *   mine    our walsender, when there is one already; 0: none
  *   up      it and the tables it is a partition of
  *   ours    up and its own partitions, at all levels
+ *   mates   the same of all outboxes
  *   listed  what the publication publishes, as the server lists it
+ *   mates   the tables of all outboxes, and what they are partitions of or have as such
  *   leaf    where its rows are stored; covered: listed, or one above it is
  *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
@@ -30,6 +32,14 @@ static const char with[] =
 	"  SELECT relid FROM pg_partition_ancestors((SELECT oid FROM tab)::regclass)),\n"
 	"ours AS (SELECT oid FROM up UNION\n"
 	"  SELECT relid FROM pg_partition_tree((SELECT oid FROM tab)::regclass)),\n"
+	"mates AS (WITH wanted AS (SELECT c.oid FROM pg_class c\n"
+	"    JOIN pg_namespace n ON n.oid = c.relnamespace WHERE (n.nspname, c.relname) IN (";
+
+static const char with_listed[] =
+	"))\n"
+	"  SELECT oid FROM wanted\n"
+	"  UNION SELECT a.relid FROM wanted w, pg_partition_ancestors(w.oid::regclass) a\n"
+	"  UNION SELECT t.relid FROM wanted w, pg_partition_tree(w.oid::regclass) t),\n"
 	"listed AS (SELECT c.oid, to_jsonb(t) AS j,\n"
 	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted\n"
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
@@ -64,25 +74,61 @@ static const struct column {
 #undef COLUMN
 };
 
-enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted_table *table, int walsender,
-			    struct wp_buffer *into, struct wp_why *why)
+static void add_names(struct wp_sql *sql, const struct wp_wanted *wanted)
 {
-	char pid[16];
-	struct wp_sql sql;
-	(void)snprintf(pid, sizeof(pid), "%d", walsender);
-	wp_sql_init(&sql, pg, into);
-	wp_sql_add(&sql, with, pid, options->slot, options->publication, table->schema,
-		   table->name);
+	for (size_t i = 0; i < wanted->count; i++)
+		wp_sql_add(sql, "%s(%L, %L)", i > 0 ? ", " : "", wanted->tables[i].schema,
+			   wanted->tables[i].name);
+	if (wanted->count == 0)
+		wp_sql_add(sql, "(NULL, NULL)");
+}
+
+static void add_columns(struct wp_sql *sql, const struct wp_wanted_table *table)
+{
+	char at[24];
+
 	for (size_t i = 0; i < table->column_count; i++) {
-		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);
-		wp_sql_add(&sql, "%s(%s, %L::text)", i ? ", " : "", at, table->columns[i]);
+		wp_sql_add(sql, "%s(%s, %L::text)", i ? ", " : "", at, table->columns[i]);
 	}
 	if (table->column_count == 0)
-		wp_sql_add(&sql, "(0, NULL::text)");
-	wp_sql_add(&sql, "%s", with_end);
+		wp_sql_add(sql, "(0, NULL::text)");
+}
+
+static void add_row(struct wp_sql *sql, const struct wp_postgres_options *options,
+		    const struct wp_wanted *wanted, size_t index, int walsender)
+{
+	static const struct wp_wanted_table none = { .schema = "", .name = "" };
+	const struct wp_wanted_table *table = wanted->count > 0 ? &wanted->tables[index] : &none;
+	char number[24];
+
+	(void)snprintf(number, sizeof(number), "%d", walsender);
+	wp_sql_add(sql, with, number, options->slot, options->publication, table->schema,
+		   table->name);
+	add_names(sql, wanted);
+	wp_sql_add(sql, "%s", with_listed);
+	add_columns(sql, table);
+	wp_sql_add(sql, "%s", with_end);
 	for (size_t i = 0; i < A_COUNT; i++)
-		wp_sql_add(&sql, "%s%s", i ? ",\n  " : "", columns[i].expression);
+		wp_sql_add(sql, "%s%s", i ? ",\n  " : "", columns[i].expression);
+	(void)snprintf(number, sizeof(number), "%zu", index);
+	wp_sql_add(sql, ",\n  %s", number);
+}
+
+enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
+			    const struct wp_wanted *wanted, int walsender, struct wp_buffer *into,
+			    struct wp_why *why)
+{
+	char last[24];
+	struct wp_sql sql;
+
+	wp_sql_init(&sql, pg, into);
+	for (size_t i = 0; i < wanted->count || i == 0; i++) {
+		wp_sql_add(&sql, "%s(", i > 0 ? "\nUNION ALL\n" : "");
+		add_row(&sql, options, wanted, i, walsender);
+		wp_sql_add(&sql, ")");
+	}
+	(void)snprintf(last, sizeof(last), "%d", A_COUNT + 1);
+	wp_sql_add(&sql, "\nORDER BY %s", last);
 	return wp_sql_end(&sql, why);
 }

@@ -42,9 +42,11 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *tabl
 }
 
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
-			       const struct wp_wanted_table *table)
+			       const struct wp_wanted *wanted)
 {
-	wp_sql_add(sql, "CREATE PUBLICATION %I FOR TABLE ONLY %I.%I\n", publication, table->schema,
-		   table->name);
-	wp_sql_add(sql, "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
+	wp_sql_add(sql, "CREATE PUBLICATION %I", publication);
+	for (size_t i = 0; i < wanted->count; i++)
+		wp_sql_add(sql, "%s ONLY %I.%I", i ? "," : " FOR TABLE", wanted->tables[i].schema,
+			   wanted->tables[i].name);
+	wp_sql_add(sql, "\n  WITH (publish = 'insert', publish_via_partition_root = true);\n");
 }

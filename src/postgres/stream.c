@@ -159,7 +159,7 @@ static void ask_facts(struct stream *s, enum wp_asking asking)
 {
 	struct wp_stream_facts_setup setup = {
 		.options = s->setup.options,
-		.table = &s->setup.table,
+		.wanted = &s->setup.wanted,
 		.old = s->streaming,
 		.asking = asking,
 	};
@@ -528,7 +528,7 @@ static struct wp_watch *watch_of(struct stream *s)
 {
 	struct wp_watch_setup setup = {
 		.options = s->setup.options,
-		.table = &s->setup.table,
+		.wanted = &s->setup.wanted,
 		.same_as = pg_of(s),
 		.done = on_watched,
 		.written = on_written_down,

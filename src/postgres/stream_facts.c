@@ -134,7 +134,7 @@ static const char enums_sql[] =
 	"JOIN e ON e.oid = a.atttypid\n"
 	"JOIN pg_catalog.pg_class c ON c.oid = a.attrelid\n"
 	"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
-	"WHERE n.nspname = %L AND c.relname = %L";
+	"WHERE (n.nspname, c.relname) IN (";
 
 static void on_enums(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
@@ -156,14 +156,19 @@ static void ask_enums(struct wp_stream_facts *f)
 {
 	struct wp_sql sql;
 	struct wp_why why;
-	if (f->setup.options->binary == WP_TRANSFER_TEXT) {
+	const struct wp_wanted *wanted = f->setup.wanted;
+	if (f->setup.options->binary == WP_TRANSFER_TEXT || wanted->count == 0) {
 		finish(f, NULL);
 		return;
 	}
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
-	wp_sql_add(&sql, enums_sql, f->setup.table->schema, f->setup.table->name);
+	wp_sql_add(&sql, "%s", enums_sql);
+	for (size_t i = 0; i < wanted->count; i++)
+		wp_sql_add(&sql, "%s(%L, %L)", i ? ", " : "", wanted->tables[i].schema,
+			   wanted->tables[i].name);
+	wp_sql_add(&sql, ")");
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_enums);
 }
 
@@ -335,7 +340,7 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 		return;
 	}
 	enum wp_rc rc =
-		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.table, p, &why);
+		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.wanted, p, &why);
 	const struct wp_finding *finding = rc == WP_OK ? wp_preflight_failure(p) : NULL;
 	if (rc == WP_OK && !finding && f->setup.asking == WP_ASK_FIRST)
 		log_warnings(p);
@@ -358,7 +363,7 @@ static void ask_preflight(struct wp_stream_facts *f)
 	wp_buffer_reset(&f->sql);
 	enum wp_rc rc = wp_buffer_append_text(&f->sql, wp_sql_impatiently);
 	if (rc == WP_OK)
-		rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.table,
+		rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.wanted,
 				      PQbackendPID(f->replication), &f->sql, &why);
 	else
 		(void)wp_why_set(&why, rc, "out of memory for the question of the preconditions");

@@ -110,7 +110,7 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	struct wp_preflight *p = calloc(1, sizeof(*p));
 	enum wp_rc rc = WP_NOMEM;
 	if (p)
-		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.table, p,
+		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.wanted, p,
 					&why);
 	if (rc != WP_OK) {
 		free(p);
@@ -181,7 +181,7 @@ static void ask(struct wp_watch *w)
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = wp_buffer_append_text(&sql, wp_sql_impatiently);
 	if (rc == WP_OK)
-		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.table,
+		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.wanted,
 				      PQbackendPID(w->setup.same_as), &sql, &why);
 	if (rc == WP_OK)
 		send(w, (const char *)sql.data, on_answer);

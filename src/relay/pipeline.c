@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/outbox/names.h"
+#include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
 #include "walpost/relay/diversions.h"
@@ -32,16 +32,14 @@ enum use_kind {
 /* What we make of a relation; attached to it in the map. */
 struct use {
 	enum use_kind kind;
-	struct wp_mapping *mapping; /* owned; outbox only */
+	const struct wp_outbox *outbox; /* whose rows they are; outbox only */
+	struct wp_mapping *mapping;	/* owned; outbox only */
 };
 
 struct wp_pipeline {
 	struct wp_pipeline_setup setup;
-	struct wp_table_name outbox;
-	struct wp_patterns *ignore;
-	struct wp_patterns *leaves;
+	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
-	struct wp_shape *shape;
 	struct wp_buffer texts; /* of binary values */
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
@@ -72,7 +70,6 @@ static void use_free(void *attached)
 enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
 			   struct wp_why *why)
 {
-	const struct wp_outbox_options *options = setup->options;
 	struct wp_pipeline *p = calloc(1, sizeof(*p));
 	enum wp_rc rc = WP_NOMEM;
 
@@ -81,16 +78,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 	p->setup = *setup;
 	wp_buffer_init(&p->texts, setup->value_size_max);
 	p->timelines.current = 1;
-	rc = wp_table_name_parse(options->table, &p->outbox, why);
-	if (rc != WP_OK)
-		goto fail;
-	rc = wp_patterns_new(options->ignore, &p->ignore, why);
-	if (rc != WP_OK)
-		goto fail;
-	rc = wp_patterns_new(options->leaves, &p->leaves, why);
-	if (rc != WP_OK)
-		goto fail;
-	rc = wp_shape_new(options, setup->value_size_max, &p->shape, why);
+	rc = wp_outbox_set_new(setup->outboxes, setup->value_size_max, &p->outboxes, why);
 	if (rc != WP_OK)
 		goto fail;
 	rc = wp_relations_new(RELATIONS_MAX, use_free, &p->relations);
@@ -109,10 +97,8 @@ void wp_pipeline_free(struct wp_pipeline *p)
 		return;
 	wp_diversions_release(&p->diversions);
 	wp_relations_free(p->relations);
-	wp_shape_free(p->shape);
+	wp_outbox_set_free(p->outboxes);
 	wp_buffer_release(&p->texts);
-	wp_patterns_free(p->leaves);
-	wp_patterns_free(p->ignore);
 	free(p);
 }
 
@@ -135,11 +121,6 @@ void wp_pipeline_know_enums(struct wp_pipeline *p, const uint32_t *oids, size_t 
 
 /* -- relations ------------------------------------------------------------ */
 
-static bool is_outbox(const struct wp_pipeline *p, struct wp_span schema, struct wp_span name)
-{
-	return wp_span_is(schema, p->outbox.schema) && wp_span_is(name, p->outbox.name);
-}
-
 /* These rows are our own; a publication FOR ALL TABLES brings them along. */
 static bool is_ours(struct wp_span schema, struct wp_span name)
 {
@@ -147,28 +128,27 @@ static bool is_ours(struct wp_span schema, struct wp_span name)
 	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
 }
 
-static enum use_kind kind_of(const struct wp_pipeline *p, const struct wp_relation *r)
+static struct use use_of(const struct wp_pipeline *p, const struct wp_relation *r)
 {
-	if (is_outbox(p, r->schema, r->name) || wp_patterns_match(p->leaves, r->schema, r->name))
-		return USE_OUTBOX;
+	const struct wp_outbox *outbox = wp_outbox_set_find(p->outboxes, r->schema, r->name);
+
+	if (outbox != NULL)
+		return (struct use){ .kind = USE_OUTBOX, .outbox = outbox };
 	if (is_ours(r->schema, r->name))
-		return USE_IGNORED;
-	if (wp_patterns_match(p->ignore, r->schema, r->name))
-		return USE_PATTERN;
-	return USE_UNKNOWN;
+		return (struct use){ .kind = USE_IGNORED };
+	if (wp_outbox_set_ignores(p->outboxes, r->schema, r->name))
+		return (struct use){ .kind = USE_PATTERN };
+	return (struct use){ .kind = USE_UNKNOWN };
 }
 
 static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
 			     struct wp_why *why)
 {
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
-	enum wp_rc rc = wp_mapping_new(p->setup.options, r, p->relations,
-				       diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
-				       p->setup.transfer, &use->mapping, why);
 
-	if (rc == WP_OK)
-		use->kind = USE_OUTBOX;
-	return rc;
+	return wp_mapping_new(use->outbox->options, r, p->relations,
+			      diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL, p->setup.transfer,
+			      &use->mapping, why);
 }
 
 static enum wp_rc say_too_many(const char *what, struct wp_why *why)
@@ -200,7 +180,7 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 	if (use == NULL)
 		return WP_NOMEM;
 	r->attached = use;
-	use->kind = kind_of(p, r);
+	*use = use_of(p, r);
 	return use->kind == USE_OUTBOX ? map_outbox(p, r, use, why) : WP_OK;
 }
 
@@ -217,9 +197,10 @@ void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root)
 	if (r == NULL || r->attached == NULL || root->state == WP_ROOT_FAILED)
 		return; /* the row asks again */
 	struct use *use = r->attached;
-	bool leaf = root->state == WP_ROOT_KNOWN &&
-		    is_outbox(p, wp_span_of(root->schema), wp_span_of(root->name));
-	if (leaf)
+	if (root->state == WP_ROOT_KNOWN)
+		use->outbox = wp_outbox_set_table(p->outboxes, wp_span_of(root->schema),
+						  wp_span_of(root->name));
+	if (use->outbox != NULL)
 		use->kind = USE_OUTBOX; /* its mapping follows at the row */
 	else
 		use->kind = use->kind == USE_PATTERN ? USE_IGNORED : USE_FOREIGN;
@@ -283,9 +264,9 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 }
 
 /* As much of the event as the dead-letter topic takes. */
-static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_record *record,
-				   enum wp_letter most, const struct wp_why *reason,
-				   struct wp_why *why)
+static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox *outbox,
+				   const struct wp_record *record, enum wp_letter most,
+				   const struct wp_why *reason, struct wp_why *why)
 {
 	enum wp_rc rc = WP_DATA;
 	struct wp_record letter;
@@ -293,7 +274,7 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_record
 
 	for (unsigned i = most; i < WP_LETTER_COUNT && rc == WP_DATA; i++) {
 		wp_dead_letter_record(&p->dead_letter, record, p->setup.dead_letter_topic,
-				      p->setup.options->column_payload, reason, (enum wp_letter)i,
+				      outbox->options->column_payload, reason, (enum wp_letter)i,
 				      &letter);
 		p->last.letter = (enum wp_letter)i;
 		rc = send_record(p, &letter, &said);
@@ -312,38 +293,41 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_record
 }
 
 /* Refused before, when it was sent alone. */
-static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_record *record,
+static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_outbox *outbox,
+				const struct wp_record *record,
 				const struct wp_diversion *diversion, struct wp_why *why)
 {
 	struct wp_why reason;
 
 	(void)wp_why_set(&reason, WP_DATA, "%s", diversion->reason);
-	return send_dead_letter(p, record, diversion->letter, &reason, why);
+	return send_dead_letter(p, outbox, record, diversion->letter, &reason, why);
 }
 
 /* `rc` is the answer so far. */
-static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_event *event, enum wp_rc rc,
-			     struct wp_why *why)
+static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
+			     const struct wp_event *event, enum wp_rc rc, struct wp_why *why)
 {
 	struct wp_record record;
 	const struct wp_diversion *diversion =
 		p->diversions.count == 0 ? NULL
 					 : wp_diversions_find(&p->diversions, &event->position);
 
-	enum wp_rc shape_rc = wp_shape_record(p->shape, event, &record, rc == WP_OK ? why : NULL);
+	enum wp_rc shape_rc =
+		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? why : NULL);
 	if (shape_rc != WP_OK && (rc == WP_OK || shape_rc != WP_DATA))
 		rc = shape_rc;
 	if (rc == WP_OK || rc == WP_DATA)
 		name_record(p, &record);
 	if (rc == WP_OK && diversion != NULL)
-		return send_diverted(p, &record, diversion, why);
+		return send_diverted(p, outbox, &record, diversion, why);
 	if (rc == WP_OK)
 		rc = send_record(p, &record, why);
 	if (rc != WP_DATA || p->setup.poison != WP_POISON_DEAD_LETTER)
 		return rc;
 	struct wp_why reason = *why;
-	return send_dead_letter(p, &record, diversion != NULL ? diversion->letter : WP_LETTER_WHOLE,
-				&reason, why);
+	return send_dead_letter(p, outbox, &record,
+				diversion != NULL ? diversion->letter : WP_LETTER_WHOLE, &reason,
+				why);
 }
 
 static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
@@ -369,7 +353,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 		.ordinal = p->ordinal,
 	};
 	p->last.position = event.position;
-	return send_event(p, &event, rc, why);
+	return send_event(p, use->outbox, &event, rc, why);
 }
 
 static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)

@@ -59,7 +59,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 		goto fail;
 	rc = wp_pipeline_new(
 		&(struct wp_pipeline_setup){
-			.options = setup->outbox,
+			.outboxes = setup->outboxes,
 			.epoch = options->epoch,
 			.transfer = setup->transfer,
 			.poison = options->poison,

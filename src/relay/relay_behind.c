@@ -50,6 +50,21 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 	}
 }
 
+/* One for all outboxes: whose events they are. */
+static const char *source_of(const struct wp_relay *r)
+{
+	return r->setup.outboxes->items[0].headers_source;
+}
+
+static bool all_send_position(const struct wp_relay *r)
+{
+	for (size_t i = 0; i < r->setup.outboxes->count; i++) {
+		if (!wp_shape_sends_position(&r->setup.outboxes->items[i]))
+			return false;
+	}
+	return true;
+}
+
 /* `in_kafka`: it was found there, and not sent by this process. */
 static void halt_behind(struct wp_relay *r, enum wp_behind behind, const struct wp_position *p,
 			wp_lsn end, const char *where, bool in_kafka, struct wp_now now)
@@ -58,7 +73,7 @@ static void halt_behind(struct wp_relay *r, enum wp_behind behind, const struct 
 	char position[WP_POSITION_TEXT_SIZE];
 	char happened[400];
 	const char *other_writer =
-		in_kafka && r->setup.outbox->headers_source[0] == '\0'
+		in_kafka && source_of(r)[0] == '\0'
 			? ". If another database sends to that topic, the event may be its: then "
 			  "give each a name in outbox.headers.source instead"
 			: "";
@@ -116,7 +131,7 @@ static void ask(struct wp_relay *r, const char *reason)
 {
 	const struct wp_tail_question question = {
 		.topics = r->topics,
-		.source = r->setup.outbox->headers_source,
+		.source = source_of(r),
 		.epoch = r->setup.options->epoch,
 	};
 
@@ -205,7 +220,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 	const char *reason = what_calls_for_it(r, &wp_relay_source(r)->facts);
 	if (reason == NULL)
 		return true;
-	if (!wp_shape_sends_position(r->setup.outbox)) {
+	if (!all_send_position(r)) {
 		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
 			     "outbox.headers.standard leaves walpost-position out");
 		return true;

@@ -16,11 +16,10 @@
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
-#include "walpost/outbox/names.h"
-#include "walpost/outbox/table.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
 #include "walpost/relay/run.h"
+#include "walpost/relay/wanted.h"
 #include "walpost/sink/stdout.h"
 
 enum {
@@ -41,8 +40,7 @@ struct run {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	struct wp_relay *relay;
-	struct wp_table_name table;
-	struct wp_needed_columns needed;
+	struct wp_wanted_outboxes wanted;
 	char owner[WP_OWNER_SIZE];
 
 	ev_timer step;	      /* 0 s: a step is due now */
@@ -329,24 +327,13 @@ static void name_owner(struct run *run, uint64_t seed)
 
 static enum wp_rc make_source(struct run *run, struct wp_why *why)
 {
-	const struct wp_outbox_options *outbox = run->options->outbox;
-	enum wp_rc rc = wp_table_name_parse(outbox->table, &run->table, why);
+	enum wp_rc rc = wp_wanted_outboxes_init(&run->wanted, run->options->outboxes, why);
 
-	if (rc != WP_OK)
-		return rc;
-	rc = wp_needed_columns(outbox, &run->needed, why);
 	if (rc != WP_OK)
 		return rc;
 	struct wp_stream_setup setup = {
 		.options = run->options->postgres,
-		.table = {
-			.schema = run->table.schema,
-			.name = run->table.name,
-			.columns = run->needed.names,
-			.definitions = run->needed.definitions,
-			.ignore = outbox->ignore,
-			.column_count = run->needed.count,
-		},
+		.wanted = run->wanted.wanted,
 		.owner = run->owner,
 		.epoch = run->options->relay->epoch,
 		.wake = { wake_cb, run },
@@ -382,7 +369,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		.source = run->source,
 		.sink = run->sink,
 		.options = run->options->relay,
-		.outbox = run->options->outbox,
+		.outboxes = run->options->outboxes,
 		.transfer = run->options->postgres->binary,
 		.slot = run->options->postgres->slot,
 		.owner = run->owner,
@@ -431,6 +418,7 @@ static bool release(struct run *run)
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
+	wp_wanted_outboxes_release(&run->wanted);
 	if (run->sink)
 		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
 	if (run->worker)
@@ -471,7 +459,8 @@ int wp_run(const struct wp_run_options *options)
 	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION),
 	       WP_TEXT("owner", run.owner), WP_TEXT("slot", options->postgres->slot),
 	       WP_TEXT("publication", options->postgres->publication),
-	       WP_TEXT("table", options->outbox->table),
+	       WP_TEXT("table", options->outboxes->items[0].table),
+	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
 	watch(&run);
 	while (!run.over)

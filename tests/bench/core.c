@@ -284,6 +284,7 @@ int main(int argc, char **argv)
 	struct quick_sink sink = { .base.ops = &sink_ops,
 				   .view = { .state = WP_SINK_READY, .reachable = true } };
 	struct wp_outbox_options outbox = default_options();
+	struct wp_outboxes outboxes = only(&outbox, "");
 	struct wp_relay_options options = { .in_flight_events = IN_FLIGHT_MAX,
 					    .in_flight_bytes = 32 << 20,
 					    .feedback_interval_ms = 100,
@@ -296,7 +297,7 @@ int main(int argc, char **argv)
 	struct wp_relay_setup setup = { .source = &source->base,
 					.sink = &sink.base,
 					.options = &options,
-					.outbox = &outbox,
+					.outboxes = &outboxes,
 					.slot = "bench",
 					.owner = "bench",
 					.seed = 1 };

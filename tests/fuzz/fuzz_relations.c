@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "unit/outbox/rows.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
 
@@ -261,24 +262,21 @@ static void take_row(struct input *in, struct wp_relations *map, struct way ways
 
 static void open_way(struct way *way, uint8_t choice)
 {
-	way->options = (struct wp_outbox_options){
-		.table = "public.outbox",
-		.column_id = "id",
-		.column_key = "aggregateid",
-		.column_type = choice & 1 ? "" : "type",
-		.column_payload = "payload",
-		.route_by = "aggregatetype",
-		.topic_regex =
-			choice & 2 ? "(?<routedByValue>[a-z]+)-(\\d+)" : "(?<routedByValue>.*)",
-		.topic_replacement = "outbox.event.${routedByValue}",
-		.headers_standard = choice & 4 ? "id" : "id,type,walpost-position",
-		.headers = choice & 8 ? "tenant:x,\"we,ird\",payload:p,id" : "",
-		.headers_source = choice & 16 ? "here" : "",
-		.envelope = choice & 32 ? WP_ENVELOPE_PROTOBUF : WP_ENVELOPE_RAW,
-		.key_null = choice & 64 ? WP_KEY_NULL_ALLOW : WP_KEY_NULL_STOP,
-		.ignore = "",
-		.leaves = "",
-	};
+	way->options = default_options();
+	if (choice & 1)
+		way->options.column_type = "";
+	if (choice & 2)
+		way->options.topic_regex = "(?<routedByValue>[a-z]+)-(\\d+)";
+	if (choice & 4)
+		way->options.headers_standard = "id";
+	if (choice & 8)
+		way->options.headers = "tenant:x,\"we,ird\",payload:p,id";
+	if (choice & 16)
+		way->options.headers_source = "here";
+	if (choice & 32)
+		way->options.envelope = WP_ENVELOPE_PROTOBUF;
+	if (choice & 64)
+		way->options.key_null = WP_KEY_NULL_ALLOW;
 	NEED(wp_shape_new(&way->options, VALUE_SIZE_MAX, &way->shape, NULL) == WP_OK);
 	wp_buffer_init(&way->texts, VALUE_SIZE_MAX);
 }

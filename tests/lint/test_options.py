@@ -12,7 +12,7 @@ _KEY = re.compile(r'^\t\{ "([a-z]+\.[a-z_.]+)",', re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def keys(tree):
-    found = _KEY.findall((tree / "src/config/option.c").read_text())
+    found = _KEY.findall((tree / "src/config/options.c").read_text())
     assert len(found) > 20
     return found
 

@@ -17,6 +17,7 @@
 
 #include "walpost/base/backoff.h"
 #include "walpost/relay/faults.h"
+#include "unit/outbox/rows.h"
 #include "world.h"
 
 #ifdef WALPOST_PLANTED_FAULTS
@@ -76,6 +77,7 @@ struct sim {
 	struct world world;
 	struct process processes[RELAYS];
 	struct wp_outbox_options outbox;
+	struct wp_outboxes outboxes;
 	struct wp_relay_options options;
 	uint32_t first_max[PARTITIONS]; /* event + 1 of the newest first occurrence */
 	size_t checked[PARTITIONS];
@@ -100,7 +102,7 @@ static void process_start(struct sim *sim, int i)
 		.source = &p->source.base,
 		.sink = &p->sink.base,
 		.options = &sim->options,
-		.outbox = &sim->outbox,
+		.outboxes = &sim->outboxes,
 		.slot = "walpost",
 		.owner = p->owner,
 		.seed = any(&sim->world, UINT32_MAX),
@@ -553,14 +555,7 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 
 	*sim = (struct sim){
 		.world = { .random = seed * 0x9E3779B97F4A7C15u + 1, .trace = tracing },
-		.outbox = {
-			.table = "public.outbox", .column_id = "id", .column_key = "aggregateid",
-			.column_type = "type", .column_payload = "payload", .route_by = "aggregatetype",
-			.topic_regex = "(?<routedByValue>.*)",
-			.topic_replacement = "outbox.event.${routedByValue}",
-			.headers_standard = "id,type,walpost-position", .headers = "",
-			.headers_source = "", .ignore = "", .leaves = "",
-		},
+		.outbox = default_options(),
 		.options = {
 			.in_flight_events = IN_FLIGHT_EVENTS,
 			.in_flight_bytes = 1 << 20,
@@ -573,6 +568,7 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 			.rewinds_max = 3,
 		},
 	};
+	sim->outboxes = only(&sim->outbox, "");
 	server_init(w);
 	broker_init(w);
 	if (seed % MISCHIEF_EVERY == 0)

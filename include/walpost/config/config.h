@@ -23,7 +23,10 @@ struct wp_config_storage;
 
 struct wp_config {
 	struct wp_postgres_options postgres;
-	struct wp_outbox_options outbox;
+	struct wp_outbox_options
+		outbox; /* [outbox]: what named ones inherit, and perhaps one itself */
+	const char *outbox_ignore;
+	struct wp_outboxes outboxes; /* what is relayed; once loaded */
 	struct wp_kafka_options kafka;
 	struct wp_relay_options relay;
 	struct wp_log_options log;
@@ -69,7 +72,7 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 enum wp_rc wp_config_check(const struct wp_config *config,
 			   struct wp_config_notes *notes) WP_MUST_CHECK;
 void wp_config_release(struct wp_config *config);
-/* Where a value came from: "walpost.conf:12", "environment WALPOST__...", "--set", "default". */
+/* Where a value came from, by its key, outbox.NAME.key too: "walpost.conf:12", "environment WALPOST__...", "--set", "default". */
 const char *wp_config_where(const struct wp_config *config, const char *key);
 
 /* The effective values, one a line, with where each came from; secrets as asterisks.

@@ -6,8 +6,12 @@
 #ifndef WALPOST_CONFIG_OPTION_H
 #define WALPOST_CONFIG_OPTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Of [outbox.NAME], with its NUL. */
+#define WP_OUTBOX_NAME_SIZE 64
 
 enum wp_option_kind {
 	WP_OPTION_TEXT,	    /* const char *; min and max in bytes */
@@ -22,6 +26,7 @@ enum wp_option_flag {
 	WP_OPTION_SECRET = 1 << 0,   /* never shown, not for --set */
 	WP_OPTION_CONNINFO = 1 << 1, /* has secret parts */
 	WP_OPTION_REQUIRED = 1 << 2, /* has no default: it must be set, be it to nothing */
+	WP_OPTION_GLOBAL = 1 << 3,   /* of [outbox] alone, not of [outbox.NAME] */
 };
 
 struct wp_option {
@@ -39,13 +44,24 @@ struct wp_option {
 };
 
 /* At most this many; storage is laid out for it. */
-#define WP_OPTIONS_MAX 64
+#define WP_OPTIONS_MAX 96
 
 extern const struct wp_option wp_options[];
 extern const size_t wp_option_count;
 
 /* NULL: there is none. Keys are case-sensitive. */
 const struct wp_option *wp_option_find(const char *key);
+/* A key taken apart: outbox.orders.table is outbox.table of [outbox.orders]. */
+struct wp_key {
+	const struct wp_option *option; /* NULL: there is none */
+	char name[WP_OUTBOX_NAME_SIZE]; /* "": not of a named outbox */
+};
+struct wp_key wp_key_of(const char *key);
+/*
+ * Is [outbox.NAME] possible? Lower-case letters, digits and underscores, a letter first, no
+ * two underscores in a row, and no word that a key of [outbox] begins with.
+ */
+bool wp_outbox_name_is_valid(const char *name, size_t size);
 /* The one that a wrong key may have meant, or NULL. */
 const struct wp_option *wp_option_like(const char *key);
 /* The sections of the file, in order of the table; `kafka` is one. NULL behind the last. */

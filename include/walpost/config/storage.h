@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "walpost/base/rc.h"
 #include "walpost/config/option.h"
+#include "walpost/outbox/options.h"
 
 struct wp_config_value {
 	const char *text; /* as given; the default until then */
@@ -13,14 +15,32 @@ struct wp_config_value {
 	bool set; /* by a source, not by default */
 };
 
+/* [outbox.NAME]: what it sets itself. */
+struct wp_config_outbox {
+	char name[WP_OUTBOX_NAME_SIZE];
+	struct wp_config_value values[WP_OPTIONS_MAX];
+};
+
 struct wp_config_storage {
 	char **texts; /* owned, each and the array */
 	size_t text_count;
 	size_t text_capacity;
+	struct wp_config_outbox *outboxes; /* owned; in the order in which they came */
+	size_t outbox_count;
+	struct wp_outbox_options *composed;	       /* owned; once all is read */
 	bool complete;				       /* every source was read without an error */
 	struct wp_config_value values[WP_OPTIONS_MAX]; /* in the order of the table */
 };
 
+/*
+ * The value of an option; of a named outbox its own or, when it has none, that of [outbox].
+ * A name that is not there is as none.
+ */
+const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s,
+					       const struct wp_key *key);
+/* Where that outbox's values are kept, made when it is new. WP_FULL past WP_OUTBOXES_MAX. */
+enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
+			     struct wp_config_outbox **ret) WP_MUST_CHECK;
 /* A copy that lives as long as the storage. NULL: no memory. */
 const char *wp_storage_keep(struct wp_config_storage *s, const char *text);
 

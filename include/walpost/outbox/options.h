@@ -1,28 +1,90 @@
-/* What the user may say about the outbox. Strings are owned by the configuration. */
+/*
+ * What the user may say about an outbox. Strings are owned by the configuration.
+ *
+ * Columns are named as they stand: no quoting, no folding. In a logical message they are
+ * the members of its content.
+ */
 #ifndef WALPOST_OUTBOX_OPTIONS_H
 #define WALPOST_OUTBOX_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
-enum wp_envelope { WP_ENVELOPE_RAW, WP_ENVELOPE_PROTOBUF };
+#define WP_OUTBOXES_MAX 64
+
+enum wp_envelope {
+	WP_ENVELOPE_RAW,
+	WP_ENVELOPE_PROTOBUF,
+	WP_ENVELOPE_CLOUDEVENTS_BINARY,
+	WP_ENVELOPE_CLOUDEVENTS_JSON,
+	WP_ENVELOPE_CLOUDEVENTS_PROTOBUF,
+};
 enum wp_key_null { WP_KEY_NULL_STOP, WP_KEY_NULL_ALLOW };
+/* How a value is written: its text; as JSON; as JSON beside the schema of Kafka Connect. */
+enum wp_form { WP_FORM_RAW, WP_FORM_JSON, WP_FORM_JSON_SCHEMA };
+/* Whose rendering of dates, numbers and the like. */
+enum wp_rendering { WP_RENDERING_POSTGRES, WP_RENDERING_DEBEZIUM };
+enum wp_payload_json {
+	WP_PAYLOAD_JSON_ANY,	  /* not looked at */
+	WP_PAYLOAD_JSON_VALIDATE, /* must be JSON; stays as it is */
+	WP_PAYLOAD_JSON_EXPAND,	  /* written anew as Debezium does */
+};
+enum wp_payload_empty { WP_PAYLOAD_EMPTY_KEEP, WP_PAYLOAD_EMPTY_TOMBSTONE };
+enum wp_expand { WP_EXPAND_DROP, WP_EXPAND_KEEP };
+enum wp_missing { WP_MISSING_ERROR, WP_MISSING_IGNORE };
+enum wp_on_update { WP_ON_UPDATE_WARN, WP_ON_UPDATE_ERROR, WP_ON_UPDATE_STOP };
+enum wp_message_format { WP_MESSAGE_JSON, WP_MESSAGE_PROTOBUF };
 
 struct wp_outbox_options {
-	const char *table;     /* SQL name: schema.table, "Quoted"."Na.me" */
-	const char *column_id; /* column names stand for themselves: no quoting, no folding */
+	const char *name;	    /* of [outbox.NAME]; "": of [outbox] */
+	const char *table;	    /* SQL name: schema.table, "Quoted"."Na.me"; "": none */
+	const char *leaves;	    /* list of table patterns */
+	const char *message_prefix; /* of logical messages that are events; "": none are */
+	enum wp_message_format message_format;
+	const char *column_id;
 	const char *column_key;
-	const char *column_type; /* "" : there is none */
+	const char *column_key_fallback; /* in place of a NULL key; "": there is none */
+	const char *column_type;	 /* "": there is none */
 	const char *column_payload;
-	const char *route_by;	       /* column that gives the raw topic */
-	const char *topic_regex;       /* pcre2, must match the whole raw topic */
-	const char *topic_replacement; /* $1, ${1}, ${name} */
-	const char *headers_standard;  /* list of: id, type, walpost-position */
-	const char *headers;	       /* list of column[:name] */
-	const char *headers_source;    /* value of a walpost-source header; "": none */
-	const char *ignore;	       /* list of table patterns */
-	const char *leaves;	       /* list of table patterns */
-	enum wp_envelope envelope;
+	const char *column_timestamp; /* "": the time of the commit */
+	const char *column_partition; /* "": by the key */
+	enum wp_missing columns_missing;
+	const char *route_by;		/* column that gives the raw topic */
+	const char *topic_regex;	/* pcre2, must match the whole raw topic */
+	const char *topic_replacement;	/* $1, ${1}, ${name} */
+	const char *headers_standard;	/* list of: id, type, walpost-position */
+	const char *headers;		/* list of column[:name] */
+	const char *headers_source;	/* value of a walpost-source header; "": none */
+	const char *headers_json;	/* column whose members become headers; "": none */
+	const char *headers_properties; /* column of java.util.Properties; "": none */
+	enum wp_form headers_format;
 	enum wp_key_null key_null;
+	enum wp_form key_format;
+	enum wp_form value_format;
+	const char *value_columns; /* list of column[:name] beside the payload; "": none */
+	enum wp_payload_json payload_json;
+	enum wp_payload_empty payload_empty;
+	enum wp_expand expand_nulls;
+	enum wp_expand expand_empty_arrays;
+	enum wp_rendering types;
+	enum wp_envelope envelope;
+	const char *ce_source;
+	const char *ce_source_column;	/* "": ce_source */
+	const char *ce_subject;		/* column; "": none */
+	const char *ce_datacontenttype; /* "": by the payload's type */
+	const char *ce_dataschema;	/* "": none */
+	const char *ce_extensions;	/* list of column[:name] */
+	const char *confluent_schemas;	/* list of topic:id[:index/index...] */
+	const char *debezium_name;	/* topic.prefix of the connector that is replaced */
+	bool debezium_context_headers;
+	enum wp_on_update on_update;
+};
+
+/* All that is relayed from one stream. */
+struct wp_outboxes {
+	const struct wp_outbox_options *items;
+	size_t count;	    /* at least 1 */
+	const char *ignore; /* list of table patterns */
 };
 
 #endif

@@ -22,6 +22,9 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_si
 void wp_shape_free(struct wp_shape *s);
 /* Does outbox.headers.standard name walpost-position? */
 bool wp_shape_sends_position(const struct wp_outbox_options *options);
+/* The topic alone; valid until the next call. WP_DATA with why, WP_NOMEM. */
+enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
+			  struct wp_why *why) WP_MUST_CHECK;
 /*
  * Headers in order: id, type, walpost-position (those of headers.standard),
  * walpost-source, then the configured columns. `ret` is valid until the next

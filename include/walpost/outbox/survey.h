@@ -3,7 +3,7 @@
  * the outbox with its id, key, topic and position, up to a given place in the log.
  * Never stops at what cannot be mapped: that is counted.
  *
- * Owns: decoder, relations, shape. Borrows: the setup's pointers. Pure.
+ * Owns: decoder, relations, shapes. Borrows: the setup's pointers. Pure.
  * Bounded: as the relay's own decoding; one message at a time.
  */
 #ifndef WALPOST_OUTBOX_SURVEY_H
@@ -15,13 +15,18 @@
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
 
+struct wp_survey_leaf {
+	uint32_t oid;
+	size_t outbox; /* which of the setup's */
+};
+
 struct wp_survey_setup {
-	const struct wp_outbox_options *options;
+	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
 	uint32_t timeline;
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
-	/* Leaves of a partitioned outbox, sorted or not, by oid. */
-	const uint32_t *leaves;
+	/* Leaves of partitioned outboxes. */
+	const struct wp_survey_leaf *leaves;
 	size_t leaf_count;
 };
 

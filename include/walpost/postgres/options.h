@@ -19,7 +19,7 @@ struct wp_postgres_options {
 	int64_t connect_timeout_ms;
 };
 
-/* The outbox as the server must offer it: told by who knows (outbox/table). */
+/* An outbox as the server must offer it: told by who knows (outbox/table). */
 struct wp_wanted_table {
 	const char *schema;
 	const char *name;
@@ -27,7 +27,15 @@ struct wp_wanted_table {
 	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
 	size_t column_count;
-	/* The tables beside it whose rows may come, as the user wrote them; "" none. */
+};
+
+#define WP_WANTED_MAX 64
+
+/* All that one stream is to bring. */
+struct wp_wanted {
+	const struct wp_wanted_table *tables;
+	size_t count; /* at most WP_WANTED_MAX; 0: logical messages only */
+	/* The tables beside them whose rows may come, as the user wrote them; "" none. */
 	const char *ignore;
 };
 

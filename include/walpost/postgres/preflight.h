@@ -12,12 +12,13 @@
 #include "walpost/postgres/options.h"
 #include "walpost/wal/source.h"
 
-#define WP_FINDINGS_MAX 40
+#define WP_FINDINGS_MAX 1024
 
 enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
 
 struct wp_finding {
 	enum wp_finding_level level;
+	size_t table;		   /* which of those that are wanted; 0 also when none is meant */
 	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
 	char what[1024];	   /* what is so, and what it means */
 	char cure[2048];	   /* SQL or setting, ready to paste; "" when all is well */
@@ -27,7 +28,7 @@ struct wp_finding {
 struct wp_preflight {
 	struct wp_finding findings[WP_FINDINGS_MAX];
 	size_t count;
-	bool table_exists; /* under that name, whatever it is */
+	bool table_exists[WP_WANTED_MAX]; /* under that name, whatever it is */
 	bool publication_exists;
 	bool witness_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
@@ -36,17 +37,17 @@ struct wp_preflight {
 };
 
 /*
- * One SELECT giving one row, for a plain or replication connection (simple protocol).
+ * One SELECT giving a row for each table, one at least, for a plain or replication connection (simple protocol).
  * `walsender`: the process that serves the stream's connection, which needs no further room
  * then; 0: there is none yet.
  */
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted_table *table, int walsender,
-			    struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+			    const struct wp_wanted *wanted, int walsender, struct wp_buffer *into,
+			    struct wp_why *why) WP_MUST_CHECK;
 /* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
-			      const struct wp_wanted_table *table, struct wp_preflight *ret,
+			      const struct wp_wanted *wanted, struct wp_preflight *ret,
 			      struct wp_why *why) WP_MUST_CHECK;
 /* How the connection is secured, as one finding more (wp_connection_facts() tells it). */
 struct wp_connection_facts;

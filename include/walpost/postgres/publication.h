@@ -17,11 +17,11 @@ void wp_witness_grant_sql(struct wp_sql *sql, const char *role);
 /* CREATE TABLE by the wanted columns and their definitions. */
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table);
 /*
- * For the outbox alone and its inserts alone: publishing updates or deletes would make
+ * For the outboxes alone and their inserts alone: publishing updates or deletes would make
  * those of the application fail for want of a replica identity. Rows of partitions
- * come under the name of the outbox, also of those that are attached later.
+ * come under the name of their outbox, also of those that are attached later.
  */
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
-			       const struct wp_wanted_table *table);
+			       const struct wp_wanted *wanted);
 
 #endif

@@ -17,7 +17,7 @@
 
 struct wp_stream_setup {
 	const struct wp_postgres_options *options;
-	struct wp_wanted_table table;
+	struct wp_wanted wanted;
 	const char *owner; /* this process's name in the witness row, < WP_OWNER_SIZE */
 	uint16_t epoch;	   /* written there too */
 	struct wp_wake wake;

@@ -30,7 +30,7 @@ enum wp_asking {
 
 struct wp_stream_facts_setup {
 	const struct wp_postgres_options *options;
-	const struct wp_wanted_table *table;
+	const struct wp_wanted *wanted;
 	struct wp_walsender old; /* ours that streamed last; empty: none */
 	enum wp_asking asking;
 };

@@ -22,7 +22,7 @@
 
 struct wp_watch_setup {
 	const struct wp_postgres_options *options;
-	const struct wp_wanted_table *table;
+	const struct wp_wanted *wanted;
 	PGconn *same_as; /* the stream's: the same server is asked, and its encoding quoted for */
 	void (*done)(void *arg);
 	void (*written)(void *arg); /* the witness row now says what was asked for */

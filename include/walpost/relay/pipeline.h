@@ -20,7 +20,7 @@
 #include "walpost/wal/source.h"
 
 struct wp_pipeline_setup {
-	const struct wp_outbox_options *options;
+	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
 	enum wp_transfer transfer; /* how the source was asked to send values */
 	size_t value_size_max;	   /* of a decoded or enveloped value, bytes */

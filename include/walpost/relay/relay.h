@@ -21,7 +21,7 @@ struct wp_relay_setup {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	const struct wp_relay_options *options;
-	const struct wp_outbox_options *outbox;
+	const struct wp_outboxes *outboxes;
 	enum wp_transfer transfer; /* what the source asks the server for */
 	const char *slot;	   /* for messages */
 	const char *owner;	   /* this process's name in the witness row */

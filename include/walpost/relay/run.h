@@ -12,7 +12,7 @@
 
 struct wp_run_options {
 	const struct wp_postgres_options *postgres;
-	const struct wp_outbox_options *outbox;
+	const struct wp_outboxes *outboxes;
 	const struct wp_kafka_options *kafka;
 	const struct wp_relay_options *relay;
 };

@@ -204,16 +204,16 @@ static void check_preflight_on(const char *more)
 		.columns = columns,
 		.definitions = definitions,
 		.column_count = 3,
-		.ignore = "",
 	};
+	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
 	struct wp_why why;
 	struct wp_buffer sql;
 	struct fixture f = connected(more);
 	wp_buffer_init(&sql, 1 << 20);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, 0, &sql, &why), WP_OK);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &why), WP_OK);
 	ask(&f, (const char *)sql.data);
-	CHECK_EQ(wp_preflight_judge(f.pg, f.result, &options, &table, &found, &why), WP_OK);
-	CHECK(!found.slot_exists && !found.table_exists && !found.publication_exists);
+	CHECK_EQ(wp_preflight_judge(f.pg, f.result, &options, &wanted, &found, &why), WP_OK);
+	CHECK(!found.slot_exists && !found.table_exists[0] && !found.publication_exists);
 	wp_buffer_release(&sql);
 	end(&f);
 }
@@ -230,11 +230,12 @@ static void the_preflight_question_has_a_limit(void **state)
 	(void)state;
 	struct wp_postgres_options options = { .conninfo = "", .slot = "s", .publication = "p" };
 	struct wp_wanted_table table = { .schema = "public", .name = "outbox" };
+	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
 	struct wp_why why;
 	struct wp_buffer sql;
 	struct fixture f = connected("");
 	wp_buffer_init(&sql, 1000);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &table, 0, &sql, &why), WP_FULL);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &why), WP_FULL);
 	wp_buffer_release(&sql);
 	end(&f);
 }

@@ -180,13 +180,15 @@ static void on_wake(void *arg)
 void harness_stream(struct harness *h)
 {
 	struct wp_why why;
+	static const struct wp_wanted_table table = {
+		.schema = "public",
+		.name = "outbox",
+		.columns = columns,
+		.column_count = sizeof(columns) / sizeof(columns[0]),
+	};
 	struct wp_stream_setup setup = {
 		.options = &h->options,
-		.table = { .schema = "public",
-			   .name = "outbox",
-			   .columns = columns,
-			   .column_count = sizeof(columns) / sizeof(columns[0]),
-			   .ignore = "" },
+		.wanted = { .tables = &table, .count = 1, .ignore = "" },
 		.owner = "walpost on test 1",
 		.epoch = 7,
 		.wake = { on_wake, h },

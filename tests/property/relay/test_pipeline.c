@@ -61,6 +61,7 @@ struct run {
 	uint64_t random;
 	size_t frames;
 	struct wp_outbox_options options;
+	struct wp_outboxes outboxes;
 	struct wp_ledger ledger;
 	struct naive_ledger naive;
 	struct sink sink;
@@ -439,7 +440,7 @@ static void set_up(struct run *r, uint64_t seed)
 	r->random = seeds_start(seed);
 	r->newest = -1;
 	r->options = default_options();
-	r->options.ignore = "audit.*";
+	r->outboxes = only(&r->options, "audit.*");
 	r->sink = (struct sink){ .base = { &OPS }, .run = r, .refuses = (unsigned)any(r, 8) };
 	size_t capacity = 1 + any(r, 30);
 	CHECK_EQ(wp_ledger_init(&r->ledger, capacity, chance(r, 50) ? 3000 : SIZE_MAX), WP_OK);
@@ -450,7 +451,7 @@ static void set_up(struct run *r, uint64_t seed)
 			r->changes[tx][i] = (enum change)any(r, CHANGE_KINDS);
 	}
 	struct wp_pipeline_setup setup = {
-		.options = &r->options,
+		.outboxes = &r->outboxes,
 		.epoch = 2,
 		.value_size_max = 1000,
 		.ledger = &r->ledger,

@@ -58,7 +58,7 @@ static void the_defaults_are_those_of_the_rooms(void **state)
 	CHECK_TEXT(f.config.outbox.headers_standard, "id,type,walpost-position");
 	CHECK_TEXT(f.config.outbox.headers, "");
 	CHECK_TEXT(f.config.outbox.headers_source, "");
-	CHECK_TEXT(f.config.outbox.ignore, "");
+	CHECK_TEXT(f.config.outbox_ignore, "");
 	CHECK_TEXT(f.config.outbox.leaves, "");
 	CHECK_EQ(f.config.outbox.envelope, WP_ENVELOPE_RAW);
 	CHECK_EQ(f.config.outbox.key_null, WP_KEY_NULL_STOP);
@@ -229,7 +229,7 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 		fixture_release(&f);
 	}
 	CHECK_EQ(rc, WP_OK);
-	CHECK_EQ(at - 2, 1 + 1 + 3 + 2 + 2); /* storage, its array, a property, two values */
+	CHECK_EQ(at - 2, 1 + 1 + 3 + 2 + 2 + 1); /* storage, its array, a property, two values, outboxes */
 }
 
 int main(void)

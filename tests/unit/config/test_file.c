@@ -176,12 +176,6 @@ static void an_unknown_section_is_an_error_with_the_nearest(void **state)
 	wrong("[]\n", ":1: []: there is no such section");
 }
 
-static void a_further_outbox_is_not_possible_yet(void **state)
-{
-	wrong("[outbox.orders]\n",
-	      ":1: [outbox.orders]: only one outbox table is possible in this version");
-}
-
 static void a_key_before_the_first_section_is_an_error(void **state)
 {
 	wrong("slot = s\n[postgres]\n", ":1: slot stands before the first [section]");
@@ -370,7 +364,6 @@ int main(void)
 		cmocka_unit_test(each_further_repetition_names_the_first),
 		cmocka_unit_test(an_unknown_key_is_an_error_with_the_nearest),
 		cmocka_unit_test(an_unknown_section_is_an_error_with_the_nearest),
-		cmocka_unit_test(a_further_outbox_is_not_possible_yet),
 		cmocka_unit_test(a_key_before_the_first_section_is_an_error),
 		cmocka_unit_test(a_line_that_is_nothing_is_an_error),
 		cmocka_unit_test(a_continued_line_is_an_error),

@@ -25,9 +25,30 @@ static inline struct wp_outbox_options default_options(void)
 		.headers_standard = "id,type,walpost-position",
 		.headers = "",
 		.headers_source = "",
-		.ignore = "",
+		.name = "",
 		.leaves = "",
+		.message_prefix = "",
+		.column_key_fallback = "",
+		.column_timestamp = "",
+		.column_partition = "",
+		.headers_json = "",
+		.headers_properties = "",
+		.value_columns = "",
+		.ce_source = "",
+		.ce_source_column = "",
+		.ce_subject = "",
+		.ce_datacontenttype = "",
+		.ce_dataschema = "",
+		.ce_extensions = "",
+		.confluent_schemas = "",
+		.debezium_name = "",
 	};
+}
+
+/* `options` and `ignore` must live as long. */
+static inline struct wp_outboxes only(const struct wp_outbox_options *options, const char *ignore)
+{
+	return (struct wp_outboxes){ .items = options, .count = 1, .ignore = ignore };
 }
 
 #endif

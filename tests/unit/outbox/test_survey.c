@@ -11,6 +11,7 @@
 #define UNTIL 300
 
 static struct wp_outbox_options options;
+static struct wp_outboxes outboxes;
 static struct wp_survey *survey;
 static struct wp_survey_event event;
 static bool is_event;
@@ -21,9 +22,9 @@ static const struct wire_column columns[] = {
 	{ "type", TEXT_OID }, { "payload", TEXT_OID },
 };
 
-static void begin_survey(const uint32_t *leaves, size_t leaf_count)
+static void begin_survey(const struct wp_survey_leaf *leaves, size_t leaf_count)
 {
-	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .options = &options,
+	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
 							  .epoch = 2,
 							  .timeline = 5,
 							  .until = UNTIL,
@@ -37,6 +38,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	options = default_options();
+	outboxes = only(&options, "");
 	survey = NULL;
 	why.text[0] = '\0';
 	return 0;
@@ -147,7 +149,7 @@ static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(void **state)
 {
 	(void)state;
-	options.ignore = "public.noise";
+	outboxes.ignore = "public.noise";
 	begin_survey(NULL, 0);
 	begin(200);
 	relation(OTHER, "public", "elsewhere");
@@ -182,7 +184,7 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 static void leaves_are_known_by_oid_or_by_pattern(void **state)
 {
 	(void)state;
-	static const uint32_t leaves[] = { 1, OTHER };
+	static const struct wp_survey_leaf leaves[] = { { 1, 0 }, { OTHER, 0 } };
 	options.leaves = "public.outbox_old*";
 	begin_survey(leaves, 2);
 	begin(200);
@@ -241,7 +243,7 @@ static void wrong_options_are_told(void **state)
 {
 	(void)state;
 	options.topic_regex = "(";
-	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .options = &options }, &survey, &why),
+	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes }, &survey, &why),
 		 WP_CONFIG);
 	CHECK(why.text[0] != '\0');
 }

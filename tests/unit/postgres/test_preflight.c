@@ -14,6 +14,8 @@ struct server {
 	const char *values[A_COUNT];
 	struct wp_postgres_options options;
 	struct wp_wanted_table table;
+	const char *ignore;
+	struct wp_wanted wanted;
 	PGconn *pg; /* never connects; for quoting */
 	struct wp_preflight found;
 };
@@ -69,30 +71,38 @@ static struct server healthy(void)
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
-			   .definitions = definitions, .ignore = "" },
+			   .definitions = definitions },
+		.ignore = "",
 	};
 }
 
 static PGresult *answer_of(const struct server *s, int count)
 {
 	PGresult *answer = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	PGresAttDesc names[A_COUNT];
+	PGresAttDesc names[A_COUNT + 1];
 	for (int i = 0; i < count; i++)
 		names[i] = (PGresAttDesc){ .name = (char *)"column" };
 	CHECK(PQsetResultAttrs(answer, count, names));
 	for (int i = 0; i < count; i++) {
-		const char *value = s->values[i];
+		const char *value = i < A_COUNT ? s->values[i] : "0";
 		CHECK(PQsetvalue(answer, 0, i, (char *)value, value ? (int)strlen(value) : -1));
 	}
 	return answer;
+}
+
+static const struct wp_wanted *wanted_of(struct server *s)
+{
+	s->wanted = (struct wp_wanted){ .tables = &s->table, .count = 1, .ignore = s->ignore };
+	return &s->wanted;
 }
 
 static const struct wp_preflight *judge(struct server *s)
 {
 	struct wp_why why;
 	s->pg = PQconnectStart("hostaddr=none");
-	PGresult *answer = answer_of(s, A_COUNT);
-	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, &s->table, &s->found, &why), WP_OK);
+	PGresult *answer = answer_of(s, A_COUNT + 1);
+	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, wanted_of(s), &s->found, &why),
+		 WP_OK);
 	PQclear(answer);
 	PQfinish(s->pg);
 	return &s->found;
@@ -138,7 +148,7 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 	struct server s = healthy();
 	const struct wp_preflight *p = judge(&s);
 	CHECK(!wp_preflight_failure(p));
-	CHECK(p->slot_exists && p->publication_exists && p->table_exists && p->witness_ready &&
+	CHECK(p->slot_exists && p->publication_exists && p->table_exists[0] && p->witness_ready &&
 	      !p->slot_active);
 	for (size_t i = 0; i < p->count; i++) {
 		CHECK_EQ(p->findings[i].level, WP_FINDING_OK);
@@ -151,14 +161,17 @@ static void an_answer_of_another_shape_is_refused(void **state)
 	(void)state;
 	struct server s = healthy();
 	struct wp_why why;
-	PGresult *narrow = answer_of(&s, A_COUNT - 1);
-	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	PGresult *narrow = answer_of(&s, A_COUNT);
+	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, wanted_of(&s), &s.found, &why),
+		 WP_PROTO);
 	PQclear(narrow);
 	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, wanted_of(&s), &s.found, &why),
+		 WP_PROTO);
 	PQclear(empty);
 	PGresult *error = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
-	CHECK_EQ(wp_preflight_judge(NULL, error, &s.options, &s.table, &s.found, &why), WP_PROTO);
+	CHECK_EQ(wp_preflight_judge(NULL, error, &s.options, wanted_of(&s), &s.found, &why),
+		 WP_PROTO);
 	PQclear(error);
 }
 
@@ -417,7 +430,7 @@ static void other_tables_are_warned_of(void **state)
 	s.values[A_PUB_OTHERS] = "6";
 	check_finding(&s, "publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
 		      "-- list them in outbox.ignore");
-	s.table.ignore = "a.*";
+	s.ignore = "a.*";
 	check_finding(&s, "publication_others", WP_FINDING_OK, "outbox.ignore (a.*)", "");
 }
 

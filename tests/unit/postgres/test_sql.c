@@ -159,8 +159,9 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 	(void)state;
 	struct fixture f;
 	struct wp_wanted_table table = { .schema = "s", .name = "t" };
+	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
 	begin(&f, 1000);
-	wp_publication_create_sql(&f.sql, "P", &table);
+	wp_publication_create_sql(&f.sql, "P", &wanted);
 	CHECK_TEXT(text_of(&f),
 		   "CREATE PUBLICATION \"P\" FOR TABLE ONLY \"s\".\"t\"\n"
 		   "  WITH (publish = 'insert', publish_via_partition_root = true);\n");

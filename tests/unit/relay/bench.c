@@ -29,12 +29,13 @@ enum wp_rc build(void)
 {
 	struct wp_why why;
 
+	bench.outboxes = only(&bench.outbox, "");
 	return wp_relay_new(
 		&(struct wp_relay_setup){
 			.source = &bench.source.base,
 			.sink = &bench.sink.base,
 			.options = &bench.options,
-			.outbox = &bench.outbox,
+			.outboxes = &bench.outboxes,
 			.slot = "walpost",
 			.owner = "us",
 			.seed = 4711,

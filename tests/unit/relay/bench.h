@@ -13,6 +13,7 @@ enum { OUTBOX = 16400 }; /* the oid of public.outbox */
 
 struct bench {
 	struct wp_outbox_options outbox;
+	struct wp_outboxes outboxes;
 	struct wp_relay_options options;
 	struct scripted_source source;
 	struct scripted_sink sink;

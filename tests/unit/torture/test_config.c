@@ -15,7 +15,7 @@ static void check_config(const struct wp_config *c)
 	CHECK_TEXT(c->postgres.slot, "s");
 	CHECK_EQ(c->postgres.binary, WP_TRANSFER_BINARY);
 	CHECK_TEXT(c->postgres.conninfo, "host=db dbname=shop password='s s' options='-c a=b'");
-	CHECK_TEXT(c->outbox.ignore, "public.*, \"A b\".c");
+	CHECK_TEXT(c->outboxes.ignore, "public.*, \"A b\".c");
 	CHECK_TEXT(c->outbox.topic_regex, "sales/(?<w>[a-z]+)");
 	CHECK_EQ(c->relay.in_flight_bytes, 1 << 20);
 	CHECK_EQ(c->log.level, WP_LOG_WARN);

@@ -42,6 +42,7 @@ static const struct wp_sink_ops line_ops = { .send = line_send };
 
 struct bench {
 	struct wp_outbox_options options;
+	struct wp_outboxes outboxes;
 	enum wp_poison poison;
 	struct wp_ledger ledger;
 	struct line_sink sink;
@@ -202,14 +203,14 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 	b.options.topic_replacement = "t.${routedByValue}.$2";
 	b.options.headers = "tenant:x-tenant, aggregateid:k";
 	b.options.headers_source = "here";
-	b.options.ignore = "public.ign*, other.*";
+	b.outboxes = only(&b.options, "public.ign*, other.*");
 	b.options.envelope = envelope;
 	wp_buffer_init(&b.sink.lines, 4 << 20);
 	enum wp_rc rc = wp_ledger_init(&b.ledger, 8, 16 << 20);
 	if (rc == WP_OK) {
 		rc = wp_pipeline_new(
 			&(struct wp_pipeline_setup){
-				.options = &b.options,
+				.outboxes = &b.outboxes,
 				.transfer = transfer,
 				.poison = poison,
 				.dead_letter_topic = "dead",

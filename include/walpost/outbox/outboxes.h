@@ -1,0 +1,39 @@
+/*
+ * Which outbox does a relation, or a message, belong to? The tables, leaves and prefixes of
+ * all outboxes of a stream, and what is ignored on purpose.
+ *
+ * Owns: names, patterns, shapes. Borrows: the options. Pure. Bounded: WP_OUTBOXES_MAX.
+ */
+#ifndef WALPOST_OUTBOX_OUTBOXES_H
+#define WALPOST_OUTBOX_OUTBOXES_H
+
+#include "walpost/base/span.h"
+#include "walpost/base/why.h"
+#include "walpost/outbox/options.h"
+
+struct wp_shape;
+
+struct wp_outbox {
+	const struct wp_outbox_options *options;
+	struct wp_shape *shape;
+};
+
+struct wp_outbox_set;
+
+/* WP_CONFIG with why: a name, a pattern, or what the shape refuses. WP_NOMEM. */
+enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_size_max,
+			     struct wp_outbox_set **ret, struct wp_why *why) WP_MUST_CHECK;
+void wp_outbox_set_free(struct wp_outbox_set *s);
+const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index);
+/* The one whose table this is; NULL: none. */
+const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
+					    struct wp_span name);
+/* Likewise, or whose leaf it is by outbox.leaves. */
+const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
+					   struct wp_span name);
+bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
+			   struct wp_span name);
+/* The one whose messages have this prefix; NULL: none. */
+const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix);
+
+#endif

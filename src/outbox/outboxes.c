@@ -1,0 +1,114 @@
+#include <assert.h>
+#include <stdlib.h>
+
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/shape.h"
+
+struct entry {
+	struct wp_outbox outbox; /* first: what callers hold */
+	struct wp_table_name table;
+	struct wp_patterns *leaves; /* owned */
+};
+
+struct wp_outbox_set {
+	struct wp_patterns *ignore; /* owned */
+	size_t count;
+	struct entry entries[];
+};
+
+static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
+		       size_t value_size_max, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	e->outbox.options = options;
+	if (options->table[0] != '\0')
+		rc = wp_table_name_parse(options->table, &e->table, why);
+	if (rc == WP_OK)
+		rc = wp_patterns_new(options->leaves, &e->leaves, why);
+	if (rc == WP_OK)
+		rc = wp_shape_new(options, value_size_max, &e->outbox.shape, why);
+	return rc;
+}
+
+enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_size_max,
+			     struct wp_outbox_set **ret, struct wp_why *why)
+{
+	struct wp_outbox_set *s = calloc(1, sizeof(*s) + outboxes->count * sizeof(s->entries[0]));
+	if (s == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for %zu outboxes", outboxes->count);
+
+	s->count = outboxes->count;
+	enum wp_rc rc = wp_patterns_new(outboxes->ignore, &s->ignore, why);
+	for (size_t i = 0; i < s->count && rc == WP_OK; i++)
+		rc = fill(&s->entries[i], &outboxes->items[i], value_size_max, why);
+	if (rc != WP_OK) {
+		wp_outbox_set_free(s);
+		return rc;
+	}
+	*ret = s;
+	return WP_OK;
+}
+
+void wp_outbox_set_free(struct wp_outbox_set *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; i < s->count; i++) {
+		wp_shape_free(s->entries[i].outbox.shape);
+		wp_patterns_free(s->entries[i].leaves);
+	}
+	wp_patterns_free(s->ignore);
+	free(s);
+}
+
+const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index)
+{
+	assert(index < s->count);
+	return &s->entries[index].outbox;
+}
+
+/* Without a table its parts are empty, as no relation's are. */
+static bool is_table(const struct entry *e, struct wp_span schema, struct wp_span name)
+{
+	return wp_span_is(schema, e->table.schema) && wp_span_is(name, e->table.name);
+}
+
+const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
+					    struct wp_span name)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (is_table(&s->entries[i], schema, name))
+			return &s->entries[i].outbox;
+	}
+	return NULL;
+}
+
+const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
+					   struct wp_span name)
+{
+	const struct wp_outbox *found = wp_outbox_set_table(s, schema, name);
+
+	for (size_t i = 0; i < s->count && found == NULL; i++) {
+		if (wp_patterns_match(s->entries[i].leaves, schema, name))
+			found = &s->entries[i].outbox;
+	}
+	return found;
+}
+
+bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
+			   struct wp_span name)
+{
+	return wp_patterns_match(s->ignore, schema, name);
+}
+
+const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const char *mine = s->entries[i].outbox.options->message_prefix;
+		if (mine[0] != '\0' && wp_span_is(prefix, mine))
+			return &s->entries[i].outbox;
+	}
+	return NULL;
+}

@@ -1,0 +1,52 @@
+#include <stdlib.h>
+
+#include "walpost/relay/wanted.h"
+
+static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_options *options,
+		      struct wp_why *why)
+{
+	size_t index = w->wanted.count;
+	struct wp_table_name *name = &w->names[index];
+	struct wp_needed_columns *columns = calloc(1, sizeof(*columns));
+
+	if (columns == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a list of columns");
+	w->columns[index] = columns;
+	w->wanted.count++;
+	enum wp_rc rc = wp_table_name_parse(options->table, name, why);
+	if (rc == WP_OK)
+		rc = wp_needed_columns(options, columns, why);
+	w->tables[index] = (struct wp_wanted_table){
+		.schema = name->schema,
+		.name = name->name,
+		.columns = columns->names,
+		.definitions = columns->definitions,
+		.column_count = columns->count,
+	};
+	return rc;
+}
+
+enum wp_rc wp_wanted_outboxes_init(struct wp_wanted_outboxes *w, const struct wp_outboxes *outboxes,
+				   struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	_Static_assert(WP_OUTBOXES_MAX <= WP_WANTED_MAX, "there is room for all");
+	*w = (struct wp_wanted_outboxes){
+		.wanted = { .tables = w->tables, .ignore = outboxes->ignore },
+	};
+	for (size_t i = 0; i < outboxes->count && rc == WP_OK; i++) {
+		if (outboxes->items[i].table[0] != '\0')
+			rc = add(w, &outboxes->items[i], why);
+	}
+	if (rc != WP_OK)
+		wp_wanted_outboxes_release(w);
+	return rc;
+}
+
+void wp_wanted_outboxes_release(struct wp_wanted_outboxes *w)
+{
+	for (size_t i = 0; i < w->wanted.count; i++)
+		free(w->columns[i]);
+	*w = (struct wp_wanted_outboxes){ .wanted = { .count = 0 } };
+}
