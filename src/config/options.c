@@ -32,7 +32,7 @@ static const char *const expands[] = { "drop", "keep", NULL };
 static const char *const missings[] = { "error", "ignore", NULL };
 static const char *const on_updates[] = { "warn", "error", "stop", NULL };
 static const char *const message_formats[] = { "json", "protobuf", NULL };
-static const char *const binaries[] = { "off", "on", NULL };
+static const char *const binaries[] = { "off", "on", "auto", NULL };
 static const char *const key_nulls[] = { "stop", "allow", NULL };
 static const char *const poisons[] = { "stop", "dead-letter", NULL };
 static const char *const on_halts[] = { "exit", "hold", NULL };
@@ -68,13 +68,12 @@ const struct wp_option wp_options[] = {
 	  "decoded in the server's memory, not on its disk. Empty: the server's own setting.",
 	  "", TEXT, 0, AT(postgres.decoding_work_mem), 0, 32, NULL, NULL },
 	{ "postgres.binary",
-	  "Whether the server sends values in binary, which spares it and us printing and "
-	  "reading a\n"
-	  "bytea as hexadecimal digits, and passes rows above 512 MB. Records have the same "
-	  "bytes as\n"
-	  "without. The columns that make a record must be text, varchar, char, name, json, "
-	  "jsonb, uuid,\n"
-	  "bytea, enums or domains over them.",
+	  "Whether the server sends values in binary, which spares it and us printing and reading "
+	  "a bytea\nas hexadecimal digits, and passes rows above 512 MB. Records have the same "
+	  "bytes as without. The\ncolumns that make a record must be boolean, integers, floats, "
+	  "numeric, text, varchar, char,\nname, json, jsonb, uuid, bytea, date, time, timestamp, "
+	  "timestamptz, arrays of these, enums, or\ndomains over all of them. auto: in binary if "
+	  "they are, when the stream starts.",
 	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "

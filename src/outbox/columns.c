@@ -79,13 +79,13 @@ static const char *read_name(struct reader *r)
 	return name;
 }
 
-static void read_item(struct reader *r, struct wp_header_columns *columns)
+static void read_item(struct reader *r, struct wp_column_list *columns)
 {
-	if (columns->count == WP_HEADER_COLUMNS_MAX) {
+	if (columns->count == WP_COLUMN_LIST_MAX) {
 		fail(r, "it has more than 60 items");
 		return;
 	}
-	struct wp_header_column *item = &columns->items[columns->count++];
+	struct wp_listed_column *item = &columns->items[columns->count++];
 	item->column = item->name = read_name(r);
 	if (r->wrong == NULL && *r->at == ':') {
 		r->at++;
@@ -95,8 +95,8 @@ static void read_item(struct reader *r, struct wp_header_columns *columns)
 		fail(r, "a name goes on behind its end");
 }
 
-enum wp_rc wp_header_columns_parse(const char *list, struct wp_header_columns *ret,
-				   struct wp_why *why)
+enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,
+				struct wp_why *why)
 {
 	struct reader r = { .at = list, .to = ret->storage, .left = sizeof(ret->storage) };
 
@@ -111,8 +111,8 @@ enum wp_rc wp_header_columns_parse(const char *list, struct wp_header_columns *r
 	}
 	if (r.wrong != NULL) {
 		ret->count = 0;
-		return wp_why_set(why, WP_CONFIG, "outbox.headers = \"%.200s\": %s; " LIST_FORM,
-				  list, r.wrong);
+		return wp_why_set(why, WP_CONFIG, "%s = \"%.200s\": %s; " LIST_FORM, option, list,
+				  r.wrong);
 	}
 	return WP_OK;
 }

@@ -48,7 +48,7 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 	(void)snprintf(d->size, sizeof(d->size), "%zu", wp_record_size(record));
 	(void)snprintf(d->timestamp, sizeof(d->timestamp), "%" PRId64, record->timestamp_ms);
 	if (letter != WP_LETTER_BARE) {
-		assert(record->header_count <= WP_EVENT_HEADERS_MAX);
+		assert(record->header_count <= WP_RECORD_HEADERS_MAX);
 		memcpy(d->headers, record->headers, record->header_count * sizeof(d->headers[0]));
 		h.count = record->header_count;
 	}

@@ -105,10 +105,10 @@ enum wp_rc wp_envelope_protobuf(const struct wp_event *event, const struct wp_re
 				struct wp_buffer *texts, struct wp_buffer *into, struct wp_why *why)
 {
 	Walpost__V1__Event message = WALPOST__V1__EVENT__INIT;
-	Walpost__V1__Header headers[WP_EVENT_HEADERS_MAX];
-	Walpost__V1__Header *pointers[WP_EVENT_HEADERS_MAX];
+	Walpost__V1__Header headers[WP_RECORD_HEADERS_MAX];
+	Walpost__V1__Header *pointers[WP_RECORD_HEADERS_MAX];
 
-	assert(record->header_count <= WP_EVENT_HEADERS_MAX);
+	assert(record->header_count <= WP_RECORD_HEADERS_MAX);
 	enum wp_rc rc = check_texts(event, record, why);
 	if (rc != WP_OK)
 		return rc;

@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "walpost/outbox/message.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
@@ -17,7 +18,7 @@ struct wp_outbox_set {
 	struct entry entries[];
 };
 
-static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
+static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options, const char *run_id,
 		       size_t value_size_max, struct wp_why *why)
 {
 	enum wp_rc rc = WP_OK;
@@ -29,6 +30,10 @@ static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
 		rc = wp_patterns_new(options->leaves, &e->leaves, why);
 	if (rc == WP_OK)
 		rc = wp_shape_new(options, value_size_max, &e->outbox.shape, why);
+	if (rc == WP_OK && options->message_prefix[0] != '\0')
+		rc = wp_message_reader_new(options, &e->outbox.messages, why);
+	if (rc == WP_OK && run_id != NULL)
+		wp_shape_name_run(e->outbox.shape, run_id);
 	return rc;
 }
 
@@ -40,9 +45,14 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_si
 		return wp_why_set(why, WP_NOMEM, "no memory for %zu outboxes", outboxes->count);
 
 	s->count = outboxes->count;
+	size_t tables = 0;
 	enum wp_rc rc = wp_patterns_new(outboxes->ignore, &s->ignore, why);
-	for (size_t i = 0; i < s->count && rc == WP_OK; i++)
-		rc = fill(&s->entries[i], &outboxes->items[i], value_size_max, why);
+	for (size_t i = 0; i < s->count && rc == WP_OK; i++) {
+		const struct wp_outbox_options *options = &outboxes->items[i];
+		s->entries[i].outbox.table = tables;
+		tables += options->table[0] != '\0' ? 1 : 0;
+		rc = fill(&s->entries[i], options, outboxes->run_id, value_size_max, why);
+	}
 	if (rc != WP_OK) {
 		wp_outbox_set_free(s);
 		return rc;
@@ -57,6 +67,7 @@ void wp_outbox_set_free(struct wp_outbox_set *s)
 		return;
 	for (size_t i = 0; i < s->count; i++) {
 		wp_shape_free(s->entries[i].outbox.shape);
+		wp_message_reader_free(s->entries[i].outbox.messages);
 		wp_patterns_free(s->entries[i].leaves);
 	}
 	wp_patterns_free(s->ignore);

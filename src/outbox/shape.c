@@ -1,86 +1,93 @@
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/buffer.h"
-#include "walpost/outbox/columns.h"
-#include "walpost/outbox/envelope.h"
+#include "shape_parts.h"
 #include "walpost/outbox/excerpt.h"
-#include "walpost/outbox/route.h"
-#include "walpost/outbox/shape.h"
+#include "walpost/outbox/moment.h"
 #include "walpost/wal/frame.h"
 
-enum standard_header {
-	HEADER_ID = 1,
-	HEADER_TYPE = 2,
-	HEADER_POSITION = 4,
-};
-
-struct wp_shape {
-	const struct wp_outbox_options *options; /* borrowed */
-	unsigned standard_headers;
-	size_t value_size_max;
-	struct wp_route *route;	  /* owned */
-	struct wp_buffer decoded; /* a bytea payload's bytes */
-	struct wp_buffer texts;	  /* for the envelope */
-	struct wp_buffer value;	  /* the envelope */
-	struct wp_header headers[WP_EVENT_HEADERS_MAX];
-	size_t header_count;
-	char position[WP_POSITION_TEXT_SIZE];
-};
-
-/* 0: unknown. */
-static unsigned standard_header(const char *name, size_t size)
-{
-	struct wp_span span = { .data = (const uint8_t *)name, .size = size };
-
-	if (wp_span_is(span, "id"))
-		return HEADER_ID;
-	if (wp_span_is(span, "type"))
-		return HEADER_TYPE;
-	return wp_span_is(span, "walpost-position") ? HEADER_POSITION : 0;
-}
-
-static enum wp_rc parse_standard_headers(const char *list, unsigned *ret, struct wp_why *why)
-{
-	static const char space[] = " \t\r\n";
-	unsigned headers = 0;
-	const char *at = list + strspn(list, space);
-
-	while (*at != '\0') {
-		const char *end = at + strcspn(at, ",");
-		size_t size = (size_t)(end - at);
-		while (size > 0 && strchr(space, at[size - 1]) != NULL)
-			size--;
-		unsigned header = standard_header(at, size);
-		if (header == 0 || (headers & header) != 0 || strcmp(end, ",") == 0)
-			return wp_why_set(why, WP_CONFIG,
-					  "outbox.headers.standard = \"%.200s\": allowed is a "
-					  "comma-separated "
-					  "list of id, type and walpost-position, each once at "
-					  "most, or nothing",
-					  list);
-		headers |= header;
-		at = *end == ',' ? end + 1 : end;
-		at += strspn(at, space);
-	}
-	*ret = headers;
-	return WP_OK;
-}
+#define POSTGRES_EPOCH_US (WP_POSTGRES_EPOCH_S * INT64_C(1000000))
 
 bool wp_shape_sends_position(const struct wp_outbox_options *options)
 {
 	unsigned headers = 0;
 
-	return parse_standard_headers(options->headers_standard, &headers, NULL) == WP_OK &&
-	       (headers & HEADER_POSITION) != 0;
+	return wp_shape_parse_standard(options->headers_standard, &headers, NULL) == WP_OK &&
+	       (headers & WP_HEADER_POSITION) != 0;
+}
+
+/* What each value means alone is known; here is what does not go together. */
+static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_why *why)
+{
+	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
+
+	if (o->value_columns[0] != '\0' && o->value_format == WP_FORM_RAW)
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.value.columns = \"%.200s\": what stands beside the "
+				  "payload needs a value that is JSON: set outbox.value.format = "
+				  "json or json-schema",
+				  o->value_columns);
+	if (o->envelope != WP_ENVELOPE_RAW && o->value_format != WP_FORM_RAW)
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.value.format: an envelope has a form of its own: set it "
+				  "to raw, or outbox.envelope to raw");
+	if (o->payload_json == WP_PAYLOAD_JSON_EXPAND && o->value_format == WP_FORM_RAW)
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.payload.json = expand: what is expanded needs "
+				  "outbox.value.format = json or json-schema; validate checks and "
+				  "leaves it as it is");
+	if (o->confluent_schemas[0] != '\0' &&
+	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.confluent.schemas: a schema id stands before a payload "
+				  "that the application encoded: set outbox.value.format and "
+				  "outbox.envelope to raw");
+	if (is_cloudevent && o->ce_source[0] == '\0' && o->ce_source_column[0] == '\0')
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.cloudevents.source is missing: a CloudEvent must have a "
+				  "source, such as /orders; or name its column in "
+				  "outbox.cloudevents.source.column");
+	if (is_cloudevent && o->column_type[0] == '\0')
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.column.type is missing: a CloudEvent must have a type");
+	if (o->debezium_context_headers && o->debezium_name[0] == '\0')
+		return wp_why_set(why, WP_CONFIG,
+				  "outbox.debezium.name is missing: the context headers name the "
+				  "connector, its topic.prefix");
+	return WP_OK;
+}
+
+static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_why *why)
+{
+	struct wp_column_list columns; /* the rows' own mapping has them; here they are checked */
+	enum wp_rc rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, why);
+
+	if (rc == WP_OK)
+		rc = wp_column_list_parse(options->value_columns, "outbox.value.columns", &columns,
+					  why);
+	if (rc == WP_OK)
+		rc = wp_column_list_parse(options->ce_extensions, "outbox.cloudevents.extensions",
+					  &columns, why);
+	return rc;
+}
+
+static enum wp_rc new_expand(struct wp_shape *s, struct wp_why *why)
+{
+	const struct wp_expand_options options = {
+		.keep_nulls = s->options->expand_nulls == WP_EXPAND_KEEP,
+		.keep_empty_arrays = s->options->expand_empty_arrays == WP_EXPAND_KEEP,
+	};
+	enum wp_rc rc = wp_expand_new(&options, s->value_size_max, &s->expand);
+
+	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory to expand payloads");
 }
 
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
 			struct wp_shape **ret, struct wp_why *why)
 {
-	struct wp_header_columns
-		columns; /* the rows' own mapping has them; here they are checked */
 	struct wp_shape *s = calloc(1, sizeof(*s));
 	if (s == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the shape of events");
@@ -90,10 +97,18 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_si
 	wp_buffer_init(&s->decoded, value_size_max);
 	wp_buffer_init(&s->texts, value_size_max);
 	wp_buffer_init(&s->value, value_size_max);
+	wp_buffer_init(&s->names, value_size_max);
+	wp_buffer_init(&s->written, value_size_max);
 	enum wp_rc rc =
-		parse_standard_headers(options->headers_standard, &s->standard_headers, why);
+		wp_shape_parse_standard(options->headers_standard, &s->standard_headers, why);
 	if (rc == WP_OK)
-		rc = wp_header_columns_parse(options->headers, &columns, why);
+		rc = check_lists(options, why);
+	if (rc == WP_OK)
+		rc = check_together(options, why);
+	if (rc == WP_OK && options->payload_json == WP_PAYLOAD_JSON_EXPAND)
+		rc = new_expand(s, why);
+	if (rc == WP_OK && options->confluent_schemas[0] != '\0')
+		rc = wp_schema_ids_new(options->confluent_schemas, &s->schema_ids, why);
 	if (rc == WP_OK)
 		rc = wp_route_new(options->topic_regex, options->topic_replacement, &s->route, why);
 	if (rc != WP_OK) {
@@ -104,143 +119,140 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_si
 	return WP_OK;
 }
 
+void wp_shape_name_run(struct wp_shape *s, const char *run_id)
+{
+	(void)snprintf(s->run_id, sizeof(s->run_id), "%s", run_id);
+}
+
 void wp_shape_free(struct wp_shape *s)
 {
 	if (s == NULL)
 		return;
 	wp_route_free(s->route);
+	wp_schema_ids_free(s->schema_ids);
+	wp_expand_free(s->expand);
 	wp_buffer_release(&s->decoded);
 	wp_buffer_release(&s->texts);
 	wp_buffer_release(&s->value);
+	wp_buffer_release(&s->names);
+	wp_buffer_release(&s->written);
 	free(s);
 }
 
-static enum wp_rc say_too_big(const struct wp_shape *s, const struct wp_event *event,
-			      const char *what, struct wp_why *why)
+enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
+			enum wp_rc rc, const struct wp_why *inner, struct wp_why *why)
 {
 	struct wp_excerpt id;
 
-	return wp_why_set(
-		why, WP_DATA,
-		"table %s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, is "
-		"larger than %zu bytes, the most that a value may have",
-		event->table, wp_excerpt(&id, event->id), what, event->payload.size,
-		s->value_size_max);
-}
-
-/* 0 to 15, or more for what is no digit. */
-static unsigned nibble(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
-}
-
-/* Returns where it stopped: the end, or the first pair that is not hexadecimal. */
-static size_t decode_hex(const uint8_t *digits, size_t count, uint8_t *to)
-{
-	for (size_t i = 0; i + 1 < count; i += 2) {
-		unsigned high = nibble(digits[i]);
-		unsigned low = nibble(digits[i + 1]);
-		if ((high | low) > 15)
-			return i;
-		to[i / 2] = (uint8_t)(high << 4 | low);
+	switch (rc) {
+	case WP_FULL:
+		return wp_why_set(
+			why, WP_DATA,
+			"table %s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, "
+			"is larger than %zu bytes, the most that a value may have",
+			event->table, wp_excerpt(&id, event->id), what, event->payload.size,
+			s->value_size_max);
+	case WP_NOMEM:
+		return wp_why_set(why, rc, "no memory for %s, of a payload of %zu bytes", what,
+				  event->payload.size);
+	default:
+		return wp_why_set(why, rc, "table %s, id %s: %s: %s", event->table,
+				  wp_excerpt(&id, event->id), what, inner->text);
 	}
-	return count & ~(size_t)1;
 }
 
-static enum wp_rc say_broken(const struct wp_event *event, size_t offset, struct wp_why *why)
-{
-	struct wp_excerpt id;
+/* -- what is written anew ---------------------------------------------------- */
 
-	return wp_why_set(
-		why, WP_DATA,
-		"table %s, id %s: the bytea payload (outbox.column.payload) is not \\x and pairs "
-		"of hexadecimal digits at offset %zu of %zu; the session must have "
-		"bytea_output = hex",
-		event->table, wp_excerpt(&id, event->id), offset, event->payload.size);
+void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start)
+{
+	assert(s->made_count < WP_MADE_MAX);
+	s->made[s->made_count++] = (struct wp_made){
+		.place = place,
+		.offset = start,
+		.size = s->written.size - start,
+	};
 }
 
-/* \x and pairs of digits (PostgreSQL documentation, "bytea Hex Format"). */
-static enum wp_rc decode_bytea(struct wp_shape *s, const struct wp_event *event,
-			       struct wp_span *ret, struct wp_why *why)
+/* The buffer does not move any more. */
+static void settle(struct wp_shape *s)
 {
-	struct wp_span text = event->payload;
-
-	if (text.size < 2 || text.data[0] != '\\' || text.data[1] != 'x')
-		return say_broken(event, 0, why);
-	size_t count = text.size - 2;
-	wp_buffer_empty(&s->decoded, count / 2);
-	enum wp_rc rc = wp_buffer_reserve(&s->decoded, count / 2);
-	if (rc == WP_FULL)
-		return say_too_big(s, event, "the decoded payload", why);
-	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for a payload of %zu bytes", count / 2);
-	size_t done = decode_hex(text.data + 2, count, s->decoded.data);
-	if (done < count)
-		return say_broken(event, done + 2, why);
-	s->decoded.size = count / 2;
-	*ret = wp_buffer_span(&s->decoded);
-	return WP_OK;
+	for (size_t i = 0; i < s->made_count; i++)
+		*s->made[i].place = (struct wp_span){
+			.data = s->written.data + s->made[i].offset,
+			.size = s->made[i].size,
+		};
+	s->made_count = 0;
 }
 
-static enum wp_rc read_payload(struct wp_shape *s, const struct wp_event *event,
-			       struct wp_span *ret, struct wp_why *why)
+bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *type)
 {
-	if (event->payload_is_bytea && !wp_span_is_null(event->payload))
-		return decode_bytea(s, event, ret, why);
-	*ret = event->payload;
-	return WP_OK;
+	if (s->options->types == WP_RENDERING_POSTGRES)
+		return true;
+	switch (type->type) {
+	case WP_TYPE_OTHER:
+	case WP_TYPE_TEXT:
+	case WP_TYPE_CHAR:
+	case WP_TYPE_ENUM:
+	case WP_TYPE_JSON:
+	case WP_TYPE_JSONB:
+	case WP_TYPE_UUID:
+	case WP_TYPE_INT2:
+	case WP_TYPE_INT4:
+	case WP_TYPE_INT8:
+		return true;
+	default:
+		return false;
+	}
 }
 
-static void add_header(struct wp_shape *s, struct wp_span name, struct wp_span value)
+static enum wp_rc write_with_schema(struct wp_buffer *into, const struct wp_column_type *type,
+				    struct wp_span text, struct wp_why *why)
 {
-	assert(s->header_count < WP_EVENT_HEADERS_MAX);
-	s->headers[s->header_count++] = (struct wp_header){ .name = name, .value = value };
-}
+	enum wp_rc rc = wp_buffer_append_text(into, "{\"schema\":");
 
-static void add_headers(struct wp_shape *s, const struct wp_event *event)
-{
-	const struct wp_outbox_options *options = s->options;
-
-	s->header_count = 0;
-	if (s->standard_headers & HEADER_ID)
-		add_header(s, wp_span_of("id"), event->id);
-	if (s->standard_headers & HEADER_TYPE && options->column_type[0] != '\0')
-		add_header(s, wp_span_of("type"), event->type);
-	if (s->standard_headers & HEADER_POSITION)
-		add_header(s, wp_span_of("walpost-position"),
-			   wp_span_of(wp_position_text(&event->position, s->position)));
-	if (options->headers_source[0] != '\0')
-		add_header(s, wp_span_of("walpost-source"), wp_span_of(options->headers_source));
-	for (size_t i = 0; i < event->header_count; i++)
-		add_header(s, event->headers[i].name, event->headers[i].value);
-}
-
-/* Kafka knows no time before 1970, and librdkafka takes 0 for "now". */
-static int64_t timestamp_ms(int64_t postgres_us)
-{
-	int64_t ms = postgres_us / 1000 + WP_POSTGRES_EPOCH_S * INT64_C(1000);
-
-	return ms < 1 ? 1 : ms;
-}
-
-/* Replaces the record's value, the payload, by the message around it. */
-static enum wp_rc envelop(struct wp_shape *s, const struct wp_event *event,
-			  struct wp_record *record, struct wp_why *why)
-{
-	wp_buffer_empty(&s->texts, event->id.size + event->type.size + event->route.size);
-	wp_buffer_empty(&s->value, wp_record_size(record));
-	enum wp_rc rc = wp_envelope_protobuf(event, record, &s->texts, &s->value, why);
-	if (rc == WP_FULL)
-		return say_too_big(s, event, "the protobuf message", why);
-	if (rc == WP_NOMEM)
-		return wp_why_set(why, rc, "no memory for a protobuf message");
 	if (rc == WP_OK)
-		record->value = wp_buffer_span(&s->value);
+		rc = wp_render_schema(into, type, NULL);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_text(into, ",\"payload\":");
+	if (rc == WP_OK)
+		rc = wp_render_json(into, type, text, why);
+	return rc == WP_OK ? wp_buffer_append_byte(into, '}') : rc;
+}
+
+enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
+			  enum wp_written_for what, const struct wp_column_type *type,
+			  struct wp_span text, struct wp_why *why)
+{
+	bool is_debezium = s->options->types == WP_RENDERING_DEBEZIUM;
+	size_t start = s->written.size;
+	struct wp_column_type plain = {
+		.type = WP_TYPE_TEXT,
+		.modifier = -1,
+		.is_optional = type->is_optional,
+	};
+	enum wp_rc rc;
+
+	*place = text;
+	if (form == WP_FORM_RAW && (wp_span_is_null(text) || wp_shape_is_plain(s, type)))
+		return WP_OK;
+	if (!is_debezium)
+		type = &plain;
+	if (form == WP_FORM_JSON)
+		rc = wp_render_json(&s->written, type, text, why);
+	else if (form == WP_FORM_JSON_SCHEMA)
+		rc = write_with_schema(&s->written, type, text, why);
+	else if (what == WP_FOR_HEADER)
+		rc = wp_render_header(&s->written, type, text, why);
+	else
+		rc = wp_render_string(&s->written, type, text, why);
+	if (rc != WP_OK)
+		s->written.size = start;
+	else
+		wp_shape_made(s, place, start);
 	return rc;
 }
+
+/* -- the record --------------------------------------------------------------- */
 
 enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
 			  struct wp_why *why)
@@ -258,29 +270,122 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 			  inner.text);
 }
 
+/* Kafka knows no time before 1970, and librdkafka takes 0 for "now". */
+static int64_t commit_ms(int64_t postgres_us)
+{
+	int64_t ms = postgres_us / 1000 + WP_POSTGRES_EPOCH_S * INT64_C(1000);
+
+	return ms < 1 ? 1 : ms;
+}
+
+/* What Postgres prints of an integer; it fits. */
+static int64_t integer_of(struct wp_span text)
+{
+	char digits[24] = "";
+
+	if (text.size < sizeof(digits))
+		memcpy(digits, text.data, text.size);
+	return strtoll(digits, NULL, 10);
+}
+
+static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *event, int64_t *ret_ms,
+				 struct wp_why *why)
+{
+	int64_t us = 0;
+	int64_t ms;
+
+	s->time_us = *ret_ms * 1000;
+	if (wp_span_is_null(event->timestamp)) { /* that of the commit */
+		if (event->commit_time_us <= INT64_MAX - POSTGRES_EPOCH_US)
+			s->time_us = event->commit_time_us + POSTGRES_EPOCH_US;
+		return WP_OK;
+	}
+	if (event->timestamp_type->type == WP_TYPE_INT8) {
+		ms = integer_of(event->timestamp);
+		us = ms > INT64_MAX / 1000 || ms < INT64_MIN / 1000 ? 0 : ms * 1000;
+	} else {
+		enum wp_rc rc =
+			wp_moment_us(event->timestamp_type->type, event->timestamp, &us, why);
+		if (rc != WP_OK)
+			return rc;
+		ms = us / 1000;
+	}
+	struct wp_excerpt shown;
+	if (ms < 1)
+		return wp_why_set(why, WP_DATA,
+				  "\"%s\" lies before 1970, of which Kafka knows nothing: correct "
+				  "what outbox.column.timestamp reads",
+				  wp_excerpt(&shown, event->timestamp));
+	*ret_ms = ms;
+	s->time_us = us;
+	return WP_OK;
+}
+
+static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	if (wp_span_is_null(event->partition))
+		return WP_OK;
+	int64_t number = integer_of(event->partition);
+	if (number < 0 || number > INT32_MAX)
+		return wp_why_set(why, WP_DATA,
+				  "%s is the number of no partition: correct what "
+				  "outbox.column.partition reads",
+				  wp_excerpt(&shown, event->partition));
+	*ret = (int32_t)number;
+	return WP_OK;
+}
+
+/* The first that fails is told; memory is no property of the event. */
+struct verdict {
+	enum wp_rc rc;
+	struct wp_why *why;
+};
+
+static void judge(struct verdict *v, const struct wp_shape *s, const struct wp_event *event,
+		  const char *what, enum wp_rc rc, const struct wp_why *inner)
+{
+	if (rc == WP_OK || (v->rc != WP_OK && rc != WP_NOMEM))
+		return;
+	v->rc = wp_shape_say(s, event, what, rc, inner, v->why);
+}
+
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why)
 {
+	struct verdict v = { .rc = WP_OK, .why = why };
+	struct wp_why inner;
+
 	*ret = (struct wp_record){
-		.key = event->key,
 		.headers = s->headers,
-		.timestamp_ms = timestamp_ms(event->commit_time_us),
+		.timestamp_ms = commit_ms(event->commit_time_us),
 		.partition = WP_PARTITION_BY_KEY,
 		.position = event->position,
 		.table = event->table,
 		.id = event->id,
 	};
+	if (s->written.capacity > 0)
+		wp_buffer_empty(&s->written, event->payload.size);
+	s->made_count = 0;
 
-	/* All is tried, the first that fails is told: a dead letter holds what could be made. */
-	enum wp_rc rc = wp_shape_topic(s, event, &ret->topic, why);
-	enum wp_rc value_rc = read_payload(s, event, &ret->value, rc == WP_OK ? why : NULL);
-	if (value_rc != WP_OK)
-		ret->value = event->payload;
-	if (rc == WP_OK || value_rc == WP_NOMEM) /* which is no property of the event */
-		rc = value_rc;
-	add_headers(s, event);
+	/* All is tried: a dead letter holds what could be made. */
+	v.rc = wp_shape_topic(s, event, &ret->topic, why);
+	judge(&v, s, event, "the key",
+	      wp_shape_write(s, &ret->key, s->options->key_format, WP_FOR_KEY_OR_VALUE,
+			     event->key_type, event->key, &inner),
+	      &inner);
+	judge(&v, s, event, "the timestamp", read_timestamp(s, event, &ret->timestamp_ms, &inner),
+	      &inner);
+	judge(&v, s, event, "the partition", read_partition(event, &ret->partition, &inner),
+	      &inner);
+	judge(&v, s, event, "the headers", wp_shape_headers(s, event, &inner), &inner);
 	ret->header_count = s->header_count;
-	if (rc == WP_OK && s->options->envelope == WP_ENVELOPE_PROTOBUF)
-		rc = envelop(s, event, ret, why);
-	return rc;
+	settle(s);
+	enum wp_rc rc = wp_shape_value(s, event, ret, &inner);
+	ret->header_count = s->header_count;
+	judge(&v, s, event, "the value", rc, &inner);
+	if (rc != WP_OK)
+		ret->value = event->payload;
+	return v.rc;
 }

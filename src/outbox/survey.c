@@ -120,8 +120,14 @@ static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *cha
 	*use = use_of(s, r);
 	if (use->kind != USE_EVENTS)
 		return WP_OK;
-	return wp_mapping_new(use->outbox->options, r, s->relations, WP_COLUMNS_KNOWN,
-			      WP_TRANSFER_TEXT, &use->mapping, why);
+	const struct wp_mapping_setup setup = {
+		.options = use->outbox->options,
+		.relation = r,
+		.types = s->relations,
+		.columns = WP_COLUMNS_KNOWN,
+		.transfer = WP_TRANSFER_TEXT,
+	};
+	return wp_mapping_new(&setup, &use->mapping, why);
 }
 
 /* -- rows ----------------------------------------------------------------- */

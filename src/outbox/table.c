@@ -4,45 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/outbox/binary.h"
+#include "mapping.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/names.h"
-#include "walpost/outbox/table.h"
 
-#define NO_COLUMN SIZE_MAX
 #define COLUMNS_SHOWN_SIZE 512 /* of the list in a sentence */
-
-struct mapped {
-	size_t index; /* in the row, or NO_COLUMN */
-	enum wp_type type;
-};
-
-struct mapped_header {
-	struct wp_span name; /* NUL-terminated */
-	struct mapped column;
-};
-
-/* One allocation, for a partitioned table may have thousands of leaves: the
- * struct, its headers, then all texts. */
-struct wp_mapping {
-	size_t column_count; /* of the relation */
-	enum wp_transfer transfer;
-	struct mapped id;
-	struct mapped key;
-	struct mapped type; /* perhaps none */
-	struct mapped payload;
-	struct mapped route;
-	enum wp_key_null key_null;
-	struct wp_why *missing; /* owned: no row of this can be an event; NULL: none is missing */
-	/* For messages. */
-	const char *table;
-	const char *id_name;
-	const char *key_name;
-	const char *route_name;
-	size_t header_count;
-	struct mapped_header headers[];
-};
 
 static void copy_name(char to[WP_NAME_SIZE], const char *from)
 {
@@ -56,6 +23,40 @@ static void name_table(const struct wp_relation *relation, char text[WP_TABLE_NA
 	copy_name(name.schema, (const char *)relation->schema.data);
 	copy_name(name.name, (const char *)relation->name.data);
 	(void)wp_table_name_text(&name, text, WP_TABLE_NAME_TEXT_SIZE);
+}
+
+/* -- what is wrong ----------------------------------------------------------- */
+
+enum fault {
+	FAULT_NONE,
+	FAULT_MISSING,
+	FAULT_NOT_BINARY, /* from here on it is of a type that does not do */
+	FAULT_NOT_RENDERED,
+	FAULT_NOT_A_TIME,
+	FAULT_NOT_A_NUMBER,
+};
+
+/* The first column that is missing or unfit, and the option that asked for it. */
+struct lookup {
+	const struct wp_mapping_setup *setup;
+	const struct wp_outbox_options *options; /* the setup's */
+	const struct wp_relation *relation;	 /* likewise */
+	enum fault fault;
+	const char *column;
+	const char *option;
+	uint32_t type_oid;
+};
+
+/* Without a missing column an event may still be set aside; not without knowing its types. */
+static void complain(struct lookup *l, enum fault fault, const char *column, const char *option,
+		     uint32_t type_oid)
+{
+	if (l->fault != FAULT_NONE && (fault == FAULT_MISSING || l->fault != FAULT_MISSING))
+		return;
+	l->fault = fault;
+	l->column = column;
+	l->option = option;
+	l->type_oid = type_oid;
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */
@@ -77,41 +78,6 @@ static void list_columns(const struct wp_relation *relation, char text[COLUMNS_S
 	}
 }
 
-/* The first column that is missing or unfit, and the option that asked for it. */
-struct lookup {
-	const struct wp_relation *relation;
-	const struct wp_relations *types;
-	enum wp_transfer transfer;
-	const char *column; /* NULL: all were found */
-	const char *option;
-	uint32_t unfit_type; /* 0: it is missing */
-};
-
-/* Without a missing column an event may still be set aside; not without knowing its types. */
-static void complain(struct lookup *l, const char *column, const char *option, uint32_t type)
-{
-	if (l->column != NULL && (type == 0 || l->unfit_type != 0))
-		return;
-	l->column = column;
-	l->option = option;
-	l->unfit_type = type;
-}
-
-static struct mapped look_up(struct lookup *l, const char *column, const char *option)
-{
-	int index = wp_relation_column(l->relation, wp_span_of(column));
-
-	if (index < 0) {
-		complain(l, column, option, 0);
-		return (struct mapped){ .index = NO_COLUMN };
-	}
-	uint32_t oid = l->relation->columns[index].type_oid;
-	enum wp_type type = wp_relations_type(l->types, oid);
-	if (l->transfer == WP_TRANSFER_BINARY && type == WP_TYPE_OTHER)
-		complain(l, column, option, oid);
-	return (struct mapped){ .index = (size_t)index, .type = type };
-}
-
 static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_why *why)
 {
 	char columns[COLUMNS_SHOWN_SIZE];
@@ -129,17 +95,44 @@ struct type_text {
 	char text[32];
 };
 
-/* What people use for keys and headers has its name here; of others SQL tells it. */
+/* What people may have in a column has its name here; of others SQL tells it. */
 static struct type_text type_text(uint32_t oid)
 {
 	static const struct {
 		uint32_t oid;
 		const char *name;
 	} names[] = {
-		{ 16, "boolean" },	     { 20, "bigint" },	      { 21, "smallint" },
-		{ 23, "integer" },	     { 142, "xml" },	      { 700, "real" },
-		{ 701, "double precision" }, { 1009, "text[]" },      { 1082, "date" },
-		{ 1114, "timestamp" },	     { 1184, "timestamptz" }, { 1700, "numeric" },
+		{ 16, "boolean" },
+		{ 17, "bytea" },
+		{ 20, "bigint" },
+		{ 21, "smallint" },
+		{ 23, "integer" },
+		{ 25, "text" },
+		{ 26, "oid" },
+		{ 114, "json" },
+		{ 142, "xml" },
+		{ 600, "point" },
+		{ 650, "cidr" },
+		{ 700, "real" },
+		{ 701, "double precision" },
+		{ 774, "macaddr8" },
+		{ 790, "money" },
+		{ 829, "macaddr" },
+		{ 869, "inet" },
+		{ 1043, "varchar" },
+		{ 1082, "date" },
+		{ 1083, "time" },
+		{ 1114, "timestamp" },
+		{ 1184, "timestamptz" },
+		{ 1186, "interval" },
+		{ 1266, "timetz" },
+		{ 1560, "bit" },
+		{ 1562, "varbit" },
+		{ 1700, "numeric" },
+		{ 2950, "uuid" },
+		{ 3614, "tsvector" },
+		{ 3802, "jsonb" },
+		{ 3910, "tstzrange" },
 	};
 	struct type_text t;
 
@@ -155,33 +148,121 @@ static struct type_text type_text(uint32_t oid)
 
 static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
 {
+	static const char *const reasons[] = {
+		[FAULT_NOT_BINARY] = "which is not read in binary; " WP_TYPES_KNOWN
+				     " are: set postgres.binary = off",
+		[FAULT_NOT_RENDERED] = "which is not written as Debezium does; " WP_TYPES_KNOWN
+				       " are: set outbox.types = postgres, or take the column out",
+		[FAULT_NOT_A_TIME] =
+			"which is no time: it must be timestamp, timestamptz, date, or a bigint of "
+			"milliseconds since 1970",
+		[FAULT_NOT_A_NUMBER] =
+			"which numbers no partition: it must be smallint, integer or bigint",
+	};
 	struct wp_excerpt name;
 
-	return wp_why_set(
-		why, WP_CONFIG,
-		"table %s: column \"%s\" (%s) is of type %s, which is not read in binary; text, "
-		"varchar, char, name, json, jsonb, uuid, bytea, enums and domains over them are: "
-		"set postgres.binary = off",
-		table, wp_excerpt(&name, wp_span_of(l->column)), l->option,
-		type_text(l->unfit_type).text);
+	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of type %s, %s", table,
+			  wp_excerpt(&name, wp_span_of(l->column)), l->option,
+			  type_text(l->type_oid).text, reasons[l->fault]);
 }
 
-static enum wp_rc map_columns(struct wp_mapping *m, const struct wp_outbox_options *options,
-			      const struct wp_header_columns *headers, struct lookup *l,
-			      struct wp_why *why)
+/* -- looking up -------------------------------------------------------------- */
+
+/* What the catalog says of it, if it is of the same type still. */
+static void add_facts(const struct lookup *l, const struct wp_column *column,
+		      struct wp_column_type *type)
 {
-	m->id = look_up(l, options->column_id, "outbox.column.id");
-	m->key = look_up(l, options->column_key, "outbox.column.key");
-	m->type = (struct mapped){ .index = NO_COLUMN };
-	if (options->column_type[0] != '\0')
-		m->type = look_up(l, options->column_type, "outbox.column.type");
-	m->payload = look_up(l, options->column_payload, "outbox.column.payload");
-	m->route = look_up(l, options->route_by, "outbox.route.by");
-	for (size_t i = 0; i < headers->count; i++)
-		m->headers[i].column = look_up(l, headers->items[i].column, "outbox.headers");
-	if (l->column == NULL)
-		return WP_OK;
-	return l->unfit_type == 0 ? say_missing(l, m->table, why) : say_unfit(l, m->table, why);
+	const struct wp_mapping_setup *setup = l->setup;
+	const struct wp_column_fact *fact =
+		setup->facts == NULL
+			? NULL
+			: wp_column_facts_find(setup->facts, setup->table, column->name);
+
+	if (fact == NULL || fact->type_oid != column->type_oid)
+		return;
+	if (fact->is_not_null)
+		type->is_optional = false;
+	type->modifier = fact->modifier;
+	type->labels = wp_column_facts_labels(setup->facts, fact);
+}
+
+static struct wp_mapped look_up(struct lookup *l, const char *column, const char *option)
+{
+	int index = wp_relation_column(l->relation, wp_span_of(column));
+
+	if (index < 0)
+		return (struct wp_mapped){ .index = WP_NO_COLUMN };
+	const struct wp_column *found = &l->relation->columns[index];
+	struct wp_mapped mapped = {
+		.index = (size_t)index,
+		.type = {
+			.type = wp_relations_type(l->setup->types, found->type_oid),
+			.element = wp_relations_element(l->setup->types, found->type_oid),
+			.modifier = found->type_modifier,
+			.is_optional = !found->is_key,
+		},
+	};
+	add_facts(l, found, &mapped.type);
+	if (l->setup->transfer == WP_TRANSFER_BINARY && mapped.type.type == WP_TYPE_OTHER)
+		complain(l, FAULT_NOT_BINARY, column, option, found->type_oid);
+	return mapped;
+}
+
+/* Says so when it may not be. */
+static bool is_missing(struct lookup *l, const struct wp_mapped *mapped, const char *column,
+		       const char *option, bool is_further)
+{
+	if (mapped->index != WP_NO_COLUMN)
+		return false;
+	if (!is_further || l->options->columns_missing == WP_MISSING_ERROR)
+		complain(l, FAULT_MISSING, column, option, 0);
+	return true;
+}
+
+static bool is_time(enum wp_type type)
+{
+	return type == WP_TYPE_TIMESTAMP || type == WP_TYPE_TIMESTAMPTZ || type == WP_TYPE_DATE ||
+	       type == WP_TYPE_INT8;
+}
+
+static bool is_number(enum wp_type type)
+{
+	return type == WP_TYPE_INT2 || type == WP_TYPE_INT4 || type == WP_TYPE_INT8;
+}
+
+/* Is the value written in words of its own? */
+static bool is_rendered(enum wp_role role)
+{
+	return role == WP_ROLE_ID || role == WP_ROLE_KEY || role == WP_ROLE_KEY_FALLBACK ||
+	       role == WP_ROLE_TYPE || role == WP_ROLE_PAYLOAD;
+}
+
+static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, const char *column,
+			   const char *option)
+{
+	if (l->options->types == WP_RENDERING_DEBEZIUM && !wp_render_knows(&mapped->type))
+		complain(l, FAULT_NOT_RENDERED, column, option,
+			 l->relation->columns[mapped->index].type_oid);
+}
+
+static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
+{
+	const char *column = wp_role_column(l->options, role);
+	const char *option = wp_role_option(role);
+
+	if (column[0] == '\0')
+		return (struct wp_mapped){ .index = WP_NO_COLUMN };
+	struct wp_mapped mapped = look_up(l, column, option);
+	if (is_missing(l, &mapped, column, option, wp_role_is_further(role)))
+		return mapped;
+	uint32_t type_oid = l->relation->columns[mapped.index].type_oid;
+	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
+		complain(l, FAULT_NOT_A_TIME, column, option, type_oid);
+	if (role == WP_ROLE_PARTITION && !is_number(mapped.type.type))
+		complain(l, FAULT_NOT_A_NUMBER, column, option, type_oid);
+	if (is_rendered(role))
+		check_rendered(l, &mapped, column, option);
+	return mapped;
 }
 
 static struct wp_span copy_text(char **room, const char *text)
@@ -193,26 +274,62 @@ static struct wp_span copy_text(char **room, const char *text)
 	return (struct wp_span){ .data = (const uint8_t *)copy, .size = size };
 }
 
-static struct wp_mapping *new_mapping(const struct wp_outbox_options *options,
-				      const struct wp_header_columns *headers, const char *table)
+static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_column_list *columns,
+		     struct lookup *l, struct wp_mapped_field **at, char **room)
 {
-	size_t headers_size = headers->count * sizeof(struct mapped_header);
-	size_t texts_size = strlen(table) + strlen(options->column_id) +
-			    strlen(options->column_key) + strlen(options->route_by) + 4;
-	for (size_t i = 0; i < headers->count; i++)
-		texts_size += strlen(headers->items[i].name) + 1;
+	const char *option = wp_list_option(list);
 
-	struct wp_mapping *m = calloc(1, sizeof(*m) + headers_size + texts_size);
+	for (size_t i = 0; i < columns->count; i++) {
+		const struct wp_listed_column *item = &columns->items[i];
+		struct wp_mapped mapped = look_up(l, item->column, option);
+
+		if (is_missing(l, &mapped, item->column, option, list != WP_LIST_EXTENSIONS) &&
+		    l->options->columns_missing == WP_MISSING_IGNORE)
+			continue;
+		if (mapped.index != WP_NO_COLUMN && list != WP_LIST_EXTENSIONS)
+			check_rendered(l, &mapped, item->column, option);
+		*(*at)++ = (struct wp_mapped_field){
+			.name = copy_text(room, item->name),
+			.column = mapped,
+		};
+		m->list_counts[list]++;
+	}
+}
+
+static enum wp_rc parse_lists(const struct wp_outbox_options *options,
+			      struct wp_column_list lists[WP_LIST_COUNT], struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
+		rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
+					  &lists[list], why);
+	return rc;
+}
+
+static struct wp_mapping *new_mapping(const struct lookup *l,
+				      const struct wp_column_list lists[WP_LIST_COUNT],
+				      const char *table, char **ret_room)
+{
+	size_t fields = 0;
+	size_t texts = strlen(table) + l->relation->schema.size + l->relation->name.size + 3;
+
+	for (size_t list = 0; list < WP_LIST_COUNT; list++) {
+		fields += lists[list].count;
+		for (size_t i = 0; i < lists[list].count; i++)
+			texts += strlen(lists[list].items[i].name) + 1;
+	}
+	struct wp_mapping *m = calloc(1, sizeof(*m) + fields * sizeof(m->fields[0]) + texts);
 	if (m == NULL)
 		return NULL;
-	char *room = (char *)m->headers + headers_size;
+	char *room = (char *)m->fields + fields * sizeof(m->fields[0]);
+	m->options = l->options;
+	m->column_count = l->relation->column_count;
+	m->transfer = l->setup->transfer;
 	m->table = (const char *)copy_text(&room, table).data;
-	m->id_name = (const char *)copy_text(&room, options->column_id).data;
-	m->key_name = (const char *)copy_text(&room, options->column_key).data;
-	m->route_name = (const char *)copy_text(&room, options->route_by).data;
-	m->header_count = headers->count;
-	for (size_t i = 0; i < headers->count; i++)
-		m->headers[i].name = copy_text(&room, headers->items[i].name);
+	m->schema = copy_text(&room, (const char *)l->relation->schema.data);
+	m->name = copy_text(&room, (const char *)l->relation->name.data);
+	*ret_room = room;
 	return m;
 }
 
@@ -226,35 +343,51 @@ static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_why *missin
 	return WP_OK;
 }
 
-enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
-			  const struct wp_relation *relation, const struct wp_relations *types,
-			  enum wp_columns columns, enum wp_transfer transfer,
-			  struct wp_mapping **ret, struct wp_why *why)
+/* What the lookup found wrong, as the caller wants it. */
+static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_columns columns,
+			struct wp_why *why)
 {
-	struct lookup l = { .relation = relation, .types = types, .transfer = transfer };
-	struct wp_header_columns headers;
-	char table[WP_TABLE_NAME_TEXT_SIZE];
+	struct wp_why missing;
 
-	enum wp_rc rc = wp_header_columns_parse(options->headers, &headers, why);
+	if (l->fault == FAULT_NONE)
+		return WP_OK;
+	if (l->fault != FAULT_MISSING)
+		return say_unfit(l, m->table, why);
+	if (columns == WP_COLUMNS_ALL)
+		return say_missing(l, m->table, why);
+	(void)say_missing(l, m->table, &missing); /* told with each row */
+	return keep_missing(m, &missing, why);
+}
+
+enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
+			  struct wp_why *why)
+{
+	struct lookup l = {
+		.setup = setup,
+		.options = setup->options,
+		.relation = setup->relation,
+	};
+	struct wp_column_list lists[WP_LIST_COUNT];
+	char table[WP_TABLE_NAME_TEXT_SIZE];
+	char *room;
+
+	enum wp_rc rc = parse_lists(setup->options, lists, why);
 	if (rc != WP_OK)
 		return rc;
-	name_table(relation, table);
-	struct wp_mapping *m = new_mapping(options, &headers, table);
+	name_table(setup->relation, table);
+	struct wp_mapping *m = new_mapping(&l, lists, table, &room);
 	if (m == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", table);
-	struct wp_why missing;
-	rc = map_columns(m, options, &headers, &l, &missing);
-	if (rc != WP_OK && columns == WP_COLUMNS_KNOWN && l.unfit_type == 0)
-		rc = keep_missing(m, &missing, why);
-	else if (rc != WP_OK)
-		rc = wp_why_set(why, rc, "%s", missing.text);
+	struct wp_mapped_field *at = m->fields;
+	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)
+		m->roles[role] = look_up_role(&l, role);
+	for (enum wp_list list = 0; list < WP_LIST_COUNT; list++)
+		map_list(m, list, &lists[list], &l, &at, &room);
+	rc = judge(m, &l, setup->columns, why);
 	if (rc != WP_OK) {
-		free(m);
+		wp_mapping_free(m);
 		return rc;
 	}
-	m->column_count = relation->column_count;
-	m->transfer = transfer;
-	m->key_null = options->key_null;
 	*ret = m;
 	return WP_OK;
 }
@@ -265,211 +398,4 @@ void wp_mapping_free(struct wp_mapping *m)
 		return;
 	free(m->missing);
 	free(m);
-}
-
-/* A row's values by meaning, with sticky marks for what cannot be read. */
-struct picker {
-	const struct wp_mapping *mapping;
-	const struct wp_tuple *row;
-	struct wp_buffer *texts;
-	bool bad;     /* a value in a form that was not asked for */
-	bool unknown; /* a binary form that we do not know */
-};
-
-static const struct wp_value *value_of(const struct wp_tuple *row, const struct mapped *column)
-{
-	static const struct wp_value none = { .kind = WP_VALUE_NULL };
-
-	return column->index == NO_COLUMN ? &none : &row->values[column->index];
-}
-
-static bool is_binary(const struct wp_mapping *m, const struct wp_value *value)
-{
-	return value->kind == WP_VALUE_BINARY && m->transfer == WP_TRANSFER_BINARY;
-}
-
-static struct wp_span pick(struct picker *p, const struct mapped *column)
-{
-	const struct wp_value *value = value_of(p->row, column);
-	struct wp_span text = { 0 };
-
-	if (value->kind == WP_VALUE_TEXT)
-		return value->bytes;
-	if (is_binary(p->mapping, value))
-		p->unknown |= wp_binary_text(column->type, value->bytes, p->texts, &text) != WP_OK;
-	else if (value->kind != WP_VALUE_NULL)
-		p->bad = true;
-	return text;
-}
-
-/* The one value whose bytes are wanted, not what Postgres prints for them. */
-static struct wp_span pick_payload(struct picker *p)
-{
-	const struct mapped *column = &p->mapping->payload;
-	const struct wp_value *value = value_of(p->row, column);
-
-	if (column->type == WP_TYPE_BYTEA && is_binary(p->mapping, value))
-		return value->bytes;
-	return pick(p, column);
-}
-
-static size_t room_of(const struct wp_mapping *m, const struct wp_tuple *row,
-		      const struct mapped *column)
-{
-	const struct wp_value *value = value_of(row, column);
-
-	return is_binary(m, value) ? wp_binary_room(column->type, value->bytes) : 0;
-}
-
-/* What is printed must not move while it grows: so all room is made before. */
-static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_buffer *texts, struct wp_why *why)
-{
-	size_t room = room_of(m, row, &m->id) + room_of(m, row, &m->key) +
-		      room_of(m, row, &m->type) + room_of(m, row, &m->route);
-
-	if (m->payload.type != WP_TYPE_BYTEA)
-		room += room_of(m, row, &m->payload);
-	for (size_t i = 0; i < m->header_count; i++)
-		room += room_of(m, row, &m->headers[i].column);
-	if (room == 0)
-		return WP_OK;
-	wp_buffer_empty(texts, room);
-	enum wp_rc rc = wp_buffer_reserve(texts, room);
-	if (rc == WP_FULL)
-		return wp_why_set(why, WP_CONFIG,
-				  "table %s: id, key and headers of a row, as Postgres prints "
-				  "them, are %zu bytes, more than %zu: set postgres.binary = off, "
-				  "or take the bytea column out of outbox.headers",
-				  m->table, room, texts->size_max);
-	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for %zu bytes of key and headers", room);
-	return WP_OK;
-}
-
-static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event *event,
-			      struct wp_why *why)
-{
-	struct wp_excerpt id;
-
-	if (wp_span_is_null(event->id))
-		return wp_why_set(
-			why, WP_DATA,
-			"table %s: a row has NULL in column \"%s\" (outbox.column.id); an event "
-			"needs an id: declare the column NOT NULL",
-			m->table, m->id_name);
-	if (wp_span_is_null(event->route))
-		return wp_why_set(why, WP_DATA,
-				  "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
-				  "the event has "
-				  "no topic: declare the column NOT NULL",
-				  m->table, wp_excerpt(&id, event->id), m->route_name);
-	if (wp_span_is_null(event->key) && m->key_null != WP_KEY_NULL_ALLOW)
-		return wp_why_set(
-			why, WP_DATA,
-			"table %s, id %s: column \"%s\" (outbox.column.key) is NULL, so the event "
-			"has no order among others: declare the column NOT NULL, or set "
-			"outbox.key.null = allow",
-			m->table, wp_excerpt(&id, event->id), m->key_name);
-	return WP_OK;
-}
-
-static void fill_event(struct picker *p, struct wp_event *ret)
-{
-	const struct wp_mapping *m = p->mapping;
-
-	ret->id = pick(p, &m->id);
-	ret->key = pick(p, &m->key);
-	ret->type = pick(p, &m->type);
-	ret->route = pick(p, &m->route);
-	ret->payload = pick_payload(p);
-	ret->payload_is_bytea =
-		m->payload.type == WP_TYPE_BYTEA && !is_binary(m, value_of(p->row, &m->payload));
-	for (size_t i = 0; i < m->header_count; i++) {
-		ret->headers[i].name = m->headers[i].name;
-		ret->headers[i].value = pick(p, &m->headers[i].column);
-	}
-	ret->header_count = m->header_count;
-	ret->table = m->table;
-}
-
-enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
-{
-	struct picker p = { .mapping = m, .row = row, .texts = texts };
-
-	if (row->count != m->column_count)
-		return wp_why_set(why, WP_PROTO,
-				  "table %s: a row of %zu columns came for a relation of %zu",
-				  m->table, row->count, m->column_count);
-	enum wp_rc rc = make_room(m, row, texts, why);
-	if (rc != WP_OK)
-		return rc;
-	fill_event(&p, ret);
-	if (p.bad)
-		return wp_why_set(why, WP_PROTO,
-				  "table %s: a row came with %s value that was not asked for",
-				  m->table,
-				  m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
-								    : "a binary or an unchanged");
-	if (p.unknown)
-		return wp_why_set(why, WP_CONFIG,
-				  "table %s: a row came with a jsonb or uuid value in a binary "
-				  "form that is not known (jsonb: version 1, uuid: 16 bytes): set "
-				  "postgres.binary = off",
-				  m->table);
-	if (m->missing != NULL)
-		return wp_why_set(why, WP_DATA, "%s", m->missing->text);
-	return check_nulls(m, ret, why);
-}
-
-static void need(struct wp_needed_columns *n, const char *name)
-{
-	for (size_t i = 0; i < n->count; i++) {
-		if (strcmp(n->names[i], name) == 0)
-			return;
-	}
-	assert(n->count < sizeof(n->names) / sizeof(n->names[0]));
-	n->names[n->count++] = name;
-}
-
-/* One column may mean several things: the strictest of what they ask for. */
-static const char *definition_of(const struct wp_outbox_options *options, const char *column)
-{
-	if (strcmp(column, options->column_id) == 0)
-		return "uuid PRIMARY KEY";
-	if (strcmp(column, options->column_payload) == 0)
-		return "jsonb";
-	if (strcmp(column, options->column_key) == 0 && options->key_null == WP_KEY_NULL_ALLOW)
-		return "varchar(255)";
-	if (strcmp(column, options->column_key) == 0 || strcmp(column, options->route_by) == 0 ||
-	    strcmp(column, options->column_type) == 0)
-		return "varchar(255) NOT NULL";
-	return "text";
-}
-
-enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
-			     struct wp_why *why)
-{
-	struct wp_header_columns headers;
-
-	enum wp_rc rc = wp_header_columns_parse(options->headers, &headers, why);
-	if (rc != WP_OK)
-		return rc;
-	ret->count = 0;
-	/* In the order of Debezium's table, for who creates it from this list. */
-	need(ret, options->column_id);
-	need(ret, options->route_by);
-	need(ret, options->column_key);
-	if (options->column_type[0] != '\0')
-		need(ret, options->column_type);
-	need(ret, options->column_payload);
-	/* The names of the list move along with their storage. */
-	static_assert(sizeof(ret->storage) == sizeof(headers.storage), "one storage, two names");
-	memcpy(ret->storage, headers.storage, sizeof(headers.storage));
-	for (size_t i = 0; i < headers.count; i++)
-		need(ret, ret->storage + (headers.items[i].column - headers.storage));
-	for (size_t i = 0; i < ret->count; i++)
-		ret->definitions[i] = definition_of(options, ret->names[i]);
-	return WP_OK;
 }

@@ -71,7 +71,7 @@ static void judge_columns(struct judge *j)
 /* The types that outbox/binary can print. Rows of an older shape the relay judges as they come. */
 static void judge_binary(struct judge *j)
 {
-	if (j->options->binary == WP_TRANSFER_TEXT || answer_null(j, A_TABLE_NOT_BINARY))
+	if (j->options->binary != WP_BINARY_ON || answer_null(j, A_TABLE_NOT_BINARY))
 		return;
 	wp_sql_add(&j->cure, "-- set postgres.binary = off");
 	FOUND_WRONG(j, "table_binary",

@@ -340,7 +340,7 @@ static void start_copy(struct stream *s)
 		.slot = s->setup.options->slot,
 		.publication = s->setup.options->publication,
 		.at = s->start_at,
-		.transfer = s->setup.options->binary,
+		.transfer = s->view.facts.transfer,
 		.wake = { on_copy, s },
 	};
 	struct wp_why why;

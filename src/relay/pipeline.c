@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/outbox/message.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
@@ -41,6 +42,8 @@ struct wp_pipeline {
 	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
 	struct wp_buffer texts; /* of binary values */
+	struct wp_column_facts facts;
+	enum wp_transfer transfer;
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -78,6 +81,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 	p->setup = *setup;
 	wp_buffer_init(&p->texts, setup->value_size_max);
 	p->timelines.current = 1;
+	wp_column_facts_begin(&p->facts);
 	rc = wp_outbox_set_new(setup->outboxes, setup->value_size_max, &p->outboxes, why);
 	if (rc != WP_OK)
 		goto fail;
@@ -105,18 +109,25 @@ void wp_pipeline_free(struct wp_pipeline *p)
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines)
 {
 	wp_relations_clear(p->relations);
+	wp_column_facts_begin(&p->facts);
+	p->transfer = WP_TRANSFER_TEXT;
 	p->timelines = *timelines;
 	p->in_transaction = false;
 	p->has_events = false;
 	p->question = 0;
 }
 
-void wp_pipeline_know_enums(struct wp_pipeline *p, const uint32_t *oids, size_t count)
+void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
+		      enum wp_transfer transfer)
 {
 	enum wp_rc rc = WP_OK;
 
-	for (size_t i = 0; i < count && rc == WP_OK; i++)
-		rc = wp_relations_put_enum(p->relations, oids[i]);
+	p->facts = *facts;
+	p->transfer = transfer;
+	for (size_t i = 0; i < facts->count && rc == WP_OK; i++) {
+		if (facts->items[i].is_enum)
+			rc = wp_relations_put_enum(p->relations, facts->items[i].type_oid);
+	}
 }
 
 /* -- relations ------------------------------------------------------------ */
@@ -146,9 +157,17 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 {
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
 
-	return wp_mapping_new(use->outbox->options, r, p->relations,
-			      diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL, p->setup.transfer,
-			      &use->mapping, why);
+	const struct wp_mapping_setup setup = {
+		.options = use->outbox->options,
+		.relation = r,
+		.types = p->relations,
+		.facts = &p->facts,
+		.table = use->outbox->table,
+		.columns = diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
+		.transfer = p->transfer,
+	};
+
+	return wp_mapping_new(&setup, &use->mapping, why);
 }
 
 static enum wp_rc say_too_many(const char *what, struct wp_why *why)
@@ -330,6 +349,22 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 				why);
 }
 
+/* `rc` is what reading it gave: WP_OK or WP_DATA. */
+static enum wp_rc place_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
+			      struct wp_event *event, enum wp_rc rc, struct wp_why *why)
+{
+	name_event(p, event);
+	event->commit_time_us = p->commit_time_us;
+	event->position = (struct wp_position){
+		.epoch = p->setup.epoch,
+		.timeline = wp_timelines_at(&p->timelines, p->commit_lsn),
+		.commit_lsn = p->commit_lsn,
+		.ordinal = p->ordinal,
+	};
+	p->last.position = event->position;
+	return send_event(p, outbox, event, rc, why);
+}
+
 static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
 			     const struct wp_tuple *row, struct wp_why *why)
 {
@@ -344,16 +379,45 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
-	name_event(p, &event);
-	event.commit_time_us = p->commit_time_us;
-	event.position = (struct wp_position){
-		.epoch = p->setup.epoch,
-		.timeline = wp_timelines_at(&p->timelines, p->commit_lsn),
-		.commit_lsn = p->commit_lsn,
-		.ordinal = p->ordinal,
-	};
-	p->last.position = event.position;
-	return send_event(p, use->outbox, &event, rc, why);
+	return place_event(p, use->outbox, &event, rc, why);
+}
+
+/* Between Begin and Commit, as a row. */
+static enum wp_rc take_message_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
+				     struct wp_span content, struct wp_why *why)
+{
+	struct wp_event event;
+
+	if (!p->in_transaction)
+		return wp_why_set(why, WP_PROTO,
+				  "the server sent a transactional message outside a transaction");
+	forget_name(p);
+	enum wp_rc rc = wp_message_event(outbox->messages, content, &p->texts, &event, why);
+	if (rc != WP_OK && rc != WP_DATA)
+		return rc;
+	return place_event(p, outbox, &event, rc, why);
+}
+
+static enum wp_rc take_message(struct wp_pipeline *p, const struct wp_change *change,
+			       struct wp_taken *taken, struct wp_why *why)
+{
+	const struct wp_outbox *outbox =
+		wp_outbox_set_prefix(p->outboxes, change->as.message.prefix);
+	enum wp_rc rc = WP_OK;
+
+	if (outbox == NULL) {
+		p->counts.messages++;
+	} else if (!change->as.message.transactional) {
+		p->counts.messages_refused++;
+		taken->refused_message = true;
+	} else {
+		rc = take_message_event(p, outbox, change->as.message.content, why);
+		taken->event = rc == WP_OK;
+		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
+	}
+	if (rc == WP_OK && change->as.message.transactional)
+		p->ordinal++;
+	return rc;
 }
 
 static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)
@@ -405,12 +469,30 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 	return rc;
 }
 
-static bool concerns_outbox(struct wp_pipeline *p, uint32_t oid)
+/* NULL: the relation is of none. */
+static const struct wp_outbox *outbox_of(struct wp_pipeline *p, uint32_t oid)
 {
 	const struct wp_relation *r = wp_relations_find(p->relations, oid);
 	const struct use *use = r ? r->attached : NULL;
 
-	return use != NULL && use->kind == USE_OUTBOX;
+	return use != NULL && use->kind == USE_OUTBOX ? use->outbox : NULL;
+}
+
+/* An event does not change: what is to be told again is a new row. */
+static enum wp_rc take_update(struct wp_pipeline *p, const struct wp_change *change,
+			      struct wp_taken *taken, struct wp_why *why)
+{
+	taken->updated = outbox_of(p, change->as.update.relation_oid);
+	if (taken->updated == NULL)
+		return WP_OK;
+	if (taken->updated->options->on_update == WP_ON_UPDATE_STOP)
+		return wp_why_set(why, WP_CONFIG,
+				  "a row of outbox table %s was updated, and outbox.on_update = "
+				  "stop: insert a new row for a new event; to go on, set "
+				  "outbox.on_update = warn",
+				  taken->updated->options->table);
+	p->counts.updates++;
+	return WP_OK;
 }
 
 /* -- transactions --------------------------------------------------------- */
@@ -465,19 +547,15 @@ static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *cha
 	case WP_CHANGE_INSERT:
 		return take_insert(p, change, taken, why);
 	case WP_CHANGE_UPDATE:
-		p->counts.updates += concerns_outbox(p, change->as.update.relation_oid) ? 1 : 0;
-		return WP_OK;
+		return take_update(p, change, taken, why);
 	case WP_CHANGE_DELETE:
-		p->counts.deletes += concerns_outbox(p, change->as.del.relation_oid) ? 1 : 0;
+		p->counts.deletes += outbox_of(p, change->as.del.relation_oid) != NULL ? 1 : 0;
 		return WP_OK;
 	case WP_CHANGE_TRUNCATE:
 		p->counts.truncates++;
 		return WP_OK;
 	case WP_CHANGE_MESSAGE:
-		p->counts.messages++;
-		if (change->as.message.transactional)
-			p->ordinal++;
-		return WP_OK;
+		return take_message(p, change, taken, why);
 	case WP_CHANGE_ORIGIN:
 		return WP_OK;
 	}

@@ -61,7 +61,6 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 		&(struct wp_pipeline_setup){
 			.outboxes = setup->outboxes,
 			.epoch = options->epoch,
-			.transfer = setup->transfer,
 			.poison = options->poison,
 			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,
@@ -136,7 +135,7 @@ static void act_start(struct wp_relay *r)
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
 
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
-	wp_pipeline_know_enums(r->pipeline, facts->enums, facts->enum_count);
+	wp_pipeline_know(r->pipeline, &facts->columns, facts->transfer);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), WP_WITNESS_WRITE);

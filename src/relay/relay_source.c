@@ -270,6 +270,41 @@ static void note_dead_letter(struct wp_relay *r)
 		wp_pipeline_reason(r->pipeline)->text);
 }
 
+enum { COMPLAIN_EVERY_MS = 10 * 1000 };
+
+static bool is_due(int64_t *noted_ms, struct wp_now now)
+{
+	if (*noted_ms != 0 && now.ms - *noted_ms < COMPLAIN_EVERY_MS)
+		return false;
+	*noted_ms = now.ms;
+	return true;
+}
+
+/* Not each of them: there may be millions. The counts tell how many. */
+static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, struct wp_now now)
+{
+	enum wp_note_level level =
+		o->on_update == WP_ON_UPDATE_ERROR ? WP_NOTE_ERROR : WP_NOTE_WARN;
+
+	if (is_due(&r->update_noted_ms, now))
+		(void)wp_why_set(
+			&wp_relay_note(r, level, "row_updated")->why, WP_OK,
+			"a row of outbox table %s was updated, which is no event (%llu so far): "
+			"insert a new row for a new event",
+			o->table, (unsigned long long)wp_pipeline_counts(r->pipeline)->updates);
+}
+
+static void note_refused_message(struct wp_relay *r, struct wp_now now)
+{
+	if (is_due(&r->message_noted_ms, now))
+		(void)wp_why_set(
+			&wp_relay_note(r, WP_NOTE_WARN, "message_refused")->why, WP_OK,
+			"a logical message of our prefix was not transactional and is no event, "
+			"for its transaction may have rolled back (%llu so far): give "
+			"pg_logical_emit_message() true for its first argument",
+			(unsigned long long)wp_pipeline_counts(r->pipeline)->messages_refused);
+}
+
 static bool take_held(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
@@ -286,6 +321,10 @@ static bool take_held(struct wp_relay *r, struct wp_now now)
 		note_sent(r);
 	if (taken.dead_letter)
 		note_dead_letter(r);
+	if (taken.updated != NULL)
+		note_update(r, taken.updated->options, now);
+	if (taken.refused_message)
+		note_refused_message(r, now);
 	heard(r, &taken, now);
 	return true;
 }

@@ -41,6 +41,8 @@ struct run {
 	struct wp_sink *sink;
 	struct wp_relay *relay;
 	struct wp_wanted_outboxes wanted;
+	struct wp_outboxes outboxes;
+	char run_id[37];
 	char owner[WP_OWNER_SIZE];
 
 	ev_timer step;	      /* 0 s: a step is due now */
@@ -119,8 +121,10 @@ static void log_progress(struct run *run, const char *event)
 	       WP_INT("updates_ignored", s.counts.updates),
 	       WP_INT("deletes_ignored", s.counts.deletes),
 	       WP_INT("truncates_ignored", s.counts.truncates),
-	       WP_INT("rows_ignored", s.counts.ignored), WP_INT("reconnects", s.reconnects),
-	       WP_INT("rewinds", s.rewinds));
+	       WP_INT("rows_ignored", s.counts.ignored),
+	       WP_INT("messages_ignored", s.counts.messages),
+	       WP_INT("messages_refused", s.counts.messages_refused),
+	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds));
 	run->events_told = s.confirmed;
 }
 
@@ -325,6 +329,27 @@ static void name_owner(struct run *run, uint64_t seed)
 		 (uint32_t)(seed >> 16));
 }
 
+/* A random UUID (RFC 9562, version 4). */
+static void name_run(struct run *run)
+{
+	static const char digits[] = "0123456789abcdef";
+	static const char form[] = "xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx";
+	uint64_t bits = 0;
+
+	for (size_t i = 0; form[i] != '\0'; i++) {
+		if (i % 16 == 0)
+			bits = random_seed();
+		unsigned nibble = bits & 15;
+		bits >>= 4;
+		if (form[i] == 'x')
+			run->run_id[i] = digits[nibble];
+		else
+			run->run_id[i] = form[i] == 'y' ? digits[8 | (nibble & 3)] : form[i];
+	}
+	run->outboxes = *run->options->outboxes;
+	run->outboxes.run_id = run->run_id;
+}
+
 static enum wp_rc make_source(struct run *run, struct wp_why *why)
 {
 	enum wp_rc rc = wp_wanted_outboxes_init(&run->wanted, run->options->outboxes, why);
@@ -359,6 +384,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 	if (rc != WP_OK)
 		return rc;
 	name_owner(run, seed);
+	name_run(run);
 	rc = make_source(run, why);
 	if (rc != WP_OK)
 		return rc;
@@ -369,8 +395,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		.source = run->source,
 		.sink = run->sink,
 		.options = run->options->relay,
-		.outboxes = run->options->outboxes,
-		.transfer = run->options->postgres->binary,
+		.outboxes = &run->outboxes,
 		.slot = run->options->postgres->slot,
 		.owner = run->owner,
 		.seed = seed,

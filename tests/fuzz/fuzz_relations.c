@@ -220,8 +220,15 @@ static enum wp_rc go(struct way *way, const struct wp_relations *map,
 	struct wp_why why = { "" };
 	const struct wp_tuple row = { .values = values, .count = relation->column_count };
 
-	enum wp_rc rc = wp_mapping_new(&way->options, relation, map, WP_COLUMNS_ALL, transfer,
-				       &mapping, &why);
+	const struct wp_mapping_setup setup = {
+		.options = &way->options,
+		.relation = relation,
+		.types = map,
+		.columns = WP_COLUMNS_ALL,
+		.transfer = transfer,
+	};
+
+	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &why);
 	if (rc == WP_OK) {
 		rc = wp_mapping_event(mapping, &row, &way->texts, &event, &why);
 		event.commit_time_us = 1;

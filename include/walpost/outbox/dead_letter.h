@@ -32,7 +32,7 @@ enum wp_letter {
 	WP_LETTER_COUNT,
 };
 
-#define WP_LETTER_HEADERS_MAX (WP_EVENT_HEADERS_MAX + 8)
+#define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_MAX + 8)
 
 struct wp_dead_letter {
 	struct wp_header headers[WP_LETTER_HEADERS_MAX];

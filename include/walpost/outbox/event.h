@@ -1,30 +1,53 @@
 /*
- * An event: a row of an outbox table, by meaning. Spans are borrowed from the row, or
- * from where its binary values were printed.
+ * An event: a row of an outbox table, or a logical message, by meaning. Spans are borrowed
+ * from the row, or from where its binary values were printed; null is a NULL, or that the
+ * outbox has no such column.
  */
 #ifndef WALPOST_OUTBOX_EVENT_H
 #define WALPOST_OUTBOX_EVENT_H
 
 #include "walpost/base/span.h"
 #include "walpost/outbox/position.h"
+#include "walpost/outbox/render.h"
 
-#define WP_EVENT_HEADERS_MAX 64
+#define WP_EVENT_FIELDS_MAX 60
 
-struct wp_event_header {
-	struct wp_span name;
+/* A configured column and the name that it goes by. */
+struct wp_event_field {
+	struct wp_span name; /* NUL-terminated behind its end */
 	struct wp_span value;
+	const struct wp_column_type *type;
+};
+
+struct wp_event_fields {
+	struct wp_event_field items[WP_EVENT_FIELDS_MAX];
+	size_t count;
 };
 
 struct wp_event {
 	struct wp_span id;
 	struct wp_span key;
-	struct wp_span type;	/* null: no type column, or NULL */
+	struct wp_span type;
 	struct wp_span route;	/* the raw topic; Debezium: aggregatetype */
 	struct wp_span payload; /* as Postgres prints it; a bytea's bytes if it came in binary */
 	bool payload_is_bytea;	/* printed: \x and hex digits, to be decoded */
-	struct wp_event_header headers[WP_EVENT_HEADERS_MAX]; /* the configured columns */
-	size_t header_count;
-	const char *table;	/* "schema.name" */
+	struct wp_span timestamp;
+	struct wp_span partition;
+	struct wp_span json_headers;
+	struct wp_span properties;
+	struct wp_span ce_source;
+	struct wp_span ce_subject;
+	struct wp_event_fields headers;
+	struct wp_event_fields members;	   /* beside the payload in the value */
+	struct wp_event_fields extensions; /* of a CloudEvent */
+	const struct wp_column_type *id_type;
+	const struct wp_column_type *key_type;
+	const struct wp_column_type *type_type;
+	const struct wp_column_type *payload_type;
+	const struct wp_column_type *timestamp_type;
+	const char *table;     /* "schema.name" as SQL has it; of a message its prefix */
+	struct wp_span schema; /* the same in its parts, as they are; of a message null */
+	struct wp_span name;
 	int64_t commit_time_us; /* since 2000-01-01 */
 	struct wp_position position;
 };

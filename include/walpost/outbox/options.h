@@ -30,7 +30,7 @@ enum wp_payload_json {
 	WP_PAYLOAD_JSON_EXPAND,	  /* written anew as Debezium does */
 };
 enum wp_payload_empty { WP_PAYLOAD_EMPTY_KEEP, WP_PAYLOAD_EMPTY_TOMBSTONE };
-enum wp_expand { WP_EXPAND_DROP, WP_EXPAND_KEEP };
+enum wp_expand_members { WP_EXPAND_DROP, WP_EXPAND_KEEP };
 enum wp_missing { WP_MISSING_ERROR, WP_MISSING_IGNORE };
 enum wp_on_update { WP_ON_UPDATE_WARN, WP_ON_UPDATE_ERROR, WP_ON_UPDATE_STOP };
 enum wp_message_format { WP_MESSAGE_JSON, WP_MESSAGE_PROTOBUF };
@@ -64,8 +64,8 @@ struct wp_outbox_options {
 	const char *value_columns; /* list of column[:name] beside the payload; "": none */
 	enum wp_payload_json payload_json;
 	enum wp_payload_empty payload_empty;
-	enum wp_expand expand_nulls;
-	enum wp_expand expand_empty_arrays;
+	enum wp_expand_members expand_nulls;
+	enum wp_expand_members expand_empty_arrays;
 	enum wp_rendering types;
 	enum wp_envelope envelope;
 	const char *ce_source;
@@ -85,6 +85,7 @@ struct wp_outboxes {
 	const struct wp_outbox_options *items;
 	size_t count;	    /* at least 1 */
 	const char *ignore; /* list of table patterns */
+	const char *run_id; /* a UUID, for Debezium's context headers; NULL: none is needed */
 };
 
 #endif

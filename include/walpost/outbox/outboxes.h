@@ -11,11 +11,14 @@
 #include "walpost/base/why.h"
 #include "walpost/outbox/options.h"
 
+struct wp_message_reader;
 struct wp_shape;
 
 struct wp_outbox {
 	const struct wp_outbox_options *options;
+	size_t table; /* which of all outboxes' tables is its */
 	struct wp_shape *shape;
+	struct wp_message_reader *messages; /* NULL: none of its events come so */
 };
 
 struct wp_outbox_set;

@@ -8,6 +8,7 @@
 #include "walpost/base/span.h"
 #include "walpost/outbox/position.h"
 
+#define WP_RECORD_HEADERS_MAX 128
 #define WP_PARTITION_BY_KEY (-1)
 #define WP_TIMESTAMP_NOW INT64_C(0) /* when it is sent */
 
@@ -20,7 +21,7 @@ struct wp_record {
 	struct wp_span topic; /* NUL-terminated behind its end; a valid Kafka topic name */
 	struct wp_span key;
 	struct wp_span value;
-	const struct wp_header *headers;
+	const struct wp_header *headers; /* at most WP_RECORD_HEADERS_MAX, of a dead letter more */
 	size_t header_count;
 	int64_t timestamp_ms; /* since 1970, or WP_TIMESTAMP_NOW */
 	int32_t partition;    /* or WP_PARTITION_BY_KEY */

@@ -2,7 +2,7 @@
  * Events to records: topic, key, headers and the bytes of the value.
  *
  * Owns: the route, the buffers a record points to. Pure. Bounded: value_size_max
- * for decoded or enveloped values.
+ * for whatever is made of an event.
  */
 #ifndef WALPOST_OUTBOX_SHAPE_H
 #define WALPOST_OUTBOX_SHAPE_H
@@ -20,16 +20,19 @@ struct wp_shape;
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
 			struct wp_shape **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_shape_free(struct wp_shape *s);
+/* The runId of Debezium's context headers: a UUID, new with each start. */
+void wp_shape_name_run(struct wp_shape *s, const char *run_id);
 /* Does outbox.headers.standard name walpost-position? */
 bool wp_shape_sends_position(const struct wp_outbox_options *options);
 /* The topic alone; valid until the next call. WP_DATA with why, WP_NOMEM. */
 enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
 			  struct wp_why *why) WP_MUST_CHECK;
 /*
- * Headers in order: id, type, walpost-position (those of headers.standard),
- * walpost-source, then the configured columns. `ret` is valid until the next
- * call. WP_DATA with why: topic name, broken hex, no UTF-8 for the envelope; then `ret` holds
- * what could be made: a null topic if it is that, the payload as Postgres prints it. WP_NOMEM.
+ * Headers in order: Debezium's context, those out of properties, id, type, walpost-position
+ * (those of headers.standard), walpost-source, the configured columns, those out of JSON, those
+ * of a CloudEvent. `ret` is valid until the next call. WP_DATA with why: topic name, a value
+ * that has not the form that is asked for, no UTF-8; then `ret` holds what could be made: a null
+ * topic if it is that, the payload as Postgres prints it. WP_NOMEM.
  */
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why) WP_MUST_CHECK;

@@ -2,7 +2,7 @@
  * Rows of one outbox table to events: which column means what, by name, for one
  * Relation message. A new Relation asks for a new mapping.
  *
- * Owns: copies of what it needs of options and relation. Pure.
+ * Owns: copies of what it needs of the relation. Borrows: options and facts. Pure.
  */
 #ifndef WALPOST_OUTBOX_TABLE_H
 #define WALPOST_OUTBOX_TABLE_H
@@ -11,6 +11,7 @@
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
+#include "walpost/wal/column_facts.h"
 #include "walpost/wal/relations.h"
 
 struct wp_mapping;
@@ -20,29 +21,38 @@ enum wp_columns {
 	WP_COLUMNS_KNOWN, /* each row then is WP_DATA, with what there is */
 };
 
+struct wp_mapping_setup {
+	const struct wp_outbox_options *options;
+	const struct wp_relation *relation;
+	const struct wp_relations *types;
+	const struct wp_column_facts *facts; /* lives as long as the mapping; NULL: none */
+	size_t table;			     /* which of the facts are its */
+	enum wp_columns columns;
+	enum wp_transfer transfer;
+};
+
 /*
  * WP_CONFIG with why: a required column is missing (names it, and those there are), and all
- * were asked for; or one is of a type that is not read in binary, and transfer is. WP_NOMEM.
+ * were asked for; or one is of a type that has not the form it needs: in binary, when transfer
+ * is; as a timestamp or a partition's number; as Debezium writes it. WP_NOMEM.
  */
-enum wp_rc wp_mapping_new(const struct wp_outbox_options *options,
-			  const struct wp_relation *relation, const struct wp_relations *types,
-			  enum wp_columns columns, enum wp_transfer transfer,
-			  struct wp_mapping **ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
+			  struct wp_why *why) WP_MUST_CHECK;
 void wp_mapping_free(struct wp_mapping *m);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_PROTO: the row has
  * another number of columns than its relation, or a value in a form that was not
  * asked for. WP_CONFIG: a binary form that is not known, or more to be printed than
- * `texts` may hold. WP_DATA: a NULL where none may be (id, route, key unless
- * key.null = allow), or a required column is missing; `ret` is filled all the same, so
- * that the event can be named. `ret->table` and the headers' names live as long as the
+ * `texts` may hold. WP_DATA: a NULL where none may be (id, route, key unless there is a
+ * fallback or key.null = allow), or a required column is missing; `ret` is filled all the
+ * same, so that the event can be named. Its table, names and types live as long as the
  * mapping; what was printed from binary lives in `texts`, until its next use. WP_NOMEM.
  */
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
 			    struct wp_buffer *texts, struct wp_event *ret,
 			    struct wp_why *why) WP_MUST_CHECK;
 
-enum { WP_NEEDED_COLUMNS_MAX = 80 };
+enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3 };
 
 /*
  * The columns that a publication must not hide, each once. Names are borrowed
@@ -53,9 +63,9 @@ struct wp_needed_columns {
 	/* What each is in a CREATE TABLE: "uuid PRIMARY KEY". Static. */
 	const char *definitions[WP_NEEDED_COLUMNS_MAX];
 	size_t count;
-	char storage[8192];
+	char storage[WP_NEEDED_LISTS][8192];
 };
-/* WP_CONFIG with why: outbox.headers is not a list. */
+/* WP_CONFIG with why: a list of columns is none. */
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_why *why) WP_MUST_CHECK;
 

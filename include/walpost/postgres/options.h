@@ -8,13 +8,16 @@
 
 #include "walpost/wal/pgoutput.h"
 
+/* AUTO: in binary where all columns that we need can be read so. */
+enum wp_binary { WP_BINARY_OFF, WP_BINARY_ON, WP_BINARY_AUTO };
+
 struct wp_postgres_options {
 	const char *conninfo; /* libpq string or URI */
 	const char *password; /* "" : none; else given to libpq as `password`. Secret */
 	const char *slot;
 	const char *publication;
 	const char *decoding_work_mem; /* "" : the server's */
-	enum wp_transfer binary;       /* how rows are sent: off is text */
+	enum wp_binary binary;	       /* how rows are sent: off is text */
 	bool allow_synchronous;	       /* be counted by synchronous_standby_names */
 	int64_t connect_timeout_ms;
 };

@@ -12,7 +12,7 @@
 #define WALPOST_RELAY_PIPELINE_H
 
 #include "walpost/outbox/dead_letter.h"
-#include "walpost/outbox/options.h"
+#include "walpost/outbox/outboxes.h"
 #include "walpost/relay/ledger.h"
 #include "walpost/relay/options.h"
 #include "walpost/sink/sink.h"
@@ -22,8 +22,7 @@
 struct wp_pipeline_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
-	enum wp_transfer transfer; /* how the source was asked to send values */
-	size_t value_size_max;	   /* of a decoded or enveloped value, bytes */
+	size_t value_size_max; /* of a decoded or enveloped value, bytes */
 	enum wp_poison poison;
 	const char *dead_letter_topic;
 	struct wp_ledger *ledger;
@@ -37,17 +36,20 @@ struct wp_pipeline_counts {
 	uint64_t bytes;	       /* of their keys, values and headers */
 	uint64_t updates;      /* on the outbox, ignored; so are these: */
 	uint64_t deletes;
-	uint64_t truncates; /* of any published table */
-	uint64_t messages;
-	uint64_t ignored; /* rows of relations under outbox.ignore */
+	uint64_t truncates;	   /* of any published table */
+	uint64_t messages;	   /* of prefixes that are not ours */
+	uint64_t messages_refused; /* of ours, but not transactional: they may roll back */
+	uint64_t ignored;	   /* rows of relations under outbox.ignore */
 };
 
 /* What the last taken frame was; for feedback. */
 struct wp_taken {
 	bool keepalive;
 	bool reply_requested;
-	bool event;	  /* a record went to the sink */
-	bool dead_letter; /* and that was a dead letter: wp_pipeline_reason() */
+	bool event;			 /* a record went to the sink */
+	bool dead_letter;		 /* and that was a dead letter: wp_pipeline_reason() */
+	bool refused_message;		 /* one that was not transactional */
+	const struct wp_outbox *updated; /* whose row was updated; NULL: none */
 	wp_lsn wal_end;
 };
 
@@ -71,15 +73,16 @@ void wp_pipeline_free(struct wp_pipeline *p);
 /* A stream begins: what the last one told about tables is void. Copies the timelines. */
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines);
 /*
- * After begin: these types are enums. Without memory some stay unknown: their columns
- * are then refused as those of any other type.
+ * After begin: what the catalog says of columns, and how values come. Without memory some
+ * enums stay unknown: their columns are then refused as those of any other type.
  */
-void wp_pipeline_know_enums(struct wp_pipeline *p, const uint32_t *oids, size_t count);
+void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
+		      enum wp_transfer transfer);
 /*
  * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
  * now. WP_PAUSE: wp_pipeline_question() must be answered. WP_DATA: this event can
  * never be delivered; with poison = dead-letter, nor can its dead letter. WP_CONFIG: a human must act (columns missing, a relation
- * that nobody configured). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
+ * that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
 			    struct wp_why *why) WP_MUST_CHECK;

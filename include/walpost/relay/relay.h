@@ -22,10 +22,9 @@ struct wp_relay_setup {
 	struct wp_sink *sink;
 	const struct wp_relay_options *options;
 	const struct wp_outboxes *outboxes;
-	enum wp_transfer transfer; /* what the source asks the server for */
-	const char *slot;	   /* for messages */
-	const char *owner;	   /* this process's name in the witness row */
-	uint64_t seed;		   /* for jitter */
+	const char *slot;  /* for messages */
+	const char *owner; /* this process's name in the witness row */
+	uint64_t seed;	   /* for jitter */
 };
 
 /* Time is passed in. */

@@ -19,11 +19,12 @@
 #define WALPOST_WAL_SOURCE_H
 
 #include "walpost/base/why.h"
+#include "walpost/wal/column_facts.h"
 #include "walpost/wal/frame.h"
+#include "walpost/wal/pgoutput.h"
 #include "walpost/wal/timeline.h"
 
 #define WP_OWNER_SIZE 64
-#define WP_ENUMS_MAX 80
 #define WP_WITNESS_TOPICS_SIZE 4096
 
 enum wp_source_state {
@@ -54,10 +55,8 @@ struct wp_source_facts {
 	uint64_t witness_system_id;
 	uint32_t witness_timeline;
 	uint16_t witness_epoch;
-	/* Types of the outbox's columns that are enums, or domains over one: the stream
-	 * does not tell. Only for values in binary. */
-	uint32_t enums[WP_ENUMS_MAX];
-	size_t enum_count;
+	struct wp_column_facts columns; /* of the outboxes' tables, in their order */
+	enum wp_transfer transfer;	/* how rows will be asked for */
 	bool witness_stopped;	       /* in good order: the slot stood at witness_confirmed then */
 	wp_lsn witness_confirmed;      /* what that owner wrote down last; 0: nothing */
 	char witness_confirmed_at[32]; /* when, in words */

@@ -4,23 +4,23 @@
 #include "support/check.h"
 #include "walpost/outbox/columns.h"
 
-static struct wp_header_columns columns;
+static struct wp_column_list columns;
 static struct wp_why why;
 
 static void parse(const char *list)
 {
-	CHECK_EQ(wp_header_columns_parse(list, &columns, &why), WP_OK);
+	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &why), WP_OK);
 }
 
 static void refused(const char *list, const char *reason)
 {
 	why.text[0] = '\0';
-	CHECK_EQ(wp_header_columns_parse(list, &columns, &why), WP_CONFIG);
+	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &why), WP_CONFIG);
 	CHECK_HAS(why.text, "outbox.headers = ");
 	CHECK_HAS(why.text, reason);
 	CHECK_HAS(why.text, "allowed is a comma-separated list of column[:name]");
 	CHECK_EQ(columns.count, 0);
-	CHECK_EQ(wp_header_columns_parse(list, &columns, NULL), WP_CONFIG);
+	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, NULL), WP_CONFIG);
 }
 
 static void check_item(size_t index, const char *column, const char *name)
@@ -107,22 +107,22 @@ static void sixty_items_are_taken_and_one_more_is_refused(void **state)
 	CHECK_EQ(columns.count, 59);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",c");
 	parse(list);
-	CHECK_EQ(columns.count, WP_HEADER_COLUMNS_MAX);
+	CHECK_EQ(columns.count, WP_COLUMN_LIST_MAX);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",c");
 	refused(list, "it has more than 60 items");
 }
 
 static void the_names_fill_their_storage_and_not_one_byte_more(void **state)
 {
-	static char list[WP_HEADER_COLUMNS_SIZE + 1];
+	static char list[WP_COLUMN_LIST_SIZE + 1];
 
-	memset(list, 'x', WP_HEADER_COLUMNS_SIZE);
-	list[WP_HEADER_COLUMNS_SIZE] = '\0';
+	memset(list, 'x', WP_COLUMN_LIST_SIZE);
+	list[WP_COLUMN_LIST_SIZE] = '\0';
 	refused(list, "its names are longer than 8192 bytes together");
-	list[WP_HEADER_COLUMNS_SIZE - 1] = '\0';
+	list[WP_COLUMN_LIST_SIZE - 1] = '\0';
 	parse(list);
 	check_item(0, list, list);
-	list[WP_HEADER_COLUMNS_SIZE - 2] = '\0';
+	list[WP_COLUMN_LIST_SIZE - 2] = '\0';
 	parse(list);
 	check_item(0, list, list);
 }

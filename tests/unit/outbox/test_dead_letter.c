@@ -122,13 +122,13 @@ static void what_is_not_known_is_null(void **state)
 
 static void an_event_with_all_the_headers_there_may_be_has_room(void **state)
 {
-	static struct wp_header many[WP_EVENT_HEADERS_MAX];
+	static struct wp_header many[WP_RECORD_HEADERS_MAX];
 	struct wp_record record = event();
 
-	for (size_t i = 0; i < WP_EVENT_HEADERS_MAX; i++)
+	for (size_t i = 0; i < WP_RECORD_HEADERS_MAX; i++)
 		many[i] = HEADERS[0];
 	record.headers = many;
-	record.header_count = WP_EVENT_HEADERS_MAX;
+	record.header_count = WP_RECORD_HEADERS_MAX;
 	make(&record, WP_LETTER_WITHOUT_VALUE);
 	CHECK_EQ(made.header_count, WP_LETTER_HEADERS_MAX);
 }

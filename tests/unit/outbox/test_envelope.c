@@ -231,14 +231,14 @@ static void the_most_headers_fit(void **state)
 {
 	struct wp_event event = full_event();
 	struct wp_record record = record_of(&event, "{}");
-	struct wp_header headers[WP_EVENT_HEADERS_MAX];
+	struct wp_header headers[WP_RECORD_HEADERS_MAX];
 
-	for (size_t i = 0; i < WP_EVENT_HEADERS_MAX; i++)
+	for (size_t i = 0; i < WP_RECORD_HEADERS_MAX; i++)
 		headers[i] = (struct wp_header){ .name = wp_span_of("h") };
 	record.headers = headers;
-	record.header_count = WP_EVENT_HEADERS_MAX;
+	record.header_count = WP_RECORD_HEADERS_MAX;
 	Walpost__V1__Event *message = packed(&event, &record);
-	CHECK_EQ(message->n_headers, WP_EVENT_HEADERS_MAX);
+	CHECK_EQ(message->n_headers, WP_RECORD_HEADERS_MAX);
 	walpost__v1__event__free_unpacked(message, NULL);
 }
 

@@ -17,6 +17,9 @@ static struct wp_shape *shape_of(const struct wp_outbox_options *options, size_t
 	return s;
 }
 
+static const struct wp_column_type text_type = { .type = WP_TYPE_TEXT, .modifier = -1 };
+static const struct wp_column_type bytea_type = { .type = WP_TYPE_BYTEA, .modifier = -1 };
+
 static struct wp_event event_of(const char *payload)
 {
 	return (struct wp_event){
@@ -25,6 +28,10 @@ static struct wp_event event_of(const char *payload)
 		.type = wp_span_of("Created"),
 		.route = wp_span_of("Order"),
 		.payload = wp_span_of(payload),
+		.id_type = &text_type,
+		.key_type = &text_type,
+		.type_type = &text_type,
+		.payload_type = &text_type,
 		.table = "public.outbox",
 		.commit_time_us = 1500,
 		.position = { .timeline = 1, .commit_lsn = 0x194AB88, .ordinal = 2 },
@@ -36,6 +43,7 @@ static struct wp_event bytea_of(const char *payload)
 	struct wp_event event = event_of(payload);
 
 	event.payload_is_bytea = true;
+	event.payload_type = &bytea_type;
 	return event;
 }
 
@@ -164,10 +172,11 @@ static void the_source_and_the_columns_follow(void **state)
 
 	options.headers_source = "shop-1";
 	options.headers = "tenant:t,id";
-	event.headers[0].name = wp_span_of("t");
-	event.headers[0].value = wp_span_of("acme");
-	event.headers[1].name = wp_span_of("id");
-	event.header_count = 2;
+	event.headers.items[0].name = wp_span_of("t");
+	event.headers.items[0].value = wp_span_of("acme");
+	event.headers.items[1].name = wp_span_of("id");
+	event.headers.items[0].type = event.headers.items[1].type = &text_type;
+	event.headers.count = 2;
 	struct wp_shape *s = shape_of(&options, 1024);
 	struct wp_record record = shaped(s, &event);
 	CHECK_EQ(record.header_count, 6);
@@ -184,11 +193,13 @@ static void all_headers_that_can_be_configured_fit(void **state)
 
 	options.headers_source = "shop-1";
 	options.envelope = WP_ENVELOPE_PROTOBUF;
-	event.header_count = WP_EVENT_HEADERS_MAX - 4;
-	for (size_t i = 0; i < event.header_count; i++)
-		event.headers[i].name = wp_span_of("h");
+	event.headers.count = WP_EVENT_FIELDS_MAX;
+	for (size_t i = 0; i < event.headers.count; i++) {
+		event.headers.items[i].name = wp_span_of("h");
+		event.headers.items[i].type = &text_type;
+	}
 	struct wp_shape *s = shape_of(&options, 1024);
-	CHECK_EQ(shaped(s, &event).header_count, WP_EVENT_HEADERS_MAX);
+	CHECK_EQ(shaped(s, &event).header_count, WP_EVENT_FIELDS_MAX + 4);
 	wp_shape_free(s);
 }
 

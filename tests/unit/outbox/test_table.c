@@ -67,14 +67,27 @@ static void end(struct fixture *f)
 	wp_buffer_release(&printed);
 }
 
+static enum wp_rc new_mapping(const struct fixture *f, const struct wp_outbox_options *options,
+			      enum wp_columns columns, enum wp_transfer transfer,
+			      struct wp_mapping **ret, struct wp_why *reason)
+{
+	const struct wp_mapping_setup setup = {
+		.options = options,
+		.relation = f->relation,
+		.types = f->relations,
+		.columns = columns,
+		.transfer = transfer,
+	};
+
+	return wp_mapping_new(&setup, ret, reason);
+}
+
 static struct wp_mapping *mapping_of(const struct fixture *f,
 				     const struct wp_outbox_options *options)
 {
 	struct wp_mapping *m = NULL;
 
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
-				WP_TRANSFER_TEXT, &m, &why),
-		 WP_OK);
+	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_OK);
 	return m;
 }
 
@@ -102,14 +115,10 @@ static void no_mapping(const struct fixture *f, const struct wp_outbox_options *
 	struct wp_mapping *m = NULL;
 
 	why.text[0] = '\0';
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
-				WP_TRANSFER_TEXT, &m, &why),
-		 WP_CONFIG);
+	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_CONFIG);
 	CHECK(m == NULL);
 	CHECK_HAS(why.text, reason);
-	CHECK_EQ(wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
-				WP_TRANSFER_TEXT, &m, NULL),
-		 WP_CONFIG);
+	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, NULL), WP_CONFIG);
 }
 
 static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **state)
@@ -121,9 +130,7 @@ static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **s
 	struct wp_event event;
 	struct wp_value values[2] = { value_of("7"), value_of("{}") };
 
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN,
-				WP_TRANSFER_TEXT, &m, &why),
-		 WP_OK);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_OK);
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 2 }, &printed,
 				  &event, &why),
 		 WP_DATA);
@@ -133,9 +140,7 @@ static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **s
 	      wp_span_is_null(event.type));
 	wp_mapping_free(m);
 	memory_fails_after(1);
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_KNOWN,
-				WP_TRANSFER_TEXT, &m, &why),
-		 WP_NOMEM);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_NOMEM);
 	memory_works();
 	end(&f);
 }
@@ -155,7 +160,7 @@ static void a_row_of_debeziums_table_is_an_event(void **state)
 	CHECK_SPAN(event.type, "Created");
 	CHECK_SPAN(event.payload, "{}");
 	CHECK(!event.payload_is_bytea);
-	CHECK_EQ(event.header_count, 0);
+	CHECK_EQ(event.headers.count, 0);
 	CHECK_TEXT(event.table, "public.outbox");
 	wp_mapping_free(m);
 	end(&f);
@@ -211,12 +216,12 @@ static void configured_columns_become_headers_in_their_order(void **state)
 	struct wp_mapping *m = mapping_of(&f, &options);
 	options.headers = "gone";
 	CHECK_EQ(map(m, row, &event), WP_OK);
-	CHECK_EQ(event.header_count, 2);
-	CHECK_SPAN(event.headers[0].name, "eventType");
-	CHECK_EQ(event.headers[0].name.data[9], '\0');
-	CHECK(wp_span_is_null(event.headers[0].value));
-	CHECK_SPAN(event.headers[1].name, "aggregateid");
-	CHECK_SPAN(event.headers[1].value, "42");
+	CHECK_EQ(event.headers.count, 2);
+	CHECK_SPAN(event.headers.items[0].name, "eventType");
+	CHECK_EQ(event.headers.items[0].name.data[9], '\0');
+	CHECK(wp_span_is_null(event.headers.items[0].value));
+	CHECK_SPAN(event.headers.items[1].name, "aggregateid");
+	CHECK_SPAN(event.headers.items[1].value, "42");
 	wp_mapping_free(m);
 	end(&f);
 }
@@ -522,11 +527,11 @@ static void as_many_columns_as_can_be_configured_fit(void **state)
 	struct wp_outbox_options options = default_options();
 	char list[1024] = "c0";
 
-	for (int i = 1; i < WP_HEADER_COLUMNS_MAX; i++)
+	for (int i = 1; i < WP_COLUMN_LIST_MAX; i++)
 		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",c%d", i);
 	options.headers = list;
 	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
-	CHECK_EQ(needed.count, 5 + WP_HEADER_COLUMNS_MAX);
+	CHECK_EQ(needed.count, 5 + WP_COLUMN_LIST_MAX);
 	CHECK_TEXT(needed.names[64], "c59");
 }
 
@@ -561,8 +566,7 @@ static enum wp_rc new_binary_mapping(const struct fixture *f,
 				     struct wp_mapping **ret)
 {
 	why.text[0] = '\0';
-	return wp_mapping_new(options, f->relation, f->relations, WP_COLUMNS_ALL,
-			      WP_TRANSFER_BINARY, ret, &why);
+	return new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_BINARY, ret, &why);
 }
 
 /* Debezium's table of these types, in the order of debezium_columns. */
@@ -601,9 +605,9 @@ static void binary_values_become_the_text_that_postgres_prints(void **state)
 	CHECK_EQ(event.payload.data, values[4].bytes.data); /* not even copied */
 	CHECK_EQ(event.payload.size, 2);
 	CHECK(!event.payload_is_bytea);
-	CHECK_SPAN(event.headers[0].value, "\\x0001");
-	CHECK_SPAN(event.headers[1].value, UUID_TEXT);
-	CHECK_SPAN(event.headers[2].value, "{}");
+	CHECK_SPAN(event.headers.items[0].value, "\\x0001");
+	CHECK_SPAN(event.headers.items[1].value, UUID_TEXT);
+	CHECK_SPAN(event.headers.items[2].value, "{}");
 	wp_mapping_free(m);
 	end(&f);
 }

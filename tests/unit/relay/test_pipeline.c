@@ -23,6 +23,7 @@ struct bench {
 	struct wp_outboxes outboxes;
 	enum wp_poison poison;
 	enum wp_transfer transfer;
+	struct wp_column_facts facts;
 	struct wp_ledger ledger;
 	struct scripted_sink sink;
 	struct wp_pipeline *pipeline;
@@ -44,7 +45,6 @@ static enum wp_rc build(struct bench *b)
 		&(struct wp_pipeline_setup){
 			.outboxes = &b->outboxes,
 			.epoch = 7,
-			.transfer = b->transfer,
 			.value_size_max = 1000,
 			.poison = b->poison,
 			.dead_letter_topic = "dead",
@@ -57,6 +57,8 @@ static enum wp_rc build(struct bench *b)
 static void begin_stream(struct bench *b)
 {
 	wp_pipeline_begin(b->pipeline, &(struct wp_timelines){ .current = 1 });
+	wp_column_facts_begin(&b->facts);
+	wp_pipeline_know(b->pipeline, &b->facts, b->transfer);
 }
 
 static void set_up(struct bench *b)
@@ -566,7 +568,6 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 		{ "id", TEXT_OID },   { "aggregatetype", 16700 }, { "aggregateid", TEXT_OID },
 		{ "type", TEXT_OID }, { "payload", TEXT_OID },
 	};
-	static const uint32_t enums[] = { 16700 };
 	const struct wp_span x = bytes_of("x", 1);
 	const struct wp_span values[] = { x, bytes_of("order", 5), x, x, x };
 	struct bench b;
@@ -577,7 +578,9 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 	begin_stream(&b);
 	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	wp_pipeline_know_enums(b.pipeline, enums, 1);
+	wp_column_facts_add(&b.facts,
+			    &(struct wp_column_fact){ .type_oid = 16700, .is_enum = true }, NULL);
+	wp_pipeline_know(b.pipeline, &b.facts, b.transfer);
 	TAKE(offer(&b));
 	TAKE(begin(&b, 0x100));
 	wire_insert_binary(data(&b), OUTBOX, values, 5);

@@ -195,6 +195,7 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 			       enum wp_poison poison)
 {
 	static const struct wp_timelines timelines = { .current = 1 };
+	static const struct wp_column_facts facts;
 	struct bench b = { .options = default_options(),
 			   .poison = poison,
 			   .sink.base.ops = &line_ops };
@@ -211,7 +212,6 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 		rc = wp_pipeline_new(
 			&(struct wp_pipeline_setup){
 				.outboxes = &b.outboxes,
-				.transfer = transfer,
 				.poison = poison,
 				.dead_letter_topic = "dead",
 				.value_size_max = 4 << 20,
@@ -222,6 +222,7 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 	}
 	if (rc == WP_OK) {
 		wp_pipeline_begin(b.pipeline, &timelines);
+		wp_pipeline_know(b.pipeline, &facts, transfer);
 		send_transactions(&b, transfer);
 	} else {
 		CHECK(b.pipeline == NULL);

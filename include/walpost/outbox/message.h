@@ -1,0 +1,39 @@
+/*
+ * Transactional logical messages as events: SELECT pg_logical_emit_message(true, prefix,
+ * content). The content stands for a row.
+ *
+ * json (message.format): an object; a member stands for the column of its name, by the names
+ * of the column options. A string is its text, null is NULL, others are their JSON text as it
+ * stands. A member that is not there is NULL; those that nobody asked for are passed over; of
+ * two of one name the last counts. Without outbox.headers.json the member `headers` has them.
+ *
+ *   {"id": "...", "aggregatetype": "...", "aggregateid": "...", "type": "...", "payload": ...}
+ *
+ * protobuf: a walpost.v1.Message (proto/walpost/v1/message.proto).
+ *
+ * Owns: the names it looks for. Borrows: the options. Pure. Bounded: by the message's size.
+ */
+#ifndef WALPOST_OUTBOX_MESSAGE_H
+#define WALPOST_OUTBOX_MESSAGE_H
+
+#include "walpost/base/buffer.h"
+#include "walpost/base/why.h"
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/options.h"
+
+struct wp_message_reader;
+
+/* WP_CONFIG with why: a list of columns. WP_NOMEM. */
+enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
+				 struct wp_message_reader **ret, struct wp_why *why) WP_MUST_CHECK;
+void wp_message_reader_free(struct wp_message_reader *r);
+/*
+ * Fills all of `ret` but commit_time_us and position. WP_DATA with why: not that form, or id,
+ * key or raw topic is not there; `ret` is filled as far as it could be read. Its spans point
+ * into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
+ */
+enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
+			    struct wp_buffer *texts, struct wp_event *ret,
+			    struct wp_why *why) WP_MUST_CHECK;
+
+#endif

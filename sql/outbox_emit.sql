@@ -1,0 +1,70 @@
+-- walpost.emit(): an event without a table, by a transactional logical message.
+--
+--   psql -v ON_ERROR_STOP=1 -f outbox_emit.sql
+--
+-- and in walpost.conf:
+--
+--   [outbox]
+--   message.prefix = outbox
+--
+-- The event is in the log when its transaction commits, and only then; nothing is stored in a
+-- table, so there is nothing to clean up, and nothing to send again from. PostgreSQL 14 or newer.
+BEGIN;
+
+CREATE SCHEMA IF NOT EXISTS walpost;
+
+-- Returns the event's id. `headers` is an object; its members become headers of the record.
+-- SECURITY DEFINER, so that who may call it needs no right to pg_logical_emit_message() itself.
+CREATE OR REPLACE FUNCTION walpost.emit(
+  aggregatetype text,
+  aggregateid text,
+  type text,
+  payload jsonb,
+  headers jsonb DEFAULT NULL,
+  id uuid DEFAULT pg_catalog.gen_random_uuid(),
+  prefix text DEFAULT 'outbox')
+RETURNS uuid
+LANGUAGE plpgsql
+SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $walpost$
+BEGIN
+  IF emit.id IS NULL OR emit.aggregatetype IS NULL OR emit.prefix IS NULL THEN
+    RAISE EXCEPTION 'walpost.emit(): id, aggregatetype and prefix must not be NULL'
+      USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF pg_catalog.jsonb_typeof(emit.headers) <> 'object' THEN
+    RAISE EXCEPTION 'walpost.emit(): headers must be a JSON object, not %',
+      pg_catalog.jsonb_typeof(emit.headers) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  PERFORM pg_catalog.pg_logical_emit_message(true, emit.prefix, pg_catalog.jsonb_build_object(
+    'id', emit.id,
+    'aggregatetype', emit.aggregatetype,
+    'aggregateid', emit.aggregateid,
+    'type', emit.type,
+    'payload', emit.payload,
+    'headers', emit.headers)::text);
+  RETURN emit.id;
+END
+$walpost$;
+
+COMMENT ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) IS
+  'An event for walpost: sent when the transaction commits.';
+
+-- Nobody may until granted:
+--
+--   GRANT USAGE ON SCHEMA walpost TO app;
+--   GRANT EXECUTE ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) TO app;
+REVOKE ALL ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) FROM PUBLIC;
+
+COMMIT;
+
+-- Every role may call pg_logical_emit_message() and so send events past this function. To fence
+-- that, take the right from PUBLIC (each database has its own; the owner of walpost.emit() must be
+-- a superuser or keep the right):
+--
+--   DO $$ DECLARE f regprocedure; BEGIN
+--     FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP
+--       EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', f);
+--     END LOOP;
+--   END $$;

@@ -1,0 +1,98 @@
+#include <assert.h>
+#include <string.h>
+
+#include "mapping.h"
+#include "walpost/outbox/columns.h"
+
+static void need(struct wp_needed_columns *n, const char *name)
+{
+	for (size_t i = 0; i < n->count; i++) {
+		if (strcmp(n->names[i], name) == 0)
+			return;
+	}
+	assert(n->count < sizeof(n->names) / sizeof(n->names[0]));
+	n->names[n->count++] = name;
+}
+
+static bool is_role(const struct wp_outbox_options *options, enum wp_role role, const char *column)
+{
+	return strcmp(column, wp_role_column(options, role)) == 0;
+}
+
+/* One column may mean several things: the strictest of what they ask for. */
+static const char *definition_of(const struct wp_outbox_options *options, const char *column)
+{
+	if (is_role(options, WP_ROLE_ID, column))
+		return "uuid PRIMARY KEY";
+	if (is_role(options, WP_ROLE_PAYLOAD, column) ||
+	    is_role(options, WP_ROLE_JSON_HEADERS, column))
+		return "jsonb";
+	if (is_role(options, WP_ROLE_TIMESTAMP, column))
+		return "timestamptz";
+	if (is_role(options, WP_ROLE_PARTITION, column))
+		return "int";
+	bool may_be_null =
+		options->key_null == WP_KEY_NULL_ALLOW || options->column_key_fallback[0] != '\0';
+	if (is_role(options, WP_ROLE_KEY, column) && may_be_null)
+		return "varchar(255)";
+	if (is_role(options, WP_ROLE_KEY, column) || is_role(options, WP_ROLE_ROUTE, column) ||
+	    is_role(options, WP_ROLE_TYPE, column))
+		return "varchar(255) NOT NULL";
+	return "text";
+}
+
+static bool is_needed(const struct wp_outbox_options *options, enum wp_role role)
+{
+	bool may_lack = options->columns_missing == WP_MISSING_IGNORE && wp_role_is_further(role);
+
+	return wp_role_column(options, role)[0] != '\0' && !may_lack;
+}
+
+/* The names of the list move along with their storage. */
+static enum wp_rc need_list(struct wp_needed_columns *n, const struct wp_outbox_options *options,
+			    enum wp_list list, struct wp_why *why)
+{
+	struct wp_column_list columns;
+	char *storage = n->storage[list];
+
+	enum wp_rc rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
+					     &columns, why);
+	if (rc != WP_OK)
+		return rc;
+	static_assert(sizeof(n->storage[0]) == sizeof(columns.storage), "one storage, two names");
+	memcpy(storage, columns.storage, sizeof(columns.storage));
+	for (size_t i = 0; i < columns.count; i++)
+		need(n, storage + (columns.items[i].column - columns.storage));
+	return WP_OK;
+}
+
+enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
+			     struct wp_why *why)
+{
+	/* In the order of Debezium's table, for who creates it from this list. */
+	static const enum wp_role order[] = {
+		WP_ROLE_ID,	      WP_ROLE_ROUTE,	    WP_ROLE_KEY,       WP_ROLE_TYPE,
+		WP_ROLE_PAYLOAD,      WP_ROLE_KEY_FALLBACK, WP_ROLE_TIMESTAMP, WP_ROLE_PARTITION,
+		WP_ROLE_JSON_HEADERS, WP_ROLE_PROPERTIES,   WP_ROLE_CE_SOURCE, WP_ROLE_CE_SUBJECT,
+	};
+	enum wp_rc rc = WP_OK;
+
+	static_assert(sizeof(order) / sizeof(order[0]) == WP_ROLE_COUNT, "each role once");
+	static_assert(WP_NEEDED_COLUMNS_MAX >= WP_ROLE_COUNT + WP_LIST_COUNT * WP_COLUMN_LIST_MAX,
+		      "room for all");
+	static_assert((int)WP_NEEDED_LISTS == (int)WP_LIST_COUNT, "a storage for each list");
+	ret->count = 0;
+	for (size_t i = 0; i < WP_ROLE_COUNT; i++) {
+		if (is_needed(options, order[i]))
+			need(ret, wp_role_column(options, order[i]));
+	}
+	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++) {
+		if (options->columns_missing == WP_MISSING_ERROR || list == WP_LIST_EXTENSIONS)
+			rc = need_list(ret, options, list, why);
+	}
+	if (rc != WP_OK)
+		return rc;
+	for (size_t i = 0; i < ret->count; i++)
+		ret->definitions[i] = definition_of(options, ret->names[i]);
+	return WP_OK;
+}

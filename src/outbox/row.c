@@ -1,0 +1,214 @@
+#include <string.h>
+
+#include "mapping.h"
+#include "walpost/outbox/binary.h"
+#include "walpost/outbox/excerpt.h"
+
+/* A row's values by meaning, with sticky marks for what cannot be read. */
+struct picker {
+	const struct wp_mapping *mapping;
+	const struct wp_tuple *row;
+	struct wp_buffer *texts;
+	bool bad;     /* a value in a form that was not asked for */
+	bool unknown; /* a binary form that we do not know */
+};
+
+static const struct wp_value *value_of(const struct wp_tuple *row, const struct wp_mapped *column)
+{
+	static const struct wp_value none = { .kind = WP_VALUE_NULL };
+
+	return column->index == WP_NO_COLUMN ? &none : &row->values[column->index];
+}
+
+static bool is_binary(const struct wp_mapping *m, const struct wp_value *value)
+{
+	return value->kind == WP_VALUE_BINARY && m->transfer == WP_TRANSFER_BINARY;
+}
+
+static struct wp_span pick(struct picker *p, const struct wp_mapped *column)
+{
+	const struct wp_value *value = value_of(p->row, column);
+	struct wp_span text = { 0 };
+
+	if (value->kind == WP_VALUE_TEXT)
+		return value->bytes;
+	if (is_binary(p->mapping, value))
+		p->unknown |= wp_binary_text(column->type.type, column->type.element, value->bytes,
+					     p->texts, &text) != WP_OK;
+	else if (value->kind != WP_VALUE_NULL)
+		p->bad = true;
+	return text;
+}
+
+/* The one value whose bytes are wanted, not what Postgres prints for them. */
+static struct wp_span pick_payload(struct picker *p)
+{
+	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_PAYLOAD];
+	const struct wp_value *value = value_of(p->row, column);
+
+	if (column->type.type == WP_TYPE_BYTEA && is_binary(p->mapping, value))
+		return value->bytes;
+	return pick(p, column);
+}
+
+static size_t room_of(const struct wp_mapping *m, const struct wp_tuple *row,
+		      const struct wp_mapped *column)
+{
+	const struct wp_value *value = value_of(row, column);
+
+	if (!is_binary(m, value))
+		return 0;
+	return wp_binary_room(column->type.type, column->type.element, value->bytes);
+}
+
+static size_t field_count(const struct wp_mapping *m)
+{
+	size_t count = 0;
+
+	for (size_t list = 0; list < WP_LIST_COUNT; list++)
+		count += m->list_counts[list];
+	return count;
+}
+
+/* What is printed must not move while it grows: so all room is made before. */
+static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row,
+			    struct wp_buffer *texts, struct wp_why *why)
+{
+	size_t room = 0;
+
+	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++) {
+		if (role != WP_ROLE_PAYLOAD || m->roles[role].type.type != WP_TYPE_BYTEA)
+			room += room_of(m, row, &m->roles[role]);
+	}
+	for (size_t i = 0; i < field_count(m); i++)
+		room += room_of(m, row, &m->fields[i].column);
+	if (room == 0)
+		return WP_OK;
+	wp_buffer_empty(texts, room);
+	enum wp_rc rc = wp_buffer_reserve(texts, room);
+	if (rc == WP_FULL)
+		return wp_why_set(why, WP_CONFIG,
+				  "table %s: what Postgres prints of a row takes up to %zu bytes, "
+				  "more than %zu: set postgres.binary = off, or take bytea columns "
+				  "and arrays out of outbox.headers",
+				  m->table, room, texts->size_max);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for %zu bytes of a row's text", room);
+	return WP_OK;
+}
+
+static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event *event,
+			      struct wp_why *why)
+{
+	const struct wp_outbox_options *o = m->options;
+	struct wp_excerpt id;
+
+	if (wp_span_is_null(event->id))
+		return wp_why_set(
+			why, WP_DATA,
+			"table %s: a row has NULL in column \"%s\" (outbox.column.id); an event "
+			"needs an id: declare the column NOT NULL",
+			m->table, o->column_id);
+	if (wp_span_is_null(event->route))
+		return wp_why_set(why, WP_DATA,
+				  "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
+				  "the event has "
+				  "no topic: declare the column NOT NULL",
+				  m->table, wp_excerpt(&id, event->id), o->route_by);
+	if (wp_span_is_null(event->key) && o->key_null != WP_KEY_NULL_ALLOW)
+		return wp_why_set(
+			why, WP_DATA,
+			"table %s, id %s: column \"%s\" (outbox.column.key) is NULL, so the event "
+			"has no order among others: declare the column NOT NULL, or set "
+			"outbox.column.key.fallback or outbox.key.null = allow",
+			m->table, wp_excerpt(&id, event->id), o->column_key);
+	return WP_OK;
+}
+
+static const struct wp_mapped_field *fill_fields(struct picker *p, enum wp_list list,
+						 const struct wp_mapped_field *from,
+						 struct wp_event_fields *ret)
+{
+	ret->count = p->mapping->list_counts[list];
+	for (size_t i = 0; i < ret->count; i++)
+		ret->items[i] = (struct wp_event_field){
+			.name = from[i].name,
+			.value = pick(p, &from[i].column),
+			.type = &from[i].column.type,
+		};
+	return from + ret->count;
+}
+
+static void fill_key(struct picker *p, struct wp_event *ret)
+{
+	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_KEY];
+
+	ret->key = pick(p, column);
+	if (wp_span_is_null(ret->key) &&
+	    p->mapping->roles[WP_ROLE_KEY_FALLBACK].index != WP_NO_COLUMN) {
+		column = &p->mapping->roles[WP_ROLE_KEY_FALLBACK];
+		ret->key = pick(p, column);
+	}
+	ret->key_type = &column->type;
+}
+
+static void fill_event(struct picker *p, struct wp_event *ret)
+{
+	const struct wp_mapping *m = p->mapping;
+	const struct wp_mapped *roles = m->roles;
+	const struct wp_mapped_field *fields = m->fields;
+
+	ret->id = pick(p, &roles[WP_ROLE_ID]);
+	fill_key(p, ret);
+	ret->type = pick(p, &roles[WP_ROLE_TYPE]);
+	ret->route = pick(p, &roles[WP_ROLE_ROUTE]);
+	ret->payload = pick_payload(p);
+	ret->payload_is_bytea = roles[WP_ROLE_PAYLOAD].type.type == WP_TYPE_BYTEA &&
+				!is_binary(m, value_of(p->row, &roles[WP_ROLE_PAYLOAD]));
+	ret->timestamp = pick(p, &roles[WP_ROLE_TIMESTAMP]);
+	ret->partition = pick(p, &roles[WP_ROLE_PARTITION]);
+	ret->json_headers = pick(p, &roles[WP_ROLE_JSON_HEADERS]);
+	ret->properties = pick(p, &roles[WP_ROLE_PROPERTIES]);
+	ret->ce_source = pick(p, &roles[WP_ROLE_CE_SOURCE]);
+	ret->ce_subject = pick(p, &roles[WP_ROLE_CE_SUBJECT]);
+	fields = fill_fields(p, WP_LIST_HEADERS, fields, &ret->headers);
+	fields = fill_fields(p, WP_LIST_MEMBERS, fields, &ret->members);
+	(void)fill_fields(p, WP_LIST_EXTENSIONS, fields, &ret->extensions);
+	ret->id_type = &roles[WP_ROLE_ID].type;
+	ret->type_type = &roles[WP_ROLE_TYPE].type;
+	ret->payload_type = &roles[WP_ROLE_PAYLOAD].type;
+	ret->timestamp_type = &roles[WP_ROLE_TIMESTAMP].type;
+	ret->table = m->table;
+	ret->schema = m->schema;
+	ret->name = m->name;
+}
+
+enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
+			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
+{
+	struct picker p = { .mapping = m, .row = row, .texts = texts };
+
+	if (row->count != m->column_count)
+		return wp_why_set(why, WP_PROTO,
+				  "table %s: a row of %zu columns came for a relation of %zu",
+				  m->table, row->count, m->column_count);
+	enum wp_rc rc = make_room(m, row, texts, why);
+	if (rc != WP_OK)
+		return rc;
+	fill_event(&p, ret);
+	if (p.bad)
+		return wp_why_set(why, WP_PROTO,
+				  "table %s: a row came with %s value that was not asked for",
+				  m->table,
+				  m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
+								    : "a binary or an unchanged");
+	if (p.unknown)
+		return wp_why_set(why, WP_CONFIG,
+				  "table %s: a row came with a value in a binary form that is not "
+				  "known (such as a jsonb of another version than 1): set "
+				  "postgres.binary = off",
+				  m->table);
+	if (m->missing != NULL)
+		return wp_why_set(why, WP_DATA, "%s", m->missing->text);
+	return check_nulls(m, ret, why);
+}

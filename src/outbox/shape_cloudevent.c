@@ -1,0 +1,96 @@
+#include "shape_parts.h"
+#include "walpost/base/json.h"
+#include "walpost/outbox/cloudevent.h"
+
+/* What the payload's type says, where the configuration does not. */
+static struct wp_span content_type(const struct wp_shape *s, const struct wp_event *event)
+{
+	if (s->options->ce_datacontenttype[0] != '\0')
+		return wp_span_of(s->options->ce_datacontenttype);
+	switch (event->payload_type->type) {
+	case WP_TYPE_JSON:
+	case WP_TYPE_JSONB:
+		return wp_span_of("application/json");
+	case WP_TYPE_BYTEA:
+		return wp_span_of("application/octet-stream");
+	default:
+		return wp_span_of("text/plain");
+	}
+}
+
+static struct wp_span optional(const char *text)
+{
+	return wp_span_of(text[0] == '\0' ? NULL : text);
+}
+
+static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_event *event,
+					  struct wp_span data)
+{
+	const struct wp_outbox_options *o = s->options;
+	bool by_column = o->ce_source_column[0] != '\0';
+
+	for (size_t i = 0; i < event->extensions.count; i++)
+		s->extensions[i] = (struct wp_header){
+			.name = event->extensions.items[i].name,
+			.value = event->extensions.items[i].value,
+		};
+	return (struct wp_cloudevent){
+		.id = event->id,
+		.source = by_column ? event->ce_source : wp_span_of(o->ce_source),
+		.type = event->type,
+		.subject = event->ce_subject,
+		.datacontenttype = content_type(s, event),
+		.dataschema = optional(o->ce_dataschema),
+		.time_us = s->time_us,
+		.extensions = s->extensions,
+		.extension_count = event->extensions.count,
+		.data = data,
+		.data_form = event->payload_type->type == WP_TYPE_BYTEA ? WP_CLOUDEVENT_BINARY
+									: WP_CLOUDEVENT_TEXT,
+	};
+}
+
+static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct wp_why *why)
+{
+	return wp_shape_add_header(s, wp_span_of(WP_CLOUDEVENT_TYPE_HEADER), wp_span_of(type), why);
+}
+
+static enum wp_rc add_attributes(struct wp_shape *s, const struct wp_cloudevent *e,
+				 struct wp_why *why)
+{
+	enum wp_rc rc = wp_cloudevent_headers(e, &s->texts, s->headers, WP_RECORD_HEADERS_MAX,
+					      &s->header_count);
+
+	if (rc == WP_FULL)
+		return wp_why_set(why, WP_DATA, "it has more than %d headers",
+				  WP_RECORD_HEADERS_MAX);
+	return rc;
+}
+
+enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
+			       struct wp_span data, struct wp_record *record, struct wp_why *why)
+{
+	const struct wp_cloudevent e = cloudevent_of(s, event, data);
+	enum wp_rc rc = wp_cloudevent_check(&e, why);
+
+	record->value = data;
+	if (rc != WP_OK)
+		return rc;
+	switch (s->options->envelope) {
+	case WP_ENVELOPE_CLOUDEVENTS_BINARY:
+		return add_attributes(s, &e, why);
+	case WP_ENVELOPE_CLOUDEVENTS_JSON:
+		rc = wp_cloudevent_json(&e, &s->value, why);
+		if (rc == WP_OK)
+			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_JSON, why);
+		break;
+	default:
+		rc = wp_cloudevent_protobuf(&e, &s->texts, &s->value, why);
+		if (rc == WP_OK)
+			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_PROTOBUF, why);
+		break;
+	}
+	if (rc == WP_OK)
+		record->value = wp_buffer_span(&s->value);
+	return rc;
+}

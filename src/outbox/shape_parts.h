@@ -1,0 +1,89 @@
+/*
+ * What the parts of a shape share: shape.c assembles a record, shape_headers.c makes its
+ * headers, shape_value.c its value, shape_cloudevent.c a CloudEvent of it.
+ *
+ * A key or a header that must be written anew is appended to one buffer, which may move while
+ * it grows: so the places that are to point into it are noted, and filled in at the end.
+ */
+#ifndef WALPOST_SRC_OUTBOX_SHAPE_PARTS_H
+#define WALPOST_SRC_OUTBOX_SHAPE_PARTS_H
+
+#include "walpost/base/buffer.h"
+#include "walpost/outbox/columns.h"
+#include "walpost/outbox/expand.h"
+#include "walpost/outbox/route.h"
+#include "walpost/outbox/schema_ids.h"
+#include "walpost/outbox/shape.h"
+
+enum wp_standard_header {
+	WP_HEADER_ID = 1,
+	WP_HEADER_TYPE = 2,
+	WP_HEADER_POSITION = 4,
+};
+
+struct wp_made {
+	struct wp_span *place;
+	size_t offset;
+	size_t size;
+};
+
+/* Values of headers, and the key. */
+#define WP_MADE_MAX (WP_RECORD_HEADERS_MAX + 1)
+#define WP_RUN_ID_SIZE 37 /* with its NUL */
+
+struct wp_shape {
+	const struct wp_outbox_options *options; /* borrowed */
+	unsigned standard_headers;
+	size_t value_size_max;
+	struct wp_route *route;		  /* owned */
+	struct wp_schema_ids *schema_ids; /* owned; NULL: none */
+	struct wp_expand *expand;	  /* owned; NULL: payloads are not expanded */
+	char run_id[WP_RUN_ID_SIZE];	  /* of the context headers */
+	struct wp_buffer decoded;	  /* a bytea payload's bytes */
+	struct wp_buffer texts;		  /* for what is around it */
+	struct wp_buffer value;		  /* what was made of it */
+	struct wp_buffer names;	  /* of headers out of JSON or properties, and their texts */
+	struct wp_buffer written; /* the key, and values of headers */
+	struct wp_made made[WP_MADE_MAX];
+	size_t made_count;
+	struct wp_header headers[WP_RECORD_HEADERS_MAX];
+	size_t header_count;
+	struct wp_header extensions[WP_EVENT_FIELDS_MAX]; /* of a CloudEvent */
+	int64_t time_us;				  /* of the event, since 1970 */
+	char position[WP_POSITION_TEXT_SIZE];
+};
+
+/* WP_DATA with why: there are more than a record may have. */
+enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
+			       struct wp_why *why) WP_MUST_CHECK;
+/* From `start` on, what was written is to be at `place`. */
+void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start);
+/*
+ * The value of a column in that form, at `place` in the end. What needs no writing is there
+ * at once. `form` of a header: RAW is Connect's SimpleHeaderConverter.
+ */
+enum wp_written_for { WP_FOR_KEY_OR_VALUE, WP_FOR_HEADER };
+enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
+			  enum wp_written_for what, const struct wp_column_type *type,
+			  struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+/* Is a value of this type raw as Postgres prints it? */
+bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *type);
+/* Puts table and id before what is wrong, and the sizes where something is too large. */
+enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
+			enum wp_rc rc, const struct wp_why *inner,
+			struct wp_why *why) WP_MUST_CHECK;
+
+/* shape_headers.c */
+enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret,
+				   struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
+			    struct wp_why *why) WP_MUST_CHECK;
+/* shape_cloudevent.c: headers and value, `data` within. */
+enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
+			       struct wp_span data, struct wp_record *record,
+			       struct wp_why *why) WP_MUST_CHECK;
+/* shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. */
+enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
+			  struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,343 @@
+#include <string.h>
+
+#include "shape_parts.h"
+#include "walpost/base/base64.h"
+#include "walpost/base/json.h"
+#include "walpost/outbox/envelope.h"
+
+/* A payload on its way into a value. */
+struct payload {
+	const struct wp_event *event;
+	struct wp_span bytes; /* a bytea's own, else the text */
+	bool is_bytes;
+	struct wp_expanded expanded; /* with payload.json = expand */
+};
+
+/* -- bytea ------------------------------------------------------------------- */
+
+/* 0 to 15, or more for what is no digit. */
+static unsigned nibble(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
+/* Returns where it stopped: the end, or the first pair that is not hexadecimal. */
+static size_t decode_hex(const uint8_t *digits, size_t count, uint8_t *to)
+{
+	for (size_t i = 0; i + 1 < count; i += 2) {
+		unsigned high = nibble(digits[i]);
+		unsigned low = nibble(digits[i + 1]);
+		if ((high | low) > 15)
+			return i;
+		to[i / 2] = (uint8_t)(high << 4 | low);
+	}
+	return count & ~(size_t)1;
+}
+
+static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_why *why)
+{
+	return wp_why_set(
+		why, WP_DATA,
+		"the bytea payload (outbox.column.payload) is not \\x and pairs of hexadecimal "
+		"digits at offset %zu of %zu; the session must have bytea_output = hex",
+		offset, text.size);
+}
+
+/* \x and pairs of digits (PostgreSQL documentation, "bytea Hex Format"). */
+static enum wp_rc decode_bytea(struct wp_shape *s, struct wp_span text, struct wp_span *ret,
+			       struct wp_why *why)
+{
+	if (text.size < 2 || text.data[0] != '\\' || text.data[1] != 'x')
+		return say_broken(text, 0, why);
+	size_t count = text.size - 2;
+	wp_buffer_empty(&s->decoded, count / 2);
+	enum wp_rc rc = wp_buffer_reserve(&s->decoded, count / 2);
+	if (rc != WP_OK)
+		return rc;
+	size_t done = decode_hex(text.data + 2, count, s->decoded.data);
+	if (done < count)
+		return say_broken(text, done + 2, why);
+	s->decoded.size = count / 2;
+	*ret = wp_buffer_span(&s->decoded);
+	return WP_OK;
+}
+
+static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_why *why)
+{
+	const struct wp_event *event = p->event;
+
+	p->is_bytes = event->payload_type->type == WP_TYPE_BYTEA;
+	p->bytes = event->payload;
+	if (event->payload_is_bytea && !wp_span_is_null(event->payload))
+		return decode_bytea(s, event->payload, &p->bytes, why);
+	return WP_OK;
+}
+
+/* -- what it must be ------------------------------------------------------------ */
+
+/* Java's trim(): all up to the space. */
+static bool is_blank(struct wp_span text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] > ' ')
+			return false;
+	}
+	return true;
+}
+
+static bool is_tombstone(const struct wp_shape *s, const struct payload *p)
+{
+	return s->options->payload_empty == WP_PAYLOAD_EMPTY_TOMBSTONE &&
+	       (wp_span_is_null(p->bytes) || (!p->is_bytes && is_blank(p->bytes)));
+}
+
+static enum wp_rc check_json(struct wp_span text, struct wp_why *why)
+{
+	struct wp_json json;
+	struct wp_json_fault fault;
+
+	enum wp_rc rc = wp_json_read(text, &json, &fault);
+	if (rc == WP_DATA)
+		return wp_why_set(why, rc,
+				  "the payload is not JSON at byte %zu of %zu: %s: correct the "
+				  "row, or set outbox.payload.json = any",
+				  fault.offset, text.size, fault.what);
+	return rc;
+}
+
+/* Looks into it as far as payload.json asks for. */
+static enum wp_rc examine(struct wp_shape *s, struct payload *p, struct wp_why *why)
+{
+	p->expanded.as = WP_EXPANDED_TEXT;
+	if (wp_span_is_null(p->bytes))
+		return WP_OK;
+	switch (s->options->payload_json) {
+	case WP_PAYLOAD_JSON_VALIDATE:
+		return check_json(p->bytes, why);
+	case WP_PAYLOAD_JSON_EXPAND:
+		return p->is_bytes ? WP_OK
+				   : wp_expand_payload(s->expand, p->bytes, &p->expanded, why);
+	default:
+		return WP_OK;
+	}
+}
+
+/* -- JSON ----------------------------------------------------------------------- */
+
+static enum wp_rc append_base64(struct wp_buffer *into, struct wp_span bytes)
+{
+	enum wp_rc rc = wp_buffer_append_byte(into, '"');
+
+	if (rc == WP_OK)
+		rc = wp_base64_write(into, bytes);
+	return rc == WP_OK ? wp_buffer_append_byte(into, '"') : rc;
+}
+
+/* Whose rendering it is: as Postgres prints it, all is text. */
+static struct wp_column_type type_in_json(const struct wp_shape *s, const struct wp_column_type *t)
+{
+	if (s->options->types == WP_RENDERING_DEBEZIUM || t->type == WP_TYPE_BYTEA)
+		return *t;
+	return (struct wp_column_type){
+		.type = WP_TYPE_TEXT,
+		.modifier = -1,
+		.is_optional = t->is_optional,
+	};
+}
+
+static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+{
+	struct wp_column_type type = type_in_json(s, p->event->payload_type);
+
+	if (wp_span_is_null(p->bytes))
+		return wp_buffer_append_text(&s->value, "null");
+	if (p->is_bytes)
+		return append_base64(&s->value, p->bytes);
+	if (s->options->payload_json == WP_PAYLOAD_JSON_VALIDATE)
+		return wp_buffer_append(&s->value, p->bytes);
+	if (p->expanded.as == WP_EXPANDED_VALUE)
+		return wp_buffer_append(&s->value, p->expanded.value);
+	return wp_render_json(&s->value, &type, p->bytes, why);
+}
+
+/* `field`: its name within a struct; NULL: it stands alone. */
+static enum wp_rc append_payload_schema(struct wp_shape *s, const struct payload *p,
+					const char *field, struct wp_why *why)
+{
+	struct wp_column_type type = type_in_json(s, p->event->payload_type);
+
+	if (s->options->payload_json == WP_PAYLOAD_JSON_VALIDATE ||
+	    p->expanded.as == WP_EXPANDED_BARE)
+		return wp_buffer_append_text(&s->value, "null");
+	if (p->expanded.as == WP_EXPANDED_VALUE)
+		return wp_expand_schema(s->expand, wp_span_of(s->options->column_payload),
+					wp_span_of(field), &s->value, why);
+	return wp_render_schema(&s->value, &type, field);
+}
+
+static enum wp_rc append_members(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+{
+	const struct wp_event_fields *members = &p->event->members;
+	enum wp_rc rc = wp_buffer_append_text(&s->value, "{\"payload\":");
+
+	if (rc == WP_OK)
+		rc = append_payload(s, p, why);
+	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
+		const struct wp_event_field *member = &members->items[i];
+		struct wp_column_type type = type_in_json(s, member->type);
+		rc = wp_buffer_append_byte(&s->value, ',');
+		if (rc == WP_OK)
+			rc = wp_json_write_string(&s->value, member->name, WP_JSON_JACKSON);
+		if (rc == WP_OK)
+			rc = wp_buffer_append_byte(&s->value, ':');
+		if (rc == WP_OK)
+			rc = wp_render_json(&s->value, &type, member->value, why);
+	}
+	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
+}
+
+/* Debezium: the schema of the table's change events, the raw topic before its last part. */
+static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *event)
+{
+	struct wp_buffer *name = &s->texts;
+	const char *prefix = s->options->debezium_name;
+
+	wp_buffer_reset(name);
+	enum wp_rc rc = wp_buffer_printf(name, "%s%s%.*s.%.*s.%.*s.Value", prefix,
+					 prefix[0] == '\0' ? "" : ".", (int)event->schema.size,
+					 (const char *)event->schema.data, (int)event->name.size,
+					 (const char *)event->name.data, (int)event->route.size,
+					 (const char *)event->route.data);
+	if (rc == WP_OK)
+		rc = wp_json_write_string(&s->value, wp_buffer_span(name), WP_JSON_JACKSON);
+	return rc;
+}
+
+static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload *p,
+				       struct wp_why *why)
+{
+	const struct wp_event_fields *members = &p->event->members;
+	enum wp_rc rc = wp_buffer_append_text(&s->value, "{\"type\":\"struct\",\"fields\":[");
+
+	if (rc == WP_OK)
+		rc = append_payload_schema(s, p, "payload", why);
+	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
+		struct wp_column_type type = type_in_json(s, members->items[i].type);
+		rc = wp_buffer_append_byte(&s->value, ',');
+		if (rc == WP_OK)
+			rc = wp_render_schema(&s->value, &type,
+					      (const char *)members->items[i].name.data);
+	}
+	if (rc == WP_OK)
+		rc = wp_buffer_append_text(&s->value, "],\"optional\":false,\"name\":");
+	if (rc == WP_OK)
+		rc = append_struct_name(s, p->event);
+	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
+}
+
+static enum wp_rc append_schema(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+{
+	return p->event->members.count > 0 ? append_struct_schema(s, p, why)
+					   : append_payload_schema(s, p, NULL, why);
+}
+
+static enum wp_rc append_value(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+{
+	return p->event->members.count > 0 ? append_members(s, p, why) : append_payload(s, p, why);
+}
+
+static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+{
+	bool with_schema = s->options->value_format == WP_FORM_JSON_SCHEMA;
+	enum wp_rc rc = WP_OK;
+
+	if (with_schema)
+		rc = wp_buffer_append_text(&s->value, "{\"schema\":");
+	if (rc == WP_OK && with_schema)
+		rc = append_schema(s, p, why);
+	if (rc == WP_OK && with_schema)
+		rc = wp_buffer_append_text(&s->value, ",\"payload\":");
+	if (rc == WP_OK)
+		rc = append_value(s, p, why);
+	if (rc == WP_OK && with_schema)
+		rc = wp_buffer_append_byte(&s->value, '}');
+	return rc;
+}
+
+/* -- all together ----------------------------------------------------------------- */
+
+static enum wp_rc envelop(struct wp_shape *s, const struct payload *p, struct wp_record *record,
+			  struct wp_why *why)
+{
+	const struct wp_event *event = p->event;
+
+	if (s->options->envelope != WP_ENVELOPE_PROTOBUF)
+		return wp_shape_cloudevent(s, event, p->bytes, record, why);
+	record->value = p->bytes;
+	wp_buffer_empty(&s->texts, event->id.size + event->type.size + event->route.size);
+	enum wp_rc rc = wp_envelope_protobuf(event, record, &s->texts, &s->value, why);
+	if (rc == WP_OK)
+		record->value = wp_buffer_span(&s->value);
+	return rc;
+}
+
+/* The payload as it is, or copied behind what Confluent's consumers want before it. */
+static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct wp_record *record,
+			    struct wp_why *why)
+{
+	struct wp_span prefix = { 0 };
+	enum wp_rc rc = WP_OK;
+
+	record->value = p->bytes;
+	if (wp_span_is_null(p->bytes))
+		return WP_OK;
+	if (s->schema_ids != NULL && !wp_span_is_null(record->topic))
+		prefix = wp_schema_ids_prefix(s->schema_ids, record->topic);
+	bool as_it_stands = p->is_bytes || wp_shape_is_plain(s, p->event->payload_type);
+	if (wp_span_is_null(prefix) && as_it_stands)
+		return WP_OK;
+	if (!wp_span_is_null(prefix))
+		rc = wp_buffer_append(&s->value, prefix);
+	if (rc == WP_OK && as_it_stands)
+		rc = wp_buffer_append(&s->value, p->bytes);
+	else if (rc == WP_OK)
+		rc = wp_render_string(&s->value, p->event->payload_type, p->bytes, why);
+	record->value = wp_buffer_span(&s->value);
+	return rc;
+}
+
+static enum wp_rc write_value(struct wp_shape *s, const struct payload *p, struct wp_record *record,
+			      struct wp_why *why)
+{
+	enum wp_rc rc;
+
+	if (s->options->envelope != WP_ENVELOPE_RAW)
+		return envelop(s, p, record, why);
+	if (s->options->value_format == WP_FORM_RAW)
+		return write_raw(s, p, record, why);
+	rc = write_json(s, p, why);
+	record->value = wp_buffer_span(&s->value);
+	return rc;
+}
+
+enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
+			  struct wp_record *record, struct wp_why *why)
+{
+	struct payload p = { .event = event };
+
+	if (s->value.capacity > 0)
+		wp_buffer_empty(&s->value, event->payload.size);
+	enum wp_rc rc = read_payload(s, &p, why);
+	if (rc == WP_OK && is_tombstone(s, &p)) {
+		record->value = (struct wp_span){ 0 };
+		return WP_OK;
+	}
+	if (rc == WP_OK)
+		rc = examine(s, &p, why);
+	if (rc == WP_OK)
+		rc = write_value(s, &p, record, why);
+	return rc;
+}

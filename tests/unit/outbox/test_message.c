@@ -1,0 +1,300 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "rows.h"
+#include "support/check.h"
+#include "walpost/outbox/message.h"
+
+static struct wp_outbox_options options;
+static struct wp_message_reader *reader;
+static struct wp_buffer texts;
+static struct wp_event event;
+static struct wp_why why;
+
+static int set_up(void **state)
+{
+	(void)state;
+	options = default_options();
+	options.message_prefix = "outbox";
+	reader = NULL;
+	wp_buffer_init(&texts, 1 << 20);
+	why.text[0] = '\0';
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_message_reader_free(reader);
+	wp_buffer_release(&texts);
+	return 0;
+}
+
+static enum wp_rc read_bytes(const void *content, size_t size)
+{
+	wp_message_reader_free(reader);
+	reader = NULL;
+	CHECK_EQ(wp_message_reader_new(&options, &reader, &why), WP_OK);
+	return wp_message_event(reader, (struct wp_span){ content, size }, &texts, &event, &why);
+}
+
+static enum wp_rc read_json(const char *content)
+{
+	return read_bytes(content, strlen(content));
+}
+
+static void refused(const char *content, const char *reason)
+{
+	CHECK_EQ(read_json(content), WP_DATA);
+	CHECK_HAS(why.text, "messages of prefix outbox");
+	CHECK_HAS(why.text, reason);
+}
+
+static void debeziums_content_is_an_event(void **state)
+{
+	CHECK_EQ(
+		read_json("{\"id\": \"e-1\", \"aggregatetype\": \"order\", \"aggregateid\": \"42\","
+			  " \"type\": \"Created\", \"payload\": {\"a\": [1, null]}}"),
+		WP_OK);
+	CHECK_SPAN(event.id, "e-1");
+	CHECK_SPAN(event.route, "order");
+	CHECK_SPAN(event.key, "42");
+	CHECK_SPAN(event.type, "Created");
+	CHECK_SPAN(event.payload, "{\"a\": [1, null]}");
+	CHECK_EQ(event.payload_type->type, WP_TYPE_JSON);
+	CHECK(!event.payload_is_bytea);
+	CHECK_TEXT(event.table, "messages of prefix outbox");
+	CHECK(wp_span_is_null(event.timestamp) && wp_span_is_null(event.json_headers));
+}
+
+static void members_go_by_the_names_of_the_columns(void **state)
+{
+	options.column_id = "event";
+	options.column_key = "customer";
+	options.route_by = "kind";
+	options.column_type = "";
+	options.column_payload = "body";
+	options.column_timestamp = "at";
+	options.column_partition = "p";
+	options.headers = "tenant:t,gone";
+	CHECK_EQ(read_json("{\"event\":7,\"kind\":\"k\",\"customer\":true,\"body\":\"text\","
+			   "\"at\":1700000000000,\"p\":3,\"tenant\":\"acme\",\"id\":\"other\"}"),
+		 WP_OK);
+	CHECK_SPAN(event.id, "7");
+	CHECK_SPAN(event.key, "true");
+	CHECK_SPAN(event.payload, "text");
+	CHECK_EQ(event.payload_type->type, WP_TYPE_TEXT);
+	CHECK_SPAN(event.timestamp, "1700000000000");
+	CHECK_EQ(event.timestamp_type->type, WP_TYPE_INT8);
+	CHECK_SPAN(event.partition, "3");
+	CHECK_EQ(event.headers.count, 2);
+	CHECK_SPAN(event.headers.items[0].name, "t");
+	CHECK_SPAN(event.headers.items[0].value, "acme");
+	CHECK_SPAN(event.headers.items[1].name, "gone");
+	CHECK(wp_span_is_null(event.headers.items[1].value));
+	CHECK(wp_span_is_null(event.type));
+}
+
+static void escapes_are_undone_in_names_and_texts(void **state)
+{
+	CHECK_EQ(read_json("{\"i\\u0064\":\"a\\\"b\\n\\u00e9\",\"aggregatetype\":\"o\","
+			   "\"aggregateid\":\"\\uD83D\\uDE00\",\"payload\":null}"),
+		 WP_OK);
+	CHECK_SPAN(event.id, "a\"b\n\xC3\xA9");
+	CHECK_SPAN(event.key, "\xF0\x9F\x98\x80");
+	CHECK(wp_span_is_null(event.payload));
+}
+
+static void of_two_members_of_one_name_the_last_counts(void **state)
+{
+	CHECK_EQ(read_json("{\"id\":\"1\",\"aggregatetype\":\"o\",\"aggregateid\":\"k\",\"id\":"
+			   "\"2\"}"),
+		 WP_OK);
+	CHECK_SPAN(event.id, "2");
+}
+
+static void headers_have_a_member_of_their_own(void **state)
+{
+	static const char content[] = "{\"id\":\"1\",\"aggregatetype\":\"o\",\"aggregateid\":\"k\","
+				      "\"headers\":{\"a\":1},\"meta\":{\"b\":2}}";
+
+	CHECK_EQ(read_json(content), WP_OK);
+	CHECK_SPAN(event.json_headers, "{\"a\":1}");
+	options.headers_json = "meta";
+	CHECK_EQ(read_json(content), WP_OK);
+	CHECK_SPAN(event.json_headers, "{\"b\":2}");
+}
+
+static void a_missing_key_may_have_a_fallback_or_be_allowed(void **state)
+{
+	static const char content[] = "{\"id\":\"1\",\"aggregatetype\":\"o\",\"tenant\":9}";
+
+	refused(content, "id 1: the content has no key (member \"aggregateid\")");
+	options.column_key_fallback = "tenant";
+	CHECK_EQ(read_json(content), WP_OK);
+	CHECK_SPAN(event.key, "9");
+	options.column_key_fallback = "";
+	options.key_null = WP_KEY_NULL_ALLOW;
+	CHECK_EQ(read_json(content), WP_OK);
+	CHECK(wp_span_is_null(event.key));
+}
+
+static void what_is_no_event_is_refused_with_what_there_is(void **state)
+{
+	refused("", "the content is no JSON object");
+	refused("[1]", "it does not begin with {");
+	refused("{\"id\":1", "the content is no JSON object, at byte 7 of 7");
+	refused("{}", "id NULL: the content has no id (member \"id\")");
+	refused("{\"id\":null}", "has no id");
+	refused("{\"id\":\"5\"}", "id 5: the content has no raw topic (member \"aggregatetype\")");
+	refused("{\"id\":\"\\uD83D\",\"aggregatetype\":\"o\",\"aggregateid\":\"k\"}",
+		"half of a surrogate pair");
+	CHECK_SPAN(event.key, "k");
+	CHECK_EQ(read_bytes("{\"id\":\"\xFF\"}", 10), WP_DATA);
+}
+
+static void a_list_of_columns_that_is_none_is_refused(void **state)
+{
+	options.headers = "a,,b";
+	CHECK_EQ(wp_message_reader_new(&options, &reader, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "outbox.headers = ");
+	CHECK(reader == NULL);
+}
+
+/* -- protobuf -------------------------------------------------------------------- */
+
+#define FULL                   \
+	"\x0a\x03"             \
+	"e-1"                  \
+	"\x12\x05"             \
+	"order"                \
+	"\x1a\x02"             \
+	"42"                   \
+	"\x22\x07"             \
+	"Created"              \
+	"\x2a\x03\x00\xff\x80" \
+	"\x32\x06\x0a\x01"     \
+	"h\x12\x01"            \
+	"v"                    \
+	"\x32\x03\x0a\x01"     \
+	"n"
+
+static void begin_protobuf(void)
+{
+	options.message_format = WP_MESSAGE_PROTOBUF;
+}
+
+static void a_protobuf_message_is_an_event(void **state)
+{
+	begin_protobuf();
+	CHECK_EQ(read_bytes(FULL, sizeof(FULL) - 1), WP_OK);
+	CHECK_SPAN(event.id, "e-1");
+	CHECK_SPAN(event.route, "order");
+	CHECK_SPAN(event.key, "42");
+	CHECK_SPAN(event.type, "Created");
+	CHECK_EQ(event.payload.size, 3);
+	assert_memory_equal(event.payload.data, "\0\xff\x80", 3);
+	CHECK_EQ(event.payload_type->type, WP_TYPE_BYTEA);
+	CHECK(!event.payload_is_bytea);
+	CHECK_EQ(event.headers.count, 2);
+	CHECK_SPAN(event.headers.items[0].name, "h");
+	CHECK_EQ(event.headers.items[0].name.data[1], '\0');
+	CHECK_SPAN(event.headers.items[0].value, "v");
+	CHECK_SPAN(event.headers.items[1].name, "n");
+	CHECK(wp_span_is_null(event.headers.items[1].value));
+}
+
+static void fields_that_are_not_known_are_passed_over(void **state)
+{
+	/* 15: a varint, 16: eight bytes, 17: four, 18: a text. */
+	static const char more[] = FULL "\x78\x96\x01"
+					"\x81\x01"
+					"12345678"
+					"\x8d\x01"
+					"1234"
+					"\x92\x01\x02"
+					"xx";
+
+	begin_protobuf();
+	CHECK_EQ(read_bytes(more, sizeof(more) - 1), WP_OK);
+	CHECK_SPAN(event.id, "e-1");
+}
+
+static void each_cut_of_it_is_refused_or_lacks_something(void **state)
+{
+	begin_protobuf();
+	options.key_null = WP_KEY_NULL_ALLOW;
+	size_t whole = 0;
+	for (size_t size = 0; size < sizeof(FULL) - 1; size++) {
+		enum wp_rc rc = read_bytes(FULL, size);
+		whole += rc == WP_OK ? 1 : 0;
+		CHECK(rc == WP_OK || rc == WP_DATA);
+	}
+	/* Behind the raw topic, the key, the type, the payload and the first header. */
+	CHECK_EQ(whole, 5);
+}
+
+static void what_is_no_message_is_refused(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t size;
+	} wrong[] = {
+		{ "\x0b", 1 },			   /* a group */
+		{ "\x02\x00", 2 },		   /* field number 0 */
+		{ "\x0a\xff\xff\xff\xff\x0f", 6 }, /* longer than there is */
+		{ "\x0a\x01\xff", 3 },		   /* not UTF-8 */
+		{ "\x08\x01", 2 },		   /* a number where a text belongs */
+		{ "\x32\x00", 2 },		   /* a header without a name */
+		{ "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+		  11 }, /* a varint without an end */
+	};
+
+	begin_protobuf();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CHECK_EQ(read_bytes(wrong[i].bytes, wrong[i].size), WP_DATA);
+		CHECK_HAS(why.text, "the content is no walpost.v1.Message");
+	}
+}
+
+static void sixty_headers_fit(void **state)
+{
+	static char bytes[sizeof(FULL) + 61 * 5];
+	size_t size = sizeof("\x0a\x03"
+			     "e-1\x12\x05"
+			     "order\x1a\x02"
+			     "42") -
+		      1;
+
+	begin_protobuf();
+	memcpy(bytes, FULL, size);
+	for (size_t i = 0; i < WP_EVENT_FIELDS_MAX; i++, size += 5)
+		memcpy(bytes + size, "\x32\x03\x0a\x01h", 5);
+	CHECK_EQ(read_bytes(bytes, size), WP_OK);
+	CHECK_EQ(event.headers.count, WP_EVENT_FIELDS_MAX);
+	memcpy(bytes + size, "\x32\x03\x0a\x01h", 5);
+	CHECK_EQ(read_bytes(bytes, size + 5), WP_DATA);
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(debeziums_content_is_an_event),
+		TEST(members_go_by_the_names_of_the_columns),
+		TEST(escapes_are_undone_in_names_and_texts),
+		TEST(of_two_members_of_one_name_the_last_counts),
+		TEST(headers_have_a_member_of_their_own),
+		TEST(a_missing_key_may_have_a_fallback_or_be_allowed),
+		TEST(what_is_no_event_is_refused_with_what_there_is),
+		TEST(a_list_of_columns_that_is_none_is_refused),
+		TEST(a_protobuf_message_is_an_event),
+		TEST(fields_that_are_not_known_are_passed_over),
+		TEST(each_cut_of_it_is_refused_or_lacks_something),
+		TEST(what_is_no_message_is_refused),
+		TEST(sixty_headers_fit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
