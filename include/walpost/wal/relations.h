@@ -20,13 +20,28 @@ struct wp_relation {
 	void *attached; /* owned by the map once set: freed by `drop` */
 };
 
-/* Types, as far as it matters what their two forms on the wire are. */
+/* Types, as far as it matters what forms their values have. */
 enum wp_type {
 	WP_TYPE_OTHER, /* whatever it is */
-	WP_TYPE_TEXT,  /* text, varchar, bpchar, name, json, enums: binary is the text itself */
+	WP_TYPE_TEXT,  /* text, varchar, bpchar, name */
+	WP_TYPE_CHAR,  /* "char" */
+	WP_TYPE_ENUM,
+	WP_TYPE_JSON,
 	WP_TYPE_JSONB,
 	WP_TYPE_UUID,
 	WP_TYPE_BYTEA,
+	WP_TYPE_BOOL,
+	WP_TYPE_INT2,
+	WP_TYPE_INT4,
+	WP_TYPE_INT8,
+	WP_TYPE_FLOAT4,
+	WP_TYPE_FLOAT8,
+	WP_TYPE_NUMERIC,
+	WP_TYPE_DATE,
+	WP_TYPE_TIME,
+	WP_TYPE_TIMESTAMP,
+	WP_TYPE_TIMESTAMPTZ,
+	WP_TYPE_ARRAY,
 };
 
 struct wp_relations;
