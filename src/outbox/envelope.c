@@ -1,7 +1,7 @@
 #include <assert.h>
-#include <string.h>
 
 #include "event.pb-c.h"
+#include "packing.h"
 #include "walpost/base/utf8.h"
 #include "walpost/outbox/envelope.h"
 #include "walpost/outbox/excerpt.h"
@@ -15,21 +15,13 @@ static int64_t unix_us(int64_t postgres_us)
 	return postgres_us > INT64_MAX - EPOCH_US ? INT64_MAX : postgres_us + EPOCH_US;
 }
 
-static ProtobufCBinaryData bytes_of(struct wp_span bytes)
-{
-	/* protobuf-c reads them only, but has no const. */
-	return (ProtobufCBinaryData){ .len = bytes.size, .data = (uint8_t *)(uintptr_t)bytes.data };
-}
-
 static enum wp_rc check_text(const struct wp_event *event, const char *what, struct wp_span text,
 			     struct wp_why *why)
 {
 	struct wp_excerpt id;
 	struct wp_excerpt shown;
 
-	/* protobuf-c ends a string at its first NUL. */
-	bool has_nul = text.size > 0 && memchr(text.data, '\0', text.size) != NULL;
-	if (!has_nul && wp_utf8_is_valid(text))
+	if (!has_nul(text) && wp_utf8_is_valid(text))
 		return WP_OK;
 	return wp_why_set(
 		why, WP_DATA,
@@ -49,21 +41,6 @@ static enum wp_rc check_texts(const struct wp_event *event, const struct wp_reco
 	for (size_t i = 0; i < record->header_count && rc == WP_OK; i++)
 		rc = check_text(event, "header name", record->headers[i].name, why);
 	return rc;
-}
-
-/* A NUL-terminated copy in room that was reserved; NULL for a null span. */
-static char *copy(struct wp_buffer *texts, struct wp_span text)
-{
-	char *at = (char *)texts->data + texts->size;
-
-	if (wp_span_is_null(text))
-		return NULL;
-	if (text.size > 0)
-		memcpy(at, text.data, text.size);
-	at[text.size] = '\0';
-	texts->size += text.size + 1;
-	assert(texts->size <= texts->capacity);
-	return at;
 }
 
 static void fill_headers(const struct wp_record *record, Walpost__V1__Header *headers,
