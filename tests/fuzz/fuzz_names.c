@@ -92,11 +92,11 @@ static void try_patterns(struct input *in)
 
 static void try_columns(struct input *in)
 {
-	static struct wp_header_columns columns;
+	static struct wp_column_list columns;
 	struct wp_why why = { "" };
 	char *list = next_text(in);
 
-	enum wp_rc rc = wp_header_columns_parse(list, &columns, &why);
+	enum wp_rc rc = wp_column_list_parse(list, "outbox.headers", &columns, &why);
 	if (rc != WP_OK)
 		need_reason(rc, &why);
 	for (size_t i = 0; rc == WP_OK && i < columns.count; i++) {

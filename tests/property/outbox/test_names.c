@@ -104,7 +104,7 @@ static size_t quote(char *to, const char *name)
 
 static void a_quoted_list_of_columns_comes_back(void **state)
 {
-	static struct wp_header_columns columns;
+	static struct wp_column_list columns;
 
 	for (int i = 0; i < ROUNDS / 10; i++) {
 		char names[6][8];
@@ -116,7 +116,7 @@ static void a_quoted_list_of_columns_comes_back(void **state)
 			list[size++] = n % 2 == 0 ? ':' : ',';
 		}
 		list[size - 1] = '\0';
-		CHECK_EQ(wp_header_columns_parse(list, &columns, NULL), WP_OK);
+		CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, NULL), WP_OK);
 		CHECK_EQ(columns.count, 3);
 		for (size_t n = 0; n < 3; n++) {
 			CHECK_TEXT(columns.items[n].column, names[2 * n]);
@@ -127,7 +127,7 @@ static void a_quoted_list_of_columns_comes_back(void **state)
 
 static void garbage_is_taken_or_refused_and_nothing_else(void **state)
 {
-	static struct wp_header_columns columns;
+	static struct wp_column_list columns;
 	int taken = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -137,7 +137,7 @@ static void garbage_is_taken_or_refused_and_nothing_else(void **state)
 		random_text(text, sizeof(text), "aB1.\",:* \t$-\xFF");
 		enum wp_rc of_name = wp_table_name_parse(text, &name, NULL);
 		enum wp_rc of_patterns = wp_patterns_new(text, &p, NULL);
-		enum wp_rc of_columns = wp_header_columns_parse(text, &columns, NULL);
+		enum wp_rc of_columns = wp_column_list_parse(text, "outbox.headers", &columns, NULL);
 		CHECK(of_name == WP_OK || of_name == WP_CONFIG);
 		CHECK(of_patterns == WP_OK || of_patterns == WP_CONFIG);
 		CHECK(of_columns == WP_OK || of_columns == WP_CONFIG);
