@@ -15,31 +15,29 @@ static int64_t unix_us(int64_t postgres_us)
 	return postgres_us > INT64_MAX - EPOCH_US ? INT64_MAX : postgres_us + EPOCH_US;
 }
 
-static enum wp_rc check_text(const struct wp_event *event, const char *what, struct wp_span text,
-			     struct wp_why *why)
+static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_why *why)
 {
-	struct wp_excerpt id;
 	struct wp_excerpt shown;
 
 	if (!has_nul(text) && wp_utf8_is_valid(text))
 		return WP_OK;
 	return wp_why_set(
 		why, WP_DATA,
-		"table %s, id %s: the %s \"%s\" is not UTF-8, which a protobuf string must be: "
-		"correct it, or set outbox.envelope = raw",
-		event->table, wp_excerpt(&id, event->id), what, wp_excerpt(&shown, text));
+		"the %s \"%s\" is not UTF-8, which a protobuf string must be: correct it, or set "
+		"outbox.envelope = raw",
+		what, wp_excerpt(&shown, text));
 }
 
 static enum wp_rc check_texts(const struct wp_event *event, const struct wp_record *record,
 			      struct wp_why *why)
 {
-	enum wp_rc rc = check_text(event, "id", event->id, why);
+	enum wp_rc rc = check_text("id", event->id, why);
 	if (rc == WP_OK)
-		rc = check_text(event, "type", event->type, why);
+		rc = check_text("type", event->type, why);
 	if (rc == WP_OK)
-		rc = check_text(event, "raw topic", event->route, why);
+		rc = check_text("raw topic", event->route, why);
 	for (size_t i = 0; i < record->header_count && rc == WP_OK; i++)
-		rc = check_text(event, "header name", record->headers[i].name, why);
+		rc = check_text("header name", record->headers[i].name, why);
 	return rc;
 }
 

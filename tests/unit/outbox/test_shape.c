@@ -300,7 +300,7 @@ static void a_decoded_payload_fills_the_limit_and_not_one_byte_more(void **state
 	event = bytea_of("\\x01020304");
 	CHECK_EQ(shaped(s, &event).value.size, 4);
 	event = bytea_of("\\x0102030405");
-	data_refused(s, &event, "the decoded payload");
+	data_refused(s, &event, "the value, made of a payload of");
 	CHECK_HAS(why.text, "larger than 4 bytes");
 	wp_shape_free(s);
 }
@@ -318,7 +318,7 @@ static void a_message_fills_the_limit_and_not_one_byte_more(void **state)
 	CHECK_EQ(shaped(s, &event).value.size, size);
 	wp_shape_free(s);
 	s = shape_of(&options, size - 1);
-	data_refused(s, &event, "the protobuf message");
+	data_refused(s, &event, "the value, made of a payload of");
 	wp_shape_free(s);
 }
 
