@@ -1,0 +1,568 @@
+/* Keys, values and headers in other forms than raw, and where a record goes besides. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rows.h"
+#include "support/check.h"
+#include "walpost/outbox/shape.h"
+
+static const struct wp_column_type text_type = { .type = WP_TYPE_TEXT,
+						 .modifier = -1,
+						 .is_optional = true };
+static const struct wp_column_type uuid_type = { .type = WP_TYPE_UUID, .modifier = -1 };
+static const struct wp_column_type json_type = { .type = WP_TYPE_JSONB,
+						 .modifier = -1,
+						 .is_optional = true };
+static const struct wp_column_type bytea_type = { .type = WP_TYPE_BYTEA,
+						  .modifier = -1,
+						  .is_optional = true };
+static const struct wp_column_type int8_type = { .type = WP_TYPE_INT8,
+						 .modifier = -1,
+						 .is_optional = true };
+static const struct wp_column_type bool_type = { .type = WP_TYPE_BOOL,
+						 .modifier = -1,
+						 .is_optional = true };
+static const struct wp_column_type timestamptz_type = { .type = WP_TYPE_TIMESTAMPTZ,
+							.modifier = -1 };
+
+static struct wp_outbox_options options;
+static struct wp_event event;
+static struct wp_shape *shape;
+static struct wp_record record;
+static struct wp_why why;
+
+static int set_up(void **state)
+{
+	(void)state;
+	options = default_options();
+	options.headers_standard = "";
+	shape = NULL;
+	event = (struct wp_event){
+		.id = wp_span_of("7"),
+		.key = wp_span_of("42"),
+		.type = wp_span_of("Created"),
+		.route = wp_span_of("Order"),
+		.payload = wp_span_of("{\"a\": 1}"),
+		.id_type = &uuid_type,
+		.key_type = &text_type,
+		.type_type = &text_type,
+		.payload_type = &json_type,
+		.timestamp_type = &timestamptz_type,
+		.table = "public.outbox",
+		.schema = wp_span_of("public"),
+		.name = wp_span_of("outbox"),
+		.commit_time_us = 1500,
+		.position = { .timeline = 1, .commit_lsn = 0x194AB88, .ordinal = 2 },
+	};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_shape_free(shape);
+	return 0;
+}
+
+static enum wp_rc form(void)
+{
+	wp_shape_free(shape);
+	shape = NULL;
+	why.text[0] = '\0';
+	if (wp_shape_new(&options, 4096, &shape, &why) != WP_OK)
+		fail_msg("%s", why.text);
+	return wp_shape_record(shape, &event, &record, &why);
+}
+
+static void formed(void)
+{
+	if (form() != WP_OK)
+		fail_msg("%s", why.text);
+}
+
+static void poisoned(const char *reason)
+{
+	CHECK_EQ(form(), WP_DATA);
+	CHECK_HAS(why.text, "table public.outbox, id 7: ");
+	CHECK_HAS(why.text, reason);
+}
+
+static void not_together(const char *reason)
+{
+	struct wp_shape *none = NULL;
+
+	CHECK_EQ(wp_shape_new(&options, 4096, &none, &why), WP_CONFIG);
+	CHECK(none == NULL);
+	CHECK_HAS(why.text, reason);
+}
+
+static void has_header(size_t index, const char *name, const char *value)
+{
+	CHECK(index < record.header_count);
+	CHECK_SPAN(record.headers[index].name, name);
+	CHECK_EQ(record.headers[index].name.data[strlen(name)], '\0');
+	if (value == NULL)
+		CHECK(wp_span_is_null(record.headers[index].value));
+	else
+		CHECK_SPAN(record.headers[index].value, value);
+}
+
+/* -- key and value ------------------------------------------------------------- */
+
+static void json_puts_quotes_around_a_key_and_escapes_as_jackson_does(void **state)
+{
+	options.key_format = WP_FORM_JSON;
+	formed();
+	CHECK_SPAN(record.key, "\"42\"");
+	event.key = wp_span_of("a\"\xF0\x9F\x98\x80");
+	formed();
+	CHECK_SPAN(record.key, "\"a\\\"\\uD83D\\uDE00\"");
+}
+
+static void a_null_key_is_null_raw_and_four_letters_in_json(void **state)
+{
+	event.key = (struct wp_span){ 0 };
+	formed();
+	CHECK(wp_span_is_null(record.key));
+	options.key_format = WP_FORM_JSON;
+	formed();
+	CHECK_SPAN(record.key, "null");
+	options.key_format = WP_FORM_JSON_SCHEMA;
+	formed();
+	CHECK_SPAN(record.key, "{\"schema\":{\"type\":\"string\",\"optional\":true},"
+			       "\"payload\":null}");
+}
+
+static void a_number_is_one_as_debezium_renders_it_and_a_text_as_postgres_does(void **state)
+{
+	event.key_type = &int8_type;
+	options.key_format = WP_FORM_JSON;
+	formed();
+	CHECK_SPAN(record.key, "\"42\"");
+	options.types = WP_RENDERING_DEBEZIUM;
+	formed();
+	CHECK_SPAN(record.key, "42");
+	options.key_format = WP_FORM_RAW;
+	formed();
+	CHECK_SPAN(record.key, "42");
+	event.key = wp_span_of("t");
+	event.key_type = &bool_type;
+	formed();
+	CHECK_SPAN(record.key, "true");
+	options.types = WP_RENDERING_POSTGRES;
+	formed();
+	CHECK_SPAN(record.key, "t");
+}
+
+static void a_json_payload_is_a_string_in_json_unless_it_is_validated(void **state)
+{
+	options.value_format = WP_FORM_JSON;
+	formed();
+	CHECK_SPAN(record.value, "\"{\\\"a\\\": 1}\"");
+	options.payload_json = WP_PAYLOAD_JSON_VALIDATE;
+	formed();
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	options.value_format = WP_FORM_JSON_SCHEMA;
+	formed();
+	CHECK_SPAN(record.value, "{\"schema\":null,\"payload\":{\"a\": 1}}");
+}
+
+static void validation_keeps_each_byte_and_refuses_what_is_no_json(void **state)
+{
+	static const char odd[] = " {\"b\":1.50,\"a\":null,\"a\":[],\"n\":123456789012345678901} ";
+
+	options.payload_json = WP_PAYLOAD_JSON_VALIDATE;
+	event.payload = wp_span_of(odd);
+	event.payload_type = &text_type;
+	formed();
+	CHECK_SPAN(record.value, odd);
+	event.payload = (struct wp_span){ 0 };
+	formed();
+	CHECK(wp_span_is_null(record.value));
+	event.payload = wp_span_of("{\"a\":");
+	poisoned("the value: the payload is not JSON at byte 5 of 5");
+	CHECK_SPAN(record.value, "{\"a\":");
+}
+
+static void expansion_writes_json_anew(void **state)
+{
+	options.value_format = WP_FORM_JSON;
+	options.payload_json = WP_PAYLOAD_JSON_EXPAND;
+	event.payload = wp_span_of("{\"a\": 1.50, \"b\": null, \"c\": []}");
+	formed();
+	CHECK_SPAN(record.value, "{\"a\":1.5}");
+	options.expand_nulls = options.expand_empty_arrays = WP_EXPAND_KEEP;
+	formed();
+	CHECK_SPAN(record.value, "{\"a\":1.5,\"b\":null,\"c\":[]}");
+	event.payload = wp_span_of("\"text\"");
+	formed();
+	CHECK_SPAN(record.value, "\"\\\"text\\\"\"");
+	event.payload = wp_span_of("[1]");
+	poisoned("the value: ");
+}
+
+static void bytes_are_base64_in_json(void **state)
+{
+	event.payload_type = &bytea_type;
+	event.payload = wp_span_of("\\x00ff");
+	event.payload_is_bytea = true;
+	options.value_format = WP_FORM_JSON;
+	formed();
+	CHECK_SPAN(record.value, "\"AP8=\"");
+	options.value_format = WP_FORM_JSON_SCHEMA;
+	formed();
+	CHECK_SPAN(record.value,
+		   "{\"schema\":{\"type\":\"bytes\",\"optional\":true},\"payload\":\"AP8=\"}");
+}
+
+static void an_empty_payload_can_be_a_tombstone(void **state)
+{
+	static const char *const blank[] = { "", " \t\n ", "\x01" };
+
+	for (size_t i = 0; i < 3; i++) {
+		event.payload = wp_span_of(blank[i]);
+		options.payload_empty = WP_PAYLOAD_EMPTY_KEEP;
+		formed();
+		CHECK_SPAN(record.value, blank[i]);
+		options.payload_empty = WP_PAYLOAD_EMPTY_TOMBSTONE;
+		formed();
+		CHECK(wp_span_is_null(record.value));
+	}
+	event.payload = wp_span_of("\xC2\xA0"); /* a space to people, not to Java */
+	formed();
+	CHECK_SPAN(record.value, "\xC2\xA0");
+	options.value_format = WP_FORM_JSON;
+	event.payload = (struct wp_span){ 0 };
+	formed();
+	CHECK(wp_span_is_null(record.value));
+	options.payload_empty = WP_PAYLOAD_EMPTY_KEEP;
+	formed();
+	CHECK_SPAN(record.value, "null");
+}
+
+static void columns_stand_beside_the_payload(void **state)
+{
+	options.value_format = WP_FORM_JSON;
+	options.value_columns = "n,t";
+	options.types = WP_RENDERING_DEBEZIUM;
+	event.members.count = 2;
+	event.members.items[0] =
+		(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &int8_type };
+	event.members.items[1] = (struct wp_event_field){ wp_span_of("t\""), { 0 }, &text_type };
+	formed();
+	CHECK_SPAN(record.value, "{\"payload\":\"{\\\"a\\\": 1}\",\"n\":5,\"t\\\"\":null}");
+	options.value_format = WP_FORM_JSON_SCHEMA;
+	options.debezium_name = "shop";
+	formed();
+	CHECK_SPAN(record.value,
+		   "{\"schema\":{\"type\":\"struct\",\"fields\":["
+		   "{\"type\":\"string\",\"optional\":true,\"name\":\"io.debezium.data.Json\","
+		   "\"version\":1,\"field\":\"payload\"},"
+		   "{\"type\":\"int64\",\"optional\":true,\"field\":\"n\"},"
+		   "{\"type\":\"string\",\"optional\":true,\"field\":\"t\\\"\"}],"
+		   "\"optional\":false,\"name\":\"shop.public.outbox.Order.Value\"},"
+		   "\"payload\":{\"payload\":\"{\\\"a\\\": 1}\",\"n\":5,\"t\\\"\":null}}");
+}
+
+static void a_schema_id_stands_before_what_is_there(void **state)
+{
+	options.confluent_schemas = "outbox.event.Order:7:0";
+	formed();
+	CHECK_EQ(record.value.size, 6 + 8);
+	assert_memory_equal(record.value.data, "\0\0\0\0\7\0{\"a\": 1}", 14);
+	event.payload_type = &bytea_type;
+	event.payload = wp_span_of("\\xff");
+	event.payload_is_bytea = true;
+	formed();
+	assert_memory_equal(record.value.data, "\0\0\0\0\7\0\xff", 7);
+	event.payload = (struct wp_span){ 0 };
+	formed();
+	CHECK(wp_span_is_null(record.value));
+	event.payload = wp_span_of("\\xff");
+	event.route = wp_span_of("Other");
+	formed();
+	CHECK_EQ(record.value.size, 1);
+}
+
+/* -- headers -------------------------------------------------------------------- */
+
+static void members_of_json_become_headers_behind_the_others(void **state)
+{
+	options.headers_standard = "id";
+	event.json_headers = wp_span_of("{\"traceparent\": \"00-a\\u0062\", \"n\": 1.50, \"o\": "
+					"{\"x\": [1, 2]}, \"none\": null, \"\\u0061\": true}");
+	formed();
+	CHECK_EQ(record.header_count, 6);
+	has_header(0, "id", "7");
+	has_header(1, "traceparent", "00-ab");
+	has_header(2, "n", "1.50");
+	has_header(3, "o", "{\"x\": [1, 2]}");
+	has_header(4, "none", NULL);
+	has_header(5, "a", "true");
+}
+
+static void properties_become_headers_before_the_others(void **state)
+{
+	options.headers_standard = "id";
+	event.properties = wp_span_of("#comment\ntraceparent=00-1\\:2\ntracestate : a\n");
+	event.json_headers = wp_span_of("{\"last\":\"x\\ny\"}");
+	formed();
+	CHECK_EQ(record.header_count, 4);
+	has_header(0, "traceparent", "00-1:2");
+	has_header(1, "tracestate", "a");
+	has_header(2, "id", "7");
+	has_header(3, "last", "x\ny");
+}
+
+static void headers_that_cannot_be_are_poison(void **state)
+{
+	event.json_headers = wp_span_of("[1]");
+	poisoned("the headers: ");
+	event.json_headers = wp_span_of("{\"\":1}");
+	poisoned("empty");
+	event.json_headers = (struct wp_span){ 0 };
+	event.properties = wp_span_of("=x");
+	poisoned("a header has an empty name");
+	event.properties = wp_span_of("a=\\u12");
+	poisoned("the headers: ");
+}
+
+static void a_record_has_128_headers_at_most(void **state)
+{
+	char json[8 * 130] = "{";
+	size_t size = 1;
+
+	options.headers_standard = "id";
+	for (int i = 0; i < 127; i++)
+		size += (size_t)snprintf(json + size, sizeof(json) - size, "%s\"%d\":1",
+					 i == 0 ? "" : ",", i);
+	(void)snprintf(json + size, sizeof(json) - size, "}");
+	event.json_headers = wp_span_of(json);
+	formed();
+	CHECK_EQ(record.header_count, 128);
+	(void)snprintf(json + size, sizeof(json) - size, ",\"x\":1}");
+	poisoned("more than 128 headers");
+	CHECK_EQ(record.header_count, 128);
+}
+
+static void the_context_of_debezium_comes_first(void **state)
+{
+	options.headers_standard = "id";
+	options.debezium_context_headers = true;
+	options.debezium_name = "shop";
+	CHECK_EQ(wp_shape_new(&options, 4096, &shape, &why), WP_OK);
+	wp_shape_name_run(shape, "00000000-0000-4000-8000-000000000000");
+	CHECK_EQ(wp_shape_record(shape, &event, &record, &why), WP_OK);
+	CHECK_EQ(record.header_count, 5);
+	has_header(0, "__debezium.context.connectorLogicalName", "shop");
+	has_header(1, "__debezium.context.taskId", "0");
+	has_header(2, "__debezium.context.connectorName", "postgresql");
+	has_header(3, "__debezium.context.runId", "00000000-0000-4000-8000-000000000000");
+	has_header(4, "id", "7");
+}
+
+static void headers_have_a_form_of_their_own(void **state)
+{
+	options.headers_standard = "id,type,walpost-position";
+	options.headers_format = WP_FORM_JSON_SCHEMA;
+	options.types = WP_RENDERING_DEBEZIUM;
+	event.headers.count = 1;
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("b"), wp_span_of("f"), &bool_type };
+	formed();
+	has_header(0, "id",
+		   "{\"schema\":{\"type\":\"string\",\"optional\":false,\"name\":"
+		   "\"io.debezium.data.Uuid\",\"version\":1},\"payload\":\"7\"}");
+	has_header(2, "walpost-position", "0000-00000001-000000000194AB88-00000002");
+	has_header(3, "b",
+		   "{\"schema\":{\"type\":\"boolean\",\"optional\":true},\"payload\":false}");
+	options.headers_format = WP_FORM_JSON;
+	formed();
+	has_header(1, "type", "\"Created\"");
+	has_header(3, "b", "false");
+	options.headers_format = WP_FORM_RAW;
+	formed();
+	has_header(3, "b", "false");
+}
+
+/* -- timestamp and partition -------------------------------------------------------- */
+
+static void a_column_can_be_the_timestamp(void **state)
+{
+	formed();
+	CHECK_EQ(record.timestamp_ms, INT64_C(946684800001));
+	event.timestamp = wp_span_of("2024-02-29 12:34:56.789654+02");
+	formed();
+	CHECK_EQ(record.timestamp_ms, INT64_C(1709202896789));
+	event.timestamp_type = &int8_type;
+	event.timestamp = wp_span_of("1709202896789");
+	formed();
+	CHECK_EQ(record.timestamp_ms, INT64_C(1709202896789));
+	event.timestamp = wp_span_of("1");
+	formed();
+	CHECK_EQ(record.timestamp_ms, 1);
+}
+
+static void what_is_no_time_to_kafka_is_poison(void **state)
+{
+	event.timestamp_type = &int8_type;
+	event.timestamp = wp_span_of("0");
+	poisoned("the timestamp: \"0\" lies before 1970");
+	event.timestamp = wp_span_of("-9223372036854775808");
+	poisoned("lies before 1970");
+	event.timestamp_type = &timestamptz_type;
+	event.timestamp = wp_span_of("1969-12-31 23:59:59.999+00");
+	poisoned("lies before 1970");
+	event.timestamp = wp_span_of("infinity");
+	poisoned("the timestamp: ");
+	CHECK_EQ(record.timestamp_ms, INT64_C(946684800001));
+}
+
+static void a_column_can_be_the_partition(void **state)
+{
+	formed();
+	CHECK_EQ(record.partition, WP_PARTITION_BY_KEY);
+	event.partition = wp_span_of("0");
+	formed();
+	CHECK_EQ(record.partition, 0);
+	event.partition = wp_span_of("2147483647");
+	formed();
+	CHECK_EQ(record.partition, INT32_MAX);
+	event.partition = wp_span_of("-1");
+	poisoned("the partition: -1 is the number of no partition");
+	CHECK_EQ(record.partition, WP_PARTITION_BY_KEY);
+	event.partition = wp_span_of("2147483648");
+	poisoned("2147483648 is the number of no partition");
+}
+
+/* -- CloudEvents -------------------------------------------------------------------- */
+
+static void begin_cloudevent(enum wp_envelope envelope)
+{
+	options.envelope = envelope;
+	options.ce_source = "/shop";
+	event.ce_subject = wp_span_of("42");
+	event.extensions.count = 1;
+	event.extensions.items[0] =
+		(struct wp_event_field){ wp_span_of("tenant"), wp_span_of("acme"), &text_type };
+}
+
+static void a_cloudevent_in_binary_mode_has_its_attributes_in_headers(void **state)
+{
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_BINARY);
+	formed();
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	has_header(0, "ce_specversion", "1.0");
+	has_header(1, "ce_id", "7");
+	has_header(2, "ce_source", "/shop");
+	has_header(3, "ce_type", "Created");
+	has_header(4, "ce_subject", "42");
+	has_header(5, "ce_time", "2000-01-01T00:00:00.001500Z");
+	has_header(6, "ce_tenant", "acme");
+	has_header(7, "content-type", "application/json");
+	CHECK_EQ(record.header_count, 8);
+}
+
+static void a_cloudevent_in_json_is_the_value(void **state)
+{
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_JSON);
+	options.ce_source_column = "src";
+	event.ce_source = wp_span_of("urn:x");
+	event.timestamp = wp_span_of("2024-02-29 12:34:56.789654+00");
+	formed();
+	CHECK_SPAN(
+		record.value,
+		"{\"specversion\":\"1.0\",\"id\":\"7\",\"source\":\"urn:x\",\"type\":\"Created\","
+		"\"subject\":\"42\",\"time\":\"2024-02-29T12:34:56.789654Z\","
+		"\"datacontenttype\":\"application/json\",\"tenant\":\"acme\","
+		"\"data\":{\"a\": 1}}");
+	has_header(0, "content-type", "application/cloudevents+json; charset=UTF-8");
+}
+
+static void a_cloudevent_in_protobuf_says_so(void **state)
+{
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_PROTOBUF);
+	formed();
+	CHECK(record.value.size > 8 && record.value.data[0] == 0x0A);
+	has_header(0, "content-type", "application/cloudevents+protobuf");
+}
+
+static void a_cloudevent_without_what_it_must_have_is_poison(void **state)
+{
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_JSON);
+	event.type = (struct wp_span){ 0 };
+	poisoned("type");
+	event.type = wp_span_of("Created");
+	options.ce_source_column = "src";
+	poisoned("source");
+	options.ce_source_column = "";
+	event.payload = wp_span_of("{");
+	poisoned("the value: ");
+}
+
+/* -- what does not go together -------------------------------------------------------- */
+
+static void options_that_contradict_each_other_are_refused(void **state)
+{
+	options.value_columns = "a";
+	not_together("outbox.value.columns = \"a\"");
+	options.value_columns = "";
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	options.value_format = WP_FORM_JSON;
+	not_together("outbox.value.format: an envelope has a form of its own");
+	options.value_format = WP_FORM_RAW;
+	options.confluent_schemas = "a:1";
+	not_together("outbox.confluent.schemas: a schema id stands before");
+	options.confluent_schemas = "a";
+	options.envelope = WP_ENVELOPE_RAW;
+	not_together("outbox.confluent.schemas = \"a\"");
+	options.confluent_schemas = "";
+	options.payload_json = WP_PAYLOAD_JSON_EXPAND;
+	not_together("outbox.payload.json = expand");
+	options.payload_json = WP_PAYLOAD_JSON_ANY;
+	options.debezium_context_headers = true;
+	not_together("outbox.debezium.name is missing");
+	options.debezium_context_headers = false;
+	options.envelope = WP_ENVELOPE_CLOUDEVENTS_BINARY;
+	not_together("outbox.cloudevents.source is missing");
+	options.ce_source = "/s";
+	options.column_type = "";
+	not_together("outbox.column.type is missing");
+	options.column_type = "type";
+	options.ce_extensions = "a,,b";
+	not_together("outbox.cloudevents.extensions = \"a,,b\"");
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(json_puts_quotes_around_a_key_and_escapes_as_jackson_does),
+		TEST(a_null_key_is_null_raw_and_four_letters_in_json),
+		TEST(a_number_is_one_as_debezium_renders_it_and_a_text_as_postgres_does),
+		TEST(a_json_payload_is_a_string_in_json_unless_it_is_validated),
+		TEST(validation_keeps_each_byte_and_refuses_what_is_no_json),
+		TEST(expansion_writes_json_anew),
+		TEST(bytes_are_base64_in_json),
+		TEST(an_empty_payload_can_be_a_tombstone),
+		TEST(columns_stand_beside_the_payload),
+		TEST(a_schema_id_stands_before_what_is_there),
+		TEST(members_of_json_become_headers_behind_the_others),
+		TEST(properties_become_headers_before_the_others),
+		TEST(headers_that_cannot_be_are_poison),
+		TEST(a_record_has_128_headers_at_most),
+		TEST(the_context_of_debezium_comes_first),
+		TEST(headers_have_a_form_of_their_own),
+		TEST(a_column_can_be_the_timestamp),
+		TEST(what_is_no_time_to_kafka_is_poison),
+		TEST(a_column_can_be_the_partition),
+		TEST(a_cloudevent_in_binary_mode_has_its_attributes_in_headers),
+		TEST(a_cloudevent_in_json_is_the_value),
+		TEST(a_cloudevent_in_protobuf_says_so),
+		TEST(a_cloudevent_without_what_it_must_have_is_poison),
+		TEST(options_that_contradict_each_other_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
