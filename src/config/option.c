@@ -66,9 +66,11 @@ const struct wp_option wp_options[] = {
 	  "reading a\n"
 	  "bytea as hexadecimal digits, and passes rows above 512 MB. Records have the same "
 	  "bytes as\n"
-	  "without. The columns that make a record must be text, varchar, char, name, json, "
-	  "jsonb, uuid,\n"
-	  "bytea, enums or domains over them.",
+	  "without. The columns that make a record must be boolean, integers, floats, numeric, "
+	  "text,\n"
+	  "varchar, char, name, json, jsonb, uuid, bytea, date, time, timestamp, timestamptz, "
+	  "arrays of\n"
+	  "these, enums, or domains over any of them.",
 	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "

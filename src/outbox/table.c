@@ -16,6 +16,7 @@
 struct mapped {
 	size_t index; /* in the row, or NO_COLUMN */
 	enum wp_type type;
+	enum wp_type element; /* of an array */
 };
 
 struct mapped_header {
@@ -109,7 +110,11 @@ static struct mapped look_up(struct lookup *l, const char *column, const char *o
 	enum wp_type type = wp_relations_type(l->types, oid);
 	if (l->transfer == WP_TRANSFER_BINARY && type == WP_TYPE_OTHER)
 		complain(l, column, option, oid);
-	return (struct mapped){ .index = (size_t)index, .type = type };
+	return (struct mapped){
+		.index = (size_t)index,
+		.type = type,
+		.element = wp_relations_element(l->types, oid),
+	};
 }
 
 static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_why *why)
@@ -129,17 +134,17 @@ struct type_text {
 	char text[32];
 };
 
-/* What people use for keys and headers has its name here; of others SQL tells it. */
+/* What people may have in a column has its name here; of others SQL tells it. */
 static struct type_text type_text(uint32_t oid)
 {
 	static const struct {
 		uint32_t oid;
 		const char *name;
 	} names[] = {
-		{ 16, "boolean" },	     { 20, "bigint" },	      { 21, "smallint" },
-		{ 23, "integer" },	     { 142, "xml" },	      { 700, "real" },
-		{ 701, "double precision" }, { 1009, "text[]" },      { 1082, "date" },
-		{ 1114, "timestamp" },	     { 1184, "timestamptz" }, { 1700, "numeric" },
+		{ 26, "oid" },	      { 142, "xml" },	     { 600, "point" },	 { 650, "cidr" },
+		{ 774, "macaddr8" },  { 790, "money" },	     { 829, "macaddr" }, { 869, "inet" },
+		{ 1186, "interval" }, { 1266, "timetz" },    { 1560, "bit" },	 { 1562, "varbit" },
+		{ 3614, "tsvector" }, { 3910, "tstzrange" },
 	};
 	struct type_text t;
 
@@ -157,13 +162,11 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 {
 	struct wp_excerpt name;
 
-	return wp_why_set(
-		why, WP_CONFIG,
-		"table %s: column \"%s\" (%s) is of type %s, which is not read in binary; text, "
-		"varchar, char, name, json, jsonb, uuid, bytea, enums and domains over them are: "
-		"set postgres.binary = off",
-		table, wp_excerpt(&name, wp_span_of(l->column)), l->option,
-		type_text(l->unfit_type).text);
+	return wp_why_set(why, WP_CONFIG,
+			  "table %s: column \"%s\" (%s) is of type %s, which is not read in "
+			  "binary; " WP_TYPES_KNOWN " are: set postgres.binary = off",
+			  table, wp_excerpt(&name, wp_span_of(l->column)), l->option,
+			  type_text(l->unfit_type).text);
 }
 
 static enum wp_rc map_columns(struct wp_mapping *m, const struct wp_outbox_options *options,
@@ -296,7 +299,8 @@ static struct wp_span pick(struct picker *p, const struct mapped *column)
 	if (value->kind == WP_VALUE_TEXT)
 		return value->bytes;
 	if (is_binary(p->mapping, value))
-		p->unknown |= wp_binary_text(column->type, value->bytes, p->texts, &text) != WP_OK;
+		p->unknown |= wp_binary_text(column->type, column->element, value->bytes, p->texts,
+					     &text) != WP_OK;
 	else if (value->kind != WP_VALUE_NULL)
 		p->bad = true;
 	return text;
@@ -318,7 +322,9 @@ static size_t room_of(const struct wp_mapping *m, const struct wp_tuple *row,
 {
 	const struct wp_value *value = value_of(row, column);
 
-	return is_binary(m, value) ? wp_binary_room(column->type, value->bytes) : 0;
+	if (!is_binary(m, value))
+		return 0;
+	return wp_binary_room(column->type, column->element, value->bytes);
 }
 
 /* What is printed must not move while it grows: so all room is made before. */
@@ -338,12 +344,12 @@ static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *r
 	enum wp_rc rc = wp_buffer_reserve(texts, room);
 	if (rc == WP_FULL)
 		return wp_why_set(why, WP_CONFIG,
-				  "table %s: id, key and headers of a row, as Postgres prints "
-				  "them, are %zu bytes, more than %zu: set postgres.binary = off, "
-				  "or take the bytea column out of outbox.headers",
+				  "table %s: what Postgres prints of a row takes up to %zu bytes, "
+				  "more than %zu: set postgres.binary = off, or take bytea columns "
+				  "and arrays out of outbox.headers",
 				  m->table, room, texts->size_max);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for %zu bytes of key and headers", room);
+		return wp_why_set(why, rc, "no memory for %zu bytes of a row's text", room);
 	return WP_OK;
 }
 
@@ -414,8 +420,8 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 								    : "a binary or an unchanged");
 	if (p.unknown)
 		return wp_why_set(why, WP_CONFIG,
-				  "table %s: a row came with a jsonb or uuid value in a binary "
-				  "form that is not known (jsonb: version 1, uuid: 16 bytes): set "
+				  "table %s: a row came with a value in a binary form that is not "
+				  "known (such as a jsonb of another version than 1): set "
 				  "postgres.binary = off",
 				  m->table);
 	if (m->missing != NULL)
