@@ -101,9 +101,12 @@
 	  "ORDER BY at) FROM wanted w WHERE type IS NOT NULL AND NOT EXISTS ("                     \
 	  "WITH RECURSIVE under AS (SELECT w.type AS oid UNION SELECT t.typbasetype FROM under u " \
 	  "JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'd') "                                \
-	  "SELECT FROM under u JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'e' "             \
-	  "OR u.oid IN ('bytea'::regtype, 'name'::regtype, 'text'::regtype, 'json'::regtype, "     \
-	  "'bpchar'::regtype, 'varchar'::regtype, 'uuid'::regtype, 'jsonb'::regtype)))")           \
+	  "SELECT FROM under u JOIN pg_type t ON u.oid IN (t.oid, t.typarray) "                    \
+	  "WHERE (t.typtype = 'e' AND t.oid = u.oid) "                                             \
+	  "OR (t.typnamespace = 'pg_catalog'::regnamespace AND t.typname IN ("                     \
+	  "'bool', 'bytea', 'char', 'name', 'int8', 'int2', 'int4', 'text', 'json', 'float4', "    \
+	  "'float8', 'bpchar', 'varchar', 'date', 'time', 'timestamp', 'timestamptz', "            \
+	  "'numeric', 'uuid', 'jsonb'))))")                                                        \
 	X(TABLE_LEAVES, "(SELECT count(*) FROM leaf)")                                             \
 	X(LEAVES_UNLOGGED,                                                                         \
 	  "(SELECT string_agg('ALTER TABLE ' || quoted || ' SET LOGGED;', ' ' ORDER BY quoted) "   \

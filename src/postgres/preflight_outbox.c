@@ -2,6 +2,7 @@
 
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/wal/relations.h"
 
 static bool is_table(const struct judge *j)
 {
@@ -68,15 +69,15 @@ static void judge_columns(struct judge *j)
 		    j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
 }
 
-/* The types that outbox/binary can print. Rows of an older shape the relay judges as they come. */
+/* Whether outbox/binary can print their types. Rows of an older shape the relay judges as they come. */
 static void judge_binary(struct judge *j)
 {
 	if (j->options->binary != WP_BINARY_ON || answer_null(j, A_TABLE_NOT_BINARY))
 		return;
 	wp_sql_add(&j->cure, "-- set postgres.binary = off");
 	FOUND_WRONG(j, "table_binary",
-		    "%s has columns of types that are not read in binary: %s; text, varchar, char, "
-		    "name, json, jsonb, uuid, bytea, enums and domains over them are",
+		    "%s has columns of types that are not read in binary: %s; " WP_TYPES_KNOWN
+		    " are",
 		    j->quoted, answer_text(j, A_TABLE_NOT_BINARY));
 }
 

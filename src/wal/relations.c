@@ -8,25 +8,49 @@
 #define BUCKETS_MAX 65536
 
 /*
- * pg_type.dat: built-in types keep their oids. Enums, composite and extension types
- * are told by name only, which does not show what their binary form is; enums by the catalog.
+ * pg_type.dat: built-in types keep their oids, and an array's name is its element's with
+ * a line before. Enums, composite and extension types are told by name only, which does
+ * not show what their binary form is; enums by the catalog.
  */
-static const struct {
+static const struct builtin {
 	uint32_t oid;
+	uint32_t array_oid;
 	const char *name;
 	enum wp_type type;
 } builtins[] = {
-	{ 17, "bytea", WP_TYPE_BYTEA },	  { 19, "name", WP_TYPE_TEXT },
-	{ 25, "text", WP_TYPE_TEXT },	  { 114, "json", WP_TYPE_TEXT },
-	{ 1042, "bpchar", WP_TYPE_TEXT }, { 1043, "varchar", WP_TYPE_TEXT },
-	{ 2950, "uuid", WP_TYPE_UUID },	  { 3802, "jsonb", WP_TYPE_JSONB },
+	{ 16, 1000, "bool", WP_TYPE_BOOL },
+	{ 17, 1001, "bytea", WP_TYPE_BYTEA },
+	{ 18, 1002, "char", WP_TYPE_CHAR },
+	{ 19, 1003, "name", WP_TYPE_TEXT },
+	{ 20, 1016, "int8", WP_TYPE_INT8 },
+	{ 21, 1005, "int2", WP_TYPE_INT2 },
+	{ 23, 1007, "int4", WP_TYPE_INT4 },
+	{ 25, 1009, "text", WP_TYPE_TEXT },
+	{ 114, 199, "json", WP_TYPE_JSON },
+	{ 700, 1021, "float4", WP_TYPE_FLOAT4 },
+	{ 701, 1022, "float8", WP_TYPE_FLOAT8 },
+	{ 1042, 1014, "bpchar", WP_TYPE_TEXT },
+	{ 1043, 1015, "varchar", WP_TYPE_TEXT },
+	{ 1082, 1182, "date", WP_TYPE_DATE },
+	{ 1083, 1183, "time", WP_TYPE_TIME },
+	{ 1114, 1115, "timestamp", WP_TYPE_TIMESTAMP },
+	{ 1184, 1185, "timestamptz", WP_TYPE_TIMESTAMPTZ },
+	{ 1700, 1231, "numeric", WP_TYPE_NUMERIC },
+	{ 2950, 2951, "uuid", WP_TYPE_UUID },
+	{ 3802, 3807, "jsonb", WP_TYPE_JSONB },
 };
 #define BUILTIN_COUNT (sizeof(builtins) / sizeof(builtins[0]))
+
+/* What is known of a type. */
+struct known {
+	enum wp_type type;
+	enum wp_type element; /* of an array */
+};
 
 /* A type of the user's that is a built-in one under another oid. */
 struct domain {
 	uint32_t oid;
-	enum wp_type type;
+	struct known known;
 	bool is_enum; /* told by the catalog, not by a message */
 };
 
@@ -226,15 +250,37 @@ static void remove_domain(struct wp_relations *r, size_t index)
 		(r->domain_count - index) * sizeof(r->domains[0]));
 }
 
-static enum wp_type type_by_name(struct wp_span schema, struct wp_span name)
+static struct known array_of(const struct builtin *element)
 {
+	return (struct known){ .type = WP_TYPE_ARRAY, .element = element->type };
+}
+
+static struct known known_by_oid(uint32_t oid)
+{
+	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
+		if (builtins[i].oid == oid)
+			return (struct known){ .type = builtins[i].type };
+		if (builtins[i].array_oid == oid)
+			return array_of(&builtins[i]);
+	}
+	return (struct known){ .type = WP_TYPE_OTHER };
+}
+
+static struct known known_by_name(struct wp_span schema, struct wp_span name)
+{
+	struct known other = { .type = WP_TYPE_OTHER };
+	bool is_array = name.size > 0 && name.data[0] == '_';
+
 	if (!wp_span_is(schema, "pg_catalog"))
-		return WP_TYPE_OTHER;
+		return other;
+	if (is_array)
+		name = (struct wp_span){ .data = name.data + 1, .size = name.size - 1 };
 	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
 		if (wp_span_is(name, builtins[i].name))
-			return builtins[i].type;
+			return is_array ? array_of(&builtins[i])
+					: (struct known){ .type = builtins[i].type };
 	}
-	return WP_TYPE_OTHER;
+	return other;
 }
 
 enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change *change)
@@ -242,14 +288,14 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change 
 	assert(change->kind == WP_CHANGE_TYPE);
 	struct domain domain = {
 		.oid = change->as.type.oid,
-		.type = type_by_name(change->as.type.schema, change->as.type.name),
+		.known = known_by_name(change->as.type.schema, change->as.type.name),
 	};
 	size_t index = domain_place(r, domain.oid);
 
 	if (!domain_is_at(r, index, domain.oid))
-		return domain.type == WP_TYPE_OTHER ? WP_OK : add_domain(r, index, domain);
+		return domain.known.type == WP_TYPE_OTHER ? WP_OK : add_domain(r, index, domain);
 	/* An oid may come to mean another type when the first was dropped. */
-	if (domain.type != WP_TYPE_OTHER)
+	if (domain.known.type != WP_TYPE_OTHER)
 		r->domains[index] = domain;
 	else if (!r->domains[index].is_enum)
 		remove_domain(r, index);
@@ -258,7 +304,11 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change 
 
 enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
 {
-	struct domain domain = { .oid = type_oid, .type = WP_TYPE_TEXT, .is_enum = true };
+	struct domain domain = {
+		.oid = type_oid,
+		.known.type = WP_TYPE_ENUM,
+		.is_enum = true,
+	};
 	size_t index = domain_place(r, type_oid);
 
 	if (!domain_is_at(r, index, type_oid))
@@ -267,14 +317,24 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
 	return WP_OK;
 }
 
+static struct known known_of(const struct wp_relations *r, uint32_t type_oid)
+{
+	struct known known = known_by_oid(type_oid);
+	size_t index = domain_place(r, type_oid);
+
+	if (known.type == WP_TYPE_OTHER && domain_is_at(r, index, type_oid))
+		known = r->domains[index].known;
+	return known;
+}
+
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid)
 {
-	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
-		if (builtins[i].oid == type_oid)
-			return builtins[i].type;
-	}
-	size_t index = domain_place(r, type_oid);
-	return domain_is_at(r, index, type_oid) ? r->domains[index].type : WP_TYPE_OTHER;
+	return known_of(r, type_oid).type;
+}
+
+enum wp_type wp_relations_element(const struct wp_relations *r, uint32_t type_oid)
+{
+	return known_of(r, type_oid).element;
 }
 
 int wp_relation_column(const struct wp_relation *r, struct wp_span name)

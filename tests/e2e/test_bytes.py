@@ -15,17 +15,27 @@ TYPED = """
     id uuid PRIMARY KEY, aggregatetype varchar(20), aggregateid bytea, type name, unmapped int[],
     other timestamptz DEFAULT now(),
     a_text text, a_varchar varchar(2000000), a_char char(12), a_name name, a_json json, a_jsonb jsonb, a_uuid uuid,
-    a_bytea bytea, d_text d_text, d_jsonb d_jsonb, d_uuid d_uuid, d_bytea d_bytea, a_mood mood, d_mood d_mood
+    a_bytea bytea, d_text d_text, d_jsonb d_jsonb, d_uuid d_uuid, d_bytea d_bytea, a_mood mood, d_mood d_mood,
+    a_bool bool, an_int2 int2, an_int4 int4, an_int8 int8, a_float4 float4, a_float8 float8, a_numeric numeric,
+    a_date date, a_time time, a_timestamp timestamp, a_timestamptz timestamptz, a_byte "char", many_texts text[],
+    many_uuids uuid[], many_moments timestamptz[], d_int8 d_int8, d_texts d_texts
 """
 COLUMNS = ("a_text", "a_varchar", "a_char", "a_name", "a_json", "a_jsonb", "a_uuid", "a_bytea", "d_text", "d_jsonb",
-           "d_uuid", "d_bytea", "a_mood", "d_mood")
+           "d_uuid", "d_bytea", "a_mood", "d_mood", "a_bool", "an_int2", "an_int4", "an_int8", "a_float4", "a_float8",
+           "a_numeric", "a_date", "a_time", "a_timestamp", "a_timestamptz", "a_byte", "many_texts", "many_uuids",
+           "many_moments", "d_int8", "d_texts")
 LARGE = 50_000_000
 ODD_JSON = '{"b":1,  "a" : [1,2.50, null ],\n"\u00e9":"\\u00e9"  }'
 
 
 def _values(text, short, json, an_uuid, raw):
     """One row of COLUMNS."""
-    return (text, text, short, short, json, json, an_uuid, raw, text, json, an_uuid, raw, "b\u00f6se", "gut")
+    size = len(text)
+    moment = f"{1 + size % 9999:04}-02-28 01:02:03.0405{' BC' if size < 2 else ''}"
+    return (text, text, short, short, json, json, an_uuid, raw, text, json, an_uuid, raw, "b\u00f6se", "gut",
+            size > 1, size % 32768, -size, size << 40, size / 7, -1 / (1 + size), f"{size}.00{size}0", moment[:10],
+            "24:00:00", moment, moment, "x", [short, None, "", "null"], [an_uuid], "{2024-02-29,infinity,NULL}",
+            size, "[2:3]={a,b c}")
 
 
 def _rows():
@@ -45,6 +55,7 @@ def _typed_stage(make_stage):
     stage.sql("CREATE TYPE mood AS ENUM ('gut', 'b\u00f6se')")
     for base in ("text", "jsonb", "uuid", "bytea", "mood"):
         stage.sql(f"CREATE DOMAIN d_{base} AS {base}")
+    stage.sql("CREATE DOMAIN d_int8 AS int8; CREATE DOMAIN d_texts AS text[]")
     stage.sql(f"CREATE TABLE outbox ({TYPED})")
     stage.publish("outbox")
     return stage
@@ -74,7 +85,8 @@ def _relayed(stage, slot, payload, binary):
 @pytest.mark.on(18, 15, 14)
 def test_rows_sent_in_binary_give_the_records_that_they_give_as_text(make_stage):
     stage = _typed_stage(make_stage)
-    payloads = ("a_text", "a_json", "a_jsonb", "a_uuid", "a_bytea", "d_bytea", "d_jsonb", "a_mood")
+    payloads = ("a_text", "a_json", "a_jsonb", "a_uuid", "a_bytea", "d_bytea", "d_jsonb", "a_mood", "a_numeric",
+                "many_texts")
     slots = {}
     for payload in payloads:
         for binary in ("off", "on"):
@@ -93,11 +105,12 @@ def test_rows_sent_in_binary_give_the_records_that_they_give_as_text(make_stage)
 
 
 @pytest.mark.on(18, 15, 14)
-@pytest.mark.parametrize("type, value", [("timestamptz", "now()"), ("pair", "'(1,2)'"), ("d_int", "7")])
+@pytest.mark.parametrize("type, value", [("interval", "'1 day'"), ("pair", "'(1,2)'"), ("d_inet", "'::1'"),
+                                         ("pair[]", "ARRAY['(1,2)'::pair]"), ("d_text[]", "ARRAY['x'::d_text]")])
 def test_a_type_that_binary_cannot_do_is_refused_naming_the_column_and_the_cure(make_stage, type, value):
     stage = make_stage(set_up=False)
     stage.sql("CREATE TYPE pair AS (a int, b int)")
-    stage.sql("CREATE DOMAIN d_int AS int")
+    stage.sql("CREATE DOMAIN d_inet AS inet; CREATE DOMAIN d_text AS text")
     stage.sql(f"CREATE TABLE outbox ({KEYS.replace('aggregateid text', f'aggregateid {type}')})")
     stage.publish("outbox")
     stage.create_slot()

@@ -210,12 +210,18 @@ def test_missing_columns(ready):
 
 
 def test_types_that_are_not_read_in_binary(ready):
-    ready.sql("CREATE DOMAIN words AS text; CREATE DOMAIN names AS words; CREATE TYPE kind AS ENUM ('t')")
+    ready.sql("CREATE DOMAIN words AS text; CREATE DOMAIN names AS words; CREATE TYPE kind AS ENUM ('t'); "
+              "CREATE DOMAIN texts AS text[]")
     ready.sql("ALTER TABLE outbox ALTER type TYPE kind USING 't', ALTER aggregatetype TYPE names")
     ready.config["postgres.binary"] = "on"
     assert not ready.failures()
-    ready.sql("ALTER TABLE outbox ALTER aggregateid TYPE int USING 1")
-    _refused_then_cured(ready, "table_binary", "not read in binary: aggregateid (integer); text,")
+    for type, value in (("int", "1"), ("text[]", "'{}'"), ("\"char\"[]", "'{}'"), ("words", "'1'"), ("texts", "'{}'")):
+        ready.sql(f"ALTER TABLE outbox ALTER aggregateid TYPE {type} USING {value}")
+        assert not ready.failures()
+    for type in ("kind[]", "words[]", "int2vector", "inet"):
+        ready.sql(f"ALTER TABLE outbox ALTER aggregateid TYPE {type} USING NULL")
+        assert ready.failures()
+    _refused_then_cured(ready, "table_binary", "not read in binary: aggregateid (inet); boolean,")
 
 
 def test_an_unlogged_table(ready):

@@ -2,7 +2,7 @@
  * Tables and rows as no server would send them: a program of Type, Relation and
  * Insert messages through relations, mapping and shape. A binary row must give the
  * record that the same row gives when it is sent as text; the text is made here, by
- * another hand.
+ * another hand, for the types whose text is easily made.
  *
  *   Byte1 options   then steps: Byte1 kind (mod 4) and
  *     type      Byte1 name (0x40: an enum)  Byte1 oid
@@ -23,10 +23,10 @@
 
 static const char *const names[] = { "id",	"aggregatetype", "aggregateid", "type",
 				     "payload", "tenant",	 "we,ird",	"" };
-static const uint32_t oids[] = { 25,   17, 2950,  3802,	 114,	1043,  1042, 19,
-				 1184, 23, 16400, 16401, 16402, 16403, 0,    UINT32_MAX };
+static const uint32_t oids[] = { 25,   17, 2950,  3802,	 114,	1043, 1042, 19,
+				 1184, 23, 16400, 16401, 16402, 1009, 0,    UINT32_MAX };
 static const char *const types[] = { "text", "bytea", "uuid",	 "jsonb", "json",
-				     "name", "int4",  "varchar", "mood",  "" };
+				     "name", "int4",  "varchar", "mood",  "_text" };
 
 struct input {
 	const uint8_t *at;
@@ -101,8 +101,12 @@ static struct wp_span printed(enum wp_type type, struct wp_span bytes)
 		if (bytes.size == 0 || bytes.data[0] != 1)
 			return (struct wp_span){ 0 };
 		return (struct wp_span){ .data = bytes.data + 1, .size = bytes.size - 1 };
-	default:
+	case WP_TYPE_TEXT:
+	case WP_TYPE_ENUM:
+	case WP_TYPE_JSON:
 		return bytes;
+	default:
+		return (struct wp_span){ 0 };
 	}
 }
 

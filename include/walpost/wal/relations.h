@@ -20,12 +20,12 @@ struct wp_relation {
 	void *attached; /* owned by the map once set: freed by `drop` */
 };
 
-/* Types, as far as it matters what forms their values have. */
+/* Types, as far as it matters what their two forms on the wire are. */
 enum wp_type {
-	WP_TYPE_OTHER, /* whatever it is */
+	WP_TYPE_OTHER, /* whatever it is: its binary form is not read */
 	WP_TYPE_TEXT,  /* text, varchar, bpchar, name */
-	WP_TYPE_CHAR,  /* "char" */
-	WP_TYPE_ENUM,
+	WP_TYPE_CHAR,  /* "char", the one-byte type of the catalogs */
+	WP_TYPE_ENUM,  /* any of the user's: its label */
 	WP_TYPE_JSON,
 	WP_TYPE_JSONB,
 	WP_TYPE_UUID,
@@ -38,11 +38,16 @@ enum wp_type {
 	WP_TYPE_FLOAT8,
 	WP_TYPE_NUMERIC,
 	WP_TYPE_DATE,
-	WP_TYPE_TIME,
+	WP_TYPE_TIME, /* without time zone */
 	WP_TYPE_TIMESTAMP,
 	WP_TYPE_TIMESTAMPTZ,
-	WP_TYPE_ARRAY,
+	WP_TYPE_ARRAY, /* of one of the above, except enums: wp_relations_element() tells which */
 };
+
+/* All but WP_TYPE_OTHER, for who has to choose another type. */
+#define WP_TYPES_KNOWN                                                                       \
+	"boolean, integers, floats, numeric, text, varchar, char, name, json, jsonb, uuid, " \
+	"bytea, date, time, timestamp, timestamptz, arrays of these, enums and domains"
 
 struct wp_relations;
 
@@ -68,6 +73,8 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r,
  */
 enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_MUST_CHECK;
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
+/* Of an array's elements, also when the oid is a domain over an array; else WP_TYPE_OTHER. */
+enum wp_type wp_relations_element(const struct wp_relations *r, uint32_t type_oid);
 /* Index of the column or -1. */
 int wp_relation_column(const struct wp_relation *r, struct wp_span name);
 

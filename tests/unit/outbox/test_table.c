@@ -549,6 +549,9 @@ static void no_columns_are_needed_by_what_is_no_list(void **state)
 
 #define UUID_OID 2950
 #define JSONB_OID 3802
+#define INT8_OID 20
+#define TIMESTAMPTZ_OID 1184
+#define TEXT_ARRAY_OID 1009
 #define DOMAIN_OID 16500
 #define UUID_BYTES "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10"
 #define UUID_TEXT "01234567-89ab-cdef-fedc-ba9876543210"
@@ -608,6 +611,45 @@ static void binary_values_become_the_text_that_postgres_prints(void **state)
 	CHECK_SPAN(event.headers.items[0].value, "\\x0001");
 	CHECK_SPAN(event.headers.items[1].value, UUID_TEXT);
 	CHECK_SPAN(event.headers.items[2].value, "{}");
+	wp_mapping_free(m);
+	end(&f);
+}
+
+static void numbers_times_and_arrays_are_printed_side_by_side(void **state)
+{
+	const uint32_t oids[] = { INT8_OID, TEXT_OID, TIMESTAMPTZ_OID, TEXT_OID, DOMAIN_OID };
+	struct fixture f = typed_table(oids);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_change type = {
+		.kind = WP_CHANGE_TYPE,
+		.as.type = {
+			.oid = DOMAIN_OID,
+			.schema = wp_span_of("pg_catalog"),
+			.name = wp_span_of("_text"),
+		},
+	};
+	static const char array[] = "\0\0\0\1\0\0\0\0\0\0\0\x19\0\0\0\2\0\0\0\1"
+				    "\0\0\0\1a\0\0\0\3b c";
+	const struct wp_value values[] = {
+		binary_of("\xff\xff\xff\xff\xff\xff\xff\xff", 8),
+		binary_of("order", 5),
+		binary_of("\0\0\0\0\0\0\0\1", 8),
+		binary_of("Made", 4),
+		binary_of(array, sizeof(array) - 1),
+	};
+	struct wp_event event;
+
+	CHECK_EQ(wp_relations_put_type(f.relations, &type), WP_OK);
+	options.headers = "payload:tags";
+	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
+				  &event, &why),
+		 WP_OK);
+	CHECK_SPAN(event.id, "-1");
+	CHECK_SPAN(event.key, "2000-01-01 00:00:00.000001+00");
+	CHECK_SPAN(event.payload, "{a,\"b c\"}");
+	CHECK_SPAN(event.headers[0].value, "{a,\"b c\"}");
 	wp_mapping_free(m);
 	end(&f);
 }
@@ -689,7 +731,7 @@ static void a_binary_form_that_is_not_known_is_refused(void **state)
 
 static void a_column_of_a_type_that_binary_cannot_do_is_refused_and_named(void **state)
 {
-	const uint32_t oids[] = { TEXT_OID, TEXT_OID, 1184, TEXT_OID, 16999 };
+	const uint32_t oids[] = { TEXT_OID, TEXT_OID, 1186, TEXT_OID, 16999 };
 	struct fixture f = typed_table(oids);
 	struct wp_outbox_options options = default_options();
 	struct wp_mapping *m = NULL;
@@ -697,7 +739,7 @@ static void a_column_of_a_type_that_binary_cannot_do_is_refused_and_named(void *
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
 	CHECK(m == NULL);
 	CHECK_HAS(why.text, "table public.outbox");
-	CHECK_HAS(why.text, "\"aggregateid\" (outbox.column.key) is of type timestamptz,");
+	CHECK_HAS(why.text, "\"aggregateid\" (outbox.column.key) is of type interval,");
 	CHECK_HAS(why.text, "postgres.binary = off");
 	options.column_key = "id";
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
@@ -788,6 +830,7 @@ int main(void)
 		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
 		cmocka_unit_test(no_columns_are_needed_by_what_is_no_list),
 		cmocka_unit_test(binary_values_become_the_text_that_postgres_prints),
+		cmocka_unit_test(numbers_times_and_arrays_are_printed_side_by_side),
 		cmocka_unit_test(null_and_empty_differ_in_binary_too),
 		cmocka_unit_test(a_value_that_came_as_text_is_taken_as_such),
 		cmocka_unit_test(a_binary_form_that_is_not_known_is_refused),

@@ -246,25 +246,105 @@ static void types_are_known_by_their_oids_and_domains_by_their_base(void **state
 		const char *name;
 		enum wp_type type;
 	} known[] = {
-		{ 17, "bytea", WP_TYPE_BYTEA },	  { 19, "name", WP_TYPE_TEXT },
-		{ 25, "text", WP_TYPE_TEXT },	  { 114, "json", WP_TYPE_TEXT },
-		{ 1042, "bpchar", WP_TYPE_TEXT }, { 1043, "varchar", WP_TYPE_TEXT },
-		{ 2950, "uuid", WP_TYPE_UUID },	  { 3802, "jsonb", WP_TYPE_JSONB },
-		{ 23, "int4", WP_TYPE_OTHER },
+		{ 16, "bool", WP_TYPE_BOOL },
+		{ 17, "bytea", WP_TYPE_BYTEA },
+		{ 18, "char", WP_TYPE_CHAR },
+		{ 19, "name", WP_TYPE_TEXT },
+		{ 20, "int8", WP_TYPE_INT8 },
+		{ 21, "int2", WP_TYPE_INT2 },
+		{ 23, "int4", WP_TYPE_INT4 },
+		{ 25, "text", WP_TYPE_TEXT },
+		{ 114, "json", WP_TYPE_JSON },
+		{ 700, "float4", WP_TYPE_FLOAT4 },
+		{ 701, "float8", WP_TYPE_FLOAT8 },
+		{ 1042, "bpchar", WP_TYPE_TEXT },
+		{ 1043, "varchar", WP_TYPE_TEXT },
+		{ 1082, "date", WP_TYPE_DATE },
+		{ 1083, "time", WP_TYPE_TIME },
+		{ 1114, "timestamp", WP_TYPE_TIMESTAMP },
+		{ 1184, "timestamptz", WP_TYPE_TIMESTAMPTZ },
+		{ 1700, "numeric", WP_TYPE_NUMERIC },
+		{ 2950, "uuid", WP_TYPE_UUID },
+		{ 3802, "jsonb", WP_TYPE_JSONB },
+		{ 1186, "interval", WP_TYPE_OTHER },
+		{ 1266, "timetz", WP_TYPE_OTHER },
+		{ 26, "oid", WP_TYPE_OTHER },
+		{ 22, "int2vector", WP_TYPE_OTHER },
 	};
 	struct wp_relations *r = map_of(100);
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint32_t domain = 16400 + (uint32_t)i;
 		CHECK_EQ(wp_relations_type(r, known[i].oid), known[i].type);
+		CHECK_EQ(wp_relations_element(r, known[i].oid), WP_TYPE_OTHER);
 		CHECK_EQ(wp_relations_type(r, domain), WP_TYPE_OTHER);
 		CHECK_EQ(put_type(r, domain, "pg_catalog", known[i].name), WP_OK);
 		CHECK_EQ(wp_relations_type(r, domain), known[i].type);
+		CHECK_EQ(wp_relations_element(r, domain), WP_TYPE_OTHER);
 	}
 	CHECK_EQ(put_type(r, 16500, "public", "bytea"), WP_OK); /* somebody's own */
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_OTHER);
 	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_OTHER);
+	CHECK_EQ(put_type(r, 16502, "pg_catalog", ""), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_OTHER);
+	wp_relations_free(r);
+}
+
+static void an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base(void **state)
+{
+	static const struct {
+		uint32_t oid;
+		const char *name;
+		enum wp_type element;
+	} known[] = {
+		{ 199, "_json", WP_TYPE_JSON },
+		{ 1000, "_bool", WP_TYPE_BOOL },
+		{ 1001, "_bytea", WP_TYPE_BYTEA },
+		{ 1002, "_char", WP_TYPE_CHAR },
+		{ 1003, "_name", WP_TYPE_TEXT },
+		{ 1005, "_int2", WP_TYPE_INT2 },
+		{ 1007, "_int4", WP_TYPE_INT4 },
+		{ 1009, "_text", WP_TYPE_TEXT },
+		{ 1014, "_bpchar", WP_TYPE_TEXT },
+		{ 1015, "_varchar", WP_TYPE_TEXT },
+		{ 1016, "_int8", WP_TYPE_INT8 },
+		{ 1021, "_float4", WP_TYPE_FLOAT4 },
+		{ 1022, "_float8", WP_TYPE_FLOAT8 },
+		{ 1115, "_timestamp", WP_TYPE_TIMESTAMP },
+		{ 1182, "_date", WP_TYPE_DATE },
+		{ 1183, "_time", WP_TYPE_TIME },
+		{ 1185, "_timestamptz", WP_TYPE_TIMESTAMPTZ },
+		{ 1231, "_numeric", WP_TYPE_NUMERIC },
+		{ 2951, "_uuid", WP_TYPE_UUID },
+		{ 3807, "_jsonb", WP_TYPE_JSONB },
+	};
+	struct wp_relations *r = map_of(100);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		uint32_t domain = 16400 + (uint32_t)i;
+		CHECK_EQ(wp_relations_type(r, known[i].oid), WP_TYPE_ARRAY);
+		CHECK_EQ(wp_relations_element(r, known[i].oid), known[i].element);
+		CHECK_EQ(put_type(r, domain, "pg_catalog", known[i].name), WP_OK);
+		CHECK_EQ(wp_relations_type(r, domain), WP_TYPE_ARRAY);
+		CHECK_EQ(wp_relations_element(r, domain), known[i].element);
+	}
+	wp_relations_free(r);
+}
+
+static void an_array_of_something_else_is_not_known(void **state)
+{
+	struct wp_relations *r = map_of(10);
+
+	CHECK_EQ(wp_relations_type(r, 1041), WP_TYPE_OTHER); /* inet[] */
+	CHECK_EQ(put_type(r, 16500, "public", "_text"), WP_OK);
+	CHECK_EQ(put_type(r, 16501, "pg_catalog", "_inet"), WP_OK);
+	CHECK_EQ(put_type(r, 16502, "pg_catalog", "_"), WP_OK);
+	CHECK_EQ(put_type(r, 16503, "pg_catalog", "__text"), WP_OK);
+	for (uint32_t oid = 16500; oid <= 16503; oid++) {
+		CHECK_EQ(wp_relations_type(r, oid), WP_TYPE_OTHER);
+		CHECK_EQ(wp_relations_element(r, oid), WP_TYPE_OTHER);
+	}
 	wp_relations_free(r);
 }
 
@@ -273,13 +353,13 @@ static void an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told(v
 	struct wp_relations *r = map_of(3);
 
 	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
-	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
 	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
-	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
 	CHECK_EQ(put_type(r, 16501, "pg_catalog", "jsonb"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_JSONB);
 	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
-	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_TEXT);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
 	CHECK_EQ(wp_relations_put_enum(r, 16400), WP_OK);
 	CHECK_EQ(wp_relations_put_enum(r, 16401), WP_OK);
 	CHECK_EQ(wp_relations_put_enum(r, 16402), WP_FULL);
@@ -296,7 +376,7 @@ static void a_type_told_anew_replaces_the_old(void **state)
 	CHECK_EQ(put_type(r, 102, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 101, "pg_catalog", "text"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_TEXT);
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "int4"), WP_OK);
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "inet"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_OTHER);
 	CHECK_EQ(wp_relations_type(r, 102), WP_TYPE_BYTEA);
 	wp_relations_free(r);
@@ -310,7 +390,7 @@ static void the_bound_holds_for_types_too(void **state)
 		CHECK_EQ(put_type(r, 16400 + oid, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 16401, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_FULL);
-	CHECK_EQ(put_type(r, 501, "pg_catalog", "int4"), WP_OK);
+	CHECK_EQ(put_type(r, 501, "pg_catalog", "inet"), WP_OK);
 	for (uint32_t oid = 1; oid <= 20; oid++)
 		CHECK_EQ(wp_relations_type(r, 16400 + oid), WP_TYPE_BYTEA);
 	wp_relations_free(r);
@@ -352,6 +432,8 @@ int main(void)
 		cmocka_unit_test(free_drops_what_is_attached),
 		cmocka_unit_test(many_relations_are_each_found),
 		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
+		cmocka_unit_test(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
+		cmocka_unit_test(an_array_of_something_else_is_not_known),
 		cmocka_unit_test(
 			an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
 		cmocka_unit_test(a_type_told_anew_replaces_the_old),

@@ -1,0 +1,153 @@
+/*
+ * Dates and times as datestyle = ISO prints them, in UTC: what walpost forces on its
+ * session. Source: EncodeDateOnly(), EncodeTimeOnly() and EncodeDateTime() of datetime.c.
+ */
+#include "print.h"
+#include "walpost/base/wire.h"
+
+#define SECOND_US INT64_C(1000000)
+#define DAY_US (86400 * SECOND_US)
+
+/* timestamp.h: days and microseconds from 2000-01-01 on; 4714-11-24 BC is the first day. */
+#define DATE_MIN (-2451545)
+#define DATE_END 2145031949 /* 5874898-01-01 */
+#define TIMESTAMP_MIN (DATE_MIN * DAY_US)
+#define TIMESTAMP_END INT64_C(9223371331200000000) /* 294277-01-01 */
+
+/* The Gregorian calendar repeats after 400 years. */
+#define CYCLE_DAYS 146097
+#define CYCLE_YEARS 400
+
+struct day {
+	int64_t year; /* 0 is 1 BC, and so on */
+	unsigned month;
+	unsigned day;
+};
+
+/*
+ * Years are counted from March here: then the leap day is a year's last, and months
+ * have 31, 30, 31, 30, 31, again 31, 30, 31, 30, 31, and the rest: 153 days in five.
+ */
+static struct day day_of(int64_t since_2000)
+{
+	/* From March 1 of a year 0, 12 cycles earlier: that is before DATE_MIN. */
+	uint64_t days = (uint64_t)(since_2000 + 730425 + 12 * CYCLE_DAYS);
+	uint64_t of_cycle = days % CYCLE_DAYS;
+	uint64_t year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
+	uint64_t of_year = of_cycle - (365 * year + year / 4 - year / 100);
+	uint64_t month = (5 * of_year + 2) / 153; /* 0 is March */
+	int64_t first = ((int64_t)(days / CYCLE_DAYS) - 12) * CYCLE_YEARS;
+
+	return (struct day){
+		.year = first + (int64_t)year + (month >= 10),
+		.month = (unsigned)(month < 10 ? month + 3 : month - 9),
+		.day = (unsigned)(of_year - (153 * month + 2) / 5 + 1),
+	};
+}
+
+static void print_day(struct wp_buffer *texts, const struct day *d)
+{
+	wp_print_padded(texts, (uint64_t)(d->year > 0 ? d->year : 1 - d->year), 4);
+	wp_print_char(texts, '-');
+	wp_print_padded(texts, d->month, 2);
+	wp_print_char(texts, '-');
+	wp_print_padded(texts, d->day, 2);
+}
+
+static void print_era(struct wp_buffer *texts, const struct day *d)
+{
+	if (d->year <= 0)
+		wp_print_text(texts, " BC");
+}
+
+/* Without the zeroes behind. */
+static void print_fraction(struct wp_buffer *texts, uint64_t us)
+{
+	size_t digits = 6;
+
+	if (us == 0)
+		return;
+	for (; us % 10 == 0; us /= 10)
+		digits--;
+	wp_print_char(texts, '.');
+	wp_print_padded(texts, us, digits);
+}
+
+static void print_clock(struct wp_buffer *texts, uint64_t us)
+{
+	uint64_t seconds = us / SECOND_US;
+
+	wp_print_padded(texts, seconds / 3600, 2);
+	wp_print_char(texts, ':');
+	wp_print_padded(texts, seconds / 60 % 60, 2);
+	wp_print_char(texts, ':');
+	wp_print_padded(texts, seconds % 60, 2);
+	print_fraction(texts, us % SECOND_US);
+}
+
+/* date_send: Int32 days; the largest and the least are the infinities. */
+enum wp_rc wp_print_date(struct wp_span value, struct wp_buffer *texts)
+{
+	struct wp_wire w;
+
+	wp_wire_init(&w, value);
+	int32_t days = (int32_t)wp_wire_u32(&w);
+	if (wp_wire_end(&w) != WP_OK)
+		return WP_CONFIG;
+	if (days == INT32_MAX || days == INT32_MIN) {
+		wp_print_text(texts, days < 0 ? "-infinity" : "infinity");
+		return WP_OK;
+	}
+	if (days < DATE_MIN || days >= DATE_END)
+		return WP_CONFIG;
+	struct day d = day_of(days);
+	print_day(texts, &d);
+	print_era(texts, &d);
+	return WP_OK;
+}
+
+/* time_send: Int64 microseconds since midnight, which may come again at the end. */
+enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts)
+{
+	struct wp_wire w;
+
+	wp_wire_init(&w, value);
+	uint64_t us = wp_wire_u64(&w);
+	if (wp_wire_end(&w) != WP_OK || us > DAY_US)
+		return WP_CONFIG;
+	print_clock(texts, us);
+	return WP_OK;
+}
+
+/* The era stands behind the zone. */
+static void print_moment(struct wp_buffer *texts, enum wp_type type, int64_t us)
+{
+	uint64_t since_first = (uint64_t)us - (uint64_t)TIMESTAMP_MIN;
+	struct day d = day_of((int64_t)(since_first / DAY_US) + DATE_MIN);
+
+	print_day(texts, &d);
+	wp_print_char(texts, ' ');
+	print_clock(texts, since_first % DAY_US);
+	if (type == WP_TYPE_TIMESTAMPTZ)
+		wp_print_text(texts, "+00");
+	print_era(texts, &d);
+}
+
+/* timestamp_send, timestamptz_send: Int64 microseconds; both ends are the infinities. */
+enum wp_rc wp_print_timestamp(enum wp_type type, struct wp_span value, struct wp_buffer *texts)
+{
+	struct wp_wire w;
+
+	wp_wire_init(&w, value);
+	int64_t us = (int64_t)wp_wire_u64(&w);
+	if (wp_wire_end(&w) != WP_OK)
+		return WP_CONFIG;
+	if (us == INT64_MAX || us == INT64_MIN) {
+		wp_print_text(texts, us < 0 ? "-infinity" : "infinity");
+		return WP_OK;
+	}
+	if (us < TIMESTAMP_MIN || us >= TIMESTAMP_END)
+		return WP_CONFIG;
+	print_moment(texts, type, us);
+	return WP_OK;
+}
