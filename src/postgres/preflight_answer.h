@@ -5,6 +5,7 @@
 #ifndef WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 
+#include "binary_types.h"
 #include "walpost/postgres/witness.h"
 
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
@@ -103,10 +104,8 @@
 	  "JOIN pg_type t ON t.oid = u.oid WHERE t.typtype = 'd') "                                \
 	  "SELECT FROM under u JOIN pg_type t ON u.oid IN (t.oid, t.typarray) "                    \
 	  "WHERE (t.typtype = 'e' AND t.oid = u.oid) "                                             \
-	  "OR (t.typnamespace = 'pg_catalog'::regnamespace AND t.typname IN ("                     \
-	  "'bool', 'bytea', 'char', 'name', 'int8', 'int2', 'int4', 'text', 'json', 'float4', "    \
-	  "'float8', 'bpchar', 'varchar', 'date', 'time', 'timestamp', 'timestamptz', "            \
-	  "'numeric', 'uuid', 'jsonb'))))")                                                        \
+	  "OR (t.typnamespace = 'pg_catalog'::regnamespace AND t.typname IN "                      \
+	  "(" WP_BINARY_TYPE_NAMES "))))")                                                         \
 	X(TABLE_LEAVES, "(SELECT count(*) FROM leaf)")                                             \
 	X(LEAVES_UNLOGGED,                                                                         \
 	  "(SELECT string_agg('ALTER TABLE ' || quoted || ' SET LOGGED;', ' ' ORDER BY quoted) "   \

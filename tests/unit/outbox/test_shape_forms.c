@@ -341,6 +341,7 @@ static void a_record_has_128_headers_at_most(void **state)
 	formed();
 	CHECK_EQ(record.header_count, 128);
 	(void)snprintf(json + size, sizeof(json) - size, ",\"x\":1}");
+	event.json_headers = wp_span_of(json);
 	poisoned("more than 128 headers");
 	CHECK_EQ(record.header_count, 128);
 }

@@ -452,9 +452,7 @@ static void out_of_memory_is_said(void **state)
 	struct wp_mapping *m = NULL;
 
 	memory_fails_after(0);
-	CHECK_EQ(wp_mapping_new(&options, f.relation, f.relations, WP_COLUMNS_ALL, WP_TRANSFER_TEXT,
-				&m, &why),
-		 WP_NOMEM);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_NOMEM);
 	memory_works();
 	CHECK(m == NULL);
 	wp_mapping_free(m);
@@ -649,7 +647,7 @@ static void numbers_times_and_arrays_are_printed_side_by_side(void **state)
 	CHECK_SPAN(event.id, "-1");
 	CHECK_SPAN(event.key, "2000-01-01 00:00:00.000001+00");
 	CHECK_SPAN(event.payload, "{a,\"b c\"}");
-	CHECK_SPAN(event.headers[0].value, "{a,\"b c\"}");
+	CHECK_SPAN(event.headers.items[0].value, "{a,\"b c\"}");
 	wp_mapping_free(m);
 	end(&f);
 }
