@@ -111,6 +111,12 @@ struct cursor {
 	const uint8_t *end;
 };
 
+/* `text` is not null. */
+static struct cursor over(struct wp_span text)
+{
+	return (struct cursor){ .at = text.data, .end = text.data + text.size };
+}
+
 static bool accept(struct cursor *c, uint8_t byte)
 {
 	if (c->at == c->end || *c->at != byte)
@@ -135,18 +141,24 @@ static bool accept_token(struct cursor *c)
 	return c->at > from;
 }
 
+static bool accept_printable(struct cursor *c)
+{
+	if (c->at == c->end || *c->at < ' ' || *c->at > '~')
+		return false;
+	c->at++;
+	return true;
+}
+
 static bool accept_quoted(struct cursor *c)
 {
 	if (!accept(c, '"'))
 		return false;
-	while (c->at < c->end && *c->at >= ' ' && *c->at < 0x7F) {
-		if (accept(c, '"'))
-			return true;
-		if (accept(c, '\\') && c->at == c->end)
+	while (!accept(c, '"')) {
+		(void)accept(c, '\\');
+		if (!accept_printable(c))
 			return false;
-		c->at++;
 	}
-	return false;
+	return true;
 }
 
 /* ";" attribute "=" value */
@@ -160,9 +172,10 @@ static bool accept_parameter(struct cursor *c)
 
 bool wp_cloudevent_is_media_type(struct wp_span value)
 {
-	struct cursor c = { .at = value.data, .end = value.data + value.size };
-
-	if (value.size == 0 || !accept_token(&c) || !accept(&c, '/') || !accept_token(&c))
+	if (wp_span_is_null(value))
+		return false;
+	struct cursor c = over(value);
+	if (!accept_token(&c) || !accept(&c, '/') || !accept_token(&c))
 		return false;
 	for (;;) {
 		const uint8_t *before = c.at;
@@ -176,11 +189,9 @@ bool wp_cloudevent_is_media_type(struct wp_span value)
 
 bool wp_cloudevent_is_json(struct wp_span datacontenttype)
 {
-	struct cursor c = { .at = datacontenttype.data,
-			    .end = datacontenttype.data + datacontenttype.size };
-
 	if (wp_span_is_null(datacontenttype))
 		return true;
+	struct cursor c = over(datacontenttype);
 	if (!accept_token(&c) || !accept(&c, '/'))
 		return false;
 	const char *subtype = (const char *)c.at;

@@ -96,6 +96,16 @@ static struct wp_cloudevent take_event(struct input *in)
 	return event;
 }
 
+static void need_texts(const struct wp_cloudevent *event)
+{
+	NEED(event->id.size > 0 && wp_cloudevent_is_text(event->id));
+	NEED(event->source.size > 0 && wp_cloudevent_is_text(event->source));
+	NEED(event->type.size > 0 && wp_cloudevent_is_text(event->type));
+	NEED(wp_cloudevent_is_text(event->subject));
+	NEED(wp_cloudevent_is_text(event->datacontenttype));
+	NEED(wp_cloudevent_is_text(event->dataschema));
+}
+
 /* ---- binary mode ---- */
 
 struct headers {
@@ -313,6 +323,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	NEED((rc == WP_OK) == (why.text[0] == '\0'));
 	NEED(wp_utf8_is_valid(wp_span_of(why.text)));
 	if (rc == WP_OK) {
+		need_texts(&event);
 		try_headers(&event);
 		try_json(&event);
 		try_protobuf(&event);
