@@ -367,7 +367,7 @@ static void a_null_where_none_may_be_is_refused_with_table_and_id(void **state)
 	CHECK_EQ(map(m, no_key, &event), WP_DATA);
 	CHECK_HAS(why.text,
 		  "table public.outbox, id 7: column \"aggregateid\" (outbox.column.key) is NULL");
-	CHECK_HAS(why.text, "set outbox.key.null = allow");
+	CHECK_HAS(why.text, "outbox.key.null = allow");
 	CHECK_SPAN(event.id, "7");
 	CHECK_TEXT(event.table, "public.outbox");
 	wp_mapping_free(m);
