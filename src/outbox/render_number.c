@@ -12,19 +12,18 @@
 
 /* ---- integers ---- */
 
-static bool read_integer(struct wp_span text, uint64_t max, struct wp_span *ret)
+/* Postgres prints no zeros at the front, and no sign of zero. */
+static bool is_integer(struct wp_span text, uint64_t max)
 {
 	bool negative = text.size > 0 && text.data[0] == '-';
 	uint64_t number = 0;
 
 	for (size_t i = negative; i < text.size; i++) {
 		uint8_t c = text.data[i];
-		/* So far it is at most 2^63, of which ten times and nine has no room. */
 		if (c < '0' || c > '9' || number > max / 10)
 			return false;
 		number = number * 10 + (uint64_t)(c - '0');
 	}
-	*ret = text;
 	return text.size > negative && number <= max + negative &&
 	       (text.data[negative] != '0' || text.size == 1);
 }
@@ -32,18 +31,14 @@ static bool read_integer(struct wp_span text, uint64_t max, struct wp_span *ret)
 enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct wp_span text,
 			     struct wp_why *why)
 {
-	uint64_t max = type == WP_TYPE_INT2   ? INT16_MAX
-		       : type == WP_TYPE_INT4 ? INT32_MAX
-					      : INT64_MAX;
+	int size = type == WP_TYPE_INT2 ? 2 : type == WP_TYPE_INT4 ? 4 : 8;
+	uint64_t max = UINT64_MAX >> (64 - 8 * size + 1);
 	struct wp_excerpt shown;
 
-	if (read_integer(text, max, &text))
+	if (is_integer(text, max))
 		return wp_buffer_append(into, text);
 	return wp_why_set(why, WP_DATA, "\"%s\" is no int%d as Postgres prints it",
-			  wp_excerpt(&shown, text),
-			  type == WP_TYPE_INT2	 ? 2
-			  : type == WP_TYPE_INT4 ? 4
-						 : 8);
+			  wp_excerpt(&shown, text), size);
 }
 
 /* ---- numerics ---- */
