@@ -61,7 +61,7 @@ static int list_commands(const char *program, const struct wp_command *commands,
 {
 	printf("Usage: %s COMMAND [OPTION]...\n\n", program);
 	for (size_t i = 0; i < count; i++)
-		printf("  %-12s %s\n", commands[i].name, commands[i].summary);
+		printf("  %-15s %s\n", commands[i].name, commands[i].summary);
 	printf("\n`%s COMMAND --help` says more about each.\n", program);
 	return wp_cli_done();
 }

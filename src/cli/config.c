@@ -48,6 +48,8 @@ static int show(int argc, char **argv)
 int wp_command_config(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
+		{ "import-debezium", wp_command_import_debezium,
+		  "a walpost.conf of a Debezium configuration" },
 		{ "reference", reference, "every option in words, as Markdown" },
 		{ "sample", sample, "a walpost.conf to begin with" },
 		{ "show", show,

@@ -3,7 +3,6 @@
 
 #include <libpq-fe.h>
 
-#include "walpost/base/buffer.h"
 #include "walpost/config/conninfo.h"
 
 #define ASTERISKS "********"
@@ -89,14 +88,17 @@ static enum wp_rc append_quoted(struct wp_buffer *b, const char *value)
 	return rc == WP_OK ? wp_buffer_append_byte(b, '\'') : rc;
 }
 
+enum wp_rc wp_conninfo_append(struct wp_buffer *b, const char *keyword, const char *value)
+{
+	enum wp_rc rc = wp_buffer_printf(b, "%s%s=", b->size > 0 ? " " : "", keyword);
+
+	return rc == WP_OK ? append_quoted(b, value) : rc;
+}
+
 static enum wp_rc append_option(struct wp_buffer *b, const PQconninfoOption *option)
 {
-	enum wp_rc rc = wp_buffer_printf(b, "%s%s=", b->size > 0 ? " " : "", option->keyword);
-
-	if (rc != WP_OK)
-		return rc;
-	return is_set_secret(option) ? wp_buffer_append_text(b, ASTERISKS)
-				     : append_quoted(b, option->val);
+	return wp_conninfo_append(b, option->keyword,
+				  is_set_secret(option) ? ASTERISKS : option->val);
 }
 
 char *wp_conninfo_masked(const char *conninfo)

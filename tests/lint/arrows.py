@@ -15,7 +15,8 @@ SEES = {
     "kafka": {"base", "wal", "outbox", "sink"},
     "relay": {"base", "wal", "outbox", "sink", "postgres", "kafka"},
     "config": {"base"},
-    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "config"},
+    "import": {"base", "config"},
+    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "config", "import"},
     "main": {"base", "cli"},
 }
 # Single headers beyond that: the configuration knows what each room can be told, and asks the
@@ -25,6 +26,7 @@ ALSO_SEES = {
         "postgres/options.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
         "outbox/names.h", "outbox/route.h", "outbox/shape.h",
     },
+    "import": {"outbox/names.h", "outbox/route.h"},
 }
 
 FOREIGN = {
@@ -40,8 +42,8 @@ FOREIGN = {
 }
 
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
-PURE = {"base", "wal", "outbox", "relay"}
-IMPURE_FILES = {"base/clock", "base/heap", "base/log", "base/log_line", "base/worker", "base/wake", "relay/run"}
+PURE = {"base", "wal", "outbox", "relay", "import"}
+IMPURE_FILES = {"base/clock", "base/heap", "base/log", "base/log_line", "base/worker", "base/wake", "relay/run", "relay/wanted"}
 IMPURE_OURS = {"base/clock.h", "base/heap.h", "base/log.h", "base/worker.h", "base/wake.h", "sink/stdout.h"}
 IMPURE_SYSTEM = re.compile(
     r"^(unistd|time|pthread|poll|signal|fcntl|netdb|termios|dirent)\.h$|^(sys/(?!types\.h)|netinet/|arpa/)"

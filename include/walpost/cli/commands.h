@@ -9,6 +9,7 @@ int wp_command_status(int argc, char **argv);
 int wp_command_slot(int argc, char **argv);
 int wp_command_slot_skip(int argc, char **argv);
 int wp_command_config(int argc, char **argv);
+int wp_command_import_debezium(int argc, char **argv);
 int wp_command_version(int argc, char **argv);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/buffer.h"
 #include "walpost/base/why.h"
 
 /* WP_CONFIG with why; libpq's own words are withheld where they could quote a password. */
@@ -17,5 +17,8 @@ bool wp_conninfo_has_secret(const char *conninfo);
 /* As key=value, secrets as asterisks; asterisks only when it cannot be taken apart.
  * Heap; the caller frees it. NULL: no memory. */
 char *wp_conninfo_masked(const char *conninfo);
+/* Appends keyword=value, quoted as libpq wants it, with a space before it when it is not the first. */
+enum wp_rc wp_conninfo_append(struct wp_buffer *b, const char *keyword,
+			      const char *value) WP_MUST_CHECK;
 
 #endif

@@ -1,0 +1,77 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/config/setting.h"
+#include "walpost/import/import.h"
+
+static const struct wp_cli_usage usage = {
+	.command = "walpost config import-debezium",
+	.arguments = "FILE",
+	.about = "Reads the configuration of a Debezium that runs the outbox EventRouter, and prints\n"
+		 "a walpost.conf that sends what it sent. FILE is JSON as Kafka Connect takes it, a\n"
+		 ".properties file of Connect, or Debezium Server's application.properties; - is\n"
+		 "standard input. Each property is accounted for, by a comment. Secrets are not\n"
+		 "printed: the comment names the variable to set.",
+	.argument_max = 1,
+	.configured = WP_CLI_UNCONFIGURED,
+	.exits = {
+		[WP_EXIT_OK] = "printed, and a consumer sees the topics, keys, values and headers it saw",
+		[WP_EXIT_FAILED] = "printed, and a consumer may see a difference: marked CHECK or\n"
+				   "     NOT SUPPORTED, and told on standard error; or it cannot be written",
+		[WP_EXIT_CONFIG] = "wrong usage, or the file cannot be read",
+	},
+};
+
+static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_why *why)
+{
+	struct wp_why inner;
+	char *text = NULL;
+	enum wp_rc rc = wp_file_text(path, &text, why);
+
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_import_new(wp_span_of(text), ret, &inner);
+	free(text);
+	return rc == WP_OK ? rc : wp_why_set(why, rc, "%s: %s", path, inner.text);
+}
+
+static int print(const struct wp_import *import)
+{
+	size_t changes = wp_import_changes(import);
+
+	wp_import_print(import, stdout);
+	int printed = wp_cli_done();
+	if (printed != WP_EXIT_OK)
+		return printed;
+	wp_import_summary(import, stderr);
+	if (changes == 0)
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_FAILED,
+			   "%zu of these a consumer may see: those marked CHECK and NOT SUPPORTED",
+			   changes);
+}
+
+int wp_command_import_debezium(int argc, char **argv)
+{
+	struct wp_import *import = NULL;
+	struct wp_cli_line line;
+	struct wp_why why;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	if (line.argument_count == 0)
+		return wp_cli_fail(WP_EXIT_CONFIG, "%s: a FILE is missing, or - for standard input",
+				   usage.command);
+	const char *path = line.arguments[0];
+	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &why);
+
+	if (rc != WP_OK)
+		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
+				   why.text);
+	exit_code = print(import);
+	wp_import_free(import);
+	return exit_code;
+}

@@ -1,0 +1,230 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/import/import.h"
+
+#include "translate.h"
+
+struct wp_import {
+	struct wp_import_report report;
+};
+
+/* -- properties under Debezium's own names ----------------------------------------- */
+
+struct prefix {
+	const char *text;
+	enum wp_import_kind kind;
+	size_t kept; /* of the prefix, at its end, as part of the key */
+};
+
+static const struct prefix server_prefixes[] = {
+	{ "debezium.source.", WP_IMPORT_CONNECTOR, 0 },
+	{ "debezium.transforms", WP_IMPORT_CONNECTOR, sizeof("transforms") - 1 },
+	{ "debezium.predicates", WP_IMPORT_CONNECTOR, sizeof("predicates") - 1 },
+	{ "debezium.format.", WP_IMPORT_FORMAT, 0 },
+	{ "debezium.sink.kafka.producer.", WP_IMPORT_PRODUCER, 0 },
+	{ "debezium.sink.", WP_IMPORT_SINK, 0 },
+	{ "debezium.", WP_IMPORT_CONNECTOR, 0 },
+	{ "", WP_IMPORT_OUTSIDE, 0 },
+};
+
+static const struct prefix connect_prefixes[] = {
+	{ "producer.override.", WP_IMPORT_PRODUCER, 0 },
+	{ "producer.", WP_IMPORT_PRODUCER, 0 },
+	{ "", WP_IMPORT_CONNECTOR, 0 },
+};
+
+/* Debezium's names before 1.3 and 2.0. */
+static const struct {
+	const char *old;
+	const char *key;
+} old_names[] = {
+	{ "table.whitelist", "table.include.list" },
+	{ "table.blacklist", "table.exclude.list" },
+	{ "schema.whitelist", "schema.include.list" },
+	{ "schema.blacklist", "schema.exclude.list" },
+	{ "column.whitelist", "column.include.list" },
+	{ "column.blacklist", "column.exclude.list" },
+	{ "database.server.name", "topic.prefix" },
+	{ "slot.drop_on_stop", "slot.drop.on.stop" },
+};
+
+static void name_item(struct wp_translation *t, struct wp_import_item *item)
+{
+	const struct prefix *prefix = t->is_server ? server_prefixes : connect_prefixes;
+
+	while (!wp_import_begins(item->name, prefix->text))
+		prefix++;
+	item->kind = prefix->kind;
+	item->key = item->name + strlen(prefix->text) - prefix->kept;
+	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++)
+		if (item->kind == WP_IMPORT_CONNECTOR && strcmp(item->key, old_names[i].old) == 0)
+			item->key = old_names[i].key;
+}
+
+/* Debezium 2.0 renamed database.server.name. */
+static bool is_before_2(struct wp_translation *t)
+{
+	const struct wp_import_item *prefix =
+		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
+
+	return prefix != NULL && strstr(prefix->name, "database.server.name") != NULL;
+}
+
+/* Quarkus reads ${...} as a reference; $${...} is what stands for itself. */
+static void undouble(char *value)
+{
+	char *to = value;
+
+	for (; *value != '\0'; *to++ = *value++)
+		if (value[0] == '$' && value[1] == '$' && value[2] == '{')
+			value++;
+	*to = '\0';
+}
+
+static bool is_server(const struct wp_import_properties *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		if (wp_import_begins(p->items[i].name, "debezium."))
+			return true;
+	return false;
+}
+
+static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properties *p)
+{
+	t->items = calloc(p->count, sizeof(t->items[0]));
+	if (t->items == NULL)
+		return WP_NOMEM;
+	t->count = p->count;
+	t->is_server = is_server(p);
+	for (size_t i = 0; i < p->count; i++) {
+		struct wp_import_item *item = &t->items[i];
+
+		item->name = p->items[i].name;
+		item->line = p->items[i].line;
+		item->value = p->items[i].value;
+		name_item(t, item);
+		if (t->is_server && p->items[i].value != NULL &&
+		    !wp_import_is_reference(item->value))
+			undouble(p->items[i].value);
+		if (p->items[i].outside)
+			item->kind = WP_IMPORT_OUTSIDE;
+	}
+	t->is_old = is_before_2(t);
+	return WP_OK;
+}
+
+/* -- what counts ------------------------------------------------------------------- */
+
+/* As Java has it, the last of several. */
+static void say_repetitions(struct wp_translation *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct wp_import_item *item = &t->items[i];
+		const struct wp_import_item *last = wp_import_find(t, item->kind, item->key);
+
+		if (item->value == NULL)
+			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				      "it is null, which is as if it were not there");
+		else if (last != item)
+			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				      "it is set again in line %u, which wins", last->line);
+	}
+}
+
+static const char *form_of(const struct wp_translation *t, const struct wp_import_properties *p)
+{
+	if (t->is_server)
+		return "Debezium Server's properties";
+	return p->is_json ? "a Kafka Connect connector's JSON"
+			  : "a Kafka Connect connector's properties";
+}
+
+static enum wp_rc translate(struct wp_import_properties *p, struct wp_import_report *report)
+{
+	struct wp_translation t = { .report = report };
+	enum wp_rc rc = name_items(&t, p);
+
+	if (rc == WP_OK) {
+		report->form = form_of(&t, p);
+		say_repetitions(&t);
+		wp_import_find_forms(&t);
+		wp_import_postgres(&t);
+		wp_import_outbox(&t);
+		wp_import_say_forms(&t);
+		wp_import_kafka(&t);
+		wp_import_rules(&t);
+		rc = wp_import_report_judge(report);
+	}
+	free(t.items);
+	return rc;
+}
+
+enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_why *why)
+{
+	struct wp_import_properties properties;
+	struct wp_import *import;
+	enum wp_rc rc = wp_import_read(text, &properties, why);
+
+	if (rc != WP_OK)
+		return rc;
+	import = calloc(1, sizeof(*import));
+	rc = import == NULL ? WP_NOMEM : translate(&properties, &import->report);
+	wp_import_properties_release(&properties);
+	if (rc != WP_OK) {
+		wp_import_free(import);
+		return wp_why_set(why, rc, "no memory for the translation");
+	}
+	*ret = import;
+	return WP_OK;
+}
+
+void wp_import_free(struct wp_import *import)
+{
+	if (import == NULL)
+		return;
+	wp_import_report_release(&import->report);
+	free(import);
+}
+
+size_t wp_import_changes(const struct wp_import *import)
+{
+	size_t changes = 0;
+
+	for (size_t i = 0; i < import->report.count; i++)
+		changes += wp_import_is_change(&import->report.entries[i]);
+	return changes;
+}
+
+void wp_import_print(const struct wp_import *import, FILE *out)
+{
+	wp_import_report_print(&import->report, out);
+}
+
+static const char *mark_of(const struct wp_import_entry *entry)
+{
+	if (entry->refused != NULL || entry->line.verdict == WP_IMPORT_UNSUPPORTED)
+		return "NOT SUPPORTED";
+	if (entry->line.verdict == WP_IMPORT_CHECK)
+		return "CHECK";
+	return entry->line.verdict == WP_IMPORT_FILL_IN ? "TO FILL IN" : NULL;
+}
+
+void wp_import_summary(const struct wp_import *import, FILE *out)
+{
+	const char *about = "";
+
+	for (size_t i = 0; i < import->report.count; i++) {
+		const struct wp_import_entry *entry = &import->report.entries[i];
+		const char *why = entry->refused != NULL ? entry->refused : entry->line.why;
+
+		about = entry->line.about == NULL ? about : entry->line.about;
+		if (mark_of(entry) == NULL)
+			continue;
+		(void)fprintf(out, "walpost: %s: ", mark_of(entry));
+		wp_import_print_safely(about, strlen(about), out);
+		(void)fputs(": ", out);
+		wp_import_print_safely(why == NULL ? "" : why, why == NULL ? 0 : strlen(why), out);
+		(void)fputc('\n', out);
+	}
+}

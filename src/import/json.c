@@ -1,0 +1,123 @@
+/* JSON of properties: an object, alone or as "config" of another. */
+#include "walpost/base/json.h"
+
+#include "read.h"
+
+struct reader {
+	struct wp_import_properties *into;
+	struct wp_why *why;
+	const uint8_t *at; /* up to here lines are counted */
+	unsigned line;
+};
+
+/* Members come in their order, so each byte is counted once. */
+static unsigned line_of(struct reader *r, const uint8_t *place)
+{
+	for (; r->at < place; r->at++)
+		r->line += *r->at == '\n';
+	return r->line;
+}
+
+static enum wp_rc keep(struct reader *r, struct wp_span text, enum wp_json_kind kind,
+		       size_t *ret_start)
+{
+	struct wp_buffer *texts = &r->into->texts;
+	size_t start = texts->size;
+	enum wp_rc rc = kind == WP_JSON_STRING ? wp_json_unescape(text, texts)
+					       : wp_buffer_append(texts, text);
+
+	if (rc == WP_DATA)
+		return wp_why_set(r->why, WP_CONFIG, "line %u: a \\u escape is half of a character",
+				  r->line);
+	if (rc != WP_OK)
+		return wp_why_set(r->why, WP_NOMEM, "no memory for the texts");
+	*ret_start = start;
+	return wp_import_end_text(r->into, start, r->line, r->why);
+}
+
+static bool is_container(const struct wp_json *value)
+{
+	return value->kind == WP_JSON_OBJECT || value->kind == WP_JSON_ARRAY;
+}
+
+/* Beside "config" there may be anything; its text is nobody's. */
+static enum wp_rc add_member(struct reader *r, struct wp_span name, const struct wp_json *value,
+			     bool outside)
+{
+	struct wp_import_place place = { .value = WP_IMPORT_NO_VALUE, .outside = outside };
+	enum wp_rc rc;
+
+	place.line = line_of(r, name.data);
+	rc = keep(r, name, WP_JSON_STRING, &place.name);
+	if (rc != WP_OK)
+		return rc;
+	if (is_container(value) && !outside)
+		return wp_why_set(r->why, WP_CONFIG,
+				  "line %u: the value of a property is an object or an array; it "
+				  "can be a text, a number, true, false or null",
+				  place.line);
+	if (!is_container(value) && value->kind != WP_JSON_NULL)
+		rc = keep(r, value->text, value->kind, &place.value);
+	return rc == WP_OK ? wp_import_add(r->into, &place, r->why) : rc;
+}
+
+static enum wp_rc add_members(struct reader *r, const struct wp_json *object)
+{
+	struct wp_json_walk walk;
+	struct wp_json value;
+	struct wp_span name;
+	enum wp_rc rc = WP_OK;
+
+	wp_json_walk_init(&walk, object);
+	while (rc == WP_OK && wp_json_walk_next(&walk, &name, &value))
+		rc = add_member(r, name, &value, false);
+	return rc;
+}
+
+static bool is_config(struct wp_span name, const struct wp_json *value)
+{
+	return value->kind == WP_JSON_OBJECT && wp_span_is(name, "\"config\"");
+}
+
+static bool has_config(const struct wp_json *object)
+{
+	struct wp_json_walk walk;
+	struct wp_json value;
+	struct wp_span name;
+
+	wp_json_walk_init(&walk, object);
+	while (wp_json_walk_next(&walk, &name, &value))
+		if (is_config(name, &value))
+			return true;
+	return false;
+}
+
+static enum wp_rc add_connector(struct reader *r, const struct wp_json *object)
+{
+	struct wp_json_walk walk;
+	struct wp_json value;
+	struct wp_span name;
+	enum wp_rc rc = WP_OK;
+
+	wp_json_walk_init(&walk, object);
+	while (rc == WP_OK && wp_json_walk_next(&walk, &name, &value))
+		rc = is_config(name, &value) ? add_members(r, &value)
+					     : add_member(r, name, &value, true);
+	return rc;
+}
+
+enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties *p,
+			       struct wp_why *why)
+{
+	struct reader r = { .into = p, .why = why, .at = text.data, .line = 1 };
+	struct wp_json_fault fault;
+	struct wp_json json;
+
+	if (wp_json_read(text, &json, &fault) != WP_OK)
+		return wp_why_set(why, WP_CONFIG, "line %u: %s",
+				  line_of(&r, text.data + fault.offset), fault.what);
+	if (json.kind != WP_JSON_OBJECT)
+		return wp_why_set(why, WP_CONFIG, "line %u: it is an array; an object is needed",
+				  line_of(&r, json.text.data));
+	return has_config(&json) ? add_connector(&r, &json) : add_members(&r, &json);
+}

@@ -1,0 +1,262 @@
+/* Properties of Java's Kafka producer, as librdkafka (2.0 and newer) knows them: [kafka], [relay]. */
+#include <string.h>
+#include <strings.h>
+
+#include "translate.h"
+
+#define KAFKA "kafka"
+
+/* Where the value means the same. `ours` NULL: dropped. */
+static const struct {
+	const char *theirs;
+	const char *ours;
+	const char *why;
+} producer[] = {
+	{ "security.protocol", "security.protocol", NULL },
+	{ "sasl.mechanism", "sasl.mechanism", NULL },
+	{ "sasl.kerberos.service.name", "sasl.kerberos.service.name", NULL },
+	{ "client.id", "client.id", NULL },
+	{ "compression.type", "compression.type", NULL },
+	{ "linger.ms", "linger.ms", NULL },
+	{ "batch.size", "batch.size", NULL },
+	{ "max.request.size", "message.max.bytes", NULL },
+	{ "request.timeout.ms", "request.timeout.ms", NULL },
+	{ "metadata.max.age.ms", "metadata.max.age.ms", NULL },
+	{ "reconnect.backoff.ms", "reconnect.backoff.ms", NULL },
+	{ "reconnect.backoff.max.ms", "reconnect.backoff.max.ms", NULL },
+	{ "retry.backoff.ms", "retry.backoff.ms", NULL },
+	{ "connections.max.idle.ms", "connections.max.idle.ms", NULL },
+	{ "acks", NULL, "walpost always waits for all in-sync replicas" },
+	{ "enable.idempotence", NULL, "walpost's producer is idempotent always" },
+	{ "retries", NULL, "walpost tries until Kafka takes the event or refuses it for good" },
+	{ "delivery.timeout.ms", NULL, "walpost gives no event up for having waited" },
+	{ "max.block.ms", NULL, "walpost stops reading while Kafka takes nothing" },
+	{ "max.in.flight.requests.per.connection", NULL,
+	  "1 with walpost, by which librdkafka is cheapest; the order is kept with any" },
+	{ "buffer.memory", NULL, "relay.in_flight.bytes bounds what is on its way" },
+	{ "key.serializer", NULL, "the bytes are those of the format" },
+	{ "value.serializer", NULL, "the bytes are those of the format" },
+	{ "client.dns.lookup", NULL, "librdkafka tries all addresses of a name" },
+	{ "send.buffer.bytes", NULL, "the system's own size" },
+	{ "receive.buffer.bytes", NULL, "the system's own size" },
+	{ "compression.gzip.level", NULL, "librdkafka's own level" },
+	{ "compression.lz4.level", NULL, "librdkafka's own level" },
+	{ "compression.zstd.level", NULL, "librdkafka's own level" },
+	{ "partitioner.adaptive.partitioning.enable", NULL,
+	  "it is for records without a key, which go anywhere" },
+	{ "partitioner.availability.timeout.ms", NULL,
+	  "it is for records without a key, which go anywhere" },
+	{ "metadata.max.idle.ms", NULL, "librdkafka decides how long it knows a topic" },
+	{ "metric.reporters", NULL, "walpost reports in its log" },
+	{ "metrics.num.samples", NULL, "walpost reports in its log" },
+	{ "metrics.recording.level", NULL, "walpost reports in its log" },
+	{ "metrics.sample.window.ms", NULL, "walpost reports in its log" },
+	{ "ssl.protocol", NULL, "OpenSSL and the broker agree on one" },
+	{ "ssl.provider", NULL, "it is of Java" },
+	{ "ssl.enabled.protocols", NULL, "OpenSSL and the broker agree on one" },
+	{ "ssl.keymanager.algorithm", NULL, "it is of Java" },
+	{ "ssl.trustmanager.algorithm", NULL, "it is of Java" },
+	{ "ssl.secure.random.implementation", NULL, "it is of Java" },
+	{ "ssl.truststore.type", NULL, "librdkafka reads PEM" },
+	{ "ssl.keystore.type", NULL, "librdkafka reads PEM and PKCS#12" },
+	{ "sasl.client.callback.handler.class", NULL, "it is of Java" },
+	{ "sasl.kerberos.kinit.cmd", NULL, "librdkafka has a command of its own" },
+};
+
+/* Both are wanted, and cannot be taken from here. */
+static const struct {
+	const char *theirs;
+	const char *why;
+} wanted[] = {
+	{ "sasl.jaas.config",
+	  "a secret, not written here: set WALPOST__KAFKA__SASL_USERNAME, and "
+	  "WALPOST__KAFKA__SASL_PASSWORD_FILE to the name of a file with the password; with "
+	  "Kerberos sasl.kerberos.principal and sasl.kerberos.keytab" },
+	{ "ssl.truststore.password", "only Java's key stores want it; a PEM file has none" },
+	{ "ssl.keystore.password",
+	  "a secret, not written here: WALPOST__KAFKA__SSL_KEYSTORE_PASSWORD_FILE is the name of a "
+	  "file with it" },
+	{ "ssl.key.password",
+	  "a secret, not written here: WALPOST__KAFKA__SSL_KEY_PASSWORD_FILE is the name of a file "
+	  "with it" },
+	{ "ssl.keystore.key",
+	  "a secret, not written here: write the key into a file, and its name as "
+	  "ssl.key.location" },
+	{ "ssl.keystore.certificate.chain",
+	  "write it into a file, and its name as ssl.certificate.location" },
+	{ "ssl.truststore.certificates",
+	  "write them into a file, and its name as ssl.ca.location" },
+	{ "ssl.cipher.suites", "OpenSSL has other names for them: ssl.cipher.suites" },
+	{ "sasl.oauthbearer.token.endpoint.url",
+	  "librdkafka wants sasl.oauthbearer.method = oidc, and the client's id and secret" },
+	{ "sasl.login.callback.handler.class",
+	  "a class of Java: librdkafka has sasl.oauthbearer.* of its own" },
+};
+
+static struct wp_import_item *find(struct wp_translation *t, const char *key)
+{
+	return wp_import_find(t, WP_IMPORT_PRODUCER, key);
+}
+
+static bool is_pem(struct wp_translation *t, const char *type_key)
+{
+	const struct wp_import_item *type = find(t, type_key);
+
+	return type != NULL && wp_import_is(type->value, "pem");
+}
+
+static void translate_stores(struct wp_translation *t)
+{
+	struct wp_import_item *trust = find(t, "ssl.truststore.location");
+	struct wp_import_item *key = find(t, "ssl.keystore.location");
+	const struct wp_import_item *type = find(t, "ssl.keystore.type");
+
+	if (trust != NULL && is_pem(t, "ssl.truststore.type")) {
+		wp_import_say(t, KAFKA, trust, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, KAFKA, "ssl.ca.location", trust->value);
+	} else if (trust != NULL) {
+		wp_import_say(t, KAFKA, trust, WP_IMPORT_FILL_IN,
+			      "librdkafka reads no key store of Java: export its certificates as "
+			      "PEM, and write the file's name as ssl.ca.location");
+	}
+	if (key != NULL && type != NULL && wp_import_is(type->value, "pkcs12")) {
+		wp_import_say(t, KAFKA, key, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, KAFKA, "ssl.keystore.location", key->value);
+	} else if (key != NULL) {
+		wp_import_say(t, KAFKA, key, WP_IMPORT_FILL_IN,
+			      "librdkafka reads a PKCS#12 file as ssl.keystore.location, or PEM "
+			      "files as ssl.certificate.location and ssl.key.location");
+	}
+}
+
+static void translate_endpoint(struct wp_translation *t)
+{
+	struct wp_import_item *item = find(t, "ssl.endpoint.identification.algorithm");
+
+	if (item == NULL)
+		return;
+	wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, KAFKA, item->key, wp_import_is(item->value, "https") ? "https" : "none");
+}
+
+/* Connect's worker has its brokers in a file of its own. */
+static void translate_brokers(struct wp_translation *t)
+{
+	struct wp_import_item *worker = wp_import_find(t, WP_IMPORT_CONNECTOR, "bootstrap.servers");
+	struct wp_import_item *item = find(t, "bootstrap.servers");
+
+	if (item != NULL && worker != NULL)
+		wp_import_say(t, KAFKA, worker, WP_IMPORT_DROPPED,
+			      "the producer has brokers of its own");
+	if (item == NULL)
+		item = worker;
+	if (item == NULL) {
+		wp_import_note(t, KAFKA, "bootstrap.servers is not set", WP_IMPORT_FILL_IN, "%s",
+			       t->is_server ? "write here where Kafka is"
+					    : "the brokers are those of the Connect worker, "
+					      "which are not in this file: write them here");
+		wp_import_set(t, KAFKA, "bootstrap.servers", "localhost:9092");
+		return;
+	}
+	if (wp_import_is_reference(item->value))
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "its value stands elsewhere: write it in place of ${...}");
+	else
+		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, KAFKA, "bootstrap.servers",
+		      item->value[0] == '\0' ? "localhost:9092" : item->value);
+}
+
+static bool is_standard_partitioner(const char *class)
+{
+	return class[0] == '\0' || strcmp(class, "DefaultPartitioner") == 0;
+}
+
+static void translate_partitioner(struct wp_translation *t)
+{
+	static const char *const others[] = { "interceptor.classes", "transactional.id",
+					      "partitioner.ignore.keys" };
+	struct wp_import_item *item = find(t, "partitioner.class");
+
+	if (item != NULL && is_standard_partitioner(wp_import_class(item->value)))
+		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
+			      "walpost chooses partitions as it does, by murmur2 of the key");
+	else if (item != NULL)
+		wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
+			      "walpost chooses partitions by murmur2 of the key, as Java's own "
+			      "partitioner does; events of a key may change their partition");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		item = find(t, others[i]);
+		if (item == NULL)
+			continue;
+		if (item->value[0] == '\0' || wp_import_is(item->value, "false"))
+			wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "it is not in use");
+		else
+			wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
+				      "walpost's producer has no such thing");
+	}
+}
+
+static void translate_plain(struct wp_translation *t, struct wp_import_item *item, size_t i)
+{
+	if (producer[i].ours == NULL) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "%s", producer[i].why);
+		return;
+	}
+	if (wp_import_is_reference(item->value))
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "its value stands elsewhere: write it as %s", producer[i].ours);
+	else
+		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+	if (!wp_import_is_reference(item->value))
+		wp_import_set(t, KAFKA, producer[i].ours, item->value);
+}
+
+/* Java's default is murmur2 too; what consumers see of a topic that is new is the broker's. */
+static void set_ways(struct wp_translation *t)
+{
+	wp_import_note(t, KAFKA, "topics that are not there", WP_IMPORT_TRANSLATED,
+		       "Java's producer asks the broker for them, which makes them if it has "
+		       "auto.create.topics.enable");
+	wp_import_set(t, KAFKA, "allow.auto.create.topics", "true");
+}
+
+/* Rows that cannot be sent. */
+static void translate_errors(struct wp_translation *t)
+{
+	struct wp_import_item *item = wp_import_find(t, WP_IMPORT_CONNECTOR, "errors.tolerance");
+
+	if (item == NULL)
+		return;
+	if (wp_import_is(item->value, "all"))
+		wp_import_say(
+			t, "relay", item, WP_IMPORT_DROPPED,
+			"Connect leaves out a row that it cannot send. walpost loses none: it "
+			"stops at it (exit code 3), or sends it to a topic of dead letters with "
+			"poison = dead-letter and dead_letter.topic = ...");
+	else
+		wp_import_say(t, "relay", item, WP_IMPORT_DROPPED,
+			      "walpost too stops at a row that it cannot send (poison = stop)");
+}
+
+void wp_import_kafka(struct wp_translation *t)
+{
+	translate_brokers(t);
+	for (size_t i = 0; i < sizeof(producer) / sizeof(producer[0]); i++) {
+		struct wp_import_item *item = find(t, producer[i].theirs);
+
+		if (item != NULL)
+			translate_plain(t, item, i);
+	}
+	translate_endpoint(t);
+	translate_stores(t);
+	translate_partitioner(t);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		struct wp_import_item *item = find(t, wanted[i].theirs);
+
+		if (item != NULL)
+			wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN, "%s", wanted[i].why);
+	}
+	set_ways(t);
+	translate_errors(t);
+}

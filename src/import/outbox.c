@@ -1,0 +1,417 @@
+/* Which tables are outboxes, and by which EventRouter: [outbox], [outbox.NAME]. */
+#include <stdio.h>
+#include <string.h>
+
+#include "router.h"
+#include "tables.h"
+
+#define OUTBOX "outbox"
+#define ROUTERS_MAX 16
+
+struct routers {
+	char aliases[ROUTERS_MAX][WP_IMPORT_WORD_SIZE];
+	size_t count;
+	bool decodes; /* logical messages are made rows before */
+};
+
+static struct wp_import_item *find(struct wp_translation *t, const char *key)
+{
+	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
+}
+
+/* -- the chain of transforms --------------------------------------------------------- */
+
+/* What a consumer got from others than the EventRouter; by the last part of their class. */
+static const struct {
+	const char *class;
+	const char *what;
+} other_transforms[] = {
+	{ "ByLogicalTableRouter", "it chooses other topics" },
+	{ "RegexRouter", "it renames topics" },
+	{ "TimestampRouter", "it puts the date into the topic" },
+	{ "ContentBasedRouter", "it chooses topics by a script" },
+	{ "ComputePartition", "it chooses partitions" },
+	{ "PartitionRouting", "it chooses partitions" },
+	{ "Filter", "it drops records" },
+	{ "ExtractNewRecordState",
+	  "it takes rows out of change events; an EventRouter does so too" },
+	{ "InsertField$Value", "it adds a field to the value" },
+	{ "InsertField$Key", "it adds a field to the key" },
+	{ "InsertHeader", "it adds a header" },
+	{ "DropHeaders", "it takes headers away" },
+	{ "HeaderFrom$Value", "it moves fields of the value into headers" },
+	{ "HeaderFrom$Key", "it moves fields of the key into headers" },
+	{ "HeaderToValue", "it moves headers into the value" },
+	{ "ReplaceField$Value", "it renames or drops fields of the value" },
+	{ "ReplaceField$Key", "it renames or drops fields of the key" },
+	{ "MaskField$Value", "it masks fields of the value" },
+	{ "ValueToKey", "it makes the key of fields of the value" },
+	{ "ExtractField$Value", "it makes one field the value" },
+	{ "ExtractField$Key", "it makes one field the key" },
+	{ "HoistField$Value", "it wraps the value" },
+	{ "HoistField$Key", "it wraps the key" },
+	{ "Flatten$Value", "it flattens the value" },
+	{ "Cast$Value", "it changes types in the value" },
+	{ "Cast$Key", "it changes the type of the key" },
+	{ "TimestampConverter$Value", "it rewrites times in the value" },
+	{ "TimezoneConverter", "it moves times to another time zone" },
+	{ "SetSchemaMetadata$Value", "it renames the schema of the value" },
+	{ "SetSchemaMetadata$Key", "it renames the schema of the key" },
+	{ "ActivateTracingSpan", "it adds headers of a trace" },
+	{ "MongoEventRouter", "it reads MongoDB" },
+};
+
+static const char *what_of(const char *class)
+{
+	for (size_t i = 0; i < sizeof(other_transforms) / sizeof(other_transforms[0]); i++)
+		if (strcmp(class, other_transforms[i].class) == 0)
+			return other_transforms[i].what;
+	return "it changes records in a way that walpost does not know";
+}
+
+static void say_other_transform(struct wp_translation *t, const char *alias,
+				struct wp_import_item *type)
+{
+	char prefix[WP_IMPORT_WORD_SIZE + 16];
+
+	wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED, "%s; walpost has no such transform",
+		      what_of(wp_import_class(type->value)));
+	(void)snprintf(prefix, sizeof(prefix), "transforms.%s.", alias);
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->items[i].taken && t->items[i].kind == WP_IMPORT_CONNECTOR &&
+		    wp_import_begins(t->items[i].key, prefix)) {
+			t->items[i].concealed = true;
+			wp_import_say(t, WP_IMPORT_REST, &t->items[i], WP_IMPORT_DROPPED,
+				      "it belongs to a transform that is not supported");
+		}
+}
+
+static void say_transform(struct wp_translation *t, const char *alias, struct routers *ret)
+{
+	struct wp_import_item *type = wp_import_option(t, "transforms", alias, "type");
+	const char *class = type == NULL ? "" : wp_import_class(type->value);
+
+	if (type == NULL) {
+		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
+			       "one of them has no type, so what it does is not known");
+	} else if (strcmp(class, "EventRouter") == 0 && ret->count < ROUTERS_MAX) {
+		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "it is what walpost does");
+	} else if (strcmp(class, "DecodeLogicalDecodingMessageContent") == 0) {
+		ret->decodes = true;
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
+			      "message.format = json does so");
+		wp_import_set(t, OUTBOX, "message.format", "json");
+	} else {
+		say_other_transform(t, alias, type);
+	}
+}
+
+static void say_transforms(struct wp_translation *t, struct routers *ret)
+{
+	struct wp_import_item *item = find(t, "transforms");
+	const char *at = item == NULL ? "" : item->value;
+	char alias[WP_IMPORT_WORD_SIZE];
+
+	if (item != NULL)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+	while (wp_import_next(&at, alias))
+		say_transform(t, alias, ret);
+	if (ret->count == 0)
+		wp_import_note(
+			t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
+			"there is no EventRouter (io.debezium.transforms.outbox.EventRouter) "
+			"among them: walpost sends events of outboxes, not changes of tables");
+}
+
+/* -- tables -------------------------------------------------------------------------- */
+
+static enum wp_import_match routes(struct wp_translation *t, const struct routers *routers,
+				   size_t index, struct wp_import_table *table)
+{
+	enum wp_import_match found = wp_import_predicate(t, routers->aliases[index], table);
+
+	table->routed = table->routed || found != WP_IMPORT_NO_MATCH;
+	return found;
+}
+
+static void say_tables(struct wp_translation *t, const struct wp_import_tables *tables,
+		       bool unrouted, bool unknown)
+{
+	struct wp_import_item *item = find(t, "table.include.list");
+
+	if (item == NULL)
+		wp_import_note(
+			t, OUTBOX, "table.include.list is not set", WP_IMPORT_CHECK,
+			"Debezium captures all tables, so it cannot be told which of them is "
+			"the outbox: write it here");
+	else if (tables->listed != WP_IMPORT_LISTED)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "a regular expression in it may mean any number of tables, or there "
+			      "are too many: write a table here, or an [outbox.NAME] for each");
+	else if (unrouted)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"no EventRouter gets some of these tables, so their changes are sent as "
+			"they are; walpost sends none of them");
+	else if (unknown)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"walpost cannot tell which of them the predicate lets through, and took "
+			"all for outboxes");
+	else if (tables->folded)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_TRANSLATED,
+			"Debezium compares names without regard to case; if the table was made "
+			"with a quoted name, write it with capitals in double quotes");
+	else
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+}
+
+static void append_text(struct wp_translation *t, struct wp_buffer *b, const char *text)
+{
+	if (wp_buffer_append_text(b, text) != WP_OK)
+		t->report->rc = WP_NOMEM;
+}
+
+/* Other tables of the publication; "": none that are known. */
+static void gather_ignored(struct wp_translation *t, const struct wp_import_tables *tables,
+			   struct wp_buffer *list)
+{
+	for (size_t i = 0; i < tables->count; i++) {
+		if (tables->items[i].routed)
+			continue;
+		append_text(t, list, list->size == 0 ? "" : ", ");
+		append_text(t, list, tables->items[i].text);
+	}
+	if (wp_buffer_append_byte(list, '\0') != WP_OK)
+		t->report->rc = WP_NOMEM;
+}
+
+static void say_publication(struct wp_translation *t, const struct wp_import_tables *tables)
+{
+	struct wp_import_item *mode = find(t, "publication.autocreate.mode");
+	bool all = mode == NULL || wp_import_is(mode->value, "all_tables");
+	struct wp_buffer list;
+
+	if (mode == NULL)
+		wp_import_note(t, OUTBOX, "publication.autocreate.mode is not set",
+			       WP_IMPORT_TRANSLATED,
+			       "Debezium's own publication is of all tables: rows of others are "
+			       "dropped, where walpost would otherwise stop at one");
+	else if (all)
+		wp_import_say(
+			t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
+			"rows of other tables are dropped, where walpost would otherwise stop "
+			"at one");
+	else
+		wp_import_say(t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
+			      "the publication is taken over as it is; walpost stops at a row of a "
+			      "table that is neither an outbox nor named in outbox.ignore");
+	wp_buffer_init(&list, WP_IMPORT_TABLES_MAX * WP_TABLE_NAME_TEXT_SIZE);
+	gather_ignored(t, tables, &list);
+	if (all)
+		wp_import_set(t, OUTBOX, "ignore", "*");
+	else if (list.size > 1)
+		wp_import_set(t, OUTBOX, "ignore", (const char *)list.data);
+	wp_buffer_release(&list);
+}
+
+/* -- what is an outbox, and where it stands ------------------------------------------ */
+
+struct plan {
+	struct wp_import_tables tables;
+	struct routers routers;
+	size_t outbox_count; /* tables that some router gets */
+	bool unknown;	     /* a predicate that cannot be judged */
+	bool alone;	     /* all of it stands in [outbox] */
+};
+
+static void make_plan(struct wp_translation *t, struct plan *plan)
+{
+	wp_import_tables_find(t, &plan->tables);
+	for (size_t i = 0; i < plan->tables.count; i++) {
+		struct wp_import_table *table = &plan->tables.items[i];
+
+		for (size_t j = 0; j < plan->routers.count; j++)
+			plan->unknown = routes(t, &plan->routers, j, table) == WP_IMPORT_UNKNOWN ||
+					plan->unknown;
+		table->routed = table->routed || plan->routers.count == 0;
+		plan->outbox_count += table->routed;
+	}
+	for (size_t j = 0; j < plan->routers.count; j++)
+		wp_import_router_look(t, plan->routers.aliases[j]);
+	plan->alone = plan->routers.count <= 1 && plan->outbox_count <= 1;
+	if (!plan->alone)
+		wp_import_tables_name(&plan->tables);
+}
+
+static void set_tables(struct wp_translation *t, const struct plan *plan)
+{
+	for (size_t i = 0; i < plan->tables.count; i++) {
+		const struct wp_import_table *table = &plan->tables.items[i];
+
+		if (table->routed)
+			wp_import_set(t, plan->alone ? OUTBOX : table->section, "table",
+				      table->text);
+	}
+}
+
+/* Of several the first that lets it through: for the others it is an outbox's row no more. */
+static bool is_first(struct wp_translation *t, const struct routers *routers, size_t index,
+		     struct wp_import_table *table)
+{
+	for (size_t j = 0; j < index; j++)
+		if (routes(t, routers, j, table) != WP_IMPORT_NO_MATCH)
+			return false;
+	return routes(t, routers, index, table) != WP_IMPORT_NO_MATCH;
+}
+
+/* An EventRouter without a table has no section where its options could stand. */
+static void say_idle_router(struct wp_translation *t, const char *alias)
+{
+	char prefix[WP_IMPORT_WORD_SIZE + 16];
+
+	(void)snprintf(prefix, sizeof(prefix), "transforms.%s.", alias);
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->items[i].taken && t->items[i].kind == WP_IMPORT_CONNECTOR &&
+		    wp_import_begins(t->items[i].key, prefix))
+			wp_import_say(
+				t, WP_IMPORT_REST, &t->items[i], WP_IMPORT_CHECK,
+				"no table is known that this EventRouter gets: if there is one, "
+				"write an [outbox.NAME] for it");
+}
+
+/* One EventRouter's options stand in [outbox], which the others inherit; of several, with each. */
+static void set_routers(struct wp_translation *t, struct plan *plan)
+{
+	if (plan->routers.count == 1)
+		wp_import_router(t, plan->routers.aliases[0], OUTBOX);
+	for (size_t j = 0; j < plan->routers.count && plan->routers.count > 1; j++) {
+		bool said = false;
+
+		for (size_t i = 0; i < plan->tables.count; i++) {
+			struct wp_import_table *table = &plan->tables.items[i];
+
+			if (!is_first(t, &plan->routers, j, table))
+				continue;
+			wp_import_router(t, plan->routers.aliases[j], table->section);
+			said = true;
+		}
+		if (!said)
+			say_idle_router(t, plan->routers.aliases[j]);
+	}
+}
+
+/* -- logical messages ---------------------------------------------------------------- */
+
+/* A prefix as an expression that can mean nothing else. */
+static bool is_word(const char *text)
+{
+	return text[0] != '\0' &&
+	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+		       strlen(text);
+}
+
+static void say_messages(struct wp_translation *t, const struct plan *plan)
+{
+	struct wp_import_item *include = find(t, "message.prefix.include.list");
+	struct wp_import_item *exclude = find(t, "message.prefix.exclude.list");
+
+	if (exclude != NULL)
+		wp_import_say(t, OUTBOX, exclude,
+			      plan->routers.decodes ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_DROPPED,
+			      plan->routers.decodes
+				      ? "walpost wants the one prefix of messages that "
+					"are events: set message.prefix"
+				      : "walpost sends no messages");
+	if (include != NULL && !plan->routers.decodes) {
+		wp_import_say(
+			t, OUTBOX, include, WP_IMPORT_UNSUPPORTED,
+			"without DecodeLogicalDecodingMessageContent these messages are sent as "
+			"they are, to a topic of their own; walpost does not send them");
+	} else if (include != NULL && is_word(include->value)) {
+		wp_import_say(t, OUTBOX, include, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, OUTBOX, "message.prefix", include->value);
+		if (!plan->alone)
+			wp_import_set(t, OUTBOX, "table", "");
+	} else if (include != NULL) {
+		wp_import_say(
+			t, OUTBOX, include, WP_IMPORT_CHECK,
+			"not one plain word: set message.prefix, in an [outbox.NAME] for each "
+			"prefix");
+	} else if (plan->routers.decodes && exclude == NULL) {
+		wp_import_note(
+			t, OUTBOX, "message.prefix.include.list is not set", WP_IMPORT_CHECK,
+			"messages of all prefixes are decoded; set message.prefix to the one "
+			"that events have");
+	}
+}
+
+static void say_decoding(struct wp_translation *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		struct wp_import_item *item = &t->items[i];
+		const char *end = strstr(item->key, ".fields.null.include");
+
+		if (item->taken || item->kind != WP_IMPORT_CONNECTOR || end == NULL ||
+		    !wp_import_begins(item->key, "transforms."))
+			continue;
+		if (wp_import_is(item->value, "false"))
+			wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED,
+				      "it is Debezium's default");
+		else
+			wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+				      "members that are null of a message's payload may be written "
+				      "otherwise");
+	}
+}
+
+/* -- all of it ----------------------------------------------------------------------- */
+
+/* Beside what a router sets: what its records are made of whatever it is told. */
+static void set_ways(struct wp_translation *t)
+{
+	struct wp_import_item *prefix = find(t, "topic.prefix");
+	struct wp_import_item *extended = find(t, "extended.headers.enabled");
+	bool context = wp_import_is_true(extended, !t->is_old) && prefix != NULL;
+
+	wp_import_note(
+		t, OUTBOX, "what the EventRouter always does", WP_IMPORT_TRANSLATED,
+		"a NULL key is sent, numbers and times are written as Debezium writes them, "
+		"and of walpost's own headers there is id alone. To have walpost-position, by "
+		"which a consumer can drop repetitions: headers.standard = "
+		"id,walpost-position");
+	wp_import_set(t, OUTBOX, "key.null", "allow");
+	wp_import_set(t, OUTBOX, "types", "debezium");
+	wp_import_set(t, OUTBOX, "headers.standard", "id");
+	if (prefix != NULL) {
+		wp_import_say(t, OUTBOX, prefix, WP_IMPORT_TRANSLATED,
+			      "topics do not have it; names of schemas and the context headers do");
+		wp_import_set(t, OUTBOX, "debezium.name", prefix->value);
+	}
+	if (extended != NULL)
+		wp_import_say(t, OUTBOX, extended, WP_IMPORT_TRANSLATED, NULL);
+	else if (context)
+		wp_import_note(
+			t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_TRANSLATED,
+			"by default Debezium 3 sends four headers of context, of which runId is "
+			"new at each start; an older Debezium has none: write no then");
+	if (extended != NULL || context)
+		wp_import_set(t, OUTBOX, "debezium.context.headers", context ? "yes" : "no");
+}
+
+void wp_import_outbox(struct wp_translation *t)
+{
+	struct plan plan = { .outbox_count = 0 };
+
+	say_transforms(t, &plan.routers);
+	make_plan(t, &plan);
+	say_tables(t, &plan.tables, plan.outbox_count < plan.tables.count, plan.unknown);
+	set_tables(t, &plan);
+	say_publication(t, &plan.tables);
+	set_routers(t, &plan);
+	say_messages(t, &plan);
+	say_decoding(t);
+	set_ways(t);
+}

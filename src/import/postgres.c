@@ -1,0 +1,188 @@
+/* Where the server is, slot and publication: [postgres]. */
+#include <string.h>
+
+#include "walpost/config/conninfo.h"
+
+#include "translate.h"
+
+#define POSTGRES "postgres"
+/* What is too long for walpost it says so itself. */
+#define CONNINFO_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
+
+static const struct {
+	const char *key;
+	const char *keyword;
+	const char *note; /* NULL: none */
+} connection[] = {
+	{ "database.hostname", "host", NULL },
+	{ "database.port", "port", NULL },
+	{ "database.user", "user", NULL },
+	{ "database.dbname", "dbname", NULL },
+	{ "database.sslmode", "sslmode", NULL },
+	{ "database.sslrootcert", "sslrootcert", NULL },
+	{ "database.sslcert", "sslcert", NULL },
+	{ "database.sslkey", "sslkey",
+	  "libpq reads a PEM file, where Java's driver wants PKCS-8 in DER" },
+};
+
+static struct wp_import_item *find(struct wp_translation *t, const char *key)
+{
+	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
+}
+
+static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *conninfo)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < sizeof(connection) / sizeof(connection[0]) && rc == WP_OK; i++) {
+		struct wp_import_item *item = find(t, connection[i].key);
+
+		if (item == NULL)
+			continue;
+		if (wp_import_is_reference(item->value))
+			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN,
+				      "its value stands elsewhere: write it in place of the "
+				      "${...} of the conninfo");
+		else if (connection[i].note != NULL)
+			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN, "%s",
+				      connection[i].note);
+		else
+			wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
+		rc = wp_conninfo_append(conninfo, connection[i].keyword, item->value);
+	}
+	return rc;
+}
+
+static void say_conninfo(struct wp_translation *t, struct wp_buffer *conninfo)
+{
+	if (find(t, "database.hostname") == NULL)
+		wp_import_note(t, POSTGRES, "database.hostname is not set", WP_IMPORT_FILL_IN,
+			       "say in the conninfo where the server is");
+	if (find(t, "database.sslmode") == NULL)
+		wp_import_note(t, POSTGRES, "database.sslmode is not set", WP_IMPORT_TRANSLATED,
+			       "Debezium then goes without TLS where the server has none; walpost "
+			       "wants it of a host that is not local, unless sslmode=prefer is "
+			       "written here");
+	if (wp_buffer_append_byte(conninfo, '\0') != WP_OK)
+		t->report->rc = WP_NOMEM;
+	else
+		wp_import_set(t, POSTGRES, "conninfo", (const char *)conninfo->data);
+}
+
+static void translate_connection(struct wp_translation *t)
+{
+	struct wp_buffer conninfo;
+	enum wp_rc rc;
+
+	wp_buffer_init(&conninfo, CONNINFO_SIZE_MAX);
+	rc = append_connection(t, &conninfo);
+	if (rc == WP_OK)
+		say_conninfo(t, &conninfo);
+	else
+		t->report->rc = WP_NOMEM;
+	wp_buffer_release(&conninfo);
+}
+
+static void translate_passwords(struct wp_translation *t)
+{
+	struct wp_import_item *password = find(t, "database.password");
+	struct wp_import_item *key_password = find(t, "database.sslpassword");
+
+	if (password != NULL)
+		wp_import_say(t, POSTGRES, password, WP_IMPORT_FILL_IN,
+			      "a secret, not written here: put it into a file and set "
+			      "WALPOST__POSTGRES__PASSWORD_FILE to the file's name");
+	if (key_password != NULL)
+		wp_import_say(t, POSTGRES, key_password, WP_IMPORT_FILL_IN,
+			      "a secret, not written here: put the whole conninfo, with "
+			      "sslpassword=..., into a file and set "
+			      "WALPOST__POSTGRES__CONNINFO_FILE to the file's name");
+}
+
+static void translate_name(struct wp_translation *t, const char *theirs, const char *standard,
+			   const char *ours)
+{
+	struct wp_import_item *item = find(t, theirs);
+	char about[64];
+
+	(void)snprintf(about, sizeof(about), "%s is not set", theirs);
+	if (item == NULL)
+		wp_import_note(t, POSTGRES, about, WP_IMPORT_TRANSLATED, "Debezium's default is %s",
+			       standard);
+	else
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, POSTGRES, ours, item == NULL ? standard : item->value);
+}
+
+#define OTHER_PLUGIN                                                                   \
+	"walpost reads pgoutput, and this slot is made for %s. `walpost slot create` " \
+	"makes a new one, under another name: do it while nothing is written to the "  \
+	"outbox and all of it has been sent, for it begins where it is made"
+
+static void translate_plugin(struct wp_translation *t)
+{
+	struct wp_import_item *item = find(t, "plugin.name");
+
+	if (item == NULL)
+		wp_import_note(t, POSTGRES, "plugin.name is not set", WP_IMPORT_UNSUPPORTED,
+			       OTHER_PLUGIN, "decoderbufs, Debezium's default");
+	else if (wp_import_is(item->value, "pgoutput"))
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
+			      "walpost reads nothing else; the slot is taken over as it is");
+	else
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED, OTHER_PLUGIN,
+			      "another plugin");
+}
+
+static void check_slot_stays(struct wp_translation *t)
+{
+	struct wp_import_item *drop = find(t, "slot.drop.on.stop");
+	struct wp_import_item *flush = find(t, "flush.lsn.source");
+	struct wp_import_item *mode = find(t, "lsn.flush.mode");
+	static const char does_not_move[] =
+		"Debezium did not move the slot: walpost begins where somebody else moved it to, "
+		"and what was sent since then comes again";
+
+	if (wp_import_is_true(drop, false))
+		wp_import_say(
+			t, POSTGRES, drop, WP_IMPORT_UNSUPPORTED,
+			"a connector that is stopped drops its slot, and events written until "
+			"there is a new one are lost: set it to false and restart the "
+			"connector before you stop it for good");
+	if (!wp_import_is_true(flush, true))
+		wp_import_say(t, POSTGRES, flush, WP_IMPORT_UNSUPPORTED, does_not_move);
+	if (mode != NULL && wp_import_is(mode->value, "manual"))
+		wp_import_say(t, POSTGRES, mode, WP_IMPORT_UNSUPPORTED, does_not_move);
+}
+
+static void check_class(struct wp_translation *t)
+{
+	struct wp_import_item *item = find(t, "connector.class");
+	const char *class;
+
+	if (item == NULL) {
+		wp_import_note(t, POSTGRES, "connector.class is not set", WP_IMPORT_CHECK,
+			       "it was taken for io.debezium.connector.postgresql."
+			       "PostgresConnector");
+		return;
+	}
+	class = wp_import_class(item->value);
+	if (wp_import_is(class, "PostgresConnector") ||
+	    wp_import_is(class, "PostgresConnectorTask"))
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
+			      "walpost reads nothing else than Postgres");
+	else
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
+			      "walpost reads nothing else than Postgres");
+}
+
+void wp_import_postgres(struct wp_translation *t)
+{
+	check_class(t);
+	translate_connection(t);
+	translate_passwords(t);
+	translate_name(t, "slot.name", "debezium", "slot");
+	translate_plugin(t);
+	check_slot_stays(t);
+	translate_name(t, "publication.name", "dbz_publication", "publication");
+}

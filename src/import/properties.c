@@ -1,0 +1,124 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/utf8.h"
+
+#include "read.h"
+
+static enum wp_rc grow(struct wp_import_properties *p, struct wp_why *why)
+{
+	size_t capacity = p->capacity == 0 ? 64 : p->capacity * 2;
+	struct wp_import_property *items;
+
+	if (p->count < p->capacity)
+		return WP_OK;
+	if (p->count == WP_IMPORT_PROPERTIES_MAX)
+		return wp_why_set(why, WP_CONFIG, "it has more than %d properties",
+				  WP_IMPORT_PROPERTIES_MAX);
+	items = realloc(p->items, capacity * sizeof(items[0]));
+	if (items == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for %zu properties", capacity);
+	p->items = items;
+	p->capacity = capacity;
+	return WP_OK;
+}
+
+enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_place *place,
+			 struct wp_why *why)
+{
+	char *texts = (char *)p->texts.data;
+	enum wp_rc rc = grow(p, why);
+
+	if (rc != WP_OK)
+		return rc;
+	p->items[p->count++] = (struct wp_import_property){
+		.name = texts + place->name,
+		.value = place->value == WP_IMPORT_NO_VALUE ? NULL : texts + place->value,
+		.line = place->line,
+		.outside = place->outside,
+	};
+	return WP_OK;
+}
+
+enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsigned line,
+			      struct wp_why *why)
+{
+	if (p->texts.size > start &&
+	    memchr(p->texts.data + start, '\0', p->texts.size - start) != NULL)
+		return wp_why_set(why, WP_CONFIG, "line %u: a NUL character in a text", line);
+	if (wp_buffer_append_byte(&p->texts, '\0') != WP_OK)
+		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
+	return WP_OK;
+}
+
+static enum wp_rc check_utf8(struct wp_span text, struct wp_why *why)
+{
+	unsigned line = 1;
+
+	for (size_t i = 0; i < text.size;) {
+		size_t size = wp_utf8_size(text.data + i, text.size - i);
+
+		if (size == 0)
+			return wp_why_set(why, WP_CONFIG, "line %u: not UTF-8", line);
+		line += text.data[i] == '\n';
+		i += size;
+	}
+	return WP_OK;
+}
+
+static struct wp_span without_mark(struct wp_span text)
+{
+	if (text.size >= 3 && memcmp(text.data, "\xef\xbb\xbf", 3) == 0)
+		return (struct wp_span){ text.data + 3, text.size - 3 };
+	return text;
+}
+
+static bool looks_like_json(struct wp_span text)
+{
+	for (size_t i = 0; i < text.size; i++)
+		if (strchr(" \t\r\n", text.data[i]) == NULL)
+			return text.data[i] == '{' || text.data[i] == '[';
+	return false;
+}
+
+static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p, struct wp_why *why)
+{
+	enum wp_rc rc;
+
+	/* A name and a value with their NULs are never longer than twice what they were made of, so
+	 * no later text moves an earlier one. */
+	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
+		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
+	p->is_json = looks_like_json(text);
+	rc = p->is_json ? wp_import_read_json(text, p, why) : wp_import_read_java(text, p, why);
+	if (rc == WP_OK && p->count == 0)
+		return wp_why_set(why, WP_CONFIG, "there is no property in it");
+	return rc;
+}
+
+enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret, struct wp_why *why)
+{
+	struct wp_import_properties p = { .count = 0 };
+	enum wp_rc rc;
+
+	if (text.size > WP_IMPORT_SIZE_MAX)
+		return wp_why_set(why, WP_CONFIG, "it is larger than 1 MiB");
+	rc = check_utf8(text, why);
+	if (rc != WP_OK)
+		return rc;
+	wp_buffer_init(&p.texts, 2 * WP_IMPORT_SIZE_MAX + 2);
+	rc = read_all(without_mark(text), &p, why);
+	if (rc != WP_OK) {
+		wp_import_properties_release(&p);
+		return rc;
+	}
+	*ret = p;
+	return WP_OK;
+}
+
+void wp_import_properties_release(struct wp_import_properties *p)
+{
+	free(p->items);
+	wp_buffer_release(&p->texts);
+	*p = (struct wp_import_properties){ .count = 0 };
+}

@@ -1,0 +1,284 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/utf8.h"
+
+#include "report.h"
+
+#define WIDTH 100
+
+void wp_import_report_release(struct wp_import_report *r)
+{
+	for (size_t i = 0; i < r->text_count; i++)
+		free(r->texts[i]);
+	free(r->texts);
+	free(r->entries);
+	*r = (struct wp_import_report){ .count = 0 };
+}
+
+/* NULL: no memory, and `rc` says so. */
+static void *grown(struct wp_import_report *r, void *items, size_t *capacity, size_t size)
+{
+	size_t wanted = *capacity == 0 ? 64 : *capacity * 2;
+	void *ret = realloc(items, wanted * size);
+
+	if (ret == NULL)
+		r->rc = WP_NOMEM;
+	else
+		*capacity = wanted;
+	return ret;
+}
+
+const char *wp_import_keep(struct wp_import_report *r, const char *text)
+{
+	char *copy;
+
+	if (r->rc == WP_OK && r->text_count == r->text_capacity) {
+		char **texts = grown(r, r->texts, &r->text_capacity, sizeof(texts[0]));
+		if (texts != NULL)
+			r->texts = texts;
+	}
+	if (r->rc != WP_OK)
+		return "";
+	copy = strdup(text);
+	if (copy == NULL) {
+		r->rc = WP_NOMEM;
+		return "";
+	}
+	r->texts[r->text_count++] = copy;
+	return copy;
+}
+
+static const char *kept(struct wp_import_report *r, const char *text)
+{
+	return text == NULL ? NULL : wp_import_keep(r, text);
+}
+
+void wp_import_report_add(struct wp_import_report *r, const struct wp_import_line *line)
+{
+	struct wp_import_entry entry = { .line = *line };
+
+	if (r->rc == WP_OK && r->count == r->capacity) {
+		struct wp_import_entry *entries =
+			grown(r, r->entries, &r->capacity, sizeof(entries[0]));
+		if (entries != NULL)
+			r->entries = entries;
+	}
+	entry.line.section = kept(r, line->section);
+	entry.line.about = kept(r, line->about);
+	entry.line.shown = kept(r, line->shown);
+	entry.line.why = kept(r, line->why);
+	entry.line.key = kept(r, line->key);
+	entry.line.value = kept(r, line->value);
+	if (r->rc == WP_OK)
+		r->entries[r->count++] = entry;
+}
+
+bool wp_import_is_change(const struct wp_import_entry *entry)
+{
+	return entry->line.verdict == WP_IMPORT_CHECK ||
+	       entry->line.verdict == WP_IMPORT_UNSUPPORTED || entry->refused != NULL;
+}
+
+/* -- printing ------------------------------------------------------------------ */
+
+static const char *verdict_name(enum wp_import_verdict verdict)
+{
+	switch (verdict) {
+	case WP_IMPORT_TRANSLATED:
+		return "";
+	case WP_IMPORT_DROPPED:
+		return "dropped: ";
+	case WP_IMPORT_FILL_IN:
+		return "TO FILL IN: ";
+	case WP_IMPORT_CHECK:
+		return "CHECK: ";
+	case WP_IMPORT_UNSUPPORTED:
+		return "NOT SUPPORTED: ";
+	}
+	return "";
+}
+
+/* Names and values are anybody's text, and what quotes them may have cut them. */
+void wp_import_print_safely(const char *text, size_t size, FILE *out)
+{
+	const uint8_t *at = (const uint8_t *)text;
+
+	while (size > 0) {
+		size_t step = wp_utf8_size(at, size);
+
+		if (step == 0 || *at < 0x20 || *at == 0x7f)
+			(void)fputc(step == 0 ? '?' : '.', out);
+		else
+			(void)fwrite(at, 1, step, out);
+		step = step == 0 ? 1 : step;
+		at += step;
+		size -= step;
+	}
+}
+
+/* As comments, broken at spaces. */
+static void print_comment(const char *indent, const char *head, const char *text, FILE *out)
+{
+	size_t at = 0;
+
+	at = (size_t)fprintf(out, "#%s%s", indent, head);
+	while (*text != '\0') {
+		size_t size = strcspn(text, " ");
+
+		if (at + size > WIDTH && at > 1 + strlen(indent))
+			at = (size_t)fprintf(out, "\n#%s", indent);
+		wp_import_print_safely(text, size, out);
+		at += size;
+		text += size;
+		if (*text == ' ' && at + 1 + strcspn(text + 1, " ") <= WIDTH)
+			at += (size_t)fprintf(out, " ");
+		else if (*text == ' ')
+			at = WIDTH + 1;
+		text += strspn(text, " ");
+	}
+	(void)fputc('\n', out);
+}
+
+static void print_about(const struct wp_import_line *line, FILE *out)
+{
+	(void)fputs("# ", out);
+	wp_import_print_safely(line->about, strlen(line->about), out);
+	if (line->shown != NULL) {
+		(void)fputs(line->shown[0] == '\0' ? " =" : " = ", out);
+		wp_import_print_safely(line->shown, strlen(line->shown), out);
+	}
+	(void)fputc('\n', out);
+}
+
+static void print_setting(const struct wp_import_entry *entry, FILE *out)
+{
+	const struct wp_import_line *line = &entry->line;
+
+	if (entry->refused != NULL)
+		print_comment("   ", verdict_name(WP_IMPORT_UNSUPPORTED), entry->refused, out);
+	(void)fprintf(out, "%s%s =%s%s\n", entry->refused != NULL ? "#" : "", line->key,
+		      line->value[0] == '\0' ? "" : " ", line->value);
+}
+
+/* Of several in a row that have the same to be said, the last says it. */
+static bool says_the_same(const struct wp_import_line *line, const struct wp_import_entry *next)
+{
+	return next != NULL && line->key == NULL && line->why != NULL && next->line.why != NULL &&
+	       next->line.about != NULL && line->verdict == next->line.verdict &&
+	       strcmp(line->why, next->line.why) == 0;
+}
+
+/* `open`: lines stand above it that belong to what comes. */
+static void print_entry(const struct wp_import_entry *entry, const struct wp_import_entry *next,
+			bool *open, FILE *out)
+{
+	const struct wp_import_line *line = &entry->line;
+
+	if (line->about != NULL && !*open)
+		(void)fputc('\n', out);
+	if (line->about != NULL)
+		print_about(line, out);
+	*open = line->key == NULL && (line->why == NULL || says_the_same(line, next));
+	if (*open)
+		return;
+	if (line->why != NULL)
+		print_comment("   ", verdict_name(line->verdict), line->why, out);
+	if (line->key != NULL)
+		print_setting(entry, out);
+}
+
+static const struct wp_import_entry *next_in(const struct wp_import_report *r, const char *section,
+					     size_t from)
+{
+	for (size_t i = from; i < r->count; i++)
+		if (strcmp(r->entries[i].line.section, section) == 0)
+			return &r->entries[i];
+	return NULL;
+}
+
+static void print_section(const struct wp_import_report *r, const char *section, FILE *out)
+{
+	const struct wp_import_entry *entry = next_in(r, section, 0);
+	bool open = false;
+
+	if (entry == NULL)
+		return;
+	if (strcmp(section, WP_IMPORT_REST) == 0)
+		(void)fputs("\n# ---- what became nothing\n", out);
+	else
+		(void)fprintf(out, "\n[%s]\n", section);
+	while (entry != NULL) {
+		const struct wp_import_entry *next =
+			next_in(r, section, (size_t)(entry - r->entries) + 1);
+
+		print_entry(entry, next, &open, out);
+		entry = next;
+	}
+}
+
+static bool is_named_outbox(const char *section)
+{
+	return strncmp(section, "outbox.", strlen("outbox.")) == 0;
+}
+
+static void print_named_outboxes(const struct wp_import_report *r, FILE *out)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		const char *section = r->entries[i].line.section;
+
+		if (is_named_outbox(section) && next_in(r, section, 0) == &r->entries[i])
+			print_section(r, section, out);
+	}
+}
+
+static const char head[] =
+	"# To switch: look at what is marked TO FILL IN, CHECK or NOT SUPPORTED; stop the "
+	"connector; run\n"
+	"# `walpost init`, which makes what walpost needs besides slot and publication, and "
+	"`walpost check`;\n"
+	"# run walpost. It goes on where the slot stands: what Debezium sent and had not yet "
+	"confirmed there\n"
+	"# comes again. Leave the connector stopped: both would read the same slot.\n";
+
+static void print_head(const struct wp_import_report *r, FILE *out)
+{
+	const char *last = NULL;
+	const char *said = NULL;
+	bool changes = false;
+
+	(void)fprintf(out,
+		      "# walpost.conf, made by `walpost config import-debezium` from %s.\n#\n%s"
+		      "#\n",
+		      r->form, head);
+	for (size_t i = 0; i < r->count; i++)
+		changes = changes || wp_import_is_change(&r->entries[i]);
+	if (!changes) {
+		(void)fputs("# Nothing is marked CHECK or NOT SUPPORTED: a consumer sees the same "
+			    "topics, keys, values and\n# headers as before.\n",
+			    out);
+		return;
+	}
+	(void)fputs("# Marked CHECK or NOT SUPPORTED, since a consumer may see a difference:\n",
+		    out);
+	for (size_t i = 0; i < r->count; i++) {
+		last = r->entries[i].line.about == NULL ? last : r->entries[i].line.about;
+		if (!wp_import_is_change(&r->entries[i]) || last == NULL || last == said)
+			continue;
+		said = last;
+		(void)fputs("#   ", out);
+		wp_import_print_safely(last, strlen(last), out);
+		(void)fputc('\n', out);
+	}
+}
+
+void wp_import_report_print(const struct wp_import_report *r, FILE *out)
+{
+	print_head(r, out);
+	print_section(r, "postgres", out);
+	print_section(r, "outbox", out);
+	print_named_outboxes(r, out);
+	print_section(r, "kafka", out);
+	print_section(r, "relay", out);
+	print_section(r, WP_IMPORT_REST, out);
+}

@@ -1,0 +1,394 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "router.h"
+
+#define PLACEMENTS "table.fields.additional.placement"
+/* Of a list that is too long walpost says so itself: it is never cut. */
+#define LIST_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
+
+struct word {
+	const char *theirs;
+	const char *ours;
+};
+
+/* Option by option; without words the value is taken as it stands. */
+static const struct plain {
+	const char *option;
+	const char *key;
+	struct word words[4];
+} plain_options[] = {
+	{ "table.field.event.id", "column.id", { { NULL, NULL } } },
+	{ "table.field.event.key", "column.key", { { NULL, NULL } } },
+	{ "table.field.event.payload", "column.payload", { { NULL, NULL } } },
+	{ "table.field.additional.missing",
+	  "columns.missing",
+	  { { "error", "error" }, { "ignore", "ignore" }, { NULL, NULL } } },
+	{ "route.by.field", "route.by", { { NULL, NULL } } },
+	{ "route.topic.replacement", "topic.replacement", { { NULL, NULL } } },
+	{ "route.tombstone.on.empty.payload",
+	  "payload.empty",
+	  { { "true", "tombstone" }, { "false", "keep" }, { NULL, NULL } } },
+	{ "table.op.invalid.behavior",
+	  "on_update",
+	  { { "warn", "warn" }, { "error", "error" }, { "fatal", "stop" }, { NULL, NULL } } },
+};
+
+/* Of the payload, where it is expanded. */
+static const struct plain expand_options[] = {
+	{ "table.json.payload.null.behavior",
+	  "expand.nulls",
+	  { { "ignore", "drop" }, { "optional_bytes", "keep" }, { NULL, NULL } } },
+	{ "table.json.payload.empty.array.behavior",
+	  "expand.empty_arrays",
+	  { { "ignore", "drop" }, { "optional_string", "keep" }, { NULL, NULL } } },
+};
+
+static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
+{
+	return wp_import_option(t, "transforms", alias, option);
+}
+
+static void translate_plain(struct wp_translation *t, const char *alias, const char *section,
+			    const struct plain *plain)
+{
+	struct wp_import_item *item = find(t, alias, plain->option);
+	const struct word *word = plain->words;
+
+	if (item == NULL)
+		return;
+	if (word->theirs == NULL) {
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, section, plain->key, item->value);
+		return;
+	}
+	while (word->theirs != NULL && !wp_import_is(item->value, word->theirs))
+		word++;
+	if (word->theirs == NULL) {
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "the EventRouter has no such value");
+		return;
+	}
+	wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, section, plain->key, word->ours);
+}
+
+/* Where Java's expressions and PCRE2's differ without either refusing the other's. */
+static bool means_something_else(const char *regex)
+{
+	return strstr(regex, "&&") != NULL || strstr(regex, "(?U") != NULL ||
+	       strstr(regex, "(?d") != NULL;
+}
+
+static void translate_regex(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "route.topic.regex");
+
+	if (item == NULL)
+		return;
+	if (means_something_else(item->value))
+		wp_import_say(t, section, item, WP_IMPORT_CHECK,
+			      "walpost's expressions are PCRE2's, to which &&, (?U) and (?d) mean "
+			      "something else than to Java");
+	else
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, section, "topic.regex", item->value);
+}
+
+/* -- placement --------------------------------------------------------------------- */
+
+struct placement {
+	char column[WP_IMPORT_WORD_SIZE];
+	char place[WP_IMPORT_WORD_SIZE];
+	char name[WP_IMPORT_WORD_SIZE]; /* "": the column's */
+};
+
+static void copy_trimmed(char *to, const char *from, size_t size)
+{
+	while (size > 0 && strchr(" \t", *from) != NULL) {
+		from++;
+		size--;
+	}
+	while (size > 0 && strchr(" \t", from[size - 1]) != NULL)
+		size--;
+	memcpy(to, from, size);
+	to[size] = '\0';
+}
+
+/* column:place[:name]; false: something else. */
+static bool read_placement(const char *word, struct placement *ret)
+{
+	const char *place = strchr(word, ':');
+	const char *name = place == NULL ? NULL : strchr(place + 1, ':');
+
+	if (place == NULL || (name != NULL && strchr(name + 1, ':') != NULL))
+		return false;
+	copy_trimmed(ret->column, word, (size_t)(place - word));
+	copy_trimmed(ret->place, place + 1, strcspn(place + 1, ":"));
+	copy_trimmed(ret->name, name == NULL ? "" : name + 1, name == NULL ? 0 : strlen(name + 1));
+	return ret->column[0] != '\0';
+}
+
+void wp_import_router_look(struct wp_translation *t, const char *alias)
+{
+	const struct wp_import_item *item = find(t, alias, PLACEMENTS);
+	const char *at = item == NULL ? "" : item->value;
+	char word[WP_IMPORT_WORD_SIZE];
+	struct placement p;
+
+	while (wp_import_next(&at, word)) {
+		bool good = read_placement(word, &p);
+
+		t->places_in_value =
+			t->places_in_value || (good && wp_import_is(p.place, "envelope"));
+		t->places_columns =
+			t->places_columns || (good && !wp_import_is(p.place, "partition"));
+	}
+}
+
+struct lists {
+	struct wp_buffer headers;
+	struct wp_buffer value;
+	char partition[WP_IMPORT_WORD_SIZE];
+	bool wrong;    /* a placement that is none */
+	enum wp_rc rc; /* WP_OK or WP_NOMEM; sticky */
+};
+
+static void append(struct lists *lists, struct wp_buffer *list, char c)
+{
+	if (lists->rc == WP_OK)
+		lists->rc = wp_buffer_append_byte(list, (uint8_t)c);
+}
+
+/* As lists of columns take it: in quotes where there is one in it. */
+static void append_name(struct lists *lists, struct wp_buffer *list, const char *name)
+{
+	bool quoted = strchr(name, '"') != NULL;
+
+	if (quoted)
+		append(lists, list, '"');
+	for (; *name != '\0'; name++) {
+		if (*name == '"')
+			append(lists, list, '"');
+		append(lists, list, *name);
+	}
+	if (quoted)
+		append(lists, list, '"');
+}
+
+static void append_column(struct lists *lists, struct wp_buffer *list, const struct placement *p)
+{
+	if (list->size > 0)
+		append(lists, list, ',');
+	append_name(lists, list, p->column);
+	if (p->name[0] == '\0' || strcmp(p->name, p->column) == 0)
+		return;
+	append(lists, list, ':');
+	append_name(lists, list, p->name);
+}
+
+static void read_lists(const char *value, struct lists *lists)
+{
+	char word[WP_IMPORT_WORD_SIZE];
+	struct placement p;
+
+	while (wp_import_next(&value, word)) {
+		if (!read_placement(word, &p))
+			lists->wrong = true;
+		else if (wp_import_is(p.place, "header"))
+			append_column(lists, &lists->headers, &p);
+		else if (wp_import_is(p.place, "envelope"))
+			append_column(lists, &lists->value, &p);
+		else if (wp_import_is(p.place, "partition"))
+			(void)snprintf(lists->partition, sizeof(lists->partition), "%s", p.column);
+		else
+			lists->wrong = true;
+	}
+}
+
+static void set_list(struct wp_translation *t, const char *section, const char *key,
+		     struct wp_buffer *list)
+{
+	if (list->size == 0)
+		return;
+	if (wp_buffer_append_byte(list, '\0') != WP_OK)
+		t->report->rc = WP_NOMEM;
+	else
+		wp_import_set(t, section, key, (const char *)list->data);
+}
+
+static bool is_structured(const struct wp_translation *t)
+{
+	return t->forms.value == WP_IMPORT_JSON || t->forms.value == WP_IMPORT_JSON_SCHEMA;
+}
+
+static void say_placement(struct wp_translation *t, const char *section,
+			  struct wp_import_item *item, const struct lists *lists)
+{
+	if (lists->wrong)
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "not a list of column:place or column:place:name, with header, "
+			      "envelope or partition for the place; the rest of it is below");
+	else if (lists->value.size > 0 && !is_structured(t))
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "columns beside the payload need JsonConverter for the value; what "
+			      "this converter makes of such a value walpost does not write. Left "
+			      "out: envelope");
+	else if (lists->partition[0] != '\0' && t->is_server)
+		wp_import_say(
+			t, section, item, WP_IMPORT_TRANSLATED,
+			"Debezium Server does not heed the column for the partition, so it is "
+			"left out; column.partition = %s would",
+			lists->partition);
+	else
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+}
+
+static void translate_placement(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, PLACEMENTS);
+	struct lists lists = { .wrong = false };
+
+	if (item == NULL)
+		return;
+	wp_buffer_init(&lists.headers, LIST_SIZE_MAX);
+	wp_buffer_init(&lists.value, LIST_SIZE_MAX);
+	read_lists(item->value, &lists);
+	if (lists.rc != WP_OK)
+		t->report->rc = WP_NOMEM;
+	say_placement(t, section, item, &lists);
+	set_list(t, section, "headers", &lists.headers);
+	if (is_structured(t))
+		set_list(t, section, "value.columns", &lists.value);
+	if (lists.partition[0] != '\0' && !t->is_server)
+		wp_import_set(t, section, "column.partition", lists.partition);
+	wp_buffer_release(&lists.headers);
+	wp_buffer_release(&lists.value);
+}
+
+/* -- what wants a sentence --------------------------------------------------------- */
+
+static void translate_type(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "table.field.event.type");
+
+	if (item != NULL)
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
+			      "the EventRouter does nothing with it: a type is sent only if it is "
+			      "placed in a header");
+	else
+		wp_import_note(t, section, "the header type", WP_IMPORT_TRANSLATED,
+			       "the EventRouter sends a type only if it is placed in a header");
+	wp_import_set(t, section, "column.type", "");
+}
+
+static void translate_timestamp(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "table.field.event.timestamp");
+
+	if (item != NULL && t->is_server) {
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
+			      "Debezium Server does not heed it; column.timestamp = %s would. "
+			      "The record's timestamp is that of the commit, where it was that of "
+			      "sending",
+			      item->value);
+	} else if (item != NULL) {
+		wp_import_say(
+			t, section, item, WP_IMPORT_TRANSLATED,
+			"where it is NULL the record has the time of the commit, where it had "
+			"the time at which Debezium handled it");
+		wp_import_set(t, section, "column.timestamp", item->value);
+	} else {
+		wp_import_note(t, section, "the record's timestamp", WP_IMPORT_TRANSLATED,
+			       "it is the time of the commit, where it was the time at which %s",
+			       t->is_server ? "it was sent" : "Debezium handled the row");
+	}
+}
+
+static void translate_version(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "table.field.event.schema.version");
+
+	if (item == NULL)
+		return;
+	if (t->places_in_value && t->forms.value == WP_IMPORT_JSON_SCHEMA)
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "the schema beside the value has no version");
+	else
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
+			      "it is the version of a schema that is not sent");
+}
+
+static void translate_expand(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "table.expand.json.payload");
+	bool expands = wp_import_is_true(item, false) && is_structured(t);
+
+	if (item != NULL && wp_import_is_true(item, false) && !is_structured(t))
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "an expanded payload needs JsonConverter for the value; what this "
+			      "converter makes of it walpost does not write");
+	else if (item != NULL)
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	if (item != NULL && (expands || !wp_import_is_true(item, false)))
+		wp_import_set(t, section, "payload.json", expands ? "expand" : "any");
+	for (size_t i = 0; i < sizeof(expand_options) / sizeof(expand_options[0]); i++) {
+		struct wp_import_item *option = find(t, alias, expand_options[i].option);
+
+		if (expands)
+			translate_plain(t, alias, section, &expand_options[i]);
+		else if (option != NULL)
+			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
+				      "no payload is expanded");
+	}
+}
+
+static void translate_tracing(struct wp_translation *t, const char *alias, const char *section)
+{
+	static const char *const rest[] = { "tracing.operation.name",
+					    "tracing.with.context.field.only" };
+	struct wp_import_item *item = find(t, alias, "tracing.span.context.field");
+
+	if (item != NULL) {
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
+			      "the context is passed on as the application wrote it: walpost makes "
+			      "no span of its own");
+		wp_import_set(t, section, "headers.properties", item->value);
+	}
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+		struct wp_import_item *option = find(t, alias, rest[i]);
+
+		if (option != NULL)
+			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
+				      "walpost makes no spans");
+	}
+}
+
+/* The EventRouter's own, beside the connector's: names of members of an expanded payload. */
+static void translate_adjustment(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, "field.name.adjustment.mode");
+
+	if (item == NULL)
+		return;
+	if (wp_import_is(item->value, "none") ||
+	    !wp_import_is_true(find(t, alias, "table.expand.json.payload"), false))
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "no name is changed by it");
+	else
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "members of an expanded payload keep their names");
+}
+
+void wp_import_router(struct wp_translation *t, const char *alias, const char *section)
+{
+	for (size_t i = 0; i < sizeof(plain_options) / sizeof(plain_options[0]); i++)
+		translate_plain(t, alias, section, &plain_options[i]);
+	translate_regex(t, alias, section);
+	translate_type(t, alias, section);
+	translate_timestamp(t, alias, section);
+	translate_placement(t, alias, section);
+	translate_version(t, alias, section);
+	translate_expand(t, alias, section);
+	translate_tracing(t, alias, section);
+	translate_adjustment(t, alias, section);
+}

@@ -1,0 +1,195 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/outbox/route.h"
+
+#include "tables.h"
+
+/* -- table.include.list ------------------------------------------------------------ */
+
+static bool is_plain(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-';
+}
+
+static bool is_capital(char c)
+{
+	return c >= 'A' && c <= 'Z';
+}
+
+/*
+ * schema.table of an expression that can mean nothing else: a dot, escaped or not, between two
+ * plain names. False: it could be many.
+ */
+static bool read_name(const char *word, struct wp_table_name *ret)
+{
+	char *part = ret->schema;
+	size_t size = 0;
+
+	*ret = (struct wp_table_name){ .schema = "" };
+	for (; *word != '\0'; word++) {
+		bool dot = word[0] == '.' || (word[0] == '\\' && word[1] == '.');
+
+		word += *word == '\\' && dot;
+		if (dot && part == ret->schema && size > 0) {
+			part = ret->name;
+			size = 0;
+		} else if (is_plain(*word) && size < WP_NAME_SIZE - 1) {
+			part[size++] = *word;
+		} else {
+			return false;
+		}
+	}
+	return ret->name[0] != '\0';
+}
+
+/* Debezium compares without regard to case; most tables were made without quotes. */
+static bool fold(struct wp_table_name *name)
+{
+	char *parts[] = { name->schema, name->name };
+	bool folded = false;
+
+	for (size_t i = 0; i < 2; i++)
+		for (char *at = parts[i]; *at != '\0'; at++) {
+			folded = folded || is_capital(*at);
+			*at = (char)(is_capital(*at) ? *at - 'A' + 'a' : *at);
+		}
+	return folded;
+}
+
+static bool is_known(const struct wp_import_tables *tables, const char *text)
+{
+	for (size_t i = 0; i < tables->count; i++)
+		if (strcmp(tables->items[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+static void add_table(struct wp_translation *t, struct wp_import_tables *tables,
+		      struct wp_table_name *name)
+{
+	struct wp_import_table *table = &tables->items[tables->count];
+
+	tables->folded = fold(name) || tables->folded;
+	(void)wp_table_name_text(name, table->text, sizeof(table->text));
+	(void)snprintf(table->topic, sizeof(table->topic), "%.240s.%s.%s",
+		       wp_import_value(t, "topic.prefix", ""), name->schema, name->name);
+	(void)snprintf(table->section, sizeof(table->section), "outbox");
+	table->routed = false;
+	if (!is_known(tables, table->text))
+		tables->count++;
+}
+
+void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret)
+{
+	const char *at = wp_import_value(t, "table.include.list", "");
+	char word[WP_IMPORT_WORD_SIZE];
+	struct wp_table_name name;
+
+	ret->count = 0;
+	ret->folded = false;
+	ret->listed = at[strspn(at, " \t")] == '\0' ? WP_IMPORT_NOT_LISTED : WP_IMPORT_LISTED;
+	while (wp_import_next(&at, word)) {
+		if (ret->count < WP_IMPORT_TABLES_MAX && read_name(word, &name))
+			add_table(t, ret, &name);
+		else
+			ret->listed = WP_IMPORT_UNCLEAR;
+	}
+}
+
+/* -- names of sections ------------------------------------------------------------- */
+
+static bool is_taken(const struct wp_import_tables *tables, size_t before, const char *section)
+{
+	for (size_t i = 0; i < before; i++)
+		if (strcmp(tables->items[i].section, section) == 0)
+			return true;
+	return false;
+}
+
+static bool try_name(struct wp_import_tables *tables, size_t index, const char *name)
+{
+	struct wp_import_table *table = &tables->items[index];
+	char section[sizeof(table->section)];
+
+	if (!wp_outbox_name_is_valid(name, strlen(name)))
+		return false;
+	(void)snprintf(section, sizeof(section), "outbox.%.*s", WP_OUTBOX_NAME_SIZE - 1, name);
+	if (is_taken(tables, index, section))
+		return false;
+	memcpy(table->section, section, sizeof(section));
+	return true;
+}
+
+/* Of public.outbox "outbox"; of a second one "sales_outbox"; of what cannot be one, "t2". */
+static void name_table(struct wp_import_tables *tables, size_t index)
+{
+	struct wp_import_table *table = &tables->items[index];
+	const char *dot = strrchr(table->text, '.');
+	char both[sizeof(table->text)];
+
+	(void)snprintf(both, sizeof(both), "%s", table->text);
+	both[dot - table->text] = '_';
+	if (try_name(tables, index, dot + 1) || try_name(tables, index, both))
+		return;
+	(void)snprintf(table->section, sizeof(table->section), "outbox.t%zu", index + 1);
+}
+
+void wp_import_tables_name(struct wp_import_tables *tables)
+{
+	for (size_t i = 0; i < tables->count; i++)
+		name_table(tables, i);
+}
+
+/* -- predicates -------------------------------------------------------------------- */
+
+/* A whole match, as TopicNameMatches has it: where there is none, a route gives the text back. */
+static enum wp_import_match match(struct wp_translation *t, const char *pattern, const char *topic)
+{
+	struct wp_route *route = NULL;
+	struct wp_span found;
+	enum wp_rc rc = wp_route_new(pattern, "match", &route, NULL);
+
+	if (rc == WP_OK)
+		rc = wp_route_topic(route, wp_span_of(topic), &found, NULL);
+	if (rc == WP_NOMEM)
+		t->report->rc = WP_NOMEM;
+	bool matches = rc == WP_OK && wp_span_is(found, "match");
+	wp_route_free(route);
+	if (rc != WP_OK)
+		return WP_IMPORT_UNKNOWN;
+	return matches ? WP_IMPORT_MATCH : WP_IMPORT_NO_MATCH;
+}
+
+static enum wp_import_match judge(struct wp_translation *t, const char *predicate,
+				  const struct wp_import_table *table)
+{
+	const struct wp_import_item *type = wp_import_option(t, "predicates", predicate, "type");
+	const struct wp_import_item *pattern =
+		wp_import_option(t, "predicates", predicate, "pattern");
+
+	if (type == NULL)
+		return WP_IMPORT_UNKNOWN;
+	if (strcmp(wp_import_class(type->value), "RecordIsTombstone") == 0)
+		return WP_IMPORT_NO_MATCH;
+	if (pattern == NULL || strcmp(wp_import_class(type->value), "TopicNameMatches") != 0)
+		return WP_IMPORT_UNKNOWN;
+	return match(t, pattern->value, table->topic);
+}
+
+enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,
+					 const struct wp_import_table *table)
+{
+	const struct wp_import_item *predicate =
+		wp_import_option(t, "transforms", alias, "predicate");
+	bool negated = wp_import_is_true(wp_import_option(t, "transforms", alias, "negate"), false);
+	enum wp_import_match found;
+
+	if (predicate == NULL)
+		return WP_IMPORT_MATCH;
+	found = judge(t, predicate->value, table);
+	if (found == WP_IMPORT_UNKNOWN || !negated)
+		return found;
+	return found == WP_IMPORT_MATCH ? WP_IMPORT_NO_MATCH : WP_IMPORT_MATCH;
+}

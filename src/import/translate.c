@@ -1,0 +1,219 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "walpost/base/secret.h"
+#include "walpost/config/setting.h"
+
+#include "translate.h"
+
+/* -- asking ---------------------------------------------------------------------- */
+
+struct wp_import_item *wp_import_find(struct wp_translation *t, enum wp_import_kind kind,
+				      const char *key)
+{
+	for (size_t i = t->count; i > 0; i--) {
+		struct wp_import_item *item = &t->items[i - 1];
+
+		if (item->kind == kind && item->value != NULL && strcmp(item->key, key) == 0)
+			return item;
+	}
+	return NULL;
+}
+
+const char *wp_import_value(struct wp_translation *t, const char *key, const char *standard)
+{
+	const struct wp_import_item *item = wp_import_find(t, WP_IMPORT_CONNECTOR, key);
+
+	return item == NULL ? standard : item->value;
+}
+
+struct wp_import_item *wp_import_option(struct wp_translation *t, const char *family,
+					const char *alias, const char *option)
+{
+	char key[2 * WP_IMPORT_WORD_SIZE];
+	int size = snprintf(key, sizeof(key), "%s.%s.%s", family, alias, option);
+
+	if (size < 0 || (size_t)size >= sizeof(key))
+		return NULL;
+	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
+}
+
+static const char space[] = " \t\r\n\f";
+
+bool wp_import_is(const char *value, const char *word)
+{
+	size_t size = strlen(word);
+
+	value += strspn(value, space);
+	return strncasecmp(value, word, size) == 0 &&
+	       value[size + strspn(value + size, space)] == '\0';
+}
+
+bool wp_import_is_true(const struct wp_import_item *item, bool standard)
+{
+	return item == NULL ? standard : wp_import_is(item->value, "true");
+}
+
+bool wp_import_is_reference(const char *value)
+{
+	const char *start = strstr(value, "${");
+
+	return start != NULL && strchr(start, ':') != NULL &&
+	       strcspn(start, ":") < strcspn(start, "}");
+}
+
+bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE])
+{
+	const char *start = *at + strspn(*at, space);
+	size_t size = strcspn(start, ",");
+
+	if (*start == '\0')
+		return false;
+	*at = start[size] == ',' ? start + size + 1 : start + size;
+	while (size > 0 && strchr(space, start[size - 1]) != NULL)
+		size--;
+	if (size >= WP_IMPORT_WORD_SIZE)
+		size = 0;
+	memcpy(word, start, size);
+	word[size] = '\0';
+	return true;
+}
+
+bool wp_import_begins(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+const char *wp_import_class(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot == NULL ? name : dot + 1;
+}
+
+/* -- saying ---------------------------------------------------------------------- */
+
+/* A property's name, which may be anybody's text; the salt of a mask stands in it. */
+static const char *name_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
+{
+	if (strstr(item->name, ".with.salt.") != NULL)
+		return "column.mask.hash.(...).with.salt.********";
+	if (item->name[0] == '\0')
+		return "(a property without a name)";
+	return wp_value_shown("kafka.", item->name, text);
+}
+
+/* Rather one too many: names that tell, and addresses with somebody's name in them. */
+static bool is_secret(const struct wp_import_item *item)
+{
+	const char *address = strstr(item->value, "://");
+
+	return wp_property_is_secret(item->name) || wp_text_has(item->name, "passw") ||
+	       wp_text_has(item->name, "token") || wp_text_has(item->name, "keystore.key") ||
+	       wp_text_has(item->name, "user.info") ||
+	       wp_text_has(item->name, "initial.statements") ||
+	       (address != NULL && strchr(address, '@') != NULL);
+}
+
+static const char *value_shown(const struct wp_import_item *item, char text[WP_SHOWN_SIZE])
+{
+	return wp_value_shown(is_secret(item) ? "kafka.password" : "kafka.", item->value, text);
+}
+
+static void add(struct wp_translation *t, struct wp_import_line *line, const char *why,
+		va_list arguments)
+{
+	char text[4096];
+	struct wp_why cut;
+
+	if (why != NULL) {
+		(void)vsnprintf(text, sizeof(text), why, arguments);
+		(void)wp_why_set(&cut, WP_OK, "%s", text);
+		line->why = cut.text;
+	}
+	wp_import_report_add(t->report, line);
+}
+
+void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
+		   enum wp_import_verdict verdict, const char *why, ...)
+{
+	char name[WP_SHOWN_SIZE];
+	char value[WP_SHOWN_SIZE];
+	struct wp_import_line line = {
+		.section = section,
+		.about = name_shown(item, name),
+		.verdict = verdict,
+	};
+	va_list arguments;
+
+	if (item->value != NULL && !item->concealed)
+		line.shown = value_shown(item, value);
+	va_start(arguments, why);
+	add(t, &line, why, arguments);
+	va_end(arguments);
+	item->taken = true;
+}
+
+void wp_import_note(struct wp_translation *t, const char *section, const char *about,
+		    enum wp_import_verdict verdict, const char *why, ...)
+{
+	struct wp_import_line line = { .section = section, .about = about, .verdict = verdict };
+	va_list arguments;
+
+	va_start(arguments, why);
+	add(t, &line, why, arguments);
+	va_end(arguments);
+}
+
+/* A line of the file drops outer spaces, and ends at a line's end. */
+static bool fits_a_line(const char *value)
+{
+	size_t size = strlen(value);
+
+	for (const char *at = value; *at != '\0'; at++)
+		if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
+			return false;
+	return size == 0 ||
+	       (strchr(space, value[0]) == NULL && strchr(space, value[size - 1]) == NULL);
+}
+
+/* The value that a setting has already; NULL: none. */
+static const char *find_set(const struct wp_translation *t, const char *section, const char *key)
+{
+	for (size_t i = 0; i < t->report->count; i++) {
+		const struct wp_import_line *line = &t->report->entries[i].line;
+
+		if (line->key != NULL && strcmp(line->section, section) == 0 &&
+		    strcmp(line->key, key) == 0)
+			return line->value;
+	}
+	return NULL;
+}
+
+void wp_import_set(struct wp_translation *t, const char *section, const char *key,
+		   const char *value)
+{
+	struct wp_import_line line = { .section = section, .key = key, .value = value };
+	const char *before = find_set(t, section, key);
+
+	if (before != NULL) {
+		line = (struct wp_import_line){
+			.section = section,
+			.verdict = strcmp(before, value) == 0 ? WP_IMPORT_TRANSLATED
+							      : WP_IMPORT_UNSUPPORTED,
+			.why = strcmp(before, value) == 0 ? "it is set already"
+							  : "it is set already, to another value",
+		};
+	}
+	if (!fits_a_line(value)) {
+		line = (struct wp_import_line){
+			.section = section,
+			.verdict = WP_IMPORT_UNSUPPORTED,
+			.why = "the value begins or ends with a space, or holds control "
+			       "characters, which a line of walpost.conf cannot hold",
+		};
+	}
+	wp_import_report_add(t->report, &line);
+}

@@ -1,0 +1,98 @@
+/*
+ * Shared by the translators: the properties under Debezium's own names, and how to say what became
+ * of each. Each translator takes the properties it knows; what none has taken falls to the rules.
+ */
+#ifndef WALPOST_SRC_IMPORT_TRANSLATE_H
+#define WALPOST_SRC_IMPORT_TRANSLATE_H
+
+#include "walpost/import/properties.h"
+
+#include "report.h"
+
+/* Whose property it is. */
+enum wp_import_kind {
+	WP_IMPORT_CONNECTOR, /* of connector, transforms, converters; key without debezium.source. */
+	WP_IMPORT_PRODUCER,  /* key as Java's Kafka producer has it */
+	WP_IMPORT_FORMAT,    /* Debezium Server's debezium.format.* */
+	WP_IMPORT_SINK,	     /* Debezium Server's debezium.sink.* */
+	WP_IMPORT_OUTSIDE,   /* not Debezium's: around "config", or Quarkus's */
+};
+
+struct wp_import_item {
+	const char *name; /* as it stands in the file */
+	const char *key;  /* without what its kind says */
+	const char *value;
+	unsigned line;
+	enum wp_import_kind kind;
+	bool taken;
+	bool concealed; /* its value is not shown: it could be anything, a secret too */
+};
+
+enum wp_import_form { WP_IMPORT_RAW, WP_IMPORT_JSON, WP_IMPORT_JSON_SCHEMA, WP_IMPORT_OTHER };
+
+struct wp_import_forms {
+	enum wp_import_form key;
+	enum wp_import_form value;
+	enum wp_import_form header;
+};
+
+struct wp_translation {
+	struct wp_import_item *items; /* owned */
+	size_t count;
+	bool is_server; /* Debezium Server's, not Kafka Connect's */
+	bool is_old;	/* of a Debezium before 2.0 */
+	struct wp_import_forms forms;
+	bool places_columns;		 /* in headers or in the value */
+	bool places_in_value;		 /* in the value */
+	bool has_schema;		 /* some converter writes schemas */
+	struct wp_import_report *report; /* borrowed */
+};
+
+/* -- asking ---------------------------------------------------------------------- */
+
+/* The one that counts, or NULL: not there. */
+struct wp_import_item *wp_import_find(struct wp_translation *t, enum wp_import_kind kind,
+				      const char *key);
+/* The connector's value, or `standard`. Takes nothing. */
+const char *wp_import_value(struct wp_translation *t, const char *key, const char *standard);
+/* Of a transform: its option's name is `key` without "transforms.ALIAS.". */
+struct wp_import_item *wp_import_option(struct wp_translation *t, const char *family,
+					const char *alias, const char *option);
+bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
+bool wp_import_is_true(const struct wp_import_item *item, bool standard);
+/* ${provider:path:key}: Kafka Connect, or Quarkus, fills it in. */
+bool wp_import_is_reference(const char *value);
+
+#define WP_IMPORT_WORD_SIZE 256
+/*
+ * The next word of a comma-separated list, without outer spaces; false at its end. `at` is
+ * moved. A word that is too long comes out empty.
+ */
+bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE]);
+bool wp_import_begins(const char *text, const char *start);
+/* The last part of a Java class's name. */
+const char *wp_import_class(const char *name);
+
+/* -- saying ---------------------------------------------------------------------- */
+
+/* What became of a property, which is taken then. `why` NULL: what follows says it. */
+void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
+		   enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);
+/* Of what is not there, or not a property. */
+void wp_import_note(struct wp_translation *t, const char *section, const char *about,
+		    enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);
+/* A setting, below what was said last; one that no line of a file can hold is said instead. */
+void wp_import_set(struct wp_translation *t, const char *section, const char *key,
+		   const char *value);
+
+/* -- the translators ------------------------------------------------------------- */
+
+/* Which converters there are; the settings come with wp_import_say_forms(). */
+void wp_import_find_forms(struct wp_translation *t);
+void wp_import_postgres(struct wp_translation *t);
+void wp_import_outbox(struct wp_translation *t);
+void wp_import_say_forms(struct wp_translation *t);
+void wp_import_kafka(struct wp_translation *t);
+void wp_import_rules(struct wp_translation *t);
+
+#endif

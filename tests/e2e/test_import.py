@@ -1,0 +1,221 @@
+"""`walpost config import-debezium`: what Debezium was told, as a walpost.conf. No server is needed."""
+
+import os
+import subprocess
+
+import pytest
+
+from lib import places
+from lib.relay import binary, clean_environment, run_command
+
+GOLDEN = places.TREE / "tests" / "golden"
+INPUTS = sorted(path for path in (GOLDEN / "import").iterdir() if path.is_file())
+CONFIGS = sorted(path.stem for path in (GOLDEN / "configs").glob("*.properties") if path.stem != "base")
+# Of these not all means to walpost what it means to Debezium.
+EXITS = {"tutorial.json": 1, "unsupported.properties": 1, "several.json": 1}
+WHOLE = {
+    "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "plugin.name": "pgoutput",
+    "database.hostname": "db", "table.include.list": "public.outbox", "topic.prefix": "t",
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "transforms": "outbox", "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+}
+
+
+def _import(text, **options):
+    return run_command("config", "import-debezium", "-", input=text, **options)
+
+
+def _properties(**more):
+    return "".join(f"{name}={value}\n" for name, value in {**WHOLE, **more}.items())
+
+
+def _settings(text):
+    """{"outbox.table": ...} of a walpost.conf."""
+    section, found = None, {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            found[f"{section}.{key.strip()}"] = value.strip()
+    return found
+
+
+def _loads(text, folder):
+    path = folder / "imported.conf"
+    path.write_text(text)
+    done = run_command("config", "show", "-c", path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+def test_each_input_becomes_what_is_written_down(path, tmp_path):
+    done = run_command("config", "import-debezium", path)
+    wanted = GOLDEN / "import" / "expected" / f"{path.name}.conf"
+    if "WALPOST_WRITE_EXPECTED" in os.environ:
+        wanted.write_text(done.stdout)
+    assert done.stdout == wanted.read_text()
+    assert done.returncode == EXITS.get(path.name, 0), done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+def test_no_secret_is_printed(path):
+    done = run_command("config", "import-debezium", path)
+    assert "hush" not in done.stdout + done.stderr
+    if "database.password" in path.read_text():
+        assert "WALPOST__POSTGRES__PASSWORD_FILE" in done.stdout
+
+
+@pytest.mark.parametrize("path", INPUTS, ids=lambda path: path.name)
+def test_each_property_is_accounted_for(path):
+    done = run_command("config", "import-debezium", path)
+    names = set()
+    for line in path.read_text().splitlines():
+        line = line.strip().strip("{},")
+        if line and not line.startswith(("#", '"config"', "audit")):
+            names.add(line.split('"')[1] if line.startswith('"') else line.replace(":", "=").split("=")[0].split()[0])
+    assert len(names) > 8
+    lost = [name for name in names if f"# {name}" not in done.stdout and ".with.salt." not in name]
+    assert not lost
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_each_configuration_of_the_golden_outputs_is_imported_whole(config, tmp_path):
+    base = (GOLDEN / "configs" / "base.properties").read_text()
+    own = (GOLDEN / "configs" / f"{config}.properties").read_text()
+    done = _import(f"{base}database.hostname=db\n{own}")
+    assert done.returncode == 0, done.stderr
+    _loads(done.stdout, tmp_path)
+    found = _settings(done.stdout)
+    assert found["outbox.types"] == "debezium" and found["outbox.key.null"] == "allow"
+    assert found["outbox.headers.standard"] == "id" and found["outbox.column.type"] == ""
+    assert found["outbox.debezium.name"] == "golden"
+    for key, value in SETTINGS.get(config, {}).items():
+        assert found[key] == value, key
+
+
+SETTINGS = {
+    "a-string": {"outbox.table": "public.outbox", "outbox.key.format": "raw", "outbox.value.format": "raw",
+                 "outbox.headers.format": "raw", "outbox.debezium.context.headers": "no"},
+    "a-string-extended-headers": {"outbox.debezium.context.headers": "yes"},
+    "b-tutorial": {"outbox.topic.replacement": "${routedByValue}.events", "outbox.headers": "type:eventType"},
+    "c-json-noschema": {"outbox.key.format": "json", "outbox.value.format": "json"},
+    "d-json-schema": {"outbox.key.format": "json-schema", "outbox.value.format": "json-schema"},
+    "e-expand": {"outbox.payload.json": "expand", "outbox.value.format": "json", "outbox.key.format": "raw"},
+    "f-tombstone": {"outbox.payload.empty": "tombstone"},
+    "g-headers-envelope": {"outbox.headers": "c_int:n,c_tstz", "outbox.value.columns": "type:eventType,c_big"},
+    "h-bytea-binarydata": {"outbox.value.format": "raw", "outbox.table": "public.outbox_bytea"},
+    "h-bytea-bytearray": {"outbox.value.format": "raw"},
+    "i-routeby": {"outbox.route.by": "dest", "outbox.topic.regex": r"(?<ctx>[a-z]+)\.(?<entity>[A-Z]\w+)",
+                  "outbox.topic.replacement": "${ctx}-${entity}.v1"},
+    "j-partition": {"outbox.column.partition": "part"},
+    "k-timestamp-ts3": {"outbox.column.timestamp": "ts3"},
+    "m-names": {"outbox.column.id": "event_id", "outbox.column.key": "agg_id", "outbox.column.payload": "body",
+                "outbox.route.by": "agg_type", "outbox.headers": "ev_type:type"},
+    "o-ops": {"postgres.publication": "golden_ops"},
+}
+
+
+def test_from_standard_input_it_is_the_same():
+    path = GOLDEN / "import" / "complete.json"
+    assert _import(path.read_text()).stdout == run_command("config", "import-debezium", path).stdout
+
+
+def test_the_worker_decides_where_no_converter_is_named():
+    text = "".join(line + "\n" for line in _properties().splitlines() if "converter" not in line)
+    done = _import(text)
+    assert done.returncode == 1
+    assert _settings(done.stdout)["outbox.value.format"] == "json-schema"
+    assert "walpost: CHECK: key.converter is not set" in done.stderr
+
+
+@pytest.mark.parametrize("more, marked", [
+    ({"plugin.name": "decoderbufs"}, "plugin.name"),
+    ({"value.converter": "io.confluent.connect.avro.AvroConverter"}, "value.converter"),
+    ({"transforms.outbox.type": "org.apache.kafka.connect.transforms.RegexRouter"}, "transforms"),
+    ({"table.include.list": r"public\..*box"}, "table.include.list"),
+    ({"snapshot.mode": "initial_only"}, "snapshot.mode"),
+    ({"nobody.knows.this": "1"}, "nobody.knows.this"),
+    ({"slot.drop.on.stop": "true"}, "slot.drop.on.stop"),
+])
+def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
+    done = _import(_properties(**more))
+    assert done.returncode == 1
+    assert f"#   {marked}\n" in done.stdout and f" {marked}: " in done.stderr
+    assert "may see: those marked CHECK and NOT SUPPORTED" in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"snapshot.mode": "initial"}, {"heartbeat.interval.ms": "1000"}, {"tombstones.on.delete": "false"},
+    {"max.batch.size": "10"}, {"decimal.handling.mode": "string"}, {"errors.tolerance": "none"},
+])
+def test_what_no_consumer_sees_is_dropped_with_a_reason(more):
+    done = _import(_properties(**more))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("dropped: ") >= 2
+
+
+def test_a_value_cannot_become_a_line_of_its_own():
+    done = _import('{"table.include.list": "a.b", "slot.name": "x\\n[log]\\nlevel = debug", "q\\n[log]": "r"}')
+    assert done.returncode == 1
+    assert not [line for line in done.stdout.splitlines() if line.startswith(("[log]", "level"))]
+
+
+def test_of_a_property_set_twice_the_last_counts():
+    done = _import(_properties() + "slot.name=one\nslot.name=two\n")
+    assert done.returncode == 0
+    assert _settings(done.stdout)["postgres.slot"] == "two"
+    assert "# slot.name = one\n#   dropped: it is set again in line 11, which wins\n" in done.stdout
+
+
+@pytest.mark.parametrize("text, said", [
+    ("", "there is no property in it"),
+    ("# nothing\n\n! else\n", "there is no property in it"),
+    ('{\n  "a": "b",\n}', "/dev/stdin: line 3: "),
+    ('{"a": "b"', "line 1: "),
+    ("[1]", "an object is needed"),
+    ('{"config": {"a": {"b": 1}}}', "the value of a property is an object or an array"),
+    ('{"config":\n{"a": "\\ud800"}}', "line 2: a \\u escape is half of a character"),
+    ("a=\\u12", "line 1: \\u wants four hexadecimal digits"),
+    ("a=b\nc=\\u0000\n", "line 2: a NUL character"),
+])
+def test_what_cannot_be_read_is_refused_with_the_place(text, said):
+    done = _import(text)
+    assert done.returncode == 2
+    assert said in done.stderr and not done.stdout
+
+
+def test_bytes_that_are_no_text_are_refused():
+    done = subprocess.run([binary(), "config", "import-debezium", "-"], input=b"a=b\nc=\xff\n", capture_output=True,
+                          env=clean_environment())
+    assert done.returncode == 2 and b"line 2: not UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ((), "a FILE is missing, or - for standard input"),
+    (("/nowhere/at/all.json",), "/nowhere/at/all.json cannot be read"),
+    (("a", "b"), "`b` is one argument too many"),
+    (("--json", "a"), "has no option --json"),
+])
+def test_wrong_usage_ends_with_code_2(arguments, said):
+    done = run_command("config", "import-debezium", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr and not done.stdout
+
+
+def test_the_help_says_what_is_read_and_what_the_codes_mean():
+    done = run_command("config", "import-debezium", "--help")
+    assert done.returncode == 0
+    assert "Usage: walpost config import-debezium [OPTION]... FILE" in done.stdout
+    assert "application.properties" in done.stdout and "NOT SUPPORTED" in done.stdout
+    assert "import-debezium" in run_command("config", "--help").stdout
+
+
+def test_output_that_cannot_be_written_is_a_failure():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([binary(), "config", "import-debezium", GOLDEN / "import" / "complete.json"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, env=clean_environment())
+    assert done.returncode == 1 and "cannot be written" in done.stderr

@@ -1,0 +1,478 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/import/import.h"
+
+#define ROUTER "transforms=o\ntransforms.o.type=io.debezium.transforms.outbox.EventRouter\n"
+#define STRINGS                                                            \
+	"key.converter=org.apache.kafka.connect.storage.StringConverter\n" \
+	"value.converter=org.apache.kafka.connect.storage.StringConverter\n"
+#define JSON                                                          \
+	"key.converter=org.apache.kafka.connect.json.JsonConverter\n" \
+	"value.converter=org.apache.kafka.connect.json.JsonConverter\n"
+#define PLACE                                                                            \
+	"connector.class=io.debezium.connector.postgresql.PostgresConnector\n"           \
+	"plugin.name=pgoutput\ndatabase.hostname=db\ntable.include.list=public.outbox\n" \
+	"topic.prefix=t\n"
+/* All that a consumer's view needs is said. */
+#define WHOLE PLACE STRINGS ROUTER
+#define O "transforms.o."
+#define SERVER                                                                      \
+	"debezium.sink.type=kafka\n"                                                \
+	"debezium.source.connector.class=io.debezium.connector.postgresql."         \
+	"PostgresConnector\ndebezium.source.plugin.name=pgoutput\n"                 \
+	"debezium.source.table.include.list=public.outbox\ndebezium.transforms=o\n" \
+	"debezium.transforms.o.type=io.debezium.transforms.outbox.EventRouter\n"
+
+struct output {
+	char *text;
+	char *summary;
+	size_t changes;
+};
+
+static struct output import(const char *text)
+{
+	struct output o = { .text = NULL };
+	struct wp_import *import = NULL;
+	struct wp_why why = { "" };
+	size_t size;
+
+	if (wp_import_new(wp_span_of(text), &import, &why) != WP_OK)
+		CHECK_TEXT(why.text, "nothing");
+	FILE *out = open_memstream(&o.text, &size);
+	FILE *summary = open_memstream(&o.summary, &size);
+	assert_non_null(out);
+	assert_non_null(summary);
+	wp_import_print(import, out);
+	wp_import_summary(import, summary);
+	CHECK_EQ(fclose(out), 0);
+	CHECK_EQ(fclose(summary), 0);
+	o.changes = wp_import_changes(import);
+	wp_import_free(import);
+	return o;
+}
+
+static void output_release(struct output *o)
+{
+	free(o->text);
+	free(o->summary);
+}
+
+/* The text of a property and what follows it stand in the output; nothing is marked. */
+static void same(const char *text, const char *part)
+{
+	struct output o = import(text);
+
+	if (o.changes != 0)
+		CHECK_TEXT(o.summary, "nothing");
+	if (strstr(o.text, part) == NULL)
+		CHECK_TEXT(o.text, part);
+	output_release(&o);
+}
+
+/* So much is marked, and the output says this. */
+static void changed(const char *text, size_t changes, const char *part)
+{
+	struct output o = import(text);
+
+	if (strstr(o.text, part) == NULL)
+		CHECK_TEXT(o.text, part);
+	if (o.changes != changes)
+		CHECK_TEXT(o.summary, "so many");
+	output_release(&o);
+}
+
+static void without(const char *text, const char *part)
+{
+	struct output o = import(text);
+
+	if (strstr(o.text, part) != NULL)
+		CHECK_TEXT(o.text, part);
+	output_release(&o);
+}
+
+static void a_connection_is_quoted_for_libpq(void **state)
+{
+	same(WHOLE "database.user=o'neil\ndatabase.dbname=my shop\ndatabase.port=5433\n",
+	     "\nconninfo = host=db port=5433 user='o\\'neil' dbname='my shop'\n");
+	same(WHOLE "database.sslmode=verify-full\ndatabase.sslrootcert=/ca.pem\n",
+	     "conninfo = host=db sslmode=verify-full sslrootcert=/ca.pem\n");
+	same(WHOLE "database.user=${env:WHO}\n", "#   TO FILL IN: its value stands elsewhere");
+}
+
+static void slot_and_publication_have_debeziums_defaults(void **state)
+{
+	same(WHOLE, "\nslot = debezium\n");
+	same(WHOLE, "\npublication = dbz_publication\n");
+	same(WHOLE "slot.name=s\npublication.name=p\n",
+	     "# publication.name = p\npublication = p\n");
+}
+
+static void a_slot_of_another_plugin_cannot_be_taken_over(void **state)
+{
+	changed(WHOLE "plugin.name=wal2json\n", 1, "# plugin.name = wal2json\n#   NOT SUPPORTED: ");
+	changed("database.hostname=db\ntable.include.list=a.b\nconnector.class=PostgresConnector\n"
+		"topic.prefix=t\n" STRINGS ROUTER,
+		1, "# plugin.name is not set\n#   NOT SUPPORTED: ");
+}
+
+static void a_slot_that_will_not_stay_or_did_not_move_is_told(void **state)
+{
+	changed(WHOLE "slot.drop.on.stop=true\n", 1, "a connector that is stopped drops its slot");
+	changed(WHOLE "flush.lsn.source=false\n", 1, "Debezium did not move the slot");
+	changed(WHOLE "lsn.flush.mode=manual\n", 1, "Debezium did not move the slot");
+	same(WHOLE "lsn.flush.mode=connector_and_driver\nslot.drop.on.stop=false\n", "dropped: ");
+}
+
+static void another_connector_is_none_of_ours(void **state)
+{
+	changed(WHOLE "connector.class=io.debezium.connector.mysql.MySqlConnector\n", 1,
+		"#   NOT SUPPORTED: walpost reads nothing else than Postgres");
+}
+
+static void options_of_the_router_become_keys(void **state)
+{
+	same(WHOLE O "table.field.event.id=event\n", "\ncolumn.id = event\n");
+	same(WHOLE O "table.field.event.key=k\n", "\ncolumn.key = k\n");
+	same(WHOLE O "table.field.event.payload=p\n", "\ncolumn.payload = p\n");
+	same(WHOLE O "route.by.field=r\n", "\nroute.by = r\n");
+	same(WHOLE O "table.field.additional.missing=IGNORE\n", "\ncolumns.missing = ignore\n");
+	same(WHOLE O "table.op.invalid.behavior=fatal\n", "\non_update = stop\n");
+	same(WHOLE O "route.tombstone.on.empty.payload=true\n", "\npayload.empty = tombstone\n");
+	same(WHOLE O "tracing.span.context.field=c\n", "\nheaders.properties = c\n");
+	changed(WHOLE O "table.op.invalid.behavior=ignore\n", 1,
+		"NOT SUPPORTED: the EventRouter has no such value");
+	changed(WHOLE O "table.field.payload.id=x\n", 1, "walpost does not know this option");
+}
+
+static void a_route_is_taken_as_it_is(void **state)
+{
+	same(WHOLE O "route.topic.regex=(?<a>x+)\\\\.y\n" O "route.topic.replacement=${a}.$1\n",
+	     "\ntopic.regex = (?<a>x+)\\.y\n");
+	changed(WHOLE O "route.topic.regex=(\n", 1, "\n#topic.regex = (\n");
+	changed(WHOLE O "route.topic.replacement=${nobody}\n", 1,
+		"\n#topic.replacement = ${nobody}\n");
+	changed(WHOLE O "route.topic.regex=(?<routedByValue>[a-z&&[^x]])\n", 1,
+		"CHECK: walpost's expressions are PCRE2's");
+}
+
+static void columns_are_placed(void **state)
+{
+	same(WHOLE O "table.fields.additional.placement= type:header:kind , tenant : HEADER\n",
+	     "\nheaders = type:kind,tenant\n");
+	same(WHOLE O "table.fields.additional.placement=shard:partition\n",
+	     "\ncolumn.partition = shard\n");
+	same(PLACE JSON ROUTER O "table.fields.additional.placement=a:envelope,b:envelope:c\n",
+	     "\nvalue.columns = a,b:c\n");
+	same(WHOLE O "table.fields.additional.placement=a\"b:header\n", "\nheaders = \"a\"\"b\"\n");
+	changed(WHOLE O "table.fields.additional.placement=a:envelope,b:header\n", 1,
+		"columns beside the payload need JsonConverter");
+	changed(WHOLE O "table.fields.additional.placement=a,b:header\n", 1, "\nheaders = b\n");
+	changed(WHOLE O "table.fields.additional.placement=a:header:b:c\n", 1, "not a list of");
+}
+
+static void a_type_is_a_header_only_when_it_is_placed(void **state)
+{
+	same(WHOLE, "\ncolumn.type =\n");
+	same(WHOLE O "table.field.event.type=t\n",
+	     "# transforms.o.table.field.event.type = t\n#   dropped: ");
+	same(WHOLE, "\nheaders.standard = id\n");
+}
+
+static void payloads_are_expanded_where_they_are_json(void **state)
+{
+	same(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
+				 "table.json.payload.null.behavior=optional_bytes\n",
+	     "\nexpand.nulls = keep\n");
+	same(PLACE JSON ROUTER O "table.expand.json.payload=true\n", "\npayload.json = expand\n");
+	same(WHOLE O "table.json.payload.null.behavior=ignore\n",
+	     "dropped: no payload is expanded");
+	changed(WHOLE O "table.expand.json.payload=true\n", 1,
+		"an expanded payload needs JsonConverter");
+	changed(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
+				    "field.name.adjustment.mode=avro\n",
+		1, "members of an expanded payload keep their names");
+}
+
+static void the_version_of_a_schema_matters_where_it_is_sent(void **state)
+{
+	same(WHOLE O "table.field.event.schema.version=v\n", "#   dropped: it is the version");
+	changed(PLACE JSON ROUTER O "table.field.event.schema.version=v\n" O
+				    "table.fields.additional.placement=a:envelope\n",
+		1, "the schema beside the value has no version");
+}
+
+static void converters_become_formats(void **state)
+{
+	same(WHOLE, "\nkey.format = raw\n");
+	same(PLACE JSON ROUTER, "\nkey.format = json-schema\n");
+	same(PLACE JSON ROUTER "value.converter.schemas.enable=false\n", "\nvalue.format = json\n");
+	same(WHOLE "value.converter=io.debezium.converters.BinaryDataConverter\n",
+	     "\nvalue.format = raw\n");
+	same(WHOLE "header.converter=org.apache.kafka.connect.json.JsonConverter\n",
+	     "\nheaders.format = json-schema\n");
+	same(WHOLE "value.converter.schemas.enable=true\n", "this converter has no schemas");
+	changed(WHOLE "value.converter=io.confluent.connect.protobuf.ProtobufConverter\n", 1,
+		"walpost has no such converter");
+	changed(PLACE JSON ROUTER "value.converter.decimal.format=NUMERIC\n", 1, "in base64");
+	changed(WHOLE "key.converter.encoding=UTF-16\n", 1, "walpost writes UTF-8");
+}
+
+static void without_a_converter_the_workers_is_guessed(void **state)
+{
+	changed(PLACE ROUTER, 2, "# value.converter is not set\n#   CHECK: ");
+	changed(PLACE ROUTER "key.converter.schemas.enable=false\n", 2,
+		"Kafka Connect does not look at it");
+}
+
+static void a_table_is_named_by_an_expression_that_is_plain(void **state)
+{
+	same(WHOLE "table.include.list=a\\\\.b\n", "\ntable = a.b\n");
+	same(WHOLE "table.include.list=a.b-c\n", "\ntable = a.\"b-c\"\n");
+	same(WHOLE "table.include.list=public.OutboxEvent\n", "\ntable = public.outboxevent\n");
+	changed(WHOLE "table.include.list=public.out.*\n", 1, "CHECK: a regular expression");
+	changed(WHOLE "table.include.list=outbox\n", 1, "CHECK: a regular expression");
+	changed(WHOLE "table.include.list=\n", 1, "CHECK: a regular expression");
+	changed("plugin.name=pgoutput\nconnector.class=PostgresConnector\n" STRINGS ROUTER, 1,
+		"# table.include.list is not set\n#   CHECK: ");
+}
+
+static void several_tables_are_several_outboxes(void **state)
+{
+	same(WHOLE "table.include.list=a.outbox,b.outbox,c.table,a.outbox\n" O "route.by.field=r\n",
+	     "\nroute.by = r\n");
+	same(WHOLE "table.include.list=a.outbox,b.outbox,c.table\n",
+	     "\n[outbox.outbox]\ntable = a.outbox\n\n[outbox.b_outbox]\ntable = b.outbox\n\n"
+	     "[outbox.c_table]\ntable = c.table\n");
+}
+
+#define MATCHES "org.apache.kafka.connect.transforms.predicates.TopicNameMatches\n"
+
+static void a_predicate_chooses_the_outboxes(void **state)
+{
+	const char *one = WHOLE "table.include.list=a.outbox,a.other\n" O
+				"predicate=p\npredicates=p\npredicates.p.type=" MATCHES
+				"predicates.p.pattern=t.*outbox\n";
+	const char *negated = WHOLE O "predicate=p\n" O "negate=true\npredicates=p\n"
+				      "predicates.p.type=x.RecordIsTombstone\n";
+
+	changed(one, 1, "\ntable = a.outbox\n");
+	changed(one, 1, "no EventRouter gets some of these tables");
+	same(negated, "\ntable = public.outbox\n");
+	changed(WHOLE O "predicate=p\npredicates=p\npredicates.p.type=x.Mine\n", 1,
+		"walpost cannot tell which of them the predicate lets through");
+	changed(WHOLE O "predicate=p\npredicates=p\npredicates.p.type=" MATCHES
+			"predicates.p.pattern=(\n",
+		1, "walpost cannot tell which of them the predicate lets through");
+}
+
+static void of_several_routers_the_first_that_gets_a_table_counts(void **state)
+{
+	const char *two = WHOLE "transforms=o,p\ntransforms.p.type=x.EventRouter\n" O
+				"route.by.field=mine\ntransforms.p.route.by.field=none\n";
+	const char *apart =
+		WHOLE "table.include.list=a.o,a.p\ntransforms=o,p\n"
+		      "transforms.p.type=x.EventRouter\ntransforms.p.route.by.field=r\n" O
+		      "predicate=p\npredicates.p.type=" MATCHES "predicates.p.pattern=t.a.o\n";
+
+	changed(two, 1,
+		"\n[outbox.outbox]\ntable = public.outbox\n\n# transforms.o.route.by.field "
+		"= mine\nroute.by = mine\n");
+	changed(two, 1, "#   CHECK: no table is known that this EventRouter gets");
+	same(apart, "\n[outbox.p]\ntable = a.p\n\n# transforms.p.route.by.field = r\n");
+}
+
+static void the_publication_decides_what_is_ignored(void **state)
+{
+	same(WHOLE, "\nignore = *\n");
+	same(WHOLE "publication.autocreate.mode=ALL_TABLES\n", "\nignore = *\n");
+	without(WHOLE "publication.autocreate.mode=filtered\n", "\nignore =");
+	without(WHOLE "publication.autocreate.mode=disabled\n", "\nignore =");
+	changed(WHOLE "publication.autocreate.mode=filtered\ntable.include.list=a.o,a.p,a.q\n" O
+		      "predicate=p\npredicates.p.type=" MATCHES "predicates.p.pattern=t.a.o\n",
+		1, "\nignore = a.p, a.q\n");
+}
+
+#define DECODE                                                                                \
+	PLACE STRINGS "transforms=d,o\n" O "type=io.debezium.transforms.outbox.EventRouter\n" \
+		      "transforms.d.type=io.debezium.connector.postgresql.transforms."        \
+		      "DecodeLogicalDecodingMessageContent\n"
+
+static void logical_messages_are_events_where_they_are_decoded(void **state)
+{
+	same(DECODE "message.prefix.include.list=outbox\n", "\nmessage.prefix = outbox\n");
+	same(DECODE "message.prefix.include.list=outbox\n", "\nmessage.format = json\n");
+	same(DECODE "message.prefix.include.list=o\ntable.include.list=a.b,a.c\n", "\ntable =\n");
+	changed(DECODE, 1, "messages of all prefixes are decoded");
+	changed(DECODE "message.prefix.include.list=a,b\n", 1, "not one plain word");
+	changed(DECODE "message.prefix.exclude.list=a\n", 1,
+		"NOT SUPPORTED: walpost wants the one");
+	changed(DECODE "message.prefix.include.list=o\ntransforms.d.fields.null.include=true\n", 1,
+		"members that are null");
+	changed(WHOLE "message.prefix.include.list=outbox\n", 1, "walpost does not send them");
+}
+
+static void other_transforms_are_told(void **state)
+{
+	changed(WHOLE "transforms=o,f\ntransforms.f.type=io.debezium.transforms.Filter\n"
+		      "transforms.f.condition=x\n",
+		1, "NOT SUPPORTED: it drops records; walpost has no such transform");
+	changed(WHOLE "transforms=o,f\ntransforms.f.type=org.example.Own\n", 1,
+		"it changes records in a way that walpost does not know");
+	changed(WHOLE "transforms=o,f\n", 1, "one of them has no type");
+	changed(PLACE STRINGS, 1, "there is no EventRouter");
+	same(WHOLE "transforms.f.type=org.example.Own\n", "no transform of this name is in use");
+}
+
+static void context_headers_are_sent_as_by_debezium_3(void **state)
+{
+	same(WHOLE, "\ndebezium.context.headers = yes\n");
+	same(WHOLE, "\ndebezium.name = t\n");
+	same(WHOLE "extended.headers.enabled=false\n", "\ndebezium.context.headers = no\n");
+	without("database.server.name=t\nplugin.name=pgoutput\n" STRINGS ROUTER,
+		"debezium.context.headers");
+}
+
+static void modes_matter_where_columns_of_their_types_are_placed(void **state)
+{
+	const char *placed = WHOLE O "table.fields.additional.placement=a:header\n"
+				     "decimal.handling.mode=double\n";
+
+	same(WHOLE "decimal.handling.mode=double\ntime.precision.mode=connect\n", "dropped: ");
+	changed(placed, 1, "# decimal.handling.mode = double\n#   NOT SUPPORTED: ");
+	changed(WHOLE "binary.handling.mode=base64\n", 1, "sent as its bytes");
+	same(WHOLE "schema.name.adjustment.mode=avro\n", "dropped: schemas are written");
+	changed(PLACE JSON ROUTER "schema.name.adjustment.mode=avro\n", 1,
+		"NOT SUPPORTED: schemas");
+	changed(WHOLE "column.truncate.to.5.chars=a.b.c\n", 1, "not cut");
+	changed(WHOLE "converters=c\nc.type=org.example.C\n", 1, "without custom converters");
+}
+
+static void the_producers_properties_have_librdkafkas_names(void **state)
+{
+	same(WHOLE "producer.override.max.request.size=2000000\n",
+	     "\nmessage.max.bytes = 2000000\n");
+	same(WHOLE "producer.override.bootstrap.servers=k:9092\n",
+	     "\nbootstrap.servers = k:9092\n");
+	same(WHOLE "bootstrap.servers=w:9092\n", "\nbootstrap.servers = w:9092\n");
+	same(WHOLE, "TO FILL IN: the brokers are those of the Connect worker");
+	same(WHOLE "producer.override.ssl.endpoint.identification.algorithm=\n",
+	     "\nssl.endpoint.identification.algorithm = none\n");
+	same(WHOLE "producer.override.ssl.truststore.location=/a.jks\n", "export its certificates");
+	same(WHOLE "producer.override.ssl.keystore.location=/a.p12\n"
+		   "producer.override.ssl.keystore.type=PKCS12\n",
+	     "\nssl.keystore.location = /a.p12\n");
+	changed(WHOLE "producer.override.partitioner.class=org.example.P\n", 1,
+		"walpost chooses partitions by murmur2");
+	changed(WHOLE "producer.override.transactional.id=x\n", 1, "no such thing");
+	changed(WHOLE "producer.override.what.is.this=x\n", 1, "walpost does not know it");
+}
+
+static void debezium_server_has_ways_of_its_own(void **state)
+{
+	same(SERVER, "\nvalue.format = json-schema\n");
+	same(SERVER, "\nheaders.format = json-schema\n");
+	same(SERVER "debezium.format.schemas.enable=false\n", "\nheaders.format = json\n");
+	same(SERVER "debezium.format.key=simplestring\n", "\nkey.format = raw\n");
+	same(SERVER "debezium.transforms.o.route.topic.replacement=$${routedByValue}.e\n",
+	     "\ntopic.replacement = ${routedByValue}.e\n");
+	without(SERVER "debezium.transforms.o.table.field.event.timestamp=ts\n",
+		"\ncolumn.timestamp =");
+	without(SERVER "debezium.transforms.o.table.fields.additional.placement=p:partition\n",
+		"\ncolumn.partition =");
+	same(SERVER "quarkus.log.level=INFO\n", "# quarkus.log.level\n#   dropped: ");
+	changed(SERVER "debezium.sink.type=pulsar\n", 1, "NOT SUPPORTED: walpost writes to Kafka");
+	changed(SERVER "debezium.sink.pulsar.x=1\n", 1, "walpost does not know it");
+	changed(SERVER "debezium.format.value=avro\n", 1, "walpost has no such converter");
+}
+
+static void secrets_are_not_printed(void **state)
+{
+	static const char *const secrets[] = {
+		"database.password=hush\n",
+		"database.sslpassword=hush\n",
+		"producer.override.sasl.jaas.config=x username=\"hush\" password=\"hush\";\n",
+		"key.converter.schema.registry.url=http://u:hush@r\n",
+		"key.converter.basic.auth.user.info=u:hush\n",
+		"column.mask.hash.SHA-256.with.salt.hush=a.b.c\n",
+		"some.unknown.thing=hush\n",
+		"producer.override.ssl.keystore.key=hush\n",
+		"database.initial.statements=SET x TO 'hush'\n",
+		"signal.kafka.consumer.token=hush\n",
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", WHOLE, secrets[i]);
+		struct output o = import(text);
+		assert_null(strstr(o.text, "hush"));
+		assert_null(strstr(o.summary, "hush"));
+		output_release(&o);
+	}
+}
+
+static void what_a_line_cannot_hold_is_no_setting(void **state)
+{
+	changed(WHOLE O "table.field.event.id=a\\nb\n", 1,
+		"NOT SUPPORTED: the value begins or ends");
+	changed(WHOLE O "table.field.event.id=a \n", 1, "NOT SUPPORTED: the value begins or ends");
+	without(WHOLE O "table.field.event.timestamp=a\\n[log]\n", "\n[log]");
+	without(WHOLE "a\\n[log]=b\n", "\n[log]");
+}
+
+static void repetitions_and_nothing_are_told(void **state)
+{
+	same(WHOLE "slot.name=a\nslot.name=b\n",
+	     "# slot.name = a\n#   dropped: it is set again in ");
+	same(WHOLE "slot.name=a\nslot.name=b\n", "\nslot = b\n");
+	changed("{\"slot.name\": null, \"plugin.name\": \"pgoutput\"}", 5, "\nslot = debezium\n");
+}
+
+static void a_file_that_cannot_be_read_is_refused(void **state)
+{
+	struct wp_import *import = NULL;
+	struct wp_why why;
+
+	CHECK_EQ(wp_import_new(wp_span_of("{"), &import, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "line 1: ");
+	CHECK(import == NULL);
+	wp_import_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_connection_is_quoted_for_libpq),
+		cmocka_unit_test(slot_and_publication_have_debeziums_defaults),
+		cmocka_unit_test(a_slot_of_another_plugin_cannot_be_taken_over),
+		cmocka_unit_test(a_slot_that_will_not_stay_or_did_not_move_is_told),
+		cmocka_unit_test(another_connector_is_none_of_ours),
+		cmocka_unit_test(options_of_the_router_become_keys),
+		cmocka_unit_test(a_route_is_taken_as_it_is),
+		cmocka_unit_test(columns_are_placed),
+		cmocka_unit_test(a_type_is_a_header_only_when_it_is_placed),
+		cmocka_unit_test(payloads_are_expanded_where_they_are_json),
+		cmocka_unit_test(the_version_of_a_schema_matters_where_it_is_sent),
+		cmocka_unit_test(converters_become_formats),
+		cmocka_unit_test(without_a_converter_the_workers_is_guessed),
+		cmocka_unit_test(a_table_is_named_by_an_expression_that_is_plain),
+		cmocka_unit_test(several_tables_are_several_outboxes),
+		cmocka_unit_test(a_predicate_chooses_the_outboxes),
+		cmocka_unit_test(of_several_routers_the_first_that_gets_a_table_counts),
+		cmocka_unit_test(the_publication_decides_what_is_ignored),
+		cmocka_unit_test(logical_messages_are_events_where_they_are_decoded),
+		cmocka_unit_test(other_transforms_are_told),
+		cmocka_unit_test(context_headers_are_sent_as_by_debezium_3),
+		cmocka_unit_test(modes_matter_where_columns_of_their_types_are_placed),
+		cmocka_unit_test(the_producers_properties_have_librdkafkas_names),
+		cmocka_unit_test(debezium_server_has_ways_of_its_own),
+		cmocka_unit_test(secrets_are_not_printed),
+		cmocka_unit_test(what_a_line_cannot_hold_is_no_setting),
+		cmocka_unit_test(repetitions_and_nothing_are_told),
+		cmocka_unit_test(a_file_that_cannot_be_read_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

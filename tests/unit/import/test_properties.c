@@ -1,0 +1,216 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/import/properties.h"
+
+static struct wp_import_properties properties_of(const char *text)
+{
+	struct wp_import_properties p;
+	struct wp_why why = { "" };
+
+	if (wp_import_read(wp_span_of(text), &p, &why) != WP_OK)
+		CHECK_TEXT(why.text, "nothing");
+	return p;
+}
+
+/* The only property of a text. */
+static void one_is(const char *text, const char *name, const char *value)
+{
+	struct wp_import_properties p = properties_of(text);
+
+	CHECK_EQ(p.count, 1);
+	CHECK_TEXT(p.items[0].name, name);
+	if (value == NULL)
+		CHECK(p.items[0].value == NULL);
+	else
+		CHECK_TEXT(p.items[0].value, value);
+	wp_import_properties_release(&p);
+}
+
+static void refused(const char *text, const char *said)
+{
+	struct wp_import_properties p;
+	struct wp_why why = { "" };
+
+	CHECK_EQ(wp_import_read(wp_span_of(text), &p, &why), WP_CONFIG);
+	CHECK_TEXT(why.text, said);
+}
+
+static void a_separator_is_an_equal_sign_a_colon_or_space(void **state)
+{
+	one_is("a=b", "a", "b");
+	one_is("a:b\n", "a", "b");
+	one_is("a b", "a", "b");
+	one_is("  a \t =  b ", "a", "b ");
+	one_is("a==b", "a", "=b");
+	one_is("a : = b", "a", "= b");
+	one_is("a", "a", "");
+	one_is("a=", "a", "");
+	one_is("=b", "", "b");
+}
+
+static void a_backslash_makes_ordinary_what_follows(void **state)
+{
+	one_is("a\\ b\\=c\\:d=e", "a b=c:d", "e");
+	one_is("a=\\t\\n\\r\\f\\q\\\\", "a", "\t\n\r\fq\\");
+	one_is("regex=(?<c>[a-z]+)\\\\.(?<e>\\\\w+)", "regex", "(?<c>[a-z]+)\\.(?<e>\\w+)");
+	one_is("\\#a=b", "#a", "b");
+	one_is("a=b\\", "a", "b");
+}
+
+static void an_escaped_unit_is_a_character(void **state)
+{
+	one_is("a=\\u0041\\u00e9\\u20AC", "a", "A\xc3\xa9\xe2\x82\xac");
+	one_is("a=\\ud83d\\ude00", "a", "\xf0\x9f\x98\x80");
+	one_is("a=\xc3\xa9", "a", "\xc3\xa9");
+}
+
+static void a_line_goes_on_behind_a_backslash(void **state)
+{
+	one_is("a=b,\\\n   c,\\\r\n\td", "a", "b,c,d");
+	one_is("a\\\n  b=c", "ab", "c");
+	one_is("a=b\\\\\n", "a", "b\\");
+	one_is("a=b\\\n", "a", "b");
+}
+
+static void comments_and_blank_lines_are_nothing(void **state)
+{
+	one_is("# x=y \\\n! z\n\n  \t\n  # q\na=b # c\n", "a", "b # c");
+	one_is("\xef\xbb\xbf"
+	       "a=b",
+	       "a", "b");
+	one_is("\r\na=b\r\n", "a", "b");
+}
+
+static void each_property_knows_its_line(void **state)
+{
+	struct wp_import_properties p = properties_of("a=1\n# no\nb=2,\\\n3\nc=4\n");
+
+	CHECK_EQ(p.count, 3);
+	CHECK_EQ(p.items[0].line, 1);
+	CHECK_EQ(p.items[1].line, 3);
+	CHECK_EQ(p.items[2].line, 5);
+	CHECK(!p.is_json);
+	wp_import_properties_release(&p);
+}
+
+static void json_is_an_object_of_properties(void **state)
+{
+	one_is("{\"a\": \"b\\n\\u0041\"}", "a", "b\nA");
+	one_is(" {\"a\": 12.50}", "a", "12.50");
+	one_is("{\"a\": true}", "a", "true");
+	one_is("{\"a\": null}", "a", NULL);
+	one_is("{\"config\": \"b\"}", "config", "b");
+	one_is("{\"config\": {\"a\": \"b\"}}", "a", "b");
+}
+
+static void what_stands_beside_the_config_is_marked(void **state)
+{
+	struct wp_import_properties p = properties_of(
+		"{\"name\": \"n\",\n\"config\": {\"a\":\n1},\n\"tasks\": [{\"b\": 2}]}");
+
+	CHECK_EQ(p.count, 3);
+	CHECK(p.is_json);
+	CHECK_TEXT(p.items[0].name, "name");
+	CHECK(p.items[0].outside && !p.items[1].outside && p.items[2].outside);
+	CHECK_EQ(p.items[1].line, 2);
+	CHECK(p.items[2].value == NULL);
+	CHECK_EQ(p.items[2].line, 4);
+	wp_import_properties_release(&p);
+}
+
+static void what_is_no_configuration_is_refused_with_its_line(void **state)
+{
+	refused("", "there is no property in it");
+	refused("{}", "there is no property in it");
+	refused("a=b\nc=\xff", "line 2: not UTF-8");
+	refused("a=\\u00", "line 1: \\u wants four hexadecimal digits");
+	refused("\na=\\uzzzz", "line 2: \\u wants four hexadecimal digits");
+	refused("a=\\ud83d", "line 1: a \\u escape is half of a character");
+	refused("a=\\ud83d\\u0041", "line 1: a \\u escape is half of a character");
+	refused("a=\\ude00", "line 1: a \\u escape is half of a character");
+	refused("a=\\u0000", "line 1: a NUL character in a text");
+	refused("[]", "line 1: it is an array; an object is needed");
+	refused("{\"a\": \"\\u0000\"}", "line 1: a NUL character in a text");
+	refused("{\"a\":\n\"\\ud800\"}", "line 1: a \\u escape is half of a character");
+	refused("{\"a\":\n1,\n\"b\": [2]}",
+		"line 3: the value of a property is an object or an array; it can be a text, a "
+		"number, true, false or null");
+}
+
+static void json_that_is_none_is_refused_with_its_line(void **state)
+{
+	struct wp_import_properties p;
+	struct wp_why why = { "" };
+
+	CHECK_EQ(wp_import_read(wp_span_of("{\n\"a\": \"b\",\n}"), &p, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "line 3: ");
+}
+
+/* As many properties as asked for, each a line. */
+static enum wp_rc read_many(size_t count, struct wp_why *why)
+{
+	struct wp_import_properties p = { .count = 0 };
+	char *text = malloc(count * 2 + 1);
+
+	assert_non_null(text);
+	for (size_t i = 0; i < count; i++)
+		memcpy(text + 2 * i, "a\n", 2);
+	text[2 * count] = '\0';
+	enum wp_rc rc = wp_import_read(wp_span_of(text), &p, why);
+	if (rc == WP_OK) {
+		CHECK_EQ(p.count, count);
+		CHECK_TEXT(p.items[count - 1].name, "a");
+		wp_import_properties_release(&p);
+	}
+	free(text);
+	return rc;
+}
+
+static void there_is_a_limit_of_properties(void **state)
+{
+	struct wp_why why;
+
+	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX, &why), WP_OK);
+	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX + 1, &why), WP_CONFIG);
+	CHECK_TEXT(why.text, "it has more than 4096 properties");
+}
+
+static void there_is_a_limit_of_bytes(void **state)
+{
+	struct wp_import_properties p;
+	struct wp_why why;
+	char *text = calloc(1, WP_IMPORT_SIZE_MAX + 1);
+
+	assert_non_null(text);
+	memset(text, 'a', WP_IMPORT_SIZE_MAX + 1);
+	CHECK_EQ(wp_import_read((struct wp_span){ (uint8_t *)text, WP_IMPORT_SIZE_MAX }, &p, &why),
+		 WP_OK);
+	wp_import_properties_release(&p);
+	CHECK_EQ(wp_import_read((struct wp_span){ (uint8_t *)text, WP_IMPORT_SIZE_MAX + 1 }, &p,
+				&why),
+		 WP_CONFIG);
+	CHECK_TEXT(why.text, "it is larger than 1 MiB");
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_separator_is_an_equal_sign_a_colon_or_space),
+		cmocka_unit_test(a_backslash_makes_ordinary_what_follows),
+		cmocka_unit_test(an_escaped_unit_is_a_character),
+		cmocka_unit_test(a_line_goes_on_behind_a_backslash),
+		cmocka_unit_test(comments_and_blank_lines_are_nothing),
+		cmocka_unit_test(each_property_knows_its_line),
+		cmocka_unit_test(json_is_an_object_of_properties),
+		cmocka_unit_test(what_stands_beside_the_config_is_marked),
+		cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
+		cmocka_unit_test(json_that_is_none_is_refused_with_its_line),
+		cmocka_unit_test(there_is_a_limit_of_properties),
+		cmocka_unit_test(there_is_a_limit_of_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,43 @@
+#include <string.h>
+
+#include "support/check.h"
+#include "torture.h"
+#include "walpost/import/import.h"
+
+/* Everything that allocates: lists, a predicate, a refused setting, several sections. */
+static const char text[] =
+	"{\"config\": {\"connector.class\": \"PostgresConnector\", \"plugin.name\": \"pgoutput\",\n"
+	"\"database.hostname\": \"db\", \"database.user\": \"o'neil\", \"topic.prefix\": \"t\",\n"
+	"\"slot.name\": \"Refused\", \"publication.autocreate.mode\": \"filtered\",\n"
+	"\"table.include.list\": \"a.one,a.two,a.three\", \"predicates\": \"p\",\n"
+	"\"predicates.p.type\": \"x.TopicNameMatches\", \"predicates.p.pattern\": \"t.a.t.*\",\n"
+	"\"transforms\": \"o\", \"transforms.o.type\": \"x.EventRouter\",\n"
+	"\"transforms.o.predicate\": \"p\", \"transforms.o.route.topic.regex\": \"(\",\n"
+	"\"transforms.o.table.fields.additional.placement\": \"a:header:b,c:envelope\",\n"
+	"\"key.converter\": \"x.StringConverter\", \"value.converter\": \"x.JsonConverter\"}}";
+
+static enum wp_rc import(void)
+{
+	struct wp_import *import = NULL;
+	struct wp_why why;
+
+	enum wp_rc rc = wp_import_new(wp_span_of(text), &import, &why);
+	if (rc == WP_OK)
+		CHECK_EQ(wp_import_changes(import), 3);
+	wp_import_free(import);
+	return rc;
+}
+
+static void a_configuration_is_imported_or_there_was_no_memory(void **state)
+{
+	torture(import);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_configuration_is_imported_or_there_was_no_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
