@@ -206,9 +206,9 @@ const struct wp_option wp_options[] = {
 	  "timestamp is a number of\nmicroseconds).",
 	  "postgres", ENUM, 0, AT(outbox.types), 0, 0, renderings, NULL },
 	{ "outbox.envelope",
-	  "What is around the payload. raw: nothing. protobuf: a walpost.v1.Event (proto/). "
-	  "cloudevents-\nbinary: CloudEvents 1.0 attributes as ce_ headers; cloudevents-json and "
-	  "cloudevents-protobuf: the\nwhole event in the value.",
+	  "What is around the payload. raw: nothing. protobuf: a walpost.v1.Event "
+	  "(proto/).\ncloudevents-binary: CloudEvents 1.0 attributes as ce_ headers; "
+	  "cloudevents-json and\ncloudevents-protobuf: the whole event in the value.",
 	  "raw", ENUM, 0, AT(outbox.envelope), 0, 0, envelopes, NULL },
 	{ "outbox.cloudevents.source",
 	  "The source attribute, a URI reference such as /orders. Needed by the cloudevents "
@@ -220,14 +220,14 @@ const struct wp_option wp_options[] = {
 	{ "outbox.cloudevents.subject", "Column with the subject attribute. Empty: there is none.",
 	  "", TEXT, 0, AT(outbox.ce_subject), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.cloudevents.datacontenttype",
-	  "The datacontenttype attribute. Empty: application/json for json and jsonb, "
-	  "application/octet-\nstream for bytea, text/plain for others.",
+	  "The datacontenttype attribute. Empty: application/json for json and "
+	  "jsonb,\napplication/octet-stream for bytea, text/plain for others.",
 	  "", TEXT, 0, AT(outbox.ce_datacontenttype), 0, 256, NULL, NULL },
 	{ "outbox.cloudevents.dataschema", "The dataschema attribute, a URI. Empty: there is none.",
 	  "", TEXT, 0, AT(outbox.ce_dataschema), 0, 1024, NULL, NULL },
 	{ "outbox.cloudevents.extensions",
 	  "Columns that are extension attributes: column or column:name, comma-separated; names "
-	  "are of lower-\ncase letters and digits.",
+	  "are of\nlower-case letters and digits.",
 	  "", TEXT, 0, AT(outbox.ce_extensions), 0, 8192, NULL, NULL },
 	{ "outbox.confluent.schemas",
 	  "Schema ids to put before payloads that the application encoded, in Confluent's wire "

@@ -86,7 +86,7 @@ class Sent:
         self.key = decoded(line, "key")
         self.value = decoded(line, "value")
         self.headers = [(header["name"], decoded(header, "value")) for header in line["headers"]]
-        self.timestamp = line["timestamp"]
+        self.timestamp = line.get("timestamp")  # a dead letter has none
         self.partition = line.get("partition")
         if self.partition is None and self.key is not None:
             self.partition = partition_of(self.key, PARTITIONS)
