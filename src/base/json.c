@@ -274,7 +274,13 @@ static struct wp_json value_between(const uint8_t *from, const uint8_t *to)
 	return (struct wp_json){ kind_of(*from), { from, (size_t)(to - from) } };
 }
 
-enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret, struct wp_json_fault *fault)
+enum follow {
+	NOTHING_FOLLOWS,
+	WHATEVER_FOLLOWS,
+};
+
+static enum wp_rc read_text(struct wp_span text, enum follow follow, struct wp_json *ret,
+			    struct wp_json_fault *fault)
 {
 	if (wp_span_is_null(text))
 		text = wp_span_of("");
@@ -284,7 +290,7 @@ enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret, struct wp_json
 	const uint8_t *from = r.at;
 	bool good = read_value(&r);
 	const uint8_t *to = r.at;
-	if (good) {
+	if (good && follow == NOTHING_FOLLOWS) {
 		skip_space(&r);
 		good = r.at == r.end || blame(&r, "something follows the value");
 	}
@@ -295,6 +301,16 @@ enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret, struct wp_json
 	if (fault != NULL)
 		*fault = (struct wp_json_fault){ r.what, (size_t)(r.at - text.data) };
 	return WP_DATA;
+}
+
+enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret, struct wp_json_fault *fault)
+{
+	return read_text(text, NOTHING_FOLLOWS, ret, fault);
+}
+
+enum wp_rc wp_json_read_first(struct wp_span text, struct wp_json *ret, struct wp_json_fault *fault)
+{
+	return read_text(text, WHATEVER_FOLLOWS, ret, fault);
 }
 
 /* ---- walking ---- */
@@ -348,24 +364,11 @@ static uint32_t unit_at(const uint8_t *at)
 	return unit;
 }
 
-static size_t encode(uint32_t character, uint8_t bytes[4])
-{
-	if (character < 0x80) {
-		bytes[0] = (uint8_t)character;
-		return 1;
-	}
-	size_t size = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-	for (size_t i = size - 1; i > 0; i--, character >>= 6)
-		bytes[i] = (uint8_t)(0x80 | (character & 0x3F));
-	bytes[0] = (uint8_t)((0xF00u >> size & 0xF0) | character);
-	return size;
-}
-
 /* `*at` is behind the \u. WP_DATA: half of a pair. */
 static enum wp_rc append_unit(const uint8_t **at, const uint8_t *end, struct wp_buffer *into)
 {
 	uint32_t unit = unit_at(*at);
-	uint8_t bytes[4];
+	uint8_t bytes[WP_UTF8_SIZE_MAX];
 
 	*at += 4;
 	if (unit >= 0xDC00 && unit <= 0xDFFF)
@@ -379,7 +382,7 @@ static enum wp_rc append_unit(const uint8_t **at, const uint8_t *end, struct wp_
 		unit = 0x10000 + ((unit - 0xD800) << 10) + (low - 0xDC00);
 		*at += 6;
 	}
-	size_t size = encode(unit, bytes);
+	size_t size = wp_utf8_encode(unit, bytes);
 	return wp_buffer_append(into, (struct wp_span){ bytes, size });
 }
 

@@ -47,6 +47,20 @@ uint32_t wp_utf8_character(const uint8_t *at, size_t size)
 	return character;
 }
 
+size_t wp_utf8_encode(uint32_t character, uint8_t bytes[WP_UTF8_SIZE_MAX])
+{
+	assert(character <= 0x10FFFF && !(character >= 0xD800 && character <= 0xDFFF));
+	if (character < 0x80) {
+		bytes[0] = (uint8_t)character;
+		return 1;
+	}
+	size_t size = character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
+	for (size_t i = size - 1; i > 0; i--, character >>= 6)
+		bytes[i] = (uint8_t)(0x80 | (character & 0x3F));
+	bytes[0] = (uint8_t)((0xF00u >> size & 0xF0) | character);
+	return size;
+}
+
 bool wp_utf8_is_valid(struct wp_span text)
 {
 	for (size_t i = 0; i < text.size;) {

@@ -39,6 +39,9 @@ struct wp_json_fault {
  */
 enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret,
 			struct wp_json_fault *fault) WP_MUST_CHECK;
+/* The value that `text` begins with, whatever follows it. */
+enum wp_rc wp_json_read_first(struct wp_span text, struct wp_json *ret,
+			      struct wp_json_fault *fault) WP_MUST_CHECK;
 
 /* Walks over members of an object or elements of an array, in their order. */
 struct wp_json_walk {

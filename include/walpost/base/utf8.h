@@ -13,6 +13,8 @@ enum { WP_UTF8_SIZE_MAX = 4 };
 size_t wp_utf8_size(const uint8_t *at, size_t left);
 /* The character itself; `at` is of a size that wp_utf8_size() gave. */
 uint32_t wp_utf8_character(const uint8_t *at, size_t size);
+/* Writes the character, which is no surrogate, and tells of how many bytes it is. */
+size_t wp_utf8_encode(uint32_t character, uint8_t bytes[WP_UTF8_SIZE_MAX]);
 /* A NUL is a character too. */
 bool wp_utf8_is_valid(struct wp_span text);
 

@@ -113,6 +113,21 @@ static void what_is_no_json_is_told_where(void **state)
 	refuses("\xEF\xBB\xBF{}", "a value is missing", 0); /* RFC 8259, 8.1: no byte order mark */
 }
 
+static void of_the_first_value_what_follows_is_no_part(void **state)
+{
+	struct wp_json json;
+	struct wp_json_fault fault = { 0 };
+
+	(void)state;
+	CHECK_EQ(wp_json_read_first(wp_span_of(" {\"a\":[1]} } x"), &json, &fault), WP_OK);
+	CHECK_SPAN(json.text, "{\"a\":[1]}");
+	CHECK_EQ(wp_json_read_first(wp_span_of("1 2"), &json, &fault), WP_OK);
+	CHECK_SPAN(json.text, "1");
+	CHECK_EQ(wp_json_read_first(wp_span_of("{\"a\":1"), &json, &fault), WP_DATA);
+	CHECK_HAS(fault.what, "comma or } is missing");
+	CHECK_EQ(wp_json_read_first(wp_span_of(NULL), &json, NULL), WP_DATA);
+}
+
 static void a_nul_is_no_end(void **state)
 {
 	struct wp_json json;
@@ -273,6 +288,7 @@ int main(void)
 		TEST(each_kind_is_told),
 		TEST(space_around_is_not_of_the_value),
 		TEST(what_is_no_json_is_told_where),
+		TEST(of_the_first_value_what_follows_is_no_part),
 		TEST(a_nul_is_no_end),
 		TEST(containers_have_a_bound),
 		TEST(a_container_within_another_keeps_its_kind),

@@ -73,6 +73,20 @@ static void a_character_has_its_number(void **state)
 	CHECK_EQ(wp_utf8_character((const uint8_t *)"\xF0\x9F\x98\x80", 4), 0x1F600);
 }
 
+static void a_number_has_its_character(void **state)
+{
+	static const uint32_t EDGES[] = { 0,	  0x7F,	  0x80,	   0x7FF,   0x800,
+					  0xD7FF, 0xE000, 0x10000, 0x10FFFF };
+	uint8_t bytes[WP_UTF8_SIZE_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(EDGES) / sizeof(EDGES[0]); i++) {
+		size_t size = wp_utf8_encode(EDGES[i], bytes);
+		CHECK_EQ(wp_utf8_size(bytes, size), size);
+		CHECK_EQ(wp_utf8_character(bytes, size), EDGES[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +94,7 @@ int main(void)
 		cmocka_unit_test(overlong_forms_surrogates_and_what_is_too_large_are_not),
 		cmocka_unit_test(what_is_cut_is_no_character),
 		cmocka_unit_test(a_character_has_its_number),
+		cmocka_unit_test(a_number_has_its_character),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
