@@ -4,7 +4,7 @@
  * array's objects are brought together.
  *
  * Owns: the schemas of one tree, which borrow its names. Part of expand.
- * Bounded: some 100 bytes for each node of the tree.
+ * Bounded: 160 bytes at most for each node of the tree.
  */
 #ifndef WALPOST_SRC_OUTBOX_CONNECT_SCHEMA_H
 #define WALPOST_SRC_OUTBOX_CONNECT_SCHEMA_H

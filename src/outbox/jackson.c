@@ -34,7 +34,7 @@ static bool is_at_most(struct wp_span digits, const char *limit)
 	return digits.size < size || (digits.size == size && memcmp(digits.data, limit, size) <= 0);
 }
 
-enum wp_jackson_number wp_jackson_number(struct wp_span number)
+enum wp_jackson_number wp_jackson_number_of(struct wp_span number)
 {
 	bool negative = number.data[0] == '-';
 	struct wp_span digits = { number.data + negative, number.size - negative };
@@ -155,7 +155,7 @@ static enum wp_rc write_double(struct wp_buffer *into, struct wp_span number)
 
 enum wp_rc wp_jackson_write_number(struct wp_buffer *into, struct wp_span number)
 {
-	if (wp_jackson_number(number) == WP_JACKSON_DOUBLE)
+	if (wp_jackson_number_of(number) == WP_JACKSON_DOUBLE)
 		return write_double(into, number);
 	if (wp_span_is(number, "-0"))
 		return wp_buffer_append_byte(into, '0');

@@ -22,7 +22,7 @@ enum wp_jackson_number {
 
 /* Of the text of a number: how many digits stand in it, and as what it is read. */
 size_t wp_jackson_digits(struct wp_span number);
-enum wp_jackson_number wp_jackson_number(struct wp_span number);
+enum wp_jackson_number wp_jackson_number_of(struct wp_span number);
 /*
  * Appends a number that is an int, a long or a double. A double is what Double.toString() of
  * Java 19 and later gives: the fewest digits from which it comes back (earlier ones sometimes

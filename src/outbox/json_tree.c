@@ -159,7 +159,7 @@ static const char *scan_value(struct scan *s)
 	n->text = n->kind == WP_JSON_STRING ? scan_string(s) : scan_word(s);
 	if (n->kind != WP_JSON_NUMBER)
 		return NULL;
-	n->number = wp_jackson_number(n->text);
+	n->number = wp_jackson_number_of(n->text);
 	if (wp_jackson_digits(n->text) > WP_JACKSON_DIGITS_MAX)
 		return "a number has more than 1,000 digits";
 	return NULL;

@@ -3,7 +3,7 @@
  * follows it; of members with one name the last stands in the place of the first.
  *
  * Owns: its nodes, which borrow the text. Part of expand.
- * Bounded: some 130 bytes for each comma and each bracket of the text.
+ * Bounded: some 110 bytes for each comma and each bracket of the text.
  */
 #ifndef WALPOST_SRC_OUTBOX_JSON_TREE_H
 #define WALPOST_SRC_OUTBOX_JSON_TREE_H
