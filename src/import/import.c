@@ -72,14 +72,27 @@ static bool is_before_2(struct wp_translation *t)
 }
 
 /* Quarkus reads ${...} as a reference; $${...} is what stands for itself. */
-static void undouble(char *value)
+static void undouble(struct wp_import_item *item, char *value)
 {
 	char *to = value;
 
-	for (; *value != '\0'; *to++ = *value++)
-		if (value[0] == '$' && value[1] == '$' && value[2] == '{')
+	for (; *value != '\0'; *to++ = *value++) {
+		if (wp_import_begins(value, "$${")) {
 			value++;
+			*to++ = *value++;
+		} else if (wp_import_begins(value, "${")) {
+			item->elsewhere = true;
+		}
+	}
 	*to = '\0';
+}
+
+/* Kafka Connect's: ${provider:key}, ${provider:path:key}. */
+static bool has_reference(const char *value)
+{
+	const char *start = strstr(value, "${");
+
+	return start != NULL && strcspn(start, ":") < strcspn(start, "}");
 }
 
 static bool is_server(const struct wp_import_properties *p)
@@ -104,9 +117,10 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		item->line = p->items[i].line;
 		item->value = p->items[i].value;
 		name_item(t, item);
-		if (t->is_server && p->items[i].value != NULL &&
-		    !wp_import_is_reference(item->value))
-			undouble(p->items[i].value);
+		if (p->items[i].value != NULL && t->is_server)
+			undouble(item, p->items[i].value);
+		else if (p->items[i].value != NULL)
+			item->elsewhere = has_reference(item->value);
 		if (p->items[i].outside)
 			item->kind = WP_IMPORT_OUTSIDE;
 	}

@@ -76,9 +76,8 @@ static bool is_key(const char *rest, const char *key)
 	return rest != NULL && strncmp(rest, key, size) == 0 && strchr(" :", rest[size]) != NULL;
 }
 
-typedef const char *(*behind)(const char *note, const char *section);
-
-static bool refuse_by(struct wp_import_report *r, const char *note, behind find)
+static bool refuse_by(struct wp_import_report *r, const char *note,
+		      const char *(*find)(const char *note, const char *section))
 {
 	for (size_t i = 0; i < r->count; i++) {
 		const struct wp_import_line *line = &r->entries[i].line;

@@ -158,11 +158,7 @@ static void translate_brokers(struct wp_translation *t)
 		wp_import_set(t, KAFKA, "bootstrap.servers", "localhost:9092");
 		return;
 	}
-	if (wp_import_is_reference(item->value))
-		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
-			      "its value stands elsewhere: write it in place of ${...}");
-	else
-		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 	wp_import_set(t, KAFKA, "bootstrap.servers",
 		      item->value[0] == '\0' ? "localhost:9092" : item->value);
 }
@@ -203,12 +199,12 @@ static void translate_plain(struct wp_translation *t, struct wp_import_item *ite
 		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "%s", producer[i].why);
 		return;
 	}
-	if (wp_import_is_reference(item->value))
+	if (item->elsewhere)
 		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
 			      "its value stands elsewhere: write it as %s", producer[i].ours);
 	else
 		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
-	if (!wp_import_is_reference(item->value))
+	if (!item->elsewhere)
 		wp_import_set(t, KAFKA, producer[i].ours, item->value);
 }
 

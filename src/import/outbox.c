@@ -11,7 +11,6 @@
 struct routers {
 	char aliases[ROUTERS_MAX][WP_IMPORT_WORD_SIZE];
 	size_t count;
-	bool decodes; /* logical messages are made rows before */
 };
 
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
@@ -98,7 +97,7 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "it is what walpost does");
 	} else if (strcmp(class, "DecodeLogicalDecodingMessageContent") == 0) {
-		ret->decodes = true;
+		t->decodes_messages = true;
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
 			      "message.format = json does so");
 		wp_import_set(t, OUTBOX, "message.format", "json");
@@ -224,7 +223,6 @@ struct plan {
 	struct routers routers;
 	size_t outbox_count; /* tables that some router gets */
 	bool unknown;	     /* a predicate that cannot be judged */
-	bool alone;	     /* all of it stands in [outbox] */
 };
 
 static void make_plan(struct wp_translation *t, struct plan *plan)
@@ -241,8 +239,8 @@ static void make_plan(struct wp_translation *t, struct plan *plan)
 	}
 	for (size_t j = 0; j < plan->routers.count; j++)
 		wp_import_router_look(t, plan->routers.aliases[j]);
-	plan->alone = plan->routers.count <= 1 && plan->outbox_count <= 1;
-	if (!plan->alone)
+	t->has_sections = plan->routers.count > 1 || plan->outbox_count > 1;
+	if (t->has_sections)
 		wp_import_tables_name(&plan->tables);
 }
 
@@ -252,7 +250,7 @@ static void set_tables(struct wp_translation *t, const struct plan *plan)
 		const struct wp_import_table *table = &plan->tables.items[i];
 
 		if (table->routed)
-			wp_import_set(t, plan->alone ? OUTBOX : table->section, "table",
+			wp_import_set(t, t->has_sections ? table->section : OUTBOX, "table",
 				      table->text);
 	}
 }
@@ -303,70 +301,6 @@ static void set_routers(struct wp_translation *t, struct plan *plan)
 	}
 }
 
-/* -- logical messages ---------------------------------------------------------------- */
-
-/* A prefix as an expression that can mean nothing else. */
-static bool is_word(const char *text)
-{
-	return text[0] != '\0' &&
-	       strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
-		       strlen(text);
-}
-
-static void say_messages(struct wp_translation *t, const struct plan *plan)
-{
-	struct wp_import_item *include = find(t, "message.prefix.include.list");
-	struct wp_import_item *exclude = find(t, "message.prefix.exclude.list");
-
-	if (exclude != NULL)
-		wp_import_say(t, OUTBOX, exclude,
-			      plan->routers.decodes ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_DROPPED,
-			      plan->routers.decodes
-				      ? "walpost wants the one prefix of messages that "
-					"are events: set message.prefix"
-				      : "walpost sends no messages");
-	if (include != NULL && !plan->routers.decodes) {
-		wp_import_say(
-			t, OUTBOX, include, WP_IMPORT_UNSUPPORTED,
-			"without DecodeLogicalDecodingMessageContent these messages are sent as "
-			"they are, to a topic of their own; walpost does not send them");
-	} else if (include != NULL && is_word(include->value)) {
-		wp_import_say(t, OUTBOX, include, WP_IMPORT_TRANSLATED, NULL);
-		wp_import_set(t, OUTBOX, "message.prefix", include->value);
-		if (!plan->alone)
-			wp_import_set(t, OUTBOX, "table", "");
-	} else if (include != NULL) {
-		wp_import_say(
-			t, OUTBOX, include, WP_IMPORT_CHECK,
-			"not one plain word: set message.prefix, in an [outbox.NAME] for each "
-			"prefix");
-	} else if (plan->routers.decodes && exclude == NULL) {
-		wp_import_note(
-			t, OUTBOX, "message.prefix.include.list is not set", WP_IMPORT_CHECK,
-			"messages of all prefixes are decoded; set message.prefix to the one "
-			"that events have");
-	}
-}
-
-static void say_decoding(struct wp_translation *t)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		struct wp_import_item *item = &t->items[i];
-		const char *end = strstr(item->key, ".fields.null.include");
-
-		if (item->taken || item->kind != WP_IMPORT_CONNECTOR || end == NULL ||
-		    !wp_import_begins(item->key, "transforms."))
-			continue;
-		if (wp_import_is(item->value, "false"))
-			wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED,
-				      "it is Debezium's default");
-		else
-			wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-				      "members that are null of a message's payload may be written "
-				      "otherwise");
-	}
-}
-
 /* -- all of it ----------------------------------------------------------------------- */
 
 /* Beside what a router sets: what its records are made of whatever it is told. */
@@ -411,7 +345,6 @@ void wp_import_outbox(struct wp_translation *t)
 	set_tables(t, &plan);
 	say_publication(t, &plan.tables);
 	set_routers(t, &plan);
-	say_messages(t, &plan);
-	say_decoding(t);
+	wp_import_messages(t);
 	set_ways(t);
 }

@@ -39,11 +39,7 @@ static enum wp_rc append_connection(struct wp_translation *t, struct wp_buffer *
 
 		if (item == NULL)
 			continue;
-		if (wp_import_is_reference(item->value))
-			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN,
-				      "its value stands elsewhere: write it in place of the "
-				      "${...} of the conninfo");
-		else if (connection[i].note != NULL)
+		if (connection[i].note != NULL)
 			wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN, "%s",
 				      connection[i].note);
 		else

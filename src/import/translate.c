@@ -56,14 +56,6 @@ bool wp_import_is_true(const struct wp_import_item *item, bool standard)
 	return item == NULL ? standard : wp_import_is(item->value, "true");
 }
 
-bool wp_import_is_reference(const char *value)
-{
-	const char *start = strstr(value, "${");
-
-	return start != NULL && strchr(start, ':') != NULL &&
-	       strcspn(start, ":") < strcspn(start, "}");
-}
-
 bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE])
 {
 	const char *start = *at + strspn(*at, space);
@@ -123,6 +115,8 @@ static const char *value_shown(const struct wp_import_item *item, char text[WP_S
 }
 
 static void add(struct wp_translation *t, struct wp_import_line *line, const char *why,
+		va_list arguments) WP_PRINTF(3, 0);
+static void add(struct wp_translation *t, struct wp_import_line *line, const char *why,
 		va_list arguments)
 {
 	char text[4096];
@@ -150,6 +144,12 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
+	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED && why == NULL) {
+		line.verdict =
+			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
+		line.why = "its value, or a part of it, stands elsewhere: write it in place of "
+			   "${...}";
+	}
 	va_start(arguments, why);
 	add(t, &line, why, arguments);
 	va_end(arguments);

@@ -25,6 +25,7 @@ struct wp_import_item {
 	unsigned line;
 	enum wp_import_kind kind;
 	bool taken;
+	bool elsewhere; /* its value, or a part: ${...}, which Connect or Quarkus fills in */
 	bool concealed; /* its value is not shown: it could be anything, a secret too */
 };
 
@@ -44,6 +45,8 @@ struct wp_translation {
 	struct wp_import_forms forms;
 	bool places_columns;		 /* in headers or in the value */
 	bool places_in_value;		 /* in the value */
+	bool decodes_messages;		 /* logical messages are made rows */
+	bool has_sections;		 /* outboxes stand in [outbox.NAME] */
 	bool has_schema;		 /* some converter writes schemas */
 	struct wp_import_report *report; /* borrowed */
 };
@@ -60,8 +63,6 @@ struct wp_import_item *wp_import_option(struct wp_translation *t, const char *fa
 					const char *alias, const char *option);
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
-/* ${provider:path:key}: Kafka Connect, or Quarkus, fills it in. */
-bool wp_import_is_reference(const char *value);
 
 #define WP_IMPORT_WORD_SIZE 256
 /*
@@ -75,7 +76,10 @@ const char *wp_import_class(const char *name);
 
 /* -- saying ---------------------------------------------------------------------- */
 
-/* What became of a property, which is taken then. `why` NULL: what follows says it. */
+/*
+ * What became of a property, which is taken then. `why` NULL: what follows says it, but for a value
+ * that stands elsewhere.
+ */
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
 		   enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);
 /* Of what is not there, or not a property. */
@@ -91,6 +95,7 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 void wp_import_find_forms(struct wp_translation *t);
 void wp_import_postgres(struct wp_translation *t);
 void wp_import_outbox(struct wp_translation *t);
+void wp_import_messages(struct wp_translation *t);
 void wp_import_say_forms(struct wp_translation *t);
 void wp_import_kafka(struct wp_translation *t);
 void wp_import_rules(struct wp_translation *t);

@@ -99,7 +99,7 @@ static void a_connection_is_quoted_for_libpq(void **state)
 	     "\nconninfo = host=db port=5433 user='o\\'neil' dbname='my shop'\n");
 	same(WHOLE "database.sslmode=verify-full\ndatabase.sslrootcert=/ca.pem\n",
 	     "conninfo = host=db sslmode=verify-full sslrootcert=/ca.pem\n");
-	same(WHOLE "database.user=${env:WHO}\n", "#   TO FILL IN: its value stands elsewhere");
+	same(WHOLE "database.user=${env:WHO}\n", "#   TO FILL IN: its value, or a part of it,");
 }
 
 static void slot_and_publication_have_debeziums_defaults(void **state)
@@ -378,6 +378,9 @@ static void debezium_server_has_ways_of_its_own(void **state)
 	same(SERVER "debezium.format.key=simplestring\n", "\nkey.format = raw\n");
 	same(SERVER "debezium.transforms.o.route.topic.replacement=$${routedByValue}.e\n",
 	     "\ntopic.replacement = ${routedByValue}.e\n");
+	changed(SERVER "debezium.transforms.o.route.topic.replacement=${routedByValue}.e\n", 1,
+		"#   CHECK: its value, or a part of it, stands elsewhere");
+	same(SERVER "debezium.source.database.hostname=${DB_HOST}\n", "#   TO FILL IN: its value");
 	without(SERVER "debezium.transforms.o.table.field.event.timestamp=ts\n",
 		"\ncolumn.timestamp =");
 	without(SERVER "debezium.transforms.o.table.fields.additional.placement=p:partition\n",
