@@ -24,7 +24,8 @@ OUTBOX_COLUMNS = """
 class Stage:
     """Everything has a name of its own, so that many tests share one server and one broker."""
 
-    def __init__(self, postgres, kafka, folder, set_up=True, columns=OUTBOX_COLUMNS, encoding="UTF8"):
+    def __init__(self, postgres, kafka, folder, set_up=True, columns=OUTBOX_COLUMNS, encoding="UTF8",
+                 before=""):
         self.name = "t" + uuid.uuid4().hex[:12]
         self.postgres = postgres
         self.kafka = kafka
@@ -38,6 +39,8 @@ class Stage:
         self.truth = None
         self._slots = [self.slot]
         postgres.query(f"CREATE DATABASE {self.database} ENCODING '{encoding}' TEMPLATE template0")
+        if before:
+            self.sql(before)
         if set_up:
             self.sql(f"CREATE TABLE {self.table} ({columns})")
             self.sql((places.TREE / "sql" / "witness.sql").read_text())
