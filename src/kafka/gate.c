@@ -13,7 +13,7 @@
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
 /* A limit older than this is read again before an event is called too large. */
-#define ANSWER_FRESH_MS 1000
+#define LIMIT_FRESH_MS 1000
 /* Below a limit by this much a batch also fits if we count its frame a little wrong. */
 #define BATCH_MARGIN 64
 /* Partitions and limit are read again this often while the topic is in use. */
@@ -251,23 +251,22 @@ static bool is_above_limit(const struct wp_topic *topic, const struct wp_record 
 	return wp_batch_size_of_one(record) > topic->limit;
 }
 
-/* What the topic allows may have been raised: it is asked for before anything is refused. */
-static bool is_fresh(struct wp_producer *p, struct wp_topic *topic)
+static void ask_anew(struct wp_producer *p, struct wp_topic *topic)
 {
-	if (p->now_ms - topic->answered_at_ms <= ANSWER_FRESH_MS)
-		return true;
 	topic->state = WP_TOPIC_UNKNOWN;
 	topic->ask_at_ms = 0;
 	want(p, topic);
-	return false;
 }
 
-/* WP_DATA; WP_AGAIN: the topic is asked for first. */
+/* WP_DATA; WP_AGAIN: partitions may have been added, they are counted first. */
 static enum wp_rc refuse_partition(struct wp_producer *p, struct wp_topic *topic,
 				   const struct wp_record *record, struct wp_why *why)
 {
-	if (!is_fresh(p, topic))
+	topic->recounts = !topic->recounts;
+	if (topic->recounts) {
+		ask_anew(p, topic);
 		return WP_AGAIN;
+	}
 	return wp_why_set(why, WP_DATA,
 			  "an event of table %s names partition %d, and topic %s has %d, counted "
 			  "from 0: correct what outbox.column.partition reads, or add partitions "
@@ -276,12 +275,14 @@ static enum wp_rc refuse_partition(struct wp_producer *p, struct wp_topic *topic
 			  (int)topic->partition_count);
 }
 
-/* Likewise. */
+/* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */
 static enum wp_rc refuse_above_limit(struct wp_producer *p, struct wp_topic *topic,
 				     const struct wp_record *record, struct wp_why *why)
 {
-	if (!is_fresh(p, topic))
+	if (p->now_ms - topic->answered_at_ms > LIMIT_FRESH_MS) {
+		ask_anew(p, topic);
 		return WP_AGAIN;
+	}
 	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, "max.message.bytes",
 			   "raise max.message.bytes of the topic, and message.max.bytes in [kafka]",
 			   why);
@@ -348,6 +349,7 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 		want(p, topic);
 		return WP_AGAIN;
 	}
+	topic->recounts = false;
 	if (topic->partitions[partition].pioneer != 0)
 		return WP_AGAIN;
 	if (topic->handle == NULL)
