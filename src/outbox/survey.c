@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "walpost/base/wire.h"
+#include "walpost/outbox/message.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
@@ -25,7 +26,7 @@ struct wp_survey {
 	struct wp_survey_setup setup;
 	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
-	struct wp_buffer texts; /* of binary values, of which there are none here */
+	struct wp_buffer texts; /* of what is unescaped; of binary values there are none here */
 	struct wp_pgoutput decoder;
 	struct wp_value values[WP_COLUMNS_MAX]; /* of a cut row */
 	wp_lsn commit_lsn;
@@ -54,7 +55,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 	if (s == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
 	s->setup = *setup;
-	wp_buffer_init(&s->texts, 0);
+	wp_buffer_init(&s->texts, (size_t)INT32_MAX);
 	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, (size_t)INT32_MAX, &s->outboxes, why);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &s->relations);
@@ -139,15 +140,45 @@ static void count_transaction(struct wp_survey *s)
 }
 
 /* The topic only: the value may have been cut. */
-static void find_topic(struct wp_survey *s, const struct use *use, const struct wp_event *event,
-		       struct wp_survey_event *ret)
+static void find_topic(struct wp_survey *s, const struct wp_outbox *outbox,
+		       const struct wp_event *event, struct wp_survey_event *ret)
 {
 	struct wp_span topic;
 
-	if (wp_shape_topic(use->outbox->shape, event, &topic, &ret->why) != WP_OK)
+	if (wp_shape_topic(outbox->shape, event, &topic, &ret->why) != WP_OK)
 		return;
 	(void)snprintf(s->topic, sizeof(s->topic), "%.*s", (int)topic.size,
 		       (const char *)topic.data);
+}
+
+static void begin_event(struct wp_survey *s, size_t size, struct wp_survey_event *ret)
+{
+	s->topic[0] = '\0';
+	*ret = (struct wp_survey_event){ .topic = s->topic, .size = size };
+}
+
+/* `rc` is what reading it gave. */
+static enum wp_rc place_event(struct wp_survey *s, const struct wp_outbox *outbox,
+			      struct wp_event *event, enum wp_rc rc, struct wp_survey_event *ret,
+			      struct wp_why *why)
+{
+	if (rc != WP_OK && rc != WP_DATA)
+		return wp_why_set(why, rc, "%s", ret->why.text);
+	event->commit_time_us = s->commit_time_us;
+	event->position = (struct wp_position){
+		.epoch = s->setup.epoch,
+		.timeline = s->setup.timeline,
+		.commit_lsn = s->commit_lsn,
+		.ordinal = s->ordinal,
+	};
+	ret->table = event->table;
+	ret->id = event->id;
+	ret->key = event->key;
+	ret->position = event->position;
+	if (rc == WP_OK)
+		find_topic(s, outbox, event, ret);
+	s->counts.unmapped += rc == WP_DATA ? 1 : 0;
+	return WP_OK;
 }
 
 static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const struct wp_tuple *row,
@@ -155,26 +186,32 @@ static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const s
 {
 	struct wp_event event;
 
-	s->topic[0] = '\0';
-	*ret = (struct wp_survey_event){ .topic = s->topic, .size = size };
+	begin_event(s, size, ret);
 	enum wp_rc rc = wp_mapping_event(use->mapping, row, &s->texts, &event, &ret->why);
-	if (rc != WP_OK && rc != WP_DATA)
-		return wp_why_set(why, rc, "%s", ret->why.text);
-	event.commit_time_us = s->commit_time_us;
-	event.position = (struct wp_position){
-		.epoch = s->setup.epoch,
-		.timeline = s->setup.timeline,
-		.commit_lsn = s->commit_lsn,
-		.ordinal = s->ordinal,
-	};
-	ret->table = event.table;
-	ret->id = event.id;
-	ret->key = event.key;
-	ret->position = event.position;
-	if (rc == WP_OK)
-		find_topic(s, use, &event, ret);
-	s->counts.unmapped += rc == WP_DATA ? 1 : 0;
-	return WP_OK;
+	return place_event(s, use->outbox, &event, rc, ret, why);
+}
+
+static enum wp_rc take_message(struct wp_survey *s, const struct wp_change *change, size_t size,
+			       struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+{
+	const struct wp_outbox *outbox =
+		wp_outbox_set_prefix(s->outboxes, change->as.message.prefix);
+	struct wp_event event;
+	enum wp_rc rc = WP_OK;
+
+	if (!change->as.message.transactional)
+		return WP_OK;
+	if (outbox != NULL && s->commit_lsn < s->setup.until) {
+		count_transaction(s);
+		begin_event(s, size, ret);
+		rc = wp_message_event(outbox->messages, change->as.message.content, &s->texts,
+				      &event, &ret->why);
+		rc = place_event(s, outbox, &event, rc, ret, why);
+		*ret_is_event = rc == WP_OK;
+		s->counts.events += *ret_is_event ? 1 : 0;
+	}
+	s->ordinal++;
+	return rc;
 }
 
 static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tuple *row,
@@ -237,6 +274,29 @@ static enum wp_rc read_cut(struct wp_survey *s, struct wp_span message, uint32_t
 	return WP_OK;
 }
 
+/* Message (beginning only): Byte1('M') Int8 flags Int64 LSN String prefix, then the content. */
+static enum wp_rc take_cut_message(struct wp_survey *s, struct wp_span message, size_t size,
+				   struct wp_survey_event *ret, bool *ret_is_event,
+				   struct wp_why *why)
+{
+	struct wp_change change = { .kind = WP_CHANGE_MESSAGE };
+	struct wp_wire w;
+
+	wp_wire_init(&w, message);
+	(void)wp_wire_u8(&w);
+	change.as.message.transactional = wp_wire_u8(&w) == 1;
+	change.as.message.lsn = wp_wire_u64(&w);
+	change.as.message.prefix = wp_wire_cstr(&w);
+	if (w.bad)
+		return wp_why_set(why, WP_PROTO, "a logical message that was cut has no prefix");
+	change.as.message.content = wp_span_of("");
+	enum wp_rc rc = take_message(s, &change, size, ret, ret_is_event, why);
+	if (rc == WP_OK && *ret_is_event)
+		(void)wp_why_set(&ret->why, WP_OK, "only the first %zu of %zu bytes were read",
+				 message.size, size);
+	return rc;
+}
+
 static enum wp_rc take_change(struct wp_survey *s, const struct wp_change *change, size_t size,
 			      struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
 {
@@ -255,8 +315,7 @@ static enum wp_rc take_change(struct wp_survey *s, const struct wp_change *chang
 		return take_row(s, change->as.insert.relation_oid, &change->as.insert.tuple, size,
 				ret, ret_is_event, why);
 	case WP_CHANGE_MESSAGE:
-		s->ordinal += change->as.message.transactional ? 1 : 0;
-		return WP_OK;
+		return take_message(s, change, size, ret, ret_is_event, why);
 	default:
 		return WP_OK;
 	}
@@ -271,6 +330,8 @@ enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t si
 
 	*ret_is_event = false;
 	if (message.size < size) {
+		if (message.size > 0 && message.data[0] == 'M')
+			return take_cut_message(s, message, size, ret, ret_is_event, why);
 		/* Other kinds are of no interest when they are so large. */
 		if (message.size == 0 || message.data[0] != 'I')
 			return WP_OK;

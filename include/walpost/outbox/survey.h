@@ -1,6 +1,6 @@
 /*
  * Which events does a slot hold? Reads the plugin's messages for people: each row of
- * the outbox with its id, key, topic and position, up to a given place in the log.
+ * an outbox, and each message that is an event, with its id, key, topic and position, up to a given place in the log.
  * Never stops at what cannot be mapped: that is counted.
  *
  * Owns: decoder, relations, shapes. Borrows: the setup's pointers. Pure.

@@ -225,6 +225,58 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 	CHECK_HAS(event.why.text, "only the first 20 of");
 }
 
+static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(void **state)
+{
+	(void)state;
+	static const char content[] = "{\"id\":\"m\",\"aggregatetype\":\"order\","
+				      "\"aggregateid\":\"k\",\"payload\":1}";
+	options.message_prefix = "outbox";
+	begin_survey(NULL, 0);
+	begin(200);
+	struct wire_writer w = writer();
+	wire_message(&w, true, 190, "other", "x");
+	CHECK_EQ(take(&w), WP_OK);
+	CHECK(!is_event);
+	w = writer();
+	wire_message(&w, false, 190, "outbox", content);
+	CHECK_EQ(take(&w), WP_OK);
+	CHECK(!is_event);
+	w = writer();
+	wire_message(&w, true, 190, "outbox", content);
+	CHECK_EQ(take(&w), WP_OK);
+	CHECK(is_event);
+	CHECK_SPAN(event.id, "m");
+	CHECK_TEXT(event.topic, "outbox.event.order");
+	CHECK_TEXT(event.table, "messages of prefix outbox");
+	CHECK_EQ(event.position.ordinal, 1);
+	w = writer();
+	wire_message(&w, true, 190, "outbox", "[]");
+	CHECK_EQ(take(&w), WP_OK);
+	CHECK(is_event);
+	CHECK_HAS(event.why.text, "no JSON object");
+	CHECK_EQ(wp_survey_counts(survey)->events, 2);
+	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
+}
+
+static void the_beginning_of_a_large_message_tells_that_there_is_one(void **state)
+{
+	(void)state;
+	options.message_prefix = "outbox";
+	begin_survey(NULL, 0);
+	begin(200);
+	struct wire_writer w = writer();
+	wire_message(&w, true, 190, "outbox", "{\"id\":\"m\"}");
+	struct wp_span whole = wire_span(&w);
+	for (size_t size = 1; size < whole.size; size++) {
+		struct wp_span cut = { whole.data, size };
+		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &why);
+		CHECK_EQ(rc, size < 1 + 1 + 8 + 7 ? WP_PROTO : WP_OK);
+		CHECK_EQ(is_event, rc == WP_OK);
+	}
+	CHECK_HAS(event.why.text, "were read");
+	CHECK_EQ(event.position.ordinal, whole.size - 1 - 17);
+}
+
 static void what_is_not_the_plugins_is_refused(void **state)
 {
 	(void)state;
@@ -259,6 +311,8 @@ int main(void)
 		TEST(a_row_without_a_column_that_is_needed_is_named_and_counted),
 		TEST(leaves_are_known_by_oid_or_by_pattern),
 		TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
+		TEST(a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal),
+		TEST(the_beginning_of_a_large_message_tells_that_there_is_one),
 		TEST(what_is_not_the_plugins_is_refused),
 		TEST(wrong_options_are_told),
 	};
