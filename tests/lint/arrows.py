@@ -43,7 +43,9 @@ FOREIGN = {
 
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
 PURE = {"base", "wal", "outbox", "relay", "import"}
-IMPURE_FILES = {"base/clock", "base/heap", "base/log", "base/log_line", "base/worker", "base/wake", "relay/run", "relay/wanted"}
+IMPURE_FILES = {
+    "base/clock", "base/heap", "base/log", "base/log_line", "base/worker", "base/wake", "relay/run", "relay/wanted",
+}
 IMPURE_OURS = {"base/clock.h", "base/heap.h", "base/log.h", "base/worker.h", "base/wake.h", "sink/stdout.h"}
 IMPURE_SYSTEM = re.compile(
     r"^(unistd|time|pthread|poll|signal|fcntl|netdb|termios|dirent)\.h$|^(sys/(?!types\.h)|netinet/|arpa/)"

@@ -137,7 +137,8 @@ static void garbage_is_taken_or_refused_and_nothing_else(void **state)
 		random_text(text, sizeof(text), "aB1.\",:* \t$-\xFF");
 		enum wp_rc of_name = wp_table_name_parse(text, &name, NULL);
 		enum wp_rc of_patterns = wp_patterns_new(text, &p, NULL);
-		enum wp_rc of_columns = wp_column_list_parse(text, "outbox.headers", &columns, NULL);
+		enum wp_rc of_columns =
+			wp_column_list_parse(text, "outbox.headers", &columns, NULL);
 		CHECK(of_name == WP_OK || of_name == WP_CONFIG);
 		CHECK(of_patterns == WP_OK || of_patterns == WP_CONFIG);
 		CHECK(of_columns == WP_OK || of_columns == WP_CONFIG);
