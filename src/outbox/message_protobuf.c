@@ -61,7 +61,8 @@ static void take_text(struct wp_wire *w, const struct field *f, struct wp_span *
 {
 	if (wp_span_is_null(f->bytes) || !wp_utf8_is_valid(f->bytes))
 		w->bad = true;
-	*ret = f->bytes;
+	else
+		*ret = f->bytes;
 }
 
 static enum wp_rc take_header(struct wp_span bytes, struct wp_buffer *texts,

@@ -3,6 +3,7 @@
 #include "shape_parts.h"
 #include "walpost/base/base64.h"
 #include "walpost/base/json.h"
+#include "walpost/base/utf8.h"
 #include "walpost/outbox/envelope.h"
 
 /* A payload on its way into a value. */
@@ -200,7 +201,8 @@ static enum wp_rc append_members(struct wp_shape *s, const struct payload *p, st
 }
 
 /* Debezium: the schema of the table's change events, the raw topic before its last part. */
-static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *event)
+static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *event,
+				     struct wp_why *why)
 {
 	struct wp_buffer *name = &s->texts;
 	const char *prefix = s->options->debezium_name;
@@ -211,6 +213,11 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 					 (const char *)event->schema.data, (int)event->name.size,
 					 (const char *)event->name.data, (int)event->route.size,
 					 (const char *)event->route.data);
+	if (rc == WP_OK && !wp_utf8_is_valid(wp_buffer_span(name)))
+		return wp_why_set(why, WP_DATA,
+				  "the raw topic or the table's name, of which the schema has its "
+				  "name, is not UTF-8: correct it, or set outbox.value.format = "
+				  "json");
 	if (rc == WP_OK)
 		rc = wp_json_write_string(&s->value, wp_buffer_span(name), WP_JSON_JACKSON);
 	return rc;
@@ -234,7 +241,7 @@ static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload 
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(&s->value, "],\"optional\":false,\"name\":");
 	if (rc == WP_OK)
-		rc = append_struct_name(s, p->event);
+		rc = append_struct_name(s, p->event, why);
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 

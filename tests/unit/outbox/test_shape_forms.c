@@ -264,6 +264,18 @@ static void columns_stand_beside_the_payload(void **state)
 		   "\"payload\":{\"payload\":\"{\\\"a\\\": 1}\",\"n\":5,\"t\\\"\":null}}");
 }
 
+static void a_schema_is_not_named_by_what_is_no_text(void **state)
+{
+	options.value_format = WP_FORM_JSON_SCHEMA;
+	options.value_columns = "n";
+	event.members.count = 1;
+	event.members.items[0] =
+		(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &text_type };
+	event.name = wp_span_of("outb\xF6x");
+	poisoned("the raw topic or the table's name, of which the schema has its name, is not "
+		 "UTF-8");
+}
+
 static void a_schema_id_stands_before_what_is_there(void **state)
 {
 	options.confluent_schemas = "outbox.event.Order:7:0";
@@ -548,6 +560,7 @@ int main(void)
 		TEST(bytes_are_base64_in_json),
 		TEST(an_empty_payload_can_be_a_tombstone),
 		TEST(columns_stand_beside_the_payload),
+		TEST(a_schema_is_not_named_by_what_is_no_text),
 		TEST(a_schema_id_stands_before_what_is_there),
 		TEST(members_of_json_become_headers_behind_the_others),
 		TEST(properties_become_headers_before_the_others),

@@ -1,0 +1,154 @@
+#include <string.h>
+
+#include "memory.h"
+#include "rows.h"
+#include "support/check.h"
+#include "walpost/outbox/outboxes.h"
+
+static struct wp_outbox_options options[3];
+static struct wp_outboxes outboxes;
+static struct wp_outbox_set *set;
+static struct wp_why why;
+
+static int set_up(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		options[i] = default_options();
+	options[0].table = "sales.orders";
+	options[0].leaves = "sales.orders_*";
+	options[1].table = "";
+	options[1].message_prefix = "note";
+	options[2].table = "\"Bills\"";
+	options[2].message_prefix = "bill";
+	outboxes = (struct wp_outboxes){ .items = options, .count = 3, .ignore = "audit.*" };
+	set = NULL;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_outbox_set_free(set);
+	return 0;
+}
+
+static void make(void)
+{
+	if (wp_outbox_set_new(&outboxes, 1024, &set, &why) != WP_OK)
+		fail_msg("%s", why.text);
+}
+
+static const struct wp_outbox_options *found(const struct wp_outbox *outbox)
+{
+	return outbox == NULL ? NULL : outbox->options;
+}
+
+static const struct wp_outbox_options *find(const char *schema, const char *name)
+{
+	return found(wp_outbox_set_find(set, wp_span_of(schema), wp_span_of(name)));
+}
+
+static const struct wp_outbox_options *table(const char *schema, const char *name)
+{
+	return found(wp_outbox_set_table(set, wp_span_of(schema), wp_span_of(name)));
+}
+
+static void a_relation_belongs_to_the_outbox_of_its_name(void **state)
+{
+	make();
+	CHECK(table("sales", "orders") == &options[0]);
+	CHECK(table("public", "Bills") == &options[2]);
+	CHECK(table("public", "bills") == NULL);
+	CHECK(table("public", "orders") == NULL);
+}
+
+static void a_leaf_belongs_to_the_outbox_that_lists_it(void **state)
+{
+	make();
+	CHECK(find("sales", "orders_1") == &options[0]);
+	CHECK(table("sales", "orders_1") == NULL);
+	CHECK(find("sales", "orders") == &options[0]);
+	CHECK(find("public", "orders_1") == NULL);
+}
+
+static void a_message_belongs_to_the_outbox_of_its_prefix(void **state)
+{
+	make();
+	CHECK(found(wp_outbox_set_prefix(set, wp_span_of("note"))) == &options[1]);
+	CHECK(found(wp_outbox_set_prefix(set, wp_span_of("bill"))) == &options[2]);
+	CHECK(wp_outbox_set_prefix(set, wp_span_of("")) == NULL);
+	CHECK(wp_outbox_set_prefix(set, wp_span_of("notes")) == NULL);
+	CHECK(wp_outbox_set_at(set, 0)->messages == NULL);
+	CHECK(wp_outbox_set_at(set, 1)->messages != NULL);
+}
+
+static void tables_are_counted_without_those_that_have_none(void **state)
+{
+	make();
+	CHECK_EQ(wp_outbox_set_at(set, 0)->table, 0);
+	CHECK_EQ(wp_outbox_set_at(set, 2)->table, 1);
+}
+
+static void what_is_ignored_is_so_for_all(void **state)
+{
+	make();
+	CHECK(wp_outbox_set_ignores(set, wp_span_of("audit"), wp_span_of("log")));
+	CHECK(!wp_outbox_set_ignores(set, wp_span_of("sales"), wp_span_of("log")));
+}
+
+static void wrong(const char *reason)
+{
+	CHECK_EQ(wp_outbox_set_new(&outboxes, 1024, &set, &why), WP_CONFIG);
+	CHECK(set == NULL);
+	CHECK_HAS(why.text, reason);
+}
+
+static void what_is_wrong_with_one_is_told(void **state)
+{
+	outboxes.ignore = "\"";
+	wrong("is not a list of table patterns");
+	outboxes.ignore = "";
+	options[2].leaves = "a..b";
+	wrong("is not a list of table patterns");
+	options[2].leaves = "";
+	options[2].table = "a.b.c";
+	wrong("is not a table name");
+	options[2].table = "t";
+	options[2].headers_standard = "nix";
+	wrong("outbox.headers.standard");
+	options[2].headers_standard = "";
+	options[2].headers = "a,";
+	wrong("outbox.headers = \"a,\"");
+}
+
+static void out_of_memory_is_said_wherever_it_ends(void **state)
+{
+	enum wp_rc rc = WP_NOMEM;
+	size_t allocations = 0;
+
+	for (; rc == WP_NOMEM && allocations < 1000; allocations++) {
+		memory_fails_after(allocations);
+		rc = wp_outbox_set_new(&outboxes, 1024, &set, &why);
+		memory_works();
+	}
+	CHECK_EQ(rc, WP_OK);
+	CHECK(allocations > 6);
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_relation_belongs_to_the_outbox_of_its_name),
+		TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
+		TEST(a_message_belongs_to_the_outbox_of_its_prefix),
+		TEST(tables_are_counted_without_those_that_have_none),
+		TEST(what_is_ignored_is_so_for_all),
+		TEST(what_is_wrong_with_one_is_told),
+		TEST(out_of_memory_is_said_wherever_it_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
