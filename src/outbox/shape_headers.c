@@ -60,11 +60,13 @@ static enum wp_rc add_written(struct wp_shape *s, struct wp_span name,
 			      const struct wp_column_type *type, struct wp_span text,
 			      struct wp_why *why)
 {
-	enum wp_rc rc = wp_shape_add_header(s, name, (struct wp_span){ 0 }, why);
+	const struct wp_outbox_options *o = s->options;
+	enum wp_rc rc = wp_shape_add_header(s, name, text, why);
 
-	if (rc != WP_OK)
+	/* Most often: of all rendered ones the one that is none. */
+	if (rc != WP_OK || (o->headers_format == WP_FORM_RAW && o->types == WP_RENDERING_POSTGRES))
 		return rc;
-	return wp_shape_write(s, &s->headers[s->header_count - 1].value, s->options->headers_format,
+	return wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,
 			      WP_FOR_HEADER, type, text, why);
 }
 
