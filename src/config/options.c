@@ -239,6 +239,10 @@ const struct wp_option wp_options[] = {
 	  "topic.prefix of the Debezium connector that walpost stands in for: in context headers "
 	  "and in names\nof schemas.",
 	  "", TEXT, 0, AT(outbox.debezium_name), 0, 249, NULL, NULL },
+	{ "outbox.debezium.schema.version",
+	  "Integer column with the version of the schema that a value with value.columns has in\n"
+	  "json-schema. Empty: it has none.",
+	  "", TEXT, 0, AT(outbox.debezium_schema_version), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.debezium.context.headers",
 	  "Whether the four __debezium.context headers are sent, which Debezium adds since 3.x.",
 	  "no", BOOL, 0, AT(outbox.debezium_context_headers), 0, 1, NULL, NULL },

@@ -311,12 +311,13 @@ static void translate_version(struct wp_translation *t, const char *alias, const
 
 	if (item == NULL)
 		return;
-	if (t->places_in_value && t->forms.value == WP_IMPORT_JSON_SCHEMA)
-		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "the schema beside the value has no version");
-	else
+	if (t->places_in_value && t->forms.value == WP_IMPORT_JSON_SCHEMA) {
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, section, "debezium.schema.version", item->value);
+	} else {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
 			      "it is the version of a schema that is not sent");
+	}
 }
 
 static void translate_expand(struct wp_translation *t, const char *alias, const char *section)

@@ -122,6 +122,7 @@ static void put_role(struct wp_event *e, enum wp_role role, const struct member 
 		[WP_ROLE_PROPERTIES] = &e->properties,
 		[WP_ROLE_CE_SOURCE] = &e->ce_source,
 		[WP_ROLE_CE_SUBJECT] = &e->ce_subject,
+		[WP_ROLE_SCHEMA_VERSION] = &e->schema_version,
 	};
 
 	*places[role] = m->value;
@@ -241,7 +242,8 @@ static void begin(const struct wp_message_reader *r, struct wp_event *e)
 {
 	e->id = e->key = e->type = e->route = e->payload = (struct wp_span){ 0 };
 	e->timestamp = e->partition = e->json_headers = e->properties = (struct wp_span){ 0 };
-	e->ce_source = e->ce_subject = e->schema = e->name = (struct wp_span){ 0 };
+	e->ce_source = e->ce_subject = e->schema_version = (struct wp_span){ 0 };
+	e->schema = e->name = (struct wp_span){ 0 };
 	e->payload_is_bytea = false;
 	begin_fields(&r->lists[WP_LIST_HEADERS], &e->headers);
 	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);

@@ -29,7 +29,8 @@ static const char *definition_of(const struct wp_outbox_options *options, const 
 		return "jsonb";
 	if (is_role(options, WP_ROLE_TIMESTAMP, column))
 		return "timestamptz";
-	if (is_role(options, WP_ROLE_PARTITION, column))
+	if (is_role(options, WP_ROLE_PARTITION, column) ||
+	    is_role(options, WP_ROLE_SCHEMA_VERSION, column))
 		return "int";
 	bool may_be_null =
 		options->key_null == WP_KEY_NULL_ALLOW || options->column_key_fallback[0] != '\0';
@@ -71,9 +72,19 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 {
 	/* In the order of Debezium's table, for who creates it from this list. */
 	static const enum wp_role order[] = {
-		WP_ROLE_ID,	      WP_ROLE_ROUTE,	    WP_ROLE_KEY,       WP_ROLE_TYPE,
-		WP_ROLE_PAYLOAD,      WP_ROLE_KEY_FALLBACK, WP_ROLE_TIMESTAMP, WP_ROLE_PARTITION,
-		WP_ROLE_JSON_HEADERS, WP_ROLE_PROPERTIES,   WP_ROLE_CE_SOURCE, WP_ROLE_CE_SUBJECT,
+		WP_ROLE_ID,
+		WP_ROLE_ROUTE,
+		WP_ROLE_KEY,
+		WP_ROLE_TYPE,
+		WP_ROLE_PAYLOAD,
+		WP_ROLE_KEY_FALLBACK,
+		WP_ROLE_TIMESTAMP,
+		WP_ROLE_PARTITION,
+		WP_ROLE_JSON_HEADERS,
+		WP_ROLE_PROPERTIES,
+		WP_ROLE_CE_SOURCE,
+		WP_ROLE_CE_SUBJECT,
+		WP_ROLE_SCHEMA_VERSION,
 	};
 	enum wp_rc rc = WP_OK;
 

@@ -25,6 +25,7 @@ static const struct {
 	[WP_ROLE_PROPERTIES] = ROLE("headers.properties", headers_properties, true),
 	[WP_ROLE_CE_SOURCE] = ROLE("cloudevents.source.column", ce_source_column, false),
 	[WP_ROLE_CE_SUBJECT] = ROLE("cloudevents.subject", ce_subject, false),
+	[WP_ROLE_SCHEMA_VERSION] = ROLE("debezium.schema.version", debezium_schema_version, false),
 #undef ROLE
 };
 

@@ -139,8 +139,8 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 }
 
 static inline const struct wp_mapped_field *fill_fields(struct picker *p, enum wp_list list,
-						 const struct wp_mapped_field *from,
-						 struct wp_event_fields *ret)
+							const struct wp_mapped_field *from,
+							struct wp_event_fields *ret)
 {
 	ret->count = p->mapping->list_counts[list];
 	for (size_t i = 0; i < ret->count; i++)
@@ -184,6 +184,7 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 	ret->properties = pick(p, &roles[WP_ROLE_PROPERTIES]);
 	ret->ce_source = pick(p, &roles[WP_ROLE_CE_SOURCE]);
 	ret->ce_subject = pick(p, &roles[WP_ROLE_CE_SUBJECT]);
+	ret->schema_version = pick(p, &roles[WP_ROLE_SCHEMA_VERSION]);
 	fields = fill_fields(p, WP_LIST_HEADERS, fields, &ret->headers);
 	fields = fill_fields(p, WP_LIST_MEMBERS, fields, &ret->members);
 	(void)fill_fields(p, WP_LIST_EXTENSIONS, fields, &ret->extensions);

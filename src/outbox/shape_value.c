@@ -5,6 +5,7 @@
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 #include "walpost/outbox/envelope.h"
+#include "walpost/outbox/excerpt.h"
 
 /* A payload on its way into a value. */
 struct payload {
@@ -223,6 +224,22 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 	return rc;
 }
 
+/* From a row it is an integer; from a message it may be anything. */
+static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	for (size_t i = 0; i < version.size; i++) {
+		if (version.data[i] < '0' || version.data[i] > '9')
+			return wp_why_set(why, WP_DATA,
+					  "\"%s\" is no version: correct what "
+					  "outbox.debezium.schema.version reads",
+					  wp_excerpt(&shown, version));
+	}
+	enum wp_rc rc = wp_buffer_append_text(&s->value, ",\"version\":");
+	return rc == WP_OK ? wp_buffer_append(&s->value, version) : rc;
+}
+
 static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload *p,
 				       struct wp_why *why)
 {
@@ -242,6 +259,8 @@ static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload 
 		rc = wp_buffer_append_text(&s->value, "],\"optional\":false,\"name\":");
 	if (rc == WP_OK)
 		rc = append_struct_name(s, p->event, why);
+	if (rc == WP_OK && !wp_span_is_null(p->event->schema_version))
+		rc = append_version(s, p->event->schema_version, why);
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 

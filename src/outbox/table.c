@@ -156,8 +156,7 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 		[FAULT_NOT_A_TIME] =
 			"which is no time: it must be timestamp, timestamptz, date, or a bigint of "
 			"milliseconds since 1970",
-		[FAULT_NOT_A_NUMBER] =
-			"which numbers no partition: it must be smallint, integer or bigint",
+		[FAULT_NOT_A_NUMBER] = "which is no number: it must be smallint, integer or bigint",
 	};
 	struct wp_excerpt name;
 
@@ -258,7 +257,8 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 	uint32_t type_oid = l->relation->columns[mapped.index].type_oid;
 	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
 		complain(l, FAULT_NOT_A_TIME, column, option, type_oid);
-	if (role == WP_ROLE_PARTITION && !is_number(mapped.type.type))
+	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
+	    !is_number(mapped.type.type))
 		complain(l, FAULT_NOT_A_NUMBER, column, option, type_oid);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);

@@ -151,6 +151,16 @@ def test_types_are_debeziums_or_postgres_own(wide):
     assert [headers[name] for name in ("n", "flag", "at")] == [b"1.50", b"t", b"2024-02-29 12:34:56+00"]
 
 
+def test_columns_beside_the_payload_have_a_schema_with_a_version(wide):
+    wide.relay({"outbox.types": "debezium", "outbox.value.format": "json-schema", "outbox.value.columns": "n:amount",
+                "outbox.debezium.name": "shop", "outbox.debezium.schema.version": "part"})
+    insert(wide, part=3, n="1.50")
+    (message,) = sent(wide)
+    value = json.loads(message.value)
+    assert value["payload"] == {"payload": '{"a": 1}', "amount": "AJY="}
+    assert (value["schema"]["name"], value["schema"]["version"]) == ("shop.public.outbox.order.Value", 3)
+
+
 @pytest.mark.on("all")
 def test_a_key_that_may_not_be_null_says_so_in_its_schema(make_stage):
     stage = make_stage(

@@ -37,6 +37,7 @@ struct wp_event {
 	struct wp_span properties;
 	struct wp_span ce_source;
 	struct wp_span ce_subject;
+	struct wp_span schema_version;
 	struct wp_event_fields headers;
 	struct wp_event_fields members;	   /* beside the payload in the value */
 	struct wp_event_fields extensions; /* of a CloudEvent */

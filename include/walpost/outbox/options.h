@@ -76,6 +76,7 @@ struct wp_outbox_options {
 	const char *ce_extensions;	/* list of column[:name] */
 	const char *confluent_schemas;	/* list of topic:id[:index/index...] */
 	const char *debezium_name;	/* topic.prefix of the connector that is replaced */
+	const char *debezium_schema_version; /* column; "": none */
 	bool debezium_context_headers;
 	enum wp_on_update on_update;
 };

@@ -42,6 +42,7 @@ static inline struct wp_outbox_options default_options(void)
 		.ce_extensions = "",
 		.confluent_schemas = "",
 		.debezium_name = "",
+		.debezium_schema_version = "",
 	};
 }
 

@@ -262,6 +262,14 @@ static void columns_stand_beside_the_payload(void **state)
 		   "{\"type\":\"string\",\"optional\":true,\"field\":\"t\\\"\"}],"
 		   "\"optional\":false,\"name\":\"shop.public.outbox.Order.Value\"},"
 		   "\"payload\":{\"payload\":\"{\\\"a\\\": 1}\",\"n\":5,\"t\\\"\":null}}");
+	event.schema_version = wp_span_of("3");
+	formed();
+	static const char named[] = "Order.Value\",\"version\":3},";
+	char text[1024] = "";
+	memcpy(text, record.value.data, record.value.size);
+	CHECK_HAS(text, named);
+	event.schema_version = wp_span_of("-3");
+	poisoned("\"-3\" is no version");
 }
 
 static void a_schema_is_not_named_by_what_is_no_text(void **state)
