@@ -224,7 +224,7 @@ static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, stru
 }
 
 /* A reading costs the server as much as it holds, so at most half of the time is spent in it. */
-static void wait(struct tail *t, int64_t spent_us)
+static void wait_a_while(struct tail *t, int64_t spent_us)
 {
 	double spent_s = (double)spent_us / 1e6;
 	wp_console_wait(&t->console, spent_s > LOOK_EVERY_S ? spent_s : LOOK_EVERY_S);
@@ -241,7 +241,7 @@ static enum wp_rc follow(struct tail *t, struct wp_why *why)
 			continue;
 		if (t->no_follow)
 			break;
-		wait(t, wp_clock_us() - begun_us);
+		wait_a_while(t, wp_clock_us() - begun_us);
 	}
 	return rc == WP_AGAIN ? WP_OK : rc;
 }
