@@ -10,6 +10,7 @@ static const struct wp_command commands[] = {
 	{ "init", wp_command_init, "outbox table, publication, then slot; or the SQL for them" },
 	{ "check", wp_command_check, "every precondition, with what cures it" },
 	{ "status", wp_command_status, "how far the relay is: slot, lag, kept WAL" },
+	{ "tail", wp_command_tail, "events as they are committed, as JSON lines" },
 	{ "slot", wp_command_slot, "create, drop, list, skip, accept" },
 	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
 	{ "version", wp_command_version, "versions of walpost and its libraries" },

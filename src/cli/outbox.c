@@ -96,33 +96,54 @@ static void name_waits(void *arg)
 	PQclear(waits);
 }
 
-enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
-			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+/* `sql` creates it, and is ended here. */
+static enum wp_rc create(struct wp_session *s, const struct wp_postgres_options *options,
+			 struct wp_sql *sql, char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
 {
 	struct watch watch = { .options = options, .creator = s };
-	struct wp_buffer text;
-	struct wp_sql sql;
 	PGresult *slot;
-	PGconn *pg = wp_session_pg(s);
-	enum wp_rc rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", why);
+	enum wp_rc rc = wp_sql_end(sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", why);
 	if (rc != WP_OK)
 		return rc;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, pg, &text);
-	wp_slot_create_sql(&sql, options->slot, wp_slot_failover(PQserverVersion(pg)));
-	rc = wp_sql_end(&sql, why);
-	if (rc == WP_OK) {
-		s->waiting = name_waits;
-		s->waiting_arg = &watch;
-		s->waiting_every_s = 2.;
-		rc = wp_session_query(s, (const char *)text.data, &slot, why);
-		s->waiting = NULL;
-	}
+	s->waiting = name_waits;
+	s->waiting_arg = &watch;
+	s->waiting_every_s = 2.;
+	rc = wp_session_query(s, (const char *)sql->into->data, &slot, why);
+	s->waiting = NULL;
 	if (rc == WP_OK) {
 		(void)snprintf(ret_lsn, WP_LSN_TEXT_SIZE, "%s", PQgetvalue(slot, 0, 1));
 		PQclear(slot);
 	}
 	wp_session_release(&watch.session);
+	return rc;
+}
+
+enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
+			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+{
+	PGconn *pg = wp_session_pg(s);
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, pg, &text);
+	wp_slot_create_sql(&sql, options->slot, wp_slot_failover(PQserverVersion(pg)));
+	enum wp_rc rc = create(s, options, &sql, ret_lsn, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
+					const struct wp_postgres_options *options, const char *slot,
+					char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	wp_slot_create_temporary_sql(&sql, slot);
+	enum wp_rc rc = create(s, options, &sql, ret_lsn, why);
 	wp_buffer_release(&text);
 	return rc;
 }

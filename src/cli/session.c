@@ -38,6 +38,25 @@ void wp_console_release(struct wp_console *c)
 	*c = (struct wp_console){ 0 };
 }
 
+static void on_passed(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its time */
+	*(bool *)w->data = true;
+}
+
+void wp_console_wait(struct wp_console *c, double seconds)
+{
+	bool passed = false;
+	ev_timer timer;
+	ev_timer_init(&timer, on_passed, seconds, 0.);
+	timer.data = &passed;
+	ev_now_update(c->loop);
+	ev_timer_start(c->loop, &timer);
+	while (!passed && !c->interrupted)
+		(void)ev_run(c->loop, EVRUN_ONCE); /* says whether watchers are left; they are */
+	ev_timer_stop(c->loop, &timer);
+}
+
 struct ticker {
 	ev_timer timer;
 	struct wp_session *session;

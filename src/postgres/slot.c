@@ -17,6 +17,21 @@ void wp_slot_create_sql(struct wp_sql *sql, const char *slot, enum wp_slot_failo
 		   slot, failover == WP_SLOT_FAILOVER ? ", false, false, true" : "");
 }
 
+void wp_slot_create_temporary_sql(struct wp_sql *sql, const char *slot)
+{
+	wp_sql_add(sql,
+		   "SELECT slot_name, lsn FROM pg_create_logical_replication_slot(%L, "
+		   "'pgoutput', true);\n",
+		   slot);
+}
+
+void wp_slot_copy_temporary_sql(struct wp_sql *sql, const char *slot, const char *from)
+{
+	wp_sql_add(sql,
+		   "SELECT slot_name, lsn FROM pg_copy_logical_replication_slot(%L, %L, true);\n",
+		   from, slot);
+}
+
 void wp_slot_drop_sql(struct wp_sql *sql, const char *slot)
 {
 	wp_sql_add(sql, "SELECT pg_drop_replication_slot(%L);\n", slot);

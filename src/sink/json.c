@@ -68,11 +68,11 @@ static void put_number(struct writer *w, const char *name, int64_t number)
 		w->rc = wp_buffer_printf(w->into, ",\"%s\":%" PRId64, name, number);
 }
 
+/* All members, and the end of the line; what stands before them has been put. */
 static void put_record(struct writer *w, const struct wp_record *record)
 {
 	char position[WP_POSITION_TEXT_SIZE];
 
-	put_text(w, "{");
 	put_member(w, "topic", record->topic);
 	if (record->partition != WP_PARTITION_BY_KEY)
 		put_number(w, "partition", record->partition);
@@ -96,6 +96,23 @@ enum wp_rc wp_json_record(struct wp_buffer *into, const struct wp_record *record
 {
 	struct writer w = { .into = into, .rc = WP_OK };
 
+	put_text(&w, "{");
+	put_record(&w, record);
+	return w.rc;
+}
+
+enum wp_rc wp_json_poison(struct wp_buffer *into, const struct wp_record *record,
+			  const char *reason)
+{
+	struct writer w = { .into = into, .rc = WP_OK };
+
+	put_text(&w, "{");
+	put_member(&w, "error", wp_span_of(reason));
+	put_text(&w, ",");
+	put_member(&w, "table", wp_span_of(record->table));
+	put_text(&w, ",");
+	put_member(&w, "id", record->id);
+	put_text(&w, ",");
 	put_record(&w, record);
 	return w.rc;
 }

@@ -22,5 +22,10 @@ void wp_cli_print_finding(FILE *to, const struct wp_finding *finding);
  */
 enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
 			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why) WP_MUST_CHECK;
+/* Likewise a temporary one of that name, which is the session's. */
+enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
+					const struct wp_postgres_options *options, const char *slot,
+					char ret_lsn[WP_LSN_TEXT_SIZE],
+					struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -22,6 +22,8 @@ struct wp_console {
 
 enum wp_rc wp_console_init(struct wp_console *c, struct wp_why *why) WP_MUST_CHECK;
 void wp_console_release(struct wp_console *c);
+/* Until the time has passed, or the user interrupts. */
+void wp_console_wait(struct wp_console *c, double seconds);
 
 struct wp_session {
 	struct wp_console *console; /* borrowed */

@@ -14,6 +14,10 @@ enum wp_slot_failover { WP_SLOT_LOCAL, WP_SLOT_FAILOVER };
 enum wp_slot_failover wp_slot_failover(int server_version);
 /* One row: slot_name, lsn. Waits for all transactions that run when it begins. */
 void wp_slot_create_sql(struct wp_sql *sql, const char *slot, enum wp_slot_failover failover);
+/* Likewise; the server drops it as the session that made it ends. */
+void wp_slot_create_temporary_sql(struct wp_sql *sql, const char *slot);
+/* Likewise, holding what slot `from` holds now, which may be in use. Waits for nobody. */
+void wp_slot_copy_temporary_sql(struct wp_sql *sql, const char *slot, const char *from);
 void wp_slot_drop_sql(struct wp_sql *sql, const char *slot);
 /*
  * One row per transaction that slot creation may wait for: kind ('backend' or

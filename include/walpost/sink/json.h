@@ -10,5 +10,11 @@
 
 /* The object with its newline. WP_FULL or WP_NOMEM leave part of it behind. */
 enum wp_rc wp_json_record(struct wp_buffer *into, const struct wp_record *record) WP_MUST_CHECK;
+/*
+ * The same of an event that no record can be made of, with what could be made: `error`, the
+ * reason, stands first, then `table` and `id`; the topic is null perhaps.
+ */
+enum wp_rc wp_json_poison(struct wp_buffer *into, const struct wp_record *record,
+			  const char *reason) WP_MUST_CHECK;
 
 #endif

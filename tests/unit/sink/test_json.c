@@ -84,6 +84,26 @@ static void null_and_empty_and_bytes_differ(void **state)
 			      "\"position\":\"0000-00000001-000000000194AB88-00000002\"}\n");
 }
 
+static void what_could_be_made_of_poison_stands_behind_the_reason(void **state)
+{
+	(void)state;
+	struct wp_record record = example();
+
+	record.topic = (struct wp_span){ NULL, 0 };
+	record.table = "public.outbox";
+	record.id = bytes("\xFF", 1);
+	CHECK_EQ(wp_json_poison(&buffer, &record, "no \"topic\""), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&buffer),
+		   "{\"error\":\"no \\\"topic\\\"\",\"table\":\"public.outbox\","
+		   "\"id_base64\":\"/w==\",\"topic\":null,\"key\":\"42\",\"headers\":[],"
+		   "\"value\":\"{\\\"a\\\": 1}\",\"timestamp\":1700000000123,"
+		   "\"position\":\"0000-00000001-000000000194AB88-00000002\"}\n");
+	struct wp_buffer small;
+	wp_buffer_init(&small, buffer.size - 1);
+	CHECK_EQ(wp_json_poison(&small, &record, "no \"topic\""), WP_FULL);
+	wp_buffer_release(&small);
+}
+
 static void a_line_above_the_buffers_limit_is_refused(void **state)
 {
 	(void)state;
@@ -106,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_record_is_one_line),
 		TEST(null_and_empty_and_bytes_differ),
+		TEST(what_could_be_made_of_poison_stands_behind_the_reason),
 		TEST(a_line_above_the_buffers_limit_is_refused),
 	};
 #undef TEST

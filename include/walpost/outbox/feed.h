@@ -1,0 +1,59 @@
+/*
+ * Which records would a relay with these outboxes send? The plugin's messages in, one after
+ * the other and without the frames of a stream; records out, or why there is none. For who
+ * reads a log without relaying it. It goes on where a relay stops.
+ *
+ * Owns: decoder, relations, shapes. Borrows: the setup's pointers. Pure.
+ * Bounded: as the relay's own decoding; one message at a time.
+ */
+#ifndef WALPOST_OUTBOX_FEED_H
+#define WALPOST_OUTBOX_FEED_H
+
+#include "walpost/base/why.h"
+#include "walpost/outbox/options.h"
+#include "walpost/outbox/record.h"
+#include "walpost/wal/source.h"
+
+struct wp_feed_setup {
+	const struct wp_outboxes *outboxes;
+	uint16_t epoch;
+	const struct wp_timelines *timelines;
+	/* Of the outboxes' tables, in their order; NULL: nothing is known. */
+	const struct wp_column_facts *columns;
+	enum wp_transfer transfer; /* how the plugin was asked to send values */
+};
+
+enum wp_fed_kind {
+	WP_FED_NOTHING,
+	WP_FED_RECORD,
+	WP_FED_POISON, /* an event that no record can be made of */
+	WP_FED_NOTE,   /* no event; a relay complains of it, or stops */
+};
+
+/* What one message was. */
+struct wp_fed {
+	enum wp_fed_kind kind;
+	struct wp_record record; /* of poison what could be made: the topic is null perhaps */
+	struct wp_why why;	 /* poison, note */
+};
+
+struct wp_feed;
+
+/* WP_CONFIG with why: the outboxes' options. WP_NOMEM. */
+enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
+		       struct wp_why *why) WP_MUST_CHECK;
+void wp_feed_free(struct wp_feed *f);
+/*
+ * `ret` is valid until the next call, and while `message` lives. WP_PAUSE: it is a row of a
+ * table that may be a partition of an outbox; answer wp_feed_question(), and offer the message
+ * again. WP_PROTO with why: not the plugin's. WP_CONFIG with why: a column has not the type that
+ * it needs, or the publication brings too many tables. WP_NOMEM.
+ */
+enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
+			struct wp_why *why) WP_MUST_CHECK;
+/* Whose root is wanted; 0: nobody's. */
+uint32_t wp_feed_question(const struct wp_feed *f);
+/* WP_ROOT_KNOWN, WP_ROOT_GONE; after anything else the row asks again. */
+void wp_feed_answer(struct wp_feed *f, const struct wp_root *root);
+
+#endif

@@ -1,0 +1,234 @@
+#include "walpost/cli/changes.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/cli/outbox.h"
+#include "walpost/postgres/slot.h"
+
+enum {
+	/*
+	 * Each reading begins where the oldest transaction began that ran at its start. A large
+	 * batch does that rarely, a small one shows the first events soon.
+	 */
+	BATCH_FIRST = 1000,
+	BATCH_MAX = 100000,
+	/* So many come at once, but for those that are larger: these come alone. */
+	FETCH_COUNT = 256,
+	SMALL_MAX = 16 * 1024,
+};
+
+static enum wp_rc ask(struct wp_changes *c, struct wp_sql *sql, PGresult **ret, struct wp_why *why)
+{
+	enum wp_rc rc = wp_sql_end(sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(c->setup.session, (const char *)sql->into->data, ret, why);
+	return rc;
+}
+
+/* -- the slot -------------------------------------------------------------- */
+
+static const char whether_sql[] =
+	"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %L), s.slot_name, "
+	"coalesce(s.plugin, s.slot_type), s.database = current_database(), "
+	"coalesce(to_jsonb(s)->>'wal_status', '') "
+	"FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = %L";
+
+enum column { C_PUBLICATION, C_SLOT, C_PLUGIN, C_OUR_DATABASE, C_WAL_STATUS };
+
+static const char *value(const PGresult *r, enum column column)
+{
+	return PQgetvalue(r, 0, (int)column);
+}
+
+static enum wp_rc judge(const struct wp_changes *c, const PGresult *r, struct wp_why *why)
+{
+	const char *slot = c->setup.options->slot;
+	if (*value(r, C_PUBLICATION) != 't')
+		return wp_why_set(why, WP_DATA,
+				  "there is no publication %s in this database; walpost check "
+				  "tells what is missing and how to make it",
+				  c->setup.options->publication);
+	if (c->setup.from == WP_CHANGES_FROM_NOW)
+		return WP_OK;
+	if (PQgetisnull(r, 0, C_SLOT))
+		return wp_why_set(why, WP_DATA,
+				  "there is no slot %s whose backlog could be shown; walpost slot "
+				  "list shows those that there are",
+				  slot);
+	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || *value(r, C_OUR_DATABASE) != 't')
+		return wp_why_set(why, WP_DATA,
+				  "slot %s is not walpost's: it is of %s, or of another database",
+				  slot, value(r, C_PLUGIN));
+	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
+		return wp_why_set(why, WP_DATA,
+				  "slot %s is lost: the server has removed the log it needs; "
+				  "`walpost check` says how to begin anew",
+				  slot);
+	return WP_OK;
+}
+
+static enum wp_rc look(struct wp_changes *c, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *r;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
+	wp_sql_add(&sql, whether_sql, c->setup.options->publication, c->setup.options->slot);
+	enum wp_rc rc = ask(c, &sql, &r, why);
+	if (rc == WP_OK) {
+		rc = judge(c, r, why);
+		PQclear(r);
+	}
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc copy(struct wp_changes *c, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *r;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
+	wp_slot_copy_temporary_sql(&sql, c->slot, c->setup.options->slot);
+	enum wp_rc rc = ask(c, &sql, &r, why);
+	if (rc == WP_OK) {
+		(void)snprintf(c->from, sizeof(c->from), "%s", PQgetvalue(r, 0, 1));
+		PQclear(r);
+	}
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc say_no_slot(const struct wp_changes *c, enum wp_rc rc, struct wp_why *why)
+{
+	const struct wp_why said = *why;
+	if (strcmp(c->setup.session->failure.sqlstate, "53400") == 0)
+		return wp_why_set(why, WP_CONFIG,
+				  "the server has no replication slot to spare: raise "
+				  "max_replication_slots (takes effect with a restart), or drop a "
+				  "slot that nobody needs (`walpost slot list` shows them)");
+	return wp_why_set(why, rc, "no temporary slot can be made: %.900s", said.text);
+}
+
+enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup *setup,
+			    struct wp_why *why)
+{
+	PGconn *pg = wp_session_pg(setup->session);
+	*c = (struct wp_changes){ .setup = *setup, .batch_count = BATCH_FIRST };
+	/* A server has one process of this number, and the slot ends with it. */
+	(void)snprintf(c->slot, sizeof(c->slot), "walpost_tail_%d", PQbackendPID(pg));
+	enum wp_rc rc = look(c, why);
+	if (rc == WP_OK && PQserverVersion(pg) >= 170000)
+		rc = wp_session_do(setup->session, "SET transaction_timeout = 0", why);
+	if (rc != WP_OK)
+		return rc;
+	if (setup->from == WP_CHANGES_FROM_SLOT)
+		rc = copy(c, why);
+	else
+		rc = wp_cli_create_temporary_slot(setup->session, setup->options, c->slot, c->from,
+						  why);
+	return rc == WP_OK ? WP_OK : say_no_slot(c, rc, why);
+}
+
+/* -- what it says ---------------------------------------------------------- */
+
+/* The server gathers all of it before it gives the first: then it is confirmed. */
+static enum wp_rc declare(struct wp_changes *c, struct wp_why *why)
+{
+	char until[WP_LSN_TEXT_SIZE + 2] = "NULL", lsn[WP_LSN_TEXT_SIZE], batch[16];
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *nothing;
+	if (c->setup.until != 0)
+		(void)snprintf(until, sizeof(until), "'%s'", wp_lsn_text(c->setup.until, lsn));
+	(void)snprintf(batch, sizeof(batch), "%d", c->batch_count);
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
+	wp_sql_add(&sql,
+		   "BEGIN; DECLARE changes BINARY SCROLL CURSOR FOR SELECT CASE "
+		   "WHEN length(data) <= current_setting('walpost.whole')::int THEN data END "
+		   "FROM pg_logical_slot_get_binary_changes(%L, %s, %s, 'proto_version', '1', "
+		   "'publication_names', quote_ident(%L), 'messages', 'true'%s)",
+		   c->slot, until, batch, c->setup.options->publication,
+		   c->setup.transfer == WP_TRANSFER_BINARY ? ", 'binary', 'true'" : "");
+	enum wp_rc rc = ask(c, &sql, &nothing, why);
+	if (rc == WP_OK)
+		PQclear(nothing);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+/* What is larger than `whole_max` comes as a NULL. */
+static enum wp_rc fetch(struct wp_changes *c, int whole_max, const char *direction, int number,
+			PGresult **ret, struct wp_why *why)
+{
+	char sql[120];
+	(void)snprintf(sql, sizeof(sql), "SET LOCAL walpost.whole = %d; FETCH %s %d FROM changes",
+		       whole_max, direction, number);
+	return wp_session_query(c->setup.session, sql, ret, why);
+}
+
+static enum wp_rc hand_over(const PGresult *rows, int row, wp_changes_take take, void *arg,
+			    struct wp_why *why)
+{
+	const struct wp_span message = { (const uint8_t *)PQgetvalue(rows, row, 0),
+					 (size_t)PQgetlength(rows, row, 0) };
+	return take(arg, message, why);
+}
+
+/* The `number`th of the batch. The cursor then stands on it. */
+static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take take, void *arg,
+			     struct wp_why *why)
+{
+	PGresult *rows;
+	enum wp_rc rc = fetch(c, INT_MAX, "ABSOLUTE", number, &rows, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = PQntuples(rows) == 1
+		     ? hand_over(rows, 0, take, arg, why)
+		     : wp_why_set(why, WP_PROTO, "a change was there, and is not any more");
+	PQclear(rows);
+	return rc;
+}
+
+/* Some more; `taken` counts those of the batch. */
+static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp_changes_take take,
+			    void *arg, struct wp_why *why)
+{
+	PGresult *rows;
+	bool large = false;
+	enum wp_rc rc = fetch(c, SMALL_MAX, "FORWARD", FETCH_COUNT, &rows, why);
+	if (rc != WP_OK)
+		return rc;
+	for (int row = 0; rc == WP_OK && row < PQntuples(rows) && !large; row++) {
+		++*taken;
+		large = PQgetisnull(rows, row, 0);
+		rc = large ? take_large(c, *taken, take, arg, why)
+			   : hand_over(rows, row, take, arg, why);
+	}
+	*ret_more = large || PQntuples(rows) == FETCH_COUNT;
+	PQclear(rows);
+	return rc;
+}
+
+enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg,
+			   enum wp_changes_left *ret, struct wp_why *why)
+{
+	bool more = true;
+	int taken = 0;
+	enum wp_rc rc = declare(c, why);
+	while (rc == WP_OK && more)
+		rc = take_some(c, &taken, &more, take, arg, why);
+	if (rc == WP_OK)
+		rc = wp_session_do(c->setup.session, "COMMIT", why);
+	if (rc != WP_OK)
+		return rc;
+	*ret = taken < c->batch_count ? WP_CHANGES_NONE : WP_CHANGES_MORE;
+	if (*ret == WP_CHANGES_MORE && c->batch_count < BATCH_MAX)
+		c->batch_count *= 10;
+	return WP_OK;
+}

@@ -1,0 +1,365 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/clock.h"
+#include "walpost/cli/changes.h"
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/cli/output.h"
+#include "walpost/outbox/feed.h"
+#include "walpost/postgres/columns.h"
+#include "walpost/relay/wanted.h"
+#include "walpost/sink/json.h"
+
+#define LINES_SIZE_MAX ((size_t)1 << 31) /* a guard only: a line of the largest row has room */
+#define LINES_WRITTEN_AT ((size_t)64 * 1024)
+#define LOOK_EVERY_S 0.25
+/* Debezium's context headers name a run; this is none. */
+#define NO_RUN "00000000-0000-0000-0000-000000000000"
+
+struct tail {
+	struct wp_config config;
+	bool backlog;
+	bool no_follow;
+	const char *count_text;
+	const char *topic; /* NULL: any */
+	const char *key;   /* NULL: any */
+	uint64_t count;	   /* 0: no end */
+
+	struct wp_console console;
+	struct wp_session session;
+	struct wp_output output;
+	struct wp_changes changes;
+
+	/* What a relay would know of the server. */
+	struct wp_outboxes outboxes;
+	struct wp_wanted_outboxes wanted;
+	struct wp_timelines timelines;
+	wp_lsn log_end; /* as we began */
+	struct wp_column_facts columns;
+	enum wp_transfer transfer;
+
+	struct wp_feed *feed; /* owned */
+	struct wp_fed fed;
+	struct wp_buffer lines; /* not written yet */
+	uint64_t shown;
+	struct wp_why noted; /* the last note */
+};
+
+/* -- what a relay would know ----------------------------------------------- */
+
+static enum wp_rc read_system(struct tail *t, const PGresult *r, struct wp_why *why)
+{
+	/* systemid, timeline, xlogpos, dbname */
+	if (PQntuples(r) != 1 || PQnfields(r) < 4 ||
+	    wp_lsn_parse(wp_span_of(PQgetvalue(r, 0, 2)), &t->log_end) != WP_OK)
+		return wp_why_set(why, WP_PROTO,
+				  "IDENTIFY_SYSTEM gave no answer that PostgreSQL gives");
+	t->timelines.current = (uint32_t)strtoul(PQgetvalue(r, 0, 1), NULL, 10);
+	return WP_OK;
+}
+
+/* Where its file is gone, a relay does without as well. */
+static enum wp_rc find_history(struct tail *t, struct wp_why *why)
+{
+	uint32_t current = t->timelines.current;
+	struct wp_span history = { 0 };
+	PGresult *r = NULL;
+	char command[64];
+	enum wp_rc rc = WP_OK;
+	(void)snprintf(command, sizeof(command), "TIMELINE_HISTORY %" PRIu32, current);
+	if (current > 1)
+		rc = wp_session_query(&t->session, command, &r, why);
+	if (rc != WP_OK && strcmp(t->session.failure.sqlstate, "58P01") != 0)
+		return rc;
+	if (r != NULL && PQntuples(r) == 1 && PQnfields(r) == 2)
+		history = (struct wp_span){ (const uint8_t *)PQgetvalue(r, 0, 1),
+					    (size_t)PQgetlength(r, 0, 1) };
+	rc = wp_timelines_read(&t->timelines, current, history, why);
+	PQclear(r);
+	return rc;
+}
+
+static enum wp_rc find_timelines(struct tail *t, struct wp_why *why)
+{
+	PGresult *r;
+	enum wp_rc rc = wp_session_query(&t->session, "IDENTIFY_SYSTEM", &r, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = read_system(t, r, why);
+	PQclear(r);
+	return rc == WP_OK ? find_history(t, why) : rc;
+}
+
+static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *r = NULL;
+	enum wp_rc rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
+	if (rc != WP_OK)
+		return rc;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
+	if (t->wanted.wanted.count > 0) {
+		wp_columns_sql(&sql, &t->wanted.wanted);
+		rc = wp_sql_end(&sql, why);
+		if (rc == WP_OK)
+			rc = wp_session_query(&t->session, (const char *)text.data, &r, why);
+	}
+	if (rc == WP_OK)
+		t->transfer = wp_columns_read(r, t->config.postgres.binary, &t->columns);
+	PQclear(r);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc find_root(struct tail *t, struct wp_why *why)
+{
+	struct wp_root root = { .state = WP_ROOT_GONE, .leaf_oid = wp_feed_question(t->feed) };
+	char sql[256];
+	PGresult *r;
+	(void)snprintf(sql, sizeof(sql),
+		       "SELECT n.nspname, c.relname FROM pg_class c "
+		       "JOIN pg_namespace n ON n.oid = c.relnamespace "
+		       "WHERE c.oid = pg_partition_root(%" PRIu32 "::oid)",
+		       root.leaf_oid);
+	enum wp_rc rc = wp_session_query(&t->session, sql, &r, why);
+	if (rc != WP_OK)
+		return rc;
+	if (PQntuples(r) == 1) {
+		root.state = WP_ROOT_KNOWN;
+		(void)snprintf(root.schema, sizeof(root.schema), "%s", PQgetvalue(r, 0, 0));
+		(void)snprintf(root.name, sizeof(root.name), "%s", PQgetvalue(r, 0, 1));
+	}
+	PQclear(r);
+	wp_feed_answer(t->feed, &root);
+	return WP_OK;
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+/* Once, however often it comes in a row. */
+static void note(struct tail *t, const char *what, const char *text)
+{
+	struct wp_why now;
+	(void)wp_why_set(&now, WP_OK, "%s%s", what, text);
+	if (strcmp(now.text, t->noted.text) != 0)
+		(void)wp_cli_fail(0, "%s", now.text);
+	t->noted = now;
+}
+
+/* Since PostgreSQL 18 rows from before the publication was made are left out with a warning. */
+static void on_notice(void *arg, const PGresult *notice)
+{
+	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
+	if (text != NULL)
+		note(arg, "the server says: ", text);
+}
+
+static enum wp_rc write_lines(struct tail *t, struct wp_why *why)
+{
+	enum wp_rc rc = wp_output_write(&t->output, wp_buffer_span(&t->lines), why);
+	wp_buffer_empty(&t->lines, LINES_WRITTEN_AT);
+	return rc;
+}
+
+static bool is_asked_for(const struct tail *t, const struct wp_record *record)
+{
+	return (t->topic == NULL || wp_span_is(record->topic, t->topic)) &&
+	       (t->key == NULL || wp_span_is(record->key, t->key));
+}
+
+/* WP_AGAIN: it was the last that is wanted. */
+static enum wp_rc show(struct tail *t, struct wp_why *why)
+{
+	const struct wp_record *record = &t->fed.record;
+	if (!is_asked_for(t, record))
+		return WP_OK;
+	enum wp_rc rc = t->fed.kind == WP_FED_RECORD
+				? wp_json_record(&t->lines, record)
+				: wp_json_poison(&t->lines, record, t->fed.why.text);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for a line of %s",
+				  record->table != NULL ? record->table : "an event");
+	t->shown++;
+	if (t->lines.size >= LINES_WRITTEN_AT)
+		rc = write_lines(t, why);
+	return rc == WP_OK && t->shown == t->count ? WP_AGAIN : rc;
+}
+
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+{
+	struct tail *t = arg;
+	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, why);
+	if (rc == WP_PAUSE) {
+		rc = find_root(t, why);
+		if (rc == WP_OK)
+			rc = wp_feed_take(t->feed, message, &t->fed, why);
+	}
+	if (rc != WP_OK)
+		return rc;
+	if (t->fed.kind == WP_FED_NOTE)
+		note(t, "", t->fed.why.text);
+	return t->fed.kind == WP_FED_RECORD || t->fed.kind == WP_FED_POISON ? show(t, why) : WP_OK;
+}
+
+/* -- the command ----------------------------------------------------------- */
+
+/* What was made is written, also when what follows failed. */
+static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, struct wp_why *why)
+{
+	struct wp_why unwritten;
+	enum wp_rc rc = wp_changes_read(&t->changes, take, t, ret, why);
+	if (t->console.interrupted)
+		return wp_why_set(why, WP_IO, "interrupted");
+	enum wp_rc write_rc = write_lines(t, &unwritten);
+	if (write_rc != WP_OK && (rc == WP_OK || rc == WP_AGAIN))
+		return wp_why_set(why, write_rc, "%s", unwritten.text);
+	return rc;
+}
+
+/* A reading costs the server as much as it holds, so at most half of the time is spent in it. */
+static void wait_a_while(struct tail *t, int64_t spent_us)
+{
+	double spent_s = (double)spent_us / 1e6;
+	wp_console_wait(&t->console, spent_s > LOOK_EVERY_S ? spent_s : LOOK_EVERY_S);
+}
+
+static enum wp_rc follow(struct tail *t, struct wp_why *why)
+{
+	enum wp_changes_left left = WP_CHANGES_MORE;
+	enum wp_rc rc = WP_OK;
+	while (rc == WP_OK && !t->console.interrupted) {
+		int64_t begun_us = wp_clock_us();
+		rc = read_and_write(t, &left, why);
+		if (rc != WP_OK || left == WP_CHANGES_MORE)
+			continue;
+		if (t->no_follow)
+			break;
+		wait_a_while(t, wp_clock_us() - begun_us);
+	}
+	return rc == WP_AGAIN ? WP_OK : rc;
+}
+
+static enum wp_rc open_feed(struct tail *t, struct wp_why *why)
+{
+	const struct wp_feed_setup feed = {
+		.outboxes = &t->outboxes,
+		.epoch = t->config.relay.epoch,
+		.timelines = &t->timelines,
+		.columns = &t->columns,
+		.transfer = t->transfer,
+	};
+	const struct wp_changes_setup changes = {
+		.session = &t->session,
+		.options = &t->config.postgres,
+		.from = t->backlog ? WP_CHANGES_FROM_SLOT : WP_CHANGES_FROM_NOW,
+		.transfer = t->transfer,
+		.until = t->no_follow ? t->log_end : 0,
+	};
+	enum wp_rc rc = wp_feed_new(&feed, &t->feed, why);
+	if (rc == WP_OK)
+		rc = wp_changes_begin(&t->changes, &changes, why);
+	if (rc == WP_OK)
+		(void)wp_cli_fail(0, "events from %s on", t->changes.from);
+	return rc;
+}
+
+static enum wp_rc connect_and_follow(struct tail *t, struct wp_why *why)
+{
+	enum wp_rc rc = wp_console_init(&t->console, why);
+	if (rc != WP_OK)
+		return rc;
+	wp_output_init(&t->output, &t->console);
+	rc = wp_session_open(&t->session, &t->console, &t->config.postgres,
+			     WP_CONNECTION_REPLICATION, why);
+	if (rc != WP_OK)
+		return rc;
+	(void)PQsetNoticeReceiver(wp_session_pg(&t->session), on_notice, t);
+	rc = find_timelines(t, why);
+	if (rc == WP_OK)
+		rc = find_columns(t, why);
+	if (rc == WP_OK)
+		rc = open_feed(t, why);
+	return rc == WP_OK ? follow(t, why) : rc;
+}
+
+static int tail(struct tail *t)
+{
+	struct wp_why why;
+	wp_buffer_init(&t->lines, LINES_SIZE_MAX);
+	t->outboxes = t->config.outboxes;
+	t->outboxes.run_id = NO_RUN;
+	enum wp_rc rc = connect_and_follow(t, &why);
+	bool interrupted = t->console.interrupted;
+	wp_feed_free(t->feed);
+	wp_wanted_outboxes_release(&t->wanted);
+	wp_session_release(&t->session);
+	wp_output_release(&t->output);
+	wp_console_release(&t->console);
+	wp_buffer_release(&t->lines);
+	if (rc == WP_OK || interrupted)
+		return WP_EXIT_OK;
+	return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s", why.text);
+}
+
+static int read_options(struct tail *t)
+{
+	char *end = NULL;
+	if (t->no_follow && !t->backlog)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   "--no-follow ends where the backlog ends, and needs --backlog");
+	if (t->count_text == NULL)
+		return WP_EXIT_OK;
+	errno = 0;
+	t->count = strtoull(t->count_text, &end, 10);
+	if (strspn(t->count_text, "0123456789") != strlen(t->count_text) || t->count == 0 ||
+	    errno != 0)
+		return wp_cli_fail(WP_EXIT_CONFIG, "--count %.100s is not a number from 1 on",
+				   t->count_text);
+	return WP_EXIT_OK;
+}
+
+int wp_command_tail(int argc, char **argv)
+{
+	struct tail t = { .backlog = false };
+	const struct wp_cli_option options[] = {
+		{ "--backlog", NULL, "begin with what the configured slot still holds", &t.backlog,
+		  NULL },
+		{ "--no-follow", NULL, "with --backlog: end where the log ends now", &t.no_follow,
+		  NULL },
+		{ "--count", "N", "end after N events", NULL, &t.count_text },
+		{ "--topic", "NAME", "only events of this topic", NULL, &t.topic },
+		{ "--key", "TEXT", "only events with this key", NULL, &t.key },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost tail",
+		.about = "Shows events as they are committed: the records that `walpost run` sends, as JSON,\n"
+			 "one object a line. Nothing is sent, and nothing confirmed: it reads from a\n"
+			 "temporary slot of its own, which the server drops when it ends.\n"
+			 "An event that cannot be sent has a member \"error\", and it goes on.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.exits = {
+			[WP_EXIT_OK] = "stopped (SIGINT, SIGTERM, a closed pipe), or at its end",
+			[WP_EXIT_FAILED] = "the server does not answer; slot or publication is missing or lost",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration, or no right or room to replicate",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = read_options(&t);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = wp_cli_config(&line, &t.config);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = tail(&t);
+	wp_config_release(&t.config);
+	return exit_code;
+}

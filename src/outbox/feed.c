@@ -1,0 +1,349 @@
+#include <stdlib.h>
+
+#include "walpost/outbox/feed.h"
+#include "walpost/outbox/message.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/shape.h"
+#include "walpost/outbox/table.h"
+#include "walpost/wal/pgoutput.h"
+#include "walpost/wal/relations.h"
+
+#define RELATIONS_MAX 100000
+#define VALUE_SIZE_MAX ((size_t)INT32_MAX)
+
+enum use_kind {
+	USE_EVENTS,
+	USE_IGNORED,
+	USE_UNKNOWN, /* until it is known whose partition it is */
+	USE_FOREIGN,
+};
+
+/* Attached to a relation. */
+struct use {
+	enum use_kind kind;
+	bool ignored;			/* unknown only: by a pattern, unless it is a partition */
+	const struct wp_outbox *outbox; /* events only */
+	struct wp_mapping *mapping;	/* owned; events only, from the first row on */
+};
+
+struct wp_feed {
+	struct wp_feed_setup setup;
+	struct wp_outbox_set *outboxes;
+	struct wp_relations *relations;
+	struct wp_buffer texts; /* of binary values, and of messages */
+	struct wp_pgoutput decoder;
+	bool in_transaction;
+	wp_lsn commit_lsn;
+	int64_t commit_time_us;
+	uint32_t ordinal;
+	uint32_t question;
+};
+
+static void use_free(void *attached)
+{
+	struct use *use = attached;
+
+	if (use == NULL)
+		return;
+	wp_mapping_free(use->mapping);
+	free(use);
+}
+
+static enum wp_rc know_enums(struct wp_feed *f)
+{
+	const struct wp_column_facts *columns = f->setup.columns;
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; columns != NULL && i < columns->count && rc == WP_OK; i++) {
+		if (columns->items[i].is_enum)
+			rc = wp_relations_put_enum(f->relations, columns->items[i].type_oid);
+	}
+	return rc;
+}
+
+enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, struct wp_why *why)
+{
+	struct wp_feed *f = calloc(1, sizeof(*f));
+
+	if (f == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for reading events");
+	f->setup = *setup;
+	wp_buffer_init(&f->texts, VALUE_SIZE_MAX);
+	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, VALUE_SIZE_MAX, &f->outboxes, why);
+	if (rc == WP_OK)
+		rc = wp_relations_new(RELATIONS_MAX, use_free, &f->relations);
+	if (rc == WP_OK)
+		rc = know_enums(f);
+	if (rc != WP_OK) {
+		wp_feed_free(f);
+		return rc;
+	}
+	*ret = f;
+	return WP_OK;
+}
+
+void wp_feed_free(struct wp_feed *f)
+{
+	if (f == NULL)
+		return;
+	wp_relations_free(f->relations);
+	wp_outbox_set_free(f->outboxes);
+	wp_buffer_release(&f->texts);
+	free(f);
+}
+
+/* -- relations ------------------------------------------------------------ */
+
+static struct use use_of(const struct wp_feed *f, const struct wp_relation *r)
+{
+	const struct wp_outbox *outbox = wp_outbox_set_find(f->outboxes, r->schema, r->name);
+
+	if (outbox != NULL)
+		return (struct use){ .kind = USE_EVENTS, .outbox = outbox };
+	/* Ours: the witness, and what was skipped. */
+	if (wp_span_is(r->schema, "walpost") &&
+	    (wp_span_is(r->name, "witness") || wp_span_is(r->name, "skip")))
+		return (struct use){ .kind = USE_IGNORED };
+	return (struct use){
+		.kind = USE_UNKNOWN,
+		.ignored = wp_outbox_set_ignores(f->outboxes, r->schema, r->name),
+	};
+}
+
+static enum wp_rc say_too_many(enum wp_rc rc, struct wp_why *why)
+{
+	return rc != WP_FULL ? rc
+			     : wp_why_set(why, WP_CONFIG,
+					  "the publication has brought more than %d tables or "
+					  "types; narrow it to the outbox",
+					  RELATIONS_MAX);
+}
+
+static enum wp_rc take_relation(struct wp_feed *f, const struct wp_change *change,
+				struct wp_why *why)
+{
+	struct wp_relation *r = NULL;
+	enum wp_rc rc = wp_relations_put(f->relations, change, &r);
+
+	if (rc != WP_OK)
+		return say_too_many(rc, why);
+	struct use *use = calloc(1, sizeof(*use));
+	if (use == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a table of the log");
+	*use = use_of(f, r);
+	r->attached = use;
+	return WP_OK;
+}
+
+uint32_t wp_feed_question(const struct wp_feed *f)
+{
+	return f->question;
+}
+
+void wp_feed_answer(struct wp_feed *f, const struct wp_root *root)
+{
+	struct wp_relation *r = wp_relations_find(f->relations, root->leaf_oid);
+
+	f->question = 0;
+	if (r == NULL || (root->state != WP_ROOT_KNOWN && root->state != WP_ROOT_GONE))
+		return;
+	struct use *use = r->attached;
+	if (root->state == WP_ROOT_KNOWN)
+		use->outbox = wp_outbox_set_table(f->outboxes, wp_span_of(root->schema),
+						  wp_span_of(root->name));
+	if (use->outbox != NULL)
+		use->kind = USE_EVENTS;
+	else
+		use->kind = use->ignored ? USE_IGNORED : USE_FOREIGN;
+}
+
+/* -- events --------------------------------------------------------------- */
+
+static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use *use,
+		      struct wp_why *why)
+{
+	const struct wp_mapping_setup setup = {
+		.options = use->outbox->options,
+		.relation = r,
+		.types = f->relations,
+		.facts = f->setup.columns,
+		.table = use->outbox->table,
+		.columns = WP_COLUMNS_KNOWN,
+		.transfer = f->setup.transfer,
+	};
+
+	return wp_mapping_new(&setup, &use->mapping, why);
+}
+
+/* `rc` is what reading it gave: WP_OK, or WP_DATA with the reason in `ret`. */
+static enum wp_rc make_record(struct wp_feed *f, const struct wp_outbox *outbox,
+			      struct wp_event *event, enum wp_rc rc, struct wp_fed *ret,
+			      struct wp_why *why)
+{
+	event->commit_time_us = f->commit_time_us;
+	event->position = (struct wp_position){
+		.epoch = f->setup.epoch,
+		.timeline = wp_timelines_at(f->setup.timelines, f->commit_lsn),
+		.commit_lsn = f->commit_lsn,
+		.ordinal = f->ordinal,
+	};
+	enum wp_rc shape_rc =
+		wp_shape_record(outbox->shape, event, &ret->record, rc == WP_OK ? &ret->why : NULL);
+	if (shape_rc != WP_OK && shape_rc != WP_DATA)
+		return wp_why_set(why, shape_rc, "no memory for a record");
+	ret->kind = rc == WP_OK && shape_rc == WP_OK ? WP_FED_RECORD : WP_FED_POISON;
+	return WP_OK;
+}
+
+static enum wp_rc take_event(struct wp_feed *f, const struct wp_relation *r, struct use *use,
+			     const struct wp_tuple *row, struct wp_fed *ret, struct wp_why *why)
+{
+	struct wp_event event;
+	enum wp_rc rc = use->mapping == NULL ? map(f, r, use, why) : WP_OK;
+
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_mapping_event(use->mapping, row, &f->texts, &event, &ret->why);
+	if (rc != WP_OK && rc != WP_DATA)
+		return wp_why_set(why, rc, "%s", ret->why.text);
+	return make_record(f, use->outbox, &event, rc, ret, why);
+}
+
+static enum wp_rc take_message_event(struct wp_feed *f, const struct wp_outbox *outbox,
+				     struct wp_span content, struct wp_fed *ret, struct wp_why *why)
+{
+	struct wp_event event;
+	enum wp_rc rc = wp_message_event(outbox->messages, content, &f->texts, &event, &ret->why);
+
+	if (rc != WP_OK && rc != WP_DATA)
+		return wp_why_set(why, rc, "no memory for a message");
+	return make_record(f, outbox, &event, rc, ret, why);
+}
+
+/* -- messages of the plugin ----------------------------------------------- */
+
+static void note(struct wp_fed *ret)
+{
+	ret->kind = WP_FED_NOTE;
+}
+
+static void note_foreign(const struct wp_relation *r, struct wp_fed *ret)
+{
+	note(ret);
+	(void)wp_why_set(&ret->why, WP_OK,
+			 "a row of %.*s.%.*s came, which is neither the outbox nor under "
+			 "outbox.ignore: a relay stops there",
+			 (int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
+			 (const char *)r->name.data);
+}
+
+static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret,
+			      struct wp_why *why)
+{
+	const struct wp_relation *r =
+		wp_relations_find(f->relations, change->as.insert.relation_oid);
+	struct use *use = r != NULL ? r->attached : NULL;
+	enum wp_rc rc = WP_OK;
+
+	if (!f->in_transaction)
+		return wp_why_set(why, WP_PROTO, "a row came outside a transaction");
+	if (use == NULL)
+		return wp_why_set(why, WP_PROTO, "a row of relation %u came before the relation",
+				  (unsigned)change->as.insert.relation_oid);
+	switch (use->kind) {
+	case USE_EVENTS:
+		rc = take_event(f, r, use, &change->as.insert.tuple, ret, why);
+		break;
+	case USE_IGNORED:
+		break;
+	case USE_UNKNOWN:
+		f->question = r->oid;
+		return WP_PAUSE;
+	case USE_FOREIGN:
+		note_foreign(r, ret);
+		break;
+	}
+	f->ordinal++;
+	return rc;
+}
+
+static enum wp_rc take_message(struct wp_feed *f, const struct wp_change *change,
+			       struct wp_fed *ret, struct wp_why *why)
+{
+	const struct wp_span prefix = change->as.message.prefix;
+	const struct wp_outbox *outbox = wp_outbox_set_prefix(f->outboxes, prefix);
+	enum wp_rc rc = WP_OK;
+
+	if (!change->as.message.transactional && outbox != NULL) {
+		note(ret);
+		(void)wp_why_set(&ret->why, WP_OK,
+				 "a message of prefix %.*s came that is not transactional: a relay "
+				 "passes it over; emit it with pg_logical_emit_message(true, ...)",
+				 (int)prefix.size, (const char *)prefix.data);
+	}
+	if (!change->as.message.transactional)
+		return WP_OK;
+	if (!f->in_transaction)
+		return wp_why_set(why, WP_PROTO,
+				  "a transactional message came outside a transaction");
+	if (outbox != NULL)
+		rc = take_message_event(f, outbox, change->as.message.content, ret, why);
+	f->ordinal++;
+	return rc;
+}
+
+static void take_update(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret)
+{
+	const struct wp_relation *r =
+		wp_relations_find(f->relations, change->as.update.relation_oid);
+	const struct use *use = r != NULL ? r->attached : NULL;
+
+	if (use == NULL || use->kind != USE_EVENTS)
+		return;
+	note(ret);
+	(void)wp_why_set(&ret->why, WP_OK,
+			 "a row of outbox table %s was updated, which makes no event: insert a new "
+			 "row for one",
+			 use->outbox->options->table);
+}
+
+static void begin(struct wp_feed *f, const struct wp_change *change)
+{
+	f->in_transaction = true;
+	f->commit_lsn = change->as.begin.commit_lsn;
+	f->commit_time_us = change->as.begin.commit_time_us;
+	f->ordinal = 0;
+}
+
+enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
+			struct wp_why *why)
+{
+	struct wp_change change;
+	enum wp_rc rc = wp_pgoutput_read(&f->decoder, message, &change, why);
+
+	if (rc != WP_OK)
+		return rc;
+	ret->kind = WP_FED_NOTHING;
+	ret->why.text[0] = '\0';
+	switch (change.kind) {
+	case WP_CHANGE_BEGIN:
+		begin(f, &change);
+		return WP_OK;
+	case WP_CHANGE_COMMIT:
+		f->in_transaction = false;
+		return WP_OK;
+	case WP_CHANGE_RELATION:
+		return take_relation(f, &change, why);
+	case WP_CHANGE_TYPE:
+		return say_too_many(wp_relations_put_type(f->relations, &change), why);
+	case WP_CHANGE_INSERT:
+		return take_insert(f, &change, ret, why);
+	case WP_CHANGE_MESSAGE:
+		return take_message(f, &change, ret, why);
+	case WP_CHANGE_UPDATE:
+		take_update(f, &change, ret);
+		return WP_OK;
+	default:
+		return WP_OK;
+	}
+}
