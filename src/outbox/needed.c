@@ -6,12 +6,12 @@
 
 static void need(struct wp_needed_columns *n, const char *name)
 {
-	for (size_t i = 0; i < n->count; i++) {
+	for (size_t i = 0; i < n->all_count; i++) {
 		if (strcmp(n->names[i], name) == 0)
 			return;
 	}
-	assert(n->count < sizeof(n->names) / sizeof(n->names[0]));
-	n->names[n->count++] = name;
+	assert(n->all_count < sizeof(n->names) / sizeof(n->names[0]));
+	n->names[n->all_count++] = name;
 }
 
 static bool is_role(const struct wp_outbox_options *options, enum wp_role role, const char *column)
@@ -42,11 +42,15 @@ static const char *definition_of(const struct wp_outbox_options *options, const 
 	return "text";
 }
 
-static bool is_needed(const struct wp_outbox_options *options, enum wp_role role)
+/* May a table be without them? */
+static bool role_may_lack(const struct wp_outbox_options *options, enum wp_role role)
 {
-	bool may_lack = options->columns_missing == WP_MISSING_IGNORE && wp_role_is_further(role);
+	return options->columns_missing == WP_MISSING_IGNORE && wp_role_is_further(role);
+}
 
-	return wp_role_column(options, role)[0] != '\0' && !may_lack;
+static bool list_may_lack(const struct wp_outbox_options *options, enum wp_list list)
+{
+	return options->columns_missing == WP_MISSING_IGNORE && list != WP_LIST_EXTENSIONS;
 }
 
 /* The names of the list move along with their storage. */
@@ -92,18 +96,24 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 	static_assert(WP_NEEDED_COLUMNS_MAX >= WP_ROLE_COUNT + WP_LIST_COUNT * WP_COLUMN_LIST_MAX,
 		      "room for all");
 	static_assert((int)WP_NEEDED_LISTS == (int)WP_LIST_COUNT, "a storage for each list");
-	ret->count = 0;
-	for (size_t i = 0; i < WP_ROLE_COUNT; i++) {
-		if (is_needed(options, order[i]))
-			need(ret, wp_role_column(options, order[i]));
-	}
-	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++) {
-		if (options->columns_missing == WP_MISSING_ERROR || list == WP_LIST_EXTENSIONS)
-			rc = need_list(ret, options, list, why);
+	ret->count = ret->all_count = 0;
+	/* Those that must be there come first. */
+	for (int may_lack = 0; may_lack <= 1 && rc == WP_OK; may_lack++) {
+		for (size_t i = 0; i < WP_ROLE_COUNT; i++) {
+			const char *column = wp_role_column(options, order[i]);
+			if (column[0] != '\0' && role_may_lack(options, order[i]) == may_lack)
+				need(ret, column);
+		}
+		for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++) {
+			if (list_may_lack(options, list) == may_lack)
+				rc = need_list(ret, options, list, why);
+		}
+		if (may_lack == 0)
+			ret->count = ret->all_count;
 	}
 	if (rc != WP_OK)
 		return rc;
-	for (size_t i = 0; i < ret->count; i++)
+	for (size_t i = 0; i < ret->all_count; i++)
 		ret->definitions[i] = definition_of(options, ret->names[i]);
 	return WP_OK;
 }

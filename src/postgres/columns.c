@@ -58,7 +58,7 @@ static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wante
 		const struct wp_wanted_table *table = &wanted->tables[i];
 		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);
-		for (size_t j = 0; j < table->column_count; j++) {
+		for (size_t j = 0; j < table->all_count; j++) {
 			wp_sql_add(sql, "%s(%s, %L::name, %L::name, %L::name)", first ? "" : ", ",
 				   at, table->schema, table->name, table->columns[j]);
 			first = false;

@@ -22,6 +22,7 @@ static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_optio
 		.columns = columns->names,
 		.definitions = columns->definitions,
 		.column_count = columns->count,
+		.all_count = columns->all_count,
 	};
 	return rc;
 }

@@ -55,14 +55,15 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3 };
 
 /*
- * The columns that a publication must not hide, each once. Names are borrowed
- * from `options` or point into `storage`: not to be copied.
+ * The columns that a publication must not hide, each once, and behind them those that a table
+ * may lack. Names are borrowed from `options` or point into `storage`: not to be copied.
  */
 struct wp_needed_columns {
 	const char *names[WP_NEEDED_COLUMNS_MAX];
 	/* What each is in a CREATE TABLE: "uuid PRIMARY KEY". Static. */
 	const char *definitions[WP_NEEDED_COLUMNS_MAX];
-	size_t count;
+	size_t count;	  /* that must be there */
+	size_t all_count; /* and those that may */
 	char storage[WP_NEEDED_LISTS][8192];
 };
 /* WP_CONFIG with why: a list of columns is none. */

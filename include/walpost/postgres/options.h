@@ -29,7 +29,8 @@ struct wp_wanted_table {
 	const char *const *columns;
 	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
-	size_t column_count;
+	size_t column_count; /* that it must have */
+	size_t all_count;    /* of `columns`: with those that it may have */
 };
 
 #define WP_WANTED_MAX 64

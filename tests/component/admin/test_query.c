@@ -204,6 +204,7 @@ static void check_preflight_on(const char *more)
 		.columns = columns,
 		.definitions = definitions,
 		.column_count = 3,
+		.all_count = 3,
 	};
 	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
 	struct wp_why why;

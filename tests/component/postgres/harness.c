@@ -185,6 +185,7 @@ void harness_stream(struct harness *h)
 		.name = "outbox",
 		.columns = columns,
 		.column_count = sizeof(columns) / sizeof(columns[0]),
+		.all_count = sizeof(columns) / sizeof(columns[0]),
 	};
 	struct wp_stream_setup setup = {
 		.options = &h->options,

@@ -478,6 +478,31 @@ static void the_needed_columns_stand_once_each(void **state)
 	}
 }
 
+static void columns_that_a_table_may_lack_stand_behind_the_others(void **state)
+{
+	static struct wp_needed_columns needed;
+	struct wp_outbox_options options = default_options();
+
+	options.headers = "tenant,payload:p";
+	options.value_columns = "n";
+	options.ce_extensions = "e";
+	options.column_timestamp = "at";
+	options.column_partition = "part";
+	options.columns_missing = WP_MISSING_IGNORE;
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(needed.count, 6); /* Debezium's, and the extension */
+	CHECK_EQ(needed.all_count, 10);
+	CHECK_TEXT(needed.names[6], "at");
+	CHECK_TEXT(needed.definitions[6], "timestamptz");
+	CHECK_TEXT(needed.names[7], "part");
+	CHECK_TEXT(needed.names[8], "tenant");
+	CHECK_TEXT(needed.names[9], "n");
+	options.columns_missing = WP_MISSING_ERROR;
+	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(needed.count, 10);
+	CHECK_EQ(needed.all_count, 10);
+}
+
 static const char *definition(const struct wp_needed_columns *needed, const char *name)
 {
 	for (size_t i = 0; i < needed->count; i++) {
@@ -823,6 +848,7 @@ int main(void)
 		cmocka_unit_test(a_row_costs_no_memory),
 		cmocka_unit_test(out_of_memory_is_said),
 		cmocka_unit_test(the_needed_columns_stand_once_each),
+		cmocka_unit_test(columns_that_a_table_may_lack_stand_behind_the_others),
 		cmocka_unit_test(the_needed_columns_are_defined_as_in_debezium_s_table),
 		cmocka_unit_test(the_needed_columns_stand_in_the_order_of_debezium_s_table),
 		cmocka_unit_test(as_many_columns_as_can_be_configured_fit),
