@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from cloudevents.core.bindings import kafka as cloudevents
+from cloudevents.core.formats.json import JSONFormat
 
 WIDE = """
     id uuid PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload jsonb,
@@ -231,6 +233,19 @@ def test_a_cloudevent_as_json(wide):
         "time": "2024-02-29T12:34:56.789654Z", "datacontenttype": "application/vnd.shop+json",
         "dataschema": "https://example.org/s", "data": {"a": 1},
     }
+
+
+@pytest.mark.parametrize("envelope", ["cloudevents-binary", "cloudevents-json"])
+def test_the_sdk_reads_what_was_sent(wide, envelope):
+    wide.relay({**CLOUD, "outbox.envelope": envelope, "outbox.headers.standard": ""})
+    id = insert(wide, '{"a": ["é", null]}', tenant="acme")
+    (message,) = sent(wide)
+    record = cloudevents.KafkaMessage(headers=dict(message.headers), key=message.key, value=message.value)
+    event = cloudevents.from_kafka(record, JSONFormat())
+    assert (event.get_id(), event.get_source(), event.get_type()) == (id, "/shop", "created")
+    assert (event.get_subject(), event.get_extension("tenant")) == ("k", "acme")
+    assert event.get_data() == {"a": ["é", None]}
+    assert int(event.get_time().timestamp() * 1000) == message.timestamp_ms
 
 
 def test_a_cloudevent_without_its_type_is_poison(wide):
