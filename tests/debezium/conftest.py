@@ -1,0 +1,72 @@
+"""One PostgreSQL, one Kafka and one Kafka Connect for the run; Debezium Servers one at a time."""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.dont_write_bytecode = True
+
+from debezium.original import Connect, Server  # noqa: E402
+from lib.kafka import Kafka  # noqa: E402
+from lib.postgres import Postgres  # noqa: E402
+from lib.stage import Stage  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def folder():
+    path = Path(tempfile.mkdtemp(prefix="walpost-debezium-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres(folder):
+    server = Postgres("18", folder / "postgres").start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def kafka(folder):
+    broker = Kafka(folder / "kafka").start()
+    yield broker
+    broker.end()
+
+
+@pytest.fixture(scope="session")
+def connect(folder, kafka):
+    worker = Connect(kafka.address, folder / "connect")
+    yield worker
+    worker.end()
+
+
+@pytest.fixture
+def make_server(kafka, folder):
+    """Debezium Servers, not started yet."""
+    made = []
+
+    def make(properties):
+        made.append(Server(properties, kafka.address, Path(tempfile.mkdtemp(dir=folder)) / "debezium"))
+        return made[-1]
+
+    yield make
+    for server in made:
+        server.end()
+
+
+@pytest.fixture
+def make_stage(postgres, kafka, folder):
+    """A database of its own, empty."""
+    made = []
+
+    def make():
+        made.append(Stage(postgres, kafka, folder, set_up=False))
+        return made[-1]
+
+    yield make
+    for stage in made:
+        stage.end()
