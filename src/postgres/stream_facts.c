@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "binary_types.h"
 #include "walpost/base/log.h"
+#include "walpost/postgres/column_query.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
@@ -121,70 +121,6 @@ static bool is_walsender(const struct wp_walsender *a, const char *pid, const ch
 	return *a->pid && *a->started && !strcmp(a->pid, pid) && !strcmp(a->started, started);
 }
 
-/*
- * What the stream does not tell of the columns that we need (wal/column_facts). `under` goes
- * down from each column's type through its domains. An oid is not used again before all four
- * billion were.
- */
-static const char columns_sql[] =
-	"WITH RECURSIVE wanted (at, schema, name, column_name) AS (VALUES ";
-
-static const char columns_sql_end[] =
-	"),\n"
-	"under AS (\n"
-	"  SELECT w.at, a.attname, a.atttypid AS column_type, a.atttypid AS type, a.atttypmod AS "
-	"modifier,\n"
-	"    a.attnotnull AS not_null\n"
-	"  FROM wanted w\n"
-	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
-	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name\n"
-	"  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = w.column_name\n"
-	"    AND a.attnum > 0 AND NOT a.attisdropped\n"
-	"  UNION ALL\n"
-	"  SELECT u.at, u.attname, u.column_type, t.typbasetype,\n"
-	"    CASE WHEN u.modifier = -1 THEN t.typtypmod ELSE u.modifier END, u.not_null OR "
-	"t.typnotnull\n"
-	"  FROM under u JOIN pg_catalog.pg_type t ON t.oid = u.type WHERE t.typtype = 'd')\n"
-	"SELECT u.at, u.attname, u.column_type, u.type, u.modifier, u.not_null, t.typtype = 'e',\n"
-	"  (SELECT string_agg(e.enumlabel, ',' ORDER BY e.enumsortorder)\n"
-	"    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
-	"  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
-	"    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
-	"'pg_catalog'::pg_catalog.regnamespace\n"
-	"      AND k.typname IN (" WP_BINARY_TYPE_NAMES "))\n"
-	"FROM under u JOIN pg_catalog.pg_type t ON t.oid = u.type WHERE t.typtype <> 'd'\n"
-	"ORDER BY u.at";
-
-enum column_column {
-	COLUMN_TABLE,
-	COLUMN_NAME,
-	COLUMN_TYPE,
-	COLUMN_BASE,
-	COLUMN_MODIFIER,
-	COLUMN_NOT_NULL,
-	COLUMN_IS_ENUM,
-	COLUMN_LABELS,
-	COLUMN_READ_IN_BINARY,
-};
-
-static void read_column(struct wp_column_facts *facts, const PGresult *result, int row)
-{
-	struct wp_column_fact fact = {
-		.table = strtoul(PQgetvalue(result, row, COLUMN_TABLE), NULL, 10),
-		.type_oid = (uint32_t)strtoul(PQgetvalue(result, row, COLUMN_TYPE), NULL, 10),
-		.base_oid = (uint32_t)strtoul(PQgetvalue(result, row, COLUMN_BASE), NULL, 10),
-		.modifier = (int32_t)strtol(PQgetvalue(result, row, COLUMN_MODIFIER), NULL, 10),
-		.is_not_null = *PQgetvalue(result, row, COLUMN_NOT_NULL) == 't',
-		.is_enum = *PQgetvalue(result, row, COLUMN_IS_ENUM) == 't',
-	};
-
-	(void)snprintf(fact.name, sizeof(fact.name), "%s", PQgetvalue(result, row, COLUMN_NAME));
-	wp_column_facts_add(facts, &fact,
-			    PQgetisnull(result, row, COLUMN_LABELS)
-				    ? NULL
-				    : PQgetvalue(result, row, COLUMN_LABELS));
-}
-
 /* Rows of tables that are not there yet, or were otherwise, come as they come. */
 static enum wp_transfer choose_transfer(const struct wp_stream_facts *f, bool all_in_binary)
 {
@@ -202,33 +138,13 @@ static void on_columns(void *arg, const PGresult *result, const struct wp_source
 {
 	struct wp_stream_facts *f = arg;
 	struct wp_source_facts *facts = &f->answer.source;
-	bool all_in_binary = true;
 	if (failure) {
 		finish(f, failure);
 		return;
 	}
-	wp_column_facts_begin(&facts->columns);
-	for (int row = 0; row < PQntuples(result); row++) {
-		read_column(&facts->columns, result, row);
-		all_in_binary &= *PQgetvalue(result, row, COLUMN_READ_IN_BINARY) == 't';
-	}
-	facts->transfer = choose_transfer(f, all_in_binary && PQntuples(result) > 0);
+	bool all_in_binary = wp_column_query_read(result, &facts->columns);
+	facts->transfer = choose_transfer(f, all_in_binary);
 	finish(f, NULL);
-}
-
-static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
-{
-	bool first = true;
-	for (size_t i = 0; i < wanted->count; i++) {
-		const struct wp_wanted_table *table = &wanted->tables[i];
-		char at[24];
-		(void)snprintf(at, sizeof(at), "%zu", i);
-		for (size_t j = 0; j < table->column_count; j++) {
-			wp_sql_add(sql, "%s(%s, %L::name, %L::name, %L::name)", first ? "" : ", ",
-				   at, table->schema, table->name, table->columns[j]);
-			first = false;
-		}
-	}
 }
 
 /* All else is known. */
@@ -244,9 +160,8 @@ static void ask_columns(struct wp_stream_facts *f)
 	}
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
-	wp_sql_add(&sql, "%s%s", wp_sql_impatiently, columns_sql);
-	add_wanted_columns(&sql, f->setup.wanted);
-	wp_sql_add(&sql, "%s", columns_sql_end);
+	wp_sql_add(&sql, "%s", wp_sql_impatiently);
+	wp_column_query_write(&sql, f->setup.wanted);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_columns);
 }
 
