@@ -41,8 +41,7 @@ bool wp_value_number(const char *text, size_t size, int64_t max, int64_t *ret)
 	return true;
 }
 
-static enum wp_rc number_of(const struct wp_option *option, const struct unit *units,
-			    const char *text, int64_t *ret)
+static enum wp_rc number_with_unit(const struct unit *units, const char *text, int64_t *ret)
 {
 	size_t digits = strspn(text, "0123456789");
 	const char *unit = text + digits + strspn(text + digits, " ");
@@ -54,7 +53,22 @@ static enum wp_rc number_of(const struct wp_option *option, const struct unit *u
 		return WP_CONFIG;
 	if (!wp_value_number(text, digits, INT64_MAX / units->factor, &number))
 		return WP_CONFIG;
-	number *= units->factor;
+	*ret = number * units->factor;
+	return WP_OK;
+}
+
+enum wp_rc wp_value_duration(const char *text, int64_t *ret_ms)
+{
+	return number_with_unit(duration_units, text, ret_ms);
+}
+
+static enum wp_rc number_of(const struct wp_option *option, const struct unit *units,
+			    const char *text, int64_t *ret)
+{
+	int64_t number = 0;
+
+	if (number_with_unit(units, text, &number) != WP_OK)
+		return WP_CONFIG;
 	if (number < option->min || number > option->max)
 		return WP_CONFIG;
 	*ret = number;

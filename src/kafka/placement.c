@@ -34,7 +34,7 @@ const struct wp_placement *wp_placement_find(const char *name)
 	return NULL;
 }
 
-static bool is_hashed(const struct wp_placement *placement, struct wp_span key)
+bool wp_placement_is_by_key(const struct wp_placement *placement, struct wp_span key)
 {
 	switch (placement->unhashed) {
 	case NO_KEY:
@@ -51,7 +51,7 @@ int32_t wp_placement_of(const struct wp_placement *placement, struct wp_span key
 			int32_t partition_count, uint64_t random)
 {
 	assert(partition_count > 0);
-	if (!is_hashed(placement, key))
+	if (!wp_placement_is_by_key(placement, key))
 		return (int32_t)(random % (uint64_t)partition_count);
 	return placement->hash(NULL, key.data, key.size, partition_count, NULL, NULL);
 }

@@ -367,20 +367,6 @@ static void drop_topic(void *handle)
 	rd_kafka_topic_destroy(handle);
 }
 
-/* One of them: properties let no other pass. */
-static const struct wp_placement *find_placement(const rd_kafka_conf_t *conf)
-{
-	char name[64];
-	size_t size = sizeof(name);
-
-	rd_kafka_conf_res_t result = rd_kafka_conf_get(conf, "partitioner", name, &size);
-	assert(result == RD_KAFKA_CONF_OK);
-	(void)result;
-	const struct wp_placement *placement = wp_placement_find(name);
-	assert(placement != NULL);
-	return placement;
-}
-
 static void read_back(struct wp_producer *p)
 {
 	const rd_kafka_conf_t *conf = rd_kafka_conf(p->client.rk);
@@ -389,7 +375,7 @@ static void read_back(struct wp_producer *p)
 	p->message_max = (size_t)wp_properties_number(conf, "message.max.bytes");
 	p->compresses = !wp_properties_is(conf, "compression.codec", "none");
 	p->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
-	p->placement = find_placement(conf);
+	p->placement = wp_properties_placement(conf);
 }
 
 static void warn_of_version(void)

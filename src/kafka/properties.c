@@ -116,6 +116,17 @@ bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char 
 	return read_back(conf, name, effective) && strcmp(effective, value) == 0;
 }
 
+const struct wp_placement *wp_properties_placement(const rd_kafka_conf_t *conf)
+{
+	char name[VALUE_SIZE];
+
+	bool known = read_back(conf, "partitioner", name);
+	assert(known);
+	const struct wp_placement *placement = wp_placement_find(name);
+	assert(placement != NULL); /* the rules let no other pass */
+	return placement;
+}
+
 /* The one that decided: the last that stands under either name. NULL: none of the user's. */
 static const struct wp_property *find(const struct wp_kafka_options *options, const char *name,
 				      const char *alias)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "consumer.h"
 #include "walpost/base/clock.h"
 #include "walpost/kafka/tail.h"
 
@@ -53,82 +54,16 @@ static int left_ms(const struct reader *r)
 
 /* ---- the consumer ---- */
 
-static bool concerns_connections(const char *name)
-{
-	static const char *const prefixes[] = {
-		"bootstrap.servers",
-		"metadata.broker.list",
-		"broker.address.",
-		"security.",
-		"sasl.",
-		"ssl.",
-		"enable.ssl.",
-		"enable.sasl.",
-		"https.",
-		"client.",
-		"socket.",
-		"reconnect.backoff.",
-	};
-
-	for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* What the producer took, a consumer takes: these are properties of both. */
-static bool fill(rd_kafka_conf_t *conf, const struct wp_kafka_options *options)
-{
-	static const struct {
-		const char *name;
-		const char *value;
-	} ours[] = {
-		{ "client.id", "walpost" },
-		{ "enable.partition.eof", "true" },
-		{ "auto.offset.reset", "earliest" },
-		{ "enable.auto.commit", "false" },
-		/* Another's open transaction must not hide what lies behind it. */
-		{ "isolation.level", "read_uncommitted" },
-		{ "fetch.wait.max.ms", "20" },
-		{ "fetch.error.backoff.ms", "100" },
-		{ "fetch.message.max.bytes", "262144" },
-		{ "fetch.max.bytes", "8388608" },
-		{ "queued.max.messages.kbytes", "1024" },
-		{ "log.queue", "true" },
-	};
-	char error[512];
-
-	for (size_t i = 0; i < COUNT_OF(ours); i++) {
-		if (rd_kafka_conf_set(conf, ours[i].name, ours[i].value, error, sizeof(error)) !=
-		    RD_KAFKA_CONF_OK)
-			return false;
-	}
-	for (size_t i = 0; i < options->property_count; i++) {
-		const struct wp_property *p = &options->properties[i];
-		if (concerns_connections(p->name) &&
-		    rd_kafka_conf_set(conf, p->name, p->value, error, sizeof(error)) !=
-			    RD_KAFKA_CONF_OK)
-			return false;
-	}
-	return true;
-}
-
 static bool open_consumer(struct reader *r, const struct wp_kafka_options *options)
 {
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	char error[512] = "";
+	static const struct wp_consumer_property more[] = {
+		{ "fetch.wait.max.ms", "20" },
+		{ "fetch.message.max.bytes", "262144" },
+	};
 
-	if (fill(conf, options)) {
-		rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-		r->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof(error));
-	}
-	if (r->rk == NULL) {
-		rd_kafka_conf_destroy(conf);
+	r->rk = wp_consumer_new(options, more, COUNT_OF(more));
+	if (r->rk == NULL)
 		return false;
-	}
-	/* Its lines end with the queue: the sentence says what is to be known. */
-	(void)rd_kafka_set_log_queue(r->rk, NULL);
 	r->main = rd_kafka_queue_get_main(r->rk);
 	r->queue = rd_kafka_queue_new(r->rk);
 	return true;

@@ -9,7 +9,8 @@ import pytest
 from lib.relay import config_text, run_command
 
 COMMANDS = [
-    ("run",), ("init",), ("check",), ("status",), ("tail",), ("slot", "create"), ("slot", "drop"), ("slot", "list"),
+    ("run",), ("init",), ("check",), ("diff",), ("status",), ("tail",), ("slot", "create"), ("slot", "drop"),
+    ("slot", "list"),
     ("config", "reference"), ("config", "sample"), ("config", "show"),
 ]
 
@@ -31,7 +32,7 @@ def test_each_command_has_help_with_its_exit_codes(command):
 def test_help_lists_the_commands():
     done = run_command("--help")
     assert done.returncode == 0
-    for name in ("run", "init", "check", "status", "tail", "slot", "config"):
+    for name in ("run", "init", "check", "diff", "status", "tail", "slot", "config"):
         assert re.search(rf"^\s+{name}\b", done.stdout, re.MULTILINE)
 
 

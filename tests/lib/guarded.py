@@ -81,19 +81,19 @@ class GuardedKafka(Kafka):
             result.result(20)
 
     @staticmethod
-    def _denial(user, topic):
+    def _denial(user, topic, operation):
         return AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{user}", "*",
-                          AclOperation.WRITE, AclPermissionType.DENY)
+                          operation, AclPermissionType.DENY)
 
-    def forbid(self, user, topic):
+    def forbid(self, user, topic, operation=AclOperation.WRITE):
         """`user` may not write to `topic`."""
         admin = self._admin()
-        for result in admin.create_acls([self._denial(user, topic)]).values():
+        for result in admin.create_acls([self._denial(user, topic, operation)]).values():
             result.result(20)
 
-    def allow_again(self, user, topic):
+    def allow_again(self, user, topic, operation=AclOperation.WRITE):
         """Takes that back."""
-        denial = self._denial(user, topic)
+        denial = self._denial(user, topic, operation)
         admin = self._admin()
         gone = AclBindingFilter(denial.restype, denial.name, denial.resource_pattern_type, denial.principal,
                                 denial.host, denial.operation, denial.permission_type)

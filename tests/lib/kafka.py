@@ -212,6 +212,11 @@ class Kafka:
     def topics(self):
         return set(self._admin().list_topics(timeout=10).topics)
 
+    def groups(self):
+        """The ids of all consumer groups that the broker knows."""
+        admin = self._admin()  # a result needs its client alive
+        return {group.group_id for group in admin.list_consumer_groups().result(20).valid}
+
     def read(self, *names):
         """Everything that is in these topics now, per topic and partition in order."""
         with Reader(self, *names) as reader:

@@ -58,6 +58,18 @@ def peak_rss_kb(pid):
     return _status(pid, "VmHWM")
 
 
+def peak_of(command, environment):
+    """Runs a command to its good end: the most kB that were ever resident of it, and what it said."""
+    child = subprocess.Popen(list(map(str, command)), env=environment, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, preexec_fn=dies_with_us())
+    with child.stdout as said:
+        text = said.read()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, text
+    return usage.ru_maxrss, text
+
+
 def cpu_seconds(pid):
     """User and system time of all its threads so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -5,6 +5,7 @@
 int wp_command_run(int argc, char **argv);
 int wp_command_init(int argc, char **argv);
 int wp_command_check(int argc, char **argv);
+int wp_command_diff(int argc, char **argv);
 int wp_command_status(int argc, char **argv);
 int wp_command_tail(int argc, char **argv);
 int wp_command_slot(int argc, char **argv);

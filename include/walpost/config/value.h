@@ -15,5 +15,7 @@ enum wp_rc wp_value_store(const struct wp_option *option, const char *text,
 
 /* Digits only, no sign; false beyond `max`. */
 bool wp_value_number(const char *text, size_t size, int64_t max, int64_t *ret) WP_MUST_CHECK;
+/* "90s", "2h": WP_CONFIG: no number with one of the units ms, s, min, h. */
+enum wp_rc wp_value_duration(const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 
 #endif

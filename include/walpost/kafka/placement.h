@@ -14,6 +14,8 @@ struct wp_placement;
 
 /* By the name of librdkafka's `partitioner` property. NULL: none of that name. */
 const struct wp_placement *wp_placement_find(const char *name);
+/* False: any partition may be its place. */
+bool wp_placement_is_by_key(const struct wp_placement *placement, struct wp_span key);
 /* `random` decides for keys that this placement does not hash (null, mostly). */
 int32_t wp_placement_of(const struct wp_placement *placement, struct wp_span key,
 			int32_t partition_count, uint64_t random);

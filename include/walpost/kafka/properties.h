@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "walpost/kafka/options.h"
+#include "walpost/kafka/placement.h"
 #include "walpost/kafka/producer.h"
 
 /* WP_CONFIG with why naming property, value, where it stands, what is allowed. The
@@ -22,5 +23,7 @@ enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 /* The effective value of a number or a truth; `name` must exist. */
 int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name);
 bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value);
+/* How keys are placed, by a configuration that wp_properties_conf() made. */
+const struct wp_placement *wp_properties_placement(const rd_kafka_conf_t *conf);
 
 #endif

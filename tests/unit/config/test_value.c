@@ -181,6 +181,20 @@ static void a_text_is_taken_up_to_its_limit(void **state)
 	CHECK_TEXT(config.outbox.headers, "");
 }
 
+static void a_duration_that_is_no_option_has_the_same_units(void **state)
+{
+	int64_t ms = 0;
+
+	CHECK_EQ(wp_value_duration("90min", &ms), WP_OK);
+	CHECK_EQ(ms, 90 * 60 * 1000);
+	CHECK_EQ(wp_value_duration("2 h", &ms), WP_OK);
+	CHECK_EQ(ms, 2 * 3600 * 1000);
+	CHECK_EQ(wp_value_duration("2", &ms), WP_CONFIG);
+	CHECK_EQ(wp_value_duration("-2h", &ms), WP_CONFIG);
+	CHECK_EQ(wp_value_duration("99999999999999999h", &ms), WP_CONFIG);
+	CHECK_EQ(ms, 2 * 3600 * 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +205,7 @@ int main(void)
 		cmocka_unit_test(a_size_out_of_range_or_of_another_unit_is_refused),
 		cmocka_unit_test(a_duration_has_a_unit),
 		cmocka_unit_test(a_duration_out_of_range_is_refused),
+		cmocka_unit_test(a_duration_that_is_no_option_has_the_same_units),
 		cmocka_unit_test(a_choice_is_one_of_its_names),
 		cmocka_unit_test(each_log_level_and_format_has_its_name),
 		cmocka_unit_test(a_truth_is_yes_or_no_or_what_else_one_writes),

@@ -39,6 +39,8 @@ static void a_null_key_goes_where_chance_says(void **state)
 		const struct wp_placement *placement = wp_placement_find(names[i]);
 		CHECK_EQ(wp_placement_of(placement, null, 4, 6), 2);
 		CHECK_EQ(wp_placement_of(placement, null, 4, UINT64_MAX), 3);
+		CHECK(!wp_placement_is_by_key(placement, null));
+		CHECK(wp_placement_is_by_key(placement, wp_span_of("a")));
 	}
 }
 

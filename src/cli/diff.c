@@ -1,0 +1,269 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/cli/diff.h"
+#include "walpost/config/value.h"
+#include "walpost/kafka/preflight.h"
+#include "walpost/kafka/properties.h"
+
+#define KAFKA_TIMEOUT_MS 10000
+/* What is kept of rows: whole records, then digests. */
+#define WHOLE_SIZE_MAX ((size_t)64 << 20)
+#define KEPT_SIZE_MAX ((size_t)96 << 20)
+
+static int exit_of(enum wp_rc rc)
+{
+	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
+}
+
+/* -- what the topics hold ----------------------------------------------------- */
+
+static enum wp_rc take_record(void *arg, const struct wp_record *record, int64_t offset)
+{
+	struct wp_diff *d = arg;
+
+	return wp_tally_take(d->tally, record, offset);
+}
+
+static bool go_on(void *arg, uint64_t done, uint64_t all)
+{
+	struct wp_diff *d = arg;
+
+	(void)ev_run(d->console.loop, EVRUN_NOWAIT); /* says whether watchers are left; they are */
+	wp_diff_say_progress("topics: %llu of %llu offsets read", (unsigned long long)done,
+			     (unsigned long long)all);
+	return !d->console.interrupted;
+}
+
+/* Before 1970 is from the beginning, as without. */
+static int64_t since(const struct wp_diff_options *options)
+{
+	int64_t now_ms = (int64_t)time(NULL) * 1000;
+
+	return options->since_ms == 0 || options->since_ms >= now_ms ? 0
+								     : now_ms - options->since_ms;
+}
+
+static enum wp_rc read_topics(struct wp_diff *d, struct wp_why *why)
+{
+	const struct wp_topic_reading reading = {
+		.since_ms = since(&d->options),
+		.take = take_record,
+		.go_on = go_on,
+		.arg = d,
+	};
+
+	return wp_topic_reader_read(d->reader, &reading, why);
+}
+
+/* -- the command -------------------------------------------------------------- */
+
+/* As the relay would place keys. */
+static enum wp_rc find_placement(struct wp_diff *d, struct wp_why *why)
+{
+	const struct wp_kafka_bounds bounds = {
+		.in_flight_events = d->config.relay.in_flight_events,
+		.in_flight_bytes = d->config.relay.in_flight_bytes,
+	};
+	rd_kafka_conf_t *conf;
+
+	enum wp_rc rc = wp_properties_conf(&d->config.kafka, &bounds, &conf, why);
+	if (rc != WP_OK)
+		return rc;
+	d->placement = wp_properties_placement(conf);
+	rd_kafka_conf_destroy(conf);
+	return WP_OK;
+}
+
+/* Whether the brokers let us in is told by who says it best. */
+static enum wp_rc open_kafka(struct wp_diff *d, struct wp_why *why)
+{
+	struct wp_why sentence;
+	enum wp_rc rc = find_placement(d, why);
+
+	if (rc == WP_OK)
+		rc = wp_kafka_check(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, why);
+	if (rc == WP_OK)
+		rc = wp_topic_reader_new(&d->config.kafka, &d->reader, why);
+	return rc;
+}
+
+static enum wp_rc make_room(struct wp_diff *d, struct wp_why *why)
+{
+	const struct wp_tally_setup setup = {
+		.id_header = d->options.id_header,
+		.rows_max = (size_t)WP_DIFF_LIMIT_MAX,
+		.whole_size_max = WHOLE_SIZE_MAX,
+		.size_max = KEPT_SIZE_MAX,
+		.shown_max = (size_t)d->options.shown_max,
+	};
+
+	d->topics = calloc(WP_DIFF_TOPICS_MAX, sizeof(*d->topics));
+	d->unmade = calloc((size_t)d->options.shown_max + 1, sizeof(*d->unmade));
+	if (d->topics == NULL || d->unmade == NULL || wp_tally_new(&setup, &d->tally) != WP_OK)
+		return wp_why_set(why, WP_NOMEM, "no memory for what is to be compared");
+	return WP_OK;
+}
+
+static enum wp_rc compare(struct wp_diff *d, struct wp_why *why)
+{
+	enum wp_rc rc = make_room(d, why);
+	if (rc == WP_OK)
+		rc = wp_console_init(&d->console, why);
+	if (rc == WP_OK)
+		rc = open_kafka(d, why);
+	if (rc == WP_OK)
+		rc = wp_diff_read_rows(d, why);
+	if (rc == WP_OK)
+		rc = read_topics(d, why);
+	wp_diff_say_progress("%s", "");
+	return rc;
+}
+
+static int tell(struct wp_diff *d)
+{
+	const struct wp_tally_counts *counts = wp_tally_finish(d->tally);
+
+	if (!d->options.json)
+		wp_diff_report(d, counts);
+	else if (wp_diff_report_json(d, counts) != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "the result cannot be written as JSON");
+	int exit_code = wp_cli_done();
+	if (exit_code != WP_EXIT_OK)
+		return exit_code;
+	if (counts->rows == 0 && d->unmade_count == 0)
+		return wp_cli_fail(WP_EXIT_FAILED, "there are no rows: nothing was compared");
+	return counts->equal == counts->rows && d->unmade_count == 0 ? WP_EXIT_OK : WP_EXIT_FAILED;
+}
+
+static int compare_and_tell(struct wp_diff *d)
+{
+	struct wp_why why;
+	enum wp_rc rc = compare(d, &why);
+	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(exit_of(rc), "%s", why.text);
+
+	wp_topic_reader_free(d->reader);
+	wp_tally_free(d->tally);
+	free(d->topics);
+	free(d->unmade);
+	wp_console_release(&d->console);
+	return exit_code;
+}
+
+/* -- the command line --------------------------------------------------------- */
+
+static int read_number(const char *option, const char *text, int64_t min, int64_t max, int64_t *ret)
+{
+	if (text == NULL || (wp_value_number(text, strlen(text), max, ret) && *ret >= min))
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_CONFIG, "%s %.100s: allowed is a number from %lld to %lld",
+			   option, text, (long long)min, (long long)max);
+}
+
+static int read_since(struct wp_diff *d, const char *text)
+{
+	if (text == NULL ||
+	    (wp_value_duration(text, &d->options.since_ms) == WP_OK && d->options.since_ms > 0))
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_CONFIG,
+			   "--since %.100s: allowed is a duration, a number with a unit of ms, s, "
+			   "min, h",
+			   text);
+}
+
+/* All outboxes, or the one that is named; [outbox] itself has no name. */
+static int choose_outboxes(struct wp_diff *d)
+{
+	const char *name = d->options.outbox;
+
+	d->outboxes = d->config.outboxes;
+	if (name == NULL)
+		return WP_EXIT_OK;
+	for (size_t i = 0; i < d->config.outboxes.count; i++) {
+		if (strcmp(d->config.outboxes.items[i].name, name) != 0)
+			continue;
+		d->outboxes.items = &d->config.outboxes.items[i];
+		d->outboxes.count = 1;
+		return WP_EXIT_OK;
+	}
+	return wp_cli_fail(WP_EXIT_CONFIG,
+			   "--outbox %.100s: there is no section [outbox.%.100s] in the "
+			   "configuration",
+			   name, name);
+}
+
+static int check_sink(const struct wp_diff *d)
+{
+	if (d->config.relay.sink == WP_SINK_KIND_KAFKA)
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_CONFIG,
+			   "relay.sink is not kafka: there are no topics to compare with");
+}
+
+static int diff(struct wp_diff *d, const struct wp_cli_line *line)
+{
+	int exit_code = wp_cli_config(line, &d->config);
+
+	if (exit_code == WP_EXIT_OK)
+		exit_code = check_sink(d);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = choose_outboxes(d);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = compare_and_tell(d);
+	wp_config_release(&d->config);
+	return exit_code;
+}
+
+int wp_command_diff(int argc, char **argv)
+{
+	static struct wp_diff d; /* large, and there is one */
+	const char *limit = NULL, *shown = NULL, *age = NULL;
+	struct wp_diff_options *o = &d.options;
+	const struct wp_cli_option options[] = {
+		{ "--outbox", "NAME", "only the outbox of [outbox.NAME]", NULL, &o->outbox },
+		{ "--where", "SQL", "only rows of which this condition is true", NULL, &o->where },
+		{ "--limit", "N", "rows of each table, 10000 by default", NULL, &limit },
+		{ "--since", "DURATION", "only records of the last 2h, 90min ...", NULL, &age },
+		{ "--id-header", "NAME", "the header that holds the id, by default id", NULL,
+		  &o->id_header },
+		{ "--show", "N", "show the first N of each kind, 10 by default", NULL, &shown },
+		{ "--no-values", NULL, "show no bytes of keys, headers and values", &o->no_values,
+		  NULL },
+		{ "--json", NULL, "as one JSON object", &o->json, NULL },
+	};
+	const struct wp_cli_usage usage = {
+		.command = "walpost diff",
+		.about = "Compares what walpost would send for the rows that are in the outboxes' tables\n"
+			 "with what the topics hold: topic, partition, key, headers and value, and the\n"
+			 "timestamp where a column gives it. Sends nothing, changes nothing, joins no\n"
+			 "consumer group. With --limit the newest rows are read where\n"
+			 "outbox.column.timestamp tells, else any.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.exits = {
+			[WP_EXIT_OK] = "all rows have their record, and all are equal",
+			[WP_EXIT_FAILED] = "some differ or are missing, there are no rows, or a server does not answer",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration, or a right is missing",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+
+	*o = (struct wp_diff_options){
+		.id_header = "id",
+		.limit = WP_DIFF_LIMIT,
+		.shown_max = WP_DIFF_SHOWN,
+	};
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	exit_code = read_number("--limit", limit, 1, WP_DIFF_LIMIT_MAX, &o->limit);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = read_number("--show", shown, 0, WP_DIFF_SHOWN_MAX, &o->shown_max);
+	if (exit_code == WP_EXIT_OK)
+		exit_code = read_since(&d, age);
+	return exit_code == WP_EXIT_OK ? diff(&d, &line) : exit_code;
+}

@@ -1,0 +1,561 @@
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/cli/diff.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/outbox/excerpt.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/shape.h"
+#include "walpost/outbox/table.h"
+#include "walpost/postgres/columns.h"
+#include "walpost/postgres/sql.h"
+#include "walpost/relay/wanted.h"
+
+enum {
+	FETCH_FIRST = 16,
+	FETCH_MAX = 1024,
+	FETCH_SMALL = 512 * 1024, /* bytes of a batch: then the next may be larger */
+	FETCH_LARGE = 4 * 1024 * 1024,
+	COLUMNS_MAX = 1600, /* Postgres's own limit */
+};
+
+/* All that is needed while rows are read; large, and there is one. */
+struct rows {
+	struct wp_diff *diff;
+	struct wp_session session;
+	struct wp_wanted_outboxes wanted;
+	struct wp_wanted_outboxes named;  /* with columns that may be missing, too */
+	struct wp_outbox_options *strict; /* owned: the outboxes' options, for `named` */
+	struct wp_column_facts facts;
+	struct wp_outbox_set *outboxes;
+	struct wp_buffer texts; /* of binary values, of which there are none here */
+	struct wp_diff_topic *last_topic;
+
+	/* Of the table that is read: */
+	size_t outbox;
+	size_t table;
+	struct wp_relations *relations;
+	struct wp_mapping *mapping;
+	struct wp_column columns[COLUMNS_MAX];
+	size_t column_count;
+	int result_column[COLUMNS_MAX]; /* of each of the table's; -1: not asked for */
+	struct wp_value values[COLUMNS_MAX];
+	bool identity_is_full;
+	PGresult *catalog; /* owned: the names of the columns */
+};
+
+static enum wp_rc finish_and_ask(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
+				 PGresult **ret, struct wp_why *why)
+{
+	enum wp_rc rc = wp_sql_end(sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&r->session, (const char *)text->data, ret, why);
+	wp_buffer_release(text);
+	return rc;
+}
+
+static void begin_sql(struct rows *r, struct wp_sql *sql, struct wp_buffer *text)
+{
+	wp_buffer_init(text, WP_SQL_SIZE_MAX * 4);
+	wp_sql_init(sql, wp_session_pg(&r->session), text);
+}
+
+static const struct wp_outbox_options *options_of(const struct rows *r)
+{
+	return &r->diff->outboxes.items[r->outbox];
+}
+
+/* -- the table's columns ------------------------------------------------------ */
+
+static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *table,
+			      struct wp_why *why)
+{
+	static const char question[] =
+		"SELECT a.attname, c.relreplident = 'f' FROM pg_catalog.pg_class c\n"
+		"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
+		"WHERE n.nspname = %L AND c.relname = %L AND a.attnum > 0 AND NOT a.attisdropped\n"
+		"ORDER BY a.attnum";
+	struct wp_buffer text;
+	struct wp_sql sql;
+
+	begin_sql(r, &sql, &text);
+	wp_sql_add(&sql, question, table->schema, table->name);
+	PQclear(r->catalog);
+	r->catalog = NULL;
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &r->catalog, why);
+	if (rc != WP_OK)
+		return rc;
+	if (PQntuples(r->catalog) == 0)
+		return wp_why_set(why, WP_CONFIG, "there is no table %s (outbox.table)",
+				  options_of(r)->table);
+	assert(PQntuples(r->catalog) <= COLUMNS_MAX);
+	r->column_count = (size_t)PQntuples(r->catalog);
+	r->identity_is_full = *PQgetvalue(r->catalog, 0, 1) == 't';
+	return WP_OK;
+}
+
+static const char *column_name(const struct rows *r, size_t column)
+{
+	return PQgetvalue(r->catalog, (int)column, 0);
+}
+
+static bool is_named(const struct wp_wanted_table *table, const char *column)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (strcmp(table->columns[i], column) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_column(const struct rows *r, const char *column)
+{
+	for (size_t i = 0; i < r->column_count; i++) {
+		if (strcmp(column_name(r, i), column) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* -- the cursor --------------------------------------------------------------- */
+
+static enum wp_rc run(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
+		      struct wp_why *why)
+{
+	PGresult *result;
+	enum wp_rc rc = finish_and_ask(r, sql, text, &result, why);
+	if (rc == WP_OK)
+		PQclear(result);
+	return rc;
+}
+
+/* A question that is wrong, or not allowed, is a matter of configuration. */
+static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_why *inner,
+			  struct wp_why *why)
+{
+	const char *state = r->session.failure.sqlstate;
+	const char *table = options_of(r)->table;
+
+	if (strcmp(state, "42501") == 0)
+		return wp_why_set(why, WP_CONFIG,
+				  "table %s: %s; this command reads the table, which a relay need "
+				  "not: GRANT SELECT ON %s TO its role",
+				  table, inner->text, table);
+	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
+		return wp_why_set(why, WP_CONFIG, "table %s, --where: %s", table, inner->text);
+	return wp_why_set(why, rc, "table %s: %s", table, inner->text);
+}
+
+/* One row more than the limit, to tell whether there are. */
+static enum wp_rc declare(struct rows *r, const struct wp_wanted_table *table, struct wp_why *why)
+{
+	const struct wp_diff_options *options = &r->diff->options;
+	const char *by = options_of(r)->column_timestamp;
+	const char *comma = "";
+	struct wp_buffer text;
+	struct wp_sql sql;
+	struct wp_why inner;
+	char limit[24];
+
+	begin_sql(r, &sql, &text);
+	wp_sql_add(&sql, "DECLARE compared NO SCROLL CURSOR FOR SELECT ");
+	for (size_t i = 0; i < r->column_count; i++) {
+		r->result_column[i] = -1;
+		if (!is_named(table, column_name(r, i)))
+			continue;
+		wp_sql_add(&sql, "%s%I", comma, column_name(r, i));
+		comma = ", ";
+	}
+	wp_sql_add(&sql, " FROM %I.%I", table->schema, table->name);
+	if (options->where != NULL) /* on a line of its own: it may end with a comment */
+		wp_sql_add(&sql, " WHERE (%s\n)", options->where);
+	r->diff->tables[r->table].is_ordered = by[0] != '\0' && has_column(r, by);
+	if (r->diff->tables[r->table].is_ordered)
+		wp_sql_add(&sql, " ORDER BY %I DESC NULLS LAST", by);
+	(void)snprintf(limit, sizeof(limit), "%lld", (long long)options->limit + 1);
+	wp_sql_add(&sql, " LIMIT %s", limit);
+	enum wp_rc rc = run(r, &sql, &text, &inner);
+	return rc == WP_OK ? rc : explain(r, rc, &inner, why);
+}
+
+/* -- from a row to what is expected ------------------------------------------- */
+
+/* As the stream would have announced it; domains are told by what lies under them. */
+static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
+			       const struct wp_wanted_table *table, struct wp_why *why)
+{
+	struct wp_relation *relation = NULL;
+
+	for (size_t i = 0; i < r->column_count; i++) {
+		int at = -1;
+		for (int field = 0; field < PQnfields(result) && at < 0; field++)
+			at = strcmp(PQfname(result, field), column_name(r, i)) == 0 ? field : -1;
+		r->result_column[i] = at;
+		r->columns[i] = (struct wp_column){
+			.name = wp_span_of(column_name(r, i)),
+			.type_oid = at < 0 ? 0 : PQftype(result, at),
+			.type_modifier = at < 0 ? -1 : PQfmod(result, at),
+			.is_key = r->identity_is_full,
+		};
+	}
+	const struct wp_change change = {
+		.kind = WP_CHANGE_RELATION,
+		.as.relation = {
+			.oid = 1,
+			.schema = wp_span_of(table->schema),
+			.name = wp_span_of(table->name),
+			.columns = r->columns,
+			.column_count = r->column_count,
+		},
+	};
+	enum wp_rc rc = wp_relations_put(r->relations, &change, &relation);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for the columns of a table");
+	const struct wp_mapping_setup setup = {
+		.options = options_of(r),
+		.relation = relation,
+		.types = r->relations,
+		.facts = &r->facts,
+		.table = r->table,
+		.columns = WP_COLUMNS_ALL,
+		.transfer = WP_TRANSFER_TEXT,
+	};
+	return wp_mapping_new(&setup, &r->mapping, why);
+}
+
+static void note_unmade(struct rows *r, const struct wp_event *event, const struct wp_why *why)
+{
+	struct wp_diff *d = r->diff;
+	struct wp_excerpt id;
+
+	if (d->unmade_count < (uint64_t)d->options.shown_max) {
+		struct wp_diff_unmade *unmade = &d->unmade[d->unmade_count];
+		unmade->table = r->table;
+		unmade->why = *why;
+		(void)snprintf(unmade->id, sizeof(unmade->id), "%s", wp_excerpt(&id, event->id));
+	}
+	d->unmade_count++;
+}
+
+static enum wp_rc add_topic(struct rows *r, struct wp_span name, struct wp_why *why)
+{
+	struct wp_diff *d = r->diff;
+
+	if (d->topic_count == WP_DIFF_TOPICS_MAX)
+		return wp_why_set(why, WP_FULL,
+				  "the rows go to more than %d topics: compare fewer, with "
+				  "--outbox, --where or --limit",
+				  WP_DIFF_TOPICS_MAX);
+	struct wp_diff_topic *topic = &d->topics[d->topic_count];
+	enum wp_rc rc = wp_topic_reader_add(d->reader, name, &topic->partitions, why);
+	if (rc != WP_OK)
+		return rc;
+	(void)snprintf(topic->name, sizeof(topic->name), "%s", (const char *)name.data);
+	d->topic_count++;
+	r->last_topic = topic;
+	return WP_OK;
+}
+
+static enum wp_rc find_topic(struct rows *r, struct wp_span name, struct wp_why *why)
+{
+	if (r->last_topic != NULL && wp_span_is(name, r->last_topic->name))
+		return WP_OK;
+	for (size_t i = 0; i < r->diff->topic_count; i++) {
+		r->last_topic = &r->diff->topics[i];
+		if (wp_span_is(name, r->last_topic->name))
+			return WP_OK;
+	}
+	return add_topic(r, name, why);
+}
+
+static void place(const struct wp_diff *d, int32_t partitions, struct wp_record *record)
+{
+	if (record->partition != WP_PARTITION_BY_KEY || partitions == 0 ||
+	    !wp_placement_is_by_key(d->placement, record->key))
+		return;
+	record->partition = wp_placement_of(d->placement, record->key, partitions, 0);
+}
+
+/* What of the record follows from the commit, of which a table knows nothing. */
+static unsigned unknown_of(struct rows *r, const struct wp_event *event)
+{
+	struct wp_diff_table *table = &r->diff->tables[r->table];
+	enum wp_envelope envelope = options_of(r)->envelope;
+
+	if (envelope == WP_ENVELOPE_PROTOBUF) {
+		table->value_is_unknown = true;
+		return WP_UNKNOWN_VALUE;
+	}
+	if (envelope == WP_ENVELOPE_RAW || !wp_span_is_null(event->timestamp))
+		return 0;
+	if (envelope == WP_ENVELOPE_CLOUDEVENTS_BINARY) {
+		table->time_is_unknown = true;
+		return WP_UNKNOWN_TIME;
+	}
+	table->value_is_unknown = true;
+	return WP_UNKNOWN_VALUE;
+}
+
+static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp_record *record,
+			 struct wp_why *why)
+{
+	enum wp_rc rc = find_topic(r, record->topic, why);
+	if (rc != WP_OK)
+		return rc;
+	if (wp_span_is_null(event->timestamp))
+		record->timestamp_ms = WP_TIMESTAMP_NOW;
+	else
+		r->diff->tables[r->table].timestamp_is_known = true;
+	place(r->diff, r->last_topic->partitions, record);
+	rc = wp_tally_expect(r->diff->tally, r->table, record, unknown_of(r, event));
+	if (rc == WP_FULL) {
+		r->diff->is_full = true;
+		return WP_OK;
+	}
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for what is to be compared");
+	r->last_topic->rows++;
+	return WP_OK;
+}
+
+static void read_values(struct rows *r, const PGresult *result, int row)
+{
+	for (size_t i = 0; i < r->column_count; i++) {
+		int column = r->result_column[i];
+		r->values[i] = (struct wp_value){ .kind = WP_VALUE_NULL };
+		if (column < 0 || PQgetisnull(result, row, column))
+			continue;
+		r->values[i].kind = WP_VALUE_TEXT;
+		r->values[i].bytes = (struct wp_span){
+			.data = (const uint8_t *)PQgetvalue(result, row, column),
+			.size = (size_t)PQgetlength(result, row, column),
+		};
+	}
+}
+
+static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, struct wp_why *why)
+{
+	struct wp_tuple tuple = { .values = r->values, .count = r->column_count };
+	struct wp_event event = { .table = "" };
+	struct wp_record record;
+	struct wp_why reason;
+
+	read_values(r, result, row);
+	enum wp_rc rc = wp_mapping_event(r->mapping, &tuple, &r->texts, &event, &reason);
+	if (rc == WP_OK)
+		rc = wp_shape_record(wp_outbox_set_at(r->outboxes, r->outbox)->shape, &event,
+				     &record, &reason);
+	if (rc == WP_DATA) {
+		note_unmade(r, &event, &reason);
+		return WP_OK;
+	}
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "%s", reason.text);
+	return expect(r, &event, &record, why);
+}
+
+/* -- all rows ----------------------------------------------------------------- */
+
+static size_t size_of(const PGresult *result)
+{
+	size_t size = 0;
+
+	for (int row = 0; row < PQntuples(result); row++) {
+		for (int column = 0; column < PQnfields(result); column++)
+			size += (size_t)PQgetlength(result, row, column);
+	}
+	return size;
+}
+
+static int next_count(int count, size_t size)
+{
+	if (size < FETCH_SMALL && count < FETCH_MAX)
+		return count * 2;
+	return size > FETCH_LARGE && count > 1 ? count / 2 : count;
+}
+
+static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_why *why)
+{
+	struct wp_diff *d = r->diff;
+	struct wp_diff_table *table = &d->tables[r->table];
+	enum wp_rc rc = WP_OK;
+
+	for (int row = 0; row < PQntuples(result) && rc == WP_OK && !d->is_full; row++) {
+		if (table->rows == (uint64_t)d->options.limit) {
+			table->is_limited = true;
+			return WP_OK;
+		}
+		rc = take_row(r, result, row, why);
+		table->rows += d->is_full ? 0 : 1;
+	}
+	wp_diff_say_progress("%s: %llu rows read", table->name, (unsigned long long)table->rows);
+	return rc;
+}
+
+/* The first batch also tells of which types the columns are. */
+static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table, struct wp_why *why)
+{
+	int count = FETCH_FIRST;
+	bool more = true;
+	enum wp_rc rc = WP_OK;
+
+	while (rc == WP_OK && more && !r->diff->is_full) {
+		char sql[48];
+		PGresult *result;
+		struct wp_why inner;
+		(void)snprintf(sql, sizeof(sql), "FETCH %d FROM compared", count);
+		rc = wp_session_query(&r->session, sql, &result, &inner);
+		if (rc != WP_OK)
+			return explain(r, rc, &inner, why);
+		if (r->mapping == NULL)
+			rc = make_mapping(r, result, table, why);
+		if (rc == WP_OK)
+			rc = take_rows(r, result, why);
+		more = PQntuples(result) == count;
+		count = next_count(count, size_of(result));
+		PQclear(result);
+	}
+	return rc;
+}
+
+/* A result tells a domain's base type: so do the facts, then. */
+static enum wp_rc know_types(struct rows *r, struct wp_why *why)
+{
+	enum wp_rc rc = wp_relations_new(1, NULL, &r->relations);
+
+	for (size_t i = 0; i < r->facts.count && rc == WP_OK; i++) {
+		struct wp_column_fact *fact = &r->facts.items[i];
+		fact->type_oid = fact->base_oid;
+		if (fact->is_enum)
+			rc = wp_relations_put_enum(r->relations, fact->base_oid);
+	}
+	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the columns' types");
+}
+
+static enum wp_rc read_table(struct rows *r, struct wp_why *why)
+{
+	const struct wp_wanted_table *table = &r->named.tables[r->table];
+
+	r->diff->tables[r->table] = (struct wp_diff_table){ .name = options_of(r)->table };
+	r->diff->table_count = r->table + 1;
+	wp_mapping_free(r->mapping);
+	r->mapping = NULL;
+	enum wp_rc rc = ask_columns(r, table, why);
+	if (rc == WP_OK)
+		rc = declare(r, table, why);
+	if (rc == WP_OK)
+		rc = fetch_all(r, table, why);
+	if (rc == WP_OK)
+		rc = wp_session_do(&r->session, "CLOSE compared", why);
+	return rc;
+}
+
+static enum wp_rc read_tables(struct rows *r, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < r->diff->outboxes.count && rc == WP_OK; i++) {
+		r->outbox = i;
+		r->table = wp_outbox_set_at(r->outboxes, i)->table;
+		if (options_of(r)->table[0] != '\0' && !r->diff->is_full)
+			rc = read_table(r, why);
+	}
+	return rc;
+}
+
+static enum wp_rc ask_facts(struct rows *r, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *result;
+
+	begin_sql(r, &sql, &text);
+	wp_columns_sql(&sql, &r->wanted.wanted);
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, why);
+	if (rc != WP_OK)
+		return rc;
+	(void)wp_columns_read(result, WP_BINARY_OFF, &r->facts);
+	PQclear(result);
+	return know_types(r, why);
+}
+
+/* The same, but for columns that need not be there: they are read if they are. */
+static enum wp_rc name_all(struct rows *r, struct wp_why *why)
+{
+	struct wp_outboxes all = r->diff->outboxes;
+
+	r->strict = calloc(all.count, sizeof(*r->strict));
+	if (r->strict == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for the outboxes");
+	for (size_t i = 0; i < all.count; i++) {
+		r->strict[i] = all.items[i];
+		r->strict[i].columns_missing = WP_MISSING_ERROR;
+	}
+	all.items = r->strict;
+	return wp_wanted_outboxes_init(&r->named, &all, why);
+}
+
+static enum wp_rc prepare(struct rows *r, struct wp_why *why)
+{
+	const struct wp_outboxes *outboxes = &r->diff->outboxes;
+
+	wp_buffer_init(&r->texts, 0);
+	enum wp_rc rc = wp_wanted_outboxes_init(&r->wanted, outboxes, why);
+	if (rc == WP_OK)
+		rc = name_all(r, why);
+	if (rc == WP_OK && r->wanted.wanted.count == 0)
+		rc = wp_why_set(why, WP_CONFIG,
+				"no outbox has a table: logical messages are in the log only, and "
+				"cannot be compared");
+	if (rc == WP_OK)
+		rc = wp_outbox_set_new(outboxes, (size_t)INT32_MAX, &r->outboxes, why);
+	return rc;
+}
+
+/* What is read is one moment of the database, and nothing can be written. */
+static enum wp_rc read_all(struct rows *r, struct wp_why *why)
+{
+	enum wp_rc rc = wp_session_open(&r->session, &r->diff->console, &r->diff->config.postgres,
+					WP_CONNECTION_SQL, why);
+	if (rc == WP_OK)
+		rc = wp_session_do(&r->session,
+				   "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", why);
+	if (rc == WP_OK)
+		rc = wp_session_do(&r->session,
+				   "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
+				   why);
+	if (rc == WP_OK)
+		rc = ask_facts(r, why);
+	return rc == WP_OK ? read_tables(r, why) : rc;
+}
+
+static void release(struct rows *r)
+{
+	PQclear(r->catalog);
+	wp_session_release(&r->session);
+	wp_mapping_free(r->mapping);
+	wp_relations_free(r->relations);
+	wp_outbox_set_free(r->outboxes);
+	wp_wanted_outboxes_release(&r->wanted);
+	wp_wanted_outboxes_release(&r->named);
+	free(r->strict);
+	wp_buffer_release(&r->texts);
+	free(r);
+}
+
+enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_why *why)
+{
+	struct rows *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for reading rows");
+	r->diff = d;
+	enum wp_rc rc = prepare(r, why);
+	if (rc == WP_OK)
+		rc = read_all(r, why);
+	release(r);
+	return rc;
+}
