@@ -98,6 +98,7 @@ class Tail:
     def end(self):
         if self.is_alive():
             self.kill()
+            _wait_no_slots(self._stage)
 
 
 @pytest.fixture
@@ -348,7 +349,7 @@ def test_a_huge_transaction_needs_no_memory_for_it(stage, tailing):
 
 
 def test_rows_of_any_size_come_in_their_order(stage):
-    sizes = [10, 16_000, 17_000, 5, 5_000_000, 40_000, 7]
+    sizes = [10, 16_000, 17_000, 5, 5_000_000, 40_000, 7, *[20_000] * 5, *range(300), 30_000, 1]
     with stage.transaction() as connection:
         for size in sizes:
             stage.insert(payload=json.dumps({"fill": "x" * size}), connection=connection)
