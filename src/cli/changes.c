@@ -15,7 +15,7 @@ enum {
 	BATCH_FIRST = 1000,
 	BATCH_MAX = 100000,
 	/* So many come at once, but for those that are larger: these come alone. */
-	FETCH_COUNT = 256,
+	FETCH_MAX = 256,
 	SMALL_MAX = 16 * 1024,
 };
 
@@ -118,7 +118,9 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
 			    struct wp_why *why)
 {
 	PGconn *pg = wp_session_pg(setup->session);
-	*c = (struct wp_changes){ .setup = *setup, .batch_count = BATCH_FIRST };
+	*c = (struct wp_changes){ .setup = *setup,
+				  .batch_count = BATCH_FIRST,
+				  .fetch_count = FETCH_MAX };
 	/* A server has one process of this number, and the slot ends with it. */
 	(void)snprintf(c->slot, sizeof(c->slot), "walpost_tail_%d", PQbackendPID(pg));
 	enum wp_rc rc = look(c, why);
@@ -180,7 +182,7 @@ static enum wp_rc hand_over(const PGresult *rows, int row, wp_changes_take take,
 	return take(arg, message, why);
 }
 
-/* The `number`th of the batch. The cursor then stands on it. */
+/* The `number`th of the batch, whatever its size. The cursor then stands on it. */
 static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take take, void *arg,
 			     struct wp_why *why)
 {
@@ -195,22 +197,35 @@ static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take t
 	return rc;
 }
 
+/* Behind a large one others follow, perhaps: what is behind it is not read in vain each time. */
+static void adapt(struct wp_changes *c, bool large)
+{
+	if (large)
+		c->fetch_count = 1;
+	else if (c->fetch_count < FETCH_MAX)
+		c->fetch_count *= 2;
+}
+
 /* Some more; `taken` counts those of the batch. */
 static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp_changes_take take,
 			    void *arg, struct wp_why *why)
 {
 	PGresult *rows;
-	bool large = false;
-	enum wp_rc rc = fetch(c, SMALL_MAX, "FORWARD", FETCH_COUNT, &rows, why);
+	int wanted = c->fetch_count;
+	bool cut = false;
+	/* One alone comes whole at once. */
+	enum wp_rc rc = fetch(c, wanted == 1 ? INT_MAX : SMALL_MAX, "FORWARD", wanted, &rows, why);
 	if (rc != WP_OK)
 		return rc;
-	for (int row = 0; rc == WP_OK && row < PQntuples(rows) && !large; row++) {
+	int count = PQntuples(rows);
+	for (int row = 0; rc == WP_OK && row < count && !cut; row++) {
 		++*taken;
-		large = PQgetisnull(rows, row, 0);
-		rc = large ? take_large(c, *taken, take, arg, why)
-			   : hand_over(rows, row, take, arg, why);
+		cut = PQgetisnull(rows, row, 0);
+		rc = cut ? take_large(c, *taken, take, arg, why)
+			 : hand_over(rows, row, take, arg, why);
 	}
-	*ret_more = large || PQntuples(rows) == FETCH_COUNT;
+	adapt(c, cut || (wanted == 1 && count == 1 && PQgetlength(rows, 0, 0) > SMALL_MAX));
+	*ret_more = cut || count == wanted;
 	PQclear(rows);
 	return rc;
 }

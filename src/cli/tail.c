@@ -184,8 +184,8 @@ static enum wp_rc show(struct tail *t, struct wp_why *why)
 				? wp_json_record(&t->lines, record)
 				: wp_json_poison(&t->lines, record, t->fed.why.text);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for a line of %s",
-				  record->table != NULL ? record->table : "an event");
+		return wp_why_set(why, rc, "a line of %s is too long for us, or for the memory",
+				  record->table);
 	t->shown++;
 	if (t->lines.size >= LINES_WRITTEN_AT)
 		rc = write_lines(t, why);

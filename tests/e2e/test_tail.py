@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from lib import process
+from lib.failover import Standby
 from lib.relay import binary, clean_environment, config_text, run_command
 from lib.waiting import holds_for, wait_until
 
@@ -98,6 +99,7 @@ class Tail:
     def end(self):
         if self.is_alive():
             self.kill()
+            _wait_no_slots(self._stage)
 
 
 @pytest.fixture
@@ -213,6 +215,26 @@ def test_the_lines_are_those_of_a_relay_to_standard_output(make_stage, tailing, 
     assert len(said) == 2_006
     for mine, theirs, late in zip(shown, said, backlog.stdout.splitlines(), strict=True):
         assert mine == theirs == late
+
+
+def test_the_lines_are_those_of_a_relay_on_a_promoted_server_too(make_stage, own_postgres, folder):
+    stage = make_stage(postgres=own_postgres)
+    standby = Standby(own_postgres, folder / "standby").start()
+    try:
+        standby.wait_caught_up()
+        standby.promote()
+        changes = {**TO_STDOUT, "postgres.conninfo": standby.conninfo(stage.database)}
+        standby.query("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,), stage.database)
+        standby.query("""INSERT INTO outbox VALUES (gen_random_uuid(), 'order', '1', 'created', '{}')""", None,
+                      stage.database)
+        done = _tail(stage, "--backlog", "--no-follow", changes=changes)
+        relay = stage.new_relay(changes).start()
+        relay.wait_until(relay.stdout_text, 20, "the event is written")
+        relay.stop()
+        assert done.stdout == relay.stdout_text(), done.stderr
+        assert json.loads(done.stdout)["position"].startswith("0000-00000002-")
+    finally:
+        standby.end()
 
 
 def test_events_are_shown_as_they_are_committed(stage, tailing):
@@ -348,7 +370,7 @@ def test_a_huge_transaction_needs_no_memory_for_it(stage, tailing):
 
 
 def test_rows_of_any_size_come_in_their_order(stage):
-    sizes = [10, 16_000, 17_000, 5, 5_000_000, 40_000, 7]
+    sizes = [10, 16_000, 17_000, 5, 5_000_000, 40_000, 7, *[20_000] * 5, *range(300), 30_000, 1]
     with stage.transaction() as connection:
         for size in sizes:
             stage.insert(payload=json.dumps({"fill": "x" * size}), connection=connection)
@@ -550,6 +572,6 @@ def test_a_transaction_that_holds_up_its_beginning_is_named_and_a_signal_ends_th
         stage.insert(connection=connection)
         tail = tailing(stage)
         tail.wait_until(lambda: "application holdup" in tail.said(), "it says what it waits for")
-        assert not tail.lines() and holds_for(tail.is_alive, 0.2, "it waits") is None
+        holds_for(lambda: tail.is_alive() and not tail.lines(), 0.2, "it waits")
         tail.stop(signal.SIGINT)
     _wait_no_slots(stage)

@@ -29,6 +29,7 @@ struct wp_changes {
 	char slot[64];
 	char from[WP_LSN_TEXT_SIZE]; /* where it began */
 	int batch_count;	     /* of messages that the server gathers, about */
+	int fetch_count;	     /* of messages that we take at once */
 };
 
 /* What it returns but WP_OK ends the reading. `message` lives until it returns. */

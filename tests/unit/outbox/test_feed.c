@@ -226,6 +226,7 @@ static void poison_tells_why_and_what_could_be_made(void **state)
 	message(true, "outbox", "{");
 	CHECK_EQ(fed.kind, WP_FED_POISON);
 	CHECK_HAS(fed.why.text, "messages of prefix outbox");
+	CHECK_TEXT(fed.record.table, "messages of prefix outbox");
 	/* The next is not told of it. */
 	row(OUTBOX, "three", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_RECORD);
