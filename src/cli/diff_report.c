@@ -194,7 +194,7 @@ static int print_side(const char *who, const struct wp_window *w, size_t at, boo
 	char size[32] = "";
 
 	if (has_size)
-		(void)snprintf(size, sizeof(size), "%zu bytes", w->size);
+		(void)snprintf(size, sizeof(size), "%zu byte%s", w->size, ending(w->size));
 	int before = printf("      %-*s %14s   ", SIDE_WIDTH / 2, who, size);
 	if (word != NULL) {
 		printf("(%s)\n", word);
@@ -267,13 +267,11 @@ static void print_missing(const struct wp_diff *d, const struct wp_tally_counts 
 	}
 }
 
+/* The reason names table and id. */
 static void print_unmade(const struct wp_diff *d)
 {
-	for (uint64_t i = 0; i < d->unmade_count && i < (uint64_t)d->options.shown_max; i++) {
-		const struct wp_diff_unmade *u = &d->unmade[i];
-		printf("\n  no record  %s  id %s: %s\n", d->tables[u->table].name, u->id,
-		       u->why.text);
-	}
+	for (uint64_t i = 0; i < d->unmade_count && i < (uint64_t)d->options.shown_max; i++)
+		printf("\n  no record  %s\n", d->unmade[i].why.text);
 }
 
 void wp_diff_report(const struct wp_diff *d, const struct wp_tally_counts *counts)

@@ -222,6 +222,9 @@ static void cut_window(const struct wp_trace *trace, size_t at, struct wp_window
 		from -= is_inside_character(bytes.data[from]) ? 1 : 0;
 	ret->from = from;
 	ret->count = bytes.size - from < WP_WINDOW_SIZE ? bytes.size - from : WP_WINDOW_SIZE;
+	/* It ends with a character, too. */
+	for (size_t i = 1; i < WP_UTF8_SIZE_MAX && from + ret->count < bytes.size; i++)
+		ret->count -= is_inside_character(bytes.data[from + ret->count]) ? 1 : 0;
 	if (ret->count > 0)
 		memcpy(ret->bytes, bytes.data + from, ret->count);
 }

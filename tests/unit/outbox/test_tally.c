@@ -119,6 +119,24 @@ static void a_window_begins_at_a_character_shortly_before_the_difference(void **
 	wp_tally_free(t);
 }
 
+static void a_window_ends_with_a_character(void **state)
+{
+	char value[80];
+	struct wp_tally *t = tally_with(&roomy);
+	struct headers headers = headers_of("1");
+	struct wp_record record = record_with(&headers);
+
+	(void)state;
+	/* The last place of the window is the first byte of a character. */
+	(void)snprintf(value, sizeof(value), "%063d\xe2\x82\xac and more", 0);
+	record.value = wp_span_of(value);
+	CHECK_EQ(wp_tally_expect(t, 0, &record, 0), WP_OK);
+	take(t, "1", "orders", BAD);
+	(void)wp_tally_finish(t);
+	CHECK_EQ(wp_tally_shown(t, 0)->parts[0].wanted.count, 63);
+	wp_tally_free(t);
+}
+
 static void headers_are_counted_by_name_and_each_row_once(void **state)
 {
 	struct wp_tally *t = tally_with(&roomy);
@@ -398,6 +416,7 @@ int main(void)
 		cmocka_unit_test(rows_are_equal_different_or_missing),
 		cmocka_unit_test(a_difference_is_kept_with_a_piece_of_both_sides),
 		cmocka_unit_test(a_window_begins_at_a_character_shortly_before_the_difference),
+		cmocka_unit_test(a_window_ends_with_a_character),
 		cmocka_unit_test(headers_are_counted_by_name_and_each_row_once),
 		cmocka_unit_test(an_id_is_the_same_in_all_forms),
 		cmocka_unit_test(a_number_is_an_id_with_and_without_its_schema),
