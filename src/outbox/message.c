@@ -277,26 +277,43 @@ static enum wp_rc check_nulls(const struct wp_message_reader *r, const struct wp
 	return WP_OK;
 }
 
+static enum wp_rc read_protobuf(const struct wp_message_reader *r, struct wp_span content,
+				struct wp_buffer *texts, struct wp_event *e, struct wp_why *why)
+{
+	enum wp_rc rc = wp_message_protobuf(content, texts, e);
+
+	if (rc == WP_OK)
+		return rc;
+	if (rc == WP_NOMEM)
+		return wp_why_set(why, rc, "no memory for a logical message of %zu bytes",
+				  content.size);
+	return wp_why_set(why, WP_DATA,
+			  "%s: the content is no walpost.v1.Message: cut, of another form, or "
+			  "with more than %d headers; see outbox.message.format",
+			  r->table, WP_EVENT_FIELDS_MAX);
+}
+
+/* For its dead letter: no row has what else it holds. */
+static void keep_whole(struct wp_event *e, struct wp_span content, enum wp_message_format format)
+{
+	e->payload = content;
+	e->payload_type = format == WP_MESSAGE_JSON ? &text_type : &bytes_type;
+}
+
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
 			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
 {
+	enum wp_message_format format = r->options->message_format;
 	enum wp_rc rc;
 
 	begin(r, ret);
-	if (r->options->message_format == WP_MESSAGE_JSON) {
-		rc = read_json(r, content, texts, ret, why);
-	} else {
+	if (format == WP_MESSAGE_PROTOBUF)
 		ret->payload_type = &bytes_type;
-		rc = wp_message_protobuf(content, texts, ret);
-		if (rc == WP_NOMEM)
-			return wp_why_set(why, rc, "no memory for a logical message of %zu bytes",
-					  content.size);
-		if (rc != WP_OK)
-			return wp_why_set(why, WP_DATA,
-					  "%s: the content is no walpost.v1.Message: cut, of "
-					  "another form, or with more than %d headers; see "
-					  "outbox.message.format",
-					  r->table, WP_EVENT_FIELDS_MAX);
-	}
-	return rc == WP_OK ? check_nulls(r, ret, why) : rc;
+	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, why)
+				       : read_protobuf(r, content, texts, ret, why);
+	if (rc == WP_OK)
+		rc = check_nulls(r, ret, why);
+	if (rc == WP_DATA)
+		keep_whole(ret, content, format);
+	return rc;
 }

@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,14 +279,19 @@ static int64_t commit_ms(int64_t postgres_us)
 	return ms < 1 ? 1 : ms;
 }
 
-/* What Postgres prints of an integer; it fits. */
-static int64_t integer_of(struct wp_span text)
+/* From a row it is what Postgres prints of an integer; from a message it may be anything. */
+static bool read_integer(struct wp_span text, int64_t *ret)
 {
 	char digits[24] = "";
+	char *end = digits;
 
-	if (text.size < sizeof(digits))
-		memcpy(digits, text.data, text.size);
-	return strtoll(digits, NULL, 10);
+	if (text.size >= sizeof(digits))
+		return false;
+	memcpy(digits, text.data, text.size);
+	errno = 0;
+	*ret = strtoll(digits, &end, 10);
+	bool has_digit = digits[0] == '-' || (digits[0] >= '0' && digits[0] <= '9');
+	return has_digit && end == digits + text.size && errno == 0;
 }
 
 static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *event, int64_t *ret_ms,
@@ -300,8 +306,13 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 			s->time_us = event->commit_time_us + POSTGRES_EPOCH_US;
 		return WP_OK;
 	}
+	struct wp_excerpt shown;
 	if (event->timestamp_type->type == WP_TYPE_INT8) {
-		ms = integer_of(event->timestamp);
+		if (!read_integer(event->timestamp, &ms))
+			return wp_why_set(why, WP_DATA,
+					  "\"%s\" is no number of milliseconds since 1970: correct "
+					  "what outbox.column.timestamp reads",
+					  wp_excerpt(&shown, event->timestamp));
 		us = ms > INT64_MAX / 1000 || ms < INT64_MIN / 1000 ? 0 : ms * 1000;
 	} else {
 		enum wp_rc rc =
@@ -310,7 +321,6 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 			return rc;
 		ms = us / 1000;
 	}
-	struct wp_excerpt shown;
 	if (ms < 1)
 		return wp_why_set(why, WP_DATA,
 				  "\"%s\" lies before 1970, of which Kafka knows nothing: correct "
@@ -327,8 +337,8 @@ static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, str
 
 	if (wp_span_is_null(event->partition))
 		return WP_OK;
-	int64_t number = integer_of(event->partition);
-	if (number < 0 || number > INT32_MAX)
+	int64_t number = -1;
+	if (!read_integer(event->partition, &number) || number < 0 || number > INT32_MAX)
 		return wp_why_set(why, WP_DATA,
 				  "%s is the number of no partition: correct what "
 				  "outbox.column.partition reads",

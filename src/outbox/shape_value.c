@@ -228,14 +228,15 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, struct wp_why *why)
 {
 	struct wp_excerpt shown;
+	size_t digits = 0;
 
-	for (size_t i = 0; i < version.size; i++) {
-		if (version.data[i] < '0' || version.data[i] > '9')
-			return wp_why_set(why, WP_DATA,
-					  "\"%s\" is no version: correct what "
-					  "outbox.debezium.schema.version reads",
-					  wp_excerpt(&shown, version));
-	}
+	while (digits < version.size && version.data[digits] >= '0' && version.data[digits] <= '9')
+		digits++;
+	if (digits == 0 || digits < version.size)
+		return wp_why_set(why, WP_DATA,
+				  "\"%s\" is no version: correct what "
+				  "outbox.debezium.schema.version reads",
+				  wp_excerpt(&shown, version));
 	enum wp_rc rc = wp_buffer_append_text(&s->value, ",\"version\":");
 	return rc == WP_OK ? wp_buffer_append(&s->value, version) : rc;
 }

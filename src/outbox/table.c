@@ -167,7 +167,11 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 
 /* -- looking up -------------------------------------------------------------- */
 
-/* What the catalog says of it, if it is of the same type still. */
+/*
+ * What the catalog says of it, if it is of the same type still. The modifier only under a
+ * domain, which the log does not tell: a column's own is in the log, as of the row. A column
+ * of the key is one that is not NULL, but for REPLICA IDENTITY FULL.
+ */
 static void add_facts(const struct lookup *l, const struct wp_column *column,
 		      struct wp_column_type *type)
 {
@@ -179,10 +183,19 @@ static void add_facts(const struct lookup *l, const struct wp_column *column,
 
 	if (fact == NULL || fact->type_oid != column->type_oid)
 		return;
-	if (fact->is_not_null)
-		type->is_optional = false;
-	type->modifier = fact->modifier;
+	type->is_optional = !fact->is_not_null;
+	if (fact->base_oid != fact->type_oid)
+		type->modifier = fact->modifier;
 	type->labels = wp_column_facts_labels(setup->facts, fact);
+}
+
+/* Its value is NULL, which has a form too: a dead letter may need it. */
+static struct wp_mapped no_column(void)
+{
+	return (struct wp_mapped){
+		.index = WP_NO_COLUMN,
+		.type = { .type = WP_TYPE_TEXT, .modifier = -1, .is_optional = true },
+	};
 }
 
 static struct wp_mapped look_up(struct lookup *l, const char *column, const char *option)
@@ -190,7 +203,7 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 	int index = wp_relation_column(l->relation, wp_span_of(column));
 
 	if (index < 0)
-		return (struct wp_mapped){ .index = WP_NO_COLUMN };
+		return no_column();
 	const struct wp_column *found = &l->relation->columns[index];
 	struct wp_mapped mapped = {
 		.index = (size_t)index,
@@ -250,7 +263,7 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 	const char *option = wp_role_option(role);
 
 	if (column[0] == '\0')
-		return (struct wp_mapped){ .index = WP_NO_COLUMN };
+		return no_column();
 	struct wp_mapped mapped = look_up(l, column, option);
 	if (is_missing(l, &mapped, column, option, wp_role_is_further(role)))
 		return mapped;

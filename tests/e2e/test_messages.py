@@ -130,6 +130,7 @@ def test_malformed_content_follows_the_poison_policy(emitting, content, why):
     (letter,) = stage.read("dead")
     assert why in letter.header("walpost-dead-letter-reason").decode()
     assert letter.header("walpost-dead-letter-table") == b"messages of prefix outbox"
+    assert letter.value.decode() == content  # which stands nowhere else
 
 
 def test_without_the_dead_letter_topic_it_stops_the_relay(emitting):

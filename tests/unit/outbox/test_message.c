@@ -153,6 +153,22 @@ static void what_is_no_event_is_refused_with_what_there_is(void **state)
 	CHECK_EQ(read_bytes("{\"id\":\"\xFF\"}", 10), WP_DATA);
 }
 
+/* It stands nowhere else: there is no row that a dead letter could point to. */
+static void what_is_no_event_is_kept_whole(void **state)
+{
+	refused("no JSON", "the content is no JSON object");
+	CHECK_SPAN(event.payload, "no JSON");
+	refused("{\"payload\":1,\"x\":\"\\uD83D\"}", "half of a surrogate pair");
+	CHECK_SPAN(event.payload, "{\"payload\":1,\"x\":\"\\uD83D\"}");
+	refused("{\"payload\":1,\"kind\":2}", "has no id");
+	CHECK_SPAN(event.payload, "{\"payload\":1,\"kind\":2}");
+	CHECK_EQ(event.payload_type->type, WP_TYPE_TEXT);
+	options.message_format = WP_MESSAGE_PROTOBUF;
+	refused("\x0a\x01\xff", "the content is no walpost.v1.Message");
+	CHECK_SPAN(event.payload, "\x0a\x01\xff");
+	CHECK_EQ(event.payload_type->type, WP_TYPE_BYTEA);
+}
+
 static void a_list_of_columns_that_is_none_is_refused(void **state)
 {
 	options.headers = "a,,b";
@@ -288,6 +304,7 @@ int main(void)
 		TEST(headers_have_a_member_of_their_own),
 		TEST(a_missing_key_may_have_a_fallback_or_be_allowed),
 		TEST(what_is_no_event_is_refused_with_what_there_is),
+		TEST(what_is_no_event_is_kept_whole),
 		TEST(a_list_of_columns_that_is_none_is_refused),
 		TEST(a_protobuf_message_is_an_event),
 		TEST(fields_that_are_not_known_are_passed_over),

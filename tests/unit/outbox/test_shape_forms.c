@@ -270,6 +270,8 @@ static void columns_stand_beside_the_payload(void **state)
 	CHECK_HAS(text, named);
 	event.schema_version = wp_span_of("-3");
 	poisoned("\"-3\" is no version");
+	event.schema_version = wp_span_of("");
+	poisoned("\"\" is no version");
 }
 
 static void a_schema_is_not_named_by_what_is_no_text(void **state)
@@ -429,6 +431,12 @@ static void what_is_no_time_to_kafka_is_poison(void **state)
 	event.timestamp_type = &int8_type;
 	event.timestamp = wp_span_of("0");
 	poisoned("the timestamp: \"0\" lies before 1970");
+	static const char *const none[] = { "2024-02-29 12:34:56", "1e12", "1.5", "", "soon",
+					    "99999999999999999999" };
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		event.timestamp = wp_span_of(none[i]);
+		poisoned("is no number of milliseconds");
+	}
 	event.timestamp = wp_span_of("-9223372036854775808");
 	poisoned("lies before 1970");
 	event.timestamp_type = &timestamptz_type;
@@ -454,6 +462,14 @@ static void a_column_can_be_the_partition(void **state)
 	CHECK_EQ(record.partition, WP_PARTITION_BY_KEY);
 	event.partition = wp_span_of("2147483648");
 	poisoned("2147483648 is the number of no partition");
+	static const char *const none[] = {
+		"true", "1.5", "1e1", "", " 1", "3x", "0000000000000000000000000"
+	};
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		event.partition = wp_span_of(none[i]); /* of a logical message */
+		poisoned("is the number of no partition");
+		CHECK_EQ(record.partition, WP_PARTITION_BY_KEY);
+	}
 }
 
 /* -- CloudEvents -------------------------------------------------------------------- */

@@ -827,10 +827,119 @@ static void what_is_printed_is_bounded_and_may_find_no_memory(void **state)
 	end(&f);
 }
 
+/* -- what the catalog says ------------------------------------------------------------ */
+
+#define NUMERIC_OID 1700
+#define NUMERIC(precision_, scale_) (((precision_) << 16 | (scale_)) + 4)
+
+/* The mapping of a table whose payload is numeric: in the log with `told`, in the catalog `fact`. */
+static struct wp_column_type payload_of(struct wp_column told, struct wp_column_fact fact)
+{
+	static struct wp_column_facts facts;
+	struct fixture f = { .count = 0 };
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_value values[5] = { { 0 }, { 0 }, { 0 }, { 0 }, { 0 } };
+	struct wp_event event;
+
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	for (size_t i = 0; i < 4; i++)
+		add_column(&f, debezium_columns[i], TEXT_OID);
+	told.name = wp_span_of("payload");
+	f.columns[f.count++] = told;
+	put_relation(&f, "public", "outbox");
+	wp_column_facts_begin(&facts);
+	(void)snprintf(fact.name, sizeof(fact.name), "payload");
+	wp_column_facts_add(&facts, &fact, NULL);
+	const struct wp_mapping_setup setup = {
+		.options = &options,
+		.relation = f.relation,
+		.types = f.relations,
+		.facts = &facts,
+	};
+	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_OK);
+	for (size_t i = 0; i < 5; i++)
+		values[i] = value_of("1");
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
+				  &event, &why),
+		 WP_OK);
+	struct wp_column_type type = *event.payload_type;
+	wp_mapping_free(m);
+	end(&f);
+	return type;
+}
+
+static void a_column_that_was_altered_is_as_the_log_tells(void **state)
+{
+	struct wp_column_type type = payload_of(
+		(struct wp_column){ .type_oid = NUMERIC_OID, .type_modifier = NUMERIC(12, 4) },
+		(struct wp_column_fact){ .type_oid = NUMERIC_OID,
+					 .base_oid = NUMERIC_OID,
+					 .modifier = NUMERIC(10, 2) });
+
+	CHECK_EQ(type.modifier, NUMERIC(12, 4));
+	type = payload_of((struct wp_column){ .type_oid = NUMERIC_OID, .type_modifier = -1 },
+			  (struct wp_column_fact){ .type_oid = NUMERIC_OID,
+						   .base_oid = NUMERIC_OID,
+						   .modifier = NUMERIC(10, 2) });
+	CHECK_EQ(type.modifier, -1);
+}
+
+static void a_domain_s_modifier_is_the_catalog_s(void **state)
+{
+	struct wp_column_type type = payload_of(
+		(struct wp_column){ .type_oid = 70000, .type_modifier = -1 },
+		(struct wp_column_fact){
+			.type_oid = 70000, .base_oid = NUMERIC_OID, .modifier = NUMERIC(10, 2) });
+
+	CHECK_EQ(type.modifier, NUMERIC(10, 2));
+}
+
+/* REPLICA IDENTITY FULL marks all columns as key. */
+static void a_column_of_the_key_may_be_null_if_the_catalog_says_so(void **state)
+{
+	struct wp_column told = { .type_oid = TEXT_OID, .type_modifier = -1, .is_key = true };
+	struct wp_column_fact fact = { .type_oid = TEXT_OID, .base_oid = TEXT_OID, .modifier = -1 };
+
+	CHECK(payload_of(told, fact).is_optional);
+	fact.is_not_null = true;
+	CHECK(!payload_of(told, fact).is_optional);
+	fact.type_oid = BYTEA_OID; /* of a column that is another by now */
+	CHECK(!payload_of(told, fact).is_optional);
+}
+
+/* Its dead letter is written in whatever form is asked for. */
+static void what_is_missing_has_a_form_all_the_same(void **state)
+{
+	static const char *const fewer[] = { "id" };
+	struct fixture f = table_of(fewer, 1);
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping *m = NULL;
+	struct wp_event event;
+	struct wp_value value = value_of("7");
+
+	options.types = WP_RENDERING_DEBEZIUM;
+	options.headers = "tenant";
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = &value, .count = 1 }, &printed,
+				  &event, &why),
+		 WP_DATA);
+	CHECK(wp_render_knows(event.key_type));
+	CHECK(wp_render_knows(event.type_type));
+	CHECK(wp_render_knows(event.payload_type));
+	CHECK(wp_render_knows(event.headers.items[0].type));
+	wp_mapping_free(m);
+	end(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(with_known_columns_only_a_row_is_refused_with_what_there_is),
+		cmocka_unit_test(a_column_that_was_altered_is_as_the_log_tells),
+		cmocka_unit_test(a_domain_s_modifier_is_the_catalog_s),
+		cmocka_unit_test(a_column_of_the_key_may_be_null_if_the_catalog_says_so),
+		cmocka_unit_test(what_is_missing_has_a_form_all_the_same),
 		cmocka_unit_test(a_row_of_debeziums_table_is_an_event),
 		cmocka_unit_test(columns_go_by_name_and_not_by_place),
 		cmocka_unit_test(one_column_may_mean_two_things),
