@@ -69,13 +69,13 @@ struct wp_outbox_options {
 	enum wp_rendering types;
 	enum wp_envelope envelope;
 	const char *ce_source;
-	const char *ce_source_column;	/* "": ce_source */
-	const char *ce_subject;		/* column; "": none */
-	const char *ce_datacontenttype; /* "": by the payload's type */
-	const char *ce_dataschema;	/* "": none */
-	const char *ce_extensions;	/* list of column[:name] */
-	const char *confluent_schemas;	/* list of topic:id[:index/index...] */
-	const char *debezium_name;	/* topic.prefix of the connector that is replaced */
+	const char *ce_source_column;	     /* "": ce_source */
+	const char *ce_subject;		     /* column; "": none */
+	const char *ce_datacontenttype;	     /* "": by the payload's type */
+	const char *ce_dataschema;	     /* "": none */
+	const char *ce_extensions;	     /* list of column[:name] */
+	const char *confluent_schemas;	     /* list of topic:id[:index/index...] */
+	const char *debezium_name;	     /* topic.prefix of the connector that is replaced */
 	const char *debezium_schema_version; /* column; "": none */
 	bool debezium_context_headers;
 	enum wp_on_update on_update;
