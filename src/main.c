@@ -9,7 +9,7 @@ static const struct wp_command commands[] = {
 	{ "run", wp_command_run, "the relay, in the foreground" },
 	{ "init", wp_command_init, "outbox table, publication, then slot; or the SQL for them" },
 	{ "check", wp_command_check, "every precondition, with what cures it" },
-	{ "diff", wp_command_diff, "what would be sent for the rows, against what the topics hold" },
+	{ "diff", wp_command_diff, "what it would send for the rows, against the topics" },
 	{ "status", wp_command_status, "how far the relay is: slot, lag, kept WAL" },
 	{ "slot", wp_command_slot, "create, drop, list, skip, accept" },
 	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
