@@ -82,6 +82,7 @@ KEYS = ("c_small", "c_big", "c_bool", "c_num", "c_double", "c_date", "c_ts", "c_
 CONFIGURATIONS = [
     Configuration("string", STRINGS),
     Configuration("string-headers", {**STRINGS, PLACEMENT: placed("header") + ",type:header:eventType"}),
+    Configuration("context-headers", {**STRINGS, "extended.headers.enabled": "true"}),
     Configuration("string-json", {**STRINGS, **router(table_field_event_payload="p_json")}),
     Configuration("string-text", {**STRINGS, **router(table_field_event_payload="p_text")}),
     Configuration("tombstones", {**STRINGS, **router(table_field_event_payload="p_text",
@@ -108,10 +109,11 @@ CONFIGURATIONS = [
     Configuration("timestamp", {**STRINGS, **router(table_field_event_timestamp="happened")}),
     *(_key(column, STRINGS, "string") for column in KEYS if column not in ("c_json", "c_double")),
     *(_key(column, SCHEMA_JSON, "json-schema") for column in KEYS),
-    Configuration("server-string", STRINGS, SERVER),
+    Configuration("server-string", {**STRINGS, "extended.headers.enabled": "true"}, SERVER),
     Configuration("server-json-headers", {
         **PLAIN_JSON, PLACEMENT: placed("header") + ",type:header:eventType"}, SERVER),
     Configuration("server-quoted-headers", {
-        **SCHEMA_JSON, PLACEMENT: placed("header") + ",type:envelope", "format.header.schemas.enable": "false"}, SERVER),
+        **SCHEMA_JSON, PLACEMENT: placed("header") + ",type:envelope",
+        "format.header.schemas.enable": "false"}, SERVER),
     Configuration("server-envelope", {**SCHEMA_JSON, PLACEMENT: placed("envelope")}, SERVER),
 ]

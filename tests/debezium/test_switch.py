@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from debezium.compare import id_of
-from debezium.original import STRING, as_server, write_properties
+from debezium.original import START_SECONDS, STRING, as_server, write_properties
 from lib.checker import check_nothing_lost, check_order, repeated
 from lib.kafka import Reader
 from lib.relay import run_command
@@ -133,8 +133,16 @@ def begin_with_debezium(switch, how):
 
 
 def go_on_with_walpost(switch):
+    """For longer than Postgres keeps log for Debezium's offset: a matter of seconds."""
+    stopped_at = switch.stage.wal_end()
     relay = switch.relay().start()
     switch.wait_more(relay)
+
+    def is_forgotten():
+        switch.stage.sql("SELECT pg_log_standby_snapshot()")
+        return switch.stage.slot_row()[1] > stopped_at
+
+    relay.wait_until(is_forgotten, 30, "the slot's restart_lsn has passed the place where Debezium stopped")
     switch.note_repetitions("by walpost after Debezium")
     relay.stop()
     switch.fall_behind()
@@ -152,28 +160,73 @@ def test_walpost_takes_over_from_debezium(switch, how):
     switch.check()
 
 
-NONE = None
-BACK = {
-    "its offsets": (True, {}),
-    "its offsets, trust_slot": (True, {"offset_mismatch_strategy": "trust_slot"}),
-    "its offsets, trust_offset": (True, {"offset_mismatch_strategy": "trust_offset"}),
-    "its offsets, seek": (True, {"slot_seek_to_known_offset_on_start": "true"}),
-    "no offsets, no_data": (False, {"snapshot_mode": "no_data"}),
-    "no offsets, initial": (False, {}),
-}
-
-
-@pytest.mark.parametrize("way", BACK)
-def test_debezium_goes_on_after_walpost(switch, way):
-    keeps_offsets, more = BACK[way]
-    begin_with_debezium(switch, "SIGTERM")
-    go_on_with_walpost(switch)
-    if not keeps_offsets:
-        switch.server.offsets.unlink()
-    switch.server.start(**more)
+def finish_with_debezium(switch):
     switch.server.wait_streaming(switch.stage, switch.stage.slot)
     switch.wait_more(switch.server)
     switch.writer.stop()
     switch.server.wait_until(switch.has_all, 30, "all is in Kafka")
     switch.note_repetitions("by Debezium after walpost")
+
+
+def test_debezium_goes_on_after_walpost_if_it_trusts_the_slot(switch):
+    begin_with_debezium(switch, "SIGTERM")
+    go_on_with_walpost(switch)
+    switch.server.start(offset_mismatch_strategy="trust_slot")
+    finish_with_debezium(switch)
     switch.check()
+
+
+def test_debezium_goes_on_after_walpost_without_its_offsets(switch):
+    begin_with_debezium(switch, "SIGKILL")
+    go_on_with_walpost(switch)
+    switch.server.offsets.unlink()
+    switch.server.start(snapshot_mode="no_data")
+    finish_with_debezium(switch)
+    switch.check()
+
+
+def test_without_its_offsets_debezium_sends_the_table_again_unless_told_otherwise(switch):
+    begin_with_debezium(switch, "SIGTERM")
+    go_on_with_walpost(switch)
+    before = len({message.id for message in switch.messages()})
+    switch.server.offsets.unlink()
+    switch.server.start()
+    finish_with_debezium(switch)
+    check_nothing_lost(switch.messages(), switch.stage.truth.events())
+    again = switch.found[-1][1]
+    print(f"sent again: {again} events, where {before} had been sent")
+    assert again >= before
+
+
+def test_walpost_takes_over_once_more_when_it_is_told_that_this_was_meant(switch):
+    begin_with_debezium(switch, "SIGTERM")
+    go_on_with_walpost(switch)
+    switch.server.start(offset_mismatch_strategy="trust_slot")
+    switch.server.wait_streaming(switch.stage, switch.stage.slot)
+    switch.wait_more(switch.server)
+    switch.server.stop()
+    switch.note_repetitions("by Debezium after walpost")
+    switch.fall_behind()
+    refused = switch.stage.relays[-1].start()
+    assert refused.wait_exit() == 3 and "slot_moved" in refused.log_text()
+    accepted = run_command("slot", "accept", "-c", refused.config_file)
+    assert accepted.returncode == 0, accepted.stderr
+    relay = switch.relay().start()
+    switch.wait_more(relay)
+    switch.writer.stop()
+    switch.stage.wait_all_confirmed(relay=relay)
+    switch.note_repetitions("by walpost after Debezium")
+    relay.stop()
+    switch.check()
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"offset_mismatch_strategy": "trust_offset"}, {"slot_seek_to_known_offset_on_start": "true"},
+], ids=["default", "trust_offset", "seek"])
+def test_debezium_does_not_start_from_an_offset_that_is_older_than_the_slot(switch, more):
+    begin_with_debezium(switch, "SIGTERM")
+    go_on_with_walpost(switch)
+    switch.writer.stop()
+    switch.server.start(**more)
+    switch.server.wait_exit(START_SECONDS)
+    assert "no longer available on the server" in switch.server.log_text()

@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib import places  # noqa: E402
-from servers import cache  # noqa: E402
+from servers import cache, debezium as real_debezium  # noqa: E402
 
 TESTS = places.TREE / "tests"
 RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize", "bench")
@@ -158,7 +158,8 @@ def venv():
     return python
 
 
-def pytest(folder, arguments):
+def pytest(folder, arguments, shows=None):
+    """Runs a ring; of what its tests printed those lines are shown that `shows` finds."""
     report = places.build("reports") / f"{folder}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
@@ -183,6 +184,8 @@ def pytest(folder, arguments):
         raise Failed(f"pytest exited with {done.returncode}:\n{done.stdout[-6000:]}")
     if failed:
         say(done.stdout[-24000:])
+    elif shows:
+        say("\n".join(line for line in done.stdout.splitlines() if re.search(shows, line)))
     return Count(total - failed - skipped, failed, skipped)
 
 
@@ -210,6 +213,16 @@ def matrix(arguments):
         say(f"PostgreSQL {version}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped")
         counts.append(count)
     return add(counts)
+
+
+def debezium(arguments):
+    """Real Debezium beside walpost; what each test found is printed, passed or not."""
+    build("gcc")
+    cache.postgres("18")
+    cache.kafka()
+    real_debezium.server(say)
+    real_debezium.connect()
+    return pytest("debezium", ["-p", "no:xdist", "-rP", "--timeout=600", *arguments], shows=r"^\S+.*: \d+|^\d+ events")
 
 
 def chaos(arguments):
@@ -271,7 +284,7 @@ def fuzz(arguments):
 
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
-               "bench": bench}
+               "bench": bench, "debezium": debezium}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
