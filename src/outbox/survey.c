@@ -24,6 +24,7 @@ struct use {
 
 struct wp_survey {
 	struct wp_survey_setup setup;
+	struct wp_outbox_options *options; /* owned; of all outboxes */
 	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
 	struct wp_buffer texts; /* of what is unescaped; of binary values there are none here */
@@ -47,6 +48,25 @@ static void use_free(void *attached)
 	free(use);
 }
 
+/* Without what only a record needs: an event is to be named whether or not it can be sent. */
+static enum wp_rc new_outboxes(struct wp_survey *s, struct wp_why *why)
+{
+	struct wp_outboxes outboxes = *s->setup.outboxes;
+
+	s->options = calloc(outboxes.count, sizeof(s->options[0]));
+	if (s->options == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for %zu outboxes", outboxes.count);
+	for (size_t i = 0; i < outboxes.count; i++) {
+		s->options[i] = outboxes.items[i];
+		s->options[i].types = WP_RENDERING_POSTGRES;
+		s->options[i].column_timestamp = "";
+		s->options[i].column_partition = "";
+		s->options[i].debezium_schema_version = "";
+	}
+	outboxes.items = s->options;
+	return wp_outbox_set_new(&outboxes, (size_t)INT32_MAX, &s->outboxes, why);
+}
+
 enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
 			 struct wp_why *why)
 {
@@ -56,7 +76,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
 	s->setup = *setup;
 	wp_buffer_init(&s->texts, (size_t)INT32_MAX);
-	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, (size_t)INT32_MAX, &s->outboxes, why);
+	enum wp_rc rc = new_outboxes(s, why);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &s->relations);
 	if (rc != WP_OK) {
@@ -73,6 +93,7 @@ void wp_survey_free(struct wp_survey *s)
 		return;
 	wp_relations_free(s->relations);
 	wp_outbox_set_free(s->outboxes);
+	free(s->options);
 	wp_buffer_release(&s->texts);
 	free(s);
 }

@@ -101,6 +101,8 @@ enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 		read_column(ret, result, row);
 		all_in_binary &= *PQgetvalue(result, row, COLUMN_READ_IN_BINARY) == 't';
 	}
+	/* An enum of which nothing is known cannot be read in binary. */
+	all_in_binary &= ret->count == (size_t)count;
 	/* Rows of tables that are not there yet, or were otherwise, come as they come. */
 	bool in_binary = binary == WP_BINARY_ON || (binary == WP_BINARY_AUTO && all_in_binary);
 	return in_binary ? WP_TRANSFER_BINARY : WP_TRANSFER_TEXT;

@@ -464,7 +464,8 @@ static void begin(struct judge *j)
 	p->health = (struct wp_health){ .answers = 0 };
 }
 
-static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
+static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j),
+			     struct wp_why *why)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -473,13 +474,22 @@ static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
 		j->table = &j->wanted->tables[i];
 		j->ret->table_exists[i] = !answer_null(j, A_TABLE_KIND);
 		rc = quote_table(j, why);
-		if (rc != WP_OK)
-			break;
-		wp_judge_table(j);
-		wp_judge_published_table(j);
+		if (rc == WP_OK)
+			judge_one(j);
 	}
 	j->row = 0;
 	return rc;
+}
+
+/* In the order in which cures can be applied: a publication names tables. */
+static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
+{
+	enum wp_rc rc = judge_each(j, wp_judge_table, why);
+
+	if (rc != WP_OK)
+		return rc;
+	wp_judge_publication(j);
+	return judge_each(j, wp_judge_published_table, why);
 }
 
 /* Findings that mean: what the application writes now does not come to us. */
@@ -531,7 +541,6 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	wp_buffer_init(&j.cure_text, CURE_SIZE);
 	wp_sql_init(&j.cure, j.pg, &j.cure_text);
 	judge_server(&j);
-	wp_judge_publication(&j);
 	enum wp_rc rc = judge_tables(&j, why);
 	if (rc == WP_OK) {
 		judge_slot(&j);

@@ -52,7 +52,7 @@ def _fails(stage, changes, code, *words, deadline=30, **options):
     ("postgres.conninfo", "hots=nowhere", ("postgres.conninfo", "hots")),
     ("postgres.connect_timeout", "1", ("postgres.connect_timeout",)),
     ("postgres.decoding_work_mem", "much", ("postgres.decoding_work_mem",)),
-    ("postgres.binary", "auto", ("postgres.binary", "off", "on")),
+    ("postgres.binary", "yes", ("postgres.binary", "off", "on", "auto")),
     ("postgres.allow_synchronous", "perhaps", ("postgres.allow_synchronous", "yes", "no")),
     ("nothing.here", "1", ("nothing",)),
     ("kafka.no.such.property", "1", ("no.such.property",)),

@@ -97,7 +97,7 @@ def test_init_makes_all_of_them_and_check_finds_them(make_stage):
     stage.sql("DROP TABLE bills")
     checked = run_command("check", "-c", file)
     assert checked.returncode == 1
-    assert "there is no table public.bills" in checked.stdout
+    assert 'there is no table "public"."bills"' in checked.stdout
     again = run_command("init", "-c", file)
     assert "publication" in again.stderr  # which lacks it now: with the cure
     script = run_command("init", "-c", file, "--print-sql")
@@ -149,3 +149,33 @@ def test_the_environment_names_them_too(shop):
     write_all(shop)
     shop.wait_all_confirmed(relay=relay)
     assert len(shop.read("order")) == 1 and shop.read("bill") == []
+
+
+@pytest.mark.on("all")
+def test_sixty_four_of_the_longest_names_are_checked_and_streamed(make_stage):
+    stage = make_stage(set_up=False)
+    schema, names = "S" + "y" * 62, [f"t{i:02d}_".ljust(63, "x") for i in range(64)]
+    stage.sql(f'CREATE SCHEMA "{schema}"')
+    stage.sql("CREATE TYPE first AS ENUM ('created'); CREATE TYPE last AS ENUM ('created')")
+    for name in names:
+        type = "last" if name == names[-1] else "first"
+        stage.sql(f'CREATE TABLE "{schema}"."{name}" (id uuid PRIMARY KEY, aggregatetype text, aggregateid text, '
+                  f"type {type}, payload jsonb, a text, b text, c text)")
+    stage.publish(*[f'"{schema}"."{name}"' for name in names])
+    stage.create_slot(with_truth=False)
+    stage.create_topic("all", partitions=1)
+    config = {
+        **stage.config(), "outbox.table": None, "outbox.topic.replacement": stage.topic("all"),
+        "outbox.headers": "a,b,c", "postgres.binary": "auto",
+    }
+    relay = stage.new_relay()
+    relay.config_file.write_text(sectioned(config) + "".join(
+        f'[outbox.o{i}]\ntable = "{schema}"."{name}"\n' for i, name in enumerate(names)))
+    checked = run_command("check", "-c", relay.config_file)
+    assert checked.returncode == 0, checked.stdout
+    relay.start()
+    stage.wait_streaming(relay)
+    for name in (names[0], names[-1]):
+        stage.sql(f'INSERT INTO "{schema}"."{name}" VALUES (gen_random_uuid(), \'x\', \'k\', \'created\', \'1\')')
+    stage.wait_all_confirmed(relay=relay)
+    assert [m.header("type") for m in stage.read("all")] == [b"created"] * 2

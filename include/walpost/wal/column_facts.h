@@ -15,7 +15,7 @@
 
 #include "walpost/base/span.h"
 
-#define WP_COLUMN_FACTS_MAX 400
+#define WP_COLUMN_FACTS_MAX 1536 /* of each of 64 tables 24 */
 #define WP_COLUMN_LABELS_SIZE 8192
 
 struct wp_column_fact {

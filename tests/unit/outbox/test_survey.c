@@ -93,6 +93,28 @@ static void row(uint32_t oid, const char *id, const char *key, const char *route
 	CHECK_EQ(take(&w), WP_OK);
 }
 
+/* Events that stop the relay for that, too, must be given up by name. */
+static void it_matters_not_whether_a_record_could_be_made(void **state)
+{
+	static const struct wire_column odd[] = {
+		{ "id", TEXT_OID }, { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", 70000 },  { "payload", TEXT_OID },
+	};
+	struct wire_writer w = writer();
+
+	(void)state;
+	options.types = WP_RENDERING_DEBEZIUM;
+	options.column_timestamp = "payload";
+	options.column_partition = "payload";
+	begin_survey(NULL, 0);
+	begin(299);
+	wire_relation(&w, OUTBOX, "public", "outbox", odd, 5);
+	CHECK_EQ(take(&w), WP_OK);
+	row(OUTBOX, "one", "k", "order");
+	CHECK(is_event);
+	CHECK_TEXT(event.topic, "outbox.event.order");
+}
+
 static void an_event_is_named_with_its_topic_and_position(void **state)
 {
 	(void)state;
@@ -304,6 +326,7 @@ int main(void)
 {
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		TEST(it_matters_not_whether_a_record_could_be_made),
 		TEST(an_event_is_named_with_its_topic_and_position),
 		TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
 		TEST(what_can_never_be_delivered_is_named_with_its_reason),
