@@ -79,8 +79,8 @@ class Switch:
         before = sum(number for _, number in self.found)
         self.found.append((when, count - before))
 
-    def relay(self):
-        """walpost as an administrator brings it in: import, init, check, run."""
+    def prepare(self):
+        """What an administrator does while Debezium still runs: import, init, check. Returns a relay to start."""
         stage = self.stage
         file = write_properties(stage.folder / "application.properties",
                                 as_server(self.properties(), stage.kafka.address))
@@ -121,21 +121,25 @@ def switch(make_stage, make_server):
 
 
 def begin_with_debezium(switch, how):
+    """Returns a relay to start; Debezium has been stopped."""
     switch.server.start()
     switch.server.wait_streaming(switch.stage, switch.stage.slot)
+    assert switch.stage.sql("SELECT puballtables FROM pg_publication") == [(True,)]
     switch.writer.start()
     switch.wait_more(switch.server)
+    relay = switch.prepare()
     if how == "SIGTERM":
         switch.server.stop()
     else:
         switch.server.kill()
     switch.fall_behind()
+    return relay
 
 
-def go_on_with_walpost(switch):
+def go_on_with_walpost(switch, relay):
     """For longer than Postgres keeps log for Debezium's offset: a matter of seconds."""
     stopped_at = switch.stage.wal_end()
-    relay = switch.relay().start()
+    relay.start()
     switch.wait_more(relay)
 
     def is_forgotten():
@@ -150,8 +154,7 @@ def go_on_with_walpost(switch):
 
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
 def test_walpost_takes_over_from_debezium(switch, how):
-    begin_with_debezium(switch, how)
-    relay = switch.relay().start()
+    relay = begin_with_debezium(switch, how).start()
     switch.wait_more(relay)
     switch.writer.stop()
     switch.stage.wait_all_confirmed(relay=relay)
@@ -169,16 +172,14 @@ def finish_with_debezium(switch):
 
 
 def test_debezium_goes_on_after_walpost_if_it_trusts_the_slot(switch):
-    begin_with_debezium(switch, "SIGTERM")
-    go_on_with_walpost(switch)
+    go_on_with_walpost(switch, begin_with_debezium(switch, "SIGTERM"))
     switch.server.start(offset_mismatch_strategy="trust_slot")
     finish_with_debezium(switch)
     switch.check()
 
 
 def test_debezium_goes_on_after_walpost_without_its_offsets(switch):
-    begin_with_debezium(switch, "SIGKILL")
-    go_on_with_walpost(switch)
+    go_on_with_walpost(switch, begin_with_debezium(switch, "SIGKILL"))
     switch.server.offsets.unlink()
     switch.server.start(snapshot_mode="no_data")
     finish_with_debezium(switch)
@@ -186,8 +187,7 @@ def test_debezium_goes_on_after_walpost_without_its_offsets(switch):
 
 
 def test_without_its_offsets_debezium_sends_the_table_again_unless_told_otherwise(switch):
-    begin_with_debezium(switch, "SIGTERM")
-    go_on_with_walpost(switch)
+    go_on_with_walpost(switch, begin_with_debezium(switch, "SIGTERM"))
     before = len({message.id for message in switch.messages()})
     switch.server.offsets.unlink()
     switch.server.start()
@@ -199,19 +199,18 @@ def test_without_its_offsets_debezium_sends_the_table_again_unless_told_otherwis
 
 
 def test_walpost_takes_over_once_more_when_it_is_told_that_this_was_meant(switch):
-    begin_with_debezium(switch, "SIGTERM")
-    go_on_with_walpost(switch)
+    go_on_with_walpost(switch, begin_with_debezium(switch, "SIGTERM"))
     switch.server.start(offset_mismatch_strategy="trust_slot")
     switch.server.wait_streaming(switch.stage, switch.stage.slot)
     switch.wait_more(switch.server)
     switch.server.stop()
     switch.note_repetitions("by Debezium after walpost")
     switch.fall_behind()
-    refused = switch.stage.relays[-1].start()
-    assert refused.wait_exit() == 3 and "slot_moved" in refused.log_text()
-    accepted = run_command("slot", "accept", "-c", refused.config_file)
+    relay = switch.stage.relays[-1].start()
+    assert relay.wait_exit() == 3 and "slot_moved" in relay.log_text()
+    accepted = run_command("slot", "accept", "-c", relay.config_file)
     assert accepted.returncode == 0, accepted.stderr
-    relay = switch.relay().start()
+    relay.start()
     switch.wait_more(relay)
     switch.writer.stop()
     switch.stage.wait_all_confirmed(relay=relay)
@@ -224,8 +223,7 @@ def test_walpost_takes_over_once_more_when_it_is_told_that_this_was_meant(switch
     {}, {"offset_mismatch_strategy": "trust_offset"}, {"slot_seek_to_known_offset_on_start": "true"},
 ], ids=["default", "trust_offset", "seek"])
 def test_debezium_does_not_start_from_an_offset_that_is_older_than_the_slot(switch, more):
-    begin_with_debezium(switch, "SIGTERM")
-    go_on_with_walpost(switch)
+    go_on_with_walpost(switch, begin_with_debezium(switch, "SIGTERM"))
     switch.writer.stop()
     switch.server.start(**more)
     switch.server.wait_exit(START_SECONDS)
