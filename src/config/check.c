@@ -143,6 +143,7 @@ static void check_patterns(struct check *c, const char *list, const char *key)
 static void check_source(struct check *c, const struct wp_outbox_options *o)
 {
 	char key[WP_OPTION_TEXT_SIZE];
+	char table_key[WP_OPTION_TEXT_SIZE];
 	struct wp_table_name table;
 	struct wp_why why;
 
@@ -155,6 +156,12 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 	}
 	if (o->table[0] != '\0')
 		judge_in(c, o, "outbox.table", wp_table_name_parse(o->table, &table, &why), &why);
+	else if (o->leaves[0] != '\0')
+		wp_config_error(c->notes,
+				"%s names leaves of a partitioned table, and no table is named: "
+				"set %s too, or take the leaves out",
+				key_in(o, "outbox.leaves", key),
+				key_in(o, "outbox.table", table_key));
 	check_patterns(c, o->leaves, key_in(o, "outbox.leaves", key));
 }
 

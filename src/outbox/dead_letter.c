@@ -24,7 +24,7 @@ static struct wp_span beginning_of(struct wp_span text)
 	return (struct wp_span){ text.data, text.size < BARE_ID_MAX ? text.size : BARE_ID_MAX };
 }
 
-/* What is left out can be read where it came from, as long as the row is there. */
+/* What is left out can be read where it came from, as long as the row is there: of no message. */
 static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record *record,
 				const char *payload_column, enum wp_letter letter)
 {
@@ -38,12 +38,19 @@ static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record
 	return d->omitted;
 }
 
+enum wp_letter wp_dead_letter_least(bool is_message)
+{
+	return is_message ? WP_LETTER_WHOLE : WP_LETTER_BARE;
+}
+
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,
 			   const struct wp_why *reason, enum wp_letter letter,
 			   struct wp_record *ret)
 {
 	struct headers h = { .items = d->headers };
+
+	assert(letter <= wp_dead_letter_least(record->is_message));
 
 	(void)snprintf(d->size, sizeof(d->size), "%zu", wp_record_size(record));
 	(void)snprintf(d->timestamp, sizeof(d->timestamp), "%" PRId64, record->timestamp_ms);

@@ -300,12 +300,11 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	int64_t us = 0;
 	int64_t ms;
 
-	s->time_us = *ret_ms * 1000;
-	if (wp_span_is_null(event->timestamp)) { /* that of the commit */
-		if (event->commit_time_us <= INT64_MAX - POSTGRES_EPOCH_US)
-			s->time_us = event->commit_time_us + POSTGRES_EPOCH_US;
-		return WP_OK;
-	}
+	s->time_us = event->commit_time_us <= INT64_MAX - POSTGRES_EPOCH_US
+			     ? event->commit_time_us + POSTGRES_EPOCH_US
+			     : INT64_MAX;
+	if (wp_span_is_null(event->timestamp))
+		return WP_OK; /* that of the commit */
 	struct wp_excerpt shown;
 	if (event->timestamp_type->type == WP_TYPE_INT8) {
 		if (!read_integer(event->timestamp, &ms))
@@ -374,6 +373,7 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 		.position = event->position,
 		.table = event->table,
 		.id = event->id,
+		.is_message = wp_span_is_null(event->schema),
 	};
 	if (s->written.capacity > 0)
 		wp_buffer_empty(&s->written, event->payload.size);

@@ -254,11 +254,13 @@ static void forget_name(struct wp_pipeline *p)
 	p->last.position = (struct wp_position){ 0 };
 	p->last.is_dead_letter = false;
 	p->last.letter = WP_LETTER_WHOLE;
+	p->last.is_message = false;
 }
 
 static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
+	p->last.is_message = record->is_message;
 	if (!wp_span_is_null(record->topic))
 		copy_name(p->last.topic, sizeof(p->last.topic), record->topic);
 }
@@ -287,11 +289,12 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 				   const struct wp_record *record, enum wp_letter most,
 				   const struct wp_why *reason, struct wp_why *why)
 {
+	const unsigned least = wp_dead_letter_least(record->is_message);
 	enum wp_rc rc = WP_DATA;
 	struct wp_record letter;
 	struct wp_why said;
 
-	for (unsigned i = most; i < WP_LETTER_COUNT && rc == WP_DATA; i++) {
+	for (unsigned i = most; i <= least && rc == WP_DATA; i++) {
 		wp_dead_letter_record(&p->dead_letter, record, p->setup.dead_letter_topic,
 				      outbox->options->column_payload, reason, (enum wp_letter)i,
 				      &letter);
@@ -469,22 +472,35 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 	return rc;
 }
 
-/* NULL: the relation is of none. */
-static const struct wp_outbox *outbox_of(struct wp_pipeline *p, uint32_t oid)
+static bool is_unknown(const struct use *use)
+{
+	return use != NULL && (use->kind == USE_UNKNOWN || use->kind == USE_PATTERN);
+}
+
+/*
+ * Whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may be
+ * a leaf of one, which is asked first.
+ */
+static enum wp_rc find_outbox(struct wp_pipeline *p, uint32_t oid, const struct wp_outbox **ret)
 {
 	const struct wp_relation *r = wp_relations_find(p->relations, oid);
 	const struct use *use = r ? r->attached : NULL;
 
-	return use != NULL && use->kind == USE_OUTBOX ? use->outbox : NULL;
+	*ret = use != NULL && use->kind == USE_OUTBOX ? use->outbox : NULL;
+	if (!is_unknown(use))
+		return WP_OK;
+	p->question = oid;
+	return WP_PAUSE;
 }
 
 /* An event does not change: what is to be told again is a new row. */
 static enum wp_rc take_update(struct wp_pipeline *p, const struct wp_change *change,
 			      struct wp_taken *taken, struct wp_why *why)
 {
-	taken->updated = outbox_of(p, change->as.update.relation_oid);
-	if (taken->updated == NULL)
-		return WP_OK;
+	enum wp_rc rc = find_outbox(p, change->as.update.relation_oid, &taken->updated);
+
+	if (rc != WP_OK || taken->updated == NULL)
+		return rc;
 	if (taken->updated->options->on_update == WP_ON_UPDATE_STOP)
 		return wp_why_set(why, WP_CONFIG,
 				  "a row of outbox table %s was updated, and outbox.on_update = "
@@ -493,6 +509,15 @@ static enum wp_rc take_update(struct wp_pipeline *p, const struct wp_change *cha
 				  taken->updated->options->table);
 	p->counts.updates++;
 	return WP_OK;
+}
+
+static enum wp_rc take_delete(struct wp_pipeline *p, const struct wp_change *change)
+{
+	const struct wp_outbox *outbox;
+	enum wp_rc rc = find_outbox(p, change->as.del.relation_oid, &outbox);
+
+	p->counts.deletes += rc == WP_OK && outbox != NULL ? 1 : 0;
+	return rc;
 }
 
 /* -- transactions --------------------------------------------------------- */
@@ -549,8 +574,7 @@ static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *cha
 	case WP_CHANGE_UPDATE:
 		return take_update(p, change, taken, why);
 	case WP_CHANGE_DELETE:
-		p->counts.deletes += outbox_of(p, change->as.del.relation_oid) != NULL ? 1 : 0;
-		return WP_OK;
+		return take_delete(p, change);
 	case WP_CHANGE_TRUNCATE:
 		p->counts.truncates++;
 		return WP_OK;
@@ -625,7 +649,7 @@ enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason)
 {
 	struct wp_diversion diversion = { .position = p->last.position };
 
-	if (p->last.is_dead_letter && p->last.letter + 1 == WP_LETTER_COUNT)
+	if (p->last.is_dead_letter && p->last.letter == wp_dead_letter_least(p->last.is_message))
 		return WP_DATA;
 	if (p->last.is_dead_letter)
 		diversion.letter = p->last.letter + 1;

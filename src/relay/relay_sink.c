@@ -72,7 +72,7 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 	}
 	say_refused(report, &why);
 	(void)wp_why_set(&why, WP_DATA, "%s; %s", why.text,
-			 rc == WP_DATA	 ? "so is its dead letter, to the last of it"
+			 rc == WP_DATA	 ? "so is its dead letter, as short as it may be"
 			 : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
 					   "are not confirmed yet"
 					 : "and there is no memory to remember it");

@@ -286,7 +286,7 @@ static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, s
 	enum wp_note_level level =
 		o->on_update == WP_ON_UPDATE_ERROR ? WP_NOTE_ERROR : WP_NOTE_WARN;
 
-	if (is_due(&r->update_noted_ms, now))
+	if (is_due(level == WP_NOTE_ERROR ? &r->update_error_noted_ms : &r->update_noted_ms, now))
 		(void)wp_why_set(
 			&wp_relay_note(r, level, "row_updated")->why, WP_OK,
 			"a row of outbox table %s was updated, which is no event (%llu so far): "

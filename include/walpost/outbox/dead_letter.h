@@ -29,7 +29,6 @@ enum wp_letter {
 	WP_LETTER_WHOLE,
 	WP_LETTER_WITHOUT_VALUE,
 	WP_LETTER_BARE, /* neither value, nor key, nor the event's own headers */
-	WP_LETTER_COUNT,
 };
 
 #define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_MAX + 8)
@@ -42,9 +41,12 @@ struct wp_dead_letter {
 	char omitted[1200];
 };
 
+/* What it must hold at least: all of what is nowhere else, a logical message. */
+enum wp_letter wp_dead_letter_least(bool is_message);
+
 /*
  * `record` is what was to be sent, as far as it could be made; `ret` borrows from it, from
- * `d`, `topic` and `reason`. `payload_column` is for the note on where an omitted value is.
+ * `d`, `topic` and `reason`. `letter` is no less than its least. `payload_column` is for the note on where an omitted value is.
  */
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,

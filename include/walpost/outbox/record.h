@@ -5,6 +5,8 @@
 #ifndef WALPOST_OUTBOX_RECORD_H
 #define WALPOST_OUTBOX_RECORD_H
 
+#include <stdbool.h>
+
 #include "walpost/base/span.h"
 #include "walpost/outbox/position.h"
 
@@ -27,8 +29,9 @@ struct wp_record {
 	int32_t partition;    /* or WP_PARTITION_BY_KEY */
 	struct wp_position position;
 	/* For messages to people only. */
-	const char *table; /* "schema.name" */
+	const char *table; /* "schema.name"; of a message its prefix */
 	struct wp_span id;
+	bool is_message; /* and no row: it is nowhere but in the log */
 };
 
 /* Bytes of topic-independent content: key, value, header names and values. */

@@ -62,6 +62,7 @@ struct wp_event_name {
 	struct wp_position position;
 	bool is_dead_letter;   /* that is what went to the sink, */
 	enum wp_letter letter; /* with so much of the event */
+	bool is_message;       /* and no row */
 };
 
 struct wp_pipeline;

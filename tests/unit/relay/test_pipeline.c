@@ -398,6 +398,8 @@ static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 	TAKE(relation(&b, OTHER, "public", "other"));
 	TAKE(begin(&b, 0x100));
 	wire_update(data(&b), OTHER, VALUES, 5);
+	CHECK_EQ(offer(&b), WP_PAUSE);
+	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "other");
 	TAKE(offer(&b));
 	wire_delete(data(&b), OTHER, VALUES, 5);
 	TAKE(offer(&b));
@@ -406,6 +408,38 @@ static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 	CHECK_EQ(counts(&b)->updates, 0);
 	CHECK_EQ(counts(&b)->deletes, 0);
 	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
+	end(&b);
+}
+
+/* The outbox's own when it is a leaf: its outbox says what an update means. */
+static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(void **state)
+{
+	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
+	struct bench b;
+
+	start(&b);
+	TAKE(relation(&b, OTHER, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	wire_delete(data(&b), OTHER, VALUES, 5);
+	CHECK_EQ(offer(&b), WP_PAUSE);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), OTHER);
+	CHECK_EQ(counts(&b)->deletes, 0);
+	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "outbox");
+	TAKE(offer(&b));
+	CHECK_EQ(counts(&b)->deletes, 1);
+	end(&b);
+
+	set_up(&b);
+	b.options.on_update = WP_ON_UPDATE_STOP;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(relation(&b, OTHER, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	wire_update(data(&b), OTHER, VALUES, 5);
+	CHECK_EQ(offer(&b), WP_PAUSE);
+	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "outbox");
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_HAS(b.why.text, "outbox.on_update = stop");
 	end(&b);
 }
 
@@ -1158,6 +1192,44 @@ static void a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is
 	end(&b);
 }
 
+/* A row is still in its table, perhaps; a message is nowhere else. */
+static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
+{
+	static const char MESSAGE[] = "{\"id\": \"m\", \"aggregatetype\": \"order\", "
+				      "\"aggregateid\": \"k\", \"payload\": {}}";
+	struct bench b;
+
+	set_up(&b);
+	b.options.message_prefix = "outbox";
+	b.poison = WP_POISON_DEAD_LETTER;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(begin(&b, 0x100));
+	wire_message(data(&b), true, 0x90, "outbox", MESSAGE);
+	TAKE(offer(&b));
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+	begin_again(&b);
+	wire_message(data(&b), true, 0x90, "outbox", MESSAGE);
+	TAKE(offer(&b));
+	CHECK(b.taken.dead_letter);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{}");
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_DATA);
+	end(&b);
+
+	set_up(&b);
+	b.options.message_prefix = "outbox";
+	b.poison = WP_POISON_DEAD_LETTER;
+	b.sink.size_max = 20;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(begin(&b, 0x100));
+	wire_message(data(&b), true, 0x90, "outbox", MESSAGE);
+	CHECK_EQ(offer(&b), WP_DATA);
+	CHECK_HAS(b.why.text, "its dead letter can not be delivered");
+	CHECK_EQ(b.sink.sent_count, 0);
+	end(&b);
+}
+
 static void what_is_confirmed_is_not_remembered(void **state)
 {
 	struct bench b;
@@ -1502,6 +1574,7 @@ int main(void)
 		cmocka_unit_test(the_timeline_is_the_one_the_commit_was_written_on),
 		cmocka_unit_test(updates_deletes_and_truncates_are_counted_and_nothing_else),
 		cmocka_unit_test(updates_and_deletes_of_other_tables_are_not_counted),
+		cmocka_unit_test(an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first),
 		cmocka_unit_test(insert_and_delete_in_one_transaction_still_delivers),
 		cmocka_unit_test(origins_and_types_are_taken),
 		cmocka_unit_test(the_witness_is_our_own_and_ignored_unasked),
@@ -1562,6 +1635,7 @@ int main(void)
 		cmocka_unit_test(what_was_refused_alone_is_diverted_when_it_comes_again),
 		cmocka_unit_test(
 			a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is_left),
+		cmocka_unit_test(a_messages_dead_letter_holds_all_of_it_or_stops),
 		cmocka_unit_test(what_is_confirmed_is_not_remembered),
 		cmocka_unit_test(freeing_no_pipeline_is_fine),
 	};
