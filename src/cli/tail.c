@@ -111,8 +111,11 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 		if (rc == WP_OK)
 			rc = wp_session_query(&t->session, (const char *)text.data, &r, why);
 	}
+	/* As text unless it must be: a row in the log may be of the table as it was before. */
+	enum wp_binary binary =
+		t->config.postgres.binary == WP_BINARY_ON ? WP_BINARY_ON : WP_BINARY_OFF;
 	if (rc == WP_OK)
-		t->transfer = wp_columns_read(r, t->config.postgres.binary, &t->columns);
+		t->transfer = wp_columns_read(r, binary, &t->columns);
 	PQclear(r);
 	wp_buffer_release(&text);
 	return rc;

@@ -73,7 +73,7 @@ const struct wp_option wp_options[] = {
 	  "bytes as without. The\ncolumns that make a record must be boolean, integers, floats, "
 	  "numeric, text, varchar, char,\nname, json, jsonb, uuid, bytea, date, time, timestamp, "
 	  "timestamptz, arrays of these, enums, or\ndomains over all of them. auto: in binary if "
-	  "they are, when the stream starts.",
+	  "they are when the stream starts, until a row\nof the log is of another type.",
 	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "

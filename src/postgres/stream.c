@@ -59,6 +59,7 @@ struct stream {
 	bool witness_warned;
 	bool was_ready;
 	wp_lsn start_at;
+	enum wp_transfer transfer;
 };
 
 static struct stream *of(struct wp_source *s)
@@ -340,7 +341,7 @@ static void start_copy(struct stream *s)
 		.slot = s->setup.options->slot,
 		.publication = s->setup.options->publication,
 		.at = s->start_at,
-		.transfer = s->view.facts.transfer,
+		.transfer = s->transfer,
 		.wake = { on_copy, s },
 	};
 	struct wp_why why;
@@ -405,11 +406,13 @@ static void write_witness(struct stream *s)
 	wp_buffer_release(&sql);
 }
 
-static void stream_start(struct wp_source *source, wp_lsn at, enum wp_witness witness)
+static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer transfer,
+			 enum wp_witness witness)
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
 	s->start_at = at;
+	s->transfer = transfer;
 	s->begun = s->view.facts;
 	s->told = wp_lsn_max(s->told, s->begun.slot_confirmed);
 	s->view.health = (struct wp_health){ 0 };

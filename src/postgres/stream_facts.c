@@ -103,7 +103,9 @@ static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct w
 	if (rc == WP_OK)
 		ask(f, (const char *)f->sql.data, done);
 	else
-		fail(f, rc == WP_CONFIG ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT, why->text);
+		fail(f,
+		     rc == WP_CONFIG || rc == WP_FULL ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT,
+		     why->text);
 }
 
 static const char *value(const PGresult *answer, int column)
@@ -125,9 +127,11 @@ static void on_columns(void *arg, const PGresult *result, const struct wp_source
 {
 	struct wp_stream_facts *f = arg;
 	struct wp_source_facts *facts = &f->answer.source;
-	if (!failure)
+	if (!failure) {
 		facts->transfer =
 			wp_columns_read(result, f->setup.options->binary, &facts->columns);
+		facts->text_will_do = f->setup.options->binary != WP_BINARY_ON;
+	}
 	finish(f, failure);
 }
 

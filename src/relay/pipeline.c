@@ -44,6 +44,7 @@ struct wp_pipeline {
 	struct wp_buffer texts; /* of binary values */
 	struct wp_column_facts facts;
 	enum wp_transfer transfer;
+	bool wants_text;
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -111,6 +112,7 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 	wp_relations_clear(p->relations);
 	wp_column_facts_begin(&p->facts);
 	p->transfer = WP_TRANSFER_TEXT;
+	p->wants_text = false;
 	p->timelines = *timelines;
 	p->in_transaction = false;
 	p->has_events = false;
@@ -152,12 +154,24 @@ static struct use use_of(const struct wp_pipeline *p, const struct wp_relation *
 	return (struct use){ .kind = USE_UNKNOWN };
 }
 
+static bool would_do_in_text(struct wp_mapping_setup setup)
+{
+	struct wp_mapping *mapping = NULL;
+
+	if (setup.transfer == WP_TRANSFER_TEXT)
+		return false;
+	setup.transfer = WP_TRANSFER_TEXT;
+	enum wp_rc rc = wp_mapping_new(&setup, &mapping, NULL);
+	wp_mapping_free(mapping);
+	return rc == WP_OK;
+}
+
 static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
 			     struct wp_why *why)
 {
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
 
-	const struct wp_mapping_setup setup = {
+	struct wp_mapping_setup setup = {
 		.options = use->outbox->options,
 		.relation = r,
 		.types = p->relations,
@@ -167,7 +181,14 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 		.transfer = p->transfer,
 	};
 
-	return wp_mapping_new(&setup, &use->mapping, why);
+	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
+	p->wants_text = rc == WP_CONFIG && would_do_in_text(setup);
+	return rc;
+}
+
+bool wp_pipeline_wants_text(const struct wp_pipeline *p)
+{
+	return p->wants_text;
 }
 
 static enum wp_rc say_too_many(const char *what, struct wp_why *why)

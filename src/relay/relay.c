@@ -135,10 +135,12 @@ static void act_start(struct wp_relay *r)
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
 
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
-	wp_pipeline_know(r->pipeline, &facts->columns, facts->transfer);
+	enum wp_transfer transfer = r->as_text ? WP_TRANSFER_TEXT : facts->transfer;
+	wp_pipeline_know(r->pipeline, &facts->columns, transfer);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
 	/* Another may have held the slot since the facts were read: claim it each time. */
-	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), WP_WITNESS_WRITE);
+	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
+				    WP_WITNESS_WRITE);
 }
 
 static void act_take_over(struct wp_relay *r)

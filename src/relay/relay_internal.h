@@ -138,6 +138,7 @@ struct wp_relay {
 	const char *halt_event;
 	struct wp_why halt_why;
 	int64_t held_note_ms;
+	bool as_text;		 /* rows did not come in binary */
 	int64_t update_noted_ms; /* 0: never; of an outbox that warns */
 	int64_t update_error_noted_ms;
 	int64_t message_noted_ms; /* likewise */

@@ -181,6 +181,20 @@ static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct 
 	wp_relay_note(r, WP_NOTE_WARN, "stream_broken")->why = *why;
 }
 
+/*
+ * A table that is, or was as its rows were written, otherwise than the catalog said when the
+ * stream began.
+ */
+static bool goes_on_in_text(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+{
+	if (!wp_relay_source(r)->facts.text_will_do || !wp_pipeline_wants_text(r->pipeline))
+		return false;
+	r->as_text = true;
+	wp_relay_happen(r, WP_LOST, now);
+	wp_relay_note(r, WP_NOTE_WARN, "binary_given_up")->why = *why;
+	return true;
+}
+
 static void ask(struct wp_relay *r)
 {
 	r->ask_again_ms = INT64_MAX;
@@ -208,7 +222,8 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 			wp_relay_halt_for_event(r, "event_undeliverable", why, true, now);
 		break;
 	case WP_CONFIG:
-		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
+		if (!goes_on_in_text(r, why, now))
+			wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
 		break;
 	case WP_IO: /* the sink's view tells more */
 		wp_relay_rewind(r, now);

@@ -53,9 +53,10 @@ static void source_connect(struct wp_source *s)
 	source_of(s)->view.state = WP_SOURCE_READY;
 }
 
-static void source_start(struct wp_source *s, wp_lsn at, enum wp_witness witness)
+static void source_start(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
+			 enum wp_witness witness)
 {
-	(void)at, (void)witness;
+	(void)at, (void)transfer, (void)witness;
 	source_of(s)->view.state = WP_SOURCE_STREAMING;
 }
 

@@ -62,7 +62,8 @@ static void op_look(struct wp_source *base)
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
-static void op_start(struct wp_source *base, wp_lsn at, enum wp_witness witness)
+static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
+		     enum wp_witness witness)
 {
 	struct fake_source *s = self(base);
 

@@ -63,7 +63,7 @@ static void connect_again(struct source_driver *d)
 
 static void start(struct source_driver *d, enum wp_witness witness)
 {
-	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, witness);
+	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT, witness);
 	CHECK_EQ(view(d)->state, WP_SOURCE_STARTING);
 	await(d, WP_SOURCE_STREAMING);
 }
@@ -408,7 +408,8 @@ static void closing_is_possible_in_every_state(struct source_driver *d)
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 
 	connect_again(d);
-	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_WITNESS_KEEP);
+	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
+			      WP_WITNESS_KEEP);
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 
@@ -439,7 +440,8 @@ static void a_slot_held_by_another_is_told_and_not_fought_for(struct source_driv
 	d->hold_slot(d->arg);
 	connect(d);
 	CHECK(view(d)->facts.slot_held);
-	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_WITNESS_WRITE);
+	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
+			      WP_WITNESS_WRITE);
 	await_failure(d, WP_REACT_STANDBY);
 	CHECK_TEXT(view(d)->failure.sqlstate, "55006");
 	d->release_slot(d->arg);

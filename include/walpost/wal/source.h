@@ -56,7 +56,8 @@ struct wp_source_facts {
 	uint32_t witness_timeline;
 	uint16_t witness_epoch;
 	struct wp_column_facts columns; /* of the outboxes' tables, in their order */
-	enum wp_transfer transfer;	/* how rows will be asked for */
+	enum wp_transfer transfer;	/* how rows had best be asked for */
+	bool text_will_do;		/* as text too, when they do not come so */
 	bool witness_stopped;	       /* in good order: the slot stood at witness_confirmed then */
 	wp_lsn witness_confirmed;      /* what that owner wrote down last; 0: nothing */
 	char witness_confirmed_at[32]; /* when, in words */
@@ -134,7 +135,8 @@ struct wp_source_ops {
 	/* READY only: reads the facts again. */
 	void (*look)(struct wp_source *s);
 	/* READY only. WRITE: first write the witness row (owner, system, epoch). */
-	void (*start)(struct wp_source *s, wp_lsn at, enum wp_witness witness);
+	void (*start)(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
+		      enum wp_witness witness);
 	/*
 	 * STREAMING only: the next CopyData. WP_OK: `ret` is valid until the next
 	 * call of next() or close(); WP_AGAIN: none now, wake will tell; WP_IO:

@@ -225,7 +225,8 @@ void harness_ready(struct harness *h)
 void harness_start(struct harness *h, enum wp_witness witness)
 {
 	harness_ready(h);
-	h->source->ops->start(h->source, harness_view(h)->facts.slot_confirmed, witness);
+	h->source->ops->start(h->source, harness_view(h)->facts.slot_confirmed,
+			      harness_view(h)->facts.transfer, witness);
 	AWAIT(h, is_state(h, WP_SOURCE_STREAMING));
 }
 

@@ -28,13 +28,15 @@ static void op_look(struct wp_source *base)
 	s->view.state = WP_SOURCE_LOOKING;
 }
 
-static void op_start(struct wp_source *base, wp_lsn at, enum wp_witness witness)
+static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
+		     enum wp_witness witness)
 {
 	struct scripted_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_READY);
 	s->starts++;
 	s->start_at = at;
+	s->transfer = transfer;
 	s->witness = witness;
 	s->view.state = WP_SOURCE_STARTING;
 }

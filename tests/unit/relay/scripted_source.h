@@ -27,6 +27,7 @@ struct scripted_source {
 	unsigned writes;
 	wp_lsn written;
 	wp_lsn start_at;
+	enum wp_transfer transfer; /* likewise */
 	enum wp_witness witness;
 	bool reading;
 	unsigned statuses;

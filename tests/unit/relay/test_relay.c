@@ -2096,6 +2096,56 @@ static void freeing_no_relay_is_fine(void **state)
 
 #define RELAY_TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
 
+/* -- binary ---------------------------------------------------------------- */
+
+static void send_relation_of_an_unknown_type(void)
+{
+	static const struct wire_column columns[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", 16999 },
+		{ "type", TEXT_OID }, { "payload", TEXT_OID },
+	};
+	struct wire_writer w = scripted_source_frame(&b->source);
+
+	wire_data(&w, 0);
+	wire_relation(&w, OUTBOX, "public", "outbox", columns, 5);
+	scripted_source_send(&b->source, &w);
+}
+
+static void rows_that_do_not_come_in_binary_are_asked_for_as_text(void **state)
+{
+	b->source.view.facts.transfer = WP_TRANSFER_BINARY;
+	b->source.view.facts.text_will_do = true;
+	stream();
+	CHECK_EQ(b->source.transfer, WP_TRANSFER_BINARY);
+	send_begin(200);
+	send_relation_of_an_unknown_type();
+	step();
+	CHECK(noted("W:binary_given_up"));
+	CHECK_HAS(b->last.text, "aggregateid");
+	reconnect();
+	run_copy();
+	CHECK_EQ(b->source.transfer, WP_TRANSFER_TEXT);
+	send_begin(200);
+	send_relation_of_an_unknown_type();
+	send_row("1");
+	send_commit(200);
+	step();
+	CHECK_EQ(b->sink.sent_count, 1);
+	CHECK_STATE("streaming");
+}
+
+static void binary_that_was_asked_for_is_not_given_up(void **state)
+{
+	b->source.view.facts.transfer = WP_TRANSFER_BINARY;
+	stream();
+	send_begin(200);
+	send_relation_of_an_unknown_type();
+	step();
+	CHECK(noted("E:stream_refused"));
+	CHECK_HAS(b->error.text, "postgres.binary = off");
+	CHECK(!noted("binary_given_up"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -2228,6 +2278,8 @@ int main(void)
 		RELAY_TEST(an_error_that_is_not_the_events_makes_none_guilty),
 		RELAY_TEST(what_was_lost_half_way_holds_safe_until_it_is_confirmed),
 		RELAY_TEST(freeing_no_relay_is_fine),
+		RELAY_TEST(rows_that_do_not_come_in_binary_are_asked_for_as_text),
+		RELAY_TEST(binary_that_was_asked_for_is_not_given_up),
 	};
 
 	return cmocka_run_group_tests_name("relay", tests, NULL, NULL);
