@@ -206,13 +206,22 @@ bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *ty
 	}
 }
 
+struct wp_column_type wp_shape_type_of(const struct wp_column_type *type, struct wp_span value)
+{
+	struct wp_column_type ret = *type;
+
+	ret.is_optional |= wp_span_is_null(value);
+	return ret;
+}
+
 static enum wp_rc write_with_schema(struct wp_buffer *into, const struct wp_column_type *type,
 				    struct wp_span text, struct wp_why *why)
 {
+	struct wp_column_type here = wp_shape_type_of(type, text);
 	enum wp_rc rc = wp_buffer_append_text(into, "{\"schema\":");
 
 	if (rc == WP_OK)
-		rc = wp_render_schema(into, type, NULL);
+		rc = wp_render_schema(into, &here, NULL);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(into, ",\"payload\":");
 	if (rc == WP_OK)

@@ -66,6 +66,11 @@ enum wp_written_for { WP_FOR_KEY_OR_VALUE, WP_FOR_HEADER };
 enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
 			  enum wp_written_for what, const struct wp_column_type *type,
 			  struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+/*
+ * A NULL makes a column optional, whatever the catalog said when the stream began: NOT NULL
+ * may have been dropped since.
+ */
+struct wp_column_type wp_shape_type_of(const struct wp_column_type *type, struct wp_span value);
 /* Is a value of this type raw as Postgres prints it? */
 bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *type);
 /* Puts table and id before what is wrong, and the sizes where something is too large. */

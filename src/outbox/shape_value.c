@@ -177,6 +177,7 @@ static enum wp_rc append_payload_schema(struct wp_shape *s, const struct payload
 	if (p->expanded.as == WP_EXPANDED_VALUE)
 		return wp_expand_schema(s->expand, wp_span_of(s->options->column_payload),
 					wp_span_of(field), &s->value, why);
+	type = wp_shape_type_of(&type, p->bytes);
 	return wp_render_schema(&s->value, &type, field);
 }
 
@@ -251,6 +252,7 @@ static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload 
 		rc = append_payload_schema(s, p, "payload", why);
 	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
 		struct wp_column_type type = type_in_json(s, members->items[i].type);
+		type = wp_shape_type_of(&type, members->items[i].value);
 		rc = wp_buffer_append_byte(&s->value, ',');
 		if (rc == WP_OK)
 			rc = wp_render_schema(&s->value, &type,

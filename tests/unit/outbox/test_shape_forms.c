@@ -274,6 +274,33 @@ static void columns_stand_beside_the_payload(void **state)
 	poisoned("\"\" is no version");
 }
 
+static void a_null_is_optional_whatever_the_catalog_said(void **state)
+{
+	static const struct wp_column_type not_null = { .type = WP_TYPE_TEXT, .modifier = -1 };
+
+	options.value_format = WP_FORM_JSON_SCHEMA;
+	options.headers_format = WP_FORM_JSON_SCHEMA;
+	options.value_columns = "n";
+	options.headers_standard = "id";
+	options.types = WP_RENDERING_DEBEZIUM;
+	event.payload_type = &not_null;
+	event.payload = (struct wp_span){ 0 };
+	event.members.count = event.headers.count = 1;
+	event.members.items[0] = (struct wp_event_field){ wp_span_of("n"), { 0 }, &not_null };
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("h"), wp_span_of("x"), &not_null };
+	formed();
+	char text[1024] = "";
+	memcpy(text, record.value.data, record.value.size);
+	CHECK_HAS(text, "{\"type\":\"string\",\"optional\":true,\"field\":\"payload\"},"
+			"{\"type\":\"string\",\"optional\":true,\"field\":\"n\"}");
+	has_header(1, "h",
+		   "{\"schema\":{\"type\":\"string\",\"optional\":false},\"payload\":\"x\"}");
+	event.headers.items[0].value = (struct wp_span){ 0 };
+	formed();
+	has_header(1, "h", "{\"schema\":{\"type\":\"string\",\"optional\":true},\"payload\":null}");
+}
+
 static void a_schema_is_not_named_by_what_is_no_text(void **state)
 {
 	options.value_format = WP_FORM_JSON_SCHEMA;
@@ -584,6 +611,7 @@ int main(void)
 		TEST(bytes_are_base64_in_json),
 		TEST(an_empty_payload_can_be_a_tombstone),
 		TEST(columns_stand_beside_the_payload),
+		TEST(a_null_is_optional_whatever_the_catalog_said),
 		TEST(a_schema_is_not_named_by_what_is_no_text),
 		TEST(a_schema_id_stands_before_what_is_there),
 		TEST(members_of_json_become_headers_behind_the_others),
