@@ -11,6 +11,7 @@ static const struct wp_command commands[] = {
 	{ "check", wp_command_check, "every precondition, with what cures it" },
 	{ "diff", wp_command_diff, "what it would send for the rows, against the topics" },
 	{ "status", wp_command_status, "how far the relay is: slot, lag, kept WAL" },
+	{ "tail", wp_command_tail, "events as they are committed, as JSON lines" },
 	{ "slot", wp_command_slot, "create, drop, list, skip, accept" },
 	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
 	{ "version", wp_command_version, "versions of walpost and its libraries" },
