@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "walpost/base/hex.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 
@@ -82,15 +83,6 @@ static bool read_number(struct reader *r)
 	return read_digits(r);
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool read_escape(struct reader *r)
 {
 	static const char single[] = "\"\\/bfnrt";
@@ -106,7 +98,7 @@ static bool read_escape(struct reader *r)
 		return blame(r, "a backslash stands before what it does not escape");
 	r->at++;
 	for (int i = 0; i < 4; i++, r->at++) {
-		if (r->at == r->end || hex_value(*r->at) < 0)
+		if (r->at == r->end || wp_hex_value(*r->at) < 0)
 			return blame(r, "\\u lacks a hexadecimal digit");
 	}
 	return true;
@@ -249,7 +241,7 @@ static bool read_value(struct reader *r)
 	return true;
 }
 
-static enum wp_json_kind kind_of(uint8_t first)
+enum wp_json_kind wp_json_kind_of(uint8_t first)
 {
 	switch (first) {
 	case '{':
@@ -271,7 +263,7 @@ static enum wp_json_kind kind_of(uint8_t first)
 
 static struct wp_json value_between(const uint8_t *from, const uint8_t *to)
 {
-	return (struct wp_json){ kind_of(*from), { from, (size_t)(to - from) } };
+	return (struct wp_json){ wp_json_kind_of(*from), { from, (size_t)(to - from) } };
 }
 
 enum follow {
@@ -360,7 +352,7 @@ static uint32_t unit_at(const uint8_t *at)
 	uint32_t unit = 0;
 
 	for (int i = 0; i < 4; i++)
-		unit = unit << 4 | (uint32_t)hex_value(at[i]);
+		unit = unit << 4 | (uint32_t)wp_hex_value(at[i]);
 	return unit;
 }
 

@@ -26,8 +26,6 @@ struct rows {
 	struct wp_diff *diff;
 	struct wp_session session;
 	struct wp_wanted_outboxes wanted;
-	struct wp_wanted_outboxes named;  /* with columns that may be missing, too */
-	struct wp_outbox_options *strict; /* owned: the outboxes' options, for `named` */
 	struct wp_column_facts facts;
 	struct wp_outbox_set *outboxes;
 	struct wp_buffer texts; /* of binary values, of which there are none here */
@@ -102,9 +100,10 @@ static const char *column_name(const struct rows *r, size_t column)
 	return PQgetvalue(r->catalog, (int)column, 0);
 }
 
+/* Columns that need not be there are read if they are. */
 static bool is_named(const struct wp_wanted_table *table, const char *column)
 {
-	for (size_t i = 0; i < table->column_count; i++) {
+	for (size_t i = 0; i < table->all_count; i++) {
 		if (strcmp(table->columns[i], column) == 0)
 			return true;
 	}
@@ -424,20 +423,17 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table,
 /* A result tells a domain's base type: so do the facts, then. */
 static enum wp_rc know_types(struct rows *r, struct wp_why *why)
 {
+	for (size_t i = 0; i < r->facts.count; i++)
+		r->facts.items[i].type_oid = r->facts.items[i].base_oid;
 	enum wp_rc rc = wp_relations_new(1, NULL, &r->relations);
-
-	for (size_t i = 0; i < r->facts.count && rc == WP_OK; i++) {
-		struct wp_column_fact *fact = &r->facts.items[i];
-		fact->type_oid = fact->base_oid;
-		if (fact->is_enum)
-			rc = wp_relations_put_enum(r->relations, fact->base_oid);
-	}
+	if (rc == WP_OK)
+		rc = wp_relations_put_enums(r->relations, &r->facts);
 	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the columns' types");
 }
 
 static enum wp_rc read_table(struct rows *r, struct wp_why *why)
 {
-	const struct wp_wanted_table *table = &r->named.tables[r->table];
+	const struct wp_wanted_table *table = &r->wanted.tables[r->table];
 
 	r->diff->tables[r->table] = (struct wp_diff_table){ .name = options_of(r)->table };
 	r->diff->table_count = r->table + 1;
@@ -482,30 +478,12 @@ static enum wp_rc ask_facts(struct rows *r, struct wp_why *why)
 	return know_types(r, why);
 }
 
-/* The same, but for columns that need not be there: they are read if they are. */
-static enum wp_rc name_all(struct rows *r, struct wp_why *why)
-{
-	struct wp_outboxes all = r->diff->outboxes;
-
-	r->strict = calloc(all.count, sizeof(*r->strict));
-	if (r->strict == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the outboxes");
-	for (size_t i = 0; i < all.count; i++) {
-		r->strict[i] = all.items[i];
-		r->strict[i].columns_missing = WP_MISSING_ERROR;
-	}
-	all.items = r->strict;
-	return wp_wanted_outboxes_init(&r->named, &all, why);
-}
-
 static enum wp_rc prepare(struct rows *r, struct wp_why *why)
 {
 	const struct wp_outboxes *outboxes = &r->diff->outboxes;
 
 	wp_buffer_init(&r->texts, 0);
 	enum wp_rc rc = wp_wanted_outboxes_init(&r->wanted, outboxes, why);
-	if (rc == WP_OK)
-		rc = name_all(r, why);
 	if (rc == WP_OK && r->wanted.wanted.count == 0)
 		rc = wp_why_set(why, WP_CONFIG,
 				"no outbox has a table: logical messages are in the log only, and "
@@ -540,8 +518,6 @@ static void release(struct rows *r)
 	wp_relations_free(r->relations);
 	wp_outbox_set_free(r->outboxes);
 	wp_wanted_outboxes_release(&r->wanted);
-	wp_wanted_outboxes_release(&r->named);
-	free(r->strict);
 	wp_buffer_release(&r->texts);
 	free(r);
 }

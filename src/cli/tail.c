@@ -12,6 +12,7 @@
 #include "walpost/cli/output.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
+#include "walpost/postgres/probe.h"
 #include "walpost/relay/wanted.h"
 #include "walpost/sink/json.h"
 
@@ -123,22 +124,14 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 
 static enum wp_rc find_root(struct tail *t, struct wp_why *why)
 {
-	struct wp_root root = { .state = WP_ROOT_GONE, .leaf_oid = wp_feed_question(t->feed) };
-	char sql[256];
+	struct wp_root root = { .leaf_oid = wp_feed_question(t->feed) };
+	char sql[WP_ROOT_SQL_SIZE];
 	PGresult *r;
-	(void)snprintf(sql, sizeof(sql),
-		       "SELECT n.nspname, c.relname FROM pg_class c "
-		       "JOIN pg_namespace n ON n.oid = c.relnamespace "
-		       "WHERE c.oid = pg_partition_root(%" PRIu32 "::oid)",
-		       root.leaf_oid);
+	wp_root_sql(root.leaf_oid, sql);
 	enum wp_rc rc = wp_session_query(&t->session, sql, &r, why);
 	if (rc != WP_OK)
 		return rc;
-	if (PQntuples(r) == 1) {
-		root.state = WP_ROOT_KNOWN;
-		(void)snprintf(root.schema, sizeof(root.schema), "%s", PQgetvalue(r, 0, 0));
-		(void)snprintf(root.name, sizeof(root.name), "%s", PQgetvalue(r, 0, 1));
-	}
+	wp_root_read(r, &root);
 	PQclear(r);
 	wp_feed_answer(t->feed, &root);
 	return WP_OK;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "read.h"
+#include "walpost/base/hex.h"
 
 struct letter {
 	uint8_t bytes[4];
@@ -63,17 +64,13 @@ static uint32_t read_unit(struct reader *r)
 	uint32_t unit = 0;
 
 	for (int i = 0; i < 4; i++) {
-		uint8_t c = r->at < r->end ? *r->at : 0;
-		uint8_t lower = c | 0x20;
+		int value = r->at < r->end ? wp_hex_value(*r->at) : -1;
 
-		if (c >= '0' && c <= '9')
-			unit = unit << 4 | (uint32_t)(c - '0');
-		else if (lower >= 'a' && lower <= 'f')
-			unit = unit << 4 | (uint32_t)(lower - 'a' + 10);
-		else
+		if (value < 0) {
 			fail(r, "\\u wants four hexadecimal digits");
-		if (r->rc != WP_OK)
 			return 0;
+		}
+		unit = unit << 4 | (uint32_t)value;
 		r->at++;
 	}
 	return unit;

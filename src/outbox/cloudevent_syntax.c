@@ -1,6 +1,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/hex.h"
 #include "walpost/base/utf8.h"
 #include "walpost/outbox/cloudevent.h"
 
@@ -12,11 +13,6 @@ static bool is_letter(uint8_t c)
 static bool is_digit(uint8_t c)
 {
 	return c >= '0' && c <= '9';
-}
-
-static bool is_hex(uint8_t c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool is_one_of(uint8_t c, const char *set)
@@ -90,8 +86,8 @@ bool wp_cloudevent_is_uri_reference(struct wp_span value)
 		uint8_t c = value.data[i];
 		if (!is_of_uri(c))
 			return false;
-		if (c == '%' && (value.size - i < 3 || !is_hex(value.data[i + 1]) ||
-				 !is_hex(value.data[i + 2])))
+		if (c == '%' && (value.size - i < 3 || wp_hex_value(value.data[i + 1]) < 0 ||
+				 wp_hex_value(value.data[i + 2]) < 0))
 			return false;
 		fragments += c == '#';
 	}

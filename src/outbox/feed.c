@@ -49,18 +49,6 @@ static void use_free(void *attached)
 	free(use);
 }
 
-static enum wp_rc know_enums(struct wp_feed *f)
-{
-	const struct wp_column_facts *columns = f->setup.columns;
-	enum wp_rc rc = WP_OK;
-
-	for (size_t i = 0; columns != NULL && i < columns->count && rc == WP_OK; i++) {
-		if (columns->items[i].is_enum)
-			rc = wp_relations_put_enum(f->relations, columns->items[i].type_oid);
-	}
-	return rc;
-}
-
 enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, struct wp_why *why)
 {
 	struct wp_feed *f = calloc(1, sizeof(*f));
@@ -72,8 +60,8 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, 
 	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, VALUE_SIZE_MAX, &f->outboxes, why);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &f->relations);
-	if (rc == WP_OK)
-		rc = know_enums(f);
+	if (rc == WP_OK && setup->columns != NULL)
+		rc = wp_relations_put_enums(f->relations, setup->columns);
 	if (rc != WP_OK) {
 		wp_feed_free(f);
 		return rc;
@@ -100,9 +88,7 @@ static struct use use_of(const struct wp_feed *f, const struct wp_relation *r)
 
 	if (outbox != NULL)
 		return (struct use){ .kind = USE_EVENTS, .outbox = outbox };
-	/* Ours: the witness, and what was skipped. */
-	if (wp_span_is(r->schema, "walpost") &&
-	    (wp_span_is(r->name, "witness") || wp_span_is(r->name, "skip")))
+	if (wp_outbox_is_our_own(r->schema, r->name))
 		return (struct use){ .kind = USE_IGNORED };
 	return (struct use){
 		.kind = USE_UNKNOWN,

@@ -105,26 +105,6 @@ static struct wp_span written_name(struct wp_json_tree *t, struct wp_span string
 	return (struct wp_span){ t->names.data + from, t->names.size - from };
 }
 
-static enum wp_json_kind kind_of(uint8_t first)
-{
-	switch (first) {
-	case '{':
-		return WP_JSON_OBJECT;
-	case '[':
-		return WP_JSON_ARRAY;
-	case '"':
-		return WP_JSON_STRING;
-	case 'n':
-		return WP_JSON_NULL;
-	case 't':
-		return WP_JSON_TRUE;
-	case 'f':
-		return WP_JSON_FALSE;
-	default:
-		return WP_JSON_NUMBER;
-	}
-}
-
 static struct wp_json_node *add_node(struct scan *s)
 {
 	struct wp_json_node *n = wp_json_tree_node(s->tree, wp_json_tree_count(s->tree));
@@ -132,7 +112,9 @@ static struct wp_json_node *add_node(struct scan *s)
 
 	s->tree->nodes.size += sizeof(*n);
 	assert(s->tree->nodes.size <= s->tree->nodes.capacity);
-	*n = (struct wp_json_node){ .kind = kind_of(*s->at), .name = s->name, .parent = parent };
+	*n = (struct wp_json_node){ .kind = wp_json_kind_of(*s->at),
+				    .name = s->name,
+				    .parent = parent };
 	s->name = (struct wp_span){ 0 };
 	if (parent == NULL)
 		return n;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/wildcard.h"
 #include "walpost/outbox/names.h"
 
 #define ANY '\0' /* stands for an unquoted * in a pattern: no name can hold a NUL */
@@ -275,31 +276,11 @@ void wp_patterns_free(struct wp_patterns *p)
 	free(p);
 }
 
-/* Remembers the last star only: going back to an earlier one can find nothing more. */
 static bool part_matches(const struct part *pattern, struct wp_span text)
 {
-	size_t p = 0;
-	size_t t = 0;
-	size_t star = SIZE_MAX;
-	size_t star_text = 0;
+	struct wp_span bytes = { (const uint8_t *)pattern->text, pattern->size };
 
-	while (t < text.size) {
-		if (p < pattern->size && pattern->text[p] == ANY) {
-			star = p++;
-			star_text = t;
-		} else if (p < pattern->size && pattern->text[p] == (char)text.data[t]) {
-			p++;
-			t++;
-		} else if (star != SIZE_MAX) {
-			p = star + 1;
-			t = ++star_text;
-		} else {
-			return false;
-		}
-	}
-	while (p < pattern->size && pattern->text[p] == ANY)
-		p++;
-	return p == pattern->size;
+	return wp_wildcard_matches(bytes, ANY, text);
 }
 
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name)

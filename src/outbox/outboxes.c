@@ -108,6 +108,12 @@ const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct
 	return found;
 }
 
+bool wp_outbox_is_our_own(struct wp_span schema, struct wp_span name)
+{
+	return wp_span_is(schema, "walpost") &&
+	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
+}
+
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 			   struct wp_span name)
 {

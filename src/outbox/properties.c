@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "walpost/base/hex.h"
 #include "walpost/base/utf8.h"
 #include "walpost/outbox/properties.h"
 
@@ -81,15 +82,6 @@ static void put(struct wp_properties *p, struct wp_span bytes)
 	assert(rc == WP_OK); /* room was made */
 }
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* The four digits behind \u, which a line's end may part; -1: they are not there. */
 static int32_t read_unit(struct wp_properties *p)
 {
@@ -97,7 +89,7 @@ static int32_t read_unit(struct wp_properties *p)
 
 	for (int i = 0; i < 4; i++) {
 		join_lines(p);
-		int value = p->at < p->end ? hex_value(*p->at++) : -1;
+		int value = p->at < p->end ? wp_hex_value(*p->at++) : -1;
 		if (value < 0)
 			return -1;
 		unit = unit << 4 | value;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/wildcard.h"
 #include "walpost/outbox/schema_ids.h"
 
 #define OPTION "outbox.confluent.schemas"
@@ -167,34 +168,11 @@ void wp_schema_ids_free(struct wp_schema_ids *ids)
 	free(ids);
 }
 
-/* Remembers the last star only: going back to an earlier one can find nothing more. */
-static bool matches(const char *pattern, struct wp_span topic)
-{
-	const char *star = NULL;
-	size_t star_at = 0;
-
-	for (size_t at = 0; at < topic.size;) {
-		if (*pattern == '*') {
-			star = pattern++;
-			star_at = at;
-		} else if (*pattern == (char)topic.data[at]) {
-			pattern++;
-			at++;
-		} else if (star != NULL) {
-			pattern = star + 1;
-			at = ++star_at;
-		} else {
-			return false;
-		}
-	}
-	return pattern[strspn(pattern, "*")] == '\0';
-}
-
 struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic)
 {
 	for (size_t i = 0; i < ids->count; i++) {
 		const struct item *item = &ids->items[i];
-		if (matches(item->topic, topic))
+		if (wp_wildcard_matches(wp_span_of(item->topic), '*', topic))
 			return (struct wp_span){ item->prefix, item->size };
 	}
 	return (struct wp_span){ 0 };

@@ -2,6 +2,7 @@
 
 #include "shape_parts.h"
 #include "walpost/base/base64.h"
+#include "walpost/base/hex.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 #include "walpost/outbox/envelope.h"
@@ -17,22 +18,13 @@ struct payload {
 
 /* -- bytea ------------------------------------------------------------------- */
 
-/* 0 to 15, or more for what is no digit. */
-static unsigned nibble(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
-}
-
 /* Returns where it stopped: the end, or the first pair that is not hexadecimal. */
 static size_t decode_hex(const uint8_t *digits, size_t count, uint8_t *to)
 {
 	for (size_t i = 0; i + 1 < count; i += 2) {
-		unsigned high = nibble(digits[i]);
-		unsigned low = nibble(digits[i + 1]);
-		if ((high | low) > 15)
+		int high = wp_hex_value(digits[i]);
+		int low = wp_hex_value(digits[i + 1]);
+		if ((high | low) < 0)
 			return i;
 		to[i / 2] = (uint8_t)(high << 4 | low);
 	}

@@ -52,13 +52,23 @@ static void on_connected(void *arg)
 	finish(q);
 }
 
-static enum wp_root_state read_root(struct wp_root *root, const PGresult *result)
+void wp_root_sql(uint32_t leaf_oid, char sql[WP_ROOT_SQL_SIZE])
 {
+	(void)snprintf(sql, WP_ROOT_SQL_SIZE,
+		       "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c "
+		       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+		       "WHERE c.oid = pg_catalog.pg_partition_root(%u::oid)",
+		       leaf_oid);
+}
+
+void wp_root_read(const PGresult *result, struct wp_root *ret)
+{
+	ret->state = WP_ROOT_GONE;
 	if (PQntuples(result) == 0)
-		return WP_ROOT_GONE;
-	(void)snprintf(root->schema, sizeof(root->schema), "%s", PQgetvalue(result, 0, 0));
-	(void)snprintf(root->name, sizeof(root->name), "%s", PQgetvalue(result, 0, 1));
-	return WP_ROOT_KNOWN;
+		return;
+	ret->state = WP_ROOT_KNOWN;
+	(void)snprintf(ret->schema, sizeof(ret->schema), "%s", PQgetvalue(result, 0, 0));
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", PQgetvalue(result, 0, 1));
 }
 
 static void finish_without_root(struct wp_probe_question *q, const struct wp_why *why)
@@ -76,7 +86,7 @@ static void on_root(void *arg, const PGresult *result, const struct wp_source_fa
 		finish_without_root(q, &failure->why);
 		return;
 	}
-	q->root.state = read_root(&q->root, result);
+	wp_root_read(result, &q->root);
 	finish(q);
 }
 
@@ -96,13 +106,9 @@ static void ask_root(void *arg)
 		finish_without_root(q, &wp_connection_failure(q->connection)->why);
 		return;
 	}
-	char sql[256];
-	(void)snprintf(sql, sizeof(sql),
-		       "SELECT n.nspname, c.relname FROM pg_catalog.pg_class c "
-		       "JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
-		       "WHERE c.oid = pg_catalog.pg_partition_root(%u::oid)",
-		       q->root.leaf_oid);
+	char sql[WP_ROOT_SQL_SIZE];
 	struct wp_why why;
+	wp_root_sql(q->root.leaf_oid, sql);
 	if (wp_query_new(q->loop, pg, sql, on_root, q, &q->query, &why) != WP_OK) {
 		finish_without_root(q, &why);
 		return;

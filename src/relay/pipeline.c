@@ -122,24 +122,12 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
 		      enum wp_transfer transfer)
 {
-	enum wp_rc rc = WP_OK;
-
 	p->facts = *facts;
 	p->transfer = transfer;
-	for (size_t i = 0; i < facts->count && rc == WP_OK; i++) {
-		if (facts->items[i].is_enum)
-			rc = wp_relations_put_enum(p->relations, facts->items[i].type_oid);
-	}
+	(void)!wp_relations_put_enums(p->relations, facts);
 }
 
 /* -- relations ------------------------------------------------------------ */
-
-/* These rows are our own; a publication FOR ALL TABLES brings them along. */
-static bool is_ours(struct wp_span schema, struct wp_span name)
-{
-	return wp_span_is(schema, "walpost") &&
-	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
-}
 
 static struct use use_of(const struct wp_pipeline *p, const struct wp_relation *r)
 {
@@ -147,7 +135,7 @@ static struct use use_of(const struct wp_pipeline *p, const struct wp_relation *
 
 	if (outbox != NULL)
 		return (struct use){ .kind = USE_OUTBOX, .outbox = outbox };
-	if (is_ours(r->schema, r->name))
+	if (wp_outbox_is_our_own(r->schema, r->name))
 		return (struct use){ .kind = USE_IGNORED };
 	if (wp_outbox_set_ignores(p->outboxes, r->schema, r->name))
 		return (struct use){ .kind = USE_PATTERN };

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "walpost/base/hex.h"
 #include "walpost/wal/lsn.h"
 
 #define HALF_DIGITS_MAX 8
@@ -12,27 +13,16 @@ char *wp_lsn_text(wp_lsn lsn, char *text)
 	return text;
 }
 
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return -1;
-}
-
 /* Takes one to eight hex digits off the front; false if there are none or more. */
 static bool take_half(struct wp_span *text, uint32_t *ret)
 {
 	uint32_t value = 0;
 	size_t count = 0;
 
-	while (count < text->size && hex_digit(text->data[count]) >= 0) {
+	while (count < text->size && wp_hex_value(text->data[count]) >= 0) {
 		if (count == HALF_DIGITS_MAX)
 			return false;
-		value = value << 4 | (uint32_t)hex_digit(text->data[count++]);
+		value = value << 4 | (uint32_t)wp_hex_value(text->data[count++]);
 	}
 	if (count == 0)
 		return false;

@@ -317,6 +317,17 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
 	return WP_OK;
 }
 
+enum wp_rc wp_relations_put_enums(struct wp_relations *r, const struct wp_column_facts *facts)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < facts->count && rc == WP_OK; i++) {
+		if (facts->items[i].is_enum)
+			rc = wp_relations_put_enum(r, facts->items[i].type_oid);
+	}
+	return rc;
+}
+
 static struct known known_of(const struct wp_relations *r, uint32_t type_oid)
 {
 	struct known known = known_by_oid(type_oid);

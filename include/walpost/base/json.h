@@ -28,6 +28,9 @@ struct wp_json {
 	struct wp_span text; /* without the space around it */
 };
 
+/* Of a well-formed value, by its first byte. */
+enum wp_json_kind wp_json_kind_of(uint8_t first);
+
 struct wp_json_fault {
 	const char *what; /* constant: "a comma or ] is missing" */
 	size_t offset;	  /* of the byte at which it shows */

@@ -34,6 +34,8 @@ const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struc
 /* Likewise, or whose leaf it is by outbox.leaves. */
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name);
+/* A table of walpost itself; a publication FOR ALL TABLES brings its rows along. */
+bool wp_outbox_is_our_own(struct wp_span schema, struct wp_span name);
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 			   struct wp_span name);
 /* The one whose messages have this prefix; NULL: none. */

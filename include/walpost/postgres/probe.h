@@ -22,6 +22,13 @@ struct wp_probe_setup {
 	void *arg;
 };
 
+#define WP_ROOT_SQL_SIZE 256
+
+/* The question itself, for who asks it on a connection of his own. */
+void wp_root_sql(uint32_t leaf_oid, char sql[WP_ROOT_SQL_SIZE]);
+/* Of its answer: KNOWN with its names, or GONE. */
+void wp_root_read(const PGresult *result, struct wp_root *ret);
+
 struct wp_probe_question;
 
 enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup,

@@ -9,6 +9,7 @@
 #ifndef WALPOST_WAL_RELATIONS_H
 #define WALPOST_WAL_RELATIONS_H
 
+#include "walpost/wal/column_facts.h"
 #include "walpost/wal/pgoutput.h"
 
 struct wp_relation {
@@ -72,6 +73,9 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r,
  * its label. Until clear, or a message that the oid is a domain over something known.
  */
 enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_MUST_CHECK;
+/* All enums that the catalog tells of; ends at the first that has no room. */
+enum wp_rc wp_relations_put_enums(struct wp_relations *r,
+				  const struct wp_column_facts *facts) WP_MUST_CHECK;
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Of an array's elements, also when the oid is a domain over an array; else WP_TYPE_OTHER. */
 enum wp_type wp_relations_element(const struct wp_relations *r, uint32_t type_oid);

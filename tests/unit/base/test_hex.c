@@ -1,0 +1,26 @@
+#include "support/check.h"
+#include "walpost/base/hex.h"
+
+static void each_digit_has_its_value_and_nothing_else_has_one(void **state)
+{
+	static const char lower[] = "0123456789abcdef";
+	static const char upper[] = "0123456789ABCDEF";
+	int found = 0;
+
+	for (int i = 0; i < 16; i++) {
+		CHECK_EQ(wp_hex_value((uint8_t)lower[i]), i);
+		CHECK_EQ(wp_hex_value((uint8_t)upper[i]), i);
+	}
+	for (int c = 0; c < 256; c++)
+		found += wp_hex_value((uint8_t)c) >= 0 ? 1 : 0;
+	CHECK_EQ(found, 22);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_digit_has_its_value_and_nothing_else_has_one),
+	};
+
+	return cmocka_run_group_tests_name("hex", tests, NULL, NULL);
+}
