@@ -60,21 +60,28 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
 	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
 }
 
+/*
+ * By a SELECT of its own: a function or DO block that makes a logical slot fails with
+ * "snapshot reference ... is not owned by resource owner" when a change of the catalog is decoded
+ * meanwhile (ReorderBufferImmediateInvalidation() leaves the resource owner of the transaction
+ * behind, not that of the statement within). psql's \if, because servers before 17 cannot parse
+ * the call with failover.
+ */
 static void add_slot_script(struct wp_sql *sql, const char *slot)
 {
+	static const char absent[] =
+		" WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = ";
+	wp_sql_add(sql, "SELECT current_setting('server_version_num')::int >= 170000 AS "
+			"walpost_slot_failover \\gset\n"
+			"\\if :walpost_slot_failover\n");
 	wp_sql_add(sql,
-		   "DO $walpost$ BEGIN\n"
-		   "IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) THEN\n"
-		   "  RETURN;\n"
-		   "END IF;\n"
-		   "IF current_setting('server_version_num')::int >= 170000 THEN\n"
-		   "  PERFORM pg_create_logical_replication_slot(%L, 'pgoutput', false, false, "
-		   "true);\n"
-		   "ELSE\n"
-		   "  PERFORM pg_create_logical_replication_slot(%L, 'pgoutput');\n"
-		   "END IF;\n"
-		   "END $walpost$;\n",
-		   slot, slot, slot);
+		   "SELECT pg_create_logical_replication_slot(%L, 'pgoutput', false, false, "
+		   "true)\n%s%L);\n",
+		   slot, absent, slot);
+	wp_sql_add(sql,
+		   "\\else\nSELECT pg_create_logical_replication_slot(%L, 'pgoutput')\n%s%L);\n"
+		   "\\endif\n",
+		   slot, absent, slot);
 }
 
 static void add_script(struct wp_sql *sql, const struct init *i)

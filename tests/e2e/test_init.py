@@ -1,8 +1,10 @@
 """walpost init: creates what is missing, in order, and only that."""
 
+import contextlib
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 
@@ -72,6 +74,37 @@ def test_the_printed_sql_makes_the_same(make_database):
         assert ran.returncode == 0, ran.stderr
     assert _catalog(printed) == _catalog(done)
     assert not printed.failures()
+
+
+def test_the_printed_sql_makes_the_slot_while_the_catalog_changes(database):
+    """PostgreSQL fails when a function or DO block makes a slot then: "snapshot reference is not owned"."""
+    script = database.command("init", "--print-sql").stdout
+    with _changing_the_catalog(database):
+        for _ in range(15):
+            ran = database.psql(script)
+            assert ran.returncode == 0, ran.stderr
+            database.sql("SELECT pg_drop_replication_slot(%s)", (database.slot,))
+
+
+@contextlib.contextmanager
+def _changing_the_catalog(database):
+    """In transactions that overlap, so that a slot which is made now decodes the end of some."""
+    stop = threading.Event()
+
+    def change(name):
+        while not stop.is_set():
+            database.sql(f"CREATE TABLE {name} (a int); SELECT pg_sleep(random() * 0.05); "
+                         f"ALTER TABLE {name} ADD b int; SELECT pg_sleep(random() * 0.05); DROP TABLE {name}")
+
+    threads = [threading.Thread(target=change, args=(f"passing{i}",)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
 
 
 def test_the_printed_sql_needs_no_server(database):
