@@ -278,19 +278,25 @@ static enum wp_rc take_message(struct wp_feed *f, const struct wp_change *change
 	return rc;
 }
 
-static void take_update(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret)
+/* WP_PAUSE: it may be of a leaf of an outbox, which is asked first. */
+static enum wp_rc take_update(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret)
 {
 	const struct wp_relation *r =
 		wp_relations_find(f->relations, change->as.update.relation_oid);
 	const struct use *use = r != NULL ? r->attached : NULL;
 
+	if (use != NULL && use->kind == USE_UNKNOWN) {
+		f->question = r->oid;
+		return WP_PAUSE;
+	}
 	if (use == NULL || use->kind != USE_EVENTS)
-		return;
+		return WP_OK;
 	note(ret);
 	(void)wp_why_set(&ret->why, WP_OK,
 			 "a row of outbox table %s was updated, which makes no event: insert a new "
 			 "row for one",
 			 use->outbox->options->table);
+	return WP_OK;
 }
 
 static void begin(struct wp_feed *f, const struct wp_change *change)
@@ -327,8 +333,7 @@ enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed
 	case WP_CHANGE_MESSAGE:
 		return take_message(f, &change, ret, why);
 	case WP_CHANGE_UPDATE:
-		take_update(f, &change, ret);
-		return WP_OK;
+		return take_update(f, &change, ret);
 	default:
 		return WP_OK;
 	}

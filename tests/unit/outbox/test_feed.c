@@ -324,6 +324,9 @@ static void an_update_of_an_outbox_is_noted_and_other_changes_are_nothing(void *
 	CHECK_HAS(fed.why.text, "public.outbox");
 	w = writer();
 	wire_update(&w, OTHER, values, 5);
+	CHECK_EQ(take(&w), WP_PAUSE); /* it may be a leaf */
+	CHECK_EQ(wp_feed_question(feed), OTHER);
+	gone(OTHER);
 	is_nothing(&w);
 	w = writer();
 	wire_delete(&w, OUTBOX, values, 5);
