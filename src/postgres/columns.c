@@ -11,7 +11,7 @@
  * billion were.
  */
 static const char columns_sql[] =
-	"WITH RECURSIVE wanted (at, schema, name, column_name) AS (VALUES ";
+	"WITH RECURSIVE wanted (at, schema, name, columns) AS (VALUES ";
 
 static const char columns_sql_end[] =
 	"),\n"
@@ -22,7 +22,7 @@ static const char columns_sql_end[] =
 	"  FROM wanted w\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
 	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name\n"
-	"  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = w.column_name\n"
+	"  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = ANY (w.columns)\n"
 	"    AND a.attnum > 0 AND NOT a.attisdropped\n"
 	"  UNION ALL\n"
 	"  SELECT u.at, u.attname, u.column_type, t.typbasetype,\n"
@@ -53,16 +53,15 @@ enum column_column {
 
 static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
 {
-	bool first = true;
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct wp_wanted_table *table = &wanted->tables[i];
 		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);
-		for (size_t j = 0; j < table->all_count; j++) {
-			wp_sql_add(sql, "%s(%s, %L::name, %L::name, %L::name)", first ? "" : ", ",
-				   at, table->schema, table->name, table->columns[j]);
-			first = false;
-		}
+		wp_sql_add(sql, "%s(%s, %L::name, %L::name, ARRAY[", i ? ", " : "", at,
+			   table->schema, table->name);
+		for (size_t j = 0; j < table->all_count; j++)
+			wp_sql_add(sql, "%s%L", j ? ", " : "", table->columns[j]);
+		wp_sql_add(sql, "]::name[])");
 	}
 }
 
