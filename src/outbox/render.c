@@ -22,6 +22,10 @@ static bool knows_scalar(enum wp_type type, int32_t modifier)
 	case WP_TYPE_JSON:
 	case WP_TYPE_JSONB:
 	case WP_TYPE_UUID:
+	case WP_TYPE_PRINTED:
+	case WP_TYPE_XML:
+	case WP_TYPE_TSVECTOR:
+	case WP_TYPE_LTREE:
 	case WP_TYPE_BYTEA:
 	case WP_TYPE_BOOL:
 	case WP_TYPE_INT2:

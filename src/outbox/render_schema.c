@@ -22,6 +22,12 @@ static struct schema schema_of(enum wp_type type, int32_t modifier)
 		return (struct schema){ "string", "io.debezium.data.Json" };
 	case WP_TYPE_UUID:
 		return (struct schema){ "string", "io.debezium.data.Uuid" };
+	case WP_TYPE_XML:
+		return (struct schema){ "string", "io.debezium.data.Xml" };
+	case WP_TYPE_TSVECTOR:
+		return (struct schema){ "string", "io.debezium.data.Tsvector" };
+	case WP_TYPE_LTREE:
+		return (struct schema){ "string", "io.debezium.data.Ltree" };
 	case WP_TYPE_BYTEA:
 		return (struct schema){ "bytes", NULL };
 	case WP_TYPE_BOOL:

@@ -200,6 +200,10 @@ bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *ty
 	case WP_TYPE_INT2:
 	case WP_TYPE_INT4:
 	case WP_TYPE_INT8:
+	case WP_TYPE_PRINTED:
+	case WP_TYPE_XML:
+	case WP_TYPE_TSVECTOR:
+	case WP_TYPE_LTREE:
 		return true;
 	default:
 		return false;

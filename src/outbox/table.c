@@ -149,9 +149,9 @@ static struct type_text type_text(uint32_t oid)
 static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
 {
 	static const char *const reasons[] = {
-		[FAULT_NOT_BINARY] = "which is not read in binary; " WP_TYPES_KNOWN
+		[FAULT_NOT_BINARY] = "which is not read in binary; " WP_TYPES_READ_IN_BINARY
 				     " are: set postgres.binary = off",
-		[FAULT_NOT_RENDERED] = "which is not written as Debezium does; " WP_TYPES_KNOWN
+		[FAULT_NOT_RENDERED] = "which is not written as Debezium does; " WP_TYPES_RENDERED
 				       " are: set outbox.types = postgres, or take the column out",
 		[FAULT_NOT_A_TIME] =
 			"which is no time: it must be timestamp, timestamptz, date, or a bigint of "
@@ -215,7 +215,8 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 		},
 	};
 	add_facts(l, found, &mapped.type);
-	if (l->setup->transfer == WP_TRANSFER_BINARY && mapped.type.type == WP_TYPE_OTHER)
+	if (l->setup->transfer == WP_TRANSFER_BINARY &&
+	    !wp_type_is_read_in_binary(mapped.type.type, mapped.type.element))
 		complain(l, FAULT_NOT_BINARY, column, option, found->type_oid);
 	return mapped;
 }

@@ -76,7 +76,7 @@ static void judge_binary(struct judge *j)
 		return;
 	wp_sql_add(&j->cure, "-- set postgres.binary = off");
 	FOUND_WRONG(j, "table_binary",
-		    "%s has columns of types that are not read in binary: %s; " WP_TYPES_KNOWN
+		    "%s has columns of types that are not read in binary: %s; " WP_TYPES_READ_IN_BINARY
 		    " are",
 		    j->quoted, answer_text(j, A_TABLE_NOT_BINARY));
 }

@@ -38,8 +38,29 @@ static const struct builtin {
 	{ 1700, 1231, "numeric", WP_TYPE_NUMERIC },
 	{ 2950, 2951, "uuid", WP_TYPE_UUID },
 	{ 3802, 3807, "jsonb", WP_TYPE_JSONB },
+	{ 142, 143, "xml", WP_TYPE_XML },
+	{ 650, 651, "cidr", WP_TYPE_PRINTED },
+	{ 774, 775, "macaddr8", WP_TYPE_PRINTED },
+	{ 829, 1040, "macaddr", WP_TYPE_PRINTED },
+	{ 869, 1041, "inet", WP_TYPE_PRINTED },
+	{ 3614, 3643, "tsvector", WP_TYPE_TSVECTOR },
+	{ 3904, 3905, "int4range", WP_TYPE_PRINTED },
+	{ 3906, 3907, "numrange", WP_TYPE_PRINTED },
+	{ 3908, 3909, "tsrange", WP_TYPE_PRINTED },
+	{ 3910, 3911, "tstzrange", WP_TYPE_PRINTED },
+	{ 3912, 3913, "daterange", WP_TYPE_PRINTED },
+	{ 3926, 3927, "int8range", WP_TYPE_PRINTED },
 };
 #define BUILTIN_COUNT (sizeof(builtins) / sizeof(builtins[0]))
+
+/* Of extensions that come with Postgres: in whatever schema, and their text will do. */
+static const struct extension {
+	const char *name;
+	enum wp_type type;
+} extensions[] = {
+	{ "citext", WP_TYPE_PRINTED },
+	{ "ltree", WP_TYPE_LTREE },
+};
 
 /* What is known of a type. */
 struct known {
@@ -266,13 +287,22 @@ static struct known known_by_oid(uint32_t oid)
 	return (struct known){ .type = WP_TYPE_OTHER };
 }
 
+static struct known extension_by_name(struct wp_span name)
+{
+	for (size_t i = 0; i < sizeof(extensions) / sizeof(extensions[0]); i++) {
+		if (wp_span_is(name, extensions[i].name))
+			return (struct known){ .type = extensions[i].type };
+	}
+	return (struct known){ .type = WP_TYPE_OTHER };
+}
+
 static struct known known_by_name(struct wp_span schema, struct wp_span name)
 {
 	struct known other = { .type = WP_TYPE_OTHER };
 	bool is_array = name.size > 0 && name.data[0] == '_';
 
 	if (!wp_span_is(schema, "pg_catalog"))
-		return other;
+		return extension_by_name(name);
 	if (is_array)
 		name = (struct wp_span){ .data = name.data + 1, .size = name.size - 1 };
 	for (size_t i = 0; i < BUILTIN_COUNT; i++) {
@@ -336,6 +366,20 @@ static struct known known_of(const struct wp_relations *r, uint32_t type_oid)
 	if (known.type == WP_TYPE_OTHER && domain_is_at(r, index, type_oid))
 		known = r->domains[index].known;
 	return known;
+}
+
+bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element)
+{
+	switch (type == WP_TYPE_ARRAY ? element : type) {
+	case WP_TYPE_OTHER:
+	case WP_TYPE_PRINTED:
+	case WP_TYPE_XML:
+	case WP_TYPE_TSVECTOR:
+	case WP_TYPE_LTREE:
+		return false;
+	default:
+		return true;
+	}
 }
 
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid)

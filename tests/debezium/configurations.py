@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from debezium.original import JSON, STRING
-from debezium.rows import PLACED
+from debezium.rows import PLACED, PRINTED
 
 CONNECT, SERVER = "connect", "server"
 STRINGS = {"key.converter": STRING, "value.converter": STRING}
@@ -77,7 +77,8 @@ def _key(column, converters, name):
 
 
 KEYS = ("c_small", "c_big", "c_bool", "c_num", "c_double", "c_date", "c_ts", "c_ts3", "c_tstz", "c_uuid", "c_json",
-        "c_enum", "c_amount", "c_time", "c_ints", "c_texts")
+        "c_enum", "c_amount", "c_time", "c_ints", "c_texts", "c_inet", "c_rangez", "c_xml", "c_lexemes", "c_citext",
+        "c_path")
 
 CONFIGURATIONS = [
     Configuration("string", STRINGS),
@@ -106,6 +107,9 @@ CONFIGURATIONS = [
                                                           table_json_payload_null_behavior="optional_bytes")}),
     Configuration("expand-envelope", {**SCHEMA_JSON, PLACEMENT: placed("envelope", ("type", "c_num")),
                                       **router(table_expand_json_payload="true")}),
+    Configuration("printed-headers", {**STRINGS, PLACEMENT: placed("header", PRINTED)}),
+    Configuration("printed-envelope", {**PLAIN_JSON, PLACEMENT: placed("envelope", PRINTED)}),
+    Configuration("printed-envelope-schema", {**SCHEMA_JSON, PLACEMENT: placed("envelope", PRINTED)}),
     Configuration("timestamp", {**STRINGS, **router(table_field_event_timestamp="happened")}),
     *(_key(column, STRINGS, "string") for column in KEYS if column not in ("c_json", "c_double")),
     *(_key(column, SCHEMA_JSON, "json-schema") for column in KEYS),

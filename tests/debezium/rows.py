@@ -3,9 +3,11 @@
 A row is {column: Postgres text, or None}.
 """
 
+import ipaddress
 import json
 import random
 import uuid
+import xml.sax.saxutils
 from dataclasses import dataclass, field
 
 TOPICS = ("order", "Customer", "shop.customer-v_2")
@@ -15,6 +17,8 @@ CREATE TYPE mood AS ENUM ('calm', 'very happy', 'größer "1"', '');
 CREATE DOMAIN amount AS numeric(10,2);
 CREATE DOMAIN short_text AS varchar(20);
 CREATE DOMAIN positive AS integer CHECK (VALUE > 0);
+CREATE EXTENSION citext;
+CREATE EXTENSION ltree;
 CREATE TABLE outbox (
   id uuid PRIMARY KEY, aggregatetype varchar(255), aggregateid varchar(255), type varchar(255), payload jsonb,
   p_json json, p_text text, p_bytea bytea,
@@ -27,7 +31,9 @@ CREATE TABLE outbox (
   c_enum mood, c_amount amount, c_short short_text, c_positive positive,
   c_smalls smallint[], c_ints int[], c_bigs bigint[], c_bools bool[], c_reals real[], c_doubles float8[],
   c_uuids uuid[], c_dates date[], c_stamps timestamp[], c_zoned timestamptz[], c_varchars varchar(10)[],
-  c_nums numeric(6,2)[], happened timestamp(3)
+  c_nums numeric(6,2)[], c_inet inet, c_cidr cidr, c_mac macaddr, c_mac8 macaddr8, c_ranges int4range,
+  c_rangeb int8range, c_rangen numrange, c_ranget tsrange, c_rangez tstzrange, c_ranged daterange, c_xml xml,
+  c_lexemes tsvector, c_citext citext, c_path ltree, c_inets inet[], happened timestamp(3)
 );
 CREATE PUBLICATION original FOR TABLE outbox WITH (publish = 'insert');
 """
@@ -102,6 +108,21 @@ EDGES = {
     "c_zoned": ("{}", '{"1970-01-01 00:00:00+00",NULL,"2024-02-29 12:34:56.789012+02"}'),
     "c_varchars": ("{}", '{a,NULL,"b c"}'),
     "c_nums": ("{}", "{1.5,NULL,-0.01}"),
+    "c_inet": ("10.1.2.3", "10.1.2.0/24", "::1", "2001:db8::ff00:42:8329/64", "0.0.0.0/0"),
+    "c_cidr": ("10.1.2.0/24", "::/0", "192.168.100.128/25"),
+    "c_mac": ("08:00:2b:01:02:03", "ff:ff:ff:ff:ff:ff"),
+    "c_mac8": ("08:00:2b:01:02:03:04:05",),
+    "c_ranges": ("empty", "[1,5)", "(,)", "[-1,)"),
+    "c_rangeb": ("empty", "[1,9223372036854775807)", "(,)"),
+    "c_rangen": ("empty", "[1.5,2.50]", "(,0)"),
+    "c_ranget": ("empty", "[2024-02-29 12:34:56.789012,)", "[1970-01-01,2001-01-01)"),
+    "c_rangez": ("empty", "[2024-02-29 12:34:56.789012+02,)", "[1970-01-01 00:00:00+00,2001-01-01 00:00:00+05:30)"),
+    "c_ranged": ("empty", "[1970-01-01,2001-01-01]", "(,)"),
+    "c_xml": ("<a/>", "<a b=\"c\">ü &amp; \n</a>", "text", "<?xml version=\"1.0\"?><x/>"),
+    "c_lexemes": ("", "a b:1A,2 'c d'", "'it''s' 'ü'"),
+    "c_citext": ("", "Ab", "ÄöÜ \"x\""),
+    "c_path": ("", "Top", "Top.Science.Astronomy"),
+    "c_inets": ("{}", "{10.0.0.0/8,NULL,::1}"),
     "happened": ("1970-01-01 00:00:00", "1970-01-01 00:00:00.001", "2024-02-29 12:34:56.789", "2001-01-01"),
 }
 EDGES["c_date"] += ("infinity", "-infinity", "0044-03-15 BC", "10000-01-01", "5874897-12-31")
@@ -112,9 +133,12 @@ EDGES["c_tstz"] += ("infinity", "-infinity", "0044-03-15 12:00:00+00 BC", "10000
 EDGES |= {name: EDGES["c_ts"] for name in ("c_ts1", "c_ts3", "c_ts4")}
 EDGES |= {name: EDGES["c_tstz"] for name in ("c_tstz0", "c_tstz3")}
 
-PLACED = tuple(name for name in EDGES if name.startswith("c_"))
+# More than outbox.headers holds: in two parts.
+PRINTED = ("c_inet", "c_cidr", "c_mac", "c_mac8", "c_ranges", "c_rangeb", "c_rangen", "c_ranget", "c_rangez",
+           "c_ranged", "c_xml", "c_lexemes", "c_citext", "c_path", "c_inets")
+PLACED = tuple(name for name in EDGES if name.startswith("c_") and name not in PRINTED)
 PAYLOADS = ("payload", "p_json", "p_text", "p_bytea")
-COLUMNS = ("id", "aggregatetype", "aggregateid", "type", *PAYLOADS, "happened", *PLACED)
+COLUMNS = ("id", "aggregatetype", "aggregateid", "type", *PAYLOADS, "happened", *PLACED, *PRINTED)
 
 
 def _text(rng):
@@ -134,6 +158,13 @@ def _time(rng, digits):
 def _date(rng):
     return f"{rng.choice((rng.randint(1600, 9998), rng.randint(1900, 2100))):04}-{rng.randint(1, 12):02}-" \
            f"{rng.randint(1, 28):02}"
+
+
+def _range(one):
+    def draw(rng):
+        low, high = sorted((one(rng), one(rng)))
+        return rng.choice((f"[{low},{high}]", f"[{low},)", f"(,{high})", "empty"))
+    return draw
 
 
 def _array(rng, one):
@@ -210,6 +241,16 @@ RANDOM = {
     "c_texts": lambda rng: _array(rng, lambda r: _text(r).replace("\\", "\\\\").replace('"', '\\"')),
     "c_varchars": lambda rng: _array(rng, lambda r: _text(r)[:10].replace("\\", "\\\\").replace('"', '\\"')),
     "c_nums": lambda rng: _array(rng, lambda r: _decimal(r, 4, 2)),
+    "c_inet": lambda rng: str(ipaddress.ip_address(rng.getrandbits(rng.choice((32, 128))))),
+    "c_cidr": lambda rng: f"{rng.randrange(256)}.{rng.randrange(256)}.0.0/{rng.randint(16, 32)}",
+    "c_mac": lambda rng: rng.randbytes(6).hex(":"), "c_mac8": lambda rng: rng.randbytes(8).hex(":"),
+    "c_ranges": _range(lambda rng: rng.randint(-100, 100)), "c_rangeb": _range(lambda rng: rng.randint(-2**40, 2**40)),
+    "c_rangen": _range(lambda rng: rng.randint(-1000, 1000) / 8), "c_ranget": _range(_stamp(6)),
+    "c_rangez": _range(lambda rng: _stamp(6)(rng) + "+00"), "c_ranged": _range(_date),
+    "c_xml": lambda rng: f"<a b='{rng.randrange(9)}'>{xml.sax.saxutils.escape(_text(rng))}</a>",
+    "c_lexemes": lambda rng: " ".join(f"w{rng.randrange(50)}:{rng.randint(1, 9)}" for _ in range(rng.randrange(5))),
+    "c_citext": _text, "c_path": lambda rng: ".".join(f"L{rng.randrange(9)}" for _ in range(rng.randrange(5))),
+    "c_inets": lambda rng: _array(rng, lambda r: str(ipaddress.ip_address(r.getrandbits(32)))),
     "happened": lambda rng: f"{rng.randint(1971, 2025)}-{rng.randint(1, 12):02}-28 {_time(rng, 3)}",
 }
 assert set(RANDOM) == set(EDGES)

@@ -161,7 +161,9 @@ static void read_row(struct input *in, const struct wp_relations *map,
 		struct wp_span bytes = take_bytes(in);
 		row->binary[i].bytes = row->text[i].bytes = bytes;
 		row->binary[i].kind = row->text[i].kind = WP_VALUE_TEXT;
-		if (kind == 1 || type == WP_TYPE_OTHER)
+		if (kind == 1 ||
+		    !wp_type_is_read_in_binary(
+			    type, wp_relations_element(map, relation->columns[i].type_oid)))
 			continue;
 		row->binary[i].kind = WP_VALUE_BINARY;
 		row->text[i].bytes = printed(type, bytes);

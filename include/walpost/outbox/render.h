@@ -14,7 +14,8 @@
  *   timestamp              since 1970 began: likewise
  *   timestamptz            2024-02-29T10:34:56.789012Z, with the column's precision
  *   bytea                  base64
- *   text, "char", enum, json, jsonb, uuid   the text
+ *   text, "char", enum, json, jsonb, uuid, xml, inet, cidr, macaddr, ranges, tsvector, citext,
+ *   ltree                  the text
  *   arrays                 a list; its form depends on the converter
  *
  * Different from Debezium on purpose: a bytea or a numeric without scale through StringConverter
@@ -34,6 +35,11 @@
 #include "walpost/base/buffer.h"
 #include "walpost/base/why.h"
 #include "walpost/wal/relations.h"
+
+/* Types that have a form here, for who has to choose another. */
+#define WP_TYPES_RENDERED       \
+	WP_TYPES_READ_IN_BINARY \
+		"; besides inet, cidr, macaddr, ranges, xml, tsvector, citext and ltree"
 
 struct wp_column_type {
 	enum wp_type type;

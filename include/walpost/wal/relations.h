@@ -42,11 +42,16 @@ enum wp_type {
 	WP_TYPE_TIME, /* without time zone */
 	WP_TYPE_TIMESTAMP,
 	WP_TYPE_TIMESTAMPTZ,
+	/* Known by the text that Postgres prints; their binary form is not read. */
+	WP_TYPE_PRINTED, /* inet, cidr, macaddr, macaddr8, ranges; citext */
+	WP_TYPE_XML,
+	WP_TYPE_TSVECTOR,
+	WP_TYPE_LTREE,
 	WP_TYPE_ARRAY, /* of one of the above, except enums: wp_relations_element() tells which */
 };
 
-/* All but WP_TYPE_OTHER, for who has to choose another type. */
-#define WP_TYPES_KNOWN                                                                       \
+/* Those that are read in binary, for who has to choose another type. */
+#define WP_TYPES_READ_IN_BINARY                                                              \
 	"boolean, integers, floats, numeric, text, varchar, char, name, json, jsonb, uuid, " \
 	"bytea, date, time, timestamp, timestamptz, arrays of these, enums and domains"
 
@@ -76,6 +81,8 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_M
 /* All enums that the catalog tells of; ends at the first that has no room. */
 enum wp_rc wp_relations_put_enums(struct wp_relations *r,
 				  const struct wp_column_facts *facts) WP_MUST_CHECK;
+/* Of which outbox/binary makes the text; `element` of an array. */
+bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element);
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Of an array's elements, also when the oid is a domain over an array; else WP_TYPE_OTHER. */
 enum wp_type wp_relations_element(const struct wp_relations *r, uint32_t type_oid);

@@ -131,7 +131,7 @@ static void infinity_is_what_debezium_makes_of_it(void **state)
 
 static void null_is_null_in_json_whatever_the_type(void **state)
 {
-	for (int type = WP_TYPE_TEXT; type <= WP_TYPE_TIMESTAMPTZ; type++)
+	for (int type = WP_TYPE_TEXT; type < WP_TYPE_ARRAY; type++)
 		check_rendered(wp_render_json, column_of((enum wp_type)type, -1), NULL, "null");
 	check_rendered(wp_render_json, array_of(WP_TYPE_INT4, -1), NULL, "null");
 }
@@ -141,7 +141,7 @@ static void all_types_are_known_but_other(void **state)
 	struct wp_column_type type = column_of(WP_TYPE_OTHER, -1);
 
 	CHECK(!wp_render_knows(&type));
-	for (int known = WP_TYPE_TEXT; known <= WP_TYPE_TIMESTAMPTZ; known++) {
+	for (int known = WP_TYPE_TEXT; known < WP_TYPE_ARRAY; known++) {
 		type = column_of((enum wp_type)known, -1);
 		CHECK(wp_render_knows(&type));
 		type = array_of((enum wp_type)known, -1);

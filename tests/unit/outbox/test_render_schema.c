@@ -20,6 +20,7 @@ static void plain_types_have_no_name(void **state)
 	check_schema(column_of(WP_TYPE_TEXT, -1), NULL, TYPE "string" OPTIONAL "}");
 	check_schema(column_of(WP_TYPE_TEXT, 259), NULL, TYPE "string" OPTIONAL "}");
 	check_schema(column_of(WP_TYPE_CHAR, -1), NULL, TYPE "string" OPTIONAL "}");
+	check_schema(column_of(WP_TYPE_PRINTED, -1), NULL, TYPE "string" OPTIONAL "}");
 	check_schema(column_of(WP_TYPE_BYTEA, -1), NULL, TYPE "bytes" OPTIONAL "}");
 	check_schema(column_of(WP_TYPE_BOOL, -1), NULL, TYPE "boolean" OPTIONAL "}");
 	check_schema(column_of(WP_TYPE_INT2, -1), NULL, TYPE "int16" OPTIONAL "}");
@@ -35,6 +36,11 @@ static void debeziums_types_have_one(void **state)
 		     TYPE "string" NAMED("io.debezium.data.Json"));
 	check_schema(column_of(WP_TYPE_JSONB, -1), NULL,
 		     TYPE "string" NAMED("io.debezium.data.Json"));
+	check_schema(column_of(WP_TYPE_XML, -1), NULL, TYPE "string" NAMED("io.debezium.data.Xml"));
+	check_schema(column_of(WP_TYPE_TSVECTOR, -1), NULL,
+		     TYPE "string" NAMED("io.debezium.data.Tsvector"));
+	check_schema(column_of(WP_TYPE_LTREE, -1), NULL,
+		     TYPE "string" NAMED("io.debezium.data.Ltree"));
 	check_schema(column_of(WP_TYPE_UUID, -1), NULL,
 		     TYPE "string" NAMED("io.debezium.data.Uuid"));
 	check_schema(column_of(WP_TYPE_DATE, -1), NULL,

@@ -266,6 +266,18 @@ static void types_are_known_by_their_oids_and_domains_by_their_base(void **state
 		{ 1700, "numeric", WP_TYPE_NUMERIC },
 		{ 2950, "uuid", WP_TYPE_UUID },
 		{ 3802, "jsonb", WP_TYPE_JSONB },
+		{ 142, "xml", WP_TYPE_XML },
+		{ 650, "cidr", WP_TYPE_PRINTED },
+		{ 774, "macaddr8", WP_TYPE_PRINTED },
+		{ 829, "macaddr", WP_TYPE_PRINTED },
+		{ 869, "inet", WP_TYPE_PRINTED },
+		{ 3614, "tsvector", WP_TYPE_TSVECTOR },
+		{ 3904, "int4range", WP_TYPE_PRINTED },
+		{ 3906, "numrange", WP_TYPE_PRINTED },
+		{ 3908, "tsrange", WP_TYPE_PRINTED },
+		{ 3910, "tstzrange", WP_TYPE_PRINTED },
+		{ 3912, "daterange", WP_TYPE_PRINTED },
+		{ 3926, "int8range", WP_TYPE_PRINTED },
 		{ 1186, "interval", WP_TYPE_OTHER },
 		{ 1266, "timetz", WP_TYPE_OTHER },
 		{ 26, "oid", WP_TYPE_OTHER },
@@ -318,6 +330,8 @@ static void an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base(void 
 		{ 1231, "_numeric", WP_TYPE_NUMERIC },
 		{ 2951, "_uuid", WP_TYPE_UUID },
 		{ 3807, "_jsonb", WP_TYPE_JSONB },
+		{ 1041, "_inet", WP_TYPE_PRINTED },
+		{ 143, "_xml", WP_TYPE_XML },
 	};
 	struct wp_relations *r = map_of(100);
 
@@ -332,13 +346,39 @@ static void an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base(void 
 	wp_relations_free(r);
 }
 
+static void types_of_extensions_are_known_by_their_name_in_any_schema(void **state)
+{
+	struct wp_relations *r = map_of(10);
+
+	CHECK_EQ(put_type(r, 16500, "public", "citext"), WP_OK);
+	CHECK_EQ(put_type(r, 16501, "Ext", "ltree"), WP_OK);
+	CHECK_EQ(put_type(r, 16502, "public", "_citext"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_PRINTED);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_LTREE);
+	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_OTHER);
+	wp_relations_free(r);
+}
+
+static void what_is_known_by_its_text_alone_is_not_read_in_binary(void **state)
+{
+	for (int type = WP_TYPE_TEXT; type <= WP_TYPE_TIMESTAMPTZ; type++) {
+		CHECK(wp_type_is_read_in_binary((enum wp_type)type, WP_TYPE_OTHER));
+		CHECK(wp_type_is_read_in_binary(WP_TYPE_ARRAY, (enum wp_type)type));
+	}
+	for (int type = WP_TYPE_PRINTED; type < WP_TYPE_ARRAY; type++) {
+		CHECK(!wp_type_is_read_in_binary((enum wp_type)type, WP_TYPE_OTHER));
+		CHECK(!wp_type_is_read_in_binary(WP_TYPE_ARRAY, (enum wp_type)type));
+	}
+	CHECK(!wp_type_is_read_in_binary(WP_TYPE_OTHER, WP_TYPE_OTHER));
+}
+
 static void an_array_of_something_else_is_not_known(void **state)
 {
 	struct wp_relations *r = map_of(10);
 
-	CHECK_EQ(wp_relations_type(r, 1041), WP_TYPE_OTHER); /* inet[] */
+	CHECK_EQ(wp_relations_type(r, 791), WP_TYPE_OTHER); /* money[] */
 	CHECK_EQ(put_type(r, 16500, "public", "_text"), WP_OK);
-	CHECK_EQ(put_type(r, 16501, "pg_catalog", "_inet"), WP_OK);
+	CHECK_EQ(put_type(r, 16501, "pg_catalog", "_money"), WP_OK);
 	CHECK_EQ(put_type(r, 16502, "pg_catalog", "_"), WP_OK);
 	CHECK_EQ(put_type(r, 16503, "pg_catalog", "__text"), WP_OK);
 	for (uint32_t oid = 16500; oid <= 16503; oid++) {
@@ -376,7 +416,7 @@ static void a_type_told_anew_replaces_the_old(void **state)
 	CHECK_EQ(put_type(r, 102, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 101, "pg_catalog", "text"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_TEXT);
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "inet"), WP_OK);
+	CHECK_EQ(put_type(r, 101, "pg_catalog", "money"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_OTHER);
 	CHECK_EQ(wp_relations_type(r, 102), WP_TYPE_BYTEA);
 	wp_relations_free(r);
@@ -390,7 +430,7 @@ static void the_bound_holds_for_types_too(void **state)
 		CHECK_EQ(put_type(r, 16400 + oid, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 16401, "pg_catalog", "bytea"), WP_OK);
 	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_FULL);
-	CHECK_EQ(put_type(r, 501, "pg_catalog", "inet"), WP_OK);
+	CHECK_EQ(put_type(r, 501, "pg_catalog", "money"), WP_OK);
 	for (uint32_t oid = 1; oid <= 20; oid++)
 		CHECK_EQ(wp_relations_type(r, 16400 + oid), WP_TYPE_BYTEA);
 	wp_relations_free(r);
@@ -433,6 +473,8 @@ int main(void)
 		cmocka_unit_test(many_relations_are_each_found),
 		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
 		cmocka_unit_test(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
+		cmocka_unit_test(types_of_extensions_are_known_by_their_name_in_any_schema),
+		cmocka_unit_test(what_is_known_by_its_text_alone_is_not_read_in_binary),
 		cmocka_unit_test(an_array_of_something_else_is_not_known),
 		cmocka_unit_test(
 			an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
