@@ -11,7 +11,7 @@
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
-#include "walpost/relay/wanted.h"
+#include "walpost/run/wanted.h"
 
 #define KAFKA_TIMEOUT_MS 10000
 

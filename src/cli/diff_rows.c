@@ -11,7 +11,7 @@
 #include "walpost/outbox/table.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/relay/wanted.h"
+#include "walpost/run/wanted.h"
 
 enum {
 	FETCH_FIRST = 16,

@@ -6,7 +6,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
-#include "walpost/relay/wanted.h"
+#include "walpost/run/wanted.h"
 
 struct init {
 	struct wp_config config;

@@ -1,6 +1,6 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
-#include "walpost/relay/run.h"
+#include "walpost/run/run.h"
 
 int wp_command_run(int argc, char **argv)
 {

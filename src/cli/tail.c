@@ -13,7 +13,7 @@
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/probe.h"
-#include "walpost/relay/wanted.h"
+#include "walpost/run/wanted.h"
 #include "walpost/sink/json.h"
 
 #define LINES_SIZE_MAX ((size_t)1 << 31) /* a guard only: a line of the largest row has room */

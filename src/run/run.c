@@ -18,8 +18,8 @@
 #include "walpost/kafka/producer.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
-#include "walpost/relay/run.h"
-#include "walpost/relay/wanted.h"
+#include "walpost/run/run.h"
+#include "walpost/run/wanted.h"
 #include "walpost/sink/stdout.h"
 
 enum {

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "walpost/relay/wanted.h"
+#include "walpost/run/wanted.h"
 
 static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_options *options,
 		      struct wp_why *why)

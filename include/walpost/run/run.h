@@ -2,8 +2,8 @@
  * Executes the relay on libev: watchers, timers, signals, log lines. The one
  * place where source, sink and relay meet.
  */
-#ifndef WALPOST_RELAY_RUN_H
-#define WALPOST_RELAY_RUN_H
+#ifndef WALPOST_RUN_RUN_H
+#define WALPOST_RUN_RUN_H
 
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"

@@ -4,8 +4,8 @@
  *
  * Owns: the lists of columns. Borrows: the options. Pure.
  */
-#ifndef WALPOST_RELAY_WANTED_H
-#define WALPOST_RELAY_WANTED_H
+#ifndef WALPOST_RUN_WANTED_H
+#define WALPOST_RUN_WANTED_H
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/names.h"
