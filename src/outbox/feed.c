@@ -61,7 +61,7 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, 
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &f->relations);
 	if (rc == WP_OK && setup->columns != NULL)
-		rc = wp_relations_put_enums(f->relations, setup->columns);
+		rc = wp_relations_put_facts(f->relations, setup->columns);
 	if (rc != WP_OK) {
 		wp_feed_free(f);
 		return rc;

@@ -10,8 +10,7 @@
  * down from each column's type through its domains. An oid is not used again before all four
  * billion were.
  */
-static const char columns_sql[] =
-	"WITH RECURSIVE wanted (at, schema, name, columns) AS (VALUES ";
+static const char columns_sql[] = "WITH RECURSIVE wanted (at, schema, name, columns) AS (VALUES ";
 
 static const char columns_sql_end[] =
 	"),\n"
@@ -29,7 +28,9 @@ static const char columns_sql_end[] =
 	"    CASE WHEN u.modifier = -1 THEN t.typtypmod ELSE u.modifier END, u.not_null OR "
 	"t.typnotnull\n"
 	"  FROM under u JOIN pg_catalog.pg_type t ON t.oid = u.type WHERE t.typtype = 'd')\n"
-	"SELECT u.at, u.attname, u.column_type, u.type, u.modifier, u.not_null, t.typtype = 'e',\n"
+	"SELECT u.at, u.attname, u.column_type, u.type, u.modifier, u.not_null,\n"
+	"  CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typname IN ('citext', 'ltree') THEN "
+	"t.typname ELSE '' END,\n"
 	"  (SELECT string_agg(e.enumlabel, ',' ORDER BY e.enumsortorder)\n"
 	"    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
 	"  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
@@ -46,7 +47,7 @@ enum column_column {
 	COLUMN_BASE,
 	COLUMN_MODIFIER,
 	COLUMN_NOT_NULL,
-	COLUMN_IS_ENUM,
+	COLUMN_KNOWN_AS,
 	COLUMN_LABELS,
 	COLUMN_READ_IN_BINARY,
 };
@@ -80,10 +81,11 @@ static void read_column(struct wp_column_facts *facts, const PGresult *result, i
 		.base_oid = (uint32_t)strtoul(PQgetvalue(result, row, COLUMN_BASE), NULL, 10),
 		.modifier = (int32_t)strtol(PQgetvalue(result, row, COLUMN_MODIFIER), NULL, 10),
 		.is_not_null = *PQgetvalue(result, row, COLUMN_NOT_NULL) == 't',
-		.is_enum = *PQgetvalue(result, row, COLUMN_IS_ENUM) == 't',
 	};
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", PQgetvalue(result, row, COLUMN_NAME));
+	(void)snprintf(fact.known_as, sizeof(fact.known_as), "%s",
+		       PQgetvalue(result, row, COLUMN_KNOWN_AS));
 	wp_column_facts_add(facts, &fact,
 			    PQgetisnull(result, row, COLUMN_LABELS)
 				    ? NULL

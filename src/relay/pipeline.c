@@ -124,7 +124,7 @@ void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts
 {
 	p->facts = *facts;
 	p->transfer = transfer;
-	(void)!wp_relations_put_enums(p->relations, facts);
+	(void)!wp_relations_put_facts(p->relations, facts);
 }
 
 /* -- relations ------------------------------------------------------------ */

@@ -72,7 +72,7 @@ struct known {
 struct domain {
 	uint32_t oid;
 	struct known known;
-	bool is_enum; /* told by the catalog, not by a message */
+	bool by_catalog; /* told by it, not by a message */
 };
 
 /* One allocation each: the entry, its columns, then all names with their NULs. */
@@ -327,18 +327,14 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change 
 	/* An oid may come to mean another type when the first was dropped. */
 	if (domain.known.type != WP_TYPE_OTHER)
 		r->domains[index] = domain;
-	else if (!r->domains[index].is_enum)
+	else if (!r->domains[index].by_catalog)
 		remove_domain(r, index);
 	return WP_OK;
 }
 
-enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
+static enum wp_rc put_by_catalog(struct wp_relations *r, uint32_t type_oid, struct known known)
 {
-	struct domain domain = {
-		.oid = type_oid,
-		.known.type = WP_TYPE_ENUM,
-		.is_enum = true,
-	};
+	struct domain domain = { .oid = type_oid, .known = known, .by_catalog = true };
 	size_t index = domain_place(r, type_oid);
 
 	if (!domain_is_at(r, index, type_oid))
@@ -347,14 +343,26 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
 	return WP_OK;
 }
 
-enum wp_rc wp_relations_put_enums(struct wp_relations *r, const struct wp_column_facts *facts)
+enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
+{
+	return put_by_catalog(r, type_oid, (struct known){ .type = WP_TYPE_ENUM });
+}
+
+static enum wp_rc put_fact(struct wp_relations *r, const struct wp_column_fact *fact)
+{
+	struct known known = extension_by_name(wp_span_of(fact->known_as));
+
+	if (strcmp(fact->known_as, "enum") == 0)
+		return wp_relations_put_enum(r, fact->type_oid);
+	return known.type == WP_TYPE_OTHER ? WP_OK : put_by_catalog(r, fact->type_oid, known);
+}
+
+enum wp_rc wp_relations_put_facts(struct wp_relations *r, const struct wp_column_facts *facts)
 {
 	enum wp_rc rc = WP_OK;
 
-	for (size_t i = 0; i < facts->count && rc == WP_OK; i++) {
-		if (facts->items[i].is_enum)
-			rc = wp_relations_put_enum(r, facts->items[i].type_oid);
-	}
+	for (size_t i = 0; i < facts->count && rc == WP_OK; i++)
+		rc = put_fact(r, &facts->items[i]);
 	return rc;
 }
 

@@ -137,6 +137,27 @@ def test_every_form_of_key_headers_and_value_is_made_alike(make_stage, form, bin
     assert table["timestamps_compared"] and table["values_compared"] == (form != 5)
 
 
+@pytest.mark.on("all")
+@pytest.mark.parametrize("form", ["raw", "json-schema"])
+def test_types_that_are_known_by_their_text_are_made_alike(make_stage, form):
+    stage = make_stage(set_up=False)
+    stage.sql("CREATE EXTENSION citext; CREATE EXTENSION ltree; CREATE DOMAIN handle AS citext")
+    stage.sql("""CREATE TABLE outbox (id inet PRIMARY KEY, aggregatetype varchar(40), aggregateid citext, type text,
+                 payload xml, path ltree, span int4range, mac macaddr, words tsvector, name handle)""")
+    stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+    stage.publish(stage.table)
+    stage.create_slot()
+    stage.create_topic(partitions=PARTITIONS)
+    changes = {"outbox.types": "debezium", "outbox.key.format": form, "outbox.headers.format": form,
+               "outbox.value.format": form, "outbox.headers": "path,span,mac,words,name"}
+    stage.relay(changes)
+    stage.sql("""INSERT INTO outbox SELECT '10.0.0.0'::inet + n, 'order', 'K' || n, 'made', '<a>ä</a>', ('Top.n' || n)::ltree,
+                 int4range(n, n + 1), '08:00:2b:01:02:03', to_tsvector('a b'), 'Zoë' FROM generate_series(1, 20) n""")
+    stage.wait_all_confirmed()
+    code, result = _diff(stage, changes=changes)
+    assert (code, _counts(result)) == (EQUAL, _all_equal(20)), result
+
+
 def test_several_outboxes_are_compared_and_one_can_be_named(make_stage):
     stage = make_stage(set_up=False)
     for table in ("public.outbox", "public.second"):

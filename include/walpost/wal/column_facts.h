@@ -25,8 +25,10 @@ struct wp_column_fact {
 	uint32_t base_oid; /* under all domains; of no domain the same */
 	int32_t modifier;  /* the column's or, under it, a domain's; -1: none */
 	bool is_not_null;  /* by the column or by its domain */
-	bool is_enum;	   /* the base type */
-	size_t labels_at;  /* of an enum, comma-separated, in `labels`; 0: not known */
+	/* What the base type is, of those that no built-in oid shows: "enum", or an extension's
+	 * type by its name, "citext"; else "". */
+	char known_as[16];
+	size_t labels_at; /* of an enum, comma-separated, in `labels`; 0: not known */
 };
 
 struct wp_column_facts {

@@ -78,8 +78,8 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r,
  * its label. Until clear, or a message that the oid is a domain over something known.
  */
 enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_MUST_CHECK;
-/* All enums that the catalog tells of; ends at the first that has no room. */
-enum wp_rc wp_relations_put_enums(struct wp_relations *r,
+/* All enums and types of extensions that the catalog tells of; ends at the first without room. */
+enum wp_rc wp_relations_put_facts(struct wp_relations *r,
 				  const struct wp_column_facts *facts) WP_MUST_CHECK;
 /* Of which outbox/binary makes the text; `element` of an array. */
 bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element);

@@ -355,7 +355,7 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 	const struct wp_span values[] = { wp_span_of("one"), wp_span_of("order"), wp_span_of("k"),
 					  wp_span_of("calm"), wp_span_of("\xFF\x01") };
 	const struct wp_column_fact mood = {
-		.name = "type", .type_oid = MOOD_OID, .base_oid = MOOD_OID, .is_enum = true
+		.name = "type", .type_oid = MOOD_OID, .base_oid = MOOD_OID, .known_as = "enum"
 	};
 	wp_column_facts_add(&facts, &mood, "calm,cross");
 	setup.transfer = WP_TRANSFER_BINARY;

@@ -612,8 +612,8 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 	begin_stream(&b);
 	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	wp_column_facts_add(&b.facts,
-			    &(struct wp_column_fact){ .type_oid = 16700, .is_enum = true }, NULL);
+	wp_column_facts_add(
+		&b.facts, &(struct wp_column_fact){ .type_oid = 16700, .known_as = "enum" }, NULL);
 	wp_pipeline_know(b.pipeline, &b.facts, b.transfer);
 	TAKE(offer(&b));
 	TAKE(begin(&b, 0x100));

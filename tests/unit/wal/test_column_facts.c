@@ -15,7 +15,7 @@ static int set_up(void **state)
 
 static void add(size_t table, const char *name, const char *labels)
 {
-	struct wp_column_fact fact = { .table = table, .type_oid = 7, .is_enum = labels != NULL };
+	struct wp_column_fact fact = { .table = table, .type_oid = 7, .known_as = "enum" };
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", name);
 	wp_column_facts_add(&facts, &fact, labels);

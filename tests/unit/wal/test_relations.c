@@ -359,6 +359,30 @@ static void types_of_extensions_are_known_by_their_name_in_any_schema(void **sta
 	wp_relations_free(r);
 }
 
+static void the_catalog_tells_of_enums_and_of_types_of_extensions(void **state)
+{
+	struct wp_relations *r = map_of(10);
+	struct wp_column_facts facts;
+
+	wp_column_facts_begin(&facts);
+	wp_column_facts_add(
+		&facts, &(struct wp_column_fact){ .type_oid = 16500, .known_as = "enum" }, "a,b");
+	wp_column_facts_add(
+		&facts, &(struct wp_column_fact){ .type_oid = 16501, .known_as = "citext" }, NULL);
+	wp_column_facts_add(
+		&facts, &(struct wp_column_fact){ .type_oid = 16502, .known_as = "ltree" }, NULL);
+	wp_column_facts_add(&facts, &(struct wp_column_fact){ .type_oid = 16503 }, NULL);
+	CHECK_EQ(wp_relations_put_facts(r, &facts), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_ENUM);
+	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_PRINTED);
+	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_LTREE);
+	CHECK_EQ(wp_relations_type(r, 16503), WP_TYPE_OTHER);
+	/* A message that tells of a type we do not know leaves what the catalog told. */
+	CHECK_EQ(put_type(r, 16500, "public", "mood"), WP_OK);
+	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_ENUM);
+	wp_relations_free(r);
+}
+
 static void what_is_known_by_its_text_alone_is_not_read_in_binary(void **state)
 {
 	for (int type = WP_TYPE_TEXT; type <= WP_TYPE_TIMESTAMPTZ; type++) {
@@ -474,6 +498,7 @@ int main(void)
 		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
 		cmocka_unit_test(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
 		cmocka_unit_test(types_of_extensions_are_known_by_their_name_in_any_schema),
+		cmocka_unit_test(the_catalog_tells_of_enums_and_of_types_of_extensions),
 		cmocka_unit_test(what_is_known_by_its_text_alone_is_not_read_in_binary),
 		cmocka_unit_test(an_array_of_something_else_is_not_known),
 		cmocka_unit_test(
