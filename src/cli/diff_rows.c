@@ -425,7 +425,7 @@ static enum wp_rc know_types(struct rows *r, struct wp_why *why)
 {
 	for (size_t i = 0; i < r->facts.count; i++)
 		r->facts.items[i].type_oid = r->facts.items[i].base_oid;
-	enum wp_rc rc = wp_relations_new(1, NULL, &r->relations);
+	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
 	if (rc == WP_OK)
 		rc = wp_relations_put_facts(r->relations, &r->facts);
 	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the columns' types");
