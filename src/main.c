@@ -14,6 +14,7 @@ static const struct wp_command commands[] = {
 	{ "tail", wp_command_tail, "events as they are committed, as JSON lines" },
 	{ "slot", wp_command_slot, "create, drop, list, skip, accept" },
 	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
+	{ "metrics", wp_command_metrics, "reference of what /metrics tells" },
 	{ "version", wp_command_version, "versions of walpost and its libraries" },
 };
 

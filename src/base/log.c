@@ -13,6 +13,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/base/log_line.h"
+#include "walpost/base/log_memory.h"
 
 _Static_assert(WP_LOG_LINE_MAX <= PIPE_BUF, "a pipe could tear a line");
 
@@ -35,6 +36,7 @@ static struct {
 	size_t rest_size;
 	uint64_t dropped;
 	uint64_t dropped_told;
+	struct wp_log_memory memory;
 } sink = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.options = { .level = WP_LOG_INFO, .format = WP_LOG_LOGFMT },
@@ -195,6 +197,8 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 	struct wp_log_line line;
 
 	(void)pthread_mutex_lock(&sink.lock);
+	if (level >= WP_LOG_INFO)
+		wp_log_memory_add(&sink.memory, wall_clock_ms(), level, event, facts);
 	if (level >= sink.options.level) {
 		if (sink.kind == SINK_UNKNOWN)
 			open_sink();
@@ -203,6 +207,20 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 		if (!written || !write_line(&line))
 			sink.dropped++;
 	}
+	(void)pthread_mutex_unlock(&sink.lock);
+}
+
+void wp_log_recall(struct wp_log_memory *ret)
+{
+	(void)pthread_mutex_lock(&sink.lock);
+	*ret = sink.memory;
+	(void)pthread_mutex_unlock(&sink.lock);
+}
+
+void wp_log_set_level(enum wp_log_level level)
+{
+	(void)pthread_mutex_lock(&sink.lock);
+	sink.options.level = level;
 	(void)pthread_mutex_unlock(&sink.lock);
 }
 

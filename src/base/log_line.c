@@ -5,13 +5,12 @@
 #include <time.h>
 
 #include "walpost/base/log_line.h"
+#include "walpost/base/log_memory.h"
 #include "walpost/base/utf8.h"
 
 /* Kept free for the mark of a cut line, its brace and its newline. */
 #define TAIL_SIZE 16
 #define REPLACEMENT 0xFFFDu
-
-static const char *const level_names[] = { "debug", "info", "warn", "error" };
 
 /* All or nothing, so that no escape and no character is torn. */
 static bool put(struct wp_log_line *line, const char *text, size_t size, size_t limit)
@@ -179,7 +178,7 @@ void wp_log_line_write(struct wp_log_line *line, enum wp_log_format format, int6
 	line->size = 0;
 	line->cut = false;
 	put_time(line, format, time_ms);
-	put_fact(line, format, &WP_TEXT("level", level_names[level]));
+	put_fact(line, format, &WP_TEXT("level", wp_log_level_name(level)));
 	put_fact(line, format, &WP_TEXT("event", event));
 	for (size_t i = 0; facts[i].kind != WP_FACT_END; i++) {
 		assert(i < WP_LOG_FACTS_MAX);

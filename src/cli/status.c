@@ -7,6 +7,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/cli/status_local.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
 
@@ -237,7 +238,10 @@ static int show(struct status *s, bool json)
 int wp_command_status(int argc, char **argv)
 {
 	bool json = false;
+	bool local = false;
 	const struct wp_cli_option options[] = {
+		{ "--local", NULL, "asks the relay at http.listen whether it lives, not Postgres",
+		  &local, NULL },
 		{ "--json", NULL, "as one JSON object", &json, NULL },
 	};
 	const struct wp_cli_usage usage = {
@@ -247,8 +251,9 @@ int wp_command_status(int argc, char **argv)
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "shown",
-			[WP_EXIT_FAILED] = "the server does not answer, or slot or publication is missing or lost",
+			[WP_EXIT_OK] = "shown; with --local: it lives",
+			[WP_EXIT_FAILED] = "the server does not answer, or slot or publication is missing or lost; "
+					   "with --local: it does not answer, or is stuck",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
@@ -260,7 +265,7 @@ int wp_command_status(int argc, char **argv)
 		return exit_code;
 	exit_code = wp_cli_config(&line, &s.config);
 	if (exit_code == WP_EXIT_OK)
-		exit_code = show(&s, json);
+		exit_code = local ? wp_status_local(s.config.http.listen) : show(&s, json);
 	wp_config_release(&s.config);
 	return exit_code;
 }

@@ -4,6 +4,7 @@
 #include <ev.h>
 #include <libpq-fe.h>
 #include <librdkafka/rdkafka.h>
+#include <microhttpd.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 #include <protobuf-c/protobuf-c.h>
@@ -20,12 +21,20 @@ static void print_pcre2(FILE *out)
 	(void)fprintf(out, "pcre2 %s\n", text);
 }
 
-static void print_libpq(FILE *out)
+char *wp_cli_libpq_version(char text[WP_LIBPQ_VERSION_SIZE])
 {
 	int version = PQlibVersion();
 
 	/* Since 10: major * 10000 + minor. */
-	(void)fprintf(out, "libpq %d.%d\n", version / 10000, version % 10000);
+	(void)snprintf(text, WP_LIBPQ_VERSION_SIZE, "%d.%d", version / 10000, version % 10000);
+	return text;
+}
+
+static void print_libpq(FILE *out)
+{
+	char version[WP_LIBPQ_VERSION_SIZE];
+
+	(void)fprintf(out, "libpq %s\n", wp_cli_libpq_version(version));
 }
 
 static void print_all(FILE *out)
@@ -33,6 +42,7 @@ static void print_all(FILE *out)
 	(void)fprintf(out, "walpost " WALPOST_VERSION "\n");
 	print_libpq(out);
 	(void)fprintf(out, "librdkafka %s\n", rd_kafka_version_str());
+	(void)fprintf(out, "libmicrohttpd %s\n", MHD_get_version());
 	(void)fprintf(out, "libev %d.%d\n", ev_version_major(), ev_version_minor());
 	(void)fprintf(out, "protobuf-c %s\n", protobuf_c_version());
 	print_pcre2(out);

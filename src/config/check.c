@@ -7,6 +7,7 @@
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
 #include "walpost/config/value.h"
+#include "walpost/http/address.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
@@ -271,6 +272,16 @@ static void check_brokers(struct check *c)
 		"of the file, or set WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
 }
 
+static void check_listen(struct check *c)
+{
+	const char *listen = c->config->http.listen;
+	struct wp_http_address address;
+	struct wp_why why;
+
+	if (listen[0] != '\0' && wp_http_address_parse(listen, &address, &why) != WP_OK)
+		judge(c, "http.listen", WP_CONFIG, &why);
+}
+
 enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_notes *notes)
 {
 	struct check c = { .config = config, .notes = notes, .rc = WP_OK };
@@ -283,6 +294,7 @@ enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_note
 	check_outboxes(&c);
 	check_dead_letter(&c);
 	check_brokers(&c);
+	check_listen(&c);
 	if (c.rc != WP_OK)
 		return c.rc;
 	return notes->error_count > errors_before ? WP_CONFIG : WP_OK;

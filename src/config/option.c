@@ -18,7 +18,7 @@ static bool is_of_outbox(const struct wp_option *option)
 	return strncmp(option->key, OUTBOX, strlen(OUTBOX)) == 0;
 }
 
-static const char *const sections[] = { "postgres", "outbox", "kafka", "relay", "log" };
+static const char *const sections[] = { "postgres", "outbox", "kafka", "relay", "http", "log" };
 
 const struct wp_option *wp_option_find(const char *key)
 {

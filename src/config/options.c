@@ -313,6 +313,13 @@ const struct wp_option wp_options[] = {
 	  "(a restored dump, a logical copy), whose positions start anew.",
 	  "0", COUNT, 0, AT(relay.epoch), 0, UINT16_MAX, NULL, NULL },
 
+	{ "http.listen",
+	  "Where metrics (/metrics), health (/livez, /readyz), /status and the status page (/) are "
+	  "answered:\na port, which is that of 127.0.0.1 only, or an address and a port: "
+	  "0.0.0.0:9187, [::]:9187.\nThere is no password: let nobody reach it who may not see it. "
+	  "Empty: nowhere.",
+	  "", TEXT, 0, AT(http.listen), 0, 80, NULL, NULL },
+
 	{ "log.level", "Least level that is logged.", "info", ENUM, 0, AT(log.level), 0, 0, levels,
 	  NULL },
 	{ "log.format", "Form of a line on standard error.", "logfmt", ENUM, 0, AT(log.format), 0,

@@ -25,8 +25,8 @@ static enum wp_rc apply(rd_kafka_conf_t *conf, const struct wp_client_shape *sha
 {
 	enum wp_rc rc = WP_OK;
 
-	rd_kafka_conf_set_events(conf,
-				 RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+	rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
+					       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
 	if (shape->batch_size > 0)
 		rc = set(conf, "batch.size", shape->batch_size, why);
 	if (rc == WP_OK && shape->batching == WP_BATCHING_ONE_BY_ONE)

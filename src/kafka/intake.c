@@ -4,6 +4,7 @@
 #include "walpost/base/log.h"
 #include "walpost/kafka/admission.h"
 #include "walpost/kafka/reaction.h"
+#include "walpost/kafka/statistics.h"
 
 #include "state.h"
 
@@ -209,6 +210,11 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 		if (wp_inquiry_read(&p->inquiry, event, &answer))
 			wp_gate_answer(p, &answer);
 		break;
+	case RD_KAFKA_EVENT_STATS: {
+		const char *text = rd_kafka_event_stats(event);
+		wp_statistics_read(text, strlen(text), &p->figures);
+		break;
+	}
 	default:
 		break; /* nothing else was asked for */
 	}

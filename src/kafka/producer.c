@@ -347,12 +347,18 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	free(p);
 }
 
+static const struct wp_sink_figures *producer_figures(struct wp_sink *s)
+{
+	return &of(s)->figures;
+}
+
 static const struct wp_sink_ops ops = {
 	.send = producer_send,
 	.collect = producer_collect,
 	.purge = producer_purge,
 	.restart = producer_restart,
 	.topics = producer_topics,
+	.figures = producer_figures,
 	.ask_tail = producer_ask_tail,
 	.view = producer_view,
 	.fd = producer_fd,

@@ -70,6 +70,7 @@ struct wp_producer {
 	struct wp_why failure;	  /* BROKEN, FAILED */
 
 	struct wp_sink_view view;
+	struct wp_sink_figures figures;
 };
 
 /* ---- gate ---- */

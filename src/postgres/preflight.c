@@ -428,6 +428,11 @@ static void read_keeping(const struct judge *j, struct wp_health *ret)
 	ret->safe_size = strtoll(answer_text(j, A_SLOT_SAFE_SIZE), NULL, 10);
 	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SERVER_LSN)), &ret->server_lsn) != WP_OK)
 		ret->server_lsn = 0; /* a standby that has replayed nothing */
+	wp_lsn restart;
+	ret->retained = -1;
+	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SLOT_RESTART)), &restart) == WP_OK)
+		ret->retained =
+			ret->server_lsn > restart ? (int64_t)(ret->server_lsn - restart) : 0;
 }
 
 static bool is_our_answer(const PGresult *answer, const struct wp_wanted *wanted)

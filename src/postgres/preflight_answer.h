@@ -44,6 +44,7 @@
 	X(SLOT_INVALIDATION, "(SELECT j->>'invalidation_reason' FROM slot)")                       \
 	X(SLOT_CONFLICTING, "(SELECT j->>'conflicting' FROM slot)")                                \
 	X(SLOT_SAFE_SIZE, "(SELECT j->>'safe_wal_size' FROM slot)")                                \
+	X(SLOT_RESTART, "(SELECT j->>'restart_lsn' FROM slot)")                                    \
 	X(SERVER_LSN, "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "               \
 		      "ELSE pg_current_wal_lsn() END")                                             \
 	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                      \

@@ -286,6 +286,9 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 						 record, why);
 	if (rc != WP_OK)
 		return rc;
+	if (p->setup.meter != NULL)
+		wp_meter_sent(p->setup.meter, wp_ledger_next(p->setup.ledger), record->topic,
+			      p->commit_time_us);
 	wp_ledger_add(p->setup.ledger, size);
 	p->counts.events++;
 	p->counts.bytes += bytes;
@@ -617,6 +620,11 @@ enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, str
 	if (rc != WP_OK)
 		return rc;
 	return take_change(p, &change, ret, why);
+}
+
+int64_t wp_pipeline_commit_time(const struct wp_pipeline *p)
+{
+	return p->commit_time_us;
 }
 
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p)

@@ -50,11 +50,15 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	r->state = WP_BACKING_OFF; /* until now: the first step connects */
 	r->broken_ms = INT64_MAX;
 	r->ask_again_ms = INT64_MAX;
+	r->heard_ms = r->confirmed_ms = INT64_MIN;
 	wp_backoff_init(&r->connect_backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 	wp_backoff_init(&r->rewind_backoff, REWIND_FIRST_MS, REWIND_MAX_MS);
 	wp_feedback_init(&r->feedback, options->feedback_interval_ms);
 	wp_guard_init(&r->guard);
 	rc = wp_ledger_init(&r->ledger, options->in_flight_events, options->in_flight_bytes);
+	if (rc != WP_OK)
+		goto fail;
+	rc = wp_meter_init(&r->meter, options->in_flight_events);
 	if (rc != WP_OK)
 		goto fail;
 	rc = wp_pipeline_new(
@@ -65,6 +69,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,
 			.ledger = &r->ledger,
+			.meter = &r->meter,
 			.sink = setup->sink,
 		},
 		&r->pipeline, why);
@@ -83,6 +88,7 @@ void wp_relay_free(struct wp_relay *r)
 		return;
 	wp_pipeline_free(r->pipeline);
 	wp_ledger_release(&r->ledger);
+	wp_meter_release(&r->meter);
 	free(r);
 }
 
@@ -120,6 +126,7 @@ static void send_status(struct wp_relay *r, struct wp_now now)
 		.reply_requested = wp_feedback_sent(&r->feedback, now.ms, safe),
 	};
 
+	r->statuses++;
 	(void)r->setup.source->ops->status(r->setup.source, &status);
 }
 
@@ -319,6 +326,7 @@ void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now n
 	r->deadline_ms = INT64_MAX;
 	if (move.to != from) {
 		r->moves++;
+		r->moves_to[move.to]++;
 		r->entered_ms = now.ms;
 		note_move(r, from, move.to, what);
 	}
@@ -575,6 +583,7 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 {
+	wp_meter_tick(&r->meter, now.ms);
 	bool more = wp_relay_collect(r, now);
 
 	wp_relay_watch_sink(r, now);
@@ -652,21 +661,83 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	return due;
 }
 
+static struct wp_relay_oldest oldest(const struct wp_relay *r)
+{
+	bool waits = r->state == WP_PAUSED && !wp_span_is_null(r->held) &&
+		     wp_pipeline_in_transaction(r->pipeline);
+
+	if (r->ledger.in_flight == 0)
+		return (struct wp_relay_oldest){
+			.any = waits,
+			.commit_time_us = waits ? wp_pipeline_commit_time(r->pipeline) : 0,
+		};
+	struct wp_meter_age age = wp_meter_age(&r->meter, r->ledger.first_ticket);
+	return (struct wp_relay_oldest){
+		.any = true,
+		.commit_time_us = age.commit_time_us,
+		.waiting_ms = age.waiting_ms,
+	};
+}
+
+/* As far as it is known: nothing before the first answer beside a stream, nor without one. */
+static struct wp_relay_slot slot(const struct wp_relay *r)
+{
+	const struct wp_health *h = &wp_relay_source(r)->health;
+
+	if (h->answers == 0 || !(r->state == WP_STREAMING || r->state == WP_PAUSED))
+		return (struct wp_relay_slot){ 0 };
+	return (struct wp_relay_slot){
+		.known = true,
+		.keeping = h->keeping,
+		.retained = h->retained,
+		.limited = h->limited,
+		.safe_size = h->safe_size,
+		.seconds = h->limited ? r->estimate.seconds : INT64_MAX,
+		.suspect = r->health.suspect,
+	};
+}
+
 void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 {
+	const struct wp_sink_view *sink = wp_relay_sink(r);
+
 	*ret = (struct wp_relay_snapshot){
 		.state = r->state,
+		.entered_ms = r->entered_ms,
+		.deadline_ms = r->deadline_ms,
 		.counts = *wp_pipeline_counts(r->pipeline),
 		.confirmed = r->confirmed,
 		.reconnects = r->reconnects,
 		.rewinds = r->rewinds,
 		.moves = r->moves,
+		.keepalives = r->keepalives,
+		.statuses = r->statuses,
 		.safe = wp_ledger_safe(&r->ledger),
 		.read = wp_ledger_read(&r->ledger),
 		.server = r->server,
 		.in_flight = r->ledger.in_flight,
 		.in_flight_bytes = r->ledger.bytes,
+		.in_flight_max = r->ledger.events_max,
+		.in_flight_bytes_max = r->ledger.bytes_max,
+		.oldest = oldest(r),
+		.heard_ms = r->heard_ms,
+		.confirmed_ms = r->confirmed_ms,
+		.slot = slot(r),
+		.sink_state = sink->state,
+		.sink_reachable = sink->reachable,
+		.isolating = r->isolation.on,
+		.stopping = r->stop_asked,
+		.exit_code = r->exit_code,
+		.waiting_topic = sink->topic,
+		.halt_event = r->halt_event,
+		.halt_why = r->halt_why.text,
 	};
+	memcpy(ret->moves_to, r->moves_to, sizeof(ret->moves_to));
+}
+
+const struct wp_meter *wp_relay_meter(const struct wp_relay *r)
+{
+	return &r->meter;
 }
 
 size_t wp_relay_take_highest(struct wp_relay *r)

@@ -150,6 +150,7 @@ static void guard(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 		return;
 	}
 	struct wp_guard_estimate e = wp_guard_sample(&r->guard, now.ms, h->safe_size);
+	r->estimate = e;
 	if (!wp_guard_tells(&r->guard, now.ms, &e))
 		return;
 	struct wp_note *n = wp_relay_note(

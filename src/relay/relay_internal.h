@@ -10,6 +10,7 @@
 #include "walpost/base/exit.h"
 #include "walpost/relay/feedback.h"
 #include "walpost/relay/guard.h"
+#include "walpost/relay/meter.h"
 #include "walpost/relay/relay.h"
 
 enum {
@@ -80,6 +81,7 @@ struct health {
 struct wp_relay {
 	struct wp_relay_setup setup;
 	struct wp_ledger ledger;
+	struct wp_meter meter;
 	struct wp_pipeline *pipeline;
 	struct wp_feedback feedback;
 	struct wp_backoff connect_backoff;
@@ -148,6 +150,12 @@ struct wp_relay {
 	uint64_t reconnects;
 	uint64_t rewinds;
 	uint64_t moves;
+	uint64_t moves_to[WP_STATE_COUNT];
+	uint64_t keepalives;
+	uint64_t statuses;
+	int64_t heard_ms;     /* anything of the server, last; INT64_MIN: never */
+	int64_t confirmed_ms; /* by the sink, likewise */
+	struct wp_guard_estimate estimate;
 
 	struct wp_note notes[NOTES_MAX]; /* a ring */
 	size_t note_first;

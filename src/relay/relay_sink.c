@@ -162,6 +162,8 @@ static void take_report(struct wp_relay *r, const struct wp_report *report, stru
 	case WP_CONFIRMED:
 		if (wp_ledger_settle(&r->ledger, report->ticket) == WP_SETTLED) {
 			r->confirmed++;
+			r->confirmed_ms = now.ms;
+			wp_meter_confirmed(&r->meter, report->ticket, now.wall_us);
 			wp_feedback_confirmed(&r->feedback);
 			wp_backoff_reset(&r->rewind_backoff);
 		}

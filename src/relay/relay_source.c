@@ -157,6 +157,8 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_now now)
 {
 	r->server = wp_lsn_max(r->server, taken->wal_end);
+	r->heard_ms = now.ms;
+	r->keepalives += taken->keepalive;
 	/* One that breaks before its first commit each time is not to be hurried. */
 	if ((!taken->keepalive && !wp_pipeline_in_transaction(r->pipeline)) ||
 	    now.ms - r->begun_ms >= LASTING_MS)

@@ -16,11 +16,14 @@
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
+#include "walpost/kafka/statistics.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
 #include "walpost/run/run.h"
 #include "walpost/run/wanted.h"
 #include "walpost/sink/stdout.h"
+
+#include "teller.h"
 
 enum {
 	PROGRESS_EVERY_S = 60,
@@ -40,6 +43,8 @@ struct run {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	struct wp_relay *relay;
+	struct wp_teller *teller;
+	struct wp_kafka_options kafka; /* with what we add to the user's */
 	struct wp_wanted_outboxes wanted;
 	struct wp_outboxes outboxes;
 	char run_id[37];
@@ -210,6 +215,14 @@ static void leave(struct run *run, int exit_code)
 	ev_break(run->loop, EVBREAK_ALL);
 }
 
+static void tell_state(struct run *run)
+{
+	struct wp_relay_snapshot s;
+
+	wp_relay_look(run->relay, &s);
+	wp_teller_turned(run->teller, s.state);
+}
+
 static void turn(struct run *run)
 {
 	struct wp_now now = clock_now();
@@ -217,6 +230,7 @@ static void turn(struct run *run)
 	run->turning = true;
 	enum wp_step step = wp_relay_step(run->relay, now);
 	log_notes(run);
+	tell_state(run);
 	if (step == WP_STEP_OVER) {
 		leave(run, wp_relay_exit_code(run->relay));
 		return;
@@ -304,6 +318,7 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 	run->signalled = true;
 	run->signalled_ms = now_ms;
 	wp_log(WP_LOG_INFO, "stopping", WP_INT("signal", w->signum));
+	wp_teller_stopping(run->teller);
 	wp_relay_stop(run->relay, clock_now());
 	step_soon(run);
 }
@@ -366,6 +381,25 @@ static enum wp_rc make_source(struct run *run, struct wp_why *why)
 	return wp_stream_new(run->loop, &setup, &run->source, why);
 }
 
+/* Unless the user says how often, or nobody can ask for them. */
+static void ask_for_statistics(struct run *run)
+{
+	static const char name[] = "statistics.interval.ms";
+
+	run->kafka = *run->options->kafka;
+	if (run->options->http->listen[0] == '\0' || run->kafka.property_count == WP_PROPERTIES_MAX)
+		return;
+	for (size_t i = 0; i < run->kafka.property_count; i++) {
+		if (strcmp(run->kafka.properties[i].name, name) == 0)
+			return;
+	}
+	run->kafka.properties[run->kafka.property_count++] = (struct wp_property){
+		.name = name,
+		.value = WP_STATISTICS_EVERY_MS,
+		.where = "http.listen",
+	};
+}
+
 static enum wp_rc make_sink(struct run *run, struct wp_why *why)
 {
 	const struct wp_relay_options *relay = run->options->relay;
@@ -373,7 +407,8 @@ static enum wp_rc make_sink(struct run *run, struct wp_why *why)
 
 	if (relay->sink == WP_SINK_KIND_STDOUT)
 		return wp_stdout_new(STDOUT_FILENO, &run->sink, why);
-	return wp_producer_new(run->options->kafka, &bounds, run->worker, &run->sink, why);
+	ask_for_statistics(run);
+	return wp_producer_new(&run->kafka, &bounds, run->worker, &run->sink, why);
 }
 
 static enum wp_rc make_parts(struct run *run, struct wp_why *why)
@@ -385,6 +420,15 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		return rc;
 	name_owner(run, seed);
 	name_run(run);
+	rc = wp_teller_new(run->loop,
+			   &(struct wp_teller_setup){
+				   .options = run->options,
+				   .owner = run->owner,
+				   .clock = clock_now,
+			   },
+			   &run->teller, why);
+	if (rc != WP_OK)
+		return rc;
 	rc = make_source(run, why);
 	if (rc != WP_OK)
 		return rc;
@@ -440,6 +484,7 @@ static void unwatch(struct run *run)
 static bool release(struct run *run)
 {
 	bool all_ended = true;
+	wp_teller_free(run->teller);
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
@@ -488,6 +533,7 @@ int wp_run(const struct wp_run_options *options)
 	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
 	watch(&run);
+	wp_teller_begin(run.teller, run.relay, run.sink);
 	while (!run.over)
 		(void)ev_run(run.loop, 0);
 	unwatch(&run);

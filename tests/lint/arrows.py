@@ -14,10 +14,12 @@ SEES = {
     "sink": {"base", "wal", "outbox"},
     "kafka": {"base", "wal", "outbox", "sink"},
     "relay": {"base", "wal", "outbox", "sink"},
-    "run": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay"},
+    "vitals": {"base", "wal", "sink", "relay"},
+    "http": {"base"},
+    "run": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "vitals", "http"},
     "config": {"base"},
     "import": {"base", "config"},
-    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "run", "config", "import"},
+    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "vitals", "http", "run", "config", "import"},
     "main": {"base", "cli"},
 }
 # Single headers beyond that: the configuration knows what each room can be told, and asks the
@@ -25,7 +27,7 @@ SEES = {
 ALSO_SEES = {
     "config": {
         "postgres/options.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
-        "outbox/names.h", "outbox/route.h", "outbox/shape.h",
+        "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
     "import": {"outbox/names.h", "outbox/route.h"},
 }
@@ -34,20 +36,23 @@ FOREIGN = {
     "libpq-fe.h": {"postgres", "cli", "config/conninfo"},
     "libpq-events.h": {"postgres"},
     "librdkafka/": {"kafka", "cli"},
-    "ev.h": {"postgres", "run", "cli"},
+    "ev.h": {"postgres", "http", "run", "cli"},
+    "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"outbox", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
     "ini_config": {"config"},
-    "jansson.h": {"config", "cli"},
+    "jansson.h": {"config", "cli", "kafka/statistics"},
     "openssl/": {"postgres/copy"},
 }
 
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
-PURE = {"base", "wal", "outbox", "relay", "import"}
+PURE = {"base", "wal", "outbox", "relay", "vitals", "import"}
 IMPURE_FILES = {
-    "base/clock", "base/heap", "base/log", "base/log_line", "base/worker", "base/wake",
+    "base/clock", "base/heap", "base/log", "base/log_line", "base/notify", "base/worker", "base/wake",
 }
-IMPURE_OURS = {"base/clock.h", "base/heap.h", "base/log.h", "base/worker.h", "base/wake.h", "sink/stdout.h"}
+IMPURE_OURS = {
+    "base/clock.h", "base/heap.h", "base/log.h", "base/notify.h", "base/worker.h", "base/wake.h", "sink/stdout.h",
+}
 IMPURE_SYSTEM = re.compile(
     r"^(unistd|time|pthread|poll|signal|fcntl|netdb|termios|dirent)\.h$|^(sys/(?!types\.h)|netinet/|arpa/)"
 )

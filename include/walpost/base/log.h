@@ -16,28 +16,7 @@
 #ifndef WALPOST_BASE_LOG_H
 #define WALPOST_BASE_LOG_H
 
-#include <stdint.h>
-
-enum wp_log_level { WP_LOG_DEBUG, WP_LOG_INFO, WP_LOG_WARN, WP_LOG_ERROR };
-enum wp_log_format { WP_LOG_LOGFMT, WP_LOG_JSON };
-
-struct wp_log_options {
-	enum wp_log_level level;
-	enum wp_log_format format;
-};
-
-enum wp_fact_kind { WP_FACT_END, WP_FACT_TEXT, WP_FACT_INT, WP_FACT_LSN };
-
-struct wp_fact {
-	enum wp_fact_kind kind;
-	const char *name;
-	const char *text;
-	int64_t number;
-};
-
-#define WP_TEXT(name_, text_) ((struct wp_fact){ WP_FACT_TEXT, (name_), (text_), 0 })
-#define WP_INT(name_, number_) ((struct wp_fact){ WP_FACT_INT, (name_), 0, (int64_t)(number_) })
-#define WP_LSN(name_, lsn_) ((struct wp_fact){ WP_FACT_LSN, (name_), 0, (int64_t)(lsn_) })
+#include "walpost/base/log_types.h"
 
 void wp_log_setup(const struct wp_log_options *options);
 /* The facts end with a WP_FACT_END; at most 24. */
@@ -45,6 +24,11 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 #define wp_log(level_, event_, ...)      \
 	wp_log_facts((level_), (event_), \
 		     (const struct wp_fact[]){ __VA_ARGS__, { WP_FACT_END, 0, 0, 0 } })
+/* From now on; the format stays. */
+void wp_log_set_level(enum wp_log_level level);
+/* A copy of what is remembered (base/log_memory.h), of level info and above whatever the level is. */
+struct wp_log_memory;
+void wp_log_recall(struct wp_log_memory *ret);
 /* Lines dropped so far because standard error was full. */
 uint64_t wp_log_dropped(void);
 

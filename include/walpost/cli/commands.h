@@ -12,6 +12,11 @@ int wp_command_slot(int argc, char **argv);
 int wp_command_slot_skip(int argc, char **argv);
 int wp_command_config(int argc, char **argv);
 int wp_command_import_debezium(int argc, char **argv);
+int wp_command_metrics(int argc, char **argv);
 int wp_command_version(int argc, char **argv);
+
+#define WP_LIBPQ_VERSION_SIZE 24
+/* Of the one that is linked. Returns `text`. */
+char *wp_cli_libpq_version(char text[WP_LIBPQ_VERSION_SIZE]);
 
 #endif

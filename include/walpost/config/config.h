@@ -14,6 +14,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/base/why.h"
+#include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"
@@ -29,6 +30,7 @@ struct wp_config {
 	struct wp_outboxes outboxes; /* what is relayed; once loaded */
 	struct wp_kafka_options kafka;
 	struct wp_relay_options relay;
+	struct wp_http_options http;
 	struct wp_log_options log;
 	struct wp_config_storage *storage; /* owned: strings, where each value came from */
 };

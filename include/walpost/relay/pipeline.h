@@ -14,6 +14,7 @@
 #include "walpost/outbox/dead_letter.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/relay/ledger.h"
+#include "walpost/relay/meter.h"
 #include "walpost/relay/options.h"
 #include "walpost/sink/sink.h"
 #include "walpost/wal/pgoutput.h"
@@ -26,6 +27,7 @@ struct wp_pipeline_setup {
 	enum wp_poison poison;
 	const char *dead_letter_topic;
 	struct wp_ledger *ledger;
+	struct wp_meter *meter; /* NULL: nothing is measured */
 	struct wp_sink *sink;
 };
 
@@ -94,6 +96,8 @@ uint32_t wp_pipeline_question(const struct wp_pipeline *p);
 void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
 /* Between Begin and Commit. */
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
+/* Of the transaction that it is in, or was in last: microseconds since 2000-01-01 UTC. */
+int64_t wp_pipeline_commit_time(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
 const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
 /* Of the same, without its names. */

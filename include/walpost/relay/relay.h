@@ -14,6 +14,7 @@
 #define WALPOST_RELAY_RELAY_H
 
 #include "walpost/relay/machine.h"
+#include "walpost/relay/meter.h"
 #include "walpost/relay/options.h"
 #include "walpost/relay/pipeline.h"
 
@@ -44,18 +45,55 @@ struct wp_note {
 	int64_t wait_ms; /* -1: none */
 };
 
+/* Of what is in flight; when that is nothing, of the row that can not be sent yet. */
+struct wp_relay_oldest {
+	bool any;
+	int64_t commit_time_us; /* since 2000-01-01 UTC, by the server's clock */
+	int64_t waiting_ms;	/* since it went to the sink, monotonic; 0: it did not */
+};
+
+struct wp_relay_slot {
+	bool known; /* else the rest means nothing */
+	enum wp_keeping keeping;
+	int64_t retained; /* bytes of log that the server keeps for it; -1: not known */
+	bool limited;	  /* max_slot_wal_keep_size is set */
+	int64_t safe_size;
+	int64_t seconds; /* until it may be lost; INT64_MAX: not in sight */
+	bool suspect;	 /* something is wrong with publication or table, perhaps */
+};
+
+/* Strings are borrowed, until the next step. */
 struct wp_relay_snapshot {
 	enum wp_state state;
+	int64_t entered_ms;  /* monotonic; so are all in ms */
+	int64_t deadline_ms; /* of the state; INT64_MAX: none */
 	struct wp_pipeline_counts counts;
 	uint64_t confirmed; /* events */
 	uint64_t reconnects;
 	uint64_t rewinds;
 	uint64_t moves;
+	uint64_t moves_to[WP_STATE_COUNT];
+	uint64_t keepalives; /* of the server */
+	uint64_t statuses;   /* told to it */
 	wp_lsn safe;
 	wp_lsn read;
 	wp_lsn server;
 	size_t in_flight;
 	size_t in_flight_bytes;
+	size_t in_flight_max;
+	size_t in_flight_bytes_max;
+	struct wp_relay_oldest oldest;
+	int64_t heard_ms;     /* of the server, last; INT64_MIN: never */
+	int64_t confirmed_ms; /* by the sink, likewise */
+	struct wp_relay_slot slot;
+	enum wp_sink_state sink_state;
+	bool sink_reachable;
+	bool isolating; /* one by one, after an event that was refused */
+	bool stopping;
+	int exit_code;		   /* that it will stop with */
+	const char *waiting_topic; /* "": none */
+	const char *halt_event;	   /* NULL: nothing made it stop */
+	const char *halt_why;
 };
 
 struct wp_relay;
@@ -78,6 +116,8 @@ int wp_relay_exit_code(const struct wp_relay *r);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */
 bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret);
 void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret);
+/* Borrowed, until the relay is freed. */
+const struct wp_meter *wp_relay_meter(const struct wp_relay *r);
 /* The most bytes that were in flight since it was asked last. */
 size_t wp_relay_take_highest(struct wp_relay *r);
 

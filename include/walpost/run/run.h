@@ -5,6 +5,7 @@
 #ifndef WALPOST_RUN_RUN_H
 #define WALPOST_RUN_RUN_H
 
+#include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"
@@ -15,6 +16,11 @@ struct wp_run_options {
 	const struct wp_outboxes *outboxes;
 	const struct wp_kafka_options *kafka;
 	const struct wp_relay_options *relay;
+	const struct wp_http_options *http;
+	/* For people: what is linked, and `config show`, which holds no secrets. */
+	const char *libpq_version;
+	const char *librdkafka_version;
+	const char *configuration;
 };
 
 /*

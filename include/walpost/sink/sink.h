@@ -17,6 +17,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/record.h"
+#include "walpost/sink/sink_figures.h"
 #include "walpost/sink/tail.h"
 
 /* Counts up, never restarts within a process. 0 is no ticket. */
@@ -84,6 +85,8 @@ struct wp_sink_ops {
 	 * drops the old one. In any state; restart() does not touch it. */
 	void (*ask_tail)(struct wp_sink *s, const struct wp_tail_question *question);
 	const struct wp_sink_view *(*view)(struct wp_sink *s);
+	/* For people. NULL, the function itself: it has none. */
+	const struct wp_sink_figures *(*figures)(struct wp_sink *s);
 	/* The descriptor whose readiness means "collect": poll() events in `ret_events`
 	 * (0: none wanted now). Asked again after each step. */
 	int (*fd)(struct wp_sink *s, short *ret_events);

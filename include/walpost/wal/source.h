@@ -106,6 +106,7 @@ struct wp_health {
 	uint64_t answers; /* so far on this stream; 0: the rest means nothing */
 	wp_lsn server_lsn;
 	enum wp_keeping keeping;
+	int64_t retained;  /* bytes of log from restart_lsn on; -1: not known */
 	bool limited;	   /* max_slot_wal_keep_size is set, and safe_size known */
 	int64_t safe_size; /* bytes that may be written until the slot can be lost */
 	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */

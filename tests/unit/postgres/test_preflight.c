@@ -47,6 +47,7 @@ static struct server healthy(void)
 			[A_SLOT_TEMPORARY] = "false",
 			[A_SLOT_TWO_PHASE] = "false",
 			[A_SLOT_WAL_STATUS] = "reserved",
+			[A_SLOT_RESTART] = "0/1F00000",
 			[A_SERVER_LSN] = "0/2000000",
 			[A_SLOT_FAILOVER] = "true",
 			[A_SLOT_CONFIRMED] = "0/15A3F28",
@@ -613,7 +614,10 @@ static void how_the_log_is_kept_is_read(void **state)
 	CHECK_EQ(h->keeping, WP_KEEPING_RESERVED);
 	CHECK(!h->limited);
 	CHECK_EQ(h->server_lsn, 0x2000000);
+	CHECK_EQ(h->retained, 0x100000);
 	CHECK_TEXT(h->loss.text, "");
+	s.values[A_SLOT_RESTART] = NULL; /* an invalidated slot has none */
+	CHECK_EQ(judge(&s)->health.retained, -1);
 	s.values[A_SLOT_WAL_STATUS] = "unreserved";
 	s.values[A_SLOT_SAFE_SIZE] = "-12345";
 	h = &judge(&s)->health;

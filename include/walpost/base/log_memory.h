@@ -1,0 +1,49 @@
+/*
+ * What of the log is remembered for people who ask later: how often each event of level warn or
+ * error was logged, and the last lines of note.
+ *
+ * Owns: nothing but itself. Bounded: WP_LOG_EVENTS_MAX events (more are counted as "other"),
+ * WP_LOG_LINES_MAX lines, the oldest go first. Pure.
+ */
+#ifndef WALPOST_BASE_LOG_MEMORY_H
+#define WALPOST_BASE_LOG_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "walpost/base/log_types.h"
+
+#define WP_LOG_EVENTS_MAX 128
+#define WP_LOG_LINES_MAX 32
+#define WP_LOG_EVENT_SIZE 48
+#define WP_LOG_WHY_SIZE 400
+
+struct wp_log_count {
+	char event[WP_LOG_EVENT_SIZE];
+	enum wp_log_level level; /* warn or error */
+	uint64_t count;
+};
+
+struct wp_log_remembered {
+	int64_t wall_ms; /* since 1970 */
+	enum wp_log_level level;
+	char event[WP_LOG_EVENT_SIZE];
+	char why[WP_LOG_WHY_SIZE]; /* its fact of that name, perhaps cut; "": none */
+};
+
+struct wp_log_memory {
+	struct wp_log_count counts[WP_LOG_EVENTS_MAX];
+	size_t count_count;
+	struct wp_log_remembered lines[WP_LOG_LINES_MAX]; /* a ring */
+	size_t first;
+	size_t line_count;
+};
+
+/* Of level info, all but `progress` is of note; nothing of debug is. */
+void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
+		       const char *event, const struct wp_fact *facts);
+/* 0 is the oldest. */
+const struct wp_log_remembered *wp_log_memory_line(const struct wp_log_memory *m, size_t index);
+const char *wp_log_level_name(enum wp_log_level level);
+
+#endif

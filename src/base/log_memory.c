@@ -1,0 +1,90 @@
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/base/log_memory.h"
+
+static struct wp_log_count *find(struct wp_log_memory *m, enum wp_log_level level,
+				 const char *event)
+{
+	for (size_t i = 0; i < m->count_count; i++) {
+		if (m->counts[i].level == level && strcmp(m->counts[i].event, event) == 0)
+			return &m->counts[i];
+	}
+	return NULL;
+}
+
+static struct wp_log_count *add(struct wp_log_memory *m, enum wp_log_level level, const char *event)
+{
+	struct wp_log_count *c = &m->counts[m->count_count++];
+
+	*c = (struct wp_log_count){ .level = level };
+	(void)snprintf(c->event, sizeof(c->event), "%s", event);
+	return c;
+}
+
+/* Room for one "other" of each level is kept. */
+static void count(struct wp_log_memory *m, enum wp_log_level level, const char *event)
+{
+	struct wp_log_count *c = find(m, level, event);
+
+	if (c == NULL && m->count_count < WP_LOG_EVENTS_MAX - 2)
+		c = add(m, level, event);
+	if (c == NULL)
+		c = find(m, level, "other");
+	if (c == NULL)
+		c = add(m, level, "other");
+	c->count++;
+}
+
+/* No character is torn. */
+static void copy_cut(char to[WP_LOG_WHY_SIZE], const char *text)
+{
+	size_t size = strnlen(text, WP_LOG_WHY_SIZE);
+
+	if (size == WP_LOG_WHY_SIZE) {
+		size--;
+		while (size > 0 && ((uint8_t)text[size] & 0xC0) == 0x80)
+			size--;
+	}
+	memcpy(to, text, size);
+	to[size] = '\0';
+}
+
+static void remember(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
+		     const char *event, const struct wp_fact *facts)
+{
+	if (m->line_count == WP_LOG_LINES_MAX) {
+		m->first = (m->first + 1) % WP_LOG_LINES_MAX;
+		m->line_count--;
+	}
+	struct wp_log_remembered *line = &m->lines[(m->first + m->line_count++) % WP_LOG_LINES_MAX];
+	*line = (struct wp_log_remembered){ .wall_ms = wall_ms, .level = level };
+	(void)snprintf(line->event, sizeof(line->event), "%s", event);
+	for (; facts->kind != WP_FACT_END; facts++) {
+		if (facts->kind == WP_FACT_TEXT && strcmp(facts->name, "why") == 0)
+			copy_cut(line->why, facts->text);
+	}
+}
+
+void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
+		       const char *event, const struct wp_fact *facts)
+{
+	if (level >= WP_LOG_WARN)
+		count(m, level, event);
+	if (level >= WP_LOG_WARN || (level == WP_LOG_INFO && strcmp(event, "progress") != 0))
+		remember(m, wall_ms, level, event, facts);
+}
+
+const struct wp_log_remembered *wp_log_memory_line(const struct wp_log_memory *m, size_t index)
+{
+	assert(index < m->line_count);
+	return &m->lines[(m->first + index) % WP_LOG_LINES_MAX];
+}
+
+const char *wp_log_level_name(enum wp_log_level level)
+{
+	static const char *const names[] = { "debug", "info", "warn", "error" };
+
+	return names[level];
+}

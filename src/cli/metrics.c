@@ -1,0 +1,34 @@
+#include <stdio.h>
+
+#include "walpost/cli/cli.h"
+#include "walpost/cli/commands.h"
+#include "walpost/vitals/metrics.h"
+
+#define REFERENCE_SIZE_MAX (256 * 1024)
+
+static void print_reference(FILE *out)
+{
+	struct wp_buffer text;
+
+	wp_buffer_init(&text, REFERENCE_SIZE_MAX);
+	if (wp_metrics_reference(&text) == WP_OK)
+		(void)fwrite(text.data, 1, text.size, out); /* wp_cli_print() looks */
+	wp_buffer_release(&text);
+}
+
+static int reference(int argc, char **argv)
+{
+	return wp_cli_print("walpost metrics reference",
+			    "Prints every metric of /metrics with its meaning, as Markdown.",
+			    print_reference, argc, argv);
+}
+
+int wp_command_metrics(int argc, char **argv)
+{
+	static const struct wp_command commands[] = {
+		{ "reference", reference, "every metric with its meaning, as Markdown" },
+	};
+
+	return wp_cli_dispatch("walpost metrics", commands, sizeof(commands) / sizeof(commands[0]),
+			       argc, argv);
+}

@@ -1,0 +1,266 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ev.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "walpost/http/server.h"
+
+/* 0.9.71 gave the results of callbacks a type of their own. */
+#if MHD_VERSION < 0x00097002
+#error "libmicrohttpd 0.9.71 or newer is needed"
+#endif
+
+#define BACKLOG 64
+#define CODE_NOT_ALLOWED 405
+#define CODE_FAILED 500
+
+struct wp_http {
+	struct ev_loop *loop; /* borrowed */
+	struct wp_http_setup setup;
+	struct MHD_Daemon *daemon; /* owned; it has the socket */
+	unsigned port;
+	ev_io io;
+	ev_timer timer;
+};
+
+/* ---- answering ---- */
+
+static const struct {
+	const char *name;
+	const char *value;
+} headers[] = {
+	{ "Cache-Control", "no-store" },
+	{ "X-Content-Type-Options", "nosniff" },
+	{ "X-Frame-Options", "DENY" },
+	{ "Referrer-Policy", "no-referrer" },
+	{ "Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src "
+				     "'unsafe-inline'; connect-src 'self'" },
+};
+
+static enum MHD_Result queue(struct wp_http *h, struct MHD_Connection *connection, unsigned code,
+			     const char *type, struct wp_span body)
+{
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		body.size, (void *)(uintptr_t)body.data, MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result result = MHD_NO;
+
+	if (response == NULL)
+		return MHD_NO;
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		(void)MHD_add_response_header(response, headers[i].name, headers[i].value);
+	if (code == CODE_NOT_ALLOWED)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	result = MHD_queue_response(connection, code, response);
+	MHD_destroy_response(response);
+	if (result == MHD_YES)
+		h->setup.answered(h->setup.arg, code);
+	return result;
+}
+
+static enum MHD_Result queue_text(struct wp_http *h, struct MHD_Connection *connection,
+				  unsigned code, const char *text)
+{
+	return queue(h, connection, code, "text/plain; charset=utf-8", wp_span_of(text));
+}
+
+static enum MHD_Result answer(struct wp_http *h, struct MHD_Connection *connection,
+			      const char *path)
+{
+	struct wp_buffer body;
+	struct wp_http_answer a = { .code = MHD_HTTP_OK, .body = &body };
+
+	wp_buffer_init(&body, WP_HTTP_ANSWER_SIZE_MAX);
+	enum wp_rc rc = h->setup.answer(h->setup.arg, path, &a);
+	enum MHD_Result result =
+		rc == WP_OK ? queue(h, connection, a.code, a.type, wp_buffer_span(&body))
+			    : queue_text(h, connection, CODE_FAILED, "no memory for an answer\n");
+	wp_buffer_release(&body);
+	return result;
+}
+
+/* Called first with the headers, then perhaps with a body, which nobody asked for. */
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, const char *path,
+				  const char *method, const char *version, const char *upload,
+				  size_t *upload_size, void **request)
+{
+	struct wp_http *h = arg;
+	bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
+		      strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+
+	(void)version;
+	(void)upload;
+	(void)upload_size;
+	(void)request;
+	if (!is_get)
+		return queue_text(h, connection, CODE_NOT_ALLOWED, "only GET and HEAD\n");
+	return answer(h, connection, path);
+}
+
+/* Words about what clients do wrong are nobody's log. */
+static void on_log(void *arg, const char *format, va_list arguments)
+{
+	(void)arg;
+	(void)format;
+	(void)arguments;
+}
+
+/* ---- the loop ---- */
+
+static void work(struct wp_http *h)
+{
+	MHD_UNSIGNED_LONG_LONG wait_ms = 0;
+
+	(void)MHD_run(h->daemon);
+	ev_timer_stop(h->loop, &h->timer);
+	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES)
+		return;
+	ev_timer_set(&h->timer, (double)wait_ms / 1e3, 0.);
+	ev_timer_start(h->loop, &h->timer);
+}
+
+static void io_cb(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	work(w->data);
+}
+
+static void timer_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop;
+	(void)events;
+	work(w->data);
+}
+
+/* ---- life ---- */
+
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static socklen_t address_of(const struct wp_http_address *a, union address *ret)
+{
+	*ret = (union address){ 0 };
+	if (a->is_ipv6) {
+		ret->v6.sin6_family = AF_INET6;
+		ret->v6.sin6_port = htons((uint16_t)a->port);
+		return inet_pton(AF_INET6, a->host, &ret->v6.sin6_addr) == 1 ? sizeof(ret->v6) : 0;
+	}
+	ret->v4.sin_family = AF_INET;
+	ret->v4.sin_port = htons((uint16_t)a->port);
+	return inet_pton(AF_INET, a->host, &ret->v4.sin_addr) == 1 ? sizeof(ret->v4) : 0;
+}
+
+static enum wp_rc cannot_listen(const struct wp_http_address *a, const char *reason,
+				struct wp_why *why)
+{
+	return wp_why_set(why, WP_CONFIG, "http.listen: cannot listen on %s%s%s port %u: %s",
+			  a->is_ipv6 ? "[" : "", a->host, a->is_ipv6 ? "]" : "", a->port, reason);
+}
+
+static int open_socket(const struct wp_http_address *a, struct wp_why *why)
+{
+	union address address;
+	socklen_t size = address_of(a, &address);
+	int on = 1;
+
+	if (size == 0) {
+		(void)cannot_listen(a, "it is no address", why);
+		return -1;
+	}
+	int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		(void)cannot_listen(a, strerror(errno), why);
+		return -1;
+	}
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0) {
+		(void)cannot_listen(a, strerror(errno), why);
+		(void)close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static unsigned port_of(int fd)
+{
+	union address address = { 0 };
+	socklen_t size = sizeof(address);
+
+	if (getsockname(fd, &address.any, &size) < 0)
+		return 0;
+	return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
+						       : address.v4.sin_port);
+}
+
+static struct MHD_Daemon *start(struct wp_http *h, int fd)
+{
+	return MHD_start_daemon(
+		MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)WP_HTTP_CONNECTIONS_MAX,
+		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)WP_HTTP_CONNECTIONS_MAX_OF_ONE,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)WP_HTTP_CONNECTION_S,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)WP_HTTP_REQUEST_SIZE_MAX,
+		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_END);
+}
+
+static void watch(struct wp_http *h, int epoll_fd)
+{
+	ev_io_init(&h->io, io_cb, epoll_fd, EV_READ);
+	ev_timer_init(&h->timer, timer_cb, 0., 0.);
+	h->io.data = h->timer.data = h;
+	ev_set_priority(&h->io, EV_MINPRI); /* the relay's own comes first */
+	ev_set_priority(&h->timer, EV_MINPRI);
+	ev_io_start(h->loop, &h->io);
+}
+
+enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
+		       struct wp_http **ret, struct wp_why *why)
+{
+	int fd = open_socket(&setup->address, why);
+
+	if (fd < 0)
+		return WP_CONFIG;
+	struct wp_http *h = calloc(1, sizeof(*h));
+	if (h == NULL) {
+		(void)close(fd);
+		return wp_why_set(why, WP_NOMEM, "no memory for the HTTP server");
+	}
+	h->loop = loop;
+	h->setup = *setup;
+	h->port = port_of(fd);
+	h->daemon = start(h, fd);
+	if (h->daemon == NULL) {
+		(void)close(fd);
+		free(h);
+		return wp_why_set(why, WP_IO, "the HTTP server does not start");
+	}
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	watch(h, info->epoll_fd);
+	*ret = h;
+	return WP_OK;
+}
+
+unsigned wp_http_port(const struct wp_http *h)
+{
+	return h->port;
+}
+
+void wp_http_free(struct wp_http *h)
+{
+	if (h == NULL)
+		return;
+	ev_io_stop(h->loop, &h->io);
+	ev_timer_stop(h->loop, &h->timer);
+	MHD_stop_daemon(h->daemon);
+	free(h);
+}

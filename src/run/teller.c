@@ -1,0 +1,283 @@
+#include "teller.h"
+
+#include <ev.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+#include "walpost/base/log.h"
+#include "walpost/base/notify.h"
+#include "walpost/http/server.h"
+#include "walpost/vitals/health.h"
+#include "walpost/vitals/metrics.h"
+#include "walpost/vitals/page.h"
+#include "walpost/vitals/status_json.h"
+
+#define STATE_TOLD_EVERY_S 1.
+#define TEXT "text/plain; charset=utf-8"
+
+struct wp_teller {
+	struct ev_loop *loop; /* borrowed */
+	struct wp_teller_setup setup;
+	struct wp_relay *relay; /* borrowed; NULL: not begun */
+	struct wp_sink *sink;	/* likewise */
+	struct wp_http *http;	/* NULL: nobody can ask */
+	int64_t started_s;
+
+	struct wp_history history;
+	struct wp_vitals_requests requests;
+	struct wp_log_memory log;
+	struct wp_vitals vitals; /* of the question that is being answered */
+	ev_timer sample;
+	ev_timer watchdog;
+	ev_timer status;
+	bool has_manager;
+	enum wp_state state; /* of the last turn */
+	enum wp_state told;
+};
+
+/* ---- the vitals ---- */
+
+static const struct wp_sink_figures *figures_of(struct wp_sink *sink)
+{
+	static const struct wp_sink_figures none;
+
+	return sink->ops->figures != NULL ? sink->ops->figures(sink) : &none;
+}
+
+static const struct wp_vitals *look(struct wp_teller *t)
+{
+	const struct wp_run_options *o = t->setup.options;
+	struct wp_vitals *v = &t->vitals;
+
+	wp_log_recall(&t->log);
+	*v = (struct wp_vitals){
+		.now = t->setup.clock(),
+		.step_due_ms = wp_relay_due(t->relay),
+		.version = WALPOST_VERSION,
+		.libpq = o->libpq_version,
+		.librdkafka = o->librdkafka_version,
+		.owner = t->setup.owner,
+		.slot = o->postgres->slot,
+		.publication = o->postgres->publication,
+		.sink = o->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout",
+		.configuration = o->configuration,
+		.meter = wp_relay_meter(t->relay),
+		.kafka = *figures_of(t->sink),
+		.process.started_s = t->started_s,
+		.requests = t->requests,
+		.log = &t->log,
+		.log_dropped = wp_log_dropped(),
+		.history = &t->history,
+	};
+	wp_relay_look(t->relay, &v->relay);
+	wp_verdict_of(v, &v->verdict);
+	return v;
+}
+
+/* ---- HTTP ---- */
+
+static enum wp_rc answer_metrics(struct wp_teller *t, struct wp_http_answer *a)
+{
+	a->type = WP_METRICS_TYPE;
+	wp_process_read(&t->vitals.process);
+	return wp_metrics_write(a->body, &t->vitals);
+}
+
+static enum wp_rc answer_livez(struct wp_teller *t, struct wp_http_answer *a)
+{
+	a->code = t->vitals.verdict.live ? 200 : 503;
+	return wp_livez_text(a->body, &t->vitals.verdict);
+}
+
+static enum wp_rc answer_readyz(struct wp_teller *t, struct wp_http_answer *a)
+{
+	a->code = t->vitals.verdict.ready ? 200 : 503;
+	return wp_readyz_text(a->body, &t->vitals.verdict);
+}
+
+static enum wp_rc answer_status(struct wp_teller *t, struct wp_http_answer *a)
+{
+	a->type = "application/json";
+	wp_process_read(&t->vitals.process);
+	return wp_status_json(a->body, &t->vitals);
+}
+
+static enum wp_rc answer_page(struct wp_teller *t, struct wp_http_answer *a)
+{
+	a->type = "text/html; charset=utf-8";
+	wp_process_read(&t->vitals.process);
+	return wp_page_html(a->body, &t->vitals);
+}
+
+static enum wp_rc answer(void *arg, const char *path, struct wp_http_answer *a)
+{
+	static const struct {
+		const char *path;
+		enum wp_rc (*answer)(struct wp_teller *, struct wp_http_answer *);
+	} pages[] = {
+		{ "/", answer_page },	      { "/metrics", answer_metrics },
+		{ "/livez", answer_livez },   { "/readyz", answer_readyz },
+		{ "/status", answer_status },
+	};
+	struct wp_teller *t = arg;
+
+	a->type = TEXT;
+	if (t->relay == NULL) {
+		a->code = 503;
+		return wp_buffer_append_text(a->body, "starting\n");
+	}
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+		if (strcmp(pages[i].path, path) != 0)
+			continue;
+		(void)look(t);
+		return pages[i].answer(t, a);
+	}
+	a->code = 404;
+	return wp_buffer_append_text(a->body,
+				     "there is /, /metrics, /livez, /readyz and /status\n");
+}
+
+static void answered(void *arg, unsigned code)
+{
+	struct wp_vitals_requests *r = &((struct wp_teller *)arg)->requests;
+
+	r->ok += code == 200;
+	r->not_found += code == 404;
+	r->refused += code == 405;
+	r->unhealthy += code == 503;
+}
+
+static void sample_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct wp_teller *t = w->data;
+	struct wp_relay_snapshot s;
+
+	(void)loop;
+	(void)events;
+	if (t->relay == NULL)
+		return;
+	wp_relay_look(t->relay, &s);
+	wp_history_add(&t->history, t->setup.clock().ms, &s);
+}
+
+static enum wp_rc serve(struct wp_teller *t, struct wp_why *why)
+{
+	struct wp_http_setup setup = { .answer = answer, .answered = answered, .arg = t };
+	const char *listen = t->setup.options->http->listen;
+
+	if (listen[0] == '\0')
+		return WP_OK;
+	enum wp_rc rc = wp_http_address_parse(listen, &setup.address, why);
+	if (rc == WP_OK)
+		rc = wp_http_new(t->loop, &setup, &t->http, why);
+	if (rc != WP_OK)
+		return rc;
+	wp_log(WP_LOG_INFO, "http_listens", WP_TEXT("address", setup.address.host),
+	       WP_INT("port", wp_http_port(t->http)));
+	ev_timer_start(t->loop, &t->sample);
+	return WP_OK;
+}
+
+/* ---- the service manager ---- */
+
+/* A process that does not live by its own judgement is left to the watchdog. */
+static void watchdog_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct wp_teller *t = w->data;
+
+	(void)loop;
+	(void)events;
+	if (t->relay == NULL || look(t)->verdict.live)
+		wp_notify("WATCHDOG=1");
+}
+
+/* At most once a second, for it flits. */
+static void status_cb(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct wp_teller *t = w->data;
+	char lines[128];
+
+	(void)loop;
+	(void)events;
+	if (t->told == t->state)
+		return;
+	t->told = t->state;
+	(void)snprintf(lines, sizeof(lines), "STATUS=%s", wp_state_name(t->state));
+	wp_notify(lines);
+}
+
+static void watch_manager(struct wp_teller *t)
+{
+	int64_t watchdog_ms = wp_notify_watchdog_ms();
+
+	t->has_manager = wp_notify_is_wanted();
+	if (!t->has_manager)
+		return;
+	wp_notify("READY=1\nSTATUS=connecting");
+	if (watchdog_ms > 0) {
+		ev_timer_set(&t->watchdog, 0., (double)watchdog_ms / 2e3);
+		ev_timer_start(t->loop, &t->watchdog);
+	}
+}
+
+void wp_teller_turned(struct wp_teller *t, enum wp_state state)
+{
+	t->state = state;
+	if (t->has_manager && t->told != state && !ev_is_active(&t->status)) {
+		ev_timer_set(&t->status, STATE_TOLD_EVERY_S, 0.);
+		ev_timer_start(t->loop, &t->status);
+	}
+}
+
+void wp_teller_stopping(struct wp_teller *t)
+{
+	if (t->has_manager)
+		wp_notify("STOPPING=1");
+}
+
+/* ---- life ---- */
+
+enum wp_rc wp_teller_new(struct ev_loop *loop, const struct wp_teller_setup *setup,
+			 struct wp_teller **ret, struct wp_why *why)
+{
+	struct wp_teller *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return WP_NOMEM;
+	t->loop = loop;
+	t->setup = *setup;
+	t->told = t->state = WP_CONNECTING;
+	t->started_s = setup->clock().wall_us / 1000000 + INT64_C(946684800);
+	ev_timer_init(&t->sample, sample_cb, 0., WP_HISTORY_EVERY_MS / 1e3);
+	ev_timer_init(&t->watchdog, watchdog_cb, 0., 0.);
+	ev_timer_init(&t->status, status_cb, 0., 0.);
+	t->sample.data = t->watchdog.data = t->status.data = t;
+	enum wp_rc rc = serve(t, why);
+	if (rc != WP_OK) {
+		wp_teller_free(t);
+		return rc;
+	}
+	*ret = t;
+	return WP_OK;
+}
+
+void wp_teller_begin(struct wp_teller *t, struct wp_relay *relay, struct wp_sink *sink)
+{
+	t->relay = relay;
+	t->sink = sink;
+	watch_manager(t);
+}
+
+void wp_teller_free(struct wp_teller *t)
+{
+	if (t == NULL)
+		return;
+	ev_timer_stop(t->loop, &t->sample);
+	ev_timer_stop(t->loop, &t->watchdog);
+	ev_timer_stop(t->loop, &t->status);
+	wp_http_free(t->http);
+	free(t);
+}

@@ -1,0 +1,112 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/base/log_memory.h"
+
+static struct wp_log_memory memory;
+
+static int fresh(void **state)
+{
+	(void)state;
+	memset(&memory, 0, sizeof(memory));
+	return 0;
+}
+
+static void add(enum wp_log_level level, const char *event, const char *why)
+{
+	const struct wp_fact facts[] = { WP_INT("number", 7),
+					 WP_TEXT("why", why),
+					 { .kind = WP_FACT_END } };
+
+	wp_log_memory_add(&memory, 1000, level, event, why != NULL ? facts : &facts[2]);
+}
+
+static uint64_t count_of(enum wp_log_level level, const char *event)
+{
+	for (size_t i = 0; i < memory.count_count; i++) {
+		if (memory.counts[i].level == level && strcmp(memory.counts[i].event, event) == 0)
+			return memory.counts[i].count;
+	}
+	return 0;
+}
+
+static void warnings_and_errors_are_counted_by_event_and_level(void **state)
+{
+	add(WP_LOG_WARN, "stream_broken", "away");
+	add(WP_LOG_WARN, "stream_broken", "away again");
+	add(WP_LOG_ERROR, "stream_broken", NULL);
+	add(WP_LOG_INFO, "state", "a -> b");
+	CHECK_EQ(count_of(WP_LOG_WARN, "stream_broken"), 2);
+	CHECK_EQ(count_of(WP_LOG_ERROR, "stream_broken"), 1);
+	CHECK_EQ(count_of(WP_LOG_INFO, "state"), 0);
+}
+
+static void lines_of_note_are_kept_with_their_reason_and_progress_is_none(void **state)
+{
+	add(WP_LOG_INFO, "streaming", NULL);
+	add(WP_LOG_INFO, "progress", NULL);
+	add(WP_LOG_DEBUG, "state", "flits");
+	add(WP_LOG_ERROR, "slot_lost", "it is gone");
+	CHECK_EQ(memory.line_count, 2);
+	CHECK_TEXT(wp_log_memory_line(&memory, 0)->event, "streaming");
+	CHECK_TEXT(wp_log_memory_line(&memory, 0)->why, "");
+	CHECK_TEXT(wp_log_memory_line(&memory, 1)->event, "slot_lost");
+	CHECK_TEXT(wp_log_memory_line(&memory, 1)->why, "it is gone");
+	CHECK_EQ(wp_log_memory_line(&memory, 1)->level, WP_LOG_ERROR);
+	CHECK_EQ(wp_log_memory_line(&memory, 1)->wall_ms, 1000);
+}
+
+static void the_oldest_line_goes_first(void **state)
+{
+	char event[WP_LOG_EVENT_SIZE];
+
+	for (int i = 0; i < WP_LOG_LINES_MAX + 5; i++) {
+		(void)snprintf(event, sizeof(event), "event_%d", i);
+		add(WP_LOG_INFO, event, NULL);
+	}
+	CHECK_EQ(memory.line_count, WP_LOG_LINES_MAX);
+	CHECK_TEXT(wp_log_memory_line(&memory, 0)->event, "event_5");
+	CHECK_TEXT(wp_log_memory_line(&memory, WP_LOG_LINES_MAX - 1)->event, "event_36");
+}
+
+static void more_events_than_there_is_room_for_are_counted_as_other(void **state)
+{
+	char event[WP_LOG_EVENT_SIZE];
+
+	for (int i = 0; i < WP_LOG_EVENTS_MAX + 10; i++) {
+		(void)snprintf(event, sizeof(event), "event_%d", i);
+		add(WP_LOG_WARN, event, NULL);
+	}
+	add(WP_LOG_ERROR, "one_more", NULL);
+	CHECK_EQ(count_of(WP_LOG_WARN, "event_0"), 1);
+	CHECK_EQ(count_of(WP_LOG_WARN, "other"), 12);
+	CHECK_EQ(count_of(WP_LOG_ERROR, "other"), 1);
+	CHECK_EQ(memory.count_count, WP_LOG_EVENTS_MAX);
+}
+
+static void a_long_reason_is_cut_between_characters(void **state)
+{
+	char why[2 * WP_LOG_WHY_SIZE];
+
+	memset(why, 'a', sizeof(why));
+	memcpy(why + WP_LOG_WHY_SIZE - 2, "\xc3\xa9", 2); /* its second byte does not fit */
+	why[sizeof(why) - 1] = '\0';
+	add(WP_LOG_WARN, "long", why);
+	CHECK_EQ(strlen(wp_log_memory_line(&memory, 0)->why), WP_LOG_WHY_SIZE - 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(warnings_and_errors_are_counted_by_event_and_level, fresh),
+		cmocka_unit_test_setup(
+			lines_of_note_are_kept_with_their_reason_and_progress_is_none, fresh),
+		cmocka_unit_test_setup(the_oldest_line_goes_first, fresh),
+		cmocka_unit_test_setup(more_events_than_there_is_room_for_are_counted_as_other,
+				       fresh),
+		cmocka_unit_test_setup(a_long_reason_is_cut_between_characters, fresh),
+	};
+
+	return cmocka_run_group_tests_name("log_memory", tests, NULL, NULL);
+}
