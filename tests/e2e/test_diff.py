@@ -152,7 +152,8 @@ def test_types_that_are_known_by_their_text_are_made_alike(make_stage, form):
                "outbox.value.format": form, "outbox.headers": "path,span,mac,words,name"}
     stage.relay(changes)
     stage.sql("""INSERT INTO outbox SELECT '10.0.0.0'::inet + n, 'order', 'K' || n, 'made', '<a>ä</a>',
-                 ('Top.n' || n)::ltree, int4range(n, n + 1), '08:00:2b:01:02:03', to_tsvector('a b'), 'Zoë' FROM generate_series(1, 20) n""")
+                 ('Top.n' || n)::ltree, int4range(n, n + 1), '08:00:2b:01:02:03', to_tsvector('a b'), 'Zoë'
+                 FROM generate_series(1, 20) n""")
     stage.wait_all_confirmed()
     code, result = _diff(stage, changes=changes)
     assert (code, _counts(result)) == (EQUAL, _all_equal(20)), result
