@@ -37,5 +37,24 @@ class Standby(Postgres):
         self.set_conf(primary_conninfo="")
         wait_until(lambda: not self.query("SELECT FROM pg_stat_wal_receiver"), 30, "no walreceiver runs")
 
+    def follow_by_slot(self, name):
+        """From now on by a physical slot of the primary, and ready to take its failover slots over (17 and newer)."""
+        self._primary.query("SELECT pg_create_physical_replication_slot(%s)", (name,))
+        self.set_conf(
+            primary_conninfo=f"host=127.0.0.1 port={self._primary.port} user=postgres dbname=postgres",
+            primary_slot_name=name, hot_standby_feedback="on")
+        wait_until(lambda: self._primary.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active",
+                                               (name,)), 30, f"the standby follows by {name}", self.log_tail)
+
+    def wait_synced(self, slot, deadline=30):
+        """Until it has a copy of the failover slot that outlives a promotion."""
+
+        def is_synced():
+            self.query("SELECT pg_sync_replication_slots()")
+            return self.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND synced AND NOT temporary",
+                              (slot,))
+
+        wait_until(is_synced, deadline, f"slot {slot} is on the standby", self.log_tail)
+
     def promote(self):
         assert self.query("SELECT pg_promote(true, 60)") == [(True,)], self.log_tail()
