@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lib import places  # noqa: E402
+from lib import places, samples as sample_programs  # noqa: E402
 from servers import cache, debezium as real_debezium  # noqa: E402
 
 TESTS = places.TREE / "tests"
@@ -29,6 +29,7 @@ KINDS = {
     "clang-werror": ({"CC": "clang"}, ("--werror", "-Dfuzz=true")),
     "sanitize": ({"CC": "gcc"}, ("-Db_sanitize=address,undefined",)),
     "fuzz": ({"CC": "clang"}, ("-Dfuzz=true", "-Db_lundef=false")),
+    "program": ({}, ("-Dtests=disabled",)),
 }
 
 Count = namedtuple("Count", "passed failed skipped")
@@ -144,16 +145,16 @@ def test_environment(suite):
     return found
 
 
-def venv():
-    """The Python of the tests, with what requirements.txt names."""
-    wanted = (TESTS / "requirements.txt").read_text() + sys.version
+def venv(requirements=TESTS / "requirements.txt"):
+    """A Python with what a file names; without one, the Python of the tests."""
+    wanted = requirements.read_text() + sys.version
     folder = places.cache() / f"venv-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
     python = folder / "bin" / "python"
     with places.lock(folder.name):
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             run([sys.executable, "-m", "venv", folder])
-            run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", TESTS / "requirements.txt"])
+            run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", requirements])
             (folder / "complete").touch()
     return python
 
@@ -194,13 +195,15 @@ def lint(arguments):
     return pytest("lint", arguments)
 
 
-def e2e(arguments):
+def e2e(arguments, only=""):
     build("gcc")
     for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
         cache.postgres(version)
     cache.kafka()
+    for name in (*sample_programs.wanted_producers(), "consumer-java"):
+        sample_programs.built(name)
     workers = () if {"-n", "-k", "--pdb"} & set(arguments) else ("-n", PYTEST_WORKERS, "--dist", "worksteal")
-    return pytest("e2e", [*workers, *arguments])
+    return pytest(f"e2e/{only}".rstrip("/"), [*workers, *arguments])
 
 
 def matrix(arguments):
@@ -213,6 +216,12 @@ def matrix(arguments):
         say(f"PostgreSQL {version}: {count.passed} passed, {count.failed} failed, {count.skipped} skipped")
         counts.append(count)
     return add(counts)
+
+
+def samples(arguments):
+    """The sample programs of the documentation, in all languages that can be had."""
+    os.environ["WALPOST_SAMPLES"] = "python spring go typescript"
+    return e2e(arguments, "test_samples.py")
 
 
 def debezium(arguments):
@@ -284,7 +293,7 @@ def fuzz(arguments):
 
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
-               "bench": bench, "debezium": debezium}
+               "bench": bench, "debezium": debezium, "samples": samples}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
