@@ -5,8 +5,8 @@
  * numbers are as Java has them, and each object of an array has the members of all of them.
  *
  * Owns: the value and what it was made from. Borrows: the payload, until the next call.
- * Bounded: size_max of payload and value; some 300 bytes for each comma and each bracket of the
- * payload beside. Recursion ends where Jackson's does, at 1,000 containers within each other.
+ * Bounded: size_max of the value; beside it some 300 bytes for each of the payload's values, of
+ * which there may be no more than would fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within each other.
  * Single-threaded.
  */
 #ifndef WALPOST_OUTBOX_EXPAND_H
