@@ -275,14 +275,14 @@ static void note_dead_letter(struct wp_relay *r)
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 
-	(void)wp_why_set(
-		&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
-		"the event of table %s with id %s (position %s, %zu bytes, topic %s) goes to "
-		"dead-letter topic %s: %s",
-		e->table, e->id[0] != '\0' ? e->id : "NULL",
-		wp_position_text(&e->position, position), e->size,
-		e->topic[0] != '\0' ? e->topic : "unknown", r->setup.options->dead_letter_topic,
-		wp_pipeline_reason(r->pipeline)->text);
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
+			 "the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes to "
+			 "dead-letter topic %s: %s",
+			 wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
+			 wp_position_text(&e->position, position), e->size,
+			 e->topic[0] != '\0' ? e->topic : "unknown",
+			 r->setup.options->dead_letter_topic,
+			 wp_pipeline_reason(r->pipeline)->text);
 }
 
 enum { COMPLAIN_EVERY_MS = 10 * 1000 };
