@@ -22,7 +22,8 @@
 struct wp_pipeline_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
-	size_t value_size_max; /* of a decoded or enveloped value, bytes */
+	size_t value_size_max; /* of a row's texts, bytes: a guard */
+	size_t record_max;     /* the sink's: nothing larger is made; 0: no bound */
 	enum wp_poison poison;
 	const char *dead_letter_topic;
 	struct wp_ledger *ledger;
