@@ -166,12 +166,13 @@ static enum wp_rc refuse(const struct writer *w, struct wp_why *why)
 	struct wp_excerpt value;
 
 	if (w->would_lose)
-		return wp_why_set(why, WP_DATA,
-				  "the payload cannot be expanded without a loss: its member %s has "
-				  "no place in the schema, for objects within the objects of an "
-				  "array have the members of the first one, as Debezium does it; "
-				  "give them all the same members, or turn the expansion off",
-				  wp_excerpt(&value, misfit->name));
+		return wp_why_set(
+			why, WP_DATA,
+			"the payload cannot be expanded without a loss: its member %s has "
+			"no place in the schema, for objects within the objects of an "
+			"array have the members of the first one, as Debezium does it; "
+			"give them all the same members, or turn the expansion off",
+			wp_excerpt(&value, misfit->name));
 
 	if (misfit->kind == WP_JSON_NUMBER && misfit->number == WP_JACKSON_BIG)
 		return wp_why_set(why, WP_DATA,
@@ -286,4 +287,9 @@ enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct w
 	default:
 		return wp_why_set(why, rc, "no memory for the schema of a payload");
 	}
+}
+
+size_t wp_expand_written(const struct wp_expand *e)
+{
+	return e->value.size;
 }

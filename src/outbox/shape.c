@@ -517,3 +517,10 @@ void wp_shape_leftover(struct wp_shape *s, const struct wp_event *event, struct 
 	if (s->failed & WP_PART_VALUE)
 		ret->beside_value = ret->column_count;
 }
+
+size_t wp_shape_written(const struct wp_shape *s)
+{
+	size_t expanded = s->expand != NULL ? wp_expand_written(s->expand) : 0;
+
+	return s->value.size + s->written.size + expanded;
+}

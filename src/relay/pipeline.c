@@ -54,6 +54,7 @@ struct wp_pipeline {
 	uint32_t ordinal;
 	uint32_t question;
 	struct wp_pipeline_counts counts;
+	uint64_t written;
 	struct wp_event_name last;
 	size_t last_id_size;
 	struct wp_diversions diversions;
@@ -345,6 +346,7 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 
 	enum wp_rc shape_rc =
 		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? why : NULL);
+	p->written += wp_shape_written(outbox->shape);
 	if (shape_rc != WP_OK && (rc == WP_OK || shape_rc != WP_DATA))
 		rc = shape_rc;
 	if (rc == WP_OK || rc == WP_DATA)
@@ -650,6 +652,11 @@ const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p)
 size_t wp_pipeline_last_size(const struct wp_pipeline *p)
 {
 	return p->last.size;
+}
+
+uint64_t wp_pipeline_written(const struct wp_pipeline *p)
+{
+	return p->written;
 }
 
 const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p)

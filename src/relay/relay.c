@@ -584,6 +584,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 {
 	bool more = wp_relay_collect(r, now);
 
+	r->written = wp_pipeline_written(r->pipeline);
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r))

@@ -147,6 +147,7 @@ struct wp_relay {
 	uint64_t confirmed;
 	uint64_t reconnects;
 	uint64_t rewinds;
+	uint64_t written; /* by the pipeline, as this step began */
 	uint64_t moves;
 
 	struct wp_note notes[NOTES_MAX]; /* a ring */

@@ -5,7 +5,8 @@
 #include "relay_internal.h"
 #include "walpost/relay/faults.h"
 
-enum { FRAMES_PER_STEP = 2000 };
+/* So that a step is short, and the server hears of us between two: some 20 ms at most. */
+enum { FRAMES_PER_STEP = 2000, WRITTEN_PER_STEP = 2 * 1024 * 1024 };
 
 /* -- connecting ---------------------------------------------------------- */
 
@@ -363,6 +364,8 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now)
 {
 	for (unsigned i = 0; i < FRAMES_PER_STEP; i++) {
+		if (wp_pipeline_written(r->pipeline) - r->written >= WRITTEN_PER_STEP)
+			return true;
 		if (r->state != WP_STREAMING || (r->stop_asked && wp_relay_may_stop_here(r, now)))
 			return false;
 		if (!take_frame(r, now))

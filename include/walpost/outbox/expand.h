@@ -56,4 +56,7 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct wp_span field,
 			    struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
 
+/* Bytes that were written for the last payload, also when it was refused in the end. */
+size_t wp_expand_written(const struct wp_expand *e);
+
 #endif

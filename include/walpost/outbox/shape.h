@@ -44,6 +44,9 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
  */
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why) WP_MUST_CHECK;
+/* Bytes that were written for the record made last, also when it could not be made: how long it
+ * took, roughly. */
+size_t wp_shape_written(const struct wp_shape *s);
 /* Of the record made last, the columns that it holds nowhere: for its dead letter. */
 void wp_shape_leftover(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret);
 
