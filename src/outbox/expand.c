@@ -5,9 +5,6 @@
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/expand.h"
 
-/* Of each value that is written: a digit and a comma. */
-#define VALUE_SIZE_MIN 2
-
 #define CURE "let the payload be a JSON object that fits, or turn the expansion off"
 
 struct wp_expand {
@@ -27,7 +24,8 @@ enum wp_rc wp_expand_new(const struct wp_expand_options *options, size_t size_ma
 	if (e == NULL)
 		return WP_NOMEM;
 	e->options = *options;
-	wp_json_tree_init(&e->tree, size_max / VALUE_SIZE_MIN + 1);
+	/* Each value but the first stands behind a comma or a bracket, which is written too. */
+	wp_json_tree_init(&e->tree, size_max + 1);
 	wp_connect_schemas_init(&e->schemas);
 	wp_buffer_init(&e->value, size_max);
 	wp_buffer_init(&e->path, SIZE_MAX / 2); /* no longer than the names in a payload */

@@ -6,7 +6,7 @@
  *
  * Owns: the value and what it was made from. Borrows: the payload, until the next call.
  * Bounded: size_max of the value; beside it some 300 bytes for each of the payload's values, of
- * which there may be no more than would fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within each other.
+ * which there may be no more than could fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within each other.
  * Single-threaded.
  */
 #ifndef WALPOST_OUTBOX_EXPAND_H

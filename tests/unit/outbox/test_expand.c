@@ -352,6 +352,7 @@ static void only_what_is_written_counts_for_the_limit(void **state)
 	becomes("{\"a\": 1,                             \"b\": null}", "{\"a\":1}");
 	becomes("{\"a\":\",,,,,,,,[[[[{{\"}", "{\"a\":\",,,,,,,,[[[[{{\"}");
 	becomes("{\"a\":[1,2,3,4,5,6,7,8,9]}", "{\"a\":[1,2,3,4,5,6,7,8,9]}");
+	becomes("{\"a\":[{},{},{},{},{},{}]}", "{\"a\":[{},{},{},{},{},{}]}");
 	fails("{\"a\":[1,2,3,4,5,6,7,8,9,1]}", "expanded, takes more than 25 bytes");
 }
 
