@@ -29,13 +29,22 @@ SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $walpost$
 BEGIN
-  IF emit.id IS NULL OR emit.aggregatetype IS NULL OR emit.prefix IS NULL THEN
-    RAISE EXCEPTION 'walpost.emit(): id, aggregatetype and prefix must not be NULL'
+  IF emit.id IS NULL OR emit.aggregatetype IS NULL OR emit.aggregateid IS NULL
+     OR emit.prefix IS NULL THEN
+    RAISE EXCEPTION 'walpost.emit(): id, aggregatetype, aggregateid and prefix must not be NULL'
       USING ERRCODE = 'null_value_not_allowed';
+  END IF;
+  IF emit.aggregatetype = '' OR emit.aggregateid = '' THEN
+    RAISE EXCEPTION 'walpost.emit(): aggregatetype and aggregateid must not be empty'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF pg_catalog.jsonb_typeof(emit.headers) <> 'object' THEN
     RAISE EXCEPTION 'walpost.emit(): headers must be a JSON object, not %',
       pg_catalog.jsonb_typeof(emit.headers) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF pg_catalog.jsonb_exists(emit.headers, '') THEN
+    RAISE EXCEPTION 'walpost.emit(): a header must have a name, and one is empty'
+      USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM pg_catalog.pg_logical_emit_message(true, emit.prefix, pg_catalog.jsonb_build_object(
     'id', emit.id,
@@ -49,9 +58,12 @@ END
 $walpost$;
 
 COMMENT ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) IS
-  'An event for walpost: sent when the transaction commits.';
+  'An event for walpost: sent when the transaction commits. One that cannot be delivered stops the relay, unless relay.poison = dead-letter: grant EXECUTE as you would grant that.';
 
--- Nobody may until granted:
+-- Nobody may until granted. Who may can stop the relay, which cannot be known here: by an
+-- aggregatetype of which no topic can be made ('two words'), one whose topic is missing, or an event
+-- larger than Kafka takes. relay.poison = dead-letter sets aside what can never be delivered, and
+-- the others go on.
 --
 --   GRANT USAGE ON SCHEMA walpost TO app;
 --   GRANT EXECUTE ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) TO app;

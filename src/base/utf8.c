@@ -71,3 +71,18 @@ bool wp_utf8_is_valid(struct wp_span text)
 	}
 	return true;
 }
+
+void wp_utf8_cut(char *text, size_t size)
+{
+	size_t start = size;
+
+	while (start > 0 && size - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
+		start--;
+	if (start == 0)
+		return;
+
+	unsigned char lead = (unsigned char)text[start - 1];
+	size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
+	if (wanted > size - start + 1)
+		text[start - 1] = '\0';
+}

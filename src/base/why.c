@@ -4,23 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "walpost/base/utf8.h"
 #include "walpost/base/why.h"
-
-/* What was cut may end inside a character: take back its first bytes. */
-static void cut_at_character(char *text, size_t size)
-{
-	size_t start = size;
-
-	while (start > 0 && size - start < 3 && ((unsigned char)text[start - 1] & 0xC0) == 0x80)
-		start--;
-	if (start == 0)
-		return;
-
-	unsigned char lead = (unsigned char)text[start - 1];
-	size_t wanted = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-	if (wanted > size - start + 1)
-		text[start - 1] = '\0';
-}
 
 enum wp_rc wp_why_set(struct wp_why *why, enum wp_rc rc, const char *format, ...)
 {
@@ -35,7 +20,7 @@ enum wp_rc wp_why_set(struct wp_why *why, enum wp_rc rc, const char *format, ...
 	va_end(arguments);
 	assert(size >= 0);
 	if ((size_t)size >= sizeof(fresh.text))
-		cut_at_character(fresh.text, sizeof(fresh.text) - 1);
+		wp_utf8_cut(fresh.text, sizeof(fresh.text) - 1);
 	memcpy(why->text, fresh.text, strlen(fresh.text) + 1);
 	return rc;
 }

@@ -489,7 +489,8 @@ static enum wp_rc prepare(struct rows *r, struct wp_why *why)
 				"no outbox has a table: logical messages are in the log only, and "
 				"cannot be compared");
 	if (rc == WP_OK)
-		rc = wp_outbox_set_new(outboxes, (size_t)INT32_MAX, &r->outboxes, why);
+		rc = wp_outbox_set_new(outboxes, wp_cli_record_max(&r->diff->config), &r->outboxes,
+				       why);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "walpost/kafka/producer.h"
 #include "walpost/postgres/slot.h"
 
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
@@ -146,4 +147,10 @@ enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 	enum wp_rc rc = create(s, options, &sql, ret_lsn, why);
 	wp_buffer_release(&text);
 	return rc;
+}
+
+size_t wp_cli_record_max(const struct wp_config *config)
+{
+	return config->relay.sink == WP_SINK_KIND_KAFKA ? wp_producer_record_max(&config->kafka)
+							: 0;
 }

@@ -259,9 +259,10 @@ static void print_event_json(const struct wp_survey_event *e, const char *positi
 static void print_event_text(const struct wp_survey_event *e, const char *position)
 {
 	struct wp_excerpt id, key;
-	printf("  %s  table %s  id %s  key %s  topic %s  %zu bytes%s%s\n", position, e->table,
-	       wp_excerpt(&id, e->id), wp_excerpt(&key, e->key), *e->topic ? e->topic : "none",
-	       e->size, *e->why.text ? ": " : "", e->why.text);
+	printf("  %s  %s%s  id %s  key %s  topic %s  %zu bytes%s%s\n", position,
+	       e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
+	       wp_excerpt(&key, e->key), *e->topic ? e->topic : "none", e->size,
+	       *e->why.text ? ": " : "", e->why.text);
 }
 
 static void print_event(struct skip *s, const struct wp_survey_event *e)

@@ -247,6 +247,7 @@ static enum wp_rc open_feed(struct tail *t, struct wp_why *why)
 	const struct wp_feed_setup feed = {
 		.outboxes = &t->outboxes,
 		.epoch = t->config.relay.epoch,
+		.record_max = wp_cli_record_max(&t->config),
 		.timelines = &t->timelines,
 		.columns = &t->columns,
 		.transfer = t->transfer,

@@ -146,20 +146,23 @@ const struct wp_option wp_options[] = {
 	  "the highest\nwalpost-position per partition drops every repetition.",
 	  "id,type,walpost-position", TEXT, 0, AT(outbox.headers_standard), 0, 1024, NULL, NULL },
 	{ "outbox.headers",
-	  "Further columns to send as headers: column or column:header, comma-separated.", "", TEXT,
-	  0, AT(outbox.headers), 0, 8192, NULL, NULL },
+	  "Further columns to send as headers: column or column:header, comma-separated. No "
+	  "header's "
+	  "name may\nbegin with walpost-.",
+	  "", TEXT, 0, AT(outbox.headers), 0, 8192, NULL, NULL },
 	{ "outbox.headers.source",
 	  "Value of a walpost-source header, for topics that several sources write. Empty: no such "
 	  "header.",
 	  "", TEXT, WP_OPTION_GLOBAL, AT(outbox.headers_source), 0, 1024, NULL, NULL },
 	{ "outbox.headers.json",
 	  "Column of json or jsonb, an object whose members become headers: strings raw, others as "
-	  "JSON text,\nnull as a header with a null value. Empty: there is none.",
+	  "JSON text,\nnull as a header with a null value. Names that begin with walpost-, or that "
+	  "walpost itself\nsends on the record, are left out. Empty: there is none.",
 	  "", TEXT, 0, AT(outbox.headers_json), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.properties",
 	  "Column with lines of name=value (java.util.Properties, as Debezium's "
-	  "tracingspancontext) that\nbecome headers: traceparent, tracestate. Empty: there is "
-	  "none.",
+	  "tracingspancontext) that\nbecome headers: traceparent, tracestate. The same names are "
+	  "left out as of headers.json.\nEmpty: there is none.",
 	  "", TEXT, 0, AT(outbox.headers_properties), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.format",
 	  "How id, type and the columns under headers are written: raw, their text; json; "

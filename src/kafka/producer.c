@@ -379,6 +379,7 @@ static void read_back(struct wp_producer *p)
 
 	p->batch_size = (size_t)wp_properties_number(conf, "batch.size");
 	p->message_max = (size_t)wp_properties_number(conf, "message.max.bytes");
+	p->view.record_max = p->message_max;
 	p->compresses = !wp_properties_is(conf, "compression.codec", "none");
 	p->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
 	p->placement = wp_properties_placement(conf);

@@ -323,3 +323,20 @@ enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 	*ret = conf;
 	return WP_OK;
 }
+
+/* A property that is refused is the producer's to complain of. */
+size_t wp_producer_record_max(const struct wp_kafka_options *options)
+{
+	static const char name[] = "message.max.bytes";
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	char error[512];
+
+	for (size_t i = 0; i < options->property_count; i++) {
+		const struct wp_property *p = &options->properties[i];
+		if (strcmp(p->name, name) == 0)
+			(void)rd_kafka_conf_set(conf, name, p->value, error, sizeof(error));
+	}
+	size_t size = (size_t)wp_properties_number(conf, name);
+	rd_kafka_conf_destroy(conf);
+	return size;
+}

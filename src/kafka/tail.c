@@ -181,12 +181,13 @@ static const char *name_of(const struct reader *r, const struct part *p)
 	return rd_kafka_topic_name(r->topics[p->topic]);
 }
 
+/* The first of that name: before data could say no such name, its headers stood behind ours. */
 static bool find_header(const rd_kafka_headers_t *headers, const char *name, struct wp_span *ret)
 {
 	const void *value;
 	size_t size;
 
-	if (rd_kafka_header_get_last(headers, name, &value, &size) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_header_get(headers, 0, name, &value, &size) != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return false;
 	*ret = (struct wp_span){ .data = value, .size = size };
 	return true;

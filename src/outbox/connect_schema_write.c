@@ -43,7 +43,7 @@ static struct wp_span path_from(const struct writer *w, size_t from)
 	return (struct wp_span){ path.data + from, path.size - from };
 }
 
-/* Nothing that Java's String.trim() leaves; escapes are those of control characters, or not. */
+/* Nothing that Java's String.trim() leaves of a path; escapes are those of control characters, or not. */
 static bool is_blank(struct wp_span name)
 {
 	for (size_t i = 0; i < name.size; i++) {
@@ -93,9 +93,7 @@ static void put_field(struct writer *w, const struct wp_connect_field *field, si
 {
 	size_t size = w->path->size;
 
-	if (is_blank(path_from(w, from)))
-		from = size;
-	else
+	if (from < size)
 		extend(w, wp_span_of("."));
 	extend(w, (struct wp_span){ field->name.data + 1, field->name.size - 2 });
 	if (w->rc == WP_OK)
@@ -106,6 +104,9 @@ static void put_field(struct writer *w, const struct wp_connect_field *field, si
 static void put_fields(struct writer *w, const struct wp_connect_schema *schema, size_t from,
 		       size_t depth)
 {
+	/* Asked once: a path may be as long as the payload, and have as many fields. */
+	if (is_blank(path_from(w, from)))
+		from = w->path->size;
 	put_text(w, ",\"fields\":[");
 	for (size_t i = 0; i < schema->count && w->rc == WP_OK; i++) {
 		if (i > 0)

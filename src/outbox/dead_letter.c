@@ -8,6 +8,8 @@
 
 enum { BARE_ID_MAX = 1024 };
 
+#define COLUMN "walpost-dead-letter-column-"
+
 struct headers {
 	struct wp_header *items;
 	size_t count;
@@ -32,10 +34,32 @@ static const char *note_omitted(struct wp_dead_letter *d, const struct wp_record
 	const char *shown = wp_excerpt(&id, record->id);
 
 	(void)snprintf(d->omitted, sizeof(d->omitted),
-		       "%sthe value of %zu bytes: column \"%s\" of table %s, row with id %s",
-		       letter == WP_LETTER_BARE ? "key, headers, and " : "", record->value.size,
-		       payload_column, record->table, shown != NULL ? shown : "NULL");
+		       "%s%sthe value of %zu bytes: column \"%s\" of table %s, row with id %s",
+		       letter == WP_LETTER_BARE ? "key, headers, " : "",
+		       letter != WP_LETTER_BARE	   ? ""
+		       : record->column_count == 0 ? "and "
+						   : "other columns, and ",
+		       record->value.size, payload_column, record->table,
+		       shown != NULL ? shown : "NULL");
 	return d->omitted;
+}
+
+/* Those within the value only where that is left out. */
+static void add_columns(struct wp_dead_letter *d, struct headers *h, const struct wp_record *record,
+			enum wp_letter letter)
+{
+	size_t count = letter == WP_LETTER_WHOLE ? record->beside_value : record->column_count;
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct wp_header *column = &record->columns[i];
+		char *name = d->names + used;
+		int size = snprintf(name, sizeof(d->names) - used, COLUMN "%.*s",
+				    (int)column->name.size, (const char *)column->name.data);
+		used += (size_t)size + 1;
+		assert(used <= sizeof(d->names)); /* the configuration bounds them */
+		add(h, name, column->value);
+	}
 }
 
 enum wp_letter wp_dead_letter_least(bool is_message)
@@ -55,7 +79,7 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 	(void)snprintf(d->size, sizeof(d->size), "%zu", wp_record_size(record));
 	(void)snprintf(d->timestamp, sizeof(d->timestamp), "%" PRId64, record->timestamp_ms);
 	if (letter != WP_LETTER_BARE) {
-		assert(record->header_count <= WP_RECORD_HEADERS_MAX);
+		assert(record->header_count <= WP_RECORD_HEADERS_KEPT_MAX);
 		memcpy(d->headers, record->headers, record->header_count * sizeof(d->headers[0]));
 		h.count = record->header_count;
 	}
@@ -68,6 +92,8 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 	add(&h, "walpost-dead-letter-position",
 	    wp_span_of(wp_position_text(&record->position, d->position)));
 	add(&h, "walpost-dead-letter-timestamp", wp_span_of(d->timestamp));
+	if (letter != WP_LETTER_BARE)
+		add_columns(d, &h, record, letter);
 	if (letter != WP_LETTER_WHOLE)
 		add(&h, "walpost-dead-letter-omitted",
 		    wp_span_of(note_omitted(d, record, payload_column, letter)));

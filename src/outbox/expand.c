@@ -24,7 +24,8 @@ enum wp_rc wp_expand_new(const struct wp_expand_options *options, size_t size_ma
 	if (e == NULL)
 		return WP_NOMEM;
 	e->options = *options;
-	wp_json_tree_init(&e->tree);
+	/* Each value but the first stands behind a comma or a bracket, which is written too. */
+	wp_json_tree_init(&e->tree, size_max + 1);
 	wp_connect_schemas_init(&e->schemas);
 	wp_buffer_init(&e->value, size_max);
 	wp_buffer_init(&e->path, SIZE_MAX / 2); /* no longer than the names in a payload */
@@ -49,6 +50,7 @@ void wp_expand_free(struct wp_expand *e)
 struct writer {
 	struct wp_buffer *into;
 	const struct wp_json_node *misfit; /* WP_DATA: at which it was */
+	bool would_lose;		   /* WP_DATA: it is a member that has no place */
 };
 
 static enum wp_connect_type type_of(const struct wp_json_node *n)
@@ -75,15 +77,34 @@ static bool fits(const struct wp_json_node *n, const struct wp_connect_schema *s
 static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
 			      const struct wp_connect_schema *schema);
 
-/* A member that this object lacks and another of its array has is null. */
+/* The first member that no field was found for. */
+static const struct wp_json_node *find_lost(const struct wp_json_node *object)
+{
+	const struct wp_json_node *n = object->first;
+
+	while (n->schema->type == WP_CONNECT_NONE || n->is_written)
+		n = n->next;
+	return n;
+}
+
+/*
+ * A member that this object lacks and another of its array has is null. One that the schema lacks
+ * would be lost: it is another object's, for only the objects that stand in one array themselves
+ * are brought together, not what is within them.
+ */
 static enum wp_rc write_object(struct writer *w, const struct wp_json_node *object,
 			       const struct wp_connect_schema *schema)
 {
 	enum wp_rc rc = wp_buffer_append_byte(w->into, '{');
+	size_t left = object->schema->count;
 
 	for (size_t i = 0; i < schema->count && rc == WP_OK; i++) {
 		const struct wp_connect_field *field = &schema->fields[i];
-		const struct wp_json_node *n = wp_json_node_find(object, field->name);
+		struct wp_json_node *n = wp_json_node_find(object, field->name);
+		if (n != NULL && n->schema->type != WP_CONNECT_NONE) {
+			n->is_written = true;
+			left--;
+		}
 		if (i > 0)
 			rc = wp_buffer_append_byte(w->into, ',');
 		if (rc == WP_OK)
@@ -93,6 +114,11 @@ static enum wp_rc write_object(struct writer *w, const struct wp_json_node *obje
 		if (rc == WP_OK)
 			rc = n == NULL ? wp_buffer_append_text(w->into, "null")
 				       : write_value(w, n, field->schema);
+	}
+	if (rc == WP_OK && left > 0) {
+		w->misfit = find_lost(object);
+		w->would_lose = true;
+		return WP_DATA;
 	}
 	return rc == WP_OK ? wp_buffer_append_byte(w->into, '}') : rc;
 }
@@ -132,9 +158,19 @@ static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
 	}
 }
 
-static enum wp_rc refuse(const struct wp_json_node *misfit, struct wp_why *why)
+static enum wp_rc refuse(const struct writer *w, struct wp_why *why)
 {
+	const struct wp_json_node *misfit = w->misfit;
 	struct wp_excerpt value;
+
+	if (w->would_lose)
+		return wp_why_set(
+			why, WP_DATA,
+			"the payload cannot be expanded without a loss: its member %s has "
+			"no place in the schema, for objects within the objects of an "
+			"array have the members of the first one, as Debezium does it; "
+			"give them all the same members, or turn the expansion off",
+			wp_excerpt(&value, misfit->name));
 
 	if (misfit->kind == WP_JSON_NUMBER && misfit->number == WP_JACKSON_BIG)
 		return wp_why_set(why, WP_DATA,
@@ -153,8 +189,10 @@ static enum wp_rc refuse(const struct wp_json_node *misfit, struct wp_why *why)
 static enum wp_rc refuse_size(const struct wp_expand *e, struct wp_why *why)
 {
 	return wp_why_set(why, WP_DATA,
-			  "the payload, expanded, takes more than %zu bytes; make it smaller, or "
-			  "allow larger messages",
+			  "the payload, expanded, takes more than %zu bytes, the most that a "
+			  "value may have; make it smaller, raise message.max.bytes in [kafka] and "
+			  "max.message.bytes of the topic, or turn the expansion off (in an array "
+			  "each object gets the members of all of them)",
 			  e->value.size_max);
 }
 
@@ -170,7 +208,7 @@ static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *
 		*ret = (struct wp_expanded){ WP_EXPANDED_VALUE, wp_buffer_span(&e->value), NULL };
 		return WP_OK;
 	case WP_DATA:
-		return refuse(w.misfit, why);
+		return refuse(&w, why);
 	case WP_FULL:
 		return refuse_size(e, why);
 	default:
@@ -212,13 +250,13 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 	wp_buffer_empty(&e->value, payload.size);
 	if (payload.size == 0 || (payload.data[0] != '{' && payload.data[0] != '['))
 		return leave(WP_EXPANDED_TEXT, "it begins with neither { nor [", ret);
-	if (payload.size > e->value.size_max)
-		return refuse_size(e, why);
 	enum wp_rc rc = wp_json_tree_read(&e->tree, payload, &because);
 	if (rc == WP_DATA)
 		return leave(WP_EXPANDED_TEXT, because, ret);
 	if (rc == WP_OK)
 		rc = wp_connect_schemas_find(&e->schemas, &e->tree, &e->options);
+	if (rc == WP_FULL)
+		return refuse_size(e, why);
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory to expand a payload of %zu bytes",
 				  payload.size);
@@ -240,10 +278,16 @@ enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct w
 			"more than 1,000 levels; make it flatter, or write no schema");
 	case WP_FULL:
 		return wp_why_set(why, rc,
-				  "the payload's schema takes more than %zu bytes; give it fewer "
-				  "members, or allow larger messages",
+				  "the payload's schema takes more than %zu bytes, the most that a "
+				  "value may have; give the payload fewer members, or raise "
+				  "message.max.bytes in [kafka] and max.message.bytes of the topic",
 				  into->size_max);
 	default:
 		return wp_why_set(why, rc, "no memory for the schema of a payload");
 	}
+}
+
+size_t wp_expand_written(const struct wp_expand *e)
+{
+	return e->value.size;
 }

@@ -9,7 +9,7 @@
 #include "walpost/wal/relations.h"
 
 #define RELATIONS_MAX 100000
-#define VALUE_SIZE_MAX ((size_t)INT32_MAX)
+#define TEXTS_SIZE_MAX ((size_t)INT32_MAX) /* a guard: Postgres sends no more in a row */
 
 enum use_kind {
 	USE_EVENTS,
@@ -56,8 +56,8 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, 
 	if (f == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for reading events");
 	f->setup = *setup;
-	wp_buffer_init(&f->texts, VALUE_SIZE_MAX);
-	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, VALUE_SIZE_MAX, &f->outboxes, why);
+	wp_buffer_init(&f->texts, TEXTS_SIZE_MAX);
+	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &f->outboxes, why);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &f->relations);
 	if (rc == WP_OK && setup->columns != NULL)

@@ -7,8 +7,9 @@
 /* Never asked for: what is reserved follows from the size of a text, which is in memory. */
 #define NO_LIMIT (SIZE_MAX / 2)
 
-void wp_json_tree_init(struct wp_json_tree *t)
+void wp_json_tree_init(struct wp_json_tree *t, size_t count_max)
 {
+	t->count_max = count_max;
 	wp_buffer_init(&t->nodes, NO_LIMIT);
 	wp_buffer_init(&t->sorted, NO_LIMIT);
 	wp_buffer_init(&t->names, NO_LIMIT);
@@ -40,13 +41,23 @@ struct wp_json_node *wp_json_tree_node(const struct wp_json_tree *t, size_t inde
 
 /* ---- room ---- */
 
+static const uint8_t *string_end(const uint8_t *at)
+{
+	for (at++; *at != '"';)
+		at += *at == '\\' ? 2 : 1;
+	return at + 1;
+}
+
 /* Values that a text may hold: each but the first stands behind a comma or a bracket. */
 static size_t values_max(struct wp_span text)
 {
+	const uint8_t *end = text.data + text.size;
 	size_t count = 1;
 
-	for (size_t i = 0; i < text.size; i++)
-		count += text.data[i] == ',' || text.data[i] == '[' || text.data[i] == '{';
+	for (const uint8_t *at = text.data; at < end;) {
+		count += *at == ',' || *at == '[' || *at == '{';
+		at = *at == '"' ? string_end(at) : at + 1;
+	}
 	return count;
 }
 
@@ -55,6 +66,8 @@ static enum wp_rc make_room(struct wp_json_tree *t, struct wp_span text)
 {
 	size_t count = values_max(text);
 
+	if (count > t->count_max)
+		return WP_FULL;
 	enum wp_rc rc = wp_buffer_reserve(&t->nodes, count * sizeof(struct wp_json_node));
 	if (rc == WP_OK)
 		rc = wp_buffer_reserve(&t->sorted, count * sizeof(struct wp_json_node *));
@@ -76,11 +89,9 @@ struct scan {
 
 static struct wp_span scan_string(struct scan *s)
 {
-	const uint8_t *from = s->at++;
+	const uint8_t *from = s->at;
 
-	while (*s->at != '"')
-		s->at += *s->at == '\\' ? 2 : 1;
-	s->at++;
+	s->at = string_end(from);
 	return (struct wp_span){ from, (size_t)(s->at - from) };
 }
 
@@ -239,7 +250,7 @@ static void sort_members(struct wp_json_tree *t, struct wp_json_node *object)
 		leave_out_replaced(object);
 }
 
-const struct wp_json_node *wp_json_node_find(const struct wp_json_node *object, struct wp_span name)
+struct wp_json_node *wp_json_node_find(const struct wp_json_node *object, struct wp_span name)
 {
 	size_t from = 0, to = object->count;
 

@@ -3,7 +3,8 @@
  * follows it; of members with one name the last stands in the place of the first.
  *
  * Owns: its nodes, which borrow the text. Part of expand.
- * Bounded: some 110 bytes for each comma and each bracket of the text.
+ * Bounded: count_max values, of some 120 bytes each, and three times the text where names are
+ * written otherwise.
  */
 #ifndef WALPOST_SRC_OUTBOX_JSON_TREE_H
 #define WALPOST_SRC_OUTBOX_JSON_TREE_H
@@ -24,6 +25,7 @@ struct wp_json_node {
 	struct wp_json_node *last;
 	size_t count;
 	struct wp_json_node **sorted;		/* an object's members, by name */
+	bool is_written;			/* see expand.c */
 	const struct wp_connect_schema *schema; /* see connect_schema.h */
 };
 
@@ -31,13 +33,14 @@ struct wp_json_tree {
 	struct wp_buffer nodes;	 /* an array: a container before what it holds; the root first */
 	struct wp_buffer sorted; /* pointers to nodes */
 	struct wp_buffer names;	 /* those that Jackson writes otherwise than they stand */
+	size_t count_max;
 };
 
-void wp_json_tree_init(struct wp_json_tree *t);
+void wp_json_tree_init(struct wp_json_tree *t, size_t count_max);
 void wp_json_tree_release(struct wp_json_tree *t);
 /*
  * Of a text that begins with { or [. WP_DATA: Jackson would not read it; `ret_because` is a
- * constant. WP_NOMEM. The nodes are valid until the next call.
+ * constant. WP_FULL: it may hold more than count_max values. WP_NOMEM. The nodes are valid until the next call.
  */
 enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text,
 			     const char **ret_because) WP_MUST_CHECK;
@@ -45,8 +48,7 @@ enum wp_rc wp_json_tree_read(struct wp_json_tree *t, struct wp_span text,
 size_t wp_json_tree_count(const struct wp_json_tree *t);
 struct wp_json_node *wp_json_tree_node(const struct wp_json_tree *t, size_t index);
 /* NULL: the object has no such member. The name is as Jackson writes it. */
-const struct wp_json_node *wp_json_node_find(const struct wp_json_node *object,
-					     struct wp_span name);
+struct wp_json_node *wp_json_node_find(const struct wp_json_node *object, struct wp_span name);
 /* As memcmp(). */
 int wp_json_name_compare(struct wp_span a, struct wp_span b);
 

@@ -245,6 +245,7 @@ static void begin(const struct wp_message_reader *r, struct wp_event *e)
 	e->ce_source = e->ce_subject = e->schema_version = (struct wp_span){ 0 };
 	e->schema = e->name = (struct wp_span){ 0 };
 	e->payload_is_bytea = false;
+	e->data_headers = 0;
 	begin_fields(&r->lists[WP_LIST_HEADERS], &e->headers);
 	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);
 	begin_fields(&r->lists[WP_LIST_EXTENSIONS], &e->extensions);
@@ -293,13 +294,6 @@ static enum wp_rc read_protobuf(const struct wp_message_reader *r, struct wp_spa
 			  r->table, WP_EVENT_FIELDS_MAX);
 }
 
-/* For its dead letter: no row has what else it holds. */
-static void keep_whole(struct wp_event *e, struct wp_span content, enum wp_message_format format)
-{
-	e->payload = content;
-	e->payload_type = format == WP_MESSAGE_JSON ? &text_type : &bytes_type;
-}
-
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
 			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
 {
@@ -307,13 +301,13 @@ enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span co
 	enum wp_rc rc;
 
 	begin(r, ret);
+	ret->content = content; /* for its dead letter: no row has what it holds */
 	if (format == WP_MESSAGE_PROTOBUF)
 		ret->payload_type = &bytes_type;
 	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, why)
 				       : read_protobuf(r, content, texts, ret, why);
 	if (rc == WP_OK)
 		rc = check_nulls(r, ret, why);
-	if (rc == WP_DATA)
-		keep_whole(ret, content, format);
+	ret->is_refused = rc == WP_DATA;
 	return rc;
 }

@@ -65,10 +65,10 @@ static void take_text(struct wp_wire *w, const struct field *f, struct wp_span *
 		*ret = f->bytes;
 }
 
-static enum wp_rc take_header(struct wp_span bytes, struct wp_buffer *texts,
-			      struct wp_event_fields *headers)
+static enum wp_rc take_header(struct wp_span bytes, struct wp_buffer *texts, struct wp_event *ret)
 {
 	static const struct wp_column_type type = { .type = WP_TYPE_TEXT, .modifier = -1 };
+	struct wp_event_fields *headers = &ret->headers;
 	struct wp_event_field header = { .type = &type };
 	struct wp_wire w;
 	struct field f;
@@ -88,6 +88,7 @@ static enum wp_rc take_header(struct wp_span bytes, struct wp_buffer *texts,
 	texts->size += header.name.size + 1;
 	header.name.data = copy;
 	headers->items[headers->count++] = header;
+	ret->data_headers++;
 	return WP_OK;
 }
 
@@ -111,7 +112,7 @@ static enum wp_rc take_field(struct wp_wire *w, const struct field *f, struct wp
 		ret->payload = f->bytes;
 		return WP_OK;
 	case 6:
-		return take_header(f->bytes, texts, &ret->headers);
+		return take_header(f->bytes, texts, ret);
 	default:
 		return WP_OK;
 	}

@@ -19,7 +19,7 @@ struct wp_outbox_set {
 };
 
 static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options, const char *run_id,
-		       size_t value_size_max, struct wp_why *why)
+		       size_t record_max, struct wp_why *why)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -29,7 +29,7 @@ static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
 	if (rc == WP_OK)
 		rc = wp_patterns_new(options->leaves, &e->leaves, why);
 	if (rc == WP_OK)
-		rc = wp_shape_new(options, value_size_max, &e->outbox.shape, why);
+		rc = wp_shape_new(options, record_max, &e->outbox.shape, why);
 	if (rc == WP_OK && options->message_prefix[0] != '\0')
 		rc = wp_message_reader_new(options, &e->outbox.messages, why);
 	if (rc == WP_OK && run_id != NULL)
@@ -37,7 +37,7 @@ static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
 	return rc;
 }
 
-enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_size_max,
+enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_max,
 			     struct wp_outbox_set **ret, struct wp_why *why)
 {
 	struct wp_outbox_set *s = calloc(1, sizeof(*s) + outboxes->count * sizeof(s->entries[0]));
@@ -51,7 +51,7 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_si
 		const struct wp_outbox_options *options = &outboxes->items[i];
 		s->entries[i].outbox.table = tables;
 		tables += options->table[0] != '\0' ? 1 : 0;
-		rc = fill(&s->entries[i], options, outboxes->run_id, value_size_max, why);
+		rc = fill(&s->entries[i], options, outboxes->run_id, record_max, why);
 	}
 	if (rc != WP_OK) {
 		wp_outbox_set_free(s);

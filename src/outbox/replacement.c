@@ -197,10 +197,11 @@ enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span 
 			bytes = subject.data + start;
 			bytes_size = end - start;
 		}
-		if (bytes_size > size - at)
+		size_t taken = bytes_size < size - at ? bytes_size : size - at;
+		memcpy(to + at, bytes, taken);
+		*ret_size = at += taken;
+		if (taken < bytes_size)
 			return WP_FULL;
-		memcpy(to + at, bytes, bytes_size);
-		at += bytes_size;
 	}
 	*ret_size = at;
 	return WP_OK;

@@ -22,7 +22,7 @@ enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct w
 void wp_replacement_free(struct wp_replacement *r);
 /*
  * Writes into `to`, of `size` bytes, what replaces the match that `ovector`
- * (with a pair for each group) describes. WP_FULL: it is longer.
+ * (with a pair for each group) describes. WP_FULL: it is longer; cut, it is there all the same.
  */
 enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span subject,
 				 const size_t *ovector, char *to, size_t size,

@@ -189,14 +189,15 @@ static enum wp_rc say_gave_up(int error, struct wp_span raw, struct wp_why *why)
 		wp_excerpt(&shown, raw), text);
 }
 
-/* Behind the end of the topic; WP_FULL: it would be longer than a topic may be. */
+/* Behind the end of the topic. WP_FULL: it is longer than a topic may be, and was cut. */
 static enum wp_rc append(struct wp_route *r, const uint8_t *bytes, size_t size)
 {
-	if (size > WP_TOPIC_SIZE - 1 - r->topic_size)
-		return WP_FULL;
-	memcpy(r->topic + r->topic_size, bytes, size);
-	r->topic_size += size;
-	return WP_OK;
+	size_t room = WP_TOPIC_SIZE - 1 - r->topic_size;
+	size_t taken = size < room ? size : room;
+
+	memcpy(r->topic + r->topic_size, bytes, taken);
+	r->topic_size += taken;
+	return taken < size ? WP_FULL : WP_OK;
 }
 
 static enum wp_rc replace(struct wp_route *r, struct wp_span raw)
@@ -211,9 +212,9 @@ static enum wp_rc replace(struct wp_route *r, struct wp_span raw)
 	if (rc == WP_OK)
 		rc = wp_replacement_expand(r->replacement, raw, ovector, r->topic + r->topic_size,
 					   WP_TOPIC_SIZE - 1 - r->topic_size, &size);
+	r->topic_size += size;
 	if (rc != WP_OK)
 		return rc;
-	r->topic_size += size;
 	return append(r, raw.data + end, raw.size - end);
 }
 
@@ -270,7 +271,9 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 		why, WP_DATA,
 		"the topic \"%s\", made of the raw topic \"%s\", %s: correct what "
 		"outbox.route.by reads, or outbox.topic.regex and outbox.topic.replacement",
-		wp_excerpt(&shown_topic, wp_span_of(r->topic)), wp_excerpt(&shown_raw, raw), wrong);
+		wp_excerpt(&shown_topic,
+			   (struct wp_span){ (const uint8_t *)r->topic, r->topic_size }),
+		wp_excerpt(&shown_raw, raw), wrong);
 }
 
 static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_why *why)

@@ -192,6 +192,9 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 	ret->type_type = &roles[WP_ROLE_TYPE].type;
 	ret->payload_type = &roles[WP_ROLE_PAYLOAD].type;
 	ret->timestamp_type = &roles[WP_ROLE_TIMESTAMP].type;
+	ret->content = (struct wp_span){ 0 };
+	ret->is_refused = false;
+	ret->data_headers = 0;
 	ret->table = m->table;
 	ret->schema = m->schema;
 	ret->name = m->name;
@@ -222,7 +225,8 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 				  "known (such as a jsonb of another version than 1): set "
 				  "postgres.binary = off",
 				  m->table);
-	if (m->missing != NULL)
-		return wp_why_set(why, WP_DATA, "%s", m->missing->text);
-	return check_nulls(m, ret, why);
+	rc = m->missing != NULL ? wp_why_set(why, WP_DATA, "%s", m->missing->text)
+				: check_nulls(m, ret, why);
+	ret->is_refused = rc == WP_DATA;
+	return rc;
 }

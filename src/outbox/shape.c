@@ -10,6 +10,8 @@
 #include "walpost/outbox/moment.h"
 #include "walpost/wal/frame.h"
 
+/* A guard only, where it is not the record's bound: Postgres sends no more in a row. */
+#define SIZE_MAX_OF_ROW ((size_t)INT32_MAX)
 #define POSTGRES_EPOCH_US (WP_POSTGRES_EPOCH_S * INT64_C(1000000))
 
 bool wp_shape_sends_position(const struct wp_outbox_options *options)
@@ -61,11 +63,24 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_wh
 	return WP_OK;
 }
 
+static enum wp_rc check_name(const char *name, struct wp_why *why)
+{
+	if (strncmp(name, WP_OUR_HEADERS, strlen(WP_OUR_HEADERS)) != 0)
+		return WP_OK;
+	return wp_why_set(why, WP_CONFIG,
+			  "outbox.headers: a header \"%.200s\" would be taken for one of walpost's "
+			  "own, which begin with " WP_OUR_HEADERS
+			  ": give the column another name, as in column:name",
+			  name);
+}
+
 static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_why *why)
 {
 	struct wp_column_list columns; /* the rows' own mapping has them; here they are checked */
 	enum wp_rc rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, why);
 
+	for (size_t i = 0; i < columns.count && rc == WP_OK; i++)
+		rc = check_name(columns.items[i].name, why);
 	if (rc == WP_OK)
 		rc = wp_column_list_parse(options->value_columns, "outbox.value.columns", &columns,
 					  why);
@@ -75,18 +90,18 @@ static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp
 	return rc;
 }
 
-static enum wp_rc new_expand(struct wp_shape *s, struct wp_why *why)
+static enum wp_rc new_expand(struct wp_shape *s, size_t size_max, struct wp_why *why)
 {
 	const struct wp_expand_options options = {
 		.keep_nulls = s->options->expand_nulls == WP_EXPAND_KEEP,
 		.keep_empty_arrays = s->options->expand_empty_arrays == WP_EXPAND_KEEP,
 	};
-	enum wp_rc rc = wp_expand_new(&options, s->value_size_max, &s->expand);
+	enum wp_rc rc = wp_expand_new(&options, size_max, &s->expand);
 
 	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory to expand payloads");
 }
 
-enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
+enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_max,
 			struct wp_shape **ret, struct wp_why *why)
 {
 	struct wp_shape *s = calloc(1, sizeof(*s));
@@ -94,12 +109,13 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_si
 		return wp_why_set(why, WP_NOMEM, "no memory for the shape of events");
 
 	s->options = options;
-	s->value_size_max = value_size_max;
-	wp_buffer_init(&s->decoded, value_size_max);
-	wp_buffer_init(&s->texts, value_size_max);
-	wp_buffer_init(&s->value, value_size_max);
-	wp_buffer_init(&s->names, value_size_max);
-	wp_buffer_init(&s->written, value_size_max);
+	s->record_max = record_max;
+	size_t made_max = record_max > 0 ? record_max : SIZE_MAX_OF_ROW;
+	wp_buffer_init(&s->decoded, SIZE_MAX_OF_ROW);
+	wp_buffer_init(&s->texts, SIZE_MAX_OF_ROW);
+	wp_buffer_init(&s->value, made_max);
+	wp_buffer_init(&s->names, SIZE_MAX_OF_ROW);
+	wp_buffer_init(&s->written, made_max);
 	enum wp_rc rc =
 		wp_shape_parse_standard(options->headers_standard, &s->standard_headers, why);
 	if (rc == WP_OK)
@@ -107,7 +123,7 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_si
 	if (rc == WP_OK)
 		rc = check_together(options, why);
 	if (rc == WP_OK && options->payload_json == WP_PAYLOAD_JSON_EXPAND)
-		rc = new_expand(s, why);
+		rc = new_expand(s, made_max, why);
 	if (rc == WP_OK && options->confluent_schemas[0] != '\0')
 		rc = wp_schema_ids_new(options->confluent_schemas, &s->schema_ids, why);
 	if (rc == WP_OK)
@@ -140,6 +156,12 @@ void wp_shape_free(struct wp_shape *s)
 	free(s);
 }
 
+/* Of a message the name says that it is one. */
+static const char *kind_of(const struct wp_event *event)
+{
+	return wp_span_is_null(event->schema) ? "" : "table ";
+}
+
 enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
 			enum wp_rc rc, const struct wp_why *inner, struct wp_why *why)
 {
@@ -149,15 +171,19 @@ enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, 
 	case WP_FULL:
 		return wp_why_set(
 			why, WP_DATA,
-			"table %s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, "
-			"is larger than %zu bytes, the most that a value may have",
-			event->table, wp_excerpt(&id, event->id), what, event->payload.size,
-			s->value_size_max);
+			"%s%s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, "
+			"is larger than %zu bytes, the most that a record may have: make the event "
+			"smaller%s",
+			kind_of(event), event->table, wp_excerpt(&id, event->id), what,
+			event->payload.size, s->value.size_max,
+			s->record_max > 0 ? ", or raise message.max.bytes in [kafka], and "
+					    "max.message.bytes of the topic"
+					  : "");
 	case WP_NOMEM:
 		return wp_why_set(why, rc, "no memory for %s, of a payload of %zu bytes", what,
 				  event->payload.size);
 	default:
-		return wp_why_set(why, rc, "table %s, id %s: %s: %s", event->table,
+		return wp_why_set(why, rc, "%s%s, id %s: %s: %s", kind_of(event), event->table,
 				  wp_excerpt(&id, event->id), what, inner->text);
 	}
 }
@@ -275,13 +301,13 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 	struct wp_excerpt id;
 
 	if (wp_span_is_null(event->route))
-		return wp_why_set(why, WP_DATA, "table %s, id %s: nothing names its topic",
-				  event->table, wp_excerpt(&id, event->id));
+		return wp_why_set(why, WP_DATA, "%s%s, id %s: nothing names its topic",
+				  kind_of(event), event->table, wp_excerpt(&id, event->id));
 	enum wp_rc rc = wp_route_topic(s->route, event->route, ret, &inner);
 	if (rc == WP_OK)
 		return WP_OK;
-	return wp_why_set(why, rc, "table %s, id %s: %s", event->table, wp_excerpt(&id, event->id),
-			  inner.text);
+	return wp_why_set(why, rc, "%s%s, id %s: %s", kind_of(event), event->table,
+			  wp_excerpt(&id, event->id), inner.text);
 }
 
 /* Kafka knows no time before 1970, and librdkafka takes 0 for "now". */
@@ -325,7 +351,14 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 					  "\"%s\" is no number of milliseconds since 1970: correct "
 					  "what outbox.column.timestamp reads",
 					  wp_excerpt(&shown, event->timestamp));
-		us = ms > INT64_MAX / 1000 || ms < INT64_MIN / 1000 ? 0 : ms * 1000;
+		if (ms > INT64_MAX / 1000)
+			return wp_why_set(
+				why, WP_DATA,
+				"\"%s\" milliseconds since 1970 lie beyond the year 294246, "
+				"the last that microseconds can tell: correct what "
+				"outbox.column.timestamp reads",
+				wp_excerpt(&shown, event->timestamp));
+		us = ms < 0 ? -1 : ms * 1000;
 	} else {
 		enum wp_rc rc =
 			wp_moment_us(event->timestamp_type->type, event->timestamp, &us, why);
@@ -392,23 +425,102 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 		wp_buffer_empty(&s->written, event->payload.size);
 	s->made_count = 0;
 
+	s->failed = 0;
+
 	/* All is tried: a dead letter holds what could be made. */
 	v.rc = wp_shape_topic(s, event, &ret->topic, why);
+	s->failed |= v.rc != WP_OK ? WP_PART_TOPIC : 0;
 	judge(&v, s, event, "the key",
 	      wp_shape_write(s, &ret->key, s->options->key_format, WP_FOR_KEY_OR_VALUE,
 			     event->key_type, event->key, &inner),
 	      &inner);
-	judge(&v, s, event, "the timestamp", read_timestamp(s, event, &ret->timestamp_ms, &inner),
-	      &inner);
-	judge(&v, s, event, "the partition", read_partition(event, &ret->partition, &inner),
-	      &inner);
+	enum wp_rc rc = read_timestamp(s, event, &ret->timestamp_ms, &inner);
+	s->failed |= rc != WP_OK ? WP_PART_TIMESTAMP : 0;
+	judge(&v, s, event, "the timestamp", rc, &inner);
+	rc = read_partition(event, &ret->partition, &inner);
+	s->failed |= rc != WP_OK ? WP_PART_PARTITION : 0;
+	judge(&v, s, event, "the partition", rc, &inner);
 	judge(&v, s, event, "the headers", wp_shape_headers(s, event, &inner), &inner);
 	ret->header_count = s->header_count;
 	settle(s);
-	enum wp_rc rc = wp_shape_value(s, event, ret, &inner);
+	rc = wp_shape_value(s, event, ret, &inner);
 	ret->header_count = s->header_count;
+	s->failed |= rc != WP_OK ? WP_PART_VALUE : 0;
 	judge(&v, s, event, "the value", rc, &inner);
-	if (rc != WP_OK)
-		ret->value = event->payload;
+	if ((v.rc != WP_OK || event->is_refused) && !wp_span_is_null(event->content))
+		ret->value = event->content;
 	return v.rc;
+}
+
+/* -- what a record leaves out ----------------------------------------------------- */
+
+static void add_column(struct wp_shape *s, struct wp_record *ret, struct wp_span name,
+		       struct wp_span text)
+{
+	assert(ret->column_count < WP_RECORD_COLUMNS_MAX);
+	s->columns[ret->column_count++] = (struct wp_header){ .name = name, .value = text };
+}
+
+static void add_role(struct wp_shape *s, struct wp_record *ret, const char *column,
+		     struct wp_span text)
+{
+	if (column[0] != '\0' && !wp_span_is_null(text))
+		add_column(s, ret, wp_span_of(column), text);
+}
+
+static void add_fields(struct wp_shape *s, struct wp_record *ret,
+		       const struct wp_event_fields *fields)
+{
+	for (size_t i = 0; i < fields->count; i++)
+		add_column(s, ret, fields->items[i].name, fields->items[i].value);
+}
+
+/* What stands beside the payload in a value, or around it. */
+static void add_of_value(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret)
+{
+	const struct wp_outbox_options *o = s->options;
+	bool sends_type = (s->standard_headers & WP_HEADER_TYPE) != 0;
+
+	add_fields(s, ret, &event->members);
+	add_role(s, ret, o->debezium_schema_version, event->schema_version);
+	if (o->envelope == WP_ENVELOPE_RAW)
+		return;
+	if (!sends_type)
+		add_role(s, ret, o->column_type, event->type);
+	if ((s->failed & WP_PART_TOPIC) == 0)
+		add_role(s, ret, o->route_by, event->route);
+	add_role(s, ret, o->ce_source_column, event->ce_source);
+	add_role(s, ret, o->ce_subject, event->ce_subject);
+	add_fields(s, ret, &event->extensions);
+}
+
+void wp_shape_leftover(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret)
+{
+	const struct wp_outbox_options *o = s->options;
+
+	ret->columns = s->columns;
+	ret->column_count = ret->beside_value = 0;
+	if (!wp_span_is_null(event->content))
+		return;
+	if (s->failed & WP_PART_TOPIC)
+		add_role(s, ret, o->route_by, event->route);
+	if (s->failed & WP_PART_TIMESTAMP)
+		add_role(s, ret, o->column_timestamp, event->timestamp);
+	if (s->failed & WP_PART_PARTITION)
+		add_role(s, ret, o->column_partition, event->partition);
+	if (s->failed & WP_PART_PROPERTIES)
+		add_role(s, ret, o->headers_properties, event->properties);
+	if (s->failed & WP_PART_JSON_HEADERS)
+		add_role(s, ret, o->headers_json, event->json_headers);
+	ret->beside_value = ret->column_count;
+	add_of_value(s, event, ret);
+	if (s->failed & WP_PART_VALUE)
+		ret->beside_value = ret->column_count;
+}
+
+size_t wp_shape_written(const struct wp_shape *s)
+{
+	size_t expanded = s->expand != NULL ? wp_expand_written(s->expand) : 0;
+
+	return s->value.size + s->written.size + expanded;
 }

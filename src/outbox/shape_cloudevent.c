@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "shape_parts.h"
 #include "walpost/base/json.h"
 #include "walpost/outbox/cloudevent.h"
@@ -58,6 +60,7 @@ static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct 
 static enum wp_rc add_attributes(struct wp_shape *s, const struct wp_cloudevent *e,
 				 struct wp_why *why)
 {
+	assert(s->header_count <= WP_RECORD_HEADERS_MAX);
 	enum wp_rc rc = wp_cloudevent_headers(e, &s->texts, s->headers, WP_RECORD_HEADERS_MAX,
 					      &s->header_count);
 

@@ -1,6 +1,9 @@
+#include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "shape_parts.h"
+#include "walpost/outbox/cloudevent.h"
 #include "walpost/outbox/json_headers.h"
 #include "walpost/outbox/properties.h"
 
@@ -43,35 +46,116 @@ enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret, struct wp_wh
 	return WP_OK;
 }
 
+/* -- what is walpost's to say ------------------------------------------------- */
+
+static bool begins(struct wp_span name, const char *with)
+{
+	size_t size = strlen(with);
+
+	return name.size >= size && memcmp(name.data, with, size) == 0;
+}
+
+static bool is_cloudevents(struct wp_span name)
+{
+	return name.size >= 3 && strncasecmp((const char *)name.data, "ce_", 3) == 0;
+}
+
+static bool is_content_type(struct wp_span name)
+{
+	static const char type[] = WP_CLOUDEVENT_TYPE_HEADER;
+
+	return name.size == sizeof(type) - 1 &&
+	       strncasecmp((const char *)name.data, type, sizeof(type) - 1) == 0;
+}
+
+/*
+ * A name of ours, which data must not say as well: most consumers take the last header of a name.
+ * SDKs of CloudEvents tell no case.
+ */
+static bool is_ours(const struct wp_shape *s, struct wp_span name)
+{
+	const struct wp_outbox_options *o = s->options;
+	bool sends_type = (s->standard_headers & WP_HEADER_TYPE) && o->column_type[0] != '\0';
+
+	if (begins(name, WP_OUR_HEADERS))
+		return true;
+	if ((s->standard_headers & WP_HEADER_ID) && wp_span_is(name, "id"))
+		return true;
+	if (sends_type && wp_span_is(name, "type"))
+		return true;
+	if (o->debezium_context_headers && begins(name, "__debezium.context."))
+		return true;
+	switch (o->envelope) {
+	case WP_ENVELOPE_CLOUDEVENTS_BINARY:
+		return is_cloudevents(name) || is_content_type(name);
+	case WP_ENVELOPE_CLOUDEVENTS_JSON:
+	case WP_ENVELOPE_CLOUDEVENTS_PROTOBUF:
+		return is_content_type(name);
+	default:
+		return false;
+	}
+}
+
+/* -- one after the other -------------------------------------------------------- */
+
+/* The first fault among the headers; the others are made all the same. */
+struct faults {
+	enum wp_rc rc;
+	struct wp_why *why;
+};
+
+/* Memory is no property of the event. Of WP_FULL and WP_NOMEM there is no sentence yet. */
+static void take(struct faults *f, enum wp_rc rc, const struct wp_why *inner)
+{
+	if (rc == WP_OK || (f->rc != WP_OK && rc != WP_NOMEM))
+		return;
+	f->rc = rc;
+	if (rc == WP_DATA)
+		(void)wp_why_set(f->why, rc, "%s", inner->text);
+}
+
+static enum wp_rc say_too_many(struct wp_why *why)
+{
+	return wp_why_set(why, WP_DATA,
+			  "it has more than %d headers: take members out of what "
+			  "outbox.headers.json or outbox.headers.properties reads",
+			  WP_RECORD_HEADERS_MAX);
+}
+
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			       struct wp_why *why)
 {
-	if (s->header_count == WP_RECORD_HEADERS_MAX)
-		return wp_why_set(why, WP_DATA,
-				  "it has more than %d headers: take members out of what "
-				  "outbox.headers.json or outbox.headers.properties reads",
-				  WP_RECORD_HEADERS_MAX);
+	assert(s->header_count < WP_RECORD_HEADERS_KEPT_MAX);
 	s->headers[s->header_count++] = (struct wp_header){ .name = name, .value = value };
-	return WP_OK;
+	return s->header_count <= WP_RECORD_HEADERS_MAX ? WP_OK : say_too_many(why);
 }
 
-/* In the form that outbox.headers.format says. */
-static enum wp_rc add_written(struct wp_shape *s, struct wp_span name,
-			      const struct wp_column_type *type, struct wp_span text,
-			      struct wp_why *why)
+static void add_header(struct wp_shape *s, const char *name, struct wp_span value, struct faults *f)
+{
+	struct wp_why inner;
+
+	take(f, wp_shape_add_header(s, wp_span_of(name), value, &inner), &inner);
+}
+
+/* In the form that outbox.headers.format says; what has not that form stays as Postgres prints it. */
+static void add_written(struct wp_shape *s, struct wp_span name, const struct wp_column_type *type,
+			struct wp_span text, struct faults *f)
 {
 	const struct wp_outbox_options *o = s->options;
-	enum wp_rc rc = wp_shape_add_header(s, name, text, why);
+	struct wp_why inner;
 
+	take(f, wp_shape_add_header(s, name, text, &inner), &inner);
 	/* Most often: of all rendered ones the one that is none. */
-	if (rc != WP_OK || (o->headers_format == WP_FORM_RAW && o->types == WP_RENDERING_POSTGRES))
-		return rc;
-	return wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,
-			      WP_FOR_HEADER, type, text, why);
+	if (o->headers_format == WP_FORM_RAW && o->types == WP_RENDERING_POSTGRES)
+		return;
+	take(f,
+	     wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,
+			    WP_FOR_HEADER, type, text, &inner),
+	     &inner);
 }
 
 /* Debezium: io.debezium.transforms... adds them before all others since 3.x. */
-static enum wp_rc add_context(struct wp_shape *s, struct wp_why *why)
+static void add_context(struct wp_shape *s, struct faults *f)
 {
 	static const struct wp_column_type text = { .type = WP_TYPE_TEXT, .modifier = -1 };
 	const struct {
@@ -83,31 +167,24 @@ static enum wp_rc add_context(struct wp_shape *s, struct wp_why *why)
 		{ "__debezium.context.connectorName", "postgresql" },
 		{ "__debezium.context.runId", s->run_id },
 	};
-	enum wp_rc rc = WP_OK;
 
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]) && rc == WP_OK; i++)
-		rc = add_written(s, wp_span_of(headers[i].name), &text,
-				 wp_span_of(headers[i].value), why);
-	return rc;
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+		add_written(s, wp_span_of(headers[i].name), &text, wp_span_of(headers[i].value), f);
 }
 
-static enum wp_rc add_standard(struct wp_shape *s, const struct wp_event *event, struct wp_why *why)
+static void add_standard(struct wp_shape *s, const struct wp_event *event, struct faults *f)
 {
 	const struct wp_outbox_options *options = s->options;
-	enum wp_rc rc = WP_OK;
 
 	if (s->standard_headers & WP_HEADER_ID)
-		rc = add_written(s, wp_span_of("id"), event->id_type, event->id, why);
-	if (rc == WP_OK && s->standard_headers & WP_HEADER_TYPE && options->column_type[0] != '\0')
-		rc = add_written(s, wp_span_of("type"), event->type_type, event->type, why);
-	if (rc == WP_OK && s->standard_headers & WP_HEADER_POSITION)
-		rc = wp_shape_add_header(
-			s, wp_span_of("walpost-position"),
-			wp_span_of(wp_position_text(&event->position, s->position)), why);
-	if (rc == WP_OK && options->headers_source[0] != '\0')
-		rc = wp_shape_add_header(s, wp_span_of("walpost-source"),
-					 wp_span_of(options->headers_source), why);
-	return rc;
+		add_written(s, wp_span_of("id"), event->id_type, event->id, f);
+	if (s->standard_headers & WP_HEADER_TYPE && options->column_type[0] != '\0')
+		add_written(s, wp_span_of("type"), event->type_type, event->type, f);
+	if (s->standard_headers & WP_HEADER_POSITION)
+		add_header(s, WP_OUR_HEADERS "position",
+			   wp_span_of(wp_position_text(&event->position, s->position)), f);
+	if (options->headers_source[0] != '\0')
+		add_header(s, WP_OUR_HEADERS "source", wp_span_of(options->headers_source), f);
 }
 
 /*
@@ -124,7 +201,7 @@ static enum wp_rc make_room(struct wp_shape *s, const struct wp_event *event)
 	return wp_buffer_reserve(&s->names, 2 * size + 2);
 }
 
-/* A copy of the name with its NUL. */
+/* A copy of the name with its NUL. What is too many is not added: its column's text is kept. */
 static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			    struct wp_why *why)
 {
@@ -134,57 +211,97 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 		return wp_why_set(why, WP_DATA,
 				  "a header has an empty name: correct what outbox.headers.json or "
 				  "outbox.headers.properties reads");
+	if (is_ours(s, name))
+		return WP_OK;
+	if (s->header_count >= WP_RECORD_HEADERS_MAX)
+		return say_too_many(why);
 	enum wp_rc rc = wp_buffer_append(&s->names, name);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&s->names, '\0');
 	return rc == WP_OK ? wp_shape_add_header(s, copy, value, why) : rc;
 }
 
-static enum wp_rc add_properties(struct wp_shape *s, struct wp_span text, struct wp_why *why)
+/* Up to what is no property: from there on nobody knows where one begins. */
+static void add_properties(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_properties walk;
-	struct wp_property property;
+	struct wp_property property = { 0 };
+	struct wp_why inner;
+	enum wp_rc rc = wp_properties_init(&walk, text, &s->names, &inner);
 
-	enum wp_rc rc = wp_properties_init(&walk, text, &s->names, why);
 	while (rc == WP_OK) {
-		rc = wp_properties_next(&walk, &property, why);
-		if (rc != WP_OK || wp_span_is_null(property.name))
-			return rc;
-		rc = add_named(s, property.name, property.value, why);
+		rc = wp_properties_next(&walk, &property, &inner);
+		if (rc == WP_OK && wp_span_is_null(property.name))
+			return;
+		if (rc == WP_OK)
+			take(f, add_named(s, property.name, property.value, &inner), &inner);
 	}
-	return rc;
+	take(f, rc, &inner);
 }
 
-static enum wp_rc add_json(struct wp_shape *s, struct wp_span text, struct wp_why *why)
+static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_json_headers walk;
-	struct wp_json_header header;
+	struct wp_json_header header = { 0 };
+	struct wp_why inner;
+	enum wp_rc rc = wp_json_headers_init(&walk, text, &s->names, &inner);
 
-	enum wp_rc rc = wp_json_headers_init(&walk, text, &s->names, why);
-	while (rc == WP_OK) {
-		rc = wp_json_headers_next(&walk, &header, why);
-		if (rc != WP_OK || wp_span_is_null(header.name))
-			return rc;
-		rc = add_named(s, header.name, header.value, why);
+	if (rc != WP_OK) {
+		take(f, rc, &inner);
+		return;
 	}
-	return rc;
+	do {
+		rc = wp_json_headers_next(&walk, &header, &inner);
+		if (rc == WP_OK && wp_span_is_null(header.name))
+			return;
+		if (rc == WP_OK)
+			rc = add_named(s, header.name, header.value, &inner);
+		take(f, rc, &inner);
+	} while (rc != WP_NOMEM);
+}
+
+/* Configured, or named by the application's data as well. */
+static void add_fields(struct wp_shape *s, const struct wp_event *event, struct faults *f)
+{
+	size_t count = event->headers.count;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct wp_event_field *field = &event->headers.items[i];
+		bool by_data = i >= count - event->data_headers;
+		if (!by_data || !is_ours(s, field->name))
+			add_written(s, field->name, field->type, field->value, f);
+	}
+}
+
+/* Sets `part` among the failed ones where a fault came of it. */
+static void add_part(struct wp_shape *s, enum wp_part part,
+		     void (*add)(struct wp_shape *s, struct wp_span text, struct faults *f),
+		     struct wp_span text, struct faults *all)
+{
+	struct wp_why why;
+	struct faults own = { .rc = WP_OK, .why = &why };
+
+	if (wp_span_is_null(text))
+		return;
+	add(s, text, &own);
+	if (own.rc != WP_OK)
+		s->failed |= part;
+	take(all, own.rc, &why);
 }
 
 enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event, struct wp_why *why)
 {
+	struct faults f = { .rc = WP_OK, .why = why };
+
 	s->header_count = 0;
 	enum wp_rc rc = make_room(s, event);
-	if (rc == WP_OK && s->options->debezium_context_headers)
-		rc = add_context(s, why);
-	if (rc == WP_OK && !wp_span_is_null(event->properties))
-		rc = add_properties(s, event->properties, why);
-	if (rc == WP_OK)
-		rc = add_standard(s, event, why);
-	for (size_t i = 0; i < event->headers.count && rc == WP_OK; i++) {
-		const struct wp_event_field *field = &event->headers.items[i];
-		rc = add_written(s, field->name, field->type, field->value, why);
-	}
-	if (rc == WP_OK && !wp_span_is_null(event->json_headers))
-		rc = add_json(s, event->json_headers, why);
-	return rc;
+	if (rc != WP_OK)
+		return rc;
+	if (s->options->debezium_context_headers)
+		add_context(s, &f);
+	add_part(s, WP_PART_PROPERTIES, add_properties, event->properties, &f);
+	add_standard(s, event, &f);
+	add_fields(s, event, &f);
+	add_part(s, WP_PART_JSON_HEADERS, add_json, event->json_headers, &f);
+	return f.rc;
 }

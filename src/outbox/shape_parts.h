@@ -15,6 +15,9 @@
 #include "walpost/outbox/schema_ids.h"
 #include "walpost/outbox/shape.h"
 
+/* What their names begin with: no other header may. */
+#define WP_OUR_HEADERS "walpost-"
+
 enum wp_standard_header {
 	WP_HEADER_ID = 1,
 	WP_HEADER_TYPE = 2,
@@ -28,13 +31,13 @@ struct wp_made {
 };
 
 /* Values of headers, and the key. */
-#define WP_MADE_MAX (WP_RECORD_HEADERS_MAX + 1)
+#define WP_MADE_MAX (WP_RECORD_HEADERS_KEPT_MAX + 1)
 #define WP_RUN_ID_SIZE 37 /* with its NUL */
 
 struct wp_shape {
 	const struct wp_outbox_options *options; /* borrowed */
 	unsigned standard_headers;
-	size_t value_size_max;
+	size_t record_max;		  /* 0: no bound */
 	struct wp_route *route;		  /* owned */
 	struct wp_schema_ids *schema_ids; /* owned; NULL: none */
 	struct wp_expand *expand;	  /* owned; NULL: payloads are not expanded */
@@ -46,14 +49,26 @@ struct wp_shape {
 	struct wp_buffer written; /* the key, and values of headers */
 	struct wp_made made[WP_MADE_MAX];
 	size_t made_count;
-	struct wp_header headers[WP_RECORD_HEADERS_MAX];
+	struct wp_header headers[WP_RECORD_HEADERS_KEPT_MAX];
 	size_t header_count;
 	struct wp_header extensions[WP_EVENT_FIELDS_MAX]; /* of a CloudEvent */
-	int64_t time_us;				  /* of the event, since 1970 */
+	struct wp_header columns[WP_RECORD_COLUMNS_MAX];
+	unsigned failed; /* parts of the record made last */
+	int64_t time_us; /* of the event, since 1970 */
 	char position[WP_POSITION_TEXT_SIZE];
 };
 
-/* WP_DATA with why: there are more than a record may have. */
+/* What could not be made. */
+enum wp_part {
+	WP_PART_TOPIC = 1,
+	WP_PART_TIMESTAMP = 2,
+	WP_PART_PARTITION = 4,
+	WP_PART_PROPERTIES = 8,
+	WP_PART_JSON_HEADERS = 16,
+	WP_PART_VALUE = 32,
+};
+
+/* It is added; WP_DATA with why: it is one more than a record may have. */
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			       struct wp_why *why) WP_MUST_CHECK;
 /* From `start` on, what was written is to be at `place`. */
@@ -81,13 +96,17 @@ enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, 
 /* shape_headers.c */
 enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret,
 				   struct wp_why *why) WP_MUST_CHECK;
+/* All are tried: what of them can be made is there, and the first fault is told. */
 enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
 			    struct wp_why *why) WP_MUST_CHECK;
 /* shape_cloudevent.c: headers and value, `data` within. */
 enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 			       struct wp_span data, struct wp_record *record,
 			       struct wp_why *why) WP_MUST_CHECK;
-/* shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. */
+/*
+ * shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. When
+ * that fails the value is the payload, a bytea's bytes.
+ */
 enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
 			  struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
 

@@ -1,3 +1,5 @@
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "shape_parts.h"
@@ -217,19 +219,31 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 	return rc;
 }
 
+/* As it is printed: without leading zeros. */
+static bool is_int32(struct wp_span text)
+{
+	char digits[16] = "";
+	char again[16];
+
+	if (text.size >= sizeof(digits))
+		return false;
+	memcpy(digits, text.data, text.size);
+	long long number = strtoll(digits, NULL, 10);
+	(void)snprintf(again, sizeof(again), "%lld", number);
+	return number >= INT32_MIN && number <= INT32_MAX && wp_span_is(text, again);
+}
+
 /* From a row it is an integer; from a message it may be anything. */
 static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, struct wp_why *why)
 {
 	struct wp_excerpt shown;
-	size_t digits = 0;
 
-	while (digits < version.size && version.data[digits] >= '0' && version.data[digits] <= '9')
-		digits++;
-	if (digits == 0 || digits < version.size)
-		return wp_why_set(why, WP_DATA,
-				  "\"%s\" is no version: correct what "
-				  "outbox.debezium.schema.version reads",
-				  wp_excerpt(&shown, version));
+	if (!is_int32(version))
+		return wp_why_set(
+			why, WP_DATA,
+			"\"%s\" is no version, which is an integer of 32 bits: correct what "
+			"outbox.debezium.schema.version reads",
+			wp_excerpt(&shown, version));
 	enum wp_rc rc = wp_buffer_append_text(&s->value, ",\"version\":");
 	return rc == WP_OK ? wp_buffer_append(&s->value, version) : rc;
 }
@@ -358,7 +372,11 @@ enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
 	}
 	if (rc == WP_OK)
 		rc = examine(s, &p, why);
+	if (rc == WP_OK && record->header_count > WP_RECORD_HEADERS_MAX)
+		rc = wp_why_set(why, WP_DATA, "its headers are too many for it");
 	if (rc == WP_OK)
 		rc = write_value(s, &p, record, why);
+	if (rc != WP_OK)
+		record->value = p.bytes;
 	return rc;
 }

@@ -64,7 +64,8 @@ static enum wp_rc new_outboxes(struct wp_survey *s, struct wp_why *why)
 		s->options[i].debezium_schema_version = "";
 	}
 	outboxes.items = s->options;
-	return wp_outbox_set_new(&outboxes, (size_t)INT32_MAX, &s->outboxes, why);
+	/* Of a record only its topic is made. */
+	return wp_outbox_set_new(&outboxes, 0, &s->outboxes, why);
 }
 
 enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
@@ -193,6 +194,7 @@ static enum wp_rc place_event(struct wp_survey *s, const struct wp_outbox *outbo
 		.ordinal = s->ordinal,
 	};
 	ret->table = event->table;
+	ret->is_message = wp_span_is_null(event->schema);
 	ret->id = event->id;
 	ret->key = event->key;
 	ret->position = event->position;

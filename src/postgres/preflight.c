@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "preflight_judge.h"
+#include "walpost/base/utf8.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
@@ -43,13 +44,11 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 {
 	struct wp_finding *f = next_finding(j->ret, level, name);
 	va_list values;
-	char what[2 * sizeof(f->what)];
-	struct wp_why cut; /* at a character, should it be too long */
 	va_start(values, format);
-	(void)vsnprintf(what, sizeof(what), format, values);
+	int size = vsnprintf(f->what, sizeof(f->what), format, values);
 	va_end(values);
-	(void)wp_why_set(&cut, WP_OK, "%s", what);
-	(void)snprintf(f->what, sizeof(f->what), "%s", cut.text);
+	if ((size_t)size >= sizeof(f->what))
+		wp_utf8_cut(f->what, sizeof(f->what) - 1);
 	f->table = (size_t)j->row;
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;

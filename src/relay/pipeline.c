@@ -54,6 +54,7 @@ struct wp_pipeline {
 	uint32_t ordinal;
 	uint32_t question;
 	struct wp_pipeline_counts counts;
+	uint64_t written;
 	struct wp_event_name last;
 	size_t last_id_size;
 	struct wp_diversions diversions;
@@ -83,7 +84,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 	wp_buffer_init(&p->texts, setup->value_size_max);
 	p->timelines.current = 1;
 	wp_column_facts_begin(&p->facts);
-	rc = wp_outbox_set_new(setup->outboxes, setup->value_size_max, &p->outboxes, why);
+	rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &p->outboxes, why);
 	if (rc != WP_OK)
 		goto fail;
 	rc = wp_relations_new(RELATIONS_MAX, use_free, &p->relations);
@@ -250,6 +251,7 @@ static void name_event(struct wp_pipeline *p, const struct wp_event *event)
 {
 	copy_name(p->last.table, sizeof(p->last.table), wp_span_of(event->table));
 	copy_name(p->last.id, sizeof(p->last.id), event->id);
+	p->last.is_message = wp_span_is_null(event->schema);
 	p->last_id_size =
 		event->id.size < sizeof(p->last.id) ? event->id.size : sizeof(p->last.id) - 1;
 }
@@ -269,7 +271,6 @@ static void forget_name(struct wp_pipeline *p)
 static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 {
 	p->last.size = wp_record_size(record);
-	p->last.is_message = record->is_message;
 	if (!wp_span_is_null(record->topic))
 		copy_name(p->last.topic, sizeof(p->last.topic), record->topic);
 }
@@ -348,17 +349,21 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 
 	enum wp_rc shape_rc =
 		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? why : NULL);
+	p->written += wp_shape_written(outbox->shape);
 	if (shape_rc != WP_OK && (rc == WP_OK || shape_rc != WP_DATA))
 		rc = shape_rc;
 	if (rc == WP_OK || rc == WP_DATA)
 		name_record(p, &record);
-	if (rc == WP_OK && diversion != NULL)
+	if (rc == WP_OK && diversion != NULL) {
+		wp_shape_leftover(outbox->shape, event, &record);
 		return send_diverted(p, outbox, &record, diversion, why);
+	}
 	if (rc == WP_OK)
 		rc = send_record(p, &record, why);
 	if (rc != WP_DATA || p->setup.poison != WP_POISON_DEAD_LETTER)
 		return rc;
 	struct wp_why reason = *why;
+	wp_shape_leftover(outbox->shape, event, &record);
 	return send_dead_letter(p, outbox, &record,
 				diversion != NULL ? diversion->letter : WP_LETTER_WHOLE, &reason,
 				why);
@@ -655,6 +660,11 @@ const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p)
 size_t wp_pipeline_last_size(const struct wp_pipeline *p)
 {
 	return p->last.size;
+}
+
+uint64_t wp_pipeline_written(const struct wp_pipeline *p)
+{
+	return p->written;
 }
 
 const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p)

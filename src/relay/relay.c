@@ -68,6 +68,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 			.poison = options->poison,
 			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,
+			.record_max = setup->sink->ops->view(setup->sink)->record_max,
 			.ledger = &r->ledger,
 			.meter = &r->meter,
 			.sink = setup->sink,
@@ -363,6 +364,12 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 	wp_relay_happen(r, WP_STOP, now);
 }
 
+/* What stands before the name of where an event comes from. */
+const char *wp_relay_event_kind(const struct wp_event_name *e)
+{
+	return e->is_message ? "the " : "table ";
+}
+
 /* What is not its fault would befall a dead letter as well. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
 			     bool is_its_fault, struct wp_now now)
@@ -377,11 +384,11 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
 	(void)wp_why_set(
 		&why, WP_DATA,
-		"the event of table %.150s with id %s (position %s%s) can not be delivered: "
-		"%.400s. Nothing after it was confirmed. %sTo give up%s what its transaction has "
+		"the event of %s%.150s with id %s (position %s%s) can not be delivered: "
+		"%.1000s. Nothing after it was confirmed. %sTo give up%s what its transaction has "
 		"not delivered: walpost slot skip --to %s lists it, and with --force moves the "
 		"slot",
-		e->table, e->id[0] != '\0' ? e->id : "NULL",
+		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
 		is_its_fault && r->setup.options->poison == WP_POISON_STOP
 			? "To set aside it and later ones like it, and deliver the rest: "
@@ -586,6 +593,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	wp_meter_tick(&r->meter, now.ms);
 	bool more = wp_relay_collect(r, now);
 
+	r->written = wp_pipeline_written(r->pipeline);
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r))

@@ -149,6 +149,7 @@ struct wp_relay {
 	uint64_t confirmed;
 	uint64_t reconnects;
 	uint64_t rewinds;
+	uint64_t written; /* by the pipeline, as this step began */
 	uint64_t moves;
 	uint64_t moves_to[WP_STATE_COUNT];
 	uint64_t keepalives;
@@ -174,6 +175,8 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 		   struct wp_now now);
 int wp_relay_exit_code_of(enum wp_reaction reaction);
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
+/* "table " before a table's name, "the " before the messages of a prefix. */
+const char *wp_relay_event_kind(const struct wp_event_name *e);
 /* An event, the one offered last, can not be delivered; `reason` with what to change. */
 void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
 			     bool is_its_fault, struct wp_now now);

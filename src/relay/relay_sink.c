@@ -210,12 +210,13 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	if (strcmp(e->topic, v->topic) == 0)
 		(void)wp_why_set(
 			&why, WP_CONFIG,
-			"%.400s. That was waited for, as long as relay.topic.wait says: then start "
-			"again. It is for the event of table %.150s with id %s (position %s); to "
+			"%.1000s. That was waited for, as long as relay.topic.wait says: then "
+			"start "
+			"again. It is for the event of %s%.150s with id %s (position %s); to "
 			"give up what its transaction has not delivered: walpost slot skip --to %s "
 			"lists it, and with --force moves the slot",
-			v->why.text, e->table, e->id[0] != '\0' ? e->id : "NULL",
-			wp_position_text(&e->position, position),
+			v->why.text, wp_relay_event_kind(e), e->table,
+			e->id[0] != '\0' ? e->id : "NULL", wp_position_text(&e->position, position),
 			wp_lsn_text(e->position.commit_lsn + 1, beyond));
 	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &why, now);
 }

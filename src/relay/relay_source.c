@@ -5,7 +5,8 @@
 #include "relay_internal.h"
 #include "walpost/relay/faults.h"
 
-enum { FRAMES_PER_STEP = 2000 };
+/* So that a step is short, and the server hears of us between two: some 20 ms at most. */
+enum { FRAMES_PER_STEP = 2000, WRITTEN_PER_STEP = 2 * 1024 * 1024 };
 
 /* -- connecting ---------------------------------------------------------- */
 
@@ -277,14 +278,14 @@ static void note_dead_letter(struct wp_relay *r)
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 
-	(void)wp_why_set(
-		&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
-		"the event of table %s with id %s (position %s, %zu bytes, topic %s) goes to "
-		"dead-letter topic %s: %s",
-		e->table, e->id[0] != '\0' ? e->id : "NULL",
-		wp_position_text(&e->position, position), e->size,
-		e->topic[0] != '\0' ? e->topic : "unknown", r->setup.options->dead_letter_topic,
-		wp_pipeline_reason(r->pipeline)->text);
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
+			 "the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes to "
+			 "dead-letter topic %s: %s",
+			 wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
+			 wp_position_text(&e->position, position), e->size,
+			 e->topic[0] != '\0' ? e->topic : "unknown",
+			 r->setup.options->dead_letter_topic,
+			 wp_pipeline_reason(r->pipeline)->text);
 }
 
 enum { COMPLAIN_EVERY_MS = 10 * 1000 };
@@ -365,6 +366,8 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now)
 {
 	for (unsigned i = 0; i < FRAMES_PER_STEP; i++) {
+		if (wp_pipeline_written(r->pipeline) - r->written >= WRITTEN_PER_STEP)
+			return true;
 		if (r->state != WP_STREAMING || (r->stop_asked && wp_relay_may_stop_here(r, now)))
 			return false;
 		if (!take_frame(r, now))

@@ -74,9 +74,18 @@ def test_the_function_takes_the_columns_and_returns_the_id(emitting):
 
 def test_the_function_refuses_what_walpost_would(emitting):
     stage = emitting
-    for call in ("walpost.emit(NULL, '7', 't', '{}')", "walpost.emit('o', '7', 't', '{}', '[1]')"):
-        with pytest.raises(Exception, match="walpost.emit"):
+    for call, why in (
+        ("walpost.emit(NULL, '7', 't', '{}')", "must not be NULL"),
+        ("walpost.emit('o', NULL, 't', '{}')", "must not be NULL"),
+        ("walpost.emit('o', '7', 't', '{}', id => NULL)", "must not be NULL"),
+        ("walpost.emit('', '7', 't', '{}')", "must not be empty"),
+        ("walpost.emit('o', '', 't', '{}')", "must not be empty"),
+        ("walpost.emit('o', '7', 't', '{}', '[1]')", "must be a JSON object, not array"),
+        ("walpost.emit('o', '7', 't', '{}', '{\"a\": 1, \"\": 2}')", "a header must have a name"),
+    ):
+        with pytest.raises(Exception, match=f"walpost.emit.*{why}"):
             stage.sql(f"SELECT {call}")
+    assert stage.sql("SELECT walpost.emit('order', '7', NULL, NULL, '{}')")
 
 
 def test_only_who_may_can_call_it(emitting):
@@ -133,12 +142,51 @@ def test_malformed_content_follows_the_poison_policy(emitting, content, why):
     assert letter.value.decode() == content  # which stands nowhere else
 
 
+@pytest.mark.parametrize("change, reason", [
+    ({"payload": "no JSON"}, "the payload is not JSON"),
+    ({"headers": {"": "x", "tenant": "acme"}}, "headers' JSON object is empty"),
+    ({"headers": {str(n): n for n in range(200)}}, "more than 128 headers"),
+    ({"aggregatetype": "q" * 300}, 'the topic "'),
+    ({"version": "007"}, '"007" is no version'),
+    ({"happened": 2 ** 62}, "beyond the year 294246"),
+])
+def test_one_that_cannot_be_shaped_is_a_letter_as_it_came(emitting, change, reason):
+    stage = emitting
+    stage.create_topic("dead", partitions=1)
+    relay = stage.relay({
+        **CONFIG, "outbox.table": "", "outbox.value.format": "json-schema", "outbox.value.columns": "amount",
+        "outbox.payload.json": "validate", "outbox.debezium.schema.version": "version",
+        "outbox.column.timestamp": "happened", "relay.poison": "dead-letter",
+        "relay.dead_letter.topic": stage.topic("dead")})
+    content = json.dumps({**CONTENT, "amount": 5, **change})
+    emit(stage, content)
+    emit(stage, {**CONTENT, "id": "good", "amount": 6})
+    stage.wait_all_confirmed(relay=relay)
+    assert [m.header("id") for m in stage.read()] == [b"good"]
+    (letter,) = stage.read("dead")
+    assert letter.value.decode() == content
+    assert reason in letter.header("walpost-dead-letter-reason").decode()
+    (line,) = relay.log("dead_letter")
+    assert "the event of the messages of prefix outbox with id m-1" in line["why"]
+
+
+def test_its_headers_say_nothing_that_walpost_says(emitting):
+    stage = emitting
+    stage.relay(CONFIG)
+    emit(stage, {**CONTENT, "headers": {"walpost-position": "f" * 42, "id": "x", "type": "x", "tenant": "acme"}})
+    stage.wait_all_confirmed()
+    (message,) = stage.read()
+    assert [name for name, _ in message.headers] == ["id", "type", "walpost-position", "tenant"]
+    assert message.header("id") == b"m-1" and message.position.startswith("0000-")
+
+
 def test_without_the_dead_letter_topic_it_stops_the_relay(emitting):
     stage = emitting
     relay = stage.relay(CONFIG)
     emit(stage, "no JSON")
     assert relay.wait_exit() == 3
-    assert "no JSON object" in relay.log_text()
+    (line,) = relay.log("event_undeliverable")
+    assert "no JSON object" in line["why"] and "see outbox.message.format. Nothing after it" in line["why"]
 
 
 def test_a_protobuf_message_is_an_event_too(emitting):

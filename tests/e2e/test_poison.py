@@ -217,6 +217,122 @@ def test_rows_of_a_table_that_lost_a_column_go_to_the_dead_letters(stage):
     assert [m.id for m in stage.read()] == [last]
 
 
+ROW = "id int PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload text, n numeric(10,2), " \
+      "customer text, meta jsonb, trace text"
+
+
+def _insert_and_delete(stage, **columns):
+    """A row that nobody can look up when its letter is read."""
+    columns = {"id": 1, "aggregatetype": "order", "aggregateid": "k", "type": "t", "payload": "{}", **columns}
+    names, places = ", ".join(columns), ", ".join(["%s"] * len(columns))
+    with stage.transaction() as connection:
+        connection.execute(f"INSERT INTO outbox ({names}) VALUES ({places})", tuple(columns.values()))
+        connection.execute("DELETE FROM outbox")
+
+
+@pytest.mark.parametrize("config, columns, kept", [
+    ({"outbox.types": "debezium", "outbox.headers": "n,customer"}, {"n": "NaN", "customer": "acme"},
+     {"n": b"NaN", "customer": b"acme"}),
+    ({"outbox.types": "debezium", "outbox.value.format": "json", "outbox.value.columns": "n,customer"},
+     {"n": "NaN", "customer": "acme"},
+     {"walpost-dead-letter-column-n": b"NaN", "walpost-dead-letter-column-customer": b"acme"}),
+    ({"outbox.headers.json": "meta", "outbox.headers": "customer"},
+     {"meta": '{"": 1, "tenant": "T"}', "customer": "acme"},
+     {"tenant": b"T", "customer": b"acme", "walpost-dead-letter-column-meta": b'{"": 1, "tenant": "T"}'}),
+    ({"outbox.headers.properties": "trace", "outbox.headers": "customer"},
+     {"trace": "a=1\n" + "\n".join(f"h{n}={n}" for n in range(140)), "customer": "acme"},
+     {"a": b"1", "id": b"1", "customer": b"acme"}),
+    ({}, {"aggregatetype": "q" * 300}, {"walpost-dead-letter-column-aggregatetype": b"q" * 300}),
+])
+def test_what_cannot_be_made_of_a_row_is_in_its_letter_as_text(make_stage, config, columns, kept):
+    stage = make_stage(columns=ROW)
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, partitions=1)
+    relay = stage.relay(_diverting(stage, **config))
+    _insert_and_delete(stage, **columns)
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    headers = dict(letter.headers)
+    assert letter.value == b"{}" and letter.key == b"k"
+    assert {name: headers.get(name) for name in kept} == kept
+    assert not [name for name in headers if name.endswith("omitted")]
+    if "trace" in columns:
+        assert headers["walpost-dead-letter-column-trace"].decode() == columns["trace"]
+
+
+def test_a_value_that_is_left_out_leaves_its_columns(make_stage):
+    stage = make_stage(columns=ROW)
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, partitions=1)
+    relay = stage.relay(_diverting(stage, **{"outbox.value.format": "json", "outbox.value.columns": "customer"}))
+    _insert_and_delete(stage, payload=_noise(1_200_000), customer="acme")
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    assert letter.value is None and "message.max.bytes" in _letter(letter, "reason")
+    assert letter.header("walpost-dead-letter-column-customer") == b"acme"
+
+
+@pytest.mark.parametrize("binary", ["off", "on"])
+def test_the_letter_of_a_bytea_is_its_bytes(make_stage, binary):
+    stage = make_stage(columns="id text, aggregatetype text, aggregateid text, type text, payload bytea")
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, partitions=1)
+    relay = stage.relay(_diverting(stage, **{"outbox.payload.json": "validate", "postgres.binary": binary}))
+    stage.sql("INSERT INTO outbox VALUES ('1', 'order', 'k', 't', 'no JSON')")
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    assert letter.value == b"no JSON"
+
+
+# --- expanded, a payload may be larger than Kafka takes
+
+
+UNLIKE = "SELECT jsonb_build_object('a', jsonb_agg(jsonb_build_object(gen_random_uuid()::text, 1))) " \
+         "FROM generate_series(1, 4000)"
+
+
+def test_an_expansion_stops_where_kafka_would_refuse_it(stage):
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, partitions=1)
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '3s'")
+    relay = stage.relay(_diverting(stage, **{
+        "outbox.value.format": "json-schema", "outbox.payload.json": "expand"}))
+    before = relay.peak_rss_kb()
+    with stage.transaction() as connection:
+        for n in range(20):
+            stage.insert("k", "{}", connection=connection)
+            connection.execute("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) "
+                               f"SELECT gen_random_uuid(), 'order', 'k', 't', ({UNLIKE})")
+    stage.wait_all_confirmed(30, relay)
+    assert relay.peak_rss_kb() - before < 64 * 1024  # written out, each is 700 MB
+    assert not relay.log("stream_broken")
+    assert len(stage.read()) == 20
+    letters = stage.read(DEAD)
+    assert len(letters) == 20 and all(len(letter.value) > 150_000 for letter in letters)
+    reason = _letter(letters[0], "reason")
+    assert "takes more than 1000000 bytes" in reason and "raise message.max.bytes" in reason
+
+
+def test_a_limit_that_is_raised_lets_an_expansion_pass(stage):
+    stage.create_topic(partitions=1, max_message_bytes=10_000_000)
+    relay = stage.relay({"outbox.value.format": "json", "outbox.payload.json": "expand",
+                         "kafka.message.max.bytes": "5000000"})
+    stage.insert("k", '{"a": [' + ", ".join(f'{{"{n}": 1}}' for n in range(500)) + "]}")
+    stage.wait_all_confirmed(30, relay)
+    (message,) = stage.read()
+    assert len(message.value) > 1_000_000
+
+
+def test_a_member_that_expansion_would_lose_is_poison(stage):
+    stage.create_topic(partitions=1)
+    stage.create_topic(DEAD, partitions=1)
+    relay = stage.relay(_diverting(stage, **{"outbox.value.format": "json", "outbox.payload.json": "expand"}))
+    stage.insert("k", '{"a": [{"x": {"p": 1}}, {"x": {"q": 2}}]}')
+    stage.wait_all_confirmed(30, relay)
+    (letter,) = stage.read(DEAD)
+    assert 'its member "q" has no place' in _letter(letter, "reason") and b'"q": 2' in letter.value
+
+
 # --- the dead-letter topic itself
 
 

@@ -105,6 +105,23 @@ def test_members_of_json_and_properties_become_headers(wide):
     assert json.loads(headers["o"]) == {"x": [1]} and headers["none"] is None
 
 
+def test_members_of_json_and_properties_say_nothing_that_walpost_says(wide):
+    wide.relay({"outbox.headers.json": "meta", "outbox.headers.properties": "trace",
+                "outbox.headers.source": "shop"})
+    forged = "0000-00000001-0FFFFFFFFFFFFFFF-00000000"
+    insert(wide, meta=json.dumps({"walpost-position": forged, "walpost-source": "x", "user": "u"}),
+           trace=f"walpost-position={forged}\nid=x\ntype=x\n")
+    (message,) = sent(wide)
+    assert [name for name, _ in message.headers] == ["id", "type", "walpost-position", "walpost-source", "user"]
+    assert message.position < forged and message.header("walpost-source") == b"shop"
+
+
+def test_a_column_cannot_be_named_as_walposts_own_headers(wide):
+    relay = wide.new_relay({"outbox.headers": "tenant:walpost-tenant"}).start()
+    assert relay.wait_exit() == 2
+    assert "outbox.headers" in relay.log_text() and "walpost-tenant" in relay.log_text()
+
+
 def test_columns_may_be_missing_when_that_is_allowed(stage):
     stage.create_topic(partitions=1)
     stage.relay({"outbox.columns.missing": "ignore", "outbox.headers": "nowhere,type:kind",

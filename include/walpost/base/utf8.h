@@ -18,4 +18,7 @@ size_t wp_utf8_encode(uint32_t character, uint8_t bytes[WP_UTF8_SIZE_MAX]);
 /* A NUL is a character too. */
 bool wp_utf8_is_valid(struct wp_span text);
 
+/* A text that was cut behind `size` bytes may end inside a character: takes its bytes back. */
+void wp_utf8_cut(char *text, size_t size);
+
 #endif

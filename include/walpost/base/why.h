@@ -9,7 +9,7 @@
 #include "walpost/base/rc.h"
 
 struct wp_why {
-	char text[1024]; /* NUL-terminated; cut at a UTF-8 boundary when too long */
+	char text[2048]; /* NUL-terminated; cut at a UTF-8 boundary when too long */
 };
 
 /* Returns `rc`, so that "return wp_why_set(why, WP_CONFIG, ...)" reads well. */

@@ -11,6 +11,9 @@
  *   walpost-dead-letter-position   its position (outbox/position)
  *   walpost-dead-letter-timestamp  the record's timestamp, ms since 1970
  *   walpost-dead-letter-omitted    only when something is left out: what, and where it is
+ *   walpost-dead-letter-column-NAME   each column of the row that is in no other part of the
+ *                                  letter, as Postgres prints it; NAME is the column's, or the one
+ *                                  it was given
  *
  * Its own timestamp is the time at which it is sent: the event's may be what was wrong.
  * A public contract. Owns: its texts and its headers. Pure.
@@ -31,7 +34,8 @@ enum wp_letter {
 	WP_LETTER_BARE, /* neither value, nor key, nor the event's own headers */
 };
 
-#define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_MAX + 8)
+#define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_KEPT_MAX + 8 + WP_RECORD_COLUMNS_MAX)
+#define WP_LETTER_NAMES_SIZE 32768 /* of all columns: two lists and some */
 
 struct wp_dead_letter {
 	struct wp_header headers[WP_LETTER_HEADERS_MAX];
@@ -39,6 +43,7 @@ struct wp_dead_letter {
 	char position[WP_POSITION_TEXT_SIZE];
 	char timestamp[24];
 	char omitted[1200];
+	char names[WP_LETTER_NAMES_SIZE];
 };
 
 /* What it must hold at least: all of what is nowhere else, a logical message. */

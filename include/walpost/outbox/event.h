@@ -39,6 +39,7 @@ struct wp_event {
 	struct wp_span ce_subject;
 	struct wp_span schema_version;
 	struct wp_event_fields headers;
+	size_t data_headers; /* the last so many of them were named by the application's data */
 	struct wp_event_fields members;	   /* beside the payload in the value */
 	struct wp_event_fields extensions; /* of a CloudEvent */
 	const struct wp_column_type *id_type;
@@ -46,8 +47,10 @@ struct wp_event {
 	const struct wp_column_type *type_type;
 	const struct wp_column_type *payload_type;
 	const struct wp_column_type *timestamp_type;
-	const char *table;     /* "schema.name" as SQL has it; of a message its prefix */
-	struct wp_span schema; /* the same in its parts, as they are; of a message null */
+	struct wp_span content; /* of a message all of it, as it came; of a row null */
+	bool is_refused;	/* reading it gave WP_DATA */
+	const char *table;	/* "schema.name" as SQL has it; of a message its prefix */
+	struct wp_span schema;	/* the same in its parts, as they are; of a message null */
 	struct wp_span name;
 	int64_t commit_time_us; /* since 2000-01-01 */
 	struct wp_position position;

@@ -5,8 +5,8 @@
  * numbers are as Java has them, and each object of an array has the members of all of them.
  *
  * Owns: the value and what it was made from. Borrows: the payload, until the next call.
- * Bounded: size_max of payload and value; some 300 bytes for each comma and each bracket of the
- * payload beside. Recursion ends where Jackson's does, at 1,000 containers within each other.
+ * Bounded: size_max of the value; beside it some 300 bytes for each of the payload's values, of
+ * which there may be no more than could fit into size_max. Recursion ends where Jackson's does, at 1,000 containers within each other.
  * Single-threaded.
  */
 #ifndef WALPOST_OUTBOX_EXPAND_H
@@ -55,5 +55,8 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
  */
 enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct wp_span field,
 			    struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+
+/* Bytes that were written for the last payload, also when it was refused in the end. */
+size_t wp_expand_written(const struct wp_expand *e);
 
 #endif

@@ -17,6 +17,7 @@
 struct wp_feed_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
+	size_t record_max; /* of the sink: what is larger is poison; 0: no bound */
 	const struct wp_timelines *timelines;
 	/* Of the outboxes' tables, in their order; NULL: nothing is known. */
 	const struct wp_column_facts *columns;

@@ -29,8 +29,7 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 void wp_message_reader_free(struct wp_message_reader *r);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_DATA with why: not that form, or id,
- * key or raw topic is not there; `ret` is filled as far as it could be read, and its payload is
- * the whole content. Its spans point
+ * key or raw topic is not there; `ret` is filled as far as it could be read. Its spans point
  * into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
  */
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,

@@ -23,8 +23,11 @@ struct wp_outbox {
 
 struct wp_outbox_set;
 
-/* WP_CONFIG with why: a name, a pattern, or what the shape refuses. WP_NOMEM. */
-enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t value_size_max,
+/*
+ * WP_CONFIG with why: a name, a pattern, or what the shape refuses. WP_NOMEM. `record_max` is the
+ * shapes'.
+ */
+enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_max,
 			     struct wp_outbox_set **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_outbox_set_free(struct wp_outbox_set *s);
 const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index);

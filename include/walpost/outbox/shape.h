@@ -1,8 +1,8 @@
 /*
  * Events to records: topic, key, headers and the bytes of the value.
  *
- * Owns: the route, the buffers a record points to. Pure. Bounded: value_size_max
- * for whatever is made of an event.
+ * Owns: the route, the buffers a record points to. Pure. Bounded: record_max for whatever can
+ * outgrow the event that it is made of; what is only decoded or unescaped is as long as that.
  */
 #ifndef WALPOST_OUTBOX_SHAPE_H
 #define WALPOST_OUTBOX_SHAPE_H
@@ -16,8 +16,12 @@
 
 struct wp_shape;
 
-/* WP_CONFIG with why: regex, replacement, header lists. `options` is borrowed for the life. */
-enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t value_size_max,
+/*
+ * WP_CONFIG with why: regex, replacement, header lists. `options` is borrowed for the life.
+ * `record_max`: bytes of the largest record that can be sent, so that none larger is written;
+ * 0: no bound.
+ */
+enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_max,
 			struct wp_shape **ret, struct wp_why *why) WP_MUST_CHECK;
 void wp_shape_free(struct wp_shape *s);
 /* The runId of Debezium's context headers: a UUID, new with each start. */
@@ -31,10 +35,19 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
  * Headers in order: Debezium's context, those out of properties, id, type, walpost-position
  * (those of headers.standard), walpost-source, the configured columns, those out of JSON, those
  * of a CloudEvent. `ret` is valid until the next call. WP_DATA with why: topic name, a value
- * that has not the form that is asked for, no UTF-8; then `ret` holds what could be made: a null
- * topic if it is that, the payload as Postgres prints it. WP_NOMEM.
+ * that has not the form that is asked for, no UTF-8, too large; then `ret` holds what could be
+ * made: a null topic if it is that, the payload (a bytea's bytes) in place of the value; of a
+ * message, also of one that was refused before, all its content. WP_NOMEM.
+ *
+ * Data does not name headers as walpost does: of JSON, properties and messages those are left out
+ * whose names begin with "walpost-", and those that the record has from us already.
  */
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
 			   struct wp_why *why) WP_MUST_CHECK;
+/* Bytes that were written for the record made last, also when it could not be made: how long it
+ * took, roughly. */
+size_t wp_shape_written(const struct wp_shape *s);
+/* Of the record made last, the columns that it holds nowhere: for its dead letter. */
+void wp_shape_leftover(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret);
 
 #endif

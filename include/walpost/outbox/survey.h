@@ -32,6 +32,7 @@ struct wp_survey_setup {
 
 struct wp_survey_event {
 	const char *table; /* "schema.name"; constant while its relation is */
+	bool is_message;   /* and no row of a table */
 	struct wp_span id; /* null: NULL, or not within what was read */
 	struct wp_span key;
 	const char *topic; /* "" when it has none; then `why` */

@@ -23,7 +23,8 @@
 struct wp_pipeline_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
-	size_t value_size_max; /* of a decoded or enveloped value, bytes */
+	size_t value_size_max; /* of a row's texts, bytes: a guard */
+	size_t record_max;     /* the sink's: nothing larger is made; 0: no bound */
 	enum wp_poison poison;
 	const char *dead_letter_topic;
 	struct wp_ledger *ledger;
@@ -103,6 +104,8 @@ const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
 /* Of the same, without its names. */
 const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p);
 size_t wp_pipeline_last_size(const struct wp_pipeline *p);
+/* Bytes written anew since the beginning, also for what was not sent: the work of the pipeline. */
+uint64_t wp_pipeline_written(const struct wp_pipeline *p);
 /* Why the event sent last went to the dead-letter topic. */
 const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p);
 /*

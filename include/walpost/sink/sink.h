@@ -56,6 +56,7 @@ struct wp_sink_view {
 	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; else "" */
 	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
 	size_t in_flight;		/* records taken and not reported yet */
+	size_t record_max;		/* bytes of the largest record it takes; 0: any; constant */
 	struct wp_tail tail;		/* the answer to ask_tail() */
 };
 

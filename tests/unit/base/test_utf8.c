@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "support/check.h"
 #include "walpost/base/utf8.h"
 
@@ -87,6 +89,19 @@ static void a_number_has_its_character(void **state)
 	}
 }
 
+static void a_cut_text_ends_with_a_character(void **state)
+{
+	static const char euro[] = "ab\xE2\x82\xAC";
+	char text[8];
+
+	for (size_t size = 0; size < sizeof(euro); size++) {
+		memcpy(text, euro, size);
+		text[size] = '\0';
+		wp_utf8_cut(text, size);
+		CHECK_EQ(strlen(text), size == 3 || size == 4 ? 2 : size);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -95,6 +110,7 @@ int main(void)
 		cmocka_unit_test(what_is_cut_is_no_character),
 		cmocka_unit_test(a_character_has_its_number),
 		cmocka_unit_test(a_number_has_its_character),
+		cmocka_unit_test(a_cut_text_ends_with_a_character),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@
 /* A why of `size` x and then `tail`. */
 static struct wp_why why_of(size_t size, const char *tail)
 {
-	char head[2048];
+	char head[4096];
 	struct wp_why why;
 
 	memset(head, 'x', size);

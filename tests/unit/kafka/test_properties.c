@@ -198,6 +198,18 @@ static void a_secret_is_not_shown_when_it_is_refused(void **state)
 	CHECK(strstr(why.text, "hunter2") == NULL);
 }
 
+static void the_largest_record_is_told_without_a_producer(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_producer_record_max(&options), 1000000);
+	with("message.max.bytes", "2000");
+	with("message.max.bytes", "3000");
+	with("linger.ms", "wrong");
+	CHECK_EQ(wp_producer_record_max(&options), 3000);
+	with("message.max.bytes", "none");
+	CHECK_EQ(wp_producer_record_max(&options), 3000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +226,7 @@ int main(void)
 		cmocka_unit_test_setup(bounds_beyond_librdkafkas_are_refused, brokers_only),
 		cmocka_unit_test_setup(a_queue_limit_below_the_bounds_is_refused, brokers_only),
 		cmocka_unit_test_setup(a_secret_is_not_shown_when_it_is_refused, brokers_only),
+		cmocka_unit_test_setup(the_largest_record_is_told_without_a_producer, brokers_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

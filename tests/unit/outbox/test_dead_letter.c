@@ -96,6 +96,30 @@ static void bare_it_has_neither_key_nor_the_events_headers(void **state)
 		   "public.outbox, row with id 7"));
 }
 
+static void columns_that_are_nowhere_else_are_headers(void **state)
+{
+	static const struct wp_header columns[] = {
+		{ { (const uint8_t *)"aggregatetype", 13 }, { (const uint8_t *)"q", 1 } },
+		{ { (const uint8_t *)"amount", 6 }, { 0 } },
+	};
+	struct wp_record record = event();
+
+	record.columns = columns;
+	record.column_count = 2;
+	record.beside_value = 1;
+	make(&record, WP_LETTER_WHOLE);
+	CHECK(says("walpost-dead-letter-column-aggregatetype", "q"));
+	CHECK(header("walpost-dead-letter-column-amount") == NULL); /* the value has it */
+	make(&record, WP_LETTER_WITHOUT_VALUE);
+	CHECK(says("walpost-dead-letter-column-aggregatetype", "q"));
+	CHECK(wp_span_is_null(*header("walpost-dead-letter-column-amount")));
+	make(&record, WP_LETTER_BARE);
+	CHECK(header("walpost-dead-letter-column-aggregatetype") == NULL);
+	CHECK(says("walpost-dead-letter-omitted",
+		   "key, headers, other columns, and the value of 4 bytes: column \"payload\" of "
+		   "table public.outbox, row with id 7"));
+}
+
 static void bare_it_has_the_beginning_of_a_huge_id(void **state)
 {
 	static uint8_t huge[5000] = { 'x' };
@@ -122,13 +146,14 @@ static void what_is_not_known_is_null(void **state)
 
 static void an_event_with_all_the_headers_there_may_be_has_room(void **state)
 {
-	static struct wp_header many[WP_RECORD_HEADERS_MAX];
+	static struct wp_header many[WP_RECORD_HEADERS_KEPT_MAX];
 	struct wp_record record = event();
 
-	for (size_t i = 0; i < WP_RECORD_HEADERS_MAX; i++)
+	for (size_t i = 0; i < WP_RECORD_HEADERS_KEPT_MAX; i++)
 		many[i] = HEADERS[0];
-	record.headers = many;
-	record.header_count = WP_RECORD_HEADERS_MAX;
+	record.headers = record.columns = many;
+	record.header_count = WP_RECORD_HEADERS_KEPT_MAX;
+	record.column_count = WP_RECORD_COLUMNS_MAX;
 	make(&record, WP_LETTER_WITHOUT_VALUE);
 	CHECK_EQ(made.header_count, WP_LETTER_HEADERS_MAX);
 }
@@ -139,6 +164,7 @@ int main(void)
 		cmocka_unit_test(it_has_the_events_key_value_and_headers_and_says_what_it_was),
 		cmocka_unit_test(without_its_value_it_says_where_that_is),
 		cmocka_unit_test(bare_it_has_neither_key_nor_the_events_headers),
+		cmocka_unit_test(columns_that_are_nowhere_else_are_headers),
 		cmocka_unit_test(bare_it_has_the_beginning_of_a_huge_id),
 		cmocka_unit_test(what_is_not_known_is_null),
 		cmocka_unit_test(an_event_with_all_the_headers_there_may_be_has_room),

@@ -271,7 +271,8 @@ static void elements_must_be_of_one_type(void **state)
 /* Of arrays within an array the first tells the type; only the value shows whether others fit. */
 static void arrays_in_an_array_must_fit_the_first(void **state)
 {
-	becomes("{\"a\":[[{\"b\":1}],[{\"c\":1}]]}", "{\"a\":[[{\"b\":1}],[{\"b\":null}]]}");
+	becomes("{\"a\":[[{\"b\":1}],[{\"b\":null}]]}", "{\"a\":[[{\"b\":1}],[{\"b\":null}]]}");
+	fails("{\"a\":[[{\"b\":1}],[{\"c\":1}]]}", "its member \"c\" has no place");
 	fails("{\"a\":[[1],[\"x\"]]}", "in an array, \"x\" is not of the type");
 	fails("{\"a\":[[1],[[]]]}", "in an array, a container is not of the type");
 }
@@ -284,7 +285,7 @@ static void objects_of_an_array_have_the_members_of_all(void **state)
 	becomes("{\"a\":[{\"b\":1,\"c\":2},{\"c\":3,\"b\":4}]}",
 		"{\"a\":[{\"b\":1,\"c\":2},{\"b\":4,\"c\":3}]}");
 	becomes("{\"a\":[{\"b\":[]},{\"b\":[\"x\"]}]}", "{\"a\":[{\"b\":[]},{\"b\":[\"x\"]}]}");
-	becomes("{\"a\":[{\"b\":{\"x\":1}},{\"b\":{\"y\":2}}]}",
+	becomes("{\"a\":[{\"b\":{\"x\":1}},{\"b\":{\"x\":null}}]}",
 		"{\"a\":[{\"b\":{\"x\":1}},{\"b\":{\"x\":null}}]}");
 	fails("{\"a\":[{\"b\":1},{\"c\":1},null]}", "in an array, a null is not of the type");
 	fails("{\"a\":[{\"b\":1},{\"b\":\"x\"}]}", "in an array, \"x\" is not of the type");
@@ -342,6 +343,62 @@ static void a_value_above_the_limit_fails(void **state)
 	fails("{\"a\":100}", "expanded, takes more than 8 bytes");
 	begin(false, false, 40);
 	fails("{\"a\":[{\"b\":1},{\"c\":1},{\"d\":1}]}", "expanded, takes more than 40 bytes");
+	CHECK_HAS(why.text, "raise message.max.bytes");
+}
+
+static void only_what_is_written_counts_for_the_limit(void **state)
+{
+	begin(false, false, 25);
+	becomes("{\"a\": 1,                             \"b\": null}", "{\"a\":1}");
+	becomes("{\"a\":\",,,,,,,,[[[[{{\"}", "{\"a\":\",,,,,,,,[[[[{{\"}");
+	becomes("{\"a\":[1,2,3,4,5,6,7,8,9]}", "{\"a\":[1,2,3,4,5,6,7,8,9]}");
+	becomes("{\"a\":[{},{},{},{},{},{}]}", "{\"a\":[{},{},{},{},{},{}]}");
+	fails("{\"a\":[1,2,3,4,5,6,7,8,9,1]}", "expanded, takes more than 25 bytes");
+}
+
+/* The tree of so many values would take 300 MB. */
+static void more_values_than_fit_take_no_memory(void **state)
+{
+	const size_t count = 1000000;
+	char *text = malloc(2 * count + 32);
+	size_t size = 5;
+
+	memcpy(text, "{\"a\":", 5);
+	for (size_t i = 0; i < count; i++, size += 2)
+		memcpy(text + size, i == 0 ? "[1" : ",1", 2);
+	memcpy(text + size, "]}", 3);
+	begin(false, false, 1000000);
+	memory_fails_after(0);
+	fails(text, "expanded, takes more than 1000000 bytes");
+	memory_works();
+	free(text);
+}
+
+/* Written out, the members of all in each would be 300 MB. */
+static void objects_with_members_of_their_own_stop_at_the_limit(void **state)
+{
+	char *text = malloc(200000);
+	size_t size = strlen("{\"a\":[");
+
+	memcpy(text, "{\"a\":[", size);
+	for (unsigned i = 0; i < 4000; i++)
+		size += (size_t)snprintf(text + size, 64, "%s{\"%036u\":1}", i == 0 ? "" : ",",
+					 i);
+	memcpy(text + size, "]}", 3);
+	begin(false, false, 1000000);
+	fails(text, "expanded, takes more than 1000000 bytes");
+	CHECK_HAS(why.text, "members of all of them");
+	free(text);
+}
+
+static void a_member_that_would_be_lost_fails(void **state)
+{
+	fails("{\"a\":[{\"x\":{\"p\":1}},{\"x\":{\"q\":2}}]}", "its member \"q\" has no place");
+	fails("{\"a\":[[{\"p\":1}],[{\"p\":2,\"q\":2}]]}", "its member \"q\" has no place");
+	becomes("{\"a\":[{\"x\":{\"p\":1,\"q\":1}},{\"x\":{\"q\":2}}]}",
+		"{\"a\":[{\"x\":{\"p\":1,\"q\":1}},{\"x\":{\"p\":null,\"q\":2}}]}");
+	becomes("{\"a\":[{\"x\":{\"p\":1}},{\"x\":{\"p\":2,\"q\":null,\"r\":[]}}]}",
+		"{\"a\":[{\"x\":{\"p\":1}},{\"x\":{\"p\":2}}]}");
 }
 
 static void one_expansion_follows_another_without_new_memory(void **state)
@@ -399,6 +456,10 @@ int main(void)
 		TEST(a_number_has_a_thousand_digits_at_most),
 		TEST(a_thousand_containers_stand_within_each_other_at_most),
 		TEST(a_value_above_the_limit_fails),
+		TEST(only_what_is_written_counts_for_the_limit),
+		TEST(more_values_than_fit_take_no_memory),
+		TEST(objects_with_members_of_their_own_stop_at_the_limit),
+		TEST(a_member_that_would_be_lost_fails),
 		TEST(one_expansion_follows_another_without_new_memory),
 		TEST(each_lack_of_memory_is_told),
 	};

@@ -157,16 +157,20 @@ static void what_is_no_event_is_refused_with_what_there_is(void **state)
 static void what_is_no_event_is_kept_whole(void **state)
 {
 	refused("no JSON", "the content is no JSON object");
-	CHECK_SPAN(event.payload, "no JSON");
+	CHECK_SPAN(event.content, "no JSON");
+	CHECK(event.is_refused);
 	refused("{\"payload\":1,\"x\":\"\\uD83D\"}", "half of a surrogate pair");
-	CHECK_SPAN(event.payload, "{\"payload\":1,\"x\":\"\\uD83D\"}");
+	CHECK_SPAN(event.content, "{\"payload\":1,\"x\":\"\\uD83D\"}");
 	refused("{\"payload\":1,\"kind\":2}", "has no id");
-	CHECK_SPAN(event.payload, "{\"payload\":1,\"kind\":2}");
-	CHECK_EQ(event.payload_type->type, WP_TYPE_TEXT);
+	CHECK_SPAN(event.content, "{\"payload\":1,\"kind\":2}");
 	options.message_format = WP_MESSAGE_PROTOBUF;
 	refused("\x0a\x01\xff", "the content is no walpost.v1.Message");
-	CHECK_SPAN(event.payload, "\x0a\x01\xff");
-	CHECK_EQ(event.payload_type->type, WP_TYPE_BYTEA);
+	CHECK_SPAN(event.content, "\x0a\x01\xff");
+	CHECK(event.is_refused);
+	options.message_format = WP_MESSAGE_JSON;
+	CHECK_EQ(read_json("{\"id\":1,\"aggregatetype\":\"o\",\"aggregateid\":2}"), WP_OK);
+	CHECK_SPAN(event.content, "{\"id\":1,\"aggregatetype\":\"o\",\"aggregateid\":2}");
+	CHECK(!event.is_refused);
 }
 
 static void a_list_of_columns_that_is_none_is_refused(void **state)

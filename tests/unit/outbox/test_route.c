@@ -178,6 +178,7 @@ static void a_topic_has_1_to_249_bytes(void **state)
 	memset(raw, 'x', sizeof(raw));
 	raw[250] = '\0';
 	check_data(r, raw, "is longer than 249 bytes");
+	check_data(r, raw, "the topic \"xxxxxxxxxxxxxxxxxxxxxxxx"); /* cut */
 	raw[249] = '\0';
 	check_topic(r, raw, raw);
 	raw[248] = '\0';
@@ -198,6 +199,7 @@ static void the_limit_holds_for_raw_topics_tails_and_prefixes_too(void **state)
 	memset(raw, 'x', sizeof(raw));
 	raw[250] = '\0';
 	check_data(raw_stays, raw, "is longer than 249 bytes");
+	check_data(raw_stays, raw, "the topic \"xxxxxxxxxxxxxxxxxxxxxxxx"); /* cut */
 	raw[0] = 'a';
 	raw[249] = '\0';
 	check_data(tail, raw, "is longer than 249 bytes");

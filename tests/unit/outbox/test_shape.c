@@ -33,6 +33,8 @@ static struct wp_event event_of(const char *payload)
 		.type_type = &text_type,
 		.payload_type = &text_type,
 		.table = "public.outbox",
+		.schema = wp_span_of("public"),
+		.name = wp_span_of("outbox"),
 		.commit_time_us = 1500,
 		.position = { .timeline = 1, .commit_lsn = 0x194AB88, .ordinal = 2 },
 	};
@@ -290,18 +292,27 @@ static void broken_hex_is_refused_with_its_place(void **state)
 	wp_shape_free(s);
 }
 
-static void a_decoded_payload_fills_the_limit_and_not_one_byte_more(void **state)
+/* What is only decoded is no longer than it was: the sink judges it, as it does the same in binary. */
+static void what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more(void **state)
 {
 	struct wp_outbox_options options = default_options();
-	struct wp_shape *s = shape_of(&options, 4);
-	struct wp_event event = bytea_of("\\x010203");
 
-	CHECK_EQ(shaped(s, &event).value.size, 3);
-	event = bytea_of("\\x01020304");
-	CHECK_EQ(shaped(s, &event).value.size, 4);
-	event = bytea_of("\\x0102030405");
-	data_refused(s, &event, "the value, made of a payload of");
-	CHECK_HAS(why.text, "larger than 4 bytes");
+	options.value_format = WP_FORM_JSON;
+	struct wp_shape *s = shape_of(&options, 10);
+	struct wp_event event = bytea_of("\\x010203040506");
+
+	CHECK_EQ(shaped(s, &event).value.size, 10);
+	event = bytea_of("\\x01020304050607");
+	data_refused(s, &event, "the value, made of a payload of 16 bytes");
+	CHECK_HAS(why.text, "larger than 10 bytes");
+	CHECK_HAS(why.text, "raise message.max.bytes in [kafka]");
+	wp_shape_free(s);
+	s = shape_of(&options, 0);
+	CHECK_EQ(shaped(s, &event).value.size, 14);
+	wp_shape_free(s);
+	options.value_format = WP_FORM_RAW;
+	s = shape_of(&options, 4);
+	CHECK_EQ(shaped(s, &event).value.size, 7);
 	wp_shape_free(s);
 }
 
@@ -410,6 +421,9 @@ static void wrong_options_are_refused_each_by_its_name(void **state)
 	options.headers = "a,";
 	options_refused(&options, "outbox.headers = ");
 	options = default_options();
+	options.headers = "tenant:walpost-tenant";
+	options_refused(&options, "outbox.headers: a header \"walpost-tenant\"");
+	options = default_options();
 	options.topic_regex = "(";
 	options_refused(&options, "outbox.topic.regex = ");
 	options = default_options();
@@ -516,7 +530,7 @@ int main(void)
 		cmocka_unit_test(a_text_payload_that_looks_like_a_bytea_is_left_alone),
 		cmocka_unit_test(every_byte_comes_back),
 		cmocka_unit_test(broken_hex_is_refused_with_its_place),
-		cmocka_unit_test(a_decoded_payload_fills_the_limit_and_not_one_byte_more),
+		cmocka_unit_test(what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more),
 		cmocka_unit_test(a_message_fills_the_limit_and_not_one_byte_more),
 		cmocka_unit_test(the_message_carries_the_payload_and_the_records_headers),
 		cmocka_unit_test(a_message_that_cannot_be_made_is_refused),

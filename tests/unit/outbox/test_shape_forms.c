@@ -268,10 +268,23 @@ static void columns_stand_beside_the_payload(void **state)
 	char text[1024] = "";
 	memcpy(text, record.value.data, record.value.size);
 	CHECK_HAS(text, named);
-	event.schema_version = wp_span_of("-3");
-	poisoned("\"-3\" is no version");
-	event.schema_version = wp_span_of("");
-	poisoned("\"\" is no version");
+	static const char *const none[] = { "",
+					    "007",
+					    "-0",
+					    "+1",
+					    " 1",
+					    "1 ",
+					    "1.0",
+					    "x",
+					    "-",
+					    "2147483648",
+					    "123456789012345678901234" };
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		event.schema_version = wp_span_of(none[i]);
+		poisoned("is no version");
+	}
+	event.schema_version = wp_span_of("-2147483648");
+	formed();
 }
 
 static void a_null_is_optional_whatever_the_catalog_said(void **state)
@@ -466,12 +479,234 @@ static void what_is_no_time_to_kafka_is_poison(void **state)
 	}
 	event.timestamp = wp_span_of("-9223372036854775808");
 	poisoned("lies before 1970");
+	event.timestamp = wp_span_of("9223372036854775807");
+	poisoned("lie beyond the year 294246");
+	event.timestamp = wp_span_of("9223372036854776");
+	poisoned("lie beyond the year 294246");
+	event.timestamp = wp_span_of("9223372036854775");
+	formed();
 	event.timestamp_type = &timestamptz_type;
 	event.timestamp = wp_span_of("1969-12-31 23:59:59.999+00");
 	poisoned("lies before 1970");
 	event.timestamp = wp_span_of("infinity");
 	poisoned("the timestamp: ");
 	CHECK_EQ(record.timestamp_ms, INT64_C(946684800001));
+}
+
+/* -- what a dead letter has of an event that cannot be sent ------------------------------ */
+
+static void check_column(size_t index, const char *name, const char *text)
+{
+	CHECK(index < record.column_count);
+	CHECK_SPAN(record.columns[index].name, name);
+	CHECK_SPAN(record.columns[index].value, text);
+}
+
+static void behind_a_header_that_cannot_be_the_others_are_there(void **state)
+{
+	options.headers_standard = "id";
+	options.headers_json = "h";
+	options.headers_properties = "p";
+	event.properties = wp_span_of("=x\nb=1\nc=\\u12\nd=2");
+	event.json_headers = wp_span_of("{\"\":1,\"half\":\"\\uD83D\",\"t\":\"x\"}");
+	event.headers.count = 1;
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &int8_type };
+	poisoned("a header has an empty name");
+	CHECK_EQ(record.header_count, 4);
+	has_header(0, "b", "1");
+	has_header(1, "id", "7");
+	has_header(2, "n", "5");
+	has_header(3, "t", "x");
+	wp_shape_leftover(shape, &event, &record);
+	CHECK_EQ(record.beside_value, 2);
+	check_column(0, "p", "=x\nb=1\nc=\\u12\nd=2");
+	check_column(1, "h", "{\"\":1,\"half\":\"\\uD83D\",\"t\":\"x\"}");
+}
+
+static void a_header_without_its_form_is_its_text(void **state)
+{
+	static const struct wp_column_type numeric = { .type = WP_TYPE_NUMERIC,
+						       .modifier = (10 << 16 | 2) + 4 };
+
+	options.types = WP_RENDERING_DEBEZIUM;
+	event.headers.count = 2;
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("n"), wp_span_of("NaN"), &numeric };
+	event.headers.items[1] =
+		(struct wp_event_field){ wp_span_of("t"), wp_span_of("x"), &text_type };
+	poisoned("the headers: ");
+	has_header(0, "n", "NaN");
+	has_header(1, "t", "x");
+	CHECK_EQ(record.header_count, 2);
+}
+
+static void columns_are_there_when_properties_leave_no_room_for_them(void **state)
+{
+	char text[8 * 200];
+	size_t size = 0;
+
+	for (int i = 0; i < 140; i++)
+		size += (size_t)snprintf(text + size, sizeof(text) - size, "%d=1\n", i);
+	options.headers_standard = "id,type,walpost-position";
+	options.envelope = WP_ENVELOPE_PROTOBUF;
+	options.headers_properties = "p";
+	event.properties = wp_span_of(text);
+	event.headers.count = WP_EVENT_FIELDS_MAX;
+	for (size_t i = 0; i < event.headers.count; i++)
+		event.headers.items[i] =
+			(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &int8_type };
+	poisoned("more than 128 headers");
+	CHECK_EQ(record.header_count, 128 + 3 + WP_EVENT_FIELDS_MAX);
+	has_header(128, "id", "7");
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	wp_shape_leftover(shape, &event, &record);
+	check_column(0, "p", text);
+	check_column(1, "aggregatetype", "Order");
+	CHECK_EQ(record.column_count, 2);
+}
+
+static void what_is_not_in_the_record_is_left_over(void **state)
+{
+	options.value_format = WP_FORM_JSON;
+	options.value_columns = "n";
+	options.payload_json = WP_PAYLOAD_JSON_VALIDATE;
+	options.column_timestamp = "at";
+	options.column_partition = "part";
+	options.debezium_schema_version = "v";
+	event.members.count = 1;
+	event.members.items[0] =
+		(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &int8_type };
+	event.schema_version = wp_span_of("3");
+	formed();
+	wp_shape_leftover(shape, &event, &record);
+	CHECK_EQ(record.beside_value, 0);
+	CHECK_EQ(record.column_count, 2); /* where the value is left out */
+	check_column(0, "n", "5");
+	check_column(1, "v", "3");
+	event.route = wp_span_of("a b");
+	event.timestamp = wp_span_of("infinity");
+	event.partition = wp_span_of("-1");
+	event.payload = wp_span_of("no JSON");
+	poisoned("the topic");
+	CHECK_SPAN(record.value, "no JSON");
+	wp_shape_leftover(shape, &event, &record);
+	CHECK_EQ(record.beside_value, 5);
+	CHECK_EQ(record.column_count, 5);
+	check_column(0, "aggregatetype", "a b");
+	check_column(1, "at", "infinity");
+	check_column(2, "part", "-1");
+	check_column(3, "n", "5");
+}
+
+static void of_a_cloudevent_what_was_to_be_around_the_payload_is_left_over(void **state)
+{
+	options.envelope = WP_ENVELOPE_CLOUDEVENTS_JSON;
+	options.ce_source_column = "src";
+	options.ce_subject = "sub";
+	event.ce_source = wp_span_of("a b");
+	event.ce_subject = wp_span_of("42");
+	event.extensions.count = 1;
+	event.extensions.items[0] =
+		(struct wp_event_field){ wp_span_of("tenant"), wp_span_of("acme"), &text_type };
+	poisoned("source");
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	wp_shape_leftover(shape, &event, &record);
+	CHECK_EQ(record.beside_value, 5);
+	check_column(0, "type", "Created");
+	check_column(1, "aggregatetype", "Order");
+	check_column(2, "src", "a b");
+	check_column(3, "sub", "42");
+	check_column(4, "tenant", "acme");
+}
+
+static void a_bytea_is_its_bytes_where_it_can_be_read(void **state)
+{
+	static const struct wp_column_type bytea = { .type = WP_TYPE_BYTEA, .modifier = -1 };
+
+	options.payload_json = WP_PAYLOAD_JSON_VALIDATE;
+	event.payload_type = &bytea;
+	event.payload_is_bytea = true;
+	event.payload = wp_span_of("\\x6e6f");
+	poisoned("the payload is not JSON");
+	CHECK_SPAN(record.value, "no");
+	event.payload = wp_span_of("\\x6e6");
+	poisoned("hexadecimal");
+	CHECK_SPAN(record.value, "\\x6e6");
+}
+
+static void of_a_message_all_is_there(void **state)
+{
+	event.schema = event.name = (struct wp_span){ 0 };
+	event.table = "messages of prefix outbox";
+	event.content = wp_span_of("{all}");
+	formed();
+	CHECK_SPAN(record.value, "{\"a\": 1}");
+	event.json_headers = wp_span_of("{\"\":1}");
+	CHECK_EQ(form(), WP_DATA);
+	CHECK_HAS(why.text, "messages of prefix outbox, id 7: the headers");
+	CHECK(strncmp(why.text, "messages", 8) == 0);
+	CHECK_SPAN(record.value, "{all}");
+	wp_shape_leftover(shape, &event, &record);
+	CHECK_EQ(record.column_count, 0);
+	event.json_headers = (struct wp_span){ 0 };
+	event.is_refused = true;
+	formed();
+	CHECK_SPAN(record.value, "{all}");
+}
+
+/* -- headers that data names ------------------------------------------------------------- */
+
+static void data_does_not_say_what_walpost_says(void **state)
+{
+	options.headers_standard = "id,walpost-position";
+	event.properties = wp_span_of("walpost-source=x\nid=x\n");
+	event.json_headers =
+		wp_span_of("{\"walpost-position\":\"x\",\"\\u0077alpost-x\":1,\"id\":\"x\","
+			   "\"type\":\"x\",\"ID\":\"x\",\"ce_id\":\"x\",\"content-type\":\"x\"}");
+	event.headers.count = 2;
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("id"), wp_span_of("configured"), &text_type };
+	event.headers.items[1] =
+		(struct wp_event_field){ wp_span_of("id"), wp_span_of("data"), &text_type };
+	event.data_headers = 1;
+	formed();
+	CHECK_EQ(record.header_count, 7);
+	has_header(0, "id", "7");
+	has_header(2, "id", "configured");
+	has_header(3, "type", "x"); /* walpost sends none here */
+	has_header(4, "ID", "x");
+	has_header(5, "ce_id", "x");
+	has_header(6, "content-type", "x");
+	options.headers_standard = "type";
+	event.headers.count = 0;
+	event.data_headers = 0;
+	options.debezium_context_headers = true;
+	options.debezium_name = "shop";
+	event.properties = wp_span_of("__debezium.context.taskId=1\nid=x\n");
+	event.json_headers = wp_span_of("{\"type\":1}");
+	formed();
+	CHECK_EQ(record.header_count, 6);
+	has_header(4, "id", "x");
+	has_header(5, "type", "Created");
+}
+
+static void nor_what_a_cloudevent_says(void **state)
+{
+	event.json_headers =
+		wp_span_of("{\"ce_id\":1,\"CE_Source\":1,\"Content-Type\":1,\"ce\":1}");
+	options.envelope = WP_ENVELOPE_CLOUDEVENTS_BINARY;
+	options.ce_source = "/shop";
+	formed();
+	CHECK_EQ(record.header_count, 7);
+	has_header(0, "ce", "1");
+	options.envelope = WP_ENVELOPE_CLOUDEVENTS_JSON;
+	formed();
+	CHECK_EQ(record.header_count, 4);
+	has_header(0, "ce_id", "1");
+	has_header(1, "CE_Source", "1");
+	has_header(2, "ce", "1");
+	has_header(3, "content-type", "application/cloudevents+json; charset=UTF-8");
 }
 
 static void a_column_can_be_the_partition(void **state)
@@ -622,6 +857,15 @@ int main(void)
 		TEST(headers_have_a_form_of_their_own),
 		TEST(a_column_can_be_the_timestamp),
 		TEST(what_is_no_time_to_kafka_is_poison),
+		TEST(behind_a_header_that_cannot_be_the_others_are_there),
+		TEST(a_header_without_its_form_is_its_text),
+		TEST(columns_are_there_when_properties_leave_no_room_for_them),
+		TEST(what_is_not_in_the_record_is_left_over),
+		TEST(of_a_cloudevent_what_was_to_be_around_the_payload_is_left_over),
+		TEST(a_bytea_is_its_bytes_where_it_can_be_read),
+		TEST(of_a_message_all_is_there),
+		TEST(data_does_not_say_what_walpost_says),
+		TEST(nor_what_a_cloudevent_says),
 		TEST(a_column_can_be_the_partition),
 		TEST(a_cloudevent_in_binary_mode_has_its_attributes_in_headers),
 		TEST(a_cloudevent_in_json_is_the_value),

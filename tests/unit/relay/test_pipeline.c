@@ -46,6 +46,7 @@ static enum wp_rc build(struct bench *b)
 			.outboxes = &b->outboxes,
 			.epoch = 7,
 			.value_size_max = 1000,
+			.record_max = b->sink.view.record_max,
 			.poison = b->poison,
 			.dead_letter_topic = "dead",
 			.ledger = &b->ledger,
@@ -1230,6 +1231,57 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 	end(&b);
 }
 
+/* Not what stood before the fault: what is behind it is nowhere else. */
+static void a_message_whose_record_cannot_be_made_is_a_letter_as_it_came(void **state)
+{
+	static const char NO_HEADER[] = "{\"id\":1,\"aggregatetype\":\"o\",\"aggregateid\":2,"
+					"\"headers\":{\"\":3}}";
+	static const char NO_KEY[] = "{\"id\":1,\"aggregatetype\":\"o\",\"payload\":\"x\"}";
+	struct bench b;
+
+	set_up(&b);
+	b.options.message_prefix = "outbox";
+	b.options.value_format = WP_FORM_JSON;
+	b.poison = WP_POISON_DEAD_LETTER;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(begin(&b, 0x100));
+	wire_message(data(&b), true, 0x90, "outbox", NO_HEADER);
+	TAKE(offer(&b));
+	CHECK_EQ(strncmp(scripted_sink_last(&b.sink)->value, NO_HEADER, 60), 0);
+	CHECK_TEXT(wp_pipeline_reason(b.pipeline)->text,
+		   "messages of prefix outbox, id 1: the headers: a name of the headers' JSON "
+		   "object is empty, which no consumer could ask for; give the header a name, or "
+		   "leave it out");
+	wire_message(data(&b), true, 0x90, "outbox", NO_KEY);
+	TAKE(offer(&b));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, NO_KEY);
+	end(&b);
+}
+
+/* What no sink takes is not written out before it says so. */
+static void a_value_grows_no_further_than_the_sink_takes(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.options.value_format = WP_FORM_JSON;
+	b.sink.view.record_max = 8;
+	b.poison = WP_POISON_DEAD_LETTER;
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	TAKE(outbox(&b));
+	TAKE(begin(&b, 0x100));
+	TAKE(insert(&b, OUTBOX, "e-1", "order", "k", "six ch"));
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "\"six ch\"");
+	CHECK(!b.taken.dead_letter);
+	TAKE(insert(&b, OUTBOX, "e-2", "order", "k", "seven c"));
+	CHECK(b.taken.dead_letter);
+	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "seven c");
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "larger than 8 bytes");
+	end(&b);
+}
+
 static void what_is_confirmed_is_not_remembered(void **state)
 {
 	struct bench b;
@@ -1636,6 +1688,8 @@ int main(void)
 		cmocka_unit_test(
 			a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is_left),
 		cmocka_unit_test(a_messages_dead_letter_holds_all_of_it_or_stops),
+		cmocka_unit_test(a_message_whose_record_cannot_be_made_is_a_letter_as_it_came),
+		cmocka_unit_test(a_value_grows_no_further_than_the_sink_takes),
 		cmocka_unit_test(what_is_confirmed_is_not_remembered),
 		cmocka_unit_test(freeing_no_pipeline_is_fine),
 	};
