@@ -799,7 +799,9 @@ static void a_leaf_that_is_gone_stops_unless_under_leaves(void **state)
 	begin_stream(&b);
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
 	TAKE(begin(&b, 0x100));
-	TAKE(insert(&b, LEAF, "1", "order", "k", "{}"));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	answer(&b, LEAF, WP_ROOT_GONE, "", "");
+	TAKE(offer(&b));
 	CHECK(b.taken.event);
 	end(&b);
 }
