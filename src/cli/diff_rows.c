@@ -421,10 +421,21 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table,
 }
 
 /* A result tells a domain's base type: so do the facts, then. */
+static void look_through_domains(struct wp_column_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++) {
+		struct wp_column_fact *column = &facts->items[i];
+		const struct wp_type_fact *type = wp_column_facts_type(facts, column->type_oid);
+		if (type == NULL)
+			continue;
+		column->type_oid = type->base_oid;
+		column->is_not_null |= type->is_not_null;
+	}
+}
+
 static enum wp_rc know_types(struct rows *r, struct wp_why *why)
 {
-	for (size_t i = 0; i < r->facts.count; i++)
-		r->facts.items[i].type_oid = r->facts.items[i].base_oid;
+	look_through_domains(&r->facts);
 	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
 	if (rc == WP_OK)
 		rc = wp_relations_put_facts(r->relations, &r->facts);

@@ -15,12 +15,15 @@
 struct use {
 	struct wp_rows rows;
 	struct wp_mapping *mapping; /* owned; of events only, from the first row on */
+	unsigned facts_age;	    /* of those that it was made with */
 };
 
 struct wp_feed {
 	struct wp_feed_setup setup;
 	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
+	unsigned facts_age; /* counts up with each that are told */
+	bool wants_facts;
 	struct wp_buffer texts; /* of binary values, and of messages */
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -59,6 +62,18 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, 
 	}
 	*ret = f;
 	return WP_OK;
+}
+
+enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns)
+{
+	f->setup.columns = columns;
+	f->facts_age++;
+	return wp_relations_put_facts(f->relations, columns);
+}
+
+bool wp_feed_wants_facts(const struct wp_feed *f)
+{
+	return f->wants_facts;
 }
 
 void wp_feed_free(struct wp_feed *f)
@@ -129,7 +144,12 @@ static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use
 		.transfer = f->setup.transfer,
 	};
 
-	return wp_mapping_new(&setup, &use->mapping, why);
+	wp_mapping_free(use->mapping);
+	use->mapping = NULL;
+	use->facts_age = f->facts_age;
+	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
+	f->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
+	return rc;
 }
 
 /* `rc` is what reading it gave: WP_OK, or WP_DATA with the reason in `ret`. */
@@ -156,7 +176,8 @@ static enum wp_rc take_event(struct wp_feed *f, const struct wp_relation *r, str
 			     const struct wp_tuple *row, struct wp_fed *ret, struct wp_why *why)
 {
 	struct wp_event event;
-	enum wp_rc rc = use->mapping == NULL ? map(f, r, use, why) : WP_OK;
+	bool is_mapped = use->mapping != NULL && use->facts_age == f->facts_age;
+	enum wp_rc rc = is_mapped ? WP_OK : map(f, r, use, why);
 
 	if (rc != WP_OK)
 		return rc;

@@ -36,6 +36,7 @@ struct wp_pipeline {
 	struct wp_column_facts facts;
 	enum wp_transfer transfer;
 	bool wants_text;
+	bool wants_facts;
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -104,6 +105,7 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 	wp_column_facts_begin(&p->facts);
 	p->transfer = WP_TRANSFER_TEXT;
 	p->wants_text = false;
+	p->wants_facts = false;
 	p->timelines = *timelines;
 	p->in_transaction = false;
 	p->has_events = false;
@@ -113,7 +115,7 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
 		      enum wp_transfer transfer)
 {
-	p->facts = *facts;
+	wp_column_facts_copy(&p->facts, facts);
 	p->transfer = transfer;
 	(void)!wp_relations_put_facts(p->relations, facts);
 }
@@ -149,7 +151,13 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 
 	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
 	p->wants_text = rc == WP_CONFIG && would_do_in_text(setup);
+	p->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
 	return rc;
+}
+
+bool wp_pipeline_wants_facts(const struct wp_pipeline *p)
+{
+	return p->wants_facts;
 }
 
 bool wp_pipeline_wants_text(const struct wp_pipeline *p)

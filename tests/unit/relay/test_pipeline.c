@@ -612,8 +612,12 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 	begin_stream(&b);
 	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	wp_column_facts_add(
-		&b.facts, &(struct wp_column_fact){ .type_oid = 16700, .known_as = "enum" }, NULL);
+	CHECK(wp_pipeline_wants_facts(b.pipeline));
+	CHECK(wp_pipeline_wants_text(b.pipeline));
+	CHECK(wp_column_facts_add_type(
+		&b.facts,
+		&(struct wp_type_fact){ .oid = 16700, .base_oid = 16700, .known_as = "enum" },
+		NULL));
 	wp_pipeline_know(b.pipeline, &b.facts, b.transfer);
 	TAKE(offer(&b));
 	TAKE(begin(&b, 0x100));
@@ -638,6 +642,7 @@ static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **
 	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "\"id\" (outbox.column.id) is of type inet");
+	CHECK(!wp_pipeline_wants_facts(b.pipeline)); /* every database has it */
 	CHECK_HAS(b.why.text, "postgres.binary = off");
 	end(&b);
 }
