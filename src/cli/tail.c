@@ -300,6 +300,8 @@ static enum wp_rc connect_and_follow(struct tail *t, struct wp_why *why)
 	if (rc == WP_OK)
 		rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
 	if (rc == WP_OK)
+		rc = wp_cli_check_tables(&t->session, &t->wanted.wanted, why);
+	if (rc == WP_OK)
 		rc = find_columns(t, why);
 	if (rc == WP_OK)
 		rc = open_feed(t, why);
