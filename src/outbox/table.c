@@ -177,7 +177,8 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 		const char *what;
 		const char *cure;
 	} reasons[] = {
-		[FAULT_NOT_BINARY] = { "which is not read in binary", "; " WP_TYPES_READ_IN_BINARY
+		[FAULT_NOT_BINARY] = { "which is not read in binary",
+				       "; " WP_TYPES_READ_IN_BINARY
 				       " are: set postgres.binary = off" },
 		[FAULT_NOT_RENDERED] = { "which is not written as Debezium does",
 					 "; " WP_TYPES_RENDERED " are: set outbox.types = "

@@ -40,24 +40,29 @@ static const char columns_sql_end[] =
 	"    UNION ALL\n"
 	"    SELECT t.oid, t.oid, -1, false FROM pg_catalog.pg_type t\n"
 	"    WHERE t.typtype = 'e' OR t.typtype = 'b' AND t.typname IN ('citext', 'ltree')) t\n"
-	"  ORDER BY is_mine DESC, t.oid DESC LIMIT " NUMBER(WP_TYPE_FACTS_MAX) ")\n"
-	"SELECT m.at, m.attname, m.type AS oid, t.oid AS base, NULL AS modifier, m.not_null,\n"
-	"  NULL AS known_as, NULL AS labels,\n"
-	"  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
-	"    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
-	"'pg_catalog'::pg_catalog.regnamespace\n"
-	"      AND k.typname IN (" WP_BINARY_TYPE_NAMES ")) AS flag\n"
-	"FROM mine m LEFT JOIN down d ON d.oid = m.type\n"
-	"  JOIN pg_catalog.pg_type t ON t.oid = coalesce(d.base, m.type) AND t.typtype <> 'd'\n"
-	"UNION ALL\n"
-	"SELECT NULL, NULL, y.oid, y.base, y.modifier, y.not_null,\n"
-	"  CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typname IN ('citext', 'ltree') THEN "
-	"t.typname ELSE '' END,\n"
-	"  (SELECT string_agg(e.enumlabel, ',' ORDER BY e.enumsortorder)\n"
-	"    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
-	"  y.is_mine\n"
-	"FROM types y JOIN pg_catalog.pg_type t ON t.oid = y.base\n"
-	"ORDER BY at, flag DESC, oid DESC";
+	"  ORDER BY is_mine DESC, t.oid DESC LIMIT " NUMBER(
+		WP_TYPE_FACTS_MAX) ")\n"
+				   "SELECT m.at, m.attname, m.type AS oid, t.oid AS base, NULL AS "
+				   "modifier, m.not_null,\n"
+				   "  NULL AS known_as, NULL AS labels,\n"
+				   "  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
+				   "    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
+				   "'pg_catalog'::pg_catalog.regnamespace\n"
+				   "      AND k.typname IN (" WP_BINARY_TYPE_NAMES ")) AS flag\n"
+				   "FROM mine m LEFT JOIN down d ON d.oid = m.type\n"
+				   "  JOIN pg_catalog.pg_type t ON t.oid = coalesce(d.base, "
+				   "m.type) AND t.typtype <> 'd'\n"
+				   "UNION ALL\n"
+				   "SELECT NULL, NULL, y.oid, y.base, y.modifier, y.not_null,\n"
+				   "  CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typname IN "
+				   "('citext', 'ltree') THEN "
+				   "t.typname ELSE '' END,\n"
+				   "  (SELECT string_agg(e.enumlabel, ',' ORDER BY "
+				   "e.enumsortorder)\n"
+				   "    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
+				   "  y.is_mine\n"
+				   "FROM types y JOIN pg_catalog.pg_type t ON t.oid = y.base\n"
+				   "ORDER BY at, flag DESC, oid DESC";
 
 /* Of a row about a column, or about a type, which has no table. */
 enum column_column {
@@ -129,8 +134,7 @@ static void read_type(struct wp_column_facts *facts, const PGresult *result, int
 
 	(void)snprintf(fact.known_as, sizeof(fact.known_as), "%s",
 		       PQgetvalue(result, row, COLUMN_KNOWN_AS));
-	if (!wp_column_facts_add_type(facts, &fact, labels) &&
-	    read_bool(result, row, COLUMN_FLAG))
+	if (!wp_column_facts_add_type(facts, &fact, labels) && read_bool(result, row, COLUMN_FLAG))
 		facts->unlabelled++;
 }
 

@@ -342,8 +342,7 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change 
 {
 	assert(change->kind == WP_CHANGE_TYPE);
 	const uint32_t oid = change->as.type.oid;
-	const struct known known =
-		known_by_name(change->as.type.schema, change->as.type.name);
+	const struct known known = known_by_name(change->as.type.schema, change->as.type.name);
 	struct user_type *type;
 
 	char *name = name_for_people(oid, change->as.type.schema, change->as.type.name);
@@ -404,8 +403,7 @@ enum wp_rc wp_relations_put_facts(struct wp_relations *r, const struct wp_column
 static struct known known_of(const struct wp_relations *r, uint32_t type_oid)
 {
 	struct known known = known_by_oid(type_oid);
-	const struct user_type *type =
-		known.type == WP_TYPE_OTHER ? find_type(r, type_oid) : NULL;
+	const struct user_type *type = known.type == WP_TYPE_OTHER ? find_type(r, type_oid) : NULL;
 
 	return type != NULL ? type->known : known;
 }

@@ -354,7 +354,9 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 	};
 	const struct wp_span values[] = { wp_span_of("one"), wp_span_of("order"), wp_span_of("k"),
 					  wp_span_of("calm"), wp_span_of("\xFF\x01") };
-	const struct wp_type_fact mood = { .oid = MOOD_OID, .base_oid = MOOD_OID, .known_as = "enum" };
+	const struct wp_type_fact mood = { .oid = MOOD_OID,
+					   .base_oid = MOOD_OID,
+					   .known_as = "enum" };
 	CHECK(wp_column_facts_add_type(&facts, &mood, "calm,cross"));
 	setup.transfer = WP_TRANSFER_BINARY;
 	make_feed();
@@ -379,7 +381,9 @@ static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
 		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
 		{ "type", MOOD_OID }, { "payload", TEXT_OID },
 	};
-	const struct wp_type_fact mood = { .oid = MOOD_OID, .base_oid = MOOD_OID, .known_as = "enum" };
+	const struct wp_type_fact mood = { .oid = MOOD_OID,
+					   .base_oid = MOOD_OID,
+					   .known_as = "enum" };
 	options.types = WP_RENDERING_DEBEZIUM;
 	make_feed();
 	begin(299);

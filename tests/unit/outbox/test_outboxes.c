@@ -97,7 +97,9 @@ static void what_is_no_table_of_ours_is_unknown_until_its_root_is(void **state)
 static void a_leaf_is_of_its_root_before_it_is_of_a_pattern(void **state)
 {
 	const struct wp_root gone = { .state = WP_ROOT_GONE };
-	const struct wp_root bills = { .state = WP_ROOT_KNOWN, .schema = "public", .name = "Bills" };
+	const struct wp_root bills = { .state = WP_ROOT_KNOWN,
+				       .schema = "public",
+				       .name = "Bills" };
 	const struct wp_root itself = { .state = WP_ROOT_KNOWN, .schema = "public", .name = "b_1" };
 
 	options[0].leaves = "public.b_*";

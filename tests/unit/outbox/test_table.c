@@ -925,8 +925,10 @@ static void a_column_that_was_altered_is_as_the_log_tells(void **state)
 	CHECK_EQ(payload_of(c).modifier, -1);
 }
 
-#define OVER_NUMERIC \
-	{ .oid = 70000, .base_oid = NUMERIC_OID, .modifier = NUMERIC(10, 2) }
+#define OVER_NUMERIC                                                              \
+	{                                                                         \
+		.oid = 70000, .base_oid = NUMERIC_OID, .modifier = NUMERIC(10, 2) \
+	}
 
 /* Also when the catalog says that the column is of another type by now, or is gone. */
 static void a_domain_s_modifier_is_the_catalog_s(void **state)
