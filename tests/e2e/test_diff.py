@@ -476,7 +476,7 @@ def test_a_role_that_may_not_use_the_schema_is_told_so_too(make_stage):
         assert done.returncode == WRONG
         assert f'GRANT USAGE ON SCHEMA "Sales" TO its role, and GRANT SELECT ON {table} TO its role' in done.stderr
         stage.sql(f'GRANT USAGE ON SCHEMA "Sales" TO {role}; GRANT SELECT ON {table} TO {role}')
-        assert _run(stage, changes=changes).returncode == EQUAL
+        assert "there are no rows" in _run(stage, changes=changes).stderr
     finally:
         stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
