@@ -40,8 +40,18 @@ struct rows {
 	size_t column_count;
 	int result_column[COLUMNS_MAX]; /* of each of the table's; -1: not asked for */
 	struct wp_value values[COLUMNS_MAX];
-	bool identity_is_full;
-	PGresult *catalog; /* owned: the names of the columns */
+	PGresult *catalog; /* owned: what it says of the columns */
+};
+
+/* Of each column of the table; what is the table's is in each row. */
+enum catalog_column {
+	CATALOG_NAME,
+	CATALOG_TYPE,
+	CATALOG_TYPE_NAME,
+	CATALOG_TYPE_SCHEMA,
+	CATALOG_IDENTITY_IS_FULL,
+	CATALOG_SCHEMA, /* quoted */
+	CATALOG_MAY_USE_SCHEMA,
 };
 
 static enum wp_rc finish_and_ask(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
@@ -71,9 +81,14 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *tabl
 			      struct wp_why *why)
 {
 	static const char question[] =
-		"SELECT a.attname, c.relreplident = 'f' FROM pg_catalog.pg_class c\n"
+		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f',\n"
+		"  pg_catalog.quote_ident(n.nspname),\n"
+		"  pg_catalog.has_schema_privilege(n.oid, 'USAGE')\n"
+		"FROM pg_catalog.pg_class c\n"
 		"JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
 		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
+		"JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n"
+		"JOIN pg_catalog.pg_namespace s ON s.oid = t.typnamespace\n"
 		"WHERE n.nspname = %L AND c.relname = %L AND a.attnum > 0 AND NOT a.attisdropped\n"
 		"ORDER BY a.attnum";
 	struct wp_buffer text;
@@ -91,13 +106,17 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *tabl
 				  options_of(r)->table);
 	assert(PQntuples(r->catalog) <= COLUMNS_MAX);
 	r->column_count = (size_t)PQntuples(r->catalog);
-	r->identity_is_full = *PQgetvalue(r->catalog, 0, 1) == 't';
 	return WP_OK;
+}
+
+static const char *catalog_value(const struct rows *r, size_t column, enum catalog_column which)
+{
+	return PQgetvalue(r->catalog, (int)column, which);
 }
 
 static const char *column_name(const struct rows *r, size_t column)
 {
-	return PQgetvalue(r->catalog, (int)column, 0);
+	return catalog_value(r, column, CATALOG_NAME);
 }
 
 /* Columns that need not be there are read if they are. */
@@ -137,12 +156,16 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_w
 {
 	const char *state = r->session.failure.sqlstate;
 	const char *table = options_of(r)->table;
+	const char *schema = catalog_value(r, 0, CATALOG_SCHEMA);
+	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
 
 	if (strcmp(state, "42501") == 0)
 		return wp_why_set(why, WP_CONFIG,
 				  "table %s: %s; this command reads the table, which a relay need "
-				  "not: GRANT SELECT ON %s TO its role",
-				  table, inner->text, table);
+				  "not: GRANT %s%s%sSELECT ON %s TO its role",
+				  table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
+				  may_use_schema ? "" : schema,
+				  may_use_schema ? "" : " TO its role, and GRANT ", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_why_set(why, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_why_set(why, rc, "table %s: %s", table, inner->text);
@@ -182,6 +205,28 @@ static enum wp_rc declare(struct rows *r, const struct wp_wanted_table *table, s
 
 /* -- from a row to what is expected ------------------------------------------- */
 
+/* For people, as the stream names them; a domain is looked through, and its name with it. */
+static enum wp_rc name_types(struct rows *r)
+{
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < r->column_count && rc == WP_OK; i++) {
+		const uint32_t oid = r->columns[i].type_oid;
+		const struct wp_change change = {
+			.kind = WP_CHANGE_TYPE,
+			.as.type = {
+				.oid = oid,
+				.schema = wp_span_of(catalog_value(r, i, CATALOG_TYPE_SCHEMA)),
+				.name = wp_span_of(catalog_value(r, i, CATALOG_TYPE_NAME)),
+			},
+		};
+		if (oid >= WP_USER_OID_MIN &&
+		    oid == strtoul(catalog_value(r, i, CATALOG_TYPE), NULL, 10))
+			rc = wp_relations_put_type(r->relations, &change);
+	}
+	return rc;
+}
+
 /* As the stream would have announced it; domains are told by what lies under them. */
 static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 			       const struct wp_wanted_table *table, struct wp_why *why)
@@ -197,9 +242,12 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 			.name = wp_span_of(column_name(r, i)),
 			.type_oid = at < 0 ? 0 : PQftype(result, at),
 			.type_modifier = at < 0 ? -1 : PQfmod(result, at),
-			.is_key = r->identity_is_full,
+			.is_key = *catalog_value(r, i, CATALOG_IDENTITY_IS_FULL) == 't',
 		};
 	}
+	enum wp_rc rc = name_types(r);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for the names of types");
 	const struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = {
@@ -210,7 +258,7 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 			.column_count = r->column_count,
 		},
 	};
-	enum wp_rc rc = wp_relations_put(r->relations, &change, &relation);
+	rc = wp_relations_put(r->relations, &change, &relation);
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory for the columns of a table");
 	const struct wp_mapping_setup setup = {
@@ -421,10 +469,21 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table,
 }
 
 /* A result tells a domain's base type: so do the facts, then. */
+static void look_through_domains(struct wp_column_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++) {
+		struct wp_column_fact *column = &facts->items[i];
+		const struct wp_type_fact *type = wp_column_facts_type(facts, column->type_oid);
+		if (type == NULL)
+			continue;
+		column->type_oid = type->base_oid;
+		column->is_not_null |= type->is_not_null;
+	}
+}
+
 static enum wp_rc know_types(struct rows *r, struct wp_why *why)
 {
-	for (size_t i = 0; i < r->facts.count; i++)
-		r->facts.items[i].type_oid = r->facts.items[i].base_oid;
+	look_through_domains(&r->facts);
 	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
 	if (rc == WP_OK)
 		rc = wp_relations_put_facts(r->relations, &r->facts);

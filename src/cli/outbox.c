@@ -23,6 +23,44 @@ enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_optio
 	return rc;
 }
 
+static void add_missing_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
+{
+	wp_sql_add(sql, "SELECT pg_catalog.quote_ident(w.schema) || '.' || "
+			"pg_catalog.quote_ident(w.name), pg_catalog.current_database()\n"
+			"FROM (VALUES ");
+	for (size_t i = 0; i < wanted->count; i++)
+		wp_sql_add(sql, "%s(%L, %L)", i ? ", " : "", wanted->tables[i].schema,
+			   wanted->tables[i].name);
+	wp_sql_add(sql, ") w (schema, name)\n"
+			"WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c\n"
+			"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
+			"  WHERE n.nspname = w.schema AND c.relname = w.name)");
+}
+
+enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wanted,
+			       struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *missing = NULL;
+	if (wanted->count == 0)
+		return WP_OK;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	add_missing_tables(&sql, wanted);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(s, (const char *)text.data, &missing, why);
+	if (rc == WP_OK && PQntuples(missing) > 0)
+		rc = wp_why_set(why, WP_CONFIG,
+				"there is no table %s in database %s: make it (walpost init does), "
+				"or name the outbox's table in its configuration",
+				PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
+	PQclear(missing);
+	wp_buffer_release(&text);
+	return rc;
+}
+
 static void print_indented(FILE *to, const char *text)
 {
 	while (*text) {

@@ -101,9 +101,7 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 	struct wp_buffer text;
 	struct wp_sql sql;
 	PGresult *r = NULL;
-	enum wp_rc rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
-	if (rc != WP_OK)
-		return rc;
+	enum wp_rc rc = WP_OK;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
 	if (t->wanted.wanted.count > 0) {
@@ -188,15 +186,36 @@ static enum wp_rc show(struct tail *t, struct wp_why *why)
 	return rc == WP_OK && t->shown == t->count ? WP_AGAIN : rc;
 }
 
-static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+/* A type that was made since we asked about them. */
+static enum wp_rc learn_types(struct tail *t, struct wp_why *why)
 {
-	struct tail *t = arg;
+	enum wp_rc rc = find_columns(t, why);
+	if (rc == WP_OK)
+		rc = wp_feed_know(t->feed, &t->columns);
+	return rc;
+}
+
+/* One question is answered, and then perhaps the other. */
+static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_why *why)
+{
 	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, why);
 	if (rc == WP_PAUSE) {
 		rc = find_root(t, why);
 		if (rc == WP_OK)
 			rc = wp_feed_take(t->feed, message, &t->fed, why);
 	}
+	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
+		rc = learn_types(t, why);
+		if (rc == WP_OK)
+			rc = wp_feed_take(t->feed, message, &t->fed, why);
+	}
+	return rc;
+}
+
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+{
+	struct tail *t = arg;
+	enum wp_rc rc = feed(t, message, why);
 	if (rc != WP_OK)
 		return rc;
 	if (t->fed.kind == WP_FED_NOTE)
@@ -279,6 +298,10 @@ static enum wp_rc connect_and_follow(struct tail *t, struct wp_why *why)
 		return rc;
 	(void)PQsetNoticeReceiver(wp_session_pg(&t->session), on_notice, t);
 	rc = find_timelines(t, why);
+	if (rc == WP_OK)
+		rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
+	if (rc == WP_OK)
+		rc = wp_cli_check_tables(&t->session, &t->wanted.wanted, why);
 	if (rc == WP_OK)
 		rc = find_columns(t, why);
 	if (rc == WP_OK)

@@ -166,6 +166,21 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 	check_patterns(c, o->leaves, key_in(o, "outbox.leaves", key));
 }
 
+/* Of whose leaves they are, [outbox] does not say when it is no outbox itself. */
+static void check_leaves(struct check *c)
+{
+	const struct wp_config_storage *s = c->config->storage;
+	const struct wp_outboxes *outboxes = &c->config->outboxes;
+
+	if (s->outbox_count == 0 || outboxes->items[0].name[0] == '\0' ||
+	    c->config->outbox.leaves[0] == '\0')
+		return;
+	wp_config_error(c->notes,
+			"%s: outbox.leaves is of one table and not inherited: set it in the "
+			"section that names the table, as outbox.%s.leaves",
+			wp_config_where(c->config, "outbox.leaves"), outboxes->items[0].name);
+}
+
 static bool is_same_table(const char *one, const char *other)
 {
 	struct wp_table_name a;
@@ -292,6 +307,7 @@ enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_note
 	check_slot(&c);
 	check_work_mem(&c);
 	check_outboxes(&c);
+	check_leaves(&c);
 	check_dead_letter(&c);
 	check_brokers(&c);
 	check_listen(&c);

@@ -10,6 +10,8 @@
 
 #define ASK_AGAIN_MS 1000
 #define ASK_CREATED_MS 100
+/* Brokers that create topics say at first that there is none. */
+#define CREATION_MS 5000
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
 /* A limit older than this is read again before an event is called too large. */
@@ -54,10 +56,17 @@ static void fit_batch_size(struct wp_producer *p, const struct wp_topic *topic)
 	p->wants_reopening = p->shape.batching == WP_BATCHING_NORMAL;
 }
 
-static void hold_back(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_trouble trouble)
+static void mark(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_trouble trouble)
 {
+	if (topic->trouble != trouble)
+		topic->troubled_at_ms = p->now_ms;
 	topic->state = WP_TOPIC_UNKNOWN;
 	topic->trouble = trouble;
+}
+
+static void hold_back(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_trouble trouble)
+{
+	mark(p, topic, trouble);
 	topic->ask_at_ms = p->now_ms + ASK_AGAIN_MS;
 }
 
@@ -193,8 +202,7 @@ void wp_gate_distrust(struct wp_producer *p, const char *name, rd_kafka_resp_err
 	/* The other reports of the same batches say the same: counted once. */
 	if (topic == NULL || topic->trouble != WP_TOPIC_FINE)
 		return;
-	topic->state = WP_TOPIC_UNKNOWN;
-	topic->trouble = trouble_of(code);
+	mark(p, topic, trouble_of(code));
 	topic->failures++;
 	topic->ask_at_ms = p->now_ms + distrust_ms(topic->failures);
 }
@@ -400,12 +408,19 @@ int64_t wp_gate_due(const struct wp_producer *p)
 	return topic != NULL ? topic->ask_at_ms : p->now_ms;
 }
 
+/* The brokers were asked to a moment ago: nobody knows yet whether they do. */
+static bool is_being_created(const struct wp_producer *p, const struct wp_topic *topic)
+{
+	return p->creates_topics && topic->trouble == WP_TOPIC_MISSING &&
+	       p->now_ms - topic->troubled_at_ms < CREATION_MS;
+}
+
 const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret)
 {
 	const struct wp_topic *topic =
 		p->wanted[0] != '\0' ? wp_topics_find(&p->topics, p->wanted) : NULL;
 
-	if (topic == NULL)
+	if (topic == NULL || is_being_created(p, topic))
 		return NULL;
 	switch (topic->trouble) {
 	case WP_TOPIC_FINE:
@@ -414,7 +429,8 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 		(void)wp_why_set(
 			ret, WP_AGAIN, "topic %s does not exist; events wait for it; create it%s",
 			topic->name,
-			p->creates_topics ? " (the brokers do not: auto.create.topics.enable)"
+			p->creates_topics ? " (the brokers were asked to and did not: see their "
+					    "auto.create.topics.enable)"
 					  : ", or set allow.auto.create.topics = true in [kafka]");
 		break;
 	case WP_TOPIC_FORBIDDEN:

@@ -11,25 +11,19 @@
 #define RELATIONS_MAX 100000
 #define TEXTS_SIZE_MAX ((size_t)INT32_MAX) /* a guard: Postgres sends no more in a row */
 
-enum use_kind {
-	USE_EVENTS,
-	USE_IGNORED,
-	USE_UNKNOWN, /* until it is known whose partition it is */
-	USE_FOREIGN,
-};
-
 /* Attached to a relation. */
 struct use {
-	enum use_kind kind;
-	bool ignored;			/* unknown only: by a pattern, unless it is a partition */
-	const struct wp_outbox *outbox; /* events only */
-	struct wp_mapping *mapping;	/* owned; events only, from the first row on */
+	struct wp_rows rows;
+	struct wp_mapping *mapping; /* owned; of events only, from the first row on */
+	unsigned facts_age;	    /* of those that it was made with */
 };
 
 struct wp_feed {
 	struct wp_feed_setup setup;
 	struct wp_outbox_set *outboxes;
 	struct wp_relations *relations;
+	unsigned facts_age; /* counts up with each that are told */
+	bool wants_facts;
 	struct wp_buffer texts; /* of binary values, and of messages */
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -70,6 +64,18 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, 
 	return WP_OK;
 }
 
+enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns)
+{
+	f->setup.columns = columns;
+	f->facts_age++;
+	return wp_relations_put_facts(f->relations, columns);
+}
+
+bool wp_feed_wants_facts(const struct wp_feed *f)
+{
+	return f->wants_facts;
+}
+
 void wp_feed_free(struct wp_feed *f)
 {
 	if (f == NULL)
@@ -81,20 +87,6 @@ void wp_feed_free(struct wp_feed *f)
 }
 
 /* -- relations ------------------------------------------------------------ */
-
-static struct use use_of(const struct wp_feed *f, const struct wp_relation *r)
-{
-	const struct wp_outbox *outbox = wp_outbox_set_find(f->outboxes, r->schema, r->name);
-
-	if (outbox != NULL)
-		return (struct use){ .kind = USE_EVENTS, .outbox = outbox };
-	if (wp_outbox_is_our_own(r->schema, r->name))
-		return (struct use){ .kind = USE_IGNORED };
-	return (struct use){
-		.kind = USE_UNKNOWN,
-		.ignored = wp_outbox_set_ignores(f->outboxes, r->schema, r->name),
-	};
-}
 
 static enum wp_rc say_too_many(enum wp_rc rc, struct wp_why *why)
 {
@@ -116,7 +108,7 @@ static enum wp_rc take_relation(struct wp_feed *f, const struct wp_change *chang
 	struct use *use = calloc(1, sizeof(*use));
 	if (use == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for a table of the log");
-	*use = use_of(f, r);
+	use->rows = wp_outbox_set_rows(f->outboxes, r->schema, r->name);
 	r->attached = use;
 	return WP_OK;
 }
@@ -134,13 +126,7 @@ void wp_feed_answer(struct wp_feed *f, const struct wp_root *root)
 	if (r == NULL || (root->state != WP_ROOT_KNOWN && root->state != WP_ROOT_GONE))
 		return;
 	struct use *use = r->attached;
-	if (root->state == WP_ROOT_KNOWN)
-		use->outbox = wp_outbox_set_table(f->outboxes, wp_span_of(root->schema),
-						  wp_span_of(root->name));
-	if (use->outbox != NULL)
-		use->kind = USE_EVENTS;
-	else
-		use->kind = use->ignored ? USE_IGNORED : USE_FOREIGN;
+	use->rows = wp_outbox_set_rows_of_leaf(f->outboxes, r->schema, r->name, root);
 }
 
 /* -- events --------------------------------------------------------------- */
@@ -149,16 +135,21 @@ static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use
 		      struct wp_why *why)
 {
 	const struct wp_mapping_setup setup = {
-		.options = use->outbox->options,
+		.options = use->rows.outbox->options,
 		.relation = r,
 		.types = f->relations,
 		.facts = f->setup.columns,
-		.table = use->outbox->table,
+		.table = use->rows.outbox->table,
 		.columns = WP_COLUMNS_KNOWN,
 		.transfer = f->setup.transfer,
 	};
 
-	return wp_mapping_new(&setup, &use->mapping, why);
+	wp_mapping_free(use->mapping);
+	use->mapping = NULL;
+	use->facts_age = f->facts_age;
+	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
+	f->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
+	return rc;
 }
 
 /* `rc` is what reading it gave: WP_OK, or WP_DATA with the reason in `ret`. */
@@ -185,14 +176,15 @@ static enum wp_rc take_event(struct wp_feed *f, const struct wp_relation *r, str
 			     const struct wp_tuple *row, struct wp_fed *ret, struct wp_why *why)
 {
 	struct wp_event event;
-	enum wp_rc rc = use->mapping == NULL ? map(f, r, use, why) : WP_OK;
+	bool is_mapped = use->mapping != NULL && use->facts_age == f->facts_age;
+	enum wp_rc rc = is_mapped ? WP_OK : map(f, r, use, why);
 
 	if (rc != WP_OK)
 		return rc;
 	rc = wp_mapping_event(use->mapping, row, &f->texts, &event, &ret->why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return wp_why_set(why, rc, "%s", ret->why.text);
-	return make_record(f, use->outbox, &event, rc, ret, why);
+	return make_record(f, use->rows.outbox, &event, rc, ret, why);
 }
 
 static enum wp_rc take_message_event(struct wp_feed *f, const struct wp_outbox *outbox,
@@ -236,16 +228,16 @@ static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change,
 	if (use == NULL)
 		return wp_why_set(why, WP_PROTO, "a row of relation %u came before the relation",
 				  (unsigned)change->as.insert.relation_oid);
-	switch (use->kind) {
-	case USE_EVENTS:
+	switch (use->rows.kind) {
+	case WP_ROWS_EVENTS:
 		rc = take_event(f, r, use, &change->as.insert.tuple, ret, why);
 		break;
-	case USE_IGNORED:
+	case WP_ROWS_IGNORED:
 		break;
-	case USE_UNKNOWN:
+	case WP_ROWS_UNKNOWN:
 		f->question = r->oid;
 		return WP_PAUSE;
-	case USE_FOREIGN:
+	case WP_ROWS_FOREIGN:
 		note_foreign(r, ret);
 		break;
 	}
@@ -285,17 +277,17 @@ static enum wp_rc take_update(struct wp_feed *f, const struct wp_change *change,
 		wp_relations_find(f->relations, change->as.update.relation_oid);
 	const struct use *use = r != NULL ? r->attached : NULL;
 
-	if (use != NULL && use->kind == USE_UNKNOWN) {
+	if (use != NULL && use->rows.kind == WP_ROWS_UNKNOWN) {
 		f->question = r->oid;
 		return WP_PAUSE;
 	}
-	if (use == NULL || use->kind != USE_EVENTS)
+	if (use == NULL || use->rows.kind != WP_ROWS_EVENTS)
 		return WP_OK;
 	note(ret);
 	(void)wp_why_set(&ret->why, WP_OK,
 			 "a row of outbox table %s was updated, which makes no event: insert a new "
 			 "row for one",
-			 use->outbox->options->table);
+			 use->rows.outbox->options->table);
 	return WP_OK;
 }
 

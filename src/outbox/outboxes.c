@@ -108,16 +108,45 @@ const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct
 	return found;
 }
 
-bool wp_outbox_is_our_own(struct wp_span schema, struct wp_span name)
+bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
+			   struct wp_span name)
+{
+	return wp_patterns_match(s->ignore, schema, name);
+}
+
+/* A table of walpost itself; a publication FOR ALL TABLES brings its rows along. */
+static bool is_our_own(struct wp_span schema, struct wp_span name)
 {
 	return wp_span_is(schema, "walpost") &&
 	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
 }
 
-bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
-			   struct wp_span name)
+struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
+				  struct wp_span name)
 {
-	return wp_patterns_match(s->ignore, schema, name);
+	const struct wp_outbox *outbox = wp_outbox_set_table(s, schema, name);
+
+	if (outbox != NULL)
+		return (struct wp_rows){ WP_ROWS_EVENTS, outbox };
+	return (struct wp_rows){ is_our_own(schema, name) ? WP_ROWS_IGNORED : WP_ROWS_UNKNOWN,
+				 NULL };
+}
+
+struct wp_rows wp_outbox_set_rows_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,
+					  struct wp_span name, const struct wp_root *root)
+{
+	const struct wp_outbox *outbox = NULL;
+
+	assert(root->state == WP_ROOT_KNOWN || root->state == WP_ROOT_GONE);
+	if (root->state == WP_ROOT_KNOWN)
+		outbox = wp_outbox_set_table(s, wp_span_of(root->schema), wp_span_of(root->name));
+	if (outbox == NULL)
+		outbox = wp_outbox_set_find(s, schema, name);
+	if (outbox != NULL)
+		return (struct wp_rows){ WP_ROWS_EVENTS, outbox };
+	return (struct wp_rows){ wp_outbox_set_ignores(s, schema, name) ? WP_ROWS_IGNORED
+									: WP_ROWS_FOREIGN,
+				 NULL };
 }
 
 const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix)

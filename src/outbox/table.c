@@ -32,6 +32,7 @@ enum fault {
 	FAULT_MISSING,
 	FAULT_NOT_BINARY, /* from here on it is of a type that does not do */
 	FAULT_NOT_RENDERED,
+	FAULT_NO_MODIFIER, /* a domain's, which its form depends on */
 	FAULT_NOT_A_TIME,
 	FAULT_NOT_A_NUMBER,
 };
@@ -45,18 +46,36 @@ struct lookup {
 	const char *column;
 	const char *option;
 	uint32_t type_oid;
+	bool wants_facts; /* a type does not do, and the catalog has not been asked about it */
 };
+
+/*
+ * Could the catalog tell more of the type than it did? Not of one that every database has, nor
+ * of one that it was asked about: that a column had it then, or that it is told of.
+ */
+static bool is_news(const struct lookup *l, const struct wp_column *column)
+{
+	const struct wp_column_facts *facts = l->setup->facts;
+	const struct wp_column_fact *fact;
+
+	if (facts == NULL || column->type_oid < WP_USER_OID_MIN ||
+	    wp_column_facts_type(facts, column->type_oid) != NULL)
+		return false;
+	fact = wp_column_facts_find(facts, l->setup->table, column->name);
+	return fact == NULL || fact->type_oid != column->type_oid;
+}
 
 /* Without a missing column an event may still be set aside; not without knowing its types. */
 static void complain(struct lookup *l, enum fault fault, const char *column, const char *option,
-		     uint32_t type_oid)
+		     const struct wp_column *found)
 {
+	l->wants_facts |= found != NULL && is_news(l, found);
 	if (l->fault != FAULT_NONE && (fault == FAULT_MISSING || l->fault != FAULT_MISSING))
 		return;
 	l->fault = fault;
 	l->column = column;
 	l->option = option;
-	l->type_oid = type_oid;
+	l->type_oid = found == NULL ? 0 : found->type_oid;
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */
@@ -92,11 +111,11 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 }
 
 struct type_text {
-	char text[32];
+	char text[160];
 };
 
-/* What people may have in a column has its name here; of others SQL tells it. */
-static struct type_text type_text(uint32_t oid)
+/* What people may have in a column has its name here; others the log names, or SQL. */
+static struct type_text type_text(const struct wp_relations *types, uint32_t oid)
 {
 	static const struct {
 		uint32_t oid;
@@ -134,59 +153,83 @@ static struct type_text type_text(uint32_t oid)
 		{ 3802, "jsonb" },
 		{ 3910, "tstzrange" },
 	};
+	const char *told = wp_relations_type_name(types, oid);
+	struct wp_excerpt excerpt;
 	struct type_text t;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (names[i].oid == oid) {
-			(void)snprintf(t.text, sizeof(t.text), "%s", names[i].name);
+			(void)snprintf(t.text, sizeof(t.text), "type %s", names[i].name);
 			return t;
 		}
 	}
-	(void)snprintf(t.text, sizeof(t.text), "%" PRIu32 "::regtype", oid);
+	if (told != NULL)
+		(void)snprintf(t.text, sizeof(t.text), "%s",
+			       wp_excerpt(&excerpt, wp_span_of(told)));
+	else
+		(void)snprintf(t.text, sizeof(t.text), "type %" PRIu32 "::regtype", oid);
 	return t;
 }
 
 static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
 {
-	static const char *const reasons[] = {
-		[FAULT_NOT_BINARY] = "which is not read in binary; " WP_TYPES_READ_IN_BINARY
-				     " are: set postgres.binary = off",
-		[FAULT_NOT_RENDERED] = "which is not written as Debezium does; " WP_TYPES_RENDERED
-				       " are: set outbox.types = postgres, or take the column out",
-		[FAULT_NOT_A_TIME] =
-			"which is no time: it must be timestamp, timestamptz, date, or a bigint of "
-			"milliseconds since 1970",
-		[FAULT_NOT_A_NUMBER] = "which is no number: it must be smallint, integer or bigint",
+	static const struct {
+		const char *what;
+		const char *cure;
+	} reasons[] = {
+		[FAULT_NOT_BINARY] = { "which is not read in binary",
+				       "; " WP_TYPES_READ_IN_BINARY
+				       " are: set postgres.binary = off" },
+		[FAULT_NOT_RENDERED] = { "which is not written as Debezium does",
+					 "; " WP_TYPES_RENDERED " are: set outbox.types = "
+					 "postgres, or take the column out" },
+		[FAULT_NO_MODIFIER] = { "which the database does not tell of",
+					", nor so of the precision that Debezium writes its values "
+					"by: set outbox.types = postgres until these rows are "
+					"sent, or pass them over with walpost slot skip" },
+		[FAULT_NOT_A_TIME] = { "which is no time",
+				       ": it must be timestamp, timestamptz, date, or a bigint of "
+				       "milliseconds since 1970" },
+		[FAULT_NOT_A_NUMBER] = { "which is no number",
+					 ": it must be smallint, integer or bigint" },
 	};
 	struct wp_excerpt name;
 
-	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of type %s, %s", table,
+	/* Of a type that was dropped the rows before that remain, but not what it was. */
+	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s", table,
 			  wp_excerpt(&name, wp_span_of(l->column)), l->option,
-			  type_text(l->type_oid).text, reasons[l->fault]);
+			  type_text(l->setup->types, l->type_oid).text, reasons[l->fault].what,
+			  l->wants_facts ? " (any more: it may have been dropped)" : "",
+			  reasons[l->fault].cure);
 }
 
 /* -- looking up -------------------------------------------------------------- */
 
 /*
- * What the catalog says of it, if it is of the same type still. The modifier only under a
- * domain, which the log does not tell: a column's own is in the log, as of the row. A column
- * of the key is one that is not NULL, but for REPLICA IDENTITY FULL.
+ * What the catalog says of the column, and of the type that the log says it has, which need not
+ * be the one it has in the catalog. The modifier only under a domain, which the log does not
+ * tell: a column's own is in the log, as of the row.
  */
 static void add_facts(const struct lookup *l, const struct wp_column *column,
 		      struct wp_column_type *type)
 {
-	const struct wp_mapping_setup *setup = l->setup;
-	const struct wp_column_fact *fact =
-		setup->facts == NULL
-			? NULL
-			: wp_column_facts_find(setup->facts, setup->table, column->name);
+	const struct wp_column_facts *facts = l->setup->facts;
 
-	if (fact == NULL || fact->type_oid != column->type_oid)
+	if (facts == NULL)
 		return;
-	type->is_optional = !fact->is_not_null;
-	if (fact->base_oid != fact->type_oid)
-		type->modifier = fact->modifier;
-	type->labels = wp_column_facts_labels(setup->facts, fact);
+	const struct wp_column_fact *fact =
+		wp_column_facts_find(facts, l->setup->table, column->name);
+	const struct wp_type_fact *under = wp_column_facts_type(facts, column->type_oid);
+
+	if (fact != NULL)
+		type->is_optional = !fact->is_not_null;
+	if (under == NULL)
+		return;
+	if (under->is_not_null)
+		type->is_optional = false;
+	if (under->base_oid != under->oid)
+		type->modifier = under->modifier;
+	type->labels = wp_column_facts_labels(facts, under);
 }
 
 /* Its value is NULL, which has a form too: a dead letter may need it. */
@@ -211,13 +254,14 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 			.type = wp_relations_type(l->setup->types, found->type_oid),
 			.element = wp_relations_element(l->setup->types, found->type_oid),
 			.modifier = found->type_modifier,
+			/* For want of better: but for REPLICA IDENTITY FULL it is so. */
 			.is_optional = !found->is_key,
 		},
 	};
 	add_facts(l, found, &mapped.type);
 	if (l->setup->transfer == WP_TRANSFER_BINARY &&
 	    !wp_type_is_read_in_binary(mapped.type.type, mapped.type.element))
-		complain(l, FAULT_NOT_BINARY, column, option, found->type_oid);
+		complain(l, FAULT_NOT_BINARY, column, option, found);
 	return mapped;
 }
 
@@ -228,7 +272,7 @@ static bool is_missing(struct lookup *l, const struct wp_mapped *mapped, const c
 	if (mapped->index != WP_NO_COLUMN)
 		return false;
 	if (!is_further || l->options->columns_missing == WP_MISSING_ERROR)
-		complain(l, FAULT_MISSING, column, option, 0);
+		complain(l, FAULT_MISSING, column, option, NULL);
 	return true;
 }
 
@@ -250,12 +294,32 @@ static bool is_rendered(enum wp_role role)
 	       role == WP_ROLE_TYPE || role == WP_ROLE_PAYLOAD;
 }
 
+/* Is it written by a modifier, and that of a domain that is not told of? */
+static bool lacks_modifier(const struct lookup *l, const struct wp_column_type *type,
+			   const struct wp_column *column)
+{
+	switch (type->type == WP_TYPE_ARRAY ? type->element : type->type) {
+	case WP_TYPE_NUMERIC:
+	case WP_TYPE_TIME:
+	case WP_TYPE_TIMESTAMP:
+	case WP_TYPE_TIMESTAMPTZ:
+		return is_news(l, column);
+	default:
+		return false;
+	}
+}
+
 static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, const char *column,
 			   const char *option)
 {
-	if (l->options->types == WP_RENDERING_DEBEZIUM && !wp_render_knows(&mapped->type))
-		complain(l, FAULT_NOT_RENDERED, column, option,
-			 l->relation->columns[mapped->index].type_oid);
+	const struct wp_column *found = &l->relation->columns[mapped->index];
+
+	if (l->options->types != WP_RENDERING_DEBEZIUM)
+		return;
+	if (!wp_render_knows(&mapped->type))
+		complain(l, FAULT_NOT_RENDERED, column, option, found);
+	else if (lacks_modifier(l, &mapped->type, found))
+		complain(l, FAULT_NO_MODIFIER, column, option, found);
 }
 
 static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
@@ -268,12 +332,12 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 	struct wp_mapped mapped = look_up(l, column, option);
 	if (is_missing(l, &mapped, column, option, wp_role_is_further(role)))
 		return mapped;
-	uint32_t type_oid = l->relation->columns[mapped.index].type_oid;
+	const struct wp_column *found = &l->relation->columns[mapped.index];
 	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
-		complain(l, FAULT_NOT_A_TIME, column, option, type_oid);
+		complain(l, FAULT_NOT_A_TIME, column, option, found);
 	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
 	    !is_number(mapped.type.type))
-		complain(l, FAULT_NOT_A_NUMBER, column, option, type_oid);
+		complain(l, FAULT_NOT_A_NUMBER, column, option, found);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
 	return mapped;
@@ -373,37 +437,63 @@ static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_co
 	return keep_missing(m, &missing, why);
 }
 
-enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
-			  struct wp_why *why)
+/* `ret` is the caller's whatever the lookup found; judge() has the last word. */
+static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct wp_why *why)
 {
-	struct lookup l = {
-		.setup = setup,
-		.options = setup->options,
-		.relation = setup->relation,
-	};
 	struct wp_column_list lists[WP_LIST_COUNT];
 	char table[WP_TABLE_NAME_TEXT_SIZE];
 	char *room;
 
-	enum wp_rc rc = parse_lists(setup->options, lists, why);
+	enum wp_rc rc = parse_lists(l->options, lists, why);
 	if (rc != WP_OK)
 		return rc;
-	name_table(setup->relation, table);
-	struct wp_mapping *m = new_mapping(&l, lists, table, &room);
+	name_table(l->relation, table);
+	struct wp_mapping *m = new_mapping(l, lists, table, &room);
 	if (m == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", table);
 	struct wp_mapped_field *at = m->fields;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)
-		m->roles[role] = look_up_role(&l, role);
+		m->roles[role] = look_up_role(l, role);
 	for (enum wp_list list = 0; list < WP_LIST_COUNT; list++)
-		map_list(m, list, &lists[list], &l, &at, &room);
-	rc = judge(m, &l, setup->columns, why);
+		map_list(m, list, &lists[list], l, &at, &room);
+	*ret = m;
+	return WP_OK;
+}
+
+static struct lookup lookup_of(const struct wp_mapping_setup *setup)
+{
+	return (struct lookup){
+		.setup = setup,
+		.options = setup->options,
+		.relation = setup->relation,
+	};
+}
+
+enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
+			  struct wp_why *why)
+{
+	struct lookup l = lookup_of(setup);
+	struct wp_mapping *m = NULL;
+
+	enum wp_rc rc = look_all_up(&l, &m, why);
+	if (rc == WP_OK)
+		rc = judge(m, &l, setup->columns, why);
 	if (rc != WP_OK) {
 		wp_mapping_free(m);
 		return rc;
 	}
 	*ret = m;
 	return WP_OK;
+}
+
+bool wp_mapping_wants_facts(const struct wp_mapping_setup *setup)
+{
+	struct lookup l = lookup_of(setup);
+	struct wp_mapping *m = NULL;
+
+	enum wp_rc rc = look_all_up(&l, &m, NULL);
+	wp_mapping_free(m);
+	return rc == WP_OK && l.wants_facts;
 }
 
 void wp_mapping_free(struct wp_mapping *m)

@@ -6,40 +6,65 @@
 #include "binary_types.h"
 
 /*
- * What the stream does not tell of the columns that we need (wal/column_facts). `under` goes
- * down from each column's type through its domains. An oid is not used again before all four
- * billion were.
+ * What the stream does not tell of the columns that we need and of types (wal/column_facts).
+ * `down` goes from each domain of the database through those it is made of. Types of our columns
+ * come first, then the newest, so that what finds no room is what matters least. An oid is not
+ * used again before all four billion were.
  */
+#define TEXT_OF(number_) #number_
+#define NUMBER(number_) TEXT_OF(number_)
+
 static const char columns_sql[] = "WITH RECURSIVE wanted (at, schema, name, columns) AS (VALUES ";
 
 static const char columns_sql_end[] =
 	"),\n"
-	"under AS (\n"
-	"  SELECT w.at, a.attname, a.atttypid AS column_type, a.atttypid AS type, a.atttypmod AS "
-	"modifier,\n"
-	"    a.attnotnull AS not_null\n"
+	"mine AS (\n"
+	"  SELECT w.at, a.attname, a.atttypid AS type, a.attnotnull AS not_null\n"
 	"  FROM wanted w\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
 	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name\n"
 	"  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = ANY (w.columns)\n"
-	"    AND a.attnum > 0 AND NOT a.attisdropped\n"
+	"    AND a.attnum > 0 AND NOT a.attisdropped),\n"
+	"down AS (\n"
+	"  SELECT t.oid, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS not_null\n"
+	"  FROM pg_catalog.pg_type t WHERE t.typtype = 'd'\n"
 	"  UNION ALL\n"
-	"  SELECT u.at, u.attname, u.column_type, t.typbasetype,\n"
-	"    CASE WHEN u.modifier = -1 THEN t.typtypmod ELSE u.modifier END, u.not_null OR "
+	"  SELECT d.oid, t.typbasetype,\n"
+	"    CASE WHEN d.modifier = -1 THEN t.typtypmod ELSE d.modifier END, d.not_null OR "
 	"t.typnotnull\n"
-	"  FROM under u JOIN pg_catalog.pg_type t ON t.oid = u.type WHERE t.typtype = 'd')\n"
-	"SELECT u.at, u.attname, u.column_type, u.type, u.modifier, u.not_null,\n"
-	"  CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typname IN ('citext', 'ltree') THEN "
-	"t.typname ELSE '' END,\n"
-	"  (SELECT string_agg(e.enumlabel, ',' ORDER BY e.enumsortorder)\n"
-	"    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
-	"  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
-	"    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
-	"'pg_catalog'::pg_catalog.regnamespace\n"
-	"      AND k.typname IN (" WP_BINARY_TYPE_NAMES "))\n"
-	"FROM under u JOIN pg_catalog.pg_type t ON t.oid = u.type WHERE t.typtype <> 'd'\n"
-	"ORDER BY u.at";
+	"  FROM down d JOIN pg_catalog.pg_type t ON t.oid = d.base WHERE t.typtype = 'd'),\n"
+	"types AS (\n"
+	"  SELECT t.*, EXISTS (SELECT FROM mine m WHERE m.type = t.oid) AS is_mine FROM (\n"
+	"    SELECT d.oid, d.base, d.modifier, d.not_null\n"
+	"    FROM down d JOIN pg_catalog.pg_type t ON t.oid = d.base WHERE t.typtype <> 'd'\n"
+	"    UNION ALL\n"
+	"    SELECT t.oid, t.oid, -1, false FROM pg_catalog.pg_type t\n"
+	"    WHERE t.typtype = 'e' OR t.typtype = 'b' AND t.typname IN ('citext', 'ltree')) t\n"
+	"  ORDER BY is_mine DESC, t.oid DESC LIMIT " NUMBER(
+		WP_TYPE_FACTS_MAX) ")\n"
+				   "SELECT m.at, m.attname, m.type AS oid, t.oid AS base, NULL AS "
+				   "modifier, m.not_null,\n"
+				   "  NULL AS known_as, NULL AS labels,\n"
+				   "  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
+				   "    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
+				   "'pg_catalog'::pg_catalog.regnamespace\n"
+				   "      AND k.typname IN (" WP_BINARY_TYPE_NAMES ")) AS flag\n"
+				   "FROM mine m LEFT JOIN down d ON d.oid = m.type\n"
+				   "  JOIN pg_catalog.pg_type t ON t.oid = coalesce(d.base, "
+				   "m.type) AND t.typtype <> 'd'\n"
+				   "UNION ALL\n"
+				   "SELECT NULL, NULL, y.oid, y.base, y.modifier, y.not_null,\n"
+				   "  CASE WHEN t.typtype = 'e' THEN 'enum' WHEN t.typname IN "
+				   "('citext', 'ltree') THEN "
+				   "t.typname ELSE '' END,\n"
+				   "  (SELECT string_agg(e.enumlabel, ',' ORDER BY "
+				   "e.enumsortorder)\n"
+				   "    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
+				   "  y.is_mine\n"
+				   "FROM types y JOIN pg_catalog.pg_type t ON t.oid = y.base\n"
+				   "ORDER BY at, flag DESC, oid DESC";
 
+/* Of a row about a column, or about a type, which has no table. */
 enum column_column {
 	COLUMN_TABLE,
 	COLUMN_NAME,
@@ -49,7 +74,7 @@ enum column_column {
 	COLUMN_NOT_NULL,
 	COLUMN_KNOWN_AS,
 	COLUMN_LABELS,
-	COLUMN_READ_IN_BINARY,
+	COLUMN_FLAG, /* the column is read in binary; the type is that of a column */
 };
 
 static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
@@ -73,37 +98,64 @@ void wp_columns_sql(struct wp_sql *sql, const struct wp_wanted *wanted)
 	wp_sql_add(sql, "%s", columns_sql_end);
 }
 
+static uint32_t read_oid(const PGresult *result, int row, enum column_column column)
+{
+	return (uint32_t)strtoul(PQgetvalue(result, row, column), NULL, 10);
+}
+
+static bool read_bool(const PGresult *result, int row, enum column_column column)
+{
+	return *PQgetvalue(result, row, column) == 't';
+}
+
 static void read_column(struct wp_column_facts *facts, const PGresult *result, int row)
 {
 	struct wp_column_fact fact = {
 		.table = strtoul(PQgetvalue(result, row, COLUMN_TABLE), NULL, 10),
-		.type_oid = (uint32_t)strtoul(PQgetvalue(result, row, COLUMN_TYPE), NULL, 10),
-		.base_oid = (uint32_t)strtoul(PQgetvalue(result, row, COLUMN_BASE), NULL, 10),
-		.modifier = (int32_t)strtol(PQgetvalue(result, row, COLUMN_MODIFIER), NULL, 10),
-		.is_not_null = *PQgetvalue(result, row, COLUMN_NOT_NULL) == 't',
+		.type_oid = read_oid(result, row, COLUMN_TYPE),
+		.is_not_null = read_bool(result, row, COLUMN_NOT_NULL),
 	};
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", PQgetvalue(result, row, COLUMN_NAME));
+	wp_column_facts_add(facts, &fact);
+}
+
+static void read_type(struct wp_column_facts *facts, const PGresult *result, int row)
+{
+	struct wp_type_fact fact = {
+		.oid = read_oid(result, row, COLUMN_TYPE),
+		.base_oid = read_oid(result, row, COLUMN_BASE),
+		.modifier = (int32_t)strtol(PQgetvalue(result, row, COLUMN_MODIFIER), NULL, 10),
+		.is_not_null = read_bool(result, row, COLUMN_NOT_NULL),
+	};
+	const char *labels = PQgetisnull(result, row, COLUMN_LABELS)
+				     ? NULL
+				     : PQgetvalue(result, row, COLUMN_LABELS);
+
 	(void)snprintf(fact.known_as, sizeof(fact.known_as), "%s",
 		       PQgetvalue(result, row, COLUMN_KNOWN_AS));
-	wp_column_facts_add(facts, &fact,
-			    PQgetisnull(result, row, COLUMN_LABELS)
-				    ? NULL
-				    : PQgetvalue(result, row, COLUMN_LABELS));
+	if (!wp_column_facts_add_type(facts, &fact, labels) && read_bool(result, row, COLUMN_FLAG))
+		facts->unlabelled++;
 }
 
 enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 				 struct wp_column_facts *ret)
 {
 	int count = result ? PQntuples(result) : 0;
-	bool all_in_binary = count > 0;
+	size_t columns = 0;
+	bool all_in_binary = true;
 	wp_column_facts_begin(ret);
 	for (int row = 0; row < count; row++) {
+		if (PQgetisnull(result, row, COLUMN_TABLE)) {
+			read_type(ret, result, row);
+			continue;
+		}
+		columns++;
+		all_in_binary &= read_bool(result, row, COLUMN_FLAG);
 		read_column(ret, result, row);
-		all_in_binary &= *PQgetvalue(result, row, COLUMN_READ_IN_BINARY) == 't';
 	}
-	/* An enum of which nothing is known cannot be read in binary. */
-	all_in_binary &= ret->count == (size_t)count;
+	/* A column of which nothing is known cannot be relied on. */
+	all_in_binary &= columns > 0 && ret->count == columns;
 	/* Rows of tables that are not there yet, or were otherwise, come as they come. */
 	bool in_binary = binary == WP_BINARY_ON || (binary == WP_BINARY_AUTO && all_in_binary);
 	return in_binary ? WP_TRANSFER_BINARY : WP_TRANSFER_TEXT;

@@ -22,19 +22,10 @@ enum {
 	EVENT_OVERHEAD = 512,
 };
 
-enum use_kind {
-	USE_OUTBOX,  /* rows are events */
-	USE_IGNORED, /* rows may be passed over */
-	USE_PATTERN, /* ignored by a pattern, unless it is a leaf of the outbox */
-	USE_UNKNOWN, /* nobody configured it: a row needs an answer first */
-	USE_FOREIGN, /* nobody configured it, and it is no leaf of the outbox */
-};
-
 /* What we make of a relation; attached to it in the map. */
 struct use {
-	enum use_kind kind;
-	const struct wp_outbox *outbox; /* whose rows they are; outbox only */
-	struct wp_mapping *mapping;	/* owned; outbox only */
+	struct wp_rows rows;
+	struct wp_mapping *mapping; /* owned; of events only */
 };
 
 struct wp_pipeline {
@@ -45,6 +36,7 @@ struct wp_pipeline {
 	struct wp_column_facts facts;
 	enum wp_transfer transfer;
 	bool wants_text;
+	bool wants_facts;
 	struct wp_timelines timelines;
 	struct wp_pgoutput decoder;
 	bool in_transaction;
@@ -114,6 +106,7 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 	wp_column_facts_begin(&p->facts);
 	p->transfer = WP_TRANSFER_TEXT;
 	p->wants_text = false;
+	p->wants_facts = false;
 	p->timelines = *timelines;
 	p->in_transaction = false;
 	p->has_events = false;
@@ -123,25 +116,12 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
 		      enum wp_transfer transfer)
 {
-	p->facts = *facts;
+	wp_column_facts_copy(&p->facts, facts);
 	p->transfer = transfer;
 	(void)!wp_relations_put_facts(p->relations, facts);
 }
 
 /* -- relations ------------------------------------------------------------ */
-
-static struct use use_of(const struct wp_pipeline *p, const struct wp_relation *r)
-{
-	const struct wp_outbox *outbox = wp_outbox_set_find(p->outboxes, r->schema, r->name);
-
-	if (outbox != NULL)
-		return (struct use){ .kind = USE_OUTBOX, .outbox = outbox };
-	if (wp_outbox_is_our_own(r->schema, r->name))
-		return (struct use){ .kind = USE_IGNORED };
-	if (wp_outbox_set_ignores(p->outboxes, r->schema, r->name))
-		return (struct use){ .kind = USE_PATTERN };
-	return (struct use){ .kind = USE_UNKNOWN };
-}
 
 static bool would_do_in_text(struct wp_mapping_setup setup)
 {
@@ -161,18 +141,24 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
 
 	struct wp_mapping_setup setup = {
-		.options = use->outbox->options,
+		.options = use->rows.outbox->options,
 		.relation = r,
 		.types = p->relations,
 		.facts = &p->facts,
-		.table = use->outbox->table,
+		.table = use->rows.outbox->table,
 		.columns = diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
 		.transfer = p->transfer,
 	};
 
 	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
 	p->wants_text = rc == WP_CONFIG && would_do_in_text(setup);
+	p->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
 	return rc;
+}
+
+bool wp_pipeline_wants_facts(const struct wp_pipeline *p)
+{
+	return p->wants_facts;
 }
 
 bool wp_pipeline_wants_text(const struct wp_pipeline *p)
@@ -209,8 +195,8 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 	if (use == NULL)
 		return WP_NOMEM;
 	r->attached = use;
-	*use = use_of(p, r);
-	return use->kind == USE_OUTBOX ? map_outbox(p, r, use, why) : WP_OK;
+	use->rows = wp_outbox_set_rows(p->outboxes, r->schema, r->name);
+	return use->rows.kind == WP_ROWS_EVENTS ? map_outbox(p, r, use, why) : WP_OK;
 }
 
 uint32_t wp_pipeline_question(const struct wp_pipeline *p)
@@ -223,16 +209,12 @@ void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root)
 	struct wp_relation *r = wp_relations_find(p->relations, root->leaf_oid);
 
 	p->question = 0;
-	if (r == NULL || r->attached == NULL || root->state == WP_ROOT_FAILED)
+	if (r == NULL || r->attached == NULL ||
+	    (root->state != WP_ROOT_KNOWN && root->state != WP_ROOT_GONE))
 		return; /* the row asks again */
 	struct use *use = r->attached;
-	if (root->state == WP_ROOT_KNOWN)
-		use->outbox = wp_outbox_set_table(p->outboxes, wp_span_of(root->schema),
-						  wp_span_of(root->name));
-	if (use->outbox != NULL)
-		use->kind = USE_OUTBOX; /* its mapping follows at the row */
-	else
-		use->kind = use->kind == USE_PATTERN ? USE_IGNORED : USE_FOREIGN;
+	/* A mapping follows at the row. */
+	use->rows = wp_outbox_set_rows_of_leaf(p->outboxes, r->schema, r->name, root);
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -399,7 +381,7 @@ static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struc
 	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, why);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
-	return place_event(p, use->outbox, &event, rc, why);
+	return place_event(p, use->rows.outbox, &event, rc, why);
 }
 
 /* Between Begin and Commit, as a row. */
@@ -445,11 +427,9 @@ static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why
 	return wp_why_set(
 		why, WP_CONFIG,
 		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
-		"passing it "
-		"over would lose it if it is an outbox under another name: set outbox.table (or "
-		"outbox.leaves for a partition that is gone), or list it under outbox.ignore, or "
-		"take it "
-		"out of the publication",
+		"passing it over would lose it if it is an outbox under another name: set "
+		"outbox.table (or outbox.leaves, where its table is named, for a partition that is "
+		"gone), or list it under outbox.ignore, or take it out of the publication",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
 		(const char *)r->name.data);
 }
@@ -468,30 +448,24 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 				  "the server sent a row of relation %u before telling about it",
 				  (unsigned)change->as.insert.relation_oid);
 	struct use *use = r->attached;
-	switch (use->kind) {
-	case USE_OUTBOX:
+	switch (use->rows.kind) {
+	case WP_ROWS_EVENTS:
 		rc = take_event(p, use, r, &change->as.insert.tuple, why);
 		taken->event = rc == WP_OK;
 		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
 		break;
-	case USE_IGNORED:
+	case WP_ROWS_IGNORED:
 		p->counts.ignored++;
 		break;
-	case USE_PATTERN:
-	case USE_UNKNOWN:
+	case WP_ROWS_UNKNOWN:
 		p->question = r->oid;
 		return WP_PAUSE;
-	case USE_FOREIGN:
+	case WP_ROWS_FOREIGN:
 		return refuse_foreign(r, why);
 	}
 	if (rc == WP_OK)
 		p->ordinal++;
 	return rc;
-}
-
-static bool is_unknown(const struct use *use)
-{
-	return use != NULL && (use->kind == USE_UNKNOWN || use->kind == USE_PATTERN);
 }
 
 /*
@@ -503,8 +477,8 @@ static enum wp_rc find_outbox(struct wp_pipeline *p, uint32_t oid, const struct 
 	const struct wp_relation *r = wp_relations_find(p->relations, oid);
 	const struct use *use = r ? r->attached : NULL;
 
-	*ret = use != NULL && use->kind == USE_OUTBOX ? use->outbox : NULL;
-	if (!is_unknown(use))
+	*ret = use != NULL ? use->rows.outbox : NULL;
+	if (use == NULL || use->rows.kind != WP_ROWS_UNKNOWN)
 		return WP_OK;
 	p->question = oid;
 	return WP_PAUSE;

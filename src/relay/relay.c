@@ -138,6 +138,24 @@ void wp_relay_drop_held(struct wp_relay *r)
 	r->held = (struct wp_span){ 0 };
 }
 
+/* Once: it does not stop anything, and is the same with each stream. */
+static void note_unlabelled(struct wp_relay *r, size_t count)
+{
+	const struct wp_outboxes *outboxes = r->setup.outboxes;
+	bool writes_schemas = false;
+
+	for (size_t i = 0; i < outboxes->count; i++)
+		writes_schemas |= outboxes->items[i].types == WP_RENDERING_DEBEZIUM;
+	if (count == 0 || !writes_schemas || r->unlabelled_noted)
+		return;
+	r->unlabelled_noted = true;
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "enum_labels_left_out")->why, WP_OK,
+			 "%zu enums of the outbox have so many labels that there is no room for "
+			 "them (%d bytes for all): schemas do not name what these allow; values "
+			 "are as ever",
+			 count, WP_TYPE_LABELS_SIZE);
+}
+
 static void act_start(struct wp_relay *r)
 {
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
@@ -145,6 +163,7 @@ static void act_start(struct wp_relay *r)
 	wp_pipeline_begin(r->pipeline, &facts->timelines);
 	enum wp_transfer transfer = r->as_text ? WP_TRANSFER_TEXT : facts->transfer;
 	wp_pipeline_know(r->pipeline, &facts->columns, transfer);
+	note_unlabelled(r, facts->columns.unlabelled);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,

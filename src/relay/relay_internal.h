@@ -140,6 +140,9 @@ struct wp_relay {
 	const char *halt_event;
 	struct wp_why halt_why;
 	int64_t held_note_ms;
+	bool asked_anew; /* about types, with the stream begun anew there */
+	wp_lsn asked_anew_at;
+	bool unlabelled_noted;
 	bool as_text;		 /* rows did not come in binary */
 	int64_t update_noted_ms; /* 0: never; of an outbox that warns */
 	int64_t update_error_noted_ms;

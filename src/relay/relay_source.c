@@ -185,6 +185,23 @@ static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct 
 }
 
 /*
+ * A type that was made after the catalog was asked, or that it told nothing of: asked anew, it
+ * may. Once at each place, for it may as well not.
+ */
+static bool asks_anew(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+{
+	wp_lsn at = wp_ledger_read(&r->ledger);
+
+	if (!wp_pipeline_wants_facts(r->pipeline) || (r->asked_anew && r->asked_anew_at == at))
+		return false;
+	r->asked_anew = true;
+	r->asked_anew_at = at;
+	wp_relay_happen(r, WP_LOST, now);
+	wp_relay_note(r, WP_NOTE_INFO, "types_asked_anew")->why = *why;
+	return true;
+}
+
+/*
  * A table that is, or was as its rows were written, otherwise than the catalog said when the
  * stream began.
  */
@@ -225,7 +242,7 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 			wp_relay_halt_for_event(r, "event_undeliverable", why, true, now);
 		break;
 	case WP_CONFIG:
-		if (!goes_on_in_text(r, why, now))
+		if (!asks_anew(r, why, now) && !goes_on_in_text(r, why, now))
 			wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
 		break;
 	case WP_IO: /* the sink's view tells more */

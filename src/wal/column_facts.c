@@ -5,24 +5,70 @@
 void wp_column_facts_begin(struct wp_column_facts *f)
 {
 	f->count = 0;
+	f->type_count = 0;
+	f->unlabelled = 0;
 	f->labels[0] = '\0';
 	f->labels_size = 1;
 }
 
-void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact,
-			 const char *labels)
+void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_facts *from)
 {
-	if (f->count == WP_COLUMN_FACTS_MAX)
-		return;
-	struct wp_column_fact *to = &f->items[f->count++];
-	*to = *fact;
-	to->labels_at = 0;
+	memcpy(to->items, from->items, from->count * sizeof(from->items[0]));
+	to->count = from->count;
+	memcpy(to->types, from->types, from->type_count * sizeof(from->types[0]));
+	to->type_count = from->type_count;
+	to->unlabelled = from->unlabelled;
+	memcpy(to->labels, from->labels, from->labels_size);
+	to->labels_size = from->labels_size;
+}
+
+void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact)
+{
+	if (f->count < WP_COLUMN_FACTS_MAX)
+		f->items[f->count++] = *fact;
+}
+
+/* 0: not known, or without room. */
+static size_t add_labels(struct wp_column_facts *f, const char *labels)
+{
 	size_t size = labels == NULL ? 0 : strlen(labels) + 1;
-	if (size == 0 || size > WP_COLUMN_LABELS_SIZE - f->labels_size)
-		return;
-	to->labels_at = f->labels_size;
-	memcpy(f->labels + f->labels_size, labels, size);
+	size_t at = f->labels_size;
+
+	if (size == 0 || size > WP_TYPE_LABELS_SIZE - at)
+		return 0;
+	memcpy(f->labels + at, labels, size);
 	f->labels_size += size;
+	return at;
+}
+
+/* Where the oid is among them, or where it would be. */
+static size_t type_place(const struct wp_column_facts *f, uint32_t oid)
+{
+	size_t low = 0;
+	size_t high = f->type_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (f->types[middle].oid < oid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fact *fact,
+			      const char *labels)
+{
+	size_t at = type_place(f, fact->oid);
+
+	if (f->type_count == WP_TYPE_FACTS_MAX)
+		return false;
+	memmove(f->types + at + 1, f->types + at, (f->type_count - at) * sizeof(f->types[0]));
+	f->type_count++;
+	f->types[at] = *fact;
+	f->types[at].labels_at = add_labels(f, labels);
+	return labels == NULL || f->types[at].labels_at != 0;
 }
 
 const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *f, size_t table,
@@ -35,8 +81,14 @@ const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *
 	return NULL;
 }
 
-const char *wp_column_facts_labels(const struct wp_column_facts *f,
-				   const struct wp_column_fact *fact)
+const struct wp_type_fact *wp_column_facts_type(const struct wp_column_facts *f, uint32_t oid)
+{
+	size_t at = type_place(f, oid);
+
+	return at < f->type_count && f->types[at].oid == oid ? &f->types[at] : NULL;
+}
+
+const char *wp_column_facts_labels(const struct wp_column_facts *f, const struct wp_type_fact *fact)
 {
 	return fact->labels_at == 0 ? NULL : f->labels + fact->labels_at;
 }

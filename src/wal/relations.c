@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,11 +69,12 @@ struct known {
 	enum wp_type element; /* of an array */
 };
 
-/* A type of the user's that is a built-in one under another oid. */
-struct domain {
+/* A type of the user's: what it is, as far as that is known, and what people call it. */
+struct user_type {
 	uint32_t oid;
 	struct known known;
 	bool by_catalog; /* told by it, not by a message */
+	char *name;	 /* owned; NULL: no message told it */
 };
 
 /* One allocation each: the entry, its columns, then all names with their NULs. */
@@ -84,11 +86,12 @@ struct entry {
 
 struct wp_relations {
 	size_t relations_max;
+	size_t types_max; /* as many, and those that the catalog told of */
 	size_t count;
 	void (*drop)(void *attached);
-	struct domain *domains; /* owned; by oid */
-	size_t domain_count;
-	size_t domain_capacity;
+	struct user_type *types; /* owned; by oid */
+	size_t type_count;
+	size_t type_capacity;
 	size_t bucket_count; /* a power of two */
 	struct entry *buckets[];
 };
@@ -105,6 +108,7 @@ enum wp_rc wp_relations_new(size_t relations_max, void (*drop)(void *attached),
 	if (r == NULL)
 		return WP_NOMEM;
 	r->relations_max = relations_max;
+	r->types_max = relations_max;
 	r->drop = drop;
 	r->bucket_count = bucket_count;
 	*ret = r;
@@ -128,7 +132,10 @@ void wp_relations_clear(struct wp_relations *r)
 			free_entry(r, e);
 		}
 	}
-	r->domain_count = 0;
+	for (size_t i = 0; i < r->type_count; i++)
+		free(r->types[i].name);
+	r->type_count = 0;
+	r->types_max = r->relations_max;
 }
 
 void wp_relations_free(struct wp_relations *r)
@@ -136,7 +143,7 @@ void wp_relations_free(struct wp_relations *r)
 	if (r == NULL)
 		return;
 	wp_relations_clear(r);
-	free(r->domains);
+	free(r->types);
 	free(r);
 }
 
@@ -225,14 +232,14 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid)
 }
 
 /* Where the oid is among them, or where it would be. */
-static size_t domain_place(const struct wp_relations *r, uint32_t oid)
+static size_t type_place(const struct wp_relations *r, uint32_t oid)
 {
 	size_t low = 0;
-	size_t high = r->domain_count;
+	size_t high = r->type_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		if (r->domains[middle].oid < oid)
+		if (r->types[middle].oid < oid)
 			low = middle + 1;
 		else
 			high = middle;
@@ -240,35 +247,36 @@ static size_t domain_place(const struct wp_relations *r, uint32_t oid)
 	return low;
 }
 
-static bool domain_is_at(const struct wp_relations *r, size_t index, uint32_t oid)
+static const struct user_type *find_type(const struct wp_relations *r, uint32_t oid)
 {
-	return index < r->domain_count && r->domains[index].oid == oid;
+	size_t at = type_place(r, oid);
+
+	return at < r->type_count && r->types[at].oid == oid ? &r->types[at] : NULL;
 }
 
-static enum wp_rc add_domain(struct wp_relations *r, size_t index, struct domain domain)
+/* The one of this oid, which may be new: then nothing is known of it. */
+static enum wp_rc get_type(struct wp_relations *r, uint32_t oid, struct user_type **ret)
 {
-	if (r->domain_count == r->relations_max)
+	size_t at = type_place(r, oid);
+
+	*ret = r->types + at;
+	if (at < r->type_count && r->types[at].oid == oid)
+		return WP_OK;
+	if (r->type_count >= r->types_max)
 		return WP_FULL;
-	if (r->domain_count == r->domain_capacity) {
-		size_t capacity = r->domain_capacity == 0 ? 8 : r->domain_capacity * 2;
-		struct domain *domains = realloc(r->domains, capacity * sizeof(domains[0]));
-		if (domains == NULL)
+	if (r->type_count == r->type_capacity) {
+		size_t capacity = r->type_capacity == 0 ? 8 : r->type_capacity * 2;
+		struct user_type *types = realloc(r->types, capacity * sizeof(types[0]));
+		if (types == NULL)
 			return WP_NOMEM;
-		r->domains = domains;
-		r->domain_capacity = capacity;
+		r->types = types;
+		r->type_capacity = capacity;
 	}
-	memmove(r->domains + index + 1, r->domains + index,
-		(r->domain_count - index) * sizeof(r->domains[0]));
-	r->domains[index] = domain;
-	r->domain_count++;
+	memmove(r->types + at + 1, r->types + at, (r->type_count - at) * sizeof(r->types[0]));
+	r->type_count++;
+	r->types[at] = (struct user_type){ .oid = oid, .known = { .type = WP_TYPE_OTHER } };
+	*ret = r->types + at;
 	return WP_OK;
-}
-
-static void remove_domain(struct wp_relations *r, size_t index)
-{
-	r->domain_count--;
-	memmove(r->domains + index, r->domains + index + 1,
-		(r->domain_count - index) * sizeof(r->domains[0]));
 }
 
 static struct known array_of(const struct builtin *element)
@@ -313,33 +321,55 @@ static struct known known_by_name(struct wp_span schema, struct wp_span name)
 	return other;
 }
 
+/* "a domain over numeric", for then a message has the base type's name; else "type shop.mood". */
+static char *name_for_people(uint32_t oid, struct wp_span schema, struct wp_span name)
+{
+	bool is_builtin = wp_span_is(schema, "pg_catalog");
+	const char *what = is_builtin && oid >= WP_USER_OID_MIN ? "a domain over " : "type ";
+	size_t size = strlen(what) + schema.size + name.size + 2;
+	char *text = malloc(size);
+
+	if (text != NULL && is_builtin)
+		(void)snprintf(text, size, "%s%.*s", what, (int)name.size, (const char *)name.data);
+	else if (text != NULL)
+		(void)snprintf(text, size, "%s%.*s.%.*s", what, (int)schema.size,
+			       (const char *)schema.data, (int)name.size, (const char *)name.data);
+	return text;
+}
+
+/* An oid may come to mean another type when the first was dropped. */
 enum wp_rc wp_relations_put_type(struct wp_relations *r, const struct wp_change *change)
 {
 	assert(change->kind == WP_CHANGE_TYPE);
-	struct domain domain = {
-		.oid = change->as.type.oid,
-		.known = known_by_name(change->as.type.schema, change->as.type.name),
-	};
-	size_t index = domain_place(r, domain.oid);
+	const uint32_t oid = change->as.type.oid;
+	const struct known known = known_by_name(change->as.type.schema, change->as.type.name);
+	struct user_type *type;
 
-	if (!domain_is_at(r, index, domain.oid))
-		return domain.known.type == WP_TYPE_OTHER ? WP_OK : add_domain(r, index, domain);
-	/* An oid may come to mean another type when the first was dropped. */
-	if (domain.known.type != WP_TYPE_OTHER)
-		r->domains[index] = domain;
-	else if (!r->domains[index].by_catalog)
-		remove_domain(r, index);
+	char *name = name_for_people(oid, change->as.type.schema, change->as.type.name);
+	enum wp_rc rc = name == NULL ? WP_NOMEM : get_type(r, oid, &type);
+	if (rc != WP_OK) {
+		free(name);
+		/* A name for people is not worth a refusal. */
+		return rc == WP_FULL && known.type == WP_TYPE_OTHER ? WP_OK : rc;
+	}
+	free(type->name);
+	type->name = name;
+	if (known.type == WP_TYPE_OTHER && type->by_catalog)
+		return WP_OK;
+	type->known = known;
+	type->by_catalog = false;
 	return WP_OK;
 }
 
-static enum wp_rc put_by_catalog(struct wp_relations *r, uint32_t type_oid, struct known known)
+static enum wp_rc put_by_catalog(struct wp_relations *r, uint32_t oid, struct known known)
 {
-	struct domain domain = { .oid = type_oid, .known = known, .by_catalog = true };
-	size_t index = domain_place(r, type_oid);
+	struct user_type *type;
+	enum wp_rc rc = get_type(r, oid, &type);
 
-	if (!domain_is_at(r, index, type_oid))
-		return add_domain(r, index, domain);
-	r->domains[index] = domain;
+	if (rc != WP_OK)
+		return rc;
+	type->known = known;
+	type->by_catalog = true;
 	return WP_OK;
 }
 
@@ -348,32 +378,41 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid)
 	return put_by_catalog(r, type_oid, (struct known){ .type = WP_TYPE_ENUM });
 }
 
-static enum wp_rc put_fact(struct wp_relations *r, const struct wp_column_fact *fact)
+static struct known known_by_fact(const struct wp_type_fact *fact)
 {
 	struct known known = extension_by_name(wp_span_of(fact->known_as));
 
 	if (strcmp(fact->known_as, "enum") == 0)
-		return wp_relations_put_enum(r, fact->type_oid);
-	return known.type == WP_TYPE_OTHER ? WP_OK : put_by_catalog(r, fact->type_oid, known);
+		return (struct known){ .type = WP_TYPE_ENUM };
+	return known.type != WP_TYPE_OTHER ? known : known_by_oid(fact->base_oid);
 }
 
 enum wp_rc wp_relations_put_facts(struct wp_relations *r, const struct wp_column_facts *facts)
 {
 	enum wp_rc rc = WP_OK;
 
-	for (size_t i = 0; i < facts->count && rc == WP_OK; i++)
-		rc = put_fact(r, &facts->items[i]);
+	r->types_max = r->relations_max + facts->type_count;
+	for (size_t i = 0; i < facts->type_count && rc == WP_OK; i++) {
+		struct known known = known_by_fact(&facts->types[i]);
+		if (known.type != WP_TYPE_OTHER)
+			rc = put_by_catalog(r, facts->types[i].oid, known);
+	}
 	return rc;
 }
 
 static struct known known_of(const struct wp_relations *r, uint32_t type_oid)
 {
 	struct known known = known_by_oid(type_oid);
-	size_t index = domain_place(r, type_oid);
+	const struct user_type *type = known.type == WP_TYPE_OTHER ? find_type(r, type_oid) : NULL;
 
-	if (known.type == WP_TYPE_OTHER && domain_is_at(r, index, type_oid))
-		known = r->domains[index].known;
-	return known;
+	return type != NULL ? type->known : known;
+}
+
+const char *wp_relations_type_name(const struct wp_relations *r, uint32_t type_oid)
+{
+	const struct user_type *type = find_type(r, type_oid);
+
+	return type != NULL ? type->name : NULL;
 }
 
 bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element)

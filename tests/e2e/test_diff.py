@@ -465,6 +465,40 @@ def test_a_column_that_may_be_missing_is_read_where_it_is(make_stage):
     assert stage.read()[0].header("tenant") == b"one"
 
 
+def test_a_role_that_may_not_use_the_schema_is_told_so_too(make_stage):
+    stage = make_stage(set_up=False)
+    role = "r" + uuid.uuid4().hex[:8]
+    stage.sql(f'CREATE SCHEMA "Sales"; CREATE TABLE "Sales".outbox ({OUTBOX_COLUMNS}); CREATE ROLE {role} LOGIN')
+    table = '"Sales".outbox'
+    changes = {"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role), "outbox.table": table}
+    try:
+        done = _run(stage, changes=changes)
+        assert done.returncode == WRONG
+        assert f'GRANT USAGE ON SCHEMA "Sales" TO its role, and GRANT SELECT ON {table} TO its role' in done.stderr
+        stage.sql(f'GRANT USAGE ON SCHEMA "Sales" TO {role}; GRANT SELECT ON {table} TO {role}')
+        assert "there are no rows" in _run(stage, changes=changes).stderr
+    finally:
+        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_a_column_of_a_type_without_a_form_is_refused_by_its_name(make_stage):
+    stage = make_stage(columns=OUTBOX_COLUMNS + ", more pair", before="CREATE TYPE pair AS (a int, b int)")
+    done = _run(stage, changes={"outbox.types": "debezium", "outbox.headers": "more"})
+    assert done.returncode == WRONG and "is of type public.pair, which is not written as Debezium does" in done.stderr
+
+
+def test_two_enums_are_compared_as_debezium_writes_them(make_stage):
+    stage = make_stage(columns=OUTBOX_COLUMNS + ", x one DEFAULT 'a', y two DEFAULT 'b', z amount DEFAULT 1.5",
+                       before="CREATE TYPE one AS ENUM ('a'); CREATE TYPE two AS ENUM ('b'); "
+                              "CREATE DOMAIN amount AS numeric(10,2) NOT NULL")
+    stage.create_topic(partitions=PARTITIONS)
+    changes = {"outbox.types": "debezium", "outbox.value.format": "json-schema", "outbox.value.columns": "x,y,z"}
+    relay = stage.relay(changes)
+    stage.insert()
+    stage.wait_all_confirmed(relay=relay)
+    assert _diff(stage, changes=changes)[0] == EQUAL
+
+
 def test_a_database_role_that_may_not_read_the_table_is_told_how_it_may(stage, hand):
     role = "r" + uuid.uuid4().hex[:8]
     stage.sql(f"CREATE ROLE {role} LOGIN")

@@ -136,6 +136,27 @@ def test_leaves_of_a_partitioned_one_go_by_its_mapping(make_stage):
     assert one.value == b"1" and many.value == b"2" and many.header("day") == b"1"
 
 
+def test_a_leaf_goes_by_its_own_table_though_a_pattern_of_another_covers_it(make_stage):
+    stage = make_stage(set_up=False)
+    for table in ("one", "many"):
+        stage.sql(f"CREATE TABLE {table} (id int, aggregatetype text, aggregateid text, type text, payload jsonb, "
+                  f"day int) PARTITION BY LIST (day); CREATE TABLE {table}_1 PARTITION OF {table} FOR VALUES IN (1)")
+        stage.create_topic(table, partitions=1)
+    stage.publish("one", "many")
+    stage.create_slot(with_truth=False)
+    stage.outboxes = {
+        "outbox.table": None, "outbox.orders.table": "one", "outbox.orders.leaves": "public.*_1",
+        "outbox.orders.topic.replacement": f"{stage.name}.one", "outbox.bills.table": "many",
+        "outbox.bills.topic.replacement": f"{stage.name}.many",
+    }
+    relay = relay_of(stage)
+    stage.sql("INSERT INTO one VALUES (1, 'x', 'k', 't', '1', 1); INSERT INTO many VALUES (2, 'x', 'k', 't', '2', 1)")
+    stage.sql("BEGIN; INSERT INTO one VALUES (3, 'x', 'k', 't', '3', 1); DROP TABLE one_1; COMMIT")
+    stage.wait_all_confirmed(relay=relay)
+    assert [m.value for m in stage.read("one")] == [b"1", b"3"]
+    assert [m.value for m in stage.read("many")] == [b"2"]
+
+
 def test_the_environment_names_them_too(shop):
     config = {k: v for k, v in shop.config().items() if not k.startswith("outbox.")}
     relay = shop.new_relay(environment={

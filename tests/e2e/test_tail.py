@@ -263,6 +263,19 @@ def test_a_table_altered_between_two_looks_gives_the_rows_of_each_time(stage, ta
 # -- what it leaves alone -----------------------------------------------------
 
 
+def test_a_type_made_while_it_looks_is_understood(stage, tailing):
+    tail = tailing(stage, changes={"outbox.types": "debezium", "outbox.value.format": "json-schema",
+                                   "outbox.value.columns": "type"}).wait_begun()
+    stage.insert()
+    tail.wait_lines(1)
+    stage.sql("CREATE TYPE mood AS ENUM ('created', 'lost'); CREATE DOMAIN moods AS mood; "
+              "ALTER TABLE outbox ALTER type TYPE moods USING type::mood")
+    stage.insert()
+    before, after = (line["value"] for line in tail.wait_lines(2))
+    assert "io.debezium.data.Enum" not in before and "created,lost" in after
+    tail.stop()
+
+
 def test_the_real_slot_and_the_witness_stay_as_they_were(stage, tailing):
     stage.insert_many(50)
     before, witness = stage.slot_row(), stage.sql("SELECT * FROM walpost.witness")
@@ -536,6 +549,11 @@ def test_without_the_configured_slot_it_shows_what_comes(stage, tailing):
     id = stage.insert()
     assert _ids(tail.wait_lines(1)) == [id]
     tail.stop()
+
+
+def test_without_its_table_it_says_so_instead_of_waiting(stage):
+    done = _tail(stage, changes={"outbox.table": None}, more="[outbox.orders]\ntable = nope.nope\n")
+    assert done.returncode == 2 and f"there is no table nope.nope in database {stage.database}" in done.stderr
 
 
 def test_without_its_publication_it_says_so(stage):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from lib.checker import check_all, check_once
+from lib.kafka import Kafka
 from lib.waiting import holds_for
 
 
@@ -17,6 +18,23 @@ def test_a_missing_topic_is_waited_for_and_then_it_flows_on(stage):
     stage.create_topic()
     stage.wait_all_confirmed(30, relay)
     assert [m.id for m in stage.read()] == [id]
+
+
+@pytest.fixture
+def making_kafka(folder):
+    """A broker that makes the topics that it is asked for."""
+    kafka = Kafka(folder / "making", "auto.create.topics.enable=true\n").start()
+    yield kafka
+    kafka.end()
+
+
+def test_topics_that_the_broker_makes_are_no_matter_of_alarm(make_stage, making_kafka):
+    stage = make_stage(kafka=making_kafka)
+    relay = stage.relay({"kafka.allow.auto.create.topics": "true"})
+    ids = [stage.insert(topic=name) for name in ("one", "two", "three")]
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for name in ("one", "two", "three") for m in stage.read(name)] == ids
+    assert relay.log("topic_waiting") == []
 
 
 def test_a_topic_that_stays_missing_stops_with_code_3_after_topic_wait(stage):

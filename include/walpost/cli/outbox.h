@@ -16,6 +16,9 @@ enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_optio
 			    struct wp_why *why) WP_MUST_CHECK;
 /* Of the configured sink: what a relay refuses to make is refused here as well. 0: no bound. */
 size_t wp_cli_record_max(const struct wp_config *config);
+/* WP_CONFIG with why: one of the tables is not there. */
+enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wanted,
+			       struct wp_why *why) WP_MUST_CHECK;
 /* "ok   wal_level: logical", and below it the cure, indented. */
 void wp_cli_print_finding(FILE *to, const struct wp_finding *finding);
 /*

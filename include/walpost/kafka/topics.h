@@ -41,6 +41,7 @@ struct wp_topic {
 	size_t name_size;
 	enum wp_topic_state state;
 	enum wp_topic_trouble trouble; /* the last answer, or what a report said */
+	int64_t troubled_at_ms;	       /* when that began */
 	unsigned failures;	       /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;

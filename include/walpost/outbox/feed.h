@@ -44,6 +44,10 @@ struct wp_feed;
 enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 		       struct wp_why *why) WP_MUST_CHECK;
 void wp_feed_free(struct wp_feed *f);
+/* From the next row on; borrowed as the setup's, which may go. WP_NOMEM. */
+enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns) WP_MUST_CHECK;
+/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
  * `ret` is valid until the next call, and while `message` lives. WP_PAUSE: it is a row of a
  * table that may be a partition of an outbox; answer wp_feed_question(), and offer the message

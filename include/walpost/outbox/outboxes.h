@@ -10,6 +10,7 @@
 #include "walpost/base/span.h"
 #include "walpost/base/why.h"
 #include "walpost/outbox/options.h"
+#include "walpost/wal/source.h"
 
 struct wp_message_reader;
 struct wp_shape;
@@ -19,6 +20,19 @@ struct wp_outbox {
 	size_t table; /* which of all outboxes' tables is its */
 	struct wp_shape *shape;
 	struct wp_message_reader *messages; /* NULL: none of its events come so */
+};
+
+/* What to make of a relation's rows. */
+enum wp_rows_kind {
+	WP_ROWS_EVENTS,
+	WP_ROWS_IGNORED, /* may be passed over */
+	WP_ROWS_UNKNOWN, /* until it is known whose leaf it is */
+	WP_ROWS_FOREIGN, /* nobody configured them */
+};
+
+struct wp_rows {
+	enum wp_rows_kind kind;
+	const struct wp_outbox *outbox; /* events only */
 };
 
 struct wp_outbox_set;
@@ -34,11 +48,18 @@ const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t i
 /* The one whose table this is; NULL: none. */
 const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
 					    struct wp_span name);
-/* Likewise, or whose leaf it is by outbox.leaves. */
+/* Of a relation, by its name alone: WP_ROWS_UNKNOWN wants the answer about its root. */
+struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
+				  struct wp_span name);
+/*
+ * Then, with `root` known or gone: a leaf belongs to the table it is of, whatever outbox.leaves
+ * says, which is for those that stand alone by now.
+ */
+struct wp_rows wp_outbox_set_rows_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,
+					  struct wp_span name, const struct wp_root *root);
+/* The one whose table this is, or whose leaf by outbox.leaves. */
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name);
-/* A table of walpost itself; a publication FOR ALL TABLES brings its rows along. */
-bool wp_outbox_is_our_own(struct wp_span schema, struct wp_span name);
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 			   struct wp_span name);
 /* The one whose messages have this prefix; NULL: none. */

@@ -38,6 +38,11 @@ struct wp_mapping_setup {
  */
 enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
 			  struct wp_why *why) WP_MUST_CHECK;
+/*
+ * Was it refused for a type that the catalog was not asked about: made since, or dropped before?
+ * Fresh facts may tell. Else what they say is all there is.
+ */
+bool wp_mapping_wants_facts(const struct wp_mapping_setup *setup);
 void wp_mapping_free(struct wp_mapping *m);
 /*
  * Fills all of `ret` but commit_time_us and position. WP_PROTO: the row has

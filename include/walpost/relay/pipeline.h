@@ -90,6 +90,8 @@ void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
 			    struct wp_why *why) WP_MUST_CHECK;
+/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+bool wp_pipeline_wants_facts(const struct wp_pipeline *p);
 /* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
 bool wp_pipeline_wants_text(const struct wp_pipeline *p);
 /* The oid of the leaf whose root must be known before the frame can be taken. */

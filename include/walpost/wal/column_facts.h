@@ -1,10 +1,13 @@
 /*
- * What the stream does not tell of a table's columns, and the catalog does, as of the time
- * at which it was asked: may they be NULL, are they enums and with which labels, what lies
- * under a domain.
+ * What the stream does not tell of a table's columns and their types, and the catalog does,
+ * as of the time at which it was asked: may they be NULL, what lies under a domain, which
+ * types are enums and with which labels, which are an extension's.
  *
- * Owns: its texts. Pure. Bounded: WP_COLUMN_FACTS_MAX columns; labels that do not fit are
- * as not known.
+ * Types are kept beside the columns, for a column may come to be of another, or was of another
+ * when a row was written.
+ *
+ * Owns: its texts. Pure. Bounded: WP_COLUMN_FACTS_MAX columns, WP_TYPE_FACTS_MAX types,
+ * WP_TYPE_LABELS_SIZE bytes of labels; what finds no room is as not known.
  */
 #ifndef WALPOST_WAL_COLUMN_FACTS_H
 #define WALPOST_WAL_COLUMN_FACTS_H
@@ -16,15 +19,22 @@
 #include "walpost/base/span.h"
 
 #define WP_COLUMN_FACTS_MAX 1536 /* of each of 64 tables 24 */
-#define WP_COLUMN_LABELS_SIZE 8192
+#define WP_TYPE_FACTS_MAX 4096
+#define WP_TYPE_LABELS_SIZE 65536
 
 struct wp_column_fact {
 	size_t table; /* which of those that were asked about */
 	char name[64];
 	uint32_t type_oid;
+	bool is_not_null; /* by itself, whatever its type says */
+};
+
+/* Of a domain, an enum, or a type of an extension that we know. */
+struct wp_type_fact {
+	uint32_t oid;
 	uint32_t base_oid; /* under all domains; of no domain the same */
-	int32_t modifier;  /* the column's or, under it, a domain's; -1: none */
-	bool is_not_null;  /* by the column or by its domain */
+	int32_t modifier;  /* of the domains; -1: none */
+	bool is_not_null;  /* by a domain */
 	/* What the base type is, of those that no built-in oid shows: "enum", or an extension's
 	 * type by its name, "citext"; else "". */
 	char known_as[16];
@@ -34,19 +44,27 @@ struct wp_column_fact {
 struct wp_column_facts {
 	struct wp_column_fact items[WP_COLUMN_FACTS_MAX];
 	size_t count;
-	char labels[WP_COLUMN_LABELS_SIZE];
+	struct wp_type_fact types[WP_TYPE_FACTS_MAX]; /* by oid */
+	size_t type_count;
+	size_t unlabelled; /* enums of these columns whose labels found no room */
+	char labels[WP_TYPE_LABELS_SIZE];
 	size_t labels_size; /* the first byte stands for none */
 };
 
 void wp_column_facts_begin(struct wp_column_facts *f);
-/* What does not fit is left out. `labels` may be NULL. */
-void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact,
-			 const char *labels);
+/* No more than there is: the most of them are few. */
+void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_facts *from);
+/* What does not fit is left out. */
+void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact);
+/* Those that matter most first. `labels` may be NULL. False: the type or its labels did not fit. */
+bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fact *fact,
+			      const char *labels);
 /* NULL: nothing is known of it. */
 const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *f, size_t table,
 						  struct wp_span name);
+const struct wp_type_fact *wp_column_facts_type(const struct wp_column_facts *f, uint32_t oid);
 /* NULL: not known, or no enum. */
 const char *wp_column_facts_labels(const struct wp_column_facts *f,
-				   const struct wp_column_fact *fact);
+				   const struct wp_type_fact *fact);
 
 #endif

@@ -55,6 +55,8 @@ enum wp_type {
 	"boolean, integers, floats, numeric, text, varchar, char, name, json, jsonb, uuid, " \
 	"bytea, date, time, timestamp, timestamptz, arrays of these, enums and domains"
 
+#define WP_USER_OID_MIN 16384 /* below are types that every database has: FirstNormalObjectId */
+
 struct wp_relations;
 
 enum wp_rc wp_relations_new(size_t relations_max, void (*drop)(void *attached),
@@ -69,7 +71,7 @@ struct wp_relation *wp_relations_find(struct wp_relations *r, uint32_t oid);
 /*
  * `change` is a WP_CHANGE_TYPE. For a domain the server sends the base type's
  * name under the domain's oid, schema pg_catalog; what is remembered is which
- * oids are so one of enum wp_type. WP_FULL past the bound, WP_NOMEM.
+ * oids are so one of enum wp_type, and the name. WP_FULL past the bound, WP_NOMEM.
  */
 enum wp_rc wp_relations_put_type(struct wp_relations *r,
 				 const struct wp_change *change) WP_MUST_CHECK;
@@ -78,7 +80,7 @@ enum wp_rc wp_relations_put_type(struct wp_relations *r,
  * its label. Until clear, or a message that the oid is a domain over something known.
  */
 enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_MUST_CHECK;
-/* All enums and types of extensions that the catalog tells of; ends at the first without room. */
+/* All types that the catalog tells of, beside the bound; ends at the first without memory. */
 enum wp_rc wp_relations_put_facts(struct wp_relations *r,
 				  const struct wp_column_facts *facts) WP_MUST_CHECK;
 /* Of which outbox/binary makes the text; `element` of an array. */
@@ -86,6 +88,8 @@ bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element);
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Of an array's elements, also when the oid is a domain over an array; else WP_TYPE_OTHER. */
 enum wp_type wp_relations_element(const struct wp_relations *r, uint32_t type_oid);
+/* For people, with what it is: "type shop.mood", "a domain over numeric"; NULL: never told. */
+const char *wp_relations_type_name(const struct wp_relations *r, uint32_t type_oid);
 /* Index of the column or -1. */
 int wp_relation_column(const struct wp_relation *r, struct wp_span name);
 

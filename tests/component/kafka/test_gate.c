@@ -364,10 +364,35 @@ static void versions_known_for_trouble_are_named(void **state)
 	CHECK(wp_client_version_trouble(0x020a01ff) == NULL);
 }
 
+/* The mock creates what it is asked for; this one is to say at first that it has none. */
+static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("late", "k", "v");
+	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_property(&w, "allow.auto.create.topics", "true");
+	world_open(&w);
+	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	struct wp_topic *topic = wp_topics_find(&inside()->topics, "late");
+	WORLD_UNTIL(&w, topic->trouble == WP_TOPIC_MISSING);
+	topic->troubled_at_ms = world_clock_ms(); /* just now, however slow the machine is */
+	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
+	CHECK_TEXT(world_view(&w)->topic, "");
+	topic->troubled_at_ms -= 5000;
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
+	CHECK_HAS(world_view(&w)->why.text, "the brokers were asked to and did not");
+	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_send(&w, 1, &record);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);
+}
+
 int main(void)
 {
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, one_broker, release)
 	const struct CMUnitTest tests[] = {
+		TEST(what_the_brokers_are_to_create_is_missing_only_when_they_have_not),
 		TEST(an_event_at_the_topics_limit_passes_and_one_byte_more_is_data),
 		TEST(an_old_limit_is_read_again_before_an_event_is_called_too_large),
 		TEST(with_compression_the_broker_decides),

@@ -83,6 +83,10 @@ static void names_are_read_by_who_will_use_them(void **state)
 	wrong(RIGHT "[outbox]\ntable = \"open\n", ":6: outbox.table");
 	wrong(RIGHT "[outbox]\nignore = a,,b\n", ":6: outbox.ignore");
 	wrong(RIGHT "[outbox]\nleaves = a.b.c\n", ":6: outbox.leaves");
+	wrong(RIGHT "[outbox]\nleaves = a_*\n[outbox.orders]\ntable = a\n",
+	      ":6: outbox.leaves is of one table and not inherited: set it in the section that "
+	      "names "
+	      "the table, as outbox.orders.leaves");
 	wrong(RIGHT
 	      "[outbox]\nmessage.prefix = p\n[outbox.more]\nmessage.prefix = q\nleaves = a_*\n",
 	      "outbox.more.leaves names leaves of a partitioned table, and no table is named");

@@ -354,10 +354,10 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 	};
 	const struct wp_span values[] = { wp_span_of("one"), wp_span_of("order"), wp_span_of("k"),
 					  wp_span_of("calm"), wp_span_of("\xFF\x01") };
-	const struct wp_column_fact mood = {
-		.name = "type", .type_oid = MOOD_OID, .base_oid = MOOD_OID, .known_as = "enum"
-	};
-	wp_column_facts_add(&facts, &mood, "calm,cross");
+	const struct wp_type_fact mood = { .oid = MOOD_OID,
+					   .base_oid = MOOD_OID,
+					   .known_as = "enum" };
+	CHECK(wp_column_facts_add_type(&facts, &mood, "calm,cross"));
 	setup.transfer = WP_TRANSFER_BINARY;
 	make_feed();
 	begin(299);
@@ -370,6 +370,52 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 	CHECK_EQ(fed.kind, WP_FED_RECORD);
 	CHECK_SPAN(fed.record.value, "\xFF\x01");
 	CHECK_SPAN(fed.record.headers[1].value, "calm");
+}
+
+static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
+{
+	(void)state;
+	enum { MOOD_OID = 20000 };
+	static struct wp_column_facts fresh;
+	const struct wire_column typed[] = {
+		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+		{ "type", MOOD_OID }, { "payload", TEXT_OID },
+	};
+	const struct wp_type_fact mood = { .oid = MOOD_OID,
+					   .base_oid = MOOD_OID,
+					   .known_as = "enum" };
+	options.types = WP_RENDERING_DEBEZIUM;
+	make_feed();
+	begin(299);
+	struct wire_writer w = writer();
+	wire_relation(&w, OUTBOX, "public", "outbox", typed, 5);
+	is_nothing(&w);
+	CHECK_EQ(take_row(OUTBOX, "one", "k", "order"), WP_CONFIG);
+	CHECK(wp_feed_wants_facts(feed));
+	wp_column_facts_begin(&fresh);
+	CHECK(wp_column_facts_add_type(&fresh, &mood, "made"));
+	CHECK_EQ(wp_feed_know(feed, &fresh), WP_OK);
+	row(OUTBOX, "one", "k", "order");
+	CHECK_EQ(fed.kind, WP_FED_RECORD);
+	CHECK(!wp_feed_wants_facts(feed));
+	/* What was mapped with the old ones is mapped anew: they may be gone. */
+	wp_column_facts_begin(&facts);
+	CHECK_EQ(wp_feed_know(feed, &facts), WP_OK);
+	row(OUTBOX, "two", "k", "order");
+	CHECK_EQ(fed.kind, WP_FED_RECORD);
+}
+
+static void what_a_pattern_covers_is_asked_about_before_it_counts(void **state)
+{
+	(void)state;
+	options.leaves = "public.*";
+	make_feed();
+	begin(299);
+	relation(OTHER, "public", "bills_1");
+	CHECK_EQ(take_row(OTHER, "1", "k", "order"), WP_PAUSE);
+	gone(OTHER);
+	row(OTHER, "1", "k", "order");
+	CHECK_EQ(fed.kind, WP_FED_RECORD);
 }
 
 static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(void **state)
@@ -486,6 +532,8 @@ int main(void)
 		TEST(a_message_that_is_not_transactional_is_noted),
 		TEST(an_update_of_an_outbox_is_noted_and_other_changes_are_nothing),
 		TEST(values_in_binary_are_read_by_what_is_known_of_the_columns),
+		TEST(a_type_that_came_later_is_known_with_fresh_facts),
+		TEST(what_a_pattern_covers_is_asked_about_before_it_counts),
 		TEST(a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration),
 		TEST(what_is_not_the_plugins_is_refused),
 		TEST(wrong_options_are_told),

@@ -832,32 +832,66 @@ static void what_is_printed_is_bounded_and_may_find_no_memory(void **state)
 #define NUMERIC_OID 1700
 #define NUMERIC(precision_, scale_) (((precision_) << 16 | (scale_)) + 4)
 
-/* The mapping of a table whose payload is numeric: in the log with `told`, in the catalog `fact`. */
-static struct wp_column_type payload_of(struct wp_column told, struct wp_column_fact fact)
+/* The catalog's answers, and a table of which the log tells that its payload is `told`. */
+struct catalog {
+	struct wp_column told;
+	struct wp_column_fact column;
+	struct wp_type_fact type; /* with an oid: one is told of */
+	enum wp_rendering types;
+	enum wp_transfer transfer;
+	const char *type_schema; /* of a message about told.type_oid; NULL: none came */
+	const char *type_name;
+
+	struct fixture f;
+	struct wp_outbox_options options;
+	struct wp_mapping_setup setup;
+};
+
+static struct wp_column_facts facts;
+
+static enum wp_rc map_by(struct catalog *c, struct wp_mapping **ret)
 {
-	static struct wp_column_facts facts;
-	struct fixture f = { .count = 0 };
-	struct wp_outbox_options options = default_options();
+	c->options = default_options();
+	c->options.types = c->types;
+	c->f = (struct fixture){ .count = 0 };
+	CHECK_EQ(wp_relations_new(4, NULL, &c->f.relations), WP_OK);
+	for (size_t i = 0; i < 4; i++)
+		add_column(&c->f, debezium_columns[i], TEXT_OID);
+	c->told.name = wp_span_of("payload");
+	c->f.columns[c->f.count++] = c->told;
+	put_relation(&c->f, "public", "outbox");
+	wp_column_facts_begin(&facts);
+	(void)snprintf(c->column.name, sizeof(c->column.name), "payload");
+	wp_column_facts_add(&facts, &c->column);
+	if (c->type.oid != 0)
+		CHECK(wp_column_facts_add_type(&facts, &c->type, NULL));
+	CHECK_EQ(wp_relations_put_facts(c->f.relations, &facts), WP_OK);
+	if (c->type_name != NULL) {
+		const struct wp_change type = {
+			.kind = WP_CHANGE_TYPE,
+			.as.type = { .oid = c->told.type_oid,
+				     .schema = wp_span_of(c->type_schema),
+				     .name = wp_span_of(c->type_name) },
+		};
+		CHECK_EQ(wp_relations_put_type(c->f.relations, &type), WP_OK);
+	}
+	c->setup = (struct wp_mapping_setup){
+		.options = &c->options,
+		.relation = c->f.relation,
+		.types = c->f.relations,
+		.facts = &facts,
+		.transfer = c->transfer,
+	};
+	return wp_mapping_new(&c->setup, ret, &why);
+}
+
+static struct wp_column_type payload_of(struct catalog c)
+{
 	struct wp_mapping *m = NULL;
 	struct wp_value values[5] = { { 0 }, { 0 }, { 0 }, { 0 }, { 0 } };
 	struct wp_event event;
 
-	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
-	for (size_t i = 0; i < 4; i++)
-		add_column(&f, debezium_columns[i], TEXT_OID);
-	told.name = wp_span_of("payload");
-	f.columns[f.count++] = told;
-	put_relation(&f, "public", "outbox");
-	wp_column_facts_begin(&facts);
-	(void)snprintf(fact.name, sizeof(fact.name), "payload");
-	wp_column_facts_add(&facts, &fact, NULL);
-	const struct wp_mapping_setup setup = {
-		.options = &options,
-		.relation = f.relation,
-		.types = f.relations,
-		.facts = &facts,
-	};
-	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_OK);
+	CHECK_EQ(map_by(&c, &m), WP_OK);
 	for (size_t i = 0; i < 5; i++)
 		values[i] = value_of("1");
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
@@ -865,47 +899,120 @@ static struct wp_column_type payload_of(struct wp_column told, struct wp_column_
 		 WP_OK);
 	struct wp_column_type type = *event.payload_type;
 	wp_mapping_free(m);
-	end(&f);
+	end(&c.f);
 	return type;
+}
+
+/* `wants`: would fresh facts tell? */
+static void refused_by(struct catalog c, bool wants, const char *said)
+{
+	struct wp_mapping *m = NULL;
+
+	CHECK_EQ(map_by(&c, &m), WP_CONFIG);
+	CHECK(m == NULL);
+	CHECK_HAS(why.text, said);
+	CHECK_EQ(wp_mapping_wants_facts(&c.setup), wants);
+	end(&c.f);
 }
 
 static void a_column_that_was_altered_is_as_the_log_tells(void **state)
 {
-	struct wp_column_type type = payload_of(
-		(struct wp_column){ .type_oid = NUMERIC_OID, .type_modifier = NUMERIC(12, 4) },
-		(struct wp_column_fact){ .type_oid = NUMERIC_OID,
-					 .base_oid = NUMERIC_OID,
-					 .modifier = NUMERIC(10, 2) });
+	struct catalog c = { .told = { .type_oid = NUMERIC_OID, .type_modifier = NUMERIC(12, 4) },
+			     .column = { .type_oid = NUMERIC_OID } };
 
-	CHECK_EQ(type.modifier, NUMERIC(12, 4));
-	type = payload_of((struct wp_column){ .type_oid = NUMERIC_OID, .type_modifier = -1 },
-			  (struct wp_column_fact){ .type_oid = NUMERIC_OID,
-						   .base_oid = NUMERIC_OID,
-						   .modifier = NUMERIC(10, 2) });
-	CHECK_EQ(type.modifier, -1);
+	CHECK_EQ(payload_of(c).modifier, NUMERIC(12, 4));
+	c.told.type_modifier = -1;
+	CHECK_EQ(payload_of(c).modifier, -1);
 }
 
+#define OVER_NUMERIC                                                              \
+	{                                                                         \
+		.oid = 70000, .base_oid = NUMERIC_OID, .modifier = NUMERIC(10, 2) \
+	}
+
+/* Also when the catalog says that the column is of another type by now, or is gone. */
 static void a_domain_s_modifier_is_the_catalog_s(void **state)
 {
-	struct wp_column_type type = payload_of(
-		(struct wp_column){ .type_oid = 70000, .type_modifier = -1 },
-		(struct wp_column_fact){
-			.type_oid = 70000, .base_oid = NUMERIC_OID, .modifier = NUMERIC(10, 2) });
+	struct catalog c = { .told = { .type_oid = 70000, .type_modifier = -1 },
+			     .column = { .type_oid = 70000 },
+			     .type = OVER_NUMERIC };
 
-	CHECK_EQ(type.modifier, NUMERIC(10, 2));
+	CHECK_EQ(payload_of(c).modifier, NUMERIC(10, 2));
+	c.column.type_oid = NUMERIC_OID;
+	CHECK_EQ(payload_of(c).modifier, NUMERIC(10, 2));
+	CHECK_EQ(payload_of(c).type, WP_TYPE_NUMERIC);
 }
 
-/* REPLICA IDENTITY FULL marks all columns as key. */
+/* REPLICA IDENTITY FULL marks all columns as key; and the type may have been altered since. */
 static void a_column_of_the_key_may_be_null_if_the_catalog_says_so(void **state)
 {
-	struct wp_column told = { .type_oid = TEXT_OID, .type_modifier = -1, .is_key = true };
-	struct wp_column_fact fact = { .type_oid = TEXT_OID, .base_oid = TEXT_OID, .modifier = -1 };
+	struct catalog c = { .told = { .type_oid = TEXT_OID, .type_modifier = -1, .is_key = true },
+			     .column = { .type_oid = TEXT_OID } };
 
-	CHECK(payload_of(told, fact).is_optional);
-	fact.is_not_null = true;
-	CHECK(!payload_of(told, fact).is_optional);
-	fact.type_oid = BYTEA_OID; /* of a column that is another by now */
-	CHECK(!payload_of(told, fact).is_optional);
+	CHECK(payload_of(c).is_optional);
+	c.column.type_oid = BYTEA_OID;
+	CHECK(payload_of(c).is_optional);
+	c.column.is_not_null = true;
+	CHECK(!payload_of(c).is_optional);
+}
+
+static void a_domain_may_forbid_null_as_well(void **state)
+{
+	struct catalog c = { .told = { .type_oid = 70000, .type_modifier = -1 },
+			     .column = { .type_oid = 70000 },
+			     .type = OVER_NUMERIC };
+
+	CHECK(payload_of(c).is_optional);
+	c.type.is_not_null = true;
+	CHECK(!payload_of(c).is_optional);
+}
+
+static void a_domain_that_the_catalog_was_not_asked_about_wants_fresh_facts(void **state)
+{
+	struct catalog c = { .told = { .type_oid = 70000, .type_modifier = -1 },
+			     .column = { .type_oid = NUMERIC_OID },
+			     .types = WP_RENDERING_DEBEZIUM,
+			     .type_schema = "pg_catalog",
+			     .type_name = "numeric" };
+
+	refused_by(c, true,
+		   "column \"payload\" (outbox.column.payload) is of a domain over numeric, which "
+		   "the database does not tell of (any more: it may have been dropped), nor so of "
+		   "the precision");
+	c.type_name = "_timestamptz";
+	refused_by(c, true, "a domain over _timestamptz");
+	c.type_name = "text"; /* without precision */
+	CHECK_EQ(payload_of(c).type, WP_TYPE_TEXT);
+	c.type_name = "numeric";
+	c.types = WP_RENDERING_POSTGRES;
+	CHECK_EQ(payload_of(c).type, WP_TYPE_NUMERIC);
+}
+
+static void a_type_that_the_catalog_was_not_asked_about_wants_fresh_facts(void **state)
+{
+	struct catalog c = { .told = { .type_oid = 70000, .type_modifier = -1 },
+			     .column = { .type_oid = TEXT_OID },
+			     .types = WP_RENDERING_DEBEZIUM,
+			     .type_schema = "shop",
+			     .type_name = "mood" };
+
+	refused_by(c, true,
+		   "is of type shop.mood, which is not written as Debezium does (any more: it may "
+		   "have been dropped); ");
+	c.types = WP_RENDERING_POSTGRES;
+	c.transfer = WP_TRANSFER_BINARY;
+	refused_by(c, true, "is of type shop.mood, which is not read in binary (any more");
+	c.type_name = NULL;
+	refused_by(c, true, "is of type 70000::regtype, ");
+	/* It was asked about, and is no type that we know. */
+	c.column.type_oid = 70000;
+	refused_by(c, false, "is of type 70000::regtype, which is not read in binary; ");
+	c.column.type_oid = TEXT_OID;
+	c.type = (struct wp_type_fact){ .oid = 70000, .base_oid = 600 };
+	refused_by(c, false, "is of type 70000::regtype, which is not read in binary; ");
+	/* Every database has it. */
+	c.told.type_oid = 600;
+	refused_by(c, false, "is of type point, which is not read in binary; ");
 }
 
 /* Its dead letter is written in whatever form is asked for. */
@@ -939,6 +1046,9 @@ int main(void)
 		cmocka_unit_test(a_column_that_was_altered_is_as_the_log_tells),
 		cmocka_unit_test(a_domain_s_modifier_is_the_catalog_s),
 		cmocka_unit_test(a_column_of_the_key_may_be_null_if_the_catalog_says_so),
+		cmocka_unit_test(a_domain_may_forbid_null_as_well),
+		cmocka_unit_test(a_domain_that_the_catalog_was_not_asked_about_wants_fresh_facts),
+		cmocka_unit_test(a_type_that_the_catalog_was_not_asked_about_wants_fresh_facts),
 		cmocka_unit_test(what_is_missing_has_a_form_all_the_same),
 		cmocka_unit_test(a_row_of_debeziums_table_is_an_event),
 		cmocka_unit_test(columns_go_by_name_and_not_by_place),

@@ -2111,12 +2111,63 @@ static void send_relation_of_an_unknown_type(void)
 	scripted_source_send(&b->source, &w);
 }
 
+/* The catalog is asked again before anything else is given up. */
+static void be_refused_and_asked_anew(wp_lsn commit_lsn)
+{
+	send_begin(commit_lsn);
+	send_relation_of_an_unknown_type();
+	step();
+	CHECK(noted("I:types_asked_anew"));
+	CHECK_HAS(b->last.text, "aggregateid");
+	CHECK_STATE("backing_off");
+	reconnect();
+	run_copy();
+}
+
+static void a_type_that_the_catalog_knows_by_now_goes_on_without_a_word_of_alarm(void **state)
+{
+	b->source.view.facts.transfer = WP_TRANSFER_BINARY;
+	stream();
+	send_begin(200);
+	send_relation_of_an_unknown_type();
+	step();
+	CHECK(noted("I:types_asked_anew"));
+	CHECK(wp_column_facts_add_type(
+		&b->source.view.facts.columns,
+		&(struct wp_type_fact){ .oid = 16999, .base_oid = 16999, .known_as = "enum" },
+		NULL));
+	reconnect();
+	run_copy();
+	CHECK_EQ(b->source.transfer, WP_TRANSFER_BINARY);
+	send_begin(200);
+	send_relation_of_an_unknown_type();
+	step();
+	CHECK_STATE("streaming");
+	CHECK(!noted("E:stream_refused"));
+}
+
+static void enums_without_room_for_their_labels_are_told_of_once(void **state)
+{
+	b->outbox.types = WP_RENDERING_DEBEZIUM;
+	b->source.view.facts.columns.unlabelled = 2;
+	stream();
+	CHECK(noted("W:enum_labels_left_out"));
+	b->events[0] = '\0';
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	reconnect();
+	run_copy();
+	CHECK(noted("streaming"));
+	CHECK(!noted("enum_labels_left_out"));
+}
+
 static void rows_that_do_not_come_in_binary_are_asked_for_as_text(void **state)
 {
 	b->source.view.facts.transfer = WP_TRANSFER_BINARY;
 	b->source.view.facts.text_will_do = true;
 	stream();
 	CHECK_EQ(b->source.transfer, WP_TRANSFER_BINARY);
+	be_refused_and_asked_anew(200);
 	send_begin(200);
 	send_relation_of_an_unknown_type();
 	step();
@@ -2138,6 +2189,7 @@ static void binary_that_was_asked_for_is_not_given_up(void **state)
 {
 	b->source.view.facts.transfer = WP_TRANSFER_BINARY;
 	stream();
+	be_refused_and_asked_anew(200);
 	send_begin(200);
 	send_relation_of_an_unknown_type();
 	step();
@@ -2280,6 +2332,8 @@ int main(void)
 		RELAY_TEST(freeing_no_relay_is_fine),
 		RELAY_TEST(rows_that_do_not_come_in_binary_are_asked_for_as_text),
 		RELAY_TEST(binary_that_was_asked_for_is_not_given_up),
+		RELAY_TEST(a_type_that_the_catalog_knows_by_now_goes_on_without_a_word_of_alarm),
+		RELAY_TEST(enums_without_room_for_their_labels_are_told_of_once),
 	};
 
 	return cmocka_run_group_tests_name("relay", tests, NULL, NULL);

@@ -13,12 +13,22 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void add(size_t table, const char *name, const char *labels)
+static void add(size_t table, const char *name)
 {
-	struct wp_column_fact fact = { .table = table, .type_oid = 7, .known_as = "enum" };
+	struct wp_column_fact fact = { .table = table, .type_oid = 7 };
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", name);
-	wp_column_facts_add(&facts, &fact, labels);
+	wp_column_facts_add(&facts, &fact);
+}
+
+static bool add_type(uint32_t oid, const char *labels)
+{
+	return wp_column_facts_add_type(&facts, &(struct wp_type_fact){ .oid = oid }, labels);
+}
+
+static const char *labels_of(uint32_t oid)
+{
+	return wp_column_facts_labels(&facts, wp_column_facts_type(&facts, oid));
 }
 
 static const struct wp_column_fact *find(size_t table, const char *name)
@@ -28,8 +38,8 @@ static const struct wp_column_fact *find(size_t table, const char *name)
 
 static void a_column_is_found_by_table_and_name(void **state)
 {
-	add(0, "id", NULL);
-	add(1, "id", NULL);
+	add(0, "id");
+	add(1, "id");
 	facts.items[1].type_oid = 8;
 	CHECK_EQ(find(0, "id")->type_oid, 7);
 	CHECK_EQ(find(1, "id")->type_oid, 8);
@@ -38,25 +48,63 @@ static void a_column_is_found_by_table_and_name(void **state)
 	CHECK(find(0, "id2") == NULL);
 }
 
-static void labels_are_those_of_the_column(void **state)
+static void a_type_is_found_by_its_oid_in_whatever_order_they_came(void **state)
 {
-	add(0, "plain", NULL);
-	add(0, "mood", "good,bad");
-	add(0, "empty", "");
-	CHECK(wp_column_facts_labels(&facts, find(0, "plain")) == NULL);
-	CHECK_TEXT(wp_column_facts_labels(&facts, find(0, "mood")), "good,bad");
-	CHECK_TEXT(wp_column_facts_labels(&facts, find(0, "empty")), "");
+	static const uint32_t oids[] = { 50, 10, 4000000000, 30, 20 };
+
+	for (size_t i = 0; i < 5; i++)
+		CHECK(add_type(oids[i], NULL));
+	for (size_t i = 0; i < 5; i++)
+		CHECK_EQ(wp_column_facts_type(&facts, oids[i])->oid, oids[i]);
+	CHECK(wp_column_facts_type(&facts, 9) == NULL);
+	CHECK(wp_column_facts_type(&facts, 31) == NULL);
+	CHECK(wp_column_facts_type(&facts, UINT32_MAX) == NULL);
+}
+
+static void labels_are_those_of_the_type(void **state)
+{
+	CHECK(add_type(3, NULL));
+	CHECK(add_type(2, "good,bad"));
+	CHECK(add_type(1, ""));
+	CHECK(labels_of(3) == NULL);
+	CHECK_TEXT(labels_of(2), "good,bad");
+	CHECK_TEXT(labels_of(1), "");
 }
 
 static void labels_that_do_not_fit_are_not_known(void **state)
 {
-	static char labels[WP_COLUMN_LABELS_SIZE];
+	static char labels[WP_TYPE_LABELS_SIZE];
 
 	memset(labels, 'x', sizeof(labels) - 2);
-	add(0, "most", labels);
-	add(0, "more", "");
-	CHECK_EQ(strlen(wp_column_facts_labels(&facts, find(0, "most"))), sizeof(labels) - 2);
-	CHECK(wp_column_facts_labels(&facts, find(0, "more")) == NULL);
+	CHECK(add_type(1, labels));
+	CHECK(!add_type(2, ""));
+	CHECK_EQ(strlen(labels_of(1)), sizeof(labels) - 2);
+	CHECK(labels_of(2) == NULL);
+}
+
+static void types_that_do_not_fit_are_left_out(void **state)
+{
+	for (uint32_t i = 1; i <= WP_TYPE_FACTS_MAX; i++)
+		CHECK(add_type(i, NULL));
+	CHECK(!add_type(WP_TYPE_FACTS_MAX + 1, NULL));
+	CHECK(wp_column_facts_type(&facts, WP_TYPE_FACTS_MAX) != NULL);
+	CHECK(wp_column_facts_type(&facts, WP_TYPE_FACTS_MAX + 1) == NULL);
+}
+
+static void a_copy_says_the_same(void **state)
+{
+	static struct wp_column_facts copy;
+
+	memset(&copy, 'x', sizeof(copy));
+	add(0, "id");
+	CHECK(add_type(5, "a,b"));
+	facts.unlabelled = 2;
+	wp_column_facts_copy(&copy, &facts);
+	CHECK_EQ(wp_column_facts_find(&copy, 0, wp_span_of("id"))->type_oid, 7);
+	CHECK(wp_column_facts_find(&copy, 1, wp_span_of("id")) == NULL);
+	CHECK_TEXT(wp_column_facts_labels(&copy, wp_column_facts_type(&copy, 5)), "a,b");
+	CHECK(wp_column_facts_type(&copy, 6) == NULL);
+	CHECK_EQ(copy.unlabelled, 2);
 }
 
 static void columns_that_do_not_fit_are_left_out(void **state)
@@ -65,7 +113,7 @@ static void columns_that_do_not_fit_are_left_out(void **state)
 
 	for (int i = 0; i <= WP_COLUMN_FACTS_MAX; i++) {
 		(void)snprintf(name, sizeof(name), "c%d", i);
-		add(0, name, NULL);
+		add(0, name);
 	}
 	CHECK_EQ(facts.count, WP_COLUMN_FACTS_MAX);
 	(void)snprintf(name, sizeof(name), "c%d", WP_COLUMN_FACTS_MAX - 1);
@@ -82,8 +130,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_column_is_found_by_table_and_name),
-		TEST(labels_are_those_of_the_column),
+		TEST(a_type_is_found_by_its_oid_in_whatever_order_they_came),
+		TEST(labels_are_those_of_the_type),
 		TEST(labels_that_do_not_fit_are_not_known),
+		TEST(types_that_do_not_fit_are_left_out),
+		TEST(a_copy_says_the_same),
 		TEST(columns_that_do_not_fit_are_left_out),
 	};
 

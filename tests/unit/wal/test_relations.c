@@ -359,27 +359,51 @@ static void types_of_extensions_are_known_by_their_name_in_any_schema(void **sta
 	wp_relations_free(r);
 }
 
-static void the_catalog_tells_of_enums_and_of_types_of_extensions(void **state)
+static void the_catalog_tells_of_enums_domains_and_types_of_extensions(void **state)
 {
-	struct wp_relations *r = map_of(10);
-	struct wp_column_facts facts;
+	static const struct wp_type_fact told[] = {
+		{ .oid = 16500, .base_oid = 16500, .known_as = "enum" },
+		{ .oid = 16501, .base_oid = 16501, .known_as = "citext" },
+		{ .oid = 16502, .base_oid = 16502, .known_as = "ltree" },
+		{ .oid = 16503, .base_oid = 600 },
+		{ .oid = 16504, .base_oid = 1700, .modifier = 655366 },
+		{ .oid = 16505, .base_oid = 1115 },
+	};
+	struct wp_relations *r = map_of(1); /* there is room for them, whatever the bound */
+	static struct wp_column_facts facts;
 
 	wp_column_facts_begin(&facts);
-	wp_column_facts_add(
-		&facts, &(struct wp_column_fact){ .type_oid = 16500, .known_as = "enum" }, "a,b");
-	wp_column_facts_add(
-		&facts, &(struct wp_column_fact){ .type_oid = 16501, .known_as = "citext" }, NULL);
-	wp_column_facts_add(
-		&facts, &(struct wp_column_fact){ .type_oid = 16502, .known_as = "ltree" }, NULL);
-	wp_column_facts_add(&facts, &(struct wp_column_fact){ .type_oid = 16503 }, NULL);
+	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
+		CHECK(wp_column_facts_add_type(&facts, &told[i], NULL));
 	CHECK_EQ(wp_relations_put_facts(r, &facts), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_ENUM);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_PRINTED);
 	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_LTREE);
 	CHECK_EQ(wp_relations_type(r, 16503), WP_TYPE_OTHER);
+	CHECK_EQ(wp_relations_type(r, 16504), WP_TYPE_NUMERIC);
+	CHECK_EQ(wp_relations_type(r, 16505), WP_TYPE_ARRAY);
+	CHECK_EQ(wp_relations_element(r, 16505), WP_TYPE_TIMESTAMP);
 	/* A message that tells of a type we do not know leaves what the catalog told. */
 	CHECK_EQ(put_type(r, 16500, "public", "mood"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_ENUM);
+	wp_relations_free(r);
+}
+
+static void a_type_is_called_as_a_message_called_it_last(void **state)
+{
+	struct wp_relations *r = map_of(4);
+
+	CHECK(wp_relations_type_name(r, 16500) == NULL);
+	CHECK_EQ(put_type(r, 16500, "shop", "mood"), WP_OK);
+	CHECK_EQ(put_type(r, 16501, "pg_catalog", "numeric"), WP_OK);
+	CHECK_TEXT(wp_relations_type_name(r, 16500), "type shop.mood");
+	CHECK_TEXT(wp_relations_type_name(r, 16501), "a domain over numeric");
+	CHECK_EQ(put_type(r, 16500, "shop", "humour"), WP_OK);
+	CHECK_TEXT(wp_relations_type_name(r, 16500), "type shop.humour");
+	CHECK_EQ(wp_relations_put_enum(r, 16502), WP_OK);
+	CHECK(wp_relations_type_name(r, 16502) == NULL);
+	wp_relations_clear(r);
+	CHECK(wp_relations_type_name(r, 16500) == NULL);
 	wp_relations_free(r);
 }
 
@@ -498,7 +522,8 @@ int main(void)
 		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
 		cmocka_unit_test(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
 		cmocka_unit_test(types_of_extensions_are_known_by_their_name_in_any_schema),
-		cmocka_unit_test(the_catalog_tells_of_enums_and_of_types_of_extensions),
+		cmocka_unit_test(the_catalog_tells_of_enums_domains_and_types_of_extensions),
+		cmocka_unit_test(a_type_is_called_as_a_message_called_it_last),
 		cmocka_unit_test(what_is_known_by_its_text_alone_is_not_read_in_binary),
 		cmocka_unit_test(an_array_of_something_else_is_not_known),
 		cmocka_unit_test(
