@@ -139,6 +139,13 @@ def test_the_worker_decides_where_no_converter_is_named():
     ({"snapshot.mode": "initial_only"}, "snapshot.mode"),
     ({"nobody.knows.this": "1"}, "nobody.knows.this"),
     ({"slot.drop.on.stop": "true"}, "slot.drop.on.stop"),
+    ({"connector.class": "com.acme.PostgresConnector"}, "connector.class"),
+    ({"transforms.outbox.type": "com.acme.kafka.EventRouter"}, "transforms.outbox.type"),
+    ({"value.converter": "com.acme.StringConverter"}, "value.converter"),
+    ({"value.converter": "io.debezium.converters.BinaryDataConverter",
+      "value.converter.delegate.converter.type": "org.apache.kafka.connect.json.JsonConverter"}, "value.converter"),
+    ({"decimal.handling.mode": "string"}, "decimal.handling.mode"),
+    ({"time.precision.mode": "connect"}, "time.precision.mode"),
 ])
 def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     done = _import(_properties(**more))
@@ -150,7 +157,7 @@ def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
 
 @pytest.mark.parametrize("more", [
     {}, {"snapshot.mode": "initial"}, {"heartbeat.interval.ms": "1000"}, {"tombstones.on.delete": "false"},
-    {"max.batch.size": "10"}, {"decimal.handling.mode": "string"}, {"errors.tolerance": "none"},
+    {"max.batch.size": "10"}, {"decimal.handling.mode": "precise"}, {"errors.tolerance": "none"},
 ])
 def test_what_no_consumer_sees_is_dropped_with_a_reason(more):
     done = _import(_properties(**more))
@@ -178,6 +185,8 @@ def test_of_a_property_set_twice_the_last_counts():
     ('{"a": "b"', "line 1: "),
     ("[1]", "an object is needed"),
     ('{"config": {"a": {"b": 1}}}', "the value of a property is an object or an array"),
+    ('{"a": {"info": {"name": "a", "config": {"b": "c"}}}}', "give one of them, as GET /connectors/NAME answers"),
+    ("kind: KafkaConnector\nspec:\n  config:\n    plugin.name: pgoutput\n", "line 2: it is YAML, which is not read"),
     ('{"config":\n{"a": "\\ud800"}}', "line 2: a \\u escape is half of a character"),
     ("a=\\u12", "line 1: \\u wants four hexadecimal digits"),
     ("a=b\nc=\\u0000\n", "line 2: a NUL character"),
