@@ -1,6 +1,7 @@
 """`walpost config import-debezium`: what Debezium was told, as a walpost.conf. No server is needed."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -153,6 +154,28 @@ def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     assert f"#   {marked}\n" in done.stdout and f" {marked}: " in done.stderr
     assert "may see: those marked CHECK and NOT SUPPORTED" in done.stderr
     _loads(done.stdout, tmp_path)
+
+
+def _not_replaced():
+    """What docs/debezium.md says that walpost cannot replace, where it is a property."""
+    text = (places.TREE / "docs" / "debezium.md").read_text()
+    section = text.split("## What walpost cannot replace\n")[1].split("\n## ")[0]
+    return re.findall(r"`([\w.-]+)=([^`]+)`", section)
+
+
+@pytest.mark.parametrize("name, value", _not_replaced())
+def test_what_the_documentation_says_cannot_be_replaced_is_marked(name, value):
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    done = _import(_properties(**{
+        "transforms.outbox.table.fields.additional.placement": "a:header",
+        "value.converter": json if "adjustment" in name or "decimal.format" in name else WHOLE["value.converter"],
+        name: value}))
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("NOT SUPPORTED: ") + done.stderr.count("CHECK: ") == 1, done.stderr
+
+
+def test_the_documentation_names_what_cannot_be_replaced():
+    assert len(_not_replaced()) > 20
 
 
 @pytest.mark.parametrize("more", [
