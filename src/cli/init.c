@@ -216,6 +216,50 @@ static enum wp_rc create_slot(struct init *i, struct wp_why *why)
 	return rc;
 }
 
+/* Who runs a relay need not be able to make what it works with; minimal roles of Debezium are not. */
+static void add_permission_cure(struct wp_sql *sql, const struct init *i)
+{
+	PGconn *pg = wp_session_pg(&i->session);
+	const char *role = i->role ? i->role : PQuser(pg);
+	wp_sql_add(
+		sql,
+		"; role %s may not make it. Run init once as an administrator, whose conninfo "
+		"stands "
+		"in place of all of the relay's: add --role %L --set 'postgres.conninfo=host=... "
+		"dbname=... user=ADMINISTRATOR'; or hand a DBA what --role %L --print-sql prints",
+		PQuser(pg), role, role);
+}
+
+static void add_schema_cure(struct wp_sql *sql, const struct init *i, const char *said)
+{
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++) {
+		const char *schema = i->outboxes.names[at].schema;
+		if (i->found.table_exists[at] || !strstr(said, schema))
+			continue;
+		wp_sql_add(sql, "; make it first: CREATE SCHEMA %I", schema);
+		return;
+	}
+}
+
+/* Adds to what the server said what is to be done about it. */
+static void explain(struct init *i, struct wp_why *why)
+{
+	const char *state = i->session.failure.sqlstate;
+	struct wp_buffer text;
+	struct wp_sql sql;
+	struct wp_why inner;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
+	wp_sql_add(&sql, "%s", why->text);
+	if (!strcmp(state, "42501"))
+		add_permission_cure(&sql, i);
+	else if (!strcmp(state, "3F000"))
+		add_schema_cure(&sql, i, why->text);
+	if (wp_sql_end(&sql, &inner) == WP_OK)
+		(void)wp_why_set(why, WP_OK, "%s", (const char *)text.data);
+	wp_buffer_release(&text);
+}
+
 static int exit_of(enum wp_rc rc)
 {
 	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
@@ -248,6 +292,8 @@ static int create(struct init *i)
 	rc = create_objects(i, &why);
 	if (rc == WP_OK)
 		rc = create_slot(i, &why);
+	if (rc != WP_OK)
+		explain(i, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &why);

@@ -5,16 +5,33 @@
 #include "translate.h"
 
 #define OUTBOX "outbox"
+#define STRINGS "org.apache.kafka.connect.storage.StringConverter"
+#define JSON "org.apache.kafka.connect.json.JsonConverter"
+#define SIMPLE_HEADERS "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+#define DELEGATE "delegate.converter.type"
+
+/* How a converter's bytes come about. */
+enum way {
+	TEXT,	   /* the text of anything */
+	STRUCTURE, /* JSON of anything */
+	BYTES,	   /* the bytes of a bytea; it fails with anything else */
+	DELEGATES, /* the bytes of a bytea; with anything else its delegate's, or it fails */
+	HANDS_ON,  /* its delegate's: a bytea of Postgres does not come as the byte[] it wants */
+	OTHER,
+};
 
 static const struct converter {
-	const char *name; /* the class's last part; Debezium Server's word */
-	enum wp_import_form form;
+	const char *class; /* Kafka Connect's */
+	const char *word;  /* Debezium Server's; NULL: it has none */
+	enum way way;
 } converters[] = {
-	{ "StringConverter", WP_IMPORT_RAW },	    { "simplestring", WP_IMPORT_RAW },
-	{ "ByteArrayConverter", WP_IMPORT_RAW },    { "BinaryDataConverter", WP_IMPORT_RAW },
-	{ "ByteBufferConverter", WP_IMPORT_RAW },   { "binary", WP_IMPORT_RAW },
-	{ "JsonConverter", WP_IMPORT_JSON_SCHEMA }, { "json", WP_IMPORT_JSON_SCHEMA },
-	{ "jsonbytearray", WP_IMPORT_JSON_SCHEMA },
+	{ STRINGS, "simplestring", TEXT },
+	{ JSON, "json", STRUCTURE },
+	{ JSON, "jsonbytearray", STRUCTURE },
+	{ "org.apache.kafka.connect.converters.ByteArrayConverter", NULL, BYTES },
+	{ "io.debezium.converters.BinaryDataConverter", "binary", DELEGATES },
+	{ "io.debezium.converters.ByteBufferConverter", NULL, DELEGATES }, /* before Debezium 2 */
+	{ "io.debezium.converters.ByteArrayConverter", NULL, HANDS_ON },
 };
 
 /* What is written, by its three names. */
@@ -45,38 +62,92 @@ static struct wp_import_item *find_option(struct wp_translation *t, const struct
 	return wp_import_find(t, t->is_server ? WP_IMPORT_FORMAT : WP_IMPORT_CONNECTOR, key);
 }
 
-/* Of this part, or Debezium Server's for all three. */
-static struct wp_import_item *find_schemas(struct wp_translation *t, const struct part *part)
+/* Debezium Server has it of this part, or of all three. */
+static struct wp_import_item *find_any(struct wp_translation *t, const struct part *part,
+				       const char *option)
 {
-	struct wp_import_item *own = find_option(t, part, "schemas.enable");
+	struct wp_import_item *own = find_option(t, part, option);
 
-	return own != NULL || !t->is_server ? own
-					    : wp_import_find(t, WP_IMPORT_FORMAT, "schemas.enable");
+	return own != NULL || !t->is_server ? own : wp_import_find(t, WP_IMPORT_FORMAT, option);
 }
 
-static enum wp_import_form form_of(const char *converter)
+static bool is_converter(const struct wp_translation *t, const char *name,
+			 const struct converter *converter)
+{
+	if (t->is_server)
+		return converter->word != NULL && wp_import_is(name, converter->word);
+	return wp_import_is_class(name, converter->class);
+}
+
+static enum way way_of(const struct wp_translation *t, const char *name)
 {
 	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]); i++)
-		if (wp_import_is(wp_import_class(converter), converters[i].name))
-			return converters[i].form;
+		if (is_converter(t, name, &converters[i]))
+			return converters[i].way;
+	return OTHER;
+}
+
+/* The class that it was taken for by its name alone; NULL: none. */
+static const char *namesake_of(const struct wp_translation *t, const char *name)
+{
+	for (size_t i = 0; i < sizeof(converters) / sizeof(converters[0]) && !t->is_server; i++)
+		if (wp_import_is_namesake(name, converters[i].class))
+			return converters[i].class;
+	return NULL;
+}
+
+static enum wp_import_form json_form(struct wp_translation *t, const struct part *part,
+				     const char *schemas)
+{
+	return wp_import_is_true(find_any(t, part, schemas), true) ? WP_IMPORT_JSON_SCHEMA
+								   : WP_IMPORT_JSON;
+}
+
+/* What a delegate writes; it gets the options behind its own name. */
+static enum wp_import_form delegate_form(struct wp_translation *t, const struct part *part)
+{
+	const struct wp_import_item *item = find_any(t, part, DELEGATE);
+
+	if (item == NULL || wp_import_is_class(item->value, STRINGS))
+		return WP_IMPORT_RAW;
+	if (wp_import_is_class(item->value, JSON))
+		return json_form(t, part, DELEGATE ".schemas.enable");
 	return WP_IMPORT_OTHER;
+}
+
+static enum way find_way(struct wp_translation *t, const struct part *part)
+{
+	const struct wp_import_item *item = find_converter(t, part);
+
+	/* Connect's headers, when nothing is said: SimpleHeaderConverter, the text. */
+	if (part == &header_part && !t->is_server &&
+	    (item == NULL || wp_import_is_class(item->value, SIMPLE_HEADERS)))
+		return TEXT;
+	if (item == NULL)
+		return STRUCTURE;
+	return way_of(t, item->value);
 }
 
 static enum wp_import_form find_form(struct wp_translation *t, const struct part *part)
 {
-	const struct wp_import_item *item = find_converter(t, part);
-	enum wp_import_form form;
-
-	/* Connect's headers, when nothing is said: SimpleHeaderConverter, the text. */
-	if (part == &header_part && !t->is_server &&
-	    (item == NULL || wp_import_is(wp_import_class(item->value), "SimpleHeaderConverter")))
+	switch (find_way(t, part)) {
+	case TEXT:
+	case BYTES:
 		return WP_IMPORT_RAW;
-	if (item == NULL && !t->is_server)
-		return WP_IMPORT_JSON_SCHEMA;
-	form = form_of(item == NULL ? part->standard : item->value);
-	if (form == WP_IMPORT_JSON_SCHEMA && !wp_import_is_true(find_schemas(t, part), true))
-		return WP_IMPORT_JSON;
-	return form;
+	case STRUCTURE:
+		/* The worker's converter, when none is named, is not told of these options. */
+		if (find_converter(t, part) == NULL && !t->is_server)
+			return WP_IMPORT_JSON_SCHEMA;
+		return json_form(t, part, "schemas.enable");
+	case DELEGATES:
+		/* Who has this converter for the value has payloads of bytes. */
+		return part == &value_part ? WP_IMPORT_RAW : delegate_form(t, part);
+	case HANDS_ON:
+		return delegate_form(t, part);
+	case OTHER:
+		break;
+	}
+	return WP_IMPORT_OTHER;
 }
 
 void wp_import_find_forms(struct wp_translation *t)
@@ -91,8 +162,113 @@ void wp_import_find_forms(struct wp_translation *t)
 			t->forms.header == WP_IMPORT_JSON_SCHEMA;
 }
 
-static void say_converter(struct wp_translation *t, const struct part *part,
-			  enum wp_import_form form)
+/* Of a value, where bytes of a bytea are passed on and the rest is the delegate's. */
+static void say_delegating_value(struct wp_translation *t, struct wp_import_item *item,
+				 const struct wp_import_item *delegate, enum wp_import_form form)
+{
+	static const char *const names[] = { "raw", "json", "json-schema", "" };
+
+	if (delegate == NULL)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_TRANSLATED,
+			"payloads of type bytea; without a delegate Debezium fails at others");
+	else if (form == WP_IMPORT_RAW)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
+			      "the bytes of a payload of type bytea, of others the text");
+	else if (form == WP_IMPORT_OTHER)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "right for payloads of type bytea, whose bytes are the value. Those "
+			      "of other types its delegate writes, which walpost does not know");
+	else
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "right for payloads of type bytea, whose bytes are the value. Those "
+			      "of other types (text, json, jsonb) its delegate writes: set "
+			      "value.format = %s then",
+			      names[form]);
+}
+
+/* A key, or headers. */
+static void say_delegating(struct wp_translation *t, const struct part *part,
+			   struct wp_import_item *item, const struct wp_import_item *delegate,
+			   enum wp_import_form form)
+{
+	const char *what = part == &key_part ? "a key" : "a header";
+	const char *partition = part == &key_part ? ", and the partition follows from it" : "";
+
+	if (delegate == NULL)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"it writes the bytes of a bytea, and fails with another type; walpost "
+			"writes a bytea as %s in base64%s",
+			what, partition);
+	else if (form == WP_IMPORT_OTHER)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"walpost does not know its delegate: consumers would get the bare text%s",
+			partition);
+	else
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "right unless it is a bytea: Debezium writes the bytes of one, where "
+			      "walpost writes base64 in %s%s",
+			      what, partition);
+}
+
+static void say_handing_on(struct wp_translation *t, struct wp_import_item *item,
+			   const struct wp_import_item *delegate, enum wp_import_form form)
+{
+	if (delegate == NULL)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "without a delegate it fails with all that the Postgres connector "
+			      "gives it: a bytea is no byte[] there");
+	else if (form == WP_IMPORT_OTHER)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "walpost does not know its delegate: consumers would get the bare "
+			      "text, or a bytea's bytes");
+	else
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"taken for its delegate, which writes all that the Postgres connector "
+			"gives it; but of a NULL in a bytea column it makes a null");
+}
+
+static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
+{
+	const char *namesake = namesake_of(t, item->value);
+
+	if (namesake != NULL)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"it is not %s, and what another class of that name writes walpost "
+			"does not know: consumers would get the bare text, or a bytea's bytes",
+			namesake);
+	else
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"walpost has no such converter: consumers would get the bare text, or a "
+			"bytea's bytes. For payloads that the application encodes itself "
+			"outbox.confluent.schemas writes the header of a schema registry");
+}
+
+static void say_named(struct wp_translation *t, const struct part *part,
+		      struct wp_import_item *item)
+{
+	const struct wp_import_item *delegate = find_any(t, part, DELEGATE);
+	enum way way = find_way(t, part);
+
+	if (way == OTHER)
+		say_unknown(t, item);
+	else if (way == HANDS_ON)
+		say_handing_on(t, item, delegate, delegate_form(t, part));
+	else if (part == &value_part && way == DELEGATES)
+		say_delegating_value(t, item, delegate, delegate_form(t, part));
+	else if (part != &value_part && (way == DELEGATES || way == BYTES))
+		say_delegating(t, part, item, way == BYTES ? NULL : delegate,
+			       delegate_form(t, part));
+	else
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+}
+
+static void say_converter(struct wp_translation *t, const struct part *part)
 {
 	struct wp_import_item *item = find_converter(t, part);
 	char about[64];
@@ -100,14 +276,8 @@ static void say_converter(struct wp_translation *t, const struct part *part,
 	(void)snprintf(about, sizeof(about), "%s%s is not set",
 		       t->is_server ? "debezium.format." : "",
 		       t->is_server ? part->short_name : part->theirs);
-	if (item != NULL && form == WP_IMPORT_OTHER)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"walpost has no such converter: consumers would get the bare text, or a "
-			"bytea's bytes. For payloads that the application encodes itself "
-			"outbox.confluent.schemas writes the header of a schema registry");
-	else if (item != NULL)
-		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+	if (item != NULL)
+		say_named(t, part, item);
 	else if (t->is_server || part == &header_part)
 		wp_import_note(t, OUTBOX, about, WP_IMPORT_TRANSLATED, "Debezium's default is %s",
 			       t->is_server ? "json" : "SimpleHeaderConverter: the text");
@@ -120,10 +290,10 @@ static void say_converter(struct wp_translation *t, const struct part *part,
 			part == &key_part ? ", and the partition of a key" : "");
 }
 
-static void say_schemas(struct wp_translation *t, const struct part *part, enum wp_import_form form)
+static void say_schemas(struct wp_translation *t, const struct part *part)
 {
-	struct wp_import_item *item = find_schemas(t, part);
-	bool is_json = form == WP_IMPORT_JSON || form == WP_IMPORT_JSON_SCHEMA;
+	struct wp_import_item *item = find_any(t, part, "schemas.enable");
+	bool is_json = find_way(t, part) == STRUCTURE;
 
 	if (item == NULL)
 		return;
@@ -136,12 +306,38 @@ static void say_schemas(struct wp_translation *t, const struct part *part, enum 
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED, "this converter has no schemas");
 }
 
-/* Options of JsonConverter and others that may change bytes. */
-static void say_options(struct wp_translation *t, const struct part *part)
+static bool has_delegate(enum way way)
 {
-	struct wp_import_item *decimals = find_option(t, part, "decimal.format");
-	struct wp_import_item *encoding = find_option(t, part, "encoding");
+	return way == DELEGATES || way == HANDS_ON;
+}
 
+static void say_delegate(struct wp_translation *t, const struct part *part)
+{
+	static const char *const options[] = { DELEGATE, DELEGATE ".schemas.enable" };
+	bool counts = has_delegate(find_way(t, part));
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct wp_import_item *item = find_any(t, part, options[i]);
+
+		if (item != NULL && counts)
+			wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+		else if (item != NULL && !item->taken)
+			wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED,
+				      "this converter has no delegate");
+	}
+}
+
+/* Options of JsonConverter and others that may change bytes. */
+static void say_options(struct wp_translation *t, const struct part *part, const char *prefix)
+{
+	char key[128];
+	struct wp_import_item *decimals;
+	struct wp_import_item *encoding;
+
+	(void)snprintf(key, sizeof(key), "%sdecimal.format", prefix);
+	decimals = find_any(t, part, key);
+	(void)snprintf(key, sizeof(key), "%sencoding", prefix);
+	encoding = find_any(t, part, key);
 	if (decimals != NULL)
 		wp_import_say(
 			t, OUTBOX, decimals,
@@ -157,14 +353,29 @@ static void say_options(struct wp_translation *t, const struct part *part)
 			      "walpost writes UTF-8");
 }
 
+/* Debezium Server has classes behind its words, which another one can stand in for. */
+static void say_class(struct wp_translation *t, const struct part *part)
+{
+	struct wp_import_item *item = t->is_server ? find_any(t, part, "class") : NULL;
+
+	if (item != NULL && !item->taken)
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			"it stands in for the converter that Debezium Server has for json and "
+			"others, and what it writes walpost does not know");
+}
+
 static void say_part(struct wp_translation *t, const struct part *part, enum wp_import_form form)
 {
 	static const char *const names[] = { "raw", "json", "json-schema", "raw" };
 
-	say_converter(t, part, form);
-	say_schemas(t, part, form);
+	say_converter(t, part);
+	say_schemas(t, part);
+	say_delegate(t, part);
 	wp_import_set(t, OUTBOX, part->ours, names[form]);
-	say_options(t, part);
+	say_options(t, part, "");
+	say_options(t, part, DELEGATE ".");
+	say_class(t, part);
 }
 
 void wp_import_say_forms(struct wp_translation *t)

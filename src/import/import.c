@@ -71,18 +71,22 @@ static bool is_before_2(struct wp_translation *t)
 	return prefix != NULL && strstr(prefix->name, "database.server.name") != NULL;
 }
 
-/* Quarkus reads ${...} as a reference; $${...} is what stands for itself. */
-static void undouble(struct wp_import_item *item, char *value)
+/*
+ * Quarkus reads ${...} as a reference. As SmallRye Config 3.16 does it: a backslash before a dollar
+ * sign is a dollar sign (ExpressionConfigSourceInterceptor), then two of these are one that stands
+ * for itself. So $${a} and \${a} are ${a}; $$${a} is $ and a reference.
+ */
+static void expand(struct wp_import_item *item, char *value)
 {
 	char *to = value;
 
+	for (char *at = strstr(value, "\\$"); at != NULL; at = strstr(at + 2, "\\$"))
+		*at = '$';
 	for (; *value != '\0'; *to++ = *value++) {
-		if (wp_import_begins(value, "$${")) {
+		if (wp_import_begins(value, "$$"))
 			value++;
-			*to++ = *value++;
-		} else if (wp_import_begins(value, "${")) {
+		else if (wp_import_begins(value, "${"))
 			item->elsewhere = true;
-		}
 	}
 	*to = '\0';
 }
@@ -118,10 +122,11 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		item->value = p->items[i].value;
 		name_item(t, item);
 		if (p->items[i].value != NULL && t->is_server)
-			undouble(item, p->items[i].value);
+			expand(item, p->items[i].value);
 		else if (p->items[i].value != NULL)
 			item->elsewhere = has_reference(item->value);
-		if (p->items[i].outside)
+		item->beside = p->items[i].outside;
+		if (item->beside)
 			item->kind = WP_IMPORT_OUTSIDE;
 	}
 	t->is_old = is_before_2(t);
@@ -137,7 +142,12 @@ static void say_repetitions(struct wp_translation *t)
 		struct wp_import_item *item = &t->items[i];
 		const struct wp_import_item *last = wp_import_find(t, item->kind, item->key);
 
-		if (item->value == NULL)
+		if (item->beside)
+			wp_import_say(
+				t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				"it stands beside \"config\", so it is of Kafka Connect itself "
+				"and no property");
+		else if (item->value == NULL)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 				      "it is null, which is as if it were not there");
 		else if (last != item)

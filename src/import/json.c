@@ -79,7 +79,8 @@ static bool is_config(struct wp_span name, const struct wp_json *value)
 	return value->kind == WP_JSON_OBJECT && wp_span_is(name, "\"config\"");
 }
 
-static bool has_config(const struct wp_json *object)
+/* `member` in its quotes. */
+static bool has_object(const struct wp_json *object, const char *member)
 {
 	struct wp_json_walk walk;
 	struct wp_json value;
@@ -87,7 +88,7 @@ static bool has_config(const struct wp_json *object)
 
 	wp_json_walk_init(&walk, object);
 	while (wp_json_walk_next(&walk, &name, &value))
-		if (is_config(name, &value))
+		if (value.kind == WP_JSON_OBJECT && wp_span_is(name, member))
 			return true;
 	return false;
 }
@@ -106,6 +107,44 @@ static enum wp_rc add_connector(struct reader *r, const struct wp_json *object)
 	return rc;
 }
 
+/* GET /connectors?expand=info, or status: connectors by their names. */
+static bool is_listing(const struct wp_json *object)
+{
+	struct wp_json_walk walk;
+	struct wp_json value;
+	struct wp_span name;
+	bool listing = false;
+
+	wp_json_walk_init(&walk, object);
+	while (wp_json_walk_next(&walk, &name, &value)) {
+		listing = value.kind == WP_JSON_OBJECT &&
+			  (has_object(&value, "\"info\"") || has_object(&value, "\"status\""));
+		if (!listing)
+			return false;
+	}
+	return listing;
+}
+
+static enum wp_rc add_all(struct reader *r, const struct wp_json *object)
+{
+	unsigned line = line_of(r, object->text.data);
+
+	if (has_object(object, "\"config\""))
+		return add_connector(r, object);
+	if (has_object(object, "\"spec\""))
+		return wp_why_set(
+			r->why, WP_CONFIG,
+			"line %u: it is a resource of Kubernetes: give what stands in its "
+			"spec as config, with its class as connector.class",
+			line);
+	if (is_listing(object))
+		return wp_why_set(r->why, WP_CONFIG,
+				  "line %u: it is Kafka Connect's list of connectors; give one of "
+				  "them, as GET /connectors/NAME answers",
+				  line);
+	return add_members(r, object);
+}
+
 enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties *p,
 			       struct wp_why *why)
 {
@@ -119,5 +158,5 @@ enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties 
 	if (json.kind != WP_JSON_OBJECT)
 		return wp_why_set(why, WP_CONFIG, "line %u: it is an array; an object is needed",
 				  line_of(&r, json.text.data));
-	return has_config(&json) ? add_connector(&r, &json) : add_members(&r, &json);
+	return add_all(&r, &json);
 }

@@ -5,6 +5,7 @@
 #include "translate.h"
 
 #define KAFKA "kafka"
+#define SERIALIZERS "org.apache.kafka.common.serialization."
 
 /* Where the value means the same. `ours` NULL: dropped. */
 static const struct {
@@ -34,8 +35,6 @@ static const struct {
 	{ "max.in.flight.requests.per.connection", NULL,
 	  "1 with walpost, by which librdkafka is cheapest; the order is kept with any" },
 	{ "buffer.memory", NULL, "relay.in_flight.bytes bounds what is on its way" },
-	{ "key.serializer", NULL, "the bytes are those of the format" },
-	{ "value.serializer", NULL, "the bytes are those of the format" },
 	{ "client.dns.lookup", NULL, "librdkafka tries all addresses of a name" },
 	{ "send.buffer.bytes", NULL, "the system's own size" },
 	{ "receive.buffer.bytes", NULL, "the system's own size" },
@@ -165,7 +164,8 @@ static void translate_brokers(struct wp_translation *t)
 
 static bool is_standard_partitioner(const char *class)
 {
-	return class[0] == '\0' || strcmp(class, "DefaultPartitioner") == 0;
+	return class[0] == '\0' ||
+	       strcmp(class, "org.apache.kafka.clients.producer.internals.DefaultPartitioner") == 0;
 }
 
 static void translate_partitioner(struct wp_translation *t)
@@ -174,7 +174,7 @@ static void translate_partitioner(struct wp_translation *t)
 					      "partitioner.ignore.keys" };
 	struct wp_import_item *item = find(t, "partitioner.class");
 
-	if (item != NULL && is_standard_partitioner(wp_import_class(item->value)))
+	if (item != NULL && is_standard_partitioner(item->value))
 		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
 			      "walpost chooses partitions as it does, by murmur2 of the key");
 	else if (item != NULL)
@@ -190,6 +190,28 @@ static void translate_partitioner(struct wp_translation *t)
 		else
 			wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
 				      "walpost's producer has no such thing");
+	}
+}
+
+/* What they are given are bytes or a text already; those of Kafka pass it on. */
+static void translate_serializers(struct wp_translation *t)
+{
+	static const char *const keys[] = { "key.serializer", "value.serializer" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		struct wp_import_item *item = find(t, keys[i]);
+
+		if (item == NULL)
+			continue;
+		if (strcmp(item->value, SERIALIZERS "StringSerializer") == 0 ||
+		    strcmp(item->value, SERIALIZERS "ByteArraySerializer") == 0)
+			wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
+				      "the bytes are those of the format");
+		else
+			wp_import_say(
+				t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
+				"what this serializer writes walpost does not know; it writes "
+				"the bytes of the format");
 	}
 }
 
@@ -247,6 +269,7 @@ void wp_import_kafka(struct wp_translation *t)
 	translate_endpoint(t);
 	translate_stores(t);
 	translate_partitioner(t);
+	translate_serializers(t);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		struct wp_import_item *item = find(t, wanted[i].theirs);
 

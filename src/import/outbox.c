@@ -20,6 +20,13 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 
 /* -- the chain of transforms --------------------------------------------------------- */
 
+#define ROUTER "io.debezium.transforms.outbox.EventRouter"
+#define DECODER                                        \
+	"io.debezium.connector.postgresql.transforms." \
+	"DecodeLogicalDecodingMessageContent"
+
+static const char unknown_change[] = "it changes records in a way that walpost does not know";
+
 /* What a consumer got from others than the EventRouter; by the last part of their class. */
 static const struct {
 	const char *class;
@@ -60,21 +67,40 @@ static const struct {
 	{ "MongoEventRouter", "it reads MongoDB" },
 };
 
-static const char *what_of(const char *class)
+/* Of others' classes the name says nothing. */
+static const char *what_of(const char *type)
 {
+	static const char *const packages[] = { "io.debezium.", "org.apache.kafka.connect.",
+						"io.confluent.connect." };
+	const char *class = wp_import_class(type);
+	bool known = class == type;
+
+	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++)
+		known = known || wp_import_begins(type, packages[i]);
+	if (!known)
+		return unknown_change;
 	for (size_t i = 0; i < sizeof(other_transforms) / sizeof(other_transforms[0]); i++)
 		if (strcmp(class, other_transforms[i].class) == 0)
 			return other_transforms[i].what;
-	return "it changes records in a way that walpost does not know";
+	return unknown_change;
 }
 
 static void say_other_transform(struct wp_translation *t, const char *alias,
 				struct wp_import_item *type)
 {
 	char prefix[WP_IMPORT_WORD_SIZE + 16];
+	const char *namesake = wp_import_is_namesake(type->value, ROUTER)    ? ROUTER
+			       : wp_import_is_namesake(type->value, DECODER) ? DECODER
+									     : NULL;
 
-	wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED, "%s; walpost has no such transform",
-		      what_of(wp_import_class(type->value)));
+	if (namesake != NULL)
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
+			      "it is not %s, and what another class of that name does walpost does "
+			      "not know: other topics, keys or headers, perhaps",
+			      namesake);
+	else
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
+			      "%s; walpost has no such transform", what_of(type->value));
 	(void)snprintf(prefix, sizeof(prefix), "transforms.%s.", alias);
 	for (size_t i = 0; i < t->count; i++)
 		if (!t->items[i].taken && t->items[i].kind == WP_IMPORT_CONNECTOR &&
@@ -88,15 +114,14 @@ static void say_other_transform(struct wp_translation *t, const char *alias,
 static void say_transform(struct wp_translation *t, const char *alias, struct routers *ret)
 {
 	struct wp_import_item *type = wp_import_option(t, "transforms", alias, "type");
-	const char *class = type == NULL ? "" : wp_import_class(type->value);
 
 	if (type == NULL) {
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
 			       "one of them has no type, so what it does is not known");
-	} else if (strcmp(class, "EventRouter") == 0 && ret->count < ROUTERS_MAX) {
+	} else if (wp_import_is_class(type->value, ROUTER) && ret->count < ROUTERS_MAX) {
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "it is what walpost does");
-	} else if (strcmp(class, "DecodeLogicalDecodingMessageContent") == 0) {
+	} else if (wp_import_is_class(type->value, DECODER)) {
 		t->decodes_messages = true;
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
 			      "message.format = json does so");
@@ -119,7 +144,7 @@ static void say_transforms(struct wp_translation *t, struct routers *ret)
 	if (ret->count == 0)
 		wp_import_note(
 			t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
-			"there is no EventRouter (io.debezium.transforms.outbox.EventRouter) "
+			"there is no EventRouter (" ROUTER ") "
 			"among them: walpost sends events of outboxes, not changes of tables");
 }
 

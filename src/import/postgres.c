@@ -6,6 +6,7 @@
 #include "translate.h"
 
 #define POSTGRES "postgres"
+#define CONNECTOR "io.debezium.connector.postgresql.PostgresConnector"
 /* What is too long for walpost it says so itself. */
 #define CONNINFO_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
 
@@ -145,6 +146,11 @@ static void check_slot_stays(struct wp_translation *t)
 			"a connector that is stopped drops its slot, and events written until "
 			"there is a new one are lost: set it to false and restart the "
 			"connector before you stop it for good");
+	else if (drop != NULL && drop->elsewhere)
+		wp_import_say(t, POSTGRES, drop, WP_IMPORT_CHECK,
+			      "its value stands elsewhere. If it is true, a connector that is "
+			      "stopped drops its slot, and events written until there is a new one "
+			      "are lost");
 	if (!wp_import_is_true(flush, true))
 		wp_import_say(t, POSTGRES, flush, WP_IMPORT_UNSUPPORTED, does_not_move);
 	if (mode != NULL && wp_import_is(mode->value, "manual"))
@@ -154,19 +160,20 @@ static void check_slot_stays(struct wp_translation *t)
 static void check_class(struct wp_translation *t)
 {
 	struct wp_import_item *item = find(t, "connector.class");
-	const char *class;
 
 	if (item == NULL) {
 		wp_import_note(t, POSTGRES, "connector.class is not set", WP_IMPORT_CHECK,
-			       "it was taken for io.debezium.connector.postgresql."
-			       "PostgresConnector");
+			       "it was taken for " CONNECTOR);
 		return;
 	}
-	class = wp_import_class(item->value);
-	if (wp_import_is(class, "PostgresConnector") ||
-	    wp_import_is(class, "PostgresConnectorTask"))
+	if (wp_import_is_class(item->value, CONNECTOR))
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
 			      "walpost reads nothing else than Postgres");
+	else if (wp_import_is_namesake(item->value, CONNECTOR))
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
+			      "it is not " CONNECTOR
+			      ", and what somebody else's class of that name "
+			      "does walpost does not know");
 	else
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
 			      "walpost reads nothing else than Postgres");

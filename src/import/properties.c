@@ -90,6 +90,9 @@ static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p, 
 	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
 		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
 	p->is_json = looks_like_json(text);
+	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, why);
+	if (rc != WP_OK)
+		return rc;
 	rc = p->is_json ? wp_import_read_json(text, p, why) : wp_import_read_java(text, p, why);
 	if (rc == WP_OK && p->count == 0)
 		return wp_why_set(why, WP_CONFIG, "there is no property in it");

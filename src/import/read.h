@@ -21,6 +21,9 @@ enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_
 enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsigned line,
 			      struct wp_why *why) WP_MUST_CHECK;
 
+/* WP_CONFIG: it is YAML, which is not read; why says what to give instead. */
+enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+
 /* A .properties file; the buffer has room for twice the text. */
 enum wp_rc wp_import_read_java(struct wp_span text, struct wp_import_properties *p,
 			       struct wp_why *why) WP_MUST_CHECK;

@@ -129,6 +129,28 @@ static bool read_placement(const char *word, struct placement *ret)
 	return ret->column[0] != '\0';
 }
 
+/* Is the column among those of the list? */
+static bool is_listed(const char *list, const char *column)
+{
+	char word[WP_IMPORT_WORD_SIZE];
+
+	while (wp_import_next(&list, word))
+		if (strcmp(word, column) == 0)
+			return true;
+	return false;
+}
+
+static void look_at_key(struct wp_translation *t, const char *alias)
+{
+	const struct wp_import_item *item = find(t, alias, "table.field.event.key");
+	const char *column = item == NULL ? "aggregateid" : item->value;
+	size_t size = strlen(t->keys);
+
+	if (!is_listed(t->keys, column))
+		(void)snprintf(t->keys + size, sizeof(t->keys) - size, "%s%s",
+			       size == 0 ? "" : ", ", column);
+}
+
 void wp_import_router_look(struct wp_translation *t, const char *alias)
 {
 	const struct wp_import_item *item = find(t, alias, PLACEMENTS);
@@ -136,6 +158,7 @@ void wp_import_router_look(struct wp_translation *t, const char *alias)
 	char word[WP_IMPORT_WORD_SIZE];
 	struct placement p;
 
+	look_at_key(t, alias);
 	while (wp_import_next(&at, word)) {
 		bool good = read_placement(word, &p);
 

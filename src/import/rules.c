@@ -8,6 +8,7 @@ enum when {
 	NEVER,	 /* it means nothing to walpost, whatever it is */
 	DIFFERS, /* it matters when it is not Debezium's default */
 	PLACED,	 /* and some column is placed in a header or in the value */
+	TYPED,	 /* and it is about columns of a type, which `why` names */
 	SCHEMAS, /* and schemas are sent */
 	ALWAYS,
 };
@@ -38,9 +39,6 @@ static const char topics[] =
 	"walpost creates no topic with settings of its own: create it before, or leave it to the "
 	"broker";
 static const char progress[] = "the slot alone holds how far events have been sent";
-static const char placed[] =
-	"a column of the types that it is about, placed in a header or in the value, is written as "
-	"with Debezium's default";
 static const char schemas[] = "schemas are written as with Debezium's default";
 static const char exactly_once[] = "walpost sends at least once";
 static const char predicate[] = "it chooses the tables whose rows the EventRouter gets";
@@ -158,15 +156,16 @@ static const struct rule rules[] = {
 	{ C, "column.propagate.source.type", SCHEMAS, "", schemas },
 	{ C, "datatype.propagate.source.type", SCHEMAS, "", schemas },
 	{ C, "schema.name.adjustment.mode", SCHEMAS, "none", schemas },
-	{ C, "time.precision.mode", PLACED, "adaptive", placed },
-	{ C, "decimal.handling.mode", PLACED, "precise", placed },
-	{ C, "interval.handling.mode", PLACED, "numeric", placed },
-	{ C, "hstore.handling.mode", PLACED, "json", placed },
-	{ C, "money.fraction.digits", PLACED, "2", placed },
-	{ C, "include.unknown.datatypes", PLACED, "false", placed },
+	{ C, "time.precision.mode", TYPED, "adaptive", "a date, a time or a timestamp" },
+	{ C, "decimal.handling.mode", TYPED, "precise", "a numeric or a money" },
+	{ C, "interval.handling.mode", TYPED, "numeric", "an interval" },
+	{ C, "hstore.handling.mode", TYPED, "json", "an hstore" },
+	{ C, "money.fraction.digits", TYPED, "2", "a money" },
+	{ C, "include.unknown.datatypes", TYPED, "false", "of a type that Debezium does not know" },
 	{ C, "field.name.adjustment.mode", PLACED, "none", "columns and members keep their names" },
 	{ C, "binary.handling.mode", DIFFERS, "bytes",
-	  "a payload of type bytea is sent as its bytes" },
+	  "a payload of type bytea is sent as its bytes, and a key of that type, by which the "
+	  "partition is chosen, in base64" },
 	{ C, "converters", DIFFERS, "", "columns are written as without custom converters" },
 	{ C, "post.processors", DIFFERS, "", "rows are sent as without post-processors" },
 
@@ -181,10 +180,6 @@ static const struct rule rules[] = {
 	{ WP_IMPORT_SINK, "type", DIFFERS, "kafka", "walpost writes to Kafka" },
 	{ WP_IMPORT_SINK, "kafka.wait.message.delivery.timeout.ms", NEVER, NULL,
 	  "walpost gives no event up for having waited" },
-	{ WP_IMPORT_OUTSIDE, "name", NEVER, NULL, "it is the connector's name in Kafka Connect" },
-	{ WP_IMPORT_OUTSIDE, "type", NEVER, NULL, "it is Kafka Connect's" },
-	{ WP_IMPORT_OUTSIDE, "tasks", NEVER, NULL, "it is Kafka Connect's" },
-	{ WP_IMPORT_OUTSIDE, "initial_state", NEVER, NULL, "it is Kafka Connect's" },
 	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it is Quarkus's" },
 };
 
@@ -223,7 +218,8 @@ static bool matters(const struct wp_translation *t, const struct rule *rule,
 		return rule->when == ALWAYS;
 	if (is_standard(item->value, rule->standard))
 		return false;
-	return rule->when == DIFFERS || (rule->when == PLACED && t->places_columns) ||
+	return rule->when == DIFFERS || rule->when == TYPED ||
+	       (rule->when == PLACED && t->places_columns) ||
 	       (rule->when == SCHEMAS && t->has_schema);
 }
 
@@ -277,6 +273,31 @@ static bool is_family(const struct rule *rule)
 	return rule->key[strlen(rule->key) - 1] == '*' && rule->why != predicate;
 }
 
+/* Nobody says here of which type the columns are. */
+static void say_typed(struct wp_translation *t, const struct rule *rule,
+		      struct wp_import_item *item)
+{
+	const char *keys = t->keys[0] == '\0' ? "aggregateid" : t->keys;
+
+	if (!matters(t, rule, item))
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+			      "it is Debezium's default");
+	else if (t->places_columns)
+		wp_import_say(
+			t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
+			"what is %s is written as with Debezium's default: where it is placed "
+			"in a header or in the value, and where it is the key (%s), whose events "
+			"then change their partition",
+			rule->why, keys);
+	else
+		wp_import_say(
+			t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
+			"right unless the key (%s) is %s: it is written as with Debezium's "
+			"default, so its events would change their partition. The same of id, "
+			"payload and what topics are named after",
+			keys, rule->why);
+}
+
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)
 {
 	bool does = matters(t, rule, item);
@@ -298,7 +319,10 @@ static void say_item(struct wp_translation *t, struct wp_import_item *item)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		if (!matches(&rules[i], item))
 			continue;
-		say_rule(t, &rules[i], item);
+		if (rules[i].when == TYPED)
+			say_typed(t, &rules[i], item);
+		else
+			say_rule(t, &rules[i], item);
 		return;
 	}
 	if (item->kind == WP_IMPORT_CONNECTOR && wp_import_begins(item->key, "transforms."))

@@ -5,6 +5,9 @@
 
 #include "tables.h"
 
+#define STRATEGY "io.debezium.schema.SchemaTopicNamingStrategy"
+#define PREDICATES "org.apache.kafka.connect.transforms.predicates."
+
 /* -- table.include.list ------------------------------------------------------------ */
 
 static bool is_plain(char c)
@@ -162,6 +165,13 @@ static enum wp_import_match match(struct wp_translation *t, const char *pattern,
 	return matches ? WP_IMPORT_MATCH : WP_IMPORT_NO_MATCH;
 }
 
+/* The topic is not the one that we take it for. */
+static bool has_other_topics(struct wp_translation *t)
+{
+	return !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
+	       !wp_import_is_class(wp_import_value(t, "topic.naming.strategy", STRATEGY), STRATEGY);
+}
+
 static enum wp_import_match judge(struct wp_translation *t, const char *predicate,
 				  const struct wp_import_table *table)
 {
@@ -171,11 +181,11 @@ static enum wp_import_match judge(struct wp_translation *t, const char *predicat
 
 	if (type == NULL)
 		return WP_IMPORT_UNKNOWN;
-	if (strcmp(wp_import_class(type->value), "RecordIsTombstone") == 0)
+	if (wp_import_is_class(type->value, PREDICATES "RecordIsTombstone"))
 		return WP_IMPORT_NO_MATCH;
-	if (pattern == NULL || strcmp(wp_import_class(type->value), "TopicNameMatches") != 0)
+	if (pattern == NULL || !wp_import_is_class(type->value, PREDICATES "TopicNameMatches"))
 		return WP_IMPORT_UNKNOWN;
-	return match(t, pattern->value, table->topic);
+	return has_other_topics(t) ? WP_IMPORT_UNKNOWN : match(t, pattern->value, table->topic);
 }
 
 enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,

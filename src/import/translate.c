@@ -85,6 +85,43 @@ const char *wp_import_class(const char *name)
 	return dot == NULL ? name : dot + 1;
 }
 
+static struct wp_span trimmed(const char *value)
+{
+	size_t size;
+
+	value += strspn(value, space);
+	size = strlen(value);
+	while (size > 0 && strchr(space, value[size - 1]) != NULL)
+		size--;
+	return (struct wp_span){ (const uint8_t *)value, size };
+}
+
+static bool is_short(struct wp_span name, const char *class)
+{
+	static const char *const ends[] = { "", "Converter", "HeaderConverter", "Connector" };
+	const char *last = wp_import_class(class);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (name.size > 0 && name.size + strlen(ends[i]) == strlen(last) &&
+		    memcmp(name.data, last, name.size) == 0 &&
+		    strcmp(last + name.size, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+bool wp_import_is_class(const char *value, const char *class)
+{
+	struct wp_span name = trimmed(value);
+
+	return wp_span_is(name, class) || is_short(name, class);
+}
+
+bool wp_import_is_namesake(const char *value, const char *class)
+{
+	return !wp_import_is_class(value, class) &&
+	       wp_import_is(wp_import_class(value), wp_import_class(class));
+}
+
 /* -- saying ---------------------------------------------------------------------- */
 
 /* A property's name, which may be anybody's text; the salt of a mask stands in it. */
@@ -144,11 +181,10 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 
 	if (item->value != NULL && !item->concealed)
 		line.shown = value_shown(item, value);
-	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED && why == NULL) {
+	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
-		line.why = "its value, or a part of it, stands elsewhere: write it in place of "
-			   "${...}";
+		why = "its value, or a part of it, stands elsewhere: write it in place of ${...}";
 	}
 	va_start(arguments, why);
 	add(t, &line, why, arguments);

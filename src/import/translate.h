@@ -9,6 +9,8 @@
 
 #include "report.h"
 
+#define WP_IMPORT_WORD_SIZE 256
+
 /* Whose property it is. */
 enum wp_import_kind {
 	WP_IMPORT_CONNECTOR, /* of connector, transforms, converters; key without debezium.source. */
@@ -26,6 +28,7 @@ struct wp_import_item {
 	enum wp_import_kind kind;
 	bool taken;
 	bool elsewhere; /* its value, or a part: ${...}, which Connect or Quarkus fills in */
+	bool beside;	/* "config", in the object around it */
 	bool concealed; /* its value is not shown: it could be anything, a secret too */
 };
 
@@ -43,12 +46,13 @@ struct wp_translation {
 	bool is_server; /* Debezium Server's, not Kafka Connect's */
 	bool is_old;	/* of a Debezium before 2.0 */
 	struct wp_import_forms forms;
-	bool places_columns;		 /* in headers or in the value */
-	bool places_in_value;		 /* in the value */
-	bool decodes_messages;		 /* logical messages are made rows */
-	bool has_sections;		 /* outboxes stand in [outbox.NAME] */
-	bool has_schema;		 /* some converter writes schemas */
-	struct wp_import_report *report; /* borrowed */
+	bool places_columns;		    /* in headers or in the value */
+	bool places_in_value;		    /* in the value */
+	bool decodes_messages;		    /* logical messages are made rows */
+	bool has_sections;		    /* outboxes stand in [outbox.NAME] */
+	bool has_schema;		    /* some converter writes schemas */
+	char keys[4 * WP_IMPORT_WORD_SIZE]; /* columns of the routers' keys, as a list */
+	struct wp_import_report *report;    /* borrowed */
 };
 
 /* -- asking ---------------------------------------------------------------------- */
@@ -64,7 +68,6 @@ struct wp_import_item *wp_import_option(struct wp_translation *t, const char *fa
 bool wp_import_is(const char *value, const char *word); /* whatever the case and outer spaces */
 bool wp_import_is_true(const struct wp_import_item *item, bool standard);
 
-#define WP_IMPORT_WORD_SIZE 256
 /*
  * The next word of a comma-separated list, without outer spaces; false at its end. `at` is
  * moved. A word that is too long comes out empty.
@@ -73,12 +76,20 @@ bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE]);
 bool wp_import_begins(const char *text, const char *start);
 /* The last part of a Java class's name. */
 const char *wp_import_class(const char *name);
+/*
+ * Is it this class? By its whole name, or by one of the short ones under which a Connect worker
+ * knows it: without the package, and without Converter or Connector at its end. A short name that
+ * would mean two classes no worker takes.
+ */
+bool wp_import_is_class(const char *value, const char *class);
+/* Is it another class, of the same name in another package? */
+bool wp_import_is_namesake(const char *value, const char *class);
 
 /* -- saying ---------------------------------------------------------------------- */
 
 /*
- * What became of a property, which is taken then. `why` NULL: what follows says it, but for a value
- * that stands elsewhere.
+ * What became of a property, which is taken then. `why` NULL: what follows says it. A value that
+ * stands elsewhere is not translated: that is said in place of `why`.
  */
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
 		   enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);

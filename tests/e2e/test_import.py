@@ -1,6 +1,7 @@
 """`walpost config import-debezium`: what Debezium was told, as a walpost.conf. No server is needed."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -139,6 +140,13 @@ def test_the_worker_decides_where_no_converter_is_named():
     ({"snapshot.mode": "initial_only"}, "snapshot.mode"),
     ({"nobody.knows.this": "1"}, "nobody.knows.this"),
     ({"slot.drop.on.stop": "true"}, "slot.drop.on.stop"),
+    ({"connector.class": "com.acme.PostgresConnector"}, "connector.class"),
+    ({"transforms.outbox.type": "com.acme.kafka.EventRouter"}, "transforms.outbox.type"),
+    ({"value.converter": "com.acme.StringConverter"}, "value.converter"),
+    ({"value.converter": "io.debezium.converters.BinaryDataConverter",
+      "value.converter.delegate.converter.type": "org.apache.kafka.connect.json.JsonConverter"}, "value.converter"),
+    ({"decimal.handling.mode": "string"}, "decimal.handling.mode"),
+    ({"time.precision.mode": "connect"}, "time.precision.mode"),
 ])
 def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     done = _import(_properties(**more))
@@ -148,9 +156,31 @@ def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     _loads(done.stdout, tmp_path)
 
 
+def _not_replaced():
+    """What docs/debezium.md says that walpost cannot replace, where it is a property."""
+    text = (places.TREE / "docs" / "debezium.md").read_text()
+    section = text.split("## What walpost cannot replace\n")[1].split("\n## ")[0]
+    return re.findall(r"`([\w.-]+)=([^`]+)`", section)
+
+
+@pytest.mark.parametrize("name, value", _not_replaced())
+def test_what_the_documentation_says_cannot_be_replaced_is_marked(name, value):
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    done = _import(_properties(**{
+        "transforms.outbox.table.fields.additional.placement": "a:header",
+        "value.converter": json if "adjustment" in name or "decimal.format" in name else WHOLE["value.converter"],
+        name: value}))
+    assert done.returncode == 1, done.stdout
+    assert done.stderr.count("NOT SUPPORTED: ") + done.stderr.count("CHECK: ") == 1, done.stderr
+
+
+def test_the_documentation_names_what_cannot_be_replaced():
+    assert len(_not_replaced()) > 20
+
+
 @pytest.mark.parametrize("more", [
     {}, {"snapshot.mode": "initial"}, {"heartbeat.interval.ms": "1000"}, {"tombstones.on.delete": "false"},
-    {"max.batch.size": "10"}, {"decimal.handling.mode": "string"}, {"errors.tolerance": "none"},
+    {"max.batch.size": "10"}, {"decimal.handling.mode": "precise"}, {"errors.tolerance": "none"},
 ])
 def test_what_no_consumer_sees_is_dropped_with_a_reason(more):
     done = _import(_properties(**more))
@@ -178,6 +208,8 @@ def test_of_a_property_set_twice_the_last_counts():
     ('{"a": "b"', "line 1: "),
     ("[1]", "an object is needed"),
     ('{"config": {"a": {"b": 1}}}', "the value of a property is an object or an array"),
+    ('{"a": {"info": {"name": "a", "config": {"b": "c"}}}}', "give one of them, as GET /connectors/NAME answers"),
+    ("kind: KafkaConnector\nspec:\n  config:\n    plugin.name: pgoutput\n", "line 2: it is YAML, which is not read"),
     ('{"config":\n{"a": "\\ud800"}}', "line 2: a \\u escape is half of a character"),
     ("a=\\u12", "line 1: \\u wants four hexadecimal digits"),
     ("a=b\nc=\\u0000\n", "line 2: a NUL character"),

@@ -133,6 +133,53 @@ def test_what_a_role_was_given_is_said(database):
     database.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
+def test_a_role_that_may_not_make_it_is_told_who_may(database):
+    role = f"minimal_{database.name}"
+    database.sql("CREATE TABLE outbox (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb); "
+                 f"CREATE ROLE {role} LOGIN REPLICATION; GRANT SELECT ON outbox TO {role}; "
+                 f"CREATE PUBLICATION {database.publication} FOR TABLE outbox WITH (publish_via_partition_root = true)")
+    administrator = database.config["postgres.conninfo"]
+    database.config["postgres.conninfo"] = database.server.conninfo(database.name, user=role)
+    done = database.command("init")
+    assert done.returncode == 2
+    assert f"permission denied for database {database.name}; role {role} may not make it" in done.stderr
+    assert f"add --role '{role}' --set 'postgres.conninfo=" in done.stderr
+    done = database.command("init", "--role", role, "--set", f"postgres.conninfo={administrator}")
+    assert done.returncode == 0, done.stderr
+    assert not database.failures()
+    database.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_a_slot_of_another_plugin_stays_and_a_new_one_is_made_beside_it(database):
+    old, new = database.slot, f"{database.slot}_new"
+    database.sql("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (old,))
+    done = database.command("init")
+    assert done.returncode == 1 and "walpost reads pgoutput; take another name" in done.stderr
+    database.config["postgres.slot"] = new
+    place = re.search(f"slot {new}: created at (.*)", database.init().stdout)[1]
+    beyond = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+    assert database.sql(beyond, (place, old)) == [(False,)]
+    database.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) "
+                 "VALUES (gen_random_uuid(), 'a', 'b', 'c', '{}')")
+    assert database.sql("SELECT count(*) > 2 FROM pg_logical_slot_get_changes(%s, NULL, NULL)", (old,)) == [(True,)]
+    assert database.sql(beyond, (place, old)) == [(True,)]
+    tailed = database.sql("SELECT count(*) FROM pg_logical_slot_peek_binary_changes(%s, NULL, NULL, "
+                          "'proto_version', '1', 'publication_names', %s)", (new, database.publication))
+    assert tailed[0][0] >= 3
+    assert not database.failures()
+
+
+def test_a_schema_that_is_missing_is_named_with_its_cure(make_database):
+    database = make_database(**{"outbox.table": '"Sch.é\'ma".outbox'})
+    done = database.command("init")
+    assert done.returncode == 1
+    cure = done.stderr.split("make it first: ")[1].strip()
+    assert cure == 'CREATE SCHEMA "Sch.é\'ma"'
+    database.sql(cure)
+    database.init()
+    assert not database.failures()
+
+
 def test_any_name_will_do(make_database):
     database = make_database(**{
         "outbox.table": '"Sch.é\'ma"."Out""box $1"',

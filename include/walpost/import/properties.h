@@ -1,7 +1,8 @@
 /*
  * A foreign configuration taken apart: names and values in the order of the file. Either JSON,
  * an object of properties or {"name": ..., "config": {...}} as Kafka Connect's REST takes it, or
- * Java's .properties; the first character tells which.
+ * Java's .properties; the first character tells which. YAML is refused, and so is a list of
+ * connectors.
  *
  * Owns: the texts. Pure. Bounded: WP_IMPORT_PROPERTIES_MAX, WP_IMPORT_SIZE_MAX.
  */

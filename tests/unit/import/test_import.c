@@ -5,7 +5,8 @@
 #include "support/check.h"
 #include "walpost/import/import.h"
 
-#define ROUTER "transforms=o\ntransforms.o.type=io.debezium.transforms.outbox.EventRouter\n"
+#define EVENT_ROUTER "io.debezium.transforms.outbox.EventRouter"
+#define ROUTER "transforms=o\ntransforms.o.type=" EVENT_ROUTER "\n"
 #define STRINGS                                                            \
 	"key.converter=org.apache.kafka.connect.storage.StringConverter\n" \
 	"value.converter=org.apache.kafka.connect.storage.StringConverter\n"
@@ -132,6 +133,60 @@ static void another_connector_is_none_of_ours(void **state)
 		"#   NOT SUPPORTED: walpost reads nothing else than Postgres");
 }
 
+static void a_class_of_somebody_else_is_not_known_by_its_last_name(void **state)
+{
+	static const char *const others[][2] = {
+		{ "connector.class=com.acme.PostgresConnector\n",
+		  "it is not io.debezium.connector.postgresql.PostgresConnector" },
+		{ "key.converter=com.acme.StringConverter\n",
+		  "it is not org.apache.kafka.connect.storage.StringConverter" },
+		{ "value.converter=com.acme.encrypting.JsonConverter\n",
+		  "it is not org.apache.kafka.connect.json.JsonConverter" },
+		{ "value.converter=com.acme.BinaryDataConverter\n",
+		  "it is not io.debezium.converters.BinaryDataConverter" },
+		{ "value.converter=com.acme.ByteArrayConverter\n",
+		  "it is not org.apache.kafka.connect.converters.ByteArrayConverter" },
+		{ "header.converter=com.acme.SimpleHeaderConverter\n",
+		  "walpost has no such converter" },
+		{ "transforms=o,d\ntransforms.d.type=com.acme."
+		  "DecodeLogicalDecodingMessageContent\n",
+		  "NOT SUPPORTED: it is not" },
+		{ "transforms=o,f\ntransforms.f.type=com.acme.Filter\n",
+		  "it changes records in a way that walpost does not know" },
+		{ "producer.override.partitioner.class=com.acme.DefaultPartitioner\n",
+		  "walpost chooses partitions by murmur2" },
+		{ "producer.override.value.serializer=com.acme.StringSerializer\n",
+		  "what this serializer writes walpost does not know" },
+		{ O "predicate=p\npredicates=p\npredicates.p.type=com.acme.RecordIsTombstone\n",
+		  "walpost cannot tell which of them the predicate lets through" },
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", WHOLE, others[i][0]);
+		changed(text, 1, others[i][1]);
+	}
+	changed(WHOLE O "type=io.debezium.examples.outbox.routingsmt.EventRouter\n", 2,
+		"NOT SUPPORTED: it is not " EVENT_ROUTER);
+	without(WHOLE O "type=com.acme.kafka.EventRouter\n", "it is what walpost does");
+}
+
+static void a_class_goes_by_the_names_that_connect_knows(void **state)
+{
+	same(WHOLE "key.converter=StringConverter\nvalue.converter=String\n",
+	     "\nvalue.format = raw\n");
+	same(WHOLE "value.converter=Json\n", "\nvalue.format = json-schema\n");
+	same(WHOLE "value.converter= org.apache.kafka.connect.json.JsonConverter \n",
+	     "\nvalue.format = json-schema\n");
+	same(WHOLE "connector.class=Postgres\n" O "type=EventRouter\n", "it is what walpost does");
+	same(WHOLE "header.converter=org.apache.kafka.connect.storage.SimpleHeaderConverter\n",
+	     "\nheaders.format = raw\n");
+	changed(WHOLE "value.converter=org.apache.kafka.connect.storage.stringconverter\n", 1,
+		"NOT SUPPORTED");
+	changed(WHOLE "value.converter=Str\n", 1, "walpost has no such converter");
+	changed(WHOLE "value.converter=\n", 1, "walpost has no such converter");
+}
+
 static void options_of_the_router_become_keys(void **state)
 {
 	same(WHOLE O "table.field.event.id=event\n", "\ncolumn.id = event\n");
@@ -220,6 +275,57 @@ static void converters_become_formats(void **state)
 	changed(WHOLE "key.converter.encoding=UTF-16\n", 1, "walpost writes UTF-8");
 }
 
+#define BINARY "io.debezium.converters.BinaryDataConverter\n"
+#define JSON_CONVERTER "org.apache.kafka.connect.json.JsonConverter\n"
+#define STRING_CONVERTER "org.apache.kafka.connect.storage.StringConverter\n"
+#define V "value.converter"
+#define DELEGATE ".delegate.converter.type"
+
+static void bytes_are_passed_on_and_the_rest_is_the_delegates(void **state)
+{
+	same(WHOLE V "=" BINARY, "#   payloads of type bytea; without a delegate Debezium fails");
+	same(WHOLE V "=" BINARY V DELEGATE "=" STRING_CONVERTER, "\nvalue.format = raw\n");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER, 1,
+		"CHECK: right for payloads of type bytea, whose bytes are the value.");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER, 1, "value.format = json-schema ");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER V DELEGATE
+			".schemas.enable=false\n",
+		1, "value.format = json then");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER V ".schemas.enable=false\n", 1,
+		"value.format = json-schema ");
+	changed(WHOLE V "=" BINARY V DELEGATE "=com.acme.JsonConverter\n", 1,
+		"which walpost does not know");
+	changed(WHOLE V "=io.debezium.converters.ByteBufferConverter\n" V DELEGATE
+			"=" JSON_CONVERTER,
+		1, "CHECK: right for payloads of type bytea");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" STRING_CONVERTER V DELEGATE ".encoding=UTF-16\n",
+		1, "walpost writes UTF-8");
+	same(WHOLE V DELEGATE "=" JSON_CONVERTER, "dropped: this converter has no delegate");
+	same(WHOLE V "=org.apache.kafka.connect.converters.ByteArrayConverter\n",
+	     "\nvalue.format = raw\n");
+}
+
+static void debeziums_byte_array_converter_is_its_delegate(void **state)
+{
+	changed(WHOLE V "=io.debezium.converters.ByteArrayConverter\n" V DELEGATE
+			"=" JSON_CONVERTER V DELEGATE ".schemas.enable=false\n",
+		1, "\nvalue.format = json\n");
+	changed(WHOLE V "=io.debezium.converters.ByteArrayConverter\n", 1, "without a delegate");
+}
+
+static void a_key_of_bytes_is_not_written_as_bytes(void **state)
+{
+	changed(WHOLE "key.converter=" BINARY, 1, "NOT SUPPORTED: it writes the bytes of a bytea");
+	changed(WHOLE "key.converter=org.apache.kafka.connect.converters.ByteArrayConverter\n", 1,
+		"NOT SUPPORTED: it writes the bytes of a bytea");
+	changed(WHOLE "key.converter=" BINARY "key.converter" DELEGATE "=" JSON_CONVERTER, 1,
+		"\nkey.format = json-schema\n");
+	changed(WHOLE "key.converter=" BINARY "key.converter" DELEGATE "=" STRING_CONVERTER, 1,
+		"CHECK: right unless it is a bytea");
+	changed(WHOLE "header.converter=" BINARY, 1,
+		"NOT SUPPORTED: it writes the bytes of a bytea");
+}
+
 static void without_a_converter_the_workers_is_guessed(void **state)
 {
 	changed(PLACE ROUTER, 2, "# value.converter is not set\n#   CHECK: ");
@@ -248,7 +354,8 @@ static void several_tables_are_several_outboxes(void **state)
 	     "[outbox.c_table]\ntable = c.table\n");
 }
 
-#define MATCHES "org.apache.kafka.connect.transforms.predicates.TopicNameMatches\n"
+#define PREDICATES "org.apache.kafka.connect.transforms.predicates."
+#define MATCHES PREDICATES "TopicNameMatches\n"
 
 static void a_predicate_chooses_the_outboxes(void **state)
 {
@@ -256,7 +363,7 @@ static void a_predicate_chooses_the_outboxes(void **state)
 				"predicate=p\npredicates=p\npredicates.p.type=" MATCHES
 				"predicates.p.pattern=t.*outbox\n";
 	const char *negated = WHOLE O "predicate=p\n" O "negate=true\npredicates=p\n"
-				      "predicates.p.type=x.RecordIsTombstone\n";
+				      "predicates.p.type=" PREDICATES "RecordIsTombstone\n";
 
 	changed(one, 1, "\ntable = a.outbox\n");
 	changed(one, 1, "no EventRouter gets some of these tables");
@@ -270,11 +377,11 @@ static void a_predicate_chooses_the_outboxes(void **state)
 
 static void of_several_routers_the_first_that_gets_a_table_counts(void **state)
 {
-	const char *two = WHOLE "transforms=o,p\ntransforms.p.type=x.EventRouter\n" O
+	const char *two = WHOLE "transforms=o,p\ntransforms.p.type=" EVENT_ROUTER "\n" O
 				"route.by.field=mine\ntransforms.p.route.by.field=none\n";
 	const char *apart =
 		WHOLE "table.include.list=a.o,a.p\ntransforms=o,p\n"
-		      "transforms.p.type=x.EventRouter\ntransforms.p.route.by.field=r\n" O
+		      "transforms.p.type=" EVENT_ROUTER "\ntransforms.p.route.by.field=r\n" O
 		      "predicate=p\npredicates.p.type=" MATCHES "predicates.p.pattern=t.a.o\n";
 
 	changed(two, 1,
@@ -340,7 +447,8 @@ static void modes_matter_where_columns_of_their_types_are_placed(void **state)
 	const char *placed = WHOLE O "table.fields.additional.placement=a:header\n"
 				     "decimal.handling.mode=double\n";
 
-	same(WHOLE "decimal.handling.mode=double\ntime.precision.mode=connect\n", "dropped: ");
+	same(WHOLE "decimal.handling.mode=precise\ntime.precision.mode=adaptive\n",
+	     "dropped: it is Debezium's default");
 	changed(placed, 1, "# decimal.handling.mode = double\n#   NOT SUPPORTED: ");
 	changed(WHOLE "binary.handling.mode=base64\n", 1, "sent as its bytes");
 	same(WHOLE "schema.name.adjustment.mode=avro\n", "dropped: schemas are written");
@@ -348,6 +456,32 @@ static void modes_matter_where_columns_of_their_types_are_placed(void **state)
 		"NOT SUPPORTED: schemas");
 	changed(WHOLE "column.truncate.to.5.chars=a.b.c\n", 1, "not cut");
 	changed(WHOLE "converters=c\nc.type=org.example.C\n", 1, "without custom converters");
+}
+
+static void modes_matter_where_the_key_is_of_their_types(void **state)
+{
+	static const char *const modes[] = {
+		"decimal.handling.mode=double\n", "decimal.handling.mode=string\n",
+		"time.precision.mode=connect\n",  "interval.handling.mode=string\n",
+		"hstore.handling.mode=map\n",	  "binary.handling.mode=hex\n"
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", WHOLE, modes[i]);
+		changed(text, 1, " key ");
+	}
+	changed(WHOLE "decimal.handling.mode=string\n", 1,
+		"#   CHECK: right unless the key (aggregateid) is a numeric or a money");
+	changed(WHOLE O "table.field.event.key=account\ntime.precision.mode=connect\n", 1,
+		"the key (account) is a date, a time or a timestamp");
+	changed(WHOLE O "table.field.event.key=account\ndecimal.handling.mode=double\n" O
+			"table.fields.additional.placement=a:header\n",
+		1, "NOT SUPPORTED: what is a numeric or a money is written as");
+	changed(WHOLE
+		"transforms=o,p\ntransforms.p.type=" EVENT_ROUTER
+		"\ntransforms.p.table.field.event.key=account\ndecimal.handling.mode=double\n",
+		2, "the key (aggregateid, account)");
 }
 
 static void the_producers_properties_have_librdkafkas_names(void **state)
@@ -389,6 +523,28 @@ static void debezium_server_has_ways_of_its_own(void **state)
 	changed(SERVER "debezium.sink.type=pulsar\n", 1, "NOT SUPPORTED: walpost writes to Kafka");
 	changed(SERVER "debezium.sink.pulsar.x=1\n", 1, "walpost does not know it");
 	changed(SERVER "debezium.format.value=avro\n", 1, "walpost has no such converter");
+	changed(SERVER "debezium.format.value=binary\ndebezium.format.delegate.converter."
+		       "type=" JSON_CONVERTER,
+		1, "CHECK: right for payloads of type bytea");
+	changed(SERVER "debezium.format.value.class=com.acme.JsonConverter\n", 1,
+		"it stands in for the converter");
+}
+
+#define REPLACEMENT SERVER "debezium.transforms.o.route.topic.replacement="
+
+/* Each compared with smallrye-config 3.16, which Debezium Server 3.6 has. */
+static void a_dollar_sign_is_escaped_in_two_ways(void **state)
+{
+	same(REPLACEMENT "\\\\${routedByValue}.e\n", "\ntopic.replacement = ${routedByValue}.e\n");
+	same(REPLACEMENT "e.$1\n", "\ntopic.replacement = e.$1\n");
+	same(REPLACEMENT "e.$$1\n", "\ntopic.replacement = e.$1\n");
+	same(SERVER "debezium.transforms.o.route.topic.regex=(?<routedByValue>.\\\\..*)\\\\$\n",
+	     "\ntopic.regex = (?<routedByValue>.\\..*)$\n");
+	changed(REPLACEMENT "\\${routedByValue}.e\n", 1, "stands elsewhere");
+	changed(REPLACEMENT "$$${routedByValue}.e\n", 2, "stands elsewhere");
+	changed(REPLACEMENT "\\\\$${routedByValue}.e\n", 2, "stands elsewhere");
+	changed(SERVER "debezium.source.topic.prefix=${WHAT}\n", 1, "stands elsewhere");
+	changed(SERVER "debezium.source.slot.drop.on.stop=${WHAT}\n", 1, "If it is true");
 }
 
 static void secrets_are_not_printed(void **state)
@@ -433,6 +589,28 @@ static void repetitions_and_nothing_are_told(void **state)
 	changed("{\"slot.name\": null, \"plugin.name\": \"pgoutput\"}", 5, "\nslot = debezium\n");
 }
 
+static void what_stands_beside_the_configuration_is_no_property(void **state)
+{
+	const char *answer =
+		"{\"name\": \"n\", \"config\": {\"plugin.name\": \"pgoutput\"}, \"tasks\": "
+		"[{\"connector\": \"n\", \"task\": 0}], \"type\": \"source\", \"later\": 1}";
+
+	changed(answer, 5,
+		"# name = n\n# tasks\n# type = source\n# later = 1\n"
+		"#   dropped: it stands beside \"config\", so it is of Kafka Connect");
+	without(answer, "it is null");
+}
+
+static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
+{
+	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
+			"predicates.p.pattern=t.public.outbox\ntopic.delimiter=_\n",
+		1, "walpost cannot tell which of them the predicate lets through");
+	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
+			"predicates.p.pattern=t.public.outbox\ntopic.naming.strategy=com.acme.S\n",
+		1, "walpost cannot tell which of them the predicate lets through");
+}
+
 static void a_file_that_cannot_be_read_is_refused(void **state)
 {
 	struct wp_import *import = NULL;
@@ -452,6 +630,8 @@ int main(void)
 		cmocka_unit_test(a_slot_of_another_plugin_cannot_be_taken_over),
 		cmocka_unit_test(a_slot_that_will_not_stay_or_did_not_move_is_told),
 		cmocka_unit_test(another_connector_is_none_of_ours),
+		cmocka_unit_test(a_class_of_somebody_else_is_not_known_by_its_last_name),
+		cmocka_unit_test(a_class_goes_by_the_names_that_connect_knows),
 		cmocka_unit_test(options_of_the_router_become_keys),
 		cmocka_unit_test(a_route_is_taken_as_it_is),
 		cmocka_unit_test(columns_are_placed),
@@ -459,6 +639,9 @@ int main(void)
 		cmocka_unit_test(payloads_are_expanded_where_they_are_json),
 		cmocka_unit_test(the_version_of_a_schema_matters_where_it_is_sent),
 		cmocka_unit_test(converters_become_formats),
+		cmocka_unit_test(bytes_are_passed_on_and_the_rest_is_the_delegates),
+		cmocka_unit_test(debeziums_byte_array_converter_is_its_delegate),
+		cmocka_unit_test(a_key_of_bytes_is_not_written_as_bytes),
 		cmocka_unit_test(without_a_converter_the_workers_is_guessed),
 		cmocka_unit_test(a_table_is_named_by_an_expression_that_is_plain),
 		cmocka_unit_test(several_tables_are_several_outboxes),
@@ -469,11 +652,15 @@ int main(void)
 		cmocka_unit_test(other_transforms_are_told),
 		cmocka_unit_test(context_headers_are_sent_as_by_debezium_3),
 		cmocka_unit_test(modes_matter_where_columns_of_their_types_are_placed),
+		cmocka_unit_test(modes_matter_where_the_key_is_of_their_types),
 		cmocka_unit_test(the_producers_properties_have_librdkafkas_names),
 		cmocka_unit_test(debezium_server_has_ways_of_its_own),
+		cmocka_unit_test(a_dollar_sign_is_escaped_in_two_ways),
 		cmocka_unit_test(secrets_are_not_printed),
 		cmocka_unit_test(what_a_line_cannot_hold_is_no_setting),
 		cmocka_unit_test(repetitions_and_nothing_are_told),
+		cmocka_unit_test(what_stands_beside_the_configuration_is_no_property),
+		cmocka_unit_test(a_predicate_sees_the_topics_of_debeziums_own_strategy),
 		cmocka_unit_test(a_file_that_cannot_be_read_is_refused),
 	};
 

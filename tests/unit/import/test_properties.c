@@ -139,6 +139,46 @@ static void what_is_no_configuration_is_refused_with_its_line(void **state)
 		"number, true, false or null");
 }
 
+#define YAML_REFUSED                                                                           \
+	"it is YAML, which is not read. Give the properties as name=value lines or as a JSON " \
+	"object: of a KafkaConnector (Strimzi) what stands under config:, with its class: as " \
+	"connector.class; of Debezium Server's application.yaml the same names with dots, as " \
+	"debezium.source.plugin.name"
+
+static void yaml_is_refused_in_one_sentence(void **state)
+{
+	refused("apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\nmetadata:\n  name: n\n"
+		"spec:\n  config:\n    plugin.name: pgoutput\n",
+		"line 3: " YAML_REFUSED);
+	refused("# mine\n---\nplugin.name: pgoutput\n", "line 2: " YAML_REFUSED);
+	refused("debezium:\r\n\r\n  # mine\r\n  sink:\r\n    type: kafka\r\n",
+		"line 1: " YAML_REFUSED);
+}
+
+static void properties_are_not_taken_for_yaml(void **state)
+{
+	one_is("a:\n", "a", "");
+	one_is("a: \\\n  b\n", "a", "b");
+	one_is("--- a", "---", "a");
+
+	struct wp_import_properties p = properties_of("a:\nb:\n  # c\nd=e:\n  f=g\nh\\:\n  i=j\n");
+	CHECK_EQ(p.count, 6);
+	wp_import_properties_release(&p);
+}
+
+static void a_list_of_connectors_is_refused_in_one_sentence(void **state)
+{
+	refused("{\"a\": {\"info\": {\"name\": \"a\", \"config\": {}}},\n\"b\": {\"info\": {}}}",
+		"line 1: it is Kafka Connect's list of connectors; give one of them, as GET "
+		"/connectors/NAME answers");
+	refused("{\"a\": {\"status\": {}}}",
+		"line 1: it is Kafka Connect's list of connectors; give one of them, as GET "
+		"/connectors/NAME answers");
+	refused("{\"apiVersion\": \"kafka.strimzi.io/v1\", \"spec\": {\"config\": {}}}",
+		"line 1: it is a resource of Kubernetes: give what stands in its spec as config, "
+		"with its class as connector.class");
+}
+
 static void json_that_is_none_is_refused_with_its_line(void **state)
 {
 	struct wp_import_properties p;
@@ -207,6 +247,9 @@ int main(void)
 		cmocka_unit_test(json_is_an_object_of_properties),
 		cmocka_unit_test(what_stands_beside_the_config_is_marked),
 		cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
+		cmocka_unit_test(yaml_is_refused_in_one_sentence),
+		cmocka_unit_test(properties_are_not_taken_for_yaml),
+		cmocka_unit_test(a_list_of_connectors_is_refused_in_one_sentence),
 		cmocka_unit_test(json_that_is_none_is_refused_with_its_line),
 		cmocka_unit_test(there_is_a_limit_of_properties),
 		cmocka_unit_test(there_is_a_limit_of_bytes),
