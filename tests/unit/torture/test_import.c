@@ -10,11 +10,15 @@ static const char text[] =
 	"\"database.hostname\": \"db\", \"database.user\": \"o'neil\", \"topic.prefix\": \"t\",\n"
 	"\"slot.name\": \"Refused\", \"publication.autocreate.mode\": \"filtered\",\n"
 	"\"table.include.list\": \"a.one,a.two,a.three\", \"predicates\": \"p\",\n"
-	"\"predicates.p.type\": \"x.TopicNameMatches\", \"predicates.p.pattern\": \"t.a.t.*\",\n"
-	"\"transforms\": \"o\", \"transforms.o.type\": \"x.EventRouter\",\n"
+	"\"predicates.p.type\": "
+	"\"org.apache.kafka.connect.transforms.predicates.TopicNameMatches\", "
+	"\"predicates.p.pattern\": \"t.a.t.*\",\n"
+	"\"transforms\": \"o\", \"transforms.o.type\": "
+	"\"io.debezium.transforms.outbox.EventRouter\",\n"
 	"\"transforms.o.predicate\": \"p\", \"transforms.o.route.topic.regex\": \"(\",\n"
 	"\"transforms.o.table.fields.additional.placement\": \"a:header:b,c:envelope\",\n"
-	"\"key.converter\": \"x.StringConverter\", \"value.converter\": \"x.JsonConverter\"}}";
+	"\"key.converter\": \"org.apache.kafka.connect.storage.StringConverter\", "
+	"\"value.converter\": \"org.apache.kafka.connect.json.JsonConverter\"}}";
 
 static enum wp_rc import(void)
 {
