@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib import places, samples as sample_programs  # noqa: E402
-from servers import cache, debezium as real_debezium  # noqa: E402
+from servers import cache, debezium as real_debezium, go_tools  # noqa: E402
 
 TESTS = places.TREE / "tests"
 RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize", "bench")
@@ -145,26 +145,28 @@ def test_environment(suite):
     return found
 
 
-def venv(requirements=TESTS / "requirements.txt"):
-    """A Python with what a file names; without one, the Python of the tests."""
-    wanted = requirements.read_text() + sys.version
+def venv(*files):
+    """A Python with what these files of requirements name; without one, the Python of the tests."""
+    files = files or (TESTS / "requirements.txt",)
+    wanted = "".join(file.read_text() for file in files) + sys.version
     folder = places.cache() / f"venv-{hashlib.sha256(wanted.encode()).hexdigest()[:12]}"
     python = folder / "bin" / "python"
     with places.lock(folder.name):
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             run([sys.executable, "-m", "venv", folder])
-            run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", requirements])
+            named = [word for file in files for word in ("-r", file)]
+            run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *named])
             (folder / "complete").touch()
     return python
 
 
-def pytest(folder, arguments, shows=None):
+def pytest(folder, arguments, shows=None, requirements=()):
     """Runs a ring; of what its tests printed those lines are shown that `shows` finds."""
     report = places.build("reports") / f"{folder}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    python = venv()
+    python = venv(TESTS / "requirements.txt", *requirements)
     environment = {
         **os.environ,
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -234,6 +236,19 @@ def debezium(arguments):
     return pytest("debezium", ["-p", "no:xdist", "-rP", "--timeout=600", *arguments], shows=r"^\S+.*: \d+|^\d+ events")
 
 
+def image(arguments):
+    """The container image and all else that deploy/ holds for running it."""
+    cache.postgres("18")
+    cache.kafka()
+    for name in go_tools.TOOLS:
+        go_tools.tool(name)
+    go_tools.monitoring_crds()
+    return pytest(
+        "image", ["-p", "no:xdist", "-rP", "--timeout=1800", *arguments], shows=r"^(image|prometheus): ",
+        requirements=[TESTS / "image" / "requirements.txt"],
+    )
+
+
 def chaos(arguments):
     build("gcc")
     for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
@@ -293,7 +308,7 @@ def fuzz(arguments):
 
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
-               "bench": bench, "debezium": debezium, "samples": samples}
+               "bench": bench, "debezium": debezium, "samples": samples, "image": image}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 

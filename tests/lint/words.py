@@ -22,6 +22,11 @@ def code_of(text):
     return _SKIPPED.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), text)
 
 
+def without_comments(text):
+    """The same lines, comments emptied."""
+    return _SKIPPED.sub(lambda m: re.sub(r"[^\n]", " ", m[0]) if m[0].startswith("/") else m[0], text)
+
+
 def calls(text, names):
     """(line number, name) of each call of one of `names`."""
     pattern = re.compile(r"(?<![\w.>])(" + "|".join(names) + r")\s*\(")

@@ -1,0 +1,235 @@
+"""The container image, built by buildah, and processes in it: as buildah runs them, and as strictly as Kubernetes does.
+
+Nothing here wants a container engine, nor control groups. A strict process has a root file system that is read-only,
+the image's numeric user, no capability, no way to get one, a /proc of its own, and is process 1 there.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from lib import places, process
+from lib.waiting import wait_until
+
+BASE = "docker.io/library/debian:trixie-slim"
+_SUITE = "trixie"
+_MIRROR = "http://deb.debian.org/debian"
+# What Debian's slim images leave out.
+_LEFT_OUT = ("doc", "man", "locale", "groff", "info", "lintian", "linda")
+
+
+def buildah(*words, **options):
+    """Runs it in a storage of our own; returns what it said."""
+    storage = places.cache() / "containers"
+    done = subprocess.run(
+        ["buildah", "--root", storage / "root", "--runroot", storage / "run", "--storage-driver", "vfs",
+         *map(str, words)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"buildah {' '.join(map(str, words))} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return done.stdout.strip()
+
+
+def buildah_command(*words):
+    """The same, to be started."""
+    storage = places.cache() / "containers"
+    return ["buildah", "--root", str(storage / "root"), "--runroot", str(storage / "run"), "--storage-driver", "vfs",
+            *map(str, words)]
+
+
+def ensure_base():
+    """Debian's slim image: from its registry, or where that is out of reach made as Debian makes it."""
+    with places.lock("container-base"):
+        if buildah("images", "--quiet", "--filter", f"reference={BASE}"):
+            return
+        try:
+            buildah("pull", "--quiet", BASE, timeout=300)
+        except (RuntimeError, subprocess.TimeoutExpired):
+            _make_base()
+
+
+def _make_base():
+    with tempfile.TemporaryDirectory(dir=places.cache()) as work:
+        root = Path(work) / "root"
+        subprocess.run(["debootstrap", "--variant=minbase", _SUITE, str(root), _MIRROR], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        (root / "etc/dpkg/dpkg.cfg.d/docker").write_text(
+            "".join(f"path-exclude /usr/share/{name}/*\n" for name in _LEFT_OUT)
+            + "path-include /usr/share/doc/*/copyright\n"
+        )
+        for name in _LEFT_OUT:
+            for path in (root / "usr/share" / name).rglob("*"):
+                if not path.is_dir() and path.name != "copyright":
+                    path.unlink()
+        for used in ("var/cache/apt", "var/lib/apt/lists", "var/log"):
+            for path in (root / used).rglob("*"):
+                if path.is_file():
+                    path.unlink()
+        (root / "etc/apt/apt.conf.d/docker-clean").write_text(
+            'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };\n'
+            'Dir::Cache::pkgcache ""; Dir::Cache::srcpkgcache "";\n'
+        )
+        shutil.rmtree(root / "dev")
+        (root / "dev").mkdir()
+        archive = Path(work) / "root.tar"
+        subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
+        container = buildah("from", "scratch")
+        try:
+            buildah("add", container, archive, "/")
+            buildah("config", "--cmd", "bash", container)
+            buildah("commit", container, BASE)
+        finally:
+            buildah("rm", container)
+
+
+class Image:
+    """What deploy/Dockerfile makes. `end` removes it."""
+
+    def __init__(self):
+        ensure_base()
+        self.name = f"localhost/walpost-test-{os.getpid()}"
+        self._containers = []
+        # On the network of this machine: that of the build fetches Debian's packages.
+        buildah(
+            "bud", "--isolation", "chroot", "--ulimit", "nofile=1024:1024", "--pull-never", "--format", "docker",
+            "--ignorefile", places.TREE / "deploy/Dockerfile.dockerignore", "-t", self.name,
+            "-f", places.TREE / "deploy/Dockerfile", places.TREE, timeout=1500,
+        )
+        self.container = self.new_container()
+        self.root = Path(buildah("mount", self.container))
+
+    def new_container(self):
+        container = buildah("from", "--pull-never", self.name)
+        self._containers.append(container)
+        return container
+
+    @property
+    def facts(self):
+        """Its configuration, as Docker tells it."""
+        return json.loads(buildah("inspect", "--type", "image", self.name))["Docker"]["config"]
+
+    def layers(self):
+        """Their sizes in bytes, as tar archives: first those of the base."""
+        manifest = json.loads(buildah("inspect", "--type", "image", self.name))["Manifest"]
+        return [layer["size"] for layer in json.loads(manifest)["layers"]]
+
+    def packed_size(self):
+        """What a registry sends of it, about: all of it as one compressed archive."""
+        tar = subprocess.Popen(["tar", "-C", str(self.root), "-c", "."], stdout=subprocess.PIPE)
+        with tar.stdout as archive:
+            packed = subprocess.run(["gzip", "-c"], stdin=archive, stdout=subprocess.PIPE, check=True).stdout
+        assert tar.wait() == 0
+        return len(packed)
+
+    def packages(self):
+        """{name: installed size in KiB}, as its dpkg tells."""
+        said = subprocess.run(
+            ["dpkg-query", f"--admindir={self.root}/var/lib/dpkg", "-W", "-f", "${Package} ${Installed-Size}\n"],
+            check=True, capture_output=True, text=True,
+        ).stdout
+        return {line.split()[0]: int(line.split()[1]) for line in said.splitlines()}
+
+    def end(self):
+        for container in self._containers:
+            buildah("rm", container)
+        buildah("rmi", "--force", self.name)
+        buildah("rmi", "--prune")
+
+
+_JAIL = """
+set -eu
+root=$1 user=$2; shift 2
+mount --bind "$root" "$root"
+cd "$root"
+mount -t proc proc proc
+mount -t tmpfs -o mode=755,size=64k tmpfs dev
+for device in null zero urandom; do : > dev/$device; mount --bind /dev/$device dev/$device; done
+while [ "$1" != -- ]; do
+	mount --bind "$1" "$root$2"
+	mount -o remount,bind,ro "$root$2"
+	shift 2
+done
+shift
+mount -o remount,bind,ro "$root"
+exec chroot "$root" setpriv --reuid "$user" --regid "$user" --clear-groups --no-new-privs --bounding-set=-all \\
+	--inh-caps=-all --ambient-caps=-all -- "$@"
+"""
+
+
+class Jailed:
+    """A process in the image, strictly. `mounts`: {path in the image: file or folder that stands there, read-only}."""
+
+    def __init__(self, image, arguments, environment=None, mounts=None, log=None, within=()):
+        config = image.facts
+        env = dict(one.split("=", 1) for one in config["Env"])
+        user = config["User"].split(":")[0]
+        # A place to mount at must be there, as a container engine makes it.
+        for place in mounts or {}:
+            _ensure_place(image.root, place, Path(mounts[place]))
+        places_ = [word for place, path in (mounts or {}).items() for word in (str(path), place)]
+        command = [
+            *within, "unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private", "--",
+            "bash", "-c", _JAIL, "jail", str(image.root), user, *places_, "--",
+            *config.get("Entrypoint", []), *arguments,
+        ]
+        self._log = Path(log) if log else None
+        out = open(self._log, "ab") if self._log else subprocess.PIPE
+        self._process = subprocess.Popen(
+            command, env={**env, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            text=not log, preexec_fn=process.dies_with_us(),
+        )
+        if self._log:
+            out.close()
+
+    def finish(self, deadline=60):
+        """Its exit code and what it said."""
+        said = self._process.communicate(timeout=deadline)
+        return self._process.returncode, "".join(said)
+
+    @property
+    def pid(self):
+        """Of the process itself, as seen from outside."""
+        return _leaf(self._process.pid)
+
+    def is_alive(self):
+        return self._process.poll() is None
+
+    def log_text(self):
+        return self._log.read_text(errors="replace")
+
+    def wait_log(self, text, deadline=30):
+        def there():
+            assert self.is_alive(), f"it ended with {self._process.returncode}\n{self.log_text()}"
+            return text in self.log_text()
+
+        wait_until(there, deadline, f"the log says {text!r}", self.log_text)
+
+    def stop(self, deadline=30):
+        """SIGTERM to the process itself; its exit code."""
+        os.kill(self.pid, signal.SIGTERM)
+        return process.wait_exit(self._process, deadline, "the process in the container")
+
+    def end(self):
+        if self.is_alive():
+            self._process.kill()
+            self._process.wait()
+
+
+def _ensure_place(root, place, path):
+    at = root / place.lstrip("/")
+    if path.is_dir():
+        at.mkdir(parents=True, exist_ok=True)
+    else:
+        at.parent.mkdir(parents=True, exist_ok=True)
+        at.touch()
+
+
+def _leaf(pid):
+    """The last of a chain of processes that each have one child."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return _leaf(int(children[0])) if children else pid
