@@ -1,0 +1,92 @@
+-- Takes back what grants.sql gave, in this database; and the right to replicate, which is the whole
+-- server's, unless the role has something in another database.
+--
+--   psql -X -d shop -v role=walpost -f grants_drop.sql
+--
+--   -v drop_role=yes    drops the role too
+--
+-- By the roles that may run grants.sql; while no relay runs as that role. All or nothing. What
+-- walpost wrote stays: walpost.witness and walpost.skip are dropped by DROP SCHEMA walpost CASCADE.
+-- PostgreSQL 14 or newer.
+\set ON_ERROR_STOP on
+\set AUTOCOMMIT on
+\set QUIET on
+\set SHOW_CONTEXT never
+\pset pager off
+\pset format unaligned
+\pset tuples_only on
+\pset expanded off
+SET search_path = pg_catalog, pg_temp;
+\if :{?role} \else
+\set role ''
+\endif
+\if :{?drop_role} \else
+\set drop_role no
+\endif
+
+SELECT set_config('walpost.refusal', CASE
+    WHEN :'role' = '' THEN 'the variable role is missing: add -v role=NAME, the role that walpost connected as'
+    WHEN :'drop_role' NOT IN ('yes', 'no') THEN format('drop_role = %s: it is yes or no', :'drop_role')
+    WHEN pg_is_in_recovery() THEN 'the server is a standby; revoke on the primary'
+    WHEN r.oid IS NULL THEN format('there is no role %s', :'role')
+    WHEN r.rolname IN (current_user, session_user) THEN
+      format('role %s is the one that runs this script: run it as another', :'role')
+    WHEN r.rolsuper THEN format('role %s is a superuser, whom grants.sql gave nothing', :'role')
+    WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usesysid = r.oid) THEN
+      (SELECT format('role %s is connected (process %s): stop its relay first', :'role',
+        string_agg(pid::text, ', ' ORDER BY pid)) FROM pg_stat_activity WHERE usesysid = r.oid)
+    ELSE '' END, false) AS refusal,
+  :'drop_role' = 'yes' AS with_role,
+  EXISTS (SELECT FROM pg_namespace WHERE nspname = 'walpost') AS schema_exists,
+  EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'walpost' AND c.relname = 'witness') AS witness_exists,
+  EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'walpost' AND c.relname = 'skip') AS skip_exists,
+  coalesce((SELECT string_agg(DISTINCT quote_ident(d.datname), ', ') FROM pg_shdepend h
+    JOIN pg_database d ON d.oid = CASE h.classid WHEN 'pg_database'::regclass THEN h.objid ELSE h.dbid END
+    WHERE h.refclassid = 'pg_authid'::regclass AND h.refobjid = r.oid AND d.datname <> current_database()), '')
+    AS elsewhere
+FROM (SELECT) one LEFT JOIN pg_roles r ON r.rolname = :'role' \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+
+BEGIN READ WRITE;
+\if :skip_exists
+REVOKE ALL ON walpost.skip FROM :"role";
+\endif
+\if :witness_exists
+REVOKE ALL ON walpost.witness FROM :"role";
+\endif
+\if :schema_exists
+REVOKE ALL ON SCHEMA walpost FROM :"role";
+\endif
+REVOKE CONNECT ON DATABASE :"DBNAME" FROM :"role";
+SELECT CASE WHEN m.member IS NULL THEN format('ALTER ROLE %I NOREPLICATION', r.rolname)
+  ELSE format('REVOKE rds_replication FROM %I', r.rolname) END
+FROM pg_roles r LEFT JOIN (pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid AND g.rolname = 'rds_replication')
+  ON m.member = r.oid
+WHERE r.rolname = :'role' AND (r.rolreplication OR m.member IS NOT NULL)
+  AND (:'elsewhere' = '' OR :'with_role'::bool) \gexec
+
+-- One who may not revoke gets a warning from the server at most, no error.
+SELECT set_config('walpost.refusal', CASE WHEN count(*) = 0 THEN ''
+  ELSE format('nothing was changed: role %s may not revoke all of it, which %s granted; run this as that one or as a '
+    'superuser', current_user, string_agg(DISTINCT quote_ident(pg_get_userbyid(grantor)), ', ')) END, false) AS refusal
+FROM (SELECT a.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
+    WHERE n.nspname = 'walpost' AND c.relname IN ('witness', 'skip')
+  UNION ALL SELECT a.* FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname = 'walpost'
+  UNION ALL SELECT a.* FROM pg_database d, aclexplode(d.datacl) a
+    WHERE d.datname = current_database() AND a.privilege_type = 'CONNECT') granted
+WHERE grantee = (SELECT oid FROM pg_roles WHERE rolname = :'role') \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+\if :with_role
+DROP ROLE :"role";
+\endif
+COMMIT;
+
+SELECT format('role %s: %s', :'role', CASE
+  WHEN :'with_role'::bool THEN 'dropped, with all its grants'
+  WHEN :'elsewhere' <> '' THEN format('has nothing of walpost''s in database %s any more; it may still replicate, '
+    'for it has something in %s (ALTER ROLE %I NOREPLICATION takes that)', current_database(), :'elsewhere', :'role')
+  ELSE format('has nothing of walpost''s in database %s any more, and may not replicate', current_database()) END);

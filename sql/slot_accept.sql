@@ -1,0 +1,84 @@
+-- Acknowledges that walpost's slot was made anew or moved, as `walpost slot accept` does: notes in
+-- walpost.witness that it stands where it stands. A relay that refused to start (slot_moved) goes on
+-- from there; what lies before is yours to have sent again.
+--
+--   psql -X -d shop -v slot=walpost -f slot_accept.sql
+--
+-- By a role that may read and write walpost.witness, in its database, on the primary, while no relay
+-- runs. PostgreSQL 14 or newer.
+\set ON_ERROR_STOP on
+\set AUTOCOMMIT on
+\set QUIET on
+\set SHOW_CONTEXT never
+\pset pager off
+\pset format unaligned
+\pset tuples_only on
+\pset expanded off
+SET search_path = pg_catalog, pg_temp;
+\if :{?slot} \else
+\set slot ''
+\endif
+
+SELECT set_config('walpost.refusal', CASE
+  WHEN :'slot' = '' THEN 'the variable slot is missing: add -v slot=NAME (walpost''s default is walpost)'
+  WHEN pg_is_in_recovery() THEN 'the server is a standby; accept on the primary'
+  WHEN c.oid IS NULL OR 13 <> (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+      AND a.attname IN ('slot', 'owner', 'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at',
+        'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics')) THEN
+    'walpost.witness is missing or lacks columns, so nothing is remembered that could be accepted; witness.sql makes it'
+  WHEN NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
+      AND has_table_privilege(c.oid, 'UPDATE')) THEN
+    format('role %s may not read and write walpost.witness: accept as its owner, or run grants.sql', current_user)
+  ELSE '' END, false) AS refusal
+FROM (SELECT) one LEFT JOIN (pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  AND n.nspname = 'walpost' AND c.relname = 'witness') ON true \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+
+SELECT set_config('walpost.refusal', CASE
+    WHEN s.slot_name IS NULL THEN format('there is no slot %s', :'slot')
+    WHEN s.slot_type = 'physical' THEN
+      format('slot %s is not walpost''s: it is a physical one, of a standby or a backup', :'slot')
+    WHEN s.plugin <> 'pgoutput' OR s.database <> current_database() THEN
+      format('slot %s is not walpost''s: it is of plugin %s and database %s, the connection is to %s',
+        :'slot', s.plugin, s.database, current_database())
+    WHEN s.active_pid IS NOT NULL THEN
+      format('slot %s is in use by process %s: there is nothing to accept', :'slot', s.active_pid)
+    WHEN w.system_identifier <> (SELECT system_identifier::text FROM pg_control_system())
+        OR pg_current_wal_lsn() < w.confirmed_lsn THEN
+      format('slot %s was not accepted: this is another or an older database than the one whose events were relayed, '
+        'and its positions come again; set relay.epoch = %s instead', :'slot', w.epoch + 1)
+    ELSE '' END, false) AS refusal,
+  w.slot IS NOT NULL AS was_relayed, w.owner, coalesce(w.confirmed_lsn::text, 'nothing') AS noted_lsn,
+  coalesce(to_char(w.confirmed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'no time') AS noted_at,
+  coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0) AS bytes
+FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = :'slot'
+LEFT JOIN walpost.witness w ON w.slot = :'slot' \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+
+\if :was_relayed
+BEGIN READ WRITE;
+SET LOCAL lock_timeout = '5s';
+-- We may be the standby that a commit would wait for.
+SET LOCAL synchronous_commit = 'local';
+-- The count of decoded transactions is not taken over: PostgreSQL 14 shows for half a second yet that
+-- of the slot which stood here before.
+WITH accepted AS (
+  UPDATE walpost.witness w SET owner = 'slot_accept.sql', taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(),
+    confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,
+    server_started = pg_postmaster_start_time(), slot_transactions = NULL
+  FROM pg_replication_slots s WHERE s.slot_name = w.slot AND NOT s.active AND w.slot = :'slot'
+  RETURNING w.confirmed_lsn)
+SELECT set_config('walpost.refusal', CASE WHEN count(*) = 0 THEN
+    format('slot %s was not accepted: a relay has just taken it', :'slot') ELSE '' END, false) AS refusal,
+  max(confirmed_lsn) AS accepted_at
+FROM accepted \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+COMMIT;
+SELECT format('slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes before it', :'slot', :'accepted_at',
+  :'owner', :'noted_lsn', :'noted_at', :'bytes');
+\else
+SELECT format('slot %s: no relay has had it yet, there is nothing to accept', :'slot');
+\endif

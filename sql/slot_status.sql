@@ -1,0 +1,203 @@
+-- How walpost's slot stands, with a verdict in plain words. Changes nothing.
+--
+--   psql -X -d shop -v slot=walpost -v publication=walpost -f slot_status.sql
+--
+-- By any role that may connect; pg_monitor shows the walsender of other roles too. Exit code 3
+-- when no relay can go on from this slot, as with `walpost status`. PostgreSQL 14 or newer.
+\set ON_ERROR_STOP on
+\set AUTOCOMMIT on
+\set QUIET on
+\set SHOW_CONTEXT never
+\pset pager off
+\pset format unaligned
+\pset tuples_only on
+\pset expanded off
+SET search_path = pg_catalog, pg_temp;
+\if :{?slot} \else
+\set slot ''
+\endif
+\if :{?publication} \else
+\set publication ''
+\endif
+
+SELECT set_config('walpost.refusal', CASE
+  WHEN :'slot' = '' THEN 'the variable slot is missing: add -v slot=NAME (walpost''s default is walpost)'
+  WHEN :'publication' = '' THEN
+    'the variable publication is missing: add -v publication=NAME (walpost''s default is walpost)'
+  ELSE '' END, false) AS refusal \gset
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
+
+-- What is true at this moment, asked once. The slot as JSON: what a version lacks is a missing key.
+WITH slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = :'slot'),
+here AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn),
+witness AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'walpost' AND c.relname = 'witness')
+SELECT coalesce(s.j, '{}') || jsonb_build_object(
+    'exists', s.j IS NOT NULL,
+    'here', current_database(),
+    'version', current_setting('server_version_num')::int,
+    'in_recovery', pg_is_in_recovery(),
+    'server_lsn', h.lsn,
+    'lag', pg_wal_lsn_diff(h.lsn, (s.j->>'confirmed_flush_lsn')::pg_lsn),
+    'retained', pg_wal_lsn_diff(h.lsn, (s.j->>'restart_lsn')::pg_lsn),
+    'horizon_age', age((s.j->>'catalog_xmin')::xid),
+    'invalidation', coalesce(s.j->>'invalidation_reason', CASE WHEN s.j->>'wal_status' = 'lost' THEN 'wal_removed'
+      WHEN s.j->>'conflicting' = 'true' THEN 'conflicting' END),
+    'limit', (SELECT setting::bigint FROM pg_settings WHERE name = 'max_slot_wal_keep_size'),
+    'idle_limit', (SELECT current_setting(name) FROM pg_settings WHERE name = 'idle_replication_slot_timeout'
+      AND setting <> '0'),
+    'publication_exists', EXISTS (SELECT FROM pg_publication WHERE pubname = :'publication'),
+    'walsender', (SELECT to_jsonb(r) || jsonb_build_object('lag', round(extract(epoch FROM r.flush_lag), 3))
+      FROM pg_stat_replication r WHERE r.pid::text = s.j->>'active_pid'))
+    AS fact,
+  coalesce((SELECT readable FROM witness), false) AS witness_readable
+FROM here h LEFT JOIN slot s ON true \gset
+
+\set witness null
+\if :witness_readable
+SELECT coalesce((SELECT to_jsonb(w)::text FROM walpost.witness w WHERE w.slot = :'slot'), 'null') AS witness \gset
+\endif
+
+SELECT rpad(name, 21) || value
+FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known, LATERAL (VALUES
+  ('slot', :'slot'),
+  ('publication', :'publication'),
+  ('slot_exists', CASE WHEN (f->>'exists')::bool THEN 'yes' ELSE 'no' END),
+  ('slot_type', f->>'slot_type'),
+  ('plugin', f->>'plugin'),
+  ('database', f->>'database'),
+  ('active_pid', coalesce(f->>'active_pid', CASE WHEN (f->>'exists')::bool THEN 'none' END)),
+  ('inactive_since', f->>'inactive_since'),
+  ('walsender_state', CASE WHEN f->>'active_pid' IS NULL THEN NULL
+    WHEN f->'walsender' = 'null' THEN 'none: the process reads by SQL'
+    ELSE coalesce(f->'walsender'->>'state', 'not for this role to see: it is another''s, and that takes pg_monitor')
+    END),
+  ('walsender_user', f->'walsender'->>'usename'),
+  ('walsender_client', concat_ws(' ', nullif(f->'walsender'->>'application_name', ''),
+    f->'walsender'->>'client_addr')),
+  ('walsender_since', f->'walsender'->>'backend_start'),
+  ('walsender_sent_lsn', f->'walsender'->>'sent_lsn'),
+  ('confirmed_flush_lsn', f->>'confirmed_flush_lsn'),
+  ('restart_lsn', f->>'restart_lsn'),
+  ('server_lsn', f->>'server_lsn'),
+  ('lag_bytes', (f->>'lag') || ' bytes'),
+  ('lag_seconds', (f->'walsender'->>'lag') || ' s'),
+  ('retained_wal_bytes', (f->>'retained') || ' bytes'),
+  ('safe_wal_size', coalesce((f->>'safe_wal_size') || ' bytes',
+    CASE WHEN (f->>'exists')::bool AND (f->>'limit')::bigint < 0 THEN 'unlimited: max_slot_wal_keep_size is -1' END)),
+  ('wal_status', f->>'wal_status'),
+  ('invalidation', f->>'invalidation'),
+  ('catalog_xmin_age', (f->>'horizon_age') || ' transactions, whose dead rows of the catalogs are kept'),
+  ('two_phase', f->>'two_phase'),
+  ('temporary', f->>'temporary'),
+  ('failover', f->>'failover'),
+  ('synced', f->>'synced'),
+  ('publication_exists', CASE WHEN (f->>'publication_exists')::bool THEN 'yes' ELSE 'no' END),
+  ('owner', coalesce(w->>'owner', CASE WHEN :'witness_readable'::bool THEN 'none yet'
+    ELSE 'unknown: walpost.witness is missing, or not for this role to read' END)),
+  ('owner_epoch', w->>'epoch'),
+  ('taken_at_lsn', w->>'taken_at_lsn'),
+  ('seconds_since_taken', extract(epoch FROM now() - (w->>'taken_at')::timestamptz)::bigint || ' s'),
+  ('noted_lsn', w->>'confirmed_lsn'),
+  ('seconds_since_noted', extract(epoch FROM now() - (w->>'confirmed_at')::timestamptz)::bigint || ' s'),
+  ('stopped', CASE WHEN (w->>'stopped')::bool THEN 'yes' WHEN w IS NOT NULL THEN 'no' END)
+) shown(name, value) WHERE coalesce(value, '') <> '';
+
+-- The verdict: each rule that applies, the worst first. FAIL: no relay can go on from here.
+WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w),
+fact AS (SELECT f, w,
+    (f->>'exists')::bool AS there,
+    coalesce(f->>'plugin' = 'pgoutput' AND f->>'database' = f->>'here', false) AS ours,
+    f->>'active_pid' AS pid,
+    coalesce((f->>'synced')::bool, false) AS synced,
+    (f->>'confirmed_flush_lsn')::pg_lsn AS confirmed,
+    pg_size_pretty((f->>'lag')::bigint) AS lag,
+    pg_size_pretty((f->>'retained')::bigint) AS retained,
+    pg_size_pretty((f->>'safe_wal_size')::bigint) AS safe
+  FROM known),
+verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
+  (1, 'FAIL', NOT there,
+    format('there is no slot %s in this server', :'slot'),
+    'check the name (postgres.slot); if there was one, events that it had not confirmed can only be sent again '
+    'from the table: slot_create.sql, slot_accept.sql, then compare the outbox with the topics'),
+  (2, 'FAIL', f->>'slot_type' = 'physical',
+    format('slot %s is a physical one, of a standby or a backup', :'slot'),
+    'take another name for walpost''s: postgres.slot'),
+  (3, 'FAIL', f->>'plugin' <> 'pgoutput',
+    format('slot %s is of plugin %s, walpost reads pgoutput', :'slot', f->>'plugin'),
+    'take another name for walpost''s: postgres.slot'),
+  (4, 'FAIL', f->>'database' <> f->>'here',
+    format('slot %s is of database %s, the connection is to %s', :'slot', f->>'database', f->>'here'),
+    format('connect to database %s', f->>'database')),
+  (5, 'FAIL', (f->>'temporary')::bool AND NOT synced,
+    format('slot %s is temporary, of session %s, and vanishes with it', :'slot', pid),
+    'take another name for walpost''s: postgres.slot'),
+  (6, 'FAIL', ours AND f->>'invalidation' IS NOT NULL,
+    format('slot %s is lost (%s): events committed since %s that are not in Kafka can no longer be read from the log',
+      :'slot', f->>'invalidation', coalesce(confirmed::text, 'its last confirmation')),
+    'slot_drop.sql, slot_create.sql, slot_accept.sql, start the relay; then compare the rows of the outbox with the '
+    'topics and insert again what is missing'),
+  (7, 'FAIL', ours AND (f->>'two_phase')::bool,
+    format('slot %s has two_phase, which would bring transactions before they are committed', :'slot'),
+    'slot_drop.sql, slot_create.sql, slot_accept.sql, start the relay; then compare the rows of the outbox with the '
+    'topics and insert again what is missing'),
+  (8, 'FAIL', NOT (f->>'publication_exists')::bool AND (ours OR NOT there),
+    format('there is no publication %s in database %s', :'publication', f->>'here'),
+    CASE WHEN there THEN 'check the name (postgres.publication); if it was dropped, create it again, then the slot '
+      'anew, which is older and cannot be decoded: slot_drop.sql, slot_create.sql, slot_accept.sql'
+      ELSE 'check the name (postgres.publication); it must be there before the slot' END),
+  (9, 'warn', (f->>'in_recovery')::bool AND NOT synced,
+    'this server is a standby: walpost works with the primary',
+    'run this on the primary'),
+  (10, 'warn', (f->>'in_recovery')::bool AND synced AND (f->>'temporary')::bool,
+    'this is the copy of a failover slot, not in step with the primary''s yet: after a failover now it is gone',
+    'wait, and look again; the server''s log says what it waits for'),
+  (11, 'warn', ours AND f->>'wal_status' = 'unreserved',
+    format('slot %s will be lost at one of the next checkpoints: it keeps %s, more than max_slot_wal_keep_size',
+      :'slot', retained),
+    'let the relay catch up; where the disk has room, ALTER SYSTEM SET max_slot_wal_keep_size = ''-1''; '
+    'SELECT pg_reload_conf()'),
+  (12, 'warn', ours AND pid IS NULL AND NOT (f->>'in_recovery')::bool AND f->>'invalidation' IS NULL,
+    format('no relay reads slot %s: the server keeps %s of log for it, and %s', :'slot', retained,
+      CASE WHEN (f->>'limit')::bigint < 0 THEN 'more without a limit, until the disk is full'
+        ELSE format('gives it up after %s more', safe) END
+      || coalesce(', or when it is idle for ' || (f->>'idle_limit'), '')),
+    'start the relay; if it is gone for good, slot_drop.sql'),
+  (13, 'warn', ours AND pid IS NULL AND (w->>'stopped')::bool AND confirmed > (w->>'confirmed_lsn')::pg_lsn,
+    format('slot %s stands at %s, but relay %s had stopped in good order at %s: someone advanced it or made it anew, '
+      'and a relay refuses to start (slot_moved)', :'slot', confirmed, w->>'owner', w->>'confirmed_lsn'),
+    'slot_accept.sql, start the relay; then compare the rows of the outbox with the topics'),
+  (14, 'warn', ours AND pid IS NULL AND (f->>'server_lsn')::pg_lsn < (w->>'confirmed_lsn')::pg_lsn
+      AND NOT (f->>'in_recovery')::bool,
+    format('the server''s log ends at %s, before %s, which relay %s wrote down as confirmed: the database is an older '
+      'state or a copy of what it was, and a relay refuses to start', f->>'server_lsn', w->>'confirmed_lsn',
+      w->>'owner'),
+    format('if that is intended, relay.epoch = %s in walpost.conf, and start it', (w->>'epoch')::int + 1)),
+  (15, 'warn', ours AND f->>'wal_status' = 'extended',
+    format('the server keeps %s of log for slot %s, more than max_wal_size', retained, :'slot'),
+    'see why the relay does not follow: its log, Kafka, a long transaction'),
+  (16, 'ok', ours AND pid IS NOT NULL AND f->>'invalidation' IS NULL,
+    format('slot %s is read by process %s%s; %s of log are not confirmed', :'slot', pid,
+      coalesce(' (' || (f->'walsender'->>'state') || ')', ''), lag),
+    'nothing; if that grows, Kafka is slow or away, and the relay''s log says more'),
+  (17, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
+      AND f->>'invalidation' IS NULL,
+    'this is the copy of a failover slot, in step with the primary''s: a relay can go on from it after a promotion',
+    'nothing'),
+  (18, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
+    'a failover loses the slot: it was made without the failover flag of PostgreSQL 17',
+    'with the relay stopped, slot_failover.sql'),
+  (19, 'note', ours AND (f->>'version')::int < 170000,
+    'a failover loses the slot: PostgreSQL before 17 does not copy it to standbys',
+    'after a promotion slot_create.sql at once, then slot_accept.sql')
+) rule(rank, level, applies, what, todo) WHERE applies)
+SELECT coalesce(string_agg(format('%s %s' || chr(10) || '     to do: %s', rpad(level, 4), what, todo), chr(10)
+    ORDER BY rank), '') AS verdict,
+  set_config('walpost.refusal', coalesce((array_agg(what ORDER BY rank) FILTER (WHERE level = 'FAIL'))[1], ''), false)
+    AS refusal
+FROM verdict \gset
+SELECT chr(10) || :'verdict';
+DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
+  RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
