@@ -11,6 +11,7 @@
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/witness.h"
 
@@ -330,10 +331,9 @@ static enum wp_rc declare(struct skip *s, struct wp_why *why)
 static void on_notice(void *arg, const PGresult *notice)
 {
 	struct skip *s = arg;
-	const char *state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
 	const char *detail = PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL);
 	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
-	if (state != NULL && text != NULL && strcmp(state, "55000") == 0)
+	if (text != NULL && wp_publication_was_skipped(notice))
 		(void)wp_why_set(&s->incomplete, WP_DATA, "%.400s; %.400s", text,
 				 detail != NULL ? detail : "");
 	else if (text != NULL)

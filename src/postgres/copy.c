@@ -14,6 +14,7 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/copy.h"
 #include "walpost/postgres/pace.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/reaction.h"
 #include "walpost/postgres/road.h"
 
@@ -100,27 +101,12 @@ static const char *field(const PGresult *result, int code)
 	return text ? text : "";
 }
 
-/*
- * PostgreSQL 18 and newer skip the changes when the publication does not exist at
- * their place of the log and say so by a warning (pgoutput.c, LoadPublications);
- * older ones fail with 42704. Told by its SQLSTATE, for the text may be
- * translated. The other one who warns with it in a walsender is named: of a
- * standby in synchronized_standby_slots that is away (slot.c), for which the
- * server waits, and so do we.
- */
-static bool tells_of_skipping(const PGresult *notice)
-{
-	return !strcmp(field(notice, PG_DIAG_SQLSTATE), "55000") &&
-	       !strcmp(field(notice, PG_DIAG_SEVERITY_NONLOCALIZED), "WARNING") &&
-	       strcmp(field(notice, PG_DIAG_SOURCE_FUNCTION), "StandbySlotsHaveCaughtup") != 0;
-}
-
 static void on_notice(void *arg, const PGresult *notice)
 {
 	struct wp_copy *c = arg;
 	(void)snprintf(c->last_notice, sizeof(c->last_notice), "%s",
 		       field(notice, PG_DIAG_MESSAGE_PRIMARY));
-	if (tells_of_skipping(notice))
+	if (wp_publication_was_skipped(notice))
 		c->skipped = true;
 	wp_connection_log_notice(notice);
 }

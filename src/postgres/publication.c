@@ -1,5 +1,7 @@
 #include "walpost/postgres/publication.h"
 
+#include <string.h>
+
 const char wp_witness_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
 			      "CREATE TABLE IF NOT EXISTS walpost.witness (\n"
 			      "  slot text PRIMARY KEY,\n"
@@ -49,4 +51,23 @@ void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 		wp_sql_add(sql, "%s ONLY %I.%I", i ? "," : " FOR TABLE", wanted->tables[i].schema,
 			   wanted->tables[i].name);
 	wp_sql_add(sql, "\n  WITH (publish = 'insert', publish_via_partition_root = true);\n");
+}
+
+static bool field_is(const PGresult *notice, int code, const char *text)
+{
+	const char *field = PQresultErrorField(notice, code);
+	return field && !strcmp(field, text);
+}
+
+/*
+ * pgoutput.c, LoadPublications. The text may be translated, so it is told by its SQLSTATE, as
+ * which the server also warns of a standby that synchronized_standby_slots names and that is
+ * away (slot.c, StandbySlotsHaveCaughtup): then it waits, and leaves nothing out. Whatever
+ * else should come as 55000 is taken for the worse.
+ */
+bool wp_publication_was_skipped(const PGresult *notice)
+{
+	return field_is(notice, PG_DIAG_SQLSTATE, "55000") &&
+	       field_is(notice, PG_DIAG_SEVERITY_NONLOCALIZED, "WARNING") &&
+	       !field_is(notice, PG_DIAG_SOURCE_FUNCTION, "StandbySlotsHaveCaughtup");
 }

@@ -1,9 +1,11 @@
 """Failover slots (PostgreSQL 17 and newer): the slot that `init` makes is there after a promotion."""
 
+import subprocess
+
 import pytest
 
 from lib.failover import Standby
-from lib.relay import run_command
+from lib.relay import binary, clean_environment, run_command
 from lib.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.on(since=17)
@@ -74,3 +76,19 @@ def test_while_a_standby_that_counts_is_away_the_relay_waits(pair):
     wait_until(lambda: len(stage.read()) == 20, 30, "the rest comes", relay.log_tail)
     stage.wait_all_confirmed(relay=relay)
     relay.stop()
+
+
+def test_while_a_standby_that_counts_is_away_slot_skip_waits_and_then_lists_all(pair, own_postgres):
+    stage, standby, relay = pair
+    relay.stop()
+    standby.stop()
+    stage.insert_many(3, "a{0}")
+    (end,) = stage.sql("SELECT pg_current_wal_flush_lsn()::text")[0]
+    command = [binary(), "slot", "skip", "-c", relay.config_file, "--to", end]
+    with subprocess.Popen(command, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as skipping:
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FETCH%' AND wait_event LIKE '%Standby%'"
+        wait_until(lambda: own_postgres.query(waiting), 20, "it waits for the standby")
+        standby.start()
+        said, complained = skipping.communicate(timeout=60)
+    assert "3 events in 1 transaction" in said and "--force gives up these events" in complained, complained

@@ -1,10 +1,13 @@
 /*
  * What walpost needs in the database, as SQL: the outbox table, the witness table,
  * the publication. Used by `init` and by the cures of the preflight, so that both
- * make the same things.
+ * make the same things. And what the server says when the publication came too late.
  */
 #ifndef WALPOST_POSTGRES_PUBLICATION_H
 #define WALPOST_POSTGRES_PUBLICATION_H
+
+#include <libpq-fe.h>
+#include <stdbool.h>
 
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/sql.h"
@@ -23,5 +26,10 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *tabl
  */
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 			       const struct wp_wanted *wanted);
+/*
+ * A warning of the server as it decodes: the publication does not exist at this place of the
+ * log, and the changes there are left out (PostgreSQL 18 and newer; older ones fail with 42704).
+ */
+bool wp_publication_was_skipped(const PGresult *notice);
 
 #endif
