@@ -64,9 +64,9 @@ SELECT set_config('walpost.refusal', CASE
     WHEN NOT ours THEN
       format('slot %s is not walpost''s: it is of plugin %s and database %s, the connection is to %s', :'slot', plugin,
         database, current_database())
+    WHEN pg_is_in_recovery() THEN 'the server is a standby; advance on the primary'
     WHEN active_pid IS NOT NULL THEN
       format('slot %s is in use by process %s: stop its relay first', :'slot', active_pid)
-    WHEN pg_is_in_recovery() THEN 'the server is a standby; advance on the primary'
     WHEN wal_status = 'lost' THEN
       format('slot %s is lost: the server has removed the log it needs; slot_status.sql says how to begin anew',
         :'slot')

@@ -71,7 +71,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
   ('active_pid', coalesce(f->>'active_pid', CASE WHEN (f->>'exists')::bool THEN 'none' END)),
   ('inactive_since', f->>'inactive_since'),
   ('walsender_state', CASE WHEN f->>'active_pid' IS NULL THEN NULL
-    WHEN f->'walsender' = 'null' THEN 'none: the process reads by SQL'
+    WHEN f->'walsender' = 'null' THEN 'none: the process is no walsender'
     ELSE coalesce(f->'walsender'->>'state', 'not for this role to see: it is another''s, and that takes pg_monitor')
     END),
   ('walsender_user', f->'walsender'->>'usename'),
@@ -178,7 +178,7 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (15, 'warn', ours AND f->>'wal_status' = 'extended',
     format('the server keeps %s of log for slot %s, more than max_wal_size', retained, :'slot'),
     'see why the relay does not follow: its log, Kafka, a long transaction'),
-  (16, 'ok', ours AND pid IS NOT NULL AND f->>'invalidation' IS NULL,
+  (16, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
     format('slot %s is read by process %s%s; %s of log are not confirmed', :'slot', pid,
       coalesce(' (' || (f->'walsender'->>'state') || ')', ''), lag),
     'nothing; if that grows, Kafka is slow or away, and the relay''s log says more'),

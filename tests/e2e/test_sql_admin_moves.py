@@ -1,11 +1,13 @@
 """sql/slot_advance.sql, slot_accept.sql, slot_failover.sql: what changes a slot that is there."""
 
 import re
+import signal
+import subprocess
 
 import pytest
 
 from lib.failover import Standby
-from lib.relay import config_text, run_command
+from lib.relay import clean_environment, config_text, run_command
 from lib.sql_scripts import (
     confirmed_text, end_text, facts_of, good, note_of_a_relay, other_slot, passing_role, reader, refused, run_psql,
     script_command, skip_records, slot_accept, slot_advance, slot_create, slot_drop, slot_failover, slot_row,
@@ -86,14 +88,12 @@ def test_a_place_where_the_slot_stands_already_is_no_failure(stage):
     assert not skip_records(stage)
 
 
-@pytest.mark.parametrize("text", ["12", "x/y", "0/0", "0/1 ", "0/1'", "1/123456789", "0/1;"])
-def test_a_place_that_is_none_is_refused(stage, text):
-    refused(slot_advance(stage, to=text, give_up="unknown"), f"to = {text} is not an LSN, which looks like 16/B374D848")
-
-
-@pytest.mark.parametrize("text", ["all", "-1", "1; x", "yes", "9" * 19])
-def test_a_number_that_is_none_is_refused(stage, text):
-    refused(slot_advance(stage, to="0/1", give_up=text), f"give_up = {text}: it is a number, or unknown")
+def test_a_place_or_a_number_that_is_none_is_refused(stage):
+    for text in ("12", "x/y", "0/0", "0/1 ", "0/1'", "1/123456789", "0/1;"):
+        refused(slot_advance(stage, to=text, give_up="unknown"),
+                f"to = {text} is not an LSN, which looks like 16/B374D848")
+    for text in ("all", "-1", "1; x", "yes", "9" * 19):
+        refused(slot_advance(stage, to="0/1", give_up=text), f"give_up = {text}: it is a number, or unknown")
 
 
 def test_a_place_below_the_slot_or_beyond_the_log_is_refused(stage):
@@ -311,44 +311,66 @@ def test_the_flag_is_set_in_a_database_of_any_name_with_a_password(make_stage, o
     own_postgres.query(f"ALTER DATABASE {identifier(name)} RENAME TO {stage.name}")
 
 
+@pytest.fixture
+def follower(own_postgres, folder):
+    """A standby that copies failover slots, with the settings that sql/README.md names; not started."""
+    own_postgres.query("SELECT pg_create_physical_replication_slot('follower', true)")
+    standby = Standby(own_postgres, folder / "standby")
+    with open(standby.data / "postgresql.conf", "a") as conf:
+        conf.write("sync_replication_slots = on\nhot_standby_feedback = on\nprimary_slot_name = 'follower'\n"
+                   f"primary_conninfo = 'host=127.0.0.1 port={own_postgres.port} user=postgres dbname=postgres'\n")
+    yield standby
+    standby.end()
+
+
+def _read_ids(stage):
+    return [message.id for message in stage.read()]
+
+
 @pytest.mark.on(since=17)
-def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_stage, own_postgres, folder):
-    """With the settings of the standby that sql/README.md names."""
+def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_stage, own_postgres, follower):
     stage = make_stage(postgres=own_postgres)
     stage.create_topic()
-    relay = stage.relay()
-    first = stage.insert()
-    stage.wait_all_confirmed(relay=relay)
-    relay.stop()
     good(slot_failover(stage, failover="on"))
-    own_postgres.query("SELECT pg_create_physical_replication_slot('follower', true)")
-    stage.also_drops("follower")
-    follower = Standby(own_postgres, folder / "standby").start(
-        primary_slot_name="follower", hot_standby_feedback="on", sync_replication_slots="on",
-        primary_conninfo=f"host=127.0.0.1 port={own_postgres.port} user=postgres dbname=postgres")
-    try:
-        relay.start()
-        stage.wait_streaming(relay)
+    events = [stage.insert()]
+    follower.start()
+    wait_until(lambda: slot_row(stage, "synced AND temporary", server=follower) == (True,), 60, "a copy is begun")
+    good(slot_status(stage, server=follower), "warn this is the copy of a failover slot, not in step with ")
+    relay = stage.relay()
 
-        def in_step():
-            own_postgres.query("SELECT pg_log_standby_snapshot()")
-            return slot_row(stage, "synced AND NOT temporary", server=follower) == (True,)
+    def in_step():
+        own_postgres.query("SELECT pg_log_standby_snapshot()")
+        return slot_row(stage, "synced AND NOT temporary", server=follower) == (True,)
 
-        wait_until(in_step, 60, "the copy is in step", follower.log_tail)
-        ran = good(slot_status(stage, server=follower), "ok   this is the copy of a failover slot, in step")
-        assert facts_of(ran)["synced"] == "true"
-        refused(slot_drop(stage, server=follower), "is the copy of a failover slot: drop it on the primary")
-        refused(slot_advance(stage, server=follower, to=end_text(stage), give_up=0), "advance on the primary")
-        refused(slot_failover(stage, server=follower, failover="off"), "change the flag on the primary")
-        relay.stop()
-        follower.wait_caught_up()
-        own_postgres.stop("immediate")
-        follower.promote()
-        again = stage.new_relay({"postgres.conninfo": follower.conninfo(stage.database)}).start()
-        with follower.connect(stage.database) as connection:
-            second = stage.insert(connection=connection)
-        again.wait_until(lambda: second in [message.id for message in stage.read()], 60, "it relays from there")
-        assert first in [message.id for message in stage.read()]
-        again.stop()
-    finally:
-        follower.end()
+    wait_until(in_step, 60, "the copy is in step", follower.log_tail)
+    ran = good(slot_status(stage, server=follower), "ok   this is the copy of a failover slot, in step")
+    assert facts_of(ran)["synced"] == "true"
+    refused(slot_drop(stage, server=follower), "is the copy of a failover slot: drop it on the primary")
+    refused(slot_advance(stage, server=follower, to=end_text(stage), give_up=0), "advance on the primary")
+    refused(slot_failover(stage, server=follower, failover="off"), "change the flag on the primary")
+    relay.stop()
+    follower.wait_caught_up()
+    own_postgres.stop("immediate")
+    follower.promote()
+    relay = stage.new_relay({"postgres.conninfo": follower.conninfo(stage.database)}).start()
+    with follower.connect(stage.database) as connection:
+        events.append(stage.insert(connection=connection))
+    relay.wait_until(lambda: set(events) <= set(_read_ids(stage)), 60, "it relays from there")
+    relay.stop()
+
+
+@pytest.mark.on(since=17)
+def test_a_script_that_waits_for_such_a_standby_changes_nothing_when_interrupted(make_stage, own_postgres, follower):
+    stage = make_stage(postgres=own_postgres)
+    stage.insert()
+    good(slot_failover(stage, failover="on"))
+    own_postgres.set_conf(synchronized_standby_slots="follower")
+    waiting = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%peek_binary%' AND wait_event LIKE '%Standby%'"
+    for more in ({"force": "yes"}, {}):
+        command = script_command(stage, "slot_drop.sql", slot=stage.slot, publication=stage.publication, **more)
+        with subprocess.Popen(command, env=clean_environment(), stderr=subprocess.PIPE, text=True) as dropping:
+            wait_until(lambda: own_postgres.query(waiting), 20, "it waits for the standby")
+            dropping.send_signal(signal.SIGINT)
+            assert "canceling statement due to user request" in dropping.stderr.read()
+            assert dropping.wait(10) == 3
+    assert slot_row(stage, "1")
