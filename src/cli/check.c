@@ -2,10 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
+#include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/postgres/slot.h"
@@ -22,20 +21,20 @@ struct check {
 	struct wp_preflight found;
 };
 
-static void add(struct check *c, enum wp_rc rc, const char *name, const char *fine,
-		const struct wp_why *why, const char *cure)
+static void add(struct check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
+		const char *fine, const struct wp_why *why, const char *cure)
 {
 	if (rc == WP_OK)
-		wp_preflight_add(&c->found, WP_FINDING_OK, name, fine, "");
+		wp_findings_add(&c->found.findings, WP_FINDING_OK, room, name, fine, "");
 	else
-		wp_preflight_add(&c->found, WP_FINDING_FAIL, name, why->text, cure);
+		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, room, name, why->text, cure);
 }
 
 static void check_sslmode(struct check *c)
 {
 	struct wp_connection_facts facts;
 	if (wp_connection_facts(&c->config.postgres, &facts, NULL) == WP_OK)
-		wp_preflight_connection(&c->found, &facts); /* else connecting says why */
+		wp_preflight_connection(&c->found.findings, &facts); /* else connecting says why */
 }
 
 /* What the question below answers, in this order. */
@@ -63,9 +62,9 @@ static void judge_moved(struct check *c, const PGresult *row)
 			 is_true(row, BEYOND) ? ""
 					      : ", and it has decoded fewer transactions "
 						"now than then");
-	wp_preflight_add(&c->found, WP_FINDING_FAIL, "slot_moved", why.text,
-			 "-- walpost slot accept; then start it, and when it has caught up insert "
-			 "again what is missing in Kafka");
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", why.text,
+			"-- walpost slot accept; then start it, and when it has caught up insert "
+			"again what is missing in Kafka");
 }
 
 static void judge_epoch(struct check *c, const PGresult *row)
@@ -80,7 +79,7 @@ static void judge_epoch(struct check *c, const PGresult *row)
 			 "ones would sort below them, and walpost run will refuse it",
 			 (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
 	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch);
-	wp_preflight_add(&c->found, WP_FINDING_FAIL, "epoch", why.text, cure);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "epoch", why.text, cure);
 }
 
 /*
@@ -132,7 +131,8 @@ static void check_server(struct check *c)
 		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &why);
 	if (rc == WP_OK && c->found.witness_ready)
 		check_witness(c, &session);
-	add(c, rc, "connection", "the server answers", &why, "-- see postgres.conninfo");
+	add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &why,
+	    "-- see postgres.conninfo");
 	wp_session_release(&session);
 }
 
@@ -143,7 +143,8 @@ static void check_replication(struct check *c)
 	struct wp_why why;
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
 					WP_CONNECTION_REPLICATION, &why);
-	add(c, rc, "replication_connection", "the server lets us replicate", &why,
+	add(c, rc, WP_ROOM_CONNECTION, "replication_connection", "the server lets us replicate",
+	    &why,
 	    "-- in postgres.conninfo name the server itself: a connection pooler cannot replicate"
 	    "(replication=database)");
 	wp_session_release(&session);
@@ -155,7 +156,8 @@ static void check_kafka(struct check *c)
 	if (c->config.relay.sink != WP_SINK_KIND_KAFKA)
 		return;
 	enum wp_rc rc = wp_kafka_check(&c->config.kafka, KAFKA_TIMEOUT_MS, &sentence, &why);
-	add(c, rc, "kafka", sentence.text, &why, "-- see [kafka], above all bootstrap.servers");
+	add(c, rc, WP_ROOM_KAFKA, "kafka", sentence.text, &why,
+	    "-- see [kafka], above all bootstrap.servers");
 	if (rc != WP_OK || c->config.relay.poison != WP_POISON_DEAD_LETTER)
 		return;
 	rc = wp_kafka_check_topic(&c->config.kafka, c->config.relay.dead_letter_topic,
@@ -163,14 +165,15 @@ static void check_kafka(struct check *c)
 	char cure[320];
 	(void)snprintf(cure, sizeof(cure), "-- create topic %s (relay.dead_letter.topic)",
 		       c->config.relay.dead_letter_topic);
-	add(c, rc, "dead_letter_topic", sentence.text, &why, cure);
+	add(c, rc, WP_ROOM_TOPIC, "dead_letter_topic", sentence.text, &why, cure);
 }
 
 static bool is_fine(const struct check *c, const char *name)
 {
-	for (size_t i = 0; i < c->found.count; i++)
-		if (!strcmp(c->found.findings[i].name, name))
-			return c->found.findings[i].level == WP_FINDING_OK;
+	const struct wp_findings *f = &c->found.findings;
+	for (size_t i = 0; i < f->count; i++)
+		if (!strcmp(f->items[i].name, name))
+			return f->items[i].level == WP_FINDING_OK;
 	return false;
 }
 
@@ -185,29 +188,12 @@ static void check_all(struct check *c)
 		check_kafka(c);
 }
 
-static int print_json(const struct wp_preflight *p)
+static int print(const struct wp_findings *findings, bool json)
 {
-	static const char *const levels[] = { "ok", "warn", "fail" };
-	json_t *findings = json_array();
-	int failed = 0;
-	for (size_t i = 0; i < p->count; i++) {
-		const struct wp_finding *f = &p->findings[i];
-		failed |= json_array_append_new(
-			findings, json_pack("{ss ss ss ss}", "level", levels[f->level], "name",
-					    f->name, "what", f->what, "cure", f->cure));
-	}
-	failed |= json_dumpf(findings, stdout, JSON_INDENT(2));
-	json_decref(findings);
-	if (failed)
+	if (!json)
+		wp_cli_print_findings(stdout, findings);
+	else if (!wp_cli_print_findings_json(stdout, findings))
 		return wp_cli_fail(WP_EXIT_FAILED, "the findings cannot be written as JSON");
-	printf("\n");
-	return wp_cli_done();
-}
-
-static int print_text(const struct wp_preflight *p)
-{
-	for (size_t i = 0; i < p->count; i++)
-		wp_cli_print_finding(stdout, &p->findings[i]);
 	return wp_cli_done();
 }
 
@@ -220,12 +206,12 @@ static int check(struct check *c, bool json)
 	check_all(c);
 	bool interrupted = c->console.interrupted;
 	wp_console_release(&c->console);
-	int exit_code = json ? print_json(&c->found) : print_text(&c->found);
+	int exit_code = print(&c->found.findings, json);
 	if (exit_code != WP_EXIT_OK)
 		return exit_code;
 	if (interrupted)
 		return wp_cli_fail(WP_EXIT_FAILED, "interrupted");
-	return wp_preflight_failure(&c->found) ? WP_EXIT_FAILED : WP_EXIT_OK;
+	return wp_findings_failure(&c->found.findings) ? WP_EXIT_FAILED : WP_EXIT_OK;
 }
 
 int wp_command_check(int argc, char **argv)
@@ -233,7 +219,8 @@ int wp_command_check(int argc, char **argv)
 	static struct check c; /* large, and there is one */
 	bool json = false;
 	const struct wp_cli_option options[] = {
-		{ "--json", NULL, "as a JSON array of level, name, what and cure", &json, NULL },
+		{ "--json", NULL, "as a JSON array of level, room, about, name, what and cure",
+		  &json, NULL },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost check",

@@ -12,15 +12,6 @@
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
-static struct wp_finding *next_finding(struct wp_preflight *p, enum wp_finding_level level,
-				       const char *name)
-{
-	assert(p->count < WP_FINDINGS_MAX);
-	struct wp_finding *f = &p->findings[p->count++];
-	*f = (struct wp_finding){ .level = level, .name = name };
-	return f;
-}
-
 /* The statements collected in j->cure, and an empty collection for the next. */
 static void take_cure(struct judge *j, struct wp_finding *f)
 {
@@ -41,16 +32,16 @@ static void take_cure(struct judge *j, struct wp_finding *f)
 void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
 		    const char *name, const char *format, ...)
 {
-	struct wp_finding *f = next_finding(j->ret, level, name);
 	va_list values;
-	char what[2 * sizeof(f->what)];
-	struct wp_why cut; /* at a character, should it be too long */
+	char text[2 * sizeof(((struct wp_finding *)0)->what)];
 	va_start(values, format);
-	(void)vsnprintf(what, sizeof(what), format, values);
+	(void)vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
-	(void)wp_why_set(&cut, WP_OK, "%s", what);
-	(void)snprintf(f->what, sizeof(f->what), "%s", cut.text);
+	struct wp_finding *f = wp_findings_add(&j->ret->findings, level, j->room, name, text, "");
 	f->table = (size_t)j->row;
+	if (j->table)
+		(void)snprintf(f->about, sizeof(f->about), "%s.%s", j->table->schema,
+			       j->table->name);
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;
 	take_cure(j, f);
@@ -265,6 +256,7 @@ static void judge_failover(struct judge *j)
 
 static void judge_slot(struct judge *j)
 {
+	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
 		FOUND_LOST(j, "slot",
@@ -402,6 +394,7 @@ static void judge_witness(struct judge *j)
 
 static void judge_server(struct judge *j)
 {
+	j->room = WP_ROOM_SERVER;
 	judge_version(j);
 	judge_recovery(j);
 	judge_encoding(j);
@@ -411,6 +404,17 @@ static void judge_server(struct judge *j)
 	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
 		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
 	judge_role(j);
+}
+
+/* In words of the server's, but of no use without the slot: last, for the cures' sake. */
+static void judge_settings(struct judge *j)
+{
+	j->room = WP_ROOM_SERVER;
+	judge_synchronous(j);
+	judge_sender_timeout(j);
+	j->room = WP_ROOM_SLOT;
+	judge_retention(j);
+	judge_witness(j);
 }
 
 static void read_keeping(const struct judge *j, struct wp_health *ret)
@@ -454,7 +458,7 @@ static void begin(struct judge *j)
 {
 	struct wp_preflight *p = j->ret;
 
-	p->count = 0;
+	p->findings.count = 0;
 	for (size_t i = 0; i < WP_WANTED_MAX; i++)
 		p->table_exists[i] = false;
 	p->publication_exists = !answer_null(j, A_PUB);
@@ -478,16 +482,19 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 			judge_one(j);
 	}
 	j->row = 0;
+	j->table = NULL;
 	return rc;
 }
 
 /* In the order in which cures can be applied: a publication names tables. */
 static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
 {
+	j->room = WP_ROOM_OUTBOX;
 	enum wp_rc rc = judge_each(j, wp_judge_table, why);
 
 	if (rc != WP_OK)
 		return rc;
+	j->room = WP_ROOM_PUBLICATION;
 	wp_judge_publication(j);
 	return judge_each(j, wp_judge_published_table, why);
 }
@@ -510,10 +517,10 @@ static bool loses_events(const struct wp_finding *f)
 static void note_loss(struct judge *j)
 {
 	struct wp_preflight *p = j->ret;
-	for (size_t i = 0; i < p->count && !j->in_recovery; i++) {
-		if (!loses_events(&p->findings[i]))
+	for (size_t i = 0; i < p->findings.count && !j->in_recovery; i++) {
+		if (!loses_events(&p->findings.items[i]))
 			continue;
-		wp_finding_say(&p->findings[i], p->health.loss.text, LOSS_SIZE);
+		wp_finding_say(&p->findings.items[i], p->health.loss.text, LOSS_SIZE);
 		return;
 	}
 }
@@ -544,27 +551,14 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	enum wp_rc rc = judge_tables(&j, why);
 	if (rc == WP_OK) {
 		judge_slot(&j);
-		judge_synchronous(&j);
-		judge_sender_timeout(&j);
-		judge_retention(&j);
-		judge_witness(&j);
+		judge_settings(&j);
 		note_loss(&j);
 	}
 	wp_buffer_release(&j.cure_text);
 	return rc;
 }
 
-void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
-		      const char *what, const char *cure)
-{
-	struct wp_finding *f = next_finding(p, level, name);
-	(void)snprintf(f->what, sizeof(f->what), "%s", what);
-	(void)snprintf(f->cure, sizeof(f->cure), "%s", cure);
-	if (level == WP_FINDING_FAIL)
-		f->reaction = WP_REACT_STOP_CONFIG;
-}
-
-void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_facts *facts)
+void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_facts *facts)
 {
 	char what[512];
 	bool weak = !strcmp(facts->sslmode, "prefer") || !strcmp(facts->sslmode, "allow") ||
@@ -574,31 +568,8 @@ void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_
 			       ? ": the connection to a host that is not local may be in plain text"
 			       : "");
 	if (weak && !facts->local)
-		wp_preflight_add(p, WP_FINDING_WARN, "sslmode", what,
-				 "-- in postgres.conninfo: sslmode=verify-full");
+		wp_findings_add(f, WP_FINDING_WARN, WP_ROOM_CONNECTION, "sslmode", what,
+				"-- in postgres.conninfo: sslmode=verify-full");
 	else
-		wp_preflight_add(p, WP_FINDING_OK, "sslmode", what, "");
-}
-
-void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
-{
-	static const char elsewhere[] = "; walpost check prints the cure";
-	if (!*f->cure) {
-		(void)snprintf(text, size, "%s", f->what);
-		return;
-	}
-	int length = snprintf(text, size, "%s; cure: %s", f->what, f->cure);
-	if (length >= 0 && (size_t)length < size)
-		return;
-	struct wp_why what; /* cut at a character */
-	(void)wp_why_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
-	(void)snprintf(text, size, "%s%s", what.text, elsewhere);
-}
-
-const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p)
-{
-	for (size_t i = 0; i < p->count; i++)
-		if (p->findings[i].level == WP_FINDING_FAIL)
-			return &p->findings[i];
-	return NULL;
+		wp_findings_add(f, WP_FINDING_OK, WP_ROOM_CONNECTION, "sslmode", what, "");
 }

@@ -17,8 +17,9 @@ struct judge {
 	const PGresult *answer;
 	const struct wp_postgres_options *options;
 	const struct wp_wanted *wanted;
-	const struct wp_wanted_table *table; /* of this row; NULL: none is wanted */
+	const struct wp_wanted_table *table; /* that is judged now; NULL: none */
 	int row;
+	enum wp_finding_room room; /* of the findings that are written now */
 	struct wp_preflight *ret;
 	struct wp_buffer cure_text;
 	struct wp_sql cure;

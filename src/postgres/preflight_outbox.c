@@ -75,10 +75,11 @@ static void judge_binary(struct judge *j)
 	if (j->options->binary != WP_BINARY_ON || answer_null(j, A_TABLE_NOT_BINARY))
 		return;
 	wp_sql_add(&j->cure, "-- set postgres.binary = off");
-	FOUND_WRONG(j, "table_binary",
-		    "%s has columns of types that are not read in binary: %s; " WP_TYPES_READ_IN_BINARY
-		    " are",
-		    j->quoted, answer_text(j, A_TABLE_NOT_BINARY));
+	FOUND_WRONG(
+		j, "table_binary",
+		"%s has columns of types that are not read in binary: %s; " WP_TYPES_READ_IN_BINARY
+		" are",
+		j->quoted, answer_text(j, A_TABLE_NOT_BINARY));
 }
 
 static void judge_storage(struct judge *j)
