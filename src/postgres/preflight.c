@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "minors.h"
 #include "preflight_judge.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
@@ -47,35 +48,28 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 	take_cure(j, f);
 }
 
-/* The first minor of each major that neither loses rows of transactions that were open while a
- * publication was altered, nor removes WAL a slot needs; then the first in which a new slot
- * cannot be invalidated by a race (release notes of those versions). */
-static const struct {
-	int major, keeps_rows, keeps_slots;
-} minors[] = { { 14, 19, 21 }, { 15, 14, 16 }, { 16, 10, 12 }, { 17, 6, 8 }, { 18, 0, 2 } };
-
 static void judge_version(struct judge *j)
 {
 	const char *version = answer_text(j, A_VERSION_TEXT);
-	int major = j->version / 10000, minor = j->version % 10000;
+	int major = j->version / 10000;
 	if (major < 14) {
+		wp_sql_add(&j->cure, "-- upgrade the server to PostgreSQL 14 or newer");
 		FOUND_WRONG(j, "server_version",
 			    "PostgreSQL %s is older than 14, the first that walpost works with",
 			    version);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(minors) / sizeof(minors[0]); i++) {
-		if (minors[i].major != major || minor >= minors[i].keeps_slots)
-			continue;
-		FOUND_WARN(j, "server_version", "PostgreSQL %s %s; upgrade to %d.%d or newer",
-			   version,
-			   minor < minors[i].keeps_rows ? "can lose rows of transactions that are "
-							  "open while a publication is altered"
-							: "can invalidate a new slot by a race",
-			   major, minors[i].keeps_slots);
+	struct wp_minor_bugs bugs = wp_minor_bugs(major, j->version % 10000);
+	if (bugs.count == 0) {
+		FOUND_OK(j, "server_version", "PostgreSQL %s", version);
 		return;
 	}
-	FOUND_OK(j, "server_version", "PostgreSQL %s", version);
+	char cured[32];
+	(void)snprintf(cured, sizeof(cured), "%d.%d", major, bugs.cured);
+	wp_sql_add(&j->cure,
+		   "-- upgrade the server to PostgreSQL %s or newer (its programs only: no dump)",
+		   cured);
+	FOUND_WARN(j, "server_version", "PostgreSQL %s %s", version, bugs.text);
 }
 
 static void judge_recovery(struct judge *j)
