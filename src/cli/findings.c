@@ -40,18 +40,20 @@ static int width_of(const char *text, size_t size)
 	return width;
 }
 
-/* Words from a column on; below one another, should they not fit. */
+/* Words from a column on; below one another, should they not fit or the text say so. */
 static void print_words(const struct page *page, const char *text, int column)
 {
 	while (*text) {
-		size_t gap = strspn(text, " "), size = strcspn(text + gap, " ");
+		size_t gap = strspn(text, " \n"), size = strcspn(text + gap, " \n");
 		int width = width_of(text + gap, size);
 		bool fits = page->width == 0 || column + (int)gap + width <= page->width;
-		if (fits || column <= WHAT_AT)
+		bool breaks = memchr(text, '\n', gap) != NULL;
+		bool goes_on = !breaks && (fits || column <= WHAT_AT);
+		if (goes_on)
 			(void)fprintf(page->to, "%.*s", (int)(gap + size), text);
 		else
 			(void)fprintf(page->to, "\n%*s%.*s", WHAT_AT, "", (int)size, text + gap);
-		column = fits ? column + (int)gap + width : WHAT_AT + width;
+		column = goes_on ? column + (int)gap + width : WHAT_AT + width;
 		text += gap + size;
 	}
 	(void)fprintf(page->to, "\n");

@@ -27,36 +27,27 @@ static void name_table(const struct wp_relation *relation, char text[WP_TABLE_NA
 
 /* -- what is wrong ----------------------------------------------------------- */
 
-enum fault {
-	FAULT_NONE,
-	FAULT_MISSING,
-	FAULT_NOT_BINARY, /* from here on it is of a type that does not do */
-	FAULT_NOT_RENDERED,
-	FAULT_NOT_A_TIME,
-	FAULT_NOT_A_NUMBER,
-};
-
 /* The first column that is missing or unfit, and the option that asked for it. */
 struct lookup {
 	const struct wp_mapping_setup *setup;
 	const struct wp_outbox_options *options; /* the setup's */
 	const struct wp_relation *relation;	 /* likewise */
-	enum fault fault;
-	const char *column;
-	const char *option;
-	uint32_t type_oid;
+	struct wp_mapping_fault fault;
 };
 
-/* Without a missing column an event may still be set aside; not without knowing its types. */
-static void complain(struct lookup *l, enum fault fault, const char *column, const char *option,
-		     uint32_t type_oid)
+static void complain(struct lookup *l, enum wp_mapping_fault_kind kind, const char *column,
+		     const char *option, uint32_t type_oid)
 {
-	if (l->fault != FAULT_NONE && (fault == FAULT_MISSING || l->fault != FAULT_MISSING))
+	enum wp_mapping_fault_kind known = l->fault.kind;
+
+	if (known != WP_COLUMN_NONE && (kind == WP_COLUMN_MISSING || known != WP_COLUMN_MISSING))
 		return;
-	l->fault = fault;
-	l->column = column;
-	l->option = option;
-	l->type_oid = type_oid;
+	l->fault = (struct wp_mapping_fault){
+		.kind = kind,
+		.column = column,
+		.option = option,
+		.type_oid = type_oid,
+	};
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */
@@ -87,8 +78,8 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 	return wp_why_set(why, WP_CONFIG,
 			  "table %s has no column \"%s\" (%s); it has: %s; set %s or restore the "
 			  "column, in the publication too if that has a column list",
-			  table, wp_excerpt(&name, wp_span_of(l->column)), l->option, columns,
-			  l->option);
+			  table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			  columns, l->fault.option);
 }
 
 struct type_text {
@@ -149,20 +140,22 @@ static struct type_text type_text(uint32_t oid)
 static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
 {
 	static const char *const reasons[] = {
-		[FAULT_NOT_BINARY] = "which is not read in binary; " WP_TYPES_READ_IN_BINARY
-				     " are: set postgres.binary = off",
-		[FAULT_NOT_RENDERED] = "which is not written as Debezium does; " WP_TYPES_RENDERED
-				       " are: set outbox.types = postgres, or take the column out",
-		[FAULT_NOT_A_TIME] =
+		[WP_COLUMN_NOT_BINARY] = "which is not read in binary; " WP_TYPES_READ_IN_BINARY
+					 " are: set postgres.binary = off",
+		[WP_COLUMN_NOT_RENDERED] =
+			"which is not written as Debezium does; " WP_TYPES_RENDERED
+			" are: set outbox.types = postgres, or take the column out",
+		[WP_COLUMN_NOT_A_TIME] =
 			"which is no time: it must be timestamp, timestamptz, date, or a bigint of "
 			"milliseconds since 1970",
-		[FAULT_NOT_A_NUMBER] = "which is no number: it must be smallint, integer or bigint",
+		[WP_COLUMN_NOT_A_NUMBER] =
+			"which is no number: it must be smallint, integer or bigint",
 	};
 	struct wp_excerpt name;
 
 	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of type %s, %s", table,
-			  wp_excerpt(&name, wp_span_of(l->column)), l->option,
-			  type_text(l->type_oid).text, reasons[l->fault]);
+			  wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			  type_text(l->fault.type_oid).text, reasons[l->fault.kind]);
 }
 
 /* -- looking up -------------------------------------------------------------- */
@@ -217,7 +210,7 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 	add_facts(l, found, &mapped.type);
 	if (l->setup->transfer == WP_TRANSFER_BINARY &&
 	    !wp_type_is_read_in_binary(mapped.type.type, mapped.type.element))
-		complain(l, FAULT_NOT_BINARY, column, option, found->type_oid);
+		complain(l, WP_COLUMN_NOT_BINARY, column, option, found->type_oid);
 	return mapped;
 }
 
@@ -228,7 +221,7 @@ static bool is_missing(struct lookup *l, const struct wp_mapped *mapped, const c
 	if (mapped->index != WP_NO_COLUMN)
 		return false;
 	if (!is_further || l->options->columns_missing == WP_MISSING_ERROR)
-		complain(l, FAULT_MISSING, column, option, 0);
+		complain(l, WP_COLUMN_MISSING, column, option, 0);
 	return true;
 }
 
@@ -254,7 +247,7 @@ static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, con
 			   const char *option)
 {
 	if (l->options->types == WP_RENDERING_DEBEZIUM && !wp_render_knows(&mapped->type))
-		complain(l, FAULT_NOT_RENDERED, column, option,
+		complain(l, WP_COLUMN_NOT_RENDERED, column, option,
 			 l->relation->columns[mapped->index].type_oid);
 }
 
@@ -270,10 +263,10 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 		return mapped;
 	uint32_t type_oid = l->relation->columns[mapped.index].type_oid;
 	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
-		complain(l, FAULT_NOT_A_TIME, column, option, type_oid);
+		complain(l, WP_COLUMN_NOT_A_TIME, column, option, type_oid);
 	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
 	    !is_number(mapped.type.type))
-		complain(l, FAULT_NOT_A_NUMBER, column, option, type_oid);
+		complain(l, WP_COLUMN_NOT_A_NUMBER, column, option, type_oid);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
 	return mapped;
@@ -363,9 +356,9 @@ static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_co
 {
 	struct wp_why missing;
 
-	if (l->fault == FAULT_NONE)
+	if (l->fault.kind == WP_COLUMN_NONE)
 		return WP_OK;
-	if (l->fault != FAULT_MISSING)
+	if (l->fault.kind != WP_COLUMN_MISSING)
 		return say_unfit(l, m->table, why);
 	if (columns == WP_COLUMNS_ALL)
 		return say_missing(l, m->table, why);
@@ -398,6 +391,8 @@ enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mappin
 	for (enum wp_list list = 0; list < WP_LIST_COUNT; list++)
 		map_list(m, list, &lists[list], &l, &at, &room);
 	rc = judge(m, &l, setup->columns, why);
+	if (rc == WP_CONFIG && setup->fault != NULL)
+		*setup->fault = l.fault;
 	if (rc != WP_OK) {
 		wp_mapping_free(m);
 		return rc;

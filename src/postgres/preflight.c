@@ -13,6 +13,17 @@
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
+void wp_judge_begin(struct judge *j)
+{
+	wp_buffer_init(&j->cure_text, CURE_SIZE);
+	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+}
+
+void wp_judge_end(struct judge *j)
+{
+	wp_buffer_release(&j->cure_text);
+}
+
 /* The statements collected in j->cure, and an empty collection for the next. */
 static void take_cure(struct judge *j, struct wp_finding *f)
 {
@@ -146,7 +157,7 @@ static void cure_by_other_slot(struct judge *j)
 	wp_sql_add(&j->cure, "-- then set postgres.slot = %s", other);
 }
 
-static void cure_by_new_slot(struct judge *j)
+void wp_judge_cure_by_new_slot(struct judge *j)
 {
 	wp_slot_drop_sql(&j->cure, j->options->slot);
 	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
@@ -201,7 +212,7 @@ static void judge_slot_state(struct judge *j)
 	const char *slot = j->options->slot, *reason = invalidation(j);
 	const char *confirmed = answer_text(j, A_SLOT_CONFIRMED);
 	if (reason) {
-		cure_by_new_slot(j);
+		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s is invalidated (%s): events committed since %s can no longer "
 			   "be read from "
@@ -209,7 +220,7 @@ static void judge_slot_state(struct judge *j)
 			   "table",
 			   slot, reason, *confirmed ? confirmed : "its last confirmation");
 	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
-		cure_by_new_slot(j);
+		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s has two_phase, which would bring transactions before they are "
 			   "committed. The "
@@ -233,21 +244,6 @@ static void judge_slot_state(struct judge *j)
 	}
 }
 
-static void judge_failover(struct judge *j)
-{
-	if (j->version < 170000)
-		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: PostgreSQL before 17 does not copy it to "
-			 "standbys");
-	else if (answer_yes(j, A_SLOT_FAILOVER))
-		FOUND_OK(j, "slot_failover",
-			 "the slot is copied to standbys that have sync_replication_slots");
-	else
-		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: it was made without the failover flag of "
-			 "PostgreSQL 17");
-}
-
 static void judge_slot(struct judge *j)
 {
 	j->room = WP_ROOM_SLOT;
@@ -263,7 +259,6 @@ static void judge_slot(struct judge *j)
 	if (!judge_slot_kind(j))
 		return;
 	judge_slot_state(j);
-	judge_failover(j);
 }
 
 /* The name a walsender of ours has: conninfo's word counts for sure, else the one of
@@ -327,40 +322,54 @@ static void judge_synchronous(struct judge *j)
 	}
 }
 
+/* Where it is said counts: what ALTER SYSTEM says gives way to what a role or a database has. */
+static void cure_sender_timeout(struct judge *j)
+{
+	const char *source = answer_text(j, A_SENDER_TIMEOUT_SOURCE);
+	const char *role = answer_text(j, A_ROLE), *database = answer_text(j, A_DATABASE);
+	if (!strcmp(source, "database user"))
+		wp_sql_add(&j->cure, "ALTER ROLE %I IN DATABASE %I SET wal_sender_timeout = '60s';",
+			   role, database);
+	else if (!strcmp(source, "user"))
+		wp_sql_add(&j->cure, "ALTER ROLE %I SET wal_sender_timeout = '60s';", role);
+	else if (!strcmp(source, "database"))
+		wp_sql_add(&j->cure, "ALTER DATABASE %I SET wal_sender_timeout = '60s';", database);
+	else if (!strcmp(source, "client"))
+		wp_sql_add(&j->cure,
+			   "-- in postgres.conninfo (or PGOPTIONS): no option wal_sender_timeout");
+	else
+		wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_sender_timeout = '60s'; "
+				     "SELECT pg_reload_conf();");
+}
+
 static void judge_sender_timeout(struct judge *j)
 {
 	long ms = answer_number(j, A_SENDER_TIMEOUT);
-	if (ms > 0 && ms < 5000) {
-		wp_sql_add(&j->cure,
-			   "ALTER SYSTEM SET wal_sender_timeout = '60s'; SELECT pg_reload_conf();");
-		FOUND_WARN(j, "wal_sender_timeout", "%ld ms: a short hiccup drops the connection",
-			   ms);
-	} else if (ms == 0) {
-		FOUND_OK(j, "wal_sender_timeout",
-			 "none: a relay that vanishes without a word holds the slot until TCP "
-			 "gives up");
-	} else {
+	if (ms >= 5000) {
 		FOUND_OK(j, "wal_sender_timeout", "%ld ms", ms);
+		return;
 	}
+	cure_sender_timeout(j);
+	if (ms > 0)
+		FOUND_WARN(j, "wal_sender_timeout",
+			   "%ld ms: a relay that is held up for so long loses its connection", ms);
+	else
+		FOUND_WARN(j, "wal_sender_timeout",
+			   "0, none: a relay that vanishes without a word (its host dies, the "
+			   "network is cut) holds the slot until TCP gives up, which takes hours; "
+			   "no other can take over");
 }
 
-static void judge_retention(struct judge *j)
+static void judge_idle_timeout(struct judge *j)
 {
-	if (!answer_null(j, A_SLOT_IDLE) && answer_number(j, A_SLOT_IDLE) > 0) {
-		wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; SELECT "
-				     "pg_reload_conf();");
-		FOUND_WARN(j, "slot_retention",
-			   "idle_replication_slot_timeout is set: a relay that is stopped for that "
-			   "long loses its slot");
-	} else if (answer_number(j, A_SLOT_KEEP) < 0) {
-		FOUND_OK(j, "slot_retention",
-			 "max_slot_wal_keep_size is unlimited: a stopped relay loses nothing, but "
-			 "WAL fills the disk");
-	} else {
-		FOUND_OK(j, "slot_retention",
-			 "a relay that falls more than %s MB of WAL behind loses its slot",
-			 answer_text(j, A_SLOT_KEEP));
-	}
+	if (answer_null(j, A_SLOT_IDLE))
+		return;
+	wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; "
+			     "SELECT pg_reload_conf();");
+	FOUND_WARN(j, "idle_replication_slot_timeout",
+		   "%s: a relay that is stopped for so long loses its slot, and the events that "
+		   "wait there",
+		   answer_text(j, A_SLOT_IDLE_TEXT));
 }
 
 static void judge_witness(struct judge *j)
@@ -398,17 +407,9 @@ static void judge_server(struct judge *j)
 	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
 		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
 	judge_role(j);
-}
-
-/* In words of the server's, but of no use without the slot: last, for the cures' sake. */
-static void judge_settings(struct judge *j)
-{
-	j->room = WP_ROOM_SERVER;
 	judge_synchronous(j);
 	judge_sender_timeout(j);
-	j->room = WP_ROOM_SLOT;
-	judge_retention(j);
-	judge_witness(j);
+	judge_idle_timeout(j);
 }
 
 static void read_keeping(const struct judge *j, struct wp_health *ret)
@@ -539,16 +540,15 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	begin(&j);
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
 	read_keeping(&j, &ret->health);
-	wp_buffer_init(&j.cure_text, CURE_SIZE);
-	wp_sql_init(&j.cure, j.pg, &j.cure_text);
+	wp_judge_begin(&j);
 	judge_server(&j);
 	enum wp_rc rc = judge_tables(&j, why);
 	if (rc == WP_OK) {
 		judge_slot(&j);
-		judge_settings(&j);
+		judge_witness(&j);
 		note_loss(&j);
 	}
-	wp_buffer_release(&j.cure_text);
+	wp_judge_end(&j);
 	return rc;
 }
 

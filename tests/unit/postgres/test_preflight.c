@@ -36,8 +36,7 @@ static struct server healthy(void)
 			[A_MAX_SLOTS] = "10",
 			[A_SLOTS] = "1",
 			[A_SENDER_TIMEOUT] = "60000",
-			[A_SLOT_KEEP] = "-1",
-			[A_SLOT_IDLE] = "0",
+			[A_SENDER_TIMEOUT_SOURCE] = "default",
 			[A_SYNC_NAMES] = "",
 			[A_APPLICATION] = "walpost",
 			[A_ROLE] = "re\"lay",
@@ -49,7 +48,6 @@ static struct server healthy(void)
 			[A_SLOT_TWO_PHASE] = "false",
 			[A_SLOT_WAL_STATUS] = "reserved",
 			[A_SERVER_LSN] = "0/2000000",
-			[A_SLOT_FAILOVER] = "true",
 			[A_SLOT_CONFIRMED] = "0/15A3F28",
 			[A_PUB] = "16390",
 			[A_PUB_ALL] = "false",
@@ -504,18 +502,6 @@ static void a_slot_in_use_is_fine(void **state)
 	CHECK(found.slot_active);
 }
 
-static void failover_is_told(void **state)
-{
-	(void)state;
-	struct server s = healthy();
-	check_finding(&s, "slot_failover", OK, "is copied", "");
-	s.values[A_SLOT_FAILOVER] = "false";
-	check_finding(&s, "slot_failover", OK, "without the failover flag", "");
-	s.values[A_VERSION] = "160010";
-	s.values[A_SLOT_FAILOVER] = NULL;
-	check_finding(&s, "slot_failover", OK, "before 17", "");
-}
-
 static void commits_must_not_wait_for_us_unless_allowed(void **state)
 {
 	(void)state;
@@ -550,23 +536,55 @@ static void a_short_sender_timeout_is_warned_of(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_SENDER_TIMEOUT] = "4999";
-	check_finding(&s, "wal_sender_timeout", WARNS, "4999 ms", "wal_sender_timeout = '60s'");
+	check_finding(&s, "wal_sender_timeout", WARNS, "4999 ms",
+		      "ALTER SYSTEM SET wal_sender_timeout = '60s'");
 	s.values[A_SENDER_TIMEOUT] = "5000";
 	check_finding(&s, "wal_sender_timeout", OK, "5000 ms", "");
 	s.values[A_SENDER_TIMEOUT] = "0";
-	check_finding(&s, "wal_sender_timeout", OK, "none", "");
+	check_finding(&s, "wal_sender_timeout", WARNS, "0, none", "wal_sender_timeout = '60s'");
 }
 
-static void what_becomes_of_a_stopped_relay_is_told(void **state)
+static void a_sender_timeout_is_cured_where_it_is_set(void **state)
+{
+	static const struct {
+		const char *source, *cure;
+	} cases[] = {
+		{ "configuration file", "ALTER SYSTEM SET" },
+		{ "database", "ALTER DATABASE \"shop\" SET" },
+		{ "user", "ALTER ROLE \"re\"\"lay\" SET" },
+		{ "database user", "ALTER ROLE \"re\"\"lay\" IN DATABASE \"shop\" SET" },
+		{ "client", "-- in postgres.conninfo" },
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct server s = healthy();
+		s.values[A_SENDER_TIMEOUT] = "0";
+		s.values[A_SENDER_TIMEOUT_SOURCE] = cases[i].source;
+		check_finding(&s, "wal_sender_timeout", WARNS, "", cases[i].cure);
+	}
+}
+
+static void a_limit_on_idle_slots_is_warned_of(void **state)
 {
 	(void)state;
 	struct server s = healthy();
-	check_finding(&s, "slot_retention", OK, "fills the disk", "");
-	s.values[A_SLOT_KEEP] = "1024";
-	check_finding(&s, "slot_retention", OK, "1024 MB", "");
-	s.values[A_SLOT_IDLE] = "60";
-	check_finding(&s, "slot_retention", WARNS, "idle_replication_slot_timeout",
-		      "idle_replication_slot_timeout = 0");
+	s.values[A_SLOT_IDLE] = "86400";
+	s.values[A_SLOT_IDLE_TEXT] = "1d";
+	check_finding(&s, "idle_replication_slot_timeout", WARNS, "1d: a relay that is stopped",
+		      "SET idle_replication_slot_timeout = 0");
+}
+
+static void updates_that_are_looked_for_must_be_published(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.table.updates = "outbox.on_update = stop";
+	check_finding(&s, "publication_updates", WARNS, "outbox.on_update = stop has no effect",
+		      "SET (publish = 'insert, update');");
+	s.values[A_PUB_UPDATE] = "true";
+	judge(&s);
+	for (size_t i = 0; i < found.findings.count; i++)
+		CHECK(strcmp(found.findings.items[i].name, "publication_updates") != 0);
 }
 
 static void a_witness_that_cannot_be_written_is_warned_of(void **state)
@@ -740,11 +758,12 @@ int main(void)
 		cmocka_unit_test(a_slot_that_cannot_be_used_is_made_anew),
 		cmocka_unit_test(a_slot_about_to_be_lost_is_warned_of),
 		cmocka_unit_test(a_slot_in_use_is_fine),
-		cmocka_unit_test(failover_is_told),
 		cmocka_unit_test(commits_must_not_wait_for_us_unless_allowed),
 		cmocka_unit_test(the_name_of_conninfo_counts),
 		cmocka_unit_test(a_short_sender_timeout_is_warned_of),
-		cmocka_unit_test(what_becomes_of_a_stopped_relay_is_told),
+		cmocka_unit_test(a_sender_timeout_is_cured_where_it_is_set),
+		cmocka_unit_test(a_limit_on_idle_slots_is_warned_of),
+		cmocka_unit_test(updates_that_are_looked_for_must_be_published),
 		cmocka_unit_test(a_witness_that_cannot_be_written_is_warned_of),
 		cmocka_unit_test(how_the_log_is_kept_is_read),
 		cmocka_unit_test(what_loses_events_while_it_runs_is_a_loss),
