@@ -1,4 +1,4 @@
-"""What `walpost check` says of a server that will do, and will hurt: brought about, named, cured by the printed words."""
+"""What `walpost check` warns of: brought about, named, cured by the printed words."""
 
 import uuid
 
