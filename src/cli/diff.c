@@ -86,7 +86,7 @@ static enum wp_rc open_kafka(struct wp_diff *d, struct wp_why *why)
 	enum wp_rc rc = find_placement(d, why);
 
 	if (rc == WP_OK)
-		rc = wp_kafka_check(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, why);
+		rc = wp_kafka_reach(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, why);
 	if (rc == WP_OK)
 		rc = wp_topic_reader_new(&d->config.kafka, &d->reader, why);
 	return rc;

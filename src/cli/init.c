@@ -3,6 +3,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
+#include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
@@ -148,8 +149,8 @@ enum round { BEFORE, AFTER };
 static bool is_clear(const struct wp_preflight *p, enum round round)
 {
 	bool clear = true;
-	for (size_t i = 0; i < p->count; i++) {
-		const struct wp_finding *f = &p->findings[i];
+	for (size_t i = 0; i < p->findings.count; i++) {
+		const struct wp_finding *f = &p->findings.items[i];
 		bool fails =
 			f->level == WP_FINDING_FAIL && (round == AFTER || !is_ours_to_cure(p, f));
 		if (fails || (f->level == WP_FINDING_WARN && round == AFTER))

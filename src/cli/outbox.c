@@ -61,22 +61,6 @@ enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wan
 	return rc;
 }
 
-static void print_indented(FILE *to, const char *text)
-{
-	while (*text) {
-		size_t size = strcspn(text, "\n");
-		(void)fprintf(to, "     %.*s\n", (int)size, text);
-		text += size + (text[size] == '\n');
-	}
-}
-
-void wp_cli_print_finding(FILE *to, const struct wp_finding *finding)
-{
-	static const char *const levels[] = { "ok  ", "warn", "FAIL" };
-	(void)fprintf(to, "%s %s: %s\n", levels[finding->level], finding->name, finding->what);
-	print_indented(to, finding->cure);
-}
-
 /* Who is told what slot creation waits for: a second session, opened when it takes long. */
 struct watch {
 	const struct wp_postgres_options *options;

@@ -1,111 +1,265 @@
+#include "walpost/kafka/preflight.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "client.h"
+#include "preflight_asker.h"
 #include "walpost/base/clock.h"
 #include "walpost/kafka/admission.h"
-#include "client.h"
-#include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
 
 #define SLICE_MS 500
-
-/* What is asked with, and the last that went wrong. */
-struct check {
-	rd_kafka_t *rk;
-	rd_kafka_queue_t *queue;
-	int64_t deadline_ms;
-	bool is_refused; /* credentials or TLS: waiting does not help */
-	rd_kafka_resp_err_t code;
-	struct wp_why trouble;
-};
+#define STATS_EACH_MS "200"
+#define IDEMPOTENCE_MS 5000
 
 static int64_t now_ms(void)
 {
 	return wp_clock_us() / 1000;
 }
 
-static int left_ms(const struct check *c)
+int wp_asker_left_ms(const struct wp_asker *a)
 {
-	int64_t left = c->deadline_ms - now_ms();
+	int64_t left = a->deadline_ms - now_ms();
 
 	return left < 0 ? 0 : (int)left;
 }
 
-static void read_error(struct check *c, rd_kafka_event_t *event)
+/* -- what comes beside answers ------------------------------------------------------- */
+
+/* An idempotent producer that gets no id is broken for good. */
+static void read_fatal(struct wp_asker *a)
+{
+	char text[512];
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(a->rk, text, sizeof(text));
+
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	a->idempotence = WP_IDEMPOTENCE_REFUSED;
+	a->code = code;
+	(void)wp_why_set(&a->trouble, WP_CONFIG, "%s", text);
+}
+
+static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
 
+	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+		read_fatal(a);
+		return;
+	}
 	/* That all are down says less than why. */
-	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && c->trouble.text[0] != '\0')
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && a->trouble.text[0] != '\0')
 		return;
 	/* What refused us may be followed by less. */
-	if (c->is_refused)
+	if (a->is_refused || a->idempotence == WP_IDEMPOTENCE_REFUSED)
 		return;
 	const char *text = rd_kafka_event_error_string(event);
-	c->code = code;
-	(void)wp_why_set(&c->trouble, WP_IO, "%s", text);
-	c->is_refused = wp_admission_is_login(code) || wp_admission_is_tls(code, text);
+	a->code = code;
+	(void)wp_why_set(&a->trouble, WP_IO, "%s", text);
+	a->is_refused = wp_admission_is_login(code) || wp_admission_is_tls(code, text);
 }
 
-static void read_events(struct check *c)
+/* "eos": { "idemp_state": "Assigned", ... }: no other way tells that a producer id was given. */
+static void read_statistics(struct wp_asker *a, rd_kafka_event_t *event)
+{
+	const char *at = strstr(rd_kafka_event_stats(event), "\"idemp_state\"");
+	const char *end = at == NULL ? NULL : strchr(at, ',');
+	const char *assigned = at == NULL ? NULL : strstr(at, "\"Assigned\"");
+
+	if (assigned != NULL && end != NULL && assigned < end &&
+	    a->idempotence == WP_IDEMPOTENCE_NOT_KNOWN)
+		a->idempotence = WP_IDEMPOTENCE_GRANTED;
+}
+
+void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event)
+{
+	switch (rd_kafka_event_type(event)) {
+	case RD_KAFKA_EVENT_ERROR:
+		read_error(a, event);
+		break;
+	case RD_KAFKA_EVENT_STATS:
+		read_statistics(a, event);
+		break;
+	default:
+		break; /* an answer that came too late */
+	}
+	rd_kafka_event_destroy(event);
+}
+
+rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind)
+{
+	int left;
+
+	while ((left = wp_asker_left_ms(a)) > 0) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, left);
+		if (event != NULL && rd_kafka_event_type(event) == kind)
+			return event;
+		if (event != NULL)
+			wp_asker_take(a, event);
+	}
+	return NULL;
+}
+
+static void take_all(struct wp_asker *a)
 {
 	rd_kafka_event_t *event;
 
-	while ((event = rd_kafka_queue_poll(c->queue, 0)) != NULL) {
-		if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR)
-			read_error(c, event);
-		rd_kafka_event_destroy(event);
-	}
+	while ((event = rd_kafka_queue_poll(a->queue, 0)) != NULL)
+		wp_asker_take(a, event);
 }
 
-static void describe(const struct check *c, const struct rd_kafka_metadata *metadata,
+/* -- reaching it --------------------------------------------------------------------- */
+
+static void add(struct wp_findings *ret, enum wp_finding_level level, const char *name,
+		const char *what, const char *cure)
+{
+	wp_findings_add(ret, level, WP_ROOM_KAFKA, name, what, cure);
+}
+
+static void describe(struct wp_asker *a, const struct rd_kafka_metadata *metadata,
 		     struct wp_why *ret_sentence)
 {
-	char *cluster = rd_kafka_clusterid(c->rk, left_ms(c));
+	char *cluster = rd_kafka_clusterid(a->rk, wp_asker_left_ms(a));
 
 	(void)wp_why_set(ret_sentence, WP_OK, "reached %d broker%s of Kafka cluster %s by %s",
 			 metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s",
 			 cluster != NULL ? cluster : "(without id)", metadata->orig_broker_name);
 	if (cluster != NULL)
-		rd_kafka_mem_free(c->rk, cluster);
+		rd_kafka_mem_free(a->rk, cluster);
+	a->cluster.brokers = metadata->broker_cnt;
+	a->broker_id = metadata->orig_broker_id;
 }
 
-static enum wp_rc refuse(const struct check *c, struct wp_why *why)
+static enum wp_rc refuse(const struct wp_asker *a, struct wp_why *why)
 {
-	if (c->is_refused) {
+	const char *text = a->trouble.text;
+
+	if (a->is_refused) {
 		struct wp_why cure;
-		wp_admission_cure(c->code, c->trouble.text, rd_kafka_version(), &cure);
-		return wp_why_set(why, WP_CONFIG, "Kafka does not let us in: %s; %s",
-				  c->trouble.text, cure.text);
+		wp_admission_cure(a->code, text, rd_kafka_version(), &cure);
+		return wp_why_set(why, WP_CONFIG, "Kafka does not let us in: %s; %s", text,
+				  cure.text);
 	}
-	if (wp_admission_hung_up(c->trouble.text))
-		return wp_why_set(why, WP_IO, "no Kafka broker answers: %s%s", c->trouble.text,
+	if (wp_admission_hung_up(text))
+		return wp_why_set(why, WP_IO, "no Kafka broker answers: %s%s", text,
 				  WP_HUNG_UP_CURE);
 	return wp_why_set(why, WP_IO,
 			  "no Kafka broker answers: %s; correct bootstrap.servers in [kafka], or "
 			  "start Kafka",
-			  c->trouble.text[0] != '\0' ? c->trouble.text : "timed out");
+			  text[0] != '\0' ? text : "timed out");
 }
 
 /* In slices, so that a refusal is told at once and not after the whole time. */
-static enum wp_rc ask(struct check *c, struct wp_why *ret_sentence, struct wp_why *why)
+static enum wp_rc reach(struct wp_asker *a, struct wp_why *ret_sentence, struct wp_why *why)
 {
 	const struct rd_kafka_metadata *metadata;
 
-	while (left_ms(c) > 0 && !c->is_refused) {
-		int slice = left_ms(c) < SLICE_MS ? left_ms(c) : SLICE_MS;
-		if (rd_kafka_metadata(c->rk, 0, NULL, &metadata, slice) ==
+	while (wp_asker_left_ms(a) > 0 && !a->is_refused) {
+		int left = wp_asker_left_ms(a);
+		if (rd_kafka_metadata(a->rk, 0, NULL, &metadata,
+				      left < SLICE_MS ? left : SLICE_MS) ==
 		    RD_KAFKA_RESP_ERR_NO_ERROR) {
-			describe(c, metadata, ret_sentence);
+			describe(a, metadata, ret_sentence);
 			rd_kafka_metadata_destroy(metadata);
 			return WP_OK;
 		}
-		read_events(c);
+		take_all(a);
 	}
-	return refuse(c, why);
+	return refuse(a, why);
 }
 
-static enum wp_rc open_check(struct check *c, const struct wp_kafka_options *options,
+/* -- producing ------------------------------------------------------------------------- */
+
+static void judge_idempotence(const struct wp_asker *a, struct wp_findings *ret)
+{
+	char what[700], cure[900];
+	const char *principal = a->cluster.principal;
+
+	switch (a->idempotence) {
+	case WP_IDEMPOTENCE_GRANTED:
+		add(ret, WP_FINDING_OK, "kafka_idempotence",
+		    "Kafka gives us a producer id: retries write nothing twice", "");
+		break;
+	case WP_IDEMPOTENCE_REFUSED:
+		(void)snprintf(what, sizeof(what),
+			       "Kafka gives us no producer id, without which nothing is sent: "
+			       "%.500s",
+			       a->trouble.text);
+		(void)snprintf(cure, sizeof(cure),
+			       "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
+			       "--operation IdempotentWrite --cluster",
+			       principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+			       a->cluster.servers, principal[0] != '\0' ? principal : "User:...");
+		add(ret, WP_FINDING_FAIL, "kafka_idempotence", what, cure);
+		break;
+	case WP_IDEMPOTENCE_NOT_KNOWN:
+		add(ret, WP_FINDING_WARN, "kafka_idempotence",
+		    "Kafka did not give us a producer id in time, without which nothing is sent",
+		    "-- ask again; the brokers' logs tell why the transaction coordinator does "
+		    "not answer");
+		break;
+	}
+}
+
+static void check_idempotence(struct wp_asker *a, struct wp_findings *ret)
+{
+	int64_t until = now_ms() + IDEMPOTENCE_MS;
+
+	while (a->idempotence == WP_IDEMPOTENCE_NOT_KNOWN && now_ms() < until) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, SLICE_MS);
+		if (event != NULL)
+			wp_asker_take(a, event);
+		read_fatal(a); /* not always told by an event */
+	}
+	judge_idempotence(a, ret);
+}
+
+/* -- the client ------------------------------------------------------------------------- */
+
+static void check_library(struct wp_findings *ret)
+{
+	char what[300];
+	const char *trouble = wp_client_version_trouble(rd_kafka_version());
+
+	(void)snprintf(what, sizeof(what), "librdkafka %s%s%s", rd_kafka_version_str(),
+		       trouble != NULL ? " " : "", trouble != NULL ? trouble : "");
+	if (trouble == NULL)
+		add(ret, WP_FINDING_OK, "librdkafka", what, "");
+	else
+		add(ret, WP_FINDING_WARN, "librdkafka", what,
+		    "-- install another version of librdkafka1, and start walpost anew");
+}
+
+static void read_text(const rd_kafka_conf_t *conf, const char *name, char *ret, size_t size)
+{
+	if (rd_kafka_conf_get(conf, name, ret, &size) != RD_KAFKA_CONF_OK)
+		ret[0] = '\0';
+}
+
+static void read_conf(struct wp_asker *a, const rd_kafka_conf_t *conf)
+{
+	struct wp_cluster_facts *c = &a->cluster;
+	char user[200];
+
+	read_text(conf, "bootstrap.servers", c->servers, sizeof(c->servers));
+	read_text(conf, "sasl.username", user, sizeof(user));
+	if (user[0] != '\0')
+		(void)snprintf(c->principal, sizeof(c->principal), "User:%s", user);
+	c->message_max = wp_properties_number(conf, "message.max.bytes");
+	c->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
+	c->version = rd_kafka_version_str();
+}
+
+static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
+{
+	char error[256];
+
+	(void)rd_kafka_conf_set(conf, name, value, error, sizeof(error)); /* both are known */
+}
+
+static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *options,
 			     int timeout_ms, struct wp_why *why)
 {
 	/* The relay's own bounds are judged when it starts. */
@@ -113,77 +267,76 @@ static enum wp_rc open_check(struct check *c, const struct wp_kafka_options *opt
 	rd_kafka_conf_t *conf;
 	char error[512];
 
+	*a = (struct wp_asker){ .deadline_ms = now_ms() + timeout_ms, .broker_id = -1 };
 	enum wp_rc rc = wp_properties_conf(options, &bounds, &conf, why);
 	if (rc != WP_OK)
 		return rc;
-	rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
-	*c = (struct check){
-		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error)),
-		.deadline_ms = now_ms() + timeout_ms,
-	};
-	if (c->rk == NULL) {
+	read_conf(a, conf);
+	/* To ask for a topic is to make it, where the broker does that. */
+	set(conf, "allow.auto.create.topics", "false");
+	set(conf, "statistics.interval.ms", STATS_EACH_MS);
+	rd_kafka_conf_set_events(conf,
+				 RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
+	a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
+	if (a->rk == NULL) {
 		rc = wp_client_not_made(error, why);
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
 	/* Its lines end with the queue: the sentence says what is to be known. */
-	(void)rd_kafka_set_log_queue(c->rk, NULL);
-	c->queue = rd_kafka_queue_get_main(c->rk);
+	(void)rd_kafka_set_log_queue(a->rk, NULL);
+	a->queue = rd_kafka_queue_get_main(a->rk);
 	return WP_OK;
 }
 
-static void close_check(struct check *c)
+static void close_asker(struct wp_asker *a)
 {
-	rd_kafka_queue_destroy(c->queue);
-	rd_kafka_destroy(c->rk);
+	rd_kafka_queue_destroy(a->queue);
+	rd_kafka_destroy(a->rk);
 }
 
-enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms,
+enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms,
 			  struct wp_why *ret_sentence, struct wp_why *why)
 {
-	struct check c;
+	struct wp_asker a;
 
-	enum wp_rc rc = open_check(&c, options, timeout_ms, why);
+	enum wp_rc rc = open_asker(&a, options, timeout_ms, why);
 	if (rc != WP_OK)
 		return rc;
-	rc = ask(&c, ret_sentence, why);
-	close_check(&c);
+	rc = reach(&a, ret_sentence, why);
+	close_asker(&a);
 	return rc;
 }
 
-static enum wp_rc judge_topic(const struct rd_kafka_metadata *metadata, const char *topic,
-			      struct wp_why *ret_sentence, struct wp_why *why)
+static void check_all(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t topic_count,
+		      int timeout_ms, struct wp_findings *ret)
 {
-	rd_kafka_resp_err_t code =
-		metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN;
+	struct wp_why sentence, why;
 
-	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return wp_why_set(ret_sentence, WP_OK, "topic %s has %d partitions", topic,
-				  metadata->topics[0].partition_cnt);
-	return wp_why_set(why, WP_CONFIG, "topic %s: %s", topic, rd_kafka_err2str(code));
-}
-
-enum wp_rc wp_kafka_check_topic(const struct wp_kafka_options *options, const char *topic,
-				int timeout_ms, struct wp_why *ret_sentence, struct wp_why *why)
-{
-	const struct rd_kafka_metadata *metadata;
-	struct check c;
-
-	enum wp_rc rc = open_check(&c, options, timeout_ms, why);
-	if (rc != WP_OK)
-		return rc;
-	rd_kafka_topic_t *handle = rd_kafka_topic_new(c.rk, topic, NULL);
-	rd_kafka_resp_err_t code =
-		handle == NULL ? rd_kafka_last_error()
-			       : rd_kafka_metadata(c.rk, 0, handle, &metadata, timeout_ms);
-	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-		rc = wp_why_set(why, WP_IO, "topic %s: %s", topic, rd_kafka_err2str(code));
-	} else {
-		rc = judge_topic(metadata, topic, ret_sentence, why);
-		rd_kafka_metadata_destroy(metadata);
+	if (reach(a, &sentence, &why) != WP_OK) {
+		add(ret, WP_FINDING_FAIL, "kafka", why.text,
+		    "-- see [kafka], above all bootstrap.servers");
+		return;
 	}
-	if (handle != NULL)
-		rd_kafka_topic_destroy(handle);
-	close_check(&c);
-	return rc;
+	add(ret, WP_FINDING_OK, "kafka", sentence.text, "");
+	check_idempotence(a, ret);
+	a->deadline_ms = now_ms() + timeout_ms; /* for what comes now */
+	wp_asker_ask_cluster(a);
+	wp_cluster_judge(&a->cluster, ret);
+	wp_asker_check_topics(a, topics, topic_count, ret);
+}
+
+void wp_kafka_check(const struct wp_kafka_options *options, const struct wp_topic_wanted *topics,
+		    size_t topic_count, int timeout_ms, struct wp_findings *ret)
+{
+	struct wp_asker a;
+	struct wp_why why;
+
+	check_library(ret);
+	if (open_asker(&a, options, timeout_ms, &why) != WP_OK) {
+		add(ret, WP_FINDING_FAIL, "kafka", why.text, "-- see [kafka]");
+		return;
+	}
+	check_all(&a, topics, topic_count, timeout_ms, ret);
+	close_asker(&a);
 }

@@ -27,25 +27,12 @@ static void name_table(const struct wp_relation *relation, char text[WP_TABLE_NA
 
 /* -- what is wrong ----------------------------------------------------------- */
 
-enum fault {
-	FAULT_NONE,
-	FAULT_MISSING,
-	FAULT_NOT_BINARY, /* from here on it is of a type that does not do */
-	FAULT_NOT_RENDERED,
-	FAULT_NO_MODIFIER, /* a domain's, which its form depends on */
-	FAULT_NOT_A_TIME,
-	FAULT_NOT_A_NUMBER,
-};
-
 /* The first column that is missing or unfit, and the option that asked for it. */
 struct lookup {
 	const struct wp_mapping_setup *setup;
 	const struct wp_outbox_options *options; /* the setup's */
 	const struct wp_relation *relation;	 /* likewise */
-	enum fault fault;
-	const char *column;
-	const char *option;
-	uint32_t type_oid;
+	struct wp_mapping_fault fault;
 	bool wants_facts; /* a type does not do, and the catalog has not been asked about it */
 };
 
@@ -66,16 +53,20 @@ static bool is_news(const struct lookup *l, const struct wp_column *column)
 }
 
 /* Without a missing column an event may still be set aside; not without knowing its types. */
-static void complain(struct lookup *l, enum fault fault, const char *column, const char *option,
-		     const struct wp_column *found)
+static void complain(struct lookup *l, enum wp_mapping_fault_kind kind, const char *column,
+		     const char *option, const struct wp_column *found)
 {
+	enum wp_mapping_fault_kind known = l->fault.kind;
+
 	l->wants_facts |= found != NULL && is_news(l, found);
-	if (l->fault != FAULT_NONE && (fault == FAULT_MISSING || l->fault != FAULT_MISSING))
+	if (known != WP_COLUMN_NONE && (kind == WP_COLUMN_MISSING || known != WP_COLUMN_MISSING))
 		return;
-	l->fault = fault;
-	l->column = column;
-	l->option = option;
-	l->type_oid = found == NULL ? 0 : found->type_oid;
+	l->fault = (struct wp_mapping_fault){
+		.kind = kind,
+		.column = column,
+		.option = option,
+		.type_oid = found == NULL ? 0 : found->type_oid,
+	};
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */
@@ -106,8 +97,8 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 	return wp_why_set(why, WP_CONFIG,
 			  "table %s has no column \"%s\" (%s); it has: %s; set %s or restore the "
 			  "column, in the publication too if that has a column list",
-			  table, wp_excerpt(&name, wp_span_of(l->column)), l->option, columns,
-			  l->option);
+			  table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			  columns, l->fault.option);
 }
 
 struct type_text {
@@ -177,30 +168,32 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 		const char *what;
 		const char *cure;
 	} reasons[] = {
-		[FAULT_NOT_BINARY] = { "which is not read in binary",
-				       "; " WP_TYPES_READ_IN_BINARY
-				       " are: set postgres.binary = off" },
-		[FAULT_NOT_RENDERED] = { "which is not written as Debezium does",
-					 "; " WP_TYPES_RENDERED " are: set outbox.types = "
-					 "postgres, or take the column out" },
-		[FAULT_NO_MODIFIER] = { "which the database does not tell of",
-					", nor so of the precision that Debezium writes its values "
-					"by: set outbox.types = postgres until these rows are "
-					"sent, or pass them over with walpost slot skip" },
-		[FAULT_NOT_A_TIME] = { "which is no time",
-				       ": it must be timestamp, timestamptz, date, or a bigint of "
-				       "milliseconds since 1970" },
-		[FAULT_NOT_A_NUMBER] = { "which is no number",
-					 ": it must be smallint, integer or bigint" },
+		[WP_COLUMN_NOT_BINARY] = { "which is not read in binary",
+					   "; " WP_TYPES_READ_IN_BINARY
+					   " are: set postgres.binary = off" },
+		[WP_COLUMN_NOT_RENDERED] = { "which is not written as Debezium does",
+					     "; " WP_TYPES_RENDERED " are: set outbox.types = "
+					     "postgres, or take the column out" },
+		[WP_COLUMN_NO_MODIFIER] = { "which the database does not tell of",
+					    ", nor so of the precision that Debezium writes its "
+					    "values "
+					    "by: set outbox.types = postgres until these rows are "
+					    "sent, or pass them over with walpost slot skip" },
+		[WP_COLUMN_NOT_A_TIME] = { "which is no time", ": it must be timestamp, "
+							       "timestamptz, date, or a bigint of "
+							       "milliseconds since 1970" },
+		[WP_COLUMN_NOT_A_NUMBER] = { "which is no number",
+					     ": it must be smallint, integer or bigint" },
 	};
 	struct wp_excerpt name;
 
 	/* Of a type that was dropped the rows before that remain, but not what it was. */
 	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s", table,
-			  wp_excerpt(&name, wp_span_of(l->column)), l->option,
-			  type_text(l->setup->types, l->type_oid).text, reasons[l->fault].what,
+			  wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			  type_text(l->setup->types, l->fault.type_oid).text,
+			  reasons[l->fault.kind].what,
 			  l->wants_facts ? " (any more: it may have been dropped)" : "",
-			  reasons[l->fault].cure);
+			  reasons[l->fault.kind].cure);
 }
 
 /* -- looking up -------------------------------------------------------------- */
@@ -261,7 +254,7 @@ static struct wp_mapped look_up(struct lookup *l, const char *column, const char
 	add_facts(l, found, &mapped.type);
 	if (l->setup->transfer == WP_TRANSFER_BINARY &&
 	    !wp_type_is_read_in_binary(mapped.type.type, mapped.type.element))
-		complain(l, FAULT_NOT_BINARY, column, option, found);
+		complain(l, WP_COLUMN_NOT_BINARY, column, option, found);
 	return mapped;
 }
 
@@ -272,7 +265,7 @@ static bool is_missing(struct lookup *l, const struct wp_mapped *mapped, const c
 	if (mapped->index != WP_NO_COLUMN)
 		return false;
 	if (!is_further || l->options->columns_missing == WP_MISSING_ERROR)
-		complain(l, FAULT_MISSING, column, option, NULL);
+		complain(l, WP_COLUMN_MISSING, column, option, NULL);
 	return true;
 }
 
@@ -317,9 +310,9 @@ static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, con
 	if (l->options->types != WP_RENDERING_DEBEZIUM)
 		return;
 	if (!wp_render_knows(&mapped->type))
-		complain(l, FAULT_NOT_RENDERED, column, option, found);
+		complain(l, WP_COLUMN_NOT_RENDERED, column, option, found);
 	else if (lacks_modifier(l, &mapped->type, found))
-		complain(l, FAULT_NO_MODIFIER, column, option, found);
+		complain(l, WP_COLUMN_NO_MODIFIER, column, option, found);
 }
 
 static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
@@ -334,10 +327,10 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 		return mapped;
 	const struct wp_column *found = &l->relation->columns[mapped.index];
 	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
-		complain(l, FAULT_NOT_A_TIME, column, option, found);
+		complain(l, WP_COLUMN_NOT_A_TIME, column, option, found);
 	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
 	    !is_number(mapped.type.type))
-		complain(l, FAULT_NOT_A_NUMBER, column, option, found);
+		complain(l, WP_COLUMN_NOT_A_NUMBER, column, option, found);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
 	return mapped;
@@ -427,9 +420,9 @@ static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_co
 {
 	struct wp_why missing;
 
-	if (l->fault == FAULT_NONE)
+	if (l->fault.kind == WP_COLUMN_NONE)
 		return WP_OK;
-	if (l->fault != FAULT_MISSING)
+	if (l->fault.kind != WP_COLUMN_MISSING)
 		return say_unfit(l, m->table, why);
 	if (columns == WP_COLUMNS_ALL)
 		return say_missing(l, m->table, why);
@@ -478,6 +471,8 @@ enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mappin
 	enum wp_rc rc = look_all_up(&l, &m, why);
 	if (rc == WP_OK)
 		rc = judge(m, &l, setup->columns, why);
+	if (rc == WP_CONFIG && setup->fault != NULL)
+		*setup->fault = l.fault;
 	if (rc != WP_OK) {
 		wp_mapping_free(m);
 		return rc;

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "minors.h"
 #include "preflight_judge.h"
-#include "walpost/base/utf8.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
@@ -13,13 +13,15 @@
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
-static struct wp_finding *next_finding(struct wp_preflight *p, enum wp_finding_level level,
-				       const char *name)
+void wp_judge_begin(struct judge *j)
 {
-	assert(p->count < WP_FINDINGS_MAX);
-	struct wp_finding *f = &p->findings[p->count++];
-	*f = (struct wp_finding){ .level = level, .name = name };
-	return f;
+	wp_buffer_init(&j->cure_text, CURE_SIZE);
+	wp_sql_init(&j->cure, j->pg, &j->cure_text);
+}
+
+void wp_judge_end(struct judge *j)
+{
+	wp_buffer_release(&j->cure_text);
 }
 
 /* The statements collected in j->cure, and an empty collection for the next. */
@@ -42,48 +44,43 @@ static void take_cure(struct judge *j, struct wp_finding *f)
 void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
 		    const char *name, const char *format, ...)
 {
-	struct wp_finding *f = next_finding(j->ret, level, name);
 	va_list values;
+	char text[2 * sizeof(((struct wp_finding *)0)->what)];
 	va_start(values, format);
-	int size = vsnprintf(f->what, sizeof(f->what), format, values);
+	(void)vsnprintf(text, sizeof(text), format, values);
 	va_end(values);
-	if ((size_t)size >= sizeof(f->what))
-		wp_utf8_cut(f->what, sizeof(f->what) - 1);
+	struct wp_finding *f = wp_findings_add(&j->ret->findings, level, j->room, name, text, "");
 	f->table = (size_t)j->row;
+	if (j->table)
+		(void)snprintf(f->about, sizeof(f->about), "%s.%s", j->table->schema,
+			       j->table->name);
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;
 	take_cure(j, f);
 }
 
-/* The first minor of each major that neither loses rows of transactions that were open while a
- * publication was altered, nor removes WAL a slot needs; then the first in which a new slot
- * cannot be invalidated by a race (release notes of those versions). */
-static const struct {
-	int major, keeps_rows, keeps_slots;
-} minors[] = { { 14, 19, 21 }, { 15, 14, 16 }, { 16, 10, 12 }, { 17, 6, 8 }, { 18, 0, 2 } };
-
 static void judge_version(struct judge *j)
 {
 	const char *version = answer_text(j, A_VERSION_TEXT);
-	int major = j->version / 10000, minor = j->version % 10000;
+	int major = j->version / 10000;
 	if (major < 14) {
+		wp_sql_add(&j->cure, "-- upgrade the server to PostgreSQL 14 or newer");
 		FOUND_WRONG(j, "server_version",
 			    "PostgreSQL %s is older than 14, the first that walpost works with",
 			    version);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(minors) / sizeof(minors[0]); i++) {
-		if (minors[i].major != major || minor >= minors[i].keeps_slots)
-			continue;
-		FOUND_WARN(j, "server_version", "PostgreSQL %s %s; upgrade to %d.%d or newer",
-			   version,
-			   minor < minors[i].keeps_rows ? "can lose rows of transactions that are "
-							  "open while a publication is altered"
-							: "can invalidate a new slot by a race",
-			   major, minors[i].keeps_slots);
+	struct wp_minor_bugs bugs = wp_minor_bugs(major, j->version % 10000);
+	if (bugs.count == 0) {
+		FOUND_OK(j, "server_version", "PostgreSQL %s", version);
 		return;
 	}
-	FOUND_OK(j, "server_version", "PostgreSQL %s", version);
+	char cured[32];
+	(void)snprintf(cured, sizeof(cured), "%d.%d", major, bugs.cured);
+	wp_sql_add(&j->cure,
+		   "-- upgrade the server to PostgreSQL %s or newer (its programs only: no dump)",
+		   cured);
+	FOUND_WARN(j, "server_version", "PostgreSQL %s %s", version, bugs.text);
 }
 
 static void judge_recovery(struct judge *j)
@@ -160,7 +157,7 @@ static void cure_by_other_slot(struct judge *j)
 	wp_sql_add(&j->cure, "-- then set postgres.slot = %s", other);
 }
 
-static void cure_by_new_slot(struct judge *j)
+void wp_judge_cure_by_new_slot(struct judge *j)
 {
 	wp_slot_drop_sql(&j->cure, j->options->slot);
 	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
@@ -215,7 +212,7 @@ static void judge_slot_state(struct judge *j)
 	const char *slot = j->options->slot, *reason = invalidation(j);
 	const char *confirmed = answer_text(j, A_SLOT_CONFIRMED);
 	if (reason) {
-		cure_by_new_slot(j);
+		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s is invalidated (%s): events committed since %s can no longer "
 			   "be read from "
@@ -223,7 +220,7 @@ static void judge_slot_state(struct judge *j)
 			   "table",
 			   slot, reason, *confirmed ? confirmed : "its last confirmation");
 	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
-		cure_by_new_slot(j);
+		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s has two_phase, which would bring transactions before they are "
 			   "committed. The "
@@ -247,23 +244,9 @@ static void judge_slot_state(struct judge *j)
 	}
 }
 
-static void judge_failover(struct judge *j)
-{
-	if (j->version < 170000)
-		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: PostgreSQL before 17 does not copy it to "
-			 "standbys");
-	else if (answer_yes(j, A_SLOT_FAILOVER))
-		FOUND_OK(j, "slot_failover",
-			 "the slot is copied to standbys that have sync_replication_slots");
-	else
-		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: it was made without the failover flag of "
-			 "PostgreSQL 17");
-}
-
 static void judge_slot(struct judge *j)
 {
+	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
 		FOUND_LOST(j, "slot",
@@ -276,7 +259,6 @@ static void judge_slot(struct judge *j)
 	if (!judge_slot_kind(j))
 		return;
 	judge_slot_state(j);
-	judge_failover(j);
 }
 
 /* The name a walsender of ours has: conninfo's word counts for sure, else the one of
@@ -340,40 +322,54 @@ static void judge_synchronous(struct judge *j)
 	}
 }
 
+/* Where it is said counts: what ALTER SYSTEM says gives way to what a role or a database has. */
+static void cure_sender_timeout(struct judge *j)
+{
+	const char *source = answer_text(j, A_SENDER_TIMEOUT_SOURCE);
+	const char *role = answer_text(j, A_ROLE), *database = answer_text(j, A_DATABASE);
+	if (!strcmp(source, "database user"))
+		wp_sql_add(&j->cure, "ALTER ROLE %I IN DATABASE %I SET wal_sender_timeout = '60s';",
+			   role, database);
+	else if (!strcmp(source, "user"))
+		wp_sql_add(&j->cure, "ALTER ROLE %I SET wal_sender_timeout = '60s';", role);
+	else if (!strcmp(source, "database"))
+		wp_sql_add(&j->cure, "ALTER DATABASE %I SET wal_sender_timeout = '60s';", database);
+	else if (!strcmp(source, "client"))
+		wp_sql_add(&j->cure,
+			   "-- in postgres.conninfo (or PGOPTIONS): no option wal_sender_timeout");
+	else
+		wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_sender_timeout = '60s'; "
+				     "SELECT pg_reload_conf();");
+}
+
 static void judge_sender_timeout(struct judge *j)
 {
 	long ms = answer_number(j, A_SENDER_TIMEOUT);
-	if (ms > 0 && ms < 5000) {
-		wp_sql_add(&j->cure,
-			   "ALTER SYSTEM SET wal_sender_timeout = '60s'; SELECT pg_reload_conf();");
-		FOUND_WARN(j, "wal_sender_timeout", "%ld ms: a short hiccup drops the connection",
-			   ms);
-	} else if (ms == 0) {
-		FOUND_OK(j, "wal_sender_timeout",
-			 "none: a relay that vanishes without a word holds the slot until TCP "
-			 "gives up");
-	} else {
+	if (ms >= 5000) {
 		FOUND_OK(j, "wal_sender_timeout", "%ld ms", ms);
+		return;
 	}
+	cure_sender_timeout(j);
+	if (ms > 0)
+		FOUND_WARN(j, "wal_sender_timeout",
+			   "%ld ms: a relay that is held up for so long loses its connection", ms);
+	else
+		FOUND_WARN(j, "wal_sender_timeout",
+			   "0, none: a relay that vanishes without a word (its host dies, the "
+			   "network is cut) holds the slot until TCP gives up, which takes hours; "
+			   "no other can take over");
 }
 
-static void judge_retention(struct judge *j)
+static void judge_idle_timeout(struct judge *j)
 {
-	if (!answer_null(j, A_SLOT_IDLE) && answer_number(j, A_SLOT_IDLE) > 0) {
-		wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; SELECT "
-				     "pg_reload_conf();");
-		FOUND_WARN(j, "slot_retention",
-			   "idle_replication_slot_timeout is set: a relay that is stopped for that "
-			   "long loses its slot");
-	} else if (answer_number(j, A_SLOT_KEEP) < 0) {
-		FOUND_OK(j, "slot_retention",
-			 "max_slot_wal_keep_size is unlimited: a stopped relay loses nothing, but "
-			 "WAL fills the disk");
-	} else {
-		FOUND_OK(j, "slot_retention",
-			 "a relay that falls more than %s MB of WAL behind loses its slot",
-			 answer_text(j, A_SLOT_KEEP));
-	}
+	if (answer_null(j, A_SLOT_IDLE))
+		return;
+	wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; "
+			     "SELECT pg_reload_conf();");
+	FOUND_WARN(j, "idle_replication_slot_timeout",
+		   "%s: a relay that is stopped for so long loses its slot, and the events that "
+		   "wait there",
+		   answer_text(j, A_SLOT_IDLE_TEXT));
 }
 
 static void judge_witness(struct judge *j)
@@ -401,6 +397,7 @@ static void judge_witness(struct judge *j)
 
 static void judge_server(struct judge *j)
 {
+	j->room = WP_ROOM_SERVER;
 	judge_version(j);
 	judge_recovery(j);
 	judge_encoding(j);
@@ -410,6 +407,9 @@ static void judge_server(struct judge *j)
 	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
 		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
 	judge_role(j);
+	judge_synchronous(j);
+	judge_sender_timeout(j);
+	judge_idle_timeout(j);
 }
 
 static void read_keeping(const struct judge *j, struct wp_health *ret)
@@ -458,7 +458,7 @@ static void begin(struct judge *j)
 {
 	struct wp_preflight *p = j->ret;
 
-	p->count = 0;
+	p->findings.count = 0;
 	for (size_t i = 0; i < WP_WANTED_MAX; i++)
 		p->table_exists[i] = false;
 	p->publication_exists = !answer_null(j, A_PUB);
@@ -482,16 +482,19 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 			judge_one(j);
 	}
 	j->row = 0;
+	j->table = NULL;
 	return rc;
 }
 
 /* In the order in which cures can be applied: a publication names tables. */
 static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
 {
+	j->room = WP_ROOM_OUTBOX;
 	enum wp_rc rc = judge_each(j, wp_judge_table, why);
 
 	if (rc != WP_OK)
 		return rc;
+	j->room = WP_ROOM_PUBLICATION;
 	wp_judge_publication(j);
 	return judge_each(j, wp_judge_published_table, why);
 }
@@ -514,10 +517,10 @@ static bool loses_events(const struct wp_finding *f)
 static void note_loss(struct judge *j)
 {
 	struct wp_preflight *p = j->ret;
-	for (size_t i = 0; i < p->count && !j->in_recovery; i++) {
-		if (!loses_events(&p->findings[i]))
+	for (size_t i = 0; i < p->findings.count && !j->in_recovery; i++) {
+		if (!loses_events(&p->findings.items[i]))
 			continue;
-		wp_finding_say(&p->findings[i], p->health.loss.text, LOSS_SIZE);
+		wp_finding_say(&p->findings.items[i], p->health.loss.text, LOSS_SIZE);
 		return;
 	}
 }
@@ -542,33 +545,19 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	begin(&j);
 	j.in_recovery = answer_yes(&j, A_IN_RECOVERY);
 	read_keeping(&j, &ret->health);
-	wp_buffer_init(&j.cure_text, CURE_SIZE);
-	wp_sql_init(&j.cure, j.pg, &j.cure_text);
+	wp_judge_begin(&j);
 	judge_server(&j);
 	enum wp_rc rc = judge_tables(&j, why);
 	if (rc == WP_OK) {
 		judge_slot(&j);
-		judge_synchronous(&j);
-		judge_sender_timeout(&j);
-		judge_retention(&j);
 		judge_witness(&j);
 		note_loss(&j);
 	}
-	wp_buffer_release(&j.cure_text);
+	wp_judge_end(&j);
 	return rc;
 }
 
-void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
-		      const char *what, const char *cure)
-{
-	struct wp_finding *f = next_finding(p, level, name);
-	(void)snprintf(f->what, sizeof(f->what), "%s", what);
-	(void)snprintf(f->cure, sizeof(f->cure), "%s", cure);
-	if (level == WP_FINDING_FAIL)
-		f->reaction = WP_REACT_STOP_CONFIG;
-}
-
-void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_facts *facts)
+void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_facts *facts)
 {
 	char what[512];
 	bool weak = !strcmp(facts->sslmode, "prefer") || !strcmp(facts->sslmode, "allow") ||
@@ -578,31 +567,8 @@ void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_
 			       ? ": the connection to a host that is not local may be in plain text"
 			       : "");
 	if (weak && !facts->local)
-		wp_preflight_add(p, WP_FINDING_WARN, "sslmode", what,
-				 "-- in postgres.conninfo: sslmode=verify-full");
+		wp_findings_add(f, WP_FINDING_WARN, WP_ROOM_CONNECTION, "sslmode", what,
+				"-- in postgres.conninfo: sslmode=verify-full");
 	else
-		wp_preflight_add(p, WP_FINDING_OK, "sslmode", what, "");
-}
-
-void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
-{
-	static const char elsewhere[] = "; walpost check prints the cure";
-	if (!*f->cure) {
-		(void)snprintf(text, size, "%s", f->what);
-		return;
-	}
-	int length = snprintf(text, size, "%s; cure: %s", f->what, f->cure);
-	if (length >= 0 && (size_t)length < size)
-		return;
-	struct wp_why what; /* cut at a character */
-	(void)wp_why_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
-	(void)snprintf(text, size, "%s%s", what.text, elsewhere);
-}
-
-const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p)
-{
-	for (size_t i = 0; i < p->count; i++)
-		if (p->findings[i].level == WP_FINDING_FAIL)
-			return &p->findings[i];
-	return NULL;
+		wp_findings_add(f, WP_FINDING_OK, WP_ROOM_CONNECTION, "sslmode", what, "");
 }

@@ -22,9 +22,11 @@
 	X(MAX_SLOTS, "current_setting('max_replication_slots')")                                   \
 	X(SLOTS, "(SELECT count(*) FROM pg_replication_slots)")                                    \
 	X(SENDER_TIMEOUT, "(SELECT reset_val FROM pg_settings WHERE name = 'wal_sender_timeout')") \
-	X(SLOT_KEEP, "(SELECT setting FROM pg_settings WHERE name = 'max_slot_wal_keep_size')")    \
-	X(SLOT_IDLE,                                                                               \
-	  "(SELECT setting FROM pg_settings WHERE name = 'idle_replication_slot_timeout')")        \
+	X(SENDER_TIMEOUT_SOURCE,                                                                   \
+	  "(SELECT source FROM pg_settings WHERE name = 'wal_sender_timeout')")                    \
+	X(SLOT_IDLE, "nullif((SELECT setting FROM pg_settings "                                    \
+		     "WHERE name = 'idle_replication_slot_timeout'), '0')")                        \
+	X(SLOT_IDLE_TEXT, "current_setting('idle_replication_slot_timeout', true)")                \
 	X(SYNC_NAMES, "current_setting('synchronous_standby_names')")                              \
 	X(APPLICATION, "current_setting('application_name')")                                      \
 	X(STANDBYS, "(SELECT string_agg(DISTINCT quote_ident(application_name), ', ') "            \
@@ -47,7 +49,6 @@
 	X(SLOT_RESTART, "(SELECT j->>'restart_lsn' FROM slot)")                                    \
 	X(SERVER_LSN, "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "               \
 		      "ELSE pg_current_wal_lsn() END")                                             \
-	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                      \
 	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                  \
 	X(SLOT_CONFIRMED, "(SELECT j->>'confirmed_flush_lsn' FROM slot)")                          \
 	X(PUB_THERE, "(SELECT string_agg(pubname, ', ' ORDER BY pubname) FROM "                    \

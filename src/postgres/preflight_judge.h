@@ -17,8 +17,9 @@ struct judge {
 	const PGresult *answer;
 	const struct wp_postgres_options *options;
 	const struct wp_wanted *wanted;
-	const struct wp_wanted_table *table; /* of this row; NULL: none is wanted */
+	const struct wp_wanted_table *table; /* that is judged now; NULL: none */
 	int row;
+	enum wp_finding_room room; /* of the findings that are written now */
 	struct wp_preflight *ret;
 	struct wp_buffer cure_text;
 	struct wp_sql cure;
@@ -27,29 +28,28 @@ struct judge {
 	bool in_recovery;
 };
 
-static inline bool answer_null(const struct judge *j, enum wp_preflight_column column)
+static inline bool answer_null(const struct judge *j, int column)
 {
-	return PQgetisnull(j->answer, j->row, (int)column);
+	return PQgetisnull(j->answer, j->row, column);
 }
 
-static inline const char *answer_text(const struct judge *j, enum wp_preflight_column column)
+static inline const char *answer_text(const struct judge *j, int column)
 {
-	return PQgetvalue(j->answer, j->row, (int)column);
+	return PQgetvalue(j->answer, j->row, column);
 }
 
-static inline bool answer_is(const struct judge *j, enum wp_preflight_column column,
-			     const char *wanted)
+static inline bool answer_is(const struct judge *j, int column, const char *wanted)
 {
 	return !answer_null(j, column) && !strcmp(answer_text(j, column), wanted);
 }
 
 /* Booleans come as 't' from a column and as 'true' out of JSON. */
-static inline bool answer_yes(const struct judge *j, enum wp_preflight_column column)
+static inline bool answer_yes(const struct judge *j, int column)
 {
 	return *answer_text(j, column) == 't';
 }
 
-static inline long answer_number(const struct judge *j, enum wp_preflight_column column)
+static inline long answer_number(const struct judge *j, int column)
 {
 	return strtol(answer_text(j, column), NULL, 10);
 }
@@ -71,6 +71,17 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 
 /* After a slot was made anew a relay refuses to go on until a human has said: I know. */
 #define WP_ACKNOWLEDGE "-- then acknowledge what is missing: walpost slot accept\n"
+
+/* The judgement of `answer`, with an empty collection of statements; released by wp_judge_end(). */
+void wp_judge_begin(struct judge *j);
+void wp_judge_end(struct judge *j);
+/* Statements that make the slot anew. */
+void wp_judge_cure_by_new_slot(struct judge *j);
+/* "tables (at, schema, name) AS (...),", of all that are wanted. */
+void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_wanted *wanted);
+
+/* doctor_slot.c */
+void wp_judge_slot_kept(struct judge *j);
 
 /* preflight_outbox.c */
 void wp_judge_table(struct judge *j);

@@ -297,6 +297,22 @@ static void judge_kinds_of_change(struct judge *j)
 	}
 }
 
+/* What looks for updates sees none where none are published. */
+static void judge_updates(struct judge *j)
+{
+	const char *wanted = j->table->updates;
+	if (!wanted || answer_yes(j, A_PUB_UPDATE))
+		return;
+	wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish = '%supdate%s%s');",
+		   j->options->publication, answer_yes(j, A_PUB_INSERT) ? "insert, " : "",
+		   answer_yes(j, A_PUB_DELETE) ? ", delete" : "",
+		   answer_yes(j, A_PUB_TRUNCATE) ? ", truncate" : "");
+	FOUND_WARN(j, "publication_updates",
+		   "%s has no effect: publication %s does not publish updates. After the cure %s "
+		   "needs a replica identity (a primary key will do), or its updates fail",
+		   wanted, j->options->publication, j->quoted);
+}
+
 static void judge_others(struct judge *j)
 {
 	long count = answer_number(j, A_PUB_OTHERS);
@@ -347,4 +363,5 @@ void wp_judge_published_table(struct judge *j)
 	judge_columns_published(j);
 	judge_filter(j);
 	judge_kinds_of_change(j);
+	judge_updates(j);
 }

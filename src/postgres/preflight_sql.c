@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "preflight_answer.h"
+#include "preflight_judge.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 
@@ -90,9 +90,9 @@ static struct number number_text(size_t number)
 	return text;
 }
 
-static void add_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
+void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
 {
-	wp_sql_add(sql, "WITH tables (at, schema, name) AS (VALUES ");
+	wp_sql_add(sql, "tables (at, schema, name) AS (VALUES ");
 	for (size_t i = 0; i < wanted->count; i++)
 		wp_sql_add(sql, "%s(%s, %L::name, %L::name)", i > 0 ? ", " : "",
 			   number_text(i).text, wanted->tables[i].schema, wanted->tables[i].name);
@@ -123,7 +123,8 @@ enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *option
 
 	(void)snprintf(pid, sizeof(pid), "%d", walsender);
 	wp_sql_init(&sql, pg, into);
-	add_tables(&sql, wanted);
+	wp_sql_add(&sql, "WITH ");
+	wp_preflight_add_tables(&sql, wanted);
 	add_columns(&sql, wanted);
 	wp_sql_add(&sql, with, pid, options->slot, options->publication);
 	for (size_t i = 0; i < A_COUNT; i++)

@@ -260,13 +260,14 @@ static void ask_slot(struct wp_stream_facts *f)
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
 }
 
-static void log_warnings(const struct wp_preflight *p)
+static void log_warnings(const struct wp_findings *findings)
 {
-	for (size_t i = 0; i < p->count; i++)
-		if (p->findings[i].level == WP_FINDING_WARN)
-			wp_log(WP_LOG_WARN, "preflight", WP_TEXT("name", p->findings[i].name),
-			       WP_TEXT("what", p->findings[i].what),
-			       WP_TEXT("cure", p->findings[i].cure));
+	for (size_t i = 0; i < findings->count; i++) {
+		const struct wp_finding *f = &findings->items[i];
+		if (f->level == WP_FINDING_WARN)
+			wp_log(WP_LOG_WARN, "preflight", WP_TEXT("name", f->name),
+			       WP_TEXT("what", f->what), WP_TEXT("cure", f->cure));
+	}
 }
 
 static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *finding)
@@ -320,9 +321,9 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 	}
 	enum wp_rc rc =
 		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.wanted, p, &why);
-	const struct wp_finding *finding = rc == WP_OK ? wp_preflight_failure(p) : NULL;
+	const struct wp_finding *finding = rc == WP_OK ? wp_findings_failure(&p->findings) : NULL;
 	if (rc == WP_OK && !finding && f->setup.asking == WP_ASK_FIRST)
-		log_warnings(p);
+		log_warnings(&p->findings);
 	if (rc != WP_OK)
 		fail_again(f, &why);
 	else if (finding)

@@ -2,6 +2,19 @@
 
 #include "walpost/run/wanted.h"
 
+/* Asked for on purpose: by default an UPDATE that happens to come is warned of. */
+static const char *updates_of(const struct wp_outbox_options *options)
+{
+	switch (options->on_update) {
+	case WP_ON_UPDATE_ERROR:
+		return "outbox.on_update = error";
+	case WP_ON_UPDATE_STOP:
+		return "outbox.on_update = stop";
+	default:
+		return NULL;
+	}
+}
+
 static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_options *options,
 		      struct wp_why *why)
 {
@@ -23,6 +36,7 @@ static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_optio
 		.definitions = columns->definitions,
 		.column_count = columns->count,
 		.all_count = columns->all_count,
+		.updates = updates_of(options),
 	};
 	return rc;
 }
@@ -37,6 +51,7 @@ enum wp_rc wp_wanted_outboxes_init(struct wp_wanted_outboxes *w, const struct wp
 		.wanted = { .tables = w->tables, .ignore = outboxes->ignore },
 	};
 	for (size_t i = 0; i < outboxes->count && rc == WP_OK; i++) {
+		w->wanted.messages |= outboxes->items[i].message_prefix[0] != '\0';
 		if (outboxes->items[i].table[0] != '\0')
 			rc = add(w, &outboxes->items[i], why);
 	}

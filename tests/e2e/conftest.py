@@ -12,6 +12,7 @@ import pytest
 sys.dont_write_bytecode = True
 
 from lib import places  # noqa: E402
+from lib.administered import Administered  # noqa: E402
 from lib.guarded import GuardedKafka  # noqa: E402
 from lib.kafka import Kafka  # noqa: E402
 from lib.postgres import Postgres  # noqa: E402
@@ -208,3 +209,39 @@ def shim(request):
         return {"LD_PRELOAD": str(library), **{f"SHIM_{name.upper()}": str(value) for name, value in faults.items()}}
 
     return environment
+
+
+@pytest.fixture(scope="session")
+def _administered_servers():
+    servers = {}
+    yield servers
+    for server in servers.values():
+        server.end()
+
+
+@pytest.fixture
+def server(version, house, _administered_servers):
+    """One whose settings a test may change; it finds them as they were."""
+    servers = _administered_servers
+    if version not in servers:
+        servers[version] = Postgres(version, house.folder / f"administered{version}-{os.getpid()}").start()
+    yield servers[version]
+    with servers[version].connect() as connection:
+        connection.execute("ALTER SYSTEM RESET ALL")
+        connection.execute("SELECT pg_reload_conf()")
+
+
+@pytest.fixture
+def bare(server, folder):
+    """A database without anything of ours."""
+    database = Administered(server, folder)
+    yield database
+    database.end()
+
+
+@pytest.fixture
+def ready(bare):
+    """Everything is there."""
+    bare.init()
+    assert not bare.failures()
+    return bare

@@ -11,43 +11,6 @@ pytestmark = pytest.mark.on("all")
 # Row filters, column lists and publications of schemas.
 since_15 = pytest.mark.on(since=15)
 
-_servers = {}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _end_servers():
-    yield
-    for server in _servers.values():
-        server.end()
-    _servers.clear()
-
-
-@pytest.fixture
-def server(version, house):
-    """For this file alone: its tests change settings of the whole server."""
-    if version not in _servers:
-        _servers[version] = Postgres(version, house.folder / f"check{version}").start()
-    yield _servers[version]
-    with _servers[version].connect() as connection:
-        connection.execute("ALTER SYSTEM RESET ALL")
-        connection.execute("SELECT pg_reload_conf()")
-
-
-@pytest.fixture
-def bare(server, folder):
-    """A database without anything of ours."""
-    database = Administered(server, folder)
-    yield database
-    database.end()
-
-
-@pytest.fixture
-def ready(bare):
-    """Everything is there."""
-    bare.init()
-    assert not bare.failures()
-    return bare
-
 
 def _refused_then_cured(database, name, part="", rounds=2):
     finding = database.check()[name]

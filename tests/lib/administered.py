@@ -18,6 +18,7 @@ class Administered:
         self.server = server
         self.name = "a" + uuid.uuid4().hex[:12]
         self.folder = Path(folder)
+        self.kafka_tools = None  # where cures of Kafka are to be applied: lib.kafka_tools
         server.query(f"CREATE DATABASE {self.name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
         self.config = {
             "postgres.conninfo": server.conninfo(self.name),
@@ -71,8 +72,11 @@ class Administered:
         """The printed cure, word for word; settings into the configuration, restarts where it says so."""
         cure = finding["cure"]
         assert cure, f"no cure for {finding}"
-        done = self.psql(cure)
-        assert done.returncode == 0, f"{cure}\n{done.stderr}"
+        if finding["room"] not in ("kafka", "topic"):
+            done = self.psql(cure)
+            assert done.returncode == 0, f"{cure}\n{done.stderr}"
+        elif not cure.startswith("--"):
+            self.kafka_tools.shell(cure)
         for key, value in _SETTING.findall(cure):
             self.config[key] = value
         if "restart" in finding["what"]:

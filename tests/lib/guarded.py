@@ -21,7 +21,9 @@ advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{line},MUTU
 PASSWORD://localhost:{password},EXPIRED://localhost:{expired},ELSEWHERE://localhost:{elsewhere}
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SLOW:PLAINTEXT,MUTUAL:SSL,PASSWORD:SASL_SSL,EXPIRED:SSL,\
 ELSEWHERE:SSL,CONTROLLER:PLAINTEXT
-sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512
+sasl.enabled.mechanisms=SCRAM-SHA-256,SCRAM-SHA-512,PLAIN
+listener.name.password.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_plain="plain's password" user_admin="admin's password";
 listener.name.password.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.password.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 ssl.truststore.type=PEM
@@ -34,10 +36,12 @@ listener.name.expired.ssl.keystore.location={old}
 listener.name.elsewhere.ssl.keystore.type=PEM
 listener.name.elsewhere.ssl.keystore.location={other}
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
-super.users=User:ANONYMOUS
+super.users=User:ANONYMOUS;User:admin
 allow.everyone.if.no.acl.found=true
 """
 
+# Whom the door "password" lets in without having been told: users of the mechanism PLAIN.
+PLAIN = {"plain": "plain's password", "admin": "admin's password"}
 SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 
 
@@ -72,6 +76,25 @@ class GuardedKafka(Kafka):
         info = ScramCredentialInfo(SCRAM[mechanism], 4096)
         self._change_user(UserScramCredentialUpsertion(user, info, password.encode()))
 
+    def command_config(self, folder):
+        """For Kafka's own tools at the door "password": a super user's properties."""
+        file = Path(folder) / "admin.properties"
+        file.write_text(
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nssl.truststore.type=PEM\n"
+            f"ssl.truststore.location={self.authority.certificate}\n"
+            "sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f'username="admin" password="{PLAIN["admin"]}";\n')
+        return file
+
+    def change_acls(self, *bindings, take_back=False):
+        """Makes ACLs, or takes them back."""
+        admin = self._admin()
+        filters = [AclBindingFilter(b.restype, b.name, b.resource_pattern_type, b.principal, b.host, b.operation,
+                                    b.permission_type) for b in bindings]
+        results = admin.delete_acls(filters) if take_back else admin.create_acls(list(bindings))
+        for result in results.values():
+            result.result(20)
+
     def forget_password(self, user, mechanism="SCRAM-SHA-256"):
         self._change_user(UserScramCredentialDeletion(user, SCRAM[mechanism]))
 
@@ -87,18 +110,11 @@ class GuardedKafka(Kafka):
 
     def forbid(self, user, topic, operation=AclOperation.WRITE):
         """`user` may not write to `topic`."""
-        admin = self._admin()
-        for result in admin.create_acls([self._denial(user, topic, operation)]).values():
-            result.result(20)
+        self.change_acls(self._denial(user, topic, operation))
 
     def allow_again(self, user, topic, operation=AclOperation.WRITE):
         """Takes that back."""
-        denial = self._denial(user, topic, operation)
-        admin = self._admin()
-        gone = AclBindingFilter(denial.restype, denial.name, denial.resource_pattern_type, denial.principal,
-                                denial.host, denial.operation, denial.permission_type)
-        for result in admin.delete_acls([gone]).values():
-            result.result(20)
+        self.change_acls(self._denial(user, topic, operation), take_back=True)
 
     def end(self):
         super().end()

@@ -19,8 +19,6 @@ size_t wp_cli_record_max(const struct wp_config *config);
 /* WP_CONFIG with why: one of the tables is not there. */
 enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wanted,
 			       struct wp_why *why) WP_MUST_CHECK;
-/* "ok   wal_level: logical", and below it the cure, indented. */
-void wp_cli_print_finding(FILE *to, const struct wp_finding *finding);
 /*
  * Creates the configured slot. While the server waits for running transactions, names
  * them on standard error every few seconds. `ret_lsn` is where it begins.

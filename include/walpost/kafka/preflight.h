@@ -1,22 +1,42 @@
 /*
- * What `walpost check` asks of Kafka: are the brokers reached and do they let
- * us in. Blocks; never called by the relay.
+ * What `walpost check` asks of Kafka: are the brokers reached, do they let us in and produce,
+ * and will the topics do that are known beforehand. Produces nothing, creates nothing. Blocks;
+ * never called by the relay.
  */
 #ifndef WALPOST_KAFKA_PREFLIGHT_H
 #define WALPOST_KAFKA_PREFLIGHT_H
 
+#include <stdbool.h>
+
+#include "walpost/base/finding.h"
 #include "walpost/base/why.h"
 #include "walpost/kafka/options.h"
+
+/* How it is known that events go there. */
+enum wp_topic_use {
+	WP_TOPIC_ROUTED,       /* an outbox names it, for all its events */
+	WP_TOPIC_DEAD_LETTERS, /* those that can never be delivered */
+	WP_TOPIC_SEEN,	       /* it took events before */
+};
+
+struct wp_topic_wanted {
+	const char *name;
+	enum wp_topic_use use;
+	bool may_lack_key;   /* key.null = allow */
+	bool has_timestamps; /* a column gives the record's */
+};
 
 /*
  * WP_OK with a sentence naming brokers and cluster. WP_CONFIG: wrong properties,
  * credentials or TLS; WP_IO: nobody answered within timeout_ms.
  */
-enum wp_rc wp_kafka_check(const struct wp_kafka_options *options, int timeout_ms,
+enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms,
 			  struct wp_why *ret_sentence, struct wp_why *why) WP_MUST_CHECK;
-/* WP_OK with a sentence naming topic and partitions. WP_CONFIG: it is missing or forbidden; WP_IO. */
-enum wp_rc wp_kafka_check_topic(const struct wp_kafka_options *options, const char *topic,
-				int timeout_ms, struct wp_why *ret_sentence,
-				struct wp_why *why) WP_MUST_CHECK;
+/*
+ * Adds what it finds. When no broker answers within timeout_ms, or none lets us in, that is
+ * the last finding.
+ */
+void wp_kafka_check(const struct wp_kafka_options *options, const struct wp_topic_wanted *topics,
+		    size_t topic_count, int timeout_ms, struct wp_findings *ret);
 
 #endif

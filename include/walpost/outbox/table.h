@@ -21,6 +21,25 @@ enum wp_columns {
 	WP_COLUMNS_KNOWN, /* each row then is WP_DATA, with what there is */
 };
 
+/* What a column is not. Without a missing one an event may still be set aside; not without its type. */
+enum wp_mapping_fault_kind {
+	WP_COLUMN_NONE,
+	WP_COLUMN_MISSING,
+	WP_COLUMN_NOT_BINARY, /* from here on it is of a type that does not do */
+	WP_COLUMN_NOT_RENDERED,
+	WP_COLUMN_NO_MODIFIER, /* a domain's, which its form depends on */
+	WP_COLUMN_NOT_A_TIME,
+	WP_COLUMN_NOT_A_NUMBER,
+};
+
+/* Borrows from the options. */
+struct wp_mapping_fault {
+	enum wp_mapping_fault_kind kind;
+	const char *column;
+	const char *option; /* that asked for it */
+	uint32_t type_oid;
+};
+
 struct wp_mapping_setup {
 	const struct wp_outbox_options *options;
 	const struct wp_relation *relation;
@@ -29,6 +48,7 @@ struct wp_mapping_setup {
 	size_t table;			     /* which of the facts are its */
 	enum wp_columns columns;
 	enum wp_transfer transfer;
+	struct wp_mapping_fault *fault; /* NULL, or to be told what WP_CONFIG came of */
 };
 
 /*

@@ -31,6 +31,8 @@ struct wp_wanted_table {
 	const char *const *definitions;
 	size_t column_count; /* that it must have */
 	size_t all_count;    /* of `columns`: with those that it may have */
+	/* The option that asks for updates to be seen, "outbox.on_update = stop"; NULL: none. */
+	const char *updates;
 };
 
 #define WP_WANTED_MAX 64
@@ -41,6 +43,7 @@ struct wp_wanted {
 	size_t count; /* at most WP_WANTED_MAX; 0: logical messages only */
 	/* The tables beside them whose rows may come, as the user wrote them; "" none. */
 	const char *ignore;
+	bool messages; /* logical messages are events as well */
 };
 
 #endif

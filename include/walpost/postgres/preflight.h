@@ -9,25 +9,12 @@
 #include <libpq-fe.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/base/finding.h"
 #include "walpost/postgres/options.h"
 #include "walpost/wal/source.h"
 
-#define WP_FINDINGS_MAX 1024
-
-enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
-
-struct wp_finding {
-	enum wp_finding_level level;
-	size_t table;		   /* which of those that are wanted; 0 also when none is meant */
-	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
-	char what[1024];	   /* what is so, and what it means */
-	char cure[2048];	   /* SQL or setting, ready to paste; "" when all is well */
-	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
-};
-
 struct wp_preflight {
-	struct wp_finding findings[WP_FINDINGS_MAX];
-	size_t count;
+	struct wp_findings findings;
 	bool table_exists[WP_WANTED_MAX]; /* under that name, whatever it is */
 	bool publication_exists;
 	bool witness_ready; /* there, with all columns, and may be written */
@@ -51,16 +38,6 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      struct wp_why *why) WP_MUST_CHECK;
 /* How the connection is secured, as one finding more (wp_connection_facts() tells it). */
 struct wp_connection_facts;
-void wp_preflight_connection(struct wp_preflight *p, const struct wp_connection_facts *facts);
-/* One finding more, cut where too long; more than WP_FINDINGS_MAX are our mistake. `name` is a constant. */
-void wp_preflight_add(struct wp_preflight *p, enum wp_finding_level level, const char *name,
-		      const char *what, const char *cure);
-/*
- * What and cure on one line of less than `size` bytes (more than 300). A cure that has no room
- * is not cut, for it is pasted: then it is said where it can be read.
- */
-void wp_finding_say(const struct wp_finding *f, char *text, size_t size);
-/* The first failure, or NULL. */
-const struct wp_finding *wp_preflight_failure(const struct wp_preflight *p);
+void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_facts *facts);
 
 #endif

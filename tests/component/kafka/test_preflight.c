@@ -25,7 +25,7 @@ static int release(void **state)
 static void brokers_that_answer_are_counted(void **state)
 {
 	(void)state;
-	CHECK_EQ(wp_kafka_check(&w.options, 10000, &sentence, &why), WP_OK);
+	CHECK_EQ(wp_kafka_reach(&w.options, 10000, &sentence, &why), WP_OK);
 	CHECK_HAS(sentence.text, "reached 3 brokers of Kafka cluster");
 	CHECK_TEXT(why.text, "");
 }
@@ -35,7 +35,7 @@ static void nobody_there_is_io_with_the_address_and_within_the_time(void **state
 	(void)state;
 	world_down(&w);
 	int64_t before = world_clock_ms();
-	CHECK_EQ(wp_kafka_check(&w.options, 1500, &sentence, &why), WP_IO);
+	CHECK_EQ(wp_kafka_reach(&w.options, 1500, &sentence, &why), WP_IO);
 	CHECK(world_clock_ms() - before < 6000);
 	CHECK_HAS(why.text, "no Kafka broker answers");
 	CHECK_HAS(why.text, "Connection refused");
@@ -50,7 +50,7 @@ static void wrong_credentials_are_told_at_once(void **state)
 	world_property(&w, "sasl.username", "me");
 	world_property(&w, "sasl.password", "hunter2");
 	int64_t before = world_clock_ms();
-	CHECK_EQ(wp_kafka_check(&w.options, 20000, &sentence, &why), WP_CONFIG);
+	CHECK_EQ(wp_kafka_reach(&w.options, 20000, &sentence, &why), WP_CONFIG);
 	CHECK(world_clock_ms() - before < 10000);
 	CHECK_HAS(why.text, "does not let us in");
 	CHECK(strstr(why.text, "hunter2") == NULL);
@@ -60,12 +60,55 @@ static void a_wrong_property_is_told_with_its_place(void **state)
 {
 	(void)state;
 	world_property(&w, "acks", "1");
-	CHECK_EQ(wp_kafka_check(&w.options, 1000, &sentence, &why), WP_CONFIG);
+	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &why), WP_CONFIG);
 	CHECK_HAS(why.text, "acks = 1 (the test) is refused");
 	w.options.property_count--;
 	world_property(&w, "max.in.flight", "6");
-	CHECK_EQ(wp_kafka_check(&w.options, 1000, &sentence, &why), WP_CONFIG);
+	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &why), WP_CONFIG);
 	CHECK_HAS(why.text, "max.in.flight");
+}
+
+static struct wp_findings found; /* large */
+
+static const struct wp_finding *finding(const char *name)
+{
+	for (size_t i = 0; i < found.count; i++)
+		if (strcmp(found.items[i].name, name) == 0)
+			return &found.items[i];
+	fail_msg("no finding %s", name);
+	return NULL;
+}
+
+/* The mock cluster tells neither configurations nor rights: that fails nothing. */
+static void topics_are_looked_at(void **state)
+{
+	(void)state;
+	const struct wp_topic_wanted topics[] = {
+		{ .name = "there", .use = WP_TOPIC_ROUTED },
+		{ .name = "letters", .use = WP_TOPIC_DEAD_LETTERS },
+	};
+	world_topic(&w, "there", 2);
+	world_topic(&w, "letters", 1);
+	found.count = 0;
+	wp_kafka_check(&w.options, topics, 2, 10000, &found);
+	CHECK(wp_findings_failure(&found) == NULL);
+	CHECK_EQ(finding("kafka")->level, WP_FINDING_OK);
+	CHECK_EQ(finding("kafka_idempotence")->level, WP_FINDING_OK);
+	CHECK_HAS(finding("topic")->what, "topic there has 2 partitions");
+	CHECK_HAS(finding("dead_letter_topic")->what, "topic letters has 1 partition (");
+	CHECK_EQ(finding("topic_config")->level, WP_FINDING_OK);
+	CHECK_EQ(finding("topic_write")->level, WP_FINDING_OK);
+	CHECK_TEXT(finding("topic_replication")->what, "3 replicas"); /* it does not heed ours */
+}
+
+static void nobody_there_is_the_last_finding(void **state)
+{
+	(void)state;
+	world_down(&w);
+	found.count = 0;
+	wp_kafka_check(&w.options, NULL, 0, 1500, &found);
+	CHECK_TEXT(wp_findings_failure(&found)->name, "kafka");
+	CHECK(wp_findings_failure(&found) == &found.items[found.count - 1]);
 }
 
 int main(void)
@@ -76,6 +119,8 @@ int main(void)
 		TEST(nobody_there_is_io_with_the_address_and_within_the_time),
 		TEST(wrong_credentials_are_told_at_once),
 		TEST(a_wrong_property_is_told_with_its_place),
+		TEST(topics_are_looked_at),
+		TEST(nobody_there_is_the_last_finding),
 	};
 #undef TEST
 

@@ -827,6 +827,38 @@ static void what_is_printed_is_bounded_and_may_find_no_memory(void **state)
 	end(&f);
 }
 
+static void what_does_not_do_is_told_apart(void **state)
+{
+	struct fixture f = { .count = 0 };
+	struct wp_outbox_options options = default_options();
+	struct wp_mapping_fault fault = { .kind = WP_COLUMN_NONE };
+	struct wp_mapping *m = NULL;
+
+	(void)state;
+	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
+	for (size_t i = 0; i < 5; i++)
+		add_column(&f, debezium_columns[i], TEXT_OID);
+	put_relation(&f, "public", "outbox");
+	options.column_timestamp = "payload";
+	struct wp_mapping_setup setup = {
+		.options = &options,
+		.relation = f.relation,
+		.types = f.relations,
+		.fault = &fault,
+	};
+	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	CHECK_EQ(fault.kind, WP_COLUMN_NOT_A_TIME);
+	CHECK_TEXT(fault.column, "payload");
+	CHECK_TEXT(fault.option, "outbox.column.timestamp");
+	CHECK_EQ(fault.type_oid, TEXT_OID);
+	options.column_timestamp = "nowhere";
+	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	CHECK_EQ(fault.kind, WP_COLUMN_MISSING);
+	setup.fault = NULL;
+	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	end(&f);
+}
+
 /* -- what the catalog says ------------------------------------------------------------ */
 
 #define NUMERIC_OID 1700
@@ -1043,6 +1075,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(with_known_columns_only_a_row_is_refused_with_what_there_is),
+		cmocka_unit_test(what_does_not_do_is_told_apart),
 		cmocka_unit_test(a_column_that_was_altered_is_as_the_log_tells),
 		cmocka_unit_test(a_domain_s_modifier_is_the_catalog_s),
 		cmocka_unit_test(a_column_of_the_key_may_be_null_if_the_catalog_says_so),

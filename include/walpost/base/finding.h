@@ -1,0 +1,64 @@
+/*
+ * What a look at Postgres or at Kafka brings to light: one precondition, whether it holds,
+ * what that means, and the cure, ready to paste. `walpost check` prints a list of them.
+ *
+ * Owns: its texts. Pure. Bounded: WP_FINDINGS_MAX in a list.
+ */
+#ifndef WALPOST_BASE_FINDING_H
+#define WALPOST_BASE_FINDING_H
+
+#include <stddef.h>
+
+#include "walpost/base/rc.h"
+
+#define WP_FINDINGS_MAX 2048
+
+enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
+
+/* Where it belongs: what a reader looks after together. */
+enum wp_finding_room {
+	WP_ROOM_CONNECTION,
+	WP_ROOM_SERVER,
+	WP_ROOM_OUTBOX,
+	WP_ROOM_PUBLICATION,
+	WP_ROOM_SLOT,
+	WP_ROOM_KAFKA,
+	WP_ROOM_TOPIC,
+	WP_ROOM_COUNT
+};
+
+struct wp_finding {
+	enum wp_finding_level level;
+	enum wp_finding_room room;
+	size_t table;		   /* which of those that are wanted; 0 also when none is meant */
+	const char *name;	   /* constant, e.g. "wal_level", "slot", "publication_columns" */
+	char about[256];	   /* the table or topic that it is about; "": neither */
+	char what[2048];	   /* what is so, and what it means */
+	char cure[2048];	   /* SQL, command or setting to paste; "" when all is well */
+	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
+};
+
+struct wp_findings {
+	struct wp_finding items[WP_FINDINGS_MAX];
+	size_t count;
+};
+
+/*
+ * One more, with texts cut where they are too long; more than WP_FINDINGS_MAX are our mistake.
+ * `name` is a constant. Of a failure the reaction is WP_REACT_STOP_CONFIG, until it is changed.
+ */
+struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
+				   enum wp_finding_room room, const char *name, const char *what,
+				   const char *cure);
+/*
+ * What and cure on one line of less than `size` bytes (more than 300). A cure that has no room
+ * is not cut, for it is pasted: then it is said where it can be read.
+ */
+void wp_finding_say(const struct wp_finding *f, char *text, size_t size);
+/* The first failure, or NULL. */
+const struct wp_finding *wp_findings_failure(const struct wp_findings *f);
+/* "ok", "warn", "fail": a contract with readers of `check --json`, and so are the rooms' names. */
+const char *wp_finding_level_name(enum wp_finding_level level);
+const char *wp_finding_room_name(enum wp_finding_room room);
+
+#endif

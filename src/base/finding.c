@@ -1,0 +1,73 @@
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "walpost/base/finding.h"
+#include "walpost/base/why.h"
+
+struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
+				   enum wp_finding_room room, const char *name, const char *what,
+				   const char *cure)
+{
+	struct wp_why cut; /* at a character, should it be too long */
+
+	static_assert(sizeof(cut.text) == sizeof(f->items[0].what), "one size");
+	assert(f->count < WP_FINDINGS_MAX);
+	struct wp_finding *item = &f->items[f->count++];
+	*item = (struct wp_finding){
+		.level = level,
+		.room = room,
+		.name = name,
+		.reaction = level == WP_FINDING_FAIL ? WP_REACT_STOP_CONFIG : WP_REACT_NONE,
+	};
+	(void)wp_why_set(&cut, WP_OK, "%s", what);
+	memcpy(item->what, cut.text, sizeof(item->what));
+	(void)snprintf(item->cure, sizeof(item->cure), "%s", cure);
+	return item;
+}
+
+void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
+{
+	static const char elsewhere[] = "; walpost check prints the cure";
+
+	if (!*f->cure) {
+		(void)snprintf(text, size, "%s", f->what);
+		return;
+	}
+	int length = snprintf(text, size, "%s; cure: %s", f->what, f->cure);
+	if (length >= 0 && (size_t)length < size)
+		return;
+	struct wp_why what; /* cut at a character */
+	(void)wp_why_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
+	(void)snprintf(text, size, "%s%s", what.text, elsewhere);
+}
+
+const struct wp_finding *wp_findings_failure(const struct wp_findings *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->items[i].level == WP_FINDING_FAIL)
+			return &f->items[i];
+	return NULL;
+}
+
+const char *wp_finding_level_name(enum wp_finding_level level)
+{
+	static const char *const names[] = { "ok", "warn", "fail" };
+
+	return names[level];
+}
+
+const char *wp_finding_room_name(enum wp_finding_room room)
+{
+	static const char *const names[] = {
+		[WP_ROOM_CONNECTION] = "connection",
+		[WP_ROOM_SERVER] = "server",
+		[WP_ROOM_OUTBOX] = "outbox",
+		[WP_ROOM_PUBLICATION] = "publication",
+		[WP_ROOM_SLOT] = "slot",
+		[WP_ROOM_KAFKA] = "kafka",
+		[WP_ROOM_TOPIC] = "topic",
+	};
+
+	return names[room];
+}

@@ -1,0 +1,212 @@
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/cli/outbox.h"
+#include "walpost/postgres/doctor.h"
+#include "walpost/postgres/witness.h"
+
+enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
+			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
+			struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(session), &text);
+	write(&sql, c);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(session, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static void check_sslmode(struct wp_check *c)
+{
+	struct wp_connection_facts facts;
+	if (wp_connection_facts(&c->config.postgres, &facts, NULL) == WP_OK)
+		wp_preflight_connection(&c->found.findings, &facts); /* else connecting says why */
+}
+
+/* -- what the last relay wrote down -------------------------------------------------- */
+
+/* What the question below answers, in this order. */
+enum { BEYOND, DECODED_LESS, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH, TOPICS, SYSTEM, OURS };
+
+static bool is_true(const PGresult *row, int column)
+{
+	return *PQgetvalue(row, 0, column) == 't'; /* NULL is "" */
+}
+
+static void judge_moved(struct wp_check *c, const PGresult *row)
+{
+	struct wp_why why;
+	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	/* A new epoch begins anew. */
+	if ((!is_true(row, BEYOND) && !is_true(row, DECODED_LESS)) ||
+	    (long)c->config.relay.epoch > epoch)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "slot %s stands at %s, but the relay that had it last had confirmed "
+			 "only %s at %s%s: it was moved or made anew meanwhile, and walpost run "
+			 "will refuse it",
+			 c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
+			 PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
+			 is_true(row, BEYOND) ? ""
+					      : ", and it has decoded fewer transactions "
+						"now than then");
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", why.text,
+			"-- walpost slot accept; then start it, and when it has caught up insert "
+			"again what is missing in Kafka");
+}
+
+static void judge_epoch(struct wp_check *c, const PGresult *row)
+{
+	struct wp_why why;
+	char cure[64];
+	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	if ((long)c->config.relay.epoch >= epoch)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "relay.epoch is %u, but events of slot %s were sent with epoch %ld: new "
+			 "ones would sort below them, and walpost run will refuse it",
+			 (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
+	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "epoch", why.text, cure);
+}
+
+/* Restored, or another cluster behind the same name: its positions are not ours. */
+static void judge_system(struct wp_check *c, const PGresult *row)
+{
+	struct wp_why why;
+	char cure[64];
+	const char *was = PQgetvalue(row, 0, SYSTEM), *is = PQgetvalue(row, 0, OURS);
+	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	if (!strcmp(was, is) || (long)c->config.relay.epoch > epoch)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "this is cluster %s, but events of slot %s were sent from cluster %s: "
+			 "positions begin anew here, and walpost run will refuse it until "
+			 "relay.epoch is raised",
+			 is, c->config.postgres.slot, was);
+	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch + 1);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "system_identifier",
+			why.text, cure);
+}
+
+/*
+ * What a start would refuse (relay/relay_gap, relay_source): a slot beyond where a relay that
+ * stopped in good order left it, or that has decoded less than when one was killed, an epoch
+ * below that of events that were sent, another cluster. Without the table, or the right to it,
+ * there is nothing to compare.
+ */
+static void write_witness(struct wp_sql *sql, const struct wp_check *c)
+{
+	wp_sql_add(sql,
+		   "SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > "
+		   "w.confirmed_lsn,\n"
+		   "  NOT s.active AND " WP_WITNESS_IS_COMPARABLE
+		   " AND t.total_txns < w.slot_transactions,\n"
+		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
+		   "  w.system_identifier, k.system_identifier\n"
+		   "FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
+		   "s.slot_name\n"
+		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
+		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
+		   "CROSS JOIN pg_catalog.pg_control_system() k\n"
+		   "WHERE s.slot_name = %L",
+		   c->config.postgres.slot);
+}
+
+static void check_witness(struct wp_check *c, struct wp_session *session)
+{
+	struct wp_why why;
+	PGresult *row;
+	if (wp_check_ask(c, session, write_witness, &row, &why) != WP_OK)
+		return; /* what is wrong with the table is a finding of its own */
+	if (PQntuples(row) == 1) {
+		judge_moved(c, row);
+		judge_epoch(c, row);
+		judge_system(c, row);
+		wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
+	}
+	PQclear(row);
+}
+
+/* -- what a stream does not ask ------------------------------------------------------ */
+
+static enum wp_rc ask_doctor(struct wp_check *c, struct wp_session *session, PGresult **ret,
+			     struct wp_why *why)
+{
+	struct wp_buffer text;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	enum wp_rc rc = wp_doctor_sql(wp_session_pg(session), &c->config.postgres,
+				      &c->wanted.wanted, &text, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(session, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session, struct wp_why *why)
+{
+	enum wp_publication_age age = WP_PUBLICATION_OLDER;
+	PGresult *answer;
+	enum wp_rc rc = ask_doctor(c, session, &answer, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_doctor_judge(wp_session_pg(session), answer, &c->config.postgres, &c->wanted.wanted,
+			     &c->found, &age, why);
+	PQclear(answer);
+	if (rc == WP_OK && age == WP_PUBLICATION_YOUNGER && wp_check_is_fine(c, "slot"))
+		wp_check_decoding(c, session);
+	return rc;
+}
+
+/* -- all ------------------------------------------------------------------------------- */
+
+static void check_server(struct wp_check *c)
+{
+	struct wp_session session;
+	struct wp_why why;
+	const struct wp_postgres_options *postgres = &c->config.postgres;
+	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
+	if (rc == WP_OK)
+		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &why);
+	if (rc == WP_OK)
+		wp_check_types(c, &session);
+	if (rc == WP_OK && c->found.witness_ready)
+		check_witness(c, &session);
+	if (rc == WP_OK)
+		rc = check_doctor(c, &session, &why);
+	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &why,
+		     "-- see postgres.conninfo");
+	wp_session_release(&session);
+}
+
+/* A pooler, or a limit of the role, may stand between us and a walsender. */
+static void check_replication(struct wp_check *c)
+{
+	struct wp_session session;
+	struct wp_why why;
+	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
+					WP_CONNECTION_REPLICATION, &why);
+	wp_check_add(c, rc, WP_ROOM_CONNECTION, "replication_connection",
+		     "the server lets us replicate", &why,
+		     "-- in postgres.conninfo name the server itself: a connection pooler cannot "
+		     "replicate (replication=database)");
+	wp_session_release(&session);
+}
+
+void wp_check_postgres(struct wp_check *c)
+{
+	check_server(c);
+	check_sslmode(c);
+	/* Otherwise it would only fail for the same reason. */
+	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "role") &&
+	    wp_check_is_fine(c, "max_wal_senders"))
+		check_replication(c);
+}

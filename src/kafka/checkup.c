@@ -1,0 +1,447 @@
+#include "checkup.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPLICAS_ADVISED = 3, IN_SYNC_ADVISED = 2, TOPIC_LIMIT_USUAL = 1048588, MARGIN = 1024 };
+
+/* What the judgements share; `cure` belongs to the finding that is written next. */
+struct checkup {
+	const struct wp_topic_wanted *wanted;
+	const struct wp_topic_facts *facts;
+	const struct wp_cluster_facts *cluster;
+	struct wp_findings *ret;
+	char cure[2048];
+};
+
+static void cure(struct checkup *c, const char *format, ...) WP_PRINTF(2, 3);
+static void found(struct checkup *c, enum wp_finding_level level, const char *name,
+		  const char *format, ...) WP_PRINTF(4, 5);
+
+static void cure(struct checkup *c, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(c->cure, sizeof(c->cure), format, values);
+	va_end(values);
+}
+
+static void found(struct checkup *c, enum wp_finding_level level, const char *name,
+		  const char *format, ...)
+{
+	char what[1024];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(what, sizeof(what), format, values);
+	va_end(values);
+	struct wp_finding *f =
+		wp_findings_add(c->ret, level, c->wanted != NULL ? WP_ROOM_TOPIC : WP_ROOM_KAFKA,
+				name, what, level == WP_FINDING_OK ? "" : c->cure);
+	if (c->wanted != NULL)
+		(void)snprintf(f->about, sizeof(f->about), "%s", c->wanted->name);
+	c->cure[0] = '\0';
+}
+
+#define FINE(c_, ...) found((c_), WP_FINDING_OK, __VA_ARGS__)
+#define WARN(c_, ...) found((c_), WP_FINDING_WARN, __VA_ARGS__)
+#define FAIL(c_, ...) found((c_), WP_FINDING_FAIL, __VA_ARGS__)
+
+/* -- the cluster ----------------------------------------------------------------- */
+
+void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret)
+{
+	struct checkup c = { .cluster = cluster, .ret = ret };
+
+	if (!cluster->creates_topics)
+		return; /* then topics are judged one by one, and a missing one is waited for */
+	if (cluster->auto_create == WP_NO) {
+		cure(&c, "-- create topics with kafka-topics.sh, and:\n"
+			 "-- set kafka.allow.auto.create.topics = false");
+		WARN(&c, "kafka_auto_create",
+		     "allow.auto.create.topics is set, but auto.create.topics.enable is false in "
+		     "the broker: no topic will be made");
+	} else if (cluster->may_create == WP_NO) {
+		cure(&c,
+		     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
+		     "--operation Create --cluster",
+		     cluster->principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+		     cluster->servers,
+		     cluster->principal[0] != '\0' ? cluster->principal : "User:...");
+		WARN(&c, "kafka_auto_create",
+		     "allow.auto.create.topics is set, but we may not create topics");
+	} else if (cluster->replicas == 1 && cluster->brokers > 1) {
+		cure(&c,
+		     "-- set default.replication.factor=%d and min.insync.replicas=%d in the "
+		     "brokers' server.properties; or create topics with kafka-topics.sh, and:\n"
+		     "-- set kafka.allow.auto.create.topics = false",
+		     cluster->brokers < REPLICAS_ADVISED ? cluster->brokers : REPLICAS_ADVISED,
+		     IN_SYNC_ADVISED);
+		WARN(&c, "kafka_auto_create",
+		     "topics that are made by themselves have %d partitions and one replica: a "
+		     "broker that is lost takes events with it",
+		     cluster->partitions);
+	} else {
+		FINE(&c, "kafka_auto_create",
+		     "missing topics are made by themselves, with the broker's number of "
+		     "partitions (%d) and replicas (%d)",
+		     cluster->partitions, cluster->replicas);
+	}
+}
+
+/* -- is it there ------------------------------------------------------------------- */
+
+static const char *name_of_existence(const struct checkup *c)
+{
+	return c->wanted->use == WP_TOPIC_DEAD_LETTERS ? "dead_letter_topic" : "topic";
+}
+
+static const char *origin(const struct checkup *c)
+{
+	static const char *const origins[] = {
+		[WP_TOPIC_ROUTED] = "outbox.topic.replacement names it",
+		[WP_TOPIC_DEAD_LETTERS] = "relay.dead_letter.topic",
+		[WP_TOPIC_SEEN] = "it took events before",
+	};
+
+	return origins[c->wanted->use];
+}
+
+/* As many replicas as are safe, and there are brokers. */
+static void cure_missing(struct checkup *c)
+{
+	int replicas =
+		c->cluster->brokers < REPLICAS_ADVISED ? c->cluster->brokers : REPLICAS_ADVISED;
+
+	cure(c,
+	     "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d "
+	     "--replication-factor %d --config min.insync.replicas=%d",
+	     c->cluster->servers, c->wanted->name, c->wanted->use == WP_TOPIC_DEAD_LETTERS ? 1 : 4,
+	     replicas < 1 ? 1 : replicas, replicas > 1 ? IN_SYNC_ADVISED : 1);
+}
+
+static void judge_missing(struct checkup *c)
+{
+	bool made = c->cluster->creates_topics && c->cluster->auto_create != WP_NO &&
+		    c->cluster->may_create != WP_NO;
+
+	if (made) {
+		FINE(c, name_of_existence(c),
+		     "topic %s is not there yet, and made when it is needed", c->wanted->name);
+		return;
+	}
+	cure_missing(c);
+	if (c->wanted->use == WP_TOPIC_SEEN)
+		WARN(c, name_of_existence(c),
+		     "topic %s is not there (any more): %s. An event for it waits, and all behind "
+		     "it, until it is",
+		     c->wanted->name, origin(c));
+	else
+		FAIL(c, name_of_existence(c),
+		     "topic %s is not there (%s): events for it wait until it is", c->wanted->name,
+		     origin(c));
+}
+
+static void cure_right(struct checkup *c, const char *operation)
+{
+	cure(c,
+	     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s --operation %s "
+	     "--topic %s",
+	     c->cluster->principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+	     c->cluster->servers,
+	     c->cluster->principal[0] != '\0' ? c->cluster->principal : "User:...", operation,
+	     c->wanted->name);
+}
+
+/* False: there is nothing more to be said of it. */
+static bool judge_existence(struct checkup *c)
+{
+	switch (c->facts->code) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+		if (c->facts->partitions > 0)
+			break;
+		/* fall through */
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+		judge_missing(c);
+		return false;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+		cure_right(c, "Write");
+		FAIL(c, name_of_existence(c),
+		     "topic %s (%s) is not ours to see, let alone to write to; if it is there at "
+		     "all",
+		     c->wanted->name, origin(c));
+		return false;
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+		cure(c, "-- set %s to a name of letters, digits, '.', '_' and '-'",
+		     c->wanted->use == WP_TOPIC_DEAD_LETTERS ? "relay.dead_letter.topic"
+							     : "outbox.topic.replacement");
+		FAIL(c, name_of_existence(c), "\"%s\" (%s) is no name of a topic", c->wanted->name,
+		     origin(c));
+		return false;
+	default:
+		cure(c, "-- ask again; what the broker's log says of the topic tells more");
+		WARN(c, name_of_existence(c), "topic %s: %s", c->wanted->name,
+		     rd_kafka_err2str(c->facts->code));
+		return false;
+	}
+	FINE(c, name_of_existence(c), "topic %s has %d partition%s (%s)", c->wanted->name,
+	     c->facts->partitions, c->facts->partitions == 1 ? "" : "s", origin(c));
+	return true;
+}
+
+/* -- will it keep what it is given ---------------------------------------------------- */
+
+static void cure_config(struct checkup *c, const char *setting)
+{
+	cure(c,
+	     "kafka-configs.sh --bootstrap-server %s --alter --entity-type topics --entity-name "
+	     "%s --add-config %s",
+	     c->cluster->servers, c->wanted->name, setting);
+}
+
+static void judge_leaders(struct checkup *c)
+{
+	if (c->facts->leaderless == 0)
+		return;
+	cure(c,
+	     "-- start the brokers that are away; kafka-topics.sh --bootstrap-server %s "
+	     "--describe --topic %s names them",
+	     c->cluster->servers, c->wanted->name);
+	FAIL(c, "topic_leaders", "%d of %d partitions have no leader: events for them wait",
+	     c->facts->leaderless, c->facts->partitions);
+}
+
+static void judge_replicas(struct checkup *c)
+{
+	if (c->facts->replicas_min > 1) {
+		FINE(c, "topic_replication", "%d replicas", c->facts->replicas_min);
+		return;
+	}
+	if (c->cluster->brokers < 2)
+		cure(c, "-- add brokers: one cannot keep a second copy");
+	else if (c->facts->reassignment[0] != '\0')
+		cure(c,
+		     "echo '%s' > replicas.json && kafka-reassign-partitions.sh "
+		     "--bootstrap-server %s --reassignment-json-file replicas.json --execute",
+		     c->facts->reassignment, c->cluster->servers);
+	else
+		cure(c,
+		     "-- more replicas: kafka-reassign-partitions.sh --bootstrap-server %s "
+		     "--generate",
+		     c->cluster->servers);
+	WARN(c, "topic_replication",
+	     "one replica: a broker that loses its disk takes events with it that were confirmed "
+	     "to Postgres");
+}
+
+static void judge_in_sync_now(struct checkup *c)
+{
+	cure(c,
+	     "-- start the brokers that are away; kafka-topics.sh --bootstrap-server %s "
+	     "--describe --topic %s names them",
+	     c->cluster->servers, c->wanted->name);
+	FAIL(c, "topic_in_sync",
+	     "min.insync.replicas is %d, and a partition has %d in sync now: writes to it are "
+	     "refused, and events wait",
+	     c->facts->min_in_sync, c->facts->in_sync_min);
+}
+
+static void judge_in_sync(struct checkup *c)
+{
+	const struct wp_topic_facts *f = c->facts;
+
+	if (!f->has_config)
+		return;
+	if (f->min_in_sync > f->replicas_min) {
+		cure_config(c, f->replicas_min > IN_SYNC_ADVISED ? "min.insync.replicas=2"
+								 : "min.insync.replicas=1");
+		FAIL(c, "topic_in_sync",
+		     "min.insync.replicas is %d, and there are only %d: every write is refused",
+		     f->min_in_sync, f->replicas_min);
+	} else if (f->in_sync_min < f->min_in_sync) {
+		judge_in_sync_now(c);
+	} else if (f->min_in_sync == 1 && f->replicas_min > 1) {
+		cure_config(c, "min.insync.replicas=2");
+		WARN(c, "topic_in_sync",
+		     "min.insync.replicas is 1: with the other replicas away an event counts as "
+		     "written (acks=all) that only one broker has");
+	} else if (f->min_in_sync == f->replicas_min && f->replicas_min > IN_SYNC_ADVISED) {
+		cure_config(c, "min.insync.replicas=2");
+		WARN(c, "topic_in_sync",
+		     "min.insync.replicas is %d, of %d replicas: with any broker away events wait",
+		     f->min_in_sync, f->replicas_min);
+	} else {
+		FINE(c, "topic_in_sync", "min.insync.replicas is %d", f->min_in_sync);
+	}
+}
+
+static void judge_size(struct checkup *c)
+{
+	char setting[64];
+	int64_t limit = c->facts->max_bytes, ours = c->cluster->message_max;
+
+	if (limit >= ours) {
+		FINE(c, "topic_size", "it takes %" PRId64 " bytes, we send %" PRId64 " at most",
+		     limit, ours);
+		return;
+	}
+	(void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
+		       ours + MARGIN > TOPIC_LIMIT_USUAL ? ours + MARGIN : TOPIC_LIMIT_USUAL);
+	cure_config(c, setting);
+	WARN(c, "topic_size",
+	     "max.message.bytes is %" PRId64 ", and kafka.message.max.bytes %" PRId64
+	     ": an event between these can never be delivered (relay.poison)",
+	     limit, ours);
+}
+
+static void judge_cleanup(struct checkup *c)
+{
+	if (!c->facts->compacts)
+		return;
+	cure_config(c, "cleanup.policy=delete");
+	WARN(c, "topic_cleanup",
+	     "cleanup.policy has compact: of each key only the last event is kept%s",
+	     c->wanted->may_lack_key ? ", and an event without a key is refused (outbox.key.null "
+				       "is allow)"
+				     : "");
+}
+
+static void judge_unclean(struct checkup *c)
+{
+	if (!c->facts->unclean)
+		return;
+	cure_config(c, "unclean.leader.election.enable=false");
+	WARN(c, "topic_unclean",
+	     "unclean.leader.election.enable: a replica that is behind may become leader, and "
+	     "events that were confirmed to Postgres are gone");
+}
+
+static void judge_time(struct checkup *c)
+{
+	if (!c->facts->broker_time || !c->wanted->has_timestamps)
+		return;
+	cure_config(c, "message.timestamp.type=CreateTime");
+	WARN(c, "topic_timestamp",
+	     "message.timestamp.type is LogAppendTime: what outbox.column.timestamp gives is "
+	     "replaced by the broker's time");
+}
+
+static void judge_config(struct checkup *c)
+{
+	if (!c->facts->has_config) {
+		FINE(c, "topic_config",
+		     "its configuration is not ours to read (DescribeConfigs): limits are seen "
+		     "first when an event is refused");
+		return;
+	}
+	judge_size(c);
+	judge_cleanup(c);
+	judge_unclean(c);
+	judge_time(c);
+}
+
+/* -- may we ------------------------------------------------------------------------------ */
+
+static void judge_write(struct checkup *c)
+{
+	switch (c->facts->write) {
+	case WP_RIGHT_GRANTED:
+		FINE(c, "topic_write", "we may write to it");
+		break;
+	case WP_RIGHT_REFUSED:
+		cure_right(c, "Write");
+		FAIL(c, "topic_write",
+		     "we may not write to topic %s: events for it wait, and all behind them",
+		     c->wanted->name);
+		break;
+	case WP_RIGHT_DENIED:
+		cure(c, "kafka-acls.sh --bootstrap-server %s --remove --force %s",
+		     c->cluster->servers, c->facts->denial);
+		FAIL(c, "topic_write",
+		     "an ACL denies us to write to topic %s (%s): events for it wait, and all "
+		     "behind them",
+		     c->wanted->name, c->facts->denial);
+		break;
+	case WP_RIGHT_NOT_LISTED:
+		cure_right(c, "Write");
+		WARN(c, "topic_write",
+		     "topic %s has ACLs, and none lets %s write: unless we are a super user, "
+		     "events "
+		     "for it wait",
+		     c->wanted->name,
+		     c->cluster->principal[0] != '\0' ? c->cluster->principal : "everybody");
+		break;
+	case WP_RIGHT_NOT_KNOWN:
+		FINE(c, "topic_write",
+		     "whether we may write cannot be asked here without writing (librdkafka %s; "
+		     "2.3.0 and newer can)",
+		     c->cluster->version);
+		break;
+	}
+}
+
+/* Wanted only where a server may be behind what was delivered from it (relay_behind). */
+static void judge_read(struct checkup *c)
+{
+	bool is_refused = c->facts->read == WP_RIGHT_REFUSED || c->facts->read == WP_RIGHT_DENIED;
+
+	if (!is_refused || c->wanted->use == WP_TOPIC_DEAD_LETTERS)
+		return;
+	cure_right(c, "Read");
+	WARN(c, "topic_read",
+	     "we may not read topic %s: whether a promoted or restored server is behind what was "
+	     "delivered from it will not be known",
+	     c->wanted->name);
+}
+
+void wp_topic_judge(const struct wp_topic_wanted *wanted, const struct wp_topic_facts *facts,
+		    const struct wp_cluster_facts *cluster, struct wp_findings *ret)
+{
+	struct checkup c = { .wanted = wanted, .facts = facts, .cluster = cluster, .ret = ret };
+
+	if (!judge_existence(&c))
+		return;
+	judge_write(&c);
+	judge_read(&c);
+	judge_leaders(&c);
+	judge_replicas(&c);
+	judge_in_sync(&c);
+	judge_config(&c);
+}
+
+/* -- ACLs ---------------------------------------------------------------------------------- */
+
+static bool is_about(const struct wp_acl *acl, const char *principal,
+		     rd_kafka_AclOperation_t operation)
+{
+	bool is_us = strcmp(acl->principal, "User:*") == 0 ||
+		     (principal[0] != '\0' && strcmp(acl->principal, principal) == 0);
+
+	return is_us &&
+	       (acl->operation == operation || acl->operation == RD_KAFKA_ACL_OPERATION_ALL);
+}
+
+enum wp_right wp_acl_judge(const struct wp_acl *acls, size_t count, const char *principal,
+			   rd_kafka_AclOperation_t operation, const struct wp_acl **ret_denial)
+{
+	bool allowed = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_about(&acls[i], principal, operation))
+			continue;
+		if (acls[i].permission == RD_KAFKA_ACL_PERMISSION_TYPE_DENY) {
+			*ret_denial = &acls[i];
+			return WP_RIGHT_DENIED;
+		}
+		allowed = true;
+	}
+	if (allowed)
+		return WP_RIGHT_GRANTED;
+	/* Who we are is not known, or nothing is said of the topic: the broker's default counts. */
+	return principal[0] == '\0' || count == 0 ? WP_RIGHT_NOT_KNOWN : WP_RIGHT_NOT_LISTED;
+}

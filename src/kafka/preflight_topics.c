@@ -1,0 +1,182 @@
+/* What the broker tells of topics. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "preflight_asker.h"
+
+enum { REPLICAS_ADVISED = 3, METADATA_TIMEOUT_MS = 5000 };
+
+/* -- more replicas, as JSON for Kafka's tool -------------------------------------------- */
+
+struct json {
+	char *text;
+	size_t size;
+	size_t used; /* `size`: it does not fit */
+};
+
+static void append(struct json *j, const char *text)
+{
+	size_t size = strlen(text);
+
+	if (j->used + size + 1 > j->size) {
+		j->used = j->size;
+		return;
+	}
+	memcpy(j->text + j->used, text, size + 1);
+	j->used += size;
+}
+
+static void append_number(struct json *j, const char *before, int32_t number)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "%s%d", before, (int)number);
+	append(j, text);
+}
+
+static bool has_replica(const struct rd_kafka_metadata_partition *p, int32_t broker)
+{
+	for (int i = 0; i < p->replica_cnt; i++)
+		if (p->replicas[i] == broker)
+			return true;
+	return false;
+}
+
+/* Those that it has, in their order, then others, beginning with another for each partition. */
+static void append_partition(struct json *j, const struct rd_kafka_metadata *m,
+			     const struct rd_kafka_metadata_partition *p, int wanted)
+{
+	int count = 0;
+
+	append_number(j, "\"partition\":", p->id);
+	append(j, ",\"replicas\":[");
+	for (int i = 0; i < p->replica_cnt && count < wanted; i++, count++)
+		append_number(j, count > 0 ? "," : "", p->replicas[i]);
+	for (int i = 0; i < m->broker_cnt && count < wanted; i++) {
+		int32_t broker = m->brokers[(i + p->id + 1) % m->broker_cnt].id;
+		if (has_replica(p, broker))
+			continue;
+		append_number(j, count > 0 ? "," : "", broker);
+		count++;
+	}
+	append(j, "]}");
+}
+
+static void write_reassignment(const struct rd_kafka_metadata *m,
+			       const struct rd_kafka_metadata_topic *topic,
+			       struct wp_topic_facts *facts)
+{
+	struct json j = { .text = facts->reassignment, .size = sizeof(facts->reassignment) };
+	int wanted = m->broker_cnt < REPLICAS_ADVISED ? m->broker_cnt : REPLICAS_ADVISED;
+
+	append(&j, "{\"version\":1,\"partitions\":[");
+	for (int i = 0; i < topic->partition_cnt; i++) {
+		append(&j, i > 0 ? ",{\"topic\":\"" : "{\"topic\":\"");
+		append(&j, topic->topic);
+		append(&j, "\",");
+		append_partition(&j, m, &topic->partitions[i], wanted);
+	}
+	append(&j, "]}");
+	if (j.used == j.size)
+		facts->reassignment[0] = '\0';
+}
+
+/* -- metadata ------------------------------------------------------------------------------ */
+
+static void read_partition(const struct rd_kafka_metadata_partition *p, bool is_first,
+			   struct wp_topic_facts *facts)
+{
+	facts->leaderless += p->leader < 0;
+	if (is_first || p->replica_cnt < facts->replicas_min)
+		facts->replicas_min = p->replica_cnt;
+	if (is_first || p->isr_cnt < facts->in_sync_min)
+		facts->in_sync_min = p->isr_cnt;
+}
+
+static void read_topic(const struct rd_kafka_metadata *m, const char *name,
+		       struct wp_topic_facts *facts)
+{
+	facts->code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	for (int i = 0; i < m->topic_cnt; i++) {
+		const struct rd_kafka_metadata_topic *topic = &m->topics[i];
+		if (strcmp(topic->topic, name) != 0)
+			continue;
+		facts->code = topic->err;
+		facts->partitions = topic->partition_cnt;
+		for (int p = 0; p < topic->partition_cnt; p++)
+			read_partition(&topic->partitions[p], p == 0, facts);
+		if (facts->replicas_min == 1 && m->broker_cnt > 1)
+			write_reassignment(m, topic, facts);
+	}
+}
+
+static void ask_metadata(struct wp_asker *a, const char *name, struct wp_topic_facts *facts)
+{
+	const struct rd_kafka_metadata *metadata;
+	int left = wp_asker_left_ms(a);
+	rd_kafka_topic_t *topic = rd_kafka_topic_new(a->rk, name, NULL);
+
+	if (topic == NULL) {
+		facts->code = rd_kafka_last_error();
+		return;
+	}
+	facts->code = rd_kafka_metadata(a->rk, 0, topic, &metadata,
+					left < METADATA_TIMEOUT_MS ? left : METADATA_TIMEOUT_MS);
+	if (facts->code == RD_KAFKA_RESP_ERR_NO_ERROR) {
+		read_topic(metadata, name, facts);
+		rd_kafka_metadata_destroy(metadata);
+	}
+	rd_kafka_topic_destroy(topic);
+}
+
+/* -- configuration --------------------------------------------------------------------------- */
+
+static bool is_value(const rd_kafka_ConfigResource_t *r, const char *name, const char *value)
+{
+	const char *told = wp_config_value(r, name);
+
+	return told != NULL && strcmp(told, value) == 0;
+}
+
+static void read_config(const rd_kafka_ConfigResource_t *r, struct wp_topic_facts *facts)
+{
+	const char *in_sync = wp_config_value(r, "min.insync.replicas");
+	const char *size = wp_config_value(r, "max.message.bytes");
+	const char *cleanup = wp_config_value(r, "cleanup.policy");
+
+	facts->has_config = in_sync != NULL && size != NULL;
+	if (!facts->has_config)
+		return;
+	facts->min_in_sync = (int)strtol(in_sync, NULL, 10);
+	facts->max_bytes = strtoll(size, NULL, 10);
+	facts->compacts = cleanup != NULL && strstr(cleanup, "compact") != NULL;
+	facts->unclean = is_value(r, "unclean.leader.election.enable", "true");
+	facts->broker_time = is_value(r, "message.timestamp.type", "LogAppendTime");
+}
+
+static void ask_config(struct wp_asker *a, const char *name, struct wp_topic_facts *facts)
+{
+	rd_kafka_event_t *event;
+	const rd_kafka_ConfigResource_t *resource =
+		wp_asker_config(a, RD_KAFKA_RESOURCE_TOPIC, name, &event);
+
+	if (resource != NULL)
+		read_config(resource, facts);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+}
+
+void wp_asker_check_topics(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t count,
+			   struct wp_findings *ret)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct wp_topic_facts facts = { .partitions = 0 };
+		ask_metadata(a, topics[i].name, &facts);
+		if (facts.code == RD_KAFKA_RESP_ERR_NO_ERROR && facts.partitions > 0) {
+			ask_config(a, topics[i].name, &facts);
+			wp_asker_ask_rights(a, topics[i].name, &facts);
+		}
+		wp_topic_judge(&topics[i], &facts, &a->cluster, ret);
+	}
+}

@@ -1,0 +1,310 @@
+#include "support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "checkup.h"
+
+/* A topic that will do, of a cluster of three; a test changes what it is about. */
+struct topic {
+	struct wp_topic_wanted wanted;
+	struct wp_topic_facts facts;
+	struct wp_cluster_facts cluster;
+};
+
+static struct wp_findings found; /* large; what judge() found last */
+
+static struct topic healthy(void)
+{
+	return (struct topic){
+		.wanted = { .name = "orders", .use = WP_TOPIC_ROUTED },
+		.facts = {
+			.partitions = 4,
+			.replicas_min = 3,
+			.in_sync_min = 3,
+			.has_config = true,
+			.min_in_sync = 2,
+			.max_bytes = 1048588,
+			.write = WP_RIGHT_GRANTED,
+			.read = WP_RIGHT_GRANTED,
+		},
+		.cluster = {
+			.servers = "k:9092",
+			.principal = "User:relay",
+			.brokers = 3,
+			.message_max = 1000000,
+			.version = "2.0.2",
+		},
+	};
+}
+
+static void judge(const struct topic *t)
+{
+	found.count = 0;
+	wp_topic_judge(&t->wanted, &t->facts, &t->cluster, &found);
+}
+
+static const struct wp_finding *finding(const char *name)
+{
+	for (size_t i = 0; i < found.count; i++)
+		if (strcmp(found.items[i].name, name) == 0)
+			return &found.items[i];
+	return NULL;
+}
+
+static void check_finding(const struct topic *t, const char *name, enum wp_finding_level level,
+			  const char *what, const char *cure)
+{
+	judge(t);
+	const struct wp_finding *f = finding(name);
+	assert_non_null(f);
+	CHECK_EQ(f->level, level);
+	CHECK_HAS(f->what, what);
+	CHECK_HAS(f->cure, cure);
+	CHECK_EQ(f->cure[0] == '\0', level == WP_FINDING_OK);
+	CHECK_TEXT(f->about, t->wanted.name);
+	CHECK_EQ(f->room, WP_ROOM_TOPIC);
+}
+
+#define OK WP_FINDING_OK
+#define WARNS WP_FINDING_WARN
+#define FAILS WP_FINDING_FAIL
+
+static void a_healthy_topic_has_nothing_to_cure(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	judge(&t);
+	CHECK(found.count >= 5);
+	for (size_t i = 0; i < found.count; i++)
+		CHECK_EQ(found.items[i].level, OK);
+}
+
+static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	check_finding(&t, "topic", FAILS, "orders is not there (outbox.topic.replacement names it)",
+		      "kafka-topics.sh --bootstrap-server k:9092 --create --topic orders "
+		      "--partitions 4 --replication-factor 3 --config min.insync.replicas=2");
+	CHECK_EQ(found.count, 1);
+	t.cluster.brokers = 1;
+	check_finding(&t, "topic", FAILS, "",
+		      "--replication-factor 1 --config min.insync.replicas=1");
+	t.wanted.use = WP_TOPIC_SEEN;
+	check_finding(&t, "topic", WARNS, "it took events before", "--create");
+	t.wanted.use = WP_TOPIC_DEAD_LETTERS;
+	check_finding(&t, "dead_letter_topic", FAILS, "relay.dead_letter.topic", "--partitions 1");
+}
+
+static void a_missing_topic_that_is_made_by_itself_is_fine(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
+	t.cluster.creates_topics = true;
+	check_finding(&t, "topic", OK, "made when it is needed", "");
+	t.cluster.auto_create = WP_NO;
+	check_finding(&t, "topic", FAILS, "", "--create");
+	t.cluster.auto_create = WP_YES;
+	t.cluster.may_create = WP_NO;
+	check_finding(&t, "topic", FAILS, "", "--create");
+}
+
+static void a_topic_that_is_hidden_or_none_is_refused(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+	check_finding(&t, "topic", FAILS, "not ours to see",
+		      "kafka-acls.sh --bootstrap-server k:9092 --add --allow-principal "
+		      "User:relay --operation Write --topic orders");
+	t.cluster.principal[0] = '\0';
+	check_finding(&t, "topic", FAILS, "", "-- as the broker's log names us: kafka-acls.sh");
+	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
+	check_finding(&t, "topic", FAILS, "no name of a topic", "-- set outbox.topic.replacement");
+	t.facts.code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	check_finding(&t, "topic", WARNS, "imed out", "-- ask again");
+	t.facts.code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+	judge(&t);
+	CHECK_EQ(finding("topic")->level, OK); /* it has partitions */
+}
+
+static void one_replica_is_warned_of(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 1;
+	check_finding(&t, "topic_replication", WARNS, "one replica",
+		      "kafka-reassign-partitions.sh --bootstrap-server k:9092 --generate");
+	(void)snprintf(t.facts.reassignment, sizeof(t.facts.reassignment), "{JSON}");
+	check_finding(&t, "topic_replication", WARNS, "",
+		      "echo '{JSON}' > replicas.json && kafka-reassign-partitions.sh");
+	t.cluster.brokers = 1;
+	check_finding(&t, "topic_replication", WARNS, "", "-- add brokers");
+	CHECK_EQ(finding("topic_in_sync")->level, OK); /* of one, one: said once */
+}
+
+static void replicas_in_sync_are_weighed(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.min_in_sync = 4;
+	check_finding(&t, "topic_in_sync", FAILS, "there are only 3", "min.insync.replicas=2");
+	t.facts.replicas_min = t.facts.in_sync_min = 1;
+	t.facts.min_in_sync = 2;
+	check_finding(&t, "topic_in_sync", FAILS, "there are only 1", "min.insync.replicas=1");
+	t = healthy();
+	t.facts.in_sync_min = 1;
+	check_finding(&t, "topic_in_sync", FAILS, "has 1 in sync now", "-- start the brokers");
+	t = healthy();
+	t.facts.min_in_sync = 1;
+	check_finding(&t, "topic_in_sync", WARNS, "only one broker has", "min.insync.replicas=2");
+	t.facts.min_in_sync = 3;
+	check_finding(&t, "topic_in_sync", WARNS, "with any broker away", "=2");
+	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 2;
+	check_finding(&t, "topic_in_sync", OK, "min.insync.replicas is 2", "");
+}
+
+static void partitions_without_a_leader_are_told(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.leaderless = 2;
+	check_finding(&t, "topic_leaders", FAILS, "2 of 4 partitions", "--describe");
+}
+
+static void a_topic_must_take_what_we_send(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.max_bytes = 65536;
+	check_finding(&t, "topic_size", WARNS,
+		      "max.message.bytes is 65536, and kafka.message.max.bytes 1000000",
+		      "kafka-configs.sh --bootstrap-server k:9092 --alter --entity-type topics "
+		      "--entity-name orders --add-config max.message.bytes=1048588");
+	t.cluster.message_max = 5000000;
+	check_finding(&t, "topic_size", WARNS, "", "max.message.bytes=5001024");
+	t.facts.has_config = false;
+	check_finding(&t, "topic_config", OK, "not ours to read", "");
+	CHECK(finding("topic_size") == NULL && finding("topic_in_sync") == NULL);
+}
+
+static void settings_that_lose_or_change_events_are_warned_of(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.compacts = t.facts.unclean = t.facts.broker_time = true;
+	check_finding(&t, "topic_cleanup", WARNS, "only the last event is kept",
+		      "cleanup.policy=delete");
+	CHECK(strstr(finding("topic_cleanup")->what, "key.null") == NULL);
+	check_finding(&t, "topic_unclean", WARNS, "are gone",
+		      "unclean.leader.election.enable=false");
+	CHECK(finding("topic_timestamp") == NULL);
+	t.wanted.may_lack_key = t.wanted.has_timestamps = true;
+	check_finding(&t, "topic_cleanup", WARNS, "outbox.key.null", "");
+	check_finding(&t, "topic_timestamp", WARNS, "LogAppendTime",
+		      "message.timestamp.type=CreateTime");
+}
+
+static void rights_are_told(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	t.facts.write = WP_RIGHT_REFUSED;
+	check_finding(&t, "topic_write", FAILS, "may not write", "--operation Write");
+	t.facts.write = WP_RIGHT_DENIED;
+	(void)snprintf(t.facts.denial, sizeof(t.facts.denial), "--deny-principal 'User:*'");
+	check_finding(&t, "topic_write", FAILS, "an ACL denies us",
+		      "kafka-acls.sh --bootstrap-server k:9092 --remove --force "
+		      "--deny-principal 'User:*'");
+	t.facts.write = WP_RIGHT_NOT_LISTED;
+	check_finding(&t, "topic_write", WARNS, "none lets User:relay write", "--add");
+	t.facts.write = WP_RIGHT_NOT_KNOWN;
+	check_finding(&t, "topic_write", OK, "librdkafka 2.0.2; 2.3.0 and newer can", "");
+	t.facts.read = WP_RIGHT_REFUSED;
+	check_finding(&t, "topic_read", WARNS, "may not read", "--operation Read");
+	t.wanted.use = WP_TOPIC_DEAD_LETTERS; /* whose ends nobody compares */
+	judge(&t);
+	CHECK(finding("topic_read") == NULL);
+}
+
+static void check_cluster(const struct topic *t, enum wp_finding_level level, const char *what,
+			  const char *cure)
+{
+	found.count = 0;
+	wp_cluster_judge(&t->cluster, &found);
+	const struct wp_finding *f = finding("kafka_auto_create");
+	assert_non_null(f);
+	CHECK_EQ(f->level, level);
+	CHECK_HAS(f->what, what);
+	CHECK_HAS(f->cure, cure);
+}
+
+static void topics_that_make_themselves_are_judged(void **state)
+{
+	(void)state;
+	struct topic t = healthy();
+	found.count = 0;
+	wp_cluster_judge(&t.cluster, &found);
+	CHECK_EQ(found.count, 0);
+	t.cluster.creates_topics = true;
+	t.cluster.replicas = 3;
+	t.cluster.partitions = 6;
+	check_cluster(&t, OK, "(6) and replicas (3)", "");
+	t.cluster.replicas = 1;
+	check_cluster(&t, WARNS, "one replica", "default.replication.factor=3");
+	t.cluster.brokers = 1;
+	check_cluster(&t, OK, "", "");
+	t.cluster.may_create = WP_NO;
+	check_cluster(&t, WARNS, "may not create", "--operation Create --cluster");
+	t.cluster.auto_create = WP_NO;
+	check_cluster(&t, WARNS, "no topic will be made",
+		      "-- set kafka.allow.auto.create.topics = false");
+}
+
+#define WRITE RD_KAFKA_ACL_OPERATION_WRITE
+#define ALLOW RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW
+#define DENY RD_KAFKA_ACL_PERMISSION_TYPE_DENY
+
+static void acls_are_read_as_the_broker_does(void **state)
+{
+	(void)state;
+	const struct wp_acl *denial = NULL;
+	const struct wp_acl acls[] = {
+		{ .principal = "User:other", .operation = WRITE, .permission = ALLOW },
+		{ .principal = "User:relay",
+		  .operation = RD_KAFKA_ACL_OPERATION_ALL,
+		  .permission = ALLOW },
+		{ .principal = "User:*", .operation = WRITE, .permission = DENY },
+	};
+	CHECK_EQ(wp_acl_judge(acls, 0, "User:relay", WRITE, &denial), WP_RIGHT_NOT_KNOWN);
+	CHECK_EQ(wp_acl_judge(acls, 1, "User:relay", WRITE, &denial), WP_RIGHT_NOT_LISTED);
+	CHECK_EQ(wp_acl_judge(acls, 1, "", WRITE, &denial), WP_RIGHT_NOT_KNOWN);
+	CHECK_EQ(wp_acl_judge(acls, 2, "User:relay", WRITE, &denial), WP_RIGHT_GRANTED);
+	CHECK(denial == NULL);
+	CHECK_EQ(wp_acl_judge(acls, 3, "User:relay", WRITE, &denial), WP_RIGHT_DENIED);
+	CHECK(denial == &acls[2]);
+	CHECK_EQ(wp_acl_judge(acls, 3, "User:relay", RD_KAFKA_ACL_OPERATION_READ, &denial),
+		 WP_RIGHT_GRANTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_healthy_topic_has_nothing_to_cure),
+		cmocka_unit_test(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
+		cmocka_unit_test(a_missing_topic_that_is_made_by_itself_is_fine),
+		cmocka_unit_test(a_topic_that_is_hidden_or_none_is_refused),
+		cmocka_unit_test(one_replica_is_warned_of),
+		cmocka_unit_test(replicas_in_sync_are_weighed),
+		cmocka_unit_test(partitions_without_a_leader_are_told),
+		cmocka_unit_test(a_topic_must_take_what_we_send),
+		cmocka_unit_test(settings_that_lose_or_change_events_are_warned_of),
+		cmocka_unit_test(rights_are_told),
+		cmocka_unit_test(topics_that_make_themselves_are_judged),
+		cmocka_unit_test(acls_are_read_as_the_broker_does),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

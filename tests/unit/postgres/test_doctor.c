@@ -1,0 +1,329 @@
+#include "support/check.h"
+
+#include <string.h>
+
+#include "doctor_answer.h"
+#include "walpost/postgres/doctor.h"
+
+/* A server on which all is well; a test changes what it is about. NULL is SQL's. */
+struct server {
+	const char *values[D_COUNT];
+	struct wp_postgres_options options;
+	struct wp_wanted wanted;
+	enum wp_publication_age age;
+};
+
+static struct wp_preflight found; /* large; what judge() found last */
+
+static struct server healthy(void)
+{
+	return (struct server){
+		.values = {
+			[D_IN_RECOVERY] = "f",
+			[D_VERSION] = "180004",
+			[D_ROLE] = "relay",
+			[D_DATABASE] = "shop",
+			[D_PLUGINS] = "pgoutput, test_decoding",
+			[D_PLUGINS_HAVE_OURS] = "t",
+			[D_KEEP_MB] = "65536",
+			[D_WAL_RATE] = "1048576",
+			[D_WAL_RATE_SINCE] = "90000",
+			[D_SLOT] = "s",
+			[D_SLOT_WAL_STATUS] = "reserved",
+			[D_SLOT_FAILOVER] = "true",
+			[D_SLOT_SYNCED] = "false",
+			[D_SLOT_RETAINED] = "3 GB",
+			[D_SLOT_LAGS] = "f",
+			[D_SYNC_WORKER] = "f",
+			[D_STANDBYS_REST] = "",
+			[D_PUB_IS_YOUNGER] = "f",
+		},
+		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
+		.wanted = { .ignore = "" },
+	};
+}
+
+static PGresult *answer_of(const struct server *s, int count)
+{
+	PGresult *answer = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	PGresAttDesc names[D_COUNT];
+	for (int i = 0; i < count; i++)
+		names[i] = (PGresAttDesc){ .name = (char *)"column" };
+	CHECK(PQsetResultAttrs(answer, count, names));
+	for (int i = 0; i < count; i++) {
+		const char *value = s->values[i];
+		CHECK(PQsetvalue(answer, 0, i, (char *)value, value ? (int)strlen(value) : -1));
+	}
+	return answer;
+}
+
+static void judge(struct server *s)
+{
+	struct wp_why why;
+	PGconn *pg = PQconnectStart("hostaddr=none"); /* never connects; for quoting */
+	PGresult *answer = answer_of(s, D_COUNT);
+	found.findings.count = 0;
+	CHECK_EQ(wp_doctor_judge(pg, answer, &s->options, &s->wanted, &found, &s->age, &why),
+		 WP_OK);
+	PQclear(answer);
+	PQfinish(pg);
+}
+
+static const struct wp_finding *finding(const char *name)
+{
+	for (size_t i = 0; i < found.findings.count; i++)
+		if (!strcmp(found.findings.items[i].name, name))
+			return &found.findings.items[i];
+	return NULL;
+}
+
+static void check_finding(struct server *s, const char *name, enum wp_finding_level level,
+			  const char *what, const char *cure)
+{
+	judge(s);
+	const struct wp_finding *f = finding(name);
+	assert_non_null(f);
+	CHECK_EQ(f->level, level);
+	CHECK_HAS(f->what, what);
+	CHECK_HAS(f->cure, cure);
+	CHECK_EQ(*f->cure == '\0', level == WP_FINDING_OK); /* whoever warns helps */
+}
+
+#define OK WP_FINDING_OK
+#define WARNS WP_FINDING_WARN
+#define FAILS WP_FINDING_FAIL
+
+static void a_healthy_server_has_nothing_to_cure(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	judge(&s);
+	CHECK(found.findings.count > 2);
+	for (size_t i = 0; i < found.findings.count; i++) {
+		CHECK_EQ(found.findings.items[i].level, WP_FINDING_OK);
+		CHECK_TEXT(found.findings.items[i].cure, "");
+	}
+	CHECK_EQ(s.age, WP_PUBLICATION_OLDER);
+}
+
+static void an_answer_of_another_shape_is_refused(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	struct wp_why why;
+	PGresult *narrow = answer_of(&s, D_COUNT - 1);
+	CHECK_EQ(wp_doctor_judge(NULL, narrow, &s.options, &s.wanted, &found, &s.age, &why),
+		 WP_PROTO);
+	PQclear(narrow);
+	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
+	CHECK_EQ(wp_doctor_judge(NULL, empty, &s.options, &s.wanted, &found, &s.age, &why),
+		 WP_PROTO);
+	PQclear(empty);
+}
+
+static void unlimited_wal_is_warned_of_with_a_days_worth(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_KEEP_MB] = "-1";
+	check_finding(&s, "slot_retention", WARNS, "unlimited",
+		      "max_slot_wal_keep_size = '85GB'"); /* 1 MB/s for 86,400 s */
+	s.values[D_WAL_RATE] = "1024";
+	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '10GB'");
+	s.values[D_WAL_RATE] = NULL; /* counted from now on */
+	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '10GB'");
+}
+
+static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	check_finding(&s, "slot_retention", OK, "65536 MB of WAL behind", "");
+	s.values[D_KEEP_MB] = "3599";
+	check_finding(&s, "slot_retention", WARNS, "stands still for 59 min loses its slot",
+		      "'85GB'");
+	CHECK_HAS(finding("slot_retention")->what, "average of the last 25 h");
+	s.values[D_KEEP_MB] = "3600";
+	check_finding(&s, "slot_retention", OK, "", "");
+	s.values[D_KEEP_MB] = "0";
+	check_finding(&s, "slot_retention", WARNS, "stands still for 0 s", "");
+	s.values[D_WAL_RATE] = "0";
+	check_finding(&s, "slot_retention", OK, "", "");
+}
+
+static void slots_of_nobody_are_named_and_may_be_dropped(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_ORPHANS] = "old (keeps 5 GB)";
+	s.values[D_ORPHANS_DROP] = "SELECT pg_drop_replication_slot('old');";
+	check_finding(&s, "other_slots", WARNS, "old (keeps 5 GB)",
+		      "\nSELECT pg_drop_replication_slot('old');");
+}
+
+static void wal_above_the_servers_measure_is_explained(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_SLOT_WAL_STATUS] = "extended";
+	s.values[D_SLOT_LAGS] = "t";
+	check_finding(&s, "slot_wal", WARNS, "3 GB of WAL, more than max_wal_size: no relay",
+		      "-- start the relay");
+	s.values[D_SLOT_ACTIVE_PID] = "17";
+	check_finding(&s, "slot_wal", WARNS, "far behind", "-- its log says");
+	s.values[D_SLOT_LAGS] = "f";
+	s.values[D_OLD_PID] = "99";
+	check_finding(&s, "slot_wal", WARNS, "process 99", "SELECT pg_terminate_backend(99);");
+	s.values[D_OLD_PREPARED] = "it's";
+	s.values[D_OLD_PREPARED_S] = "7200";
+	check_finding(&s, "slot_wal", WARNS, "a prepared transaction of 2 h",
+		      "ROLLBACK PREPARED 'it''s';");
+	s.values[D_OLD_PREPARED] = s.values[D_OLD_PID] = NULL;
+	check_finding(&s, "slot_wal", WARNS, "nobody who can be seen", "CHECKPOINT;");
+}
+
+static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_SLOT_FAILOVER] = "false";
+	check_finding(&s, "slot_failover", OK, "without the failover flag", "");
+	s.values[D_OTHER_FAILOVER] = "other";
+	check_finding(&s, "slot_failover", WARNS, "there is one that has it: other",
+		      "ALTER_REPLICATION_SLOT \"s\" (FAILOVER true);");
+	s.values[D_STANDBYS] = "a";
+	check_finding(&s, "slot_failover", WARNS, "synchronized_standby_slots is set", "");
+	s.values[D_SYNC_WORKER] = "t";
+	check_finding(&s, "slot_failover", WARNS, "a standby copies slots", "");
+	s.values[D_VERSION] = "160014";
+	check_finding(&s, "slot_failover", OK, "before 17", "");
+}
+
+static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	check_finding(&s, "slot_failover", OK, "is copied", "");
+	s.values[D_SLOT_SYNCED] = "true";
+	check_finding(&s, "slot_failover", OK, "it came here so itself", "");
+	s.values[D_SYNC_WORKER] = "t";
+	check_finding(&s, "slot_failover", OK, "", ""); /* by no slot that could be named */
+	s.values[D_STANDBYS_ACTIVE] = "a, b";
+	check_finding(&s, "slot_failover", WARNS, "synchronized_standby_slots is empty",
+		      "ALTER SYSTEM SET synchronized_standby_slots = a, b;");
+	s.values[D_STANDBYS] = "a,b";
+	check_finding(&s, "slot_failover", OK, "is copied", "");
+	check_finding(&s, "standby_slots", OK, "events wait for the standbys of a,b", "");
+	s.values[D_IN_RECOVERY] = "t";
+	check_finding(&s, "slot_failover", OK, "copy of the primary's", "");
+	s.values[D_SLOT_SYNCED] = "false";
+	check_finding(&s, "slot_failover", OK, "this standby's own", "");
+}
+
+static void standbys_that_are_not_there_hold_everything_up(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_STANDBYS] = "a, b, c";
+	s.values[D_STANDBYS_IDLE] = "b";
+	s.values[D_STANDBYS_REST] = "a, c";
+	check_finding(&s, "standby_slots", WARNS, "no standby reads now: b",
+		      "ALTER SYSTEM SET synchronized_standby_slots = a, c;");
+	s.values[D_STANDBYS_MISSING] = "c";
+	s.values[D_STANDBYS_REST] = "";
+	check_finding(&s, "standby_slots", FAILS, "no physical slot here: c",
+		      "synchronized_standby_slots = '';");
+	s.values[D_SLOT_FAILOVER] = "false"; /* then it does not wait */
+	judge(&s);
+	CHECK(finding("standby_slots") == NULL);
+}
+
+static void the_plugin_must_be_allowed(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_PLUGINS] = "test_decoding, my";
+	s.values[D_PLUGINS_HAVE_OURS] = "f";
+	s.values[D_PLUGINS_QUOTED] = "'test_decoding', 'my'";
+	check_finding(&s, "output_plugin_libraries", FAILS, "lacks pgoutput",
+		      "SET output_plugin_libraries = 'test_decoding', 'my', pgoutput;");
+	s.values[D_PLUGINS] = "";
+	s.values[D_PLUGINS_QUOTED] = NULL;
+	check_finding(&s, "output_plugin_libraries", FAILS, "",
+		      "SET output_plugin_libraries = pgoutput;");
+	s.values[D_PLUGINS] = s.values[D_PLUGINS_HAVE_OURS] = NULL; /* older minors */
+	judge(&s);
+	CHECK(finding("output_plugin_libraries") == NULL);
+}
+
+static void messages_of_everybody_are_warned_of_when_they_are_events(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_EMIT_REVOKE] = "REVOKE EXECUTE ON FUNCTION f FROM PUBLIC;";
+	judge(&s);
+	CHECK(finding("message_rights") == NULL);
+	s.wanted.messages = true;
+	check_finding(&s, "message_rights", WARNS, "every role", "REVOKE EXECUTE");
+}
+
+static void a_younger_publication_is_told_to_the_caller(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_PUB_IS_YOUNGER] = "t";
+	judge(&s);
+	CHECK_EQ(s.age, WP_PUBLICATION_YOUNGER);
+	s.values[D_SLOT] = NULL;
+	judge(&s);
+	CHECK_EQ(s.age, WP_PUBLICATION_OLDER);
+	CHECK(finding("slot_failover") == NULL);
+}
+
+static void tables_that_came_later_are_warned_of(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[D_PUB_TABLES_YOUNGER] = "public.outbox";
+	check_finding(&s, "publication_since", WARNS, "was given public.outbox after",
+		      "walpost diff");
+}
+
+static void what_cannot_be_decoded_needs_a_new_slot(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	PGconn *pg = PQconnectStart("hostaddr=none");
+	found.findings.count = 0;
+	wp_doctor_decoded(pg, &s.options, NULL, &found);
+	CHECK_EQ(finding("slot_decodes")->level, OK);
+	found.findings.count = 0;
+	wp_doctor_decoded(pg, &s.options, "publication \"Pub\" does not exist", &found);
+	CHECK_EQ(finding("slot_decodes")->level, FAILS);
+	CHECK_EQ(finding("slot_decodes")->reaction, WP_REACT_STOP_HUMAN);
+	CHECK_HAS(finding("slot_decodes")->what, "does not exist");
+	CHECK_HAS(finding("slot_decodes")->cure, "pg_drop_replication_slot('s')");
+	CHECK_HAS(finding("slot_decodes")->cure, "walpost slot accept");
+	PQfinish(pg);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_healthy_server_has_nothing_to_cure),
+		cmocka_unit_test(an_answer_of_another_shape_is_refused),
+		cmocka_unit_test(unlimited_wal_is_warned_of_with_a_days_worth),
+		cmocka_unit_test(a_limit_that_lasts_less_than_an_hour_is_warned_of),
+		cmocka_unit_test(slots_of_nobody_are_named_and_may_be_dropped),
+		cmocka_unit_test(wal_above_the_servers_measure_is_explained),
+		cmocka_unit_test(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
+		cmocka_unit_test(a_slot_that_is_copied_wants_its_standby_waited_for),
+		cmocka_unit_test(standbys_that_are_not_there_hold_everything_up),
+		cmocka_unit_test(the_plugin_must_be_allowed),
+		cmocka_unit_test(messages_of_everybody_are_warned_of_when_they_are_events),
+		cmocka_unit_test(a_younger_publication_is_told_to_the_caller),
+		cmocka_unit_test(tables_that_came_later_are_warned_of),
+		cmocka_unit_test(what_cannot_be_decoded_needs_a_new_slot),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
