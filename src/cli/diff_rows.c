@@ -111,7 +111,7 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *tabl
 
 static const char *catalog_value(const struct rows *r, size_t column, enum catalog_column which)
 {
-	return PQgetvalue(r->catalog, (int)column, which);
+	return PQgetvalue(r->catalog, (int)column, (int)which);
 }
 
 static const char *column_name(const struct rows *r, size_t column)

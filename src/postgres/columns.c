@@ -100,12 +100,12 @@ void wp_columns_sql(struct wp_sql *sql, const struct wp_wanted *wanted)
 
 static uint32_t read_oid(const PGresult *result, int row, enum column_column column)
 {
-	return (uint32_t)strtoul(PQgetvalue(result, row, column), NULL, 10);
+	return (uint32_t)strtoul(PQgetvalue(result, row, (int)column), NULL, 10);
 }
 
 static bool read_bool(const PGresult *result, int row, enum column_column column)
 {
-	return *PQgetvalue(result, row, column) == 't';
+	return *PQgetvalue(result, row, (int)column) == 't';
 }
 
 static void read_column(struct wp_column_facts *facts, const PGresult *result, int row)
