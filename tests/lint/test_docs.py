@@ -138,7 +138,9 @@ def copy(tree, tmp_path):
     (tmp_path / "deploy").mkdir()
     shutil.copytree(tree / "deploy" / "docs", tmp_path / "deploy" / "docs",
                     ignore=shutil.ignore_patterns("node_modules", "target"))
-    (tmp_path / "deploy" / "walpost.conf").symlink_to(tree / "deploy" / "walpost.conf")
+    for path in (tree / "deploy").iterdir():
+        if path.name != "docs":
+            (tmp_path / "deploy" / path.name).symlink_to(path)
     return tmp_path
 
 
