@@ -234,6 +234,13 @@ def debezium(arguments):
     return pytest("debezium", ["-p", "no:xdist", "-rP", "--timeout=600", *arguments], shows=r"^\S+.*: \d+|^\d+ events")
 
 
+def package(arguments):
+    """The Debian package, built and installed on clean Debians, its service run by their systemd."""
+    cache.postgres("18")
+    cache.kafka()
+    return pytest("package", ["-p", "no:xdist", "--timeout=1500", *arguments])
+
+
 def chaos(arguments):
     build("gcc")
     for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
@@ -293,7 +300,7 @@ def fuzz(arguments):
 
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
-               "bench": bench, "debezium": debezium, "samples": samples}
+               "bench": bench, "debezium": debezium, "samples": samples, "package": package}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
