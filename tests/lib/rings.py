@@ -249,6 +249,13 @@ def image(arguments):
     )
 
 
+def package(arguments):
+    """The Debian package, built and installed on clean Debians, its service run by their systemd."""
+    cache.postgres("18")
+    cache.kafka()
+    return pytest("package", ["-p", "no:xdist", "--timeout=1500", *arguments])
+
+
 def chaos(arguments):
     build("gcc")
     for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
@@ -308,7 +315,8 @@ def fuzz(arguments):
 
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
-               "bench": bench, "debezium": debezium, "samples": samples, "image": image}
+               "bench": bench, "debezium": debezium, "samples": samples, "image": image,
+               "package": package}
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 

@@ -1,0 +1,181 @@
+"""What a built walpost says of itself: its commands, their options, the keys of walpost.conf.
+
+Read from `--help` and `config reference`, so that manual pages and completions cannot say anything else. What has not
+the form that is expected is an error, and the build fails: nothing is left out silently.
+"""
+
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+# Options that all commands share: told once.
+CONFIG, SET, HELP = "--config", "--set", "--help"
+
+_USAGE = re.compile(r"Usage: (walpost(?: [a-z-]+)*?)(?: (COMMAND))? \[OPTION\]\.\.\.(?: (\S+))?$")
+_COMMAND = re.compile(r"  ([a-z][a-z-]*) +(\S.*)$")
+_OPTION = re.compile(r"  (?:(-[a-z]), )?(--[a-z][a-z-]*)(?: ([A-Z][A-Z.=]*))? +(\S.*)$")
+_EXIT = re.compile(r"  ([0-9]+)  (\S.*)$")
+_FURTHER_LINE = re.compile(r" {5,}(\S.*)$")
+
+
+class Unexpected(Exception):
+    """The program said something that is not understood here."""
+
+
+@dataclass(frozen=True)
+class Option:
+    short: str  # "-c", or None
+    name: str  # "--config"
+    argument: str  # "FILE"; None: it is a flag
+    help: str
+
+
+@dataclass
+class Command:
+    words: tuple  # ("slot", "skip")
+    summary: str
+    arguments: str = None  # "[NAME]"
+    about: str = ""
+    options: list = field(default_factory=list)
+    exits: list = field(default_factory=list)  # (code, what it means)
+    commands: list = field(default_factory=list)  # of a command that has commands of its own
+
+    @property
+    def own_options(self):
+        return [option for option in self.options if option.name not in (CONFIG, SET, HELP)]
+
+    @property
+    def is_configured(self):
+        return any(option.name == SET for option in self.options)
+
+
+@dataclass
+class Key:
+    name: str  # "postgres.slot"
+    help: str
+    allowed: str  # in words
+    values: tuple  # of a choice
+    default: str  # None: it must be set
+    variable: str  # "WALPOST__POSTGRES__SLOT"
+    notes: list = field(default_factory=list)
+
+    @property
+    def is_secret(self):
+        return any(note.startswith("A secret:") for note in self.notes)
+
+
+@dataclass
+class Section:
+    name: str
+    text: str  # what stands before its keys, as Markdown
+    keys: list = field(default_factory=list)
+
+
+@dataclass
+class Program:
+    version: str
+    commands: list
+    reference_head: str  # what the reference says of all keys, as Markdown
+    sections: list
+
+    def leaves(self):
+        """The commands that can be run."""
+        return [leaf for command in self.commands for leaf in command.commands or [command]]
+
+    def shared_option(self, name):
+        return next(o for leaf in self.leaves() for o in leaf.options if o.name == name)
+
+    def keys(self):
+        return [key for section in self.sections for key in section.keys]
+
+
+def of(program):
+    def said(*words):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WALPOST")}
+        return subprocess.run(
+            [program, *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment,
+        ).stdout.decode()
+
+    head, sections = _reference(said("config", "reference"))
+    return Program(
+        version=said("version").split()[1], commands=_commands(said, ()), reference_head=head, sections=sections,
+    )
+
+
+def _commands(said, above):
+    """All commands of the program or of a command of it."""
+    found = []
+    for line in said(*above, "--help").splitlines():
+        match = _COMMAND.match(line)
+        if match:
+            found.append(_command(said, (*above, match[1]), match[2]))
+    if not found:
+        raise Unexpected(f"walpost {' '.join(above)} --help lists no command")
+    return found
+
+
+def _command(said, words, summary):
+    text = said(*words, "--help")
+    usage = _USAGE.match(text.splitlines()[0])
+    if usage is None or usage[1] != " ".join(("walpost", *words)):
+        raise Unexpected(f"`walpost {' '.join(words)} --help` begins with {text.splitlines()[0]!r}")
+    if usage[2]:
+        return Command(words, summary, commands=_commands(said, words))
+    return _leaf(Command(words, summary, arguments=usage[3]), text)
+
+
+def _leaf(command, text):
+    parts = text.split("\n\n")[1:]
+    titles = ["Options:\n", "Exit codes:\n"]
+    if len(parts) < 3 or [p for p, title in zip(parts[-2:], titles) if not p.startswith(title)]:
+        raise Unexpected(f"walpost {' '.join(command.words)} --help: no options or no exit codes at its end")
+    command.about = "\n\n".join(parts[:-2])
+    for match, more in _entries(parts[-2], _OPTION):
+        command.options.append(Option(match[1], match[2], match[3], " ".join([match[4], *more])))
+    for match, more in _entries(parts[-1], _EXIT):
+        command.exits.append((int(match[1]), " ".join([match[2], *more])))
+    return command
+
+
+def _entries(part, pattern):
+    """Each entry of a list below its title: its first line as matched, and its further lines."""
+    found = []
+    for line in part.splitlines()[1:]:
+        first, further = pattern.match(line), _FURTHER_LINE.match(line)
+        if first:
+            found.append((first, []))
+        elif further and found:
+            found[-1][1].append(further[1])
+        else:
+            raise Unexpected(f"help: {line!r}")
+    return found
+
+
+def _reference(text):
+    head, *parts = re.split(r"^## \[([a-z]+)\]\n", text, flags=re.MULTILINE)
+    if not parts:
+        raise Unexpected("config reference: no sections")
+    sections = []
+    for name, body in zip(parts[::2], parts[1::2]):
+        before, *keys = re.split(r"^### `([a-z_.]+)`\n", body, flags=re.MULTILINE)
+        section = Section(name, before.strip())
+        section.keys = [_key(*pair) for pair in zip(keys[::2], keys[1::2])]
+        sections.append(section)
+    return head.split("\n", 1)[1].strip(), sections
+
+
+def _key(name, text):
+    help, _, facts = text.strip().partition("\n\n- Kind: ")
+    kind, allowed = facts.split("\n", 1)[0].rstrip(".").split("; ", 1)
+    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none, it must be set)$", facts, re.MULTILINE)
+    variable = re.search(r"^- Environment: `(WALPOST__[A-Z_]+)`$", facts, re.MULTILINE)
+    if default is None or variable is None:
+        raise Unexpected(f"config reference: {name}: no default, or no variable")
+    return Key(
+        name, help, allowed,
+        values=tuple(re.split(r", | or ", allowed)) if kind in ("choice", "yes or no") else (),
+        default="" if default[2] else default[1],
+        variable=variable[1],
+        notes=re.findall(r"^- (?!Default: |Environment: )(.*)$", facts, re.MULTILINE),
+    )

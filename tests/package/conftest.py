@@ -1,0 +1,163 @@
+"""The Debian package, built once for each release, and machines with it: a clean Debian, its systemd running."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+sys.dont_write_bytecode = True
+
+from lib import machine as machines  # noqa: E402
+from lib import places  # noqa: E402
+from lib.kafka import Kafka  # noqa: E402
+from lib.postgres import Postgres  # noqa: E402
+from lib.relay import config_text  # noqa: E402
+from lib.stage import Stage  # noqa: E402
+from servers import cache  # noqa: E402
+
+SUITES = os.environ.get("WALPOST_DEBIAN", "bookworm").split()
+_CONTROL = places.TREE / "deploy" / "debian" / "control"
+
+
+@pytest.fixture(scope="session")
+def folder():
+    path = Path(tempfile.mkdtemp(prefix="walpost-package-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", params=SUITES)
+def suite(request):
+    return request.param
+
+
+def _git(*words, cwd=places.TREE):
+    done = subprocess.run(["git", *map(str, words)], cwd=cwd, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _fill_builder(suite, part):
+    """A clean Debian with what control asks for, and git."""
+    shutil.rmtree(part)
+    machines.copy(machines.debian(suite), part)
+    sources = part / "tmp" / "sources"
+    (sources / "debian").mkdir(parents=True)
+    shutil.copy(_CONTROL, sources / "debian" / "control")
+    (sources / "debian" / "changelog").write_text(
+        "walpost (0) unstable; urgency=low\n\n  * None.\n\n -- a <a@b.org>  Thu, 01 Jan 1970 00:00:00 +0000\n"
+    )
+    machines.run(part, "sh", "-e", "-c", """
+        sed -i 's/@MAINTAINER@/a <a@b.org>/' /tmp/sources/debian/control
+        apt-get update
+        apt-get install -y --no-install-recommends build-essential git
+        apt-get build-dep -y --no-install-recommends /tmp/sources
+        apt-get clean
+        rm -r /tmp/sources
+    """)
+
+
+@pytest.fixture(scope="session")
+def packages(suite, folder):
+    """The folder with what deploy/debian/build made, of the tree as it is now, on a clean Debian."""
+    made = folder / f"packages-{suite}"
+    commit = _git("stash", "create") or _git("rev-parse", "HEAD")
+    wanted = hashlib.sha256(_CONTROL.read_bytes()).hexdigest()[:12]
+    builder = cache.filled(f"debian-{suite}-builder-{wanted}", lambda part: _fill_builder(suite, part))
+    place = machines.copy(builder, folder / f"builder-{suite}")
+    _git("init", "-q", "--bare", place / "walpost.git")
+    _git("push", "-q", place / "walpost.git", f"{commit}:refs/heads/main")
+    machines.run(
+        place, "sh", "-e", "-c", """
+            git clone -q -b main /walpost.git /walpost
+            /walpost/deploy/debian/build --deps --source --to /packages
+        """, environment={"DEBFULLNAME": "walpost tests", "DEBEMAIL": "tests@example.org"},
+    )
+    shutil.copytree(place / "packages", made)
+    shutil.rmtree(place)
+    return made
+
+
+@pytest.fixture(scope="session")
+def deb(packages):
+    (found,) = packages.glob("walpost_*.deb")
+    return found
+
+
+def install(place, deb, update=True):
+    """apt installs the file, and what it depends on, in a Debian that is not running."""
+    shutil.copy(deb, place / "walpost.deb")
+    if update:
+        machines.run(place, "apt-get", "update")
+    said = machines.run(place, "apt-get", "install", "-y", "--no-install-recommends", "/walpost.deb")
+    (place / "walpost.deb").unlink()
+    return said
+
+
+@pytest.fixture(scope="session")
+def installed(suite, folder, deb):
+    """A clean Debian with the package and nothing done since; for copies."""
+    place = machines.copy(machines.debian(suite), folder / f"installed-{suite}")
+    install(place, deb)
+    return place
+
+
+@pytest.fixture
+def machine(folder, installed):
+    """A running machine with the package."""
+    place = machines.copy(installed, Path(tempfile.mkdtemp(dir=folder)) / "root")
+    machine = machines.Machine(place)
+    try:
+        yield machine.start()
+    finally:
+        machine.end()
+
+
+@pytest.fixture(scope="session")
+def postgres(folder):
+    server = Postgres("18", folder / "postgres").start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="session")
+def kafka(folder):
+    broker = Kafka(folder / "kafka").start()
+    yield broker
+    broker.end()
+
+
+@pytest.fixture
+def make_stage(postgres, kafka, folder):
+    stages = []
+
+    def make():
+        stages.append(Stage(postgres, kafka, folder))
+        stages[-1].create_topic()
+        return stages[-1]
+
+    yield make
+    for stage in stages:
+        stage.end()
+
+
+@pytest.fixture
+def stage(make_stage):
+    return make_stage()
+
+
+@pytest.fixture
+def configure(machine):
+    """Writes /etc/walpost/NAME.conf as an administrator would; `changes` as in Stage.config()."""
+
+    def write(stage, name="walpost", changes=None):
+        path = f"/etc/walpost/{name}.conf"
+        machine.write(path, config_text(stage.config(changes)), 0o640)
+        machine.run("chown", "root:walpost", path)
+
+    return write
