@@ -382,8 +382,7 @@ static void objects_with_members_of_their_own_stop_at_the_limit(void **state)
 
 	memcpy(text, "{\"a\":[", size);
 	for (unsigned i = 0; i < 4000; i++)
-		size += (size_t)snprintf(text + size, 64, "%s{\"%036u\":1}", i == 0 ? "" : ",",
-					 i);
+		size += (size_t)snprintf(text + size, 64, "%s{\"%036u\":1}", i == 0 ? "" : ",", i);
 	memcpy(text + size, "]}", 3);
 	begin(false, false, 1000000);
 	fails(text, "expanded, takes more than 1000000 bytes");
