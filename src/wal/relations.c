@@ -259,9 +259,10 @@ static enum wp_rc get_type(struct wp_relations *r, uint32_t oid, struct user_typ
 {
 	size_t at = type_place(r, oid);
 
-	*ret = r->types + at;
-	if (at < r->type_count && r->types[at].oid == oid)
+	if (at < r->type_count && r->types[at].oid == oid) {
+		*ret = &r->types[at];
 		return WP_OK;
+	}
 	if (r->type_count >= r->types_max)
 		return WP_FULL;
 	if (r->type_count == r->type_capacity) {
