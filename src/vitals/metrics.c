@@ -5,6 +5,8 @@
 
 #include "walpost/vitals/metrics.h"
 
+#include "text.h"
+
 /* One sample at a time; what could not be written is remembered. */
 struct writer {
 	struct wp_buffer *into;
@@ -160,16 +162,15 @@ static void delivery(struct writer *w, const struct wp_vitals *v)
 
 static void oldest(struct writer *w, const struct wp_vitals *v)
 {
-	int64_t age_us = v->now.wall_us - v->relay.oldest.commit_time_us;
-
-	put_number(w, NULL, NULL, v->relay.oldest.any && age_us > 0 ? (double)age_us / 1e6 : 0);
+	put_number(w, NULL, NULL, wp_vitals_oldest(v));
 }
 
 static void lag(struct writer *w, const struct wp_vitals *v)
 {
-	const struct wp_relay_snapshot *r = &v->relay;
+	uint64_t bytes;
 
-	put_count(w, NULL, NULL, r->server > r->safe ? r->server - r->safe : 0);
+	if (wp_vitals_lag(v, &bytes))
+		put_count(w, NULL, NULL, bytes);
 }
 
 static void put_age(struct writer *w, const struct wp_vitals *v, int64_t at_ms)
@@ -361,7 +362,8 @@ static const struct metric metrics[] = {
 	  "Age of the oldest commit that was read and whose events Kafka has not all confirmed; 0: "
 	  "there is none." },
 	{ "walpost_lag_bytes", "gauge", "", FROM_FAMILY, BY(lag),
-	  "Log between what is confirmed to the server and where the server is." },
+	  "Log between what is confirmed to the server and where the server is; absent before the "
+	  "first stream, and while it stands by." },
 	{ "walpost_safe_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.safe),
 	  "Position up to which all is confirmed, as bytes since 0/0." },
 	{ "walpost_read_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.read),

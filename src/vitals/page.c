@@ -172,6 +172,7 @@ static void put_cards(struct writer *w, const struct wp_vitals *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 	char below[128];
+	uint64_t lag;
 
 	put(w, "<div class=\"grid\">\n");
 	(void)snprintf(below, sizeof(below), "%s confirmed since the start",
@@ -180,7 +181,8 @@ static void put_cards(struct writer *w, const struct wp_vitals *v)
 	(void)snprintf(below, sizeof(below), "last confirmed %s%s",
 		       show_age(wp_vitals_age(v, r->confirmed_ms)).text,
 		       r->confirmed_ms == INT64_MIN ? "" : " ago");
-	put_card(w, "lag", "Behind the server", show_bytes((double)wp_vitals_lag(v)).text, below);
+	put_card(w, "lag", "Behind the server",
+		 wp_vitals_lag(v, &lag) ? show_bytes((double)lag).text : "not known", below);
 	put_card(w, "oldest", "Oldest unconfirmed commit",
 		 r->oldest.any ? show_seconds(wp_vitals_oldest(v)).text : "none",
 		 r->oldest.any ? "waits for Kafka" : "all that was read is confirmed");

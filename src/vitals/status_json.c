@@ -147,13 +147,15 @@ static void write_verdict(struct writer *w, const struct wp_vitals *v)
 static void write_progress(struct writer *w, const struct wp_vitals *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
+	uint64_t lag;
+	bool lag_known = wp_vitals_lag(v, &lag);
 	double received = wp_vitals_age(v, r->heard_ms);
 	double confirmed = wp_vitals_age(v, r->confirmed_ms);
 
 	lsn(w, "safe_lsn", r->safe);
 	lsn(w, "read_lsn", r->read);
 	lsn(w, "server_lsn", r->server);
-	count(w, "lag_bytes", wp_vitals_lag(v));
+	number_or_null(w, "lag_bytes", lag_known, (double)lag);
 	number_or_null(w, "oldest_unconfirmed_seconds", r->oldest.any, wp_vitals_oldest(v));
 	number_or_null(w, "seconds_since_received", received >= 0, received);
 	number_or_null(w, "seconds_since_confirmed", confirmed >= 0, confirmed);

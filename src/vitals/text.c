@@ -41,9 +41,12 @@ const char *wp_vitals_keeping(enum wp_keeping keeping)
 	}
 }
 
-uint64_t wp_vitals_lag(const struct wp_vitals *v)
+bool wp_vitals_lag(const struct wp_vitals *v, uint64_t *ret)
 {
-	return v->relay.server > v->relay.safe ? v->relay.server - v->relay.safe : 0;
+	const struct wp_relay_snapshot *r = &v->relay;
+
+	*ret = r->server > r->safe ? r->server - r->safe : 0;
+	return r->state != WP_STANDBY && r->safe != 0;
 }
 
 double wp_vitals_age(const struct wp_vitals *v, int64_t at_ms)
@@ -55,7 +58,9 @@ double wp_vitals_oldest(const struct wp_vitals *v)
 {
 	int64_t age_us = v->now.wall_us - v->relay.oldest.commit_time_us;
 
-	return v->relay.oldest.any && age_us > 0 ? (double)age_us / 1e6 : 0;
+	return v->relay.oldest.any && v->relay.state != WP_STANDBY && age_us > 0
+		       ? (double)age_us / 1e6
+		       : 0;
 }
 
 double wp_vitals_uptime(const struct wp_vitals *v)

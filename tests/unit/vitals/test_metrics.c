@@ -44,6 +44,11 @@ static void what_is_not_known_is_absent(void **state)
 	CHECK(strstr(text(), "\nwalpost_slot_safe_wal_size_bytes ") == NULL);
 	CHECK(strstr(text(), "\nwalpost_slot_seconds_to_invalidation ") == NULL);
 	CHECK(strstr(text(), "\nwalpost_kafka_queue_messages ") == NULL);
+	p.vitals.relay.state = WP_STANDBY; /* another's log is not ours */
+	CHECK(strstr(text(), "\nwalpost_lag_bytes ") == NULL);
+	p.vitals.relay.state = WP_CONNECTING;
+	p.vitals.relay.safe = 0;
+	CHECK(strstr(text(), "\nwalpost_lag_bytes ") == NULL);
 	p.vitals.relay.slot.known = false;
 	p.vitals.relay.heard_ms = p.vitals.relay.confirmed_ms = INT64_MIN;
 	CHECK(strstr(text(), "\nwalpost_slot_retained_bytes ") == NULL);
