@@ -16,13 +16,17 @@ def field(deb, name):
     return said("dpkg-deb", "--field", deb, name).strip()
 
 
+# Bytes of machine code that happen to be a word.
+_NO_WORD = re.compile(r"spelling-error-in-binary \w{1,3} with ")
+
+
 def test_lintian_has_nothing_to_say(packages):
     (changes,) = packages.glob("*.changes")
     done = subprocess.run(
         ["lintian", "--allow-root", "--display-info", "--tag-display-limit", "0", changes],
         capture_output=True, text=True,
     )
-    told = [line for line in done.stdout.splitlines() if not line.startswith("N:")]
+    told = [line for line in done.stdout.splitlines() if not line.startswith("N:") and not _NO_WORD.search(line)]
     assert not told, "\n".join(told)
     assert done.returncode == 0, done.stderr
 
