@@ -34,7 +34,7 @@ static void check_sslmode(struct wp_check *c)
 /* -- what the last relay wrote down -------------------------------------------------- */
 
 /* What the question below answers, in this order. */
-enum { BEYOND, DECODED_LESS, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH, TOPICS, SYSTEM, OURS };
+enum { BEYOND, DECODED_LESS, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH, TOPICS };
 
 static bool is_true(const PGresult *row, int column)
 {
@@ -81,10 +81,11 @@ static void judge_epoch(struct wp_check *c, const PGresult *row)
 /* Restored, or another cluster behind the same name: its positions are not ours. */
 static void judge_system(struct wp_check *c, const PGresult *row)
 {
+	enum { WAS, IS, SYSTEM_EPOCH };
 	struct wp_why why;
 	char cure[64];
-	const char *was = PQgetvalue(row, 0, SYSTEM), *is = PQgetvalue(row, 0, OURS);
-	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
+	const char *was = PQgetvalue(row, 0, WAS), *is = PQgetvalue(row, 0, IS);
+	long epoch = strtol(PQgetvalue(row, 0, SYSTEM_EPOCH), NULL, 10);
 	if (!strcmp(was, is) || (long)c->config.relay.epoch > epoch)
 		return;
 	(void)wp_why_set(&why, WP_CONFIG,
@@ -97,11 +98,32 @@ static void judge_system(struct wp_check *c, const PGresult *row)
 			why.text, cure);
 }
 
+static void write_system(struct wp_sql *sql, const struct wp_check *c)
+{
+	wp_sql_add(sql,
+		   "SELECT w.system_identifier, k.system_identifier, w.epoch\n"
+		   "FROM walpost.witness w CROSS JOIN pg_catalog.pg_control_system() k\n"
+		   "WHERE w.slot = %L",
+		   c->config.postgres.slot);
+}
+
+/* A question of its own: a server may keep this to itself. */
+static void check_system(struct wp_check *c, struct wp_session *session)
+{
+	struct wp_why why;
+	PGresult *row;
+	if (wp_check_ask(c, session, write_system, &row, &why) != WP_OK)
+		return;
+	if (PQntuples(row) == 1)
+		judge_system(c, row);
+	PQclear(row);
+}
+
 /*
  * What a start would refuse (relay/relay_gap, relay_source): a slot beyond where a relay that
  * stopped in good order left it, or that has decoded less than when one was killed, an epoch
- * below that of events that were sent, another cluster. Without the table, or the right to it,
- * there is nothing to compare.
+ * below that of events that were sent. Without the table, or the right to it, there is nothing
+ * to compare.
  */
 static void write_witness(struct wp_sql *sql, const struct wp_check *c)
 {
@@ -110,13 +132,11 @@ static void write_witness(struct wp_sql *sql, const struct wp_check *c)
 		   "w.confirmed_lsn,\n"
 		   "  NOT s.active AND " WP_WITNESS_IS_COMPARABLE
 		   " AND t.total_txns < w.slot_transactions,\n"
-		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
-		   "  w.system_identifier, k.system_identifier\n"
+		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics\n"
 		   "FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
 		   "s.slot_name\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
 		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
-		   "CROSS JOIN pg_catalog.pg_control_system() k\n"
 		   "WHERE s.slot_name = %L",
 		   c->config.postgres.slot);
 }
@@ -130,7 +150,6 @@ static void check_witness(struct wp_check *c, struct wp_session *session)
 	if (PQntuples(row) == 1) {
 		judge_moved(c, row);
 		judge_epoch(c, row);
-		judge_system(c, row);
 		wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
 	}
 	PQclear(row);
@@ -180,6 +199,8 @@ static void check_server(struct wp_check *c)
 		wp_check_types(c, &session);
 	if (rc == WP_OK && c->found.witness_ready)
 		check_witness(c, &session);
+	if (rc == WP_OK && c->found.witness_ready)
+		check_system(c, &session);
 	if (rc == WP_OK)
 		rc = check_doctor(c, &session, &why);
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &why,

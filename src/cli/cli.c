@@ -140,6 +140,18 @@ struct parser {
 	struct wp_cli_line *line;
 };
 
+/* "--name=VALUE", "--name VALUE" with a VALUE that begins with a digit, or "--name": "". */
+static const char *take_optional(struct parser *p, const char *name)
+{
+	const char *word = p->argv[p->at];
+
+	if (word[strlen(name)] == '=')
+		return word + strlen(name) + 1;
+	if (p->at + 1 < p->argc && p->argv[p->at + 1][0] >= '0' && p->argv[p->at + 1][0] <= '9')
+		return p->argv[++p->at];
+	return "";
+}
+
 /* "--name=VALUE" or "--name VALUE"; NULL after a message. */
 static const char *take_value(struct parser *p, const char *name)
 {
@@ -203,7 +215,8 @@ static bool take_own(struct parser *p, const struct wp_cli_option *option)
 		*option->flag = true;
 		return true;
 	}
-	value = take_value(p, option->name);
+	value = option->argument[0] == '[' ? take_optional(p, option->name)
+					   : take_value(p, option->name);
 	if (value != NULL)
 		*option->value = value;
 	return value != NULL;

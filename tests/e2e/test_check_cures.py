@@ -348,7 +348,7 @@ def test_a_lost_slot(ready, server):
 
     wait_until(lost, 30, "the slot is lost")
     shown = ready.command("status")
-    assert shown.returncode == 1 and "is lost (" in shown.stderr
+    assert shown.returncode == 3 and "is lost (" in shown.stderr
     _refused_then_cured(ready, "slot", "invalidated", rounds=1)
 
 

@@ -1,5 +1,6 @@
 """What `walpost check` warns of: brought about, named, cured by the printed words."""
 
+import json
 import uuid
 
 import pytest
@@ -261,6 +262,18 @@ def test_standbys_that_the_slot_waits_for_and_are_not_there(ready, server):
     _cured(ready, finding)
 
 
+def _the_copy_is_told(database, standby):
+    """By check and by status, asked of the standby."""
+    primary = database.config["postgres.conninfo"]
+    copied = "SELECT slot_name FROM pg_replication_slots WHERE slot_name = %s AND synced"
+    wait_until(lambda: standby.query(copied, (database.slot,)), 60, "the slot is copied", standby.log_tail)
+    database.config["postgres.conninfo"] = standby.conninfo(database.name)
+    assert "copy of the primary's" in database.check()["slot_failover"]["what"]
+    done = database.command("status", "--json")
+    assert (done.returncode, json.loads(done.stdout)["state"]) == (1, "standby")
+    database.config["postgres.conninfo"] = primary
+
+
 @since_17
 def test_a_standby_that_copies_slots_and_is_not_waited_for(ready, server, folder):
     ready.sql("SELECT pg_create_physical_replication_slot('standby')")
@@ -273,6 +286,7 @@ def test_a_standby_that_copies_slots_and_is_not_waited_for(ready, server, folder
         wait_until(lambda: not _is_fine(ready, "slot_failover"), 30, "the standby copies slots", standby.log_tail)
         _cured(ready, _warned(ready, "slot_failover", "synchronized_standby_slots is empty"))
         assert _is_fine(ready, "standby_slots")
+        _the_copy_is_told(ready, standby)
         _slot_without_failover(ready)
         _cured(ready, _warned(ready, "slot_failover", "a standby copies slots"))
     finally:

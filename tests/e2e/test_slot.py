@@ -141,20 +141,20 @@ def test_the_status_says_when_it_cannot_tell_the_owner(ready):
     assert "owner                none yet" in ready.command("status").stdout
     ready.sql("DROP SCHEMA walpost CASCADE")
     shown = ready.command("status")
-    assert shown.returncode == 0 and "owner                unknown: walpost.witness is missing" in shown.stdout
+    assert "owner                unknown: walpost.witness is missing" in shown.stdout
 
 
 def test_the_status_without_a_publication_says_so(ready):
     ready.sql("DROP PUBLICATION walpost")
     done = ready.command("status", "--json")
-    assert done.returncode == 1 and "there is no publication walpost" in done.stderr
+    assert done.returncode == 3 and "there is no publication walpost" in done.stderr
     assert json.loads(done.stdout)["publication_exists"] is False
 
 
 def test_the_status_without_a_slot_says_so(ready):
     ready.config["postgres.slot"] = "nothing"
     done = ready.command("status", "--json")
-    assert done.returncode == 1 and "there is no slot nothing" in done.stderr
+    assert done.returncode == 3 and "there is no slot nothing" in done.stderr
     shown = json.loads(done.stdout)
     assert shown["slot_exists"] is False and shown["lag_bytes"] is None
 

@@ -60,6 +60,10 @@ class SecondBroker:
         assert self._process.poll() is None, self._log.read_text()[-3000:]
         return self.id in self._admin().list_topics(timeout=5).brokers
 
+    def is_forgotten(self):
+        """Does nobody name it any more, as a broker or as the one to ask for changes?"""
+        return self.id not in self._admin().list_topics(timeout=5).brokers
+
     def kill(self):
         self._process.kill()
         self._process.wait()
@@ -76,12 +80,12 @@ class SecondBroker:
     def _admin(self):
         return AdminClient({"bootstrap.servers": self._first.address, "log_level": 0})
 
-    def create_topic(self, name, partitions, led_by_us, **config):
-        """A replica on each of the two; one of them leads all partitions."""
+    def create_topic(self, name, partitions, led_by_us, alone=False, **config):
+        """A replica on each of the two, or with `alone` only one; one of them leads all partitions."""
         leader, other = (self.id, 1) if led_by_us else (1, self.id)
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         topic = NewTopic(name, num_partitions=partitions, config=settings,
-                         replica_assignment=[[leader, other]] * partitions)
+                         replica_assignment=[[leader] if alone else [leader, other]] * partitions)
         admin = self._admin()
         admin.create_topics([topic])[name].result(20)
         wait_until(lambda: self.leaders(name) == {leader}, 20, f"broker {leader} leads {name}")

@@ -33,7 +33,9 @@ int wp_cli_dispatch(const char *program, const struct wp_command *commands, size
  * given as "--name VALUE" or "--name=VALUE". */
 struct wp_cli_option {
 	const char *name;
-	const char *argument; /* what the help calls its value, e.g. "NAME"; NULL for a flag */
+	/* What the help calls its value, e.g. "NAME"; "[NAME]" may be left out, and is "" then (what
+	 * begins with a digit is taken for it); NULL for a flag. */
+	const char *argument;
 	const char *help;
 	bool *flag;
 	const char **value;

@@ -1,0 +1,58 @@
+/*
+ * `walpost status`: what its files share. The command (status.c) looks once or again and again
+ * (status_watch.c); what is looked at, and what it means, is in status_facts.c.
+ */
+#ifndef WALPOST_SRC_CLI_STATUS_H
+#define WALPOST_SRC_CLI_STATUS_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "walpost/cli/session.h"
+#include "walpost/config/config.h"
+#include "walpost/relay/trend.h"
+
+/* What a look means. */
+enum wp_slot_status_state {
+	WP_SLOT_STREAMS,
+	WP_SLOT_CATCHES_UP,
+	WP_SLOT_NOBODY,
+	WP_SLOT_STANDBY,
+	WP_SLOT_UNREACHABLE,
+	WP_SLOT_LOST,
+	WP_SLOT_NO_SLOT,
+	WP_SLOT_NO_PUBLICATION,
+};
+
+struct wp_slot_status {
+	struct wp_config config;
+	struct wp_console console;
+	struct wp_session session;
+	PGresult *slot;	   /* owned; NULL: not known */
+	PGresult *witness; /* owned; NULL: the table is not there, or not for us to read */
+	enum wp_slot_status_state state;
+	struct wp_why means; /* one sentence for the state */
+};
+
+/* All questions, and what they mean. The session is open. WP_IO, WP_CONFIG with why. */
+enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why) WP_MUST_CHECK;
+/* Nobody answers: nothing is known but that. */
+void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_why *why);
+void wp_slot_status_release(struct wp_slot_status *s);
+
+int wp_slot_status_exit_code(enum wp_slot_status_state state);
+const char *wp_slot_status_state_name(enum wp_slot_status_state state);
+/* For rates between looks. */
+struct wp_trend_look wp_slot_status_trend_look(const struct wp_slot_status *s, int64_t now_ms);
+
+/* `rates` NULL: none are asked for. */
+void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
+			  const struct wp_trend_rates *rates);
+/* NULL: no memory. The caller owns it. */
+json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_trend_rates *rates);
+
+/* status_watch.c: every so many seconds until interrupted; returns the exit code of the last look. */
+int wp_slot_status_watch(struct wp_slot_status *s, double seconds, bool json);
+
+#endif

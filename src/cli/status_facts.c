@@ -1,0 +1,458 @@
+#include "status.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/exit.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/postgres/sql.h"
+#include "walpost/postgres/witness.h"
+
+enum kind { TEXT, NUMBER, YES_NO };
+
+/* One list for the SQL, the text and the JSON: name, kind, unit, expression over
+ * slot (as JSON: a missing column is a missing key), pub, here and walsender. */
+static const struct fact {
+	const char *name;
+	enum kind kind;
+	const char *unit;
+	const char *sql;
+} facts[] = {
+	{ "slot_exists", YES_NO, "", "EXISTS (SELECT FROM slot)" },
+	{ "active_pid", NUMBER, "", "(SELECT j->>'active_pid' FROM slot)" },
+	{ "application_name", TEXT, "", "(SELECT application_name FROM walsender)" },
+	{ "walsender_state", TEXT, "", "(SELECT state FROM walsender)" },
+	{ "confirmed_flush_lsn", TEXT, "", "(SELECT j->>'confirmed_flush_lsn' FROM slot)" },
+	{ "restart_lsn", TEXT, "", "(SELECT j->>'restart_lsn' FROM slot)" },
+	{ "server_lsn", TEXT, "", "(SELECT lsn FROM here)" },
+	{ "lag_bytes", NUMBER, " bytes",
+	  "(SELECT pg_wal_lsn_diff(lsn, (j->>'confirmed_flush_lsn')::pg_lsn) FROM slot, here)" },
+	{ "lag_seconds", NUMBER, " s",
+	  "(SELECT round(extract(epoch FROM flush_lag), 3) FROM walsender)" },
+	{ "retained_wal_bytes", NUMBER, " bytes",
+	  "(SELECT pg_wal_lsn_diff(lsn, (j->>'restart_lsn')::pg_lsn) FROM slot, here)" },
+	{ "safe_wal_size", NUMBER, " bytes", "(SELECT j->>'safe_wal_size' FROM slot)" },
+	{ "wal_status", TEXT, "", "(SELECT j->>'wal_status' FROM slot)" },
+	{ "invalidation", TEXT, "",
+	  "(SELECT coalesce(j->>'invalidation_reason', CASE WHEN j->>'wal_status' = 'lost' THEN "
+	  "'wal_removed' "
+	  "WHEN j->>'conflicting' = 'true' THEN 'conflicting' END) FROM slot)" },
+	{ "standby", YES_NO, "", "pg_is_in_recovery()" },
+	{ "publication_exists", YES_NO, "", "EXISTS (SELECT FROM pub)" },
+};
+
+#define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
+
+/* What the relay wrote down in walpost.witness. */
+static const struct fact witness_facts[] = {
+	{ "owner", TEXT, "", "owner" },
+	{ "owner_epoch", NUMBER, "", "epoch" },
+	{ "taken_at_lsn", TEXT, "", "taken_at_lsn" },
+	{ "seconds_since_taken", NUMBER, " s", "extract(epoch FROM now() - taken_at)::bigint" },
+	{ "noted_lsn", TEXT, "", "confirmed_lsn" },
+	{ "seconds_since_noted", NUMBER, " s", "extract(epoch FROM now() - confirmed_at)::bigint" },
+	{ "stopped", YES_NO, "", "stopped" },
+};
+
+#define WITNESS_COUNT (sizeof(witness_facts) / sizeof(witness_facts[0]))
+
+/* -- asking -------------------------------------------------------------------------- */
+
+static void add_facts(struct wp_sql *sql, const struct fact *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		wp_sql_add(sql, "%s%s AS %I", i ? ", " : "SELECT ", list[i].sql, list[i].name);
+}
+
+static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+{
+	wp_sql_add(sql,
+		   "WITH slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE "
+		   "slot_name = %L),\n"
+		   "pub AS (SELECT FROM pg_publication WHERE pubname = %L),\n"
+		   "here AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()\n"
+		   "  ELSE pg_current_wal_lsn() END AS lsn),\n"
+		   "walsender AS (SELECT r.state, r.flush_lag, r.application_name FROM "
+		   "pg_stat_replication r, slot\n"
+		   "  WHERE r.pid::text = j->>'active_pid')\n",
+		   options->slot, options->publication);
+	add_facts(sql, facts, FACT_COUNT);
+	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
+			"has_table_privilege(c.oid, 'SELECT')\n"
+			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+			"  WHERE n.nspname = 'walpost' AND c.relname = 'witness'\n"
+			"    AND " WP_WITNESS_IS_WHOLE("c.oid") ")");
+}
+
+static void add_witness_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+{
+	add_facts(sql, witness_facts, WITNESS_COUNT);
+	wp_sql_add(sql, " FROM walpost.witness WHERE slot = %L", options->slot);
+}
+
+static enum wp_rc ask(struct wp_slot_status *s,
+		      void (*question)(struct wp_sql *, const struct wp_postgres_options *),
+		      PGresult **ret, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
+	question(&sql, &s->config.postgres);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&s->session, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+/* -- what it means ------------------------------------------------------------------- */
+
+static const struct fact *fact_of(const char *name)
+{
+	for (size_t i = 0; i < FACT_COUNT; i++)
+		if (strcmp(facts[i].name, name) == 0)
+			return &facts[i];
+	abort(); /* our own names */
+}
+
+/* "" : it is NULL, or nothing is known. */
+static const char *value_of(const struct wp_slot_status *s, const char *name)
+{
+	return s->slot == NULL ? "" : PQgetvalue(s->slot, 0, (int)(fact_of(name) - facts));
+}
+
+static bool is_yes(const struct wp_slot_status *s, const char *name)
+{
+	return *value_of(s, name) == 't';
+}
+
+static const char *noted(const struct wp_slot_status *s, const char *name)
+{
+	if (s->witness == NULL || PQntuples(s->witness) == 0)
+		return "";
+	return PQgetvalue(s->witness, 0, PQfnumber(s->witness, name));
+}
+
+static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
+{
+	if (!is_yes(s, "slot_exists"))
+		return WP_SLOT_NO_SLOT;
+	if (*value_of(s, "invalidation") != '\0')
+		return WP_SLOT_LOST;
+	if (!is_yes(s, "publication_exists"))
+		return WP_SLOT_NO_PUBLICATION;
+	if (is_yes(s, "standby"))
+		return WP_SLOT_STANDBY;
+	if (*value_of(s, "active_pid") == '\0')
+		return WP_SLOT_NOBODY;
+	return strcmp(value_of(s, "walsender_state"), "catchup") == 0 ? WP_SLOT_CATCHES_UP
+								      : WP_SLOT_STREAMS;
+}
+
+/* Who had it last, and what became of that one, as far as it could write it down. */
+static void say_nobody(struct wp_slot_status *s)
+{
+	const char *owner = noted(s, "owner"), *since = noted(s, "seconds_since_noted");
+	const char *slot = s->config.postgres.slot;
+
+	if (*owner == '\0')
+		(void)wp_why_set(&s->means, WP_OK,
+				 "no relay streams from slot %s; start walpost run", slot);
+	else if (*noted(s, "stopped") == 't')
+		(void)wp_why_set(
+			&s->means, WP_OK,
+			"no relay streams from slot %s: %s was stopped, or halted (then its "
+			"log says why), %s s ago",
+			slot, owner, *since ? since : "?");
+	else
+		(void)wp_why_set(
+			&s->means, WP_OK,
+			"no relay streams from slot %s: %s went without a word, or is trying; "
+			"it noted its position %s s ago",
+			slot, owner, *since ? since : "?");
+}
+
+static void say(struct wp_slot_status *s)
+{
+	const char *slot = s->config.postgres.slot;
+	const char *danger = strcmp(value_of(s, "wal_status"), "unreserved") == 0
+				     ? "; the slot will be lost at one of the next checkpoints"
+				     : "";
+
+	switch (s->state) {
+	case WP_SLOT_STREAMS:
+	case WP_SLOT_CATCHES_UP:
+		(void)wp_why_set(
+			&s->means, WP_OK, "%s %s slot %s%s", value_of(s, "application_name"),
+			s->state == WP_SLOT_STREAMS ? "streams from" : "reads the backlog of", slot,
+			danger);
+		break;
+	case WP_SLOT_NOBODY:
+		say_nobody(s);
+		break;
+	case WP_SLOT_STANDBY:
+		(void)wp_why_set(&s->means, WP_OK,
+				 "this server is a standby: the relay streams from the primary");
+		break;
+	case WP_SLOT_LOST:
+		(void)wp_why_set(&s->means, WP_OK,
+				 "slot %s is lost (%s); walpost check tells the way on", slot,
+				 value_of(s, "invalidation"));
+		break;
+	case WP_SLOT_NO_SLOT:
+		(void)wp_why_set(&s->means, WP_OK,
+				 "there is no slot %s in this server; walpost check tells what is "
+				 "missing and how to make it",
+				 slot);
+		break;
+	case WP_SLOT_NO_PUBLICATION:
+		(void)wp_why_set(&s->means, WP_OK,
+				 "there is no publication %s in this database; walpost check tells "
+				 "what is missing and how to make it",
+				 s->config.postgres.publication);
+		break;
+	case WP_SLOT_UNREACHABLE:
+		break; /* said by who knows why */
+	}
+}
+
+const char *wp_slot_status_state_name(enum wp_slot_status_state state)
+{
+	static const char *const names[] = {
+		[WP_SLOT_STREAMS] = "streams",	       [WP_SLOT_CATCHES_UP] = "catches_up",
+		[WP_SLOT_NOBODY] = "nobody",	       [WP_SLOT_STANDBY] = "standby",
+		[WP_SLOT_UNREACHABLE] = "unreachable", [WP_SLOT_LOST] = "lost",
+		[WP_SLOT_NO_SLOT] = "no_slot",	       [WP_SLOT_NO_PUBLICATION] = "no_publication",
+	};
+
+	return names[state];
+}
+
+int wp_slot_status_exit_code(enum wp_slot_status_state state)
+{
+	switch (state) {
+	case WP_SLOT_STREAMS:
+	case WP_SLOT_CATCHES_UP:
+		return WP_EXIT_OK;
+	case WP_SLOT_NOBODY:
+	case WP_SLOT_STANDBY:
+	case WP_SLOT_UNREACHABLE:
+		return WP_EXIT_FAILED;
+	default:
+		return WP_EXIT_HUMAN;
+	}
+}
+
+static void clear(struct wp_slot_status *s)
+{
+	PQclear(s->witness);
+	PQclear(s->slot);
+	s->witness = s->slot = NULL;
+}
+
+enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why)
+{
+	clear(s);
+	enum wp_rc rc = ask(s, add_slot_question, &s->slot, why);
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, FACT_COUNT) == 't')
+		rc = ask(s, add_witness_question, &s->witness, why);
+	if (rc != WP_OK)
+		return rc;
+	s->state = state_of(s);
+	say(s);
+	return WP_OK;
+}
+
+void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_why *why)
+{
+	clear(s);
+	s->state = WP_SLOT_UNREACHABLE;
+	s->means = *why;
+}
+
+void wp_slot_status_release(struct wp_slot_status *s)
+{
+	clear(s);
+}
+
+struct wp_trend_look wp_slot_status_trend_look(const struct wp_slot_status *s, int64_t now_ms)
+{
+	struct wp_trend_look look = { .at_ms = now_ms };
+	const char *safe = value_of(s, "safe_wal_size");
+
+	if (wp_lsn_parse(wp_span_of(value_of(s, "confirmed_flush_lsn")), &look.confirmed) !=
+		    WP_OK ||
+	    wp_lsn_parse(wp_span_of(value_of(s, "server_lsn")), &look.server) != WP_OK)
+		look.confirmed = look.server = 0; /* nothing is known of it */
+	look.is_limited = *safe != '\0';
+	look.safe_size = strtoll(safe, NULL, 10);
+	return look;
+}
+
+/* -- for people ------------------------------------------------------------------------- */
+
+static void print_line(FILE *to, const char *name, const char *value, const char *unit)
+{
+	(void)fprintf(to, "%-20s %s%s\n", name, value, unit);
+}
+
+static void print_facts(FILE *to, const struct fact *list, size_t count, const PGresult *row)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *value = PQgetvalue(row, 0, (int)i);
+		if (PQgetisnull(row, 0, (int)i))
+			continue;
+		print_line(to, list[i].name,
+			   list[i].kind == YES_NO ? (*value == 't' ? "yes" : "no") : value,
+			   list[i].unit);
+	}
+}
+
+static void print_witness(FILE *to, const struct wp_slot_status *s)
+{
+	if (!s->witness)
+		print_line(to, "owner",
+			   "unknown: walpost.witness is missing, or not for this role to read", "");
+	else if (PQntuples(s->witness) == 0)
+		print_line(to, "owner", "none yet", "");
+	else
+		print_facts(to, witness_facts, WITNESS_COUNT, s->witness);
+}
+
+struct text {
+	char text[64];
+};
+
+static struct text rate_text(int64_t per_s)
+{
+	struct text t;
+
+	if (per_s < 10000)
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " bytes/s", per_s);
+	else if (per_s < 10000000)
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " kB/s", per_s / 1000);
+	else
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " MB/s", per_s / 1000000);
+	return t;
+}
+
+static struct text time_text(int64_t s)
+{
+	struct text t;
+
+	if (s < 120)
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " s", s);
+	else if (s < 2 * 3600)
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " min", s / 60);
+	else
+		(void)snprintf(t.text, sizeof(t.text), "%" PRId64 " h", s / 3600);
+	return t;
+}
+
+static void print_trend(FILE *to, const struct wp_trend_rates *r)
+{
+	const char *verb = r->lag_per_s < 0 ? "shrinks" : "grows";
+	int64_t by = r->lag_per_s < 0 ? -r->lag_per_s : r->lag_per_s;
+
+	if (r->caught_up_s == 0)
+		print_line(to, "lag", "none to speak of", "");
+	else if (r->caught_up_s < INT64_MAX)
+		(void)fprintf(to, "%-20s %s by %s, gone in %s\n", "lag", verb, rate_text(by).text,
+			      time_text(r->caught_up_s).text);
+	else if (by == 0)
+		print_line(to, "lag", "stays", "");
+	else
+		(void)fprintf(to, "%-20s %s by %s\n", "lag", verb, rate_text(by).text);
+}
+
+static void print_rates(FILE *to, const struct wp_trend_rates *r)
+{
+	if (r->is_known) {
+		print_line(to, "confirmed", rate_text(r->confirmed_per_s).text, "");
+		print_line(to, "written", rate_text(r->written_per_s).text, "");
+		print_trend(to, r);
+	}
+	if (r->lost_in_s < INT64_MAX)
+		(void)fprintf(to, "%-20s %s\n", "slot lost in", time_text(r->lost_in_s).text);
+}
+
+void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
+			  const struct wp_trend_rates *rates)
+{
+	(void)fprintf(to, "%-20s %s: %s\n", "state", wp_slot_status_state_name(s->state),
+		      s->means.text);
+	print_line(to, "slot", s->config.postgres.slot, "");
+	print_line(to, "publication", s->config.postgres.publication, "");
+	if (s->slot == NULL)
+		return;
+	if (rates != NULL)
+		print_rates(to, rates);
+	print_facts(to, facts, FACT_COUNT, s->slot);
+	print_witness(to, s);
+}
+
+/* -- for machines ------------------------------------------------------------------------ */
+
+static json_t *json_of(const struct fact *fact, const char *value)
+{
+	switch (fact->kind) {
+	case YES_NO:
+		return json_boolean(*value == 't');
+	case NUMBER:
+		return strchr(value, '.') ? json_real(strtod(value, NULL))
+					  : json_integer(strtoll(value, NULL, 10));
+	default:
+		return json_string(value);
+	}
+}
+
+static int add_json(json_t *object, const struct fact *list, size_t count, const PGresult *row)
+{
+	int failed = 0;
+	for (size_t i = 0; i < count; i++) {
+		bool null = !row || PQntuples(row) == 0 || PQgetisnull(row, 0, (int)i);
+		json_t *value = null ? json_null() : json_of(&list[i], PQgetvalue(row, 0, (int)i));
+		failed |= json_object_set_new(object, list[i].name, value);
+	}
+	return failed;
+}
+
+static json_t *seconds_json(int64_t seconds)
+{
+	return seconds == INT64_MAX ? json_null() : json_integer(seconds);
+}
+
+static int add_rates(json_t *object, const struct wp_trend_rates *r)
+{
+	return json_object_set_new(object, "confirmed_bytes_per_second",
+				   r->is_known ? json_integer(r->confirmed_per_s) : json_null()) |
+	       json_object_set_new(object, "written_bytes_per_second",
+				   r->is_known ? json_integer(r->written_per_s) : json_null()) |
+	       json_object_set_new(object, "lag_bytes_per_second",
+				   r->is_known ? json_integer(r->lag_per_s) : json_null()) |
+	       json_object_set_new(object, "seconds_until_caught_up",
+				   r->is_known ? seconds_json(r->caught_up_s) : json_null()) |
+	       json_object_set_new(object, "seconds_until_lost", seconds_json(r->lost_in_s));
+}
+
+json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_trend_rates *rates)
+{
+	json_t *object = json_object();
+	int failed = json_object_set_new(object, "state",
+					 json_string(wp_slot_status_state_name(s->state))) |
+		     json_object_set_new(object, "means", json_string(s->means.text)) |
+		     json_object_set_new(object, "slot", json_string(s->config.postgres.slot)) |
+		     json_object_set_new(object, "publication",
+					 json_string(s->config.postgres.publication)) |
+		     add_json(object, facts, FACT_COUNT, s->slot) |
+		     add_json(object, witness_facts, WITNESS_COUNT, s->witness);
+
+	if (rates != NULL)
+		failed |= add_rates(object, rates);
+	if (failed == 0)
+		return object;
+	json_decref(object);
+	return NULL;
+}

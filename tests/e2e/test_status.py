@@ -1,0 +1,264 @@
+"""walpost status: does it flow, and --watch: how it goes on."""
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from lib.administered import Administered
+from lib.relay import Relay, binary, clean_environment
+from lib.terminal import Terminal
+from lib.waiting import wait_until
+
+
+@pytest.fixture
+def relay(ready, folder):
+    """Made, not started; events go to its standard output."""
+    relays = []
+
+    def make(**config):
+        relays.append(Relay({**ready.config, **config}, folder))
+        return relays[-1]
+
+    yield make
+    for made in relays:
+        made.end()
+
+
+@pytest.fixture
+def watch(ready):
+    """`walpost status --watch` on a terminal."""
+    terminals = []
+
+    def begin(seconds, *arguments, **more):
+        (ready.folder / "watch.conf").write_text((ready.folder / f"{ready.name}.conf").read_text())
+        command = [binary(), "status", "-c", ready.folder / "watch.conf", f"--watch={seconds}", *arguments]
+        terminals.append(Terminal(command, **more))
+        return terminals[-1]
+
+    yield begin
+    for terminal in terminals:
+        terminal.end()
+
+
+def _insert(database):
+    database.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) "
+                 "VALUES (gen_random_uuid(), 't', '1', 'x', '{}')")
+
+
+def _status(database):
+    """Exit code and facts."""
+    done = database.command("status", "--json")
+    return done.returncode, json.loads(done.stdout)
+
+
+def _wait_for(database, state):
+    wait_until(lambda: _status(database)[1]["state"] == state, 20, f"the state is {state}")
+
+
+# --- once
+
+
+def test_it_flows_while_a_relay_streams(ready, relay):
+    code, shown = _status(ready)
+    assert (code, shown["state"], shown["active_pid"]) == (1, "nobody", None) and "start walpost run" in shown["means"]
+    running = relay().start()
+    _wait_for(ready, "streams")
+    code, shown = _status(ready)
+    assert code == 0 and shown["application_name"] == "walpost" and shown["active_pid"]
+    text = ready.command("status")
+    assert text.returncode == 0 and text.stderr == "" and "state                streams: walpost" in text.stdout
+    running.stop()
+    code, shown = _status(ready)
+    assert (code, shown["state"]) == (1, "nobody") and "was stopped, or halted" in shown["means"]
+    assert ready.command("status").stderr.startswith("walpost: no relay streams from slot")
+
+
+def test_a_relay_that_went_without_a_word(ready, relay):
+    running = relay().start()
+    _wait_for(ready, "streams")
+    wait_until(lambda: ready.sql("SELECT slot FROM walpost.witness"), 20, "it has written that it has the slot")
+    running.kill()
+    _wait_for(ready, "nobody")
+    code, shown = _status(ready)
+    assert code == 1 and "went without a word" in shown["means"]
+
+
+def test_a_relay_that_halted_and_holds_is_no_flow(ready, relay):
+    running = relay(**{"relay.on_halt": "hold"}).start()
+    _wait_for(ready, "streams")
+    ready.sql("ALTER TABLE outbox ALTER aggregateid DROP NOT NULL")
+    ready.sql("INSERT INTO outbox (id, aggregatetype, type, payload) VALUES (gen_random_uuid(), 't', 'x', '{}')")
+    running.wait_until(lambda: "-> held" in running.log_text(), 20, "it is held")
+    code, shown = _status(ready)
+    assert (code, shown["state"]) == (1, "nobody") and running.is_alive()
+
+
+# --- again and again, on a terminal
+
+
+def test_a_watch_repaints_in_place_and_leaves_the_terminal_as_it_was(ready, relay, watch):
+    running = relay().start()
+    _wait_for(ready, "streams")
+    terminal = watch(0.2)
+    terminal.wait_for("state                streams: walpost")
+    assert terminal.screen.is_other and not terminal.screen.has_cursor
+    terminal.wait_for("written              ")
+    height = len(terminal.screen.lines())
+    terminal.wait_for("lag                  none to speak of")
+    running.stop()
+    terminal.wait_for("state                nobody: no relay streams")
+    assert "streams: walpost" not in terminal.screen.text() and len(terminal.screen.lines()) <= height + 8
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 1
+    assert not terminal.screen.is_other and terminal.screen.has_cursor
+    assert "state                nobody" in terminal.screen.text()  # what was seen last stays
+    assert terminal.raw.count("\x1b[?1049h") == 1
+
+
+def test_a_watch_fits_the_terminal_also_when_that_changes(ready, watch):
+    _status(ready)
+    terminal = watch(3600, rows=4, columns=30)
+    terminal.wait_for("state ")
+    terminal.wait_until(lambda: len(terminal.screen.lines()) == 4, 10, "four lines are painted")
+    assert max(map(len, terminal.screen.lines())) == 30
+    terminal.resize(50, 120)
+    terminal.wait_for("publication_exists   yes")
+    assert max(map(len, terminal.screen.lines())) > 30
+    terminal.resize(3, 20)
+    terminal.wait_until(lambda: len(terminal.screen.lines()) == 3, 10, "three lines are painted")
+
+
+def test_a_watch_that_is_stopped_gives_the_terminal_back(ready, watch):
+    _status(ready)
+    terminal = watch(0.2)
+    terminal.wait_for("state ")
+    terminal.type("\x1a")
+    terminal.wait_until(terminal.is_stopped, 10, "it is stopped")
+    terminal.wait_until(lambda: not terminal.screen.is_other, 10, "the usual screen is there")
+    assert terminal.screen.has_cursor
+    terminal.go_on()
+    terminal.wait_until(lambda: terminal.screen.is_other, 10, "it paints again")
+    terminal.type("\x03")
+    assert terminal.wait_exit() == 1
+
+
+def test_a_watch_outlives_the_server(own_postgres, folder, watch, ready):
+    database = Administered(own_postgres, folder)
+    database.init()
+    _status(database)
+    (ready.folder / f"{ready.name}.conf").write_text((folder / f"{database.name}.conf").read_text())
+    terminal = watch(0.2)
+    terminal.wait_for("state                nobody")
+    own_postgres.stop()
+    terminal.wait_for("state                unreachable: ")
+    own_postgres.start()
+    terminal.wait_for("state                nobody")
+    ((pid,),) = own_postgres.query("SELECT pid FROM pg_stat_activity WHERE application_name = 'walpost'")
+    own_postgres.freeze_backend(pid)
+    terminal.wait_for("the server has not answered for 1 s")
+    terminal.type("\x03")
+    terminal.wait_until(lambda: not terminal.screen.is_other, 2, "the terminal is given back at once")
+    own_postgres.thaw_backend(pid)
+    assert terminal.wait_exit() == 1
+
+
+def test_a_dumb_terminal_gets_blocks(ready, watch):
+    _status(ready)
+    terminal = watch(0.2, environment={"TERM": "dumb"})
+    terminal.wait_until(lambda: terminal.raw.count("state                nobody") >= 3, 20, "three blocks are printed")
+    assert "\x1b" not in terminal.raw
+
+
+# --- again and again, elsewhere
+
+
+def _watching(database, *arguments):
+    _status(database)
+    command = [binary(), "status", "-c", database.folder / f"{database.name}.conf", *arguments]
+    return subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            stdin=subprocess.DEVNULL, env=clean_environment())
+
+
+def test_without_a_terminal_each_look_is_a_block(ready):
+    process = _watching(ready, "--watch", "0.2")
+    seen = ""
+    while seen.count("\n\n") < 3:
+        seen += process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=10)
+    blocks = (seen + out).split("\n\n")
+    assert all("state                nobody" in block and block[:2] == "20" for block in blocks[:3])
+    assert process.returncode == 1 and "\x1b" not in seen and err == ""
+
+
+def test_json_comes_a_line_a_look_with_rates(ready, relay):
+    relay().start()
+    _wait_for(ready, "streams")
+    process = _watching(ready, "--watch=0.2", "--json")
+    first = json.loads(process.stdout.readline())
+    assert first["confirmed_bytes_per_second"] is None and first["seconds_until_lost"] is None
+
+    def has_rates():
+        _insert(ready)
+        shown = json.loads(process.stdout.readline())
+        assert shown["lag_bytes_per_second"] == shown["written_bytes_per_second"] - shown["confirmed_bytes_per_second"]
+        return shown["confirmed_bytes_per_second"] > 0 and shown["written_bytes_per_second"] > 0
+
+    wait_until(has_rates, 20, "both move")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 0
+
+
+def test_the_time_until_the_slot_is_lost(ready, server):
+    server.set_conf(max_slot_wal_keep_size="64MB")
+    process = _watching(ready, "--watch=0.5", "--json")
+
+    def is_in_sight():
+        ready.sql("SELECT pg_logical_emit_message(false, 'noise', 'x')")
+        ready.sql("SELECT pg_switch_wal()")
+        shown = json.loads(process.stdout.readline())
+        return shown["seconds_until_lost"] is not None and 0 <= shown["seconds_until_lost"] < 600
+
+    wait_until(is_in_sight, 60, "the end is in sight")
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+
+
+def test_a_reader_that_leaves_ends_the_watch(ready):
+    process = _watching(ready, "--watch=0.1")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=10) == 1
+
+
+def test_a_watch_that_cannot_begin_says_so_at_once(ready):
+    ready.config["postgres.conninfo"] = "host=127.0.0.1 port=1"
+    done = ready.command("status", "--watch", "1")
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1 and done.stdout == ""
+
+
+@pytest.mark.parametrize("seconds", ["0", "0.01", "3601", "1x"])
+def test_an_interval_that_is_none(ready, seconds):
+    done = ready.command("status", f"--watch={seconds}")
+    assert done.returncode == 2 and "--watch" in done.stderr and "0.1 to 3600" in done.stderr
+
+
+def test_colours_only_where_they_are_wanted(ready):
+    ready.check()
+    command = [binary(), "check", "-c", ready.folder / f"{ready.name}.conf"]
+    seen = {}
+    for name, environment in (("plain", {"NO_COLOR": "1"}), ("coloured", {}), ("dumb", {"TERM": "dumb"})):
+        terminal = Terminal(command, environment=environment, columns=60)
+        terminal.screen.feed = lambda text: None  # it prints, and paints nothing
+        terminal.wait_exit(30)
+        terminal.end()
+        seen[name] = terminal.raw
+    assert "\x1b[32mok" in seen["coloured"] and "\x1b" not in seen["plain"] and "\x1b" not in seen["dumb"]
+    assert "Postgres server" in seen["plain"]
+    prose = [line for line in seen["plain"].splitlines() if not line.startswith("        ALTER") and "--" not in line]
+    assert max(map(len, prose)) <= 60
+    assert os.linesep not in seen["plain"].strip().splitlines()[-1] and "failures" in seen["plain"]
