@@ -1,5 +1,6 @@
 #include "status.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,18 +110,22 @@ static enum wp_rc ask(struct wp_slot_status *s,
 
 /* -- what it means ------------------------------------------------------------------- */
 
-static const struct fact *fact_of(const char *name)
+/* One of our own names. */
+static int place_of(const char *name)
 {
-	for (size_t i = 0; i < FACT_COUNT; i++)
-		if (strcmp(facts[i].name, name) == 0)
-			return &facts[i];
-	abort(); /* our own names */
+	size_t i = 0;
+
+	while (strcmp(facts[i].name, name) != 0) {
+		i++;
+		assert(i < FACT_COUNT);
+	}
+	return (int)i;
 }
 
 /* "" : it is NULL, or nothing is known. */
 static const char *value_of(const struct wp_slot_status *s, const char *name)
 {
-	return s->slot == NULL ? "" : PQgetvalue(s->slot, 0, (int)(fact_of(name) - facts));
+	return s->slot == NULL ? "" : PQgetvalue(s->slot, 0, place_of(name));
 }
 
 static bool is_yes(const struct wp_slot_status *s, const char *name)

@@ -84,6 +84,9 @@ void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings
 		     "topics that are made by themselves have %d partitions and one replica: a "
 		     "broker that is lost takes events with it",
 		     cluster->partitions);
+	} else if (cluster->auto_create == WP_NOT_KNOWN) {
+		FINE(&c, "kafka_auto_create",
+		     "whether the broker makes missing topics is not ours to read");
 	} else {
 		FINE(&c, "kafka_auto_create",
 		     "missing topics are made by themselves, with the broker's number of "

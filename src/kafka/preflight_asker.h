@@ -31,11 +31,11 @@ void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event);
 /* The next event of that kind; the caller destroys it. NULL: the time is over. */
 rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind);
 
-/* Who is to answer: the one that did already is known to be there. */
-enum wp_asked { WP_ASKED_ANY_BROKER, WP_ASKED_CONTROLLER };
-/* The caller destroys them. */
-rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op,
-						enum wp_asked asked);
+/*
+ * For the broker that answered already: to look for the controller first would take time, and
+ * since KRaft all brokers pass on what is its. The caller destroys them.
+ */
+rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op);
 
 /* preflight_cluster.c: what the broker makes of topics that are missing. */
 void wp_asker_ask_cluster(struct wp_asker *a);

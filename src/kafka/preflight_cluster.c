@@ -7,8 +7,7 @@
 
 enum { ANSWER_TIMEOUT_MS = 5000 };
 
-rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op,
-						enum wp_asked asked)
+rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op)
 {
 	char error[256];
 	int left = wp_asker_left_ms(a);
@@ -18,7 +17,7 @@ rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kaf
 	(void)rd_kafka_AdminOptions_set_request_timeout(
 		options, left < ANSWER_TIMEOUT_MS ? left + 1 : ANSWER_TIMEOUT_MS, error,
 		sizeof(error));
-	if (asked == WP_ASKED_ANY_BROKER && a->broker_id >= 0)
+	if (a->broker_id >= 0)
 		(void)rd_kafka_AdminOptions_set_broker(options, a->broker_id, error, sizeof(error));
 	return options;
 }
@@ -29,7 +28,7 @@ const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_Re
 	size_t count = 0;
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(kind, name);
 	rd_kafka_AdminOptions_t *options =
-		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, WP_ASKED_ANY_BROKER);
+		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
 
 	rd_kafka_DescribeConfigs(a->rk, &resource, 1, options, a->queue);
 	rd_kafka_AdminOptions_destroy(options);
@@ -94,7 +93,7 @@ static void try_to_create(struct wp_asker *a)
 	rd_kafka_NewTopic_t *topic =
 		rd_kafka_NewTopic_new("walpost-check", 1, 1, error, sizeof(error));
 	rd_kafka_AdminOptions_t *options =
-		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_CREATETOPICS, WP_ASKED_CONTROLLER);
+		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_CREATETOPICS);
 
 	(void)rd_kafka_AdminOptions_set_validate_only(options, 1, error, sizeof(error));
 	rd_kafka_CreateTopics(a->rk, &topic, 1, options, a->queue);
@@ -108,9 +107,11 @@ static void try_to_create(struct wp_asker *a)
 			rd_kafka_event_CreateTopics_result(event), &count);
 		rd_kafka_resp_err_t code = count == 1 ? rd_kafka_topic_result_error(results[0])
 						      : RD_KAFKA_RESP_ERR_UNKNOWN;
-		bool is_refused = code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
-				  code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED;
-		a->cluster.may_create = is_refused ? WP_NO : WP_YES;
+		if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
+		    code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+			a->cluster.may_create = WP_NO;
+		else if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+			a->cluster.may_create = WP_YES;
 	}
 	rd_kafka_event_destroy(event);
 }

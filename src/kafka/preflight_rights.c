@@ -55,7 +55,7 @@ static void ask_acls(struct wp_asker *a, const char *topic, struct wp_topic_fact
 		RD_KAFKA_RESOURCE_TOPIC, topic, RD_KAFKA_RESOURCE_PATTERN_MATCH, NULL, NULL,
 		RD_KAFKA_ACL_OPERATION_ANY, RD_KAFKA_ACL_PERMISSION_TYPE_ANY, error, sizeof(error));
 	rd_kafka_AdminOptions_t *options =
-		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBEACLS, WP_ASKED_ANY_BROKER);
+		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBEACLS);
 
 	rd_kafka_DescribeAcls(a->rk, filter, options, a->queue);
 	rd_kafka_AdminOptions_destroy(options);
@@ -104,7 +104,7 @@ static void ask_broker(struct wp_asker *a, const char *topic, struct wp_topic_fa
 	rd_kafka_TopicCollection_t *topics =
 		rd_kafka_TopicCollection_of_topic_names((const char *[]){ topic }, 1);
 	rd_kafka_AdminOptions_t *options =
-		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS, WP_ASKED_ANY_BROKER);
+		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBETOPICS);
 
 	rd_kafka_error_destroy(rd_kafka_AdminOptions_set_include_authorized_operations(options, 1));
 	rd_kafka_DescribeTopics(a->rk, topics, options, a->queue);

@@ -5,7 +5,7 @@ import uuid
 import pytest
 from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
 
-from lib.guarded import PLAIN
+from lib.guarded import PLAIN, GuardedKafka
 from lib.kafka import Kafka
 from lib.kafka_tools import KafkaTools
 from lib.relay import Relay
@@ -200,15 +200,20 @@ def test_partitions_without_a_leader(two_brokers):
 # --- rights
 
 
+def _watched(database, kafka, folder):
+    """Comes in by password, as a user whom ACLs can mean."""
+    setting = Setting(database, kafka, folder, **{
+        "kafka.bootstrap.servers": kafka.door("password"), "kafka.security.protocol": "sasl_ssl",
+        "kafka.ssl.ca.location": kafka.authority.certificate, "kafka.sasl.mechanisms": "PLAIN",
+        "kafka.sasl.username": USER, "kafka.sasl.password": PLAIN[USER]})
+    more = f"--command-config {kafka.command_config(folder)}"
+    database.kafka_tools = KafkaTools(folder / "admin-tools", more)
+    return setting
+
+
 @pytest.fixture
 def watched(ready, mortal_kafka, folder):
-    """Comes in by password, as a user whom ACLs can mean."""
-    more = f"--command-config {mortal_kafka.command_config(folder)}"
-    setting = Setting(ready, mortal_kafka, folder, **{
-        "kafka.bootstrap.servers": mortal_kafka.door("password"), "kafka.security.protocol": "sasl_ssl",
-        "kafka.ssl.ca.location": mortal_kafka.authority.certificate, "kafka.sasl.mechanisms": "PLAIN",
-        "kafka.sasl.username": USER, "kafka.sasl.password": PLAIN[USER]})
-    ready.kafka_tools = KafkaTools(folder / "admin-tools", more)
+    setting = _watched(ready, mortal_kafka, folder)
     setting.create()
     yield setting
     mortal_kafka.delete_topic(setting.topic)
@@ -272,3 +277,17 @@ def test_a_producer_that_gets_no_id(watched):
         ours = _acl(ResourceType.BROKER, "kafka-cluster", USER, AclOperation.IDEMPOTENT_WRITE,
                     AclPermissionType.ALLOW)
         watched.kafka.change_acls(nowhere, cluster, ours, take_back=True)
+
+
+def test_a_user_who_may_not_make_topics(ready, folder):
+    kafka = GuardedKafka(folder / "guarded", "auto.create.topics.enable=true\n").start()
+    try:
+        setting = _watched(ready, kafka, folder)
+        ready.config["kafka.allow.auto.create.topics"] = "true"
+        assert "made when it is needed" in setting.findings()["topic"]["what"]
+        kafka.change_acls(
+            _of_topic("*", USER, AclOperation.CREATE),
+            _acl(ResourceType.BROKER, "kafka-cluster", "other", AclOperation.CREATE, AclPermissionType.ALLOW))
+        setting.cured(setting.found("kafka_auto_create", "warn", "we may not create topics"))
+    finally:
+        kafka.end()

@@ -48,7 +48,7 @@ SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMe
 class GuardedKafka(Kafka):
     """Who comes in by the open door may do all; who has a certificate or a password, what no ACL forbids."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, more=""):
         files = Path(folder).with_name(Path(folder).name + "-certificates")
         files.mkdir(parents=True)
         files.chmod(0o755)
@@ -57,7 +57,7 @@ class GuardedKafka(Kafka):
         self._doors = {name: take_port() for name in ("mutual", "password", "expired", "elsewhere")}
         behind_line = take_port()
         self.line = Line(behind_line)
-        super().__init__(folder, _DOORS.format(
+        super().__init__(folder, more + _DOORS.format(
             **self._doors, behind_line=behind_line, line=self.line.port, authority=self.authority.certificate,
             right=self.authority.issue("kafka").both, old=self.authority.issue("old", expired=True).both,
             other=self.authority.issue("other", names="DNS:elsewhere.example").both,

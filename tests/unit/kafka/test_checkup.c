@@ -250,6 +250,8 @@ static void topics_that_make_themselves_are_judged(void **state)
 	wp_cluster_judge(&t.cluster, &found);
 	CHECK_EQ(found.count, 0);
 	t.cluster.creates_topics = true;
+	check_cluster(&t, OK, "not ours to read", "");
+	t.cluster.auto_create = WP_YES;
 	t.cluster.replicas = 3;
 	t.cluster.partitions = 6;
 	check_cluster(&t, OK, "(6) and replicas (3)", "");
