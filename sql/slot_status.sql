@@ -3,7 +3,8 @@
 --   psql -X -d shop -v slot=walpost -v publication=walpost -f slot_status.sql
 --
 -- By any role that may connect; pg_monitor shows the walsender of other roles too. Exit code 3
--- when no relay can go on from this slot, as with `walpost status`. PostgreSQL 14 or newer.
+-- when no relay can go on from this slot (a line FAIL), which is 3 of `walpost status` too; 0 else,
+-- also while no relay reads it: psql has no other code, and `state` says it. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \set QUIET on
@@ -62,6 +63,13 @@ SELECT coalesce((SELECT to_jsonb(w)::text FROM walpost.witness w WHERE w.slot = 
 
 SELECT rpad(name, 21) || value
 FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known, LATERAL (VALUES
+  ('state', CASE WHEN NOT (f->>'exists')::bool THEN 'no_slot'
+    WHEN f->>'plugin' IS DISTINCT FROM 'pgoutput' OR f->>'database' <> f->>'here' THEN 'not_walposts'
+    WHEN f->>'invalidation' IS NOT NULL THEN 'lost'
+    WHEN NOT (f->>'publication_exists')::bool THEN 'no_publication'
+    WHEN (f->>'in_recovery')::bool THEN 'standby'
+    WHEN f->>'active_pid' IS NULL THEN 'nobody'
+    WHEN f->'walsender'->>'state' = 'catchup' THEN 'catches_up' ELSE 'streams' END),
   ('slot', :'slot'),
   ('publication', :'publication'),
   ('slot_exists', CASE WHEN (f->>'exists')::bool THEN 'yes' ELSE 'no' END),
@@ -70,13 +78,13 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
   ('database', f->>'database'),
   ('active_pid', coalesce(f->>'active_pid', CASE WHEN (f->>'exists')::bool THEN 'none' END)),
   ('inactive_since', f->>'inactive_since'),
+  ('application_name', f->'walsender'->>'application_name'),
   ('walsender_state', CASE WHEN f->>'active_pid' IS NULL THEN NULL
     WHEN f->'walsender' = 'null' THEN 'none: the process is no walsender'
     ELSE coalesce(f->'walsender'->>'state', 'not for this role to see: it is another''s, and that takes pg_monitor')
     END),
   ('walsender_user', f->'walsender'->>'usename'),
-  ('walsender_client', concat_ws(' ', nullif(f->'walsender'->>'application_name', ''),
-    f->'walsender'->>'client_addr')),
+  ('walsender_client', f->'walsender'->>'client_addr'),
   ('walsender_since', f->'walsender'->>'backend_start'),
   ('walsender_sent_lsn', f->'walsender'->>'sent_lsn'),
   ('confirmed_flush_lsn', f->>'confirmed_flush_lsn'),
@@ -94,6 +102,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
   ('temporary', f->>'temporary'),
   ('failover', f->>'failover'),
   ('synced', f->>'synced'),
+  ('standby', CASE WHEN (f->>'in_recovery')::bool THEN 'yes' ELSE 'no' END),
   ('publication_exists', CASE WHEN (f->>'publication_exists')::bool THEN 'yes' ELSE 'no' END),
   ('owner', coalesce(w->>'owner', CASE WHEN :'witness_readable'::bool THEN 'none yet'
     ELSE 'unknown: walpost.witness is missing, or not for this role to read' END)),

@@ -344,7 +344,7 @@ def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_st
 
     wait_until(in_step, 60, "the copy is in step", follower.log_tail)
     ran = good(slot_status(stage, server=follower), "ok   this is the copy of a failover slot, in step")
-    assert facts_of(ran)["synced"] == "true"
+    assert (facts_of(ran)["synced"], facts_of(ran)["state"]) == ("true", "standby")
     refused(slot_drop(stage, server=follower), "is the copy of a failover slot: drop it on the primary")
     refused(slot_advance(stage, server=follower, to=end_text(stage), give_up=0), "advance on the primary")
     refused(slot_failover(stage, server=follower, failover="off"), "change the flag on the primary")

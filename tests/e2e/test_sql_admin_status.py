@@ -36,6 +36,7 @@ def test_the_status_of_a_slot_that_nobody_reads(stage, version):
     assert grown >= 1_000_000
     assert int(after["retained_wal_bytes"].split()[0]) >= int(after["lag_bytes"].split()[0])
     assert (after["active_pid"], after["plugin"], after["database"]) == ("none", "pgoutput", stage.database)
+    assert (after["state"], after["standby"]) == ("nobody", "no")
     assert after["owner"] == "none yet" and after["safe_wal_size"].startswith("unlimited")
     assert ("slot_failover.sql" if int(version) >= 17 else "PostgreSQL before 17") in ran.stdout
 
@@ -52,6 +53,8 @@ def test_the_status_has_all_that_walpost_status_has_in_the_same_words(stage):
     theirs = facts_of(good(slot_status(stage)))
     changing = {"server_lsn", "lag_bytes", "retained_wal_bytes", "seconds_since_taken", "seconds_since_noted"}
     assert set(ours) <= set(theirs) and changing <= set(ours)
+    assert ours["state"].startswith(theirs["state"] + ": ")
+    changing.add("state")
     assert {k: v for k, v in ours.items() if k not in changing} == {
         k: v for k, v in theirs.items() if k in ours and k not in changing}
 
@@ -67,7 +70,7 @@ def test_the_status_of_a_slot_that_a_relay_reads(stage):
     facts = facts_of(ran)
     assert (facts["active_pid"], facts["walsender_state"], facts["walsender_user"]) == (
         str(pid), "streaming", "postgres")
-    assert facts["walsender_client"].startswith("walpost") and facts["stopped"] == "no"
+    assert (facts["application_name"], facts["stopped"], facts["state"]) == ("walpost", "no", "streams")
     assert re.fullmatch(r"\d+ s", facts["seconds_since_taken"])
     relay.stop()
     assert facts_of(slot_status(stage))["stopped"] == "yes"
@@ -85,7 +88,7 @@ def test_the_status_for_a_role_that_may_see_little(stage):
 def test_the_status_of_a_slot_that_is_not_there(stage):
     ran = refused(slot_status(stage, slot="O'Hare"), "there is no slot O'Hare in this server")
     assert "FAIL there is no slot O'Hare" in ran.stdout and "to do: check the name (postgres.slot)" in ran.stdout
-    assert facts_of(ran)["slot_exists"] == "no"
+    assert (facts_of(ran)["slot_exists"], facts_of(ran)["state"]) == ("no", "no_slot")
 
 
 def test_the_status_of_slots_that_are_not_walposts(stage, make_stage):
@@ -96,6 +99,7 @@ def test_the_status_of_slots_that_are_not_walposts(stage, make_stage):
     ran = refused(slot_status(stage, slot=elsewhere.slot),
                   f"slot {elsewhere.slot} is of database {elsewhere.database}, the connection is to {stage.database}")
     assert f"to do: connect to database {elsewhere.database}" in ran.stdout
+    assert facts_of(ran)["state"] == "not_walposts"
     with stage.connect() as session:
         session.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput', true)", (stage.slot + "_passing",))
         refused(slot_status(stage, slot=stage.slot + "_passing"), "is temporary, of session")
@@ -111,6 +115,7 @@ def test_the_status_without_the_publication(stage):
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     ran = refused(slot_status(stage), f"there is no publication {stage.publication} in database {stage.database}")
     assert "slot_drop.sql, slot_create.sql, slot_accept.sql" in ran.stdout
+    assert facts_of(ran)["state"] == "no_publication"
 
 
 def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
@@ -147,7 +152,7 @@ def test_how_a_slot_gets_lost_and_what_can_be_done_with_it(make_stage, own_postg
 
     reason = f"slot {stage.slot} is lost (wal_removed): events committed since "
     ran = refused(slot_status(stage), reason)
-    assert facts_of(ran)["invalidation"] == "wal_removed"
+    assert (facts_of(ran)["invalidation"], facts_of(ran)["state"]) == ("wal_removed", "lost")
     assert "FAIL " + reason in ran.stdout and "to do: slot_drop.sql, slot_create.sql, slot_accept.sql" in ran.stdout
     end = end_text(stage)
     refused(slot_advance(stage, to=end, give_up="unknown"), "is lost: the server has removed the log it needs")
