@@ -1,5 +1,6 @@
 """An event that can never be delivered: the relay stops and names it, or sets it aside and goes on."""
 
+import json
 import random
 import signal
 
@@ -409,12 +410,15 @@ def test_killed_while_it_diverts_it_loses_neither_the_letters_nor_the_others(sta
 def test_check_says_whether_the_dead_letter_topic_is_there(stage, folder):
     file = folder / "walpost.conf"
     file.write_text(config_text(stage.config(_diverting(stage))))
-    done = run_command("check", "-c", file)
-    assert done.returncode == 1 and f"create topic {stage.topic(DEAD)}" in done.stdout
+
+    def failures():
+        found = json.loads(run_command("check", "--json", "-c", file).stdout)
+        return [finding for finding in found if finding["about"] == stage.topic(DEAD) and finding["level"] == "fail"]
+
+    (missing,) = failures()
+    assert f"--create --topic {stage.topic(DEAD)}" in missing["cure"]
     stage.create_topic(DEAD, partitions=2)
-    done = run_command("check", "-c", file)
-    assert f"topic {stage.topic(DEAD)} has 2 partitions" in done.stdout
-    assert "create topic" not in done.stdout
+    assert not failures()
 
 
 # --- held
