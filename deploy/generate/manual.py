@@ -72,8 +72,10 @@ def with_argument(name, argument):
 
 
 def option_entry(option):
-    names = [with_argument(name, option.argument) for name in (option.short, option.name) if name]
-    return f".TP\n{', '.join(names)}\n{flowing(sentence(option.help))}"
+    # One that may be left out stands before the help: it is none for completions.
+    may_be, text = re.fullmatch(r"(\[[A-Z]+\])? *(.*)", option.help, re.DOTALL).groups()
+    names = [with_argument(name, option.argument or may_be) for name in (option.short, option.name) if name]
+    return f".TP\n{', '.join(names)}\n{flowing(sentence(text))}"
 
 
 def usage(command):

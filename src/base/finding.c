@@ -1,9 +1,34 @@
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "walpost/base/finding.h"
 #include "walpost/base/why.h"
+
+static bool grow(struct wp_findings *f)
+{
+	size_t capacity = f->capacity == 0 ? 32 : f->capacity * 2;
+	struct wp_finding *items = realloc(f->items, capacity * sizeof(*items));
+
+	if (items == NULL)
+		return false;
+	f->items = items;
+	f->capacity = capacity;
+	return true;
+}
+
+static struct wp_finding *say_no_memory(struct wp_findings *f)
+{
+	f->no_memory = (struct wp_finding){
+		.level = WP_FINDING_FAIL,
+		.name = "memory",
+		.what = "there is no memory for what was found",
+		.reaction = WP_REACT_RECONNECT,
+	};
+	return &f->no_memory;
+}
 
 struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
 				   enum wp_finding_room room, const char *name, const char *what,
@@ -13,6 +38,8 @@ struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level 
 
 	static_assert(sizeof(cut.text) == sizeof(f->items[0].what), "one size");
 	assert(f->count < WP_FINDINGS_MAX);
+	if (f->count == f->capacity && !grow(f))
+		return say_no_memory(f);
 	struct wp_finding *item = &f->items[f->count++];
 	*item = (struct wp_finding){
 		.level = level,
@@ -47,7 +74,13 @@ const struct wp_finding *wp_findings_failure(const struct wp_findings *f)
 	for (size_t i = 0; i < f->count; i++)
 		if (f->items[i].level == WP_FINDING_FAIL)
 			return &f->items[i];
-	return NULL;
+	return f->no_memory.name != NULL ? &f->no_memory : NULL;
+}
+
+void wp_findings_release(struct wp_findings *f)
+{
+	free(f->items);
+	*f = (struct wp_findings){ 0 };
 }
 
 const char *wp_finding_level_name(enum wp_finding_level level)

@@ -224,6 +224,14 @@ void wp_log_set_level(enum wp_log_level level)
 	(void)pthread_mutex_unlock(&sink.lock);
 }
 
+enum wp_log_level wp_log_level(void)
+{
+	(void)pthread_mutex_lock(&sink.lock);
+	enum wp_log_level level = sink.options.level;
+	(void)pthread_mutex_unlock(&sink.lock);
+	return level;
+}
+
 uint64_t wp_log_dropped(void)
 {
 	(void)pthread_mutex_lock(&sink.lock);

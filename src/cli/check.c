@@ -52,6 +52,8 @@ static int check(struct wp_check *c, bool json)
 	bool interrupted = c->console.interrupted;
 	wp_console_release(&c->console);
 	int exit_code = print(&c->found.findings, json);
+	if (c->found.findings.no_memory.name)
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", c->found.findings.no_memory.what);
 	if (exit_code != WP_EXIT_OK)
 		return exit_code;
 	if (interrupted)
@@ -94,6 +96,7 @@ int wp_command_check(int argc, char **argv)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = check(&c, json);
+	wp_findings_release(&c.found.findings);
 	wp_wanted_outboxes_release(&c.wanted);
 	wp_config_release(&c.config);
 	return exit_code;

@@ -107,18 +107,6 @@ static void write_system(struct wp_sql *sql, const struct wp_check *c)
 		   c->config.postgres.slot);
 }
 
-/* A question of its own: a server may keep this to itself. */
-static void check_system(struct wp_check *c, struct wp_session *session)
-{
-	struct wp_why why;
-	PGresult *row;
-	if (wp_check_ask(c, session, write_system, &row, &why) != WP_OK)
-		return;
-	if (PQntuples(row) == 1)
-		judge_system(c, row);
-	PQclear(row);
-}
-
 /*
  * What a start would refuse (relay/relay_gap, relay_source): a slot beyond where a relay that
  * stopped in good order left it, or that has decoded less than when one was killed, an epoch
@@ -141,18 +129,35 @@ static void write_witness(struct wp_sql *sql, const struct wp_check *c)
 		   c->config.postgres.slot);
 }
 
-static void check_witness(struct wp_check *c, struct wp_session *session)
+static void judge_witness(struct wp_check *c, const PGresult *row)
+{
+	judge_moved(c, row);
+	judge_epoch(c, row);
+	wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
+}
+
+/* No row, no judgement; nor without an answer. */
+static void judge_row(struct wp_check *c, struct wp_session *session,
+		      void (*write)(struct wp_sql *, const struct wp_check *),
+		      void (*judge)(struct wp_check *, const PGresult *row))
 {
 	struct wp_why why;
 	PGresult *row;
-	if (wp_check_ask(c, session, write_witness, &row, &why) != WP_OK)
-		return; /* what is wrong with the table is a finding of its own */
-	if (PQntuples(row) == 1) {
-		judge_moved(c, row);
-		judge_epoch(c, row);
-		wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
-	}
+	if (wp_check_ask(c, session, write, &row, &why) != WP_OK)
+		return;
+	if (PQntuples(row) == 1)
+		judge(c, row);
 	PQclear(row);
+}
+
+/*
+ * Two questions: a server may keep the second to itself. What is wrong with the table is a finding
+ * of its own.
+ */
+static void check_witness(struct wp_check *c, struct wp_session *session)
+{
+	judge_row(c, session, write_witness, judge_witness);
+	judge_row(c, session, write_system, judge_system);
 }
 
 /* -- what a stream does not ask ------------------------------------------------------ */
@@ -199,8 +204,6 @@ static void check_server(struct wp_check *c)
 		wp_check_types(c, &session);
 	if (rc == WP_OK && c->found.witness_ready)
 		check_witness(c, &session);
-	if (rc == WP_OK && c->found.witness_ready)
-		check_system(c, &session);
 	if (rc == WP_OK)
 		rc = check_doctor(c, &session, &why);
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &why,

@@ -8,6 +8,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
+#include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
 
@@ -346,7 +347,7 @@ static enum wp_rc check_properties(const struct wp_config *config, struct wp_why
 	return rc;
 }
 
-static int read_config(const struct wp_cli_line *line, struct wp_config *ret,
+enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 		       struct wp_config_notes *notes)
 {
 	const struct wp_config_sources sources = {
@@ -360,20 +361,30 @@ static int read_config(const struct wp_cli_line *line, struct wp_config *ret,
 
 	if (rc == WP_OK)
 		rc = wp_config_check(ret, notes);
-	if (rc != WP_OK)
-		print_notes(notes);
 	/* Without any property what is missing has been said. */
-	if (rc == WP_OK || (rc == WP_CONFIG && ret->kafka.property_count > 0)) {
+	if (rc == WP_OK ||
+	    (rc == WP_CONFIG && ret->kafka.property_count > 0 && !wp_config_lacks_file(ret))) {
 		enum wp_rc kafka_rc = check_properties(ret, &why);
 
 		if (kafka_rc != WP_OK) {
-			(void)wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+			wp_config_error(notes, "%s", why.text);
 			rc = kafka_rc;
 		}
 	}
+	return rc;
+}
+
+static int read_config(const struct wp_cli_line *line, struct wp_config *ret,
+		       struct wp_config_notes *notes)
+{
+	enum wp_rc rc = wp_cli_load(line, ret, notes);
+
+	if (rc == WP_OK)
+		return WP_EXIT_OK;
+	print_notes(notes);
 	if (rc == WP_NOMEM)
 		return wp_cli_fail(WP_EXIT_FAILED, "no memory for the configuration");
-	return rc == WP_OK ? WP_EXIT_OK : WP_EXIT_CONFIG;
+	return WP_EXIT_CONFIG;
 }
 
 int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret)

@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/file_text.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
-#include "walpost/config/setting.h"
 #include "walpost/import/import.h"
 
 static const struct wp_cli_usage usage = {

@@ -355,6 +355,7 @@ int wp_command_init(int argc, char **argv)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = print_sql ? print_script(&i) : connect_and_create(&i);
+	wp_findings_release(&i.found.findings);
 	wp_wanted_outboxes_release(&i.outboxes);
 	wp_config_release(&i.config);
 	return exit_code;

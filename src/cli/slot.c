@@ -24,14 +24,15 @@ static int exit_of(enum wp_rc rc)
 	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 }
 
-/* `template` with two literals, the slot and the publication. */
-static enum wp_rc ask(struct slot *s, const char *template, PGresult **ret, struct wp_why *why)
+/* What `write` writes. */
+static enum wp_rc ask(struct slot *s, void (*write)(struct wp_sql *, const struct slot *),
+		      PGresult **ret, struct wp_why *why)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
-	wp_sql_add(&sql, template, s->postgres.slot, s->postgres.publication);
+	write(&sql, s);
 	enum wp_rc rc = wp_sql_end(&sql, why);
 	if (rc == WP_OK)
 		rc = wp_session_query(&s->session, (const char *)text.data, ret, why);
@@ -41,9 +42,13 @@ static enum wp_rc ask(struct slot *s, const char *template, PGresult **ret, stru
 
 /* -- create ------------------------------------------------------------------------ */
 
-static const char whether_both[] =
-	"SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L), "
-	"EXISTS (SELECT FROM pg_publication WHERE pubname = %L)";
+static void write_whether_both(struct wp_sql *sql, const struct slot *s)
+{
+	wp_sql_add(sql,
+		   "SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L), "
+		   "EXISTS (SELECT FROM pg_publication WHERE pubname = %L)",
+		   s->postgres.slot, s->postgres.publication);
+}
 
 static int create(struct slot *s)
 {
@@ -51,7 +56,7 @@ static int create(struct slot *s)
 	PGresult *both;
 	char lsn[WP_LSN_TEXT_SIZE];
 	const char *slot = s->postgres.slot, *publication = s->postgres.publication;
-	enum wp_rc rc = ask(s, whether_both, &both, &why);
+	enum wp_rc rc = ask(s, write_whether_both, &both, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	bool slot_exists = *PQgetvalue(both, 0, 0) == 't',
@@ -75,29 +80,68 @@ static int create(struct slot *s)
 
 /* -- drop -------------------------------------------------------------------------- */
 
-static const char whether_used[] =
-	"SELECT active_pid, slot_type, plugin, database = current_database(), "
-	"confirmed_flush_lsn, to_jsonb(s)->>'wal_status' = 'lost', "
-	"(SELECT count(*) FROM pg_publication p WHERE p.pubname = pub) "
-	"FROM pg_replication_slots s, (SELECT %L::text AS slot, %L::text AS pub) our "
-	"WHERE slot_name = our.slot";
+static void write_whether_used(struct wp_sql *sql, const struct slot *s)
+{
+	wp_sql_add(sql,
+		   "SELECT active_pid, slot_type, plugin, database = current_database(), "
+		   "confirmed_flush_lsn, to_jsonb(s)->>'wal_status' = 'lost', "
+		   "(SELECT count(*) FROM pg_publication p WHERE p.pubname = pub) "
+		   "FROM pg_replication_slots s, (SELECT %L::text AS slot, %L::text AS pub) our "
+		   "WHERE slot_name = our.slot",
+		   s->postgres.slot, s->postgres.publication);
+}
+
+/* Message: 'M', 1 if transactional, an LSN of eight bytes, the prefix and a zero byte. */
+static void write_is_our_message(struct wp_sql *sql, const struct wp_outboxes *outboxes)
+{
+	wp_sql_add(sql, " OR get_byte(data, 0) = ascii('M') AND get_byte(data, 1) = 1 AND EXISTS "
+			"(SELECT FROM (VALUES (NULL)");
+	for (size_t i = 0; i < outboxes->count; i++) {
+		if (outboxes->items[i].message_prefix[0] != '\0')
+			wp_sql_add(sql, ", (%L)", outboxes->items[i].message_prefix);
+	}
+	wp_sql_add(sql, ") v (prefix), LATERAL (SELECT convert_to(prefix, pg_client_encoding()) || "
+			"'\\x00'::bytea) p (bytes) WHERE substr(data, 11, length(bytes)) = bytes)");
+}
+
 /*
  * Reads without consuming, up to the end of the first transaction that has something.
- * PostgreSQL 14 sends BEGIN, ORIGIN and COMMIT of those that have nothing too: there it
- * must read on.
+ * PostgreSQL 14 sends BEGIN, ORIGIN and COMMIT of those that have nothing too, and of messages
+ * those of others come as well: there it must read on.
  */
-static const char whether_unconfirmed[] =
-	"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, "
-	"CASE WHEN current_setting('server_version_num')::int >= 150000 THEN 1 END, "
-	"'proto_version', '1', 'publication_names', quote_ident(%L)) "
-	"WHERE get_byte(data, 0) NOT IN (ascii('B'), ascii('O'), ascii('C')) LIMIT 1";
+static void write_whether_unconfirmed(struct wp_sql *sql, const struct slot *s)
+{
+	const struct wp_outboxes *outboxes = &s->config.outboxes;
+	bool messages = false;
+
+	for (size_t i = 0; i < outboxes->count; i++)
+		messages |= outboxes->items[i].message_prefix[0] != '\0';
+	wp_sql_add(
+		sql,
+		"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, %s, "
+		"'proto_version', '1', 'publication_names', quote_ident(%L)%s) "
+		"WHERE get_byte(data, 0) NOT IN (ascii('B'), ascii('O'), ascii('C'), ascii('M'))",
+		s->postgres.slot,
+		messages ? "NULL"
+			 : "CASE WHEN current_setting('server_version_num')::int >= 150000 "
+			   "THEN 1 END",
+		s->postgres.publication, messages ? ", 'messages', 'true'" : "");
+	if (messages)
+		write_is_our_message(sql, outboxes);
+	wp_sql_add(sql, " LIMIT 1");
+}
+
+static void write_drop(struct wp_sql *sql, const struct slot *s)
+{
+	wp_sql_add(sql, "SELECT pg_drop_replication_slot(%L)", s->postgres.slot);
+}
 
 /* True when events would be lost with the slot, or when that cannot be told. */
 static bool holds_events(struct slot *s, struct wp_why *why)
 {
 	PGresult *changes;
 	struct wp_why problem;
-	enum wp_rc rc = ask(s, whether_unconfirmed, &changes, &problem);
+	enum wp_rc rc = ask(s, write_whether_unconfirmed, &changes, &problem);
 	if (rc != WP_OK) {
 		(void)wp_why_set(
 			why, rc,
@@ -149,7 +193,7 @@ static int drop_it(struct slot *s)
 {
 	struct wp_why why;
 	PGresult *dropped;
-	enum wp_rc rc = ask(s, "SELECT pg_drop_replication_slot(%L)", &dropped, &why);
+	enum wp_rc rc = ask(s, write_drop, &dropped, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "slot %s was not dropped: %s", s->postgres.slot,
 				   why.text);
@@ -163,7 +207,7 @@ static int drop(struct slot *s)
 	struct wp_why why;
 	PGresult *used;
 	const char *slot = s->postgres.slot;
-	enum wp_rc rc = ask(s, whether_used, &used, &why);
+	enum wp_rc rc = ask(s, write_whether_used, &used, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	int exit_code;

@@ -6,7 +6,8 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/status_local.h"
 
-enum { WATCH_SECONDS = 2, WATCH_SECONDS_MAX = 3600 };
+#define WATCH_SECONDS 2.0
+#define WATCH_SECONDS_MAX 3600.0
 
 static int print_json(const struct wp_slot_status *s)
 {
@@ -66,7 +67,7 @@ static bool read_seconds(const char *text, double *ret)
 		*ret = seconds;
 		return true;
 	}
-	(void)wp_cli_fail(WP_EXIT_CONFIG, "--watch %s: a number of seconds from 0.1 to %d", text,
+	(void)wp_cli_fail(WP_EXIT_CONFIG, "--watch %s: a number of seconds from 0.1 to %g", text,
 			  WATCH_SECONDS_MAX);
 	return false;
 }

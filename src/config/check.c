@@ -276,10 +276,9 @@ static void check_brokers(struct check *c)
 
 	if (c->config->relay.sink != WP_SINK_KIND_KAFKA)
 		return;
-	for (size_t i = 0; i < kafka->property_count; i++)
-		if (strcmp(kafka->properties[i].name, "bootstrap.servers") == 0 ||
-		    strcmp(kafka->properties[i].name, "metadata.broker.list") == 0)
-			return;
+	if (wp_property_find(kafka, "bootstrap.servers") != NULL ||
+	    wp_property_find(kafka, "metadata.broker.list") != NULL)
+		return;
 	wp_config_error(
 		c->notes,
 		"kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "

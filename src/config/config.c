@@ -83,6 +83,20 @@ static enum wp_rc compose_outboxes(struct wp_config *config)
 	return WP_OK;
 }
 
+static struct wp_secret_file *file_of(const struct wp_config *config, const char *key)
+{
+	const struct wp_key found = wp_key_of(key);
+
+	return wp_storage_value(config->storage, &found)->file;
+}
+
+/* What is read again at each connection. */
+static void note_files(struct wp_config *config)
+{
+	config->postgres.conninfo_file = file_of(config, "postgres.conninfo");
+	config->postgres.password_file = file_of(config, "postgres.password");
+}
+
 enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_config *ret,
 			  struct wp_config_notes *notes)
 {
@@ -99,6 +113,7 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 		rc = wp_config_read_environment(ret, sources->environment, notes);
 	for (size_t i = 0; i < sources->set_count && rc == WP_OK; i++)
 		rc = wp_config_read_set(ret, sources->sets[i], notes);
+	note_files(ret);
 	if (rc == WP_OK)
 		rc = compose_outboxes(ret);
 	if (rc == WP_OK && notes->error_count > 0)
@@ -136,6 +151,11 @@ enum wp_rc wp_config_read_set(struct wp_config *config, const char *set,
 	return wp_config_put(config, &setting, notes);
 }
 
+bool wp_config_lacks_file(const struct wp_config *config)
+{
+	return config->storage != NULL && config->storage->file_unread;
+}
+
 void wp_config_release(struct wp_config *config)
 {
 	struct wp_config_storage *s = config->storage;
@@ -144,6 +164,9 @@ void wp_config_release(struct wp_config *config)
 		for (size_t i = 0; i < s->text_count; i++)
 			free(s->texts[i]);
 		free(s->texts);
+		for (size_t i = 0; i < s->file_count; i++)
+			wp_secret_file_free(s->files[i]);
+		free(s->files);
 		free(s->outboxes);
 		free(s->composed);
 		free(s);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "walpost/config/setting.h"
+#include "walpost/config/storage.h"
 #include "walpost/config/suggest.h"
 #include "walpost/config/value.h"
 
@@ -117,25 +118,14 @@ static const char *variable_value(char *const *environment, const char *variable
 	return NULL;
 }
 
-/* One newline that an editor or echo left at the end is not part of a secret. */
-static void strip_newline(char *text)
-{
-	size_t size = strlen(text);
-
-	if (size > 0 && text[size - 1] == '\n')
-		text[--size] = '\0';
-	if (size > 0 && text[size - 1] == '\r')
-		text[--size] = '\0';
-}
-
 static enum wp_rc put_file(struct wp_config *config, const char *variable, const char *key,
 			   const char *path, struct wp_config_notes *notes)
 {
 	char where[WHERE_SIZE];
 	struct wp_setting setting = { .key = key, .where = where };
 	struct wp_why why;
-	char *text = NULL;
-	enum wp_rc rc = wp_file_text(path, &text, &why);
+	struct wp_secret_text now;
+	enum wp_rc rc = wp_storage_secret_file(config->storage, path, &setting.file, &why);
 
 	(void)snprintf(where, sizeof(where), "environment %s (%s)", variable, path);
 	if (rc == WP_CONFIG) {
@@ -144,10 +134,12 @@ static enum wp_rc put_file(struct wp_config *config, const char *variable, const
 	}
 	if (rc != WP_OK)
 		return rc;
-	strip_newline(text);
-	setting.value = text;
+	rc = wp_secret_file_read(setting.file, NULL, &now);
+	if (rc != WP_OK)
+		return rc;
+	setting.value = now.text;
 	rc = wp_config_put(config, &setting, notes);
-	free(text);
+	free(now.text);
 	return rc;
 }
 

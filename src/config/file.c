@@ -11,20 +11,19 @@
  *   key = value          spaces around both are dropped, all else is kept as it stands
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <ini_configobj.h>
 
+#include "walpost/base/file_text.h"
 #include "walpost/base/utf8.h"
 #include "walpost/config/option.h"
 #include "walpost/config/setting.h"
+#include "walpost/config/storage.h"
 #include "walpost/config/suggest.h"
 
 #define KEY_SIZE 512
@@ -37,77 +36,6 @@ struct file {
 	struct wp_config_notes *notes;
 	struct ini_cfgobj *ini;
 };
-
-static enum wp_rc read_all(int fd, char *text, size_t *ret_size)
-{
-	size_t size = 0;
-
-	while (size <= WP_CONFIG_FILE_SIZE_MAX) {
-		ssize_t n = read(fd, text + size, WP_CONFIG_FILE_SIZE_MAX + 1 - size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return WP_CONFIG;
-		if (n == 0)
-			break;
-		size += (size_t)n;
-	}
-	text[size] = '\0';
-	*ret_size = size;
-	return WP_OK;
-}
-
-static enum wp_rc check_text(const char *path, const char *text, size_t size, struct wp_why *why)
-{
-	if (size > WP_CONFIG_FILE_SIZE_MAX)
-		return wp_why_set(why, WP_CONFIG, "%s is larger than 1 MiB, which no setting needs",
-				  path);
-	if (strlen(text) != size)
-		return wp_why_set(why, WP_CONFIG, "%s has a NUL byte: not a text", path);
-	return WP_OK;
-}
-
-/* Opening a FIFO that nobody writes must not hang the start; reading one that is
- * written, such as <(command), waits for its end. */
-static int open_text(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-	if (fd >= 0)
-		(void)fcntl(fd, F_SETFL, 0); /* else reading says so */
-	return fd;
-}
-
-enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why)
-{
-	int fd = open_text(path);
-	char *text = NULL;
-	size_t size = 0;
-	enum wp_rc rc;
-
-	if (fd < 0)
-		return wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
-	text = malloc(WP_CONFIG_FILE_SIZE_MAX + 2);
-	if (text == NULL) {
-		rc = wp_why_set(why, WP_NOMEM, "no memory");
-		goto out;
-	}
-	rc = read_all(fd, text, &size);
-	if (rc != WP_OK) {
-		rc = wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
-		goto out;
-	}
-	rc = check_text(path, text, size, why);
-	if (rc != WP_OK)
-		goto out;
-	*ret = text;
-	text = NULL;
-out:
-	free(text);
-	(void)close(fd); /* only read from */
-	return rc;
-}
 
 static const char *section_like(const char *name)
 {
@@ -352,12 +280,14 @@ enum wp_rc wp_config_read_file(struct wp_config *config, const char *path,
 
 	if (rc == WP_CONFIG) {
 		wp_config_error(notes, "%s", why.text);
+		config->storage->file_unread = true;
 		return WP_OK;
 	}
 	if (rc != WP_OK)
 		return rc;
 	check_lines(&f, text);
-	if (notes->error_count == errors_before)
+	config->storage->file_unread = notes->error_count != errors_before;
+	if (!config->storage->file_unread)
 		rc = parse(&f, text);
 	free(text);
 	return rc;

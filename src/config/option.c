@@ -18,6 +18,11 @@ static bool is_of_outbox(const struct wp_option *option)
 	return strncmp(option->key, OUTBOX, strlen(OUTBOX)) == 0;
 }
 
+bool wp_option_is_live(const struct wp_option *option)
+{
+	return is_of_outbox(option) || (option->flags & WP_OPTION_LIVE) != 0;
+}
+
 static const char *const sections[] = { "postgres", "outbox", "kafka", "relay", "http", "log" };
 
 const struct wp_option *wp_option_find(const char *key)

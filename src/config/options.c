@@ -51,8 +51,9 @@ const struct wp_option wp_options[] = {
 	  "host=/var/run/postgresql dbname=app user=walpost" },
 	{ "postgres.password",
 	  "Password of the role. Best given as a file: "
-	  "WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/...\n"
-	  "Empty: whatever libpq finds (conninfo, PGPASSWORD, passfile).",
+	  "WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/...,\n"
+	  "which is read anew at each connection. Empty: whatever libpq finds (conninfo, "
+	  "PGPASSWORD, passfile).",
 	  "", TEXT, WP_OPTION_SECRET, AT(postgres.password), 0, TEXT_MAX, NULL, NULL },
 	{ "postgres.slot",
 	  "Logical replication slot: holds how far the outbox has been delivered. Lower-case "
@@ -323,8 +324,8 @@ const struct wp_option wp_options[] = {
 	  "Empty: nowhere.",
 	  "", TEXT, 0, AT(http.listen), 0, 80, NULL, NULL },
 
-	{ "log.level", "Least level that is logged.", "info", ENUM, 0, AT(log.level), 0, 0, levels,
-	  NULL },
+	{ "log.level", "Least level that is logged.", "info", ENUM, WP_OPTION_LIVE, AT(log.level),
+	  0, 0, levels, NULL },
 	{ "log.format", "Form of a line on standard error.", "logfmt", ENUM, 0, AT(log.format), 0,
 	  0, formats, NULL },
 };

@@ -142,6 +142,8 @@ static void reference_option(const struct wp_option *option, FILE *out)
 	(void)fputs("- Default: ", out);
 	print_default(option, out);
 	(void)fprintf(out, "\n- Environment: `%s`\n", wp_option_variable(option, text));
+	if (wp_option_is_live(option))
+		(void)fputs("- Changes with a reload (SIGHUP).\n", out);
 	if ((option->flags & WP_OPTION_SECRET) != 0)
 		(void)fputs("- A secret: never shown or logged; not for --set.\n", out);
 	if ((option->flags & WP_OPTION_CONNINFO) != 0)
@@ -160,6 +162,12 @@ static const char kafka_reference[] =
 	"\n"
 	"- Environment: `WALPOST__KAFKA__` and the name in capitals with underscores for dots:\n"
 	"  `WALPOST__KAFKA__SASL_PASSWORD` is `sasl.password`.\n"
+	"- Files with certificates and keys (`ssl.ca.location`, `ssl.certificate.location`, "
+	"`ssl.key.location`,\n"
+	"  `ssl.crl.location`, `ssl.keystore.location`), and those named by a variable with "
+	"`_FILE`, "
+	"are taken\n"
+	"  up when they are replaced.\n"
 	"- Properties named like secrets (password, secret, key.pem, ...) are never shown or "
 	"logged and not\n"
 	"  for --set.\n";
@@ -183,9 +191,12 @@ static const char reference_head[] =
 	"`_FILE` behind\n"
 	"its name, the value is the content of the file that it names, without a newline at its "
 	"end:\n"
-	"`WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/password`. Unknown keys in the file are "
-	"errors,\n"
-	"unknown variables are warned about.\n";
+	"`WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/password`. Such files of "
+	"`postgres.conninfo`,\n"
+	"`postgres.password` and `[kafka]` are read again when they are replaced, without a "
+	"signal. "
+	"Unknown\n"
+	"keys in the file are errors, unknown variables are warned about.\n";
 
 void wp_config_reference(FILE *out)
 {

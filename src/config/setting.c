@@ -146,7 +146,9 @@ static enum wp_rc put_option(struct wp_config *config, const struct wp_key *key,
 	}
 	if (rc != WP_OK)
 		return rc;
-	*value = (struct wp_config_value){ .text = text, .where = where, .set = true };
+	*value = (struct wp_config_value){
+		.text = text, .where = where, .set = true, .file = setting->file
+	};
 	return WP_OK;
 }
 
@@ -154,14 +156,14 @@ static enum wp_rc put_option(struct wp_config *config, const struct wp_key *key,
  * where two names mean the same (metadata.broker.list, bootstrap.servers). */
 static void drop_property(struct wp_kafka_options *kafka, const char *name)
 {
-	for (size_t i = 0; i < kafka->property_count; i++) {
-		if (strcmp(kafka->properties[i].name, name) != 0)
-			continue;
-		kafka->property_count--;
-		memmove(&kafka->properties[i], &kafka->properties[i + 1],
-			(kafka->property_count - i) * sizeof(kafka->properties[0]));
+	const struct wp_property *found = wp_property_find(kafka, name);
+
+	if (found == NULL)
 		return;
-	}
+	size_t at = (size_t)(found - kafka->properties);
+	kafka->property_count--;
+	memmove(&kafka->properties[at], &kafka->properties[at + 1],
+		(kafka->property_count - at) * sizeof(kafka->properties[0]));
 }
 
 static enum wp_rc put_property(struct wp_config *config, const char *name,
@@ -172,6 +174,7 @@ static enum wp_rc put_property(struct wp_config *config, const char *name,
 		.name = wp_storage_keep(config->storage, name),
 		.value = wp_storage_keep(config->storage, setting->value),
 		.where = wp_storage_keep(config->storage, setting->where),
+		.file = setting->file,
 	};
 
 	if (property.name == NULL || property.value == NULL || property.where == NULL)

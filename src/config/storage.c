@@ -28,7 +28,22 @@ const char *wp_storage_keep(struct wp_config_storage *s, const char *text)
 	return copy;
 }
 
-static struct wp_config_outbox *find_outbox(const struct wp_config_storage *s, const char *name)
+enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
+				  struct wp_secret_file **ret, struct wp_why *why)
+{
+	struct wp_secret_file **files =
+		realloc(s->files, (s->file_count + 1) * sizeof(struct wp_secret_file *));
+
+	if (files == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory");
+	s->files = files;
+	enum wp_rc rc = wp_secret_file_new(path, &files[s->file_count], why);
+	if (rc == WP_OK)
+		*ret = files[s->file_count++];
+	return rc;
+}
+
+struct wp_config_outbox *wp_storage_find_outbox(const struct wp_config_storage *s, const char *name)
 {
 	for (size_t i = 0; i < s->outbox_count; i++)
 		if (strcmp(s->outboxes[i].name, name) == 0)
@@ -40,7 +55,7 @@ const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s
 					       const struct wp_key *key)
 {
 	size_t index = (size_t)(key->option - wp_options);
-	const struct wp_config_outbox *outbox = find_outbox(s, key->name);
+	const struct wp_config_outbox *outbox = wp_storage_find_outbox(s, key->name);
 
 	if (outbox != NULL && outbox->values[index].set)
 		return &outbox->values[index];
@@ -50,7 +65,7 @@ const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s
 enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
 			     struct wp_config_outbox **ret)
 {
-	struct wp_config_outbox *found = find_outbox(s, name);
+	struct wp_config_outbox *found = wp_storage_find_outbox(s, name);
 
 	if (found == NULL && s->outbox_count == WP_OUTBOXES_MAX)
 		return WP_FULL;

@@ -263,8 +263,9 @@ static void judge_in_sync(struct checkup *c)
 	if (f->min_in_sync > f->replicas_min) {
 		cure_config(c, f->replicas_min > IN_SYNC_ADVISED ? "min.insync.replicas=2"
 								 : "min.insync.replicas=1");
-		FAIL(c, "topic_in_sync",
-		     "min.insync.replicas is %d, and there are only %d: every write is refused",
+		WARN(c, "topic_in_sync",
+		     "min.insync.replicas is %d, and there are only %d: every write is refused, "
+		     "but by newer brokers (4.3 for one), which ask for no more than there are",
 		     f->min_in_sync, f->replicas_min);
 	} else if (f->in_sync_min < f->min_in_sync) {
 		judge_in_sync_now(c);

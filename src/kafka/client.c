@@ -132,7 +132,7 @@ enum wp_rc wp_client_bury(rd_kafka_t *rk, struct wp_worker *worker, void (*done)
 	return rc;
 }
 
-/* What librdkafka gets over by itself is a warning to us, whatever it calls it. */
+/* What librdkafka or we get over is a warning to us, whatever it calls it. */
 static enum wp_log_level level_of(int syslog_level, const char *facility)
 {
 	/* Announces our own choice (enable.gapless.guarantee) at each start. */
@@ -140,6 +140,9 @@ static enum wp_log_level level_of(int syslog_level, const char *facility)
 		return WP_LOG_DEBUG;
 	if (syslog_level >= 5)
 		return WP_LOG_INFO;
+	/* Fatal to this producer: another follows, and what cannot be got over has lines of its own. */
+	if (strcmp(facility, "FATAL") == 0)
+		return WP_LOG_WARN;
 	return syslog_level >= 3 ? WP_LOG_WARN : WP_LOG_ERROR;
 }
 

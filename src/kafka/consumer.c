@@ -1,8 +1,10 @@
 #include <assert.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "consumer.h"
+#include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 
@@ -43,16 +45,23 @@ static void set_ours(rd_kafka_conf_t *conf, const struct wp_consumer_property *p
 	}
 }
 
+static bool set_one(rd_kafka_conf_t *conf, const struct wp_property *p)
+{
+	char error[512];
+	char *value = wp_property_now(p);
+
+	bool done = value != NULL && rd_kafka_conf_set(conf, p->name, value, error,
+						       sizeof(error)) == RD_KAFKA_CONF_OK;
+	free(value);
+	return done;
+}
+
 /* What the producer took, a consumer takes: these are properties of both. */
 static bool set_theirs(rd_kafka_conf_t *conf, const struct wp_kafka_options *options)
 {
-	char error[512];
-
 	for (size_t i = 0; i < options->property_count; i++) {
 		const struct wp_property *p = &options->properties[i];
-		if (concerns_connections(p->name) &&
-		    rd_kafka_conf_set(conf, p->name, p->value, error, sizeof(error)) !=
-			    RD_KAFKA_CONF_OK)
+		if (concerns_connections(p->name) && !set_one(conf, p))
 			return false;
 	}
 	return true;

@@ -20,6 +20,7 @@ void wp_intake_heard(struct wp_producer *p)
 	p->tls_failing_since_ms = -1;
 	p->is_suspect = false;
 	p->has_missed = false;
+	p->renewal.is_refused = false;
 	p->last_error.text[0] = '\0';
 	p->view.reachable = true;
 }
@@ -112,6 +113,7 @@ static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, stru
 	wp_gate_reported(p, m, r);
 	assert(p->view.in_flight > 0);
 	p->view.in_flight--;
+	p->renewal.progress_at_ms = p->now_ms;
 }
 
 /* ---- other events ---- */
@@ -164,6 +166,8 @@ static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 		return;
 	}
 	note_trouble(p, code, text);
+	if (wp_admission_is_login(code) || wp_admission_is_tls(code, text))
+		wp_renewal_refused(p);
 	if (p->contacted)
 		return;
 	if (wp_admission_is_login(code))

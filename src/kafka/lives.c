@@ -39,9 +39,11 @@ static void bury(struct wp_producer *p)
 
 enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
 {
+	wp_renewal_opening(p);
 	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd, &p->client, why);
 	if (rc != WP_OK)
 		return rc;
+	wp_renewal_opened(p);
 	p->phase = WP_PHASE_RUNNING;
 	p->wants_reopening = false;
 	p->heard_at_ms = p->now_ms;
@@ -72,6 +74,18 @@ void wp_life_begin_anew(struct wp_producer *p)
 	p->view.in_flight = 0;
 }
 
+/* One was made of the same configuration before, so only files can be wrong: half written, say. */
+static void not_made(struct wp_producer *p)
+{
+	if (p->secrets.count > 0) {
+		wp_renewal_complain(p, &p->failure);
+		p->open_at_ms = p->now_ms + OPEN_AGAIN_MS;
+		return;
+	}
+	p->phase = WP_PHASE_FAILED;
+	p->view.reaction = WP_REACT_STOP_CONFIG;
+}
+
 /* A new producer never races the requests of the old one: its connections are closed first. */
 void wp_life_step(struct wp_producer *p)
 {
@@ -81,8 +95,7 @@ void wp_life_step(struct wp_producer *p)
 		return;
 	enum wp_rc rc = wp_life_open(p, &p->failure);
 	if (rc == WP_CONFIG) {
-		p->phase = WP_PHASE_FAILED;
-		p->view.reaction = WP_REACT_STOP_CONFIG;
+		not_made(p);
 	} else if (rc != WP_OK) {
 		/* For want of a thread or memory, not for good: the relay has patience for a while. */
 		wp_log(WP_LOG_WARN, "kafka_not_started", WP_TEXT("why", p->failure.text));

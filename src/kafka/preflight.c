@@ -151,21 +151,26 @@ static enum wp_rc refuse(const struct wp_asker *a, struct wp_why *why)
 			  text[0] != '\0' ? text : "timed out");
 }
 
-/* In slices, so that a refusal is told at once and not after the whole time. */
+/*
+ * In slices, so that a refusal is told at once and not after the whole time; each longer than the
+ * one before, for an answer that comes after its slice is not heard.
+ */
 static enum wp_rc reach(struct wp_asker *a, struct wp_why *ret_sentence, struct wp_why *why)
 {
 	const struct rd_kafka_metadata *metadata;
 
+	int slice = SLICE_MS;
+
 	while (wp_asker_left_ms(a) > 0 && !a->is_refused) {
 		int left = wp_asker_left_ms(a);
-		if (rd_kafka_metadata(a->rk, 0, NULL, &metadata,
-				      left < SLICE_MS ? left : SLICE_MS) ==
+		if (rd_kafka_metadata(a->rk, 0, NULL, &metadata, left < slice ? left : slice) ==
 		    RD_KAFKA_RESP_ERR_NO_ERROR) {
 			describe(a, metadata, ret_sentence);
 			rd_kafka_metadata_destroy(metadata);
 			return WP_OK;
 		}
 		take_all(a);
+		slice = slice < left ? 2 * slice : slice;
 	}
 	return refuse(a, why);
 }

@@ -114,6 +114,7 @@ static void step(struct wp_producer *p)
 	wp_intake_step(p);
 	if (p->phase == WP_PHASE_RUNNING)
 		wp_gate_step(p);
+	wp_renewal_step(p);
 	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && p->view.in_flight == 0)
 		wp_life_begin_anew(p);
 	wp_life_step(p);
@@ -315,6 +316,7 @@ static int64_t producer_due(struct wp_sink *s)
 {
 	const struct wp_producer *p = of(s);
 	int64_t due = sooner(wp_intake_due(p), wp_life_due(p));
+	due = sooner(due, wp_renewal_due(p));
 
 	if (p->phase == WP_PHASE_RUNNING)
 		due = sooner(due, wp_gate_due(p));
@@ -338,6 +340,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 		return;
 	wp_life_close(p);
 	wp_tail_drop(p);
+	wp_renewal_drop(p);
 	if (p->is_burying)
 		wp_worker_abandon(p->worker, p->burial);
 	/* A corpse that the worker has no room for ends with the process. */
@@ -404,6 +407,7 @@ static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory for the table of topics");
 	wp_inquiry_init(&p->inquiry, wp_life_wake, p);
+	wp_secrets_init(&p->secrets, p->options);
 	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
 	rc = wp_life_open(p, why);
 	if (rc != WP_OK)

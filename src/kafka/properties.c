@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "walpost/base/secret.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
@@ -143,6 +144,8 @@ static const struct wp_property *find(const struct wp_kafka_options *options, co
 
 static const char *shown(const struct wp_property *p)
 {
+	if (p->file != NULL) /* it may be otherwise by now */
+		return "(of its file)";
 	return wp_property_is_secret(p->name) ? "(hidden)" : p->value;
 }
 
@@ -167,6 +170,15 @@ static void set_ours(rd_kafka_conf_t *conf, const char *name, const char *value)
 	(void)result;
 }
 
+char *wp_property_now(const struct wp_property *p)
+{
+	struct wp_secret_text now;
+
+	if (p->file == NULL)
+		return strdup(p->value);
+	return wp_secret_file_read(p->file, NULL, &now) == WP_OK ? now.text : NULL;
+}
+
 static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p, struct wp_why *why)
 {
 	char error[512];
@@ -175,7 +187,12 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 		if (strcmp(p->name, forbidden[i].name) == 0)
 			return refuse(p, forbidden[i].reason, "nothing", why);
 	}
-	switch (rd_kafka_conf_set(conf, p->name, p->value, error, sizeof(error))) {
+	char *value = wp_property_now(p);
+	if (value == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for the Kafka properties");
+	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, p->name, value, error, sizeof(error));
+	free(value);
+	switch (result) {
 	case RD_KAFKA_CONF_OK:
 		return WP_OK;
 	case RD_KAFKA_CONF_UNKNOWN:

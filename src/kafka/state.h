@@ -8,6 +8,7 @@
 
 #include "client.h"
 #include "inquiry.h"
+#include "secrets.h"
 #include "walpost/kafka/placement.h"
 #include "walpost/kafka/producer.h"
 #include "walpost/kafka/topics.h"
@@ -45,7 +46,23 @@ struct wp_producer {
 	int64_t open_at_ms; /* not before: the last try could not start */
 	bool is_asking_tail;
 	uint64_t tail_job;
-	bool wants_reopening; /* with a smaller batch.size, once nothing is in flight */
+	/* With a smaller batch.size, or of other files, once nothing is in flight. */
+	bool wants_reopening;
+
+	/* The files that the client was made of, and what comes of a change in them. */
+	struct wp_secrets secrets;
+	struct wp_renewal {
+		bool was_open;	 /* in this process */
+		bool is_refused; /* a broker did not let this client in */
+		int64_t look_at_ms;
+		int64_t try_at_ms; /* not before: they were tried a moment ago */
+		bool told;	   /* that they are of no use; once until they change */
+		bool is_trying;	   /* on the worker: do they make a client that is let in? */
+		uint64_t trial;
+		bool let_in;		/* it was */
+		bool is_draining;	/* hence reopened, once nothing is in flight */
+		int64_t progress_at_ms; /* of that: the last report */
+	} renewal;
 
 	/* The gate. */
 	struct wp_topics topics;
@@ -122,6 +139,19 @@ void wp_life_step(struct wp_producer *p);
 int64_t wp_life_due(const struct wp_producer *p);
 /* Makes collect() due. `arg` is the producer. */
 void wp_life_wake(void *arg);
+
+/* ---- renewal ---- */
+
+/* Around the making of a client: before it reads the files, and when it is there. */
+void wp_renewal_opening(struct wp_producer *p);
+void wp_renewal_opened(struct wp_producer *p);
+/* The files make no client. Told once until they change. */
+void wp_renewal_complain(struct wp_producer *p, const struct wp_why *why);
+/* A broker did not let us in: perhaps because of files that were replaced. */
+void wp_renewal_refused(struct wp_producer *p);
+void wp_renewal_step(struct wp_producer *p);
+int64_t wp_renewal_due(const struct wp_producer *p);
+void wp_renewal_drop(struct wp_producer *p);
 
 /* ---- tail_job ---- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "consumer.h"
+#include "secrets.h"
 #include "walpost/base/clock.h"
 #include "walpost/kafka/tail.h"
 
@@ -67,6 +68,15 @@ static bool open_consumer(struct reader *r, const struct wp_kafka_options *optio
 	r->main = rd_kafka_queue_get_main(r->rk);
 	r->queue = rd_kafka_queue_new(r->rk);
 	return true;
+}
+
+/* Then one is just being replaced, and later a consumer is made of it. */
+static bool is_of_files(const struct wp_kafka_options *options)
+{
+	struct wp_secrets secrets;
+
+	wp_secrets_init(&secrets, options);
+	return secrets.count > 0;
 }
 
 static void read_events(struct reader *r)
@@ -361,7 +371,7 @@ void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_q
 
 	*ret = (struct wp_tail){ .state = WP_TAIL_KNOWN };
 	if (!open_consumer(&r, options)) {
-		ret->state = WP_TAIL_UNKNOWN;
+		ret->state = is_of_files(options) ? WP_TAIL_UNREACHABLE : WP_TAIL_UNKNOWN;
 		(void)wp_why_set(&ret->why, WP_CONFIG, "librdkafka makes no consumer of [kafka]");
 	} else if (find_partitions(&r)) {
 		read_all(&r);

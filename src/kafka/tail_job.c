@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "state.h"
 #include "walpost/kafka/tail.h"
@@ -9,9 +10,18 @@
 struct tail_job {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
 	struct wp_tail_question question;
+	char *source; /* the question's: the asker's may go before the answer comes; owned */
 	struct wp_tail answer;
 	struct wp_producer *asker; /* touched by `done` only */
 };
+
+static void drop_job(void *arg)
+{
+	struct tail_job *j = arg;
+
+	free(j->source);
+	free(j);
+}
 
 static void run_job(void *arg)
 {
@@ -27,7 +37,7 @@ static void end_job(void *arg)
 
 	p->is_asking_tail = false;
 	p->view.tail = j->answer;
-	free(j);
+	drop_job(j);
 	wp_life_wake(p);
 }
 
@@ -39,11 +49,13 @@ static enum wp_rc submit(struct wp_producer *p, const struct wp_tail_question *q
 		return WP_NOMEM;
 	j->options = p->options;
 	j->question = *question;
+	j->question.source = j->source = strdup(question->source);
 	j->asker = p;
-	struct wp_job job = { .run = run_job, .done = end_job, .drop = free, .arg = j };
-	enum wp_rc rc = wp_worker_submit(p->worker, &job, &p->tail_job);
+	struct wp_job job = { .run = run_job, .done = end_job, .drop = drop_job, .arg = j };
+	enum wp_rc rc =
+		j->source == NULL ? WP_NOMEM : wp_worker_submit(p->worker, &job, &p->tail_job);
 	if (rc != WP_OK)
-		free(j);
+		drop_job(j);
 	return rc;
 }
 

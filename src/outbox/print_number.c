@@ -21,12 +21,13 @@ void wp_print_padded(struct wp_buffer *texts, uint64_t number, size_t width)
 	size_t at = DIGITS_MAX;
 
 	assert(width <= DIGITS_MAX);
+	memset(digits, '0', sizeof(digits));
 	do {
 		digits[--at] = (char)('0' + number % 10);
 		number /= 10;
 	} while (number > 0);
-	while (at > DIGITS_MAX - width)
-		digits[--at] = '0';
+	if (at > DIGITS_MAX - width)
+		at = DIGITS_MAX - width;
 	wp_print_bytes(texts, digits + at, DIGITS_MAX - at);
 }
 

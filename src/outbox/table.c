@@ -63,10 +63,10 @@ static void complain(struct lookup *l, enum wp_mapping_fault_kind kind, const ch
 		return;
 	l->fault = (struct wp_mapping_fault){
 		.kind = kind,
-		.column = column,
 		.option = option,
 		.type_oid = found == NULL ? 0 : found->type_oid,
 	};
+	copy_name(l->fault.column, column);
 }
 
 /* "a, b, c" or, if there are too many, "a, b and 70 more". */

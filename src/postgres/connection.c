@@ -332,9 +332,8 @@ static void on_socket(struct ev_loop *loop, ev_io *w, int events)
 static void try_addresses(struct wp_connection *c)
 {
 	errno = 0;
-	c->pg = wp_connection_plan_start(&c->plan, c->options,
-					 c->as_walsender ? WP_CONNECTION_REPLICATION : c->kind,
-					 &c->left);
+	c->pg = wp_connection_plan_start(
+		&c->plan, c->as_walsender ? WP_CONNECTION_REPLICATION : c->kind, &c->left);
 	int error = errno;
 	if (!c->pg) {
 		note(c, WP_REACT_RECONNECT, "out of memory");

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/log.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/postgres/connection_plan.h"
 
 #define LISTS_SIZE_MAX 32768
@@ -225,6 +227,51 @@ static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
 	return rc == WP_OK ? WP_OK : wp_why_set(why, rc, "out of memory for a connection");
 }
 
+static bool is_conninfo(const char *text)
+{
+	PQconninfoOption *taken = PQconninfoParse(text, NULL);
+	PQconninfoFree(taken);
+	return taken != NULL;
+}
+
+static void tell(const char *key, const struct wp_secret_file *file, const struct wp_secret_text *t)
+{
+	if (t->news == WP_SECRET_NEW)
+		wp_log(WP_LOG_INFO, "postgres_secret_reread", WP_TEXT("key", key),
+		       WP_TEXT("file", wp_secret_file_path(file)));
+	if (t->news == WP_SECRET_LOST)
+		wp_log(WP_LOG_WARN, "postgres_secret_unreadable", WP_TEXT("key", key),
+		       WP_TEXT("why", t->why.text), WP_TEXT("meanwhile", "the value read last"));
+}
+
+/* As it is now, if it comes from a file: whoever rotates a password replaces that. */
+static enum wp_rc take_value(const char *key, const char *given, struct wp_secret_file *file,
+			     bool (*is_usable)(const char *text), char **ret)
+{
+	struct wp_secret_text now;
+	if (!file) {
+		*ret = strdup(given ? given : "");
+		return *ret ? WP_OK : WP_NOMEM;
+	}
+	enum wp_rc rc = wp_secret_file_read(file, is_usable, &now);
+	if (rc != WP_OK)
+		return rc;
+	tell(key, file, &now);
+	*ret = now.text;
+	return WP_OK;
+}
+
+static enum wp_rc take_values(struct wp_connection_plan *p,
+			      const struct wp_postgres_options *options)
+{
+	enum wp_rc rc = take_value("postgres.conninfo", options->conninfo, options->conninfo_file,
+				   is_conninfo, &p->conninfo);
+	if (rc == WP_OK)
+		rc = take_value("postgres.password", options->password, options->password_file,
+				NULL, &p->password);
+	return rc;
+}
+
 static enum wp_rc read_effective(struct wp_connection_plan *p,
 				 const struct wp_postgres_options *options, PGconn *dry,
 				 struct wp_why *why)
@@ -238,8 +285,8 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		struct wp_address *first = &p->addresses.list[0];
 		if (!*first->host && !*first->hostaddr && PQhost(dry))
 			(void)snprintf(first->host, sizeof(first->host), "%s", PQhost(dry));
-		apply_sslmode_rule(p, options->conninfo, effective);
-		p->gssencmode_written = is_written("gssencmode", options->conninfo, effective);
+		apply_sslmode_rule(p, p->conninfo, effective);
+		p->gssencmode_written = is_written("gssencmode", p->conninfo, effective);
 		p->keepalives_idle_written = *value_of(effective, "keepalives_idle");
 		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
 		p->replication_written = *value_of(effective, "replication");
@@ -250,13 +297,10 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 	return rc;
 }
 
-enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
-				   const struct wp_postgres_options *options, struct wp_why *why)
+static enum wp_rc parse(const char *conninfo, struct wp_why *why)
 {
-	*p = (struct wp_connection_plan){ 0 };
-	wp_buffer_init(&p->options, LISTS_SIZE_MAX);
 	char *problem = NULL;
-	PQconninfoOption *written = PQconninfoParse(options->conninfo, &problem);
+	PQconninfoOption *written = PQconninfoParse(conninfo, &problem);
 	if (!written) {
 		if (problem)
 			problem[strcspn(problem, "\n")] = '\0';
@@ -266,13 +310,30 @@ enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
 		return WP_CONFIG;
 	}
 	PQconninfoFree(written);
+	return WP_OK;
+}
 
-	PGconn *dry = dry_run(options->conninfo, "target_session_attrs", DRY_RUN);
-	enum wp_rc rc =
-		failed_as_intended(dry) ? read_effective(p, options, dry, why) : refuse(dry, why);
+static enum wp_rc make(struct wp_connection_plan *p, const struct wp_postgres_options *options,
+		       struct wp_why *why)
+{
+	enum wp_rc rc = take_values(p, options);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "out of memory for a connection");
+	rc = parse(p->conninfo, why);
+	if (rc != WP_OK)
+		return rc;
+	PGconn *dry = dry_run(p->conninfo, "target_session_attrs", DRY_RUN);
+	rc = failed_as_intended(dry) ? read_effective(p, options, dry, why) : refuse(dry, why);
 	PQfinish(dry);
-	if (rc == WP_OK)
-		rc = check_all(options->conninfo, p->addresses.count, why);
+	return rc == WP_OK ? check_all(p->conninfo, p->addresses.count, why) : rc;
+}
+
+enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
+				   const struct wp_postgres_options *options, struct wp_why *why)
+{
+	*p = (struct wp_connection_plan){ 0 };
+	wp_buffer_init(&p->options, LISTS_SIZE_MAX);
+	enum wp_rc rc = make(p, options, why);
 	if (rc != WP_OK)
 		wp_connection_plan_release(p);
 	return rc;
@@ -281,6 +342,8 @@ enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
 void wp_connection_plan_release(struct wp_connection_plan *p)
 {
 	wp_buffer_release(&p->options);
+	free(p->conninfo);
+	free(p->password);
 	*p = (struct wp_connection_plan){ 0 };
 }
 
@@ -320,9 +383,8 @@ static void join(struct lists *lists, const struct wp_addresses *a)
 	}
 }
 
-PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
-				 const struct wp_postgres_options *options,
-				 enum wp_connection_kind kind, const struct wp_addresses *addresses)
+PGconn *wp_connection_plan_start(const struct wp_connection_plan *p, enum wp_connection_kind kind,
+				 const struct wp_addresses *addresses)
 {
 	struct lists *lists = calloc(1, sizeof(*lists));
 	if (!lists)
@@ -330,9 +392,9 @@ PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
 	join(lists, addresses);
 
 	struct parameters with = { 0 };
-	set(&with, "dbname", options->conninfo);
-	if (options->password && *options->password)
-		set(&with, "password", options->password);
+	set(&with, "dbname", p->conninfo);
+	if (*p->password)
+		set(&with, "password", p->password);
 	set(&with, "host", lists->host);
 	set(&with, "hostaddr", lists->hostaddr);
 	set(&with, "port", lists->port);

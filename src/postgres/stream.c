@@ -258,6 +258,11 @@ static void stream_connect(struct wp_source *source)
 		fail_with(s, rc, &why);
 }
 
+static void stream_want(struct wp_source *source, const struct wp_wanted *wanted)
+{
+	of(source)->setup.wanted = *wanted;
+}
+
 static void stream_look(struct wp_source *source)
 {
 	struct stream *s = of(source);
@@ -598,6 +603,7 @@ static const struct wp_source_view *stream_view(struct wp_source *source)
 
 static const struct wp_source_ops ops = {
 	.connect = stream_connect,
+	.want = stream_want,
 	.look = stream_look,
 	.start = stream_start,
 	.next = stream_next,

@@ -270,9 +270,13 @@ static void log_warnings(const struct wp_findings *findings)
 	}
 }
 
-static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *finding)
+static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *finding,
+			   enum wp_keeping keeping)
 {
-	struct wp_source_failure failure = { .reaction = finding->reaction };
+	struct wp_source_failure failure = {
+		.reaction = finding->reaction,
+		.slot_lost = keeping == WP_KEEPING_LOST,
+	};
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;
 	wp_finding_say(finding, failure.why.text, sizeof(failure.why.text));
@@ -282,10 +286,11 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 static void ask_preflight(struct wp_stream_facts *f);
 
 /* A question sees two moments of the catalog when it is changed meanwhile: only twice is believed. */
-static void on_finding(struct wp_stream_facts *f, const struct wp_finding *finding)
+static void on_finding(struct wp_stream_facts *f, const struct wp_finding *finding,
+		       enum wp_keeping keeping)
 {
 	if (f->doubted) {
-		fail_preflight(f, finding);
+		fail_preflight(f, finding, keeping);
 		return;
 	}
 	f->doubted = true;
@@ -327,9 +332,10 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 	if (rc != WP_OK)
 		fail_again(f, &why);
 	else if (finding)
-		on_finding(f, finding); /* may free `f` */
+		on_finding(f, finding, p->health.keeping); /* may free `f` */
 	else
 		ask_slot(f);
+	wp_findings_release(&p->findings);
 	free(p);
 }
 

@@ -112,15 +112,17 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	if (p)
 		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.wanted, p,
 					&why);
+	uint64_t answers = w->health.answers + 1;
+	if (rc == WP_OK)
+		w->health = p->health;
+	if (p)
+		wp_findings_release(&p->findings);
+	free(p);
 	if (rc != WP_OK) {
-		free(p);
 		failed(w, rc == WP_NOMEM ? "out of memory" : why.text);
 		return;
 	}
-	uint64_t answers = w->health.answers + 1;
-	w->health = p->health;
 	w->health.answers = answers;
-	free(p);
 	succeeded(w);
 	/* After a slow answer the next question is far: nobody is to wait for an idle session. */
 	bool slow = ev_now(w->loop) - w->asked > SLOW_S;

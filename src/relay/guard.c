@@ -7,7 +7,6 @@ enum {
 	SEEP_SPACING_MS = 10 * 1000,
 	SPAN_MIN_MS = 5 * 1000,
 	SAMPLES_MIN = 4,
-	WARN_BELOW_S = 60 * 60,
 	URGENT_BELOW_S = 5 * 60,
 	TELL_EVERY_MS = 60 * 1000,
 };
@@ -22,6 +21,7 @@ static void clear(struct wp_guard_window *w)
 
 void wp_guard_forget(struct wp_guard *g)
 {
+	g->lost_at = 0;
 	clear(&g->flood);
 	clear(&g->seep);
 }
@@ -92,15 +92,28 @@ static int64_t rate_of(const struct wp_guard_window *w, int64_t left)
 
 static enum wp_guard_level level_of(int64_t seconds)
 {
-	if (seconds >= WARN_BELOW_S)
+	if (seconds >= WP_GUARD_WARN_BELOW_S)
 		return WP_GUARD_FINE;
 	return seconds < URGENT_BELOW_S ? WP_GUARD_URGENT : WP_GUARD_WARN;
 }
 
-struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int64_t safe_size)
+/* What is written brings the position at which the slot is lost no nearer: a lower limit does. */
+static void look_at_the_limit(struct wp_guard *g, int64_t safe_size, uint64_t server)
+{
+	if (server == 0)
+		return;
+	uint64_t lost_at = server + (uint64_t)safe_size; /* below 0: before it, modulo 2^64 */
+	if (g->lost_at != 0 && (int64_t)(g->lost_at - lost_at) > SAW_BYTES)
+		wp_guard_forget(g);
+	g->lost_at = lost_at;
+}
+
+struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int64_t safe_size,
+					 uint64_t server)
 {
 	struct wp_guard_estimate e = { .left = safe_size > 0 ? safe_size : 0 };
 
+	look_at_the_limit(g, safe_size, server);
 	add(&g->flood, now_ms, safe_size);
 	add(&g->seep, now_ms, safe_size);
 	int64_t flood = rate_of(&g->flood, e.left);

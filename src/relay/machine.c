@@ -34,6 +34,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_TIME_UP] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | CONNECT | TIME },
 		[WP_STOP] = { WP_FINISHING, PART },
 	},
 	[WP_STANDBY] = { /* no last word: another has the slot */
@@ -44,6 +45,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | CONNECT | TIME },
 		[WP_STOP] = { WP_STOPPED, CLOSE },
 	},
 	[WP_SETTLING] = {
@@ -53,6 +55,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | CONNECT | TIME },
 		[WP_STOP] = { WP_FINISHING, PART },
 	},
 	[WP_STARTING] = {
@@ -61,6 +64,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | CONNECT | TIME },
 		[WP_STOP] = { WP_FINISHING, PART },
 	},
 	[WP_STREAMING] = {
@@ -68,6 +72,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | DROP | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | DROP | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | DROP | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | DROP | CONNECT | TIME },
 		[WP_STOP] = { WP_DRAINING, OFF | TIME },
 	},
 	[WP_PAUSED] = {
@@ -75,6 +80,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | DROP | BACK_OFF },
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | DROP | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | DROP | PURGE | TIME },
+		[WP_CHANGED] = { WP_CONNECTING, CLOSE | DROP | CONNECT | TIME },
 		[WP_STOP] = { WP_DRAINING, OFF | TIME },
 	},
 	[WP_BACKING_OFF] = {
@@ -154,6 +160,7 @@ const char *wp_happening_name(enum wp_happening what)
 		[WP_STOP] = "stop",
 		[WP_COPY_ENDED] = "copy_ended",
 		[WP_HALTED] = "halted",
+		[WP_CHANGED] = "changed",
 	};
 
 	return NAMES[what];

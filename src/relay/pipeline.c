@@ -100,6 +100,22 @@ void wp_pipeline_free(struct wp_pipeline *p)
 	free(p);
 }
 
+enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
+			      struct wp_why *why)
+{
+	struct wp_outbox_set *set = NULL;
+	enum wp_rc rc = wp_outbox_set_new(outboxes, p->setup.record_max, &set, why);
+
+	if (rc != WP_OK)
+		return rc;
+	wp_relations_clear(p->relations); /* they point to the old one */
+	wp_outbox_set_free(p->outboxes);
+	p->outboxes = set;
+	p->setup.outboxes = outboxes;
+	p->question = 0;
+	return WP_OK;
+}
+
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines)
 {
 	wp_relations_clear(p->relations);

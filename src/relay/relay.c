@@ -63,7 +63,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 		goto fail;
 	rc = wp_pipeline_new(
 		&(struct wp_pipeline_setup){
-			.outboxes = setup->outboxes,
+			.outboxes = setup->task.outboxes,
 			.epoch = options->epoch,
 			.poison = options->poison,
 			.dead_letter_topic = options->dead_letter_topic,
@@ -116,7 +116,7 @@ bool wp_relay_is_streaming(const struct wp_relay *r)
 }
 
 /* WP_IO shows in the source's view at the next turn. */
-static void send_status(struct wp_relay *r, struct wp_now now)
+void wp_relay_send_status(struct wp_relay *r, struct wp_now now)
 {
 	wp_lsn safe = wp_relay_flush(r);
 	struct wp_status status = {
@@ -141,7 +141,7 @@ void wp_relay_drop_held(struct wp_relay *r)
 /* Once: it does not stop anything, and is the same with each stream. */
 static void note_unlabelled(struct wp_relay *r, size_t count)
 {
-	const struct wp_outboxes *outboxes = r->setup.outboxes;
+	const struct wp_outboxes *outboxes = r->setup.task.outboxes;
 	bool writes_schemas = false;
 
 	for (size_t i = 0; i < outboxes->count; i++)
@@ -194,6 +194,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 
 	n->lsn = wp_ledger_read(&r->ledger);
 	r->started = true;
+	wp_relay_note_accepted(r);
 	r->system_id = wp_relay_source(r)->facts.system_id;
 	r->timeline = wp_relay_source(r)->facts.timelines.current;
 	r->begun_ms = now.ms;
@@ -267,7 +268,7 @@ static void act_finish(struct wp_relay *r, struct wp_now now)
 		act_part(r, now);
 		return;
 	}
-	send_status(r, now);
+	wp_relay_send_status(r, now);
 	if (wp_relay_is_streaming(r))
 		r->setup.source->ops->finish(r->setup.source, wp_relay_topics(r));
 }
@@ -535,7 +536,7 @@ static void give_feedback(struct wp_relay *r, struct wp_now now)
 	if (wp_fault(WP_FAULT_SILENT_WHEN_PAUSED) && r->state == WP_PAUSED)
 		return;
 	if (now.ms >= wp_feedback_due(f, safe))
-		send_status(r, now);
+		wp_relay_send_status(r, now);
 	if (r->state == WP_STREAMING && wp_feedback_half_open(f, now.ms)) {
 		wp_relay_note(r, WP_NOTE_WARN, "half_open");
 		wp_relay_happen(r, WP_LOST, now);
@@ -613,6 +614,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	bool more = wp_relay_collect(r, now);
 
 	r->written = wp_pipeline_written(r->pipeline);
+	wp_relay_watch_change(r, now);
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r))
@@ -706,11 +708,21 @@ static struct wp_relay_oldest oldest(const struct wp_relay *r)
 	};
 }
 
-/* As far as it is known: nothing before the first answer beside a stream, nor without one. */
+/*
+ * As far as it is known: nothing before the first answer beside a stream, nor without one; but
+ * that it is lost, for good.
+ */
 static struct wp_relay_slot slot(const struct wp_relay *r)
 {
 	const struct wp_health *h = &wp_relay_source(r)->health;
 
+	if (r->slot_lost)
+		return (struct wp_relay_slot){
+			.known = true,
+			.keeping = WP_KEEPING_LOST,
+			.retained = -1,
+			.seconds = INT64_MAX,
+		};
 	if (h->answers == 0 || !(r->state == WP_STREAMING || r->state == WP_PAUSED))
 		return (struct wp_relay_slot){ 0 };
 	return (struct wp_relay_slot){
@@ -737,6 +749,8 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.reconnects = r->reconnects,
 		.rewinds = r->rewinds,
 		.moves = r->moves,
+		.changes = r->changes,
+		.changes_refused = r->changes_refused,
 		.keepalives = r->keepalives,
 		.statuses = r->statuses,
 		.safe = wp_ledger_safe(&r->ledger),

@@ -53,13 +53,13 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 /* One for all outboxes: whose events they are. */
 static const char *source_of(const struct wp_relay *r)
 {
-	return r->setup.outboxes->items[0].headers_source;
+	return r->setup.task.outboxes->items[0].headers_source;
 }
 
 static bool all_send_position(const struct wp_relay *r)
 {
-	for (size_t i = 0; i < r->setup.outboxes->count; i++) {
-		if (!wp_shape_sends_position(&r->setup.outboxes->items[i]))
+	for (size_t i = 0; i < r->setup.task.outboxes->count; i++) {
+		if (!wp_shape_sends_position(&r->setup.task.outboxes->items[i]))
 			return false;
 	}
 	return true;

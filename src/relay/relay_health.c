@@ -57,8 +57,9 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct 
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_why why;
 
+	r->slot_lost = h->keeping == WP_KEEPING_LOST;
 	/* What it kept is told by the finding: from what was confirmed on. */
-	if (h->keeping == WP_KEEPING_LOST)
+	if (r->slot_lost)
 		(void)wp_why_set(&why, WP_CONFIG, "%s", h->loss.text);
 	else
 		(void)wp_why_set(
@@ -149,7 +150,8 @@ static void guard(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 		wp_guard_forget(&r->guard);
 		return;
 	}
-	struct wp_guard_estimate e = wp_guard_sample(&r->guard, now.ms, h->safe_size);
+	struct wp_guard_estimate e =
+		wp_guard_sample(&r->guard, now.ms, h->safe_size, h->server_lsn);
 	r->estimate = e;
 	if (!wp_guard_tells(&r->guard, now.ms, &e))
 		return;

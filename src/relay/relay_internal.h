@@ -1,7 +1,7 @@
 /*
  * What the files of the relay share: its state, and the few things that each of them
  * may do to it. relay.c holds life, actions and time; relay_sink.c what comes
- * from the sink; relay_source.c what comes from the source.
+ * from the sink; relay_source.c what comes from the source; relay_change.c a new task.
  */
 #ifndef WALPOST_SRC_RELAY_RELAY_INTERNAL_H
 #define WALPOST_SRC_RELAY_RELAY_INTERNAL_H
@@ -78,8 +78,17 @@ struct health {
 	uint64_t written_events;
 };
 
+/* NULL outboxes: none. */
+struct change {
+	struct wp_relay_task asked;  /* not in effect yet */
+	struct wp_relay_task before; /* to go back to, until the one in effect proved good */
+	uint64_t transactions;	     /* with events, as it took effect */
+	bool accepted;		     /* the server has let a stream begin with it */
+};
+
 struct wp_relay {
 	struct wp_relay_setup setup;
+	struct change change;
 	struct wp_ledger ledger;
 	struct wp_meter meter;
 	struct wp_pipeline *pipeline;
@@ -96,6 +105,7 @@ struct wp_relay {
 
 	/* The source. */
 	struct wp_span held; /* a frame that was offered and not taken; null: none */
+	bool let_in;	     /* a connection of this process was good for streaming */
 	bool started;	     /* this process has streamed before: facts below hold */
 	uint64_t system_id;
 	uint32_t timeline;
@@ -139,6 +149,7 @@ struct wp_relay {
 	bool told_to_leave; /* asked from outside, not by a halt of our own */
 	const char *halt_event;
 	struct wp_why halt_why;
+	bool slot_lost; /* that is why */
 	int64_t held_note_ms;
 	bool asked_anew; /* about types, with the stream begun anew there */
 	wp_lsn asked_anew_at;
@@ -155,6 +166,8 @@ struct wp_relay {
 	uint64_t written; /* by the pipeline, as this step began */
 	uint64_t moves;
 	uint64_t moves_to[WP_STATE_COUNT];
+	uint64_t changes;
+	uint64_t changes_refused;
 	uint64_t keepalives;
 	uint64_t statuses;
 	int64_t heard_ms;     /* anything of the server, last; INT64_MIN: never */
@@ -171,6 +184,8 @@ const struct wp_source_view *wp_relay_source(const struct wp_relay *r);
 const struct wp_sink_view *wp_relay_sink(const struct wp_relay *r);
 bool wp_relay_is_streaming(const struct wp_relay *r);
 void wp_relay_drop_held(struct wp_relay *r);
+/* How far we are, to the server. */
+void wp_relay_send_status(struct wp_relay *r, struct wp_now now);
 /* Moves by the machine's table and carries the actions out. */
 void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now now);
 /* A human must act, or a restart may help: stops in good order with that exit code. */
@@ -223,6 +238,16 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 			struct wp_why *why);
 /* What a start finds that nothing can judge is told at least. */
 void wp_relay_tell_start(struct wp_relay *r, const struct wp_source_facts *f);
+
+/* relay_change.c */
+/* A new task waits, and this is a place for it to take effect, once nothing is in flight. */
+bool wp_relay_may_change_here(const struct wp_relay *r);
+void wp_relay_watch_change(struct wp_relay *r, struct wp_now now);
+/* The server takes it: what it refuses from now on is no matter of it, but rows may be. */
+void wp_relay_note_accepted(struct wp_relay *r);
+bool wp_relay_may_be_refused(const struct wp_relay *r);
+/* True: a task that has not proved good yet is what was refused, and the one before is back. */
+bool wp_relay_takes_back(struct wp_relay *r, const struct wp_why *why, struct wp_now now);
 
 /* relay_source.c */
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);

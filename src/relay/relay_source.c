@@ -68,6 +68,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	struct wp_why why;
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
+	r->let_in = true;
 	if (f->slot_held)
 		wp_relay_forget_tail(r);
 	if (is_foreign_system(r, f, &why))
@@ -100,12 +101,36 @@ static void leave_stream(struct wp_relay *r, struct wp_now now)
 		wp_relay_happen(r, WP_LOST, now);
 }
 
+/* Else it was a try to connect, of which a server that is away sees many. */
+static bool had_begun(const struct wp_relay *r)
+{
+	return r->state == WP_STARTING || r->state == WP_STREAMING || r->state == WP_PAUSED;
+}
+
+/*
+ * What is wrong with the configuration at the start does not pass. Who was let in before waits:
+ * a password is being rotated, say, and the server has another than the file.
+ */
+static bool is_for_a_human(const struct wp_relay *r, const struct wp_source_failure *f)
+{
+	bool connects = r->state == WP_CONNECTING || r->state == WP_STANDBY;
+
+	if (f->reaction == WP_REACT_STOP_CONFIG)
+		return !r->started && !(r->let_in && connects);
+	return f->reaction == WP_REACT_STOP_HUMAN;
+}
+
 static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct wp_now now)
 {
 	enum wp_note_level level = f->reaction == WP_REACT_STANDBY ? WP_NOTE_DEBUG : WP_NOTE_WARN;
+	bool refused = f->reaction == WP_REACT_STOP_HUMAN || f->reaction == WP_REACT_STOP_CONFIG;
+	bool is_login = strncmp(f->sqlstate, "28", 2) == 0; /* no matter of what was reloaded */
 
-	if (f->reaction == WP_REACT_STOP_HUMAN ||
-	    (f->reaction == WP_REACT_STOP_CONFIG && !r->started)) {
+	if (refused && !is_login && wp_relay_may_be_refused(r) &&
+	    wp_relay_takes_back(r, &f->why, now))
+		return;
+	if (is_for_a_human(r, f)) {
+		r->slot_lost = f->slot_lost;
 		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->why,
 			      now);
 		leave_stream(r, now);
@@ -116,7 +141,7 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 		leave_stream(r, now);
 		return;
 	}
-	r->reconnects++;
+	r->reconnects += had_begun(r);
 	wp_relay_happen(r, f->reaction == WP_REACT_LET_GO ? WP_LET_GO : WP_LOST, now);
 	if (r->state == WP_BACKING_OFF) {
 		struct wp_note *n = wp_relay_note(r, level, "stream_broken");
@@ -242,7 +267,8 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 			wp_relay_halt_for_event(r, "event_undeliverable", why, true, now);
 		break;
 	case WP_CONFIG:
-		if (!asks_anew(r, why, now) && !goes_on_in_text(r, why, now))
+		if (!asks_anew(r, why, now) && !goes_on_in_text(r, why, now) &&
+		    !wp_relay_takes_back(r, why, now))
 			wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
 		break;
 	case WP_IO: /* the sink's view tells more */
@@ -263,7 +289,8 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
  */
 static bool has_room(const struct wp_relay *r)
 {
-	if ((r->isolation.crawling || wp_relay_is_past_trouble(r)) && r->ledger.in_flight > 0)
+	if ((r->isolation.crawling || wp_relay_is_past_trouble(r) || wp_relay_may_change_here(r)) &&
+	    r->ledger.in_flight > 0)
 		return false;
 	bool waits = !wp_span_is_null(r->held); /* for room of its own size, perhaps */
 	return wp_ledger_has_room(&r->ledger, waits ? wp_pipeline_last_size(r->pipeline) : 0);
@@ -346,7 +373,13 @@ static bool take_held(struct wp_relay *r, struct wp_now now)
 	struct wp_why why;
 
 	why.text[0] = '\0'; /* and not all of it, for every frame */
+	taken.updated = NULL;
 	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
+	if (rc == WP_CONFIG && taken.updated != NULL) {
+		/* Asked for, and no fault of a reload that asked for it. */
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", &why, now);
+		return false;
+	}
 	if (rc != WP_OK) {
 		not_taken(r, rc, &why, now);
 		return false;
@@ -385,8 +418,13 @@ bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now)
 	for (unsigned i = 0; i < FRAMES_PER_STEP; i++) {
 		if (wp_pipeline_written(r->pipeline) - r->written >= WRITTEN_PER_STEP)
 			return true;
+		/* Each dead letter is told of: what there is to tell is taken between two steps. */
+		if (r->note_count >= NOTES_MAX / 2)
+			return true;
 		if (r->state != WP_STREAMING || (r->stop_asked && wp_relay_may_stop_here(r, now)))
 			return false;
+		if (wp_relay_may_change_here(r) && r->ledger.in_flight == 0)
+			return true;
 		if (!take_frame(r, now))
 			return false;
 	}

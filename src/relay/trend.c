@@ -36,7 +36,8 @@ static bool goes_on(const struct wp_trend_look *last, const struct wp_trend_look
 static int64_t losing(struct wp_trend *t, const struct wp_trend_look *look)
 {
 	if (look->is_limited)
-		return wp_guard_sample(&t->guard, look->at_ms, look->safe_size).seconds;
+		return wp_guard_sample(&t->guard, look->at_ms, look->safe_size, look->server)
+			.seconds;
 	wp_guard_forget(&t->guard);
 	return INT64_MAX;
 }

@@ -20,9 +20,9 @@
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
 #include "walpost/run/run.h"
-#include "walpost/run/wanted.h"
 #include "walpost/sink/stdout.h"
 
+#include "reloader.h"
 #include "teller.h"
 
 enum {
@@ -45,8 +45,7 @@ struct run {
 	struct wp_relay *relay;
 	struct wp_teller *teller;
 	struct wp_kafka_options kafka; /* with what we add to the user's */
-	struct wp_wanted_outboxes wanted;
-	struct wp_outboxes outboxes;
+	struct wp_reloader *reloader;
 	char run_id[37];
 	char owner[WP_OWNER_SIZE];
 
@@ -62,6 +61,7 @@ struct run {
 	ev_io worker_io;
 	ev_signal terminate;
 	ev_signal interrupt;
+	ev_signal hangup;
 	bool signalled;
 	int64_t signalled_ms;
 	bool over;
@@ -220,6 +220,7 @@ static void tell_state(struct run *run)
 	struct wp_relay_snapshot s;
 
 	wp_relay_look(run->relay, &s);
+	wp_reloader_watch(run->reloader, run->relay, &s);
 	wp_teller_turned(run->teller, s.state);
 }
 
@@ -323,6 +324,21 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 	step_soon(run);
 }
 
+/* A relay that is told to stop goes by what it knows. */
+static void reload_cb(struct ev_loop *loop, ev_signal *w, int events)
+{
+	struct run *run = w->data;
+
+	(void)loop;
+	(void)events;
+	if (run->signalled)
+		return;
+	wp_teller_reloading(run->teller);
+	wp_reloader_reload(run->reloader, run->relay);
+	wp_teller_reloaded(run->teller);
+	step_soon(run);
+}
+
 /* -- life ----------------------------------------------------------------- */
 
 static uint64_t random_seed(void)
@@ -361,19 +377,13 @@ static void name_run(struct run *run)
 		else
 			run->run_id[i] = form[i] == 'y' ? digits[8 | (nibble & 3)] : form[i];
 	}
-	run->outboxes = *run->options->outboxes;
-	run->outboxes.run_id = run->run_id;
 }
 
 static enum wp_rc make_source(struct run *run, struct wp_why *why)
 {
-	enum wp_rc rc = wp_wanted_outboxes_init(&run->wanted, run->options->outboxes, why);
-
-	if (rc != WP_OK)
-		return rc;
 	struct wp_stream_setup setup = {
 		.options = run->options->postgres,
-		.wanted = run->wanted.wanted,
+		.wanted = *wp_reloader_task(run->reloader).wanted,
 		.owner = run->owner,
 		.epoch = run->options->relay->epoch,
 		.wake = { wake_cb, run },
@@ -387,12 +397,10 @@ static void ask_for_statistics(struct run *run)
 	static const char name[] = "statistics.interval.ms";
 
 	run->kafka = *run->options->kafka;
-	if (run->options->http->listen[0] == '\0' || run->kafka.property_count == WP_PROPERTIES_MAX)
+	if (run->options->http->listen[0] == '\0' ||
+	    run->kafka.property_count == WP_PROPERTIES_MAX ||
+	    wp_property_find(&run->kafka, name) != NULL)
 		return;
-	for (size_t i = 0; i < run->kafka.property_count; i++) {
-		if (strcmp(run->kafka.properties[i].name, name) == 0)
-			return;
-	}
 	run->kafka.properties[run->kafka.property_count++] = (struct wp_property){
 		.name = name,
 		.value = WP_STATISTICS_EVERY_MS,
@@ -420,10 +428,14 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		return rc;
 	name_owner(run, seed);
 	name_run(run);
+	rc = wp_reloader_new(run->options, run->run_id, &run->reloader, why);
+	if (rc != WP_OK)
+		return rc;
 	rc = wp_teller_new(run->loop,
 			   &(struct wp_teller_setup){
 				   .options = run->options,
 				   .owner = run->owner,
+				   .reloader = run->reloader,
 				   .clock = clock_now,
 			   },
 			   &run->teller, why);
@@ -439,12 +451,26 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		.source = run->source,
 		.sink = run->sink,
 		.options = run->options->relay,
-		.outboxes = &run->outboxes,
+		.task = wp_reloader_task(run->reloader),
 		.slot = run->options->postgres->slot,
 		.owner = run->owner,
 		.seed = seed,
 	};
 	return wp_relay_new(&setup, &run->relay, why);
+}
+
+static void mask_hangup(int how)
+{
+	sigset_t hangup;
+
+	(void)sigemptyset(&hangup);
+	(void)sigaddset(&hangup, SIGHUP);
+	(void)pthread_sigmask(how, &hangup, NULL); /* fails only when misused */
+}
+
+void wp_run_hold_hangup(void)
+{
+	mask_hangup(SIG_BLOCK);
 }
 
 static void watch(struct run *run)
@@ -457,14 +483,17 @@ static void watch(struct run *run)
 	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
 	ev_signal_init(&run->terminate, signal_cb, SIGTERM);
 	ev_signal_init(&run->interrupt, signal_cb, SIGINT);
+	ev_signal_init(&run->hangup, reload_cb, SIGHUP);
 	run->step.data = run->due.data = run->progress.data = run->trim.data = run;
 	run->sink_io.data = run->worker_io.data = run;
-	run->terminate.data = run->interrupt.data = run;
+	run->terminate.data = run->interrupt.data = run->hangup.data = run;
 	ev_timer_start(run->loop, &run->progress);
 	ev_timer_start(run->loop, &run->trim);
 	ev_io_start(run->loop, &run->worker_io);
 	ev_signal_start(run->loop, &run->terminate);
 	ev_signal_start(run->loop, &run->interrupt);
+	ev_signal_start(run->loop, &run->hangup);
+	mask_hangup(SIG_UNBLOCK);
 	step_soon(run);
 }
 
@@ -478,6 +507,8 @@ static void unwatch(struct run *run)
 	ev_io_stop(run->loop, &run->worker_io);
 	ev_signal_stop(run->loop, &run->terminate);
 	ev_signal_stop(run->loop, &run->interrupt);
+	wp_run_hold_hangup(); /* at the end, too, it must not end us */
+	ev_signal_stop(run->loop, &run->hangup);
 }
 
 /* False: a thread still ends a Kafka client. */
@@ -488,7 +519,7 @@ static bool release(struct run *run)
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
-	wp_wanted_outboxes_release(&run->wanted);
+	wp_reloader_free(run->reloader);
 	if (run->sink)
 		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
 	if (run->worker)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "process.h"
+#include "reloader.h"
+#include "walpost/base/clock.h"
 #include "walpost/base/log.h"
 #include "walpost/base/notify.h"
 #include "walpost/http/server.h"
@@ -63,7 +65,8 @@ static const struct wp_vitals *look(struct wp_teller *t)
 		.slot = o->postgres->slot,
 		.publication = o->postgres->publication,
 		.sink = o->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout",
-		.configuration = o->configuration,
+		.configuration = wp_reloader_configuration(t->setup.reloader),
+		.reloads = wp_reloader_counts(t->setup.reloader),
 		.meter = wp_relay_meter(t->relay),
 		.kafka = *figures_of(t->sink),
 		.process.started_s = t->started_s,
@@ -236,6 +239,23 @@ void wp_teller_stopping(struct wp_teller *t)
 {
 	if (t->has_manager)
 		wp_notify("STOPPING=1");
+}
+
+/* sd_notify(3): with the monotonic time, lest an older READY be taken for that of this reload. */
+void wp_teller_reloading(struct wp_teller *t)
+{
+	char lines[64];
+
+	if (!t->has_manager)
+		return;
+	(void)snprintf(lines, sizeof(lines), "RELOADING=1\nMONOTONIC_USEC=%" PRId64, wp_clock_us());
+	wp_notify(lines);
+}
+
+void wp_teller_reloaded(struct wp_teller *t)
+{
+	if (t->has_manager)
+		wp_notify("READY=1");
 }
 
 /* ---- life ---- */

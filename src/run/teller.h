@@ -10,10 +10,12 @@
 #include "walpost/run/run.h"
 
 struct ev_loop;
+struct wp_reloader;
 struct wp_teller;
 
 struct wp_teller_setup {
 	const struct wp_run_options *options;
+	const struct wp_reloader *reloader;
 	const char *owner;
 	struct wp_now (*clock)(void);
 };
@@ -26,6 +28,8 @@ void wp_teller_begin(struct wp_teller *t, struct wp_relay *relay, struct wp_sink
 /* Each turn: the service manager is told of a state that lasts. */
 void wp_teller_turned(struct wp_teller *t, enum wp_state state);
 void wp_teller_stopping(struct wp_teller *t);
+void wp_teller_reloading(struct wp_teller *t);
+void wp_teller_reloaded(struct wp_teller *t);
 /* NULL is fine. */
 void wp_teller_free(struct wp_teller *t);
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "walpost/vitals/health.h"
+#include "walpost/relay/guard.h"
 
 static void say(struct wp_verdict *v, const char *format, ...) WP_PRINTF(2, 3);
 
@@ -171,7 +172,7 @@ static void remark(const struct wp_vitals *v, struct wp_verdict *ret)
 		say(ret, "Kafka was not reachable when last tried");
 	if (r->slot.known && r->slot.keeping == WP_KEEPING_UNRESERVED)
 		say(ret, "the slot %s may be lost at the next checkpoint", v->slot);
-	if (r->slot.known && r->slot.seconds != INT64_MAX)
+	if (r->slot.known && r->slot.seconds < WP_GUARD_WARN_BELOW_S)
 		say(ret, "the slot %s may be lost in about %" PRId64 " s", v->slot,
 		    r->slot.seconds);
 	if (r->isolating)

@@ -304,6 +304,12 @@ static void requests(struct writer *w, const struct wp_vitals *v)
 	put_count(w, "code", "503", v->requests.unhealthy);
 }
 
+static void reloads(struct writer *w, const struct wp_vitals *v)
+{
+	put_count(w, "result", "done", v->reloads.done);
+	put_count(w, "result", "refused", v->reloads.refused);
+}
+
 static void build_info(struct writer *w, const struct wp_vitals *v)
 {
 	put(w, w->name);
@@ -400,7 +406,8 @@ static const struct metric metrics[] = {
 	  "How long that lasts at the rate of the last minutes; +Inf: not in sight; absent "
 	  "likewise." },
 	{ "walpost_slot_wal_status", "gauge", "status", FROM_FAMILY, BY(wal_status),
-	  "1 for pg_replication_slots.wal_status of the slot; absent unless streaming." },
+	  "1 for pg_replication_slots.wal_status of the slot; absent unless streaming, but that it "
+	  "is lost is told to the end." },
 	{ "walpost_topic_missing", "gauge", "", FROM_FAMILY, BY(topic_missing),
 	  "1 while the relay waits for a topic that is missing or forbidden." },
 	{ "walpost_kafka_reachable", "gauge", "", FROM_BOOL, AT(relay.sink_reachable),
@@ -424,6 +431,10 @@ static const struct metric metrics[] = {
 	  "Log lines that standard error did not take." },
 	{ "walpost_http_requests_total", "counter", "code", FROM_FAMILY, BY(requests),
 	  "Requests to this server that were answered." },
+	{ "walpost_reloads_total", "counter", "result", FROM_FAMILY, BY(reloads),
+	  "Reloads of the configuration, by SIGHUP; refused: wrong, or taken back." },
+	{ "walpost_reload_refused", "gauge", "", FROM_BOOL, AT(reloads.last_refused),
+	  "1 when the last reload was refused: the file is not what is in force." },
 	{ "walpost_build_info", "gauge", "version, libpq, librdkafka", FROM_FAMILY, BY(build_info),
 	  "1; the versions are its labels." },
 	{ "process_resident_memory_bytes", "gauge", "", FROM_COUNT, AT(process.resident_bytes),

@@ -299,6 +299,8 @@ static void put_guard_rows(struct writer *w, const struct wp_relay_slot *s)
 	put_row(w, "wal_status", wp_vitals_keeping(s->keeping));
 	if (s->retained >= 0)
 		put_row(w, "log kept for it", show_bytes((double)s->retained).text);
+	if (s->keeping == WP_KEEPING_LOST)
+		return;
 	if (!s->limited) {
 		put_row(w, "limit", "none: max_slot_wal_keep_size is not set");
 		return;
@@ -437,7 +439,11 @@ static void put_process(struct writer *w, const struct wp_vitals *v)
 static void put_configuration(struct writer *w, const struct wp_vitals *v)
 {
 	put(w, "<section id=\"configuration\"><details><summary>Configuration, without secrets"
-	       "</summary><pre>");
+	       "</summary>");
+	if (v->reloads.last_refused)
+		put(w, "<p class=\"error\">The last reload was refused: this is what is in force, "
+		       "and not the file.</p>");
+	put(w, "<pre>");
 	put_text(w, v->configuration);
 	put(w, "</pre></details></section>\n");
 }

@@ -50,7 +50,9 @@
 	"pre{overflow-x:auto;margin:.6rem 0 0;font-size:.85rem}\n"                                 \
 	".grid section{margin:0}\n"                                                                \
 	"@media(max-width:44rem){th{white-space:normal}td{overflow-wrap:anywhere}"                 \
-	"td.text{min-width:0}td.time{white-space:normal;font-size:.8rem}}\n"                       \
+	"td.text{min-width:0}#notes tr{display:block;border-top:1px solid var(--line)}"            \
+	"#notes td{display:inline-block;border:0}#notes td.time{font-size:.8rem}"                  \
+	"#notes tr:first-child{border-top:0}}\n"                                                   \
 	"summary{cursor:pointer;font-weight:600}\n"                                                \
 	"footer{color:var(--soft);font-size:.85rem;padding:.4rem 0 1.5rem}\n"                      \
 	"a{color:var(--blue)}\n"                                                                   \

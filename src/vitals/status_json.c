@@ -256,6 +256,15 @@ static void write_topics(struct writer *w, const struct wp_vitals *v)
 	close_with(w, "]");
 }
 
+static void write_reloads(struct writer *w, const struct wp_vitals *v)
+{
+	open_with(w, "reloads", "{");
+	count(w, "done", v->reloads.done);
+	count(w, "refused", v->reloads.refused);
+	yes_no(w, "last_refused", v->reloads.last_refused);
+	close_with(w, "}");
+}
+
 static void write_process(struct writer *w, const struct wp_vitals *v)
 {
 	open_with(w, "process", "{");
@@ -296,6 +305,7 @@ enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_vitals *v)
 	write_slot(&w, v);
 	write_kafka(&w, v);
 	write_topics(&w, v);
+	write_reloads(&w, v);
 	write_process(&w, v);
 	write_notes(&w, v);
 	put(&w, "}\n");

@@ -12,6 +12,7 @@ from lib.kafka import Kafka
 from lib.line import Line
 from lib.ports import take_port
 from lib.postgres import Postgres
+from lib.waiting import wait_until
 
 _DOORS = """
 listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{behind_line},MUTUAL://127.0.0.1:{mutual},\
@@ -57,11 +58,18 @@ class GuardedKafka(Kafka):
         self._doors = {name: take_port() for name in ("mutual", "password", "expired", "elsewhere")}
         behind_line = take_port()
         self.line = Line(behind_line)
+        self._trusted, self._right = files / "trusted.crt", files / "right.pem"
+        self.renew(self.authority)
         super().__init__(folder, more + _DOORS.format(
-            **self._doors, behind_line=behind_line, line=self.line.port, authority=self.authority.certificate,
-            right=self.authority.issue("kafka").both, old=self.authority.issue("old", expired=True).both,
+            **self._doors, behind_line=behind_line, line=self.line.port, authority=self._trusted,
+            right=self._right, old=self.authority.issue("old", expired=True).both,
             other=self.authority.issue("other", names="DNS:elsewhere.example").both,
         ))
+
+    def renew(self, authority):
+        """At its next start its certificate is of this one, and only clients' of this one are good."""
+        self._trusted.write_text(authority.certificate.read_text())
+        self._right.write_text(authority.issue("kafka").both.read_text())
 
     @property
     def slow_address(self):
@@ -71,6 +79,26 @@ class GuardedKafka(Kafka):
     def door(self, name):
         """The address of mutual, password, expired or elsewhere."""
         return f"localhost:{self._doors[name]}"
+
+    def by_certificate(self, authority, certificate, key):
+        """Configuration of a relay that comes in by the door "mutual" with these files."""
+        return {
+            "kafka.bootstrap.servers": self.door("mutual"),
+            "kafka.security.protocol": "SSL",
+            "kafka.ssl.ca.location": authority,
+            "kafka.ssl.certificate.location": certificate,
+            "kafka.ssl.key.location": key,
+        }
+
+    def by_password(self, mechanism, user):
+        """And by the door "password"; the password itself is still to be given."""
+        return {
+            "kafka.bootstrap.servers": self.door("password"),
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.ssl.ca.location": self.authority.certificate,
+            "kafka.sasl.mechanisms": mechanism,
+            "kafka.sasl.username": user,
+        }
 
     def set_password(self, user, password, mechanism="SCRAM-SHA-256"):
         info = ScramCredentialInfo(SCRAM[mechanism], 4096)
@@ -87,13 +115,20 @@ class GuardedKafka(Kafka):
         return file
 
     def change_acls(self, *bindings, take_back=False):
-        """Makes ACLs, or takes them back."""
+        """Makes ACLs, or takes them back; in force when this returns."""
         admin = self._admin()
         filters = [AclBindingFilter(b.restype, b.name, b.resource_pattern_type, b.principal, b.host, b.operation,
                                     b.permission_type) for b in bindings]
         results = admin.delete_acls(filters) if take_back else admin.create_acls(list(bindings))
         for result in results.values():
             result.result(20)
+
+        def is_told():
+            """The broker hears of it a moment after the controller."""
+            told = [bool(admin.describe_acls(one).result(20)) for one in filters]
+            return not any(told) if take_back else all(told)
+
+        wait_until(is_told, 20, "the broker knows the ACLs")
 
     def forget_password(self, user, mechanism="SCRAM-SHA-256"):
         self._change_user(UserScramCredentialDeletion(user, SCRAM[mechanism]))
@@ -111,6 +146,11 @@ class GuardedKafka(Kafka):
     def forbid(self, user, topic, operation=AclOperation.WRITE):
         """`user` may not write to `topic`."""
         self.change_acls(self._denial(user, topic, operation))
+
+    def reserve(self, user, topic):
+        """Of all that come with a certificate or a password only `user` may write to `topic`."""
+        self.change_acls(AclBinding(ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{user}", "*",
+                                    AclOperation.ALL, AclPermissionType.ALLOW))
 
     def allow_again(self, user, topic, operation=AclOperation.WRITE):
         """Takes that back."""
@@ -142,11 +182,27 @@ class GuardedPostgres(Postgres):
 
     def start(self, names=LOCAL, expired=False):
         """With a certificate for these names."""
-        issued = self.authority.issue("server", names, expired)
+        issued = self._issue(self.authority, names, expired)
+        self._trusted = self._files / "trusted.crt"
+        self._trusted.write_text(self.authority.certificate.read_text())
+        return super().start(ssl="on", ssl_cert_file=issued.certificate, ssl_key_file=issued.key,
+                             ssl_ca_file=self._trusted)
+
+    def _issue(self, authority, names=LOCAL, expired=False):
+        issued = authority.issue("server", names, expired)
         issued.key.chmod(0o600)
         self.hand_over(issued.key)
-        return super().start(ssl="on", ssl_cert_file=issued.certificate, ssl_key_file=issued.key,
-                             ssl_ca_file=self.authority.certificate)
+        return issued
+
+    def renew(self, authority):
+        """From now on its certificate is of this one, and only clients' of this one are good."""
+        issued, now = self._issue(authority), self._issue(self.authority)
+        for new, old in ((issued.certificate, now.certificate), (issued.key, now.key)):
+            old.write_text(new.read_text())
+        self._trusted.write_text(authority.certificate.read_text())
+        loaded = self.query("SELECT pg_conf_load_time()")
+        self.query("SELECT pg_reload_conf()")
+        wait_until(lambda: self.query("SELECT pg_conf_load_time()") != loaded, 10, "the certificates are reloaded")
 
     def admit(self, stage):
         """Makes the role, with what the relay of `stage` needs."""

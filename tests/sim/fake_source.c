@@ -127,6 +127,17 @@ static enum wp_rc op_status(struct wp_source *base, const struct wp_status *stat
 	return WP_OK;
 }
 
+/* What was sent arrives before the end of the connection. */
+static void deliver_status(struct fake_source *s)
+{
+	struct link *l = link_of(s);
+
+	if (l == NULL || !l->status_waits || l->broken || l->cut || !l->streaming)
+		return;
+	l->status_waits = false;
+	server_take_status(s->world, s->link, l->status_flush);
+}
+
 static void op_finish(struct wp_source *base, const char *topics)
 {
 	struct fake_source *s = self(base);
@@ -136,10 +147,7 @@ static void op_finish(struct wp_source *base, const char *topics)
 	snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	s->view.state = WP_SOURCE_FINISHING;
 	s->ready_ms = s->world->now_ms + 2 + (int64_t)any(s->world, 8);
-	if (l->status_waits && !l->broken && !l->cut && l->streaming) {
-		l->status_waits = false;
-		server_take_status(s->world, s->link, l->status_flush);
-	}
+	deliver_status(s);
 	l->done_by_client = true;
 }
 
@@ -159,6 +167,7 @@ static void op_close(struct wp_source *base)
 {
 	struct fake_source *s = self(base);
 
+	deliver_status(s);
 	drop_link(s);
 	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
@@ -212,8 +221,14 @@ static const struct wp_source_view *op_view(struct wp_source *base)
 	return &self(base)->view;
 }
 
+static void op_want(struct wp_source *base, const struct wp_wanted *wanted)
+{
+	self(base)->wanted = wanted;
+}
+
 static const struct wp_source_ops OPS = {
 	.connect = op_connect,
+	.want = op_want,
 	.look = op_look,
 	.start = op_start,
 	.next = op_next,
@@ -265,6 +280,9 @@ static void read_facts(struct fake_source *s)
 	s->world->wake[s->relay] = true;
 }
 
+static const char unique = 0;
+const struct wp_wanted *const refused_wanted = (const void *)&unique;
+
 static void finish_connect(struct fake_source *s)
 {
 	enum server_state state = s->world->server.state;
@@ -275,6 +293,10 @@ static void finish_connect(struct fake_source *s)
 	}
 	if (s->world->server.broken) { /* preflight */
 		fail(s, WP_REACT_STOP_HUMAN, "", "the publication is broken");
+		return;
+	}
+	if (s->wanted == refused_wanted) {
+		fail(s, WP_REACT_STOP_CONFIG, "", "a column is missing");
 		return;
 	}
 	s->link = link_open(s->world, s->relay);

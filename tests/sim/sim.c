@@ -56,6 +56,8 @@ enum {
 	TAIL_MAX_MS = 500,
 	NOTICE_MAX_MS = 5 * 1000,
 	MISCHIEF_EVERY = 5, /* seeds */
+	RELOAD_EVERY = 8,   /* of seeds the last */
+	TASKS = 3,
 };
 
 struct process {
@@ -77,13 +79,15 @@ struct sim {
 	struct world world;
 	struct process processes[RELAYS];
 	struct wp_outbox_options outbox;
-	struct wp_outboxes outboxes;
+	struct wp_relay_task tasks[TASKS]; /* the last is refused */
+	struct wp_outboxes outboxes[TASKS];
 	struct wp_relay_options options;
 	uint32_t first_max[PARTITIONS]; /* event + 1 of the newest first occurrence */
 	size_t checked[PARTITIONS];
 	bool seen[EVENTS_MAX];
 	uint64_t duplicates;
 	unsigned kinds;	    /* of trouble that this run knows, a bit each */
+	uint64_t reloads;   /* likewise: relays get new tasks */
 	uint64_t mischief;  /* randomness of its own; 0: nobody meddles in this run */
 	int64_t noticed_ms; /* since when a relay streams and could see a broken publication */
 };
@@ -102,7 +106,7 @@ static void process_start(struct sim *sim, int i)
 		.source = &p->source.base,
 		.sink = &p->sink.base,
 		.options = &sim->options,
-		.outboxes = &sim->outboxes,
+		.task = sim->tasks[0],
 		.slot = "walpost",
 		.owner = p->owner,
 		.seed = any(&sim->world, UINT32_MAX),
@@ -187,6 +191,8 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 		w->server.broken = false;
 	} else if (strcmp(n->event, "events_would_be_lost") == 0 && w->server.broken) {
 		found_broken(sim, p);
+	} else if (strcmp(n->event, "reload_refused") == 0 && sim->reloads != 0) {
+		return;
 	} else if (strcmp(n->event, "sink_refuses") != 0) {
 		violate(w, "stopped without a cause", "%s %.200s", n->event, n->why.text);
 	}
@@ -421,6 +427,23 @@ static void meddle(struct sim *sim)
 		server_move_slot(&sim->world);
 }
 
+/* What is relayed stays the same, but the relay must begin anew for it. Draws from its own too. */
+static void reload(struct sim *sim)
+{
+	struct wp_why why;
+
+	if (sim->reloads == 0 || wp_random_next(&sim->reloads) % 100 != 0)
+		return;
+	int i = (int)(wp_random_next(&sim->reloads) % RELAYS);
+	const struct wp_relay_task *task = &sim->tasks[wp_random_next(&sim->reloads) % TASKS];
+	if (!sim->processes[i].alive || sim->world.frozen[i])
+		return;
+	trace(&sim->world, "%s gets task %td", sim->processes[i].owner, task - sim->tasks);
+	/* Refused while it stops. */
+	(void)!wp_relay_change(sim->processes[i].relay, task, &why);
+	sim->world.wake[i] = true;
+}
+
 /* -- the checker ---------------------------------------------------------- */
 
 static void check_partition(struct sim *sim, size_t p)
@@ -568,11 +591,17 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 			.rewinds_max = 3,
 		},
 	};
-	sim->outboxes = only(&sim->outbox, "");
+	for (size_t i = 0; i < TASKS; i++) {
+		sim->outboxes[i] = only(&sim->outbox, "");
+		sim->tasks[i].outboxes = &sim->outboxes[i];
+	}
+	sim->tasks[TASKS - 1].wanted = refused_wanted;
 	server_init(w);
 	broker_init(w);
 	if (seed % MISCHIEF_EVERY == 0)
 		sim->mischief = seed * 0xD1342543DE82EF95u + 1;
+	if (seed % RELOAD_EVERY == RELOAD_EVERY - 1)
+		sim->reloads = seed * 0xD1342543DE82EF95u + 1;
 	sim->processes[0].exists = true;
 	sim->processes[1].exists = chance(w, 500);
 	/* Without faults, relays are only asked to stop now and then: nothing may come twice. */
@@ -585,10 +614,13 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 		write_some(sim, writes);
 		hurt(sim, faults);
 		meddle(sim);
+		reload(sim);
 		if (faults == 0 && chance(w, 1))
 			ask_to_stop(sim, (int)any(w, RELAYS));
 		tick(sim);
-		if (faults == 0 && sim->mischief == 0 && sim->duplicates > 0)
+		/* A standby may take the slot in a reload, before the last status has come. */
+		bool may_slip = sim->reloads != 0 && sim->processes[1].exists;
+		if (faults == 0 && sim->mischief == 0 && !may_slip && sim->duplicates > 0)
 			violate(w, "sent twice without a fault", "%" PRIu64 " events",
 				sim->duplicates);
 	}

@@ -232,8 +232,11 @@ struct fake_source {
 	int64_t probe_ms;
 	int64_t watch_ms;
 	wp_lsn told; /* the flush of the last status */
+	const struct wp_wanted *wanted;
 	char owner[WP_OWNER_SIZE];
 };
+/* What the server refuses to bring. */
+extern const struct wp_wanted *const refused_wanted;
 void fake_source_init(struct fake_source *s, struct world *w, int relay, const char *owner);
 void fake_source_tick(struct fake_source *s);
 void fake_source_die(struct fake_source *s);

@@ -38,18 +38,24 @@ struct wp_finding {
 	enum wp_reaction reaction; /* what a failure calls for; WP_REACT_NONE on others */
 };
 
+/* All zero: none, and nothing to release. A count of 0 begins anew with the memory that is there. */
 struct wp_findings {
-	struct wp_finding items[WP_FINDINGS_MAX];
+	struct wp_finding *items; /* owned */
 	size_t count;
+	size_t capacity;
+	struct wp_finding no_memory; /* a failure, once there was none for another */
 };
 
 /*
  * One more, with texts cut where they are too long; more than WP_FINDINGS_MAX are our mistake.
  * `name` is a constant. Of a failure the reaction is WP_REACT_STOP_CONFIG, until it is changed.
+ * Valid until the next. Without memory it is `no_memory`, which says so and is a failure that
+ * passes.
  */
 struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
 				   enum wp_finding_room room, const char *name, const char *what,
 				   const char *cure);
+void wp_findings_release(struct wp_findings *f);
 /*
  * What and cure on one line of less than `size` bytes (more than 300). A cure that has no room
  * is not cut, for it is pasted: then it is said where it can be read.

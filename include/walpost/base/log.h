@@ -26,6 +26,7 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 		     (const struct wp_fact[]){ __VA_ARGS__, { WP_FACT_END, 0, 0, 0 } })
 /* From now on; the format stays. */
 void wp_log_set_level(enum wp_log_level level);
+enum wp_log_level wp_log_level(void);
 /* A copy of what is remembered (base/log_memory.h), of level info and above whatever the level is. */
 struct wp_log_memory;
 void wp_log_recall(struct wp_log_memory *ret);

@@ -79,6 +79,12 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
  * wp_config_release().
  */
 int wp_cli_config(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
+/*
+ * The same, with nothing printed: what is wrong, or odd, is in the notes. WP_CONFIG, WP_NOMEM:
+ * `ret` is only to be released.
+ */
+enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
+		       struct wp_config_notes *notes) WP_MUST_CHECK;
 /* The same for a command that logs: sets up the log, and warnings are lines of it. */
 int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
 

@@ -74,6 +74,8 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 enum wp_rc wp_config_check(const struct wp_config *config,
 			   struct wp_config_notes *notes) WP_MUST_CHECK;
 void wp_config_release(struct wp_config *config);
+/* After a failed load: is there a file that could not be read, so that what seems to be missing may stand in it? */
+bool wp_config_lacks_file(const struct wp_config *config);
 /* Where a value came from, by its key, outbox.NAME.key too: "walpost.conf:12", "environment WALPOST__...", "--set", "default". */
 const char *wp_config_where(const struct wp_config *config, const char *key);
 

@@ -27,6 +27,7 @@ enum wp_option_flag {
 	WP_OPTION_CONNINFO = 1 << 1, /* has secret parts */
 	WP_OPTION_REQUIRED = 1 << 2, /* has no default: it must be set, be it to nothing */
 	WP_OPTION_GLOBAL = 1 << 3,   /* of [outbox] alone, not of [outbox.NAME] */
+	WP_OPTION_LIVE = 1 << 4,     /* a reload changes it; so it does all of [outbox] */
 };
 
 struct wp_option {
@@ -62,6 +63,8 @@ struct wp_key wp_key_of(const char *key);
  * two underscores in a row, and no word that a key of [outbox] begins with.
  */
 bool wp_outbox_name_is_valid(const char *name, size_t size);
+/* Does a change of it need no restart, but a reload? */
+bool wp_option_is_live(const struct wp_option *option);
 /* The one that a wrong key may have meant, or NULL. */
 const struct wp_option *wp_option_like(const char *key);
 /* The sections of the file, in order of the table; `kafka` is one. NULL behind the last. */

@@ -8,12 +8,14 @@
 #include <stdbool.h>
 
 #include "walpost/base/rc.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/config/config.h"
 
 struct wp_setting {
-	const char *key;   /* "section.key"; "kafka." and a property's name */
-	const char *value; /* borrowed, copied when kept */
-	const char *where; /* likewise */
+	const char *key;	     /* "section.key"; "kafka." and a property's name */
+	const char *value;	     /* borrowed, copied when kept */
+	const char *where;	     /* likewise */
+	struct wp_secret_file *file; /* the value is its content; NULL: is not a file's. Borrowed */
 };
 
 /* WP_OK also when the value is wrong: the notes say so. WP_NOMEM. */
@@ -42,12 +44,5 @@ enum wp_rc wp_config_read_environment(struct wp_config *config, char *const *env
 				      struct wp_config_notes *notes) WP_MUST_CHECK;
 enum wp_rc wp_config_read_set(struct wp_config *config, const char *set,
 			      struct wp_config_notes *notes) WP_MUST_CHECK;
-
-#define WP_CONFIG_FILE_SIZE_MAX ((size_t)1 << 20)
-/*
- * A whole file as a heap text (the caller's to free). WP_CONFIG: unreadable, too large,
- * or with a NUL byte; `why` says which. WP_NOMEM.
- */
-enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

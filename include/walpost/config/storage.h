@@ -6,13 +6,15 @@
 #include <stddef.h>
 
 #include "walpost/base/rc.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/config/option.h"
 #include "walpost/outbox/options.h"
 
 struct wp_config_value {
 	const char *text; /* as given; the default until then */
 	const char *where;
-	bool set; /* by a source, not by default */
+	bool set;		     /* by a source, not by default */
+	struct wp_secret_file *file; /* whose content it is; NULL: none. The storage's */
 };
 
 /* [outbox.NAME]: what it sets itself. */
@@ -25,10 +27,13 @@ struct wp_config_storage {
 	char **texts; /* owned, each and the array */
 	size_t text_count;
 	size_t text_capacity;
+	struct wp_secret_file **files; /* owned, each and the array */
+	size_t file_count;
 	struct wp_config_outbox *outboxes; /* owned; in the order in which they came */
 	size_t outbox_count;
-	struct wp_outbox_options *composed;	       /* owned; once all is read */
-	bool complete;				       /* every source was read without an error */
+	struct wp_outbox_options *composed; /* owned; once all is read */
+	bool complete;			    /* every source was read without an error */
+	bool file_unread;		    /* there is one, and nothing is known of it */
 	struct wp_config_value values[WP_OPTIONS_MAX]; /* in the order of the table */
 };
 
@@ -38,9 +43,15 @@ struct wp_config_storage {
  */
 const struct wp_config_value *wp_storage_value(const struct wp_config_storage *s,
 					       const struct wp_key *key);
+/* Of that name; NULL: there is none. */
+struct wp_config_outbox *wp_storage_find_outbox(const struct wp_config_storage *s,
+						const char *name);
 /* Where that outbox's values are kept, made when it is new. WP_FULL past WP_OUTBOXES_MAX. */
 enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
 			     struct wp_config_outbox **ret) WP_MUST_CHECK;
+/* One that lives as long as the storage. WP_CONFIG with why: it cannot be read. WP_NOMEM. */
+enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
+				  struct wp_secret_file **ret, struct wp_why *why) WP_MUST_CHECK;
 /* A copy that lives as long as the storage. NULL: no memory. */
 const char *wp_storage_keep(struct wp_config_storage *s, const char *text);
 

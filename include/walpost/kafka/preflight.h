@@ -1,7 +1,7 @@
 /*
  * What `walpost check` asks of Kafka: are the brokers reached, do they let us in and produce,
- * and will the topics do that are known beforehand. Produces nothing, creates nothing. Blocks;
- * never called by the relay.
+ * and will the topics do that are known beforehand. Produces nothing, creates nothing. Blocks:
+ * the relay calls it on the worker only.
  */
 #ifndef WALPOST_KAFKA_PREFLIGHT_H
 #define WALPOST_KAFKA_PREFLIGHT_H

@@ -20,6 +20,8 @@ enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 			      const struct wp_kafka_bounds *bounds, rd_kafka_conf_t **ret,
 			      struct wp_why *why) WP_MUST_CHECK;
 
+/* Its value; of one that comes from a file what stands there now. Heap; NULL: no memory. */
+char *wp_property_now(const struct wp_property *p) WP_MUST_CHECK;
 /* The effective value of a number or a truth; `name` must exist. */
 int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name);
 bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value);

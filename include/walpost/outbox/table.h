@@ -10,6 +10,7 @@
 #include "walpost/base/buffer.h"
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
+#include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/relations.h"
@@ -32,11 +33,10 @@ enum wp_mapping_fault_kind {
 	WP_COLUMN_NOT_A_NUMBER,
 };
 
-/* Borrows from the options. */
 struct wp_mapping_fault {
 	enum wp_mapping_fault_kind kind;
-	const char *column;
-	const char *option; /* that asked for it */
+	char column[WP_NAME_SIZE]; /* cut, as no column of a server's can be so long */
+	const char *option;	   /* that asked for it; lives for ever */
 	uint32_t type_oid;
 };
 

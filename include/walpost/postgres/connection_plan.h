@@ -3,8 +3,9 @@
  * the conninfo, the service file and the environment, in libpq's own words: it is
  * made to read them by a connection that fails before it leaves the process.
  *
- * Owns: copies of the texts. Borrows: the options' texts until released. No
- * network; blocks no longer than reading ~/.pg_service.conf takes.
+ * What stands in a file of its own (options.h) is read now, and a change of it logged.
+ * Owns: copies of the texts. No network; blocks no longer than reading these files and
+ * ~/.pg_service.conf takes.
  * Bounded: WP_ADDRESSES_MAX ways to the server.
  */
 #ifndef WALPOST_POSTGRES_CONNECTION_PLAN_H
@@ -40,6 +41,8 @@ struct wp_connection_plan {
 	bool tcp_user_timeout_written;
 	bool replication_written;
 	struct wp_buffer options; /* the user's, then ours; NUL-terminated */
+	char *conninfo;		  /* owned; as its file says now, if it has one */
+	char *password;		  /* likewise; "" : none */
 };
 
 /* WP_CONFIG with why: libpq does not take it, or it has too many hosts. */
@@ -49,9 +52,7 @@ enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
 void wp_connection_plan_release(struct wp_connection_plan *p);
 
 /* Begins connecting to `addresses`, all of them resolved. NULL: out of memory. */
-PGconn *wp_connection_plan_start(const struct wp_connection_plan *p,
-				 const struct wp_postgres_options *options,
-				 enum wp_connection_kind kind,
+PGconn *wp_connection_plan_start(const struct wp_connection_plan *p, enum wp_connection_kind kind,
 				 const struct wp_addresses *addresses);
 
 /* A socket or loopback. */

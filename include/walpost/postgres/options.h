@@ -11,9 +11,14 @@
 /* AUTO: in binary where all columns that we need can be read so. */
 enum wp_binary { WP_BINARY_OFF, WP_BINARY_ON, WP_BINARY_AUTO };
 
+struct wp_secret_file;
+
 struct wp_postgres_options {
 	const char *conninfo; /* libpq string or URI */
 	const char *password; /* "" : none; else given to libpq as `password`. Secret */
+	/* The files that these came from, read anew at each connection; NULL: they stay. */
+	struct wp_secret_file *conninfo_file;
+	struct wp_secret_file *password_file;
 	const char *slot;
 	const char *publication;
 	const char *decoding_work_mem; /* "" : the server's */

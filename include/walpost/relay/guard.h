@@ -6,7 +6,8 @@
  * safe_wal_size is a saw: it falls as the log is written and jumps up when the slot lets go of
  * a segment. So highest points are compared, of the older and the newer half of a window,
  * and falls of less than two segments mean nothing while there is more than that left. A
- * short window sees a flood, a long one what seeps.
+ * short window sees a flood, a long one what seeps. When the limit itself was lowered, what was
+ * seen before says nothing.
  *
  * Pure: time is passed in (monotonic ms). Bounded: two windows of 64 samples.
  */
@@ -18,6 +19,8 @@
 #include <stdint.h>
 
 #define WP_GUARD_SAMPLES 64
+/* What lasts longer is nothing to be told of. */
+#define WP_GUARD_WARN_BELOW_S (60 * 60)
 
 struct wp_guard_window {
 	int64_t span_ms;
@@ -33,7 +36,8 @@ struct wp_guard_window {
 struct wp_guard {
 	struct wp_guard_window flood;
 	struct wp_guard_window seep;
-	int64_t told_ms; /* INT64_MIN: not yet */
+	uint64_t lost_at; /* the position up to which may be written; 0: not known */
+	int64_t told_ms;  /* INT64_MIN: not yet */
 	bool told_urgent;
 };
 
@@ -49,7 +53,9 @@ struct wp_guard_estimate {
 void wp_guard_init(struct wp_guard *g);
 /* Nothing is known any more: unlimited, or another stream. */
 void wp_guard_forget(struct wp_guard *g);
-struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int64_t safe_size);
+/* `server`: how far the log is written; 0: not known. */
+struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int64_t safe_size,
+					 uint64_t server);
 /* Is this estimate to be told? Once a minute while it is bad, and when it turns urgent. */
 bool wp_guard_tells(struct wp_guard *g, int64_t now_ms, const struct wp_guard_estimate *e);
 

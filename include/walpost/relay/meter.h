@@ -43,6 +43,7 @@ struct wp_meter {
 	struct wp_meter_topic *topics; /* owned; the first is that of all others */
 	size_t topic_count;
 	uint16_t slots[4 * WP_METER_TOPICS]; /* hashes to topics; 0: free */
+	uint32_t latest;		     /* that an event was sent to */
 	int64_t now_ms;
 };
 

@@ -18,14 +18,20 @@
 #include "walpost/relay/options.h"
 #include "walpost/relay/pipeline.h"
 
+/* What is relayed, and what the source is to bring for it. Both borrowed. */
+struct wp_relay_task {
+	const struct wp_outboxes *outboxes;
+	const struct wp_wanted *wanted; /* for the source's want() */
+};
+
 struct wp_relay_setup {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	const struct wp_relay_options *options;
-	const struct wp_outboxes *outboxes;
-	const char *slot;  /* for messages */
-	const char *owner; /* this process's name in the witness row */
-	uint64_t seed;	   /* for jitter */
+	struct wp_relay_task task; /* the source has been told */
+	const char *slot;	   /* for messages */
+	const char *owner;	   /* this process's name in the witness row */
+	uint64_t seed;		   /* for jitter */
 };
 
 /* Time is passed in. */
@@ -73,8 +79,10 @@ struct wp_relay_snapshot {
 	uint64_t rewinds;
 	uint64_t moves;
 	uint64_t moves_to[WP_STATE_COUNT];
-	uint64_t keepalives; /* of the server */
-	uint64_t statuses;   /* told to it */
+	uint64_t changes;	  /* of the task that took effect, */
+	uint64_t changes_refused; /* and of these taken back, or never in effect */
+	uint64_t keepalives;	  /* of the server */
+	uint64_t statuses;	  /* told to it */
 	wp_lsn safe;
 	wp_lsn read;
 	wp_lsn server;
@@ -113,6 +121,16 @@ int64_t wp_relay_due(const struct wp_relay *r);
 /* Begin to stop: take no more, wait for reports, end the copy. */
 void wp_relay_stop(struct wp_relay *r, struct wp_now now);
 int wp_relay_exit_code(const struct wp_relay *r);
+/*
+ * A new task, in effect between two transactions (within one while a topic is awaited, for which it
+ * may be the cure), once nothing is in flight: the stream begins anew. What the server, or the first
+ * row, then refuses is taken back, with the note `reload_refused`. A task that is not in effect yet
+ * is replaced. WP_CONFIG with why: too late, the relay stops or is held.
+ */
+enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
+			   struct wp_why *why) WP_MUST_CHECK;
+/* Must they still be there? */
+bool wp_relay_uses(const struct wp_relay *r, const struct wp_outboxes *outboxes);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */
 bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret);
 void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret);

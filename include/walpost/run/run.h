@@ -5,11 +5,32 @@
 #ifndef WALPOST_RUN_RUN_H
 #define WALPOST_RUN_RUN_H
 
+#include "walpost/base/log_types.h"
 #include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"
 #include "walpost/relay/options.h"
+
+/* A configuration that was read anew. */
+struct wp_run_fresh {
+	const struct wp_outboxes *outboxes;
+	bool outboxes_changed;
+	enum wp_log_level level;
+	const char *configuration; /* as in wp_run_options */
+	const char *changed;	   /* for people: the keys */
+};
+
+/* How it is read, on SIGHUP. */
+struct wp_run_reload {
+	/*
+	 * Against that in force, NULL: the one that wp_run() began with. Logs what needs a restart, or
+	 * (`reload_refused`) why all stays as it is, with NULL. The caller's to release.
+	 */
+	struct wp_run_fresh *(*read)(void *arg, const struct wp_run_fresh *in_force);
+	void (*release)(void *arg, struct wp_run_fresh *fresh);
+	void *arg;
+};
 
 struct wp_run_options {
 	const struct wp_postgres_options *postgres;
@@ -17,14 +38,18 @@ struct wp_run_options {
 	const struct wp_kafka_options *kafka;
 	const struct wp_relay_options *relay;
 	const struct wp_http_options *http;
+	struct wp_run_reload reload;
 	/* For people: what is linked, and `config show`, which holds no secrets. */
 	const char *libpq_version;
 	const char *librdkafka_version;
 	const char *configuration;
 };
 
+/* Before the configuration is read: a SIGHUP waits until wp_run() can take it, and ends nothing. */
+void wp_run_hold_hangup(void);
 /*
- * Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. Does not
+ * Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. SIGHUP: reload; one that
+ * comes before is best blocked, and taken then; it is blocked at the end. Does not
  * return but ends the process when an old Kafka client still ends then.
  */
 int wp_run(const struct wp_run_options *options);

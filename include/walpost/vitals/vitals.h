@@ -29,6 +29,13 @@ struct wp_vitals_requests {
 	uint64_t unhealthy; /* 503: /livez or /readyz */
 };
 
+/* Of the configuration, by SIGHUP. */
+struct wp_vitals_reloads {
+	uint64_t done;
+	uint64_t refused;  /* wrong, or taken back by the relay */
+	bool last_refused; /* the last one was */
+};
+
 /* Each with its value, or without one. */
 #define WP_VITALS_REASONS_MAX 8
 #define WP_VITALS_REASON_SIZE 512
@@ -57,6 +64,7 @@ struct wp_vitals {
 	struct wp_sink_figures kafka;
 	struct wp_vitals_process process;
 	struct wp_vitals_requests requests;
+	struct wp_vitals_reloads reloads;
 	const struct wp_log_memory *log;
 	uint64_t log_dropped;
 	const struct wp_history *history;

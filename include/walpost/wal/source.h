@@ -70,6 +70,7 @@ struct wp_source_facts {
 struct wp_source_failure {
 	enum wp_reaction reaction;
 	char sqlstate[6]; /* "" when the server gave none */
+	bool slot_lost;	  /* the server has given the slot up */
 	struct wp_why why;
 };
 
@@ -128,11 +129,16 @@ struct wp_source_view {
 enum wp_witness { WP_WITNESS_KEEP, WP_WITNESS_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON };
 
+/* What a stream is to bring: told by who knows (postgres/options.h). */
+struct wp_wanted;
+
 struct wp_source;
 
 struct wp_source_ops {
 	/* CLOSED, FINISHED or FAILED only. */
 	void (*connect)(struct wp_source *s);
+	/* From any state, in force with the next connect(). Borrowed until then and from then on. */
+	void (*want)(struct wp_source *s, const struct wp_wanted *wanted);
 	/* READY only: reads the facts again. */
 	void (*look)(struct wp_source *s);
 	/* READY only. WRITE: first write the witness row (owner, system, epoch). */

@@ -98,7 +98,10 @@ static void topics_are_looked_at(void **state)
 	CHECK_HAS(finding("dead_letter_topic")->what, "topic letters has 1 partition (");
 	CHECK_EQ(finding("topic_config")->level, WP_FINDING_OK);
 	CHECK_EQ(finding("topic_write")->level, WP_FINDING_OK);
-	CHECK_TEXT(finding("topic_replication")->what, "3 replicas"); /* it does not heed ours */
+	/* Ours are topics of one replica; of which librdkafka 2.0 makes three, 2.8 does not. */
+	const char *replicas = finding("topic_replication")->what;
+	if (strcmp(replicas, "3 replicas") != 0)
+		CHECK_HAS(replicas, "one replica: a broker that loses its disk");
 }
 
 static void nobody_there_is_the_last_finding(void **state)

@@ -250,6 +250,26 @@ static void the_sink_answers_in_its_view(void **state)
 	check_highest("events.a", 1, 400);
 }
 
+/* Whoever asked may have another configuration before the answer comes. */
+static void what_was_asked_is_not_looked_at_again(void **state)
+{
+	char source[] = "mine";
+
+	(void)state;
+	world_topic(&w, "events.a", 1);
+	write_event("events.a", 0, 1, 400);
+	write("events.a", 0, "0001-00000001-0000000000000900-00000000", "theirs");
+	write("events.a", 0, "0001-00000001-0000000000000500-00000000", source);
+	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_open(&w);
+	question.source = source;
+	w.sink->ops->ask_tail(w.sink, &question);
+	memset(source, 'x', sizeof(source) - 1);
+	WORLD_UNTIL(&w, world_view(&w)->tail.state != WP_TAIL_ASKING);
+	tail = world_view(&w)->tail;
+	check_highest("events.a", 0, 0x500);
+}
+
 int main(void)
 {
 #define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, release)
@@ -267,6 +287,7 @@ int main(void)
 		TEST(a_topic_that_may_not_be_read_is_said),
 		TEST(a_producers_properties_do_not_disturb),
 		TEST(the_sink_answers_in_its_view),
+		TEST(what_was_asked_is_not_looked_at_again),
 	};
 #undef TEST
 

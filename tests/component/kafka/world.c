@@ -47,7 +47,7 @@ void world_property(struct world *w, const char *name, const char *value)
 {
 	CHECK(w->options.property_count < WP_PROPERTIES_MAX);
 	w->options.properties[w->options.property_count++] =
-		(struct wp_property){ name, value, "the test" };
+		(struct wp_property){ .name = name, .value = value, .where = "the test" };
 }
 
 void world_topic(struct world *w, const char *name, int partitions)

@@ -322,9 +322,9 @@ static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **st
 static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 {
 	(void)state;
-	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=300ms'");
+	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=2s'");
 	harness_start(&harness, WP_WITNESS_KEEP);
-	CHECK_EQ(view()->facts.wal_sender_timeout_ms, 300);
+	CHECK_EQ(view()->facts.wal_sender_timeout_ms, 2000);
 	const struct wp_source_failure *f = read_until_failure();
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
 	CHECK_TEXT(f->sqlstate, "");

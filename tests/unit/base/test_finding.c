@@ -1,15 +1,24 @@
 #include "support/check.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "walpost/base/finding.h"
 
-static struct wp_findings f; /* large */
+static struct wp_findings f;
+static bool out_of_memory;
+
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size)
+{
+	return out_of_memory ? NULL : __real_realloc(old, size);
+}
 
 static int none(void **state)
 {
 	(void)state;
-	f.count = 0;
+	wp_findings_release(&f);
 	return 0;
 }
 
@@ -40,6 +49,26 @@ static void what_is_too_long_is_cut_at_a_character(void **state)
 	const struct wp_finding *item =
 		wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_KAFKA, "a", what, "");
 	CHECK_EQ(strlen(item->what), fits);
+}
+
+static void many_fit(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < WP_FINDINGS_MAX; i++)
+		wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, i == 0 ? "first" : "a", "", "");
+	CHECK_EQ(f.count, WP_FINDINGS_MAX);
+	CHECK_TEXT(f.items[0].name, "first");
+}
+
+static void without_memory_there_is_a_failure_that_passes(void **state)
+{
+	(void)state;
+	out_of_memory = true;
+	wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, "a", "fine", "");
+	out_of_memory = false;
+	CHECK_EQ(f.count, 0);
+	CHECK_TEXT(wp_findings_failure(&f)->name, "memory");
+	CHECK_EQ(wp_findings_failure(&f)->reaction, WP_REACT_RECONNECT);
 }
 
 static void levels_and_rooms_have_names(void **state)
@@ -75,6 +104,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(findings_come_in_order_and_the_first_failure_is_told, none),
 		cmocka_unit_test_setup(what_is_too_long_is_cut_at_a_character, none),
+		cmocka_unit_test_setup_teardown(many_fit, none, none),
+		cmocka_unit_test_setup(without_memory_there_is_a_failure_that_passes, none),
 		cmocka_unit_test(levels_and_rooms_have_names),
 		cmocka_unit_test(a_cure_without_room_is_not_cut),
 	};

@@ -229,8 +229,8 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 		fixture_release(&f);
 	}
 	CHECK_EQ(rc, WP_OK);
-	CHECK_EQ(at - 2,
-		 1 + 1 + 3 + 2 + 2 + 1); /* storage, its array, a property, two values, outboxes */
+	/* Storage, its array, a file (its array, itself, path, copy), a property, two values, outboxes. */
+	CHECK_EQ(at - 2, 1 + 1 + 4 + 3 + 2 + 2 + 1);
 }
 
 int main(void)

@@ -2,6 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "walpost/base/secret_file.h"
+
 #include "fixture.h"
 #include "support/check.h"
 
@@ -182,6 +184,48 @@ static void a_value_and_its_file_exclude_each_other(void **state)
 	fixture_release(&f);
 }
 
+static void what_came_from_a_file_is_known_by_it(void **state)
+{
+	char path[64];
+	char password[128], broker[128];
+	char *environment[] = { password, broker, "WALPOST__KAFKA__SASL_USERNAME=me", NULL };
+	struct fixture f;
+
+	write_file(path, "hush\n", 5);
+	(void)snprintf(password, sizeof(password), "WALPOST__POSTGRES__PASSWORD_FILE=%s", path);
+	(void)snprintf(broker, sizeof(broker), "WALPOST__KAFKA__SASL_PASSWORD_FILE=%s", path);
+	load_environment(&f, environment);
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_TEXT(wp_secret_file_path(f.config.postgres.password_file), path);
+	assert_null(f.config.postgres.conninfo_file);
+	CHECK_TEXT(wp_secret_file_path(f.config.kafka.properties[0].file), path);
+	assert_null(f.config.kafka.properties[1].file);
+	fixture_release(&f);
+	CHECK_EQ(unlink(path), 0);
+}
+
+static void a_later_source_takes_the_place_of_the_file(void **state)
+{
+	char path[64];
+	char conninfo[128], property[128];
+	char *environment[] = { conninfo, property, NULL };
+	struct fixture f;
+
+	write_file(path, "dbname=a", 8);
+	(void)snprintf(conninfo, sizeof(conninfo), "WALPOST__POSTGRES__CONNINFO_FILE=%s", path);
+	(void)snprintf(property, sizeof(property), "WALPOST__KAFKA__CLIENT_ID_FILE=%s", path);
+	load_all(&f, "", environment, "postgres.conninfo=dbname=b");
+	CHECK_EQ(f.rc, WP_OK);
+	CHECK_TEXT(f.config.postgres.conninfo, "dbname=b");
+	assert_null(f.config.postgres.conninfo_file);
+	fixture_release(&f);
+	load_all(&f, "", environment, "kafka.client.id=me");
+	CHECK_TEXT(wp_secret_file_path(f.config.postgres.conninfo_file), path);
+	assert_null(f.config.kafka.properties[0].file);
+	fixture_release(&f);
+	CHECK_EQ(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -197,6 +241,8 @@ int main(void)
 		cmocka_unit_test(the_place_names_variable_and_file),
 		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
 		cmocka_unit_test(a_value_and_its_file_exclude_each_other),
+		cmocka_unit_test(what_came_from_a_file_is_known_by_it),
+		cmocka_unit_test(a_later_source_takes_the_place_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "walpost/base/file_text.h"
 #include "walpost/config/setting.h"
 
 #include "fixture.h"
@@ -296,16 +297,16 @@ static void a_nul_byte_is_an_error(void **state)
 static void a_file_may_be_one_mebibyte_and_no_more(void **state)
 {
 	struct fixture f;
-	char *text = malloc(WP_CONFIG_FILE_SIZE_MAX + 1);
+	char *text = malloc(WP_FILE_TEXT_SIZE_MAX + 1);
 
 	assert_non_null(text);
-	memset(text, '#', WP_CONFIG_FILE_SIZE_MAX + 1);
-	for (size_t i = 99; i < WP_CONFIG_FILE_SIZE_MAX; i += 100)
+	memset(text, '#', WP_FILE_TEXT_SIZE_MAX + 1);
+	for (size_t i = 99; i < WP_FILE_TEXT_SIZE_MAX; i += 100)
 		text[i] = '\n';
-	load_bytes(&f, text, WP_CONFIG_FILE_SIZE_MAX);
+	load_bytes(&f, text, WP_FILE_TEXT_SIZE_MAX);
 	CHECK_EQ(f.rc, WP_OK);
 	fixture_release(&f);
-	load_bytes(&f, text, WP_CONFIG_FILE_SIZE_MAX + 1);
+	load_bytes(&f, text, WP_FILE_TEXT_SIZE_MAX + 1);
 	one_error(&f, "larger than 1 MiB");
 	fixture_release(&f);
 	free(text);

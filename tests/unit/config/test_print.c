@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/file_text.h"
 #include "walpost/config/option.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"

@@ -14,7 +14,7 @@ static void with(const char *name, const char *value)
 {
 	CHECK(options.property_count < WP_PROPERTIES_MAX);
 	options.properties[options.property_count++] =
-		(struct wp_property){ name, value, "walpost.conf:12" };
+		(struct wp_property){ .name = name, .value = value, .where = "walpost.conf:12" };
 }
 
 static int brokers_only(void **state)

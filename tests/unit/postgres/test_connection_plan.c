@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/postgres/connection_plan.h"
 
 static const char *const variables[] = { "PGHOST",	 "PGHOSTADDR", "PGPORT",	"PGSSLMODE",
@@ -290,6 +291,51 @@ static void the_facts_for_people_name_hosts_and_tls(void **state)
 
 #define TEST(name_) cmocka_unit_test_setup(name_, set_up)
 
+static void write_text(const char *path, const char *text)
+{
+	FILE *out = fopen(path, "w");
+	CHECK(out != NULL);
+	CHECK_EQ(fwrite(text, 1, strlen(text), out), strlen(text));
+	CHECK_EQ(fclose(out), 0);
+}
+
+static void check_values(const struct wp_postgres_options *options, const char *conninfo,
+			 const char *password)
+{
+	struct wp_why why;
+	wp_connection_plan_release(&plan);
+	CHECK_EQ(wp_connection_plan_init(&plan, options, &why), WP_OK);
+	CHECK_TEXT(plan.conninfo, conninfo);
+	CHECK_TEXT(plan.password, password);
+}
+
+static void what_stands_in_files_is_read_for_each_connection(void **state)
+{
+	(void)state;
+	char conninfo[] = "/tmp/walpost-conninfo-XXXXXX", password[] = "/tmp/walpost-pass-XXXXXX";
+	struct wp_postgres_options options = { .conninfo = "host=then", .password = "then" };
+	CHECK_EQ(close(mkstemp(conninfo)) + close(mkstemp(password)), 0);
+	write_text(conninfo, "host=a\n");
+	write_text(password, "old\n");
+	CHECK_EQ(wp_secret_file_new(conninfo, &options.conninfo_file, NULL), WP_OK);
+	CHECK_EQ(wp_secret_file_new(password, &options.password_file, NULL), WP_OK);
+	check_values(&options, "host=a", "old");
+
+	write_text(conninfo, "host=b,c");
+	write_text(password, "new");
+	check_values(&options, "host=b,c", "new");
+	CHECK_EQ(plan.addresses.count, 2);
+
+	write_text(conninfo, "host=b passw"); /* half of it */
+	CHECK_EQ(unlink(password), 0);
+	check_values(&options, "host=b,c", "new");
+	check_values(&options, "host=b,c", "new");
+
+	wp_secret_file_free(options.conninfo_file);
+	wp_secret_file_free(options.password_file);
+	CHECK_EQ(unlink(conninfo), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +355,7 @@ int main(void)
 		TEST(the_users_keepalives_are_noticed),
 		TEST(a_written_gssencmode_is_noticed),
 		TEST(the_facts_for_people_name_hosts_and_tls),
+		TEST(what_stands_in_files_is_read_for_each_connection),
 	};
 	int failed = cmocka_run_group_tests_name("connection_plan", tests, NULL, NULL);
 	wp_connection_plan_release(&plan);

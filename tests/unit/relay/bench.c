@@ -35,7 +35,7 @@ enum wp_rc build(void)
 			.source = &bench.source.base,
 			.sink = &bench.sink.base,
 			.options = &bench.options,
-			.outboxes = &bench.outboxes,
+			.task = { .outboxes = &bench.outboxes },
 			.slot = "walpost",
 			.owner = "us",
 			.seed = 4711,

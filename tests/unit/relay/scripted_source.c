@@ -19,6 +19,11 @@ static void op_connect(struct wp_source *base)
 	s->view.state = WP_SOURCE_CONNECTING;
 }
 
+static void op_want(struct wp_source *base, const struct wp_wanted *wanted)
+{
+	self(base)->wanted = wanted;
+}
+
 static void op_look(struct wp_source *base)
 {
 	struct scripted_source *s = self(base);
@@ -152,6 +157,7 @@ static const struct wp_source_view *op_view(struct wp_source *base)
 
 static const struct wp_source_ops OPS = {
 	.connect = op_connect,
+	.want = op_want,
 	.look = op_look,
 	.start = op_start,
 	.next = op_next,

@@ -14,6 +14,7 @@ struct scripted_source {
 	struct wp_source base;
 	struct wp_source_view view;
 	unsigned connects;
+	const struct wp_wanted *wanted; /* as it was told last */
 	unsigned looks;
 	unsigned starts;
 	unsigned closes;

@@ -20,7 +20,7 @@ static struct wp_guard_estimate fall(struct wp_guard *g, int64_t from_ms, int64_
 	struct wp_guard_estimate e = { .level = WP_GUARD_FINE };
 
 	for (int64_t at = 0; at <= ms; at += STEP_MS)
-		e = wp_guard_sample(g, T0 + from_ms + at, size - rate * at / 1000);
+		e = wp_guard_sample(g, T0 + from_ms + at, size - rate * at / 1000, 0);
 	return e;
 }
 
@@ -30,7 +30,7 @@ static struct wp_guard_estimate saw(struct wp_guard *g, int64_t ms, int64_t limi
 	struct wp_guard_estimate e = { .level = WP_GUARD_FINE };
 
 	for (int64_t at = 0; at <= ms; at += STEP_MS) {
-		e = wp_guard_sample(g, T0 + at, limit - rate * at / 1000 % (16 * MIB));
+		e = wp_guard_sample(g, T0 + at, limit - rate * at / 1000 % (16 * MIB), 0);
 		CHECK_EQ(e.level, WP_GUARD_FINE);
 	}
 	return e;
@@ -105,10 +105,10 @@ static void nothing_left_is_urgent_without_a_rate(void **state)
 {
 	struct wp_guard g = fresh();
 
-	CHECK_EQ(wp_guard_sample(&g, T0, 1).level, WP_GUARD_FINE);
+	CHECK_EQ(wp_guard_sample(&g, T0, 1, 0).level, WP_GUARD_FINE);
 	for (int64_t size = 0; size > -3; size--) {
 		g = fresh();
-		struct wp_guard_estimate e = wp_guard_sample(&g, T0, size);
+		struct wp_guard_estimate e = wp_guard_sample(&g, T0, size, 0);
 		CHECK_EQ(e.left, 0);
 		CHECK_EQ(e.seconds, 0);
 		CHECK_EQ(e.level, WP_GUARD_URGENT);
@@ -138,7 +138,26 @@ static void forgetting_needs_new_samples(void **state)
 
 	(void)fall(&g, 0, 60 * 1000, 100 * MIB, MIB);
 	wp_guard_forget(&g);
-	CHECK_EQ(wp_guard_sample(&g, T0 + 61 * 1000, 1).seconds, INT64_MAX);
+	CHECK_EQ(wp_guard_sample(&g, T0 + 61 * 1000, 1, 0).seconds, INT64_MAX);
+}
+
+/* Its fall is no rate: nothing of that size was written. */
+static void a_lower_limit_is_no_flood(void **state)
+{
+	struct wp_guard g = fresh();
+	const uint64_t server = 1 << 30;
+
+	for (int64_t at = 0; at <= 60 * 1000; at += 2000) {
+		int64_t size = at < 30 * 1000 ? 20000 * MIB : 150 * MIB;
+		CHECK_EQ(wp_guard_sample(&g, T0 + at, size, server).seconds, INT64_MAX);
+	}
+	/* What is written from then on is one. */
+	struct wp_guard_estimate e = { .seconds = 0 };
+	for (int64_t at = 0; at <= 60 * 1000; at += 2000)
+		e = wp_guard_sample(&g, T0 + 62 * 1000 + at, 150 * MIB - at * MIB / 1000,
+				    server + (uint64_t)(at * MIB / 1000));
+	CHECK_EQ(e.rate, MIB);
+	CHECK_EQ(e.seconds, 90);
 }
 
 static void it_tells_once_a_minute_and_at_once_when_it_turns_urgent(void **state)
@@ -171,6 +190,7 @@ int main(void)
 		cmocka_unit_test(what_stands_or_grows_has_no_end_in_sight),
 		cmocka_unit_test(after_it_stopped_falling_the_window_forgets),
 		cmocka_unit_test(forgetting_needs_new_samples),
+		cmocka_unit_test(a_lower_limit_is_no_flood),
 		cmocka_unit_test(it_tells_once_a_minute_and_at_once_when_it_turns_urgent),
 	};
 	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);

@@ -87,7 +87,7 @@ static void answer_safe_size(int64_t safe_size)
 {
 	health->limited = true;
 	health->safe_size = safe_size;
-	answer(SLOT, "");
+	answer((wp_lsn)(4096 * MIB - safe_size), ""); /* the limit stays */
 }
 
 /* -- asking -------------------------------------------------------------------- */

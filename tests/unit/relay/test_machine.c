@@ -17,6 +17,7 @@ static const char *const WANTED[] = {
 	"connecting + let_go -> backing_off: close, stay_away",
 	"connecting + sink_error -> rewinding: close, purge, give_time",
 	"connecting + time_up -> backing_off: close, back_off",
+	"connecting + changed -> connecting: close, connect, give_time",
 	"connecting + stop -> finishing: part",
 
 	"standby + slot_held -> standby: look_later",
@@ -26,6 +27,7 @@ static const char *const WANTED[] = {
 	"standby + let_go -> backing_off: close, stay_away",
 	"standby + sink_error -> rewinding: close, purge, give_time",
 	"standby + time_up -> standby: look",
+	"standby + changed -> connecting: close, connect, give_time",
 	"standby + stop -> stopped: close",
 
 	"settling + at_rest -> starting: take_over, start, give_time",
@@ -33,6 +35,7 @@ static const char *const WANTED[] = {
 	"settling + lost -> backing_off: close, back_off",
 	"settling + let_go -> backing_off: close, stay_away",
 	"settling + sink_error -> rewinding: close, purge, give_time",
+	"settling + changed -> connecting: close, connect, give_time",
 	"settling + stop -> finishing: part",
 
 	"starting + copying -> streaming: begin",
@@ -40,18 +43,21 @@ static const char *const WANTED[] = {
 	"starting + let_go -> backing_off: close, stay_away",
 	"starting + sink_error -> rewinding: close, purge, give_time",
 	"starting + time_up -> backing_off: close, back_off",
+	"starting + changed -> connecting: close, connect, give_time",
 	"starting + stop -> finishing: part",
 
 	"streaming + no_room -> paused: read_off",
 	"streaming + lost -> backing_off: close, drop_open, back_off",
 	"streaming + let_go -> backing_off: close, drop_open, stay_away",
 	"streaming + sink_error -> rewinding: close, drop_open, purge, give_time",
+	"streaming + changed -> connecting: close, drop_open, connect, give_time",
 	"streaming + stop -> draining: read_off, give_time",
 
 	"paused + room -> streaming: read_on",
 	"paused + lost -> backing_off: close, drop_open, back_off",
 	"paused + let_go -> backing_off: close, drop_open, stay_away",
 	"paused + sink_error -> rewinding: close, drop_open, purge, give_time",
+	"paused + changed -> connecting: close, drop_open, connect, give_time",
 	"paused + stop -> draining: read_off, give_time",
 
 	"backing_off + time_up -> connecting: connect, give_time",

@@ -1233,6 +1233,26 @@ static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows
 	CHECK_EQ(b->look.safe, 208);
 }
 
+static void each_of_many_dead_letters_is_told_of(void **state)
+{
+	enum { MANY = 200 };
+	size_t told = 0;
+
+	b->options.in_flight_events = MANY;
+	rebuild_diverting();
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	for (int i = 0; i < MANY; i++)
+		send_row_of(OUTBOX, "guilty", NULL);
+	send_commit(200);
+	live(1000);
+	CHECK_EQ(b->look.in_flight, MANY);
+	for (const char *at = b->events; (at = strstr(at, "W:dead_letter")) != NULL; at++)
+		told++;
+	CHECK_EQ(told, MANY);
+}
+
 static void an_error_that_is_not_the_events_diverts_none(void **state)
 {
 	rebuild_diverting();
@@ -1291,6 +1311,21 @@ static void held_it_takes_back_what_is_queued_and_minds_no_broken_sink(void **st
 	CHECK(steps <= 1);
 }
 
+static void held_for_a_slot_that_the_server_gave_up_it_tells_so_all_the_while(void **state)
+{
+	b->options.on_halt = WP_ON_HALT_HOLD;
+	stream();
+	CHECK(!b->look.slot.known);
+	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "");
+	b->source.view.failure.slot_lost = true;
+	step();
+	live(3600 * 1000);
+	CHECK_STATE("held");
+	CHECK(b->look.slot.known);
+	CHECK_EQ(b->look.slot.keeping, WP_KEEPING_LOST);
+	CHECK(!b->look.slot.limited);
+}
+
 static void held_it_leaves_with_its_code_when_it_is_told_to(void **state)
 {
 	hold_by_an_undeliverable_row();
@@ -1335,6 +1370,11 @@ static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **stat
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	CHECK(noted("stream_broken"));
+	CHECK_EQ(b->look.reconnects, 1);
+	live(12 * 1000);
+	CHECK_STATE("connecting");
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, ""); /* a try in vain is none */
+	step();
 	CHECK_EQ(b->look.reconnects, 1);
 	reconnect();
 	CHECK_EQ(b->source.start_at, 208);
@@ -1567,6 +1607,31 @@ static void wrong_configuration_stops_it_at_the_start_only(void **state)
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
 	step();
 	CHECK_STATE("backing_off");
+}
+
+static void wrong_configuration_at_a_later_connection_is_waited_for_by_a_standby_too(void **state)
+{
+	b->source.view.facts.slot_held = true;
+	connect();
+	CHECK_STATE("standby");
+	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
+	step();
+	CHECK_STATE("backing_off");
+	live(12 * 1000); /* the longest backoff */
+	CHECK_STATE("connecting");
+	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
+	step();
+	CHECK_STATE("backing_off");
+}
+
+static void wrong_configuration_at_the_first_start_of_a_stream_stops_it(void **state)
+{
+	connect();
+	CHECK_STATE("starting");
+	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "22023");
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
 }
 
 /* -- who holds the slot --------------------------------------------------- */
@@ -2244,9 +2309,11 @@ int main(void)
 		RELAY_TEST(two_guilty_ones_side_by_side_are_both_found),
 		RELAY_TEST(a_dead_letter_that_is_refused_to_the_last_stops_it),
 		RELAY_TEST(an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows),
+		RELAY_TEST(each_of_many_dead_letters_is_told_of),
 		RELAY_TEST(an_error_that_is_not_the_events_diverts_none),
 		RELAY_TEST(a_halt_is_held_and_said_once_a_minute),
 		RELAY_TEST(held_it_takes_back_what_is_queued_and_minds_no_broken_sink),
+		RELAY_TEST(held_for_a_slot_that_the_server_gave_up_it_tells_so_all_the_while),
 		RELAY_TEST(held_it_leaves_with_its_code_when_it_is_told_to),
 		RELAY_TEST(told_to_leave_while_it_halts_it_is_not_held),
 		RELAY_TEST(what_a_restart_may_help_is_not_held),
@@ -2275,6 +2342,9 @@ int main(void)
 		RELAY_TEST(a_server_that_restarts_often_is_a_matter_of_patience),
 		RELAY_TEST(what_a_human_must_cure_stops_it),
 		RELAY_TEST(wrong_configuration_stops_it_at_the_start_only),
+		RELAY_TEST(
+			wrong_configuration_at_a_later_connection_is_waited_for_by_a_standby_too),
+		RELAY_TEST(wrong_configuration_at_the_first_start_of_a_stream_stops_it),
 		RELAY_TEST(a_slot_held_by_another_is_waited_for),
 		RELAY_TEST(when_another_took_the_slot_over_our_tickets_are_forgotten),
 		RELAY_TEST(what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer),

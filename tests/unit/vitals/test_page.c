@@ -34,6 +34,13 @@ static void figures_stand_in_it_as_text(void **state)
 	CHECK_HAS(page(), "none: max_slot_wal_keep_size is not set");
 }
 
+static void a_refused_reload_stands_over_what_is_in_force(void **state)
+{
+	assert_null(strstr(page(), "last reload was refused"));
+	p.vitals.reloads.last_refused = true;
+	CHECK_HAS(page(), "last reload was refused");
+}
+
 static void what_may_be_markup_is_text(void **state)
 {
 	const struct wp_fact why[] = { WP_TEXT("why", "<script>&\"x\""), { .kind = WP_FACT_END } };
@@ -122,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(figures_stand_in_it_as_text),
+		TEST(a_refused_reload_stands_over_what_is_in_force),
 		TEST(what_may_be_markup_is_text),
 		TEST(nothing_of_it_comes_from_elsewhere),
 		TEST(charts_have_a_point_for_each_sample),

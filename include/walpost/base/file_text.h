@@ -1,0 +1,18 @@
+/* What a file that people write holds, as one text. */
+#ifndef WALPOST_BASE_FILE_TEXT_H
+#define WALPOST_BASE_FILE_TEXT_H
+
+#include <stddef.h>
+
+#include "walpost/base/rc.h"
+#include "walpost/base/why.h"
+
+#define WP_FILE_TEXT_SIZE_MAX ((size_t)1 << 20)
+
+/*
+ * A whole file as a heap text (the caller's to free). WP_CONFIG: unreadable, too large,
+ * or with a NUL byte; `why` says which. WP_NOMEM.
+ */
+enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why) WP_MUST_CHECK;
+
+#endif
