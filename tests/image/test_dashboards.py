@@ -22,8 +22,9 @@ def _promtool(*words):
 
 
 def test_the_rules_are_rules(tree):
-    assert "22 rules found" in _promtool("check", "rules", "--lint=all", "--lint-fatal",
-                                         tree / "deploy/prometheus/alerts.yaml")
+    rules = tree / "deploy/prometheus/alerts.yaml"
+    said = _promtool("check", "rules", "--lint=all", "--lint-fatal", rules)
+    assert f"{rules.read_text().count('- alert:')} rules found" in said
 
 
 def test_the_rules_fire_when_they_should_and_not_else(tree):

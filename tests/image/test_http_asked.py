@@ -1,19 +1,16 @@
 """What asks a walpost in a container by HTTP: health check, probes, Prometheus with its rules."""
 
 import json
-import subprocess
 import urllib.error
-import urllib.parse
 import urllib.request
 
 import pytest
 
-from lib import process
 from lib.container import Jailed
 from lib.ports import take_port
+from lib.prometheus import Prometheus
 from lib.relay import config_text
 from lib.waiting import wait_until
-from servers import go_tools
 
 CONF = "/etc/walpost/walpost.conf"
 
@@ -74,33 +71,13 @@ def test_the_probes_say_whether_it_lives_and_is_ready(relay):
 
 
 def test_prometheus_has_their_metrics_and_no_alert_is_near(relay, standby, tree, folder):
-    port = take_port()
-    (folder / "prometheus.yml").write_text(json.dumps({
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(tree / "deploy/prometheus/alerts.yaml")],
-        "scrape_configs": [{"job_name": "walpost", "static_configs": [
-            {"targets": [f"127.0.0.1:{one.port}" for one in (relay, standby)]},
-        ]}],
-    }))
-    log = folder / "prometheus.log"
-    with open(log, "ab") as out:
-        prometheus = subprocess.Popen(
-            [go_tools.tool("prometheus"), f"--config.file={folder}/prometheus.yml",
-             f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"],
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out, preexec_fn=process.dies_with_us(),
-        )
-
-    def ask(query):
-        url = f"http://127.0.0.1:{port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
-        try:
-            return json.loads(urllib.request.urlopen(url, timeout=5).read())["data"]["result"]
-        except (urllib.error.URLError, ConnectionError):
-            return []  # it is just starting
-
+    prometheus = Prometheus(folder, tree / "deploy/prometheus/alerts.yaml", {"walpost": [relay.port, standby.port]})
+    ask, log_text = prometheus.ask, prometheus.log_text
+    prometheus.start()
     try:
-        wait_until(lambda: len(ask("up == 1")) == 2, 30, "they are scraped", log.read_text)
+        wait_until(lambda: len(ask("up == 1")) == 2, 30, "they are scraped", log_text)
         relay.stage.insert_many(500, "a{0}")
-        wait_until(lambda: ask("walpost_events_total >= 500"), 30, "its events are counted", log.read_text)
+        wait_until(lambda: ask("walpost_events_total >= 500"), 30, "its events are counted", log_text)
         dashboard = json.loads((tree / "deploy/grafana/dashboard.json").read_text())
 
         def silent():
@@ -118,5 +95,4 @@ def test_prometheus_has_their_metrics_and_no_alert_is_near(relay, standby, tree,
         # Nor does one wait for its time to come.
         wait_until(lambda: not ask("ALERTS"), 30, "no alert is pending", lambda: str(ask("ALERTS")))
     finally:
-        prometheus.kill()
-        prometheus.wait()
+        prometheus.end()

@@ -36,8 +36,10 @@ def _jailed(image, arguments, **more):
 
 
 def test_it_is_small(image):
-    layers, packages = image.layers(), image.packages()
-    ours, base = sum(layers[1:]), layers[0]
+    base, packages = image.layers()[0], image.packages()
+    # As files: what Debian has mended since its base was made is in two layers.
+    files = (path.lstat() for path in image.root.rglob("*") if path.is_file() and not path.is_symlink())
+    ours = sum(file.st_size for file in files) - base
     largest = sorted(packages, key=packages.get, reverse=True)[:8]
     print(f"image: {(base + ours) / MEGABYTE:.0f} MB, of which Debian {base / MEGABYTE:.0f} MB; "
           f"to fetch, compressed: {image.packed_size() / MEGABYTE:.0f} MB")

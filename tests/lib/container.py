@@ -216,6 +216,8 @@ class Jailed:
 
     def end(self):
         if self.is_alive():
+            # unshare's own death would not reach it: what changes its user has no parent's death told.
+            os.kill(self.pid, signal.SIGKILL)
             self._process.kill()
             self._process.wait()
 

@@ -53,6 +53,19 @@ def test_it_says_what_it_does(machine, stage, configure):
     wait_until(lambda: machine.facts("walpost", "StatusText")["StatusText"] == "paused", 30, "it says so")
 
 
+def test_a_reload_changes_what_is_sent_and_the_process_stays(machine, stage, configure):
+    configure(stage)
+    machine.run("systemctl", "start", "walpost")
+    pid = main_pid(machine)
+    delivers(stage, machine)
+    configure(stage, changes={"outbox.headers.source": "reloaded"})
+    machine.run("systemctl", "reload", "walpost")
+    wait_until(lambda: "outbox_changed" in machine.journal("walpost"), 20, "it has changed")
+    delivers(stage, machine)
+    assert dict(stage.read()[-1].headers)["walpost-source"] == b"reloaded" and main_pid(machine) == pid
+    assert machine.facts("walpost", "ActiveState")["ActiveState"] == "active"
+
+
 def test_stuck_it_is_killed_and_started_again(machine, stage, configure):
     machine.write("/etc/systemd/system/walpost.service.d/soon.conf",
                   "[Service]\nWatchdogSec=2s\nTimeoutAbortSec=1s\nRestartSec=100ms\n")
