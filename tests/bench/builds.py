@@ -7,11 +7,11 @@ from lib import places
 
 def release(*targets):
     """The folder of a release build of this checkout, in the cache, with these targets up to date."""
-    folder = places.build("release")
+    folder = places.build("release-lto")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with places.lock(f"build-{folder.parent.name}-release"):
         if not (folder / "build.ninja").exists():
-            _run("meson", "setup", "--buildtype=release", folder, places.TREE)
+            _run("meson", "setup", "--buildtype=release", "-Db_lto=true", folder, places.TREE)
         _run("ninja", "-C", folder, *targets)
     return folder
 

@@ -298,7 +298,7 @@ int main(int argc, char **argv)
 	struct wp_relay_setup setup = { .source = &source->base,
 					.sink = &sink.base,
 					.options = &options,
-					.outboxes = &outboxes,
+					.task = { .outboxes = &outboxes },
 					.slot = "bench",
 					.owner = "bench",
 					.seed = 1 };
