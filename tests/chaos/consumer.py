@@ -119,11 +119,15 @@ class Forgetful(Consumer):
 
     def __init__(self, *arguments, at=100):
         super().__init__(*arguments)
-        self._left = at
+        self._before = at
+        self._known = set()
+        self._lost = None
 
     def deliver(self, seen):
-        self._left -= 1
-        if self._left != 0:
+        if self._lost is None and len(self._known) >= self._before and seen.id not in self._known:
+            self._lost = seen.id
+        self._known.add(seen.id)
+        if seen.id != self._lost:  # its repetitions neither: they would make up for it
             super().deliver(seen)
 
 
@@ -132,17 +136,24 @@ class Confused(Consumer):
 
     def __init__(self, *arguments, at=100):
         super().__init__(*arguments)
-        self._left = at
+        self._before = at
+        self._known = set()
         self._held = None
+        self._is_done = False
 
     def deliver(self, seen):
-        self._left -= 1
-        if self._left <= 0 and self._held is None:
+        is_new = seen.id not in self._known  # repetitions may come in any order
+        self._known.add(seen.id)
+        held = self._held
+        if held and (seen.topic, seen.partition) == (held.topic, held.partition):
+            self._held = None
+            if is_new:
+                self._is_done = True
+                held, seen = swapped(seen, held.offset), swapped(held, seen.offset)
+            super().deliver(held)
+            super().deliver(seen)
+        elif is_new and not self._held and not self._is_done and len(self._known) > self._before:
             self._held = seen
-        elif self._held and (seen.topic, seen.partition) == (self._held.topic, self._held.partition):
-            first, self._held, self._left = self._held, None, 1 << 60
-            super().deliver(swapped(seen, first.offset))
-            super().deliver(swapped(first, seen.offset))
         else:
             super().deliver(seen)
 

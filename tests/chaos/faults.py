@@ -204,6 +204,46 @@ class StepClock(Fault):
         world.set_clock(0)
 
 
+class ReloadRelay(Fault):
+    """SIGHUP: one header more or less, a column that the server has not, a file that is wrong. The file is as before
+    when it has been read."""
+
+    name = "SIGHUP relay"
+    group = "relay"
+    share = 0.8
+    hold = (0, 0)
+
+    def draw(self, rng):
+        wants = ("headers = type:kind", "headers = no_such_column", "headers.source = chaos", "heders = x")
+        self._wants = [rng.choice(wants) for _ in range(rng.randint(2, 8))]
+        self._gaps = [rng.choice((0, 0.05, 0.5, 1.5)) for _ in self._wants]
+        self.times = len(self._wants)
+
+    def inject(self, world):
+        relay = world.relay
+        before = relay.config_file.read_text()
+        for want, gap in zip(self._wants, self._gaps):
+            try:
+                wait_until(lambda: relay.has_read_config() or not relay.is_alive(), 20, "the relay has begun")
+                if not relay.is_alive():
+                    break
+                mark = relay.stderr_file.stat().st_size
+                relay.config_file.write_text(before.replace("[outbox]\n", f"[outbox]\n{want}\n"))
+                relay.signal(signal.SIGHUP)
+                world.counts[self.name] += 1
+                wait_until(lambda mark=mark: self._has_read(relay, mark), 20, "the relay has read its file")
+            except TooLate as late:
+                raise Broken(f"{late}\n{relay.log_tail()}") from None
+            finally:
+                relay.config_file.write_text(before)
+            world.pass_time(gap)
+
+    @staticmethod
+    def _has_read(relay, mark):
+        said = relay.log_since(mark)
+        return b"event=reloaded" in said or b"event=reload_refused" in said or not relay.is_alive()
+
+
 # --- Postgres
 
 
@@ -577,5 +617,5 @@ class LoseTwoBrokers(Fault):
 ALL = (
     KillRelay, StopRelay, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox, TerminateWalsender,
     FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork, CutOffKafka,
-    KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers,
+    KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
 )

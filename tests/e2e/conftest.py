@@ -7,21 +7,26 @@ import sys
 import tempfile
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 
 sys.dont_write_bytecode = True
 
 from lib import places  # noqa: E402
 from lib.administered import Administered  # noqa: E402
-from lib.guarded import GuardedKafka  # noqa: E402
+from lib.guarded import GuardedKafka, GuardedPostgres  # noqa: E402
 from lib.kafka import Kafka  # noqa: E402
 from lib.postgres import Postgres  # noqa: E402
+from lib.relay import run_command  # noqa: E402
 from lib.stage import Stage  # noqa: E402
 
 VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 14").split())
 LONG = os.environ.get("WALPOST_LENGTHS") == "full"
 LONG_TIMEOUT_SECONDS = 2 * 3600
 NOT_IN_THIS_RUN = "none"
+
+# Nobody kills the broker that all share, so that it need not be missed soon.
+_PATIENT = "broker.session.timeout.ms=18000\nbroker.heartbeat.interval.ms=2000\n"
 
 
 class House:
@@ -40,7 +45,7 @@ class House:
 
     def kafka(self):
         if self._kafka is None:
-            self._kafka = Kafka(self.folder / "kafka").start()
+            self._kafka = Kafka(self.folder / "kafka", _PATIENT).start()
         return self._kafka
 
     def addresses(self):
@@ -195,6 +200,22 @@ def mortal_kafka(_mortal_kafka):
     _mortal_kafka.line.restore()
 
 
+@pytest.fixture
+def guarded_postgres(version, folder):
+    """A server that lets the relay in by TLS only, with a certificate and a password."""
+    server = GuardedPostgres(version, folder / "guarded-postgres").start()
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def stage_of_kafka(make_stage, mortal_kafka):
+    """A stage on the shared Postgres and a broker with guarded doors, with one topic."""
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=1)
+    return stage
+
+
 @pytest.fixture(scope="session")
 def shim(request):
     """Environment of a relay that makes the world worse: see support/shim.c."""
@@ -245,3 +266,14 @@ def ready(bare):
     bare.init()
     assert not bare.failures()
     return bare
+
+
+@pytest.fixture(scope="session")
+def newer(tmp_path_factory):
+    """Environment of a walpost with the librdkafka of the Python client: Kafka 4 wants 2.6.1 or newer for SCRAM."""
+    (library,) = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka-*.so.1")
+    folder = tmp_path_factory.mktemp("librdkafka")
+    (folder / "librdkafka.so.1").symlink_to(library)
+    environment = {"LD_LIBRARY_PATH": f"{folder}:{library.parent}"}
+    assert f"librdkafka {confluent_kafka.libversion()[0]}" in run_command("version", environment=environment).stdout
+    return environment

@@ -214,8 +214,9 @@ def test_a_half_open_connection_is_noticed(make_stage, own_postgres):
 @pytest.mark.on("all")
 def test_a_relay_killed_in_a_large_transaction_sends_it_again_from_its_start(stage, scaled):
     stage.create_topic(partitions=1)
-    relay = stage.relay()
+    relay = stage.relay({"relay.in_flight.events": "1000"})  # which takes a while
     with Reader(stage.kafka, stage.topic()) as reader:
+        assert reader.count() == 0  # and knows the topic from now on
         stage.insert_many(scaled(200_000, 1_000_000), "a{0}", size=100)
         relay.wait_until(lambda: reader.count() > 1000, scaled(30, 300), "some of it is in Kafka")
         relay.signal(signal.SIGKILL)

@@ -1,5 +1,6 @@
 """What is committed arrives: every event, once, in order, byte for byte."""
 
+import time
 import uuid
 
 import pytest
@@ -86,12 +87,13 @@ def test_the_position_is_epoch_timeline_commit_and_ordinal(stage):
 
 def test_the_timestamp_is_the_time_of_the_commit(stage):
     stage.create_topic()
+    before = int(time.time() * 1000)
     stage.insert()
-    commit_ms = int(stage.sql("SELECT extract(epoch FROM clock_timestamp()) * 1000")[0][0])
+    after = int(time.time() * 1000)
     stage.relay()
     stage.wait_all_confirmed()
     (message,) = stage.read()
-    assert abs(message.timestamp_ms - commit_ms) < 1000
+    assert before <= message.timestamp_ms <= after
 
 
 def test_rolled_back_transactions_and_savepoints_never_arrive(stage):

@@ -1,5 +1,6 @@
 """walpost diff: what would be sent for the rows that are there, against what the topics hold."""
 
+import contextlib
 import json
 import os
 import re
@@ -432,8 +433,10 @@ def test_a_terminal_sees_how_far_it_is(stage, hand):
     done = subprocess.run([binary(), "diff", "-c", path], env=clean_environment(), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=its, timeout=30)
     os.close(its)
-    with open(ours, "rb", buffering=0) as terminal:
-        said = terminal.read(65536)
+    said = b""
+    with open(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):  # EIO: that was all
+        while more := terminal.read(65536):  # one read gives what is at hand
+            said += more
     assert done.returncode == EQUAL
     assert b"1 rows read" in said and b"offsets read" in said and said.endswith(b"\r\x1b[K")
     assert _run(stage).stderr == ""
@@ -519,11 +522,7 @@ def test_a_kafka_role_that_may_not_read_the_topic_is_told_how_it_may(make_stage,
     stage.create_topic(partitions=PARTITIONS)
     Hand(stage).write(stage.insert())
     client = mortal_kafka.authority.issue("reader")
-    changes = {
-        "kafka.bootstrap.servers": mortal_kafka.door("mutual"), "kafka.security.protocol": "SSL",
-        "kafka.ssl.ca.location": mortal_kafka.authority.certificate,
-        "kafka.ssl.certificate.location": client.certificate, "kafka.ssl.key.location": client.key,
-    }
+    changes = mortal_kafka.by_certificate(mortal_kafka.authority.certificate, client.certificate, client.key)
     assert _diff(stage, changes=changes)[0] == EQUAL
     mortal_kafka.forbid("CN=reader", stage.topic(), AclOperation.READ)
     try:
@@ -546,23 +545,29 @@ def test_servers_that_do_not_answer_are_told(stage):
 def test_nothing_is_written_anywhere(stage, hand):
     hand.write(stage.insert())
     stage.insert()
-    before = stage.slot_row(), stage.wal_end(), stage.kafka.groups(), len(stage.read())
+    before = stage.slot_row(), stage.kafka.groups(), len(stage.read())
     assert _diff(stage)[0] == DIFFERENT
-    assert stage.kafka.groups() - {"walpost-tests"} <= before[2]
-    assert (stage.slot_row(), len(stage.read())) == (before[0], before[3])
+    new = stage.kafka.groups() - {"walpost-tests"} - before[1]
+    assert not [group for group in new if not re.match("t[0-9a-f]{12}-", group)]  # other tests run meanwhile
+    assert (stage.slot_row(), len(stage.read())) == (before[0], before[2])
     assert stage.sql("SELECT count(*) FROM outbox") == [(2,)]
 
 
-def test_many_rows_take_bounded_memory(stage, hand, scaled):
+def test_many_rows_take_bounded_memory(make_stage, own_postgres, scaled):
+    stage = make_stage(postgres=own_postgres)  # such a transaction holds up new slots
+    stage.create_topic(partitions=PARTITIONS)
     rows = scaled(60_000, 200_000)  # 240 MB of values on each side
     stage.relay()
     stage.insert_many(rows, "a{0}", size=4000)
     stage.wait_all_confirmed(120)
     path = stage.folder / "diff.conf"
     path.write_text(config_text(stage.config()))
-    peak, said = process.peak_of(
-        [binary(), "diff", "-c", path, "--json", "--limit", "1000000"], clean_environment())
-    result = json.loads(said)
+    peak = process.Peak(stage.folder)
+    done = subprocess.run(
+        [*peak.wrapper, binary(), "diff", "-c", path, "--json", "--limit", "1000000"], capture_output=True, text=True,
+        env=clean_environment(), timeout=300)
+    assert done.returncode == EQUAL, done.stderr
+    result = json.loads(done.stdout)
     assert _counts(result) == _all_equal(rows)
     assert result["rows_kept_as_digests"] > rows / 3
-    assert peak < 256 * 1024
+    assert peak.bytes() < 256 << 20

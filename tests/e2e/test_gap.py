@@ -138,9 +138,9 @@ def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_p
     stage = make_stage(postgres=own_postgres)
     relay = _relay_that_worked(stage)
     own_postgres.stop()
-    relay.wait_log("event=stream_broken", count=5)  # by now it waits for seconds
+    relay.wait_log("event=stream_broken", 60, count=5)  # by now it waits for seconds
     own_postgres.start()
-    relay.stop(10)
+    relay.stop()
     assert _witness(stage, "stopped") == (True,)
     _advance(stage)
     assert "good order" in _refusal(relay)
@@ -265,8 +265,11 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     relay.stop()
     relay.start()
     stage.wait_streaming(relay)
+    before = stage.wal_end()
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
+    # Once it has written that down, it does so again in a minute.
+    relay.wait_until(lambda: (_witness(stage, "confirmed_lsn - '0/0'::pg_lsn")[0] or 0) > before, 20, "it is written")
     stage.sql("UPDATE walpost.witness SET owner = %s, stopped = false WHERE slot = %s", (next_one, stage.slot))
     begun = _witness(stage)
     relay.stop()
@@ -304,7 +307,7 @@ def test_who_has_the_slot_is_in_the_row_though_another_wrote_it_last(stage):
     relay = stage.relay()
     assert _witness(stage, "owner") is not None
     owner = relay.log("started")[0]["owner"]
-    relay.wait_until(lambda: _witness(stage, "owner") == (owner,), 4, "it writes the row once it has the slot")
+    relay.wait_until(lambda: _witness(stage, "owner") == (owner,), 20, "it writes the row once it has the slot")
     stage.sql("DROP TRIGGER race ON walpost.witness")
     relay.stop()
 
@@ -403,7 +406,7 @@ def test_a_locked_witness_holds_up_neither_start_nor_stop(stage, what):
         connection.execute("UPDATE walpost.witness SET epoch = epoch" if what == "row"
                            else "LOCK TABLE walpost.witness IN ACCESS EXCLUSIVE MODE")
         relay.start()
-        wait_until(stage.is_streaming, 10, "it streams")
+        stage.wait_streaming(relay)
         assert relay.log("witness_not_written")[0]["why"] or relay.log("witness_unreadable")
         last = stage.insert("a")
         stage.wait_all_confirmed(relay=relay)

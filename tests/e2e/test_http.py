@@ -6,38 +6,22 @@ import re
 import signal
 import socket
 import subprocess
-import time
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from lib.asked import get, http_port
 from lib.ports import take_port
 from lib.relay import clean_environment, run_command
+from lib.service_manager import ServiceManager
 from lib.waiting import wait_until
 
 LISTEN = {"http.listen": "127.0.0.1:0"}
 
 
-def _port(relay):
-    relay.wait_until(lambda: relay.log("http_listens"), 10, "it listens")
-    return int(relay.log("http_listens")[0]["port"])
-
-
-def _get(relay, path, method="GET", source=None, timeout=10):
-    """Code, text and headers."""
-    connection = http.client.HTTPConnection("127.0.0.1", _port(relay), timeout=timeout,
-                                            source_address=(source, 0) if source else None)
-    try:
-        connection.request(method, path)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(), dict(answer.getheaders())
-    finally:
-        connection.close()
-
-
 def _samples(relay):
     """{name: {labels: value}}, as Prometheus' own parser reads it."""
-    code, text, headers = _get(relay, "/metrics")
+    code, text, headers = get(relay, "/metrics")
     assert code == 200 and headers["Content-Type"].startswith("text/plain; version=0.0.4")
     samples = {}
     for family in text_string_to_metric_families(text):
@@ -54,7 +38,7 @@ def _value(relay, name, **labels):
 
 
 def _status(relay):
-    code, text, _ = _get(relay, "/status")
+    code, text, _ = get(relay, "/status")
     assert code == 200
     return json.loads(text)
 
@@ -98,7 +82,7 @@ def test_every_metric_is_in_the_reference(stage):
     reference = run_command("metrics", "reference")
     assert reference.returncode == 0
     rows = re.findall(r"^\| `([a-z_]+)` \| ([a-z, ]*) \| (\w+) \| (.+) \|$", reference.stdout, re.MULTILINE)
-    families = re.findall(r"^# TYPE (\S+) (\S+)$", _get(relay, "/metrics")[1], re.MULTILINE)
+    families = re.findall(r"^# TYPE (\S+) (\S+)$", get(relay, "/metrics")[1], re.MULTILINE)
     assert [(name, kind) for name, _, kind, _ in rows] == families
 
 
@@ -124,38 +108,38 @@ def test_how_old_the_oldest_commit_is_grows_while_kafka_is_away(make_stage, mort
 
 def test_a_relay_that_streams_is_live_and_ready(stage):
     relay = stage.relay(LISTEN)
-    wait_until(lambda: _get(relay, "/readyz")[0] == 200, 10, "it is ready")
-    assert _get(relay, "/livez")[:2] == (200, "ok\n")
-    assert _get(relay, "/readyz")[1].startswith("ready\n")
+    wait_until(lambda: get(relay, "/readyz")[0] == 200, 10, "it is ready")
+    assert get(relay, "/livez")[:2] == (200, "ok\n")
+    assert get(relay, "/readyz")[1].startswith("ready\n")
     assert _status(relay)["state"] == "streaming"
 
 
 def test_without_a_server_it_lives_and_is_not_ready(stage):
     nobody = f"host=127.0.0.1 port={take_port()} dbname=x user=x"
     relay = stage.new_relay({**LISTEN, "postgres.conninfo": nobody}).start()
-    code, text, _ = _get(relay, "/readyz")
+    code, text, _ = get(relay, "/readyz")
     assert code == 503 and text.startswith("not ready\n") and "not streamed yet" in text
-    assert _get(relay, "/livez")[0] == 200
+    assert get(relay, "/livez")[0] == 200
 
 
 def test_a_standby_is_ready_and_says_so(stage):
     stage.relay()
     standby = stage.new_relay(LISTEN).start()
-    wait_until(lambda: _get(standby, "/readyz")[0] == 200, 10, "the standby is ready")
-    assert "standby: another process streams from slot" in _get(standby, "/readyz")[1]
+    wait_until(lambda: get(standby, "/readyz")[0] == 200, 10, "the standby is ready")
+    assert "standby: another process streams from slot" in get(standby, "/readyz")[1]
     assert _value(standby, "walpost_state", state="standby") == 1
 
 
 def test_a_missing_topic_is_named(stage):
     relay = stage.relay(LISTEN)
     stage.insert("a")
-    wait_until(lambda: _get(relay, "/readyz")[0] == 503, 10, "it is not ready")
-    assert f"topic {stage.topic()}" in _get(relay, "/readyz")[1]
+    wait_until(lambda: f"topic {stage.topic()}" in get(relay, "/readyz")[1], 20, "the topic is named")
+    assert get(relay, "/readyz")[0] == 503
     assert _value(relay, "walpost_topic_missing") == 1
     wait_until(lambda: _value(relay, "walpost_oldest_unconfirmed_seconds") > 0, 10, "its age is told")
     stage.create_topic()
     stage.wait_all_confirmed(relay=relay)
-    assert _get(relay, "/readyz")[0] == 200
+    assert get(relay, "/readyz")[0] == 200
 
 
 def test_one_that_is_held_lives_and_says_why_it_is_not_ready(stage):
@@ -164,9 +148,9 @@ def test_one_that_is_held_lives_and_says_why_it_is_not_ready(stage):
     stage.wait_claimed(relay)
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     wait_until(lambda: _value(relay, "walpost_state", state="held") == 1, 20, "it is held")
-    code, text, _ = _get(relay, "/readyz")
+    code, text, _ = get(relay, "/readyz")
     assert code == 503 and "events_would_be_lost" in text
-    assert _get(relay, "/livez")[0] == 200
+    assert get(relay, "/livez")[0] == 200
     assert _value(relay, "walpost_errors_total", event="events_would_be_lost") == 1
 
 
@@ -198,13 +182,13 @@ def test_status_local_without_a_server_to_ask_says_what_to_set(stage):
 def test_only_get_and_head_of_known_paths(stage):
     relay = stage.relay(LISTEN)
     for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
-        code, _, headers = _get(relay, "/metrics", method)
+        code, _, headers = get(relay, "/metrics", method)
         assert code == 405 and headers["Allow"] == "GET, HEAD"
-    assert _get(relay, "/metric")[0] == 404
-    assert _get(relay, "/../etc/passwd")[0] == 404
-    code, text, headers = _get(relay, "/metrics", "HEAD")
+    assert get(relay, "/metric")[0] == 404
+    assert get(relay, "/../etc/passwd")[0] == 404
+    code, text, headers = get(relay, "/metrics", "HEAD")
     assert code == 200 and text == "" and int(headers["Content-Length"]) > 1000
-    assert _get(relay, "/metrics?name[]=x")[0] == 200
+    assert get(relay, "/metrics?name[]=x")[0] == 200
     assert _value(relay, "walpost_http_requests_total", code="405") == 5
     assert _value(relay, "walpost_http_requests_total", code="404") == 2
 
@@ -217,7 +201,7 @@ def test_only_get_and_head_of_known_paths(stage):
 ])
 def test_an_address_that_will_not_do_is_refused_at_the_start(stage, listen, reason):
     relay = stage.new_relay({"http.listen": listen}).start()
-    assert relay.wait_exit(10) == 2
+    assert relay.wait_exit() == 2
     assert reason in relay.log_text() and listen.split(":")[0] in relay.log_text()
 
 
@@ -225,13 +209,13 @@ def test_a_port_that_is_taken_is_refused_at_the_start(stage):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         relay = stage.new_relay({"http.listen": str(port)}).start()
-        assert relay.wait_exit(10) == 2
+        assert relay.wait_exit() == 2
         assert "Address already in use" in relay.log_text() and str(port) in relay.log_text()
 
 
 def test_over_ipv6_too(stage):
     relay = stage.relay({"http.listen": "[::1]:0"})
-    connection = http.client.HTTPConnection("::1", _port(relay), timeout=10)
+    connection = http.client.HTTPConnection("::1", http_port(relay), timeout=10)
     connection.request("GET", "/livez")
     assert connection.getresponse().read() == b"ok\n"
     connection.close()
@@ -261,7 +245,7 @@ def test_bad_clients_change_nothing_for_the_relay(stage):
     relay = stage.relay(LISTEN)
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
-    port, before = _port(relay), relay.rss_kb()
+    port, before = http_port(relay), relay.rss_kb()
     idle = []
     try:
         for number in range(1000):
@@ -276,19 +260,24 @@ def test_bad_clients_change_nothing_for_the_relay(stage):
                 pass
         for text in GARBAGE:
             _send_garbage(port, text)
-        begun = time.monotonic()
         for number in range(20):
             stage.insert(f"k{number}")
         stage.wait_all_confirmed(relay=relay)
-        assert time.monotonic() - begun < 10
         # One address has a share of the connections only: another is answered all the while.
-        assert _get(relay, "/livez", source="127.0.0.2")[0] == 200
+        assert get(relay, "/livez", source="127.0.0.2")[0] == 200
         assert relay.rss_kb() - before < 20 * 1024
         assert len(list(stage.read())) == 21
     finally:
         for connection in idle:
             connection.close()
-    wait_until(lambda: _get(relay, "/livez", timeout=5)[0] == 200, 30, "the first address is answered again")
+
+    def answers():
+        try:
+            return get(relay, "/livez", timeout=5)[0] == 200
+        except (OSError, http.client.HTTPException):  # it has not yet seen all of them go
+            return False
+
+    wait_until(answers, 30, "the first address is answered again")
     assert not [line for line in relay.log() if line["level"] == "error"]
 
 
@@ -309,7 +298,7 @@ def _dom(url):
     """What a browser has made of it."""
     done = subprocess.run(
         ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom",
-         url], capture_output=True, text=True, timeout=60, env=clean_environment())
+         url], capture_output=True, text=True, timeout=120, env=clean_environment())
     assert "</html>" in done.stdout, done.stderr[-2000:]
     return done.stdout
 
@@ -319,15 +308,15 @@ def test_the_page_tells_what_matters_and_no_secrets(stage):
     relay = stage.relay({**LISTEN, "kafka.sasl.password": "geheim-kafka", "outbox.headers.source": "<b>here</b>"})
     stage.insert_many(50, "geheimer-key-{0}")
     stage.wait_all_confirmed(relay=relay)
-    wait_until(lambda: "reserved" in _get(relay, "/")[1], 10, "the slot was asked for")
-    code, text, headers = _get(relay, "/")
+    wait_until(lambda: "reserved" in get(relay, "/")[1], 10, "the slot was asked for")
+    code, text, headers = get(relay, "/")
     assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     for wanted in ("streaming", "ready", stage.slot, stage.publication, "50 confirmed since the start",
                    stage.topic(), "reserved", "&lt;b&gt;here&lt;/b&gt;"):
         assert wanted in text, wanted
     for secret in ("geheim-kafka", "geheimer-key"):
-        assert secret not in text and secret not in _get(relay, "/status")[1] + _get(relay, "/metrics")[1]
+        assert secret not in text and secret not in get(relay, "/status")[1] + get(relay, "/metrics")[1]
 
 
 def test_a_browser_shows_the_page_and_brings_it_up_to_date(stage):
@@ -335,9 +324,9 @@ def test_a_browser_shows_the_page_and_brings_it_up_to_date(stage):
     relay = stage.relay(LISTEN)
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
-    wait_until(lambda: "<polyline" in _get(relay, "/")[1], 10, "there are two samples, for a chart")
-    assert 'id="fresh">reload for new figures<' in _get(relay, "/")[1]  # what who runs no script sees
-    dom = _dom(f"http://127.0.0.1:{_port(relay)}/")
+    wait_until(lambda: "<polyline" in get(relay, "/")[1], 10, "there are two samples, for a chart")
+    assert 'id="fresh">reload for new figures<' in get(relay, "/")[1]  # what who runs no script sees
+    dom = _dom(f"http://127.0.0.1:{http_port(relay)}/")
     assert '<b id="events">' in dom and "<polyline" in dom and 'id="state">streaming<' in dom
     assert 'id="fresh">refreshed every 2 s<' in dom
 
@@ -347,20 +336,11 @@ def test_a_browser_shows_the_page_and_brings_it_up_to_date(stage):
 
 def test_a_service_manager_is_told(stage):
     stage.create_topic()
-    path = stage.folder / "notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(path))
-        manager.settimeout(20)
-        heard = []
-
-        def hear_until(wanted):
-            while not any(wanted in text for text in heard):
-                heard.append(manager.recv(4096).decode())
-
-        relay = stage.relay(environment={"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "400000"})
-        hear_until("READY=1")
-        hear_until("STATUS=streaming")
-        hear_until("WATCHDOG=1")
+    with ServiceManager(stage.folder / "notify") as manager:
+        relay = stage.relay(environment={**manager.environment, "WATCHDOG_USEC": "400000"})
+        manager.hear_until("READY=1")
+        manager.hear_until("STATUS=streaming")
+        manager.hear_until("WATCHDOG=1")
         relay.signal(signal.SIGTERM)
-        hear_until("STOPPING=1")
+        manager.hear_until("STOPPING=1")
         assert relay.wait_exit() == 0

@@ -2,13 +2,12 @@
 
 import os
 import subprocess
-import sys
 import uuid
-from pathlib import Path
 
 import pytest
 
 from lib.kafka import Reader
+from lib.process import Peak
 from lib.waiting import wait_until
 
 LONG = os.environ.get("WALPOST_LENGTHS") == "full"  # `tests/run matrix`
@@ -16,23 +15,6 @@ MB = 1000 * 1000
 BYTEA = "id uuid PRIMARY KEY, aggregatetype text, aggregateid text, type text, payload bytea"
 
 # --- one row of hundreds of megabytes
-
-# Starts a command and writes its peak of memory, in KiB, to a file: it may be gone before anyone asks.
-_PEAK = """
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[2:])
-open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
-sys.exit(code)
-"""
-
-
-class Peak:
-    def __init__(self, folder):
-        self._file = Path(folder) / f"peak-{uuid.uuid4().hex}"
-        self.wrapper = (sys.executable, "-c", _PEAK, self._file)
-
-    def bytes(self):
-        return int(self._file.read_text()) * 1024
 
 
 @pytest.fixture

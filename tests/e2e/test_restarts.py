@@ -12,8 +12,9 @@ from lib.waiting import wait_until
 def test_killed_between_kafkas_report_and_ours_exactly_what_postgres_has_not_heard_is_sent_again(stage):
     stage.create_topic(partitions=1)
     relay = stage.relay({"relay.feedback.interval": "10s"})
-    for _ in range(30):
-        stage.insert("a")
+    with stage.connect() as connection:  # quickly: ten seconds after its last word it has to say the next
+        for _ in range(30):
+            stage.insert("a", connection=connection)
     relay.wait_until(lambda: len(stage.read()) == 30, 9, "all is in Kafka")
     relay.kill()
     stage.wait_released()
@@ -118,12 +119,12 @@ def test_a_server_that_shut_down_is_left_alone_for_ten_seconds(make_stage, own_p
     mortal_kafka.kill()
     stage.insert()
     own_postgres.begin_stop("fast")
-    own_postgres.wait_stopped(10)
+    own_postgres.wait_stopped(20)
     own_postgres.start()
     mortal_kafka.start()
     stage.wait_all_confirmed(60, relay)
     let_go, back = _left_and_back(relay)
-    assert (back - let_go).total_seconds() >= 10
+    assert (back - let_go).total_seconds() >= 9.9  # the lines are written a moment after what they tell
     check_all(stage.read(), stage.truth.events())
 
 
@@ -199,9 +200,10 @@ def test_of_two_adjacent_transactions_the_first_confirmed_the_second_is_delivere
         second = stage.insert(topic="second", connection=other)  # its topic is missing
         one.execute("COMMIT")
         other.execute("COMMIT")
-    end_of_first = stage.truth.events()[0].end_lsn
+    end_of_first, end_of_second = (event.end_lsn for event in stage.truth.events())
     stage.wait_confirmed(end_of_first, relay=relay)
-    assert stage.confirmed() == end_of_first
+    # Where the second's commit begins: at the end of the first, or what other databases wrote between them later.
+    assert end_of_first <= stage.confirmed() < end_of_second
     relay.kill()
     stage.wait_released()
     stage.create_topic("second")

@@ -121,7 +121,15 @@ def write_and_kill(stage, relay, reader, orders, count):
         written.result(30)
 
 
-def test_the_sample_consumers_book_each_order_once_and_in_order(stage):
+def killed_at_the_twentieth(stage, consumer):
+    """At once: it tells Kafka every few seconds how far it is. Returns what it has told."""
+    consumer.wait_until(lambda: consumer.is_held(), 60, f"{consumer.name} is at its twentieth order")
+    consumer.kill()
+    return told_to_kafka(stage, consumer)
+
+
+def test_the_sample_consumers_book_each_order_once_and_in_order(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)  # transactions held open hold up new slots
     stage.create_topic(partitions=3)
     orders = Orders(stage)
     relay = stage.relay({"relay.feedback.interval": "10s"})
@@ -134,14 +142,10 @@ def test_the_sample_consumers_book_each_order_once_and_in_order(stage):
 
         write_and_kill(stage, relay, reader, orders, 300)
         reader.read_until(300)
-        told = {}
-        with held_at_the_twentieth(stage, consumers):
+        with held_at_the_twentieth(stage, consumers), ThreadPoolExecutor(len(consumers)) as pool:
             for consumer in consumers:
                 consumer.start()
-            for consumer in consumers:
-                consumer.wait_until(lambda: consumer.is_held(), 40, f"{consumer.name} is at its twentieth order")
-                consumer.kill()
-                told[consumer] = told_to_kafka(stage, consumer)
+            told = dict(zip(consumers, pool.map(lambda consumer: killed_at_the_twentieth(stage, consumer), consumers)))
         for consumer in consumers:
             assert len(consumer.bookings()) == 19
             consumer.start()
@@ -151,7 +155,7 @@ def test_the_sample_consumers_book_each_order_once_and_in_order(stage):
         expected = orders.expected()
         total = sum(map(len, expected.values()))
         for consumer in consumers:
-            consumer.wait_until(lambda: len(consumer.bookings()) >= total, 40, f"{consumer.name} has booked all")
+            consumer.wait_until(lambda: len(consumer.bookings()) >= total, 60, f"{consumer.name} has booked all")
         stage.wait_all_confirmed(relay=relay)
         messages = reader.read_to_end()
         for consumer in consumers:

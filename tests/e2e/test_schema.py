@@ -2,6 +2,7 @@
 
 import pytest
 
+from lib import process
 from lib.checker import check_all
 from lib.stage import OUTBOX_COLUMNS, identifier
 from lib.waiting import holds_for
@@ -175,8 +176,8 @@ LEAVES = """
 """
 
 
-def _partitioned(make_stage, via_root):
-    stage = make_stage(set_up=False)
+def _partitioned(make_stage, via_root, **options):
+    stage = make_stage(set_up=False, **options)
     stage.sql(LEAVES)
     stage.publish("outbox", options=f"publish = 'insert', publish_via_partition_root = {via_root}")
     stage.create_slot()
@@ -191,8 +192,8 @@ def _insert_into(stage, *days):
                   (day, day))
 
 
-def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind(make_stage):
-    stage = _partitioned(make_stage, "true")
+def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind(make_stage, own_postgres):
+    stage = _partitioned(make_stage, "true", postgres=own_postgres)  # the lock's transaction holds up new slots
     with stage.transaction() as connection:
         connection.execute("LOCK TABLE outbox_1 IN ACCESS EXCLUSIVE MODE")
         relay = stage.new_relay().start()
@@ -337,11 +338,13 @@ def test_a_slot_dropped_and_made_anew_while_we_stream_is_noticed(stage):
     stage.insert()
     stage.wait_all_confirmed()
     with stage.connect() as connection:
+        process.pause(relay.pid)  # or it may be back before the slot is gone
         connection.execute("SELECT pg_terminate_backend(%s)", (stage.slot_row()[2],))
         stage.wait_released()
         connection.execute("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
         stage.insert(connection=connection)
         connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,))
+        process.resume(relay.pid)
     assert relay.wait_exit(40) == 3
     assert stage.slot in relay.log_text()
 

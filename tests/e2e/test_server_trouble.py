@@ -78,7 +78,7 @@ def test_when_we_are_a_synchronous_standby_commits_wait_for_kafka_and_no_longer(
         began = time.monotonic()
         stage.insert()
         own_postgres.query("INSERT INTO unrelated VALUES (1)")
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
         assert len(stage.read()) == n, "a commit came back before Kafka had the event"
     own_postgres.set_conf(synchronous_standby_names="")
     relay.stop()
@@ -171,7 +171,7 @@ def test_a_full_disk_under_the_log_of_postgres_loses_nothing(make_stage, version
 @pytest.mark.parametrize("jump", ["+400d", "-400d"])
 def test_a_clock_that_jumps_changes_neither_order_nor_timeouts(stage, folder, jump):
     stage.create_topic(partitions=2)
-    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '3s'")
+    stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '6s'")
     clock = folder / "clock"
     clock.write_text("+0\n")
     relay = stage.relay(environment=faketime.environment(file=clock))
@@ -183,7 +183,7 @@ def test_a_clock_that_jumps_changes_neither_order_nor_timeouts(stage, folder, ju
         goal = stage.confirmed() + 20_000
         relay.wait_until(lambda: stage.confirmed() >= goal, 30, "the slot moves on")
     stage.wait_all_confirmed(20, relay)
-    holds_for(lambda: relay.is_alive() and stage.slot_row()[2] == walsender, 5, "the same walsender serves us")
+    holds_for(lambda: relay.is_alive() and stage.slot_row()[2] == walsender, 14, "the same walsender serves us")
     stage.insert("a")
     stage.wait_all_confirmed(20, relay)
     relay.stop()

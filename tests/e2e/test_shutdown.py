@@ -61,7 +61,7 @@ def test_an_idle_relay_stops_at_once(stage):
     stage.insert()
     stage.wait_all_confirmed()
     relay.signal(signal.SIGTERM)
-    assert relay.wait_exit(4) == 0  # long before any status is due
+    assert relay.wait_exit(8) == 0  # long before any status is due
 
 
 def test_what_is_in_flight_at_sigterm_is_confirmed_before_the_end(stage):
@@ -92,7 +92,7 @@ def _frozen_with_events_in_flight(make_stage, kafka, changes=None):
 def test_a_stop_waits_no_longer_than_its_timeout_for_a_deaf_kafka(make_stage, mortal_kafka):
     stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka, {"relay.shutdown.timeout": "2s"})
     relay.signal(signal.SIGTERM)
-    assert relay.wait_exit(6) in (0, 1)
+    assert relay.wait_exit(10) in (0, 1)
     stage.wait_released()
     confirmed = stage.confirmed()
     mortal_kafka.resume()
@@ -105,9 +105,10 @@ def test_a_stop_waits_no_longer_than_its_timeout_for_a_deaf_kafka(make_stage, mo
 def test_a_second_signal_leaves_at_once(make_stage, mortal_kafka):
     stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka)
     relay.signal(signal.SIGTERM)
-    holds_for(relay.is_alive, 0.5, "the first signal waits for Kafka")
+    relay.wait_log("event=stopping")
+    holds_for(relay.is_alive, 1, "the first signal waits for Kafka")  # one within half a second is taken for the same
     relay.signal(signal.SIGTERM)
-    relay.wait_exit(2)
+    relay.wait_exit(5)
 
 
 @pytest.mark.on("all")
@@ -124,7 +125,7 @@ def test_postgres_stops_fast_while_kafka_is_down(make_stage, own_postgres, morta
     wait_until(lambda: _seen_by_walsender(stage), 10, "the walsender has sent something of it")
 
     own_postgres.begin_stop("fast")
-    own_postgres.wait_stopped(10)
+    own_postgres.wait_stopped(20)
 
     assert relay.is_alive()
     own_postgres.start()
@@ -146,7 +147,7 @@ def test_postgres_stops_fast_in_the_middle_of_a_backlog(make_stage, own_postgres
         wait_until(lambda: len(stage.read()) > 100, 20, "events arrive")
 
         own_postgres.begin_stop("fast")
-        own_postgres.wait_stopped(10)
+        own_postgres.wait_stopped(20)
 
         assert relay.is_alive()
         line.rate = None
@@ -172,7 +173,7 @@ def test_postgres_stops_fast_while_all_is_well(make_stage, own_postgres):
     relay = stage.relay()
     stage.insert_many(1000, "a{0}")
     own_postgres.begin_stop("fast")
-    own_postgres.wait_stopped(10)
+    own_postgres.wait_stopped(20)
     assert len(stage.read()) == 1000
     own_postgres.start()
     stage.wait_streaming(relay, 40)

@@ -6,6 +6,7 @@ import psycopg.pq
 import pytest
 
 from lib.administered import Administered
+from lib.waiting import wait_until
 
 pytestmark = pytest.mark.on("all")
 
@@ -71,6 +72,19 @@ def test_a_slot_with_events_behind_what_other_tables_wrote_is_dropped_by_force_o
     assert ready.command("slot", "drop").returncode == 1
 
 
+def test_a_slot_with_messages_that_are_events_is_dropped_by_force_only(ready):
+    """Those of other prefixes, and those that may have rolled back, are none."""
+    ready.config.update({"outbox.message.prefix": "ünd"})
+    ready.sql("SELECT pg_logical_emit_message(true, 'ünder', 'x'), pg_logical_emit_message(false, 'ünd', 'x')")
+    ready.sql("SELECT pg_logical_emit_message(true, 'ünd', '{}')")
+    done = ready.command("slot", "drop")
+    assert done.returncode == 1 and "the first in transaction" in done.stderr
+    ready.sql("SELECT pg_logical_slot_get_binary_changes(%s, NULL, NULL, 'proto_version', '1', "
+              "'publication_names', %s)", (ready.slot, ready.publication))
+    ready.sql("SELECT pg_logical_emit_message(true, 'ünder', 'x'), pg_logical_emit_message(false, 'ünd', 'x')")
+    assert ready.command("slot", "drop").returncode == 0
+
+
 def test_a_slot_whose_publication_is_gone_is_dropped_by_force_only(ready):
     _insert(ready)
     ready.sql("DROP PUBLICATION walpost")
@@ -98,6 +112,8 @@ def test_a_slot_in_use_is_not_dropped_even_by_force(ready):
     shown = json.loads(ready.command("status", "--json").stdout)
     assert shown["active_pid"] == stream.backend_pid
     stream.finish()
+    wait_until(lambda: json.loads(ready.command("status", "--json").stdout)["active_pid"] is None, 10,
+               "the slot is let go")
 
 
 def test_a_slot_that_is_not_there_is_not_dropped(ready):

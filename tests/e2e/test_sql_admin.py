@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from lib import process
 from lib.relay import clean_environment
 from lib.sql_scripts import (
     SCRIPTS, confirmed_text, end_text, forget_slot, good, other_slot, passing_role, reader, refused, run_psql,
@@ -64,13 +65,13 @@ def test_neither_functions_nor_settings_of_the_database_mislead_them(stage):
               "CREATE FUNCTION evil.format(text, text) RETURNS text LANGUAGE sql AS $$SELECT 'x'$$; "
               "CREATE VIEW evil.pg_replication_slots AS SELECT 'nothing'::text AS slot_name")
     stage.sql(f"ALTER DATABASE {stage.database} SET search_path = evil, pg_catalog; "
-              f"ALTER DATABASE {stage.database} SET default_transaction_read_only = on; "
-              f"ALTER DATABASE {stage.database} SET statement_timeout = '1s'")
+              f"ALTER DATABASE {stage.database} SET default_transaction_read_only = on")
     hostile = ("-v", "AUTOCOMMIT=off", "-v", "ON_ERROR_ROLLBACK=on", "-v", "VERBOSITY=verbose")
     with stage.connect() as connection:
         connection.execute("SET default_transaction_read_only = off")
         stage.insert(connection=connection)
     end = end_text(stage)
+    stage.postgres.query(f"ALTER DATABASE {stage.database} SET statement_timeout = '1s'")
     good(slot_status(stage, options=hostile), f"no relay reads slot {stage.slot}")
     refused(slot_advance(stage, to=end, options=hostile), "give_up=1")
     good(slot_advance(stage, to=end, give_up=1, options=hostile), "recorded in walpost.skip")
@@ -363,7 +364,9 @@ def test_a_relay_whose_slot_is_dropped_under_its_feet_stops_for_a_human(stage):
     relay = stage.relay()
     stage.insert()
     stage.wait_all_confirmed(relay=relay)
+    process.pause(relay.pid)  # or it may be back before the slot is gone
     good(slot_drop(stage, terminate="yes", force="yes"), "dropped")
+    process.resume(relay.pid)
     assert relay.wait_exit(30) == 3
 
 

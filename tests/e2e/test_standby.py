@@ -96,7 +96,7 @@ def test_a_relay_that_stands_by_keeps_no_server_from_stopping(make_stage, own_po
     stage.create_topic()
     first, second, _ = _pair(stage)
     own_postgres.begin_stop(mode)
-    own_postgres.wait_stopped(10 if mode == "fast" else 60)
+    own_postgres.wait_stopped(20 if mode == "fast" else 60)
     own_postgres.start()
     stage.insert("a")
     stage.wait_all_confirmed(40)

@@ -160,7 +160,7 @@ def test_a_watch_outlives_the_server(own_postgres, folder, watch, ready):
     own_postgres.freeze_backend(pid)
     terminal.wait_for("the server has not answered for 1 s")
     terminal.type("\x03")
-    terminal.wait_until(lambda: not terminal.screen.is_other, 2, "the terminal is given back at once")
+    terminal.wait_until(lambda: not terminal.screen.is_other, 5, "the terminal is given back at once")
     own_postgres.thaw_backend(pid)
     assert terminal.wait_exit() == 1
 

@@ -32,7 +32,9 @@ def test_the_second_takes_over_within_three_seconds_of_the_firsts_death(stage):
         second.wait_until(lambda old=old: stage.slot_row()[2] not in (None, old), 20, "the second has the slot")
         took = time.monotonic() - dead
         assert took < PROMISED_SECONDS, f"{took:.1f} s"
+        times = first.log_text().count("(slot_held)")
         first.start()
+        first.wait_log("(slot_held)", count=times + 1)
         first, second = second, first
     stage.insert("a")
     stage.wait_all_confirmed(20, first)
@@ -51,9 +53,7 @@ def test_what_waits_in_the_first_when_it_loses_the_slot_is_not_sent_any_more(mak
     mortal_kafka.line.silence()
     stage.insert_many(200, "b{0}")
     old = stage.slot_row()[2]
-    wait_until(lambda: stage.sql(
-        "SELECT sent_lsn >= pg_current_wal_lsn() FROM pg_stat_replication WHERE pid = %s", (old,)) == [(True,)],
-        20, "the first has it all")
+    stage.wait_sent(first)
     while stage.slot_row()[2] in (None, old) or not second.log("streaming"):
         stage.sql("SELECT pg_terminate_backend(%s)", (old,))
         wait_until(lambda: stage.slot_row()[2] not in (None, old), 20, "one of them has the slot")

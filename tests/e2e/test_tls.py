@@ -4,9 +4,7 @@ import json
 import re
 import socket
 import threading
-from pathlib import Path
 
-import confluent_kafka
 import pytest
 
 from lib import process
@@ -21,11 +19,8 @@ CLIENT = "CN=client"  # by its certificate
 
 
 @pytest.fixture
-def server(version, folder):
-    """A Postgres that lets the relay in by TLS only."""
-    postgres = GuardedPostgres(version, folder / "guarded-postgres").start()
-    yield postgres
-    postgres.end()
+def server(guarded_postgres):
+    return guarded_postgres
 
 
 @pytest.fixture
@@ -35,25 +30,6 @@ def guarded(make_stage, server, mortal_kafka):
     server.admit(stage)
     stage.create_topic(partitions=1)
     return stage
-
-
-@pytest.fixture
-def stage_of_kafka(make_stage, mortal_kafka):
-    """A stage on the shared Postgres."""
-    stage = make_stage(kafka=mortal_kafka)
-    stage.create_topic(partitions=1)
-    return stage
-
-
-@pytest.fixture(scope="module")
-def newer(tmp_path_factory):
-    """Environment of a walpost with the librdkafka of the Python client: Kafka 4 wants 2.6.1 or newer for SCRAM."""
-    (library,) = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka-*.so.1")
-    folder = tmp_path_factory.mktemp("librdkafka")
-    (folder / "librdkafka.so.1").symlink_to(library)
-    environment = {"LD_LIBRARY_PATH": f"{folder}:{library.parent}"}
-    assert f"librdkafka {confluent_kafka.libversion()[0]}" in run_command("version", environment=environment).stdout
-    return environment
 
 
 def _check(stage, changes, environment=None):
@@ -67,27 +43,12 @@ def _check(stage, changes, environment=None):
 
 def _mutual(kafka, **changes):
     client = kafka.authority.issue("client")
-    return {
-        "kafka.bootstrap.servers": kafka.door("mutual"),
-        "kafka.security.protocol": "SSL",
-        "kafka.ssl.ca.location": kafka.authority.certificate,
-        "kafka.ssl.certificate.location": client.certificate,
-        "kafka.ssl.key.location": client.key,
-        **changes,
-    }
+    return {**kafka.by_certificate(kafka.authority.certificate, client.certificate, client.key), **changes}
 
 
 def _scram(kafka, mechanism="SCRAM-SHA-256", **changes):
     kafka.set_password(USER, PASSWORD, mechanism)
-    return {
-        "kafka.bootstrap.servers": kafka.door("password"),
-        "kafka.security.protocol": "SASL_SSL",
-        "kafka.ssl.ca.location": kafka.authority.certificate,
-        "kafka.sasl.mechanisms": mechanism,
-        "kafka.sasl.username": USER,
-        "kafka.sasl.password": PASSWORD,
-        **changes,
-    }
+    return {**kafka.by_password(mechanism, USER), "kafka.sasl.password": PASSWORD, **changes}
 
 
 # --- what is right works
@@ -125,14 +86,14 @@ def test_over_tls_many_messages_are_read_at_a_wake(guarded, server):
 
 def test_over_tls_a_relay_that_waits_for_kafka_is_heard(guarded, server, mortal_kafka, scaled):
     """Small records fill the receive buffer so that it takes no acknowledgement: then some are read into libpq."""
-    guarded.sql(f"ALTER DATABASE {guarded.database} SET wal_sender_timeout = '3s'")
+    guarded.sql(f"ALTER DATABASE {guarded.database} SET wal_sender_timeout = '6s'")
     relay = guarded.relay({"postgres.conninfo": server.relay_conninfo(guarded), "relay.in_flight.events": "16"})
     guarded.insert()
     guarded.wait_all_confirmed(30, relay)
     walsender = guarded.slot_row()[2]
     mortal_kafka.pause()
     with Writer(guarded, threads=1, pause=0.001, single_rows=True):
-        holds_for(lambda: guarded.slot_row()[2] == walsender and relay.is_alive(), scaled(12, 60),
+        holds_for(lambda: guarded.slot_row()[2] == walsender and relay.is_alive(), scaled(15, 60),
                   "the same walsender serves us")
         mortal_kafka.resume()
     guarded.wait_all_confirmed(60, relay)

@@ -142,10 +142,7 @@ def test_nothing_passes_an_oversized_event_in_a_topic_that_was_made_anew(make_st
         huge = stage.insert("k", _noise(300_000), connection=connection)
         for _ in range(500):
             stage.insert("k", connection=connection)
-    relay.wait_until(
-        lambda: stage.sql("SELECT bool_and(sent_lsn >= pg_current_wal_lsn()) FROM pg_stat_replication")[0][0], 20,
-        "all is sent to the relay"
-    )
+    stage.wait_sent(relay)
     holds_for(relay.is_alive, 1, "what it lets go ahead is on its way")
     mortal_kafka.resume()
     assert relay.wait_exit(60) == 3

@@ -38,7 +38,7 @@ class Administered:
     def sql(self, statement, parameters=None):
         return self.server.query(statement, parameters, self.name)
 
-    def command(self, *arguments, deadline=30, environment=None):
+    def command(self, *arguments, deadline=60, environment=None):
         """One walpost command with the configuration in a file."""
         file = self.folder / f"{self.name}.conf"
         file.write_text(config_text(self.config))

@@ -14,6 +14,7 @@ from lib.ports import take_port
 from lib.waiting import wait_until
 from servers import cache
 
+# Without end of retention: Kafka counts it from a record's timestamp, and some tests write old ones.
 _SETTINGS = """
 process.roles=broker,controller
 node.id=1
@@ -34,6 +35,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.enable=false
+log.retention.ms=-1
 broker.session.timeout.ms=2000
 broker.heartbeat.interval.ms=400
 """
@@ -174,7 +176,8 @@ class Kafka:
         return "--- Kafka says:\n" + "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
 
     def _admin(self):
-        return AdminClient({"bootstrap.servers": self.address, **_CLIENT})
+        """Whose requests may take as long as results are waited for."""
+        return AdminClient({"bootstrap.servers": self.address, **_CLIENT, "socket.timeout.ms": 20_000})
 
     def create_topic(self, name, partitions=4, **config):
         """Underscores in `config` stand for dots: max_message_bytes=65536. Usable when this returns."""
@@ -187,7 +190,10 @@ class Kafka:
 
     @staticmethod
     def _has_leaders(admin, name, partitions):
-        topic = admin.list_topics(name, timeout=5).topics[name]
+        try:
+            topic = admin.list_topics(name, timeout=5).topics[name]
+        except confluent_kafka.KafkaException:
+            return False
         return len(topic.partitions) == partitions and all(p.leader >= 0 for p in topic.partitions.values())
 
     def add_partitions(self, name, total):
@@ -208,6 +214,14 @@ class Kafka:
         resource = ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=changes)
         admin = self._admin()
         admin.incremental_alter_configs([resource])[resource].result(20)
+        wanted = {change.name: change.value for change in changes}
+
+        def is_told():
+            """The broker hears of it a moment after the controller."""
+            told = admin.describe_configs([resource])[resource].result(20)
+            return all(told[key].value == value for key, value in wanted.items())
+
+        wait_until(is_told, 20, f"{name} has {wanted}")
 
     def topics(self):
         return set(self._admin().list_topics(timeout=10).topics)

@@ -123,15 +123,21 @@ class Machine:
 
     def _is_running(self):
         assert self._unshare.poll() is None, f"systemd exited\n{self._log.read_text()}"
-        return self._children() and self.ask("systemctl", "is-system-running").stdout.strip() == "running"
+        asked = [self._ask(child, "systemctl", "is-system-running") for child in self._children()]
+        return any(done.stdout.strip() == "running" for done in asked)
 
     def _children(self):
         with contextlib.suppress(FileNotFoundError):
             return Path(f"/proc/{self._unshare.pid}/task/{self._unshare.pid}/children").read_text().split()
+        return []
 
     def ask(self, *command, input=None, deadline=300):
         """Runs a command as root beside systemd: returncode, stdout, stderr."""
         (init,) = self._children()
+        return self._ask(init, *command, input=input, deadline=deadline)
+
+    @staticmethod
+    def _ask(init, *command, input=None, deadline=300):
         return subprocess.run(
             ["nsenter", "--target", init, "--mount", "--uts", "--ipc", "--pid", "--root", "--wd=/", "--",
              *map(str, command)],

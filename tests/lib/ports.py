@@ -4,7 +4,6 @@ import fcntl
 import os
 import random
 import socket
-import tempfile
 from pathlib import Path
 
 _FIRST, _LAST = 20000, 31999
@@ -23,7 +22,7 @@ def _is_free(port):
 
 def take_port():
     """A free port on 127.0.0.1 that no other test run on this machine will pick."""
-    folder = Path(tempfile.gettempdir()) / f"walpost-ports-{os.geteuid()}"
+    folder = Path("/tmp") / f"walpost-ports-{os.geteuid()}"  # one for all, whatever TMPDIR is
     folder.mkdir(exist_ok=True)
     while True:
         port = random.randint(_FIRST, _LAST)

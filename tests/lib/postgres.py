@@ -55,8 +55,13 @@ class Postgres:
     def start(self, **settings):
         """Starts and waits until it answers."""
         self.launch(**settings)
-        wait_until(self.answers, 30, "Postgres answers", self.log_tail)
+        wait_until(self._answers_itself, 30, "Postgres answers", self.log_tail)
         return self
+
+    def _answers_itself(self):
+        """And not another that has its port."""
+        assert self._process.poll() is None, f"Postgres did not start\n{self.log_tail()}"
+        return self.answers()
 
     def launch(self, **settings):
         """Starts without waiting."""
@@ -140,6 +145,15 @@ class Postgres:
         with self.connect(database) as connection:
             cursor = connection.execute(sql, parameters)
             return cursor.fetchall() if cursor.description else []
+
+    def temporary_slots(self, database):
+        """The names of those that belong to sessions of this database."""
+        return [name for (name,) in self.query(
+            "SELECT slot_name FROM pg_replication_slots WHERE temporary AND database = %s", (database,))]
+
+    def wait_no_temporary_slots(self, database, deadline):
+        """They go with their sessions, a moment after those who had them."""
+        wait_until(lambda: not self.temporary_slots(database), deadline, "no temporary slot is left")
 
     def log_size(self):
         """A mark for `log_since`."""

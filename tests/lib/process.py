@@ -5,6 +5,8 @@ import os
 import pwd
 import signal
 import subprocess
+import sys
+import uuid
 from pathlib import Path
 
 from lib.waiting import wait_until
@@ -58,16 +60,24 @@ def peak_rss_kb(pid):
     return _status(pid, "VmHWM")
 
 
-def peak_of(command, environment):
-    """Runs a command to its good end: the most kB that were ever resident of it, and what it said."""
-    child = subprocess.Popen(list(map(str, command)), env=environment, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, preexec_fn=dies_with_us())
-    with child.stdout as said:
-        text = said.read()
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0, text
-    return usage.ru_maxrss, text
+# A child counts what its parent held when it was forked, and we hold hundreds of MB: so a small process is in between.
+_PEAK = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+
+
+class Peak:
+    """The most memory that a command ever held, for when it may be gone before anyone asks."""
+
+    def __init__(self, folder):
+        self._file = Path(folder) / f"peak-{uuid.uuid4().hex}"
+        self.wrapper = (sys.executable, "-c", _PEAK, self._file)  # to be put before the command
+
+    def bytes(self):
+        return int(self._file.read_text()) * 1024
 
 
 def cpu_seconds(pid):

@@ -34,7 +34,7 @@ def clean_environment(more=None):
     return {**inherited, **(more or {})}
 
 
-def run_command(*arguments, environment=None, deadline=30, input=None):
+def run_command(*arguments, environment=None, deadline=60, input=None):
     """One walpost command to its end: returncode, stdout, stderr."""
     return subprocess.run(
         [binary(), *map(str, arguments)], env=clean_environment(environment), capture_output=True, text=True,
@@ -60,10 +60,12 @@ class Relay:
         self.stdout_file = self.folder / "stdout"
         self.stderr_file = self.folder / "stderr"
         self._process = None
+        self._log_before = 0
 
     def start(self):
         """Starts it; the log goes on in the same file when it is started again."""
         with open(self.stdout_file, "ab") as out, open(self.stderr_file, "ab") as err:
+            self._log_before = err.tell()
             self._process = subprocess.Popen(
                 list(map(str, self._command)), stdin=subprocess.DEVNULL,
                 stdout=out if self._stdout is None else self._stdout,
@@ -79,8 +81,30 @@ class Relay:
     def is_alive(self):
         return self._process is not None and self._process.poll() is None
 
+    def has_read_config(self):
+        """The process that was started last has: before, it would find a file that is written now."""
+        return b"event=started" in self.log_since(self._log_before)
+
+    def log_since(self, mark):
+        """The bytes of the log behind its first `mark` ones."""
+        with open(self.stderr_file, "rb") as log:
+            log.seek(mark)
+            return log.read()
+
     def signal(self, number):
         self._process.send_signal(number)
+
+    def reload(self, config):
+        """Another file (a text, or as for a new relay), SIGHUP, and the log lines since."""
+        mark = len(self.log())
+        self.config_file.write_text(config if isinstance(config, str) else config_text(config))
+        self.signal(signal.SIGHUP)
+
+        def heard():
+            return [line for line in self.log()[mark:] if line.get("event") in ("reloaded", "reload_refused")]
+
+        self.wait_until(heard, 10, "it has reloaded")
+        return self.log()[mark:]
 
     def wait_exit(self, deadline=30):
         """Its exit code."""

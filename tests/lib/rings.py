@@ -20,7 +20,7 @@ from servers import cache, debezium as real_debezium, go_tools  # noqa: E402
 
 TESTS = places.TREE / "tests"
 RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize", "bench")
-PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "4")
+PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "6")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
 KINDS = {
@@ -137,7 +137,7 @@ def meson_suite(suite, kind, extra=()):
 def test_environment(suite):
     """Where the C tests find what they do not bring."""
     found = {
-        "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",
+        "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:abort_on_error=0",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     }
     if suite in ("component", "sim"):
@@ -238,6 +238,7 @@ def debezium(arguments):
 
 def image(arguments):
     """The container image and all else that deploy/ holds for running it."""
+    build("gcc")
     cache.postgres("18")
     cache.kafka()
     for name in go_tools.TOOLS:

@@ -96,6 +96,7 @@ class Consumer:
             "GROUP": self.group,
             "GROUP_INSTANCE": "1",
             "DATABASE_URL": database_url(name, stage, self.schema),
+            "JAVA_TOOL_OPTIONS": f"-Djava.io.tmpdir={stage.folder}",  # libraries that it unpacks, left behind by a kill
         })
         self._process = None
         self.log = Path(stage.folder) / f"{self.name}.log"

@@ -64,6 +64,9 @@ class SecondBroker:
         """Does nobody name it any more, as a broker or as the one to ask for changes?"""
         return self.id not in self._admin().list_topics(timeout=5).brokers
 
+    def is_running(self):
+        return self._process is not None and self._process.poll() is None
+
     def kill(self):
         self._process.kill()
         self._process.wait()
@@ -73,7 +76,7 @@ class SecondBroker:
         process.wait_exit(self._process, 60, "the second broker")
 
     def end(self):
-        if self._process is not None and self._process.poll() is None:
+        if self.is_running():
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 

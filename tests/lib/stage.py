@@ -20,6 +20,10 @@ OUTBOX_COLUMNS = """
     payload       jsonb
 """
 
+# Of the log, in bytes: access/xlog_internal.h, on 64-bit machines.
+_PAGE, _PAGE_HEADER = 8192, 24
+_SEGMENT, _SEGMENT_HEADER = 16 << 20, 40
+
 
 class Stage:
     """Everything has a name of its own, so that many tests share one server and one broker."""
@@ -105,7 +109,11 @@ class Stage:
         return int(self.slot_row()[0])
 
     def wal_end(self):
-        return int(self.postgres.query("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
+        """Where a record ends with its page, the server counts the header of the next one, which nobody confirms."""
+        end = int(self.postgres.query("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")[0][0])
+        if end % _SEGMENT == _SEGMENT_HEADER:
+            return end - _SEGMENT_HEADER
+        return end - _PAGE_HEADER if end % _PAGE == _PAGE_HEADER else end
 
     def is_streaming(self):
         """Does somebody read from the slot?"""
@@ -128,6 +136,12 @@ class Stage:
     def wait_all_confirmed(self, deadline=20, relay=None):
         """Until everything that is in the log now is confirmed."""
         self.wait_confirmed(self.wal_end(), deadline, relay or self.relays[-1])
+
+    def wait_sent(self, relay, deadline=20):
+        """Until the server has sent to who reads the slot all that is in the log now."""
+        end, walsender = self.wal_end(), self.slot_row()[2]
+        sent = "SELECT sent_lsn - '0/0'::pg_lsn >= %s FROM pg_stat_replication WHERE pid = %s"
+        relay.wait_until(lambda: self.sql(sent, (end, walsender)) == [(True,)], deadline, "all is sent to the relay")
 
     @staticmethod
     def wait_until(condition, deadline, what):
@@ -186,18 +200,22 @@ class Stage:
         if not self.postgres.answers_now():
             return
         for slot in self._slots:
-            wait_until(lambda slot=slot: self._drop_slot(slot), 20, f"slot {slot} is dropped")
+            wait_until(lambda slot=slot: self._drop_slot(slot), 60, f"slot {slot} is dropped")
+        self.postgres.wait_no_temporary_slots(self.database, 60)
         self.postgres.query(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)")
 
     def _drop_slot(self, slot):
-        rows = self.postgres.query("SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s", (slot,))
+        # Who reads it and is ended are found in one statement: a number may be another test's session a moment later.
+        rows = self.postgres.query(
+            "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s", (slot,))
         if not rows:
             return True
-        if rows[0][0] is not None:
-            self.postgres.query("SELECT pg_terminate_backend(%s)", rows[0])
-            return False
-        self.postgres.query("SELECT pg_drop_replication_slot(%s)", (slot,))
-        return True
+        if rows[0][0] is None:
+            try:
+                self.postgres.query("SELECT pg_drop_replication_slot(%s)", (slot,))
+            except psycopg.errors.ObjectInUse:  # one whose start was on its way has it now
+                pass
+        return False
 
 
 def identifier(name):

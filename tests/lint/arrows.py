@@ -48,10 +48,12 @@ FOREIGN = {
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
 PURE = {"base", "wal", "outbox", "relay", "vitals", "import"}
 IMPURE_FILES = {
-    "base/clock", "base/heap", "base/log", "base/log_line", "base/notify", "base/worker", "base/wake",
+    "base/clock", "base/file_text", "base/heap", "base/log", "base/log_line", "base/notify", "base/secret_file",
+    "base/worker", "base/wake",
 }
 IMPURE_OURS = {
-    "base/clock.h", "base/heap.h", "base/log.h", "base/notify.h", "base/worker.h", "base/wake.h", "sink/stdout.h",
+    "base/clock.h", "base/file_text.h", "base/heap.h", "base/log.h", "base/notify.h", "base/secret_file.h",
+    "base/worker.h", "base/wake.h", "sink/stdout.h",
 }
 IMPURE_SYSTEM = re.compile(
     r"^(unistd|time|pthread|poll|signal|fcntl|netdb|termios|dirent)\.h$|^(sys/(?!types\.h)|netinet/|arpa/)"
