@@ -117,6 +117,18 @@ def test_when_the_leader_changes_under_load_everything_arrives_once(two_brokers)
 
 
 @pytest.mark.on("all")
+def test_a_kafka_whose_answers_take_a_second_is_reached_with_five_requests_in_flight(make_stage, mortal_kafka):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic()
+    mortal_kafka.line.delay = 0.5  # each way
+    relay = stage.relay({
+        "kafka.bootstrap.servers": mortal_kafka.slow_address, "kafka.max.in.flight.requests.per.connection": "5",
+    })
+    stage.insert()
+    stage.wait_all_confirmed(60, relay)
+    assert len(stage.read()) == 1
+
+
 def test_a_slow_kafka_and_a_full_queue_do_not_keep_status_messages_back(make_stage, mortal_kafka, scaled):
     stage = make_stage(kafka=mortal_kafka)
     stage.create_topic(partitions=1)
