@@ -3,6 +3,7 @@
 `spares_relay`: the relay's process lives on, so that a soak may have it. `share`: how often it is drawn.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -307,7 +308,9 @@ class FreezeWalsender(Fault):
 
     def inject(self, world):
         self._pid = world.walsender()
-        if self._pid is not None:
+        if self._pid is None:
+            return
+        with contextlib.suppress(ProcessLookupError):  # that of a relay that was killed a moment ago
             os.kill(self._pid, signal.SIGSTOP)
             world.counts[self.name] += 1
 
@@ -328,8 +331,9 @@ class KillWalsender(Fault):
         pid = world.walsender()
         if pid is None:
             return
-        os.kill(pid, signal.SIGKILL)
-        world.counts[self.name] += 1
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            world.counts[self.name] += 1
 
     def heal(self, world):
         world.ensure_postgres()

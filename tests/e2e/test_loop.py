@@ -168,8 +168,8 @@ def test_a_full_stderr_pipe_drops_lines_and_counts_them(stage, full_pipe):
     stage.insert_many(5000, "a{0}")
     stage.wait_all_confirmed(30)
     _same_walsender_for(stage, relay, 14)
-    stage.sql("SELECT pg_terminate_backend(%s)", (stage.slot_row()[2],))
     _drain(read)
+    stage.sql("SELECT pg_terminate_backend(%s)", (stage.slot_row()[2],))
     wait_until(lambda: b"dropped=" in _drain(read), 20, "the next line tells of the lost")
     relay.signal(signal.SIGTERM)
     assert relay.wait_exit(10) == 0

@@ -33,7 +33,7 @@ def _wait_topics_written(stage, relay):
     """Until the witness row, which goes to the standby too, says where the events went."""
     relay.wait_until(
         lambda: stage.sql("SELECT topics FROM walpost.witness WHERE slot = %s", (stage.slot,)) == [(stage.topic(),)],
-        30, "the topics are written down")
+        90, "the topics are written down")
 
 
 def _create_slot(stage, standby):

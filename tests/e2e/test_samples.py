@@ -162,10 +162,13 @@ def test_the_sample_consumers_book_each_order_once_and_in_order(make_stage, own_
             assert consumer.stop() in (0, 143), consumer.tail()
 
     assert len({message.id for message in messages}) == total < len(messages), "the relay repeated nothing"
+    repeated = set()
     for consumer in consumers:
         known = {m.id for m in messages if m.offset < told[consumer].get(m.partition, 0)}
-        assert len(known) < 19, f"{consumer.name} was killed with nothing to repeat"
+        if len(known) < 19:  # one that tells Kafka every five seconds may just have done so
+            repeated.add(consumer.way)
         assert by_order(consumer.bookings()) == expected, consumer.name
+    assert repeated == {"position", "id"}, "those of one way were killed with nothing to repeat"
 
 
 def test_the_samples_of_python_name_what_the_tests_run_them_with():

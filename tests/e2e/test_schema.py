@@ -198,8 +198,9 @@ def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind
         connection.execute("LOCK TABLE outbox_1 IN ACCESS EXCLUSIVE MODE")
         relay = stage.new_relay().start()
         relay.wait_log("is it, or a partition of it, locked?", 60, count=2)
-        assert stage.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                         "AND application_name = 'walpost' AND backend_type = 'client backend'")[0][0] <= 1
+        sessions = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+                    "AND application_name = 'walpost' AND backend_type = 'client backend'")
+        stage.wait_until(lambda: stage.sql(sessions)[0][0] <= 1, 5, "no session is left behind")
     stage.wait_streaming(relay, 40)
     _insert_into(stage, 1)
     _delivered(stage, 1)

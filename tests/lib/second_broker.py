@@ -58,11 +58,11 @@ class SecondBroker:
 
     def _is_known(self):
         assert self._process.poll() is None, self._log.read_text()[-3000:]
-        return self.id in self._admin().list_topics(timeout=5).brokers
+        return self.id in self._admin().list_topics(timeout=20).brokers
 
     def is_forgotten(self):
         """Does nobody name it any more, as a broker or as the one to ask for changes?"""
-        return self.id not in self._admin().list_topics(timeout=5).brokers
+        return self.id not in self._admin().list_topics(timeout=20).brokers
 
     def is_running(self):
         return self._process is not None and self._process.poll() is None
@@ -94,10 +94,10 @@ class SecondBroker:
         wait_until(lambda: self.leaders(name) == {leader}, 20, f"broker {leader} leads {name}")
 
     def leaders(self, name):
-        return {partition.leader for partition in self._admin().list_topics(name, timeout=5)
+        return {partition.leader for partition in self._admin().list_topics(name, timeout=20)
                 .topics[name].partitions.values()}
 
     def in_sync(self, name):
         """The smallest number of replicas in sync."""
-        partitions = self._admin().list_topics(name, timeout=5).topics[name].partitions.values()
+        partitions = self._admin().list_topics(name, timeout=20).topics[name].partitions.values()
         return min(len(partition.isrs) for partition in partitions)

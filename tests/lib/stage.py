@@ -129,6 +129,12 @@ class Stage:
         relay.wait_until(lambda: self.sql("SELECT ctid::text FROM walpost.witness") != [("(0,1)",)], 10,
                          "it has written that it has the slot")
 
+    def wait_noted(self, relay):
+        """Until it has also written how far it came: the third version of its row. Five seconds after it has the slot,
+        or, if nothing was confirmed by then, a minute later."""
+        relay.wait_until(lambda: self.sql("SELECT ctid > '(0,2)' FROM walpost.witness") == [(True,)], 90,
+                         "it has written how far it came")
+
     def wait_confirmed(self, lsn, deadline=20, relay=None):
         """Until the slot's confirmed_flush_lsn has reached `lsn`."""
         (relay or self).wait_until(lambda: self.confirmed() >= lsn, deadline, f"{lsn} is confirmed")

@@ -11,11 +11,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
 from lib.places import cache, lock
 from lib.process import give_away, unprivileged
+from lib.waiting import sleep_until
 
 POSTGRES = {
     "14": "14.23.0",
@@ -69,9 +71,20 @@ def run(*command, **options):
         raise RuntimeError(f"{' '.join(map(str, command))} failed:\n{done.stdout[-4000:]}")
 
 
+def fetch(*command, **options):
+    """As run(), for what comes from the network: that may be away for a moment."""
+    for tries_left in (2, 1, 0):
+        try:
+            return run(*command, **options)
+        except RuntimeError:
+            if tries_left == 0:
+                raise
+            sleep_until(time.monotonic() + 20)
+
+
 def _fill_postgres(folder, version):
     with tempfile.TemporaryDirectory() as work:
-        run(
+        fetch(
             "mvn", "-q", "-B", f"{DEPENDENCY_PLUGIN}:copy", f"-Dartifact={_POSTGRES_ARTIFACT}:{POSTGRES[version]}",
             f"-DoutputDirectory={work}", cwd=work,
         )
@@ -103,7 +116,7 @@ def _fill_kafka(folder):
     pom = Path(__file__).with_name("kafka-pom.xml")
     with tempfile.TemporaryDirectory() as work:
         shutil.copy(pom, Path(work) / "pom.xml")
-        run(
+        fetch(
             "mvn", "-q", "-B", f"{DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}",
             cwd=work,
         )

@@ -21,7 +21,7 @@ def connect():
 def _fill_connect(folder):
     with tempfile.TemporaryDirectory() as work:
         shutil.copy(Path(__file__).with_name("connect-pom.xml"), Path(work) / "pom.xml")
-        cache.run(
+        cache.fetch(
             "mvn", "-q", "-B", f"{cache.DEPENDENCY_PLUGIN}:copy-dependencies", f"-DoutputDirectory={folder / 'libs'}",
             cwd=work,
         )

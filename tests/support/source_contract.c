@@ -44,6 +44,12 @@ static void connect(struct source_driver *d)
 	await(d, WP_SOURCE_READY);
 }
 
+static void pump_some(struct source_driver *d)
+{
+	for (int i = 0; i < 5; i++)
+		pump(d);
+}
+
 /* Connects until the server answers again and the slot is free. */
 static void connect_again(struct source_driver *d)
 {
@@ -51,11 +57,13 @@ static void connect_again(struct source_driver *d)
 		enum wp_source_state state = view(d)->state;
 		if (state == WP_SOURCE_READY && !view(d)->facts.slot_held)
 			return;
-		if (state == WP_SOURCE_READY)
+		if (state == WP_SOURCE_READY) {
+			pump_some(d); /* pumps are counted, not time */
 			d->source->ops->look(d->source);
-		else if (state == WP_SOURCE_CLOSED || state == WP_SOURCE_FAILED ||
-			 state == WP_SOURCE_FINISHED)
+		} else if (state == WP_SOURCE_CLOSED || state == WP_SOURCE_FAILED ||
+			   state == WP_SOURCE_FINISHED) {
 			d->source->ops->connect(d->source);
+		}
 		pump(d);
 	}
 	fail_msg("no connection with a free slot");
@@ -171,16 +179,11 @@ static void await_confirmed(struct source_driver *d, wp_lsn wanted)
 	CHECK_EQ(d->slot_confirmed(d->arg), wanted);
 }
 
-static void pump_some(struct source_driver *d)
-{
-	for (int i = 0; i < 5; i++)
-		pump(d);
-}
-
 static void await_probe(struct source_driver *d, enum wp_probe wanted)
 {
 	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->probe != wanted; i++) {
 		if (view(d)->probe != WP_PROBE_RUNNING) {
+			pump_some(d); /* pumps are counted, not time */
 			d->source->ops->probe(d->source);
 			CHECK_EQ(view(d)->probe, WP_PROBE_RUNNING);
 		}

@@ -35,8 +35,8 @@ static void nobody_there_is_io_with_the_address_and_within_the_time(void **state
 	(void)state;
 	world_down(&w);
 	int64_t before = world_clock_ms();
-	CHECK_EQ(wp_kafka_reach(&w.options, 1500, &sentence, &why), WP_IO);
-	CHECK(world_clock_ms() - before < 6000);
+	CHECK_EQ(wp_kafka_reach(&w.options, 5000, &sentence, &why), WP_IO);
+	CHECK(world_clock_ms() - before < 15000);
 	CHECK_HAS(why.text, "no Kafka broker answers");
 	CHECK_HAS(why.text, "Connection refused");
 	CHECK_TEXT(sentence.text, "");

@@ -579,7 +579,7 @@ static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(voi
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 9000), RD_KAFKA_RESP_ERR_NO_ERROR);
+	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 15000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, !world_view(&w)->reachable);
 	CHECK_EQ(w.report_count, 1);
@@ -681,9 +681,8 @@ static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **sta
 	send_many(1, 10);
 	WORLD_UNTIL(&w, world_view(&w)->reachable && inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	block_worker(1);
-	int64_t before = world_clock_ms();
 	restart(WP_BATCHING_NORMAL);
-	CHECK(world_clock_ms() - before < 500);
+	CHECK(inside()->is_burying); /* handed over, not waited for: the worker is blocked */
 	for (int i = 0; i < 5; i++) {
 		world_turn(&w);
 		CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);

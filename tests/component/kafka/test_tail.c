@@ -216,7 +216,7 @@ static void a_topic_that_may_not_be_read_is_said(void **state)
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
 					  RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	wp_tail_read(&w.options, &question, 5000, &tail);
+	wp_tail_read(&w.options, &question, 30000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK(!tail.found);
 	CHECK_EQ(tail.unread_partitions, 1);

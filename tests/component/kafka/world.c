@@ -97,13 +97,18 @@ void world_pump(struct world *w, int64_t wait_ms)
 	w->now_ms = world_clock_ms();
 }
 
-void world_turn(struct world *w)
+void world_collect(struct world *w)
 {
-	world_pump(w, 100);
 	size_t room = sizeof(w->reports) / sizeof(w->reports[0]) - w->report_count;
 	CHECK(room > 0);
 	w->report_count +=
 		w->sink->ops->collect(w->sink, w->now_ms, w->reports + w->report_count, room);
+}
+
+void world_turn(struct world *w)
+{
+	world_pump(w, 100);
+	world_collect(w);
 }
 
 const struct wp_sink_view *world_view(struct world *w)

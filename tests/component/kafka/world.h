@@ -35,6 +35,8 @@ void world_up(struct world *w);
 
 /* Waits for a descriptor or for what is due, at most `wait_ms`; serves the worker. */
 void world_pump(struct world *w, int64_t wait_ms);
+/* The reports that are there. */
+void world_collect(struct world *w);
 /* One pump and one collect. */
 void world_turn(struct world *w);
 const struct wp_sink_view *world_view(struct world *w);
