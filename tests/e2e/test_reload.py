@@ -71,6 +71,7 @@ def test_reloads_under_load_lose_and_repeat_nothing(stage):
     """In a storm of them, between transactions of several rows; and nothing is kept of the old ones."""
     stage.create_topic()
     relay = stage.relay()
+    relay.wait_log("event=streaming")  # the server says so a moment before
     sources = [{"outbox.headers.source": "a"}, {"outbox.headers.source": "b", "outbox.headers": "type:kind"}]
     with Writer(stage, threads=4, pause=0.005):
         for number in range(10):
@@ -170,6 +171,7 @@ def test_what_is_gone_back_to_is_what_was_in_force_before(stage):
     """Not what was before that, though no event came in between; and all of it, the log's level too."""
     stage.create_topic()
     relay = stage.relay(LISTEN)
+    relay.wait_log("event=streaming")  # the server says so a moment before
     good = {**LISTEN, "outbox.headers.source": "good"}
     relay.reload(stage.config(good))
     relay.wait_log("event=streaming", count=2)
@@ -188,6 +190,7 @@ def test_what_is_gone_back_to_is_what_was_in_force_before(stage):
 
 def test_a_slot_that_is_lost_is_no_fault_of_a_reload_that_went_before(stage):
     relay = stage.relay()
+    relay.wait_log("event=streaming")  # the server says so a moment before
     relay.reload(stage.config({"outbox.headers.source": "good"}))
     relay.wait_log("event=streaming", count=2)
     process.pause(relay.pid)  # or it may be back before the slot is gone

@@ -136,7 +136,8 @@ def test_postgres_stops_fast_while_kafka_is_down(make_stage, own_postgres, morta
 
 @pytest.mark.on("all")
 def test_postgres_stops_fast_in_the_middle_of_a_backlog(make_stage, own_postgres):
-    # Minutes of it, where the relay may take half of one until it looks; the relay takes whatever comes, and Kafka too, so that nothing ever waits.
+    # Minutes of it, where it may take the relay half of one until it looks; the relay takes whatever comes, and Kafka
+    # too, so that nothing ever waits.
     stage = make_stage(postgres=own_postgres)
     stage.create_topic(partitions=3)
     stage.insert_many(10_000, "a{0}", size=4000)

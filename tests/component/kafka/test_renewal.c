@@ -86,7 +86,8 @@ static size_t send_until_draining(wp_ticket ticket)
 
 	while (!inside()->renewal.is_draining) {
 		CHECK(world_clock_ms() < until);
-		world_pump(&w, 100); /* the trial ends here; what is offered now is not confirmed yet */
+		world_pump(&w,
+			   100); /* the trial ends here; what is offered now is not confirmed yet */
 		if (world_offer(&w, ticket + count, &record, &why) == WP_OK)
 			count++;
 		world_collect(&w);
