@@ -264,6 +264,7 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     """The slot is free before a relay that stops has said so in the witness row."""
     stage.create_topic()
     relay = stage.relay()
+    stage.wait_claimed(relay)
     next_one = _witness(stage, "owner")[0]
     relay.stop()
     relay.start()

@@ -217,6 +217,7 @@ def test_without_its_table_the_record_is_the_output(stage):
 def test_the_witness_is_told_of_the_move(stage):
     stage.create_topic()
     relay = stage.relay()
+    stage.wait_claimed(relay)
     relay.stop()
     stage.insert()
     end = _end_text(stage)
