@@ -299,6 +299,15 @@ class AlterOutbox(Fault):
             world.start_relay()
 
 
+def _signal_walsender(fault, world, number):
+    pid = world.walsender()
+    if pid is None:
+        return
+    with contextlib.suppress(ProcessLookupError):  # that of a relay that was killed a moment ago
+        os.kill(pid, number)
+        world.counts[fault.name] += 1
+
+
 class FreezeWalsender(Fault):
     name = "SIGSTOP walsender"
     group = "postgres"
@@ -307,12 +316,7 @@ class FreezeWalsender(Fault):
     hold = (1, 12)
 
     def inject(self, world):
-        self._pid = world.walsender()
-        if self._pid is None:
-            return
-        with contextlib.suppress(ProcessLookupError):  # that of a relay that was killed a moment ago
-            os.kill(self._pid, signal.SIGSTOP)
-            world.counts[self.name] += 1
+        _signal_walsender(self, world, signal.SIGSTOP)
 
     def heal(self, world):
         world.thaw_postgres()
@@ -328,12 +332,7 @@ class KillWalsender(Fault):
     hold = (0, 0)
 
     def inject(self, world):
-        pid = world.walsender()
-        if pid is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-            world.counts[self.name] += 1
+        _signal_walsender(self, world, signal.SIGKILL)
 
     def heal(self, world):
         world.ensure_postgres()

@@ -247,9 +247,8 @@ def server(version, house, _administered_servers):
     if version not in servers:
         servers[version] = Postgres(version, house.folder / f"administered{version}-{os.getpid()}").start()
     yield servers[version]
-    with servers[version].connect() as connection:
-        connection.execute("ALTER SYSTEM RESET ALL")
-        connection.execute("SELECT pg_reload_conf()")
+    servers[version].query("ALTER SYSTEM RESET ALL")
+    servers[version].reload_conf()
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_a_wrong_password_is_a_clear_failure(make_stage, own_postgres):
     own_postgres.query("CREATE ROLE guarded LOGIN REPLICATION PASSWORD 'right'")
     hba = own_postgres.data / "pg_hba.conf"
     hba.write_text("host all guarded 127.0.0.1/32 scram-sha-256\n" + hba.read_text())
-    own_postgres.query("SELECT pg_reload_conf()")
+    own_postgres.reload_conf()
     conninfo = own_postgres.conninfo(stage.database, user="guarded", password="wrong")
     said = _fails(stage, {"postgres.conninfo": conninfo}, 2, "guarded")
     assert "password=wrong" not in said

@@ -216,9 +216,7 @@ class GuardedPostgres(Postgres):
         for new, old in ((issued.certificate, now.certificate), (issued.key, now.key)):
             old.write_text(new.read_text())
         self._trusted.write_text(authority.certificate.read_text())
-        loaded = self.query("SELECT pg_conf_load_time()")
-        self.query("SELECT pg_reload_conf()")
-        wait_until(lambda: self.query("SELECT pg_conf_load_time()") != loaded, 10, "the certificates are reloaded")
+        self.reload_conf()
 
     def admit(self, stage):
         """Makes the role, with what the relay of `stage` needs."""

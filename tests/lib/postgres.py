@@ -55,13 +55,8 @@ class Postgres:
     def start(self, **settings):
         """Starts and waits until it answers."""
         self.launch(**settings)
-        wait_until(self._answers_itself, 30, "Postgres answers", self.log_tail)
+        wait_until(self.answers, 30, "Postgres answers", self.log_tail)
         return self
-
-    def _answers_itself(self):
-        """And not another that has its port."""
-        assert self._process.poll() is None, f"Postgres did not start\n{self.log_tail()}"
-        return self.answers()
 
     def launch(self, **settings):
         """Starts without waiting."""
@@ -118,6 +113,7 @@ class Postgres:
         return True
 
     def answers(self):
+        """And not another that has its port."""
         assert self._process.poll() is None, f"Postgres exited\n{self.log_tail()}"
         return self.answers_now()
 
@@ -127,9 +123,13 @@ class Postgres:
             for name, value in settings.items():
                 connection.execute(psycopg.sql.SQL("ALTER SYSTEM SET {} = {}").format(
                     psycopg.sql.Identifier(name), psycopg.sql.Literal(value)))
-            loaded = connection.execute("SELECT pg_conf_load_time()").fetchone()
-            connection.execute("SELECT pg_reload_conf()")
-        wait_until(lambda: self.query("SELECT pg_conf_load_time()") != [loaded], 10, "the configuration is reloaded")
+        self.reload_conf()
+
+    def reload_conf(self):
+        """Its files, in force when this returns."""
+        loaded = self.query("SELECT pg_conf_load_time()")
+        self.query("SELECT pg_reload_conf()")
+        wait_until(lambda: self.query("SELECT pg_conf_load_time()") != loaded, 10, "the configuration is reloaded")
 
     def conninfo(self, database="postgres", **more):
         """A libpq connection string over TCP."""

@@ -58,11 +58,11 @@ class SecondBroker:
 
     def _is_known(self):
         assert self._process.poll() is None, self._log.read_text()[-3000:]
-        return self.id in self._admin().list_topics(timeout=20).brokers
+        return self.id in self._told().brokers
 
     def is_forgotten(self):
         """Does nobody name it any more, as a broker or as the one to ask for changes?"""
-        return self.id not in self._admin().list_topics(timeout=20).brokers
+        return self.id not in self._told().brokers
 
     def is_running(self):
         return self._process is not None and self._process.poll() is None
@@ -83,6 +83,13 @@ class SecondBroker:
     def _admin(self):
         return AdminClient({"bootstrap.servers": self._first.address, "log_level": 0})
 
+    def _told(self, *topic):
+        """What the first broker tells of the cluster."""
+        return self._admin().list_topics(*topic, timeout=20)
+
+    def _partitions(self, name):
+        return self._told(name).topics[name].partitions.values()
+
     def create_topic(self, name, partitions, led_by_us, alone=False, **config):
         """A replica on each of the two, or with `alone` only one; one of them leads all partitions."""
         leader, other = (self.id, 1) if led_by_us else (1, self.id)
@@ -94,10 +101,8 @@ class SecondBroker:
         wait_until(lambda: self.leaders(name) == {leader}, 20, f"broker {leader} leads {name}")
 
     def leaders(self, name):
-        return {partition.leader for partition in self._admin().list_topics(name, timeout=20)
-                .topics[name].partitions.values()}
+        return {partition.leader for partition in self._partitions(name)}
 
     def in_sync(self, name):
         """The smallest number of replicas in sync."""
-        partitions = self._admin().list_topics(name, timeout=20).topics[name].partitions.values()
-        return min(len(partition.isrs) for partition in partitions)
+        return min(len(partition.isrs) for partition in self._partitions(name))

@@ -126,14 +126,16 @@ class Stage:
     def wait_claimed(self, relay):
         """Until the relay has written that it has the slot: the second version of its row in walpost.witness, which
         moves the log and would be decoded under what a test does next."""
-        relay.wait_until(lambda: self.sql("SELECT ctid::text FROM walpost.witness") != [("(0,1)",)], 10,
-                         "it has written that it has the slot")
+        relay.wait_until(lambda: self._witness_is_behind("(0,1)"), 10, "it has written that it has the slot")
 
     def wait_noted(self, relay):
         """Until it has also written how far it came: the third version of its row. Five seconds after it has the slot,
         or, if nothing was confirmed by then, a minute later."""
-        relay.wait_until(lambda: self.sql("SELECT ctid > '(0,2)' FROM walpost.witness") == [(True,)], 90,
-                         "it has written how far it came")
+        relay.wait_until(lambda: self._witness_is_behind("(0,2)"), 90, "it has written how far it came")
+
+    def _witness_is_behind(self, version):
+        """Was the row in walpost.witness written again since this version of it?"""
+        return self.sql("SELECT 1 FROM walpost.witness WHERE ctid > %s::tid", (version,))
 
     def wait_confirmed(self, lsn, deadline=20, relay=None):
         """Until the slot's confirmed_flush_lsn has reached `lsn`."""

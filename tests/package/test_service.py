@@ -178,7 +178,7 @@ def test_its_password_is_handed_over_by_systemd(machine, stage, configure, postg
     rules = postgres.data / "pg_hba.conf"
     before = rules.read_text()
     rules.write_text(f"host all {role} 127.0.0.1/32 scram-sha-256\n{before}")
-    postgres.query("SELECT pg_reload_conf()")
+    postgres.reload_conf()
     try:
         configure(stage, changes={"postgres.conninfo": postgres.conninfo(stage.database, user=role)})
         machine.write("/etc/walpost/postgres.password", "open sesame\n", 0o600)
@@ -192,7 +192,7 @@ def test_its_password_is_handed_over_by_systemd(machine, stage, configure, postg
         machine.run("systemctl", "stop", "walpost")
     finally:
         rules.write_text(before)
-        postgres.query("SELECT pg_reload_conf()")
+        postgres.reload_conf()
         stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 

@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 #include "support/check.h"
+#include "support/files.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/config/changes.h"
 
@@ -115,10 +116,7 @@ static void check_rotated(const char *variable, const char *wanted)
 	write_file(path, "dbname=a", 8);
 	(void)snprintf(text, sizeof(text), "%s=%s", variable, path);
 	load_environment(&old, environment);
-	FILE *out = fopen(path, "w");
-	CHECK(out != NULL);
-	CHECK(fputs("dbname=b", out) >= 0);
-	CHECK_EQ(fclose(out), 0);
+	write_text(path, "dbname=b");
 	load_environment(&fresh, environment);
 	told[0] = '\0';
 	CHECK_EQ(wp_config_take_over(&old.config, &fresh.config, tell, NULL), WP_OK);

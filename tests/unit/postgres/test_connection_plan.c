@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
+#include "support/files.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/postgres/connection_plan.h"
 
@@ -290,14 +291,6 @@ static void the_facts_for_people_name_hosts_and_tls(void **state)
 }
 
 #define TEST(name_) cmocka_unit_test_setup(name_, set_up)
-
-static void write_text(const char *path, const char *text)
-{
-	FILE *out = fopen(path, "w");
-	CHECK(out != NULL);
-	CHECK_EQ(fwrite(text, 1, strlen(text), out), strlen(text));
-	CHECK_EQ(fclose(out), 0);
-}
 
 static void check_values(const struct wp_postgres_options *options, const char *conninfo,
 			 const char *password)
