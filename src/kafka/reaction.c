@@ -18,6 +18,9 @@ static const struct row table[] = {
 	/* One record can cause these, and then its whole batch fails. */
 	{ RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, WP_REACT_ISOLATE, true,
 	  "raise max.message.bytes of the topic and start again" },
+	/* Above segment.bytes; a batch of innocent events can be, so each goes alone then. */
+	{ RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, WP_REACT_ISOLATE, true,
+	  "raise segment.bytes of the topic and start again" },
 	{ RD_KAFKA_RESP_ERR_INVALID_RECORD, WP_REACT_ISOLATE, true,
 	  "a compacted topic takes no record without a key: change cleanup.policy of the topic, or "
 	  "give the event a key" },

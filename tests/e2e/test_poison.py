@@ -40,6 +40,16 @@ class TooLarge:
         return stage.insert("k", _noise(300_000))
 
 
+class LargerThanASegment:
+    code = "RECORD_LIST_TOO_LARGE"
+    topic = {"max_message_bytes": 4_000_000, "segment_bytes": 1_048_576}  # the least that Kafka 4 takes
+    relay = {"kafka.message.max.bytes": "4000000"}
+
+    @staticmethod
+    def insert(stage):
+        return stage.insert("k", _noise(3_000_000))
+
+
 class NoKeyInACompactedTopic:
     code = "INVALID_RECORD"
     topic = {"cleanup_policy": "compact"}
@@ -64,7 +74,7 @@ class TooOld:
         return id
 
 
-REFUSED = [TooLarge, NoKeyInACompactedTopic, TooOld]
+REFUSED = [TooLarge, LargerThanASegment, NoKeyInACompactedTopic, TooOld]
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -85,7 +95,7 @@ def test_refused_by_the_broker_it_stops_the_relay_which_names_it_and_the_way_on(
 @pytest.mark.parametrize("kind", REFUSED)
 def test_refused_by_the_broker_it_goes_to_the_dead_letters_and_the_others_keep_their_order(stage, kind):
     stage.create_topic(partitions=1, **kind.topic)
-    stage.create_topic(DEAD, partitions=1, max_message_bytes=1_000_000)
+    stage.create_topic(DEAD, partitions=1, max_message_bytes=4_000_000)
     guilty = kind.insert(stage)
     relay = stage.relay(_diverting(stage, **kind.relay))
     for n in range(20):

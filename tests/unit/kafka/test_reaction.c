@@ -7,6 +7,7 @@ static void sizes_records_and_timestamps_call_for_isolation(void **state)
 {
 	static const rd_kafka_resp_err_t codes[] = {
 		RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+		RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE,
 		RD_KAFKA_RESP_ERR_INVALID_RECORD,
 		RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,
 	};
@@ -19,13 +20,6 @@ static void sizes_records_and_timestamps_call_for_isolation(void **state)
 	}
 	CHECK(wp_kafka_cure(RD_KAFKA_RESP_ERR__FATAL) == NULL);
 	CHECK(wp_kafka_cure((rd_kafka_resp_err_t)12345) == NULL);
-}
-
-static void a_batch_above_a_segment_is_not_the_events_fault(void **state)
-{
-	(void)state;
-	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE), WP_REACT_REWIND);
-	CHECK(!wp_kafka_is_event_level(RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE));
 }
 
 static void missing_and_forbidden_topics_wait_and_are_never_poison(void **state)
@@ -75,7 +69,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_records_and_timestamps_call_for_isolation),
-		cmocka_unit_test(a_batch_above_a_segment_is_not_the_events_fault),
 		cmocka_unit_test(missing_and_forbidden_topics_wait_and_are_never_poison),
 		cmocka_unit_test(fatal_and_sequence_errors_rewind),
 		cmocka_unit_test(an_unlisted_code_rewinds_and_is_not_poison),
