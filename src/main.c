@@ -4,6 +4,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
+#include "walpost/run/run.h"
 
 static const struct wp_command commands[] = {
 	{ "run", wp_command_run, "the relay, in the foreground" },
@@ -32,6 +33,10 @@ static void keep_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+	/* A service manager may ask for a reload as soon as the process is there; other commands
+	 * end by the signal, as any program on a terminal that hangs up. */
+	if (argc > 1 && strcmp(argv[1], "run") == 0)
+		wp_run_hold_hangup();
 	keep_standard_descriptors();
 	if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
 		return wp_command_version(argc - 1, argv + 1);

@@ -29,7 +29,6 @@ int wp_command_run(int argc, char **argv)
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
-	wp_run_hold_hangup();
 	exit_code = wp_cli_config_logged(&line, &config);
 	if (exit_code == WP_EXIT_OK) {
 		char libpq[WP_LIBPQ_VERSION_SIZE];

@@ -12,6 +12,7 @@ from lib import process
 from lib.asked import get
 from lib.checker import check_nothing_lost, check_once, check_order
 from lib.kafka import Reader
+from lib.relay import run_command
 from lib.service_manager import ServiceManager
 from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
@@ -364,6 +365,17 @@ def test_one_that_comes_while_it_starts_is_kept_for_later(stage):
         relay.signal(signal.SIGHUP)
         relay.wait_log("event=reloaded", count=number + 1)
         relay.stop()
+
+
+def test_one_that_comes_before_anything_is_read_ends_nothing(stage, shim):
+    stage.create_topic()
+    relay = stage.new_relay(environment=shim(hangup=1)).start()
+    relay.wait_log("event=reloaded")
+    relay.stop()
+
+
+def test_other_commands_end_by_it(stage, shim):
+    assert run_command("config", "sample", environment=shim(hangup=1)).returncode == -signal.SIGHUP
 
 
 def test_a_held_relay_says_that_it_must_be_restarted(stage):

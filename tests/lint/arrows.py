@@ -30,6 +30,7 @@ ALSO_SEES = {
         "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
     "import": {"outbox/names.h", "outbox/route.h"},
+    "main": {"run/run.h"},  # its first act holds back a SIGHUP
 }
 
 FOREIGN = {

@@ -8,14 +8,18 @@
  *   SHIM_DESTROY_MS=N           rd_kafka_destroy takes N ms
  *   SHIM_FATAL=FILE             when FILE appears it is removed, and the idempotent producer
  *                               has met an error that is fatal to it
+ *   SHIM_HANGUP=1               a SIGHUP comes when main looks at its standard descriptors
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,4 +156,34 @@ rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *queue, int timeout_ms)
 		(void)rd_kafka_test_fatal_error(
 			newest, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "planted");
 	return next(queue, timeout_ms);
+}
+
+/* The arguments that walpost and its libraries give are of one word. */
+static int control(const char *name, int fd, int command, long argument)
+{
+	int (*next)(int, int, ...) = (int (*)(int, int, ...))real(name);
+
+	if (command == F_GETFD && fd == STDIN_FILENO && getenv("SHIM_HANGUP") != NULL)
+		(void)raise(SIGHUP);
+	return next(fd, command, argument);
+}
+
+int fcntl(int fd, int command, ...)
+{
+	va_list more;
+
+	va_start(more, command);
+	long argument = va_arg(more, long);
+	va_end(more);
+	return control("fcntl", fd, command, argument);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+	va_list more;
+
+	va_start(more, command);
+	long argument = va_arg(more, long);
+	va_end(more);
+	return control("fcntl64", fd, command, argument);
 }

@@ -45,7 +45,7 @@ struct wp_run_options {
 	const char *configuration;
 };
 
-/* Before the configuration is read: a SIGHUP waits until wp_run() can take it, and ends nothing. */
+/* main's first act: a SIGHUP waits until wp_run() can take it, and ends nothing. */
 void wp_run_hold_hangup(void);
 /*
  * Runs until stopped; returns the exit code (0, 1, 2, 3). Logs what it does. SIGHUP: reload; one that
