@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 
 from lib import places  # noqa: E402
 from lib.administered import Administered  # noqa: E402
+from lib.disk import below_a_mount_point  # noqa: E402
 from lib.guarded import GuardedKafka, GuardedPostgres  # noqa: E402
 from lib.kafka import Kafka  # noqa: E402
 from lib.postgres import Postgres  # noqa: E402
@@ -184,9 +185,10 @@ def own_postgres(version, folder):
 
 @pytest.fixture(scope="session")
 def _mortal_kafka(request):
-    kafka = GuardedKafka(request.config.house.folder / "mortal-kafka")
-    yield kafka
-    kafka.end()
+    with below_a_mount_point(request.config.house.folder / "mortal") as place:
+        kafka = GuardedKafka(place / "kafka")
+        yield kafka
+        kafka.end()
 
 
 @pytest.fixture

@@ -160,7 +160,8 @@ def test_more_replicas_in_sync_than_there_are(setting):
 
 @pytest.fixture
 def two_brokers(ready, mortal_kafka, folder):
-    second = SecondBroker(mortal_kafka, folder / "second").start()
+    # Beside the first, for both need a mount point above them.
+    second = SecondBroker(mortal_kafka, mortal_kafka.folder.with_name(f"second-{folder.name}")).start()
     setting = Setting(ready, mortal_kafka, folder)
     yield setting, second
     mortal_kafka.delete_topic(setting.topic)

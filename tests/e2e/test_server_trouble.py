@@ -1,7 +1,6 @@
 """Postgres and its machine in trouble: a silent line, a full disk, synchronous commits, a clock that jumps."""
 
 import json
-import os
 import subprocess
 import time
 
@@ -10,6 +9,7 @@ import pytest
 
 from lib import faketime
 from lib.checker import check_all, check_once
+from lib.disk import small_disk
 from lib.line import Line
 from lib.postgres import Postgres
 from lib.relay import config_text, run_command
@@ -104,23 +104,16 @@ def test_being_a_synchronous_standby_without_leave_is_refused_by_run_and_check(m
 
 
 @pytest.fixture
-def small_disk(folder):
+def disk(folder):
     """A file system of 96 MB; and what makes it larger."""
     place = folder / "disk"
-    place.mkdir()
-    _as_root("mount", "-t", "tmpfs", "-o", "size=96m,mode=0777", "tmpfs", place)
-    yield place, lambda: _as_root("mount", "-o", "remount,size=512m", place)
-    _as_root("umount", "-l", place)
-
-
-def _as_root(*command):
-    sudo = () if os.geteuid() == 0 else ("sudo", "-n")
-    subprocess.run([*sudo, *map(str, command)], check=True)
+    with small_disk(place, "96m") as enlarge:
+        yield place, lambda: enlarge("512m")
 
 
 @pytest.mark.on("all")
-def test_a_full_disk_under_the_log_of_postgres_loses_nothing(make_stage, version, folder, small_disk, mortal_kafka):
-    place, enlarge = small_disk
+def test_a_full_disk_under_the_log_of_postgres_loses_nothing(make_stage, version, folder, disk, mortal_kafka):
+    place, enlarge = disk
     server = Postgres(version, folder / "small")
     (server.data / "pg_wal").rename(folder / "pg_wal")
     subprocess.run(["cp", "-a", folder / "pg_wal", place / "pg_wal"], check=True)
