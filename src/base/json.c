@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/hex.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
@@ -431,13 +432,29 @@ static char *put_unit(char *to, uint32_t unit)
 	return to;
 }
 
+/* All of it lies below U+10000. */
+static size_t escape_for_display(const uint8_t *at, size_t left, char **to)
+{
+	size_t size = wp_utf8_size(at, left);
+
+	if (size == 0) /* within a character that stands for itself */
+		return 0;
+	uint32_t character = wp_utf8_character(at, size);
+	if (!wp_display_must_escape(character))
+		return 0;
+	*to = put_unit(*to, character);
+	return size;
+}
+
 /* Returns how many bytes of `text` were written; 0: they stand for themselves. */
 static size_t escape(const uint8_t *at, size_t left, enum wp_json_escapes escapes, char **to)
 {
 	static const char short_ones[] = "btn?fr"; /* from U+0008 on; there is none for U+000B */
 
 	if (*at >= 0x20 && *at != '"' && *at != '\\') {
-		if (escapes == WP_JSON_NEEDED || *at < 0xF0)
+		if (escapes == WP_JSON_DISPLAY && *at >= 0x7F)
+			return escape_for_display(at, left, to);
+		if (escapes != WP_JSON_JACKSON || *at < 0xF0)
 			return 0;
 		size_t size = wp_utf8_size(at, left);
 		assert(size == 4);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/log_line.h"
 #include "walpost/base/log_memory.h"
 #include "walpost/base/utf8.h"
@@ -43,12 +44,6 @@ static uint32_t next_character(const char *text, size_t *ret_size)
 	return size == 0 ? REPLACEMENT : wp_utf8_character(at, size);
 }
 
-/* C0, DEL and C1: they steer terminals. */
-static bool is_control(uint32_t character)
-{
-	return character < 0x20 || (character >= 0x7F && character < 0xA0);
-}
-
 /* One character as it stands between quotes, in logfmt and JSON alike. */
 static bool put_character(struct wp_log_line *line, uint32_t character, const char *bytes,
 			  size_t size, size_t limit)
@@ -71,7 +66,7 @@ static bool put_character(struct wp_log_line *line, uint32_t character, const ch
 	default:
 		break;
 	}
-	if (!is_control(character))
+	if (!wp_display_must_escape(character))
 		return put(line, bytes, size, limit);
 	(void)snprintf(escape, sizeof(escape), "\\u%04X", (unsigned)character);
 	return put(line, escape, 6, limit);
@@ -99,7 +94,7 @@ static bool must_quote(const char *text)
 		size_t size;
 		uint32_t character = next_character(text, &size);
 		if (character == ' ' || character == '=' || character == '"' ||
-		    character == REPLACEMENT || is_control(character))
+		    character == REPLACEMENT || wp_display_must_escape(character))
 			return true;
 		text += size;
 	}

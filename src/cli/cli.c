@@ -6,23 +6,52 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
 
+#define SAID_SIZE 4096
+
 extern char **environ; /* POSIX leaves the declaration to us */
 
-int wp_cli_fail(int exit_code, const char *format, ...)
+static int say(FILE *to, const char *format, va_list args) WP_PRINTF(2, 0);
+static int say(FILE *to, const char *format, va_list args)
 {
-	char text[4096];
+	char text[SAID_SIZE];
+
+	(void)vsnprintf(text, sizeof(text), format, args);
+	for (const char *at = text; *at != '\0';) {
+		size_t size = strcspn(at, "\n");
+		wp_display_print(to, (struct wp_span){ (const uint8_t *)at, size });
+		if (at[size] == '\n')
+			(void)fputc(at[size++], to);
+		at += size;
+	}
+	return (int)strlen(text);
+}
+
+int wp_cli_say(FILE *to, const char *format, ...)
+{
 	va_list args;
 
 	va_start(args, format);
-	(void)vsnprintf(text, sizeof(text), format, args);
+	int size = say(to, format, args);
 	va_end(args);
-	(void)fprintf(stderr, "walpost: %s\n", text);
+	return size;
+}
+
+int wp_cli_fail(int exit_code, const char *format, ...)
+{
+	va_list args;
+
+	(void)fputs("walpost: ", stderr);
+	va_start(args, format);
+	(void)say(stderr, format, args);
+	va_end(args);
+	(void)fputs("\n", stderr);
 	return exit_code;
 }
 
@@ -72,6 +101,9 @@ static int unknown_command(const char *program, const struct wp_command *command
 {
 	struct wp_suggestion s;
 
+	/* A connection string, say. */
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyz-_") != strlen(name))
+		name = "...";
 	wp_suggestion_init(&s, name);
 	for (size_t i = 0; i < count; i++)
 		wp_suggestion_offer(&s, commands[i].name);
@@ -231,7 +263,9 @@ static bool unknown_option(const struct parser *p)
 	char name[WP_SUGGEST_SIZE_MAX + 1];
 	struct wp_suggestion s;
 
-	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	/* -phush, as other programs take a password: -p. */
+	int shown = word[1] == '-' ? (int)strcspn(word, "=") : 2;
+	(void)snprintf(name, sizeof(name), "%.*s", shown, word);
 	wp_suggestion_init(&s, name);
 	for (size_t i = 0; i < usage->option_count; i++)
 		wp_suggestion_offer(&s, usage->options[i].name);
@@ -272,9 +306,12 @@ static bool take_argument(struct parser *p)
 	struct wp_cli_line *line = p->line;
 
 	if (line->argument_count == p->usage->argument_max) {
+		/* It is not repeated: it may be the value of an option, and a secret. */
 		(void)wp_cli_fail(WP_EXIT_CONFIG,
-				  "%s: `%s` is one argument too many; see `%s --help`",
-				  p->usage->command, p->argv[p->at], p->usage->command);
+				  "%s takes at most %zu argument%s besides its options; see "
+				  "`%s --help`",
+				  p->usage->command, p->usage->argument_max,
+				  p->usage->argument_max == 1 ? "" : "s", p->usage->command);
 		return false;
 	}
 	line->arguments[line->argument_count++] = p->argv[p->at];
@@ -317,8 +354,8 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
 
 static void print_note(const struct wp_config_note *note)
 {
-	(void)fprintf(stderr, "walpost: %s%s\n",
-		      note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->why.text);
+	(void)wp_cli_say(stderr, "walpost: %s%s\n",
+			 note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->why.text);
 }
 
 static void print_notes(const struct wp_config_notes *notes)

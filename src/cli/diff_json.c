@@ -219,7 +219,7 @@ enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_tally_co
 	set(&w, object, "missing_rows", missing(&w, counts));
 	set(&w, object, "rows_without_record", unmade(&w));
 	if (!w.failed)
-		w.failed = json_dumpf(object, stdout, JSON_INDENT(2)) != 0;
+		w.failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 	json_decref(object);
 	(void)putchar('\n'); /* wp_cli_done() looks */
 	return w.failed ? WP_NOMEM : WP_OK;

@@ -4,7 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "walpost/base/utf8.h"
+#include "walpost/base/display.h"
+#include "walpost/cli/cli.h"
 #include "walpost/cli/diff.h"
 #include "walpost/outbox/excerpt.h"
 
@@ -36,12 +37,14 @@ static void print_tables(const struct wp_diff *d)
 {
 	for (size_t i = 0; i < d->table_count; i++) {
 		const struct wp_diff_table *table = &d->tables[i];
-		printf("%s: %" PRIu64 " row%s", table->name, table->rows, ending(table->rows));
+		wp_cli_say(stdout, "%s: %" PRIu64 " row%s", table->name, table->rows,
+			   ending(table->rows));
 		if (table->is_limited)
-			printf(", and there are more (--limit): %s",
-			       table->is_ordered ? "these are the newest"
-						 : "in no order, for no column gives their time");
-		printf("\n");
+			wp_cli_say(stdout, ", and there are more (--limit): %s",
+				   table->is_ordered
+					   ? "these are the newest"
+					   : "in no order, for no column gives their time");
+		wp_cli_say(stdout, "\n");
 	}
 }
 
@@ -52,13 +55,13 @@ static void print_parts(const struct wp_tally_counts *c)
 	for (enum wp_part part = 0; part < WP_PART_COUNT; part++) {
 		if (part == WP_PART_HEADER || c->parts[part] == 0)
 			continue;
-		printf("%s%s %" PRIu64, before, wp_part_name(part), c->parts[part]);
+		wp_cli_say(stdout, "%s%s %" PRIu64, before, wp_part_name(part), c->parts[part]);
 		before = ", ";
 	}
 	for (size_t i = 0; i < c->header_count; i++) {
 		struct wp_excerpt name;
-		printf("%sheader %s %" PRIu64, before,
-		       wp_excerpt(&name, wp_span_of(c->headers[i].name)), c->headers[i].rows);
+		wp_cli_say(stdout, "%sheader %s %" PRIu64, before,
+			   wp_excerpt(&name, wp_span_of(c->headers[i].name)), c->headers[i].rows);
 		before = ", ";
 	}
 }
@@ -70,56 +73,66 @@ static void print_missing_topics(const struct wp_diff *d)
 	for (size_t i = 0; i < d->topic_count; i++) {
 		if (d->topics[i].partitions > 0)
 			continue;
-		printf("%s%s (%" PRIu64 ")", before, d->topics[i].name, d->topics[i].rows);
+		wp_cli_say(stdout, "%s%s (%" PRIu64 ")", before, d->topics[i].name,
+			   d->topics[i].rows);
 		before = ", ";
 	}
 }
 
 static void print_counts(const struct wp_diff *d, const struct wp_tally_counts *c)
 {
-	printf("\n  compared   %10" PRIu64 "   with %" PRIu64 " record%s of %zu topic%s\n", c->rows,
-	       c->records, ending(c->records), d->topic_count, ending(d->topic_count));
-	printf("  equal      %10" PRIu64 "\n", c->equal);
-	printf("  different  %10" PRIu64, c->different);
+	wp_cli_say(stdout,
+		   "\n  compared   %10" PRIu64 "   with %" PRIu64 " record%s of %zu topic%s\n",
+		   c->rows, c->records, ending(c->records), d->topic_count, ending(d->topic_count));
+	wp_cli_say(stdout, "  equal      %10" PRIu64 "\n", c->equal);
+	wp_cli_say(stdout, "  different  %10" PRIu64, c->different);
 	print_parts(c);
-	printf("\n  missing    %10" PRIu64, c->missing);
+	wp_cli_say(stdout, "\n  missing    %10" PRIu64, c->missing);
 	print_missing_topics(d);
-	printf("\n  no record  %10" PRIu64 "%s\n", d->unmade_count,
-	       d->unmade_count > 0 ? "   walpost can make none of these rows" : "");
-	printf("  repeated   %10" PRIu64, c->repeated);
+	wp_cli_say(stdout, "\n  no record  %10" PRIu64 "%s\n", d->unmade_count,
+		   d->unmade_count > 0 ? "   walpost can make none of these rows" : "");
+	wp_cli_say(stdout, "  repeated   %10" PRIu64, c->repeated);
 	if (c->repeated_unequal > 0)
-		printf("   rows with several records; of %" PRIu64 " not all are equal\n",
-		       c->repeated_unequal);
+		wp_cli_say(stdout,
+			   "   rows with several records; of %" PRIu64 " not all are equal\n",
+			   c->repeated_unequal);
 	else
-		printf("%s\n", c->repeated > 0 ? "   rows with several records, all equal" : "");
+		wp_cli_say(stdout, "%s\n",
+			   c->repeated > 0 ? "   rows with several records, all equal" : "");
 }
 
 static void print_unknown(const struct wp_diff *d)
 {
-	printf("\nNot compared: headers walpost-position and walpost-source, the value of a runId");
+	wp_cli_say(stdout, "\nNot compared: headers walpost-position and walpost-source, the value "
+			   "of a runId");
 	for (size_t i = 0; i < d->table_count; i++) {
 		const struct wp_diff_table *table = &d->tables[i];
 		if (table->rows > 0 && !table->timestamp_is_known)
-			printf("; %s: timestamps, which no column gives", table->name);
+			wp_cli_say(stdout, "; %s: timestamps, which no column gives", table->name);
 		if (table->value_is_unknown)
-			printf("; %s: values, for their envelope tells of the commit", table->name);
+			wp_cli_say(stdout, "; %s: values, for their envelope tells of the commit",
+				   table->name);
 		if (table->time_is_unknown)
-			printf("; %s: ce_time, for no column gives it", table->name);
+			wp_cli_say(stdout, "; %s: ce_time, for no column gives it", table->name);
 	}
-	printf(".\n");
+	wp_cli_say(stdout, ".\n");
 }
 
 static void print_bounds(const struct wp_diff *d, const struct wp_tally_counts *c)
 {
 	if (d->is_full)
-		printf("There was no room for more rows: those beyond were not compared.\n");
+		wp_cli_say(stdout,
+			   "There was no room for more rows: those beyond were not compared.\n");
 	if (c->digests > 0)
-		printf("Of %" PRIu64 " row%s only digests were kept, there being no room for more: "
-		       "where one of these differs cannot be shown.\n",
-		       c->digests, ending(c->digests));
+		wp_cli_say(stdout,
+			   "Of %" PRIu64
+			   " row%s only digests were kept, there being no room for more: "
+			   "where one of these differs cannot be shown.\n",
+			   c->digests, ending(c->digests));
 	if (c->nameless > 0)
-		printf("%" PRIu64 " record%s without a header %s: --id-header names another.\n",
-		       c->nameless, ending(c->nameless), d->options.id_header);
+		wp_cli_say(stdout,
+			   "%" PRIu64 " record%s without a header %s: --id-header names another.\n",
+			   c->nameless, ending(c->nameless), d->options.id_header);
 }
 
 /* -- a difference ------------------------------------------------------------- */
@@ -141,16 +154,12 @@ static void add_text(struct line *l, const char *text, size_t size, int columns)
 /* One character, or one byte that is none. Returns how many bytes it was. */
 static size_t add_character(struct line *l, const uint8_t *at, size_t left)
 {
-	char escaped[5];
-	size_t size = wp_utf8_size(at, left);
+	struct wp_display shown;
+	size_t size = wp_display_next(at, left, &shown);
 
-	if (size > 1 || (size == 1 && *at >= 0x20 && *at != 0x7F)) {
-		add_text(l, (const char *)at, size, 1);
-		return size;
-	}
-	(void)snprintf(escaped, sizeof(escaped), "\\x%02x", *at);
-	add_text(l, escaped, 4, 4);
-	return 1;
+	add_text(l, shown.text, shown.size,
+		 size > 1 && shown.text[0] != '\\' ? 1 : (int)shown.size);
+	return size;
 }
 
 static void lay_out(struct line *l, const struct wp_window *w, size_t mark_at)
@@ -195,13 +204,13 @@ static int print_side(const char *who, const struct wp_window *w, size_t at, boo
 
 	if (has_size)
 		(void)snprintf(size, sizeof(size), "%zu byte%s", w->size, ending(w->size));
-	int before = printf("      %-*s %14s   ", SIDE_WIDTH / 2, who, size);
+	int before = wp_cli_say(stdout, "      %-*s %14s   ", SIDE_WIDTH / 2, who, size);
 	if (word != NULL) {
-		printf("(%s)\n", word);
+		wp_cli_say(stdout, "(%s)\n", word);
 		return -1;
 	}
 	lay_out(&line, w, at);
-	printf("%.*s\n", (int)line.size, line.text);
+	wp_cli_say(stdout, "%.*s\n", (int)line.size, line.text);
 	return line.mark < 0 ? -1 : before + line.mark;
 }
 
@@ -209,30 +218,31 @@ static void print_part(const struct wp_shown_part *p, bool no_values)
 {
 	struct wp_excerpt name;
 
-	printf("    %s", wp_part_name(p->part));
+	wp_cli_say(stdout, "    %s", wp_part_name(p->part));
 	if (p->part == WP_PART_HEADER)
-		printf(" %s", wp_excerpt(&name, wp_span_of(p->header)));
+		wp_cli_say(stdout, " %s", wp_excerpt(&name, wp_span_of(p->header)));
 	if (p->part == WP_PART_PARTITION || p->part == WP_PART_TIMESTAMP) {
-		printf(": walpost %" PRId64 ", Kafka %" PRId64 "\n", p->wanted_number,
-		       p->found_number);
+		wp_cli_say(stdout, ": walpost %" PRId64 ", Kafka %" PRId64 "\n", p->wanted_number,
+			   p->found_number);
 		return;
 	}
 	if (p->at != WP_AT_UNKNOWN)
-		printf(", from byte %zu on", p->at);
-	printf("\n");
+		wp_cli_say(stdout, ", from byte %zu on", p->at);
+	wp_cli_say(stdout, "\n");
 	/* What names a topic or headers is no value. */
 	bool hidden = no_values && p->part != WP_PART_TOPIC && p->part != WP_PART_HEADER_ORDER;
 	int one = print_side("walpost", &p->wanted, p->at, hidden);
 	int other = print_side("Kafka", &p->found, p->at, hidden);
 	if (one >= 0 && other >= 0)
-		printf("%*s^\n", one > other ? one : other, "");
+		wp_cli_say(stdout, "%*s^\n", one > other ? one : other, "");
 }
 
 static void print_row(const struct wp_diff *d, const struct wp_tally_row *row, const char *what)
 {
 	struct wp_excerpt id;
 
-	printf("\n  %s  %s  id %s", what, d->tables[row->table].name, wp_excerpt(&id, row->id));
+	wp_cli_say(stdout, "\n  %s  %s  id %s", what, d->tables[row->table].name,
+		   wp_excerpt(&id, row->id));
 }
 
 static void print_differences(const struct wp_diff *d)
@@ -243,12 +253,12 @@ static void print_differences(const struct wp_diff *d)
 	for (size_t i = 0; (shown = wp_tally_shown(d->tally, i)) != NULL; i++) {
 		wp_tally_row(d->tally, shown->row, &row);
 		print_row(d, &row, "different");
-		printf("  in %s, partition %d, offset %" PRId64 "\n", shown->topic,
-		       (int)shown->partition, shown->offset);
+		wp_cli_say(stdout, "  in %s, partition %d, offset %" PRId64 "\n", shown->topic,
+			   (int)shown->partition, shown->offset);
 		for (size_t part = 0; part < shown->count; part++)
 			print_part(&shown->parts[part], d->options.no_values);
 		if (shown->left_off > 0)
-			printf("    and %zu more\n", shown->left_off);
+			wp_cli_say(stdout, "    and %zu more\n", shown->left_off);
 	}
 }
 
@@ -262,7 +272,8 @@ static void print_missing(const struct wp_diff *d, const struct wp_tally_counts 
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		print_row(d, &row, "missing");
-		printf("  not in %.*s\n", (int)row.topic.size, (const char *)row.topic.data);
+		wp_cli_say(stdout, "  not in %.*s\n", (int)row.topic.size,
+			   (const char *)row.topic.data);
 		left--;
 	}
 }
@@ -271,7 +282,7 @@ static void print_missing(const struct wp_diff *d, const struct wp_tally_counts 
 static void print_unmade(const struct wp_diff *d)
 {
 	for (uint64_t i = 0; i < d->unmade_count && i < (uint64_t)d->options.shown_max; i++)
-		printf("\n  no record  %s\n", d->unmade[i].why.text);
+		wp_cli_say(stdout, "\n  no record  %s\n", d->unmade[i].why.text);
 }
 
 void wp_diff_report(const struct wp_diff *d, const struct wp_tally_counts *counts)

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "walpost/cli/cli.h"
 #include "walpost/cli/terminal.h"
 
 enum {
@@ -50,9 +51,9 @@ static void print_words(const struct page *page, const char *text, int column)
 		bool breaks = memchr(text, '\n', gap) != NULL;
 		bool goes_on = !breaks && (fits || column <= WHAT_AT);
 		if (goes_on)
-			(void)fprintf(page->to, "%.*s", (int)(gap + size), text);
+			wp_cli_say(page->to, "%.*s", (int)(gap + size), text);
 		else
-			(void)fprintf(page->to, "\n%*s%.*s", WHAT_AT, "", (int)size, text + gap);
+			wp_cli_say(page->to, "\n%*s%.*s", WHAT_AT, "", (int)size, text + gap);
 		column = goes_on ? column + (int)gap + width : WHAT_AT + width;
 		text += gap + size;
 	}
@@ -64,7 +65,7 @@ static void print_cure(const struct page *page, const char *cure)
 {
 	while (*cure) {
 		size_t size = strcspn(cure, "\n");
-		(void)fprintf(page->to, "%*s%.*s\n", WHAT_AT, "", (int)size, cure);
+		wp_cli_say(page->to, "%*s%.*s\n", WHAT_AT, "", (int)size, cure);
 		cure += size + (cure[size] == '\n');
 	}
 }
@@ -129,9 +130,9 @@ static void print_heading(const struct page *page, const struct wp_finding *firs
 	};
 	bool has_own = first->room == WP_ROOM_OUTBOX || first->room == WP_ROOM_TOPIC;
 
-	(void)fprintf(page->to, "%s%s%s%s\n", page->is_coloured ? "\033[1m" : "",
-		      headings[first->room], has_own ? first->about : "",
-		      page->is_coloured ? "\033[0m" : "");
+	(void)fprintf(page->to, "%s%s", page->is_coloured ? "\033[1m" : "", headings[first->room]);
+	wp_cli_say(page->to, "%s", has_own ? first->about : "");
+	(void)fprintf(page->to, "%s\n", page->is_coloured ? "\033[0m" : "");
 }
 
 static void print_group(const struct page *page, const struct wp_findings *findings, size_t index)
@@ -184,7 +185,7 @@ bool wp_cli_print_findings_json(FILE *to, const struct wp_findings *findings)
 
 	for (size_t i = 0; i < findings->count; i++)
 		failed |= json_array_append_new(array, json_of(&findings->items[i]));
-	failed |= json_dumpf(array, to, JSON_INDENT(2));
+	failed |= json_dumpf(array, to, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(array);
 	(void)fprintf(to, "\n");
 	return failed == 0;

@@ -246,9 +246,9 @@ static void print_row(const PGresult *slots, int row)
 		const char *text =
 			row < 0 ? PQfname(slots, column) : PQgetvalue(slots, row, column);
 		if (column == PQnfields(slots) - 1)
-			printf("%s\n", *text ? text : "-");
+			wp_cli_say(stdout, "%s\n", *text ? text : "-");
 		else
-			printf("%-*s ", widths[column], *text ? text : "-");
+			wp_cli_say(stdout, "%-*s ", widths[column], *text ? text : "-");
 	}
 }
 
@@ -263,7 +263,7 @@ static int print_json(const PGresult *slots)
 						      json_string(PQgetvalue(slots, row, column)));
 		failed |= json_array_append_new(array, object);
 	}
-	failed |= json_dumpf(array, stdout, JSON_INDENT(2));
+	failed |= json_dumpf(array, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII);
 	json_decref(array);
 	if (failed)
 		return wp_cli_fail(WP_EXIT_FAILED, "the slots cannot be written as JSON");

@@ -238,7 +238,8 @@ static json_t *text_or_null(struct wp_span text)
 
 static void print_json(json_t *object)
 {
-	(void)json_dumpf(object, stdout, JSON_COMPACT); /* wp_cli_done() looks */
+	(void)json_dumpf(object, stdout,
+			 JSON_COMPACT | JSON_ENSURE_ASCII); /* wp_cli_done() looks */
 	(void)putchar('\n');
 	json_decref(object);
 }
@@ -260,10 +261,10 @@ static void print_event_json(const struct wp_survey_event *e, const char *positi
 static void print_event_text(const struct wp_survey_event *e, const char *position)
 {
 	struct wp_excerpt id, key;
-	printf("  %s  %s%s  id %s  key %s  topic %s  %zu bytes%s%s\n", position,
-	       e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
-	       wp_excerpt(&key, e->key), *e->topic ? e->topic : "none", e->size,
-	       *e->why.text ? ": " : "", e->why.text);
+	wp_cli_say(stdout, "  %s  %s%s  id %s  key %s  topic %s  %zu bytes%s%s\n", position,
+		   e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
+		   wp_excerpt(&key, e->key), *e->topic ? e->topic : "none", e->size,
+		   *e->why.text ? ": " : "", e->why.text);
 }
 
 static void print_event(struct skip *s, const struct wp_survey_event *e)
@@ -482,16 +483,20 @@ static void summarise_list(const struct skip *s)
 {
 	const struct wp_survey_counts *c = wp_survey_counts(s->survey);
 	if (c->events > s->shown)
-		printf("  and %" PRIu64 " more (--all lists them)\n", c->events - s->shown);
-	printf("%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
-	       c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
+		wp_cli_say(stdout, "  and %" PRIu64 " more (--all lists them)\n",
+			   c->events - s->shown);
+	wp_cli_say(stdout, "%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
+		   c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
 	if (c->unmapped > 0)
-		printf("%" PRIu64 " of them could never be sent: see their reasons\n", c->unmapped);
+		wp_cli_say(stdout, "%" PRIu64 " of them could never be sent: see their reasons\n",
+			   c->unmapped);
 	if (c->foreign > 0)
-		printf("%" PRIu64 " rows of tables that are not configured, the last of %s\n",
-		       c->foreign, c->foreign_table);
+		wp_cli_say(stdout,
+			   "%" PRIu64 " rows of tables that are not configured, the last of %s\n",
+			   c->foreign, c->foreign_table);
 	if (c->events > 0)
-		printf("The first of these transactions may be in Kafka in part already.\n");
+		wp_cli_say(stdout,
+			   "The first of these transactions may be in Kafka in part already.\n");
 }
 
 /* When the list failed, the transaction that it was read in is over with its error. */
@@ -500,8 +505,8 @@ static int list(struct skip *s)
 	struct wp_why why, ignored;
 	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE];
 	if (!s->json)
-		printf("slot %s, from %s to %s:\n", s->postgres.slot, wp_lsn_text(s->from, from),
-		       wp_lsn_text(s->to, to));
+		wp_cli_say(stdout, "slot %s, from %s to %s:\n", s->postgres.slot,
+			   wp_lsn_text(s->from, from), wp_lsn_text(s->to, to));
 	enum wp_rc rc = survey(s, &why);
 	enum wp_rc ended = s->cursor ? wp_session_do(&s->session, "ROLLBACK", &ignored) : WP_OK;
 	(void)ended; /* nothing was written */
@@ -524,8 +529,8 @@ static int skip(struct skip *s)
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", why.text);
 	if (s->from == s->to) {
-		printf("slot %s stands at %s already: there is nothing to give up\n",
-		       s->postgres.slot, wp_lsn_text(s->to, to));
+		wp_cli_say(stdout, "slot %s stands at %s already: there is nothing to give up\n",
+			   s->postgres.slot, wp_lsn_text(s->to, to));
 		return wp_cli_done();
 	}
 	int exit_code = list(s);
@@ -544,10 +549,12 @@ static int skip(struct skip *s)
 	if (s->json)
 		summarise_json(s, true);
 	else
-		printf("slot %s: stands at %s now; given up%s; start walpost again (one that is "
-		       "held, too)\n",
-		       s->postgres.slot, wp_lsn_text(s->to, to),
-		       s->recorded ? ", and recorded in walpost.skip" : "");
+		wp_cli_say(
+			stdout,
+			"slot %s: stands at %s now; given up%s; start walpost again (one that is "
+			"held, too)\n",
+			s->postgres.slot, wp_lsn_text(s->to, to),
+			s->recorded ? ", and recorded in walpost.skip" : "");
 	return wp_cli_done();
 }
 

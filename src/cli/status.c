@@ -12,7 +12,8 @@
 static int print_json(const struct wp_slot_status *s)
 {
 	json_t *object = wp_slot_status_json(s, NULL);
-	int failed = object == NULL || json_dumpf(object, stdout, JSON_INDENT(2)) != 0;
+	int failed = object == NULL ||
+		     json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 
 	json_decref(object);
 	if (failed)

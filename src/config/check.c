@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
 #include "walpost/config/value.h"

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/display.h"
 #include "walpost/config/config.h"
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
 
@@ -23,14 +24,7 @@ static const char *bare_key(const struct wp_option *option)
 /* A value may hold anything, a terminal may obey it. */
 static void print_safely(const char *text, FILE *out)
 {
-	for (; *text != '\0'; text++) {
-		unsigned char byte = (unsigned char)*text;
-
-		if (byte < 0x20 || byte == 0x7f)
-			(void)fprintf(out, "\\x%02x", byte);
-		else
-			(void)fputc(byte, out);
-	}
+	wp_display_print(out, wp_span_of(text));
 }
 
 static void print_conninfo(const char *conninfo, FILE *out)
@@ -72,8 +66,12 @@ static void show_outboxes(const struct wp_config_storage *storage, FILE *out)
 	}
 }
 
-static void show_properties(const struct wp_kafka_options *kafka, FILE *out)
+/* Where librdkafka has not seen them, one may be a secret under a misspelled name. */
+static void show_properties(const struct wp_config *config, FILE *out)
 {
+	const struct wp_kafka_options *kafka = &config->kafka;
+	bool in_use = config->relay.sink == WP_SINK_KIND_KAFKA;
+
 	for (size_t i = 0; i < kafka->property_count; i++) {
 		const struct wp_property *p = &kafka->properties[i];
 		char key[512];
@@ -81,7 +79,7 @@ static void show_properties(const struct wp_kafka_options *kafka, FILE *out)
 		(void)snprintf(key, sizeof(key), "kafka.%s", p->name);
 		print_safely(key, out);
 		(void)fputs(" = ", out);
-		print_safely(wp_key_is_secret(key) ? ASTERISKS : p->value, out);
+		print_safely(!in_use || wp_key_is_secret(key) ? ASTERISKS : p->value, out);
 		(void)fprintf(out, "    (%s)\n", p->where);
 	}
 }
@@ -94,7 +92,7 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 		return;
 	for (size_t s = 0; (section = wp_option_section(s)) != NULL; s++) {
 		if (strcmp(section, "kafka") == 0)
-			show_properties(&config->kafka, out);
+			show_properties(config, out);
 		for (size_t i = 0; i < wp_option_count; i++)
 			if (is_in(&wp_options[i], section))
 				show_value(wp_options[i].key, &wp_options[i],

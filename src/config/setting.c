@@ -4,8 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/secret.h"
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
 #include "walpost/config/value.h"
@@ -65,25 +66,38 @@ bool wp_value_is_secret(const char *key, const char *value)
 	return wp_conninfo_has_secret(value);
 }
 
+/* Of a connection string that is not right nobody knows which part is the password. */
+static bool may_be_shown(const char *key, const char *value)
+{
+	const struct wp_option *option = wp_key_of(key).option;
+	bool is_conninfo = option != NULL && (option->flags & WP_OPTION_CONNINFO) != 0;
+
+	return !wp_value_is_secret(key, value) &&
+	       (!is_conninfo || wp_conninfo_check(value, NULL) == WP_OK);
+}
+
 char *wp_value_shown(const char *key, const char *value, char *text)
 {
 	size_t size = strlen(value);
 	size_t at = 0;
+	size_t to = 0;
 
-	if (wp_value_is_secret(key, value)) {
+	if (!may_be_shown(key, value)) {
 		(void)snprintf(text, WP_SHOWN_SIZE, ASTERISKS);
 		return text;
 	}
-	for (; at < size && at < WP_SHOWN_SIZE - 4; at++) {
-		unsigned char byte = (unsigned char)value[at];
-
-		text[at] = byte < 0x20 || byte == 0x7f ? '.' : value[at];
+	while (at < size) {
+		struct wp_display shown;
+		size_t taken = wp_display_next((const uint8_t *)value + at, size - at, &shown);
+		if (to + shown.size > WP_SHOWN_SIZE - 4) {
+			memcpy(text + to, "...", 4);
+			return text;
+		}
+		memcpy(text + to, shown.text, shown.size);
+		to += shown.size;
+		at += taken;
 	}
-	/* Never half a UTF-8 character. */
-	if (at < size)
-		while (at > 0 && ((unsigned char)value[at] & 0xc0) == 0x80)
-			at--;
-	(void)snprintf(text + at, WP_SHOWN_SIZE - at, "%s", at < size ? "..." : "");
+	text[to] = '\0';
 	return text;
 }
 
@@ -194,20 +208,18 @@ static enum wp_rc put_property(struct wp_config *config, const char *name,
 	return WP_OK;
 }
 
+/* Without the value: under a misspelled key it may be a secret. */
 static void note_unknown(const struct wp_setting *setting, struct wp_config_notes *notes)
 {
 	const struct wp_option *like = wp_option_like(setting->key);
-	char shown[WP_SHOWN_SIZE];
 
-	(void)wp_value_shown(setting->key, setting->value, shown);
 	if (like != NULL)
-		wp_config_error(notes, "%s: %s = %s: there is no such key; did you mean %s?",
-				setting->where, setting->key, shown, like->key);
+		wp_config_error(notes, "%s: %s: there is no such key; did you mean %s?",
+				setting->where, setting->key, like->key);
 	else
 		wp_config_error(
-			notes,
-			"%s: %s = %s: there is no such key; `walpost config reference` lists all",
-			setting->where, setting->key, shown);
+			notes, "%s: %s: there is no such key; `walpost config reference` lists all",
+			setting->where, setting->key);
 }
 
 enum wp_rc wp_config_put(struct wp_config *config, const struct wp_setting *setting,

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/display.h"
 #include "walpost/import/import.h"
 
 #include "translate.h"
@@ -142,6 +143,8 @@ static void say_repetitions(struct wp_translation *t)
 		struct wp_import_item *item = &t->items[i];
 		const struct wp_import_item *last = wp_import_find(t, item->kind, item->key);
 
+		/* Whose value it is, nobody has looked at. */
+		item->concealed = item->beside || last != item;
 		if (item->beside)
 			wp_import_say(
 				t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
@@ -246,9 +249,9 @@ void wp_import_summary(const struct wp_import *import, FILE *out)
 		if (mark_of(entry) == NULL)
 			continue;
 		(void)fprintf(out, "walpost: %s: ", mark_of(entry));
-		wp_import_print_safely(about, strlen(about), out);
+		wp_display_print(out, wp_span_of(about));
 		(void)fputs(": ", out);
-		wp_import_print_safely(why == NULL ? "" : why, why == NULL ? 0 : strlen(why), out);
+		wp_display_print(out, wp_span_of(why == NULL ? "" : why));
 		(void)fputc('\n', out);
 	}
 }

@@ -1,7 +1,7 @@
 /* Where the server is, slot and publication: [postgres]. */
 #include <string.h>
 
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 
 #include "translate.h"
 

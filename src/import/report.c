@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/utf8.h"
+#include "walpost/base/display.h"
 
 #include "report.h"
 
@@ -99,24 +99,6 @@ static const char *verdict_name(enum wp_import_verdict verdict)
 	return "";
 }
 
-/* Names and values are anybody's text, and what quotes them may have cut them. */
-void wp_import_print_safely(const char *text, size_t size, FILE *out)
-{
-	const uint8_t *at = (const uint8_t *)text;
-
-	while (size > 0) {
-		size_t step = wp_utf8_size(at, size);
-
-		if (step == 0 || *at < 0x20 || *at == 0x7f)
-			(void)fputc(step == 0 ? '?' : '.', out);
-		else
-			(void)fwrite(at, 1, step, out);
-		step = step == 0 ? 1 : step;
-		at += step;
-		size -= step;
-	}
-}
-
 /* As comments, broken at spaces. */
 static void print_comment(const char *indent, const char *head, const char *text, FILE *out)
 {
@@ -128,7 +110,7 @@ static void print_comment(const char *indent, const char *head, const char *text
 
 		if (at + size > WIDTH && at > 1 + strlen(indent))
 			at = (size_t)fprintf(out, "\n#%s", indent);
-		wp_import_print_safely(text, size, out);
+		wp_display_print(out, (struct wp_span){ (const uint8_t *)text, size });
 		at += size;
 		text += size;
 		if (*text == ' ' && at + 1 + strcspn(text + 1, " ") <= WIDTH)
@@ -143,10 +125,10 @@ static void print_comment(const char *indent, const char *head, const char *text
 static void print_about(const struct wp_import_line *line, FILE *out)
 {
 	(void)fputs("# ", out);
-	wp_import_print_safely(line->about, strlen(line->about), out);
+	wp_display_print(out, wp_span_of(line->about));
 	if (line->shown != NULL) {
 		(void)fputs(line->shown[0] == '\0' ? " =" : " = ", out);
-		wp_import_print_safely(line->shown, strlen(line->shown), out);
+		wp_display_print(out, wp_span_of(line->shown));
 	}
 	(void)fputc('\n', out);
 }
@@ -267,7 +249,7 @@ static void print_head(const struct wp_import_report *r, FILE *out)
 			continue;
 		said = last;
 		(void)fputs("#   ", out);
-		wp_import_print_safely(last, strlen(last), out);
+		wp_display_print(out, wp_span_of(last));
 		(void)fputc('\n', out);
 	}
 }

@@ -58,8 +58,6 @@ const char *wp_import_keep(struct wp_import_report *r, const char *text);
 /* Does it make an exit code of 1? */
 bool wp_import_is_change(const struct wp_import_entry *entry);
 
-/* As UTF-8 without control characters, whatever it is. */
-void wp_import_print_safely(const char *text, size_t size, FILE *out);
 void wp_import_report_print(const struct wp_import_report *r, FILE *out);
 /*
  * Has walpost itself look at the settings; what it would not take is left out, with its words.

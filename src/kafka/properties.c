@@ -179,6 +179,21 @@ char *wp_property_now(const struct wp_property *p)
 	return wp_secret_file_read(p->file, NULL, &now) == WP_OK ? now.text : NULL;
 }
 
+static bool is_broker_list(const char *name)
+{
+	return strcmp(name, "bootstrap.servers") == 0 || strcmp(name, "metadata.broker.list") == 0;
+}
+
+/* librdkafka would take what stands before the @ for a host, and name it in its errors. */
+static enum wp_rc refuse_login(const struct wp_property *p, struct wp_why *why)
+{
+	return wp_why_set(why, WP_CONFIG,
+			  "kafka: %s (%s) is refused: it holds an @, and is not repeated, for a "
+			  "password may stand before that; it takes host:port[,host:port...], user "
+			  "and password are sasl.username and sasl.password",
+			  p->name, place(p));
+}
+
 static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p, struct wp_why *why)
 {
 	char error[512];
@@ -190,6 +205,10 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 	char *value = wp_property_now(p);
 	if (value == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the Kafka properties");
+	if (is_broker_list(p->name) && strchr(value, '@') != NULL) {
+		free(value);
+		return refuse_login(p, why);
+	}
 	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, p->name, value, error, sizeof(error));
 	free(value);
 	switch (result) {

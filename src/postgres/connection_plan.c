@@ -7,6 +7,7 @@
 #include "walpost/base/log.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/postgres/connection_plan.h"
+#include "walpost/postgres/conninfo.h"
 
 #define LISTS_SIZE_MAX 32768
 /* Cannot be an address or an attribute: libpq gives up before it connects. */
@@ -70,10 +71,11 @@ static enum wp_rc next_element(const char **list, char *into, size_t size, struc
 {
 	size_t length = strcspn(*list, ",");
 	if (length >= size)
-		return wp_why_set(why, WP_CONFIG,
-				  "postgres.conninfo: \"%.300s\" is too long for a host or port; "
-				  "at most %zu bytes are possible",
-				  *list, size - 1);
+		return wp_why_set(
+			why, WP_CONFIG,
+			"postgres.conninfo: a host or port is too long; at most %zu bytes "
+			"are possible",
+			size - 1);
 	memcpy(into, *list, length);
 	into[length] = '\0';
 	*list += length + ((*list)[length] == ',');
@@ -229,9 +231,8 @@ static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
 
 static bool is_conninfo(const char *text)
 {
-	PQconninfoOption *taken = PQconninfoParse(text, NULL);
-	PQconninfoFree(taken);
-	return taken != NULL;
+	struct wp_why why;
+	return wp_conninfo_check(text, &why) == WP_OK;
 }
 
 static void tell(const char *key, const struct wp_secret_file *file, const struct wp_secret_text *t)
@@ -297,31 +298,16 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 	return rc;
 }
 
-static enum wp_rc parse(const char *conninfo, struct wp_why *why)
-{
-	char *problem = NULL;
-	PQconninfoOption *written = PQconninfoParse(conninfo, &problem);
-	if (!written) {
-		if (problem)
-			problem[strcspn(problem, "\n")] = '\0';
-		(void)wp_why_set(why, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s",
-				 problem ? problem : "out of memory");
-		PQfreemem(problem);
-		return WP_CONFIG;
-	}
-	PQconninfoFree(written);
-	return WP_OK;
-}
-
 static enum wp_rc make(struct wp_connection_plan *p, const struct wp_postgres_options *options,
 		       struct wp_why *why)
 {
 	enum wp_rc rc = take_values(p, options);
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "out of memory for a connection");
-	rc = parse(p->conninfo, why);
+	struct wp_why wrong;
+	rc = wp_conninfo_check(p->conninfo, &wrong);
 	if (rc != WP_OK)
-		return rc;
+		return wp_why_set(why, rc, "postgres.conninfo: %s", wrong.text);
 	PGconn *dry = dry_run(p->conninfo, "target_session_attrs", DRY_RUN);
 	rc = failed_as_intended(dry) ? read_effective(p, options, dry, why) : refuse(dry, why);
 	PQfinish(dry);

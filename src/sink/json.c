@@ -26,7 +26,7 @@ static void put_text(struct writer *w, const char *text)
 static void put_string(struct writer *w, struct wp_span text)
 {
 	if (w->rc == WP_OK)
-		w->rc = wp_json_write_string(w->into, text, WP_JSON_NEEDED);
+		w->rc = wp_json_write_string(w->into, text, WP_JSON_DISPLAY);
 }
 
 static void put_base64(struct writer *w, struct wp_span bytes)

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "walpost/base/display.h"
 #include "walpost/vitals/health.h"
 #include "walpost/relay/guard.h"
 
@@ -202,8 +203,11 @@ static enum wp_rc write_lines(struct wp_buffer *into, const char *first, const s
 {
 	enum wp_rc rc = wp_buffer_printf(into, "%s\n", first);
 
-	for (size_t i = 0; i < v->reason_count && rc == WP_OK; i++)
-		rc = wp_buffer_printf(into, "%s\n", v->reasons[i]);
+	for (size_t i = 0; i < v->reason_count && rc == WP_OK; i++) {
+		rc = wp_display_append(into, wp_span_of(v->reasons[i]));
+		if (rc == WP_OK)
+			rc = wp_buffer_append_byte(into, '\n');
+	}
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "walpost/base/display.h"
 #include "walpost/vitals/page.h"
 
 #include "page_style.h"
@@ -26,26 +27,34 @@ static void put(struct writer *w, const char *html)
 	keep(w, wp_buffer_append_text(w->into, html));
 }
 
-/* What may be markup becomes text. */
+static const char *entity_of(char c)
+{
+	switch (c) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	default:
+		return NULL;
+	}
+}
+
+/* What may be markup becomes text, and what would turn that around is escaped. Lines stay lines. */
 static void put_text(struct writer *w, const char *text)
 {
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			put(w, "&amp;");
-			break;
-		case '<':
-			put(w, "&lt;");
-			break;
-		case '>':
-			put(w, "&gt;");
-			break;
-		case '"':
-			put(w, "&quot;");
-			break;
-		default:
-			keep(w, wp_buffer_append_byte(w->into, (uint8_t)*text));
-		}
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		struct wp_display shown;
+		size_t size = wp_display_next((const uint8_t *)text, left, &shown);
+		const char *entity = entity_of(*text);
+		put(w, entity != NULL ? entity : *text == '\n' ? "\n" : shown.text);
+		text += size;
+		left -= size;
 	}
 }
 

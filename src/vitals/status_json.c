@@ -32,14 +32,14 @@ static void put_string(struct writer *w, const char *text)
 	size_t size = 0;
 
 	if (wp_utf8_is_valid(whole)) {
-		keep(w, wp_json_write_string(w->into, whole, WP_JSON_NEEDED));
+		keep(w, wp_json_write_string(w->into, whole, WP_JSON_DISPLAY));
 		return;
 	}
 	for (size_t i = 0; i < whole.size && size < sizeof(clean); i++)
 		clean[size++] = (char)(whole.data[i] < 0x80 ? whole.data[i] : '?');
 	keep(w, wp_json_write_string(
 			w->into, (struct wp_span){ .data = (const uint8_t *)clean, .size = size },
-			WP_JSON_NEEDED));
+			WP_JSON_DISPLAY));
 }
 
 static void separate(struct writer *w)

@@ -23,7 +23,7 @@ def _show(folder, text, *arguments, **environment):
     (("config", "shwo"), "did you mean `walpost config show`?"),
     (("run", "--confg", "x"), "did you mean --config?"),
     (("run", "-x"), "walpost run has no option -x"),
-    (("run", "extra"), "`extra` is one argument too many"),
+    (("run", "extra"), "walpost run takes at most 0 arguments besides its options"),
     (("run", "-c"), "-c: a value is missing"),
     (("run", "--set"), "--set: a value is missing"),
     (("run", "-c", "a", "--config=b"), "given twice"),
@@ -95,7 +95,7 @@ def test_each_mistake_is_named_with_its_line(tmp_path):
     assert done.stderr.splitlines() == [
         f"walpost: {path}:2: relay.sink = x: it must be kafka or stdout",
         f"walpost: {path}:5: log.level = y: it must be debug, info, warn or error",
-        f"walpost: {path}:6: log.levels = z: there is no such key; did you mean log.level?",
+        f"walpost: {path}:6: log.levels: there is no such key; did you mean log.level?",
     ]
 
 

@@ -8,7 +8,7 @@
 
 #include "fuzz.h"
 #include "walpost/config/config.h"
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 
 #define PARTS_MAX 8
 #define SEPARATOR 0x1e

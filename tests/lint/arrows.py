@@ -26,15 +26,15 @@ SEES = {
 # rooms' own parsers whether a value is right.
 ALSO_SEES = {
     "config": {
-        "postgres/options.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
+        "postgres/options.h", "postgres/conninfo.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
         "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
-    "import": {"outbox/names.h", "outbox/route.h"},
+    "import": {"outbox/names.h", "outbox/route.h", "postgres/conninfo.h"},
     "main": {"run/run.h"},  # its first act holds back a SIGHUP
 }
 
 FOREIGN = {
-    "libpq-fe.h": {"postgres", "cli", "config/conninfo"},
+    "libpq-fe.h": {"postgres", "cli"},
     "libpq-events.h": {"postgres"},
     "librdkafka/": {"kafka", "cli"},
     "ev.h": {"postgres", "http", "run", "cli"},

@@ -65,6 +65,7 @@ enum wp_rc wp_json_unescape(struct wp_span string, struct wp_buffer *into) WP_MU
 
 enum wp_json_escapes {
 	WP_JSON_NEEDED,	 /* what must be escaped */
+	WP_JSON_DISPLAY, /* and what may not stand before people (base/display.h) */
 	WP_JSON_JACKSON, /* and what Jackson, Java's library, escapes: beyond U+FFFF, as pairs */
 };
 

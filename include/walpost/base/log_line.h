@@ -6,7 +6,7 @@
  *   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"stream_started","slot":"walpost"}
  *
  * A text value may be any bytes: what is not UTF-8 becomes U+FFFD, control
- * characters are escaped. Bounded: a line that would pass WP_LOG_LINE_MAX is
+ * characters and bidirectional marks are escaped (base/display.h). Bounded: a line that would pass WP_LOG_LINE_MAX is
  * cut between characters and ends with cut=1; it stays well formed.
  */
 #ifndef WALPOST_BASE_LOG_LINE_H

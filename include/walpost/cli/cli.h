@@ -88,7 +88,12 @@ enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 /* The same for a command that logs: sets up the log, and warnings are lines of it. */
 int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) WP_MUST_CHECK;
 
-/* Prints "walpost: <sentence>" to standard error; returns `exit_code`. */
+/*
+ * Prints what may quote others: keys, topics, a server's words. It is escaped (base/display.h) but
+ * for newlines, and cut at 4 KiB. Returns its bytes before that.
+ */
+int wp_cli_say(FILE *to, const char *format, ...) WP_PRINTF(2, 3);
+/* Prints "walpost: <sentence>" to standard error, likewise; returns `exit_code`. */
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
 /* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
 int wp_cli_done(void) WP_MUST_CHECK;

@@ -33,8 +33,8 @@ bool wp_key_is_secret(const char *key);
 bool wp_value_is_secret(const char *key, const char *value);
 
 #define WP_SHOWN_SIZE 160
-/* How a value may stand in a message: asterisks for a secret, control characters as
- * dots, cut when long. Returns `text`, which has WP_SHOWN_SIZE bytes. */
+/* How a value may stand in a message: asterisks for a secret, else escaped (base/display.h) and
+ * cut when long. Returns `text`, which has WP_SHOWN_SIZE bytes. */
 char *wp_value_shown(const char *key, const char *value, char *text);
 
 /* Each reads one source into `config`. WP_OK (with notes) or WP_NOMEM. */

@@ -1,6 +1,6 @@
 /*
- * A value as it may stand in a sentence for a human: at most 100 bytes, cut at a
- * character, control characters and what is not UTF-8 as '?'. Pure.
+ * A value as it may stand in a sentence for a human: escaped as base/display.h has it, at most
+ * 100 bytes, cut at a character. Pure.
  */
 #ifndef WALPOST_OUTBOX_EXCERPT_H
 #define WALPOST_OUTBOX_EXCERPT_H

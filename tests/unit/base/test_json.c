@@ -264,6 +264,16 @@ static void jackson_escapes_what_java_has_as_pairs(void **state)
 	writes(wp_span_of("\xF0\x90\x80\x80"), WP_JSON_JACKSON, "\"\\uD800\\uDC00\"");
 }
 
+static void for_people_what_steers_a_terminal_is_escaped_too(void **state)
+{
+	(void)state;
+	writes(wp_span_of("a\x7F\xC2\x9B\xE2\x80\xAE"), WP_JSON_DISPLAY,
+	       "\"a\\u007F\\u009B\\u202E\"");
+	writes(wp_span_of("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\n"), WP_JSON_DISPLAY,
+	       "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\\n\"");
+	writes(wp_span_of("\xC2\x9B\xE2\x80\xAE"), WP_JSON_NEEDED, "\"\xC2\x9B\xE2\x80\xAE\"");
+}
+
 static void a_string_above_the_buffers_limit_is_refused(void **state)
 {
 	struct wp_buffer small;
@@ -298,6 +308,7 @@ int main(void)
 		TEST(half_a_pair_stands_for_nothing),
 		TEST(what_must_be_escaped_is),
 		TEST(jackson_escapes_what_java_has_as_pairs),
+		TEST(for_people_what_steers_a_terminal_is_escaped_too),
 		TEST(a_string_above_the_buffers_limit_is_refused),
 	};
 #undef TEST

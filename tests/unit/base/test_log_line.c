@@ -106,6 +106,7 @@ static void logfmt_quotes_what_would_not_read_back(void **state)
 	CHECK_TEXT(LOGFMT(WP_TEXT("v", "a\nb\r\t")), HEAD "v=\"a\\nb\\r\\t\"");
 	CHECK_TEXT(LOGFMT(WP_TEXT("v", "\x1B[0m\x7F")), HEAD "v=\"\\u001B[0m\\u007F\"");
 	CHECK_TEXT(LOGFMT(WP_TEXT("v", "\xC2\x9B")), HEAD "v=\"\\u009B\"");
+	CHECK_TEXT(LOGFMT(WP_TEXT("v", "\xE2\x80\xAE")), HEAD "v=\"\\u202E\"");
 	CHECK_TEXT(LOGFMT(WP_TEXT("v", "")), HEAD "v=\"\"");
 	CHECK_TEXT(LOGFMT(WP_TEXT("v", "\xC3\xA9\xE2\x82\xAC")), HEAD "v=\xC3\xA9\xE2\x82\xAC");
 }

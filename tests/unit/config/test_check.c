@@ -45,10 +45,24 @@ static void what_is_missing_is_named_with_both_ways_to_set_it(void **state)
 static void a_conninfo_that_libpq_refuses_is_wrong(void **state)
 {
 	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = hots=db\n",
-	      ":4: postgres.conninfo = hots=db: libpq cannot take it apart");
+	      ":4: postgres.conninfo = ********: libpq cannot take it apart: invalid connection "
+	      "option \"hots\"");
 	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = password=a b\n",
 	      ":4: postgres.conninfo = ********: libpq cannot take it apart (its words are "
 	      "withheld");
+}
+
+static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
+{
+	struct fixture f;
+
+	check_file(&f, "[kafka]\nbootstrap.servers = k\n[postgres]\n"
+		       "conninfo = postgres://u:12/hush@db/app\n");
+	one_error(&f,
+		  ":4: postgres.conninfo = ********: an @ stands in what libpq takes for a host "
+		  "or database");
+	assert_null(strstr(f.notes.notes[0].why.text, "hush"));
+	fixture_release(&f);
 }
 
 static void a_slot_has_a_name_that_postgres_allows(void **state)
@@ -134,6 +148,7 @@ int main(void)
 		cmocka_unit_test(the_least_that_is_needed_is_right),
 		cmocka_unit_test(what_is_missing_is_named_with_both_ways_to_set_it),
 		cmocka_unit_test(a_conninfo_that_libpq_refuses_is_wrong),
+		cmocka_unit_test(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
 		cmocka_unit_test(a_slot_has_a_name_that_postgres_allows),
 		cmocka_unit_test(the_decoding_memory_is_a_size_that_postgres_takes),
 		cmocka_unit_test(names_are_read_by_who_will_use_them),

@@ -143,7 +143,7 @@ static void a_setting_without_key_or_value_is_refused(void **state)
 	refused("=stdout", "--set takes section.key=value");
 	refused("sink=stdout", "--set takes section.key=value");
 	refused("relay.sinks=stdout",
-		"--set: relay.sinks = stdout: there is no such key; did you mean relay.sink?");
+		"--set: relay.sinks: there is no such key; did you mean relay.sink?");
 	refused("kafka.=x", "the name of a Kafka property is missing");
 }
 
@@ -184,6 +184,20 @@ static void a_secret_in_a_setting_is_refused_and_not_repeated(void **state)
 		load_set(&f, sets[i]);
 		one_error(&f, "a secret on the command line can be read by everyone on this "
 			      "machine (ps)");
+		assert_null(strstr(f.notes.notes[0].why.text, "hush"));
+		fixture_release(&f);
+	}
+}
+
+static void the_value_of_a_key_that_is_none_is_never_repeated(void **state)
+{
+	static const char *const sets[] = { "postgres.pw=hush", "postgres.usr=hush",
+					    "relay.epoc=hush", "pg.dsn=host=db pw=hush" };
+	struct fixture f;
+
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
+		load_set(&f, sets[i]);
+		one_error(&f, "there is no such key");
 		assert_null(strstr(f.notes.notes[0].why.text, "hush"));
 		fixture_release(&f);
 	}
@@ -244,6 +258,7 @@ int main(void)
 		cmocka_unit_test(a_setting_without_key_or_value_is_refused),
 		cmocka_unit_test(a_key_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_secret_in_a_setting_is_refused_and_not_repeated),
+		cmocka_unit_test(the_value_of_a_key_that_is_none_is_never_repeated),
 		cmocka_unit_test(a_conninfo_without_secret_may_be_a_setting),
 		cmocka_unit_test(releasing_leaves_nothing_and_may_be_repeated),
 		cmocka_unit_test(without_memory_it_says_so_wherever_it_ends),

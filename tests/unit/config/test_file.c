@@ -163,10 +163,10 @@ static void each_further_repetition_names_the_first(void **state)
 static void an_unknown_key_is_an_error_with_the_nearest(void **state)
 {
 	wrong("[postgres]\nslott = a\n",
-	      ":2: postgres.slott = a: there is no such key; did you mean postgres.slot?");
+	      ":2: postgres.slott: there is no such key; did you mean postgres.slot?");
 	wrong("[postgres]\nSlot = a\n", "did you mean postgres.slot?");
 	wrong("[relay]\nzzz.qqq = a\n",
-	      ":2: relay.zzz.qqq = a: there is no such key; `walpost config reference`");
+	      ":2: relay.zzz.qqq: there is no such key; `walpost config reference`");
 }
 
 static void an_unknown_section_is_an_error_with_the_nearest(void **state)
@@ -233,7 +233,7 @@ static void a_long_or_strange_value_is_cut_and_cleaned_in_the_message(void **sta
 
 	memset(text + size, 'x', 600);
 	load_file(&f, text);
-	one_error(&f, "relay.sink = .[31mxxx");
+	one_error(&f, "relay.sink = \\x1b[31mxxx");
 	CHECK_HAS(f.notes.notes[0].why.text, "xxx...: it must be");
 	CHECK(strlen(f.notes.notes[0].why.text) < 400);
 	fixture_release(&f);

@@ -130,7 +130,7 @@ static void what_is_one_for_all_stands_under_the_plain_one(void **state)
 
 static void a_wrong_key_or_value_is_named_with_its_outbox(void **state)
 {
-	wrong_file("[outbox.orders]\ntabel = x\n", ":2: outbox.orders.tabel = x: there is no such");
+	wrong_file("[outbox.orders]\ntabel = x\n", ":2: outbox.orders.tabel: there is no such");
 	wrong_file("[outbox.orders]\nenvelope = paper\n",
 		   ":2: outbox.orders.envelope = paper: it must be raw, protobuf");
 }

@@ -137,6 +137,19 @@ static void secrets_are_never_shown(void **state)
 	fixture_release(&f);
 }
 
+static void a_property_that_librdkafka_has_not_seen_shows_no_value(void **state)
+{
+	struct fixture f;
+	char *text;
+
+	load_file(&f, "[relay]\nsink = stdout\n[kafka]\nsasl.pasword = hush\n");
+	CHECK_EQ(f.rc, WP_OK);
+	text = shown(&f);
+	CHECK_HAS(text, "kafka.sasl.pasword = ********");
+	free(text);
+	fixture_release(&f);
+}
+
 static void secrets_are_not_repeated_in_errors(void **state)
 {
 	struct fixture f;
@@ -221,6 +234,7 @@ int main(void)
 		cmocka_unit_test(the_reference_has_each_option_whole),
 		cmocka_unit_test(what_is_shown_names_each_key_with_value_and_place),
 		cmocka_unit_test(secrets_are_never_shown),
+		cmocka_unit_test(a_property_that_librdkafka_has_not_seen_shows_no_value),
 		cmocka_unit_test(secrets_are_not_repeated_in_errors),
 		cmocka_unit_test(an_empty_secret_is_shown_as_empty),
 		cmocka_unit_test(control_characters_are_shown_as_numbers),

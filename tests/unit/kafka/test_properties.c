@@ -138,6 +138,16 @@ static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 	refused("dr_msg_cb", "0x1");
 }
 
+static void a_login_before_a_broker_is_refused_and_not_repeated(void **state)
+{
+	(void)state;
+	refused("bootstrap.servers", "SASL_SSL://relay:hush@kafka:9092");
+	CHECK_HAS(why.text, "sasl.password");
+	CHECK(strstr(why.text, "hush") == NULL);
+	refused("metadata.broker.list", "kafka:9092,relay:hush@kafka2:9092");
+	CHECK(strstr(why.text, "hush") == NULL);
+}
+
 static void no_broker_is_refused(void **state)
 {
 	rd_kafka_conf_t *conf = NULL;
@@ -219,6 +229,8 @@ int main(void)
 		cmocka_unit_test_setup(what_breaks_the_promise_is_refused, brokers_only),
 		cmocka_unit_test_setup(an_alias_does_not_slip_past, brokers_only),
 		cmocka_unit_test_setup(an_unknown_or_wrong_property_is_refused_with_its_place,
+				       brokers_only),
+		cmocka_unit_test_setup(a_login_before_a_broker_is_refused_and_not_repeated,
 				       brokers_only),
 		cmocka_unit_test_setup(no_broker_is_refused, brokers_only),
 		cmocka_unit_test_setup(librdkafkas_queue_lies_above_the_relays_bounds,

@@ -103,17 +103,17 @@ static void an_attribute_with_a_control_character_is_refused(void **state)
 	struct wp_cloudevent event = bare_event();
 
 	event.id = wp_span_of("a\nb");
-	refused(&event, "the CloudEvents attribute id \"a?b\" is not UTF-8 or holds a control "
+	refused(&event, "the CloudEvents attribute id \"a\\x0ab\" is not UTF-8 or holds a control "
 			"character or a noncharacter: correct the row, or set outbox.column.id");
 	event = bare_event();
 	event.type = wp_span_of("\xE9");
-	refused(&event, "the CloudEvents attribute type \"?\" is not UTF-8 or holds a control "
+	refused(&event, "the CloudEvents attribute type \"\\xe9\" is not UTF-8 or holds a control "
 			"character or a noncharacter: correct the row, or set outbox.column.type");
 	event = bare_event();
 	event.subject = wp_span_of("\x7F");
-	refused(&event,
-		"the CloudEvents attribute subject \"?\" is not UTF-8 or holds a control character "
-		"or a noncharacter: correct the row, or set outbox.cloudevents.subject");
+	refused(&event, "the CloudEvents attribute subject \"\\x7f\" is not UTF-8 or holds a "
+			"control character "
+			"or a noncharacter: correct the row, or set outbox.cloudevents.subject");
 }
 
 static void an_attribute_of_a_wrong_form_is_refused(void **state)
@@ -176,9 +176,10 @@ static void an_extension_with_a_control_character_is_refused(void **state)
 	struct wp_cloudevent event = full_event(extensions);
 
 	extensions[1].value = wp_span_of("a\tb");
-	refused(&event, "the CloudEvents attribute region2 \"a?b\" is not UTF-8 or holds a control "
-			"character or a noncharacter: correct the row, or set "
-			"outbox.cloudevents.extensions");
+	refused(&event,
+		"the CloudEvents attribute region2 \"a\\x09b\" is not UTF-8 or holds a control "
+		"character or a noncharacter: correct the row, or set "
+		"outbox.cloudevents.extensions");
 }
 
 static void a_long_value_is_told_in_part(void **state)

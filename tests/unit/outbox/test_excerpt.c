@@ -22,9 +22,10 @@ static void null_is_called_null(void **state)
 	CHECK_TEXT(excerpt_of(NULL, 0), "NULL");
 }
 
-static void control_characters_and_broken_bytes_become_question_marks(void **state)
+static void control_characters_marks_and_broken_bytes_are_escaped(void **state)
 {
-	CHECK_TEXT(excerpt_of("a\nb\x7F\0c\xFF\xC3", 8), "a?b??c??");
+	CHECK_TEXT(excerpt_of("a\nb\x7F\0c\xFF\xC3", 8), "a\\x0ab\\x7f\\x00c\\xff\\xc3");
+	CHECK_TEXT(excerpt_of("\xC2\x9B\xE2\x80\xAE", 5), "\\u009B\\u202E");
 }
 
 static void a_hundred_bytes_fit_and_one_more_is_cut(void **state)
@@ -52,7 +53,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_short_value_stands_as_it_is),
 		cmocka_unit_test(null_is_called_null),
-		cmocka_unit_test(control_characters_and_broken_bytes_become_question_marks),
+		cmocka_unit_test(control_characters_marks_and_broken_bytes_are_escaped),
 		cmocka_unit_test(a_hundred_bytes_fit_and_one_more_is_cut),
 		cmocka_unit_test(it_is_cut_before_a_character_and_not_inside),
 	};

@@ -246,7 +246,7 @@ static void bytes_that_are_not_utf8_are_refused(void **state)
 {
 	struct wp_route *r = route_of(DEFAULT_REGEX, DEFAULT_REPLACEMENT);
 
-	check_data(r, "caf\xE9", "the raw topic \"caf?\" is not UTF-8");
+	check_data(r, "caf\xE9", "the raw topic \"caf\\xe9\" is not UTF-8");
 	check_data(r, "\xED\xA0\x80", "is not UTF-8");
 	check_data(r, "\xF8\x88\x80\x80\x80", "is not UTF-8");
 	check_topic(r, "cafe", "outbox.event.cafe");

@@ -366,7 +366,7 @@ static void a_message_that_cannot_be_made_is_refused(void **state)
 	options.envelope = WP_ENVELOPE_PROTOBUF;
 	event.type = wp_span_of("\xE9");
 	struct wp_shape *s = shape_of(&options, 1024);
-	data_refused(s, &event, "the type \"?\" is not UTF-8");
+	data_refused(s, &event, "the type \"\\xe9\" is not UTF-8");
 	wp_shape_free(s);
 }
 

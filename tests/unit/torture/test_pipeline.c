@@ -6,7 +6,7 @@
 #include "support/wire_writer.h"
 #include "torture.h"
 #include "unit/outbox/rows.h"
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"
 #include "walpost/relay/pipeline.h"

@@ -198,6 +198,10 @@ static void the_texts_say_the_word_first(void **state)
 	wp_buffer_reset(&into);
 	CHECK_EQ(wp_readyz_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "not ready\nlate\nfar\n");
+	wp_buffer_reset(&into);
+	v = (struct wp_verdict){ .reasons = { "\x1B[2J\xC2\x9B\nready" }, .reason_count = 1 };
+	CHECK_EQ(wp_readyz_text(&into, &v), WP_OK);
+	CHECK_SPAN(wp_buffer_span(&into), "not ready\n\\x1b[2J\\u009B\\x0aready\n");
 	wp_buffer_release(&into);
 }
 

@@ -53,6 +53,17 @@ static void what_may_be_markup_is_text(void **state)
 	CHECK(strstr(page(), "<b>&") == NULL && strstr(page(), "<i>") == NULL);
 }
 
+static void what_would_steer_a_reader_is_escaped(void **state)
+{
+	const struct wp_fact why[] = { WP_TEXT("why", "a\x1B[2J\xC2\x9B\xE2\x80\xAE<b>\xFF"),
+				       { .kind = WP_FACT_END } };
+
+	wp_log_memory_add(&p.log, 0, WP_LOG_ERROR, "bad", why);
+	p.vitals.configuration = "a = 1\nb = 2\n";
+	CHECK_HAS(page(), "a\\x1b[2J\\u009B\\u202E&lt;b&gt;\\xff<");
+	CHECK_HAS(page(), "a = 1\nb = 2\n");
+}
+
 static void nothing_of_it_comes_from_elsewhere(void **state)
 {
 	CHECK(strstr(page(), "http:") == NULL);
@@ -131,6 +142,7 @@ int main(void)
 		TEST(figures_stand_in_it_as_text),
 		TEST(a_refused_reload_stands_over_what_is_in_force),
 		TEST(what_may_be_markup_is_text),
+		TEST(what_would_steer_a_reader_is_escaped),
 		TEST(nothing_of_it_comes_from_elsewhere),
 		TEST(charts_have_a_point_for_each_sample),
 		TEST(trouble_is_told_in_the_words_of_the_log),

@@ -1,20 +1,21 @@
 /*
- * What of a libpq connection string may be shown. libpq itself takes it apart, so
- * both forms (key=value and URI) are right, and nothing is guessed.
+ * Is a libpq connection string right, and what of it may be shown? libpq itself takes it apart, so
+ * both forms (key=value and URI) are right, and nothing is guessed but what libpq cannot know:
+ * a password that was not percent-encoded in a URI. Owns nothing. Pure.
  */
-#ifndef WALPOST_CONFIG_CONNINFO_H
-#define WALPOST_CONFIG_CONNINFO_H
+#ifndef WALPOST_POSTGRES_CONNINFO_H
+#define WALPOST_POSTGRES_CONNINFO_H
 
 #include <stdbool.h>
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/why.h"
 
-/* WP_CONFIG with why; libpq's own words are withheld where they could quote a password. */
+/* WP_CONFIG with why, which quotes nothing that could belong to a password. WP_NOMEM. */
 enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why) WP_MUST_CHECK;
 /* True also when it cannot be taken apart yet may hold a secret. */
 bool wp_conninfo_has_secret(const char *conninfo);
-/* As key=value, secrets as asterisks; asterisks only when it cannot be taken apart.
+/* As key=value, secrets as asterisks; asterisks only when it is not right.
  * Heap; the caller frees it. NULL: no memory. */
 char *wp_conninfo_masked(const char *conninfo);
 /* Appends keyword=value, quoted as libpq wants it, with a space before it when it is not the first. */

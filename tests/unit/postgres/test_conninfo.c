@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/config/conninfo.h"
+#include "walpost/postgres/conninfo.h"
 
 #include "support/check.h"
 
@@ -66,21 +66,22 @@ static void what_libpq_takes_is_right(void **state)
 	CHECK_EQ(wp_conninfo_check("postgresql://u:hush@db/app?sslmode=require", &why), WP_OK);
 }
 
-static void what_libpq_refuses_is_said_in_its_words(void **state)
+static void an_option_that_libpq_does_not_know_is_named(void **state)
 {
 	struct wp_why why;
 
 	CHECK_EQ(wp_conninfo_check("hots=db", &why), WP_CONFIG);
 	CHECK_HAS(why.text, "hots");
 	assert_null(strchr(why.text, '\n'));
-	CHECK_EQ(wp_conninfo_check("nonsense", &why), WP_CONFIG);
-	CHECK_HAS(why.text, "nonsense");
 }
 
 static void words_that_could_quote_a_password_are_withheld(void **state)
 {
-	static const char *const wrong[] = { "password=hush hush", "host=db passwrod=x hush",
+	static const char *const wrong[] = { "password=hush hush",
+					     "host=db passwrod=x hush",
 					     "postgresql://u:hush@[db",
+					     "host=db user=u hush",
+					     "hush",
 					     "postgresql://u:hu%zzsh@db" };
 	struct wp_why why;
 
@@ -89,6 +90,50 @@ static void words_that_could_quote_a_password_are_withheld(void **state)
 		assert_null(strstr(why.text, "hu"));
 		CHECK_HAS(why.text, "withheld");
 	}
+}
+
+static void a_password_that_was_not_encoded_is_refused_and_not_repeated(void **state)
+{
+	static const char *const wrong[] = {
+		"postgresql://u:p@hush@db/app",
+		"postgres://u:p@@hush/app",
+		"postgres://u:12/hush@db/app",
+		"postgres://u:hu/sh@db/app",
+		"postgres://u:p@hush:9@db/app",
+		"postgres://db:hush/app",
+		"postgres://u:p@a,hush@db/app",
+		"postgres://db:5432,db2:hush/app",
+		"host=u:hush@db",
+		"host=db port=hush",
+		"host=db port=123456",
+		"postgres://db:0/app",
+		"postgres://u:hush@db,db2:70000/app",
+		"dbname=postgres://u:hush@db/app",
+	};
+	struct wp_why why;
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CHECK_EQ(wp_conninfo_check(wrong[i], &why), WP_CONFIG);
+		assert_null(strstr(why.text, "hu"));
+		assert_null(strstr(why.text, "123456"));
+		masked_is(wrong[i], "********");
+		if (strncmp(wrong[i], "dbname", 6) != 0)
+			CHECK_HAS(why.text, "percent-encoded");
+	}
+}
+
+static void an_at_that_belongs_there_is_right(void **state)
+{
+	static const char *const right[] = {
+		"postgres://u:p%40hu%2Fsh@db:5432/app", "postgres://u@db/app%40home",
+		"host=@abstract,db port=5432,",		"postgres://%40abstract/app",
+		"postgres:///app?host=@abstract",	"postgres://u@db?application_name=a@b",
+		"host=a,@b port=1,65535 user=me@home",	"postgres://u:p?hush@db/app",
+	};
+	struct wp_why why;
+
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		CHECK_EQ(wp_conninfo_check(right[i], &why), WP_OK);
 }
 
 int main(void)
@@ -100,8 +145,10 @@ int main(void)
 		cmocka_unit_test(other_values_are_shown_and_quoted_as_needed),
 		cmocka_unit_test(a_secret_is_seen_in_both_forms),
 		cmocka_unit_test(what_libpq_takes_is_right),
-		cmocka_unit_test(what_libpq_refuses_is_said_in_its_words),
+		cmocka_unit_test(an_option_that_libpq_does_not_know_is_named),
 		cmocka_unit_test(words_that_could_quote_a_password_are_withheld),
+		cmocka_unit_test(a_password_that_was_not_encoded_is_refused_and_not_repeated),
+		cmocka_unit_test(an_at_that_belongs_there_is_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,208 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <libpq-fe.h>
+
+#include "walpost/postgres/conninfo.h"
+
+#define ASTERISKS "********"
+#define MASKED_SIZE_MAX ((size_t)256 * 1024)
+
+/* libpq marks what a dialog must hide with '*'; its newest secrets only by name. */
+static bool is_secret(const PQconninfoOption *option)
+{
+	return strchr(option->dispchar, '*') != NULL ||
+	       strstr(option->keyword, "password") != NULL ||
+	       strstr(option->keyword, "secret") != NULL ||
+	       strstr(option->keyword, "scram_") != NULL;
+}
+
+/* passfile names a file; only its content is secret. */
+static bool is_set_secret(const PQconninfoOption *option)
+{
+	return option->val != NULL && option->val[0] != '\0' && is_secret(option);
+}
+
+static bool may_hold_secret(const char *conninfo)
+{
+	return strstr(conninfo, "passw") != NULL || strstr(conninfo, "secret") != NULL ||
+	       strstr(conninfo, "scram_") != NULL || strstr(conninfo, "://") != NULL;
+}
+
+/* libpq has no code for it; its words are not translated unless setlocale() was called. */
+static bool is_out_of_memory(const char *error)
+{
+	return error == NULL || strncmp(error, "out of memory", strlen("out of memory")) == 0;
+}
+
+/* Of its words only these quote a name, which is no secret; the others quote what they do not understand. */
+static bool may_be_told(const char *error, const char *conninfo)
+{
+	static const char names_an_option[] = "invalid connection option";
+
+	return !may_hold_secret(conninfo) &&
+	       strncmp(error, names_an_option, strlen(names_an_option)) == 0;
+}
+
+static enum wp_rc refuse(const char *conninfo, const char *error, struct wp_why *why)
+{
+	if (is_out_of_memory(error))
+		return wp_why_set(why, WP_NOMEM, "no memory");
+	if (may_be_told(error, conninfo))
+		return wp_why_set(why, WP_CONFIG, "libpq cannot take it apart: %.*s",
+				  (int)strcspn(error, "\n"), error);
+	return wp_why_set(why, WP_CONFIG,
+			  "libpq cannot take it apart (its words are withheld, they could quote a "
+			  "password); quote values with spaces in '', escape ' and \\ with \\, and "
+			  "in a URI write special characters as %%XX");
+}
+
+/*
+ * A URI ends user and password at the first @ or /, so that a password with one of them goes on as
+ * host, port or database: conninfo_uri_parse_options() of libpq's fe-connect.c.
+ */
+static bool has_stray_at(const char *conninfo)
+{
+	const char *at = strstr(conninfo, "://");
+
+	if (at == NULL || (strncmp(conninfo, "postgres://", strlen("postgres://")) != 0 &&
+			   strncmp(conninfo, "postgresql://", strlen("postgresql://")) != 0))
+		return false;
+	at += strlen("://");
+	size_t user_size = strcspn(at, "@/");
+	if (at[user_size] == '@')
+		at += user_size + 1;
+	return at[strcspn(at, "@?")] == '@';
+}
+
+/* The first may be the @ of an abstract socket. */
+static bool is_host_list(const char *hosts)
+{
+	for (size_t i = 1; *hosts != '\0' && hosts[i] != '\0'; i++)
+		if (hosts[i] == '@' && hosts[i - 1] != ',')
+			return false;
+	return true;
+}
+
+static bool is_port_list(const char *ports)
+{
+	while (*ports != '\0') {
+		size_t size = strcspn(ports, ",");
+		char *end = NULL;
+		long port = size == 0 ? 1 : strtol(ports, &end, 10);
+		if (strspn(ports, "0123456789") != size || port < 1 || port > 65535)
+			return false;
+		ports += size + (ports[size] == ',');
+	}
+	return true;
+}
+
+static const char *value_of(const PQconninfoOption *options, const char *keyword)
+{
+	for (const PQconninfoOption *o = options; o->keyword != NULL; o++)
+		if (strcmp(o->keyword, keyword) == 0)
+			return o->val == NULL ? "" : o->val;
+	return "";
+}
+
+#define ENCODE                                                                                \
+	"in a URI write special characters of the password percent-encoded: @ as %%40, / as " \
+	"%%2F, : as %%3A, %% as %%25"
+
+/* What is wrong is not repeated: it may be a part of the password. */
+static enum wp_rc judge(const char *conninfo, const PQconninfoOption *options, struct wp_why *why)
+{
+	if (has_stray_at(conninfo) || !is_host_list(value_of(options, "host")))
+		return wp_why_set(
+			why, WP_CONFIG,
+			"an @ stands in what libpq takes for a host or database, which is "
+			"not repeated here, for it may belong to the password; " ENCODE);
+	if (!is_port_list(value_of(options, "port")))
+		return wp_why_set(
+			why, WP_CONFIG,
+			"what libpq takes for the port is not a number from 1 to 65535, and "
+			"not repeated here, for it may belong to the password; " ENCODE);
+	if (strstr(value_of(options, "dbname"), "://") != NULL)
+		return wp_why_set(why, WP_CONFIG,
+				  "its dbname is a URI: write the URI alone, without `dbname=`");
+	return WP_OK;
+}
+
+enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why)
+{
+	char *error = NULL;
+	PQconninfoOption *options = PQconninfoParse(conninfo, &error);
+	enum wp_rc rc =
+		options == NULL ? refuse(conninfo, error, why) : judge(conninfo, options, why);
+
+	PQconninfoFree(options);
+	PQfreemem(error);
+	return rc;
+}
+
+bool wp_conninfo_has_secret(const char *conninfo)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	bool found = false;
+
+	if (options == NULL)
+		return may_hold_secret(conninfo);
+	for (const PQconninfoOption *o = options; o->keyword != NULL && !found; o++)
+		found = is_set_secret(o);
+	PQconninfoFree(options);
+	return found;
+}
+
+static enum wp_rc append_quoted(struct wp_buffer *b, const char *value)
+{
+	bool plain = value[0] != '\0' && strpbrk(value, " \t\n\r\f\v'\\") == NULL;
+	enum wp_rc rc;
+
+	if (plain)
+		return wp_buffer_append_text(b, value);
+	rc = wp_buffer_append_byte(b, '\'');
+	for (; *value != '\0' && rc == WP_OK; value++) {
+		if (*value == '\'' || *value == '\\')
+			rc = wp_buffer_append_byte(b, '\\');
+		if (rc == WP_OK)
+			rc = wp_buffer_append_byte(b, (uint8_t)*value);
+	}
+	return rc == WP_OK ? wp_buffer_append_byte(b, '\'') : rc;
+}
+
+enum wp_rc wp_conninfo_append(struct wp_buffer *b, const char *keyword, const char *value)
+{
+	enum wp_rc rc = wp_buffer_printf(b, "%s%s=", b->size > 0 ? " " : "", keyword);
+
+	return rc == WP_OK ? append_quoted(b, value) : rc;
+}
+
+static enum wp_rc append_option(struct wp_buffer *b, const PQconninfoOption *option)
+{
+	return wp_conninfo_append(b, option->keyword,
+				  is_set_secret(option) ? ASTERISKS : option->val);
+}
+
+char *wp_conninfo_masked(const char *conninfo)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	struct wp_buffer b;
+	enum wp_rc rc = WP_OK;
+	char *text = NULL;
+
+	if (options == NULL || judge(conninfo, options, NULL) != WP_OK) {
+		PQconninfoFree(options);
+		return strdup(ASTERISKS);
+	}
+	wp_buffer_init(&b, MASKED_SIZE_MAX);
+	for (const PQconninfoOption *o = options; o->keyword != NULL && rc == WP_OK; o++)
+		if (o->val != NULL)
+			rc = append_option(&b, o);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(&b, '\0');
+	if (rc == WP_OK)
+		text = strdup((const char *)b.data);
+	wp_buffer_release(&b);
+	PQconninfoFree(options);
+	return text;
+}
