@@ -627,6 +627,11 @@ bool wp_pipeline_in_transaction(const struct wp_pipeline *p)
 	return p->in_transaction;
 }
 
+bool wp_pipeline_has_sent(const struct wp_pipeline *p)
+{
+	return p->in_transaction && p->has_events;
+}
+
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)
 {
 	return &p->counts;

@@ -50,6 +50,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	r->state = WP_BACKING_OFF; /* until now: the first step connects */
 	r->broken_ms = INT64_MAX;
 	r->ask_again_ms = INT64_MAX;
+	r->refused_ms = INT64_MAX;
 	r->heard_ms = r->confirmed_ms = INT64_MIN;
 	wp_backoff_init(&r->connect_backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 	wp_backoff_init(&r->rewind_backoff, REWIND_FIRST_MS, REWIND_MAX_MS);
@@ -448,14 +449,14 @@ int wp_relay_exit_code_of(enum wp_reaction reaction)
 }
 
 /*
- * To stop in the middle of a transaction is to send its first events twice: go on to its
+ * To stop in the middle of a transaction is to send again what was sent of it: go on to its
  * COMMIT, for half of the time given.
  */
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now)
 {
 	bool reading = r->state == WP_STREAMING || r->state == WP_PAUSED;
 
-	return !reading || !wp_pipeline_in_transaction(r->pipeline) ||
+	return !reading || !wp_pipeline_has_sent(r->pipeline) ||
 	       now.ms >= r->stop_by_ms - r->setup.options->shutdown_timeout_ms / 2;
 }
 
@@ -674,7 +675,7 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	int64_t due = sooner(r->deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	due = sooner(due, waiting_due(r));
-	due = sooner(due, wp_relay_stall_due(r));
+	due = sooner(due, wp_relay_sink_due(r));
 	if (wp_relay_sink(r)->state == WP_SINK_BROKEN)
 		due = sooner(due, broken_due(r));
 	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);
@@ -699,6 +700,7 @@ static struct wp_relay_oldest oldest(const struct wp_relay *r)
 		return (struct wp_relay_oldest){
 			.any = waits,
 			.commit_time_us = waits ? wp_pipeline_commit_time(r->pipeline) : 0,
+			.waiting_ms = waits ? wp_relay_refused_for(r, r->meter.now_ms) : 0,
 		};
 	struct wp_meter_age age = wp_meter_age(&r->meter, r->ledger.first_ticket);
 	return (struct wp_relay_oldest){
@@ -766,6 +768,7 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.slot = slot(r),
 		.sink_state = sink->state,
 		.sink_reachable = sink->reachable,
+		.sink_reached = r->reached,
 		.isolating = r->isolation.on,
 		.stopping = r->stop_asked,
 		.exit_code = r->exit_code,

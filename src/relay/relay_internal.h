@@ -30,6 +30,7 @@ enum {
 	PROBE_EVERY_MS = 2500,
 	TOPIC_NOTE_EVERY_MS = 60 * 1000,
 	STALL_NOTE_EVERY_MS = 60 * 1000,
+	OUTAGE_NOTE_EVERY_MS = 60 * 1000,
 	ASK_AGAIN_MS = 1000,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
@@ -62,6 +63,13 @@ struct stall {
 	int64_t since_ms;
 	int64_t noted_ms;
 	bool noted;
+};
+
+/* Nobody answers. */
+struct outage {
+	bool on; /* and was told */
+	int64_t since_ms;
+	int64_t noted_ms;
 };
 
 struct health {
@@ -105,6 +113,8 @@ struct wp_relay {
 
 	/* The source. */
 	struct wp_span held; /* a frame that was offered and not taken; null: none */
+	/* When the sink first did not take the next event, through all streams; INT64_MAX: it does. */
+	int64_t refused_ms;
 	bool let_in;	     /* a connection of this process was good for streaming */
 	bool started;	     /* this process has streamed before: facts below hold */
 	uint64_t system_id;
@@ -135,7 +145,8 @@ struct wp_relay {
 	int64_t waiting_since_ms;
 	int64_t waiting_note_ms;
 	wp_lsn waiting_safe;
-	bool unreachable_noted;
+	bool reached; /* once */
+	struct outage outage;
 	struct stall stall;
 
 	struct health health;
@@ -205,7 +216,9 @@ bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_
 /* True when there may be more. */
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
-int64_t wp_relay_stall_due(const struct wp_relay *r);
+int64_t wp_relay_sink_due(const struct wp_relay *r);
+/* How long the next event has not been taken; 0: it is, or there is none. */
+int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms);
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
 /* Isolating, and what was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_relay_is_past_trouble(const struct wp_relay *r);

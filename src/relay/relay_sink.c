@@ -246,15 +246,59 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	}
 }
 
-static void note_reach(struct wp_relay *r, const struct wp_sink_view *v)
+int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms)
 {
-	if (!v->reachable && !r->unreachable_noted && v->why.text[0] != '\0') {
-		r->unreachable_noted = true;
-		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why = v->why;
-	} else if (v->reachable && r->unreachable_noted) {
-		r->unreachable_noted = false;
+	return r->refused_ms == INT64_MAX ? 0 : now_ms - r->refused_ms;
+}
+
+static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct wp_why *ret)
+{
+	char safe[WP_LSN_TEXT_SIZE];
+	char read[WP_LSN_TEXT_SIZE];
+
+	if (r->ledger.in_flight > 0)
+		(void)wp_why_set(ret, WP_OK, "%zu events in flight", (size_t)r->ledger.in_flight);
+	else if (r->refused_ms != INT64_MAX)
+		(void)wp_why_set(ret, WP_OK, "an event has waited for %" PRId64 " s to be sent",
+				 wp_relay_refused_for(r, now.ms) / 1000);
+	else
+		(void)wp_why_set(ret, WP_OK, "no event waits");
+	/* Without a stream what we know of these is old, or another's by now. */
+	if (wp_relay_is_streaming(r))
+		(void)wp_why_set(ret, WP_OK, "%.200s; confirmed LSN %s, received LSN %s", ret->text,
+				 wp_lsn_text(wp_ledger_safe(&r->ledger), safe),
+				 wp_lsn_text(wp_ledger_read(&r->ledger), read));
+}
+
+/* Each minute, for Postgres keeps its log meanwhile. A topic that is waited for has a line of its own. */
+static void repeat_outage(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	struct outage *o = &r->outage;
+	struct wp_why waits;
+
+	if (now.ms - o->noted_ms < OUTAGE_NOTE_EVERY_MS)
+		return;
+	o->noted_ms = now.ms;
+	if (v->state == WP_SINK_WAITING)
+		return;
+	say_what_waits(r, now, &waits);
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why, WP_OK,
+			 "%.1500s; unreachable for %" PRId64 " s; %s", v->why.text,
+			 (now.ms - o->since_ms) / 1000, waits.text);
+}
+
+static void note_reach(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	r->reached |= v->reachable;
+	if (v->reachable && r->outage.on) {
 		wp_relay_note(r, WP_NOTE_INFO, "sink_reachable");
+	} else if (!v->reachable && r->outage.on) {
+		repeat_outage(r, v, now);
+	} else if (!v->reachable && v->why.text[0] != '\0') {
+		r->outage = (struct outage){ true, now.ms, now.ms };
+		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why = v->why;
 	}
+	r->outage.on = r->outage.on && !v->reachable;
 }
 
 static bool is_stalled(const struct wp_relay *r, const struct wp_sink_view *v)
@@ -297,8 +341,12 @@ static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct 
 		wp_lsn_text(wp_ledger_safe(&r->ledger), safe));
 }
 
-int64_t wp_relay_stall_due(const struct wp_relay *r)
+int64_t wp_relay_sink_due(const struct wp_relay *r)
 {
+	if (r->state == WP_HELD)
+		return INT64_MAX;
+	if (r->outage.on)
+		return r->outage.noted_ms + OUTAGE_NOTE_EVERY_MS;
 	return is_stalled(r, wp_relay_sink(r)) ? r->stall.noted_ms + STALL_NOTE_EVERY_MS
 					       : INT64_MAX;
 }
@@ -340,7 +388,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 
 	if (r->state == WP_HELD)
 		return;
-	note_reach(r, v);
+	note_reach(r, v, now);
 	note_stall(r, v, now);
 	if (v->state == WP_SINK_WAITING) {
 		wait_for_topic(r, v, now);

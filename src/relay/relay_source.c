@@ -69,8 +69,10 @@ static void connected(struct wp_relay *r, struct wp_now now)
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	r->let_in = true;
-	if (f->slot_held)
+	if (f->slot_held) {
 		wp_relay_forget_tail(r);
+		r->refused_ms = INT64_MAX; /* the next event is another's to send */
+	}
 	if (is_foreign_system(r, f, &why))
 		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
 	else if (is_older_epoch(r, f, &why))
@@ -253,6 +255,8 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 	switch (rc) {
 	case WP_FULL:
 	case WP_AGAIN:
+		if (r->refused_ms == INT64_MAX)
+			r->refused_ms = now.ms;
 		wp_relay_happen(r, WP_NO_ROOM, now);
 		break;
 	case WP_PAUSE:
@@ -314,6 +318,7 @@ static void note_sent(struct wp_relay *r)
 	    (at->commit_lsn == until->commit_lsn && at->ordinal > until->ordinal))
 		r->isolation.crawling = false;
 	r->isolation.alone = alone ? wp_ledger_next(&r->ledger) - 1 : 0;
+	r->refused_ms = INT64_MAX;
 	wp_relay_note_delivered(r, at);
 }
 

@@ -109,6 +109,18 @@ static bool is_without_topic(const struct wp_vitals *v, struct wp_verdict *ret)
 	return true;
 }
 
+/*
+ * A new pod whose way to Kafka is barred must not replace one that works, whether it streams or
+ * stands by.
+ */
+static bool is_unreached(const struct wp_vitals *v, struct wp_verdict *ret)
+{
+	if (v->relay.sink_reached)
+		return false;
+	say(ret, "Kafka has not been reached yet");
+	return true;
+}
+
 /* Reports that come are progress, however old the oldest event is. */
 static bool is_stalled(const struct wp_vitals *v, struct wp_verdict *ret)
 {
@@ -118,6 +130,12 @@ static bool is_stalled(const struct wp_vitals *v, struct wp_verdict *ret)
 
 	if (!r->oldest.any || r->oldest.waiting_ms < WP_READY_STALLED_MS || !none_lately)
 		return false;
+	if (r->in_flight == 0) {
+		say(ret, "an event has waited for %" PRId64 " s to be sent: Kafka %s",
+		    r->oldest.waiting_ms / 1000,
+		    r->sink_reachable ? "does not take it" : "is not reachable");
+		return true;
+	}
 	say(ret,
 	    "%zu events are with Kafka, the oldest for %" PRId64
 	    " s, and no delivery report comes%s",
@@ -169,7 +187,7 @@ static void remark(const struct wp_vitals *v, struct wp_verdict *ret)
 		say(ret, "standby: another process streams from slot %s", v->slot);
 	else if (!reads(r))
 		say(ret, "%s", wp_state_name(r->state));
-	if (!r->sink_reachable)
+	if (r->sink_reached && !r->sink_reachable)
 		say(ret, "Kafka was not reachable when last tried");
 	if (r->slot.known && r->slot.keeping == WP_KEEPING_UNRESERVED)
 		say(ret, "the slot %s may be lost at the next checkpoint", v->slot);
@@ -187,13 +205,14 @@ void wp_verdict_of(const struct wp_vitals *v, struct wp_verdict *ret)
 	/* All are asked: each that is wrong is told. */
 	bool gone = is_gone(v, ret);
 	bool away = !gone && is_away(v, ret);
+	bool unreached = !gone && is_unreached(v, ret);
 	bool without_topic = !gone && is_without_topic(v, ret);
 	bool stalled = !gone && is_stalled(v, ret);
 	bool deaf = !gone && is_deaf(v, ret);
 	bool suspect = is_suspect(v, ret);
 	bool lost = is_to_be_lost(v, ret);
 
-	ret->ready = ret->live && !gone && !away && !without_topic && !stalled && !deaf &&
+	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !stalled && !deaf &&
 		     !suspect && !lost;
 	if (!gone && !away)
 		remark(v, ret);

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from lib.asked import get
 from lib.ports import take_port
 from lib.relay import run_command
 
@@ -216,13 +217,16 @@ def test_a_server_that_talks_garbage_is_left_and_tried_again(stage):
 
 
 def test_a_broker_that_is_not_there_is_waited_for_and_said(stage):
-    relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{take_port()}", "relay.shutdown.timeout": "1s"})
+    relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{take_port()}", "http.listen": "127.0.0.1:0"})
     relay.start()
     stage.wait_streaming(relay)
     before = stage.insert() and stage.truth.events()[0].end_lsn
     relay.wait_log("sink_unreachable", 20)
     assert stage.confirmed() < before
-    relay.stop_within(15)
+    code, text, _ = get(relay, "/readyz")
+    assert code == 503 and "Kafka has not been reached yet" in text
+    assert get(relay, "/livez")[0] == 200
+    relay.stop_within(8)  # far below relay.shutdown.timeout: nothing was sent
 
 
 def test_a_broker_that_talks_garbage_is_no_reason_to_confirm(stage):

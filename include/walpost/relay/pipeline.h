@@ -105,6 +105,8 @@ uint32_t wp_pipeline_question(const struct wp_pipeline *p);
 void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
 /* Between Begin and Commit. */
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
+/* Of that transaction an event went to the sink. */
+bool wp_pipeline_has_sent(const struct wp_pipeline *p);
 /* Of the transaction that it is in, or was in last: microseconds since 2000-01-01 UTC. */
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);

@@ -55,7 +55,7 @@ struct wp_note {
 struct wp_relay_oldest {
 	bool any;
 	int64_t commit_time_us; /* since 2000-01-01 UTC, by the server's clock */
-	int64_t waiting_ms;	/* since it went to the sink, monotonic; 0: it did not */
+	int64_t waiting_ms; /* since it went to the sink, or was not taken at first; monotonic */
 };
 
 struct wp_relay_slot {
@@ -96,6 +96,7 @@ struct wp_relay_snapshot {
 	struct wp_relay_slot slot;
 	enum wp_sink_state sink_state;
 	bool sink_reachable;
+	bool sink_reached; /* it was once, by this process */
 	bool isolating; /* one by one, after an event that was refused */
 	bool stopping;
 	int exit_code;		   /* that it will stop with */

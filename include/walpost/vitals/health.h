@@ -4,7 +4,8 @@
  *
  * Live: the relay takes its turns. A process that does not is cured by a new one; one that
  * waits for Postgres, Kafka or a human is not, and so it is live.
- * Ready: it streams, however far behind, and is heard and confirmed; or it stands by for who does.
+ * Ready: it has reached Kafka once, and streams, however far behind, and is heard and confirmed; or
+ * it stands by for who does.
  */
 #ifndef WALPOST_VITALS_HEALTH_H
 #define WALPOST_VITALS_HEALTH_H
@@ -15,7 +16,7 @@
 #define WP_LIVE_LATE_MS (30 * 1000)
 /* Connecting again takes this long at most before it counts. */
 #define WP_READY_AWAY_MS (15 * 1000)
-/* Events have waited this long for a report, and none at all has come for half of it. */
+/* Events have waited this long for a report, or to be sent at all, and none at all has come for half of it. */
 #define WP_READY_STALLED_MS (60 * 1000)
 /* The server was silent for this long, though it pings twice in wal_sender_timeout. */
 #define WP_READY_DEAF_MS (60 * 1000)

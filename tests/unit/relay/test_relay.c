@@ -614,19 +614,79 @@ static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
 	CHECK(noted("sink_stalled"));
 }
 
-static void an_unreachable_sink_is_told_once(void **state)
+static void lose_the_sink(void)
 {
-	stream();
 	b->sink.view.reachable = false;
 	b->sink.view.why = (struct wp_why){ .text = "all brokers are down" };
+}
+
+static void an_unreachable_sink_is_told_each_minute_with_what_waits(void **state)
+{
+	stream();
+	one_event(200, "1");
+	lose_the_sink();
 	step();
-	CHECK(noted("sink_unreachable"));
+	CHECK(noted("W:sink_unreachable"));
+	CHECK_TEXT(b->last.text, "all brokers are down");
 	b->events[0] = '\0';
-	live(1000);
+	live_on(59 * 1000);
 	CHECK(!noted("sink_unreachable"));
+	send_keepalive(500, false);
+	step();
+	live_on(1000);
+	CHECK(noted("W:sink_unreachable"));
+	CHECK_HAS(b->last.text, "all brokers are down; unreachable for 60 s; 1 events in flight");
+	CHECK_HAS(b->last.text, "confirmed LSN 0/64, received LSN 0/1F4");
+	b->events[0] = '\0';
 	b->sink.view.reachable = true;
 	step();
-	CHECK(noted("sink_reachable"));
+	CHECK(noted("I:sink_reachable"));
+	live_on(120 * 1000);
+	CHECK(!noted("sink_unreachable"));
+}
+
+static void an_event_that_was_never_sent_waits_too(void **state)
+{
+	b->sink.view.state = WP_SINK_STARTING;
+	lose_the_sink();
+	pause();
+	stream();
+	one_event(200, "1");
+	CHECK_STATE("paused");
+	CHECK_EQ(b->look.in_flight, 0);
+	CHECK(b->look.oldest.any);
+	live(60 * 1000);
+	CHECK_EQ(b->look.oldest.waiting_ms, 60 * 1000);
+	CHECK(noted("sink_unreachable"));
+	CHECK_HAS(b->last.text, "an event has waited for 60 s to be sent");
+	/* The stream begins anew, and it is the same event. */
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+	CHECK_EQ(b->look.oldest.waiting_ms, 0);
+	reconnect();
+	run_copy();
+	one_event(200, "1");
+	CHECK(b->look.oldest.waiting_ms > 60 * 1000);
+	b->sink.answer = WP_OK;
+	b->sink.view.state = WP_SINK_READY;
+	b->sink.view.reachable = true;
+	step();
+	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_EQ(b->look.oldest.waiting_ms, 0);
+}
+
+static void the_snapshot_tells_whether_the_sink_was_ever_reached(void **state)
+{
+	lose_the_sink();
+	stream();
+	CHECK(!b->look.sink_reached);
+	b->sink.view.reachable = true;
+	step();
+	CHECK(b->look.sink_reached);
+	b->sink.view.reachable = false;
+	step();
+	CHECK(b->look.sink_reached);
+	CHECK(!b->look.sink_reachable);
 }
 
 /* -- leaves --------------------------------------------------------------- */
@@ -1900,12 +1960,26 @@ static void a_commit_that_does_not_come_is_waited_for_half_of_the_time(void **st
 {
 	stream();
 	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row("1");
 	step();
 	ask_to_stop();
 	live(SHUTDOWN_MS / 2 - 1);
 	CHECK_STATE("streaming");
 	live(1);
 	CHECK(b->look.state == WP_DRAINING || b->look.state == WP_FINISHING);
+}
+
+static void a_transaction_of_which_nothing_was_sent_does_not_hold_up_a_stop(void **state)
+{
+	stream();
+	pause();
+	one_event(200, "1");
+	CHECK_STATE("paused");
+	ask_to_stop();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.status.flush, SLOT);
+	CHECK_EQ(b->sink.sent_count, 0);
 }
 
 static void draining_leaves_time_to_end_the_copy(void **state)
@@ -2293,7 +2367,9 @@ int main(void)
 		RELAY_TEST(a_waiting_topic_is_told_once_a_minute),
 		RELAY_TEST(a_kafka_that_answers_and_confirms_nothing_is_told_each_minute),
 		RELAY_TEST(what_goes_on_slowly_or_is_told_otherwise_is_no_stall),
-		RELAY_TEST(an_unreachable_sink_is_told_once),
+		RELAY_TEST(an_unreachable_sink_is_told_each_minute_with_what_waits),
+		RELAY_TEST(an_event_that_was_never_sent_waits_too),
+		RELAY_TEST(the_snapshot_tells_whether_the_sink_was_ever_reached),
 		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
 		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
 		RELAY_TEST(a_standby_waits_for_no_topic),
@@ -2358,6 +2434,7 @@ int main(void)
 		RELAY_TEST(with_nothing_in_flight_a_stop_ends_the_copy_at_once),
 		RELAY_TEST(a_stop_within_a_transaction_goes_on_to_its_commit),
 		RELAY_TEST(a_commit_that_does_not_come_is_waited_for_half_of_the_time),
+		RELAY_TEST(a_transaction_of_which_nothing_was_sent_does_not_hold_up_a_stop),
 		RELAY_TEST(draining_leaves_time_to_end_the_copy),
 		RELAY_TEST(a_short_shutdown_time_is_kept_too),
 		RELAY_TEST(a_stop_while_paused_takes_nothing_more),

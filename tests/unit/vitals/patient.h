@@ -51,6 +51,7 @@ static inline void patient_set_up(struct patient *p)
 				  .seconds = INT64_MAX },
 			.sink_state = WP_SINK_READY,
 			.sink_reachable = true,
+			.sink_reached = true,
 			.waiting_topic = "",
 			.halt_why = "",
 		},

@@ -122,6 +122,29 @@ static void events_without_any_report_are_a_stall(void **state)
 	CHECK(verdict().ready);
 }
 
+static void an_event_that_cannot_be_sent_is_a_stall_too(void **state)
+{
+	p.vitals.relay.in_flight = 0;
+	p.vitals.relay.state = WP_PAUSED;
+	p.vitals.relay.oldest.any = true;
+	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
+	p.vitals.relay.confirmed_ms = INT64_MIN;
+	is_not_ready("an event has waited for 60 s to be sent: Kafka does not take it");
+	p.vitals.relay.sink_reachable = false;
+	is_not_ready("an event has waited for 60 s to be sent: Kafka is not reachable");
+	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
+	CHECK(verdict().ready);
+}
+
+static void until_kafka_was_reached_once_nobody_is_ready(void **state)
+{
+	p.vitals.relay.sink_reachable = p.vitals.relay.sink_reached = false;
+	is_not_ready("Kafka has not been reached yet");
+	CHECK_EQ(verdict().reason_count, 1);
+	p.vitals.relay.state = WP_STANDBY;
+	is_not_ready("Kafka has not been reached yet");
+}
+
 static void a_server_that_says_nothing_is_noticed_while_it_is_read(void **state)
 {
 	p.vitals.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
@@ -236,6 +259,8 @@ int main(void)
 		TEST(connecting_again_counts_after_a_while),
 		TEST(catching_up_with_progress_is_ready_however_far_behind),
 		TEST(events_without_any_report_are_a_stall),
+		TEST(an_event_that_cannot_be_sent_is_a_stall_too),
+		TEST(until_kafka_was_reached_once_nobody_is_ready),
 		TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
 		TEST(a_missing_topic_is_named),
 		TEST(one_that_is_held_is_live_and_not_ready_and_says_why),
