@@ -223,6 +223,28 @@ static struct wp_topic *topic_of(const struct wp_producer *p, const rd_kafka_mes
 	return wp_topics_find(&p->topics, rd_kafka_topic_name(m->rkt));
 }
 
+/* To stop would not bring anything back: it is told, and the relay goes on. */
+static void watch_offset(struct wp_producer *p, const struct wp_topic *topic,
+			 struct wp_partition *partition, const rd_kafka_message_t *m,
+			 const struct wp_report *report)
+{
+	int64_t before = 0;
+
+	if (!wp_partition_lost_data(partition, report->ticket, m->offset, &before))
+		return;
+	p->view.data_losses++;
+	wp_log(WP_LOG_ERROR, "kafka_data_loss", WP_TEXT("topic", topic->name),
+	       WP_INT("partition", m->partition), WP_INT("offset", m->offset),
+	       WP_INT("confirmed_offset", before),
+	       WP_TEXT("why",
+		       "Kafka has lost records of this partition that it had confirmed: an event "
+		       "was written at `offset`, an earlier one had been at `confirmed_offset` "
+		       "(the "
+		       "topic was made anew, an unclean leader was elected, or a broker lost its "
+		       "disk). walpost goes on; walpost diff lists the rows whose records are "
+		       "missing, insert those again"));
+}
+
 void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 		      const struct wp_report *report)
 {
@@ -236,6 +258,7 @@ void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 	if (report->outcome != WP_CONFIRMED)
 		return;
 	partition->confirmed_at_ms = p->now_ms;
+	watch_offset(p, topic, partition, m, report);
 	if (topic->trouble == WP_TOPIC_FINE)
 		topic->failures = 0;
 }

@@ -153,8 +153,24 @@ void wp_topics_drop_handles(struct wp_topics *t)
 {
 	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older) {
 		drop_handle(t, topic);
-		forget(topic->partitions, 0, topic->partition_count);
+		for (int32_t i = 0; i < topic->partition_count; i++) {
+			topic->partitions[i].pioneer = 0;
+			topic->partitions[i].confirmed_at_ms = INT64_MIN;
+		}
 	}
+}
+
+bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, int64_t offset,
+			    int64_t *ret_before)
+{
+	if (offset < 0 || ticket <= partition->ticket)
+		return false;
+	bool lost = partition->ticket != 0 && offset <= partition->offset;
+	if (lost)
+		*ret_before = partition->offset;
+	partition->ticket = ticket;
+	partition->offset = offset;
+	return lost;
 }
 
 enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count)

@@ -769,6 +769,7 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.sink_state = sink->state,
 		.sink_reachable = sink->reachable,
 		.sink_reached = r->reached,
+		.sink_data_losses = sink->data_losses,
 		.isolating = r->isolation.on,
 		.stopping = r->stop_asked,
 		.exit_code = r->exit_code,

@@ -212,8 +212,8 @@ void wp_verdict_of(const struct wp_vitals *v, struct wp_verdict *ret)
 	bool suspect = is_suspect(v, ret);
 	bool lost = is_to_be_lost(v, ret);
 
-	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !stalled && !deaf &&
-		     !suspect && !lost;
+	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !stalled &&
+		     !deaf && !suspect && !lost;
 	if (!gone && !away)
 		remark(v, ret);
 }

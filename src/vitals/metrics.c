@@ -412,6 +412,8 @@ static const struct metric metrics[] = {
 	  "1 while the relay waits for a topic that is missing or forbidden." },
 	{ "walpost_kafka_reachable", "gauge", "", FROM_BOOL, AT(relay.sink_reachable),
 	  "1 when the last that was heard of Kafka was good." },
+	{ "walpost_kafka_data_loss_total", "counter", "", FROM_COUNT, AT(relay.sink_data_losses),
+	  "Times a partition's offset went back: Kafka has lost records that it had confirmed." },
 	{ "walpost_kafka_queue_messages", "gauge", "", FROM_FAMILY, BY(queue_messages),
 	  "Messages within librdkafka; this and what follows is as of its last statistics." },
 	{ "walpost_kafka_queue_bytes", "gauge", "", FROM_FAMILY, BY(queue_bytes), "Their bytes." },

@@ -222,6 +222,7 @@ static void write_kafka(struct writer *w, const struct wp_vitals *v)
 	open_with(w, "kafka", "{");
 	yes_no(w, "reachable", v->relay.sink_reachable);
 	text_or_null(w, "missing_topic", wp_vitals_missing_topic(v));
+	count(w, "data_losses", v->relay.sink_data_losses);
 	number_or_null(w, "queue_messages", k->known, (double)k->messages);
 	number_or_null(w, "queue_bytes", k->known, (double)k->bytes);
 	open_with(w, "brokers", "[");

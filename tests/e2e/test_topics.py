@@ -1,12 +1,15 @@
 """Topics that are missing, small or gone; events that are too large for them."""
 
+import json
 import random
 import re
 
 import pytest
 
+from lib.asked import get
 from lib.checker import check_all, check_once
 from lib.kafka import Kafka
+from lib.relay import run_command
 from lib.waiting import holds_for
 
 
@@ -125,6 +128,25 @@ def test_an_oversized_event_in_one_partition_of_a_busy_topic_stops_that_partitio
     partition_of_it = {m.partition for m in messages if m.key == b"k1"}
     assert not [m for m in messages if m.partition in partition_of_it and m.id in behind]
     assert huge in relay.log_text()
+
+
+def test_a_topic_that_was_made_anew_has_lost_what_was_confirmed_and_that_is_told(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay({"http.listen": "127.0.0.1:0"})
+    stage.insert_many(10)
+    stage.wait_all_confirmed(relay=relay)
+    stage.kafka.delete_topic(stage.topic())
+    stage.create_topic(partitions=1)
+    stage.insert_many(5)
+    stage.wait_all_confirmed(60, relay)  # it goes on
+
+    (line,) = relay.log("kafka_data_loss")
+    told = {key: line[key] for key in ("level", "topic", "partition", "offset", "confirmed_offset")}
+    assert told == {"level": "error", "topic": stage.topic(), "partition": "0", "offset": "0", "confirmed_offset": "9"}
+    assert "\nwalpost_kafka_data_loss_total 1\n" in get(relay, "/metrics")[1]
+    assert len(stage.read()) == 5
+    found = run_command("diff", "-c", relay.config_file, "--json")
+    assert found.returncode == 1 and json.loads(found.stdout)["missing"] == 10, found.stdout
 
 
 @pytest.mark.on(18)

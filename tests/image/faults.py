@@ -382,6 +382,21 @@ class PoisonInABacklog(Poison):
         self.later.start()
 
 
+class TopicMadeAnew(Fault):
+    """Somebody deletes a topic and makes it again: what it had confirmed is gone."""
+
+    # Half of the times the client notices by itself, and waits for the topic or begins anew.
+    also = ("WalpostErrors", "WalpostTopicMissing", "WalpostRewinds")
+
+    def prepare(self):
+        self.stage.create_topic(partitions=1)
+
+    def begin(self):
+        self.stage.kafka.delete_topic(self.stage.topic())
+        self.stage.create_topic(partitions=1)
+        self.stage.insert("a")
+
+
 class RowUpdated(Fault):
     """An outbox row is updated, where that is an error."""
 
@@ -485,6 +500,7 @@ FAULTS = {
     "WalpostDeadLetters": (Poison, PoisonInABacklog),
     "WalpostErrors": (RowUpdated,),
     "WalpostKafkaUnreachable": (KafkaFrozen,),
+    "WalpostKafkaDataLoss": (TopicMadeAnew,),
     "WalpostReconnects": (WalsenderTerminated,),
     "WalpostRewinds": (KafkaRefuses,),
     "WalpostReloadRefused": (ReloadedWrong,),

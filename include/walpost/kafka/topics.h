@@ -1,7 +1,7 @@
 /*
  * What is known of the topics in use: does it exist, may it be written, how
  * large may a batch be, its partitions, and librdkafka's handle on it. Survives
- * a new producer, all but the handles and what was confirmed on partitions.
+ * a new producer, all but the handles and what that one knew of partitions.
  *
  * Owns: its entries, and through `drop` the handles. Calls: `drop` only.
  * Bounded: `capacity` topics; the one unused for longest makes room. A pointer
@@ -30,10 +30,13 @@ enum wp_topic_trouble {
 	WP_TOPIC_NO_PARTITION,
 };
 
-/* What the producer of now knows of a partition. */
 struct wp_partition {
+	/* What the producer of now knows of it. */
 	wp_ticket pioneer;	 /* sent first and alone, and not reported yet; 0: none */
 	int64_t confirmed_at_ms; /* INT64_MIN: nothing was confirmed on it */
+	/* Of the record sent last among those confirmed, by any producer of this process. */
+	wp_ticket ticket; /* 0: none */
+	int64_t offset;
 };
 
 struct wp_topic {
@@ -79,6 +82,13 @@ struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name);
 struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name);
 /* Before the producer they belong to goes: partitions are as new to the next one. */
 void wp_topics_drop_handles(struct wp_topics *t);
+/*
+ * A record was confirmed at `offset`; negative: Kafka did not tell, as for a retried batch that it
+ * had already. True: at that offset or above, `ret_before`, one was confirmed that was sent before
+ * it, so Kafka no longer has that one. Reports out of the order of sending tell nothing.
+ */
+bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, int64_t offset,
+			    int64_t *ret_before);
 /* New ones are as never used. WP_NOMEM: as before. */
 enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count) WP_MUST_CHECK;
 

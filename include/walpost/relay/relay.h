@@ -96,8 +96,9 @@ struct wp_relay_snapshot {
 	struct wp_relay_slot slot;
 	enum wp_sink_state sink_state;
 	bool sink_reachable;
-	bool sink_reached; /* it was once, by this process */
-	bool isolating; /* one by one, after an event that was refused */
+	bool sink_reached;	   /* it was once, by this process */
+	uint64_t sink_data_losses; /* times that what it had confirmed was found to be gone */
+	bool isolating;		   /* one by one, after an event that was refused */
 	bool stopping;
 	int exit_code;		   /* that it will stop with */
 	const char *waiting_topic; /* "": none */

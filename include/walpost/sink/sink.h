@@ -57,6 +57,7 @@ struct wp_sink_view {
 	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
 	size_t in_flight;		/* records taken and not reported yet */
 	size_t record_max;		/* bytes of the largest record it takes; 0: any; constant */
+	uint64_t data_losses;		/* times that what was confirmed was found to be gone */
 	struct wp_tail tail;		/* the answer to ask_tail() */
 };
 

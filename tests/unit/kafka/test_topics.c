@@ -61,6 +61,48 @@ static void the_one_unused_for_longest_makes_room(void **state)
 	wp_topics_release(&t);
 }
 
+static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+	struct wp_topic *orders = get(&t, "orders");
+	int64_t before = 0;
+
+	CHECK_EQ(wp_topic_set_partitions(orders, 1), WP_OK);
+	struct wp_partition *p = &orders->partitions[0];
+	CHECK(!wp_partition_lost_data(p, 5, 0, &before)); /* new to us, whatever it holds */
+	CHECK(!wp_partition_lost_data(p, 6, 1, &before));
+	CHECK(!wp_partition_lost_data(p, 9, 700, &before)); /* others write to it, too */
+	wp_topics_drop_handles(&t);			    /* a new producer makes no difference */
+	CHECK(wp_partition_lost_data(p, 10, 700, &before));
+	CHECK_EQ(before, 700);
+	CHECK(!wp_partition_lost_data(p, 11, 701, &before));
+	CHECK(wp_partition_lost_data(p, 12, 0, &before));
+	CHECK_EQ(before, 701);
+	CHECK(!wp_partition_lost_data(p, 13, 1, &before));
+	wp_topics_release(&t);
+}
+
+static void what_tells_nothing_is_no_alarm(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+	struct wp_topic *orders = get(&t, "orders");
+	int64_t before = 0;
+
+	CHECK_EQ(wp_topic_set_partitions(orders, 2), WP_OK);
+	struct wp_partition *p = &orders->partitions[0];
+	CHECK(!wp_partition_lost_data(p, 5, 100, &before));
+	CHECK(!wp_partition_lost_data(p, 6, -1001, &before)); /* a duplicate of a retry has none */
+	CHECK(!wp_partition_lost_data(p, 4, 99, &before));    /* sent before, reported later */
+	CHECK(wp_partition_lost_data(p, 7, 100, &before));    /* and neither was remembered */
+	CHECK(!wp_partition_lost_data(&orders->partitions[1], 8, 0, &before));
+	CHECK_EQ(wp_topic_set_partitions(orders, 3), WP_OK);
+	CHECK(!wp_partition_lost_data(&orders->partitions[2], 9, 0, &before));
+	CHECK(wp_partition_lost_data(&orders->partitions[0], 10, 3, &before)); /* none forgotten */
+	wp_topics_release(&t);
+}
+
 static void many_topics_are_all_found(void **state)
 {
 	(void)state;
@@ -143,6 +185,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_topic_is_unknown_and_the_same_one_next_time),
 		cmocka_unit_test(the_one_unused_for_longest_makes_room),
+		cmocka_unit_test(an_offset_that_goes_back_is_data_lost_and_is_told_once),
+		cmocka_unit_test(what_tells_nothing_is_no_alarm),
 		cmocka_unit_test(many_topics_are_all_found),
 		cmocka_unit_test(a_name_may_be_as_long_as_kafka_allows),
 		cmocka_unit_test(handles_go_and_what_is_known_stays),
