@@ -69,6 +69,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
     WHEN NOT (f->>'publication_exists')::bool THEN 'no_publication'
     WHEN (f->>'in_recovery')::bool THEN 'standby'
     WHEN f->>'active_pid' IS NULL THEN 'nobody'
+    WHEN w->>'trouble' IS NOT NULL THEN 'stalled'
     WHEN f->'walsender'->>'state' = 'catchup' THEN 'catches_up' ELSE 'streams' END),
   ('slot', :'slot'),
   ('publication', :'publication'),
@@ -111,7 +112,9 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
   ('seconds_since_taken', extract(epoch FROM now() - (w->>'taken_at')::timestamptz)::bigint || ' s'),
   ('noted_lsn', w->>'confirmed_lsn'),
   ('seconds_since_noted', extract(epoch FROM now() - (w->>'confirmed_at')::timestamptz)::bigint || ' s'),
-  ('stopped', CASE WHEN (w->>'stopped')::bool THEN 'yes' WHEN w IS NOT NULL THEN 'no' END)
+  ('stopped', CASE WHEN (w->>'stopped')::bool THEN 'yes' WHEN w IS NOT NULL THEN 'no' END),
+  ('trouble', w->>'trouble'),
+  ('seconds_in_trouble', extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint || ' s')
 ) shown(name, value) WHERE coalesce(value, '') <> '';
 
 -- The verdict: each rule that applies, the worst first. FAIL: no relay can go on from here.
@@ -184,21 +187,26 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
       'state or a copy of what it was, and a relay refuses to start', f->>'server_lsn', w->>'confirmed_lsn',
       w->>'owner'),
     format('if that is intended, relay.epoch = %s in walpost.conf, and start it', (w->>'epoch')::int + 1)),
-  (15, 'warn', ours AND f->>'wal_status' = 'extended',
+  (15, 'warn', ours AND w->>'trouble' IS NOT NULL,
+    format(CASE WHEN pid IS NULL THEN 'the last relay of slot %s was in trouble %s s ago: %s'
+      ELSE 'the relay that reads slot %s has had nothing confirmed for %s s: %s' END, :'slot',
+      extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint, w->>'trouble'),
+    'do what it says; the next relay that streams takes this back'),
+  (16, 'warn', ours AND f->>'wal_status' = 'extended',
     format('the server keeps %s of log for slot %s, more than max_wal_size', retained, :'slot'),
     'see why the relay does not follow: its log, Kafka, a long transaction'),
-  (16, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
+  (17, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
     format('slot %s is read by process %s%s; %s of log are not confirmed', :'slot', pid,
       coalesce(' (' || (f->'walsender'->>'state') || ')', ''), lag),
     'nothing; if that grows, Kafka is slow or away, and the relay''s log says more'),
-  (17, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
+  (18, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
       AND f->>'invalidation' IS NULL,
     'this is the copy of a failover slot, in step with the primary''s: a relay can go on from it after a promotion',
     'nothing'),
-  (18, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
+  (19, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
     'a failover loses the slot: it was made without the failover flag of PostgreSQL 17',
     'with the relay stopped, slot_failover.sql'),
-  (19, 'note', ours AND (f->>'version')::int < 170000,
+  (20, 'note', ours AND (f->>'version')::int < 170000,
     'a failover loses the slot: PostgreSQL before 17 does not copy it to standbys',
     'after a promotion slot_create.sql at once, then slot_accept.sql')
 ) rule(rank, level, applies, what, todo) WHERE applies)

@@ -12,7 +12,9 @@ CREATE TABLE IF NOT EXISTS walpost.witness (
   stopped boolean NOT NULL DEFAULT false,
   server_started timestamptz,
   slot_transactions bigint,
-  topics text
+  topics text,
+  trouble text,
+  trouble_at timestamptz
 );
 CREATE TABLE IF NOT EXISTS walpost.skip (
   slot text NOT NULL,

@@ -34,7 +34,18 @@ static void check_sslmode(struct wp_check *c)
 /* -- what the last relay wrote down -------------------------------------------------- */
 
 /* What the question below answers, in this order. */
-enum { BEYOND, DECODED_LESS, SLOT_AT, CONFIRMED, CONFIRMED_AT, EPOCH, TOPICS };
+enum {
+	BEYOND,
+	DECODED_LESS,
+	SLOT_AT,
+	CONFIRMED,
+	CONFIRMED_AT,
+	EPOCH,
+	TOPICS,
+	TROUBLE,
+	TROUBLE_S,
+	IS_ACTIVE
+};
 
 static bool is_true(const PGresult *row, int column)
 {
@@ -120,7 +131,8 @@ static void write_witness(struct wp_sql *sql, const struct wp_check *c)
 		   "w.confirmed_lsn,\n"
 		   "  NOT s.active AND " WP_WITNESS_IS_COMPARABLE
 		   " AND t.total_txns < w.slot_transactions,\n"
-		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics\n"
+		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
+		   "  w.trouble, extract(epoch FROM now() - w.trouble_at)::bigint, s.active\n"
 		   "FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
 		   "s.slot_name\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
@@ -129,10 +141,32 @@ static void write_witness(struct wp_sql *sql, const struct wp_check *c)
 		   c->config.postgres.slot);
 }
 
+/* Why it halted, or what its delivery waits for: in its own words. */
+static void judge_trouble(struct wp_check *c, const PGresult *row)
+{
+	struct wp_why why;
+	const char *trouble = PQgetvalue(row, 0, TROUBLE), *since = PQgetvalue(row, 0, TROUBLE_S);
+	if (*trouble == '\0')
+		return;
+	if (is_true(row, IS_ACTIVE))
+		(void)wp_why_set(&why, WP_OK,
+				 "the relay that reads slot %s has had nothing confirmed for %s s: "
+				 "%.1200s",
+				 c->config.postgres.slot, since, trouble);
+	else
+		(void)wp_why_set(&why, WP_OK,
+				 "the last relay of slot %s was in trouble %s s ago: %.1200s",
+				 c->config.postgres.slot, since, trouble);
+	wp_findings_add(&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "relay_trouble",
+			why.text,
+			"-- do what it says; the next relay that streams takes this back");
+}
+
 static void judge_witness(struct wp_check *c, const PGresult *row)
 {
 	judge_moved(c, row);
 	judge_epoch(c, row);
+	judge_trouble(c, row);
 	wp_topic_list_merge(&c->topics, PQgetvalue(row, 0, TOPICS));
 }
 

@@ -104,10 +104,11 @@ int wp_command_status(int argc, char **argv)
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "a relay streams from the slot; with --local: it lives",
-			[WP_EXIT_FAILED] = "none does (stopped, halted, or on its way), or the server does not answer;\n"
-					   "     with --local: it does not answer, or is stuck",
+			[WP_EXIT_FAILED] = "none does (stopped, halted, or on its way), it is stalled, or the server\n"
+					   "     does not answer; with --local: it does not answer, or is stuck",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
-			[WP_EXIT_HUMAN] = "a human must act: slot or publication is missing, or the slot is lost",
+			[WP_EXIT_HUMAN] = "a human must act: slot or publication is missing, or the slot is lost or\n"
+					  "     not walpost's",
 		},
 	};
 	struct wp_cli_line line;

@@ -21,6 +21,8 @@ static const struct fact {
 	const char *sql;
 } facts[] = {
 	{ "slot_exists", YES_NO, "", "EXISTS (SELECT FROM slot)" },
+	{ "plugin", TEXT, "", "(SELECT j->>'plugin' FROM slot)" },
+	{ "database", TEXT, "", "(SELECT j->>'database' FROM slot)" },
 	{ "active_pid", NUMBER, "", "(SELECT j->>'active_pid' FROM slot)" },
 	{ "application_name", TEXT, "", "(SELECT application_name FROM walsender)" },
 	{ "walsender_state", TEXT, "", "(SELECT state FROM walsender)" },
@@ -54,6 +56,8 @@ static const struct fact witness_facts[] = {
 	{ "noted_lsn", TEXT, "", "confirmed_lsn" },
 	{ "seconds_since_noted", NUMBER, " s", "extract(epoch FROM now() - confirmed_at)::bigint" },
 	{ "stopped", YES_NO, "", "stopped" },
+	{ "trouble", TEXT, "", "trouble" },
+	{ "seconds_in_trouble", NUMBER, " s", "extract(epoch FROM now() - trouble_at)::bigint" },
 };
 
 #define WITNESS_COUNT (sizeof(witness_facts) / sizeof(witness_facts[0]))
@@ -79,6 +83,7 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 		   "  WHERE r.pid::text = j->>'active_pid')\n",
 		   options->slot, options->publication);
 	add_facts(sql, facts, FACT_COUNT);
+	wp_sql_add(sql, ",\n  current_database()");
 	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
 			"has_table_privilege(c.oid, 'SELECT')\n"
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
@@ -140,10 +145,22 @@ static const char *noted(const struct wp_slot_status *s, const char *name)
 	return PQgetvalue(s->witness, 0, PQfnumber(s->witness, name));
 }
 
+/* Answers to the question about the slot, behind the facts. */
+enum { HERE = FACT_COUNT, WITNESS_READABLE };
+
+/* Of another plugin, physical, or of another database: no relay can stream from it. */
+static bool is_walposts(const struct wp_slot_status *s)
+{
+	return strcmp(value_of(s, "plugin"), "pgoutput") == 0 &&
+	       strcmp(value_of(s, "database"), PQgetvalue(s->slot, 0, HERE)) == 0;
+}
+
 static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
 {
 	if (!is_yes(s, "slot_exists"))
 		return WP_SLOT_NO_SLOT;
+	if (!is_walposts(s))
+		return WP_SLOT_NOT_WALPOSTS;
 	if (*value_of(s, "invalidation") != '\0')
 		return WP_SLOT_LOST;
 	if (!is_yes(s, "publication_exists"))
@@ -152,6 +169,9 @@ static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
 		return WP_SLOT_STANDBY;
 	if (*value_of(s, "active_pid") == '\0')
 		return WP_SLOT_NOBODY;
+	/* As the relay itself judges: how positions move does not tell a stalled one from an idle one. */
+	if (*noted(s, "trouble") != '\0')
+		return WP_SLOT_STALLED;
 	return strcmp(value_of(s, "walsender_state"), "catchup") == 0 ? WP_SLOT_CATCHES_UP
 								      : WP_SLOT_STREAMS;
 }
@@ -162,9 +182,16 @@ static void say_nobody(struct wp_slot_status *s)
 	const char *owner = noted(s, "owner"), *since = noted(s, "seconds_since_noted");
 	const char *slot = s->config.postgres.slot;
 
+	const char *trouble = noted(s, "trouble");
+
 	if (*owner == '\0')
 		(void)wp_why_set(&s->means, WP_OK,
 				 "no relay streams from slot %s; start walpost run", slot);
+	else if (*trouble != '\0')
+		(void)wp_why_set(&s->means, WP_OK,
+				 "no relay streams from slot %s: the last one was in trouble %s s "
+				 "ago: %.900s",
+				 slot, noted(s, "seconds_in_trouble"), trouble);
 	else if (*noted(s, "stopped") == 't')
 		(void)wp_why_set(
 			&s->means, WP_OK,
@@ -177,6 +204,36 @@ static void say_nobody(struct wp_slot_status *s)
 			"no relay streams from slot %s: %s went without a word, or is trying; "
 			"it noted its position %s s ago",
 			slot, owner, *since ? since : "?");
+}
+
+static void say_stalled(struct wp_slot_status *s)
+{
+	(void)wp_why_set(&s->means, WP_OK,
+			 "%s reads slot %s, but nothing has been confirmed for %s s: %.900s",
+			 value_of(s, "application_name"), s->config.postgres.slot,
+			 noted(s, "seconds_in_trouble"), noted(s, "trouble"));
+}
+
+static void say_not_walposts(struct wp_slot_status *s)
+{
+	const char *plugin = value_of(s, "plugin"), *slot = s->config.postgres.slot;
+
+	if (*plugin == '\0')
+		(void)wp_why_set(&s->means, WP_OK,
+				 "slot %s is a physical one, of a standby or a backup; give "
+				 "postgres.slot another name",
+				 slot);
+	else if (strcmp(plugin, "pgoutput") != 0)
+		(void)wp_why_set(&s->means, WP_OK,
+				 "slot %s is of plugin %s, and walpost reads pgoutput; give "
+				 "postgres.slot another name",
+				 slot, plugin);
+	else
+		(void)wp_why_set(
+			&s->means, WP_OK,
+			"slot %s is of database %s, and the connection is to %s; connect to "
+			"that database, or give postgres.slot another name",
+			slot, value_of(s, "database"), PQgetvalue(s->slot, 0, HERE));
 }
 
 static void say(struct wp_slot_status *s)
@@ -196,6 +253,12 @@ static void say(struct wp_slot_status *s)
 		break;
 	case WP_SLOT_NOBODY:
 		say_nobody(s);
+		break;
+	case WP_SLOT_STALLED:
+		say_stalled(s);
+		break;
+	case WP_SLOT_NOT_WALPOSTS:
+		say_not_walposts(s);
 		break;
 	case WP_SLOT_STANDBY:
 		(void)wp_why_set(&s->means, WP_OK,
@@ -230,6 +293,7 @@ const char *wp_slot_status_state_name(enum wp_slot_status_state state)
 		[WP_SLOT_NOBODY] = "nobody",	       [WP_SLOT_STANDBY] = "standby",
 		[WP_SLOT_UNREACHABLE] = "unreachable", [WP_SLOT_LOST] = "lost",
 		[WP_SLOT_NO_SLOT] = "no_slot",	       [WP_SLOT_NO_PUBLICATION] = "no_publication",
+		[WP_SLOT_STALLED] = "stalled",	       [WP_SLOT_NOT_WALPOSTS] = "not_walposts",
 	};
 
 	return names[state];
@@ -241,6 +305,7 @@ int wp_slot_status_exit_code(enum wp_slot_status_state state)
 	case WP_SLOT_STREAMS:
 	case WP_SLOT_CATCHES_UP:
 		return WP_EXIT_OK;
+	case WP_SLOT_STALLED:
 	case WP_SLOT_NOBODY:
 	case WP_SLOT_STANDBY:
 	case WP_SLOT_UNREACHABLE:
@@ -261,7 +326,7 @@ enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why)
 {
 	clear(s);
 	enum wp_rc rc = ask(s, add_slot_question, &s->slot, why);
-	if (rc == WP_OK && *PQgetvalue(s->slot, 0, FACT_COUNT) == 't')
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, WITNESS_READABLE) == 't')
 		rc = ask(s, add_witness_question, &s->witness, why);
 	if (rc != WP_OK)
 		return rc;

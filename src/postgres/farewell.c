@@ -33,8 +33,10 @@ static void on_connected(void *arg)
 		return;
 	}
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_witness_end_sql(pg, &f->setup.row, f->setup.walsender,
-					   f->setup.confirmed, &sql, &why);
+	enum wp_rc rc = f->setup.confirmed == 0
+				? wp_witness_trouble_sql(pg, &f->setup.row, &sql, &why)
+				: wp_witness_end_sql(pg, &f->setup.row, f->setup.walsender,
+						     f->setup.confirmed, &sql, &why);
 	if (rc == WP_OK)
 		rc = wp_query_new(f->loop, pg, (const char *)sql.data, on_done, f, &f->query, &why);
 	wp_buffer_release(&sql);

@@ -5,6 +5,7 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/base/log.h"
+#include "walpost/base/utf8.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/copy.h"
@@ -54,6 +55,9 @@ struct stream {
 	 * since, over all streams. 0: we never had it. */
 	wp_lsn told;
 	char topics[WP_WITNESS_TOPICS_SIZE];
+	char trouble[WP_WITNESS_TROUBLE_SIZE]; /* "": none */
+	ev_tstamp trouble_began;
+	bool may_write;		       /* the witness row, as far as is known */
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
 	bool witness_warned;
@@ -145,6 +149,7 @@ static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
 		     const struct wp_source_failure *failure)
 {
 	struct stream *s = arg;
+	s->may_write = failure ? failure->witness_writable : answer->source.witness_writable;
 	if (failure) {
 		fail(s, failure);
 		return;
@@ -283,6 +288,8 @@ static struct wp_witness_row witness_row(const struct stream *s)
 		.epoch = s->setup.epoch,
 		.before = s->view.unclaimed ? s->begun.witness_owner : NULL,
 		.before_at = s->begun.witness_taken_at,
+		.trouble = s->trouble[0] != '\0' ? s->trouble : NULL,
+		.trouble_ms = (int64_t)((ev_now(s->loop) - s->trouble_began) * 1e3),
 	};
 }
 
@@ -299,7 +306,8 @@ static void on_farewell(void *arg, const struct wp_why *why)
 /* NULL: there is nothing to write, or it cannot be. */
 static struct wp_farewell *new_farewell(struct stream *s)
 {
-	if (s->told == 0 || !s->begun.witness_writable)
+	bool may = s->told != 0 ? s->begun.witness_writable : s->may_write && s->trouble[0] != '\0';
+	if (!may)
 		return NULL;
 	struct wp_farewell *f = NULL;
 	struct wp_farewell_setup setup = {
@@ -567,6 +575,14 @@ static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const 
 		wp_watch_write_down(s->watch, &row, s->self.pid, confirmed);
 }
 
+static void stream_trouble(struct wp_source *source, const char *what, int64_t for_ms)
+{
+	struct stream *s = of(source);
+	(void)snprintf(s->trouble, sizeof(s->trouble), "%s", what);
+	wp_utf8_cut(s->trouble, strlen(s->trouble));
+	s->trouble_began = ev_now(s->loop) - (double)for_ms / 1e3;
+}
+
 /* Both questions are dropped: who closes asks anew. */
 static void stream_close(struct wp_source *source)
 {
@@ -616,6 +632,7 @@ static const struct wp_source_ops ops = {
 	.ask_root = stream_ask_root,
 	.watch = stream_watch,
 	.write_down = stream_write_down,
+	.trouble = stream_trouble,
 	.view = stream_view,
 };
 

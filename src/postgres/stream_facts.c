@@ -271,11 +271,12 @@ static void log_warnings(const struct wp_findings *findings)
 }
 
 static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *finding,
-			   enum wp_keeping keeping)
+			   const struct wp_preflight *p)
 {
 	struct wp_source_failure failure = {
 		.reaction = finding->reaction,
-		.slot_lost = keeping == WP_KEEPING_LOST,
+		.slot_lost = p->health.keeping == WP_KEEPING_LOST,
+		.witness_writable = p->witness_ready,
 	};
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;
@@ -287,10 +288,10 @@ static void ask_preflight(struct wp_stream_facts *f);
 
 /* A question sees two moments of the catalog when it is changed meanwhile: only twice is believed. */
 static void on_finding(struct wp_stream_facts *f, const struct wp_finding *finding,
-		       enum wp_keeping keeping)
+		       const struct wp_preflight *p)
 {
 	if (f->doubted) {
-		fail_preflight(f, finding, keeping);
+		fail_preflight(f, finding, p);
 		return;
 	}
 	f->doubted = true;
@@ -332,7 +333,7 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 	if (rc != WP_OK)
 		fail_again(f, &why);
 	else if (finding)
-		on_finding(f, finding, p->health.keeping); /* may free `f` */
+		on_finding(f, finding, p); /* may free `f` */
 	else
 		ask_slot(f);
 	wp_findings_release(&p->findings);

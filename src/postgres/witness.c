@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/utf8.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
 
@@ -158,6 +159,7 @@ struct numbers {
 	char system_id[24];
 	char timeline[16];
 	char epoch[8];
+	char trouble_s[24];
 };
 
 static struct numbers numbers_of(const struct wp_witness_row *row)
@@ -166,7 +168,41 @@ static struct numbers numbers_of(const struct wp_witness_row *row)
 	(void)snprintf(n.system_id, sizeof(n.system_id), "%" PRIu64, row->system_id);
 	(void)snprintf(n.timeline, sizeof(n.timeline), "%" PRIu32, row->timeline);
 	(void)snprintf(n.epoch, sizeof(n.epoch), "%u", (unsigned)row->epoch);
+	(void)snprintf(n.trouble_s, sizeof(n.trouble_s), "%" PRId64, row->trouble_ms / 1000);
 	return n;
+}
+
+/*
+ * A sentence that quotes others must never be why a row is not written: what is cut or not valid,
+ * and what a database of another encoding may not have, becomes a question mark.
+ */
+static void put_trouble(PGconn *pg, const struct wp_witness_row *row,
+			char ret[WP_WITNESS_TROUBLE_SIZE])
+{
+	const char *encoding = PQparameterStatus(pg, "server_encoding");
+	bool any = encoding != NULL && strcmp(encoding, "UTF8") == 0;
+	size_t size;
+
+	(void)snprintf(ret, WP_WITNESS_TROUBLE_SIZE, "%s",
+		       row->trouble != NULL ? row->trouble : "");
+	size = strlen(ret);
+	if (any && wp_utf8_is_valid((struct wp_span){ (const uint8_t *)ret, size }))
+		return;
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)ret[i] >= 0x80)
+			ret[i] = '?';
+}
+
+/* Two values: what, and since when. */
+static void add_trouble(struct wp_sql *sql, const struct wp_witness_row *row, const char *between)
+{
+	char text[WP_WITNESS_TROUBLE_SIZE];
+
+	put_trouble(sql->pg, row, text);
+	wp_sql_add(sql,
+		   "nullif(%L, '')%s CASE WHEN %L <> '' THEN pg_catalog.now() - "
+		   "pg_catalog.make_interval(secs => %s) END",
+		   text, between, text, numbers_of(row).trouble_s);
 }
 
 /* `confirmed` is an SQL expression over the slot's row `s`. */
@@ -178,17 +214,19 @@ static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, con
 			       "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
 			       "taken_at,\n"
 			       "   confirmed_lsn, confirmed_at, stopped, server_started, "
-			       "topics, slot_transactions)\n"
+			       "topics, slot_transactions, trouble, trouble_at)\n"
 			       "SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, "
 			       "pg_catalog.now(),\n",
 		   row->owner, n.system_id, n.timeline, n.epoch);
 	wp_sql_add(sql,
 		   "  %s, pg_catalog.now(), false, pg_catalog.pg_postmaster_start_time(),\n"
-		   "  %L,\n  " TRANSACTIONS_OF(
-			   "s.slot_name") "\n"
-					  "FROM pg_catalog.pg_replication_slots s\n"
-					  "WHERE s.slot_name = %L",
-		   confirmed, row->topics != NULL ? row->topics : "", row->slot);
+		   "  %L,\n  " TRANSACTIONS_OF("s.slot_name") ",\n  ",
+		   confirmed, row->topics != NULL ? row->topics : "");
+	add_trouble(sql, row, ",");
+	wp_sql_add(sql,
+		   "\nFROM pg_catalog.pg_replication_slots s\n"
+		   "WHERE s.slot_name = %L",
+		   row->slot);
 }
 
 /* Who holds it and where it stood as that one took it, by itself and with the rest. */
@@ -198,7 +236,8 @@ static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, con
 	"  timeline = excluded.timeline, epoch = greatest(w.epoch, excluded.epoch),\n"      \
 	"  confirmed_lsn = excluded.confirmed_lsn, confirmed_at = excluded.confirmed_at,\n" \
 	"  stopped = excluded.stopped, server_started = excluded.server_started,\n"         \
-	"  slot_transactions = excluded.slot_transactions"
+	"  slot_transactions = excluded.slot_transactions,\n"                               \
+	"  trouble = excluded.trouble, trouble_at = excluded.trouble_at"
 
 enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 				struct wp_buffer *into, struct wp_why *why)
@@ -209,9 +248,10 @@ enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 	wp_sql_add(&sql, " AND NOT s.active\n"
 			 "ON CONFLICT (slot) DO UPDATE SET " SET_TAKEN ",\n  " SET_REST "\n"
 			 "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
-			 "w.server_started) IS DISTINCT FROM\n"
+			 "w.server_started, w.trouble) IS DISTINCT FROM\n"
 			 "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
-			 "excluded.epoch, excluded.stopped, excluded.server_started)");
+			 "excluded.epoch, excluded.stopped, excluded.server_started, "
+			 "excluded.trouble)");
 	return wp_sql_end(&sql, why);
 }
 
@@ -248,12 +288,15 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, cons
 			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
 			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
 		   wp_lsn_text(confirmed, lsn));
-	wp_sql_add(&sql,
-		   "  owner = %L, system_identifier = %L, timeline = %s, epoch = greatest(epoch, "
-		   "%s), topics = %L\n"
-		   "WHERE slot = %L AND (owner = %L",
-		   row->owner, n.system_id, n.timeline, n.epoch,
-		   row->topics != NULL ? row->topics : "", row->slot, row->owner);
+	wp_sql_add(&sql, "  trouble = ");
+	add_trouble(&sql, row, ", trouble_at =");
+	wp_sql_add(
+		&sql,
+		",\n  owner = %L, system_identifier = %L, timeline = %s, epoch = greatest(epoch, "
+		"%s), topics = %L\n"
+		"WHERE slot = %L AND (owner = %L",
+		row->owner, n.system_id, n.timeline, n.epoch,
+		row->topics != NULL ? row->topics : "", row->slot, row->owner);
 	if (row->before != NULL)
 		wp_sql_add(&sql, " OR (owner = %L AND taken_at_lsn = %L)", row->before,
 			   wp_lsn_text(row->before_at, before));
@@ -261,5 +304,20 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, cons
 		   ") AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots h\n"
 		   "  WHERE h.slot_name = %L AND h.active_pid <> %L)",
 		   row->slot, walsender);
+	return wp_sql_end(&sql, why);
+}
+
+enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
+				  struct wp_buffer *into, struct wp_why *why)
+{
+	struct wp_sql sql;
+	wp_sql_init(&sql, pg, into);
+	wp_sql_add(&sql, IMPATIENTLY "UPDATE walpost.witness SET trouble = ");
+	add_trouble(&sql, row, ", trouble_at =");
+	wp_sql_add(&sql,
+		   "\nWHERE slot = %L AND NOT EXISTS (SELECT FROM "
+		   "pg_catalog.pg_replication_slots h\n"
+		   "  WHERE h.slot_name = %L AND h.active)",
+		   row->slot, row->slot);
 	return wp_sql_end(&sql, why);
 }

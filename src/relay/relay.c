@@ -371,6 +371,15 @@ void wp_relay_stop(struct wp_relay *r, struct wp_now now)
 	begin_to_stop(r, now);
 }
 
+/* For who looks at the slot when the log is not at hand: the last word to the witness has it. */
+static void tell_halt(struct wp_relay *r)
+{
+	struct wp_why said;
+
+	(void)wp_why_set(&said, WP_OK, "%s: %s", r->halt_event, r->halt_why.text);
+	r->setup.source->ops->trouble(r->setup.source, said.text, 0);
+}
+
 /* A human must act, or a restart may help: stop in good order with that exit code. */
 void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const struct wp_why *why,
 		   struct wp_now now)
@@ -381,6 +390,7 @@ void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const s
 	r->halt_event = event;
 	r->halt_why = *why;
 	wp_relay_note(r, WP_NOTE_ERROR, event)->why = *why;
+	tell_halt(r);
 	begin_to_stop(r, now);
 	wp_relay_happen(r, WP_STOP, now);
 }

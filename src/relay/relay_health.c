@@ -15,6 +15,7 @@ enum {
 	WRITE_CLAIM_MS = 200,
 	WRITE_FIRST_MS = 5 * 1000,
 	WRITE_EVERY_MS = 60 * 1000,
+	STALLED_MS = 15 * 1000,
 };
 
 /* The log of other tables moves the slot too; that alone is written down more coarsely. */
@@ -47,6 +48,10 @@ void wp_relay_begin_health(struct wp_relay *r, struct wp_now now)
 		.written_events = r->confirmed,
 	};
 	wp_guard_forget(&r->guard);
+	/* What waited while there was no stream has not waited for Kafka. */
+	if (r->delivery.stalled == NULL)
+		r->delivery.since_ms = now.ms;
+	r->delivery.waited_ms = now.ms;
 }
 
 /* -- what is wrong ----------------------------------------------------------------- */
@@ -223,6 +228,77 @@ static void write_down(struct wp_relay *r, struct wp_now now)
 	r->setup.source->ops->write_down(r->setup.source, flush, wp_relay_topics(r));
 }
 
+/* -- is anything confirmed? ----------------------------------------------------------- */
+
+/* What was read and is not confirmed; not a transaction of which nothing was sent to us. */
+static bool something_waits(const struct wp_relay *r)
+{
+	return r->ledger.in_flight > 0 || r->refused_ms != INT64_MAX;
+}
+
+static const char *why_stalled(const struct wp_relay *r)
+{
+	const struct wp_sink_view *v = wp_relay_sink(r);
+
+	if (v->state == WP_SINK_WAITING && v->topic[0] != '\0')
+		return "a topic is missing, or this client may not write to it";
+	if (!v->reachable)
+		return "Kafka is not reachable";
+	return r->ledger.in_flight > 0 ? "Kafka answers, but confirms nothing"
+				       : "the next event cannot be sent yet";
+}
+
+/* True when the row is to say something else now. Idle is not stalled, nor is a slow Kafka. */
+static bool is_news_of_delivery(struct wp_relay *r, struct wp_now now)
+{
+	struct delivery *d = &r->delivery;
+	const char *before = d->stalled;
+	bool waits = something_waits(r);
+	bool moved = r->confirmed > d->confirmed;
+
+	d->confirmed = r->confirmed;
+	/* Turns may lie far apart while nothing happens: from this one on it waits. */
+	if (moved || (before == NULL && !(waits && d->waits)))
+		d->since_ms = now.ms;
+	if (waits)
+		d->waited_ms = now.ms;
+	d->waits = waits;
+	if (before == NULL)
+		d->stalled = waits && now.ms - d->since_ms >= STALLED_MS ? why_stalled(r) : NULL;
+	else if (moved || now.ms - d->waited_ms >= STALLED_MS)
+		d->stalled = NULL;
+	else if (waits)
+		d->stalled = why_stalled(r);
+	return d->stalled != before;
+}
+
+static void tell_delivery(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_sink_view *v = wp_relay_sink(r);
+	bool says_why = v->why.text[0] != '\0' &&
+			(v->state == WP_SINK_WAITING || !v->reachable); /* else it is an old one */
+	char what[WP_WITNESS_TROUBLE_SIZE] = "";
+
+	if (!is_news_of_delivery(r, now))
+		return;
+	if (r->delivery.stalled != NULL)
+		(void)snprintf(what, sizeof(what), "%s%s%.700s", r->delivery.stalled,
+			       says_why ? ": " : "", says_why ? v->why.text : "");
+	r->setup.source->ops->trouble(r->setup.source, what, now.ms - r->delivery.since_ms);
+	if (r->feedback.sent_flush != 0)
+		r->setup.source->ops->write_down(r->setup.source, r->feedback.sent_flush,
+						 wp_relay_topics(r));
+}
+
+static int64_t delivery_due(const struct wp_relay *r)
+{
+	const struct delivery *d = &r->delivery;
+
+	if (d->stalled != NULL)
+		return something_waits(r) ? INT64_MAX : d->waited_ms + STALLED_MS;
+	return something_waits(r) ? d->since_ms + STALLED_MS : INT64_MAX;
+}
+
 /* -- each turn -------------------------------------------------------------------------- */
 
 static bool is_watched(const struct wp_relay *r)
@@ -246,6 +322,7 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 	}
 	remind_of_loss(r, h, now);
 	write_down(r, now);
+	tell_delivery(r, now);
 }
 
 int64_t wp_relay_health_due(const struct wp_relay *r)
@@ -258,5 +335,7 @@ int64_t wp_relay_health_due(const struct wp_relay *r)
 		due = INT64_MAX; /* its end wakes us */
 	if (r->health.suspect && r->health.reminded_ms + REMIND_EVERY_MS < due)
 		due = r->health.reminded_ms + REMIND_EVERY_MS;
+	if (delivery_due(r) < due)
+		due = delivery_due(r);
 	return due < r->health.write_due_ms ? due : r->health.write_due_ms;
 }

@@ -56,7 +56,6 @@ struct isolation {
 	wp_ticket alone; /* sent last while crawling: nothing else is in flight, nor in its batch */
 };
 
-/* What is seen beside the stream, and how it was judged. Anew with each stream. */
 /* Kafka answers and confirms nothing. */
 struct stall {
 	uint64_t confirmed; /* as it began */
@@ -72,6 +71,16 @@ struct outage {
 	int64_t noted_ms;
 };
 
+/* Is anything confirmed while something waits for it? Over all streams. */
+struct delivery {
+	uint64_t confirmed;  /* as of the last turn */
+	bool waits;	     /* likewise */
+	int64_t since_ms;    /* when something was confirmed last, or began to wait */
+	int64_t waited_ms;   /* when something waited last */
+	const char *stalled; /* why nothing is confirmed; NULL: it is, or nothing waits */
+};
+
+/* What is seen beside the stream, and how it was judged. Anew with each stream. */
 struct health {
 	uint64_t answers; /* judged */
 	int64_t asked_ms;
@@ -150,6 +159,7 @@ struct wp_relay {
 	struct stall stall;
 
 	struct health health;
+	struct delivery delivery;
 	struct wp_topic_list topics; /* that took events: as written down, and by this process */
 	struct wp_guard guard;
 

@@ -1,7 +1,7 @@
 #include "walpost/relay/trend.h"
 
-/* So near the end of an idle log the last record is the server's own. */
-#define NEAR_BYTES 4096
+/* So near the end of the log the rest is the server's own records, and no trend. */
+#define NEAR_BYTES (64 * 1024)
 
 void wp_trend_init(struct wp_trend *t)
 {
@@ -51,7 +51,8 @@ struct wp_trend_rates wp_trend_look(struct wp_trend *t, const struct wp_trend_lo
 		rates.is_known = true;
 		rates.confirmed_per_s = per_second(t->last.confirmed, look->confirmed, ms);
 		rates.written_per_s = per_second(t->last.server, look->server, ms);
-		rates.lag_per_s = rates.written_per_s - rates.confirmed_per_s;
+		if (lag_of(look) > NEAR_BYTES)
+			rates.lag_per_s = rates.written_per_s - rates.confirmed_per_s;
 		rates.caught_up_s = time_to(lag_of(look), -rates.lag_per_s);
 	}
 	t->last = *look;

@@ -134,6 +134,11 @@ static void source_write_down(struct wp_source *s, wp_lsn confirmed, const char 
 	(void)s, (void)confirmed, (void)topics;
 }
 
+static void source_trouble(struct wp_source *s, const char *what, int64_t for_ms)
+{
+	(void)s, (void)what, (void)for_ms;
+}
+
 static const struct wp_source_view *source_view(struct wp_source *s)
 {
 	return &source_of(s)->view;
@@ -152,6 +157,7 @@ static const struct wp_source_ops source_ops = {
 	.probe = source_ask,
 	.watch = source_ask,
 	.write_down = source_write_down,
+	.trouble = source_trouble,
 	.view = source_view,
 };
 

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from lib.administered import Administered
-from lib.relay import Relay, binary, clean_environment
+from lib.relay import Relay, binary, clean_environment, config_text, run_command
+from lib.sql_scripts import facts_of, slot_status
 from lib.terminal import Terminal
 from lib.waiting import wait_until
 
@@ -94,6 +95,60 @@ def test_a_relay_that_halted_and_holds_is_no_flow(ready, relay):
     running.wait_until(lambda: "-> held" in running.log_text(), 20, "it is held")
     code, shown = _status(ready)
     assert (code, shown["state"]) == (1, "nobody") and running.is_alive()
+    assert "was in trouble" in shown["means"] and "event_undeliverable: the event of table" in shown["means"]
+    assert shown["trouble"] == ready.check()["relay_trouble"]["what"].split(" s ago: ", 1)[1]
+    running.kill()
+    relay(**{"relay.poison": "dead-letter", "relay.dead_letter.topic": "dead"}).start()
+    _wait_for(ready, "streams")
+    assert _status(ready)[1]["trouble"] is None and "relay_trouble" not in ready.check()
+
+
+def test_a_relay_that_is_refused_before_it_streams_says_why_and_changes_nothing_else(ready, relay):
+    running = relay().start()
+    _wait_for(ready, "streams")
+    running.stop()
+    moved = "UPDATE walpost.witness SET confirmed_lsn = '0/1' RETURNING owner, confirmed_lsn, confirmed_at, stopped"
+    before = ready.sql(moved)
+    assert relay().start().wait_exit(20) == 3
+    code, shown = _status(ready)
+    assert (code, shown["state"]) == (1, "nobody") and "slot_moved: slot" in shown["means"]
+    assert ready.sql("SELECT owner, confirmed_lsn, confirmed_at, stopped FROM walpost.witness") == before
+
+
+def test_while_kafka_is_down_the_slot_is_stalled_and_else_it_is_not(stage_of_kafka, mortal_kafka):
+    stage = stage_of_kafka
+    file = stage.folder / "look.conf"
+    file.write_text(config_text(stage.config()))
+
+    def look():
+        done = run_command("status", "--json", "-c", file)
+        return done.returncode, json.loads(done.stdout)
+
+    relay = stage.relay()
+    stage.insert()
+    stage.wait_all_confirmed(relay=relay)
+    assert (look()[0], look()[1]["state"]) == (0, "streams")
+    mortal_kafka.stop()
+    stage.insert()
+    wait_until(lambda: look()[1]["state"] == "stalled", 60, "the slot is stalled")
+    code, shown = look()
+    assert code == 1 and "nothing has been confirmed for" in shown["means"]
+    assert shown["seconds_in_trouble"] >= 15 and "Kafka is not reachable" in shown["trouble"]
+    theirs = facts_of(slot_status(stage))
+    assert theirs["state"] == "stalled" and "Kafka is not reachable" in theirs["trouble"]
+    mortal_kafka.start()
+    stage.wait_all_confirmed(relay=relay)
+    wait_until(lambda: look()[1]["state"] == "streams", 20, "it streams again")
+    assert look()[1]["trouble"] is None
+
+
+def test_a_slot_of_another_plugin_is_no_matter_of_starting_a_relay(ready):
+    ready.sql("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (ready.name + "_other",))
+    ready.config["postgres.slot"] = ready.name + "_other"
+    code, shown = _status(ready)
+    ready.sql("SELECT pg_drop_replication_slot(%s)", (ready.name + "_other",))
+    assert (code, shown["state"], shown["plugin"]) == (3, "not_walposts", "test_decoding")
+    assert "is of plugin test_decoding" in shown["means"] and "start walpost run" not in shown["means"]
 
 
 # --- again and again, on a terminal
@@ -204,7 +259,8 @@ def test_json_comes_a_line_a_look_with_rates(ready, relay):
     def has_rates():
         _insert(ready)
         shown = json.loads(process.stdout.readline())
-        assert shown["lag_bytes_per_second"] == shown["written_bytes_per_second"] - shown["confirmed_bytes_per_second"]
+        assert shown["lag_bytes_per_second"] in (
+            0, shown["written_bytes_per_second"] - shown["confirmed_bytes_per_second"])
         return shown["confirmed_bytes_per_second"] > 0 and shown["written_bytes_per_second"] > 0
 
     wait_until(has_rates, 20, "both move")

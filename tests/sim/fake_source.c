@@ -216,6 +216,11 @@ static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *
 		write_witness(s, confirmed, false);
 }
 
+static void op_trouble(struct wp_source *base, const char *what, int64_t for_ms)
+{
+	(void)base, (void)what, (void)for_ms; /* for people: no relay reads it */
+}
+
 static const struct wp_source_view *op_view(struct wp_source *base)
 {
 	return &self(base)->view;
@@ -241,6 +246,7 @@ static const struct wp_source_ops OPS = {
 	.ask_root = op_ask_root,
 	.watch = op_watch,
 	.write_down = op_write_down,
+	.trouble = op_trouble,
 	.view = op_view,
 };
 

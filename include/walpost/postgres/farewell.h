@@ -25,7 +25,7 @@ struct wp_farewell_setup {
 	const struct wp_postgres_options *options;
 	const PGconn *same_as; /* the stream's, NULL: it is gone; for wp_farewell_new only */
 	struct wp_witness_row row;
-	wp_lsn confirmed;
+	wp_lsn confirmed;   /* 0: we never had the slot, and only the trouble is written */
 	char walsender[16]; /* that was ours; "0": none */
 	wp_farewell_done done;
 	void *arg;

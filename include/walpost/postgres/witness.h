@@ -1,7 +1,7 @@
 /*
- * The witness table walpost.witness tells who took a slot over last and how far
- * that one came: one row per slot, written by the new owner before it streams,
- * rarely while it does, and when it stops. A relay that finds its slot moved reads
+ * The witness table walpost.witness tells who took a slot over last, how far
+ * that one came, and what keeps it from delivering: one row per slot, written by the new
+ * owner before it streams, rarely while it does, and when it stops. A relay that finds its slot moved reads
  * there whether another relay did it; one that starts, whether somebody moved the slot or
  * made it anew while no relay ran.
  *
@@ -19,11 +19,11 @@
 
 /* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/witness.sql. */
 #define WP_WITNESS_IS_WHOLE(oid_)                                                             \
-	"(SELECT pg_catalog.count(*) = 13 FROM pg_catalog.pg_attribute wa WHERE wa.attrelid " \
+	"(SELECT pg_catalog.count(*) = 15 FROM pg_catalog.pg_attribute wa WHERE wa.attrelid " \
 	"= " oid_ " AND NOT wa.attisdropped AND wa.attname IN ('slot', 'owner', "             \
 	"'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "              \
 	"'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', "                      \
-	"'slot_transactions', 'topics'))"
+	"'slot_transactions', 'topics', 'trouble', 'trouble_at'))"
 
 /*
  * SQL, over the row `w`, pg_stat_replication_slots `t` and pg_stat_bgwriter `b`: the number of
@@ -46,6 +46,8 @@ struct wp_witness_row {
 	/* Whose the row still is when it could not be written yet, and as of where; NULL: ours. */
 	const char *before;
 	wp_lsn before_at;
+	const char *trouble; /* that keeps events from being delivered; NULL: none */
+	int64_t trouble_ms;  /* for how long */
 };
 
 /* The row if there is one, of a whole table that may be read: else the server logs an error. */
@@ -74,5 +76,8 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
 			      wp_lsn confirmed, struct wp_buffer *into,
 			      struct wp_why *why) WP_MUST_CHECK;
+/* Of a relay that never had the slot: only the row's trouble, while nobody streams from the slot. */
+enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
+				  struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -30,7 +30,7 @@ struct wp_trend_rates {
 	bool is_known;		 /* two looks, and no position went backwards */
 	int64_t confirmed_per_s; /* bytes */
 	int64_t written_per_s;
-	int64_t lag_per_s;   /* negative: it shrinks */
+	int64_t lag_per_s;   /* negative: it shrinks; 0 also when there is none to speak of */
 	int64_t caught_up_s; /* INT64_MAX: not in sight; 0: it is */
 	int64_t lost_in_s;   /* INT64_MAX: not in sight */
 };

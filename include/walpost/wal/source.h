@@ -26,6 +26,7 @@
 
 #define WP_OWNER_SIZE 64
 #define WP_WITNESS_TOPICS_SIZE 4096
+#define WP_WITNESS_TROUBLE_SIZE 1024
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -69,8 +70,9 @@ struct wp_source_facts {
 
 struct wp_source_failure {
 	enum wp_reaction reaction;
-	char sqlstate[6]; /* "" when the server gave none */
-	bool slot_lost;	  /* the server has given the slot up */
+	char sqlstate[6];      /* "" when the server gave none */
+	bool slot_lost;	       /* the server has given the slot up */
+	bool witness_writable; /* as in the facts, which were not read to their end */
 	struct wp_why why;
 };
 
@@ -160,8 +162,9 @@ struct wp_source_ops {
 	void (*finish)(struct wp_source *s, const char *topics);
 	/*
 	 * From any state: closes, and writes the witness on a connection of its own, if
-	 * we ever had the slot and nobody else has it now. FINISHED, whether it could be
-	 * written or not; for ever FINISHING when the server does not answer.
+	 * we ever had the slot and nobody else has it now; if we never had it, only what
+	 * trouble() said. FINISHED, whether it could be written or not; for ever FINISHING
+	 * when the server does not answer.
 	 */
 	void (*part)(struct wp_source *s, const char *topics);
 	void (*close)(struct wp_source *s);
@@ -177,6 +180,11 @@ struct wp_source_ops {
 	 */
 	void (*watch)(struct wp_source *s);
 	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
+	/*
+	 * From any state: what keeps events from being delivered, and for how long, as the witness
+	 * row is to say with each write from now on; "": nothing. Cut at WP_WITNESS_TROUBLE_SIZE.
+	 */
+	void (*trouble)(struct wp_source *s, const char *what, int64_t for_ms);
 	const struct wp_source_view *(*view)(struct wp_source *s);
 };
 

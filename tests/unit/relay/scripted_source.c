@@ -150,6 +150,14 @@ static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
 }
 
+static void op_trouble(struct wp_source *base, const char *what, int64_t for_ms)
+{
+	struct scripted_source *s = self(base);
+
+	(void)snprintf(s->trouble, sizeof(s->trouble), "%s", what);
+	s->trouble_ms = for_ms;
+}
+
 static const struct wp_source_view *op_view(struct wp_source *base)
 {
 	return &self(base)->view;
@@ -170,6 +178,7 @@ static const struct wp_source_ops OPS = {
 	.ask_root = op_ask_root,
 	.watch = op_watch,
 	.write_down = op_write_down,
+	.trouble = op_trouble,
 	.view = op_view,
 };
 

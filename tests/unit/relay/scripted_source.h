@@ -22,6 +22,8 @@ struct scripted_source {
 	unsigned parts;
 	enum wp_source_state part_answer;
 	char topics[WP_WITNESS_TOPICS_SIZE]; /* written down last */
+	char trouble[WP_WITNESS_TROUBLE_SIZE];
+	int64_t trouble_ms;
 	unsigned probes;
 	unsigned questions;
 	unsigned watches;

@@ -362,6 +362,83 @@ static void without_events_it_is_written_down_by_the_mebibyte(void **state)
 	CHECK_EQ(b->source.writes, 1);
 }
 
+/* -- is anything confirmed? --------------------------------------------------------------- */
+
+#define STALLED_MS (15 * 1000)
+
+static void what_waits_for_kafka_too_long_is_told_to_the_row(void **state)
+{
+	stream();
+	live(30 * 1000);
+	one_event(0x2000, "1");
+	b->sink.view.reachable = false;
+	(void)wp_why_set(&b->sink.view.why, WP_IO, "kafka:9092: Connection refused");
+	live(STALLED_MS - 1);
+	CHECK_TEXT(b->source.trouble, "");
+	unsigned writes = b->source.writes;
+	live(1);
+	CHECK_TEXT(b->source.trouble, "Kafka is not reachable: kafka:9092: Connection refused");
+	CHECK_EQ(b->source.trouble_ms, STALLED_MS);
+	CHECK_EQ(b->source.writes, writes + 1);
+	live_long(300 * 1000);
+	CHECK_EQ(b->source.writes, writes + 1); /* once */
+	confirm_last();
+	CHECK_TEXT(b->source.trouble, "");
+	CHECK_EQ(b->source.writes, writes + 2);
+}
+
+static void reports_that_come_are_no_stall_however_old_the_oldest_is(void **state)
+{
+	stream();
+	one_event(0x2000, "1");
+	for (wp_lsn at = 0x3000; at < 0x3000 + 8 * 0x100; at += 0x100) {
+		one_event(at, "2");
+		live(STALLED_MS / 2);
+		confirm_last();
+	}
+	CHECK_TEXT(b->source.trouble, "");
+}
+
+static void neither_idle_nor_a_transaction_on_its_way_is_a_stall(void **state)
+{
+	stream();
+	b->sink.view.reachable = false; /* and nothing waits for it */
+	live_long(120 * 1000);
+	send_begin(0x2000);
+	step();
+	live_long(120 * 1000);
+	CHECK_TEXT(b->source.trouble, "");
+}
+
+static void a_stall_outlives_a_new_stream(void **state)
+{
+	stream();
+	one_event(0x2000, "1");
+	live(STALLED_MS);
+	CHECK_HAS(b->source.trouble, "Kafka answers, but confirms nothing");
+	reconnect();
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	one_event(0x2000, "1");
+	live(STALLED_MS / 2);
+	CHECK_HAS(b->source.trouble, "Kafka answers, but confirms nothing");
+	confirm_last();
+	CHECK_TEXT(b->source.trouble, "");
+}
+
+static void what_waited_while_there_was_no_stream_has_not_waited_for_kafka(void **state)
+{
+	stream();
+	reconnect();
+	live(STALLED_MS * 2);
+	b->source.view.state = WP_SOURCE_STREAMING;
+	send_event(0x2000, "1");
+	step();
+	CHECK_TEXT(b->source.trouble, "");
+	live(STALLED_MS - 1);
+	CHECK_TEXT(b->source.trouble, "");
+}
+
 /* -- a gap at the start ------------------------------------------------------------------- */
 
 static void had(const char *owner, wp_lsn confirmed, bool stopped)
@@ -394,6 +471,15 @@ static void a_slot_beyond_a_good_stop_is_refused_in_words(void **state)
 	CHECK_HAS(b->error.text, ": 1 bytes of log");
 	CHECK_HAS(b->error.text, "walpost slot accept");
 	CHECK(strlen(b->error.text) < sizeof(b->error.text) - 1); /* not cut */
+}
+
+static void a_halt_is_told_to_the_row_with_the_last_word(void **state)
+{
+	had("host:1", SLOT - 1, true);
+	connect();
+	check_refused("stopped in good order");
+	CHECK(strncmp(b->source.trouble, "slot_moved: slot walpost stands at 0/1000", 40) == 0);
+	CHECK_EQ(b->source.parts, 1);
 }
 
 static void a_slot_at_or_before_a_good_stop_is_fine(void **state)
@@ -611,7 +697,13 @@ int main(void)
 		TEST(what_was_confirmed_is_written_down_soon_and_then_each_minute),
 		TEST(what_names_another_owner_is_written_soon_and_without_any_progress),
 		TEST(without_events_it_is_written_down_by_the_mebibyte),
+		TEST(what_waits_for_kafka_too_long_is_told_to_the_row),
+		TEST(reports_that_come_are_no_stall_however_old_the_oldest_is),
+		TEST(neither_idle_nor_a_transaction_on_its_way_is_a_stall),
+		TEST(a_stall_outlives_a_new_stream),
+		TEST(what_waited_while_there_was_no_stream_has_not_waited_for_kafka),
 		TEST(a_slot_beyond_a_good_stop_is_refused_in_words),
+		TEST(a_halt_is_told_to_the_row_with_the_last_word),
 		TEST(a_slot_at_or_before_a_good_stop_is_fine),
 		TEST(a_slot_beyond_what_a_killed_one_wrote_is_told_and_taken),
 		TEST(a_slot_that_has_decoded_less_than_then_was_made_anew),

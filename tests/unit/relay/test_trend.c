@@ -57,6 +57,17 @@ static void at_the_end_of_the_log_it_has_caught_up(void **state)
 	CHECK_EQ(look(1000, 5000, 5056).caught_up_s, 0);
 }
 
+static void near_the_end_of_the_log_there_is_no_trend(void **state)
+{
+	(void)state;
+	(void)look(0, 5000, 5000);
+	struct wp_trend_rates r = look(1000, 5000, 5000 + 64 * 1024);
+	CHECK_EQ(r.written_per_s, 64 * 1024);
+	CHECK_EQ(r.lag_per_s, 0);
+	CHECK_EQ(r.caught_up_s, 0);
+	CHECK_EQ(look(2000, 5000, 5001 + 64 * 1024).lag_per_s, 1);
+}
+
 static void what_goes_backwards_begins_anew(void **state)
 {
 	(void)state;
@@ -93,6 +104,7 @@ int main(void)
 		cmocka_unit_test_setup(two_looks_tell_rates_and_when_it_has_caught_up, fresh),
 		cmocka_unit_test_setup(a_relay_that_is_slower_never_catches_up, fresh),
 		cmocka_unit_test_setup(at_the_end_of_the_log_it_has_caught_up, fresh),
+		cmocka_unit_test_setup(near_the_end_of_the_log_there_is_no_trend, fresh),
 		cmocka_unit_test_setup(what_goes_backwards_begins_anew, fresh),
 		cmocka_unit_test_setup(a_slot_with_a_limit_is_watched_by_the_guard, fresh),
 	};
