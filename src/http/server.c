@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <ev.h>
 #include <microhttpd.h>
@@ -20,6 +21,18 @@
 #define CODE_NOT_ALLOWED 405
 #define CODE_FAILED 500
 
+/* Whom a connection belongs to. */
+struct peer {
+	uint8_t address[sizeof(struct in6_addr)]; /* of IPv4 the first four bytes */
+};
+
+struct client {
+	struct MHD_Connection *connection; /* NULL: the place is free */
+	struct peer peer;
+	ev_tstamp since; /* it was opened, or answered last */
+	bool cut_off;
+};
+
 struct wp_http {
 	struct ev_loop *loop; /* borrowed */
 	struct wp_http_setup setup;
@@ -27,6 +40,8 @@ struct wp_http {
 	unsigned port;
 	ev_io io;
 	ev_timer timer;
+	struct client clients[WP_HTTP_CONNECTIONS_MAX];
+	size_t client_count;
 };
 
 /* ---- answering ---- */
@@ -111,17 +126,137 @@ static void on_log(void *arg, const char *format, va_list arguments)
 	(void)arguments;
 }
 
+/* ---- who is connected ---- */
+
+static struct peer peer_of(const struct sockaddr *address)
+{
+	struct peer p = { 0 };
+
+	if (address->sa_family == AF_INET6)
+		memcpy(p.address, &((const struct sockaddr_in6 *)address)->sin6_addr,
+		       sizeof(struct in6_addr));
+	else if (address->sa_family == AF_INET)
+		memcpy(p.address, &((const struct sockaddr_in *)address)->sin_addr,
+		       sizeof(struct in_addr));
+	return p;
+}
+
+static bool is_connected(const struct wp_http *h, const struct peer *peer)
+{
+	for (size_t i = 0; i < WP_HTTP_CONNECTIONS_MAX; i++)
+		if (h->clients[i].connection != NULL &&
+		    memcmp(&h->clients[i].peer, peer, sizeof(*peer)) == 0)
+			return true;
+	return false;
+}
+
+/* The last connections are for those who have none. */
+static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, socklen_t size)
+{
+	const struct wp_http *h = arg;
+	struct peer peer = peer_of(address);
+
+	(void)size;
+	return h->client_count < WP_HTTP_CONNECTIONS_MAX - WP_HTTP_CONNECTIONS_KEPT ||
+			       !is_connected(h, &peer)
+		       ? MHD_YES
+		       : MHD_NO;
+}
+
+/* libmicrohttpd opens no more than there are places. */
+static struct client *free_place(struct wp_http *h)
+{
+	size_t i = 0;
+
+	while (h->clients[i].connection != NULL)
+		assert(++i < WP_HTTP_CONNECTIONS_MAX);
+	return &h->clients[i];
+}
+
+static void on_connection(void *arg, struct MHD_Connection *connection, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct wp_http *h = arg;
+
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+		*(struct client *)*context = (struct client){ 0 };
+		h->client_count--;
+		return;
+	}
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct client *c = free_place(h);
+	*c = (struct client){ .connection = connection,
+			      .peer = peer_of(info->client_addr),
+			      .since = ev_now(h->loop) };
+	*context = c;
+	h->client_count++;
+}
+
+static void on_answered(void *arg, struct MHD_Connection *connection, void **request,
+			enum MHD_RequestTerminationCode how)
+{
+	const struct wp_http *h = arg;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+	(void)request;
+	(void)how;
+	((struct client *)info->socket_context)->since = ev_now(h->loop);
+}
+
+/*
+ * libmicrohttpd knows idle connections only: who sends a byte now and then would keep one for
+ * ever. It sees the end of one that is shut down here, and closes it.
+ */
+static void cut_off_late_ones(struct wp_http *h)
+{
+	for (size_t i = 0; i < WP_HTTP_CONNECTIONS_MAX; i++) {
+		struct client *c = &h->clients[i];
+		if (c->connection == NULL || c->cut_off ||
+		    ev_now(h->loop) < c->since + WP_HTTP_REQUEST_S)
+			continue;
+		const union MHD_ConnectionInfo *info =
+			MHD_get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		(void)shutdown(info->connect_fd, SHUT_RDWR); /* it may be gone already */
+		c->cut_off = true;
+	}
+}
+
+/* False: nobody is connected. */
+static bool next_is_late(const struct wp_http *h, ev_tstamp *ret_s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < WP_HTTP_CONNECTIONS_MAX; i++) {
+		const struct client *c = &h->clients[i];
+		ev_tstamp left_s = c->since + WP_HTTP_REQUEST_S - ev_now(h->loop);
+		if (c->connection == NULL || c->cut_off || (any && left_s >= *ret_s))
+			continue;
+		*ret_s = left_s > 0 ? left_s : 0;
+		any = true;
+	}
+	return any;
+}
+
 /* ---- the loop ---- */
 
 static void work(struct wp_http *h)
 {
 	MHD_UNSIGNED_LONG_LONG wait_ms = 0;
+	ev_tstamp wait_s = 0;
 
 	(void)MHD_run(h->daemon);
 	ev_timer_stop(h->loop, &h->timer);
-	if (MHD_get_timeout(h->daemon, &wait_ms) != MHD_YES)
+	bool waits = next_is_late(h, &wait_s);
+	if (MHD_get_timeout(h->daemon, &wait_ms) == MHD_YES &&
+	    (!waits || (double)wait_ms / 1e3 < wait_s)) {
+		wait_s = (double)wait_ms / 1e3;
+		waits = true;
+	}
+	if (!waits)
 		return;
-	ev_timer_set(&h->timer, (double)wait_ms / 1e3, 0.);
+	ev_timer_set(&h->timer, wait_s, 0.);
 	ev_timer_start(h->loop, &h->timer);
 }
 
@@ -136,6 +271,7 @@ static void timer_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
+	cut_off_late_ones(w->data);
 	work(w->data);
 }
 
@@ -205,12 +341,13 @@ static unsigned port_of(int fd)
 static struct MHD_Daemon *start(struct wp_http *h, int fd)
 {
 	return MHD_start_daemon(
-		MHD_USE_EPOLL, 0, NULL, NULL, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
+		MHD_USE_EPOLL, 0, on_accept, h, on_request, h, MHD_OPTION_LISTEN_SOCKET, fd,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)WP_HTTP_CONNECTIONS_MAX,
 		MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)WP_HTTP_CONNECTIONS_MAX_OF_ONE,
-		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)WP_HTTP_CONNECTION_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)WP_HTTP_REQUEST_SIZE_MAX,
-		MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL, MHD_OPTION_END);
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+		on_answered, h, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)WP_HTTP_REQUEST_SIZE_MAX, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+		MHD_OPTION_END);
 }
 
 static void watch(struct wp_http *h, int epoll_fd)

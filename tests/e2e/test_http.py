@@ -281,6 +281,47 @@ def test_bad_clients_change_nothing_for_the_relay(stage):
     assert not [line for line in relay.log() if line["level"] == "error"]
 
 
+def _trickle(connections):
+    """A byte of a request that does not end, on each that is still open; how many are."""
+    open_ones = 0
+    for connection in connections:
+        try:
+            connection.send(b"x")
+            open_ones += 1
+        except OSError:
+            pass
+    return open_ones
+
+
+def test_clients_that_trickle_shut_out_nobody_else_and_themselves_not_for_good(stage):
+    """All connections there are, from four addresses, each a byte a second."""
+    relay = stage.relay(LISTEN)
+    port = http_port(relay)
+    connections = []
+    try:
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"):
+            for _ in range(64):
+                connections.append(socket.create_connection(("127.0.0.1", port), source_address=(address, 0)))
+                connections[-1].send(b"GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        assert get(relay, "/livez", source="127.0.0.5")[0] == 200
+        with pytest.raises((OSError, http.client.HTTPException)):
+            get(relay, "/livez", timeout=1)
+
+        def answers():
+            assert get(relay, "/livez", source="127.0.0.5")[0] == 200
+            _trickle(connections)
+            try:
+                return get(relay, "/livez", timeout=1)[0] == 200
+            except (OSError, http.client.HTTPException):
+                return False
+
+        wait_until(answers, 20, "an address that trickles is answered again")
+        wait_until(lambda: _trickle(connections) == 0, 20, "a request has a total time")
+    finally:
+        for connection in connections:
+            connection.close()
+
+
 def test_without_http_nothing_listens(stage):
     relay = stage.relay()
     assert not relay.log("http_listens")

@@ -4,7 +4,8 @@
  * thread, its epoll descriptor is watched like any other.
  *
  * Nobody who asks can take more than this: CONNECTIONS_MAX connections, a quarter of them from one
- * address; REQUEST_SIZE_MAX bytes of a request; CONNECTION_S seconds without a byte.
+ * address, the last CONNECTIONS_KEPT for addresses that have none; REQUEST_SIZE_MAX bytes of a
+ * request; REQUEST_S seconds for a request and its answer, and between two of them.
  *
  * Owns: the listening socket, the daemon. Single-threaded: all calls on the loop's thread.
  */
@@ -19,8 +20,9 @@ struct ev_loop;
 
 #define WP_HTTP_CONNECTIONS_MAX 256
 #define WP_HTTP_CONNECTIONS_MAX_OF_ONE 64
+#define WP_HTTP_CONNECTIONS_KEPT 16
 #define WP_HTTP_REQUEST_SIZE_MAX 8192
-#define WP_HTTP_CONNECTION_S 10
+#define WP_HTTP_REQUEST_S 10
 #define WP_HTTP_ANSWER_SIZE_MAX (4 * 1024 * 1024)
 
 struct wp_http_answer {
