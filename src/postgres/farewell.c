@@ -1,8 +1,10 @@
 #include "walpost/postgres/farewell.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/base/log.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/query.h"
 
@@ -17,8 +19,11 @@ struct wp_farewell {
 
 static void on_done(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
-	(void)result; /* no row: another one has the slot by now */
 	struct wp_farewell *f = arg;
+	if (!failure && strcmp(PQcmdTuples((PGresult *)result), "1") != 0)
+		wp_log(WP_LOG_INFO, "witness_not_written",
+		       WP_TEXT("why", "another process has the slot, or the row in walpost.witness "
+				      "is missing or another relay's"));
 	f->setup.done(f->setup.arg, failure ? &failure->why : NULL);
 }
 

@@ -51,8 +51,8 @@ struct stream {
 	struct wp_watch *watch;	      /* while streaming, once it was asked for */
 	struct wp_farewell *farewell; /* after the stream */
 	struct wp_source_facts begun; /* as the last stream began */
-	/* The slot does not stand beyond it by us: where it stood as we took it, and each flush
-	 * since, over all streams. 0: we never had it. */
+	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
+	 * flush since. 0: no stream has begun, or another may have had the slot since. */
 	wp_lsn told;
 	char topics[WP_WITNESS_TOPICS_SIZE];
 	char trouble[WP_WITNESS_TROUBLE_SIZE]; /* "": none */
@@ -156,6 +156,8 @@ static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
 	}
 	s->view.facts = answer->source;
 	s->self = answer->self;
+	if (s->view.facts.slot_held)
+		s->told = 0;
 	warn_of_witness(s, answer->witness_why.text);
 	s->was_ready = true;
 	enter(s, WP_SOURCE_READY);
@@ -286,8 +288,7 @@ static struct wp_witness_row witness_row(const struct stream *s)
 		.system_id = s->begun.system_id,
 		.timeline = s->begun.timelines.current,
 		.epoch = s->setup.epoch,
-		.before = s->view.unclaimed ? s->begun.witness_owner : NULL,
-		.before_at = s->begun.witness_taken_at,
+		.unclaimed = s->view.unclaimed,
 		.trouble = s->trouble[0] != '\0' ? s->trouble : NULL,
 		.trouble_ms = (int64_t)((ev_now(s->loop) - s->trouble_began) * 1e3),
 	};
@@ -341,8 +342,10 @@ static void on_copy(void *arg)
 		if (s->farewell)
 			return;
 	}
-	if (state == WP_COPY_RUNNING)
+	if (state == WP_COPY_RUNNING) {
 		s->streaming = s->self;
+		s->told = wp_lsn_max(s->told, s->begun.slot_confirmed);
+	}
 	if (state == WP_COPY_FAILED)
 		s->view.failure = *wp_copy_failure(s->copy);
 	enter(s, states[state]);
@@ -427,7 +430,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->start_at = at;
 	s->transfer = transfer;
 	s->begun = s->view.facts;
-	s->told = wp_lsn_max(s->told, s->begun.slot_confirmed);
+	s->told = 0; /* the row is written before it is known who gets the slot */
 	s->view.health = (struct wp_health){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
 	s->view.unclaimed = s->view.facts.witness_writable;

@@ -278,12 +278,12 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
 			      wp_lsn confirmed, struct wp_buffer *into, struct wp_why *why)
 {
-	char lsn[WP_LSN_TEXT_SIZE], before[WP_LSN_TEXT_SIZE];
+	char lsn[WP_LSN_TEXT_SIZE];
 	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
-		   IMPATIENTLY "UPDATE walpost.witness SET confirmed_lsn = %L, confirmed_at = "
+		   IMPATIENTLY "UPDATE walpost.witness w SET confirmed_lsn = %L, confirmed_at = "
 			       "pg_catalog.now(), stopped = true,\n"
 			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
 			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
@@ -297,9 +297,16 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, cons
 		"WHERE slot = %L AND (owner = %L",
 		row->owner, n.system_id, n.timeline, n.epoch,
 		row->topics != NULL ? row->topics : "", row->slot, row->owner);
-	if (row->before != NULL)
-		wp_sql_add(&sql, " OR (owner = %L AND taken_at_lsn = %L)", row->before,
-			   wp_lsn_text(row->before_at, before));
+	/*
+	 * Two relays that find the slot free both write the row, and the one that does not get the
+	 * slot may do so last. One that is about to start has written where the slot stands now.
+	 */
+	if (row->unclaimed)
+		wp_sql_add(&sql,
+			   " OR EXISTS (SELECT FROM pg_catalog.pg_replication_slots m\n"
+			   "  WHERE m.slot_name = %L AND m.confirmed_flush_lsn > w.taken_at_lsn\n"
+			   "    AND m.confirmed_flush_lsn <= %L)",
+			   row->slot, lsn);
 	wp_sql_add(&sql,
 		   ") AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots h\n"
 		   "  WHERE h.slot_name = %L AND h.active_pid <> %L)",

@@ -166,6 +166,7 @@ static void act_start(struct wp_relay *r)
 	wp_pipeline_know(r->pipeline, &facts->columns, transfer);
 	note_unlabelled(r, facts->columns.unlabelled);
 	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
+	r->had_slot = false;	     /* the row names us before it is known who gets the slot */
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
 				    WP_WITNESS_WRITE);
@@ -194,7 +195,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "streaming");
 
 	n->lsn = wp_ledger_read(&r->ledger);
-	r->started = true;
+	r->started = r->had_slot = true;
 	wp_relay_note_accepted(r);
 	r->system_id = wp_relay_source(r)->facts.system_id;
 	r->timeline = wp_relay_source(r)->facts.timelines.current;

@@ -54,7 +54,7 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *wh
 /* As far as can be told it had the slot last. */
 static bool is_ours(const struct wp_relay *r, const struct wp_source_facts *f)
 {
-	return r->started &&
+	return r->had_slot &&
 	       (!f->witness_readable || strcmp(f->witness_owner, r->setup.owner) == 0);
 }
 

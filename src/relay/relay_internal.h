@@ -124,8 +124,9 @@ struct wp_relay {
 	struct wp_span held; /* a frame that was offered and not taken; null: none */
 	/* When the sink first did not take the next event, through all streams; INT64_MAX: it does. */
 	int64_t refused_ms;
-	bool let_in;  /* a connection of this process was good for streaming */
-	bool started; /* this process has streamed before: facts below hold */
+	bool let_in;   /* a connection of this process was good for streaming */
+	bool started;  /* this process has streamed before: facts below hold */
+	bool had_slot; /* and nobody else since, as far as it knows */
 	uint64_t system_id;
 	uint32_t timeline;
 	int64_t begun_ms;   /* the stream */

@@ -70,6 +70,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	r->let_in = true;
 	if (f->slot_held) {
+		r->had_slot = false;
 		wp_relay_forget_tail(r);
 		r->refused_ms = INT64_MAX; /* the next event is another's to send */
 	}

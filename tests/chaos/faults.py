@@ -93,18 +93,54 @@ class StopRelay(Fault):
     hold = (0, 0)
 
     def inject(self, world):
-        relay = world.relay
-        world._expected_down.add(relay)
-        relay.signal(signal.SIGTERM)
+        _ask_to_stop(world, world.relay)
         world.counts[self.name] += 1
-        code = relay.wait_exit(60)
-        world.timeline.producer_ended(now_ms())
-        world.audit()
-        allowed = {0} if world.is_well() else {0, 1}
-        if not world.said(relay, "event=started"):
-            allowed.add(-signal.SIGTERM)  # the loader was still at work
-        if code not in allowed:
-            raise Broken(f"SIGTERM ended the relay with {code}\n{relay.log_tail()}")
+        _wait_stopped(world, world.relay)
+        world.start_relay()
+
+
+def _ask_to_stop(world, relay):
+    world._expected_down.add(relay)
+    relay.signal(signal.SIGTERM)
+
+
+def _wait_stopped(world, relay):
+    code = relay.wait_exit(60)
+    world.timeline.producer_ended(now_ms())
+    world.audit()
+    allowed = {0} if world.is_well() else {0, 1}
+    if not world.said(relay, "event=started"):
+        allowed.add(-signal.SIGTERM)  # the loader was still at work
+    if code not in allowed:
+        raise Broken(f"SIGTERM ended the relay with {code}\n{relay.log_tail()}")
+
+
+class StartTogether(Fault):
+    """Two relays race for the free slot, and each is stopped at a moment of its own, before or after one has it."""
+
+    name = "two relays started at once and stopped early"
+    group = "relay"
+    share = 0.6
+    hold = (0, 0)
+    overlaps = False
+
+    def draw(self, rng):
+        self.times = rng.randint(3, 8)
+        self._races = [[(first, rng.uniform(0, 0.4)), (1 - first, rng.uniform(0, 1.2))]
+                       for first in (rng.randrange(2) for _ in range(self.times))]
+
+    def inject(self, world):
+        _ask_to_stop(world, world.relay)
+        _wait_stopped(world, world.relay)
+        for race in self._races:
+            for relay in world.relays:
+                world.start_relay(relay)
+            world.counts[self.name] += 1
+            for number, gap in race:
+                world.pass_time(gap)
+                _ask_to_stop(world, world.relays[number])
+            for relay in world.relays:
+                _wait_stopped(world, relay)
         world.start_relay()
 
 
@@ -618,7 +654,7 @@ class LoseTwoBrokers(Fault):
 
 
 ALL = (
-    KillRelay, StopRelay, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox, TerminateWalsender,
-    FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork, CutOffKafka,
-    KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
+    KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox,
+    TerminateWalsender, FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork,
+    CutOffKafka, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
 )

@@ -1,12 +1,14 @@
 """The second of two relays: how soon it takes over, and what the first one can still do."""
 
+import random
+import signal
 import time
 
 import pytest
 
 from lib import process
 from lib.checker import check_all, repeated
-from lib.waiting import holds_for, wait_until
+from lib.waiting import holds_for, let_grow_old, wait_until
 
 # A standby asks for the slot every half to one and a half seconds; twice that.
 PROMISED_SECONDS = 3
@@ -91,4 +93,31 @@ def test_a_relay_frozen_until_it_is_replaced_stands_by_when_it_wakes(stage):
         stage.insert("a")
     stage.wait_all_confirmed(20, second)
     assert not repeated(stage.read())
+    check_all(stage.read(), stage.truth.events())
+
+
+@pytest.mark.timeout(900)
+def test_two_relays_started_at_once_and_stopped_early_accuse_nobody(stage, scaled):
+    """Both may find the slot free and write the witness row; one gets the slot, and either may stop first."""
+    stage.create_topic(partitions=1)
+    rng = random.Random(20)
+    pair = [stage.new_relay(), stage.new_relay()]
+    refused = []
+    for number in range(scaled(16, 200)):
+        stage.insert("a")
+        for relay in pair:
+            relay.start()
+        for relay in rng.sample(pair, 2):
+            let_grow_old(rng.choice((rng.uniform(0, 0.3), rng.uniform(0, 1.2))))
+            if relay.is_alive():
+                relay.signal(signal.SIGTERM)
+        codes = [relay.wait_exit() for relay in pair]
+        if 3 in codes:
+            refused.append((number, codes))
+            stage.sql("DELETE FROM walpost.witness")
+        assert set(codes) <= {0, 3, -signal.SIGTERM}, stage.log_tails()  # a signal may come before it is listened to
+        stage.wait_released()
+    assert not refused, f"{refused}\n{stage.log_tails()}"
+    stage.relay()
+    stage.wait_all_confirmed(30)
     check_all(stage.read(), stage.truth.events())

@@ -62,6 +62,31 @@ static void op_look(struct wp_source *base)
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
+static void write_witness(struct fake_source *s, wp_lsn confirmed, bool stopped)
+{
+	struct server *server = &s->world->server;
+
+	server->witness_confirmed = confirmed;
+	server->witness_stopped = stopped;
+	snprintf(server->witness_topics, sizeof(server->witness_topics), "%s", s->topics);
+	server->witness_decoded = server->decoded;
+	server->witness_life = server->life;
+}
+
+/* The row says that we take the slot, unless somebody has it; who gets it is known later. */
+static void take_witness(struct fake_source *s)
+{
+	struct server *server = &s->world->server;
+	bool says_so = strcmp(server->witness_owner, s->owner) == 0 && !server->witness_stopped &&
+		       server->witness_life == server->life;
+
+	if (server->state != SERVER_UP || server->holder != -1 || says_so)
+		return;
+	snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
+	server->witness_at = server->confirmed;
+	write_witness(s, server->confirmed, false);
+}
+
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
 		     enum wp_witness witness)
 {
@@ -70,7 +95,10 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	assert(s->view.state == WP_SOURCE_READY);
 	s->view.state = WP_SOURCE_STARTING;
 	s->start_at = at;
-	s->witness = witness;
+	s->told = 0;
+	s->view.unclaimed = true;
+	if (witness == WP_WITNESS_WRITE)
+		take_witness(s);
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
@@ -195,25 +223,18 @@ static void op_watch(struct wp_source *base)
 	s->watch_ms = s->world->now_ms + 15;
 }
 
-static void write_witness(struct fake_source *s, wp_lsn confirmed, bool stopped)
-{
-	struct server *server = &s->world->server;
-
-	server->witness_confirmed = confirmed;
-	server->witness_stopped = stopped;
-	snprintf(server->witness_topics, sizeof(server->witness_topics), "%s", s->topics);
-	server->witness_decoded = server->decoded;
-	server->witness_life = server->life;
-}
-
 static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *topics)
 {
 	struct fake_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	snprintf(s->topics, sizeof(s->topics), "%s", topics);
-	if (s->world->server.state == SERVER_UP && link_holds_slot(s->world, s->link))
-		write_witness(s, confirmed, false);
+	if (s->world->server.state != SERVER_UP || !link_holds_slot(s->world, s->link))
+		return;
+	snprintf(s->world->server.witness_owner, sizeof(s->world->server.witness_owner), "%s",
+		 s->owner);
+	write_witness(s, confirmed, false);
+	s->view.unclaimed = false;
 }
 
 static void op_trouble(struct wp_source *base, const char *what, int64_t for_ms)
@@ -282,6 +303,8 @@ static void read_facts(struct fake_source *s)
 	};
 	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
 	snprintf(f->witness_topics, sizeof(f->witness_topics), "%s", server->witness_topics);
+	if (f->slot_held)
+		s->told = 0;
 	s->view.state = WP_SOURCE_READY;
 	s->world->wake[s->relay] = true;
 }
@@ -321,14 +344,7 @@ static void finish_start(struct fake_source *s)
 		return;
 	}
 	server_accept_move(s->world);
-	if (s->witness == WP_WITNESS_WRITE &&
-	    (strcmp(server->witness_owner, s->owner) != 0 || server->witness_stopped ||
-	     server->witness_life != server->life)) {
-		snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
-		server->witness_at = server->confirmed;
-		write_witness(s, server->confirmed, false);
-	}
-	s->told = wp_lsn_max(s->told, server->confirmed);
+	s->told = server->confirmed;
 	s->view.health = (struct wp_health){ 0 };
 	server_start_stream(s->world, s->link, s->start_at);
 	s->reading = true;
@@ -338,12 +354,17 @@ static void finish_start(struct fake_source *s)
 
 static void end_stream(struct fake_source *s)
 {
-	const struct server *server = &s->world->server;
+	struct server *server = &s->world->server;
 	bool is_taken = server->holder != -1 && server->holder != s->link;
+	bool is_ours = strcmp(server->witness_owner, s->owner) == 0;
+	bool by_us = s->view.unclaimed && server->confirmed > server->witness_at &&
+		     server->confirmed <= s->told;
 
 	s->view.state = WP_SOURCE_FINISHED;
-	if (server->state == SERVER_UP && strcmp(server->witness_owner, s->owner) == 0 && !is_taken)
-		write_witness(s, s->told, true);
+	if (server->state != SERVER_UP || is_taken || !(is_ours || by_us))
+		return;
+	snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
+	write_witness(s, s->told, true);
 }
 
 static void finish_finishing(struct fake_source *s)

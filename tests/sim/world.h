@@ -225,13 +225,12 @@ struct fake_source {
 	struct wp_source_view view;
 	int64_t ready_ms; /* when the operation under way is over */
 	wp_lsn start_at;
-	enum wp_witness witness;
 	char topics[64]; /* to be written down */
 	bool reading;
 	struct frame current;
 	int64_t probe_ms;
 	int64_t watch_ms;
-	wp_lsn told; /* the flush of the last status */
+	wp_lsn told; /* what the slot does not stand beyond by us; 0: we have not had it */
 	const struct wp_wanted *wanted;
 	char owner[WP_OWNER_SIZE];
 };

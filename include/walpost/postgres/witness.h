@@ -42,10 +42,8 @@ struct wp_witness_row {
 	uint64_t system_id;
 	uint32_t timeline;
 	uint16_t epoch;
-	const char *topics; /* that took events; NULL: not known yet */
-	/* Whose the row still is when it could not be written yet, and as of where; NULL: ours. */
-	const char *before;
-	wp_lsn before_at;
+	const char *topics;  /* that took events; NULL: not known yet */
+	bool unclaimed;	     /* our walsender has not written it yet: it may name another */
 	const char *trouble; /* that keeps events from being delivered; NULL: none */
 	int64_t trouble_ms;  /* for how long */
 };
@@ -69,9 +67,10 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 			       wp_lsn confirmed, struct wp_buffer *into,
 			       struct wp_why *why) WP_MUST_CHECK;
 /*
- * After the stream: beyond `confirmed` the slot does not stand by us. Only while the row is
- * ours, or still as the one before us left it, and no process but `walsender`, which was
- * ours, has the slot: another relay's word is not to be written over, nor awaited.
+ * After the stream: beyond `confirmed` the slot does not stand by us. Only while no process but
+ * `walsender`, which was ours, has the slot: another relay's row is not to be written over, nor
+ * awaited. A row that names another is written over only when it is unclaimed and the slot has
+ * moved since that row was written, but not beyond `confirmed`: then we moved it.
  */
 enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
 			      wp_lsn confirmed, struct wp_buffer *into,

@@ -292,6 +292,64 @@ static void the_witness_is_written_though_a_synchronous_standby_is_awaited(void 
 		   "walpost on test 1");
 }
 
+#define WITNESS_OF_ANOTHER                                                                        \
+	"INSERT INTO walpost.witness (slot, owner, system_identifier, timeline, epoch, "          \
+	"taken_at_lsn, "                                                                          \
+	"confirmed_lsn) SELECT slot_name, 'another', '42', 1, 7, confirmed_flush_lsn, "           \
+	"confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's' ON CONFLICT (slot) " \
+	"DO "                                                                                     \
+	"UPDATE SET owner = excluded.owner"
+#define WITNESS_ROW                                                              \
+	"SELECT concat_ws(' ', owner, stopped, confirmed_lsn = (SELECT "         \
+	"confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 's')) " \
+	"FROM walpost.witness"
+
+/* Both found the slot free and wrote the row; the one that did not get the slot wrote it last. */
+static void a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_slot(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_start(&harness, WP_WITNESS_WRITE);
+	harness_sql(&harness, WITNESS_OF_ANOTHER);
+	insert("x");
+	harness_await_message(&harness, 'C', &frame);
+	harness_confirm(&harness, frame.end);
+	harness.source->ops->finish(harness.source, "t");
+	AWAIT(&harness, view()->state == WP_SOURCE_FINISHED);
+	CHECK_TEXT(harness_value(&harness, WITNESS_ROW), "walpost on test 1 t t");
+}
+
+/* It is about to start: the slot has not moved since it wrote the row. */
+static void a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	harness_start(&harness, WP_WITNESS_WRITE);
+	insert("x");
+	harness_await_message(&harness, 'C', &frame);
+	harness_confirm(&harness, frame.end);
+	harness_sql(&harness, "DELETE FROM walpost.witness");
+	harness_sql(&harness, WITNESS_OF_ANOTHER);
+	harness.source->ops->finish(harness.source, "t");
+	AWAIT(&harness, view()->state == WP_SOURCE_FINISHED);
+	CHECK_TEXT(harness_value(&harness, WITNESS_ROW), "another f t");
+}
+
+static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
+{
+	(void)state;
+	harness_ready(&harness);
+	harness_hold_slot(&harness);
+	harness.source->ops->start(harness.source, view()->facts.slot_confirmed,
+				   view()->facts.transfer, WP_WITNESS_WRITE);
+	CHECK_TEXT(harness_failure(&harness)->sqlstate, "55006");
+	harness_sql(&harness, WITNESS_OF_ANOTHER);
+	harness_sql(&harness, "UPDATE walpost.witness SET owner = 'walpost on test 1'");
+	harness_release_slot(&harness);
+	harness.source->ops->part(harness.source, "t");
+	CHECK_EQ(view()->state, WP_SOURCE_CLOSED);
+}
+
 /* ---- ends of the stream ---- */
 
 static void a_terminated_walsender_is_a_new_connection(void **state)
@@ -550,6 +608,9 @@ int main(void)
 		TEST(a_witness_of_another_shape_is_not_believed),
 		TEST(the_witness_row_tells_all_of_it),
 		TEST(the_witness_is_written_though_a_synchronous_standby_is_awaited),
+		TEST(a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_slot),
+		TEST(a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next),
+		TEST(a_stream_that_did_not_get_the_slot_has_no_last_word),
 		TEST(a_terminated_walsender_is_a_new_connection),
 		TEST(a_terminated_walsender_is_noticed_by_statuses_while_paused),
 		TEST(a_walsender_timeout_is_told_as_what_it_may_be),

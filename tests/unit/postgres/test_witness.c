@@ -183,8 +183,7 @@ static void another_shape_is_not_believed(void **state)
 
 /* -- what is written ---------------------------------------------------------- */
 
-static const struct wp_witness_row ours = { .before = "the one before",
-					    .before_at = 0x20,
+static const struct wp_witness_row ours = { .unclaimed = true,
 					    .slot = "s",
 					    .owner = "it's us",
 					    .topics = "a,b",
@@ -224,10 +223,12 @@ static void an_end_says_where_the_slot_stands(void **state)
 	CHECK_HAS((const char *)sql.data, "stopped = true");
 	CHECK_HAS((const char *)sql.data, "total_txns");
 	CHECK_HAS((const char *)sql.data, "owner = 'it''s us'");
+	CHECK_HAS((const char *)sql.data, "(owner = 'it''s us' OR EXISTS (");
 	CHECK_HAS((const char *)sql.data,
-		  "(owner = 'it''s us' OR (owner = 'the one before' AND taken_at_lsn = '0/20'))");
+		  "m.slot_name = 's' AND m.confirmed_flush_lsn > "
+		  "w.taken_at_lsn\n    AND m.confirmed_flush_lsn <= '0/10'");
 	struct wp_witness_row claimed = ours;
-	claimed.before = NULL;
+	claimed.unclaimed = false;
 	wp_buffer_reset(&sql);
 	CHECK_EQ(wp_witness_end_sql(pg, &claimed, "123", 0x10, &sql, &why), WP_OK);
 	CHECK_HAS((const char *)sql.data, "WHERE slot = 's' AND (owner = 'it''s us') AND NOT");

@@ -619,6 +619,23 @@ static void who_lost_the_race_for_a_free_slot_accuses_nobody(void **state)
 	CHECK_STATE("starting");
 }
 
+static void who_streamed_before_and_lost_the_race_accuses_nobody_either(void **state)
+{
+	stream();
+	reconnect();
+	CHECK_STATE("starting");
+	scripted_source_fail(&b->source, WP_REACT_STANDBY, "55006");
+	step();
+	had("us", SLOT, false); /* we wrote it last */
+	facts->slot_confirmed = SLOT + 100;
+	live(12 * 1000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_NOT_NOTED("slot_moved");
+	CHECK_STATE("starting");
+	CHECK_EQ(b->source.start_at, SLOT + 100);
+}
+
 static void a_raised_epoch_begins_anew(void **state)
 {
 	had("host:1", SLOT - 1, true);
@@ -717,6 +734,7 @@ int main(void)
 		TEST(a_lowered_epoch_is_refused),
 		TEST(a_relay_in_standby_learns_of_a_higher_epoch),
 		TEST(who_lost_the_race_for_a_free_slot_accuses_nobody),
+		TEST(who_streamed_before_and_lost_the_race_accuses_nobody_either),
 		TEST(what_is_not_claimed_yet_is_written_at_once),
 		TEST(a_witness_that_cannot_be_kept_true_is_not_believed),
 		TEST(a_row_without_a_position_is_not_believed),
