@@ -61,7 +61,9 @@ void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
 		(void)snprintf(text, size, "%s", f->what);
 		return;
 	}
-	int length = snprintf(text, size, "%s; cure: %s", f->what, f->cure);
+	size_t cure_size = strlen(f->cure); /* without the last semicolon: the sentence may go on */
+	cure_size -= f->cure[cure_size - 1] == ';';
+	int length = snprintf(text, size, "%s; cure: %.*s", f->what, (int)cure_size, f->cure);
 	if (length >= 0 && (size_t)length < size)
 		return;
 	struct wp_why what; /* cut at a character */

@@ -224,6 +224,21 @@ static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session, s
 	return rc;
 }
 
+/* Without it all else that is missing looks like many faults. */
+static void check_init(struct wp_check *c)
+{
+	struct wp_why why;
+
+	if (c->found.slot_exists || c->found.publication_exists || c->found.witness_ready)
+		return;
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "neither slot %s nor publication %s is there, nor a table walpost.witness "
+			 "that may be written: walpost init has not been run here",
+			 c->config.postgres.slot, c->config.postgres.publication);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "init", why.text,
+			"-- run walpost init first: it makes what is missing below");
+}
+
 /* -- all ------------------------------------------------------------------------------- */
 
 static void check_server(struct wp_check *c)
@@ -234,6 +249,8 @@ static void check_server(struct wp_check *c)
 	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
 	if (rc == WP_OK)
 		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &why);
+	if (rc == WP_OK)
+		check_init(c);
 	if (rc == WP_OK)
 		wp_check_types(c, &session);
 	if (rc == WP_OK && c->found.witness_ready)

@@ -303,6 +303,21 @@ static enum wp_rc cannot_listen(const struct wp_http_address *a, const char *rea
 			  a->is_ipv6 ? "[" : "", a->host, a->is_ipv6 ? "]" : "", a->port, reason);
 }
 
+/* A second relay with a copy of the first one's configuration. */
+static enum wp_rc cannot_bind(const struct wp_http_address *a, int error, struct wp_why *why)
+{
+	char reason[200];
+
+	(void)snprintf(
+		reason, sizeof(reason),
+		error == EADDRINUSE
+			? "%s; another process listens there, perhaps another relay of this "
+			  "host: give this one another port in http.listen, or leave it empty"
+			: "%s",
+		strerror(error));
+	return cannot_listen(a, reason, why);
+}
+
 static int open_socket(const struct wp_http_address *a, struct wp_why *why)
 {
 	union address address;
@@ -320,7 +335,7 @@ static int open_socket(const struct wp_http_address *a, struct wp_why *why)
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0) {
-		(void)cannot_listen(a, strerror(errno), why);
+		(void)cannot_bind(a, errno, why);
 		(void)close(fd);
 		return -1;
 	}

@@ -321,6 +321,23 @@ static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_why *why)
 			  "of your brokers");
 }
 
+/* It would log in nowhere, and look like a Kafka that does not answer. */
+static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_why *why)
+{
+	char protocol[VALUE_SIZE];
+
+	if (!read_back(conf, "security.protocol", protocol) || strncmp(protocol, "sasl", 4) != 0 ||
+	    !wp_properties_is(conf, "sasl.mechanisms", "OAUTHBEARER") ||
+	    wp_properties_is(conf, "sasl.oauthbearer.method", "oidc") ||
+	    wp_properties_is(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true"))
+		return WP_OK;
+	return wp_why_set(
+		why, WP_CONFIG,
+		"kafka: sasl.mechanisms = OAUTHBEARER says of no place to get a token from: "
+		"set sasl.oauthbearer.method = oidc, and with it "
+		"sasl.oauthbearer.token.endpoint.url, .client.id and .client.secret");
+}
+
 static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
 		       rd_kafka_conf_t *conf, struct wp_why *why)
 {
@@ -341,7 +358,8 @@ static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_k
 	rc = raise_limits(options, bounds, conf, why);
 	if (rc != WP_OK)
 		return rc;
-	return need_brokers(conf, why);
+	rc = need_token(conf, why);
+	return rc == WP_OK ? need_brokers(conf, why) : rc;
 }
 
 enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,

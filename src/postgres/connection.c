@@ -8,6 +8,7 @@
 #include "walpost/base/log.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
+#include "walpost/postgres/conninfo.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/reaction.h"
 #include "walpost/postgres/resolve.h"
@@ -167,6 +168,14 @@ static const char *find_cure(struct wp_source_failure *f, const char *text)
 	return NULL;
 }
 
+/* libpq prefers it to a passfile, and in a service's environment it is easily forgotten. */
+static bool used_environment(const struct wp_connection *c)
+{
+	const char *password = getenv("PGPASSWORD");
+	return password && *password && !*c->plan.password &&
+	       !wp_conninfo_has_secret(c->plan.conninfo);
+}
+
 /* 42501: the role may not replicate, or not connect to the database. */
 static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 {
@@ -196,6 +205,9 @@ static void note_refusal(struct wp_connection *c, int error)
 	wp_buffer_init(&grants, 1024);
 	const char *cure =
 		!strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants) : find_cure(&f, text);
+	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
+		cure = "correct or unset PGPASSWORD in walpost's environment, whose password was "
+		       "used: it wins over a passfile";
 	(void)wp_why_set(&f.why, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			 cure ? cure : "");
 	wp_buffer_release(&grants);

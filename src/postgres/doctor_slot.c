@@ -6,8 +6,9 @@
 #include "preflight_judge.h"
 
 enum {
-	TIGHT_S = 3600,	     /* as relay/guard warns */
-	AMPLE_S = 24 * 3600, /* what is advised */
+	TIGHT_S = 3600,	       /* as relay/guard warns */
+	AMPLE_S = 2 * TIGHT_S, /* what is advised at least */
+	DAY_S = 24 * 3600,
 	AMPLE_MIN_GB = 10,
 };
 
@@ -38,16 +39,22 @@ static struct text span_text(long seconds)
 
 /* -- how much WAL may be kept ------------------------------------------------------ */
 
-/* What the server writes in a day, and 10 GB at least. */
+static long written_gb(const struct judge *j, long seconds)
+{
+	return answer_number(j, D_WAL_RATE) / 1024 * seconds / 1024 / 1024 + 1;
+}
+
+/* SQL does not tell how much the disk has free, so no more is advised than is needed. */
 static void cure_retention(struct judge *j)
 {
-	long day = answer_number(j, D_WAL_RATE) / 1024 * AMPLE_S / 1024 / 1024;
-	long gb = day + 1 > AMPLE_MIN_GB ? day + 1 : AMPLE_MIN_GB;
-	wp_sql_add(&j->cure,
-		   "-- as much as the disk of the WAL can spare; what is written in a day, and "
-		   "10GB at least:\n"
-		   "ALTER SYSTEM SET max_slot_wal_keep_size = '%sGB'; SELECT pg_reload_conf();",
-		   number_text(gb).text);
+	long needed = written_gb(j, AMPLE_S);
+	wp_sql_add(
+		&j->cure,
+		"-- less than the disk of pg_wal has free (df shows it), and the more the longer "
+		"a relay may stand still; the server writes %sGB in a day:\n"
+		"ALTER SYSTEM SET max_slot_wal_keep_size = '%sGB'; SELECT pg_reload_conf();",
+		number_text(written_gb(j, DAY_S)).text,
+		number_text(needed > AMPLE_MIN_GB ? needed : AMPLE_MIN_GB).text);
 }
 
 static void judge_retention(struct judge *j)
@@ -153,31 +160,51 @@ static void cure_failover(struct judge *j)
 		   j->options->slot);
 }
 
-static bool is_copying_wanted(const struct judge *j)
+/* What calls for the flag; NULL: nothing that is seen here. */
+static const char *copying_is_wanted(const struct judge *j, const char **ret_which)
 {
-	return answer_yes(j, D_SYNC_WORKER) || !answer_null(j, D_OTHER_FAILOVER) ||
-	       !answer_null(j, D_STANDBYS);
+	*ret_which = "";
+	if (answer_yes(j, D_SYNC_WORKER))
+		return "a standby copies slots";
+	if (!answer_null(j, D_STANDBYS))
+		return "synchronized_standby_slots is set";
+	*ret_which = answer_text(j, D_OTHER_FAILOVER);
+	if (!answer_null(j, D_OTHER_FAILOVER))
+		return "there is one that has it: ";
+	*ret_which = answer_text(j, D_STANDBYS_ACTIVE);
+	return answer_null(j, D_STANDBYS_ACTIVE) ? NULL : "standbys read from here: ";
 }
 
 static void judge_not_copied(struct judge *j)
 {
-	const char *slot = j->options->slot;
-	if (!is_copying_wanted(j)) {
+	const char *which, *reason = copying_is_wanted(j, &which);
+	if (reason == NULL) {
 		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: it was made without the failover flag of "
-			 "PostgreSQL 17");
+			 "no standby is seen that would need a copy of the slot; before one is to "
+			 "take over, give the slot the failover flag, which it lacks");
 		return;
 	}
 	cure_failover(j);
 	FOUND_WARN(j, "slot_failover",
-		   "a failover loses slot %s: it lacks the failover flag, while %s%s", slot,
-		   answer_yes(j, D_SYNC_WORKER)
-			   ? "a standby copies slots"
-			   : (answer_null(j, D_STANDBYS) ? "there is one that has it: "
-							 : "synchronized_standby_slots is set"),
-		   answer_yes(j, D_SYNC_WORKER) || !answer_null(j, D_STANDBYS)
-			   ? ""
-			   : answer_text(j, D_OTHER_FAILOVER));
+		   "a failover loses slot %s: it lacks the failover flag, while %s%s",
+		   j->options->slot, reason, which);
+}
+
+/* What is to be done then stands in the README. */
+static void judge_never_copied(struct judge *j)
+{
+	if (answer_null(j, D_STANDBYS_ACTIVE)) {
+		FOUND_OK(j, "slot_failover",
+			 "no standby is seen that would need a copy of the slot; PostgreSQL before "
+			 "17 copies none");
+		return;
+	}
+	wp_sql_add(&j->cure, "-- upgrade to PostgreSQL 17 or newer; until then run walpost init on "
+			     "a promoted server before anything is written there");
+	FOUND_WARN(j, "slot_failover",
+		   "a failover loses slot %s: PostgreSQL before 17 copies none to standbys, and "
+		   "some read from here: %s",
+		   j->options->slot, answer_text(j, D_STANDBYS_ACTIVE));
 }
 
 static void judge_copied(struct judge *j)
@@ -234,9 +261,7 @@ static void judge_standbys(struct judge *j)
 static void judge_failover(struct judge *j)
 {
 	if (j->version < 170000)
-		FOUND_OK(j, "slot_failover",
-			 "a failover loses the slot: PostgreSQL before 17 does not copy it to "
-			 "standbys");
+		judge_never_copied(j);
 	else if (j->in_recovery)
 		FOUND_OK(j, "slot_failover", "%s",
 			 answer_yes(j, D_SLOT_SYNCED)

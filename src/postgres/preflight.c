@@ -248,6 +248,7 @@ static void judge_slot(struct judge *j)
 {
 	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
+		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
 		FOUND_LOST(j, "slot",
 			   "there is no slot %s: if there was one, events since its last "
@@ -381,6 +382,8 @@ static void judge_witness(struct judge *j)
 		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
 		return;
 	}
+	if (!there)
+		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 	if (there && !whole)
 		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
 	if (!whole)

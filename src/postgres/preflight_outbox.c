@@ -107,6 +107,7 @@ static void judge_storage(struct judge *j)
 void wp_judge_table(struct judge *j)
 {
 	if (answer_null(j, A_TABLE_KIND)) {
+		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 		wp_outbox_create_sql(&j->cure, j->table);
 		FOUND_WRONG(j, "table", "there is no table %s in database %s", j->quoted,
 			    answer_text(j, A_DATABASE));
@@ -136,6 +137,9 @@ static void judge_missing_publication(struct judge *j)
 			   "-- was another meant? Then set postgres.publication instead; here are: "
 			   "%C\n",
 			   answer_text(j, A_PUB_THERE));
+	/* It makes none for a slot that is older. */
+	if (answer_null(j, A_SLOT_TYPE))
+		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 	wp_publication_create_sql(&j->cure, publication, j->wanted);
 	if (ours) {
 		wp_slot_drop_sql(&j->cure, j->options->slot);

@@ -113,7 +113,8 @@ static const char *what_calls_for_it(const struct wp_relay *r, const struct wp_s
 	if (f->server_lsn < known)
 		return "the server's log ends before where the slot stood already";
 	if (!r->started && f->witness_transactions < 0) /* it may be an older copy of itself */
-		return "the server was started anew since the slot was last had";
+		return "the server was restarted, or walpost slot skip moved the slot, since the "
+		       "slot was last had";
 	return NULL;
 }
 

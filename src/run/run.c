@@ -116,8 +116,10 @@ static void log_progress(struct run *run, const char *event)
 	struct wp_relay_snapshot s;
 
 	wp_relay_look(run->relay, &s);
-	wp_log(WP_LOG_INFO, event, WP_TEXT("state", wp_state_name(s.state)),
-	       WP_INT("events", s.confirmed), WP_INT("events_new", s.confirmed - run->events_told),
+	/* Why it ended has been said; the last line says at least that it was no success. */
+	wp_log(run->over && run->exit_code != WP_EXIT_OK ? WP_LOG_WARN : WP_LOG_INFO, event,
+	       WP_TEXT("state", wp_state_name(s.state)), WP_INT("events", s.confirmed),
+	       WP_INT("events_new", s.confirmed - run->events_told),
 	       WP_INT("dead_letters", s.counts.dead_letters),
 	       WP_INT("transactions", s.counts.transactions), WP_INT("bytes", s.counts.bytes),
 	       WP_LSN("safe", s.safe), WP_LSN("read", s.read), WP_LSN("server", s.server),
@@ -129,7 +131,9 @@ static void log_progress(struct run *run, const char *event)
 	       WP_INT("rows_ignored", s.counts.ignored),
 	       WP_INT("messages_ignored", s.counts.messages),
 	       WP_INT("messages_refused", s.counts.messages_refused),
-	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds));
+	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds),
+	       run->over ? WP_INT("exit_code", run->exit_code)
+			 : (struct wp_fact){ .kind = WP_FACT_END });
 	run->events_told = s.confirmed;
 }
 

@@ -51,6 +51,18 @@ def _catalog(database):
     )]
 
 
+def test_before_it_check_says_to_run_it_first(database):
+    findings = database.check()
+    assert findings["init"]["level"] == "fail" and "walpost init has not been run" in findings["init"]["what"]
+    assert "run walpost init first" in findings["init"]["cure"]
+    for name in ("table", "publication", "slot", "witness"):
+        assert findings[name]["cure"].startswith("-- walpost init makes it; or by hand:\n"), findings[name]
+    shown = database.command("check").stdout
+    assert shown.index("walpost init") < shown.index("there is no slot")
+    database.init()
+    assert not database.failures() and "init" not in database.check()
+
+
 def test_everything_is_made_and_a_second_time_is_left_as_it_is(database):
     said = database.init().stdout.splitlines()
     assert [line.split(": ")[1].split(" at ")[0] for line in said] == ["created"] * 4

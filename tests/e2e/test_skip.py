@@ -59,6 +59,8 @@ def _stopped_by_poison(stage):
     assert relay.wait_exit(60) == 3
     (line,) = relay.log("event_undeliverable")
     assert ids[1] in line["why"]
+    (stopped,) = relay.log("stopped")
+    assert (stopped["level"], stopped["exit_code"]) == ("warn", "3")
     return relay, ids, _ADVICE.findall(line["why"])[-1]
 
 

@@ -266,6 +266,24 @@ static void a_wrong_password_is_a_matter_of_configuration(void **state)
 	CHECK(connect_as(WP_CONNECTION_REPLICATION));
 }
 
+static void a_wrong_password_of_the_environment_is_told_to_be_of_it(void **state)
+{
+	(void)state;
+	harness_sql(&harness, "DROP ROLE IF EXISTS with_password");
+	harness_sql(&harness, "CREATE ROLE with_password LOGIN REPLICATION PASSWORD 'right'");
+	harness_connect_by(&harness, "127.0.0.1",
+			   "dbname=relay user=with_password passfile=/nowhere");
+	CHECK_EQ(setenv("PGPASSWORD", "wrong", 1), 0);
+	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
+	CHECK_TEXT(f->sqlstate, "28P01");
+	CHECK_HAS(f->why.text, "correct or unset PGPASSWORD");
+	wp_connection_free(connection);
+
+	harness.options.password = "wrong too";
+	CHECK(strstr(fail_to_connect(WP_CONNECTION_REPLICATION)->why.text, "PGPASSWORD") == NULL);
+	CHECK_EQ(unsetenv("PGPASSWORD"), 0);
+}
+
 static void without_any_password_the_sentence_says_where_to_name_one(void **state)
 {
 	(void)state;
@@ -501,6 +519,7 @@ int main(void)
 		TEST(unless_named_we_are_walpost_with_keepalives),
 		TEST(an_sql_ascii_database_is_read_as_it_is),
 		TEST(a_wrong_password_is_a_matter_of_configuration),
+		TEST(a_wrong_password_of_the_environment_is_told_to_be_of_it),
 		TEST(without_any_password_the_sentence_says_where_to_name_one),
 		TEST(a_role_that_may_not_replicate_is_named_with_the_cure),
 		TEST(a_missing_database_is_a_matter_of_configuration),

@@ -85,7 +85,7 @@ static void a_cure_without_room_is_not_cut(void **state)
 	struct wp_finding item = { .what = "it's broken", .cure = "SELECT mend();" };
 	char said[400];
 	wp_finding_say(&item, said, sizeof(said));
-	CHECK_TEXT(said, "it's broken; cure: SELECT mend();");
+	CHECK_TEXT(said, "it's broken; cure: SELECT mend()");
 	memset(item.cure, 'x', 381);
 	wp_finding_say(&item, said, sizeof(said));
 	CHECK_TEXT(said, "it's broken; walpost check prints the cure");

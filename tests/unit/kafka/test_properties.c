@@ -148,6 +148,20 @@ static void a_login_before_a_broker_is_refused_and_not_repeated(void **state)
 	CHECK(strstr(why.text, "hush") == NULL);
 }
 
+static void a_login_by_token_without_a_method_is_refused(void **state)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	(void)state;
+	with("security.protocol", "SASL_SSL");
+	with("sasl.mechanisms", "OAUTHBEARER");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
+	CHECK_HAS(why.text, "sasl.oauthbearer.method = oidc");
+	with("enable.sasl.oauthbearer.unsecure.jwt", "true");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_OK);
+	rd_kafka_conf_destroy(conf);
+}
+
 static void no_broker_is_refused(void **state)
 {
 	rd_kafka_conf_t *conf = NULL;
@@ -232,6 +246,7 @@ int main(void)
 				       brokers_only),
 		cmocka_unit_test_setup(a_login_before_a_broker_is_refused_and_not_repeated,
 				       brokers_only),
+		cmocka_unit_test_setup(a_login_by_token_without_a_method_is_refused, brokers_only),
 		cmocka_unit_test_setup(no_broker_is_refused, brokers_only),
 		cmocka_unit_test_setup(librdkafkas_queue_lies_above_the_relays_bounds,
 				       brokers_only),

@@ -121,13 +121,17 @@ static void an_answer_of_another_shape_is_refused(void **state)
 	PQclear(empty);
 }
 
-static void unlimited_wal_is_warned_of_with_a_days_worth(void **state)
+static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 {
 	(void)state;
 	struct server s = healthy();
 	s.values[D_KEEP_MB] = "-1";
 	check_finding(&s, "slot_retention", WARNS, "unlimited",
-		      "max_slot_wal_keep_size = '85GB'"); /* 1 MB/s for 86,400 s */
+		      "max_slot_wal_keep_size = '10GB'"); /* 1 MB/s for two hours */
+	CHECK_HAS(finding("slot_retention")->cure, "less than the disk of pg_wal has free");
+	CHECK_HAS(finding("slot_retention")->cure, "writes 85GB in a day");
+	s.values[D_WAL_RATE] = "10485760";
+	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '71GB'");
 	s.values[D_WAL_RATE] = "1024";
 	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '10GB'");
 	s.values[D_WAL_RATE] = NULL; /* counted from now on */
@@ -141,7 +145,7 @@ static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 	check_finding(&s, "slot_retention", OK, "65536 MB of WAL behind", "");
 	s.values[D_KEEP_MB] = "3599";
 	check_finding(&s, "slot_retention", WARNS, "stands still for 59 min loses its slot",
-		      "'85GB'");
+		      "'10GB'");
 	CHECK_HAS(finding("slot_retention")->what, "average of the last 25 h");
 	s.values[D_KEEP_MB] = "3600";
 	check_finding(&s, "slot_retention", OK, "", "");
@@ -187,7 +191,13 @@ static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(voi
 	(void)state;
 	struct server s = healthy();
 	s.values[D_SLOT_FAILOVER] = "false";
-	check_finding(&s, "slot_failover", OK, "without the failover flag", "");
+	check_finding(&s, "slot_failover", OK, "no standby is seen", "");
+	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
+	s.values[D_STANDBYS_ACTIVE] = "a, b";
+	check_finding(
+		&s, "slot_failover", WARNS,
+		"loses slot s: it lacks the failover flag, while standbys read from here: a, b",
+		"ALTER_REPLICATION_SLOT");
 	s.values[D_OTHER_FAILOVER] = "other";
 	check_finding(&s, "slot_failover", WARNS, "there is one that has it: other",
 		      "ALTER_REPLICATION_SLOT \"s\" (FAILOVER true);");
@@ -196,7 +206,12 @@ static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(voi
 	s.values[D_SYNC_WORKER] = "t";
 	check_finding(&s, "slot_failover", WARNS, "a standby copies slots", "");
 	s.values[D_VERSION] = "160014";
-	check_finding(&s, "slot_failover", OK, "before 17", "");
+	check_finding(&s, "slot_failover", WARNS,
+		      "before 17 copies none to standbys, and some read from here: a, b",
+		      "walpost init on a promoted server");
+	s.values[D_STANDBYS_ACTIVE] = NULL;
+	check_finding(&s, "slot_failover", OK, "before 17 copies none", "");
+	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
 }
 
 static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
@@ -312,7 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_healthy_server_has_nothing_to_cure),
 		cmocka_unit_test(an_answer_of_another_shape_is_refused),
-		cmocka_unit_test(unlimited_wal_is_warned_of_with_a_days_worth),
+		cmocka_unit_test(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
 		cmocka_unit_test(a_limit_that_lasts_less_than_an_hour_is_warned_of),
 		cmocka_unit_test(slots_of_nobody_are_named_and_may_be_dropped),
 		cmocka_unit_test(wal_above_the_servers_measure_is_explained),
