@@ -31,9 +31,12 @@ def test_it_has_a_user_that_owns_nothing_and_cannot_log_in(installed):
 
 def test_the_configuration_is_for_root_and_the_service_alone(installed):
     stat = machines.run(installed, "stat", "-c", "%U:%G %a", "/etc/walpost", "/etc/walpost/walpost.conf")
-    assert stat.split("\n")[:2] == ["root:walpost 750", "root:walpost 640"]
-    machines.run(installed, "setpriv", "--reuid=walpost", "--regid=walpost", "--clear-groups",
-                 "walpost", "config", "show", "-c", "/etc/walpost/walpost.conf")
+    assert stat.split("\n")[:2] == ["root:walpost 2750", "root:walpost 640"]
+    machines.run(installed, "cp", "/etc/walpost/walpost.conf", "/etc/walpost/copied.conf")
+    for name in ("walpost", "copied"):
+        machines.run(installed, "setpriv", "--reuid=walpost", "--regid=walpost", "--clear-groups",
+                     "walpost", "config", "show", "-c", f"/etc/walpost/{name}.conf")
+    machines.run(installed, "rm", "/etc/walpost/copied.conf")
 
 
 def test_the_service_is_neither_enabled_nor_masked(installed):
