@@ -51,6 +51,24 @@ static void copy_cut(char to[WP_LOG_WHY_SIZE], const char *text)
 	to[size] = '\0';
 }
 
+/* What a line says in words: its reason; else what librdkafka, or a finding, says. */
+static const char *sentence_of(const struct wp_fact *facts)
+{
+	static const char *const names[] = { "why", "text", "what" };
+	const char *found = "";
+	size_t best = sizeof(names) / sizeof(names[0]);
+
+	for (; facts->kind != WP_FACT_END; facts++) {
+		for (size_t i = 0; facts->kind == WP_FACT_TEXT && i < best; i++) {
+			if (strcmp(facts->name, names[i]) != 0)
+				continue;
+			found = facts->text;
+			best = i;
+		}
+	}
+	return found;
+}
+
 static void remember(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
 		     const char *event, const struct wp_fact *facts)
 {
@@ -61,10 +79,7 @@ static void remember(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level
 	struct wp_log_remembered *line = &m->lines[(m->first + m->line_count++) % WP_LOG_LINES_MAX];
 	*line = (struct wp_log_remembered){ .wall_ms = wall_ms, .level = level };
 	(void)snprintf(line->event, sizeof(line->event), "%s", event);
-	for (; facts->kind != WP_FACT_END; facts++) {
-		if (facts->kind == WP_FACT_TEXT && strcmp(facts->name, "why") == 0)
-			copy_cut(line->why, facts->text);
-	}
+	copy_cut(line->why, sentence_of(facts));
 }
 
 void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,

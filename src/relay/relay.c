@@ -784,11 +784,22 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.isolating = r->isolation.on,
 		.stopping = r->stop_asked,
 		.exit_code = r->exit_code,
+		.unreachable_ms = r->outage.on ? r->outage.since_ms : INT64_MIN,
+		.sink_why = sink->reachable ? "" : sink->why.text,
+		.stalled_ms = r->delivery.stalled != NULL ? r->delivery.since_ms : INT64_MIN,
 		.waiting_topic = sink->topic,
+		.waiting_ms = r->waiting ? r->waiting_since_ms : INT64_MIN,
+		.holder = r->state == WP_STANDBY ? wp_relay_source(r)->facts.witness_owner : "",
 		.halt_event = r->halt_event,
 		.halt_why = r->halt_why.text,
 	};
 	memcpy(ret->moves_to, r->moves_to, sizeof(ret->moves_to));
+}
+
+bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret)
+{
+	*ret = s->server > s->safe ? s->server - s->safe : 0;
+	return s->state != WP_STANDBY && s->safe != 0;
 }
 
 const struct wp_meter *wp_relay_meter(const struct wp_relay *r)

@@ -111,29 +111,56 @@ static void log_notes(struct run *run)
 	}
 }
 
+/* What is not known is left out. */
+static size_t add_positions(const struct wp_relay_snapshot *s, struct wp_fact *facts)
+{
+	size_t count = 0;
+	uint64_t lag;
+
+	if (wp_relay_lag(s, &lag)) {
+		facts[count++] = WP_LSN("safe", s->safe);
+		facts[count++] = WP_LSN("read", s->read);
+		facts[count++] = WP_INT("lag_bytes", (int64_t)lag);
+	}
+	if (s->server != 0)
+		facts[count++] = WP_LSN("server", s->server);
+	if (s->holder[0] != '\0')
+		facts[count++] = WP_TEXT("holder", s->holder);
+	return count;
+}
+
 static void log_progress(struct run *run, const char *event)
 {
 	struct wp_relay_snapshot s;
 
 	wp_relay_look(run->relay, &s);
+	struct wp_fact facts[24] = {
+		WP_TEXT("state", wp_state_name(s.state)),
+		WP_INT("events", s.confirmed),
+		WP_INT("events_new", s.confirmed - run->events_told),
+		WP_INT("dead_letters", s.counts.dead_letters),
+		WP_INT("transactions", s.counts.transactions),
+		WP_INT("bytes", s.counts.bytes),
+		WP_INT("in_flight", s.in_flight),
+		WP_INT("in_flight_bytes", s.in_flight_bytes),
+		WP_INT("updates_ignored", s.counts.updates),
+		WP_INT("deletes_ignored", s.counts.deletes),
+		WP_INT("truncates_ignored", s.counts.truncates),
+		WP_INT("rows_ignored", s.counts.ignored),
+		WP_INT("messages_ignored", s.counts.messages),
+		WP_INT("messages_refused", s.counts.messages_refused),
+		WP_INT("reconnects", s.reconnects),
+		WP_INT("rewinds", s.rewinds),
+	};
+	size_t count = 16;
+
+	count += add_positions(&s, facts + count);
+	if (run->over)
+		facts[count++] = WP_INT("exit_code", run->exit_code);
+	facts[count] = (struct wp_fact){ .kind = WP_FACT_END };
 	/* Why it ended has been said; the last line says at least that it was no success. */
-	wp_log(run->over && run->exit_code != WP_EXIT_OK ? WP_LOG_WARN : WP_LOG_INFO, event,
-	       WP_TEXT("state", wp_state_name(s.state)), WP_INT("events", s.confirmed),
-	       WP_INT("events_new", s.confirmed - run->events_told),
-	       WP_INT("dead_letters", s.counts.dead_letters),
-	       WP_INT("transactions", s.counts.transactions), WP_INT("bytes", s.counts.bytes),
-	       WP_LSN("safe", s.safe), WP_LSN("read", s.read), WP_LSN("server", s.server),
-	       WP_INT("lag_bytes", s.server > s.safe ? s.server - s.safe : 0),
-	       WP_INT("in_flight", s.in_flight), WP_INT("in_flight_bytes", s.in_flight_bytes),
-	       WP_INT("updates_ignored", s.counts.updates),
-	       WP_INT("deletes_ignored", s.counts.deletes),
-	       WP_INT("truncates_ignored", s.counts.truncates),
-	       WP_INT("rows_ignored", s.counts.ignored),
-	       WP_INT("messages_ignored", s.counts.messages),
-	       WP_INT("messages_refused", s.counts.messages_refused),
-	       WP_INT("reconnects", s.reconnects), WP_INT("rewinds", s.rewinds),
-	       run->over ? WP_INT("exit_code", run->exit_code)
-			 : (struct wp_fact){ .kind = WP_FACT_END });
+	wp_log_facts(run->over && run->exit_code != WP_EXIT_OK ? WP_LOG_WARN : WP_LOG_INFO, event,
+		     facts);
 	run->events_told = s.confirmed;
 }
 

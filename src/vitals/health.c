@@ -184,7 +184,8 @@ static void remark(const struct wp_vitals *v, struct wp_verdict *ret)
 	const struct wp_relay_snapshot *r = &v->relay;
 
 	if (r->state == WP_STANDBY)
-		say(ret, "standby: another process streams from slot %s", v->slot);
+		say(ret, "standby: another process streams from slot %s%s%s", v->slot,
+		    r->holder[0] != '\0' ? ": " : "", r->holder);
 	else if (!reads(r))
 		say(ret, "%s", wp_state_name(r->state));
 	if (r->sink_reached && !r->sink_reachable)

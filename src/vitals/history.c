@@ -11,6 +11,8 @@ static double rate(const struct wp_history *h, int64_t now_ms, uint64_t confirme
 
 void wp_history_add(struct wp_history *h, int64_t now_ms, const struct wp_relay_snapshot *s)
 {
+	uint64_t lag;
+
 	if (h->count == WP_HISTORY_SAMPLES) {
 		h->first = (h->first + 1) % WP_HISTORY_SAMPLES;
 		h->count--;
@@ -18,7 +20,7 @@ void wp_history_add(struct wp_history *h, int64_t now_ms, const struct wp_relay_
 	h->samples[(h->first + h->count++) % WP_HISTORY_SAMPLES] = (struct wp_history_sample){
 		.at_ms = now_ms,
 		.events_s = rate(h, now_ms, s->confirmed),
-		.lag_bytes = s->server > s->safe ? (double)(s->server - s->safe) : 0,
+		.lag_bytes = wp_relay_lag(s, &lag) ? (double)lag : -1,
 		.in_flight = (double)s->in_flight,
 	};
 	h->confirmed = s->confirmed;

@@ -169,7 +169,7 @@ static void lag(struct writer *w, const struct wp_vitals *v)
 {
 	uint64_t bytes;
 
-	if (wp_vitals_lag(v, &bytes))
+	if (wp_relay_lag(&v->relay, &bytes))
 		put_count(w, NULL, NULL, bytes);
 }
 

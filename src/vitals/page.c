@@ -5,26 +5,20 @@
 #include "walpost/base/display.h"
 #include "walpost/vitals/page.h"
 
+#include "page_parts.h"
 #include "page_style.h"
 #include "text.h"
+#include "trouble.h"
 
-#define CHART_WIDTH 300.
-#define CHART_HEIGHT 60.
-
-struct writer {
-	struct wp_buffer *into;
-	enum wp_rc rc;
-};
-
-static void keep(struct writer *w, enum wp_rc rc)
+void wp_page_keep(struct wp_page_writer *w, enum wp_rc rc)
 {
 	if (w->rc == WP_OK)
 		w->rc = rc;
 }
 
-static void put(struct writer *w, const char *html)
+void wp_page_put(struct wp_page_writer *w, const char *html)
 {
-	keep(w, wp_buffer_append_text(w->into, html));
+	wp_page_keep(w, wp_buffer_append_text(w->into, html));
 }
 
 static const char *entity_of(char c)
@@ -43,8 +37,7 @@ static const char *entity_of(char c)
 	}
 }
 
-/* What may be markup becomes text, and what would turn that around is escaped. Lines stay lines. */
-static void put_text(struct writer *w, const char *text)
+void wp_page_put_text(struct wp_page_writer *w, const char *text)
 {
 	size_t left = strlen(text);
 
@@ -52,7 +45,7 @@ static void put_text(struct writer *w, const char *text)
 		struct wp_display shown;
 		size_t size = wp_display_next((const uint8_t *)text, left, &shown);
 		const char *entity = entity_of(*text);
-		put(w, entity != NULL ? entity : *text == '\n' ? "\n" : shown.text);
+		wp_page_put(w, entity != NULL ? entity : *text == '\n' ? "\n" : shown.text);
 		text += size;
 		left -= size;
 	}
@@ -60,13 +53,9 @@ static void put_text(struct writer *w, const char *text)
 
 /* ---- figures as people read them ---- */
 
-struct shown {
-	char text[48];
-};
-
-static struct shown show_count(double count)
+struct wp_page_shown wp_page_count(double count)
 {
-	struct shown s;
+	struct wp_page_shown s;
 
 	if (count >= 1e9)
 		(void)snprintf(s.text, sizeof(s.text), "%.2f G", count / 1e9);
@@ -79,10 +68,10 @@ static struct shown show_count(double count)
 	return s;
 }
 
-static struct shown show_bytes(double bytes)
+struct wp_page_shown wp_page_bytes(double bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	struct shown s;
+	struct wp_page_shown s;
 	size_t i = 0;
 
 	while (bytes >= 1024 && i + 1 < sizeof(units) / sizeof(units[0])) {
@@ -93,9 +82,19 @@ static struct shown show_bytes(double bytes)
 	return s;
 }
 
-static struct shown show_seconds(double seconds)
+struct wp_page_shown wp_page_rate(double per_second)
 {
-	struct shown s;
+	struct wp_page_shown s;
+
+	if (per_second <= 0 || per_second >= 10)
+		return wp_page_count(per_second);
+	(void)snprintf(s.text, sizeof(s.text), "%.1f", per_second);
+	return s;
+}
+
+static struct wp_page_shown show_seconds(double seconds)
+{
+	struct wp_page_shown s;
 
 	if (seconds < 1)
 		(void)snprintf(s.text, sizeof(s.text), "%.3g ms", seconds * 1e3);
@@ -110,64 +109,128 @@ static struct shown show_seconds(double seconds)
 	return s;
 }
 
-static struct shown show_age(double seconds)
+static struct wp_page_shown show_age(double seconds)
 {
-	struct shown never = { "never" };
+	struct wp_page_shown never = { "never" };
 
 	return seconds < 0 ? never : show_seconds(seconds);
 }
 
 /* ---- head ---- */
 
-static const char *badge_class(const struct wp_vitals *v)
+/* What is wrong, in a few words; else what it does. */
+static const char *badge_of(const struct wp_vitals *v, const struct wp_troubles *t)
 {
-	if (!v->verdict.ready)
-		return "badge bad";
-	return v->verdict.reason_count > 0 ? "badge warn" : "badge";
+	static const char *const words[WP_STATE_COUNT] = {
+		[WP_STREAMING] = "Streaming", [WP_PAUSED] = "Streaming",   [WP_STANDBY] = "Standby",
+		[WP_DRAINING] = "Stopping",   [WP_FINISHING] = "Stopping", [WP_STOPPED] = "Stopped",
+	};
+
+	if (t->count > 0)
+		return t->items[0].name;
+	if (v->relay.stopping)
+		return "Stopping";
+	return words[v->relay.state] != NULL ? words[v->relay.state] : "Connecting";
 }
 
-static void put_head(struct writer *w, const struct wp_vitals *v)
+static const char *badge_class(const struct wp_troubles *t, const struct wp_vitals *v)
 {
-	put(w, WP_PAGE_HEAD "<title>walpost: ");
-	put_text(w, wp_state_name(v->relay.state));
-	put(w, " (");
-	put_text(w, v->slot);
-	put(w, ")</title>\n</head>\n<body>\n<main>\n");
+	if (t->count > 0)
+		return t->items[0].is_bad ? "badge bad" : "badge warn";
+	return v->verdict.ready ? "badge" : "badge idle";
 }
 
-static void put_verdict(struct writer *w, const struct wp_vitals *v)
+static void put_head(struct wp_page_writer *w, const struct wp_vitals *v,
+		     const struct wp_troubles *t)
 {
-	put(w, "<header><h1>walpost</h1>");
-	keep(w, wp_buffer_printf(w->into, "<span class=\"%s\" id=\"state\">", badge_class(v)));
-	put_text(w, wp_state_name(v->relay.state));
-	keep(w, wp_buffer_printf(w->into, "</span> <span>%s</span>",
-				 v->verdict.ready ? "ready" : "not ready"));
-	put(w, "<span class=\"soft\">slot ");
-	put_text(w, v->slot);
-	keep(w, wp_buffer_printf(w->into, " &middot; for %s &middot; up for %s</span></header>\n",
-				 show_seconds(wp_vitals_age(v, v->relay.entered_ms)).text,
-				 show_seconds(wp_vitals_uptime(v)).text));
-	if (v->verdict.reason_count == 0)
+	wp_page_put(w, WP_PAGE_HEAD "<title>walpost: ");
+	wp_page_put_text(w, badge_of(v, t));
+	wp_page_put(w, " (");
+	wp_page_put_text(w, v->slot);
+	wp_page_put(w, ")</title>\n</head>\n<body>\n<main>\n");
+}
+
+static void put_header(struct wp_page_writer *w, const struct wp_vitals *v,
+		       const struct wp_troubles *t)
+{
+	wp_page_put(w, "<header><h1>walpost</h1>");
+	wp_page_keep(w, wp_buffer_printf(w->into, "<span class=\"%s\" id=\"state\">",
+					 badge_class(t, v)));
+	wp_page_put_text(w, badge_of(v, t));
+	wp_page_put(w, "</span><span class=\"soft\">slot ");
+	wp_page_put_text(w, v->slot);
+	wp_page_keep(w, wp_buffer_printf(w->into, " &middot; state %s for %s &middot; ",
+					 wp_state_name(v->relay.state),
+					 show_seconds(wp_vitals_age(v, v->relay.entered_ms)).text));
+	wp_page_keep(w,
+		     wp_buffer_printf(w->into,
+				      "<a href=\"/readyz\">/readyz</a> %s &middot; up for %s</span>"
+				      "</header>\n",
+				      v->verdict.ready ? "200" : "503",
+				      show_seconds(wp_vitals_uptime(v)).text));
+	if (v->relay.state != WP_STANDBY)
 		return;
-	put(w, "<ul class=\"reasons\">");
-	for (size_t i = 0; i < v->verdict.reason_count; i++) {
-		put(w, "<li>");
-		put_text(w, v->verdict.reasons[i]);
-		put(w, "</li>");
+	wp_page_put(w, "<p id=\"holder\">Standing by: ");
+	if (v->relay.holder[0] != '\0') {
+		wp_page_put(w, "relay ");
+		wp_page_put_text(w, v->relay.holder);
+	} else {
+		wp_page_put(w, "another process");
 	}
-	put(w, "</ul>\n");
+	wp_page_put(w, " streams from the slot; this one takes over when it stops.</p>\n");
+}
+
+/* Since when, on the clock and in words. */
+static void put_since(struct wp_page_writer *w, const struct wp_vitals *v, int64_t since_ms)
+{
+	char time[WP_VITALS_TIME_SIZE];
+	int64_t ago_ms = v->now.ms - since_ms;
+
+	if (since_ms == INT64_MIN)
+		return;
+	(void)wp_vitals_time(v->now.wall_us / 1000 + INT64_C(946684800000) - ago_ms, time);
+	wp_page_keep(w, wp_buffer_printf(w->into, " <span class=\"soft\">since %s (%s)</span>",
+					 time, show_seconds((double)ago_ms / 1e3).text));
+}
+
+/* What keeps events from their way; nothing is there when nothing does. Never their keys. */
+static void put_troubles(struct wp_page_writer *w, const struct wp_vitals *v,
+			 const struct wp_troubles *t)
+{
+	if (t->count == 0)
+		return;
+	wp_page_put(w, "<section id=\"trouble\"><h2>In trouble</h2>\n<ul>\n");
+	for (size_t i = 0; i < t->count; i++) {
+		const struct wp_trouble *item = &t->items[i];
+		wp_page_keep(w, wp_buffer_printf(w->into, "<li class=\"%s\"><b>",
+						 item->is_bad ? "bad" : "warn"));
+		wp_page_put_text(w, item->name);
+		wp_page_put(w, "</b>");
+		put_since(w, v, item->since_ms);
+		wp_page_put(w, "<p>");
+		wp_page_put_text(w, item->what);
+		wp_page_put(w, "</p>");
+		if (item->remedy[0] != '\0') {
+			wp_page_put(w, "<p><strong>What to do:</strong> ");
+			wp_page_put_text(w, item->remedy);
+			wp_page_put(w, "</p>");
+		}
+		wp_page_put(w, "</li>\n");
+	}
+	wp_page_put(w, "</ul></section>\n");
 }
 
 /* ---- figures ---- */
 
-static void put_card(struct writer *w, const char *id, const char *label, const char *figure,
-		     const char *below)
+static void put_card(struct wp_page_writer *w, const char *id, const char *label,
+		     const char *figure, const char *below)
 {
-	keep(w, wp_buffer_printf(
-			w->into,
-			"<div class=\"card\"><span class=\"soft\">%s</span><b id=\"%s\">%s</b>"
-			"<span class=\"soft\">%s</span></div>\n",
-			label, id, figure, below));
+	wp_page_keep(w,
+		     wp_buffer_printf(
+			     w->into,
+			     "<div class=\"card\"><span class=\"soft\">%s</span><b id=\"%s\">%s</b>"
+			     "<span class=\"soft\">%s</span></div>\n",
+			     label, id, figure, below));
 }
 
 static double events_now(const struct wp_vitals *v)
@@ -177,129 +240,55 @@ static double events_now(const struct wp_vitals *v)
 	return count == 0 ? 0 : wp_history_at(v->history, count - 1)->events_s;
 }
 
-static void put_cards(struct writer *w, const struct wp_vitals *v)
+static void put_cards(struct wp_page_writer *w, const struct wp_vitals *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 	char below[128];
 	uint64_t lag;
 
-	put(w, "<div class=\"grid\">\n");
+	wp_page_put(w, "<div class=\"grid\">\n");
 	(void)snprintf(below, sizeof(below), "%s confirmed since the start",
-		       show_count((double)r->confirmed).text);
-	put_card(w, "events", "Events a second", show_count(events_now(v)).text, below);
+		       wp_page_count((double)r->confirmed).text);
+	put_card(w, "events", "Events a second", wp_page_rate(events_now(v)).text, below);
 	(void)snprintf(below, sizeof(below), "last confirmed %s%s",
 		       show_age(wp_vitals_age(v, r->confirmed_ms)).text,
 		       r->confirmed_ms == INT64_MIN ? "" : " ago");
 	put_card(w, "lag", "Behind the server",
-		 wp_vitals_lag(v, &lag) ? show_bytes((double)lag).text : "not known", below);
-	put_card(w, "oldest", "Oldest unconfirmed commit",
-		 r->oldest.any ? show_seconds(wp_vitals_oldest(v)).text : "none",
-		 r->oldest.any ? "waits for Kafka" : "all that was read is confirmed");
+		 wp_relay_lag(r, &lag) ? wp_page_bytes((double)lag).text : "not known", below);
+	if (r->state == WP_STANDBY)
+		put_card(w, "oldest", "Oldest unconfirmed", "not known", "another relay reads");
+	else
+		put_card(w, "oldest", "Oldest unconfirmed",
+			 r->oldest.any ? show_seconds(wp_vitals_oldest(v)).text : "none",
+			 r->oldest.any ? "since its commit" : "all that was read is confirmed");
 	(void)snprintf(below, sizeof(below), "of %zu events, %s of %s", r->in_flight_max,
-		       show_bytes((double)r->in_flight_bytes).text,
-		       show_bytes((double)r->in_flight_bytes_max).text);
-	put_card(w, "in-flight", "In flight", show_count((double)r->in_flight).text, below);
-	put_card(w, "dead-letters", "Dead letters", show_count((double)r->counts.dead_letters).text,
-		 "since the start");
-	put(w, "</div>\n");
-}
-
-/* ---- charts ---- */
-
-typedef double (*figure_of)(const struct wp_history_sample *s);
-
-static double events_of(const struct wp_history_sample *s)
-{
-	return s->events_s;
-}
-
-static double lag_of(const struct wp_history_sample *s)
-{
-	return s->lag_bytes;
-}
-
-static double in_flight_of(const struct wp_history_sample *s)
-{
-	return s->in_flight;
-}
-
-static double highest(const struct wp_history *h, figure_of figure)
-{
-	double most = 0;
-
-	for (size_t i = 0; i < h->count; i++) {
-		double here = figure(wp_history_at(h, i));
-		if (here > most)
-			most = here;
-	}
-	return most;
-}
-
-/* The newest stands at the right edge. */
-static void put_points(struct writer *w, const struct wp_history *h, figure_of figure, double most)
-{
-	for (size_t i = 0; i < h->count; i++) {
-		double x = CHART_WIDTH -
-			   (double)(h->count - 1 - i) * CHART_WIDTH / (WP_HISTORY_SAMPLES - 1);
-		double y = CHART_HEIGHT - 1 -
-			   figure(wp_history_at(h, i)) / (most > 0 ? most : 1) * (CHART_HEIGHT - 3);
-		keep(w, wp_buffer_printf(w->into, "%.1f,%.1f ", x, y));
-	}
-}
-
-static void put_chart(struct writer *w, const struct wp_vitals *v, const char *label,
-		      figure_of figure, struct shown (*show)(double))
-{
-	const struct wp_history *h = v->history;
-	double most = highest(h, figure);
-	double left = CHART_WIDTH - (double)(h->count > 0 ? h->count - 1 : 0) * CHART_WIDTH /
-					    (WP_HISTORY_SAMPLES - 1);
-
-	keep(w, wp_buffer_printf(w->into,
-				 "<div class=\"card\"><span>%s</span> <span class=\"soft\">at most "
-				 "%s in 5 minutes</span><svg viewBox=\"0 0 %.0f %.0f\" "
-				 "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s\">",
-				 label, show(most).text, CHART_WIDTH, CHART_HEIGHT, label));
-	if (h->count > 1) {
-		keep(w,
-		     wp_buffer_printf(w->into, "<polygon points=\"%.1f,%.0f ", left, CHART_HEIGHT));
-		put_points(w, h, figure, most);
-		keep(w, wp_buffer_printf(w->into, "%.0f,%.0f\"/><polyline points=\"", CHART_WIDTH,
-					 CHART_HEIGHT));
-		put_points(w, h, figure, most);
-		put(w, "\"/>");
-	}
-	put(w, "</svg></div>\n");
-}
-
-static void put_charts(struct writer *w, const struct wp_vitals *v)
-{
-	put(w, "<div class=\"grid wide\">\n");
-	put_chart(w, v, "Events a second", events_of, show_count);
-	put_chart(w, v, "Behind the server", lag_of, show_bytes);
-	put_chart(w, v, "In flight", in_flight_of, show_count);
-	put(w, "</div>\n");
+		       wp_page_bytes((double)r->in_flight_bytes).text,
+		       wp_page_bytes((double)r->in_flight_bytes_max).text);
+	put_card(w, "in-flight", "In flight", wp_page_count((double)r->in_flight).text, below);
+	put_card(w, "dead-letters", "Dead letters",
+		 wp_page_count((double)r->counts.dead_letters).text, "since the start");
+	wp_page_put(w, "</div>\n");
 }
 
 /* ---- tables ---- */
 
-static void put_row(struct writer *w, const char *name, const char *value)
+static void put_row(struct wp_page_writer *w, const char *name, const char *value)
 {
-	put(w, "<tr><th>");
-	put_text(w, name);
-	put(w, "</th><td>");
-	put_text(w, value);
-	put(w, "</td></tr>\n");
+	wp_page_put(w, "<tr><th>");
+	wp_page_put_text(w, name);
+	wp_page_put(w, "</th><td>");
+	wp_page_put_text(w, value);
+	wp_page_put(w, "</td></tr>\n");
 }
 
-static void put_lsn_row(struct writer *w, const char *name, wp_lsn lsn)
+static void put_lsn_row(struct wp_page_writer *w, const char *name, wp_lsn lsn)
 {
 	char text[WP_LSN_TEXT_SIZE];
 
-	put_row(w, name, wp_lsn_text(lsn, text));
+	put_row(w, name, lsn != 0 ? wp_lsn_text(lsn, text) : "not known");
 }
 
-static void put_guard_rows(struct writer *w, const struct wp_relay_slot *s)
+static void put_guard_rows(struct wp_page_writer *w, const struct wp_relay_slot *s)
 {
 	if (!s->known) {
 		put_row(w, "log kept for it", "not known: asked for while streaming");
@@ -307,32 +296,37 @@ static void put_guard_rows(struct writer *w, const struct wp_relay_slot *s)
 	}
 	put_row(w, "wal_status", wp_vitals_keeping(s->keeping));
 	if (s->retained >= 0)
-		put_row(w, "log kept for it", show_bytes((double)s->retained).text);
+		put_row(w, "log kept for it", wp_page_bytes((double)s->retained).text);
 	if (s->keeping == WP_KEEPING_LOST)
 		return;
 	if (!s->limited) {
 		put_row(w, "limit", "none: max_slot_wal_keep_size is not set");
 		return;
 	}
-	put_row(w, "until it may be lost", show_bytes((double)s->safe_size).text);
+	put_row(w, "until it may be lost", wp_page_bytes((double)s->safe_size).text);
 	put_row(w, "at the present rate in",
 		s->seconds == INT64_MAX ? "not in sight" : show_seconds((double)s->seconds).text);
 }
 
-static void put_slot(struct writer *w, const struct wp_vitals *v)
+static void put_slot(struct wp_page_writer *w, const struct wp_vitals *v)
 {
-	put(w, "<section id=\"slot\"><h2>Slot and WAL</h2><div class=\"scroll\"><table>\n");
+	uint64_t lag;
+	bool lag_known = wp_relay_lag(&v->relay, &lag);
+
+	wp_page_put(w, "<section id=\"slot\"><h2>Slot and WAL</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "slot", v->slot);
 	put_row(w, "publication", v->publication);
-	put_lsn_row(w, "confirmed to the server", v->relay.safe);
-	put_lsn_row(w, "read", v->relay.read);
+	put_lsn_row(w, "confirmed to the server", lag_known ? v->relay.safe : 0);
+	put_lsn_row(w, "read", lag_known ? v->relay.read : 0);
 	put_lsn_row(w, "server", v->relay.server);
 	put_guard_rows(w, &v->relay.slot);
-	put_row(w, "last heard of the server", show_age(wp_vitals_age(v, v->relay.heard_ms)).text);
-	put(w, "</table></div></section>\n");
+	put_row(w, "last heard of the server",
+		v->relay.state == WP_STANDBY ? "not streaming"
+					     : show_age(wp_vitals_age(v, v->relay.heard_ms)).text);
+	wp_page_put(w, "</table></div></section>\n");
 }
 
-static void put_broker(struct writer *w, const struct wp_sink_broker *b)
+static void put_broker(struct wp_page_writer *w, const struct wp_sink_broker *b)
 {
 	char shown[128];
 
@@ -346,151 +340,150 @@ static void put_broker(struct writer *w, const struct wp_sink_broker *b)
 	put_row(w, b->name, shown);
 }
 
-static void put_kafka(struct writer *w, const struct wp_vitals *v)
+static void put_kafka(struct wp_page_writer *w, const struct wp_vitals *v)
 {
-	put(w, "<section id=\"kafka\"><h2>Kafka</h2><div class=\"scroll\"><table>\n");
+	wp_page_put(w, "<section id=\"kafka\"><h2>Kafka</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "reachable", v->relay.sink_reachable ? "yes" : "no");
 	if (wp_vitals_missing_topic(v)[0] != '\0')
 		put_row(w, "waits for topic", wp_vitals_missing_topic(v));
+	if (v->relay.rewinds > 0)
+		put_row(w, "rewinds since the start", wp_page_count((double)v->relay.rewinds).text);
 	if (v->kafka.known)
-		put_row(w, "queued in the client", show_count((double)v->kafka.messages).text);
+		put_row(w, "queued in the client", wp_page_count((double)v->kafka.messages).text);
 	for (size_t i = 0; i < v->kafka.broker_count; i++)
 		put_broker(w, &v->kafka.brokers[i]);
-	put(w, "</table></div></section>\n");
+	wp_page_put(w, "</table></div></section>\n");
 }
 
-static void put_quantile(struct writer *w, const struct wp_meter_histogram *h, double share)
+static void put_quantile(struct wp_page_writer *w, const struct wp_meter_histogram *h, double share)
 {
 	int64_t us = wp_meter_quantile_us(h, share);
 
-	keep(w, wp_buffer_printf(w->into, "<td class=\"number\">%s %s</td>",
-				 us == INT64_MAX ? "&gt;" : "&le;",
-				 us == INT64_MAX ? "30 min" : show_seconds((double)us / 1e6).text));
+	wp_page_keep(w, wp_buffer_printf(w->into, "<td class=\"number\">%s %s</td>",
+					 us == INT64_MAX ? "&gt;" : "&le;",
+					 us == INT64_MAX ? "30 min"
+							 : show_seconds((double)us / 1e6).text));
 }
 
-static void put_topics(struct writer *w, const struct wp_vitals *v)
+static void put_topics(struct wp_page_writer *w, const struct wp_vitals *v)
 {
-	put(w, "<section id=\"topics\"><h2>From commit to confirmation, by topic</h2>"
-	       "<div class=\"scroll\"><table>\n<tr><th>topic</th><th class=\"number\">events</th>"
-	       "<th class=\"number\">half</th><th class=\"number\">99 %</th></tr>\n");
+	bool any = false;
+
+	for (size_t i = 0; i < v->meter->topic_count; i++)
+		any |= v->meter->topics[i].delivery.count > 0;
+	if (!any)
+		return;
+	wp_page_put(
+		w,
+		"<section id=\"topics\"><h2>From commit to confirmation, by topic</h2>"
+		"<div class=\"scroll\"><table>\n<tr><th>topic</th><th class=\"number\">events</th>"
+		"<th class=\"number\">p50</th><th class=\"number\">p99</th></tr>\n");
 	for (size_t i = 0; i < v->meter->topic_count; i++) {
 		const struct wp_meter_topic *t = &v->meter->topics[i];
 		if (t->delivery.count == 0)
 			continue;
-		put(w, "<tr><td>");
-		put_text(w, t->name[0] ? t->name : "all others");
-		keep(w, wp_buffer_printf(w->into, "</td><td class=\"number\">%s</td>",
-					 show_count((double)t->delivery.count).text));
+		wp_page_put(w, "<tr><td>");
+		wp_page_put_text(w, t->name[0] ? t->name : "all others");
+		wp_page_keep(w, wp_buffer_printf(w->into, "</td><td class=\"number\">%s</td>",
+						 wp_page_count((double)t->delivery.count).text));
 		put_quantile(w, &t->delivery, 0.5);
 		put_quantile(w, &t->delivery, 0.99);
-		put(w, "</tr>\n");
+		wp_page_put(w, "</tr>\n");
 	}
-	put(w, "</table></div></section>\n");
+	wp_page_put(w, "</table></div></section>\n");
 }
 
-/* What keeps events from their way; which, in the words of the log. Never their keys. */
-static void put_trouble(struct writer *w, const struct wp_vitals *v)
-{
-	const struct wp_relay_snapshot *r = &v->relay;
-
-	put(w, "<section id=\"trouble\"><h2>In trouble</h2>\n");
-	if (!r->isolating && r->halt_event == NULL && wp_vitals_missing_topic(v)[0] == '\0' &&
-	    r->rewinds == 0) {
-		put(w, "<p class=\"soft\">None.</p></section>\n");
-		return;
-	}
-	put(w, "<div class=\"scroll\"><table>\n");
-	if (r->halt_event != NULL)
-		put_row(w, r->halt_event, r->halt_why);
-	if (r->isolating)
-		put_row(w, "refused", "an event was refused: events go one by one, to find it");
-	if (wp_vitals_missing_topic(v)[0] != '\0')
-		put_row(w, "topic missing or forbidden", wp_vitals_missing_topic(v));
-	if (r->rewinds > 0)
-		put_row(w, "rewinds since the start", show_count((double)r->rewinds).text);
-	put(w, "</table></div></section>\n");
-}
-
-static void put_notes(struct writer *w, const struct wp_vitals *v)
+static void put_notes(struct wp_page_writer *w, const struct wp_vitals *v)
 {
 	char time[WP_VITALS_TIME_SIZE];
 
-	put(w, "<section id=\"notes\"><h2>Of note</h2><div class=\"scroll\"><table>\n");
+	wp_page_put(
+		w,
+		"<section id=\"notes\"><h2>Recent log lines</h2><div class=\"scroll\"><table>\n");
 	for (size_t i = v->log->line_count; i > 0; i--) {
 		const struct wp_log_remembered *line = wp_log_memory_line(v->log, i - 1);
-		keep(w, wp_buffer_printf(w->into, "<tr><td class=\"time soft\">%s</td><td%s>",
-					 wp_vitals_time(line->wall_ms, time),
-					 line->level == WP_LOG_ERROR  ? " class=\"error\""
-					 : line->level == WP_LOG_WARN ? " class=\"warn-text\""
-								      : ""));
-		put_text(w, line->event);
-		put(w, "</td><td class=\"text\">");
-		put_text(w, line->why);
-		put(w, "</td></tr>\n");
+		wp_page_keep(w, wp_buffer_printf(
+					w->into,
+					"<tr><td class=\"time soft\">%s</td><td class=\"event%s\">",
+					wp_vitals_time(line->wall_ms, time),
+					line->level == WP_LOG_ERROR  ? " error"
+					: line->level == WP_LOG_WARN ? " warn-text"
+								     : ""));
+		wp_page_put_text(w, line->event);
+		wp_page_put(w, "</td><td class=\"text\">");
+		wp_page_put_text(w, line->why);
+		wp_page_put(w, "</td></tr>\n");
 	}
-	put(w, "</table></div></section>\n");
+	wp_page_put(w, "</table></div></section>\n");
 }
 
-static void put_process(struct writer *w, const struct wp_vitals *v)
+static void put_process(struct wp_page_writer *w, const struct wp_vitals *v)
 {
 	char shown[64];
 
-	put(w, "<section id=\"process\"><h2>Process</h2><div class=\"scroll\"><table>\n");
-	put_row(w, "memory", show_bytes((double)v->process.resident_bytes).text);
+	wp_page_put(w, "<section id=\"process\"><h2>Process</h2><div class=\"scroll\"><table>\n");
+	put_row(w, "memory", wp_page_bytes((double)v->process.resident_bytes).text);
 	put_row(w, "CPU time", show_seconds((double)v->process.cpu_ms / 1e3).text);
 	(void)snprintf(shown, sizeof(shown), "%" PRIu64 " of %" PRIu64, v->process.open_fds,
 		       v->process.max_fds);
 	put_row(w, "descriptors", shown);
 	put_row(w, "owner", v->owner);
-	put(w, "</table></div></section>\n");
+	wp_page_put(w, "</table></div></section>\n");
 }
 
-static void put_configuration(struct writer *w, const struct wp_vitals *v)
+static void put_configuration(struct wp_page_writer *w, const struct wp_vitals *v)
 {
-	put(w, "<section id=\"configuration\"><details><summary>Configuration, without secrets"
-	       "</summary>");
+	wp_page_put(w,
+		    "<section id=\"configuration\"><details><summary>Configuration, without secrets"
+		    "</summary>");
 	if (v->reloads.last_refused)
-		put(w, "<p class=\"error\">The last reload was refused: this is what is in force, "
-		       "and not the file.</p>");
-	put(w, "<pre>");
-	put_text(w, v->configuration);
-	put(w, "</pre></details></section>\n");
+		wp_page_put(
+			w,
+			"<p class=\"error\">The last reload was refused: this is what is in force, "
+			"and not the file.</p>");
+	wp_page_put(w, "<pre>");
+	wp_page_put_text(w, v->configuration);
+	wp_page_put(w, "</pre></details></section>\n");
 }
 
-static void put_foot(struct writer *w, const struct wp_vitals *v)
+static void put_foot(struct wp_page_writer *w, const struct wp_vitals *v)
 {
 	char time[WP_VITALS_TIME_SIZE];
 	int64_t wall_ms = v->now.wall_us / 1000 + INT64_C(946684800000);
 
-	put(w, "<footer>walpost ");
-	put_text(w, v->version);
-	put(w, ", libpq ");
-	put_text(w, v->libpq);
-	put(w, ", librdkafka ");
-	put_text(w, v->librdkafka);
-	keep(w, wp_buffer_printf(w->into,
-				 " &middot; %s &middot; <span id=\"fresh\">reload for new "
-				 "figures</span> &middot; <a href=\"/status\">/status</a> "
-				 "<a href=\"/metrics\">/metrics</a> "
-				 "<a href=\"/livez\">/livez</a> <a href=\"/readyz\">/readyz</a>"
-				 "</footer>\n</main>\n",
-				 wp_vitals_time(wall_ms, time)));
-	put(w, WP_PAGE_SCRIPT "</body>\n</html>\n");
+	wp_page_put(w, "<footer>walpost ");
+	wp_page_put_text(w, v->version);
+	wp_page_put(w, ", libpq ");
+	wp_page_put_text(w, v->libpq);
+	wp_page_put(w, ", librdkafka ");
+	wp_page_put_text(w, v->librdkafka);
+	wp_page_keep(
+		w, wp_buffer_printf(w->into,
+				    " &middot; %s &middot; <span id=\"fresh\">reload for new "
+				    "figures</span> &middot; <a href=\"/status\">/status</a> "
+				    "<a href=\"/metrics\">/metrics</a> "
+				    "<a href=\"/livez\">/livez</a> <a href=\"/readyz\">/readyz</a>"
+				    "</footer>\n</main>\n",
+				    wp_vitals_time(wall_ms, time)));
+	wp_page_put(w, WP_PAGE_SCRIPT "</body>\n</html>\n");
 }
 
 enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_vitals *v)
 {
-	struct writer w = { .into = into, .rc = WP_OK };
+	struct wp_page_writer w = { .into = into, .rc = WP_OK };
 
-	put_head(&w, v);
-	put_verdict(&w, v);
+	struct wp_troubles troubles;
+
+	wp_troubles_of(v, &troubles);
+	put_head(&w, v, &troubles);
+	put_header(&w, v, &troubles);
+	put_troubles(&w, v, &troubles);
 	put_cards(&w, v);
-	put_charts(&w, v);
-	put_trouble(&w, v);
-	put(&w, "<div class=\"grid wide\">\n");
+	wp_page_put_charts(&w, v);
+	wp_page_put(&w, "<div class=\"grid wide\">\n");
 	put_slot(&w, v);
 	put_kafka(&w, v);
-	put(&w, "</div>\n");
+	wp_page_put(&w, "</div>\n");
 	put_topics(&w, v);
 	put_notes(&w, v);
 	put_process(&w, v);

@@ -25,7 +25,12 @@
 	"@media(prefers-color-scheme:dark){.badge{color:#0f141a}}\n"                               \
 	".badge.warn{background:var(--warn)}.badge.bad{background:var(--bad)}\n"                   \
 	".soft{color:var(--soft)}\n"                                                               \
-	"ul.reasons{margin:.2rem 0 1rem;padding-left:1.2rem}\n"                                    \
+	".badge.idle{background:var(--soft)}\n"                                                    \
+	"#trouble ul{list-style:none;margin:0;padding:0}\n"                                        \
+	"#trouble li{border-left:.25rem solid var(--warn);padding:.1rem 0 .1rem "                  \
+	".7rem;margin-top:.6rem}\n"                                                                \
+	"#trouble li.bad{border-color:var(--bad)}\n"                                               \
+	"#trouble p{margin:.15rem 0;overflow-wrap:anywhere}\n"                                     \
 	".grid{display:grid;gap:.8rem;grid-template-columns:repeat(auto-fit,minmax(10.5rem,1fr));" \
 	"margin-bottom:.8rem}\n"                                                                   \
 	".grid.wide{grid-template-columns:repeat(auto-fit,minmax(18rem,1fr))}\n"                   \
@@ -33,11 +38,17 @@
 	"padding:.8rem;min-width:0}\n"                                                             \
 	"section{margin-bottom:.8rem}\n"                                                           \
 	".card b{display:block;font-size:1.4rem;font-variant-numeric:tabular-nums}\n"              \
-	"svg{display:block;width:100%;height:4.5rem;margin-top:.3rem}\n"                           \
+	".card h2{margin:0 0 .4rem}.card h2 "                                                      \
+	".soft{display:block;font-weight:400;font-size:.85rem}\n"                                  \
+	".chart{display:grid;grid-template-columns:auto 1fr;gap:.15rem .5rem}\n"                   \
+	".scale,.times{display:flex;justify-content:space-between;color:var(--soft);font-size:."   \
+	"75rem;line-height:1;font-variant-numeric:tabular-nums}\n"                                 \
+	".scale{flex-direction:column;text-align:right;min-width:3.4rem}.times{grid-column:2}\n"   \
+	"svg{display:block;width:100%;height:5rem}\n"                                              \
+	"svg path{stroke:var(--line);fill:none;vector-effect:non-scaling-stroke}\n"                \
 	"svg polyline{fill:none;stroke:var(--blue);stroke-width:1.5;"                              \
 	"vector-effect:non-scaling-stroke}\n"                                                      \
 	"svg polygon{fill:var(--blue);opacity:.14}\n"                                              \
-	"meter{width:100%}\n"                                                                      \
 	".scroll{overflow-x:auto}\n"                                                               \
 	"table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\n"           \
 	"th,td{text-align:left;padding:.25rem .8rem .25rem 0;border-top:1px solid var(--line);"    \
@@ -45,7 +56,8 @@
 	"tr:first-child th,tr:first-child td{border-top:0}\n"                                      \
 	"th{font-weight:600;white-space:nowrap}\n"                                                 \
 	"td.number,th.number{text-align:right;white-space:nowrap}\n"                               \
-	"td.time{white-space:nowrap}td.text{overflow-wrap:anywhere;min-width:14rem}\n"             \
+	"td.time,td.event{white-space:nowrap;width:1%}td.text{overflow-wrap:anywhere;min-width:"   \
+	"14rem}\n"                                                                                 \
 	".error{color:var(--bad)}.warn-text{color:var(--warn)}\n"                                  \
 	"pre{overflow-x:auto;margin:.6rem 0 0;font-size:.85rem}\n"                                 \
 	".grid section{margin:0}\n"                                                                \
@@ -59,23 +71,28 @@
 	"</style>\n"
 
 /* Fetches the page itself and puts its new <main> in the old one's place; what is open stays so. */
-#define WP_PAGE_SCRIPT                                                                      \
-	"<script>\n"                                                                        \
-	"async function fresh(){\n"                                                         \
-	" const note=document.getElementById('fresh');\n"                                   \
-	" try{\n"                                                                           \
-	"  const answer=await fetch('/',{cache:'no-store'});\n"                             \
-	"  const page=new DOMParser().parseFromString(await answer.text(),'text/html');\n"  \
-	"  const next=page.querySelector('main'),old=document.querySelector('main');\n"     \
-	"  old.querySelectorAll('details').forEach((d,i)=>{const to=next.querySelectorAll(" \
-	"'details')[i];if(to)to.open=d.open});\n"                                           \
-	"  old.replaceWith(next);document.title=page.title;\n"                              \
-	"  const shown=document.getElementById('fresh');if(shown)shown.textContent="        \
-	"'refreshed every 2 s';\n"                                                          \
-	" }catch(e){if(note)note.textContent='walpost does not answer since '+"             \
-	"(fresh.since||(fresh.since=new Date().toLocaleTimeString()))}\n"                   \
-	"}\n"                                                                               \
-	"setInterval(()=>{if(!document.hidden)fresh()},2000);\n"                            \
+#define WP_PAGE_SCRIPT                                                                         \
+	"<script>\n"                                                                           \
+	"async function fresh(){\n"                                                            \
+	" const note=document.getElementById('fresh');\n"                                      \
+	" try{\n"                                                                              \
+	"  const answer=await fetch('/',{cache:'no-store'});\n"                                \
+	"  const page=new DOMParser().parseFromString(await answer.text(),'text/html');\n"     \
+	"  const "                                                                             \
+	"next=page.querySelector('main'),old=document.querySelector('main');fresh.since='';\n" \
+	"  old.querySelectorAll('details').forEach((d,i)=>{const to=next.querySelectorAll("    \
+	"'details')[i];if(to)to.open=d.open});\n"                                              \
+	"  old.replaceWith(next);document.title=page.title;\n"                                 \
+	"  const shown=document.getElementById('fresh');if(shown)shown.textContent="           \
+	"'refreshed every 2 s';\n"                                                             \
+	" }catch(e){const since='since '+(fresh.since||(fresh.since=new "                      \
+	"Date().toLocaleTimeString()));\n"                                                     \
+	"  const state=document.getElementById('state');\n"                                    \
+	"  if(note)note.textContent='walpost does not answer '+since;\n"                       \
+	"  if(state){state.textContent='No answer '+since;state.className='badge bad'}\n"      \
+	"  document.title='walpost: no answer'}\n"                                             \
+	"}\n"                                                                                  \
+	"setInterval(()=>{if(!document.hidden)fresh()},2000);\n"                               \
 	"</script>\n"
 
 #endif

@@ -148,7 +148,7 @@ static void write_progress(struct writer *w, const struct wp_vitals *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 	uint64_t lag;
-	bool lag_known = wp_vitals_lag(v, &lag);
+	bool lag_known = wp_relay_lag(&v->relay, &lag);
 	double received = wp_vitals_age(v, r->heard_ms);
 	double confirmed = wp_vitals_age(v, r->confirmed_ms);
 

@@ -41,14 +41,6 @@ const char *wp_vitals_keeping(enum wp_keeping keeping)
 	}
 }
 
-bool wp_vitals_lag(const struct wp_vitals *v, uint64_t *ret)
-{
-	const struct wp_relay_snapshot *r = &v->relay;
-
-	*ret = r->server > r->safe ? r->server - r->safe : 0;
-	return r->state != WP_STANDBY && r->safe != 0;
-}
-
 double wp_vitals_age(const struct wp_vitals *v, int64_t at_ms)
 {
 	return at_ms == INT64_MIN ? -1 : (double)(v->now.ms - at_ms) / 1e3;

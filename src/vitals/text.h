@@ -8,8 +8,6 @@
 #define WP_VITALS_TIME_SIZE 24
 char *wp_vitals_time(int64_t wall_ms, char text[WP_VITALS_TIME_SIZE]);
 const char *wp_vitals_keeping(enum wp_keeping keeping);
-/* False: it has not streamed yet, or another process streams by now. */
-bool wp_vitals_lag(const struct wp_vitals *v, uint64_t *ret);
 /* Seconds since then; below 0: never. */
 double wp_vitals_age(const struct wp_vitals *v, int64_t at_ms);
 /* Of the oldest commit that is not confirmed; 0: there is none. */

@@ -100,10 +100,14 @@ def test_how_old_the_oldest_commit_is_grows_while_kafka_is_away(make_stage, mort
         relay.wait_log("sink_unreachable", 60)
         stage.insert("c")
         wait_until(lambda: _value(relay, "walpost_in_flight_events") == 2, 10, "it reads on up to its limits")
+        wait_until(lambda: ' id="state">Kafka unreachable<' in get(relay, "/")[1], 60, "the page says so")
+        assert "What to do:" in get(relay, "/")[1] and 'class="badge bad"' in get(relay, "/")[1]
     finally:
         mortal_kafka.resume()
     stage.wait_all_confirmed(relay=relay)
     assert _value(relay, "walpost_oldest_unconfirmed_seconds") == 0
+    wait_until(lambda: ' id="state">Streaming<' in get(relay, "/")[1], 10, "all is well again")
+    assert 'id="trouble"' not in get(relay, "/")[1]
 
 
 # --- health
@@ -126,11 +130,19 @@ def test_without_a_server_it_lives_and_is_not_ready(stage):
 
 
 def test_a_standby_is_ready_and_says_so(stage):
-    stage.relay()
+    relay = stage.relay()
+    stage.wait_claimed(relay)
     standby = stage.new_relay(LISTEN).start()
     wait_until(lambda: get(standby, "/readyz")[0] == 200, 10, "the standby is ready")
-    assert "standby: another process streams from slot" in get(standby, "/readyz")[1]
+    owner = relay.log("started")[0]["owner"]
+    said = f"another process streams from slot {stage.slot}: {owner}\n"
+    wait_until(lambda: get(standby, "/readyz")[1].endswith(said), 10, "it names who streams")
     assert _value(standby, "walpost_state", state="standby") == 1
+    page = get(standby, "/")[1]
+    assert f"relay {owner} streams from the slot" in page and "0/0" not in page
+    standby.stop()
+    (stopped,) = standby.log("stopped")
+    assert not {"safe", "read", "lag_bytes"} & set(stopped)
 
 
 def test_a_missing_topic_is_named(stage):
@@ -371,7 +383,7 @@ def test_a_browser_shows_the_page_and_brings_it_up_to_date(stage):
     wait_until(lambda: "<polyline" in get(relay, "/")[1], 10, "there are two samples, for a chart")
     assert 'id="fresh">reload for new figures<' in get(relay, "/")[1]  # what who runs no script sees
     dom = _dom(f"http://127.0.0.1:{http_port(relay)}/")
-    assert '<b id="events">' in dom and "<polyline" in dom and 'id="state">streaming<' in dom
+    assert '<b id="events">' in dom and "<polyline" in dom and 'id="state">Streaming<' in dom
     assert 'id="fresh">refreshed every 2 s<' in dom
 
 

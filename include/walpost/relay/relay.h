@@ -100,11 +100,22 @@ struct wp_relay_snapshot {
 	uint64_t sink_data_losses; /* times that what it had confirmed was found to be gone */
 	bool isolating;		   /* one by one, after an event that was refused */
 	bool stopping;
-	int exit_code;		   /* that it will stop with */
+	int exit_code;		/* that it will stop with */
+	int64_t unreachable_ms; /* since when the sink is not reachable; INT64_MIN: it is */
+	const char *sink_why;	/* why it is not; "": it is */
+	int64_t stalled_ms;	/* since when nothing that waits is confirmed; INT64_MIN: it is */
 	const char *waiting_topic; /* "": none */
+	int64_t waiting_ms;	   /* since when; INT64_MIN: none */
+	const char *holder;	   /* in standby, who took the slot; "": not known */
 	const char *halt_event;	   /* NULL: nothing made it stop */
 	const char *halt_why;
 };
+
+/*
+ * Bytes between what the server has and what was confirmed. False: not known, for this relay has
+ * not streamed yet, or another has the slot by now.
+ */
+bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret);
 
 struct wp_relay;
 

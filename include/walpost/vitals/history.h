@@ -11,9 +11,9 @@
 #define WP_HISTORY_EVERY_MS 2000
 
 struct wp_history_sample {
-	int64_t at_ms;	 /* monotonic */
-	double events_s; /* confirmed a second, since the sample before */
-	double lag_bytes;
+	int64_t at_ms;	  /* monotonic */
+	double events_s;  /* confirmed a second, since the sample before */
+	double lag_bytes; /* below 0: not known */
 	double in_flight; /* events */
 };
 
