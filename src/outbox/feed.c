@@ -233,6 +233,7 @@ static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change,
 		rc = take_event(f, r, use, &change->as.insert.tuple, ret, why);
 		break;
 	case WP_ROWS_IGNORED:
+	case WP_ROWS_OWN:
 		break;
 	case WP_ROWS_UNKNOWN:
 		f->question = r->oid;

@@ -128,8 +128,7 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 
 	if (outbox != NULL)
 		return (struct wp_rows){ WP_ROWS_EVENTS, outbox };
-	return (struct wp_rows){ is_our_own(schema, name) ? WP_ROWS_IGNORED : WP_ROWS_UNKNOWN,
-				 NULL };
+	return (struct wp_rows){ is_our_own(schema, name) ? WP_ROWS_OWN : WP_ROWS_UNKNOWN, NULL };
 }
 
 struct wp_rows wp_outbox_set_rows_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,

@@ -473,6 +473,8 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 	case WP_ROWS_IGNORED:
 		p->counts.ignored++;
 		break;
+	case WP_ROWS_OWN:
+		break;
 	case WP_ROWS_UNKNOWN:
 		p->question = r->oid;
 		return WP_PAUSE;

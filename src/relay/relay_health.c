@@ -299,6 +299,37 @@ static int64_t delivery_due(const struct wp_relay *r)
 	return something_waits(r) ? d->since_ms + STALLED_MS : INT64_MAX;
 }
 
+/* -- rows of others, and of the outbox none -------------------------------------- */
+
+static bool sees_only_ignored(const struct wp_relay *r)
+{
+	const struct wp_pipeline_counts *counts = wp_pipeline_counts(r->pipeline);
+
+	return counts->ignored > 0 && counts->events == 0 && !r->only_ignored_noted;
+}
+
+/* Once, and not for an outbox that is idle later: one event tells that its name is right. */
+static void tell_of_only_ignored(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_outboxes *outboxes = r->setup.task.outboxes;
+
+	if (!sees_only_ignored(r))
+		return;
+	if (r->passed_over_ms == 0)
+		r->passed_over_ms = now.ms;
+	if (now.ms - r->passed_over_ms < ONLY_IGNORED_MS)
+		return;
+	r->only_ignored_noted = true;
+	(void)wp_why_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "only_ignored_rows")->why, WP_OK,
+		"%llu rows of tables under outbox.ignore were dropped, and no event has come for a "
+		"minute since the first of them. If the application inserts events, it does so "
+		"into another table than outbox.table (%s%s): compare the names, capital letters "
+		"too, with those that walpost check lists of the publication",
+		(unsigned long long)wp_pipeline_counts(r->pipeline)->ignored,
+		outboxes->items[0].table, outboxes->count > 1 ? ", ..." : "");
+}
+
 /* -- each turn -------------------------------------------------------------------------- */
 
 static bool is_watched(const struct wp_relay *r)
@@ -321,6 +352,7 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 		r->setup.source->ops->watch(r->setup.source);
 	}
 	remind_of_loss(r, h, now);
+	tell_of_only_ignored(r, now);
 	write_down(r, now);
 	tell_delivery(r, now);
 }
@@ -337,5 +369,8 @@ int64_t wp_relay_health_due(const struct wp_relay *r)
 		due = r->health.reminded_ms + REMIND_EVERY_MS;
 	if (delivery_due(r) < due)
 		due = delivery_due(r);
+	if (sees_only_ignored(r) && r->passed_over_ms != 0 &&
+	    r->passed_over_ms + ONLY_IGNORED_MS < due)
+		due = r->passed_over_ms + ONLY_IGNORED_MS;
 	return due < r->health.write_due_ms ? due : r->health.write_due_ms;
 }

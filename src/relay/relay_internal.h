@@ -35,6 +35,7 @@ enum {
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
 	HELD_NOTE_EVERY_MS = 60 * 1000,
+	ONLY_IGNORED_MS = 60 * 1000,
 };
 
 /* The same trouble at the same place: three times is not bad luck. */
@@ -180,6 +181,8 @@ struct wp_relay {
 	int64_t update_noted_ms; /* 0: never; of an outbox that warns */
 	int64_t update_error_noted_ms;
 	int64_t message_noted_ms; /* likewise */
+	int64_t passed_over_ms;	  /* the first ignored row was seen, and no event yet; 0: not so */
+	bool only_ignored_noted;
 
 	wp_lsn server;
 	uint64_t confirmed;

@@ -25,7 +25,8 @@ struct wp_outbox {
 /* What to make of a relation's rows. */
 enum wp_rows_kind {
 	WP_ROWS_EVENTS,
-	WP_ROWS_IGNORED, /* may be passed over */
+	WP_ROWS_IGNORED, /* outbox.ignore names them: passed over */
+	WP_ROWS_OWN,	 /* of walpost's own tables, which a wide publication brings: likewise */
 	WP_ROWS_UNKNOWN, /* until it is known whose leaf it is */
 	WP_ROWS_FOREIGN, /* nobody configured them */
 };

@@ -86,7 +86,7 @@ static void what_is_no_table_of_ours_is_unknown_until_its_root_is(void **state)
 	CHECK_EQ(rows.kind, WP_ROWS_EVENTS);
 	CHECK(rows.outbox->options == &options[0]);
 	rows = wp_outbox_set_rows(set, wp_span_of("walpost"), wp_span_of("witness"));
-	CHECK_EQ(rows.kind, WP_ROWS_IGNORED);
+	CHECK_EQ(rows.kind, WP_ROWS_OWN);
 	rows = wp_outbox_set_rows(set, wp_span_of("sales"), wp_span_of("orders_1"));
 	CHECK_EQ(rows.kind, WP_ROWS_UNKNOWN);
 	rows = wp_outbox_set_rows(set, wp_span_of("audit"), wp_span_of("log"));

@@ -23,13 +23,13 @@ void begin(wp_lsn slot)
 	};
 	scripted_source_init(&bench.source, slot);
 	scripted_sink_init(&bench.sink);
+	bench.outboxes = only(&bench.outbox, "");
 }
 
 enum wp_rc build(void)
 {
 	struct wp_why why;
 
-	bench.outboxes = only(&bench.outbox, "");
 	return wp_relay_new(
 		&(struct wp_relay_setup){
 			.source = &bench.source.base,

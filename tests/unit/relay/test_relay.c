@@ -717,6 +717,65 @@ static void an_unknown_leaf_is_asked_about_with_the_stream_paused(void **state)
 	CHECK_EQ(b->sink.sent_count, 1);
 }
 
+static void build_ignoring(const char *tables)
+{
+	wp_relay_free(b->relay);
+	b->outboxes.ignore = tables;
+	CHECK_EQ(build(), WP_OK);
+}
+
+static void answer_that_it_stands_alone(void)
+{
+	b->source.view.root.state = WP_ROOT_KNOWN;
+	(void)snprintf(b->source.view.root.schema, 256, "public");
+	(void)snprintf(b->source.view.root.name, 256, "outbox_p1");
+	step();
+	CHECK_STATE("streaming");
+}
+
+static void ignored_rows_and_no_event_for_a_minute_are_told_once(void **state)
+{
+	build_ignoring("*");
+	send_unknown_row();
+	answer_that_it_stands_alone();
+	live_on(59 * 1000);
+	CHECK(!noted("only_ignored_rows"));
+	live_on(1000);
+	CHECK(noted("W:only_ignored_rows"));
+	CHECK_HAS(b->last.text, "1 rows of tables under outbox.ignore");
+	CHECK_HAS(b->last.text, "public.outbox");
+	b->events[0] = '\0';
+	live_on(600 * 1000);
+	CHECK(!noted("only_ignored_rows"));
+}
+
+static void ignored_rows_beside_an_event_are_as_they_should_be(void **state)
+{
+	build_ignoring("*");
+	send_unknown_row();
+	answer_that_it_stands_alone();
+	one_event(300, "1");
+	confirm(1);
+	live_on(600 * 1000);
+	CHECK(!noted("only_ignored_rows"));
+}
+
+static void rows_of_walposts_own_tables_tell_nothing(void **state)
+{
+	static const struct wire_column columns[] = { { "slot", TEXT_OID }, { "owner", TEXT_OID } };
+
+	stream();
+	send_begin(200);
+	struct wire_writer w = scripted_source_frame(&b->source);
+	wire_relation(&w, OTHER, "walpost", "witness", columns, 2);
+	scripted_source_send(&b->source, &w);
+	send_row_of(OTHER, "1", "k");
+	send_commit(200);
+	step();
+	live_on(600 * 1000);
+	CHECK(!noted("only_ignored_rows"));
+}
+
 static void a_failed_question_about_a_leaf_is_repeated_each_second(void **state)
 {
 	send_unknown_row();
@@ -2371,6 +2430,9 @@ int main(void)
 		RELAY_TEST(an_event_that_was_never_sent_waits_too),
 		RELAY_TEST(the_snapshot_tells_whether_the_sink_was_ever_reached),
 		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
+		RELAY_TEST(ignored_rows_and_no_event_for_a_minute_are_told_once),
+		RELAY_TEST(ignored_rows_beside_an_event_are_as_they_should_be),
+		RELAY_TEST(rows_of_walposts_own_tables_tell_nothing),
 		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
 		RELAY_TEST(a_standby_waits_for_no_topic),
 		RELAY_TEST(a_table_nobody_configured_stops_it),
