@@ -45,6 +45,24 @@ static bool are_quotable(const struct init *i)
 	return is_quotable(i->config.postgres.publication);
 }
 
+/* The preflight's table_case. */
+static void add_case_script(struct wp_sql *sql, const struct wp_table_name *name)
+{
+	wp_sql_add(sql,
+		   "DO $walpost$ DECLARE found text;\nBEGIN\n"
+		   "SELECT min(quote_ident(schemaname) || '.' || quote_ident(tablename)) INTO "
+		   "found FROM pg_tables "
+		   "WHERE lower(schemaname) = lower(%L) AND lower(tablename) = lower(%L);\n",
+		   name->schema, name->name);
+	wp_sql_add(
+		sql,
+		"IF found IS NOT NULL AND NOT EXISTS (SELECT FROM pg_tables "
+		"WHERE schemaname = %L AND tablename = %L) THEN\n"
+		"  RAISE EXCEPTION USING MESSAGE = 'there is ' || found || ', whose name differs "
+		"in case only: correct outbox.table';\nEND IF;\nEND $walpost$;\n",
+		name->schema, name->name);
+}
+
 static void add_publication_script(struct wp_sql *sql, const struct init *i)
 {
 	const struct wp_postgres_options *postgres = &i->config.postgres;
@@ -92,8 +110,10 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		"-- In the database of the outbox, by its owner or a superuser, with REPLICATION:\n"
 		"--   psql -v ON_ERROR_STOP=1 -f THIS_FILE\n"
 		"SET client_encoding = 'UTF8';\n\nBEGIN;\n");
-	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
+	for (size_t at = 0; at < i->outboxes.wanted.count; at++) {
+		add_case_script(sql, &i->outboxes.names[at]);
 		wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
+	}
 	wp_sql_add(sql, "\n-- Here a relay notes that it has taken the slot over.\n%s\n",
 		   wp_witness_sql);
 	add_publication_script(sql, i);

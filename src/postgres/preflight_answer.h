@@ -87,6 +87,10 @@
 	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name)))")       \
 	X(PUB_FILTER, "(SELECT string_agg(DISTINCT j->>'rowfilter', '; ') FROM listed "            \
 		      "WHERE oid IN (SELECT oid FROM ours))")                                      \
+	X(CASE_IN_PUB, "(SELECT min(l.quoted) FROM listed l WHERE l.oid IN (SELECT oid FROM "      \
+		       "alike))")                                                                  \
+	X(CASE_THERE, "(SELECT min(quote_ident(nspname) || '.' || quote_ident(relname)) FROM "     \
+		      "alike)")                                                                    \
 	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM mates))")    \
 	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
 			   "WHERE oid NOT IN (SELECT oid FROM mates) ORDER BY quoted LIMIT 5) o)") \

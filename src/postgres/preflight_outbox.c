@@ -104,8 +104,26 @@ static void judge_storage(struct judge *j)
 	}
 }
 
+/* An empty one made beside it would get no event, and nobody would notice. */
+static void judge_case(struct judge *j)
+{
+	const char *other = answer_text(j, A_CASE_THERE);
+
+	wp_sql_add(&j->cure, "-- set outbox.table = %C", other);
+	FOUND_WRONG(
+		j, "table_case",
+		"there is no table %s in database %s; there is %s, whose name differs in case "
+		"only. PostgreSQL takes a name in lower case unless it is in double quotes, and "
+		"so does outbox.table",
+		j->quoted, answer_text(j, A_DATABASE), other);
+}
+
 void wp_judge_table(struct judge *j)
 {
+	if (answer_null(j, A_TABLE_KIND) && !answer_null(j, A_CASE_THERE)) {
+		judge_case(j);
+		return;
+	}
 	if (answer_null(j, A_TABLE_KIND)) {
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 		wp_outbox_create_sql(&j->cure, j->table);
@@ -155,13 +173,36 @@ static void judge_missing_publication(struct judge *j)
 		     : "");
 }
 
+static void judge_case_in_publication(struct judge *j, bool has_ours)
+{
+	const char *publication = j->options->publication;
+	const char *other = answer_text(j, A_CASE_IN_PUB);
+
+	wp_sql_add(&j->cure, "-- set outbox.table = %C", other);
+	if (has_ours)
+		FOUND_WARN(j, "table_case",
+			   "publication %s has %s too, whose name differs from that of %s in case "
+			   "only: are the events there? Their rows would be dropped, or stop the "
+			   "relay",
+			   publication, other, j->quoted);
+	else
+		FOUND_LOST(j, "publication_table",
+			   "publication %s lacks %s and has %s, whose name differs in case only",
+			   publication, j->quoted, other);
+}
+
 static void judge_membership(struct judge *j)
 {
 	const char *publication = j->options->publication;
 	long listed = answer_number(j, A_PUB_LISTED), leaves = answer_number(j, A_TABLE_LEAVES);
 	/* All tables but those that are not in the log, which judge_storage() tells. */
 	bool all = answer_yes(j, A_PUB_ALL), named = all || answer_yes(j, A_PUB_NAMES_TABLE);
-	if (!all && (listed < leaves || (leaves == 0 && !named))) {
+	bool lacks = !all && (listed < leaves || (leaves == 0 && !named));
+	if (!answer_null(j, A_CASE_IN_PUB))
+		judge_case_in_publication(j, !lacks);
+	if (lacks && !answer_null(j, A_CASE_IN_PUB))
+		return;
+	if (lacks) {
 		wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
 			   j->quoted);
 		FOUND_LOST(j, "publication_table", "publication %s lacks %s" NOT_BEFORE,

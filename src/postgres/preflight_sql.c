@@ -19,6 +19,7 @@
  * and of the one table that a row is about:
  *
  *   tab     it
+ *   alike   tables whose names differ from its in case only, and that are no outbox's
  *   up      it and the tables it is a partition of
  *   ours    up and its own partitions, at all levels
  *   leaf    where its rows are stored; covered: listed, or one above it is
@@ -48,6 +49,10 @@ static const char with[] =
 	"WITH tab AS (SELECT c.oid, c.relkind, c.relpersistence FROM pg_class c\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"  WHERE n.nspname = asked.schema AND c.relname = asked.name),\n"
+	"alike AS (SELECT c.oid, n.nspname, c.relname FROM pg_class c\n"
+	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE c.relkind IN ('r', 'p') AND lower(n.nspname) = lower(asked.schema)\n"
+	"    AND lower(c.relname) = lower(asked.name) AND c.oid NOT IN (SELECT oid FROM mates)),\n"
 	"up AS (SELECT oid FROM tab UNION\n"
 	"  SELECT relid FROM pg_partition_ancestors((SELECT oid FROM tab)::regclass)),\n"
 	"ours AS (SELECT oid FROM up UNION\n"

@@ -229,6 +229,20 @@ def test_half_right_things_are_refused_and_nothing_is_made(database):
     assert database.sql("SELECT count(*) FROM pg_publication") == [(0,)]
 
 
+def test_no_empty_outbox_is_made_beside_one_whose_name_differs_in_case_only(database):
+    database.sql('CREATE TABLE "OutBox" (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)')
+    database.sql(f"CREATE PUBLICATION {database.publication} FOR ALL TABLES")
+    done = database.command("init")
+    assert done.returncode == 1 and 'there is public."OutBox", whose name differs in case only' in done.stderr
+    printed = database.psql(database.command("init", "--print-sql").stdout)
+    assert printed.returncode != 0 and 'public."OutBox", whose name differs in case only' in printed.stderr
+    assert database.sql("SELECT relname FROM pg_class WHERE relname ILIKE 'outbox'") == [("OutBox",)]
+    (finding,) = [one for one in database.failures() if one["name"] == "table_case"]
+    database.apply(finding)
+    assert database.config["outbox.table"] == 'public."OutBox"'
+    database.init()
+
+
 def test_a_publication_is_not_made_for_a_slot_that_is_older(database):
     database.init()
     database.sql(f"DROP PUBLICATION {database.publication}")

@@ -324,6 +324,26 @@ static void the_publication_must_have_the_table(void **state)
 		    "ALTER PUBLICATION \"Pub\" ADD TABLE ONLY \"public\".\"outbox\";");
 }
 
+static void a_name_that_differs_in_case_only_is_refused_by_name(void **state)
+{
+	(void)state;
+	struct server s = healthy();
+	s.values[A_CASE_IN_PUB] = "public.\"Outbox\"";
+	check_finding(&s, "table_case", WARNS, "public.\"Outbox\" too, whose name differs",
+		      "-- set outbox.table = public.\"Outbox\"");
+	s.values[A_PUB_NAMES_TABLE] = "f";
+	s.values[A_PUB_LISTED] = "0";
+	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN,
+		    "lacks \"public\".\"outbox\" and has public.\"Outbox\", whose name differs in "
+		    "case only",
+		    "-- set outbox.table = public.\"Outbox\"");
+	s.values[A_TABLE_KIND] = NULL;
+	s.values[A_CASE_THERE] = "public.\"Outbox\"";
+	check_fails(&s, "table_case", WP_REACT_STOP_CONFIG,
+		    "there is public.\"Outbox\", whose name differs in case only",
+		    "-- set outbox.table = public.\"Outbox\"");
+}
+
 static void partitions_must_all_be_published(void **state)
 {
 	(void)state;
@@ -748,6 +768,7 @@ int main(void)
 		cmocka_unit_test(rows_that_are_not_in_the_log_are_refused),
 		cmocka_unit_test(a_missing_publication_needs_a_new_slot_as_well),
 		cmocka_unit_test(the_publication_must_have_the_table),
+		cmocka_unit_test(a_name_that_differs_in_case_only_is_refused_by_name),
 		cmocka_unit_test(partitions_must_all_be_published),
 		cmocka_unit_test(a_partitioned_outbox_without_partitions_is_fine),
 		cmocka_unit_test(rows_should_come_under_the_name_of_the_outbox),
