@@ -27,6 +27,7 @@
 #include "walpost/config/suggest.h"
 
 #define KEY_SIZE 512
+#define SECTIONS_SIZE 256
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define KEY_LETTERS LETTERS "._-"
 
@@ -47,11 +48,23 @@ static const char *section_like(const char *name)
 	return s.best;
 }
 
+/* [postgres], [outbox], ... */
+static const char *all_sections(char text[SECTIONS_SIZE])
+{
+	size_t size = 0;
+
+	for (size_t i = 0; wp_option_section(i) != NULL && size < SECTIONS_SIZE; i++)
+		size += (size_t)snprintf(text + size, SECTIONS_SIZE - size, "%s[%s]",
+					 i == 0 ? "" : ", ", wp_option_section(i));
+	return text;
+}
+
 static void check_section(const struct file *f, unsigned number, const char *line, size_t size)
 {
 	size_t start = 1 + strspn(line + 1, " \t");
 	size_t end = size;
 	char name[128];
+	char all[SECTIONS_SIZE] = "";
 
 	if (line[size - 1] != ']') {
 		wp_config_error(f->notes,
@@ -81,11 +94,8 @@ static void check_section(const struct file *f, unsigned number, const char *lin
 				"%s:%u: [%s]: there is no such section; did you mean [%s]?",
 				f->path, number, name, section_like(name));
 	else
-		wp_config_error(
-			f->notes,
-			"%s:%u: [%s]: there is no such section; there are [postgres], [outbox], "
-			"[kafka], [relay], [log]",
-			f->path, number, name);
+		wp_config_error(f->notes, "%s:%u: [%s]: there is no such section; there are %s",
+				f->path, number, name, all_sections(all));
 }
 
 static void check_key(const struct file *f, unsigned number, const char *line, size_t size,

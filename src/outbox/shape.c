@@ -368,9 +368,10 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	}
 	if (ms < 1)
 		return wp_why_set(why, WP_DATA,
-				  "\"%s\" lies before 1970, of which Kafka knows nothing: correct "
-				  "what outbox.column.timestamp reads",
-				  wp_excerpt(&shown, event->timestamp));
+				  "\"%s\" is %s: correct what outbox.column.timestamp reads",
+				  wp_excerpt(&shown, event->timestamp),
+				  us < 0 ? "before 1970, of which Kafka knows nothing"
+					 : "1970-01-01 00:00:00, which a producer takes for now");
 	*ret_ms = ms;
 	s->time_us = us;
 	return WP_OK;

@@ -55,7 +55,7 @@ def test_columns_give_partition_and_timestamp(wide):
     ("part", 4, "names partition 4, and topic"),
     ("part", -1, "is the number of no partition"),
     ("at", "infinity", "the timestamp"),
-    ("at", "1969-01-01", "lies before 1970"),
+    ("at", "1969-01-01", "is before 1970"),
     ("meta", "[1]", "the headers"),
     ("meta", '{"": 1}', "the headers"),
     ("trace", "=x", "a header has an empty name"),

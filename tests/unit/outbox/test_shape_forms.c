@@ -470,7 +470,7 @@ static void what_is_no_time_to_kafka_is_poison(void **state)
 {
 	event.timestamp_type = &int8_type;
 	event.timestamp = wp_span_of("0");
-	poisoned("the timestamp: \"0\" lies before 1970");
+	poisoned("the timestamp: \"0\" is 1970-01-01 00:00:00, which a producer takes for now");
 	static const char *const none[] = { "2024-02-29 12:34:56", "1e12", "1.5", "", "soon",
 					    "99999999999999999999" };
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
@@ -478,7 +478,7 @@ static void what_is_no_time_to_kafka_is_poison(void **state)
 		poisoned("is no number of milliseconds");
 	}
 	event.timestamp = wp_span_of("-9223372036854775808");
-	poisoned("lies before 1970");
+	poisoned("is before 1970");
 	event.timestamp = wp_span_of("9223372036854775807");
 	poisoned("lie beyond the year 294246");
 	event.timestamp = wp_span_of("9223372036854776");
@@ -487,7 +487,10 @@ static void what_is_no_time_to_kafka_is_poison(void **state)
 	formed();
 	event.timestamp_type = &timestamptz_type;
 	event.timestamp = wp_span_of("1969-12-31 23:59:59.999+00");
-	poisoned("lies before 1970");
+	poisoned("is before 1970");
+	event.timestamp = wp_span_of("1970-01-01 00:00:00+00");
+	poisoned("\"1970-01-01 00:00:00+00\" is 1970-01-01 00:00:00, which a producer takes for "
+		 "now");
 	event.timestamp = wp_span_of("infinity");
 	poisoned("the timestamp: ");
 	CHECK_EQ(record.timestamp_ms, INT64_C(946684800001));
