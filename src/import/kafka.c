@@ -1,4 +1,8 @@
 /* Properties of Java's Kafka producer, as librdkafka (2.0 and newer) knows them: [kafka], [relay]. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -14,19 +18,9 @@ static const struct {
 	const char *why;
 } producer[] = {
 	{ "security.protocol", "security.protocol", NULL },
-	{ "sasl.mechanism", "sasl.mechanism", NULL },
 	{ "sasl.kerberos.service.name", "sasl.kerberos.service.name", NULL },
 	{ "client.id", "client.id", NULL },
 	{ "compression.type", "compression.type", NULL },
-	{ "linger.ms", "linger.ms", NULL },
-	{ "batch.size", "batch.size", NULL },
-	{ "max.request.size", "message.max.bytes", NULL },
-	{ "request.timeout.ms", "request.timeout.ms", NULL },
-	{ "metadata.max.age.ms", "metadata.max.age.ms", NULL },
-	{ "reconnect.backoff.ms", "reconnect.backoff.ms", NULL },
-	{ "reconnect.backoff.max.ms", "reconnect.backoff.max.ms", NULL },
-	{ "retry.backoff.ms", "retry.backoff.ms", NULL },
-	{ "connections.max.idle.ms", "connections.max.idle.ms", NULL },
 	{ "acks", NULL, "walpost always waits for all in-sync replicas" },
 	{ "enable.idempotence", NULL, "walpost's producer is idempotent always" },
 	{ "retries", NULL, "walpost tries until Kafka takes the event or refuses it for good" },
@@ -60,6 +54,27 @@ static const struct {
 	{ "ssl.keystore.type", NULL, "librdkafka reads PEM and PKCS#12" },
 	{ "sasl.client.callback.handler.class", NULL, "it is of Java" },
 	{ "sasl.kerberos.kinit.cmd", NULL, "librdkafka has a command of its own" },
+};
+
+/* Numbers, and what librdkafka 2.0 to 2.8 takes of them. */
+static const struct number {
+	const char *theirs;
+	const char *ours;
+	int64_t least;
+	int64_t most;
+	enum { NEAREST, OWN_DEFAULT } below; /* what becomes of a smaller one */
+} numbers[] = {
+	{ "linger.ms", "linger.ms", 0, 900000, NEAREST },
+	{ "batch.size", "batch.size", 1, INT32_MAX, NEAREST },
+	{ "max.request.size", "message.max.bytes", 1000, 1000000000, NEAREST },
+	{ "request.timeout.ms", "request.timeout.ms", 1, 900000, NEAREST },
+	/* The nearest would ask for all metadata once a millisecond. */
+	{ "metadata.max.age.ms", "metadata.max.age.ms", 1, 86400000, OWN_DEFAULT },
+	{ "reconnect.backoff.ms", "reconnect.backoff.ms", 0, 3600000, NEAREST },
+	{ "reconnect.backoff.max.ms", "reconnect.backoff.max.ms", 0, 3600000, NEAREST },
+	{ "retry.backoff.ms", "retry.backoff.ms", 1, 300000, NEAREST },
+	/* Never: Java's -1, our 0. */
+	{ "connections.max.idle.ms", "connections.max.idle.ms", 0, INT32_MAX, NEAREST },
 };
 
 /* Both are wanted, and cannot be taken from here. */
@@ -230,6 +245,75 @@ static void translate_plain(struct wp_translation *t, struct wp_import_item *ite
 		wp_import_set(t, KAFKA, producer[i].ours, item->value);
 }
 
+/* As Java's ConfigDef reads one: outer spaces do not count. */
+static bool read_number(const char *text, int64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoll(text, &end, 10);
+	return end != text && errno == 0 && end[strspn(end, " \t")] == '\0';
+}
+
+static void translate_number(struct wp_translation *t, struct wp_import_item *item,
+			     const struct number *number)
+{
+	char value[24];
+	int64_t given;
+	int64_t taken;
+
+	if (item->elsewhere) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "its value stands elsewhere: write it as %s", number->ours);
+		return;
+	}
+	if (!read_number(item->value, &given)) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED, "it is no whole number");
+		return;
+	}
+	if (given < number->least && number->below == OWN_DEFAULT) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
+			      "librdkafka takes %" PRId64 " to %" PRId64
+			      ", and its own default stays",
+			      number->least, number->most);
+		return;
+	}
+	taken = given < number->least ? number->least
+				      : (given > number->most ? number->most : given);
+	if (taken == given)
+		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+	else
+		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED,
+			      "librdkafka takes %" PRId64 " to %" PRId64 ": the nearest",
+			      number->least, number->most);
+	(void)snprintf(value, sizeof(value), "%" PRId64, taken);
+	wp_import_set(t, KAFKA, number->ours, value);
+}
+
+static void translate_mechanism(struct wp_translation *t)
+{
+	static const char *const known[] = { "GSSAPI", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512",
+					     "OAUTHBEARER" };
+	struct wp_import_item *item = find(t, "sasl.mechanism");
+	bool has = item != NULL && item->elsewhere;
+
+	if (item == NULL)
+		return;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		has = has || strcmp(item->value, known[i]) == 0;
+	if (!has) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
+			      "librdkafka has no such mechanism: walpost logs in by PLAIN, "
+			      "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI");
+	} else if (item->elsewhere) {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
+			      "its value stands elsewhere: write it as sasl.mechanism");
+	} else {
+		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, KAFKA, "sasl.mechanism", item->value);
+	}
+}
+
 /* Java's default is murmur2 too; what consumers see of a topic that is new is the broker's. */
 static void set_ways(struct wp_translation *t)
 {
@@ -266,6 +350,13 @@ void wp_import_kafka(struct wp_translation *t)
 		if (item != NULL)
 			translate_plain(t, item, i);
 	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct wp_import_item *item = find(t, numbers[i].theirs);
+
+		if (item != NULL)
+			translate_number(t, item, &numbers[i]);
+	}
+	translate_mechanism(t);
 	translate_endpoint(t);
 	translate_stores(t);
 	translate_partitioner(t);

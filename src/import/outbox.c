@@ -111,11 +111,23 @@ static void say_other_transform(struct wp_translation *t, const char *alias,
 		}
 }
 
+static bool is_router(const struct routers *routers, const char *alias)
+{
+	for (size_t i = 0; i < routers->count; i++)
+		if (strcmp(routers->aliases[i], alias) == 0)
+			return true;
+	return false;
+}
+
 static void say_transform(struct wp_translation *t, const char *alias, struct routers *ret)
 {
 	struct wp_import_item *type = wp_import_option(t, "transforms", alias, "type");
 
-	if (type == NULL) {
+	if (is_router(ret, alias)) {
+		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_CHECK,
+			       "%s is named twice, which Kafka Connect refuses; it is taken once",
+			       alias);
+	} else if (type == NULL) {
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
 			       "one of them has no type, so what it does is not known");
 	} else if (wp_import_is_class(type->value, ROUTER) && ret->count < ROUTERS_MAX) {
@@ -159,6 +171,15 @@ static enum wp_import_match routes(struct wp_translation *t, const struct router
 	return found;
 }
 
+/* An outbox is captured whose name may be another. */
+static bool has_capitals(const struct wp_import_tables *tables)
+{
+	for (size_t i = 0; i < tables->count; i++)
+		if (tables->items[i].routed && tables->items[i].capitals)
+			return true;
+	return false;
+}
+
 static void say_tables(struct wp_translation *t, const struct wp_import_tables *tables,
 		       bool unrouted, bool unknown)
 {
@@ -183,11 +204,12 @@ static void say_tables(struct wp_translation *t, const struct wp_import_tables *
 			t, OUTBOX, item, WP_IMPORT_CHECK,
 			"walpost cannot tell which of them the predicate lets through, and took "
 			"all for outboxes");
-	else if (tables->folded)
+	else if (has_capitals(tables))
 		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_TRANSLATED,
-			"Debezium compares names without regard to case; if the table was made "
-			"with a quoted name, write it with capitals in double quotes");
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"Debezium compares names without regard to case, walpost does not: if the "
+			"table was made without double quotes, its name is in lower case; write it "
+			"so");
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 }
@@ -198,18 +220,70 @@ static void append_text(struct wp_translation *t, struct wp_buffer *b, const cha
 		t->report->rc = WP_NOMEM;
 }
 
+static void append_ignored(struct wp_translation *t, struct wp_buffer *list, const char *table)
+{
+	append_text(t, list, list->size == 0 ? "" : ", ");
+	append_text(t, list, table);
+}
+
+/* Debezium captures the table of its signals besides those that are listed. */
+static void gather_signals(struct wp_translation *t, struct wp_buffer *list)
+{
+	struct wp_import_item *item = find(t, "signal.data.collection");
+	struct wp_table_name name;
+	char text[WP_TABLE_NAME_TEXT_SIZE];
+
+	if (item == NULL)
+		return;
+	if (!wp_import_table_name(item->value, &name)) {
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "not schema.table: walpost stops at a row of this table, unless it "
+			      "is in outbox.ignore");
+		return;
+	}
+	wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
+		      "walpost takes no signals: rows of this table are dropped");
+	append_ignored(t, list, wp_table_name_text(&name, text, sizeof(text)));
+}
+
 /* Other tables of the publication; "": none that are known. */
 static void gather_ignored(struct wp_translation *t, const struct wp_import_tables *tables,
 			   struct wp_buffer *list)
 {
-	for (size_t i = 0; i < tables->count; i++) {
-		if (tables->items[i].routed)
-			continue;
-		append_text(t, list, list->size == 0 ? "" : ", ");
-		append_text(t, list, tables->items[i].text);
-	}
+	for (size_t i = 0; i < tables->count; i++)
+		if (!tables->items[i].routed)
+			append_ignored(t, list, tables->items[i].text);
+	gather_signals(t, list);
 	if (wp_buffer_append_byte(list, '\0') != WP_OK)
 		t->report->rc = WP_NOMEM;
+}
+
+/* Whoever drops the rows of all other tables must know those of the outbox, letter for letter. */
+static bool is_certain(const struct wp_import_tables *tables)
+{
+	bool routed = false;
+
+	for (size_t i = 0; i < tables->count; i++)
+		routed = routed || tables->items[i].routed;
+	return tables->listed == WP_IMPORT_LISTED && !has_capitals(tables) && routed;
+}
+
+static void say_all_tables(struct wp_translation *t, struct wp_import_item *mode, bool certain)
+{
+	static const char drops[] =
+		"the publication is of all tables: rows of others are dropped, where walpost would "
+		"otherwise stop at one";
+	static const char waits[] =
+		"the publication is of all tables: set ignore = *, which drops the rows of others, "
+		"once outbox.table is certain. Until then walpost stops at a row of another table, "
+		"for it may be the outbox";
+	enum wp_import_verdict verdict = certain ? WP_IMPORT_TRANSLATED : WP_IMPORT_FILL_IN;
+
+	if (mode == NULL)
+		wp_import_note(t, OUTBOX, "publication.autocreate.mode is not set", verdict, "%s",
+			       certain ? drops : waits);
+	else
+		wp_import_say(t, OUTBOX, mode, verdict, "%s", certain ? drops : waits);
 }
 
 static void say_publication(struct wp_translation *t, const struct wp_import_tables *tables)
@@ -218,23 +292,17 @@ static void say_publication(struct wp_translation *t, const struct wp_import_tab
 	bool all = mode == NULL || wp_import_is(mode->value, "all_tables");
 	struct wp_buffer list;
 
-	if (mode == NULL)
-		wp_import_note(t, OUTBOX, "publication.autocreate.mode is not set",
-			       WP_IMPORT_TRANSLATED,
-			       "Debezium's own publication is of all tables: rows of others are "
-			       "dropped, where walpost would otherwise stop at one");
-	else if (all)
-		wp_import_say(
-			t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
-			"rows of other tables are dropped, where walpost would otherwise stop "
-			"at one");
+	bool certain = is_certain(tables);
+
+	if (all)
+		say_all_tables(t, mode, certain);
 	else
 		wp_import_say(t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
 			      "the publication is taken over as it is; walpost stops at a row of a "
 			      "table that is neither an outbox nor named in outbox.ignore");
 	wp_buffer_init(&list, WP_IMPORT_TABLES_MAX * WP_TABLE_NAME_TEXT_SIZE);
 	gather_ignored(t, tables, &list);
-	if (all)
+	if (all && certain)
 		wp_import_set(t, OUTBOX, "ignore", "*");
 	else if (list.size > 1)
 		wp_import_set(t, OUTBOX, "ignore", (const char *)list.data);
@@ -353,9 +421,10 @@ static void set_ways(struct wp_translation *t)
 		wp_import_say(t, OUTBOX, extended, WP_IMPORT_TRANSLATED, NULL);
 	else if (context)
 		wp_import_note(
-			t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_TRANSLATED,
-			"by default Debezium 3 sends four headers of context, of which runId is "
-			"new at each start; an older Debezium has none: write no then");
+			t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_CHECK,
+			"Debezium 3.2 and later send four headers of context by default, of which "
+			"runId is new at each start; an older one sends none: set "
+			"debezium.context.headers = no then");
 	if (extended != NULL || context)
 		wp_import_set(t, OUTBOX, "debezium.context.headers", context ? "yes" : "no");
 }

@@ -73,12 +73,16 @@ static struct wp_span without_mark(struct wp_span text)
 	return text;
 }
 
-static bool looks_like_json(struct wp_span text)
+static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p, struct wp_why *why)
 {
-	for (size_t i = 0; i < text.size; i++)
-		if (strchr(" \t\r\n", text.data[i]) == NULL)
-			return text.data[i] == '{' || text.data[i] == '[';
-	return false;
+	struct wp_buffer blanked;
+
+	wp_buffer_init(&blanked, WP_IMPORT_SIZE_MAX);
+	enum wp_rc rc = wp_import_blank_comments(text, &blanked, why);
+	if (rc == WP_OK)
+		rc = wp_import_read_json(wp_buffer_span(&blanked), p, why);
+	wp_buffer_release(&blanked);
+	return rc;
 }
 
 static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p, struct wp_why *why)
@@ -89,11 +93,11 @@ static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p, 
 	 * no later text moves an earlier one. */
 	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
 		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
-	p->is_json = looks_like_json(text);
+	p->is_json = wp_import_looks_like_json(text);
 	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, why);
 	if (rc != WP_OK)
 		return rc;
-	rc = p->is_json ? wp_import_read_json(text, p, why) : wp_import_read_java(text, p, why);
+	rc = p->is_json ? read_json(text, p, why) : wp_import_read_java(text, p, why);
 	if (rc == WP_OK && p->count == 0)
 		return wp_why_set(why, WP_CONFIG, "there is no property in it");
 	return rc;

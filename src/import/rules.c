@@ -11,6 +11,7 @@ enum when {
 	TYPED,	 /* and it is about columns of a type, which `why` names */
 	SCHEMAS, /* and schemas are sent */
 	ALWAYS,
+	MAYBE, /* it may: that is for the user to say */
 };
 
 struct rule {
@@ -36,8 +37,8 @@ static const char metrics[] = "walpost says how it does in its log and `walpost 
 static const char selection[] =
 	"walpost sends rows of the tables that are named in this file, and no others";
 static const char topics[] =
-	"walpost creates no topic with settings of its own: create it before, or leave it to the "
-	"broker";
+	"Kafka Connect makes topics with these settings, walpost with the broker's own: another "
+	"number of partitions puts keys elsewhere. Create the topics that are not there yet before";
 static const char progress[] = "the slot alone holds how far events have been sent";
 static const char schemas[] = "schemas are written as with Debezium's default";
 static const char exactly_once[] = "walpost sends at least once";
@@ -52,7 +53,8 @@ static const struct rule rules[] = {
 	{ C, "offsets.storage.topic", NEVER, NULL, progress },
 	{ C, "offset.*", NEVER, NULL, progress },
 	{ C, "slot.seek.to.known.offset.on.start", NEVER, NULL, progress },
-	{ C, "topic.creation.*", NEVER, NULL, topics },
+	{ C, "topic.creation.enable", NEVER, NULL, worker },
+	{ C, "topic.creation.*", MAYBE, NULL, topics },
 	{ C, "group.id", NEVER, NULL, worker },
 	{ C, "config.storage.*", NEVER, NULL, worker },
 	{ C, "status.storage.*", NEVER, NULL, worker },
@@ -300,11 +302,12 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)
 {
-	bool does = matters(t, rule, item);
+	enum wp_import_verdict verdict = rule->when == MAYBE	  ? WP_IMPORT_CHECK
+					 : matters(t, rule, item) ? WP_IMPORT_UNSUPPORTED
+								  : WP_IMPORT_DROPPED;
 
 	item->concealed = is_family(rule);
-	wp_import_say(t, WP_IMPORT_REST, item, does ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_DROPPED,
-		      "%s", rule->why);
+	wp_import_say(t, WP_IMPORT_REST, item, verdict, "%s", rule->why);
 }
 
 static void say_custom(struct wp_translation *t, struct wp_import_item *item)

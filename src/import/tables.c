@@ -1,5 +1,6 @@
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "walpost/outbox/route.h"
 
@@ -21,11 +22,7 @@ static bool is_capital(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-/*
- * schema.table of an expression that can mean nothing else: a dot, escaped or not, between two
- * plain names. False: it could be many.
- */
-static bool read_name(const char *word, struct wp_table_name *ret)
+bool wp_import_table_name(const char *word, struct wp_table_name *ret)
 {
 	char *part = ret->schema;
 	size_t size = 0;
@@ -47,41 +44,38 @@ static bool read_name(const char *word, struct wp_table_name *ret)
 	return ret->name[0] != '\0';
 }
 
-/* Debezium compares without regard to case; most tables were made without quotes. */
-static bool fold(struct wp_table_name *name)
+static bool has_capitals(const char *part)
 {
-	char *parts[] = { name->schema, name->name };
-	bool folded = false;
-
-	for (size_t i = 0; i < 2; i++)
-		for (char *at = parts[i]; *at != '\0'; at++) {
-			folded = folded || is_capital(*at);
-			*at = (char)(is_capital(*at) ? *at - 'A' + 'a' : *at);
-		}
-	return folded;
+	while (*part != '\0' && !is_capital(*part))
+		part++;
+	return *part != '\0';
 }
 
-static bool is_known(const struct wp_import_tables *tables, const char *text)
+/* To Debezium, which compares without regard to case. */
+static bool is_known(const struct wp_import_tables *tables, const struct wp_table_name *name)
 {
 	for (size_t i = 0; i < tables->count; i++)
-		if (strcmp(tables->items[i].text, text) == 0)
+		if (strcasecmp(tables->items[i].name.schema, name->schema) == 0 &&
+		    strcasecmp(tables->items[i].name.name, name->name) == 0)
 			return true;
 	return false;
 }
 
 static void add_table(struct wp_translation *t, struct wp_import_tables *tables,
-		      struct wp_table_name *name)
+		      const struct wp_table_name *name)
 {
 	struct wp_import_table *table = &tables->items[tables->count];
 
-	tables->folded = fold(name) || tables->folded;
+	if (is_known(tables, name))
+		return;
+	tables->count++;
+	table->name = *name;
 	(void)wp_table_name_text(name, table->text, sizeof(table->text));
 	(void)snprintf(table->topic, sizeof(table->topic), "%.240s.%s.%s",
 		       wp_import_value(t, "topic.prefix", ""), name->schema, name->name);
 	(void)snprintf(table->section, sizeof(table->section), "outbox");
+	table->capitals = has_capitals(name->schema) || has_capitals(name->name);
 	table->routed = false;
-	if (!is_known(tables, table->text))
-		tables->count++;
 }
 
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret)
@@ -91,10 +85,9 @@ void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *re
 	struct wp_table_name name;
 
 	ret->count = 0;
-	ret->folded = false;
 	ret->listed = at[strspn(at, " \t")] == '\0' ? WP_IMPORT_NOT_LISTED : WP_IMPORT_LISTED;
 	while (wp_import_next(&at, word)) {
-		if (ret->count < WP_IMPORT_TABLES_MAX && read_name(word, &name))
+		if (ret->count < WP_IMPORT_TABLES_MAX && wp_import_table_name(word, &name))
 			add_table(t, ret, &name);
 		else
 			ret->listed = WP_IMPORT_UNCLEAR;
@@ -125,16 +118,22 @@ static bool try_name(struct wp_import_tables *tables, size_t index, const char *
 	return true;
 }
 
+static void lower(char *text)
+{
+	for (; *text != '\0'; text++)
+		*text = (char)(is_capital(*text) ? *text - 'A' + 'a' : *text);
+}
+
 /* Of public.outbox "outbox"; of a second one "sales_outbox"; of what cannot be one, "t2". */
 static void name_table(struct wp_import_tables *tables, size_t index)
 {
 	struct wp_import_table *table = &tables->items[index];
-	const char *dot = strrchr(table->text, '.');
-	char both[sizeof(table->text)];
+	char both[2 * WP_NAME_SIZE];
 
-	(void)snprintf(both, sizeof(both), "%s", table->text);
-	both[dot - table->text] = '_';
-	if (try_name(tables, index, dot + 1) || try_name(tables, index, both))
+	(void)snprintf(both, sizeof(both), "%s_%s", table->name.schema, table->name.name);
+	lower(both);
+	if (try_name(tables, index, both + strlen(table->name.schema) + 1) ||
+	    try_name(tables, index, both))
 		return;
 	(void)snprintf(table->section, sizeof(table->section), "outbox.t%zu", index + 1);
 }

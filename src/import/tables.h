@@ -11,10 +11,12 @@
 #define WP_IMPORT_TOPIC_SIZE (WP_IMPORT_WORD_SIZE + 2 * WP_NAME_SIZE)
 
 struct wp_import_table {
+	struct wp_table_name name;	       /* letters as they stand in the list */
 	char text[WP_TABLE_NAME_TEXT_SIZE];    /* as outbox.table takes it */
 	char topic[WP_IMPORT_TOPIC_SIZE];      /* as a predicate sees it: prefix.schema.table */
 	char section[WP_OUTBOX_NAME_SIZE + 8]; /* "outbox", or a name of its own */
-	bool routed;			       /* by some router */
+	bool capitals; /* in its name, of which Debezium takes no notice: it may be another */
+	bool routed;   /* by some router */
 };
 
 enum wp_import_listed {
@@ -27,9 +29,10 @@ struct wp_import_tables {
 	struct wp_import_table items[WP_IMPORT_TABLES_MAX];
 	size_t count;
 	enum wp_import_listed listed;
-	bool folded; /* a name has capital letters, which Debezium does not look at */
 };
 
+/* schema.table, a dot escaped or not between two plain names: an expression that means one table. */
+bool wp_import_table_name(const char *word, struct wp_table_name *ret);
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret);
 /* [outbox.NAME] for each, after its name. */
 void wp_import_tables_name(struct wp_import_tables *tables);

@@ -44,6 +44,7 @@ class Switch:
             "database.password": "none",
             "database.dbname": stage.database,
             "topic.prefix": "shop",
+            "extended.headers.enabled": "true",
             "slot.name": stage.slot,
             "publication.name": stage.publication,
             "table.include.list": "public.outbox",

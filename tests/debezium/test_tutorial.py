@@ -92,6 +92,7 @@ def properties(stage, configuration, slot):
         "database.password": "none",
         "database.dbname": stage.database,
         "topic.prefix": "dbserver1",
+        "extended.headers.enabled": "true",
         "schema.include.list": "inventory",
         "table.include.list": "inventory.outboxevent",
         "tombstones.on.delete": "false",

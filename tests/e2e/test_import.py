@@ -13,13 +13,15 @@ GOLDEN = places.TREE / "tests" / "golden"
 INPUTS = sorted(path for path in (GOLDEN / "import").iterdir() if path.is_file())
 CONFIGS = sorted(path.stem for path in (GOLDEN / "configs").glob("*.properties") if path.stem != "base")
 # Of these not all means to walpost what it means to Debezium.
-EXITS = {"tutorial.json": 1, "unsupported.properties": 1, "several.json": 1}
+EXITS = dict.fromkeys(["tutorial.json", "unsupported.properties", "several.json", "old.properties",
+                       "messages.properties", "server.properties"], 1)
 WHOLE = {
     "connector.class": "io.debezium.connector.postgresql.PostgresConnector", "plugin.name": "pgoutput",
     "database.hostname": "db", "table.include.list": "public.outbox", "topic.prefix": "t",
     "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.storage.StringConverter",
     "transforms": "outbox", "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
+    "extended.headers.enabled": "false",
 }
 
 
@@ -156,6 +158,34 @@ def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     _loads(done.stdout, tmp_path)
 
 
+@pytest.mark.parametrize("value", [
+    "max.request.size=2147483647", "batch.size=0", "retry.backoff.ms=0", "connections.max.idle.ms=-1",
+    "metadata.max.age.ms=-1", "request.timeout.ms=1800000", "linger.ms=9000000000", "reconnect.backoff.max.ms=99999999",
+    "sasl.mechanism=AWS_MSK_IAM",
+])
+def test_what_javas_producer_takes_gives_a_file_that_walpost_takes(value, tmp_path):
+    name, value = value.split("=")
+    _loads(_import(_properties(**{f"producer.override.{name}": value})).stdout, tmp_path)
+
+
+@pytest.mark.parametrize("more, marked", [
+    ({"transforms": "outbox,outbox"}, "CHECK: transforms: outbox is named twice"),
+    ({"topic.creation.default.partitions": "12"}, "CHECK: topic.creation.default.partitions: Kafka Connect makes"),
+    ({"table.include.list": "public.OutboxEvents"}, "CHECK: table.include.list: Debezium compares names"),
+])
+def test_what_is_assumed_is_marked(more, marked, tmp_path):
+    done = _import(_properties(**more))
+    assert marked in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+def test_json_with_comments_is_read(tmp_path):
+    text = "// of the shop\n" + (GOLDEN / "import" / "complete.json").read_text().replace("{", "{ # theirs", 1)
+    done = _import(text)
+    assert done.returncode == 0, done.stderr
+    assert _settings(done.stdout)["postgres.slot"] == "shop_outbox"
+
+
 def _not_replaced():
     """What docs/debezium.md says that walpost cannot replace, where it is a property."""
     text = (places.TREE / "docs" / "debezium.md").read_text()
@@ -198,7 +228,7 @@ def test_of_a_property_set_twice_the_last_counts():
     done = _import(_properties() + "slot.name=one\nslot.name=two\n")
     assert done.returncode == 0
     assert _settings(done.stdout)["postgres.slot"] == "two"
-    assert "# slot.name\n#   dropped: it is set again in line 11, which wins\n" in done.stdout
+    assert "# slot.name\n#   dropped: it is set again in line 12, which wins\n" in done.stdout
 
 
 @pytest.mark.parametrize("text, said", [

@@ -1,8 +1,8 @@
 /*
  * A foreign configuration taken apart: names and values in the order of the file. Either JSON,
  * an object of properties or {"name": ..., "config": {...}} as Kafka Connect's REST takes it, or
- * Java's .properties; the first character tells which. YAML is refused, and so is a list of
- * connectors.
+ * Java's .properties; the first character tells which, behind comments, which JSON may have here.
+ * YAML is refused, and so is a list of connectors.
  *
  * Owns: the texts. Pure. Bounded: WP_IMPORT_PROPERTIES_MAX, WP_IMPORT_SIZE_MAX.
  */

@@ -16,7 +16,7 @@
 #define PLACE                                                                            \
 	"connector.class=io.debezium.connector.postgresql.PostgresConnector\n"           \
 	"plugin.name=pgoutput\ndatabase.hostname=db\ntable.include.list=public.outbox\n" \
-	"topic.prefix=t\n"
+	"topic.prefix=t\nextended.headers.enabled=false\n"
 /* All that a consumer's view needs is said. */
 #define WHOLE PLACE STRINGS ROUTER
 #define O "transforms.o."
@@ -25,6 +25,7 @@
 	"debezium.source.connector.class=io.debezium.connector.postgresql."         \
 	"PostgresConnector\ndebezium.source.plugin.name=pgoutput\n"                 \
 	"debezium.source.table.include.list=public.outbox\ndebezium.transforms=o\n" \
+	"debezium.source.extended.headers.enabled=false\n"                          \
 	"debezium.transforms.o.type=io.debezium.transforms.outbox.EventRouter\n"
 
 struct output {
@@ -115,7 +116,7 @@ static void a_slot_of_another_plugin_cannot_be_taken_over(void **state)
 {
 	changed(WHOLE "plugin.name=wal2json\n", 1, "# plugin.name = wal2json\n#   NOT SUPPORTED: ");
 	changed("database.hostname=db\ntable.include.list=a.b\nconnector.class=PostgresConnector\n"
-		"topic.prefix=t\n" STRINGS ROUTER,
+		"topic.prefix=t\nextended.headers.enabled=false\n" STRINGS ROUTER,
 		1, "# plugin.name is not set\n#   NOT SUPPORTED: ");
 }
 
@@ -333,16 +334,49 @@ static void without_a_converter_the_workers_is_guessed(void **state)
 		"Kafka Connect does not look at it");
 }
 
+#define PREDICATES "org.apache.kafka.connect.transforms.predicates."
+#define MATCHES PREDICATES "TopicNameMatches\n"
+
 static void a_table_is_named_by_an_expression_that_is_plain(void **state)
 {
 	same(WHOLE "table.include.list=a\\\\.b\n", "\ntable = a.b\n");
 	same(WHOLE "table.include.list=a.b-c\n", "\ntable = a.\"b-c\"\n");
-	same(WHOLE "table.include.list=public.OutboxEvent\n", "\ntable = public.outboxevent\n");
 	changed(WHOLE "table.include.list=public.out.*\n", 1, "CHECK: a regular expression");
 	changed(WHOLE "table.include.list=outbox\n", 1, "CHECK: a regular expression");
 	changed(WHOLE "table.include.list=\n", 1, "CHECK: a regular expression");
-	changed("plugin.name=pgoutput\nconnector.class=PostgresConnector\n" STRINGS ROUTER, 1,
-		"# table.include.list is not set\n#   CHECK: ");
+	changed("plugin.name=pgoutput\nconnector.class=PostgresConnector\n"
+		"extended.headers.enabled=false\n" STRINGS ROUTER,
+		1, "# table.include.list is not set\n#   CHECK: ");
+}
+
+static void a_name_with_capitals_is_quoted_and_asked_about(void **state)
+{
+	const char *capitals = WHOLE "table.include.list=public.OutboxEvents\n";
+
+	changed(capitals, 1, "\ntable = public.\"OutboxEvents\"\n");
+	changed(capitals, 1, "CHECK: Debezium compares names without regard to case");
+	changed(WHOLE "table.include.list=Sales.Outbox\n", 1, "\ntable = \"Sales\".\"Outbox\"\n");
+	changed(WHOLE "table.include.list=a.Outbox,a.outbox\n", 1, "\ntable = a.\"Outbox\"\n");
+	changed(WHOLE "table.include.list=a.MyOutbox,b.outbox\n", 1,
+		"\n[outbox.myoutbox]\ntable = a.\"MyOutbox\"\n");
+}
+
+static void rows_of_others_are_dropped_only_beside_a_table_that_is_known(void **state)
+{
+	const char *const unsure[] = {
+		WHOLE "table.include.list=public.OutboxEvents\n",
+		WHOLE "table.include.list=public.out.*\n",
+		WHOLE "table.include.list=public.outbox,public.out.*\n",
+		WHOLE "table.include.list=\n",
+	};
+
+	for (size_t i = 0; i < sizeof(unsure) / sizeof(unsure[0]); i++) {
+		without(unsure[i], "\nignore =");
+		changed(unsure[i], 1, "TO FILL IN: the publication is of all tables");
+	}
+	changed(WHOLE "table.include.list=a.o,a.Other\n" O "predicate=p\npredicates.p.type=" MATCHES
+		      "predicates.p.pattern=t.a.o\n",
+		1, "\nignore = *\n");
 }
 
 static void several_tables_are_several_outboxes(void **state)
@@ -353,9 +387,6 @@ static void several_tables_are_several_outboxes(void **state)
 	     "\n[outbox.outbox]\ntable = a.outbox\n\n[outbox.b_outbox]\ntable = b.outbox\n\n"
 	     "[outbox.c_table]\ntable = c.table\n");
 }
-
-#define PREDICATES "org.apache.kafka.connect.transforms.predicates."
-#define MATCHES PREDICATES "TopicNameMatches\n"
 
 static void a_predicate_chooses_the_outboxes(void **state)
 {
@@ -400,6 +431,13 @@ static void the_publication_decides_what_is_ignored(void **state)
 	changed(WHOLE "publication.autocreate.mode=filtered\ntable.include.list=a.o,a.p,a.q\n" O
 		      "predicate=p\npredicates.p.type=" MATCHES "predicates.p.pattern=t.a.o\n",
 		1, "\nignore = a.p, a.q\n");
+	same(WHOLE "publication.autocreate.mode=filtered\nsignal.data.collection=a.signals\n",
+	     "\nignore = a.signals\n");
+	same(WHOLE "publication.autocreate.mode=filtered\nsignal.data.collection=a.DbzSignals\n",
+	     "\nignore = a.\"DbzSignals\"\n");
+	same(WHOLE "signal.data.collection=a.signals\n", "\nignore = *\n");
+	changed(WHOLE "publication.autocreate.mode=filtered\nsignal.data.collection=signals\n", 1,
+		"CHECK: not schema.table");
 }
 
 #define DECODE                                                                                \
@@ -435,9 +473,16 @@ static void other_transforms_are_told(void **state)
 
 static void context_headers_are_sent_as_by_debezium_3(void **state)
 {
-	same(WHOLE, "\ndebezium.context.headers = yes\n");
+	const char *silent =
+		"connector.class=io.debezium.connector.postgresql.PostgresConnector\n"
+		"plugin.name=pgoutput\ntable.include.list=a.b\ntopic.prefix=t\n" STRINGS ROUTER;
+
+	changed(silent, 1, "\ndebezium.context.headers = yes\n");
+	changed(silent, 1,
+		"# extended.headers.enabled is not set\n#   CHECK: Debezium 3.2 and later");
 	same(WHOLE, "\ndebezium.name = t\n");
-	same(WHOLE "extended.headers.enabled=false\n", "\ndebezium.context.headers = no\n");
+	same(WHOLE "extended.headers.enabled=true\n", "\ndebezium.context.headers = yes\n");
+	same(WHOLE, "\ndebezium.context.headers = no\n");
 	without("database.server.name=t\nplugin.name=pgoutput\n" STRINGS ROUTER,
 		"debezium.context.headers");
 }
@@ -502,6 +547,55 @@ static void the_producers_properties_have_librdkafkas_names(void **state)
 		"walpost chooses partitions by murmur2");
 	changed(WHOLE "producer.override.transactional.id=x\n", 1, "no such thing");
 	changed(WHOLE "producer.override.what.is.this=x\n", 1, "walpost does not know it");
+}
+
+#define PRODUCER WHOLE "producer.override."
+
+/* Each is a value that Java's producer takes; librdkafka's own bounds are narrower. */
+static void values_beyond_what_librdkafka_takes_become_the_nearest(void **state)
+{
+	same(PRODUCER "max.request.size=2147483647\n", "\nmessage.max.bytes = 1000000000\n");
+	same(PRODUCER "max.request.size=0\n", "\nmessage.max.bytes = 1000\n");
+	same(PRODUCER "batch.size=0\n", "\nbatch.size = 1\n");
+	same(PRODUCER "retry.backoff.ms=0\n", "\nretry.backoff.ms = 1\n");
+	same(PRODUCER "request.timeout.ms=1800000\n", "\nrequest.timeout.ms = 900000\n");
+	same(PRODUCER "connections.max.idle.ms=-1\n", "\nconnections.max.idle.ms = 0\n");
+	same(PRODUCER "linger.ms=9000000000\n", "\nlinger.ms = 900000\n");
+	same(PRODUCER "reconnect.backoff.max.ms=99999999\n",
+	     "\nreconnect.backoff.max.ms = 3600000\n");
+	same(PRODUCER "metadata.max.age.ms=604800000\n", "\nmetadata.max.age.ms = 86400000\n");
+	same(PRODUCER "metadata.max.age.ms=-1\n",
+	     "dropped: librdkafka takes 1 to 86400000, and its own default stays");
+	without(PRODUCER "metadata.max.age.ms=0\n", "\nmetadata.max.age.ms =");
+	same(PRODUCER "linger.ms= 5 \n", "\nlinger.ms = 5\n");
+	same(PRODUCER "request.timeout.ms=1800000\n",
+	     "#   librdkafka takes 1 to 900000: the nearest\nrequest.timeout.ms = 900000\n");
+	changed(PRODUCER "linger.ms=soon\n", 1, "NOT SUPPORTED: it is no whole number");
+}
+
+static void a_mechanism_that_librdkafka_lacks_is_told(void **state)
+{
+	same(PRODUCER "sasl.mechanism=SCRAM-SHA-256\n", "\nsasl.mechanism = SCRAM-SHA-256\n");
+	changed(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", 1,
+		"NOT SUPPORTED: librdkafka has no such mechanism");
+	without(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", "\nsasl.mechanism =");
+}
+
+static void topics_that_connect_made_are_to_be_looked_at(void **state)
+{
+	changed(WHOLE "topic.creation.default.partitions=12\n", 1,
+		"CHECK: Kafka Connect makes topics with these settings");
+	changed(WHOLE "topic.creation.default.partitions=12\n"
+		      "topic.creation.default.replication.factor=3\n",
+		2, "CHECK: Kafka Connect makes topics with these settings");
+}
+
+static void an_alias_that_comes_twice_counts_once(void **state)
+{
+	changed(WHOLE "transforms=o,o\n", 1,
+		"CHECK: o is named twice, which Kafka Connect refuses");
+	changed(WHOLE "transforms=o,o\n", 1, "\n[outbox]\n");
+	without(WHOLE "transforms=o,o\n", "[outbox.outbox]");
 }
 
 static void debezium_server_has_ways_of_its_own(void **state)
@@ -643,6 +737,8 @@ int main(void)
 		cmocka_unit_test(a_key_of_bytes_is_not_written_as_bytes),
 		cmocka_unit_test(without_a_converter_the_workers_is_guessed),
 		cmocka_unit_test(a_table_is_named_by_an_expression_that_is_plain),
+		cmocka_unit_test(a_name_with_capitals_is_quoted_and_asked_about),
+		cmocka_unit_test(rows_of_others_are_dropped_only_beside_a_table_that_is_known),
 		cmocka_unit_test(several_tables_are_several_outboxes),
 		cmocka_unit_test(a_predicate_chooses_the_outboxes),
 		cmocka_unit_test(of_several_routers_the_first_that_gets_a_table_counts),
@@ -653,6 +749,10 @@ int main(void)
 		cmocka_unit_test(modes_matter_where_columns_of_their_types_are_placed),
 		cmocka_unit_test(modes_matter_where_the_key_is_of_their_types),
 		cmocka_unit_test(the_producers_properties_have_librdkafkas_names),
+		cmocka_unit_test(values_beyond_what_librdkafka_takes_become_the_nearest),
+		cmocka_unit_test(a_mechanism_that_librdkafka_lacks_is_told),
+		cmocka_unit_test(topics_that_connect_made_are_to_be_looked_at),
+		cmocka_unit_test(an_alias_that_comes_twice_counts_once),
 		cmocka_unit_test(debezium_server_has_ways_of_its_own),
 		cmocka_unit_test(a_dollar_sign_is_escaped_in_two_ways),
 		cmocka_unit_test(secrets_are_not_printed),

@@ -105,6 +105,24 @@ static void json_is_an_object_of_properties(void **state)
 	one_is("{\"config\": {\"a\": \"b\"}}", "a", "b");
 }
 
+/* Nobody's JSON has them, but examples and files that are kept beside the connector do. */
+static void comments_in_json_are_passed_over(void **state)
+{
+	one_is("// one\n{ // two\n \"a\": /* {\n} */ \"b\" } // three", "a", "b");
+	one_is("/* license\n * { */ {\"a\": \"b\"}", "a", "b");
+	one_is("# one\n{ # two\n\"a\": \"b\" }\n", "a", "b");
+	one_is("{\"a\": \"http://x/*#*/ \\\" // y\"}", "a", "http://x/*#*/ \" // y");
+	one_is("# {\na=b", "a", "b");
+	refused("{\n/* x\n", "line 2: a comment is not closed");
+	refused("// x\n{\n", "line 3: a name in double quotes is missing");
+	struct wp_import_properties p =
+		properties_of("// 1\n{\n# 3\n\"a\": 1 /* 4\n5 */,\n\"b\": 2}");
+	CHECK_EQ(p.items[0].line, 4);
+	CHECK_EQ(p.items[1].line, 6);
+	CHECK(p.is_json);
+	wp_import_properties_release(&p);
+}
+
 static void what_stands_beside_the_config_is_marked(void **state)
 {
 	struct wp_import_properties p = properties_of(
@@ -245,6 +263,7 @@ int main(void)
 		cmocka_unit_test(comments_and_blank_lines_are_nothing),
 		cmocka_unit_test(each_property_knows_its_line),
 		cmocka_unit_test(json_is_an_object_of_properties),
+		cmocka_unit_test(comments_in_json_are_passed_over),
 		cmocka_unit_test(what_stands_beside_the_config_is_marked),
 		cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
 		cmocka_unit_test(yaml_is_refused_in_one_sentence),

@@ -27,7 +27,7 @@ static enum wp_rc import(void)
 
 	enum wp_rc rc = wp_import_new(wp_span_of(text), &import, &why);
 	if (rc == WP_OK)
-		CHECK_EQ(wp_import_changes(import), 3);
+		CHECK_EQ(wp_import_changes(import), 4);
 	wp_import_free(import);
 	return rc;
 }
