@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "walpost/base/exit.h"
+#include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/witness.h"
@@ -365,7 +366,7 @@ struct wp_trend_look wp_slot_status_trend_look(const struct wp_slot_status *s, i
 
 static void print_line(FILE *to, const char *name, const char *value, const char *unit)
 {
-	(void)fprintf(to, "%-20s %s%s\n", name, value, unit);
+	wp_cli_say(to, "%-20s %s%s\n", name, value, unit);
 }
 
 static void print_facts(FILE *to, const struct fact *list, size_t count, const PGresult *row)
@@ -451,8 +452,8 @@ static void print_rates(FILE *to, const struct wp_trend_rates *r)
 void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
 			  const struct wp_trend_rates *rates)
 {
-	(void)fprintf(to, "%-20s %s: %s\n", "state", wp_slot_status_state_name(s->state),
-		      s->means.text);
+	wp_cli_say(to, "%-20s %s: %s\n", "state", wp_slot_status_state_name(s->state),
+		   s->means.text);
 	print_line(to, "slot", s->config.postgres.slot, "");
 	print_line(to, "publication", s->config.postgres.publication, "");
 	if (s->slot == NULL)

@@ -168,8 +168,9 @@ static struct client *free_place(struct wp_http *h)
 {
 	size_t i = 0;
 
-	while (h->clients[i].connection != NULL)
-		assert(++i < WP_HTTP_CONNECTIONS_MAX);
+	while (i < WP_HTTP_CONNECTIONS_MAX && h->clients[i].connection != NULL)
+		i++;
+	assert(i < WP_HTTP_CONNECTIONS_MAX);
 	return &h->clients[i];
 }
 

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 #include "walpost/vitals/status_json.h"
@@ -35,8 +36,14 @@ static void put_string(struct writer *w, const char *text)
 		keep(w, wp_json_write_string(w->into, whole, WP_JSON_DISPLAY));
 		return;
 	}
-	for (size_t i = 0; i < whole.size && size < sizeof(clean); i++)
-		clean[size++] = (char)(whole.data[i] < 0x80 ? whole.data[i] : '?');
+	for (size_t i = 0; i < whole.size;) {
+		struct wp_display shown;
+		i += wp_display_next(whole.data + i, whole.size - i, &shown);
+		if (size + shown.size > sizeof(clean))
+			break;
+		memcpy(clean + size, shown.text, shown.size);
+		size += shown.size;
+	}
 	keep(w, wp_json_write_string(
 			w->into, (struct wp_span){ .data = (const uint8_t *)clean, .size = size },
 			WP_JSON_DISPLAY));

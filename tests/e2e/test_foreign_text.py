@@ -45,6 +45,17 @@ def test_keys_and_topics_of_others_do_not_steer_a_terminal(stage):
     assert bad in diff.stdout and SHOWN in diff.stdout.lower()
 
 
+def test_the_name_of_a_relay_does_not_steer_a_terminal(stage):
+    relay = stage.relay()
+    stage.wait_claimed(relay)
+    relay.stop()
+    stage.sql("UPDATE walpost.witness SET owner = %s", (KEY,))
+    for arguments in ((), ("--json",)):
+        status = _run(stage, "status", *arguments)
+        assert not _steers(status.stdout + status.stderr)
+        assert SHOWN.replace(r"\x1b", "") in status.stdout.lower().replace(r"\x1b", "").replace(r"\u001b", "")
+
+
 @pytest.mark.parametrize("conninfo", (
     "postgresql://relay:p@hush@127.0.0.1/app", "postgresql://relay:12/hush@127.0.0.1/app", "host=db user=relay hush",
     "postgresql://127.0.0.1:hush/app",

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 /* Ways in and ways not in: each gives a sentence with its cure and the right reaction. */
 #include "harness.h"
 
