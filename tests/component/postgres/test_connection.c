@@ -1,5 +1,3 @@
-#include <stdlib.h>
-
 /* Ways in and ways not in: each gives a sentence with its cure and the right reaction. */
 #include "harness.h"
 
@@ -8,6 +6,7 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
