@@ -25,6 +25,7 @@ static const char *const envelopes[] = {
 	"raw", "protobuf", "cloudevents-binary", "cloudevents-json", "cloudevents-protobuf", NULL
 };
 static const char *const forms[] = { "raw", "json", "json-schema", NULL };
+static const char *const header_forms[] = { "raw", "json", "json-schema", "string", NULL };
 static const char *const renderings[] = { "postgres", "debezium", NULL };
 static const char *const payload_jsons[] = { "any", "validate", "expand", NULL };
 static const char *const payload_empties[] = { "keep", "tombstone", NULL };
@@ -168,8 +169,9 @@ const struct wp_option wp_options[] = {
 	{ "outbox.headers.format",
 	  "How id, type and the columns under headers are written: raw, their text; json; "
 	  "json-schema, JSON\nbeside its Kafka Connect schema, which is what Debezium Server "
-	  "sends.",
-	  "raw", ENUM, 0, AT(outbox.headers_format), 0, 0, forms, NULL },
+	  "sends; string, raw but for arrays\nwith types = debezium: [a, b c, null] in place of "
+	  "[\"a\",\"b c\",null] (StringConverter).",
+	  "raw", ENUM, 0, AT(outbox.headers_format), 0, 0, header_forms, NULL },
 	{ "outbox.key.format",
 	  "How the key is written: raw, its text (StringConverter); json (JsonConverter without "
 	  "schemas: a\ntext has quotes); json-schema (JsonConverter with them). It decides the "

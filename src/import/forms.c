@@ -249,6 +249,18 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 			"outbox.confluent.schemas writes the header of a schema registry");
 }
 
+/* Who has payloads of bytes has another converter, unless nobody reads them. */
+static void say_string_value(struct wp_translation *t, struct wp_import_item *item)
+{
+	const struct wp_import_item *mode =
+		wp_import_find(t, WP_IMPORT_CONNECTOR, "binary.handling.mode");
+	bool has_bytes = mode != NULL && wp_import_is(mode->value, "bytes");
+
+	wp_import_say(t, OUTBOX, item, has_bytes ? WP_IMPORT_CHECK : WP_IMPORT_TRANSLATED,
+		      "of a payload of type bytea it writes the name of a Java object "
+		      "(java.nio.HeapByteBuffer[pos=0 lim=5 cap=5]), walpost its bytes");
+}
+
 static void say_named(struct wp_translation *t, const struct part *part,
 		      struct wp_import_item *item)
 {
@@ -264,6 +276,8 @@ static void say_named(struct wp_translation *t, const struct part *part,
 	else if (part != &value_part && (way == DELEGATES || way == BYTES))
 		say_delegating(t, part, item, way == BYTES ? NULL : delegate,
 			       delegate_form(t, part));
+	else if (part == &value_part && way == TEXT)
+		say_string_value(t, item);
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 }
@@ -365,6 +379,13 @@ static void say_class(struct wp_translation *t, const struct part *part)
 			"others, and what it writes walpost does not know");
 }
 
+static bool is_string(struct wp_translation *t, const struct part *part)
+{
+	const struct wp_import_item *item = find_converter(t, part);
+
+	return item != NULL && way_of(t, item->value) == TEXT;
+}
+
 static void say_part(struct wp_translation *t, const struct part *part, enum wp_import_form form)
 {
 	static const char *const names[] = { "raw", "json", "json-schema", "raw" };
@@ -372,7 +393,8 @@ static void say_part(struct wp_translation *t, const struct part *part, enum wp_
 	say_converter(t, part);
 	say_schemas(t, part);
 	say_delegate(t, part);
-	wp_import_set(t, OUTBOX, part->ours, names[form]);
+	wp_import_set(t, OUTBOX, part->ours,
+		      part == &header_part && is_string(t, part) ? "string" : names[form]);
 	say_options(t, part, "");
 	say_options(t, part, DELEGATE ".");
 	say_class(t, part);

@@ -35,14 +35,12 @@ static const struct plain {
 };
 
 /* Of the payload, where it is expanded. */
-static const struct plain expand_options[] = {
-	{ "table.json.payload.null.behavior",
-	  "expand.nulls",
-	  { { "ignore", "drop" }, { "optional_bytes", "keep" }, { NULL, NULL } } },
-	{ "table.json.payload.empty.array.behavior",
-	  "expand.empty_arrays",
-	  { { "ignore", "drop" }, { "optional_string", "keep" }, { NULL, NULL } } },
+static const struct plain expand_nulls = {
+	"table.json.payload.null.behavior",
+	"expand.nulls",
+	{ { "ignore", "drop" }, { "optional_bytes", "keep" }, { NULL, NULL } },
 };
+#define EMPTY_ARRAYS "table.json.payload.empty.array.behavior"
 
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
 {
@@ -73,25 +71,20 @@ static void translate_plain(struct wp_translation *t, const char *alias, const c
 	wp_import_set(t, section, plain->key, word->ours);
 }
 
-/* Where Java's expressions and PCRE2's differ without either refusing the other's. */
-static bool means_something_else(const char *regex)
-{
-	return strstr(regex, "&&") != NULL || strstr(regex, "(?U") != NULL ||
-	       strstr(regex, "(?d") != NULL;
-}
-
 static void translate_regex(struct wp_translation *t, const char *alias, const char *section)
 {
 	struct wp_import_item *item = find(t, alias, "route.topic.regex");
 
 	if (item == NULL)
 		return;
-	if (means_something_else(item->value))
-		wp_import_say(t, section, item, WP_IMPORT_CHECK,
-			      "walpost's expressions are PCRE2's, to which &&, (?U) and (?d) mean "
-			      "something else than to Java");
-	else
-		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	if (wp_import_is_of_java(item->value)) {
+		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
+			      "walpost's expressions are PCRE2's, to which a class within a class "
+			      "([a-z[A-Z]], which is [a-zA-Z] to both), &&, (?U) and (?d) mean "
+			      "something else than to Java: write it anew as topic.regex");
+		return;
+	}
+	wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 	wp_import_set(t, section, "topic.regex", item->value);
 }
 
@@ -343,8 +336,25 @@ static void translate_version(struct wp_translation *t, const char *alias, const
 	}
 }
 
+/* Debezium 3.6, with whose records walpost is compared, passes it over; 3.7 is to have it. */
+static void translate_empty_arrays(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find(t, alias, EMPTY_ARRAYS);
+
+	if (item == NULL)
+		return;
+	if (wp_import_is(item->value, "ignore"))
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	else
+		wp_import_say(t, section, item, WP_IMPORT_CHECK,
+			      "Debezium 3.6 has no such option, and leaves empty arrays out. Of a "
+			      "later one that has it: set expand.empty_arrays = keep");
+	wp_import_set(t, section, "expand.empty_arrays", "drop");
+}
+
 static void translate_expand(struct wp_translation *t, const char *alias, const char *section)
 {
+	static const char *const options[] = { "table.json.payload.null.behavior", EMPTY_ARRAYS };
 	struct wp_import_item *item = find(t, alias, "table.expand.json.payload");
 	bool expands = wp_import_is_true(item, false) && is_structured(t);
 
@@ -356,12 +366,15 @@ static void translate_expand(struct wp_translation *t, const char *alias, const 
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 	if (item != NULL && (expands || !wp_import_is_true(item, false)))
 		wp_import_set(t, section, "payload.json", expands ? "expand" : "any");
-	for (size_t i = 0; i < sizeof(expand_options) / sizeof(expand_options[0]); i++) {
-		struct wp_import_item *option = find(t, alias, expand_options[i].option);
+	if (expands) {
+		translate_plain(t, alias, section, &expand_nulls);
+		translate_empty_arrays(t, alias, section);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		struct wp_import_item *option = find(t, alias, options[i]);
 
-		if (expands)
-			translate_plain(t, alias, section, &expand_options[i]);
-		else if (option != NULL)
+		if (option != NULL)
 			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
 				      "no payload is expanded");
 	}

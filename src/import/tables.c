@@ -184,7 +184,9 @@ static enum wp_import_match judge(struct wp_translation *t, const char *predicat
 		return WP_IMPORT_NO_MATCH;
 	if (pattern == NULL || !wp_import_is_class(type->value, PREDICATES "TopicNameMatches"))
 		return WP_IMPORT_UNKNOWN;
-	return has_other_topics(t) ? WP_IMPORT_UNKNOWN : match(t, pattern->value, table->topic);
+	return has_other_topics(t) || wp_import_is_of_java(pattern->value)
+		       ? WP_IMPORT_UNKNOWN
+		       : match(t, pattern->value, table->topic);
 }
 
 enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *alias,

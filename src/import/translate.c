@@ -78,6 +78,33 @@ bool wp_import_begins(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* Within a class Java takes a [ for a further one, joined to it; PCRE2 for itself. */
+static bool has_class_within(const char *regex)
+{
+	bool within = false;
+
+	for (const char *at = regex; *at != '\0'; at++) {
+		if (at[0] == '\\' && at[1] == 'Q') {
+			at = strstr(at, "\\E");
+			if (at == NULL)
+				return false;
+		}
+		if (*at == '\\' && at[1] != '\0')
+			at++;
+		else if (*at == '[' && within)
+			return true;
+		else if (*at == '[' || *at == ']')
+			within = *at == '[';
+	}
+	return false;
+}
+
+bool wp_import_is_of_java(const char *regex)
+{
+	return strstr(regex, "&&") != NULL || strstr(regex, "(?U") != NULL ||
+	       strstr(regex, "(?d") != NULL || has_class_within(regex);
+}
+
 const char *wp_import_class(const char *name)
 {
 	const char *dot = strrchr(name, '.');

@@ -73,6 +73,8 @@ bool wp_import_is_true(const struct wp_import_item *item, bool standard);
  * moved. A word that is too long comes out empty.
  */
 bool wp_import_next(const char **at, char word[WP_IMPORT_WORD_SIZE]);
+/* An expression that Java and PCRE2 both take, each for something else. */
+bool wp_import_is_of_java(const char *regex);
 bool wp_import_begins(const char *text, const char *start);
 /* The last part of a Java class's name. */
 const char *wp_import_class(const char *name);

@@ -273,7 +273,7 @@ enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_for
 	enum wp_rc rc;
 
 	*place = text;
-	if (form == WP_FORM_RAW && (wp_span_is_null(text) || wp_shape_is_plain(s, type)))
+	if (wp_shape_is_text(form) && (wp_span_is_null(text) || wp_shape_is_plain(s, type)))
 		return WP_OK;
 	if (!is_debezium)
 		type = &plain;
@@ -281,7 +281,7 @@ enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_for
 		rc = wp_render_json(&s->written, type, text, why);
 	else if (form == WP_FORM_JSON_SCHEMA)
 		rc = write_with_schema(&s->written, type, text, why);
-	else if (what == WP_FOR_HEADER)
+	else if (what == WP_FOR_HEADER && form == WP_FORM_RAW)
 		rc = wp_render_header(&s->written, type, text, why);
 	else
 		rc = wp_render_string(&s->written, type, text, why);

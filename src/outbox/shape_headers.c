@@ -146,7 +146,7 @@ static void add_written(struct wp_shape *s, struct wp_span name, const struct wp
 
 	take(f, wp_shape_add_header(s, name, text, &inner), &inner);
 	/* Most often: of all rendered ones the one that is none. */
-	if (o->headers_format == WP_FORM_RAW && o->types == WP_RENDERING_POSTGRES)
+	if (wp_shape_is_text(o->headers_format) && o->types == WP_RENDERING_POSTGRES)
 		return;
 	take(f,
 	     wp_shape_write(s, &s->headers[s->header_count - 1].value, o->headers_format,

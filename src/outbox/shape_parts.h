@@ -77,6 +77,10 @@ void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start);
  * The value of a column in that form, at `place` in the end. What needs no writing is there
  * at once. `form` of a header: RAW is Connect's SimpleHeaderConverter.
  */
+static inline bool wp_shape_is_text(enum wp_form form)
+{
+	return form == WP_FORM_RAW || form == WP_FORM_STRING;
+}
 enum wp_written_for { WP_FOR_KEY_OR_VALUE, WP_FOR_HEADER };
 enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
 			  enum wp_written_for what, const struct wp_column_type *type,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from debezium.original import JSON, STRING
-from debezium.rows import PLACED, PRINTED
+from debezium.rows import PLACED, PRINTED, STRUNG
 
 CONNECT, SERVER = "connect", "server"
 STRINGS = {"key.converter": STRING, "value.converter": STRING}
@@ -83,6 +83,8 @@ KEYS = ("c_small", "c_big", "c_bool", "c_num", "c_double", "c_date", "c_ts", "c_
 CONFIGURATIONS = [
     Configuration("string", STRINGS),
     Configuration("string-headers", {**STRINGS, PLACEMENT: placed("header") + ",type:header:eventType"}),
+    Configuration("string-converted-headers", {
+        **STRINGS, "header.converter": STRINGS["value.converter"], PLACEMENT: placed("header", STRUNG)}),
     Configuration("context-headers", {**STRINGS, "extended.headers.enabled": "true"}),
     Configuration("string-json", {**STRINGS, **router(table_field_event_payload="p_json")}),
     Configuration("string-text", {**STRINGS, **router(table_field_event_payload="p_text")}),

@@ -138,6 +138,8 @@ PRINTED = ("c_inet", "c_cidr", "c_mac", "c_mac8", "c_ranges", "c_rangeb", "c_ran
            "c_ranged", "c_xml", "c_lexemes", "c_citext", "c_path", "c_inets")
 PLACED = tuple(name for name in EDGES if name.startswith("c_") and name not in PRINTED)
 PAYLOADS = ("payload", "p_json", "p_text", "p_bytea")
+# StringConverter names a Java object for the others: not the same twice.
+STRUNG = tuple(name for name in PLACED if name not in ("c_bytea", "c_free"))
 COLUMNS = ("id", "aggregatetype", "aggregateid", "type", *PAYLOADS, "happened", *PLACED, *PRINTED)
 
 

@@ -25,7 +25,7 @@ static volatile uint8_t seen; /* so that reading is not left out */
 static void choose_shape(struct wp_outbox_options *o, unsigned shape)
 {
 	o->key_format = (enum wp_form)(shape % 3);
-	o->headers_format = (enum wp_form)((shape / 2) % 3);
+	o->headers_format = (enum wp_form)((shape / 2) % 4);
 	o->types = shape % 2 == 0 ? WP_RENDERING_POSTGRES : WP_RENDERING_DEBEZIUM;
 	o->payload_empty = shape % 5 == 0 ? WP_PAYLOAD_EMPTY_TOMBSTONE : WP_PAYLOAD_EMPTY_KEEP;
 	o->ce_source = "/fuzz";

@@ -20,8 +20,11 @@ enum wp_envelope {
 	WP_ENVELOPE_CLOUDEVENTS_PROTOBUF,
 };
 enum wp_key_null { WP_KEY_NULL_STOP, WP_KEY_NULL_ALLOW };
-/* How a value is written: its text; as JSON; as JSON beside the schema of Kafka Connect. */
-enum wp_form { WP_FORM_RAW, WP_FORM_JSON, WP_FORM_JSON_SCHEMA };
+/*
+ * How a value is written: its text; as JSON; as JSON beside the schema of Kafka Connect; of headers
+ * only: as Java prints it, which differs for lists.
+ */
+enum wp_form { WP_FORM_RAW, WP_FORM_JSON, WP_FORM_JSON_SCHEMA, WP_FORM_STRING };
 /* Whose rendering of dates, numbers and the like. */
 enum wp_rendering { WP_RENDERING_POSTGRES, WP_RENDERING_DEBEZIUM };
 enum wp_payload_json {

@@ -210,8 +210,19 @@ static void a_route_is_taken_as_it_is(void **state)
 	changed(WHOLE O "route.topic.regex=(\n", 1, "\n#topic.regex = (\n");
 	changed(WHOLE O "route.topic.replacement=${nobody}\n", 1,
 		"\n#topic.replacement = ${nobody}\n");
-	changed(WHOLE O "route.topic.regex=(?<routedByValue>[a-z&&[^x]])\n", 1,
-		"CHECK: walpost's expressions are PCRE2's");
+	static const char *const of_java[] = { "[a-z&&[^x]]", "[a-z[A-Z]]", "x[[a]b]", "[^a[b]]",
+					       "[\\\\]x[a]]", "(?U)x",	    "(?d)x" };
+	for (size_t i = 0; i < sizeof(of_java) / sizeof(of_java[0]); i++) {
+		char text[2048];
+		(void)snprintf(text, sizeof(text), "%s" O "route.topic.regex=%s\n", WHOLE,
+			       of_java[i]);
+		changed(text, 1, "NOT SUPPORTED: walpost's expressions are PCRE2's");
+		without(text, "\ntopic.regex =");
+	}
+	same(WHOLE O "route.topic.regex=(?<routedByValue>[a\\\\[b]\\\\[[c-d]+)\n",
+	     "\ntopic.regex = (?<routedByValue>[a\\[b]\\[[c-d]+)\n");
+	same(WHOLE O "route.topic.regex=\\\\Q[a[b]\\\\E(?<routedByValue>.*)\n",
+	     "\ntopic.regex = \\Q[a[b]\\E(?<routedByValue>.*)\n");
 }
 
 static void columns_are_placed(void **state)
@@ -243,6 +254,15 @@ static void payloads_are_expanded_where_they_are_json(void **state)
 				 "table.json.payload.null.behavior=optional_bytes\n",
 	     "\nexpand.nulls = keep\n");
 	same(PLACE JSON ROUTER O "table.expand.json.payload=true\n", "\npayload.json = expand\n");
+	same(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
+				 "table.json.payload.empty.array.behavior=ignore\n",
+	     "\nexpand.empty_arrays = drop\n");
+	changed(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
+				    "table.json.payload.empty.array.behavior=optional_string\n",
+		1, "CHECK: Debezium 3.6 has no such option");
+	changed(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
+				    "table.json.payload.empty.array.behavior=optional_string\n",
+		1, "\nexpand.empty_arrays = drop\n");
 	same(WHOLE O "table.json.payload.null.behavior=ignore\n",
 	     "dropped: no payload is expanded");
 	changed(WHOLE O "table.expand.json.payload=true\n", 1,
@@ -269,6 +289,14 @@ static void converters_become_formats(void **state)
 	     "\nvalue.format = raw\n");
 	same(WHOLE "header.converter=org.apache.kafka.connect.json.JsonConverter\n",
 	     "\nheaders.format = json-schema\n");
+	same(WHOLE "header.converter=org.apache.kafka.connect.storage.StringConverter\n",
+	     "\nheaders.format = string\n");
+	same(SERVER "debezium.format.header=simplestring\n", "\nheaders.format = string\n");
+	same(WHOLE, "\nheaders.format = raw\n");
+	same(WHOLE, "of a payload of type bytea it writes the name of a Java object");
+	changed(WHOLE "binary.handling.mode=bytes\n", 1,
+		"CHECK: of a payload of type bytea it writes the name of a Java object");
+	without(PLACE JSON ROUTER, "Java object");
 	same(WHOLE "value.converter.schemas.enable=true\n", "this converter has no schemas");
 	changed(WHOLE "value.converter=io.confluent.connect.protobuf.ProtobufConverter\n", 1,
 		"walpost has no such converter");
@@ -696,6 +724,9 @@ static void what_stands_beside_the_configuration_is_no_property(void **state)
 
 static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 {
+	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
+			"predicates.p.pattern=t.public.[a-z[A-Z]]*\n",
+		1, "walpost cannot tell which of them the predicate lets through");
 	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
 			"predicates.p.pattern=t.public.outbox\ntopic.delimiter=_\n",
 		1, "walpost cannot tell which of them the predicate lets through");

@@ -448,6 +448,33 @@ static void headers_have_a_form_of_their_own(void **state)
 	has_header(3, "b", "false");
 }
 
+static void an_array_in_a_header_is_a_list_with_quotes_or_javas_without(void **state)
+{
+	static const struct wp_column_type texts = {
+		.type = WP_TYPE_ARRAY,
+		.element = WP_TYPE_TEXT,
+		.modifier = -1,
+		.is_optional = true,
+	};
+
+	options.headers_standard = "id";
+	options.types = WP_RENDERING_DEBEZIUM;
+	event.headers.count = 2;
+	event.headers.items[0] =
+		(struct wp_event_field){ wp_span_of("a"), wp_span_of("{a,\"b c\",NULL,\"\"}"),
+					 &texts };
+	event.headers.items[1] = (struct wp_event_field){ wp_span_of("n"), { NULL, 0 }, &texts };
+	formed();
+	has_header(1, "a", "[\"a\",\"b c\",null,\"\"]");
+	options.headers_format = WP_FORM_STRING;
+	formed();
+	has_header(1, "a", "[a, b c, null, ]");
+	CHECK(wp_span_is_null(record.headers[2].value));
+	options.types = WP_RENDERING_POSTGRES;
+	formed();
+	has_header(1, "a", "{a,\"b c\",NULL,\"\"}");
+}
+
 /* -- timestamp and partition -------------------------------------------------------- */
 
 static void a_column_can_be_the_timestamp(void **state)
@@ -858,6 +885,7 @@ int main(void)
 		TEST(a_record_has_128_headers_at_most),
 		TEST(the_context_of_debezium_comes_first),
 		TEST(headers_have_a_form_of_their_own),
+		TEST(an_array_in_a_header_is_a_list_with_quotes_or_javas_without),
 		TEST(a_column_can_be_the_timestamp),
 		TEST(what_is_no_time_to_kafka_is_poison),
 		TEST(behind_a_header_that_cannot_be_the_others_are_there),
