@@ -209,7 +209,8 @@ const struct wp_option wp_options[] = {
 	{ "outbox.types",
 	  "Who decides how numbers, dates and the like are written in keys, headers and "
 	  "value.columns:\npostgres, as it prints them, or debezium, as its converters do (a "
-	  "timestamp is a number of\nmicroseconds).",
+	  "timestamp is a number of\nmicroseconds; a NULL in a column with a constant DEFAULT is "
+	  "that).",
 	  "postgres", ENUM, 0, AT(outbox.types), 0, 0, renderings, NULL },
 	{ "outbox.envelope",
 	  "What is around the payload. raw: nothing. protobuf: a walpost.v1.Event "

@@ -406,7 +406,9 @@ static void set_ways(struct wp_translation *t)
 	wp_import_note(
 		t, OUTBOX, "what the EventRouter always does", WP_IMPORT_TRANSLATED,
 		"a NULL key is sent, numbers and times are written as Debezium writes them, "
-		"and of walpost's own headers there is id alone. To have walpost-position, by "
+		"a NULL in a column whose DEFAULT is a constant is that constant (of a DEFAULT "
+		"that is computed, such as now(), it stays NULL), and of walpost's own headers "
+		"there is id alone. To have walpost-position, by "
 		"which a consumer can drop repetitions: headers.standard = "
 		"id,walpost-position");
 	wp_import_set(t, OUTBOX, "key.null", "allow");

@@ -43,6 +43,8 @@ bool wp_role_is_further(enum wp_role role);
 struct wp_mapped {
 	size_t index; /* in the row, or WP_NO_COLUMN */
 	struct wp_column_type type;
+	struct wp_span
+		standard; /* what it is when it is NULL; null: nothing. Borrowed of the facts */
 };
 
 struct wp_mapped_field {

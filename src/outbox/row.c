@@ -33,7 +33,9 @@ static struct wp_span pick_other(struct picker *p, const struct wp_mapped *colum
 	if (is_binary(p->mapping, value))
 		p->unknown |= wp_binary_text(column->type.type, column->type.element, value->bytes,
 					     p->texts, &text) != WP_OK;
-	else if (value->kind != WP_VALUE_NULL)
+	else if (value->kind == WP_VALUE_NULL)
+		return column->standard;
+	else
 		p->bad = true;
 	return text;
 }

@@ -225,6 +225,49 @@ static void add_facts(const struct lookup *l, const struct wp_column *column,
 	type->labels = wp_column_facts_labels(facts, under);
 }
 
+/* Types of which Debezium 3.6 reads the DEFAULT (PostgresDefaultValueConverter); none a domain. */
+static bool has_standard(uint32_t oid, const struct wp_column_type *type,
+			 const struct wp_type_fact *under)
+{
+	static const uint32_t oids[] = {
+		16,   20,   21,	  23,	25,   114,  142,  700,	701,
+		1042, 1043, 1082, 1083, 1114, 1184, 2950, 3802,
+	};
+
+	for (size_t i = 0; i < sizeof(oids) / sizeof(oids[0]); i++)
+		if (oids[i] == oid)
+			return true;
+	/* One without precision is a Struct, for which Connect takes no default. */
+	if (type->type == WP_TYPE_NUMERIC && under == NULL)
+		return type->modifier >= 0;
+	return type->type == WP_TYPE_ENUM && under != NULL && under->base_oid == oid;
+}
+
+/*
+ * The constant that the column has for a DEFAULT, in place of its NULL: a Struct of Kafka Connect
+ * gives the default of a field that is null (Struct.get()).
+ */
+static void add_standard(const struct lookup *l, const struct wp_column *column,
+			 struct wp_mapped *mapped)
+{
+	const struct wp_column_facts *facts = l->setup->facts;
+
+	if (l->options->types != WP_RENDERING_DEBEZIUM || facts == NULL)
+		return;
+	const struct wp_column_fact *fact =
+		wp_column_facts_find(facts, l->setup->table, column->name);
+	const char *constant = fact == NULL || fact->type_oid != column->type_oid
+				       ? NULL
+				       : wp_column_facts_constant(facts, fact);
+
+	if (constant == NULL || !has_standard(column->type_oid, &mapped->type,
+					      wp_column_facts_type(facts, column->type_oid)))
+		return;
+	if (mapped->type.type == WP_TYPE_BOOL)
+		constant = strcmp(constant, "true") == 0 ? "t" : "f";
+	mapped->standard = wp_span_of(constant);
+}
+
 /* Its value is NULL, which has a form too: a dead letter may need it. */
 static struct wp_mapped no_column(void)
 {
@@ -333,6 +376,8 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 		complain(l, WP_COLUMN_NOT_A_NUMBER, column, option, found);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
+	if (role == WP_ROLE_KEY || role == WP_ROLE_PAYLOAD)
+		add_standard(l, found, &mapped);
 	return mapped;
 }
 
@@ -357,8 +402,10 @@ static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_co
 		if (is_missing(l, &mapped, item->column, option, list != WP_LIST_EXTENSIONS) &&
 		    l->options->columns_missing == WP_MISSING_IGNORE)
 			continue;
-		if (mapped.index != WP_NO_COLUMN && list != WP_LIST_EXTENSIONS)
+		if (mapped.index != WP_NO_COLUMN && list != WP_LIST_EXTENSIONS) {
 			check_rendered(l, &mapped, item->column, option);
+			add_standard(l, &l->relation->columns[mapped.index], &mapped);
+		}
 		*(*at)++ = (struct wp_mapped_field){
 			.name = copy_text(room, item->name),
 			.column = mapped,

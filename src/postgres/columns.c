@@ -19,7 +19,11 @@ static const char columns_sql[] = "WITH RECURSIVE wanted (at, schema, name, colu
 static const char columns_sql_end[] =
 	"),\n"
 	"mine AS (\n"
-	"  SELECT w.at, a.attname, a.atttypid AS type, a.attnotnull AS not_null\n"
+	"  SELECT w.at, a.attname, a.atttypid AS type, a.attnotnull AS not_null,\n"
+	/* With the table's oid the server would lock it; a DEFAULT has no column in it. */
+	"    CASE WHEN a.attgenerated = '' THEN (SELECT pg_catalog.pg_get_expr(d.adbin, 0)\n"
+	"      FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum)\n"
+	"    END AS standard\n"
 	"  FROM wanted w\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
 	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name\n"
@@ -48,7 +52,9 @@ static const char columns_sql_end[] =
 				   "  t.typtype = 'e' OR EXISTS (SELECT FROM pg_catalog.pg_type k\n"
 				   "    WHERE t.oid IN (k.oid, k.typarray) AND k.typnamespace = "
 				   "'pg_catalog'::pg_catalog.regnamespace\n"
-				   "      AND k.typname IN (" WP_BINARY_TYPE_NAMES ")) AS flag\n"
+				   "      AND k.typname IN (" WP_BINARY_TYPE_NAMES ")) AS flag,\n"
+				   "  CASE WHEN pg_catalog.length(m.standard) <= 4096 THEN "
+				   "m.standard END\n"
 				   "FROM mine m LEFT JOIN down d ON d.oid = m.type\n"
 				   "  JOIN pg_catalog.pg_type t ON t.oid = coalesce(d.base, "
 				   "m.type) AND t.typtype <> 'd'\n"
@@ -60,7 +66,7 @@ static const char columns_sql_end[] =
 				   "  (SELECT string_agg(e.enumlabel, ',' ORDER BY "
 				   "e.enumsortorder)\n"
 				   "    FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid),\n"
-				   "  y.is_mine\n"
+				   "  y.is_mine, NULL\n"
 				   "FROM types y JOIN pg_catalog.pg_type t ON t.oid = y.base\n"
 				   "ORDER BY at, flag DESC, oid DESC";
 
@@ -75,6 +81,7 @@ enum column_column {
 	COLUMN_KNOWN_AS,
 	COLUMN_LABELS,
 	COLUMN_FLAG, /* the column is read in binary; the type is that of a column */
+	COLUMN_DEFAULT,
 };
 
 static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
@@ -117,7 +124,10 @@ static void read_column(struct wp_column_facts *facts, const PGresult *result, i
 	};
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", PQgetvalue(result, row, COLUMN_NAME));
-	wp_column_facts_add(facts, &fact);
+	wp_column_facts_add(facts, &fact,
+			    PQgetisnull(result, row, COLUMN_DEFAULT)
+				    ? NULL
+				    : PQgetvalue(result, row, COLUMN_DEFAULT));
 }
 
 static void read_type(struct wp_column_facts *facts, const PGresult *result, int row)

@@ -22,12 +22,6 @@ void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_fac
 	to->labels_size = from->labels_size;
 }
 
-void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact)
-{
-	if (f->count < WP_COLUMN_FACTS_MAX)
-		f->items[f->count++] = *fact;
-}
-
 /* 0: not known, or without room. */
 static size_t add_labels(struct wp_column_facts *f, const char *labels)
 {
@@ -39,6 +33,70 @@ static size_t add_labels(struct wp_column_facts *f, const char *labels)
 	memcpy(f->labels + at, labels, size);
 	f->labels_size += size;
 	return at;
+}
+
+/* 'text', to where it ends; 0: it does not. */
+static size_t literal_size(const char *literal)
+{
+	const char *at = literal + 1;
+
+	while (*at != '\0' && (at[0] != '\'' || at[1] == '\''))
+		at += *at == '\'' ? 2 : 1;
+	return *at == '\0' ? 0 : (size_t)(at - literal) + 1;
+}
+
+/* A cast, or casts: no operator, and nothing else in quotes. */
+static bool is_cast(const char *text)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "_ .,:()[]\"";
+
+	return text[0] == '\0' ||
+	       (strncmp(text, "::", 2) == 0 && text[strspn(text, plain)] == '\0');
+}
+
+static bool is_bare(const char *text)
+{
+	return strcmp(text, "true") == 0 || strcmp(text, "false") == 0 ||
+	       (text[0] != '\0' && text[strspn(text, "0123456789.+-eE")] == '\0' &&
+		strpbrk(text, "0123456789") != NULL);
+}
+
+/*
+ * As pg_get_expr() writes a constant: 7, true, 'text'::type with '' for a quote, E'text' with
+ * backslashes as they stand, of which Debezium takes no notice. 0: it is none, or without room.
+ */
+static size_t add_constant(struct wp_column_facts *f, const char *expression)
+{
+	const char *literal = expression[0] == 'E' ? expression + 1 : expression;
+	size_t size = literal[0] == '\'' ? literal_size(literal) : 0;
+	size_t at = f->labels_size;
+
+	if (literal[0] != '\'')
+		return is_bare(expression) ? add_labels(f, expression) : 0;
+	if (size == 0 || !is_cast(literal + size) || size > WP_TYPE_LABELS_SIZE - at)
+		return 0;
+	for (const char *from = literal + 1; from < literal + size - 1; from++) {
+		f->labels[f->labels_size++] = *from;
+		from += *from == '\'';
+	}
+	f->labels[f->labels_size++] = '\0';
+	return at;
+}
+
+void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact,
+			 const char *expression)
+{
+	if (f->count == WP_COLUMN_FACTS_MAX)
+		return;
+	f->items[f->count] = *fact;
+	f->items[f->count++].constant_at = expression == NULL ? 0 : add_constant(f, expression);
+}
+
+const char *wp_column_facts_constant(const struct wp_column_facts *f,
+				     const struct wp_column_fact *fact)
+{
+	return fact->constant_at == 0 ? NULL : f->labels + fact->constant_at;
 }
 
 /* Where the oid is among them, or where it would be. */

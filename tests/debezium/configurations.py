@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from debezium.original import JSON, STRING
-from debezium.rows import PLACED, PRINTED, STRUNG
+from debezium.rows import DEFAULTED, PLACED, PRINTED, STRUNG
 
 CONNECT, SERVER = "connect", "server"
 STRINGS = {"key.converter": STRING, "value.converter": STRING}
@@ -85,6 +85,10 @@ CONFIGURATIONS = [
     Configuration("string-headers", {**STRINGS, PLACEMENT: placed("header") + ",type:header:eventType"}),
     Configuration("string-converted-headers", {
         **STRINGS, "header.converter": STRINGS["value.converter"], PLACEMENT: placed("header", STRUNG)}),
+    Configuration("defaults", {**STRINGS, PLACEMENT: placed("header", DEFAULTED),
+                               **router(table_field_event_payload="d_json", table_field_event_key="d_text")}),
+    Configuration("defaults-envelope", {**PLAIN_JSON, PLACEMENT: placed("envelope", DEFAULTED),
+                                        **router(table_field_event_payload="d_text", table_field_event_key="d_int")}),
     Configuration("context-headers", {**STRINGS, "extended.headers.enabled": "true"}),
     Configuration("string-json", {**STRINGS, **router(table_field_event_payload="p_json")}),
     Configuration("string-text", {**STRINGS, **router(table_field_event_payload="p_text")}),

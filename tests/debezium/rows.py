@@ -6,6 +6,7 @@ A row is {column: Postgres text, or None}.
 import ipaddress
 import json
 import random
+import re
 import uuid
 import xml.sax.saxutils
 from dataclasses import dataclass, field
@@ -33,7 +34,21 @@ CREATE TABLE outbox (
   c_uuids uuid[], c_dates date[], c_stamps timestamp[], c_zoned timestamptz[], c_varchars varchar(10)[],
   c_nums numeric(6,2)[], c_inet inet, c_cidr cidr, c_mac macaddr, c_mac8 macaddr8, c_ranges int4range,
   c_rangeb int8range, c_rangen numrange, c_ranget tsrange, c_rangez tstzrange, c_ranged daterange, c_xml xml,
-  c_lexemes tsvector, c_citext citext, c_path ltree, c_inets inet[], happened timestamp(3)
+  c_lexemes tsvector, c_citext citext, c_path ltree, c_inets inet[], happened timestamp(3),
+  d_text text DEFAULT 'it''s (a) b', d_varchar varchar(20) DEFAULT 'v', d_char char(5) DEFAULT 'c',
+  d_int int DEFAULT -7, d_small smallint DEFAULT '8', d_big bigint DEFAULT 9223372036854775807,
+  d_bool bool DEFAULT true,
+  d_num numeric(8,3) DEFAULT 1.5, d_double float8 DEFAULT 2.5, d_real real DEFAULT 1e10,
+  d_json jsonb DEFAULT '{"a": 1}', d_uuid uuid DEFAULT '00000000-0000-4000-8000-0000000000ff',
+  d_date date DEFAULT '2024-02-29', d_time time DEFAULT '12:34:56.789',
+  d_ts timestamp DEFAULT '2024-02-29 12:34:56.789012',
+  d_ts3 timestamp(3) DEFAULT '2024-02-29 12:34:56.789', d_tstz timestamptz DEFAULT '2024-02-29 12:34:56+00',
+  d_enum mood DEFAULT 'very happy', d_xml xml DEFAULT '<a/>',
+  d_texts text[] DEFAULT '{a}', d_bytea bytea DEFAULT '\\x01', d_inet inet DEFAULT '10.0.0.1',
+  d_citext citext DEFAULT 'x',
+  d_amount amount DEFAULT 1.5, d_short short_text DEFAULT 's',
+  d_now timestamptz DEFAULT now(), d_today date DEFAULT CURRENT_DATE, d_random uuid DEFAULT gen_random_uuid(),
+  d_lower text DEFAULT lower('A'), d_sum int DEFAULT 1 + 1, d_null text DEFAULT NULL, d_nullint int DEFAULT NULL::int
 );
 CREATE PUBLICATION original FOR TABLE outbox WITH (publish = 'insert');
 """
@@ -138,6 +153,8 @@ PRINTED = ("c_inet", "c_cidr", "c_mac", "c_mac8", "c_ranges", "c_rangeb", "c_ran
            "c_ranged", "c_xml", "c_lexemes", "c_citext", "c_path", "c_inets")
 PLACED = tuple(name for name in EDGES if name.startswith("c_") and name not in PRINTED)
 PAYLOADS = ("payload", "p_json", "p_text", "p_bytea")
+# Each row has all of them, and all NULL.
+DEFAULTED = tuple(re.findall(r"\bd_[a-z0-9]+", SCHEMA))
 # StringConverter names a Java object for the others: not the same twice.
 STRUNG = tuple(name for name in PLACED if name not in ("c_bytea", "c_free"))
 COLUMNS = ("id", "aggregatetype", "aggregateid", "type", *PAYLOADS, "happened", *PLACED, *PRINTED)
@@ -307,7 +324,8 @@ def rows(seed, count):
 
 def insert(connection, made, rng):
     """Transactions of one row, and some of several."""
-    statement = f"INSERT INTO outbox ({', '.join(COLUMNS)}) VALUES ({', '.join(['%s'] * len(COLUMNS))})"
+    statement = (f"INSERT INTO outbox ({', '.join((*COLUMNS, *DEFAULTED))}) "
+                 f"VALUES ({', '.join(['%s'] * len(COLUMNS) + ['NULL'] * len(DEFAULTED))})")
     left = list(made)
     while left:
         take = rng.choice((1, 1, 1, 5))

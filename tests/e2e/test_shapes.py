@@ -170,6 +170,21 @@ def test_types_are_debeziums_or_postgres_own(wide):
     assert [headers[name] for name in ("n", "flag", "at")] == [b"1.50", b"t", b"2024-02-29 12:34:56+00"]
 
 
+@pytest.mark.parametrize("binary", ["on", "off"])
+def test_a_null_is_the_columns_default_to_debeziums_types(make_stage, binary):
+    stage = make_stage(columns="""id uuid PRIMARY KEY, aggregatetype text, aggregateid text DEFAULT 'it''s',
+        type text DEFAULT 't', payload jsonb DEFAULT '{"a": 1}', n numeric(8,3) DEFAULT 1.5,
+        at timestamp(3) DEFAULT '2024-02-29 12:34:56.789', made timestamptz DEFAULT now(), none text""")
+    stage.create_topic()
+    stage.relay({"outbox.types": "debezium", "outbox.headers": "n,at,made,none", "outbox.headers.standard": "id",
+                 "postgres.binary": binary})
+    insert(stage, key=None, payload=None, n=None, at=None, made=None)
+    (message,) = sent(stage)
+    assert (message.key, message.value) == (b"it's", b'{"a": 1}')
+    headers = dict(message.headers)
+    assert [headers[name] for name in ("n", "at", "made", "none")] == [b"1.500", b"1709210096789", None, None]
+
+
 def test_columns_beside_the_payload_have_a_schema_with_a_version(wide):
     wide.relay({"outbox.types": "debezium", "outbox.value.format": "json-schema", "outbox.value.columns": "n:amount",
                 "outbox.debezium.name": "shop", "outbox.debezium.schema.version": "part"})

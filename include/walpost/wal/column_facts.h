@@ -1,13 +1,13 @@
 /*
  * What the stream does not tell of a table's columns and their types, and the catalog does,
  * as of the time at which it was asked: may they be NULL, what lies under a domain, which
- * types are enums and with which labels, which are an extension's.
+ * types are enums and with which labels, which are an extension's, and constant defaults.
  *
  * Types are kept beside the columns, for a column may come to be of another, or was of another
  * when a row was written.
  *
  * Owns: its texts. Pure. Bounded: WP_COLUMN_FACTS_MAX columns, WP_TYPE_FACTS_MAX types,
- * WP_TYPE_LABELS_SIZE bytes of labels; what finds no room is as not known.
+ * WP_TYPE_LABELS_SIZE bytes of labels and defaults; what finds no room is as not known.
  */
 #ifndef WALPOST_WAL_COLUMN_FACTS_H
 #define WALPOST_WAL_COLUMN_FACTS_H
@@ -26,7 +26,8 @@ struct wp_column_fact {
 	size_t table; /* which of those that were asked about */
 	char name[64];
 	uint32_t type_oid;
-	bool is_not_null; /* by itself, whatever its type says */
+	bool is_not_null;   /* by itself, whatever its type says */
+	size_t constant_at; /* its DEFAULT, in `labels`; 0: it has none, or one that is computed */
 };
 
 /* Of a domain, an enum, or a type of an extension that we know. */
@@ -54,8 +55,12 @@ struct wp_column_facts {
 void wp_column_facts_begin(struct wp_column_facts *f);
 /* No more than there is: the most of them are few. */
 void wp_column_facts_copy(struct wp_column_facts *to, const struct wp_column_facts *from);
-/* What does not fit is left out. */
-void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact);
+/*
+ * What does not fit is left out. `expression` is its DEFAULT as SQL, by pg_get_expr(); NULL: it has
+ * none.
+ */
+void wp_column_facts_add(struct wp_column_facts *f, const struct wp_column_fact *fact,
+			 const char *expression);
 /* Those that matter most first. `labels` may be NULL. False: the type or its labels did not fit. */
 bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fact *fact,
 			      const char *labels);
@@ -63,6 +68,9 @@ bool wp_column_facts_add_type(struct wp_column_facts *f, const struct wp_type_fa
 const struct wp_column_fact *wp_column_facts_find(const struct wp_column_facts *f, size_t table,
 						  struct wp_span name);
 const struct wp_type_fact *wp_column_facts_type(const struct wp_column_facts *f, uint32_t oid);
+/* The text of a default that is a constant, without quotes; NULL: there is none, or not known. */
+const char *wp_column_facts_constant(const struct wp_column_facts *f,
+				     const struct wp_column_fact *fact);
 /* NULL: not known, or no enum. */
 const char *wp_column_facts_labels(const struct wp_column_facts *f,
 				   const struct wp_type_fact *fact);

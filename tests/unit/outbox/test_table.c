@@ -868,6 +868,7 @@ static void what_does_not_do_is_told_apart(void **state)
 struct catalog {
 	struct wp_column told;
 	struct wp_column_fact column;
+	const char *expression;	  /* its DEFAULT */
 	struct wp_type_fact type; /* with an oid: one is told of */
 	enum wp_rendering types;
 	enum wp_transfer transfer;
@@ -894,7 +895,7 @@ static enum wp_rc map_by(struct catalog *c, struct wp_mapping **ret)
 	put_relation(&c->f, "public", "outbox");
 	wp_column_facts_begin(&facts);
 	(void)snprintf(c->column.name, sizeof(c->column.name), "payload");
-	wp_column_facts_add(&facts, &c->column);
+	wp_column_facts_add(&facts, &c->column, c->expression);
 	if (c->type.oid != 0)
 		CHECK(wp_column_facts_add_type(&facts, &c->type, NULL));
 	CHECK_EQ(wp_relations_put_facts(c->f.relations, &facts), WP_OK);
@@ -933,6 +934,83 @@ static struct wp_column_type payload_of(struct catalog c)
 	wp_mapping_free(m);
 	end(&c.f);
 	return type;
+}
+
+/* Of a row whose payload is NULL; NULL: it stays so. */
+static const char *payload_in_place_of_null(struct catalog c)
+{
+	static char text[64];
+	struct wp_mapping *m = NULL;
+	struct wp_value values[5] = { { 0 }, { 0 }, { 0 }, { 0 }, { .kind = WP_VALUE_NULL } };
+	struct wp_event event;
+
+	CHECK_EQ(map_by(&c, &m), WP_OK);
+	for (size_t i = 0; i < 4; i++)
+		values[i] = value_of("1");
+	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
+				  &event, &why),
+		 WP_OK);
+	bool is_null = wp_span_is_null(event.payload);
+	(void)snprintf(text, sizeof(text), "%.*s", (int)event.payload.size,
+		       is_null ? "" : (const char *)event.payload.data);
+	wp_mapping_free(m);
+	end(&c.f);
+	return is_null ? NULL : text;
+}
+
+static void a_null_is_the_default_to_debezium_when_that_is_a_constant(void **state)
+{
+	struct catalog c = { .told = { .type_oid = TEXT_OID, .type_modifier = -1 },
+			     .column = { .type_oid = TEXT_OID },
+			     .expression = "'it''s'::text",
+			     .types = WP_RENDERING_DEBEZIUM };
+
+	CHECK_TEXT(payload_in_place_of_null(c), "it's");
+	c.transfer = WP_TRANSFER_BINARY;
+	CHECK_TEXT(payload_in_place_of_null(c), "it's");
+	c.types = WP_RENDERING_POSTGRES;
+	CHECK(payload_in_place_of_null(c) == NULL);
+	c.types = WP_RENDERING_DEBEZIUM;
+	c.expression = "lower('A'::text)";
+	CHECK(payload_in_place_of_null(c) == NULL);
+	c.expression = "'x'::text";
+	c.column.type_oid = 1043; /* altered since */
+	CHECK(payload_in_place_of_null(c) == NULL);
+}
+
+static void a_default_counts_for_the_types_of_which_debezium_reads_it(void **state)
+{
+	static const struct {
+		uint32_t oid;
+		int32_t modifier;
+		const char *expression;
+		const char *text; /* NULL: none */
+	} cases[] = {
+		{ 16, -1, "true", "t" },
+		{ 16, -1, "false", "f" },
+		{ 23, -1, "'-7'::integer", "-7" },
+		{ 1700, NUMERIC(8, 3), "1.5", "1.5" },
+		{ 1700, -1, "1.5", NULL },
+		{ 2950, -1, "'00000000-0000-4000-8000-0000000000ff'::uuid",
+		  "00000000-0000-4000-8000-0000000000ff" },
+		{ 17, -1, "'\\x01'::bytea", NULL },
+		{ 1009, -1, "'{a}'::text[]", NULL },
+		{ 869, -1, "'10.0.0.1'::inet", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct catalog c = { .told = { .type_oid = cases[i].oid,
+					       .type_modifier = cases[i].modifier },
+				     .column = { .type_oid = cases[i].oid },
+				     .expression = cases[i].expression,
+				     .types = WP_RENDERING_DEBEZIUM };
+		const char *found = payload_in_place_of_null(c);
+
+		if (cases[i].text == NULL)
+			CHECK(found == NULL);
+		else
+			CHECK_TEXT(found, cases[i].text);
+	}
 }
 
 /* `wants`: would fresh facts tell? */
@@ -1077,6 +1155,8 @@ int main(void)
 		cmocka_unit_test(with_known_columns_only_a_row_is_refused_with_what_there_is),
 		cmocka_unit_test(what_does_not_do_is_told_apart),
 		cmocka_unit_test(a_column_that_was_altered_is_as_the_log_tells),
+		cmocka_unit_test(a_null_is_the_default_to_debezium_when_that_is_a_constant),
+		cmocka_unit_test(a_default_counts_for_the_types_of_which_debezium_reads_it),
 		cmocka_unit_test(a_domain_s_modifier_is_the_catalog_s),
 		cmocka_unit_test(a_column_of_the_key_may_be_null_if_the_catalog_says_so),
 		cmocka_unit_test(a_domain_may_forbid_null_as_well),

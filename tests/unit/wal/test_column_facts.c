@@ -18,7 +18,15 @@ static void add(size_t table, const char *name)
 	struct wp_column_fact fact = { .table = table, .type_oid = 7 };
 
 	(void)snprintf(fact.name, sizeof(fact.name), "%s", name);
-	wp_column_facts_add(&facts, &fact);
+	wp_column_facts_add(&facts, &fact, NULL);
+}
+
+/* Of a DEFAULT as pg_get_expr() writes it; NULL: it is no constant. */
+static const char *constant_of(const char *expression)
+{
+	wp_column_facts_begin(&facts);
+	wp_column_facts_add(&facts, &(struct wp_column_fact){ .name = "a" }, expression);
+	return wp_column_facts_constant(&facts, &facts.items[0]);
 }
 
 static bool add_type(uint32_t oid, const char *labels)
@@ -34,6 +42,54 @@ static const char *labels_of(uint32_t oid)
 static const struct wp_column_fact *find(size_t table, const char *name)
 {
 	return wp_column_facts_find(&facts, table, wp_span_of(name));
+}
+
+static void a_default_is_known_when_it_is_a_constant(void **state)
+{
+	static const char *const computed[] = {
+		"now()",
+		"CURRENT_TIMESTAMP",
+		"gen_random_uuid()",
+		"(1 + 1)",
+		"lower('A'::text)",
+		"('a'::text || 'b'::text)",
+		"NULL::integer",
+		"CURRENT_USER",
+		"nextval('s'::regclass)",
+		"'a'::text || 'b'::text",
+		"'a",
+		"",
+		"E",
+		"-",
+		"'a'::text COLLATE \"C\" || 'x'",
+	};
+
+	CHECK_TEXT(constant_of("7"), "7");
+	CHECK_TEXT(constant_of("1.5"), "1.5");
+	CHECK_TEXT(constant_of("true"), "true");
+	CHECK_TEXT(constant_of("'-7'::integer"), "-7");
+	CHECK_TEXT(constant_of("''::text"), "");
+	CHECK_TEXT(constant_of("'it''s (a) ''b'' '::character varying(20)"), "it's (a) 'b' ");
+	CHECK_TEXT(constant_of("E'a\\\\b'::text"), "a\\\\b");
+	CHECK_TEXT(constant_of("'x'::\"My\".mood"), "x");
+	CHECK_TEXT(constant_of("'2024-02-29 12:34:56'::timestamp without time zone"),
+		   "2024-02-29 12:34:56");
+	for (size_t i = 0; i < sizeof(computed) / sizeof(computed[0]); i++)
+		CHECK(constant_of(computed[i]) == NULL);
+	CHECK(constant_of(NULL) == NULL);
+}
+
+static void a_default_without_room_is_not_known(void **state)
+{
+	static char long_one[WP_TYPE_LABELS_SIZE + 8];
+
+	memset(long_one, 'a', sizeof(long_one) - 1);
+	long_one[0] = '\'';
+	memcpy(long_one + WP_TYPE_LABELS_SIZE - 1, "'",
+	       2); /* one more with its NUL than there is room */
+	CHECK(constant_of(long_one) == NULL);
+	memcpy(long_one + WP_TYPE_LABELS_SIZE - 2, "'", 2);
+	CHECK_EQ(strlen(constant_of(long_one)), WP_TYPE_LABELS_SIZE - 3);
 }
 
 static void a_column_is_found_by_table_and_name(void **state)
@@ -130,6 +186,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_column_is_found_by_table_and_name),
+		TEST(a_default_is_known_when_it_is_a_constant),
+		TEST(a_default_without_room_is_not_known),
 		TEST(a_type_is_found_by_its_oid_in_whatever_order_they_came),
 		TEST(labels_are_those_of_the_type),
 		TEST(labels_that_do_not_fit_are_not_known),
