@@ -12,13 +12,14 @@
 #include "walpost/cli/output.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
-#include "walpost/postgres/probe.h"
+#include "walpost/postgres/partitions.h"
 #include "walpost/run/wanted.h"
 #include "walpost/sink/json.h"
 
 #define LINES_SIZE_MAX ((size_t)1 << 31) /* a guard only: a line of the largest row has room */
 #define LINES_WRITTEN_AT ((size_t)64 * 1024)
 #define LOOK_EVERY_S 0.25
+#define ASK_EVERY_S 0.05
 /* Debezium's context headers name a run; this is none. */
 #define NO_RUN "00000000-0000-0000-0000-000000000000"
 
@@ -42,6 +43,7 @@ struct tail {
 	struct wp_timelines timelines;
 	wp_lsn log_end; /* as we began */
 	struct wp_column_facts columns;
+	struct wp_partitions partitions; /* owned; unknown until they are asked for */
 	enum wp_transfer transfer;
 
 	struct wp_feed *feed; /* owned */
@@ -120,19 +122,22 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 	return rc;
 }
 
-static enum wp_rc find_root(struct tail *t, struct wp_why *why)
+static enum wp_rc find_partitions(struct tail *t, struct wp_why *why)
 {
-	struct wp_root root = { .leaf_oid = wp_feed_question(t->feed) };
-	char sql[WP_ROOT_SQL_SIZE];
-	PGresult *r;
-	wp_root_sql(root.leaf_oid, sql);
-	enum wp_rc rc = wp_session_query(&t->session, sql, &r, why);
-	if (rc != WP_OK)
-		return rc;
-	wp_root_read(r, &root);
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *r = NULL;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
+	wp_partitions_sql(&sql, &t->wanted.wanted);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(&t->session, (const char *)text.data, &r, why);
+	if (rc == WP_OK)
+		rc = wp_partitions_answer(r, &t->partitions, why);
 	PQclear(r);
-	wp_feed_answer(t->feed, &root);
-	return WP_OK;
+	wp_buffer_release(&text);
+	return rc;
 }
 
 /* -- lines ----------------------------------------------------------------- */
@@ -195,15 +200,28 @@ static enum wp_rc learn_types(struct tail *t, struct wp_why *why)
 	return rc;
 }
 
+/* A transaction is not visible at once, nor while it waits for a synchronous standby. */
+static enum wp_rc feed_with_partitions(struct tail *t, struct wp_span message, struct wp_why *why)
+{
+	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, why);
+	bool asked = false;
+	while (rc == WP_PAUSE) {
+		if (asked)
+			wp_console_wait(&t->console, ASK_EVERY_S);
+		if (t->console.interrupted)
+			return wp_why_set(why, WP_IO, "interrupted");
+		rc = find_partitions(t, why);
+		if (rc == WP_OK)
+			rc = wp_feed_take(t->feed, message, &t->fed, why);
+		asked = true;
+	}
+	return rc;
+}
+
 /* One question is answered, and then perhaps the other. */
 static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_why *why)
 {
-	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, why);
-	if (rc == WP_PAUSE) {
-		rc = find_root(t, why);
-		if (rc == WP_OK)
-			rc = wp_feed_take(t->feed, message, &t->fed, why);
-	}
+	enum wp_rc rc = feed_with_partitions(t, message, why);
 	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
 		rc = learn_types(t, why);
 		if (rc == WP_OK)
@@ -269,6 +287,7 @@ static enum wp_rc open_feed(struct tail *t, struct wp_why *why)
 		.record_max = wp_cli_record_max(&t->config),
 		.timelines = &t->timelines,
 		.columns = &t->columns,
+		.partitions = &t->partitions,
 		.transfer = t->transfer,
 	};
 	const struct wp_changes_setup changes = {
@@ -318,6 +337,7 @@ static int tail(struct tail *t)
 	enum wp_rc rc = connect_and_follow(t, &why);
 	bool interrupted = t->console.interrupted;
 	wp_feed_free(t->feed);
+	wp_partitions_release(&t->partitions);
 	wp_wanted_outboxes_release(&t->wanted);
 	wp_session_release(&t->session);
 	wp_output_release(&t->output);

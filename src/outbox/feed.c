@@ -29,8 +29,8 @@ struct wp_feed {
 	bool in_transaction;
 	wp_lsn commit_lsn;
 	int64_t commit_time_us;
+	uint32_t xid;
 	uint32_t ordinal;
-	uint32_t question;
 };
 
 static void use_free(void *attached)
@@ -113,20 +113,18 @@ static enum wp_rc take_relation(struct wp_feed *f, const struct wp_change *chang
 	return WP_OK;
 }
 
-uint32_t wp_feed_question(const struct wp_feed *f)
+/* Whose rows are they, if the name did not tell? */
+static enum wp_rc identify(struct wp_feed *f, const struct wp_relation *r, struct use *use)
 {
-	return f->question;
-}
+	const struct wp_partitions *partitions = f->setup.partitions;
 
-void wp_feed_answer(struct wp_feed *f, const struct wp_root *root)
-{
-	struct wp_relation *r = wp_relations_find(f->relations, root->leaf_oid);
-
-	f->question = 0;
-	if (r == NULL || (root->state != WP_ROOT_KNOWN && root->state != WP_ROOT_GONE))
-		return;
-	struct use *use = r->attached;
-	use->rows = wp_outbox_set_rows_of_leaf(f->outboxes, r->schema, r->name, root);
+	if (use->rows.kind != WP_ROWS_UNKNOWN)
+		return WP_OK;
+	if (!wp_partitions_cover(partitions, f->xid))
+		return WP_PAUSE;
+	use->rows = wp_outbox_set_rows_of_partition(f->outboxes, r->schema, r->name,
+						    wp_partitions_find(partitions, r->oid));
+	return WP_OK;
 }
 
 /* -- events --------------------------------------------------------------- */
@@ -236,8 +234,8 @@ static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change,
 	case WP_ROWS_OWN:
 		break;
 	case WP_ROWS_UNKNOWN:
-		f->question = r->oid;
-		return WP_PAUSE;
+		rc = identify(f, r, use);
+		return rc == WP_OK ? take_insert(f, change, ret, why) : rc;
 	case WP_ROWS_FOREIGN:
 		note_foreign(r, ret);
 		break;
@@ -271,17 +269,16 @@ static enum wp_rc take_message(struct wp_feed *f, const struct wp_change *change
 	return rc;
 }
 
-/* WP_PAUSE: it may be of a leaf of an outbox, which is asked first. */
+/* WP_PAUSE: it may be of a partition of an outbox, which is asked first. */
 static enum wp_rc take_update(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret)
 {
 	const struct wp_relation *r =
 		wp_relations_find(f->relations, change->as.update.relation_oid);
-	const struct use *use = r != NULL ? r->attached : NULL;
+	struct use *use = r != NULL ? r->attached : NULL;
+	enum wp_rc rc = use != NULL ? identify(f, r, use) : WP_OK;
 
-	if (use != NULL && use->rows.kind == WP_ROWS_UNKNOWN) {
-		f->question = r->oid;
-		return WP_PAUSE;
-	}
+	if (rc != WP_OK)
+		return rc;
 	if (use == NULL || use->rows.kind != WP_ROWS_EVENTS)
 		return WP_OK;
 	note(ret);
@@ -297,6 +294,7 @@ static void begin(struct wp_feed *f, const struct wp_change *change)
 	f->in_transaction = true;
 	f->commit_lsn = change->as.begin.commit_lsn;
 	f->commit_time_us = change->as.begin.commit_time_us;
+	f->xid = change->as.begin.xid;
 	f->ordinal = 0;
 }
 

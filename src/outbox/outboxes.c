@@ -131,14 +131,25 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 	return (struct wp_rows){ is_our_own(schema, name) ? WP_ROWS_OWN : WP_ROWS_UNKNOWN, NULL };
 }
 
-struct wp_rows wp_outbox_set_rows_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,
-					  struct wp_span name, const struct wp_root *root)
+/* Its place among those that have one. */
+static const struct wp_outbox *outbox_of_table(const struct wp_outbox_set *s, size_t table)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct wp_outbox *outbox = &s->entries[i].outbox;
+		if (outbox->table == table && outbox->options->table[0] != '\0')
+			return outbox;
+	}
+	return NULL;
+}
+
+struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, struct wp_span schema,
+					       struct wp_span name,
+					       const struct wp_partition *partition)
 {
 	const struct wp_outbox *outbox = NULL;
 
-	assert(root->state == WP_ROOT_KNOWN || root->state == WP_ROOT_GONE);
-	if (root->state == WP_ROOT_KNOWN)
-		outbox = wp_outbox_set_table(s, wp_span_of(root->schema), wp_span_of(root->name));
+	if (partition != NULL)
+		outbox = outbox_of_table(s, partition->table);
 	if (outbox == NULL)
 		outbox = wp_outbox_set_find(s, schema, name);
 	if (outbox != NULL)

@@ -47,7 +47,6 @@ struct stream {
 	struct wp_query *query;		       /* while starting: witness, buffer */
 	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
-	struct wp_probe_question *root;
 	struct wp_watch *watch;	      /* while streaming, once it was asked for */
 	struct wp_farewell *farewell; /* after the stream */
 	struct wp_source_facts begun; /* as the last stream began */
@@ -145,7 +144,15 @@ static void warn_of_witness(struct stream *s, const char *why)
 	       WP_TEXT("cure", "end what locks walpost.witness; or drop it and run walpost init"));
 }
 
-static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
+/* What it held is ours from here on. */
+static void take_partitions(struct stream *s, struct wp_partitions *partitions)
+{
+	wp_partitions_release(&s->view.partitions);
+	s->view.partitions = *partitions;
+	*partitions = (struct wp_partitions){ 0 };
+}
+
+static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 		     const struct wp_source_failure *failure)
 {
 	struct stream *s = arg;
@@ -155,6 +162,7 @@ static void on_facts(void *arg, const struct wp_stream_facts_answer *answer,
 		return;
 	}
 	s->view.facts = answer->source;
+	take_partitions(s, &answer->partitions);
 	s->self = answer->self;
 	if (s->view.facts.slot_held)
 		s->told = 0;
@@ -483,48 +491,20 @@ static void on_probed(void *arg)
 	wake(s);
 }
 
-static void on_root(void *arg)
-{
-	struct stream *s = arg;
-	s->view.root = *wp_probe_root(s->root);
-	wp_probe_free(s->root);
-	s->root = NULL;
-	wake(s);
-}
-
-static struct wp_probe_setup question(struct stream *s, void (*done)(void *arg))
-{
-	return (struct wp_probe_setup){
-		.options = s->setup.options,
-		.same_as = pg_of(s),
-		.done = done,
-		.arg = s,
-	};
-}
-
 static void stream_probe(struct wp_source *source)
 {
 	struct stream *s = of(source);
-	struct wp_probe_setup setup = question(s, on_probed);
+	struct wp_probe_setup setup = {
+		.options = s->setup.options,
+		.same_as = pg_of(s),
+		.done = on_probed,
+		.arg = s,
+	};
 	struct wp_why why;
 	wp_probe_free(s->probe);
 	s->probe = NULL;
 	enum wp_rc rc = wp_probe_new(s->loop, &setup, &s->probe, &why);
 	s->view.probe = rc == WP_OK ? WP_PROBE_RUNNING : WP_PROBE_UNREACHABLE;
-	if (rc != WP_OK)
-		wake(s);
-}
-
-static void stream_ask_root(struct wp_source *source, uint32_t leaf_oid)
-{
-	struct stream *s = of(source);
-	struct wp_probe_setup setup = question(s, on_root);
-	struct wp_why why;
-	wp_probe_free(s->root);
-	s->root = NULL;
-	enum wp_rc rc = wp_probe_root_new(s->loop, &setup, leaf_oid, &s->root, &why);
-	s->view.root = (struct wp_root){ .leaf_oid = leaf_oid };
-	s->view.root.state = rc == WP_OK ? WP_ROOT_ASKING : WP_ROOT_FAILED;
 	if (rc != WP_OK)
 		wake(s);
 }
@@ -536,13 +516,22 @@ static void on_watched(void *arg)
 	wake(s);
 }
 
-/* NULL: no memory, for now. */
 static void on_written_down(void *arg)
 {
 	struct stream *s = arg;
 	s->view.unclaimed = false;
 }
 
+static void on_partitions(void *arg, struct wp_partitions *answer)
+{
+	struct stream *s = arg;
+	if (answer)
+		take_partitions(s, answer);
+	s->view.partitions_asked = answer ? WP_ASKED_ANSWERED : WP_ASKED_FAILED;
+	wake(s);
+}
+
+/* NULL: no memory, for now. */
 static struct wp_watch *watch_of(struct stream *s)
 {
 	struct wp_watch_setup setup = {
@@ -551,11 +540,23 @@ static struct wp_watch *watch_of(struct stream *s)
 		.same_as = pg_of(s),
 		.done = on_watched,
 		.written = on_written_down,
+		.partitions = on_partitions,
 		.arg = s,
 	};
 	if (!s->watch)
 		s->watch = wp_watch_new(s->loop, &setup);
 	return s->watch;
+}
+
+static void stream_ask_partitions(struct wp_source *source)
+{
+	struct stream *s = of(source);
+	assert(s->view.state == WP_SOURCE_STREAMING);
+	s->view.partitions_asked = WP_ASKED_OPEN;
+	if (watch_of(s))
+		wp_watch_ask_partitions(s->watch);
+	else
+		on_partitions(s, NULL);
 }
 
 static void stream_watch(struct wp_source *source)
@@ -586,7 +587,7 @@ static void stream_trouble(struct wp_source *source, const char *what, int64_t f
 	s->trouble_began = ev_now(s->loop) - (double)for_ms / 1e3;
 }
 
-/* Both questions are dropped: who closes asks anew. */
+/* All questions are dropped: who closes asks anew. */
 static void stream_close(struct wp_source *source)
 {
 	struct stream *s = of(source);
@@ -594,11 +595,11 @@ static void stream_close(struct wp_source *source)
 		wp_log(WP_LOG_WARN, "witness_not_written",
 		       WP_TEXT("why", "the server did not answer in time"));
 	wp_probe_free(s->probe);
-	wp_probe_free(s->root);
-	s->probe = s->root = NULL;
+	s->probe = NULL;
 	s->view.probe = WP_PROBE_NONE;
-	s->view.root = (struct wp_root){ 0 };
 	drop_connection(s);
+	wp_partitions_release(&s->view.partitions);
+	s->view.partitions_asked = WP_ASKED_NOTHING;
 	s->view.health = (struct wp_health){ 0 };
 	enter(s, WP_SOURCE_CLOSED);
 }
@@ -632,7 +633,7 @@ static const struct wp_source_ops ops = {
 	.part = stream_part,
 	.close = stream_close,
 	.probe = stream_probe,
-	.ask_root = stream_ask_root,
+	.ask_partitions = stream_ask_partitions,
 	.watch = stream_watch,
 	.write_down = stream_write_down,
 	.trouble = stream_trouble,
@@ -665,7 +666,7 @@ void wp_stream_free(struct wp_source *source)
 		return;
 	struct stream *s = of(source);
 	wp_probe_free(s->probe);
-	wp_probe_free(s->root);
 	drop_connection(s);
+	wp_partitions_release(&s->view.partitions);
 	free(s);
 }

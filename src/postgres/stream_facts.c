@@ -5,6 +5,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/postgres/columns.h"
+#include "walpost/postgres/partitions.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
@@ -123,19 +124,42 @@ static bool is_walsender(const struct wp_walsender *a, const char *pid, const ch
 	return *a->pid && *a->started && !strcmp(a->pid, pid) && !strcmp(a->started, started);
 }
 
+static void on_partitions(void *arg, const PGresult *result,
+			  const struct wp_source_failure *failure)
+{
+	struct wp_stream_facts *f = arg;
+	struct wp_why why;
+	if (!failure && wp_partitions_answer(result, &f->answer.partitions, &why) != WP_OK)
+		fail_again(f, &why);
+	else
+		finish(f, failure);
+}
+
+/* All else is known. */
+static void ask_partitions(struct wp_stream_facts *f)
+{
+	struct wp_sql sql;
+	struct wp_why why;
+	wp_buffer_reset(&f->sql);
+	wp_sql_init(&sql, f->pg, &f->sql);
+	wp_sql_add(&sql, "%s", wp_sql_impatiently);
+	wp_partitions_sql(&sql, f->setup.wanted);
+	ask_written(f, wp_sql_end(&sql, &why), &why, on_partitions);
+}
+
 static void on_columns(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
 	struct wp_source_facts *facts = &f->answer.source;
-	if (!failure) {
-		facts->transfer =
-			wp_columns_read(result, f->setup.options->binary, &facts->columns);
-		facts->text_will_do = f->setup.options->binary != WP_BINARY_ON;
+	if (failure) {
+		finish(f, failure);
+		return;
 	}
-	finish(f, failure);
+	facts->transfer = wp_columns_read(result, f->setup.options->binary, &facts->columns);
+	facts->text_will_do = f->setup.options->binary != WP_BINARY_ON;
+	ask_partitions(f);
 }
 
-/* All else is known. */
 static void ask_columns(struct wp_stream_facts *f)
 {
 	struct wp_sql sql;
@@ -457,5 +481,6 @@ void wp_stream_facts_free(struct wp_stream_facts *f)
 		return;
 	wp_query_free(f->query);
 	wp_buffer_release(&f->sql);
+	wp_partitions_release(&f->answer.partitions);
 	free(f);
 }

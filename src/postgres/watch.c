@@ -7,6 +7,7 @@
 #include "walpost/base/backoff.h"
 #include "walpost/base/log.h"
 #include "walpost/postgres/connection.h"
+#include "walpost/postgres/partitions.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
@@ -37,6 +38,7 @@ struct wp_watch {
 	unsigned failures; /* in a row */
 	bool warned;
 	struct wp_buffer note; /* SQL that waits; empty: none */
+	bool asking_partitions;
 };
 
 static PGconn *pg_of(const struct wp_watch *w)
@@ -64,6 +66,15 @@ static void tell(struct wp_watch *w)
 	w->setup.done(w->setup.arg);
 }
 
+static void tell_partitions(struct wp_watch *w, struct wp_partitions *answer)
+{
+	if (!w->asking_partitions)
+		return;
+	w->asking_partitions = false;
+	w->setup.partitions(w->setup.arg, answer);
+}
+
+/* Whatever was under way: what else waits here would fare no better. */
 static void failed(struct wp_watch *w, const char *why)
 {
 	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
@@ -79,6 +90,7 @@ static void failed(struct wp_watch *w, const char *why)
 			       "to be lost, would not be noticed while this lasts"),
 		       WP_TEXT("cure", "let the role have one connection more beside the stream"));
 	}
+	tell_partitions(w, NULL);
 	tell(w);
 }
 
@@ -91,7 +103,17 @@ static void succeeded(struct wp_watch *w)
 	w->warned = false;
 }
 
+static void begin(struct wp_watch *w);
 static void next(struct wp_watch *w);
+
+/* Nobody is to wait for an idle session; what waits itself begins anew. */
+static void go_on(struct wp_watch *w, bool slow)
+{
+	if (slow || ev_now(w->loop) - w->born > LIFE_S)
+		drop(w);
+	if (w->asking_partitions || w->note.size > 0 || w->health.asking)
+		begin(w);
+}
 
 /* True when the query gave something. A connection that is lost goes. */
 static bool is_answer(struct wp_watch *w, const struct wp_source_failure *failure)
@@ -124,11 +146,9 @@ static void judge(struct wp_watch *w, const PGresult *result)
 	}
 	w->health.answers = answers;
 	succeeded(w);
-	/* After a slow answer the next question is far: nobody is to wait for an idle session. */
-	bool slow = ev_now(w->loop) - w->asked > SLOW_S;
-	if (slow || ev_now(w->loop) - w->born > LIFE_S)
-		drop(w);
 	tell(w);
+	/* After a slow answer the next question is far. */
+	go_on(w, ev_now(w->loop) - w->asked > SLOW_S);
 }
 
 static void on_answer(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -139,6 +159,23 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 		judge(w, result);
 	else
 		failed(w, failure->why.text);
+}
+
+static void on_partitions(void *arg, const PGresult *result,
+			  const struct wp_source_failure *failure)
+{
+	struct wp_watch *w = arg;
+	struct wp_partitions answer = { 0 };
+	struct wp_why why;
+	bool answered = is_answer(w, failure);
+	if (answered && wp_partitions_answer(result, &answer, &why) == WP_OK) {
+		succeeded(w);
+		tell_partitions(w, &answer);
+		go_on(w, false);
+	} else {
+		failed(w, answered ? why.text : failure->why.text);
+	}
+	wp_partitions_release(&answer);
 }
 
 static void on_written(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -192,11 +229,29 @@ static void ask(struct wp_watch *w)
 	wp_buffer_release(&sql);
 }
 
+static void ask_partitions(struct wp_watch *w)
+{
+	struct wp_why why;
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, SQL_SIZE_MAX);
+	wp_sql_init(&sql, pg_of(w), &text);
+	wp_sql_add(&sql, "%s", wp_sql_impatiently);
+	wp_partitions_sql(&sql, w->setup.wanted);
+	if (wp_sql_end(&sql, &why) == WP_OK)
+		send(w, (const char *)text.data, on_partitions);
+	else
+		failed(w, why.text);
+	wp_buffer_release(&text);
+}
+
 /* Connected and idle: what is to be done? */
 static void next(struct wp_watch *w)
 {
 	struct wp_buffer note = w->note;
-	if (note.size > 0) {
+	if (w->asking_partitions) {
+		ask_partitions(w);
+	} else if (note.size > 0) {
 		wp_buffer_init(&w->note, SQL_SIZE_MAX);
 		send(w, (const char *)note.data, on_written);
 		wp_buffer_release(&note);
@@ -243,6 +298,12 @@ void wp_watch_ask(struct wp_watch *w)
 	if (w->health.asking || ev_now(w->loop) < w->not_before)
 		return;
 	w->health.asking = true;
+	begin(w);
+}
+
+void wp_watch_ask_partitions(struct wp_watch *w)
+{
+	w->asking_partitions = true;
 	begin(w);
 }
 

@@ -43,8 +43,8 @@ struct wp_pipeline {
 	bool has_events; /* the current transaction */
 	wp_lsn commit_lsn;
 	int64_t commit_time_us;
+	uint32_t xid;
 	uint32_t ordinal;
-	uint32_t question;
 	struct wp_pipeline_counts counts;
 	uint64_t written;
 	struct wp_event_name last;
@@ -112,7 +112,6 @@ enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *o
 	wp_outbox_set_free(p->outboxes);
 	p->outboxes = set;
 	p->setup.outboxes = outboxes;
-	p->question = 0;
 	return WP_OK;
 }
 
@@ -126,7 +125,6 @@ void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelin
 	p->timelines = *timelines;
 	p->in_transaction = false;
 	p->has_events = false;
-	p->question = 0;
 }
 
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
@@ -217,20 +215,26 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 
 uint32_t wp_pipeline_question(const struct wp_pipeline *p)
 {
-	return p->question;
+	return p->xid;
 }
 
-void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root)
+/*
+ * Whose rows are they, if the name did not tell? That a table is a partition is not in the
+ * log. But the server tells of a relation anew, before its next row, when it was attached or
+ * detached; so what the catalog says holds until then, if it is not older than this row.
+ */
+static enum wp_rc identify(struct wp_pipeline *p, const struct wp_relation *r, struct use *use)
 {
-	struct wp_relation *r = wp_relations_find(p->relations, root->leaf_oid);
+	const struct wp_partitions *partitions = p->setup.partitions;
 
-	p->question = 0;
-	if (r == NULL || r->attached == NULL ||
-	    (root->state != WP_ROOT_KNOWN && root->state != WP_ROOT_GONE))
-		return; /* the row asks again */
-	struct use *use = r->attached;
+	if (use->rows.kind != WP_ROWS_UNKNOWN)
+		return WP_OK;
+	if (!wp_partitions_cover(partitions, p->xid))
+		return WP_PAUSE;
 	/* A mapping follows at the row. */
-	use->rows = wp_outbox_set_rows_of_leaf(p->outboxes, r->schema, r->name, root);
+	use->rows = wp_outbox_set_rows_of_partition(p->outboxes, r->schema, r->name,
+						    wp_partitions_find(partitions, r->oid));
+	return WP_OK;
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -476,8 +480,8 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 	case WP_ROWS_OWN:
 		break;
 	case WP_ROWS_UNKNOWN:
-		p->question = r->oid;
-		return WP_PAUSE;
+		rc = identify(p, r, use);
+		return rc == WP_OK ? take_insert(p, change, taken, why) : rc;
 	case WP_ROWS_FOREIGN:
 		return refuse_foreign(r, why);
 	}
@@ -488,18 +492,16 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 
 /*
  * Whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may be
- * a leaf of one, which is asked first.
+ * of a partition of one, which is asked first.
  */
 static enum wp_rc find_outbox(struct wp_pipeline *p, uint32_t oid, const struct wp_outbox **ret)
 {
 	const struct wp_relation *r = wp_relations_find(p->relations, oid);
-	const struct use *use = r ? r->attached : NULL;
+	struct use *use = r ? r->attached : NULL;
+	enum wp_rc rc = use != NULL ? identify(p, r, use) : WP_OK;
 
-	*ret = use != NULL ? use->rows.outbox : NULL;
-	if (use == NULL || use->rows.kind != WP_ROWS_UNKNOWN)
-		return WP_OK;
-	p->question = oid;
-	return WP_PAUSE;
+	*ret = rc == WP_OK && use != NULL ? use->rows.outbox : NULL;
+	return rc;
 }
 
 /* An event does not change: what is to be told again is a new row. */
@@ -540,6 +542,7 @@ static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *chan
 	p->has_events = false;
 	p->commit_lsn = change->as.begin.commit_lsn;
 	p->commit_time_us = change->as.begin.commit_time_us;
+	p->xid = change->as.begin.xid;
 	p->ordinal = 0;
 	if (p->diversions.count > 0)
 		wp_diversions_forget(&p->diversions, wp_ledger_safe(p->setup.ledger));

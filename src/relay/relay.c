@@ -49,8 +49,8 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	r->random = setup->seed;
 	r->state = WP_BACKING_OFF; /* until now: the first step connects */
 	r->broken_ms = INT64_MAX;
-	r->ask_again_ms = INT64_MAX;
 	r->refused_ms = INT64_MAX;
+	r->question.asked_ms = -ASK_AGAIN_MS;
 	r->heard_ms = r->confirmed_ms = INT64_MIN;
 	wp_backoff_init(&r->connect_backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
 	wp_backoff_init(&r->rewind_backoff, REWIND_FIRST_MS, REWIND_MAX_MS);
@@ -70,6 +70,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 			.dead_letter_topic = options->dead_letter_topic,
 			.value_size_max = (size_t)INT32_MAX,
 			.record_max = setup->sink->ops->view(setup->sink)->record_max,
+			.partitions = &setup->source->ops->view(setup->source)->partitions,
 			.ledger = &r->ledger,
 			.meter = &r->meter,
 			.sink = setup->sink,
@@ -165,8 +166,8 @@ static void act_start(struct wp_relay *r)
 	enum wp_transfer transfer = r->as_text ? WP_TRANSFER_TEXT : facts->transfer;
 	wp_pipeline_know(r->pipeline, &facts->columns, transfer);
 	note_unlabelled(r, facts->columns.unlabelled);
-	r->ask_again_ms = INT64_MAX; /* its question is forgotten */
-	r->had_slot = false;	     /* the row names us before it is known who gets the slot */
+	r->had_slot = false; /* the row names us before it is known who gets the slot */
+	r->question.open = false;
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
 				    WP_WITNESS_WRITE);
@@ -689,7 +690,8 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	due = sooner(due, wp_relay_sink_due(r));
 	if (wp_relay_sink(r)->state == WP_SINK_BROKEN)
 		due = sooner(due, broken_due(r));
-	due = sooner(due, r->state == WP_PAUSED ? r->ask_again_ms : INT64_MAX);
+	if (r->state == WP_PAUSED && r->question.open)
+		due = sooner(due, r->question.due_ms);
 	if (reads_or_pauses(r) && wp_relay_is_streaming(r)) {
 		due = sooner(due, wp_feedback_due(&r->feedback, wp_relay_flush(r)));
 		due = sooner(due, probe_due(r));

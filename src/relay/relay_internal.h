@@ -32,6 +32,7 @@ enum {
 	STALL_NOTE_EVERY_MS = 60 * 1000,
 	OUTAGE_NOTE_EVERY_MS = 60 * 1000,
 	ASK_AGAIN_MS = 1000,
+	ASK_EVERY_MS = 20,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
 	HELD_NOTE_EVERY_MS = 60 * 1000,
@@ -96,6 +97,18 @@ struct health {
 	uint64_t written_events;
 };
 
+/*
+ * About the outboxes' partitions, for a row that may be of one. Tables that come for the first
+ * time come in numbers: asked seldom, one answer does for all that was committed until then.
+ */
+struct question {
+	bool open;
+	uint32_t xid;	  /* the transaction that the answer must cover */
+	int64_t due_ms;	  /* when to ask; INT64_MAX: an answer is awaited */
+	int64_t asked_ms; /* last */
+	int64_t wait_ms;  /* from there to the next */
+};
+
 /* NULL outboxes: none. */
 struct change {
 	struct wp_relay_task asked;  /* not in effect yet */
@@ -134,9 +147,9 @@ struct wp_relay {
 	int64_t stepped_ms; /* the last turn while it was there */
 	int64_t broken_ms;  /* when the sink was first seen so; INT64_MAX: it is not */
 	bool gap;	    /* a ticket was purged or refused: only a stream from safe heals that */
-	int64_t ask_again_ms; /* a leaf's root, after a failure; INT64_MAX: not now */
-	int64_t quiet_ms;     /* when we last were at the end of what the server had sent */
-	int64_t paused_ms;    /* when we last did not read */
+	struct question question;
+	int64_t quiet_ms;  /* when we last were at the end of what the server had sent */
+	int64_t paused_ms; /* when we last did not read */
 	int64_t probed_ms;
 
 	/* Is the database behind what was delivered? */

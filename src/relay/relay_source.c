@@ -243,10 +243,30 @@ static bool goes_on_in_text(struct wp_relay *r, const struct wp_why *why, struct
 	return true;
 }
 
-static void ask(struct wp_relay *r)
+static void ask(struct wp_relay *r, struct wp_now now)
 {
-	r->ask_again_ms = INT64_MAX;
-	r->setup.source->ops->ask_root(r->setup.source, wp_pipeline_question(r->pipeline));
+	r->question.due_ms = INT64_MAX;
+	r->question.asked_ms = now.ms;
+	r->setup.source->ops->ask_partitions(r->setup.source);
+}
+
+/*
+ * A transaction that was just committed is not visible at once, and not for as long as it waits
+ * for a synchronous standby: the same question again is asked ever more seldom.
+ */
+static void open_question(struct wp_relay *r, struct wp_now now)
+{
+	struct question *q = &r->question;
+	uint32_t xid = wp_pipeline_question(r->pipeline);
+
+	q->wait_ms = q->xid != xid ? ASK_EVERY_MS : 2 * q->wait_ms;
+	if (q->wait_ms > ASK_AGAIN_MS)
+		q->wait_ms = ASK_AGAIN_MS;
+	q->xid = xid;
+	q->open = true;
+	q->due_ms = q->asked_ms + q->wait_ms;
+	if (now.ms >= q->due_ms)
+		ask(r, now);
 }
 
 /* What an answer of the pipeline means for the state; the frame stays held unless taken. */
@@ -261,7 +281,7 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 		wp_relay_happen(r, WP_NO_ROOM, now);
 		break;
 	case WP_PAUSE:
-		ask(r);
+		open_question(r, now);
 		wp_relay_happen(r, WP_NO_ROOM, now);
 		break;
 	case WP_DATA:
@@ -437,27 +457,22 @@ bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now)
 	return true;
 }
 
-/* Is the answer about a leaf's root still awaited? */
+/* Is the answer about the partitions still awaited? */
 static bool question_open(struct wp_relay *r, struct wp_now now)
 {
-	const struct wp_root *root = &wp_relay_source(r)->root;
-	uint32_t oid = wp_pipeline_question(r->pipeline);
+	struct question *q = &r->question;
+	enum wp_asked asked = wp_relay_source(r)->partitions_asked;
 
-	if (oid == 0)
-		return false;
-	if (root->state == WP_ROOT_ASKING || root->leaf_oid != oid)
-		return true;
-	if (root->state != WP_ROOT_FAILED) {
-		wp_pipeline_answer(r->pipeline, root);
-		return false;
+	if (q->open && q->due_ms != INT64_MAX) {
+		if (now.ms >= q->due_ms)
+			ask(r, now);
+	} else if (q->open && asked == WP_ASKED_FAILED) {
+		wp_relay_note(r, WP_NOTE_WARN, "partitions_unknown");
+		q->due_ms = now.ms + ASK_AGAIN_MS;
+	} else if (q->open && asked == WP_ASKED_ANSWERED) {
+		q->open = false; /* the row asks again if that was not enough */
 	}
-	if (r->ask_again_ms == INT64_MAX) {
-		wp_relay_note(r, WP_NOTE_WARN, "leaf_unknown");
-		r->ask_again_ms = now.ms + ASK_AGAIN_MS;
-	} else if (now.ms >= r->ask_again_ms) {
-		ask(r);
-	}
-	return true;
+	return q->open;
 }
 
 void wp_relay_try_again(struct wp_relay *r, struct wp_now now)

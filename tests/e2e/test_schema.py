@@ -1,5 +1,8 @@
 """Tables as people have them: altered, oddly named, partitioned, and not alone in the publication."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from lib import process
@@ -300,6 +303,105 @@ def test_a_row_of_a_table_that_is_ignored_is_passed_over(stage):
     stage.sql("INSERT INTO audit VALUES (1)")
     stage.insert()
     _delivered(stage, 1)
+
+
+def test_two_thousand_tables_of_others_cost_no_connection_each_and_a_new_stream_asks_nothing_for_what_lies_before_it(
+        make_stage, own_postgres, record_property):
+    """publish_via_partition_root is off, as in FOR ALL TABLES: any of them could be a partition of the outbox."""
+    stage = make_stage(postgres=own_postgres, set_up=False)
+    own_postgres.set_conf(log_connections="on")
+    stage.sql(LEAVES)
+    stage.sql("DO $$ BEGIN FOR i IN 1..2000 LOOP EXECUTE format('CREATE TABLE other_%s (n int)', i);"
+              " IF i % 200 = 0 THEN COMMIT; END IF; END LOOP; END $$")
+    stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
+    stage.create_slot(with_truth=False)
+    stage.create_topic(partitions=1)
+
+    def one_row_in_each():
+        stage.sql("DO $$ BEGIN FOR i IN 1..2000 LOOP EXECUTE format('INSERT INTO other_%s VALUES (1)', i);"
+                  " COMMIT; END LOOP; END $$")
+        _insert_into(stage, 1)
+
+    def delivered(count):
+        relay.wait_until(lambda: len(stage.read()) == count, 60, f"{count} events are in Kafka")
+
+    def connections():
+        return own_postgres.log_since(mark).count("application_name=walpost")
+
+    relay = stage.relay({"outbox.ignore": "public.other_*", "log.level": "debug"})
+    mark, began = own_postgres.log_size(), time.monotonic()
+    one_row_in_each()
+    delivered(1)
+    record_property("live", f"{time.monotonic() - began:.1f} s, {connections()} connections")
+    assert connections() < 20  # one in ten seconds, beside what is asked every two
+    relay.stop()
+    one_row_in_each()
+    mark, began = own_postgres.log_size(), time.monotonic()
+    relay.start()
+    delivered(2)
+    record_property("backlog", f"{time.monotonic() - began:.1f} s, {connections()} connections")
+    assert connections() < 8
+    assert len([line for line in relay.log("state") if "no_room" in line["why"]]) < 400  # it was one for each table
+
+
+@pytest.mark.on("all")
+def test_rows_of_a_table_that_became_a_partition_arrive_though_all_is_ignored(make_stage):
+    """The server tells of a relation anew when it, or one above it, was attached; also before our first look."""
+    stage = make_stage(set_up=False)
+    stage.sql(LEAVES)
+    stage.sql("""
+        CREATE TABLE plain (LIKE outbox);
+        CREATE TABLE early (LIKE outbox);
+        CREATE TABLE middle (LIKE outbox) PARTITION BY RANGE (day);
+        CREATE TABLE below PARTITION OF middle FOR VALUES FROM (5) TO (7);
+    """)
+    stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
+    stage.create_slot(with_truth=False)
+    stage.create_topic(partitions=1)
+    relay = stage.relay({"outbox.ignore": "*"})
+    row = "INSERT INTO {} (day) VALUES ({})"
+    stage.sql(row.format("plain", 3))
+    stage.sql(row.format("below", 5))
+    _insert_into(stage, 1)
+    stage.wait_until(lambda: len(stage.read()) == 1, 20, "the outbox's event is there")  # the others were passed over
+    stage.sql("ALTER TABLE outbox ATTACH PARTITION plain FOR VALUES FROM (3) TO (4)")
+    stage.sql("ALTER TABLE outbox ATTACH PARTITION early FOR VALUES FROM (4) TO (5)")
+    stage.sql("ALTER TABLE outbox ATTACH PARTITION middle FOR VALUES FROM (5) TO (7)")
+    _insert_into(stage, 3, 4, 5, 6)
+    with stage.transaction() as connection:  # made and filled by one transaction
+        connection.execute("CREATE TABLE outbox_7 PARTITION OF outbox FOR VALUES FROM (7) TO (8)")
+        connection.execute("""INSERT INTO outbox (day, id, aggregatetype, aggregateid, type, payload)
+                              VALUES (7, gen_random_uuid(), 'order', 'k', 'day', '{"day": 7}')""")
+    days = [b'{"day": %d}' % day for day in (1, 3, 4, 5, 6, 7)]
+    stage.wait_until(lambda: [m.value for m in stage.read()] == days, 20, "what was attached brings events")
+    stage.sql("ALTER TABLE outbox DETACH PARTITION plain")
+    stage.sql(row.format("plain", 3))
+    _insert_into(stage, 1)
+    stage.wait_until(lambda: len(stage.read()) >= 7, 20, "the next event is there")
+    assert [m.value for m in stage.read()] == days + days[:1]  # the row of what is no partition any more is none
+    relay.stop()
+
+
+def test_a_partition_whose_transaction_is_not_visible_yet_is_waited_for(make_stage, own_postgres):
+    """A commit that waits for a synchronous standby is in the log, and streamed, before any other session sees it."""
+    stage = _partitioned(make_stage, "false", postgres=own_postgres)
+    relay = stage.relay({"outbox.ignore": "*", "log.level": "debug"})
+    own_postgres.set_conf(synchronous_standby_names="nobody")
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    with stage.connect() as connection, ThreadPoolExecutor(1) as pool:
+        committed = pool.submit(connection.execute, """
+            BEGIN;
+            CREATE TABLE outbox_3 PARTITION OF outbox FOR VALUES FROM (3) TO (4);
+            INSERT INTO outbox (day, id, aggregatetype, aggregateid, type, payload)
+                VALUES (3, gen_random_uuid(), 'order', 'k', 'day', '{"day": 3}');
+            COMMIT""")
+        stage.wait_until(lambda: stage.sql(waiting) == [(1,)], 10, "the commit waits")
+        relay.wait_log("streaming -> paused", 10)  # the row has come
+        holds_for(relay.is_alive, 2, "it waits as well")
+        own_postgres.set_conf(synchronous_standby_names="")
+        committed.result(20)
+    messages = _delivered(stage, 1)
+    assert messages[0].value == b'{"day": 3}'
 
 
 def test_logical_messages_of_others_are_passed_over_and_confirmed(stage):

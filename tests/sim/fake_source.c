@@ -209,9 +209,15 @@ static void op_probe(struct wp_source *base)
 	s->probe_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 20);
 }
 
-static void op_ask_root(struct wp_source *base, uint32_t leaf_oid)
+static void op_ask_partitions(struct wp_source *base)
 {
-	self(base)->view.root = (struct wp_root){ .state = WP_ROOT_GONE, .leaf_oid = leaf_oid };
+	struct fake_source *s = self(base);
+	struct wp_source_view *view = &s->view;
+
+	assert(view->state == WP_SOURCE_STREAMING);
+	view->partitions = (struct wp_partitions){ .known = true, .xmin = 2000, .xmax = 2000 };
+	view->partitions_asked = WP_ASKED_ANSWERED;
+	s->world->wake[s->relay] = true;
 }
 
 static void op_watch(struct wp_source *base)
@@ -264,7 +270,7 @@ static const struct wp_source_ops OPS = {
 	.part = op_part,
 	.close = op_close,
 	.probe = op_probe,
-	.ask_root = op_ask_root,
+	.ask_partitions = op_ask_partitions,
 	.watch = op_watch,
 	.write_down = op_write_down,
 	.trouble = op_trouble,

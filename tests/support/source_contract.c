@@ -88,6 +88,7 @@ struct seen {
 	unsigned inserts;
 	unsigned commits;
 	wp_lsn end; /* of the last commit */
+	uint32_t xid;
 };
 
 static void see(struct seen *seen, struct wp_span copy_data)
@@ -103,6 +104,9 @@ static void see(struct seen *seen, struct wp_span copy_data)
 	case 'B':
 		CHECK_EQ(seen->begins, seen->commits);
 		seen->begins++;
+		(void)wp_wire_u64(&w);
+		(void)wp_wire_u64(&w);
+		seen->xid = wp_wire_u32(&w);
 		break;
 	case 'I':
 		CHECK_EQ(seen->begins, seen->commits + 1);
@@ -198,7 +202,8 @@ static void a_new_source_is_closed(struct source_driver *d)
 {
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 	CHECK_EQ(view(d)->probe, WP_PROBE_NONE);
-	CHECK_EQ(view(d)->root.state, WP_ROOT_NONE);
+	CHECK_EQ(view(d)->partitions_asked, WP_ASKED_NOTHING);
+	CHECK(!view(d)->partitions.known);
 }
 
 static void connecting_leads_to_facts(struct source_driver *d)
@@ -678,14 +683,18 @@ static void probing_tells_alive_stopping_and_unreachable(struct source_driver *d
 	d->start_server(d->arg);
 }
 
-static void a_leaf_that_is_gone_has_no_root(struct source_driver *d)
+static void an_answer_about_partitions_covers_all_that_was_committed_before(struct source_driver *d)
 {
+	struct seen seen = { 0 };
 	stream(d);
-	d->source->ops->ask_root(d->source, 4000000000U);
-	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->root.state == WP_ROOT_ASKING; i++)
+	d->commit(d->arg, 1);
+	take_inserts(d, &seen, 1);
+	d->source->ops->ask_partitions(d->source);
+	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX && view(d)->partitions_asked == WP_ASKED_OPEN;
+	     i++)
 		pump(d);
-	CHECK_EQ(view(d)->root.state, WP_ROOT_GONE);
-	CHECK_EQ(view(d)->root.leaf_oid, 4000000000U);
+	CHECK_EQ(view(d)->partitions_asked, WP_ASKED_ANSWERED);
+	CHECK(wp_partitions_cover(&view(d)->partitions, seen.xid));
 	CHECK_EQ(view(d)->state, WP_SOURCE_STREAMING);
 }
 
@@ -725,7 +734,7 @@ const struct source_contract_case source_contract_cases[] = {
 	CASE(a_server_that_is_gone_fails_and_comes_back),
 	CASE(a_stop_with_all_confirmed_ends_the_copy_well),
 	CASE(probing_tells_alive_stopping_and_unreachable),
-	CASE(a_leaf_that_is_gone_has_no_root),
+	CASE(an_answer_about_partitions_covers_all_that_was_committed_before),
 };
 const size_t source_contract_count =
 	sizeof(source_contract_cases) / sizeof(source_contract_cases[0]);

@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum { XID = 700 };
-
 void wire_init(struct wire_writer *w, uint8_t *room, size_t size_max)
 {
 	*w = (struct wire_writer){ .bytes = room, .size_max = size_max };
@@ -68,10 +66,15 @@ void wire_data(struct wire_writer *w, wp_lsn lsn)
 
 void wire_begin(struct wire_writer *w, wp_lsn commit_lsn, int64_t commit_time_us)
 {
+	wire_begin_as(w, commit_lsn, commit_time_us, WIRE_XID);
+}
+
+void wire_begin_as(struct wire_writer *w, wp_lsn commit_lsn, int64_t commit_time_us, uint32_t xid)
+{
 	wire_u8(w, 'B');
 	wire_u64(w, commit_lsn);
 	wire_u64(w, (uint64_t)commit_time_us);
-	wire_u32(w, XID);
+	wire_u32(w, xid);
 }
 
 void wire_commit(struct wire_writer *w, wp_lsn commit_lsn, wp_lsn end_lsn, int64_t commit_time_us)

@@ -17,6 +17,8 @@
 #include "walpost/base/span.h"
 #include "walpost/wal/lsn.h"
 
+enum { WIRE_XID = 700 };
+
 struct wire_writer {
 	uint8_t *bytes; /* borrowed */
 	size_t size;
@@ -41,6 +43,8 @@ void wire_keepalive(struct wire_writer *w, wp_lsn wal_end, bool reply_requested)
 void wire_data(struct wire_writer *w, wp_lsn lsn);
 
 void wire_begin(struct wire_writer *w, wp_lsn commit_lsn, int64_t commit_time_us);
+/* The others have WIRE_XID. */
+void wire_begin_as(struct wire_writer *w, wp_lsn commit_lsn, int64_t commit_time_us, uint32_t xid);
 void wire_commit(struct wire_writer *w, wp_lsn commit_lsn, wp_lsn end_lsn, int64_t commit_time_us);
 void wire_origin(struct wire_writer *w, wp_lsn commit_lsn, const char *name);
 void wire_relation(struct wire_writer *w, uint32_t oid, const char *schema, const char *name,

@@ -21,7 +21,8 @@ struct wp_feed_setup {
 	const struct wp_timelines *timelines;
 	/* Of the outboxes' tables, in their order; NULL: nothing is known. */
 	const struct wp_column_facts *columns;
-	enum wp_transfer transfer; /* how the plugin was asked to send values */
+	const struct wp_partitions *partitions; /* as they are known at any time */
+	enum wp_transfer transfer;		/* how the plugin was asked to send values */
 };
 
 enum wp_fed_kind {
@@ -50,15 +51,10 @@ enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns
 bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
  * `ret` is valid until the next call, and while `message` lives. WP_PAUSE: it is a row of a
- * table that may be a partition of an outbox; answer wp_feed_question(), and offer the message
- * again. WP_PROTO with why: not the plugin's. WP_CONFIG with why: a column has not the type that
+ * table that may be a partition of an outbox, and the partitions do not cover its transaction;
+ * know them anew, and offer the message again. WP_PROTO with why: not the plugin's. WP_CONFIG with why: a column has not the type that
  * it needs, or the publication brings too many tables. WP_NOMEM.
  */
 enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
 			struct wp_why *why) WP_MUST_CHECK;
-/* Whose root is wanted; 0: nobody's. */
-uint32_t wp_feed_question(const struct wp_feed *f);
-/* WP_ROOT_KNOWN, WP_ROOT_GONE; after anything else the row asks again. */
-void wp_feed_answer(struct wp_feed *f, const struct wp_root *root);
-
 #endif

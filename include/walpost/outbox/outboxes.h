@@ -10,7 +10,7 @@
 #include "walpost/base/span.h"
 #include "walpost/base/why.h"
 #include "walpost/outbox/options.h"
-#include "walpost/wal/source.h"
+#include "walpost/wal/partitions.h"
 
 struct wp_message_reader;
 struct wp_shape;
@@ -27,7 +27,7 @@ enum wp_rows_kind {
 	WP_ROWS_EVENTS,
 	WP_ROWS_IGNORED, /* outbox.ignore names them: passed over */
 	WP_ROWS_OWN,	 /* of walpost's own tables, which a wide publication brings: likewise */
-	WP_ROWS_UNKNOWN, /* until it is known whose leaf it is */
+	WP_ROWS_UNKNOWN, /* until it is known whose partition it is */
 	WP_ROWS_FOREIGN, /* nobody configured them */
 };
 
@@ -49,15 +49,17 @@ const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t i
 /* The one whose table this is; NULL: none. */
 const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
 					    struct wp_span name);
-/* Of a relation, by its name alone: WP_ROWS_UNKNOWN wants the answer about its root. */
+/* Of a relation, by its name alone. */
 struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
 				  struct wp_span name);
 /*
- * Then, with `root` known or gone: a leaf belongs to the table it is of, whatever outbox.leaves
- * says, which is for those that stand alone by now.
+ * If that is WP_ROWS_UNKNOWN, with what is known of it as a partition; NULL: it is none of ours.
+ * One belongs to the table it is of, whatever outbox.leaves says, which is for those that stand
+ * alone by now.
  */
-struct wp_rows wp_outbox_set_rows_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,
-					  struct wp_span name, const struct wp_root *root);
+struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, struct wp_span schema,
+					       struct wp_span name,
+					       const struct wp_partition *partition);
 /* The one whose table this is, or whose leaf by outbox.leaves. */
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name);

@@ -1,7 +1,7 @@
 /*
  * What must be known before a stream may start, asked one after the other: system and
  * timelines on its replication connection, and by SQL on one beside it every precondition
- * (preflight), the slot, the witness row. Ends an old walsender of ours that still holds
+ * (preflight), the slot, the witness row, columns and partitions. Ends an old walsender of ours that still holds
  * the slot.
  *
  * Owns: its query. Borrows: both PGconns, which must be idle, and the setup's
@@ -37,12 +37,13 @@ struct wp_stream_facts_setup {
 
 struct wp_stream_facts_answer {
 	struct wp_source_facts source;
-	struct wp_walsender self;  /* the replication connection's */
+	struct wp_partitions partitions; /* may be taken: then to be left all zeroes */
+	struct wp_walsender self;	 /* the replication connection's */
 	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
 };
 
 /* `answer` is NULL when `failure` is set; both are valid for the call. */
-typedef void (*wp_stream_facts_done)(void *arg, const struct wp_stream_facts_answer *answer,
+typedef void (*wp_stream_facts_done)(void *arg, struct wp_stream_facts_answer *answer,
 				     const struct wp_source_failure *failure);
 
 struct wp_stream_facts;

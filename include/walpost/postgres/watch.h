@@ -1,10 +1,10 @@
 /*
  * One more connection beside the stream, for what must be known while it runs: does the
- * publication still bring the outbox, is the slot's log kept? And now and then it
- * writes into the witness row how far we are.
+ * publication still bring the outbox, is the slot's log kept, which tables are partitions of
+ * an outbox? And now and then it writes into the witness row how far we are.
  *
- * Nothing depends on it: what cannot be asked is not asked, with backoff, and one warning
- * in the log for as long as that lasts. The connection is given back every ten
+ * Only for the partitions somebody waits. What else cannot be asked is not asked, with
+ * backoff, and one warning in the log for as long as that lasts. The connection is given back every ten
  * seconds, and after a slow answer, for a server that shuts down "smart" waits for every client to leave.
  *
  * Owns: its connection and query. Borrows: loop, the setup's pointers, all until free.
@@ -19,6 +19,7 @@
 
 #include "walpost/postgres/options.h"
 #include "walpost/postgres/witness.h"
+#include "walpost/wal/partitions.h"
 
 struct wp_watch_setup {
 	const struct wp_postgres_options *options;
@@ -26,6 +27,8 @@ struct wp_watch_setup {
 	PGconn *same_as; /* the stream's: the same server is asked, and its encoding quoted for */
 	void (*done)(void *arg);
 	void (*written)(void *arg); /* the witness row now says what was asked for */
+	/* An answer, which may be taken: it is then left all zeroes. NULL: there is none. */
+	void (*partitions)(void *arg, struct wp_partitions *answer);
 	void *arg;
 };
 
@@ -37,6 +40,8 @@ struct wp_watch *wp_watch_new(struct ev_loop *loop, const struct wp_watch_setup 
 void wp_watch_free(struct wp_watch *w);
 /* Asks for health, unless that is under way or has failed too lately. */
 void wp_watch_ask(struct wp_watch *w);
+/* Asks for the partitions, before all else; `partitions` is called once. */
+void wp_watch_ask_partitions(struct wp_watch *w);
 /* Writes the row (wp_witness_note_sql) when it can; of several that wait the newest. */
 void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
 			 const char *walsender, wp_lsn confirmed);

@@ -6,7 +6,7 @@
  * A frame is either taken whole or not at all: whatever answer but WP_OK comes,
  * nothing has changed and the same frame may be offered again.
  *
- * Owns: decoder, relations, shapes. Borrows: options, ledger, sink.
+ * Owns: decoder, relations, shapes. Borrows: options, ledger, sink, partitions.
  */
 #ifndef WALPOST_RELAY_PIPELINE_H
 #define WALPOST_RELAY_PIPELINE_H
@@ -27,6 +27,7 @@ struct wp_pipeline_setup {
 	size_t record_max;     /* the sink's: nothing larger is made; 0: no bound */
 	enum wp_poison poison;
 	const char *dead_letter_topic;
+	const struct wp_partitions *partitions; /* as they are known at any time */
 	struct wp_ledger *ledger;
 	struct wp_meter *meter; /* NULL: nothing is measured */
 	struct wp_sink *sink;
@@ -90,7 +91,7 @@ void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts
 		      enum wp_transfer transfer);
 /*
  * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
- * now. WP_PAUSE: wp_pipeline_question() must be answered. WP_DATA: this event can
+ * now. WP_PAUSE: partitions must be known as of wp_pipeline_question(). WP_DATA: this event can
  * never be delivered; with poison = dead-letter, nor can its dead letter. WP_CONFIG: a human must act (columns missing, a relation
  * that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
  */
@@ -100,9 +101,8 @@ enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, str
 bool wp_pipeline_wants_facts(const struct wp_pipeline *p);
 /* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
 bool wp_pipeline_wants_text(const struct wp_pipeline *p);
-/* The oid of the leaf whose root must be known before the frame can be taken. */
+/* The last WP_PAUSE: the transaction that the partitions must cover. */
 uint32_t wp_pipeline_question(const struct wp_pipeline *p);
-void wp_pipeline_answer(struct wp_pipeline *p, const struct wp_root *root);
 /* Between Begin and Commit. */
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p);
 /* Of that transaction an event went to the sink. */

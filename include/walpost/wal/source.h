@@ -21,6 +21,7 @@
 #include "walpost/base/why.h"
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/frame.h"
+#include "walpost/wal/partitions.h"
 #include "walpost/wal/pgoutput.h"
 #include "walpost/wal/timeline.h"
 
@@ -84,14 +85,7 @@ enum wp_probe {
 	WP_PROBE_UNREACHABLE
 };
 
-enum wp_root_state { WP_ROOT_NONE, WP_ROOT_ASKING, WP_ROOT_KNOWN, WP_ROOT_GONE, WP_ROOT_FAILED };
-
-struct wp_root {
-	enum wp_root_state state;
-	uint32_t leaf_oid;
-	char schema[256]; /* of the topmost partitioned table */
-	char name[256];
-};
+enum wp_asked { WP_ASKED_NOTHING, WP_ASKED_OPEN, WP_ASKED_ANSWERED, WP_ASKED_FAILED };
 
 /* How the slot's log is kept: pg_replication_slots.wal_status. */
 enum wp_keeping {
@@ -121,7 +115,8 @@ struct wp_source_view {
 	struct wp_source_facts facts; /* as of the last READY */
 	struct wp_source_failure failure;
 	enum wp_probe probe;
-	struct wp_root root;
+	struct wp_partitions partitions; /* as of the last READY, or of a later answer */
+	enum wp_asked partitions_asked;
 	struct wp_health health;
 	/* The witness row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
@@ -170,14 +165,14 @@ struct wp_source_ops {
 	void (*close)(struct wp_source *s);
 	/* Is the server shutting down? Asked on a connection of its own. */
 	void (*probe)(struct wp_source *s);
-	/* Which partitioned table is this leaf's root? Likewise. */
-	void (*ask_root)(struct wp_source *s, uint32_t leaf_oid);
 	/*
-	 * STREAMING only, both on one more connection, and neither ever fails: what
-	 * cannot be asked or written now is dropped. watch: health, anew.
+	 * STREAMING only, all on one more connection, and none ever fails but
+	 * ask_partitions, which view() tells: what cannot be asked or written now is
+	 * dropped. ask_partitions: those of the outboxes, anew. watch: health, anew.
 	 * write_down: into the witness row that all below `confirmed` was confirmed, by
 	 * these topics (comma-separated, fewer than WP_WITNESS_TOPICS_SIZE bytes).
 	 */
+	void (*ask_partitions)(struct wp_source *s);
 	void (*watch)(struct wp_source *s);
 	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
 	/*
@@ -185,6 +180,7 @@ struct wp_source_ops {
 	 * row is to say with each write from now on; "": nothing. Cut at WP_WITNESS_TROUBLE_SIZE.
 	 */
 	void (*trouble)(struct wp_source *s, const char *what, int64_t for_ms);
+	/* The same for life: what it says changes. */
 	const struct wp_source_view *(*view)(struct wp_source *s);
 };
 

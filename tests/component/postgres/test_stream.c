@@ -530,35 +530,71 @@ static void without_the_history_file_it_streams_all_the_same(void **state)
 
 /* ---- beside the stream ---- */
 
-static void the_root_of_a_leaf_is_found(void **state)
+static uint32_t oid_of(const char *table)
 {
-	(void)state;
-	harness_sql(&harness, "CREATE SCHEMA \"My Schema\"");
-	harness_sql(&harness, "CREATE TABLE \"My Schema\".\"T.1\" (i int) PARTITION BY RANGE (i)");
-	harness_sql(&harness,
-		    "CREATE TABLE mid PARTITION OF \"My Schema\".\"T.1\" FOR VALUES FROM (0) "
-		    "TO (9) PARTITION BY RANGE (i)");
-	harness_sql(&harness, "CREATE TABLE leaf PARTITION OF mid FOR VALUES FROM (0) TO (5)");
-	uint32_t oid = (uint32_t)strtoul(harness_value(&harness, "SELECT 'leaf'::regclass::oid"),
-					 NULL, 10);
-	harness_stream(&harness);
-	harness.source->ops->ask_root(harness.source, oid);
-	CHECK_EQ(view()->root.state, WP_ROOT_ASKING);
-	AWAIT(&harness, view()->root.state != WP_ROOT_ASKING);
-	CHECK_EQ(view()->root.state, WP_ROOT_KNOWN);
-	CHECK_EQ(view()->root.leaf_oid, oid);
-	CHECK_TEXT(view()->root.schema, "My Schema");
-	CHECK_TEXT(view()->root.name, "T.1");
+	char sql[100];
+
+	(void)snprintf(sql, sizeof(sql), "SELECT '%s'::regclass::oid", table);
+	return (uint32_t)strtoul(harness_value(&harness, sql), NULL, 10);
 }
 
-static void a_root_that_nobody_can_tell_fails(void **state)
+static const struct wp_partition *partition(const char *table)
+{
+	return wp_partitions_find(&view()->partitions, oid_of(table));
+}
+
+static void ask_partitions(void)
+{
+	harness.source->ops->ask_partitions(harness.source);
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_OPEN);
+	AWAIT(&harness, view()->partitions_asked != WP_ASKED_OPEN);
+}
+
+static const char tree_sql[] =
+	"CREATE TABLE plain (LIKE outbox); DROP TABLE outbox; "
+	"CREATE TABLE outbox (LIKE plain) PARTITION BY LIST (id); "
+	"ALTER PUBLICATION p ADD TABLE outbox; "
+	"CREATE TABLE mid (LIKE plain) PARTITION BY LIST (id); "
+	"CREATE TABLE leaf PARTITION OF mid FOR VALUES IN ('1'); "
+	"CREATE TABLE parent (i int); CREATE TABLE child () INHERITS (parent)";
+
+/* Locked: the question waits for none of them. */
+static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **state)
 {
 	(void)state;
-	harness_connect_by(&harness, "127.0.0.1", "dbname=relay port=1");
-	harness_stream(&harness);
-	harness.source->ops->ask_root(harness.source, 16384);
-	AWAIT(&harness, view()->root.state != WP_ROOT_ASKING);
-	CHECK_EQ(view()->root.state, WP_ROOT_FAILED);
+	harness_sql(&harness, tree_sql);
+	harness_start(&harness, WP_WITNESS_KEEP);
+	CHECK(view()->partitions.known);
+	CHECK(partition("leaf") == NULL);
+	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
+	ask_partitions();
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_ANSWERED);
+	CHECK(partition("leaf") != NULL);
+	CHECK_EQ(partition("leaf")->table, 0);
+	CHECK(partition("mid") != NULL);
+	CHECK(partition("plain") == NULL);
+	CHECK(partition("child") == NULL);
+	harness_sql(&harness, "BEGIN; LOCK TABLE leaf IN ACCESS EXCLUSIVE MODE");
+	ask_partitions();
+	harness_sql(&harness, "COMMIT");
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_ANSWERED);
+	harness_sql(&harness, "ALTER TABLE outbox DETACH PARTITION mid");
+	ask_partitions();
+	CHECK(partition("leaf") == NULL);
+}
+
+static void partitions_that_nobody_can_tell_fail(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness,
+		    "UPDATE pg_database SET datallowconn = false WHERE datname = 'relay'");
+	ask_partitions();
+	harness_sql(&harness, "UPDATE pg_database SET datallowconn = true WHERE datname = 'relay'");
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_FAILED);
+	CHECK(view()->partitions.known);
+	ask_partitions();
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_ANSWERED);
 }
 
 static void a_server_that_refuses_us_is_alive(void **state)
@@ -621,8 +657,8 @@ int main(void)
 		TEST(statuses_that_the_server_does_not_read_do_not_pile_up),
 		TEST(after_a_promotion_the_history_is_known),
 		TEST(without_the_history_file_it_streams_all_the_same),
-		TEST(the_root_of_a_leaf_is_found),
-		TEST(a_root_that_nobody_can_tell_fails),
+		TEST(partitions_are_told_at_all_levels_before_a_stream_and_anew),
+		TEST(partitions_that_nobody_can_tell_fail),
 		TEST(a_server_that_refuses_us_is_alive),
 		TEST(the_probe_asks_the_server_we_stream_from),
 	};

@@ -8,6 +8,7 @@
 #include "naive_ledger.h"
 #include "seeds.h"
 #include "support/check.h"
+#include "support/partitions.h"
 #include "support/wire_writer.h"
 #include "unit/outbox/rows.h"
 #include "walpost/relay/pipeline.h"
@@ -40,6 +41,9 @@ enum change {
 	CHANGE_KINDS,
 };
 
+/* They come round. */
+static const uint32_t first_xid = UINT32_MAX - 3;
+
 static struct seeds seeds = { .first = 1, .count = 3000 };
 
 static const char *const NAMES[COLUMNS] = { "id", "aggregatetype", "aggregateid", "type",
@@ -66,9 +70,11 @@ struct run {
 	struct naive_ledger naive;
 	struct sink sink;
 	struct wp_pipeline *pipeline;
+	struct wp_partitions partitions;
 	/* The log: what was committed. */
 	enum change changes[TRANSACTIONS][CHANGES_MAX];
 	size_t change_count[TRANSACTIONS];
+	size_t tx; /* that is being sent */
 	/* The stream. */
 	bool told[TABLES];
 	size_t order[TABLES][COLUMNS]; /* of the columns, as last told */
@@ -155,18 +161,14 @@ static void compare(struct run *r)
 /* An answer that is sometimes long in coming. */
 static void answer(struct run *r)
 {
-	uint32_t oid = wp_pipeline_question(r->pipeline);
-	struct wp_root root = { .state = WP_ROOT_GONE, .leaf_oid = oid };
+	uint32_t xid = wp_pipeline_question(r->pipeline);
+	char leaf[32];
 
-	same(r, "a question about a leaf", oid == LEAF || oid == IGNORED, true);
-	if (chance(r, 30)) {
-		root.state = WP_ROOT_FAILED;
-	} else if (oid == LEAF) {
-		root.state = WP_ROOT_KNOWN;
-		(void)snprintf(root.schema, sizeof(root.schema), "public");
-		(void)snprintf(root.name, sizeof(root.name), "outbox");
-	}
-	wp_pipeline_answer(r->pipeline, &root);
+	same(r, "a question about a transaction", xid, first_xid + (uint32_t)r->tx);
+	/* Too early, it does not know the partition yet. */
+	bool early = chance(r, 30);
+	(void)snprintf(leaf, sizeof(leaf), "%d 0", LEAF);
+	know_partitions(&r->partitions, early ? "" : leaf, early ? xid : xid + 1);
 }
 
 /* Offers the frame that was written until it is taken; meanwhile nothing changes. */
@@ -413,7 +415,8 @@ static bool transaction(struct run *r, size_t tx, unsigned losses)
 	uint32_t ordinal = 0;
 	uint64_t events = r->counts.events;
 
-	wire_begin(data(r), commit_lsn(tx), 0);
+	r->tx = tx;
+	wire_begin_as(data(r), commit_lsn(tx), 0, first_xid + (uint32_t)tx);
 	offer_without_record(r);
 	for (size_t i = 0; i < r->change_count[tx]; i++) {
 		ordinal += one_change(r, tx, i, ordinal);
@@ -454,6 +457,7 @@ static void set_up(struct run *r, uint64_t seed)
 		.outboxes = &r->outboxes,
 		.epoch = 2,
 		.value_size_max = 1000,
+		.partitions = &r->partitions,
 		.ledger = &r->ledger,
 		.sink = &r->sink.base,
 	};

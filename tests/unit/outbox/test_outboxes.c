@@ -72,12 +72,14 @@ static void a_leaf_belongs_to_the_outbox_that_lists_it(void **state)
 	CHECK(find("public", "orders_1") == NULL);
 }
 
-static struct wp_rows rows_of_leaf(const char *schema, const char *name, struct wp_root root)
+static struct wp_rows rows_of(const char *schema, const char *name,
+			      const struct wp_partition *partition)
 {
-	return wp_outbox_set_rows_of_leaf(set, wp_span_of(schema), wp_span_of(name), &root);
+	return wp_outbox_set_rows_of_partition(set, wp_span_of(schema), wp_span_of(name),
+					       partition);
 }
 
-static void what_is_no_table_of_ours_is_unknown_until_its_root_is(void **state)
+static void what_is_no_table_of_ours_may_be_a_partition(void **state)
 {
 	struct wp_rows rows;
 
@@ -94,24 +96,19 @@ static void what_is_no_table_of_ours_is_unknown_until_its_root_is(void **state)
 }
 
 /* That of the first covers partitions of the third. */
-static void a_leaf_is_of_its_root_before_it_is_of_a_pattern(void **state)
+static void a_partition_is_of_its_table_before_it_is_of_a_pattern(void **state)
 {
-	const struct wp_root gone = { .state = WP_ROOT_GONE };
-	const struct wp_root bills = { .state = WP_ROOT_KNOWN,
-				       .schema = "public",
-				       .name = "Bills" };
-	const struct wp_root itself = { .state = WP_ROOT_KNOWN, .schema = "public", .name = "b_1" };
+	const struct wp_partition of_bills = { .oid = 1, .table = 1 };
 
 	options[0].leaves = "public.b_*";
 	make();
-	CHECK(rows_of_leaf("public", "b_1", bills).outbox->options == &options[2]);
-	CHECK(rows_of_leaf("public", "b_1", gone).outbox->options == &options[0]);
-	/* Detached: it stands alone, and still has rows in the log. */
-	CHECK(rows_of_leaf("public", "b_1", itself).outbox->options == &options[0]);
-	CHECK_EQ(rows_of_leaf("public", "c_1", gone).kind, WP_ROWS_FOREIGN);
-	CHECK(rows_of_leaf("public", "c_1", gone).outbox == NULL);
-	CHECK_EQ(rows_of_leaf("audit", "log", itself).kind, WP_ROWS_IGNORED);
-	CHECK_EQ(rows_of_leaf("audit", "log", bills).kind, WP_ROWS_EVENTS);
+	CHECK(rows_of("public", "b_1", &of_bills).outbox->options == &options[2]);
+	/* Detached or dropped, it still has rows in the log. */
+	CHECK(rows_of("public", "b_1", NULL).outbox->options == &options[0]);
+	CHECK_EQ(rows_of("public", "c_1", NULL).kind, WP_ROWS_FOREIGN);
+	CHECK(rows_of("public", "c_1", NULL).outbox == NULL);
+	CHECK_EQ(rows_of("audit", "log", NULL).kind, WP_ROWS_IGNORED);
+	CHECK_EQ(rows_of("audit", "log", &of_bills).kind, WP_ROWS_EVENTS);
 }
 
 static void a_message_belongs_to_the_outbox_of_its_prefix(void **state)
@@ -185,8 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_relation_belongs_to_the_outbox_of_its_name),
 		TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
-		TEST(what_is_no_table_of_ours_is_unknown_until_its_root_is),
-		TEST(a_leaf_is_of_its_root_before_it_is_of_a_pattern),
+		TEST(what_is_no_table_of_ours_may_be_a_partition),
+		TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),
 		TEST(a_message_belongs_to_the_outbox_of_its_prefix),
 		TEST(tables_are_counted_without_those_that_have_none),
 		TEST(what_is_ignored_is_so_for_all),

@@ -47,6 +47,7 @@ int tear_down(void **state)
 {
 	(void)state;
 	wp_relay_free(bench.relay);
+	wp_partitions_release(&bench.source.view.partitions);
 	return 0;
 }
 
@@ -106,9 +107,14 @@ static struct wire_writer start(void)
 
 void send_begin(wp_lsn commit_lsn)
 {
+	send_begin_as(commit_lsn, WIRE_XID);
+}
+
+void send_begin_as(wp_lsn commit_lsn, uint32_t xid)
+{
 	struct wire_writer w = start();
 
-	wire_begin(&w, commit_lsn, 0);
+	wire_begin_as(&w, commit_lsn, 0, xid);
 	scripted_source_send(&bench.source, &w);
 }
 

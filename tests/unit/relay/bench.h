@@ -48,6 +48,7 @@ bool noted(const char *event);
 
 /* What the server sends; it is read with the next step. A commit ends 8 behind its record's start. */
 void send_begin(wp_lsn commit_lsn);
+void send_begin_as(wp_lsn commit_lsn, uint32_t xid);
 void send_relation(uint32_t oid, const char *name);
 void send_row_of(uint32_t oid, const char *id, const char *key);
 void send_commit(wp_lsn commit_lsn);

@@ -112,6 +112,7 @@ static void op_close(struct wp_source *base)
 	s->frame_count = 0;
 	s->reading = true;
 	s->view.health = (struct wp_health){ 0 };
+	s->view.partitions_asked = WP_ASKED_NOTHING;
 	s->view.state = WP_SOURCE_CLOSED;
 }
 
@@ -123,12 +124,13 @@ static void op_probe(struct wp_source *base)
 	s->view.probe = WP_PROBE_RUNNING;
 }
 
-static void op_ask_root(struct wp_source *base, uint32_t leaf_oid)
+static void op_ask_partitions(struct wp_source *base)
 {
 	struct scripted_source *s = self(base);
 
+	assert(s->view.state == WP_SOURCE_STREAMING && s->view.partitions_asked != WP_ASKED_OPEN);
 	s->questions++;
-	s->view.root = (struct wp_root){ .state = WP_ROOT_ASKING, .leaf_oid = leaf_oid };
+	s->view.partitions_asked = WP_ASKED_OPEN;
 }
 
 static void op_watch(struct wp_source *base)
@@ -175,7 +177,7 @@ static const struct wp_source_ops OPS = {
 	.part = op_part,
 	.close = op_close,
 	.probe = op_probe,
-	.ask_root = op_ask_root,
+	.ask_partitions = op_ask_partitions,
 	.watch = op_watch,
 	.write_down = op_write_down,
 	.trouble = op_trouble,

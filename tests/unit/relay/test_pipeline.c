@@ -3,6 +3,7 @@
 
 #include "scripted_sink.h"
 #include "support/check.h"
+#include "support/partitions.h"
 #include "support/wire_writer.h"
 #include "unit/outbox/memory.h"
 #include "unit/outbox/rows.h"
@@ -14,7 +15,6 @@
 #define EVENTS_MAX 8
 #define ROOM 1000000
 #define COMMIT_TIME_US 1000000 /* a second after 2000-01-01 */
-#define ROOT_OID_NONE 0
 
 /* A pipeline with all it borrows, and the last answer. */
 struct bench {
@@ -24,6 +24,7 @@ struct bench {
 	enum wp_poison poison;
 	enum wp_transfer transfer;
 	struct wp_column_facts facts;
+	struct wp_partitions partitions;
 	struct wp_ledger ledger;
 	struct scripted_sink sink;
 	struct wp_pipeline *pipeline;
@@ -49,6 +50,7 @@ static enum wp_rc build(struct bench *b)
 			.record_max = b->sink.view.record_max,
 			.poison = b->poison,
 			.dead_letter_topic = "dead",
+			.partitions = &b->partitions,
 			.ledger = &b->ledger,
 			.sink = &b->sink.base,
 		},
@@ -79,6 +81,7 @@ static void start(struct bench *b)
 static void end(struct bench *b)
 {
 	wp_pipeline_free(b->pipeline);
+	wp_partitions_release(&b->partitions);
 	wp_ledger_release(&b->ledger);
 }
 
@@ -151,14 +154,10 @@ static void one_row_tx(struct bench *b, wp_lsn commit_lsn, const char *id)
 	TAKE(commit(b, commit_lsn));
 }
 
-static void answer(struct bench *b, uint32_t leaf, enum wp_root_state known, const char *schema,
-		   const char *name)
+/* As of a moment after all that the tests commit. */
+static void know(struct bench *b, const char *partitions)
 {
-	struct wp_root root = { .state = known, .leaf_oid = leaf };
-
-	(void)snprintf(root.schema, sizeof(root.schema), "%s", schema);
-	(void)snprintf(root.name, sizeof(root.name), "%s", name);
-	wp_pipeline_answer(b->pipeline, &root);
+	know_partitions(&b->partitions, partitions, WIRE_XID + 10);
 }
 
 static const struct wp_pipeline_counts *counts(const struct bench *b)
@@ -315,7 +314,7 @@ static void messages_and_ignored_rows_count_in_the_ordinal(void **state)
 	wire_message(data(&b), true, 0x90, "any", "thing");
 	TAKE(offer(&b));
 	CHECK_EQ(insert(&b, OTHER, "x", "x", "x", "x"), WP_PAUSE);
-	answer(&b, OTHER, WP_ROOT_GONE, "", "");
+	know(&b, "");
 	TAKE(offer(&b));
 	TAKE(row(&b, "1"));
 	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
@@ -400,7 +399,7 @@ static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 	TAKE(begin(&b, 0x100));
 	wire_update(data(&b), OTHER, VALUES, 5);
 	CHECK_EQ(offer(&b), WP_PAUSE);
-	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "other");
+	know(&b, "");
 	TAKE(offer(&b));
 	wire_delete(data(&b), OTHER, VALUES, 5);
 	TAKE(offer(&b));
@@ -408,7 +407,6 @@ static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 	TAKE(offer(&b));
 	CHECK_EQ(counts(&b)->updates, 0);
 	CHECK_EQ(counts(&b)->deletes, 0);
-	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
 	end(&b);
 }
 
@@ -423,9 +421,9 @@ static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(vo
 	TAKE(begin(&b, 0x100));
 	wire_delete(data(&b), OTHER, VALUES, 5);
 	CHECK_EQ(offer(&b), WP_PAUSE);
-	CHECK_EQ(wp_pipeline_question(b.pipeline), OTHER);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), WIRE_XID);
 	CHECK_EQ(counts(&b)->deletes, 0);
-	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "outbox");
+	know(&b, "16500 0");
 	TAKE(offer(&b));
 	CHECK_EQ(counts(&b)->deletes, 1);
 	end(&b);
@@ -438,7 +436,7 @@ static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(vo
 	TAKE(begin(&b, 0x100));
 	wire_update(data(&b), OTHER, VALUES, 5);
 	CHECK_EQ(offer(&b), WP_PAUSE);
-	answer(&b, OTHER, WP_ROOT_KNOWN, "public", "outbox");
+	know(&b, "16500 0");
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "outbox.on_update = stop");
 	end(&b);
@@ -657,11 +655,9 @@ static void the_outbox_is_found_by_its_whole_name(void **state)
 	TAKE(relation(&b, OTHER + 1, "public", "outbox2"));
 	TAKE(relation(&b, OTHER + 2, "public", "Outbox"));
 	TAKE(begin(&b, 0x100));
-	for (uint32_t i = 0; i < 3; i++) {
-		CHECK_EQ(insert(&b, OTHER + i, "1", "order", "k", "{}"), WP_PAUSE);
-		answer(&b, OTHER + i, WP_ROOT_GONE, "", "");
-		CHECK_EQ(offer(&b), WP_CONFIG);
-	}
+	know(&b, "");
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_EQ(insert(&b, OTHER + i, "1", "order", "k", "{}"), WP_CONFIG);
 	end(&b);
 }
 
@@ -677,7 +673,6 @@ static void a_new_stream_makes_all_that_was_told_void(void **state)
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
 	begin_stream(&b);
 	CHECK(!wp_pipeline_in_transaction(b.pipeline));
-	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(row(&b, "1"), WP_PROTO); /* nothing was told about this relation */
 	end(&b);
@@ -719,16 +714,15 @@ static void types_without_end_stop_with_the_cure(void **state)
 
 /* -- leaves of partitioned tables, and tables nobody configured ------------ */
 
-static void a_row_of_an_unknown_relation_asks_for_its_root(void **state)
+static void a_row_of_a_relation_that_may_be_a_partition_asks(void **state)
 {
 	struct bench b;
 
 	start(&b);
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
-	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE); /* without rows nobody cares */
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	CHECK_EQ(wp_pipeline_question(b.pipeline), LEAF);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), WIRE_XID);
 	CHECK_EQ(b.sink.offers, 0);
 	CHECK_EQ(offer(&b), WP_PAUSE); /* as long as there is no answer */
 	end(&b);
@@ -742,8 +736,7 @@ static void a_leaf_of_the_outbox_is_the_outbox(void **state)
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
-	CHECK_EQ(wp_pipeline_question(b.pipeline), ROOT_OID_NONE);
+	know(&b, "16600 0");
 	TAKE(offer(&b));
 	CHECK(b.taken.event);
 	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
@@ -764,7 +757,7 @@ static void a_leaf_that_lacks_a_column_stops(void **state)
 	TAKE(begin(&b, 0x100));
 	wire_insert(data(&b), LEAF, VALUES, 4);
 	CHECK_EQ(offer(&b), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	know(&b, "16600 0");
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "payload");
 	end(&b);
@@ -778,7 +771,7 @@ static void a_row_that_nobody_configured_stops_and_names_its_table(void **state)
 	TAKE(relation(&b, LEAF, "public", "orders_p1"));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "orders");
+	know(&b, "");
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "public.orders_p1");
 	CHECK_HAS(b.why.text, "outbox.ignore");
@@ -794,7 +787,7 @@ static void a_leaf_that_is_gone_stops_unless_under_leaves(void **state)
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_GONE, "", "");
+	know(&b, "");
 	CHECK_EQ(offer(&b), WP_CONFIG);
 	CHECK_HAS(b.why.text, "outbox.leaves");
 	end(&b);
@@ -806,35 +799,76 @@ static void a_leaf_that_is_gone_stops_unless_under_leaves(void **state)
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_GONE, "", "");
+	know(&b, "");
 	TAKE(offer(&b));
 	CHECK(b.taken.event);
 	end(&b);
 }
 
-static void a_failed_question_is_asked_again(void **state)
+/* It may be that very transaction which attached the partition. */
+static void an_answer_from_before_the_transaction_had_ended_is_none(void **state)
 {
 	struct bench b;
 
 	start(&b);
 	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
 	TAKE(begin(&b, 0x100));
+	know_partitions(&b.partitions, "", WIRE_XID);
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_FAILED, "", "");
-	CHECK_EQ(offer(&b), WP_PAUSE);
-	CHECK_EQ(wp_pipeline_question(b.pipeline), LEAF);
-	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	know(&b, "16600 0");
 	TAKE(offer(&b));
+	CHECK(b.taken.event);
 	end(&b);
 }
 
-static void an_answer_about_a_relation_never_told_is_harmless(void **state)
+static void one_answer_does_for_all_tables_of_transactions_before_it(void **state)
 {
 	struct bench b;
 
-	start(&b);
-	answer(&b, 4711, WP_ROOT_KNOWN, "public", "outbox");
+	set_up(&b);
+	b.ignore = "audit.*";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	know_partitions(&b.partitions, "16600 0", WIRE_XID + 1);
 	TAKE(begin(&b, 0x100));
+	for (uint32_t i = 0; i < 50; i++) {
+		TAKE(relation(&b, OTHER + i, "audit", "log"));
+		TAKE(insert(&b, OTHER + i, "1", "x", "k", "{}"));
+	}
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(counts(&b)->ignored, 50);
+	wire_begin_as(data(&b), 0x200, 0, WIRE_XID + 1);
+	TAKE(offer(&b));
+	TAKE(insert(&b, OTHER, "1", "x", "k", "{}")); /* known, and not told of anew */
+	TAKE(relation(&b, OTHER + 50, "audit", "log"));
+	CHECK_EQ(insert(&b, OTHER + 50, "1", "x", "k", "{}"), WP_PAUSE);
+	CHECK_EQ(wp_pipeline_question(b.pipeline), WIRE_XID + 1);
+	end(&b);
+}
+
+/* The server tells of a relation anew when it was attached. */
+static void an_ignored_table_that_is_told_of_anew_may_be_a_partition_by_now(void **state)
+{
+	struct bench b;
+
+	set_up(&b);
+	b.ignore = "*";
+	CHECK_EQ(build(&b), WP_OK);
+	begin_stream(&b);
+	know_partitions(&b.partitions, "", WIRE_XID + 1);
+	TAKE(begin(&b, 0x100));
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(insert(&b, LEAF, "1", "order", "k", "{}"));
+	TAKE(commit(&b, 0x100));
+	CHECK_EQ(counts(&b)->ignored, 1);
+	wire_begin_as(data(&b), 0x200, 0, WIRE_XID + 1);
+	TAKE(offer(&b));
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	CHECK_EQ(insert(&b, LEAF, "2", "order", "k", "{}"), WP_PAUSE);
+	know(&b, "16600 0");
+	TAKE(offer(&b));
+	CHECK(b.taken.event);
+	CHECK_EQ(counts(&b)->ignored, 1);
 	end(&b);
 }
 
@@ -849,7 +883,7 @@ static void an_ignored_row_is_asked_about_once_and_then_counted(void **state)
 	TAKE(relation(&b, OTHER, "audit", "log"));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, OTHER, "1", "x", "k", "{}"), WP_PAUSE);
-	answer(&b, OTHER, WP_ROOT_KNOWN, "audit", "log");
+	know(&b, "");
 	TAKE(offer(&b));
 	TAKE(insert(&b, OTHER, "2", "x", "k", "{}"));
 	CHECK_EQ(counts(&b)->ignored, 2);
@@ -869,7 +903,7 @@ static void a_leaf_of_the_outbox_is_never_ignored(void **state)
 	TAKE(outbox(&b));
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
-	answer(&b, LEAF, WP_ROOT_KNOWN, "public", "outbox");
+	know(&b, "16600 0");
 	TAKE(offer(&b));
 	TAKE(row(&b, "2"));
 	CHECK_EQ(b.sink.sent_count, 2);
@@ -1649,13 +1683,14 @@ int main(void)
 		cmocka_unit_test(a_new_stream_makes_all_that_was_told_void),
 		cmocka_unit_test(relations_without_end_stop_with_the_cure),
 		cmocka_unit_test(types_without_end_stop_with_the_cure),
-		cmocka_unit_test(a_row_of_an_unknown_relation_asks_for_its_root),
+		cmocka_unit_test(a_row_of_a_relation_that_may_be_a_partition_asks),
 		cmocka_unit_test(a_leaf_of_the_outbox_is_the_outbox),
 		cmocka_unit_test(a_leaf_that_lacks_a_column_stops),
 		cmocka_unit_test(a_row_that_nobody_configured_stops_and_names_its_table),
 		cmocka_unit_test(a_leaf_that_is_gone_stops_unless_under_leaves),
-		cmocka_unit_test(a_failed_question_is_asked_again),
-		cmocka_unit_test(an_answer_about_a_relation_never_told_is_harmless),
+		cmocka_unit_test(an_answer_from_before_the_transaction_had_ended_is_none),
+		cmocka_unit_test(one_answer_does_for_all_tables_of_transactions_before_it),
+		cmocka_unit_test(an_ignored_table_that_is_told_of_anew_may_be_a_partition_by_now),
 		cmocka_unit_test(an_ignored_row_is_asked_about_once_and_then_counted),
 		cmocka_unit_test(a_leaf_of_the_outbox_is_never_ignored),
 		cmocka_unit_test(without_room_in_the_ledger_the_sink_is_not_offered_the_event),

@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "support/check.h"
+#include "support/partitions.h"
 #include "unit/outbox/memory.h"
 #include "unit/outbox/rows.h"
 
@@ -689,7 +690,7 @@ static void the_snapshot_tells_whether_the_sink_was_ever_reached(void **state)
 	CHECK(!b->look.sink_reachable);
 }
 
-/* -- leaves --------------------------------------------------------------- */
+/* -- partitions ----------------------------------------------------------- */
 
 static void send_unknown_row(void)
 {
@@ -701,18 +702,21 @@ static void send_unknown_row(void)
 	step();
 	CHECK_STATE("paused");
 	CHECK_EQ(b->source.questions, 1);
-	CHECK_EQ(b->source.view.root.leaf_oid, OTHER);
 }
 
-static void an_unknown_leaf_is_asked_about_with_the_stream_paused(void **state)
+static void answer(const char *partitions, unsigned xid)
+{
+	know_partitions(&b->source.view.partitions, partitions, xid);
+	b->source.view.partitions_asked = WP_ASKED_ANSWERED;
+	step();
+}
+
+static void a_row_that_may_be_of_a_partition_waits_for_the_answer(void **state)
 {
 	send_unknown_row();
 	live(5000);
 	CHECK_EQ(b->source.questions, 1);
-	b->source.view.root.state = WP_ROOT_KNOWN;
-	(void)snprintf(b->source.view.root.schema, 256, "public");
-	(void)snprintf(b->source.view.root.name, 256, "outbox");
-	step();
+	answer("16500 0", WIRE_XID + 1);
 	CHECK_STATE("streaming");
 	CHECK_EQ(b->sink.sent_count, 1);
 }
@@ -726,10 +730,7 @@ static void build_ignoring(const char *tables)
 
 static void answer_that_it_stands_alone(void)
 {
-	b->source.view.root.state = WP_ROOT_KNOWN;
-	(void)snprintf(b->source.view.root.schema, 256, "public");
-	(void)snprintf(b->source.view.root.name, 256, "outbox_p1");
-	step();
+	answer("", WIRE_XID + 1);
 	CHECK_STATE("streaming");
 }
 
@@ -776,16 +777,70 @@ static void rows_of_walposts_own_tables_tell_nothing(void **state)
 	CHECK(!noted("only_ignored_rows"));
 }
 
-static void a_failed_question_about_a_leaf_is_repeated_each_second(void **state)
+static void what_was_known_before_the_stream_is_not_asked(void **state)
+{
+	know_partitions(&b->source.view.partitions, "16500 0", WIRE_XID + 1);
+	stream();
+	send_begin(200);
+	send_relation(OTHER, "outbox_p1");
+	send_row_of(OTHER, "1", "k");
+	send_commit(200);
+	step();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->source.questions, 0);
+	CHECK_EQ(b->sink.sent_count, 1);
+}
+
+static void a_failed_question_about_partitions_is_repeated_each_second(void **state)
 {
 	send_unknown_row();
-	b->source.view.root.state = WP_ROOT_FAILED;
+	b->source.view.partitions_asked = WP_ASKED_FAILED;
 	step();
-	CHECK(noted("leaf_unknown"));
+	CHECK(noted("partitions_unknown"));
 	live(999);
 	CHECK_EQ(b->source.questions, 1);
 	live(1);
 	CHECK_EQ(b->source.questions, 2);
+}
+
+/* Committed, but waiting for a synchronous standby: not visible to the question. */
+static void a_transaction_that_is_not_visible_yet_is_asked_about_ever_more_seldom(void **state)
+{
+	send_unknown_row();
+	answer("", WIRE_XID);
+	CHECK_STATE("paused");
+	CHECK_EQ(b->source.questions, 1);
+	for (int64_t wait_ms = 40; wait_ms < 1000; wait_ms *= 2) {
+		unsigned before = b->source.questions;
+		live(wait_ms - 1);
+		CHECK_EQ(b->source.questions, before);
+		live(1);
+		CHECK_EQ(b->source.questions, before + 1);
+		answer("", WIRE_XID);
+	}
+	live(1000);
+	answer("16500 0", WIRE_XID + 1);
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->sink.sent_count, 1);
+}
+
+static void questions_about_partitions_keep_a_distance(void **state)
+{
+	send_unknown_row();
+	answer("16500 0", WIRE_XID + 1);
+	send_begin_as(300, WIRE_XID + 1);
+	send_relation(OTHER + 1, "outbox_p2");
+	send_row_of(OTHER + 1, "2", "k");
+	send_commit(300);
+	step();
+	CHECK_STATE("paused");
+	CHECK_EQ(b->source.questions, 1);
+	live(19);
+	CHECK_EQ(b->source.questions, 1);
+	live(1);
+	CHECK_EQ(b->source.questions, 2);
+	answer("16500 0,16501 0", WIRE_XID + 2);
+	CHECK_EQ(b->sink.sent_count, 2);
 }
 
 static void a_standby_waits_for_no_topic(void **state)
@@ -814,8 +869,7 @@ static void a_standby_waits_for_no_topic(void **state)
 static void a_table_nobody_configured_stops_it(void **state)
 {
 	send_unknown_row();
-	b->source.view.root.state = WP_ROOT_GONE;
-	step();
+	answer("", WIRE_XID + 1);
 	live(SHUTDOWN_MS);
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
@@ -2429,11 +2483,14 @@ int main(void)
 		RELAY_TEST(an_unreachable_sink_is_told_each_minute_with_what_waits),
 		RELAY_TEST(an_event_that_was_never_sent_waits_too),
 		RELAY_TEST(the_snapshot_tells_whether_the_sink_was_ever_reached),
-		RELAY_TEST(an_unknown_leaf_is_asked_about_with_the_stream_paused),
+		RELAY_TEST(a_row_that_may_be_of_a_partition_waits_for_the_answer),
+		RELAY_TEST(what_was_known_before_the_stream_is_not_asked),
+		RELAY_TEST(a_failed_question_about_partitions_is_repeated_each_second),
+		RELAY_TEST(a_transaction_that_is_not_visible_yet_is_asked_about_ever_more_seldom),
+		RELAY_TEST(questions_about_partitions_keep_a_distance),
 		RELAY_TEST(ignored_rows_and_no_event_for_a_minute_are_told_once),
 		RELAY_TEST(ignored_rows_beside_an_event_are_as_they_should_be),
 		RELAY_TEST(rows_of_walposts_own_tables_tell_nothing),
-		RELAY_TEST(a_failed_question_about_a_leaf_is_repeated_each_second),
 		RELAY_TEST(a_standby_waits_for_no_topic),
 		RELAY_TEST(a_table_nobody_configured_stops_it),
 		RELAY_TEST(a_refused_event_makes_it_stream_again_from_safe),

@@ -44,6 +44,7 @@ struct bench {
 	struct wp_outbox_options options;
 	struct wp_outboxes outboxes;
 	enum wp_poison poison;
+	struct wp_partitions partitions;
 	struct wp_ledger ledger;
 	struct line_sink sink;
 	struct wp_pipeline *pipeline;
@@ -150,16 +151,16 @@ static void send_without_topic(struct bench *b, enum wp_transfer transfer)
 
 static void leaf(struct bench *b)
 {
-	static const struct wp_root root = {
-		.state = WP_ROOT_KNOWN, .leaf_oid = 2, .schema = "public", .name = "outbox"
-	};
+	static struct wp_partition partition = { .oid = 2, .table = 0 };
 	const char *const values[] = { "8", "order", "\\x01", "t", "\\x", NULL };
 	struct wp_taken taken;
 
 	tell_relation(b, 2, "outbox_1", columns, 6);
 	wire_insert(data(b), 2, values, 6);
 	CHECK_EQ(wp_pipeline_take(b->pipeline, wire_span(&b->wire), &taken, NULL), WP_PAUSE);
-	wp_pipeline_answer(b->pipeline, &root);
+	b->partitions = (struct wp_partitions){
+		.items = &partition, .count = 1, .known = true, .xmin = 900, .xmax = 900
+	};
 	offer(b);
 }
 
@@ -215,6 +216,7 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 				.poison = poison,
 				.dead_letter_topic = "dead",
 				.value_size_max = 4 << 20,
+				.partitions = &b.partitions,
 				.ledger = &b.ledger,
 				.sink = &b.sink.base,
 			},

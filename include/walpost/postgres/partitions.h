@@ -1,0 +1,22 @@
+/*
+ * The question which tables are partitions of the outboxes', as SQL, and its answer. It takes no
+ * lock on any of them.
+ *
+ * Owns: nothing.
+ */
+#ifndef WALPOST_POSTGRES_PARTITIONS_H
+#define WALPOST_POSTGRES_PARTITIONS_H
+
+#include <libpq-fe.h>
+
+#include "walpost/base/why.h"
+#include "walpost/postgres/options.h"
+#include "walpost/postgres/sql.h"
+#include "walpost/wal/partitions.h"
+
+void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted);
+/* What `ret` held before is released. WP_PROTO, WP_FULL, WP_NOMEM with why: it still holds that. */
+enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *ret,
+				struct wp_why *why) WP_MUST_CHECK;
+
+#endif

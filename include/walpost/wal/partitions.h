@@ -1,0 +1,50 @@
+/*
+ * Which tables are partitions of the outboxes' tables, and as of when? The log does not say: a
+ * row of a partition comes under the partition's own name and oid.
+ *
+ * An answer of the catalog covers the transactions that had ended in the snapshot it was read
+ * with. A later transaction may have attached a partition, also the one whose row has just come,
+ * so an oid that is not in the answer is no proof about its rows.
+ *
+ * Owns: its lists. Pure. Bounded: WP_PARTITIONS_MAX, and the transactions a server can run.
+ */
+#ifndef WALPOST_WAL_PARTITIONS_H
+#define WALPOST_WAL_PARTITIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "walpost/base/rc.h"
+
+#define WP_PARTITIONS_MAX (1 << 20)
+
+struct wp_partition {
+	uint32_t oid;
+	uint32_t table; /* which of all outboxes' tables it is of */
+};
+
+/* All zeroes: covers no transaction. */
+struct wp_partitions {
+	struct wp_partition *items; /* owned; by oid, at all levels */
+	size_t count;
+	bool known;
+	uint32_t xmin;	   /* all before it had ended */
+	uint32_t xmax;	   /* from it on none had */
+	uint32_t *running; /* owned: those between that had not */
+	size_t running_count;
+};
+
+/*
+ * `partitions` is "16390 0,16393 1": oid and table, ascending by oid; `snapshot` a pg_snapshot as
+ * text. WP_PROTO: either is not. WP_FULL, WP_NOMEM. `ret` need not be empty before.
+ */
+enum wp_rc wp_partitions_read(struct wp_partitions *ret, const char *partitions,
+			      const char *snapshot) WP_MUST_CHECK;
+void wp_partitions_release(struct wp_partitions *p);
+/* Does it say whose partition a table was that this transaction wrote to? */
+bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid);
+/* NULL: none of ours. */
+const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid);
+
+#endif

@@ -1,0 +1,146 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "walpost/wal/partitions.h"
+
+static struct wp_partitions p;
+static int callocs_left = -1; /* until one fails; below 0: none does */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return callocs_left-- == 0 ? NULL : __real_calloc(count, size);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	wp_partitions_release(&p);
+	return 0;
+}
+
+static void make(const char *partitions, const char *snapshot)
+{
+	CHECK_EQ(wp_partitions_read(&p, partitions, snapshot), WP_OK);
+}
+
+static void a_partition_is_found_by_its_oid(void **state)
+{
+	(void)state;
+	make("16390 0,16393 1,4294967295 2", "10:10:");
+	CHECK_EQ(p.count, 3);
+	CHECK_EQ(wp_partitions_find(&p, 16390)->table, 0);
+	CHECK_EQ(wp_partitions_find(&p, 16393)->table, 1);
+	CHECK_EQ(wp_partitions_find(&p, 4294967295U)->table, 2);
+	CHECK(wp_partitions_find(&p, 16391) == NULL);
+	CHECK(wp_partitions_find(&p, 1) == NULL);
+	make("", "10:10:");
+	CHECK(wp_partitions_find(&p, 16390) == NULL);
+}
+
+static void nothing_known_covers_nothing(void **state)
+{
+	(void)state;
+	CHECK(!wp_partitions_cover(&p, 1));
+	CHECK(!wp_partitions_cover(&p, UINT32_MAX));
+	CHECK(wp_partitions_find(&p, 1) == NULL);
+}
+
+static void transactions_that_had_ended_are_covered(void **state)
+{
+	(void)state;
+	make("", "100:105:100,103");
+	CHECK(wp_partitions_cover(&p, 99));
+	CHECK(!wp_partitions_cover(&p, 100));
+	CHECK(wp_partitions_cover(&p, 101));
+	CHECK(wp_partitions_cover(&p, 102));
+	CHECK(!wp_partitions_cover(&p, 103));
+	CHECK(wp_partitions_cover(&p, 104));
+	CHECK(!wp_partitions_cover(&p, 105));
+	CHECK(!wp_partitions_cover(&p, 200));
+}
+
+/* The log has 32 bits of them, the snapshot 64. */
+static void transaction_ids_come_round(void **state)
+{
+	(void)state;
+	make("", "8589934590:8589934594:8589934590,8589934593");
+	CHECK(wp_partitions_cover(&p, 4294967293U));
+	CHECK(!wp_partitions_cover(&p, 4294967294U));
+	CHECK(wp_partitions_cover(&p, 4294967295U));
+	CHECK(wp_partitions_cover(&p, 0));
+	CHECK(!wp_partitions_cover(&p, 1));
+	CHECK(!wp_partitions_cover(&p, 2));
+}
+
+static void what_is_no_answer_is_refused_and_changes_nothing(void **state)
+{
+	static const char *const lists[] = {
+		"x",
+		"1",
+		"1 ",
+		"1 x",
+		"1 0,",
+		"1 0,1 0",
+		"2 0,1 0",
+		"1 0;2 0",
+		"0 0",
+		"4294967296 0",
+		"1 4294967296",
+		"99999999999999999999 0",
+		" 1 0",
+		"-1 0",
+	};
+	static const char *const snapshots[] = {
+		"", "x", "1", "1:", "1:x:", "1:2:x", "1:2:1,", "1:2:1,,2", "1;2;",
+	};
+
+	(void)state;
+	make("5 1", "10:10:");
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		CHECK_EQ(wp_partitions_read(&p, lists[i], "20:20:"), WP_PROTO);
+	for (size_t i = 0; i < sizeof(snapshots) / sizeof(snapshots[0]); i++)
+		CHECK_EQ(wp_partitions_read(&p, "6 0", snapshots[i]), WP_PROTO);
+	CHECK(wp_partitions_find(&p, 5) != NULL);
+	CHECK(!wp_partitions_cover(&p, 10));
+}
+
+static void more_than_there_can_be_is_refused(void **state)
+{
+	static char list[2 * ((1 << 20) + 2)];
+
+	(void)state;
+	memset(list, ',', sizeof(list) - 1);
+	CHECK_EQ(wp_partitions_read(&p, list, "10:10:"), WP_FULL);
+	memcpy(list, "10:10:", 6);
+	CHECK_EQ(wp_partitions_read(&p, "", list), WP_FULL);
+}
+
+static void without_memory_nothing_changes(void **state)
+{
+	(void)state;
+	make("5 1", "10:10:");
+	for (int i = 0; i < 2; i++) {
+		callocs_left = i;
+		CHECK_EQ(wp_partitions_read(&p, "6 0", "20:20:"), WP_NOMEM);
+	}
+	CHECK(wp_partitions_find(&p, 5) != NULL);
+}
+
+#define TEST(name_) cmocka_unit_test_teardown(name_, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_partition_is_found_by_its_oid),
+		TEST(nothing_known_covers_nothing),
+		TEST(transactions_that_had_ended_are_covered),
+		TEST(transaction_ids_come_round),
+		TEST(what_is_no_answer_is_refused_and_changes_nothing),
+		TEST(more_than_there_can_be_is_refused),
+		TEST(without_memory_nothing_changes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
