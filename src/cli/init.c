@@ -5,8 +5,10 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/cli/slot_accept.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/postgres/witness.h"
 #include "walpost/run/wanted.h"
 
 struct init {
@@ -88,6 +90,10 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
  */
 static void add_slot_script(struct wp_sql *sql, const char *slot)
 {
+	wp_sql_add(sql,
+		   "SELECT NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) AS "
+		   "walpost_slot_new \\gset\n",
+		   slot);
 	static const char absent[] =
 		" WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = ";
 	wp_sql_add(sql, "SELECT current_setting('server_version_num')::int >= 170000 AS "
@@ -101,6 +107,9 @@ static void add_slot_script(struct wp_sql *sql, const char *slot)
 		   "\\else\nSELECT pg_create_logical_replication_slot(%L, 'pgoutput')\n%s%L);\n"
 		   "\\endif\n",
 		   slot, absent, slot);
+	wp_sql_add(sql, "\\if :walpost_slot_new\n");
+	wp_witness_renew_sql(sql, slot, "walpost init");
+	wp_sql_add(sql, ";\n\\endif\n");
 }
 
 static void add_script(struct wp_sql *sql, const struct init *i)
@@ -224,6 +233,33 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
 	return WP_OK;
 }
 
+/*
+ * A relay that finds another slot than the row tells of refuses to start: this one is known to be
+ * new. What lies between is for a human all the same.
+ */
+static void renew_witness(struct init *i)
+{
+	struct wp_why why;
+	PGresult *renewed;
+	const char *slot = i->config.postgres.slot;
+	enum wp_rc rc = wp_cli_renew_witness(&i->session, slot, "walpost init", &renewed, &why);
+	if (rc != WP_OK) {
+		fprintf(stderr,
+			"walpost: slot %s is new, but walpost.witness does not say so: %s; run "
+			"walpost slot accept before walpost run\n",
+			slot, why.text);
+		return;
+	}
+	if (PQntuples(renewed) == 1)
+		printf("slot %s: relay %s had confirmed %s at %s of one that was here before; "
+		       "events "
+		       "committed between there and %s may be missing in Kafka: compare with "
+		       "walpost diff\n",
+		       slot, PQgetvalue(renewed, 0, 1), PQgetvalue(renewed, 0, 2),
+		       PQgetvalue(renewed, 0, 3), PQgetvalue(renewed, 0, 0));
+	PQclear(renewed);
+}
+
 static enum wp_rc create_slot(struct init *i, struct wp_why *why)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
@@ -232,9 +268,11 @@ static enum wp_rc create_slot(struct init *i, struct wp_why *why)
 		return WP_OK;
 	}
 	enum wp_rc rc = wp_cli_create_slot(&i->session, &i->config.postgres, lsn, why);
-	if (rc == WP_OK)
-		printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
-	return rc;
+	if (rc != WP_OK)
+		return rc;
+	printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
+	renew_witness(i);
+	return WP_OK;
 }
 
 /* Who runs a relay need not be able to make what it works with; minimal roles of Debezium are not. */

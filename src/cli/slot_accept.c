@@ -36,21 +36,6 @@ static const char how_it_stands[] =
 	"FROM pg_replication_slots s LEFT JOIN walpost.witness w ON w.slot = s.slot_name "
 	"WHERE s.slot_name = %L";
 
-/*
- * One simple query is one transaction. We may be the standby that a commit would wait for.
- * The count of decoded transactions is not taken over: PostgreSQL 14 shows for half a second
- * yet that of the slot which stood here before.
- */
-static const char accept_it[] =
-	"SELECT set_config('synchronous_commit', 'local', true), "
-	"set_config('lock_timeout', '5000', true);\n"
-	"UPDATE walpost.witness w SET owner = 'walpost slot accept', "
-	"taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(), "
-	"confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true, "
-	"server_started = pg_postmaster_start_time(), slot_transactions = NULL "
-	"FROM pg_replication_slots s WHERE s.slot_name = w.slot AND NOT s.active AND w.slot = %L "
-	"RETURNING w.confirmed_lsn";
-
 static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
 		      struct wp_why *why)
 {
@@ -76,11 +61,26 @@ static bool is(const PGresult *stands, enum column column)
 	return *value(stands, column) == 't';
 }
 
+enum wp_rc wp_cli_renew_witness(struct wp_session *s, const char *slot, const char *by,
+				PGresult **ret, struct wp_why *why)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	wp_witness_renew_sql(&sql, slot, by);
+	enum wp_rc rc = wp_sql_end(&sql, why);
+	if (rc == WP_OK)
+		rc = wp_session_query(s, (const char *)text.data, ret, why);
+	wp_buffer_release(&text);
+	return rc;
+}
+
 static int write_it(struct wp_session *s, const char *slot, const PGresult *stands)
 {
 	struct wp_why why;
 	PGresult *accepted;
-	enum wp_rc rc = ask(s, accept_it, slot, &accepted, &why);
+	enum wp_rc rc = wp_cli_renew_witness(s, slot, "walpost slot accept", &accepted, &why);
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "slot %s was not accepted: %s", slot, why.text);
 	bool done = PQntuples(accepted) == 1;

@@ -328,3 +328,30 @@ enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
 		   row->slot, row->slot);
 	return wp_sql_end(&sql, why);
 }
+
+/*
+ * We may be the standby that a commit would wait for. The count of decoded transactions is not
+ * taken over: PostgreSQL 14 shows for half a second yet that of the slot which stood here before.
+ */
+void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by)
+{
+	wp_sql_add(
+		sql,
+		"SELECT set_config('synchronous_commit', 'local', true), "
+		"set_config('lock_timeout', '5000', true);\n"
+		"UPDATE walpost.witness w SET owner = %L, taken_at_lsn = s.confirmed_flush_lsn, "
+		"taken_at = now(),\n"
+		"  confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,\n"
+		"  server_started = pg_postmaster_start_time(), slot_transactions = NULL\n",
+		by);
+	wp_sql_add(
+		sql,
+		"FROM pg_replication_slots s, walpost.witness o\n"
+		"WHERE w.slot = %L AND o.slot = w.slot AND s.slot_name = w.slot AND NOT s.active\n"
+		"  AND w.system_identifier = (SELECT system_identifier::text FROM "
+		"pg_control_system())\n"
+		"  AND NOT coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false)\n"
+		"RETURNING w.confirmed_lsn, o.owner, o.confirmed_lsn,\n"
+		"  to_char(o.confirmed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC'",
+		slot);
+}

@@ -207,6 +207,32 @@ def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(m
 # --- not refused
 
 
+@pytest.mark.on(18)
+@pytest.mark.parametrize("way", ["by itself", "as SQL for psql"])
+def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage, way):
+    relay = _relay_that_worked(stage)
+    relay.stop()
+    confirmed, owner = _witness(stage, "confirmed_lsn, owner")
+    dropped = run_command("slot", "drop", "-c", relay.config_file)
+    assert dropped.returncode == 0, dropped.stderr
+    stage.insert("lost")
+    if way == "by itself":
+        made = run_command("init", "-c", relay.config_file)
+        assert made.returncode == 0, made.stderr
+        assert confirmed in made.stdout and owner in made.stdout
+    else:
+        script = run_command("init", "-c", relay.config_file, "--print-sql").stdout
+        for _ in range(2):  # a slot that is there is not taken for new
+            subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
+                           input=script, text=True, check=True, capture_output=True)
+    assert _witness(stage, "owner, stopped") == ("walpost init", True)
+    _goes_on(stage, relay)
+    relay.stop()
+    _advance(stage)  # only what init did itself
+    assert run_command("init", "-c", relay.config_file).returncode in (0, 1)
+    assert "good order" in _refusal(relay)
+
+
 def test_what_another_relay_writes_while_the_server_is_asked_accuses_nobody(make_stage, own_postgres):
     """The new one of a rolling update has asked for the end of the log; then the old one confirms more, and stops."""
     stage = make_stage(postgres=own_postgres)

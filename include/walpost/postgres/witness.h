@@ -15,6 +15,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
 /* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/witness.sql. */
@@ -78,5 +79,19 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, cons
 /* Of a relay that never had the slot: only the row's trouble, while nobody streams from the slot. */
 enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
 				  struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+
+/*
+ * The slot stands where it stands by the hand of `by`, a command, and the row says so from now on.
+ * One row, when nobody has the slot and the row is of this database and not of a later state of it:
+ * where it stands, and what the row had said: owner, confirmed_lsn, confirmed_at as text.
+ */
+void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
+
+/*
+ * The slot stands where it stands by the hand of `by`, a command: the row says so from now on, if
+ * nobody has the slot and the row is of this database and of no later state of it. Answers, in one
+ * row if so, the position and what the row had said: owner, confirmed_lsn, when.
+ */
+void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
 
 #endif
