@@ -8,6 +8,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/cli/timelines.h"
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
@@ -35,7 +36,7 @@ struct skip {
 
 	/* What the server says. */
 	wp_lsn from;
-	uint32_t timeline;
+	struct wp_timelines timelines;
 	bool publication_exists;
 	struct wp_survey_leaf *leaves; /* owned */
 	size_t leaf_count;
@@ -162,7 +163,7 @@ static enum wp_rc judge(struct skip *s, const PGresult *r, struct wp_why *why)
 	if (wp_lsn_parse(wp_span_of(value(r, C_CONFIRMED)), &s->from) != WP_OK ||
 	    wp_lsn_parse(wp_span_of(value(r, C_FLUSHED)), &flushed) != WP_OK)
 		return wp_why_set(why, WP_PROTO, "the server tells no position of slot %s", slot);
-	s->timeline = (uint32_t)strtoul(value(r, C_TIMELINE), NULL, 10);
+	s->timelines.current = (uint32_t)strtoul(value(r, C_TIMELINE), NULL, 10);
 	s->publication_exists = is(r, C_PUBLICATION);
 	return judge_place(s, flushed, why);
 }
@@ -176,6 +177,27 @@ static enum wp_rc look(struct skip *s, struct wp_why *why)
 	rc = judge(s, r, why);
 	PQclear(r);
 	return rc;
+}
+
+/* Told by the replication protocol only, for which there may be no connection left. */
+static void find_timelines(struct skip *s)
+{
+	struct wp_session session = { 0 };
+	struct wp_why why;
+	wp_lsn log_end;
+	if (s->timelines.current <= 1)
+		return;
+	enum wp_rc rc = wp_session_open(&session, &s->console, &s->postgres,
+					WP_CONNECTION_REPLICATION, &why);
+	if (rc == WP_OK)
+		rc = wp_cli_timelines(&session, &s->timelines, &log_end, &why);
+	if (rc != WP_OK)
+		(void)wp_cli_fail(
+			0,
+			"the server's timeline history could not be read, so the positions of "
+			"events from before its promotion are not those that a relay sends: %s",
+			why.text);
+	wp_session_release(&session);
 }
 
 /* -- what is given up ------------------------------------------------------ */
@@ -352,10 +374,11 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 	enum wp_rc rc = find_leaves(s, why);
 	if (rc != WP_OK)
 		return rc;
+	find_timelines(s);
 	struct wp_survey_setup setup = {
 		.outboxes = &s->config.outboxes,
 		.epoch = s->config.relay.epoch,
-		.timeline = s->timeline,
+		.timelines = &s->timelines,
 		.until = s->to,
 		.leaves = s->leaves,
 		.leaf_count = s->leaf_count,

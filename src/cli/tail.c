@@ -10,6 +10,7 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/output.h"
+#include "walpost/cli/timelines.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/partitions.h"
@@ -54,49 +55,6 @@ struct tail {
 };
 
 /* -- what a relay would know ----------------------------------------------- */
-
-static enum wp_rc read_system(struct tail *t, const PGresult *r, struct wp_why *why)
-{
-	/* systemid, timeline, xlogpos, dbname */
-	if (PQntuples(r) != 1 || PQnfields(r) < 4 ||
-	    wp_lsn_parse(wp_span_of(PQgetvalue(r, 0, 2)), &t->log_end) != WP_OK)
-		return wp_why_set(why, WP_PROTO,
-				  "IDENTIFY_SYSTEM gave no answer that PostgreSQL gives");
-	t->timelines.current = (uint32_t)strtoul(PQgetvalue(r, 0, 1), NULL, 10);
-	return WP_OK;
-}
-
-/* Where its file is gone, a relay does without as well. */
-static enum wp_rc find_history(struct tail *t, struct wp_why *why)
-{
-	uint32_t current = t->timelines.current;
-	struct wp_span history = { 0 };
-	PGresult *r = NULL;
-	char command[64];
-	enum wp_rc rc = WP_OK;
-	(void)snprintf(command, sizeof(command), "TIMELINE_HISTORY %" PRIu32, current);
-	if (current > 1)
-		rc = wp_session_query(&t->session, command, &r, why);
-	if (rc != WP_OK && strcmp(t->session.failure.sqlstate, "58P01") != 0)
-		return rc;
-	if (r != NULL && PQntuples(r) == 1 && PQnfields(r) == 2)
-		history = (struct wp_span){ (const uint8_t *)PQgetvalue(r, 0, 1),
-					    (size_t)PQgetlength(r, 0, 1) };
-	rc = wp_timelines_read(&t->timelines, current, history, why);
-	PQclear(r);
-	return rc;
-}
-
-static enum wp_rc find_timelines(struct tail *t, struct wp_why *why)
-{
-	PGresult *r;
-	enum wp_rc rc = wp_session_query(&t->session, "IDENTIFY_SYSTEM", &r, why);
-	if (rc != WP_OK)
-		return rc;
-	rc = read_system(t, r, why);
-	PQclear(r);
-	return rc == WP_OK ? find_history(t, why) : rc;
-}
 
 static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 {
@@ -316,7 +274,7 @@ static enum wp_rc connect_and_follow(struct tail *t, struct wp_why *why)
 	if (rc != WP_OK)
 		return rc;
 	(void)PQsetNoticeReceiver(wp_session_pg(&t->session), on_notice, t);
-	rc = find_timelines(t, why);
+	rc = wp_cli_timelines(&t->session, &t->timelines, &t->log_end, why);
 	if (rc == WP_OK)
 		rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
 	if (rc == WP_OK)

@@ -189,7 +189,7 @@ static enum wp_rc place_event(struct wp_survey *s, const struct wp_outbox *outbo
 	event->commit_time_us = s->commit_time_us;
 	event->position = (struct wp_position){
 		.epoch = s->setup.epoch,
-		.timeline = s->setup.timeline,
+		.timeline = wp_timelines_at(s->setup.timelines, s->commit_lsn),
 		.commit_lsn = s->commit_lsn,
 		.ordinal = s->ordinal,
 	};

@@ -62,6 +62,11 @@ void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool rep
 	f->asked = false;
 	if (!reply_requested)
 		return;
+	/*
+	 * One that does not stop asks when it has heard nothing for half of its timeout
+	 * (walsender.c: WalSndKeepaliveIfNecessary), which a reload may have lowered.
+	 */
+	f->floor_ms = max_ms(min_ms(f->floor_ms, (now_ms - f->sent_at_ms) * 2 / 3), FLOOR_MIN_MS);
 	f->reply_wanted = true;
 	if (f->pings == 0)
 		f->stuck_since_ms = now_ms;

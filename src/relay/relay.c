@@ -230,6 +230,7 @@ static void act_stay_away(struct wp_relay *r, struct wp_now now)
 static void act_give_time(struct wp_relay *r, struct wp_now now)
 {
 	int64_t reserve_ms = r->setup.options->shutdown_timeout_ms / 4;
+	int64_t given_ms = r->deadline_ms; /* by what has just been done */
 
 	if (reserve_ms > FINISH_MS)
 		reserve_ms = FINISH_MS;
@@ -241,7 +242,7 @@ static void act_give_time(struct wp_relay *r, struct wp_now now)
 	if (r->state == WP_DRAINING)
 		r->deadline_ms = r->stop_by_ms - reserve_ms;
 	if (r->state == WP_FINISHING)
-		r->deadline_ms = r->stop_by_ms;
+		r->deadline_ms = given_ms < r->stop_by_ms ? given_ms : r->stop_by_ms;
 }
 
 /* What is taken back may be reported late, when a stream from `read` has left it behind. */

@@ -247,3 +247,20 @@ def test_a_publication_of_all_tables_does_not_stop_the_relay_at_the_record(stage
     stage.wait_all_confirmed(relay=relay)
     assert [message.id for message in stage.read()] == [id]
     relay.stop()
+
+
+@pytest.mark.on(18)
+def test_positions_from_before_a_promotion_are_those_that_a_relay_sends(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic(partitions=1)
+    stage.insert("before")
+    own_postgres.stop()
+    (own_postgres.data / "standby.signal").touch()
+    own_postgres.hand_over(own_postgres.data / "standby.signal")
+    own_postgres.start()
+    assert own_postgres.query("SELECT pg_promote(true, 60)") == [(True,)], own_postgres.log_tail()
+    stage.insert("after")
+    events, _ = _lines(_skip(stage, "--to", _end_text(stage), "--json"))
+    relay = stage.relay()
+    stage.wait_all_confirmed(30, relay)
+    assert [event["position"] for event in events] == [message.position for message in stage.read()]

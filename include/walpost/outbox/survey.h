@@ -14,6 +14,7 @@
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
+#include "walpost/wal/timeline.h"
 
 struct wp_survey_leaf {
 	uint32_t oid;
@@ -23,7 +24,7 @@ struct wp_survey_leaf {
 struct wp_survey_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
-	uint32_t timeline;
+	const struct wp_timelines *timelines;
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
 	/* Leaves of partitioned outboxes. */
 	const struct wp_survey_leaf *leaves;

@@ -6,7 +6,7 @@
  *   come again after a crash), when the server asks (at most ten a second: a
  *   stopping server asks again and again), and at least every 10 s and within a
  *   third of wal_sender_timeout, whatever else happens: the server drops a client
- *   that says nothing.
+ *   that says nothing. A timeout that is lowered while we stream shows in its questions.
  * - Nothing heard for a while: ask for a reply; still nothing: the connection
  *   is half open.
  * - Five pings or more that want a reply, no data between, and no progress of safe for 2 s: the

@@ -22,11 +22,17 @@ static const struct wire_column columns[] = {
 	{ "type", TEXT_OID }, { "payload", TEXT_OID },
 };
 
+static const struct wp_timelines timelines = {
+	.current = 5,
+	.count = 1,
+	.past = { { .timeline = 3, .ends_at = 250 } },
+};
+
 static void begin_survey(const struct wp_survey_leaf *leaves, size_t leaf_count)
 {
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
 							  .epoch = 2,
-							  .timeline = 5,
+							  .timelines = &timelines,
 							  .until = UNTIL,
 							  .leaves = leaves,
 							  .leaf_count = leaf_count },
@@ -136,6 +142,16 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 	CHECK_TEXT(event.why.text, "");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 	CHECK_EQ(wp_survey_counts(survey)->transactions, 1);
+}
+
+static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void **state)
+{
+	(void)state;
+	begin_survey(NULL, 0);
+	begin(249);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK_EQ(event.position.timeline, 3);
 }
 
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
@@ -328,6 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(it_matters_not_whether_a_record_could_be_made),
 		TEST(an_event_is_named_with_its_topic_and_position),
+		TEST(an_event_from_before_a_promotion_has_the_timeline_of_its_commit),
 		TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
 		TEST(what_can_never_be_delivered_is_named_with_its_reason),
 		TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),

@@ -137,7 +137,34 @@ static void a_servers_question_is_answered_at_once(void **state)
 	ping(&f, T0 + 3000);
 	CHECK(wp_feedback_due(&f, SAFE) <= T0 + 3000);
 	(void)wp_feedback_sent(&f, T0 + 3000, SAFE);
-	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 13000);
+	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 3000 + 2000); /* its timeout is 6 s, it seems */
+}
+
+/* It asks when it has heard nothing for half of its timeout, which was lowered by a reload. */
+static void an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops(void **state)
+{
+	static const int64_t TIMEOUTS_MS[] = { 15000, 6000, 1000, 300 };
+
+	for (size_t i = 0; i < sizeof(TIMEOUTS_MS) / sizeof(TIMEOUTS_MS[0]); i++) {
+		struct wp_feedback f = quiet_feedback();
+		bool asked = false;
+		unsigned questions = 0;
+		for (int64_t now_ms = T0; now_ms < T0 + 120 * 1000; now_ms++) {
+			wp_feedback_note(&f, now_ms, SAFE);
+			if (!asked && now_ms - f.sent_at_ms >= TIMEOUTS_MS[i] / 2) {
+				asked = true;
+				questions++;
+				ping(&f, now_ms);
+			}
+			if (now_ms >= wp_feedback_due(&f, SAFE)) {
+				asked = false;
+				(void)wp_feedback_sent(&f, now_ms, SAFE);
+			}
+			CHECK(!wp_feedback_server_stops(&f, now_ms));
+			CHECK(now_ms - f.sent_at_ms < TIMEOUTS_MS[i]);
+		}
+		CHECK_EQ(questions, 1);
+	}
 }
 
 static void a_keepalive_that_asks_nothing_is_not_answered(void **state)
@@ -168,9 +195,9 @@ static void progress_does_not_leave_before_the_interval_though_asked_just_before
 {
 	struct wp_feedback f = quiet_feedback();
 
-	ping(&f, T0 + 150);
-	(void)wp_feedback_sent(&f, T0 + 150, SAFE);
-	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + 150 + INTERVAL_MS);
+	ping(&f, T0 + 1500);
+	(void)wp_feedback_sent(&f, T0 + 1500, SAFE);
+	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + 1500 + INTERVAL_MS);
 }
 
 /* -- silence -------------------------------------------------------------- */
@@ -382,6 +409,8 @@ int main(void)
 		cmocka_unit_test(a_new_stream_counts_anew),
 		cmocka_unit_test(a_long_interval_does_not_silence_the_relay),
 		cmocka_unit_test(a_servers_question_is_answered_at_once),
+		cmocka_unit_test(
+			an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops),
 		cmocka_unit_test(a_keepalive_that_asks_nothing_is_not_answered),
 		cmocka_unit_test(questions_are_answered_at_most_ten_times_a_second),
 		cmocka_unit_test(

@@ -2209,6 +2209,25 @@ static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
 	CHECK_EQ(b->step, WP_STEP_OVER);
 }
 
+/* It ended the copy in good order, and its host went away. */
+static void the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_too(void **state)
+{
+	(void)state;
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	CHECK_STATE("draining");
+	b->source.part_answer = WP_SOURCE_FINISHING;
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->source.parts, 1);
+	live(2999);
+	CHECK_STATE("finishing");
+	live(1);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+}
+
 static void a_refused_stream_has_its_last_word(void **state)
 {
 	(void)state;
@@ -2562,6 +2581,7 @@ int main(void)
 		RELAY_TEST(without_a_stream_a_stop_is_immediate),
 		RELAY_TEST(after_a_lost_stream_a_stop_says_the_last_word),
 		RELAY_TEST(a_last_word_that_nobody_takes_is_not_waited_for),
+		RELAY_TEST(the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_too),
 		RELAY_TEST(a_refused_stream_has_its_last_word),
 		RELAY_TEST(a_stop_while_rewinding_is_immediate),
 		RELAY_TEST(a_stop_at_the_end_of_isolation_tells_the_last_position),
