@@ -73,6 +73,11 @@ void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool rep
 	f->pings++;
 }
 
+void wp_feedback_suspended(struct wp_feedback *f, int64_t for_ms)
+{
+	f->sent_at_ms -= for_ms;
+}
+
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms)
 {
 	f->heard_at_ms = now_ms;

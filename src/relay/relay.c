@@ -201,7 +201,6 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	r->system_id = wp_relay_source(r)->facts.system_id;
 	r->timeline = wp_relay_source(r)->facts.timelines.current;
 	r->begun_ms = now.ms;
-	r->stepped_ms = now.ms;
 	r->quiet_ms = now.ms;
 	r->paused_ms = now.ms - PROBE_AFTER_MS;
 	r->probed_ms = now.ms;
@@ -566,23 +565,67 @@ static bool reports_no_more(const struct wp_relay *r, struct wp_now now)
 	       now.ms - r->entered_ms >= REST_BROKEN_MS;
 }
 
+/* A stream has turns far more often than the server's patience; else there may be nothing to do. */
+static int64_t stood_still_ms(const struct wp_relay *r, struct wp_now now)
+{
+	int64_t gap_ms = now.boot_ms - r->stepped.boot_ms;
+
+	return reads_or_pauses(r) && wp_relay_is_streaming(r) ? gap_ms : gap_ms - r->wait_ms;
+}
+
+/* By how much the wall clock went ahead of the time that passed. */
+static int64_t wall_jump_ms(const struct wp_relay *r, struct wp_now now)
+{
+	return (now.wall_us - r->stepped.wall_us) / 1000 - (now.boot_ms - r->stepped.boot_ms);
+}
+
+static bool has_stood_still(const struct wp_relay *r, struct wp_now now, struct wp_why *why)
+{
+	int64_t patience_ms = wp_relay_source(r)->facts.wal_sender_timeout_ms;
+	int64_t still_ms = stood_still_ms(r, now);
+	int64_t jump_ms = wall_jump_ms(r, now);
+
+	if (patience_ms > 0 && still_ms >= patience_ms)
+		(void)wp_why_set(why, WP_IO,
+				 "no turn for %lld ms, more than wal_sender_timeout: what was "
+				 "received and not confirmed is read again, lest another relay has "
+				 "sent it by now",
+				 (long long)still_ms);
+	else if (jump_ms > WALL_JUMP_MS)
+		(void)wp_why_set(
+			why, WP_IO,
+			"the wall clock went ahead by %lld ms at once, as after a pause of "
+			"the virtual machine: what was received and not confirmed is read "
+			"again, lest another relay has sent it by now",
+			(long long)jump_ms);
+	else
+		return false;
+	return true;
+}
+
 /*
- * We stood still (SIGSTOP, a paused machine) for longer than the server waits for a word:
- * another may have the slot by now, and what has come before is old.
+ * We stood still for longer than the server waits for a word (SIGSTOP, a suspended machine, for
+ * which CLOCK_BOOTTIME goes on), or the machine did with all of its clocks (a paused VM, whose wall
+ * clock is set right later): another may have the slot by now, and what has come before is old.
+ * Before anything else, for the sink's threads woke with us.
  */
 static void look_at_the_clock(struct wp_relay *r, struct wp_now now)
 {
-	int64_t patience_ms = wp_relay_source(r)->facts.wal_sender_timeout_ms;
-	int64_t still_ms = now.ms - r->stepped_ms;
+	struct wp_why why;
+	bool first = r->stepped.ms == 0;
+	bool stood_still = !first && r->state < WP_HELD && has_stood_still(r, now, &why);
+	int64_t suspended_ms = now.boot_ms - now.ms - (r->stepped.boot_ms - r->stepped.ms);
 
-	r->stepped_ms = now.ms;
-	if (patience_ms <= 0 || still_ms < patience_ms)
+	if (!first && suspended_ms >= SUSPENDED_MS) /* less is rounding */
+		wp_feedback_suspended(&r->feedback, suspended_ms);
+	r->stepped = now;
+	if (!stood_still)
 		return;
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "stood_still")->why, WP_IO,
-			 "no turn for %lld ms, more than wal_sender_timeout: what was received "
-			 "and not sent is read again, lest another relay has sent it by now",
-			 (long long)still_ms);
-	wp_relay_happen(r, WP_LOST, now);
+	if (wp_relay_sink(r)->in_flight > 0)
+		act_purge(r);
+	wp_relay_note(r, WP_NOTE_WARN, "stood_still")->why = why;
+	if (r->state < WP_FINISHING)
+		wp_relay_happen(r, WP_LOST, now);
 }
 
 static bool is_resting(const struct wp_relay *r)
@@ -622,17 +665,26 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 		time_up(r, now);
 }
 
+/* Until the next turn, at the longest. */
+static int64_t wait_ms(const struct wp_relay *r, struct wp_now now)
+{
+	int64_t due = wp_relay_due(r);
+
+	if (due <= now.ms)
+		return 0;
+	return due - now.ms < WAIT_MAX_MS ? due - now.ms : WAIT_MAX_MS;
+}
+
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 {
 	wp_meter_tick(&r->meter, now.ms);
+	look_at_the_clock(r, now);
 	bool more = wp_relay_collect(r, now);
 
 	r->written = wp_pipeline_written(r->pipeline);
 	wp_relay_watch_change(r, now);
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
-	if (reads_or_pauses(r) && wp_relay_is_streaming(r))
-		look_at_the_clock(r, now);
 	wp_relay_end_isolation(r, now);
 	wp_relay_try_again(r, now);
 	if (r->state == WP_STREAMING)
@@ -647,7 +699,9 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	hold(r, now);
 	if (r->state == WP_STOPPED)
 		return WP_STEP_OVER;
-	return more || source_needs_look(r) ? WP_STEP_MORE : WP_STEP_WAIT;
+	enum wp_step wants = more || source_needs_look(r) ? WP_STEP_MORE : WP_STEP_WAIT;
+	r->wait_ms = wants == WP_STEP_MORE ? 0 : wait_ms(r, now);
+	return wants;
 }
 
 static int64_t sooner(int64_t a, int64_t b)

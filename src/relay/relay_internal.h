@@ -35,6 +35,9 @@ enum {
 	ASK_EVERY_MS = 20,
 	FINISH_MS = 3 * 1000,
 	SAME_TROUBLE_MAX = 3,
+	WALL_JUMP_MS = 60 * 1000,
+	SUSPENDED_MS = 100,
+	WAIT_MAX_MS = 60 * 1000, /* of run, between two turns */
 	HELD_NOTE_EVERY_MS = 60 * 1000,
 	ONLY_IGNORED_MS = 60 * 1000,
 };
@@ -132,7 +135,9 @@ struct wp_relay {
 	int64_t entered_ms;  /* the state */
 	int64_t deadline_ms; /* of the state; INT64_MAX: none */
 	int64_t away_until_ms;
-	bool looking; /* in standby: the slot was asked for, no answer yet */
+	bool looking;	       /* in standby: the slot was asked for, no answer yet */
+	struct wp_now stepped; /* the last turn; ms 0: none yet */
+	int64_t wait_ms;       /* that could pass after it, for all that was due */
 
 	/* The source. */
 	struct wp_span held; /* a frame that was offered and not taken; null: none */
@@ -143,10 +148,9 @@ struct wp_relay {
 	bool had_slot; /* and nobody else since, as far as it knows */
 	uint64_t system_id;
 	uint32_t timeline;
-	int64_t begun_ms;   /* the stream */
-	int64_t stepped_ms; /* the last turn while it was there */
-	int64_t broken_ms;  /* when the sink was first seen so; INT64_MAX: it is not */
-	bool gap;	    /* a ticket was purged or refused: only a stream from safe heals that */
+	int64_t begun_ms;  /* the stream */
+	int64_t broken_ms; /* when the sink was first seen so; INT64_MAX: it is not */
+	bool gap;	   /* a ticket was purged or refused: only a stream from safe heals that */
 	struct question question;
 	int64_t quiet_ms;  /* when we last were at the end of what the server had sent */
 	int64_t paused_ms; /* when we last did not read */

@@ -59,6 +59,8 @@ struct run {
 	size_t heap_highest; /* of the bytes in flight, since memory was given back */
 	ev_io sink_io;
 	ev_io worker_io;
+	int clock_fd; /* -1: none */
+	ev_io clock_io;
 	ev_signal terminate;
 	ev_signal interrupt;
 	ev_signal hangup;
@@ -76,6 +78,7 @@ static struct wp_now clock_now(void)
 	(void)clock_gettime(CLOCK_REALTIME, &wall); /* cannot fail on Linux */
 	return (struct wp_now){
 		.ms = wp_clock_us() / 1000,
+		.boot_ms = wp_clock_boot_us() / 1000,
 		.wall_us = ((int64_t)wall.tv_sec - WP_POSTGRES_EPOCH_S) * 1000000 +
 			   wall.tv_nsec / 1000,
 	};
@@ -297,6 +300,17 @@ static void worker_cb(struct ev_loop *loop, ev_io *w, int events)
 	step_soon(run);
 }
 
+/* Set, or the machine was suspended: the relay looks at the clock first. */
+static void clock_cb(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct run *run = w->data;
+
+	(void)loop;
+	(void)events;
+	wp_clock_set_reset(run->clock_fd);
+	turn(run);
+}
+
 static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct run *run = w->data;
@@ -512,6 +526,11 @@ static void watch(struct run *run)
 	ev_timer_init(&run->trim, trim_cb, TRIM_LOOK_EVERY_S, TRIM_LOOK_EVERY_S);
 	ev_io_init(&run->sink_io, sink_cb, -1, 0);
 	ev_io_init(&run->worker_io, worker_cb, wp_worker_fd(run->worker), EV_READ);
+	run->clock_fd = wp_clock_set_fd();
+	ev_io_init(&run->clock_io, clock_cb, run->clock_fd, EV_READ);
+	run->clock_io.data = run;
+	if (run->clock_fd >= 0)
+		ev_io_start(run->loop, &run->clock_io);
 	ev_signal_init(&run->terminate, signal_cb, SIGTERM);
 	ev_signal_init(&run->interrupt, signal_cb, SIGINT);
 	ev_signal_init(&run->hangup, reload_cb, SIGHUP);
@@ -536,6 +555,9 @@ static void unwatch(struct run *run)
 	ev_timer_stop(run->loop, &run->trim);
 	ev_io_stop(run->loop, &run->sink_io);
 	ev_io_stop(run->loop, &run->worker_io);
+	ev_io_stop(run->loop, &run->clock_io);
+	if (run->clock_fd >= 0)
+		(void)close(run->clock_fd);
 	ev_signal_stop(run->loop, &run->terminate);
 	ev_signal_stop(run->loop, &run->interrupt);
 	wp_run_hold_hangup(); /* at the end, too, it must not end us */

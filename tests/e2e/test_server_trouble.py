@@ -163,16 +163,22 @@ def test_a_full_disk_under_the_log_of_postgres_loses_nothing(make_stage, version
 
 @pytest.mark.parametrize("jump", ["+400d", "-400d"])
 def test_a_clock_that_jumps_changes_neither_order_nor_timeouts(stage, folder, jump):
+    """Ahead it may be set right after a pause of the machine, which is worth a new connection, once."""
     stage.create_topic(partitions=2)
     stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '6s'")
     clock = folder / "clock"
     clock.write_text("+0\n")
     relay = stage.relay(environment=faketime.environment(file=clock))
+    is_ahead = jump.startswith("+")
     with Writer(stage, threads=2, pause=0.02, aggregates=20):
         goal = stage.confirmed() + 20_000
         relay.wait_until(lambda: stage.confirmed() >= goal, 30, "the slot moves")
         walsender = stage.slot_row()[2]
         clock.write_text(f"{jump}\n")
+        if is_ahead:
+            relay.wait_log("event=stood_still", 30)
+            walsender = relay.wait_until(
+                lambda: stage.slot_row()[2] not in (None, walsender) and stage.slot_row()[2], 30, "it is back")
         goal = stage.confirmed() + 20_000
         relay.wait_until(lambda: stage.confirmed() >= goal, 30, "the slot moves on")
     stage.wait_all_confirmed(20, relay)
@@ -182,7 +188,9 @@ def test_a_clock_that_jumps_changes_neither_order_nor_timeouts(stage, folder, ju
     relay.stop()
     messages = stage.read()
     check_all(messages, stage.truth.events())
-    check_once(messages)
+    assert len(relay.log("stood_still")) == is_ahead
+    if not is_ahead:
+        check_once(messages)
     years = {line["time"][:4] for line in relay.log()}
     assert len(years) == 2, "the clock of the relay did not jump"
     assert all(abs(m.timestamp_ms / 1000 - time.time()) < 3600 for m in messages)

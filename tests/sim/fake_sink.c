@@ -56,7 +56,8 @@ static size_t op_collect(struct wp_sink *base, int64_t now_ms, struct wp_report 
 	struct fake_sink *s = self(base);
 	struct producer *p = producer_of(s);
 
-	if (p == NULL || now_ms < p->tells_ms)
+	(void)now_ms; /* the caller's clock may have stood still */
+	if (p == NULL || s->world->now_ms < p->tells_ms)
 		return 0;
 	size_t count = p->report_count < max ? p->report_count : max;
 	memcpy(reports, p->reports, count * sizeof(*reports));

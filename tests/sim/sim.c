@@ -69,6 +69,9 @@ struct process {
 	char owner[WP_OWNER_SIZE];
 	int64_t start_ms;
 	int64_t thaw_ms;
+	bool suspended;	       /* frozen with its machine: its monotonic clock stands still */
+	int64_t suspended_ms;  /* so far */
+	int64_t frozen_ms;     /* when it began */
 	int64_t stop_asked_ms; /* -1 */
 	uint64_t rewinds_before;
 	bool more;
@@ -114,6 +117,7 @@ static void process_start(struct sim *sim, int i)
 	if (wp_relay_new(&setup, &p->relay, &why) != WP_OK)
 		abort();
 	p->alive = true;
+	p->suspended_ms = 0;
 	p->stop_asked_ms = -1;
 	p->more = true;
 	sim->world.wake[i] = true;
@@ -210,11 +214,23 @@ static void process_over(struct sim *sim, int i)
 	process_end(sim, i, 200 + (int64_t)any(w, 2000));
 }
 
+/* As the process sees it. */
+static struct wp_now process_now(const struct sim *sim, int i)
+{
+	int64_t now_ms = sim->world.now_ms;
+
+	return (struct wp_now){
+		.ms = now_ms - sim->processes[i].suspended_ms,
+		.boot_ms = now_ms,
+		.wall_us = now_ms * 1000,
+	};
+}
+
 static void process_step(struct sim *sim, int i)
 {
 	struct world *w = &sim->world;
 	struct process *p = &sim->processes[i];
-	struct wp_now now = { .ms = w->now_ms, .wall_us = w->now_ms * 1000 };
+	struct wp_now now = process_now(sim, i);
 	struct wp_note n;
 	struct wp_relay_snapshot s;
 
@@ -244,10 +260,14 @@ static void process_tick(struct sim *sim, int i)
 	}
 	if (w->now_ms < p->thaw_ms)
 		return;
+	if (w->frozen[i] && p->suspended) {
+		p->suspended_ms += w->now_ms - p->frozen_ms;
+		w->wake[i] = true; /* by the clock (run/run.c) */
+	}
 	w->frozen[i] = false;
 	fake_source_tick(&p->source);
 	fake_sink_tick(&p->sink);
-	if (w->wake[i] || p->more || w->now_ms >= wp_relay_due(p->relay))
+	if (w->wake[i] || p->more || process_now(sim, i).ms >= wp_relay_due(p->relay))
 		process_step(sim, i);
 	if (p->alive && p->stop_asked_ms >= 0 &&
 	    w->now_ms > p->stop_asked_ms + SHUTDOWN_MS + STOP_SLACK_MS)
@@ -263,8 +283,10 @@ static void freeze(struct sim *sim, int i)
 	if (!p->alive || p->stop_asked_ms >= 0)
 		return;
 	p->thaw_ms = sim->world.now_ms + 500 + (int64_t)any(&sim->world, 9000);
+	p->frozen_ms = sim->world.now_ms;
+	p->suspended = p->thaw_ms % 2 != 0;
 	sim->world.frozen[i] = true;
-	trace(&sim->world, "%s is frozen", p->owner);
+	trace(&sim->world, "%s is %s", p->owner, p->suspended ? "suspended" : "frozen");
 }
 
 static void ask_to_stop(struct sim *sim, int i)
@@ -275,7 +297,7 @@ static void ask_to_stop(struct sim *sim, int i)
 		return;
 	trace(&sim->world, "%s is asked to stop", p->owner);
 	p->stop_asked_ms = sim->world.now_ms;
-	wp_relay_stop(p->relay, (struct wp_now){ .ms = sim->world.now_ms });
+	wp_relay_stop(p->relay, process_now(sim, i));
 	sim->world.wake[i] = true;
 }
 

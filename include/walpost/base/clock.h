@@ -1,5 +1,5 @@
 /*
- * The monotonic clock, in microseconds. For edges only: what is pure has time passed in.
+ * The clocks that nobody sets, in microseconds. For edges only: what is pure has time passed in.
  */
 #ifndef WALPOST_BASE_CLOCK_H
 #define WALPOST_BASE_CLOCK_H
@@ -7,5 +7,14 @@
 #include <stdint.h>
 
 int64_t wp_clock_us(void);
+/* Since the machine was booted: goes on while it is suspended, as the other one does not. */
+int64_t wp_clock_boot_us(void);
+/*
+ * A descriptor that is readable once the wall clock was set, or the machine has gone on after it
+ * was suspended, for which no timer of the loop wakes it. The caller's to close; -1: none can be had.
+ */
+int wp_clock_set_fd(void);
+/* Readable only the next time that happens. */
+void wp_clock_set_reset(int fd);
 
 #endif

@@ -49,6 +49,8 @@ void wp_feedback_forget(struct wp_feedback *f);
 
 void wp_feedback_heard_data(struct wp_feedback *f, int64_t now_ms);
 void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool reply_requested);
+/* The machine was suspended: so much time passed that now_ms does not count, and the server does. */
+void wp_feedback_suspended(struct wp_feedback *f, int64_t for_ms);
 /* While we do not read, silence says nothing: the clock starts again. */
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
 

@@ -36,8 +36,9 @@ struct wp_relay_setup {
 
 /* Time is passed in. */
 struct wp_now {
-	int64_t ms;	 /* monotonic */
-	int64_t wall_us; /* since 2000-01-01 UTC, for status messages only */
+	int64_t ms;	 /* CLOCK_MONOTONIC, as the loop's timers: all deadlines */
+	int64_t boot_ms; /* CLOCK_BOOTTIME: counts a suspended machine's time too */
+	int64_t wall_us; /* since 2000-01-01 UTC: for status messages, and to notice a paused VM */
 };
 
 enum wp_note_level { WP_NOTE_DEBUG, WP_NOTE_INFO, WP_NOTE_WARN, WP_NOTE_ERROR };

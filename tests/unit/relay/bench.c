@@ -53,7 +53,13 @@ int tear_down(void **state)
 
 struct wp_now now(void)
 {
-	return (struct wp_now){ .ms = bench.now_ms, .wall_us = bench.now_ms * 1000 };
+	int64_t boot_ms = bench.now_ms + bench.suspended_ms;
+
+	return (struct wp_now){
+		.ms = bench.now_ms,
+		.boot_ms = boot_ms,
+		.wall_us = (boot_ms + bench.wall_ahead_ms) * 1000,
+	};
 }
 
 static void take_notes(void)

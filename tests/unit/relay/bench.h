@@ -19,7 +19,9 @@ struct bench {
 	struct scripted_sink sink;
 	struct wp_relay *relay;
 	int64_t now_ms;
-	enum wp_step step; /* the last */
+	int64_t suspended_ms;  /* so far: the time that the monotonic clock does not count */
+	int64_t wall_ahead_ms; /* of the wall clock: how far it was stepped */
+	enum wp_step step;     /* the last */
 	struct wp_relay_snapshot look;
 	char events[4096]; /* of the notes so far: "I:state E:slot_moved ..." */
 	struct wp_why error;

@@ -362,6 +362,81 @@ static void what_came_before_a_standstill_is_not_sent_after_it(void **state)
 	CHECK_EQ(b->sink.sent_count, 0);
 }
 
+/* As many as were sent and not reported: another relay may send them by now. */
+static void what_waits_in_the_queue_is_purged_after_a_standstill(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 2000;
+	stream();
+	one_event(200, "1");
+	step_after(2000);
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->sink.purges, 1);
+	scripted_sink_purged(&b->sink, 1);
+	step();
+	reconnect();
+	CHECK_EQ(b->source.start_at, SLOT);
+}
+
+static void a_suspended_machine_is_a_standstill_though_no_timer_was_late(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 60 * 1000;
+	stream();
+	one_event(200, "1");
+	unsigned statuses = b->source.statuses;
+	b->suspended_ms = 59 * 1000;
+	step();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->source.statuses, statuses + 1); /* the server has counted that time */
+	b->suspended_ms += 60 * 1000;
+	step();
+	CHECK(noted("stood_still"));
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->sink.purges, 1);
+}
+
+static void a_machine_suspended_without_a_stream_purges_what_waits_too(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 2000;
+	stream();
+	one_event(200, "1");
+	scripted_source_fail(&b->source, WP_REACT_LET_GO, "");
+	step();
+	CHECK_STATE("backing_off");
+	live(9 * 1000); /* longer than the server's patience, but nothing was due */
+	CHECK(!noted("stood_still"));
+	CHECK_EQ(b->sink.purges, 0);
+	b->suspended_ms = 12 * 1000;
+	step();
+	CHECK(noted("stood_still"));
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->sink.purges, 1);
+}
+
+static void a_wall_clock_that_jumps_ahead_by_a_minute_is_a_paused_machine(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 60 * 1000;
+	stream();
+	one_event(200, "1");
+	b->wall_ahead_ms = 60 * 1000;
+	step();
+	CHECK(!noted("stood_still"));
+	b->wall_ahead_ms += 60 * 1000 + 1;
+	step();
+	CHECK(noted("stood_still"));
+	CHECK_HAS(b->last.text, "wall clock");
+	CHECK_STATE("backing_off");
+	CHECK_EQ(b->sink.purges, 1);
+}
+
+static void a_wall_clock_that_is_set_back_changes_nothing(void **state)
+{
+	stream();
+	b->wall_ahead_ms = -400 * 86400 * INT64_C(1000);
+	step();
+	CHECK(!noted("stood_still"));
+	CHECK_STATE("streaming");
+}
+
 static void a_standstill_that_the_server_bears_with_changes_nothing(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 2000;
@@ -2228,6 +2303,19 @@ static void the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_t
 	CHECK_EQ(b->step, WP_STEP_OVER);
 }
 
+static void a_suspended_machine_that_was_stopping_purges_and_says_its_last_word(void **state)
+{
+	b->source.view.facts.wal_sender_timeout_ms = 2000;
+	stream();
+	one_event(200, "1");
+	ask_to_stop();
+	CHECK_STATE("draining");
+	b->suspended_ms = 2000;
+	step();
+	CHECK_EQ(b->sink.purges, 1);
+	CHECK_EQ(b->source.parts, 1);
+}
+
 static void a_refused_stream_has_its_last_word(void **state)
 {
 	(void)state;
@@ -2491,6 +2579,12 @@ int main(void)
 		RELAY_TEST(a_server_that_ends_the_copy_is_left_alone),
 		RELAY_TEST(forty_silent_seconds_are_a_half_open_connection),
 		RELAY_TEST(what_came_before_a_standstill_is_not_sent_after_it),
+		RELAY_TEST(what_waits_in_the_queue_is_purged_after_a_standstill),
+		RELAY_TEST(a_suspended_machine_is_a_standstill_though_no_timer_was_late),
+		RELAY_TEST(a_machine_suspended_without_a_stream_purges_what_waits_too),
+		RELAY_TEST(a_wall_clock_that_jumps_ahead_by_a_minute_is_a_paused_machine),
+		RELAY_TEST(a_wall_clock_that_is_set_back_changes_nothing),
+		RELAY_TEST(a_suspended_machine_that_was_stopping_purges_and_says_its_last_word),
 		RELAY_TEST(a_standstill_that_the_server_bears_with_changes_nothing),
 		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
 		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
