@@ -251,11 +251,9 @@ static void renew_witness(struct init *i)
 		return;
 	}
 	if (PQntuples(renewed) == 1)
-		printf("slot %s: relay %s had confirmed %s at %s of one that was here before; "
-		       "events "
-		       "committed between there and %s may be missing in Kafka: compare with "
-		       "walpost diff\n",
-		       slot, PQgetvalue(renewed, 0, 1), PQgetvalue(renewed, 0, 2),
+		printf("slot %s: events committed between %s, which relay %s had confirmed at %s, "
+		       "and %s may be missing in Kafka: compare with walpost diff\n",
+		       slot, PQgetvalue(renewed, 0, 2), PQgetvalue(renewed, 0, 1),
 		       PQgetvalue(renewed, 0, 3), PQgetvalue(renewed, 0, 0));
 	PQclear(renewed);
 }
