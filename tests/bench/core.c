@@ -2,7 +2,7 @@
  * The pure core on its own, for counting its instructions: a relay between a source that has
  * its frames at hand and a sink that confirms at the next turn.
  *
- *   core TRANSACTIONS ROWS_OF_EACH
+ *   core TRANSACTIONS EVENTS_OF_EACH rows|messages
  *
  * Ends with 0 when all was confirmed. tests/bench/instructions runs it under callgrind.
  */
@@ -27,6 +27,13 @@
 	"\"leave at the door\", \"orderId\": \"order-1234\", \"currency\": \"EUR\", \"customer\":" \
 	" {\"id\": 48213, \"name\": \"Ada Lovelace\", \"tier\": \"gold\"}}"
 
+/* As walpost.emit() (sql/outbox_emit.sql) writes it: jsonb's text, so shortest names come first. */
+#define CONTENT                                                                          \
+	"{\"id\": \"b8d3a2c6-5b0f-4d6e-9a53-7f0e2b1c4d5e\", \"type\": \"OrderCreated\"," \
+	" \"headers\": null, \"payload\": " PAYLOAD ", \"aggregateid\": \"order-1234\"," \
+	" \"aggregatetype\": \"order\"}"
+#define PREFIX "outbox"
+
 struct frame {
 	uint8_t bytes[1024];
 	size_t size;
@@ -40,7 +47,7 @@ struct canned_source {
 	uint64_t row;	       /* of the current one; 0: its Begin comes next */
 	bool told_relation;
 	wp_lsn lsn; /* of the current one's commit */
-	struct frame relation, begin, insert, commit;
+	struct frame relation, begin, event, commit;
 };
 
 static struct canned_source *source_of(struct wp_source *s)
@@ -92,7 +99,7 @@ static enum wp_rc source_next(struct wp_source *base, struct wp_span *ret)
 	}
 	if (s->row <= s->rows) {
 		s->row++;
-		return give(&s->insert, ret);
+		return give(&s->event, ret);
 	}
 	patch(s->commit.bytes + COMMIT_LSN_AT, s->lsn);
 	patch(s->commit.bytes + COMMIT_LSN_AT + 8, s->lsn + 8);
@@ -170,7 +177,8 @@ static struct wire_writer writer_of(struct frame *f)
 	return w;
 }
 
-static void source_init(struct canned_source *s, uint64_t transactions, uint64_t rows)
+static void source_init(struct canned_source *s, uint64_t transactions, uint64_t rows,
+			bool messages)
 {
 	static const struct wire_column columns[] = {
 		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
@@ -190,9 +198,12 @@ static void source_init(struct canned_source *s, uint64_t transactions, uint64_t
 	w = writer_of(&s->begin);
 	wire_begin(&w, FIRST_LSN, 1000000);
 	s->begin.size = w.size;
-	w = writer_of(&s->insert);
-	wire_insert(&w, OUTBOX, row, 5);
-	s->insert.size = w.size;
+	w = writer_of(&s->event);
+	if (messages)
+		wire_message(&w, true, FIRST_LSN, PREFIX, CONTENT);
+	else
+		wire_insert(&w, OUTBOX, row, 5);
+	s->event.size = w.size;
 	w = writer_of(&s->commit);
 	wire_commit(&w, FIRST_LSN, FIRST_LSN + 8, 1000000);
 	s->commit.size = w.size;
@@ -281,8 +292,9 @@ static const struct wp_sink_ops sink_ops = {
 
 int main(int argc, char **argv)
 {
-	if (argc != 3) {
-		fprintf(stderr, "usage: core TRANSACTIONS ROWS_OF_EACH\n");
+	bool messages = argc == 4 && strcmp(argv[3], "messages") == 0;
+	if (argc != 4 || (!messages && strcmp(argv[3], "rows") != 0)) {
+		fprintf(stderr, "usage: core TRANSACTIONS EVENTS_OF_EACH rows|messages\n");
 		return 2;
 	}
 	uint64_t transactions = strtoull(argv[1], NULL, 10);
@@ -291,6 +303,8 @@ int main(int argc, char **argv)
 	struct quick_sink sink = { .base.ops = &sink_ops,
 				   .view = { .state = WP_SINK_READY, .reachable = true } };
 	struct wp_outbox_options outbox = default_options();
+	if (messages)
+		outbox.message_prefix = PREFIX;
 	struct wp_outboxes outboxes = only(&outbox, "");
 	struct wp_relay_options options = { .in_flight_events = IN_FLIGHT_MAX,
 					    .in_flight_bytes = 32 << 20,
@@ -300,7 +314,7 @@ int main(int argc, char **argv)
 	struct wp_relay *relay = NULL;
 	struct wp_why why = { .text = "" };
 	assert(source != NULL);
-	source_init(source, transactions, rows);
+	source_init(source, transactions, rows, messages);
 	struct wp_relay_setup setup = { .source = &source->base,
 					.sink = &sink.base,
 					.options = &options,

@@ -116,7 +116,7 @@ def reader_command(bench, relay, backlog):
     if relay == "pg_recvlogical":
         return [bench.programs[relay], "-d", server.conninfo(), f"--slot={SLOT}", "--start", "--no-loop", "-F", "0",
                 "-f", "/dev/null", f"--endpos={backlog.end}", "-o", "proto_version=1",
-                "-o", f"publication_names={PUBLICATION}"]
+                "-o", f"publication_names={PUBLICATION}", "-o", "messages=true"]
     host, manner = {}, TCP_READER
     if relay == "reader-socket":
         host, manner = {"host": str(bench.stack.socket_folder)}, UNIX_READER
@@ -144,8 +144,8 @@ def drain_to_nowhere(bench, relay, backlog):
         said = child.stdout.read()
         if child.returncode != 0:
             return {"failed": f"{relay} ended with {child.returncode}"}
-        if relay != "pg_recvlogical" and json.loads(said)["rows"] != backlog.rows:
-            return {"failed": f"{relay} read {said}, not {backlog.rows} rows"}
+        if relay != "pg_recvlogical" and json.loads(said)["events"] != backlog.rows:
+            return {"failed": f"{relay} read {said}, not {backlog.rows} events"}
         million = backlog.rows / 1e6
         return {
             "rate": backlog.rows / took, "seconds": took, "cpu": (used or 0) / million,

@@ -7,11 +7,13 @@
  *
  *   reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US GULP_BYTES WINDOW_BYTES
  *
- * Prints {"rows": N, "first_s": S, "seconds": S} since its start. It confirms nothing.
+ * Prints {"events": N, "first_s": S, "seconds": S} since its start; an event is a row or a logical
+ * message. It confirms nothing.
  */
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,10 +49,10 @@ static void start(PGconn *pg, const char *slot, const char *publication)
 	char sql[512];
 
 	PQclear(PQexec(pg, "SELECT pg_catalog.repeat('x', 1000000)"));
-	snprintf(
-		sql, sizeof(sql),
-		"START_REPLICATION SLOT %s LOGICAL 0/0 (proto_version '1', publication_names '%s')",
-		slot, publication);
+	snprintf(sql, sizeof(sql),
+		 "START_REPLICATION SLOT %s LOGICAL 0/0 (proto_version '1', publication_names "
+		 "'%s', messages 'true')",
+		 slot, publication);
 	PGresult *result = PQexec(pg, sql);
 	if (PQresultStatus(result) != PGRES_COPY_BOTH)
 		give_up(pg);
@@ -106,7 +108,7 @@ int main(int argc, char **argv)
 {
 	double began = now_s(), first = 0;
 	uint32_t high, low;
-	uint64_t rows = 0;
+	uint64_t events = 0;
 
 	if (argc != 8 || sscanf(argv[4], "%" SCNx32 "/%" SCNx32, &high, &low) != 2) {
 		fprintf(stderr, "usage: reader CONNINFO SLOT PUBLICATION END_LSN PAUSE_US "
@@ -130,7 +132,9 @@ int main(int argc, char **argv)
 		if (size < 0)
 			give_up(pg);
 		pace.bytes += size + 5; /* and its type and length */
-		if (frame[0] == 'w' && size > 25 && frame[25] == 'I' && rows++ == 0)
+		bool is_event =
+			frame[0] == 'w' && size > 25 && (frame[25] == 'I' || frame[25] == 'M');
+		if (is_event && events++ == 0)
 			first = now_s() - began;
 		uint64_t at = commit_end(frame, size);
 		/* A server with nothing more to send says how far it is. */
@@ -140,7 +144,7 @@ int main(int argc, char **argv)
 		if (at >= end)
 			break;
 	}
-	printf("{\"rows\": %" PRIu64 ", \"first_s\": %.4f, \"seconds\": %.4f}\n", rows, first,
+	printf("{\"events\": %" PRIu64 ", \"first_s\": %.4f, \"seconds\": %.4f}\n", events, first,
 	       now_s() - began);
 	PQfinish(pg);
 	return 0;

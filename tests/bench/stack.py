@@ -32,18 +32,29 @@ SERVER = {
 # The tests' broker starts fast rather than runs fast; this wins over its command line.
 BROKER = "-XX:TieredStopAtLevel=4 -Xms256m -Xmx768m"
 
-# The row of every load: 271 bytes of jsonb, with its number and the time when it was inserted.
-SCHEMA = """
+# The event of every load: 271 bytes of jsonb, with its number and the time when it was inserted; as a row, or as the
+# logical message that walpost.emit() (sql/outbox_emit.sql) would write.
+MESSAGE_PREFIX = "outbox"
+SCHEMA = f"""
+CREATE OR REPLACE FUNCTION bench_payload(k bigint, n bigint) RETURNS jsonb LANGUAGE sql AS $$
+  SELECT ('{{"n": ' || n || ', "t": ' || trunc(extract(epoch FROM clock_timestamp()) * 1000, 3) || ', "orderId": "order-'
+    || k || '", "customer": {{"id": 48213, "name": "Ada Lovelace", "tier": "gold"}}, "lines": [{{"sku": "A-1009", "qty": 2,'
+    ' "price": 19.95}}, {{"sku": "B-2210", "qty": 1, "price": 5.5}}], "currency": "EUR", "note": "leave at the door"}}'
+    )::jsonb
+$$;
 CREATE OR REPLACE FUNCTION bench_add(k bigint, n bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload)
-  VALUES (gen_random_uuid(), 'order', 'order-' || k, 'OrderCreated',
-    ('{"n": ' || n || ', "t": ' || trunc(extract(epoch FROM clock_timestamp()) * 1000, 3) || ', "orderId": "order-' || k
-     || '", "customer": {"id": 48213, "name": "Ada Lovelace", "tier": "gold"}, "lines": [{"sku": "A-1009", "qty": 2,'
-     ' "price": 19.95}, {"sku": "B-2210", "qty": 1, "price": 5.5}], "currency": "EUR", "note": "leave at the door"}'
-    )::jsonb)
+  VALUES (gen_random_uuid(), 'order', 'order-' || k, 'OrderCreated', bench_payload(k, n))
 $$;
 CREATE OR REPLACE PROCEDURE bench_add_each(rows bigint, keys bigint) LANGUAGE plpgsql AS $$
 BEGIN FOR n IN 1..rows LOOP PERFORM bench_add(1 + n::bigint * 7919 % keys, n); COMMIT; END LOOP; END $$;
+CREATE OR REPLACE FUNCTION bench_emit(k bigint, n bigint) RETURNS void LANGUAGE sql AS $$
+  SELECT pg_logical_emit_message(true, '{MESSAGE_PREFIX}', jsonb_build_object(
+    'id', gen_random_uuid(), 'aggregatetype', 'order', 'aggregateid', 'order-' || k, 'type', 'OrderCreated',
+    'payload', bench_payload(k, n), 'headers', NULL)::text)
+$$;
+CREATE OR REPLACE PROCEDURE bench_emit_each(rows bigint, keys bigint) LANGUAGE plpgsql AS $$
+BEGIN FOR n IN 1..rows LOOP PERFORM bench_emit(1 + n::bigint * 7919 % keys, n); COMMIT; END LOOP; END $$;
 
 -- One-row transactions at moments that are drawn, not waited for: a slow one does not delay the next. Writer w of so
 -- many has the numbers and the keys that are w modulo writers, so that its keys show its own order.
@@ -222,6 +233,11 @@ def one_transaction(rows, name="rows"):
 
 def many_transactions(rows, name="transactions"):
     return Backlog(name, rows, "CALL bench_add_each({rows}, {keys})")
+
+
+def many_messages(count, name="messages"):
+    """Transactions of one logical message each."""
+    return Backlog(name, count, "CALL bench_emit_each({rows}, {keys})")
 
 
 class Writers:
