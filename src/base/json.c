@@ -8,150 +8,189 @@
 
 /* ---- reading ---- */
 
+/*
+ * What reads something is given where that begins and returns where it ends; NULL: it does not
+ * stand there, and the reader knows why. So `at` stays in a register, for every byte of each
+ * logical message.
+ */
 struct reader {
-	const uint8_t *at;
 	const uint8_t *end;
-	const char *what; /* NULL: nothing is wrong so far */
+	const uint8_t *fault_at;
+	const char *what;
 };
 
-static bool blame(struct reader *r, const char *what)
+static const uint8_t *blame(struct reader *r, const uint8_t *at, const char *what)
 {
-	if (r->what == NULL)
-		r->what = what;
-	return false;
+	r->fault_at = at;
+	r->what = what;
+	return NULL;
 }
 
-static bool is_there(const struct reader *r, uint8_t byte)
+static bool is_there(const struct reader *r, const uint8_t *at, uint8_t byte)
 {
-	return r->at < r->end && *r->at == byte;
+	return at < r->end && *at == byte;
 }
 
-static bool accept(struct reader *r, uint8_t byte)
+static bool is_digit_there(const struct reader *r, const uint8_t *at)
 {
-	if (!is_there(r, byte))
-		return false;
-	r->at++;
-	return true;
+	return at < r->end && *at >= '0' && *at <= '9';
 }
 
-static bool is_digit_there(const struct reader *r)
+static const uint8_t *skip_space(const struct reader *r, const uint8_t *at)
 {
-	return r->at < r->end && *r->at >= '0' && *r->at <= '9';
+	while (at < r->end && *at <= ' ' &&
+	       (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+		at++;
+	return at;
 }
 
-static void skip_space(struct reader *r)
-{
-	while (r->at < r->end &&
-	       (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r'))
-		r->at++;
-}
-
-static bool read_word(struct reader *r, const char *word)
+static const uint8_t *read_word(struct reader *r, const uint8_t *at, const char *word)
 {
 	size_t size = strlen(word);
 
-	if ((size_t)(r->end - r->at) < size || memcmp(r->at, word, size) != 0)
-		return blame(r, "neither null, true nor false stands here");
-	r->at += size;
-	return true;
+	if ((size_t)(r->end - at) < size || memcmp(at, word, size) != 0)
+		return blame(r, at, "neither null, true nor false stands here");
+	return at + size;
 }
 
-static bool read_digits(struct reader *r)
+static const uint8_t *read_digits(struct reader *r, const uint8_t *at)
 {
-	if (!is_digit_there(r))
-		return blame(r, "a number lacks a digit");
-	while (is_digit_there(r))
-		r->at++;
-	return true;
+	if (!is_digit_there(r, at))
+		return blame(r, at, "a number lacks a digit");
+	while (is_digit_there(r, at))
+		at++;
+	return at;
+}
+
+static const uint8_t *read_exponent(struct reader *r, const uint8_t *at)
+{
+	at++;
+	if (is_there(r, at, '+') || is_there(r, at, '-'))
+		at++;
+	return read_digits(r, at);
 }
 
 /* number = [ "-" ] ( "0" / digit1-9 *DIGIT ) [ "." 1*DIGIT ] [ ( "e" / "E" ) [ "-" / "+" ] 1*DIGIT ] */
-static bool read_number(struct reader *r)
+static const uint8_t *read_number(struct reader *r, const uint8_t *at)
 {
-	(void)accept(r, '-');
-	if (accept(r, '0')) {
-		if (is_digit_there(r))
-			return blame(r, "a number begins with 0");
-	} else if (!read_digits(r)) {
-		return false;
-	}
-	if (accept(r, '.') && !read_digits(r))
-		return false;
-	if (!accept(r, 'e') && !accept(r, 'E'))
-		return true;
-	if (!accept(r, '+'))
-		(void)accept(r, '-');
-	return read_digits(r);
+	if (is_there(r, at, '-'))
+		at++;
+	if (is_there(r, at, '0') && is_digit_there(r, at + 1))
+		return blame(r, at + 1, "a number begins with 0");
+	at = read_digits(r, at);
+	if (at != NULL && is_there(r, at, '.'))
+		at = read_digits(r, at + 1);
+	if (at != NULL && (is_there(r, at, 'e') || is_there(r, at, 'E')))
+		at = read_exponent(r, at);
+	return at;
 }
 
-static bool read_escape(struct reader *r)
+/* Behind the backslash. */
+static const uint8_t *read_escape(struct reader *r, const uint8_t *at)
 {
 	static const char single[] = "\"\\/bfnrt";
 
-	if (r->at == r->end)
-		return blame(r, "a string is not closed");
-	uint8_t c = *r->at;
-	if (c != '\0' && strchr(single, c) != NULL) {
-		r->at++;
-		return true;
-	}
+	if (at == r->end)
+		return blame(r, at, "a string is not closed");
+	uint8_t c = *at;
+	if (c != '\0' && strchr(single, c) != NULL)
+		return at + 1;
 	if (c != 'u')
-		return blame(r, "a backslash stands before what it does not escape");
-	r->at++;
-	for (int i = 0; i < 4; i++, r->at++) {
-		if (r->at == r->end || wp_hex_value(*r->at) < 0)
-			return blame(r, "\\u lacks a hexadecimal digit");
+		return blame(r, at, "a backslash stands before what it does not escape");
+	at++;
+	for (int i = 0; i < 4; i++, at++) {
+		if (at == r->end || wp_hex_value(*at) < 0)
+			return blame(r, at, "\\u lacks a hexadecimal digit");
 	}
-	return true;
+	return at;
 }
 
-static bool read_string(struct reader *r)
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* In this form compilers know it for one load. */
+static uint64_t word_at(const uint8_t *at)
 {
-	if (!accept(r, '"'))
-		return blame(r, "a name in double quotes is missing");
-	while (r->at < r->end) {
-		uint8_t c = *r->at;
-		if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-			r->at++;
-			continue;
-		}
-		if (c == '"') {
-			r->at++;
-			return true;
-		}
-		if (c == '\\') {
-			r->at++;
-			if (!read_escape(r))
-				return false;
-			continue;
-		}
-		if (c < 0x20)
-			return blame(r, "a control character stands in a string");
-		size_t size = wp_utf8_size(r->at, (size_t)(r->end - r->at));
-		if (size == 0)
-			return blame(r, "a string is not UTF-8");
-		r->at += size;
-	}
-	return blame(r, "a string is not closed");
+	return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 |
+	       (uint64_t)at[3] << 24 | (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 |
+	       (uint64_t)at[6] << 48 | (uint64_t)at[7] << 56;
 }
 
-static bool read_scalar(struct reader *r)
+/*
+ * How many of the word's bytes, from the lowest on, stand for themselves in a string: no control
+ * character, quote, backslash, nor part of a longer character. A byte that does not gets its
+ * highest bit set in `marks`; so may bytes above it, by a borrow, but none below.
+ */
+static size_t count_plain(uint64_t word)
 {
-	if (r->at == r->end)
-		return blame(r, "a value is missing");
-	switch (*r->at) {
-	case '"':
-		return read_string(r);
+	uint64_t quote = word ^ EACH('"');
+	uint64_t backslash = word ^ EACH('\\');
+	uint64_t marks = (word | (word - EACH(0x20)) | (quote - EACH(1)) | (backslash - EACH(1))) &
+			 EACH(0x80);
+	uint64_t below = (marks & (0 - marks)) - 1; /* the bits below the lowest mark, or all */
+
+	return (size_t)((below >> 7 & EACH(1)) * EACH(1) >> 56); /* a bit of each byte, counted */
+}
+
+/* At a byte that does not stand for itself, or at the end. */
+static const uint8_t *read_special(struct reader *r, const uint8_t *at)
+{
+	if (at == r->end)
+		return blame(r, at, "a string is not closed");
+	if (*at == '\\')
+		return read_escape(r, at + 1);
+	if (*at < 0x20)
+		return blame(r, at, "a control character stands in a string");
+	size_t size = wp_utf8_size(at, (size_t)(r->end - at));
+	return size > 0 ? at + size : blame(r, at, "a string is not UTF-8");
+}
+
+/* Eight bytes at a time as long as so many are left. */
+static inline const uint8_t *skip_plain(const struct reader *r, const uint8_t *at)
+{
+	size_t count = 8;
+
+	for (; count == 8 && r->end - at >= 8; at += count)
+		count = count_plain(word_at(at));
+	return at;
+}
+
+static const uint8_t *read_rest(struct reader *r, const uint8_t *at)
+{
+	while (at != NULL && !is_there(r, at, '"')) {
+		if (at < r->end && *at >= 0x20 && *at < 0x80 && *at != '\\')
+			at++; /* one of the last seven bytes */
+		else
+			at = read_special(r, at);
+		if (at != NULL)
+			at = skip_plain(r, at);
+	}
+	return at != NULL ? at + 1 : NULL;
+}
+
+/* Behind the opening quote. */
+static inline const uint8_t *read_string(struct reader *r, const uint8_t *at)
+{
+	at = skip_plain(r, at);
+	return is_there(r, at, '"') ? at + 1 : read_rest(r, at);
+}
+
+static inline const uint8_t *read_scalar(struct reader *r, const uint8_t *at)
+{
+	uint8_t first = at < r->end ? *at : '\0';
+
+	if (first == '"')
+		return read_string(r, at + 1);
+	if ((first >= '0' && first <= '9') || first == '-')
+		return read_number(r, at);
+	switch (first) {
 	case 'n':
-		return read_word(r, "null");
+		return read_word(r, at, "null");
 	case 't':
-		return read_word(r, "true");
+		return read_word(r, at, "true");
 	case 'f':
-		return read_word(r, "false");
+		return read_word(r, at, "false");
 	default:
-		if (*r->at != '-' && !is_digit_there(r))
-			return blame(r, "a value is missing");
-		return read_number(r);
+		return blame(r, at, "a value is missing");
 	}
 }
 
@@ -159,6 +198,7 @@ static bool read_scalar(struct reader *r)
 struct nest {
 	uint8_t bits[WP_JSON_DEPTH_MAX / 8];
 	size_t depth;
+	size_t depth_max;
 };
 
 static bool is_object(const struct nest *n)
@@ -166,10 +206,10 @@ static bool is_object(const struct nest *n)
 	return n->bits[(n->depth - 1) / 8] >> (n->depth - 1) % 8 & 1;
 }
 
-static bool push(struct reader *r, struct nest *n, bool object)
+static bool push(struct nest *n, bool object)
 {
-	if (n->depth == WP_JSON_DEPTH_MAX)
-		return blame(r, "more than 1,024 containers stand within each other");
+	if (n->depth == n->depth_max)
+		return false;
 	uint8_t bit = (uint8_t)(1u << n->depth % 8);
 	if (object)
 		n->bits[n->depth / 8] |= bit;
@@ -179,67 +219,77 @@ static bool push(struct reader *r, struct nest *n, bool object)
 	return true;
 }
 
-static bool read_name(struct reader *r)
+/* And the colon behind it. `ret` is the name with its quotes. */
+static inline const uint8_t *read_name(struct reader *r, const uint8_t *at, struct wp_span *ret)
 {
-	skip_space(r);
-	if (!read_string(r))
-		return false;
-	skip_space(r);
-	return accept(r, ':') || blame(r, "a colon is missing");
+	const uint8_t *from = skip_space(r, at);
+
+	if (!is_there(r, from, '"'))
+		return blame(r, from, "a name in double quotes is missing");
+	at = read_string(r, from + 1);
+	if (at == NULL)
+		return NULL;
+	*ret = (struct wp_span){ from, (size_t)(at - from) };
+	at = skip_space(r, at);
+	return is_there(r, at, ':') ? at + 1 : blame(r, at, "a colon is missing");
 }
 
 /* `[` or `{` and, in an object, the first name. An empty container is read to its end. */
-static bool open_container(struct reader *r, struct nest *n, bool *ret_complete)
+static const uint8_t *open_container(struct reader *r, const uint8_t *at, struct nest *n,
+				     bool *ret_complete)
 {
-	bool object = *r->at == '{';
+	bool object = *at == '{';
+	struct wp_span name;
 
-	if (!push(r, n, object))
-		return false;
-	r->at++;
-	skip_space(r);
-	*ret_complete = accept(r, object ? '}' : ']');
-	if (*ret_complete)
+	if (!push(n, object))
+		return blame(r, at, "more than 1,024 containers stand within each other");
+	at = skip_space(r, at + 1);
+	*ret_complete = is_there(r, at, object ? '}' : ']');
+	if (*ret_complete) {
 		n->depth--;
-	else if (object)
-		return read_name(r);
-	return true;
+		return at + 1;
+	}
+	return object ? read_name(r, at, &name) : at;
 }
 
 /* Behind a value: the ends of containers, then a comma and what must follow it. */
-static bool close_containers(struct reader *r, struct nest *n)
+static const uint8_t *close_containers(struct reader *r, const uint8_t *at, struct nest *n)
 {
+	struct wp_span name;
+
 	while (n->depth > 0) {
 		bool object = is_object(n);
-		skip_space(r);
-		if (accept(r, ','))
-			return !object || read_name(r);
-		if (!accept(r, object ? '}' : ']'))
-			return blame(r, object ? "a comma or } is missing"
-					       : "a comma or ] is missing");
+		at = skip_space(r, at);
+		if (is_there(r, at, ','))
+			return object ? read_name(r, at + 1, &name) : at + 1;
+		if (!is_there(r, at, object ? '}' : ']'))
+			return blame(r, at,
+				     object ? "a comma or } is missing"
+					    : "a comma or ] is missing");
+		at++;
 		n->depth--;
 	}
-	return true;
+	return at;
 }
 
-static bool read_value(struct reader *r)
+static const uint8_t *read_value(struct reader *r, const uint8_t *at, size_t depth_max)
 {
 	struct nest n;
 	bool complete;
 
 	n.depth = 0;
+	n.depth_max = depth_max;
 	do {
-		skip_space(r);
+		at = skip_space(r, at);
 		complete = true;
-		if (is_there(r, '{') || is_there(r, '[')) {
-			if (!open_container(r, &n, &complete))
-				return false;
-		} else if (!read_scalar(r)) {
-			return false;
-		}
-		if (complete && !close_containers(r, &n))
-			return false;
-	} while (n.depth > 0);
-	return true;
+		if (is_there(r, at, '{') || is_there(r, at, '['))
+			at = open_container(r, at, &n, &complete);
+		else
+			at = read_scalar(r, at);
+		if (at != NULL && complete)
+			at = close_containers(r, at, &n);
+	} while (at != NULL && n.depth > 0);
+	return at;
 }
 
 enum wp_json_kind wp_json_kind_of(uint8_t first)
@@ -277,22 +327,19 @@ static enum wp_rc read_text(struct wp_span text, enum follow follow, struct wp_j
 {
 	if (wp_span_is_null(text))
 		text = wp_span_of("");
-	struct reader r = { .at = text.data, .end = text.data + text.size };
+	struct reader r = { .end = text.data + text.size };
 
-	skip_space(&r);
-	const uint8_t *from = r.at;
-	bool good = read_value(&r);
-	const uint8_t *to = r.at;
-	if (good && follow == NOTHING_FOLLOWS) {
-		skip_space(&r);
-		good = r.at == r.end || blame(&r, "something follows the value");
-	}
-	if (good) {
+	const uint8_t *from = skip_space(&r, text.data);
+	const uint8_t *to = read_value(&r, from, WP_JSON_DEPTH_MAX);
+	const uint8_t *next = to != NULL ? skip_space(&r, to) : r.end;
+	if (next < r.end && follow == NOTHING_FOLLOWS)
+		to = blame(&r, next, "something follows the value");
+	if (to != NULL) {
 		*ret = value_between(from, to);
 		return WP_OK;
 	}
 	if (fault != NULL)
-		*fault = (struct wp_json_fault){ r.what, (size_t)(r.at - text.data) };
+		*fault = (struct wp_json_fault){ r.what, (size_t)(r.fault_at - text.data) };
 	return WP_DATA;
 }
 
@@ -313,36 +360,63 @@ void wp_json_walk_init(struct wp_json_walk *w, const struct wp_json *container)
 	assert(container->kind == WP_JSON_OBJECT || container->kind == WP_JSON_ARRAY);
 	*w = (struct wp_json_walk){
 		.at = container->text.data + 1,
-		.end = container->text.data + container->text.size - 1,
+		.end = container->text.data + container->text.size,
 		.is_object = container->kind == WP_JSON_OBJECT,
+		.was_read = true,
 	};
+}
+
+void wp_json_walk_text(struct wp_json_walk *w, struct wp_span text)
+{
+	if (wp_span_is_null(text))
+		text = wp_span_of("");
+	struct reader r = { .end = text.data + text.size };
+
+	const uint8_t *at = skip_space(&r, text.data);
+	bool begins = is_there(&r, at, '{');
+	*w = (struct wp_json_walk){
+		.at = begins ? at + 1 : at,
+		.end = r.end,
+		.is_object = true,
+		.state = begins ? WP_JSON_WALK_BEGINS : WP_JSON_WALK_BROKE,
+	};
+}
+
+/* A member or an element. */
+static const uint8_t *read_walked(struct wp_json_walk *w, struct reader *r, const uint8_t *at,
+				  struct wp_span *ret_name, struct wp_json *ret)
+{
+	*ret_name = (struct wp_span){ 0 };
+	if (w->is_object)
+		at = read_name(r, at, ret_name);
+	if (at == NULL)
+		return NULL;
+	const uint8_t *from = skip_space(r, at);
+	at = read_value(r, from, WP_JSON_DEPTH_MAX - 1);
+	if (at != NULL)
+		*ret = value_between(from, at);
+	return at;
 }
 
 bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct wp_json *ret)
 {
-	struct reader r = { .at = w->at, .end = w->end };
+	struct reader r = { .end = w->end };
 
-	skip_space(&r);
-	if (accept(&r, ','))
-		skip_space(&r);
-	if (r.at == r.end)
+	if (w->state >= WP_JSON_WALK_ENDED)
 		return false;
-	*ret_name = (struct wp_span){ 0 };
-	if (w->is_object) {
-		const uint8_t *from = r.at;
-		bool named = read_string(&r);
-		*ret_name = (struct wp_span){ from, (size_t)(r.at - from) };
-		skip_space(&r);
-		named = named && accept(&r, ':');
-		assert(named); /* it was read before */
-		skip_space(&r);
+	const uint8_t *at = skip_space(&r, w->at);
+	if (is_there(&r, at, w->is_object ? '}' : ']')) {
+		bool is_all = skip_space(&r, at + 1) == r.end;
+		w->state = is_all ? WP_JSON_WALK_ENDED : WP_JSON_WALK_BROKE;
+		return false;
 	}
-	const uint8_t *from = r.at;
-	bool good = read_value(&r);
-	assert(good);
-	*ret = value_between(from, r.at);
-	w->at = r.at;
-	return true;
+	bool begins = w->state == WP_JSON_WALK_BEGINS;
+	bool good = begins || is_there(&r, at, ',');
+	at = good ? read_walked(w, &r, begins ? at : at + 1, ret_name, ret) : NULL;
+	assert(at != NULL || !w->was_read);
+	w->state = at != NULL ? WP_JSON_WALK_GOES_ON : WP_JSON_WALK_BROKE;
+	w->at = at;
+	return at != NULL;
 }
 
 /* ---- strings ---- */

@@ -9,8 +9,18 @@
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/message.h"
 
+/* A member that is looked for, and what it means; of one name there may be several. */
+struct wanted {
+	struct wp_span name; /* borrowed from the options, or from a list */
+	enum wp_role role;   /* WP_ROLE_COUNT: it is the field `index` of `list` */
+	enum wp_list list;
+	size_t index;
+};
+
 struct wp_message_reader {
 	const struct wp_outbox_options *options; /* borrowed */
+	struct wanted wanted[WP_ROLE_COUNT + WP_LIST_COUNT * WP_EVENT_FIELDS_MAX];
+	size_t wanted_count;
 	struct wp_column_list lists[WP_LIST_COUNT];
 	char table[sizeof("messages of prefix ") + 64]; /* what stands for one in sentences */
 };
@@ -27,6 +37,32 @@ static const struct wp_column_type bytes_type = { .type = WP_TYPE_BYTEA,
 						  .is_optional = true };
 static const struct wp_column_type number_type = { .type = WP_TYPE_INT8, .modifier = -1 };
 
+static void want_roles(struct wp_message_reader *r)
+{
+	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++) {
+		const char *column = wp_role_column(r->options, role);
+		/* The contract of Debezium's messages has them there. */
+		if (role == WP_ROLE_JSON_HEADERS && column[0] == '\0')
+			column = "headers";
+		if (column[0] != '\0')
+			r->wanted[r->wanted_count++] =
+				(struct wanted){ .name = wp_span_of(column), .role = role };
+	}
+}
+
+static void want_fields(struct wp_message_reader *r)
+{
+	for (enum wp_list list = 0; list < WP_LIST_COUNT; list++) {
+		for (size_t i = 0; i < r->lists[list].count; i++)
+			r->wanted[r->wanted_count++] = (struct wanted){
+				.name = wp_span_of(r->lists[list].items[i].column),
+				.role = WP_ROLE_COUNT,
+				.list = list,
+				.index = i,
+			};
+	}
+}
+
 enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 				 struct wp_message_reader **ret, struct wp_why *why)
 {
@@ -36,6 +72,7 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 	if (r == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for the names in logical messages");
 	r->options = options;
+	want_roles(r);
 	(void)snprintf(r->table, sizeof(r->table), "messages of prefix %s",
 		       options->message_prefix);
 	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
@@ -45,6 +82,7 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 		free(r);
 		return rc;
 	}
+	want_fields(r);
 	*ret = r;
 	return WP_OK;
 }
@@ -52,6 +90,33 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 void wp_message_reader_free(struct wp_message_reader *r)
 {
 	free(r);
+}
+
+static void begin_fields(const struct wp_column_list *list, struct wp_event_fields *fields)
+{
+	fields->count = list->count;
+	for (size_t i = 0; i < list->count; i++)
+		fields->items[i] = (struct wp_event_field){
+			.name = wp_span_of(list->items[i].name),
+			.type = &text_type,
+		};
+}
+
+static void begin(const struct wp_message_reader *r, struct wp_event *e)
+{
+	e->id = e->key = e->type = e->route = e->payload = (struct wp_span){ 0 };
+	e->timestamp = e->partition = e->json_headers = e->properties = (struct wp_span){ 0 };
+	e->ce_source = e->ce_subject = e->schema_version = (struct wp_span){ 0 };
+	e->schema = e->name = (struct wp_span){ 0 };
+	e->payload_is_bytea = false;
+	e->data_headers = 0;
+	begin_fields(&r->lists[WP_LIST_HEADERS], &e->headers);
+	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);
+	begin_fields(&r->lists[WP_LIST_EXTENSIONS], &e->extensions);
+	e->id_type = e->key_type = e->type_type = e->payload_type = &text_type;
+	/* A number of milliseconds: of a text nothing says in which form it is. */
+	e->timestamp_type = &number_type;
+	e->table = r->table;
 }
 
 /* -- JSON -------------------------------------------------------------------- */
@@ -96,50 +161,66 @@ static enum wp_rc read_member(const struct wp_json *json, struct wp_buffer *text
 	}
 }
 
-static bool is_role(const struct wp_message_reader *r, enum wp_role role, struct wp_span name)
+/* The event, and what stands in for its key. */
+struct reading {
+	struct wp_event *event; /* borrowed */
+	struct member fallback;
+};
+
+static void put_role(struct reading *to, enum wp_role role, const struct member *m)
 {
-	const char *column = wp_role_column(r->options, role);
+	struct wp_event *e = to->event;
 
-	/* The contract of Debezium's messages has them there. */
-	if (role == WP_ROLE_JSON_HEADERS && column[0] == '\0')
-		column = "headers";
-	return column[0] != '\0' && wp_span_is(name, column);
-}
-
-static void put_role(struct wp_event *e, enum wp_role role, const struct member *m,
-		     struct wp_span *fallback, const struct wp_column_type **fallback_type)
-{
-	struct wp_span *const places[WP_ROLE_COUNT] = {
-		[WP_ROLE_ID] = &e->id,
-		[WP_ROLE_KEY] = &e->key,
-		[WP_ROLE_KEY_FALLBACK] = fallback,
-		[WP_ROLE_TYPE] = &e->type,
-		[WP_ROLE_ROUTE] = &e->route,
-		[WP_ROLE_PAYLOAD] = &e->payload,
-		[WP_ROLE_TIMESTAMP] = &e->timestamp,
-		[WP_ROLE_PARTITION] = &e->partition,
-		[WP_ROLE_JSON_HEADERS] = &e->json_headers,
-		[WP_ROLE_PROPERTIES] = &e->properties,
-		[WP_ROLE_CE_SOURCE] = &e->ce_source,
-		[WP_ROLE_CE_SUBJECT] = &e->ce_subject,
-		[WP_ROLE_SCHEMA_VERSION] = &e->schema_version,
-	};
-
-	*places[role] = m->value;
-	if (role == WP_ROLE_ID)
+	switch (role) {
+	case WP_ROLE_ID:
+		e->id = m->value;
 		e->id_type = m->type;
-	else if (role == WP_ROLE_KEY)
+		break;
+	case WP_ROLE_KEY:
+		e->key = m->value;
 		e->key_type = m->type;
-	else if (role == WP_ROLE_KEY_FALLBACK)
-		*fallback_type = m->type;
-	else if (role == WP_ROLE_TYPE)
+		break;
+	case WP_ROLE_KEY_FALLBACK:
+		to->fallback = *m;
+		break;
+	case WP_ROLE_TYPE:
+		e->type = m->value;
 		e->type_type = m->type;
-	else if (role == WP_ROLE_PAYLOAD)
+		break;
+	case WP_ROLE_ROUTE:
+		e->route = m->value;
+		break;
+	case WP_ROLE_PAYLOAD:
+		e->payload = m->value;
 		e->payload_type = m->type;
+		break;
+	case WP_ROLE_TIMESTAMP:
+		e->timestamp = m->value;
+		break;
+	case WP_ROLE_PARTITION:
+		e->partition = m->value;
+		break;
+	case WP_ROLE_JSON_HEADERS:
+		e->json_headers = m->value;
+		break;
+	case WP_ROLE_PROPERTIES:
+		e->properties = m->value;
+		break;
+	case WP_ROLE_CE_SOURCE:
+		e->ce_source = m->value;
+		break;
+	case WP_ROLE_CE_SUBJECT:
+		e->ce_subject = m->value;
+		break;
+	case WP_ROLE_SCHEMA_VERSION:
+		e->schema_version = m->value;
+		break;
+	case WP_ROLE_COUNT:
+		break;
+	}
 }
 
-static void put_fields(const struct wp_message_reader *r, struct wp_span name,
-		       const struct member *m, struct wp_event *e)
+static void put_field(struct wp_event *e, enum wp_list list, size_t index, const struct member *m)
 {
 	struct wp_event_fields *const fields[WP_LIST_COUNT] = {
 		[WP_LIST_HEADERS] = &e->headers,
@@ -147,113 +228,95 @@ static void put_fields(const struct wp_message_reader *r, struct wp_span name,
 		[WP_LIST_EXTENSIONS] = &e->extensions,
 	};
 
-	for (size_t list = 0; list < WP_LIST_COUNT; list++) {
-		for (size_t i = 0; i < r->lists[list].count; i++) {
-			if (!wp_span_is(name, r->lists[list].items[i].column))
-				continue;
-			fields[list]->items[i].value = m->value;
-			fields[list]->items[i].type = m->type;
-		}
+	fields[list]->items[index].value = m->value;
+	fields[list]->items[index].type = m->type;
+}
+
+static void put_member(const struct wp_message_reader *r, struct wp_span name,
+		       const struct member *m, struct reading *to)
+{
+	for (size_t i = 0; i < r->wanted_count; i++) {
+		const struct wanted *w = &r->wanted[i];
+		if (name.size != w->name.size || memcmp(name.data, w->name.data, name.size) != 0)
+			continue;
+		if (w->role == WP_ROLE_COUNT)
+			put_field(to->event, w->list, w->index, m);
+		else
+			put_role(to, w->role, m);
 	}
 }
 
-static void begin_fields(const struct wp_column_list *list, struct wp_event_fields *fields)
+/* By reading it once more: the walk only knows that something is wrong. */
+static enum wp_rc say_not_json(const struct wp_message_reader *r, struct wp_span content,
+			       struct wp_why *why)
 {
-	fields->count = list->count;
-	for (size_t i = 0; i < list->count; i++)
-		fields->items[i] = (struct wp_event_field){
-			.name = wp_span_of(list->items[i].name),
-			.type = &text_type,
-		};
-}
+	struct wp_json json;
+	struct wp_json_fault fault = { .what = "it does not begin with {" };
+	enum wp_rc rc = wp_json_read(content, &json, &fault);
 
-static enum wp_rc say_not_json(const struct wp_message_reader *r, const char *what, size_t offset,
-			       size_t size, struct wp_why *why)
-{
+	(void)rc; /* what is JSON, but no object, leaves the fault as it is */
 	return wp_why_set(why, WP_DATA,
 			  "%s: the content is no JSON object, at byte %zu of %zu: %s; see "
 			  "outbox.message.format",
-			  r->table, offset, size, what);
+			  r->table, fault.offset, content.size, fault.what);
 }
 
-static enum wp_rc read_object(const struct wp_message_reader *r, const struct wp_json *object,
-			      struct wp_buffer *texts, struct wp_event *e, struct wp_why *why)
+static enum wp_rc say_half_pair(const struct wp_message_reader *r, struct wp_why *why)
 {
-	struct wp_json_walk walk;
+	return wp_why_set(why, WP_DATA,
+			  "%s: a string of the content holds half of a surrogate pair", r->table);
+}
+
+/* WP_DATA: a string holds half of a surrogate pair; the members behind it are read all the same. */
+static enum wp_rc read_members(const struct wp_message_reader *r, struct wp_json_walk *walk,
+			       struct wp_buffer *texts, struct reading *to)
+{
 	struct wp_json json;
 	struct wp_span quoted;
 	struct wp_span name;
-	struct wp_span fallback = { 0 };
-	const struct wp_column_type *fallback_type = &text_type;
 	enum wp_rc bad = WP_OK;
 
-	wp_json_walk_init(&walk, object);
-	while (wp_json_walk_next(&walk, &quoted, &json)) {
+	while (wp_json_walk_next(walk, &quoted, &json)) {
 		struct member member;
 		enum wp_rc rc = unescape(quoted, texts, &name);
 		if (rc == WP_OK)
 			rc = read_member(&json, texts, &member);
 		if (rc == WP_NOMEM)
-			return wp_why_set(why, rc, "no memory for a logical message");
-		if (rc != WP_OK) {
+			return rc;
+		if (rc == WP_OK)
+			put_member(r, name, &member, to);
+		else
 			bad = rc;
-			continue;
-		}
-		for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++) {
-			if (is_role(r, role, name))
-				put_role(e, role, &member, &fallback, &fallback_type);
-		}
-		put_fields(r, name, &member, e);
 	}
-	if (wp_span_is_null(e->key) && !wp_span_is_null(fallback)) {
-		e->key = fallback;
-		e->key_type = fallback_type;
-	}
-	if (bad != WP_OK)
-		return wp_why_set(why, WP_DATA,
-				  "%s: a string of the content holds half of a surrogate pair",
-				  r->table);
-	return WP_OK;
+	return bad;
 }
 
 static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span content,
 			    struct wp_buffer *texts, struct wp_event *e, struct wp_why *why)
 {
-	struct wp_json json;
-	struct wp_json_fault fault;
+	struct reading to = { .event = e, .fallback = { .type = &text_type } };
+	struct wp_json_walk walk;
 
-	enum wp_rc rc = wp_json_read(content, &json, &fault);
-	if (rc == WP_DATA)
-		return say_not_json(r, fault.what, fault.offset, content.size, why);
-	if (rc == WP_OK && json.kind != WP_JSON_OBJECT)
-		return say_not_json(r, "it does not begin with {", 0, content.size, why);
 	wp_buffer_empty(texts, content.size);
+	enum wp_rc rc = wp_buffer_reserve(texts, content.size);
+	wp_json_walk_text(&walk, content);
 	if (rc == WP_OK)
-		rc = wp_buffer_reserve(texts, content.size);
-	if (rc != WP_OK)
+		rc = read_members(r, &walk, texts, &to);
+	if (rc != WP_OK && rc != WP_DATA)
 		return wp_why_set(why, WP_NOMEM, "no memory for a logical message of %zu bytes",
 				  content.size);
-	return read_object(r, &json, texts, e, why);
+	if (walk.state != WP_JSON_WALK_ENDED) {
+		begin(r, e); /* of what is no JSON nothing is known */
+		return say_not_json(r, content, why);
+	}
+	if (wp_span_is_null(e->key) && !wp_span_is_null(to.fallback.value)) {
+		e->key = to.fallback.value;
+		e->key_type = to.fallback.type;
+	}
+	return rc == WP_OK ? WP_OK : say_half_pair(r, why);
 }
 
 /* -- both ---------------------------------------------------------------------- */
-
-static void begin(const struct wp_message_reader *r, struct wp_event *e)
-{
-	e->id = e->key = e->type = e->route = e->payload = (struct wp_span){ 0 };
-	e->timestamp = e->partition = e->json_headers = e->properties = (struct wp_span){ 0 };
-	e->ce_source = e->ce_subject = e->schema_version = (struct wp_span){ 0 };
-	e->schema = e->name = (struct wp_span){ 0 };
-	e->payload_is_bytea = false;
-	e->data_headers = 0;
-	begin_fields(&r->lists[WP_LIST_HEADERS], &e->headers);
-	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);
-	begin_fields(&r->lists[WP_LIST_EXTENSIONS], &e->extensions);
-	e->id_type = e->key_type = e->type_type = e->payload_type = &text_type;
-	/* A number of milliseconds: of a text nothing says in which form it is. */
-	e->timestamp_type = &number_type;
-	e->table = r->table;
-}
 
 static enum wp_rc say_absent(const struct wp_message_reader *r, const struct wp_event *e,
 			     const char *what, const char *column, struct wp_why *why)

@@ -68,6 +68,27 @@ static void walk(const struct wp_json *json, unsigned depth)
 	}
 }
 
+/* A walk over the text itself takes what is read as an object, and with the same members. */
+static void try_walk_of_text(struct wp_span input, const struct wp_json *object)
+{
+	struct wp_json_walk one, other;
+	struct wp_json json, same;
+	struct wp_span name, same_name;
+
+	wp_json_walk_text(&one, input);
+	if (object != NULL)
+		wp_json_walk_init(&other, object);
+	while (wp_json_walk_next(&one, &name, &json)) {
+		if (object == NULL)
+			continue;
+		NEED(wp_json_walk_next(&other, &same_name, &same));
+		NEED(name.data == same_name.data && name.size == same_name.size);
+		NEED(json.text.data == same.text.data && json.text.size == same.text.size);
+	}
+	NEED(object == NULL || !wp_json_walk_next(&other, &same_name, &same));
+	NEED((one.state == WP_JSON_WALK_ENDED) == (object != NULL));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wp_json json;
@@ -84,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		NEED(rc == WP_DATA && fault.what != NULL && fault.offset <= size);
 	}
+	try_walk_of_text(input, rc == WP_OK && json.kind == WP_JSON_OBJECT ? &json : NULL);
 	wp_buffer_release(&text);
 	wp_buffer_release(&written);
 	wp_buffer_release(&again);

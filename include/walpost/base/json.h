@@ -46,15 +46,29 @@ enum wp_rc wp_json_read(struct wp_span text, struct wp_json *ret,
 enum wp_rc wp_json_read_first(struct wp_span text, struct wp_json *ret,
 			      struct wp_json_fault *fault) WP_MUST_CHECK;
 
+enum wp_json_walk_state {
+	WP_JSON_WALK_BEGINS,
+	WP_JSON_WALK_GOES_ON,
+	WP_JSON_WALK_ENDED, /* all of the text is the container */
+	WP_JSON_WALK_BROKE, /* the text is no object: wp_json_read() tells why */
+};
+
 /* Walks over members of an object or elements of an array, in their order. */
 struct wp_json_walk {
 	const uint8_t *at;
 	const uint8_t *end;
 	bool is_object;
+	bool was_read; /* before: nothing is wrong with it */
+	enum wp_json_walk_state state;
 };
 
 void wp_json_walk_init(struct wp_json_walk *w, const struct wp_json *container);
-/* False: that was all. `ret_name` is the name with its quotes; null in an array. */
+/* Over a text that was not read before and is to be an object: one pass reads it and walks. */
+void wp_json_walk_text(struct wp_json_walk *w, struct wp_span text);
+/*
+ * False: that was all, or the text is no object, as `state` tells. `ret_name` is the name with its
+ * quotes; null in an array.
+ */
 bool wp_json_walk_next(struct wp_json_walk *w, struct wp_span *ret_name, struct wp_json *ret);
 
 /*

@@ -203,6 +203,98 @@ static void elements_have_no_name(void **state)
 	CHECK(!wp_json_walk_next(&w, &name, &json));
 }
 
+static enum wp_json_walk_state walked(const char *text, size_t *ret_count)
+{
+	struct wp_json_walk w;
+	struct wp_span name;
+	struct wp_json json;
+
+	*ret_count = 0;
+	wp_json_walk_text(&w, wp_span_of(text));
+	while (wp_json_walk_next(&w, &name, &json))
+		++*ret_count;
+	CHECK(!wp_json_walk_next(&w, &name, &json));
+	return w.state;
+}
+
+static void a_text_that_is_an_object_is_walked_as_it_is_read(void **state)
+{
+	struct wp_json_walk w;
+	struct wp_span name;
+	struct wp_json json;
+	size_t count;
+
+	(void)state;
+	wp_json_walk_text(&w, wp_span_of(" {\"a\": [1, {}] , \"b\":\"x\"} \n"));
+	CHECK(wp_json_walk_next(&w, &name, &json));
+	CHECK_SPAN(name, "\"a\"");
+	CHECK_SPAN(json.text, "[1, {}]");
+	CHECK(wp_json_walk_next(&w, &name, &json));
+	CHECK_SPAN(name, "\"b\"");
+	CHECK_SPAN(json.text, "\"x\"");
+	CHECK(!wp_json_walk_next(&w, &name, &json));
+	CHECK_EQ(w.state, WP_JSON_WALK_ENDED);
+	CHECK_EQ(walked("{}", &count), WP_JSON_WALK_ENDED);
+	CHECK_EQ(count, 0);
+}
+
+/* Whatever a walk takes, and nothing else, wp_json_read() takes as an object. */
+static void a_text_that_is_none_breaks_the_walk(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t count;
+	} TEXTS[] = {
+		{ NULL, 0 },
+		{ "", 0 },
+		{ "[1]", 0 },
+		{ "\"x\"", 0 },
+		{ "{", 0 },
+		{ "{,\"a\":1}", 0 },
+		{ "{\"a\":1", 1 },
+		{ "{\"a\":1,}", 1 },
+		{ "{\"a\":1 \"b\":2}", 1 },
+		{ "{\"a\":1]", 1 },
+		{ "{\"a\" 1}", 0 },
+		{ "{\"a\":1}}", 1 },
+		{ "{\"a\":1} x", 1 },
+		{ "{\"a\":1,\"b\":[2}", 1 },
+		{ "{\"a\":1,\"b\":\"\xFF\"}", 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
+		size_t count;
+		CHECK_EQ(walked(TEXTS[i].text, &count), WP_JSON_WALK_BROKE);
+		CHECK_EQ(count, TEXTS[i].count);
+	}
+}
+
+/* Whatever its place among the eight bytes that are looked at together. */
+static void a_byte_that_ends_a_string_or_must_not_be_in_it_is_seen_anywhere(void **state)
+{
+	char text[32];
+
+	(void)state;
+	for (size_t size = 0; size < 24; size++) {
+		memset(text, 'x', sizeof(text));
+		text[0] = '"';
+		text[size + 1] = '"';
+		text[size + 2] = '\0';
+		CHECK_EQ(read_text(text).text.size, size + 2);
+		memcpy(text + size + 1, "\n\"", 3);
+		refuses(text, "control character", size + 1);
+		memcpy(text + size + 1, "\xC3\"", 3);
+		refuses(text, "not UTF-8", size + 1);
+		memcpy(text + size + 1, "\\\"", 3);
+		refuses(text, "not closed", size + 3);
+		memcpy(text + size + 1, "\xC3\xA9\"", 4);
+		CHECK_EQ(read_text(text).text.size, size + 4);
+		memcpy(text + size + 1, "\x7F\"", 3);
+		CHECK_EQ(read_text(text).text.size, size + 3);
+	}
+}
+
 static void unescapes_to(const char *string, const char *wanted)
 {
 	wp_buffer_reset(&buffer);
@@ -304,6 +396,9 @@ int main(void)
 		TEST(a_container_within_another_keeps_its_kind),
 		TEST(members_come_in_their_order_and_twice),
 		TEST(elements_have_no_name),
+		TEST(a_text_that_is_an_object_is_walked_as_it_is_read),
+		TEST(a_text_that_is_none_breaks_the_walk),
+		TEST(a_byte_that_ends_a_string_or_must_not_be_in_it_is_seen_anywhere),
 		TEST(a_string_stands_for_its_text),
 		TEST(half_a_pair_stands_for_nothing),
 		TEST(what_must_be_escaped_is),

@@ -144,6 +144,8 @@ static void what_is_no_event_is_refused_with_what_there_is(void **state)
 	refused("", "the content is no JSON object");
 	refused("[1]", "it does not begin with {");
 	refused("{\"id\":1", "the content is no JSON object, at byte 7 of 7");
+	CHECK(wp_span_is_null(event.id)); /* of what is no JSON nothing is known */
+	refused("{\"id\":1} x", "something follows");
 	refused("{}", "id NULL: the content has no id (member \"id\")");
 	refused("{\"id\":null}", "has no id");
 	refused("{\"id\":\"5\"}", "id 5: the content has no raw topic (member \"aggregatetype\")");
