@@ -37,9 +37,10 @@ BROKER = "-XX:TieredStopAtLevel=4 -Xms256m -Xmx768m"
 MESSAGE_PREFIX = "outbox"
 SCHEMA = f"""
 CREATE OR REPLACE FUNCTION bench_payload(k bigint, n bigint) RETURNS jsonb LANGUAGE sql AS $$
-  SELECT ('{{"n": ' || n || ', "t": ' || trunc(extract(epoch FROM clock_timestamp()) * 1000, 3) || ', "orderId": "order-'
-    || k || '", "customer": {{"id": 48213, "name": "Ada Lovelace", "tier": "gold"}}, "lines": [{{"sku": "A-1009", "qty": 2,'
-    ' "price": 19.95}}, {{"sku": "B-2210", "qty": 1, "price": 5.5}}], "currency": "EUR", "note": "leave at the door"}}'
+  SELECT ('{{"n": ' || n || ', "t": ' || trunc(extract(epoch FROM clock_timestamp()) * 1000, 3)
+    || ', "orderId": "order-' || k || '", "customer": {{"id": 48213, "name": "Ada Lovelace", "tier": "gold"}}, "lines":'
+    ' [{{"sku": "A-1009", "qty": 2, "price": 19.95}}, {{"sku": "B-2210", "qty": 1, "price": 5.5}}], "currency": "EUR",'
+    ' "note": "leave at the door"}}'
     )::jsonb
 $$;
 CREATE OR REPLACE FUNCTION bench_add(k bigint, n bigint) RETURNS void LANGUAGE sql AS $$
