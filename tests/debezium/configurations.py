@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from debezium.original import JSON, STRING
-from debezium.rows import DEFAULTED, PLACED, PRINTED, STRUNG
+from debezium.rows import CALLED, DEFAULTED, PLACED, PRINTED, STRUNG
 
 CONNECT, SERVER = "connect", "server"
 STRINGS = {"key.converter": STRING, "value.converter": STRING}
@@ -80,14 +80,16 @@ KEYS = ("c_small", "c_big", "c_bool", "c_num", "c_double", "c_date", "c_ts", "c_
         "c_enum", "c_amount", "c_time", "c_ints", "c_texts", "c_inet", "c_rangez", "c_xml", "c_lexemes", "c_citext",
         "c_path")
 
+CONSTANT = tuple(name for name in DEFAULTED if name not in CALLED)
+
 CONFIGURATIONS = [
     Configuration("string", STRINGS),
     Configuration("string-headers", {**STRINGS, PLACEMENT: placed("header") + ",type:header:eventType"}),
     Configuration("string-converted-headers", {
         **STRINGS, "header.converter": STRINGS["value.converter"], PLACEMENT: placed("header", STRUNG)}),
-    Configuration("defaults", {**STRINGS, PLACEMENT: placed("header", DEFAULTED),
+    Configuration("defaults", {**STRINGS, PLACEMENT: placed("header", CONSTANT),
                                **router(table_field_event_payload="d_json", table_field_event_key="d_text")}),
-    Configuration("defaults-envelope", {**PLAIN_JSON, PLACEMENT: placed("envelope", DEFAULTED),
+    Configuration("defaults-envelope", {**PLAIN_JSON, PLACEMENT: placed("envelope", CONSTANT),
                                         **router(table_field_event_payload="d_text", table_field_event_key="d_int")}),
     Configuration("context-headers", {**STRINGS, "extended.headers.enabled": "true"}),
     Configuration("string-json", {**STRINGS, **router(table_field_event_payload="p_json")}),

@@ -153,8 +153,9 @@ PRINTED = ("c_inet", "c_cidr", "c_mac", "c_mac8", "c_ranges", "c_rangeb", "c_ran
            "c_ranged", "c_xml", "c_lexemes", "c_citext", "c_path", "c_inets")
 PLACED = tuple(name for name in EDGES if name.startswith("c_") and name not in PRINTED)
 PAYLOADS = ("payload", "p_json", "p_text", "p_bytea")
-# Each row has all of them, and all NULL.
+# Each row has all of them, and all NULL. Of a default that calls a function Debezium makes a stand-in.
 DEFAULTED = tuple(re.findall(r"\bd_[a-z0-9]+", SCHEMA))
+CALLED = ("d_now", "d_today", "d_random", "d_lower")
 # StringConverter names a Java object for the others: not the same twice.
 STRUNG = tuple(name for name in PLACED if name not in ("c_bytea", "c_free"))
 COLUMNS = ("id", "aggregatetype", "aggregateid", "type", *PAYLOADS, "happened", *PLACED, *PRINTED)
