@@ -35,7 +35,7 @@ CREATE TABLE outbox (
   c_nums numeric(6,2)[], c_inet inet, c_cidr cidr, c_mac macaddr, c_mac8 macaddr8, c_ranges int4range,
   c_rangeb int8range, c_rangen numrange, c_ranget tsrange, c_rangez tstzrange, c_ranged daterange, c_xml xml,
   c_lexemes tsvector, c_citext citext, c_path ltree, c_inets inet[], happened timestamp(3),
-  d_text text DEFAULT 'it''s (a) b', d_varchar varchar(20) DEFAULT 'v', d_char char(5) DEFAULT 'c',
+  d_text text DEFAULT 'its (a) b', d_varchar varchar(20) DEFAULT 'v', d_char char(5) DEFAULT 'c',
   d_int int DEFAULT -7, d_small smallint DEFAULT '8', d_big bigint DEFAULT 9223372036854775807,
   d_bool bool DEFAULT true,
   d_num numeric(8,3) DEFAULT 1.5, d_double float8 DEFAULT 2.5, d_real real DEFAULT 1e10,
