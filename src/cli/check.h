@@ -1,6 +1,6 @@
 /*
  * `walpost check`: what its files share. The command (check.c) asks Postgres (check_postgres.c,
- * check_decoding.c, check_types.c), then Kafka (check_kafka.c).
+ * check_decoding.c, check_holds.c, check_types.c), then Kafka (check_kafka.c).
  */
 #ifndef WALPOST_SRC_CLI_CHECK_H
 #define WALPOST_SRC_CLI_CHECK_H
@@ -24,6 +24,8 @@ struct wp_check {
 void wp_check_postgres(struct wp_check *c);
 /* A publication is younger than some of what the slot holds: can that be decoded? */
 void wp_check_decoding(struct wp_check *c, struct wp_session *session);
+/* Nobody reads the slot: is there a row in it at which a relay would stop? */
+void wp_check_holds(struct wp_check *c);
 /* Are the columns of types that do for what they mean? */
 void wp_check_types(struct wp_check *c, struct wp_session *session);
 /* All that Kafka tells. */

@@ -279,6 +279,9 @@ static void check_replication(struct wp_check *c)
 void wp_check_postgres(struct wp_check *c)
 {
 	check_server(c);
+	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "slot") &&
+	    wp_check_is_fine(c, "publication") && !c->found.slot_active)
+		wp_check_holds(c);
 	check_sslmode(c);
 	/* Otherwise it would only fail for the same reason. */
 	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "role") &&

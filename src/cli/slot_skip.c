@@ -202,52 +202,6 @@ static void find_timelines(struct skip *s)
 
 /* -- what is given up ------------------------------------------------------ */
 
-static const char leaves_sql[] =
-	"SELECT t.relid::oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, "
-	"pg_partition_tree(c.oid) t WHERE n.nspname = %L AND c.relname = %L";
-
-static enum wp_rc add_leaves(struct skip *s, size_t outbox, const PGresult *r, struct wp_why *why)
-{
-	size_t count = (size_t)PQntuples(r);
-	struct wp_survey_leaf *leaves =
-		realloc(s->leaves, (s->leaf_count + count + 1) * sizeof(*leaves));
-
-	if (leaves == NULL)
-		return wp_why_set(why, WP_NOMEM, "out of memory");
-	s->leaves = leaves;
-	for (size_t i = 0; i < count; i++)
-		leaves[s->leaf_count++] = (struct wp_survey_leaf){
-			.oid = (uint32_t)strtoul(PQgetvalue(r, (int)i, 0), NULL, 10),
-			.outbox = outbox,
-		};
-	return WP_OK;
-}
-
-static enum wp_rc find_leaves_of(struct skip *s, size_t outbox, struct wp_why *why)
-{
-	struct wp_table_name name;
-	PGresult *r;
-	enum wp_rc rc = wp_table_name_parse(s->config.outboxes.items[outbox].table, &name, why);
-
-	if (rc == WP_OK)
-		rc = ask(s, &r, why, leaves_sql, name.schema, name.name, NULL);
-	if (rc != WP_OK)
-		return rc;
-	rc = add_leaves(s, outbox, r, why);
-	PQclear(r);
-	return rc;
-}
-
-static enum wp_rc find_leaves(struct skip *s, struct wp_why *why)
-{
-	enum wp_rc rc = WP_OK;
-
-	for (size_t i = 0; i < s->config.outboxes.count && rc == WP_OK; i++)
-		if (s->config.outboxes.items[i].table[0] != '\0')
-			rc = find_leaves_of(s, i, why);
-	return rc;
-}
-
 /* Cut or not valid as text, it still names the event. */
 static json_t *text_or_null(struct wp_span text)
 {
@@ -371,7 +325,8 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 	if (!s->publication_exists)
 		return wp_why_set(why, WP_CONFIG, "publication %s is not there",
 				  s->postgres.publication);
-	enum wp_rc rc = find_leaves(s, why);
+	enum wp_rc rc = wp_cli_find_leaves(&s->session, &s->config.outboxes, &s->leaves,
+					   &s->leaf_count, why);
 	if (rc != WP_OK)
 		return rc;
 	find_timelines(s);
@@ -513,10 +468,14 @@ static void summarise_list(const struct skip *s)
 	if (c->unmapped > 0)
 		wp_cli_say(stdout, "%" PRIu64 " of them could never be sent: see their reasons\n",
 			   c->unmapped);
-	if (c->foreign > 0)
-		wp_cli_say(stdout,
-			   "%" PRIu64 " rows of tables that are not configured, the last of %s\n",
-			   c->foreign, c->foreign_table);
+	for (size_t i = 0; i < c->foreign_tables; i++) {
+		char table[WP_TABLE_NAME_TEXT_SIZE];
+		wp_cli_say(stdout, "%" PRIu64 " rows of %s, which is not configured\n",
+			   c->foreign_by_table[i].rows,
+			   wp_table_name_text(&c->foreign_by_table[i].name, table, sizeof(table)));
+	}
+	if (c->foreign_more)
+		wp_cli_say(stdout, "and rows of more tables that are not configured\n");
 	if (c->events > 0)
 		wp_cli_say(stdout,
 			   "The first of these transactions may be in Kafka in part already.\n");

@@ -237,6 +237,31 @@ static enum wp_rc take_message(struct wp_survey *s, const struct wp_change *chan
 	return rc;
 }
 
+static void count_foreign(struct wp_survey *s, const struct wp_relation *r)
+{
+	struct wp_survey_counts *c = &s->counts;
+	struct wp_table_name name;
+	size_t i = 0;
+
+	(void)snprintf(name.schema, sizeof(name.schema), "%.*s", (int)r->schema.size,
+		       (const char *)r->schema.data);
+	(void)snprintf(name.name, sizeof(name.name), "%.*s", (int)r->name.size,
+		       (const char *)r->name.data);
+	c->foreign++;
+	c->foreign_until = s->commit_lsn + 1;
+	while (i < c->foreign_tables &&
+	       (strcmp(c->foreign_by_table[i].name.schema, name.schema) != 0 ||
+		strcmp(c->foreign_by_table[i].name.name, name.name) != 0))
+		i++;
+	if (i == WP_SURVEY_FOREIGN_MAX) {
+		c->foreign_more = true;
+		return;
+	}
+	if (i == c->foreign_tables)
+		c->foreign_by_table[c->foreign_tables++] = (struct wp_survey_foreign){ name, 0 };
+	c->foreign_by_table[i].rows++;
+}
+
 static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tuple *row,
 			   size_t size, struct wp_survey_event *ret, bool *ret_is_event,
 			   struct wp_why *why)
@@ -251,11 +276,7 @@ static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tu
 	if (s->commit_lsn < s->setup.until && use->kind != USE_IGNORED) {
 		count_transaction(s);
 		if (use->kind == USE_FOREIGN) {
-			s->counts.foreign++;
-			(void)snprintf(s->counts.foreign_table, sizeof(s->counts.foreign_table),
-				       "%.*s.%.*s", (int)r->schema.size,
-				       (const char *)r->schema.data, (int)r->name.size,
-				       (const char *)r->name.data);
+			count_foreign(s, r);
 		} else {
 			rc = take_event(s, use, row, size, ret, why);
 			*ret_is_event = rc == WP_OK;

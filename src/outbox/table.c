@@ -95,8 +95,9 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 
 	list_columns(l->relation, columns);
 	return wp_why_set(why, WP_CONFIG,
-			  "table %s has no column \"%s\" (%s); it has: %s; set %s or restore the "
-			  "column, in the publication too if that has a column list",
+			  "table %s has no column \"%s\" (%s); it has: %s; set %s, or restore the "
+			  "column (in the publication too if that has a column list), which helps "
+			  "only with rows that are written after that",
 			  table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
 			  columns, l->fault.option);
 }

@@ -250,6 +250,9 @@ static void judge_slot(struct judge *j)
 	if (answer_null(j, A_SLOT_TYPE)) {
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
+		wp_sql_add(
+			&j->cure,
+			"-- then, if a relay had one of this name before: walpost slot accept\n");
 		FOUND_LOST(j, "slot",
 			   "there is no slot %s: if there was one, events since its last "
 			   "confirmation can only be "

@@ -252,7 +252,8 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 		(void)snprintf(
 			what, sizeof(what),
 			"replication slot \"%.64s\" does not exist any more: what it kept is "
-			"not in the log; run walpost slot create and walpost check",
+			"not in the log; run walpost slot create, walpost slot accept, and insert "
+			"the events of the gap again",
 			f->setup.options->slot);
 		fail(f, WP_REACT_STOP_HUMAN, what);
 		return;

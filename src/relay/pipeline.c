@@ -447,9 +447,11 @@ static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why
 	return wp_why_set(
 		why, WP_CONFIG,
 		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
-		"passing it over would lose it if it is an outbox under another name: set "
-		"outbox.table (or outbox.leaves, where its table is named, for a partition that is "
-		"gone), or list it under outbox.ignore, or take it out of the publication",
+		"passing it over would lose it if it is an outbox under another name. If it is "
+		"one, set outbox.table (or outbox.leaves, where its table is named, for a "
+		"partition "
+		"that is gone); else add it to outbox.ignore, and start again. To take it out of "
+		"the publication helps with later rows only: this one is in the log already",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
 		(const char *)r->name.data);
 }

@@ -424,8 +424,9 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
 		is_its_fault && r->setup.options->poison == WP_POISON_STOP
-			? "To set aside it and later ones like it, and deliver the rest: "
-			  "relay.poison = dead-letter, and start again. "
+			? "To set aside it and later ones like it, and deliver the rest: set "
+			  "relay.poison = dead-letter and relay.dead_letter.topic, and start "
+			  "again. "
 			: "",
 		is_its_fault ? "" : " all the same",
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));

@@ -7,6 +7,7 @@ import pytest
 
 from lib import process
 from lib.checker import check_all, check_confirmed
+from lib.cures import follow_check
 from lib.postgres import Postgres
 from lib.waiting import holds_for, let_grow_old, wait_until
 
@@ -285,6 +286,10 @@ def test_a_slot_lost_while_no_relay_ran_is_told_and_not_made_anew(limited):
     assert relay.wait_exit() == 3
     assert "invalidated" in relay.log_text() and "slot accept" in relay.log_text()
     assert _wal_status(stage) == "lost"
+    follow_check(stage, relay, {})  # what the line says, as check prints it
+    relay.start()
+    stage.insert("b")
+    relay.wait_until(lambda: len(stage.read()) == 2, 30, "events flow again")
 
 
 def test_a_frozen_relay_does_not_matter_to_the_watch(stage):

@@ -13,6 +13,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
+#include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/timeline.h"
 
@@ -42,12 +43,23 @@ struct wp_survey_event {
 	struct wp_why why; /* "" when the event could be sent as far as can be told here */
 };
 
+/* Tables that nobody configured: the first of them by name. */
+#define WP_SURVEY_FOREIGN_MAX 8
+
+struct wp_survey_foreign {
+	struct wp_table_name name;
+	uint64_t rows;
+};
+
 struct wp_survey_counts {
 	uint64_t transactions; /* with any of these */
 	uint64_t events;
-	uint64_t unmapped;	 /* of them: no event can be made of the row (a column, a NULL) */
-	uint64_t foreign;	 /* rows of tables that nobody configured */
-	char foreign_table[512]; /* the last */
+	uint64_t unmapped;    /* of them: no event can be made of the row (a column, a NULL) */
+	uint64_t foreign;     /* rows of tables that nobody configured */
+	wp_lsn foreign_until; /* the transactions of all these rows commit below it */
+	struct wp_survey_foreign foreign_by_table[WP_SURVEY_FOREIGN_MAX];
+	size_t foreign_tables;
+	bool foreign_more; /* there are rows of other tables still */
 };
 
 struct wp_survey;

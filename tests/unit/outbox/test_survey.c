@@ -197,7 +197,11 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 		row(OTHER + i, "1", "k", "order");
 	CHECK(!is_event);
 	CHECK_EQ(wp_survey_counts(survey)->foreign, 1);
-	CHECK_TEXT(wp_survey_counts(survey)->foreign_table, "public.elsewhere");
+	const struct wp_survey_counts *counts = wp_survey_counts(survey);
+	CHECK_EQ(counts->foreign_tables, 1);
+	CHECK_TEXT(counts->foreign_by_table[0].name.name, "elsewhere");
+	CHECK_EQ(counts->foreign_by_table[0].rows, counts->foreign);
+	CHECK(counts->foreign_until > 1);
 	/* All of them count for the place within the transaction. */
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");

@@ -299,7 +299,7 @@ static void a_missing_column_is_named_with_its_option_and_those_there_are(void *
 	no_mapping(
 		&f, &options,
 		"table public.outbox has no column \"aggregateid\" (outbox.column.key); it has: "
-		"id, aggregate_type, type, payload; set outbox.column.key or restore the column");
+		"id, aggregate_type, type, payload; set outbox.column.key, or restore the column");
 	options.column_key = "id";
 	no_mapping(&f, &options, "no column \"aggregatetype\" (outbox.route.by)");
 	options.route_by = "aggregate_type";
@@ -332,7 +332,7 @@ static void a_table_of_many_columns_is_listed_in_part(void **state)
 	}
 	put_relation(&f, "public", "outbox");
 	no_mapping(&f, &options, "a_longish_column_1, a_longish");
-	CHECK_HAS(why.text, " more; set outbox.column.id or restore the column");
+	CHECK_HAS(why.text, " more; set outbox.column.id, or restore the column");
 	end(&f);
 }
 

@@ -1,0 +1,202 @@
+/*
+ * What the slot still holds, where nobody reads it: is there a row at which a relay would stop?
+ * Whatever publication and configuration are now, such a row is in the log already. Read from a
+ * copy of the slot, which nobody else sees and the server drops with our session.
+ *
+ * Bounded: PATIENCE_MS, then what was read until then is told.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "walpost/base/clock.h"
+#include "walpost/cli/changes.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/outbox/excerpt.h"
+#include "walpost/outbox/survey.h"
+
+enum { PATIENCE_MS = 10000 };
+
+struct holds {
+	struct wp_check *c;
+	struct wp_survey *survey; /* owned */
+	bool whole;		  /* it was read to its end */
+	struct wp_why refused;	  /* the first event that can never be sent; "" : none */
+	uint64_t refused_count;
+	wp_lsn refused_until;
+};
+
+static void note_refused(struct holds *h, const struct wp_survey_event *e)
+{
+	struct wp_excerpt id;
+
+	if (h->refused_count++ == 0)
+		(void)wp_why_set(&h->refused, WP_DATA, "%s%.300s, id %.100s: %.600s",
+				 e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
+				 e->why.text);
+	h->refused_until = e->position.commit_lsn + 1;
+}
+
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+{
+	struct holds *h = arg;
+	struct wp_survey_event event;
+	bool is_event;
+	uint64_t unmapped = wp_survey_counts(h->survey)->unmapped;
+	enum wp_rc rc = wp_survey_take(h->survey, message, message.size, &event, &is_event, why);
+
+	if (rc == WP_OK && is_event && wp_survey_counts(h->survey)->unmapped > unmapped)
+		note_refused(h, &event);
+	return rc;
+}
+
+static void on_notice(void *arg, const PGresult *notice)
+{
+	(void)arg, (void)notice; /* what is passed over is slot_decodes' to tell */
+}
+
+static enum wp_rc read_all(struct holds *h, struct wp_session *session, struct wp_why *why)
+{
+	int64_t until_ms = wp_clock_us() / 1000 + PATIENCE_MS;
+	enum wp_changes_left left = WP_CHANGES_MORE;
+	struct wp_changes changes;
+	struct wp_changes_setup setup = {
+		.session = session,
+		.options = &h->c->config.postgres,
+		.from = WP_CHANGES_FROM_SLOT,
+		.transfer = WP_TRANSFER_TEXT,
+	};
+	enum wp_rc rc = wp_session_do(session, "SET statement_timeout = '10s'", why);
+
+	if (rc == WP_OK)
+		rc = wp_changes_begin(&changes, &setup, why);
+	while (rc == WP_OK && left == WP_CHANGES_MORE && wp_clock_us() / 1000 < until_ms)
+		rc = wp_changes_read(&changes, take, h, &left, why);
+	h->whole = rc == WP_OK && left == WP_CHANGES_NONE;
+	return rc;
+}
+
+/* -- what it means --------------------------------------------------------------- */
+
+static enum wp_rc name_foreign(const struct wp_survey_counts *counts, struct wp_buffer *what,
+			       struct wp_buffer *cure, const char *ignored)
+{
+	char text[WP_TABLE_NAME_TEXT_SIZE];
+	enum wp_rc rc = wp_buffer_printf(cure, "-- set outbox.ignore = %s", ignored);
+
+	for (size_t i = 0; i < counts->foreign_tables && rc == WP_OK; i++) {
+		const struct wp_survey_foreign *f = &counts->foreign_by_table[i];
+		(void)wp_table_name_text(&f->name, text, sizeof(text));
+		rc = wp_buffer_printf(what, "%s%" PRIu64 " of %s", i > 0 ? ", " : "", f->rows,
+				      text);
+		if (rc == WP_OK)
+			rc = wp_buffer_printf(cure, "%s%s", i > 0 || *ignored != '\0' ? ", " : "",
+					      text);
+	}
+	if (rc == WP_OK && counts->foreign_more)
+		rc = wp_buffer_printf(what, ", and of more tables");
+	return rc;
+}
+
+static void judge_foreign(struct holds *h)
+{
+	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
+	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_buffer what, cure;
+	struct wp_why why;
+
+	wp_buffer_init(&what, 16384);
+	wp_buffer_init(&cure, 16384);
+	if (name_foreign(counts, &what, &cure, h->c->config.outbox_ignore) == WP_OK &&
+	    wp_buffer_append_byte(&what, '\0') == WP_OK &&
+	    wp_buffer_append_byte(&cure, '\0') == WP_OK) {
+		(void)wp_why_set(
+			&why, WP_CONFIG,
+			"slot %s holds %s%" PRIu64
+			" rows of tables that are neither an outbox nor under outbox.ignore "
+			"(%.900s), and walpost run stops at the first: they are in the log "
+			"already, "
+			"so that taking the tables out of the publication does not help. To give "
+			"up these transactions with all their events instead: walpost slot skip "
+			"--to %s",
+			h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->foreign,
+			(const char *)what.data, wp_lsn_text(counts->foreign_until, beyond));
+		wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT,
+				"slot_holds_foreign", why.text, (const char *)cure.data);
+	}
+	wp_buffer_release(&what);
+	wp_buffer_release(&cure);
+}
+
+/* With dead-letter they are set aside, and stop nobody. */
+static void judge_refused(struct holds *h)
+{
+	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_why why;
+
+	if (h->refused_count == 0 || h->c->config.relay.poison != WP_POISON_STOP)
+		return;
+	(void)wp_why_set(
+		&why, WP_CONFIG,
+		"slot %s holds %s%" PRIu64
+		" events that can never be sent, and walpost run stops at the first (%s). "
+		"To give up their transactions with all their events instead: walpost slot "
+		"skip --to %s",
+		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
+		h->refused.text, wp_lsn_text(h->refused_until, beyond));
+	bool has_topic = h->c->config.relay.dead_letter_topic[0] != '\0';
+	wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_holds_refused",
+			why.text,
+			has_topic ? "-- set relay.poison = dead-letter"
+				  : "-- set relay.poison = dead-letter\n"
+				    "-- set relay.dead_letter.topic = outbox.dead-letters");
+}
+
+static void judge(struct holds *h)
+{
+	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
+	struct wp_why why;
+
+	(void)wp_why_set(&why, WP_OK, "slot %s holds %s%" PRIu64 " events",
+			 h->c->config.postgres.slot, h->whole ? "" : "more than ", counts->events);
+	wp_findings_add(&h->c->found.findings, WP_FINDING_OK, WP_ROOM_SLOT, "slot_holds", why.text,
+			"");
+	if (counts->foreign > 0)
+		judge_foreign(h);
+	judge_refused(h);
+}
+
+void wp_check_holds(struct wp_check *c)
+{
+	struct holds h = { .c = c, .refused.text = "" };
+	struct wp_survey_leaf *leaves = NULL;
+	struct wp_survey_setup setup = {
+		.outboxes = &c->config.outboxes,
+		.epoch = c->config.relay.epoch,
+		.until = UINT64_MAX,
+	};
+	struct wp_session session;
+	struct wp_why why;
+	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
+					WP_CONNECTION_SQL, &why);
+
+	if (rc == WP_OK) {
+		(void)PQsetNoticeReceiver(wp_session_pg(&session), on_notice, NULL);
+		rc = wp_cli_find_leaves(&session, &c->config.outboxes, &leaves, &setup.leaf_count,
+					&why);
+	}
+	setup.leaves = leaves;
+	if (rc == WP_OK)
+		rc = wp_survey_new(&setup, &h.survey, &why);
+	if (rc == WP_OK) {
+		rc = read_all(&h, &session, &why);
+		/* Cut short, what was read is true all the same; else other findings say why not. */
+		if (rc == WP_OK || wp_survey_counts(h.survey)->transactions > 0)
+			judge(&h);
+	}
+	wp_survey_free(h.survey);
+	free(leaves);
+	wp_session_release(&session);
+}

@@ -1,0 +1,225 @@
+"""Each message that ends in exit code 3 says what to do. Here that is done to the letter, and events flow again."""
+
+import re
+from dataclasses import dataclass
+from typing import Callable
+
+import pytest
+
+from lib.cures import failures, follow_check, walpost
+from lib.waiting import wait_until
+
+@dataclass(frozen=True)
+class Case:
+    """What stops a relay that streams, in which words, and what is done about it: the changed configuration."""
+    name: str
+    stop: Callable
+    event: str
+    words: str
+    follow: Callable
+    config: dict = None
+
+
+def _by_check(stage, relay, why):
+    return follow_check(stage, relay, relay.changes)
+
+
+def _set(key, value):
+    """The message names the option; what it is to be, the reader knows."""
+    def follow(stage, relay, why):
+        assert key in why
+        return {key: value.format(topic=stage.topic())}
+    return follow
+
+
+def _set_as_said(key):
+    def follow(stage, relay, why):
+        (value,) = re.findall(re.escape(key) + r" = ([\w-]+)", why)
+        return {key: value}
+    return follow
+
+
+def _foreign_row(stage):
+    stage.sql("CREATE TABLE audit (n int PRIMARY KEY)")
+    stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE audit")
+    stage.sql("INSERT INTO audit SELECT generate_series(1, 3)")
+
+
+def _renamed_column(stage):
+    stage.sql("ALTER TABLE outbox RENAME COLUMN payload TO body")
+    stage.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, body) "
+              "VALUES (gen_random_uuid(), 'order', 'k', 't', '{}')")
+
+
+def _updated_row(stage):
+    stage.sql(f"ALTER PUBLICATION {stage.publication} SET (publish = 'insert, update')")
+    stage.sql("UPDATE outbox SET type = 'x'")
+
+
+def _null_key(stage):
+    stage.sql("ALTER TABLE outbox ALTER aggregateid DROP NOT NULL")
+    stage.sql("INSERT INTO outbox (id, aggregatetype, type, payload) VALUES (gen_random_uuid(), 'order', 't', '{}')")
+
+
+def _missing_topic(stage):
+    stage.insert("a", topic="elsewhere")
+
+
+def _skipped(stage, relay, why):
+    (lsn,) = re.findall(r"walpost slot skip --to ([0-9A-F]+/[0-9A-F]+)", why)
+    walpost(relay, "slot", "skip", "--to", lsn, "--force")
+    return {}
+
+
+def _topic_made(stage, relay, why):
+    (topic,) = re.findall(r"topic (\S*elsewhere)", why)[:1]
+    assert topic == stage.topic("elsewhere")
+    stage.create_topic("elsewhere")
+    return {}
+
+
+def _set_aside_by_check(stage, relay, why):
+    relay.changes["relay.dead_letter.topic"] = stage.create_topic("dead", partitions=1)
+    return follow_check(stage, relay, relay.changes)
+
+
+_WAIT = {"relay.topic.wait": "1s"}
+CASES = [
+    Case("a foreign row, by its message", _foreign_row, "stream_refused", "public.audit came, which is neither",
+         _set("outbox.ignore", "public.audit")),
+    Case("a foreign row, by check", _foreign_row, "stream_refused", "this one is in the log already", _by_check),
+    Case("a renamed column", _renamed_column, "stream_refused", 'has no column "payload"',
+         _set("outbox.column.payload", "body")),
+    Case("an updated row", _updated_row, "stream_refused", "outbox.on_update = stop",
+         lambda stage, relay, why: {"outbox.on_update": re.findall(r"outbox.on_update = (\w+)$", why)[0]},
+         {"outbox.on_update": "stop"}),
+    Case("a NULL key, given up", _null_key, "event_undeliverable", "is NULL", _skipped),
+    Case("a NULL key, allowed", _null_key, "event_undeliverable", "is NULL", _set_as_said("outbox.key.null")),
+    Case("a NULL key, set aside", _null_key, "event_undeliverable", "is NULL",
+         lambda stage, relay, why: {**_set_as_said("relay.poison")(stage, relay, why),
+                                    "relay.dead_letter.topic": stage.create_topic("dead", partitions=1)}),
+    Case("a NULL key, by check", _null_key, "event_undeliverable", "is NULL", _set_aside_by_check),
+    Case("a missing topic, made", _missing_topic, "topic_missing", "elsewhere", _topic_made, _WAIT),
+    Case("a missing topic, given up", _missing_topic, "topic_missing", "elsewhere", _skipped, _WAIT),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_what_stops_a_relay_is_cured_by_what_it_says(stage, case):
+    stage.create_topic(partitions=1)
+    relay = stage.relay(case.config)
+    relay.changes = dict(case.config or {})
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    case.stop(stage)
+    assert relay.wait_exit(40) == 3
+    (line,) = [line for line in relay.log() if line["level"] == "error"]
+    assert line["event"] == case.event and case.words in line["why"]
+    stage.wait_released()
+    changes = case.follow(stage, relay, line["why"])
+    _flows(stage, {**relay.changes, **changes})
+
+
+def _flows(stage, config):
+    column = "body" if config.get("outbox.column.payload") == "body" else "payload"
+    relay = stage.new_relay(config).start()
+    stage.sql(f"INSERT INTO outbox (id, aggregatetype, aggregateid, type, {column}) "
+              "VALUES ('00000000-0000-0000-0000-00000000000f', 'order', 'z', 't', '{}')")
+    relay.wait_until(lambda: any(m.id.endswith("00000000000f") for m in stage.read()), 30, "the next event arrives")
+    relay.stop()
+
+
+def test_check_counts_the_rows_that_the_slot_holds_by_table_after_it_left_the_publication(stage):
+    """To take the table out of the publication is no cure: the rows are in the log already."""
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    relay.changes = {}
+    stage.wait_claimed(relay)
+    stage.sql('CREATE TABLE "Audit 2" (n int PRIMARY KEY)')
+    _foreign_row(stage)
+    assert relay.wait_exit(40) == 3
+    stage.sql(f'ALTER PUBLICATION {stage.publication} ADD TABLE "Audit 2"')
+    stage.sql('INSERT INTO "Audit 2" VALUES (1)')
+    stage.insert("a")
+    stage.sql(f'ALTER PUBLICATION {stage.publication} DROP TABLE audit, "Audit 2"')
+    stage.wait_released()
+    before = stage.slot_row()[:2]
+    found = failures(relay)["slot_holds_foreign"]
+    assert "holds 4 rows" in found["what"] and '3 of public.audit, 1 of public."Audit 2"' in found["what"]
+    assert found["cure"] == '-- set outbox.ignore = public.audit, public."Audit 2"'
+    assert stage.slot_row()[:2] == before
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3 and "public.audit" in again.log("stream_refused")[0]["why"]
+    (lsn,) = re.findall(r"walpost slot skip --to (\S+)", found["what"])
+    walpost(relay, "slot", "skip", "--to", lsn, "--force")
+    _flows(stage, {})
+
+
+@pytest.mark.parametrize("how", ["dropped", "without the table", "without inserts", "filtered", "without a column"])
+def test_a_publication_that_loses_events_is_cured_by_what_check_prints(stage, how):
+    breaks = {
+        "dropped": "DROP PUBLICATION {publication}",
+        "without the table": "ALTER PUBLICATION {publication} DROP TABLE outbox",
+        "without inserts": "ALTER PUBLICATION {publication} SET (publish = 'update')",
+        "filtered": "ALTER PUBLICATION {publication} SET TABLE outbox WHERE (type <> 'x')",
+        "without a column": "ALTER PUBLICATION {publication} SET TABLE outbox (id, type)",
+    }
+    stage.create_topic(partitions=1)
+    # Rows that lack columns are in the log already, and can only be set aside.
+    relay = stage.relay()
+    relay.changes = {"relay.dead_letter.topic": stage.create_topic("dead", partitions=1)}
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    stage.sql(breaks[how].format(publication=stage.publication))
+    stage.insert("b")
+    assert relay.wait_exit(60) == 3
+    stage.wait_released()
+    _flows(stage, {**relay.changes, **_by_check(stage, relay, "")})
+
+
+def test_a_slot_that_is_gone_is_cured_by_what_check_prints(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    relay.changes = {}
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3 and "there is no slot" in again.log("stream_refused")[0]["why"]
+    _flows(stage, _by_check(stage, relay, ""))
+
+
+def test_a_publication_younger_than_the_slot_is_cured_by_what_the_message_says(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    stage.sql(f"DROP PUBLICATION {stage.publication}")
+    stage.insert("b")
+    stage.publish("outbox")
+    again = stage.new_relay().start()
+    assert again.wait_exit(60) == 3
+    (line,) = again.log("stream_refused")
+    assert "does not exist at this place of the log" in line["why"]
+    stage.wait_released()
+    for command in ("slot drop --force", "slot create", "slot accept"):
+        assert "walpost " + command in " ".join(line["why"].split())
+        walpost(relay, *command.split())
+    _flows(stage, {})
+
+
+def test_another_cluster_behind_the_same_name_goes_on_with_the_epoch_that_is_named(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+    stage.sql("UPDATE walpost.witness SET system_identifier = '42' WHERE slot = %s", (stage.slot,))
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3
+    (line,) = again.log("system_changed")
+    (epoch,) = re.findall(r"relay.epoch = (\d+)", line["why"])
+    wait_until(lambda: not stage.is_streaming(), 10, "nobody streams")
+    _flows(stage, {"relay.epoch": epoch})
