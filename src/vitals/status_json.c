@@ -115,12 +115,12 @@ static void number_or_null(struct writer *w, const char *member, bool known, dou
 		put(w, "null");
 }
 
-static void lsn(struct writer *w, const char *member, wp_lsn value)
+/* 0 is no position of a log. */
+static void lsn_or_null(struct writer *w, const char *member, wp_lsn value)
 {
 	char shown[WP_LSN_TEXT_SIZE];
 
-	name(w, member);
-	keep(w, wp_buffer_printf(w->into, "\"%s\"", wp_lsn_text(value, shown)));
+	text_or_null(w, member, value != 0 ? wp_lsn_text(value, shown) : "");
 }
 
 /* ---- parts ---- */
@@ -159,9 +159,10 @@ static void write_progress(struct writer *w, const struct wp_vitals *v)
 	double received = wp_vitals_age(v, r->heard_ms);
 	double confirmed = wp_vitals_age(v, r->confirmed_ms);
 
-	lsn(w, "safe_lsn", r->safe);
-	lsn(w, "read_lsn", r->read);
-	lsn(w, "server_lsn", r->server);
+	lsn_or_null(w, "safe_lsn", lag_known ? r->safe : 0);
+	lsn_or_null(w, "read_lsn", lag_known ? r->read : 0);
+	lsn_or_null(w, "server_lsn", r->server);
+	text_or_null(w, "slot_holder", r->holder);
 	number_or_null(w, "lag_bytes", lag_known, (double)lag);
 	number_or_null(w, "oldest_unconfirmed_seconds", r->oldest.any, wp_vitals_oldest(v));
 	number_or_null(w, "seconds_since_received", received >= 0, received);

@@ -49,6 +49,20 @@ static void it_is_json_with_what_is_known(void **state)
 	json_decref(root);
 }
 
+static void what_a_standby_does_not_know_is_null(void **state)
+{
+	static const char *const names[] = { "safe_lsn", "read_lsn", "lag_bytes" };
+
+	p.vitals.relay.state = WP_STANDBY; /* it has streamed before: what it knew then is old */
+	p.vitals.relay.holder = "host-b:7:FFEE";
+	json_t *root = status();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CHECK(json_is_null(json_object_get(root, names[i])));
+	CHECK_TEXT(json_string_value(json_object_get(root, "slot_holder")), "host-b:7:FFEE");
+	CHECK_TEXT(json_string_value(json_object_get(root, "server_lsn")), "0/2000");
+	json_decref(root);
+}
+
 static void lists_have_their_items(void **state)
 {
 	const struct wp_fact why[] = { WP_TEXT("why", "say \"no\""), { .kind = WP_FACT_END } };
@@ -100,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(it_is_json_with_what_is_known),
+		TEST(what_a_standby_does_not_know_is_null),
 		TEST(lists_have_their_items),
 		TEST(a_text_that_is_cut_within_a_character_is_still_json),
 		TEST(no_buffer_is_overrun),
