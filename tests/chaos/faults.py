@@ -653,8 +653,36 @@ class LoseTwoBrokers(Fault):
                 node.launch()
 
 
+class ForgetTopic(Fault):
+    """A topic is deleted and made anew under load: what Kafka had confirmed is gone, and the relay must say so. It is a
+    topic that the checker knows nothing of, for what Kafka loses is not the relay's loss."""
+
+    name = "topic made anew"
+    group = "relay"  # it must be the process that saw what was confirmed
+    share = 0.4
+    hold = (0, 0)
+    overlaps = False
+
+    def draw(self, rng):
+        self.before, self.after = rng.randint(1, 200), rng.randint(1, 20)
+
+    def inject(self, world):
+        world.wait_recovered()
+        world.write_scratch(self.before)
+        world.wait_recovered()
+        relay, pid, mark = world.relay, world.relay.pid, world.relay.stderr_file.stat().st_size
+        world.cluster.nodes[0].delete_topic(events.SCRATCH_TOPIC)
+        world.create_scratch()
+        world.counts[self.name] += 1
+        world.write_scratch(self.after)
+        world.wait_recovered()
+        told = re.search(rb"event=kafka_data_loss .*topic=scratch ", relay.log_since(mark))
+        if relay.pid == pid and not told:
+            raise Broken(f"nothing was told of what Kafka lost\n{relay.log_tail()}")
+
+
 ALL = (
     KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox,
     TerminateWalsender, FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork,
-    CutOffKafka, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
+    CutOffKafka, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay, ForgetTopic,
 )

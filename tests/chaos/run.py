@@ -105,6 +105,7 @@ class Run:
             world.writers.stop()
             self.seconds = world.elapsed()
             world.settle()
+            world.check_told_losses()
             self.judged = True
             if finish:
                 finish(world)
