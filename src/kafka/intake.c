@@ -12,6 +12,8 @@
 #define OTHER_EVENTS_MAX 256
 /* A handshake can fail once because a broker restarts; failing this long it is wrong. */
 #define TLS_PATIENCE_MS 3000
+#define DENIED_FIRST_MS 1000
+#define DENIED_MAX_MS 8000
 
 void wp_intake_heard(struct wp_producer *p)
 {
@@ -72,6 +74,9 @@ static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, str
 		return;
 	}
 	r->outcome = WP_CONFIRMED;
+	p->has_written = true;
+	p->denial.on = false;
+	p->denial.times = 0;
 	wp_intake_heard(p);
 }
 
@@ -118,16 +123,50 @@ static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, stru
 
 /* ---- other events ---- */
 
+/*
+ * Asked for by InitProducerId, so by each new client. A user who never had the right is a mistake
+ * in the configuration; one who had it may get it back.
+ */
+static void read_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	struct wp_denial *d = &p->denial;
+	int64_t wait_ms = DENIED_FIRST_MS;
+
+	wp_intake_heard(p);
+	if (!p->has_written) {
+		wp_producer_fail(p, text, "allow IDEMPOTENT_WRITE on the cluster");
+		return;
+	}
+	for (unsigned i = 0; i < d->times && wait_ms < DENIED_MAX_MS; i++)
+		wait_ms *= 2;
+	d->on = true;
+	d->times++;
+	(void)wp_why_set(
+		&d->why, WP_AGAIN,
+		"Kafka no longer lets this user write with an idempotent producer (%s); events "
+		"wait; allow IDEMPOTENT_WRITE on the cluster (from Kafka 2.8 on WRITE on a topic "
+		"will do): kafka-acls.sh --add --cluster --operation IdempotentWrite "
+		"--allow-principal User:NAME",
+		text);
+	p->open_at_ms = p->now_ms + wait_ms;
+	/* What is in flight can only be sent again by the relay. */
+	if (p->view.in_flight > 0)
+		wp_producer_break(p, code, text);
+	else
+		p->wants_reopening = true;
+}
+
 static void read_fatal(struct wp_producer *p, const char *text)
 {
 	char fatal[512] = "";
 
 	rd_kafka_resp_err_t code = rd_kafka_fatal_error(p->client.rk, fatal, sizeof(fatal));
-	/* A new producer would meet the same. */
+	if (fatal[0] != '\0')
+		text = fatal;
 	if (code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
-		wp_producer_fail(p, fatal, "allow IDEMPOTENT_WRITE on the cluster");
+		read_denial(p, code, text);
 	else
-		wp_producer_break(p, code, fatal[0] != '\0' ? fatal : text);
+		wp_producer_break(p, code, text);
 }
 
 /*

@@ -46,6 +46,7 @@ enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
 	wp_renewal_opened(p);
 	p->phase = WP_PHASE_RUNNING;
 	p->wants_reopening = false;
+	p->opened_at_ms = p->now_ms;
 	p->heard_at_ms = p->now_ms;
 	p->probe_at_ms = p->now_ms;
 	return WP_OK;

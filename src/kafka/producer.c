@@ -17,6 +17,8 @@
 #define PROBE_EACH_MS 2000
 /* In case a wake-up were lost; the queue is looked at at least this often. */
 #define LOOK_EACH_MS 1000
+/* A new client that is not denied by then may be used, or Kafka is slow: then that costs a rewind. */
+#define DENIED_TRIAL_MS 2000
 
 _Static_assert(sizeof(void *) >= sizeof(wp_ticket), "a ticket travels as a message's opaque");
 
@@ -27,12 +29,21 @@ static struct wp_producer *of(struct wp_sink *s)
 
 /* ---- what is shown ---- */
 
+static bool is_denied(const struct wp_producer *p)
+{
+	if (!p->denial.on || p->phase == WP_PHASE_BROKEN || p->phase == WP_PHASE_FAILED)
+		return false;
+	return p->phase == WP_PHASE_OPENING || p->wants_reopening ||
+	       p->now_ms - p->opened_at_ms < DENIED_TRIAL_MS;
+}
+
 /* `p->view` again from what has changed; the sentence fits the state. */
 static void show(struct wp_producer *p)
 {
 	struct wp_why waiting;
 	const struct wp_topic *topic = wp_gate_waits_for(p, &waiting);
 	bool waits = p->phase == WP_PHASE_RUNNING && topic != NULL;
+	bool denied = is_denied(p);
 	const char *why = p->view.reachable ? "" : p->outage.text;
 
 	switch (p->phase) {
@@ -53,9 +64,14 @@ static void show(struct wp_producer *p)
 		why = p->failure.text;
 		break;
 	}
-	(void)wp_why_set(&p->view.why, WP_OK, "%s", waits ? waiting.text : why);
+	if (denied)
+		p->view.state = WP_SINK_WAITING;
+	(void)wp_why_set(&p->view.why, WP_OK, "%s",
+			 denied	 ? p->denial.why.text
+			 : waits ? waiting.text
+				 : why);
 	memset(p->view.topic, 0, sizeof(p->view.topic));
-	if (waits)
+	if (waits && !denied)
 		memcpy(p->view.topic, topic->name, topic->name_size);
 }
 
@@ -235,7 +251,7 @@ static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struc
 
 	if (p->phase == WP_PHASE_BROKEN || p->phase == WP_PHASE_FAILED)
 		rc = wp_why_set(why, WP_IO, "%s", p->failure.text);
-	else if (p->phase == WP_PHASE_RUNNING && !p->wants_reopening)
+	else if (p->phase == WP_PHASE_RUNNING && !p->wants_reopening && !is_denied(p))
 		rc = send_running(p, ticket, record, why);
 	if (rc != WP_OK)
 		show(p);
@@ -320,6 +336,8 @@ static int64_t producer_due(struct wp_sink *s)
 
 	if (p->phase == WP_PHASE_RUNNING)
 		due = sooner(due, wp_gate_due(p));
+	if (is_denied(p) && p->phase == WP_PHASE_RUNNING)
+		due = sooner(due, p->opened_at_ms + DENIED_TRIAL_MS);
 	if (wants_probe(p))
 		due = sooner(due, probe_due(p));
 	if (p->view.in_flight > 0)

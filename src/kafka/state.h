@@ -46,8 +46,18 @@ struct wp_producer {
 	int64_t open_at_ms; /* not before: the last try could not start */
 	bool is_asking_tail;
 	uint64_t tail_job;
-	/* With a smaller batch.size, or of other files, once nothing is in flight. */
+	/* With a smaller batch.size, of other files, or after a denial, once nothing is in flight. */
 	bool wants_reopening;
+	int64_t opened_at_ms;
+	/*
+	 * The cluster does not let this user begin an idempotent producer, and did before. Each
+	 * client asks once, so each try is a new one.
+	 */
+	struct wp_denial {
+		bool on;
+		unsigned times;
+		struct wp_why why;
+	} denial;
 
 	/* The files that the client was made of, and what comes of a change in them. */
 	struct wp_secrets secrets;
@@ -75,7 +85,8 @@ struct wp_producer {
 	struct wp_client_log log;
 
 	/* What is known of the other side. */
-	bool contacted; /* something was heard in this process */
+	bool contacted;	  /* something was heard in this process */
+	bool has_written; /* and something confirmed */
 	int64_t heard_at_ms;
 	int64_t probe_at_ms;
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */

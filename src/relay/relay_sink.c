@@ -200,6 +200,18 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 	return count == REPORTS_PER_CALL;
 }
 
+/* Of the Kafka user, on the cluster. */
+static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	struct wp_why why;
+
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "%.1500s. That was waited for, as long as relay.topic.wait says: then "
+			 "start again",
+			 v->why.text);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "permission_missing", &why, now);
+}
+
 static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
@@ -221,28 +233,44 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &why, now);
 }
 
-/* A sink remembers the topic also when the event is another relay's by now. */
+static void note_waiting(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	r->waiting_note_ms = now.ms;
+	if (v->topic[0] != '\0')
+		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+	else
+		wp_relay_note(r, WP_NOTE_WARN, "permission_waiting")->why = v->why;
+}
+
+static void note_found(struct wp_relay *r)
+{
+	r->waiting = false;
+	if (r->waiting_topic[0] != '\0')
+		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
+	else
+		wp_relay_note(r, WP_NOTE_INFO, "permission_granted");
+}
+
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	if (r->state == WP_STANDBY)
-		r->waiting = false;
 	if (r->state != WP_PAUSED)
 		return;
 	if (!r->waiting || strcmp(r->waiting_topic, v->topic) != 0) {
 		r->waiting = true;
 		r->waiting_since_ms = now.ms;
-		r->waiting_note_ms = now.ms;
 		snprintf(r->waiting_topic, sizeof(r->waiting_topic), "%s", v->topic);
-		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+		note_waiting(r, v, now);
 	}
 	if (!v->reachable) /* nobody can tell whether it is there by now */
 		r->waiting_since_ms = now.ms;
 	r->waiting_safe = wp_ledger_safe(&r->ledger);
-	if (now.ms - r->waiting_since_ms >= r->setup.options->topic_wait_ms) {
+	if (now.ms - r->waiting_since_ms < r->setup.options->topic_wait_ms) {
+		if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS)
+			note_waiting(r, v, now);
+	} else if (v->topic[0] != '\0') {
 		halt_for_topic(r, v, now);
-	} else if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS) {
-		r->waiting_note_ms = now.ms;
-		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+	} else {
+		halt_for_permission(r, v, now);
 	}
 }
 
@@ -390,12 +418,13 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 		return;
 	note_reach(r, v, now);
 	note_stall(r, v, now);
-	if (v->state == WP_SINK_WAITING) {
-		wait_for_topic(r, v, now);
-	} else if (r->waiting && wp_ledger_safe(&r->ledger) > r->waiting_safe) {
+	/* A sink remembers the topic also when the event is another relay's by now. */
+	if (r->state == WP_STANDBY)
 		r->waiting = false;
-		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
-	}
+	else if (v->state == WP_SINK_WAITING)
+		wait_for_topic(r, v, now);
+	else if (r->waiting && wp_ledger_safe(&r->ledger) > r->waiting_safe)
+		note_found(r);
 	if (v->state == WP_SINK_FAILED)
 		leave_failed(r, v, now);
 	if (v->state == WP_SINK_BROKEN)

@@ -103,9 +103,14 @@ static bool is_without_topic(const struct wp_vitals *v, struct wp_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
-	if (r->sink_state != WP_SINK_WAITING || r->waiting_topic[0] == '\0')
+	if (!r->waiting)
 		return false;
-	say(ret, "it waits for topic %s, which is missing or forbidden", r->waiting_topic);
+	if (r->waiting_topic[0] != '\0')
+		say(ret, "it waits for topic %s, which is missing or forbidden", r->waiting_topic);
+	else
+		say(ret,
+		    "the Kafka user lacks a right: the last line permission_waiting of the log "
+		    "says which");
 	return true;
 }
 

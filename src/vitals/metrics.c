@@ -228,12 +228,6 @@ static void wal_status(struct writer *w, const struct wp_vitals *v)
 		put_count(w, "status", all[i].name, v->relay.slot.keeping == all[i].keeping);
 }
 
-static void topic_missing(struct writer *w, const struct wp_vitals *v)
-{
-	put_count(w, NULL, NULL,
-		  v->relay.sink_state == WP_SINK_WAITING && v->relay.waiting_topic[0] != '\0');
-}
-
 static void queue_messages(struct writer *w, const struct wp_vitals *v)
 {
 	if (v->kafka.known)
@@ -408,8 +402,9 @@ static const struct metric metrics[] = {
 	{ "walpost_slot_wal_status", "gauge", "status", FROM_FAMILY, BY(wal_status),
 	  "1 for pg_replication_slots.wal_status of the slot; absent unless streaming, but that it "
 	  "is lost is told to the end." },
-	{ "walpost_topic_missing", "gauge", "", FROM_FAMILY, BY(topic_missing),
-	  "1 while the relay waits for a topic that is missing or forbidden." },
+	{ "walpost_topic_missing", "gauge", "", FROM_BOOL, AT(relay.waiting),
+	  "1 while the relay waits for a topic that is missing or forbidden, or for a right on the "
+	  "cluster." },
 	{ "walpost_kafka_reachable", "gauge", "", FROM_BOOL, AT(relay.sink_reachable),
 	  "1 when the last that was heard of Kafka was good." },
 	{ "walpost_kafka_data_loss_total", "counter", "", FROM_COUNT, AT(relay.sink_data_losses),

@@ -65,5 +65,5 @@ double wp_vitals_uptime(const struct wp_vitals *v)
 
 const char *wp_vitals_missing_topic(const struct wp_vitals *v)
 {
-	return v->relay.sink_state == WP_SINK_WAITING ? v->relay.waiting_topic : "";
+	return v->relay.waiting ? v->relay.waiting_topic : "";
 }

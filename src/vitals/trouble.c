@@ -80,7 +80,13 @@ static void find_kafka(const struct wp_vitals *v, struct wp_troubles *t)
 		    "log for them.",
 		    "%s%s", r->sink_why,
 		    waits ? "; events wait" : (r->sink_why[0] ? "" : "No broker answers."));
-	if (r->sink_state == WP_SINK_WAITING && r->waiting_topic[0] != '\0')
+	if (r->waiting && r->waiting_topic[0] == '\0')
+		add(t, BAD, "Permission missing", r->waiting_ms,
+		    "Grant it; delivery then goes on by itself. walpost stops when "
+		    "relay.topic.wait has passed.",
+		    "The Kafka user lacks a right that it had; the log's last line "
+		    "permission_waiting says which.");
+	else if (r->waiting)
 		add(t, BAD, "Topic missing", r->waiting_ms,
 		    "Create the topic, or let this client describe and write it; delivery then "
 		    "goes "

@@ -8,10 +8,11 @@ import threading
 import pytest
 
 from lib import process
+from lib.asked import get
 from lib.checker import check_all
 from lib.guarded import SCRAM, GuardedPostgres
 from lib.relay import config_text, run_command
-from lib.waiting import holds_for
+from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
 
 USER, PASSWORD = "relay", "not so secret"
@@ -365,6 +366,32 @@ def test_a_topic_that_an_acl_forbids_is_waited_for_and_then_it_flows_on(stage_of
     mortal_kafka.allow_again(CLIENT, stage.topic())
     stage.wait_all_confirmed(60, relay)
     check_all(stage.read(), stage.truth.events())
+
+
+def test_rights_that_are_taken_away_under_load_and_given_back_lose_nothing_and_end_nothing(
+        stage_of_kafka, mortal_kafka):
+    stage = stage_of_kafka
+    relay = stage.relay({**_mutual(mortal_kafka), "http.listen": "127.0.0.1:0"})
+    stage.insert()
+    stage.wait_all_confirmed(30, relay)
+    with Writer(stage, threads=2, pause=0.01):
+        with mortal_kafka.deprived(CLIENT):
+            relay.wait_log("event=permission_waiting", 60)
+            assert get(relay, "/readyz")[0] == 503
+        wait_until(lambda: get(relay, "/readyz")[0] == 200, 60, "it goes on")
+    stage.wait_all_confirmed(60, relay)
+    assert "allow IDEMPOTENT_WRITE" in relay.log("permission_waiting")[0]["why"]
+    assert relay.log("permission_granted") + relay.log("topic_found")  # the topic was forbidden too
+    relay.stop()
+    check_all(stage.read(), stage.truth.events())
+
+
+def test_without_the_right_from_the_start_it_is_the_configuration(stage_of_kafka, mortal_kafka):
+    stage = stage_of_kafka
+    with mortal_kafka.deprived(CLIENT):
+        relay = stage.new_relay(_mutual(mortal_kafka)).start()
+        assert relay.wait_exit(40) == 2
+    assert "allow IDEMPOTENT_WRITE" in relay.log("sink_failed")[0]["why"]
 
 
 def test_a_topic_that_an_acl_forbids_under_load_loses_nothing_and_stops_after_topic_wait(stage_of_kafka, mortal_kafka):

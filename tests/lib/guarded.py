@@ -1,6 +1,7 @@
 """Servers that look who comes. The broker has several doors, some of which no one should enter."""
 
 import itertools
+from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import KafkaException
@@ -162,6 +163,16 @@ class GuardedKafka(Kafka):
     def forbid(self, user, topic, operation=AclOperation.WRITE):
         """`user` may not write to `topic`."""
         self.change_acls(self._denial(user, topic, operation))
+
+    @contextmanager
+    def deprived(self, user):
+        """`user` may not begin an idempotent producer: that wants WRITE on any topic, or IDEMPOTENT_WRITE."""
+        denials = [self._denial(user, "*", AclOperation.WRITE), AclBinding(
+            ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, f"User:{user}", "*",
+            AclOperation.IDEMPOTENT_WRITE, AclPermissionType.DENY)]
+        self.change_acls(*denials)
+        yield
+        self.change_acls(*denials, take_back=True)
 
     def reserve(self, user, topic):
         """Of all that come with a certificate or a password only `user` may write to `topic`."""

@@ -95,7 +95,6 @@ struct wp_relay_snapshot {
 	int64_t heard_ms;     /* of the server, last; INT64_MIN: never */
 	int64_t confirmed_ms; /* by the sink, likewise */
 	struct wp_relay_slot slot;
-	enum wp_sink_state sink_state;
 	bool sink_reachable;
 	bool sink_reached;	   /* it was once, by this process */
 	uint64_t sink_data_losses; /* times that what it had confirmed was found to be gone */
@@ -105,7 +104,8 @@ struct wp_relay_snapshot {
 	int64_t unreachable_ms; /* since when the sink is not reachable; INT64_MIN: it is */
 	const char *sink_why;	/* why it is not; "": it is */
 	int64_t stalled_ms;	/* since when nothing that waits is confirmed; INT64_MIN: it is */
-	const char *waiting_topic; /* "": none */
+	bool waiting;		/* for a topic or a right, until something is confirmed again */
+	const char *waiting_topic; /* "": none, or for a right on the cluster */
 	int64_t waiting_ms;	   /* since when; INT64_MIN: none */
 	const char *holder;	   /* in standby, who took the slot; "": not known */
 	const char *halt_event;	   /* NULL: nothing made it stop */

@@ -3,7 +3,7 @@
  * ticket; nothing calls back. kafka/producer and sink/stdout are real ones, the
  * simulation has another; all pass one contract suite.
  *
- *   STARTING -> READY ⇄ WAITING          (a topic is missing or forbidden; it comes by itself)
+ *   STARTING -> READY ⇄ WAITING          (a topic is missing or forbidden, or a right; it comes by itself)
  *   any -> BROKEN                        (a fatal error: restart() is asked for)
  *   any -> FAILED                        (configuration or a human: failure says why)
  *   READY, WAITING, BROKEN -restart-> STARTING
@@ -53,7 +53,7 @@ struct wp_sink_view {
 	enum wp_sink_state state;
 	enum wp_reaction reaction;	/* FAILED: STOP_CONFIG or STOP_HUMAN */
 	bool reachable;			/* the last that was heard of the other side was good */
-	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; else "" */
+	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; "": for a right on the cluster */
 	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
 	size_t in_flight;		/* records taken and not reported yet */
 	size_t record_max;		/* bytes of the largest record it takes; 0: any; constant */

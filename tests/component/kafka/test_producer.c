@@ -10,6 +10,7 @@
 #include "world.h"
 
 #define API_PRODUCE 0
+#define API_INIT_PRODUCER_ID 22
 
 static struct world w;
 static struct wp_why why;
@@ -313,6 +314,47 @@ static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_FAILED);
 	CHECK_EQ(world_view(&w)->reaction, WP_REACT_STOP_CONFIG);
 	CHECK_HAS(world_view(&w)->why.text, "IDEMPOTENT_WRITE");
+}
+
+/* Brokers ask for it as a producer begins. */
+static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
+{
+	(void)state;
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	for (int i = 0; i < 2; i++)
+		rd_kafka_mock_push_request_errors(w.cluster, API_INIT_PRODUCER_ID, 1,
+						  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+	restart(WP_BATCHING_NORMAL);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
+	CHECK_TEXT(world_view(&w)->topic, "");
+	CHECK_HAS(world_view(&w)->why.text, "allow IDEMPOTENT_WRITE on the cluster");
+	CHECK(world_view(&w)->reachable);
+	send_many(2, 2);
+	WORLD_UNTIL(&w, count_of(WP_CONFIRMED) == 1);
+	CHECK_EQ(w.report_count, 1);
+	CHECK_EQ(inside()->denial.times, 0);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
+}
+
+static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(void **state)
+{
+	(void)state;
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	world_down(&w);
+	send_many(2, 2);
+	(void)rd_kafka_test_fatal_error(inside()->client.rk,
+					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+					"not authorized");
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
+	world_up(&w);
+	restart(WP_BATCHING_NORMAL);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_WAITING);
+	send_many(3, 3);
+	WORLD_UNTIL(&w, count_of(WP_CONFIRMED) == 1);
 }
 
 static void what_a_purge_takes_back_is_reported_as_purged(void **state)
@@ -753,6 +795,8 @@ int main(void)
 		TEST(after_the_restart_it_delivers_again_one_by_one),
 		TEST(an_unlisted_error_asks_for_a_rewind),
 		TEST(a_fatal_error_breaks_it_until_the_restart),
+		TEST(a_right_that_was_there_and_is_taken_away_is_waited_for),
+		TEST(denied_with_events_in_flight_it_breaks_and_waits_after_the_restart),
 		TEST(produce_without_idempotence_rights_stops_for_a_human),
 		TEST(what_a_purge_takes_back_is_reported_as_purged),
 		TEST(reports_left_in_the_queue_make_it_due_at_once),

@@ -600,6 +600,48 @@ static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
+static void wait_for_a_right(void)
+{
+	stream();
+	b->sink.answer = WP_AGAIN;
+	b->sink.view.state = WP_SINK_WAITING;
+	b->sink.view.why = (struct wp_why){ .text = "allow IDEMPOTENT_WRITE on the cluster" };
+	one_event(200, "1");
+	step();
+	CHECK_STATE("paused");
+	CHECK(noted("W:permission_waiting"));
+	CHECK_HAS(b->last.text, "IDEMPOTENT_WRITE");
+	CHECK(b->look.waiting);
+	CHECK_TEXT(b->look.waiting_topic, "");
+}
+
+static void a_right_that_was_taken_away_is_waited_for_as_a_topic_is(void **state)
+{
+	wait_for_a_right();
+	b->events[0] = '\0';
+	live(61 * 1000);
+	CHECK(noted("permission_waiting"));
+	/* Tried, and nobody knows yet. */
+	b->sink.answer = WP_OK;
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	CHECK(b->look.waiting);
+	confirm(1);
+	CHECK(noted("I:permission_granted"));
+	CHECK(!b->look.waiting);
+}
+
+static void a_right_that_is_not_given_back_stops_it_in_the_end(void **state)
+{
+	wait_for_a_right();
+	live(TOPIC_WAIT_MS);
+	CHECK(noted("permission_missing"));
+	live(SHUTDOWN_MS);
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_HAS(b->error.text, "allow IDEMPOTENT_WRITE on the cluster. That was waited for");
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
 static void each_missing_topic_is_given_its_own_time(void **state)
 {
 	wait_for_a_topic();
@@ -2588,6 +2630,8 @@ int main(void)
 		RELAY_TEST(a_standstill_that_the_server_bears_with_changes_nothing),
 		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
 		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
+		RELAY_TEST(a_right_that_was_taken_away_is_waited_for_as_a_topic_is),
+		RELAY_TEST(a_right_that_is_not_given_back_stops_it_in_the_end),
 		RELAY_TEST(each_missing_topic_is_given_its_own_time),
 		RELAY_TEST(while_kafka_is_away_no_topic_is_called_missing),
 		RELAY_TEST(a_waiting_topic_is_told_once_a_minute),

@@ -49,7 +49,6 @@ static inline void patient_set_up(struct patient *p)
 			.in_flight_bytes_max = 1000,
 			.slot = { .known = true, .keeping = WP_KEEPING_RESERVED, .retained = 12345,
 				  .seconds = INT64_MAX },
-			.sink_state = WP_SINK_READY,
 			.sink_reachable = true,
 			.sink_reached = true,
 			.unreachable_ms = INT64_MIN,

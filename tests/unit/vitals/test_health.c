@@ -156,9 +156,16 @@ static void a_server_that_says_nothing_is_noticed_while_it_is_read(void **state)
 static void a_missing_topic_is_named(void **state)
 {
 	p.vitals.relay.state = WP_PAUSED;
-	p.vitals.relay.sink_state = WP_SINK_WAITING;
+	p.vitals.relay.waiting = true;
 	p.vitals.relay.waiting_topic = "outbox.event.order";
 	is_not_ready("topic outbox.event.order, which is missing or forbidden");
+}
+
+static void a_right_that_the_kafka_user_lacks_is_told(void **state)
+{
+	p.vitals.relay.state = WP_BACKING_OFF; /* at times: the client begins anew */
+	p.vitals.relay.waiting = true;
+	is_not_ready("the Kafka user lacks a right: the last line permission_waiting");
 }
 
 static void one_that_is_held_is_live_and_not_ready_and_says_why(void **state)
@@ -236,7 +243,7 @@ static void more_reasons_than_there_is_room_for_are_left_out(void **state)
 	p.vitals.relay.confirmed_ms = 0;
 	p.vitals.relay.in_flight = 1;
 	p.vitals.relay.oldest = (struct wp_relay_oldest){ true, 0, NOW_MS };
-	p.vitals.relay.sink_state = WP_SINK_WAITING;
+	p.vitals.relay.waiting = true;
 	p.vitals.relay.waiting_topic = "t";
 	p.vitals.relay.sink_reachable = false;
 	p.vitals.relay.slot = (struct wp_relay_slot){
@@ -263,6 +270,7 @@ int main(void)
 		TEST(until_kafka_was_reached_once_nobody_is_ready),
 		TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
 		TEST(a_missing_topic_is_named),
+		TEST(a_right_that_the_kafka_user_lacks_is_told),
 		TEST(one_that_is_held_is_live_and_not_ready_and_says_why),
 		TEST(one_that_stops_is_not_ready),
 		TEST(a_slot_that_is_lost_or_loses_events_is_no_health),

@@ -208,7 +208,8 @@ static void each_trouble_has_its_words(void **state)
 
 	r->stalled_ms = NOW_MS - 20000;
 	CHECK_HAS(page(), "id=\"state\">Kafka confirms nothing<");
-	r->sink_state = WP_SINK_WAITING;
+	r->waiting = true;
+	CHECK_HAS(page(), "id=\"state\">Permission missing<");
 	r->waiting_topic = "orders.t";
 	r->waiting_ms = NOW_MS - 3000;
 	CHECK_HAS(page(), "An event waits for topic orders.t, which is missing or forbidden.");
