@@ -73,6 +73,7 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_LET_GO] = { WP_BACKING_OFF, CLOSE | DROP | AWAY },
 		[WP_SINK_ERROR] = { WP_REWINDING, CLOSE | DROP | PURGE | TIME },
 		[WP_CHANGED] = { WP_CONNECTING, CLOSE | DROP | CONNECT | TIME },
+		[WP_OVERGROWN] = { WP_CONNECTING, CLOSE | DROP | CONNECT | TIME },
 		[WP_STOP] = { WP_DRAINING, OFF | TIME },
 	},
 	[WP_PAUSED] = {
@@ -161,6 +162,7 @@ const char *wp_happening_name(enum wp_happening what)
 		[WP_COPY_ENDED] = "copy_ended",
 		[WP_HALTED] = "halted",
 		[WP_CHANGED] = "changed",
+		[WP_OVERGROWN] = "overgrown",
 	};
 
 	return NAMES[what];

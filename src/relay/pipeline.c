@@ -112,6 +112,8 @@ enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *o
 	wp_outbox_set_free(p->outboxes);
 	p->outboxes = set;
 	p->setup.outboxes = outboxes;
+	wp_buffer_release(&p->texts);
+	wp_buffer_init(&p->texts, p->setup.value_size_max);
 	return WP_OK;
 }
 

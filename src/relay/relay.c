@@ -168,6 +168,7 @@ static void act_start(struct wp_relay *r)
 	note_unlabelled(r, facts->columns.unlabelled);
 	r->had_slot = false; /* the row names us before it is known who gets the slot */
 	r->question.open = false;
+	r->largest_frame = 0;
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
 				    WP_WITNESS_WRITE);
@@ -695,6 +696,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 		wp_relay_watch_health(r, now);
 		if (reads_or_pauses(r) && wp_relay_is_streaming(r))
 			give_feedback(r, now);
+		wp_relay_renew(r, now);
 	}
 	keep_time(r, now);
 	hold(r, now);
@@ -743,6 +745,7 @@ int64_t wp_relay_due(const struct wp_relay *r)
 	int64_t due = sooner(r->deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	due = sooner(due, waiting_due(r));
+	due = sooner(due, wp_relay_renew_due(r));
 	due = sooner(due, wp_relay_sink_due(r));
 	if (wp_relay_sink(r)->state == WP_SINK_BROKEN)
 		due = sooner(due, broken_due(r));
@@ -818,6 +821,7 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.counts = *wp_pipeline_counts(r->pipeline),
 		.confirmed = r->confirmed,
 		.reconnects = r->reconnects,
+		.renewals = r->renewals,
 		.rewinds = r->rewinds,
 		.moves = r->moves,
 		.changes = r->changes,

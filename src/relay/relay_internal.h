@@ -40,6 +40,8 @@ enum {
 	WAIT_MAX_MS = 60 * 1000, /* of run, between two turns */
 	HELD_NOTE_EVERY_MS = 60 * 1000,
 	ONLY_IGNORED_MS = 60 * 1000,
+	RENEW_FROM_BYTES = 8 * 1024 * 1024,
+	RENEW_AFTER_MS = 5 * 1000,
 };
 
 /* The same trouble at the same place: three times is not bad luck. */
@@ -152,8 +154,10 @@ struct wp_relay {
 	int64_t broken_ms; /* when the sink was first seen so; INT64_MAX: it is not */
 	bool gap;	   /* a ticket was purged or refused: only a stream from safe heals that */
 	struct question question;
-	int64_t quiet_ms;  /* when we last were at the end of what the server had sent */
-	int64_t paused_ms; /* when we last did not read */
+	size_t largest_frame; /* of this stream */
+	int64_t event_ms;     /* when an event was sent, or a larger frame came, last */
+	int64_t quiet_ms;     /* when we last were at the end of what the server had sent */
+	int64_t paused_ms;    /* when we last did not read */
 	int64_t probed_ms;
 
 	/* Is the database behind what was delivered? */
@@ -204,6 +208,7 @@ struct wp_relay {
 	wp_lsn server;
 	uint64_t confirmed;
 	uint64_t reconnects;
+	uint64_t renewals;
 	uint64_t rewinds;
 	uint64_t written; /* by the pipeline, as this step began */
 	uint64_t moves;
@@ -299,5 +304,11 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);
 bool wp_relay_take_frames(struct wp_relay *r, struct wp_now now);
 /* Paused: has what was missing come? */
 void wp_relay_try_again(struct wp_relay *r, struct wp_now now);
+/*
+ * After a huge row, once it is quiet and all is confirmed: the stream goes on over a new
+ * connection. What libpq once had to hold, it keeps room for until its connection ends.
+ */
+void wp_relay_renew(struct wp_relay *r, struct wp_now now);
+int64_t wp_relay_renew_due(const struct wp_relay *r);
 
 #endif

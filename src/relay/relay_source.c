@@ -411,8 +411,10 @@ static bool take_held(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	wp_relay_drop_held(r);
-	if (taken.event)
+	if (taken.event) {
 		note_sent(r);
+		r->event_ms = now.ms;
+	}
 	if (taken.dead_letter)
 		note_dead_letter(r);
 	if (taken.updated != NULL)
@@ -435,6 +437,10 @@ static bool take_frame(struct wp_relay *r, struct wp_now now)
 		r->quiet_ms = now.ms; /* nothing can have been stuck behind what we did not read */
 	if (rc != WP_OK)
 		return false;
+	if (r->held.size > r->largest_frame) {
+		r->largest_frame = r->held.size;
+		r->event_ms = now.ms;
+	}
 	return take_held(r, now);
 }
 
@@ -487,4 +493,39 @@ void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 	if (!wp_span_is_null(r->held) && !take_held(r, now))
 		return;
 	wp_relay_happen(r, WP_ROOM, now);
+}
+
+/* -- a connection that has grown ------------------------------------------ */
+
+/* Nothing would come twice: the server has heard, or is about to, of all that was read. */
+static bool may_renew(const struct wp_relay *r)
+{
+	return r->largest_frame >= RENEW_FROM_BYTES && r->state == WP_STREAMING &&
+	       wp_relay_is_streaming(r) && !r->stop_asked && !r->health.suspect &&
+	       wp_span_is_null(r->held) && !wp_pipeline_in_transaction(r->pipeline) &&
+	       r->ledger.in_flight == 0 && wp_ledger_safe(&r->ledger) == wp_ledger_read(&r->ledger);
+}
+
+int64_t wp_relay_renew_due(const struct wp_relay *r)
+{
+	return may_renew(r) ? r->event_ms + RENEW_AFTER_MS : INT64_MAX;
+}
+
+void wp_relay_renew(struct wp_relay *r, struct wp_now now)
+{
+	struct wp_why why;
+
+	if (now.ms < wp_relay_renew_due(r))
+		return;
+	wp_relay_send_status(r, now); /* in case another takes the slot in between */
+	if (!wp_relay_is_streaming(r))
+		return;
+	r->renewals++;
+	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_INFO, "stream_renewed")->why, WP_OK,
+			 "a row of %zu bytes had come; a new connection gives back the memory "
+			 "that libpq keeps for rows of that size",
+			 r->largest_frame);
+	/* Without memory for new ones the old stay. */
+	(void)!wp_pipeline_change(r->pipeline, r->setup.task.outboxes, &why);
+	wp_relay_happen(r, WP_OVERGROWN, now);
 }

@@ -57,6 +57,7 @@ struct run {
 	ev_timer progress;
 	ev_timer trim;
 	size_t heap_highest; /* of the bytes in flight, since memory was given back */
+	uint64_t renewals;   /* of the stream's connection, likewise */
 	ev_io sink_io;
 	ev_io worker_io;
 	int clock_fd; /* -1: none */
@@ -323,19 +324,26 @@ static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 		log_progress(run, "progress");
 }
 
-/* After a burst: what was in flight has come down to half of what it was, or less. */
+/*
+ * After a burst: what was in flight has come down to half of what it was, or less. Or the stream
+ * has a new connection, which is smaller.
+ */
 static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct run *run = w->data;
 	size_t highest = wp_relay_take_highest(run->relay);
+	struct wp_relay_snapshot s;
 
 	(void)loop;
 	(void)events;
+	wp_relay_look(run->relay, &s);
 	if (highest > run->heap_highest)
 		run->heap_highest = highest;
-	if (run->heap_highest < TRIM_FROM_BYTES || highest > run->heap_highest / 2)
+	bool is_over = run->heap_highest >= TRIM_FROM_BYTES && highest <= run->heap_highest / 2;
+	if (!is_over && s.renewals == run->renewals)
 		return;
 	run->heap_highest = highest;
+	run->renewals = s.renewals;
 	wp_heap_trim();
 }
 

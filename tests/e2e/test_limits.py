@@ -66,6 +66,29 @@ def test_a_row_far_above_message_max_bytes_stops_with_code_3_each_time_in_bounde
     assert [m.id for m in stage.read()] == [before]
 
 
+@pytest.mark.parametrize("megabytes", [16, 80])
+def test_memory_comes_down_again_after_a_huge_row(huge_stage, record_property, megabytes):
+    stage = huge_stage
+    with open(os.devnull, "wb") as nowhere:
+        relay = stage.new_relay({"relay.sink": "stdout"}, stdout=nowhere).start()
+        stage.insert(payload=b"small")
+        stage.wait_confirmed(stage.wal_end(), 20, relay)
+        before = relay.rss_kb()
+        _insert_huge(stage, megabytes * MB)
+        stage.wait_confirmed(stage.wal_end(), 60, relay)
+        assert relay.rss_kb() > before + megabytes * 1000
+        relay.wait_until(lambda: relay.rss_kb() < before + 8 * 1024, 40, "it has given back what it held")
+        record_property("rss", f"{before} kB before, {relay.rss_kb()} kB after")
+        stage.insert(payload=b"small")
+        stage.wait_confirmed(stage.wal_end(), 20, relay)
+        relay.stop()
+    renewed = relay.log("stream_renewed")
+    assert len(renewed) == 1 and renewed[0]["level"] == "info"
+    stopped = relay.log("stopped")[0]
+    assert stopped["events"] == "3" and stopped["reconnects"] == "0"  # none came twice
+    assert {line["event"] for line in relay.log() if line["level"] != "info"} == {"preflight"}  # there is no witness
+
+
 if LONG:
 
     @pytest.mark.timeout(900)

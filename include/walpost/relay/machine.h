@@ -40,6 +40,7 @@ enum wp_happening {
 	WP_COPY_ENDED, /* both sides ended the copy, and the last word is said */
 	WP_HALTED,     /* stopped for a human, and not to leave yet */
 	WP_CHANGED,    /* what is relayed: the source must be asked for it */
+	WP_OVERGROWN,  /* the stream's connection: a new one is smaller */
 	WP_HAPPENING_COUNT,
 };
 

@@ -77,7 +77,8 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 void wp_pipeline_free(struct wp_pipeline *p);
 /*
  * Events are made by these from the next stream on, which must begin before the next frame:
- * what the last one told is void. WP_CONFIG with why, WP_NOMEM: nothing has changed.
+ * what the last one told is void. With the same ones too all memory that events took is given
+ * back. WP_CONFIG with why, WP_NOMEM: nothing has changed.
  */
 enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
 			      struct wp_why *why) WP_MUST_CHECK;

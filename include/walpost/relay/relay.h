@@ -77,6 +77,7 @@ struct wp_relay_snapshot {
 	struct wp_pipeline_counts counts;
 	uint64_t confirmed; /* events */
 	uint64_t reconnects;
+	uint64_t renewals; /* of connections that had grown; no reconnects */
 	uint64_t rewinds;
 	uint64_t moves;
 	uint64_t moves_to[WP_STATE_COUNT];

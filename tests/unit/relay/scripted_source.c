@@ -51,6 +51,11 @@ static enum wp_rc op_next(struct wp_source *base, struct wp_span *ret)
 	struct scripted_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_STREAMING && s->reading);
+	if (s->frame_count == 0 && s->huge.size > 0) {
+		*ret = s->huge;
+		s->huge = (struct wp_span){ 0 };
+		return WP_OK;
+	}
 	if (s->frame_count == 0)
 		return s->empty_answer;
 	size_t at = s->frame_first;

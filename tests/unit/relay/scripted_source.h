@@ -42,6 +42,7 @@ struct scripted_source {
 	} frames[FRAMES_MAX];
 	size_t frame_first;
 	size_t frame_count;
+	struct wp_span huge;	 /* one more, after those; none: of size 0 */
 	enum wp_rc empty_answer; /* of next() when no frame is queued */
 };
 

@@ -51,6 +51,7 @@ static const char *const WANTED[] = {
 	"streaming + let_go -> backing_off: close, drop_open, stay_away",
 	"streaming + sink_error -> rewinding: close, drop_open, purge, give_time",
 	"streaming + changed -> connecting: close, drop_open, connect, give_time",
+	"streaming + overgrown -> connecting: close, drop_open, connect, give_time",
 	"streaming + stop -> draining: read_off, give_time",
 
 	"paused + room -> streaming: read_on",

@@ -993,6 +993,91 @@ static void a_table_nobody_configured_stops_it(void **state)
 	CHECK_HAS(b->error.text, "public.outbox_p1");
 }
 
+/* -- a connection that has grown ------------------------------------------ */
+
+enum { HUGE = 8 * 1024 * 1024 };
+
+/* A message of others, after which nothing is in flight. */
+static void send_frame_of(size_t size)
+{
+	static uint8_t room[HUGE + 100];
+	static char content[HUGE + 1];
+	struct wire_writer w;
+
+	wire_init(&w, room, sizeof(room));
+	wire_data(&w, 0);
+	wire_message(&w, false, 150, "other", "");
+	memset(content, 'x', HUGE);
+	content[size - w.size] = '\0';
+	wire_init(&w, room, sizeof(room));
+	wire_data(&w, 0);
+	wire_message(&w, false, 150, "other", content);
+	CHECK_EQ(w.size, size);
+	b->source.huge = wire_span(&w);
+	step();
+}
+
+static void after_a_huge_row_the_stream_has_a_new_connection_once_it_is_quiet(void **state)
+{
+	stream();
+	send_frame_of(HUGE);
+	one_event(200, "1");
+	live_on(60 * 1000);
+	CHECK(!noted("stream_renewed")); /* in flight */
+	confirm(1);
+	step();
+	CHECK(noted("I:stream_renewed"));
+	CHECK_STATE("connecting");
+	CHECK_EQ(b->source.status.flush, 208);
+	b->source.view.state = WP_SOURCE_READY;
+	b->source.view.facts.slot_confirmed = 208;
+	step();
+	CHECK_EQ(b->source.start_at, 208);
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->look.reconnects, 0);
+	CHECK_EQ(b->look.renewals, 1);
+	live_on(600 * 1000);
+	CHECK_EQ(b->look.renewals, 1);
+}
+
+static void events_put_a_new_connection_off(void **state)
+{
+	stream();
+	send_frame_of(HUGE);
+	for (unsigned i = 0; i < 10; i++) {
+		live(4000);
+		one_event(200 + 100 * i, "1");
+		confirm(i + 1);
+	}
+	live(4999);
+	CHECK(!noted("stream_renewed"));
+	live(1);
+	CHECK(noted("stream_renewed"));
+}
+
+static void a_smaller_row_is_no_reason_for_a_new_connection(void **state)
+{
+	stream();
+	send_frame_of(HUGE - 1);
+	live_on(60 * 1000);
+	CHECK(!noted("stream_renewed"));
+	CHECK_STATE("streaming");
+}
+
+static void a_standby_that_takes_the_slot_meanwhile_has_it(void **state)
+{
+	stream();
+	send_frame_of(HUGE);
+	live(5000);
+	CHECK_STATE("connecting");
+	b->source.view.state = WP_SOURCE_READY;
+	b->source.view.facts.slot_held = true;
+	step();
+	CHECK_STATE("standby");
+}
+
 /* -- refused events ------------------------------------------------------- */
 
 static void a_refused_event_makes_it_stream_again_from_safe(void **state)
@@ -2648,6 +2733,10 @@ int main(void)
 		RELAY_TEST(ignored_rows_and_no_event_for_a_minute_are_told_once),
 		RELAY_TEST(ignored_rows_beside_an_event_are_as_they_should_be),
 		RELAY_TEST(rows_of_walposts_own_tables_tell_nothing),
+		RELAY_TEST(after_a_huge_row_the_stream_has_a_new_connection_once_it_is_quiet),
+		RELAY_TEST(events_put_a_new_connection_off),
+		RELAY_TEST(a_smaller_row_is_no_reason_for_a_new_connection),
+		RELAY_TEST(a_standby_that_takes_the_slot_meanwhile_has_it),
 		RELAY_TEST(a_standby_waits_for_no_topic),
 		RELAY_TEST(a_table_nobody_configured_stops_it),
 		RELAY_TEST(a_refused_event_makes_it_stream_again_from_safe),
