@@ -75,21 +75,84 @@ static void ask_later(struct wp_producer *p, struct wp_topic *topic)
 	topic->ask_at_ms = p->now_ms + ASK_AGAIN_MS;
 }
 
-static void ask_wanted(struct wp_producer *p)
+const char *wp_gate_known_topic(const struct wp_producer *p)
 {
-	if (p->wanted[0] == '\0' || p->inquiry.stage != WP_INQUIRY_IDLE)
-		return;
+	for (const struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
+		if (t->handle != NULL)
+			return t->name;
+	}
+	return "";
+}
+
+/* The one that a record waits for, if it is time to ask; else NULL. */
+static struct wp_topic *wanted_now(struct wp_producer *p)
+{
+	if (p->wanted[0] == '\0')
+		return NULL;
 	struct wp_topic *topic = wp_topics_find(&p->topics, p->wanted);
 	if (topic == NULL || topic->state == WP_TOPIC_READY) {
 		unwant(p);
-		return;
+		return NULL;
 	}
-	if (p->now_ms < topic->ask_at_ms)
+	return p->now_ms >= topic->ask_at_ms ? topic : NULL;
+}
+
+/* Those that are expected, in the same question as another, or in one of their own. */
+static size_t add_expected(struct wp_producer *p, const struct wp_topic *except)
+{
+	size_t count = 0;
+
+	if (p->now_ms < p->expected_at_ms)
+		return 0;
+	p->expected_at_ms = INT64_MAX;
+	for (struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
+		if (!t->is_expected || t == except)
+			continue;
+		if (!wp_inquiry_add(&p->inquiry, t->name)) {
+			p->expected_at_ms = p->now_ms; /* the rest follows */
+			break;
+		}
+		count++;
+	}
+	return count;
+}
+
+/* No room on the worker: later. */
+static void ask(struct wp_producer *p, struct wp_topic *topic)
+{
+	size_t count = topic != NULL && wp_inquiry_add(&p->inquiry, topic->name) ? 1 : 0;
+
+	count += add_expected(p, topic);
+	if (count == 0)
 		return;
-	enum wp_rc rc =
-		wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPIC, topic->name);
-	if (rc != WP_OK)
+	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPICS,
+				       wp_gate_known_topic(p));
+	if (rc == WP_OK)
+		return;
+	if (topic != NULL)
 		ask_later(p, topic);
+	if (count > 1 || topic == NULL)
+		p->expected_at_ms = p->now_ms + ASK_AGAIN_MS;
+}
+
+static void ask_wanted(struct wp_producer *p)
+{
+	if (p->inquiry.stage == WP_INQUIRY_IDLE)
+		ask(p, wanted_now(p));
+}
+
+void wp_gate_prefetch(struct wp_producer *p, const char *topics)
+{
+	while (*topics != '\0') {
+		size_t size = strcspn(topics, ",");
+		struct wp_span name = { (const uint8_t *)topics, size };
+		struct wp_topic *topic = wp_topics_get(&p->topics, name);
+		if (topic != NULL && topic->state != WP_TOPIC_READY) {
+			topic->is_expected = true;
+			p->expected_at_ms = p->now_ms;
+		}
+		topics += size + (topics[size] == ',' ? 1 : 0);
+	}
 }
 
 static void want(struct wp_producer *p, const struct wp_topic *topic)
@@ -100,7 +163,7 @@ static void want(struct wp_producer *p, const struct wp_topic *topic)
 
 /* ---- answers ---- */
 
-static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
+static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp_asked *a)
 {
 	if (wp_topic_set_partitions(topic, a->partition_count) != WP_OK) {
 		ask_later(p, topic);
@@ -124,8 +187,9 @@ static void missing(struct wp_producer *p, struct wp_topic *topic)
 		topic->ask_at_ms = p->now_ms + ASK_CREATED_MS;
 }
 
-static void settle(struct wp_producer *p, struct wp_topic *topic, const struct wp_answer *a)
+static void settle(struct wp_producer *p, struct wp_topic *topic, const struct wp_asked *a)
 {
+	topic->is_expected = false;
 	switch (a->code) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR:
 		admit(p, topic, a);
@@ -148,6 +212,13 @@ static void settle(struct wp_producer *p, struct wp_topic *topic, const struct w
 	}
 }
 
+static void not_heard(struct wp_producer *p, struct wp_topic *topic)
+{
+	ask_later(p, topic);
+	if (topic->is_expected)
+		p->expected_at_ms = p->now_ms + ASK_AGAIN_MS;
+}
+
 void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer)
 {
 	if (answer->heard)
@@ -155,13 +226,13 @@ void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer)
 	else
 		wp_intake_unheard(p, answer->text);
 
-	struct wp_topic *topic = wp_topics_find(&p->topics, answer->topic);
-	if (topic == NULL || answer->about != WP_INQUIRY_TOPIC)
-		return;
-	if (answer->heard)
-		settle(p, topic, answer);
-	else
-		ask_later(p, topic);
+	for (size_t i = 0; i < answer->topic_count; i++) {
+		struct wp_topic *topic = wp_topics_find(&p->topics, answer->topics[i].name);
+		if (topic != NULL && answer->heard)
+			settle(p, topic, &answer->topics[i]);
+		else if (topic != NULL)
+			not_heard(p, topic);
+	}
 }
 
 /* ---- reports ---- */
@@ -326,10 +397,7 @@ static void refresh_if_old(struct wp_producer *p, struct wp_topic *topic)
 	    p->inquiry.stage != WP_INQUIRY_IDLE)
 		return;
 	ask_later(p, topic);
-	/* No room on the worker: later. */
-	enum wp_rc rc =
-		wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPIC, topic->name);
-	(void)rc;
+	ask(p, topic);
 }
 
 static enum wp_rc find_topic(struct wp_producer *p, const struct wp_record *record,
@@ -416,19 +484,22 @@ void wp_gate_step(struct wp_producer *p)
 {
 	struct wp_answer answer;
 
-	if (wp_inquiry_step(&p->inquiry, &p->client, &answer))
+	if (wp_inquiry_step(&p->inquiry, &p->client, p->worker, &answer))
 		wp_gate_answer(p, &answer);
 	ask_wanted(p);
 }
 
 int64_t wp_gate_due(const struct wp_producer *p)
 {
-	if (p->inquiry.has_metadata)
+	if (p->inquiry.has_result)
 		return p->now_ms;
-	if (p->wanted[0] == '\0' || p->inquiry.stage != WP_INQUIRY_IDLE)
+	if (p->inquiry.stage != WP_INQUIRY_IDLE)
 		return INT64_MAX;
+	if (p->wanted[0] == '\0')
+		return p->expected_at_ms;
 	const struct wp_topic *topic = wp_topics_find(&p->topics, p->wanted);
-	return topic != NULL ? topic->ask_at_ms : p->now_ms;
+	int64_t due = topic != NULL ? topic->ask_at_ms : p->now_ms;
+	return due < p->expected_at_ms ? due : p->expected_at_ms;
 }
 
 /* The brokers were asked to a moment ago: nobody knows yet whether they do. */

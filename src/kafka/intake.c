@@ -176,6 +176,7 @@ static void read_fatal(struct wp_producer *p, const char *text)
  */
 static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
+	wp_inquiry_doubt_broker(&p->inquiry);
 	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		p->has_missed = true;
 	else
@@ -250,7 +251,7 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 		wp_client_log_line(&p->log, event, p->now_ms);
 		break;
 	case RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT:
-		if (wp_inquiry_read(&p->inquiry, event, &answer))
+		if (wp_inquiry_read(&p->inquiry, &p->client, p->worker, event, &answer))
 			wp_gate_answer(p, &answer);
 		break;
 	case RD_KAFKA_EVENT_STATS: {

@@ -49,6 +49,7 @@ enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
 	p->opened_at_ms = p->now_ms;
 	p->heard_at_ms = p->now_ms;
 	p->probe_at_ms = p->now_ms;
+	p->expected_at_ms = p->now_ms; /* a question for them may have been lost with the old one */
 	return WP_OK;
 }
 

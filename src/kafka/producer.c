@@ -12,9 +12,6 @@
 #include "state.h"
 
 #define TOPICS_MAX 4096
-/* In flight and nothing heard for so long: is anybody there? */
-#define SILENCE_MS 3000
-#define PROBE_EACH_MS 2000
 /* In case a wake-up were lost; the queue is looked at at least this often. */
 #define LOOK_EACH_MS 1000
 /* A new client that is not denied by then may be used, or Kafka is slow: then that costs a rewind. */
@@ -97,31 +94,31 @@ static bool wants_probe(const struct wp_producer *p)
 {
 	if (p->phase != WP_PHASE_RUNNING || p->inquiry.stage != WP_INQUIRY_IDLE)
 		return false;
+	/* Without a topic in use life costs many questions, and that for the event's topic tells too. */
+	if (p->wanted[0] != '\0' && p->contacted && wp_gate_known_topic(p)[0] == '\0')
+		return false;
 	return !p->view.reachable || p->is_suspect || p->view.in_flight > 0;
 }
 
 static int64_t probe_due(const struct wp_producer *p)
 {
-	int64_t silent_at_ms = p->heard_at_ms + SILENCE_MS;
+	/* In flight and nothing heard for 3 s, or longer where answers take long. */
+	int64_t silent_at_ms = p->heard_at_ms + p->inquiry.patience_ms * 3 / 2;
 
 	if (!p->view.reachable || p->is_suspect)
 		return p->probe_at_ms;
 	return silent_at_ms > p->probe_at_ms ? silent_at_ms : p->probe_at_ms;
 }
 
-/*
- * Any topic will do: that there is an answer is the answer. But to ask may
- * create it where that is allowed: then only one that we use anyway, or none.
- */
+/* That there is an answer is the answer. */
 static void probe(struct wp_producer *p)
 {
 	if (!wants_probe(p) || p->now_ms < probe_due(p))
 		return;
-	p->probe_at_ms = p->now_ms + PROBE_EACH_MS;
-	const char *unused = p->creates_topics ? "" : "walpost";
-	const char *topic = p->topics.newest != NULL ? p->topics.newest->name : unused;
+	p->probe_at_ms = p->now_ms + p->inquiry.patience_ms;
 	/* No room on the worker: the next time. */
-	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE, topic);
+	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE,
+				       wp_gate_known_topic(p));
 	(void)rc;
 }
 
@@ -299,6 +296,12 @@ static void producer_restart(struct wp_sink *s, enum wp_batching batching)
 	show(p);
 }
 
+static void producer_prefetch(struct wp_sink *s, const char *topics)
+{
+	wp_gate_prefetch(of(s), topics);
+	wp_life_wake(s);
+}
+
 static void producer_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
 {
 	wp_tail_ask(of(s), question);
@@ -363,6 +366,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 		wp_worker_abandon(p->worker, p->burial);
 	/* A corpse that the worker has no room for ends with the process. */
 	wp_topics_release(&p->topics);
+	wp_inquiry_release(&p->inquiry);
 	if (p->fd >= 0)
 		(void)close(p->fd);
 	free(p);
@@ -380,6 +384,7 @@ static const struct wp_sink_ops ops = {
 	.restart = producer_restart,
 	.topics = producer_topics,
 	.figures = producer_figures,
+	.prefetch = producer_prefetch,
 	.ask_tail = producer_ask_tail,
 	.view = producer_view,
 	.fd = producer_fd,
@@ -403,6 +408,7 @@ static void read_back(struct wp_producer *p)
 	p->view.record_max = p->message_max;
 	p->compresses = !wp_properties_is(conf, "compression.codec", "none");
 	p->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
+	p->inquiry.creation = p->creates_topics ? WP_CREATION_WANTED : WP_CREATION_NEVER;
 	p->placement = wp_properties_placement(conf);
 }
 
@@ -424,7 +430,9 @@ static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
 	enum wp_rc rc = wp_topics_init(&p->topics, TOPICS_MAX, drop_topic);
 	if (rc != WP_OK)
 		return wp_why_set(why, rc, "no memory for the table of topics");
-	wp_inquiry_init(&p->inquiry, wp_life_wake, p);
+	rc = wp_inquiry_init(&p->inquiry, wp_life_wake, p);
+	if (rc != WP_OK)
+		return wp_why_set(why, rc, "no memory for questions to Kafka");
 	wp_secrets_init(&p->secrets, p->options);
 	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
 	rc = wp_life_open(p, why);
@@ -449,6 +457,7 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 	p->worker = worker;
 	p->fd = -1;
 	p->tls_failing_since_ms = -1;
+	p->expected_at_ms = INT64_MAX;
 	enum wp_rc rc = fill(p, why);
 	if (rc != WP_OK) {
 		producer_free(&p->sink, 0);

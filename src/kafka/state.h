@@ -78,6 +78,7 @@ struct wp_producer {
 	struct wp_topics topics;
 	struct wp_inquiry inquiry;
 	char wanted[WP_TOPIC_NAME_MAX + 1]; /* what a record waits for; "" nothing */
+	int64_t expected_at_ms;		    /* topics that are expected are due; INT64_MAX: none */
 
 	/* The intake. */
 	rd_kafka_event_t *delivery; /* partly read; owned */
@@ -122,6 +123,10 @@ void wp_gate_distrust(struct wp_producer *p, const char *topic, rd_kafka_resp_er
 /* A size was refused: the limit is read again before the next record. */
 void wp_gate_doubt_limit(struct wp_producer *p, const char *topic);
 void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer);
+/* One that librdkafka has an object of, so that it may be asked for at will; "" none. */
+const char *wp_gate_known_topic(const struct wp_producer *p);
+/* Asks for these (comma-separated), so far as they are not known, before an event comes. */
+void wp_gate_prefetch(struct wp_producer *p, const char *topics);
 /* Asks what is due. */
 void wp_gate_step(struct wp_producer *p);
 int64_t wp_gate_due(const struct wp_producer *p);

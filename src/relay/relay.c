@@ -169,6 +169,8 @@ static void act_start(struct wp_relay *r)
 	r->had_slot = false; /* the row names us before it is known who gets the slot */
 	r->question.open = false;
 	r->largest_frame = 0;
+	if (r->setup.sink->ops->prefetch != NULL)
+		r->setup.sink->ops->prefetch(r->setup.sink, r->topics.text);
 	/* Another may have held the slot since the facts were read: claim it each time. */
 	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
 				    WP_WITNESS_WRITE);

@@ -553,6 +553,23 @@ class CutOffKafka(SlowNetwork):
         world.counts[self.name] += 1
 
 
+class LateAnswers(SlowNetwork):
+    """The brokers answer, half a second to three seconds late: slow, not gone."""
+
+    name = "Kafka answers late"
+    hold = (8, 20)
+    share = 0.6
+
+    def draw(self, rng):
+        self.side = "kafka"
+        self.answer_time = rng.uniform(0.5, 3.0)
+
+    def inject(self, world):
+        world.use_first_relay()
+        world.proxies.set(*self.ways(world), delay=self.answer_time / 2)  # each way
+        world.counts[self.name] += 1
+
+
 # --- Kafka
 
 
@@ -684,5 +701,6 @@ class ForgetTopic(Fault):
 ALL = (
     KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox,
     TerminateWalsender, FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork,
-    CutOffKafka, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay, ForgetTopic,
+    CutOffKafka, LateAnswers, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
+    ForgetTopic,
 )

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 _CHUNK = 16384
+_CHUNKS_ON_THE_WAY = 256
 
 
 class _Way:
@@ -78,23 +79,45 @@ class _Connection:
         self.hears.set()
 
     async def pass_on(self, reader, writer):
+        """A delay holds up each piece, not those behind it."""
+        on_the_way = asyncio.Queue(_CHUNKS_ON_THE_WAY)
+        taking = asyncio.ensure_future(self._take(reader, on_the_way))
         try:
             while True:
-                data = await reader.read(_CHUNK)
+                due, data = await on_the_way.get()
+                await _elapsed(due - _now())
                 await self._way.hears.wait()
                 await self.hears.wait()
                 if not data:
                     break
-                if self._way.rate or self._way.delay:
-                    await _elapsed(self._way.delay + (len(data) / self._way.rate if self._way.rate else 0))
+                if self._way.rate:
+                    await _elapsed(len(data) / self._way.rate)
                 writer.write(data)
                 await writer.drain()
             writer.write_eof()
         except OSError:
             writer.transport.abort()
+        finally:
+            taking.cancel()
+
+    async def _take(self, reader, on_the_way):
+        """b"" is the end of what comes."""
+        data = b"?"
+        while data:
+            try:
+                data = await reader.read(_CHUNK)
+            except OSError:
+                data = b""
+            await on_the_way.put((_now() + self._way.delay, data))
+
+
+def _now():
+    return asyncio.get_running_loop().time()
 
 
 async def _elapsed(seconds):
+    if seconds <= 0:
+        return
     loop = asyncio.get_running_loop()
     over = loop.create_future()
     loop.call_later(seconds, over.set_result, None)

@@ -48,6 +48,7 @@ struct wp_topic {
 	unsigned failures;	       /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
+	bool is_expected;		 /* to be asked for before an event comes */
 	bool recounts;			 /* asked for because a partition was missing */
 	size_t limit;			 /* max.message.bytes; 0: not known */
 	void *handle;			 /* owned; NULL: none yet */

@@ -83,6 +83,11 @@ struct wp_sink_ops {
 	void (*restart)(struct wp_sink *s, enum wp_batching batching);
 	/* Adds the topics that events went to. */
 	void (*topics)(struct wp_sink *s, struct wp_topic_list *into);
+	/*
+	 * Events for these topics (comma-separated) may come: what is to be known of them is asked
+	 * for at once and together. NULL, the function itself: there is nothing to know.
+	 */
+	void (*prefetch)(struct wp_sink *s, const char *topics);
 	/* What the topics hold already: view()->tail, after a wake or at once. A new question
 	 * drops the old one. In any state; restart() does not touch it. */
 	void (*ask_tail)(struct wp_sink *s, const struct wp_tail_question *question);

@@ -44,14 +44,15 @@ static int64_t effective_batch_size(void)
 
 static void answer(const char *topic, size_t limit)
 {
+	struct wp_asked asked = { .limit = limit, .partition_count = 1 };
 	struct wp_answer a = {
-		.about = WP_INQUIRY_TOPIC,
+		.about = WP_INQUIRY_TOPICS,
 		.heard = true,
-		.limit = limit,
-		.partition_count = 1,
+		.topics = &asked,
+		.topic_count = 1,
 	};
 
-	(void)snprintf(a.topic, sizeof(a.topic), "%s", topic);
+	(void)snprintf(asked.name, sizeof(asked.name), "%s", topic);
 	inside()->now_ms = world_clock_ms();
 	wp_gate_answer(inside(), &a);
 }
@@ -349,6 +350,23 @@ static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 	CHECK_EQ(topic->partition_count, 1);
 }
 
+static void topics_that_are_expected_are_asked_for_together(void **state)
+{
+	(void)state;
+	static const char *const names[] = { "one", "two", "three" };
+	for (size_t i = 0; i < 3; i++)
+		world_topic(&w, names[i], 2);
+	world_open(&w);
+	WORLD_UNTIL(&w, world_view(&w)->reachable);
+	w.sink->ops->prefetch(w.sink, "one,two,three");
+	for (size_t i = 0; i < 3; i++) {
+		const struct wp_topic *topic = wp_topics_find(&inside()->topics, names[i]);
+		WORLD_UNTIL(&w, topic->state == WP_TOPIC_READY);
+		CHECK_EQ(topic->partition_count, 2);
+	}
+	CHECK_EQ(inside()->inquiry.serial, 1);
+}
+
 static void versions_known_for_trouble_are_named(void **state)
 {
 	(void)state;
@@ -408,6 +426,7 @@ int main(void)
 		TEST(a_partition_long_unused_is_new_again),
 		TEST(a_purged_first_makes_room_for_another),
 		TEST(a_topic_in_use_is_asked_again_after_five_minutes),
+		TEST(topics_that_are_expected_are_asked_for_together),
 		cmocka_unit_test(versions_known_for_trouble_are_named),
 	};
 #undef TEST

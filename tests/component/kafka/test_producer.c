@@ -777,7 +777,7 @@ static void a_question_may_be_out_when_it_is_freed(void **state)
 	world_open(&w);
 	struct wp_record record = world_record("single", "k", "v");
 	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
-	CHECK_EQ(inside()->inquiry.stage, WP_INQUIRY_METADATA);
+	CHECK_EQ(inside()->inquiry.stage, WP_INQUIRY_CONTACT);
 	world_close(&w);
 	world_up(&w);
 }

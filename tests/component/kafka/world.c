@@ -14,6 +14,8 @@ int64_t world_clock_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+enum { METADATA = 3 }; /* Kafka's number of that request */
+
 void world_init(struct world *w, int broker_count)
 {
 	char error[512];
@@ -25,6 +27,8 @@ void world_init(struct world *w, int broker_count)
 	assert_non_null(w->host);
 	w->cluster = rd_kafka_mock_cluster_new(w->host, broker_count);
 	assert_non_null(w->cluster);
+	/* Else it tells of a controller that is none of its brokers. */
+	rd_kafka_mock_set_apiversion(w->cluster, METADATA, 0, 0);
 	CHECK_EQ(wp_worker_new(&w->worker, NULL), WP_OK);
 	w->bounds = (struct wp_kafka_bounds){ 4096, 16 << 20 };
 	world_property(w, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(w->cluster));
