@@ -262,11 +262,8 @@ static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_repo
 {
 	struct wp_producer *p = of(s);
 	size_t count = 0;
-	uint64_t wakes;
 
 	p->now_ms = now_ms;
-	/* Emptied before the queue is read: what comes after makes it readable again. */
-	(void)!read(p->fd, &wakes, sizeof(wakes));
 	if (p->client.rk != NULL)
 		count = wp_intake_read(p, reports, max);
 	step(p);
@@ -324,6 +321,14 @@ static int producer_fd(struct wp_sink *s, short *ret_events)
 {
 	*ret_events = POLLIN;
 	return of(s)->fd;
+}
+
+/* Before the queue is read: what comes after makes it readable again. */
+static void producer_woken(struct wp_sink *s)
+{
+	uint64_t wakes;
+
+	(void)!read(of(s)->fd, &wakes, sizeof(wakes));
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -388,6 +393,7 @@ static const struct wp_sink_ops ops = {
 	.ask_tail = producer_ask_tail,
 	.view = producer_view,
 	.fd = producer_fd,
+	.woken = producer_woken,
 	.due = producer_due,
 	.free = producer_free,
 };

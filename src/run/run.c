@@ -53,6 +53,7 @@ struct run {
 	bool turning;	      /* one is being done */
 	uint64_t events_sent; /* by the last */
 	int64_t sent_ms;      /* when there were any, last */
+	bool often;	      /* the ones before came shortly before */
 	ev_timer due;	      /* the relay's own time */
 	ev_timer progress;
 	ev_timer trim;
@@ -180,12 +181,14 @@ static bool reports_may_gather(struct run *run, short wanted, struct wp_now now)
 	struct wp_relay_snapshot s;
 
 	wp_relay_look(run->relay, &s);
-	bool rows_came = s.counts.events != run->events_sent;
-	bool often = rows_came && now.ms - run->sent_ms <= REPORTS_GATHER_MS;
-	run->events_sent = s.counts.events;
-	if (rows_came)
+	bool recently = now.ms - run->sent_ms < REPORTS_GATHER_MS;
+	if (s.counts.events != run->events_sent) {
+		run->events_sent = s.counts.events;
 		run->sent_ms = now.ms;
-	return often && wanted == POLLIN && s.state == WP_STREAMING;
+		run->often = recently;
+	}
+	/* A turn without rows, for a Begin that came alone say, changes nothing. */
+	return run->often && recently && wanted == POLLIN && s.state == WP_STREAMING;
 }
 
 static void arm_sink(struct run *run, int fd, short wanted)
@@ -286,9 +289,13 @@ static void step_cb(struct ev_loop *loop, ev_timer *w, int events)
 
 static void sink_cb(struct ev_loop *loop, ev_io *w, int events)
 {
+	struct run *run = w->data;
+
 	(void)loop;
 	(void)events;
-	turn(w->data);
+	if (run->sink->ops->woken != NULL)
+		run->sink->ops->woken(run->sink);
+	turn(run);
 }
 
 static void worker_cb(struct ev_loop *loop, ev_io *w, int events)

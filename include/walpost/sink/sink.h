@@ -97,6 +97,9 @@ struct wp_sink_ops {
 	/* The descriptor whose readiness means "collect": poll() events in `ret_events`
 	 * (0: none wanted now). Asked again after each step. */
 	int (*fd)(struct wp_sink *s, short *ret_events);
+	/* It was ready: makes it unready until more comes. Not called for each collect(), of
+	 * which most are due anyway. NULL, the function itself: collect() makes it unready. */
+	void (*woken)(struct wp_sink *s);
 	/* When it wants to be collected at the latest, monotonic ms; INT64_MAX: never. */
 	int64_t (*due)(struct wp_sink *s);
 	/* Ends within wait_ms, abandoning what does not. NULL is fine. */

@@ -395,6 +395,31 @@ static void reports_left_in_the_queue_make_it_due_at_once(void **state)
 	CHECK(w.sink->ops->due(w.sink) > world_clock_ms());
 }
 
+static bool is_readable(void)
+{
+	struct pollfd fd = { .events = POLLIN };
+
+	fd.fd = w.sink->ops->fd(w.sink, &fd.events);
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* Who collects anyway does not pay for it each time; what came meanwhile is told as soon as asked. */
+static void the_descriptor_stays_ready_until_it_is_said_to_have_woken(void **state)
+{
+	(void)state;
+	world_open(&w);
+	send_many(1, 1);
+	for (int i = 0; i < 1000 && !is_readable(); i++)
+		(void)poll(NULL, 0, 10);
+	world_collect(&w);
+	CHECK(is_readable());
+	w.sink->ops->woken(w.sink);
+	CHECK_EQ(w.report_count, 1);
+	WORLD_UNTIL(&w, !is_readable());
+	send_many(2, 2);
+	WORLD_UNTIL(&w, w.report_count == 2);
+}
+
 static void in_flight_up_to_the_bound_never_meets_a_full_queue(void **state)
 {
 	struct wp_report one;
@@ -800,6 +825,7 @@ int main(void)
 		TEST(produce_without_idempotence_rights_stops_for_a_human),
 		TEST(what_a_purge_takes_back_is_reported_as_purged),
 		TEST(reports_left_in_the_queue_make_it_due_at_once),
+		TEST(the_descriptor_stays_ready_until_it_is_said_to_have_woken),
 		TEST(in_flight_up_to_the_bound_never_meets_a_full_queue),
 		TEST(a_missing_topic_waits_and_flows_when_it_is_created),
 		TEST(a_topic_waited_for_no_longer_holds_up_another),

@@ -98,6 +98,8 @@ void world_pump(struct world *w, int64_t wait_ms)
 	(void)poll(fds, 2, (int)wait);
 	if (fds[0].revents != 0)
 		wp_worker_collect(w->worker);
+	if (fds[1].revents != 0)
+		w->sink->ops->woken(w->sink);
 	w->now_ms = world_clock_ms();
 }
 
