@@ -44,6 +44,7 @@ struct wp_copy {
 	enum wp_road road;
 	struct wp_pace pace;
 	int64_t ripe_at_us;   /* when what has come is to be taken */
+	bool rests;	      /* until then; the socket is not watched */
 	bool ripe;	      /* it is; until all was taken */
 	int64_t ripened_us;   /* when it was, last */
 	size_t sipped;	      /* bytes that sip() read into libpq and that were not taken */
@@ -88,7 +89,7 @@ static bool is_over(const struct wp_copy *c)
 /* Once readable it is left alone until next() has read: the watcher is level-triggered. */
 static void watch(struct wp_copy *c)
 {
-	bool wanted = c->state != WP_COPY_RUNNING || c->reading == WP_READING_ON;
+	bool wanted = c->state != WP_COPY_RUNNING || (c->reading == WP_READING_ON && !c->rests);
 	if (wanted && !c->may_read && !c->lost && !is_over(c))
 		ev_io_start(c->loop, &c->readable);
 	else
@@ -449,6 +450,7 @@ void wp_copy_finish(struct wp_copy *c)
 	assert(c->state == WP_COPY_RUNNING);
 	c->state = WP_COPY_FINISHING;
 	ev_io_stop(c->loop, &c->pause);
+	c->rests = false;
 	c->may_read = false;
 	if (c->lost) {
 		give_up(c);
@@ -468,6 +470,7 @@ void wp_copy_finish(struct wp_copy *c)
 static void ripen(struct wp_copy *c, int64_t now_us)
 {
 	ev_io_stop(c->loop, &c->pause);
+	c->rests = false;
 	c->ripe = true;
 	c->ripened_us = now_us;
 	c->may_read = true; /* the last of what has come */
@@ -482,10 +485,11 @@ static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 	if (c->road == WP_ROAD_LOCAL && wait_us > SIP_EVERY_US)
 		wait_us = SIP_EVERY_US;
 	struct itimerspec until = { .it_value = { .tv_nsec = wait_us * 1000 } };
-	if (wait_us <= 0 || timerfd_settime(c->pause.fd, 0, &until, NULL) != 0)
-		ripen(c, now_us);
-	else
+	c->rests = wait_us > 0 && timerfd_settime(c->pause.fd, 0, &until, NULL) == 0;
+	if (c->rests)
 		ev_io_start(c->loop, &c->pause);
+	else
+		ripen(c, now_us);
 }
 
 static void on_pause(struct ev_loop *loop, ev_io *w, int events)
@@ -502,15 +506,6 @@ static void on_pause(struct ev_loop *loop, ev_io *w, int events)
 	pause_until_ripe(c, now_us);
 }
 
-/* The socket is readable: how long may what is there gather? */
-static void begin_pause(struct wp_copy *c)
-{
-	int64_t now_us = wp_clock_us();
-
-	c->ripe_at_us = c->ripened_us + wp_pace_pause_us(&c->pace, now_us);
-	pause_until_ripe(c, now_us);
-}
-
 static void all_taken(struct wp_copy *c)
 {
 	wp_pace_took(&c->pace, c->taken, c->taken_bytes, wp_clock_us());
@@ -518,6 +513,19 @@ static void all_taken(struct wp_copy *c)
 	c->taken_bytes = 0;
 	c->sipped = 0;
 	c->ripe = false;
+}
+
+/*
+ * All was taken: what comes now gathers until it is ripe, and the socket is looked at then, not
+ * before: to be woken by the first of it would cost as much as to be woken for all.
+ */
+static void rest(struct wp_copy *c)
+{
+	int64_t now_us = wp_clock_us();
+
+	c->ripe_at_us = c->ripened_us + wp_pace_pause_us(&c->pace, now_us);
+	if (c->ripe_at_us - now_us >= WP_PACE_PAUSE_MIN_US)
+		pause_until_ripe(c, now_us);
 }
 
 static void one_taken(struct wp_copy *c, size_t size)
@@ -563,7 +571,10 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 		one_taken(c, (size_t)size);
 		*ret = (struct wp_span){ (const uint8_t *)c->frame, (size_t)size };
 	} else {
+		bool came = c->taken > 0;
 		all_taken(c);
+		if (came && c->reading == WP_READING_ON)
+			rest(c);
 		watch(c);
 	}
 	return rc;
@@ -573,8 +584,8 @@ void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
 {
 	assert(c->state == WP_COPY_RUNNING);
 	c->reading = reading;
-	if (reading == WP_READING_OFF)
-		ev_io_stop(c->loop, &c->pause);
+	ev_io_stop(c->loop, &c->pause);
+	c->rests = false;
 	watch(c);
 	/* Frames may wait in libpq, which no socket tells. */
 	if (reading == WP_READING_ON) {
@@ -631,8 +642,8 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 		}
 		return;
 	default:
+		ripen(c, wp_clock_us());
 		watch(c);
-		begin_pause(c);
 	}
 }
 

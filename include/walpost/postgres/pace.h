@@ -27,7 +27,7 @@ struct wp_pace {
 void wp_pace_init(struct wp_pace *p, int64_t now_us);
 /* All that had come was taken: so many messages, so many bytes. */
 void wp_pace_took(struct wp_pace *p, uint64_t messages, uint64_t bytes, int64_t now_us);
-/* From one take to the next, or 0; more has come now. */
+/* From the beginning of one take to the next, or 0: what comes is taken at once. */
 int64_t wp_pace_pause_us(const struct wp_pace *p, int64_t now_us);
 
 #endif
