@@ -3,7 +3,8 @@
  * Whatever publication and configuration are now, such a row is in the log already. Read from a
  * copy of the slot, which nobody else sees and the server drops with our session.
  *
- * Bounded: PATIENCE_MS, then what was read until then is told.
+ * Bounded: no reading begins after PATIENCE_MS, none takes longer than that; then what was read
+ * until then is told.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +13,18 @@
 
 #include "check.h"
 #include "walpost/base/clock.h"
+#include "walpost/base/utf8.h"
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/outbox/excerpt.h"
 #include "walpost/outbox/survey.h"
 
 enum { PATIENCE_MS = 10000 };
+#define PATIENCE_SQL "SET statement_timeout = '10s'"
+#define QUOTED_SIZE 900 /* what others named, within a sentence that has more to say */
+
+/* No position of an event is told here, so that no timeline matters. */
+static const struct wp_timelines any_timeline = { .current = 1 };
 
 struct holds {
 	struct wp_check *c;
@@ -28,14 +35,29 @@ struct holds {
 	wp_lsn refused_until;
 };
 
+/* Cut between characters: a finding is JSON, too. */
+static const char *quoted(char text[QUOTED_SIZE], const char *whole)
+{
+	size_t size = strnlen(whole, QUOTED_SIZE);
+
+	if (size == QUOTED_SIZE)
+		size--;
+	memcpy(text, whole, size);
+	text[size] = '\0';
+	if (whole[size] != '\0')
+		wp_utf8_cut(text, size);
+	return text;
+}
+
 static void note_refused(struct holds *h, const struct wp_survey_event *e)
 {
+	char why[QUOTED_SIZE];
 	struct wp_excerpt id;
 
 	if (h->refused_count++ == 0)
-		(void)wp_why_set(&h->refused, WP_DATA, "%s%.300s, id %.100s: %.600s",
+		(void)wp_why_set(&h->refused, WP_DATA, "%s%s, id %s: %s",
 				 e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
-				 e->why.text);
+				 quoted(why, e->why.text));
 	h->refused_until = e->position.commit_lsn + 1;
 }
 
@@ -68,10 +90,8 @@ static enum wp_rc read_all(struct holds *h, struct wp_session *session, struct w
 		.from = WP_CHANGES_FROM_SLOT,
 		.transfer = WP_TRANSFER_TEXT,
 	};
-	enum wp_rc rc = wp_session_do(session, "SET statement_timeout = '10s'", why);
+	enum wp_rc rc = wp_changes_begin(&changes, &setup, why);
 
-	if (rc == WP_OK)
-		rc = wp_changes_begin(&changes, &setup, why);
 	while (rc == WP_OK && left == WP_CHANGES_MORE && wp_clock_us() / 1000 < until_ms)
 		rc = wp_changes_read(&changes, take, h, &left, why);
 	h->whole = rc == WP_OK && left == WP_CHANGES_NONE;
@@ -103,7 +123,7 @@ static enum wp_rc name_foreign(const struct wp_survey_counts *counts, struct wp_
 static void judge_foreign(struct holds *h)
 {
 	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
-	char beyond[WP_LSN_TEXT_SIZE];
+	char beyond[WP_LSN_TEXT_SIZE], names[QUOTED_SIZE];
 	struct wp_buffer what, cure;
 	struct wp_why why;
 
@@ -115,14 +135,14 @@ static void judge_foreign(struct holds *h)
 		(void)wp_why_set(
 			&why, WP_CONFIG,
 			"slot %s holds %s%" PRIu64
-			" rows of tables that are neither an outbox nor under outbox.ignore "
-			"(%.900s), and walpost run stops at the first: they are in the log "
-			"already, "
-			"so that taking the tables out of the publication does not help. To give "
-			"up these transactions with all their events instead: walpost slot skip "
-			"--to %s",
+			" rows of tables that are neither an outbox nor under outbox.ignore (%s), "
+			"and walpost run stops at the first. They are in the log already: taking "
+			"the tables out of the publication does not help. To give up everything "
+			"up to the last of them instead, events included: walpost slot skip --to "
+			"%s",
 			h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->foreign,
-			(const char *)what.data, wp_lsn_text(counts->foreign_until, beyond));
+			quoted(names, (const char *)what.data),
+			wp_lsn_text(counts->foreign_until, beyond));
 		wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT,
 				"slot_holds_foreign", why.text, (const char *)cure.data);
 	}
@@ -142,7 +162,7 @@ static void judge_refused(struct holds *h)
 		&why, WP_CONFIG,
 		"slot %s holds %s%" PRIu64
 		" events that can never be sent, and walpost run stops at the first (%s). "
-		"To give up their transactions with all their events instead: walpost slot "
+		"To give up everything up to the last of them instead: walpost slot "
 		"skip --to %s",
 		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
 		h->refused.text, wp_lsn_text(h->refused_until, beyond));
@@ -160,7 +180,7 @@ static void judge(struct holds *h)
 	struct wp_why why;
 
 	(void)wp_why_set(&why, WP_OK, "slot %s holds %s%" PRIu64 " events",
-			 h->c->config.postgres.slot, h->whole ? "" : "more than ", counts->events);
+			 h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->events);
 	wp_findings_add(&h->c->found.findings, WP_FINDING_OK, WP_ROOM_SLOT, "slot_holds", why.text,
 			"");
 	if (counts->foreign > 0)
@@ -175,6 +195,7 @@ void wp_check_holds(struct wp_check *c)
 	struct wp_survey_setup setup = {
 		.outboxes = &c->config.outboxes,
 		.epoch = c->config.relay.epoch,
+		.timelines = &any_timeline,
 		.until = UINT64_MAX,
 	};
 	struct wp_session session;
@@ -184,9 +205,11 @@ void wp_check_holds(struct wp_check *c)
 
 	if (rc == WP_OK) {
 		(void)PQsetNoticeReceiver(wp_session_pg(&session), on_notice, NULL);
+		rc = wp_session_do(&session, PATIENCE_SQL, &why);
+	}
+	if (rc == WP_OK)
 		rc = wp_cli_find_leaves(&session, &c->config.outboxes, &leaves, &setup.leaf_count,
 					&why);
-	}
 	setup.leaves = leaves;
 	if (rc == WP_OK)
 		rc = wp_survey_new(&setup, &h.survey, &why);

@@ -151,11 +151,11 @@ static void judge_trouble(struct wp_check *c, const PGresult *row)
 	if (is_true(row, IS_ACTIVE))
 		(void)wp_why_set(&why, WP_OK,
 				 "the relay that reads slot %s has had nothing confirmed for %s s: "
-				 "%.1200s",
+				 "%s",
 				 c->config.postgres.slot, since, trouble);
 	else
 		(void)wp_why_set(&why, WP_OK,
-				 "the last relay of slot %s was in trouble %s s ago: %.1200s",
+				 "the last relay of slot %s was in trouble %s s ago: %s",
 				 c->config.postgres.slot, since, trouble);
 	wp_findings_add(&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "relay_trouble",
 			why.text,

@@ -188,10 +188,12 @@ static enum wp_rc ask_leaves(struct wp_session *s, const struct wp_table_name *n
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
+	/* pg_partition_tree() would wait for who has a partition locked (postgres/partitions.c). */
 	wp_sql_add(&sql,
-		   "SELECT t.relid::oid FROM pg_class c JOIN pg_namespace n ON n.oid = "
-		   "c.relnamespace, pg_partition_tree(c.oid) t WHERE n.nspname = %L AND c.relname "
-		   "= %L",
+		   "WITH RECURSIVE tree (oid) AS (SELECT c.oid FROM pg_class c JOIN pg_namespace n "
+		   "ON n.oid = c.relnamespace WHERE n.nspname = %L AND c.relname = %L AND "
+		   "c.relkind = 'p' UNION ALL SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON "
+		   "i.inhparent = t.oid) SELECT oid FROM tree",
 		   name->schema, name->name);
 	enum wp_rc rc = wp_sql_end(&sql, why);
 	if (rc == WP_OK)

@@ -191,7 +191,7 @@ static void say_nobody(struct wp_slot_status *s)
 	else if (*trouble != '\0')
 		(void)wp_why_set(&s->means, WP_OK,
 				 "no relay streams from slot %s: the last one was in trouble %s s "
-				 "ago: %.900s",
+				 "ago: %s",
 				 slot, noted(s, "seconds_in_trouble"), trouble);
 	else if (*noted(s, "stopped") == 't')
 		(void)wp_why_set(
@@ -210,7 +210,7 @@ static void say_nobody(struct wp_slot_status *s)
 static void say_stalled(struct wp_slot_status *s)
 {
 	(void)wp_why_set(&s->means, WP_OK,
-			 "%s reads slot %s, but nothing has been confirmed for %s s: %.900s",
+			 "%s reads slot %s, but nothing has been confirmed for %s s: %s",
 			 value_of(s, "application_name"), s->config.postgres.slot,
 			 noted(s, "seconds_in_trouble"), noted(s, "trouble"));
 }

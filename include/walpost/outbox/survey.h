@@ -25,7 +25,7 @@ struct wp_survey_leaf {
 struct wp_survey_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
-	const struct wp_timelines *timelines;
+	const struct wp_timelines *timelines; /* for the events' positions */
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
 	/* Leaves of partitioned outboxes. */
 	const struct wp_survey_leaf *leaves;
