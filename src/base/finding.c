@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "walpost/base/finding.h"
+#include "walpost/base/utf8.h"
 #include "walpost/base/why.h"
 
 static bool grow(struct wp_findings *f)
@@ -30,6 +31,21 @@ static struct wp_finding *say_no_memory(struct wp_findings *f)
 	return &f->no_memory;
 }
 
+/* A server's words may be of any encoding, and JSON takes UTF-8 only. */
+static void make_utf8(char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		size_t size = wp_utf8_size((const uint8_t *)text, left);
+		if (size == 0)
+			*text = '?';
+		size += size == 0;
+		text += size;
+		left -= size;
+	}
+}
+
 struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level level,
 				   enum wp_finding_room room, const char *name, const char *what,
 				   const char *cure)
@@ -37,6 +53,7 @@ struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level 
 	struct wp_why cut; /* at a character, should it be too long */
 
 	static_assert(sizeof(cut.text) == sizeof(f->items[0].what), "one size");
+	static_assert(sizeof(cut.text) == sizeof(f->items[0].cure), "one size");
 	assert(f->count < WP_FINDINGS_MAX);
 	if (f->count == f->capacity && !grow(f))
 		return say_no_memory(f);
@@ -49,7 +66,10 @@ struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level 
 	};
 	(void)wp_why_set(&cut, WP_OK, "%s", what);
 	memcpy(item->what, cut.text, sizeof(item->what));
-	(void)snprintf(item->cure, sizeof(item->cure), "%s", cure);
+	(void)wp_why_set(&cut, WP_OK, "%s", cure);
+	memcpy(item->cure, cut.text, sizeof(item->cure));
+	make_utf8(item->what);
+	make_utf8(item->cure);
 	return item;
 }
 

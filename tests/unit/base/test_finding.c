@@ -51,6 +51,28 @@ static void what_is_too_long_is_cut_at_a_character(void **state)
 	CHECK_EQ(strlen(item->what), fits);
 }
 
+static void a_cure_that_is_too_long_is_cut_at_a_character(void **state)
+{
+	(void)state;
+	char cure[sizeof(f.items[0].cure) + 100];
+	const size_t fits = sizeof(f.items[0].cure) - 3;
+	memset(cure, 'x', sizeof(cure));
+	memcpy(cure + fits, "\xe2\x82\xac", 4);
+	const struct wp_finding *item =
+		wp_findings_add(&f, WP_FINDING_WARN, WP_ROOM_KAFKA, "a", "odd", cure);
+	CHECK_EQ(strlen(item->cure), fits);
+}
+
+static void words_of_another_encoding_become_utf8(void **state)
+{
+	(void)state;
+	const struct wp_finding *item =
+		wp_findings_add(&f, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "a",
+				"le r\xf4le n'a pas \xe2\x82\xac", "\xff");
+	CHECK_TEXT(item->what, "le r?le n'a pas \xe2\x82\xac");
+	CHECK_TEXT(item->cure, "?");
+}
+
 static void many_fit(void **state)
 {
 	(void)state;
@@ -104,6 +126,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(findings_come_in_order_and_the_first_failure_is_told, none),
 		cmocka_unit_test_setup(what_is_too_long_is_cut_at_a_character, none),
+		cmocka_unit_test_setup(a_cure_that_is_too_long_is_cut_at_a_character, none),
+		cmocka_unit_test_setup(words_of_another_encoding_become_utf8, none),
 		cmocka_unit_test_setup_teardown(many_fit, none, none),
 		cmocka_unit_test_setup(without_memory_there_is_a_failure_that_passes, none),
 		cmocka_unit_test(levels_and_rooms_have_names),
