@@ -75,12 +75,16 @@ static bool has_stray_at(const char *conninfo)
 	return at[strcspn(at, "@?")] == '@';
 }
 
-/* The first may be the @ of an abstract socket. */
+/* An abstract socket begins with @, and a folder of sockets may have one in its name. */
 static bool is_host_list(const char *hosts)
 {
-	for (size_t i = 1; *hosts != '\0' && hosts[i] != '\0'; i++)
-		if (hosts[i] == '@' && hosts[i - 1] != ',')
+	while (*hosts != '\0') {
+		size_t size = strcspn(hosts, ",");
+		size_t first = *hosts == '@';
+		if (*hosts != '/' && memchr(hosts + first, '@', size - first) != NULL)
 			return false;
+		hosts += size + (hosts[size] == ',');
+	}
 	return true;
 }
 

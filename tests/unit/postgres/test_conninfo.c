@@ -129,6 +129,7 @@ static void an_at_that_belongs_there_is_right(void **state)
 		"host=@abstract,db port=5432,",		"postgres://%40abstract/app",
 		"postgres:///app?host=@abstract",	"postgres://u@db?application_name=a@b",
 		"host=a,@b port=1,65535 user=me@home",	"postgres://u:p?hush@db/app",
+		"host=a,/run/user@1000/postgres",
 	};
 	struct wp_why why;
 
