@@ -78,8 +78,8 @@ static void find_kafka(const struct wp_vitals *v, struct wp_troubles *t)
 		    "Check that the brokers run, and that this host reaches those of "
 		    "bootstrap.servers. Nothing is lost: events wait in Postgres, which keeps its "
 		    "log for them.",
-		    "%s%s", r->sink_why,
-		    waits ? "; events wait" : (r->sink_why[0] ? "" : "No broker answers."));
+		    "%s%s", r->sink_why[0] ? r->sink_why : "No broker answers",
+		    waits ? "; events wait" : "");
 	if (r->waiting && r->waiting_topic[0] == '\0')
 		add(t, BAD, "Permission missing", r->waiting_ms,
 		    "Grant it; delivery then goes on by itself. walpost stops when "

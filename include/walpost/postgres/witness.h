@@ -87,11 +87,4 @@ enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
  */
 void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
 
-/*
- * The slot stands where it stands by the hand of `by`, a command: the row says so from now on, if
- * nobody has the slot and the row is of this database and of no later state of it. Answers, in one
- * row if so, the position and what the row had said: owner, confirmed_lsn, when.
- */
-void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
-
 #endif

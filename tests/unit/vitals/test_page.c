@@ -182,6 +182,8 @@ static void what_keeps_events_is_told_with_since_when_and_what_to_do(void **stat
 	CHECK_HAS(page(), "<b>Kafka unreachable</b> <span class=\"soft\">since "
 			  "2025-05-08T06:12:29Z (51.0 s)</span>");
 	CHECK_HAS(page(), "kafka:9092: Connection refused; events wait");
+	p.vitals.relay.sink_why = "";
+	CHECK_HAS(page(), "No broker answers; events wait");
 	CHECK_HAS(page(), "<strong>What to do:</strong> Check that the brokers run");
 }
 
