@@ -36,6 +36,7 @@ static void try_string(struct wp_span string)
 		return;
 	NEED(wp_utf8_is_valid(wp_buffer_span(&text)));
 	try_writing(WP_JSON_NEEDED);
+	try_writing(WP_JSON_DISPLAY);
 	try_writing(WP_JSON_JACKSON);
 }
 

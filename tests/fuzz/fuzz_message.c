@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (texts.size_max == 0)
 		wp_buffer_init(&texts, SIZE_MAX_OF_VALUE);
 	/* A copy of its own size, so that a read behind it is seen. */
-	uint8_t *content = malloc(size);
+	uint8_t *content = malloc(size - 1);
 	NEED(content != NULL);
 	memcpy(content, data + 1, size - 1);
 	enum wp_rc rc = wp_message_event(way->reader, (struct wp_span){ content, size - 1 }, &texts,
