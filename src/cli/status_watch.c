@@ -68,7 +68,7 @@ static char *block_of(const struct watch *w)
 static char *json_of(const struct watch *w)
 {
 	json_t *object = wp_slot_status_json(w->status, &w->rates);
-	char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT);
+	char *line = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_ENSURE_ASCII);
 	size_t size = line == NULL ? 0 : strlen(line);
 	char *whole = line == NULL ? NULL : realloc(line, size + 2);
 
