@@ -151,7 +151,8 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_why *why)
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
 	wp_sql_add(&sql,
-		   "BEGIN; DECLARE changes BINARY SCROLL CURSOR FOR SELECT CASE "
+		   "BEGIN ISOLATION LEVEL READ COMMITTED; "
+		   "DECLARE changes BINARY SCROLL CURSOR FOR SELECT CASE "
 		   "WHEN length(data) <= current_setting('walpost.whole')::int THEN data END "
 		   "FROM pg_logical_slot_get_binary_changes(%L, %s, %s, 'proto_version', '1', "
 		   "'publication_names', quote_ident(%L), 'messages', 'true'%s)",

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -268,6 +269,25 @@ def test_a_type_made_while_it_looks_is_understood(stage, tailing):
     stage.insert()
     before, after = (line["value"] for line in tail.wait_lines(2))
     assert "io.debezium.data.Enum" not in before and "created,lost" in after
+    tail.stop()
+
+
+def test_a_table_that_is_not_visible_yet_is_waited_for_whatever_isolation_is_the_default(make_stage, own_postgres,
+                                                                                         tailing):
+    """A commit that waits for a synchronous standby is in the log, and read from it, before any other session sees it."""
+    stage = make_stage(postgres=own_postgres)
+    stage.sql(f"CREATE TABLE audit (n int); ALTER PUBLICATION {stage.publication} ADD TABLE audit")
+    stage.sql(f"ALTER DATABASE {stage.database} SET default_transaction_isolation = 'repeatable read'")
+    tail = tailing(stage).wait_begun()
+    own_postgres.set_conf(synchronous_standby_names="nobody")
+    asks = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_current_snapshot%' AND state LIKE 'idle in %'"
+    with stage.connect() as connection, ThreadPoolExecutor(1) as pool:
+        committed = pool.submit(connection.execute, "INSERT INTO audit VALUES (1)")
+        wait_until(lambda: stage.sql(asks) == [(1,)], 20, "it asks whose partition that is")
+        own_postgres.set_conf(synchronous_standby_names="")
+        committed.result(20)
+    event = stage.insert()
+    assert _ids(tail.wait_lines(1)) == [event]
     tail.stop()
 
 
