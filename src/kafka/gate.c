@@ -78,7 +78,7 @@ static void ask_later(struct wp_producer *p, struct wp_topic *topic)
 const char *wp_gate_known_topic(const struct wp_producer *p)
 {
 	for (const struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
-		if (t->handle != NULL)
+		if (t->handle != NULL || t->state == WP_TOPIC_READY)
 			return t->name;
 	}
 	return "";

@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,13 @@ struct wp_question {
 	enum wp_inquiry_stage stage; /* CONTACT or METADATA */
 	enum wp_inquiry_about about;
 	bool was_heard; /* the client has had an answer before */
+	uint64_t serial;
 	char known[WP_TOPIC_NAME_MAX + 1];
 	int timeout_ms;
 	rd_kafka_resp_err_t code;
 	bool was_sent;	   /* else it waited for a connection, or for librdkafka's own question */
-	int32_t broker_id; /* who answered; -1: nobody */
+	int32_t broker_id; /* who answered, or whom the answer names; -1: nobody */
+	bool is_named;	   /* the latter: it may be gone */
 	int32_t controller_id;
 	int64_t took_ms;
 	struct wp_inquiry *asker; /* touched by `done` only */
@@ -103,9 +106,22 @@ static void note_silence(struct wp_inquiry *q)
 
 /* ---- on the worker ---- */
 
-static void read_metadata(struct wp_question *question, const struct rd_kafka_metadata *metadata)
+/*
+ * A bootstrap address may be none of the brokers' own, that of a load balancer say: who answers
+ * there has no number to be asked by. Then each time another of those that the answer names.
+ */
+static void choose_broker(struct wp_question *question, const struct rd_kafka_metadata *metadata)
 {
 	question->broker_id = metadata->orig_broker_id;
+	question->is_named = metadata->orig_broker_id < 0 && metadata->broker_cnt > 0;
+	if (question->is_named)
+		question->broker_id =
+			metadata->brokers[question->serial % (uint64_t)metadata->broker_cnt].id;
+}
+
+static void read_metadata(struct wp_question *question, const struct rd_kafka_metadata *metadata)
+{
+	choose_broker(question, metadata);
 	for (size_t i = 0; i < question->topic_count; i++)
 		question->topics[i].code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	for (int i = 0; i < metadata->topic_cnt; i++) {
@@ -172,13 +188,16 @@ static void run_metadata(struct wp_question *question)
 /*
  * Any name and a partition that cannot be: librdkafka asks any broker for the topic's metadata,
  * without an object of it and without creating it, and finds no such partition. It repeats the
- * question after 0.2, 0.5, 0.9... s: only for a client that has nothing else to ask.
+ * question after 0.2, 0.5, 0.9... s: only for a client that has nothing else to ask. The name is new
+ * each time, for a topic that is there, or that we may not see, is not asked for again for 15 minutes.
  */
 static void ask_anybody(struct wp_question *question)
 {
 	rd_kafka_topic_partition_list_t *none = rd_kafka_topic_partition_list_new(1);
+	char name[40];
 
-	rd_kafka_topic_partition_list_add(none, "walpost", INT32_MAX)->offset = RD_KAFKA_OFFSET_END;
+	(void)snprintf(name, sizeof(name), "walpost-%" PRId64, wp_clock_us());
+	rd_kafka_topic_partition_list_add(none, name, INT32_MAX)->offset = RD_KAFKA_OFFSET_END;
 	question->code = rd_kafka_offsets_for_times(question->rk, none, question->timeout_ms);
 	question->was_sent = true;
 	rd_kafka_topic_partition_list_destroy(none);
@@ -246,7 +265,7 @@ static void end_question(void *arg)
 		note_silence(q);
 	if (question->broker_id >= 0) {
 		q->broker_id = question->broker_id;
-		q->has_answered = true;
+		q->has_answered = !question->is_named;
 		q->is_blind = false;
 	}
 	if (question->stage == WP_INQUIRY_CONTACT && q->broker_id < 0 && was_heard(q->code)) {
@@ -293,6 +312,7 @@ static enum wp_rc submit(struct wp_inquiry *q, const struct wp_client *c, struct
 	question->stage = stage;
 	question->about = q->about;
 	question->was_heard = q->was_heard;
+	question->serial = q->serial;
 	question->timeout_ms = q->patience_ms;
 	question->broker_id = question->controller_id = -1;
 	question->asker = q;

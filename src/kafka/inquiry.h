@@ -71,7 +71,7 @@ struct wp_inquiry {
 	bool has_config;      /* what the question knows by now */
 	bool has_metadata;
 	int32_t broker_id; /* whom to ask for the configuration; -1: not known */
-	bool has_answered; /* that one did; else it is the controller, which may be gone */
+	bool has_answered; /* that one did; else it was named only, as the controller say, and may be gone */
 	bool is_blind;	   /* nobody tells a broker to ask: the metadata first, then who gave it */
 	int32_t patience_ms; /* how long the next question waits */
 	int64_t asked_at_us; /* of the configuration */
@@ -86,8 +86,8 @@ void wp_inquiry_release(struct wp_inquiry *q);
 /* One topic more for the next wp_inquiry_ask(); false: there is no room. Only when IDLE. */
 bool wp_inquiry_add(struct wp_inquiry *q, const char *topic);
 /*
- * About the topics that were added, if not about life. `known` is a topic that the client has an
- * object of, or "". Only when IDLE. WP_FULL, WP_NOMEM: later; what was added is forgotten.
+ * About the topics that were added, if not about life. `known` is a topic that is there, as
+ * far as is known, or "". Only when IDLE. WP_FULL, WP_NOMEM: later; what was added is forgotten.
  */
 enum wp_rc wp_inquiry_ask(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 			  enum wp_inquiry_about about, const char *known) WP_MUST_CHECK;

@@ -17,6 +17,11 @@
 
 void wp_intake_heard(struct wp_producer *p)
 {
+	/* An answer that waited for the end of an outage says nothing of how long they take. */
+	if (p->contacted && !p->view.reachable) {
+		p->is_back = true;
+		p->probe_at_ms = p->now_ms;
+	}
 	p->contacted = true;
 	p->heard_at_ms = p->now_ms;
 	p->tls_failing_since_ms = -1;

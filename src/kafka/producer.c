@@ -97,7 +97,7 @@ static bool wants_probe(const struct wp_producer *p)
 	/* Without a topic in use life costs many questions, and that for the event's topic tells too. */
 	if (p->wanted[0] != '\0' && p->contacted && wp_gate_known_topic(p)[0] == '\0')
 		return false;
-	return !p->view.reachable || p->is_suspect || p->view.in_flight > 0;
+	return !p->view.reachable || p->is_suspect || p->is_back || p->view.in_flight > 0;
 }
 
 static int64_t probe_due(const struct wp_producer *p)
@@ -105,7 +105,7 @@ static int64_t probe_due(const struct wp_producer *p)
 	/* In flight and nothing heard for 3 s, or longer where answers take long. */
 	int64_t silent_at_ms = p->heard_at_ms + p->inquiry.patience_ms * 3 / 2;
 
-	if (!p->view.reachable || p->is_suspect)
+	if (!p->view.reachable || p->is_suspect || p->is_back)
 		return p->probe_at_ms;
 	return silent_at_ms > p->probe_at_ms ? silent_at_ms : p->probe_at_ms;
 }
@@ -116,6 +116,7 @@ static void probe(struct wp_producer *p)
 	if (!wants_probe(p) || p->now_ms < probe_due(p))
 		return;
 	p->probe_at_ms = p->now_ms + p->inquiry.patience_ms;
+	p->is_back = false;
 	/* No room on the worker: the next time. */
 	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE,
 				       wp_gate_known_topic(p));

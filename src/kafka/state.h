@@ -93,6 +93,7 @@ struct wp_producer {
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
 	struct wp_why tls_failure;
 	bool is_suspect;	  /* a broker's connection broke: probe at once */
+	bool is_back;		  /* an outage is over: how long do answers take now? */
 	bool has_missed;	  /* while suspect: the next unanswered question is an outage */
 	struct wp_why last_error; /* since something was heard; "" none */
 	struct wp_why outage;	  /* while not reachable */
@@ -123,7 +124,7 @@ void wp_gate_distrust(struct wp_producer *p, const char *topic, rd_kafka_resp_er
 /* A size was refused: the limit is read again before the next record. */
 void wp_gate_doubt_limit(struct wp_producer *p, const char *topic);
 void wp_gate_answer(struct wp_producer *p, const struct wp_answer *answer);
-/* One that librdkafka has an object of, so that it may be asked for at will; "" none. */
+/* One that was there when it was last asked for, so that it may be asked for at will; "" none. */
 const char *wp_gate_known_topic(const struct wp_producer *p);
 /* Asks for these (comma-separated), so far as they are not known, before an event comes. */
 void wp_gate_prefetch(struct wp_producer *p, const char *topics);

@@ -613,6 +613,34 @@ static void with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same(vo
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
 }
 
+/* What librdkafka remembers of the topic that it was asked for is no answer of the cluster. */
+static void an_idle_one_notices_each_outage(void **state)
+{
+	(void)state;
+	world_open(&w);
+	for (int i = 0; i < 2; i++) {
+		WORLD_UNTIL(&w, world_view(&w)->reachable);
+		world_down(&w);
+		WORLD_UNTIL(&w, !world_view(&w)->reachable);
+		world_up(&w);
+	}
+}
+
+/* As where the brokers' names are not that of the load balancer before them. */
+static void a_bootstrap_address_that_no_broker_goes_by_will_do(void **state)
+{
+	char address[64];
+
+	(void)state;
+	const char *port = strrchr(rd_kafka_mock_cluster_bootstraps(w.cluster), ':');
+	(void)snprintf(address, sizeof(address), "localhost%s", port);
+	w.options.property_count = 0;
+	world_property(&w, "bootstrap.servers", address);
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+}
+
 static int three_brokers(void **state)
 {
 	(void)state;
@@ -653,6 +681,26 @@ static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(voi
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	CHECK(world_view(&w)->reachable);
+}
+
+/* Else the next outage would be noticed late. */
+static void after_an_outage_it_learns_anew_how_long_answers_take(void **state)
+{
+	(void)state;
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	int32_t patience_ms = inside()->inquiry.patience_ms;
+	/* The question is asked during it, and answered when it ends. */
+	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 4000), RD_KAFKA_RESP_ERR_NO_ERROR);
+	inside()->inquiry.patience_ms = 30000;
+	inside()->view.reachable = false;
+	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_CONTACT);
+	for (int i = 0; i < 10; i++)
+		world_turn(&w); /* it arrives */
+	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
+	WORLD_UNTIL(&w, world_view(&w)->reachable);
+	WORLD_UNTIL(&w, inside()->inquiry.patience_ms == patience_ms);
 }
 
 static void a_cluster_that_is_down_at_the_start_is_waited_for(void **state)
@@ -837,9 +885,12 @@ int main(void)
 		TEST(a_topic_name_that_cannot_be_is_data),
 		TEST(a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself),
 		TEST(with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same),
+		TEST(an_idle_one_notices_each_outage),
+		TEST(a_bootstrap_address_that_no_broker_goes_by_will_do),
 		cmocka_unit_test_setup_teardown(one_broker_less_is_not_an_outage, three_brokers,
 						release),
 		TEST(a_cluster_that_is_silent_is_noticed_while_something_is_in_flight),
+		TEST(after_an_outage_it_learns_anew_how_long_answers_take),
 		TEST(a_cluster_that_is_down_at_the_start_is_waited_for),
 		TEST(wrong_credentials_at_the_start_stop_for_a_human),
 		TEST(tls_on_a_plain_listener_is_told_and_waited_for),
