@@ -171,6 +171,7 @@ static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp
 	}
 	/* What we may not read we do not know: the broker decides on sizes. */
 	topic->limit = a->limit;
+	topic->limit_name = a->limit_name;
 	topic->state = WP_TOPIC_READY;
 	topic->trouble = WP_TOPIC_FINE;
 	topic->answered_at_ms = p->now_ms;
@@ -385,8 +386,11 @@ static enum wp_rc refuse_above_limit(struct wp_producer *p, struct wp_topic *top
 		ask_anew(p, topic);
 		return WP_AGAIN;
 	}
-	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, "max.message.bytes",
-			   "raise max.message.bytes of the topic, and message.max.bytes in [kafka]",
+	bool by_segment = strcmp(topic->limit_name, "segment.bytes") == 0;
+	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, topic->limit_name,
+			   by_segment ? "raise segment.bytes of the topic"
+				      : "raise max.message.bytes of the topic, and "
+					"message.max.bytes in [kafka]",
 			   why);
 }
 

@@ -276,9 +276,8 @@ static void end_question(void *arg)
 	q->has_metadata = question->stage == WP_INQUIRY_METADATA;
 	for (size_t i = 0; i < question->topic_count && was_heard(q->code); i++) {
 		struct wp_asked *asked = find(q, question->topics[i].name);
-		size_t limit = asked->limit;
-		*asked = question->topics[i];
-		asked->limit = limit;
+		asked->code = question->topics[i].code;
+		asked->partition_count = question->topics[i].partition_count;
 	}
 	q->question = NULL;
 	free(question);
@@ -461,18 +460,32 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 	return true;
 }
 
-static size_t limit_of(const rd_kafka_ConfigResource_t *resource)
+/* Kafka takes no batch above either. */
+static const char *const LIMITS[] = { "max.message.bytes", "segment.bytes" };
+
+static void read_limit(const rd_kafka_ConfigEntry_t *entry, struct wp_asked *asked)
+{
+	const char *value = rd_kafka_ConfigEntry_value(entry);
+
+	for (size_t i = 0; i < sizeof(LIMITS) / sizeof(LIMITS[0]); i++) {
+		if (value == NULL || strcmp(rd_kafka_ConfigEntry_name(entry), LIMITS[i]) != 0)
+			continue;
+		size_t limit = (size_t)strtoull(value, NULL, 10);
+		if (asked->limit != 0 && asked->limit <= limit)
+			continue;
+		asked->limit = limit;
+		asked->limit_name = LIMITS[i];
+	}
+}
+
+void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked *asked)
 {
 	size_t count;
 	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
 
-	for (size_t i = 0; i < count; i++) {
-		const char *value = rd_kafka_ConfigEntry_value(entries[i]);
-		if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), "max.message.bytes") == 0 &&
-		    value != NULL)
-			return (size_t)strtoull(value, NULL, 10);
-	}
-	return 0;
+	asked->limit = 0;
+	for (size_t i = 0; i < count; i++)
+		read_limit(entries[i], asked);
 }
 
 static bool is_missing(const struct wp_inquiry *q, rd_kafka_resp_err_t code)
@@ -497,7 +510,7 @@ static void read_config(struct wp_inquiry *q, rd_kafka_event_t *event)
 		if (asked == NULL)
 			continue;
 		if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-			asked->limit = limit_of(resources[i]);
+			wp_inquiry_read_limit(resources[i], asked);
 		else if (is_missing(q, code))
 			asked->code = code;
 	}

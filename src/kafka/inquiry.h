@@ -32,7 +32,8 @@ enum wp_inquiry_about {
 struct wp_asked {
 	char name[WP_TOPIC_NAME_MAX + 1];
 	rd_kafka_resp_err_t code; /* NO_ERROR: it is there */
-	size_t limit;		  /* max.message.bytes; 0: not told */
+	size_t limit;		  /* bytes of a batch at most; 0: not told */
+	const char *limit_name;	  /* static: the property that sets it, if it was told */
 	int32_t partition_count;
 };
 
@@ -97,6 +98,8 @@ bool wp_inquiry_step(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 /* The same, by an event of type DESCRIBECONFIGS_RESULT. */
 bool wp_inquiry_read(struct wp_inquiry *q, const struct wp_client *c, struct wp_worker *worker,
 		     rd_kafka_event_t *event, struct wp_answer *ret);
+/* What the topic's configuration says of it. */
+void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked *asked);
 /* A connection broke, perhaps that to the broker that would be asked next. */
 void wp_inquiry_doubt_broker(struct wp_inquiry *q);
 /* Idle again; before the client is closed. */

@@ -103,7 +103,8 @@ static void read_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 	r->cure = wp_kafka_cure(m->err);
 	if (is_an_answer(m->err))
 		wp_intake_heard(p);
-	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE) {
+	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+	    m->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE) {
 		r->limit = known_limit(p, name);
 		wp_gate_doubt_limit(p, name);
 	}

@@ -50,7 +50,8 @@ struct wp_topic {
 	int64_t answered_at_ms;
 	bool is_expected;		 /* to be asked for before an event comes */
 	bool recounts;			 /* asked for because a partition was missing */
-	size_t limit;			 /* max.message.bytes; 0: not known */
+	size_t limit;			 /* bytes of a batch at most; 0: not known */
+	const char *limit_name;		 /* static: the property that sets it */
 	void *handle;			 /* owned; NULL: none yet */
 	struct wp_partition *partitions; /* owned */
 	int32_t partition_count;

@@ -42,9 +42,13 @@ static int64_t effective_batch_size(void)
 	return wp_properties_number(rd_kafka_conf(inside()->client.rk), "batch.size");
 }
 
-static void answer(const char *topic, size_t limit)
+static void answer_of(const char *topic, size_t limit, const char *limit_name)
 {
-	struct wp_asked asked = { .limit = limit, .partition_count = 1 };
+	struct wp_asked asked = {
+		.limit = limit,
+		.limit_name = limit_name,
+		.partition_count = 1,
+	};
 	struct wp_answer a = {
 		.about = WP_INQUIRY_TOPICS,
 		.heard = true,
@@ -55,6 +59,11 @@ static void answer(const char *topic, size_t limit)
 	(void)snprintf(asked.name, sizeof(asked.name), "%s", topic);
 	inside()->now_ms = world_clock_ms();
 	wp_gate_answer(inside(), &a);
+}
+
+static void answer(const char *topic, size_t limit)
+{
+	answer_of(topic, limit, "max.message.bytes");
 }
 
 /* Until the new client that a smaller batch.size calls for is there. */
@@ -106,6 +115,42 @@ static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void *
 	CHECK_HAS(why.text, "5001 bytes");
 	CHECK_HAS(why.text, "max.message.bytes of 5000 bytes for topic orders");
 	WORLD_UNTIL(&w, w.report_count == 2);
+}
+
+static struct wp_asked limit_of(const char *message_max, const char *segment)
+{
+	struct wp_asked asked = { .limit = 1 };
+	rd_kafka_ConfigResource_t *r =
+		rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "orders");
+
+	(void)rd_kafka_ConfigResource_set_config(r, "retention.ms", "5");
+	(void)rd_kafka_ConfigResource_set_config(r, "segment.bytes", segment);
+	(void)rd_kafka_ConfigResource_set_config(r, "max.message.bytes", message_max);
+	wp_inquiry_read_limit(r, &asked);
+	rd_kafka_ConfigResource_destroy(r);
+	return asked;
+}
+
+/* A topic made anew takes what is behind a batch that it refuses for either. */
+static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **state)
+{
+	(void)state;
+	world_property(&w, "compression.type", "none");
+	world_open(&w);
+	use("orders");
+	struct wp_asked told = limit_of("1048588", "1073741824");
+	CHECK_EQ(told.limit, 1048588);
+	CHECK_TEXT(told.limit_name, "max.message.bytes");
+	told = limit_of("4000000", "3000");
+	CHECK_EQ(told.limit, 3000);
+	CHECK_TEXT(told.limit_name, "segment.bytes");
+	answer_of("orders", told.limit, told.limit_name);
+	settle();
+	answer_of("orders", told.limit, told.limit_name); /* fresh */
+	struct wp_record above = record_of_wire_size("orders", 3001);
+	CHECK_EQ(world_offer(&w, 2, &above, &why), WP_DATA);
+	CHECK_HAS(why.text, "segment.bytes of 3000 bytes for topic orders");
+	CHECK_HAS(why.text, "raise segment.bytes of the topic");
 }
 
 static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
@@ -412,6 +457,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(what_the_brokers_are_to_create_is_missing_only_when_they_have_not),
 		TEST(an_event_at_the_topics_limit_passes_and_one_byte_more_is_data),
+		TEST(a_segment_below_max_message_bytes_is_the_limit_and_is_named),
 		TEST(an_old_limit_is_read_again_before_an_event_is_called_too_large),
 		TEST(with_compression_the_broker_decides),
 		TEST(a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_flight),
