@@ -123,8 +123,16 @@ static void probe(struct wp_producer *p)
 	(void)rc;
 }
 
+/* Nothing more was said of it in time: what the next client is told is another matter. */
+static void end_denial(struct wp_producer *p)
+{
+	if (p->phase == WP_PHASE_RUNNING && !is_denied(p))
+		p->denial.on = false;
+}
+
 static void step(struct wp_producer *p)
 {
+	end_denial(p);
 	wp_intake_step(p);
 	if (p->phase == WP_PHASE_RUNNING)
 		wp_gate_step(p);

@@ -338,6 +338,21 @@ static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 }
 
+static void a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart(void **state)
+{
+	(void)state;
+	world_open(&w);
+	send_many(1, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	rd_kafka_mock_push_request_errors(w.cluster, API_INIT_PRODUCER_ID, 1,
+					  RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED);
+	restart(WP_BATCHING_NORMAL);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
+	restart(WP_BATCHING_NORMAL);
+	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
+}
+
 static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(void **state)
 {
 	(void)state;
@@ -869,6 +884,7 @@ int main(void)
 		TEST(an_unlisted_error_asks_for_a_rewind),
 		TEST(a_fatal_error_breaks_it_until_the_restart),
 		TEST(a_right_that_was_there_and_is_taken_away_is_waited_for),
+		TEST(a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart),
 		TEST(denied_with_events_in_flight_it_breaks_and_waits_after_the_restart),
 		TEST(produce_without_idempotence_rights_stops_for_a_human),
 		TEST(what_a_purge_takes_back_is_reported_as_purged),
