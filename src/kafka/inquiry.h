@@ -72,7 +72,7 @@ struct wp_inquiry {
 	bool has_config;      /* what the question knows by now */
 	bool has_metadata;
 	int32_t broker_id; /* whom to ask for the configuration; -1: not known */
-	bool has_answered; /* that one did; else it was named only, as the controller say, and may be gone */
+	bool has_answered; /* that one did; else it was only named, and may be gone */
 	bool is_blind;	   /* nobody tells a broker to ask: the metadata first, then who gave it */
 	int32_t patience_ms; /* how long the next question waits */
 	int64_t asked_at_us; /* of the configuration */
