@@ -22,9 +22,10 @@ SET search_path = pg_catalog, pg_temp;
 SELECT set_config('walpost.refusal', CASE
   WHEN :'slot' = '' THEN 'the variable slot is missing: add -v slot=NAME (walpost''s default is walpost)'
   WHEN pg_is_in_recovery() THEN 'the server is a standby; accept on the primary'
-  WHEN c.oid IS NULL OR 13 <> (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+  WHEN c.oid IS NULL OR 15 <> (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
       AND a.attname IN ('slot', 'owner', 'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at',
-        'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics')) THEN
+        'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics', 'trouble',
+        'trouble_at')) THEN
     'walpost.witness is missing or lacks columns, so nothing is remembered that could be accepted; witness.sql makes it'
   WHEN NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
       AND has_table_privilege(c.oid, 'UPDATE')) THEN

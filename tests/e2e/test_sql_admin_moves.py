@@ -226,7 +226,7 @@ def test_what_cannot_be_accepted_is_refused(stage, make_stage):
     refused(slot_accept(stage), "this is another or an older database", "set relay.epoch = 4 instead")
     with passing_role(stage, f"guest_{stage.name}") as guest:
         refused(slot_accept(stage, user=guest), f"role {guest} may not read and write walpost.witness")
-    stage.sql("ALTER TABLE walpost.witness DROP COLUMN topics")
+    stage.sql("ALTER TABLE walpost.witness DROP COLUMN trouble")
     refused(slot_accept(stage), "walpost.witness is missing or lacks columns")
     stage.sql("DROP TABLE walpost.witness")
     refused(slot_accept(stage), "walpost.witness is missing or lacks columns")
