@@ -97,10 +97,13 @@ static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 				     SAME_TROUBLE_MAX);
 }
 
-/* What is on its way can no more be confirmed to the server: not to be waited for. */
+/*
+ * What is on its way can no more be confirmed to the server: not to be waited for, nor is the end
+ * of a copy that has failed.
+ */
 static void leave_stream(struct wp_relay *r, struct wp_now now)
 {
-	if (r->state == WP_DRAINING)
+	if (r->state == WP_DRAINING || r->state == WP_FINISHING)
 		wp_relay_happen(r, WP_LOST, now);
 }
 

@@ -2443,6 +2443,23 @@ static void a_suspended_machine_that_was_stopping_purges_and_says_its_last_word(
 	CHECK_EQ(b->source.parts, 1);
 }
 
+static void a_copy_that_is_refused_as_it_ends_is_not_waited_for(void **state)
+{
+	(void)state;
+	stream();
+	ask_to_stop();
+	CHECK_STATE("finishing");
+	b->source.part_answer = WP_SOURCE_FINISHING;
+	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "42704");
+	step();
+	CHECK_EQ(b->source.parts, 1);
+	CHECK_EQ(b->step, WP_STEP_WAIT);
+	b->source.view.state = WP_SOURCE_FINISHED;
+	step();
+	CHECK_EQ(b->step, WP_STEP_OVER);
+	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+}
+
 static void a_refused_stream_has_its_last_word(void **state)
 {
 	(void)state;
@@ -2809,6 +2826,7 @@ int main(void)
 		RELAY_TEST(after_a_lost_stream_a_stop_says_the_last_word),
 		RELAY_TEST(a_last_word_that_nobody_takes_is_not_waited_for),
 		RELAY_TEST(the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_too),
+		RELAY_TEST(a_copy_that_is_refused_as_it_ends_is_not_waited_for),
 		RELAY_TEST(a_refused_stream_has_its_last_word),
 		RELAY_TEST(a_stop_while_rewinding_is_immediate),
 		RELAY_TEST(a_stop_at_the_end_of_isolation_tells_the_last_position),
