@@ -42,6 +42,8 @@ enum {
 	ONLY_IGNORED_MS = 60 * 1000,
 	RENEW_FROM_BYTES = 8 * 1024 * 1024,
 	RENEW_AFTER_MS = 5 * 1000,
+	RENEW_EVERY_MS = 60 * 1000,
+	RENEW_RETAINED_MAX = 512 * 1024 * 1024, /* bytes of log from restart_lsn on */
 };
 
 /* The same trouble at the same place: three times is not bad luck. */
@@ -156,6 +158,7 @@ struct wp_relay {
 	struct question question;
 	size_t largest_frame; /* of this stream */
 	int64_t event_ms;     /* when an event was sent, or a larger frame came, last */
+	int64_t renewed_ms;   /* when the connection was renewed last, if it was */
 	int64_t quiet_ms;     /* when we last were at the end of what the server had sent */
 	int64_t paused_ms;    /* when we last did not read */
 	int64_t probed_ms;

@@ -500,18 +500,30 @@ void wp_relay_try_again(struct wp_relay *r, struct wp_now now)
 
 /* -- a connection that has grown ------------------------------------------ */
 
+/* A new stream is decoded from restart_lsn on, which takes a server its time. */
+static bool begins_far_back(const struct wp_relay *r)
+{
+	return wp_relay_source(r)->health.retained > RENEW_RETAINED_MAX;
+}
+
 /* Nothing would come twice: the server has heard, or is about to, of all that was read. */
 static bool may_renew(const struct wp_relay *r)
 {
-	return r->largest_frame >= RENEW_FROM_BYTES && r->state == WP_STREAMING &&
-	       wp_relay_is_streaming(r) && !r->stop_asked && !r->health.suspect &&
-	       wp_span_is_null(r->held) && !wp_pipeline_in_transaction(r->pipeline) &&
-	       r->ledger.in_flight == 0 && wp_ledger_safe(&r->ledger) == wp_ledger_read(&r->ledger);
+	return !begins_far_back(r) && r->largest_frame >= RENEW_FROM_BYTES &&
+	       r->state == WP_STREAMING && wp_relay_is_streaming(r) && !r->stop_asked &&
+	       !r->health.suspect && wp_span_is_null(r->held) &&
+	       !wp_pipeline_in_transaction(r->pipeline) && r->ledger.in_flight == 0 &&
+	       wp_ledger_safe(&r->ledger) == wp_ledger_read(&r->ledger);
 }
 
 int64_t wp_relay_renew_due(const struct wp_relay *r)
 {
-	return may_renew(r) ? r->event_ms + RENEW_AFTER_MS : INT64_MAX;
+	int64_t due = r->event_ms + RENEW_AFTER_MS;
+	int64_t again = r->renewed_ms + RENEW_EVERY_MS;
+
+	if (!may_renew(r))
+		return INT64_MAX;
+	return r->renewals > 0 && again > due ? again : due;
 }
 
 void wp_relay_renew(struct wp_relay *r, struct wp_now now)
@@ -524,6 +536,7 @@ void wp_relay_renew(struct wp_relay *r, struct wp_now now)
 	if (!wp_relay_is_streaming(r))
 		return;
 	r->renewals++;
+	r->renewed_ms = now.ms;
 	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_INFO, "stream_renewed")->why, WP_OK,
 			 "a row of %zu bytes had come; a new connection gives back the memory "
 			 "that libpq keeps for rows of that size",

@@ -1066,6 +1066,48 @@ static void a_smaller_row_is_no_reason_for_a_new_connection(void **state)
 	CHECK_STATE("streaming");
 }
 
+static void stream_anew(void)
+{
+	CHECK_STATE("connecting");
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_STATE("streaming");
+}
+
+/* Of others, say, whose rows are ignored. */
+static void huge_rows_that_come_often_have_a_new_connection_once_a_minute(void **state)
+{
+	stream();
+	send_frame_of(HUGE);
+	live(5000);
+	CHECK_EQ(b->look.renewals, 1);
+	stream_anew();
+	send_frame_of(HUGE);
+	live_on(59 * 1000);
+	CHECK_EQ(b->look.renewals, 1);
+	live(1000);
+	CHECK_EQ(b->look.renewals, 2);
+	stream_anew();
+}
+
+/* A long transaction holds restart_lsn back: the server would decode all the log from there. */
+static void a_stream_that_would_begin_far_back_keeps_its_connection(void **state)
+{
+	const int64_t much = 512 * 1024 * 1024;
+
+	stream();
+	b->source.view.health.retained = much + 1;
+	send_frame_of(HUGE);
+	live_on(600 * 1000);
+	CHECK_STATE("streaming");
+	CHECK(!noted("stream_renewed"));
+	b->source.view.health.retained = much;
+	step();
+	CHECK(noted("stream_renewed"));
+}
+
 static void a_standby_that_takes_the_slot_meanwhile_has_it(void **state)
 {
 	stream();
@@ -2753,6 +2795,8 @@ int main(void)
 		RELAY_TEST(after_a_huge_row_the_stream_has_a_new_connection_once_it_is_quiet),
 		RELAY_TEST(events_put_a_new_connection_off),
 		RELAY_TEST(a_smaller_row_is_no_reason_for_a_new_connection),
+		RELAY_TEST(huge_rows_that_come_often_have_a_new_connection_once_a_minute),
+		RELAY_TEST(a_stream_that_would_begin_far_back_keeps_its_connection),
 		RELAY_TEST(a_standby_that_takes_the_slot_meanwhile_has_it),
 		RELAY_TEST(a_standby_waits_for_no_topic),
 		RELAY_TEST(a_table_nobody_configured_stops_it),
