@@ -73,7 +73,7 @@ static void asked_to_stop_it_offers_nothing_more(void **state)
 	send_event(200, "1");
 	step();
 	b->sink.answer = WP_OK;
-	wp_relay_stop(b->relay, (struct wp_now){ b->now_ms, 0 });
+	wp_relay_stop(b->relay, (struct wp_now){ .ms = b->now_ms });
 	b->now_ms += 10 * 1000;
 	step();
 	CHECK_EQ(b->sink.sent_count, 0);
@@ -113,7 +113,7 @@ static void a_sink_that_breaks_while_it_stops_is_told_once(void **state)
 	stream();
 	send_event(200, "1");
 	step();
-	wp_relay_stop(b->relay, (struct wp_now){ b->now_ms, 0 });
+	wp_relay_stop(b->relay, (struct wp_now){ .ms = b->now_ms });
 	step();
 	CHECK_STATE("draining");
 	b->sink.view.state = WP_SINK_BROKEN;
