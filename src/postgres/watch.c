@@ -15,6 +15,7 @@
 #define SQL_SIZE_MAX (1024 * 1024)
 #define SLOW_S 0.1
 #define LIFE_S 10.
+#define PATIENCE_S 1. /* of the partitions, for the answer about health */
 
 enum {
 	ANSWER_S = 15,
@@ -39,6 +40,7 @@ struct wp_watch {
 	bool warned;
 	struct wp_buffer note; /* SQL that waits; empty: none */
 	bool asking_partitions;
+	bool asks_health; /* the query under way does */
 };
 
 static PGconn *pg_of(const struct wp_watch *w)
@@ -51,6 +53,7 @@ static void drop_query(struct wp_watch *w)
 	ev_timer_stop(w->loop, &w->limit);
 	wp_query_free(w->query);
 	w->query = NULL;
+	w->asks_health = false;
 }
 
 static void drop(struct wp_watch *w)
@@ -74,8 +77,7 @@ static void tell_partitions(struct wp_watch *w, struct wp_partitions *answer)
 	w->setup.partitions(w->setup.arg, answer);
 }
 
-/* Whatever was under way: what else waits here would fare no better. */
-static void failed(struct wp_watch *w, const char *why)
+static void note_failure(struct wp_watch *w, const char *why)
 {
 	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
 	w->not_before = ev_now(w->loop) + (double)wait_ms / 1000.;
@@ -90,6 +92,12 @@ static void failed(struct wp_watch *w, const char *why)
 			       "to be lost, would not be noticed while this lasts"),
 		       WP_TEXT("cure", "let the role have one connection more beside the stream"));
 	}
+}
+
+/* Whatever was under way: what else waits here would fare no better. */
+static void failed(struct wp_watch *w, const char *why)
+{
+	note_failure(w, why);
 	tell_partitions(w, NULL);
 	tell(w);
 }
@@ -105,6 +113,15 @@ static void succeeded(struct wp_watch *w)
 
 static void begin(struct wp_watch *w);
 static void next(struct wp_watch *w);
+
+/* It looks at tables, and waits for who has one of them locked; the partitions' does not. */
+static void health_failed(struct wp_watch *w, const char *why)
+{
+	note_failure(w, why);
+	tell(w);
+	if (w->asking_partitions)
+		begin(w);
+}
 
 /* Nobody is to wait for an idle session; what waits itself begins anew. */
 static void go_on(struct wp_watch *w, bool slow)
@@ -158,7 +175,7 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 	if (is_answer(w, failure))
 		judge(w, result);
 	else
-		failed(w, failure->why.text);
+		health_failed(w, failure->why.text);
 }
 
 static void on_partitions(void *arg, const PGresult *result,
@@ -195,8 +212,19 @@ static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
 {
 	(void)loop, (void)events; /* one timer, always for its end */
 	struct wp_watch *w = timer->data;
+	bool was_health = w->asks_health;
 	drop(w);
-	failed(w, "the server did not answer in time");
+	if (was_health)
+		health_failed(w, "the server did not answer in time");
+	else
+		failed(w, "the server did not answer in time");
+}
+
+static void limit(struct wp_watch *w, ev_tstamp to_s)
+{
+	ev_timer_stop(w->loop, &w->limit);
+	ev_timer_set(&w->limit, to_s, 0.);
+	ev_timer_start(w->loop, &w->limit);
 }
 
 static void send(struct wp_watch *w, const char *sql, wp_query_done done)
@@ -209,8 +237,7 @@ static void send(struct wp_watch *w, const char *sql, wp_query_done done)
 	}
 	ev_now_update(w->loop);
 	w->asked = ev_now(w->loop);
-	ev_timer_set(&w->limit, ANSWER_S, 0.);
-	ev_timer_start(w->loop, &w->limit);
+	limit(w, ANSWER_S);
 }
 
 static void ask(struct wp_watch *w)
@@ -226,6 +253,7 @@ static void ask(struct wp_watch *w)
 		send(w, (const char *)sql.data, on_answer);
 	else
 		failed(w, "the question cannot be written");
+	w->asks_health = w->query != NULL;
 	wp_buffer_release(&sql);
 }
 
@@ -304,6 +332,10 @@ void wp_watch_ask(struct wp_watch *w)
 void wp_watch_ask_partitions(struct wp_watch *w)
 {
 	w->asking_partitions = true;
+	if (w->asks_health) {
+		ev_now_update(w->loop);
+		limit(w, PATIENCE_S);
+	}
 	begin(w);
 }
 

@@ -583,6 +583,28 @@ static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **st
 	CHECK(partition("leaf") == NULL);
 }
 
+static bool somebody_waits_for_a_lock(void)
+{
+	return strcmp(harness_value(&harness, "SELECT count(*) FROM pg_locks WHERE NOT granted"),
+		      "0") != 0;
+}
+
+static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(void **state)
+{
+	(void)state;
+	harness_sql(&harness, tree_sql);
+	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
+	harness_start(&harness, WP_WITNESS_KEEP);
+	harness_sql(&harness, "BEGIN; LOCK TABLE leaf IN ACCESS EXCLUSIVE MODE");
+	harness.source->ops->watch(harness.source);
+	AWAIT(&harness, somebody_waits_for_a_lock());
+	ask_partitions();
+	CHECK_EQ(view()->partitions_asked, WP_ASKED_ANSWERED);
+	CHECK(view()->health.unanswered);
+	CHECK(!view()->health.asking);
+	harness_sql(&harness, "COMMIT");
+}
+
 static void partitions_that_nobody_can_tell_fail(void **state)
 {
 	(void)state;
@@ -658,6 +680,7 @@ int main(void)
 		TEST(after_a_promotion_the_history_is_known),
 		TEST(without_the_history_file_it_streams_all_the_same),
 		TEST(partitions_are_told_at_all_levels_before_a_stream_and_anew),
+		TEST(partitions_are_told_while_a_lock_holds_up_the_answer_about_health),
 		TEST(partitions_that_nobody_can_tell_fail),
 		TEST(a_server_that_refuses_us_is_alive),
 		TEST(the_probe_asks_the_server_we_stream_from),
