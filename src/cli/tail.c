@@ -87,7 +87,7 @@ static enum wp_rc find_partitions(struct tail *t, struct wp_why *why)
 	PGresult *r = NULL;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
-	wp_partitions_sql(&sql, &t->wanted.wanted);
+	wp_partitions_sql(&sql, &t->wanted.wanted, WP_PARTITIONS_FOR_ANYBODY);
 	enum wp_rc rc = wp_sql_end(&sql, why);
 	if (rc == WP_OK)
 		rc = wp_session_query(&t->session, (const char *)text.data, &r, why);

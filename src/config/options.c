@@ -80,7 +80,10 @@ const struct wp_option wp_options[] = {
 	{ "postgres.allow_synchronous",
 	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "
 	  "Kafka\n"
-	  "has, so then every commit of the server waits for Kafka.",
+	  "has, so then every commit of the server waits for Kafka. A transaction that attaches a "
+	  "partition\nof the outbox and writes to it, too, then waits for ever: attach it before, "
+	  "or "
+	  "set\npublish_via_partition_root.",
 	  "no", BOOL, 0, AT(postgres.allow_synchronous), 0, 1, NULL, NULL },
 	{ "postgres.connect_timeout",
 	  "How long one attempt to connect may take, names and TLS included.", "10s", DURATION, 0,

@@ -18,15 +18,38 @@ static const char partitions_sql[] =
 	"  FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.oid)\n"
 	"SELECT coalesce((SELECT pg_catalog.string_agg(p.oid || ' ' || p.at, ',' ORDER BY p.oid)\n"
 	"    FROM (SELECT DISTINCT ON (oid) oid, at FROM tree ORDER BY oid, depth) p), ''),\n"
-	"  pg_catalog.pg_current_snapshot()";
+	"  pg_catalog.pg_current_snapshot(), ";
 
-enum answer_column { ANSWER_PARTITIONS, ANSWER_SNAPSHOT, ANSWER_COLUMNS };
+/*
+ * Who attaches a partition, or makes one, locks the table above it until the end, and that one is
+ * in the tree as of this snapshot unless it was made by the same transaction. Locks are read before
+ * it is asked whether the transaction runs still: one that ends gives them up one after the other.
+ * Of 32 bits; none is older than xmin.
+ */
+static const char harmless_sql[] =
+	"coalesce((SELECT pg_catalog.string_agg(h.xid::text, ',') FROM (\n"
+	"  WITH locks AS MATERIALIZED (SELECT * FROM pg_catalog.pg_locks),\n"
+	"  candidates AS MATERIALIZED (\n"
+	"    SELECT (b.xmin + (l.transactionid::text::int8 - b.xmin % 4294967296 + 4294967296)\n"
+	"      % 4294967296)::text::xid8 AS xid\n"
+	"    FROM locks l, (SELECT pg_catalog.pg_snapshot_xmin(\n"
+	"      pg_catalog.pg_current_snapshot())::text::int8) b (xmin)\n"
+	"    WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock'\n"
+	"      AND NOT EXISTS (SELECT FROM locks s JOIN tree t ON t.oid = s.relation\n"
+	"        WHERE s.virtualtransaction = l.virtualtransaction AND s.locktype = 'relation'\n"
+	"          AND s.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')))\n"
+	"  SELECT xid FROM candidates WHERE pg_catalog.pg_xact_status(xid) = 'in progress') h), "
+	"'')";
 
-void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted)
+enum answer_column { ANSWER_PARTITIONS, ANSWER_SNAPSHOT, ANSWER_HARMLESS, ANSWER_COLUMNS };
+
+void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted,
+		       enum wp_partitions_for whom)
 {
 	wp_sql_add(sql, "WITH RECURSIVE ");
 	wp_preflight_add_tables(sql, wanted);
 	wp_sql_add(sql, "%s", partitions_sql);
+	wp_sql_add(sql, "%s", whom == WP_PARTITIONS_FOR_SYNCHRONOUS ? harmless_sql : "''");
 }
 
 enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *ret,
@@ -36,7 +59,8 @@ enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *re
 
 	if (PQntuples(result) == 1 && PQnfields(result) == ANSWER_COLUMNS)
 		rc = wp_partitions_read(ret, PQgetvalue(result, 0, ANSWER_PARTITIONS),
-					PQgetvalue(result, 0, ANSWER_SNAPSHOT));
+					PQgetvalue(result, 0, ANSWER_SNAPSHOT),
+					PQgetvalue(result, 0, ANSWER_HARMLESS));
 	switch (rc) {
 	case WP_OK:
 		return WP_OK;

@@ -143,7 +143,7 @@ static void ask_partitions(struct wp_stream_facts *f)
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
-	wp_partitions_sql(&sql, f->setup.wanted);
+	wp_partitions_sql(&sql, f->setup.wanted, WP_PARTITIONS_FOR_ANYBODY);
 	ask_written(f, wp_sql_end(&sql, &why), &why, on_partitions);
 }
 

@@ -265,7 +265,9 @@ static void ask_partitions(struct wp_watch *w)
 	wp_buffer_init(&text, SQL_SIZE_MAX);
 	wp_sql_init(&sql, pg_of(w), &text);
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
-	wp_partitions_sql(&sql, w->setup.wanted);
+	wp_partitions_sql(&sql, w->setup.wanted,
+			  w->setup.options->allow_synchronous ? WP_PARTITIONS_FOR_SYNCHRONOUS
+							      : WP_PARTITIONS_FOR_ANYBODY);
 	if (wp_sql_end(&sql, &why) == WP_OK)
 		send(w, (const char *)text.data, on_partitions);
 	else

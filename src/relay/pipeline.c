@@ -44,6 +44,7 @@ struct wp_pipeline {
 	wp_lsn commit_lsn;
 	int64_t commit_time_us;
 	uint32_t xid;
+	bool asked; /* about partitions, since the current transaction came */
 	uint32_t ordinal;
 	struct wp_pipeline_counts counts;
 	uint64_t written;
@@ -231,8 +232,11 @@ static enum wp_rc identify(struct wp_pipeline *p, const struct wp_relation *r, s
 
 	if (use->rows.kind != WP_ROWS_UNKNOWN)
 		return WP_OK;
-	if (!wp_partitions_cover(partitions, p->xid))
+	if (!(p->asked ? wp_partitions_cover_committed(partitions, p->xid)
+		       : wp_partitions_cover(partitions, p->xid))) {
+		p->asked = true;
 		return WP_PAUSE;
+	}
 	/* A mapping follows at the row. */
 	use->rows = wp_outbox_set_rows_of_partition(p->outboxes, r->schema, r->name,
 						    wp_partitions_find(partitions, r->oid));
@@ -547,6 +551,7 @@ static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *chan
 	p->commit_lsn = change->as.begin.commit_lsn;
 	p->commit_time_us = change->as.begin.commit_time_us;
 	p->xid = change->as.begin.xid;
+	p->asked = false;
 	p->ordinal = 0;
 	if (p->diversions.count > 0)
 		wp_diversions_forget(&p->diversions, wp_ledger_safe(p->setup.ledger));

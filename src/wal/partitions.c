@@ -9,6 +9,7 @@ void wp_partitions_release(struct wp_partitions *p)
 {
 	free(p->items);
 	free(p->running);
+	free(p->harmless);
 	*p = (struct wp_partitions){ 0 };
 }
 
@@ -64,39 +65,48 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 	return WP_OK;
 }
 
-/* xmin:xmax:xip,... in 64 bits, of which the log has the lower half. */
-static enum wp_rc read_snapshot(struct wp_partitions *p, const char *at)
+/* In 64 bits, of which the log has the lower half. */
+static enum wp_rc read_xids(const char *at, uint32_t **ret, size_t *ret_count)
 {
-	uint64_t xmin;
-	uint64_t xmax;
+	size_t count = count_of(at);
 	uint64_t xid;
 
-	if (!take_number(&at, ':', &xmin) || !take_number(&at, ':', &xmax))
-		return WP_PROTO;
-	size_t count = count_of(at);
 	if (count > RUNNING_MAX)
 		return WP_FULL;
-	p->running = new_list(count, sizeof(p->running[0]));
-	if (p->running == NULL)
+	*ret = new_list(count, sizeof((*ret)[0]));
+	if (*ret == NULL)
 		return WP_NOMEM;
-	p->xmin = (uint32_t)xmin;
-	p->xmax = (uint32_t)xmax;
-	for (; p->running_count < count; p->running_count++) {
+	for (; *ret_count < count; (*ret_count)++) {
 		if (!take_number(&at, ',', &xid))
 			return WP_PROTO;
-		p->running[p->running_count] = (uint32_t)xid;
+		(*ret)[*ret_count] = (uint32_t)xid;
 	}
 	return WP_OK;
 }
 
+/* xmin:xmax:xip,... */
+static enum wp_rc read_snapshot(struct wp_partitions *p, const char *at)
+{
+	uint64_t xmin;
+	uint64_t xmax;
+
+	if (!take_number(&at, ':', &xmin) || !take_number(&at, ':', &xmax))
+		return WP_PROTO;
+	p->xmin = (uint32_t)xmin;
+	p->xmax = (uint32_t)xmax;
+	return read_xids(at, &p->running, &p->running_count);
+}
+
 enum wp_rc wp_partitions_read(struct wp_partitions *ret, const char *partitions,
-			      const char *snapshot)
+			      const char *snapshot, const char *harmless)
 {
 	struct wp_partitions p = { .known = true };
 	enum wp_rc rc = read_partitions(&p, partitions);
 
 	if (rc == WP_OK)
 		rc = read_snapshot(&p, snapshot);
+	if (rc == WP_OK)
+		rc = read_xids(harmless, &p.harmless, &p.harmless_count);
 	if (rc != WP_OK) {
 		wp_partitions_release(&p);
 		return rc;
@@ -112,17 +122,25 @@ static bool precedes(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
+static bool is_among(const uint32_t *xids, size_t count, uint32_t xid)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (xids[i] == xid)
+			return true;
+	}
+	return false;
+}
+
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid)
 {
 	if (!p->known || !precedes(xid, p->xmax))
 		return false;
-	if (precedes(xid, p->xmin))
-		return true;
-	for (size_t i = 0; i < p->running_count; i++) {
-		if (p->running[i] == xid)
-			return false;
-	}
-	return true;
+	return precedes(xid, p->xmin) || !is_among(p->running, p->running_count, xid);
+}
+
+bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid)
+{
+	return wp_partitions_cover(p, xid) || is_among(p->harmless, p->harmless_count, xid);
 }
 
 static int compare_oids(const void *key, const void *item)

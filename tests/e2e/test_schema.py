@@ -404,6 +404,30 @@ def test_a_partition_whose_transaction_is_not_visible_yet_is_waited_for(make_sta
     assert messages[0].value == b'{"day": 3}'
 
 
+def test_commits_that_wait_for_us_are_not_held_up_by_the_question_whose_partition_it_is(make_stage, own_postgres):
+    """They are visible only once we have confirmed them: an answer that covers all that has ended never comes."""
+    stage = make_stage(postgres=own_postgres, set_up=False)
+    stage.sql(LEAVES)
+    stage.sql("CREATE TABLE other (n int)")
+    stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
+    stage.create_slot(with_truth=False)
+    stage.create_topic(partitions=1)
+    relay = stage.relay({"postgres.allow_synchronous": "yes", "outbox.ignore": "*", "relay.feedback.interval": "10ms"})
+    own_postgres.set_conf(synchronous_standby_names="walpost")
+    synchronous = "SELECT sync_state FROM pg_stat_replication"
+    stage.wait_until(lambda: stage.sql(synchronous) == [("sync",)], 10, "we are synchronous")
+    with ThreadPoolExecutor(1) as pool:
+        committed = [pool.submit(_insert_into, stage, 1), pool.submit(stage.sql, "INSERT INTO other VALUES (1)"),
+                     pool.submit(_insert_into, stage, 2)]
+        try:
+            for one in committed:
+                one.result(20)
+        finally:
+            own_postgres.set_conf(synchronous_standby_names="")  # or they would wait for ever
+    stage.wait_until(lambda: len(stage.read()) == 2, 20, "both events are there")
+    relay.stop()
+
+
 def test_logical_messages_of_others_are_passed_over_and_confirmed(stage):
     stage.create_topic()
     relay = stage.relay()

@@ -2,6 +2,8 @@
 #ifndef WALPOST_TESTS_PARTITIONS_H
 #define WALPOST_TESTS_PARTITIONS_H
 
+#include <stdio.h>
+
 #include "support/check.h"
 #include "support/wire_writer.h"
 #include "walpost/wal/partitions.h"
@@ -12,7 +14,7 @@ static inline void know_partitions(struct wp_partitions *p, const char *list, un
 	char snapshot[40];
 
 	(void)snprintf(snapshot, sizeof(snapshot), "%u:%u:", xid, xid);
-	CHECK_EQ(wp_partitions_read(p, list, snapshot), WP_OK);
+	CHECK_EQ(wp_partitions_read(p, list, snapshot, ""), WP_OK);
 }
 
 #endif

@@ -14,7 +14,11 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/partitions.h"
 
-void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted);
+/* SYNCHRONOUS: commits may wait for who asks (postgres.allow_synchronous). */
+enum wp_partitions_for { WP_PARTITIONS_FOR_ANYBODY, WP_PARTITIONS_FOR_SYNCHRONOUS };
+
+void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted,
+		       enum wp_partitions_for whom);
 /* What `ret` held before is released. WP_PROTO, WP_FULL, WP_NOMEM with why: it still holds that. */
 enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *ret,
 				struct wp_why *why) WP_MUST_CHECK;

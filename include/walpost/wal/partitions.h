@@ -6,6 +6,11 @@
  * with. A later transaction may have attached a partition, also the one whose row has just come,
  * so an oid that is not in the answer is no proof about its rows.
  *
+ * A transaction whose commit waits for a synchronous standby is in the log, and has not ended. If
+ * it waits for us, it never will before its rows are confirmed; so an answer may tell too which
+ * of those that run hold no lock that attaching takes. Of one that had committed before the
+ * question was asked, that says that it has attached nothing.
+ *
  * Owns: its lists. Pure. Bounded: WP_PARTITIONS_MAX, and the transactions a server can run.
  */
 #ifndef WALPOST_WAL_PARTITIONS_H
@@ -33,17 +38,22 @@ struct wp_partitions {
 	uint32_t xmax;	   /* from it on none had */
 	uint32_t *running; /* owned: those between that had not */
 	size_t running_count;
+	uint32_t *harmless; /* owned: those of them that held no such lock */
+	size_t harmless_count;
 };
 
 /*
  * `partitions` is "16390 0,16393 1": oid and table, ascending by oid; `snapshot` a pg_snapshot as
- * text. WP_PROTO: either is not. WP_FULL, WP_NOMEM. `ret` need not be empty before.
+ * text; `harmless` transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM.
+ * `ret` need not be empty before.
  */
 enum wp_rc wp_partitions_read(struct wp_partitions *ret, const char *partitions,
-			      const char *snapshot) WP_MUST_CHECK;
+			      const char *snapshot, const char *harmless) WP_MUST_CHECK;
 void wp_partitions_release(struct wp_partitions *p);
 /* Does it say whose partition a table was that this transaction wrote to? */
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid);
+/* The same of one that had committed before this was asked. */
+bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid);
 /* NULL: none of ours. */
 const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid);
 

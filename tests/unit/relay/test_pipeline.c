@@ -821,6 +821,29 @@ static void an_answer_from_before_the_transaction_had_ended_is_none(void **state
 	end(&b);
 }
 
+/* Its commit waits for a synchronous standby, us perhaps; asked before, the answer says little. */
+static void of_a_transaction_that_runs_still_a_later_answer_may_do(void **state)
+{
+	struct bench b;
+	char running[40];
+	char harmless[20];
+
+	start(&b);
+	(void)snprintf(running, sizeof(running), "%u:%u:%u", WIRE_XID, WIRE_XID + 1, WIRE_XID);
+	(void)snprintf(harmless, sizeof(harmless), "%u", WIRE_XID);
+	CHECK_EQ(wp_partitions_read(&b.partitions, "16600 0", running, harmless), WP_OK);
+	TAKE(relation(&b, LEAF, "public", "outbox_p1"));
+	TAKE(begin(&b, 0x100));
+	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
+	TAKE(offer(&b)); /* asked anew meanwhile, with the same answer */
+	CHECK(b.taken.event);
+	TAKE(commit(&b, 0x100));
+	TAKE(relation(&b, OTHER, "public", "outbox_p2"));
+	TAKE(begin(&b, 0x200));
+	CHECK_EQ(insert(&b, OTHER, "2", "order", "k", "{}"), WP_PAUSE);
+	end(&b);
+}
+
 static void one_answer_does_for_all_tables_of_transactions_before_it(void **state)
 {
 	struct bench b;
@@ -1689,6 +1712,7 @@ int main(void)
 		cmocka_unit_test(a_row_that_nobody_configured_stops_and_names_its_table),
 		cmocka_unit_test(a_leaf_that_is_gone_stops_unless_under_leaves),
 		cmocka_unit_test(an_answer_from_before_the_transaction_had_ended_is_none),
+		cmocka_unit_test(of_a_transaction_that_runs_still_a_later_answer_may_do),
 		cmocka_unit_test(one_answer_does_for_all_tables_of_transactions_before_it),
 		cmocka_unit_test(an_ignored_table_that_is_told_of_anew_may_be_a_partition_by_now),
 		cmocka_unit_test(an_ignored_row_is_asked_about_once_and_then_counted),

@@ -23,7 +23,7 @@ static int tear_down(void **state)
 
 static void make(const char *partitions, const char *snapshot)
 {
-	CHECK_EQ(wp_partitions_read(&p, partitions, snapshot), WP_OK);
+	CHECK_EQ(wp_partitions_read(&p, partitions, snapshot, ""), WP_OK);
 }
 
 static void a_partition_is_found_by_its_oid(void **state)
@@ -60,6 +60,17 @@ static void transactions_that_had_ended_are_covered(void **state)
 	CHECK(wp_partitions_cover(&p, 104));
 	CHECK(!wp_partitions_cover(&p, 105));
 	CHECK(!wp_partitions_cover(&p, 200));
+}
+
+static void one_that_runs_and_is_harmless_is_covered_if_it_had_committed(void **state)
+{
+	(void)state;
+	CHECK_EQ(wp_partitions_read(&p, "", "100:105:100,103", "4294967399"), WP_OK);
+	CHECK(!wp_partitions_cover(&p, 103));
+	CHECK(wp_partitions_cover_committed(&p, 103));
+	CHECK(!wp_partitions_cover_committed(&p, 100));
+	CHECK(wp_partitions_cover_committed(&p, 101));
+	CHECK(!wp_partitions_cover_committed(&p, 105));
 }
 
 /* The log has 32 bits of them, the snapshot 64. */
@@ -100,9 +111,10 @@ static void what_is_no_answer_is_refused_and_changes_nothing(void **state)
 	(void)state;
 	make("5 1", "10:10:");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		CHECK_EQ(wp_partitions_read(&p, lists[i], "20:20:"), WP_PROTO);
+		CHECK_EQ(wp_partitions_read(&p, lists[i], "20:20:", ""), WP_PROTO);
 	for (size_t i = 0; i < sizeof(snapshots) / sizeof(snapshots[0]); i++)
-		CHECK_EQ(wp_partitions_read(&p, "6 0", snapshots[i]), WP_PROTO);
+		CHECK_EQ(wp_partitions_read(&p, "6 0", snapshots[i], ""), WP_PROTO);
+	CHECK_EQ(wp_partitions_read(&p, "6 0", "20:20:", "7,x"), WP_PROTO);
 	CHECK(wp_partitions_find(&p, 5) != NULL);
 	CHECK(!wp_partitions_cover(&p, 10));
 }
@@ -113,18 +125,18 @@ static void more_than_there_can_be_is_refused(void **state)
 
 	(void)state;
 	memset(list, ',', sizeof(list) - 1);
-	CHECK_EQ(wp_partitions_read(&p, list, "10:10:"), WP_FULL);
+	CHECK_EQ(wp_partitions_read(&p, list, "10:10:", ""), WP_FULL);
 	memcpy(list, "10:10:", 6);
-	CHECK_EQ(wp_partitions_read(&p, "", list), WP_FULL);
+	CHECK_EQ(wp_partitions_read(&p, "", list, ""), WP_FULL);
 }
 
 static void without_memory_nothing_changes(void **state)
 {
 	(void)state;
 	make("5 1", "10:10:");
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		callocs_left = i;
-		CHECK_EQ(wp_partitions_read(&p, "6 0", "20:20:"), WP_NOMEM);
+		CHECK_EQ(wp_partitions_read(&p, "6 0", "20:20:", ""), WP_NOMEM);
 	}
 	CHECK(wp_partitions_find(&p, 5) != NULL);
 }
@@ -137,6 +149,7 @@ int main(void)
 		TEST(a_partition_is_found_by_its_oid),
 		TEST(nothing_known_covers_nothing),
 		TEST(transactions_that_had_ended_are_covered),
+		TEST(one_that_runs_and_is_harmless_is_covered_if_it_had_committed),
 		TEST(transaction_ids_come_round),
 		TEST(what_is_no_answer_is_refused_and_changes_nothing),
 		TEST(more_than_there_can_be_is_refused),
