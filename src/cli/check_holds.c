@@ -158,14 +158,13 @@ static void judge_refused(struct holds *h)
 
 	if (h->refused_count == 0 || h->c->config.relay.poison != WP_POISON_STOP)
 		return;
-	(void)wp_why_set(
-		&why, WP_CONFIG,
-		"slot %s holds %s%" PRIu64
-		" events that can never be sent, and walpost run stops at the first (%s). "
-		"To give up everything up to the last of them instead: walpost slot "
-		"skip --to %s",
-		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
-		h->refused.text, wp_lsn_text(h->refused_until, beyond));
+	(void)wp_why_set(&why, WP_CONFIG,
+			 "slot %s holds %s%" PRIu64
+			 " events that can never be sent, and walpost run stops at the first (%s). "
+			 "To give up everything up to the last of them instead: walpost slot "
+			 "skip --to %s",
+			 h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
+			 h->refused.text, wp_lsn_text(h->refused_until, beyond));
 	bool has_topic = h->c->config.relay.dead_letter_topic[0] != '\0';
 	wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_holds_refused",
 			why.text,

@@ -274,7 +274,7 @@ def test_a_type_made_while_it_looks_is_understood(stage, tailing):
 
 def test_a_table_that_is_not_visible_yet_is_waited_for_whatever_isolation_is_the_default(make_stage, own_postgres,
                                                                                          tailing):
-    """A commit that waits for a synchronous standby is in the log, and read from it, before any other session sees it."""
+    """A commit that waits for a synchronous standby is in the log, and read, before any other session sees it."""
     stage = make_stage(postgres=own_postgres)
     stage.sql(f"CREATE TABLE audit (n int); ALTER PUBLICATION {stage.publication} ADD TABLE audit")
     stage.sql(f"ALTER DATABASE {stage.database} SET default_transaction_isolation = 'repeatable read'")
