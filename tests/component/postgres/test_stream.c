@@ -532,10 +532,9 @@ static void without_the_history_file_it_streams_all_the_same(void **state)
 
 static uint32_t oid_of(const char *table)
 {
-	char sql[100];
+	const char *oid = harness_value(&harness, "SELECT '%s'::regclass::oid", table);
 
-	(void)snprintf(sql, sizeof(sql), "SELECT '%s'::regclass::oid", table);
-	return (uint32_t)strtoul(harness_value(&harness, sql), NULL, 10);
+	return (uint32_t)strtoul(oid, NULL, 10);
 }
 
 static const struct wp_partition *partition(const char *table)

@@ -506,6 +506,7 @@ static void run(struct run *r, uint64_t seed)
 	}
 	check_end(r);
 	wp_pipeline_free(r->pipeline);
+	wp_partitions_release(&r->partitions);
 	wp_ledger_release(&r->ledger);
 }
 
