@@ -625,13 +625,13 @@ int wp_run(const struct wp_run_options *options)
 		run.exit_code = rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 		return end(&run);
 	}
+	watch(&run); /* who reads `started` may send a signal */
 	wp_log(WP_LOG_INFO, "started", WP_TEXT("version", WALPOST_VERSION),
 	       WP_TEXT("owner", run.owner), WP_TEXT("slot", options->postgres->slot),
 	       WP_TEXT("publication", options->postgres->publication),
 	       WP_TEXT("table", options->outboxes->items[0].table),
 	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
-	watch(&run);
 	wp_teller_begin(run.teller, run.relay, run.sink);
 	while (!run.over)
 		(void)ev_run(run.loop, 0);
