@@ -190,11 +190,12 @@ static void judge(struct holds *h)
 void wp_check_holds(struct wp_check *c)
 {
 	struct holds h = { .c = c, .refused.text = "" };
-	struct wp_survey_leaf *leaves = NULL;
+	struct wp_partitions partitions = { 0 };
 	struct wp_survey_setup setup = {
 		.outboxes = &c->config.outboxes,
 		.epoch = c->config.relay.epoch,
 		.timelines = &any_timeline,
+		.partitions = &partitions,
 		.until = UINT64_MAX,
 	};
 	struct wp_session session;
@@ -207,9 +208,7 @@ void wp_check_holds(struct wp_check *c)
 		rc = wp_session_do(&session, PATIENCE_SQL, &why);
 	}
 	if (rc == WP_OK)
-		rc = wp_cli_find_leaves(&session, &c->config.outboxes, &leaves, &setup.leaf_count,
-					&why);
-	setup.leaves = leaves;
+		rc = wp_cli_find_partitions(&session, &c->wanted.wanted, &partitions, &why);
 	if (rc == WP_OK)
 		rc = wp_survey_new(&setup, &h.survey, &why);
 	if (rc == WP_OK) {
@@ -219,6 +218,6 @@ void wp_check_holds(struct wp_check *c)
 			judge(&h);
 	}
 	wp_survey_free(h.survey);
-	free(leaves);
+	wp_partitions_release(&partitions);
 	wp_session_release(&session);
 }

@@ -1,10 +1,9 @@
 #include "walpost/cli/outbox.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "walpost/kafka/producer.h"
-#include "walpost/outbox/names.h"
+#include "walpost/postgres/partitions.h"
 #include "walpost/postgres/slot.h"
 
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
@@ -181,61 +180,21 @@ size_t wp_cli_record_max(const struct wp_config *config)
 
 /* -- partitions ------------------------------------------------------------ */
 
-static enum wp_rc ask_leaves(struct wp_session *s, const struct wp_table_name *name, PGresult **ret,
-			     struct wp_why *why)
+enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_wanted *wanted,
+				  struct wp_partitions *ret, struct wp_why *why)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
+	PGresult *r = NULL;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
-	/* pg_partition_tree() would wait for who has a partition locked (postgres/partitions.c). */
-	wp_sql_add(&sql,
-		   "WITH RECURSIVE tree (oid) AS (SELECT c.oid FROM pg_class c JOIN pg_namespace n "
-		   "ON n.oid = c.relnamespace WHERE n.nspname = %L AND c.relname = %L AND "
-		   "c.relkind = 'p' UNION ALL SELECT i.inhrelid FROM tree t JOIN pg_inherits i ON "
-		   "i.inhparent = t.oid) SELECT oid FROM tree",
-		   name->schema, name->name);
+	wp_partitions_sql(&sql, wanted, WP_PARTITIONS_FOR_ANYBODY);
 	enum wp_rc rc = wp_sql_end(&sql, why);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, ret, why);
+		rc = wp_session_query(s, (const char *)text.data, &r, why);
+	if (rc == WP_OK)
+		rc = wp_partitions_answer(r, ret, why);
+	PQclear(r);
 	wp_buffer_release(&text);
-	return rc;
-}
-
-static enum wp_rc add_leaves(const PGresult *r, size_t outbox, struct wp_survey_leaf **ret,
-			     size_t *ret_count, struct wp_why *why)
-{
-	size_t count = (size_t)PQntuples(r);
-	struct wp_survey_leaf *leaves = realloc(*ret, (*ret_count + count + 1) * sizeof(*leaves));
-
-	if (leaves == NULL)
-		return wp_why_set(why, WP_NOMEM, "out of memory");
-	*ret = leaves;
-	for (size_t i = 0; i < count; i++)
-		leaves[(*ret_count)++] = (struct wp_survey_leaf){
-			.oid = (uint32_t)strtoul(PQgetvalue(r, (int)i, 0), NULL, 10),
-			.outbox = outbox,
-		};
-	return WP_OK;
-}
-
-enum wp_rc wp_cli_find_leaves(struct wp_session *s, const struct wp_outboxes *outboxes,
-			      struct wp_survey_leaf **ret, size_t *ret_count, struct wp_why *why)
-{
-	enum wp_rc rc = WP_OK;
-
-	for (size_t i = 0; i < outboxes->count && rc == WP_OK; i++) {
-		struct wp_table_name name;
-		PGresult *r;
-		if (outboxes->items[i].table[0] == '\0')
-			continue;
-		rc = wp_table_name_parse(outboxes->items[i].table, &name, why);
-		if (rc == WP_OK)
-			rc = ask_leaves(s, &name, &r, why);
-		if (rc != WP_OK)
-			break;
-		rc = add_leaves(r, i, ret, ret_count, why);
-		PQclear(r);
-	}
 	return rc;
 }

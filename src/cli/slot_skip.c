@@ -15,6 +15,7 @@
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/witness.h"
+#include "walpost/run/wanted.h"
 
 enum {
 	SHOWN_MAX = 20, /* events, without --all */
@@ -38,8 +39,8 @@ struct skip {
 	wp_lsn from;
 	struct wp_timelines timelines;
 	bool publication_exists;
-	struct wp_survey_leaf *leaves; /* owned */
-	size_t leaf_count;
+	struct wp_wanted_outboxes wanted; /* owned */
+	struct wp_partitions partitions;  /* owned */
 
 	struct wp_survey *survey; /* owned */
 	uint64_t shown;
@@ -325,8 +326,9 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 	if (!s->publication_exists)
 		return wp_why_set(why, WP_CONFIG, "publication %s is not there",
 				  s->postgres.publication);
-	enum wp_rc rc = wp_cli_find_leaves(&s->session, &s->config.outboxes, &s->leaves,
-					   &s->leaf_count, why);
+	enum wp_rc rc = wp_wanted_outboxes_init(&s->wanted, &s->config.outboxes, why);
+	if (rc == WP_OK)
+		rc = wp_cli_find_partitions(&s->session, &s->wanted.wanted, &s->partitions, why);
 	if (rc != WP_OK)
 		return rc;
 	find_timelines(s);
@@ -335,8 +337,7 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 		.epoch = s->config.relay.epoch,
 		.timelines = &s->timelines,
 		.until = s->to,
-		.leaves = s->leaves,
-		.leaf_count = s->leaf_count,
+		.partitions = &s->partitions,
 	};
 	rc = wp_survey_new(&setup, &s->survey, why);
 	s->cursor = rc == WP_OK;
@@ -551,7 +552,8 @@ static int connect_and_skip(struct skip *s)
 				     &why);
 	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(exit_of(rc), "%s", why.text);
 	wp_survey_free(s->survey);
-	free(s->leaves);
+	wp_partitions_release(&s->partitions);
+	wp_wanted_outboxes_release(&s->wanted);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;

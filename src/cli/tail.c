@@ -13,7 +13,6 @@
 #include "walpost/cli/timelines.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
-#include "walpost/postgres/partitions.h"
 #include "walpost/run/wanted.h"
 #include "walpost/sink/json.h"
 
@@ -75,24 +74,6 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 		t->config.postgres.binary == WP_BINARY_ON ? WP_BINARY_ON : WP_BINARY_OFF;
 	if (rc == WP_OK)
 		t->transfer = wp_columns_read(r, binary, &t->columns);
-	PQclear(r);
-	wp_buffer_release(&text);
-	return rc;
-}
-
-static enum wp_rc find_partitions(struct tail *t, struct wp_why *why)
-{
-	struct wp_buffer text;
-	struct wp_sql sql;
-	PGresult *r = NULL;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
-	wp_partitions_sql(&sql, &t->wanted.wanted, WP_PARTITIONS_FOR_ANYBODY);
-	enum wp_rc rc = wp_sql_end(&sql, why);
-	if (rc == WP_OK)
-		rc = wp_session_query(&t->session, (const char *)text.data, &r, why);
-	if (rc == WP_OK)
-		rc = wp_partitions_answer(r, &t->partitions, why);
 	PQclear(r);
 	wp_buffer_release(&text);
 	return rc;
@@ -168,7 +149,7 @@ static enum wp_rc feed_with_partitions(struct tail *t, struct wp_span message, s
 			wp_console_wait(&t->console, ASK_EVERY_S);
 		if (t->console.interrupted)
 			return wp_why_set(why, WP_IO, "interrupted");
-		rc = find_partitions(t, why);
+		rc = wp_cli_find_partitions(&t->session, &t->wanted.wanted, &t->partitions, why);
 		if (rc == WP_OK)
 			rc = wp_feed_take(t->feed, message, &t->fed, why);
 		asked = true;

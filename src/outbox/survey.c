@@ -106,24 +106,18 @@ const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s)
 
 /* -- relations ------------------------------------------------------------ */
 
-static const struct wp_outbox *outbox_of(const struct wp_survey *s, const struct wp_relation *r)
-{
-	for (size_t i = 0; i < s->setup.leaf_count; i++) {
-		if (s->setup.leaves[i].oid == r->oid)
-			return wp_outbox_set_at(s->outboxes, s->setup.leaves[i].outbox);
-	}
-	return wp_outbox_set_find(s->outboxes, r->schema, r->name);
-}
-
 static struct use use_of(const struct wp_survey *s, const struct wp_relation *r)
 {
-	const struct wp_outbox *outbox = outbox_of(s, r);
+	const struct wp_partition *partition =
+		s->setup.partitions != NULL ? wp_partitions_find(s->setup.partitions, r->oid)
+					    : NULL;
+	struct wp_rows rows =
+		wp_outbox_set_rows_of_partition(s->outboxes, r->schema, r->name, partition);
 
-	if (outbox != NULL)
-		return (struct use){ .kind = USE_EVENTS, .outbox = outbox };
+	if (rows.kind == WP_ROWS_EVENTS)
+		return (struct use){ .kind = USE_EVENTS, .outbox = rows.outbox };
 	/* Ours: the witness, and what was skipped. */
-	if (wp_span_is(r->schema, "walpost") ||
-	    wp_outbox_set_ignores(s->outboxes, r->schema, r->name))
+	if (wp_span_is(r->schema, "walpost") || rows.kind == WP_ROWS_IGNORED)
 		return (struct use){ .kind = USE_IGNORED };
 	return (struct use){ .kind = USE_FOREIGN };
 }

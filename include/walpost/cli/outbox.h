@@ -6,8 +6,8 @@
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/outbox/survey.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/wal/partitions.h"
 
 #define WP_SQL_SIZE_MAX (256 * 1024)
 
@@ -31,12 +31,8 @@ enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 					const struct wp_postgres_options *options, const char *slot,
 					char ret_lsn[WP_LSN_TEXT_SIZE],
 					struct wp_why *why) WP_MUST_CHECK;
-/*
- * The partitions of the outboxes' tables, those themselves included, by oid. The caller frees
- * `ret`, also after a failure.
- */
-enum wp_rc wp_cli_find_leaves(struct wp_session *s, const struct wp_outboxes *outboxes,
-			      struct wp_survey_leaf **ret, size_t *ret_count,
-			      struct wp_why *why) WP_MUST_CHECK;
+/* The partitions of the outboxes' tables, as wp_partitions_answer() gives them. */
+enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_wanted *wanted,
+				  struct wp_partitions *ret, struct wp_why *why) WP_MUST_CHECK;
 
 #endif

@@ -15,21 +15,15 @@
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
+#include "walpost/wal/partitions.h"
 #include "walpost/wal/timeline.h"
-
-struct wp_survey_leaf {
-	uint32_t oid;
-	size_t outbox; /* which of the setup's */
-};
 
 struct wp_survey_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
 	const struct wp_timelines *timelines; /* for the events' positions */
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
-	/* Leaves of partitioned outboxes. */
-	const struct wp_survey_leaf *leaves;
-	size_t leaf_count;
+	const struct wp_partitions *partitions; /* of the outboxes; NULL: none are known */
 };
 
 struct wp_survey_event {

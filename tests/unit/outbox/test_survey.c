@@ -28,14 +28,13 @@ static const struct wp_timelines timelines = {
 	.past = { { .timeline = 3, .ends_at = 250 } },
 };
 
-static void begin_survey(const struct wp_survey_leaf *leaves, size_t leaf_count)
+static void begin_survey(const struct wp_partitions *partitions)
 {
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
 							  .epoch = 2,
 							  .timelines = &timelines,
 							  .until = UNTIL,
-							  .leaves = leaves,
-							  .leaf_count = leaf_count },
+							  .partitions = partitions },
 			       &survey, &why),
 		 WP_OK);
 }
@@ -112,7 +111,7 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 	options.types = WP_RENDERING_DEBEZIUM;
 	options.column_timestamp = "payload";
 	options.column_partition = "payload";
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(299);
 	wire_relation(&w, OUTBOX, "public", "outbox", odd, 5);
 	CHECK_EQ(take(&w), WP_OK);
@@ -124,7 +123,7 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 static void an_event_is_named_with_its_topic_and_position(void **state)
 {
 	(void)state;
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -147,7 +146,7 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void **state)
 {
 	(void)state;
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(249);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -157,7 +156,7 @@ static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
 {
 	(void)state;
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(UNTIL);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -169,7 +168,7 @@ static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state
 static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 {
 	(void)state;
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "no topic's name");
@@ -188,7 +187,7 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 {
 	(void)state;
 	outboxes.ignore = "public.noise";
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	relation(OTHER, "public", "elsewhere");
 	relation(OTHER + 1, "public", "noise");
@@ -212,7 +211,7 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 {
 	(void)state;
 	options.column_key = "missing";
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -226,9 +225,10 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 static void leaves_are_known_by_oid_or_by_pattern(void **state)
 {
 	(void)state;
-	static const struct wp_survey_leaf leaves[] = { { 1, 0 }, { OTHER, 0 } };
+	struct wp_partition leaves[] = { { 1, 0 }, { OTHER, 0 } };
+	const struct wp_partitions partitions = { .items = leaves, .count = 2 };
 	options.leaves = "public.outbox_old*";
-	begin_survey(leaves, 2);
+	begin_survey(&partitions);
 	begin(200);
 	relation(OTHER, "parts", "a");
 	row(OTHER, "one", "k", "order");
@@ -244,7 +244,7 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 	(void)state;
 	const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	wire_insert(&w, OUTBOX, values, 5);
@@ -273,7 +273,7 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	static const char content[] = "{\"id\":\"m\",\"aggregatetype\":\"order\","
 				      "\"aggregateid\":\"k\",\"payload\":1}";
 	options.message_prefix = "outbox";
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "other", "x");
@@ -304,7 +304,7 @@ static void the_beginning_of_a_large_message_tells_that_there_is_one(void **stat
 {
 	(void)state;
 	options.message_prefix = "outbox";
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "outbox", "{\"id\":\"m\"}");
@@ -323,7 +323,7 @@ static void what_is_not_the_plugins_is_refused(void **state)
 {
 	(void)state;
 	struct wire_writer w = writer();
-	begin_survey(NULL, 0);
+	begin_survey(NULL);
 	wire_u8(&w, 'x');
 	CHECK_EQ(take(&w), WP_PROTO);
 	w = writer();
