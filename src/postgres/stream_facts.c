@@ -157,7 +157,11 @@ static void on_columns(void *arg, const PGresult *result, const struct wp_source
 	}
 	facts->transfer = wp_columns_read(result, f->setup.options->binary, &facts->columns);
 	facts->text_will_do = f->setup.options->binary != WP_BINARY_ON;
-	ask_partitions(f);
+	/* A standby looks every second; before it starts, it asks all of this again. */
+	if (facts->slot_held)
+		finish(f, NULL);
+	else
+		ask_partitions(f);
 }
 
 static void ask_columns(struct wp_stream_facts *f)

@@ -37,8 +37,9 @@ struct wp_stream_facts_setup {
 
 struct wp_stream_facts_answer {
 	struct wp_source_facts source;
-	struct wp_partitions partitions; /* may be taken: then to be left all zeroes */
-	struct wp_walsender self;	 /* the replication connection's */
+	/* Not asked for while another has the slot. May be taken: then to be left all zeroes. */
+	struct wp_partitions partitions;
+	struct wp_walsender self;  /* the replication connection's */
 	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
 };
 

@@ -115,7 +115,8 @@ struct wp_source_view {
 	struct wp_source_facts facts; /* as of the last READY */
 	struct wp_source_failure failure;
 	enum wp_probe probe;
-	struct wp_partitions partitions; /* as of the last READY, or of a later answer */
+	/* As of the last READY with a free slot, or of a later answer. */
+	struct wp_partitions partitions;
 	enum wp_asked partitions_asked;
 	struct wp_health health;
 	/* The witness row could not be written at the start and names another owner still:
