@@ -108,8 +108,8 @@ _ENVELOPE_NAME = re.compile(rb'"name":"shop\.public\.outbox\.[^"]*\.Value"')
 
 
 def are_alike(topic, one, other):
-    """But for what docs/debezium.md names: Debezium calls an envelope's schema after the first topic that it saw, where
-    walpost names the row's own; and the members of objects in an array come in another order."""
+    """But for what the page debezium/differences.md names: Debezium calls an envelope's schema after the first topic
+    that it saw, where walpost names the row's own; and the members of objects in an array come in another order."""
     if one is None or other is None:
         return False
     one = _ENVELOPE_NAME.sub(f'"name":"shop.public.outbox.{topic}.Value"'.encode(), one)

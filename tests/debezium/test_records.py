@@ -22,7 +22,7 @@ LOSES = '{"o": [[{"a": 1}], [{"b": 2}]]}'  # expanded by Debezium, it has no b
 
 
 class Known:
-    """What docs/debezium.md says of a configuration: where the two may differ."""
+    """What debezium/differences.md of the documentation says of a configuration: where the two may differ."""
 
     def __init__(self, configuration, dead):
         self._configuration = configuration

@@ -483,9 +483,9 @@ def test_a_restored_copy_with_a_slot_of_the_same_name_is_refused(make_stage, own
     clone.end()
 
 
-def test_what_the_readme_says_to_compare_the_table_with_the_topics_finds_what_is_missing(stage):
-    readme = (places.TREE / "README.md").read_text()
-    (commands,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.S | re.M) if "comm -23" in block]
+def test_what_the_documentation_says_to_compare_the_table_with_the_topics_finds_what_is_missing(stage):
+    page = (places.TREE / "deploy/docs/pages/operations/resend.md").read_text()
+    (commands,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", page, re.S | re.M) if "comm -23" in block]
     stage.create_topic(partitions=3)
     relay = stage.relay()
     for n in range(20):
@@ -500,7 +500,7 @@ def test_what_the_readme_says_to_compare_the_table_with_the_topics_finds_what_is
                           capture_output=True, text=True)
     ((missing,),) = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
     assert (done.stderr, done.stdout.split()) == ("", [missing])
-    (again,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", readme, re.S | re.M) if "WITH missing" in block]
+    (again,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", page, re.S | re.M) if "WITH missing" in block]
     subprocess.run(["bash", "-ec", again.replace("...", missing)], env={**os.environ, **database}, check=True)
     ((new,),) = stage.sql("SELECT id::text FROM outbox WHERE aggregateid = 'missing'")
     assert new != missing

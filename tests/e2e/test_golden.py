@@ -1,7 +1,7 @@
 """What real Debezium wrote for a list of rows (tests/golden), and what walpost writes for the same.
 
 The configurations go through `walpost config import-debezium`. What differs on purpose stands in DIFFERENT,
-and, with the reason, in docs/debezium.md.
+and, with the reason, in deploy/docs/pages/debezium/differences.md.
 """
 
 import base64
@@ -176,7 +176,7 @@ def test_what_debezium_wrote_is_what_walpost_writes(sent_with, config):
 
 
 def test_what_differs_is_in_the_docs():
-    text = (places.TREE / "docs" / "debezium.md").read_text()
+    text = (places.TREE / "deploy/docs/pages/debezium/differences.md").read_text()
     for config, rows in DIFFERENT.items():
         for row in rows:
             assert re.search(rf"\| `{config}` \|[^\n]*\b{row}\b", text), f"{config} {row}"

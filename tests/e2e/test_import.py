@@ -187,8 +187,8 @@ def test_json_with_comments_is_read(tmp_path):
 
 
 def _not_replaced():
-    """What docs/debezium.md says that walpost cannot replace, where it is a property."""
-    text = (places.TREE / "docs" / "debezium.md").read_text()
+    """What the documentation says that walpost cannot replace, where it is a property."""
+    text = (places.TREE / "deploy/docs/pages/debezium/differences.md").read_text()
     section = text.split("## What walpost cannot replace\n")[1].split("\n## ")[0]
     return re.findall(r"`([\w.-]+)=([^`]+)`", section)
 

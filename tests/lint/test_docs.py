@@ -1,6 +1,6 @@
 """The documentation site: one command builds it, nothing in it leads nowhere, and nothing comes from other hosts."""
 
-import os
+import json
 import re
 import shutil
 import subprocess
@@ -10,7 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-PROGRAM = Path(os.environ["WALPOST_BUILDS"]) / "gcc" / "src" / "walpost"
 VOID = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 # Where a browser asks for more without a click.
 LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src"), ("source", "src")}
@@ -19,7 +18,7 @@ LOADED = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src")
 def build(tree, output):
     return subprocess.run(
         [tree / "deploy" / "docs" / "build", "--output", output], stdin=subprocess.DEVNULL, capture_output=True,
-        text=True, env={**os.environ, "WALPOST_BINARY": str(PROGRAM)},
+        text=True,
     )
 
 
@@ -76,8 +75,9 @@ def local(path, link):
 
 def test_every_page_is_reached_from_the_navigation(tree, site):
     output, pages = site
+    elsewhere = re.findall(r'^    "(\S+)\.md": "', (tree / "deploy/docs/assemble.py").read_text(), re.MULTILINE)
     wanted = {path.relative_to(tree / "deploy/docs/pages").with_suffix(".html").as_posix()
-              for path in (tree / "deploy/docs/pages").rglob("*.md")}
+              for path in (tree / "deploy/docs/pages").rglob("*.md")} | {f"{name}.html" for name in elsewhere}
     start = output / "index.html"
     reached = {local(start, link)[0].relative_to(output).as_posix()
                for link in pages[start].navigation if local(start, link)}
@@ -123,9 +123,25 @@ def test_no_markdown_is_left_as_it_was_written(site):
 
 def test_the_reference_is_what_the_program_says(site):
     output, pages = site
-    for name, words in (("configuration", ["postgres.conninfo", "relay.epoch"]), ("commands", ["walpost slot skip"])):
-        text = (output / "reference" / f"{name}.html").read_text()
+    for name, words in (("configuration", ["postgres.conninfo", "relay.epoch"]),
+                        ("reference/commands", ["walpost slot skip"])):
+        text = (output / f"{name}.html").read_text()
         assert all(word in text for word in words)
+
+
+def test_guides_come_before_proof(site):
+    """In the navigation, and in what the search says."""
+    output, pages = site
+    guide = ("quickstart", "producers/", "consumers/", "operations/")
+    order = [local(output / "index.html", link)[0].relative_to(output).as_posix()
+             for link in pages[output / "index.html"].navigation if local(output / "index.html", link)]
+    place = {name: order.index(name) for name in order}
+    proof = [at for name, at in place.items() if name.startswith(("proof/", "design/", "benchmarks"))]
+    assert max(at for name, at in place.items() if name.startswith(guide)) < min(proof)
+    index = json.loads((output / "search" / "search_index.json").read_text())["docs"]
+    last = {entry["location"].split("#")[0] for entry in index if entry.get("boost", 1) < 1}
+    assert {name for name in place if name.startswith("proof/")} | {"benchmarks.html", "changelog.html"} <= last
+    assert not [name for name in last if name.startswith(guide)]
 
 
 @pytest.fixture
@@ -146,14 +162,10 @@ def copy(tree, tmp_path):
 
 @pytest.mark.parametrize("where, text, complaint", [
     ("deploy/docs/pages/promises.md", "\n[x](nowhere.md)\n", "nowhere.md"),
-    ("deploy/docs/pages/promises.md", "\n[x](getting-started.md#nowhere)\n", "#nowhere"),
-    ("deploy/docs/pages/promises.md", "\n[x](../../../README.md#nowhere)\n", "README.md#nowhere"),
-    ("deploy/docs/pages/promises.md", "\n{{ include README.md # Nowhere }}\n", "Nowhere"),
-    ("deploy/docs/pages/promises.md", "\n{{ include README.md # Operation }}\n", "already"),
-    ("deploy/docs/pages/promises.md", "\n{{ text walpost nonsense }}\n", "walpost nonsense"),
-    ("deploy/docs/pages/promises.md", "\n{{ code deploy/docs/samples/nowhere.py }}\n", "nowhere.py"),
+    ("deploy/docs/pages/promises.md", "\n[x](quickstart.md#nowhere)\n", "#nowhere"),
+    ("deploy/docs/pages/promises.md", "\n[x](../../../README.md#nowhere)\n", "#nowhere"),
+    ("deploy/docs/pages/promises.md", "\n[x](../../../proto/README.md)\n", "proto/README.md"),
     ("deploy/docs/pages/stray.md", "# Stray\n", "stray.md"),
-    ("README.md", "\n## A new section\n", "A new section"),
     ("README.md", "\n[x](src/nowhere.c)\n", "src/nowhere.c"),
 ])
 def test_what_is_wrong_fails_the_build_and_is_named(copy, where, text, complaint):

@@ -24,7 +24,8 @@ def _files(root):
 
 
 def test_all_that_is_installed(tree, installed):
-    documents = {f"share/doc/walpost/docs/{path.relative_to(tree / 'docs')}" for path in (tree / "docs").rglob("*.*")}
+    documents = {f"share/doc/walpost/{path.relative_to(tree)}" for path in (tree / "deploy/docs/pages").rglob("*.*")
+                 if path.suffix != ".css"}
     contracts = {f"share/walpost/{path.relative_to(tree)}" for path in (tree / "proto").rglob("*.proto")}
     scripts = {f"share/walpost/sql/{path.name}" for path in (tree / "sql").glob("*.sql")}
     assert documents and len(contracts) == 3 and scripts
@@ -36,7 +37,7 @@ def test_all_that_is_installed(tree, installed):
         "share/zsh/site-functions/_walpost",
         "share/fish/vendor_completions.d/walpost.fish",
         "share/doc/walpost/README.md",
-        "share/doc/walpost/CHANGELOG.md", "share/doc/walpost/deploy/runbook.md",
+        "share/doc/walpost/CHANGELOG.md", "share/doc/walpost/deploy/README.md", "share/doc/walpost/deploy/runbook.md",
         "share/doc/walpost/deploy/prometheus/alerts.yaml", "share/doc/walpost/deploy/grafana/dashboard.json",
         "share/doc/walpost/LICENSE",
         "share/doc/walpost/sql/README.md",
@@ -103,7 +104,7 @@ def _packages(text):
     return set(re.findall(r"lib[a-z0-9-]+-dev\b", text)) - {"libc6-dev", "libcmocka-dev"}
 
 
-@pytest.mark.parametrize("place", ["deploy/quickstart", "README.md", "tests/install"])
+@pytest.mark.parametrize("place", ["deploy/quickstart", "deploy/docs/pages/quickstart.md", "tests/install"])
 def test_all_name_the_same_libraries_to_build_with(tree, place):
     control = (tree / "deploy/debian/control").read_text()
     assert _packages((tree / place).read_text()) == _packages(control)

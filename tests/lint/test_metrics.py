@@ -12,7 +12,6 @@ _NAME = re.compile(r"(?<![\w/.-])((?:walpost|process)_[a-z0-9_]*[a-z0-9])(?![\w/
 _OF_A_HISTOGRAM = re.compile(r"_(bucket|sum|count)$")
 _WHERE = (
     "README.md", "deploy/**/*.md", "deploy/**/*.yaml", "deploy/**/*.yml", "deploy/**/*.json", "deploy/**/*.tpl",
-    "docs/**/*.md",
 )
 # Words of that form that are no metrics.
 _OTHERS = {

@@ -75,7 +75,7 @@ def test_python_compiles(tree):
 def test_the_top_level_is_as_agreed(tree):
     allowed = {
         "meson.build", "meson_options.txt", "src", "include", "proto", "sql", "tests", "deploy", "README.md",
-        "LICENSE", "CHANGELOG.md", "docs",
+        "LICENSE", "CHANGELOG.md",
     }
     found = {path.relative_to(tree).parts[0] for path in _tracked(tree)}
     assert {name for name in found if not name.startswith(".")} <= allowed
