@@ -48,7 +48,7 @@ def main(is_new):
         "group.id": os.environ["GROUP"],
         "group.instance.id": os.environ["GROUP_INSTANCE"],
         "auto.offset.reset": "earliest",
-        # The client tells Kafka, now and then, the offsets that store_offsets() has named.
+        # The client commits the offsets named by store_offsets() to Kafka from time to time.
         "enable.auto.offset.store": False,
     })
     stopping = []

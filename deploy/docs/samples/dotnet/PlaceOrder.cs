@@ -1,4 +1,4 @@
-// Places an order and tells of it, in one transaction, with EF Core and Npgsql.
+// Places an order and inserts its event, in one transaction, with EF Core and Npgsql.
 //
 //     DATABASE_URL="Host=localhost;Username=app;Database=shop" dotnet run outbox|emit ORDER CUSTOMER CENTS
 
@@ -27,7 +27,7 @@ public class Order
     [Column("customer")] public required string Customer { get; init; }
     [Column("cents")] public required long Cents { get; init; }
 
-    /// <summary>What others are told: a shape of its own, not the row.</summary>
+    /// <summary>The payload: a shape of its own, not the row.</summary>
     public string Placed() => JsonSerializer.Serialize(new { order = Id, customer = Customer, cents = Cents });
 }
 

@@ -1,4 +1,4 @@
-// Places an order and tells of it, in one transaction, with pgx.
+// Places an order and inserts its event, in one transaction, with pgx.
 //
 //	DATABASE_URL=postgres://app@localhost/shop go run . outbox|emit ORDER CUSTOMER CENTS
 package main
@@ -18,7 +18,7 @@ type order struct {
 	cents    int64
 }
 
-// orderPlaced is what others are told: a shape of its own, not the row.
+// orderPlaced is the payload: a shape of its own, not the row.
 type orderPlaced struct {
 	Order    string `json:"order"`
 	Customer string `json:"customer"`

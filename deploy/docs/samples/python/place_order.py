@@ -1,4 +1,4 @@
-"""Places an order and tells of it, in one transaction, with SQLAlchemy.
+"""Places an order and inserts its event, in one transaction, with SQLAlchemy.
 
     DATABASE_URL=postgresql+psycopg://app@localhost/shop python place_order.py outbox|emit ORDER CUSTOMER CENTS
 """
@@ -24,7 +24,7 @@ class Order(Base):
     cents: Mapped[int] = mapped_column(BigInteger)
 
     def placed(self):
-        """What others are told: a shape of its own, not the row."""
+        """The payload: a shape of its own, not the row."""
         return {"order": self.id, "customer": self.customer, "cents": self.cents}
 
 

@@ -1,4 +1,4 @@
-// Places an order and tells of it, in one transaction, with node-postgres.
+// Places an order and inserts its event, in one transaction, with node-postgres.
 //
 //     npm ci && npm run build
 //     DATABASE_URL=postgres://app@localhost/shop node dist/place_order.js outbox|emit ORDER CUSTOMER CENTS
@@ -12,7 +12,7 @@ interface Order {
   cents: number;
 }
 
-/** What others are told: a shape of its own, not the row. */
+/** The payload: a shape of its own, not the row. */
 function placed(order: Order) {
   return { order: order.id, customer: order.customer, cents: order.cents };
 }

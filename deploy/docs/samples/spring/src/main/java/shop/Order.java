@@ -8,7 +8,7 @@ import java.util.Map;
 public record Order(String id, String customer, long cents) {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** What others are told, as JSON: a shape of its own, not the row. */
+    /** The payload, as JSON: a shape of its own, not the row. */
     public String placed() {
         Map<String, Object> event = new LinkedHashMap<>();
         event.put("order", id);

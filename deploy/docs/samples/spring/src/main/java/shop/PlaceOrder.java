@@ -11,7 +11,7 @@ import org.springframework.jdbc.support.JdbcTransactionManager;
 import org.springframework.transaction.PlatformTransactionManager;
 import org.springframework.transaction.annotation.EnableTransactionManagement;
 
-/** Without Spring Boot, which makes these beans by itself: place_order outbox|emit ORDER CUSTOMER CENTS. */
+/** Without Spring Boot, which creates these beans: place_order outbox|emit ORDER CUSTOMER CENTS. */
 @Configuration
 @EnableTransactionManagement
 @Import(Orders.class)
