@@ -1,6 +1,7 @@
 """README and documentation, read as files: small at the front, whole behind, and every link leads somewhere."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,21 @@ def test_the_generated_parts_say_what_their_sources_say(tree):
     assert not named, "deploy/generate/pages.py PROGRAM writes them anew"
     text = "x\n<!-- generated from deploy/docs/samples/orders.sql -->\nold\n<!-- end -->\n"
     assert "CREATE TABLE" in generator.filled(PROGRAM, text)
+
+
+def test_walpost_takes_each_configuration_that_a_page_shows(pages, tmp_path):
+    shown = [(path, block) for path in pages
+             for block in re.findall(r"^```ini\n(.*?)^```$", path.read_text(), re.DOTALL | re.MULTILINE)]
+    assert len(shown) > 5
+    file = tmp_path / "walpost.conf"
+    for path, block in shown:
+        file.write_text(block)
+        words = [PROGRAM, "config", "show", "-c", file]
+        for section, key, value in (("postgres", "conninfo", "host=x"), ("kafka", "bootstrap.servers", "x:9092")):
+            if not re.search(rf"^{re.escape(key)} *=", block, re.MULTILINE):
+                words += ["--set", f"{section}.{key}={value}"]
+        done = subprocess.run(words, capture_output=True, text=True)
+        assert done.returncode == 0, f"{path}: {done.stderr}"
 
 
 def test_the_glossary_is_short(tree):
