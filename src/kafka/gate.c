@@ -28,7 +28,7 @@ static bool is_wanted(const struct wp_producer *p, const struct wp_topic *topic)
 	return strcmp(p->wanted, topic->name) == 0;
 }
 
-static void unwant(struct wp_producer *p)
+void wp_gate_unwant(struct wp_producer *p)
 {
 	p->wanted[0] = '\0';
 }
@@ -84,20 +84,40 @@ const char *wp_gate_known_topic(const struct wp_producer *p)
 	return "";
 }
 
-/* The one that a record waits for, if it is time to ask; else NULL. */
-static struct wp_topic *wanted_now(struct wp_producer *p)
+static bool waits_for_any(const struct wp_producer *p)
 {
-	if (p->wanted[0] == '\0')
-		return NULL;
-	struct wp_topic *topic = wp_topics_find(&p->topics, p->wanted);
-	if (topic == NULL || topic->state == WP_TOPIC_READY) {
-		unwant(p);
-		return NULL;
-	}
-	return p->now_ms >= topic->ask_at_ms ? topic : NULL;
+	return p->view.queued > 0 || p->wanted[0] != '\0';
 }
 
-/* Those that are expected, in the same question as another, or in one of their own. */
+/* Does a record wait for an answer about it, with us or outside? */
+static bool is_waited_for(const struct wp_producer *p, const struct wp_topic *topic)
+{
+	return topic->state != WP_TOPIC_READY &&
+	       (topic->queue.first != NULL || is_wanted(p, topic));
+}
+
+static bool is_due(const struct wp_producer *p, const struct wp_topic *topic)
+{
+	return is_waited_for(p, topic) && p->now_ms >= topic->ask_at_ms;
+}
+
+/* All that are due in one question, those used last at its end: more than fit follow. */
+static size_t add_due(struct wp_producer *p)
+{
+	size_t count = 0;
+
+	for (const struct wp_topic *t = waits_for_any(p) ? p->topics.oldest : NULL; t != NULL;
+	     t = t->newer) {
+		if (!is_due(p, t))
+			continue;
+		if (!wp_inquiry_add(&p->inquiry, t->name))
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* Those that are expected, in the same question as others, or in one of their own. */
 static size_t add_expected(struct wp_producer *p, const struct wp_topic *except)
 {
 	size_t count = 0;
@@ -106,7 +126,7 @@ static size_t add_expected(struct wp_producer *p, const struct wp_topic *except)
 		return 0;
 	p->expected_at_ms = INT64_MAX;
 	for (struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
-		if (!t->is_expected || t == except)
+		if (!t->is_expected || t == except || is_due(p, t))
 			continue;
 		if (!wp_inquiry_add(&p->inquiry, t->name)) {
 			p->expected_at_ms = p->now_ms; /* the rest follows */
@@ -117,11 +137,20 @@ static size_t add_expected(struct wp_producer *p, const struct wp_topic *except)
 	return count;
 }
 
-/* No room on the worker: later. */
+static void ask_due_later(struct wp_producer *p)
+{
+	for (struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
+		if (is_due(p, t))
+			ask_later(p, t);
+	}
+}
+
+/* `topic`: one that is known and asked for again, or NULL. No room on the worker: later. */
 static void ask(struct wp_producer *p, struct wp_topic *topic)
 {
 	size_t count = topic != NULL && wp_inquiry_add(&p->inquiry, topic->name) ? 1 : 0;
 
+	count += add_due(p);
 	count += add_expected(p, topic);
 	if (count == 0)
 		return;
@@ -131,14 +160,8 @@ static void ask(struct wp_producer *p, struct wp_topic *topic)
 		return;
 	if (topic != NULL)
 		ask_later(p, topic);
-	if (count > 1 || topic == NULL)
-		p->expected_at_ms = p->now_ms + ASK_AGAIN_MS;
-}
-
-static void ask_wanted(struct wp_producer *p)
-{
-	if (p->inquiry.stage == WP_INQUIRY_IDLE)
-		ask(p, wanted_now(p));
+	ask_due_later(p);
+	p->expected_at_ms = p->now_ms + ASK_AGAIN_MS;
 }
 
 void wp_gate_prefetch(struct wp_producer *p, const char *topics)
@@ -155,10 +178,10 @@ void wp_gate_prefetch(struct wp_producer *p, const char *topics)
 	}
 }
 
+/* Asked for at the next step, which is due then: together with all that come until it. */
 static void want(struct wp_producer *p, const struct wp_topic *topic)
 {
 	(void)snprintf(p->wanted, sizeof(p->wanted), "%s", topic->name);
-	ask_wanted(p);
 }
 
 /* ---- answers ---- */
@@ -176,8 +199,9 @@ static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp
 	topic->trouble = WP_TOPIC_FINE;
 	topic->answered_at_ms = p->now_ms;
 	if (is_wanted(p, topic))
-		unwant(p);
+		wp_gate_unwant(p);
 	fit_batch_size(p, topic);
+	wp_backlog_look_at(p, topic);
 }
 
 static void missing(struct wp_producer *p, struct wp_topic *topic)
@@ -325,10 +349,14 @@ void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 	if (topic == NULL || m->partition < 0 || m->partition >= topic->partition_count)
 		return;
 	struct wp_partition *partition = &topic->partitions[m->partition];
-	if (partition->pioneer == report->ticket)
+	bool was_pioneer = partition->pioneer == report->ticket;
+	if (was_pioneer)
 		partition->pioneer = 0;
+	/* Behind what is not confirmed nothing goes that waited for it. */
 	if (report->outcome != WP_CONFIRMED)
 		return;
+	if (was_pioneer && topic->queue.first != NULL)
+		wp_backlog_look_at(p, topic);
 	partition->confirmed_at_ms = p->now_ms;
 	watch_offset(p, topic, partition, m, report);
 	if (topic->trouble == WP_TOPIC_FINE)
@@ -352,6 +380,16 @@ static bool is_above_limit(const struct wp_topic *topic, const struct wp_record 
 	if (topic->limit == 0 || wp_batch_size_of_one_at_most(record) <= topic->limit)
 		return false;
 	return wp_batch_size_of_one(record) > topic->limit;
+}
+
+bool wp_gate_seems_to_fit(const struct wp_producer *p, const struct wp_topic *topic,
+			  const struct wp_record *record)
+{
+	if (topic->partition_count > 0 && record->partition >= topic->partition_count)
+		return false;
+	if (!p->compresses && is_above_limit(topic, record))
+		return false;
+	return wp_batch_size_of_one_at_most(record) <= p->message_max;
 }
 
 static void ask_anew(struct wp_producer *p, struct wp_topic *topic)
@@ -404,8 +442,8 @@ static void refresh_if_old(struct wp_producer *p, struct wp_topic *topic)
 	ask(p, topic);
 }
 
-static enum wp_rc find_topic(struct wp_producer *p, const struct wp_record *record,
-			     struct wp_topic **ret, struct wp_why *why)
+enum wp_rc wp_gate_find(struct wp_producer *p, const struct wp_record *record,
+			struct wp_topic **ret, struct wp_why *why)
 {
 	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
 		return wp_why_set(why, WP_DATA,
@@ -414,11 +452,6 @@ static enum wp_rc find_topic(struct wp_producer *p, const struct wp_record *reco
 	struct wp_topic *topic = wp_topics_get(&p->topics, record->topic);
 	if (topic == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for a topic");
-	if (topic->state != WP_TOPIC_READY) {
-		want(p, topic);
-		return WP_AGAIN;
-	}
-	refresh_if_old(p, topic);
 	*ret = topic;
 	return WP_OK;
 }
@@ -432,14 +465,14 @@ static int32_t choose_partition(struct wp_producer *p, const struct wp_topic *to
 			       wp_random_next(&p->random));
 }
 
-enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
-			struct wp_why *why)
+enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
+			const struct wp_record *record, struct wp_way *ret, struct wp_why *why)
 {
-	struct wp_topic *topic = NULL;
-
-	enum wp_rc rc = find_topic(p, record, &topic, why);
-	if (rc != WP_OK)
-		return rc;
+	if (topic->state != WP_TOPIC_READY) {
+		want(p, topic);
+		return WP_AGAIN;
+	}
+	refresh_if_old(p, topic);
 	/* Before produce only without compression: the broker measures what arrives. */
 	bool doubtful = is_above_limit(topic, record);
 	if (doubtful && !p->compresses)
@@ -460,8 +493,6 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, s
 	if (topic->handle == NULL)
 		return wp_why_set(why, WP_DATA, "librdkafka takes no topic of the name %s: %s",
 				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
-	/* What an earlier record waited for is no longer asked for. */
-	unwant(p);
 	*ret = (struct wp_way){ topic, partition, doubtful };
 	return WP_OK;
 }
@@ -490,7 +521,8 @@ void wp_gate_step(struct wp_producer *p)
 
 	if (wp_inquiry_step(&p->inquiry, &p->client, p->worker, &answer))
 		wp_gate_answer(p, &answer);
-	ask_wanted(p);
+	if (p->inquiry.stage == WP_INQUIRY_IDLE)
+		ask(p, NULL);
 }
 
 int64_t wp_gate_due(const struct wp_producer *p)
@@ -499,11 +531,13 @@ int64_t wp_gate_due(const struct wp_producer *p)
 		return p->now_ms;
 	if (p->inquiry.stage != WP_INQUIRY_IDLE)
 		return INT64_MAX;
-	if (p->wanted[0] == '\0')
-		return p->expected_at_ms;
-	const struct wp_topic *topic = wp_topics_find(&p->topics, p->wanted);
-	int64_t due = topic != NULL ? topic->ask_at_ms : p->now_ms;
-	return due < p->expected_at_ms ? due : p->expected_at_ms;
+	int64_t due = p->expected_at_ms;
+	for (const struct wp_topic *t = waits_for_any(p) ? p->topics.newest : NULL; t != NULL;
+	     t = t->older) {
+		if (is_waited_for(p, t) && t->ask_at_ms < due)
+			due = t->ask_at_ms;
+	}
+	return due;
 }
 
 /* The brokers were asked to a moment ago: nobody knows yet whether they do. */
@@ -513,12 +547,33 @@ static bool is_being_created(const struct wp_producer *p, const struct wp_topic 
 	       p->now_ms - topic->troubled_at_ms < CREATION_MS;
 }
 
+static bool is_in_trouble(const struct wp_producer *p, const struct wp_topic *topic)
+{
+	return topic->trouble != WP_TOPIC_FINE && !is_being_created(p, topic);
+}
+
+/* That of the record taken first; else that of the one outside. NULL: none. */
+static const struct wp_topic *in_trouble(const struct wp_producer *p)
+{
+	const struct wp_topic *first = NULL;
+
+	for (const struct wp_topic *t = p->view.queued > 0 ? p->topics.newest : NULL; t != NULL;
+	     t = t->older) {
+		if (t->queue.first != NULL && is_in_trouble(p, t) &&
+		    (first == NULL || t->queue.first->ticket < first->queue.first->ticket))
+			first = t;
+	}
+	if (first != NULL || p->wanted[0] == '\0')
+		return first;
+	const struct wp_topic *wanted = wp_topics_find(&p->topics, p->wanted);
+	return wanted != NULL && is_in_trouble(p, wanted) ? wanted : NULL;
+}
+
 const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret)
 {
-	const struct wp_topic *topic =
-		p->wanted[0] != '\0' ? wp_topics_find(&p->topics, p->wanted) : NULL;
+	const struct wp_topic *topic = in_trouble(p);
 
-	if (topic == NULL || is_being_created(p, topic))
+	if (topic == NULL)
 		return NULL;
 	switch (topic->trouble) {
 	case WP_TOPIC_FINE:

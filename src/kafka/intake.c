@@ -74,6 +74,7 @@ static void read_success(struct wp_producer *p, const rd_kafka_message_t *m, str
 	/* Without an error it is always persisted, acks being all; the promise rests on it. */
 	if (rd_kafka_message_status(m) != RD_KAFKA_MSG_STATUS_PERSISTED) {
 		r->outcome = WP_REFUSED;
+		p->has_refused = true;
 		r->reaction = WP_REACT_REWIND;
 		r->code = "NOT_PERSISTED";
 		return;
@@ -97,6 +98,7 @@ static void read_refusal(struct wp_producer *p, const rd_kafka_message_t *m, str
 	const char *name = rd_kafka_topic_name(m->rkt);
 
 	r->outcome = WP_REFUSED;
+	p->has_refused = true;
 	r->reaction = wp_kafka_reaction(m->err);
 	r->event_level = wp_kafka_is_event_level(m->err);
 	r->code = rd_kafka_err2name(m->err);
@@ -156,7 +158,7 @@ static void read_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const c
 		text);
 	p->open_at_ms = p->now_ms + wait_ms;
 	/* What is in flight can only be sent again by the relay. */
-	if (p->view.in_flight > 0)
+	if (wp_producer_sent(p) > 0)
 		wp_producer_break(p, code, text);
 	else
 		p->wants_reopening = true;

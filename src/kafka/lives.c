@@ -50,6 +50,7 @@ enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
 	p->heard_at_ms = p->now_ms;
 	p->probe_at_ms = p->now_ms;
 	p->expected_at_ms = p->now_ms; /* a question for them may have been lost with the old one */
+	wp_backlog_look(p);	       /* to a new client all partitions are new */
 	return WP_OK;
 }
 
@@ -73,7 +74,7 @@ void wp_life_begin_anew(struct wp_producer *p)
 	wp_life_close(p);
 	p->phase = WP_PHASE_OPENING;
 	p->wants_reopening = false;
-	p->view.in_flight = 0;
+	p->view.in_flight = p->view.queued + p->returned.count;
 }
 
 /* One was made of the same configuration before, so only files can be wrong: half written, say. */

@@ -68,8 +68,17 @@ static void show(struct wp_producer *p)
 			 : waits ? waiting.text
 				 : why);
 	memset(p->view.topic, 0, sizeof(p->view.topic));
-	if (waits && !denied)
-		memcpy(p->view.topic, topic->name, topic->name_size);
+	p->view.waiting = NULL;
+	if (!waits || denied)
+		return;
+	memcpy(p->view.topic, topic->name, topic->name_size);
+	if (topic->queue.first != NULL)
+		p->view.waiting = &topic->queue.first->record;
+}
+
+size_t wp_producer_sent(const struct wp_producer *p)
+{
+	return p->view.in_flight - p->view.queued - p->returned.count;
 }
 
 void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
@@ -95,9 +104,10 @@ static bool wants_probe(const struct wp_producer *p)
 	if (p->phase != WP_PHASE_RUNNING || p->inquiry.stage != WP_INQUIRY_IDLE)
 		return false;
 	/* Without a topic in use life costs many questions, and that for the event's topic tells too. */
-	if (p->wanted[0] != '\0' && p->contacted && wp_gate_known_topic(p)[0] == '\0')
+	bool asks = p->wanted[0] != '\0' || p->view.queued > 0;
+	if (asks && p->contacted && wp_gate_known_topic(p)[0] == '\0')
 		return false;
-	return !p->view.reachable || p->is_suspect || p->is_back || p->view.in_flight > 0;
+	return !p->view.reachable || p->is_suspect || p->is_back || wp_producer_sent(p) > 0;
 }
 
 static int64_t probe_due(const struct wp_producer *p)
@@ -130,6 +140,12 @@ static void end_denial(struct wp_producer *p)
 		p->denial.on = false;
 }
 
+static bool may_send(const struct wp_producer *p)
+{
+	return p->phase == WP_PHASE_RUNNING && !p->wants_reopening && !p->has_refused &&
+	       !is_denied(p);
+}
+
 static void step(struct wp_producer *p)
 {
 	end_denial(p);
@@ -137,9 +153,11 @@ static void step(struct wp_producer *p)
 	if (p->phase == WP_PHASE_RUNNING)
 		wp_gate_step(p);
 	wp_renewal_step(p);
-	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && p->view.in_flight == 0)
+	if (p->phase == WP_PHASE_RUNNING && p->wants_reopening && wp_producer_sent(p) == 0)
 		wp_life_begin_anew(p);
 	wp_life_step(p);
+	if (may_send(p))
+		wp_backlog_step(p);
 	probe(p);
 }
 
@@ -204,7 +222,7 @@ static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_recor
 		p->message_max);
 }
 
-static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
+static enum wp_rc not_taken(struct wp_producer *p, struct wp_topic *topic,
 			    const struct wp_record *record, rd_kafka_resp_err_t error,
 			    struct wp_why *why)
 {
@@ -219,7 +237,7 @@ static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 		wp_gate_distrust(p, topic->name, error);
 		/* At the gate it is no longer trusted, so it waits there. */
-		return wp_gate_pass(p, record, &(struct wp_way){ 0 }, why);
+		return wp_gate_pass(p, topic, record, &(struct wp_way){ 0 }, why);
 	case RD_KAFKA_RESP_ERR__INVALID_ARG:
 		return wp_why_set(why, WP_DATA, "librdkafka refuses the event: %s",
 				  rd_kafka_err2str(error));
@@ -231,22 +249,49 @@ static enum wp_rc not_taken(struct wp_producer *p, const struct wp_topic *topic,
 	}
 }
 
-static enum wp_rc send_running(struct wp_producer *p, wp_ticket ticket,
+enum wp_rc wp_producer_pass_on(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
 			       const struct wp_record *record, struct wp_why *why)
 {
 	struct wp_way way;
 
-	enum wp_rc rc = wp_gate_pass(p, record, &way, why);
+	enum wp_rc rc = wp_gate_pass(p, topic, record, &way, why);
 	if (rc != WP_OK)
 		return rc;
 	rd_kafka_resp_err_t error = produce(p, &way, ticket, record);
 	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_taken(p, way.topic, record, error, why);
+		return not_taken(p, topic, record, error, why);
 	wp_gate_sent(p, &way, ticket);
 	/* The silence that calls for a probe begins with the first that waits. */
-	if (p->view.in_flight++ == 0)
+	if (wp_producer_sent(p) == 0)
 		p->heard_at_ms = p->now_ms;
 	return WP_OK;
+}
+
+/* Behind those that are queued for its topic, if there are any: they are in order. */
+static enum wp_rc send_running(struct wp_producer *p, wp_ticket ticket,
+			       const struct wp_record *record, struct wp_why *why)
+{
+	struct wp_topic *topic;
+
+	enum wp_rc rc = wp_gate_find(p, record, &topic, why);
+	if (rc != WP_OK)
+		return rc;
+	rc = WP_AGAIN;
+	if (topic->queue.first == NULL)
+		rc = wp_producer_pass_on(p, topic, ticket, record, why);
+	if (rc == WP_AGAIN)
+		rc = wp_backlog_take(p, topic, ticket, record, why);
+	if (rc != WP_OK)
+		return rc;
+	p->view.in_flight++;
+	wp_gate_unwant(p);
+	return WP_OK;
+}
+
+/* What waits for a human holds up all: each event more that is taken comes twice if he comes late. */
+static bool waits_for_human(const struct wp_producer *p)
+{
+	return p->view.state == WP_SINK_WAITING && p->view.queued > 0;
 }
 
 static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
@@ -257,7 +302,7 @@ static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struc
 
 	if (p->phase == WP_PHASE_BROKEN || p->phase == WP_PHASE_FAILED)
 		rc = wp_why_set(why, WP_IO, "%s", p->failure.text);
-	else if (p->phase == WP_PHASE_RUNNING && !p->wants_reopening && !is_denied(p))
+	else if (may_send(p) && !waits_for_human(p))
 		rc = send_running(p, ticket, record, why);
 	if (rc != WP_OK)
 		show(p);
@@ -273,8 +318,9 @@ static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_repo
 	size_t count = 0;
 
 	p->now_ms = now_ms;
+	count = wp_backlog_collect(p, reports, max);
 	if (p->client.rk != NULL)
-		count = wp_intake_read(p, reports, max);
+		count += wp_intake_read(p, reports + count, max - count);
 	step(p);
 	show(p);
 	return count;
@@ -284,6 +330,10 @@ static void producer_purge(struct wp_sink *s)
 {
 	struct wp_producer *p = of(s);
 
+	wp_backlog_purge(p);
+	show(p);
+	if (p->returned.count > 0)
+		wp_life_wake(p);
 	if (p->client.rk == NULL)
 		return;
 	/* Without waiting for the broker threads to have done it. It cannot fail
@@ -297,7 +347,8 @@ static void producer_restart(struct wp_sink *s, enum wp_batching batching)
 
 	assert(p->phase != WP_PHASE_FAILED);
 	p->shape.batching = batching;
-	p->wanted[0] = '\0';
+	wp_gate_unwant(p);
+	wp_backlog_drop(p);
 	wp_life_begin_anew(p);
 	show(p);
 }
@@ -357,7 +408,9 @@ static int64_t producer_due(struct wp_sink *s)
 		due = sooner(due, p->opened_at_ms + DENIED_TRIAL_MS);
 	if (wants_probe(p))
 		due = sooner(due, probe_due(p));
-	if (p->view.in_flight > 0)
+	if (p->returned.count > 0)
+		return p->now_ms;
+	if (wp_producer_sent(p) > 0)
 		due = sooner(due, p->now_ms + LOOK_EACH_MS);
 	return due;
 }
@@ -374,6 +427,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	if (p == NULL)
 		return;
 	wp_life_close(p);
+	wp_queue_clear(&p->returned);
 	wp_tail_drop(p);
 	wp_renewal_drop(p);
 	if (p->is_burying)

@@ -164,7 +164,7 @@ static int64_t patience_ms(const struct wp_producer *p)
 
 static void drain(struct wp_producer *p)
 {
-	if (p->view.in_flight > 0 && p->now_ms - p->renewal.progress_at_ms >= patience_ms(p))
+	if (wp_producer_sent(p) > 0 && p->now_ms - p->renewal.progress_at_ms >= patience_ms(p))
 		wp_producer_break(p, RD_KAFKA_RESP_ERR__AUTHENTICATION,
 				  "nothing in flight is confirmed with certificates or passwords "
 				  "that were replaced; a client with the new ones is let in");

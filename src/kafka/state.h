@@ -1,7 +1,7 @@
 /*
- * What the producer's three sources share: producer (the sink's operations and
- * the producer's lives), gate (may a record go to its topic now?) and intake
- * (what arrives on librdkafka's queue). Private to kafka/.
+ * What the producer's sources share: producer (the sink's operations), gate (may a
+ * record go to its topic now?), backlog (those that may not yet), intake (what
+ * arrives on librdkafka's queue) and the producer's lives. Private to kafka/.
  */
 #ifndef WALPOST_KAFKA_STATE_H
 #define WALPOST_KAFKA_STATE_H
@@ -80,6 +80,11 @@ struct wp_producer {
 	char wanted[WP_TOPIC_NAME_MAX + 1]; /* what a record waits for; "" nothing */
 	int64_t expected_at_ms;		    /* topics that are expected are due; INT64_MAX: none */
 
+	/* The backlog: view.queued records in the topics' queues. */
+	bool backlog_goes_on;	  /* some topic's does */
+	struct wp_queue returned; /* given back unsent, each with its report */
+	bool has_refused;	  /* a record: until restart() nothing more is taken, nor sent */
+
 	/* The intake. */
 	rd_kafka_event_t *delivery; /* partly read; owned */
 	bool more;		    /* the queue was not read to its end */
@@ -111,9 +116,18 @@ struct wp_way {
 	bool doubtful; /* may be refused for its size */
 };
 
+/* The topic that a record is for, known or not. WP_DATA: no such name is possible; WP_NOMEM. */
+enum wp_rc wp_gate_find(struct wp_producer *p, const struct wp_record *record,
+			struct wp_topic **ret, struct wp_why *why) WP_MUST_CHECK;
 /* WP_OK and the way; WP_AGAIN: not known yet, or to be waited for; WP_DATA. */
-enum wp_rc wp_gate_pass(struct wp_producer *p, const struct wp_record *record, struct wp_way *ret,
+enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
+			const struct wp_record *record, struct wp_way *ret,
 			struct wp_why *why) WP_MUST_CHECK;
+/* False: by what is known of the topic, perhaps no longer true, it would be refused. */
+bool wp_gate_seems_to_fit(const struct wp_producer *p, const struct wp_topic *topic,
+			  const struct wp_record *record);
+/* A record was taken: what an earlier one waited for outside is no longer asked for. */
+void wp_gate_unwant(struct wp_producer *p);
 /* It was taken by librdkafka. */
 void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket ticket);
 /* Its report came. */
@@ -134,6 +148,23 @@ int64_t wp_gate_due(const struct wp_producer *p);
 /* The topic waited for, if a human must do something about it; with the sentence. */
 const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret);
 
+/* ---- backlog ---- */
+
+/* Keeps a record that may not go yet. WP_AGAIN: such a one waits with the relay. WP_NOMEM. */
+enum wp_rc wp_backlog_take(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
+			   const struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+/* What this topic's, or all topics', records wait for may have come: at the next step. */
+void wp_backlog_look_at(struct wp_producer *p, struct wp_topic *topic);
+void wp_backlog_look(struct wp_producer *p);
+/* Sends what may go by now. Only when records may be sent at all. */
+void wp_backlog_step(struct wp_producer *p);
+/* All are given back. */
+void wp_backlog_purge(struct wp_producer *p);
+/* The reports of those given back. */
+size_t wp_backlog_collect(struct wp_producer *p, struct wp_report *reports, size_t max);
+/* Forgets all, without reports. */
+void wp_backlog_drop(struct wp_producer *p);
+
 /* ---- intake ---- */
 
 size_t wp_intake_read(struct wp_producer *p, struct wp_report *reports, size_t max);
@@ -150,7 +181,7 @@ void wp_intake_unheard(struct wp_producer *p, const char *text);
 enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why) WP_MUST_CHECK;
 /* Gives up the client and what refers to it; the worker destroys it. */
 void wp_life_close(struct wp_producer *p);
-/* The same, and a new one as soon as the old one is gone. */
+/* The same, and a new one as soon as the old one is gone. What is queued goes there. */
 void wp_life_begin_anew(struct wp_producer *p);
 void wp_life_step(struct wp_producer *p);
 int64_t wp_life_due(const struct wp_producer *p);
@@ -178,6 +209,11 @@ void wp_tail_drop(struct wp_producer *p);
 
 /* ---- producer ---- */
 
+/* Of those in flight, the ones that librdkafka has. */
+size_t wp_producer_sent(const struct wp_producer *p);
+/* To librdkafka, if the gate lets it. The count in flight is the caller's. */
+enum wp_rc wp_producer_pass_on(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
+			       const struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
 void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text);
 void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure);
 

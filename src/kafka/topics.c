@@ -55,9 +55,8 @@ static void drop_handle(struct wp_topics *t, struct wp_topic *topic)
 	topic->handle = NULL;
 }
 
-static void evict_oldest(struct wp_topics *t)
+static void evict(struct wp_topics *t, struct wp_topic *topic)
 {
-	struct wp_topic *topic = t->oldest;
 	struct wp_topic **at = bucket_of(t, topic->hash);
 
 	while (*at != topic)
@@ -66,8 +65,21 @@ static void evict_oldest(struct wp_topics *t)
 	unlink_age(t, topic);
 	t->count--;
 	drop_handle(t, topic);
+	wp_queue_clear(&topic->queue);
 	free(topic->partitions);
 	free(topic);
+}
+
+static void make_room(struct wp_topics *t)
+{
+	struct wp_topic *topic = t->oldest;
+
+	while (topic != NULL && t->count >= t->capacity) {
+		struct wp_topic *newer = topic->newer;
+		if (topic->queue.first == NULL)
+			evict(t, topic);
+		topic = newer;
+	}
 }
 
 static struct wp_topic *add(struct wp_topics *t, uint64_t hash, struct wp_span name)
@@ -110,7 +122,7 @@ enum wp_rc wp_topics_init(struct wp_topics *t, size_t capacity, void (*drop)(voi
 void wp_topics_release(struct wp_topics *t)
 {
 	while (t->oldest != NULL)
-		evict_oldest(t);
+		evict(t, t->oldest);
 	free(t->buckets);
 	*t = (struct wp_topics){ 0 };
 }
@@ -131,8 +143,7 @@ struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name)
 		link_newest(t, topic);
 		return topic;
 	}
-	if (t->count == t->capacity)
-		evict_oldest(t);
+	make_room(t);
 	return add(t, hash, name);
 }
 

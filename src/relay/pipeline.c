@@ -651,14 +651,31 @@ const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)
 	return &p->counts;
 }
 
+static void make_printable(char *id, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		if ((unsigned char)id[i] < 0x20 || id[i] == 0x7f)
+			id[i] = '?';
+	}
+}
+
 const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p)
 {
-	for (size_t i = 0; i < p->last_id_size; i++) {
-		char c = p->last.id[i];
-		if ((unsigned char)c < 0x20 || c == 0x7f)
-			p->last.id[i] = '?';
-	}
+	make_printable(p->last.id, p->last_id_size);
 	return &p->last;
+}
+
+void wp_event_name_of(const struct wp_record *record, struct wp_event_name *ret)
+{
+	*ret = (struct wp_event_name){
+		.size = wp_record_size(record),
+		.position = record->position,
+		.is_message = record->is_message,
+	};
+	copy_name(ret->table, sizeof(ret->table), wp_span_of(record->table));
+	copy_name(ret->id, sizeof(ret->id), record->id);
+	copy_name(ret->topic, sizeof(ret->topic), record->topic);
+	make_printable(ret->id, strlen(ret->id));
 }
 
 const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p)

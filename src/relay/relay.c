@@ -248,7 +248,7 @@ static void act_give_time(struct wp_relay *r, struct wp_now now)
 }
 
 /* What is taken back may be reported late, when a stream from `read` has left it behind. */
-static void act_purge(struct wp_relay *r)
+void wp_relay_take_back(struct wp_relay *r)
 {
 	if (wp_relay_sink(r)->in_flight > 0)
 		r->gap = !wp_fault(WP_FAULT_RESUME_AFTER_PURGE);
@@ -307,8 +307,10 @@ static void act(struct wp_relay *r, enum wp_state from, unsigned actions, struct
 	}
 	if (actions & WP_ACT_DROP_OPEN)
 		wp_ledger_drop_open(&r->ledger);
-	if (actions & WP_ACT_PURGE)
-		act_purge(r);
+	/* Leaving, nothing more is begun to be sent. */
+	bool leaves = (actions & (WP_ACT_FINISH | WP_ACT_PART)) != 0;
+	if ((actions & WP_ACT_PURGE) || (leaves && wp_relay_sink(r)->queued > 0))
+		wp_relay_take_back(r);
 	if (actions & WP_ACT_RESTART)
 		act_restart(r);
 	if (actions & WP_ACT_TAKE_OVER)
@@ -464,15 +466,22 @@ int wp_relay_exit_code_of(enum wp_reaction reaction)
 	return reaction == WP_REACT_STOP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_HUMAN;
 }
 
+/* For a topic, or for anybody to ask about one. */
+static bool sink_waits(const struct wp_sink_view *v)
+{
+	return v->state == WP_SINK_WAITING ||
+	       (!v->reachable && v->queued > 0 && v->queued == v->in_flight);
+}
+
 /*
  * To stop in the middle of a transaction is to send again what was sent of it: go on to its
- * COMMIT, for half of the time given.
+ * COMMIT, for half of the time given, if there is a way on.
  */
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now)
 {
 	bool reading = r->state == WP_STREAMING || r->state == WP_PAUSED;
 
-	return !reading || !wp_pipeline_has_sent(r->pipeline) ||
+	return !reading || !wp_pipeline_has_sent(r->pipeline) || sink_waits(wp_relay_sink(r)) ||
 	       now.ms >= r->stop_by_ms - r->setup.options->shutdown_timeout_ms / 2;
 }
 
@@ -626,10 +635,16 @@ static void look_at_the_clock(struct wp_relay *r, struct wp_now now)
 	if (!stood_still)
 		return;
 	if (wp_relay_sink(r)->in_flight > 0)
-		act_purge(r);
+		wp_relay_take_back(r);
 	wp_relay_note(r, WP_NOTE_WARN, "stood_still")->why = why;
 	if (r->state < WP_FINISHING)
 		wp_relay_happen(r, WP_LOST, now);
+}
+
+/* What waits for its topic, or for an answer about it, is not waited for: it comes again. */
+static bool is_drained(const struct wp_relay *r)
+{
+	return r->state == WP_DRAINING && wp_relay_sink(r)->in_flight == wp_relay_sink(r)->queued;
 }
 
 static bool is_resting(const struct wp_relay *r)
@@ -660,8 +675,8 @@ static void keep_time(struct wp_relay *r, struct wp_now now)
 {
 	if (r->stop_asked && r->state < WP_DRAINING && wp_relay_may_stop_here(r, now))
 		wp_relay_happen(r, WP_STOP, now);
-	bool at_rest =
-		wp_relay_sink(r)->in_flight == 0 || (wp_fault(WP_FAULT_NO_DRAIN) && r->stop_asked);
+	bool at_rest = wp_relay_sink(r)->in_flight == 0 || is_drained(r) ||
+		       (wp_fault(WP_FAULT_NO_DRAIN) && r->stop_asked);
 
 	if (is_resting(r) && (at_rest || reports_no_more(r, now)))
 		wp_relay_happen(r, WP_AT_REST, now);

@@ -86,14 +86,29 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
 	wp_relay_note(r, WP_NOTE_INFO, "outbox_changed");
 }
 
+/*
+ * For a standby that takes the slot in between nothing must be left that it would send again: what
+ * waits for a topic is taken back, and made anew.
+ */
+static bool leaves_nothing(struct wp_relay *r)
+{
+	const struct wp_sink_view *v = wp_relay_sink(r);
+
+	if (!reads(r) || r->ledger.in_flight == 0)
+		return true;
+	if (v->state != WP_SINK_WAITING || v->queued == 0 || v->queued < v->in_flight)
+		return false;
+	wp_relay_take_back(r);
+	return true;
+}
+
 void wp_relay_watch_change(struct wp_relay *r, struct wp_now now)
 {
 	struct change *c = &r->change;
 
 	if (is_any(&c->before) && wp_pipeline_counts(r->pipeline)->transactions > c->transactions)
 		c->before = (struct wp_relay_task){ 0 };
-	/* For a standby that takes the slot in between nothing must be left that it would send again. */
-	if (wp_relay_may_change_here(r) && (!reads(r) || r->ledger.in_flight == 0))
+	if (wp_relay_may_change_here(r) && leaves_nothing(r))
 		take_effect(r, now);
 }
 

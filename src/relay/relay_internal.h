@@ -242,6 +242,8 @@ void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now n
 void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const struct wp_why *why,
 		   struct wp_now now);
 int wp_relay_exit_code_of(enum wp_reaction reaction);
+/* What the sink has and did not send yet: only a stream from what is confirmed brings it again. */
+void wp_relay_take_back(struct wp_relay *r);
 bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
 /* "table " before a table's name, "the " before the messages of a prefix. */
 const char *wp_relay_event_kind(const struct wp_event_name *e);

@@ -82,7 +82,8 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
 {
 	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->why, WP_OK,
-			 "Kafka answered %s; streaming again from the last confirmed position",
+			 "an event was refused with %s; streaming again from the last confirmed "
+			 "position",
 			 report->code);
 }
 
@@ -217,8 +218,13 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 	char beyond[WP_LSN_TEXT_SIZE];
+	struct wp_event_name waiting;
 	struct wp_why why = v->why;
 
+	if (v->waiting != NULL) {
+		wp_event_name_of(v->waiting, &waiting);
+		e = &waiting;
+	}
 	if (strcmp(e->topic, v->topic) == 0)
 		(void)wp_why_set(
 			&why, WP_CONFIG,
@@ -253,6 +259,9 @@ static void note_found(struct wp_relay *r)
 
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
+	/* It has taken the event: no other is to be read that would be held up, too. */
+	if (r->state == WP_STREAMING && v->queued > 0)
+		wp_relay_happen(r, WP_NO_ROOM, now);
 	if (r->state != WP_PAUSED)
 		return;
 	if (!r->waiting || strcmp(r->waiting_topic, v->topic) != 0) {

@@ -45,12 +45,13 @@ def _wait_changed(relay, count=1):
 def test_headers_topics_and_the_level_change_in_flight(stage):
     for topic in ("order", "new.order"):
         stage.create_topic(topic)
-    relay = stage.relay({"outbox.headers": "aggregatetype:kind"})
+    pauses = {"relay.in_flight.events": "1"}  # which are told at that level
+    relay = stage.relay({"outbox.headers": "aggregatetype:kind", **pauses})
     before = stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
     lines = relay.reload(stage.config({
         "outbox.headers": "type:what", "outbox.topic.replacement": f"{stage.name}.new.${{routedByValue}}",
-        "outbox.headers.source": "here", "log.level": "debug",
+        "outbox.headers.source": "here", "log.level": "debug", **pauses,
     }))
     (reloaded,) = _of(lines, "reloaded")
     assert set(reloaded["changed"].split()) == {

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import time
 
 import pytest
 
@@ -40,12 +41,53 @@ def test_topics_that_the_broker_makes_are_no_matter_of_alarm(make_stage, making_
     assert relay.log("topic_waiting") == []
 
 
-def test_a_topic_that_stays_missing_stops_with_code_3_after_topic_wait(stage):
-    relay = stage.new_relay({"relay.topic.wait": "2s"}).start()
+def test_new_topics_are_looked_up_together(make_stage, mortal_kafka):
+    """One after the other, with four answers each, they would take 64 s. Within 20 answers is promised."""
+    answer_time, names = 0.4, [f"new{n}" for n in range(40)]
+    stage = make_stage(kafka=mortal_kafka)
+    for name in ("order", *names):
+        stage.create_topic(name, partitions=1)
+    relay = stage.relay({
+        "kafka.bootstrap.servers": mortal_kafka.slow_address, "kafka.max.in.flight.requests.per.connection": "5"})
     stage.insert()
+    stage.wait_all_confirmed(30, relay)
+    mortal_kafka.line.delay = answer_time / 2  # each way
+    with stage.transaction() as connection:
+        for name in names:
+            for _ in range(3):
+                stage.insert("k", topic=name, connection=connection)
+    began = time.monotonic()
+    stage.wait_all_confirmed(2 * 20 * answer_time, relay)
+    print(f"{len(names)} new topics, answers after {answer_time} s: {time.monotonic() - began:.1f} s")
+    messages = stage.read("order", *names)
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
+def test_a_topic_that_stays_missing_stops_with_code_3_after_topic_wait(stage):
+    stage.create_topic("there")
+    relay = stage.new_relay({"relay.topic.wait": "2s"}).start()
+    with stage.transaction() as connection:
+        waiting = stage.insert(connection=connection)
+        stage.insert(topic="there", connection=connection)
     assert relay.wait_exit(30) == 3
-    assert stage.topic() in relay.log_text()
+    (error,) = relay.log("topic_missing")
+    assert stage.topic() in error["why"] and f"with id {waiting} (position" in error["why"]
     assert stage.confirmed() < stage.truth.events()[0].end_lsn
+
+
+def test_a_stop_does_not_wait_for_a_missing_topic(stage):
+    stage.create_topic("there")
+    relay = stage.relay({"relay.shutdown.timeout": "5min"})
+    with stage.transaction() as connection:
+        for name in ("there", "order", "there"):
+            stage.insert(topic=name, connection=connection)
+    relay.wait_log("topic_waiting")
+    relay.stop(30)
+    stage.create_topic()
+    relay.start()
+    stage.wait_all_confirmed(30, relay)
+    check_all(stage.read("order", "there"), stage.truth.events())
 
 
 def test_a_name_that_cannot_be_a_topic_stops_with_code_3_naming_it(stage):

@@ -56,20 +56,22 @@ void producer_orphan(struct world *w, int producer)
 	struct producer *p = &w->broker.producers[producer];
 
 	p->orphan = true;
-	p->queue_count = 0;
+	p->queue_count = p->held_count = 0;
 	for (size_t i = 0; i < PARTITIONS; i++) {
 		if (chance(w, 500))
 			p->request_count[i] = 0; /* never left, or not read any more */
 	}
 }
 
-bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter)
+bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter,
+		   bool hold)
 {
 	struct producer *p = &w->broker.producers[producer];
 
-	if (p->queue_count == QUEUE_MAX)
+	if (p->queue_count + p->held_count == QUEUE_MAX)
 		return false;
-	p->queue[p->queue_count++] = (struct message){
+	struct message *to = hold ? &p->held[p->held_count++] : &p->queue[p->queue_count++];
+	*to = (struct message){
 		.ticket = ticket,
 		.event = event,
 		.partition = (uint8_t)(w->server.aggregate_of[event] % PARTITIONS),
@@ -101,6 +103,28 @@ void producer_purge(struct world *w, int producer)
 	for (size_t i = 0; i < p->queue_count; i++)
 		report(p, p->queue[i].ticket, WP_PURGED, false);
 	p->queue_count = 0;
+	for (size_t i = 0; i < p->held_count; i++)
+		report(p, p->held[i].ticket, WP_PURGED, false);
+	p->held_count = 0;
+}
+
+/* The topic is there. Of what it cannot take some are refused before they are sent. */
+void producer_let_go(struct world *w, int producer)
+{
+	struct producer *p = &w->broker.producers[producer];
+	size_t gone = 0;
+
+	while (gone < p->held_count && !p->broken && !p->refused) {
+		const struct message *m = &p->held[gone++];
+		if (w->broker.is_poison[m->event] && !m->letter && chance(w, 500)) {
+			report(p, m->ticket, WP_REFUSED, true);
+			p->refused = true;
+		} else {
+			p->queue[p->queue_count++] = *m;
+		}
+	}
+	p->held_count -= gone;
+	memmove(p->held, p->held + gone, p->held_count * sizeof(p->held[0]));
 }
 
 /* Messages of one partition leave the queue in order, as one request. */

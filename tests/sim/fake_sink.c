@@ -29,6 +29,12 @@ static bool topic_is_missing(const struct world *w)
 	return w->now_ms < w->broker.topic_missing_until_ms;
 }
 
+static void wait_for_topic(struct fake_sink *s)
+{
+	s->view.state = WP_SINK_WAITING;
+	snprintf(s->view.topic, sizeof(s->view.topic), "outbox.event.t");
+}
+
 static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
 			  struct wp_why *why)
 {
@@ -39,13 +45,16 @@ static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct w
 		return WP_AGAIN;
 	if (p->broken)
 		return wp_why_set(why, WP_IO, "the producer is broken");
-	if (topic_is_missing(s->world)) {
-		s->view.state = WP_SINK_WAITING;
-		snprintf(s->view.topic, sizeof(s->view.topic), "outbox.event.t");
+	if (p->refused || (s->view.state == WP_SINK_WAITING && p->held_count > 0))
+		return WP_AGAIN;
+	bool missing = topic_is_missing(s->world);
+	if (missing && p->one_by_one) {
+		wait_for_topic(s);
 		return WP_AGAIN;
 	}
 	bool letter = wp_span_is(record->topic, "dead");
-	return producer_send(s->world, s->producer, ticket, number_of(record->id), letter)
+	return producer_send(s->world, s->producer, ticket, number_of(record->id), letter,
+			     missing || p->held_count > 0)
 		       ? WP_OK
 		       : WP_FULL;
 }
@@ -144,6 +153,7 @@ static const struct wp_sink_view *op_view(struct wp_sink *base)
 	struct producer *p = producer_of(s);
 
 	s->view.in_flight = p == NULL ? 0 : p->in_flight + p->report_count;
+	s->view.queued = p == NULL ? 0 : p->held_count;
 	if (p != NULL && p->broken)
 		s->view.state = WP_SINK_BROKEN;
 	else if (s->view.state == WP_SINK_WAITING && !topic_is_missing(s->world))
@@ -205,6 +215,12 @@ void fake_sink_tick(struct fake_sink *s)
 		s->view.state = WP_SINK_READY;
 		s->world->wake[s->relay] = true;
 		return;
+	}
+	if (p != NULL && p->held_count > 0 && !topic_is_missing(s->world)) {
+		producer_let_go(s->world, s->producer);
+	} else if (p != NULL && p->held_count > 0 && !was_waiting && chance(s->world, 50)) {
+		wait_for_topic(s); /* the answer: it is missing */
+		s->world->wake[s->relay] = true;
 	}
 	if (was_waiting && !topic_is_missing(s->world))
 		s->world->wake[s->relay] = true;

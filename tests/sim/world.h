@@ -143,6 +143,9 @@ struct producer {
 	size_t request_count[PARTITIONS];
 	struct message queue[QUEUE_MAX];
 	size_t queue_count;
+	struct message held[QUEUE_MAX]; /* taken, and not to be sent before their topic is there */
+	size_t held_count;
+	bool refused; /* one of these: nothing more is taken */
 	struct wp_report reports[QUEUE_MAX * 2];
 	size_t report_count;
 	size_t in_flight; /* taken and not reported */
@@ -213,7 +216,10 @@ void broker_release(struct world *w);
 void broker_tick(struct world *w);
 int producer_open(struct world *w, bool one_by_one);
 void producer_orphan(struct world *w, int producer);
-bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter);
+/* `hold`: it is kept until producer_let_go(). */
+bool producer_send(struct world *w, int producer, wp_ticket ticket, uint32_t event, bool letter,
+		   bool hold);
+void producer_let_go(struct world *w, int producer);
 void producer_purge(struct world *w, int producer);
 
 /* The fakes: what contract.h's suites run against. */

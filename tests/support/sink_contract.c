@@ -66,6 +66,7 @@ static size_t collect(size_t max)
 	for (size_t i = 0; i < count; i++)
 		note(&reports[i]);
 	CHECK_EQ(view()->in_flight, trial.in_flight);
+	CHECK(view()->queued <= trial.in_flight);
 	return count;
 }
 
@@ -131,6 +132,7 @@ static enum wp_rc offer(wp_ticket ticket)
 		trial.last = ticket;
 	}
 	CHECK_EQ(view()->in_flight, trial.in_flight);
+	CHECK(view()->queued <= trial.in_flight);
 	return rc;
 }
 
@@ -259,6 +261,8 @@ static void a_purge_reports_each_one_as_purged_or_confirmed(void **state)
 	while (trial.last < 200 && offer(trial.last + 1) == WP_OK)
 		continue;
 	trial.sink->ops->purge(trial.sink);
+	CHECK_EQ(view()->queued, 0);
+	CHECK_EQ(view()->in_flight, trial.in_flight); /* until they are reported */
 	driver->heal(driver->arg);
 	turn_until_settled();
 	for (wp_ticket t = 1; t <= trial.last; t++) {

@@ -3,9 +3,11 @@
  * large may a batch be, its partitions, and librdkafka's handle on it. Survives
  * a new producer, all but the handles and what that one knew of partitions.
  *
- * Owns: its entries, and through `drop` the handles. Calls: `drop` only.
- * Bounded: `capacity` topics; the one unused for longest makes room. A pointer
- * to a topic lives until the next wp_topics_get() of another name.
+ * Owns: its entries with the records queued for them, and through `drop` the
+ * handles. Calls: `drop` only. Bounded: `capacity` topics; the one unused for
+ * longest makes room, but none that records are queued for: more topics than
+ * `capacity` are kept only while all have some. A pointer to a topic lives until
+ * the next wp_topics_get() of another name, or for as long as records are queued.
  */
 #ifndef WALPOST_KAFKA_TOPICS_H
 #define WALPOST_KAFKA_TOPICS_H
@@ -14,6 +16,7 @@
 
 #include "walpost/base/rc.h"
 #include "walpost/base/span.h"
+#include "walpost/kafka/queue.h"
 #include "walpost/sink/sink.h"
 
 #define WP_TOPIC_NAME_MAX 249 /* Kafka's own limit */
@@ -55,6 +58,8 @@ struct wp_topic {
 	void *handle;			 /* owned; NULL: none yet */
 	struct wp_partition *partitions; /* owned */
 	int32_t partition_count;
+	struct wp_queue queue; /* what waits for it, or for the first record of a partition */
+	bool goes_on;	       /* something happened that these may have waited for */
 
 	/* The cache's own. */
 	struct wp_topic *next;

@@ -112,7 +112,9 @@ bool wp_pipeline_has_sent(const struct wp_pipeline *p);
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
 const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
-/* Of the same, without its names. */
+/* That of a record which a sink has. */
+void wp_event_name_of(const struct wp_record *record, struct wp_event_name *ret);
+/* Of the event sent last, without its names. */
 const struct wp_position *wp_pipeline_last_position(const struct wp_pipeline *p);
 size_t wp_pipeline_last_size(const struct wp_pipeline *p);
 /* Bytes written anew since the beginning, also for what was not sent: the work of the pipeline. */

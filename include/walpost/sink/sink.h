@@ -51,14 +51,17 @@ enum { WP_SINK_TOPIC_SIZE = 256 };
 
 struct wp_sink_view {
 	enum wp_sink_state state;
-	enum wp_reaction reaction;	/* FAILED: STOP_CONFIG or STOP_HUMAN */
-	bool reachable;			/* the last that was heard of the other side was good */
-	char topic[WP_SINK_TOPIC_SIZE]; /* WAITING: which; "": for a right on the cluster */
-	struct wp_why why;		/* WAITING, BROKEN, FAILED; or why not reachable */
-	size_t in_flight;		/* records taken and not reported yet */
-	size_t record_max;		/* bytes of the largest record it takes; 0: any; constant */
-	uint64_t data_losses;		/* times that what was confirmed was found to be gone */
-	struct wp_tail tail;		/* the answer to ask_tail() */
+	enum wp_reaction reaction;	 /* FAILED: STOP_CONFIG or STOP_HUMAN */
+	bool reachable;			 /* the last that was heard of the other side was good */
+	char topic[WP_SINK_TOPIC_SIZE];	 /* WAITING: which; "": for a right on the cluster */
+	struct wp_why why;		 /* WAITING, BROKEN, FAILED; or why not reachable */
+	const struct wp_record *waiting; /* for that topic, since longest; NULL: what is offered.
+					  * Borrowed, until the next call */
+	size_t in_flight;		 /* records taken and not reported yet */
+	size_t queued;	      /* of these: nothing was sent, purge() takes them all back */
+	size_t record_max;    /* bytes of the largest record it takes; 0: any; constant */
+	uint64_t data_losses; /* times that what was confirmed was found to be gone */
+	struct wp_tail tail;  /* the answer to ask_tail() */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };
@@ -67,8 +70,9 @@ struct wp_sink;
 
 struct wp_sink_ops {
 	/*
-	 * WP_OK: taken, copied; a report will come. Not taken: WP_AGAIN (topic not
-	 * known yet, waiting, starting: offer it again after the next wake);
+	 * WP_OK: taken, copied; a report will come. Not sent yet, perhaps: what waits for
+	 * its topic holds up no other, unless one by one or WAITING. Not taken: WP_AGAIN
+	 * (topic not known yet, waiting, starting: offer it again after the next wake);
 	 * WP_FULL (own queue full); WP_DATA with why (never deliverable: size,
 	 * naming size and limit); WP_IO (broken).
 	 */

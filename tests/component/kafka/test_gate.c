@@ -279,35 +279,35 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->failures, 0);
 }
 
-/* Offers in turn until one is not taken; how many were. */
-static size_t take_up_to(size_t count, wp_ticket first, const struct wp_record *record)
+/* So many in a row; how many of them went off at once. */
+static size_t sent_of(size_t count, wp_ticket first, const struct wp_record *record)
 {
-	for (size_t i = 0; i < count; i++) {
-		enum wp_rc rc = world_offer(&w, first + i, record, &why);
-		if (rc == WP_AGAIN)
-			return i;
-		CHECK_EQ(rc, WP_OK);
-	}
-	return count;
+	size_t before = wp_producer_sent(inside());
+
+	for (size_t i = 0; i < count; i++)
+		CHECK_EQ(world_offer(&w, first + i, record, &why), WP_OK);
+	return wp_producer_sent(inside()) - before;
 }
 
 static void the_first_record_of_a_partition_goes_alone(void **state)
 {
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
+	struct wp_record another = world_record("bills", "k", "v");
 	world_open(&w);
+	use("bills");
 	world_send(&w, 1, &record);
-	CHECK_EQ(take_up_to(5, 2, &record), 0);
+	CHECK_EQ(sent_of(5, 2, &record), 0);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	/* Another partition is another matter. */
-	use("bills");
-	WORLD_UNTIL(&w, wp_topics_find(&inside()->topics, "orders")->partitions[0].pioneer == 0);
-	CHECK_EQ(take_up_to(5, 2, &record), 5);
+	CHECK_EQ(sent_of(5, 7, &another), 5);
+	WORLD_UNTIL(&w, w.report_count == 11);
+	CHECK_EQ(sent_of(5, 12, &record), 5);
 
 	/* To the next producer everything is new. */
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
-	world_send(&w, 10, &record);
-	CHECK_EQ(take_up_to(5, 11, &record), 0);
+	world_send(&w, 20, &record);
+	CHECK_EQ(sent_of(5, 21, &record), 0);
 }
 
 static void what_may_be_too_large_goes_in_front_alone(void **state)
@@ -320,11 +320,13 @@ static void what_may_be_too_large_goes_in_front_alone(void **state)
 	use("orders");
 	struct wp_record small = world_record("orders", "k", "v");
 	struct wp_record large = record_of_wire_size("orders", 5001);
-	CHECK_EQ(take_up_to(2, 2, &small), 2);
-	CHECK_EQ(take_up_to(2, 4, &large), 1);
-	CHECK_EQ(take_up_to(1, 5, &small), 0);
+	CHECK_EQ(sent_of(2, 2, &small), 2);
+	CHECK_EQ(sent_of(2, 4, &large), 1);
+	CHECK_EQ(sent_of(1, 6, &small), 0);
 	WORLD_UNTIL(&w, world_report(&w, 4) != NULL);
-	CHECK_EQ(take_up_to(2, 5, &small), 2);
+	CHECK_EQ(wp_producer_sent(inside()), 1); /* 5 alone, too */
+	WORLD_UNTIL(&w, w.report_count == 5);
+	CHECK_EQ(w.reports[4].ticket, 6);
 }
 
 static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
@@ -334,13 +336,12 @@ static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
 	world_open(&w);
 	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	world_send(&w, 1, &record);
-	while (w.report_count == 0) {
-		CHECK(world_offer(&w, 2, &record, &why) != WP_OK);
-		world_turn(&w);
-	}
+	CHECK_EQ(sent_of(1, 2, &record), 0);
+	WORLD_UNTIL(&w, w.report_count > 0);
 	CHECK_EQ(w.reports[0].outcome, WP_REFUSED);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
 	CHECK_EQ(w.report_count, 1);
+	CHECK_EQ(wp_producer_sent(inside()), 0);
 }
 
 static void a_partition_long_unused_is_new_again(void **state)
@@ -352,12 +353,12 @@ static void a_partition_long_unused_is_new_again(void **state)
 	struct wp_partition *partition =
 		&wp_topics_find(&inside()->topics, "orders")->partitions[0];
 	partition->confirmed_at_ms = inside()->now_ms - 600000 + 30000; /* time goes on */
-	CHECK_EQ(take_up_to(2, 2, &record), 2);
+	CHECK_EQ(sent_of(2, 2, &record), 2);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	partition->confirmed_at_ms = inside()->now_ms - 600000;
-	CHECK_EQ(take_up_to(2, 4, &record), 1);
-	WORLD_UNTIL(&w, w.report_count == 3);
-	CHECK_EQ(take_up_to(2, 5, &record), 2);
+	CHECK_EQ(sent_of(2, 4, &record), 1);
+	WORLD_UNTIL(&w, w.report_count == 4);
+	CHECK_EQ(sent_of(2, 6, &record), 2);
 }
 
 static void a_purged_first_makes_room_for_another(void **state)
@@ -370,14 +371,15 @@ static void a_purged_first_makes_room_for_another(void **state)
 	WORLD_UNTIL(&w, world_view(&w)->reachable && world_view(&w)->state == WP_SINK_READY);
 	world_down(&w);
 	WORLD_UNTIL(&w, !world_view(&w)->reachable);
-	CHECK_EQ(take_up_to(2, 2, &record), 1);
+	CHECK_EQ(sent_of(2, 2, &record), 1);
 	w.sink->ops->purge(w.sink);
-	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(w.reports[0].outcome, WP_PURGED);
-	CHECK_EQ(take_up_to(2, 3, &record), 1);
-	world_up(&w);
 	WORLD_UNTIL(&w, w.report_count == 2);
-	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);
+	CHECK_EQ(w.reports[0].outcome, WP_PURGED);
+	CHECK_EQ(w.reports[1].outcome, WP_PURGED);
+	CHECK_EQ(sent_of(2, 4, &record), 1);
+	world_up(&w);
+	WORLD_UNTIL(&w, w.report_count == 4);
+	CHECK_EQ(w.reports[3].outcome, WP_CONFIRMED);
 }
 
 static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
@@ -389,7 +391,7 @@ static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
 	int64_t asked = topic->answered_at_ms -= 300000;
-	CHECK_EQ(take_up_to(3, 2, &record), 3);
+	CHECK_EQ(sent_of(3, 2, &record), 3);
 	WORLD_UNTIL(&w, topic->answered_at_ms != asked);
 	WORLD_UNTIL(&w, w.report_count == 3);
 	CHECK_EQ(topic->partition_count, 1);
@@ -435,18 +437,17 @@ static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(vo
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_property(&w, "allow.auto.create.topics", "true");
 	world_open(&w);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
 	struct wp_topic *topic = wp_topics_find(&inside()->topics, "late");
 	WORLD_UNTIL(&w, topic->trouble == WP_TOPIC_MISSING);
 	topic->troubled_at_ms = world_clock_ms(); /* just now, however slow the machine is */
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	world_collect(&w);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	CHECK_TEXT(world_view(&w)->topic, "");
 	topic->troubled_at_ms -= 5000;
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_HAS(world_view(&w)->why.text, "the brokers were asked to and did not");
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_NO_ERROR);
-	world_send(&w, 1, &record);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);
 }

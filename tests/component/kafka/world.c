@@ -152,6 +152,10 @@ void world_send(struct world *w, wp_ticket ticket, const struct wp_record *recor
 	}
 	CHECK_TEXT(why.text, "");
 	CHECK_EQ(rc, WP_OK);
+	while (world_view(w)->queued > 0) {
+		CHECK(world_clock_ms() < until);
+		world_turn(w);
+	}
 }
 
 const struct wp_report *world_report(const struct world *w, wp_ticket ticket)

@@ -54,7 +54,7 @@ int64_t world_clock_ms(void);
 struct wp_record world_record(const char *topic, const char *key, const char *value);
 enum wp_rc world_offer(struct world *w, wp_ticket ticket, const struct wp_record *record,
 		       struct wp_why *why);
-/* Offers until it is taken. */
+/* Offers until it is taken, and until nothing waits to be sent. */
 void world_send(struct world *w, wp_ticket ticket, const struct wp_record *record);
 /* NULL: no report with this ticket yet. */
 const struct wp_report *world_report(const struct world *w, wp_ticket ticket);

@@ -61,6 +61,31 @@ static void the_one_unused_for_longest_makes_room(void **state)
 	wp_topics_release(&t);
 }
 
+static void none_makes_room_that_records_are_queued_for(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(2);
+	struct wp_record record = { .topic = wp_span_of("a") };
+
+	struct wp_topic *a = get(&t, "a");
+	struct wp_topic *b = get(&t, "b");
+	wp_queue_push(&a->queue, wp_queued_new(1, &record));
+	(void)get(&t, "c");
+	CHECK(wp_topics_find(&t, "a") == a);
+	CHECK(wp_topics_find(&t, "b") == NULL);
+	b = get(&t, "b");
+	wp_queue_push(&b->queue, wp_queued_new(2, &record));
+	/* More than its capacity, for as long as all are waited for. */
+	wp_queue_push(&get(&t, "d")->queue, wp_queued_new(3, &record));
+	CHECK_EQ(t.count, 3);
+	wp_queue_clear(&a->queue);
+	wp_queue_clear(&b->queue);
+	(void)get(&t, "e");
+	CHECK_EQ(t.count, 2);
+	CHECK(wp_topics_find(&t, "d") != NULL);
+	wp_topics_release(&t);
+}
+
 static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 {
 	(void)state;
@@ -185,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_topic_is_unknown_and_the_same_one_next_time),
 		cmocka_unit_test(the_one_unused_for_longest_makes_room),
+		cmocka_unit_test(none_makes_room_that_records_are_queued_for),
 		cmocka_unit_test(an_offset_that_goes_back_is_data_lost_and_is_told_once),
 		cmocka_unit_test(what_tells_nothing_is_no_alarm),
 		cmocka_unit_test(many_topics_are_all_found),

@@ -74,7 +74,13 @@ static size_t op_collect(struct wp_sink *base, int64_t now_ms, struct wp_report 
 
 static void op_purge(struct wp_sink *base)
 {
-	self(base)->purges++;
+	struct scripted_sink *s = self(base);
+
+	s->purges++;
+	/* The last ones taken, if any, are those that it has not sent. */
+	for (size_t i = s->sent_count - s->view.queued; i < s->sent_count; i++)
+		scripted_sink_purged(s, s->sent[i].ticket);
+	s->view.queued = 0;
 }
 
 static void op_restart(struct wp_sink *base, enum wp_batching batching)
@@ -84,7 +90,7 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 	s->restarts++;
 	s->batching = batching;
 	s->report_count = 0;
-	s->view.in_flight = 0;
+	s->view.in_flight = s->view.queued = 0;
 	s->view.state = WP_SINK_STARTING;
 }
 

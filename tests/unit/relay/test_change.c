@@ -146,6 +146,28 @@ static void one_that_waits_for_a_topic_may_be_mended_so(void **state)
 	CHECK_TOPIC("new.order");
 }
 
+static void what_waits_in_the_sink_for_a_topic_is_made_anew_by_the_change(void **state)
+{
+	stream();
+	one_event(0x2000, "1");
+	b->sink.view.queued = 1;
+	b->sink.view.state = WP_SINK_WAITING;
+	(void)strcpy(b->sink.view.topic, "outbox.event.order");
+	step();
+	CHECK_STATE("paused");
+	unsigned purges = b->sink.purges;
+	change();
+	step();
+	CHECK_STATE("connecting");
+	CHECK_EQ(b->sink.purges, purges + 1);
+	CHECK_EQ(b->look.changes, 1);
+	b->sink.view.state = WP_SINK_READY;
+	start();
+	CHECK_EQ(b->source.start_at, SLOT);
+	one_event(0x2000, "1");
+	CHECK_TOPIC("new.order");
+}
+
 static void without_a_stream_it_takes_effect_at_once(void **state)
 {
 	change();
@@ -315,6 +337,7 @@ int main(void)
 		TEST(a_transaction_is_not_torn),
 		TEST(it_takes_effect_behind_the_first_commit),
 		TEST(one_that_waits_for_a_topic_may_be_mended_so),
+		TEST(what_waits_in_the_sink_for_a_topic_is_made_anew_by_the_change),
 		TEST(without_a_stream_it_takes_effect_at_once),
 		TEST(a_standby_asks_anew),
 		TEST(what_the_server_refuses_is_taken_back),

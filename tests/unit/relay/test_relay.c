@@ -600,6 +600,92 @@ static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 }
 
+/* As a sink does that took the event before it knew that there is no topic. */
+static void find_the_topic_missing(void)
+{
+	b->sink.view.queued = 1;
+	b->sink.view.state = WP_SINK_WAITING;
+	b->sink.view.why = (struct wp_why){ .text = "topic outbox.event.order is missing" };
+	(void)snprintf(b->sink.view.topic, sizeof(b->sink.view.topic), "outbox.event.order");
+	b->sink.answer = WP_AGAIN;
+	step();
+}
+
+static void an_event_taken_for_a_missing_topic_is_waited_for_and_flows_on(void **state)
+{
+	stream();
+	one_event(200, "1");
+	find_the_topic_missing();
+	CHECK_STATE("paused");
+	CHECK(noted("topic_waiting"));
+	live(100 * 1000);
+	CHECK_STATE("paused");
+	CHECK(!noted("sink_stalled"));
+	b->sink.view.queued = 0;
+	b->sink.view.state = WP_SINK_READY;
+	b->sink.answer = WP_OK;
+	step();
+	CHECK_STATE("streaming");
+	CHECK(b->look.waiting);
+	confirm(1);
+	CHECK(noted("topic_found"));
+	CHECK_EQ(b->look.safe, 208);
+}
+
+static void the_event_that_is_named_is_the_one_that_waits_in_the_sink(void **state)
+{
+	struct wp_record waiting = {
+		.topic = wp_span_of("outbox.event.order"),
+		.table = "public.outbox",
+		.id = wp_span_of("the first\n"),
+		.position = { .timeline = 1, .commit_lsn = 0x2000 },
+	};
+
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	b->sink.view.waiting = &waiting;
+	find_the_topic_missing();
+	live(TOPIC_WAIT_MS + SHUTDOWN_MS);
+	CHECK(noted("topic_missing"));
+	CHECK_HAS(b->error.text, "the event of table public.outbox with id the first? (position");
+	CHECK_HAS(b->error.text, "walpost slot skip --to 0/2001");
+}
+
+static void a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "1", "k");
+	step(); /* in the middle of its transaction */
+	CHECK_EQ(b->sink.sent_count, 1);
+	find_the_topic_missing();
+	unsigned purges = b->sink.purges;
+	wp_relay_stop(b->relay, now());
+	step();
+	CHECK_EQ(b->sink.purges, purges + 1);
+	CHECK_STATE("finishing");
+	CHECK(b->look.safe < 200);
+}
+
+static void a_stop_waits_for_what_is_with_kafka_only(void **state)
+{
+	stream();
+	one_event(200, "1");
+	one_event(300, "2");
+	find_the_topic_missing(); /* of the second */
+	unsigned purges = b->sink.purges;
+	wp_relay_stop(b->relay, now());
+	step();
+	CHECK_STATE("draining");
+	CHECK_EQ(b->sink.purges, purges);
+	confirm(1);
+	CHECK_STATE("finishing");
+	CHECK_EQ(b->sink.purges, purges + 1);
+	CHECK_EQ(b->look.safe, 208);
+}
+
 static void wait_for_a_right(void)
 {
 	stream();
@@ -2774,6 +2860,10 @@ int main(void)
 		RELAY_TEST(a_standstill_that_the_server_bears_with_changes_nothing),
 		RELAY_TEST(a_missing_topic_is_waited_for_and_flows_on),
 		RELAY_TEST(a_topic_that_does_not_come_stops_it_in_the_end),
+		RELAY_TEST(an_event_taken_for_a_missing_topic_is_waited_for_and_flows_on),
+		RELAY_TEST(the_event_that_is_named_is_the_one_that_waits_in_the_sink),
+		RELAY_TEST(a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once),
+		RELAY_TEST(a_stop_waits_for_what_is_with_kafka_only),
 		RELAY_TEST(a_right_that_was_taken_away_is_waited_for_as_a_topic_is),
 		RELAY_TEST(a_right_that_is_not_given_back_stops_it_in_the_end),
 		RELAY_TEST(each_missing_topic_is_given_its_own_time),
