@@ -12,6 +12,7 @@
 #include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
+#include "walpost/relay/window.h"
 
 #define SAID_SIZE 4096
 
@@ -369,9 +370,10 @@ static void print_notes(const struct wp_config_notes *notes)
 /* librdkafka itself says what it takes; nothing is connected. */
 static enum wp_rc check_properties(const struct wp_config *config, struct wp_why *why)
 {
+	const struct wp_window widest = wp_window_for(&config->relay, SIZE_MAX);
 	const struct wp_kafka_bounds bounds = {
-		.in_flight_events = config->relay.in_flight_events,
-		.in_flight_bytes = config->relay.in_flight_bytes,
+		.in_flight_events = widest.events,
+		.in_flight_bytes = widest.bytes,
 	};
 	rd_kafka_conf_t *conf = NULL;
 	enum wp_rc rc;

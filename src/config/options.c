@@ -275,12 +275,24 @@ const struct wp_option wp_options[] = {
 	  "output count\n"
 	  "as delivered.",
 	  "kafka", ENUM, 0, AT(relay.sink), 0, 0, sinks, NULL },
-	{ "relay.in_flight.events", "Events sent to Kafka and not yet confirmed, at most.", "8192",
-	  COUNT, 0, AT(relay.in_flight_events), 1, 1 << 20, NULL, NULL },
+	{ "relay.in_flight.events",
+	  "Events sent to Kafka and not yet confirmed, at most; more with 512 partitions in use "
+	  "or\n"
+	  "more (in_flight.bytes_max).",
+	  "8192", COUNT, 0, AT(relay.in_flight_events), 1, 1 << 20, NULL, NULL },
 	{ "relay.in_flight.bytes",
 	  "Bytes of them, at most, with the overhead of each counted. One event larger than this "
 	  "goes alone.",
 	  "12MiB", SIZE, 0, AT(relay.in_flight_bytes), 64 * KIB, GIB, NULL, NULL },
+	{ "relay.in_flight.bytes_max",
+	  "What in_flight.bytes may grow to. A request to Kafka carries events of one partition, "
+	  "so\n"
+	  "with very many partitions both limits grow, for full requests: they double with 512 in "
+	  "use,\n"
+	  "and grow by once themselves with each 256 more, up to eight times and up to this. With "
+	  "the\n"
+	  "value of in_flight.bytes they never grow.",
+	  "64MiB", SIZE, 0, AT(relay.in_flight_bytes_max), 64 * KIB, GIB, NULL, NULL },
 	{ "relay.feedback.interval",
 	  "Confirmed positions are told to Postgres at most this often, or at once when 500 events "
 	  "were\n"

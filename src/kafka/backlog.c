@@ -2,6 +2,42 @@
 
 #include "state.h"
 
+/* With several clients each has so many on its way or about to be, a few requests. */
+#define SENT_PER_CLIENT 128
+
+/* ---- counting ---- */
+
+static void push(struct wp_producer *p, struct wp_topic *topic, struct wp_queued *item)
+{
+	wp_queue_push(&topic->queue, item);
+	p->backlog.count++;
+	if (topic->state != WP_TOPIC_READY)
+		p->view.queued++;
+}
+
+static struct wp_queued *pop(struct wp_producer *p, struct wp_topic *topic)
+{
+	struct wp_queued *item = wp_queue_pop(&topic->queue);
+
+	if (item == NULL)
+		return NULL;
+	p->backlog.count--;
+	if (topic->state != WP_TOPIC_READY)
+		p->view.queued--;
+	return item;
+}
+
+void wp_backlog_topic_changes(struct wp_producer *p, const struct wp_topic *topic,
+			      enum wp_topic_state to)
+{
+	if (topic->state == to)
+		return;
+	if (to == WP_TOPIC_READY)
+		p->view.queued -= topic->queue.count;
+	else
+		p->view.queued += topic->queue.count;
+}
+
 /* ---- in ---- */
 
 /*
@@ -22,21 +58,61 @@ enum wp_rc wp_backlog_take(struct wp_producer *p, struct wp_topic *topic, wp_tic
 	struct wp_queued *item = wp_queued_new(ticket, record);
 	if (item == NULL)
 		return wp_why_set(why, WP_NOMEM, "no memory for an event");
-	wp_queue_push(&topic->queue, item);
-	p->view.queued++;
+	push(p, topic, item);
 	return WP_OK;
+}
+
+/* ---- held back ---- */
+
+static bool has_room(const struct wp_producer *p)
+{
+	return wp_producer_sent(p) < p->client_count * SENT_PER_CLIENT;
+}
+
+/*
+ * A request carries records of one partition. Where there are so many partitions that there are
+ * several clients, each would carry next to nothing if all went to librdkafka at once. So what it does
+ * not need yet waits here, and goes topic by topic, all of one together: who waits longest first.
+ */
+bool wp_backlog_holds_back(struct wp_producer *p, struct wp_topic *topic)
+{
+	struct wp_backlog *b = &p->backlog;
+
+	if (p->client_count < 2 || p->shape.batching != WP_BATCHING_NORMAL || b->is_releasing)
+		return false;
+	if (b->first_held == NULL && has_room(p))
+		return false;
+	if (topic->is_held)
+		return true;
+	topic->is_held = true;
+	topic->next_held = NULL;
+	*(b->first_held == NULL ? &b->first_held : &b->last_held->next_held) = topic;
+	b->last_held = topic;
+	return true;
+}
+
+static struct wp_topic *next_held(struct wp_producer *p)
+{
+	struct wp_topic *topic = p->backlog.first_held;
+
+	if (topic == NULL)
+		return NULL;
+	p->backlog.first_held = topic->next_held;
+	topic->is_held = false;
+	return topic;
 }
 
 /* ---- on ---- */
 
 void wp_backlog_look_at(struct wp_producer *p, struct wp_topic *topic)
 {
-	topic->goes_on = p->backlog_goes_on = true;
+	topic->goes_on = p->backlog.goes_on = true;
 }
 
 void wp_backlog_look(struct wp_producer *p)
 {
-	for (struct wp_topic *t = p->topics.newest; t != NULL && p->view.queued > 0; t = t->older) {
+	for (struct wp_topic *t = p->topics.newest; t != NULL && p->backlog.count > 0;
+	     t = t->older) {
 		if (t->queue.first != NULL)
 			wp_backlog_look_at(p, t);
 	}
@@ -48,7 +124,6 @@ static void give_back(struct wp_producer *p, struct wp_queued *item, const struc
 	item->report = *report;
 	item->report.ticket = item->ticket;
 	wp_queue_push(&p->returned, item);
-	p->view.queued--;
 }
 
 /*
@@ -82,17 +157,16 @@ static void pass_on(struct wp_producer *p, struct wp_topic *topic, struct wp_que
 		rc = wp_producer_pass_on(p, topic, item->ticket, &item->record, &why);
 	switch (rc) {
 	case WP_OK:
-		p->view.queued--;
 		free(item);
 		break;
 	case WP_DATA:
 		refuse(p, item);
 		break;
 	case WP_AGAIN:
-		wp_queue_push(&topic->queue, item);
+		push(p, topic, item);
 		break;
 	default: /* no memory, or no room where there must be some: it is sent again by the relay */
-		wp_queue_push(&topic->queue, item);
+		push(p, topic, item);
 		wp_producer_break(p, RD_KAFKA_RESP_ERR__FAIL, why.text);
 		break;
 	}
@@ -104,20 +178,27 @@ static void pass_on(struct wp_producer *p, struct wp_topic *topic, struct wp_que
  */
 static void go_on(struct wp_producer *p, struct wp_topic *topic)
 {
-	struct wp_queue waiting = topic->queue;
-	struct wp_queued *item;
-
 	topic->goes_on = false;
-	topic->queue = (struct wp_queue){ 0 };
-	while ((item = wp_queue_pop(&waiting)) != NULL)
-		pass_on(p, topic, item);
+	for (size_t count = topic->queue.count; count > 0; count--)
+		pass_on(p, topic, pop(p, topic));
+}
+
+static void release_held(struct wp_producer *p)
+{
+	struct wp_topic *topic;
+
+	p->backlog.is_releasing = true;
+	while (has_room(p) && (topic = next_held(p)) != NULL)
+		go_on(p, topic);
+	p->backlog.is_releasing = false;
 }
 
 void wp_backlog_step(struct wp_producer *p)
 {
-	if (!p->backlog_goes_on)
+	release_held(p);
+	if (!p->backlog.goes_on)
 		return;
-	p->backlog_goes_on = false;
+	p->backlog.goes_on = false;
 	for (struct wp_topic *t = p->topics.newest; t != NULL; t = t->older) {
 		if (t->goes_on)
 			go_on(p, t);
@@ -131,8 +212,9 @@ void wp_backlog_purge(struct wp_producer *p)
 	static const struct wp_report purged = { .outcome = WP_PURGED };
 	struct wp_queued *item;
 
-	for (struct wp_topic *t = p->topics.newest; t != NULL && p->view.queued > 0; t = t->older) {
-		while ((item = wp_queue_pop(&t->queue)) != NULL)
+	for (struct wp_topic *t = p->topics.newest; t != NULL && p->backlog.count > 0;
+	     t = t->older) {
+		while ((item = pop(p, t)) != NULL)
 			give_back(p, item, &purged);
 	}
 }
@@ -155,6 +237,9 @@ void wp_backlog_drop(struct wp_producer *p)
 	for (struct wp_topic *t = p->topics.newest; t != NULL; t = t->older)
 		wp_queue_clear(&t->queue);
 	wp_queue_clear(&p->returned);
+	while (next_held(p) != NULL)
+		;
+	p->backlog.count = 0;
 	p->view.queued = 0;
 	p->has_refused = false;
 }

@@ -98,7 +98,8 @@ rd_kafka_t *wp_client_close(struct wp_client *c)
 
 /* Owned by the job. */
 struct burial {
-	rd_kafka_t *rk;
+	rd_kafka_t *rks[WP_CLIENTS_MAX];
+	size_t count;
 	void (*done)(void *arg);
 	void *arg;
 };
@@ -107,7 +108,8 @@ static void run_burial(void *arg)
 {
 	const struct burial *b = arg;
 
-	rd_kafka_destroy(b->rk);
+	for (size_t i = 0; i < b->count; i++)
+		rd_kafka_destroy(b->rks[i]);
 }
 
 static void end_burial(void *arg)
@@ -118,13 +120,14 @@ static void end_burial(void *arg)
 	b.done(b.arg);
 }
 
-enum wp_rc wp_client_bury(rd_kafka_t *rk, struct wp_worker *worker, void (*done)(void *arg),
-			  void *arg, uint64_t *ret_job)
+enum wp_rc wp_client_bury(rd_kafka_t *const *rks, size_t count, struct wp_worker *worker,
+			  void (*done)(void *arg), void *arg, uint64_t *ret_job)
 {
 	struct burial *b = malloc(sizeof(*b));
 	if (b == NULL)
 		return WP_NOMEM;
-	*b = (struct burial){ .rk = rk, .done = done, .arg = arg };
+	*b = (struct burial){ .count = count, .done = done, .arg = arg };
+	memcpy(b->rks, rks, count * sizeof(b->rks[0]));
 	struct wp_job job = { .run = run_burial, .done = end_burial, .drop = free, .arg = b };
 	enum wp_rc rc = wp_worker_submit(worker, &job, ret_job);
 	if (rc != WP_OK)

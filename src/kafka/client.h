@@ -14,6 +14,9 @@
 #include "walpost/kafka/properties.h"
 #include "walpost/sink/sink.h"
 
+/* Of one producer. */
+#define WP_CLIENTS_MAX 8
+
 struct wp_client_shape {
 	enum wp_batching batching;
 	size_t batch_size; /* 0: as configured */
@@ -22,6 +25,8 @@ struct wp_client_shape {
 struct wp_client {
 	rd_kafka_t *rk; /* NULL: none */
 	rd_kafka_queue_t *queue;
+	size_t partitions; /* of the topics that were sent to by it: librdkafka keeps them */
+	struct wp_sink_figures figures;
 };
 
 /*
@@ -42,11 +47,11 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
  */
 rd_kafka_t *wp_client_close(struct wp_client *c);
 /*
- * Destroys on the worker; `done(arg)` is called by wp_worker_collect() unless
- * the job is abandoned. WP_FULL, WP_NOMEM: `rk` is still the caller's.
+ * Destroys `count` of them on the worker; `done(arg)` is called by wp_worker_collect() unless
+ * the job is abandoned. WP_FULL, WP_NOMEM: they are still the caller's.
  */
-enum wp_rc wp_client_bury(rd_kafka_t *rk, struct wp_worker *worker, void (*done)(void *arg),
-			  void *arg, uint64_t *ret_job) WP_MUST_CHECK;
+enum wp_rc wp_client_bury(rd_kafka_t *const *rks, size_t count, struct wp_worker *worker,
+			  void (*done)(void *arg), void *arg, uint64_t *ret_job) WP_MUST_CHECK;
 
 /* A line of librdkafka's, in our log; not more than some a second. */
 struct wp_client_log {

@@ -56,11 +56,17 @@ static void fit_batch_size(struct wp_producer *p, const struct wp_topic *topic)
 	p->wants_reopening = p->shape.batching == WP_BATCHING_NORMAL;
 }
 
+static void set_state(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_state state)
+{
+	wp_backlog_topic_changes(p, topic, state);
+	topic->state = state;
+}
+
 static void mark(struct wp_producer *p, struct wp_topic *topic, enum wp_topic_trouble trouble)
 {
 	if (topic->trouble != trouble)
 		topic->troubled_at_ms = p->now_ms;
-	topic->state = WP_TOPIC_UNKNOWN;
+	set_state(p, topic, WP_TOPIC_UNKNOWN);
 	topic->trouble = trouble;
 }
 
@@ -154,7 +160,7 @@ static void ask(struct wp_producer *p, struct wp_topic *topic)
 	count += add_expected(p, topic);
 	if (count == 0)
 		return;
-	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_TOPICS,
+	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->clients[0], p->worker, WP_INQUIRY_TOPICS,
 				       wp_gate_known_topic(p));
 	if (rc == WP_OK)
 		return;
@@ -188,14 +194,14 @@ static void want(struct wp_producer *p, const struct wp_topic *topic)
 
 static void admit(struct wp_producer *p, struct wp_topic *topic, const struct wp_asked *a)
 {
-	if (wp_topic_set_partitions(topic, a->partition_count) != WP_OK) {
+	if (wp_topics_set_partitions(&p->topics, topic, a->partition_count) != WP_OK) {
 		ask_later(p, topic);
 		return;
 	}
 	/* What we may not read we do not know: the broker decides on sizes. */
 	topic->limit = a->limit;
 	topic->limit_name = a->limit_name;
-	topic->state = WP_TOPIC_READY;
+	set_state(p, topic, WP_TOPIC_READY);
 	topic->trouble = WP_TOPIC_FINE;
 	topic->answered_at_ms = p->now_ms;
 	if (is_wanted(p, topic))
@@ -308,7 +314,7 @@ void wp_gate_doubt_limit(struct wp_producer *p, const char *name)
 	struct wp_topic *topic = wp_topics_find(&p->topics, name);
 
 	if (topic != NULL)
-		topic->state = WP_TOPIC_UNKNOWN;
+		set_state(p, topic, WP_TOPIC_UNKNOWN);
 }
 
 /* librdkafka gives the handle that was produced with: nearly always the last one's. */
@@ -346,7 +352,9 @@ void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 {
 	struct wp_topic *topic = topic_of(p, m);
 
-	if (topic == NULL || m->partition < 0 || m->partition >= topic->partition_count)
+	assert(topic != NULL && topic->in_flight > 0);
+	topic->in_flight--;
+	if (m->partition < 0 || m->partition >= topic->partition_count)
 		return;
 	struct wp_partition *partition = &topic->partitions[m->partition];
 	bool was_pioneer = partition->pioneer == report->ticket;
@@ -394,7 +402,7 @@ bool wp_gate_seems_to_fit(const struct wp_producer *p, const struct wp_topic *to
 
 static void ask_anew(struct wp_producer *p, struct wp_topic *topic)
 {
-	topic->state = WP_TOPIC_UNKNOWN;
+	set_state(p, topic, WP_TOPIC_UNKNOWN);
 	topic->ask_at_ms = 0;
 	want(p, topic);
 }
@@ -486,10 +494,12 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
 		return WP_AGAIN;
 	}
 	topic->recounts = false;
-	if (topic->partitions[partition].pioneer != 0)
+	if (topic->partitions[partition].pioneer != 0 || wp_backlog_holds_back(p, topic))
 		return WP_AGAIN;
-	if (topic->handle == NULL)
-		topic->handle = rd_kafka_topic_new(p->client.rk, topic->name, NULL);
+	if (topic->handle == NULL) {
+		topic->client = wp_life_client_for(p, topic->partition_count);
+		topic->handle = rd_kafka_topic_new(p->clients[topic->client].rk, topic->name, NULL);
+	}
 	if (topic->handle == NULL)
 		return wp_why_set(why, WP_DATA, "librdkafka takes no topic of the name %s: %s",
 				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
@@ -509,6 +519,7 @@ void wp_gate_sent(struct wp_producer *p, const struct wp_way *way, wp_ticket tic
 {
 	struct wp_partition *partition = &way->topic->partitions[way->partition];
 
+	way->topic->in_flight++;
 	if (way->doubtful || !is_warm(p, partition))
 		partition->pioneer = ticket;
 }
@@ -519,7 +530,7 @@ void wp_gate_step(struct wp_producer *p)
 {
 	struct wp_answer answer;
 
-	if (wp_inquiry_step(&p->inquiry, &p->client, p->worker, &answer))
+	if (wp_inquiry_step(&p->inquiry, &p->clients[0], p->worker, &answer))
 		wp_gate_answer(p, &answer);
 	if (p->inquiry.stage == WP_INQUIRY_IDLE)
 		ask(p, NULL);

@@ -26,6 +26,7 @@ struct wp_question {
 	int32_t broker_id; /* who answered, or whom the answer names; -1: nobody */
 	bool is_named;	   /* the latter: it may be gone */
 	int32_t controller_id;
+	size_t broker_count; /* 0: not told */
 	int64_t took_ms;
 	struct wp_inquiry *asker; /* touched by `done` only */
 	size_t topic_count;
@@ -122,6 +123,7 @@ static void choose_broker(struct wp_question *question, const struct rd_kafka_me
 static void read_metadata(struct wp_question *question, const struct rd_kafka_metadata *metadata)
 {
 	choose_broker(question, metadata);
+	question->broker_count = (size_t)metadata->broker_cnt;
 	for (size_t i = 0; i < question->topic_count; i++)
 		question->topics[i].code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	for (int i = 0; i < metadata->topic_cnt; i++) {
@@ -263,6 +265,8 @@ static void end_question(void *arg)
 		note_answer(q, (wp_clock_us() - q->opened_at_us) / 1000);
 	else if (q->code == RD_KAFKA_RESP_ERR__TIMED_OUT)
 		note_silence(q);
+	if (question->broker_count > 0)
+		q->broker_count = question->broker_count;
 	if (question->broker_id >= 0) {
 		q->broker_id = question->broker_id;
 		q->has_answered = !question->is_named;

@@ -74,6 +74,7 @@ struct wp_inquiry {
 	int32_t broker_id; /* whom to ask for the configuration; -1: not known */
 	bool has_answered; /* that one did; else it was only named, and may be gone */
 	bool is_blind;	   /* nobody tells a broker to ask: the metadata first, then who gave it */
+	size_t broker_count; /* that the last answer named; 0: not known */
 	int32_t patience_ms; /* how long the next question waits */
 	int64_t asked_at_us; /* of the configuration */
 	uint64_t serial;     /* of the last configuration asked: late answers are ignored */

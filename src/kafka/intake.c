@@ -164,11 +164,11 @@ static void read_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const c
 		p->wants_reopening = true;
 }
 
-static void read_fatal(struct wp_producer *p, const char *text)
+static void read_fatal(struct wp_producer *p, const struct wp_client *c, const char *text)
 {
 	char fatal[512] = "";
 
-	rd_kafka_resp_err_t code = rd_kafka_fatal_error(p->client.rk, fatal, sizeof(fatal));
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(c->rk, fatal, sizeof(fatal));
 	if (fatal[0] != '\0')
 		text = fatal;
 	if (code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
@@ -242,7 +242,7 @@ int64_t wp_intake_due(const struct wp_producer *p)
 	return INT64_MAX;
 }
 
-static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
+static void read_other(struct wp_producer *p, struct wp_client *c, rd_kafka_event_t *event)
 {
 	struct wp_answer answer;
 
@@ -250,7 +250,7 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 	case RD_KAFKA_EVENT_ERROR:
 		/* Its code is that of the cause, whatever is fatal. */
 		if (rd_kafka_event_error_is_fatal(event))
-			read_fatal(p, rd_kafka_event_error_string(event));
+			read_fatal(p, c, rd_kafka_event_error_string(event));
 		else
 			read_error(p, rd_kafka_event_error(event),
 				   rd_kafka_event_error_string(event));
@@ -259,12 +259,12 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 		wp_client_log_line(&p->log, event, p->now_ms);
 		break;
 	case RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT:
-		if (wp_inquiry_read(&p->inquiry, &p->client, p->worker, event, &answer))
+		if (wp_inquiry_read(&p->inquiry, c, p->worker, event, &answer))
 			wp_gate_answer(p, &answer);
 		break;
 	case RD_KAFKA_EVENT_STATS: {
 		const char *text = rd_kafka_event_stats(event);
-		wp_statistics_read(text, strlen(text), &p->figures);
+		wp_statistics_read(text, strlen(text), &c->figures);
 		break;
 	}
 	default:
@@ -274,11 +274,23 @@ static void read_other(struct wp_producer *p, rd_kafka_event_t *event)
 
 /* ---- the queue ---- */
 
-/* The next event with reports into p->delivery; false: the queue is empty, or enough was read. */
+/* From the queue that was read last, until it is empty. NULL: all are. */
+static rd_kafka_event_t *poll_clients(struct wp_producer *p)
+{
+	for (size_t i = 0; i < p->client_count; i++) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(p->clients[p->polled].queue, 0);
+		if (event != NULL)
+			return event;
+		p->polled = (p->polled + 1) % p->client_count;
+	}
+	return NULL;
+}
+
+/* The next event with reports into p->delivery; false: the queues are empty, or enough was read. */
 static bool next_delivery(struct wp_producer *p, size_t *others)
 {
 	for (; *others < OTHER_EVENTS_MAX; (*others)++) {
-		rd_kafka_event_t *event = rd_kafka_queue_poll(p->client.queue, 0);
+		rd_kafka_event_t *event = poll_clients(p);
 		if (event == NULL) {
 			p->more = false;
 			return false;
@@ -287,7 +299,7 @@ static bool next_delivery(struct wp_producer *p, size_t *others)
 			p->delivery = event;
 			return true;
 		}
-		read_other(p, event);
+		read_other(p, &p->clients[p->polled], event);
 		rd_kafka_event_destroy(event);
 	}
 	return false;

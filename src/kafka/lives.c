@@ -7,6 +7,8 @@
 
 #define WORKER_FULL_RETRY_MS 100
 #define OPEN_AGAIN_MS 1000
+/* A client takes so many for each broker before another is opened. */
+#define PARTITIONS_PER_BROKER 256
 
 void wp_life_wake(void *arg)
 {
@@ -28,19 +30,30 @@ static void old_is_gone(void *arg)
 /* Gone from here when the worker has taken it; else tried again by step(). */
 static void bury(struct wp_producer *p)
 {
-	if (p->corpse == NULL)
+	if (p->corpse_count == 0)
 		return;
-	enum wp_rc rc = wp_client_bury(p->corpse, p->worker, old_is_gone, p, &p->burial);
+	enum wp_rc rc =
+		wp_client_bury(p->corpses, p->corpse_count, p->worker, old_is_gone, p, &p->burial);
 	if (rc != WP_OK)
 		return;
-	p->corpse = NULL;
+	p->corpse_count = 0;
 	p->is_burying = true;
+}
+
+static enum wp_rc open_another(struct wp_producer *p, struct wp_why *why)
+{
+	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd,
+				       &p->clients[p->client_count], why);
+
+	if (rc == WP_OK)
+		p->client_count++;
+	return rc;
 }
 
 enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
 {
 	wp_renewal_opening(p);
-	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd, &p->client, why);
+	enum wp_rc rc = open_another(p, why);
 	if (rc != WP_OK)
 		return rc;
 	wp_renewal_opened(p);
@@ -61,12 +74,36 @@ void wp_life_close(struct wp_producer *p)
 	wp_intake_drop(p);
 	wp_topics_drop_handles(&p->topics);
 	p->more = false;
-	rd_kafka_t *rk = wp_client_close(&p->client);
-	if (rk != NULL) {
-		assert(p->corpse == NULL);
-		p->corpse = rk;
-	}
+	assert(p->client_count == 0 || p->corpse_count == 0);
+	while (p->client_count > 0)
+		p->corpses[p->corpse_count++] = wp_client_close(&p->clients[--p->client_count]);
+	p->polled = 0;
 	bury(p);
+}
+
+/*
+ * librdkafka's thread for a broker looks at all partitions there for each request (two mutexes
+ * each: rd_kafka_broker_produce_toppars), so with very many of them that is most of what it does.
+ * Clients with fewer partitions each look at fewer, and their requests are answered side by side. A
+ * topic stays with its client, so order holds as with one.
+ */
+unsigned wp_life_client_for(struct wp_producer *p, int32_t partition_count)
+{
+	size_t brokers = p->inquiry.broker_count > 1 ? p->inquiry.broker_count : 1;
+	struct wp_why unused;
+	size_t least = 0;
+
+	for (size_t i = 1; i < p->client_count; i++) {
+		if (p->clients[i].partitions < p->clients[least].partitions)
+			least = i;
+	}
+	if (p->clients[least].partitions + (size_t)partition_count >
+		    brokers * PARTITIONS_PER_BROKER &&
+	    p->clients[least].partitions > 0 && p->client_count < WP_CLIENTS_MAX &&
+	    open_another(p, &unused) == WP_OK)
+		least = p->client_count - 1;
+	p->clients[least].partitions += (size_t)partition_count;
+	return (unsigned)least;
 }
 
 void wp_life_begin_anew(struct wp_producer *p)
@@ -74,7 +111,7 @@ void wp_life_begin_anew(struct wp_producer *p)
 	wp_life_close(p);
 	p->phase = WP_PHASE_OPENING;
 	p->wants_reopening = false;
-	p->view.in_flight = p->view.queued + p->returned.count;
+	p->view.in_flight = p->backlog.count + p->returned.count;
 }
 
 /* One was made of the same configuration before, so only files can be wrong: half written, say. */
@@ -93,7 +130,7 @@ static void not_made(struct wp_producer *p)
 void wp_life_step(struct wp_producer *p)
 {
 	bury(p);
-	if (p->phase != WP_PHASE_OPENING || p->corpse != NULL || p->is_burying ||
+	if (p->phase != WP_PHASE_OPENING || p->corpse_count > 0 || p->is_burying ||
 	    p->now_ms < p->open_at_ms)
 		return;
 	enum wp_rc rc = wp_life_open(p, &p->failure);
@@ -108,7 +145,7 @@ void wp_life_step(struct wp_producer *p)
 
 int64_t wp_life_due(const struct wp_producer *p)
 {
-	if (p->corpse != NULL)
+	if (p->corpse_count > 0)
 		return p->now_ms + WORKER_FULL_RETRY_MS;
 	if (p->phase == WP_PHASE_OPENING && !p->is_burying)
 		return p->open_at_ms > p->now_ms ? p->open_at_ms : p->now_ms;

@@ -43,6 +43,7 @@ static void show(struct wp_producer *p)
 	bool denied = is_denied(p);
 	const char *why = p->view.reachable ? "" : p->outage.text;
 
+	p->view.partitions = p->topics.partition_count;
 	switch (p->phase) {
 	case WP_PHASE_OPENING:
 		p->view.state = WP_SINK_STARTING;
@@ -78,7 +79,7 @@ static void show(struct wp_producer *p)
 
 size_t wp_producer_sent(const struct wp_producer *p)
 {
-	return p->view.in_flight - p->view.queued - p->returned.count;
+	return p->view.in_flight - p->backlog.count - p->returned.count;
 }
 
 void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
@@ -128,7 +129,7 @@ static void probe(struct wp_producer *p)
 	p->probe_at_ms = p->now_ms + p->inquiry.patience_ms;
 	p->is_back = false;
 	/* No room on the worker: the next time. */
-	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->client, p->worker, WP_INQUIRY_LIFE,
+	enum wp_rc rc = wp_inquiry_ask(&p->inquiry, &p->clients[0], p->worker, WP_INQUIRY_LIFE,
 				       wp_gate_known_topic(p));
 	(void)rc;
 }
@@ -198,7 +199,8 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_way *w
 	if (!make_headers(r, &headers))
 		return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
 	rd_kafka_resp_err_t error = rd_kafka_producev(
-		p->client.rk, RD_KAFKA_V_RKT((rd_kafka_topic_t *)way->topic->handle),
+		p->clients[way->topic->client].rk,
+		RD_KAFKA_V_RKT((rd_kafka_topic_t *)way->topic->handle),
 		RD_KAFKA_V_PARTITION(way->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
 		RD_KAFKA_V_KEY(r->key.data, r->key.size),
 		RD_KAFKA_V_VALUE((void *)(uintptr_t)r->value.data, r->value.size),
@@ -319,7 +321,7 @@ static size_t producer_collect(struct wp_sink *s, int64_t now_ms, struct wp_repo
 
 	p->now_ms = now_ms;
 	count = wp_backlog_collect(p, reports, max);
-	if (p->client.rk != NULL)
+	if (p->client_count > 0)
 		count += wp_intake_read(p, reports + count, max - count);
 	step(p);
 	show(p);
@@ -334,11 +336,11 @@ static void producer_purge(struct wp_sink *s)
 	show(p);
 	if (p->returned.count > 0)
 		wp_life_wake(p);
-	if (p->client.rk == NULL)
-		return;
 	/* Without waiting for the broker threads to have done it. It cannot fail
 	 * with these flags, and what is not purged is delivered. */
-	(void)rd_kafka_purge(p->client.rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
+	for (size_t i = 0; i < p->client_count; i++)
+		(void)rd_kafka_purge(p->clients[i].rk,
+				     RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING);
 }
 
 static void producer_restart(struct wp_sink *s, enum wp_batching batching)
@@ -440,9 +442,22 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	free(p);
 }
 
+/* The brokers as the first client sees them. */
 static const struct wp_sink_figures *producer_figures(struct wp_sink *s)
 {
-	return &of(s)->figures;
+	struct wp_producer *p = of(s);
+
+	p->figures = p->clients[0].figures;
+	for (size_t i = 1; i < p->client_count; i++) {
+		const struct wp_sink_figures *f = &p->clients[i].figures;
+		p->figures.messages += f->messages;
+		p->figures.bytes += f->bytes;
+		p->figures.requests += f->requests;
+		p->figures.sent_bytes += f->sent_bytes;
+		p->figures.retries += f->retries;
+		p->figures.timeouts += f->timeouts;
+	}
+	return &p->figures;
 }
 
 static const struct wp_sink_ops ops = {
@@ -470,7 +485,7 @@ static void drop_topic(void *handle)
 
 static void read_back(struct wp_producer *p)
 {
-	const rd_kafka_conf_t *conf = rd_kafka_conf(p->client.rk);
+	const rd_kafka_conf_t *conf = rd_kafka_conf(p->clients[0].rk);
 
 	p->batch_size = (size_t)wp_properties_number(conf, "batch.size");
 	p->message_max = (size_t)wp_properties_number(conf, "message.max.bytes");

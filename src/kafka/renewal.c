@@ -57,7 +57,7 @@ static char *value_of(const struct wp_producer *p, const char *name)
 
 static bool has_password(const struct wp_producer *p)
 {
-	const rd_kafka_conf_t *conf = rd_kafka_conf(p->client.rk);
+	const rd_kafka_conf_t *conf = rd_kafka_conf(p->clients[0].rk);
 
 	return wp_properties_is(conf, "sasl.mechanisms", "PLAIN") ||
 	       wp_properties_is(conf, "sasl.mechanisms", "SCRAM-SHA-256") ||
@@ -71,10 +71,10 @@ static bool hand_over_login(struct wp_producer *p)
 		return false;
 	char *user = value_of(p, "sasl.username");
 	char *password = value_of(p, "sasl.password");
-	bool done = false;
-	if (user != NULL && password != NULL) {
+	bool done = user != NULL && password != NULL;
+	for (size_t i = 0; done && i < p->client_count; i++) {
 		rd_kafka_error_t *error =
-			rd_kafka_sasl_set_credentials(p->client.rk, user, password);
+			rd_kafka_sasl_set_credentials(p->clients[i].rk, user, password);
 		done = error == NULL;
 		if (error != NULL)
 			rd_kafka_error_destroy(error);

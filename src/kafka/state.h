@@ -38,9 +38,12 @@ struct wp_producer {
 
 	/* The lives. */
 	enum wp_phase phase;
-	struct wp_client client;
+	struct wp_client clients[WP_CLIENTS_MAX]; /* the first asks all questions, too */
+	size_t client_count;			  /* 0: none is open */
+	size_t polled;				  /* whose queue was read last */
 	struct wp_client_shape shape;
-	rd_kafka_t *corpse; /* closed, and the worker did not take it yet */
+	rd_kafka_t *corpses[WP_CLIENTS_MAX]; /* closed, and the worker did not take them yet */
+	size_t corpse_count;
 	bool is_burying;
 	uint64_t burial;
 	int64_t open_at_ms; /* not before: the last try could not start */
@@ -80,8 +83,14 @@ struct wp_producer {
 	char wanted[WP_TOPIC_NAME_MAX + 1]; /* what a record waits for; "" nothing */
 	int64_t expected_at_ms;		    /* topics that are expected are due; INT64_MAX: none */
 
-	/* The backlog: view.queued records in the topics' queues. */
-	bool backlog_goes_on;	  /* some topic's does */
+	/* The records in the topics' queues. */
+	struct wp_backlog {
+		size_t count;		     /* view.queued of them for topics that are not READY */
+		bool goes_on;		     /* some topic's does */
+		bool is_releasing;	     /* what was held back */
+		struct wp_topic *first_held; /* topics whose records are: linked by next_held */
+		struct wp_topic *last_held;
+	} backlog;
 	struct wp_queue returned; /* given back unsent, each with its report */
 	bool has_refused;	  /* a record: until restart() nothing more is taken, nor sent */
 
@@ -153,6 +162,11 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 /* Keeps a record that may not go yet. WP_AGAIN: such a one waits with the relay. WP_NOMEM. */
 enum wp_rc wp_backlog_take(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
 			   const struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+/* The state is about to be another. */
+void wp_backlog_topic_changes(struct wp_producer *p, const struct wp_topic *topic,
+			      enum wp_topic_state to);
+/* True: a record that could go is to be kept, for others go first. */
+bool wp_backlog_holds_back(struct wp_producer *p, struct wp_topic *topic);
 /* What this topic's, or all topics', records wait for may have come: at the next step. */
 void wp_backlog_look_at(struct wp_producer *p, struct wp_topic *topic);
 void wp_backlog_look(struct wp_producer *p);
@@ -179,7 +193,9 @@ void wp_intake_unheard(struct wp_producer *p, const char *text);
 /* ---- lives ---- */
 
 enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why) WP_MUST_CHECK;
-/* Gives up the client and what refers to it; the worker destroys it. */
+/* Which of the clients a topic of so many partitions goes to; perhaps one that is opened now. */
+unsigned wp_life_client_for(struct wp_producer *p, int32_t partition_count);
+/* Gives up the clients and what refers to them; the worker destroys them. */
 void wp_life_close(struct wp_producer *p);
 /* The same, and a new one as soon as the old one is gone. What is queued goes there. */
 void wp_life_begin_anew(struct wp_producer *p);

@@ -64,6 +64,7 @@ static void evict(struct wp_topics *t, struct wp_topic *topic)
 	*at = topic->next;
 	unlink_age(t, topic);
 	t->count--;
+	t->partition_count -= (size_t)topic->partition_count;
 	drop_handle(t, topic);
 	wp_queue_clear(&topic->queue);
 	free(topic->partitions);
@@ -76,7 +77,7 @@ static void make_room(struct wp_topics *t)
 
 	while (topic != NULL && t->count >= t->capacity) {
 		struct wp_topic *newer = topic->newer;
-		if (topic->queue.first == NULL)
+		if (topic->queue.first == NULL && topic->in_flight == 0 && !topic->is_held)
 			evict(t, topic);
 		topic = newer;
 	}
@@ -164,6 +165,7 @@ void wp_topics_drop_handles(struct wp_topics *t)
 {
 	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older) {
 		drop_handle(t, topic);
+		topic->in_flight = 0;
 		for (int32_t i = 0; i < topic->partition_count; i++) {
 			topic->partitions[i].pioneer = 0;
 			topic->partitions[i].confirmed_at_ms = INT64_MIN;
@@ -184,7 +186,7 @@ bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, in
 	return lost;
 }
 
-enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count)
+enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic, int32_t count)
 {
 	assert(count > 0);
 	if (count > topic->partition_count) {
@@ -195,6 +197,7 @@ enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count)
 		forget(partitions, topic->partition_count, count);
 		topic->partitions = partitions;
 	}
+	t->partition_count += (size_t)count - (size_t)topic->partition_count;
 	topic->partition_count = count;
 	return WP_OK;
 }

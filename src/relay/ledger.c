@@ -69,6 +69,30 @@ void wp_ledger_release(struct wp_ledger *l)
 	*l = (struct wp_ledger){ 0 };
 }
 
+enum wp_rc wp_ledger_widen(struct wp_ledger *l, size_t events_max, size_t bytes_max)
+{
+	struct wp_ledger wide = *l;
+
+	assert(events_max >= l->events_max && bytes_max >= l->bytes_max);
+	wide.events_max = events_max;
+	wide.bytes_max = bytes_max;
+	wide.events = calloc(events_max, sizeof(*wide.events));
+	wide.entries = calloc(events_max + 1, sizeof(*wide.entries));
+	if (wide.events == NULL || wide.entries == NULL) {
+		free(wide.events);
+		free(wide.entries);
+		return WP_NOMEM;
+	}
+	for (wp_ticket t = l->first_ticket; t < l->next_ticket; t++)
+		*event_at(&wide, t) = *event_at(l, t);
+	for (uint64_t e = l->first_entry; e < l->next_entry; e++)
+		*entry_at(&wide, e) = *entry_at(l, e);
+	free(l->events);
+	free(l->entries);
+	*l = wide;
+	return WP_OK;
+}
+
 bool wp_ledger_has_room(const struct wp_ledger *l, size_t size)
 {
 	if (l->next_ticket - l->first_ticket >= l->events_max)

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,21 @@ void wp_meter_release(struct wp_meter *m)
 	free(m->events);
 	free(m->topics);
 	*m = (struct wp_meter){ 0 };
+}
+
+enum wp_rc wp_meter_widen(struct wp_meter *m, size_t events_max, wp_ticket first, wp_ticket next)
+{
+	struct wp_meter_event *events = calloc(events_max, sizeof(*events));
+
+	assert(events_max >= m->events_max && next - first <= m->events_max);
+	if (events == NULL)
+		return WP_NOMEM;
+	for (wp_ticket t = first; t < next; t++)
+		events[t % events_max] = m->events[t % m->events_max];
+	free(m->events);
+	m->events = events;
+	m->events_max = events_max;
+	return WP_OK;
 }
 
 void wp_meter_tick(struct wp_meter *m, int64_t now_ms)

@@ -700,6 +700,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	look_at_the_clock(r, now);
 	bool more = wp_relay_collect(r, now);
 
+	wp_relay_widen(r);
 	r->written = wp_pipeline_written(r->pipeline);
 	wp_relay_watch_change(r, now);
 	wp_relay_watch_sink(r, now);

@@ -12,6 +12,7 @@
 #include "walpost/relay/guard.h"
 #include "walpost/relay/meter.h"
 #include "walpost/relay/relay.h"
+#include "walpost/relay/window.h"
 
 enum {
 	NOTES_MAX = 64,
@@ -186,6 +187,7 @@ struct wp_relay {
 
 	struct health health;
 	struct delivery delivery;
+	size_t partitions;	     /* that the window is for */
 	struct wp_topic_list topics; /* that took events: as written down, and by this process */
 	struct wp_guard guard;
 
@@ -256,6 +258,8 @@ bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_
 /* relay_sink.c */
 /* True when there may be more. */
 bool wp_relay_collect(struct wp_relay *r, struct wp_now now);
+/* More in flight, when events go to more partitions than before. */
+void wp_relay_widen(struct wp_relay *r);
 void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now);
 int64_t wp_relay_sink_due(const struct wp_relay *r);
 /* How long the next event has not been taken; 0: it is, or there is none. */

@@ -201,6 +201,24 @@ bool wp_relay_collect(struct wp_relay *r, struct wp_now now)
 	return count == REPORTS_PER_CALL;
 }
 
+/* Never narrower again: what is in flight would not fit. Without memory for more: as it is. */
+void wp_relay_widen(struct wp_relay *r)
+{
+	size_t partitions = wp_relay_sink(r)->partitions;
+
+	if (partitions <= r->partitions)
+		return;
+	r->partitions = partitions;
+	struct wp_window w = wp_window_for(r->setup.options, partitions);
+	if (w.events == r->ledger.events_max && w.bytes == r->ledger.bytes_max)
+		return;
+	enum wp_rc rc =
+		wp_meter_widen(&r->meter, w.events, r->ledger.first_ticket, r->ledger.next_ticket);
+	if (rc == WP_OK)
+		rc = wp_ledger_widen(&r->ledger, w.events, w.bytes);
+	(void)rc;
+}
+
 /* Of the Kafka user, on the cluster. */
 static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {

@@ -19,6 +19,7 @@
 #include "walpost/kafka/statistics.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
+#include "walpost/relay/window.h"
 #include "walpost/run/run.h"
 #include "walpost/sink/stdout.h"
 
@@ -471,7 +472,8 @@ static void ask_for_statistics(struct run *run)
 static enum wp_rc make_sink(struct run *run, struct wp_why *why)
 {
 	const struct wp_relay_options *relay = run->options->relay;
-	struct wp_kafka_bounds bounds = { relay->in_flight_events, relay->in_flight_bytes };
+	struct wp_window widest = wp_window_for(relay, SIZE_MAX);
+	struct wp_kafka_bounds bounds = { widest.events, widest.bytes };
 
 	if (relay->sink == WP_SINK_KIND_STDOUT)
 		return wp_stdout_new(STDOUT_FILENO, &run->sink, why);

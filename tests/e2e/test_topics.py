@@ -111,6 +111,22 @@ def test_a_topic_with_a_limit_of_64_kb_takes_all_of_a_heavy_load(stage):
     check_once(messages)
 
 
+def test_with_many_partitions_more_may_be_in_flight_and_nothing_is_lost_or_out_of_order(stage):
+    stage.create_topic(partitions=512)
+    limits = {"relay.in_flight.events": "2000", "relay.in_flight.bytes_max": "16MiB"}
+    relay = stage.relay({"http.listen": "127.0.0.1:0", **limits})
+    limit = "\nwalpost_in_flight_events_limit {}\n"
+    assert limit.format(2000) in get(relay, "/metrics")[1]
+    for part in range(3):
+        stage.insert_many(5_000, f"a{part}-{{0}}")
+        stage.insert_many(5_000, "b")
+    stage.wait_all_confirmed(60, relay)
+    assert limit.format(4000) in get(relay, "/metrics")[1]
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
+
+
 def test_a_small_topic_met_after_a_large_one_is_respected_too(stage):
     stage.create_topic("large")
     stage.create_topic("small", max_message_bytes=65536)

@@ -5,9 +5,9 @@
  *
  * Owns: its entries with the records queued for them, and through `drop` the
  * handles. Calls: `drop` only. Bounded: `capacity` topics; the one unused for
- * longest makes room, but none that records are queued for: more topics than
- * `capacity` are kept only while all have some. A pointer to a topic lives until
- * the next wp_topics_get() of another name, or for as long as records are queued.
+ * longest makes room, but none that has records queued or in flight: more topics
+ * than `capacity` are kept only while all have some. A pointer to a topic lives until
+ * the next wp_topics_get() of another name, or for as long as it has such records.
  */
 #ifndef WALPOST_KAFKA_TOPICS_H
 #define WALPOST_KAFKA_TOPICS_H
@@ -51,6 +51,8 @@ struct wp_topic {
 	unsigned failures;	       /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
+	size_t in_flight;		 /* records taken and not reported */
+	unsigned client;		 /* of the producer's: whose `handle` it is */
 	bool is_expected;		 /* to be asked for before an event comes */
 	bool recounts;			 /* asked for because a partition was missing */
 	size_t limit;			 /* bytes of a batch at most; 0: not known */
@@ -59,7 +61,9 @@ struct wp_topic {
 	struct wp_partition *partitions; /* owned */
 	int32_t partition_count;
 	struct wp_queue queue; /* what waits for it, or for the first record of a partition */
-	bool goes_on;	       /* something happened that these may have waited for */
+	bool is_held;	       /* in the producer's list of those that others go before */
+	struct wp_topic *next_held;
+	bool goes_on; /* something happened that these may have waited for */
 
 	/* The cache's own. */
 	struct wp_topic *next;
@@ -73,6 +77,7 @@ struct wp_topics {
 	size_t bucket_count; /* a power of two */
 	size_t count;
 	size_t capacity;
+	size_t partition_count; /* of all of them */
 	struct wp_topic *newest;
 	struct wp_topic *oldest;
 	void (*drop)(void *handle);
@@ -97,6 +102,7 @@ void wp_topics_drop_handles(struct wp_topics *t);
 bool wp_partition_lost_data(struct wp_partition *partition, wp_ticket ticket, int64_t offset,
 			    int64_t *ret_before);
 /* New ones are as never used. WP_NOMEM: as before. */
-enum wp_rc wp_topic_set_partitions(struct wp_topic *topic, int32_t count) WP_MUST_CHECK;
+enum wp_rc wp_topics_set_partitions(struct wp_topics *t, struct wp_topic *topic,
+				    int32_t count) WP_MUST_CHECK;
 
 #endif

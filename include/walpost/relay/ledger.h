@@ -54,6 +54,8 @@ enum wp_settled { WP_SETTLED, WP_SETTLED_ALREADY /* forgotten or confirmed befor
 
 enum wp_rc wp_ledger_init(struct wp_ledger *l, size_t events_max, size_t bytes_max) WP_MUST_CHECK;
 void wp_ledger_release(struct wp_ledger *l);
+/* Higher bounds from now on; neither may be lower than before. WP_NOMEM: as before. */
+enum wp_rc wp_ledger_widen(struct wp_ledger *l, size_t events_max, size_t bytes_max) WP_MUST_CHECK;
 
 /* May an event of this size be added? One larger than bytes_max may when alone. */
 bool wp_ledger_has_room(const struct wp_ledger *l, size_t size);

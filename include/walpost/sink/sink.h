@@ -58,8 +58,9 @@ struct wp_sink_view {
 	const struct wp_record *waiting; /* for that topic, since longest; NULL: what is offered.
 					  * Borrowed, until the next call */
 	size_t in_flight;		 /* records taken and not reported yet */
-	size_t queued;	      /* of these: nothing was sent, purge() takes them all back */
+	size_t queued; /* of these: not sent, for their topics are not known; purge() takes all back */
 	size_t record_max;    /* bytes of the largest record it takes; 0: any; constant */
+	size_t partitions;    /* of the topics in use; 0: it has none */
 	uint64_t data_losses; /* times that what was confirmed was found to be gone */
 	struct wp_tail tail;  /* the answer to ask_tail() */
 };

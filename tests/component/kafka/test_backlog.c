@@ -286,7 +286,7 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	for (int i = 0; i < 5; i++)
 		world_turn(&w);
 	CHECK_EQ(w.report_count, 1);
-	CHECK_EQ(world_view(&w)->queued, 1);
+	CHECK_EQ(inside()->backlog.count, 1);
 
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	record.partition = 1;
@@ -338,7 +338,7 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 	heal("new");
 	WORLD_UNTIL(&w, w.report_count == 10);
 	CHECK_EQ(count_of(WP_CONFIRMED), 10);
-	CHECK_EQ(wp_properties_number(rd_kafka_conf(inside()->client.rk), "batch.size"),
+	CHECK_EQ(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "batch.size"),
 		 65536 - 64);
 }
 

@@ -39,7 +39,7 @@ static struct wp_producer *inside(void)
 
 static int64_t effective_batch_size(void)
 {
-	return wp_properties_number(rd_kafka_conf(inside()->client.rk), "batch.size");
+	return wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "batch.size");
 }
 
 static void answer_of(const char *topic, size_t limit, const char *limit_name)
@@ -192,7 +192,7 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	CHECK_EQ(world_view(&w)->in_flight, 1);
-	CHECK(inside()->client.rk != NULL);
+	CHECK(inside()->clients[0].rk != NULL);
 	/* It is confirmed first: nothing is lost. */
 	world_send(&w, 3, &record);
 	CHECK(world_report(&w, 2) != NULL);

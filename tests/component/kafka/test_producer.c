@@ -264,15 +264,15 @@ static void after_the_restart_it_delivers_again_one_by_one(void **state)
 	restart(WP_BATCHING_ONE_BY_ONE);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK(wp_properties_is(rd_kafka_conf(inside()->client.rk), "batch.num.messages", "1"));
-	CHECK(wp_properties_number(rd_kafka_conf(inside()->client.rk), "linger.ms") == 0);
+	CHECK(wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), "batch.num.messages", "1"));
+	CHECK(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "linger.ms") == 0);
 	send_many(2, 6);
 	WORLD_UNTIL(&w, w.report_count == 5);
 	CHECK_EQ(count_of(WP_CONFIRMED), 5);
 	CHECK(world_report(&w, 1) == NULL);
 	restart(WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK(!wp_properties_is(rd_kafka_conf(inside()->client.rk), "batch.num.messages", "1"));
+	CHECK(!wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), "batch.num.messages", "1"));
 }
 
 static void an_unlisted_error_asks_for_a_rewind(void **state)
@@ -294,8 +294,9 @@ static void a_fatal_error_breaks_it_until_the_restart(void **state)
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	(void)rd_kafka_test_fatal_error(
-		inside()->client.rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "by the test");
+	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
+					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
+					"by the test");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
 	CHECK_HAS(world_view(&w)->why.text, "by the test");
 	restart(WP_BATCHING_NORMAL);
@@ -308,7 +309,7 @@ static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 {
 	(void)state;
 	world_open(&w);
-	(void)rd_kafka_test_fatal_error(inside()->client.rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
 					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
 					"not authorized");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_FAILED);
@@ -361,7 +362,7 @@ static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(v
 	WORLD_UNTIL(&w, w.report_count == 1);
 	world_down(&w);
 	send_many(2, 2);
-	(void)rd_kafka_test_fatal_error(inside()->client.rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
 					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
 					"not authorized");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
@@ -396,7 +397,7 @@ static void reports_left_in_the_queue_make_it_due_at_once(void **state)
 	world_open(&w);
 	send_many(1, 50);
 	/* All are there before the first is taken. */
-	for (int i = 0; i < 100 && rd_kafka_outq_len(inside()->client.rk) > 0; i++)
+	for (int i = 0; i < 100 && rd_kafka_outq_len(inside()->clients[0].rk) > 0; i++)
 		(void)poll(NULL, 0, 10);
 	while (count + w.report_count < 50) {
 		count += w.sink->ops->collect(w.sink, world_clock_ms(), three, 3);
@@ -820,7 +821,7 @@ static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **sta
 		world_turn(&w);
 		CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 		CHECK_EQ(world_offer(&w, 11, &record, &why), WP_AGAIN);
-		CHECK(inside()->client.rk == NULL);
+		CHECK(inside()->clients[0].rk == NULL);
 	}
 	free_worker(1);
 	send_many(11, 20);
@@ -842,12 +843,12 @@ static void a_worker_without_room_is_asked_again(void **state)
 		continue;
 	restart(WP_BATCHING_NORMAL);
 	world_turn(&w);
-	CHECK(inside()->corpse != NULL);
+	CHECK_EQ(inside()->corpse_count, 1);
 	CHECK(w.sink->ops->due(w.sink) < INT64_MAX);
 	free_worker(65);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK(inside()->corpse == NULL);
+	CHECK_EQ(inside()->corpse_count, 0);
 }
 
 static void it_may_be_freed_while_it_starts(void **state)

@@ -55,8 +55,8 @@ static struct wp_producer *inside(void)
 /* Was the present client made of that? */
 static bool has(const char *property, const char *value)
 {
-	return inside()->client.rk != NULL &&
-	       wp_properties_is(rd_kafka_conf(inside()->client.rk), property, value);
+	return inside()->clients[0].rk != NULL &&
+	       wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), property, value);
 }
 
 /* Ten seconds later, as it were. */

@@ -124,6 +124,13 @@ static void forget(struct run *r)
 	naive_forget(&r->naive, lsn);
 }
 
+static void widen(struct run *r)
+{
+	r->last = "widen";
+	r->naive.events_max += any(r, 3);
+	CHECK_EQ(wp_ledger_widen(&r->ledger, r->naive.events_max, r->ledger.bytes_max), WP_OK);
+}
+
 static void act(struct run *r)
 {
 	uint64_t what = any(r, 100);
@@ -140,6 +147,8 @@ static void act(struct run *r)
 		forget(r);
 	else if (what < r->settle_weight + 31)
 		settle_all(r);
+	else if (what < r->settle_weight + 32)
+		widen(r);
 	else
 		add(r);
 }

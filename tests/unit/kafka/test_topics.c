@@ -86,6 +86,27 @@ static void none_makes_room_that_records_are_queued_for(void **state)
 	wp_topics_release(&t);
 }
 
+static void one_with_records_in_flight_stays(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(2);
+
+	struct wp_topic *a = get(&t, "a");
+	a->in_flight = 1;
+	(void)get(&t, "b");
+	(void)get(&t, "c");
+	CHECK(wp_topics_find(&t, "a") == a);
+	CHECK(wp_topics_find(&t, "b") == NULL);
+	get(&t, "c")->in_flight = 1;
+	(void)get(&t, "d");
+	CHECK_EQ(t.count, 3);
+	CHECK(wp_topics_find(&t, "c") != NULL);
+	wp_topics_drop_handles(&t); /* with the producer goes what it has in flight */
+	(void)get(&t, "e");
+	CHECK(wp_topics_find(&t, "a") == NULL);
+	wp_topics_release(&t);
+}
+
 static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 {
 	(void)state;
@@ -93,7 +114,7 @@ static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 	struct wp_topic *orders = get(&t, "orders");
 	int64_t before = 0;
 
-	CHECK_EQ(wp_topic_set_partitions(orders, 1), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, orders, 1), WP_OK);
 	struct wp_partition *p = &orders->partitions[0];
 	CHECK(!wp_partition_lost_data(p, 5, 0, &before)); /* new to us, whatever it holds */
 	CHECK(!wp_partition_lost_data(p, 6, 1, &before));
@@ -115,14 +136,14 @@ static void what_tells_nothing_is_no_alarm(void **state)
 	struct wp_topic *orders = get(&t, "orders");
 	int64_t before = 0;
 
-	CHECK_EQ(wp_topic_set_partitions(orders, 2), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, orders, 2), WP_OK);
 	struct wp_partition *p = &orders->partitions[0];
 	CHECK(!wp_partition_lost_data(p, 5, 100, &before));
 	CHECK(!wp_partition_lost_data(p, 6, -1001, &before)); /* a duplicate of a retry has none */
 	CHECK(!wp_partition_lost_data(p, 4, 99, &before));    /* sent before, reported later */
 	CHECK(wp_partition_lost_data(p, 7, 100, &before));    /* and neither was remembered */
 	CHECK(!wp_partition_lost_data(&orders->partitions[1], 8, 0, &before));
-	CHECK_EQ(wp_topic_set_partitions(orders, 3), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, orders, 3), WP_OK);
 	CHECK(!wp_partition_lost_data(&orders->partitions[2], 9, 0, &before));
 	CHECK(wp_partition_lost_data(&orders->partitions[0], 10, 3, &before)); /* none forgotten */
 	wp_topics_release(&t);
@@ -145,6 +166,24 @@ static void many_topics_are_all_found(void **state)
 	}
 	wp_topics_release(&t);
 	CHECK_EQ(t.count, 0);
+}
+
+static void partitions_are_counted_over_all_topics(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(2);
+
+	CHECK_EQ(t.partition_count, 0);
+	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "a"), 3), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 4), WP_OK);
+	CHECK_EQ(t.partition_count, 7);
+	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 6), WP_OK);
+	CHECK_EQ(t.partition_count, 9);
+	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 1), WP_OK);
+	CHECK_EQ(t.partition_count, 4);
+	(void)get(&t, "c"); /* in place of a */
+	CHECK_EQ(t.partition_count, 1);
+	wp_topics_release(&t);
 }
 
 static void a_name_may_be_as_long_as_kafka_allows(void **state)
@@ -187,16 +226,16 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *topic = get(&t, "a");
 
-	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
 	CHECK_EQ(topic->partition_count, 2);
 	CHECK_EQ(topic->partitions[1].confirmed_at_ms, INT64_MIN);
 	topic->partitions[1] = (struct wp_partition){ .pioneer = 7, .confirmed_at_ms = 9 };
-	CHECK_EQ(wp_topic_set_partitions(topic, 3), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 3), WP_OK);
 	CHECK_EQ(topic->partitions[1].confirmed_at_ms, 9);
 	CHECK_EQ(topic->partitions[2].confirmed_at_ms, INT64_MIN);
-	CHECK_EQ(wp_topic_set_partitions(topic, 1), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 1), WP_OK);
 	CHECK_EQ(topic->partition_count, 1);
-	CHECK_EQ(wp_topic_set_partitions(topic, 2), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
 	CHECK_EQ(topic->partitions[1].pioneer, 0);
 	topic->partitions[0].confirmed_at_ms = 5;
 	wp_topics_drop_handles(&t);
@@ -211,9 +250,11 @@ int main(void)
 		cmocka_unit_test(a_new_topic_is_unknown_and_the_same_one_next_time),
 		cmocka_unit_test(the_one_unused_for_longest_makes_room),
 		cmocka_unit_test(none_makes_room_that_records_are_queued_for),
+		cmocka_unit_test(one_with_records_in_flight_stays),
 		cmocka_unit_test(an_offset_that_goes_back_is_data_lost_and_is_told_once),
 		cmocka_unit_test(what_tells_nothing_is_no_alarm),
 		cmocka_unit_test(many_topics_are_all_found),
+		cmocka_unit_test(partitions_are_counted_over_all_topics),
 		cmocka_unit_test(a_name_may_be_as_long_as_kafka_allows),
 		cmocka_unit_test(handles_go_and_what_is_known_stays),
 		cmocka_unit_test(partitions_begin_unknown_and_are_forgotten_with_the_handles),

@@ -379,6 +379,51 @@ static void what_is_in_flight_is_counted(void **state)
 	wp_ledger_release(&l);
 }
 
+static void a_wider_ledger_keeps_what_is_in_flight(void **state)
+{
+	struct wp_ledger l = ledger_with(3, 3 * SIZE);
+
+	/* The rings have turned once: what is in flight lies across their end. */
+	for (wp_lsn lsn = 200; lsn < 205; lsn++)
+		settle(&l, one_event_tx(&l, lsn));
+	wp_ticket first = one_event_tx(&l, 300);
+	wp_ticket second = add(&l);
+	wp_ticket third = add(&l);
+	CHECK(!wp_ledger_has_room(&l, SIZE));
+	CHECK_EQ(wp_ledger_widen(&l, 4, 4 * SIZE), WP_OK);
+	CHECK(wp_ledger_has_room(&l, SIZE));
+	CHECK(!wp_ledger_has_room(&l, SIZE + 1));
+	wp_ticket fourth = one_event_tx(&l, 400);
+	CHECK_EQ(fourth, third + 1);
+	CHECK(!wp_ledger_has_room(&l, SIZE));
+	settle(&l, second);
+	settle(&l, third);
+	settle(&l, fourth);
+	CHECK_AT(l, 204, 400);
+	settle(&l, first);
+	CHECK_AT(l, 400, 400);
+	wp_ledger_release(&l);
+}
+
+static void without_memory_a_ledger_is_as_wide_as_before(void **state)
+{
+	for (int i = 0; i < 2; i++) {
+		struct wp_ledger l = ledger_of(2);
+		wp_ticket first = one_event_tx(&l, 200);
+		(void)one_event_tx(&l, 300);
+		calloc_fails = true;
+		calloc_until = i;
+		enum wp_rc rc = wp_ledger_widen(&l, 4, ROOM);
+		calloc_fails = false;
+		CHECK_EQ(rc, WP_NOMEM);
+		CHECK(!wp_ledger_has_room(&l, SIZE));
+		settle(&l, first);
+		CHECK_AT(l, 200, 300);
+		CHECK(wp_ledger_has_room(&l, SIZE));
+		wp_ledger_release(&l);
+	}
+}
+
 /* -- the stream is lost --------------------------------------------------- */
 
 static void a_dropped_transaction_does_not_pin_safe(void **state)
@@ -566,6 +611,8 @@ int main(void)
 		cmocka_unit_test(one_event_above_the_byte_limit_is_admitted_alone),
 		cmocka_unit_test(a_ledger_of_one_event_takes_one_at_a_time),
 		cmocka_unit_test(what_is_in_flight_is_counted),
+		cmocka_unit_test(a_wider_ledger_keeps_what_is_in_flight),
+		cmocka_unit_test(without_memory_a_ledger_is_as_wide_as_before),
 		cmocka_unit_test(a_dropped_transaction_does_not_pin_safe),
 		cmocka_unit_test(a_dropped_transaction_moves_safe_nowhere),
 		cmocka_unit_test(a_dropped_and_confirmed_transaction_is_gone_at_once),

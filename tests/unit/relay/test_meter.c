@@ -109,6 +109,17 @@ static void how_long_an_event_waits_is_told_by_our_own_clock(void **state)
 	CHECK_EQ(age.commit_time_us, 777);
 }
 
+static void a_wider_meter_keeps_what_is_in_flight(void **state)
+{
+	for (wp_ticket t = EVENTS - 2; t < EVENTS + 2; t++)
+		wp_meter_sent(&meter, t, wp_span_of("order"), (int64_t)t);
+	CHECK_EQ(wp_meter_widen(&meter, EVENTS + 3, EVENTS - 2, EVENTS + 2), WP_OK);
+	for (wp_ticket t = EVENTS + 2; t < 2 * EVENTS + 1; t++)
+		wp_meter_sent(&meter, t, wp_span_of("order"), (int64_t)t);
+	for (wp_ticket t = EVENTS - 2; t < 2 * EVENTS + 1; t++)
+		CHECK_EQ(wp_meter_age(&meter, t).commit_time_us, t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +135,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(how_long_an_event_waits_is_told_by_our_own_clock,
 						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_wider_meter_keeps_what_is_in_flight, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests_name("meter", tests, NULL, NULL);

@@ -253,6 +253,30 @@ static void without_room_it_stops_reading(void **state)
 	CHECK_EQ(b->look.in_flight, EVENTS_MAX);
 }
 
+static void more_partitions_make_more_room_while_it_is_full(void **state)
+{
+	b->options.in_flight_bytes_max = 2 * b->options.in_flight_bytes;
+	fill();
+	b->sink.view.partitions = 511;
+	step();
+	CHECK_STATE("paused");
+	CHECK_EQ(b->look.in_flight_max, EVENTS_MAX);
+	b->sink.view.partitions = 512;
+	step();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
+	CHECK_EQ(b->look.in_flight_max, 2 * EVENTS_MAX);
+	CHECK_EQ(b->look.in_flight_bytes_max, b->options.in_flight_bytes_max);
+	/* One that is gone takes none away: what is in flight would not fit. */
+	b->sink.view.partitions = 1;
+	for (wp_ticket t = 2; t <= EVENTS_MAX + 1; t++)
+		confirm(t);
+	CHECK_EQ(b->look.in_flight_max, 2 * EVENTS_MAX);
+	CHECK_EQ(b->look.safe, SLOT);
+	confirm(1);
+	CHECK_EQ(b->look.safe, 208);
+}
+
 static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
 {
 	fill();
@@ -2842,6 +2866,7 @@ int main(void)
 		RELAY_TEST(a_ping_is_answered_in_the_same_turn_or_soon),
 		RELAY_TEST(a_long_backlog_is_taken_in_turns),
 		RELAY_TEST(without_room_it_stops_reading),
+		RELAY_TEST(more_partitions_make_more_room_while_it_is_full),
 		RELAY_TEST(with_room_again_it_goes_on_and_takes_each_event_once),
 		RELAY_TEST(while_paused_statuses_leave),
 		RELAY_TEST(while_paused_the_server_is_asked_on_the_side),

@@ -1,0 +1,235 @@
+/* With very many partitions a producer has several clients, each with topics of its own. */
+#include <stdio.h>
+#include <string.h>
+
+#include "state.h"
+#include "support/check.h"
+#include "world.h"
+
+static struct world w;
+
+enum { MANY = 200 }; /* partitions of a topic: two of those are more than a client takes */
+
+static struct wp_producer *inside(void)
+{
+	return (struct wp_producer *)w.sink;
+}
+
+static int many_partitions(void **state)
+{
+	(void)state;
+	world_init(&w, 1);
+	world_topic(&w, "a", MANY);
+	world_topic(&w, "b", MANY);
+	world_topic(&w, "c", 1);
+	world_open(&w);
+	return 0;
+}
+
+static int release(void **state)
+{
+	(void)state;
+	world_release(&w);
+	return 0;
+}
+
+static void send_to(const char *topic, wp_ticket ticket)
+{
+	struct wp_record record = world_record(topic, "k", "v");
+
+	world_send(&w, ticket, &record);
+}
+
+static bool is_confirmed(wp_ticket ticket)
+{
+	const struct wp_report *report = world_report(&w, ticket);
+
+	return report != NULL && report->outcome == WP_CONFIRMED;
+}
+
+static void send_to_two_clients(void)
+{
+	send_to("a", 1);
+	send_to("b", 2);
+	WORLD_UNTIL(&w, is_confirmed(1) && is_confirmed(2));
+	CHECK_EQ(inside()->client_count, 2);
+}
+
+static void send_to_both(wp_ticket from, wp_ticket to)
+{
+	for (wp_ticket t = from; t < to; t++)
+		send_to(t % 2 == 0 ? "b" : "a", t);
+}
+
+/* All that was reported, confirmed in the order of each topic. */
+static void check_in_order(void)
+{
+	wp_ticket last[2] = { 0 };
+
+	for (size_t i = 0; i < w.report_count; i++) {
+		wp_ticket t = w.reports[i].ticket;
+		CHECK_EQ(w.reports[i].outcome, WP_CONFIRMED);
+		CHECK(t > last[t % 2]);
+		last[t % 2] = t;
+	}
+}
+
+static void topics_of_few_partitions_share_a_client(void **state)
+{
+	(void)state;
+	send_to("c", 1);
+	send_to("a", 2);
+	send_to("c", 3);
+	WORLD_UNTIL(&w, is_confirmed(1) && is_confirmed(2) && is_confirmed(3));
+	CHECK_EQ(inside()->client_count, 1);
+}
+
+static void a_topic_stays_with_its_client(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	CHECK_EQ(wp_topics_find(&inside()->topics, "a")->client, 0);
+	CHECK_EQ(wp_topics_find(&inside()->topics, "b")->client, 1);
+	send_to_both(3, 43);
+	WORLD_UNTIL(&w, w.report_count == 42);
+	check_in_order();
+	send_to("c", 50); /* to the one that has least */
+	WORLD_UNTIL(&w, is_confirmed(50));
+	CHECK_EQ(inside()->client_count, 2);
+	CHECK_EQ(world_view(&w)->partitions, 2 * MANY + 1);
+}
+
+static void more_brokers_share_the_partitions_so_fewer_clients_do(void **state)
+{
+	(void)state;
+	send_to("a", 1);
+	WORLD_UNTIL(&w, is_confirmed(1));
+	inside()->inquiry.broker_count = 2;
+	CHECK_EQ(wp_life_client_for(inside(), MANY), 0);
+	CHECK_EQ(inside()->client_count, 1);
+	CHECK_EQ(wp_life_client_for(inside(), MANY), 1);
+	CHECK_EQ(inside()->client_count, 2);
+}
+
+static void there_are_never_more_than_eight(void **state)
+{
+	(void)state;
+	WORLD_UNTIL(&w, inside()->phase == WP_PHASE_RUNNING);
+	for (unsigned i = 0; i < 3 * WP_CLIENTS_MAX; i++)
+		CHECK_EQ(wp_life_client_for(inside(), 1000), i % WP_CLIENTS_MAX);
+	CHECK_EQ(inside()->client_count, WP_CLIENTS_MAX);
+}
+
+static void a_new_life_ends_all_of_them(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	world_down(&w);
+	send_to("a", 3);
+	send_to("b", 4);
+	CHECK_EQ(world_view(&w)->in_flight, 2);
+	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
+	CHECK_EQ(inside()->client_count, 0);
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+	world_up(&w);
+	send_to("b", 5);
+	send_to("a", 6);
+	WORLD_UNTIL(&w, is_confirmed(5) && is_confirmed(6));
+	CHECK(world_report(&w, 3) == NULL && world_report(&w, 4) == NULL);
+	CHECK_EQ(inside()->client_count, 2);
+	for (size_t i = 0; i < 2; i++)
+		CHECK(wp_properties_is(rd_kafka_conf(inside()->clients[i].rk), "batch.num.messages",
+				       "1"));
+}
+
+static void what_any_of_them_has_queued_can_be_purged(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	world_down(&w);
+	send_to("a", 3);
+	send_to("b", 4);
+	w.sink->ops->purge(w.sink);
+	WORLD_UNTIL(&w, world_report(&w, 3) != NULL && world_report(&w, 4) != NULL);
+	CHECK_EQ(world_report(&w, 3)->outcome, WP_PURGED);
+	CHECK_EQ(world_report(&w, 4)->outcome, WP_PURGED);
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+}
+
+/* So that each goes with others of its partition, though all partitions have some. */
+static void what_librdkafka_need_not_have_yet_is_held_back(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	world_down(&w);
+	send_to_both(3, 1003);
+	CHECK_EQ(wp_producer_sent(inside()), 256);
+	CHECK_EQ(world_view(&w)->in_flight, 1000);
+	CHECK_EQ(world_view(&w)->queued, 0); /* all are certain to go */
+	world_up(&w);
+	WORLD_UNTIL(&w, w.report_count == 1002);
+	check_in_order();
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+}
+
+static void with_one_client_nothing_is_held_back(void **state)
+{
+	(void)state;
+	send_to("a", 1);
+	WORLD_UNTIL(&w, is_confirmed(1));
+	world_down(&w);
+	for (wp_ticket t = 2; t < 1002; t++)
+		send_to("a", t);
+	CHECK_EQ(wp_producer_sent(inside()), 1000);
+}
+
+static void what_is_held_back_is_purged_or_forgotten_like_the_rest(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	world_down(&w);
+	send_to_both(3, 1003);
+	w.sink->ops->purge(w.sink);
+	WORLD_UNTIL(&w, w.report_count == 1002);
+	for (size_t i = 2; i < w.report_count; i++)
+		CHECK_EQ(w.reports[i].outcome, WP_PURGED);
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+	send_to_both(1003, 2003);
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+	world_up(&w);
+	send_to_both(3000, 3010);
+	WORLD_UNTIL(&w, w.report_count == 1012);
+}
+
+static void a_fatal_error_of_any_breaks_the_sink(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	(void)rd_kafka_test_fatal_error(inside()->clients[1].rk,
+					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "by hand");
+	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
+	CHECK_HAS(world_view(&w)->why.text, "by hand");
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	send_to("b", 7);
+	WORLD_UNTIL(&w, is_confirmed(7));
+}
+
+int main(void)
+{
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, many_partitions, release)
+	const struct CMUnitTest tests[] = {
+		TEST(topics_of_few_partitions_share_a_client),
+		TEST(a_topic_stays_with_its_client),
+		TEST(more_brokers_share_the_partitions_so_fewer_clients_do),
+		TEST(there_are_never_more_than_eight),
+		TEST(a_new_life_ends_all_of_them),
+		TEST(what_any_of_them_has_queued_can_be_purged),
+		TEST(what_librdkafka_need_not_have_yet_is_held_back),
+		TEST(with_one_client_nothing_is_held_back),
+		TEST(what_is_held_back_is_purged_or_forgotten_like_the_rest),
+		TEST(a_fatal_error_of_any_breaks_the_sink),
+	};
+
+	return cmocka_run_group_tests_name("clients", tests, NULL, NULL);
+}
