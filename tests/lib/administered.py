@@ -19,7 +19,7 @@ class Administered:
         self.name = "a" + uuid.uuid4().hex[:12]
         self.folder = Path(folder)
         self.kafka_tools = None  # where cures of Kafka are to be applied: lib.kafka_tools
-        server.query(f"CREATE DATABASE {self.name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+        server.create_database(self.name, f"ENCODING '{encoding}' LOCALE 'C'")
         self.config = {
             "postgres.conninfo": server.conninfo(self.name),
             "postgres.slot": self.name,

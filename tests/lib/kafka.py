@@ -122,9 +122,8 @@ class Kafka:
         """A process of this Kafka's program."""
         with open(log_file, "ab") as log:
             return subprocess.Popen(
-                ["java", *self.heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-                 # Nothing is left in /tmp: libraries that it unpacks, figures for jstat.
-                 f"-Djava.io.tmpdir={self.folder}", "-XX:-UsePerfData",
+                [*cache.JAVA, *self.heap, f"-XX:SharedArchiveFile={cache.kafka_classes()}",
+                 f"-Djava.io.tmpdir={self.folder}",  # nothing is left in /tmp: libraries that it unpacks
                  "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
                  "-Dorg.slf4j.simpleLogger.showDateTime=true",
                  "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",

@@ -14,7 +14,7 @@ _CLASSES = {
 }
 
 _SCRIPT = """#!/bin/sh
-exec java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Djava.io.tmpdir='{folder}' \\
+exec {java} -Xmx128m '-XX:SharedArchiveFile={classes}' -Djava.io.tmpdir='{folder}' \\
     -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '{libs}/*' {name} "$@" {more}
 """
 
@@ -27,7 +27,9 @@ class KafkaTools:
         self.folder.mkdir(parents=True)
         for script, name in _CLASSES.items():
             path = self.folder / script
-            path.write_text(_SCRIPT.format(folder=self.folder, libs=cache.kafka() / "libs", name=name, more=more))
+            path.write_text(_SCRIPT.format(
+                java=" ".join(cache.JAVA), classes=cache.kafka_classes(), folder=self.folder,
+                libs=cache.kafka() / "libs", name=name, more=more))
             path.chmod(0o755)
 
     def shell(self, text):

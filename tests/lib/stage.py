@@ -42,7 +42,7 @@ class Stage:
         self.relays = []
         self.truth = None
         self._slots = [self.slot]
-        postgres.query(f"CREATE DATABASE {self.database} ENCODING '{encoding}' TEMPLATE template0")
+        postgres.create_database(self.database, f"ENCODING '{encoding}'")
         if before:
             self.sql(before)
         if set_up:

@@ -6,8 +6,10 @@
 A folder appears complete or not at all; side by side runs wait for one another.
 """
 
+import hashlib
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,8 +18,9 @@ import zipfile
 from pathlib import Path
 
 from lib.places import cache, lock
-from lib.process import give_away, unprivileged
-from lib.waiting import sleep_until
+from lib.ports import take_port
+from lib.process import dies_with_us, give_away, unprivileged
+from lib.waiting import sleep_until, wait_until
 
 POSTGRES = {
     "14": "14.23.0",
@@ -40,6 +43,19 @@ def postgres(version):
 def kafka():
     """The folder of Apache Kafka: libs/, and formatted/, an empty log folder of one broker."""
     return filled(f"kafka-{KAFKA}", _fill_kafka)
+
+
+# A broker's Java, which compiles fast rather than well.
+JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+
+
+def kafka_classes():
+    """A broker's classes as this Java keeps them for -XX:SharedArchiveFile: it starts at half the cost."""
+    installed = kafka()
+    java = Path(shutil.which("java")).resolve().parents[1]
+    made_by = hashlib.sha256((java / "release").read_bytes()).hexdigest()[:12]
+    folder = filled(f"{installed.name}-classes-{made_by}", lambda folder: _fill_kafka_classes(folder, installed))
+    return folder / "classes.jsa"
 
 
 def filled(name, fill):
@@ -105,8 +121,8 @@ def _fill_postgres(folder, version):
 _FORMATTING = """
 process.roles=broker,controller
 node.id=1
-controller.quorum.voters=1@127.0.0.1:9093
-listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 log.dirs={log}
 """
@@ -121,11 +137,37 @@ def _fill_kafka(folder):
             cwd=work,
         )
         settings = Path(work) / "server.properties"
-        settings.write_text(_FORMATTING.format(log=folder / "formatted"))
+        settings.write_text(_FORMATTING.format(log=folder / "formatted", port=9092, controller=9093))
         run(
             "java", "-cp", f"{folder}/libs/*", "kafka.tools.StorageTool", "format",
             "-t", "d2FscG9zdC10ZXN0cy0wMQ", "-c", str(settings),
         )
+
+
+def _fill_kafka_classes(folder, installed):
+    """A broker writes them down as it ends."""
+    with tempfile.TemporaryDirectory() as work:
+        shutil.copytree(installed / "formatted", Path(work) / "log")
+        settings, log, port = Path(work) / "server.properties", Path(work) / "broker.log", take_port()
+        settings.write_text(_FORMATTING.format(log=Path(work) / "log", port=port, controller=take_port()))
+        with open(log, "wb") as said:
+            broker = subprocess.Popen(
+                [*JAVA, f"-XX:ArchiveClassesAtExit={folder}/classes.jsa", f"-Djava.io.tmpdir={work}",
+                 "-cp", f"{installed}/libs/*", "kafka.Kafka", settings],
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=work, preexec_fn=dies_with_us())
+        try:
+            wait_until(lambda: broker.poll() is not None or _is_open(port), 180, "the broker is there")
+            broker.terminate()
+            broker.wait(120)
+        finally:
+            broker.kill()
+        if not (folder / "classes.jsa").exists():
+            raise RuntimeError(f"Kafka's classes were not written down:\n{log.read_text(errors='replace')[-4000:]}")
+
+
+def _is_open(port):
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
 
 
 if __name__ == "__main__":
