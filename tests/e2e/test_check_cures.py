@@ -363,6 +363,7 @@ def test_an_unreachable_server(ready):
     assert not ready.failures()
 
 
+@pytest.mark.on("first")
 def test_an_unreachable_kafka(ready, house):
     ready.config["relay.sink"] = None
     ready.config["kafka.bootstrap.servers"] = "127.0.0.1:1"

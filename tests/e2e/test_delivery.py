@@ -249,7 +249,6 @@ def test_one_transaction_fans_out_to_several_topics_in_order(stage):
         assert [m.id for m in stage.read(name)] == ids
 
 
-@pytest.mark.on("all")
 def test_a_very_large_transaction_passes_in_bounded_memory_and_the_server_hears_of_us(stage, scaled):
     rows = scaled(100_000, 1_000_000)
     stage.create_topic()

@@ -46,7 +46,6 @@ def _status(relay):
 # --- metrics
 
 
-@pytest.mark.on("all")
 def test_metrics_tell_what_was_delivered_by_topic(stage):
     stage.create_topic("order")
     stage.create_topic("customer")

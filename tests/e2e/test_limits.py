@@ -48,7 +48,6 @@ def _stops(stage, folder, changes, *words):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.on(18, 15, 14)
 @pytest.mark.parametrize("binary", ["off", "on"])
 def test_a_row_far_above_message_max_bytes_stops_with_code_3_each_time_in_bounded_memory(
         huge_stage, folder, binary, record_property):
@@ -111,7 +110,6 @@ if LONG:
 # --- one transaction of very many rows
 
 @pytest.mark.timeout(900)
-@pytest.mark.on(18, 15, 14)
 def test_a_huge_transaction_passes_in_bounded_memory_and_again_from_its_start_after_a_kill(
         make_stage, own_postgres, record_property):
     count = 1_000_000 if LONG else 250_000

@@ -149,7 +149,6 @@ def test_several_in_one_transaction_are_all_found(stage):
 # --- what is known before it is sent
 
 
-@pytest.mark.on("all")
 def test_known_before_they_are_sent_they_go_to_the_dead_letters_without_a_stop(stage):
     stage.create_topic(partitions=3, max_message_bytes=10_000_000)
     stage.create_topic(DEAD)

@@ -212,6 +212,7 @@ def test_another_databases_events_in_topics_of_the_same_form_are_no_reason(make_
     assert relay.log("tail_asked") and not relay.log("server_behind")
 
 
+@pytest.mark.on("first")
 def test_such_a_start_waits_for_a_kafka_that_is_away(make_stage, own_postgres, mortal_kafka):
     stage = _server_of_its_own(make_stage, own_postgres, kafka=mortal_kafka)
     stage.insert()

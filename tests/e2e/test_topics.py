@@ -143,7 +143,6 @@ def _noise(size):
     return '"' + random.Random(size).randbytes(size // 2 + 1).hex()[:size] + '"'
 
 
-@pytest.mark.on("all")
 @pytest.mark.parametrize("compression", ["none", "lz4"])
 def test_an_event_above_the_topics_limit_stops_there_and_is_the_only_one_named(stage, compression):
     stage.create_topic(partitions=1, max_message_bytes=65536)
