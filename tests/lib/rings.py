@@ -1,5 +1,6 @@
 """Builds what the rings need, runs them, counts. Called by tests/run; standard library only."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -7,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import namedtuple
@@ -15,20 +17,25 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lib import places, samples as sample_programs  # noqa: E402
+from lib import places, process, samples as sample_programs  # noqa: E402
 from servers import cache, debezium as real_debezium, go_tools  # noqa: E402
 
 TESTS = places.TREE / "tests"
-RINGS = ("lint", "unit", "property", "sim", "fuzz", "component", "e2e", "chaos", "sanitize", "bench")
-PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "6")
+# The whole: these rows side by side, for most of the first two is waiting; then what wants the cores for itself.
+ROWS = (
+    ("e2e",),
+    ("component", "chaos", "sanitize component", "bench instructions"),
+    ("unit", "property", "sim", "sanitize unit property sim", "lint", "fuzz"),
+)
+THEN = ("bench run --short",)
+SANITIZED = ("unit", "property", "sim", "component")
+PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "8")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
 KINDS = {
-    "gcc": ({"CC": "gcc"}, ()),
-    "gcc-werror": ({"CC": "gcc"}, ("--werror",)),
-    "clang-werror": ({"CC": "clang"}, ("--werror", "-Dfuzz=true")),
-    "sanitize": ({"CC": "gcc"}, ("-Db_sanitize=address,undefined",)),
-    "fuzz": ({"CC": "clang"}, ("-Dfuzz=true", "-Db_lundef=false")),
+    "gcc": ({"CC": "gcc"}, ("--werror",)),
+    "clang": ({"CC": "clang"}, ("--werror", "-Dfuzz=true", "-Db_lundef=false")),
+    "sanitize": ({"CC": "gcc"}, ("-Db_sanitize=address,undefined", "-Doptimization=1", "-Dc_args=-g1")),
     "program": ({}, ("-Dtests=disabled",)),
 }
 
@@ -45,6 +52,26 @@ def say(text):
 
 class Failed(Exception):
     """A ring could not be run; the message is for a human."""
+
+
+# Of a row, hence of its thread: does it compute on what the others leave of the cores?
+_row = threading.local()
+
+
+def patience():
+    """Options for a process that no deadline watches: in a row beside others it takes only what they leave."""
+    if not getattr(_row, "is_patient", False):
+        return {}
+    dies_with_us = process.dies_with_us()
+
+    def give_way():
+        os.setsid()
+        os.nice(19)
+        with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:
+            group.write("19")  # where the kernel shares the cores by sessions first: sched(7)
+        dies_with_us()
+
+    return {"preexec_fn": give_way}
 
 
 def run(command, **options):
@@ -77,6 +104,7 @@ def build(kind, suite=None):
     """The build folder of that kind, up to date: all of it, or what a suite needs."""
     folder = places.build(kind)
     environment, arguments = KINDS[kind]
+    start = time.monotonic()
     with places.lock(f"build-{folder.parent.name}-{kind}"):
         if not (folder / "build.ninja").exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +112,9 @@ def build(kind, suite=None):
             run(["meson", "setup", folder, places.TREE, *arguments], env={**os.environ, **environment})
         run(["ninja", "-C", folder, "build.ninja"])  # configures again where a meson.build has changed
         targets = targets_of(folder, suite) if suite else []
-        run(["ninja", "-C", folder, *targets])
+        run(["ninja", "-C", folder, *targets], **patience())
+    if (seconds := time.monotonic() - start) > 5:
+        say(f"build {kind} {suite or ''}: {seconds:.0f} s")
     return folder
 
 
@@ -118,9 +148,9 @@ def meson_suite(suite, kind, extra=()):
     log.unlink(missing_ok=True)
     done = subprocess.run(
         ["meson", "test", "-C", str(folder), "--no-rebuild", "--suite", suite, "--logbase", suite,
-         "--print-errorlogs", *extra],
+         "--print-errorlogs", *(["--timeout-multiplier", "5"] if suite == "fuzz" else []), *extra],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        env={**os.environ, **test_environment(suite)},
+        env={**os.environ, **test_environment(suite)}, **(patience() if suite == "fuzz" else {}),
     )
     if not log.exists():
         raise Failed(f"suite {suite} did not run:\n{done.stdout[-4000:]}")
@@ -197,13 +227,19 @@ def lint(arguments):
     return pytest("lint", arguments)
 
 
-def e2e(arguments, only=""):
-    build("gcc")
+def fetch():
+    """What e2e needs beside the program, much of it by network."""
+    venv()
     for version in os.environ.get("WALPOST_POSTGRES", "18 14").split():
         cache.postgres(version)
-    cache.kafka()
+    cache.kafka_classes()
     for name in (*sample_programs.wanted_producers(), "consumer-java"):
         sample_programs.built(name)
+
+
+def e2e(arguments, only=""):
+    build("gcc")
+    fetch()
     workers = () if {"-n", "-k", "--pdb"} & set(arguments) else ("-n", PYTEST_WORKERS, "--dist", "worksteal")
     return pytest(f"e2e/{only}".rstrip("/"), [*workers, *arguments])
 
@@ -283,8 +319,8 @@ def bench(arguments):
     return add(counts)
 
 
-def sanitize(arguments):
-    return add([meson_suite(suite, "sanitize", arguments) for suite in ("unit", "property", "sim", "component")])
+def sanitize(arguments, suites=SANITIZED):
+    return add([meson_suite(suite, "sanitize", arguments) for suite in suites])
 
 
 def fuzz_for(seconds, target, folder):
@@ -308,9 +344,9 @@ def fuzz_for(seconds, target, folder):
 def fuzz(arguments):
     """The corpus and seeded mutations; with `--seconds N` every target under libFuzzer for so long."""
     if "--seconds" not in arguments:
-        return meson_suite("fuzz", "fuzz", arguments)
+        return meson_suite("fuzz", "clang", arguments)
     seconds = int(arguments[arguments.index("--seconds") + 1])
-    folder = build("fuzz", "fuzz")
+    folder = build("clang", "fuzz")
     return add([fuzz_for(seconds, corpus.name, folder) for corpus in sorted((TESTS / "fuzz" / "corpus").iterdir())])
 
 
@@ -318,13 +354,16 @@ def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
                "bench": bench, "debezium": debezium, "samples": samples, "image": image,
                "package": package}
+    name, *part = ring.split()
+    if part:  # of a ring that the rows have in parts
+        return lambda arguments: bench(part) if name == "bench" else sanitize(arguments, part)
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
 def warnings_as_errors():
-    """Both compilers are content with every line, at the warnings of meson.build."""
+    """Both compilers are content with every line, at the warnings of meson.build: --werror."""
     results = []
-    for kind in ("gcc-werror", "clang-werror"):
+    for kind in ("gcc", "clang"):
         try:
             build(kind)
             results.append(Count(1, 0, 0))
@@ -350,6 +389,36 @@ def run_ring(ring, arguments):
     return count
 
 
+def try_(step):
+    """Beforehand: the ring that needs it tries again, and says what it was."""
+    with contextlib.suppress(Failed, RuntimeError):
+        step()
+
+
+def run_row(rings, counts, is_patient):
+    _row.is_patient = is_patient
+    for ring in rings:
+        counts.append(run_ring(ring, []))
+
+
+def run_whole():
+    """All rings; the rows begin when the program is built, while what they need is fetched."""
+    counts = []
+    beforehand = [threading.Thread(target=try_, args=(step,), daemon=True) for step in (fetch, lambda: build("gcc"))]
+    for step in beforehand:
+        step.start()
+    for step in beforehand:
+        step.join()
+    rows = [threading.Thread(target=run_row, args=(row, counts, row is ROWS[-1]), daemon=True) for row in ROWS]
+    for row in rows:
+        row.start()
+    for row in rows:
+        row.join()
+    run_row(THEN, counts, False)
+    lost = len(THEN) + sum(map(len, ROWS)) - len(counts)  # of a row that an error ended, which it has printed
+    return [*counts, Count(0, lost, 0)]
+
+
 def main(words):
     if words[:1] == ["--command"]:
         try:
@@ -361,7 +430,7 @@ def main(words):
     if "--" in words:
         at = words.index("--")
         words, arguments = words[:at], words[at + 1:]
-    total = add([run_ring(ring, arguments) for ring in words or RINGS])
+    total = add([run_ring(ring, arguments) for ring in words] if words else run_whole())
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
     return 1 if total.failed else 0
 
