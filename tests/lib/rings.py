@@ -106,10 +106,12 @@ def build(kind, suite=None):
     environment, arguments = KINDS[kind]
     start = time.monotonic()
     with places.lock(f"build-{folder.parent.name}-{kind}"):
-        if not (folder / "build.ninja").exists():
+        made_with, wanted = folder / "made-with", " ".join(arguments)
+        if not made_with.exists() or made_with.read_text() != wanted:
             shutil.rmtree(folder, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             run(["meson", "setup", folder, places.TREE, *arguments], env={**os.environ, **environment})
+            made_with.write_text(wanted)
         run(["ninja", "-C", folder, "build.ninja"])  # configures again where a meson.build has changed
         targets = targets_of(folder, suite) if suite else []
         run(["ninja", "-C", folder, *targets], **patience())
