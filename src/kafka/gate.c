@@ -357,14 +357,13 @@ void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 	if (m->partition < 0 || m->partition >= topic->partition_count)
 		return;
 	struct wp_partition *partition = &topic->partitions[m->partition];
-	bool was_pioneer = partition->pioneer == report->ticket;
-	if (was_pioneer)
+	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
+	if (partition->pioneer == report->ticket) {
 		partition->pioneer = 0;
-	/* Behind what is not confirmed nothing goes that waited for it. */
+		wp_backlog_look_at(p, topic);
+	}
 	if (report->outcome != WP_CONFIRMED)
 		return;
-	if (was_pioneer && topic->queue.first != NULL)
-		wp_backlog_look_at(p, topic);
 	partition->confirmed_at_ms = p->now_ms;
 	watch_offset(p, topic, partition, m, report);
 	if (topic->trouble == WP_TOPIC_FINE)
@@ -493,9 +492,9 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
 		want(p, topic);
 		return WP_AGAIN;
 	}
-	topic->recounts = false;
 	if (topic->partitions[partition].pioneer != 0 || wp_backlog_holds_back(p, topic))
 		return WP_AGAIN;
+	topic->recounts = false;
 	if (topic->handle == NULL) {
 		topic->client = wp_life_client_for(p, topic->partition_count);
 		topic->handle = rd_kafka_topic_new(p->clients[topic->client].rk, topic->name, NULL);

@@ -233,6 +233,31 @@ static void a_purge_gives_back_each_queued_record_once(void **state)
 	WORLD_UNTIL(&w, w.report_count == 51);
 }
 
+/*
+ * The one in front is with librdkafka, which tells a moment later that it took that back; perhaps
+ * the one behind, too, for each of its threads does so when it comes to it.
+ */
+static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void **state)
+{
+	(void)state;
+	world_open(&w);
+	use("known");
+	wp_topics_find(&inside()->topics, "known")->partitions[0].confirmed_at_ms = INT64_MIN;
+	world_down(&w);
+	take(1, "known", "k");
+	CHECK_EQ(world_view(&w)->queued, 0);
+	w.sink->ops->purge(w.sink);
+	take(2, "known", "k");
+	CHECK_EQ(wp_topics_find(&inside()->topics, "known")->queue.count, 1);
+	WORLD_UNTIL(&w, w.report_count == 1);
+	CHECK_EQ(w.reports[0].ticket, 1);
+	CHECK_EQ(w.reports[0].outcome, WP_PURGED);
+	world_up(&w);
+	WORLD_UNTIL(&w, w.report_count == 2);
+	CHECK_EQ(w.reports[1].ticket, 2);
+	CHECK(w.reports[1].outcome != WP_REFUSED);
+}
+
 static void after_a_restart_nothing_of_the_queue_is_left(void **state)
 {
 	(void)state;
@@ -294,6 +319,27 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &why)) != WP_AGAIN);
 	CHECK_EQ(rc, WP_DATA);
 	CHECK_HAS(why.text, "names partition 1, and topic known has 1");
+}
+
+/* Else its partitions were counted again and again, for as long as Kafka does not take the first. */
+static void what_waits_behind_a_first_does_not_count_the_partitions_for_ever(void **state)
+{
+	struct wp_record record = world_record("known", "k", "v");
+
+	(void)state;
+	world_open(&w);
+	for (int i = 0; i < 200; i++) /* for some seconds */
+		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1,
+						  RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
+	record.partition = 0;
+	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_OK);
+	record.partition = 1;
+	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_OK);
+	WORLD_UNTIL(&w, w.report_count > 0);
+	CHECK_EQ(w.reports[0].ticket, 3);
+	CHECK_EQ(w.reports[0].outcome, WP_REFUSED);
+	CHECK(inside()->inquiry.serial <= 4);
 }
 
 static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **state)
@@ -522,9 +568,11 @@ int main(void)
 		TEST(a_missing_topic_stops_all_and_the_event_that_waits_is_named),
 		TEST(of_two_missing_topics_that_of_the_first_event_is_named),
 		TEST(a_purge_gives_back_each_queued_record_once),
+		TEST(what_is_taken_behind_one_that_is_being_taken_back_does_not_stay),
 		TEST(after_a_restart_nothing_of_the_queue_is_left),
 		TEST(one_by_one_nothing_is_queued),
 		TEST(what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_passes_it),
+		TEST(what_waits_behind_a_first_does_not_count_the_partitions_for_ever),
 		TEST(behind_a_first_that_is_refused_nothing_in_the_queue_goes),
 		TEST(a_new_client_for_smaller_batches_sends_what_waited),
 		TEST(a_sink_may_be_freed_with_records_queued_and_given_back),
