@@ -70,6 +70,7 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_relay_task task = r->change.asked;
 	const struct wp_relay_task before = r->setup.task;
+	bool leaves_queued = reads(r) && wp_relay_sink(r)->queued > 0;
 	struct wp_why why;
 
 	r->change.asked = (struct wp_relay_task){ 0 };
@@ -78,6 +79,8 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
 		refuse(r, &why);
 		return;
 	}
+	if (leaves_queued)
+		wp_relay_take_back(r);
 	if (!is_any(&r->change.before) || r->change.accepted)
 		r->change.before = before;
 	r->change.accepted = false;
@@ -90,16 +93,13 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
  * For a standby that takes the slot in between nothing must be left that it would send again: what
  * waits for a topic is taken back, and made anew.
  */
-static bool leaves_nothing(struct wp_relay *r)
+static bool leaves_nothing(const struct wp_relay *r)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
 
 	if (!reads(r) || r->ledger.in_flight == 0)
 		return true;
-	if (v->state != WP_SINK_WAITING || v->queued == 0 || v->queued < v->in_flight)
-		return false;
-	wp_relay_take_back(r);
-	return true;
+	return v->state == WP_SINK_WAITING && v->queued > 0 && v->queued == v->in_flight;
 }
 
 void wp_relay_watch_change(struct wp_relay *r, struct wp_now now)

@@ -328,6 +328,30 @@ static void without_memory_all_stays(void **state)
 	CHECK_TOPIC("outbox.event.order");
 }
 
+/* Taken back all the same, it would be missing: the stream goes on behind it. */
+static void without_memory_the_sink_keeps_what_waits_for_a_topic(void **state)
+{
+	stream();
+	one_event(0x2000, "1");
+	b->sink.view.queued = 1;
+	b->sink.view.state = WP_SINK_WAITING;
+	(void)strcpy(b->sink.view.topic, "outbox.event.order");
+	step();
+	CHECK_STATE("paused");
+	unsigned purges = b->sink.purges;
+	change();
+	memory_fails_after(0);
+	step();
+	memory_works();
+	CHECK_HAS(b->events, "E:reload_refused");
+	CHECK_EQ(b->sink.purges, purges);
+	b->sink.view.queued = 0;
+	b->sink.view.state = WP_SINK_READY;
+	confirm_all();
+	CHECK_STATE("streaming");
+	CHECK_EQ(b->look.safe, 0x2008);
+}
+
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
 
 int main(void)
@@ -348,6 +372,7 @@ int main(void)
 		TEST(what_the_server_refuses_after_it_took_the_task_is_no_matter_of_it),
 		TEST(a_relay_that_stops_takes_no_new_task),
 		TEST(without_memory_all_stays),
+		TEST(without_memory_the_sink_keeps_what_waits_for_a_topic),
 	};
 	return cmocka_run_group_tests_name("change", tests, NULL, NULL);
 }
