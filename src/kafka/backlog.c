@@ -4,6 +4,8 @@
 
 /* With several clients each has so many on its way or about to be, a few requests. */
 #define SENT_PER_CLIENT 128
+/* Nothing reported for so long: what is sent may be for partitions that have no leader now. */
+#define STILL_MS 1000
 
 /* ---- counting ---- */
 
@@ -84,6 +86,8 @@ bool wp_backlog_holds_back(struct wp_producer *p, struct wp_topic *topic)
 		return false;
 	if (topic->is_held)
 		return true;
+	if (b->first_held == NULL)
+		b->still_since_ms = p->now_ms;
 	topic->is_held = true;
 	topic->next_held = NULL;
 	*(b->first_held == NULL ? &b->first_held : &b->last_held->next_held) = topic;
@@ -185,10 +189,11 @@ static void go_on(struct wp_producer *p, struct wp_topic *topic)
 
 static void release_held(struct wp_producer *p)
 {
+	bool is_still = p->now_ms - p->backlog.still_since_ms >= STILL_MS;
 	struct wp_topic *topic;
 
 	p->backlog.is_releasing = true;
-	while (has_room(p) && (topic = next_held(p)) != NULL)
+	while ((is_still || has_room(p)) && (topic = next_held(p)) != NULL)
 		go_on(p, topic);
 	p->backlog.is_releasing = false;
 }

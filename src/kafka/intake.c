@@ -126,7 +126,7 @@ static void read_report(struct wp_producer *p, const rd_kafka_message_t *m, stru
 	wp_gate_reported(p, m, r);
 	assert(p->view.in_flight > 0);
 	p->view.in_flight--;
-	p->renewal.progress_at_ms = p->now_ms;
+	p->renewal.progress_at_ms = p->backlog.still_since_ms = p->now_ms;
 }
 
 /* ---- other events ---- */

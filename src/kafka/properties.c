@@ -285,7 +285,8 @@ static enum wp_rc raise_limit(const struct wp_kafka_options *options, rd_kafka_c
 	(void)snprintf(allowed, sizeof(allowed), "%s or more, or leave it out", text);
 	return refuse(theirs,
 		      "librdkafka's queue would be full before the relay's own limit "
-		      "(relay.in_flight.events, relay.in_flight.bytes) is reached",
+		      "(relay.in_flight.events, relay.in_flight.bytes, with many partitions up to "
+		      "relay.in_flight.bytes_max) is reached",
 		      allowed, why);
 }
 

@@ -88,6 +88,7 @@ struct wp_producer {
 		size_t count;		     /* view.queued of them for topics that are not READY */
 		bool goes_on;		     /* some topic's does */
 		bool is_releasing;	     /* what was held back */
+		int64_t still_since_ms;	     /* the last report, or the first held back later */
 		struct wp_topic *first_held; /* topics whose records are: linked by next_held */
 		struct wp_topic *last_held;
 	} backlog;

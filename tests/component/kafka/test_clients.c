@@ -202,6 +202,27 @@ static void what_is_held_back_is_purged_or_forgotten_like_the_rest(void **state)
 	WORLD_UNTIL(&w, w.report_count == 1012);
 }
 
+static void lead(const char *topic, int32_t broker)
+{
+	for (int32_t i = 0; i < MANY; i++)
+		rd_kafka_mock_partition_set_leader(w.cluster, topic, i, broker);
+}
+
+/* Of a partition without a leader nothing is confirmed, for as long as that lasts. */
+static void what_is_held_back_does_not_wait_for_partitions_without_a_leader(void **state)
+{
+	(void)state;
+	send_to_two_clients();
+	lead("a", -1);
+	for (wp_ticket t = 3; t < 403; t++)
+		send_to("a", t);
+	send_to("b", 1000);
+	WORLD_UNTIL(&w, is_confirmed(1000));
+	CHECK_EQ(w.report_count, 3);
+	lead("a", 1);
+	WORLD_UNTIL(&w, w.report_count == 403);
+}
+
 static void a_fatal_error_of_any_breaks_the_sink(void **state)
 {
 	(void)state;
@@ -228,6 +249,7 @@ int main(void)
 		TEST(what_librdkafka_need_not_have_yet_is_held_back),
 		TEST(with_one_client_nothing_is_held_back),
 		TEST(what_is_held_back_is_purged_or_forgotten_like_the_rest),
+		TEST(what_is_held_back_does_not_wait_for_partitions_without_a_leader),
 		TEST(a_fatal_error_of_any_breaks_the_sink),
 	};
 
