@@ -156,6 +156,7 @@ static void null_and_empty_arrive_as_such(void **state)
 	world_send(&w, 2, &record);
 	record.timestamp_ms = WP_TIMESTAMP_NOW;
 	world_send(&w, 3, &record);
+	WORLD_UNTIL(&w, w.report_count == 3);
 	rd_kafka_t *consumer = consumer_of("single", 0);
 	rd_kafka_message_t *empty = read_one(consumer);
 	rd_kafka_message_t *null = read_one(consumer);
