@@ -110,11 +110,11 @@ static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void *
 	/* A new client forgot the handles, not the limits. */
 	world_send(&w, 2, &below);
 	world_send(&w, 3, &at);
+	WORLD_UNTIL(&w, w.report_count == 2);
 	answer("orders", 5000); /* fresh, however slow the machine is */
 	CHECK_EQ(world_offer(&w, 4, &above, &why), WP_DATA);
 	CHECK_HAS(why.text, "5001 bytes");
 	CHECK_HAS(why.text, "max.message.bytes of 5000 bytes for topic orders");
-	WORLD_UNTIL(&w, w.report_count == 2);
 }
 
 static struct wp_asked limit_of(const char *message_max, const char *segment)
