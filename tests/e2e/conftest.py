@@ -196,10 +196,10 @@ def mortal_kafka(_mortal_kafka):
     """A broker that this test may stop: it finds it running. For its other doors see lib/guarded.py."""
     _mortal_kafka.ensure_running()
     yield _mortal_kafka
+    if _mortal_kafka.is_running():
+        _mortal_kafka.resume()
     _mortal_kafka.line.delay = 0
     _mortal_kafka.line.restore()
-    if _mortal_kafka.is_running():
-        _mortal_kafka.pause()  # each worker has one, and an idle broker takes 2 % of a core
 
 
 @pytest.fixture
