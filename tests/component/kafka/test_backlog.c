@@ -37,20 +37,15 @@ static struct wp_producer *inside(void)
 	return (struct wp_producer *)w.sink;
 }
 
-static void topic_says(const char *name, rd_kafka_resp_err_t error)
-{
-	rd_kafka_mock_topic_set_error(w.cluster, name, error);
-}
-
 /* Nobody knows yet: neither there nor missing. */
 static void keep_in_the_dark(const char *name)
 {
-	topic_says(name, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR);
+	world_topic_says(&w, name, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR);
 }
 
 static void heal(const char *name)
 {
-	topic_says(name, RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_topic_says(&w, name, RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
 static enum wp_rc offer(wp_ticket ticket, const char *topic, const char *key)
@@ -69,24 +64,6 @@ static void take(wp_ticket ticket, const char *topic, const char *key)
 	CHECK_EQ(offer(ticket, topic, key), WP_OK);
 }
 
-static void use(const char *topic)
-{
-	struct wp_record record = world_record(topic, "k", "v");
-
-	world_send(&w, 3000, &record);
-	WORLD_UNTIL(&w, world_report(&w, 3000) != NULL);
-	w.report_count = 0;
-}
-
-static size_t count_of(enum wp_outcome outcome)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < w.report_count; i++)
-		count += w.reports[i].outcome == outcome;
-	return count;
-}
-
 /* One after the other they would be as many questions. */
 static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 {
@@ -95,7 +72,7 @@ static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 
 	(void)state;
 	world_open(&w); /* the mock cluster makes a topic when it is asked for it */
-	use("known");
+	world_use(&w, "known");
 	uint64_t before = inside()->inquiry.serial;
 	for (wp_ticket ticket = 1; ticket <= TOPICS; ticket++) {
 		(void)snprintf(name, sizeof(name), "new-%u", (unsigned)ticket - 1);
@@ -105,7 +82,7 @@ static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 	WORLD_UNTIL(&w, w.report_count > 0);
 	CHECK_EQ(w.reports[0].ticket, TOPICS + 1);
 	WORLD_UNTIL(&w, w.report_count == TOPICS + 1);
-	CHECK_EQ(count_of(WP_CONFIRMED), TOPICS + 1);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), TOPICS + 1);
 	CHECK(inside()->inquiry.serial - before <= 2); /* of 256 at most */
 	CHECK_EQ(world_view(&w)->in_flight, 0);
 	CHECK_EQ(world_view(&w)->queued, 0);
@@ -116,7 +93,7 @@ static void events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet
 	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	take(1, "new", "k");
 	for (wp_ticket ticket = 2; ticket <= 20; ticket++)
 		take(ticket, "known", "k");
@@ -127,7 +104,7 @@ static void events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet
 	heal("new");
 	WORLD_UNTIL(&w, w.report_count == 20);
 	CHECK_EQ(w.reports[19].ticket, 1);
-	CHECK_EQ(count_of(WP_CONFIRMED), 20);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 20);
 }
 
 static void each_key_keeps_its_order_through_the_queue(void **state)
@@ -138,7 +115,7 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 400; ticket++) {
 		(void)snprintf(key, sizeof(key), "k%u", (unsigned)ticket % 8);
 		take(ticket, "new", key);
@@ -148,7 +125,7 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 			world_turn(&w);
 	}
 	WORLD_UNTIL(&w, w.report_count == 400);
-	CHECK_EQ(count_of(WP_CONFIRMED), 400);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 400);
 	for (size_t i = 0; i < w.report_count; i++) {
 		wp_ticket ticket = w.reports[i].ticket;
 		CHECK(ticket > last[ticket % 8]);
@@ -160,9 +137,9 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **state)
 {
 	(void)state;
-	topic_says("new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	take(1, "new", "k");
 	take(2, "new", "k");
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
@@ -176,7 +153,7 @@ static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **s
 	CHECK_EQ(world_view(&w)->queued, 2);
 	heal("new");
 	WORLD_UNTIL(&w, w.report_count == 2);
-	CHECK_EQ(count_of(WP_CONFIRMED), 2);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 2);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	CHECK(world_view(&w)->waiting == NULL);
 	take(3, "known", "k");
@@ -186,8 +163,8 @@ static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **s
 static void of_two_missing_topics_that_of_the_first_event_is_named(void **state)
 {
 	(void)state;
-	topic_says("one", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-	topic_says("two", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "one", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "two", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	take(1, "one", "k");
 	take(2, "two", "k");
@@ -205,9 +182,9 @@ static void of_two_missing_topics_that_of_the_first_event_is_named(void **state)
 static void a_purge_gives_back_each_queued_record_once(void **state)
 {
 	(void)state;
-	topic_says("new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 50; ticket++)
 		take(ticket, "new", "k");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
@@ -237,7 +214,7 @@ static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void
 {
 	(void)state;
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	wp_topics_find(&inside()->topics, "known")->partitions[0].confirmed_at_ms = INT64_MIN;
 	world_down(&w);
 	take(1, "known", "k");
@@ -257,9 +234,9 @@ static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void
 static void after_a_restart_nothing_of_the_queue_is_left(void **state)
 {
 	(void)state;
-	topic_says("new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 50; ticket++)
 		take(ticket, "new", "k");
 	w.sink->ops->purge(w.sink);
@@ -342,7 +319,7 @@ static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **stat
 {
 	(void)state;
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
 	rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1,
@@ -362,7 +339,7 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
-	use("known");
+	world_use(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 10; ticket++)
 		take(ticket, "new", "k");
 	struct wp_topic *topic = wp_topics_find(&inside()->topics, "new");
@@ -379,7 +356,7 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 	CHECK(inside()->wants_reopening);
 	heal("new");
 	WORLD_UNTIL(&w, w.report_count == 10);
-	CHECK_EQ(count_of(WP_CONFIRMED), 10);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 10);
 	CHECK_EQ(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "batch.size"),
 		 65536 - 64);
 }
@@ -387,7 +364,7 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 static void a_sink_may_be_freed_with_records_queued_and_given_back(void **state)
 {
 	(void)state;
-	topic_says("new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	take(1, "new", "k");
 	w.sink->ops->purge(w.sink);
@@ -489,7 +466,7 @@ static void happen(struct course *c)
 
 	switch (any(c, 12)) {
 	case 0:
-		topic_says(name, says[any(c, 2)]);
+		world_topic_says(&w, name, says[any(c, 2)]);
 		break;
 	case 1: /* what was known is doubtful */
 		wp_gate_doubt_limit(inside(), name);

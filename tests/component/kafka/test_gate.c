@@ -83,24 +83,12 @@ static struct wp_record record_of_wire_size(const char *topic, size_t size)
 	return record;
 }
 
-enum { USED = 900 }; /* a ticket of its own: others' reports may come along with it */
-
-/* Sends once so that the topic is in use, and forgets the reports. */
-static void use(const char *topic)
-{
-	struct wp_record record = world_record(topic, "k", "v");
-
-	world_send(&w, USED, &record);
-	WORLD_UNTIL(&w, world_report(&w, USED) != NULL);
-	w.report_count = 0;
-}
-
 static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void **state)
 {
 	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 5000);
 	settle();
 
@@ -137,7 +125,7 @@ static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **s
 	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	struct wp_asked told = limit_of("1048588", "1073741824");
 	CHECK_EQ(told.limit, 1048588);
 	CHECK_TEXT(told.limit_name, "max.message.bytes");
@@ -158,7 +146,7 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 5000);
 	settle();
 	wp_topics_find(&inside()->topics, "orders")->answered_at_ms -= 10001;
@@ -173,7 +161,7 @@ static void with_compression_the_broker_decides(void **state)
 {
 	(void)state;
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 5000);
 	struct wp_record above = record_of_wire_size("orders", 5001);
 	world_send(&w, 2, &above);
@@ -185,7 +173,7 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	CHECK_EQ(effective_batch_size(), 1000000);
 	world_send(&w, 2, &record);
 	answer("orders", 65536);
@@ -213,7 +201,7 @@ static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void 
 	(void)state;
 	world_property(&w, "batch.size", "30000");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 30000);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	CHECK(!inside()->wants_reopening);
@@ -227,7 +215,7 @@ static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
 	(void)state;
 	world_open(&w);
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 65536);
 	CHECK(!inside()->wants_reopening);
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
@@ -239,7 +227,7 @@ static void a_tiny_limit_still_gives_a_batch_size(void **state)
 {
 	(void)state;
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 100);
 	settle();
 	CHECK_EQ(effective_batch_size(), 1);
@@ -250,7 +238,7 @@ static void a_size_refused_by_report_names_the_limit_and_has_it_read_again(void 
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 2000000);
 	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	world_send(&w, 2, &record);
@@ -265,7 +253,7 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 
 	(void)state;
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
 		struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
 		wp_gate_distrust(inside(), "orders", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
@@ -275,7 +263,7 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 		answer("orders", 0);
 		CHECK_EQ(topic->state, WP_TOPIC_READY);
 	}
-	use("orders");
+	world_use(&w, "orders");
 	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->failures, 0);
 }
 
@@ -295,7 +283,7 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 	struct wp_record record = world_record("orders", "k", "v");
 	struct wp_record another = world_record("bills", "k", "v");
 	world_open(&w);
-	use("bills");
+	world_use(&w, "bills");
 	world_send(&w, 1, &record);
 	CHECK_EQ(sent_of(5, 2, &record), 0);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
@@ -314,10 +302,10 @@ static void what_may_be_too_large_goes_in_front_alone(void **state)
 {
 	(void)state;
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	answer("orders", 5000);
 	settle();
-	use("orders");
+	world_use(&w, "orders");
 	struct wp_record small = world_record("orders", "k", "v");
 	struct wp_record large = record_of_wire_size("orders", 5001);
 	CHECK_EQ(sent_of(2, 2, &small), 2);
@@ -349,7 +337,7 @@ static void a_partition_long_unused_is_new_again(void **state)
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	struct wp_partition *partition =
 		&wp_topics_find(&inside()->topics, "orders")->partitions[0];
 	partition->confirmed_at_ms = inside()->now_ms - 600000 + 30000; /* time goes on */
@@ -366,7 +354,7 @@ static void a_purged_first_makes_room_for_another(void **state)
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->reachable && world_view(&w)->state == WP_SINK_READY);
 	world_down(&w);
@@ -387,7 +375,7 @@ static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
-	use("orders");
+	world_use(&w, "orders");
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
 	int64_t asked = topic->answered_at_ms -= 300000;

@@ -45,21 +45,6 @@ static void send_many(wp_ticket first, wp_ticket last)
 		world_send(&w, ticket, &record);
 }
 
-static size_t count_of(enum wp_outcome outcome)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < w.report_count; i++)
-		count += w.reports[i].outcome == outcome;
-	return count;
-}
-
-/* The mock creates what it is asked for, so a missing topic is one that says so. */
-static void topic_says(const char *name, rd_kafka_resp_err_t error)
-{
-	rd_kafka_mock_topic_set_error(w.cluster, name, error);
-}
-
 static void fail_produce(rd_kafka_resp_err_t error, size_t times)
 {
 	for (size_t i = 0; i < times; i++)
@@ -229,7 +214,7 @@ static void an_error_that_passes_is_not_seen(void **state)
 		RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT);
 	send_many(1, 20);
 	WORLD_UNTIL(&w, w.report_count == 20);
-	CHECK_EQ(count_of(WP_CONFIRMED), 20);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 20);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 }
 
@@ -269,7 +254,7 @@ static void after_the_restart_it_delivers_again_one_by_one(void **state)
 	CHECK(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "linger.ms") == 0);
 	send_many(2, 6);
 	WORLD_UNTIL(&w, w.report_count == 5);
-	CHECK_EQ(count_of(WP_CONFIRMED), 5);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 5);
 	CHECK(world_report(&w, 1) == NULL);
 	restart(WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
@@ -303,7 +288,7 @@ static void a_fatal_error_breaks_it_until_the_restart(void **state)
 	restart(WP_BATCHING_NORMAL);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(count_of(WP_CONFIRMED), 1);
+	CHECK_EQ(world_count(&w, WP_CONFIRMED), 1);
 }
 
 static void produce_without_idempotence_rights_stops_for_a_human(void **state)
@@ -334,7 +319,7 @@ static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 	CHECK_HAS(world_view(&w)->why.text, "allow IDEMPOTENT_WRITE on the cluster");
 	CHECK(world_view(&w)->reachable);
 	send_many(2, 2);
-	WORLD_UNTIL(&w, count_of(WP_CONFIRMED) == 1);
+	WORLD_UNTIL(&w, world_count(&w, WP_CONFIRMED) == 1);
 	CHECK_EQ(w.report_count, 1);
 	CHECK_EQ(inside()->denial.times, 0);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
@@ -371,7 +356,7 @@ static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(v
 	restart(WP_BATCHING_NORMAL);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_WAITING);
 	send_many(3, 3);
-	WORLD_UNTIL(&w, count_of(WP_CONFIRMED) == 1);
+	WORLD_UNTIL(&w, world_count(&w, WP_CONFIRMED) == 1);
 }
 
 static void what_a_purge_takes_back_is_reported_as_purged(void **state)
@@ -385,7 +370,7 @@ static void what_a_purge_takes_back_is_reported_as_purged(void **state)
 	send_many(2, 100);
 	w.sink->ops->purge(w.sink);
 	WORLD_UNTIL(&w, w.report_count == 100);
-	CHECK_EQ(count_of(WP_PURGED), 99);
+	CHECK_EQ(world_count(&w, WP_PURGED), 99);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 }
 
@@ -462,7 +447,7 @@ static void a_missing_topic_waits_and_flows_when_it_is_created(void **state)
 {
 	(void)state;
 	struct wp_record record = world_record("not-there", "k", "v");
-	topic_says("not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
@@ -471,7 +456,7 @@ static void a_missing_topic_waits_and_flows_when_it_is_created(void **state)
 	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_WAITING);
 
-	topic_says("not-there", RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
 	CHECK_TEXT(world_view(&w)->topic, "");
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -483,7 +468,7 @@ static void a_topic_waited_for_no_longer_holds_up_another(void **state)
 {
 	(void)state;
 	struct wp_record record = world_record("not-there", "k", "v");
-	topic_says("not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	restart(WP_BATCHING_ONE_BY_ONE);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
@@ -505,12 +490,12 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 	 */
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	topic_says("single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	wp_gate_distrust(inside(), "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_HAS(world_view(&w)->why.text, "single may not be written");
-	topic_says("single", RD_KAFKA_RESP_ERR_NO_ERROR);
+	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);
 }

@@ -60,6 +60,11 @@ void world_topic(struct world *w, const char *name, int partitions)
 		 RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
+void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t error)
+{
+	rd_kafka_mock_topic_set_error(w->cluster, name, error);
+}
+
 void world_open(struct world *w)
 {
 	struct wp_why why = { "" };
@@ -165,4 +170,23 @@ const struct wp_report *world_report(const struct world *w, wp_ticket ticket)
 			return &w->reports[i];
 	}
 	return NULL;
+}
+
+size_t world_count(const struct world *w, enum wp_outcome outcome)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < w->report_count; i++)
+		count += w->reports[i].outcome == outcome;
+	return count;
+}
+
+void world_use(struct world *w, const char *topic)
+{
+	enum { USED = 900000 }; /* a ticket of its own: others' reports may come along with it */
+	struct wp_record record = world_record(topic, "k", "v");
+
+	world_send(w, USED, &record);
+	WORLD_UNTIL(w, world_report(w, USED) != NULL);
+	w->report_count = 0;
 }

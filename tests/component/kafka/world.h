@@ -27,6 +27,8 @@ void world_init(struct world *w, int broker_count);
 void world_release(struct world *w);
 void world_property(struct world *w, const char *name, const char *value);
 void world_topic(struct world *w, const char *name, int partitions);
+/* The mock creates what it is asked for, so a missing topic is one that says so. */
+void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t error);
 /* The sink on the cluster; fails the test with the reason. */
 void world_open(struct world *w);
 void world_close(struct world *w);
@@ -58,5 +60,8 @@ enum wp_rc world_offer(struct world *w, wp_ticket ticket, const struct wp_record
 void world_send(struct world *w, wp_ticket ticket, const struct wp_record *record);
 /* NULL: no report with this ticket yet. */
 const struct wp_report *world_report(const struct world *w, wp_ticket ticket);
+size_t world_count(const struct world *w, enum wp_outcome outcome);
+/* Sends once so that the topic is in use, and forgets the reports. */
+void world_use(struct world *w, const char *topic);
 
 #endif
