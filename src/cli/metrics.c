@@ -2,7 +2,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
-#include "walpost/vitals/metrics.h"
+#include "walpost/telemetry/metrics.h"
 
 #define REFERENCE_SIZE_MAX (256 * 1024)
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "walpost/outbox/dead_letter.h"
-#include "walpost/outbox/excerpt.h"
+#include "walpost/base/excerpt.h"
 
 enum { BARE_ID_MAX = 1024 };
 

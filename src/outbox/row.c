@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "mapping.h"
-#include "walpost/outbox/binary.h"
-#include "walpost/outbox/excerpt.h"
+#include "walpost/values/binary.h"
+#include "walpost/base/excerpt.h"
 
 /* A row's values by meaning, with sticky marks for what cannot be read. */
 struct picker {

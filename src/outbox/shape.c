@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "shape_parts.h"
-#include "walpost/outbox/excerpt.h"
-#include "walpost/outbox/moment.h"
+#include "walpost/base/excerpt.h"
+#include "walpost/values/moment.h"
 #include "walpost/wal/frame.h"
 
 /* A guard only, where it is not the record's bound: Postgres sends no more in a row. */

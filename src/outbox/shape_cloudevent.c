@@ -2,7 +2,7 @@
 
 #include "shape_parts.h"
 #include "walpost/base/json.h"
-#include "walpost/outbox/cloudevent.h"
+#include "walpost/envelope/cloudevent.h"
 
 /* What the payload's type says, where the configuration does not. */
 static struct wp_span content_type(const struct wp_shape *s, const struct wp_event *event)

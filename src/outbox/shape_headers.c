@@ -3,7 +3,7 @@
 #include <strings.h>
 
 #include "shape_parts.h"
-#include "walpost/outbox/cloudevent.h"
+#include "walpost/envelope/cloudevent.h"
 #include "walpost/outbox/json_headers.h"
 #include "walpost/outbox/properties.h"
 

@@ -10,9 +10,9 @@
 
 #include "walpost/base/buffer.h"
 #include "walpost/outbox/columns.h"
-#include "walpost/outbox/expand.h"
+#include "walpost/envelope/expand.h"
 #include "walpost/outbox/route.h"
-#include "walpost/outbox/schema_ids.h"
+#include "walpost/envelope/schema_ids.h"
 #include "walpost/outbox/shape.h"
 
 /* What their names begin with: no other header may. */

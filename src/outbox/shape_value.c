@@ -7,8 +7,8 @@
 #include "walpost/base/hex.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
-#include "walpost/outbox/envelope.h"
-#include "walpost/outbox/excerpt.h"
+#include "walpost/envelope/envelope.h"
+#include "walpost/base/excerpt.h"
 
 /* A payload on its way into a value. */
 struct payload {

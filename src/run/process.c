@@ -38,7 +38,7 @@ static uint64_t cpu_ms_of(const struct timeval *t)
 	return (uint64_t)t->tv_sec * 1000 + (uint64_t)t->tv_usec / 1000;
 }
 
-void wp_process_read(struct wp_vitals_process *ret)
+void wp_process_read(struct wp_telemetry_process *ret)
 {
 	struct rusage usage = { 0 };
 	struct rlimit limit = { 0 };

@@ -2,9 +2,9 @@
 #ifndef WALPOST_SRC_RUN_PROCESS_H
 #define WALPOST_SRC_RUN_PROCESS_H
 
-#include "walpost/vitals/vitals.h"
+#include "walpost/telemetry/telemetry.h"
 
 /* What can not be read is 0. `started_s` is left as it is. */
-void wp_process_read(struct wp_vitals_process *ret);
+void wp_process_read(struct wp_telemetry_process *ret);
 
 #endif

@@ -19,7 +19,7 @@ struct wp_reloader {
 	const char *run_id;		      /* likewise */
 	struct generation *newest;	      /* owned, with all older ones */
 	struct generation *in_force;
-	struct wp_vitals_reloads counts;
+	struct wp_telemetry_reloads counts;
 	uint64_t taken_back; /* by the relay, and seen */
 };
 
@@ -133,7 +133,7 @@ const char *wp_reloader_configuration(const struct wp_reloader *r)
 	return fresh != NULL ? fresh->configuration : r->options->configuration;
 }
 
-struct wp_vitals_reloads wp_reloader_counts(const struct wp_reloader *r)
+struct wp_telemetry_reloads wp_reloader_counts(const struct wp_reloader *r)
 {
 	return r->counts;
 }

@@ -9,7 +9,7 @@
 
 #include "walpost/relay/relay.h"
 #include "walpost/run/run.h"
-#include "walpost/vitals/vitals.h"
+#include "walpost/telemetry/telemetry.h"
 
 struct wp_reloader;
 
@@ -21,7 +21,7 @@ void wp_reloader_free(struct wp_reloader *r);
 /* Of that in force; borrowed. */
 struct wp_relay_task wp_reloader_task(const struct wp_reloader *r);
 const char *wp_reloader_configuration(const struct wp_reloader *r);
-struct wp_vitals_reloads wp_reloader_counts(const struct wp_reloader *r);
+struct wp_telemetry_reloads wp_reloader_counts(const struct wp_reloader *r);
 /* Reads the configuration anew, sets the log's level, and gives the relay its new task. */
 void wp_reloader_reload(struct wp_reloader *r, struct wp_relay *relay);
 /* Each turn: did the relay take a task back? */

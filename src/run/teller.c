@@ -12,10 +12,10 @@
 #include "walpost/base/log.h"
 #include "walpost/base/notify.h"
 #include "walpost/http/server.h"
-#include "walpost/vitals/health.h"
-#include "walpost/vitals/metrics.h"
-#include "walpost/vitals/page.h"
-#include "walpost/vitals/status_json.h"
+#include "walpost/telemetry/health.h"
+#include "walpost/telemetry/metrics.h"
+#include "walpost/telemetry/page.h"
+#include "walpost/telemetry/status_json.h"
 
 #define STATE_TOLD_EVERY_S 1.
 #define TEXT "text/plain; charset=utf-8"
@@ -29,9 +29,9 @@ struct wp_teller {
 	int64_t started_s;
 
 	struct wp_history history;
-	struct wp_vitals_requests requests;
+	struct wp_telemetry_requests requests;
 	struct wp_log_memory log;
-	struct wp_vitals vitals; /* of the question that is being answered */
+	struct wp_telemetry vitals; /* of the question that is being answered */
 	ev_timer sample;
 	ev_timer watchdog;
 	ev_timer status;
@@ -49,13 +49,13 @@ static const struct wp_sink_figures *figures_of(struct wp_sink *sink)
 	return sink->ops->figures != NULL ? sink->ops->figures(sink) : &none;
 }
 
-static const struct wp_vitals *look(struct wp_teller *t)
+static const struct wp_telemetry *look(struct wp_teller *t)
 {
 	const struct wp_run_options *o = t->setup.options;
-	struct wp_vitals *v = &t->vitals;
+	struct wp_telemetry *v = &t->vitals;
 
 	wp_log_recall(&t->log);
-	*v = (struct wp_vitals){
+	*v = (struct wp_telemetry){
 		.now = t->setup.clock(),
 		.step_due_ms = wp_relay_due(t->relay),
 		.version = WALPOST_VERSION,
@@ -145,7 +145,7 @@ static enum wp_rc answer(void *arg, const char *path, struct wp_http_answer *a)
 
 static void answered(void *arg, unsigned code)
 {
-	struct wp_vitals_requests *r = &((struct wp_teller *)arg)->requests;
+	struct wp_telemetry_requests *r = &((struct wp_teller *)arg)->requests;
 
 	r->ok += code == 200;
 	r->not_found += code == 404;

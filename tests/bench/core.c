@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "support/wire_writer.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "walpost/relay/relay.h"
 
 #define OUTBOX 16400

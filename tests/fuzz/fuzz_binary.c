@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "walpost/outbox/binary.h"
+#include "walpost/values/binary.h"
 
 #define ROOM_MAX (1 << 20)
 

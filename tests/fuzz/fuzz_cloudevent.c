@@ -13,7 +13,7 @@
 #include "walpost/base/base64.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
-#include "walpost/outbox/cloudevent.h"
+#include "walpost/envelope/cloudevent.h"
 
 enum { EXTENSIONS = 3, NAME_MAX_SIZE = 255 };
 enum flag {

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 #include "walpost/base/json.h"
-#include "walpost/outbox/expand.h"
+#include "walpost/envelope/expand.h"
 
 #define SIZE_LIMIT ((size_t)1 << 20)
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "walpost/base/json.h"
 #include "walpost/outbox/message.h"
 #include "walpost/outbox/shape.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
 

@@ -7,8 +7,8 @@
 
 #include "fuzz.h"
 #include "walpost/base/json.h"
-#include "walpost/outbox/moment.h"
-#include "walpost/outbox/render.h"
+#include "walpost/values/moment.h"
+#include "walpost/values/render.h"
 
 #define HEAD_SIZE 6
 /* Small enough for longer ones to be refused. */

@@ -10,16 +10,22 @@ SEES = {
     "base": set(),
     "wal": {"base"},
     "postgres": {"base", "wal"},
-    "outbox": {"base", "wal"},
-    "sink": {"base", "wal", "outbox"},
-    "kafka": {"base", "wal", "outbox", "sink"},
+    "values": {"base", "wal"},
+    "sink": {"base", "wal"},
+    "envelope": {"base", "wal", "values", "sink"},
+    "outbox": {"base", "wal", "values", "sink", "envelope"},
+    "diff": {"base", "wal", "sink"},
+    "kafka": {"base", "wal", "sink"},
     "relay": {"base", "wal", "outbox", "sink"},
-    "vitals": {"base", "wal", "sink", "relay"},
+    "telemetry": {"base", "wal", "sink", "relay"},
     "http": {"base"},
-    "run": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "vitals", "http"},
+    "run": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "telemetry", "http"},
     "config": {"base"},
     "import": {"base", "config"},
-    "cli": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "vitals", "http", "run", "config", "import"},
+    "cli": {
+        "base", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "relay", "telemetry", "http", "run", "config",
+        "import",
+    },
     "main": {"base", "cli"},
 }
 # Single headers beyond that: the configuration knows what each room can be told, and asks the
@@ -29,6 +35,7 @@ ALSO_SEES = {
         "postgres/options.h", "postgres/conninfo.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
         "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
+    "envelope": {"outbox/event.h"},  # what is to be written, handed down
     "import": {"outbox/names.h", "outbox/route.h", "postgres/conninfo.h"},
     "main": {"run/run.h"},  # its first act holds back a SIGHUP
 }
@@ -39,7 +46,7 @@ FOREIGN = {
     "librdkafka/": {"kafka", "cli"},
     "ev.h": {"postgres", "http", "run", "cli"},
     "microhttpd.h": {"http/server", "cli/version"},
-    "protobuf-c/": {"outbox", "cli/version"},
+    "protobuf-c/": {"envelope", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
     "ini_config": {"config"},
     "jansson.h": {"config", "cli", "kafka/statistics"},
@@ -47,7 +54,7 @@ FOREIGN = {
 }
 
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.
-PURE = {"base", "wal", "outbox", "relay", "vitals", "import"}
+PURE = {"base", "wal", "values", "envelope", "outbox", "diff", "relay", "telemetry", "import"}
 IMPURE_FILES = {
     "base/clock", "base/file_text", "base/heap", "base/log", "base/log_line", "base/notify", "base/secret_file",
     "base/worker", "base/wake",

@@ -17,7 +17,7 @@
 
 #include "walpost/base/backoff.h"
 #include "walpost/relay/faults.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "world.h"
 
 #ifdef WALPOST_PLANTED_FAULTS

@@ -13,7 +13,7 @@
 
 #include <jansson.h>
 
-#include "walpost/outbox/cloudevent.h"
+#include "walpost/envelope/cloudevent.h"
 
 #define SIZE_MAX_OF_ALL ((size_t)16 << 20)
 

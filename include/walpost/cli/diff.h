@@ -10,7 +10,7 @@
 #include "walpost/config/config.h"
 #include "walpost/kafka/placement.h"
 #include "walpost/kafka/topic_reader.h"
-#include "walpost/outbox/tally.h"
+#include "walpost/diff/tally.h"
 
 enum {
 	WP_DIFF_LIMIT = 10000, /* rows of each table, by default */

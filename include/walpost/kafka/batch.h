@@ -6,7 +6,7 @@
 #ifndef WALPOST_KAFKA_BATCH_H
 #define WALPOST_KAFKA_BATCH_H
 
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 
 size_t wp_batch_size_of_one(const struct wp_record *record);
 /* No less than that, and quick to tell. */

@@ -13,7 +13,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/kafka/options.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 
 enum { WP_READER_PARTITIONS_MAX = 4096 };
 

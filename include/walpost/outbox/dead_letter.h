@@ -25,7 +25,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 
 /* How much of the event is in it: less, when more is refused too. */
 enum wp_letter {

@@ -7,8 +7,8 @@
 #define WALPOST_OUTBOX_EVENT_H
 
 #include "walpost/base/span.h"
-#include "walpost/outbox/position.h"
-#include "walpost/outbox/render.h"
+#include "walpost/wal/position.h"
+#include "walpost/values/render.h"
 
 #define WP_EVENT_FIELDS_MAX 60
 

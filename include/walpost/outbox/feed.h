@@ -11,7 +11,7 @@
 
 #include "walpost/base/why.h"
 #include "walpost/outbox/options.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 #include "walpost/wal/source.h"
 
 struct wp_feed_setup {

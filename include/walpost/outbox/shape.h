@@ -12,7 +12,7 @@
 #include "walpost/base/why.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 
 struct wp_shape;
 

@@ -6,7 +6,7 @@
 #ifndef WALPOST_RELAY_BEHIND_H
 #define WALPOST_RELAY_BEHIND_H
 
-#include "walpost/outbox/position.h"
+#include "walpost/wal/position.h"
 #include "walpost/wal/timeline.h"
 
 enum wp_behind {

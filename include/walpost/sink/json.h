@@ -6,7 +6,7 @@
 #define WALPOST_SINK_JSON_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 
 /* The object with its newline. WP_FULL or WP_NOMEM leave part of it behind. */
 enum wp_rc wp_json_record(struct wp_buffer *into, const struct wp_record *record) WP_MUST_CHECK;

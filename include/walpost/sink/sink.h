@@ -16,7 +16,7 @@
 #define WALPOST_SINK_SINK_H
 
 #include "walpost/base/why.h"
-#include "walpost/outbox/record.h"
+#include "walpost/sink/record.h"
 #include "walpost/sink/sink_figures.h"
 #include "walpost/sink/tail.h"
 

@@ -7,7 +7,7 @@
 #define WALPOST_SINK_TAIL_H
 
 #include "walpost/base/why.h"
-#include "walpost/outbox/position.h"
+#include "walpost/wal/position.h"
 #include "walpost/sink/topic_list.h"
 
 enum { WP_TAIL_TOPIC_SIZE = 256 };

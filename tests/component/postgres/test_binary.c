@@ -10,7 +10,7 @@
 
 #include "support/check.h"
 #include "walpost/base/backoff.h"
-#include "walpost/outbox/binary.h"
+#include "walpost/values/binary.h"
 #include "walpost/postgres/connection_plan.h"
 
 #define DRAWN 20000 /* random values of a type */

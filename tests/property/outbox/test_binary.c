@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 #include "walpost/base/backoff.h"
-#include "walpost/outbox/binary.h"
+#include "walpost/values/binary.h"
 
 #define ROUNDS 20000
 #define TEXT_SIZE 256

@@ -8,8 +8,8 @@
 #include "walpost/base/backoff.h"
 #include "walpost/base/base64.h"
 #include "walpost/base/json.h"
-#include "walpost/outbox/moment.h"
-#include "walpost/outbox/render.h"
+#include "walpost/values/moment.h"
+#include "walpost/values/render.h"
 
 #define ROUNDS 20000
 #define US_PER_DAY 86400000000

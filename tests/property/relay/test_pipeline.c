@@ -10,7 +10,7 @@
 #include "support/check.h"
 #include "support/partitions.h"
 #include "support/wire_writer.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "walpost/relay/pipeline.h"
 
 enum {

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "memory.h"
-#include "rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 #include "support/check.h"
 #include "support/partitions.h"
 #include "support/wire_writer.h"

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rows.h"
+#include "support/rows.h"
 #include "support/check.h"
 #include "walpost/outbox/message.h"
 

@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
+#include "support/memory.h"
 #include "support/check.h"
 #include "walpost/outbox/names.h"
 

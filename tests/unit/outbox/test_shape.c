@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "event.pb-c.h"
-#include "memory.h"
-#include "rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 #include "support/check.h"
 #include "walpost/outbox/shape.h"
 

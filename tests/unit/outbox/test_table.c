@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "memory.h"
-#include "rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 #include "support/check.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/outbox/table.h"

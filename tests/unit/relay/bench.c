@@ -3,7 +3,7 @@
 
 #include "bench.h"
 #include "support/check.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 
 struct bench bench;
 

@@ -4,8 +4,8 @@
 
 #include "bench.h"
 #include "support/check.h"
-#include "unit/outbox/memory.h"
-#include "unit/outbox/rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 
 #define SLOT 0x1000
 

@@ -5,8 +5,8 @@
 #include "support/check.h"
 #include "support/partitions.h"
 #include "support/wire_writer.h"
-#include "unit/outbox/memory.h"
-#include "unit/outbox/rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 #include "walpost/relay/pipeline.h"
 
 #define OUTBOX 16400

@@ -5,8 +5,8 @@
 #include "bench.h"
 #include "support/check.h"
 #include "support/partitions.h"
-#include "unit/outbox/memory.h"
-#include "unit/outbox/rows.h"
+#include "support/memory.h"
+#include "support/rows.h"
 
 #define SLOT 100
 #define OTHER 16500

@@ -5,7 +5,7 @@
 #include "support/check.h"
 #include "support/wire_writer.h"
 #include "torture.h"
-#include "unit/outbox/rows.h"
+#include "support/rows.h"
 #include "walpost/postgres/conninfo.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"

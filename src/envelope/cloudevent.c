@@ -1,0 +1,282 @@
+#include <assert.h>
+#include <string.h>
+
+#include "walpost/envelope/cloudevent.h"
+#include "walpost/base/excerpt.h"
+
+/* ---- time ---- */
+
+#define SECOND_US INT64_C(1000000)
+#define DAY_S 86400
+#define DAY_US (DAY_S * SECOND_US)
+#define FIRST_US (INT64_C(-62135596800) * SECOND_US)		    /* 0001-01-01 */
+#define LAST_US (INT64_C(253402300799) * SECOND_US + SECOND_US - 1) /* 9999-12-31 */
+
+/* Days from 0000-03-01 to 1970-01-01: a year that begins in March ends with its leap day. */
+#define DAYS_TO_1970 719468
+#define DAYS_OF_400_YEARS 146097
+
+struct date {
+	unsigned year;
+	unsigned month;
+	unsigned day;
+};
+
+static struct date date_of(unsigned days_since_march)
+{
+	unsigned day = days_since_march % DAYS_OF_400_YEARS;
+	unsigned year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+	unsigned day_of_year = day - (365 * year + year / 4 - year / 100);
+	unsigned month = (5 * day_of_year + 2) / 153; /* 0: March */
+
+	year += days_since_march / DAYS_OF_400_YEARS * 400;
+	return (struct date){
+		.year = month < 10 ? year : year + 1,
+		.month = month < 10 ? month + 3 : month - 9,
+		.day = day_of_year - (153 * month + 2) / 5 + 1,
+	};
+}
+
+/* `digits` of them, then `behind`. */
+static char *put_digits(char *at, unsigned value, unsigned digits, char behind)
+{
+	for (unsigned i = digits; i > 0; i--, value /= 10)
+		at[i - 1] = (char)('0' + value % 10);
+	at[digits] = behind;
+	return at + digits + 1;
+}
+
+bool wp_cloudevent_time_is_writable(int64_t time_us)
+{
+	return time_us >= FIRST_US && time_us <= LAST_US;
+}
+
+char *wp_cloudevent_time_text(int64_t time_us, char text[WP_CLOUDEVENT_TIME_SIZE])
+{
+	assert(wp_cloudevent_time_is_writable(time_us));
+	uint64_t us = (uint64_t)(time_us + DAYS_TO_1970 * DAY_US);
+	uint64_t seconds = us / (uint64_t)SECOND_US;
+	unsigned second = (unsigned)(seconds % DAY_S);
+	struct date date = date_of((unsigned)(seconds / DAY_S));
+
+	char *at = put_digits(text, date.year, 4, '-');
+	at = put_digits(at, date.month, 2, '-');
+	at = put_digits(at, date.day, 2, 'T');
+	at = put_digits(at, second / 3600, 2, ':');
+	at = put_digits(at, second / 60 % 60, 2, ':');
+	at = put_digits(at, second % 60, 2, '.');
+	at = put_digits(at, (unsigned)(us % (uint64_t)SECOND_US), 6, 'Z');
+	*at = '\0';
+	assert(at - text == WP_CLOUDEVENT_TIME_SIZE - 1);
+	return text;
+}
+
+/* ---- check ---- */
+
+enum presence { NEEDED, OPTIONAL };
+
+struct rule {
+	const char *name;
+	size_t offset; /* of a struct wp_span in struct wp_cloudevent */
+	enum presence presence;
+	bool (*is_good)(struct wp_span value);
+	const char *fault; /* of a value that is not good */
+	const char *options;
+};
+
+#define AT(field_) offsetof(struct wp_cloudevent, field_)
+#define NO_TEXT "is not UTF-8 or holds a control character or a noncharacter"
+
+static const struct rule rules[] = {
+	{ "id", AT(id), NEEDED, wp_cloudevent_is_text, NO_TEXT, "outbox.column.id" },
+	{ "source", AT(source), NEEDED, wp_cloudevent_is_uri_reference,
+	  "is not a URI reference (RFC 3986; other characters are percent-encoded)",
+	  "outbox.cloudevents.source or outbox.cloudevents.source.column" },
+	{ "type", AT(type), NEEDED, wp_cloudevent_is_text, NO_TEXT, "outbox.column.type" },
+	{ "subject", AT(subject), OPTIONAL, wp_cloudevent_is_text, NO_TEXT,
+	  "outbox.cloudevents.subject" },
+	{ "datacontenttype", AT(datacontenttype), OPTIONAL, wp_cloudevent_is_media_type,
+	  "is not a media type such as application/json", "outbox.cloudevents.datacontenttype" },
+	{ "dataschema", AT(dataschema), OPTIONAL, wp_cloudevent_is_absolute_uri,
+	  "is not an absolute URI (RFC 3986, 4.3: scheme:..., without a fragment)",
+	  "outbox.cloudevents.dataschema" },
+};
+
+static enum wp_rc blame(const char *name, struct wp_span value, const char *fault,
+			const char *options, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	if (wp_span_is_null(value))
+		return wp_why_set(why, WP_DATA,
+				  "the CloudEvents attribute %s is missing, which every event must "
+				  "have: correct the row, or set %s",
+				  name, options);
+	return wp_why_set(why, WP_DATA,
+			  "the CloudEvents attribute %s \"%s\" %s: correct the row, or set %s",
+			  name, wp_excerpt(&shown, value), fault, options);
+}
+
+static enum wp_rc check_attribute(const struct rule *rule, struct wp_span value, struct wp_why *why)
+{
+	if (wp_span_is_null(value) && rule->presence == OPTIONAL)
+		return WP_OK;
+	if (value.size == 0)
+		return blame(rule->name, value, "is empty", rule->options, why);
+	if (!rule->is_good(value))
+		return blame(rule->name, value, rule->fault, rule->options, why);
+	return WP_OK;
+}
+
+static enum wp_rc check_time(int64_t time_us, struct wp_why *why)
+{
+	if (wp_cloudevent_time_is_writable(time_us))
+		return WP_OK;
+	return wp_why_set(
+		why, WP_DATA,
+		"the CloudEvents attribute time is %lld microseconds from 1970, not within "
+		"the years 1 to 9999: correct the row, or set outbox.column.timestamp",
+		(long long)time_us);
+}
+
+static bool is_there_before(const struct wp_cloudevent *event, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (wp_span_equal(event->extensions[i].name, event->extensions[index].name))
+			return true;
+	}
+	return false;
+}
+
+static enum wp_rc check_extension(const struct wp_cloudevent *event, size_t index,
+				  struct wp_why *why)
+{
+	const struct wp_header *extension = &event->extensions[index];
+	struct wp_excerpt name;
+
+	if (!wp_cloudevent_is_extension_name(extension->name))
+		return wp_why_set(
+			why, WP_DATA,
+			"the CloudEvents extension \"%s\" is not named with a-z and 0-9 "
+			"only, or as an attribute of CloudEvents is: give it another name "
+			"in outbox.cloudevents.extensions",
+			wp_excerpt(&name, extension->name));
+	if (is_there_before(event, index))
+		return wp_why_set(
+			why, WP_DATA,
+			"the CloudEvents extension \"%s\" is there twice: name it once in "
+			"outbox.cloudevents.extensions",
+			wp_excerpt(&name, extension->name));
+	if (!wp_cloudevent_is_text(extension->value))
+		return blame(wp_excerpt(&name, extension->name), extension->value, NO_TEXT,
+			     "outbox.cloudevents.extensions", why);
+	return WP_OK;
+}
+
+enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+
+	assert(event->extension_count <= WP_CLOUDEVENT_EXTENSIONS_MAX);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == WP_OK; i++) {
+		const char *at = (const char *)event + rules[i].offset;
+		rc = check_attribute(&rules[i], *(const struct wp_span *)at, why);
+	}
+	if (rc == WP_OK)
+		rc = check_time(event->time_us, why);
+	for (size_t i = 0; i < event->extension_count && rc == WP_OK; i++)
+		rc = check_extension(event, i, why);
+	return rc;
+}
+
+/* ---- binary mode ---- */
+
+#define PREFIX "ce_"
+#define PREFIX_SIZE 3
+
+struct headers {
+	struct wp_header *items;
+	size_t count;
+	struct wp_buffer *texts; /* with room for all that is put there */
+};
+
+static void add(struct headers *h, const char *name, struct wp_span value)
+{
+	if (!wp_span_is_null(value))
+		h->items[h->count++] =
+			(struct wp_header){ .name = wp_span_of(name), .value = value };
+}
+
+static char *take_room(struct wp_buffer *texts, size_t size)
+{
+	char *at = (char *)texts->data + texts->size;
+
+	texts->size += size;
+	assert(texts->size <= texts->capacity);
+	return at;
+}
+
+static void add_extension(struct headers *h, const struct wp_header *extension)
+{
+	size_t size = extension->name.size;
+
+	if (wp_span_is_null(extension->value))
+		return;
+	char *name = take_room(h->texts, PREFIX_SIZE + size + 1);
+	memcpy(name, PREFIX, PREFIX_SIZE);
+	memcpy(name + PREFIX_SIZE, extension->name.data, size);
+	name[PREFIX_SIZE + size] = '\0';
+	add(h, name, extension->value);
+}
+
+static size_t count_headers(const struct wp_cloudevent *event)
+{
+	size_t count = 5; /* ce_specversion, ce_id, ce_source, ce_type, ce_time */
+
+	count += !wp_span_is_null(event->subject);
+	count += !wp_span_is_null(event->dataschema);
+	count += !wp_span_is_null(event->datacontenttype);
+	for (size_t i = 0; i < event->extension_count; i++)
+		count += !wp_span_is_null(event->extensions[i].value);
+	return count;
+}
+
+/* Bytes of the time and of the names of extensions, which must not move once they are told. */
+static size_t size_of_texts(const struct wp_cloudevent *event)
+{
+	size_t size = WP_CLOUDEVENT_TIME_SIZE;
+
+	for (size_t i = 0; i < event->extension_count; i++) {
+		if (!wp_span_is_null(event->extensions[i].value))
+			size += PREFIX_SIZE + event->extensions[i].name.size + 1;
+	}
+	return size;
+}
+
+enum wp_rc wp_cloudevent_headers(const struct wp_cloudevent *event, struct wp_buffer *texts,
+				 struct wp_header *headers, size_t count_max, size_t *count)
+{
+	struct headers h = { .items = headers, .count = *count, .texts = texts };
+
+	assert(*count <= count_max);
+	if (count_headers(event) > count_max - *count)
+		return WP_FULL;
+	wp_buffer_reset(texts);
+	enum wp_rc rc = wp_buffer_reserve(texts, size_of_texts(event));
+	if (rc != WP_OK)
+		return rc;
+	char *time = take_room(texts, WP_CLOUDEVENT_TIME_SIZE);
+	add(&h, PREFIX "specversion", wp_span_of("1.0"));
+	add(&h, PREFIX "id", event->id);
+	add(&h, PREFIX "source", event->source);
+	add(&h, PREFIX "type", event->type);
+	add(&h, PREFIX "subject", event->subject);
+	add(&h, PREFIX "time", wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
+	add(&h, PREFIX "dataschema", event->dataschema);
+	for (size_t i = 0; i < event->extension_count; i++)
+		add_extension(&h, &event->extensions[i]);
+	add(&h, WP_CLOUDEVENT_TYPE_HEADER, event->datacontenttype);
+	assert(h.count - *count == count_headers(event));
+	*count = h.count;
+	return WP_OK;
+}

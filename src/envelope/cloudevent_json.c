@@ -1,0 +1,123 @@
+#include "walpost/base/base64.h"
+#include "walpost/base/json.h"
+#include "walpost/base/utf8.h"
+#include "walpost/envelope/cloudevent.h"
+
+/* After a failure nothing more is written. */
+struct writer {
+	struct wp_buffer *into;
+	enum wp_rc rc;
+};
+
+static void put(struct writer *w, struct wp_span bytes)
+{
+	if (w->rc == WP_OK)
+		w->rc = wp_buffer_append(w->into, bytes);
+}
+
+static void put_string(struct writer *w, struct wp_span text)
+{
+	if (w->rc == WP_OK)
+		w->rc = wp_json_write_string(w->into, text, WP_JSON_NEEDED);
+}
+
+static void put_name(struct writer *w, struct wp_span name)
+{
+	put(w, wp_span_of(","));
+	put_string(w, name);
+	put(w, wp_span_of(":"));
+}
+
+static void put_member(struct writer *w, struct wp_span name, struct wp_span value)
+{
+	if (wp_span_is_null(value))
+		return;
+	put_name(w, name);
+	put_string(w, value);
+}
+
+static void put_attributes(struct writer *w, const struct wp_cloudevent *event)
+{
+	char time[WP_CLOUDEVENT_TIME_SIZE];
+
+	put(w, wp_span_of("{\"specversion\":\"1.0\""));
+	put_member(w, wp_span_of("id"), event->id);
+	put_member(w, wp_span_of("source"), event->source);
+	put_member(w, wp_span_of("type"), event->type);
+	put_member(w, wp_span_of("subject"), event->subject);
+	put_member(w, wp_span_of("time"),
+		   wp_span_of(wp_cloudevent_time_text(event->time_us, time)));
+	put_member(w, wp_span_of("datacontenttype"), event->datacontenttype);
+	put_member(w, wp_span_of("dataschema"), event->dataschema);
+	for (size_t i = 0; i < event->extension_count; i++)
+		put_member(w, event->extensions[i].name, event->extensions[i].value);
+}
+
+static void put_base64(struct writer *w, struct wp_span bytes)
+{
+	put(w, wp_span_of("\""));
+	if (w->rc == WP_OK)
+		w->rc = wp_base64_write(w->into, bytes);
+	put(w, wp_span_of("\""));
+}
+
+/* The value itself: a string of JSON text would be a string to the reader. */
+static void put_json(struct writer *w, struct wp_span text, struct wp_why *why)
+{
+	struct wp_json json;
+	struct wp_json_fault fault;
+
+	if (w->rc != WP_OK)
+		return;
+	w->rc = wp_json_read(text, &json, &fault);
+	if (w->rc == WP_OK)
+		put(w, json.text);
+	else
+		(void)wp_why_set(
+			why, w->rc,
+			"the payload is not JSON, as its datacontenttype says it is (at byte %zu "
+			"%s): correct the row, set outbox.cloudevents.datacontenttype to what "
+			"it is, or set outbox.envelope = cloudevents-binary",
+			fault.offset, fault.what);
+}
+
+static void put_text(struct writer *w, struct wp_span text, struct wp_why *why)
+{
+	if (w->rc != WP_OK)
+		return;
+	if (wp_utf8_is_valid(text))
+		put_string(w, text);
+	else
+		w->rc = wp_why_set(why, WP_DATA,
+				   "the payload is not UTF-8, which a JSON string must be: correct "
+				   "the row, or set outbox.envelope = cloudevents-binary");
+}
+
+/* JSON format 1.0.2, 3.1.1. */
+static void put_data(struct writer *w, const struct wp_cloudevent *event, struct wp_why *why)
+{
+	if (wp_span_is_null(event->data))
+		return;
+	if (event->data_form == WP_CLOUDEVENT_BINARY) {
+		put_name(w, wp_span_of("data_base64"));
+		put_base64(w, event->data);
+		return;
+	}
+	put_name(w, wp_span_of("data"));
+	if (wp_cloudevent_is_json(event->datacontenttype))
+		put_json(w, event->data, why);
+	else
+		put_text(w, event->data, why);
+}
+
+enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,
+			      struct wp_why *why)
+{
+	struct writer w = { .into = into, .rc = WP_OK };
+
+	wp_buffer_reset(into);
+	put_attributes(&w, event);
+	put_data(&w, event, why);
+	put(&w, wp_span_of("}"));
+	return w.rc;
+}

@@ -1,0 +1,179 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/wildcard.h"
+#include "walpost/envelope/schema_ids.h"
+
+#define OPTION "outbox.confluent.schemas"
+#define TOPIC_MAX 249
+#define ITEMS_MAX 1024
+#define INDEXES_MAX 8
+#define PREFIX_SIZE_MAX (5 + 5 * (INDEXES_MAX + 1))
+
+#define LIST_FORM                                                                            \
+	"allowed is a comma-separated list of topic:id for Avro or topic:id:index for "      \
+	"Protobuf, such as orders.events:12, *-events:7:0 or bills:9:1/0; * stands for any " \
+	"run of characters, id and index are numbers up to 2147483647"
+
+struct item {
+	char topic[TOPIC_MAX + 1]; /* with * */
+	uint8_t prefix[PREFIX_SIZE_MAX];
+	size_t size;
+};
+
+struct wp_schema_ids {
+	size_t count;
+	struct item items[];
+};
+
+struct reader {
+	const char *at;
+	const char *wrong; /* NULL: nothing yet */
+};
+
+static void fail(struct reader *r, const char *wrong)
+{
+	if (r->wrong == NULL)
+		r->wrong = wrong;
+}
+
+static void skip_spaces(struct reader *r)
+{
+	r->at += strspn(r->at, " \t");
+}
+
+static uint32_t read_number(struct reader *r)
+{
+	uint64_t number = 0;
+	size_t digits = strspn(r->at, "0123456789");
+
+	if (digits == 0 || digits > 10)
+		fail(r, "a number is missing or too large");
+	for (size_t i = 0; i < digits && digits <= 10; i++)
+		number = number * 10 + (uint64_t)(r->at[i] - '0');
+	if (number > INT32_MAX)
+		fail(r, "a number is too large");
+	r->at += digits;
+	return (uint32_t)number;
+}
+
+static void read_topic(struct reader *r, struct item *item)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._-*";
+	size_t size = strspn(r->at, letters);
+
+	if (size == 0 || size > TOPIC_MAX)
+		fail(r, "a topic is missing, too long, or has a letter that no topic has");
+	else
+		memcpy(item->topic, r->at, size);
+	r->at += size;
+}
+
+static void put(struct item *item, uint8_t byte)
+{
+	item->prefix[item->size++] = byte;
+}
+
+/* Zigzag of what is never negative: twice the number. */
+static void put_varint(struct item *item, uint32_t number)
+{
+	uint64_t left = (uint64_t)number << 1;
+
+	for (; left >= 0x80; left >>= 7)
+		put(item, (uint8_t)(left | 0x80));
+	put(item, (uint8_t)left);
+}
+
+static void read_indexes(struct reader *r, struct item *item)
+{
+	uint32_t indexes[INDEXES_MAX];
+	size_t count = 0;
+
+	do {
+		r->at++; /* the : or / */
+		if (count == INDEXES_MAX) {
+			fail(r, "a message lies deeper than 8 levels");
+			return;
+		}
+		indexes[count++] = read_number(r);
+	} while (r->wrong == NULL && *r->at == '/');
+	if (count == 1 && indexes[0] == 0) {
+		put(item, 0);
+		return;
+	}
+	put_varint(item, (uint32_t)count);
+	for (size_t i = 0; i < count; i++)
+		put_varint(item, indexes[i]);
+}
+
+static void read_item(struct reader *r, struct item *item)
+{
+	skip_spaces(r);
+	read_topic(r, item);
+	if (*r->at != ':') {
+		fail(r, "a topic has no id");
+		return;
+	}
+	r->at++;
+	uint32_t id = read_number(r);
+	put(item, 0);
+	for (int shift = 24; shift >= 0; shift -= 8)
+		put(item, (uint8_t)(id >> shift));
+	if (*r->at == ':')
+		read_indexes(r, item);
+	skip_spaces(r);
+	if (*r->at != ',' && *r->at != '\0')
+		fail(r, "an item goes on behind its end");
+}
+
+static size_t count_items(const char *list)
+{
+	size_t count = 1;
+
+	for (; *list != '\0'; list++)
+		count += *list == ',' ? 1 : 0;
+	return count;
+}
+
+enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_why *why)
+{
+	struct reader r = { .at = list };
+	size_t items = count_items(list);
+	struct wp_schema_ids *ids = NULL;
+
+	if (items > ITEMS_MAX)
+		fail(&r, "it has more than 1,024 items");
+	else
+		ids = calloc(1, sizeof(*ids) + items * sizeof(ids->items[0]));
+	if (ids == NULL && r.wrong == NULL)
+		return wp_why_set(why, WP_NOMEM, "no memory for a list of schemas");
+	while (r.wrong == NULL) {
+		read_item(&r, &ids->items[ids->count++]);
+		if (*r.at != ',')
+			break;
+		r.at++;
+	}
+	if (r.wrong != NULL) {
+		free(ids);
+		return wp_why_set(why, WP_CONFIG, OPTION " = \"%.200s\": %s; " LIST_FORM, list,
+				  r.wrong);
+	}
+	*ret = ids;
+	return WP_OK;
+}
+
+void wp_schema_ids_free(struct wp_schema_ids *ids)
+{
+	free(ids);
+}
+
+struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic)
+{
+	for (size_t i = 0; i < ids->count; i++) {
+		const struct item *item = &ids->items[i];
+		if (wp_wildcard_matches(wp_span_of(item->topic), '*', topic))
+			return (struct wp_span){ item->prefix, item->size };
+	}
+	return (struct wp_span){ 0 };
+}

@@ -1,0 +1,496 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "walpost/telemetry/metrics.h"
+
+#include "text.h"
+
+/* One sample at a time; what could not be written is remembered. */
+struct writer {
+	struct wp_buffer *into;
+	const char *name;
+	enum wp_rc rc;
+};
+
+enum source {
+	FROM_COUNT, /* a uint64_t of the vitals */
+	FROM_SIZE,  /* a size_t */
+	FROM_LSN,   /* a wp_lsn */
+	FROM_BOOL,
+	FROM_FAMILY, /* `family` writes the samples, with labels or none at all */
+};
+
+struct metric {
+	const char *name;
+	const char *type;
+	const char *labels; /* "": none */
+	enum source source;
+	size_t offset;
+	void (*family)(struct writer *w, const struct wp_telemetry *v);
+	const char *help;
+};
+
+/* ---- samples ---- */
+
+static void keep(struct writer *w, enum wp_rc rc)
+{
+	if (w->rc == WP_OK)
+		w->rc = rc;
+}
+
+static void put(struct writer *w, const char *text)
+{
+	keep(w, wp_buffer_append_text(w->into, text));
+}
+
+/* Within quotes: backslash, quote and newline are escaped. */
+static void put_label(struct writer *w, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\\' || *value == '"')
+			keep(w, wp_buffer_append_byte(w->into, '\\'));
+		if (*value == '\n')
+			put(w, "\\n");
+		else
+			keep(w, wp_buffer_append_byte(w->into, (uint8_t)*value));
+	}
+}
+
+static void put_name(struct writer *w, const char *suffix, const char *label, const char *value)
+{
+	put(w, w->name);
+	put(w, suffix);
+	if (label == NULL)
+		return;
+	keep(w, wp_buffer_printf(w->into, "{%s=\"", label));
+	put_label(w, value);
+	put(w, "\"}");
+}
+
+static void put_count(struct writer *w, const char *label, const char *value, uint64_t count)
+{
+	put_name(w, "", label, value);
+	keep(w, wp_buffer_printf(w->into, " %" PRIu64 "\n", count));
+}
+
+static void put_number(struct writer *w, const char *label, const char *value, double number)
+{
+	put_name(w, "", label, value);
+	if (isinf(number))
+		put(w, number > 0 ? " +Inf\n" : " -Inf\n");
+	else
+		keep(w, wp_buffer_printf(w->into, " %.9g\n", number));
+}
+
+/* ---- families ---- */
+
+static void ignored(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_pipeline_counts *c = &v->relay.counts;
+
+	put_count(w, "reason", "ignored_table", c->ignored);
+	put_count(w, "reason", "update", c->updates);
+	put_count(w, "reason", "delete", c->deletes);
+	put_count(w, "reason", "truncate", c->truncates);
+	put_count(w, "reason", "message_prefix", c->messages);
+	put_count(w, "reason", "message_not_transactional", c->messages_refused);
+}
+
+static void log_events(struct writer *w, const struct wp_telemetry *v, enum wp_log_level level)
+{
+	for (size_t i = 0; i < v->log->count_count; i++) {
+		if (v->log->counts[i].level == level)
+			put_count(w, "event", v->log->counts[i].event, v->log->counts[i].count);
+	}
+}
+
+static void errors(struct writer *w, const struct wp_telemetry *v)
+{
+	log_events(w, v, WP_LOG_ERROR);
+}
+
+static void warnings(struct writer *w, const struct wp_telemetry *v)
+{
+	log_events(w, v, WP_LOG_WARN);
+}
+
+static void transitions(struct writer *w, const struct wp_telemetry *v)
+{
+	for (int i = 0; i < WP_STATE_COUNT; i++)
+		put_count(w, "to", wp_state_name((enum wp_state)i), v->relay.moves_to[i]);
+}
+
+static void state(struct writer *w, const struct wp_telemetry *v)
+{
+	for (int i = 0; i < WP_STATE_COUNT; i++)
+		put_count(w, "state", wp_state_name((enum wp_state)i),
+			  v->relay.state == (enum wp_state)i);
+}
+
+static void put_histogram(struct writer *w, const char *topic, const struct wp_meter_histogram *h)
+{
+	uint64_t below = 0;
+
+	for (size_t i = 0; i < WP_METER_BUCKETS; i++) {
+		below += h->buckets[i];
+		put(w, w->name);
+		put(w, "_bucket{topic=\"");
+		put_label(w, topic);
+		keep(w, wp_buffer_printf(w->into, "\",le=\"%.9g\"} %" PRIu64 "\n",
+					 (double)wp_meter_bounds_us[i] / 1e6, below));
+	}
+	put(w, w->name);
+	put(w, "_bucket{topic=\"");
+	put_label(w, topic);
+	keep(w, wp_buffer_printf(w->into, "\",le=\"+Inf\"} %" PRIu64 "\n", h->count));
+	put_name(w, "_sum", "topic", topic);
+	keep(w, wp_buffer_printf(w->into, " %.9g\n", (double)h->sum_us / 1e6));
+	put_name(w, "_count", "topic", topic);
+	keep(w, wp_buffer_printf(w->into, " %" PRIu64 "\n", h->count));
+}
+
+static void delivery(struct writer *w, const struct wp_telemetry *v)
+{
+	for (size_t i = 0; i < v->meter->topic_count; i++) {
+		const struct wp_meter_topic *t = &v->meter->topics[i];
+		if (t->delivery.count > 0)
+			put_histogram(w, t->name[0] ? t->name : "other", &t->delivery);
+	}
+}
+
+static void oldest(struct writer *w, const struct wp_telemetry *v)
+{
+	put_number(w, NULL, NULL, wp_telemetry_oldest(v));
+}
+
+static void lag(struct writer *w, const struct wp_telemetry *v)
+{
+	uint64_t bytes;
+
+	if (wp_relay_lag(&v->relay, &bytes))
+		put_count(w, NULL, NULL, bytes);
+}
+
+static void put_age(struct writer *w, const struct wp_telemetry *v, int64_t at_ms)
+{
+	if (at_ms != INT64_MIN)
+		put_number(w, NULL, NULL, (double)(v->now.ms - at_ms) / 1e3);
+}
+
+static void since_received(struct writer *w, const struct wp_telemetry *v)
+{
+	put_age(w, v, v->relay.heard_ms);
+}
+
+static void since_confirmed(struct writer *w, const struct wp_telemetry *v)
+{
+	put_age(w, v, v->relay.confirmed_ms);
+}
+
+static void retained(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->relay.slot.known && v->relay.slot.retained >= 0)
+		put_number(w, NULL, NULL, (double)v->relay.slot.retained);
+}
+
+static void safe_wal_size(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->relay.slot.known && v->relay.slot.limited)
+		put_number(w, NULL, NULL, (double)v->relay.slot.safe_size);
+}
+
+static void to_invalidation(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_relay_slot *s = &v->relay.slot;
+
+	if (s->known && s->limited)
+		put_number(w, NULL, NULL,
+			   s->seconds == INT64_MAX ? (double)INFINITY : (double)s->seconds);
+}
+
+static void wal_status(struct writer *w, const struct wp_telemetry *v)
+{
+	static const struct {
+		enum wp_keeping keeping;
+		const char *name;
+	} all[] = {
+		{ WP_KEEPING_RESERVED, "reserved" },
+		{ WP_KEEPING_EXTENDED, "extended" },
+		{ WP_KEEPING_UNRESERVED, "unreserved" },
+		{ WP_KEEPING_LOST, "lost" },
+	};
+
+	if (!v->relay.slot.known)
+		return;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		put_count(w, "status", all[i].name, v->relay.slot.keeping == all[i].keeping);
+}
+
+static void queue_messages(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.messages);
+}
+
+static void queue_bytes(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.bytes);
+}
+
+static void kafka_requests(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.requests);
+}
+
+static void kafka_sent(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.sent_bytes);
+}
+
+static void kafka_retries(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.retries);
+}
+
+static void kafka_timeouts(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->kafka.known)
+		put_count(w, NULL, NULL, v->kafka.timeouts);
+}
+
+static void broker_up(struct writer *w, const struct wp_telemetry *v)
+{
+	for (size_t i = 0; i < v->kafka.broker_count; i++)
+		put_count(w, "broker", v->kafka.brokers[i].name, v->kafka.brokers[i].up);
+}
+
+static void put_quantile(struct writer *w, const char *broker, const char *quantile, int64_t us)
+{
+	put(w, w->name);
+	put(w, "{broker=\"");
+	put_label(w, broker);
+	keep(w,
+	     wp_buffer_printf(w->into, "\",quantile=\"%s\"} %.9g\n", quantile, (double)us / 1e6));
+}
+
+static void broker_rtt(struct writer *w, const struct wp_telemetry *v)
+{
+	for (size_t i = 0; i < v->kafka.broker_count; i++) {
+		const struct wp_sink_broker *b = &v->kafka.brokers[i];
+		if (b->rtt_p99_us == 0)
+			continue;
+		put_quantile(w, b->name, "0.5", b->rtt_p50_us);
+		put_quantile(w, b->name, "0.99", b->rtt_p99_us);
+	}
+}
+
+static void requests(struct writer *w, const struct wp_telemetry *v)
+{
+	put_count(w, "code", "200", v->requests.ok);
+	put_count(w, "code", "404", v->requests.not_found);
+	put_count(w, "code", "405", v->requests.refused);
+	put_count(w, "code", "503", v->requests.unhealthy);
+}
+
+static void reloads(struct writer *w, const struct wp_telemetry *v)
+{
+	put_count(w, "result", "done", v->reloads.done);
+	put_count(w, "result", "refused", v->reloads.refused);
+}
+
+static void build_info(struct writer *w, const struct wp_telemetry *v)
+{
+	put(w, w->name);
+	put(w, "{version=\"");
+	put_label(w, v->version);
+	put(w, "\",libpq=\"");
+	put_label(w, v->libpq);
+	put(w, "\",librdkafka=\"");
+	put_label(w, v->librdkafka);
+	put(w, "\"} 1\n");
+}
+
+static void cpu(struct writer *w, const struct wp_telemetry *v)
+{
+	put_number(w, NULL, NULL, (double)v->process.cpu_ms / 1e3);
+}
+
+static void started(struct writer *w, const struct wp_telemetry *v)
+{
+	keep(w, wp_buffer_printf(w->into, "%s %" PRId64 "\n", w->name, v->process.started_s));
+}
+
+/* ---- the list ---- */
+
+#define AT(member_) offsetof(struct wp_telemetry, member_), NULL
+#define BY(function_) 0, function_
+
+static const struct metric metrics[] = {
+	{ "walpost_events_total", "counter", "", FROM_COUNT, AT(relay.confirmed),
+	  "Events that Kafka has confirmed." },
+	{ "walpost_events_sent_total", "counter", "", FROM_COUNT, AT(relay.counts.events),
+	  "Events handed to the Kafka client, repetitions and dead letters included." },
+	{ "walpost_event_bytes_total", "counter", "", FROM_COUNT, AT(relay.counts.bytes),
+	  "Bytes of their keys, values and headers." },
+	{ "walpost_transactions_total", "counter", "", FROM_COUNT, AT(relay.counts.transactions),
+	  "Transactions with at least one event." },
+	{ "walpost_dead_letters_total", "counter", "", FROM_COUNT, AT(relay.counts.dead_letters),
+	  "Events sent to the dead-letter topic." },
+	{ "walpost_ignored_total", "counter", "reason", FROM_FAMILY, BY(ignored),
+	  "What came through the log and made no event." },
+	{ "walpost_errors_total", "counter", "event", FROM_FAMILY, BY(errors),
+	  "Log lines of level error, by their event; the runbook has an entry for each." },
+	{ "walpost_warnings_total", "counter", "event", FROM_FAMILY, BY(warnings),
+	  "Log lines of level warn, by their event, whatever log.level is." },
+	{ "walpost_delivery_seconds", "histogram", "topic", FROM_FAMILY, BY(delivery),
+	  "From a transaction's commit to Kafka's confirmation of each of its events, by the "
+	  "clocks of "
+	  "the two machines. Topics beyond the first 64 are counted as other." },
+	{ "walpost_state", "gauge", "state", FROM_FAMILY, BY(state),
+	  "1 for the state that the relay is in." },
+	{ "walpost_state_transitions_total", "counter", "to", FROM_FAMILY, BY(transitions),
+	  "Changes into a state." },
+	{ "walpost_ready", "gauge", "", FROM_BOOL, AT(verdict.ready),
+	  "1 when /readyz says so; a standby is ready." },
+	{ "walpost_oldest_unconfirmed_seconds", "gauge", "", FROM_FAMILY, BY(oldest),
+	  "Age of the oldest commit that was read and whose events Kafka has not all confirmed; 0: "
+	  "there is none." },
+	{ "walpost_lag_bytes", "gauge", "", FROM_FAMILY, BY(lag),
+	  "Log between what is confirmed to the server and where the server is; absent before the "
+	  "first stream, and while it stands by." },
+	{ "walpost_safe_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.safe),
+	  "Position up to which all is confirmed, as bytes since 0/0." },
+	{ "walpost_read_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.read),
+	  "Position up to which the log was read." },
+	{ "walpost_server_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.server),
+	  "Position of the server, when it was heard last." },
+	{ "walpost_in_flight_events", "gauge", "", FROM_SIZE, AT(relay.in_flight),
+	  "Events sent to Kafka and not confirmed." },
+	{ "walpost_in_flight_events_limit", "gauge", "", FROM_SIZE, AT(relay.in_flight_max),
+	  "Their bound: relay.in_flight_events." },
+	{ "walpost_in_flight_bytes", "gauge", "", FROM_SIZE, AT(relay.in_flight_bytes),
+	  "Memory of the events in flight." },
+	{ "walpost_in_flight_bytes_limit", "gauge", "", FROM_SIZE, AT(relay.in_flight_bytes_max),
+	  "Its bound: relay.in_flight_bytes." },
+	{ "walpost_reconnects_total", "counter", "", FROM_COUNT, AT(relay.reconnects),
+	  "Streams that broke and were begun again." },
+	{ "walpost_rewinds_total", "counter", "", FROM_COUNT, AT(relay.rewinds),
+	  "Times the stream was read again from the last confirmed position, after an event was "
+	  "refused." },
+	{ "walpost_keepalives_total", "counter", "", FROM_COUNT, AT(relay.keepalives),
+	  "Keepalives of the server." },
+	{ "walpost_status_messages_total", "counter", "", FROM_COUNT, AT(relay.statuses),
+	  "Status messages sent to it." },
+	{ "walpost_seconds_since_received", "gauge", "", FROM_FAMILY, BY(since_received),
+	  "Since anything came from the server; absent before the first." },
+	{ "walpost_seconds_since_confirmed", "gauge", "", FROM_FAMILY, BY(since_confirmed),
+	  "Since Kafka last confirmed an event; absent before the first." },
+	{ "walpost_slot_retained_bytes", "gauge", "", FROM_FAMILY, BY(retained),
+	  "Log that the server keeps for the slot; absent unless streaming." },
+	{ "walpost_slot_safe_wal_size_bytes", "gauge", "", FROM_FAMILY, BY(safe_wal_size),
+	  "Log that may still be written until the slot can be lost; absent without "
+	  "max_slot_wal_keep_size." },
+	{ "walpost_slot_seconds_to_invalidation", "gauge", "", FROM_FAMILY, BY(to_invalidation),
+	  "How long that lasts at the rate of the last minutes; +Inf: not in sight; absent "
+	  "likewise." },
+	{ "walpost_slot_wal_status", "gauge", "status", FROM_FAMILY, BY(wal_status),
+	  "1 for pg_replication_slots.wal_status of the slot; absent unless streaming, but that it "
+	  "is lost is told to the end." },
+	{ "walpost_topic_missing", "gauge", "", FROM_BOOL, AT(relay.waiting),
+	  "1 while the relay waits for a topic that is missing or forbidden, or for a right on the "
+	  "cluster." },
+	{ "walpost_kafka_reachable", "gauge", "", FROM_BOOL, AT(relay.sink_reachable),
+	  "1 when the last that was heard of Kafka was good." },
+	{ "walpost_kafka_data_loss_total", "counter", "", FROM_COUNT, AT(relay.sink_data_losses),
+	  "Times a partition's offset went back: Kafka has lost records that it had confirmed." },
+	{ "walpost_kafka_queue_messages", "gauge", "", FROM_FAMILY, BY(queue_messages),
+	  "Messages within librdkafka; this and what follows is as of its last statistics." },
+	{ "walpost_kafka_queue_bytes", "gauge", "", FROM_FAMILY, BY(queue_bytes), "Their bytes." },
+	{ "walpost_kafka_requests_total", "counter", "", FROM_FAMILY, BY(kafka_requests),
+	  "Requests sent to brokers; begins anew with a new client, as after a rewind." },
+	{ "walpost_kafka_sent_bytes_total", "counter", "", FROM_FAMILY, BY(kafka_sent),
+	  "Bytes sent to brokers; likewise." },
+	{ "walpost_kafka_retries_total", "counter", "", FROM_FAMILY, BY(kafka_retries),
+	  "Requests that were sent again; likewise." },
+	{ "walpost_kafka_timeouts_total", "counter", "", FROM_FAMILY, BY(kafka_timeouts),
+	  "Requests that timed out; likewise." },
+	{ "walpost_kafka_broker_up", "gauge", "broker", FROM_FAMILY, BY(broker_up),
+	  "1 for a broker that is connected; at most 32 brokers are told." },
+	{ "walpost_kafka_broker_rtt_seconds", "gauge", "broker, quantile", FROM_FAMILY,
+	  BY(broker_rtt), "Round trip of requests to a broker, in the last interval." },
+	{ "walpost_log_lines_dropped_total", "counter", "", FROM_COUNT, AT(log_dropped),
+	  "Log lines that standard error did not take." },
+	{ "walpost_http_requests_total", "counter", "code", FROM_FAMILY, BY(requests),
+	  "Requests to this server that were answered." },
+	{ "walpost_reloads_total", "counter", "result", FROM_FAMILY, BY(reloads),
+	  "Reloads of the configuration, by SIGHUP; refused: wrong, or taken back." },
+	{ "walpost_reload_refused", "gauge", "", FROM_BOOL, AT(reloads.last_refused),
+	  "1 when the last reload was refused: the file is not what is in force." },
+	{ "walpost_build_info", "gauge", "version, libpq, librdkafka", FROM_FAMILY, BY(build_info),
+	  "1; the versions are its labels." },
+	{ "process_resident_memory_bytes", "gauge", "", FROM_COUNT, AT(process.resident_bytes),
+	  "Memory of the process that is resident." },
+	{ "process_cpu_seconds_total", "counter", "", FROM_FAMILY, BY(cpu),
+	  "CPU time of the process, user and system." },
+	{ "process_open_fds", "gauge", "", FROM_COUNT, AT(process.open_fds),
+	  "Open file descriptors." },
+	{ "process_max_fds", "gauge", "", FROM_COUNT, AT(process.max_fds), "Their limit." },
+	{ "process_threads", "gauge", "", FROM_COUNT, AT(process.threads), "Threads." },
+	{ "process_start_time_seconds", "gauge", "", FROM_FAMILY, BY(started),
+	  "When the process began, since 1970." },
+};
+
+#define METRIC_COUNT (sizeof(metrics) / sizeof(metrics[0]))
+
+static void put_value(struct writer *w, const struct metric *m, const struct wp_telemetry *v)
+{
+	const void *at = (const uint8_t *)v + m->offset;
+
+	switch (m->source) {
+	case FROM_COUNT:
+		put_count(w, NULL, NULL, *(const uint64_t *)at);
+		break;
+	case FROM_SIZE:
+		put_count(w, NULL, NULL, *(const size_t *)at);
+		break;
+	case FROM_LSN:
+		put_count(w, NULL, NULL, *(const wp_lsn *)at);
+		break;
+	case FROM_BOOL:
+		put_count(w, NULL, NULL, *(const bool *)at);
+		break;
+	case FROM_FAMILY:
+		m->family(w, v);
+		break;
+	}
+}
+
+enum wp_rc wp_metrics_write(struct wp_buffer *into, const struct wp_telemetry *v)
+{
+	struct writer w = { .into = into, .rc = WP_OK };
+
+	for (size_t i = 0; i < METRIC_COUNT && w.rc == WP_OK; i++) {
+		w.name = metrics[i].name;
+		keep(&w, wp_buffer_printf(into, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name,
+					  metrics[i].help, metrics[i].name, metrics[i].type));
+		put_value(&w, &metrics[i], v);
+	}
+	return w.rc;
+}
+
+enum wp_rc wp_metrics_reference(struct wp_buffer *into)
+{
+	enum wp_rc rc = wp_buffer_append_text(into, "| metric | labels | type | meaning |\n"
+						    "|---|---|---|---|\n");
+
+	for (size_t i = 0; i < METRIC_COUNT && rc == WP_OK; i++)
+		rc = wp_buffer_printf(into, "| `%s` | %s | %s | %s |\n", metrics[i].name,
+				      metrics[i].labels, metrics[i].type, metrics[i].help);
+	return rc;
+}

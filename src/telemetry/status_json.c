@@ -1,0 +1,322 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "walpost/base/display.h"
+#include "walpost/base/json.h"
+#include "walpost/base/utf8.h"
+#include "walpost/telemetry/status_json.h"
+
+#include "text.h"
+
+struct writer {
+	struct wp_buffer *into;
+	enum wp_rc rc;
+	bool first; /* of the object or array that is open: no comma yet */
+};
+
+static void keep(struct writer *w, enum wp_rc rc)
+{
+	if (w->rc == WP_OK)
+		w->rc = rc;
+}
+
+static void put(struct writer *w, const char *text)
+{
+	keep(w, wp_buffer_append_text(w->into, text));
+}
+
+/* A text that was cut may end within a character, or may never have been UTF-8. */
+static void put_string(struct writer *w, const char *text)
+{
+	struct wp_span whole = wp_span_of(text);
+	char clean[2 * WP_VITALS_REASON_SIZE];
+	size_t size = 0;
+
+	if (wp_utf8_is_valid(whole)) {
+		keep(w, wp_json_write_string(w->into, whole, WP_JSON_DISPLAY));
+		return;
+	}
+	for (size_t i = 0; i < whole.size;) {
+		struct wp_display shown;
+		i += wp_display_next(whole.data + i, whole.size - i, &shown);
+		if (size + shown.size > sizeof(clean))
+			break;
+		memcpy(clean + size, shown.text, shown.size);
+		size += shown.size;
+	}
+	keep(w, wp_json_write_string(
+			w->into, (struct wp_span){ .data = (const uint8_t *)clean, .size = size },
+			WP_JSON_DISPLAY));
+}
+
+static void separate(struct writer *w)
+{
+	if (!w->first)
+		put(w, ",");
+	w->first = false;
+}
+
+static void name(struct writer *w, const char *member)
+{
+	separate(w);
+	keep(w, wp_buffer_printf(w->into, "\"%s\":", member));
+}
+
+/* `member` NULL: within an array. */
+static void open_with(struct writer *w, const char *member, const char *bracket)
+{
+	if (member != NULL)
+		name(w, member);
+	else
+		separate(w);
+	put(w, bracket);
+	w->first = true;
+}
+
+static void close_with(struct writer *w, const char *bracket)
+{
+	put(w, bracket);
+	w->first = false;
+}
+
+static void text(struct writer *w, const char *member, const char *value)
+{
+	name(w, member);
+	put_string(w, value);
+}
+
+static void text_or_null(struct writer *w, const char *member, const char *value)
+{
+	name(w, member);
+	if (value[0] != '\0')
+		put_string(w, value);
+	else
+		put(w, "null");
+}
+
+static void count(struct writer *w, const char *member, uint64_t value)
+{
+	name(w, member);
+	keep(w, wp_buffer_printf(w->into, "%" PRIu64, value));
+}
+
+static void yes_no(struct writer *w, const char *member, bool value)
+{
+	name(w, member);
+	put(w, value ? "true" : "false");
+}
+
+static void number_or_null(struct writer *w, const char *member, bool known, double value)
+{
+	name(w, member);
+	if (known)
+		keep(w, wp_buffer_printf(w->into, "%.15g", value));
+	else
+		put(w, "null");
+}
+
+/* 0 is no position of a log. */
+static void lsn_or_null(struct writer *w, const char *member, wp_lsn value)
+{
+	char shown[WP_LSN_TEXT_SIZE];
+
+	text_or_null(w, member, value != 0 ? wp_lsn_text(value, shown) : "");
+}
+
+/* ---- parts ---- */
+
+static void write_identity(struct writer *w, const struct wp_telemetry *v)
+{
+	text(w, "version", v->version);
+	text(w, "libpq", v->libpq);
+	text(w, "librdkafka", v->librdkafka);
+	text(w, "owner", v->owner);
+	text(w, "slot", v->slot);
+	text(w, "publication", v->publication);
+	text(w, "sink", v->sink);
+}
+
+static void write_verdict(struct writer *w, const struct wp_telemetry *v)
+{
+	yes_no(w, "live", v->verdict.live);
+	yes_no(w, "ready", v->verdict.ready);
+	open_with(w, "reasons", "[");
+	for (size_t i = 0; i < v->verdict.reason_count; i++) {
+		separate(w);
+		put_string(w, v->verdict.reasons[i]);
+	}
+	close_with(w, "]");
+	text(w, "state", wp_state_name(v->relay.state));
+	number_or_null(w, "seconds_in_state", true, wp_telemetry_age(v, v->relay.entered_ms));
+	count(w, "uptime_seconds", (uint64_t)wp_telemetry_uptime(v));
+}
+
+static void write_progress(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+	uint64_t lag;
+	bool lag_known = wp_relay_lag(&v->relay, &lag);
+	double received = wp_telemetry_age(v, r->heard_ms);
+	double confirmed = wp_telemetry_age(v, r->confirmed_ms);
+
+	lsn_or_null(w, "safe_lsn", lag_known ? r->safe : 0);
+	lsn_or_null(w, "read_lsn", lag_known ? r->read : 0);
+	lsn_or_null(w, "server_lsn", r->server);
+	text_or_null(w, "slot_holder", r->holder);
+	number_or_null(w, "lag_bytes", lag_known, (double)lag);
+	number_or_null(w, "oldest_unconfirmed_seconds", r->oldest.any, wp_telemetry_oldest(v));
+	number_or_null(w, "seconds_since_received", received >= 0, received);
+	number_or_null(w, "seconds_since_confirmed", confirmed >= 0, confirmed);
+	open_with(w, "in_flight", "{");
+	count(w, "events", r->in_flight);
+	count(w, "events_limit", r->in_flight_max);
+	count(w, "bytes", r->in_flight_bytes);
+	count(w, "bytes_limit", r->in_flight_bytes_max);
+	close_with(w, "}");
+}
+
+static void write_counts(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+
+	open_with(w, "events", "{");
+	count(w, "confirmed", r->confirmed);
+	count(w, "sent", r->counts.events);
+	count(w, "bytes", r->counts.bytes);
+	count(w, "transactions", r->counts.transactions);
+	count(w, "dead_letters", r->counts.dead_letters);
+	close_with(w, "}");
+	open_with(w, "ignored", "{");
+	count(w, "ignored_table", r->counts.ignored);
+	count(w, "update", r->counts.updates);
+	count(w, "delete", r->counts.deletes);
+	count(w, "truncate", r->counts.truncates);
+	count(w, "message_prefix", r->counts.messages);
+	count(w, "message_not_transactional", r->counts.messages_refused);
+	close_with(w, "}");
+	count(w, "reconnects", r->reconnects);
+	count(w, "rewinds", r->rewinds);
+	count(w, "keepalives", r->keepalives);
+	count(w, "status_messages", r->statuses);
+}
+
+static void write_slot(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_relay_slot *s = &v->relay.slot;
+
+	open_with(w, "slot_wal", "{");
+	text_or_null(w, "status", s->known ? wp_telemetry_keeping(s->keeping) : "");
+	number_or_null(w, "retained_bytes", s->known && s->retained >= 0, (double)s->retained);
+	number_or_null(w, "safe_wal_size_bytes", s->known && s->limited, (double)s->safe_size);
+	number_or_null(w, "seconds_to_invalidation",
+		       s->known && s->limited && s->seconds != INT64_MAX, (double)s->seconds);
+	close_with(w, "}");
+}
+
+static void write_broker(struct writer *w, const struct wp_sink_broker *b)
+{
+	open_with(w, NULL, "{");
+	text(w, "broker", b->name);
+	yes_no(w, "up", b->up);
+	number_or_null(w, "rtt_p50_seconds", b->rtt_p99_us > 0, (double)b->rtt_p50_us / 1e6);
+	number_or_null(w, "rtt_p99_seconds", b->rtt_p99_us > 0, (double)b->rtt_p99_us / 1e6);
+	close_with(w, "}");
+}
+
+static void write_kafka(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_sink_figures *k = &v->kafka;
+
+	open_with(w, "kafka", "{");
+	yes_no(w, "reachable", v->relay.sink_reachable);
+	text_or_null(w, "missing_topic", wp_telemetry_missing_topic(v));
+	count(w, "data_losses", v->relay.sink_data_losses);
+	number_or_null(w, "queue_messages", k->known, (double)k->messages);
+	number_or_null(w, "queue_bytes", k->known, (double)k->bytes);
+	open_with(w, "brokers", "[");
+	for (size_t i = 0; i < k->broker_count; i++)
+		write_broker(w, &k->brokers[i]);
+	close_with(w, "]");
+	close_with(w, "}");
+}
+
+static void write_quantile(struct writer *w, const char *member, const struct wp_meter_histogram *h,
+			   double share)
+{
+	int64_t us = wp_meter_quantile_us(h, share);
+
+	number_or_null(w, member, us != INT64_MAX, (double)us / 1e6);
+}
+
+static void write_topics(struct writer *w, const struct wp_telemetry *v)
+{
+	open_with(w, "topics", "[");
+	for (size_t i = 0; i < v->meter->topic_count; i++) {
+		const struct wp_meter_topic *t = &v->meter->topics[i];
+		if (t->delivery.count == 0)
+			continue;
+		open_with(w, NULL, "{");
+		text(w, "topic", t->name[0] ? t->name : "other");
+		count(w, "confirmed", t->delivery.count);
+		write_quantile(w, "delivery_p50_seconds", &t->delivery, 0.5);
+		write_quantile(w, "delivery_p99_seconds", &t->delivery, 0.99);
+		close_with(w, "}");
+	}
+	close_with(w, "]");
+}
+
+static void write_reloads(struct writer *w, const struct wp_telemetry *v)
+{
+	open_with(w, "reloads", "{");
+	count(w, "done", v->reloads.done);
+	count(w, "refused", v->reloads.refused);
+	yes_no(w, "last_refused", v->reloads.last_refused);
+	close_with(w, "}");
+}
+
+static void write_process(struct writer *w, const struct wp_telemetry *v)
+{
+	open_with(w, "process", "{");
+	count(w, "resident_bytes", v->process.resident_bytes);
+	number_or_null(w, "cpu_seconds", true, (double)v->process.cpu_ms / 1e3);
+	count(w, "open_fds", v->process.open_fds);
+	count(w, "max_fds", v->process.max_fds);
+	count(w, "threads", v->process.threads);
+	close_with(w, "}");
+}
+
+static void write_notes(struct writer *w, const struct wp_telemetry *v)
+{
+	char time[WP_VITALS_TIME_SIZE];
+
+	open_with(w, "notes", "[");
+	for (size_t i = v->log->line_count; i > 0; i--) {
+		const struct wp_log_remembered *line = wp_log_memory_line(v->log, i - 1);
+		open_with(w, NULL, "{");
+		text(w, "time", wp_telemetry_time(line->wall_ms, time));
+		text(w, "level", wp_log_level_name(line->level));
+		text(w, "event", line->event);
+		text_or_null(w, "why", line->why);
+		close_with(w, "}");
+	}
+	close_with(w, "]");
+}
+
+enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v)
+{
+	struct writer w = { .into = into, .rc = WP_OK, .first = true };
+
+	put(&w, "{");
+	write_identity(&w, v);
+	write_verdict(&w, v);
+	write_progress(&w, v);
+	write_counts(&w, v);
+	write_slot(&w, v);
+	write_kafka(&w, v);
+	write_topics(&w, v);
+	write_reloads(&w, v);
+	write_process(&w, v);
+	write_notes(&w, v);
+	put(&w, "}\n");
+	return w.rc;
+}

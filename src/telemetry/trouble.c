@@ -1,0 +1,189 @@
+#include "trouble.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "walpost/relay/guard.h"
+#include "walpost/telemetry/health.h"
+
+enum level { LOOK, BAD };
+
+static void add(struct wp_troubles *t, enum level level, const char *name, int64_t since_ms,
+		const char *remedy, const char *format, ...) WP_PRINTF(6, 7);
+
+static void add(struct wp_troubles *t, enum level level, const char *name, int64_t since_ms,
+		const char *remedy, const char *format, ...)
+{
+	va_list arguments;
+
+	if (t->count == WP_TROUBLES_MAX)
+		return;
+	struct wp_trouble *item = &t->items[t->count++];
+	*item = (struct wp_trouble){
+		.is_bad = level == BAD,
+		.name = name,
+		.remedy = remedy,
+		.since_ms = since_ms,
+	};
+	va_start(arguments, format);
+	(void)vsnprintf(item->what, sizeof(item->what), format, arguments);
+	va_end(arguments);
+}
+
+static bool reads(const struct wp_relay_snapshot *r)
+{
+	return r->state == WP_STREAMING || r->state == WP_PAUSED;
+}
+
+/* ---- what ended it ---- */
+
+static void find_halt(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+
+	if (r->halt_event == NULL)
+		return;
+	add(t, BAD, r->state == WP_HELD ? "Halted" : "Halting",
+	    r->state == WP_HELD ? r->entered_ms : INT64_MIN,
+	    "Nothing is delivered until you have done what this says and started walpost again.",
+	    "%s: %s", r->halt_event, r->halt_why);
+}
+
+static void find_loss(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	const struct wp_relay_slot *s = &v->relay.slot;
+
+	if (s->known && s->keeping == WP_KEEPING_LOST && v->relay.halt_event == NULL)
+		add(t, BAD, "Slot lost", INT64_MIN, "Run walpost check: it says how to go on.",
+		    "The server has given slot %s up.", v->slot);
+	if (s->suspect)
+		add(t, BAD, "Events may be lost", INT64_MIN,
+		    "Undo the change of the publication or the table; nothing more is confirmed to "
+		    "the server until then.",
+		    "The publication no longer brings all events; the log's last line "
+		    "events_may_be_lost says why.");
+}
+
+/* ---- Kafka ---- */
+
+static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+	bool waits = r->oldest.any || r->in_flight > 0;
+
+	if (!r->sink_reachable)
+		add(t, waits || !r->sink_reached ? BAD : LOOK, "Kafka unreachable",
+		    r->unreachable_ms,
+		    "Check that the brokers run, and that this host reaches those of "
+		    "bootstrap.servers. Nothing is lost: events wait in Postgres, which keeps its "
+		    "log for them.",
+		    "%s%s", r->sink_why[0] ? r->sink_why : "No broker answers",
+		    waits ? "; events wait" : "");
+	if (r->waiting && r->waiting_topic[0] == '\0')
+		add(t, BAD, "Permission missing", r->waiting_ms,
+		    "Grant it; delivery then goes on by itself. walpost stops when "
+		    "relay.topic.wait has passed.",
+		    "The Kafka user lacks a right that it had; the log's last line "
+		    "permission_waiting says which.");
+	else if (r->waiting)
+		add(t, BAD, "Topic missing", r->waiting_ms,
+		    "Create the topic, or let this client describe and write it; delivery then "
+		    "goes "
+		    "on by itself. walpost stops when relay.topic.wait has passed.",
+		    "An event waits for topic %s, which is missing or forbidden.",
+		    r->waiting_topic);
+	else if (r->sink_reachable && r->stalled_ms != INT64_MIN)
+		add(t, BAD, "Kafka confirms nothing", r->stalled_ms,
+		    "Look for partitions without a leader or with too few in-sync replicas: "
+		    "kafka-topics.sh --describe --unavailable-partitions, or "
+		    "--under-min-isr-partitions.",
+		    "Kafka answers, and has confirmed none of %zu events in flight.", r->in_flight);
+	if (r->isolating)
+		add(t, LOOK, "Event refused", INT64_MIN,
+		    "Nothing: if it is refused alone too, relay.poison decides.",
+		    "An event was refused: events go one by one until it is found.");
+	if (r->sink_data_losses > 0)
+		add(t, BAD, "Kafka lost records", INT64_MIN,
+		    "Run walpost diff: it names the rows whose records are missing.",
+		    "Offsets went back %" PRIu64
+		    " times: Kafka no longer has records that it had confirmed.",
+		    r->sink_data_losses);
+}
+
+/* ---- Postgres ---- */
+
+static void find_postgres(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+	bool heard = r->heard_ms != INT64_MIN;
+	int64_t since_ms = heard ? r->heard_ms : r->entered_ms;
+	bool is_over = r->halt_event != NULL || r->stopping || r->state == WP_STANDBY;
+
+	if (is_over)
+		return;
+	if (!reads(r) && v->now.ms - since_ms >= WP_READY_AWAY_MS)
+		add(t, BAD, "No stream from Postgres", heard ? since_ms : INT64_MIN,
+		    "Check that the server runs and that this host reaches it (walpost check); the "
+		    "log below says why the last try failed.",
+		    heard ? "It does not stream any more (%s)." : "It has not streamed yet (%s).",
+		    wp_state_name(r->state));
+	else if (r->state == WP_STREAMING && heard && v->now.ms - since_ms >= WP_READY_DEAF_MS)
+		add(t, BAD, "Postgres is silent", since_ms,
+		    "Check the network between this host and the server.",
+		    "The connection stands, and nothing comes.");
+}
+
+static void find_slot(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	static const char raise[] =
+		"See why walpost is behind, or raise max_slot_wal_keep_size if the disk has room.";
+	const struct wp_relay_slot *s = &v->relay.slot;
+
+	if (!s->known || s->keeping == WP_KEEPING_LOST)
+		return;
+	if (s->keeping == WP_KEEPING_UNRESERVED)
+		add(t, BAD, "Slot about to be lost", INT64_MIN, raise,
+		    "Slot %s may be lost at the next checkpoint.", v->slot);
+	else if (s->seconds < WP_GUARD_WARN_BELOW_S)
+		add(t, BAD, "Slot about to be lost", INT64_MIN, raise,
+		    "At the present rate slot %s may be lost in %" PRId64 " s.", v->slot,
+		    s->seconds);
+	else if (s->keeping == WP_KEEPING_EXTENDED)
+		add(t, LOOK, "Postgres keeps much log", INT64_MIN,
+		    "See why walpost is behind: Kafka slow or away, or a transaction open for "
+		    "long.",
+		    "Slot %s holds more log than max_wal_size, and the server's disk fills.",
+		    v->slot);
+}
+
+/* ---- itself ---- */
+
+/* A reason against readiness that is none of the above must not be silent. */
+static void find_rest(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	if (v->reloads.last_refused)
+		add(t, LOOK, "Reload refused", INT64_MIN,
+		    "Correct the file and reload again; the log below says what is wrong.",
+		    "The configuration in force is the one from before.");
+	if (t->count > 0 || (v->verdict.ready && v->verdict.live) || v->relay.stopping)
+		return;
+	for (size_t i = 0; i < v->verdict.reason_count; i++)
+		add(t, BAD, v->verdict.live ? "Not ready" : "Stuck", INT64_MIN, "", "%s",
+		    v->verdict.reasons[i]);
+}
+
+void wp_troubles_of(const struct wp_telemetry *v, struct wp_troubles *ret)
+{
+	*ret = (struct wp_troubles){ .count = 0 };
+	if (!v->verdict.live)
+		add(ret, BAD, "Stuck", INT64_MIN,
+		    "Restart the process: it does not get over this by itself.", "%s",
+		    v->verdict.reason_count > 0 ? v->verdict.reasons[0] : "");
+	find_halt(v, ret);
+	find_loss(v, ret);
+	find_kafka(v, ret);
+	find_postgres(v, ret);
+	find_slot(v, ret);
+	find_rest(v, ret);
+}

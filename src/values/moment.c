@@ -1,0 +1,295 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "walpost/base/excerpt.h"
+#include "walpost/values/moment.h"
+
+#define US_PER_SECOND 1000000
+#define US_PER_DAY (86400 * (int64_t)US_PER_SECOND)
+#define YEAR_DIGITS_MAX 7
+#define FRACTION_DIGITS_MAX 6
+#define DAYS_PER_400_YEARS 146097
+
+/* ---- days and dates ---- */
+
+/* Years as astronomers count them: 0 is 1 BC. */
+struct date {
+	int64_t year;
+	int64_t month;
+	int64_t day;
+};
+
+/* Years here begin in March, so that the day that not all have is their last. */
+static int64_t days_of(struct date date)
+{
+	int64_t year = date.month > 2 ? date.year : date.year - 1;
+	int64_t cycle = (year >= 0 ? year : year - 399) / 400;
+	int64_t of_cycle = year - cycle * 400;
+	int64_t month = (date.month + 9) % 12;
+	int64_t of_year = (month * 153 + 2) / 5 + date.day - 1;
+
+	/* 1970-01-01 is day 719468 of a count that begins on 0000-03-01. */
+	return cycle * DAYS_PER_400_YEARS + of_cycle * 365 + of_cycle / 4 - of_cycle / 100 +
+	       of_year - 719468;
+}
+
+static struct date date_of(int64_t days)
+{
+	int64_t count = days + 719468;
+	int64_t cycle =
+		(count >= 0 ? count : count - (DAYS_PER_400_YEARS - 1)) / DAYS_PER_400_YEARS;
+	int64_t of_cycle = count - cycle * DAYS_PER_400_YEARS;
+	/* Without the leap days before it, each year has 365 days. */
+	int64_t year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
+	int64_t of_year = of_cycle - (year * 365 + year / 4 - year / 100);
+	int64_t month = (of_year * 5 + 2) / 153;
+	int64_t day = of_year - (month * 153 + 2) / 5 + 1;
+
+	return (struct date){ .year = cycle * 400 + year + (month >= 10),
+			      .month = month < 10 ? month + 3 : month - 9,
+			      .day = day };
+}
+
+static int64_t days_in_month(int64_t year, int64_t month)
+{
+	static const uint8_t days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+	bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+
+	return days[month - 1] + (month == 2 && leap);
+}
+
+/* ---- reading ---- */
+
+/* The error is sticky: what follows it reads nothing. */
+struct reader {
+	const uint8_t *at;
+	const uint8_t *end;
+	bool bad;
+};
+
+static bool is_there(const struct reader *r, const char *text)
+{
+	size_t size = strlen(text);
+
+	return !r->bad && (size_t)(r->end - r->at) >= size && memcmp(r->at, text, size) == 0;
+}
+
+static bool accept(struct reader *r, const char *text)
+{
+	if (!is_there(r, text))
+		return false;
+	r->at += strlen(text);
+	return true;
+}
+
+static void expect(struct reader *r, const char *text)
+{
+	if (!accept(r, text))
+		r->bad = true;
+}
+
+/* `ret_count` may be NULL. */
+static int64_t read_number(struct reader *r, int digits_min, int digits_max, int *ret_count)
+{
+	int64_t number = 0;
+	int count = 0;
+
+	while (!r->bad && count < digits_max && r->at < r->end && *r->at >= '0' && *r->at <= '9') {
+		number = number * 10 + (*r->at++ - '0');
+		count++;
+	}
+	if (count < digits_min)
+		r->bad = true;
+	if (ret_count != NULL)
+		*ret_count = count;
+	return number;
+}
+
+static int64_t read_below(struct reader *r, int64_t bound)
+{
+	int64_t number = read_number(r, 2, 2, NULL);
+
+	if (number >= bound)
+		r->bad = true;
+	return number;
+}
+
+/* year-month-day; the era follows behind everything else. */
+static struct date read_date(struct reader *r)
+{
+	struct date date = { .year = read_number(r, 4, YEAR_DIGITS_MAX, NULL) };
+
+	expect(r, "-");
+	date.month = read_number(r, 2, 2, NULL);
+	expect(r, "-");
+	date.day = read_number(r, 2, 2, NULL);
+	return date;
+}
+
+/* hours:minutes:seconds[.fraction], to microseconds. */
+static int64_t read_clock(struct reader *r)
+{
+	int64_t hours = read_below(r, 25);
+	int count = 0;
+
+	expect(r, ":");
+	int64_t minutes = read_below(r, 60);
+	expect(r, ":");
+	int64_t us = (hours * 3600 + minutes * 60 + read_below(r, 60)) * US_PER_SECOND;
+	if (accept(r, ".")) {
+		int64_t fraction = read_number(r, 1, FRACTION_DIGITS_MAX, &count);
+		for (; count < FRACTION_DIGITS_MAX; count++)
+			fraction *= 10;
+		us += fraction;
+	}
+	if (us > US_PER_DAY)
+		r->bad = true;
+	return us;
+}
+
+/* +hours[:minutes[:seconds]], to seconds. */
+static int64_t read_offset(struct reader *r)
+{
+	bool west = accept(r, "-");
+
+	if (!west)
+		expect(r, "+");
+	int64_t seconds = read_below(r, 24) * 3600;
+	if (accept(r, ":"))
+		seconds += read_below(r, 60) * 60;
+	if (accept(r, ":"))
+		seconds += read_below(r, 60);
+	return west ? -seconds : seconds;
+}
+
+/* The end of the text, and with it the date's days. */
+static int64_t read_era(struct reader *r, struct date date)
+{
+	if (date.year == 0)
+		r->bad = true;
+	if (accept(r, " BC"))
+		date.year = 1 - date.year;
+	if (r->bad || r->at != r->end || date.month < 1 || date.month > 12 || date.day < 1 ||
+	    date.day > days_in_month(date.year, date.month)) {
+		r->bad = true;
+		return 0;
+	}
+	return days_of(date);
+}
+
+/* ---- answers ---- */
+
+static const char *name_of(enum wp_type type)
+{
+	switch (type) {
+	case WP_TYPE_DATE:
+		return "date";
+	case WP_TYPE_TIME:
+		return "time";
+	case WP_TYPE_TIMESTAMP:
+		return "timestamp";
+	default:
+		return "timestamptz";
+	}
+}
+
+static enum wp_rc blame(enum wp_type type, struct wp_span text, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	if (wp_span_is(text, "infinity") || wp_span_is(text, "-infinity"))
+		return wp_why_set(why, WP_DATA, "the %s is %s, which is no moment", name_of(type),
+				  wp_excerpt(&shown, text));
+	return wp_why_set(why, WP_DATA, "\"%s\" is no %s as Postgres prints it",
+			  wp_excerpt(&shown, text), name_of(type));
+}
+
+static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	return wp_why_set(why, WP_DATA, "the %s %s is too far from 1970", name_of(type),
+			  wp_excerpt(&shown, text));
+}
+
+enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days, struct wp_why *why)
+{
+	struct reader r = { .at = text.data, .end = text.data + text.size };
+	struct date date = read_date(&r);
+	int64_t days = read_era(&r, date);
+
+	if (r.bad)
+		return blame(WP_TYPE_DATE, text, why);
+	if (days < INT32_MIN || days > INT32_MAX)
+		return blame_distance(WP_TYPE_DATE, text, why);
+	*ret_days = (int32_t)days;
+	return WP_OK;
+}
+
+enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us, struct wp_why *why)
+{
+	struct reader r = { .at = text.data, .end = text.data + text.size };
+	struct date date = { .year = 1970, .month = 1, .day = 1 };
+	int64_t us = 0;
+
+	assert(type == WP_TYPE_DATE || type == WP_TYPE_TIME || type == WP_TYPE_TIMESTAMP ||
+	       type == WP_TYPE_TIMESTAMPTZ);
+	if (type != WP_TYPE_TIME)
+		date = read_date(&r);
+	if (type == WP_TYPE_TIMESTAMP || type == WP_TYPE_TIMESTAMPTZ)
+		expect(&r, " ");
+	if (type != WP_TYPE_DATE)
+		us = read_clock(&r);
+	if (type != WP_TYPE_TIME && us == US_PER_DAY)
+		r.bad = true;
+	if (type == WP_TYPE_TIMESTAMPTZ)
+		us -= read_offset(&r) * US_PER_SECOND;
+	int64_t days = read_era(&r, date);
+	if (r.bad)
+		return blame(type, text, why);
+	/* `us` may be two days, in both directions. */
+	if (days > INT64_MAX / US_PER_DAY - 2 || days < INT64_MIN / US_PER_DAY + 2)
+		return blame_distance(type, text, why);
+	*ret_us = days * US_PER_DAY + us;
+	return WP_OK;
+}
+
+static enum wp_rc write_fraction(struct wp_buffer *into, int64_t us, int digits)
+{
+	char text[] = ".000000";
+
+	for (int i = FRACTION_DIGITS_MAX; i > 0; i--, us /= 10)
+		text[i] = (char)('0' + us % 10);
+	size_t size = 1 + (size_t)digits;
+	if (digits == 0) {
+		size = sizeof(text) - 1;
+		while (size > 1 && text[size - 1] == '0')
+			size--;
+		if (size == 1)
+			return WP_OK;
+	}
+	return wp_buffer_append(into, (struct wp_span){ (const uint8_t *)text, size });
+}
+
+enum wp_rc wp_moment_write_iso(struct wp_buffer *into, int64_t us, int digits)
+{
+	int64_t clock = us % US_PER_DAY;
+	int64_t days = us / US_PER_DAY - (clock < 0);
+	struct date date = date_of(days);
+	if (clock < 0)
+		clock += US_PER_DAY;
+	int64_t seconds = clock / US_PER_SECOND;
+	const char *sign = date.year < 0 ? "-" : date.year > 9999 ? "+" : "";
+
+	assert(digits >= 0 && digits <= FRACTION_DIGITS_MAX);
+	enum wp_rc rc = wp_buffer_printf(into,
+					 "%s%04" PRId64 "-%02" PRId64 "-%02" PRId64 "T%02" PRId64
+					 ":%02" PRId64 ":%02" PRId64,
+					 sign, date.year < 0 ? -date.year : date.year, date.month,
+					 date.day, seconds / 3600, seconds / 60 % 60, seconds % 60);
+	if (rc == WP_OK)
+		rc = write_fraction(into, clock % US_PER_SECOND, digits);
+	return rc == WP_OK ? wp_buffer_append_byte(into, 'Z') : rc;
+}

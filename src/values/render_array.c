@@ -1,0 +1,157 @@
+#include <assert.h>
+#include <string.h>
+
+#include "walpost/base/excerpt.h"
+
+#include "render_parts.h"
+
+/*
+ * What Postgres prints (array_out in its src/backend/utils/adt/arrayfuncs.c):
+ *
+ *   array   = [ bounds "=" ] "{" [ element *( "," element ) ] "}"
+ *   bounds  = 1*( "[" number ":" number "]" ), if one does not begin at 1
+ *   element = NULL / characters without , { } " \ / DQUOTE *( character / "\" character ) DQUOTE
+ *
+ * and a further "{" where the array has more than one dimension.
+ */
+struct reader {
+	const uint8_t *at;
+	const uint8_t *end;
+	struct wp_buffer element; /* the last one that was read */
+};
+
+static enum wp_rc blame(struct wp_span text, struct wp_why *why)
+{
+	struct wp_excerpt shown;
+
+	return wp_why_set(why, WP_DATA, "\"%s\" is no array as Postgres prints it",
+			  wp_excerpt(&shown, text));
+}
+
+static bool is_there(const struct reader *r, uint8_t byte)
+{
+	return r->at < r->end && *r->at == byte;
+}
+
+static bool accept(struct reader *r, uint8_t byte)
+{
+	if (!is_there(r, byte))
+		return false;
+	r->at++;
+	return true;
+}
+
+static void skip_bounds(struct reader *r)
+{
+	const uint8_t *equals = NULL;
+
+	if (is_there(r, '['))
+		equals = memchr(r->at, '=', (size_t)(r->end - r->at));
+	if (equals != NULL)
+		r->at = equals + 1;
+}
+
+/* Behind the opening quote. The element's buffer has room for all of the text. */
+static bool read_quoted(struct reader *r)
+{
+	while (r->at < r->end) {
+		uint8_t c = *r->at++;
+		if (c == '"')
+			return true;
+		if (c == '\\') {
+			if (r->at == r->end)
+				return false;
+			c = *r->at++;
+		}
+		r->element.data[r->element.size++] = c;
+	}
+	return false;
+}
+
+static bool read_bare(struct reader *r)
+{
+	while (r->at < r->end && *r->at != ',' && *r->at != '}') {
+		if (*r->at == '{' || *r->at == '"' || *r->at == '\\')
+			return false;
+		r->element.data[r->element.size++] = *r->at++;
+	}
+	return r->element.size > 0;
+}
+
+static bool read_element(struct reader *r, bool *ret_null)
+{
+	wp_buffer_reset(&r->element);
+	*ret_null = false;
+	if (accept(r, '"'))
+		return read_quoted(r);
+	if (!read_bare(r))
+		return false;
+	*ret_null = wp_span_is(wp_buffer_span(&r->element), "NULL");
+	return true;
+}
+
+/* The items of an array of an enum are not optional: Connect refuses a null there. */
+static enum wp_rc write_null(struct wp_buffer *into, const struct wp_column_type *type,
+			     struct wp_why *why)
+{
+	if (type->element == WP_TYPE_ENUM)
+		return wp_why_set(
+			why, WP_DATA,
+			"an array of an enum holds NULL, which its schema does not allow");
+	return wp_buffer_append_text(into, "null");
+}
+
+static enum wp_rc render_elements(struct reader *r, struct wp_buffer *into,
+				  const struct wp_column_type *type, struct wp_span text,
+				  enum wp_render_form form, struct wp_why *why)
+{
+	enum wp_rc rc = WP_OK;
+	bool null;
+
+	do {
+		if (!read_element(r, &null))
+			return blame(text, why);
+		if (null)
+			rc = write_null(into, type, why);
+		else
+			rc = wp_render_scalar(into, type->element, type->modifier,
+					      wp_buffer_span(&r->element), form, why);
+		if (rc == WP_OK && is_there(r, ','))
+			rc = wp_buffer_append_text(into, form == WP_RENDER_PLAIN ? ", " : ",");
+	} while (rc == WP_OK && accept(r, ','));
+	if (rc != WP_OK)
+		return rc;
+	return accept(r, '}') && r->at == r->end ? WP_OK : blame(text, why);
+}
+
+static enum wp_rc render_list(struct reader *r, struct wp_buffer *into,
+			      const struct wp_column_type *type, struct wp_span text,
+			      enum wp_render_form form, struct wp_why *why)
+{
+	skip_bounds(r);
+	if (!accept(r, '{'))
+		return blame(text, why);
+	if (is_there(r, '{'))
+		return wp_why_set(why, WP_DATA, "an array has more than one dimension");
+	if (accept(r, '}'))
+		return r->at == r->end ? WP_OK : blame(text, why);
+	return render_elements(r, into, type, text, form, why);
+}
+
+enum wp_rc wp_render_array(struct wp_buffer *into, const struct wp_column_type *type,
+			   struct wp_span text, enum wp_render_form form, struct wp_why *why)
+{
+	struct reader r = { .at = text.data, .end = text.data + text.size };
+
+	assert(type->type == WP_TYPE_ARRAY);
+	wp_buffer_init(&r.element, text.size);
+	enum wp_rc rc = wp_buffer_reserve(&r.element, text.size);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(into, '[');
+	if (rc == WP_OK)
+		rc = render_list(&r, into, type, text, form, why);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(into, ']');
+	wp_buffer_release(&r.element);
+	return rc;
+}

@@ -1,0 +1,124 @@
+#include <jansson.h>
+
+#include "patient.h"
+#include "walpost/telemetry/status_json.h"
+
+static struct patient p;
+
+static int set_up(void **state)
+{
+	(void)state;
+	patient_set_up(&p);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	patient_tear_down(&p);
+	return 0;
+}
+
+/* The caller frees it. */
+static json_t *status(void)
+{
+	json_error_t error;
+	json_t *root;
+
+	wp_verdict_of(&p.vitals, &p.vitals.verdict);
+	root = json_loads(patient_text(wp_status_json, &p), JSON_REJECT_DUPLICATES, &error);
+	CHECK(root != NULL);
+	return root;
+}
+
+static void it_is_json_with_what_is_known(void **state)
+{
+	json_t *root = status();
+
+	CHECK_TEXT(json_string_value(json_object_get(root, "state")), "streaming");
+	CHECK(json_is_true(json_object_get(root, "ready")));
+	CHECK_TEXT(json_string_value(json_object_get(root, "server_lsn")), "0/2000");
+	CHECK_EQ(json_integer_value(json_object_get(root, "lag_bytes")), 4096);
+	CHECK_EQ(json_integer_value(json_object_get(json_object_get(root, "events"), "confirmed")),
+		 4711);
+	CHECK(json_is_null(json_object_get(root, "oldest_unconfirmed_seconds")));
+	CHECK_TEXT(json_string_value(json_object_get(json_object_get(root, "slot_wal"), "status")),
+		   "reserved");
+	CHECK(json_is_null(
+		json_object_get(json_object_get(root, "slot_wal"), "seconds_to_invalidation")));
+	json_decref(root);
+}
+
+static void what_a_standby_does_not_know_is_null(void **state)
+{
+	static const char *const names[] = { "safe_lsn", "read_lsn", "lag_bytes" };
+
+	p.vitals.relay.state = WP_STANDBY; /* it has streamed before: what it knew then is old */
+	p.vitals.relay.holder = "host-b:7:FFEE";
+	json_t *root = status();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CHECK(json_is_null(json_object_get(root, names[i])));
+	CHECK_TEXT(json_string_value(json_object_get(root, "slot_holder")), "host-b:7:FFEE");
+	CHECK_TEXT(json_string_value(json_object_get(root, "server_lsn")), "0/2000");
+	json_decref(root);
+}
+
+static void lists_have_their_items(void **state)
+{
+	const struct wp_fact why[] = { WP_TEXT("why", "say \"no\""), { .kind = WP_FACT_END } };
+
+	wp_meter_sent(&p.meter, 1, wp_span_of("order"), 0);
+	wp_meter_confirmed(&p.meter, 1, 700);
+	wp_log_memory_add(&p.log, 1700000000000, WP_LOG_WARN, "one", why);
+	wp_log_memory_add(&p.log, 1700000001000, WP_LOG_INFO, "two", &why[1]);
+	p.vitals.kafka = (struct wp_sink_figures){ .known = true,
+						   .broker_count = 1,
+						   .brokers = { { "b:1/1", true, 400, 5000 } } };
+	p.vitals.relay.sink_reachable = false;
+	json_t *root = status();
+	json_t *notes = json_object_get(root, "notes");
+	json_t *topics = json_object_get(root, "topics");
+
+	CHECK_EQ(json_array_size(notes), 2);
+	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 0), "event")), "two");
+	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 1), "why")),
+		   "say \"no\"");
+	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 1), "time")),
+		   "2023-11-14T22:13:20Z");
+	CHECK_EQ(json_array_size(topics), 1);
+	CHECK_EQ(json_array_size(json_object_get(json_object_get(root, "kafka"), "brokers")), 1);
+	CHECK_EQ(json_array_size(json_object_get(root, "reasons")), 1);
+	json_decref(root);
+}
+
+static void a_text_that_is_cut_within_a_character_is_still_json(void **state)
+{
+	const struct wp_fact why[] = { WP_TEXT("why", "\xC3\xA9 caf\xc3"),
+				       { .kind = WP_FACT_END } };
+
+	wp_log_memory_add(&p.log, 0, WP_LOG_WARN, "cut", why);
+	json_t *root = status();
+	json_t *note = json_array_get(json_object_get(root, "notes"), 0);
+	CHECK_TEXT(json_string_value(json_object_get(note, "why")), "\xC3\xA9 caf\\xc3");
+	json_decref(root);
+}
+
+static void no_buffer_is_overrun(void **state)
+{
+	patient_bounded(wp_status_json, &p);
+}
+
+#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(it_is_json_with_what_is_known),
+		TEST(what_a_standby_does_not_know_is_null),
+		TEST(lists_have_their_items),
+		TEST(a_text_that_is_cut_within_a_character_is_still_json),
+		TEST(no_buffer_is_overrun),
+	};
+
+	return cmocka_run_group_tests_name("status_json", tests, NULL, NULL);
+}
