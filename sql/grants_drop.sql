@@ -6,7 +6,7 @@
 --   -v drop_role=yes    drops the role too
 --
 -- By the roles that may run grants.sql; while no relay runs as that role. All or nothing. What
--- walpost wrote stays: walpost.witness and walpost.skip are dropped by DROP SCHEMA walpost CASCADE.
+-- walpost wrote stays: walpost.slot_checkpoint and walpost.skip are dropped by DROP SCHEMA walpost CASCADE.
 -- PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
@@ -39,7 +39,7 @@ SELECT set_config('walpost.refusal', CASE
   :'drop_role' = 'yes' AS with_role,
   EXISTS (SELECT FROM pg_namespace WHERE nspname = 'walpost') AS schema_exists,
   EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = 'walpost' AND c.relname = 'witness') AS witness_exists,
+    WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint') AS checkpoint_exists,
   EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'walpost' AND c.relname = 'skip') AS skip_exists,
   coalesce((SELECT string_agg(DISTINCT quote_ident(d.datname), ', ') FROM pg_shdepend h
@@ -54,8 +54,8 @@ BEGIN READ WRITE;
 \if :skip_exists
 REVOKE ALL ON walpost.skip FROM :"role";
 \endif
-\if :witness_exists
-REVOKE ALL ON walpost.witness FROM :"role";
+\if :checkpoint_exists
+REVOKE ALL ON walpost.slot_checkpoint FROM :"role";
 \endif
 \if :schema_exists
 REVOKE ALL ON SCHEMA walpost FROM :"role";
@@ -73,7 +73,7 @@ SELECT set_config('walpost.refusal', CASE WHEN count(*) = 0 THEN ''
   ELSE format('nothing was changed: role %s may not revoke all of it, which %s granted; run this as that one or as a '
     'superuser', current_user, string_agg(DISTINCT quote_ident(pg_get_userbyid(grantor)), ', ')) END, false) AS refusal
 FROM (SELECT a.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
-    WHERE n.nspname = 'walpost' AND c.relname IN ('witness', 'skip')
+    WHERE n.nspname = 'walpost' AND c.relname IN ('slot_checkpoint', 'skip')
   UNION ALL SELECT a.* FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname = 'walpost'
   UNION ALL SELECT a.* FROM pg_database d, aclexplode(d.datacl) a
     WHERE d.datname = current_database() AND a.privilege_type = 'CONNECT') granted

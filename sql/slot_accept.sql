@@ -1,10 +1,10 @@
 -- Acknowledges that walpost's slot was made anew or moved, as `walpost slot accept` does: notes in
--- walpost.witness that it stands where it stands. A relay that refused to start (slot_moved) goes on
+-- walpost.slot_checkpoint that it stands where it stands. A relay that refused to start (slot_moved) goes on
 -- from there; what lies before is yours to have sent again.
 --
 --   psql -X -d shop -v slot=walpost -f slot_accept.sql
 --
--- By a role that may read and write walpost.witness, in its database, on the primary, while no relay
+-- By a role that may read and write walpost.slot_checkpoint, in its database, on the primary, while no relay
 -- runs. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
@@ -26,13 +26,13 @@ SELECT set_config('walpost.refusal', CASE
       AND a.attname IN ('slot', 'owner', 'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at',
         'confirmed_lsn', 'confirmed_at', 'stopped', 'server_started', 'slot_transactions', 'topics', 'trouble',
         'trouble_at')) THEN
-    'walpost.witness is missing or lacks columns, so nothing is remembered that could be accepted; witness.sql makes it'
+    'walpost.slot_checkpoint is missing or lacks columns, so nothing is remembered that could be accepted; slot_checkpoint.sql makes it'
   WHEN NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT')
       AND has_table_privilege(c.oid, 'UPDATE')) THEN
-    format('role %s may not read and write walpost.witness: accept as its owner, or run grants.sql', current_user)
+    format('role %s may not read and write walpost.slot_checkpoint: accept as its owner, or run grants.sql', current_user)
   ELSE '' END, false) AS refusal
 FROM (SELECT) one LEFT JOIN (pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  AND n.nspname = 'walpost' AND c.relname = 'witness') ON true \gset
+  AND n.nspname = 'walpost' AND c.relname = 'slot_checkpoint') ON true \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
@@ -54,7 +54,7 @@ SELECT set_config('walpost.refusal', CASE
   coalesce(to_char(w.confirmed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') || ' UTC', 'no time') AS noted_at,
   coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0) AS bytes
 FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = :'slot'
-LEFT JOIN walpost.witness w ON w.slot = :'slot' \gset
+LEFT JOIN walpost.slot_checkpoint w ON w.slot = :'slot' \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
@@ -66,7 +66,7 @@ SET LOCAL synchronous_commit = 'local';
 -- The count of decoded transactions is not taken over: PostgreSQL 14 shows for half a second yet that
 -- of the slot which stood here before.
 WITH accepted AS (
-  UPDATE walpost.witness w SET owner = 'slot_accept.sql', taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(),
+  UPDATE walpost.slot_checkpoint w SET owner = 'slot_accept.sql', taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(),
     confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,
     server_started = pg_postmaster_start_time(), slot_transactions = NULL
   FROM pg_replication_slots s WHERE s.slot_name = w.slot AND NOT s.active AND w.slot = :'slot'

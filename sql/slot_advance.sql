@@ -11,9 +11,9 @@
 --   -v message_prefix=NAME    of transactional messages only those of this prefix are events
 --                             (outbox.message.prefix)
 --
--- By a role with REPLICATION that may write walpost.skip and walpost.witness, in the slot's
+-- By a role with REPLICATION that may write walpost.skip and walpost.slot_checkpoint, in the slot's
 -- database, on the primary; the relay must be stopped. The move is recorded in walpost.skip, and
--- walpost.witness is told, so that no relay takes it for a stranger's. Needs slot_holds.sql beside
+-- walpost.slot_checkpoint is told, so that no relay takes it for a stranger's. Needs slot_holds.sql beside
 -- it. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
@@ -113,14 +113,14 @@ SELECT set_config('walpost.refusal', CASE
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
--- Whether the record can be written, and the witness told.
+-- Whether the record can be written, and the slot checkpoint told.
 SELECT coalesce(bool_or(c.relname = 'skip' AND has_table_privilege(c.oid, 'INSERT')), false) AS can_record,
-  coalesce(bool_or(c.relname = 'witness' AND has_table_privilege(c.oid, 'SELECT')
+  coalesce(bool_or(c.relname = 'slot_checkpoint' AND has_table_privilege(c.oid, 'SELECT')
     AND has_table_privilege(c.oid, 'UPDATE')
     AND 5 = (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped AND a.attname IN
       ('slot', 'taken_at_lsn', 'confirmed_lsn', 'confirmed_at', 'slot_transactions'))), false) AS can_tell
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = 'walpost' AND c.relname IN ('skip', 'witness') AND has_schema_privilege(n.oid, 'USAGE') \gset
+WHERE n.nspname = 'walpost' AND c.relname IN ('skip', 'slot_checkpoint') AND has_schema_privilege(n.oid, 'USAGE') \gset
 
 BEGIN READ WRITE;
 SET LOCAL lock_timeout = '5s';
@@ -131,13 +131,13 @@ INSERT INTO walpost.skip (slot, from_lsn, to_lsn, events)
 VALUES (:'slot', :'from_lsn', :'to_lsn', CASE WHEN :'held_known'::bool THEN nullif(:'held_events', '')::bigint END);
 \else
 SELECT 'not recorded in walpost.skip, keep this output instead: the table is missing, or not for this role to write '
-  '(witness.sql makes it)';
+  '(slot_checkpoint.sql makes it)';
 \endif
 \if :can_tell
-UPDATE walpost.witness SET taken_at_lsn = greatest(taken_at_lsn, :'to_lsn'), confirmed_lsn = :'to_lsn',
+UPDATE walpost.slot_checkpoint SET taken_at_lsn = greatest(taken_at_lsn, :'to_lsn'), confirmed_lsn = :'to_lsn',
   confirmed_at = now(), slot_transactions = NULL WHERE slot = :'slot';
 \else
-SELECT 'walpost.witness was not told, for it is missing, or not for this role to write: a relay may take the move for '
+SELECT 'walpost.slot_checkpoint was not told, for it is missing, or not for this role to write: a relay may take the move for '
   'a stranger''s';
 \endif
 -- Last: what it moves does not come back with a ROLLBACK.

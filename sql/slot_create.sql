@@ -91,11 +91,11 @@ FROM pg_publication p WHERE p.pubname = :'publication'
   AND (NOT p.pubinsert OR NOT EXISTS (SELECT FROM pg_publication_tables t WHERE t.pubname = p.pubname));
 
 SELECT coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'), false)
-  AS witness_readable
+  AS checkpoint_readable
 FROM (SELECT) one LEFT JOIN (pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  AND n.nspname = 'walpost' AND c.relname = 'witness') ON true \gset
-\if :witness_readable
+  AND n.nspname = 'walpost' AND c.relname = 'slot_checkpoint') ON true \gset
+\if :checkpoint_readable
 SELECT format('a slot of that name was relayed before, by %s as far as %s: a relay refuses to start (slot_moved) until '
     'slot_accept.sql', w.owner, w.confirmed_lsn)
-FROM walpost.witness w WHERE w.slot = :'slot' AND w.confirmed_lsn IS NOT NULL;
+FROM walpost.slot_checkpoint w WHERE w.slot = :'slot' AND w.confirmed_lsn IS NOT NULL;
 \endif

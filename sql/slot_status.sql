@@ -32,9 +32,9 @@ DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
 -- What is true at this moment, asked once. The slot as JSON: what a version lacks is a missing key.
 WITH slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = :'slot'),
 here AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn),
-witness AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
+checkpoint AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = 'walpost' AND c.relname = 'witness')
+  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint')
 SELECT coalesce(s.j, '{}') || jsonb_build_object(
     'exists', s.j IS NOT NULL,
     'here', current_database(),
@@ -53,16 +53,16 @@ SELECT coalesce(s.j, '{}') || jsonb_build_object(
     'walsender', (SELECT to_jsonb(r) || jsonb_build_object('lag', round(extract(epoch FROM r.flush_lag), 3))
       FROM pg_stat_replication r WHERE r.pid::text = s.j->>'active_pid'))
     AS fact,
-  coalesce((SELECT readable FROM witness), false) AS witness_readable
+  coalesce((SELECT readable FROM checkpoint), false) AS checkpoint_readable
 FROM here h LEFT JOIN slot s ON true \gset
 
-\set witness null
-\if :witness_readable
-SELECT coalesce((SELECT to_jsonb(w)::text FROM walpost.witness w WHERE w.slot = :'slot'), 'null') AS witness \gset
+\set checkpoint null
+\if :checkpoint_readable
+SELECT coalesce((SELECT to_jsonb(w)::text FROM walpost.slot_checkpoint w WHERE w.slot = :'slot'), 'null') AS checkpoint \gset
 \endif
 
 SELECT rpad(name, 21) || value
-FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known, LATERAL (VALUES
+FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) known, LATERAL (VALUES
   ('state', CASE WHEN NOT (f->>'exists')::bool THEN 'no_slot'
     WHEN f->>'plugin' IS DISTINCT FROM 'pgoutput' OR f->>'database' <> f->>'here' THEN 'not_walposts'
     WHEN f->>'invalidation' IS NOT NULL THEN 'lost'
@@ -105,8 +105,8 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
   ('synced', f->>'synced'),
   ('standby', CASE WHEN (f->>'in_recovery')::bool THEN 'yes' ELSE 'no' END),
   ('publication_exists', CASE WHEN (f->>'publication_exists')::bool THEN 'yes' ELSE 'no' END),
-  ('owner', coalesce(w->>'owner', CASE WHEN :'witness_readable'::bool THEN 'none yet'
-    ELSE 'unknown: walpost.witness is missing, or not for this role to read' END)),
+  ('owner', coalesce(w->>'owner', CASE WHEN :'checkpoint_readable'::bool THEN 'none yet'
+    ELSE 'unknown: walpost.slot_checkpoint is missing, or not for this role to read' END)),
   ('owner_epoch', w->>'epoch'),
   ('taken_at_lsn', w->>'taken_at_lsn'),
   ('seconds_since_taken', extract(epoch FROM now() - (w->>'taken_at')::timestamptz)::bigint || ' s'),
@@ -118,7 +118,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w) known,
 ) shown(name, value) WHERE coalesce(value, '') <> '';
 
 -- The verdict: each rule that applies, the worst first. FAIL: no relay can go on from here.
-WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'witness', 'null')::jsonb AS w),
+WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w),
 fact AS (SELECT f, w,
     (f->>'exists')::bool AS there,
     coalesce(f->>'plugin' = 'pgoutput' AND f->>'database' = f->>'here', false) AS ours,

@@ -26,13 +26,14 @@ static enum wp_rc read_all(int fd, char *text, size_t *ret_size)
 	return WP_OK;
 }
 
-static enum wp_rc check_text(const char *path, const char *text, size_t size, struct wp_why *why)
+static enum wp_rc check_text(const char *path, const char *text, size_t size,
+			     struct wp_error *error)
 {
 	if (size > WP_FILE_TEXT_SIZE_MAX)
-		return wp_why_set(why, WP_CONFIG, "%s is larger than 1 MiB, which no setting needs",
-				  path);
+		return wp_error_set(error, WP_CONFIG,
+				    "%s is larger than 1 MiB, which no setting needs", path);
 	if (strlen(text) != size)
-		return wp_why_set(why, WP_CONFIG, "%s has a NUL byte: not a text", path);
+		return wp_error_set(error, WP_CONFIG, "%s has a NUL byte: not a text", path);
 	return WP_OK;
 }
 
@@ -47,7 +48,7 @@ static int open_text(const char *path)
 	return fd;
 }
 
-enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why)
+enum wp_rc wp_file_text(const char *path, char **ret, struct wp_error *error)
 {
 	int fd = open_text(path);
 	char *text = NULL;
@@ -55,18 +56,19 @@ enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why)
 	enum wp_rc rc;
 
 	if (fd < 0)
-		return wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
+		return wp_error_set(error, WP_CONFIG, "%s cannot be read: %s", path,
+				    strerror(errno));
 	text = malloc(WP_FILE_TEXT_SIZE_MAX + 2);
 	if (text == NULL) {
-		rc = wp_why_set(why, WP_NOMEM, "no memory");
+		rc = wp_error_set(error, WP_NOMEM, "no memory");
 		goto out;
 	}
 	rc = read_all(fd, text, &size);
 	if (rc != WP_OK) {
-		rc = wp_why_set(why, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
+		rc = wp_error_set(error, WP_CONFIG, "%s cannot be read: %s", path, strerror(errno));
 		goto out;
 	}
-	rc = check_text(path, text, size, why);
+	rc = check_text(path, text, size, error);
 	if (rc != WP_OK)
 		goto out;
 	*ret = text;

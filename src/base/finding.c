@@ -6,7 +6,7 @@
 
 #include "walpost/base/finding.h"
 #include "walpost/base/utf8.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 static bool grow(struct wp_findings *f)
 {
@@ -50,7 +50,7 @@ struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level 
 				   enum wp_finding_room room, const char *name, const char *what,
 				   const char *cure)
 {
-	struct wp_why cut; /* at a character, should it be too long */
+	struct wp_error cut; /* at a character, should it be too long */
 
 	static_assert(sizeof(cut.text) == sizeof(f->items[0].what), "one size");
 	static_assert(sizeof(cut.text) == sizeof(f->items[0].cure), "one size");
@@ -64,9 +64,9 @@ struct wp_finding *wp_findings_add(struct wp_findings *f, enum wp_finding_level 
 		.name = name,
 		.reaction = level == WP_FINDING_FAIL ? WP_REACT_STOP_CONFIG : WP_REACT_NONE,
 	};
-	(void)wp_why_set(&cut, WP_OK, "%s", what);
+	(void)wp_error_set(&cut, WP_OK, "%s", what);
 	memcpy(item->what, cut.text, sizeof(item->what));
-	(void)wp_why_set(&cut, WP_OK, "%s", cure);
+	(void)wp_error_set(&cut, WP_OK, "%s", cure);
 	memcpy(item->cure, cut.text, sizeof(item->cure));
 	make_utf8(item->what);
 	make_utf8(item->cure);
@@ -86,8 +86,8 @@ void wp_finding_say(const struct wp_finding *f, char *text, size_t size)
 	int length = snprintf(text, size, "%s; cure: %.*s", f->what, (int)cure_size, f->cure);
 	if (length >= 0 && (size_t)length < size)
 		return;
-	struct wp_why what; /* cut at a character */
-	(void)wp_why_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
+	struct wp_error what; /* cut at a character */
+	(void)wp_error_set(&what, WP_OK, "%.*s", (int)(size - sizeof(elsewhere)), f->what);
 	(void)snprintf(text, size, "%s%s", what.text, elsewhere);
 }
 

@@ -54,7 +54,7 @@ static void copy_cut(char to[WP_LOG_WHY_SIZE], const char *text)
 /* What a line says in words: its reason; else what librdkafka, or a finding, says. */
 static const char *sentence_of(const struct wp_fact *facts)
 {
-	static const char *const names[] = { "why", "text", "what" };
+	static const char *const names[] = { "reason", "text", "what" };
 	const char *found = "";
 	size_t best = sizeof(names) / sizeof(names[0]);
 
@@ -79,7 +79,7 @@ static void remember(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level
 	struct wp_log_remembered *line = &m->lines[(m->first + m->line_count++) % WP_LOG_LINES_MAX];
 	*line = (struct wp_log_remembered){ .wall_ms = wall_ms, .level = level };
 	(void)snprintf(line->event, sizeof(line->event), "%s", event);
-	copy_cut(line->why, sentence_of(facts));
+	copy_cut(line->error, sentence_of(facts));
 }
 
 void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,

@@ -32,21 +32,21 @@ static bool is_regular(const char *path)
 	return stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-enum wp_rc wp_secret_file_new(const char *path, struct wp_secret_file **ret, struct wp_why *why)
+enum wp_rc wp_secret_file_new(const char *path, struct wp_secret_file **ret, struct wp_error *error)
 {
 	struct wp_secret_file *f = calloc(1, sizeof(*f));
 	enum wp_rc rc;
 
 	if (f == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "no memory");
 	if (pthread_mutex_init(&f->lock, NULL) != 0) {
 		free(f);
-		return wp_why_set(why, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "no memory");
 	}
 	f->path = strdup(path);
 	f->is_regular = is_regular(path);
-	rc = f->path == NULL ? wp_why_set(why, WP_NOMEM, "no memory")
-			     : wp_file_text(path, &f->text, why);
+	rc = f->path == NULL ? wp_error_set(error, WP_NOMEM, "no memory")
+			     : wp_file_text(path, &f->text, error);
 	if (rc != WP_OK) {
 		wp_secret_file_free(f);
 		return rc;
@@ -76,24 +76,24 @@ bool wp_secret_file_is_regular(const struct wp_secret_file *f)
 	return f->is_regular;
 }
 
-/* What stands there now; WP_CONFIG with why: of no use. */
+/* What stands there now; WP_CONFIG with the error: of no use. */
 static enum wp_rc read_now(const struct wp_secret_file *f, bool (*is_usable)(const char *text),
-			   char **ret, struct wp_why *why)
+			   char **ret, struct wp_error *error)
 {
 	char *text = NULL;
 
 	/* To open a FIFO could wait without an end. */
 	if (!is_regular(f->path))
-		return wp_why_set(why, WP_CONFIG, "%s is gone, or no regular file any more",
-				  f->path);
-	enum wp_rc rc = wp_file_text(f->path, &text, why);
+		return wp_error_set(error, WP_CONFIG, "%s is gone, or no regular file any more",
+				    f->path);
+	enum wp_rc rc = wp_file_text(f->path, &text, error);
 	if (rc != WP_OK)
 		return rc;
 	strip_newline(text);
 	if (text[0] == '\0' && f->text[0] != '\0')
-		rc = wp_why_set(why, WP_CONFIG, "%s is empty", f->path);
+		rc = wp_error_set(error, WP_CONFIG, "%s is empty", f->path);
 	else if (is_usable != NULL && !is_usable(text))
-		rc = wp_why_set(why, WP_CONFIG, "%s holds no value that can be used", f->path);
+		rc = wp_error_set(error, WP_CONFIG, "%s holds no value that can be used", f->path);
 	if (rc != WP_OK) {
 		free(text);
 		return rc;
@@ -117,7 +117,7 @@ static enum wp_rc renew(struct wp_secret_file *f, bool (*is_usable)(const char *
 
 	if (!f->is_regular)
 		return WP_OK;
-	enum wp_rc rc = read_now(f, is_usable, &text, &ret->why);
+	enum wp_rc rc = read_now(f, is_usable, &text, &ret->error);
 	if (rc == WP_OK) {
 		take(f, text, ret);
 		return WP_OK;

@@ -166,9 +166,9 @@ static int start_thread(struct wp_worker *w)
 
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&w->thread, NULL, work, w);
+	int errnum = pthread_create(&w->thread, NULL, work, w);
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
+	return errnum;
 }
 
 static void init_lock(struct wp_worker *w)
@@ -183,25 +183,25 @@ static void init_lock(struct wp_worker *w)
 	(void)pthread_condattr_destroy(&monotonic);
 }
 
-enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_why *why)
+enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_error *error)
 {
 	struct wp_worker *w = calloc(1, sizeof(*w));
 	if (w == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a worker thread");
+		return wp_error_set(error, WP_NOMEM, "no memory for a worker thread");
 	w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->fd < 0) {
-		int error = errno;
+		int errnum = errno;
 		free(w);
-		return wp_why_set(why, WP_NOMEM, "no eventfd for a worker thread: %s",
-				  strerror(error));
+		return wp_error_set(error, WP_NOMEM, "no eventfd for a worker thread: %s",
+				    strerror(errnum));
 	}
 	init_lock(w);
-	int error = start_thread(w);
-	if (error != 0) {
+	int errnum = start_thread(w);
+	if (errnum != 0) {
 		(void)close(w->fd);
 		destroy(w);
-		return wp_why_set(why, WP_NOMEM, "cannot start a worker thread: %s",
-				  strerror(error));
+		return wp_error_set(error, WP_NOMEM, "cannot start a worker thread: %s",
+				    strerror(errnum));
 	}
 	*ret = w;
 	return WP_OK;
@@ -246,9 +246,9 @@ bool wp_worker_free(struct wp_worker *w, int64_t wait_ms)
 	(void)close(w->fd);
 	w->stopping = true;
 	(void)pthread_cond_broadcast(&w->changed);
-	int error = 0;
-	while (!w->ended && error == 0)
-		error = pthread_cond_timedwait(&w->changed, &w->lock, &deadline);
+	int errnum = 0;
+	while (!w->ended && errnum == 0)
+		errnum = pthread_cond_timedwait(&w->changed, &w->lock, &deadline);
 	bool ended = w->ended;
 	pthread_t thread = w->thread;
 	w->orphaned = !ended;

@@ -19,11 +19,12 @@ enum {
 	SMALL_MAX = 16 * 1024,
 };
 
-static enum wp_rc ask(struct wp_changes *c, struct wp_sql *sql, PGresult **ret, struct wp_why *why)
+static enum wp_rc ask(struct wp_changes *c, struct wp_sql *sql, PGresult **ret,
+		      struct wp_error *error)
 {
-	enum wp_rc rc = wp_sql_end(sql, why);
+	enum wp_rc rc = wp_sql_end(sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(c->setup.session, (const char *)sql->into->data, ret, why);
+		rc = wp_session_query(c->setup.session, (const char *)sql->into->data, ret, error);
 	return rc;
 }
 
@@ -42,34 +43,35 @@ static const char *value(const PGresult *r, enum column column)
 	return PQgetvalue(r, 0, (int)column);
 }
 
-static enum wp_rc judge(const struct wp_changes *c, const PGresult *r, struct wp_why *why)
+static enum wp_rc judge(const struct wp_changes *c, const PGresult *r, struct wp_error *error)
 {
 	const char *slot = c->setup.options->slot;
 	if (*value(r, C_PUBLICATION) != 't')
-		return wp_why_set(why, WP_DATA,
-				  "there is no publication %s in this database; walpost check "
-				  "tells what is missing and how to make it",
-				  c->setup.options->publication);
+		return wp_error_set(error, WP_DATA,
+				    "there is no publication %s in this database; walpost check "
+				    "tells what is missing and how to make it",
+				    c->setup.options->publication);
 	if (c->setup.from == WP_CHANGES_FROM_NOW)
 		return WP_OK;
 	if (PQgetisnull(r, 0, C_SLOT))
-		return wp_why_set(why, WP_DATA,
-				  "there is no slot %s whose backlog could be shown; walpost slot "
-				  "list shows those that there are",
-				  slot);
+		return wp_error_set(
+			error, WP_DATA,
+			"there is no slot %s whose backlog could be shown; walpost slot "
+			"list shows those that there are",
+			slot);
 	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || *value(r, C_OUR_DATABASE) != 't')
-		return wp_why_set(why, WP_DATA,
-				  "slot %s is not walpost's: it is of %s, or of another database",
-				  slot, value(r, C_PLUGIN));
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is not walpost's: it is of %s, or of another database",
+				    slot, value(r, C_PLUGIN));
 	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
-		return wp_why_set(why, WP_DATA,
-				  "slot %s is lost: the server has removed the log it needs; "
-				  "`walpost check` says how to begin anew",
-				  slot);
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is lost: the server has removed the log it needs; "
+				    "`walpost check` says how to begin anew",
+				    slot);
 	return WP_OK;
 }
 
-static enum wp_rc look(struct wp_changes *c, struct wp_why *why)
+static enum wp_rc look(struct wp_changes *c, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -77,16 +79,16 @@ static enum wp_rc look(struct wp_changes *c, struct wp_why *why)
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
 	wp_sql_add(&sql, whether_sql, c->setup.options->publication, c->setup.options->slot);
-	enum wp_rc rc = ask(c, &sql, &r, why);
+	enum wp_rc rc = ask(c, &sql, &r, error);
 	if (rc == WP_OK) {
-		rc = judge(c, r, why);
+		rc = judge(c, r, error);
 		PQclear(r);
 	}
 	wp_buffer_release(&text);
 	return rc;
 }
 
-static enum wp_rc copy(struct wp_changes *c, struct wp_why *why)
+static enum wp_rc copy(struct wp_changes *c, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -94,7 +96,7 @@ static enum wp_rc copy(struct wp_changes *c, struct wp_why *why)
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
 	wp_slot_copy_temporary_sql(&sql, c->slot, c->setup.options->slot);
-	enum wp_rc rc = ask(c, &sql, &r, why);
+	enum wp_rc rc = ask(c, &sql, &r, error);
 	if (rc == WP_OK) {
 		(void)snprintf(c->from, sizeof(c->from), "%s", PQgetvalue(r, 0, 1));
 		PQclear(r);
@@ -103,19 +105,20 @@ static enum wp_rc copy(struct wp_changes *c, struct wp_why *why)
 	return rc;
 }
 
-static enum wp_rc say_no_slot(const struct wp_changes *c, enum wp_rc rc, struct wp_why *why)
+static enum wp_rc say_no_slot(const struct wp_changes *c, enum wp_rc rc, struct wp_error *error)
 {
-	const struct wp_why said = *why;
+	const struct wp_error said = *error;
 	if (strcmp(c->setup.session->failure.sqlstate, "53400") == 0)
-		return wp_why_set(why, WP_CONFIG,
-				  "the server has no replication slot to spare: raise "
-				  "max_replication_slots (takes effect with a restart), or drop a "
-				  "slot that nobody needs (`walpost slot list` shows them)");
-	return wp_why_set(why, rc, "no temporary slot can be made: %.900s", said.text);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"the server has no replication slot to spare: raise "
+			"max_replication_slots (takes effect with a restart), or drop a "
+			"slot that nobody needs (`walpost slot list` shows them)");
+	return wp_error_set(error, rc, "no temporary slot can be made: %.900s", said.text);
 }
 
 enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup *setup,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	PGconn *pg = wp_session_pg(setup->session);
 	*c = (struct wp_changes){ .setup = *setup,
@@ -123,23 +126,23 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
 				  .fetch_count = FETCH_MAX };
 	/* A server has one process of this number, and the slot ends with it. */
 	(void)snprintf(c->slot, sizeof(c->slot), "walpost_tail_%d", PQbackendPID(pg));
-	enum wp_rc rc = look(c, why);
+	enum wp_rc rc = look(c, error);
 	if (rc == WP_OK && PQserverVersion(pg) >= 170000)
-		rc = wp_session_do(setup->session, "SET transaction_timeout = 0", why);
+		rc = wp_session_do(setup->session, "SET transaction_timeout = 0", error);
 	if (rc != WP_OK)
 		return rc;
 	if (setup->from == WP_CHANGES_FROM_SLOT)
-		rc = copy(c, why);
+		rc = copy(c, error);
 	else
 		rc = wp_cli_create_temporary_slot(setup->session, setup->options, c->slot, c->from,
-						  why);
-	return rc == WP_OK ? WP_OK : say_no_slot(c, rc, why);
+						  error);
+	return rc == WP_OK ? WP_OK : say_no_slot(c, rc, error);
 }
 
 /* -- what it says ---------------------------------------------------------- */
 
 /* The server gathers all of it before it gives the first: then it is confirmed. */
-static enum wp_rc declare(struct wp_changes *c, struct wp_why *why)
+static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 {
 	char until[WP_LSN_TEXT_SIZE + 2] = "NULL", lsn[WP_LSN_TEXT_SIZE], batch[16];
 	struct wp_buffer text;
@@ -158,7 +161,7 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_why *why)
 		   "'publication_names', quote_ident(%L), 'messages', 'true'%s)",
 		   c->slot, until, batch, c->setup.options->publication,
 		   c->setup.transfer == WP_TRANSFER_BINARY ? ", 'binary', 'true'" : "");
-	enum wp_rc rc = ask(c, &sql, &nothing, why);
+	enum wp_rc rc = ask(c, &sql, &nothing, error);
 	if (rc == WP_OK)
 		PQclear(nothing);
 	wp_buffer_release(&text);
@@ -167,33 +170,33 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_why *why)
 
 /* What is larger than `whole_max` comes as a NULL. */
 static enum wp_rc fetch(struct wp_changes *c, int whole_max, const char *direction, int number,
-			PGresult **ret, struct wp_why *why)
+			PGresult **ret, struct wp_error *error)
 {
 	char sql[120];
 	(void)snprintf(sql, sizeof(sql), "SET LOCAL walpost.whole = %d; FETCH %s %d FROM changes",
 		       whole_max, direction, number);
-	return wp_session_query(c->setup.session, sql, ret, why);
+	return wp_session_query(c->setup.session, sql, ret, error);
 }
 
 static enum wp_rc hand_over(const PGresult *rows, int row, wp_changes_take take, void *arg,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	const struct wp_span message = { (const uint8_t *)PQgetvalue(rows, row, 0),
 					 (size_t)PQgetlength(rows, row, 0) };
-	return take(arg, message, why);
+	return take(arg, message, error);
 }
 
 /* The `number`th of the batch, whatever its size. The cursor then stands on it. */
 static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take take, void *arg,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	PGresult *rows;
-	enum wp_rc rc = fetch(c, INT_MAX, "ABSOLUTE", number, &rows, why);
+	enum wp_rc rc = fetch(c, INT_MAX, "ABSOLUTE", number, &rows, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = PQntuples(rows) == 1
-		     ? hand_over(rows, 0, take, arg, why)
-		     : wp_why_set(why, WP_PROTO, "a change was there, and is not any more");
+		     ? hand_over(rows, 0, take, arg, error)
+		     : wp_error_set(error, WP_PROTO, "a change was there, and is not any more");
 	PQclear(rows);
 	return rc;
 }
@@ -209,21 +212,22 @@ static void adapt(struct wp_changes *c, bool large)
 
 /* Some more; `taken` counts those of the batch. */
 static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp_changes_take take,
-			    void *arg, struct wp_why *why)
+			    void *arg, struct wp_error *error)
 {
 	PGresult *rows;
 	int wanted = c->fetch_count;
 	bool cut = false;
 	/* One alone comes whole at once. */
-	enum wp_rc rc = fetch(c, wanted == 1 ? INT_MAX : SMALL_MAX, "FORWARD", wanted, &rows, why);
+	enum wp_rc rc =
+		fetch(c, wanted == 1 ? INT_MAX : SMALL_MAX, "FORWARD", wanted, &rows, error);
 	if (rc != WP_OK)
 		return rc;
 	int count = PQntuples(rows);
 	for (int row = 0; rc == WP_OK && row < count && !cut; row++) {
 		++*taken;
 		cut = PQgetisnull(rows, row, 0);
-		rc = cut ? take_large(c, *taken, take, arg, why)
-			 : hand_over(rows, row, take, arg, why);
+		rc = cut ? take_large(c, *taken, take, arg, error)
+			 : hand_over(rows, row, take, arg, error);
 	}
 	adapt(c, cut || (wanted == 1 && count == 1 && PQgetlength(rows, 0, 0) > SMALL_MAX));
 	*ret_more = cut || count == wanted;
@@ -232,15 +236,15 @@ static enum wp_rc take_some(struct wp_changes *c, int *taken, bool *ret_more, wp
 }
 
 enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg,
-			   enum wp_changes_left *ret, struct wp_why *why)
+			   enum wp_changes_left *ret, struct wp_error *error)
 {
 	bool more = true;
 	int taken = 0;
-	enum wp_rc rc = declare(c, why);
+	enum wp_rc rc = declare(c, error);
 	while (rc == WP_OK && more)
-		rc = take_some(c, &taken, &more, take, arg, why);
+		rc = take_some(c, &taken, &more, take, arg, error);
 	if (rc == WP_OK)
-		rc = wp_session_do(c->setup.session, "COMMIT", why);
+		rc = wp_session_do(c->setup.session, "COMMIT", error);
 	if (rc != WP_OK)
 		return rc;
 	*ret = taken < c->batch_count ? WP_CHANGES_NONE : WP_CHANGES_MORE;

@@ -9,12 +9,12 @@
 #include "walpost/postgres/slot.h"
 
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
-		  const char *fine, const struct wp_why *why, const char *cure)
+		  const char *fine, const struct wp_error *error, const char *cure)
 {
 	if (rc == WP_OK)
 		wp_findings_add(&c->found.findings, WP_FINDING_OK, room, name, fine, "");
 	else
-		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, room, name, why->text, cure);
+		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, room, name, error->text, cure);
 }
 
 bool wp_check_is_fine(const struct wp_check *c, const char *name)
@@ -42,10 +42,10 @@ static int print(const struct wp_findings *findings, bool json)
 
 static int check(struct wp_check *c, bool json)
 {
-	struct wp_why why;
-	enum wp_rc rc = wp_console_init(&c->console, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_console_init(&c->console, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	wp_check_postgres(c);
 	if (!c->console.interrupted)
 		wp_check_kafka(c);
@@ -83,21 +83,21 @@ int wp_command_check(int argc, char **argv)
 		},
 	};
 	struct wp_cli_line line;
-	struct wp_why why;
+	struct wp_error error;
 	int exit_code;
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
 	exit_code = wp_cli_config(&line, &c.config);
-	if (exit_code == WP_EXIT_OK && wp_slot_name_check(c.config.postgres.slot, &why) != WP_OK)
-		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	if (exit_code == WP_EXIT_OK && wp_slot_name_check(c.config.postgres.slot, &error) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 	if (exit_code == WP_EXIT_OK &&
-	    wp_wanted_outboxes_init(&c.wanted, &c.config.outboxes, &why) != WP_OK)
-		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	    wp_requirements_outboxes_init(&c.wanted, &c.config.outboxes, &error) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = check(&c, json);
 	wp_findings_release(&c.found.findings);
-	wp_wanted_outboxes_release(&c.wanted);
+	wp_requirements_outboxes_release(&c.wanted);
 	wp_config_release(&c.config);
 	return exit_code;
 }

@@ -9,15 +9,15 @@
 #include "walpost/config/config.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/run/wanted.h"
+#include "walpost/run/requirements.h"
 #include "walpost/sink/topic_list.h"
 
 struct wp_check {
 	struct wp_config config;
-	struct wp_wanted_outboxes wanted;
+	struct wp_requirements_outboxes wanted;
 	struct wp_console console;
 	struct wp_preflight found;
-	struct wp_topic_list topics; /* that took events, as the witness names them */
+	struct wp_topic_list topics; /* that took events, as the slot checkpoint names them */
 };
 
 /* All that the server tells. Begins the list of findings anew: it comes first. */
@@ -33,14 +33,14 @@ void wp_check_kafka(struct wp_check *c);
 
 /* WP_OK: a finding that is fine; else a failure. */
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
-		  const char *fine, const struct wp_why *why, const char *cure);
+		  const char *fine, const struct wp_error *error, const char *cure);
 /* Every finding of that name is fine, and there is one. */
 bool wp_check_is_fine(const struct wp_check *c, const char *name);
 /*
- * One SELECT, written by `write`. WP_IO, WP_CONFIG, WP_NOMEM with why; the caller clears `ret`.
+ * One SELECT, written by `write`. WP_IO, WP_CONFIG, WP_NOMEM with the error; the caller clears `ret`.
  */
 enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
-			struct wp_why *why) WP_MUST_CHECK;
+			struct wp_error *error) WP_MUST_CHECK;
 
 #endif

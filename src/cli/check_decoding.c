@@ -15,7 +15,7 @@
 enum { PATIENCE_MS = 10000 };
 
 struct decoding {
-	struct wp_why skipped; /* what the server says that it passes over; "" : nothing */
+	struct wp_error skipped; /* what the server says that it passes over; "" : nothing */
 };
 
 static void on_notice(void *arg, const PGresult *notice)
@@ -24,7 +24,7 @@ static void on_notice(void *arg, const PGresult *notice)
 	const char *state = PQresultErrorField(notice, PG_DIAG_SQLSTATE);
 	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
 	if (state && text && !strcmp(state, "55000"))
-		(void)wp_why_set(&d->skipped, WP_DATA, "%.400s", text);
+		(void)wp_error_set(&d->skipped, WP_DATA, "%.400s", text);
 }
 
 static void write_copy(struct wp_sql *sql, const struct wp_check *c)
@@ -49,14 +49,14 @@ static void write_take(struct wp_sql *sql, const struct wp_check *c)
 
 /* Until all is taken, something is wrong, or it takes too long. */
 static enum wp_rc decode(struct wp_check *c, struct wp_session *session, struct decoding *d,
-			 struct wp_why *why)
+			 struct wp_error *error)
 {
 	int64_t until_ms = wp_clock_us() / 1000 + PATIENCE_MS;
 	enum wp_rc rc = WP_OK;
 	bool more = true;
 	while (rc == WP_OK && more && !d->skipped.text[0] && wp_clock_us() / 1000 < until_ms) {
 		PGresult *answer;
-		rc = wp_check_ask(c, session, write_take, &answer, why);
+		rc = wp_check_ask(c, session, write_take, &answer, error);
 		if (rc != WP_OK)
 			break;
 		more = strcmp(PQgetvalue(answer, 0, 0), "0") != 0;
@@ -75,17 +75,17 @@ void wp_check_decoding(struct wp_check *c, struct wp_session *session)
 {
 	PGconn *pg = wp_session_pg(session);
 	struct decoding d = { .skipped.text = "" };
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *answer;
-	if (wp_check_ask(c, session, write_copy, &answer, &why) != WP_OK)
+	if (wp_check_ask(c, session, write_copy, &answer, &error) != WP_OK)
 		return;
 	PQclear(answer);
 	PQnoticeReceiver before = PQsetNoticeReceiver(pg, on_notice, &d);
-	enum wp_rc rc = decode(c, session, &d, &why);
+	enum wp_rc rc = decode(c, session, &d, &error);
 	(void)PQsetNoticeReceiver(pg, before, NULL);
 	if (rc == WP_OK)
 		wp_doctor_decoded(pg, &c->config.postgres,
 				  d.skipped.text[0] ? d.skipped.text : NULL, &c->found);
 	else if (is_told(session))
-		wp_doctor_decoded(pg, &c->config.postgres, why.text, &c->found);
+		wp_doctor_decoded(pg, &c->config.postgres, error.text, &c->found);
 }

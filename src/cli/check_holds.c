@@ -30,7 +30,7 @@ struct holds {
 	struct wp_check *c;
 	struct wp_survey *survey; /* owned */
 	bool whole;		  /* it was read to its end */
-	struct wp_why refused;	  /* the first event that can never be sent; "" : none */
+	struct wp_error refused;  /* the first event that can never be sent; "" : none */
 	uint64_t refused_count;
 	wp_lsn refused_until;
 };
@@ -51,23 +51,23 @@ static const char *quoted(char text[QUOTED_SIZE], const char *whole)
 
 static void note_refused(struct holds *h, const struct wp_survey_event *e)
 {
-	char why[QUOTED_SIZE];
+	char error[QUOTED_SIZE];
 	struct wp_excerpt id;
 
 	if (h->refused_count++ == 0)
-		(void)wp_why_set(&h->refused, WP_DATA, "%s%s, id %s: %s",
-				 e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
-				 quoted(why, e->why.text));
+		(void)wp_error_set(&h->refused, WP_DATA, "%s%s, id %s: %s",
+				   e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
+				   quoted(error, e->error.text));
 	h->refused_until = e->position.commit_lsn + 1;
 }
 
-static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_error *error)
 {
 	struct holds *h = arg;
 	struct wp_survey_event event;
 	bool is_event;
 	uint64_t unmapped = wp_survey_counts(h->survey)->unmapped;
-	enum wp_rc rc = wp_survey_take(h->survey, message, message.size, &event, &is_event, why);
+	enum wp_rc rc = wp_survey_take(h->survey, message, message.size, &event, &is_event, error);
 
 	if (rc == WP_OK && is_event && wp_survey_counts(h->survey)->unmapped > unmapped)
 		note_refused(h, &event);
@@ -79,7 +79,7 @@ static void on_notice(void *arg, const PGresult *notice)
 	(void)arg, (void)notice; /* what is passed over is slot_decodes' to tell */
 }
 
-static enum wp_rc read_all(struct holds *h, struct wp_session *session, struct wp_why *why)
+static enum wp_rc read_all(struct holds *h, struct wp_session *session, struct wp_error *error)
 {
 	int64_t until_ms = wp_clock_us() / 1000 + PATIENCE_MS;
 	enum wp_changes_left left = WP_CHANGES_MORE;
@@ -90,10 +90,10 @@ static enum wp_rc read_all(struct holds *h, struct wp_session *session, struct w
 		.from = WP_CHANGES_FROM_SLOT,
 		.transfer = WP_TRANSFER_TEXT,
 	};
-	enum wp_rc rc = wp_changes_begin(&changes, &setup, why);
+	enum wp_rc rc = wp_changes_begin(&changes, &setup, error);
 
 	while (rc == WP_OK && left == WP_CHANGES_MORE && wp_clock_us() / 1000 < until_ms)
-		rc = wp_changes_read(&changes, take, h, &left, why);
+		rc = wp_changes_read(&changes, take, h, &left, error);
 	h->whole = rc == WP_OK && left == WP_CHANGES_NONE;
 	return rc;
 }
@@ -125,15 +125,15 @@ static void judge_foreign(struct holds *h)
 	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
 	char beyond[WP_LSN_TEXT_SIZE], names[QUOTED_SIZE];
 	struct wp_buffer what, cure;
-	struct wp_why why;
+	struct wp_error error;
 
 	wp_buffer_init(&what, 16384);
 	wp_buffer_init(&cure, 16384);
 	if (name_foreign(counts, &what, &cure, h->c->config.outbox_ignore) == WP_OK &&
 	    wp_buffer_append_byte(&what, '\0') == WP_OK &&
 	    wp_buffer_append_byte(&cure, '\0') == WP_OK) {
-		(void)wp_why_set(
-			&why, WP_CONFIG,
+		(void)wp_error_set(
+			&error, WP_CONFIG,
 			"slot %s holds %s%" PRIu64
 			" rows of tables that are neither an outbox nor under outbox.ignore (%s), "
 			"and walpost run stops at the first. They are in the log already: taking "
@@ -144,7 +144,7 @@ static void judge_foreign(struct holds *h)
 			quoted(names, (const char *)what.data),
 			wp_lsn_text(counts->foreign_until, beyond));
 		wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT,
-				"slot_holds_foreign", why.text, (const char *)cure.data);
+				"slot_holds_foreign", error.text, (const char *)cure.data);
 	}
 	wp_buffer_release(&what);
 	wp_buffer_release(&cure);
@@ -154,20 +154,21 @@ static void judge_foreign(struct holds *h)
 static void judge_refused(struct holds *h)
 {
 	char beyond[WP_LSN_TEXT_SIZE];
-	struct wp_why why;
+	struct wp_error error;
 
 	if (h->refused_count == 0 || h->c->config.relay.poison != WP_POISON_STOP)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "slot %s holds %s%" PRIu64
-			 " events that can never be sent, and walpost run stops at the first (%s). "
-			 "To give up everything up to the last of them instead: walpost slot "
-			 "skip --to %s",
-			 h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
-			 h->refused.text, wp_lsn_text(h->refused_until, beyond));
+	(void)wp_error_set(
+		&error, WP_CONFIG,
+		"slot %s holds %s%" PRIu64
+		" events that can never be sent, and walpost run stops at the first (%s). "
+		"To give up everything up to the last of them instead: walpost slot "
+		"skip --to %s",
+		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
+		h->refused.text, wp_lsn_text(h->refused_until, beyond));
 	bool has_topic = h->c->config.relay.dead_letter_topic[0] != '\0';
 	wp_findings_add(&h->c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_holds_refused",
-			why.text,
+			error.text,
 			has_topic ? "-- set relay.poison = dead-letter"
 				  : "-- set relay.poison = dead-letter\n"
 				    "-- set relay.dead_letter.topic = outbox.dead-letters");
@@ -176,12 +177,12 @@ static void judge_refused(struct holds *h)
 static void judge(struct holds *h)
 {
 	const struct wp_survey_counts *counts = wp_survey_counts(h->survey);
-	struct wp_why why;
+	struct wp_error error;
 
-	(void)wp_why_set(&why, WP_OK, "slot %s holds %s%" PRIu64 " events",
-			 h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->events);
-	wp_findings_add(&h->c->found.findings, WP_FINDING_OK, WP_ROOM_SLOT, "slot_holds", why.text,
-			"");
+	(void)wp_error_set(&error, WP_OK, "slot %s holds %s%" PRIu64 " events",
+			   h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->events);
+	wp_findings_add(&h->c->found.findings, WP_FINDING_OK, WP_ROOM_SLOT, "slot_holds",
+			error.text, "");
 	if (counts->foreign > 0)
 		judge_foreign(h);
 	judge_refused(h);
@@ -199,20 +200,20 @@ void wp_check_holds(struct wp_check *c)
 		.until = UINT64_MAX,
 	};
 	struct wp_session session;
-	struct wp_why why;
+	struct wp_error error;
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
-					WP_CONNECTION_SQL, &why);
+					WP_CONNECTION_SQL, &error);
 
 	if (rc == WP_OK) {
 		(void)PQsetNoticeReceiver(wp_session_pg(&session), on_notice, NULL);
-		rc = wp_session_do(&session, PATIENCE_SQL, &why);
+		rc = wp_session_do(&session, PATIENCE_SQL, &error);
 	}
 	if (rc == WP_OK)
-		rc = wp_cli_find_partitions(&session, &c->wanted.wanted, &partitions, &why);
+		rc = wp_cli_find_partitions(&session, &c->wanted.wanted, &partitions, &error);
 	if (rc == WP_OK)
-		rc = wp_survey_new(&setup, &h.survey, &why);
+		rc = wp_survey_new(&setup, &h.survey, &error);
 	if (rc == WP_OK) {
-		rc = read_all(&h, &session, &why);
+		rc = read_all(&h, &session, &error);
 		/* Cut short, what was read is true all the same; else other findings say why not. */
 		if (rc == WP_OK || wp_survey_counts(h.survey)->transactions > 0)
 			judge(&h);

@@ -6,20 +6,20 @@
 
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/doctor.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(session), &text);
 	write(&sql, c);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(session, (const char *)text.data, ret, why);
+		rc = wp_session_query(session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -54,66 +54,67 @@ static bool is_true(const PGresult *row, int column)
 
 static void judge_moved(struct wp_check *c, const PGresult *row)
 {
-	struct wp_why why;
+	struct wp_error error;
 	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
 	/* A new epoch begins anew. */
 	if ((!is_true(row, BEYOND) && !is_true(row, DECODED_LESS)) ||
 	    (long)c->config.relay.epoch > epoch)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "slot %s stands at %s, but the relay that had it last had confirmed "
-			 "only %s at %s%s: it was moved or made anew meanwhile, and walpost run "
-			 "will refuse it",
-			 c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
-			 PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
-			 is_true(row, BEYOND) ? ""
-					      : ", and it has decoded fewer transactions "
-						"now than then");
-	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", why.text,
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "slot %s stands at %s, but the relay that had it last had confirmed "
+			   "only %s at %s%s: it was moved or made anew meanwhile, and walpost run "
+			   "will refuse it",
+			   c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
+			   PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
+			   is_true(row, BEYOND) ? ""
+						: ", and it has decoded fewer transactions "
+						  "now than then");
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", error.text,
 			"-- walpost slot accept; then start it, and when it has caught up insert "
 			"again what is missing in Kafka");
 }
 
 static void judge_epoch(struct wp_check *c, const PGresult *row)
 {
-	struct wp_why why;
+	struct wp_error error;
 	char cure[64];
 	long epoch = strtol(PQgetvalue(row, 0, EPOCH), NULL, 10);
 	if ((long)c->config.relay.epoch >= epoch)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "relay.epoch is %u, but events of slot %s were sent with epoch %ld: new "
-			 "ones would sort below them, and walpost run will refuse it",
-			 (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "relay.epoch is %u, but events of slot %s were sent with epoch %ld: new "
+			   "ones would sort below them, and walpost run will refuse it",
+			   (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
 	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch);
-	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "epoch", why.text, cure);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "epoch", error.text,
+			cure);
 }
 
 /* Restored, or another cluster behind the same name: its positions are not ours. */
 static void judge_system(struct wp_check *c, const PGresult *row)
 {
 	enum { WAS, IS, SYSTEM_EPOCH };
-	struct wp_why why;
+	struct wp_error error;
 	char cure[64];
 	const char *was = PQgetvalue(row, 0, WAS), *is = PQgetvalue(row, 0, IS);
 	long epoch = strtol(PQgetvalue(row, 0, SYSTEM_EPOCH), NULL, 10);
 	if (!strcmp(was, is) || (long)c->config.relay.epoch > epoch)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "this is cluster %s, but events of slot %s were sent from cluster %s: "
-			 "positions begin anew here, and walpost run will refuse it until "
-			 "relay.epoch is raised",
-			 is, c->config.postgres.slot, was);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "this is cluster %s, but events of slot %s were sent from cluster %s: "
+			   "positions begin anew here, and walpost run will refuse it until "
+			   "relay.epoch is raised",
+			   is, c->config.postgres.slot, was);
 	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch + 1);
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "system_identifier",
-			why.text, cure);
+			error.text, cure);
 }
 
 static void write_system(struct wp_sql *sql, const struct wp_check *c)
 {
 	wp_sql_add(sql,
 		   "SELECT w.system_identifier, k.system_identifier, w.epoch\n"
-		   "FROM walpost.witness w CROSS JOIN pg_catalog.pg_control_system() k\n"
+		   "FROM walpost.slot_checkpoint w CROSS JOIN pg_catalog.pg_control_system() k\n"
 		   "WHERE w.slot = %L",
 		   c->config.postgres.slot);
 }
@@ -124,45 +125,47 @@ static void write_system(struct wp_sql *sql, const struct wp_check *c)
  * below that of events that were sent. Without the table, or the right to it, there is nothing
  * to compare.
  */
-static void write_witness(struct wp_sql *sql, const struct wp_check *c)
+static void write_checkpoint(struct wp_sql *sql, const struct wp_check *c)
 {
-	wp_sql_add(sql,
-		   "SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > "
-		   "w.confirmed_lsn,\n"
-		   "  NOT s.active AND " WP_WITNESS_IS_COMPARABLE
-		   " AND t.total_txns < w.slot_transactions,\n"
-		   "  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
-		   "  w.trouble, extract(epoch FROM now() - w.trouble_at)::bigint, s.active\n"
-		   "FROM pg_catalog.pg_replication_slots s JOIN walpost.witness w ON w.slot = "
-		   "s.slot_name\n"
-		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
-		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
-		   "WHERE s.slot_name = %L",
-		   c->config.postgres.slot);
+	wp_sql_add(
+		sql,
+		"SELECT w.stopped AND NOT s.active AND s.confirmed_flush_lsn > "
+		"w.confirmed_lsn,\n"
+		"  NOT s.active AND " WP_CHECKPOINT_IS_COMPARABLE
+		" AND t.total_txns < w.slot_transactions,\n"
+		"  s.confirmed_flush_lsn, w.confirmed_lsn, w.confirmed_at, w.epoch, w.topics,\n"
+		"  w.trouble, extract(epoch FROM now() - w.trouble_at)::bigint, s.active\n"
+		"FROM pg_catalog.pg_replication_slots s JOIN walpost.slot_checkpoint w ON w.slot = "
+		"s.slot_name\n"
+		"LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
+		"CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
+		"WHERE s.slot_name = %L",
+		c->config.postgres.slot);
 }
 
 /* Why it halted, or what its delivery waits for: in its own words. */
 static void judge_trouble(struct wp_check *c, const PGresult *row)
 {
-	struct wp_why why;
+	struct wp_error error;
 	const char *trouble = PQgetvalue(row, 0, TROUBLE), *since = PQgetvalue(row, 0, TROUBLE_S);
 	if (*trouble == '\0')
 		return;
 	if (is_true(row, IS_ACTIVE))
-		(void)wp_why_set(&why, WP_OK,
-				 "the relay that reads slot %s has had nothing confirmed for %s s: "
-				 "%s",
-				 c->config.postgres.slot, since, trouble);
+		(void)wp_error_set(
+			&error, WP_OK,
+			"the relay that reads slot %s has had nothing confirmed for %s s: "
+			"%s",
+			c->config.postgres.slot, since, trouble);
 	else
-		(void)wp_why_set(&why, WP_OK,
-				 "the last relay of slot %s was in trouble %s s ago: %s",
-				 c->config.postgres.slot, since, trouble);
+		(void)wp_error_set(&error, WP_OK,
+				   "the last relay of slot %s was in trouble %s s ago: %s",
+				   c->config.postgres.slot, since, trouble);
 	wp_findings_add(&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "relay_trouble",
-			why.text,
+			error.text,
 			"-- do what it says; the next relay that streams takes this back");
 }
 
-static void judge_witness(struct wp_check *c, const PGresult *row)
+static void judge_checkpoint(struct wp_check *c, const PGresult *row)
 {
 	judge_moved(c, row);
 	judge_epoch(c, row);
@@ -175,9 +178,9 @@ static void judge_row(struct wp_check *c, struct wp_session *session,
 		      void (*write)(struct wp_sql *, const struct wp_check *),
 		      void (*judge)(struct wp_check *, const PGresult *row))
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *row;
-	if (wp_check_ask(c, session, write, &row, &why) != WP_OK)
+	if (wp_check_ask(c, session, write, &row, &error) != WP_OK)
 		return;
 	if (PQntuples(row) == 1)
 		judge(c, row);
@@ -188,36 +191,37 @@ static void judge_row(struct wp_check *c, struct wp_session *session,
  * Two questions: a server may keep the second to itself. What is wrong with the table is a finding
  * of its own.
  */
-static void check_witness(struct wp_check *c, struct wp_session *session)
+static void check_checkpoint(struct wp_check *c, struct wp_session *session)
 {
-	judge_row(c, session, write_witness, judge_witness);
+	judge_row(c, session, write_checkpoint, judge_checkpoint);
 	judge_row(c, session, write_system, judge_system);
 }
 
 /* -- what a stream does not ask ------------------------------------------------------ */
 
 static enum wp_rc ask_doctor(struct wp_check *c, struct wp_session *session, PGresult **ret,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	struct wp_buffer text;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	enum wp_rc rc = wp_doctor_sql(wp_session_pg(session), &c->config.postgres,
-				      &c->wanted.wanted, &text, why);
+				      &c->wanted.wanted, &text, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(session, (const char *)text.data, ret, why);
+		rc = wp_session_query(session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
 
-static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session, struct wp_why *why)
+static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session,
+			       struct wp_error *error)
 {
 	enum wp_publication_age age = WP_PUBLICATION_OLDER;
 	PGresult *answer;
-	enum wp_rc rc = ask_doctor(c, session, &answer, why);
+	enum wp_rc rc = ask_doctor(c, session, &answer, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = wp_doctor_judge(wp_session_pg(session), answer, &c->config.postgres, &c->wanted.wanted,
-			     &c->found, &age, why);
+			     &c->found, &age, error);
 	PQclear(answer);
 	if (rc == WP_OK && age == WP_PUBLICATION_YOUNGER && wp_check_is_fine(c, "slot"))
 		wp_check_decoding(c, session);
@@ -227,15 +231,16 @@ static enum wp_rc check_doctor(struct wp_check *c, struct wp_session *session, s
 /* Without it all else that is missing looks like many faults. */
 static void check_init(struct wp_check *c)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	if (c->found.slot_exists || c->found.publication_exists || c->found.witness_ready)
+	if (c->found.slot_exists || c->found.publication_exists || c->found.checkpoint_ready)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "neither slot %s nor publication %s is there, nor a table walpost.witness "
-			 "that may be written: walpost init has not been run here",
-			 c->config.postgres.slot, c->config.postgres.publication);
-	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "init", why.text,
+	(void)wp_error_set(
+		&error, WP_CONFIG,
+		"neither slot %s nor publication %s is there, nor a table walpost.slot_checkpoint "
+		"that may be written: walpost init has not been run here",
+		c->config.postgres.slot, c->config.postgres.publication);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "init", error.text,
 			"-- run walpost init first: it makes what is missing below");
 }
 
@@ -244,20 +249,20 @@ static void check_init(struct wp_check *c)
 static void check_server(struct wp_check *c)
 {
 	struct wp_session session;
-	struct wp_why why;
+	struct wp_error error;
 	const struct wp_postgres_options *postgres = &c->config.postgres;
-	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &why);
+	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &error);
 	if (rc == WP_OK)
-		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &why);
+		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &error);
 	if (rc == WP_OK)
 		check_init(c);
 	if (rc == WP_OK)
 		wp_check_types(c, &session);
-	if (rc == WP_OK && c->found.witness_ready)
-		check_witness(c, &session);
+	if (rc == WP_OK && c->found.checkpoint_ready)
+		check_checkpoint(c, &session);
 	if (rc == WP_OK)
-		rc = check_doctor(c, &session, &why);
-	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &why,
+		rc = check_doctor(c, &session, &error);
+	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &error,
 		     "-- see postgres.conninfo");
 	wp_session_release(&session);
 }
@@ -266,11 +271,11 @@ static void check_server(struct wp_check *c)
 static void check_replication(struct wp_check *c)
 {
 	struct wp_session session;
-	struct wp_why why;
+	struct wp_error error;
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
-					WP_CONNECTION_REPLICATION, &why);
+					WP_CONNECTION_REPLICATION, &error);
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "replication_connection",
-		     "the server lets us replicate", &why,
+		     "the server lets us replicate", &error,
 		     "-- in postgres.conninfo name the server itself: a connection pooler cannot "
 		     "replicate (replication=database)");
 	wp_session_release(&session);

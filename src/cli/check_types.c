@@ -33,25 +33,25 @@ static void write_facts(struct wp_sql *sql, const struct wp_check *c)
 	wp_columns_sql(sql, &c->wanted.wanted);
 }
 
-static enum wp_rc read_facts(struct types *t, struct wp_why *why)
+static enum wp_rc read_facts(struct types *t, struct wp_error *error)
 {
 	PGresult *answer;
-	enum wp_rc rc = wp_check_ask(t->check, t->session, write_facts, &answer, why);
+	enum wp_rc rc = wp_check_ask(t->check, t->session, write_facts, &answer, error);
 	if (rc != WP_OK)
 		return rc;
 	t->transfer = wp_columns_read(answer, t->check->config.postgres.binary, &t->facts);
 	PQclear(answer);
 	rc = wp_relations_put_facts(t->relations, &t->facts);
-	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the types of columns");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the types of columns");
 }
 
-static enum wp_rc look(struct types *t, struct wp_why *why)
+static enum wp_rc look(struct types *t, struct wp_error *error)
 {
 	enum wp_rc rc = wp_relations_new(RELATIONS_MAX, NULL, &t->relations);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for the types of columns");
-	rc = wp_check_ask(t->check, t->session, write_described, &t->described, why);
-	return rc == WP_OK ? read_facts(t, why) : rc;
+		return wp_error_set(error, rc, "no memory for the types of columns");
+	rc = wp_check_ask(t->check, t->session, write_described, &t->described, error);
+	return rc == WP_OK ? read_facts(t, error) : rc;
 }
 
 /* -- what is wrong with it --------------------------------------------------------- */
@@ -70,15 +70,15 @@ static void cure_setting(const struct wp_outbox_options *options, const char *ke
 static void cure_type(const struct types *t, size_t table, const char *column, const char *type,
 		      char *ret, size_t size)
 {
-	const struct wp_wanted_table *wanted = &t->check->wanted.wanted.tables[table];
+	const struct wp_requirements_table *wanted = &t->check->wanted.wanted.tables[table];
 	struct wp_buffer text;
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_init(&text, size);
 	wp_sql_init(&sql, wp_session_pg(t->session), &text);
 	wp_sql_add(&sql, "ALTER TABLE %I.%I ALTER COLUMN %I TYPE %s USING %I::text::%s;",
 		   wanted->schema, wanted->name, column, type, column, type);
-	if (wp_sql_end(&sql, &why) == WP_OK)
+	if (wp_sql_end(&sql, &error) == WP_OK)
 		(void)snprintf(ret, size, "%s", (const char *)text.data);
 	wp_buffer_release(&text);
 }
@@ -105,10 +105,10 @@ static void cure(const struct types *t, size_t table, const struct wp_outbox_opt
 }
 
 static void found(const struct types *t, size_t table, const struct wp_outbox_options *options,
-		  const struct wp_mapping_fault *fault, const struct wp_why *why)
+		  const struct wp_mapping_fault *fault, const struct wp_error *error)
 {
 	char text[2048] = "";
-	const struct wp_wanted_table *wanted = &t->check->wanted.wanted.tables[table];
+	const struct wp_requirements_table *wanted = &t->check->wanted.wanted.tables[table];
 	if (fault->kind != WP_COLUMN_NONE)
 		cure(t, table, options, fault, text, sizeof(text));
 	struct wp_finding *f = wp_findings_add(
@@ -116,7 +116,7 @@ static void found(const struct types *t, size_t table, const struct wp_outbox_op
 		fault->kind == WP_COLUMN_NONE ? WP_FINDING_OK : WP_FINDING_FAIL, WP_ROOM_OUTBOX,
 		"table_types",
 		fault->kind == WP_COLUMN_NONE ? "all that are needed do for what they mean"
-					      : why->text,
+					      : error->text,
 		text);
 	f->table = table;
 	(void)snprintf(f->about, sizeof(f->about), "%s.%s", wanted->schema, wanted->name);
@@ -128,7 +128,7 @@ static void judge(struct types *t, size_t table, const struct wp_outbox_options 
 	struct wp_relation *relation;
 	struct wp_mapping *mapping = NULL;
 	struct wp_mapping_fault fault = { .kind = WP_COLUMN_NONE };
-	struct wp_why why;
+	struct wp_error error;
 	if (wp_described_put(t->described, &t->check->wanted.wanted, table, t->relations,
 			     &relation) != WP_OK ||
 	    relation == NULL)
@@ -143,21 +143,21 @@ static void judge(struct types *t, size_t table, const struct wp_outbox_options 
 		.transfer = t->transfer,
 		.fault = &fault,
 	};
-	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &why);
+	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &error);
 	if (rc == WP_OK || (fault.kind != WP_COLUMN_NONE && fault.kind != WP_COLUMN_NOT_BINARY))
-		found(t, table, options, &fault, &why);
+		found(t, table, options, &fault, &error);
 	wp_mapping_free(mapping);
 }
 
 void wp_check_types(struct wp_check *c, struct wp_session *session)
 {
 	static struct types t; /* large, and there is one */
-	struct wp_why why;
+	struct wp_error error;
 	size_t table = 0;
 	t = (struct types){ .check = c, .session = session };
 	if (c->wanted.wanted.count == 0)
 		return;
-	if (look(&t, &why) == WP_OK) {
+	if (look(&t, &error) == WP_OK) {
 		for (size_t i = 0; i < c->config.outboxes.count; i++)
 			if (c->config.outboxes.items[i].table[0] != '\0')
 				judge(&t, table++, &c->config.outboxes.items[i]);

@@ -356,7 +356,7 @@ bool wp_cli_parse(const struct wp_cli_usage *usage, int argc, char **argv, struc
 static void print_note(const struct wp_config_note *note)
 {
 	(void)wp_cli_say(stderr, "walpost: %s%s\n",
-			 note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->why.text);
+			 note->level == WP_CONFIG_NOTE_WARN ? "warning: " : "", note->error.text);
 }
 
 static void print_notes(const struct wp_config_notes *notes)
@@ -368,7 +368,7 @@ static void print_notes(const struct wp_config_notes *notes)
 }
 
 /* librdkafka itself says what it takes; nothing is connected. */
-static enum wp_rc check_properties(const struct wp_config *config, struct wp_why *why)
+static enum wp_rc check_properties(const struct wp_config *config, struct wp_error *error)
 {
 	const struct wp_window widest = wp_window_for(&config->relay, SIZE_MAX);
 	const struct wp_kafka_bounds bounds = {
@@ -380,7 +380,7 @@ static enum wp_rc check_properties(const struct wp_config *config, struct wp_why
 
 	if (config->relay.sink != WP_SINK_KIND_KAFKA)
 		return WP_OK;
-	rc = wp_properties_conf(&config->kafka, &bounds, &conf, why);
+	rc = wp_properties_conf(&config->kafka, &bounds, &conf, error);
 	if (rc == WP_OK)
 		rd_kafka_conf_destroy(conf);
 	return rc;
@@ -395,7 +395,7 @@ enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 		.sets = line->sets,
 		.set_count = line->set_count,
 	};
-	struct wp_why why;
+	struct wp_error error;
 	enum wp_rc rc = wp_config_load(&sources, ret, notes);
 
 	if (rc == WP_OK)
@@ -403,10 +403,10 @@ enum wp_rc wp_cli_load(const struct wp_cli_line *line, struct wp_config *ret,
 	/* Without any property what is missing has been said. */
 	if (rc == WP_OK ||
 	    (rc == WP_CONFIG && ret->kafka.property_count > 0 && !wp_config_lacks_file(ret))) {
-		enum wp_rc kafka_rc = check_properties(ret, &why);
+		enum wp_rc kafka_rc = check_properties(ret, &error);
 
 		if (kafka_rc != WP_OK) {
-			wp_config_error(notes, "%s", why.text);
+			wp_config_error(notes, "%s", error.text);
 			rc = kafka_rc;
 		}
 	}
@@ -445,6 +445,6 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret)
 		return exit_code;
 	wp_log_setup(&ret->log);
 	for (size_t i = 0; i < notes.count; i++)
-		wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("why", notes.notes[i].why.text));
+		wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("reason", notes.notes[i].error.text));
 	return WP_EXIT_OK;
 }

@@ -26,7 +26,7 @@ static enum wp_rc take_record(void *arg, const struct wp_record *record, int64_t
 {
 	struct wp_diff *d = arg;
 
-	return wp_tally_take(d->tally, record, offset);
+	return wp_matching_take(d->tally, record, offset);
 }
 
 static bool go_on(void *arg, uint64_t done, uint64_t all)
@@ -48,7 +48,7 @@ static int64_t since(const struct wp_diff_options *options)
 								     : now_ms - options->since_ms;
 }
 
-static enum wp_rc read_topics(struct wp_diff *d, struct wp_why *why)
+static enum wp_rc read_topics(struct wp_diff *d, struct wp_error *error)
 {
 	const struct wp_topic_reading reading = {
 		.since_ms = since(&d->options),
@@ -57,13 +57,13 @@ static enum wp_rc read_topics(struct wp_diff *d, struct wp_why *why)
 		.arg = d,
 	};
 
-	return wp_topic_reader_read(d->reader, &reading, why);
+	return wp_topic_reader_read(d->reader, &reading, error);
 }
 
 /* -- the command -------------------------------------------------------------- */
 
 /* As the relay would place keys. */
-static enum wp_rc find_placement(struct wp_diff *d, struct wp_why *why)
+static enum wp_rc find_placement(struct wp_diff *d, struct wp_error *error)
 {
 	const struct wp_kafka_bounds bounds = {
 		.in_flight_events = d->config.relay.in_flight_events,
@@ -71,7 +71,7 @@ static enum wp_rc find_placement(struct wp_diff *d, struct wp_why *why)
 	};
 	rd_kafka_conf_t *conf;
 
-	enum wp_rc rc = wp_properties_conf(&d->config.kafka, &bounds, &conf, why);
+	enum wp_rc rc = wp_properties_conf(&d->config.kafka, &bounds, &conf, error);
 	if (rc != WP_OK)
 		return rc;
 	d->placement = wp_properties_placement(conf);
@@ -80,21 +80,21 @@ static enum wp_rc find_placement(struct wp_diff *d, struct wp_why *why)
 }
 
 /* Whether the brokers let us in is told by who says it best. */
-static enum wp_rc open_kafka(struct wp_diff *d, struct wp_why *why)
+static enum wp_rc open_kafka(struct wp_diff *d, struct wp_error *error)
 {
-	struct wp_why sentence;
-	enum wp_rc rc = find_placement(d, why);
+	struct wp_error sentence;
+	enum wp_rc rc = find_placement(d, error);
 
 	if (rc == WP_OK)
-		rc = wp_kafka_reach(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, why);
+		rc = wp_kafka_reach(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, error);
 	if (rc == WP_OK)
-		rc = wp_topic_reader_new(&d->config.kafka, &d->reader, why);
+		rc = wp_topic_reader_new(&d->config.kafka, &d->reader, error);
 	return rc;
 }
 
-static enum wp_rc make_room(struct wp_diff *d, struct wp_why *why)
+static enum wp_rc make_room(struct wp_diff *d, struct wp_error *error)
 {
-	const struct wp_tally_setup setup = {
+	const struct wp_matching_setup setup = {
 		.id_header = d->options.id_header,
 		.rows_max = (size_t)WP_DIFF_LIMIT_MAX,
 		.whole_size_max = WHOLE_SIZE_MAX,
@@ -104,29 +104,29 @@ static enum wp_rc make_room(struct wp_diff *d, struct wp_why *why)
 
 	d->topics = calloc(WP_DIFF_TOPICS_MAX, sizeof(*d->topics));
 	d->unmade = calloc((size_t)d->options.shown_max + 1, sizeof(*d->unmade));
-	if (d->topics == NULL || d->unmade == NULL || wp_tally_new(&setup, &d->tally) != WP_OK)
-		return wp_why_set(why, WP_NOMEM, "no memory for what is to be compared");
+	if (d->topics == NULL || d->unmade == NULL || wp_matching_new(&setup, &d->tally) != WP_OK)
+		return wp_error_set(error, WP_NOMEM, "no memory for what is to be compared");
 	return WP_OK;
 }
 
-static enum wp_rc compare(struct wp_diff *d, struct wp_why *why)
+static enum wp_rc compare(struct wp_diff *d, struct wp_error *error)
 {
-	enum wp_rc rc = make_room(d, why);
+	enum wp_rc rc = make_room(d, error);
 	if (rc == WP_OK)
-		rc = wp_console_init(&d->console, why);
+		rc = wp_console_init(&d->console, error);
 	if (rc == WP_OK)
-		rc = open_kafka(d, why);
+		rc = open_kafka(d, error);
 	if (rc == WP_OK)
-		rc = wp_diff_read_rows(d, why);
+		rc = wp_diff_read_rows(d, error);
 	if (rc == WP_OK)
-		rc = read_topics(d, why);
+		rc = read_topics(d, error);
 	wp_diff_say_progress("%s", "");
 	return rc;
 }
 
 static int tell(struct wp_diff *d)
 {
-	const struct wp_tally_counts *counts = wp_tally_finish(d->tally);
+	const struct wp_matching_counts *counts = wp_matching_finish(d->tally);
 
 	if (!d->options.json)
 		wp_diff_report(d, counts);
@@ -142,12 +142,12 @@ static int tell(struct wp_diff *d)
 
 static int compare_and_tell(struct wp_diff *d)
 {
-	struct wp_why why;
-	enum wp_rc rc = compare(d, &why);
-	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(exit_of(rc), "%s", why.text);
+	struct wp_error error;
+	enum wp_rc rc = compare(d, &error);
+	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(exit_of(rc), "%s", error.text);
 
 	wp_topic_reader_free(d->reader);
-	wp_tally_free(d->tally);
+	wp_matching_free(d->tally);
 	free(d->topics);
 	free(d->unmade);
 	wp_console_release(&d->console);

@@ -71,7 +71,7 @@ static json_t *topics(struct writer *w)
 	return array;
 }
 
-static json_t *parts(struct writer *w, const struct wp_tally_counts *c)
+static json_t *parts(struct writer *w, const struct wp_matching_counts *c)
 {
 	json_t *object = json_object();
 	json_t *headers = json_object();
@@ -127,7 +127,7 @@ static json_t *difference(struct writer *w, const struct wp_shown_part *p)
 	return object;
 }
 
-static json_t *named(struct writer *w, const struct wp_tally_row *row)
+static json_t *named(struct writer *w, const struct wp_matching_row *row)
 {
 	json_t *object = json_object();
 
@@ -140,11 +140,11 @@ static json_t *differences(struct writer *w)
 {
 	json_t *array = json_array();
 	const struct wp_shown *shown;
-	struct wp_tally_row row;
+	struct wp_matching_row row;
 
-	for (size_t i = 0; (shown = wp_tally_shown(w->diff->tally, i)) != NULL; i++) {
+	for (size_t i = 0; (shown = wp_matching_shown(w->diff->tally, i)) != NULL; i++) {
 		json_t *list = json_array();
-		wp_tally_row(w->diff->tally, shown->row, &row);
+		wp_matching_row(w->diff->tally, shown->row, &row);
 		json_t *object = named(w, &row);
 		set(w, object, "topic", json_string(shown->topic));
 		set(w, object, "partition", json_integer(shown->partition));
@@ -157,14 +157,14 @@ static json_t *differences(struct writer *w)
 	return array;
 }
 
-static json_t *missing(struct writer *w, const struct wp_tally_counts *c)
+static json_t *missing(struct writer *w, const struct wp_matching_counts *c)
 {
 	json_t *array = json_array();
 	int64_t left = w->diff->options.shown_max;
-	struct wp_tally_row row;
+	struct wp_matching_row row;
 
 	for (size_t i = 0; i < c->rows && left > 0; i++) {
-		wp_tally_row(w->diff->tally, i, &row);
+		wp_matching_row(w->diff->tally, i, &row);
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		json_t *object = named(w, &row);
@@ -185,13 +185,13 @@ static json_t *unmade(struct writer *w)
 		json_t *object = json_object();
 		set(w, object, "table", json_string(d->tables[u->table].name));
 		set(w, object, "id", text_of(wp_span_of(u->id)));
-		set(w, object, "why", text_of(wp_span_of(u->why.text)));
+		set(w, object, "reason", text_of(wp_span_of(u->error.text)));
 		append(w, array, object);
 	}
 	return array;
 }
 
-static void set_counts(struct writer *w, json_t *object, const struct wp_tally_counts *c)
+static void set_counts(struct writer *w, json_t *object, const struct wp_matching_counts *c)
 {
 	set_count(w, object, "compared", c->rows);
 	set_count(w, object, "equal", c->equal);
@@ -207,7 +207,7 @@ static void set_counts(struct writer *w, json_t *object, const struct wp_tally_c
 	set(w, object, "rows_left_off", json_boolean(w->diff->is_full));
 }
 
-enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_tally_counts *counts)
+enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_matching_counts *counts)
 {
 	struct writer w = { .diff = d };
 	json_t *object = json_object();

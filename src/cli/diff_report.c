@@ -48,7 +48,7 @@ static void print_tables(const struct wp_diff *d)
 	}
 }
 
-static void print_parts(const struct wp_tally_counts *c)
+static void print_parts(const struct wp_matching_counts *c)
 {
 	const char *before = "   ";
 
@@ -79,7 +79,7 @@ static void print_missing_topics(const struct wp_diff *d)
 	}
 }
 
-static void print_counts(const struct wp_diff *d, const struct wp_tally_counts *c)
+static void print_counts(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	wp_cli_say(stdout,
 		   "\n  compared   %10" PRIu64 "   with %" PRIu64 " record%s of %zu topic%s\n",
@@ -118,7 +118,7 @@ static void print_unknown(const struct wp_diff *d)
 	wp_cli_say(stdout, ".\n");
 }
 
-static void print_bounds(const struct wp_diff *d, const struct wp_tally_counts *c)
+static void print_bounds(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	if (d->is_full)
 		wp_cli_say(stdout,
@@ -237,7 +237,7 @@ static void print_part(const struct wp_shown_part *p, bool no_values)
 		wp_cli_say(stdout, "%*s^\n", one > other ? one : other, "");
 }
 
-static void print_row(const struct wp_diff *d, const struct wp_tally_row *row, const char *what)
+static void print_row(const struct wp_diff *d, const struct wp_matching_row *row, const char *what)
 {
 	struct wp_excerpt id;
 
@@ -248,10 +248,10 @@ static void print_row(const struct wp_diff *d, const struct wp_tally_row *row, c
 static void print_differences(const struct wp_diff *d)
 {
 	const struct wp_shown *shown;
-	struct wp_tally_row row;
+	struct wp_matching_row row;
 
-	for (size_t i = 0; (shown = wp_tally_shown(d->tally, i)) != NULL; i++) {
-		wp_tally_row(d->tally, shown->row, &row);
+	for (size_t i = 0; (shown = wp_matching_shown(d->tally, i)) != NULL; i++) {
+		wp_matching_row(d->tally, shown->row, &row);
 		print_row(d, &row, "different");
 		wp_cli_say(stdout, "  in %s, partition %d, offset %" PRId64 "\n", shown->topic,
 			   (int)shown->partition, shown->offset);
@@ -262,13 +262,13 @@ static void print_differences(const struct wp_diff *d)
 	}
 }
 
-static void print_missing(const struct wp_diff *d, const struct wp_tally_counts *c)
+static void print_missing(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	int64_t left = d->options.shown_max;
-	struct wp_tally_row row;
+	struct wp_matching_row row;
 
 	for (size_t i = 0; i < c->rows && left > 0; i++) {
-		wp_tally_row(d->tally, i, &row);
+		wp_matching_row(d->tally, i, &row);
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		print_row(d, &row, "missing");
@@ -282,10 +282,10 @@ static void print_missing(const struct wp_diff *d, const struct wp_tally_counts 
 static void print_unmade(const struct wp_diff *d)
 {
 	for (uint64_t i = 0; i < d->unmade_count && i < (uint64_t)d->options.shown_max; i++)
-		wp_cli_say(stdout, "\n  no record  %s\n", d->unmade[i].why.text);
+		wp_cli_say(stdout, "\n  no record  %s\n", d->unmade[i].error.text);
 }
 
-void wp_diff_report(const struct wp_diff *d, const struct wp_tally_counts *counts)
+void wp_diff_report(const struct wp_diff *d, const struct wp_matching_counts *counts)
 {
 	print_tables(d);
 	print_counts(d, counts);

@@ -11,7 +11,7 @@
 #include "walpost/outbox/table.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/run/wanted.h"
+#include "walpost/run/requirements.h"
 
 enum {
 	FETCH_FIRST = 16,
@@ -25,7 +25,7 @@ enum {
 struct rows {
 	struct wp_diff *diff;
 	struct wp_session session;
-	struct wp_wanted_outboxes wanted;
+	struct wp_requirements_outboxes wanted;
 	struct wp_column_facts facts;
 	struct wp_outbox_set *outboxes;
 	struct wp_buffer texts; /* of binary values, of which there are none here */
@@ -55,11 +55,11 @@ enum catalog_column {
 };
 
 static enum wp_rc finish_and_ask(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
-				 PGresult **ret, struct wp_why *why)
+				 PGresult **ret, struct wp_error *error)
 {
-	enum wp_rc rc = wp_sql_end(sql, why);
+	enum wp_rc rc = wp_sql_end(sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(&r->session, (const char *)text->data, ret, why);
+		rc = wp_session_query(&r->session, (const char *)text->data, ret, error);
 	wp_buffer_release(text);
 	return rc;
 }
@@ -77,8 +77,8 @@ static const struct wp_outbox_options *options_of(const struct rows *r)
 
 /* -- the table's columns ------------------------------------------------------ */
 
-static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *table,
-			      struct wp_why *why)
+static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table *table,
+			      struct wp_error *error)
 {
 	static const char question[] =
 		"SELECT a.attname, a.atttypid, t.typname, s.nspname, c.relreplident = 'f',\n"
@@ -98,12 +98,12 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_wanted_table *tabl
 	wp_sql_add(&sql, question, table->schema, table->name);
 	PQclear(r->catalog);
 	r->catalog = NULL;
-	enum wp_rc rc = finish_and_ask(r, &sql, &text, &r->catalog, why);
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &r->catalog, error);
 	if (rc != WP_OK)
 		return rc;
 	if (PQntuples(r->catalog) == 0)
-		return wp_why_set(why, WP_CONFIG, "there is no table %s (outbox.table)",
-				  options_of(r)->table);
+		return wp_error_set(error, WP_CONFIG, "there is no table %s (outbox.table)",
+				    options_of(r)->table);
 	assert(PQntuples(r->catalog) <= COLUMNS_MAX);
 	r->column_count = (size_t)PQntuples(r->catalog);
 	return WP_OK;
@@ -120,7 +120,7 @@ static const char *column_name(const struct rows *r, size_t column)
 }
 
 /* Columns that need not be there are read if they are. */
-static bool is_named(const struct wp_wanted_table *table, const char *column)
+static bool is_named(const struct wp_requirements_table *table, const char *column)
 {
 	for (size_t i = 0; i < table->all_count; i++) {
 		if (strcmp(table->columns[i], column) == 0)
@@ -141,18 +141,18 @@ static bool has_column(const struct rows *r, const char *column)
 /* -- the cursor --------------------------------------------------------------- */
 
 static enum wp_rc run(struct rows *r, struct wp_sql *sql, struct wp_buffer *text,
-		      struct wp_why *why)
+		      struct wp_error *error)
 {
 	PGresult *result;
-	enum wp_rc rc = finish_and_ask(r, sql, text, &result, why);
+	enum wp_rc rc = finish_and_ask(r, sql, text, &result, error);
 	if (rc == WP_OK)
 		PQclear(result);
 	return rc;
 }
 
 /* A question that is wrong, or not allowed, is a matter of configuration. */
-static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_why *inner,
-			  struct wp_why *why)
+static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_error *inner,
+			  struct wp_error *error)
 {
 	const char *state = r->session.failure.sqlstate;
 	const char *table = options_of(r)->table;
@@ -160,26 +160,28 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_w
 	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
 
 	if (strcmp(state, "42501") == 0)
-		return wp_why_set(why, WP_CONFIG,
-				  "table %s: %s; this command reads the table, which a relay need "
-				  "not: GRANT %s%s%sSELECT ON %s TO its role",
-				  table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
-				  may_use_schema ? "" : schema,
-				  may_use_schema ? "" : " TO its role, and GRANT ", table);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"table %s: %s; this command reads the table, which a relay need "
+			"not: GRANT %s%s%sSELECT ON %s TO its role",
+			table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
+			may_use_schema ? "" : schema,
+			may_use_schema ? "" : " TO its role, and GRANT ", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
-		return wp_why_set(why, WP_CONFIG, "table %s, --where: %s", table, inner->text);
-	return wp_why_set(why, rc, "table %s: %s", table, inner->text);
+		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
+	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
 }
 
 /* One row more than the limit, to tell whether there are. */
-static enum wp_rc declare(struct rows *r, const struct wp_wanted_table *table, struct wp_why *why)
+static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *table,
+			  struct wp_error *error)
 {
 	const struct wp_diff_options *options = &r->diff->options;
 	const char *by = options_of(r)->column_timestamp;
 	const char *comma = "";
 	struct wp_buffer text;
 	struct wp_sql sql;
-	struct wp_why inner;
+	struct wp_error inner;
 	char limit[24];
 
 	begin_sql(r, &sql, &text);
@@ -200,7 +202,7 @@ static enum wp_rc declare(struct rows *r, const struct wp_wanted_table *table, s
 	(void)snprintf(limit, sizeof(limit), "%lld", (long long)options->limit + 1);
 	wp_sql_add(&sql, " LIMIT %s", limit);
 	enum wp_rc rc = run(r, &sql, &text, &inner);
-	return rc == WP_OK ? rc : explain(r, rc, &inner, why);
+	return rc == WP_OK ? rc : explain(r, rc, &inner, error);
 }
 
 /* -- from a row to what is expected ------------------------------------------- */
@@ -229,7 +231,7 @@ static enum wp_rc name_types(struct rows *r)
 
 /* As the stream would have announced it; domains are told by what lies under them. */
 static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
-			       const struct wp_wanted_table *table, struct wp_why *why)
+			       const struct wp_requirements_table *table, struct wp_error *error)
 {
 	struct wp_relation *relation = NULL;
 
@@ -247,7 +249,7 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 	}
 	enum wp_rc rc = name_types(r);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for the names of types");
+		return wp_error_set(error, rc, "no memory for the names of types");
 	const struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = {
@@ -260,7 +262,7 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 	};
 	rc = wp_relations_put(r->relations, &change, &relation);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for the columns of a table");
+		return wp_error_set(error, rc, "no memory for the columns of a table");
 	const struct wp_mapping_setup setup = {
 		.options = options_of(r),
 		.relation = relation,
@@ -270,10 +272,10 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 		.columns = WP_COLUMNS_ALL,
 		.transfer = WP_TRANSFER_TEXT,
 	};
-	return wp_mapping_new(&setup, &r->mapping, why);
+	return wp_mapping_new(&setup, &r->mapping, error);
 }
 
-static void note_unmade(struct rows *r, const struct wp_event *event, const struct wp_why *why)
+static void note_unmade(struct rows *r, const struct wp_event *event, const struct wp_error *error)
 {
 	struct wp_diff *d = r->diff;
 	struct wp_excerpt id;
@@ -281,23 +283,23 @@ static void note_unmade(struct rows *r, const struct wp_event *event, const stru
 	if (d->unmade_count < (uint64_t)d->options.shown_max) {
 		struct wp_diff_unmade *unmade = &d->unmade[d->unmade_count];
 		unmade->table = r->table;
-		unmade->why = *why;
+		unmade->error = *error;
 		(void)snprintf(unmade->id, sizeof(unmade->id), "%s", wp_excerpt(&id, event->id));
 	}
 	d->unmade_count++;
 }
 
-static enum wp_rc add_topic(struct rows *r, struct wp_span name, struct wp_why *why)
+static enum wp_rc add_topic(struct rows *r, struct wp_span name, struct wp_error *error)
 {
 	struct wp_diff *d = r->diff;
 
 	if (d->topic_count == WP_DIFF_TOPICS_MAX)
-		return wp_why_set(why, WP_FULL,
-				  "the rows go to more than %d topics: compare fewer, with "
-				  "--outbox, --where or --limit",
-				  WP_DIFF_TOPICS_MAX);
+		return wp_error_set(error, WP_FULL,
+				    "the rows go to more than %d topics: compare fewer, with "
+				    "--outbox, --where or --limit",
+				    WP_DIFF_TOPICS_MAX);
 	struct wp_diff_topic *topic = &d->topics[d->topic_count];
-	enum wp_rc rc = wp_topic_reader_add(d->reader, name, &topic->partitions, why);
+	enum wp_rc rc = wp_topic_reader_add(d->reader, name, &topic->partitions, error);
 	if (rc != WP_OK)
 		return rc;
 	(void)snprintf(topic->name, sizeof(topic->name), "%s", (const char *)name.data);
@@ -306,7 +308,7 @@ static enum wp_rc add_topic(struct rows *r, struct wp_span name, struct wp_why *
 	return WP_OK;
 }
 
-static enum wp_rc find_topic(struct rows *r, struct wp_span name, struct wp_why *why)
+static enum wp_rc find_topic(struct rows *r, struct wp_span name, struct wp_error *error)
 {
 	if (r->last_topic != NULL && wp_span_is(name, r->last_topic->name))
 		return WP_OK;
@@ -315,7 +317,7 @@ static enum wp_rc find_topic(struct rows *r, struct wp_span name, struct wp_why 
 		if (wp_span_is(name, r->last_topic->name))
 			return WP_OK;
 	}
-	return add_topic(r, name, why);
+	return add_topic(r, name, error);
 }
 
 static void place(const struct wp_diff *d, int32_t partitions, struct wp_record *record)
@@ -347,9 +349,9 @@ static unsigned unknown_of(struct rows *r, const struct wp_event *event)
 }
 
 static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp_record *record,
-			 struct wp_why *why)
+			 struct wp_error *error)
 {
-	enum wp_rc rc = find_topic(r, record->topic, why);
+	enum wp_rc rc = find_topic(r, record->topic, error);
 	if (rc != WP_OK)
 		return rc;
 	if (wp_span_is_null(event->timestamp))
@@ -357,13 +359,13 @@ static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp
 	else
 		r->diff->tables[r->table].timestamp_is_known = true;
 	place(r->diff, r->last_topic->partitions, record);
-	rc = wp_tally_expect(r->diff->tally, r->table, record, unknown_of(r, event));
+	rc = wp_matching_expect(r->diff->tally, r->table, record, unknown_of(r, event));
 	if (rc == WP_FULL) {
 		r->diff->is_full = true;
 		return WP_OK;
 	}
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for what is to be compared");
+		return wp_error_set(error, rc, "no memory for what is to be compared");
 	r->last_topic->rows++;
 	return WP_OK;
 }
@@ -383,12 +385,12 @@ static void read_values(struct rows *r, const PGresult *result, int row)
 	}
 }
 
-static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, struct wp_why *why)
+static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, struct wp_error *error)
 {
 	struct wp_tuple tuple = { .values = r->values, .count = r->column_count };
 	struct wp_event event = { .table = "" };
 	struct wp_record record;
-	struct wp_why reason;
+	struct wp_error reason;
 
 	read_values(r, result, row);
 	enum wp_rc rc = wp_mapping_event(r->mapping, &tuple, &r->texts, &event, &reason);
@@ -400,8 +402,8 @@ static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, stru
 		return WP_OK;
 	}
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "%s", reason.text);
-	return expect(r, &event, &record, why);
+		return wp_error_set(error, rc, "%s", reason.text);
+	return expect(r, &event, &record, error);
 }
 
 /* -- all rows ----------------------------------------------------------------- */
@@ -424,7 +426,7 @@ static int next_count(int count, size_t size)
 	return size > FETCH_LARGE && count > 1 ? count / 2 : count;
 }
 
-static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_why *why)
+static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_error *error)
 {
 	struct wp_diff *d = r->diff;
 	struct wp_diff_table *table = &d->tables[r->table];
@@ -435,7 +437,7 @@ static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_wh
 			table->is_limited = true;
 			return WP_OK;
 		}
-		rc = take_row(r, result, row, why);
+		rc = take_row(r, result, row, error);
 		table->rows += d->is_full ? 0 : 1;
 	}
 	wp_diff_say_progress("%s: %llu rows read", table->name, (unsigned long long)table->rows);
@@ -443,7 +445,8 @@ static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_wh
 }
 
 /* The first batch also tells of which types the columns are. */
-static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table, struct wp_why *why)
+static enum wp_rc fetch_all(struct rows *r, const struct wp_requirements_table *table,
+			    struct wp_error *error)
 {
 	int count = FETCH_FIRST;
 	bool more = true;
@@ -452,15 +455,15 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_wanted_table *table,
 	while (rc == WP_OK && more && !r->diff->is_full) {
 		char sql[48];
 		PGresult *result;
-		struct wp_why inner;
+		struct wp_error inner;
 		(void)snprintf(sql, sizeof(sql), "FETCH %d FROM compared", count);
 		rc = wp_session_query(&r->session, sql, &result, &inner);
 		if (rc != WP_OK)
-			return explain(r, rc, &inner, why);
+			return explain(r, rc, &inner, error);
 		if (r->mapping == NULL)
-			rc = make_mapping(r, result, table, why);
+			rc = make_mapping(r, result, table, error);
 		if (rc == WP_OK)
-			rc = take_rows(r, result, why);
+			rc = take_rows(r, result, error);
 		more = PQntuples(result) == count;
 		count = next_count(count, size_of(result));
 		PQclear(result);
@@ -481,34 +484,34 @@ static void look_through_domains(struct wp_column_facts *facts)
 	}
 }
 
-static enum wp_rc know_types(struct rows *r, struct wp_why *why)
+static enum wp_rc know_types(struct rows *r, struct wp_error *error)
 {
 	look_through_domains(&r->facts);
 	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
 	if (rc == WP_OK)
 		rc = wp_relations_put_facts(r->relations, &r->facts);
-	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the columns' types");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the columns' types");
 }
 
-static enum wp_rc read_table(struct rows *r, struct wp_why *why)
+static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 {
-	const struct wp_wanted_table *table = &r->wanted.tables[r->table];
+	const struct wp_requirements_table *table = &r->wanted.tables[r->table];
 
 	r->diff->tables[r->table] = (struct wp_diff_table){ .name = options_of(r)->table };
 	r->diff->table_count = r->table + 1;
 	wp_mapping_free(r->mapping);
 	r->mapping = NULL;
-	enum wp_rc rc = ask_columns(r, table, why);
+	enum wp_rc rc = ask_columns(r, table, error);
 	if (rc == WP_OK)
-		rc = declare(r, table, why);
+		rc = declare(r, table, error);
 	if (rc == WP_OK)
-		rc = fetch_all(r, table, why);
+		rc = fetch_all(r, table, error);
 	if (rc == WP_OK)
-		rc = wp_session_do(&r->session, "CLOSE compared", why);
+		rc = wp_session_do(&r->session, "CLOSE compared", error);
 	return rc;
 }
 
-static enum wp_rc read_tables(struct rows *r, struct wp_why *why)
+static enum wp_rc read_tables(struct rows *r, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -516,12 +519,12 @@ static enum wp_rc read_tables(struct rows *r, struct wp_why *why)
 		r->outbox = i;
 		r->table = wp_outbox_set_at(r->outboxes, i)->table;
 		if (options_of(r)->table[0] != '\0' && !r->diff->is_full)
-			rc = read_table(r, why);
+			rc = read_table(r, error);
 	}
 	return rc;
 }
 
-static enum wp_rc ask_facts(struct rows *r, struct wp_why *why)
+static enum wp_rc ask_facts(struct rows *r, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -529,45 +532,46 @@ static enum wp_rc ask_facts(struct rows *r, struct wp_why *why)
 
 	begin_sql(r, &sql, &text);
 	wp_columns_sql(&sql, &r->wanted.wanted);
-	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, why);
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, error);
 	if (rc != WP_OK)
 		return rc;
 	(void)wp_columns_read(result, WP_BINARY_OFF, &r->facts);
 	PQclear(result);
-	return know_types(r, why);
+	return know_types(r, error);
 }
 
-static enum wp_rc prepare(struct rows *r, struct wp_why *why)
+static enum wp_rc prepare(struct rows *r, struct wp_error *error)
 {
 	const struct wp_outboxes *outboxes = &r->diff->outboxes;
 
 	wp_buffer_init(&r->texts, 0);
-	enum wp_rc rc = wp_wanted_outboxes_init(&r->wanted, outboxes, why);
+	enum wp_rc rc = wp_requirements_outboxes_init(&r->wanted, outboxes, error);
 	if (rc == WP_OK && r->wanted.wanted.count == 0)
-		rc = wp_why_set(why, WP_CONFIG,
-				"no outbox has a table: logical messages are in the log only, and "
-				"cannot be compared");
+		rc = wp_error_set(
+			error, WP_CONFIG,
+			"no outbox has a table: logical messages are in the log only, and "
+			"cannot be compared");
 	if (rc == WP_OK)
 		rc = wp_outbox_set_new(outboxes, wp_cli_record_max(&r->diff->config), &r->outboxes,
-				       why);
+				       error);
 	return rc;
 }
 
 /* What is read is one moment of the database, and nothing can be written. */
-static enum wp_rc read_all(struct rows *r, struct wp_why *why)
+static enum wp_rc read_all(struct rows *r, struct wp_error *error)
 {
 	enum wp_rc rc = wp_session_open(&r->session, &r->diff->console, &r->diff->config.postgres,
-					WP_CONNECTION_SQL, why);
+					WP_CONNECTION_SQL, error);
 	if (rc == WP_OK)
 		rc = wp_session_do(&r->session,
-				   "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", why);
+				   "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY", error);
 	if (rc == WP_OK)
 		rc = wp_session_do(&r->session,
 				   "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
-				   why);
+				   error);
 	if (rc == WP_OK)
-		rc = ask_facts(r, why);
-	return rc == WP_OK ? read_tables(r, why) : rc;
+		rc = ask_facts(r, error);
+	return rc == WP_OK ? read_tables(r, error) : rc;
 }
 
 static void release(struct rows *r)
@@ -577,21 +581,21 @@ static void release(struct rows *r)
 	wp_mapping_free(r->mapping);
 	wp_relations_free(r->relations);
 	wp_outbox_set_free(r->outboxes);
-	wp_wanted_outboxes_release(&r->wanted);
+	wp_requirements_outboxes_release(&r->wanted);
 	wp_buffer_release(&r->texts);
 	free(r);
 }
 
-enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_why *why)
+enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error)
 {
 	struct rows *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for reading rows");
+		return wp_error_set(error, WP_NOMEM, "no memory for reading rows");
 	r->diff = d;
-	enum wp_rc rc = prepare(r, why);
+	enum wp_rc rc = prepare(r, error);
 	if (rc == WP_OK)
-		rc = read_all(r, why);
+		rc = read_all(r, error);
 	release(r);
 	return rc;
 }

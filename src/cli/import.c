@@ -24,17 +24,17 @@ static const struct wp_cli_usage usage = {
 	},
 };
 
-static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_why *why)
+static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_error *error)
 {
-	struct wp_why inner;
+	struct wp_error inner;
 	char *text = NULL;
-	enum wp_rc rc = wp_file_text(path, &text, why);
+	enum wp_rc rc = wp_file_text(path, &text, error);
 
 	if (rc != WP_OK)
 		return rc;
 	rc = wp_import_new(wp_span_of(text), ret, &inner);
 	free(text);
-	return rc == WP_OK ? rc : wp_why_set(why, rc, "%s: %s", path, inner.text);
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "%s: %s", path, inner.text);
 }
 
 static int print(const struct wp_import *import)
@@ -57,7 +57,7 @@ int wp_command_import_debezium(int argc, char **argv)
 {
 	struct wp_import *import = NULL;
 	struct wp_cli_line line;
-	struct wp_why why;
+	struct wp_error error;
 	int exit_code;
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
@@ -66,11 +66,11 @@ int wp_command_import_debezium(int argc, char **argv)
 		return wp_cli_fail(WP_EXIT_CONFIG, "%s: a FILE is missing, or - for standard input",
 				   usage.command);
 	const char *path = line.arguments[0];
-	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &why);
+	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &error);
 
 	if (rc != WP_OK)
 		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
-				   why.text);
+				   error.text);
 	exit_code = print(import);
 	wp_import_free(import);
 	return exit_code;

@@ -8,12 +8,12 @@
 #include "walpost/cli/slot_accept.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
-#include "walpost/postgres/witness.h"
-#include "walpost/run/wanted.h"
+#include "walpost/postgres/checkpoint.h"
+#include "walpost/run/requirements.h"
 
 struct init {
 	struct wp_config config;
-	struct wp_wanted_outboxes outboxes;
+	struct wp_requirements_outboxes outboxes;
 	const char *role; /* NULL: grants are not asked for */
 	struct wp_console console;
 	struct wp_session session;
@@ -25,7 +25,7 @@ static void add_grants(struct wp_sql *sql, const char *role)
 {
 	if (!role)
 		return;
-	wp_witness_grant_sql(sql, role);
+	wp_checkpoint_grant_sql(sql, role);
 	wp_sql_add(sql, "ALTER ROLE %I REPLICATION;\n", role);
 }
 
@@ -108,7 +108,7 @@ static void add_slot_script(struct wp_sql *sql, const char *slot)
 		   "\\endif\n",
 		   slot, absent, slot);
 	wp_sql_add(sql, "\\if :walpost_slot_new\n");
-	wp_witness_renew_sql(sql, slot, "walpost init");
+	wp_checkpoint_renew_sql(sql, slot, "walpost init");
 	wp_sql_add(sql, ";\n\\endif\n");
 }
 
@@ -124,7 +124,7 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	}
 	wp_sql_add(sql, "\n-- Here a relay notes that it has taken the slot over.\n%s\n",
-		   wp_witness_sql);
+		   wp_checkpoint_sql);
 	add_publication_script(sql, i);
 	add_grants(sql, i->role);
 	wp_sql_add(
@@ -140,7 +140,7 @@ static int print_script(const struct init *i)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	if (!are_quotable(i))
 		return wp_cli_fail(WP_EXIT_CONFIG,
 				   "a name that holds $walpost$ cannot be written into a script");
@@ -149,12 +149,12 @@ static int print_script(const struct init *i)
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, pg, &text);
 	add_script(&sql, i);
-	enum wp_rc rc = wp_sql_end(&sql, &why);
+	enum wp_rc rc = wp_sql_end(&sql, &error);
 	if (rc == WP_OK)
 		(void)fputs((const char *)text.data, stdout); /* wp_cli_done() looks */
 	wp_buffer_release(&text);
 	PQfinish(pg);
-	return rc == WP_OK ? wp_cli_done() : wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	return rc == WP_OK ? wp_cli_done() : wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 }
 
 /* -- doing it -------------------------------------------------------------------- */
@@ -195,8 +195,8 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
 		if (!i->found.table_exists[at])
 			wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
-	if (!i->found.witness_ready || !i->skip_exists)
-		wp_sql_add(sql, "%s", wp_witness_sql);
+	if (!i->found.checkpoint_ready || !i->skip_exists)
+		wp_sql_add(sql, "%s", wp_checkpoint_sql);
 	if (!i->found.publication_exists)
 		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outboxes.wanted);
 	add_grants(sql, i->role);
@@ -208,7 +208,7 @@ static void say(const char *what, const char *name, bool existed)
 	printf("%s %s: %s\n", what, name, existed ? "was there" : "created");
 }
 
-static enum wp_rc create_objects(struct init *i, struct wp_why *why)
+static enum wp_rc create_objects(struct init *i, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -216,19 +216,20 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
 	add_objects(&sql, i);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_do(&i->session, (const char *)text.data, why);
+		rc = wp_session_do(&i->session, (const char *)text.data, error);
 	wp_buffer_release(&text);
 	if (rc != WP_OK)
 		return rc;
 	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
 		say("table", wp_table_name_text(&i->outboxes.names[at], table, sizeof(table)),
 		    i->found.table_exists[at]);
-	say("witness table", "walpost.witness", i->found.witness_ready);
+	say("checkpoint table", "walpost.slot_checkpoint", i->found.checkpoint_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
 	if (i->role)
-		printf("role %s: has REPLICATION, and may write walpost.witness and walpost.skip\n",
+		printf("role %s: has REPLICATION, and may write walpost.slot_checkpoint and "
+		       "walpost.skip\n",
 		       i->role);
 	return WP_OK;
 }
@@ -237,17 +238,19 @@ static enum wp_rc create_objects(struct init *i, struct wp_why *why)
  * A relay that finds another slot than the row tells of refuses to start: this one is known to be
  * new. What lies between is for a human all the same.
  */
-static void renew_witness(struct init *i)
+static void renew_checkpoint(struct init *i)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *renewed;
 	const char *slot = i->config.postgres.slot;
-	enum wp_rc rc = wp_cli_renew_witness(&i->session, slot, "walpost init", &renewed, &why);
+	enum wp_rc rc =
+		wp_cli_renew_checkpoint(&i->session, slot, "walpost init", &renewed, &error);
 	if (rc != WP_OK) {
 		fprintf(stderr,
-			"walpost: slot %s is new, but walpost.witness does not say so: %s; run "
+			"walpost: slot %s is new, but walpost.slot_checkpoint does not say so: %s; "
+			"run "
 			"walpost slot accept before walpost run\n",
-			slot, why.text);
+			slot, error.text);
 		return;
 	}
 	if (PQntuples(renewed) == 1)
@@ -258,18 +261,18 @@ static void renew_witness(struct init *i)
 	PQclear(renewed);
 }
 
-static enum wp_rc create_slot(struct init *i, struct wp_why *why)
+static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
 	if (i->found.slot_exists) {
 		say("slot", i->config.postgres.slot, true);
 		return WP_OK;
 	}
-	enum wp_rc rc = wp_cli_create_slot(&i->session, &i->config.postgres, lsn, why);
+	enum wp_rc rc = wp_cli_create_slot(&i->session, &i->config.postgres, lsn, error);
 	if (rc != WP_OK)
 		return rc;
 	printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
-	renew_witness(i);
+	renew_checkpoint(i);
 	return WP_OK;
 }
 
@@ -299,21 +302,21 @@ static void add_schema_cure(struct wp_sql *sql, const struct init *i, const char
 }
 
 /* Adds to what the server said what is to be done about it. */
-static void explain(struct init *i, struct wp_why *why)
+static void explain(struct init *i, struct wp_error *error)
 {
 	const char *state = i->session.failure.sqlstate;
 	struct wp_buffer text;
 	struct wp_sql sql;
-	struct wp_why inner;
+	struct wp_error inner;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
-	wp_sql_add(&sql, "%s", why->text);
+	wp_sql_add(&sql, "%s", error->text);
 	if (!strcmp(state, "42501"))
 		add_permission_cure(&sql, i);
 	else if (!strcmp(state, "3F000"))
-		add_schema_cure(&sql, i, why->text);
+		add_schema_cure(&sql, i, error->text);
 	if (wp_sql_end(&sql, &inner) == WP_OK)
-		(void)wp_why_set(why, WP_OK, "%s", (const char *)text.data);
+		(void)wp_error_set(error, WP_OK, "%s", (const char *)text.data);
 	wp_buffer_release(&text);
 }
 
@@ -322,11 +325,11 @@ static int exit_of(enum wp_rc rc)
 	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 }
 
-static enum wp_rc look_for_skip(struct init *i, struct wp_why *why)
+static enum wp_rc look_for_skip(struct init *i, struct wp_error *error)
 {
 	PGresult *found;
 	enum wp_rc rc = wp_session_query(&i->session, "SELECT to_regclass('walpost.skip') IS NULL",
-					 &found, why);
+					 &found, error);
 	if (rc != WP_OK)
 		return rc;
 	i->skip_exists = *PQgetvalue(found, 0, 0) == 'f';
@@ -336,26 +339,26 @@ static enum wp_rc look_for_skip(struct init *i, struct wp_why *why)
 
 static int create(struct init *i)
 {
-	struct wp_why why;
+	struct wp_error error;
 	const struct wp_postgres_options *postgres = &i->config.postgres;
 	enum wp_rc rc =
-		wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &why);
+		wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &error);
 	if (rc == WP_OK)
-		rc = look_for_skip(i, &why);
+		rc = look_for_skip(i, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, BEFORE))
 		return wp_cli_fail(WP_EXIT_FAILED, "nothing was created: cure the above first");
-	rc = create_objects(i, &why);
+	rc = create_objects(i, &error);
 	if (rc == WP_OK)
-		rc = create_slot(i, &why);
+		rc = create_slot(i, &error);
 	if (rc != WP_OK)
-		explain(i, &why);
+		explain(i, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
-	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &why);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
+	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, AFTER))
 		return wp_cli_fail(WP_EXIT_FAILED, "not ready: cure the above");
 	return wp_cli_done();
@@ -363,15 +366,15 @@ static int create(struct init *i)
 
 static int connect_and_create(struct init *i)
 {
-	struct wp_why why;
-	enum wp_rc rc = wp_slot_name_check(i->config.postgres.slot, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_slot_name_check(i->config.postgres.slot, &error);
 	if (rc == WP_OK)
-		rc = wp_console_init(&i->console, &why);
+		rc = wp_console_init(&i->console, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	rc = wp_session_open(&i->session, &i->console, &i->config.postgres, WP_CONNECTION_SQL,
-			     &why);
-	int exit_code = rc == WP_OK ? create(i) : wp_cli_fail(exit_of(rc), "%s", why.text);
+			     &error);
+	int exit_code = rc == WP_OK ? create(i) : wp_cli_fail(exit_of(rc), "%s", error.text);
 	wp_session_release(&i->session);
 	wp_console_release(&i->console);
 	return exit_code;
@@ -400,19 +403,19 @@ int wp_command_init(int argc, char **argv)
 		},
 	};
 	struct wp_cli_line line;
-	struct wp_why why;
+	struct wp_error error;
 	int exit_code;
 
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
 	exit_code = wp_cli_config(&line, &i.config);
 	if (exit_code == WP_EXIT_OK &&
-	    wp_wanted_outboxes_init(&i.outboxes, &i.config.outboxes, &why) != WP_OK)
-		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", why.text);
+	    wp_requirements_outboxes_init(&i.outboxes, &i.config.outboxes, &error) != WP_OK)
+		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = print_sql ? print_script(&i) : connect_and_create(&i);
 	wp_findings_release(&i.found.findings);
-	wp_wanted_outboxes_release(&i.outboxes);
+	wp_requirements_outboxes_release(&i.outboxes);
 	wp_config_release(&i.config);
 	return exit_code;
 }

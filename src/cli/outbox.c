@@ -7,24 +7,24 @@
 #include "walpost/postgres/slot.h"
 
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
-			    const struct wp_wanted *wanted, struct wp_preflight *ret,
-			    struct wp_why *why)
+			    const struct wp_requirements *wanted, struct wp_preflight *ret,
+			    struct wp_error *error)
 {
 	struct wp_buffer sql;
 	PGresult *answer;
 	wp_buffer_init(&sql, WP_SQL_SIZE_MAX);
-	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, wanted, 0, &sql, why);
+	enum wp_rc rc = wp_preflight_sql(wp_session_pg(s), options, wanted, 0, &sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)sql.data, &answer, why);
+		rc = wp_session_query(s, (const char *)sql.data, &answer, error);
 	if (rc == WP_OK) {
-		rc = wp_preflight_judge(wp_session_pg(s), answer, options, wanted, ret, why);
+		rc = wp_preflight_judge(wp_session_pg(s), answer, options, wanted, ret, error);
 		PQclear(answer);
 	}
 	wp_buffer_release(&sql);
 	return rc;
 }
 
-static void add_missing_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
+static void add_missing_tables(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "SELECT pg_catalog.quote_ident(w.schema) || '.' || "
 			"pg_catalog.quote_ident(w.name), pg_catalog.current_database()\n"
@@ -38,8 +38,8 @@ static void add_missing_tables(struct wp_sql *sql, const struct wp_wanted *wante
 			"  WHERE n.nspname = w.schema AND c.relname = w.name)");
 }
 
-enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wanted,
-			       struct wp_why *why)
+enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirements *wanted,
+			       struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -49,14 +49,15 @@ enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wan
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
 	add_missing_tables(&sql, wanted);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, &missing, why);
+		rc = wp_session_query(s, (const char *)text.data, &missing, error);
 	if (rc == WP_OK && PQntuples(missing) > 0)
-		rc = wp_why_set(why, WP_CONFIG,
-				"there is no table %s in database %s: make it (walpost init does), "
-				"or name the outbox's table in its configuration",
-				PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
+		rc = wp_error_set(
+			error, WP_CONFIG,
+			"there is no table %s in database %s: make it (walpost init does), "
+			"or name the outbox's table in its configuration",
+			PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
 	PQclear(missing);
 	wp_buffer_release(&text);
 	return rc;
@@ -83,16 +84,16 @@ static void print_wait(const PGresult *waits, int row)
 			      PQgetvalue(waits, row, 5));
 }
 
-static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_why *why)
+static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&w->session), &text);
 	wp_slot_waits_sql(&sql, PQbackendPID(wp_session_pg(w->creator)));
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(&w->session, (const char *)text.data, ret, why);
+		rc = wp_session_query(&w->session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -100,18 +101,18 @@ static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_why *why)
 static void name_waits(void *arg)
 {
 	struct watch *w = arg;
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *waits;
 	if (!w->opened) {
 		w->opened = true;
 		enum wp_rc rc = wp_session_open(&w->session, w->creator->console, w->options,
-						WP_CONNECTION_SQL, &why);
+						WP_CONNECTION_SQL, &error);
 		if (rc != WP_OK)
 			(void)fprintf(stderr, "slot creation waits; for what cannot be told: %s\n",
-				      why.text);
+				      error.text);
 	}
 	if (!w->session.connection || !wp_session_pg(&w->session) ||
-	    ask_waits(w, &waits, &why) != WP_OK)
+	    ask_waits(w, &waits, &error) != WP_OK)
 		return;
 	if (PQntuples(waits) > 0)
 		(void)fprintf(stderr, "slot creation waits for these transactions to end:\n");
@@ -122,19 +123,19 @@ static void name_waits(void *arg)
 
 /* `sql` creates it, and is ended here. */
 static enum wp_rc create(struct wp_session *s, const struct wp_postgres_options *options,
-			 struct wp_sql *sql, char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+			 struct wp_sql *sql, char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_error *error)
 {
 	struct watch watch = { .options = options, .creator = s };
 	PGresult *slot;
-	enum wp_rc rc = wp_sql_end(sql, why);
+	enum wp_rc rc = wp_sql_end(sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", why);
+		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", error);
 	if (rc != WP_OK)
 		return rc;
 	s->waiting = name_waits;
 	s->waiting_arg = &watch;
 	s->waiting_every_s = 2.;
-	rc = wp_session_query(s, (const char *)sql->into->data, &slot, why);
+	rc = wp_session_query(s, (const char *)sql->into->data, &slot, error);
 	s->waiting = NULL;
 	if (rc == WP_OK) {
 		(void)snprintf(ret_lsn, WP_LSN_TEXT_SIZE, "%s", PQgetvalue(slot, 0, 1));
@@ -145,7 +146,7 @@ static enum wp_rc create(struct wp_session *s, const struct wp_postgres_options 
 }
 
 enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
-			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_error *error)
 {
 	PGconn *pg = wp_session_pg(s);
 	struct wp_buffer text;
@@ -153,21 +154,21 @@ enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_opt
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, pg, &text);
 	wp_slot_create_sql(&sql, options->slot, wp_slot_failover(PQserverVersion(pg)));
-	enum wp_rc rc = create(s, options, &sql, ret_lsn, why);
+	enum wp_rc rc = create(s, options, &sql, ret_lsn, error);
 	wp_buffer_release(&text);
 	return rc;
 }
 
 enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 					const struct wp_postgres_options *options, const char *slot,
-					char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why)
+					char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
 	wp_slot_create_temporary_sql(&sql, slot);
-	enum wp_rc rc = create(s, options, &sql, ret_lsn, why);
+	enum wp_rc rc = create(s, options, &sql, ret_lsn, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -180,8 +181,8 @@ size_t wp_cli_record_max(const struct wp_config *config)
 
 /* -- partitions ------------------------------------------------------------ */
 
-enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_wanted *wanted,
-				  struct wp_partitions *ret, struct wp_why *why)
+enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_requirements *wanted,
+				  struct wp_partitions *ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -189,11 +190,11 @@ enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_wanted *
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
 	wp_partitions_sql(&sql, wanted, WP_PARTITIONS_FOR_ANYBODY);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, &r, why);
+		rc = wp_session_query(s, (const char *)text.data, &r, error);
 	if (rc == WP_OK)
-		rc = wp_partitions_answer(r, ret, why);
+		rc = wp_partitions_answer(r, ret, error);
 	PQclear(r);
 	wp_buffer_release(&text);
 	return rc;

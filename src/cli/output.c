@@ -61,20 +61,20 @@ static void wait_for_room(struct wp_output *o)
 	ev_io_stop(o->console->loop, &o->writable);
 }
 
-enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes, struct wp_why *why)
+enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes, struct wp_error *error)
 {
 	while (bytes.size > 0) {
 		wait_for_room(o);
 		if (o->console->interrupted)
-			return wp_why_set(why, WP_IO, "interrupted");
+			return wp_error_set(error, WP_IO, "interrupted");
 		ssize_t size = write(STDOUT_FILENO, bytes.data,
 				     bytes.size < o->step ? bytes.size : o->step);
 		if (size < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (size < 0) {
 			o->console->interrupted = errno == EPIPE;
-			return wp_why_set(why, WP_IO, "standard output cannot be written: %s",
-					  strerror(errno));
+			return wp_error_set(error, WP_IO, "standard output cannot be written: %s",
+					    strerror(errno));
 		}
 		bytes.data += size;
 		bytes.size -= (size_t)size;

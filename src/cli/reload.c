@@ -76,9 +76,9 @@ static void log_notes(const struct wp_config_notes *notes)
 		const struct wp_config_note *n = &notes->notes[i];
 
 		if (n->level == WP_CONFIG_NOTE_WARN)
-			wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("why", n->why.text));
+			wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("reason", n->error.text));
 		else
-			wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("why", n->why.text));
+			wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("reason", n->error.text));
 	}
 }
 
@@ -86,7 +86,7 @@ static void log_needed(const struct changes *c)
 {
 	if (c->restart.size > 0)
 		wp_log(WP_LOG_WARN, "restart_needed", WP_TEXT("keys", c->restart.text),
-		       WP_TEXT("why", "these changed and are in force only after a restart"));
+		       WP_TEXT("reason", "these changed and are in force only after a restart"));
 }
 
 static void release(void *arg, struct wp_run_fresh *fresh)
@@ -155,7 +155,7 @@ static struct wp_run_fresh *read_anew(void *arg, const struct wp_run_fresh *in_f
 	log_notes(&notes);
 	if (rc != WP_OK) {
 		if (rc == WP_NOMEM)
-			wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("why", "out of memory"));
+			wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("reason", "out of memory"));
 		if (g != NULL)
 			release(NULL, &g->fresh);
 		return NULL;

@@ -14,12 +14,12 @@ static void on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	ev_signal_stop(loop, &c->terminate);
 }
 
-enum wp_rc wp_console_init(struct wp_console *c, struct wp_why *why)
+enum wp_rc wp_console_init(struct wp_console *c, struct wp_error *error)
 {
 	*c = (struct wp_console){ .loop = ev_loop_new(EVFLAG_AUTO) };
 	if (!c->loop)
-		return wp_why_set(why, WP_NOMEM,
-				  "no event loop: neither epoll nor poll works here");
+		return wp_error_set(error, WP_NOMEM,
+				    "no event loop: neither epoll nor poll works here");
 	ev_signal_init(&c->interrupt, on_signal, SIGINT);
 	ev_signal_init(&c->terminate, on_signal, SIGTERM);
 	c->interrupt.data = c->terminate.data = c;
@@ -75,7 +75,7 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 /* Until the session's operation is done, or the user interrupts. */
-static enum wp_rc run(struct wp_session *s, struct wp_why *why)
+static enum wp_rc run(struct wp_session *s, struct wp_error *error)
 {
 	struct ticker ticker = { .session = s };
 	struct ev_loop *loop = s->console->loop;
@@ -88,7 +88,7 @@ static enum wp_rc run(struct wp_session *s, struct wp_why *why)
 		(void)ev_run(loop, EVRUN_ONCE); /* says whether watchers are left; they are */
 	if (s->waiting)
 		ev_timer_stop(loop, &ticker.timer);
-	return s->done ? WP_OK : wp_why_set(why, WP_IO, "interrupted");
+	return s->done ? WP_OK : wp_error_set(error, WP_IO, "interrupted");
 }
 
 static void on_connected(void *arg)
@@ -103,20 +103,20 @@ static enum wp_rc rc_of(enum wp_reaction reaction)
 
 enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
-			   struct wp_why *why)
+			   struct wp_error *error)
 {
 	*s = (struct wp_session){ .console = console };
 	struct wp_connection_setup setup = {
 		.options = options, .kind = kind, .done = on_connected, .arg = s
 	};
-	enum wp_rc rc = wp_connection_new(console->loop, &setup, &s->connection, why);
+	enum wp_rc rc = wp_connection_new(console->loop, &setup, &s->connection, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = run(s, why);
+	rc = run(s, error);
 	if (rc != WP_OK || wp_connection_pg(s->connection))
 		return rc;
 	const struct wp_source_failure *failure = wp_connection_failure(s->connection);
-	return wp_why_set(why, rc_of(failure->reaction), "%s", failure->why.text);
+	return wp_error_set(error, rc_of(failure->reaction), "%s", failure->error.text);
 }
 
 void wp_session_release(struct wp_session *s)
@@ -152,34 +152,34 @@ static void cancel(PGconn *pg)
 }
 
 enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct wp_query *query;
 	s->done = false;
 	s->failure = (struct wp_source_failure){ 0 };
 	enum wp_rc rc =
-		wp_query_new(s->console->loop, wp_session_pg(s), sql, on_answer, s, &query, why);
+		wp_query_new(s->console->loop, wp_session_pg(s), sql, on_answer, s, &query, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = run(s, why);
+	rc = run(s, error);
 	wp_query_free(query);
 	if (rc != WP_OK) {
 		cancel(wp_session_pg(s));
 		return rc;
 	}
 	if (s->failure.reaction != WP_REACT_NONE)
-		return wp_why_set(why, rc_of(s->failure.reaction), "%s", s->failure.why.text);
+		return wp_error_set(error, rc_of(s->failure.reaction), "%s", s->failure.error.text);
 	if (!s->result)
-		return wp_why_set(why, WP_NOMEM, "out of memory for an answer of the server");
+		return wp_error_set(error, WP_NOMEM, "out of memory for an answer of the server");
 	*ret = s->result;
 	s->result = NULL;
 	return WP_OK;
 }
 
-enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_why *why)
+enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_error *error)
 {
 	PGresult *result = NULL;
-	enum wp_rc rc = wp_session_query(s, sql, &result, why);
+	enum wp_rc rc = wp_session_query(s, sql, &result, error);
 	if (rc == WP_OK)
 		PQclear(result);
 	return rc;

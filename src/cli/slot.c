@@ -26,16 +26,16 @@ static int exit_of(enum wp_rc rc)
 
 /* What `write` writes. */
 static enum wp_rc ask(struct slot *s, void (*write)(struct wp_sql *, const struct slot *),
-		      PGresult **ret, struct wp_why *why)
+		      PGresult **ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
 	write(&sql, s);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(&s->session, (const char *)text.data, ret, why);
+		rc = wp_session_query(&s->session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -52,13 +52,13 @@ static void write_whether_both(struct wp_sql *sql, const struct slot *s)
 
 static int create(struct slot *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *both;
 	char lsn[WP_LSN_TEXT_SIZE];
 	const char *slot = s->postgres.slot, *publication = s->postgres.publication;
-	enum wp_rc rc = ask(s, write_whether_both, &both, &why);
+	enum wp_rc rc = ask(s, write_whether_both, &both, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	bool slot_exists = *PQgetvalue(both, 0, 0) == 't',
 	     publication_exists = *PQgetvalue(both, 0, 1) == 't';
 	PQclear(both);
@@ -71,9 +71,9 @@ static int create(struct slot *s)
 				   "publication cannot be "
 				   "decoded; `walpost init` creates both in order",
 				   publication);
-	rc = wp_cli_create_slot(&s->session, &s->postgres, lsn, &why);
+	rc = wp_cli_create_slot(&s->session, &s->postgres, lsn, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "slot %s was not created: %s", slot, why.text);
+		return wp_cli_fail(exit_of(rc), "slot %s was not created: %s", slot, error.text);
 	printf("slot %s: created at %s\n", slot, lsn);
 	return wp_cli_done();
 }
@@ -137,41 +137,42 @@ static void write_drop(struct wp_sql *sql, const struct slot *s)
 }
 
 /* True when events would be lost with the slot, or when that cannot be told. */
-static bool holds_events(struct slot *s, struct wp_why *why)
+static bool holds_events(struct slot *s, struct wp_error *error)
 {
 	PGresult *changes;
-	struct wp_why problem;
+	struct wp_error problem;
 	enum wp_rc rc = ask(s, write_whether_unconfirmed, &changes, &problem);
 	if (rc != WP_OK) {
-		(void)wp_why_set(
-			why, rc,
+		(void)wp_error_set(
+			error, rc,
 			"whether it holds events that are not confirmed cannot be told: %s",
 			problem.text);
 		return true;
 	}
 	bool some = PQntuples(changes) > 0;
 	if (some)
-		(void)wp_why_set(why, WP_DATA,
-				 "it holds events that are not confirmed, the first in transaction "
-				 "%s; they would "
-				 "never be relayed",
-				 PQgetvalue(changes, 0, 0));
+		(void)wp_error_set(
+			error, WP_DATA,
+			"it holds events that are not confirmed, the first in transaction "
+			"%s; they would "
+			"never be relayed",
+			PQgetvalue(changes, 0, 0));
 	PQclear(changes);
 	return some;
 }
 
-/* True with why when dropping it is not to be done without --force. */
-static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_why *why)
+/* True with the error when dropping it is not to be done without --force. */
+static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error *error)
 {
 	bool ours = !strcmp(PQgetvalue(used, 0, 2), "pgoutput") && *PQgetvalue(used, 0, 3) == 't';
 	if (!ours) {
-		(void)wp_why_set(why, WP_CONFIG, "it is not walpost's: a %s slot%s%s%s",
-				 PQgetvalue(used, 0, 1),
-				 PQgetisnull(used, 0, 2) ? "" : " of plugin ",
-				 PQgetvalue(used, 0, 2),
-				 PQgetisnull(used, 0, 2) || *PQgetvalue(used, 0, 3) == 't'
-					 ? ""
-					 : " in another database");
+		(void)wp_error_set(error, WP_CONFIG, "it is not walpost's: a %s slot%s%s%s",
+				   PQgetvalue(used, 0, 1),
+				   PQgetisnull(used, 0, 2) ? "" : " of plugin ",
+				   PQgetvalue(used, 0, 2),
+				   PQgetisnull(used, 0, 2) || *PQgetvalue(used, 0, 3) == 't'
+					   ? ""
+					   : " in another database");
 		return true;
 	}
 	/* What a lost slot held cannot be read any more, dropped or not. */
@@ -179,24 +180,24 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_why *w
 		return false;
 	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
 	if (*PQgetvalue(used, 0, 6) == '0') {
-		(void)wp_why_set(
-			why, WP_CONFIG,
+		(void)wp_error_set(
+			error, WP_CONFIG,
 			"whether it holds events that are not confirmed cannot be told without its "
 			"publication, and %s is not there",
 			s->postgres.publication);
 		return true;
 	}
-	return holds_events(s, why);
+	return holds_events(s, error);
 }
 
 static int drop_it(struct slot *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *dropped;
-	enum wp_rc rc = ask(s, write_drop, &dropped, &why);
+	enum wp_rc rc = ask(s, write_drop, &dropped, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "slot %s was not dropped: %s", s->postgres.slot,
-				   why.text);
+				   error.text);
 	PQclear(dropped);
 	printf("slot %s: dropped\n", s->postgres.slot);
 	return wp_cli_done();
@@ -204,12 +205,12 @@ static int drop_it(struct slot *s)
 
 static int drop(struct slot *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *used;
 	const char *slot = s->postgres.slot;
-	enum wp_rc rc = ask(s, write_whether_used, &used, &why);
+	enum wp_rc rc = ask(s, write_whether_used, &used, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	int exit_code;
 	if (PQntuples(used) == 0)
 		exit_code = wp_cli_fail(WP_EXIT_FAILED, "there is no slot %s", slot);
@@ -217,11 +218,11 @@ static int drop(struct slot *s)
 		exit_code = wp_cli_fail(WP_EXIT_FAILED,
 					"slot %s is in use by process %s: stop its relay first",
 					slot, PQgetvalue(used, 0, 0));
-	else if (!s->force && is_in_the_way(s, used, &why))
+	else if (!s->force && is_in_the_way(s, used, &error))
 		exit_code =
 			wp_cli_fail(WP_EXIT_FAILED,
 				    "slot %s was not dropped: %s. --force drops it all the same",
-				    slot, why.text);
+				    slot, error.text);
 	else
 		exit_code = drop_it(s);
 	PQclear(used);
@@ -273,11 +274,11 @@ static int print_json(const PGresult *slots)
 
 static int list(struct slot *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *slots;
-	enum wp_rc rc = wp_session_query(&s->session, all_slots, &slots, &why);
+	enum wp_rc rc = wp_session_query(&s->session, all_slots, &slots, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	int exit_code;
 	if (s->json) {
 		exit_code = print_json(slots);
@@ -301,14 +302,14 @@ static int accept_slot(struct slot *s)
 
 static int connect_and(struct slot *s, int (*act)(struct slot *))
 {
-	struct wp_why why;
-	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &error);
 	if (rc == WP_OK)
-		rc = wp_console_init(&s->console, &why);
+		rc = wp_console_init(&s->console, &error);
 	if (rc == WP_OK)
 		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
-				     &why);
-	int exit_code = rc == WP_OK ? act(s) : wp_cli_fail(exit_of(rc), "%s", why.text);
+				     &error);
+	int exit_code = rc == WP_OK ? act(s) : wp_cli_fail(exit_of(rc), "%s", error.text);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;
@@ -400,7 +401,7 @@ static int run_accept(int argc, char **argv)
 		.command = "walpost slot accept",
 		.arguments = "[NAME]",
 		.about = "Acknowledges that the slot of the configuration, or NAME, was made anew or moved:\n"
-			 "notes in walpost.witness that it stands where it stands. A relay that refused to\n"
+			 "notes in walpost.slot_checkpoint that it stands where it stands. A relay that refused to\n"
 			 "start goes on from there; what lies before is yours to have sent again.",
 		.argument_max = 1,
 		.exits = {

@@ -6,14 +6,14 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 enum column {
 	ACTIVE_PID,
 	CONFIRMED,
 	OWNER,
-	WITNESS,
-	WITNESS_AT,
+	CHECKPOINT,
+	CHECKPOINT_AT,
 	BYTES,
 	SAME_SYSTEM,
 	IS_BEHIND,
@@ -25,7 +25,8 @@ static const char whether_ours[] =
 	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
 	"AND has_table_privilege(c.oid, 'UPDATE'), session_user "
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND " WP_WITNESS_IS_WHOLE("c.oid");
+	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_CHECKPOINT_IS_WHOLE(
+		"c.oid");
 
 static const char how_it_stands[] =
 	"SELECT s.active_pid, s.confirmed_flush_lsn, w.owner, w.confirmed_lsn, "
@@ -33,20 +34,20 @@ static const char how_it_stands[] =
 	"coalesce(pg_wal_lsn_diff(s.confirmed_flush_lsn, w.confirmed_lsn), 0), "
 	"w.system_identifier = (SELECT system_identifier::text FROM pg_control_system()), "
 	"coalesce(pg_current_wal_lsn() < w.confirmed_lsn, false), w.epoch + 1 "
-	"FROM pg_replication_slots s LEFT JOIN walpost.witness w ON w.slot = s.slot_name "
+	"FROM pg_replication_slots s LEFT JOIN walpost.slot_checkpoint w ON w.slot = s.slot_name "
 	"WHERE s.slot_name = %L";
 
 static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
-		      struct wp_why *why)
+		      struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
 	wp_sql_add(&sql, template, slot);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, ret, why);
+		rc = wp_session_query(s, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -61,34 +62,36 @@ static bool is(const PGresult *stands, enum column column)
 	return *value(stands, column) == 't';
 }
 
-enum wp_rc wp_cli_renew_witness(struct wp_session *s, const char *slot, const char *by,
-				PGresult **ret, struct wp_why *why)
+enum wp_rc wp_cli_renew_checkpoint(struct wp_session *s, const char *slot, const char *by,
+				   PGresult **ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(s), &text);
-	wp_witness_renew_sql(&sql, slot, by);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	wp_checkpoint_renew_sql(&sql, slot, by);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, ret, why);
+		rc = wp_session_query(s, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
 
 static int write_it(struct wp_session *s, const char *slot, const PGresult *stands)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *accepted;
-	enum wp_rc rc = wp_cli_renew_witness(s, slot, "walpost slot accept", &accepted, &why);
+	enum wp_rc rc = wp_cli_renew_checkpoint(s, slot, "walpost slot accept", &accepted, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(WP_EXIT_FAILED, "slot %s was not accepted: %s", slot, why.text);
+		return wp_cli_fail(WP_EXIT_FAILED, "slot %s was not accepted: %s", slot,
+				   error.text);
 	bool done = PQntuples(accepted) == 1;
 	if (done)
 		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes before "
 		       "it\n",
 		       slot, PQgetvalue(accepted, 0, 0), value(stands, OWNER),
-		       value(stands, WITNESS), value(stands, WITNESS_AT), value(stands, BYTES));
+		       value(stands, CHECKPOINT), value(stands, CHECKPOINT_AT),
+		       value(stands, BYTES));
 	PQclear(accepted);
 	return done ? wp_cli_done()
 		    : wp_cli_fail(WP_EXIT_FAILED,
@@ -121,33 +124,35 @@ static int judge(struct wp_session *s, const char *slot, const PGresult *stands)
 static int refuse_without(const PGresult *ours)
 {
 	if (PQntuples(ours) == 0)
-		return wp_cli_fail(WP_EXIT_FAILED,
-				   "walpost.witness is missing or lacks columns, so nothing is "
-				   "remembered that could be accepted; walpost check tells how to "
-				   "make it");
+		return wp_cli_fail(
+			WP_EXIT_FAILED,
+			"walpost.slot_checkpoint is missing or lacks columns, so nothing is "
+			"remembered that could be accepted; walpost check tells how to "
+			"make it");
 	if (*PQgetvalue(ours, 0, 0) != 't')
-		return wp_cli_fail(WP_EXIT_FAILED,
-				   "role %s may not read and write walpost.witness: accept as a "
-				   "role that may, or give it the right with walpost init --role",
-				   PQgetvalue(ours, 0, 1));
+		return wp_cli_fail(
+			WP_EXIT_FAILED,
+			"role %s may not read and write walpost.slot_checkpoint: accept as a "
+			"role that may, or give it the right with walpost init --role",
+			PQgetvalue(ours, 0, 1));
 	return WP_EXIT_OK;
 }
 
 int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *answer;
 	const char *slot = options->slot;
-	enum wp_rc rc = wp_session_query(s, whether_ours, &answer, &why);
+	enum wp_rc rc = wp_session_query(s, whether_ours, &answer, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	int exit_code = refuse_without(answer);
 	PQclear(answer);
 	if (exit_code != WP_EXIT_OK)
 		return exit_code;
-	rc = ask(s, how_it_stands, slot, &answer, &why);
+	rc = ask(s, how_it_stands, slot, &answer, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	exit_code = judge(s, slot, answer);
 	PQclear(answer);
 	return exit_code;

@@ -14,8 +14,8 @@
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
-#include "walpost/postgres/witness.h"
-#include "walpost/run/wanted.h"
+#include "walpost/postgres/checkpoint.h"
+#include "walpost/run/requirements.h"
 
 enum {
 	SHOWN_MAX = 20, /* events, without --all */
@@ -39,14 +39,14 @@ struct skip {
 	wp_lsn from;
 	struct wp_timelines timelines;
 	bool publication_exists;
-	struct wp_wanted_outboxes wanted; /* owned */
-	struct wp_partitions partitions;  /* owned */
+	struct wp_requirements_outboxes wanted; /* owned */
+	struct wp_partitions partitions;	/* owned */
 
 	struct wp_survey *survey; /* owned */
 	uint64_t shown;
-	bool listed;		  /* to its end */
-	bool cursor;		  /* its transaction is open */
-	struct wp_why incomplete; /* the server left something out: "" no */
+	bool listed;		    /* to its end */
+	bool cursor;		    /* its transaction is open */
+	struct wp_error incomplete; /* the server left something out: "" no */
 	bool recorded;
 };
 
@@ -56,17 +56,17 @@ static int exit_of(enum wp_rc rc)
 }
 
 static enum wp_rc finish_and_ask(struct skip *s, struct wp_sql *sql, struct wp_buffer *text,
-				 PGresult **ret, struct wp_why *why)
+				 PGresult **ret, struct wp_error *error)
 {
-	enum wp_rc rc = wp_sql_end(sql, why);
+	enum wp_rc rc = wp_sql_end(sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(&s->session, (const char *)text->data, ret, why);
+		rc = wp_session_query(&s->session, (const char *)text->data, ret, error);
 	wp_buffer_release(text);
 	return rc;
 }
 
 /* `template` with three texts. */
-static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_why *why, const char *template,
+static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_error *error, const char *template,
 		      const char *a, const char *b, const char *c)
 {
 	struct wp_buffer text;
@@ -74,14 +74,14 @@ static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_why *why, const 
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
 	wp_sql_add(&sql, template, a, b, c);
-	return finish_and_ask(s, &sql, &text, ret, why);
+	return finish_and_ask(s, &sql, &text, ret, error);
 }
 
-static enum wp_rc do_it(struct skip *s, struct wp_why *why, const char *template, const char *a,
+static enum wp_rc do_it(struct skip *s, struct wp_error *error, const char *template, const char *a,
 			const char *b, const char *c)
 {
 	PGresult *result;
-	enum wp_rc rc = ask(s, &result, why, template, a, b, c);
+	enum wp_rc rc = ask(s, &result, error, template, a, b, c);
 	if (rc == WP_OK)
 		PQclear(result);
 	return rc;
@@ -120,62 +120,65 @@ static bool is(const PGresult *r, enum column column)
 	return *value(r, column) == 't';
 }
 
-static enum wp_rc judge_place(struct skip *s, wp_lsn flushed, struct wp_why *why)
+static enum wp_rc judge_place(struct skip *s, wp_lsn flushed, struct wp_error *error)
 {
 	char to[WP_LSN_TEXT_SIZE], from[WP_LSN_TEXT_SIZE], end[WP_LSN_TEXT_SIZE];
 	(void)wp_lsn_text(s->to, to);
 	(void)wp_lsn_text(s->from, from);
 	(void)wp_lsn_text(flushed, end);
 	if (s->to < s->from)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"slot %s stands at %s already, beyond --to %s: a slot does not go "
 			"back, and what lies below was confirmed",
 			s->postgres.slot, from, to);
 	if (s->to > flushed)
-		return wp_why_set(why, WP_DATA,
-				  "--to %s lies beyond the server's log, which ends at %s: events "
-				  "that are not written yet would be given up",
-				  to, end);
+		return wp_error_set(
+			error, WP_DATA,
+			"--to %s lies beyond the server's log, which ends at %s: events "
+			"that are not written yet would be given up",
+			to, end);
 	return WP_OK;
 }
 
-static enum wp_rc judge(struct skip *s, const PGresult *r, struct wp_why *why)
+static enum wp_rc judge(struct skip *s, const PGresult *r, struct wp_error *error)
 {
 	const char *slot = s->postgres.slot;
 	wp_lsn flushed = 0;
 	if (PQntuples(r) == 0)
-		return wp_why_set(why, WP_DATA, "there is no slot %s", slot);
+		return wp_error_set(error, WP_DATA, "there is no slot %s", slot);
 	if (!PQgetisnull(r, 0, C_ACTIVE_PID))
-		return wp_why_set(why, WP_DATA,
-				  "slot %s is in use by process %s: stop its relay first", slot,
-				  value(r, C_ACTIVE_PID));
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is in use by process %s: stop its relay first", slot,
+				    value(r, C_ACTIVE_PID));
 	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || !is(r, C_OUR_DATABASE))
-		return wp_why_set(why, WP_DATA,
-				  "slot %s is not walpost's: it is of %s, or of another database",
-				  slot, value(r, C_PLUGIN));
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is not walpost's: it is of %s, or of another database",
+				    slot, value(r, C_PLUGIN));
 	if (is(r, C_IN_RECOVERY))
-		return wp_why_set(why, WP_DATA, "the server is a standby; skip on the primary");
+		return wp_error_set(error, WP_DATA, "the server is a standby; skip on the primary");
 	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
-		return wp_why_set(why, WP_DATA,
-				  "slot %s is lost: the server has removed the log it needs; "
-				  "`walpost check` says how to begin anew",
-				  slot);
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is lost: the server has removed the log it needs; "
+				    "`walpost check` says how to begin anew",
+				    slot);
 	if (wp_lsn_parse(wp_span_of(value(r, C_CONFIRMED)), &s->from) != WP_OK ||
 	    wp_lsn_parse(wp_span_of(value(r, C_FLUSHED)), &flushed) != WP_OK)
-		return wp_why_set(why, WP_PROTO, "the server tells no position of slot %s", slot);
+		return wp_error_set(error, WP_PROTO, "the server tells no position of slot %s",
+				    slot);
 	s->timelines.current = (uint32_t)strtoul(value(r, C_TIMELINE), NULL, 10);
 	s->publication_exists = is(r, C_PUBLICATION);
-	return judge_place(s, flushed, why);
+	return judge_place(s, flushed, error);
 }
 
-static enum wp_rc look(struct skip *s, struct wp_why *why)
+static enum wp_rc look(struct skip *s, struct wp_error *error)
 {
 	PGresult *r;
-	enum wp_rc rc = ask(s, &r, why, slot_sql, s->postgres.publication, s->postgres.slot, NULL);
+	enum wp_rc rc =
+		ask(s, &r, error, slot_sql, s->postgres.publication, s->postgres.slot, NULL);
 	if (rc != WP_OK)
 		return rc;
-	rc = judge(s, r, why);
+	rc = judge(s, r, error);
 	PQclear(r);
 	return rc;
 }
@@ -184,20 +187,20 @@ static enum wp_rc look(struct skip *s, struct wp_why *why)
 static void find_timelines(struct skip *s)
 {
 	struct wp_session session = { 0 };
-	struct wp_why why;
+	struct wp_error error;
 	wp_lsn log_end;
 	if (s->timelines.current <= 1)
 		return;
 	enum wp_rc rc = wp_session_open(&session, &s->console, &s->postgres,
-					WP_CONNECTION_REPLICATION, &why);
+					WP_CONNECTION_REPLICATION, &error);
 	if (rc == WP_OK)
-		rc = wp_cli_timelines(&session, &s->timelines, &log_end, &why);
+		rc = wp_cli_timelines(&session, &s->timelines, &log_end, &error);
 	if (rc != WP_OK)
 		(void)wp_cli_fail(
 			0,
 			"the server's timeline history could not be read, so the positions of "
 			"events from before its promotion are not those that a relay sends: %s",
-			why.text);
+			error.text);
 	wp_session_release(&session);
 }
 
@@ -230,8 +233,9 @@ static void print_event_json(const struct wp_survey_event *e, const char *positi
 	(void)json_object_set_new(object, "topic", *e->topic ? json_string(e->topic) : json_null());
 	(void)json_object_set_new(object, "position", json_string(position));
 	(void)json_object_set_new(object, "size", json_integer((json_int_t)e->size));
-	if (*e->why.text)
-		(void)json_object_set_new(object, "why", text_or_null(wp_span_of(e->why.text)));
+	if (*e->error.text)
+		(void)json_object_set_new(object, "reason",
+					  text_or_null(wp_span_of(e->error.text)));
 	print_json(object);
 }
 
@@ -241,7 +245,7 @@ static void print_event_text(const struct wp_survey_event *e, const char *positi
 	wp_cli_say(stdout, "  %s  %s%s  id %s  key %s  topic %s  %zu bytes%s%s\n", position,
 		   e->is_message ? "" : "table ", e->table, wp_excerpt(&id, e->id),
 		   wp_excerpt(&key, e->key), *e->topic ? e->topic : "none", e->size,
-		   *e->why.text ? ": " : "", e->why.text);
+		   *e->error.text ? ": " : "", e->error.text);
 }
 
 static void print_event(struct skip *s, const struct wp_survey_event *e)
@@ -257,7 +261,7 @@ static void print_event(struct skip *s, const struct wp_survey_event *e)
 	s->shown++;
 }
 
-static enum wp_rc take_row(struct skip *s, const PGresult *rows, int row, struct wp_why *why)
+static enum wp_rc take_row(struct skip *s, const PGresult *rows, int row, struct wp_error *error)
 {
 	struct wp_survey_event event;
 	bool is_event;
@@ -266,32 +270,32 @@ static enum wp_rc take_row(struct skip *s, const PGresult *rows, int row, struct
 	unsigned char *bytes =
 		PQunescapeBytea((const unsigned char *)PQgetvalue(rows, row, 0), &size);
 	if (bytes == NULL)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a row of %zu bytes", whole);
+		return wp_error_set(error, WP_NOMEM, "out of memory for a row of %zu bytes", whole);
 	enum wp_rc rc = wp_survey_take(s->survey, (struct wp_span){ .data = bytes, .size = size },
-				       whole, &event, &is_event, why);
+				       whole, &event, &is_event, error);
 	if (rc == WP_OK && is_event)
 		print_event(s, &event);
 	PQfreemem(bytes);
 	return rc;
 }
 
-static enum wp_rc fetch(struct skip *s, bool *ret_more, struct wp_why *why)
+static enum wp_rc fetch(struct skip *s, bool *ret_more, struct wp_error *error)
 {
 	char sql[40];
 	PGresult *rows;
 	(void)snprintf(sql, sizeof(sql), "FETCH %d FROM given_up", FETCH_COUNT);
-	enum wp_rc rc = wp_session_query(&s->session, sql, &rows, why);
+	enum wp_rc rc = wp_session_query(&s->session, sql, &rows, error);
 	if (rc != WP_OK)
 		return rc;
 	*ret_more = PQntuples(rows) == FETCH_COUNT;
 	for (int row = 0; rc == WP_OK && row < PQntuples(rows); row++)
-		rc = take_row(s, rows, row, why);
+		rc = take_row(s, rows, row, error);
 	PQclear(rows);
 	return rc;
 }
 
 /* Reads without consuming. What comes through the cursor is bounded; the server keeps the rest. */
-static enum wp_rc declare(struct skip *s, struct wp_why *why)
+static enum wp_rc declare(struct skip *s, struct wp_error *error)
 {
 	char to[WP_LSN_TEXT_SIZE], template[512];
 	(void)snprintf(template, sizeof(template),
@@ -301,7 +305,7 @@ static enum wp_rc declare(struct skip *s, struct wp_why *why)
 		       "FROM pg_logical_slot_peek_binary_changes(%%L, %%L, NULL, 'proto_version', "
 		       "'1', 'publication_names', quote_ident(%%L), 'messages', 'true')",
 		       WHOLE_MAX, PART_SIZE);
-	return do_it(s, why, template, s->postgres.slot, wp_lsn_text(s->to, to),
+	return do_it(s, error, template, s->postgres.slot, wp_lsn_text(s->to, to),
 		     s->postgres.publication);
 }
 
@@ -312,23 +316,23 @@ static void on_notice(void *arg, const PGresult *notice)
 	const char *detail = PQresultErrorField(notice, PG_DIAG_MESSAGE_DETAIL);
 	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
 	if (text != NULL && wp_publication_was_skipped(notice))
-		(void)wp_why_set(&s->incomplete, WP_DATA, "%.400s; %.400s", text,
-				 detail != NULL ? detail : "");
+		(void)wp_error_set(&s->incomplete, WP_DATA, "%.400s; %.400s", text,
+				   detail != NULL ? detail : "");
 	else if (text != NULL)
 		(void)wp_cli_fail(0, "the server says: %s", text);
 }
 
-static enum wp_rc survey(struct skip *s, struct wp_why *why)
+static enum wp_rc survey(struct skip *s, struct wp_error *error)
 {
 	bool more = true;
 	(void)PQsetNoticeReceiver(wp_session_pg(&s->session), on_notice, s);
 	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
 	if (!s->publication_exists)
-		return wp_why_set(why, WP_CONFIG, "publication %s is not there",
-				  s->postgres.publication);
-	enum wp_rc rc = wp_wanted_outboxes_init(&s->wanted, &s->config.outboxes, why);
+		return wp_error_set(error, WP_CONFIG, "publication %s is not there",
+				    s->postgres.publication);
+	enum wp_rc rc = wp_requirements_outboxes_init(&s->wanted, &s->config.outboxes, error);
 	if (rc == WP_OK)
-		rc = wp_cli_find_partitions(&s->session, &s->wanted.wanted, &s->partitions, why);
+		rc = wp_cli_find_partitions(&s->session, &s->wanted.wanted, &s->partitions, error);
 	if (rc != WP_OK)
 		return rc;
 	find_timelines(s);
@@ -339,14 +343,14 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 		.until = s->to,
 		.partitions = &s->partitions,
 	};
-	rc = wp_survey_new(&setup, &s->survey, why);
+	rc = wp_survey_new(&setup, &s->survey, error);
 	s->cursor = rc == WP_OK;
 	if (rc == WP_OK)
-		rc = declare(s, why);
+		rc = declare(s, error);
 	while (rc == WP_OK && more)
-		rc = fetch(s, &more, why);
+		rc = fetch(s, &more, error);
 	if (rc == WP_OK && *s->incomplete.text)
-		rc = wp_why_set(why, WP_DATA, "%s", s->incomplete.text);
+		rc = wp_error_set(error, WP_DATA, "%s", s->incomplete.text);
 	s->listed = rc == WP_OK;
 	return rc;
 }
@@ -357,15 +361,15 @@ static enum wp_rc survey(struct skip *s, struct wp_why *why)
 static bool try_to(struct skip *s, const char *what, const char *template, const char *a,
 		   const char *b, const char *c)
 {
-	struct wp_why why, ignored;
-	enum wp_rc rc = do_it(s, &why, "SAVEPOINT before", NULL, NULL, NULL);
+	struct wp_error error, ignored;
+	enum wp_rc rc = do_it(s, &error, "SAVEPOINT before", NULL, NULL, NULL);
 	if (rc == WP_OK)
-		rc = do_it(s, &why, template, a, b, c);
+		rc = do_it(s, &error, template, a, b, c);
 	if (rc == WP_OK)
-		rc = do_it(s, &why, "RELEASE before", NULL, NULL, NULL);
+		rc = do_it(s, &error, "RELEASE before", NULL, NULL, NULL);
 	if (rc == WP_OK)
 		return true;
-	(void)wp_cli_fail(0, "%s: %s", what, why.text);
+	(void)wp_cli_fail(0, "%s: %s", what, error.text);
 	rc = do_it(s, &ignored, "ROLLBACK TO before; RELEASE before", NULL, NULL, NULL);
 	(void)rc; /* then the next statement fails too, and says so */
 	return false;
@@ -388,49 +392,51 @@ static void record(struct skip *s)
 			     wp_lsn_text(s->to, to));
 }
 
-static const char witness_sql[] =
+static const char checkpoint_sql[] =
 	"SELECT true FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-	"WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND " WP_WITNESS_IS_WHOLE("c.oid");
+	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_CHECKPOINT_IS_WHOLE(
+		"c.oid");
 
 /* So that no relay takes the move for a stranger's. */
 static void explain(struct skip *s)
 {
 	static const char confirmed[] =
-		"UPDATE walpost.witness SET taken_at_lsn = greatest(taken_at_lsn, %L), "
+		"UPDATE walpost.slot_checkpoint SET taken_at_lsn = greatest(taken_at_lsn, %L), "
 		"confirmed_lsn = %L, confirmed_at = now(), slot_transactions = NULL "
 		"WHERE slot = %L";
 	char to[WP_LSN_TEXT_SIZE];
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *r;
 	(void)wp_lsn_text(s->to, to);
-	if (ask(s, &r, &why, witness_sql, NULL, NULL, NULL) != WP_OK)
+	if (ask(s, &r, &error, checkpoint_sql, NULL, NULL, NULL) != WP_OK)
 		return; /* the next statement says it */
 	bool is_whole = PQntuples(r) == 1;
 	PQclear(r);
-	static const char trouble[] = "walpost.witness was not told; a relay may take the move for "
-				      "a stranger's";
+	static const char trouble[] =
+		"walpost.slot_checkpoint was not told; a relay may take the move for "
+		"a stranger's";
 	if (is_whole)
 		(void)try_to(s, trouble, confirmed, to, to, s->postgres.slot);
 }
 
 /* Never waits for synchronous standbys: the relay, which is stopped, may be one. */
-static enum wp_rc advance(struct skip *s, struct wp_why *why)
+static enum wp_rc advance(struct skip *s, struct wp_error *error)
 {
 	static const char begin[] = "BEGIN; SET LOCAL statement_timeout = 0; "
 				    "SET LOCAL synchronous_commit = 'local'";
 	char to[WP_LSN_TEXT_SIZE];
-	struct wp_why ignored;
+	struct wp_error ignored;
 	(void)wp_lsn_text(s->to, to);
-	enum wp_rc rc = do_it(s, why, begin, NULL, NULL, NULL);
+	enum wp_rc rc = do_it(s, error, begin, NULL, NULL, NULL);
 	if (rc != WP_OK)
 		return rc;
 	record(s);
 	explain(s);
 	/* Last: what it moves does not come back with a ROLLBACK. */
-	rc = do_it(s, why, "SELECT pg_replication_slot_advance(%L, %L)", s->postgres.slot, to,
+	rc = do_it(s, error, "SELECT pg_replication_slot_advance(%L, %L)", s->postgres.slot, to,
 		   NULL);
 	if (rc == WP_OK)
-		return wp_session_do(&s->session, "COMMIT", why);
+		return wp_session_do(&s->session, "COMMIT", error);
 	enum wp_rc undone = wp_session_do(&s->session, "ROLLBACK", &ignored);
 	(void)undone; /* without it the server rolls back as we leave */
 	return rc;
@@ -485,12 +491,12 @@ static void summarise_list(const struct skip *s)
 /* When the list failed, the transaction that it was read in is over with its error. */
 static int list(struct skip *s)
 {
-	struct wp_why why, ignored;
+	struct wp_error error, ignored;
 	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE];
 	if (!s->json)
 		wp_cli_say(stdout, "slot %s, from %s to %s:\n", s->postgres.slot,
 			   wp_lsn_text(s->from, from), wp_lsn_text(s->to, to));
-	enum wp_rc rc = survey(s, &why);
+	enum wp_rc rc = survey(s, &error);
 	enum wp_rc ended = s->cursor ? wp_session_do(&s->session, "ROLLBACK", &ignored) : WP_OK;
 	(void)ended; /* nothing was written */
 	if (s->listed && !s->json)
@@ -501,16 +507,16 @@ static int list(struct skip *s)
 		return wp_cli_fail(WP_EXIT_FAILED, "interrupted; nothing was changed");
 	(void)rc; /* the sentence tells */
 	return wp_cli_fail(WP_EXIT_FAILED, "which events would be given up cannot be listed: %s",
-			   why.text);
+			   error.text);
 }
 
 static int skip(struct skip *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	char to[WP_LSN_TEXT_SIZE];
-	enum wp_rc rc = look(s, &why);
+	enum wp_rc rc = look(s, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", why.text);
+		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (s->from == s->to) {
 		wp_cli_say(stdout, "slot %s stands at %s already: there is nothing to give up\n",
 			   s->postgres.slot, wp_lsn_text(s->to, to));
@@ -525,10 +531,10 @@ static int skip(struct skip *s)
 		return wp_cli_fail(WP_EXIT_FAILED, "nothing was changed; --force gives up %s",
 				   s->listed ? "these events" : "whatever there is");
 	}
-	rc = advance(s, &why);
+	rc = advance(s, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "slot %s was not moved: %s", s->postgres.slot,
-				   why.text);
+				   error.text);
 	if (s->json)
 		summarise_json(s, true);
 	else
@@ -543,17 +549,17 @@ static int skip(struct skip *s)
 
 static int connect_and_skip(struct skip *s)
 {
-	struct wp_why why;
-	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &error);
 	if (rc == WP_OK)
-		rc = wp_console_init(&s->console, &why);
+		rc = wp_console_init(&s->console, &error);
 	if (rc == WP_OK)
 		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
-				     &why);
-	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(exit_of(rc), "%s", why.text);
+				     &error);
+	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(exit_of(rc), "%s", error.text);
 	wp_survey_free(s->survey);
 	wp_partitions_release(&s->partitions);
-	wp_wanted_outboxes_release(&s->wanted);
+	wp_requirements_outboxes_release(&s->wanted);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;

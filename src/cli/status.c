@@ -43,16 +43,16 @@ static int show_all(const struct wp_slot_status *s, bool json)
 
 static int show(struct wp_slot_status *s, bool json)
 {
-	struct wp_why why;
-	enum wp_rc rc = wp_console_init(&s->console, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_console_init(&s->console, &error);
 	if (rc == WP_OK)
 		rc = wp_session_open(&s->session, &s->console, &s->config.postgres,
-				     WP_CONNECTION_SQL, &why);
+				     WP_CONNECTION_SQL, &error);
 	if (rc == WP_OK)
-		rc = wp_slot_status_ask(s, &why);
+		rc = wp_slot_status_ask(s, &error);
 	int exit_code = rc == WP_OK ? show_all(s, json)
 				    : wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
-						  "%s", why.text);
+						  "%s", error.text);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;

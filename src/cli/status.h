@@ -31,16 +31,16 @@ struct wp_slot_status {
 	struct wp_config config;
 	struct wp_console console;
 	struct wp_session session;
-	PGresult *slot;	   /* owned; NULL: not known */
-	PGresult *witness; /* owned; NULL: the table is not there, or not for us to read */
+	PGresult *slot;	      /* owned; NULL: not known */
+	PGresult *checkpoint; /* owned; NULL: the table is not there, or not for us to read */
 	enum wp_slot_status_state state;
-	struct wp_why means; /* one sentence for the state */
+	struct wp_error means; /* one sentence for the state */
 };
 
-/* All questions, and what they mean. The session is open. WP_IO, WP_CONFIG with why. */
-enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why) WP_MUST_CHECK;
+/* All questions, and what they mean. The session is open. WP_IO, WP_CONFIG with the error. */
+enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_error *error) WP_MUST_CHECK;
 /* Nobody answers: nothing is known but that. */
-void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_why *why);
+void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_error *error);
 void wp_slot_status_release(struct wp_slot_status *s);
 
 int wp_slot_status_exit_code(enum wp_slot_status_state state);

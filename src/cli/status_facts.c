@@ -9,7 +9,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 enum kind { TEXT, NUMBER, YES_NO };
 
@@ -48,8 +48,8 @@ static const struct fact {
 
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
 
-/* What the relay wrote down in walpost.witness. */
-static const struct fact witness_facts[] = {
+/* What the relay wrote down in walpost.slot_checkpoint. */
+static const struct fact checkpoint_facts[] = {
 	{ "owner", TEXT, "", "owner" },
 	{ "owner_epoch", NUMBER, "", "epoch" },
 	{ "taken_at_lsn", TEXT, "", "taken_at_lsn" },
@@ -61,7 +61,7 @@ static const struct fact witness_facts[] = {
 	{ "seconds_in_trouble", NUMBER, " s", "extract(epoch FROM now() - trouble_at)::bigint" },
 };
 
-#define WITNESS_COUNT (sizeof(witness_facts) / sizeof(witness_facts[0]))
+#define CHECKPOINT_COUNT (sizeof(checkpoint_facts) / sizeof(checkpoint_facts[0]))
 
 /* -- asking -------------------------------------------------------------------------- */
 
@@ -88,28 +88,28 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
 			"has_table_privilege(c.oid, 'SELECT')\n"
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
-			"  WHERE n.nspname = 'walpost' AND c.relname = 'witness'\n"
-			"    AND " WP_WITNESS_IS_WHOLE("c.oid") ")");
+			"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint'\n"
+			"    AND " WP_CHECKPOINT_IS_WHOLE("c.oid") ")");
 }
 
-static void add_witness_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+static void add_checkpoint_question(struct wp_sql *sql, const struct wp_postgres_options *options)
 {
-	add_facts(sql, witness_facts, WITNESS_COUNT);
-	wp_sql_add(sql, " FROM walpost.witness WHERE slot = %L", options->slot);
+	add_facts(sql, checkpoint_facts, CHECKPOINT_COUNT);
+	wp_sql_add(sql, " FROM walpost.slot_checkpoint WHERE slot = %L", options->slot);
 }
 
 static enum wp_rc ask(struct wp_slot_status *s,
 		      void (*question)(struct wp_sql *, const struct wp_postgres_options *),
-		      PGresult **ret, struct wp_why *why)
+		      PGresult **ret, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
 	question(&sql, &s->config.postgres);
-	enum wp_rc rc = wp_sql_end(&sql, why);
+	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(&s->session, (const char *)text.data, ret, why);
+		rc = wp_session_query(&s->session, (const char *)text.data, ret, error);
 	wp_buffer_release(&text);
 	return rc;
 }
@@ -141,13 +141,13 @@ static bool is_yes(const struct wp_slot_status *s, const char *name)
 
 static const char *noted(const struct wp_slot_status *s, const char *name)
 {
-	if (s->witness == NULL || PQntuples(s->witness) == 0)
+	if (s->checkpoint == NULL || PQntuples(s->checkpoint) == 0)
 		return "";
-	return PQgetvalue(s->witness, 0, PQfnumber(s->witness, name));
+	return PQgetvalue(s->checkpoint, 0, PQfnumber(s->checkpoint, name));
 }
 
 /* Answers to the question about the slot, behind the facts. */
-enum { HERE = FACT_COUNT, WITNESS_READABLE };
+enum { HERE = FACT_COUNT, CHECKPOINT_READABLE };
 
 /* Of another plugin, physical, or of another database: no relay can stream from it. */
 static bool is_walposts(const struct wp_slot_status *s)
@@ -186,21 +186,22 @@ static void say_nobody(struct wp_slot_status *s)
 	const char *trouble = noted(s, "trouble");
 
 	if (*owner == '\0')
-		(void)wp_why_set(&s->means, WP_OK,
-				 "no relay streams from slot %s; start walpost run", slot);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "no relay streams from slot %s; start walpost run", slot);
 	else if (*trouble != '\0')
-		(void)wp_why_set(&s->means, WP_OK,
-				 "no relay streams from slot %s: the last one was in trouble %s s "
-				 "ago: %s",
-				 slot, noted(s, "seconds_in_trouble"), trouble);
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"no relay streams from slot %s: the last one was in trouble %s s "
+			"ago: %s",
+			slot, noted(s, "seconds_in_trouble"), trouble);
 	else if (*noted(s, "stopped") == 't')
-		(void)wp_why_set(
+		(void)wp_error_set(
 			&s->means, WP_OK,
 			"no relay streams from slot %s: %s was stopped, or halted (then its "
 			"log says why), %s s ago",
 			slot, owner, *since ? since : "?");
 	else
-		(void)wp_why_set(
+		(void)wp_error_set(
 			&s->means, WP_OK,
 			"no relay streams from slot %s: %s went without a word, or is trying; "
 			"it noted its position %s s ago",
@@ -209,10 +210,10 @@ static void say_nobody(struct wp_slot_status *s)
 
 static void say_stalled(struct wp_slot_status *s)
 {
-	(void)wp_why_set(&s->means, WP_OK,
-			 "%s reads slot %s, but nothing has been confirmed for %s s: %s",
-			 value_of(s, "application_name"), s->config.postgres.slot,
-			 noted(s, "seconds_in_trouble"), noted(s, "trouble"));
+	(void)wp_error_set(&s->means, WP_OK,
+			   "%s reads slot %s, but nothing has been confirmed for %s s: %s",
+			   value_of(s, "application_name"), s->config.postgres.slot,
+			   noted(s, "seconds_in_trouble"), noted(s, "trouble"));
 }
 
 static void say_not_walposts(struct wp_slot_status *s)
@@ -220,17 +221,17 @@ static void say_not_walposts(struct wp_slot_status *s)
 	const char *plugin = value_of(s, "plugin"), *slot = s->config.postgres.slot;
 
 	if (*plugin == '\0')
-		(void)wp_why_set(&s->means, WP_OK,
-				 "slot %s is a physical one, of a standby or a backup; give "
-				 "postgres.slot another name",
-				 slot);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "slot %s is a physical one, of a standby or a backup; give "
+				   "postgres.slot another name",
+				   slot);
 	else if (strcmp(plugin, "pgoutput") != 0)
-		(void)wp_why_set(&s->means, WP_OK,
-				 "slot %s is of plugin %s, and walpost reads pgoutput; give "
-				 "postgres.slot another name",
-				 slot, plugin);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "slot %s is of plugin %s, and walpost reads pgoutput; give "
+				   "postgres.slot another name",
+				   slot, plugin);
 	else
-		(void)wp_why_set(
+		(void)wp_error_set(
 			&s->means, WP_OK,
 			"slot %s is of database %s, and the connection is to %s; connect to "
 			"that database, or give postgres.slot another name",
@@ -247,7 +248,7 @@ static void say(struct wp_slot_status *s)
 	switch (s->state) {
 	case WP_SLOT_STREAMS:
 	case WP_SLOT_CATCHES_UP:
-		(void)wp_why_set(
+		(void)wp_error_set(
 			&s->means, WP_OK, "%s %s slot %s%s", value_of(s, "application_name"),
 			s->state == WP_SLOT_STREAMS ? "streams from" : "reads the backlog of", slot,
 			danger);
@@ -262,25 +263,27 @@ static void say(struct wp_slot_status *s)
 		say_not_walposts(s);
 		break;
 	case WP_SLOT_STANDBY:
-		(void)wp_why_set(&s->means, WP_OK,
-				 "this server is a standby: the relay streams from the primary");
+		(void)wp_error_set(&s->means, WP_OK,
+				   "this server is a standby: the relay streams from the primary");
 		break;
 	case WP_SLOT_LOST:
-		(void)wp_why_set(&s->means, WP_OK,
-				 "slot %s is lost (%s); walpost check tells the way on", slot,
-				 value_of(s, "invalidation"));
+		(void)wp_error_set(&s->means, WP_OK,
+				   "slot %s is lost (%s); walpost check tells the way on", slot,
+				   value_of(s, "invalidation"));
 		break;
 	case WP_SLOT_NO_SLOT:
-		(void)wp_why_set(&s->means, WP_OK,
-				 "there is no slot %s in this server; walpost check tells what is "
-				 "missing and how to make it",
-				 slot);
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"there is no slot %s in this server; walpost check tells what is "
+			"missing and how to make it",
+			slot);
 		break;
 	case WP_SLOT_NO_PUBLICATION:
-		(void)wp_why_set(&s->means, WP_OK,
-				 "there is no publication %s in this database; walpost check tells "
-				 "what is missing and how to make it",
-				 s->config.postgres.publication);
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"there is no publication %s in this database; walpost check tells "
+			"what is missing and how to make it",
+			s->config.postgres.publication);
 		break;
 	case WP_SLOT_UNREACHABLE:
 		break; /* said by who knows why */
@@ -318,17 +321,17 @@ int wp_slot_status_exit_code(enum wp_slot_status_state state)
 
 static void clear(struct wp_slot_status *s)
 {
-	PQclear(s->witness);
+	PQclear(s->checkpoint);
 	PQclear(s->slot);
-	s->witness = s->slot = NULL;
+	s->checkpoint = s->slot = NULL;
 }
 
-enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why)
+enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_error *error)
 {
 	clear(s);
-	enum wp_rc rc = ask(s, add_slot_question, &s->slot, why);
-	if (rc == WP_OK && *PQgetvalue(s->slot, 0, WITNESS_READABLE) == 't')
-		rc = ask(s, add_witness_question, &s->witness, why);
+	enum wp_rc rc = ask(s, add_slot_question, &s->slot, error);
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, CHECKPOINT_READABLE) == 't')
+		rc = ask(s, add_checkpoint_question, &s->checkpoint, error);
 	if (rc != WP_OK)
 		return rc;
 	s->state = state_of(s);
@@ -336,11 +339,11 @@ enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_why *why)
 	return WP_OK;
 }
 
-void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_why *why)
+void wp_slot_status_forget(struct wp_slot_status *s, const struct wp_error *error)
 {
 	clear(s);
 	s->state = WP_SLOT_UNREACHABLE;
-	s->means = *why;
+	s->means = *error;
 }
 
 void wp_slot_status_release(struct wp_slot_status *s)
@@ -381,15 +384,17 @@ static void print_facts(FILE *to, const struct fact *list, size_t count, const P
 	}
 }
 
-static void print_witness(FILE *to, const struct wp_slot_status *s)
+static void print_checkpoint(FILE *to, const struct wp_slot_status *s)
 {
-	if (!s->witness)
-		print_line(to, "owner",
-			   "unknown: walpost.witness is missing, or not for this role to read", "");
-	else if (PQntuples(s->witness) == 0)
+	if (!s->checkpoint)
+		print_line(
+			to, "owner",
+			"unknown: walpost.slot_checkpoint is missing, or not for this role to read",
+			"");
+	else if (PQntuples(s->checkpoint) == 0)
 		print_line(to, "owner", "none yet", "");
 	else
-		print_facts(to, witness_facts, WITNESS_COUNT, s->witness);
+		print_facts(to, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint);
 }
 
 struct text {
@@ -461,7 +466,7 @@ void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
 	if (rates != NULL)
 		print_rates(to, rates);
 	print_facts(to, facts, FACT_COUNT, s->slot);
-	print_witness(to, s);
+	print_checkpoint(to, s);
 }
 
 /* -- for machines ------------------------------------------------------------------------ */
@@ -518,7 +523,7 @@ json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_tren
 		     json_object_set_new(object, "publication",
 					 json_string(s->config.postgres.publication)) |
 		     add_json(object, facts, FACT_COUNT, s->slot) |
-		     add_json(object, witness_facts, WITNESS_COUNT, s->witness);
+		     add_json(object, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint);
 
 	if (rates != NULL)
 		failed |= add_rates(object, rates);

@@ -56,8 +56,8 @@ static bool wait_for(int fd, short events, int64_t until_us)
 static int connect_to(int fd, const struct sockaddr_storage *address, socklen_t size,
 		      int64_t until_us)
 {
-	int error = 0;
-	socklen_t error_size = sizeof(error);
+	int errnum = 0;
+	socklen_t error_size = sizeof(errnum);
 
 	if (connect(fd, (const struct sockaddr *)address, size) == 0)
 		return 0;
@@ -65,9 +65,9 @@ static int connect_to(int fd, const struct sockaddr_storage *address, socklen_t 
 		return errno;
 	if (!wait_for(fd, POLLOUT, until_us))
 		return ETIMEDOUT;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size) < 0)
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &error_size) < 0)
 		return errno;
-	return error;
+	return errnum;
 }
 
 static int ask(int fd, int64_t until_us, char answer[ANSWER_MAX])
@@ -111,25 +111,26 @@ int wp_status_local(const char *listen)
 	struct sockaddr_storage storage;
 	struct wp_http_address address;
 	char answer[ANSWER_MAX];
-	struct wp_why why;
+	struct wp_error error;
 
 	if (listen[0] == '\0')
 		return wp_cli_fail(WP_EXIT_CONFIG,
 				   "http.listen is not set: there is nobody to ask; set it for the "
 				   "relay, http.listen = 9187");
-	if (wp_http_address_parse(listen, &address, &why) != WP_OK)
-		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: %s", why.text);
+	if (wp_http_address_parse(listen, &address, &error) != WP_OK)
+		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: %s", error.text);
 	socklen_t size = address_of(&address, &storage);
 	if (size == 0)
 		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: \"%s\" is no address", listen);
 	int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int error = fd < 0 ? errno : connect_to(fd, &storage, size, until_us);
-	if (error == 0)
-		error = ask(fd, until_us, answer);
+	int errnum = fd < 0 ? errno : connect_to(fd, &storage, size, until_us);
+	if (errnum == 0)
+		errnum = ask(fd, until_us, answer);
 	if (fd >= 0)
 		(void)close(fd);
-	if (error != 0)
+	if (errnum != 0)
 		return wp_cli_fail(WP_EXIT_FAILED, "no relay answers at %s port %u: %s",
-				   wp_http_address_to_ask(&address), address.port, strerror(error));
+				   wp_http_address_to_ask(&address), address.port,
+				   strerror(errnum));
 	return show(answer);
 }

@@ -80,17 +80,17 @@ static char *json_of(const struct watch *w)
 	return whole;
 }
 
-static enum wp_rc show(struct watch *w, struct wp_why *why)
+static enum wp_rc show(struct watch *w, struct wp_error *error)
 {
 	char *text = w->json ? json_of(w) : block_of(w);
 	enum wp_rc rc = WP_OK;
 
 	if (text == NULL)
-		return wp_why_set(why, WP_NOMEM, "out of memory for the status");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the status");
 	if (w->on_screen)
 		wp_screen_show(&w->screen, text);
 	else
-		rc = wp_output_write(&w->output, wp_span_of(text), why);
+		rc = wp_output_write(&w->output, wp_span_of(text), error);
 	free(text);
 	return rc;
 }
@@ -99,15 +99,15 @@ static enum wp_rc show(struct watch *w, struct wp_why *why)
 static void on_waiting(void *arg)
 {
 	struct watch *w = arg;
-	struct wp_why why;
+	struct wp_error error;
 
 	if (w->on_screen && w->status->means.text[0] != '\0')
-		(void)show(w, &why); /* a screen does not fail */
+		(void)show(w, &error); /* a screen does not fail */
 }
 
 /* -- looking -------------------------------------------------------------------------- */
 
-static enum wp_rc connect(struct watch *w, struct wp_why *why)
+static enum wp_rc connect(struct watch *w, struct wp_error *error)
 {
 	struct wp_slot_status *s = w->status;
 
@@ -115,26 +115,26 @@ static enum wp_rc connect(struct watch *w, struct wp_why *why)
 		return WP_OK;
 	wp_session_release(&s->session);
 	return wp_session_open(&s->session, &s->console, &s->config.postgres, WP_CONNECTION_SQL,
-			       why);
+			       error);
 }
 
 static void look(struct watch *w)
 {
 	struct wp_slot_status *s = w->status;
-	struct wp_why why;
+	struct wp_error error;
 
 	w->asked_ms = now_ms();
-	w->failed = connect(w, &why);
+	w->failed = connect(w, &error);
 	s->session.waiting = on_waiting;
 	s->session.waiting_arg = w;
 	s->session.waiting_every_s = 1.;
 	if (w->failed == WP_OK)
-		w->failed = wp_slot_status_ask(s, &why);
+		w->failed = wp_slot_status_ask(s, &error);
 	w->asked_ms = 0;
 	if (s->console.interrupted)
 		return; /* what was seen last is what counts */
 	if (w->failed != WP_OK) {
-		wp_slot_status_forget(s, &why);
+		wp_slot_status_forget(s, &error);
 		wp_session_release(&s->session); /* anew at the next look */
 	}
 	struct wp_trend_look seen = wp_slot_status_trend_look(s, now_ms());
@@ -149,7 +149,7 @@ static void rest(struct watch *w, int64_t began_ms)
 	wp_console_wait(&w->status->console, passed < w->seconds ? w->seconds - passed : 0.01);
 }
 
-static enum wp_rc watch(struct watch *w, struct wp_why *why)
+static enum wp_rc watch(struct watch *w, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 	bool is_first = true;
@@ -159,10 +159,10 @@ static enum wp_rc watch(struct watch *w, struct wp_why *why)
 		look(w);
 		/* Later a server may come back; who cannot begin is told so at once. */
 		if (is_first && w->failed != WP_OK)
-			return wp_why_set(why, w->failed, "%s", w->status->means.text);
+			return wp_error_set(error, w->failed, "%s", w->status->means.text);
 		is_first = false;
 		if (!w->status->console.interrupted)
-			rc = show(w, why);
+			rc = show(w, error);
 		if (rc == WP_OK && !w->status->console.interrupted)
 			rest(w, began_ms);
 	}
@@ -196,18 +196,18 @@ static void end(struct watch *w)
 int wp_slot_status_watch(struct wp_slot_status *s, double seconds, bool json)
 {
 	struct watch w = { .status = s, .seconds = seconds, .json = json };
-	struct wp_why why;
+	struct wp_error error;
 
-	if (wp_console_init(&s->console, &why) != WP_OK)
-		return wp_cli_fail(WP_EXIT_FAILED, "%s", why.text);
+	if (wp_console_init(&s->console, &error) != WP_OK)
+		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	begin(&w);
-	enum wp_rc rc = watch(&w, &why);
+	enum wp_rc rc = watch(&w, &error);
 	end(&w);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	if (rc != WP_OK)
 		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
-				   why.text);
+				   error.text);
 	int exit_code = wp_cli_done();
 	return exit_code == WP_EXIT_OK ? wp_slot_status_exit_code(s->state) : exit_code;
 }

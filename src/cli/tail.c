@@ -13,7 +13,7 @@
 #include "walpost/cli/timelines.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/postgres/columns.h"
-#include "walpost/run/wanted.h"
+#include "walpost/run/requirements.h"
 #include "walpost/sink/json.h"
 
 #define LINES_SIZE_MAX ((size_t)1 << 31) /* a guard only: a line of the largest row has room */
@@ -39,7 +39,7 @@ struct tail {
 
 	/* What a relay would know of the server. */
 	struct wp_outboxes outboxes;
-	struct wp_wanted_outboxes wanted;
+	struct wp_requirements_outboxes wanted;
 	struct wp_timelines timelines;
 	wp_lsn log_end; /* as we began */
 	struct wp_column_facts columns;
@@ -50,12 +50,12 @@ struct tail {
 	struct wp_fed fed;
 	struct wp_buffer lines; /* not written yet */
 	uint64_t shown;
-	struct wp_why noted; /* the last note */
+	struct wp_error noted; /* the last note */
 };
 
 /* -- what a relay would know ----------------------------------------------- */
 
-static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
+static enum wp_rc find_columns(struct tail *t, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -65,9 +65,9 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
 	if (t->wanted.wanted.count > 0) {
 		wp_columns_sql(&sql, &t->wanted.wanted);
-		rc = wp_sql_end(&sql, why);
+		rc = wp_sql_end(&sql, error);
 		if (rc == WP_OK)
-			rc = wp_session_query(&t->session, (const char *)text.data, &r, why);
+			rc = wp_session_query(&t->session, (const char *)text.data, &r, error);
 	}
 	/* As text unless it must be: a row in the log may be of the table as it was before. */
 	enum wp_binary binary =
@@ -84,8 +84,8 @@ static enum wp_rc find_columns(struct tail *t, struct wp_why *why)
 /* Once, however often it comes in a row. */
 static void note(struct tail *t, const char *what, const char *text)
 {
-	struct wp_why now;
-	(void)wp_why_set(&now, WP_OK, "%s%s", what, text);
+	struct wp_error now;
+	(void)wp_error_set(&now, WP_OK, "%s%s", what, text);
 	if (strcmp(now.text, t->noted.text) != 0)
 		(void)wp_cli_fail(0, "%s", now.text);
 	t->noted = now;
@@ -99,9 +99,9 @@ static void on_notice(void *arg, const PGresult *notice)
 		note(arg, "the server says: ", text);
 }
 
-static enum wp_rc write_lines(struct tail *t, struct wp_why *why)
+static enum wp_rc write_lines(struct tail *t, struct wp_error *error)
 {
-	enum wp_rc rc = wp_output_write(&t->output, wp_buffer_span(&t->lines), why);
+	enum wp_rc rc = wp_output_write(&t->output, wp_buffer_span(&t->lines), error);
 	wp_buffer_empty(&t->lines, LINES_WRITTEN_AT);
 	return rc;
 }
@@ -113,85 +113,87 @@ static bool is_asked_for(const struct tail *t, const struct wp_record *record)
 }
 
 /* WP_AGAIN: it was the last that is wanted. */
-static enum wp_rc show(struct tail *t, struct wp_why *why)
+static enum wp_rc show(struct tail *t, struct wp_error *error)
 {
 	const struct wp_record *record = &t->fed.record;
 	if (!is_asked_for(t, record))
 		return WP_OK;
 	enum wp_rc rc = t->fed.kind == WP_FED_RECORD
 				? wp_json_record(&t->lines, record)
-				: wp_json_poison(&t->lines, record, t->fed.why.text);
+				: wp_json_poison(&t->lines, record, t->fed.error.text);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "a line of %s is too long for us, or for the memory",
-				  record->table);
+		return wp_error_set(error, rc, "a line of %s is too long for us, or for the memory",
+				    record->table);
 	t->shown++;
 	if (t->lines.size >= LINES_WRITTEN_AT)
-		rc = write_lines(t, why);
+		rc = write_lines(t, error);
 	return rc == WP_OK && t->shown == t->count ? WP_AGAIN : rc;
 }
 
 /* A type that was made since we asked about them. */
-static enum wp_rc learn_types(struct tail *t, struct wp_why *why)
+static enum wp_rc learn_types(struct tail *t, struct wp_error *error)
 {
-	enum wp_rc rc = find_columns(t, why);
+	enum wp_rc rc = find_columns(t, error);
 	if (rc == WP_OK)
 		rc = wp_feed_know(t->feed, &t->columns);
 	return rc;
 }
 
 /* A transaction is not visible at once, nor while it waits for a synchronous standby. */
-static enum wp_rc feed_with_partitions(struct tail *t, struct wp_span message, struct wp_why *why)
+static enum wp_rc feed_with_partitions(struct tail *t, struct wp_span message,
+				       struct wp_error *error)
 {
-	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, why);
+	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, error);
 	bool asked = false;
 	while (rc == WP_PAUSE) {
 		if (asked)
 			wp_console_wait(&t->console, ASK_EVERY_S);
 		if (t->console.interrupted)
-			return wp_why_set(why, WP_IO, "interrupted");
-		rc = wp_cli_find_partitions(&t->session, &t->wanted.wanted, &t->partitions, why);
+			return wp_error_set(error, WP_IO, "interrupted");
+		rc = wp_cli_find_partitions(&t->session, &t->wanted.wanted, &t->partitions, error);
 		if (rc == WP_OK)
-			rc = wp_feed_take(t->feed, message, &t->fed, why);
+			rc = wp_feed_take(t->feed, message, &t->fed, error);
 		asked = true;
 	}
 	return rc;
 }
 
 /* One question is answered, and then perhaps the other. */
-static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_why *why)
+static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_error *error)
 {
-	enum wp_rc rc = feed_with_partitions(t, message, why);
+	enum wp_rc rc = feed_with_partitions(t, message, error);
 	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
-		rc = learn_types(t, why);
+		rc = learn_types(t, error);
 		if (rc == WP_OK)
-			rc = wp_feed_take(t->feed, message, &t->fed, why);
+			rc = wp_feed_take(t->feed, message, &t->fed, error);
 	}
 	return rc;
 }
 
-static enum wp_rc take(void *arg, struct wp_span message, struct wp_why *why)
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_error *error)
 {
 	struct tail *t = arg;
-	enum wp_rc rc = feed(t, message, why);
+	enum wp_rc rc = feed(t, message, error);
 	if (rc != WP_OK)
 		return rc;
 	if (t->fed.kind == WP_FED_NOTE)
-		note(t, "", t->fed.why.text);
-	return t->fed.kind == WP_FED_RECORD || t->fed.kind == WP_FED_POISON ? show(t, why) : WP_OK;
+		note(t, "", t->fed.error.text);
+	return t->fed.kind == WP_FED_RECORD || t->fed.kind == WP_FED_POISON ? show(t, error)
+									    : WP_OK;
 }
 
 /* -- the command ----------------------------------------------------------- */
 
 /* What was made is written, also when what follows failed. */
-static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, struct wp_why *why)
+static enum wp_rc read_and_write(struct tail *t, enum wp_changes_left *ret, struct wp_error *error)
 {
-	struct wp_why unwritten;
-	enum wp_rc rc = wp_changes_read(&t->changes, take, t, ret, why);
+	struct wp_error unwritten;
+	enum wp_rc rc = wp_changes_read(&t->changes, take, t, ret, error);
 	if (t->console.interrupted)
-		return wp_why_set(why, WP_IO, "interrupted");
+		return wp_error_set(error, WP_IO, "interrupted");
 	enum wp_rc write_rc = write_lines(t, &unwritten);
 	if (write_rc != WP_OK && (rc == WP_OK || rc == WP_AGAIN))
-		return wp_why_set(why, write_rc, "%s", unwritten.text);
+		return wp_error_set(error, write_rc, "%s", unwritten.text);
 	return rc;
 }
 
@@ -202,13 +204,13 @@ static void wait_a_while(struct tail *t, int64_t spent_us)
 	wp_console_wait(&t->console, spent_s > LOOK_EVERY_S ? spent_s : LOOK_EVERY_S);
 }
 
-static enum wp_rc follow(struct tail *t, struct wp_why *why)
+static enum wp_rc follow(struct tail *t, struct wp_error *error)
 {
 	enum wp_changes_left left = WP_CHANGES_MORE;
 	enum wp_rc rc = WP_OK;
 	while (rc == WP_OK && !t->console.interrupted) {
 		int64_t begun_us = wp_clock_us();
-		rc = read_and_write(t, &left, why);
+		rc = read_and_write(t, &left, error);
 		if (rc != WP_OK || left == WP_CHANGES_MORE)
 			continue;
 		if (t->no_follow)
@@ -218,7 +220,7 @@ static enum wp_rc follow(struct tail *t, struct wp_why *why)
 	return rc == WP_AGAIN ? WP_OK : rc;
 }
 
-static enum wp_rc open_feed(struct tail *t, struct wp_why *why)
+static enum wp_rc open_feed(struct tail *t, struct wp_error *error)
 {
 	const struct wp_feed_setup feed = {
 		.outboxes = &t->outboxes,
@@ -236,55 +238,55 @@ static enum wp_rc open_feed(struct tail *t, struct wp_why *why)
 		.transfer = t->transfer,
 		.until = t->no_follow ? t->log_end : 0,
 	};
-	enum wp_rc rc = wp_feed_new(&feed, &t->feed, why);
+	enum wp_rc rc = wp_feed_new(&feed, &t->feed, error);
 	if (rc == WP_OK)
-		rc = wp_changes_begin(&t->changes, &changes, why);
+		rc = wp_changes_begin(&t->changes, &changes, error);
 	if (rc == WP_OK)
 		(void)wp_cli_fail(0, "events from %s on", t->changes.from);
 	return rc;
 }
 
-static enum wp_rc connect_and_follow(struct tail *t, struct wp_why *why)
+static enum wp_rc connect_and_follow(struct tail *t, struct wp_error *error)
 {
-	enum wp_rc rc = wp_console_init(&t->console, why);
+	enum wp_rc rc = wp_console_init(&t->console, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_output_init(&t->output, &t->console);
 	rc = wp_session_open(&t->session, &t->console, &t->config.postgres,
-			     WP_CONNECTION_REPLICATION, why);
+			     WP_CONNECTION_REPLICATION, error);
 	if (rc != WP_OK)
 		return rc;
 	(void)PQsetNoticeReceiver(wp_session_pg(&t->session), on_notice, t);
-	rc = wp_cli_timelines(&t->session, &t->timelines, &t->log_end, why);
+	rc = wp_cli_timelines(&t->session, &t->timelines, &t->log_end, error);
 	if (rc == WP_OK)
-		rc = wp_wanted_outboxes_init(&t->wanted, &t->outboxes, why);
+		rc = wp_requirements_outboxes_init(&t->wanted, &t->outboxes, error);
 	if (rc == WP_OK)
-		rc = wp_cli_check_tables(&t->session, &t->wanted.wanted, why);
+		rc = wp_cli_check_tables(&t->session, &t->wanted.wanted, error);
 	if (rc == WP_OK)
-		rc = find_columns(t, why);
+		rc = find_columns(t, error);
 	if (rc == WP_OK)
-		rc = open_feed(t, why);
-	return rc == WP_OK ? follow(t, why) : rc;
+		rc = open_feed(t, error);
+	return rc == WP_OK ? follow(t, error) : rc;
 }
 
 static int tail(struct tail *t)
 {
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_init(&t->lines, LINES_SIZE_MAX);
 	t->outboxes = t->config.outboxes;
 	t->outboxes.run_id = NO_RUN;
-	enum wp_rc rc = connect_and_follow(t, &why);
+	enum wp_rc rc = connect_and_follow(t, &error);
 	bool interrupted = t->console.interrupted;
 	wp_feed_free(t->feed);
 	wp_partitions_release(&t->partitions);
-	wp_wanted_outboxes_release(&t->wanted);
+	wp_requirements_outboxes_release(&t->wanted);
 	wp_session_release(&t->session);
 	wp_output_release(&t->output);
 	wp_console_release(&t->console);
 	wp_buffer_release(&t->lines);
 	if (rc == WP_OK || interrupted)
 		return WP_EXIT_OK;
-	return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s", why.text);
+	return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s", error.text);
 }
 
 static int read_options(struct tail *t)

@@ -19,7 +19,7 @@ struct check {
 };
 
 /* What a parser said about the value of `key`. */
-static void judge(struct check *c, const char *key, enum wp_rc rc, const struct wp_why *why)
+static void judge(struct check *c, const char *key, enum wp_rc rc, const struct wp_error *error)
 {
 	const struct wp_key found = wp_key_of(key);
 	const char *plain = found.option->key;
@@ -29,11 +29,11 @@ static void judge(struct check *c, const char *key, enum wp_rc rc, const struct 
 
 	if (rc == WP_NOMEM)
 		c->rc = WP_NOMEM;
-	else if (rc != WP_OK && strncmp(why->text, plain, strlen(plain)) == 0)
-		wp_config_error(c->notes, "%s: %s%s", where, key, why->text + strlen(plain));
+	else if (rc != WP_OK && strncmp(error->text, plain, strlen(plain)) == 0)
+		wp_config_error(c->notes, "%s: %s%s", where, key, error->text + strlen(plain));
 	else if (rc != WP_OK)
 		wp_config_error(c->notes, "%s: %s = %s: %s", where, key,
-				wp_value_shown(key, text, shown), why->text);
+				wp_value_shown(key, text, shown), error->text);
 }
 
 /* The key of an outbox as its user knows it: outbox.NAME.table. */
@@ -47,24 +47,24 @@ static char *key_in(const struct wp_outbox_options *o, const char *key, char *te
 }
 
 static void judge_in(struct check *c, const struct wp_outbox_options *o, const char *key,
-		     enum wp_rc rc, const struct wp_why *why)
+		     enum wp_rc rc, const struct wp_error *error)
 {
 	char text[WP_OPTION_TEXT_SIZE];
 
-	judge(c, key_in(o, key, text), rc, why);
+	judge(c, key_in(o, key, text), rc, error);
 }
 
 /* The sentence begins with the key that is to blame. */
 static void judge_named(struct check *c, const struct wp_outbox_options *o, enum wp_rc rc,
-			const struct wp_why *why)
+			const struct wp_error *error)
 {
 	char key[WP_OPTION_TEXT_SIZE];
 
-	(void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(why->text, " "), why->text);
+	(void)snprintf(key, sizeof(key), "%.*s", (int)strcspn(error->text, " "), error->text);
 	if (rc == WP_NOMEM)
 		c->rc = WP_NOMEM;
 	else if (rc != WP_OK)
-		judge_in(c, o, wp_option_find(key) != NULL ? key : "outbox.table", rc, why);
+		judge_in(c, o, wp_option_find(key) != NULL ? key : "outbox.table", rc, error);
 }
 
 static void check_required(struct check *c)
@@ -86,22 +86,23 @@ static void check_required(struct check *c)
 
 static void check_conninfo(struct check *c)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	judge(c, "postgres.conninfo", wp_conninfo_check(c->config->postgres.conninfo, &why), &why);
+	judge(c, "postgres.conninfo", wp_conninfo_check(c->config->postgres.conninfo, &error),
+	      &error);
 }
 
 /* What Postgres itself allows (ReplicationSlotValidateName). */
 static void check_slot(struct check *c)
 {
 	const char *slot = c->config->postgres.slot;
-	struct wp_why why;
+	struct wp_error error;
 
 	if (strspn(slot, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(slot))
 		return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "a slot's name consists of lower-case letters, digits and underscores");
-	judge(c, "postgres.slot", WP_CONFIG, &why);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "a slot's name consists of lower-case letters, digits and underscores");
+	judge(c, "postgres.slot", WP_CONFIG, &error);
 }
 
 /* As Postgres takes memory settings: 64kB at least, a bare number means kB. */
@@ -113,7 +114,7 @@ static void check_work_mem(struct check *c)
 	} units[] = { { "", 1 }, { "kB", 1 }, { "MB", 1024 }, { "GB", 1024 * 1024 } };
 	const char *text = c->config->postgres.decoding_work_mem;
 	size_t digits = strspn(text, "0123456789");
-	struct wp_why why;
+	struct wp_error error;
 	int64_t number = 0;
 
 	if (text[0] == '\0')
@@ -123,20 +124,20 @@ static void check_work_mem(struct check *c)
 		    wp_value_number(text, digits, INT32_MAX / units[i].kib, &number) &&
 		    number * units[i].kib >= 64)
 			return;
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "it must be a size as Postgres takes it, such as 256MB: from 64kB to "
-			 "2047GB, with a "
-			 "unit of kB, MB, GB");
-	judge(c, "postgres.decoding_work_mem", WP_CONFIG, &why);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "it must be a size as Postgres takes it, such as 256MB: from 64kB to "
+			   "2047GB, with a "
+			   "unit of kB, MB, GB");
+	judge(c, "postgres.decoding_work_mem", WP_CONFIG, &error);
 }
 
 static void check_patterns(struct check *c, const char *list, const char *key)
 {
 	struct wp_patterns *patterns = NULL;
-	struct wp_why why;
-	enum wp_rc rc = wp_patterns_new(list, &patterns, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_patterns_new(list, &patterns, &error);
 
-	judge(c, key, rc, &why);
+	judge(c, key, rc, &error);
 	if (rc == WP_OK)
 		wp_patterns_free(patterns);
 }
@@ -146,7 +147,7 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 	char key[WP_OPTION_TEXT_SIZE];
 	char table_key[WP_OPTION_TEXT_SIZE];
 	struct wp_table_name table;
-	struct wp_why why;
+	struct wp_error error;
 
 	if (o->table[0] == '\0' && o->message_prefix[0] == '\0') {
 		wp_config_error(c->notes,
@@ -156,7 +157,8 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 		return;
 	}
 	if (o->table[0] != '\0')
-		judge_in(c, o, "outbox.table", wp_table_name_parse(o->table, &table, &why), &why);
+		judge_in(c, o, "outbox.table", wp_table_name_parse(o->table, &table, &error),
+			 &error);
 	else if (o->leaves[0] != '\0')
 		wp_config_error(c->notes,
 				"%s names leaves of a partitioned table, and no table is named: "
@@ -185,10 +187,11 @@ static bool is_same_table(const char *one, const char *other)
 {
 	struct wp_table_name a;
 	struct wp_table_name b;
-	struct wp_why why;
+	struct wp_error error;
 
-	return one[0] != '\0' && other[0] != '\0' && wp_table_name_parse(one, &a, &why) == WP_OK &&
-	       wp_table_name_parse(other, &b, &why) == WP_OK && strcmp(a.schema, b.schema) == 0 &&
+	return one[0] != '\0' && other[0] != '\0' &&
+	       wp_table_name_parse(one, &a, &error) == WP_OK &&
+	       wp_table_name_parse(other, &b, &error) == WP_OK && strcmp(a.schema, b.schema) == 0 &&
 	       strcmp(a.name, b.name) == 0;
 }
 
@@ -213,15 +216,15 @@ static void check_twice(struct check *c, const struct wp_outbox_options *o,
 static bool check_route(struct check *c, const struct wp_outbox_options *o)
 {
 	struct wp_route *route = NULL;
-	struct wp_why why;
-	enum wp_rc rc = wp_route_new(o->topic_regex, "topic", &route, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_route_new(o->topic_regex, "topic", &route, &error);
 
-	judge_in(c, o, "outbox.topic.regex", rc, &why);
+	judge_in(c, o, "outbox.topic.regex", rc, &error);
 	if (rc != WP_OK)
 		return false;
 	wp_route_free(route);
-	rc = wp_route_new(o->topic_regex, o->topic_replacement, &route, &why);
-	judge_in(c, o, "outbox.topic.replacement", rc, &why);
+	rc = wp_route_new(o->topic_regex, o->topic_replacement, &route, &error);
+	judge_in(c, o, "outbox.topic.replacement", rc, &error);
 	if (rc != WP_OK)
 		return false;
 	wp_route_free(route);
@@ -231,10 +234,10 @@ static bool check_route(struct check *c, const struct wp_outbox_options *o)
 static void check_shape(struct check *c, const struct wp_outbox_options *o)
 {
 	struct wp_shape *shape = NULL;
-	struct wp_why why;
-	enum wp_rc rc = wp_shape_new(o, 1024, &shape, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_shape_new(o, 1024, &shape, &error);
 
-	judge_named(c, o, rc, &why);
+	judge_named(c, o, rc, &error);
 	if (rc == WP_OK)
 		wp_shape_free(shape);
 }
@@ -257,7 +260,7 @@ static void check_dead_letter(struct check *c)
 {
 	const struct wp_relay_options *relay = &c->config->relay;
 	const char *topic = relay->dead_letter_topic;
-	struct wp_why why;
+	struct wp_error error;
 
 	if (relay->poison == WP_POISON_DEAD_LETTER && topic[0] == '\0')
 		wp_config_error(
@@ -266,8 +269,9 @@ static void check_dead_letter(struct check *c)
 			"for the events that can never be delivered");
 	if (topic[0] == '\0' || wp_topic_name_trouble(topic) == NULL)
 		return;
-	(void)wp_why_set(&why, WP_CONFIG, "the name of the topic %s", wp_topic_name_trouble(topic));
-	judge(c, "relay.dead_letter.topic", WP_CONFIG, &why);
+	(void)wp_error_set(&error, WP_CONFIG, "the name of the topic %s",
+			   wp_topic_name_trouble(topic));
+	judge(c, "relay.dead_letter.topic", WP_CONFIG, &error);
 }
 
 static void check_brokers(struct check *c)
@@ -290,10 +294,10 @@ static void check_listen(struct check *c)
 {
 	const char *listen = c->config->http.listen;
 	struct wp_http_address address;
-	struct wp_why why;
+	struct wp_error error;
 
-	if (listen[0] != '\0' && wp_http_address_parse(listen, &address, &why) != WP_OK)
-		judge(c, "http.listen", WP_CONFIG, &why);
+	if (listen[0] != '\0' && wp_http_address_parse(listen, &address, &error) != WP_OK)
+		judge(c, "http.listen", WP_CONFIG, &error);
 }
 
 enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_notes *notes)

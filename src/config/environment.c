@@ -123,13 +123,13 @@ static enum wp_rc put_file(struct wp_config *config, const char *variable, const
 {
 	char where[WHERE_SIZE];
 	struct wp_setting setting = { .key = key, .where = where };
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_secret_text now;
-	enum wp_rc rc = wp_storage_secret_file(config->storage, path, &setting.file, &why);
+	enum wp_rc rc = wp_storage_secret_file(config->storage, path, &setting.file, &error);
 
 	(void)snprintf(where, sizeof(where), "environment %s (%s)", variable, path);
 	if (rc == WP_CONFIG) {
-		wp_config_error(notes, "environment %s: %s: %s", variable, key, why.text);
+		wp_config_error(notes, "environment %s: %s: %s", variable, key, error.text);
 		return WP_OK;
 	}
 	if (rc != WP_OK)

@@ -253,25 +253,25 @@ static void note_errors(const struct file *f)
 static enum wp_rc parse(struct file *f, char *text)
 {
 	struct ini_cfgfile *source = NULL;
-	int error = ini_config_create(&f->ini);
+	int code = ini_config_create(&f->ini);
 	enum wp_rc rc = WP_NOMEM;
 
-	if (error != EOK)
+	if (code != EOK)
 		return WP_NOMEM;
 	if (text[0] != '\0')
-		error = ini_config_file_from_mem(text, (uint32_t)strlen(text), &source);
-	if (error != EOK)
+		code = ini_config_file_from_mem(text, (uint32_t)strlen(text), &source);
+	if (code != EOK)
 		goto out;
 	if (source != NULL)
-		error = ini_config_parse(source, INI_STOP_ON_ANY,
-					 INI_MS_MERGE | INI_MV1S_ALLOW | INI_MV2S_ALLOW,
-					 INI_PARSE_NOWRAP | INI_PARSE_NOSPACE | INI_PARSE_NOTAB |
-						 INI_PARSE_NO_C_COMMENTS,
-					 f->ini);
-	rc = error == ENOMEM ? WP_NOMEM : WP_OK;
-	if (error != EOK && error != ENOMEM)
+		code = ini_config_parse(source, INI_STOP_ON_ANY,
+					INI_MS_MERGE | INI_MV1S_ALLOW | INI_MV2S_ALLOW,
+					INI_PARSE_NOWRAP | INI_PARSE_NOSPACE | INI_PARSE_NOTAB |
+						INI_PARSE_NO_C_COMMENTS,
+					f->ini);
+	rc = code == ENOMEM ? WP_NOMEM : WP_OK;
+	if (code != EOK && code != ENOMEM)
 		note_errors(f);
-	else if (error == EOK)
+	else if (code == EOK)
 		rc = put_all(f);
 out:
 	ini_config_file_destroy(source);
@@ -284,12 +284,12 @@ enum wp_rc wp_config_read_file(struct wp_config *config, const char *path,
 {
 	struct file f = { .path = path, .config = config, .notes = notes };
 	size_t errors_before = notes->error_count;
-	struct wp_why why;
+	struct wp_error error;
 	char *text = NULL;
-	enum wp_rc rc = wp_file_text(path, &text, &why);
+	enum wp_rc rc = wp_file_text(path, &text, &error);
 
 	if (rc == WP_CONFIG) {
-		wp_config_error(notes, "%s", why.text);
+		wp_config_error(notes, "%s", error.text);
 		config->storage->file_unread = true;
 		return WP_OK;
 	}

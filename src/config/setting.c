@@ -17,7 +17,7 @@
 void wp_config_note(struct wp_config_notes *notes, enum wp_config_note_level level,
 		    const char *format, ...)
 {
-	char text[sizeof(notes->notes[0].why.text)];
+	char text[sizeof(notes->notes[0].error.text)];
 	struct wp_config_note *note;
 	va_list args;
 
@@ -32,7 +32,7 @@ void wp_config_note(struct wp_config_notes *notes, enum wp_config_note_level lev
 	va_end(args);
 	note = &notes->notes[notes->count++];
 	note->level = level;
-	(void)wp_why_set(&note->why, WP_CONFIG, "%s", text);
+	(void)wp_error_set(&note->error, WP_CONFIG, "%s", text);
 }
 
 static const char *property_of(const char *key)

@@ -29,15 +29,15 @@ const char *wp_storage_keep(struct wp_config_storage *s, const char *text)
 }
 
 enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
-				  struct wp_secret_file **ret, struct wp_why *why)
+				  struct wp_secret_file **ret, struct wp_error *error)
 {
 	struct wp_secret_file **files =
 		realloc(s->files, (s->file_count + 1) * sizeof(struct wp_secret_file *));
 
 	if (files == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "no memory");
 	s->files = files;
-	enum wp_rc rc = wp_secret_file_new(path, &files[s->file_count], why);
+	enum wp_rc rc = wp_secret_file_new(path, &files[s->file_count], error);
 	if (rc == WP_OK)
 		*ret = files[s->file_count++];
 	return rc;

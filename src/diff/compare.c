@@ -67,7 +67,7 @@ static void compare_numbers(struct wp_differences *d, enum wp_part part, int64_t
 /* -- headers ------------------------------------------------------------------ */
 
 /* The value of the header of that name before which `skipped` others of it stand. */
-static struct wp_trace wanted_header(const struct wp_imprint *wanted, struct wp_span name,
+static struct wp_trace wanted_header(const struct wp_fingerprint *wanted, struct wp_span name,
 				     size_t skipped)
 {
 	for (size_t i = 0; i < wanted->header_count; i++) {
@@ -88,7 +88,7 @@ static struct wp_trace found_header(const struct wp_record *found, struct wp_spa
 }
 
 /* All of one name, in their order; the first that differs is told. */
-static void compare_named(struct wp_differences *d, const struct wp_imprint *wanted,
+static void compare_named(struct wp_differences *d, const struct wp_fingerprint *wanted,
 			  const struct wp_record *found, struct wp_span name)
 {
 	for (size_t i = 0;; i++) {
@@ -104,7 +104,7 @@ static void compare_named(struct wp_differences *d, const struct wp_imprint *wan
 	}
 }
 
-static bool is_named_before(const struct wp_imprint *wanted, size_t index)
+static bool is_named_before(const struct wp_fingerprint *wanted, size_t index)
 {
 	for (size_t i = 0; i < index; i++) {
 		if (wp_span_equal(wanted->headers[i].name, wanted->headers[index].name))
@@ -122,7 +122,7 @@ static bool is_found_before(const struct wp_record *found, size_t index)
 	return false;
 }
 
-static bool compare_header_values(struct wp_differences *d, const struct wp_imprint *wanted,
+static bool compare_header_values(struct wp_differences *d, const struct wp_fingerprint *wanted,
 				  const struct wp_record *found)
 {
 	size_t before = d->count + d->left_off;
@@ -133,7 +133,7 @@ static bool compare_header_values(struct wp_differences *d, const struct wp_impr
 	}
 	for (size_t i = 0; i < found->header_count; i++) {
 		struct wp_span name = found->headers[i].name;
-		if (!wp_imprint_leaves_out(name) && !is_found_before(found, i) &&
+		if (!wp_fingerprint_leaves_out(name) && !is_found_before(found, i) &&
 		    wanted_header(wanted, name, 0).kind == WP_TRACE_ABSENT)
 			compare_named(d, wanted, found, name);
 	}
@@ -141,14 +141,14 @@ static bool compare_header_values(struct wp_differences *d, const struct wp_impr
 }
 
 /* Both hold the same headers. */
-static void compare_order(struct wp_differences *d, const struct wp_imprint *wanted,
+static void compare_order(struct wp_differences *d, const struct wp_fingerprint *wanted,
 			  const struct wp_record *found)
 {
 	size_t at = 0;
 
 	for (size_t i = 0; i < found->header_count; i++) {
 		struct wp_span name = found->headers[i].name;
-		if (wp_imprint_leaves_out(name))
+		if (wp_fingerprint_leaves_out(name))
 			continue;
 		struct wp_span other = wanted->headers[at++].name;
 		if (wp_span_equal(name, other))
@@ -161,7 +161,7 @@ static void compare_order(struct wp_differences *d, const struct wp_imprint *wan
 
 /* ----------------------------------------------------------------------------- */
 
-void wp_compare(const struct wp_imprint *wanted, const struct wp_record *found,
+void wp_compare(const struct wp_fingerprint *wanted, const struct wp_record *found,
 		struct wp_differences *ret)
 {
 	struct wp_span none = { 0 };

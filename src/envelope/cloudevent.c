@@ -103,37 +103,39 @@ static const struct rule rules[] = {
 };
 
 static enum wp_rc blame(const char *name, struct wp_span value, const char *fault,
-			const char *options, struct wp_why *why)
+			const char *options, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (wp_span_is_null(value))
-		return wp_why_set(why, WP_DATA,
-				  "the CloudEvents attribute %s is missing, which every event must "
-				  "have: correct the row, or set %s",
-				  name, options);
-	return wp_why_set(why, WP_DATA,
-			  "the CloudEvents attribute %s \"%s\" %s: correct the row, or set %s",
-			  name, wp_excerpt(&shown, value), fault, options);
+		return wp_error_set(
+			error, WP_DATA,
+			"the CloudEvents attribute %s is missing, which every event must "
+			"have: correct the row, or set %s",
+			name, options);
+	return wp_error_set(error, WP_DATA,
+			    "the CloudEvents attribute %s \"%s\" %s: correct the row, or set %s",
+			    name, wp_excerpt(&shown, value), fault, options);
 }
 
-static enum wp_rc check_attribute(const struct rule *rule, struct wp_span value, struct wp_why *why)
+static enum wp_rc check_attribute(const struct rule *rule, struct wp_span value,
+				  struct wp_error *error)
 {
 	if (wp_span_is_null(value) && rule->presence == OPTIONAL)
 		return WP_OK;
 	if (value.size == 0)
-		return blame(rule->name, value, "is empty", rule->options, why);
+		return blame(rule->name, value, "is empty", rule->options, error);
 	if (!rule->is_good(value))
-		return blame(rule->name, value, rule->fault, rule->options, why);
+		return blame(rule->name, value, rule->fault, rule->options, error);
 	return WP_OK;
 }
 
-static enum wp_rc check_time(int64_t time_us, struct wp_why *why)
+static enum wp_rc check_time(int64_t time_us, struct wp_error *error)
 {
 	if (wp_cloudevent_time_is_writable(time_us))
 		return WP_OK;
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"the CloudEvents attribute time is %lld microseconds from 1970, not within "
 		"the years 1 to 9999: correct the row, or set outbox.column.timestamp",
 		(long long)time_us);
@@ -149,43 +151,43 @@ static bool is_there_before(const struct wp_cloudevent *event, size_t index)
 }
 
 static enum wp_rc check_extension(const struct wp_cloudevent *event, size_t index,
-				  struct wp_why *why)
+				  struct wp_error *error)
 {
 	const struct wp_header *extension = &event->extensions[index];
 	struct wp_excerpt name;
 
 	if (!wp_cloudevent_is_extension_name(extension->name))
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"the CloudEvents extension \"%s\" is not named with a-z and 0-9 "
 			"only, or as an attribute of CloudEvents is: give it another name "
 			"in outbox.cloudevents.extensions",
 			wp_excerpt(&name, extension->name));
 	if (is_there_before(event, index))
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"the CloudEvents extension \"%s\" is there twice: name it once in "
 			"outbox.cloudevents.extensions",
 			wp_excerpt(&name, extension->name));
 	if (!wp_cloudevent_is_text(extension->value))
 		return blame(wp_excerpt(&name, extension->name), extension->value, NO_TEXT,
-			     "outbox.cloudevents.extensions", why);
+			     "outbox.cloudevents.extensions", error);
 	return WP_OK;
 }
 
-enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event, struct wp_why *why)
+enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	assert(event->extension_count <= WP_CLOUDEVENT_EXTENSIONS_MAX);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && rc == WP_OK; i++) {
 		const char *at = (const char *)event + rules[i].offset;
-		rc = check_attribute(&rules[i], *(const struct wp_span *)at, why);
+		rc = check_attribute(&rules[i], *(const struct wp_span *)at, error);
 	}
 	if (rc == WP_OK)
-		rc = check_time(event->time_us, why);
+		rc = check_time(event->time_us, error);
 	for (size_t i = 0; i < event->extension_count && rc == WP_OK; i++)
-		rc = check_extension(event, i, why);
+		rc = check_extension(event, i, error);
 	return rc;
 }
 

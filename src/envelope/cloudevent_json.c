@@ -62,7 +62,7 @@ static void put_base64(struct writer *w, struct wp_span bytes)
 }
 
 /* The value itself: a string of JSON text would be a string to the reader. */
-static void put_json(struct writer *w, struct wp_span text, struct wp_why *why)
+static void put_json(struct writer *w, struct wp_span text, struct wp_error *error)
 {
 	struct wp_json json;
 	struct wp_json_fault fault;
@@ -73,28 +73,29 @@ static void put_json(struct writer *w, struct wp_span text, struct wp_why *why)
 	if (w->rc == WP_OK)
 		put(w, json.text);
 	else
-		(void)wp_why_set(
-			why, w->rc,
+		(void)wp_error_set(
+			error, w->rc,
 			"the payload is not JSON, as its datacontenttype says it is (at byte %zu "
 			"%s): correct the row, set outbox.cloudevents.datacontenttype to what "
 			"it is, or set outbox.envelope = cloudevents-binary",
 			fault.offset, fault.what);
 }
 
-static void put_text(struct writer *w, struct wp_span text, struct wp_why *why)
+static void put_text(struct writer *w, struct wp_span text, struct wp_error *error)
 {
 	if (w->rc != WP_OK)
 		return;
 	if (wp_utf8_is_valid(text))
 		put_string(w, text);
 	else
-		w->rc = wp_why_set(why, WP_DATA,
-				   "the payload is not UTF-8, which a JSON string must be: correct "
-				   "the row, or set outbox.envelope = cloudevents-binary");
+		w->rc = wp_error_set(
+			error, WP_DATA,
+			"the payload is not UTF-8, which a JSON string must be: correct "
+			"the row, or set outbox.envelope = cloudevents-binary");
 }
 
 /* JSON format 1.0.2, 3.1.1. */
-static void put_data(struct writer *w, const struct wp_cloudevent *event, struct wp_why *why)
+static void put_data(struct writer *w, const struct wp_cloudevent *event, struct wp_error *error)
 {
 	if (wp_span_is_null(event->data))
 		return;
@@ -105,19 +106,19 @@ static void put_data(struct writer *w, const struct wp_cloudevent *event, struct
 	}
 	put_name(w, wp_span_of("data"));
 	if (wp_cloudevent_is_json(event->datacontenttype))
-		put_json(w, event->data, why);
+		put_json(w, event->data, error);
 	else
-		put_text(w, event->data, why);
+		put_text(w, event->data, error);
 }
 
 enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	struct writer w = { .into = into, .rc = WP_OK };
 
 	wp_buffer_reset(into);
 	put_attributes(&w, event);
-	put_data(&w, event, why);
+	put_data(&w, event, error);
 	put(&w, wp_span_of("}"));
 	return w.rc;
 }

@@ -99,15 +99,16 @@ static void fill_data(message *to, const struct wp_cloudevent *event, struct wp_
 	}
 }
 
-static enum wp_rc check_data(const struct wp_cloudevent *event, struct wp_why *why)
+static enum wp_rc check_data(const struct wp_cloudevent *event, struct wp_error *error)
 {
 	if (event->data_form == WP_CLOUDEVENT_BINARY)
 		return WP_OK;
 	if (!has_nul(event->data) && wp_utf8_is_valid(event->data))
 		return WP_OK;
-	return wp_why_set(why, WP_DATA,
-			  "the payload is not UTF-8 without a NUL, which text_data of a CloudEvent "
-			  "must be: correct the row, or set outbox.envelope = cloudevents-binary");
+	return wp_error_set(
+		error, WP_DATA,
+		"the payload is not UTF-8 without a NUL, which text_data of a CloudEvent "
+		"must be: correct the row, or set outbox.envelope = cloudevents-binary");
 }
 
 /* Bytes of the copies, each with its NUL; a null one counts too. */
@@ -135,12 +136,12 @@ static enum wp_rc pack(const message *from, struct wp_buffer *into)
 }
 
 enum wp_rc wp_cloudevent_protobuf(const struct wp_cloudevent *event, struct wp_buffer *texts,
-				  struct wp_buffer *into, struct wp_why *why)
+				  struct wp_buffer *into, struct wp_error *error)
 {
 	message to;
 	struct attributes attributes;
 
-	enum wp_rc rc = check_data(event, why);
+	enum wp_rc rc = check_data(event, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_buffer_reset(texts);

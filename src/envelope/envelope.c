@@ -15,29 +15,29 @@ static int64_t unix_us(int64_t postgres_us)
 	return postgres_us > INT64_MAX - EPOCH_US ? INT64_MAX : postgres_us + EPOCH_US;
 }
 
-static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_why *why)
+static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (!has_nul(text) && wp_utf8_is_valid(text))
 		return WP_OK;
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"the %s \"%s\" is not UTF-8, which a protobuf string must be: correct it, or set "
 		"outbox.envelope = raw",
 		what, wp_excerpt(&shown, text));
 }
 
 static enum wp_rc check_texts(const struct wp_event *event, const struct wp_record *record,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
-	enum wp_rc rc = check_text("id", event->id, why);
+	enum wp_rc rc = check_text("id", event->id, error);
 	if (rc == WP_OK)
-		rc = check_text("type", event->type, why);
+		rc = check_text("type", event->type, error);
 	if (rc == WP_OK)
-		rc = check_text("raw topic", event->route, why);
+		rc = check_text("raw topic", event->route, error);
 	for (size_t i = 0; i < record->header_count && rc == WP_OK; i++)
-		rc = check_text("header name", record->headers[i].name, why);
+		rc = check_text("header name", record->headers[i].name, error);
 	return rc;
 }
 
@@ -77,14 +77,15 @@ static void fill(Walpost__V1__Event *to, const struct wp_event *event,
 }
 
 enum wp_rc wp_envelope_protobuf(const struct wp_event *event, const struct wp_record *record,
-				struct wp_buffer *texts, struct wp_buffer *into, struct wp_why *why)
+				struct wp_buffer *texts, struct wp_buffer *into,
+				struct wp_error *error)
 {
 	Walpost__V1__Event message = WALPOST__V1__EVENT__INIT;
 	Walpost__V1__Header headers[WP_RECORD_HEADERS_MAX];
 	Walpost__V1__Header *pointers[WP_RECORD_HEADERS_MAX];
 
 	assert(record->header_count <= WP_RECORD_HEADERS_MAX);
-	enum wp_rc rc = check_texts(event, record, why);
+	enum wp_rc rc = check_texts(event, record, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_buffer_reset(texts);

@@ -158,14 +158,14 @@ static enum wp_rc write_value(struct writer *w, const struct wp_json_node *n,
 	}
 }
 
-static enum wp_rc refuse(const struct writer *w, struct wp_why *why)
+static enum wp_rc refuse(const struct writer *w, struct wp_error *error)
 {
 	const struct wp_json_node *misfit = w->misfit;
 	struct wp_excerpt value;
 
 	if (w->would_lose)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"the payload cannot be expanded without a loss: its member %s has "
 			"no place in the schema, for objects within the objects of an "
 			"array have the members of the first one, as Debezium does it; "
@@ -173,31 +173,34 @@ static enum wp_rc refuse(const struct writer *w, struct wp_why *why)
 			wp_excerpt(&value, misfit->name));
 
 	if (misfit->kind == WP_JSON_NUMBER && misfit->number == WP_JACKSON_BIG)
-		return wp_why_set(why, WP_DATA,
-				  "the payload cannot be expanded as Debezium does it: the integer "
-				  "%s takes more than 64 bits; write it as a string, or turn the "
-				  "expansion off",
-				  wp_excerpt(&value, misfit->text));
-	return wp_why_set(why, WP_DATA,
-			  "the payload cannot be expanded as Debezium does it: in an array, %s is "
-			  "not of the type that the first element gives; " CURE,
-			  wp_span_is_null(misfit->text)	 ? "a container"
-			  : misfit->kind == WP_JSON_NULL ? "a null"
-							 : wp_excerpt(&value, misfit->text));
+		return wp_error_set(
+			error, WP_DATA,
+			"the payload cannot be expanded as Debezium does it: the integer "
+			"%s takes more than 64 bits; write it as a string, or turn the "
+			"expansion off",
+			wp_excerpt(&value, misfit->text));
+	return wp_error_set(
+		error, WP_DATA,
+		"the payload cannot be expanded as Debezium does it: in an array, %s is "
+		"not of the type that the first element gives; " CURE,
+		wp_span_is_null(misfit->text)  ? "a container"
+		: misfit->kind == WP_JSON_NULL ? "a null"
+					       : wp_excerpt(&value, misfit->text));
 }
 
-static enum wp_rc refuse_size(const struct wp_expand *e, struct wp_why *why)
+static enum wp_rc refuse_size(const struct wp_expand *e, struct wp_error *error)
 {
-	return wp_why_set(why, WP_DATA,
-			  "the payload, expanded, takes more than %zu bytes, the most that a "
-			  "value may have; make it smaller, raise message.max.bytes in [kafka] and "
-			  "max.message.bytes of the topic, or turn the expansion off (in an array "
-			  "each object gets the members of all of them)",
-			  e->value.size_max);
+	return wp_error_set(
+		error, WP_DATA,
+		"the payload, expanded, takes more than %zu bytes, the most that a "
+		"value may have; make it smaller, raise message.max.bytes in [kafka] and "
+		"max.message.bytes of the topic, or turn the expansion off (in an array "
+		"each object gets the members of all of them)",
+		e->value.size_max);
 }
 
 static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *object,
-				struct wp_expanded *ret, struct wp_why *why)
+				struct wp_expanded *ret, struct wp_error *error)
 {
 	struct writer w = { .into = &e->value };
 
@@ -208,11 +211,11 @@ static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *
 		*ret = (struct wp_expanded){ WP_EXPANDED_VALUE, wp_buffer_span(&e->value), NULL };
 		return WP_OK;
 	case WP_DATA:
-		return refuse(&w, why);
+		return refuse(&w, error);
 	case WP_FULL:
-		return refuse_size(e, why);
+		return refuse_size(e, error);
 	default:
-		return wp_why_set(why, rc, "no memory to expand a payload");
+		return wp_error_set(error, rc, "no memory to expand a payload");
 	}
 }
 
@@ -225,23 +228,23 @@ static enum wp_rc leave(enum wp_expanded_as as, const char *because, struct wp_e
 }
 
 /* Of an array Debezium finds the schema, sets it, and then fails to make a Struct of the value. */
-static enum wp_rc expand_root(struct wp_expand *e, struct wp_expanded *ret, struct wp_why *why)
+static enum wp_rc expand_root(struct wp_expand *e, struct wp_expanded *ret, struct wp_error *error)
 {
 	const struct wp_json_node *root = wp_json_tree_node(&e->tree, 0);
 
 	if (root->schema->type == WP_CONNECT_BROKEN)
 		return leave(WP_EXPANDED_TEXT, root->schema->because, ret);
 	if (root->kind == WP_JSON_OBJECT)
-		return expand_object(e, root, ret, why);
+		return expand_object(e, root, ret, error);
 	if (root->schema->type == WP_CONNECT_NONE)
 		return leave(WP_EXPANDED_BARE, "it is an empty array", ret);
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"the payload cannot be expanded as Debezium does it: it is an array; " CURE);
 }
 
 enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct wp_expanded *ret,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	const char *because = NULL;
 
@@ -256,15 +259,15 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 	if (rc == WP_OK)
 		rc = wp_connect_schemas_find(&e->schemas, &e->tree, &e->options);
 	if (rc == WP_FULL)
-		return refuse_size(e, why);
+		return refuse_size(e, error);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory to expand a payload of %zu bytes",
-				  payload.size);
-	return expand_root(e, ret, why);
+		return wp_error_set(error, rc, "no memory to expand a payload of %zu bytes",
+				    payload.size);
+	return expand_root(e, ret, error);
 }
 
 enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct wp_span field,
-			    struct wp_buffer *into, struct wp_why *why)
+			    struct wp_buffer *into, struct wp_error *error)
 {
 	assert(e->schema != NULL);
 	enum wp_rc rc = wp_connect_schema_write(e->schema, column, field, &e->path, into);
@@ -272,18 +275,19 @@ enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct w
 	case WP_OK:
 		return WP_OK;
 	case WP_DATA:
-		return wp_why_set(
-			why, rc,
+		return wp_error_set(
+			error, rc,
 			"the payload cannot be expanded as Debezium does it: its schema has "
 			"more than 1,000 levels; make it flatter, or write no schema");
 	case WP_FULL:
-		return wp_why_set(why, rc,
-				  "the payload's schema takes more than %zu bytes, the most that a "
-				  "value may have; give the payload fewer members, or raise "
-				  "message.max.bytes in [kafka] and max.message.bytes of the topic",
-				  into->size_max);
+		return wp_error_set(
+			error, rc,
+			"the payload's schema takes more than %zu bytes, the most that a "
+			"value may have; give the payload fewer members, or raise "
+			"message.max.bytes in [kafka] and max.message.bytes of the topic",
+			into->size_max);
 	default:
-		return wp_why_set(why, rc, "no memory for the schema of a payload");
+		return wp_error_set(error, rc, "no memory for the schema of a payload");
 	}
 }
 

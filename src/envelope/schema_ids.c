@@ -136,7 +136,7 @@ static size_t count_items(const char *list)
 	return count;
 }
 
-enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_why *why)
+enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_error *error)
 {
 	struct reader r = { .at = list };
 	size_t items = count_items(list);
@@ -147,7 +147,7 @@ enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struc
 	else
 		ids = calloc(1, sizeof(*ids) + items * sizeof(ids->items[0]));
 	if (ids == NULL && r.wrong == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a list of schemas");
+		return wp_error_set(error, WP_NOMEM, "no memory for a list of schemas");
 	while (r.wrong == NULL) {
 		read_item(&r, &ids->items[ids->count++]);
 		if (*r.at != ',')
@@ -156,8 +156,8 @@ enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struc
 	}
 	if (r.wrong != NULL) {
 		free(ids);
-		return wp_why_set(why, WP_CONFIG, OPTION " = \"%.200s\": %s; " LIST_FORM, list,
-				  r.wrong);
+		return wp_error_set(error, WP_CONFIG, OPTION " = \"%.200s\": %s; " LIST_FORM, list,
+				    r.wrong);
 	}
 	*ret = ids;
 	return WP_OK;

@@ -43,7 +43,8 @@ static bool read_host(const char *text, size_t size, struct wp_http_address *ret
 	return true;
 }
 
-enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret, struct wp_why *why)
+enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret,
+				 struct wp_error *error)
 {
 	const char *colon = strrchr(text, ':');
 	bool ok;
@@ -56,8 +57,8 @@ enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret, 
 		     read_port(colon + 1, &ret->port);
 	if (ok)
 		return WP_OK;
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"\"%.100s\" is no address to listen on: a port (9187: on 127.0.0.1 only), "
 		"or an address and a port (0.0.0.0:9187, [::]:9187)",
 		text);

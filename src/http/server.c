@@ -298,45 +298,45 @@ static socklen_t address_of(const struct wp_http_address *a, union address *ret)
 }
 
 static enum wp_rc cannot_listen(const struct wp_http_address *a, const char *reason,
-				struct wp_why *why)
+				struct wp_error *error)
 {
-	return wp_why_set(why, WP_CONFIG, "http.listen: cannot listen on %s%s%s port %u: %s",
-			  a->is_ipv6 ? "[" : "", a->host, a->is_ipv6 ? "]" : "", a->port, reason);
+	return wp_error_set(error, WP_CONFIG, "http.listen: cannot listen on %s%s%s port %u: %s",
+			    a->is_ipv6 ? "[" : "", a->host, a->is_ipv6 ? "]" : "", a->port, reason);
 }
 
 /* A second relay with a copy of the first one's configuration. */
-static enum wp_rc cannot_bind(const struct wp_http_address *a, int error, struct wp_why *why)
+static enum wp_rc cannot_bind(const struct wp_http_address *a, int errnum, struct wp_error *error)
 {
 	char reason[200];
 
 	(void)snprintf(
 		reason, sizeof(reason),
-		error == EADDRINUSE
+		errnum == EADDRINUSE
 			? "%s; another process listens there, perhaps another relay of this "
 			  "host: give this one another port in http.listen, or leave it empty"
 			: "%s",
-		strerror(error));
-	return cannot_listen(a, reason, why);
+		strerror(errnum));
+	return cannot_listen(a, reason, error);
 }
 
-static int open_socket(const struct wp_http_address *a, struct wp_why *why)
+static int open_socket(const struct wp_http_address *a, struct wp_error *error)
 {
 	union address address;
 	socklen_t size = address_of(a, &address);
 	int on = 1;
 
 	if (size == 0) {
-		(void)cannot_listen(a, "it is no address", why);
+		(void)cannot_listen(a, "it is no address", error);
 		return -1;
 	}
 	int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0) {
-		(void)cannot_listen(a, strerror(errno), why);
+		(void)cannot_listen(a, strerror(errno), error);
 		return -1;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, &address.any, size) < 0 || listen(fd, BACKLOG) < 0) {
-		(void)cannot_bind(a, errno, why);
+		(void)cannot_bind(a, errno, error);
 		(void)close(fd);
 		return -1;
 	}
@@ -377,16 +377,16 @@ static void watch(struct wp_http *h, int epoll_fd)
 }
 
 enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
-		       struct wp_http **ret, struct wp_why *why)
+		       struct wp_http **ret, struct wp_error *error)
 {
-	int fd = open_socket(&setup->address, why);
+	int fd = open_socket(&setup->address, error);
 
 	if (fd < 0)
 		return WP_CONFIG;
 	struct wp_http *h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		(void)close(fd);
-		return wp_why_set(why, WP_NOMEM, "no memory for the HTTP server");
+		return wp_error_set(error, WP_NOMEM, "no memory for the HTTP server");
 	}
 	h->loop = loop;
 	h->setup = *setup;
@@ -395,7 +395,7 @@ enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
 	if (h->daemon == NULL) {
 		(void)close(fd);
 		free(h);
-		return wp_why_set(why, WP_IO, "the HTTP server does not start");
+		return wp_error_set(error, WP_IO, "the HTTP server does not start");
 	}
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	watch(h, info->epoll_fd);

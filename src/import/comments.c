@@ -63,7 +63,8 @@ static unsigned line_at(struct wp_span text, size_t at)
 	return line;
 }
 
-enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
+				    struct wp_error *error)
 {
 	enum wp_rc rc = wp_buffer_append(into, text);
 
@@ -71,8 +72,8 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 		size_t size = comment_size(behind(text, at));
 
 		if (size == SIZE_MAX)
-			return wp_why_set(why, WP_CONFIG, "line %u: a comment is not closed",
-					  line_at(text, at));
+			return wp_error_set(error, WP_CONFIG, "line %u: a comment is not closed",
+					    line_at(text, at));
 		for (size_t i = at; i < at + size; i++)
 			if (into->data[i] != '\n')
 				into->data[i] = ' ';
@@ -80,5 +81,5 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 			size = text.data[at] == '"' ? string_size(behind(text, at)) : 1;
 		at += size;
 	}
-	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory for the text");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the text");
 }

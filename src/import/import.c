@@ -187,11 +187,11 @@ static enum wp_rc translate(struct wp_import_properties *p, struct wp_import_rep
 	return rc;
 }
 
-enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_why *why)
+enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_error *error)
 {
 	struct wp_import_properties properties;
 	struct wp_import *import;
-	enum wp_rc rc = wp_import_read(text, &properties, why);
+	enum wp_rc rc = wp_import_read(text, &properties, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -200,7 +200,7 @@ enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_
 	wp_import_properties_release(&properties);
 	if (rc != WP_OK) {
 		wp_import_free(import);
-		return wp_why_set(why, rc, "no memory for the translation");
+		return wp_error_set(error, rc, "no memory for the translation");
 	}
 	*ret = import;
 	return WP_OK;
@@ -243,7 +243,7 @@ void wp_import_summary(const struct wp_import *import, FILE *out)
 
 	for (size_t i = 0; i < import->report.count; i++) {
 		const struct wp_import_entry *entry = &import->report.entries[i];
-		const char *why = entry->refused != NULL ? entry->refused : entry->line.why;
+		const char *error = entry->refused != NULL ? entry->refused : entry->line.error;
 
 		about = entry->line.about == NULL ? about : entry->line.about;
 		if (mark_of(entry) == NULL)
@@ -251,7 +251,7 @@ void wp_import_summary(const struct wp_import *import, FILE *out)
 		(void)fprintf(out, "walpost: %s: ", mark_of(entry));
 		wp_display_print(out, wp_span_of(about));
 		(void)fputs(": ", out);
-		wp_display_print(out, wp_span_of(why == NULL ? "" : why));
+		wp_display_print(out, wp_span_of(error == NULL ? "" : error));
 		(void)fputc('\n', out);
 	}
 }

@@ -26,14 +26,14 @@ struct reader {
 	unsigned line;
 	struct letter ahead; /* what comes next */
 	struct wp_import_properties *into;
-	struct wp_why *why;
+	struct wp_error *error;
 	enum wp_rc rc; /* sticky */
 };
 
 static void fail(struct reader *r, const char *what)
 {
 	if (r->rc == WP_OK)
-		r->rc = wp_why_set(r->why, WP_CONFIG, "line %u: %s", r->line, what);
+		r->rc = wp_error_set(r->error, WP_CONFIG, "line %u: %s", r->line, what);
 }
 
 static bool is_blank(uint8_t c)
@@ -166,9 +166,9 @@ static size_t read_text(struct reader *r, const char *set)
 	for (; r->rc == WP_OK && r->ahead.size > 0 && !is_ahead(r, set); advance(r))
 		if (wp_buffer_append(texts, (struct wp_span){ r->ahead.bytes, r->ahead.size }) !=
 		    WP_OK)
-			r->rc = wp_why_set(r->why, WP_NOMEM, "no memory for the texts");
+			r->rc = wp_error_set(r->error, WP_NOMEM, "no memory for the texts");
 	if (r->rc == WP_OK)
-		r->rc = wp_import_end_text(r->into, start, line, r->why);
+		r->rc = wp_import_end_text(r->into, start, line, r->error);
 	return start;
 }
 
@@ -186,7 +186,7 @@ static void read_property(struct reader *r)
 		advance(r);
 	place.value = read_text(r, "");
 	if (r->rc == WP_OK)
-		r->rc = wp_import_add(r->into, &place, r->why);
+		r->rc = wp_import_add(r->into, &place, r->error);
 }
 
 static void skip_comment(struct reader *r)
@@ -196,10 +196,10 @@ static void skip_comment(struct reader *r)
 }
 
 enum wp_rc wp_import_read_java(struct wp_span text, struct wp_import_properties *p,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
 	struct reader r = {
-		.at = text.data, .end = text.data + text.size, .line = 1, .into = p, .why = why
+		.at = text.data, .end = text.data + text.size, .line = 1, .into = p, .error = error
 	};
 
 	while (r.rc == WP_OK && r.at < r.end) {

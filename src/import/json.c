@@ -5,7 +5,7 @@
 
 struct reader {
 	struct wp_import_properties *into;
-	struct wp_why *why;
+	struct wp_error *error;
 	const uint8_t *at; /* up to here lines are counted */
 	unsigned line;
 };
@@ -27,12 +27,12 @@ static enum wp_rc keep(struct reader *r, struct wp_span text, enum wp_json_kind 
 					       : wp_buffer_append(texts, text);
 
 	if (rc == WP_DATA)
-		return wp_why_set(r->why, WP_CONFIG, "line %u: a \\u escape is half of a character",
-				  r->line);
+		return wp_error_set(r->error, WP_CONFIG,
+				    "line %u: a \\u escape is half of a character", r->line);
 	if (rc != WP_OK)
-		return wp_why_set(r->why, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(r->error, WP_NOMEM, "no memory for the texts");
 	*ret_start = start;
-	return wp_import_end_text(r->into, start, r->line, r->why);
+	return wp_import_end_text(r->into, start, r->line, r->error);
 }
 
 static bool is_container(const struct wp_json *value)
@@ -52,13 +52,13 @@ static enum wp_rc add_member(struct reader *r, struct wp_span name, const struct
 	if (rc != WP_OK)
 		return rc;
 	if (is_container(value) && !outside)
-		return wp_why_set(r->why, WP_CONFIG,
-				  "line %u: the value of a property is an object or an array; it "
-				  "can be a text, a number, true, false or null",
-				  place.line);
+		return wp_error_set(r->error, WP_CONFIG,
+				    "line %u: the value of a property is an object or an array; it "
+				    "can be a text, a number, true, false or null",
+				    place.line);
 	if (!is_container(value) && value->kind != WP_JSON_NULL)
 		rc = keep(r, value->text, value->kind, &place.value);
-	return rc == WP_OK ? wp_import_add(r->into, &place, r->why) : rc;
+	return rc == WP_OK ? wp_import_add(r->into, &place, r->error) : rc;
 }
 
 static enum wp_rc add_members(struct reader *r, const struct wp_json *object)
@@ -132,31 +132,33 @@ static enum wp_rc add_all(struct reader *r, const struct wp_json *object)
 	if (has_object(object, "\"config\""))
 		return add_connector(r, object);
 	if (has_object(object, "\"spec\""))
-		return wp_why_set(
-			r->why, WP_CONFIG,
+		return wp_error_set(
+			r->error, WP_CONFIG,
 			"line %u: it is a resource of Kubernetes: give what stands in its "
 			"spec as config, with its class as connector.class",
 			line);
 	if (is_listing(object))
-		return wp_why_set(r->why, WP_CONFIG,
-				  "line %u: it is Kafka Connect's list of connectors; give one of "
-				  "them, as GET /connectors/NAME answers",
-				  line);
+		return wp_error_set(
+			r->error, WP_CONFIG,
+			"line %u: it is Kafka Connect's list of connectors; give one of "
+			"them, as GET /connectors/NAME answers",
+			line);
 	return add_members(r, object);
 }
 
 enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties *p,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
-	struct reader r = { .into = p, .why = why, .at = text.data, .line = 1 };
+	struct reader r = { .into = p, .error = error, .at = text.data, .line = 1 };
 	struct wp_json_fault fault;
 	struct wp_json json;
 
 	if (wp_json_read(text, &json, &fault) != WP_OK)
-		return wp_why_set(why, WP_CONFIG, "line %u: %s",
-				  line_of(&r, text.data + fault.offset), fault.what);
+		return wp_error_set(error, WP_CONFIG, "line %u: %s",
+				    line_of(&r, text.data + fault.offset), fault.what);
 	if (json.kind != WP_JSON_OBJECT)
-		return wp_why_set(why, WP_CONFIG, "line %u: it is an array; an object is needed",
-				  line_of(&r, json.text.data));
+		return wp_error_set(error, WP_CONFIG,
+				    "line %u: it is an array; an object is needed",
+				    line_of(&r, json.text.data));
 	return add_all(&r, &json);
 }

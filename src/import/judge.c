@@ -106,7 +106,7 @@ static void complain(struct wp_import_report *r, const char *note)
 					.section = WP_IMPORT_REST,
 					.about = "all of it together",
 					.verdict = WP_IMPORT_UNSUPPORTED,
-					.why = note,
+					.error = note,
 				});
 }
 
@@ -129,10 +129,10 @@ static bool weigh(struct wp_import_report *r, const struct wp_config_notes *note
 
 	for (size_t i = 0; i < notes->count; i++)
 		if (notes->notes[i].level == WP_CONFIG_NOTE_ERROR)
-			again = refuse(r, notes->notes[i].why.text) || again;
+			again = refuse(r, notes->notes[i].error.text) || again;
 	for (size_t i = 0; i < notes->count && !again; i++)
 		if (notes->notes[i].level == WP_CONFIG_NOTE_ERROR)
-			complain(r, notes->notes[i].why.text);
+			complain(r, notes->notes[i].error.text);
 	return again;
 }
 

@@ -15,7 +15,7 @@
 static const struct {
 	const char *theirs;
 	const char *ours;
-	const char *why;
+	const char *error;
 } producer[] = {
 	{ "security.protocol", "security.protocol", NULL },
 	{ "sasl.kerberos.service.name", "sasl.kerberos.service.name", NULL },
@@ -80,7 +80,7 @@ static const struct number {
 /* Both are wanted, and cannot be taken from here. */
 static const struct {
 	const char *theirs;
-	const char *why;
+	const char *error;
 } wanted[] = {
 	{ "sasl.jaas.config",
 	  "a secret, not written here: set WALPOST__KAFKA__SASL_USERNAME, and "
@@ -233,7 +233,7 @@ static void translate_serializers(struct wp_translation *t)
 static void translate_plain(struct wp_translation *t, struct wp_import_item *item, size_t i)
 {
 	if (producer[i].ours == NULL) {
-		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "%s", producer[i].why);
+		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "%s", producer[i].error);
 		return;
 	}
 	if (item->elsewhere)
@@ -365,7 +365,7 @@ void wp_import_kafka(struct wp_translation *t)
 		struct wp_import_item *item = find(t, wanted[i].theirs);
 
 		if (item != NULL)
-			wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN, "%s", wanted[i].why);
+			wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN, "%s", wanted[i].error);
 	}
 	set_ways(t);
 	translate_errors(t);

@@ -5,7 +5,7 @@
 
 #include "read.h"
 
-static enum wp_rc grow(struct wp_import_properties *p, struct wp_why *why)
+static enum wp_rc grow(struct wp_import_properties *p, struct wp_error *error)
 {
 	size_t capacity = p->capacity == 0 ? 64 : p->capacity * 2;
 	struct wp_import_property *items;
@@ -13,21 +13,21 @@ static enum wp_rc grow(struct wp_import_properties *p, struct wp_why *why)
 	if (p->count < p->capacity)
 		return WP_OK;
 	if (p->count == WP_IMPORT_PROPERTIES_MAX)
-		return wp_why_set(why, WP_CONFIG, "it has more than %d properties",
-				  WP_IMPORT_PROPERTIES_MAX);
+		return wp_error_set(error, WP_CONFIG, "it has more than %d properties",
+				    WP_IMPORT_PROPERTIES_MAX);
 	items = realloc(p->items, capacity * sizeof(items[0]));
 	if (items == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for %zu properties", capacity);
+		return wp_error_set(error, WP_NOMEM, "no memory for %zu properties", capacity);
 	p->items = items;
 	p->capacity = capacity;
 	return WP_OK;
 }
 
 enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_place *place,
-			 struct wp_why *why)
+			 struct wp_error *error)
 {
 	char *texts = (char *)p->texts.data;
-	enum wp_rc rc = grow(p, why);
+	enum wp_rc rc = grow(p, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -41,17 +41,17 @@ enum wp_rc wp_import_add(struct wp_import_properties *p, const struct wp_import_
 }
 
 enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsigned line,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	if (p->texts.size > start &&
 	    memchr(p->texts.data + start, '\0', p->texts.size - start) != NULL)
-		return wp_why_set(why, WP_CONFIG, "line %u: a NUL character in a text", line);
+		return wp_error_set(error, WP_CONFIG, "line %u: a NUL character in a text", line);
 	if (wp_buffer_append_byte(&p->texts, '\0') != WP_OK)
-		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(error, WP_NOMEM, "no memory for the texts");
 	return WP_OK;
 }
 
-static enum wp_rc check_utf8(struct wp_span text, struct wp_why *why)
+static enum wp_rc check_utf8(struct wp_span text, struct wp_error *error)
 {
 	unsigned line = 1;
 
@@ -59,7 +59,7 @@ static enum wp_rc check_utf8(struct wp_span text, struct wp_why *why)
 		size_t size = wp_utf8_size(text.data + i, text.size - i);
 
 		if (size == 0)
-			return wp_why_set(why, WP_CONFIG, "line %u: not UTF-8", line);
+			return wp_error_set(error, WP_CONFIG, "line %u: not UTF-8", line);
 		line += text.data[i] == '\n';
 		i += size;
 	}
@@ -73,48 +73,51 @@ static struct wp_span without_mark(struct wp_span text)
 	return text;
 }
 
-static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p, struct wp_why *why)
+static enum wp_rc read_json(struct wp_span text, struct wp_import_properties *p,
+			    struct wp_error *error)
 {
 	struct wp_buffer blanked;
 
 	wp_buffer_init(&blanked, WP_IMPORT_SIZE_MAX);
-	enum wp_rc rc = wp_import_blank_comments(text, &blanked, why);
+	enum wp_rc rc = wp_import_blank_comments(text, &blanked, error);
 	if (rc == WP_OK)
-		rc = wp_import_read_json(wp_buffer_span(&blanked), p, why);
+		rc = wp_import_read_json(wp_buffer_span(&blanked), p, error);
 	wp_buffer_release(&blanked);
 	return rc;
 }
 
-static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p, struct wp_why *why)
+static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
+			   struct wp_error *error)
 {
 	enum wp_rc rc;
 
 	/* A name and a value with their NULs are never longer than twice what they were made of, so
 	 * no later text moves an earlier one. */
 	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
-		return wp_why_set(why, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(error, WP_NOMEM, "no memory for the texts");
 	p->is_json = wp_import_looks_like_json(text);
-	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, why);
+	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = p->is_json ? read_json(text, p, why) : wp_import_read_java(text, p, why);
+	rc = p->is_json ? read_json(text, p, error) : wp_import_read_java(text, p, error);
 	if (rc == WP_OK && p->count == 0)
-		return wp_why_set(why, WP_CONFIG, "there is no property in it");
+		return wp_error_set(error, WP_CONFIG, "there is no property in it");
 	return rc;
 }
 
-enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret, struct wp_why *why)
+enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
+			  struct wp_error *error)
 {
 	struct wp_import_properties p = { .count = 0 };
 	enum wp_rc rc;
 
 	if (text.size > WP_IMPORT_SIZE_MAX)
-		return wp_why_set(why, WP_CONFIG, "it is larger than 1 MiB");
-	rc = check_utf8(text, why);
+		return wp_error_set(error, WP_CONFIG, "it is larger than 1 MiB");
+	rc = check_utf8(text, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_buffer_init(&p.texts, 2 * WP_IMPORT_SIZE_MAX + 2);
-	rc = read_all(without_mark(text), &p, why);
+	rc = read_all(without_mark(text), &p, error);
 	if (rc != WP_OK) {
 		wp_import_properties_release(&p);
 		return rc;

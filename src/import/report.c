@@ -67,7 +67,7 @@ void wp_import_report_add(struct wp_import_report *r, const struct wp_import_lin
 	entry.line.section = kept(r, line->section);
 	entry.line.about = kept(r, line->about);
 	entry.line.shown = kept(r, line->shown);
-	entry.line.why = kept(r, line->why);
+	entry.line.error = kept(r, line->error);
 	entry.line.key = kept(r, line->key);
 	entry.line.value = kept(r, line->value);
 	if (r->rc == WP_OK)
@@ -146,9 +146,9 @@ static void print_setting(const struct wp_import_entry *entry, FILE *out)
 /* Of several in a row that have the same to be said, the last says it. */
 static bool says_the_same(const struct wp_import_line *line, const struct wp_import_entry *next)
 {
-	return next != NULL && line->key == NULL && line->why != NULL && next->line.why != NULL &&
-	       next->line.about != NULL && line->verdict == next->line.verdict &&
-	       strcmp(line->why, next->line.why) == 0;
+	return next != NULL && line->key == NULL && line->error != NULL &&
+	       next->line.error != NULL && next->line.about != NULL &&
+	       line->verdict == next->line.verdict && strcmp(line->error, next->line.error) == 0;
 }
 
 /* `open`: lines stand above it that belong to what comes. */
@@ -161,11 +161,11 @@ static void print_entry(const struct wp_import_entry *entry, const struct wp_imp
 		(void)fputc('\n', out);
 	if (line->about != NULL)
 		print_about(line, out);
-	*open = line->key == NULL && (line->why == NULL || says_the_same(line, next));
+	*open = line->key == NULL && (line->error == NULL || says_the_same(line, next));
 	if (*open)
 		return;
-	if (line->why != NULL)
-		print_comment("   ", verdict_name(line->verdict), line->why, out);
+	if (line->error != NULL)
+		print_comment("   ", verdict_name(line->verdict), line->error, out);
 	if (line->key != NULL)
 		print_setting(entry, out);
 }

@@ -29,7 +29,7 @@ struct wp_import_line {
 	const char *about;   /* a property's name; NULL: the line goes with the one before */
 	const char *shown;   /* its value; NULL: better not */
 	enum wp_import_verdict verdict;
-	const char *why;   /* a sentence; NULL: the setting says it all */
+	const char *error; /* a sentence; NULL: the setting says it all */
 	const char *key;   /* of the setting, without its section; NULL: there is none */
 	const char *value; /* its value, as it is to be read */
 };

@@ -8,7 +8,7 @@ enum when {
 	NEVER,	 /* it means nothing to walpost, whatever it is */
 	DIFFERS, /* it matters when it is not Debezium's default */
 	PLACED,	 /* and some column is placed in a header or in the value */
-	TYPED,	 /* and it is about columns of a type, which `why` names */
+	TYPED,	 /* and it is about columns of a type, which `error` names */
 	SCHEMAS, /* and schemas are sent */
 	ALWAYS,
 	MAYBE, /* it may: that is for the user to say */
@@ -19,7 +19,7 @@ struct rule {
 	const char *key; /* ends with *: all that begin so */
 	enum when when;
 	const char *standard; /* several: divided by | */
-	const char *why;
+	const char *error;
 };
 
 #define C WP_IMPORT_CONNECTOR
@@ -272,7 +272,7 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 
 static bool is_family(const struct rule *rule)
 {
-	return rule->key[strlen(rule->key) - 1] == '*' && rule->why != predicate;
+	return rule->key[strlen(rule->key) - 1] == '*' && rule->error != predicate;
 }
 
 /* Nobody says here of which type the columns are. */
@@ -290,14 +290,14 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 			"what is %s is written as with Debezium's default: where it is placed "
 			"in a header or in the value, and where it is the key (%s), whose events "
 			"then change their partition",
-			rule->why, keys);
+			rule->error, keys);
 	else
 		wp_import_say(
 			t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
 			"right unless the key (%s) is %s: it is written as with Debezium's "
 			"default, so its events would change their partition. The same of id, "
 			"payload and what topics are named after",
-			keys, rule->why);
+			keys, rule->error);
 }
 
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)
@@ -307,7 +307,7 @@ static void say_rule(struct wp_translation *t, const struct rule *rule, struct w
 								  : WP_IMPORT_DROPPED;
 
 	item->concealed = is_family(rule);
-	wp_import_say(t, WP_IMPORT_REST, item, verdict, "%s", rule->why);
+	wp_import_say(t, WP_IMPORT_REST, item, verdict, "%s", rule->error);
 }
 
 static void say_custom(struct wp_translation *t, struct wp_import_item *item)

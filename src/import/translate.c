@@ -178,24 +178,24 @@ static const char *value_shown(const struct wp_import_item *item, char text[WP_S
 	return wp_value_shown(is_secret(item) ? "kafka.password" : "kafka.", item->value, text);
 }
 
-static void add(struct wp_translation *t, struct wp_import_line *line, const char *why,
+static void add(struct wp_translation *t, struct wp_import_line *line, const char *error,
 		va_list arguments) WP_PRINTF(3, 0);
-static void add(struct wp_translation *t, struct wp_import_line *line, const char *why,
+static void add(struct wp_translation *t, struct wp_import_line *line, const char *error,
 		va_list arguments)
 {
 	char text[4096];
-	struct wp_why cut;
+	struct wp_error cut;
 
-	if (why != NULL) {
-		(void)vsnprintf(text, sizeof(text), why, arguments);
-		(void)wp_why_set(&cut, WP_OK, "%s", text);
-		line->why = cut.text;
+	if (error != NULL) {
+		(void)vsnprintf(text, sizeof(text), error, arguments);
+		(void)wp_error_set(&cut, WP_OK, "%s", text);
+		line->error = cut.text;
 	}
 	wp_import_report_add(t->report, line);
 }
 
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
-		   enum wp_import_verdict verdict, const char *why, ...)
+		   enum wp_import_verdict verdict, const char *error, ...)
 {
 	char name[WP_SHOWN_SIZE];
 	char value[WP_SHOWN_SIZE];
@@ -211,22 +211,22 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
-		why = "its value, or a part of it, stands elsewhere: write it in place of ${...}";
+		error = "its value, or a part of it, stands elsewhere: write it in place of ${...}";
 	}
-	va_start(arguments, why);
-	add(t, &line, why, arguments);
+	va_start(arguments, error);
+	add(t, &line, error, arguments);
 	va_end(arguments);
 	item->taken = true;
 }
 
 void wp_import_note(struct wp_translation *t, const char *section, const char *about,
-		    enum wp_import_verdict verdict, const char *why, ...)
+		    enum wp_import_verdict verdict, const char *error, ...)
 {
 	struct wp_import_line line = { .section = section, .about = about, .verdict = verdict };
 	va_list arguments;
 
-	va_start(arguments, why);
-	add(t, &line, why, arguments);
+	va_start(arguments, error);
+	add(t, &line, error, arguments);
 	va_end(arguments);
 }
 
@@ -266,16 +266,16 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 			.section = section,
 			.verdict = strcmp(before, value) == 0 ? WP_IMPORT_TRANSLATED
 							      : WP_IMPORT_UNSUPPORTED,
-			.why = strcmp(before, value) == 0 ? "it is set already"
-							  : "it is set already, to another value",
+			.error = strcmp(before, value) == 0 ? "it is set already"
+							    : "it is set already, to another value",
 		};
 	}
 	if (!fits_a_line(value)) {
 		line = (struct wp_import_line){
 			.section = section,
 			.verdict = WP_IMPORT_UNSUPPORTED,
-			.why = "the value begins or ends with a space, or holds control "
-			       "characters, which a line of walpost.conf cannot hold",
+			.error = "the value begins or ends with a space, or holds control "
+				 "characters, which a line of walpost.conf cannot hold",
 		};
 	}
 	wp_import_report_add(t->report, &line);

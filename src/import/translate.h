@@ -90,14 +90,14 @@ bool wp_import_is_namesake(const char *value, const char *class);
 /* -- saying ---------------------------------------------------------------------- */
 
 /*
- * What became of a property, which is taken then. `why` NULL: what follows says it. A value that
- * stands elsewhere is not translated: that is said in place of `why`.
+ * What became of a property, which is taken then. `error` NULL: what follows says it. A value that
+ * stands elsewhere is not translated: that is said in place of `error`.
  */
 void wp_import_say(struct wp_translation *t, const char *section, struct wp_import_item *item,
-		   enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);
+		   enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
 /* Of what is not there, or not a property. */
 void wp_import_note(struct wp_translation *t, const char *section, const char *about,
-		    enum wp_import_verdict verdict, const char *why, ...) WP_PRINTF(5, 6);
+		    enum wp_import_verdict verdict, const char *error, ...) WP_PRINTF(5, 6);
 /* A setting, below what was said last; one that no line of a file can hold is said instead. */
 void wp_import_set(struct wp_translation *t, const char *section, const char *key,
 		   const char *value);

@@ -53,10 +53,10 @@ static bool opens(const struct line *line)
 	return true;
 }
 
-static enum wp_rc refuse(unsigned number, struct wp_why *why)
+static enum wp_rc refuse(unsigned number, struct wp_error *error)
 {
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"line %u: it is YAML, which is not read. Give the properties as name=value lines "
 		"or as "
 		"a JSON object: of a KafkaConnector (Strimzi) what stands under config:, with its "
@@ -66,7 +66,7 @@ static enum wp_rc refuse(unsigned number, struct wp_why *why)
 		number);
 }
 
-enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_why *why)
+enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_error *error)
 {
 	struct line above = { .size = 0 };
 	unsigned above_number = 0;
@@ -77,9 +77,9 @@ enum wp_rc wp_import_refuse_yaml(struct wp_span text, struct wp_why *why)
 		if (line.size == 0)
 			continue;
 		if (is_dashes(&line))
-			return refuse(number, why);
+			return refuse(number, error);
 		if (opens(&above) && line.indent > above.indent)
-			return refuse(above_number, why);
+			return refuse(above_number, error);
 		above = line;
 		above_number = number;
 	}

@@ -53,23 +53,25 @@ bool wp_admission_is_tls(rd_kafka_resp_err_t code, const char *text)
 	       strstr(text, "alert unknown ca") != NULL;
 }
 
-static void cure_login(const char *text, int version, struct wp_why *ret)
+static void cure_login(const char *text, int version, struct wp_error *ret)
 {
 	int mended = version >> 8; /* the last byte tells release candidates apart */
 
 	if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
-		(void)wp_why_set(ret, WP_CONFIG,
-				 "correct sasl.username and sasl.password in [kafka]; if they are "
-				 "right: Kafka 4 refuses SCRAM as librdkafka %d.%d.%d speaks it, "
-				 "use 2.6.1 or newer, or a client certificate",
-				 mended >> 16, mended >> 8 & 0xff, mended & 0xff);
+		(void)wp_error_set(
+			ret, WP_CONFIG,
+			"correct sasl.username and sasl.password in [kafka]; if they are "
+			"right: Kafka 4 refuses SCRAM as librdkafka %d.%d.%d speaks it, "
+			"use 2.6.1 or newer, or a client certificate",
+			mended >> 16, mended >> 8 & 0xff, mended & 0xff);
 	else
-		(void)wp_why_set(ret, WP_CONFIG,
-				 "correct sasl.mechanisms, sasl.username and sasl.password in "
-				 "[kafka]");
+		(void)wp_error_set(ret, WP_CONFIG,
+				   "correct sasl.mechanisms, sasl.username and sasl.password in "
+				   "[kafka]");
 }
 
-void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version, struct wp_why *ret)
+void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version,
+		       struct wp_error *ret)
 {
 	size_t i = 0;
 
@@ -79,5 +81,5 @@ void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version, 
 	}
 	while (strstr(text, tls_cures[i].part) == NULL)
 		i++; /* the last row fits all */
-	(void)wp_why_set(ret, WP_CONFIG, "%s", tls_cures[i].cure);
+	(void)wp_error_set(ret, WP_CONFIG, "%s", tls_cures[i].cure);
 }

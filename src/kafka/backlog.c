@@ -53,13 +53,13 @@ static bool may_wait_here(const struct wp_producer *p, const struct wp_topic *to
 }
 
 enum wp_rc wp_backlog_take(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			   const struct wp_record *record, struct wp_why *why)
+			   const struct wp_record *record, struct wp_error *error)
 {
 	if (!may_wait_here(p, topic, record))
 		return WP_AGAIN;
 	struct wp_queued *item = wp_queued_new(ticket, record);
 	if (item == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for an event");
+		return wp_error_set(error, WP_NOMEM, "no memory for an event");
 	push(p, topic, item);
 	return WP_OK;
 }
@@ -154,11 +154,11 @@ static bool may_go(const struct wp_producer *p, const struct wp_topic *topic)
 
 static void pass_on(struct wp_producer *p, struct wp_topic *topic, struct wp_queued *item)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	enum wp_rc rc = WP_AGAIN;
 
 	if (may_go(p, topic))
-		rc = wp_producer_pass_on(p, topic, item->ticket, &item->record, &why);
+		rc = wp_producer_pass_on(p, topic, item->ticket, &item->record, &error);
 	switch (rc) {
 	case WP_OK:
 		free(item);
@@ -171,7 +171,7 @@ static void pass_on(struct wp_producer *p, struct wp_topic *topic, struct wp_que
 		break;
 	default: /* no memory, or no room where there must be some: it is sent again by the relay */
 		push(p, topic, item);
-		wp_producer_break(p, RD_KAFKA_RESP_ERR__FAIL, why.text);
+		wp_producer_break(p, RD_KAFKA_RESP_ERR__FAIL, error.text);
 		break;
 	}
 }

@@ -10,29 +10,30 @@
 #define LINES_MAX 20
 #define LINES_EACH_MS 10000
 
-static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number, struct wp_why *why)
+static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number,
+		      struct wp_error *error)
 {
-	char value[32], error[512];
+	char value[32], errstr[512];
 
 	(void)snprintf(value, sizeof(value), "%zu", number);
-	if (rd_kafka_conf_set(conf, name, value, error, sizeof(error)) == RD_KAFKA_CONF_OK)
+	if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) == RD_KAFKA_CONF_OK)
 		return WP_OK;
-	return wp_why_set(why, WP_CONFIG, "kafka: %s", error);
+	return wp_error_set(error, WP_CONFIG, "kafka: %s", errstr);
 }
 
 static enum wp_rc apply(rd_kafka_conf_t *conf, const struct wp_client_shape *shape,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR |
 					       RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
 	if (shape->batch_size > 0)
-		rc = set(conf, "batch.size", shape->batch_size, why);
+		rc = set(conf, "batch.size", shape->batch_size, error);
 	if (rc == WP_OK && shape->batching == WP_BATCHING_ONE_BY_ONE)
-		rc = set(conf, "batch.num.messages", 1, why);
+		rc = set(conf, "batch.num.messages", 1, error);
 	if (rc == WP_OK && shape->batching == WP_BATCHING_ONE_BY_ONE)
-		rc = set(conf, "linger.ms", 0, why);
+		rc = set(conf, "linger.ms", 0, error);
 	return rc;
 }
 
@@ -41,40 +42,41 @@ static void connect_queue(struct wp_client *c, int fd)
 	static const uint64_t one = 1; /* what an eventfd takes */
 
 	/* NULL is the main queue. It fails only without log.queue, which is ours to set. */
-	rd_kafka_resp_err_t error = rd_kafka_set_log_queue(c->rk, NULL);
-	assert(error == RD_KAFKA_RESP_ERR_NO_ERROR);
-	(void)error;
+	rd_kafka_resp_err_t errstr = rd_kafka_set_log_queue(c->rk, NULL);
+	assert(errstr == RD_KAFKA_RESP_ERR_NO_ERROR);
+	(void)errstr;
 	c->queue = rd_kafka_queue_get_main(c->rk);
 	rd_kafka_queue_io_event_enable(c->queue, fd, &one, sizeof(one));
 }
 
-enum wp_rc wp_client_not_made(const char *error, struct wp_why *why)
+enum wp_rc wp_client_not_made(const char *errstr, struct wp_error *error)
 {
 	if (rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
-		return wp_why_set(why, WP_IO, "kafka: librdkafka could not start: %s", error);
-	return wp_why_set(why, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s", error);
+		return wp_error_set(error, WP_IO, "kafka: librdkafka could not start: %s", errstr);
+	return wp_error_set(error, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s",
+			    errstr);
 }
 
 enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 			  const struct wp_kafka_bounds *bounds, const struct wp_client_shape *shape,
-			  int fd, struct wp_client *ret, struct wp_why *why)
+			  int fd, struct wp_client *ret, struct wp_error *error)
 {
 	rd_kafka_conf_t *conf;
-	char error[512];
+	char errstr[512];
 
-	enum wp_rc rc = wp_properties_conf(options, bounds, &conf, why);
+	enum wp_rc rc = wp_properties_conf(options, bounds, &conf, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = apply(conf, shape, why);
+	rc = apply(conf, shape, error);
 	if (rc != WP_OK) {
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
 	struct wp_client client = {
-		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error)),
+		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr)),
 	};
 	if (client.rk == NULL) {
-		rc = wp_client_not_made(error, why);
+		rc = wp_client_not_made(errstr, error);
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}

@@ -33,14 +33,14 @@ struct wp_client {
  * What rd_kafka_new() said, just now. WP_CONFIG: it refuses the configuration; WP_IO: it
  * lacked something of the system, a thread mostly: later it may have it.
  */
-enum wp_rc wp_client_not_made(const char *error, struct wp_why *why);
+enum wp_rc wp_client_not_made(const char *errstr, struct wp_error *error);
 /*
  * `fd` is an eventfd: it becomes readable when the queue was empty and is not any more.
  * WP_CONFIG, WP_IO as above; WP_NOMEM.
  */
 enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 			  const struct wp_kafka_bounds *bounds, const struct wp_client_shape *shape,
-			  int fd, struct wp_client *ret, struct wp_why *why) WP_MUST_CHECK;
+			  int fd, struct wp_client *ret, struct wp_error *error) WP_MUST_CHECK;
 /*
  * Gives up all references but the last and returns it: what blocks is left to
  * do (wp_client_bury). Topics and events of the client must be gone.

@@ -338,7 +338,7 @@ static void watch_offset(struct wp_producer *p, const struct wp_topic *topic,
 	wp_log(WP_LOG_ERROR, "kafka_data_loss", WP_TEXT("topic", topic->name),
 	       WP_INT("partition", m->partition), WP_INT("offset", m->offset),
 	       WP_INT("confirmed_offset", before),
-	       WP_TEXT("why",
+	       WP_TEXT("reason",
 		       "Kafka has lost records of this partition that it had confirmed: an event "
 		       "was written at `offset`, an earlier one had been at `confirmed_offset` "
 		       "(the "
@@ -373,10 +373,10 @@ void wp_gate_reported(struct wp_producer *p, const rd_kafka_message_t *m,
 /* ---- passing ---- */
 
 static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_t limit,
-			      const char *what, const char *cure, struct wp_why *why)
+			      const char *what, const char *cure, struct wp_error *error)
 {
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"an event of %zu bytes is larger than %s of %zu bytes for topic %.*s; it can "
 		"never be delivered; %s",
 		size, what, limit, (int)record->topic.size, (const char *)record->topic.data, cure);
@@ -408,24 +408,24 @@ static void ask_anew(struct wp_producer *p, struct wp_topic *topic)
 
 /* WP_DATA; WP_AGAIN: partitions may have been added, they are counted first. */
 static enum wp_rc refuse_partition(struct wp_producer *p, struct wp_topic *topic,
-				   const struct wp_record *record, struct wp_why *why)
+				   const struct wp_record *record, struct wp_error *error)
 {
 	topic->recounts = !topic->recounts;
 	if (topic->recounts) {
 		ask_anew(p, topic);
 		return WP_AGAIN;
 	}
-	return wp_why_set(why, WP_DATA,
-			  "an event of table %s names partition %d, and topic %s has %d, counted "
-			  "from 0: correct what outbox.column.partition reads, or add partitions "
-			  "to the topic",
-			  record->table, (int)record->partition, topic->name,
-			  (int)topic->partition_count);
+	return wp_error_set(error, WP_DATA,
+			    "an event of table %s names partition %d, and topic %s has %d, counted "
+			    "from 0: correct what outbox.column.partition reads, or add partitions "
+			    "to the topic",
+			    record->table, (int)record->partition, topic->name,
+			    (int)topic->partition_count);
 }
 
 /* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */
 static enum wp_rc refuse_above_limit(struct wp_producer *p, struct wp_topic *topic,
-				     const struct wp_record *record, struct wp_why *why)
+				     const struct wp_record *record, struct wp_error *error)
 {
 	if (p->now_ms - topic->answered_at_ms > LIMIT_FRESH_MS) {
 		ask_anew(p, topic);
@@ -436,7 +436,7 @@ static enum wp_rc refuse_above_limit(struct wp_producer *p, struct wp_topic *top
 			   by_segment ? "raise segment.bytes of the topic"
 				      : "raise max.message.bytes of the topic, and "
 					"message.max.bytes in [kafka]",
-			   why);
+			   error);
 }
 
 /* Not to be noticed by what is sent meanwhile. */
@@ -450,15 +450,15 @@ static void refresh_if_old(struct wp_producer *p, struct wp_topic *topic)
 }
 
 enum wp_rc wp_gate_find(struct wp_producer *p, const struct wp_record *record,
-			struct wp_topic **ret, struct wp_why *why)
+			struct wp_topic **ret, struct wp_error *error)
 {
 	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
-		return wp_why_set(why, WP_DATA,
-				  "a topic name of %zu bytes is not one: Kafka allows 1 to %d",
-				  record->topic.size, WP_TOPIC_NAME_MAX);
+		return wp_error_set(error, WP_DATA,
+				    "a topic name of %zu bytes is not one: Kafka allows 1 to %d",
+				    record->topic.size, WP_TOPIC_NAME_MAX);
 	struct wp_topic *topic = wp_topics_get(&p->topics, record->topic);
 	if (topic == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a topic");
+		return wp_error_set(error, WP_NOMEM, "no memory for a topic");
 	*ret = topic;
 	return WP_OK;
 }
@@ -473,7 +473,7 @@ static int32_t choose_partition(struct wp_producer *p, const struct wp_topic *to
 }
 
 enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
-			const struct wp_record *record, struct wp_way *ret, struct wp_why *why)
+			const struct wp_record *record, struct wp_way *ret, struct wp_error *error)
 {
 	if (topic->state != WP_TOPIC_READY) {
 		want(p, topic);
@@ -483,10 +483,10 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
 	/* Before produce only without compression: the broker measures what arrives. */
 	bool doubtful = is_above_limit(topic, record);
 	if (doubtful && !p->compresses)
-		return refuse_above_limit(p, topic, record, why);
+		return refuse_above_limit(p, topic, record, error);
 	int32_t partition = choose_partition(p, topic, record);
 	if (record->partition != WP_PARTITION_BY_KEY && partition >= topic->partition_count)
-		return refuse_partition(p, topic, record, why);
+		return refuse_partition(p, topic, record, error);
 	if (partition < 0 || partition >= topic->partition_count) {
 		wp_gate_distrust(p, topic->name, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
 		want(p, topic);
@@ -500,8 +500,8 @@ enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
 		topic->handle = rd_kafka_topic_new(p->clients[topic->client].rk, topic->name, NULL);
 	}
 	if (topic->handle == NULL)
-		return wp_why_set(why, WP_DATA, "librdkafka takes no topic of the name %s: %s",
-				  topic->name, rd_kafka_err2str(rd_kafka_last_error()));
+		return wp_error_set(error, WP_DATA, "librdkafka takes no topic of the name %s: %s",
+				    topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	*ret = (struct wp_way){ topic, partition, doubtful };
 	return WP_OK;
 }
@@ -579,7 +579,7 @@ static const struct wp_topic *in_trouble(const struct wp_producer *p)
 	return wanted != NULL && is_in_trouble(p, wanted) ? wanted : NULL;
 }
 
-const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret)
+const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_error *ret)
 {
 	const struct wp_topic *topic = in_trouble(p);
 
@@ -589,7 +589,7 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 	case WP_TOPIC_FINE:
 		return NULL;
 	case WP_TOPIC_MISSING:
-		(void)wp_why_set(
+		(void)wp_error_set(
 			ret, WP_AGAIN, "topic %s does not exist; events wait for it; create it%s",
 			topic->name,
 			p->creates_topics ? " (the brokers were asked to and did not: see their "
@@ -597,14 +597,14 @@ const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_
 					  : ", or set allow.auto.create.topics = true in [kafka]");
 		break;
 	case WP_TOPIC_FORBIDDEN:
-		(void)wp_why_set(
+		(void)wp_error_set(
 			ret, WP_AGAIN,
 			"topic %s may not be written by this user; events wait for it; allow "
 			"WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
 			topic->name);
 		break;
 	case WP_TOPIC_NO_PARTITION:
-		(void)wp_why_set(
+		(void)wp_error_set(
 			ret, WP_AGAIN,
 			"topic %s lacks the partition that an event names; events wait for it; "
 			"add partitions, or correct the event's source",

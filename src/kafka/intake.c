@@ -37,8 +37,8 @@ static void lose(struct wp_producer *p, const char *text)
 	/* What a broker's connection died of says more than that nobody answered. */
 	if (p->last_error.text[0] != '\0')
 		text = p->last_error.text;
-	(void)wp_why_set(&p->outage, WP_IO, "Kafka does not answer: %s%s", text,
-			 wp_admission_hung_up(text) ? WP_HUNG_UP_CURE : "");
+	(void)wp_error_set(&p->outage, WP_IO, "Kafka does not answer: %s%s", text,
+			   wp_admission_hung_up(text) ? WP_HUNG_UP_CURE : "");
 	p->is_suspect = false;
 	p->has_missed = false;
 	p->view.reachable = false;
@@ -149,8 +149,8 @@ static void read_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const c
 		wait_ms *= 2;
 	d->on = true;
 	d->times++;
-	(void)wp_why_set(
-		&d->why, WP_AGAIN,
+	(void)wp_error_set(
+		&d->error, WP_AGAIN,
 		"Kafka no longer lets this user write with an idempotent producer (%s); events "
 		"wait; allow IDEMPOTENT_WRITE on the cluster (from Kafka 2.8 on WRITE on a topic "
 		"will do): kafka-acls.sh --add --cluster --operation IdempotentWrite "
@@ -188,7 +188,7 @@ static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const 
 	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
 		p->has_missed = true;
 	else
-		(void)wp_why_set(&p->last_error, WP_IO, "%s", text);
+		(void)wp_error_set(&p->last_error, WP_IO, "%s", text);
 	if (p->view.reachable)
 		p->is_suspect = true;
 	else
@@ -197,7 +197,7 @@ static void note_trouble(struct wp_producer *p, rd_kafka_resp_err_t code, const 
 
 static void fail(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
-	struct wp_why cure;
+	struct wp_error cure;
 
 	wp_admission_cure(code, text, rd_kafka_version(), &cure);
 	wp_producer_fail(p, text, cure.text);
@@ -222,7 +222,7 @@ static void read_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 		fail(p, code, text);
 	if (wp_admission_is_tls(code, text) && p->tls_failing_since_ms < 0) {
 		p->tls_failing_since_ms = p->now_ms;
-		(void)wp_why_set(&p->tls_failure, WP_IO, "%s", text);
+		(void)wp_error_set(&p->tls_failure, WP_IO, "%s", text);
 	}
 }
 

@@ -40,20 +40,20 @@ static void bury(struct wp_producer *p)
 	p->is_burying = true;
 }
 
-static enum wp_rc open_another(struct wp_producer *p, struct wp_why *why)
+static enum wp_rc open_another(struct wp_producer *p, struct wp_error *error)
 {
 	enum wp_rc rc = wp_client_open(p->options, &p->bounds, &p->shape, p->fd,
-				       &p->clients[p->client_count], why);
+				       &p->clients[p->client_count], error);
 
 	if (rc == WP_OK)
 		p->client_count++;
 	return rc;
 }
 
-enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why)
+enum wp_rc wp_life_open(struct wp_producer *p, struct wp_error *error)
 {
 	wp_renewal_opening(p);
-	enum wp_rc rc = open_another(p, why);
+	enum wp_rc rc = open_another(p, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_renewal_opened(p);
@@ -90,7 +90,7 @@ void wp_life_close(struct wp_producer *p)
 unsigned wp_life_client_for(struct wp_producer *p, int32_t partition_count)
 {
 	size_t brokers = p->inquiry.broker_count > 1 ? p->inquiry.broker_count : 1;
-	struct wp_why unused;
+	struct wp_error unused;
 	size_t least = 0;
 
 	for (size_t i = 1; i < p->client_count; i++) {
@@ -138,7 +138,7 @@ void wp_life_step(struct wp_producer *p)
 		not_made(p);
 	} else if (rc != WP_OK) {
 		/* For want of a thread or memory, not for good: the relay has patience for a while. */
-		wp_log(WP_LOG_WARN, "kafka_not_started", WP_TEXT("why", p->failure.text));
+		wp_log(WP_LOG_WARN, "kafka_not_started", WP_TEXT("reason", p->failure.text));
 		p->open_at_ms = p->now_ms + OPEN_AGAIN_MS;
 	}
 }

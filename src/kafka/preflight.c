@@ -38,7 +38,7 @@ static void read_fatal(struct wp_asker *a)
 		return;
 	a->idempotence = WP_IDEMPOTENCE_REFUSED;
 	a->code = code;
-	(void)wp_why_set(&a->trouble, WP_CONFIG, "%s", text);
+	(void)wp_error_set(&a->trouble, WP_CONFIG, "%s", text);
 }
 
 static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
@@ -57,7 +57,7 @@ static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
 		return;
 	const char *text = rd_kafka_event_error_string(event);
 	a->code = code;
-	(void)wp_why_set(&a->trouble, WP_IO, "%s", text);
+	(void)wp_error_set(&a->trouble, WP_IO, "%s", text);
 	a->is_refused = wp_admission_is_login(code) || wp_admission_is_tls(code, text);
 }
 
@@ -119,43 +119,43 @@ static void add(struct wp_findings *ret, enum wp_finding_level level, const char
 }
 
 static void describe(struct wp_asker *a, const struct rd_kafka_metadata *metadata,
-		     struct wp_why *ret_sentence)
+		     struct wp_error *ret_sentence)
 {
 	char *cluster = rd_kafka_clusterid(a->rk, wp_asker_left_ms(a));
 
-	(void)wp_why_set(ret_sentence, WP_OK, "reached %d broker%s of Kafka cluster %s by %s",
-			 metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s",
-			 cluster != NULL ? cluster : "(without id)", metadata->orig_broker_name);
+	(void)wp_error_set(ret_sentence, WP_OK, "reached %d broker%s of Kafka cluster %s by %s",
+			   metadata->broker_cnt, metadata->broker_cnt == 1 ? "" : "s",
+			   cluster != NULL ? cluster : "(without id)", metadata->orig_broker_name);
 	if (cluster != NULL)
 		rd_kafka_mem_free(a->rk, cluster);
 	a->cluster.brokers = metadata->broker_cnt;
 	a->broker_id = metadata->orig_broker_id;
 }
 
-static enum wp_rc refuse(const struct wp_asker *a, struct wp_why *why)
+static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
 {
 	const char *text = a->trouble.text;
 
 	if (a->is_refused) {
-		struct wp_why cure;
+		struct wp_error cure;
 		wp_admission_cure(a->code, text, rd_kafka_version(), &cure);
-		return wp_why_set(why, WP_CONFIG, "Kafka does not let us in: %s; %s", text,
-				  cure.text);
+		return wp_error_set(error, WP_CONFIG, "Kafka does not let us in: %s; %s", text,
+				    cure.text);
 	}
 	if (wp_admission_hung_up(text))
-		return wp_why_set(why, WP_IO, "no Kafka broker answers: %s%s", text,
-				  WP_HUNG_UP_CURE);
-	return wp_why_set(why, WP_IO,
-			  "no Kafka broker answers: %s; correct bootstrap.servers in [kafka], or "
-			  "start Kafka",
-			  text[0] != '\0' ? text : "timed out");
+		return wp_error_set(error, WP_IO, "no Kafka broker answers: %s%s", text,
+				    WP_HUNG_UP_CURE);
+	return wp_error_set(error, WP_IO,
+			    "no Kafka broker answers: %s; correct bootstrap.servers in [kafka], or "
+			    "start Kafka",
+			    text[0] != '\0' ? text : "timed out");
 }
 
 /*
  * In slices, so that a refusal is told at once and not after the whole time; each longer than the
  * one before, for an answer that comes after its slice is not heard.
  */
-static enum wp_rc reach(struct wp_asker *a, struct wp_why *ret_sentence, struct wp_why *why)
+static enum wp_rc reach(struct wp_asker *a, struct wp_error *ret_sentence, struct wp_error *error)
 {
 	const struct rd_kafka_metadata *metadata;
 
@@ -172,7 +172,7 @@ static enum wp_rc reach(struct wp_asker *a, struct wp_why *ret_sentence, struct 
 		take_all(a);
 		slice = slice < left ? 2 * slice : slice;
 	}
-	return refuse(a, why);
+	return refuse(a, error);
 }
 
 /* -- producing ------------------------------------------------------------------------- */
@@ -259,21 +259,21 @@ static void read_conf(struct wp_asker *a, const rd_kafka_conf_t *conf)
 
 static void set(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
-	char error[256];
+	char errstr[256];
 
-	(void)rd_kafka_conf_set(conf, name, value, error, sizeof(error)); /* both are known */
+	(void)rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)); /* both are known */
 }
 
 static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *options,
-			     int timeout_ms, struct wp_why *why)
+			     int timeout_ms, struct wp_error *error)
 {
 	/* The relay's own bounds are judged when it starts. */
 	struct wp_kafka_bounds bounds = { 1, 1 };
 	rd_kafka_conf_t *conf;
-	char error[512];
+	char errstr[512];
 
 	*a = (struct wp_asker){ .deadline_ms = now_ms() + timeout_ms, .broker_id = -1 };
-	enum wp_rc rc = wp_properties_conf(options, &bounds, &conf, why);
+	enum wp_rc rc = wp_properties_conf(options, &bounds, &conf, error);
 	if (rc != WP_OK)
 		return rc;
 	read_conf(a, conf);
@@ -282,9 +282,9 @@ static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *
 	set(conf, "statistics.interval.ms", STATS_EACH_MS);
 	rd_kafka_conf_set_events(conf,
 				 RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
-	a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
+	a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 	if (a->rk == NULL) {
-		rc = wp_client_not_made(error, why);
+		rc = wp_client_not_made(errstr, error);
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
@@ -301,14 +301,14 @@ static void close_asker(struct wp_asker *a)
 }
 
 enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms,
-			  struct wp_why *ret_sentence, struct wp_why *why)
+			  struct wp_error *ret_sentence, struct wp_error *error)
 {
 	struct wp_asker a;
 
-	enum wp_rc rc = open_asker(&a, options, timeout_ms, why);
+	enum wp_rc rc = open_asker(&a, options, timeout_ms, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = reach(&a, ret_sentence, why);
+	rc = reach(&a, ret_sentence, error);
 	close_asker(&a);
 	return rc;
 }
@@ -316,10 +316,10 @@ enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms
 static void check_all(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t topic_count,
 		      int timeout_ms, struct wp_findings *ret)
 {
-	struct wp_why sentence, why;
+	struct wp_error sentence, error;
 
-	if (reach(a, &sentence, &why) != WP_OK) {
-		add(ret, WP_FINDING_FAIL, "kafka", why.text,
+	if (reach(a, &sentence, &error) != WP_OK) {
+		add(ret, WP_FINDING_FAIL, "kafka", error.text,
 		    "-- see [kafka], above all bootstrap.servers");
 		return;
 	}
@@ -335,11 +335,11 @@ void wp_kafka_check(const struct wp_kafka_options *options, const struct wp_topi
 		    size_t topic_count, int timeout_ms, struct wp_findings *ret)
 {
 	struct wp_asker a;
-	struct wp_why why;
+	struct wp_error error;
 
 	check_library(ret);
-	if (open_asker(&a, options, timeout_ms, &why) != WP_OK) {
-		add(ret, WP_FINDING_FAIL, "kafka", why.text, "-- see [kafka]");
+	if (open_asker(&a, options, timeout_ms, &error) != WP_OK) {
+		add(ret, WP_FINDING_FAIL, "kafka", error.text, "-- see [kafka]");
 		return;
 	}
 	check_all(&a, topics, topic_count, timeout_ms, ret);

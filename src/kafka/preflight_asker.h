@@ -8,7 +8,7 @@
 #include <librdkafka/rdkafka.h>
 #include <stdint.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "checkup.h"
 
 enum wp_idempotence { WP_IDEMPOTENCE_NOT_KNOWN, WP_IDEMPOTENCE_GRANTED, WP_IDEMPOTENCE_REFUSED };
@@ -19,7 +19,7 @@ struct wp_asker {
 	int64_t deadline_ms;
 	bool is_refused; /* credentials or TLS: waiting does not help */
 	rd_kafka_resp_err_t code;
-	struct wp_why trouble; /* the last that went wrong */
+	struct wp_error trouble; /* the last that went wrong */
 	enum wp_idempotence idempotence;
 	struct wp_cluster_facts cluster;
 	int32_t broker_id; /* one that answered; -1: none yet */

@@ -37,11 +37,11 @@ static bool is_denied(const struct wp_producer *p)
 /* `p->view` again from what has changed; the sentence fits the state. */
 static void show(struct wp_producer *p)
 {
-	struct wp_why waiting;
+	struct wp_error waiting;
 	const struct wp_topic *topic = wp_gate_waits_for(p, &waiting);
 	bool waits = p->phase == WP_PHASE_RUNNING && topic != NULL;
 	bool denied = is_denied(p);
-	const char *why = p->view.reachable ? "" : p->outage.text;
+	const char *error = p->view.reachable ? "" : p->outage.text;
 
 	p->view.partitions = p->topics.partition_count;
 	switch (p->phase) {
@@ -55,19 +55,19 @@ static void show(struct wp_producer *p)
 		break;
 	case WP_PHASE_BROKEN:
 		p->view.state = WP_SINK_BROKEN;
-		why = p->failure.text;
+		error = p->failure.text;
 		break;
 	case WP_PHASE_FAILED:
 		p->view.state = WP_SINK_FAILED;
-		why = p->failure.text;
+		error = p->failure.text;
 		break;
 	}
 	if (denied)
 		p->view.state = WP_SINK_WAITING;
-	(void)wp_why_set(&p->view.why, WP_OK, "%s",
-			 denied	 ? p->denial.why.text
-			 : waits ? waiting.text
-				 : why);
+	(void)wp_error_set(&p->view.error, WP_OK, "%s",
+			   denied  ? p->denial.error.text
+			   : waits ? waiting.text
+				   : error);
 	memset(p->view.topic, 0, sizeof(p->view.topic));
 	p->view.waiting = NULL;
 	if (!waits || denied)
@@ -87,15 +87,15 @@ void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 	if (p->phase != WP_PHASE_RUNNING)
 		return;
 	p->phase = WP_PHASE_BROKEN;
-	(void)wp_why_set(&p->failure, WP_IO, "the Kafka producer is unusable (%s): %s",
-			 rd_kafka_err2name(code), text);
+	(void)wp_error_set(&p->failure, WP_IO, "the Kafka producer is unusable (%s): %s",
+			   rd_kafka_err2name(code), text);
 }
 
 void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure)
 {
 	p->phase = WP_PHASE_FAILED;
 	p->view.reaction = WP_REACT_STOP_CONFIG;
-	(void)wp_why_set(&p->failure, WP_CONFIG, "Kafka does not let us in: %s; %s", text, cure);
+	(void)wp_error_set(&p->failure, WP_CONFIG, "Kafka does not let us in: %s; %s", text, cure);
 }
 
 /* ---- probing ---- */
@@ -173,10 +173,10 @@ static bool make_headers(const struct wp_record *record, rd_kafka_headers_t **re
 	rd_kafka_headers_t *headers = rd_kafka_headers_new(record->header_count);
 	for (size_t i = 0; i < record->header_count; i++) {
 		const struct wp_header *h = &record->headers[i];
-		rd_kafka_resp_err_t error = rd_kafka_header_add(
-			headers, (const char *)h->name.data, (ssize_t)h->name.size, h->value.data,
-			(ssize_t)h->value.size);
-		if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		rd_kafka_resp_err_t code = rd_kafka_header_add(headers, (const char *)h->name.data,
+							       (ssize_t)h->name.size, h->value.data,
+							       (ssize_t)h->value.size);
+		if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 			rd_kafka_headers_destroy(headers);
 			return false;
 		}
@@ -198,7 +198,7 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_way *w
 
 	if (!make_headers(r, &headers))
 		return RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE;
-	rd_kafka_resp_err_t error = rd_kafka_producev(
+	rd_kafka_resp_err_t code = rd_kafka_producev(
 		p->clients[way->topic->client].rk,
 		RD_KAFKA_V_RKT((rd_kafka_topic_t *)way->topic->handle),
 		RD_KAFKA_V_PARTITION(way->partition), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
@@ -207,16 +207,16 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_way *w
 		RD_KAFKA_V_TIMESTAMP(timestamp_of(r)), RD_KAFKA_V_HEADERS(headers),
 		RD_KAFKA_V_OPAQUE((void *)(uintptr_t)ticket), RD_KAFKA_V_END);
 	/* On failure they are still ours. */
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR && headers != NULL)
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR && headers != NULL)
 		rd_kafka_headers_destroy(headers);
-	return error;
+	return code;
 }
 
 static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_record *record,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"an event of %zu bytes for topic %.*s is larger than message.max.bytes = "
 		"%zu allows; it can never be delivered; raise message.max.bytes in [kafka], "
 		"and max.message.bytes of the topic",
@@ -225,43 +225,43 @@ static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_recor
 }
 
 static enum wp_rc not_taken(struct wp_producer *p, struct wp_topic *topic,
-			    const struct wp_record *record, rd_kafka_resp_err_t error,
-			    struct wp_why *why)
+			    const struct wp_record *record, rd_kafka_resp_err_t code,
+			    struct wp_error *error)
 {
-	switch (error) {
+	switch (code) {
 	case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-		return refuse_size(p, record, why);
+		return refuse_size(p, record, error);
 	case RD_KAFKA_RESP_ERR__QUEUE_FULL:
 		/* Its limits lie above the relay's: this is a mistake of ours, told aloud. */
 		wp_log(WP_LOG_ERROR, "kafka_queue_full", WP_INT("in_flight", p->view.in_flight));
 		return WP_FULL;
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-		wp_gate_distrust(p, topic->name, error);
+		wp_gate_distrust(p, topic->name, code);
 		/* At the gate it is no longer trusted, so it waits there. */
-		return wp_gate_pass(p, topic, record, &(struct wp_way){ 0 }, why);
+		return wp_gate_pass(p, topic, record, &(struct wp_way){ 0 }, error);
 	case RD_KAFKA_RESP_ERR__INVALID_ARG:
-		return wp_why_set(why, WP_DATA, "librdkafka refuses the event: %s",
-				  rd_kafka_err2str(error));
+		return wp_error_set(error, WP_DATA, "librdkafka refuses the event: %s",
+				    rd_kafka_err2str(code));
 	case RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE:
-		return wp_why_set(why, WP_NOMEM, "no memory for an event");
+		return wp_error_set(error, WP_NOMEM, "no memory for an event");
 	default:
-		wp_producer_break(p, error, rd_kafka_err2str(error));
-		return wp_why_set(why, WP_IO, "%s", p->failure.text);
+		wp_producer_break(p, code, rd_kafka_err2str(code));
+		return wp_error_set(error, WP_IO, "%s", p->failure.text);
 	}
 }
 
 enum wp_rc wp_producer_pass_on(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			       const struct wp_record *record, struct wp_why *why)
+			       const struct wp_record *record, struct wp_error *error)
 {
 	struct wp_way way;
 
-	enum wp_rc rc = wp_gate_pass(p, topic, record, &way, why);
+	enum wp_rc rc = wp_gate_pass(p, topic, record, &way, error);
 	if (rc != WP_OK)
 		return rc;
-	rd_kafka_resp_err_t error = produce(p, &way, ticket, record);
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return not_taken(p, topic, record, error, why);
+	rd_kafka_resp_err_t code = produce(p, &way, ticket, record);
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return not_taken(p, topic, record, code, error);
 	wp_gate_sent(p, &way, ticket);
 	/* The silence that calls for a probe begins with the first that waits. */
 	if (wp_producer_sent(p) == 0)
@@ -271,18 +271,18 @@ enum wp_rc wp_producer_pass_on(struct wp_producer *p, struct wp_topic *topic, wp
 
 /* Behind those that are queued for its topic, if there are any: they are in order. */
 static enum wp_rc send_running(struct wp_producer *p, wp_ticket ticket,
-			       const struct wp_record *record, struct wp_why *why)
+			       const struct wp_record *record, struct wp_error *error)
 {
 	struct wp_topic *topic;
 
-	enum wp_rc rc = wp_gate_find(p, record, &topic, why);
+	enum wp_rc rc = wp_gate_find(p, record, &topic, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = WP_AGAIN;
 	if (topic->queue.first == NULL)
-		rc = wp_producer_pass_on(p, topic, ticket, record, why);
+		rc = wp_producer_pass_on(p, topic, ticket, record, error);
 	if (rc == WP_AGAIN)
-		rc = wp_backlog_take(p, topic, ticket, record, why);
+		rc = wp_backlog_take(p, topic, ticket, record, error);
 	if (rc != WP_OK)
 		return rc;
 	p->view.in_flight++;
@@ -297,15 +297,15 @@ static bool waits_for_human(const struct wp_producer *p)
 }
 
 static enum wp_rc producer_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct wp_producer *p = of(s);
 	enum wp_rc rc = WP_AGAIN;
 
 	if (p->phase == WP_PHASE_BROKEN || p->phase == WP_PHASE_FAILED)
-		rc = wp_why_set(why, WP_IO, "%s", p->failure.text);
+		rc = wp_error_set(error, WP_IO, "%s", p->failure.text);
 	else if (may_send(p) && !waits_for_human(p))
-		rc = send_running(p, ticket, record, why);
+		rc = send_running(p, ticket, record, error);
 	if (rc != WP_OK)
 		show(p);
 	return rc;
@@ -502,24 +502,24 @@ static void warn_of_version(void)
 
 	if (trouble != NULL)
 		wp_log(WP_LOG_WARN, "librdkafka_version",
-		       WP_TEXT("version", rd_kafka_version_str()), WP_TEXT("why", trouble));
+		       WP_TEXT("version", rd_kafka_version_str()), WP_TEXT("reason", trouble));
 }
 
-static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
+static enum wp_rc fill(struct wp_producer *p, struct wp_error *error)
 {
 	p->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (p->fd < 0)
-		return wp_why_set(why, WP_NOMEM, "no eventfd for the Kafka producer: %s",
-				  strerror(errno));
+		return wp_error_set(error, WP_NOMEM, "no eventfd for the Kafka producer: %s",
+				    strerror(errno));
 	enum wp_rc rc = wp_topics_init(&p->topics, TOPICS_MAX, drop_topic);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for the table of topics");
+		return wp_error_set(error, rc, "no memory for the table of topics");
 	rc = wp_inquiry_init(&p->inquiry, wp_life_wake, p);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for questions to Kafka");
+		return wp_error_set(error, rc, "no memory for questions to Kafka");
 	wp_secrets_init(&p->secrets, p->options);
 	p->random = (uint64_t)(uintptr_t)p ^ (uint64_t)time(NULL);
-	rc = wp_life_open(p, why);
+	rc = wp_life_open(p, error);
 	if (rc != WP_OK)
 		return rc;
 	read_back(p);
@@ -530,11 +530,11 @@ static enum wp_rc fill(struct wp_producer *p, struct wp_why *why)
 
 enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
-			   struct wp_sink **ret, struct wp_why *why)
+			   struct wp_sink **ret, struct wp_error *error)
 {
 	struct wp_producer *p = calloc(1, sizeof(*p));
 	if (p == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the Kafka producer");
+		return wp_error_set(error, WP_NOMEM, "no memory for the Kafka producer");
 	p->sink.ops = &ops;
 	p->options = options;
 	p->bounds = *bounds;
@@ -542,7 +542,7 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 	p->fd = -1;
 	p->tls_failing_since_ms = -1;
 	p->expected_at_ms = INT64_MAX;
-	enum wp_rc rc = fill(p, why);
+	enum wp_rc rc = fill(p, error);
 	if (rc != WP_OK) {
 		producer_free(&p->sink, 0);
 		return rc;

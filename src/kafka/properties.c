@@ -27,7 +27,7 @@ static const struct {
 	{ "allow.auto.create.topics", "false" },
 	/* Measured: a third off what the broker works, and a fifth off what we do. */
 	{ "compression.type", "lz4" },
-	/* What comes fast comes in bursts already (postgres/pace.h). */
+	/* What comes fast comes in bursts already (postgres/receive_batching.h). */
 	{ "linger.ms", "0" },
 	/*
 	 * A broker works at one request of a connection at a time (Kafka's SocketServer mutes it until
@@ -155,17 +155,17 @@ static const char *place(const struct wp_property *p)
 }
 
 static enum wp_rc refuse(const struct wp_property *p, const char *reason, const char *allowed,
-			 struct wp_why *why)
+			 struct wp_error *error)
 {
-	return wp_why_set(why, WP_CONFIG, "kafka: %s = %s (%s) is refused: %s; allowed: %s",
-			  p->name, shown(p), place(p), reason, allowed);
+	return wp_error_set(error, WP_CONFIG, "kafka: %s = %s (%s) is refused: %s; allowed: %s",
+			    p->name, shown(p), place(p), reason, allowed);
 }
 
 static void set_ours(rd_kafka_conf_t *conf, const char *name, const char *value)
 {
-	char error[512];
+	char errstr[512];
 
-	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, error, sizeof(error));
+	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr));
 	assert(result == RD_KAFKA_CONF_OK);
 	(void)result;
 }
@@ -185,47 +185,50 @@ static bool is_broker_list(const char *name)
 }
 
 /* librdkafka would take what stands before the @ for a host, and name it in its errors. */
-static enum wp_rc refuse_login(const struct wp_property *p, struct wp_why *why)
+static enum wp_rc refuse_login(const struct wp_property *p, struct wp_error *error)
 {
-	return wp_why_set(why, WP_CONFIG,
-			  "kafka: %s (%s) is refused: it holds an @, and is not repeated, for a "
-			  "password may stand before that; it takes host:port[,host:port...], user "
-			  "and password are sasl.username and sasl.password",
-			  p->name, place(p));
+	return wp_error_set(
+		error, WP_CONFIG,
+		"kafka: %s (%s) is refused: it holds an @, and is not repeated, for a "
+		"password may stand before that; it takes host:port[,host:port...], user "
+		"and password are sasl.username and sasl.password",
+		p->name, place(p));
 }
 
-static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p, struct wp_why *why)
+static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
+			     struct wp_error *error)
 {
-	char error[512];
+	char errstr[512];
 
 	for (size_t i = 0; i < COUNT_OF(forbidden); i++) {
 		if (strcmp(p->name, forbidden[i].name) == 0)
-			return refuse(p, forbidden[i].reason, "nothing", why);
+			return refuse(p, forbidden[i].reason, "nothing", error);
 	}
 	char *value = wp_property_now(p);
 	if (value == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the Kafka properties");
+		return wp_error_set(error, WP_NOMEM, "no memory for the Kafka properties");
 	if (is_broker_list(p->name) && strchr(value, '@') != NULL) {
 		free(value);
-		return refuse_login(p, why);
+		return refuse_login(p, error);
 	}
-	rd_kafka_conf_res_t result = rd_kafka_conf_set(conf, p->name, value, error, sizeof(error));
+	rd_kafka_conf_res_t result =
+		rd_kafka_conf_set(conf, p->name, value, errstr, sizeof(errstr));
 	free(value);
 	switch (result) {
 	case RD_KAFKA_CONF_OK:
 		return WP_OK;
 	case RD_KAFKA_CONF_UNKNOWN:
-		return wp_why_set(why, WP_CONFIG,
-				  "kafka: librdkafka %s knows no property %s (%s); allowed: the "
-				  "producer properties of its CONFIGURATION.md",
-				  rd_kafka_version_str(), p->name, place(p));
+		return wp_error_set(error, WP_CONFIG,
+				    "kafka: librdkafka %s knows no property %s (%s); allowed: the "
+				    "producer properties of its CONFIGURATION.md",
+				    rd_kafka_version_str(), p->name, place(p));
 	case RD_KAFKA_CONF_INVALID:
 		break;
 	}
 	/* librdkafka's sentence may quote the value. */
-	return wp_why_set(why, WP_CONFIG, "kafka: %s = %s (%s) is refused by librdkafka %s: %s",
-			  p->name, shown(p), place(p), rd_kafka_version_str(),
-			  wp_property_is_secret(p->name) ? "not a value it takes" : error);
+	return wp_error_set(error, WP_CONFIG, "kafka: %s = %s (%s) is refused by librdkafka %s: %s",
+			    p->name, shown(p), place(p), rd_kafka_version_str(),
+			    wp_property_is_secret(p->name) ? "not a value it takes" : errstr);
 }
 
 static bool is_kept(const struct rule *rule, const rd_kafka_conf_t *conf)
@@ -245,7 +248,7 @@ static bool is_kept(const struct rule *rule, const rd_kafka_conf_t *conf)
 }
 
 static enum wp_rc judge(const struct wp_kafka_options *options, const rd_kafka_conf_t *conf,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	for (size_t i = 0; i < COUNT_OF(rules); i++) {
 		const struct rule *rule = &rules[i];
@@ -253,9 +256,9 @@ static enum wp_rc judge(const struct wp_kafka_options *options, const rd_kafka_c
 			continue;
 		const struct wp_property *p = find(options, rule->name, rule->alias);
 		if (p != NULL)
-			return refuse(p, rule->reason, rule->allowed, why);
-		return wp_why_set(why, WP_CONFIG, "kafka: %s is refused: %s; allowed: %s",
-				  rule->name, rule->reason, rule->allowed);
+			return refuse(p, rule->reason, rule->allowed, error);
+		return wp_error_set(error, WP_CONFIG, "kafka: %s is refused: %s; allowed: %s",
+				    rule->name, rule->reason, rule->allowed);
 	}
 	return WP_OK;
 }
@@ -266,7 +269,7 @@ static enum wp_rc judge(const struct wp_kafka_options *options, const rd_kafka_c
  * a batch more; and one event larger than the bound is let in alone.
  */
 static enum wp_rc raise_limit(const struct wp_kafka_options *options, rd_kafka_conf_t *conf,
-			      const char *name, int64_t needed, struct wp_why *why)
+			      const char *name, int64_t needed, struct wp_error *error)
 {
 	char text[32], allowed[96];
 	const struct wp_property *theirs = find(options, name, NULL);
@@ -287,43 +290,44 @@ static enum wp_rc raise_limit(const struct wp_kafka_options *options, rd_kafka_c
 		      "librdkafka's queue would be full before the relay's own limit "
 		      "(relay.in_flight.events, relay.in_flight.bytes, with many partitions up to "
 		      "relay.in_flight.bytes_max) is reached",
-		      allowed, why);
+		      allowed, error);
 }
 
 static enum wp_rc raise_limits(const struct wp_kafka_options *options,
 			       const struct wp_kafka_bounds *bounds, rd_kafka_conf_t *conf,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
 	int64_t batch_count = wp_properties_number(conf, "batch.num.messages");
 	int64_t batch_size = wp_properties_number(conf, "batch.size");
 	int64_t message_max = wp_properties_number(conf, "message.max.bytes");
 
 	if (bounds->in_flight_events > INT_MAX || bounds->in_flight_bytes > INT64_MAX / 4)
-		return wp_why_set(
-			why, WP_CONFIG,
+		return wp_error_set(
+			error, WP_CONFIG,
 			"kafka: relay.in_flight.events and relay.in_flight.bytes are above "
 			"what librdkafka can queue (2147483647 events, 2 TiB)");
 	int64_t bytes = (int64_t)bounds->in_flight_bytes + batch_size + message_max;
 	enum wp_rc rc = raise_limit(options, conf, "queue.buffering.max.messages",
-				    (int64_t)bounds->in_flight_events + batch_count, why);
+				    (int64_t)bounds->in_flight_events + batch_count, error);
 	if (rc != WP_OK)
 		return rc;
-	return raise_limit(options, conf, "queue.buffering.max.kbytes", bytes / 1024 + 1, why);
+	return raise_limit(options, conf, "queue.buffering.max.kbytes", bytes / 1024 + 1, error);
 }
 
-static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_why *why)
+static enum wp_rc need_brokers(const rd_kafka_conf_t *conf, struct wp_error *error)
 {
 	char value[VALUE_SIZE];
 
 	if (read_back(conf, "metadata.broker.list", value) && value[0] != '\0')
 		return WP_OK;
-	return wp_why_set(why, WP_CONFIG,
-			  "kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
-			  "of your brokers");
+	return wp_error_set(
+		error, WP_CONFIG,
+		"kafka: bootstrap.servers is missing; set it to host:port[,host:port...] "
+		"of your brokers");
 }
 
 /* It would log in nowhere, and look like a Kafka that does not answer. */
-static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_why *why)
+static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_error *error)
 {
 	char protocol[VALUE_SIZE];
 
@@ -332,45 +336,45 @@ static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_why *why)
 	    wp_properties_is(conf, "sasl.oauthbearer.method", "oidc") ||
 	    wp_properties_is(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true"))
 		return WP_OK;
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"kafka: sasl.mechanisms = OAUTHBEARER says of no place to get a token from: "
 		"set sasl.oauthbearer.method = oidc, and with it "
 		"sasl.oauthbearer.token.endpoint.url, .client.id and .client.secret");
 }
 
 static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
-		       rd_kafka_conf_t *conf, struct wp_why *why)
+		       rd_kafka_conf_t *conf, struct wp_error *error)
 {
 	enum wp_rc rc;
 
 	for (size_t i = 0; i < COUNT_OF(defaults); i++)
 		set_ours(conf, defaults[i].name, defaults[i].value);
 	for (size_t i = 0; i < options->property_count; i++) {
-		rc = set_theirs(conf, &options->properties[i], why);
+		rc = set_theirs(conf, &options->properties[i], error);
 		if (rc != WP_OK)
 			return rc;
 	}
 	/* Its lines belong into our log, whatever was asked for. */
 	set_ours(conf, "log.queue", "true");
-	rc = judge(options, conf, why);
+	rc = judge(options, conf, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = raise_limits(options, bounds, conf, why);
+	rc = raise_limits(options, bounds, conf, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = need_token(conf, why);
-	return rc == WP_OK ? need_brokers(conf, why) : rc;
+	rc = need_token(conf, error);
+	return rc == WP_OK ? need_brokers(conf, error) : rc;
 }
 
 enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 			      const struct wp_kafka_bounds *bounds, rd_kafka_conf_t **ret,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
 	assert(options->property_count <= WP_PROPERTIES_MAX);
-	enum wp_rc rc = fill(options, bounds, conf, why);
+	enum wp_rc rc = fill(options, bounds, conf, error);
 	if (rc != WP_OK) {
 		rd_kafka_conf_destroy(conf);
 		return rc;
@@ -384,12 +388,12 @@ size_t wp_producer_record_max(const struct wp_kafka_options *options)
 {
 	static const char name[] = "message.max.bytes";
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	char error[512];
+	char errstr[512];
 
 	for (size_t i = 0; i < options->property_count; i++) {
 		const struct wp_property *p = &options->properties[i];
 		if (strcmp(p->name, name) == 0)
-			(void)rd_kafka_conf_set(conf, name, p->value, error, sizeof(error));
+			(void)rd_kafka_conf_set(conf, name, p->value, errstr, sizeof(errstr));
 	}
 	size_t size = (size_t)wp_properties_number(conf, name);
 	rd_kafka_conf_destroy(conf);

@@ -25,18 +25,18 @@
 
 /* ---- what is told ---- */
 
-void wp_renewal_complain(struct wp_producer *p, const struct wp_why *why)
+void wp_renewal_complain(struct wp_producer *p, const struct wp_error *error)
 {
 	if (p->renewal.told)
 		return;
 	p->renewal.told = true;
-	wp_log(WP_LOG_WARN, "kafka_secrets_unusable", WP_TEXT("why", why->text),
+	wp_log(WP_LOG_WARN, "kafka_secrets_unusable", WP_TEXT("reason", error->text),
 	       WP_TEXT("meanwhile", "what was read before stays in use; it is tried again"));
 }
 
 static void take_up(struct wp_producer *p)
 {
-	struct wp_why changed;
+	struct wp_error changed;
 
 	wp_secrets_changed(&p->secrets, &changed);
 	if (p->renewal.was_open && changed.text[0] != '\0')
@@ -90,16 +90,16 @@ static bool hand_over_login(struct wp_producer *p)
 struct trial {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
 	enum wp_rc rc;
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_producer *asker; /* touched by `done` only */
 };
 
 static void run_trial(void *arg)
 {
 	struct trial *t = arg;
-	struct wp_why sentence;
+	struct wp_error sentence;
 
-	t->rc = wp_kafka_reach(t->options, TRIAL_MS, &sentence, &t->why);
+	t->rc = wp_kafka_reach(t->options, TRIAL_MS, &sentence, &t->error);
 }
 
 static void end_trial(void *arg)
@@ -111,7 +111,7 @@ static void end_trial(void *arg)
 	p->renewal.let_in = t->rc == WP_OK;
 	/* That nobody answers is told otherwise, and says nothing of the files. */
 	if (t->rc == WP_CONFIG || (t->rc != WP_OK && p->view.reachable))
-		wp_renewal_complain(p, &t->why);
+		wp_renewal_complain(p, &t->error);
 	free(t);
 	wp_life_wake(p);
 }
@@ -146,7 +146,7 @@ void wp_renewal_drop(struct wp_producer *p)
 /* Nothing new is taken from here on; step() changes the clients when nothing is in flight. */
 static void begin_draining(struct wp_producer *p)
 {
-	struct wp_why unused;
+	struct wp_error unused;
 
 	p->renewal.let_in = false;
 	/* A client made meanwhile has them already. */
@@ -172,7 +172,7 @@ static void drain(struct wp_producer *p)
 
 void wp_renewal_opening(struct wp_producer *p)
 {
-	struct wp_why unused;
+	struct wp_error unused;
 
 	(void)wp_secrets_look(&p->secrets, &unused); /* what the client will read */
 }
@@ -205,10 +205,10 @@ static void take_up_or_try(struct wp_producer *p)
 static void look(struct wp_producer *p)
 {
 	bool is_urgent = p->renewal.is_refused || !p->view.reachable;
-	struct wp_why why;
+	struct wp_error error;
 
 	p->renewal.look_at_ms = p->now_ms + (is_urgent ? LOOK_SOON_MS : LOOK_EACH_MS);
-	switch (wp_secrets_look(&p->secrets, &why)) {
+	switch (wp_secrets_look(&p->secrets, &error)) {
 	case WP_SECRETS_SAME:
 		break;
 	case WP_SECRETS_UNSETTLED:
@@ -217,7 +217,7 @@ static void look(struct wp_producer *p)
 		p->renewal.look_at_ms = p->now_ms + LOOK_SOON_MS;
 		break;
 	case WP_SECRETS_UNUSABLE:
-		wp_renewal_complain(p, &why);
+		wp_renewal_complain(p, &error);
 		break;
 	case WP_SECRETS_CHANGED:
 		take_up_or_try(p);

@@ -97,7 +97,7 @@ static bool see(struct wp_secrets *s)
 	return differs;
 }
 
-enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_why *why)
+enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_error *error)
 {
 	bool differs = see(s);
 	const struct wp_watched *unusable = find_unusable(s);
@@ -111,8 +111,8 @@ enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_why *why)
 		return WP_SECRETS_UNSETTLED;
 	if (unusable == NULL)
 		return WP_SECRETS_CHANGED;
-	(void)wp_why_set(why, WP_CONFIG, "%s: %s is %s; put it back", unusable->property,
-			 unusable->path, unusable->seen.exists ? "empty" : "gone");
+	(void)wp_error_set(error, WP_CONFIG, "%s: %s is %s; put it back", unusable->property,
+			   unusable->path, unusable->seen.exists ? "empty" : "gone");
 	return WP_SECRETS_UNUSABLE;
 }
 
@@ -128,9 +128,9 @@ bool wp_secrets_is_login(const struct wp_secrets *s)
 	return true;
 }
 
-void wp_secrets_changed(const struct wp_secrets *s, struct wp_why *ret)
+void wp_secrets_changed(const struct wp_secrets *s, struct wp_error *ret)
 {
-	struct wp_why before;
+	struct wp_error before;
 
 	ret->text[0] = '\0';
 	for (size_t i = 0; i < s->count; i++) {
@@ -138,7 +138,7 @@ void wp_secrets_changed(const struct wp_secrets *s, struct wp_why *ret)
 		if (!is_changed(w))
 			continue;
 		before = *ret;
-		(void)wp_why_set(ret, WP_OK, "%s%s%s (%s)", before.text,
-				 before.text[0] != '\0' ? ", " : "", w->property, w->path);
+		(void)wp_error_set(ret, WP_OK, "%s%s%s (%s)", before.text,
+				   before.text[0] != '\0' ? ", " : "", w->property, w->path);
 	}
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/kafka/options.h"
 
 #define WP_SECRETS_MAX 32
@@ -45,11 +45,11 @@ enum wp_secrets_state {
 void wp_secrets_init(struct wp_secrets *s, const struct wp_kafka_options *options);
 /* What was seen at the last look has been read since, and is in use. */
 void wp_secrets_apply(struct wp_secrets *s);
-/* `why` is written when UNUSABLE. */
-enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_why *why);
+/* `error` is written when UNUSABLE. */
+enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_error *error);
 /* At the last look only user or password of SASL had changed. */
 bool wp_secrets_is_login(const struct wp_secrets *s);
 /* What had changed at the last look: "ssl.key.location (/run/key.pem), ..."; "" nothing. */
-void wp_secrets_changed(const struct wp_secrets *s, struct wp_why *ret);
+void wp_secrets_changed(const struct wp_secrets *s, struct wp_error *ret);
 
 #endif

@@ -59,7 +59,7 @@ struct wp_producer {
 	struct wp_denial {
 		bool on;
 		unsigned times;
-		struct wp_why why;
+		struct wp_error error;
 	} denial;
 
 	/* The files that the client was made of, and what comes of a change in them. */
@@ -106,13 +106,13 @@ struct wp_producer {
 	int64_t heard_at_ms;
 	int64_t probe_at_ms;
 	int64_t tls_failing_since_ms; /* before the first contact; -1: no */
-	struct wp_why tls_failure;
-	bool is_suspect;	  /* a broker's connection broke: probe at once */
-	bool is_back;		  /* an outage is over: how long do answers take now? */
-	bool has_missed;	  /* while suspect: the next unanswered question is an outage */
-	struct wp_why last_error; /* since something was heard; "" none */
-	struct wp_why outage;	  /* while not reachable */
-	struct wp_why failure;	  /* BROKEN, FAILED */
+	struct wp_error tls_failure;
+	bool is_suspect;	    /* a broker's connection broke: probe at once */
+	bool is_back;		    /* an outage is over: how long do answers take now? */
+	bool has_missed;	    /* while suspect: the next unanswered question is an outage */
+	struct wp_error last_error; /* since something was heard; "" none */
+	struct wp_error outage;	    /* while not reachable */
+	struct wp_error failure;    /* BROKEN, FAILED */
 
 	struct wp_sink_view view;
 	struct wp_sink_figures figures;
@@ -128,11 +128,11 @@ struct wp_way {
 
 /* The topic that a record is for, known or not. WP_DATA: no such name is possible; WP_NOMEM. */
 enum wp_rc wp_gate_find(struct wp_producer *p, const struct wp_record *record,
-			struct wp_topic **ret, struct wp_why *why) WP_MUST_CHECK;
+			struct wp_topic **ret, struct wp_error *error) WP_MUST_CHECK;
 /* WP_OK and the way; WP_AGAIN: not known yet, or to be waited for; WP_DATA. */
 enum wp_rc wp_gate_pass(struct wp_producer *p, struct wp_topic *topic,
 			const struct wp_record *record, struct wp_way *ret,
-			struct wp_why *why) WP_MUST_CHECK;
+			struct wp_error *error) WP_MUST_CHECK;
 /* False: by what is known of the topic, perhaps no longer true, it would be refused. */
 bool wp_gate_seems_to_fit(const struct wp_producer *p, const struct wp_topic *topic,
 			  const struct wp_record *record);
@@ -156,13 +156,13 @@ void wp_gate_prefetch(struct wp_producer *p, const char *topics);
 void wp_gate_step(struct wp_producer *p);
 int64_t wp_gate_due(const struct wp_producer *p);
 /* The topic waited for, if a human must do something about it; with the sentence. */
-const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_why *ret);
+const struct wp_topic *wp_gate_waits_for(const struct wp_producer *p, struct wp_error *ret);
 
 /* ---- backlog ---- */
 
 /* Keeps a record that may not go yet. WP_AGAIN: such a one waits with the relay. WP_NOMEM. */
 enum wp_rc wp_backlog_take(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			   const struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+			   const struct wp_record *record, struct wp_error *error) WP_MUST_CHECK;
 /* The state is about to be another. */
 void wp_backlog_topic_changes(struct wp_producer *p, const struct wp_topic *topic,
 			      enum wp_topic_state to);
@@ -193,7 +193,7 @@ void wp_intake_unheard(struct wp_producer *p, const char *text);
 
 /* ---- lives ---- */
 
-enum wp_rc wp_life_open(struct wp_producer *p, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_life_open(struct wp_producer *p, struct wp_error *error) WP_MUST_CHECK;
 /* Which of the clients a topic of so many partitions goes to; perhaps one that is opened now. */
 unsigned wp_life_client_for(struct wp_producer *p, int32_t partition_count);
 /* Gives up the clients and what refers to them; the worker destroys them. */
@@ -211,7 +211,7 @@ void wp_life_wake(void *arg);
 void wp_renewal_opening(struct wp_producer *p);
 void wp_renewal_opened(struct wp_producer *p);
 /* The files make no client. Told once until they change. */
-void wp_renewal_complain(struct wp_producer *p, const struct wp_why *why);
+void wp_renewal_complain(struct wp_producer *p, const struct wp_error *error);
 /* A broker did not let us in: perhaps because of files that were replaced. */
 void wp_renewal_refused(struct wp_producer *p);
 void wp_renewal_step(struct wp_producer *p);
@@ -230,7 +230,8 @@ void wp_tail_drop(struct wp_producer *p);
 size_t wp_producer_sent(const struct wp_producer *p);
 /* To librdkafka, if the gate lets it. The count in flight is the caller's. */
 enum wp_rc wp_producer_pass_on(struct wp_producer *p, struct wp_topic *topic, wp_ticket ticket,
-			       const struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+			       const struct wp_record *record,
+			       struct wp_error *error) WP_MUST_CHECK;
 void wp_producer_break(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text);
 void wp_producer_fail(struct wp_producer *p, const char *text, const char *cure);
 

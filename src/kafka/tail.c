@@ -38,7 +38,7 @@ struct reader {
 	size_t next; /* the first that was not begun */
 	size_t running;
 	int64_t deadline_ms;
-	struct wp_why trouble; /* the last that librdkafka told */
+	struct wp_error trouble; /* the last that librdkafka told */
 };
 
 static int64_t now_ms(void)
@@ -90,8 +90,8 @@ static void read_events(struct reader *r)
 		bool says_less =
 			code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && r->trouble.text[0] != '\0';
 		if (is_error && !says_less)
-			(void)wp_why_set(&r->trouble, WP_OK, "%s",
-					 rd_kafka_event_error_string(event));
+			(void)wp_error_set(&r->trouble, WP_OK, "%s",
+					   rd_kafka_event_error_string(event));
 		rd_kafka_event_destroy(event);
 	}
 }
@@ -101,7 +101,7 @@ static void read_events(struct reader *r)
 static void leave_unread(struct reader *r, size_t count, const char *where, const char *reason)
 {
 	if (r->tail->unread_partitions == 0)
-		(void)wp_why_set(&r->trouble, WP_OK, "%s: %s", where, reason);
+		(void)wp_error_set(&r->trouble, WP_OK, "%s: %s", where, reason);
 	r->tail->unread_partitions += count;
 }
 
@@ -157,18 +157,18 @@ static bool find_partitions(struct reader *r)
 {
 	int slice_ms = 500;
 	const struct rd_kafka_metadata *metadata;
-	rd_kafka_resp_err_t error = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
 
-	while (left_ms(r) > 0 && error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+	while (left_ms(r) > 0 && code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		slice_ms *= 2;
-		error = rd_kafka_metadata(r->rk, 1, NULL, &metadata,
-					  slice_ms < left_ms(r) ? slice_ms : left_ms(r));
+		code = rd_kafka_metadata(r->rk, 1, NULL, &metadata,
+					 slice_ms < left_ms(r) ? slice_ms : left_ms(r));
 		read_events(r);
 	}
-	if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+	if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		r->tail->state = WP_TAIL_UNREACHABLE;
-		(void)wp_why_set(&r->tail->why, WP_IO, "no Kafka broker answers: %.900s",
-				 r->trouble.text[0] != '\0' ? r->trouble.text : "timed out");
+		(void)wp_error_set(&r->tail->error, WP_IO, "no Kafka broker answers: %.900s",
+				   r->trouble.text[0] != '\0' ? r->trouble.text : "timed out");
 		return false;
 	}
 	r->trouble.text[0] = '\0';
@@ -179,8 +179,8 @@ static bool find_partitions(struct reader *r)
 	    rd_kafka_metadata(r->rk, 0, NULL, &metadata, left_ms(r)) == RD_KAFKA_RESP_ERR_NO_ERROR)
 		rd_kafka_metadata_destroy(metadata);
 	if (!added)
-		(void)wp_why_set(&r->tail->why, WP_NOMEM,
-				 "no memory for reading the tails of the topics");
+		(void)wp_error_set(&r->tail->error, WP_NOMEM,
+				   "no memory for reading the tails of the topics");
 	return added;
 }
 
@@ -341,10 +341,10 @@ static void say_unread(struct reader *r)
 
 	if (tail->unread_partitions == 0)
 		return;
-	(void)wp_why_set(&tail->why, WP_IO,
-			 "%zu of %zu partitions of the topics that took its events were not read "
-			 "(%.500s); reading them needs the right to",
-			 tail->unread_partitions, tail->partitions, r->trouble.text);
+	(void)wp_error_set(&tail->error, WP_IO,
+			   "%zu of %zu partitions of the topics that took its events were not read "
+			   "(%.500s); reading them needs the right to",
+			   tail->unread_partitions, tail->partitions, r->trouble.text);
 }
 
 static void release(struct reader *r)
@@ -372,7 +372,8 @@ void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_q
 	*ret = (struct wp_tail){ .state = WP_TAIL_KNOWN };
 	if (!open_consumer(&r, options)) {
 		ret->state = is_of_files(options) ? WP_TAIL_UNREACHABLE : WP_TAIL_UNKNOWN;
-		(void)wp_why_set(&ret->why, WP_CONFIG, "librdkafka makes no consumer of [kafka]");
+		(void)wp_error_set(&ret->error, WP_CONFIG,
+				   "librdkafka makes no consumer of [kafka]");
 	} else if (find_partitions(&r)) {
 		read_all(&r);
 		say_unread(&r);

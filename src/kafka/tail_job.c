@@ -69,7 +69,7 @@ void wp_tail_ask(struct wp_producer *p, const struct wp_tail_question *question)
 	}
 	/* Asked again later, as when nobody answers. */
 	p->view.tail.state = WP_TAIL_UNREACHABLE;
-	(void)wp_why_set(&p->view.tail.why, WP_FULL, "the worker has no room for the question");
+	(void)wp_error_set(&p->view.tail.error, WP_FULL, "the worker has no room for the question");
 }
 
 void wp_tail_drop(struct wp_producer *p)

@@ -96,7 +96,7 @@ static void read_item(struct reader *r, struct wp_column_list *columns)
 }
 
 enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct reader r = { .at = list, .to = ret->storage, .left = sizeof(ret->storage) };
 
@@ -111,8 +111,8 @@ enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_
 	}
 	if (r.wrong != NULL) {
 		ret->count = 0;
-		return wp_why_set(why, WP_CONFIG, "%s = \"%.200s\": %s; " LIST_FORM, option, list,
-				  r.wrong);
+		return wp_error_set(error, WP_CONFIG, "%s = \"%.200s\": %s; " LIST_FORM, option,
+				    list, r.wrong);
 	}
 	return WP_OK;
 }

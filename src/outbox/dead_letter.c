@@ -69,7 +69,7 @@ enum wp_letter wp_dead_letter_least(bool is_message)
 
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,
-			   const struct wp_why *reason, enum wp_letter letter,
+			   const struct wp_error *reason, enum wp_letter letter,
 			   struct wp_record *ret)
 {
 	struct headers h = { .items = d->headers };

@@ -43,15 +43,16 @@ static void use_free(void *attached)
 	free(use);
 }
 
-enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret, struct wp_why *why)
+enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
+		       struct wp_error *error)
 {
 	struct wp_feed *f = calloc(1, sizeof(*f));
 
 	if (f == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for reading events");
+		return wp_error_set(error, WP_NOMEM, "no memory for reading events");
 	f->setup = *setup;
 	wp_buffer_init(&f->texts, TEXTS_SIZE_MAX);
-	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &f->outboxes, why);
+	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &f->outboxes, error);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &f->relations);
 	if (rc == WP_OK && setup->columns != NULL)
@@ -88,26 +89,26 @@ void wp_feed_free(struct wp_feed *f)
 
 /* -- relations ------------------------------------------------------------ */
 
-static enum wp_rc say_too_many(enum wp_rc rc, struct wp_why *why)
+static enum wp_rc say_too_many(enum wp_rc rc, struct wp_error *error)
 {
 	return rc != WP_FULL ? rc
-			     : wp_why_set(why, WP_CONFIG,
-					  "the publication has brought more than %d tables or "
-					  "types; narrow it to the outbox",
-					  RELATIONS_MAX);
+			     : wp_error_set(error, WP_CONFIG,
+					    "the publication has brought more than %d tables or "
+					    "types; narrow it to the outbox",
+					    RELATIONS_MAX);
 }
 
 static enum wp_rc take_relation(struct wp_feed *f, const struct wp_change *change,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct wp_relation *r = NULL;
 	enum wp_rc rc = wp_relations_put(f->relations, change, &r);
 
 	if (rc != WP_OK)
-		return say_too_many(rc, why);
+		return say_too_many(rc, error);
 	struct use *use = calloc(1, sizeof(*use));
 	if (use == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a table of the log");
+		return wp_error_set(error, WP_NOMEM, "no memory for a table of the log");
 	use->rows = wp_outbox_set_rows(f->outboxes, r->schema, r->name);
 	r->attached = use;
 	return WP_OK;
@@ -130,7 +131,7 @@ static enum wp_rc identify(struct wp_feed *f, const struct wp_relation *r, struc
 /* -- events --------------------------------------------------------------- */
 
 static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use *use,
-		      struct wp_why *why)
+		      struct wp_error *error)
 {
 	const struct wp_mapping_setup setup = {
 		.options = use->rows.outbox->options,
@@ -145,7 +146,7 @@ static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use
 	wp_mapping_free(use->mapping);
 	use->mapping = NULL;
 	use->facts_age = f->facts_age;
-	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
+	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, error);
 	f->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
 	return rc;
 }
@@ -153,7 +154,7 @@ static enum wp_rc map(struct wp_feed *f, const struct wp_relation *r, struct use
 /* `rc` is what reading it gave: WP_OK, or WP_DATA with the reason in `ret`. */
 static enum wp_rc make_record(struct wp_feed *f, const struct wp_outbox *outbox,
 			      struct wp_event *event, enum wp_rc rc, struct wp_fed *ret,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	event->commit_time_us = f->commit_time_us;
 	event->position = (struct wp_position){
@@ -162,38 +163,39 @@ static enum wp_rc make_record(struct wp_feed *f, const struct wp_outbox *outbox,
 		.commit_lsn = f->commit_lsn,
 		.ordinal = f->ordinal,
 	};
-	enum wp_rc shape_rc =
-		wp_shape_record(outbox->shape, event, &ret->record, rc == WP_OK ? &ret->why : NULL);
+	enum wp_rc shape_rc = wp_shape_record(outbox->shape, event, &ret->record,
+					      rc == WP_OK ? &ret->error : NULL);
 	if (shape_rc != WP_OK && shape_rc != WP_DATA)
-		return wp_why_set(why, shape_rc, "no memory for a record");
+		return wp_error_set(error, shape_rc, "no memory for a record");
 	ret->kind = rc == WP_OK && shape_rc == WP_OK ? WP_FED_RECORD : WP_FED_POISON;
 	return WP_OK;
 }
 
 static enum wp_rc take_event(struct wp_feed *f, const struct wp_relation *r, struct use *use,
-			     const struct wp_tuple *row, struct wp_fed *ret, struct wp_why *why)
+			     const struct wp_tuple *row, struct wp_fed *ret, struct wp_error *error)
 {
 	struct wp_event event;
 	bool is_mapped = use->mapping != NULL && use->facts_age == f->facts_age;
-	enum wp_rc rc = is_mapped ? WP_OK : map(f, r, use, why);
+	enum wp_rc rc = is_mapped ? WP_OK : map(f, r, use, error);
 
 	if (rc != WP_OK)
 		return rc;
-	rc = wp_mapping_event(use->mapping, row, &f->texts, &event, &ret->why);
+	rc = wp_mapping_event(use->mapping, row, &f->texts, &event, &ret->error);
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_why_set(why, rc, "%s", ret->why.text);
-	return make_record(f, use->rows.outbox, &event, rc, ret, why);
+		return wp_error_set(error, rc, "%s", ret->error.text);
+	return make_record(f, use->rows.outbox, &event, rc, ret, error);
 }
 
 static enum wp_rc take_message_event(struct wp_feed *f, const struct wp_outbox *outbox,
-				     struct wp_span content, struct wp_fed *ret, struct wp_why *why)
+				     struct wp_span content, struct wp_fed *ret,
+				     struct wp_error *error)
 {
 	struct wp_event event;
-	enum wp_rc rc = wp_message_event(outbox->messages, content, &f->texts, &event, &ret->why);
+	enum wp_rc rc = wp_message_event(outbox->messages, content, &f->texts, &event, &ret->error);
 
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_why_set(why, rc, "no memory for a message");
-	return make_record(f, outbox, &event, rc, ret, why);
+		return wp_error_set(error, rc, "no memory for a message");
+	return make_record(f, outbox, &event, rc, ret, error);
 }
 
 /* -- messages of the plugin ----------------------------------------------- */
@@ -206,15 +208,15 @@ static void note(struct wp_fed *ret)
 static void note_foreign(const struct wp_relation *r, struct wp_fed *ret)
 {
 	note(ret);
-	(void)wp_why_set(&ret->why, WP_OK,
-			 "a row of %.*s.%.*s came, which is neither the outbox nor under "
-			 "outbox.ignore: a relay stops there",
-			 (int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
-			 (const char *)r->name.data);
+	(void)wp_error_set(&ret->error, WP_OK,
+			   "a row of %.*s.%.*s came, which is neither the outbox nor under "
+			   "outbox.ignore: a relay stops there",
+			   (int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
+			   (const char *)r->name.data);
 }
 
 static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change, struct wp_fed *ret,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	const struct wp_relation *r =
 		wp_relations_find(f->relations, change->as.insert.relation_oid);
@@ -222,20 +224,21 @@ static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change,
 	enum wp_rc rc = WP_OK;
 
 	if (!f->in_transaction)
-		return wp_why_set(why, WP_PROTO, "a row came outside a transaction");
+		return wp_error_set(error, WP_PROTO, "a row came outside a transaction");
 	if (use == NULL)
-		return wp_why_set(why, WP_PROTO, "a row of relation %u came before the relation",
-				  (unsigned)change->as.insert.relation_oid);
+		return wp_error_set(error, WP_PROTO,
+				    "a row of relation %u came before the relation",
+				    (unsigned)change->as.insert.relation_oid);
 	switch (use->rows.kind) {
 	case WP_ROWS_EVENTS:
-		rc = take_event(f, r, use, &change->as.insert.tuple, ret, why);
+		rc = take_event(f, r, use, &change->as.insert.tuple, ret, error);
 		break;
 	case WP_ROWS_IGNORED:
 	case WP_ROWS_OWN:
 		break;
 	case WP_ROWS_UNKNOWN:
 		rc = identify(f, r, use);
-		return rc == WP_OK ? take_insert(f, change, ret, why) : rc;
+		return rc == WP_OK ? take_insert(f, change, ret, error) : rc;
 	case WP_ROWS_FOREIGN:
 		note_foreign(r, ret);
 		break;
@@ -245,7 +248,7 @@ static enum wp_rc take_insert(struct wp_feed *f, const struct wp_change *change,
 }
 
 static enum wp_rc take_message(struct wp_feed *f, const struct wp_change *change,
-			       struct wp_fed *ret, struct wp_why *why)
+			       struct wp_fed *ret, struct wp_error *error)
 {
 	const struct wp_span prefix = change->as.message.prefix;
 	const struct wp_outbox *outbox = wp_outbox_set_prefix(f->outboxes, prefix);
@@ -253,18 +256,19 @@ static enum wp_rc take_message(struct wp_feed *f, const struct wp_change *change
 
 	if (!change->as.message.transactional && outbox != NULL) {
 		note(ret);
-		(void)wp_why_set(&ret->why, WP_OK,
-				 "a message of prefix %.*s came that is not transactional: a relay "
-				 "passes it over; emit it with pg_logical_emit_message(true, ...)",
-				 (int)prefix.size, (const char *)prefix.data);
+		(void)wp_error_set(
+			&ret->error, WP_OK,
+			"a message of prefix %.*s came that is not transactional: a relay "
+			"passes it over; emit it with pg_logical_emit_message(true, ...)",
+			(int)prefix.size, (const char *)prefix.data);
 	}
 	if (!change->as.message.transactional)
 		return WP_OK;
 	if (!f->in_transaction)
-		return wp_why_set(why, WP_PROTO,
-				  "a transactional message came outside a transaction");
+		return wp_error_set(error, WP_PROTO,
+				    "a transactional message came outside a transaction");
 	if (outbox != NULL)
-		rc = take_message_event(f, outbox, change->as.message.content, ret, why);
+		rc = take_message_event(f, outbox, change->as.message.content, ret, error);
 	f->ordinal++;
 	return rc;
 }
@@ -282,10 +286,11 @@ static enum wp_rc take_update(struct wp_feed *f, const struct wp_change *change,
 	if (use == NULL || use->rows.kind != WP_ROWS_EVENTS)
 		return WP_OK;
 	note(ret);
-	(void)wp_why_set(&ret->why, WP_OK,
-			 "a row of outbox table %s was updated, which makes no event: insert a new "
-			 "row for one",
-			 use->rows.outbox->options->table);
+	(void)wp_error_set(
+		&ret->error, WP_OK,
+		"a row of outbox table %s was updated, which makes no event: insert a new "
+		"row for one",
+		use->rows.outbox->options->table);
 	return WP_OK;
 }
 
@@ -299,15 +304,15 @@ static void begin(struct wp_feed *f, const struct wp_change *change)
 }
 
 enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	struct wp_change change;
-	enum wp_rc rc = wp_pgoutput_read(&f->decoder, message, &change, why);
+	enum wp_rc rc = wp_pgoutput_read(&f->decoder, message, &change, error);
 
 	if (rc != WP_OK)
 		return rc;
 	ret->kind = WP_FED_NOTHING;
-	ret->why.text[0] = '\0';
+	ret->error.text[0] = '\0';
 	switch (change.kind) {
 	case WP_CHANGE_BEGIN:
 		begin(f, &change);
@@ -316,13 +321,13 @@ enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed
 		f->in_transaction = false;
 		return WP_OK;
 	case WP_CHANGE_RELATION:
-		return take_relation(f, &change, why);
+		return take_relation(f, &change, error);
 	case WP_CHANGE_TYPE:
-		return say_too_many(wp_relations_put_type(f->relations, &change), why);
+		return say_too_many(wp_relations_put_type(f->relations, &change), error);
 	case WP_CHANGE_INSERT:
-		return take_insert(f, &change, ret, why);
+		return take_insert(f, &change, ret, error);
 	case WP_CHANGE_MESSAGE:
-		return take_message(f, &change, ret, why);
+		return take_message(f, &change, ret, error);
 	case WP_CHANGE_UPDATE:
 		return take_update(f, &change, ret);
 	default:

@@ -5,29 +5,30 @@
 #include "walpost/outbox/json_headers.h"
 
 enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
-				struct wp_buffer *into, struct wp_why *why)
+				struct wp_buffer *into, struct wp_error *error)
 {
 	struct wp_json json;
 	struct wp_json_fault fault = { 0 };
 
 	assert(!wp_span_is_null(text));
 	if (wp_json_read(text, &json, &fault) != WP_OK)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"headers are the members of a JSON object, and this is no JSON: at "
 			"byte %zu %s; write {\"name\": \"value\"}, or NULL for none",
 			fault.offset, fault.what);
 	if (json.kind != WP_JSON_OBJECT) {
 		struct wp_excerpt value;
-		return wp_why_set(why, WP_DATA,
-				  "headers are the members of a JSON object, and this is none: %s; "
-				  "write {\"name\": \"value\"}, or NULL for none",
-				  wp_excerpt(&value, json.text));
+		return wp_error_set(
+			error, WP_DATA,
+			"headers are the members of a JSON object, and this is none: %s; "
+			"write {\"name\": \"value\"}, or NULL for none",
+			wp_excerpt(&value, json.text));
 	}
 	/* A string is never longer unescaped. One for the empty. */
 	enum wp_rc rc = wp_buffer_reserve(into, text.size + 1);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no room for headers of %zu bytes", text.size);
+		return wp_error_set(error, rc, "no room for headers of %zu bytes", text.size);
 	h->into = into;
 	wp_json_walk_init(&h->walk, &json);
 	return WP_OK;
@@ -49,18 +50,19 @@ static enum wp_rc text_of(struct wp_json_headers *h, struct wp_span string, stru
 	return rc;
 }
 
-static enum wp_rc refuse(const char *what, struct wp_span string, struct wp_why *why)
+static enum wp_rc refuse(const char *what, struct wp_span string, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
-	return wp_why_set(why, WP_DATA,
-			  "%s of the headers' JSON object holds half of a surrogate pair, which is "
-			  "no text: %s; write both \\u escapes, or the character itself",
-			  what, wp_excerpt(&shown, string));
+	return wp_error_set(
+		error, WP_DATA,
+		"%s of the headers' JSON object holds half of a surrogate pair, which is "
+		"no text: %s; write both \\u escapes, or the character itself",
+		what, wp_excerpt(&shown, string));
 }
 
 enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header *ret,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct wp_json_header found = { 0 };
 	struct wp_span name;
@@ -71,13 +73,14 @@ enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header
 		return WP_OK;
 	}
 	if (text_of(h, name, &found.name) != WP_OK)
-		return refuse("a name", name, why);
+		return refuse("a name", name, error);
 	if (found.name.size == 0)
-		return wp_why_set(why, WP_DATA,
-				  "a name of the headers' JSON object is empty, which no consumer "
-				  "could ask for; give the header a name, or leave it out");
+		return wp_error_set(
+			error, WP_DATA,
+			"a name of the headers' JSON object is empty, which no consumer "
+			"could ask for; give the header a name, or leave it out");
 	if (json.kind == WP_JSON_STRING && text_of(h, json.text, &found.value) != WP_OK)
-		return refuse("a value", json.text, why);
+		return refuse("a value", json.text, error);
 	if (json.kind != WP_JSON_STRING && json.kind != WP_JSON_NULL)
 		found.value = json.text;
 	*ret = found;

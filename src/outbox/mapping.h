@@ -61,8 +61,8 @@ struct wp_mapping {
 	size_t column_count;			 /* of the relation */
 	enum wp_transfer transfer;
 	struct wp_mapped roles[WP_ROLE_COUNT];
-	struct wp_why *missing; /* owned: no row of this can be an event; NULL: none is missing */
-	const char *table;	/* for messages */
+	struct wp_error *missing; /* owned: no row of this can be an event; NULL: none is missing */
+	const char *table;	  /* for messages */
 	struct wp_span schema;
 	struct wp_span name;
 	size_t list_counts[WP_LIST_COUNT];

@@ -64,20 +64,20 @@ static void want_fields(struct wp_message_reader *r)
 }
 
 enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
-				 struct wp_message_reader **ret, struct wp_why *why)
+				 struct wp_message_reader **ret, struct wp_error *error)
 {
 	struct wp_message_reader *r = calloc(1, sizeof(*r));
 	enum wp_rc rc = WP_OK;
 
 	if (r == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the names in logical messages");
+		return wp_error_set(error, WP_NOMEM, "no memory for the names in logical messages");
 	r->options = options;
 	want_roles(r);
 	(void)snprintf(r->table, sizeof(r->table), "messages of prefix %s",
 		       options->message_prefix);
 	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
 		rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
-					  &r->lists[list], why);
+					  &r->lists[list], error);
 	if (rc != WP_OK) {
 		free(r);
 		return rc;
@@ -248,23 +248,23 @@ static void put_member(const struct wp_message_reader *r, struct wp_span name,
 
 /* By reading it once more: the walk only knows that something is wrong. */
 static enum wp_rc say_not_json(const struct wp_message_reader *r, struct wp_span content,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
 	struct wp_json json;
 	struct wp_json_fault fault = { .what = "it does not begin with {" };
 	enum wp_rc rc = wp_json_read(content, &json, &fault);
 
 	(void)rc; /* what is JSON, but no object, leaves the fault as it is */
-	return wp_why_set(why, WP_DATA,
-			  "%s: the content is no JSON object, at byte %zu of %zu: %s; see "
-			  "outbox.message.format",
-			  r->table, fault.offset, content.size, fault.what);
+	return wp_error_set(error, WP_DATA,
+			    "%s: the content is no JSON object, at byte %zu of %zu: %s; see "
+			    "outbox.message.format",
+			    r->table, fault.offset, content.size, fault.what);
 }
 
-static enum wp_rc say_half_pair(const struct wp_message_reader *r, struct wp_why *why)
+static enum wp_rc say_half_pair(const struct wp_message_reader *r, struct wp_error *error)
 {
-	return wp_why_set(why, WP_DATA,
-			  "%s: a string of the content holds half of a surrogate pair", r->table);
+	return wp_error_set(error, WP_DATA,
+			    "%s: a string of the content holds half of a surrogate pair", r->table);
 }
 
 /* WP_DATA: a string holds half of a surrogate pair; the members behind it are read all the same. */
@@ -292,7 +292,7 @@ static enum wp_rc read_members(const struct wp_message_reader *r, struct wp_json
 }
 
 static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span content,
-			    struct wp_buffer *texts, struct wp_event *e, struct wp_why *why)
+			    struct wp_buffer *texts, struct wp_event *e, struct wp_error *error)
 {
 	struct reading to = { .event = e, .fallback = { .type = &text_type } };
 	struct wp_json_walk walk;
@@ -303,62 +303,62 @@ static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span co
 	if (rc == WP_OK)
 		rc = read_members(r, &walk, texts, &to);
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_why_set(why, WP_NOMEM, "no memory for a logical message of %zu bytes",
-				  content.size);
+		return wp_error_set(error, WP_NOMEM, "no memory for a logical message of %zu bytes",
+				    content.size);
 	if (walk.state != WP_JSON_WALK_ENDED) {
 		begin(r, e); /* of what is no JSON nothing is known */
-		return say_not_json(r, content, why);
+		return say_not_json(r, content, error);
 	}
 	if (wp_span_is_null(e->key) && !wp_span_is_null(to.fallback.value)) {
 		e->key = to.fallback.value;
 		e->key_type = to.fallback.type;
 	}
-	return rc == WP_OK ? WP_OK : say_half_pair(r, why);
+	return rc == WP_OK ? WP_OK : say_half_pair(r, error);
 }
 
 /* -- both ---------------------------------------------------------------------- */
 
 static enum wp_rc say_absent(const struct wp_message_reader *r, const struct wp_event *e,
-			     const char *what, const char *column, struct wp_why *why)
+			     const char *what, const char *column, struct wp_error *error)
 {
 	struct wp_excerpt id;
 
-	return wp_why_set(why, WP_DATA, "%s, id %s: the content has no %s (member \"%s\")",
-			  r->table, wp_excerpt(&id, e->id), what, column);
+	return wp_error_set(error, WP_DATA, "%s, id %s: the content has no %s (member \"%s\")",
+			    r->table, wp_excerpt(&id, e->id), what, column);
 }
 
 static enum wp_rc check_nulls(const struct wp_message_reader *r, const struct wp_event *e,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	const struct wp_outbox_options *o = r->options;
 
 	if (wp_span_is_null(e->id))
-		return say_absent(r, e, "id", o->column_id, why);
+		return say_absent(r, e, "id", o->column_id, error);
 	if (wp_span_is_null(e->route))
-		return say_absent(r, e, "raw topic", o->route_by, why);
+		return say_absent(r, e, "raw topic", o->route_by, error);
 	if (wp_span_is_null(e->key) && o->key_null != WP_KEY_NULL_ALLOW)
-		return say_absent(r, e, "key", o->column_key, why);
+		return say_absent(r, e, "key", o->column_key, error);
 	return WP_OK;
 }
 
 static enum wp_rc read_protobuf(const struct wp_message_reader *r, struct wp_span content,
-				struct wp_buffer *texts, struct wp_event *e, struct wp_why *why)
+				struct wp_buffer *texts, struct wp_event *e, struct wp_error *error)
 {
 	enum wp_rc rc = wp_message_protobuf(content, texts, e);
 
 	if (rc == WP_OK)
 		return rc;
 	if (rc == WP_NOMEM)
-		return wp_why_set(why, rc, "no memory for a logical message of %zu bytes",
-				  content.size);
-	return wp_why_set(why, WP_DATA,
-			  "%s: the content is no walpost.v1.Message: cut, of another form, or "
-			  "with more than %d headers; see outbox.message.format",
-			  r->table, WP_EVENT_FIELDS_MAX);
+		return wp_error_set(error, rc, "no memory for a logical message of %zu bytes",
+				    content.size);
+	return wp_error_set(error, WP_DATA,
+			    "%s: the content is no walpost.v1.Message: cut, of another form, or "
+			    "with more than %d headers; see outbox.message.format",
+			    r->table, WP_EVENT_FIELDS_MAX);
 }
 
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
-			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
+			    struct wp_buffer *texts, struct wp_event *ret, struct wp_error *error)
 {
 	enum wp_message_format format = r->options->message_format;
 	enum wp_rc rc;
@@ -367,10 +367,10 @@ enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span co
 	ret->content = content; /* for its dead letter: no row has what it holds */
 	if (format == WP_MESSAGE_PROTOBUF)
 		ret->payload_type = &bytes_type;
-	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, why)
-				       : read_protobuf(r, content, texts, ret, why);
+	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, error)
+				       : read_protobuf(r, content, texts, ret, error);
 	if (rc == WP_OK)
-		rc = check_nulls(r, ret, why);
+		rc = check_nulls(r, ret, error);
 	ret->is_refused = rc == WP_DATA;
 	return rc;
 }

@@ -129,7 +129,7 @@ static void set_public(struct part *part)
 	*part = (struct part){ .text = "public", .size = 6 };
 }
 
-enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret, struct wp_why *why)
+enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret, struct wp_error *error)
 {
 	struct reader r = { .at = text };
 	struct pattern name;
@@ -138,8 +138,9 @@ enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret, stru
 	if (*r.at != '\0')
 		fail(&r, BEHIND_ITS_END);
 	if (r.wrong != NULL)
-		return wp_why_set(why, WP_CONFIG, "\"%.200s\" is not a table name: %s; " TABLE_FORM,
-				  text, r.wrong);
+		return wp_error_set(error, WP_CONFIG,
+				    "\"%.200s\" is not a table name: %s; " TABLE_FORM, text,
+				    r.wrong);
 	if (name.schema.size == 0)
 		set_public(&name.schema);
 	memcpy(ret->schema, name.schema.text, sizeof(ret->schema));
@@ -247,7 +248,7 @@ static void read_patterns(struct reader *r, struct wp_patterns *p)
 		fail(r, BEHIND_ITS_END);
 }
 
-enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret, struct wp_why *why)
+enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret, struct wp_error *error)
 {
 	struct reader r = { .at = list, .with_stars = true };
 	size_t items_max = count_commas(list) + 1;
@@ -256,16 +257,16 @@ enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret, struct wp
 		items_max = WP_PATTERNS_MAX;
 	struct wp_patterns *p = calloc(1, sizeof(*p) + items_max * sizeof(p->items[0]));
 	if (p == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a list of table patterns");
+		return wp_error_set(error, WP_NOMEM, "no memory for a list of table patterns");
 
 	skip_spaces(&r);
 	if (*r.at != '\0')
 		read_patterns(&r, p);
 	if (r.wrong != NULL) {
 		free(p);
-		return wp_why_set(why, WP_CONFIG,
-				  "\"%.200s\" is not a list of table patterns: %s; " PATTERN_FORM,
-				  list, r.wrong);
+		return wp_error_set(error, WP_CONFIG,
+				    "\"%.200s\" is not a list of table patterns: %s; " PATTERN_FORM,
+				    list, r.wrong);
 	}
 	*ret = p;
 	return WP_OK;

@@ -55,13 +55,13 @@ static bool list_may_lack(const struct wp_outbox_options *options, enum wp_list 
 
 /* The names of the list move along with their storage. */
 static enum wp_rc need_list(struct wp_needed_columns *n, const struct wp_outbox_options *options,
-			    enum wp_list list, struct wp_why *why)
+			    enum wp_list list, struct wp_error *error)
 {
 	struct wp_column_list columns;
 	char *storage = n->storage[list];
 
 	enum wp_rc rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
-					     &columns, why);
+					     &columns, error);
 	if (rc != WP_OK)
 		return rc;
 	static_assert(sizeof(n->storage[0]) == sizeof(columns.storage), "one storage, two names");
@@ -72,7 +72,7 @@ static enum wp_rc need_list(struct wp_needed_columns *n, const struct wp_outbox_
 }
 
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	/* In the order of Debezium's table, for who creates it from this list. */
 	static const enum wp_role order[] = {
@@ -106,7 +106,7 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 		}
 		for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++) {
 			if (list_may_lack(options, list) == may_lack)
-				rc = need_list(ret, options, list, why);
+				rc = need_list(ret, options, list, error);
 		}
 		if (may_lack == 0)
 			ret->count = ret->all_count;

@@ -19,39 +19,39 @@ struct wp_outbox_set {
 };
 
 static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options, const char *run_id,
-		       size_t record_max, struct wp_why *why)
+		       size_t record_max, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	e->outbox.options = options;
 	if (options->table[0] != '\0')
-		rc = wp_table_name_parse(options->table, &e->table, why);
+		rc = wp_table_name_parse(options->table, &e->table, error);
 	if (rc == WP_OK)
-		rc = wp_patterns_new(options->leaves, &e->leaves, why);
+		rc = wp_patterns_new(options->leaves, &e->leaves, error);
 	if (rc == WP_OK)
-		rc = wp_shape_new(options, record_max, &e->outbox.shape, why);
+		rc = wp_shape_new(options, record_max, &e->outbox.shape, error);
 	if (rc == WP_OK && options->message_prefix[0] != '\0')
-		rc = wp_message_reader_new(options, &e->outbox.messages, why);
+		rc = wp_message_reader_new(options, &e->outbox.messages, error);
 	if (rc == WP_OK && run_id != NULL)
 		wp_shape_name_run(e->outbox.shape, run_id);
 	return rc;
 }
 
 enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_max,
-			     struct wp_outbox_set **ret, struct wp_why *why)
+			     struct wp_outbox_set **ret, struct wp_error *error)
 {
 	struct wp_outbox_set *s = calloc(1, sizeof(*s) + outboxes->count * sizeof(s->entries[0]));
 	if (s == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for %zu outboxes", outboxes->count);
+		return wp_error_set(error, WP_NOMEM, "no memory for %zu outboxes", outboxes->count);
 
 	s->count = outboxes->count;
 	size_t tables = 0;
-	enum wp_rc rc = wp_patterns_new(outboxes->ignore, &s->ignore, why);
+	enum wp_rc rc = wp_patterns_new(outboxes->ignore, &s->ignore, error);
 	for (size_t i = 0; i < s->count && rc == WP_OK; i++) {
 		const struct wp_outbox_options *options = &outboxes->items[i];
 		s->entries[i].outbox.table = tables;
 		tables += options->table[0] != '\0' ? 1 : 0;
-		rc = fill(&s->entries[i], options, outboxes->run_id, record_max, why);
+		rc = fill(&s->entries[i], options, outboxes->run_id, record_max, error);
 	}
 	if (rc != WP_OK) {
 		wp_outbox_set_free(s);
@@ -118,7 +118,7 @@ bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 static bool is_our_own(struct wp_span schema, struct wp_span name)
 {
 	return wp_span_is(schema, "walpost") &&
-	       (wp_span_is(name, "witness") || wp_span_is(name, "skip"));
+	       (wp_span_is(name, "slot_checkpoint") || wp_span_is(name, "skip"));
 }
 
 struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,

@@ -100,7 +100,7 @@ static int32_t read_unit(struct wp_properties *p)
 
 #define CURE "; write it anew with java.util.Properties.store(), or leave it NULL"
 
-static enum wp_rc put_escaped_unit(struct wp_properties *p, struct wp_why *why)
+static enum wp_rc put_escaped_unit(struct wp_properties *p, struct wp_error *error)
 {
 	uint8_t bytes[WP_UTF8_SIZE_MAX];
 	int32_t unit = read_unit(p);
@@ -115,20 +115,20 @@ static enum wp_rc put_escaped_unit(struct wp_properties *p, struct wp_why *why)
 			unit = -1;
 	}
 	if (unit < 0)
-		return wp_why_set(why, WP_DATA,
-				  "it is no java.util.Properties text: \\u lacks a hexadecimal "
-				  "digit" CURE);
+		return wp_error_set(error, WP_DATA,
+				    "it is no java.util.Properties text: \\u lacks a hexadecimal "
+				    "digit" CURE);
 	if (unit >= 0xD800 && unit <= 0xDFFF)
-		return wp_why_set(why, WP_DATA,
-				  "it is no java.util.Properties text: \\u%04X is half of a "
-				  "character" CURE,
-				  (unsigned)unit);
+		return wp_error_set(error, WP_DATA,
+				    "it is no java.util.Properties text: \\u%04X is half of a "
+				    "character" CURE,
+				    (unsigned)unit);
 	put(p, (struct wp_span){ bytes, wp_utf8_encode((uint32_t)unit, bytes) });
 	return WP_OK;
 }
 
 /* Behind a backslash that ends no line; at the end of the text it stands for nothing. */
-static enum wp_rc put_escaped(struct wp_properties *p, struct wp_why *why)
+static enum wp_rc put_escaped(struct wp_properties *p, struct wp_error *error)
 {
 	static const char LETTERS[] = "tnrf", MEANT[] = "\t\n\r\f";
 
@@ -137,7 +137,7 @@ static enum wp_rc put_escaped(struct wp_properties *p, struct wp_why *why)
 		return WP_OK;
 	uint8_t c = *p->at++;
 	if (c == 'u')
-		return put_escaped_unit(p, why);
+		return put_escaped_unit(p, error);
 	const char *letter = c != '\0' ? strchr(LETTERS, c) : NULL;
 	if (letter != NULL)
 		c = (uint8_t)MEANT[letter - LETTERS];
@@ -156,14 +156,14 @@ static bool ends(enum part part, uint8_t c)
 }
 
 static enum wp_rc read_part(struct wp_properties *p, enum part part, struct wp_span *ret,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	size_t from = p->into->size;
 	enum wp_rc rc = WP_OK;
 
 	for (join_lines(p); rc == WP_OK && p->at < p->end && !ends(part, *p->at); join_lines(p)) {
 		if (*p->at == '\\')
-			rc = put_escaped(p, why);
+			rc = put_escaped(p, error);
 		else
 			put(p, (struct wp_span){ p->at++, 1 });
 	}
@@ -190,19 +190,21 @@ static void skip_separator(struct wp_properties *p)
 /* ---- the walk ---- */
 
 enum wp_rc wp_properties_init(struct wp_properties *p, struct wp_span text, struct wp_buffer *into,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	assert(!wp_span_is_null(text));
 	/* Nothing is longer unescaped: \uXXXX is 6 bytes, and gives 3 at most. One for the empty. */
 	enum wp_rc rc = wp_buffer_reserve(into, text.size + 1);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no room for a java.util.Properties text of %zu bytes",
-				  text.size);
+		return wp_error_set(error, rc,
+				    "no room for a java.util.Properties text of %zu bytes",
+				    text.size);
 	*p = (struct wp_properties){ text.data, text.data + text.size, into };
 	return WP_OK;
 }
 
-enum wp_rc wp_properties_next(struct wp_properties *p, struct wp_property *ret, struct wp_why *why)
+enum wp_rc wp_properties_next(struct wp_properties *p, struct wp_property *ret,
+			      struct wp_error *error)
 {
 	struct wp_property found = { 0 };
 
@@ -210,11 +212,11 @@ enum wp_rc wp_properties_next(struct wp_properties *p, struct wp_property *ret, 
 		*ret = found;
 		return WP_OK;
 	}
-	enum wp_rc rc = read_part(p, NAME, &found.name, why);
+	enum wp_rc rc = read_part(p, NAME, &found.name, error);
 	if (rc != WP_OK)
 		return rc;
 	skip_separator(p);
-	rc = read_part(p, VALUE, &found.value, why);
+	rc = read_part(p, VALUE, &found.value, error);
 	if (rc == WP_OK)
 		*ret = found;
 	return rc;

@@ -143,19 +143,19 @@ static const char *list_groups(const pcre2_code *code, char *text, size_t size)
 	return at == 0 ? "none" : text;
 }
 
-static enum wp_rc say_wrong(const struct reader *r, const char *text, struct wp_why *why)
+static enum wp_rc say_wrong(const struct reader *r, const char *text, struct wp_error *error)
 {
 	char names[256];
 
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"outbox.topic.replacement = \"%.200s\": %s; allowed are $1, ${1} and ${name} for "
 		"groups of outbox.topic.regex, which has %u, named: %s",
 		text, r->wrong, r->group_count, list_groups(r->code, names, sizeof(names)));
 }
 
 enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct wp_replacement **ret,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	size_t size = strlen(text); /* no fewer than the pieces, nor than the literal bytes */
 	struct reader r = { .at = text, .code = code };
@@ -163,13 +163,13 @@ enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct w
 	(void)pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &r.group_count);
 	r.to = calloc(1, sizeof(*r.to) + size * sizeof(struct piece) + size);
 	if (r.to == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.replacement");
+		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.replacement");
 	r.room = (char *)(r.to->pieces + size);
 	while (*r.at != '\0' && r.wrong == NULL)
 		read_one(&r);
 	if (r.wrong != NULL) {
 		free(r.to);
-		return say_wrong(&r, text, why);
+		return say_wrong(&r, text, error);
 	}
 	*ret = r.to;
 	return WP_OK;

@@ -12,13 +12,13 @@
 #include <pcre2.h>
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_replacement;
 
-/* WP_CONFIG with why: a group that `code` does not have, or a wrong form. WP_NOMEM. */
+/* WP_CONFIG with the error: a group that `code` does not have, or a wrong form. WP_NOMEM. */
 enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct wp_replacement **ret,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 void wp_replacement_free(struct wp_replacement *r);
 /*
  * Writes into `to`, of `size` bytes, what replaces the match that `ovector`

@@ -44,40 +44,40 @@ static void describe(int code, char *text, size_t size)
 		text[0] = '\0';
 }
 
-static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_why *why)
+static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error *error)
 {
-	int error = 0;
+	int errnum = 0;
 	size_t offset = 0;
 	char text[128];
 
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
 	if (context == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
 	/* What . and $ take for the end of a line would depend on how the library was built. */
 	(void)pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF); /* fails on unknown values only */
 	/* \C could stop inside of a character. */
 	r->code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED,
-				PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context);
+				PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C, &errnum, &offset, context);
 	pcre2_compile_context_free(context);
 	if (r->code != NULL)
 		return WP_OK;
-	if (error == PCRE2_ERROR_HEAP_FAILED)
-		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
-	describe(error, text, sizeof(text));
-	return wp_why_set(
-		why, WP_CONFIG,
+	if (errnum == PCRE2_ERROR_HEAP_FAILED)
+		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
+	describe(errnum, text, sizeof(text));
+	return wp_error_set(
+		error, WP_CONFIG,
 		"outbox.topic.regex = \"%.200s\": %s, at offset %zu; allowed is a regular "
 		"expression (PCRE2) that matches the whole raw topic, such as "
 		"(?<routedByValue>.*)",
 		regex, text, offset);
 }
 
-static enum wp_rc prepare(struct wp_route *r, struct wp_why *why)
+static enum wp_rc prepare(struct wp_route *r, struct wp_error *error)
 {
 	r->match = pcre2_match_data_create_from_pattern(r->code, NULL);
 	r->limits = pcre2_match_context_create(NULL);
 	if (r->match == NULL || r->limits == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
 	(void)pcre2_set_match_limit(r->limits, MATCH_LIMIT); /* these cannot fail */
 	(void)pcre2_set_depth_limit(r->limits, DEPTH_LIMIT);
 	(void)pcre2_set_heap_limit(r->limits, HEAP_LIMIT_KIB);
@@ -85,17 +85,17 @@ static enum wp_rc prepare(struct wp_route *r, struct wp_why *why)
 }
 
 enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_route **ret,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	struct wp_route *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a cache of topics");
+		return wp_error_set(error, WP_NOMEM, "no memory for a cache of topics");
 
-	enum wp_rc rc = compile(r, regex, why);
+	enum wp_rc rc = compile(r, regex, error);
 	if (rc == WP_OK)
-		rc = prepare(r, why);
+		rc = prepare(r, error);
 	if (rc == WP_OK)
-		rc = wp_replacement_new(replacement, r->code, &r->replacement, why);
+		rc = wp_replacement_new(replacement, r->code, &r->replacement, error);
 	if (rc != WP_OK) {
 		wp_route_free(r);
 		return rc;
@@ -169,21 +169,21 @@ static void remember(struct wp_route *r, struct wp_span raw, uint32_t hash)
 	r->cached_count++;
 }
 
-static enum wp_rc say_gave_up(int error, struct wp_span raw, struct wp_why *why)
+static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 	char text[128];
 
-	if (error == PCRE2_ERROR_NOMEMORY)
-		return wp_why_set(why, WP_NOMEM, "no memory to match outbox.topic.regex");
-	describe(error, text, sizeof(text));
-	if (error <= PCRE2_ERROR_UTF8_ERR1 && error >= PCRE2_ERROR_UTF8_ERR21)
-		return wp_why_set(why, WP_DATA,
-				  "the raw topic \"%s\" is not UTF-8 (%s): correct what "
-				  "outbox.route.by reads",
-				  wp_excerpt(&shown, raw), text);
-	return wp_why_set(
-		why, WP_DATA,
+	if (errnum == PCRE2_ERROR_NOMEMORY)
+		return wp_error_set(error, WP_NOMEM, "no memory to match outbox.topic.regex");
+	describe(errnum, text, sizeof(text));
+	if (errnum <= PCRE2_ERROR_UTF8_ERR1 && errnum >= PCRE2_ERROR_UTF8_ERR21)
+		return wp_error_set(error, WP_DATA,
+				    "the raw topic \"%s\" is not UTF-8 (%s): correct what "
+				    "outbox.route.by reads",
+				    wp_excerpt(&shown, raw), text);
+	return wp_error_set(
+		error, WP_DATA,
 		"outbox.topic.regex gave up on the raw topic \"%s\" (%s): make the expression "
 		"simpler",
 		wp_excerpt(&shown, raw), text);
@@ -252,7 +252,7 @@ const char *wp_topic_name_trouble(const char *topic)
 }
 
 static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_span raw,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	struct wp_excerpt shown_topic;
 	struct wp_excerpt shown_raw;
@@ -267,8 +267,8 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 		wrong = wp_topic_name_trouble(r->topic);
 	if (wrong == NULL)
 		return WP_OK;
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"the topic \"%s\", made of the raw topic \"%s\", %s: correct what "
 		"outbox.route.by reads, or outbox.topic.regex and outbox.topic.replacement",
 		wp_excerpt(&shown_topic,
@@ -276,7 +276,7 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 		wp_excerpt(&shown_raw, raw), wrong);
 }
 
-static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_why *why)
+static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_error *error)
 {
 	enum wp_rc made;
 
@@ -285,14 +285,14 @@ static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_w
 	if (rc == PCRE2_ERROR_NOMATCH)
 		made = append(r, raw.data, raw.size);
 	else if (rc < 0)
-		return say_gave_up(rc, raw, why);
+		return say_gave_up(rc, raw, error);
 	else
 		made = replace(r, raw);
-	return check_topic(r, made, raw, why);
+	return check_topic(r, made, raw, error);
 }
 
 enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span *ret,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	assert(!wp_span_is_null(raw));
 	uint32_t hash = hash_of(raw);
@@ -303,7 +303,7 @@ enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span
 		return WP_OK;
 	}
 
-	enum wp_rc rc = make_topic(r, raw, why);
+	enum wp_rc rc = make_topic(r, raw, error);
 	if (rc != WP_OK)
 		return rc;
 	remember(r, raw, hash);

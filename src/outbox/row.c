@@ -85,7 +85,7 @@ static size_t field_count(const struct wp_mapping *m)
 
 /* What is printed must not move while it grows: so all room is made before. */
 static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_buffer *texts, struct wp_why *why)
+			    struct wp_buffer *texts, struct wp_error *error)
 {
 	size_t room = 0;
 
@@ -102,37 +102,38 @@ static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *r
 	wp_buffer_empty(texts, room);
 	enum wp_rc rc = wp_buffer_reserve(texts, room);
 	if (rc == WP_FULL)
-		return wp_why_set(why, WP_CONFIG,
-				  "table %s: what Postgres prints of a row takes up to %zu bytes, "
-				  "more than %zu: set postgres.binary = off, or take bytea columns "
-				  "and arrays out of outbox.headers",
-				  m->table, room, texts->size_max);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"table %s: what Postgres prints of a row takes up to %zu bytes, "
+			"more than %zu: set postgres.binary = off, or take bytea columns "
+			"and arrays out of outbox.headers",
+			m->table, room, texts->size_max);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no memory for %zu bytes of a row's text", room);
+		return wp_error_set(error, rc, "no memory for %zu bytes of a row's text", room);
 	return WP_OK;
 }
 
 static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event *event,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	const struct wp_outbox_options *o = m->options;
 	struct wp_excerpt id;
 
 	if (wp_span_is_null(event->id))
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"table %s: a row has NULL in column \"%s\" (outbox.column.id); an event "
 			"needs an id: declare the column NOT NULL",
 			m->table, o->column_id);
 	if (wp_span_is_null(event->route))
-		return wp_why_set(why, WP_DATA,
-				  "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
-				  "the event has "
-				  "no topic: declare the column NOT NULL",
-				  m->table, wp_excerpt(&id, event->id), o->route_by);
+		return wp_error_set(error, WP_DATA,
+				    "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
+				    "the event has "
+				    "no topic: declare the column NOT NULL",
+				    m->table, wp_excerpt(&id, event->id), o->route_by);
 	if (wp_span_is_null(event->key) && o->key_null != WP_KEY_NULL_ALLOW)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"table %s, id %s: column \"%s\" (outbox.column.key) is NULL, so the event "
 			"has no order among others: declare the column NOT NULL, or set "
 			"outbox.column.key.fallback or outbox.key.null = allow",
@@ -203,32 +204,33 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 }
 
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
-			    struct wp_buffer *texts, struct wp_event *ret, struct wp_why *why)
+			    struct wp_buffer *texts, struct wp_event *ret, struct wp_error *error)
 {
 	struct picker p = { .mapping = m, .row = row, .texts = texts };
 
 	if (row->count != m->column_count)
-		return wp_why_set(why, WP_PROTO,
-				  "table %s: a row of %zu columns came for a relation of %zu",
-				  m->table, row->count, m->column_count);
-	enum wp_rc rc = make_room(m, row, texts, why);
+		return wp_error_set(error, WP_PROTO,
+				    "table %s: a row of %zu columns came for a relation of %zu",
+				    m->table, row->count, m->column_count);
+	enum wp_rc rc = make_room(m, row, texts, error);
 	if (rc != WP_OK)
 		return rc;
 	fill_event(&p, ret);
 	if (p.bad)
-		return wp_why_set(why, WP_PROTO,
-				  "table %s: a row came with %s value that was not asked for",
-				  m->table,
-				  m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
-								    : "a binary or an unchanged");
+		return wp_error_set(error, WP_PROTO,
+				    "table %s: a row came with %s value that was not asked for",
+				    m->table,
+				    m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
+								      : "a binary or an unchanged");
 	if (p.unknown)
-		return wp_why_set(why, WP_CONFIG,
-				  "table %s: a row came with a value in a binary form that is not "
-				  "known (such as a jsonb of another version than 1): set "
-				  "postgres.binary = off",
-				  m->table);
-	rc = m->missing != NULL ? wp_why_set(why, WP_DATA, "%s", m->missing->text)
-				: check_nulls(m, ret, why);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"table %s: a row came with a value in a binary form that is not "
+			"known (such as a jsonb of another version than 1): set "
+			"postgres.binary = off",
+			m->table);
+	rc = m->missing != NULL ? wp_error_set(error, WP_DATA, "%s", m->missing->text)
+				: check_nulls(m, ret, error);
 	ret->is_refused = rc == WP_DATA;
 	return rc;
 }

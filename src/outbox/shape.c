@@ -23,74 +23,78 @@ bool wp_shape_sends_position(const struct wp_outbox_options *options)
 }
 
 /* What each value means alone is known; here is what does not go together. */
-static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_why *why)
+static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_error *error)
 {
 	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
 
 	if (o->value_columns[0] != '\0' && o->value_format == WP_FORM_RAW)
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.value.columns = \"%.200s\": what stands beside the "
-				  "payload needs a value that is JSON: set outbox.value.format = "
-				  "json or json-schema",
-				  o->value_columns);
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.value.columns = \"%.200s\": what stands beside the "
+				    "payload needs a value that is JSON: set outbox.value.format = "
+				    "json or json-schema",
+				    o->value_columns);
 	if (o->envelope != WP_ENVELOPE_RAW && o->value_format != WP_FORM_RAW)
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.value.format: an envelope has a form of its own: set it "
-				  "to raw, or outbox.envelope to raw");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.value.format: an envelope has a form of its own: set it "
+			"to raw, or outbox.envelope to raw");
 	if (o->payload_json == WP_PAYLOAD_JSON_EXPAND && o->value_format == WP_FORM_RAW)
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.payload.json = expand: what is expanded needs "
-				  "outbox.value.format = json or json-schema; validate checks and "
-				  "leaves it as it is");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.payload.json = expand: what is expanded needs "
+			"outbox.value.format = json or json-schema; validate checks and "
+			"leaves it as it is");
 	if (o->confluent_schemas[0] != '\0' &&
 	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.confluent.schemas: a schema id stands before a payload "
-				  "that the application encoded: set outbox.value.format and "
-				  "outbox.envelope to raw");
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.confluent.schemas: a schema id stands before a payload "
+				    "that the application encoded: set outbox.value.format and "
+				    "outbox.envelope to raw");
 	if (is_cloudevent && o->ce_source[0] == '\0' && o->ce_source_column[0] == '\0')
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.cloudevents.source is missing: a CloudEvent must have a "
-				  "source, such as /orders; or name its column in "
-				  "outbox.cloudevents.source.column");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.cloudevents.source is missing: a CloudEvent must have a "
+			"source, such as /orders; or name its column in "
+			"outbox.cloudevents.source.column");
 	if (is_cloudevent && o->column_type[0] == '\0')
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.column.type is missing: a CloudEvent must have a type");
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.column.type is missing: a CloudEvent must have a type");
 	if (o->debezium_context_headers && o->debezium_name[0] == '\0')
-		return wp_why_set(why, WP_CONFIG,
-				  "outbox.debezium.name is missing: the context headers name the "
-				  "connector, its topic.prefix");
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.debezium.name is missing: the context headers name the "
+				    "connector, its topic.prefix");
 	return WP_OK;
 }
 
-static enum wp_rc check_name(const char *name, struct wp_why *why)
+static enum wp_rc check_name(const char *name, struct wp_error *error)
 {
 	if (strncmp(name, WP_OUR_HEADERS, strlen(WP_OUR_HEADERS)) != 0)
 		return WP_OK;
-	return wp_why_set(why, WP_CONFIG,
-			  "outbox.headers: a header \"%.200s\" would be taken for one of walpost's "
-			  "own, which begin with " WP_OUR_HEADERS
-			  ": give the column another name, as in column:name",
-			  name);
+	return wp_error_set(
+		error, WP_CONFIG,
+		"outbox.headers: a header \"%.200s\" would be taken for one of walpost's "
+		"own, which begin with " WP_OUR_HEADERS
+		": give the column another name, as in column:name",
+		name);
 }
 
-static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_why *why)
+static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_error *error)
 {
 	struct wp_column_list columns; /* the rows' own mapping has them; here they are checked */
-	enum wp_rc rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, why);
+	enum wp_rc rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, error);
 
 	for (size_t i = 0; i < columns.count && rc == WP_OK; i++)
-		rc = check_name(columns.items[i].name, why);
+		rc = check_name(columns.items[i].name, error);
 	if (rc == WP_OK)
 		rc = wp_column_list_parse(options->value_columns, "outbox.value.columns", &columns,
-					  why);
+					  error);
 	if (rc == WP_OK)
 		rc = wp_column_list_parse(options->ce_extensions, "outbox.cloudevents.extensions",
-					  &columns, why);
+					  &columns, error);
 	return rc;
 }
 
-static enum wp_rc new_expand(struct wp_shape *s, size_t size_max, struct wp_why *why)
+static enum wp_rc new_expand(struct wp_shape *s, size_t size_max, struct wp_error *error)
 {
 	const struct wp_expand_options options = {
 		.keep_nulls = s->options->expand_nulls == WP_EXPAND_KEEP,
@@ -98,15 +102,15 @@ static enum wp_rc new_expand(struct wp_shape *s, size_t size_max, struct wp_why 
 	};
 	enum wp_rc rc = wp_expand_new(&options, size_max, &s->expand);
 
-	return rc == WP_OK ? rc : wp_why_set(why, rc, "no memory to expand payloads");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory to expand payloads");
 }
 
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_max,
-			struct wp_shape **ret, struct wp_why *why)
+			struct wp_shape **ret, struct wp_error *error)
 {
 	struct wp_shape *s = calloc(1, sizeof(*s));
 	if (s == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the shape of events");
+		return wp_error_set(error, WP_NOMEM, "no memory for the shape of events");
 
 	s->options = options;
 	s->record_max = record_max;
@@ -117,17 +121,18 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_m
 	wp_buffer_init(&s->names, SIZE_MAX_OF_ROW);
 	wp_buffer_init(&s->written, made_max);
 	enum wp_rc rc =
-		wp_shape_parse_standard(options->headers_standard, &s->standard_headers, why);
+		wp_shape_parse_standard(options->headers_standard, &s->standard_headers, error);
 	if (rc == WP_OK)
-		rc = check_lists(options, why);
+		rc = check_lists(options, error);
 	if (rc == WP_OK)
-		rc = check_together(options, why);
+		rc = check_together(options, error);
 	if (rc == WP_OK && options->payload_json == WP_PAYLOAD_JSON_EXPAND)
-		rc = new_expand(s, made_max, why);
+		rc = new_expand(s, made_max, error);
 	if (rc == WP_OK && options->confluent_schemas[0] != '\0')
-		rc = wp_schema_ids_new(options->confluent_schemas, &s->schema_ids, why);
+		rc = wp_schema_ids_new(options->confluent_schemas, &s->schema_ids, error);
 	if (rc == WP_OK)
-		rc = wp_route_new(options->topic_regex, options->topic_replacement, &s->route, why);
+		rc = wp_route_new(options->topic_regex, options->topic_replacement, &s->route,
+				  error);
 	if (rc != WP_OK) {
 		wp_shape_free(s);
 		return rc;
@@ -163,14 +168,14 @@ static const char *kind_of(const struct wp_event *event)
 }
 
 enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
-			enum wp_rc rc, const struct wp_why *inner, struct wp_why *why)
+			enum wp_rc rc, const struct wp_error *inner, struct wp_error *error)
 {
 	struct wp_excerpt id;
 
 	switch (rc) {
 	case WP_FULL:
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"%s%s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, "
 			"is larger than %zu bytes, the most that a record may have: make the event "
 			"smaller%s",
@@ -180,11 +185,11 @@ enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, 
 					    "max.message.bytes of the topic"
 					  : "");
 	case WP_NOMEM:
-		return wp_why_set(why, rc, "no memory for %s, of a payload of %zu bytes", what,
-				  event->payload.size);
+		return wp_error_set(error, rc, "no memory for %s, of a payload of %zu bytes", what,
+				    event->payload.size);
 	default:
-		return wp_why_set(why, rc, "%s%s, id %s: %s: %s", kind_of(event), event->table,
-				  wp_excerpt(&id, event->id), what, inner->text);
+		return wp_error_set(error, rc, "%s%s, id %s: %s: %s", kind_of(event), event->table,
+				    wp_excerpt(&id, event->id), what, inner->text);
 	}
 }
 
@@ -245,7 +250,7 @@ struct wp_column_type wp_shape_type_of(const struct wp_column_type *type, struct
 }
 
 static enum wp_rc write_with_schema(struct wp_buffer *into, const struct wp_column_type *type,
-				    struct wp_span text, struct wp_why *why)
+				    struct wp_span text, struct wp_error *error)
 {
 	struct wp_column_type here = wp_shape_type_of(type, text);
 	enum wp_rc rc = wp_buffer_append_text(into, "{\"schema\":");
@@ -255,13 +260,13 @@ static enum wp_rc write_with_schema(struct wp_buffer *into, const struct wp_colu
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(into, ",\"payload\":");
 	if (rc == WP_OK)
-		rc = wp_render_json(into, type, text, why);
+		rc = wp_render_json(into, type, text, error);
 	return rc == WP_OK ? wp_buffer_append_byte(into, '}') : rc;
 }
 
 enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
 			  enum wp_written_for what, const struct wp_column_type *type,
-			  struct wp_span text, struct wp_why *why)
+			  struct wp_span text, struct wp_error *error)
 {
 	bool is_debezium = s->options->types == WP_RENDERING_DEBEZIUM;
 	size_t start = s->written.size;
@@ -278,13 +283,13 @@ enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_for
 	if (!is_debezium)
 		type = &plain;
 	if (form == WP_FORM_JSON)
-		rc = wp_render_json(&s->written, type, text, why);
+		rc = wp_render_json(&s->written, type, text, error);
 	else if (form == WP_FORM_JSON_SCHEMA)
-		rc = write_with_schema(&s->written, type, text, why);
+		rc = write_with_schema(&s->written, type, text, error);
 	else if (what == WP_FOR_HEADER && form == WP_FORM_RAW)
-		rc = wp_render_header(&s->written, type, text, why);
+		rc = wp_render_header(&s->written, type, text, error);
 	else
-		rc = wp_render_string(&s->written, type, text, why);
+		rc = wp_render_string(&s->written, type, text, error);
 	if (rc != WP_OK)
 		s->written.size = start;
 	else
@@ -295,19 +300,19 @@ enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_for
 /* -- the record --------------------------------------------------------------- */
 
 enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
-	struct wp_why inner;
+	struct wp_error inner;
 	struct wp_excerpt id;
 
 	if (wp_span_is_null(event->route))
-		return wp_why_set(why, WP_DATA, "%s%s, id %s: nothing names its topic",
-				  kind_of(event), event->table, wp_excerpt(&id, event->id));
+		return wp_error_set(error, WP_DATA, "%s%s, id %s: nothing names its topic",
+				    kind_of(event), event->table, wp_excerpt(&id, event->id));
 	enum wp_rc rc = wp_route_topic(s->route, event->route, ret, &inner);
 	if (rc == WP_OK)
 		return WP_OK;
-	return wp_why_set(why, rc, "%s%s, id %s: %s", kind_of(event), event->table,
-			  wp_excerpt(&id, event->id), inner.text);
+	return wp_error_set(error, rc, "%s%s, id %s: %s", kind_of(event), event->table,
+			    wp_excerpt(&id, event->id), inner.text);
 }
 
 /* Kafka knows no time before 1970, and librdkafka takes 0 for "now". */
@@ -334,7 +339,7 @@ static bool read_integer(struct wp_span text, int64_t *ret)
 }
 
 static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *event, int64_t *ret_ms,
-				 struct wp_why *why)
+				 struct wp_error *error)
 {
 	int64_t us = 0;
 	int64_t ms;
@@ -347,13 +352,14 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	struct wp_excerpt shown;
 	if (event->timestamp_type->type == WP_TYPE_INT8) {
 		if (!read_integer(event->timestamp, &ms))
-			return wp_why_set(why, WP_DATA,
-					  "\"%s\" is no number of milliseconds since 1970: correct "
-					  "what outbox.column.timestamp reads",
-					  wp_excerpt(&shown, event->timestamp));
+			return wp_error_set(
+				error, WP_DATA,
+				"\"%s\" is no number of milliseconds since 1970: correct "
+				"what outbox.column.timestamp reads",
+				wp_excerpt(&shown, event->timestamp));
 		if (ms > INT64_MAX / 1000)
-			return wp_why_set(
-				why, WP_DATA,
+			return wp_error_set(
+				error, WP_DATA,
 				"\"%s\" milliseconds since 1970 lie beyond the year 294246, "
 				"the last that microseconds can tell: correct what "
 				"outbox.column.timestamp reads",
@@ -361,23 +367,23 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 		us = ms < 0 ? -1 : ms * 1000;
 	} else {
 		enum wp_rc rc =
-			wp_moment_us(event->timestamp_type->type, event->timestamp, &us, why);
+			wp_moment_us(event->timestamp_type->type, event->timestamp, &us, error);
 		if (rc != WP_OK)
 			return rc;
 		ms = us / 1000;
 	}
 	if (ms < 1)
-		return wp_why_set(why, WP_DATA,
-				  "\"%s\" is %s: correct what outbox.column.timestamp reads",
-				  wp_excerpt(&shown, event->timestamp),
-				  us < 0 ? "before 1970, of which Kafka knows nothing"
-					 : "1970-01-01 00:00:00, which a producer takes for now");
+		return wp_error_set(error, WP_DATA,
+				    "\"%s\" is %s: correct what outbox.column.timestamp reads",
+				    wp_excerpt(&shown, event->timestamp),
+				    us < 0 ? "before 1970, of which Kafka knows nothing"
+					   : "1970-01-01 00:00:00, which a producer takes for now");
 	*ret_ms = ms;
 	s->time_us = us;
 	return WP_OK;
 }
 
-static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, struct wp_why *why)
+static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -385,10 +391,10 @@ static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, str
 		return WP_OK;
 	int64_t number = -1;
 	if (!read_integer(event->partition, &number) || number < 0 || number > INT32_MAX)
-		return wp_why_set(why, WP_DATA,
-				  "%s is the number of no partition: correct what "
-				  "outbox.column.partition reads",
-				  wp_excerpt(&shown, event->partition));
+		return wp_error_set(error, WP_DATA,
+				    "%s is the number of no partition: correct what "
+				    "outbox.column.partition reads",
+				    wp_excerpt(&shown, event->partition));
 	*ret = (int32_t)number;
 	return WP_OK;
 }
@@ -396,22 +402,22 @@ static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, str
 /* The first that fails is told; memory is no property of the event. */
 struct verdict {
 	enum wp_rc rc;
-	struct wp_why *why;
+	struct wp_error *error;
 };
 
 static void judge(struct verdict *v, const struct wp_shape *s, const struct wp_event *event,
-		  const char *what, enum wp_rc rc, const struct wp_why *inner)
+		  const char *what, enum wp_rc rc, const struct wp_error *inner)
 {
 	if (rc == WP_OK || (v->rc != WP_OK && rc != WP_NOMEM))
 		return;
-	v->rc = wp_shape_say(s, event, what, rc, inner, v->why);
+	v->rc = wp_shape_say(s, event, what, rc, inner, v->error);
 }
 
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
-			   struct wp_why *why)
+			   struct wp_error *error)
 {
-	struct verdict v = { .rc = WP_OK, .why = why };
-	struct wp_why inner;
+	struct verdict v = { .rc = WP_OK, .error = error };
+	struct wp_error inner;
 
 	*ret = (struct wp_record){
 		.headers = s->headers,
@@ -429,7 +435,7 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 	s->failed = 0;
 
 	/* All is tried: a dead letter holds what could be made. */
-	v.rc = wp_shape_topic(s, event, &ret->topic, why);
+	v.rc = wp_shape_topic(s, event, &ret->topic, error);
 	s->failed |= v.rc != WP_OK ? WP_PART_TOPIC : 0;
 	judge(&v, s, event, "the key",
 	      wp_shape_write(s, &ret->key, s->options->key_format, WP_FOR_KEY_OR_VALUE,

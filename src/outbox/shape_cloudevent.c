@@ -52,45 +52,47 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 	};
 }
 
-static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct wp_why *why)
+static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct wp_error *error)
 {
-	return wp_shape_add_header(s, wp_span_of(WP_CLOUDEVENT_TYPE_HEADER), wp_span_of(type), why);
+	return wp_shape_add_header(s, wp_span_of(WP_CLOUDEVENT_TYPE_HEADER), wp_span_of(type),
+				   error);
 }
 
 static enum wp_rc add_attributes(struct wp_shape *s, const struct wp_cloudevent *e,
-				 struct wp_why *why)
+				 struct wp_error *error)
 {
 	assert(s->header_count <= WP_RECORD_HEADERS_MAX);
 	enum wp_rc rc = wp_cloudevent_headers(e, &s->texts, s->headers, WP_RECORD_HEADERS_MAX,
 					      &s->header_count);
 
 	if (rc == WP_FULL)
-		return wp_why_set(why, WP_DATA, "it has more than %d headers",
-				  WP_RECORD_HEADERS_MAX);
+		return wp_error_set(error, WP_DATA, "it has more than %d headers",
+				    WP_RECORD_HEADERS_MAX);
 	return rc;
 }
 
 enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
-			       struct wp_span data, struct wp_record *record, struct wp_why *why)
+			       struct wp_span data, struct wp_record *record,
+			       struct wp_error *error)
 {
 	const struct wp_cloudevent e = cloudevent_of(s, event, data);
-	enum wp_rc rc = wp_cloudevent_check(&e, why);
+	enum wp_rc rc = wp_cloudevent_check(&e, error);
 
 	record->value = data;
 	if (rc != WP_OK)
 		return rc;
 	switch (s->options->envelope) {
 	case WP_ENVELOPE_CLOUDEVENTS_BINARY:
-		return add_attributes(s, &e, why);
+		return add_attributes(s, &e, error);
 	case WP_ENVELOPE_CLOUDEVENTS_JSON:
-		rc = wp_cloudevent_json(&e, &s->value, why);
+		rc = wp_cloudevent_json(&e, &s->value, error);
 		if (rc == WP_OK)
-			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_JSON, why);
+			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_JSON, error);
 		break;
 	default:
-		rc = wp_cloudevent_protobuf(&e, &s->texts, &s->value, why);
+		rc = wp_cloudevent_protobuf(&e, &s->texts, &s->value, error);
 		if (rc == WP_OK)
-			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_PROTOBUF, why);
+			rc = add_content_type(s, WP_CLOUDEVENT_TYPE_PROTOBUF, error);
 		break;
 	}
 	if (rc == WP_OK)

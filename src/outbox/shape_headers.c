@@ -19,7 +19,7 @@ static unsigned standard_header(const char *name, size_t size)
 	return wp_span_is(span, "walpost-position") ? WP_HEADER_POSITION : 0;
 }
 
-enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret, struct wp_why *why)
+enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret, struct wp_error *error)
 {
 	static const char space[] = " \t\r\n";
 	unsigned headers = 0;
@@ -32,12 +32,12 @@ enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret, struct wp_wh
 			size--;
 		unsigned header = standard_header(at, size);
 		if (header == 0 || (headers & header) != 0 || strcmp(end, ",") == 0)
-			return wp_why_set(why, WP_CONFIG,
-					  "outbox.headers.standard = \"%.200s\": allowed is a "
-					  "comma-separated "
-					  "list of id, type and walpost-position, each once at "
-					  "most, or nothing",
-					  list);
+			return wp_error_set(error, WP_CONFIG,
+					    "outbox.headers.standard = \"%.200s\": allowed is a "
+					    "comma-separated "
+					    "list of id, type and walpost-position, each once at "
+					    "most, or nothing",
+					    list);
 		headers |= header;
 		at = *end == ',' ? end + 1 : end;
 		at += strspn(at, space);
@@ -101,38 +101,38 @@ static bool is_ours(const struct wp_shape *s, struct wp_span name)
 /* The first fault among the headers; the others are made all the same. */
 struct faults {
 	enum wp_rc rc;
-	struct wp_why *why;
+	struct wp_error *error;
 };
 
 /* Memory is no property of the event. Of WP_FULL and WP_NOMEM there is no sentence yet. */
-static void take(struct faults *f, enum wp_rc rc, const struct wp_why *inner)
+static void take(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 {
 	if (rc == WP_OK || (f->rc != WP_OK && rc != WP_NOMEM))
 		return;
 	f->rc = rc;
 	if (rc == WP_DATA)
-		(void)wp_why_set(f->why, rc, "%s", inner->text);
+		(void)wp_error_set(f->error, rc, "%s", inner->text);
 }
 
-static enum wp_rc say_too_many(struct wp_why *why)
+static enum wp_rc say_too_many(struct wp_error *error)
 {
-	return wp_why_set(why, WP_DATA,
-			  "it has more than %d headers: take members out of what "
-			  "outbox.headers.json or outbox.headers.properties reads",
-			  WP_RECORD_HEADERS_MAX);
+	return wp_error_set(error, WP_DATA,
+			    "it has more than %d headers: take members out of what "
+			    "outbox.headers.json or outbox.headers.properties reads",
+			    WP_RECORD_HEADERS_MAX);
 }
 
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
 	assert(s->header_count < WP_RECORD_HEADERS_KEPT_MAX);
 	s->headers[s->header_count++] = (struct wp_header){ .name = name, .value = value };
-	return s->header_count <= WP_RECORD_HEADERS_MAX ? WP_OK : say_too_many(why);
+	return s->header_count <= WP_RECORD_HEADERS_MAX ? WP_OK : say_too_many(error);
 }
 
 static void add_header(struct wp_shape *s, const char *name, struct wp_span value, struct faults *f)
 {
-	struct wp_why inner;
+	struct wp_error inner;
 
 	take(f, wp_shape_add_header(s, wp_span_of(name), value, &inner), &inner);
 }
@@ -142,7 +142,7 @@ static void add_written(struct wp_shape *s, struct wp_span name, const struct wp
 			struct wp_span text, struct faults *f)
 {
 	const struct wp_outbox_options *o = s->options;
-	struct wp_why inner;
+	struct wp_error inner;
 
 	take(f, wp_shape_add_header(s, name, text, &inner), &inner);
 	/* Most often: of all rendered ones the one that is none. */
@@ -203,22 +203,23 @@ static enum wp_rc make_room(struct wp_shape *s, const struct wp_event *event)
 
 /* A copy of the name with its NUL. What is too many is not added: its column's text is kept. */
 static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_span value,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct wp_span copy = { .data = s->names.data + s->names.size, .size = name.size };
 
 	if (name.size == 0)
-		return wp_why_set(why, WP_DATA,
-				  "a header has an empty name: correct what outbox.headers.json or "
-				  "outbox.headers.properties reads");
+		return wp_error_set(
+			error, WP_DATA,
+			"a header has an empty name: correct what outbox.headers.json or "
+			"outbox.headers.properties reads");
 	if (is_ours(s, name))
 		return WP_OK;
 	if (s->header_count >= WP_RECORD_HEADERS_MAX)
-		return say_too_many(why);
+		return say_too_many(error);
 	enum wp_rc rc = wp_buffer_append(&s->names, name);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&s->names, '\0');
-	return rc == WP_OK ? wp_shape_add_header(s, copy, value, why) : rc;
+	return rc == WP_OK ? wp_shape_add_header(s, copy, value, error) : rc;
 }
 
 /* Up to what is no property: from there on nobody knows where one begins. */
@@ -226,7 +227,7 @@ static void add_properties(struct wp_shape *s, struct wp_span text, struct fault
 {
 	struct wp_properties walk;
 	struct wp_property property = { 0 };
-	struct wp_why inner;
+	struct wp_error inner;
 	enum wp_rc rc = wp_properties_init(&walk, text, &s->names, &inner);
 
 	while (rc == WP_OK) {
@@ -243,7 +244,7 @@ static void add_json(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_json_headers walk;
 	struct wp_json_header header = { 0 };
-	struct wp_why inner;
+	struct wp_error inner;
 	enum wp_rc rc = wp_json_headers_init(&walk, text, &s->names, &inner);
 
 	if (rc != WP_OK) {
@@ -278,20 +279,21 @@ static void add_part(struct wp_shape *s, enum wp_part part,
 		     void (*add)(struct wp_shape *s, struct wp_span text, struct faults *f),
 		     struct wp_span text, struct faults *all)
 {
-	struct wp_why why;
-	struct faults own = { .rc = WP_OK, .why = &why };
+	struct wp_error error;
+	struct faults own = { .rc = WP_OK, .error = &error };
 
 	if (wp_span_is_null(text))
 		return;
 	add(s, text, &own);
 	if (own.rc != WP_OK)
 		s->failed |= part;
-	take(all, own.rc, &why);
+	take(all, own.rc, &error);
 }
 
-enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event, struct wp_why *why)
+enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
+			    struct wp_error *error)
 {
-	struct faults f = { .rc = WP_OK, .why = why };
+	struct faults f = { .rc = WP_OK, .error = error };
 
 	s->header_count = 0;
 	enum wp_rc rc = make_room(s, event);

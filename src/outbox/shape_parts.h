@@ -68,9 +68,9 @@ enum wp_part {
 	WP_PART_VALUE = 32,
 };
 
-/* It is added; WP_DATA with why: it is one more than a record may have. */
+/* It is added; WP_DATA with the error: it is one more than a record may have. */
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
-			       struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_error *error) WP_MUST_CHECK;
 /* From `start` on, what was written is to be at `place`. */
 void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start);
 /*
@@ -84,7 +84,7 @@ static inline bool wp_shape_is_text(enum wp_form form)
 enum wp_written_for { WP_FOR_KEY_OR_VALUE, WP_FOR_HEADER };
 enum wp_rc wp_shape_write(struct wp_shape *s, struct wp_span *place, enum wp_form form,
 			  enum wp_written_for what, const struct wp_column_type *type,
-			  struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
 /*
  * A NULL makes a column optional, whatever the catalog said when the stream began: NOT NULL
  * may have been dropped since.
@@ -94,24 +94,24 @@ struct wp_column_type wp_shape_type_of(const struct wp_column_type *type, struct
 bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *type);
 /* Puts table and id before what is wrong, and the sizes where something is too large. */
 enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
-			enum wp_rc rc, const struct wp_why *inner,
-			struct wp_why *why) WP_MUST_CHECK;
+			enum wp_rc rc, const struct wp_error *inner,
+			struct wp_error *error) WP_MUST_CHECK;
 
 /* shape_headers.c */
 enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret,
-				   struct wp_why *why) WP_MUST_CHECK;
+				   struct wp_error *error) WP_MUST_CHECK;
 /* All are tried: what of them can be made is there, and the first fault is told. */
 enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 /* shape_cloudevent.c: headers and value, `data` within. */
 enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 			       struct wp_span data, struct wp_record *record,
-			       struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_error *error) WP_MUST_CHECK;
 /*
  * shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. When
  * that fails the value is the payload, a bytea's bytes.
  */
 enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
-			  struct wp_record *record, struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_record *record, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

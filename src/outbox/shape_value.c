@@ -33,10 +33,10 @@ static size_t decode_hex(const uint8_t *digits, size_t count, uint8_t *to)
 	return count & ~(size_t)1;
 }
 
-static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_why *why)
+static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_error *error)
 {
-	return wp_why_set(
-		why, WP_DATA,
+	return wp_error_set(
+		error, WP_DATA,
 		"the bytea payload (outbox.column.payload) is not \\x and pairs of hexadecimal "
 		"digits at offset %zu of %zu; the session must have bytea_output = hex",
 		offset, text.size);
@@ -44,10 +44,10 @@ static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_why *
 
 /* \x and pairs of digits (PostgreSQL documentation, "bytea Hex Format"). */
 static enum wp_rc decode_bytea(struct wp_shape *s, struct wp_span text, struct wp_span *ret,
-			       struct wp_why *why)
+			       struct wp_error *error)
 {
 	if (text.size < 2 || text.data[0] != '\\' || text.data[1] != 'x')
-		return say_broken(text, 0, why);
+		return say_broken(text, 0, error);
 	size_t count = text.size - 2;
 	wp_buffer_empty(&s->decoded, count / 2);
 	enum wp_rc rc = wp_buffer_reserve(&s->decoded, count / 2);
@@ -55,20 +55,20 @@ static enum wp_rc decode_bytea(struct wp_shape *s, struct wp_span text, struct w
 		return rc;
 	size_t done = decode_hex(text.data + 2, count, s->decoded.data);
 	if (done < count)
-		return say_broken(text, done + 2, why);
+		return say_broken(text, done + 2, error);
 	s->decoded.size = count / 2;
 	*ret = wp_buffer_span(&s->decoded);
 	return WP_OK;
 }
 
-static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_why *why)
+static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_error *error)
 {
 	const struct wp_event *event = p->event;
 
 	p->is_bytes = event->payload_type->type == WP_TYPE_BYTEA;
 	p->bytes = event->payload;
 	if (event->payload_is_bytea && !wp_span_is_null(event->payload))
-		return decode_bytea(s, event->payload, &p->bytes, why);
+		return decode_bytea(s, event->payload, &p->bytes, error);
 	return WP_OK;
 }
 
@@ -90,32 +90,32 @@ static bool is_tombstone(const struct wp_shape *s, const struct payload *p)
 	       (wp_span_is_null(p->bytes) || (!p->is_bytes && is_blank(p->bytes)));
 }
 
-static enum wp_rc check_json(struct wp_span text, struct wp_why *why)
+static enum wp_rc check_json(struct wp_span text, struct wp_error *error)
 {
 	struct wp_json json;
 	struct wp_json_fault fault;
 
 	enum wp_rc rc = wp_json_read(text, &json, &fault);
 	if (rc == WP_DATA)
-		return wp_why_set(why, rc,
-				  "the payload is not JSON at byte %zu of %zu: %s: correct the "
-				  "row, or set outbox.payload.json = any",
-				  fault.offset, text.size, fault.what);
+		return wp_error_set(error, rc,
+				    "the payload is not JSON at byte %zu of %zu: %s: correct the "
+				    "row, or set outbox.payload.json = any",
+				    fault.offset, text.size, fault.what);
 	return rc;
 }
 
 /* Looks into it as far as payload.json asks for. */
-static enum wp_rc examine(struct wp_shape *s, struct payload *p, struct wp_why *why)
+static enum wp_rc examine(struct wp_shape *s, struct payload *p, struct wp_error *error)
 {
 	p->expanded.as = WP_EXPANDED_TEXT;
 	if (wp_span_is_null(p->bytes))
 		return WP_OK;
 	switch (s->options->payload_json) {
 	case WP_PAYLOAD_JSON_VALIDATE:
-		return check_json(p->bytes, why);
+		return check_json(p->bytes, error);
 	case WP_PAYLOAD_JSON_EXPAND:
 		return p->is_bytes ? WP_OK
-				   : wp_expand_payload(s->expand, p->bytes, &p->expanded, why);
+				   : wp_expand_payload(s->expand, p->bytes, &p->expanded, error);
 	default:
 		return WP_OK;
 	}
@@ -144,7 +144,8 @@ static struct wp_column_type type_in_json(const struct wp_shape *s, const struct
 	};
 }
 
-static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p,
+				 struct wp_error *error)
 {
 	struct wp_column_type type = type_in_json(s, p->event->payload_type);
 
@@ -156,12 +157,12 @@ static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p, st
 		return wp_buffer_append(&s->value, p->bytes);
 	if (p->expanded.as == WP_EXPANDED_VALUE)
 		return wp_buffer_append(&s->value, p->expanded.value);
-	return wp_render_json(&s->value, &type, p->bytes, why);
+	return wp_render_json(&s->value, &type, p->bytes, error);
 }
 
 /* `field`: its name within a struct; NULL: it stands alone. */
 static enum wp_rc append_payload_schema(struct wp_shape *s, const struct payload *p,
-					const char *field, struct wp_why *why)
+					const char *field, struct wp_error *error)
 {
 	struct wp_column_type type = type_in_json(s, p->event->payload_type);
 
@@ -170,18 +171,19 @@ static enum wp_rc append_payload_schema(struct wp_shape *s, const struct payload
 		return wp_buffer_append_text(&s->value, "null");
 	if (p->expanded.as == WP_EXPANDED_VALUE)
 		return wp_expand_schema(s->expand, wp_span_of(s->options->column_payload),
-					wp_span_of(field), &s->value, why);
+					wp_span_of(field), &s->value, error);
 	type = wp_shape_type_of(&type, p->bytes);
 	return wp_render_schema(&s->value, &type, field);
 }
 
-static enum wp_rc append_members(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+static enum wp_rc append_members(struct wp_shape *s, const struct payload *p,
+				 struct wp_error *error)
 {
 	const struct wp_event_fields *members = &p->event->members;
 	enum wp_rc rc = wp_buffer_append_text(&s->value, "{\"payload\":");
 
 	if (rc == WP_OK)
-		rc = append_payload(s, p, why);
+		rc = append_payload(s, p, error);
 	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
 		const struct wp_event_field *member = &members->items[i];
 		struct wp_column_type type = type_in_json(s, member->type);
@@ -191,14 +193,14 @@ static enum wp_rc append_members(struct wp_shape *s, const struct payload *p, st
 		if (rc == WP_OK)
 			rc = wp_buffer_append_byte(&s->value, ':');
 		if (rc == WP_OK)
-			rc = wp_render_json(&s->value, &type, member->value, why);
+			rc = wp_render_json(&s->value, &type, member->value, error);
 	}
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 
 /* Debezium: the schema of the table's change events, the raw topic before its last part. */
 static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *event,
-				     struct wp_why *why)
+				     struct wp_error *error)
 {
 	struct wp_buffer *name = &s->texts;
 	const char *prefix = s->options->debezium_name;
@@ -210,10 +212,11 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 					 (const char *)event->name.data, (int)event->route.size,
 					 (const char *)event->route.data);
 	if (rc == WP_OK && !wp_utf8_is_valid(wp_buffer_span(name)))
-		return wp_why_set(why, WP_DATA,
-				  "the raw topic or the table's name, of which the schema has its "
-				  "name, is not UTF-8: correct it, or set outbox.value.format = "
-				  "json");
+		return wp_error_set(
+			error, WP_DATA,
+			"the raw topic or the table's name, of which the schema has its "
+			"name, is not UTF-8: correct it, or set outbox.value.format = "
+			"json");
 	if (rc == WP_OK)
 		rc = wp_json_write_string(&s->value, wp_buffer_span(name), WP_JSON_JACKSON);
 	return rc;
@@ -234,13 +237,13 @@ static bool is_int32(struct wp_span text)
 }
 
 /* From a row it is an integer; from a message it may be anything. */
-static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, struct wp_why *why)
+static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (!is_int32(version))
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"\"%s\" is no version, which is an integer of 32 bits: correct what "
 			"outbox.debezium.schema.version reads",
 			wp_excerpt(&shown, version));
@@ -249,13 +252,13 @@ static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, str
 }
 
 static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload *p,
-				       struct wp_why *why)
+				       struct wp_error *error)
 {
 	const struct wp_event_fields *members = &p->event->members;
 	enum wp_rc rc = wp_buffer_append_text(&s->value, "{\"type\":\"struct\",\"fields\":[");
 
 	if (rc == WP_OK)
-		rc = append_payload_schema(s, p, "payload", why);
+		rc = append_payload_schema(s, p, "payload", error);
 	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
 		struct wp_column_type type = type_in_json(s, members->items[i].type);
 		type = wp_shape_type_of(&type, members->items[i].value);
@@ -267,24 +270,25 @@ static enum wp_rc append_struct_schema(struct wp_shape *s, const struct payload 
 	if (rc == WP_OK)
 		rc = wp_buffer_append_text(&s->value, "],\"optional\":false,\"name\":");
 	if (rc == WP_OK)
-		rc = append_struct_name(s, p->event, why);
+		rc = append_struct_name(s, p->event, error);
 	if (rc == WP_OK && !wp_span_is_null(p->event->schema_version))
-		rc = append_version(s, p->event->schema_version, why);
+		rc = append_version(s, p->event->schema_version, error);
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
 
-static enum wp_rc append_schema(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+static enum wp_rc append_schema(struct wp_shape *s, const struct payload *p, struct wp_error *error)
 {
-	return p->event->members.count > 0 ? append_struct_schema(s, p, why)
-					   : append_payload_schema(s, p, NULL, why);
+	return p->event->members.count > 0 ? append_struct_schema(s, p, error)
+					   : append_payload_schema(s, p, NULL, error);
 }
 
-static enum wp_rc append_value(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+static enum wp_rc append_value(struct wp_shape *s, const struct payload *p, struct wp_error *error)
 {
-	return p->event->members.count > 0 ? append_members(s, p, why) : append_payload(s, p, why);
+	return p->event->members.count > 0 ? append_members(s, p, error)
+					   : append_payload(s, p, error);
 }
 
-static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct wp_why *why)
+static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct wp_error *error)
 {
 	bool with_schema = s->options->value_format == WP_FORM_JSON_SCHEMA;
 	enum wp_rc rc = WP_OK;
@@ -292,11 +296,11 @@ static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct
 	if (with_schema)
 		rc = wp_buffer_append_text(&s->value, "{\"schema\":");
 	if (rc == WP_OK && with_schema)
-		rc = append_schema(s, p, why);
+		rc = append_schema(s, p, error);
 	if (rc == WP_OK && with_schema)
 		rc = wp_buffer_append_text(&s->value, ",\"payload\":");
 	if (rc == WP_OK)
-		rc = append_value(s, p, why);
+		rc = append_value(s, p, error);
 	if (rc == WP_OK && with_schema)
 		rc = wp_buffer_append_byte(&s->value, '}');
 	return rc;
@@ -305,15 +309,15 @@ static enum wp_rc write_json(struct wp_shape *s, const struct payload *p, struct
 /* -- all together ----------------------------------------------------------------- */
 
 static enum wp_rc envelop(struct wp_shape *s, const struct payload *p, struct wp_record *record,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	const struct wp_event *event = p->event;
 
 	if (s->options->envelope != WP_ENVELOPE_PROTOBUF)
-		return wp_shape_cloudevent(s, event, p->bytes, record, why);
+		return wp_shape_cloudevent(s, event, p->bytes, record, error);
 	record->value = p->bytes;
 	wp_buffer_empty(&s->texts, event->id.size + event->type.size + event->route.size);
-	enum wp_rc rc = wp_envelope_protobuf(event, record, &s->texts, &s->value, why);
+	enum wp_rc rc = wp_envelope_protobuf(event, record, &s->texts, &s->value, error);
 	if (rc == WP_OK)
 		record->value = wp_buffer_span(&s->value);
 	return rc;
@@ -321,7 +325,7 @@ static enum wp_rc envelop(struct wp_shape *s, const struct payload *p, struct wp
 
 /* The payload as it is, or copied behind what Confluent's consumers want before it. */
 static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct wp_record *record,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct wp_span prefix = { 0 };
 	enum wp_rc rc = WP_OK;
@@ -339,43 +343,43 @@ static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct 
 	if (rc == WP_OK && as_it_stands)
 		rc = wp_buffer_append(&s->value, p->bytes);
 	else if (rc == WP_OK)
-		rc = wp_render_string(&s->value, p->event->payload_type, p->bytes, why);
+		rc = wp_render_string(&s->value, p->event->payload_type, p->bytes, error);
 	record->value = wp_buffer_span(&s->value);
 	return rc;
 }
 
 static enum wp_rc write_value(struct wp_shape *s, const struct payload *p, struct wp_record *record,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	enum wp_rc rc;
 
 	if (s->options->envelope != WP_ENVELOPE_RAW)
-		return envelop(s, p, record, why);
+		return envelop(s, p, record, error);
 	if (s->options->value_format == WP_FORM_RAW)
-		return write_raw(s, p, record, why);
-	rc = write_json(s, p, why);
+		return write_raw(s, p, record, error);
+	rc = write_json(s, p, error);
 	record->value = wp_buffer_span(&s->value);
 	return rc;
 }
 
 enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
-			  struct wp_record *record, struct wp_why *why)
+			  struct wp_record *record, struct wp_error *error)
 {
 	struct payload p = { .event = event };
 
 	if (s->value.capacity > 0)
 		wp_buffer_empty(&s->value, event->payload.size);
-	enum wp_rc rc = read_payload(s, &p, why);
+	enum wp_rc rc = read_payload(s, &p, error);
 	if (rc == WP_OK && is_tombstone(s, &p)) {
 		record->value = (struct wp_span){ 0 };
 		return WP_OK;
 	}
 	if (rc == WP_OK)
-		rc = examine(s, &p, why);
+		rc = examine(s, &p, error);
 	if (rc == WP_OK && record->header_count > WP_RECORD_HEADERS_MAX)
-		rc = wp_why_set(why, WP_DATA, "its headers are too many for it");
+		rc = wp_error_set(error, WP_DATA, "its headers are too many for it");
 	if (rc == WP_OK)
-		rc = write_value(s, &p, record, why);
+		rc = write_value(s, &p, record, error);
 	if (rc != WP_OK)
 		record->value = p.bytes;
 	return rc;

@@ -49,13 +49,13 @@ static void use_free(void *attached)
 }
 
 /* Without what only a record needs: an event is to be named whether or not it can be sent. */
-static enum wp_rc new_outboxes(struct wp_survey *s, struct wp_why *why)
+static enum wp_rc new_outboxes(struct wp_survey *s, struct wp_error *error)
 {
 	struct wp_outboxes outboxes = *s->setup.outboxes;
 
 	s->options = calloc(outboxes.count, sizeof(s->options[0]));
 	if (s->options == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for %zu outboxes", outboxes.count);
+		return wp_error_set(error, WP_NOMEM, "no memory for %zu outboxes", outboxes.count);
 	for (size_t i = 0; i < outboxes.count; i++) {
 		s->options[i] = outboxes.items[i];
 		s->options[i].types = WP_RENDERING_POSTGRES;
@@ -65,19 +65,19 @@ static enum wp_rc new_outboxes(struct wp_survey *s, struct wp_why *why)
 	}
 	outboxes.items = s->options;
 	/* Of a record only its topic is made. */
-	return wp_outbox_set_new(&outboxes, 0, &s->outboxes, why);
+	return wp_outbox_set_new(&outboxes, 0, &s->outboxes, error);
 }
 
 enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
-			 struct wp_why *why)
+			 struct wp_error *error)
 {
 	struct wp_survey *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a list of events");
+		return wp_error_set(error, WP_NOMEM, "no memory for a list of events");
 	s->setup = *setup;
 	wp_buffer_init(&s->texts, (size_t)INT32_MAX);
-	enum wp_rc rc = new_outboxes(s, why);
+	enum wp_rc rc = new_outboxes(s, error);
 	if (rc == WP_OK)
 		rc = wp_relations_new(RELATIONS_MAX, use_free, &s->relations);
 	if (rc != WP_OK) {
@@ -116,23 +116,23 @@ static struct use use_of(const struct wp_survey *s, const struct wp_relation *r)
 
 	if (rows.kind == WP_ROWS_EVENTS)
 		return (struct use){ .kind = USE_EVENTS, .outbox = rows.outbox };
-	/* Ours: the witness, and what was skipped. */
+	/* Ours: the slot checkpoint, and what was skipped. */
 	if (wp_span_is(r->schema, "walpost") || rows.kind == WP_ROWS_IGNORED)
 		return (struct use){ .kind = USE_IGNORED };
 	return (struct use){ .kind = USE_FOREIGN };
 }
 
 static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *change,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct wp_relation *r = NULL;
 	enum wp_rc rc = wp_relations_put(s->relations, change, &r);
 
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "no room for a relation of the log");
+		return wp_error_set(error, rc, "no room for a relation of the log");
 	struct use *use = calloc(1, sizeof(*use));
 	if (use == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a relation of the log");
+		return wp_error_set(error, WP_NOMEM, "no memory for a relation of the log");
 	r->attached = use;
 	*use = use_of(s, r);
 	if (use->kind != USE_EVENTS)
@@ -144,7 +144,7 @@ static enum wp_rc take_relation(struct wp_survey *s, const struct wp_change *cha
 		.columns = WP_COLUMNS_KNOWN,
 		.transfer = WP_TRANSFER_TEXT,
 	};
-	return wp_mapping_new(&setup, &use->mapping, why);
+	return wp_mapping_new(&setup, &use->mapping, error);
 }
 
 /* -- rows ----------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static void find_topic(struct wp_survey *s, const struct wp_outbox *outbox,
 {
 	struct wp_span topic;
 
-	if (wp_shape_topic(outbox->shape, event, &topic, &ret->why) != WP_OK)
+	if (wp_shape_topic(outbox->shape, event, &topic, &ret->error) != WP_OK)
 		return;
 	(void)snprintf(s->topic, sizeof(s->topic), "%.*s", (int)topic.size,
 		       (const char *)topic.data);
@@ -176,10 +176,10 @@ static void begin_event(struct wp_survey *s, size_t size, struct wp_survey_event
 /* `rc` is what reading it gave. */
 static enum wp_rc place_event(struct wp_survey *s, const struct wp_outbox *outbox,
 			      struct wp_event *event, enum wp_rc rc, struct wp_survey_event *ret,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_why_set(why, rc, "%s", ret->why.text);
+		return wp_error_set(error, rc, "%s", ret->error.text);
 	event->commit_time_us = s->commit_time_us;
 	event->position = (struct wp_position){
 		.epoch = s->setup.epoch,
@@ -199,17 +199,18 @@ static enum wp_rc place_event(struct wp_survey *s, const struct wp_outbox *outbo
 }
 
 static enum wp_rc take_event(struct wp_survey *s, const struct use *use, const struct wp_tuple *row,
-			     size_t size, struct wp_survey_event *ret, struct wp_why *why)
+			     size_t size, struct wp_survey_event *ret, struct wp_error *error)
 {
 	struct wp_event event;
 
 	begin_event(s, size, ret);
-	enum wp_rc rc = wp_mapping_event(use->mapping, row, &s->texts, &event, &ret->why);
-	return place_event(s, use->outbox, &event, rc, ret, why);
+	enum wp_rc rc = wp_mapping_event(use->mapping, row, &s->texts, &event, &ret->error);
+	return place_event(s, use->outbox, &event, rc, ret, error);
 }
 
 static enum wp_rc take_message(struct wp_survey *s, const struct wp_change *change, size_t size,
-			       struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+			       struct wp_survey_event *ret, bool *ret_is_event,
+			       struct wp_error *error)
 {
 	const struct wp_outbox *outbox =
 		wp_outbox_set_prefix(s->outboxes, change->as.message.prefix);
@@ -222,8 +223,8 @@ static enum wp_rc take_message(struct wp_survey *s, const struct wp_change *chan
 		count_transaction(s);
 		begin_event(s, size, ret);
 		rc = wp_message_event(outbox->messages, change->as.message.content, &s->texts,
-				      &event, &ret->why);
-		rc = place_event(s, outbox, &event, rc, ret, why);
+				      &event, &ret->error);
+		rc = place_event(s, outbox, &event, rc, ret, error);
 		*ret_is_event = rc == WP_OK;
 		s->counts.events += *ret_is_event ? 1 : 0;
 	}
@@ -258,21 +259,21 @@ static void count_foreign(struct wp_survey *s, const struct wp_relation *r)
 
 static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tuple *row,
 			   size_t size, struct wp_survey_event *ret, bool *ret_is_event,
-			   struct wp_why *why)
+			   struct wp_error *error)
 {
 	const struct wp_relation *r = wp_relations_find(s->relations, oid);
 	const struct use *use = r != NULL ? r->attached : NULL;
 	enum wp_rc rc = WP_OK;
 
 	if (use == NULL)
-		return wp_why_set(why, WP_PROTO, "a row of relation %u came before the relation",
-				  (unsigned)oid);
+		return wp_error_set(error, WP_PROTO,
+				    "a row of relation %u came before the relation", (unsigned)oid);
 	if (s->commit_lsn < s->setup.until && use->kind != USE_IGNORED) {
 		count_transaction(s);
 		if (use->kind == USE_FOREIGN) {
 			count_foreign(s, r);
 		} else {
-			rc = take_event(s, use, row, size, ret, why);
+			rc = take_event(s, use, row, size, ret, error);
 			*ret_is_event = rc == WP_OK;
 			s->counts.events += *ret_is_event ? 1 : 0;
 		}
@@ -286,7 +287,7 @@ static enum wp_rc take_row(struct wp_survey *s, uint32_t oid, const struct wp_tu
  * Byte1 kind and, for 't' and 'b', Int32 size and the bytes.
  */
 static enum wp_rc read_cut(struct wp_survey *s, struct wp_span message, uint32_t *ret_oid,
-			   struct wp_tuple *ret, struct wp_why *why)
+			   struct wp_tuple *ret, struct wp_error *error)
 {
 	struct wp_wire w;
 
@@ -296,7 +297,7 @@ static enum wp_rc read_cut(struct wp_survey *s, struct wp_span message, uint32_t
 	bool is_new = wp_wire_u8(&w) == 'N';
 	size_t count = wp_wire_u16(&w);
 	if (w.bad || !is_insert || !is_new || count > WP_COLUMNS_MAX)
-		return wp_why_set(why, WP_PROTO, "a row that was cut is no insert");
+		return wp_error_set(error, WP_PROTO, "a row that was cut is no insert");
 	for (size_t i = 0; i < count; i++) {
 		uint8_t kind = wp_wire_u8(&w);
 		s->values[i] = (struct wp_value){ .kind = WP_VALUE_NULL };
@@ -315,7 +316,7 @@ static enum wp_rc read_cut(struct wp_survey *s, struct wp_span message, uint32_t
 /* Message (beginning only): Byte1('M') Int8 flags Int64 LSN String prefix, then the content. */
 static enum wp_rc take_cut_message(struct wp_survey *s, struct wp_span message, size_t size,
 				   struct wp_survey_event *ret, bool *ret_is_event,
-				   struct wp_why *why)
+				   struct wp_error *error)
 {
 	struct wp_change change = { .kind = WP_CHANGE_MESSAGE };
 	struct wp_wire w;
@@ -326,17 +327,19 @@ static enum wp_rc take_cut_message(struct wp_survey *s, struct wp_span message, 
 	change.as.message.lsn = wp_wire_u64(&w);
 	change.as.message.prefix = wp_wire_cstr(&w);
 	if (w.bad)
-		return wp_why_set(why, WP_PROTO, "a logical message that was cut has no prefix");
+		return wp_error_set(error, WP_PROTO,
+				    "a logical message that was cut has no prefix");
 	change.as.message.content = wp_span_of("");
-	enum wp_rc rc = take_message(s, &change, size, ret, ret_is_event, why);
+	enum wp_rc rc = take_message(s, &change, size, ret, ret_is_event, error);
 	if (rc == WP_OK && *ret_is_event)
-		(void)wp_why_set(&ret->why, WP_OK, "only the first %zu of %zu bytes were read",
-				 message.size, size);
+		(void)wp_error_set(&ret->error, WP_OK, "only the first %zu of %zu bytes were read",
+				   message.size, size);
 	return rc;
 }
 
 static enum wp_rc take_change(struct wp_survey *s, const struct wp_change *change, size_t size,
-			      struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+			      struct wp_survey_event *ret, bool *ret_is_event,
+			      struct wp_error *error)
 {
 	switch (change->kind) {
 	case WP_CHANGE_BEGIN:
@@ -346,21 +349,21 @@ static enum wp_rc take_change(struct wp_survey *s, const struct wp_change *chang
 		s->counted = false;
 		return WP_OK;
 	case WP_CHANGE_RELATION:
-		return take_relation(s, change, why);
+		return take_relation(s, change, error);
 	case WP_CHANGE_TYPE:
 		return wp_relations_put_type(s->relations, change);
 	case WP_CHANGE_INSERT:
 		return take_row(s, change->as.insert.relation_oid, &change->as.insert.tuple, size,
-				ret, ret_is_event, why);
+				ret, ret_is_event, error);
 	case WP_CHANGE_MESSAGE:
-		return take_message(s, change, size, ret, ret_is_event, why);
+		return take_message(s, change, size, ret, ret_is_event, error);
 	default:
 		return WP_OK;
 	}
 }
 
 enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
-			  struct wp_survey_event *ret, bool *ret_is_event, struct wp_why *why)
+			  struct wp_survey_event *ret, bool *ret_is_event, struct wp_error *error)
 {
 	struct wp_change change;
 	struct wp_tuple row;
@@ -369,20 +372,20 @@ enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t si
 	*ret_is_event = false;
 	if (message.size < size) {
 		if (message.size > 0 && message.data[0] == 'M')
-			return take_cut_message(s, message, size, ret, ret_is_event, why);
+			return take_cut_message(s, message, size, ret, ret_is_event, error);
 		/* Other kinds are of no interest when they are so large. */
 		if (message.size == 0 || message.data[0] != 'I')
 			return WP_OK;
-		enum wp_rc rc = read_cut(s, message, &oid, &row, why);
+		enum wp_rc rc = read_cut(s, message, &oid, &row, error);
 		if (rc == WP_OK)
-			rc = take_row(s, oid, &row, size, ret, ret_is_event, why);
+			rc = take_row(s, oid, &row, size, ret, ret_is_event, error);
 		/* What is NULL there need not be. */
-		if (rc == WP_OK && *ret_is_event && ret->why.text[0] != '\0')
-			(void)wp_why_set(&ret->why, WP_OK,
-					 "only the first %zu of %zu bytes were read", message.size,
-					 size);
+		if (rc == WP_OK && *ret_is_event && ret->error.text[0] != '\0')
+			(void)wp_error_set(&ret->error, WP_OK,
+					   "only the first %zu of %zu bytes were read",
+					   message.size, size);
 		return rc;
 	}
-	enum wp_rc rc = wp_pgoutput_read(&s->decoder, message, &change, why);
-	return rc == WP_OK ? take_change(s, &change, size, ret, ret_is_event, why) : rc;
+	enum wp_rc rc = wp_pgoutput_read(&s->decoder, message, &change, error);
+	return rc == WP_OK ? take_change(s, &change, size, ret, ret_is_event, error) : rc;
 }

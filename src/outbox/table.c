@@ -88,18 +88,19 @@ static void list_columns(const struct wp_relation *relation, char text[COLUMNS_S
 	}
 }
 
-static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_why *why)
+static enum wp_rc say_missing(const struct lookup *l, const char *table, struct wp_error *error)
 {
 	char columns[COLUMNS_SHOWN_SIZE];
 	struct wp_excerpt name;
 
 	list_columns(l->relation, columns);
-	return wp_why_set(why, WP_CONFIG,
-			  "table %s has no column \"%s\" (%s); it has: %s; set %s, or restore the "
-			  "column (in the publication too if that has a column list), which helps "
-			  "only with rows that are written after that",
-			  table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
-			  columns, l->fault.option);
+	return wp_error_set(
+		error, WP_CONFIG,
+		"table %s has no column \"%s\" (%s); it has: %s; set %s, or restore the "
+		"column (in the publication too if that has a column list), which helps "
+		"only with rows that are written after that",
+		table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option, columns,
+		l->fault.option);
 }
 
 struct type_text {
@@ -163,7 +164,7 @@ static struct type_text type_text(const struct wp_relations *types, uint32_t oid
 	return t;
 }
 
-static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_why *why)
+static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp_error *error)
 {
 	static const struct {
 		const char *what;
@@ -189,12 +190,12 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 	struct wp_excerpt name;
 
 	/* Of a type that was dropped the rows before that remain, but not what it was. */
-	return wp_why_set(why, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s", table,
-			  wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
-			  type_text(l->setup->types, l->fault.type_oid).text,
-			  reasons[l->fault.kind].what,
-			  l->wants_facts ? " (any more: it may have been dropped)" : "",
-			  reasons[l->fault.kind].cure);
+	return wp_error_set(error, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s",
+			    table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			    type_text(l->setup->types, l->fault.type_oid).text,
+			    reasons[l->fault.kind].what,
+			    l->wants_facts ? " (any more: it may have been dropped)" : "",
+			    reasons[l->fault.kind].cure);
 }
 
 /* -- looking up -------------------------------------------------------------- */
@@ -416,13 +417,13 @@ static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_co
 }
 
 static enum wp_rc parse_lists(const struct wp_outbox_options *options,
-			      struct wp_column_list lists[WP_LIST_COUNT], struct wp_why *why)
+			      struct wp_column_list lists[WP_LIST_COUNT], struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++)
 		rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
-					  &lists[list], why);
+					  &lists[list], error);
 	return rc;
 }
 
@@ -452,46 +453,48 @@ static struct wp_mapping *new_mapping(const struct lookup *l,
 	return m;
 }
 
-static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_why *missing,
-			       struct wp_why *why)
+static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_error *missing,
+			       struct wp_error *error)
 {
 	m->missing = malloc(sizeof(*m->missing));
 	if (m->missing == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", m->table);
+		return wp_error_set(error, WP_NOMEM, "no memory for the columns of table %s",
+				    m->table);
 	*m->missing = *missing;
 	return WP_OK;
 }
 
 /* What the lookup found wrong, as the caller wants it. */
 static enum wp_rc judge(struct wp_mapping *m, const struct lookup *l, enum wp_columns columns,
-			struct wp_why *why)
+			struct wp_error *error)
 {
-	struct wp_why missing;
+	struct wp_error missing;
 
 	if (l->fault.kind == WP_COLUMN_NONE)
 		return WP_OK;
 	if (l->fault.kind != WP_COLUMN_MISSING)
-		return say_unfit(l, m->table, why);
+		return say_unfit(l, m->table, error);
 	if (columns == WP_COLUMNS_ALL)
-		return say_missing(l, m->table, why);
+		return say_missing(l, m->table, error);
 	(void)say_missing(l, m->table, &missing); /* told with each row */
-	return keep_missing(m, &missing, why);
+	return keep_missing(m, &missing, error);
 }
 
 /* `ret` is the caller's whatever the lookup found; judge() has the last word. */
-static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct wp_why *why)
+static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct wp_error *error)
 {
 	struct wp_column_list lists[WP_LIST_COUNT];
 	char table[WP_TABLE_NAME_TEXT_SIZE];
 	char *room;
 
-	enum wp_rc rc = parse_lists(l->options, lists, why);
+	enum wp_rc rc = parse_lists(l->options, lists, error);
 	if (rc != WP_OK)
 		return rc;
 	name_table(l->relation, table);
 	struct wp_mapping *m = new_mapping(l, lists, table, &room);
 	if (m == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for the columns of table %s", table);
+		return wp_error_set(error, WP_NOMEM, "no memory for the columns of table %s",
+				    table);
 	struct wp_mapped_field *at = m->fields;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)
 		m->roles[role] = look_up_role(l, role);
@@ -511,14 +514,14 @@ static struct lookup lookup_of(const struct wp_mapping_setup *setup)
 }
 
 enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	struct lookup l = lookup_of(setup);
 	struct wp_mapping *m = NULL;
 
-	enum wp_rc rc = look_all_up(&l, &m, why);
+	enum wp_rc rc = look_all_up(&l, &m, error);
 	if (rc == WP_OK)
-		rc = judge(m, &l, setup->columns, why);
+		rc = judge(m, &l, setup->columns, error);
 	if (rc == WP_CONFIG && setup->fault != NULL)
 		*setup->fault = l.fault;
 	if (rc != WP_OK) {

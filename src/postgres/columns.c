@@ -84,10 +84,10 @@ enum column_column {
 	COLUMN_DEFAULT,
 };
 
-static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
+static void add_wanted_columns(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	for (size_t i = 0; i < wanted->count; i++) {
-		const struct wp_wanted_table *table = &wanted->tables[i];
+		const struct wp_requirements_table *table = &wanted->tables[i];
 		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);
 		wp_sql_add(sql, "%s(%s, %L::name, %L::name, ARRAY[", i ? ", " : "", at,
@@ -98,7 +98,7 @@ static void add_wanted_columns(struct wp_sql *sql, const struct wp_wanted *wante
 	}
 }
 
-void wp_columns_sql(struct wp_sql *sql, const struct wp_wanted *wanted)
+void wp_columns_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "%s", columns_sql);
 	add_wanted_columns(sql, wanted);

@@ -180,23 +180,23 @@ static bool used_environment(const struct wp_connection *c)
 static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 {
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
 		   "as a superuser: ALTER ROLE %I REPLICATION; GRANT CONNECT ON DATABASE %I TO %I; "
 		   "or name another role in postgres.conninfo",
 		   PQuser(pg), PQdb(pg), PQuser(pg));
-	return wp_sql_end(&sql, &why) == WP_OK ? (const char *)into->data : NULL;
+	return wp_sql_end(&sql, &error) == WP_OK ? (const char *)into->data : NULL;
 }
 
-/* `error`: errno after libpq's call. libpq 17 says nothing when it gets no socket. */
-static void note_refusal(struct wp_connection *c, int error)
+/* `errnum`: errno after libpq's call. libpq 17 says nothing when it gets no socket. */
+static void note_refusal(struct wp_connection *c, int errnum)
 {
 	struct wp_source_failure f = { 0 };
 	char text[2048];
 	const char *said = PQerrorMessage(c->pg);
 	if (!*said)
-		said = error ? strerror(error) : "libpq gives no reason";
+		said = errnum ? strerror(errnum) : "libpq gives no reason";
 	(void)snprintf(text, sizeof(text), "%s", said);
 	take_sqlstate(text, f.sqlstate);
 	tidy(text);
@@ -208,8 +208,8 @@ static void note_refusal(struct wp_connection *c, int error)
 	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
 		cure = "correct or unset PGPASSWORD in walpost's environment, whose password was "
 		       "used: it wins over a passfile";
-	(void)wp_why_set(&f.why, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
-			 cure ? cure : "");
+	(void)wp_error_set(&f.error, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
+			   cure ? cure : "");
 	wp_buffer_release(&grants);
 	c->failure = f;
 }
@@ -217,7 +217,7 @@ static void note_refusal(struct wp_connection *c, int error)
 static void note(struct wp_connection *c, enum wp_reaction reaction, const char *what)
 {
 	c->failure = (struct wp_source_failure){ .reaction = reaction };
-	(void)wp_why_set(&c->failure.why, WP_IO, "cannot connect: %s", what);
+	(void)wp_error_set(&c->failure.error, WP_IO, "cannot connect: %s", what);
 }
 
 static void on_settings(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -251,15 +251,15 @@ static void force_settings(struct wp_connection *c)
 	const char *encoding = PQparameterStatus(c->pg, "server_encoding");
 	bool ascii = encoding && !strcmp(encoding, "SQL_ASCII");
 	char sql[FORCE_SQL_SIZE];
-	struct wp_why why;
+	struct wp_error error;
 	(void)snprintf(sql, sizeof(sql), "%s%s%s",
 		       PQserverVersion(c->pg) >= 170000 ? timeout_sql : "", search_path_sql,
 		       ascii ? ascii_sql : "");
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
-	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &why);
+	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &error);
 	if (rc == WP_OK)
 		return;
-	note(c, WP_REACT_RECONNECT, why.text);
+	note(c, WP_REACT_RECONNECT, error.text);
 	fail(c);
 }
 
@@ -300,9 +300,9 @@ static void wait_for(struct wp_connection *c, int events)
 
 static void try_addresses(struct wp_connection *c);
 
-static void on_refused(struct wp_connection *c, int error)
+static void on_refused(struct wp_connection *c, int errnum)
 {
-	note_refusal(c, error);
+	note_refusal(c, errnum);
 	if (c->kind == WP_CONNECTION_QUESTIONS && !c->as_walsender &&
 	    !strcmp(c->failure.sqlstate, "53300")) {
 		c->as_walsender = true;
@@ -346,7 +346,7 @@ static void try_addresses(struct wp_connection *c)
 	errno = 0;
 	c->pg = wp_connection_plan_start(
 		&c->plan, c->as_walsender ? WP_CONNECTION_REPLICATION : c->kind, &c->left);
-	int error = errno;
+	int errnum = errno;
 	if (!c->pg) {
 		note(c, WP_REACT_RECONNECT, "out of memory");
 		fail(c);
@@ -355,7 +355,7 @@ static void try_addresses(struct wp_connection *c)
 	wp_connection_log_notices(c->pg);
 	(void)PQsetErrorVerbosity(c->pg, PQERRORS_VERBOSE); /* for the SQLSTATE */
 	if (PQstatus(c->pg) == CONNECTION_BAD) {
-		note_refusal(c, error);
+		note_refusal(c, errnum);
 		fail(c);
 		return;
 	}
@@ -412,11 +412,11 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 	fail(c);
 }
 
-static void on_resolved(void *arg, const struct wp_addresses *found, const struct wp_why *why)
+static void on_resolved(void *arg, const struct wp_addresses *found, const struct wp_error *error)
 {
 	struct wp_connection *c = arg;
 	if (!found) {
-		note(c, WP_REACT_RECONNECT, why->text);
+		note(c, WP_REACT_RECONNECT, error->text);
 		fail(c);
 		return;
 	}
@@ -442,13 +442,13 @@ static void on_begin(struct ev_loop *loop, ev_timer *w, int events)
 		try_addresses(c);
 		return;
 	}
-	struct wp_why why;
-	enum wp_rc rc = wp_resolve_new(loop, &c->left, on_resolved, c, &c->resolve, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_resolve_new(loop, &c->left, on_resolved, c, &c->resolve, &error);
 	if (rc == WP_OK) {
 		give_time(c);
 		return;
 	}
-	note(c, WP_REACT_RECONNECT, why.text);
+	note(c, WP_REACT_RECONNECT, error.text);
 	fail(c);
 }
 
@@ -462,12 +462,12 @@ static void copy_address(struct wp_connection *c, const PGconn *pg)
 }
 
 enum wp_rc wp_connection_new(struct ev_loop *loop, const struct wp_connection_setup *setup,
-			     struct wp_connection **ret, struct wp_why *why)
+			     struct wp_connection **ret, struct wp_error *error)
 {
 	struct wp_connection *c = calloc(1, sizeof(*c));
 	if (!c)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
-	enum wp_rc rc = wp_connection_plan_init(&c->plan, setup->options, why);
+		return wp_error_set(error, WP_NOMEM, "out of memory for a connection");
+	enum wp_rc rc = wp_connection_plan_init(&c->plan, setup->options, error);
 	if (rc != WP_OK) {
 		free(c);
 		return rc;

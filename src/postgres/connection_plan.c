@@ -67,12 +67,12 @@ bool wp_address_is_name(const struct wp_address *a)
 }
 
 /* Copies the next element of a comma-separated list and moves past it. */
-static enum wp_rc next_element(const char **list, char *into, size_t size, struct wp_why *why)
+static enum wp_rc next_element(const char **list, char *into, size_t size, struct wp_error *error)
 {
 	size_t length = strcspn(*list, ",");
 	if (length >= size)
-		return wp_why_set(
-			why, WP_CONFIG,
+		return wp_error_set(
+			error, WP_CONFIG,
 			"postgres.conninfo: a host or port is too long; at most %zu bytes "
 			"are possible",
 			size - 1);
@@ -112,14 +112,15 @@ static PGconn *dry_run(const char *conninfo, const char *keyword, const char *va
 	return PQconnectStartParams(keywords, values, 1);
 }
 
-static enum wp_rc refuse(PGconn *pg, struct wp_why *why)
+static enum wp_rc refuse(PGconn *pg, struct wp_error *error)
 {
 	if (!pg)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a connection");
 	char text[512];
 	(void)snprintf(text, sizeof(text), "%s", PQerrorMessage(pg));
 	text[strcspn(text, "\n")] = '\0';
-	return wp_why_set(why, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s", text);
+	return wp_error_set(error, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s",
+			    text);
 }
 
 static bool failed_as_intended(PGconn *pg)
@@ -128,7 +129,7 @@ static bool failed_as_intended(PGconn *pg)
 }
 
 /* Everything libpq checks itself, the attribute that the first run replaced too. */
-static enum wp_rc check_all(const char *conninfo, size_t count, struct wp_why *why)
+static enum wp_rc check_all(const char *conninfo, size_t count, struct wp_error *error)
 {
 	char list[WP_ADDRESSES_MAX * sizeof(DRY_RUN)];
 	size_t size = 0;
@@ -136,13 +137,13 @@ static enum wp_rc check_all(const char *conninfo, size_t count, struct wp_why *w
 		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? "," : "",
 					 DRY_RUN);
 	PGconn *pg = dry_run(conninfo, "hostaddr", list);
-	enum wp_rc rc = failed_as_intended(pg) ? WP_OK : refuse(pg, why);
+	enum wp_rc rc = failed_as_intended(pg) ? WP_OK : refuse(pg, error);
 	PQfinish(pg);
 	return rc;
 }
 
 static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption *effective,
-				 struct wp_why *why)
+				 struct wp_error *error)
 {
 	const char *host = value_of(effective, "host");
 	const char *hostaddr = value_of(effective, "hostaddr");
@@ -151,18 +152,18 @@ static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption 
 	bool one_port = count_elements(port) == 1;
 	a->count = count_elements(*hostaddr ? hostaddr : host);
 	if (a->count > WP_ADDRESSES_MAX)
-		return wp_why_set(why, WP_CONFIG,
-				  "postgres.conninfo: %zu hosts; at most %d are possible", a->count,
-				  WP_ADDRESSES_MAX);
+		return wp_error_set(error, WP_CONFIG,
+				    "postgres.conninfo: %zu hosts; at most %d are possible",
+				    a->count, WP_ADDRESSES_MAX);
 	for (size_t i = 0; i < a->count; i++) {
 		struct wp_address *to = &a->list[i];
 		if (one_port)
 			port = first_port;
-		enum wp_rc rc = next_element(&host, to->host, sizeof(to->host), why);
+		enum wp_rc rc = next_element(&host, to->host, sizeof(to->host), error);
 		if (rc == WP_OK)
-			rc = next_element(&hostaddr, to->hostaddr, sizeof(to->hostaddr), why);
+			rc = next_element(&hostaddr, to->hostaddr, sizeof(to->hostaddr), error);
 		if (rc == WP_OK)
-			rc = next_element(&port, to->port, sizeof(to->port), why);
+			rc = next_element(&port, to->port, sizeof(to->port), error);
 		if (rc != WP_OK)
 			return rc;
 	}
@@ -212,7 +213,7 @@ static enum wp_rc append_word(struct wp_buffer *b, const char *text)
 }
 
 static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
-				const char *work_mem, struct wp_why *why)
+				const char *work_mem, struct wp_error *error)
 {
 	enum wp_rc rc =
 		wp_buffer_printf(&p->options, "%s%s%s", users, *users ? " " : "", forced_options);
@@ -224,15 +225,16 @@ static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&p->options, 0);
 	if (rc == WP_FULL)
-		return wp_why_set(why, WP_CONFIG, "postgres.conninfo: options are longer than %d",
-				  LISTS_SIZE_MAX);
-	return rc == WP_OK ? WP_OK : wp_why_set(why, rc, "out of memory for a connection");
+		return wp_error_set(error, WP_CONFIG,
+				    "postgres.conninfo: options are longer than %d",
+				    LISTS_SIZE_MAX);
+	return rc == WP_OK ? WP_OK : wp_error_set(error, rc, "out of memory for a connection");
 }
 
 static bool is_conninfo(const char *text)
 {
-	struct wp_why why;
-	return wp_conninfo_check(text, &why) == WP_OK;
+	struct wp_error error;
+	return wp_conninfo_check(text, &error) == WP_OK;
 }
 
 static void tell(const char *key, const struct wp_secret_file *file, const struct wp_secret_text *t)
@@ -242,7 +244,8 @@ static void tell(const char *key, const struct wp_secret_file *file, const struc
 		       WP_TEXT("file", wp_secret_file_path(file)));
 	if (t->news == WP_SECRET_LOST)
 		wp_log(WP_LOG_WARN, "postgres_secret_unreadable", WP_TEXT("key", key),
-		       WP_TEXT("why", t->why.text), WP_TEXT("meanwhile", "the value read last"));
+		       WP_TEXT("reason", t->error.text),
+		       WP_TEXT("meanwhile", "the value read last"));
 }
 
 /* As it is now, if it comes from a file: whoever rotates a password replaces that. */
@@ -275,12 +278,12 @@ static enum wp_rc take_values(struct wp_connection_plan *p,
 
 static enum wp_rc read_effective(struct wp_connection_plan *p,
 				 const struct wp_postgres_options *options, PGconn *dry,
-				 struct wp_why *why)
+				 struct wp_error *error)
 {
 	PQconninfoOption *effective = PQconninfo(dry);
 	if (!effective)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a connection");
-	enum wp_rc rc = read_addresses(&p->addresses, effective, why);
+		return wp_error_set(error, WP_NOMEM, "out of memory for a connection");
+	enum wp_rc rc = read_addresses(&p->addresses, effective, error);
 	if (rc == WP_OK) {
 		/* libpq's own folder of sockets, if no host was named. */
 		struct wp_address *first = &p->addresses.list[0];
@@ -292,34 +295,35 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
 		p->replication_written = *value_of(effective, "replication");
 		rc = write_options(p, value_of(effective, "options"), options->decoding_work_mem,
-				   why);
+				   error);
 	}
 	PQconninfoFree(effective);
 	return rc;
 }
 
 static enum wp_rc make(struct wp_connection_plan *p, const struct wp_postgres_options *options,
-		       struct wp_why *why)
+		       struct wp_error *error)
 {
 	enum wp_rc rc = take_values(p, options);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "out of memory for a connection");
-	struct wp_why wrong;
+		return wp_error_set(error, rc, "out of memory for a connection");
+	struct wp_error wrong;
 	rc = wp_conninfo_check(p->conninfo, &wrong);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "postgres.conninfo: %s", wrong.text);
+		return wp_error_set(error, rc, "postgres.conninfo: %s", wrong.text);
 	PGconn *dry = dry_run(p->conninfo, "target_session_attrs", DRY_RUN);
-	rc = failed_as_intended(dry) ? read_effective(p, options, dry, why) : refuse(dry, why);
+	rc = failed_as_intended(dry) ? read_effective(p, options, dry, error) : refuse(dry, error);
 	PQfinish(dry);
-	return rc == WP_OK ? check_all(p->conninfo, p->addresses.count, why) : rc;
+	return rc == WP_OK ? check_all(p->conninfo, p->addresses.count, error) : rc;
 }
 
 enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
-				   const struct wp_postgres_options *options, struct wp_why *why)
+				   const struct wp_postgres_options *options,
+				   struct wp_error *error)
 {
 	*p = (struct wp_connection_plan){ 0 };
 	wp_buffer_init(&p->options, LISTS_SIZE_MAX);
-	enum wp_rc rc = make(p, options, why);
+	enum wp_rc rc = make(p, options, error);
 	if (rc != WP_OK)
 		wp_connection_plan_release(p);
 	return rc;
@@ -415,10 +419,10 @@ static void append(char *to, size_t size, const char *text)
 }
 
 enum wp_rc wp_connection_facts(const struct wp_postgres_options *options,
-			       struct wp_connection_facts *ret, struct wp_why *why)
+			       struct wp_connection_facts *ret, struct wp_error *error)
 {
 	struct wp_connection_plan p;
-	enum wp_rc rc = wp_connection_plan_init(&p, options, why);
+	enum wp_rc rc = wp_connection_plan_init(&p, options, error);
 	if (rc != WP_OK)
 		return rc;
 	struct wp_connection_facts facts = { .sslmode_written = p.sslmode_written,

@@ -30,31 +30,32 @@ static bool may_hold_secret(const char *conninfo)
 }
 
 /* libpq has no code for it; its words are not translated unless setlocale() was called. */
-static bool is_out_of_memory(const char *error)
+static bool is_out_of_memory(const char *message)
 {
-	return error == NULL || strncmp(error, "out of memory", strlen("out of memory")) == 0;
+	return message == NULL || strncmp(message, "out of memory", strlen("out of memory")) == 0;
 }
 
 /* Of its words only these quote a name, which is no secret; the others quote what they do not understand. */
-static bool may_be_told(const char *error, const char *conninfo)
+static bool may_be_told(const char *message, const char *conninfo)
 {
 	static const char names_an_option[] = "invalid connection option";
 
 	return !may_hold_secret(conninfo) &&
-	       strncmp(error, names_an_option, strlen(names_an_option)) == 0;
+	       strncmp(message, names_an_option, strlen(names_an_option)) == 0;
 }
 
-static enum wp_rc refuse(const char *conninfo, const char *error, struct wp_why *why)
+static enum wp_rc refuse(const char *conninfo, const char *message, struct wp_error *error)
 {
-	if (is_out_of_memory(error))
-		return wp_why_set(why, WP_NOMEM, "no memory");
-	if (may_be_told(error, conninfo))
-		return wp_why_set(why, WP_CONFIG, "libpq cannot take it apart: %.*s",
-				  (int)strcspn(error, "\n"), error);
-	return wp_why_set(why, WP_CONFIG,
-			  "libpq cannot take it apart (its words are withheld, they could quote a "
-			  "password); quote values with spaces in '', escape ' and \\ with \\, and "
-			  "in a URI write special characters as %%XX");
+	if (is_out_of_memory(message))
+		return wp_error_set(error, WP_NOMEM, "no memory");
+	if (may_be_told(message, conninfo))
+		return wp_error_set(error, WP_CONFIG, "libpq cannot take it apart: %.*s",
+				    (int)strcspn(message, "\n"), message);
+	return wp_error_set(
+		error, WP_CONFIG,
+		"libpq cannot take it apart (its words are withheld, they could quote a "
+		"password); quote values with spaces in '', escape ' and \\ with \\, and "
+		"in a URI write special characters as %%XX");
 }
 
 /*
@@ -114,33 +115,34 @@ static const char *value_of(const PQconninfoOption *options, const char *keyword
 	"%%2F, : as %%3A, %% as %%25"
 
 /* What is wrong is not repeated: it may be a part of the password. */
-static enum wp_rc judge(const char *conninfo, const PQconninfoOption *options, struct wp_why *why)
+static enum wp_rc judge(const char *conninfo, const PQconninfoOption *options,
+			struct wp_error *error)
 {
 	if (has_stray_at(conninfo) || !is_host_list(value_of(options, "host")))
-		return wp_why_set(
-			why, WP_CONFIG,
+		return wp_error_set(
+			error, WP_CONFIG,
 			"an @ stands in what libpq takes for a host or database, which is "
 			"not repeated here, for it may belong to the password; " ENCODE);
 	if (!is_port_list(value_of(options, "port")))
-		return wp_why_set(
-			why, WP_CONFIG,
+		return wp_error_set(
+			error, WP_CONFIG,
 			"what libpq takes for the port is not a number from 1 to 65535, and "
 			"not repeated here, for it may belong to the password; " ENCODE);
 	if (strstr(value_of(options, "dbname"), "://") != NULL)
-		return wp_why_set(why, WP_CONFIG,
-				  "its dbname is a URI: write the URI alone, without `dbname=`");
+		return wp_error_set(error, WP_CONFIG,
+				    "its dbname is a URI: write the URI alone, without `dbname=`");
 	return WP_OK;
 }
 
-enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why)
+enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_error *error)
 {
-	char *error = NULL;
-	PQconninfoOption *options = PQconninfoParse(conninfo, &error);
-	enum wp_rc rc =
-		options == NULL ? refuse(conninfo, error, why) : judge(conninfo, options, why);
+	char *message = NULL;
+	PQconninfoOption *options = PQconninfoParse(conninfo, &message);
+	enum wp_rc rc = options == NULL ? refuse(conninfo, message, error)
+					: judge(conninfo, options, error);
 
 	PQconninfoFree(options);
-	PQfreemem(error);
+	PQfreemem(message);
 	return rc;
 }
 

@@ -13,10 +13,10 @@
 #include "walpost/base/clock.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/copy.h"
-#include "walpost/postgres/pace.h"
+#include "walpost/postgres/receive_batching.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/reaction.h"
-#include "walpost/postgres/road.h"
+#include "walpost/postgres/socket_tuning.h"
 
 #define SQL_SIZE_MAX 8192
 /* What may gather in libpq before it is taken: half of what its buffer was made to hold. */
@@ -41,8 +41,8 @@ struct wp_copy {
 	ev_io readable;
 	ev_io writable;
 	ev_io pause; /* a timerfd, owned. libev's own timers are of whole milliseconds */
-	enum wp_road road;
-	struct wp_pace pace;
+	enum wp_socket_tuning road;
+	struct wp_receive_batching pace;
 	int64_t ripe_at_us;   /* when what has come is to be taken */
 	bool rests;	      /* until then; the socket is not watched */
 	bool ripe;	      /* it is; until all was taken */
@@ -125,8 +125,8 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
 	const char *name = c->setup.publication;
-	(void)wp_why_set(
-		&f.why, WP_CONFIG,
+	(void)wp_error_set(
+		&f.error, WP_CONFIG,
 		"publication \"%.64s\" does not exist at this place of the log (the server says: "
 		"%.200s): the events there cannot be read, and nothing past them was confirmed. "
 		"Correct postgres.publication; or, if it was dropped or created after the slot: "
@@ -148,11 +148,12 @@ static void fail_lost(struct wp_copy *c)
 	char said[256];
 	(void)snprintf(said, sizeof(said), "%s", PQerrorMessage(c->pg));
 	said[strcspn(said, "\n")] = '\0';
-	(void)wp_why_set(&f.why, WP_IO,
-			 "the connection broke without an error from the server: it stopped at "
-			 "once or crashed, or heard nothing from us for wal_sender_timeout, or the "
-			 "network broke (%s%s%s)",
-			 said, *c->last_notice ? "; last notice: " : "", c->last_notice);
+	(void)wp_error_set(
+		&f.error, WP_IO,
+		"the connection broke without an error from the server: it stopped at "
+		"once or crashed, or heard nothing from us for wal_sender_timeout, or the "
+		"network broke (%s%s%s)",
+		said, *c->last_notice ? "; last notice: " : "", c->last_notice);
 	fail(c, &f);
 }
 
@@ -194,10 +195,10 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
 	const char *detail = field(result, PG_DIAG_MESSAGE_DETAIL);
 	const char *context = field(result, PG_DIAG_CONTEXT);
-	(void)wp_why_set(&f.why, WP_IO, "the server %s: %.300s%s%s%.200s%s%.300s",
-			 starting ? "does not start the stream" : "ended the stream", said,
-			 cure_of(c, sqlstate, said), *detail ? "; " : "", detail,
-			 *context ? "; " : "", context);
+	(void)wp_error_set(&f.error, WP_IO, "the server %s: %.300s%s%s%.200s%s%.300s",
+			   starting ? "does not start the stream" : "ended the stream", said,
+			   cure_of(c, sqlstate, said), *detail ? "; " : "", detail,
+			   *context ? "; " : "", context);
 	fail(c, &f);
 }
 
@@ -434,7 +435,8 @@ enum wp_rc wp_copy_status(struct wp_copy *c, const struct wp_status *status)
 	wp_status_write(status, c->pending);
 	c->has_pending = true;
 	drain(c);
-	if (c->reading == WP_READING_OFF && !is_over(c) && wp_road_is_stuck(PQsocket(c->pg))) {
+	if (c->reading == WP_READING_OFF && !is_over(c) &&
+	    wp_socket_tuning_is_stuck(PQsocket(c->pg))) {
 		(void)sip(c);
 		if (c->lost)
 			give_up(c);
@@ -482,7 +484,7 @@ static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 {
 	int64_t wait_us = c->ripe_at_us - now_us;
 
-	if (c->road == WP_ROAD_LOCAL && wait_us > SIP_EVERY_US)
+	if (c->road == WP_SOCKET_LOCAL && wait_us > SIP_EVERY_US)
 		wait_us = SIP_EVERY_US;
 	struct itimerspec until = { .it_value = { .tv_nsec = wait_us * 1000 } };
 	c->rests = wait_us > 0 && timerfd_settime(c->pause.fd, 0, &until, NULL) == 0;
@@ -508,7 +510,7 @@ static void on_pause(struct ev_loop *loop, ev_io *w, int events)
 
 static void all_taken(struct wp_copy *c)
 {
-	wp_pace_took(&c->pace, c->taken, c->taken_bytes, wp_clock_us());
+	wp_receive_batching_took(&c->pace, c->taken, c->taken_bytes, wp_clock_us());
 	c->taken = 0;
 	c->taken_bytes = 0;
 	c->sipped = 0;
@@ -523,7 +525,7 @@ static void rest(struct wp_copy *c)
 {
 	int64_t now_us = wp_clock_us();
 
-	c->ripe_at_us = c->ripened_us + wp_pace_pause_us(&c->pace, now_us);
+	c->ripe_at_us = c->ripened_us + wp_receive_batching_pause_us(&c->pace, now_us);
 	if (c->ripe_at_us - now_us >= WP_PACE_PAUSE_MIN_US)
 		pause_until_ripe(c, now_us);
 }
@@ -602,8 +604,8 @@ static void collect_start(struct wp_copy *c)
 	PGresult *result = PQgetResult(c->pg);
 	if (PQresultStatus(result) == PGRES_COPY_BOTH) {
 		c->ripe = true; /* the first may have come along */
-		wp_pace_init(&c->pace, wp_clock_us());
-		c->road = wp_road_fit(PQsocket(c->pg));
+		wp_receive_batching_init(&c->pace, wp_clock_us());
+		c->road = wp_socket_tuning_fit(PQsocket(c->pg));
 		settle(c, WP_COPY_RUNNING);
 	} else if (result)
 		fail_by_server(c, result);
@@ -689,33 +691,33 @@ static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *s
 	return rc;
 }
 
-static enum wp_rc send_start(struct wp_copy *c, struct wp_why *why)
+static enum wp_rc send_start(struct wp_copy *c, struct wp_error *error)
 {
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = write_start(&sql, &c->setup);
 	if (rc != WP_OK)
-		(void)wp_why_set(why, rc, "START_REPLICATION would be too long");
+		(void)wp_error_set(error, rc, "START_REPLICATION would be too long");
 	else if (!PQsendQuery(c->pg, (const char *)sql.data))
-		rc = wp_why_set(why, WP_IO, "cannot send START_REPLICATION: %s",
-				PQerrorMessage(c->pg));
+		rc = wp_error_set(error, WP_IO, "cannot send START_REPLICATION: %s",
+				  PQerrorMessage(c->pg));
 	wp_buffer_release(&sql);
 	return rc;
 }
 
 enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_setup *setup,
-		       struct wp_copy **ret, struct wp_why *why)
+		       struct wp_copy **ret, struct wp_error *error)
 {
 	struct wp_copy *c = calloc(1, sizeof(*c));
 	if (!c)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a stream");
 	*c = (struct wp_copy){ .loop = loop, .pg = pg, .setup = *setup, .reading = WP_READING_ON };
 	enum wp_rc rc = WP_OK;
 	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (timer < 0)
-		rc = wp_why_set(why, WP_NOMEM, "no timerfd for a stream: %s", strerror(errno));
+		rc = wp_error_set(error, WP_NOMEM, "no timerfd for a stream: %s", strerror(errno));
 	if (rc == WP_OK)
-		rc = send_start(c, why);
+		rc = send_start(c, error);
 	if (rc != WP_OK) {
 		if (timer >= 0)
 			(void)close(timer);

@@ -29,7 +29,7 @@ enum described_column { D_TABLE, D_NAME, D_TYPE, D_MODIFIER, D_IS_KEY, D_TYPE_SC
 /* Of types with a lower oid the server says nothing: they are the same everywhere. */
 enum { FIRST_TOLD_OID = 10000 };
 
-void wp_described_sql(struct wp_sql *sql, const struct wp_wanted *wanted)
+void wp_described_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "%s", head);
 	for (size_t i = 0; i < wanted->count; i++) {
@@ -90,8 +90,8 @@ static enum wp_rc collect(const PGresult *result, size_t table, struct wp_relati
 	return rc;
 }
 
-enum wp_rc wp_described_put(const PGresult *result, const struct wp_wanted *wanted, size_t table,
-			    struct wp_relations *into, struct wp_relation **ret)
+enum wp_rc wp_described_put(const PGresult *result, const struct wp_requirements *wanted,
+			    size_t table, struct wp_relations *into, struct wp_relation **ret)
 {
 	struct wp_column columns[WP_COLUMNS_MAX];
 	size_t count = 0;

@@ -59,7 +59,8 @@ static const char *const expressions[] = {
 };
 
 enum wp_rc wp_doctor_sql(PGconn *pg, const struct wp_postgres_options *options,
-			 const struct wp_wanted *wanted, struct wp_buffer *into, struct wp_why *why)
+			 const struct wp_requirements *wanted, struct wp_buffer *into,
+			 struct wp_error *error)
 {
 	struct wp_sql sql;
 
@@ -69,7 +70,7 @@ enum wp_rc wp_doctor_sql(PGconn *pg, const struct wp_postgres_options *options,
 	wp_sql_add(&sql, with, options->slot, options->slot, options->publication);
 	for (size_t i = 0; i < D_COUNT; i++)
 		wp_sql_add(&sql, "%s%s", i > 0 ? ",\n  " : "", expressions[i]);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
 /* -- the server ------------------------------------------------------------------ */
@@ -110,12 +111,13 @@ static bool is_our_answer(const PGresult *answer)
 
 enum wp_rc wp_doctor_judge(PGconn *pg, const PGresult *answer,
 			   const struct wp_postgres_options *options,
-			   const struct wp_wanted *wanted, struct wp_preflight *ret,
-			   enum wp_publication_age *ret_age, struct wp_why *why)
+			   const struct wp_requirements *wanted, struct wp_preflight *ret,
+			   enum wp_publication_age *ret_age, struct wp_error *error)
 {
 	if (!is_our_answer(answer))
-		return wp_why_set(why, WP_PROTO,
-				  "the server's answer to the doctor's question has another shape");
+		return wp_error_set(
+			error, WP_PROTO,
+			"the server's answer to the doctor's question has another shape");
 	struct judge j = {
 		.pg = pg,
 		.answer = answer,

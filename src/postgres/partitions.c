@@ -43,7 +43,7 @@ static const char harmless_sql[] =
 
 enum answer_column { ANSWER_PARTITIONS, ANSWER_SNAPSHOT, ANSWER_HARMLESS, ANSWER_COLUMNS };
 
-void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted,
+void wp_partitions_sql(struct wp_sql *sql, const struct wp_requirements *wanted,
 		       enum wp_partitions_for whom)
 {
 	wp_sql_add(sql, "WITH RECURSIVE ");
@@ -53,7 +53,7 @@ void wp_partitions_sql(struct wp_sql *sql, const struct wp_wanted *wanted,
 }
 
 enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *ret,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	enum wp_rc rc = WP_PROTO;
 
@@ -65,13 +65,13 @@ enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *re
 	case WP_OK:
 		return WP_OK;
 	case WP_FULL:
-		return wp_why_set(why, rc, "the outboxes have more than %d partitions",
-				  WP_PARTITIONS_MAX);
+		return wp_error_set(error, rc, "the outboxes have more than %d partitions",
+				    WP_PARTITIONS_MAX);
 	case WP_NOMEM:
-		return wp_why_set(why, rc, "out of memory for the partitions of the outboxes");
+		return wp_error_set(error, rc, "out of memory for the partitions of the outboxes");
 	default:
-		return wp_why_set(why, rc,
-				  "the server's answer about the partitions of the outboxes is "
-				  "none that PostgreSQL gives");
+		return wp_error_set(error, rc,
+				    "the server's answer about the partitions of the outboxes is "
+				    "none that PostgreSQL gives");
 	}
 }

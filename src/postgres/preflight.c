@@ -27,9 +27,9 @@ void wp_judge_end(struct judge *j)
 /* The statements collected in j->cure, and an empty collection for the next. */
 static void take_cure(struct judge *j, struct wp_finding *f)
 {
-	struct wp_why why;
+	struct wp_error error;
 	if (j->cure_text.size > 0) {
-		enum wp_rc rc = wp_sql_end(&j->cure, &why);
+		enum wp_rc rc = wp_sql_end(&j->cure, &error);
 		(void)snprintf(f->cure, sizeof(f->cure), "%s",
 			       rc == WP_OK ? (const char *)j->cure_text.data
 					   : "-- walpost init --print-sql prints the statements");
@@ -376,24 +376,25 @@ static void judge_idle_timeout(struct judge *j)
 		   answer_text(j, A_SLOT_IDLE_TEXT));
 }
 
-static void judge_witness(struct judge *j)
+static void judge_checkpoint(struct judge *j)
 {
-	bool there = answer_yes(j, A_WITNESS);
-	bool whole = answer_yes(j, A_WITNESS_WHOLE);
-	if (whole && answer_yes(j, A_WITNESS_MAY)) {
-		j->ret->witness_ready = true;
-		FOUND_OK(j, "witness", "walpost.witness is there and may be written");
+	bool there = answer_yes(j, A_CHECKPOINT);
+	bool whole = answer_yes(j, A_CHECKPOINT_WHOLE);
+	if (whole && answer_yes(j, A_CHECKPOINT_MAY)) {
+		j->ret->checkpoint_ready = true;
+		FOUND_OK(j, "checkpoint", "walpost.slot_checkpoint is there and may be written");
 		return;
 	}
 	if (!there)
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 	if (there && !whole)
-		wp_sql_add(&j->cure, "DROP TABLE walpost.witness;\n");
+		wp_sql_add(&j->cure, "DROP TABLE walpost.slot_checkpoint;\n");
 	if (!whole)
-		wp_sql_add(&j->cure, "%s", wp_witness_sql);
-	wp_witness_grant_sql(&j->cure, answer_text(j, A_ROLE));
-	FOUND_WARN(j, "witness",
-		   "table walpost.witness %s: a relay that starts cannot tell whether the slot was "
+		wp_sql_add(&j->cure, "%s", wp_checkpoint_sql);
+	wp_checkpoint_grant_sql(&j->cure, answer_text(j, A_ROLE));
+	FOUND_WARN(j, "checkpoint",
+		   "table walpost.slot_checkpoint %s: a relay that starts cannot tell whether the "
+		   "slot was "
 		   "made anew or moved meanwhile, and goes on; one that comes back to a moved slot "
 		   "cannot tell whether another relay had it, and stops; nor is a promoted or "
 		   "restored server noticed that is behind what was delivered",
@@ -440,18 +441,18 @@ static void read_keeping(const struct judge *j, struct wp_health *ret)
 			ret->server_lsn > restart ? (int64_t)(ret->server_lsn - restart) : 0;
 }
 
-static bool is_our_answer(const PGresult *answer, const struct wp_wanted *wanted)
+static bool is_our_answer(const PGresult *answer, const struct wp_requirements *wanted)
 {
 	size_t rows = wanted->count > 0 ? wanted->count : 1;
 	return PQresultStatus(answer) == PGRES_TUPLES_OK && (size_t)PQntuples(answer) == rows &&
 	       PQnfields(answer) == A_COUNT + 1;
 }
 
-static enum wp_rc quote_table(struct judge *j, struct wp_why *why)
+static enum wp_rc quote_table(struct judge *j, struct wp_error *error)
 {
 	wp_sql_init(&j->cure, j->pg, &j->cure_text);
 	wp_sql_add(&j->cure, "%I.%I", j->table->schema, j->table->name);
-	enum wp_rc rc = wp_sql_end(&j->cure, why);
+	enum wp_rc rc = wp_sql_end(&j->cure, error);
 	if (rc == WP_OK)
 		(void)snprintf(j->quoted, sizeof(j->quoted), "%s", (const char *)j->cure_text.data);
 	wp_buffer_reset(&j->cure_text);
@@ -468,14 +469,14 @@ static void begin(struct judge *j)
 	for (size_t i = 0; i < WP_WANTED_MAX; i++)
 		p->table_exists[i] = false;
 	p->publication_exists = !answer_null(j, A_PUB);
-	p->witness_ready = false;
+	p->checkpoint_ready = false;
 	p->slot_exists = !answer_null(j, A_SLOT_TYPE);
 	p->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
 	p->health = (struct wp_health){ .answers = 0 };
 }
 
 static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j),
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
@@ -483,7 +484,7 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 		j->row = (int)i;
 		j->table = &j->wanted->tables[i];
 		j->ret->table_exists[i] = !answer_null(j, A_TABLE_KIND);
-		rc = quote_table(j, why);
+		rc = quote_table(j, error);
 		if (rc == WP_OK)
 			judge_one(j);
 	}
@@ -493,16 +494,16 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 }
 
 /* In the order in which cures can be applied: a publication names tables. */
-static enum wp_rc judge_tables(struct judge *j, struct wp_why *why)
+static enum wp_rc judge_tables(struct judge *j, struct wp_error *error)
 {
 	j->room = WP_ROOM_OUTBOX;
-	enum wp_rc rc = judge_each(j, wp_judge_table, why);
+	enum wp_rc rc = judge_each(j, wp_judge_table, error);
 
 	if (rc != WP_OK)
 		return rc;
 	j->room = WP_ROOM_PUBLICATION;
 	wp_judge_publication(j);
-	return judge_each(j, wp_judge_published_table, why);
+	return judge_each(j, wp_judge_published_table, error);
 }
 
 /* Findings that mean: what the application writes now does not come to us. */
@@ -533,12 +534,12 @@ static void note_loss(struct judge *j)
 
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
-			      const struct wp_wanted *wanted, struct wp_preflight *ret,
-			      struct wp_why *why)
+			      const struct wp_requirements *wanted, struct wp_preflight *ret,
+			      struct wp_error *error)
 {
 	if (!is_our_answer(answer, wanted))
-		return wp_why_set(
-			why, WP_PROTO,
+		return wp_error_set(
+			error, WP_PROTO,
 			"the server's answer to the preflight question has another shape");
 	struct judge j = {
 		.pg = pg,
@@ -553,10 +554,10 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	read_keeping(&j, &ret->health);
 	wp_judge_begin(&j);
 	judge_server(&j);
-	enum wp_rc rc = judge_tables(&j, why);
+	enum wp_rc rc = judge_tables(&j, error);
 	if (rc == WP_OK) {
 		judge_slot(&j);
-		judge_witness(&j);
+		judge_checkpoint(&j);
 		note_loss(&j);
 	}
 	wp_judge_end(&j);

@@ -6,7 +6,7 @@
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 
 #include "binary_types.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
 #define WP_PREFLIGHT_COLUMNS(X)                                                                    \
@@ -130,12 +130,12 @@
 	  "WHERE c.relreplident = 'n' OR (c.relreplident IN ('d', 'i') "                           \
 	  "AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND "                   \
 	  "CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE i.indisreplident END)))")         \
-	X(WITNESS, "EXISTS (SELECT FROM witness)")                                                 \
-	X(WITNESS_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "                 \
-		       "AND has_table_privilege(session_user, oid, 'SELECT') "                     \
-		       "AND has_table_privilege(session_user, oid, 'INSERT') "                     \
-		       "AND has_table_privilege(session_user, oid, 'UPDATE') FROM witness)")       \
-	X(WITNESS_WHOLE, WP_WITNESS_IS_WHOLE("(SELECT oid FROM witness)"))
+	X(CHECKPOINT, "EXISTS (SELECT FROM checkpoint)")                                           \
+	X(CHECKPOINT_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "              \
+			  "AND has_table_privilege(session_user, oid, 'SELECT') "                  \
+			  "AND has_table_privilege(session_user, oid, 'INSERT') "                  \
+			  "AND has_table_privilege(session_user, oid, 'UPDATE') FROM checkpoint)") \
+	X(CHECKPOINT_WHOLE, WP_CHECKPOINT_IS_WHOLE("(SELECT oid FROM checkpoint)"))
 
 #define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
 enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };

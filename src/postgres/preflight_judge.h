@@ -16,8 +16,8 @@ struct judge {
 	PGconn *pg;
 	const PGresult *answer;
 	const struct wp_postgres_options *options;
-	const struct wp_wanted *wanted;
-	const struct wp_wanted_table *table; /* that is judged now; NULL: none */
+	const struct wp_requirements *wanted;
+	const struct wp_requirements_table *table; /* that is judged now; NULL: none */
 	int row;
 	enum wp_finding_room room; /* of the findings that are written now */
 	struct wp_preflight *ret;
@@ -80,7 +80,7 @@ void wp_judge_end(struct judge *j);
 /* Statements that make the slot anew. */
 void wp_judge_cure_by_new_slot(struct judge *j);
 /* "tables (at, schema, name) AS (...),", of all that are wanted. */
-void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_wanted *wanted);
+void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_requirements *wanted);
 
 /* doctor_slot.c */
 void wp_judge_slot_kept(struct judge *j);

@@ -42,9 +42,9 @@ static const char with[] =
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
 	"  JOIN pg_namespace n ON n.nspname = t.schemaname\n"
 	"  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename),\n"
-	"witness AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
+	"checkpoint AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
 	"c.relnamespace\n"
-	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness' AND c.relkind = 'r')\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND c.relkind = 'r')\n"
 	"SELECT answer.*, asked.at FROM tables asked CROSS JOIN LATERAL (\n"
 	"WITH tab AS (SELECT c.oid, c.relkind, c.relpersistence FROM pg_class c\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
@@ -95,7 +95,7 @@ static struct number number_text(size_t number)
 	return text;
 }
 
-void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
+void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "tables (at, schema, name) AS (VALUES ");
 	for (size_t i = 0; i < wanted->count; i++)
@@ -106,12 +106,12 @@ void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_wanted *wanted)
 	wp_sql_add(sql, "),\n");
 }
 
-static void add_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
+static void add_columns(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	/* The first row gives the types, and is of no table. */
 	wp_sql_add(sql, "columns (table_at, at, name) AS (VALUES (-1, 0, ''::text)");
 	for (size_t i = 0; i < wanted->count; i++) {
-		const struct wp_wanted_table *table = &wanted->tables[i];
+		const struct wp_requirements_table *table = &wanted->tables[i];
 		for (size_t j = 0; j < table->column_count; j++)
 			wp_sql_add(sql, ", (%s, %s, %L)", number_text(i).text, number_text(j).text,
 				   table->columns[j]);
@@ -120,8 +120,8 @@ static void add_columns(struct wp_sql *sql, const struct wp_wanted *wanted)
 }
 
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted *wanted, int walsender, struct wp_buffer *into,
-			    struct wp_why *why)
+			    const struct wp_requirements *wanted, int walsender,
+			    struct wp_buffer *into, struct wp_error *error)
 {
 	char pid[24];
 	struct wp_sql sql;
@@ -135,5 +135,5 @@ enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *option
 	for (size_t i = 0; i < A_COUNT; i++)
 		wp_sql_add(&sql, "%s%s", i ? ",\n  " : "", columns[i].expression);
 	wp_sql_add(&sql, "%s", with_end);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }

@@ -42,11 +42,11 @@ static void on_connected(void *arg)
 }
 
 enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup,
-			struct wp_probe_question **ret, struct wp_why *why)
+			struct wp_probe_question **ret, struct wp_error *error)
 {
 	struct wp_probe_question *q = calloc(1, sizeof(*q));
 	if (!q)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a question to the server");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a question to the server");
 	q->done = setup->done;
 	q->arg = setup->arg;
 	q->answer = WP_PROBE_RUNNING;
@@ -57,7 +57,7 @@ enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup
 		.arg = q,
 		.same_as = setup->same_as,
 	};
-	enum wp_rc rc = wp_connection_new(loop, &to, &q->connection, why);
+	enum wp_rc rc = wp_connection_new(loop, &to, &q->connection, error);
 	if (rc != WP_OK) {
 		free(q);
 		return rc;

@@ -2,41 +2,41 @@
 
 #include <string.h>
 
-const char wp_witness_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
-			      "CREATE TABLE IF NOT EXISTS walpost.witness (\n"
-			      "  slot text PRIMARY KEY,\n"
-			      "  owner text NOT NULL,\n"
-			      "  system_identifier text NOT NULL,\n"
-			      "  timeline bigint NOT NULL,\n"
-			      "  epoch int NOT NULL,\n"
-			      "  taken_at_lsn pg_lsn NOT NULL,\n"
-			      "  taken_at timestamptz NOT NULL DEFAULT now(),\n"
-			      "  confirmed_lsn pg_lsn,\n"
-			      "  confirmed_at timestamptz,\n"
-			      "  stopped boolean NOT NULL DEFAULT false,\n"
-			      "  server_started timestamptz,\n"
-			      "  slot_transactions bigint,\n"
-			      "  topics text,\n"
-			      "  trouble text,\n"
-			      "  trouble_at timestamptz\n"
-			      ");\n"
-			      "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
-			      "  slot text NOT NULL,\n"
-			      "  from_lsn pg_lsn NOT NULL,\n"
-			      "  to_lsn pg_lsn NOT NULL,\n"
-			      "  events bigint,\n"
-			      "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
-			      "  skipped_by text NOT NULL DEFAULT session_user\n"
-			      ");\n";
+const char wp_checkpoint_sql[] = "CREATE SCHEMA IF NOT EXISTS walpost;\n"
+				 "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint (\n"
+				 "  slot text PRIMARY KEY,\n"
+				 "  owner text NOT NULL,\n"
+				 "  system_identifier text NOT NULL,\n"
+				 "  timeline bigint NOT NULL,\n"
+				 "  epoch int NOT NULL,\n"
+				 "  taken_at_lsn pg_lsn NOT NULL,\n"
+				 "  taken_at timestamptz NOT NULL DEFAULT now(),\n"
+				 "  confirmed_lsn pg_lsn,\n"
+				 "  confirmed_at timestamptz,\n"
+				 "  stopped boolean NOT NULL DEFAULT false,\n"
+				 "  server_started timestamptz,\n"
+				 "  slot_transactions bigint,\n"
+				 "  topics text,\n"
+				 "  trouble text,\n"
+				 "  trouble_at timestamptz\n"
+				 ");\n"
+				 "CREATE TABLE IF NOT EXISTS walpost.skip (\n"
+				 "  slot text NOT NULL,\n"
+				 "  from_lsn pg_lsn NOT NULL,\n"
+				 "  to_lsn pg_lsn NOT NULL,\n"
+				 "  events bigint,\n"
+				 "  skipped_at timestamptz NOT NULL DEFAULT now(),\n"
+				 "  skipped_by text NOT NULL DEFAULT session_user\n"
+				 ");\n";
 
-void wp_witness_grant_sql(struct wp_sql *sql, const char *role)
+void wp_checkpoint_grant_sql(struct wp_sql *sql, const char *role)
 {
 	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
-	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO %I;\n", role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO %I;\n", role);
 	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.skip TO %I;\n", role);
 }
 
-void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *table)
+void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table *table)
 {
 	wp_sql_add(sql, "CREATE TABLE IF NOT EXISTS %I.%I (", table->schema, table->name);
 	for (size_t i = 0; i < table->column_count; i++)
@@ -46,7 +46,7 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_wanted_table *tabl
 }
 
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
-			       const struct wp_wanted *wanted)
+			       const struct wp_requirements *wanted)
 {
 	wp_sql_add(sql, "CREATE PUBLICATION %I", publication);
 	for (size_t i = 0; i < wanted->count; i++)

@@ -40,8 +40,9 @@ static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 		f.reaction = wp_postgres_reaction(WP_PHASE_SQL, sqlstate);
 	}
 	const char *text = result ? PQresultErrorMessage(result) : PQerrorMessage(pg);
-	(void)wp_why_set(&f.why, WP_IO, "%s", *text ? text : "the server closed the connection");
-	cut_newline(f.why.text);
+	(void)wp_error_set(&f.error, WP_IO, "%s",
+			   *text ? text : "the server closed the connection");
+	cut_newline(f.error.text);
 	return f;
 }
 
@@ -150,16 +151,16 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int events)
 }
 
 enum wp_rc wp_query_new(struct ev_loop *loop, PGconn *pg, const char *sql, wp_query_done done,
-			void *arg, struct wp_query **ret, struct wp_why *why)
+			void *arg, struct wp_query **ret, struct wp_error *error)
 {
 	struct wp_query *q = calloc(1, sizeof(*q));
 	if (!q)
-		return wp_why_set(why, WP_NOMEM, "out of memory for an SQL query");
+		return wp_error_set(error, WP_NOMEM, "out of memory for an SQL query");
 	*q = (struct wp_query){ .loop = loop, .pg = pg, .done = done, .arg = arg };
 	if (PQsetnonblocking(pg, 1) != 0 || !PQsendQuery(pg, sql)) {
 		free(q);
-		return wp_why_set(why, WP_IO, "cannot send SQL to the server: %s",
-				  PQerrorMessage(pg));
+		return wp_error_set(error, WP_IO, "cannot send SQL to the server: %s",
+				    PQerrorMessage(pg));
 	}
 	int fd = PQsocket(pg);
 	assert(fd >= 0);
@@ -169,8 +170,8 @@ enum wp_rc wp_query_new(struct ev_loop *loop, PGconn *pg, const char *sql, wp_qu
 	ev_io_start(loop, &q->readable);
 	if (flush(q) != WP_OK) {
 		wp_query_free(q);
-		return wp_why_set(why, WP_IO, "cannot send SQL to the server: %s",
-				  PQerrorMessage(pg));
+		return wp_error_set(error, WP_IO, "cannot send SQL to the server: %s",
+				    PQerrorMessage(pg));
 	}
 	*ret = q;
 	return WP_OK;

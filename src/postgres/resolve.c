@@ -14,7 +14,7 @@ struct task {
 	bool *finished; /* the wp_resolve's; for `done` only, which an abandoned task never sees */
 	struct wp_addresses wanted;
 	struct wp_addresses found;
-	struct wp_why why; /* of the last name that gave nothing */
+	struct wp_error error; /* of the last name that gave nothing */
 };
 
 struct wp_resolve {
@@ -53,8 +53,8 @@ static void look_up(struct task *t, const struct wp_address *name)
 	struct addrinfo *infos = NULL;
 	int rc = getaddrinfo(name->host, NULL, &hints, &infos);
 	if (rc != 0) {
-		(void)wp_why_set(&t->why, WP_IO, "the host name \"%s\" has no address: %s",
-				 name->host, gai_strerror(rc));
+		(void)wp_error_set(&t->error, WP_IO, "the host name \"%s\" has no address: %s",
+				   name->host, gai_strerror(rc));
 		return;
 	}
 	for (const struct addrinfo *info = infos; info; info = info->ai_next)
@@ -95,31 +95,32 @@ static void on_collectable(struct ev_loop *loop, ev_io *w, int events)
 	ev_io_stop(loop, &r->collectable);
 	struct task *t = r->task;
 	r->task = NULL;
-	r->done(r->arg, t->found.count ? &t->found : NULL, t->found.count ? NULL : &t->why);
+	r->done(r->arg, t->found.count ? &t->found : NULL, t->found.count ? NULL : &t->error);
 	free(t);
 }
 
-static enum wp_rc take_place(struct wp_why *why)
+static enum wp_rc take_place(struct wp_error *error)
 {
 	if (atomic_fetch_add(&running, 1) < WP_RESOLVE_RUNNING_MAX)
 		return WP_OK;
 	(void)atomic_fetch_sub(&running, 1);
-	return wp_why_set(why, WP_FULL,
-			  "%d name resolutions have not been answered yet; check the name servers "
-			  "of this host, or write hostaddr into postgres.conninfo",
-			  WP_RESOLVE_RUNNING_MAX);
+	return wp_error_set(
+		error, WP_FULL,
+		"%d name resolutions have not been answered yet; check the name servers "
+		"of this host, or write hostaddr into postgres.conninfo",
+		WP_RESOLVE_RUNNING_MAX);
 }
 
-static enum wp_rc begin(struct wp_resolve *r, struct wp_why *why)
+static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)
 {
-	enum wp_rc rc = wp_worker_new(&r->worker, why);
+	enum wp_rc rc = wp_worker_new(&r->worker, error);
 	if (rc != WP_OK)
 		return rc;
 	struct wp_job job = { .run = run, .done = done, .drop = drop, .arg = r->task };
 	rc = wp_worker_submit(r->worker, &job, &r->job);
 	if (rc != WP_OK) {
 		(void)wp_worker_free(r->worker, 0);
-		return wp_why_set(why, rc, "the thread for name resolution takes no work");
+		return wp_error_set(error, rc, "the thread for name resolution takes no work");
 	}
 	ev_io_init(&r->collectable, on_collectable, wp_worker_fd(r->worker), EV_READ);
 	r->collectable.data = r;
@@ -129,9 +130,9 @@ static enum wp_rc begin(struct wp_resolve *r, struct wp_why *why)
 
 enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wanted,
 			  wp_resolve_done done_, void *arg, struct wp_resolve **ret,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
-	enum wp_rc rc = take_place(why);
+	enum wp_rc rc = take_place(error);
 	if (rc != WP_OK)
 		return rc;
 	struct wp_resolve *r = calloc(1, sizeof(*r));
@@ -140,9 +141,9 @@ enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wante
 		*r = (struct wp_resolve){ .loop = loop, .done = done_, .arg = arg, .task = t };
 		t->finished = &r->finished;
 		t->wanted = *wanted;
-		rc = begin(r, why);
+		rc = begin(r, error);
 	} else {
-		rc = wp_why_set(why, WP_NOMEM, "out of memory for a name resolution");
+		rc = wp_error_set(error, WP_NOMEM, "out of memory for a name resolution");
 	}
 	if (rc != WP_OK) {
 		(void)atomic_fetch_sub(&running, 1);

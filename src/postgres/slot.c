@@ -63,14 +63,14 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter)
 		   pid);
 }
 
-enum wp_rc wp_slot_name_check(const char *slot, struct wp_why *why)
+enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error)
 {
 	size_t size = strlen(slot);
 	if (size >= 1 && size <= 63 &&
 	    strspn(slot, "abcdefghijklmnopqrstuvwxyz0123456789_") == size)
 		return WP_OK;
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"postgres.slot = %s: a slot's name has 1 to 63 lower-case letters, digits and "
 		"underscores",
 		slot);

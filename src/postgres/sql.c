@@ -78,18 +78,18 @@ void wp_sql_add(struct wp_sql *sql, const char *template, ...)
 	va_end(values);
 }
 
-enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_why *why)
+enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_error *error)
 {
 	append(sql, "", 1);
 	switch (sql->rc) {
 	case WP_OK:
 		return WP_OK;
 	case WP_FULL:
-		return wp_why_set(why, WP_FULL, "the SQL text would be longer than %zu bytes",
-				  sql->into->size_max);
+		return wp_error_set(error, WP_FULL, "the SQL text would be longer than %zu bytes",
+				    sql->into->size_max);
 	case WP_CONFIG:
-		return wp_why_set(why, WP_CONFIG, "%s", sql->problem);
+		return wp_error_set(error, WP_CONFIG, "%s", sql->problem);
 	default:
-		return wp_why_set(why, sql->rc, "out of memory for an SQL text");
+		return wp_error_set(error, sql->rc, "out of memory for an SQL text");
 	}
 }

@@ -9,13 +9,13 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/copy.h"
-#include "walpost/postgres/farewell.h"
+#include "walpost/postgres/last_checkpoint.h"
 #include "walpost/postgres/probe.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/postgres/stream_facts.h"
 #include "walpost/postgres/watch.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 #define SQL_SIZE_MAX 16384
 
@@ -44,22 +44,22 @@ struct stream {
 	ev_timer beside_life;
 	void (*with_beside)(struct stream *s); /* what it is opened for */
 	struct wp_stream_facts *facts;	       /* while they are asked for */
-	struct wp_query *query;		       /* while starting: witness, buffer */
+	struct wp_query *query;		       /* while starting: checkpoint, buffer */
 	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
-	struct wp_watch *watch;	      /* while streaming, once it was asked for */
-	struct wp_farewell *farewell; /* after the stream */
-	struct wp_source_facts begun; /* as the last stream began */
+	struct wp_watch *watch;		     /* while streaming, once it was asked for */
+	struct wp_last_checkpoint *farewell; /* after the stream */
+	struct wp_source_facts begun;	     /* as the last stream began */
 	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
 	 * flush since. 0: no stream has begun, or another may have had the slot since. */
 	wp_lsn told;
-	char topics[WP_WITNESS_TOPICS_SIZE];
-	char trouble[WP_WITNESS_TROUBLE_SIZE]; /* "": none */
+	char topics[WP_CHECKPOINT_TOPICS_SIZE];
+	char trouble[WP_CHECKPOINT_TROUBLE_SIZE]; /* "": none */
 	ev_tstamp trouble_began;
-	bool may_write;		       /* the witness row, as far as is known */
+	bool may_write;		       /* the slot checkpoint row, as far as is known */
 	struct wp_walsender self;      /* this connection's */
 	struct wp_walsender streaming; /* that which streamed last, perhaps not ended yet */
-	bool witness_warned;
+	bool checkpoint_warned;
 	bool was_ready;
 	wp_lsn start_at;
 	enum wp_transfer transfer;
@@ -87,9 +87,9 @@ static void fail(struct stream *s, const struct wp_source_failure *failure)
 	enter(s, WP_SOURCE_FAILED);
 }
 
-static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_why *why)
+static void fail_with(struct stream *s, enum wp_rc rc, const struct wp_error *error)
 {
-	struct wp_source_failure f = { .why = *why };
+	struct wp_source_failure f = { .error = *error };
 	f.reaction = rc == WP_CONFIG ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT;
 	fail(s, &f);
 }
@@ -109,7 +109,7 @@ static void drop_connection(struct stream *s)
 {
 	wp_watch_free(s->watch);
 	s->watch = NULL;
-	wp_farewell_free(s->farewell);
+	wp_last_checkpoint_free(s->farewell);
 	s->farewell = NULL;
 	wp_copy_free(s->copy);
 	s->copy = NULL;
@@ -133,15 +133,16 @@ static PGconn *beside_of(const struct stream *s)
 /* ---- until READY ---- */
 
 /* Once: it stays so until a human acts. What preflight sees of it, preflight warns of. */
-static void warn_of_witness(struct stream *s, const char *why)
+static void warn_of_checkpoint(struct stream *s, const char *error)
 {
-	if (s->witness_warned || !*why)
+	if (s->checkpoint_warned || !*error)
 		return;
-	s->witness_warned = true;
-	wp_log(WP_LOG_WARN, "witness_unreadable", WP_TEXT("why", why),
+	s->checkpoint_warned = true;
+	wp_log(WP_LOG_WARN, "checkpoint_unreadable", WP_TEXT("reason", error),
 	       WP_TEXT("means", "whether the slot was moved or made anew behind our back cannot be "
 				"told, nor a takeover by another walpost"),
-	       WP_TEXT("cure", "end what locks walpost.witness; or drop it and run walpost init"));
+	       WP_TEXT("cure",
+		       "end what locks walpost.slot_checkpoint; or drop it and run walpost init"));
 }
 
 /* What it held is ours from here on. */
@@ -156,7 +157,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 		     const struct wp_source_failure *failure)
 {
 	struct stream *s = arg;
-	s->may_write = failure ? failure->witness_writable : answer->source.witness_writable;
+	s->may_write = failure ? failure->checkpoint_writable : answer->source.checkpoint_writable;
 	if (failure) {
 		fail(s, failure);
 		return;
@@ -166,7 +167,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 	s->self = answer->self;
 	if (s->view.facts.slot_held)
 		s->told = 0;
-	warn_of_witness(s, answer->witness_why.text);
+	warn_of_checkpoint(s, answer->checkpoint_error.text);
 	s->was_ready = true;
 	enter(s, WP_SOURCE_READY);
 }
@@ -179,13 +180,13 @@ static void ask_facts(struct stream *s, enum wp_asking asking)
 		.old = s->streaming,
 		.asking = asking,
 	};
-	struct wp_why why;
+	struct wp_error error;
 	wp_stream_facts_free(s->facts);
 	s->facts = NULL;
 	enum wp_rc rc = wp_stream_facts_new(s->loop, pg_of(s), beside_of(s), &setup, on_facts, s,
-					    &s->facts, &why);
+					    &s->facts, &error);
 	if (rc != WP_OK)
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 }
 
 static void on_beside_life(struct ev_loop *loop, ev_timer *timer, int events)
@@ -227,10 +228,10 @@ static void open_beside(struct stream *s, void (*then)(struct stream *s))
 		.arg = s,
 		.same_as = pg_of(s),
 	};
-	struct wp_why why;
-	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->beside, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->beside, &error);
 	if (rc != WP_OK)
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 }
 
 static void ask_all(struct stream *s)
@@ -265,15 +266,15 @@ static void stream_connect(struct wp_source *source)
 		.done = on_connected,
 		.arg = s,
 	};
-	struct wp_why why;
-	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->connection, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_connection_new(s->loop, &setup, &s->connection, &error);
 	if (rc == WP_OK)
 		enter(s, WP_SOURCE_CONNECTING);
 	else
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 }
 
-static void stream_want(struct wp_source *source, const struct wp_wanted *wanted)
+static void stream_want(struct wp_source *source, const struct wp_requirements *wanted)
 {
 	of(source)->setup.wanted = *wanted;
 }
@@ -288,9 +289,9 @@ static void stream_look(struct wp_source *source)
 
 /* ---- from READY to STREAMING and to the end ---- */
 
-static struct wp_witness_row witness_row(const struct stream *s)
+static struct wp_checkpoint_row checkpoint_row(const struct stream *s)
 {
-	return (struct wp_witness_row){
+	return (struct wp_checkpoint_row){
 		.slot = s->setup.options->slot,
 		.owner = s->setup.owner,
 		.system_id = s->begun.system_id,
@@ -302,37 +303,38 @@ static struct wp_witness_row witness_row(const struct stream *s)
 	};
 }
 
-static void on_farewell(void *arg, const struct wp_why *why)
+static void on_farewell(void *arg, const struct wp_error *error)
 {
 	struct stream *s = arg;
-	if (why)
-		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why->text));
-	wp_farewell_free(s->farewell);
+	if (error)
+		wp_log(WP_LOG_WARN, "checkpoint_not_written", WP_TEXT("reason", error->text));
+	wp_last_checkpoint_free(s->farewell);
 	s->farewell = NULL;
 	enter(s, WP_SOURCE_FINISHED);
 }
 
 /* NULL: there is nothing to write, or it cannot be. */
-static struct wp_farewell *new_farewell(struct stream *s)
+static struct wp_last_checkpoint *new_farewell(struct stream *s)
 {
-	bool may = s->told != 0 ? s->begun.witness_writable : s->may_write && s->trouble[0] != '\0';
+	bool may =
+		s->told != 0 ? s->begun.checkpoint_writable : s->may_write && s->trouble[0] != '\0';
 	if (!may)
 		return NULL;
-	struct wp_farewell *f = NULL;
-	struct wp_farewell_setup setup = {
+	struct wp_last_checkpoint *f = NULL;
+	struct wp_last_checkpoint_setup setup = {
 		.options = s->setup.options,
 		.same_as = pg_of(s),
-		.row = witness_row(s),
+		.row = checkpoint_row(s),
 		.confirmed = s->told,
 		.done = on_farewell,
 		.arg = s,
 	};
-	struct wp_why why;
+	struct wp_error error;
 	setup.row.topics = s->topics;
 	(void)snprintf(setup.walsender, sizeof(setup.walsender), "%s",
 		       *s->streaming.pid ? s->streaming.pid : "0");
-	if (wp_farewell_new(s->loop, &setup, &f, &why) != WP_OK)
-		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", why.text));
+	if (wp_last_checkpoint_new(s->loop, &setup, &f, &error) != WP_OK)
+		wp_log(WP_LOG_WARN, "checkpoint_not_written", WP_TEXT("reason", error.text));
 	return f;
 }
 
@@ -368,20 +370,20 @@ static void start_copy(struct stream *s)
 		.transfer = s->transfer,
 		.wake = { on_copy, s },
 	};
-	struct wp_why why;
-	enum wp_rc rc = wp_copy_new(s->loop, pg_of(s), &setup, &s->copy, &why);
+	struct wp_error error;
+	enum wp_rc rc = wp_copy_new(s->loop, pg_of(s), &setup, &s->copy, &error);
 	if (rc != WP_OK)
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 }
 
 static void ask(struct stream *s, PGconn *to, const char *sql, wp_query_done done)
 {
-	struct wp_why why;
+	struct wp_error error;
 	wp_query_free(s->query);
 	s->query = NULL;
-	enum wp_rc rc = wp_query_new(s->loop, to, sql, done, s, &s->query, &why);
+	enum wp_rc rc = wp_query_new(s->loop, to, sql, done, s, &s->query, &error);
 	if (rc != WP_OK)
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 }
 
 static void on_grown(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -400,8 +402,8 @@ static void grow(struct stream *s)
 	ask(s, pg_of(s), grow_sql, on_grown);
 }
 
-static void on_witness_written(void *arg, const PGresult *result,
-			       const struct wp_source_failure *failure)
+static void on_checkpoint_written(void *arg, const PGresult *result,
+				  const struct wp_source_failure *failure)
 {
 	(void)result; /* no row: the slot is in use, and START_REPLICATION will say so */
 	struct stream *s = arg;
@@ -410,28 +412,29 @@ static void on_witness_written(void *arg, const PGresult *result,
 		return;
 	}
 	if (failure)
-		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+		wp_log(WP_LOG_WARN, "checkpoint_not_written",
+		       WP_TEXT("reason", failure->error.text));
 	wp_query_free(s->query); /* before its connection */
 	s->query = NULL;
 	grow(s);
 }
 
-static void write_witness(struct stream *s)
+static void write_checkpoint(struct stream *s)
 {
-	struct wp_witness_row row = witness_row(s);
-	struct wp_why why;
+	struct wp_checkpoint_row row = checkpoint_row(s);
+	struct wp_error error;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_witness_write_sql(beside_of(s), &row, &sql, &why);
+	enum wp_rc rc = wp_checkpoint_write_sql(beside_of(s), &row, &sql, &error);
 	if (rc == WP_OK)
-		ask(s, beside_of(s), (const char *)sql.data, on_witness_written);
+		ask(s, beside_of(s), (const char *)sql.data, on_checkpoint_written);
 	else
-		fail_with(s, rc, &why);
+		fail_with(s, rc, &error);
 	wp_buffer_release(&sql);
 }
 
 static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer transfer,
-			 enum wp_witness witness)
+			 enum wp_checkpoint checkpoint)
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
@@ -441,10 +444,10 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->told = 0; /* the row is written before it is known who gets the slot */
 	s->view.health = (struct wp_health){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
-	s->view.unclaimed = s->view.facts.witness_writable;
+	s->view.unclaimed = s->view.facts.checkpoint_writable;
 	s->view.state = WP_SOURCE_STARTING;
-	if (witness == WP_WITNESS_WRITE && s->view.facts.witness_writable)
-		open_beside(s, write_witness);
+	if (checkpoint == WP_CHECKPOINT_WRITE && s->view.facts.checkpoint_writable)
+		open_beside(s, write_checkpoint);
 	else
 		grow(s);
 }
@@ -500,10 +503,10 @@ static void stream_probe(struct wp_source *source)
 		.done = on_probed,
 		.arg = s,
 	};
-	struct wp_why why;
+	struct wp_error error;
 	wp_probe_free(s->probe);
 	s->probe = NULL;
-	enum wp_rc rc = wp_probe_new(s->loop, &setup, &s->probe, &why);
+	enum wp_rc rc = wp_probe_new(s->loop, &setup, &s->probe, &error);
 	s->view.probe = rc == WP_OK ? WP_PROBE_RUNNING : WP_PROBE_UNREACHABLE;
 	if (rc != WP_OK)
 		wake(s);
@@ -572,10 +575,10 @@ static void stream_watch(struct wp_source *source)
 static void stream_write_down(struct wp_source *source, wp_lsn confirmed, const char *topics)
 {
 	struct stream *s = of(source);
-	struct wp_witness_row row = witness_row(s);
+	struct wp_checkpoint_row row = checkpoint_row(s);
 	row.topics = topics;
 	assert(s->view.state == WP_SOURCE_STREAMING);
-	if (s->view.facts.witness_writable && watch_of(s))
+	if (s->view.facts.checkpoint_writable && watch_of(s))
 		wp_watch_write_down(s->watch, &row, s->self.pid, confirmed);
 }
 
@@ -592,8 +595,8 @@ static void stream_close(struct wp_source *source)
 {
 	struct stream *s = of(source);
 	if (s->farewell)
-		wp_log(WP_LOG_WARN, "witness_not_written",
-		       WP_TEXT("why", "the server did not answer in time"));
+		wp_log(WP_LOG_WARN, "checkpoint_not_written",
+		       WP_TEXT("reason", "the server did not answer in time"));
 	wp_probe_free(s->probe);
 	s->probe = NULL;
 	s->view.probe = WP_PROBE_NONE;
@@ -609,7 +612,7 @@ static void stream_part(struct wp_source *source, const char *topics)
 {
 	struct stream *s = of(source);
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
-	struct wp_farewell *farewell = new_farewell(s);
+	struct wp_last_checkpoint *farewell = new_farewell(s);
 	stream_close(source);
 	s->farewell = farewell;
 	if (farewell)
@@ -641,16 +644,16 @@ static const struct wp_source_ops ops = {
 };
 
 enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
-			 struct wp_source **ret, struct wp_why *why)
+			 struct wp_source **ret, struct wp_error *error)
 {
 	assert(strlen(setup->owner) < WP_OWNER_SIZE);
 	struct wp_connection_facts facts;
-	enum wp_rc rc = wp_connection_facts(setup->options, &facts, why);
+	enum wp_rc rc = wp_connection_facts(setup->options, &facts, error);
 	if (rc != WP_OK)
 		return rc;
 	struct stream *s = calloc(1, sizeof(*s));
 	if (!s)
-		return wp_why_set(why, WP_NOMEM, "out of memory for a stream");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a stream");
 	s->source.ops = &ops;
 	s->loop = loop;
 	ev_timer_init(&s->beside_life, on_beside_life, 0., 0.);

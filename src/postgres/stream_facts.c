@@ -10,10 +10,10 @@
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/stream_facts.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
-#define WITNESS_IS_WHOLE WP_WITNESS_IS_WHOLE("c.oid")
+#define CHECKPOINT_IS_WHOLE WP_CHECKPOINT_IS_WHOLE("c.oid")
 
 struct wp_stream_facts {
 	struct ev_loop *loop; /* borrowed */
@@ -37,12 +37,12 @@ enum slot_column {
 	SLOT_SELF_PID,
 	SLOT_SELF_STARTED,
 	SLOT_TIMEOUT_MS,
-	SLOT_WITNESS_READABLE,
-	SLOT_WITNESS_WRITABLE,
+	SLOT_CHECKPOINT_READABLE,
+	SLOT_CHECKPOINT_WRITABLE,
 	SLOT_COLUMNS,
 };
 
-/* The witness is asked for only when it can be read: an error would be in the server's log. */
+/* The slot checkpoint is asked for only when it can be read: an error would be in the server's log. */
 static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
 	"  %s, self.backend_start, timeout.setting,\n"
@@ -53,7 +53,7 @@ static const char slot_sql[] =
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
 	"LEFT JOIN pg_catalog.pg_settings timeout ON timeout.name = 'wal_sender_timeout'\n"
 	"LEFT JOIN LATERAL (\n"
-	"  SELECT " WITNESS_IS_WHOLE " AS whole,\n"
+	"  SELECT " CHECKPOINT_IS_WHOLE " AS whole,\n"
 	"    pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'SELECT') AS readable,\n"
 	"    pg_catalog.has_table_privilege(c.oid, 'INSERT')\n"
@@ -62,7 +62,7 @@ static const char slot_sql[] =
 	"      AND pg_catalog.current_setting('transaction_read_only') = 'off' AS writable\n"
 	"  FROM pg_catalog.pg_class c\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
-	"  WHERE n.nspname = 'walpost' AND c.relname = 'witness') w ON true\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint') w ON true\n"
 	"WHERE s.slot_name = %L";
 
 static void finish(struct wp_stream_facts *f, const struct wp_source_failure *failure)
@@ -73,32 +73,32 @@ static void finish(struct wp_stream_facts *f, const struct wp_source_failure *fa
 static void fail(struct wp_stream_facts *f, enum wp_reaction reaction, const char *what)
 {
 	struct wp_source_failure failure = { .reaction = reaction };
-	(void)wp_why_set(&failure.why, WP_IO, "%s", what);
+	(void)wp_error_set(&failure.error, WP_IO, "%s", what);
 	finish(f, &failure);
 }
 
 /* Broken answers and lost connections alike: the next try may fare better. */
-static void fail_again(struct wp_stream_facts *f, const struct wp_why *why)
+static void fail_again(struct wp_stream_facts *f, const struct wp_error *error)
 {
-	fail(f, WP_REACT_RECONNECT, why->text);
+	fail(f, WP_REACT_RECONNECT, error->text);
 }
 
 static enum wp_rc send(struct wp_stream_facts *f, PGconn *to, const char *text, wp_query_done done,
-		       struct wp_why *why)
+		       struct wp_error *error)
 {
 	wp_query_free(f->query);
 	f->query = NULL;
-	return wp_query_new(f->loop, to, text, done, f, &f->query, why);
+	return wp_query_new(f->loop, to, text, done, f, &f->query, error);
 }
 
 static void ask(struct wp_stream_facts *f, const char *sql, wp_query_done done)
 {
-	struct wp_why why;
-	if (send(f, f->pg, sql, done, &why) != WP_OK)
-		fail_again(f, &why);
+	struct wp_error error;
+	if (send(f, f->pg, sql, done, &error) != WP_OK)
+		fail_again(f, &error);
 }
 
-static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct wp_why *why,
+static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct wp_error *error,
 			wp_query_done done)
 {
 	if (rc == WP_OK)
@@ -106,7 +106,7 @@ static void ask_written(struct wp_stream_facts *f, enum wp_rc rc, const struct w
 	else
 		fail(f,
 		     rc == WP_CONFIG || rc == WP_FULL ? WP_REACT_STOP_CONFIG : WP_REACT_RECONNECT,
-		     why->text);
+		     error->text);
 }
 
 static const char *value(const PGresult *answer, int column)
@@ -128,9 +128,9 @@ static void on_partitions(void *arg, const PGresult *result,
 			  const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
-	struct wp_why why;
-	if (!failure && wp_partitions_answer(result, &f->answer.partitions, &why) != WP_OK)
-		fail_again(f, &why);
+	struct wp_error error;
+	if (!failure && wp_partitions_answer(result, &f->answer.partitions, &error) != WP_OK)
+		fail_again(f, &error);
 	else
 		finish(f, failure);
 }
@@ -139,12 +139,12 @@ static void on_partitions(void *arg, const PGresult *result,
 static void ask_partitions(struct wp_stream_facts *f)
 {
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
 	wp_partitions_sql(&sql, f->setup.wanted, WP_PARTITIONS_FOR_ANYBODY);
-	ask_written(f, wp_sql_end(&sql, &why), &why, on_partitions);
+	ask_written(f, wp_sql_end(&sql, &error), &error, on_partitions);
 }
 
 static void on_columns(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -167,7 +167,7 @@ static void on_columns(void *arg, const PGresult *result, const struct wp_source
 static void ask_columns(struct wp_stream_facts *f)
 {
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	if (f->setup.wanted->count == 0) {
 		on_columns(f, NULL, NULL);
 		return;
@@ -176,10 +176,11 @@ static void ask_columns(struct wp_stream_facts *f)
 	wp_sql_init(&sql, f->pg, &f->sql);
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
 	wp_columns_sql(&sql, f->setup.wanted);
-	ask_written(f, wp_sql_end(&sql, &why), &why, on_columns);
+	ask_written(f, wp_sql_end(&sql, &error), &error, on_columns);
 }
 
-static void on_witness(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+static void on_checkpoint(void *arg, const PGresult *result,
+			  const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
 	if (failure && !*failure->sqlstate) {
@@ -187,20 +188,21 @@ static void on_witness(void *arg, const PGresult *result, const struct wp_source
 		return;
 	}
 	/* Without it a takeover cannot be told from a loss; streaming is possible. */
-	f->answer.source.witness_unsure = failure != NULL;
+	f->answer.source.checkpoint_unsure = failure != NULL;
 	if (failure)
-		f->answer.witness_why = failure->why;
-	else if (wp_witness_read(result, &f->answer.source, &f->answer.witness_why) != WP_OK)
-		f->answer.source.witness_readable = false;
+		f->answer.checkpoint_error = failure->error;
+	else if (wp_checkpoint_read(result, &f->answer.source, &f->answer.checkpoint_error) !=
+		 WP_OK)
+		f->answer.source.checkpoint_readable = false;
 	ask_columns(f);
 }
 
-static void ask_witness(struct wp_stream_facts *f)
+static void ask_checkpoint(struct wp_stream_facts *f)
 {
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&f->sql);
-	enum wp_rc rc = wp_witness_read_sql(f->pg, f->setup.options->slot, &f->sql, &why);
-	ask_written(f, rc, &why, on_witness);
+	enum wp_rc rc = wp_checkpoint_read_sql(f->pg, f->setup.options->slot, &f->sql, &error);
+	ask_written(f, rc, &error, on_checkpoint);
 }
 
 static void ask_slot(struct wp_stream_facts *f);
@@ -220,12 +222,12 @@ static void end_old(struct wp_stream_facts *f)
 	wp_log(WP_LOG_INFO, "old_walsender_ended", WP_TEXT("pid", f->setup.old.pid));
 	f->ended_old = true;
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	/* The server waits for its end, 5 s at most. */
 	wp_sql_add(&sql, "SELECT pg_catalog.pg_terminate_backend(%s, 5000)", f->setup.old.pid);
-	ask_written(f, wp_sql_end(&sql, &why), &why, on_old_ended);
+	ask_written(f, wp_sql_end(&sql, &error), &error, on_old_ended);
 }
 
 static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
@@ -240,7 +242,7 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",
 		       value(result, SLOT_SELF_STARTED));
-	facts->witness_writable = *value(result, SLOT_WITNESS_WRITABLE) == 't';
+	facts->checkpoint_writable = *value(result, SLOT_CHECKPOINT_WRITABLE) == 't';
 	return WP_OK;
 }
 
@@ -270,8 +272,8 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 	if (!f->ended_old && is_walsender(&f->setup.old, value(result, SLOT_HOLDER_PID),
 					  value(result, SLOT_HOLDER_STARTED)))
 		end_old(f);
-	else if (*value(result, SLOT_WITNESS_READABLE) == 't')
-		ask_witness(f);
+	else if (*value(result, SLOT_CHECKPOINT_READABLE) == 't')
+		ask_checkpoint(f);
 	else
 		ask_columns(f);
 }
@@ -280,13 +282,13 @@ static void ask_slot(struct wp_stream_facts *f)
 {
 	char pid[16];
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&f->sql);
 	wp_sql_init(&sql, f->pg, &f->sql);
 	(void)snprintf(pid, sizeof(pid), "%d", PQbackendPID(f->replication));
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
 	wp_sql_add(&sql, slot_sql, pid, pid, f->setup.options->slot);
-	ask_written(f, wp_sql_end(&sql, &why), &why, on_slot);
+	ask_written(f, wp_sql_end(&sql, &error), &error, on_slot);
 }
 
 static void log_warnings(const struct wp_findings *findings)
@@ -305,11 +307,11 @@ static void fail_preflight(struct wp_stream_facts *f, const struct wp_finding *f
 	struct wp_source_failure failure = {
 		.reaction = finding->reaction,
 		.slot_lost = p->health.keeping == WP_KEEPING_LOST,
-		.witness_writable = p->witness_ready,
+		.checkpoint_writable = p->checkpoint_ready,
 	};
 	if (failure.reaction == WP_REACT_NONE)
 		failure.reaction = WP_REACT_STOP_HUMAN;
-	wp_finding_say(finding, failure.why.text, sizeof(failure.why.text));
+	wp_finding_say(finding, failure.error.text, sizeof(failure.error.text));
 	finish(f, &failure);
 }
 
@@ -333,11 +335,12 @@ static void fail_preflight_question(struct wp_stream_facts *f,
 {
 	struct wp_source_failure said = *failure;
 	if (!strcmp(failure->sqlstate, "57014"))
-		(void)wp_why_set(&said.why, WP_IO,
-				 "the server does not tell within 10 s what it has of the outbox: "
-				 "is it, or a partition of it, locked? pg_locks and "
-				 "pg_blocking_pids() tell by whom (%.200s)",
-				 failure->why.text);
+		(void)wp_error_set(
+			&said.error, WP_IO,
+			"the server does not tell within 10 s what it has of the outbox: "
+			"is it, or a partition of it, locked? pg_locks and "
+			"pg_blocking_pids() tell by whom (%.200s)",
+			failure->error.text);
 	finish(f, &said);
 }
 
@@ -348,19 +351,19 @@ static void on_preflight(void *arg, const PGresult *result, const struct wp_sour
 		fail_preflight_question(f, failure);
 		return;
 	}
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_preflight *p = calloc(1, sizeof(*p));
 	if (!p) {
 		fail(f, WP_REACT_RECONNECT, "out of memory for the preconditions");
 		return;
 	}
 	enum wp_rc rc =
-		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.wanted, p, &why);
+		wp_preflight_judge(f->pg, result, f->setup.options, f->setup.wanted, p, &error);
 	const struct wp_finding *finding = rc == WP_OK ? wp_findings_failure(&p->findings) : NULL;
 	if (rc == WP_OK && !finding && f->setup.asking == WP_ASK_FIRST)
 		log_warnings(&p->findings);
 	if (rc != WP_OK)
-		fail_again(f, &why);
+		fail_again(f, &error);
 	else if (finding)
 		on_finding(f, finding, p); /* may free `f` */
 	else
@@ -375,29 +378,30 @@ static void ask_preflight(struct wp_stream_facts *f)
 		ask_slot(f);
 		return;
 	}
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&f->sql);
 	enum wp_rc rc = wp_buffer_append_text(&f->sql, wp_sql_impatiently);
 	if (rc == WP_OK)
 		rc = wp_preflight_sql(f->pg, f->setup.options, f->setup.wanted,
-				      PQbackendPID(f->replication), &f->sql, &why);
+				      PQbackendPID(f->replication), &f->sql, &error);
 	else
-		(void)wp_why_set(&why, rc, "out of memory for the question of the preconditions");
-	ask_written(f, rc, &why, on_preflight);
+		(void)wp_error_set(&error, rc,
+				   "out of memory for the question of the preconditions");
+	ask_written(f, rc, &error, on_preflight);
 }
 
 /* `history` may be null. */
 static enum wp_rc read_timelines(struct wp_stream_facts *f, struct wp_span history,
-				 struct wp_why *why)
+				 struct wp_error *error)
 {
 	struct wp_timelines *t = &f->answer.source.timelines;
-	return wp_timelines_read(t, t->current, history, why);
+	return wp_timelines_read(t, t->current, history, error);
 }
 
 static void on_history(void *arg, const PGresult *result, const struct wp_source_failure *failure)
 {
 	struct wp_stream_facts *f = arg;
-	struct wp_why why;
+	struct wp_error error;
 	enum wp_rc rc;
 	if (failure && strcmp(failure->sqlstate, "58P01") != 0) {
 		finish(f, failure);
@@ -405,34 +409,35 @@ static void on_history(void *arg, const PGresult *result, const struct wp_source
 	}
 	if (failure) {
 		/* Its file is gone: positions of a re-run across that promotion change. */
-		wp_log(WP_LOG_WARN, "timeline_history_missing", WP_TEXT("why", failure->why.text));
-		rc = read_timelines(f, (struct wp_span){ 0 }, &why);
+		wp_log(WP_LOG_WARN, "timeline_history_missing",
+		       WP_TEXT("reason", failure->error.text));
+		rc = read_timelines(f, (struct wp_span){ 0 }, &error);
 	} else if (PQntuples(result) != 1 || PQnfields(result) != 2) {
-		rc = wp_why_set(&why, WP_PROTO, "TIMELINE_HISTORY gave no history");
+		rc = wp_error_set(&error, WP_PROTO, "TIMELINE_HISTORY gave no history");
 	} else {
 		struct wp_span history = { (const uint8_t *)PQgetvalue(result, 0, 1),
 					   (size_t)PQgetlength(result, 0, 1) };
-		rc = read_timelines(f, history, &why);
+		rc = read_timelines(f, history, &error);
 	}
 	if (rc == WP_OK)
 		ask_preflight(f);
 	else
-		fail_again(f, &why);
+		fail_again(f, &error);
 }
 
 static void ask_history(struct wp_stream_facts *f)
 {
-	struct wp_why why;
+	struct wp_error error;
 	uint32_t timeline = f->answer.source.timelines.current;
 	if (timeline > 1) {
 		char command[64];
 		(void)snprintf(command, sizeof(command), "TIMELINE_HISTORY %u", timeline);
-		if (send(f, f->replication, command, on_history, &why) != WP_OK)
-			fail_again(f, &why);
-	} else if (read_timelines(f, (struct wp_span){ 0 }, &why) == WP_OK) {
+		if (send(f, f->replication, command, on_history, &error) != WP_OK)
+			fail_again(f, &error);
+	} else if (read_timelines(f, (struct wp_span){ 0 }, &error) == WP_OK) {
 		ask_preflight(f);
 	} else {
-		fail_again(f, &why);
+		fail_again(f, &error);
 	}
 }
 
@@ -457,11 +462,12 @@ static void on_system(void *arg, const PGresult *result, const struct wp_source_
 
 enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn *pg,
 			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
-			       void *arg, struct wp_stream_facts **ret, struct wp_why *why)
+			       void *arg, struct wp_stream_facts **ret, struct wp_error *error)
 {
 	struct wp_stream_facts *f = calloc(1, sizeof(*f));
 	if (!f)
-		return wp_why_set(why, WP_NOMEM, "out of memory for the questions to the server");
+		return wp_error_set(error, WP_NOMEM,
+				    "out of memory for the questions to the server");
 	*f = (struct wp_stream_facts){
 		.loop = loop,
 		.replication = replication,
@@ -471,7 +477,7 @@ enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn
 		.arg = arg,
 	};
 	wp_buffer_init(&f->sql, SQL_SIZE_MAX);
-	enum wp_rc rc = send(f, replication, "IDENTIFY_SYSTEM", on_system, why);
+	enum wp_rc rc = send(f, replication, "IDENTIFY_SYSTEM", on_system, error);
 	if (rc != WP_OK) {
 		wp_stream_facts_free(f);
 		return rc;

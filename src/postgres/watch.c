@@ -77,16 +77,16 @@ static void tell_partitions(struct wp_watch *w, struct wp_partitions *answer)
 	w->setup.partitions(w->setup.arg, answer);
 }
 
-static void note_failure(struct wp_watch *w, const char *why)
+static void note_failure(struct wp_watch *w, const char *error)
 {
 	int64_t wait_ms = wp_backoff_next(&w->backoff, wp_random_next(&w->random));
 	w->not_before = ev_now(w->loop) + (double)wait_ms / 1000.;
 	w->failures++;
 	w->health.unanswered = true;
-	wp_log(WP_LOG_DEBUG, "watch_failed", WP_TEXT("why", why), WP_INT("retry_ms", wait_ms));
+	wp_log(WP_LOG_DEBUG, "watch_failed", WP_TEXT("reason", error), WP_INT("retry_ms", wait_ms));
 	if (w->failures >= FAILURES_TO_WARN && !w->warned) {
 		w->warned = true;
-		wp_log(WP_LOG_WARN, "watch_unavailable", WP_TEXT("why", why),
+		wp_log(WP_LOG_WARN, "watch_unavailable", WP_TEXT("reason", error),
 		       WP_TEXT("means",
 			       "events go on; but a publication that is changed, or a slot about "
 			       "to be lost, would not be noticed while this lasts"),
@@ -95,9 +95,9 @@ static void note_failure(struct wp_watch *w, const char *why)
 }
 
 /* Whatever was under way: what else waits here would fare no better. */
-static void failed(struct wp_watch *w, const char *why)
+static void failed(struct wp_watch *w, const char *error)
 {
-	note_failure(w, why);
+	note_failure(w, error);
 	tell_partitions(w, NULL);
 	tell(w);
 }
@@ -115,9 +115,9 @@ static void begin(struct wp_watch *w);
 static void next(struct wp_watch *w);
 
 /* It looks at tables, and waits for who has one of them locked; the partitions' does not. */
-static void health_failed(struct wp_watch *w, const char *why)
+static void health_failed(struct wp_watch *w, const char *error)
 {
-	note_failure(w, why);
+	note_failure(w, error);
 	tell(w);
 	if (w->asking_partitions)
 		begin(w);
@@ -145,12 +145,12 @@ static bool is_answer(struct wp_watch *w, const struct wp_source_failure *failur
 
 static void judge(struct wp_watch *w, const PGresult *result)
 {
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_preflight *p = calloc(1, sizeof(*p));
 	enum wp_rc rc = WP_NOMEM;
 	if (p)
 		rc = wp_preflight_judge(pg_of(w), result, w->setup.options, w->setup.wanted, p,
-					&why);
+					&error);
 	uint64_t answers = w->health.answers + 1;
 	if (rc == WP_OK)
 		w->health = p->health;
@@ -158,7 +158,7 @@ static void judge(struct wp_watch *w, const PGresult *result)
 		wp_findings_release(&p->findings);
 	free(p);
 	if (rc != WP_OK) {
-		failed(w, rc == WP_NOMEM ? "out of memory" : why.text);
+		failed(w, rc == WP_NOMEM ? "out of memory" : error.text);
 		return;
 	}
 	w->health.answers = answers;
@@ -175,7 +175,7 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 	if (is_answer(w, failure))
 		judge(w, result);
 	else
-		health_failed(w, failure->why.text);
+		health_failed(w, failure->error.text);
 }
 
 static void on_partitions(void *arg, const PGresult *result,
@@ -183,14 +183,14 @@ static void on_partitions(void *arg, const PGresult *result,
 {
 	struct wp_watch *w = arg;
 	struct wp_partitions answer = { 0 };
-	struct wp_why why;
+	struct wp_error error;
 	bool answered = is_answer(w, failure);
-	if (answered && wp_partitions_answer(result, &answer, &why) == WP_OK) {
+	if (answered && wp_partitions_answer(result, &answer, &error) == WP_OK) {
 		succeeded(w);
 		tell_partitions(w, &answer);
 		go_on(w, false);
 	} else {
-		failed(w, answered ? why.text : failure->why.text);
+		failed(w, answered ? error.text : failure->error.text);
 	}
 	wp_partitions_release(&answer);
 }
@@ -199,13 +199,14 @@ static void on_written(void *arg, const PGresult *result, const struct wp_source
 {
 	struct wp_watch *w = arg;
 	if (failure)
-		wp_log(WP_LOG_WARN, "witness_not_written", WP_TEXT("why", failure->why.text));
+		wp_log(WP_LOG_WARN, "checkpoint_not_written",
+		       WP_TEXT("reason", failure->error.text));
 	else if (!strcmp(PQcmdTuples((PGresult *)result), "1")) /* 0: the stream has just ended */
 		w->setup.written(w->setup.arg);
 	if (is_answer(w, failure) || w->connection)
 		next(w);
 	else
-		failed(w, failure->why.text);
+		failed(w, failure->error.text);
 }
 
 static void on_limit(struct ev_loop *loop, ev_timer *timer, int events)
@@ -229,10 +230,10 @@ static void limit(struct wp_watch *w, ev_tstamp to_s)
 
 static void send(struct wp_watch *w, const char *sql, wp_query_done done)
 {
-	struct wp_why why;
-	if (wp_query_new(w->loop, pg_of(w), sql, done, w, &w->query, &why) != WP_OK) {
+	struct wp_error error;
+	if (wp_query_new(w->loop, pg_of(w), sql, done, w, &w->query, &error) != WP_OK) {
 		drop(w);
-		failed(w, why.text);
+		failed(w, error.text);
 		return;
 	}
 	ev_now_update(w->loop);
@@ -242,13 +243,13 @@ static void send(struct wp_watch *w, const char *sql, wp_query_done done)
 
 static void ask(struct wp_watch *w)
 {
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
 	enum wp_rc rc = wp_buffer_append_text(&sql, wp_sql_impatiently);
 	if (rc == WP_OK)
 		rc = wp_preflight_sql(pg_of(w), w->setup.options, w->setup.wanted,
-				      PQbackendPID(w->setup.same_as), &sql, &why);
+				      PQbackendPID(w->setup.same_as), &sql, &error);
 	if (rc == WP_OK)
 		send(w, (const char *)sql.data, on_answer);
 	else
@@ -259,7 +260,7 @@ static void ask(struct wp_watch *w)
 
 static void ask_partitions(struct wp_watch *w)
 {
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_buffer text;
 	struct wp_sql sql;
 	wp_buffer_init(&text, SQL_SIZE_MAX);
@@ -268,10 +269,10 @@ static void ask_partitions(struct wp_watch *w)
 	wp_partitions_sql(&sql, w->setup.wanted,
 			  w->setup.options->allow_synchronous ? WP_PARTITIONS_FOR_SYNCHRONOUS
 							      : WP_PARTITIONS_FOR_ANYBODY);
-	if (wp_sql_end(&sql, &why) == WP_OK)
+	if (wp_sql_end(&sql, &error) == WP_OK)
 		send(w, (const char *)text.data, on_partitions);
 	else
-		failed(w, why.text);
+		failed(w, error.text);
 	wp_buffer_release(&text);
 }
 
@@ -298,9 +299,9 @@ static void on_connected(void *arg)
 		next(w);
 		return;
 	}
-	struct wp_why why = wp_connection_failure(w->connection)->why;
+	struct wp_error error = wp_connection_failure(w->connection)->error;
 	drop(w);
-	failed(w, why.text);
+	failed(w, error.text);
 }
 
 static void begin(struct wp_watch *w)
@@ -318,9 +319,9 @@ static void begin(struct wp_watch *w)
 		.arg = w,
 		.same_as = w->setup.same_as,
 	};
-	struct wp_why why;
-	if (wp_connection_new(w->loop, &setup, &w->connection, &why) != WP_OK)
-		failed(w, why.text);
+	struct wp_error error;
+	if (wp_connection_new(w->loop, &setup, &w->connection, &error) != WP_OK)
+		failed(w, error.text);
 }
 
 void wp_watch_ask(struct wp_watch *w)
@@ -341,12 +342,12 @@ void wp_watch_ask_partitions(struct wp_watch *w)
 	begin(w);
 }
 
-void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
+void wp_watch_write_down(struct wp_watch *w, const struct wp_checkpoint_row *row,
 			 const char *walsender, wp_lsn confirmed)
 {
-	struct wp_why why;
+	struct wp_error error;
 	wp_buffer_reset(&w->note);
-	if (wp_witness_note_sql(w->setup.same_as, row, walsender, confirmed, &w->note, &why) !=
+	if (wp_checkpoint_note_sql(w->setup.same_as, row, walsender, confirmed, &w->note, &error) !=
 	    WP_OK)
 		wp_buffer_reset(&w->note);
 	begin(w);

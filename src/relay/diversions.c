@@ -62,12 +62,12 @@ enum wp_rc wp_diversions_add(struct wp_diversions *d, const struct wp_diversion 
 	return WP_OK;
 }
 
-void wp_diversions_forget(struct wp_diversions *d, wp_lsn safe)
+void wp_diversions_forget(struct wp_diversions *d, wp_lsn confirmed_lsn)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < d->count; i++) {
-		if (d->items[i].position.commit_lsn >= safe)
+		if (d->items[i].position.commit_lsn >= confirmed_lsn)
 			d->items[kept++] = d->items[i];
 	}
 	d->count = kept;

@@ -28,7 +28,7 @@ void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms)
 }
 
 void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms,
-		       wp_lsn safe)
+		       wp_lsn confirmed_lsn)
 {
 	f->floor_ms = FLOOR_MS;
 	if (wal_sender_timeout_ms > 0)
@@ -40,7 +40,7 @@ void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender
 	f->heard_at_ms = now_ms;
 	f->asked = false;
 	f->pings = 0;
-	f->ping_safe = safe;
+	f->ping_lsn = confirmed_lsn;
 	f->stuck_since_ms = now_ms;
 }
 
@@ -90,13 +90,13 @@ void wp_feedback_confirmed(struct wp_feedback *f)
 		f->confirmed++;
 }
 
-int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe)
+int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn confirmed_lsn)
 {
 	int64_t due = f->sent_at_ms + f->floor_ms;
 
-	if (safe > f->sent_flush && f->confirmed >= WP_FEEDBACK_EVENTS)
+	if (confirmed_lsn > f->sent_flush && f->confirmed >= WP_FEEDBACK_EVENTS)
 		due = f->sent_at_ms;
-	else if (safe > f->sent_flush)
+	else if (confirmed_lsn > f->sent_flush)
 		due = min_ms(due, f->sent_at_ms + f->interval_ms);
 	if (f->reply_wanted)
 		due = min_ms(due, f->sent_at_ms + REPLY_GAP_MS);
@@ -122,11 +122,11 @@ bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush)
 	return ask;
 }
 
-void wp_feedback_note(struct wp_feedback *f, int64_t now_ms, wp_lsn safe)
+void wp_feedback_note(struct wp_feedback *f, int64_t now_ms, wp_lsn confirmed_lsn)
 {
-	if (safe == f->ping_safe)
+	if (confirmed_lsn == f->ping_lsn)
 		return;
-	f->ping_safe = safe;
+	f->ping_lsn = confirmed_lsn;
 	f->stuck_since_ms = now_ms;
 	f->pings = 0;
 }

@@ -17,7 +17,7 @@ static struct wp_ledger_entry *entry_at(const struct wp_ledger *l, uint64_t numb
 
 static void move_safe(struct wp_ledger *l, wp_lsn lsn)
 {
-	l->safe = wp_lsn_max(l->safe, lsn);
+	l->confirmed_lsn = wp_lsn_max(l->confirmed_lsn, lsn);
 }
 
 /* The newest entry whose COMMIT was read, or NULL. */
@@ -138,7 +138,7 @@ void wp_ledger_commit(struct wp_ledger *l, wp_lsn end_lsn)
 	e->closed = true;
 	e->end_lsn = end_lsn;
 	l->open = false;
-	l->read = wp_lsn_max(l->read, end_lsn);
+	l->received_lsn = wp_lsn_max(l->received_lsn, end_lsn);
 	advance(l);
 }
 
@@ -146,7 +146,7 @@ void wp_ledger_keepalive(struct wp_ledger *l, wp_lsn wal_end)
 {
 	struct wp_ledger_entry *e = last_closed(l);
 
-	l->read = wp_lsn_max(l->read, wal_end);
+	l->received_lsn = wp_lsn_max(l->received_lsn, wal_end);
 	if (e == NULL || wp_fault(WP_FAULT_KEEPALIVE_JUMPS))
 		move_safe(l, wal_end);
 	else
@@ -172,7 +172,7 @@ void wp_ledger_drop_open(struct wp_ledger *l)
 {
 	if (!l->open)
 		return;
-	/* It passes without moving safe once its own events are confirmed. */
+	/* It passes without moving the confirmed LSN once its own events are confirmed. */
 	entry_at(l, l->next_entry - 1)->closed = true;
 	l->open = false;
 	advance(l);
@@ -185,8 +185,8 @@ void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn)
 	l->open = false;
 	l->in_flight = 0;
 	l->bytes = 0;
-	l->safe = lsn;
-	l->read = lsn;
+	l->confirmed_lsn = lsn;
+	l->received_lsn = lsn;
 }
 
 size_t wp_ledger_take_highest(struct wp_ledger *l)
@@ -197,12 +197,12 @@ size_t wp_ledger_take_highest(struct wp_ledger *l)
 	return highest;
 }
 
-wp_lsn wp_ledger_safe(const struct wp_ledger *l)
+wp_lsn wp_ledger_confirmed_lsn(const struct wp_ledger *l)
 {
-	return l->safe;
+	return l->confirmed_lsn;
 }
 
-wp_lsn wp_ledger_read(const struct wp_ledger *l)
+wp_lsn wp_ledger_received_lsn(const struct wp_ledger *l)
 {
-	return l->read;
+	return l->received_lsn;
 }

@@ -52,7 +52,7 @@ struct wp_pipeline {
 	size_t last_id_size;
 	struct wp_diversions diversions;
 	struct wp_dead_letter dead_letter;
-	struct wp_why reason; /* of the last dead letter */
+	struct wp_error reason; /* of the last dead letter */
 };
 
 static void use_free(void *attached)
@@ -66,7 +66,7 @@ static void use_free(void *attached)
 }
 
 enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
-			   struct wp_why *why)
+			   struct wp_error *error)
 {
 	struct wp_pipeline *p = calloc(1, sizeof(*p));
 	enum wp_rc rc = WP_NOMEM;
@@ -77,7 +77,7 @@ enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipe
 	wp_buffer_init(&p->texts, setup->value_size_max);
 	p->timelines.current = 1;
 	wp_column_facts_begin(&p->facts);
-	rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &p->outboxes, why);
+	rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &p->outboxes, error);
 	if (rc != WP_OK)
 		goto fail;
 	rc = wp_relations_new(RELATIONS_MAX, use_free, &p->relations);
@@ -102,10 +102,10 @@ void wp_pipeline_free(struct wp_pipeline *p)
 }
 
 enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	struct wp_outbox_set *set = NULL;
-	enum wp_rc rc = wp_outbox_set_new(outboxes, p->setup.record_max, &set, why);
+	enum wp_rc rc = wp_outbox_set_new(outboxes, p->setup.record_max, &set, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -153,7 +153,7 @@ static bool would_do_in_text(struct wp_mapping_setup setup)
 }
 
 static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
 
@@ -167,7 +167,7 @@ static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r,
 		.transfer = p->transfer,
 	};
 
-	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, why);
+	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, error);
 	p->wants_text = rc == WP_CONFIG && would_do_in_text(setup);
 	p->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
 	return rc;
@@ -183,29 +183,29 @@ bool wp_pipeline_wants_text(const struct wp_pipeline *p)
 	return p->wants_text;
 }
 
-static enum wp_rc say_too_many(const char *what, struct wp_why *why)
+static enum wp_rc say_too_many(const char *what, struct wp_error *error)
 {
-	return wp_why_set(why, WP_CONFIG,
-			  "the publication has brought more than %d %s; narrow it to the outbox",
-			  RELATIONS_MAX, what);
+	return wp_error_set(error, WP_CONFIG,
+			    "the publication has brought more than %d %s; narrow it to the outbox",
+			    RELATIONS_MAX, what);
 }
 
 static enum wp_rc take_type(struct wp_pipeline *p, const struct wp_change *change,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	enum wp_rc rc = wp_relations_put_type(p->relations, change);
 
-	return rc == WP_FULL ? say_too_many("types", why) : rc;
+	return rc == WP_FULL ? say_too_many("types", error) : rc;
 }
 
 static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *change,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	struct wp_relation *r = NULL;
 	enum wp_rc rc = wp_relations_put(p->relations, change, &r);
 
 	if (rc == WP_FULL)
-		return say_too_many("relations", why);
+		return say_too_many("relations", error);
 	if (rc != WP_OK)
 		return rc;
 	struct use *use = calloc(1, sizeof(*use));
@@ -213,7 +213,7 @@ static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *c
 		return WP_NOMEM;
 	r->attached = use;
 	use->rows = wp_outbox_set_rows(p->outboxes, r->schema, r->name);
-	return use->rows.kind == WP_ROWS_EVENTS ? map_outbox(p, r, use, why) : WP_OK;
+	return use->rows.kind == WP_ROWS_EVENTS ? map_outbox(p, r, use, error) : WP_OK;
 }
 
 uint32_t wp_pipeline_question(const struct wp_pipeline *p)
@@ -284,7 +284,7 @@ static void name_record(struct wp_pipeline *p, const struct wp_record *record)
 }
 
 static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *record,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	size_t bytes = wp_record_size(record);
 	size_t size = bytes + EVENT_OVERHEAD;
@@ -292,7 +292,7 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 	if (!wp_ledger_has_room(p->setup.ledger, size))
 		return WP_FULL;
 	enum wp_rc rc = p->setup.sink->ops->send(p->setup.sink, wp_ledger_next(p->setup.ledger),
-						 record, why);
+						 record, error);
 	if (rc != WP_OK)
 		return rc;
 	if (p->setup.meter != NULL)
@@ -308,12 +308,12 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 /* As much of the event as the dead-letter topic takes. */
 static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox *outbox,
 				   const struct wp_record *record, enum wp_letter most,
-				   const struct wp_why *reason, struct wp_why *why)
+				   const struct wp_error *reason, struct wp_error *error)
 {
 	const unsigned least = wp_dead_letter_least(record->is_message);
 	enum wp_rc rc = WP_DATA;
 	struct wp_record letter;
-	struct wp_why said;
+	struct wp_error said;
 
 	for (unsigned i = most; i <= least && rc == WP_DATA; i++) {
 		wp_dead_letter_record(&p->dead_letter, record, p->setup.dead_letter_topic,
@@ -323,10 +323,10 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 		rc = send_record(p, &letter, &said);
 	}
 	if (rc == WP_DATA)
-		return wp_why_set(why, rc, "%s; and its dead letter can not be delivered: %s",
-				  reason->text, said.text);
+		return wp_error_set(error, rc, "%s; and its dead letter can not be delivered: %s",
+				    reason->text, said.text);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "%s", said.text);
+		return wp_error_set(error, rc, "%s", said.text);
 	if (wp_fault(WP_FAULT_LETTER_SETTLES))
 		(void)wp_ledger_settle(p->setup.ledger, wp_ledger_next(p->setup.ledger) - 1);
 	p->last.is_dead_letter = true;
@@ -338,17 +338,17 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 /* Refused before, when it was sent alone. */
 static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_outbox *outbox,
 				const struct wp_record *record,
-				const struct wp_diversion *diversion, struct wp_why *why)
+				const struct wp_diversion *diversion, struct wp_error *error)
 {
-	struct wp_why reason;
+	struct wp_error reason;
 
-	(void)wp_why_set(&reason, WP_DATA, "%s", diversion->reason);
-	return send_dead_letter(p, outbox, record, diversion->letter, &reason, why);
+	(void)wp_error_set(&reason, WP_DATA, "%s", diversion->reason);
+	return send_dead_letter(p, outbox, record, diversion->letter, &reason, error);
 }
 
 /* `rc` is the answer so far. */
 static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
-			     const struct wp_event *event, enum wp_rc rc, struct wp_why *why)
+			     const struct wp_event *event, enum wp_rc rc, struct wp_error *error)
 {
 	struct wp_record record;
 	const struct wp_diversion *diversion =
@@ -356,7 +356,7 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 					 : wp_diversions_find(&p->diversions, &event->position);
 
 	enum wp_rc shape_rc =
-		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? why : NULL);
+		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? error : NULL);
 	p->written += wp_shape_written(outbox->shape);
 	if (shape_rc != WP_OK && (rc == WP_OK || shape_rc != WP_DATA))
 		rc = shape_rc;
@@ -364,22 +364,22 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 		name_record(p, &record);
 	if (rc == WP_OK && diversion != NULL) {
 		wp_shape_leftover(outbox->shape, event, &record);
-		return send_diverted(p, outbox, &record, diversion, why);
+		return send_diverted(p, outbox, &record, diversion, error);
 	}
 	if (rc == WP_OK)
-		rc = send_record(p, &record, why);
+		rc = send_record(p, &record, error);
 	if (rc != WP_DATA || p->setup.poison != WP_POISON_DEAD_LETTER)
 		return rc;
-	struct wp_why reason = *why;
+	struct wp_error reason = *error;
 	wp_shape_leftover(outbox->shape, event, &record);
 	return send_dead_letter(p, outbox, &record,
 				diversion != NULL ? diversion->letter : WP_LETTER_WHOLE, &reason,
-				why);
+				error);
 }
 
 /* `rc` is what reading it gave: WP_OK or WP_DATA. */
 static enum wp_rc place_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
-			      struct wp_event *event, enum wp_rc rc, struct wp_why *why)
+			      struct wp_event *event, enum wp_rc rc, struct wp_error *error)
 {
 	name_event(p, event);
 	event->commit_time_us = p->commit_time_us;
@@ -390,44 +390,45 @@ static enum wp_rc place_event(struct wp_pipeline *p, const struct wp_outbox *out
 		.ordinal = p->ordinal,
 	};
 	p->last.position = event->position;
-	return send_event(p, outbox, event, rc, why);
+	return send_event(p, outbox, event, rc, error);
 }
 
 static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
-			     const struct wp_tuple *row, struct wp_why *why)
+			     const struct wp_tuple *row, struct wp_error *error)
 {
 	struct wp_event event;
 	enum wp_rc rc = WP_OK;
 
 	if (use->mapping == NULL)
-		rc = map_outbox(p, r, use, why);
+		rc = map_outbox(p, r, use, error);
 	if (rc != WP_OK)
 		return rc;
 	forget_name(p);
-	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, why);
+	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, error);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
-	return place_event(p, use->rows.outbox, &event, rc, why);
+	return place_event(p, use->rows.outbox, &event, rc, error);
 }
 
 /* Between Begin and Commit, as a row. */
 static enum wp_rc take_message_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
-				     struct wp_span content, struct wp_why *why)
+				     struct wp_span content, struct wp_error *error)
 {
 	struct wp_event event;
 
 	if (!p->in_transaction)
-		return wp_why_set(why, WP_PROTO,
-				  "the server sent a transactional message outside a transaction");
+		return wp_error_set(
+			error, WP_PROTO,
+			"the server sent a transactional message outside a transaction");
 	forget_name(p);
-	enum wp_rc rc = wp_message_event(outbox->messages, content, &p->texts, &event, why);
+	enum wp_rc rc = wp_message_event(outbox->messages, content, &p->texts, &event, error);
 	if (rc != WP_OK && rc != WP_DATA)
 		return rc;
-	return place_event(p, outbox, &event, rc, why);
+	return place_event(p, outbox, &event, rc, error);
 }
 
 static enum wp_rc take_message(struct wp_pipeline *p, const struct wp_change *change,
-			       struct wp_taken *taken, struct wp_why *why)
+			       struct wp_taken *taken, struct wp_error *error)
 {
 	const struct wp_outbox *outbox =
 		wp_outbox_set_prefix(p->outboxes, change->as.message.prefix);
@@ -439,7 +440,7 @@ static enum wp_rc take_message(struct wp_pipeline *p, const struct wp_change *ch
 		p->counts.messages_refused++;
 		taken->refused_message = true;
 	} else {
-		rc = take_message_event(p, outbox, change->as.message.content, why);
+		rc = take_message_event(p, outbox, change->as.message.content, error);
 		taken->event = rc == WP_OK;
 		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
 	}
@@ -448,10 +449,10 @@ static enum wp_rc take_message(struct wp_pipeline *p, const struct wp_change *ch
 	return rc;
 }
 
-static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why)
+static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_error *error)
 {
-	return wp_why_set(
-		why, WP_CONFIG,
+	return wp_error_set(
+		error, WP_CONFIG,
 		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
 		"passing it over would lose it if it is an outbox under another name. If it is "
 		"one, set outbox.table (or outbox.leaves, where its table is named, for a "
@@ -463,22 +464,23 @@ static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_why *why
 }
 
 static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_why *why)
+			      struct wp_taken *taken, struct wp_error *error)
 {
 	const struct wp_relation *r =
 		wp_relations_find(p->relations, change->as.insert.relation_oid);
 	enum wp_rc rc = WP_OK;
 
 	if (!p->in_transaction)
-		return wp_why_set(why, WP_PROTO, "the server sent an insert outside a transaction");
+		return wp_error_set(error, WP_PROTO,
+				    "the server sent an insert outside a transaction");
 	if (r == NULL || r->attached == NULL)
-		return wp_why_set(why, WP_PROTO,
-				  "the server sent a row of relation %u before telling about it",
-				  (unsigned)change->as.insert.relation_oid);
+		return wp_error_set(error, WP_PROTO,
+				    "the server sent a row of relation %u before telling about it",
+				    (unsigned)change->as.insert.relation_oid);
 	struct use *use = r->attached;
 	switch (use->rows.kind) {
 	case WP_ROWS_EVENTS:
-		rc = take_event(p, use, r, &change->as.insert.tuple, why);
+		rc = take_event(p, use, r, &change->as.insert.tuple, error);
 		taken->event = rc == WP_OK;
 		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
 		break;
@@ -489,9 +491,9 @@ static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *cha
 		break;
 	case WP_ROWS_UNKNOWN:
 		rc = identify(p, r, use);
-		return rc == WP_OK ? take_insert(p, change, taken, why) : rc;
+		return rc == WP_OK ? take_insert(p, change, taken, error) : rc;
 	case WP_ROWS_FOREIGN:
-		return refuse_foreign(r, why);
+		return refuse_foreign(r, error);
 	}
 	if (rc == WP_OK)
 		p->ordinal++;
@@ -514,18 +516,18 @@ static enum wp_rc find_outbox(struct wp_pipeline *p, uint32_t oid, const struct 
 
 /* An event does not change: what is to be told again is a new row. */
 static enum wp_rc take_update(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_why *why)
+			      struct wp_taken *taken, struct wp_error *error)
 {
 	enum wp_rc rc = find_outbox(p, change->as.update.relation_oid, &taken->updated);
 
 	if (rc != WP_OK || taken->updated == NULL)
 		return rc;
 	if (taken->updated->options->on_update == WP_ON_UPDATE_STOP)
-		return wp_why_set(why, WP_CONFIG,
-				  "a row of outbox table %s was updated, and outbox.on_update = "
-				  "stop: insert a new row for a new event; to go on, set "
-				  "outbox.on_update = warn",
-				  taken->updated->options->table);
+		return wp_error_set(error, WP_CONFIG,
+				    "a row of outbox table %s was updated, and outbox.on_update = "
+				    "stop: insert a new row for a new event; to go on, set "
+				    "outbox.on_update = warn",
+				    taken->updated->options->table);
 	p->counts.updates++;
 	return WP_OK;
 }
@@ -542,10 +544,11 @@ static enum wp_rc take_delete(struct wp_pipeline *p, const struct wp_change *cha
 /* -- transactions --------------------------------------------------------- */
 
 static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *change,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	if (p->in_transaction)
-		return wp_why_set(why, WP_PROTO, "the server began a transaction within another");
+		return wp_error_set(error, WP_PROTO,
+				    "the server began a transaction within another");
 	p->in_transaction = true;
 	p->has_events = false;
 	p->commit_lsn = change->as.begin.commit_lsn;
@@ -554,24 +557,24 @@ static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *chan
 	p->asked = false;
 	p->ordinal = 0;
 	if (p->diversions.count > 0)
-		wp_diversions_forget(&p->diversions, wp_ledger_safe(p->setup.ledger));
+		wp_diversions_forget(&p->diversions, wp_ledger_confirmed_lsn(p->setup.ledger));
 	return WP_OK;
 }
 
 static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	if (!p->in_transaction)
-		return wp_why_set(why, WP_PROTO,
-				  "the server committed a transaction it did not begin");
+		return wp_error_set(error, WP_PROTO,
+				    "the server committed a transaction it did not begin");
 	if (change->as.commit.commit_lsn != p->commit_lsn ||
 	    change->as.commit.end_lsn <= change->as.commit.commit_lsn)
-		return wp_why_set(why, WP_PROTO,
-				  "the server's commit does not fit its begin: begin at %llX, "
-				  "commit at %llX, end %llX",
-				  (unsigned long long)p->commit_lsn,
-				  (unsigned long long)change->as.commit.commit_lsn,
-				  (unsigned long long)change->as.commit.end_lsn);
+		return wp_error_set(error, WP_PROTO,
+				    "the server's commit does not fit its begin: begin at %llX, "
+				    "commit at %llX, end %llX",
+				    (unsigned long long)p->commit_lsn,
+				    (unsigned long long)change->as.commit.commit_lsn,
+				    (unsigned long long)change->as.commit.end_lsn);
 	p->in_transaction = false;
 	p->counts.transactions += p->has_events ? 1 : 0;
 	wp_ledger_commit(p->setup.ledger, change->as.commit.end_lsn);
@@ -579,40 +582,40 @@ static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *cha
 }
 
 static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_why *why)
+			      struct wp_taken *taken, struct wp_error *error)
 {
 	switch (change->kind) {
 	case WP_CHANGE_BEGIN:
-		return take_begin(p, change, why);
+		return take_begin(p, change, error);
 	case WP_CHANGE_COMMIT:
-		return take_commit(p, change, why);
+		return take_commit(p, change, error);
 	case WP_CHANGE_RELATION:
-		return take_relation(p, change, why);
+		return take_relation(p, change, error);
 	case WP_CHANGE_TYPE:
-		return take_type(p, change, why);
+		return take_type(p, change, error);
 	case WP_CHANGE_INSERT:
-		return take_insert(p, change, taken, why);
+		return take_insert(p, change, taken, error);
 	case WP_CHANGE_UPDATE:
-		return take_update(p, change, taken, why);
+		return take_update(p, change, taken, error);
 	case WP_CHANGE_DELETE:
 		return take_delete(p, change);
 	case WP_CHANGE_TRUNCATE:
 		p->counts.truncates++;
 		return WP_OK;
 	case WP_CHANGE_MESSAGE:
-		return take_message(p, change, taken, why);
+		return take_message(p, change, taken, error);
 	case WP_CHANGE_ORIGIN:
 		return WP_OK;
 	}
-	return wp_why_set(why, WP_PROTO, "a change of a kind that does not exist");
+	return wp_error_set(error, WP_PROTO, "a change of a kind that does not exist");
 }
 
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct wp_frame frame;
 	struct wp_change change;
-	enum wp_rc rc = wp_frame_read(copy_data, &frame, why);
+	enum wp_rc rc = wp_frame_read(copy_data, &frame, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -625,10 +628,10 @@ enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, str
 		wp_ledger_keepalive(p->setup.ledger, frame.end);
 		return WP_OK;
 	}
-	rc = wp_pgoutput_read(&p->decoder, frame.body, &change, why);
+	rc = wp_pgoutput_read(&p->decoder, frame.body, &change, error);
 	if (rc != WP_OK)
 		return rc;
-	return take_change(p, &change, ret, why);
+	return take_change(p, &change, ret, error);
 }
 
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p)
@@ -693,7 +696,7 @@ uint64_t wp_pipeline_written(const struct wp_pipeline *p)
 	return p->written;
 }
 
-const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p)
+const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p)
 {
 	return &p->reason;
 }

@@ -18,7 +18,7 @@ struct wp_note *wp_relay_note(struct wp_relay *r, enum wp_note_level level, cons
 	*n = (struct wp_note){
 		.level = level,
 		.event = event,
-		.lsn = wp_ledger_safe(&r->ledger),
+		.lsn = wp_ledger_confirmed_lsn(&r->ledger),
 		.wait_ms = -1,
 	};
 	return n;
@@ -37,7 +37,7 @@ bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret)
 /* -- life ----------------------------------------------------------------- */
 
 enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **ret,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	const struct wp_relay_options *options = setup->options;
 	struct wp_relay *r = calloc(1, sizeof(*r));
@@ -75,7 +75,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 			.meter = &r->meter,
 			.sink = setup->sink,
 		},
-		&r->pipeline, why);
+		&r->pipeline, error);
 	if (rc != WP_OK)
 		goto fail;
 	*ret = r;
@@ -120,13 +120,13 @@ bool wp_relay_is_streaming(const struct wp_relay *r)
 /* WP_IO shows in the source's view at the next turn. */
 void wp_relay_send_status(struct wp_relay *r, struct wp_now now)
 {
-	wp_lsn safe = wp_relay_flush(r);
+	wp_lsn confirmed_lsn = wp_relay_flush(r);
 	struct wp_status status = {
-		.write = wp_lsn_max(wp_ledger_read(&r->ledger), safe),
-		.flush = safe,
-		.apply = safe,
+		.write = wp_lsn_max(wp_ledger_received_lsn(&r->ledger), confirmed_lsn),
+		.flush = confirmed_lsn,
+		.apply = confirmed_lsn,
 		.now_us = now.wall_us,
-		.reply_requested = wp_feedback_sent(&r->feedback, now.ms, safe),
+		.reply_requested = wp_feedback_sent(&r->feedback, now.ms, confirmed_lsn),
 	};
 
 	r->statuses++;
@@ -151,11 +151,11 @@ static void note_unlabelled(struct wp_relay *r, size_t count)
 	if (count == 0 || !writes_schemas || r->unlabelled_noted)
 		return;
 	r->unlabelled_noted = true;
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "enum_labels_left_out")->why, WP_OK,
-			 "%zu enums of the outbox have so many labels that there is no room for "
-			 "them (%d bytes for all): schemas do not name what these allow; values "
-			 "are as ever",
-			 count, WP_TYPE_LABELS_SIZE);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "enum_labels_left_out")->error, WP_OK,
+			   "%zu enums of the outbox have so many labels that there is no room for "
+			   "them (%d bytes for all): schemas do not name what these allow; values "
+			   "are as ever",
+			   count, WP_TYPE_LABELS_SIZE);
 }
 
 static void act_start(struct wp_relay *r)
@@ -172,8 +172,8 @@ static void act_start(struct wp_relay *r)
 	if (r->setup.sink->ops->prefetch != NULL)
 		r->setup.sink->ops->prefetch(r->setup.sink, r->topics.text);
 	/* Another may have held the slot since the facts were read: claim it each time. */
-	r->setup.source->ops->start(r->setup.source, wp_ledger_read(&r->ledger), transfer,
-				    WP_WITNESS_WRITE);
+	r->setup.source->ops->start(r->setup.source, wp_ledger_received_lsn(&r->ledger), transfer,
+				    WP_CHECKPOINT_WRITE);
 }
 
 static void act_take_over(struct wp_relay *r)
@@ -185,8 +185,8 @@ static void act_take_over(struct wp_relay *r)
 
 static void act_restart(struct wp_relay *r)
 {
-	wp_lsn from = wp_fault(WP_FAULT_REWIND_TO_READ) ? wp_ledger_read(&r->ledger)
-							: wp_ledger_safe(&r->ledger);
+	wp_lsn from = wp_fault(WP_FAULT_REWIND_TO_RECEIVED) ? wp_ledger_received_lsn(&r->ledger)
+							    : wp_ledger_confirmed_lsn(&r->ledger);
 
 	r->setup.sink->ops->restart(r->setup.sink, r->batching);
 	r->batching_now = r->batching;
@@ -198,7 +198,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "streaming");
 
-	n->lsn = wp_ledger_read(&r->ledger);
+	n->lsn = wp_ledger_received_lsn(&r->ledger);
 	r->started = r->had_slot = true;
 	wp_relay_note_accepted(r);
 	r->system_id = wp_relay_source(r)->facts.system_id;
@@ -208,7 +208,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	r->paused_ms = now.ms - PROBE_AFTER_MS;
 	r->probed_ms = now.ms;
 	wp_feedback_begin(&r->feedback, now.ms, wp_relay_source(r)->facts.wal_sender_timeout_ms,
-			  wp_ledger_safe(&r->ledger));
+			  wp_ledger_confirmed_lsn(&r->ledger));
 	wp_relay_begin_health(r, now);
 }
 
@@ -340,8 +340,8 @@ static void note_move(struct wp_relay *r, enum wp_state from, enum wp_state to,
 		    (from == WP_PAUSED && to == WP_STREAMING);
 	struct wp_note *n = wp_relay_note(r, flit ? WP_NOTE_DEBUG : WP_NOTE_INFO, "state");
 
-	(void)wp_why_set(&n->why, WP_OK, "%s -> %s (%s)", wp_state_name(from), wp_state_name(to),
-			 wp_happening_name(what));
+	(void)wp_error_set(&n->error, WP_OK, "%s -> %s (%s)", wp_state_name(from),
+			   wp_state_name(to), wp_happening_name(what));
 }
 
 void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now now)
@@ -378,25 +378,25 @@ void wp_relay_stop(struct wp_relay *r, struct wp_now now)
 	begin_to_stop(r, now);
 }
 
-/* For who looks at the slot when the log is not at hand: the last word to the witness has it. */
+/* For who looks at the slot when the log is not at hand: the last word to the slot checkpoint has it. */
 static void tell_halt(struct wp_relay *r)
 {
-	struct wp_why said;
+	struct wp_error said;
 
-	(void)wp_why_set(&said, WP_OK, "%s: %s", r->halt_event, r->halt_why.text);
+	(void)wp_error_set(&said, WP_OK, "%s: %s", r->halt_event, r->halt_error.text);
 	r->setup.source->ops->trouble(r->setup.source, said.text, 0);
 }
 
 /* A human must act, or a restart may help: stop in good order with that exit code. */
-void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const struct wp_why *why,
-		   struct wp_now now)
+void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event,
+		   const struct wp_error *error, struct wp_now now)
 {
 	if (r->exit_code != 0)
 		return;
 	r->exit_code = exit_code;
 	r->halt_event = event;
-	r->halt_why = *why;
-	wp_relay_note(r, WP_NOTE_ERROR, event)->why = *why;
+	r->halt_error = *error;
+	wp_relay_note(r, WP_NOTE_ERROR, event)->error = *error;
 	tell_halt(r);
 	begin_to_stop(r, now);
 	wp_relay_happen(r, WP_STOP, now);
@@ -409,19 +409,19 @@ const char *wp_relay_event_kind(const struct wp_event_name *e)
 }
 
 /* What is not its fault would befall a dead letter as well. */
-void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
+void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_error *reason,
 			     bool is_its_fault, struct wp_now now)
 {
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 	char beyond[WP_LSN_TEXT_SIZE];
 	char sent[300] = ""; /* not known when the row itself was the trouble */
-	struct wp_why why;
+	struct wp_error error;
 
 	if (e->topic[0] != '\0')
 		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
-	(void)wp_why_set(
-		&why, WP_DATA,
+	(void)wp_error_set(
+		&error, WP_DATA,
 		"the event of %s%.150s with id %s (position %s%s) can not be delivered: "
 		"%.1000s. Nothing after it was confirmed. %sTo give up%s what its transaction has "
 		"not delivered: walpost slot skip --to %s lists it, and with --force moves the "
@@ -435,7 +435,7 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 			: "",
 		is_its_fault ? "" : " all the same",
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, WP_EXIT_HUMAN, event, &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, event, &error, now);
 }
 
 /* Stays up, delivering nothing, until it is told to leave: not for a supervisor to start again. */
@@ -457,7 +457,7 @@ static void hold(struct wp_relay *r, struct wp_now now)
 		wp_relay_happen(r, WP_STOP, now);
 	} else if (now.ms - r->held_note_ms >= HELD_NOTE_EVERY_MS) {
 		r->held_note_ms = now.ms;
-		wp_relay_note(r, WP_NOTE_ERROR, "held")->why = r->halt_why;
+		wp_relay_note(r, WP_NOTE_ERROR, "held")->error = r->halt_error;
 	}
 }
 
@@ -515,7 +515,7 @@ static bool reads_or_pauses(const struct wp_relay *r)
  */
 static bool is_behind(const struct wp_relay *r)
 {
-	return r->state == WP_STREAMING && wp_ledger_read(&r->ledger) < r->server;
+	return r->state == WP_STREAMING && wp_ledger_received_lsn(&r->ledger) < r->server;
 }
 
 static bool wants_probe(const struct wp_relay *r, struct wp_now now)
@@ -552,16 +552,16 @@ static void probe(struct wp_relay *r, struct wp_now now)
 static void give_feedback(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_feedback *f = &r->feedback;
-	wp_lsn safe = wp_relay_flush(r);
+	wp_lsn confirmed_lsn = wp_relay_flush(r);
 
-	wp_feedback_note(f, now.ms, safe);
+	wp_feedback_note(f, now.ms, confirmed_lsn);
 	if (r->state != WP_STREAMING) {
 		r->paused_ms = now.ms;
 		wp_feedback_not_reading(f, now.ms);
 	}
 	if (wp_fault(WP_FAULT_SILENT_WHEN_PAUSED) && r->state == WP_PAUSED)
 		return;
-	if (now.ms >= wp_feedback_due(f, safe))
+	if (now.ms >= wp_feedback_due(f, confirmed_lsn))
 		wp_relay_send_status(r, now);
 	if (r->state == WP_STREAMING && wp_feedback_half_open(f, now.ms)) {
 		wp_relay_note(r, WP_NOTE_WARN, "half_open");
@@ -592,21 +592,22 @@ static int64_t wall_jump_ms(const struct wp_relay *r, struct wp_now now)
 	return (now.wall_us - r->stepped.wall_us) / 1000 - (now.boot_ms - r->stepped.boot_ms);
 }
 
-static bool has_stood_still(const struct wp_relay *r, struct wp_now now, struct wp_why *why)
+static bool has_stood_still(const struct wp_relay *r, struct wp_now now, struct wp_error *error)
 {
 	int64_t patience_ms = wp_relay_source(r)->facts.wal_sender_timeout_ms;
 	int64_t still_ms = stood_still_ms(r, now);
 	int64_t jump_ms = wall_jump_ms(r, now);
 
 	if (patience_ms > 0 && still_ms >= patience_ms)
-		(void)wp_why_set(why, WP_IO,
-				 "no turn for %lld ms, more than wal_sender_timeout: what was "
-				 "received and not confirmed is read again, lest another relay has "
-				 "sent it by now",
-				 (long long)still_ms);
+		(void)wp_error_set(
+			error, WP_IO,
+			"no turn for %lld ms, more than wal_sender_timeout: what was "
+			"received and not confirmed is read again, lest another relay has "
+			"sent it by now",
+			(long long)still_ms);
 	else if (jump_ms > WALL_JUMP_MS)
-		(void)wp_why_set(
-			why, WP_IO,
+		(void)wp_error_set(
+			error, WP_IO,
 			"the wall clock went ahead by %lld ms at once, as after a pause of "
 			"the virtual machine: what was received and not confirmed is read "
 			"again, lest another relay has sent it by now",
@@ -624,9 +625,9 @@ static bool has_stood_still(const struct wp_relay *r, struct wp_now now, struct 
  */
 static void look_at_the_clock(struct wp_relay *r, struct wp_now now)
 {
-	struct wp_why why;
+	struct wp_error error;
 	bool first = r->stepped.ms == 0;
-	bool stood_still = !first && r->state < WP_HELD && has_stood_still(r, now, &why);
+	bool stood_still = !first && r->state < WP_HELD && has_stood_still(r, now, &error);
 	int64_t suspended_ms = now.boot_ms - now.ms - (r->stepped.boot_ms - r->stepped.ms);
 
 	if (!first && suspended_ms >= SUSPENDED_MS) /* less is rounding */
@@ -636,7 +637,7 @@ static void look_at_the_clock(struct wp_relay *r, struct wp_now now)
 		return;
 	if (wp_relay_sink(r)->in_flight > 0)
 		wp_relay_take_back(r);
-	wp_relay_note(r, WP_NOTE_WARN, "stood_still")->why = why;
+	wp_relay_note(r, WP_NOTE_WARN, "stood_still")->error = error;
 	if (r->state < WP_FINISHING)
 		wp_relay_happen(r, WP_LOST, now);
 }
@@ -654,17 +655,17 @@ static bool is_resting(const struct wp_relay *r)
 
 static void time_up(struct wp_relay *r, struct wp_now now)
 {
-	struct wp_why why;
+	struct wp_error error;
 
 	r->deadline_ms = INT64_MAX;
 	if (r->state == WP_REBUILDING) {
-		(void)wp_why_set(
-			&why, WP_IO,
+		(void)wp_error_set(
+			&error, WP_IO,
 			"no new Kafka client within %d s: the old one has not ended, or the "
 			"machine had no thread or memory for it; another process can begin "
 			"with a new one",
 			REBUILD_MS / 1000);
-		wp_relay_halt(r, WP_EXIT_FAILED, "sink_stuck", &why, now);
+		wp_relay_halt(r, WP_EXIT_FAILED, "sink_stuck", &error, now);
 		return;
 	}
 	/* An answer that does not come is a connection that is gone. */
@@ -846,8 +847,8 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.changes_refused = r->changes_refused,
 		.keepalives = r->keepalives,
 		.statuses = r->statuses,
-		.safe = wp_ledger_safe(&r->ledger),
-		.read = wp_ledger_read(&r->ledger),
+		.confirmed_lsn = wp_ledger_confirmed_lsn(&r->ledger),
+		.read = wp_ledger_received_lsn(&r->ledger),
 		.server = r->server,
 		.in_flight = r->ledger.in_flight,
 		.in_flight_bytes = r->ledger.bytes,
@@ -864,22 +865,22 @@ void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret)
 		.stopping = r->stop_asked,
 		.exit_code = r->exit_code,
 		.unreachable_ms = r->outage.on ? r->outage.since_ms : INT64_MIN,
-		.sink_why = sink->reachable ? "" : sink->why.text,
+		.sink_error = sink->reachable ? "" : sink->error.text,
 		.stalled_ms = r->delivery.stalled != NULL ? r->delivery.since_ms : INT64_MIN,
 		.waiting = r->waiting || sink->state == WP_SINK_WAITING,
 		.waiting_topic = r->waiting ? r->waiting_topic : sink->topic,
 		.waiting_ms = r->waiting ? r->waiting_since_ms : INT64_MIN,
-		.holder = r->state == WP_STANDBY ? wp_relay_source(r)->facts.witness_owner : "",
+		.holder = r->state == WP_STANDBY ? wp_relay_source(r)->facts.checkpoint_owner : "",
 		.halt_event = r->halt_event,
-		.halt_why = r->halt_why.text,
+		.halt_error = r->halt_error.text,
 	};
 	memcpy(ret->moves_to, r->moves_to, sizeof(ret->moves_to));
 }
 
 bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret)
 {
-	*ret = s->server > s->safe ? s->server - s->safe : 0;
-	return s->state != WP_STANDBY && s->safe != 0;
+	*ret = s->server > s->confirmed_lsn ? s->server - s->confirmed_lsn : 0;
+	return s->state != WP_STANDBY && s->confirmed_lsn != 0;
 }
 
 const struct wp_meter *wp_relay_meter(const struct wp_relay *r)

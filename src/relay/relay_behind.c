@@ -77,18 +77,18 @@ static void halt_behind(struct wp_relay *r, enum wp_behind behind, const struct 
 			? ". If another database sends to that topic, the event may be its: then "
 			  "give each a name in outbox.headers.source instead"
 			: "";
-	struct wp_why why;
+	struct wp_error error;
 
 	say_what_happened(behind, p, f, end, happened, sizeof(happened));
-	(void)wp_why_set(
-		&why, WP_CONFIG,
+	(void)wp_error_set(
+		&error, WP_CONFIG,
 		"the database is behind what was delivered from it. An event with "
 		"walpost-position %s %s; %s. So consumers have events that this database "
 		"does not have. %s. Compare the outbox with the topics; to go on from this "
 		"server all the same, set relay.epoch = %u and start again%s",
 		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
 		(unsigned)p->epoch + 1, other_writer);
-	wp_relay_halt(r, WP_EXIT_HUMAN, "server_behind", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "server_behind", &error, now);
 }
 
 static enum wp_behind judge(const struct wp_relay *r, const struct wp_position *p, wp_lsn *ret_end)
@@ -103,16 +103,16 @@ static enum wp_behind judge(const struct wp_relay *r, const struct wp_position *
 /* NULL: nothing does. Not at each start: it costs a fetch from each partition. */
 static const char *what_calls_for_it(const struct wp_relay *r, const struct wp_source_facts *f)
 {
-	uint32_t timeline = r->started ? r->timeline : f->witness_timeline;
-	wp_lsn known = r->started ? wp_ledger_safe(&r->ledger) : f->witness_taken_at;
+	uint32_t timeline = r->started ? r->timeline : f->checkpoint_timeline;
+	wp_lsn known = r->started ? wp_ledger_confirmed_lsn(&r->ledger) : f->checkpoint_taken_at;
 
-	if (!r->started && (!f->witness_readable || f->witness_owner[0] == '\0'))
+	if (!r->started && (!f->checkpoint_readable || f->checkpoint_owner[0] == '\0'))
 		return NULL; /* nothing tells what this database delivered, and where to */
 	if (timeline != f->timelines.current)
 		return "the server is on another timeline than when the slot was last had";
 	if (f->server_lsn < known)
 		return "the server's log ends before where the slot stood already";
-	if (!r->started && f->witness_transactions < 0) /* it may be an older copy of itself */
+	if (!r->started && f->checkpoint_transactions < 0) /* it may be an older copy of itself */
 		return "the server was restarted, or walpost slot skip moved the slot, since the "
 		       "slot was last had";
 	return NULL;
@@ -121,10 +121,10 @@ static const char *what_calls_for_it(const struct wp_relay *r, const struct wp_s
 static void note_unknown(struct wp_relay *r, enum wp_note_level level, const char *event,
 			 const char *what)
 {
-	(void)wp_why_set(&wp_relay_note(r, level, event)->why, WP_OK,
-			 "whether the database is behind what was delivered from it cannot be "
-			 "told: %s",
-			 what);
+	(void)wp_error_set(&wp_relay_note(r, level, event)->error, WP_OK,
+			   "whether the database is behind what was delivered from it cannot be "
+			   "told: %s",
+			   what);
 }
 
 /* Asked in this state of the relay: what was asked before a reconnect may have aged. */
@@ -136,7 +136,8 @@ static void ask(struct wp_relay *r, const char *reason)
 		.epoch = r->setup.options->epoch,
 	};
 
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_INFO, "tail_asked")->why, WP_OK, "%s", reason);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_INFO, "tail_asked")->error, WP_OK, "%s",
+			   reason);
 	r->tail_asked = true;
 	r->tail_looked = false;
 	r->tail_moves = r->moves;
@@ -176,8 +177,8 @@ static bool judge_tail(struct wp_relay *r, const struct wp_tail *tail, struct wp
 		halt_for_tail(r, behind, tail, end, now);
 		return false;
 	}
-	if (tail->why.text[0] != '\0')
-		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->why.text);
+	if (tail->error.text[0] != '\0')
+		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->error.text);
 	return true;
 }
 
@@ -191,12 +192,12 @@ static bool take_answer(struct wp_relay *r, struct wp_now now)
 		return false;
 	case WP_TAIL_UNREACHABLE: /* nothing could be delivered either */
 		r->tail_asked = false;
-		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->why.text);
+		note_unknown(r, WP_NOTE_WARN, "tail_unread", tail->error.text);
 		wp_relay_happen(r, WP_LOST, now);
 		return false;
 	case WP_TAIL_UNKNOWN:
 		r->tail_asked = false;
-		note_unknown(r, WP_NOTE_INFO, "tail_unknown", tail->why.text);
+		note_unknown(r, WP_NOTE_INFO, "tail_unknown", tail->error.text);
 		return true;
 	case WP_TAIL_KNOWN:
 		break;
@@ -217,7 +218,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 		return false;
 	}
 	/* Not by the routing: topics of that form may be those of other databases. */
-	wp_topic_list_merge(&r->topics, wp_relay_source(r)->facts.witness_topics);
+	wp_topic_list_merge(&r->topics, wp_relay_source(r)->facts.checkpoint_topics);
 	const char *reason = what_calls_for_it(r, &wp_relay_source(r)->facts);
 	if (reason == NULL)
 		return true;
@@ -228,7 +229,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 	}
 	if (r->topics.text[0] == '\0') {
 		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
-			     "walpost.witness names no topic that took its events");
+			     "walpost.slot_checkpoint names no topic that took its events");
 		return true;
 	}
 	if (!r->tail_asked || r->tail_moves != r->moves)

@@ -11,13 +11,14 @@ static bool is_too_late(const struct wp_relay *r)
 	return r->stop_asked || r->state >= WP_DRAINING;
 }
 
-enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task, struct wp_why *why)
+enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
+			   struct wp_error *error)
 {
 	if (is_too_late(r))
-		return wp_why_set(why, WP_CONFIG,
-				  "the relay %s: what changed under [outbox] is in force after a "
-				  "restart",
-				  r->state == WP_HELD ? "is held" : "is stopping");
+		return wp_error_set(error, WP_CONFIG,
+				    "the relay %s: what changed under [outbox] is in force after a "
+				    "restart",
+				    r->state == WP_HELD ? "is held" : "is stopping");
 	r->change.asked = *task;
 	return WP_OK;
 }
@@ -41,10 +42,10 @@ bool wp_relay_may_change_here(const struct wp_relay *r)
 	       wp_relay_sink(r)->state == WP_SINK_WAITING;
 }
 
-static enum wp_rc take_up(struct wp_relay *r, const struct wp_relay_task *task, struct wp_why *why,
-			  struct wp_now now)
+static enum wp_rc take_up(struct wp_relay *r, const struct wp_relay_task *task,
+			  struct wp_error *error, struct wp_now now)
 {
-	enum wp_rc rc = wp_pipeline_change(r->pipeline, task->outboxes, why);
+	enum wp_rc rc = wp_pipeline_change(r->pipeline, task->outboxes, error);
 
 	if (rc != WP_OK)
 		return rc;
@@ -59,11 +60,11 @@ static enum wp_rc take_up(struct wp_relay *r, const struct wp_relay_task *task, 
 	return WP_OK;
 }
 
-static void refuse(struct wp_relay *r, const struct wp_why *why)
+static void refuse(struct wp_relay *r, const struct wp_error *error)
 {
 	r->changes_refused++;
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_ERROR, "reload_refused")->why, WP_CONFIG,
-			 "%.1800s; events are made as before the reload", why->text);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_ERROR, "reload_refused")->error, WP_CONFIG,
+			   "%.1800s; events are made as before the reload", error->text);
 }
 
 static void take_effect(struct wp_relay *r, struct wp_now now)
@@ -71,12 +72,12 @@ static void take_effect(struct wp_relay *r, struct wp_now now)
 	const struct wp_relay_task task = r->change.asked;
 	const struct wp_relay_task before = r->setup.task;
 	bool leaves_queued = reads(r) && wp_relay_sink(r)->queued > 0;
-	struct wp_why why;
+	struct wp_error error;
 
 	r->change.asked = (struct wp_relay_task){ 0 };
-	enum wp_rc rc = take_up(r, &task, &why, now);
+	enum wp_rc rc = take_up(r, &task, &error, now);
 	if (rc != WP_OK) {
-		refuse(r, &why);
+		refuse(r, &error);
 		return;
 	}
 	if (leaves_queued)
@@ -122,16 +123,16 @@ bool wp_relay_may_be_refused(const struct wp_relay *r)
 	return is_any(&r->change.before) && !r->change.accepted;
 }
 
-bool wp_relay_takes_back(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+bool wp_relay_takes_back(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
 {
 	const struct wp_relay_task before = r->change.before;
-	struct wp_why problem;
+	struct wp_error problem;
 
 	if (!is_any(&before) || is_too_late(r))
 		return false;
 	r->change.before = (struct wp_relay_task){ 0 };
 	if (take_up(r, &before, &problem, now) != WP_OK)
 		return false; /* no memory: what was refused stops the relay */
-	refuse(r, why);
+	refuse(r, error);
 	return true;
 }

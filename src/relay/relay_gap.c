@@ -8,7 +8,7 @@
 /*
  * A slot moves forward by what its relay confirms, and back a little when the server
  * crashes, for it is written to disk lazily. Whatever else moves it, or makes it anew,
- * skips events. The witness row tells what its last owner knew of it:
+ * skips events. The slot checkpoint row tells what its last owner knew of it:
  *
  *   stopped in good order          it stands where that one left it, or below
  *   killed, same life of the server   it has decoded at least as many transactions as then
@@ -29,14 +29,14 @@ struct gap {
 	bool is_written; /* there is a row that would say it again */
 };
 
-static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *why)
+static void say(const struct wp_relay *r, const struct gap *g, struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 	uint64_t bytes = g->slot > g->confirmed ? g->slot - g->confirmed : 0;
 
-	(void)wp_why_set(
-		why, WP_CONFIG,
+	(void)wp_error_set(
+		error, WP_CONFIG,
 		"slot %s stands at %s, but %.80s had confirmed only %s%s%s; %s. Someone "
 		"advanced it or made it anew: %" PRIu64 " bytes of log lie between that no "
 		"relay has read, and events committed there may be missing in Kafka. %s, and "
@@ -55,43 +55,43 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_why *wh
 static bool is_ours(const struct wp_relay *r, const struct wp_source_facts *f)
 {
 	return r->had_slot &&
-	       (!f->witness_readable || strcmp(f->witness_owner, r->setup.owner) == 0);
+	       (!f->checkpoint_readable || strcmp(f->checkpoint_owner, r->setup.owner) == 0);
 }
 
 /* The slot stands beyond what we ever confirmed, and we did not take it over there. */
 static bool is_beyond_us(const struct wp_relay *r, const struct wp_source_facts *f)
 {
 	return f->slot_confirmed > r->feedback.highest_flush &&
-	       f->slot_confirmed > wp_ledger_safe(&r->ledger) &&
-	       f->slot_confirmed > f->witness_taken_at;
+	       f->slot_confirmed > wp_ledger_confirmed_lsn(&r->ledger) &&
+	       f->slot_confirmed > f->checkpoint_taken_at;
 }
 
-/* -- what the witness knows ----------------------------------------------------------- */
+/* -- what the slot checkpoint knows ----------------------------------------------------------- */
 
 static bool is_believed(const struct wp_relay *r, const struct wp_source_facts *f)
 {
 	/* A row that could not be kept true says nothing; a new epoch begins anew. */
-	return f->witness_readable && f->witness_writable && f->witness_owner[0] != '\0' &&
-	       f->witness_confirmed != 0 && r->setup.options->epoch <= f->witness_epoch;
+	return f->checkpoint_readable && f->checkpoint_writable && f->checkpoint_owner[0] != '\0' &&
+	       f->checkpoint_confirmed != 0 && r->setup.options->epoch <= f->checkpoint_epoch;
 }
 
 /* Was the byte before the slot's position written after the owner's timeline had ended? */
 static bool is_beyond_timeline(const struct wp_source_facts *f)
 {
-	return f->timelines.count > 0 && f->slot_confirmed > f->witness_confirmed &&
-	       wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->witness_timeline;
+	return f->timelines.count > 0 && f->slot_confirmed > f->checkpoint_confirmed &&
+	       wp_timelines_at(&f->timelines, f->slot_confirmed - 1) > f->checkpoint_timeline;
 }
 
 static bool has_decoded_less(const struct wp_source_facts *f)
 {
-	return f->witness_transactions >= 0 && f->slot_transactions >= 0 &&
-	       f->slot_transactions < f->witness_transactions;
+	return f->checkpoint_transactions >= 0 && f->slot_transactions >= 0 &&
+	       f->slot_transactions < f->checkpoint_transactions;
 }
 
 /* NULL: it is not. */
 static const char *how_it_is_known(const struct wp_source_facts *f)
 {
-	if (f->witness_stopped && f->slot_confirmed > f->witness_confirmed)
+	if (f->checkpoint_stopped && f->slot_confirmed > f->checkpoint_confirmed)
 		return "it stopped in good order there";
 	if (has_decoded_less(f))
 		return "and the slot has decoded fewer transactions now than then";
@@ -101,32 +101,33 @@ static const char *how_it_is_known(const struct wp_source_facts *f)
 	return NULL;
 }
 
-static bool is_behind(const struct wp_relay *r, const struct wp_source_facts *f, struct wp_why *why)
+static bool is_behind(const struct wp_relay *r, const struct wp_source_facts *f,
+		      struct wp_error *error)
 {
 	char end[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
-	if (f->server_lsn >= f->witness_confirmed)
+	if (f->server_lsn >= f->checkpoint_confirmed)
 		return false;
-	(void)wp_why_set(
-		why, WP_CONFIG,
+	(void)wp_error_set(
+		error, WP_CONFIG,
 		"the server's log ends at %s, before %s, which relay %s wrote down as "
 		"confirmed at %s: the database is an older state or a copy of what it was, and "
 		"its positions come again, so that consumers would take new events for "
 		"repetitions. If that is intended, set relay.epoch = %u and start again",
-		wp_lsn_text(f->server_lsn, end), wp_lsn_text(f->witness_confirmed, confirmed),
-		f->witness_owner, f->witness_confirmed_at, (unsigned)f->witness_epoch + 1);
+		wp_lsn_text(f->server_lsn, end), wp_lsn_text(f->checkpoint_confirmed, confirmed),
+		f->checkpoint_owner, f->checkpoint_confirmed_at, (unsigned)f->checkpoint_epoch + 1);
 	return true;
 }
 
 bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *f,
-			struct wp_why *why)
+			struct wp_error *error)
 {
 	char who[WP_OWNER_SIZE + 8];
-	struct gap g = { .slot = f->slot_confirmed, .is_written = f->witness_readable };
+	struct gap g = { .slot = f->slot_confirmed, .is_written = f->checkpoint_readable };
 
 	/* Another may have had the slot, and nobody may be accused for want of a word. */
-	if (f->witness_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
+	if (f->checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;
 	if (is_ours(r, f)) {
 		if (!is_beyond_us(r, f))
@@ -134,21 +135,21 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 		g.who = "this process";
 		g.when = "";
 		g.how = "no other relay has taken the slot over";
-		g.confirmed = wp_ledger_safe(&r->ledger);
+		g.confirmed = wp_ledger_confirmed_lsn(&r->ledger);
 	} else {
 		if (!is_believed(r, f))
 			return false;
-		if (is_behind(r, f, why))
+		if (is_behind(r, f, error))
 			return true;
 		g.how = how_it_is_known(f);
 		if (g.how == NULL)
 			return false;
-		snprintf(who, sizeof(who), "relay %s", f->witness_owner);
+		snprintf(who, sizeof(who), "relay %s", f->checkpoint_owner);
 		g.who = who;
-		g.when = f->witness_confirmed_at;
-		g.confirmed = f->witness_confirmed;
+		g.when = f->checkpoint_confirmed_at;
+		g.confirmed = f->checkpoint_confirmed;
 	}
-	say(r, &g, why);
+	say(r, &g, error);
 	return true;
 }
 
@@ -156,32 +157,33 @@ static void tell_distance(struct wp_relay *r, const struct wp_source_facts *f)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
-	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "slot_beyond_witness");
+	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "slot_beyond_checkpoint");
 
 	n->lsn = f->slot_confirmed;
-	(void)wp_why_set(
-		&n->why, WP_OK,
+	(void)wp_error_set(
+		&n->error, WP_OK,
 		"slot %s stands at %s, %" PRIu64 " bytes beyond %s, which relay %s wrote down "
 		"at %s; that one did not stop in good order, so it may have confirmed the rest "
 		"as well: a slot moved meanwhile would look the same",
 		r->setup.slot, wp_lsn_text(f->slot_confirmed, slot),
-		f->slot_confirmed - f->witness_confirmed,
-		wp_lsn_text(f->witness_confirmed, confirmed), f->witness_owner,
-		f->witness_confirmed_at);
+		f->slot_confirmed - f->checkpoint_confirmed,
+		wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
+		f->checkpoint_confirmed_at);
 }
 
 void wp_relay_tell_start(struct wp_relay *r, const struct wp_source_facts *f)
 {
 	if (r->started || !is_believed(r, f))
 		return;
-	if (f->slot_confirmed > f->witness_confirmed)
+	if (f->slot_confirmed > f->checkpoint_confirmed)
 		tell_distance(r, f);
-	if (f->timelines.current == f->witness_timeline)
+	if (f->timelines.current == f->checkpoint_timeline)
 		return;
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "timeline_changed");
-	(void)wp_why_set(
-		&n->why, WP_OK,
+	(void)wp_error_set(
+		&n->error, WP_OK,
 		"the server is on timeline %u, it was on %u as relay %s last wrote: it was "
 		"promoted or restored meanwhile",
-		(unsigned)f->timelines.current, (unsigned)f->witness_timeline, f->witness_owner);
+		(unsigned)f->timelines.current, (unsigned)f->checkpoint_timeline,
+		f->checkpoint_owner);
 }

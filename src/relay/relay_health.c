@@ -27,7 +27,7 @@ wp_lsn wp_relay_flush(const struct wp_relay *r)
 {
 	if (r->health.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
 		return r->feedback.sent_flush;
-	return wp_ledger_safe(&r->ledger);
+	return wp_ledger_confirmed_lsn(&r->ledger);
 }
 
 /* -- a new stream --------------------------------------------------------------- */
@@ -44,7 +44,7 @@ void wp_relay_begin_health(struct wp_relay *r, struct wp_now now)
 		.good = server,
 		.good_next = server,
 		.write_due_ms = now.ms + write_after_ms,
-		.written = wp_ledger_safe(&r->ledger),
+		.written = wp_ledger_confirmed_lsn(&r->ledger),
 		.written_events = r->confirmed,
 	};
 	wp_guard_forget(&r->guard);
@@ -60,20 +60,20 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct 
 {
 	char from[WP_LSN_TEXT_SIZE];
 	char to[WP_LSN_TEXT_SIZE];
-	struct wp_why why;
+	struct wp_error error;
 
 	r->slot_lost = h->keeping == WP_KEEPING_LOST;
 	/* What it kept is told by the finding: from what was confirmed on. */
 	if (r->slot_lost)
-		(void)wp_why_set(&why, WP_CONFIG, "%s", h->loss.text);
+		(void)wp_error_set(&error, WP_CONFIG, "%s", h->loss.text);
 	else
-		(void)wp_why_set(
-			&why, WP_CONFIG,
+		(void)wp_error_set(
+			&error, WP_CONFIG,
 			"%s. All was well at %s; events committed between there and %s may be "
 			"missing in Kafka; since this was found nothing more has been confirmed",
 			h->loss.text, wp_lsn_text(r->health.good, from),
 			wp_lsn_text(h->server_lsn, to));
-	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &error, now);
 	/* Nothing of it will be confirmed: what is on its way may arrive, but not for long. */
 	if (r->state == WP_DRAINING && r->stop_by_ms > now.ms + HURRY_MS) {
 		r->stop_by_ms = now.ms + HURRY_MS;
@@ -93,7 +93,7 @@ static void judge_loss(struct wp_relay *r, const struct wp_health *h, struct wp_
 	}
 	if (r->health.suspect) {
 		r->health.reminded_ms = now.ms;
-		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why = h->loss;
+		wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error = h->loss;
 		return;
 	}
 	/* What was changed while this question was asked is later than the answer before it. */
@@ -109,10 +109,10 @@ static void remind_of_loss(struct wp_relay *r, const struct wp_health *h, struct
 	if (!r->health.suspect || now.ms - r->health.reminded_ms < REMIND_EVERY_MS)
 		return;
 	r->health.reminded_ms = now.ms;
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->why, WP_CONFIG,
-			 "%s. The server does not answer whether it is still so: until then "
-			 "nothing past %s is confirmed to it, and it keeps the log from there on",
-			 h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error, WP_CONFIG,
+			   "%s. The server does not answer whether it is still so: until then "
+			   "nothing past %s is confirmed to it, and it keeps the log from there on",
+			   h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
 }
 
 static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
@@ -127,8 +127,8 @@ static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
 	switch (h->keeping) {
 	case WP_KEEPING_UNRESERVED:
 		n = wp_relay_note(r, WP_NOTE_ERROR, "slot_unreserved");
-		(void)wp_why_set(
-			&n->why, WP_OK,
+		(void)wp_error_set(
+			&n->error, WP_OK,
 			"slot %s will be lost at one of the next checkpoints: it holds more "
 			"log than max_slot_wal_keep_size. Raise that now, if the disk has room: "
 			"ALTER SYSTEM SET max_slot_wal_keep_size = ...; SELECT pg_reload_conf()",
@@ -136,8 +136,8 @@ static void judge_keeping(struct wp_relay *r, const struct wp_health *h)
 		break;
 	case WP_KEEPING_EXTENDED:
 		n = wp_relay_note(r, WP_NOTE_WARN, "slot_extended");
-		(void)wp_why_set(
-			&n->why, WP_OK,
+		(void)wp_error_set(
+			&n->error, WP_OK,
 			"slot %s holds more log than max_wal_size: the server keeps it for "
 			"the slot, and its disk fills. Look why walpost is behind: Kafka "
 			"slow or away, or a transaction open for long",
@@ -162,8 +162,8 @@ static void guard(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 		return;
 	struct wp_note *n = wp_relay_note(
 		r, e.level == WP_GUARD_URGENT ? WP_NOTE_ERROR : WP_NOTE_WARN, "wal_guard");
-	(void)wp_why_set(
-		&n->why, WP_OK,
+	(void)wp_error_set(
+		&n->error, WP_OK,
 		"slot %s can be lost in about %" PRId64 " s: %" PRId64
 		" bytes of log may still be written, and they become fewer by %" PRId64
 		" a second. Then events would be missing in Kafka. See why walpost is behind "
@@ -275,15 +275,15 @@ static bool is_news_of_delivery(struct wp_relay *r, struct wp_now now)
 static void tell_delivery(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
-	bool says_why = v->why.text[0] != '\0' &&
-			(v->state == WP_SINK_WAITING || !v->reachable); /* else it is an old one */
-	char what[WP_WITNESS_TROUBLE_SIZE] = "";
+	bool says_error = v->error.text[0] != '\0' && (v->state == WP_SINK_WAITING ||
+						       !v->reachable); /* else it is an old one */
+	char what[WP_CHECKPOINT_TROUBLE_SIZE] = "";
 
 	if (!is_news_of_delivery(r, now))
 		return;
 	if (r->delivery.stalled != NULL)
 		(void)snprintf(what, sizeof(what), "%s%s%.700s", r->delivery.stalled,
-			       says_why ? ": " : "", says_why ? v->why.text : "");
+			       says_error ? ": " : "", says_error ? v->error.text : "");
 	r->setup.source->ops->trouble(r->setup.source, what, now.ms - r->delivery.since_ms);
 	if (r->feedback.sent_flush != 0)
 		r->setup.source->ops->write_down(r->setup.source, r->feedback.sent_flush,
@@ -320,8 +320,8 @@ static void tell_of_only_ignored(struct wp_relay *r, struct wp_now now)
 	if (now.ms - r->passed_over_ms < ONLY_IGNORED_MS)
 		return;
 	r->only_ignored_noted = true;
-	(void)wp_why_set(
-		&wp_relay_note(r, WP_NOTE_WARN, "only_ignored_rows")->why, WP_OK,
+	(void)wp_error_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "only_ignored_rows")->error, WP_OK,
 		"%llu rows of tables under outbox.ignore were dropped, and no event has come for a "
 		"minute since the first of them. If the application inserts events, it does so "
 		"into another table than outbox.table (%s%s): compare the names, capital letters "

@@ -155,7 +155,7 @@ struct wp_relay {
 	uint32_t timeline;
 	int64_t begun_ms;  /* the stream */
 	int64_t broken_ms; /* when the sink was first seen so; INT64_MAX: it is not */
-	bool gap;	   /* a ticket was purged or refused: only a stream from safe heals that */
+	bool gap; /* a ticket was purged or refused: only a stream from the confirmed LSN heals that */
 	struct question question;
 	size_t largest_frame; /* of this stream */
 	int64_t event_ms;     /* when an event was sent, or a larger frame came, last */
@@ -180,7 +180,7 @@ struct wp_relay {
 	char waiting_topic[WP_SINK_TOPIC_SIZE];
 	int64_t waiting_since_ms;
 	int64_t waiting_note_ms;
-	wp_lsn waiting_safe;
+	wp_lsn waiting_lsn;
 	bool reached; /* once */
 	struct outage outage;
 	struct stall stall;
@@ -197,7 +197,7 @@ struct wp_relay {
 	int exit_code;
 	bool told_to_leave; /* asked from outside, not by a halt of our own */
 	const char *halt_event;
-	struct wp_why halt_why;
+	struct wp_error halt_error;
 	bool slot_lost; /* that is why */
 	int64_t held_note_ms;
 	bool asked_anew; /* about types, with the stream begun anew there */
@@ -241,8 +241,8 @@ void wp_relay_send_status(struct wp_relay *r, struct wp_now now);
 /* Moves by the machine's table and carries the actions out. */
 void wp_relay_happen(struct wp_relay *r, enum wp_happening what, struct wp_now now);
 /* A human must act, or a restart may help: stops in good order with that exit code. */
-void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event, const struct wp_why *why,
-		   struct wp_now now);
+void wp_relay_halt(struct wp_relay *r, int exit_code, const char *event,
+		   const struct wp_error *error, struct wp_now now);
 int wp_relay_exit_code_of(enum wp_reaction reaction);
 /* What the sink has and did not send yet: only a stream from what is confirmed brings it again. */
 void wp_relay_take_back(struct wp_relay *r);
@@ -250,7 +250,7 @@ bool wp_relay_may_stop_here(const struct wp_relay *r, struct wp_now now);
 /* "table " before a table's name, "the " before the messages of a prefix. */
 const char *wp_relay_event_kind(const struct wp_event_name *e);
 /* An event, the one offered last, can not be delivered; `reason` with what to change. */
-void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_why *reason,
+void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct wp_error *reason,
 			     bool is_its_fault, struct wp_now now);
 /* True when the same trouble has come `max` times without getting past `at`. */
 bool wp_relay_is_too_often(struct trouble *t, const char *code, wp_lsn at, size_t max);
@@ -271,7 +271,7 @@ bool wp_relay_is_past_trouble(const struct wp_relay *r);
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
 
 /* relay_behind.c */
-/* The topics that took events, so far as is known: for the witness row. */
+/* The topics that took events, so far as is known: for the slot checkpoint row. */
 const char *wp_relay_topics(struct wp_relay *r);
 /*
  * Connected, and the slot is ours to take: true when the database has all that was
@@ -291,9 +291,9 @@ int64_t wp_relay_health_due(const struct wp_relay *r);
 wp_lsn wp_relay_flush(const struct wp_relay *r);
 
 /* relay_gap.c: was the slot moved or made anew behind our back? */
-/* True with why. */
+/* True with the error. */
 bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *f,
-			struct wp_why *why);
+			struct wp_error *error);
 /* What a start finds that nothing can judge is told at least. */
 void wp_relay_tell_start(struct wp_relay *r, const struct wp_source_facts *f);
 
@@ -305,7 +305,7 @@ void wp_relay_watch_change(struct wp_relay *r, struct wp_now now);
 void wp_relay_note_accepted(struct wp_relay *r);
 bool wp_relay_may_be_refused(const struct wp_relay *r);
 /* True: a task that has not proved good yet is what was refused, and the one before is back. */
-bool wp_relay_takes_back(struct wp_relay *r, const struct wp_why *why, struct wp_now now);
+bool wp_relay_takes_back(struct wp_relay *r, const struct wp_error *error, struct wp_now now);
 
 /* relay_source.c */
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);

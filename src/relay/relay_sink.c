@@ -35,20 +35,21 @@ static bool is_one_alone_in_flight(const struct wp_relay *r)
 	return wp_relay_sink(r)->in_flight > 0 && r->isolation.crawling && r->isolation.alone != 0;
 }
 
-static void say_refused(const struct wp_report *report, struct wp_why *ret)
+static void say_refused(const struct wp_report *report, struct wp_error *ret)
 {
 	char limit[64] = "";
 
 	if (report->limit > 0)
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
-	(void)wp_why_set(ret, WP_DATA, "Kafka refuses it with %s also when it is sent alone%s%s%s",
-			 report->code, limit, report->cure != NULL ? "; " : "",
-			 report->cure != NULL ? report->cure : "");
+	(void)wp_error_set(ret, WP_DATA,
+			   "Kafka refuses it with %s also when it is sent alone%s%s%s",
+			   report->code, limit, report->cure != NULL ? "; " : "",
+			   report->cure != NULL ? report->cure : "");
 }
 
 static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
-	struct wp_why reason;
+	struct wp_error reason;
 
 	say_refused(report, &reason);
 	wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
@@ -64,27 +65,27 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
 	snprintf(reason, sizeof(reason), "refused by Kafka with %s when it was sent alone%s",
 		 report->code, limit);
-	struct wp_why why;
+	struct wp_error error;
 	enum wp_rc rc = wp_pipeline_divert(r->pipeline, reason);
 	if (rc == WP_OK) {
 		wp_relay_rewind(r, now);
 		return;
 	}
-	say_refused(report, &why);
-	(void)wp_why_set(&why, WP_DATA, "%s; %s", why.text,
-			 rc == WP_DATA	 ? "so is its dead letter, as short as it may be"
-			 : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
-					   "are not confirmed yet"
-					 : "and there is no memory to remember it");
-	wp_relay_halt_for_event(r, "event_undeliverable", &why, true, now);
+	say_refused(report, &error);
+	(void)wp_error_set(&error, WP_DATA, "%s; %s", error.text,
+			   rc == WP_DATA   ? "so is its dead letter, as short as it may be"
+			   : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
+					     "are not confirmed yet"
+					   : "and there is no memory to remember it");
+	wp_relay_halt_for_event(r, "event_undeliverable", &error, true, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
 {
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->why, WP_OK,
-			 "an event was refused with %s; streaming again from the last confirmed "
-			 "position",
-			 report->code);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->error, WP_OK,
+			   "an event was refused with %s; streaming again from the last confirmed "
+			   "position",
+			   report->code);
 }
 
 /* Up to the end of the transaction that the last event sent belongs to. */
@@ -96,7 +97,8 @@ static void isolate(struct wp_relay *r)
 	r->isolation.crawling = true;
 	r->isolation.alone = 0; /* what is in flight now is not */
 	r->isolation.until_event = e->position;
-	r->isolation.until = wp_lsn_max(wp_ledger_read(&r->ledger), e->position.commit_lsn + 1);
+	r->isolation.until =
+		wp_lsn_max(wp_ledger_received_lsn(&r->ledger), e->position.commit_lsn + 1);
 	r->batching = WP_BATCHING_ONE_BY_ONE;
 }
 
@@ -107,30 +109,30 @@ static void isolate(struct wp_relay *r)
 static bool refuses_always(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	size_t max = r->setup.options->rewinds_max;
-	struct wp_why why;
+	struct wp_error error;
 
 	if (report->reaction != WP_REACT_REWIND)
 		return false;
-	if (!wp_relay_is_too_often(&r->rewind_trouble, report->code, wp_ledger_safe(&r->ledger),
-				   max)) {
+	if (!wp_relay_is_too_often(&r->rewind_trouble, report->code,
+				   wp_ledger_confirmed_lsn(&r->ledger), max)) {
 		if (r->rewind_trouble.count + 1 >= max && !r->isolation.crawling)
 			isolate(r);
 		return false;
 	}
-	(void)wp_why_set(&why, WP_IO,
-			 "Kafka refused it %zu times in a row with %s, which is no matter of the "
-			 "event: look at the broker's log, then start again: nothing is lost",
-			 max, report->code);
+	(void)wp_error_set(&error, WP_IO,
+			   "Kafka refused it %zu times in a row with %s, which is no matter of the "
+			   "event: look at the broker's log, then start again: nothing is lost",
+			   max, report->code);
 	if (went_alone(r, report->ticket)) {
-		wp_relay_halt_for_event(r, "sink_refuses", &why, false, now);
+		wp_relay_halt_for_event(r, "sink_refuses", &error, false, now);
 		return true;
 	}
-	(void)wp_why_set(
-		&why, WP_IO,
+	(void)wp_error_set(
+		&error, WP_IO,
 		"Kafka refused events after the same position %zu times in a row with %s; look at "
 		"the broker's log, then start again: nothing is lost",
 		max, report->code);
-	wp_relay_halt(r, WP_EXIT_HUMAN, "sink_refuses", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "sink_refuses", &error, now);
 	return true;
 }
 
@@ -222,13 +224,13 @@ void wp_relay_widen(struct wp_relay *r)
 /* Of the Kafka user, on the cluster. */
 static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	(void)wp_why_set(&why, WP_CONFIG,
-			 "%.1500s. That was waited for, as long as relay.topic.wait says: then "
-			 "start again",
-			 v->why.text);
-	wp_relay_halt(r, WP_EXIT_HUMAN, "permission_missing", &why, now);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "%.1500s. That was waited for, as long as relay.topic.wait says: then "
+			   "start again",
+			   v->error.text);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "permission_missing", &error, now);
 }
 
 static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
@@ -237,33 +239,33 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	char position[WP_POSITION_TEXT_SIZE];
 	char beyond[WP_LSN_TEXT_SIZE];
 	struct wp_event_name waiting;
-	struct wp_why why = v->why;
+	struct wp_error error = v->error;
 
 	if (v->waiting != NULL) {
 		wp_event_name_of(v->waiting, &waiting);
 		e = &waiting;
 	}
 	if (strcmp(e->topic, v->topic) == 0)
-		(void)wp_why_set(
-			&why, WP_CONFIG,
+		(void)wp_error_set(
+			&error, WP_CONFIG,
 			"%.1000s. That was waited for, as long as relay.topic.wait says: then "
 			"start "
 			"again. It is for the event of %s%.150s with id %s (position %s); to "
 			"give up what its transaction has not delivered: walpost slot skip --to %s "
 			"lists it, and with --force moves the slot",
-			v->why.text, wp_relay_event_kind(e), e->table,
+			v->error.text, wp_relay_event_kind(e), e->table,
 			e->id[0] != '\0' ? e->id : "NULL", wp_position_text(&e->position, position),
 			wp_lsn_text(e->position.commit_lsn + 1, beyond));
-	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &why, now);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &error, now);
 }
 
 static void note_waiting(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	r->waiting_note_ms = now.ms;
 	if (v->topic[0] != '\0')
-		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->why = v->why;
+		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->error = v->error;
 	else
-		wp_relay_note(r, WP_NOTE_WARN, "permission_waiting")->why = v->why;
+		wp_relay_note(r, WP_NOTE_WARN, "permission_waiting")->error = v->error;
 }
 
 static void note_found(struct wp_relay *r)
@@ -290,7 +292,7 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	}
 	if (!v->reachable) /* nobody can tell whether it is there by now */
 		r->waiting_since_ms = now.ms;
-	r->waiting_safe = wp_ledger_safe(&r->ledger);
+	r->waiting_lsn = wp_ledger_confirmed_lsn(&r->ledger);
 	if (now.ms - r->waiting_since_ms < r->setup.options->topic_wait_ms) {
 		if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS)
 			note_waiting(r, v, now);
@@ -306,30 +308,31 @@ int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms)
 	return r->refused_ms == INT64_MAX ? 0 : now_ms - r->refused_ms;
 }
 
-static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct wp_why *ret)
+static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct wp_error *ret)
 {
-	char safe[WP_LSN_TEXT_SIZE];
+	char confirmed_lsn[WP_LSN_TEXT_SIZE];
 	char read[WP_LSN_TEXT_SIZE];
 
 	if (r->ledger.in_flight > 0)
-		(void)wp_why_set(ret, WP_OK, "%zu events in flight", (size_t)r->ledger.in_flight);
+		(void)wp_error_set(ret, WP_OK, "%zu events in flight", (size_t)r->ledger.in_flight);
 	else if (r->refused_ms != INT64_MAX)
-		(void)wp_why_set(ret, WP_OK, "an event has waited for %" PRId64 " s to be sent",
-				 wp_relay_refused_for(r, now.ms) / 1000);
+		(void)wp_error_set(ret, WP_OK, "an event has waited for %" PRId64 " s to be sent",
+				   wp_relay_refused_for(r, now.ms) / 1000);
 	else
-		(void)wp_why_set(ret, WP_OK, "no event waits");
+		(void)wp_error_set(ret, WP_OK, "no event waits");
 	/* Without a stream what we know of these is old, or another's by now. */
 	if (wp_relay_is_streaming(r))
-		(void)wp_why_set(ret, WP_OK, "%.200s; confirmed LSN %s, received LSN %s", ret->text,
-				 wp_lsn_text(wp_ledger_safe(&r->ledger), safe),
-				 wp_lsn_text(wp_ledger_read(&r->ledger), read));
+		(void)wp_error_set(ret, WP_OK, "%.200s; confirmed LSN %s, received LSN %s",
+				   ret->text,
+				   wp_lsn_text(wp_ledger_confirmed_lsn(&r->ledger), confirmed_lsn),
+				   wp_lsn_text(wp_ledger_received_lsn(&r->ledger), read));
 }
 
 /* Each minute, for Postgres keeps its log meanwhile. A topic that is waited for has a line of its own. */
 static void repeat_outage(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	struct outage *o = &r->outage;
-	struct wp_why waits;
+	struct wp_error waits;
 
 	if (now.ms - o->noted_ms < OUTAGE_NOTE_EVERY_MS)
 		return;
@@ -337,9 +340,9 @@ static void repeat_outage(struct wp_relay *r, const struct wp_sink_view *v, stru
 	if (v->state == WP_SINK_WAITING)
 		return;
 	say_what_waits(r, now, &waits);
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why, WP_OK,
-			 "%.1500s; unreachable for %" PRId64 " s; %s", v->why.text,
-			 (now.ms - o->since_ms) / 1000, waits.text);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->error, WP_OK,
+			   "%.1500s; unreachable for %" PRId64 " s; %s", v->error.text,
+			   (now.ms - o->since_ms) / 1000, waits.text);
 }
 
 static void note_reach(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
@@ -349,9 +352,9 @@ static void note_reach(struct wp_relay *r, const struct wp_sink_view *v, struct 
 		wp_relay_note(r, WP_NOTE_INFO, "sink_reachable");
 	} else if (!v->reachable && r->outage.on) {
 		repeat_outage(r, v, now);
-	} else if (!v->reachable && v->why.text[0] != '\0') {
+	} else if (!v->reachable && v->error.text[0] != '\0') {
 		r->outage = (struct outage){ true, now.ms, now.ms };
-		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->why = v->why;
+		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->error = v->error;
 	}
 	r->outage.on = r->outage.on && !v->reachable;
 }
@@ -371,7 +374,7 @@ static bool is_stalled(const struct wp_relay *r, const struct wp_sink_view *v)
 static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	struct stall *s = &r->stall;
-	char safe[WP_LSN_TEXT_SIZE];
+	char confirmed_lsn[WP_LSN_TEXT_SIZE];
 
 	if (!is_stalled(r, v)) {
 		if (s->noted && r->confirmed > s->confirmed)
@@ -385,15 +388,15 @@ static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct 
 		return;
 	s->noted_ms = now.ms;
 	s->noted = true;
-	(void)wp_why_set(
-		&wp_relay_note(r, WP_NOTE_WARN, "sink_stalled")->why, WP_OK,
+	(void)wp_error_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "sink_stalled")->error, WP_OK,
 		"Kafka answers, but has confirmed none of %zu events in flight for %" PRId64
 		" s: a partition may have no leader, or fewer in-sync replicas than its topic's "
 		"min.insync.replicas (kafka-topics.sh --describe --unavailable-partitions, "
 		"--under-min-isr-partitions). Nothing is lost, but Postgres keeps its log from %s "
 		"on until it does",
 		(size_t)r->ledger.in_flight, (now.ms - s->since_ms) / 1000,
-		wp_lsn_text(wp_ledger_safe(&r->ledger), safe));
+		wp_lsn_text(wp_ledger_confirmed_lsn(&r->ledger), confirmed_lsn));
 }
 
 int64_t wp_relay_sink_due(const struct wp_relay *r)
@@ -412,9 +415,9 @@ static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struc
 	if (r->state == WP_FINISHING)
 		return;
 	if (!r->stop_asked)
-		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->why, now);
+		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->error, now);
 	else if (r->exit_code == 0)
-		wp_relay_note(r, WP_NOTE_WARN, "sink_failed")->why = v->why;
+		wp_relay_note(r, WP_NOTE_WARN, "sink_failed")->error = v->error;
 	wp_relay_happen(r, WP_STOP, now);
 	wp_relay_happen(r, WP_SINK_ERROR, now);
 }
@@ -433,7 +436,7 @@ static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struc
 	if (will_tell && now.ms - r->broken_ms < REST_BROKEN_MS)
 		return;
 	if (r->exit_code == 0)
-		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->why = v->why;
+		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->error = v->error;
 	wp_relay_rewind(r, now);
 }
 
@@ -450,7 +453,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 		r->waiting = false;
 	else if (v->state == WP_SINK_WAITING)
 		wait_for_topic(r, v, now);
-	else if (r->waiting && wp_ledger_safe(&r->ledger) > r->waiting_safe)
+	else if (r->waiting && wp_ledger_confirmed_lsn(&r->ledger) > r->waiting_lsn)
 		note_found(r);
 	if (v->state == WP_SINK_FAILED)
 		leave_failed(r, v, now);
@@ -465,7 +468,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 bool wp_relay_is_past_trouble(const struct wp_relay *r)
 {
 	return r->isolation.on && !wp_pipeline_in_transaction(r->pipeline) &&
-	       wp_ledger_safe(&r->ledger) >= r->isolation.until;
+	       wp_ledger_confirmed_lsn(&r->ledger) >= r->isolation.until;
 }
 
 /* Past the place of trouble and nothing in flight: batches again. */

@@ -11,37 +11,37 @@ enum { FRAMES_PER_STEP = 2000, WRITTEN_PER_STEP = 2 * 1024 * 1024 };
 /* -- connecting ---------------------------------------------------------- */
 
 static bool is_foreign_system(struct wp_relay *r, const struct wp_source_facts *f,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
-	uint64_t known = r->started ? r->system_id : f->witness_system_id;
-	bool raised = !r->started && r->setup.options->epoch > f->witness_epoch;
+	uint64_t known = r->started ? r->system_id : f->checkpoint_system_id;
+	bool raised = !r->started && r->setup.options->epoch > f->checkpoint_epoch;
 
 	if (known == 0 || known == f->system_id || raised)
 		return false;
-	(void)wp_why_set(
-		why, WP_CONFIG,
+	(void)wp_error_set(
+		error, WP_CONFIG,
 		"the server's system identifier is %" PRIu64 ", it was %" PRIu64
 		": this is another database cluster (restored or replaced), whose positions start "
 		"anew; events between the two may be missing. If that is intended, set relay.epoch "
 		"= %u "
 		"and start again",
-		f->system_id, known, (unsigned)f->witness_epoch + 1);
+		f->system_id, known, (unsigned)f->checkpoint_epoch + 1);
 	return true;
 }
 
 /* Whoever had the slot last, this process or another. */
 static bool is_older_epoch(const struct wp_relay *r, const struct wp_source_facts *f,
-			   struct wp_why *why)
+			   struct wp_error *error)
 {
-	if (!f->witness_readable || r->setup.options->epoch >= f->witness_epoch)
+	if (!f->checkpoint_readable || r->setup.options->epoch >= f->checkpoint_epoch)
 		return false;
-	(void)wp_why_set(
-		why, WP_CONFIG,
+	(void)wp_error_set(
+		error, WP_CONFIG,
 		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
 		"events would get positions below theirs, and consumers that drop by "
 		"walpost-position would drop them all. Set relay.epoch = %u and start again",
-		(unsigned)r->setup.options->epoch, f->witness_owner, (unsigned)f->witness_epoch,
-		(unsigned)f->witness_epoch);
+		(unsigned)r->setup.options->epoch, f->checkpoint_owner,
+		(unsigned)f->checkpoint_epoch, (unsigned)f->checkpoint_epoch);
 	return true;
 }
 
@@ -53,7 +53,7 @@ static bool may_resume(const struct wp_relay *r, const struct wp_source_facts *f
 		return true;
 	return !r->gap && f->timelines.current == r->timeline &&
 	       f->slot_confirmed <=
-		       wp_lsn_max(r->feedback.highest_flush, wp_ledger_safe(&r->ledger));
+		       wp_lsn_max(r->feedback.highest_flush, wp_ledger_confirmed_lsn(&r->ledger));
 }
 
 static void go_on(struct wp_relay *r, const struct wp_source_facts *f, struct wp_now now)
@@ -65,7 +65,7 @@ static void go_on(struct wp_relay *r, const struct wp_source_facts *f, struct wp
 static void connected(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
-	struct wp_why why;
+	struct wp_error error;
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	r->let_in = true;
@@ -74,17 +74,17 @@ static void connected(struct wp_relay *r, struct wp_now now)
 		wp_relay_forget_tail(r);
 		r->refused_ms = INT64_MAX; /* the next event is another's to send */
 	}
-	if (is_foreign_system(r, f, &why))
-		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &why, now);
-	else if (is_older_epoch(r, f, &why))
-		wp_relay_halt(r, WP_EXIT_HUMAN, "epoch_lowered", &why, now);
+	if (is_foreign_system(r, f, &error))
+		wp_relay_halt(r, WP_EXIT_HUMAN, "system_changed", &error, now);
+	else if (is_older_epoch(r, f, &error))
+		wp_relay_halt(r, WP_EXIT_HUMAN, "epoch_lowered", &error, now);
 	else if (f->slot_held)
 		wp_relay_happen(r, WP_SLOT_HELD, now);
 	else if (!wp_relay_may_stream(
 			 r, now)) /* first: a server that is behind is no matter of its slot */
 		return;
-	else if (wp_relay_finds_gap(r, f, &why))
-		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &why, now);
+	else if (wp_relay_finds_gap(r, f, &error))
+		wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
 	else
 		go_on(r, f, now);
 }
@@ -93,8 +93,8 @@ static void connected(struct wp_relay *r, struct wp_now now)
 static bool is_hopeless(struct wp_relay *r, const struct wp_source_failure *f)
 {
 	return f->reaction == WP_REACT_TRY_THRICE &&
-	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate, wp_ledger_read(&r->ledger),
-				     SAME_TROUBLE_MAX);
+	       wp_relay_is_too_often(&r->stream_trouble, f->sqlstate,
+				     wp_ledger_received_lsn(&r->ledger), SAME_TROUBLE_MAX);
 }
 
 /*
@@ -133,17 +133,17 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 	bool is_login = strncmp(f->sqlstate, "28", 2) == 0; /* no matter of what was reloaded */
 
 	if (refused && !is_login && wp_relay_may_be_refused(r) &&
-	    wp_relay_takes_back(r, &f->why, now))
+	    wp_relay_takes_back(r, &f->error, now))
 		return;
 	if (is_for_a_human(r, f)) {
 		r->slot_lost = f->slot_lost;
-		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->why,
+		wp_relay_halt(r, wp_relay_exit_code_of(f->reaction), "stream_refused", &f->error,
 			      now);
 		leave_stream(r, now);
 		return;
 	}
 	if (is_hopeless(r, f)) {
-		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", &f->error, now);
 		leave_stream(r, now);
 		return;
 	}
@@ -151,7 +151,7 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 	wp_relay_happen(r, f->reaction == WP_REACT_LET_GO ? WP_LET_GO : WP_LOST, now);
 	if (r->state == WP_BACKING_OFF) {
 		struct wp_note *n = wp_relay_note(r, level, "stream_broken");
-		n->why = f->why;
+		n->error = f->error;
 		n->wait_ms = r->deadline_ms - now.ms;
 	}
 }
@@ -203,32 +203,32 @@ static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_no
 	wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
 }
 
-static void broke_protocol(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+static void broke_protocol(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
 {
-	if (wp_relay_is_too_often(&r->stream_trouble, "protocol", wp_ledger_read(&r->ledger),
-				  SAME_TROUBLE_MAX)) {
-		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", why, now);
+	if (wp_relay_is_too_often(&r->stream_trouble, "protocol",
+				  wp_ledger_received_lsn(&r->ledger), SAME_TROUBLE_MAX)) {
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_stuck", error, now);
 		return;
 	}
 	r->reconnects++;
 	wp_relay_happen(r, WP_LOST, now);
-	wp_relay_note(r, WP_NOTE_WARN, "stream_broken")->why = *why;
+	wp_relay_note(r, WP_NOTE_WARN, "stream_broken")->error = *error;
 }
 
 /*
  * A type that was made after the catalog was asked, or that it told nothing of: asked anew, it
  * may. Once at each place, for it may as well not.
  */
-static bool asks_anew(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+static bool asks_anew(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
 {
-	wp_lsn at = wp_ledger_read(&r->ledger);
+	wp_lsn at = wp_ledger_received_lsn(&r->ledger);
 
 	if (!wp_pipeline_wants_facts(r->pipeline) || (r->asked_anew && r->asked_anew_at == at))
 		return false;
 	r->asked_anew = true;
 	r->asked_anew_at = at;
 	wp_relay_happen(r, WP_LOST, now);
-	wp_relay_note(r, WP_NOTE_INFO, "types_asked_anew")->why = *why;
+	wp_relay_note(r, WP_NOTE_INFO, "types_asked_anew")->error = *error;
 	return true;
 }
 
@@ -236,13 +236,13 @@ static bool asks_anew(struct wp_relay *r, const struct wp_why *why, struct wp_no
  * A table that is, or was as its rows were written, otherwise than the catalog said when the
  * stream began.
  */
-static bool goes_on_in_text(struct wp_relay *r, const struct wp_why *why, struct wp_now now)
+static bool goes_on_in_text(struct wp_relay *r, const struct wp_error *error, struct wp_now now)
 {
 	if (!wp_relay_source(r)->facts.text_will_do || !wp_pipeline_wants_text(r->pipeline))
 		return false;
 	r->as_text = true;
 	wp_relay_happen(r, WP_LOST, now);
-	wp_relay_note(r, WP_NOTE_WARN, "binary_given_up")->why = *why;
+	wp_relay_note(r, WP_NOTE_WARN, "binary_given_up")->error = *error;
 	return true;
 }
 
@@ -273,7 +273,7 @@ static void open_question(struct wp_relay *r, struct wp_now now)
 }
 
 /* What an answer of the pipeline means for the state; the frame stays held unless taken. */
-static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *why,
+static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *error,
 		      struct wp_now now)
 {
 	switch (rc) {
@@ -292,21 +292,21 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_why *wh
 		if (r->ledger.in_flight > 0)
 			wp_relay_happen(r, WP_NO_ROOM, now);
 		else
-			wp_relay_halt_for_event(r, "event_undeliverable", why, true, now);
+			wp_relay_halt_for_event(r, "event_undeliverable", error, true, now);
 		break;
 	case WP_CONFIG:
-		if (!asks_anew(r, why, now) && !goes_on_in_text(r, why, now) &&
-		    !wp_relay_takes_back(r, why, now))
-			wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", why, now);
+		if (!asks_anew(r, error, now) && !goes_on_in_text(r, error, now) &&
+		    !wp_relay_takes_back(r, error, now))
+			wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", error, now);
 		break;
 	case WP_IO: /* the sink's view tells more */
 		wp_relay_rewind(r, now);
 		break;
 	case WP_NOMEM:
-		wp_relay_halt(r, WP_EXIT_FAILED, "out_of_memory", why, now);
+		wp_relay_halt(r, WP_EXIT_FAILED, "out_of_memory", error, now);
 		break;
 	default:
-		broke_protocol(r, why, now);
+		broke_protocol(r, error, now);
 		break;
 	}
 }
@@ -351,14 +351,14 @@ static void note_dead_letter(struct wp_relay *r)
 	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
 	char position[WP_POSITION_TEXT_SIZE];
 
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->why, WP_OK,
-			 "the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes to "
-			 "dead-letter topic %s: %s",
-			 wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
-			 wp_position_text(&e->position, position), e->size,
-			 e->topic[0] != '\0' ? e->topic : "unknown",
-			 r->setup.options->dead_letter_topic,
-			 wp_pipeline_reason(r->pipeline)->text);
+	(void)wp_error_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "dead_letter")->error, WP_OK,
+		"the event of %s%s with id %s (position %s, %zu bytes, topic %s) goes to "
+		"dead-letter topic %s: %s",
+		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
+		wp_position_text(&e->position, position), e->size,
+		e->topic[0] != '\0' ? e->topic : "unknown", r->setup.options->dead_letter_topic,
+		wp_pipeline_reason(r->pipeline)->text);
 }
 
 enum { COMPLAIN_EVERY_MS = 10 * 1000 };
@@ -378,8 +378,8 @@ static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, s
 		o->on_update == WP_ON_UPDATE_ERROR ? WP_NOTE_ERROR : WP_NOTE_WARN;
 
 	if (is_due(level == WP_NOTE_ERROR ? &r->update_error_noted_ms : &r->update_noted_ms, now))
-		(void)wp_why_set(
-			&wp_relay_note(r, level, "row_updated")->why, WP_OK,
+		(void)wp_error_set(
+			&wp_relay_note(r, level, "row_updated")->error, WP_OK,
 			"a row of outbox table %s was updated, which is no event (%llu so far): "
 			"insert a new row for a new event",
 			o->table, (unsigned long long)wp_pipeline_counts(r->pipeline)->updates);
@@ -388,8 +388,8 @@ static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, s
 static void note_refused_message(struct wp_relay *r, struct wp_now now)
 {
 	if (is_due(&r->message_noted_ms, now))
-		(void)wp_why_set(
-			&wp_relay_note(r, WP_NOTE_WARN, "message_refused")->why, WP_OK,
+		(void)wp_error_set(
+			&wp_relay_note(r, WP_NOTE_WARN, "message_refused")->error, WP_OK,
 			"a logical message of our prefix was not transactional and is no event, "
 			"for its transaction may have rolled back (%llu so far): give "
 			"pg_logical_emit_message() true for its first argument",
@@ -399,18 +399,18 @@ static void note_refused_message(struct wp_relay *r, struct wp_now now)
 static bool take_held(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
-	struct wp_why why;
+	struct wp_error error;
 
-	why.text[0] = '\0'; /* and not all of it, for every frame */
+	error.text[0] = '\0'; /* and not all of it, for every frame */
 	taken.updated = NULL;
-	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->held, &taken, &why);
+	enum wp_rc rc = wp_pipeline_take(r->pipeline, r->held, &taken, &error);
 	if (rc == WP_CONFIG && taken.updated != NULL) {
 		/* Asked for, and no fault of a reload that asked for it. */
-		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", &why, now);
+		wp_relay_halt(r, WP_EXIT_HUMAN, "stream_refused", &error, now);
 		return false;
 	}
 	if (rc != WP_OK) {
-		not_taken(r, rc, &why, now);
+		not_taken(r, rc, &error, now);
 		return false;
 	}
 	wp_relay_drop_held(r);
@@ -513,7 +513,7 @@ static bool may_renew(const struct wp_relay *r)
 	       r->state == WP_STREAMING && wp_relay_is_streaming(r) && !r->stop_asked &&
 	       !r->health.suspect && wp_span_is_null(r->held) &&
 	       !wp_pipeline_in_transaction(r->pipeline) && r->ledger.in_flight == 0 &&
-	       wp_ledger_safe(&r->ledger) == wp_ledger_read(&r->ledger);
+	       wp_ledger_confirmed_lsn(&r->ledger) == wp_ledger_received_lsn(&r->ledger);
 }
 
 int64_t wp_relay_renew_due(const struct wp_relay *r)
@@ -528,7 +528,7 @@ int64_t wp_relay_renew_due(const struct wp_relay *r)
 
 void wp_relay_renew(struct wp_relay *r, struct wp_now now)
 {
-	struct wp_why why;
+	struct wp_error error;
 
 	if (now.ms < wp_relay_renew_due(r))
 		return;
@@ -537,11 +537,11 @@ void wp_relay_renew(struct wp_relay *r, struct wp_now now)
 		return;
 	r->renewals++;
 	r->renewed_ms = now.ms;
-	(void)wp_why_set(&wp_relay_note(r, WP_NOTE_INFO, "stream_renewed")->why, WP_OK,
-			 "a row of %zu bytes had come; a new connection gives back the memory "
-			 "that libpq keeps for rows of that size",
-			 r->largest_frame);
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_INFO, "stream_renewed")->error, WP_OK,
+			   "a row of %zu bytes had come; a new connection gives back the memory "
+			   "that libpq keeps for rows of that size",
+			   r->largest_frame);
 	/* Without memory for new ones the old stay. */
-	(void)!wp_pipeline_change(r->pipeline, r->setup.task.outboxes, &why);
+	(void)!wp_pipeline_change(r->pipeline, r->setup.task.outboxes, &error);
 	wp_relay_happen(r, WP_OVERGROWN, now);
 }

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "walpost/base/log.h"
-#include "walpost/run/wanted.h"
+#include "walpost/run/requirements.h"
 
 struct generation {
 	struct wp_run_fresh *fresh;  /* owned; NULL: the first */
 	struct wp_outboxes outboxes; /* with the run's id */
-	struct wp_wanted_outboxes wanted;
+	struct wp_requirements_outboxes wanted;
 	const struct generation *task; /* whose outboxes the relay has: itself, or an older one */
 	enum wp_log_level level;
 	struct generation *older;
@@ -27,20 +27,20 @@ static void release(const struct wp_reloader *r, struct generation *g)
 {
 	if (g->fresh != NULL)
 		r->options->reload.release(r->options->reload.arg, g->fresh);
-	wp_wanted_outboxes_release(&g->wanted);
+	wp_requirements_outboxes_release(&g->wanted);
 	free(g);
 }
 
 /* `fresh` becomes its own, or stays the caller's on failure. */
-static enum wp_rc add(struct wp_reloader *r, struct wp_run_fresh *fresh, struct wp_why *why)
+static enum wp_rc add(struct wp_reloader *r, struct wp_run_fresh *fresh, struct wp_error *error)
 {
 	struct generation *g = calloc(1, sizeof(*g));
 
 	if (g == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for another configuration");
+		return wp_error_set(error, WP_NOMEM, "no memory for another configuration");
 	g->outboxes = fresh != NULL ? *fresh->outboxes : *r->options->outboxes;
 	g->outboxes.run_id = r->run_id;
-	enum wp_rc rc = wp_wanted_outboxes_init(&g->wanted, &g->outboxes, why);
+	enum wp_rc rc = wp_requirements_outboxes_init(&g->wanted, &g->outboxes, error);
 	if (rc != WP_OK) {
 		free(g);
 		return rc;
@@ -90,7 +90,7 @@ static void drop_unused(struct wp_reloader *r, const struct wp_relay *relay)
 }
 
 enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run_id,
-			   struct wp_reloader **ret, struct wp_why *why)
+			   struct wp_reloader **ret, struct wp_error *error)
 {
 	struct wp_reloader *r = calloc(1, sizeof(*r));
 
@@ -98,7 +98,7 @@ enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run
 		return WP_NOMEM;
 	r->options = options;
 	r->run_id = run_id;
-	enum wp_rc rc = add(r, NULL, why);
+	enum wp_rc rc = add(r, NULL, error);
 	if (rc != WP_OK) {
 		free(r);
 		return rc;
@@ -144,21 +144,22 @@ static void note_refused(struct wp_reloader *r)
 	r->counts.last_refused = true;
 }
 
-static void refuse(struct wp_reloader *r, const struct wp_why *why)
+static void refuse(struct wp_reloader *r, const struct wp_error *error)
 {
 	note_refused(r);
-	wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("why", why->text));
+	wp_log(WP_LOG_ERROR, "reload_refused", WP_TEXT("reason", error->text));
 }
 
 /* The newest. When nothing changed for the relay, it stays with an older one of the same content. */
-static enum wp_rc put_in_force(struct wp_reloader *r, struct wp_relay *relay, struct wp_why *why)
+static enum wp_rc put_in_force(struct wp_reloader *r, struct wp_relay *relay,
+			       struct wp_error *error)
 {
 	struct generation *g = r->newest;
 	enum wp_rc rc = WP_OK;
 
 	if (g->fresh->outboxes_changed)
 		rc = wp_relay_change(
-			relay, &(struct wp_relay_task){ &g->outboxes, &g->wanted.wanted }, why);
+			relay, &(struct wp_relay_task){ &g->outboxes, &g->wanted.wanted }, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_log(WP_LOG_INFO, "reloaded", WP_TEXT("changed", g->fresh->changed));
@@ -171,22 +172,22 @@ void wp_reloader_reload(struct wp_reloader *r, struct wp_relay *relay)
 {
 	const struct wp_run_reload *reload = &r->options->reload;
 	struct wp_run_fresh *fresh = reload->read(reload->arg, r->in_force->fresh);
-	struct wp_why why = { .text = "out of memory" };
+	struct wp_error error = { .text = "out of memory" };
 
 	if (fresh == NULL) {
 		note_refused(r);
 		return;
 	}
-	enum wp_rc rc = add(r, fresh, &why);
+	enum wp_rc rc = add(r, fresh, &error);
 	if (rc != WP_OK)
 		reload->release(reload->arg, fresh);
 	else
-		rc = put_in_force(r, relay, &why);
+		rc = put_in_force(r, relay, &error);
 	if (rc == WP_OK) {
 		r->counts.done++;
 		r->counts.last_refused = false;
 	} else {
-		refuse(r, &why);
+		refuse(r, &error);
 	}
 	drop_unused(r, relay);
 }

@@ -24,7 +24,7 @@
 #include "walpost/sink/stdout.h"
 
 #include "reloader.h"
-#include "teller.h"
+#include "monitor.h"
 
 enum {
 	PROGRESS_EVERY_S = 60,
@@ -44,7 +44,7 @@ struct run {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	struct wp_relay *relay;
-	struct wp_teller *teller;
+	struct wp_monitor *teller;
 	struct wp_kafka_options kafka; /* with what we add to the user's */
 	struct wp_reloader *reloader;
 	char run_id[37];
@@ -108,8 +108,8 @@ static void log_notes(struct run *run)
 	while (wp_relay_take_note(run->relay, &n)) {
 		struct wp_fact facts[4] = { WP_LSN("lsn", n.lsn) };
 		size_t count = 1;
-		if (n.why.text[0] != '\0')
-			facts[count++] = WP_TEXT("why", n.why.text);
+		if (n.error.text[0] != '\0')
+			facts[count++] = WP_TEXT("reason", n.error.text);
 		if (n.wait_ms >= 0)
 			facts[count++] = WP_INT("retry_ms", n.wait_ms);
 		facts[count] = (struct wp_fact){ .kind = WP_FACT_END };
@@ -124,7 +124,7 @@ static size_t add_positions(const struct wp_relay_snapshot *s, struct wp_fact *f
 	uint64_t lag;
 
 	if (wp_relay_lag(s, &lag)) {
-		facts[count++] = WP_LSN("safe", s->safe);
+		facts[count++] = WP_LSN("confirmed_lsn", s->confirmed_lsn);
 		facts[count++] = WP_LSN("read", s->read);
 		facts[count++] = WP_INT("lag_bytes", (int64_t)lag);
 	}
@@ -260,7 +260,7 @@ static void tell_state(struct run *run)
 
 	wp_relay_look(run->relay, &s);
 	wp_reloader_watch(run->reloader, run->relay, &s);
-	wp_teller_turned(run->teller, s.state);
+	wp_monitor_turned(run->teller, s.state);
 }
 
 static void turn(struct run *run)
@@ -373,14 +373,14 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 		if (now_ms - run->signalled_ms < SAME_SIGNAL_MS)
 			return;
 		wp_log(WP_LOG_WARN, "leaving",
-		       WP_TEXT("why", "a second signal; what is in flight will be sent again"));
+		       WP_TEXT("reason", "a second signal; what is in flight will be sent again"));
 		leave(run, WP_EXIT_FAILED);
 		return;
 	}
 	run->signalled = true;
 	run->signalled_ms = now_ms;
 	wp_log(WP_LOG_INFO, "stopping", WP_INT("signal", w->signum));
-	wp_teller_stopping(run->teller);
+	wp_monitor_stopping(run->teller);
 	wp_relay_stop(run->relay, clock_now());
 	step_soon(run);
 }
@@ -394,9 +394,9 @@ static void reload_cb(struct ev_loop *loop, ev_signal *w, int events)
 	(void)events;
 	if (run->signalled)
 		return;
-	wp_teller_reloading(run->teller);
+	wp_monitor_reloading(run->teller);
 	wp_reloader_reload(run->reloader, run->relay);
-	wp_teller_reloaded(run->teller);
+	wp_monitor_reloaded(run->teller);
 	step_soon(run);
 }
 
@@ -440,7 +440,7 @@ static void name_run(struct run *run)
 	}
 }
 
-static enum wp_rc make_source(struct run *run, struct wp_why *why)
+static enum wp_rc make_source(struct run *run, struct wp_error *error)
 {
 	struct wp_stream_setup setup = {
 		.options = run->options->postgres,
@@ -449,7 +449,7 @@ static enum wp_rc make_source(struct run *run, struct wp_why *why)
 		.epoch = run->options->relay->epoch,
 		.wake = { wake_cb, run },
 	};
-	return wp_stream_new(run->loop, &setup, &run->source, why);
+	return wp_stream_new(run->loop, &setup, &run->source, error);
 }
 
 /* Unless the user says how often, or nobody can ask for them. */
@@ -469,44 +469,44 @@ static void ask_for_statistics(struct run *run)
 	};
 }
 
-static enum wp_rc make_sink(struct run *run, struct wp_why *why)
+static enum wp_rc make_sink(struct run *run, struct wp_error *error)
 {
 	const struct wp_relay_options *relay = run->options->relay;
 	struct wp_window widest = wp_window_for(relay, SIZE_MAX);
 	struct wp_kafka_bounds bounds = { widest.events, widest.bytes };
 
 	if (relay->sink == WP_SINK_KIND_STDOUT)
-		return wp_stdout_new(STDOUT_FILENO, &run->sink, why);
+		return wp_stdout_new(STDOUT_FILENO, &run->sink, error);
 	ask_for_statistics(run);
-	return wp_producer_new(&run->kafka, &bounds, run->worker, &run->sink, why);
+	return wp_producer_new(&run->kafka, &bounds, run->worker, &run->sink, error);
 }
 
-static enum wp_rc make_parts(struct run *run, struct wp_why *why)
+static enum wp_rc make_parts(struct run *run, struct wp_error *error)
 {
 	uint64_t seed = random_seed();
-	enum wp_rc rc = wp_worker_new(&run->worker, why);
+	enum wp_rc rc = wp_worker_new(&run->worker, error);
 
 	if (rc != WP_OK)
 		return rc;
 	name_owner(run, seed);
 	name_run(run);
-	rc = wp_reloader_new(run->options, run->run_id, &run->reloader, why);
+	rc = wp_reloader_new(run->options, run->run_id, &run->reloader, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = wp_teller_new(run->loop,
-			   &(struct wp_teller_setup){
-				   .options = run->options,
-				   .owner = run->owner,
-				   .reloader = run->reloader,
-				   .clock = clock_now,
-			   },
-			   &run->teller, why);
+	rc = wp_monitor_new(run->loop,
+			    &(struct wp_monitor_setup){
+				    .options = run->options,
+				    .owner = run->owner,
+				    .reloader = run->reloader,
+				    .clock = clock_now,
+			    },
+			    &run->teller, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = make_source(run, why);
+	rc = make_source(run, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = make_sink(run, why);
+	rc = make_sink(run, error);
 	if (rc != WP_OK)
 		return rc;
 	struct wp_relay_setup setup = {
@@ -518,7 +518,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_why *why)
 		.owner = run->owner,
 		.seed = seed,
 	};
-	return wp_relay_new(&setup, &run->relay, why);
+	return wp_relay_new(&setup, &run->relay, error);
 }
 
 static void mask_hangup(int how)
@@ -585,7 +585,7 @@ static void unwatch(struct run *run)
 static bool release(struct run *run)
 {
 	bool all_ended = true;
-	wp_teller_free(run->teller);
+	wp_monitor_free(run->teller);
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
@@ -608,7 +608,7 @@ static int end(struct run *run)
 int wp_run(const struct wp_run_options *options)
 {
 	struct run run = { .options = options };
-	struct wp_why why = { .text = "" };
+	struct wp_error error = { .text = "" };
 
 	wp_heap_limit();
 	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
@@ -616,14 +616,15 @@ int wp_run(const struct wp_run_options *options)
 	run.loop = ev_default_loop(EVFLAG_AUTO);
 	if (run.loop == NULL) {
 		wp_log(WP_LOG_ERROR, "start_failed",
-		       WP_TEXT("why", "libev found no usable backend"));
+		       WP_TEXT("reason", "libev found no usable backend"));
 		return WP_EXIT_FAILED;
 	}
-	enum wp_rc rc = make_parts(&run, &why);
+	enum wp_rc rc = make_parts(&run, &error);
 	if (rc != WP_OK) {
 		wp_log(WP_LOG_ERROR, "start_failed",
-		       WP_TEXT("why", rc == WP_NOMEM ? why.text[0] ? why.text : "out of memory"
-						     : why.text));
+		       WP_TEXT("reason", rc == WP_NOMEM
+						 ? error.text[0] ? error.text : "out of memory"
+						 : error.text));
 		run.exit_code = rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
 		return end(&run);
 	}
@@ -634,7 +635,7 @@ int wp_run(const struct wp_run_options *options)
 	       WP_TEXT("table", options->outboxes->items[0].table),
 	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
-	wp_teller_begin(run.teller, run.relay, run.sink);
+	wp_monitor_begin(run.teller, run.relay, run.sink);
 	while (!run.over)
 		(void)ev_run(run.loop, 0);
 	unwatch(&run);

@@ -128,19 +128,19 @@ static ssize_t write_some(const struct output *o, const uint8_t *data, size_t si
 	return -1;
 }
 
-static void fail(struct output *o, int error)
+static void fail(struct output *o, int errnum)
 {
 	o->view.state = WP_SINK_FAILED;
 	o->view.reaction = WP_REACT_STOP_HUMAN;
 	o->view.reachable = false;
-	(void)wp_why_set(
-		&o->view.why, WP_IO,
-		error == EPIPE
+	(void)wp_error_set(
+		&o->view.error, WP_IO,
+		errnum == EPIPE
 			? "standard output was closed by its reader (%s); events not written "
 			  "stay in Postgres; start again with a reader"
 			: "standard output cannot be written (%s); events not written stay in "
 			  "Postgres; cure it and start again",
-		strerror(error));
+		strerror(errnum));
 }
 
 static void note_flow(struct output *o, bool flows)
@@ -151,10 +151,11 @@ static void note_flow(struct output *o, bool flows)
 		o->stuck_since_ms = o->now_ms;
 	bool stuck = o->stuck_since_ms >= 0 && o->now_ms - o->stuck_since_ms >= STUCK_MS;
 	if (stuck)
-		(void)wp_why_set(&o->view.why, WP_AGAIN,
-				 "standard output is full: its reader does not read; events wait");
+		(void)wp_error_set(
+			&o->view.error, WP_AGAIN,
+			"standard output is full: its reader does not read; events wait");
 	else
-		o->view.why.text[0] = '\0';
+		o->view.error.text[0] = '\0';
 	o->view.reachable = !stuck;
 }
 
@@ -207,29 +208,29 @@ static bool has_room(const struct output *o, size_t size)
 }
 
 static enum wp_rc stdout_send(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	struct output *o = of(s);
 	size_t before = o->pending.size;
 
 	if (o->view.state != WP_SINK_READY)
-		return wp_why_set(why, WP_IO, "%s", o->view.why.text);
+		return wp_error_set(error, WP_IO, "%s", o->view.error.text);
 	if (!has_room(o, wp_record_size(record)))
 		return WP_AGAIN;
 	if (!reserve_line(&o->sent))
-		return wp_why_set(why, WP_NOMEM, "no memory for a line of standard output");
+		return wp_error_set(error, WP_NOMEM, "no memory for a line of standard output");
 	enum wp_rc rc = wp_json_record(&o->pending, record);
 	if (rc == WP_OK && !has_room(o, 0) && before > o->head)
 		rc = WP_AGAIN;
 	if (rc != WP_OK)
 		o->pending.size = before;
 	if (rc == WP_FULL)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"a line of more than %zu bytes cannot be written to standard output",
 			LINE_MAX);
 	if (rc == WP_NOMEM)
-		return wp_why_set(why, WP_NOMEM, "no memory for a line of standard output");
+		return wp_error_set(error, WP_NOMEM, "no memory for a line of standard output");
 	if (rc != WP_OK)
 		return rc;
 	uint64_t end = o->written + unwritten(o);
@@ -311,7 +312,7 @@ static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *qu
 
 	(void)question;
 	tail->state = WP_TAIL_UNKNOWN;
-	(void)wp_why_set(&tail->why, WP_OK, "what went to standard output cannot be read back");
+	(void)wp_error_set(&tail->error, WP_OK, "what went to standard output cannot be read back");
 }
 
 static const struct wp_sink_view *stdout_view(struct wp_sink *s)
@@ -386,18 +387,19 @@ static void reopen(struct output *o, int fd)
 	o->fd = o->is_ours ? ours : fd;
 }
 
-enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_why *why)
+enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_error *error)
 {
 	struct stat status;
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &status) < 0)
-		return wp_why_set(why, WP_CONFIG,
-				  "standard output is not open for writing; start with it open, or "
-				  "choose another relay.sink");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"standard output is not open for writing; start with it open, or "
+			"choose another relay.sink");
 	struct output *o = calloc(1, sizeof(*o));
 	if (o == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for standard output");
+		return wp_error_set(error, WP_NOMEM, "no memory for standard output");
 	o->sink.ops = &ops;
 	o->fd = fd;
 	o->stuck_since_ms = -1;

@@ -67,13 +67,13 @@ static bool is_gone(const struct wp_telemetry *v, struct wp_verdict *ret)
 
 	if (r->state == WP_HELD) {
 		say(ret, "stopped for a human (%s): %s", r->halt_event ? r->halt_event : "",
-		    r->halt_why);
+		    r->halt_error);
 		return true;
 	}
 	if (!is_stopping(r))
 		return false;
 	if (r->halt_event)
-		say(ret, "stopping (%s): %s", r->halt_event, r->halt_why);
+		say(ret, "stopping (%s): %s", r->halt_event, r->halt_error);
 	else
 		say(ret, "stopping");
 	return true;

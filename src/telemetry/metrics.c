@@ -15,7 +15,7 @@ struct writer {
 };
 
 enum source {
-	FROM_COUNT, /* a uint64_t of the vitals */
+	FROM_COUNT, /* a uint64_t of the telemetry */
 	FROM_SIZE,  /* a size_t */
 	FROM_LSN,   /* a wp_lsn */
 	FROM_BOOL,
@@ -364,7 +364,7 @@ static const struct metric metrics[] = {
 	{ "walpost_lag_bytes", "gauge", "", FROM_FAMILY, BY(lag),
 	  "Log between what is confirmed to the server and where the server is; absent before the "
 	  "first stream, and while it stands by." },
-	{ "walpost_safe_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.safe),
+	{ "walpost_confirmed_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.confirmed_lsn),
 	  "Position up to which all is confirmed, as bytes since 0/0." },
 	{ "walpost_read_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.read),
 	  "Position up to which the log was read." },

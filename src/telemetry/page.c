@@ -317,7 +317,7 @@ static void put_slot(struct wp_page_writer *w, const struct wp_telemetry *v)
 	wp_page_put(w, "<section id=\"slot\"><h2>Slot and WAL</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "slot", v->slot);
 	put_row(w, "publication", v->publication);
-	put_lsn_row(w, "confirmed to the server", lag_known ? v->relay.safe : 0);
+	put_lsn_row(w, "confirmed to the server", lag_known ? v->relay.confirmed_lsn : 0);
 	put_lsn_row(w, "read", lag_known ? v->relay.read : 0);
 	put_lsn_row(w, "server", v->relay.server);
 	put_guard_rows(w, &v->relay.slot);
@@ -413,7 +413,7 @@ static void put_notes(struct wp_page_writer *w, const struct wp_telemetry *v)
 								     : ""));
 		wp_page_put_text(w, line->event);
 		wp_page_put(w, "</td><td class=\"text\">");
-		wp_page_put_text(w, line->why);
+		wp_page_put_text(w, line->error);
 		wp_page_put(w, "</td></tr>\n");
 	}
 	wp_page_put(w, "</table></div></section>\n");

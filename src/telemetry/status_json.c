@@ -159,7 +159,7 @@ static void write_progress(struct writer *w, const struct wp_telemetry *v)
 	double received = wp_telemetry_age(v, r->heard_ms);
 	double confirmed = wp_telemetry_age(v, r->confirmed_ms);
 
-	lsn_or_null(w, "safe_lsn", lag_known ? r->safe : 0);
+	lsn_or_null(w, "confirmed_lsn", lag_known ? r->confirmed_lsn : 0);
 	lsn_or_null(w, "read_lsn", lag_known ? r->read : 0);
 	lsn_or_null(w, "server_lsn", r->server);
 	text_or_null(w, "slot_holder", r->holder);
@@ -296,7 +296,7 @@ static void write_notes(struct writer *w, const struct wp_telemetry *v)
 		text(w, "time", wp_telemetry_time(line->wall_ms, time));
 		text(w, "level", wp_log_level_name(line->level));
 		text(w, "event", line->event);
-		text_or_null(w, "why", line->why);
+		text_or_null(w, "reason", line->error);
 		close_with(w, "}");
 	}
 	close_with(w, "]");

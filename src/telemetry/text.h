@@ -1,4 +1,4 @@
-/* What /status and the page share: words and figures of the vitals. */
+/* What /status and the page share: words and figures of the telemetry. */
 #ifndef WALPOST_SRC_TELEMETRY_TEXT_H
 #define WALPOST_SRC_TELEMETRY_TEXT_H
 

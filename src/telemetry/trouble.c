@@ -47,7 +47,7 @@ static void find_halt(const struct wp_telemetry *v, struct wp_troubles *t)
 	add(t, BAD, r->state == WP_HELD ? "Halted" : "Halting",
 	    r->state == WP_HELD ? r->entered_ms : INT64_MIN,
 	    "Nothing is delivered until you have done what this says and started walpost again.",
-	    "%s: %s", r->halt_event, r->halt_why);
+	    "%s: %s", r->halt_event, r->halt_error);
 }
 
 static void find_loss(const struct wp_telemetry *v, struct wp_troubles *t)
@@ -78,7 +78,7 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "Check that the brokers run, and that this host reaches those of "
 		    "bootstrap.servers. Nothing is lost: events wait in Postgres, which keeps its "
 		    "log for them.",
-		    "%s%s", r->sink_why[0] ? r->sink_why : "No broker answers",
+		    "%s%s", r->sink_error[0] ? r->sink_error : "No broker answers",
 		    waits ? "; events wait" : "");
 	if (r->waiting && r->waiting_topic[0] == '\0')
 		add(t, BAD, "Permission missing", r->waiting_ms,

@@ -2,7 +2,7 @@
  * What keeps events from being delivered, or soon will: each with a short name, a sentence,
  * since when, and what to do. The worst first. Nothing of it: all is well.
  *
- * Bounded: WP_TROUBLES_MAX. Texts are borrowed from the vitals. Pure.
+ * Bounded: WP_TROUBLES_MAX. Texts are borrowed from the telemetry. Pure.
  */
 #ifndef WALPOST_SRC_TELEMETRY_TROUBLE_H
 #define WALPOST_SRC_TELEMETRY_TROUBLE_H

@@ -195,40 +195,41 @@ static const char *name_of(enum wp_type type)
 	}
 }
 
-static enum wp_rc blame(enum wp_type type, struct wp_span text, struct wp_why *why)
+static enum wp_rc blame(enum wp_type type, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (wp_span_is(text, "infinity") || wp_span_is(text, "-infinity"))
-		return wp_why_set(why, WP_DATA, "the %s is %s, which is no moment", name_of(type),
-				  wp_excerpt(&shown, text));
-	return wp_why_set(why, WP_DATA, "\"%s\" is no %s as Postgres prints it",
-			  wp_excerpt(&shown, text), name_of(type));
+		return wp_error_set(error, WP_DATA, "the %s is %s, which is no moment",
+				    name_of(type), wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA, "\"%s\" is no %s as Postgres prints it",
+			    wp_excerpt(&shown, text), name_of(type));
 }
 
-static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct wp_why *why)
+static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
-	return wp_why_set(why, WP_DATA, "the %s %s is too far from 1970", name_of(type),
-			  wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA, "the %s %s is too far from 1970", name_of(type),
+			    wp_excerpt(&shown, text));
 }
 
-enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days, struct wp_why *why)
+enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days, struct wp_error *error)
 {
 	struct reader r = { .at = text.data, .end = text.data + text.size };
 	struct date date = read_date(&r);
 	int64_t days = read_era(&r, date);
 
 	if (r.bad)
-		return blame(WP_TYPE_DATE, text, why);
+		return blame(WP_TYPE_DATE, text, error);
 	if (days < INT32_MIN || days > INT32_MAX)
-		return blame_distance(WP_TYPE_DATE, text, why);
+		return blame_distance(WP_TYPE_DATE, text, error);
 	*ret_days = (int32_t)days;
 	return WP_OK;
 }
 
-enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us, struct wp_why *why)
+enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us,
+			struct wp_error *error)
 {
 	struct reader r = { .at = text.data, .end = text.data + text.size };
 	struct date date = { .year = 1970, .month = 1, .day = 1 };
@@ -248,10 +249,10 @@ enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us,
 		us -= read_offset(&r) * US_PER_SECOND;
 	int64_t days = read_era(&r, date);
 	if (r.bad)
-		return blame(type, text, why);
+		return blame(type, text, error);
 	/* `us` may be two days, in both directions. */
 	if (days > INT64_MAX / US_PER_DAY - 2 || days < INT64_MIN / US_PER_DAY + 2)
-		return blame_distance(type, text, why);
+		return blame_distance(type, text, error);
 	*ret_us = days * US_PER_DAY + us;
 	return WP_OK;
 }

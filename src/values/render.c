@@ -77,7 +77,7 @@ static enum wp_rc write_quoted(struct wp_buffer *into, struct wp_span text)
 }
 
 static enum wp_rc render_text(struct wp_buffer *into, struct wp_span text, enum wp_render_form form,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -86,8 +86,8 @@ static enum wp_rc render_text(struct wp_buffer *into, struct wp_span text, enum 
 	if (form == WP_RENDER_QUOTED)
 		return write_quoted(into, text);
 	if (!wp_utf8_is_valid(text))
-		return wp_why_set(why, WP_DATA, "the text \"%s\" is not UTF-8, as JSON must be",
-				  wp_excerpt(&shown, text));
+		return wp_error_set(error, WP_DATA, "the text \"%s\" is not UTF-8, as JSON must be",
+				    wp_excerpt(&shown, text));
 	return wp_json_write_string(into, text, WP_JSON_JACKSON);
 }
 
@@ -119,7 +119,7 @@ static bool read_bytea(struct wp_span text, struct wp_buffer *bytes)
 }
 
 static enum wp_rc render_bytea(struct wp_buffer *into, struct wp_span text,
-			       enum wp_render_form form, struct wp_why *why)
+			       enum wp_render_form form, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 	struct wp_buffer bytes;
@@ -127,8 +127,8 @@ static enum wp_rc render_bytea(struct wp_buffer *into, struct wp_span text,
 	wp_buffer_init(&bytes, text.size / 2);
 	enum wp_rc rc = wp_buffer_reserve(&bytes, text.size / 2);
 	if (rc == WP_OK && !read_bytea(text, &bytes))
-		rc = wp_why_set(why, WP_DATA, "\"%s\" is no bytea as Postgres prints it in hex",
-				wp_excerpt(&shown, text));
+		rc = wp_error_set(error, WP_DATA, "\"%s\" is no bytea as Postgres prints it in hex",
+				  wp_excerpt(&shown, text));
 	if (rc == WP_OK)
 		rc = write_quote(into, form);
 	if (rc == WP_OK)
@@ -139,7 +139,7 @@ static enum wp_rc render_bytea(struct wp_buffer *into, struct wp_span text,
 	return rc;
 }
 
-static enum wp_rc render_bool(struct wp_buffer *into, struct wp_span text, struct wp_why *why)
+static enum wp_rc render_bool(struct wp_buffer *into, struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
@@ -147,8 +147,8 @@ static enum wp_rc render_bool(struct wp_buffer *into, struct wp_span text, struc
 		return wp_buffer_append_text(into, "true");
 	if (wp_span_is(text, "f"))
 		return wp_buffer_append_text(into, "false");
-	return wp_why_set(why, WP_DATA, "\"%s\" is no bool as Postgres prints it",
-			  wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA, "\"%s\" is no bool as Postgres prints it",
+			    wp_excerpt(&shown, text));
 }
 
 /* ---- dates and times ---- */
@@ -177,14 +177,14 @@ static const struct infinity *find_infinity(enum wp_type type, struct wp_span te
 	return NULL;
 }
 
-static enum wp_rc render_date(struct wp_buffer *into, struct wp_span text, struct wp_why *why)
+static enum wp_rc render_date(struct wp_buffer *into, struct wp_span text, struct wp_error *error)
 {
 	const struct infinity *infinity = find_infinity(WP_TYPE_DATE, text);
 	int32_t days;
 
 	if (infinity != NULL)
 		return wp_buffer_printf(into, "%" PRId64, infinity->number);
-	enum wp_rc rc = wp_moment_days(text, &days, why);
+	enum wp_rc rc = wp_moment_days(text, &days, error);
 	return rc == WP_OK ? wp_buffer_printf(into, "%" PRId32, days) : rc;
 }
 
@@ -196,7 +196,7 @@ static int64_t ms_of(int64_t us)
 
 /* A time or a timestamp. */
 static enum wp_rc render_count(struct wp_buffer *into, enum wp_type type, int32_t modifier,
-			       struct wp_span text, struct wp_why *why)
+			       struct wp_span text, struct wp_error *error)
 {
 	const struct infinity *infinity = find_infinity(type, text);
 	int64_t us;
@@ -204,7 +204,7 @@ static enum wp_rc render_count(struct wp_buffer *into, enum wp_type type, int32_
 	if (infinity != NULL) {
 		us = infinity->number;
 	} else {
-		enum wp_rc rc = wp_moment_us(type, text, &us, why);
+		enum wp_rc rc = wp_moment_us(type, text, &us, error);
 		if (rc != WP_OK)
 			return rc;
 	}
@@ -213,13 +213,13 @@ static enum wp_rc render_count(struct wp_buffer *into, enum wp_type type, int32_
 }
 
 static enum wp_rc render_timestamptz(struct wp_buffer *into, int32_t modifier, struct wp_span text,
-				     enum wp_render_form form, struct wp_why *why)
+				     enum wp_render_form form, struct wp_error *error)
 {
 	int64_t us;
 
 	if (wp_span_is(text, "infinity") || wp_span_is(text, "-infinity"))
-		return render_text(into, text, form, why);
-	enum wp_rc rc = wp_moment_us(WP_TYPE_TIMESTAMPTZ, text, &us, why);
+		return render_text(into, text, form, error);
+	enum wp_rc rc = wp_moment_us(WP_TYPE_TIMESTAMPTZ, text, &us, error);
 	if (rc == WP_OK)
 		rc = write_quote(into, form);
 	if (rc == WP_OK)
@@ -230,38 +230,38 @@ static enum wp_rc render_timestamptz(struct wp_buffer *into, int32_t modifier, s
 /* ---- values ---- */
 
 enum wp_rc wp_render_scalar(struct wp_buffer *into, enum wp_type type, int32_t modifier,
-			    struct wp_span text, enum wp_render_form form, struct wp_why *why)
+			    struct wp_span text, enum wp_render_form form, struct wp_error *error)
 {
 	switch (type) {
 	case WP_TYPE_BYTEA:
-		return render_bytea(into, text, form, why);
+		return render_bytea(into, text, form, error);
 	case WP_TYPE_BOOL:
-		return render_bool(into, text, why);
+		return render_bool(into, text, error);
 	case WP_TYPE_INT2:
 	case WP_TYPE_INT4:
 	case WP_TYPE_INT8:
-		return wp_render_integer(into, type, text, why);
+		return wp_render_integer(into, type, text, error);
 	case WP_TYPE_FLOAT4:
 	case WP_TYPE_FLOAT8:
-		return wp_render_float(into, type, text, form, why);
+		return wp_render_float(into, type, text, form, error);
 	case WP_TYPE_NUMERIC:
-		return wp_render_numeric(into, modifier, text, form, why);
+		return wp_render_numeric(into, modifier, text, form, error);
 	case WP_TYPE_DATE:
-		return render_date(into, text, why);
+		return render_date(into, text, error);
 	case WP_TYPE_TIME:
 	case WP_TYPE_TIMESTAMP:
-		return render_count(into, type, modifier, text, why);
+		return render_count(into, type, modifier, text, error);
 	case WP_TYPE_TIMESTAMPTZ:
-		return render_timestamptz(into, modifier, text, form, why);
+		return render_timestamptz(into, modifier, text, form, error);
 	default:
-		return render_text(into, text, form, why);
+		return render_text(into, text, form, error);
 	}
 }
 
 /* Only within a list does a header quote texts. */
 static enum wp_rc render(struct wp_buffer *into, const struct wp_column_type *type,
 			 struct wp_span text, enum wp_render_form form,
-			 enum wp_render_form form_within, struct wp_why *why)
+			 enum wp_render_form form_within, struct wp_error *error)
 {
 	size_t size = into->size;
 	enum wp_rc rc;
@@ -269,30 +269,30 @@ static enum wp_rc render(struct wp_buffer *into, const struct wp_column_type *ty
 	assert(wp_render_knows(type));
 	assert(!wp_span_is_null(text));
 	if (type->type == WP_TYPE_ARRAY)
-		rc = wp_render_array(into, type, text, form_within, why);
+		rc = wp_render_array(into, type, text, form_within, error);
 	else
-		rc = wp_render_scalar(into, type->type, type->modifier, text, form, why);
+		rc = wp_render_scalar(into, type->type, type->modifier, text, form, error);
 	if (rc != WP_OK)
 		into->size = size;
 	return rc;
 }
 
 enum wp_rc wp_render_string(struct wp_buffer *into, const struct wp_column_type *type,
-			    struct wp_span text, struct wp_why *why)
+			    struct wp_span text, struct wp_error *error)
 {
-	return render(into, type, text, WP_RENDER_PLAIN, WP_RENDER_PLAIN, why);
+	return render(into, type, text, WP_RENDER_PLAIN, WP_RENDER_PLAIN, error);
 }
 
 enum wp_rc wp_render_header(struct wp_buffer *into, const struct wp_column_type *type,
-			    struct wp_span text, struct wp_why *why)
+			    struct wp_span text, struct wp_error *error)
 {
-	return render(into, type, text, WP_RENDER_PLAIN, WP_RENDER_QUOTED, why);
+	return render(into, type, text, WP_RENDER_PLAIN, WP_RENDER_QUOTED, error);
 }
 
 enum wp_rc wp_render_json(struct wp_buffer *into, const struct wp_column_type *type,
-			  struct wp_span text, struct wp_why *why)
+			  struct wp_span text, struct wp_error *error)
 {
 	if (wp_span_is_null(text))
 		return wp_buffer_append_text(into, "null");
-	return render(into, type, text, WP_RENDER_JSON, WP_RENDER_JSON, why);
+	return render(into, type, text, WP_RENDER_JSON, WP_RENDER_JSON, error);
 }

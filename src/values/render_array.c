@@ -20,12 +20,12 @@ struct reader {
 	struct wp_buffer element; /* the last one that was read */
 };
 
-static enum wp_rc blame(struct wp_span text, struct wp_why *why)
+static enum wp_rc blame(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
-	return wp_why_set(why, WP_DATA, "\"%s\" is no array as Postgres prints it",
-			  wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA, "\"%s\" is no array as Postgres prints it",
+			    wp_excerpt(&shown, text));
 }
 
 static bool is_there(const struct reader *r, uint8_t byte)
@@ -92,54 +92,54 @@ static bool read_element(struct reader *r, bool *ret_null)
 
 /* The items of an array of an enum are not optional: Connect refuses a null there. */
 static enum wp_rc write_null(struct wp_buffer *into, const struct wp_column_type *type,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	if (type->element == WP_TYPE_ENUM)
-		return wp_why_set(
-			why, WP_DATA,
+		return wp_error_set(
+			error, WP_DATA,
 			"an array of an enum holds NULL, which its schema does not allow");
 	return wp_buffer_append_text(into, "null");
 }
 
 static enum wp_rc render_elements(struct reader *r, struct wp_buffer *into,
 				  const struct wp_column_type *type, struct wp_span text,
-				  enum wp_render_form form, struct wp_why *why)
+				  enum wp_render_form form, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 	bool null;
 
 	do {
 		if (!read_element(r, &null))
-			return blame(text, why);
+			return blame(text, error);
 		if (null)
-			rc = write_null(into, type, why);
+			rc = write_null(into, type, error);
 		else
 			rc = wp_render_scalar(into, type->element, type->modifier,
-					      wp_buffer_span(&r->element), form, why);
+					      wp_buffer_span(&r->element), form, error);
 		if (rc == WP_OK && is_there(r, ','))
 			rc = wp_buffer_append_text(into, form == WP_RENDER_PLAIN ? ", " : ",");
 	} while (rc == WP_OK && accept(r, ','));
 	if (rc != WP_OK)
 		return rc;
-	return accept(r, '}') && r->at == r->end ? WP_OK : blame(text, why);
+	return accept(r, '}') && r->at == r->end ? WP_OK : blame(text, error);
 }
 
 static enum wp_rc render_list(struct reader *r, struct wp_buffer *into,
 			      const struct wp_column_type *type, struct wp_span text,
-			      enum wp_render_form form, struct wp_why *why)
+			      enum wp_render_form form, struct wp_error *error)
 {
 	skip_bounds(r);
 	if (!accept(r, '{'))
-		return blame(text, why);
+		return blame(text, error);
 	if (is_there(r, '{'))
-		return wp_why_set(why, WP_DATA, "an array has more than one dimension");
+		return wp_error_set(error, WP_DATA, "an array has more than one dimension");
 	if (accept(r, '}'))
-		return r->at == r->end ? WP_OK : blame(text, why);
-	return render_elements(r, into, type, text, form, why);
+		return r->at == r->end ? WP_OK : blame(text, error);
+	return render_elements(r, into, type, text, form, error);
 }
 
 enum wp_rc wp_render_array(struct wp_buffer *into, const struct wp_column_type *type,
-			   struct wp_span text, enum wp_render_form form, struct wp_why *why)
+			   struct wp_span text, enum wp_render_form form, struct wp_error *error)
 {
 	struct reader r = { .at = text.data, .end = text.data + text.size };
 
@@ -149,7 +149,7 @@ enum wp_rc wp_render_array(struct wp_buffer *into, const struct wp_column_type *
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(into, '[');
 	if (rc == WP_OK)
-		rc = render_list(&r, into, type, text, form, why);
+		rc = render_list(&r, into, type, text, form, error);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(into, ']');
 	wp_buffer_release(&r.element);

@@ -176,7 +176,7 @@ static bool read_number(enum wp_type type, struct wp_span text, double *ret)
 }
 
 enum wp_rc wp_render_float(struct wp_buffer *into, enum wp_type type, struct wp_span text,
-			   enum wp_render_form form, struct wp_why *why)
+			   enum wp_render_form form, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 	double number;
@@ -189,7 +189,7 @@ enum wp_rc wp_render_float(struct wp_buffer *into, enum wp_type type, struct wp_
 		return wp_buffer_printf(into, "\"%.*s\"", (int)text.size, (const char *)text.data);
 	}
 	if (!read_number(type, text, &number))
-		return wp_why_set(why, WP_DATA, "\"%s\" is no float%d as Postgres prints it",
-				  wp_excerpt(&shown, text), type == WP_TYPE_FLOAT4 ? 4 : 8);
+		return wp_error_set(error, WP_DATA, "\"%s\" is no float%d as Postgres prints it",
+				    wp_excerpt(&shown, text), type == WP_TYPE_FLOAT4 ? 4 : 8);
 	return write_number(into, type, number);
 }

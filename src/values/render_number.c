@@ -29,7 +29,7 @@ static bool is_integer(struct wp_span text, uint64_t max)
 }
 
 enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct wp_span text,
-			     struct wp_why *why)
+			     struct wp_error *error)
 {
 	int size = type == WP_TYPE_INT2 ? 2 : type == WP_TYPE_INT4 ? 4 : 8;
 	uint64_t max = UINT64_MAX >> (64 - 8 * size + 1);
@@ -37,8 +37,8 @@ enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct w
 
 	if (is_integer(text, max))
 		return wp_buffer_append(into, text);
-	return wp_why_set(why, WP_DATA, "\"%s\" is no int%d as Postgres prints it",
-			  wp_excerpt(&shown, text), size);
+	return wp_error_set(error, WP_DATA, "\"%s\" is no int%d as Postgres prints it",
+			    wp_excerpt(&shown, text), size);
 }
 
 /* ---- numerics ---- */
@@ -58,17 +58,17 @@ struct wp_render_scale wp_render_scale(int32_t modifier)
 	};
 }
 
-static enum wp_rc blame(struct wp_span text, struct wp_why *why)
+static enum wp_rc blame(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
 	if (wp_span_is(text, "NaN") || wp_span_is(text, "Infinity") ||
 	    wp_span_is(text, "-Infinity"))
-		return wp_why_set(why, WP_DATA,
-				  "a numeric is %s, for which Connect's decimals have no form",
-				  wp_excerpt(&shown, text));
-	return wp_why_set(why, WP_DATA, "\"%s\" is no numeric as Postgres prints it",
-			  wp_excerpt(&shown, text));
+		return wp_error_set(error, WP_DATA,
+				    "a numeric is %s, for which Connect's decimals have no form",
+				    wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA, "\"%s\" is no numeric as Postgres prints it",
+			    wp_excerpt(&shown, text));
 }
 
 /* 12345.678 */
@@ -135,23 +135,23 @@ static enum wp_rc write_decimal(struct wp_buffer *into, const struct wp_decimal 
 }
 
 enum wp_rc wp_render_numeric(struct wp_buffer *into, int32_t modifier, struct wp_span text,
-			     enum wp_render_form form, struct wp_why *why)
+			     enum wp_render_form form, struct wp_error *error)
 {
 	struct wp_render_scale scale = wp_render_scale(modifier);
 	struct wp_excerpt shown;
 	struct wp_decimal d;
 
 	if (!wp_decimal_read(text, &d))
-		return blame(text, why);
+		return blame(text, error);
 	if (scale.is_variable) {
 		wp_decimal_strip(&d);
 		return write_variable(into, &d);
 	}
 	assert(scale.scale >= 0);
 	if (!wp_decimal_set_scale(&d, (size_t)scale.scale))
-		return wp_why_set(why, WP_DATA,
-				  "the numeric %s has more than the column's %d digits behind "
-				  "the point",
-				  wp_excerpt(&shown, text), scale.scale);
+		return wp_error_set(error, WP_DATA,
+				    "the numeric %s has more than the column's %d digits behind "
+				    "the point",
+				    wp_excerpt(&shown, text), scale.scale);
 	return form == WP_RENDER_JSON ? write_decimal(into, &d) : write_big_decimal(into, &d);
 }

@@ -27,16 +27,16 @@ int wp_render_precision(int32_t modifier);
 /* A value that is no array; its type is that of an array's elements, or `type` itself. */
 enum wp_rc wp_render_scalar(struct wp_buffer *into, enum wp_type type, int32_t modifier,
 			    struct wp_span text, enum wp_render_form form,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 /* `form` is that of its elements. */
 enum wp_rc wp_render_array(struct wp_buffer *into, const struct wp_column_type *type,
 			   struct wp_span text, enum wp_render_form form,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct wp_span text,
-			     struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_render_float(struct wp_buffer *into, enum wp_type type, struct wp_span text,
-			   enum wp_render_form form, struct wp_why *why) WP_MUST_CHECK;
+			   enum wp_render_form form, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_render_numeric(struct wp_buffer *into, int32_t modifier, struct wp_span text,
-			     enum wp_render_form form, struct wp_why *why) WP_MUST_CHECK;
+			     enum wp_render_form form, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

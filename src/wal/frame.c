@@ -23,7 +23,7 @@ static void read_keepalive(struct wp_wire *w, struct wp_frame *frame)
 	frame->reply_requested = wp_wire_u8(w) != 0;
 }
 
-enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct wp_why *why)
+enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct wp_error *error)
 {
 	struct wp_frame frame = { 0 };
 	struct wp_wire w;
@@ -31,20 +31,20 @@ enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct 
 	wp_wire_init(&w, copy_data);
 	uint8_t kind = wp_wire_u8(&w);
 	if (w.bad)
-		return wp_why_set(why, WP_PROTO, "the server sent an empty replication frame");
+		return wp_error_set(error, WP_PROTO, "the server sent an empty replication frame");
 	if (kind == 'w')
 		read_data(&w, &frame);
 	else if (kind == 'k')
 		read_keepalive(&w, &frame);
 	else
-		return wp_why_set(why, WP_PROTO,
-				  "the server sent a replication frame of unknown kind 0x%02X",
-				  kind);
+		return wp_error_set(error, WP_PROTO,
+				    "the server sent a replication frame of unknown kind 0x%02X",
+				    kind);
 	if (wp_wire_end(&w) != WP_OK)
-		return wp_why_set(why, WP_PROTO,
-				  "the server sent a replication frame '%c' of %zu bytes, "
-				  "which is not its size",
-				  kind, copy_data.size);
+		return wp_error_set(error, WP_PROTO,
+				    "the server sent a replication frame '%c' of %zu bytes, "
+				    "which is not its size",
+				    kind, copy_data.size);
 	*ret = frame;
 	return WP_OK;
 }

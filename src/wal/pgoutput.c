@@ -24,10 +24,10 @@ static struct byte_text byte_text(uint8_t byte)
 	return (struct byte_text){ { '0', 'x', digits[byte >> 4], digits[byte & 15] } };
 }
 
-static enum wp_rc unknown_byte(struct wp_why *why, const char *place, uint8_t byte)
+static enum wp_rc unknown_byte(struct wp_error *error, const char *place, uint8_t byte)
 {
-	return wp_why_set(why, WP_PROTO, "pgoutput: %s holds an unknown byte %s", place,
-			  byte_text(byte).text);
+	return wp_error_set(error, WP_PROTO, "pgoutput: %s holds an unknown byte %s", place,
+			    byte_text(byte).text);
 }
 
 /* Only Relation and Type: a system schema goes as "" over the wire. */
@@ -46,13 +46,14 @@ static struct wp_span read_schema(struct wp_wire *w)
  *     'b'  Int32 size  Byte(n)   as the type's send function gives it
  */
 static enum wp_rc read_tuple(struct wp_pgoutput *p, struct wp_wire *w, struct wp_tuple *ret,
-			     bool *ret_unchanged, struct wp_why *why)
+			     bool *ret_unchanged, struct wp_error *error)
 {
 	size_t count = wp_wire_u16(w);
 
 	if (count > WP_COLUMNS_MAX)
-		return wp_why_set(why, WP_PROTO, "pgoutput: a row of %zu columns; at most %d exist",
-				  count, WP_COLUMNS_MAX);
+		return wp_error_set(error, WP_PROTO,
+				    "pgoutput: a row of %zu columns; at most %d exist", count,
+				    WP_COLUMNS_MAX);
 	*ret_unchanged = false;
 	for (size_t i = 0; i < count && !w->bad; i++) {
 		struct wp_value *value = &p->values[i];
@@ -76,7 +77,7 @@ static enum wp_rc read_tuple(struct wp_pgoutput *p, struct wp_wire *w, struct wp
 			break;
 		default:
 			if (!w->bad)
-				return unknown_byte(why, "a value's kind", kind);
+				return unknown_byte(error, "a value's kind", kind);
 		}
 	}
 	*ret = (struct wp_tuple){ .values = p->values, .count = count };
@@ -84,19 +85,19 @@ static enum wp_rc read_tuple(struct wp_pgoutput *p, struct wp_wire *w, struct wp
 }
 
 /*   'B'   Int64 commit LSN  Int64 commit time  Int32 xid */
-static enum wp_rc read_begin(struct wp_wire *w, struct wp_change *c, struct wp_why *why)
+static enum wp_rc read_begin(struct wp_wire *w, struct wp_change *c, struct wp_error *error)
 {
 	c->kind = WP_CHANGE_BEGIN;
 	c->as.begin.commit_lsn = wp_wire_u64(w);
 	c->as.begin.commit_time_us = (int64_t)wp_wire_u64(w);
 	c->as.begin.xid = wp_wire_u32(w);
 	if (c->as.begin.commit_lsn == 0 && !w->bad)
-		return wp_why_set(why, WP_PROTO, "pgoutput: a Begin without its commit LSN");
+		return wp_error_set(error, WP_PROTO, "pgoutput: a Begin without its commit LSN");
 	return WP_OK;
 }
 
 /*   'C'   Int8 flags (0)  Int64 commit LSN  Int64 end LSN  Int64 commit time */
-static enum wp_rc read_commit(struct wp_wire *w, struct wp_change *c, struct wp_why *why)
+static enum wp_rc read_commit(struct wp_wire *w, struct wp_change *c, struct wp_error *error)
 {
 	uint8_t flags = wp_wire_u8(w);
 
@@ -105,7 +106,7 @@ static enum wp_rc read_commit(struct wp_wire *w, struct wp_change *c, struct wp_
 	c->as.commit.end_lsn = wp_wire_u64(w);
 	c->as.commit.commit_time_us = (int64_t)wp_wire_u64(w);
 	if (flags != 0 && !w->bad)
-		return unknown_byte(why, "a Commit's flags", flags);
+		return unknown_byte(error, "a Commit's flags", flags);
 	return WP_OK;
 }
 
@@ -124,7 +125,7 @@ static enum wp_rc read_origin(struct wp_wire *w, struct wp_change *c)
  *           Int8 flags (1: key)  String name  Int32 type oid  Int32 type modifier
  */
 static enum wp_rc read_relation(struct wp_pgoutput *p, struct wp_wire *w, struct wp_change *c,
-				struct wp_why *why)
+				struct wp_error *error)
 {
 	c->kind = WP_CHANGE_RELATION;
 	c->as.relation.oid = wp_wire_u32(w);
@@ -134,9 +135,9 @@ static enum wp_rc read_relation(struct wp_pgoutput *p, struct wp_wire *w, struct
 	c->as.relation.columns = p->columns;
 	size_t count = c->as.relation.column_count = wp_wire_u16(w);
 	if (count > WP_COLUMNS_MAX)
-		return wp_why_set(why, WP_PROTO,
-				  "pgoutput: a relation of %zu columns; at most %d exist", count,
-				  WP_COLUMNS_MAX);
+		return wp_error_set(error, WP_PROTO,
+				    "pgoutput: a relation of %zu columns; at most %d exist", count,
+				    WP_COLUMNS_MAX);
 	for (size_t i = 0; i < count && !w->bad; i++) {
 		struct wp_column *column = &p->columns[i];
 
@@ -165,7 +166,7 @@ static enum wp_rc read_type(struct wp_wire *w, struct wp_change *c)
  * that a row filter turned into an insert: its value is not known.
  */
 static enum wp_rc read_insert(struct wp_pgoutput *p, struct wp_wire *w, struct wp_change *c,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	bool unchanged = false;
 
@@ -173,22 +174,22 @@ static enum wp_rc read_insert(struct wp_pgoutput *p, struct wp_wire *w, struct w
 	c->as.insert.relation_oid = wp_wire_u32(w);
 	uint8_t part = wp_wire_u8(w);
 	if (part != 'N' && !w->bad)
-		return unknown_byte(why, "an Insert", part);
-	enum wp_rc rc = read_tuple(p, w, &c->as.insert.tuple, &unchanged, why);
+		return unknown_byte(error, "an Insert", part);
+	enum wp_rc rc = read_tuple(p, w, &c->as.insert.tuple, &unchanged, error);
 	if (rc != WP_OK)
 		return rc;
 	if (unchanged)
-		return wp_why_set(why, WP_PROTO,
-				  "pgoutput: an Insert into relation %" PRIu32
-				  " holds a value that the server calls unchanged ('u'); the row "
-				  "is not whole; does the publication have a row filter?",
-				  c->as.insert.relation_oid);
+		return wp_error_set(error, WP_PROTO,
+				    "pgoutput: an Insert into relation %" PRIu32
+				    " holds a value that the server calls unchanged ('u'); the row "
+				    "is not whole; does the publication have a row filter?",
+				    c->as.insert.relation_oid);
 	return WP_OK;
 }
 
 /*   'U'   Int32 relation oid  [ 'K' or 'O'  TupleData ]  'N'  TupleData */
 static enum wp_rc read_update(struct wp_pgoutput *p, struct wp_wire *w, struct wp_change *c,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	bool unchanged;
 
@@ -197,20 +198,20 @@ static enum wp_rc read_update(struct wp_pgoutput *p, struct wp_wire *w, struct w
 	uint8_t part = wp_wire_u8(w);
 	c->as.update.has_old = part == 'K' || part == 'O';
 	if (c->as.update.has_old) {
-		enum wp_rc rc = read_tuple(p, w, &c->as.update.tuple, &unchanged, why);
+		enum wp_rc rc = read_tuple(p, w, &c->as.update.tuple, &unchanged, error);
 		if (rc != WP_OK)
 			return rc;
 		part = wp_wire_u8(w);
 	}
 	if (part != 'N' && !w->bad)
-		return unknown_byte(why, "an Update", part);
+		return unknown_byte(error, "an Update", part);
 	/* The old row was read to get past it; the new one takes its place. */
-	return read_tuple(p, w, &c->as.update.tuple, &unchanged, why);
+	return read_tuple(p, w, &c->as.update.tuple, &unchanged, error);
 }
 
 /*   'D'   Int32 relation oid  'K' or 'O'  TupleData */
 static enum wp_rc read_delete(struct wp_pgoutput *p, struct wp_wire *w, struct wp_change *c,
-			      struct wp_why *why)
+			      struct wp_error *error)
 {
 	bool unchanged;
 
@@ -218,8 +219,8 @@ static enum wp_rc read_delete(struct wp_pgoutput *p, struct wp_wire *w, struct w
 	c->as.del.relation_oid = wp_wire_u32(w);
 	uint8_t part = wp_wire_u8(w);
 	if (part != 'K' && part != 'O' && !w->bad)
-		return unknown_byte(why, "a Delete", part);
-	return read_tuple(p, w, &c->as.del.tuple, &unchanged, why);
+		return unknown_byte(error, "a Delete", part);
+	return read_tuple(p, w, &c->as.del.tuple, &unchanged, error);
 }
 
 /*   'T'   Int32 count  Int8 flags (1: cascade, 2: restart identity)  Int32(count) oids */
@@ -236,7 +237,7 @@ static enum wp_rc read_truncate(struct wp_wire *w, struct wp_change *c)
 }
 
 /*   'M'   Int8 flags (1: transactional)  Int64 LSN  String prefix  Int32 size  Byte(n) */
-static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp_why *why)
+static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp_error *error)
 {
 	uint8_t flags = wp_wire_u8(w);
 
@@ -246,7 +247,7 @@ static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp
 	c->as.message.prefix = wp_wire_cstr(w);
 	c->as.message.content = wp_wire_bytes(w, wp_wire_u32(w));
 	if (flags > 1 && !w->bad)
-		return unknown_byte(why, "a Message's flags", flags);
+		return unknown_byte(error, "a Message's flags", flags);
 	return WP_OK;
 }
 
@@ -254,63 +255,64 @@ static enum wp_rc read_message(struct wp_wire *w, struct wp_change *c, struct wp
  * Stream Start and Stop, Abort and Commit; Begin Prepare, Prepare, Commit
  * Prepared, Rollback Prepared and Stream Prepare were not asked for.
  */
-static enum wp_rc refuse(uint8_t kind, struct wp_why *why)
+static enum wp_rc refuse(uint8_t kind, struct wp_error *error)
 {
 	switch (kind) {
 	case 'b':
 	case 'P':
 	case 'K':
 	case 'r':
-		return wp_why_set(why, WP_PROTO,
-				  "pgoutput: message '%c' tells of a prepared transaction; the "
-				  "slot was created with two_phase; drop it and create one without",
-				  kind);
+		return wp_error_set(
+			error, WP_PROTO,
+			"pgoutput: message '%c' tells of a prepared transaction; the "
+			"slot was created with two_phase; drop it and create one without",
+			kind);
 	case 'S':
 	case 'E':
 	case 'A':
 	case 'c':
 	case 'p':
-		return wp_why_set(why, WP_PROTO,
-				  "pgoutput: message '%c' belongs to streamed transactions, "
-				  "which were not asked for",
-				  kind);
+		return wp_error_set(error, WP_PROTO,
+				    "pgoutput: message '%c' belongs to streamed transactions, "
+				    "which were not asked for",
+				    kind);
 	default:
-		return wp_why_set(why, WP_PROTO, "pgoutput: unknown message %s",
-				  byte_text(kind).text);
+		return wp_error_set(error, WP_PROTO, "pgoutput: unknown message %s",
+				    byte_text(kind).text);
 	}
 }
 
 static enum wp_rc read_body(struct wp_pgoutput *p, uint8_t kind, struct wp_wire *w,
-			    struct wp_change *c, struct wp_why *why)
+			    struct wp_change *c, struct wp_error *error)
 {
 	switch (kind) {
 	case 'I':
-		return read_insert(p, w, c, why);
+		return read_insert(p, w, c, error);
 	case 'B':
-		return read_begin(w, c, why);
+		return read_begin(w, c, error);
 	case 'C':
-		return read_commit(w, c, why);
+		return read_commit(w, c, error);
 	case 'R':
-		return read_relation(p, w, c, why);
+		return read_relation(p, w, c, error);
 	case 'M':
-		return read_message(w, c, why);
+		return read_message(w, c, error);
 	case 'Y':
 		return read_type(w, c);
 	case 'O':
 		return read_origin(w, c);
 	case 'U':
-		return read_update(p, w, c, why);
+		return read_update(p, w, c, error);
 	case 'D':
-		return read_delete(p, w, c, why);
+		return read_delete(p, w, c, error);
 	case 'T':
 		return read_truncate(w, c);
 	default:
-		return refuse(kind, why);
+		return refuse(kind, error);
 	}
 }
 
 enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struct wp_change *ret,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct wp_change change = { 0 };
 	struct wp_wire w;
@@ -318,15 +320,15 @@ enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struc
 	wp_wire_init(&w, message);
 	uint8_t kind = wp_wire_u8(&w);
 	if (w.bad)
-		return wp_why_set(why, WP_PROTO, "pgoutput: an empty message");
-	enum wp_rc rc = read_body(p, kind, &w, &change, why);
+		return wp_error_set(error, WP_PROTO, "pgoutput: an empty message");
+	enum wp_rc rc = read_body(p, kind, &w, &change, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = wp_wire_end(&w);
 	if (rc != WP_OK)
-		return wp_why_set(why, rc, "pgoutput: message '%c' of %zu bytes %s", kind,
-				  message.size,
-				  w.bad ? "is shorter than it says" : "has bytes left over");
+		return wp_error_set(error, rc, "pgoutput: message '%c' of %zu bytes %s", kind,
+				    message.size,
+				    w.bad ? "is shorter than it says" : "has bytes left over");
 	*ret = change;
 	return WP_OK;
 }

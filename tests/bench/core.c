@@ -61,9 +61,9 @@ static void source_connect(struct wp_source *s)
 }
 
 static void source_start(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
-			 enum wp_witness witness)
+			 enum wp_checkpoint checkpoint)
 {
-	(void)at, (void)transfer, (void)witness;
+	(void)at, (void)transfer, (void)checkpoint;
 	source_of(s)->view.state = WP_SOURCE_STREAMING;
 }
 
@@ -223,11 +223,11 @@ static struct quick_sink *sink_of(struct wp_sink *s)
 }
 
 static enum wp_rc sink_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct quick_sink *s = sink_of(base);
 
-	(void)record, (void)why;
+	(void)record, (void)error;
 	if (s->view.in_flight++ == 0)
 		s->first = ticket;
 	s->next = ticket + 1;
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 					    .shutdown_timeout_ms = 1000,
 					    .rewinds_max = 3 };
 	struct wp_relay *relay = NULL;
-	struct wp_why why = { .text = "" };
+	struct wp_error error = { .text = "" };
 	assert(source != NULL);
 	source_init(source, transactions, rows, messages);
 	struct wp_relay_setup setup = { .source = &source->base,
@@ -322,8 +322,8 @@ int main(int argc, char **argv)
 					.slot = "bench",
 					.owner = "bench",
 					.seed = 1 };
-	if (wp_relay_new(&setup, &relay, &why) != WP_OK) {
-		fprintf(stderr, "core: %s\n", why.text);
+	if (wp_relay_new(&setup, &relay, &error) != WP_OK) {
+		fprintf(stderr, "core: %s\n", error.text);
 		return 1;
 	}
 	struct wp_now now = { .ms = 1000000 };

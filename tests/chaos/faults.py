@@ -19,7 +19,7 @@ from lib import process
 from lib.waiting import TooLate, wait_until
 
 # A free slot is looked for every half to one and a half seconds (src/relay), and the server needs a moment to notice
-# that its client is gone; then connecting and the witness row. This much is promised; twice that is waited.
+# that its client is gone; then connecting and the slot checkpoint row. This much is promised; twice that is waited.
 TAKEOVER_PROMISED_SECONDS = 5
 
 

@@ -141,7 +141,7 @@ class World:
             """CREATE TABLE outbox (id bigint PRIMARY KEY, aggregatetype text NOT NULL, aggregateid text NOT NULL,
                                     type text NOT NULL, payload text)""",
             "CREATE TABLE ledger (id bigint PRIMARY KEY)",
-            (places.TREE / "sql" / "witness.sql").read_text(),
+            (places.TREE / "sql" / "slot_checkpoint.sql").read_text(),
             "CREATE PUBLICATION chaos FOR TABLE outbox WITH (publish = 'insert')",
             "SELECT pg_create_logical_replication_slot('truth', 'test_decoding')",
             "SELECT pg_create_logical_replication_slot('chaos', 'pgoutput')",

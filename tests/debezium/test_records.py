@@ -55,7 +55,7 @@ class Table:
         self.stage = Stage(postgres, kafka, folder, set_up=False)
         self.kafka = kafka
         self.stage.sql(SCHEMA)
-        self.stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+        self.stage.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
         self.rows = rows(SEED, COUNT)
         for configuration in CONFIGURATIONS:
             for side in ("d", "w"):

@@ -43,7 +43,7 @@ def test_an_error_that_is_fatal_to_the_producer_gives_a_new_one_and_loses_nothin
             _wait_moved(stage, relay, 30_000)
             fatal.touch()
             relay.wait_until(
-                lambda number=number: len([line for line in relay.log("state") if "-> rebuilding" in line["why"]])
+                lambda number=number: len([line for line in relay.log("state") if "-> rebuilding" in line["reason"]])
                 >= number, 20, "the producer is made anew")
         _wait_moved(stage, relay, 30_000)
     stage.wait_all_confirmed(60, relay)
@@ -157,7 +157,7 @@ def test_a_slow_kafka_and_a_full_queue_do_not_keep_status_messages_back(make_sta
     walsender = stage.slot_row()[2]
     stage.insert_many(1500, "a{0}")
     relay.wait_until(
-        lambda: relay.log("state")[-1]["why"].startswith("streaming -> paused"), 20, "the queue is full")
+        lambda: relay.log("state")[-1]["reason"].startswith("streaming -> paused"), 20, "the queue is full")
 
     def heard_lately():
         rows = stage.sql(

@@ -287,12 +287,12 @@ def test_a_role_with_hostile_settings_gets_the_bytes_of_any_other_and_the_relay_
         _, wanted = _printed(plain, plain.postgres.conninfo(plain.database))
         relay, got = _printed(hostile, hostile.postgres.conninfo(hostile.database, user=role))
         assert got == wanted
-        assert not [line for line in relay.log("stream_broken") if line["why"].startswith("the server ")]
+        assert not [line for line in relay.log("stream_broken") if line["reason"].startswith("the server ")]
         # A transaction that takes longer than every timeout above.
         hostile.sql("INSERT INTO public.outbox SELECT gen_random_uuid(), 'order', now(), 't', '\\x00', 0, 0, '1 day',"
                     " '2026-01-01', '\\x00' FROM generate_series(1, 20000)")
         hostile.wait_all_confirmed(60, relay)
-        assert not [line for line in relay.log("stream_broken") if line["why"].startswith("the server ")]
+        assert not [line for line in relay.log("stream_broken") if line["reason"].startswith("the server ")]
         relay.stop()
     finally:
         for relay in hostile.relays:

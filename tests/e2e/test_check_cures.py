@@ -1,8 +1,11 @@
 """Each refusal of `walpost check`: brought about, named, cured by the printed words, gone."""
 
+import re
+
 import psycopg.pq
 import pytest
 
+from lib import places
 from lib.administered import Administered
 from lib.postgres import Postgres
 from lib.waiting import wait_until
@@ -61,10 +64,10 @@ def test_a_role_without_replication(ready, server):
     findings = ready.check()
     assert "replication_connection" not in findings  # it would only say the same again
     _refused_then_cured(ready, "role", 're"lay')
-    witness = ready.check()["witness"]
-    assert witness["level"] == "warn"
-    ready.apply(witness)
-    assert ready.check()["witness"]["level"] == "ok"
+    checkpoint = ready.check()["checkpoint"]
+    assert checkpoint["level"] == "warn"
+    ready.apply(checkpoint)
+    assert ready.check()["checkpoint"]["level"] == "ok"
     ready.sql('DROP OWNED BY "re""lay"; DROP ROLE "re""lay"')
 
 
@@ -385,14 +388,28 @@ def _warned_then_cured(database, name, part):
     assert after is None or after["level"] == "ok", after
 
 
-def test_a_missing_witness(ready):
+def test_a_missing_checkpoint(ready):
     ready.sql("DROP SCHEMA walpost CASCADE")
-    _warned_then_cured(ready, "witness", "is missing")
+    _warned_then_cured(ready, "checkpoint", "is missing")
 
 
-def test_a_witness_of_another_shape(ready):
-    ready.sql("ALTER TABLE walpost.witness DROP COLUMN epoch")
-    _warned_then_cured(ready, "witness", "lacks columns")
+def test_a_checkpoint_of_another_shape(ready):
+    ready.sql("ALTER TABLE walpost.slot_checkpoint DROP COLUMN epoch")
+    _warned_then_cured(ready, "checkpoint", "lacks columns")
+
+
+def test_the_checkpoint_table_of_an_earlier_build(ready):
+    """The statement of the page on upgrades keeps what the table holds."""
+    page = (places.TREE / "deploy/docs/pages/operations/upgrades.md").read_text()
+    (rename,) = re.findall(r"^ALTER TABLE walpost\..*;$", page, re.MULTILINE)
+    earlier = re.search(r"walpost\.(\w+) RENAME", rename)[1]
+    ready.sql("INSERT INTO walpost.slot_checkpoint (slot, owner, system_identifier, timeline, epoch, taken_at_lsn) "
+              "VALUES ('s', 'one', '1', 1, 0, '0/1')")
+    ready.sql(f"ALTER TABLE walpost.slot_checkpoint RENAME TO {earlier}")
+    assert ready.check()["checkpoint"]["level"] == "warn"
+    ready.sql(rename)
+    assert ready.check()["checkpoint"]["level"] == "ok"
+    assert ready.sql("SELECT slot FROM walpost.slot_checkpoint") == [("s",)]
 
 
 def test_deletes_without_a_replica_identity(ready):

@@ -226,10 +226,10 @@ def test_a_table_that_its_publication_was_given_late(ready, relay):
 
 def test_another_cluster_behind_the_same_name(ready, relay):
     first = relay().start()
-    wait_until(lambda: ready.sql("SELECT slot FROM walpost.witness"), 20, "the relay has the slot")
+    wait_until(lambda: ready.sql("SELECT slot FROM walpost.slot_checkpoint"), 20, "the relay has the slot")
     first.stop()
     assert _is_fine(ready, "system_identifier")
-    ready.sql("UPDATE walpost.witness SET system_identifier = '4711'")
+    ready.sql("UPDATE walpost.slot_checkpoint SET system_identifier = '4711'")
     finding = ready.check()["system_identifier"]
     assert finding["level"] == "fail" and "4711" in finding["what"]
     ready.cure(1)

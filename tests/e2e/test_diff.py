@@ -117,7 +117,7 @@ def test_every_form_of_key_headers_and_value_is_made_alike(make_stage, form, bin
     stage.sql("CREATE TYPE mood AS ENUM ('sad', 'so so', 'glad')")
     stage.sql("CREATE DOMAIN money_amount AS numeric(12,3) NOT NULL")
     stage.sql(f"CREATE TABLE outbox ({TYPES})")
-    stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+    stage.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
     stage.publish(stage.table)
     stage.create_slot()
     stage.create_topic(partitions=PARTITIONS)
@@ -145,7 +145,7 @@ def test_types_that_are_known_by_their_text_are_made_alike(make_stage, form):
     stage.sql("CREATE EXTENSION citext; CREATE EXTENSION ltree; CREATE DOMAIN handle AS citext")
     stage.sql("""CREATE TABLE outbox (id inet PRIMARY KEY, aggregatetype varchar(40), aggregateid citext, type text,
                  payload xml, path ltree, span int4range, mac macaddr, words tsvector, name handle)""")
-    stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+    stage.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
     stage.publish(stage.table)
     stage.create_slot()
     stage.create_topic(partitions=PARTITIONS)
@@ -164,7 +164,7 @@ def test_several_outboxes_are_compared_and_one_can_be_named(make_stage):
     stage = make_stage(set_up=False)
     for table in ("public.outbox", "public.second"):
         stage.sql(f"CREATE TABLE {table} ({OUTBOX_COLUMNS})")
-    stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+    stage.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
     stage.publish("public.outbox", "public.second")
     stage.create_slot(with_truth=False)
     stage.create_topic(partitions=PARTITIONS)
@@ -339,7 +339,7 @@ def test_a_row_of_which_no_record_can_be_made_is_told_with_its_reason(stage, han
     code, result = _diff(stage)
     (row,) = result["rows_without_record"]
     assert (code, result["equal"], result["no_record"]) == (DIFFERENT, 1, 1)
-    assert row["id"] == bad and "outbox.column.key" in row["why"]
+    assert row["id"] == bad and "outbox.column.key" in row["reason"]
     assert bad in _run(stage).stdout
 
 

@@ -114,9 +114,9 @@ def test_what_stops_a_relay_is_cured_by_what_it_says(stage, case):
     case.stop(stage)
     assert relay.wait_exit(40) == 3
     (line,) = [line for line in relay.log() if line["level"] == "error"]
-    assert line["event"] == case.event and case.words in line["why"]
+    assert line["event"] == case.event and case.words in line["reason"]
     stage.wait_released()
-    changes = case.follow(stage, relay, line["why"])
+    changes = case.follow(stage, relay, line["reason"])
     _flows(stage, {**relay.changes, **changes})
 
 
@@ -149,7 +149,7 @@ def test_check_counts_the_rows_that_the_slot_holds_by_table_after_it_left_the_pu
     assert found["cure"] == '-- set outbox.ignore = public.audit, public."Audit 2"'
     assert stage.slot_row()[:2] == before
     again = stage.new_relay().start()
-    assert again.wait_exit(40) == 3 and "public.audit" in again.log("stream_refused")[0]["why"]
+    assert again.wait_exit(40) == 3 and "public.audit" in again.log("stream_refused")[0]["reason"]
     (lsn,) = re.findall(r"walpost slot skip --to (\S+)", found["what"])
     walpost(relay, "slot", "skip", "--to", lsn, "--force")
     _flows(stage, {})
@@ -186,7 +186,7 @@ def test_a_slot_that_is_gone_is_cured_by_what_check_prints(stage):
     relay.stop()
     stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
     again = stage.new_relay().start()
-    assert again.wait_exit(40) == 3 and "there is no slot" in again.log("stream_refused")[0]["why"]
+    assert again.wait_exit(40) == 3 and "there is no slot" in again.log("stream_refused")[0]["reason"]
     _flows(stage, _by_check(stage, relay, ""))
 
 
@@ -202,10 +202,10 @@ def test_a_publication_younger_than_the_slot_is_cured_by_what_the_message_says(s
     again = stage.new_relay().start()
     assert again.wait_exit(60) == 3
     (line,) = again.log("stream_refused")
-    assert "does not exist at this place of the log" in line["why"]
+    assert "does not exist at this place of the log" in line["reason"]
     stage.wait_released()
     for command in ("slot drop --force", "slot create", "slot accept"):
-        assert "walpost " + command in " ".join(line["why"].split())
+        assert "walpost " + command in " ".join(line["reason"].split())
         walpost(relay, *command.split())
     _flows(stage, {})
 
@@ -216,10 +216,10 @@ def test_another_cluster_behind_the_same_name_goes_on_with_the_epoch_that_is_nam
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
     relay.stop()
-    stage.sql("UPDATE walpost.witness SET system_identifier = '42' WHERE slot = %s", (stage.slot,))
+    stage.sql("UPDATE walpost.slot_checkpoint SET system_identifier = '42' WHERE slot = %s", (stage.slot,))
     again = stage.new_relay().start()
     assert again.wait_exit(40) == 3
     (line,) = again.log("system_changed")
-    (epoch,) = re.findall(r"relay.epoch = (\d+)", line["why"])
+    (epoch,) = re.findall(r"relay.epoch = (\d+)", line["reason"])
     wait_until(lambda: not stage.is_streaming(), 10, "nobody streams")
     _flows(stage, {"relay.epoch": epoch})

@@ -49,7 +49,7 @@ def test_the_name_of_a_relay_does_not_steer_a_terminal(stage):
     relay = stage.relay()
     stage.wait_claimed(relay)
     relay.stop()
-    stage.sql("UPDATE walpost.witness SET owner = %s", (KEY,))
+    stage.sql("UPDATE walpost.slot_checkpoint SET owner = %s", (KEY,))
     for arguments in ((), ("--json",)):
         status = _run(stage, "status", *arguments)
         assert not _steers(status.stdout + status.stderr)

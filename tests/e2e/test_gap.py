@@ -43,7 +43,7 @@ def _refusal(relay):
     assert relay.wait_exit() == 3, relay.log_tail()
     (error,) = [line for line in relay.log()[seen:] if line["level"] == "error"]
     assert error["event"] == "slot_moved"
-    return error["why"]
+    return error["reason"]
 
 
 def _check(stage):
@@ -58,8 +58,8 @@ def _accept(stage, *more):
     return run_command("slot", "accept", *more, "-c", file)
 
 
-def _witness(stage, columns="*"):
-    rows = stage.sql(f"SELECT {columns} FROM walpost.witness WHERE slot = %s", (stage.slot,))
+def _checkpoint(stage, columns="*"):
+    rows = stage.sql(f"SELECT {columns} FROM walpost.slot_checkpoint WHERE slot = %s", (stage.slot,))
     return rows[0] if rows else None
 
 
@@ -86,7 +86,7 @@ def _goes_on(stage, relay):
 def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, move):
     relay = _relay_that_worked(stage)
     relay.stop()
-    confirmed, stopped = _witness(stage, "confirmed_lsn, stopped")
+    confirmed, stopped = _checkpoint(stage, "confirmed_lsn, stopped")
     assert stopped
     move(stage)
     for _ in range(2):  # and again: a supervisor's restart changes nothing
@@ -97,7 +97,7 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
     assert checked.returncode == 1 and "walpost slot accept" in checked.stdout
     done = _accept(stage)
     assert done.returncode == 0 and "accepted" in done.stdout, done.stderr
-    assert _witness(stage, "slot_transactions") == (None,)  # PostgreSQL 14 may still show those of the old slot
+    assert _checkpoint(stage, "slot_transactions") == (None,)  # PostgreSQL 14 may still show those of the old slot
     relay.start()
     stage.wait_streaming(relay)
     last = stage.insert("a")
@@ -123,11 +123,11 @@ def test_a_slot_advanced_after_the_server_ended_the_stream_is_refused(stage):
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     stage.insert("lost")
     assert relay.wait_exit(30) == 3
-    assert _witness(stage, "stopped") == (True,)
+    assert _checkpoint(stage, "stopped") == (True,)
     stage.publish("outbox")
     relay.start()  # at this place of the log the publication is still missing
     assert relay.wait_exit(30) == 3
-    stopped, told = _witness(stage, "stopped, confirmed_lsn - '0/0'::pg_lsn")
+    stopped, told = _checkpoint(stage, "stopped, confirmed_lsn - '0/0'::pg_lsn")
     assert stopped and told >= confirmed
     stage.wait_released()
     _advance(stage)
@@ -144,7 +144,7 @@ def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_p
     relay.signal(signal.SIGTERM)
     process.resume(relay.pid)
     assert relay.wait_exit() == 0
-    assert _witness(stage, "stopped") == (True,)
+    assert _checkpoint(stage, "stopped") == (True,)
     _advance(stage)
     assert "good order" in _refusal(relay)
 
@@ -155,16 +155,16 @@ def test_a_last_word_that_the_server_cannot_take_is_said_to_be_missing(make_stag
     own_postgres.stop()
     relay.wait_log("event=stream_broken")
     relay.stop(10)
-    assert relay.log("witness_not_written")
+    assert relay.log("checkpoint_not_written")
     own_postgres.start()
-    assert _witness(stage, "stopped") == (False,)
+    assert _checkpoint(stage, "stopped") == (False,)
     _goes_on(stage, relay)
     relay.stop()
 
 
 def test_a_slot_made_anew_after_a_kill_is_refused_by_what_it_has_decoded(stage):
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _checkpoint(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     relay.kill()
     stage.wait_released()
     _start_anew(stage)
@@ -185,10 +185,10 @@ def test_an_accepted_slot_in_use_or_missing_is_refused_in_words(stage):
     relay.stop()
     done = _accept(stage, "nothing")
     assert done.returncode == 1 and "there is no slot nothing" in done.stderr
-    stage.sql("DELETE FROM walpost.witness")
+    stage.sql("DELETE FROM walpost.slot_checkpoint")
     done = _accept(stage)
     assert done.returncode == 0 and "nothing to accept" in done.stdout
-    stage.sql("DROP TABLE walpost.witness")
+    stage.sql("DROP TABLE walpost.slot_checkpoint")
     done = _accept(stage)
     assert done.returncode == 1 and "walpost check" in done.stderr
 
@@ -212,7 +212,7 @@ def test_it_is_accepted_also_when_commits_wait_for_the_relay_that_is_not_there(m
 def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage, way):
     relay = _relay_that_worked(stage)
     relay.stop()
-    confirmed, owner = _witness(stage, "confirmed_lsn, owner")
+    confirmed, owner = _checkpoint(stage, "confirmed_lsn, owner")
     dropped = run_command("slot", "drop", "-c", relay.config_file)
     assert dropped.returncode == 0, dropped.stderr
     stage.insert("lost")
@@ -225,7 +225,7 @@ def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage,
         for _ in range(2):  # a slot that is there is not taken for new
             subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
                            input=script, text=True, check=True, capture_output=True)
-    assert _witness(stage, "owner, stopped") == ("walpost init", True)
+    assert _checkpoint(stage, "owner, stopped") == ("walpost init", True)
     _goes_on(stage, relay)
     relay.stop()
     _advance(stage)  # only what init did itself
@@ -258,13 +258,13 @@ def test_a_row_that_could_not_be_written_for_a_while_accuses_nobody(stage):
     relay = _relay_that_worked(stage)
     relay.stop()
     with stage.transaction() as session:  # as a forgotten psql would
-        session.execute("SELECT * FROM walpost.witness FOR UPDATE")
+        session.execute("SELECT * FROM walpost.slot_checkpoint FOR UPDATE")
         relay.start()
         stage.wait_streaming(relay)
         stage.insert("a")
         stage.wait_all_confirmed(30, relay)
-        assert relay.log("witness_not_written")
-    relay.wait_until(lambda: _witness(stage, "owner, stopped") == (relay.log("started")[-1]["owner"], False), 30,
+        assert relay.log("checkpoint_not_written")
+    relay.wait_until(lambda: _checkpoint(stage, "owner, stopped") == (relay.log("started")[-1]["owner"], False), 30,
                      "the row is written after all")
     relay.kill()
     stage.wait_released()
@@ -276,7 +276,7 @@ def test_a_row_that_could_only_be_written_at_the_end_accuses_nobody(stage):
     relay = _relay_that_worked(stage)
     relay.stop()
     with stage.transaction() as session:
-        session.execute("SELECT * FROM walpost.witness FOR UPDATE")
+        session.execute("SELECT * FROM walpost.slot_checkpoint FOR UPDATE")
         relay.start()
         stage.wait_streaming(relay)
         stage.insert("a")
@@ -287,11 +287,11 @@ def test_a_row_that_could_only_be_written_at_the_end_accuses_nobody(stage):
 
 
 def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stage):
-    """The slot is free before a relay that stops has said so in the witness row."""
+    """The slot is free before a relay that stops has said so in the slot checkpoint row."""
     stage.create_topic()
     relay = stage.relay()
     stage.wait_claimed(relay)
-    next_one = _witness(stage, "owner")[0]
+    next_one = _checkpoint(stage, "owner")[0]
     relay.stop()
     relay.start()
     stage.wait_streaming(relay)
@@ -299,11 +299,12 @@ def test_the_end_of_one_relay_is_not_written_over_the_beginning_of_the_next(stag
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
     # Once it has written that down, it does so again in a minute.
-    relay.wait_until(lambda: (_witness(stage, "confirmed_lsn - '0/0'::pg_lsn")[0] or 0) > before, 90, "it is written")
-    stage.sql("UPDATE walpost.witness SET owner = %s, stopped = false WHERE slot = %s", (next_one, stage.slot))
-    begun = _witness(stage)
+    relay.wait_until(
+        lambda: (_checkpoint(stage, "confirmed_lsn - '0/0'::pg_lsn")[0] or 0) > before, 90, "it is written")
+    stage.sql("UPDATE walpost.slot_checkpoint SET owner = %s, stopped = false WHERE slot = %s", (next_one, stage.slot))
+    begun = _checkpoint(stage)
     relay.stop()
-    assert _witness(stage) == begun
+    assert _checkpoint(stage) == begun
 
 
 def test_an_epoch_lower_than_that_of_events_that_were_sent_is_refused(stage):
@@ -315,10 +316,10 @@ def test_an_epoch_lower_than_that_of_events_that_were_sent_is_refused(stage):
     older = stage.new_relay({"relay.epoch": "1"}).start()
     assert older.wait_exit() == 3
     (error,) = [line for line in older.log() if line["level"] == "error"]
-    assert error["event"] == "epoch_lowered" and "relay.epoch = 2" in error["why"]
+    assert error["event"] == "epoch_lowered" and "relay.epoch = 2" in error["reason"]
     checked = run_command("check", "-c", older.config_file)
     assert checked.returncode == 1 and "-- set relay.epoch = 2" in checked.stdout
-    assert _witness(stage, "epoch") == (2,)
+    assert _checkpoint(stage, "epoch") == (2,)
     relay.start()
     stage.insert("a")
     stage.wait_all_confirmed(30, relay)
@@ -332,13 +333,13 @@ def test_who_has_the_slot_is_in_the_row_though_another_wrote_it_last(stage):
     stage.sql("CREATE FUNCTION walpost.race() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
               "IF NOT (SELECT active FROM pg_replication_slots WHERE slot_name = NEW.slot) THEN "
               "NEW.owner = 'another'; END IF; RETURN NEW; END $$; "
-              "CREATE TRIGGER race BEFORE INSERT OR UPDATE ON walpost.witness "
+              "CREATE TRIGGER race BEFORE INSERT OR UPDATE ON walpost.slot_checkpoint "
               "FOR EACH ROW EXECUTE FUNCTION walpost.race()")
     relay = stage.relay()
-    assert _witness(stage, "owner") is not None
+    assert _checkpoint(stage, "owner") is not None
     owner = relay.log("started")[0]["owner"]
-    relay.wait_until(lambda: _witness(stage, "owner") == (owner,), 20, "it writes the row once it has the slot")
-    stage.sql("DROP TRIGGER race ON walpost.witness")
+    relay.wait_until(lambda: _checkpoint(stage, "owner") == (owner,), 20, "it writes the row once it has the slot")
+    stage.sql("DROP TRIGGER race ON walpost.slot_checkpoint")
     relay.stop()
 
 
@@ -346,14 +347,14 @@ def test_a_clean_restart_and_a_kill_are_no_gap(stage):
     relay = _relay_that_worked(stage)
     relay.stop()
     _goes_on(stage, relay)
-    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _checkpoint(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     for _ in range(3):
         stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
     relay.kill()
     stage.wait_released()
     _goes_on(stage, relay)
-    assert relay.log("slot_beyond_witness")
+    assert relay.log("slot_beyond_checkpoint")
     relay.stop()
     check_all(stage.read(), stage.truth.events())
 
@@ -369,7 +370,7 @@ def test_a_standby_that_takes_over_is_not_refused(stage):
     first.start()
     first.wait_until(lambda: first.log_text().count("standby") > 0, 20, "the first stands by")
     second.kill()
-    stage.wait_until(lambda: stage.is_streaming() and _witness(stage, "owner")[0].split(":")[1] == str(first.pid),
+    stage.wait_until(lambda: stage.is_streaming() and _checkpoint(stage, "owner")[0].split(":")[1] == str(first.pid),
                      30, "the first has it again")
     stage.insert("a")
     stage.wait_all_confirmed(relay=first)
@@ -383,7 +384,7 @@ def test_a_standby_that_takes_over_is_not_refused(stage):
 def test_a_crash_of_the_server_is_no_gap(make_stage, own_postgres, how, crash):
     stage = make_stage(postgres=own_postgres)
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _checkpoint(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     if how == "stopped":
         relay.stop()
     else:
@@ -404,7 +405,7 @@ def test_a_crash_of_the_server_is_no_gap(make_stage, own_postgres, how, crash):
 
 def test_statistics_that_were_reset_are_no_gap(stage):
     relay = _relay_that_worked(stage)
-    relay.wait_until(lambda: _witness(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
+    relay.wait_until(lambda: _checkpoint(stage, "slot_transactions")[0] or 0, 90, "it has written down how far it is")
     relay.kill()
     stage.wait_released()
     stage.sql("SELECT pg_stat_reset_replication_slot(%s)", (stage.slot,))
@@ -413,31 +414,31 @@ def test_statistics_that_were_reset_are_no_gap(stage):
     relay.stop()
 
 
-# --- the witness itself
+# --- the slot checkpoint itself
 
 
-def test_a_witness_that_lacks_columns_is_warned_of_and_made_anew(stage):
-    stage.sql("ALTER TABLE walpost.witness DROP COLUMN topics")
+def test_a_checkpoint_that_lacks_columns_is_warned_of_and_made_anew(stage):
+    stage.sql("ALTER TABLE walpost.slot_checkpoint DROP COLUMN topics")
     relay = _relay_that_worked(stage)
-    (warning,) = [line for line in relay.log("preflight") if line["name"] == "witness"]
-    assert "lacks columns" in warning["what"] and "DROP TABLE walpost.witness;" in warning["cure"]
+    (warning,) = [line for line in relay.log("preflight") if line["name"] == "checkpoint"]
+    assert "lacks columns" in warning["what"] and "DROP TABLE walpost.slot_checkpoint;" in warning["cure"]
     relay.stop()
     stage.sql(warning["cure"])
     _goes_on(stage, relay)
     relay.stop()
-    assert _witness(stage, "stopped") == (True,)
+    assert _checkpoint(stage, "stopped") == (True,)
 
 
 @pytest.mark.parametrize("what", ["row", "table"])
-def test_a_locked_witness_holds_up_neither_start_nor_stop(stage, what):
+def test_a_locked_checkpoint_holds_up_neither_start_nor_stop(stage, what):
     relay = _relay_that_worked(stage)
     relay.stop()
     with stage.transaction() as connection:
-        connection.execute("UPDATE walpost.witness SET epoch = epoch" if what == "row"
-                           else "LOCK TABLE walpost.witness IN ACCESS EXCLUSIVE MODE")
+        connection.execute("UPDATE walpost.slot_checkpoint SET epoch = epoch" if what == "row"
+                           else "LOCK TABLE walpost.slot_checkpoint IN ACCESS EXCLUSIVE MODE")
         relay.start()
         stage.wait_streaming(relay)
-        assert relay.log("witness_not_written")[0]["why"] or relay.log("witness_unreadable")
+        assert relay.log("checkpoint_not_written")[0]["reason"] or relay.log("checkpoint_unreadable")
         last = stage.insert("a")
         stage.wait_all_confirmed(relay=relay)
         relay.stop(10)
@@ -448,7 +449,7 @@ def test_a_locked_witness_holds_up_neither_start_nor_stop(stage, what):
 
 
 def _copy_without_slots(stage, folder):
-    """A copy as a base backup is one: all data, the witness among them, and no slot."""
+    """A copy as a base backup is one: all data, the slot checkpoint among them, and no slot."""
     server = stage.postgres
     clone = Postgres(server.version, folder / "clone")
     shutil.rmtree(clone.data)

@@ -131,7 +131,7 @@ def sent_with(make_stage):
     def run(config):
         stage = make_stage(set_up=False)
         stage.sql((GOLDEN / "schema.sql").read_text())
-        stage.sql((places.TREE / "sql" / "witness.sql").read_text())
+        stage.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
         stage.publication = "golden_ops" if config.endswith("o-ops") else "golden"
         stage.create_slot(with_truth=False)
         stage.sql((GOLDEN / "rows.sql").read_text())

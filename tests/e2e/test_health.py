@@ -55,7 +55,7 @@ def test_a_publication_that_loses_events_is_noticed_while_idle(stage, version, h
     _break(stage, how)
     error = _exit_after_break(stage, relay)
     assert error["event"] == "events_would_be_lost"
-    assert stage.publication in error["why"] and "may be missing" in error["why"] and "cure" in error["why"]
+    assert stage.publication in error["reason"] and "may be missing" in error["reason"] and "cure" in error["reason"]
     assert [m.id for m in stage.read()] == [before]
 
 
@@ -145,7 +145,7 @@ def _role_without_ordinary_connections(stage):
     role = stage.name + "_r"
     stage.sql(f"CREATE ROLE {role} LOGIN REPLICATION CONNECTION LIMIT 0")
     stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {role}")
-    stage.sql(f"GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {role}")
+    stage.sql(f"GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO {role}")
     return role
 
 
@@ -262,10 +262,10 @@ def test_the_guard_warns_before_the_slot_is_lost_and_its_loss_ends_in_three(limi
 
     relay.wait_until(warned, 60, "the guard warns")
     line = relay.log("wal_guard")[0]
-    assert line["level"] in ("warn", "error") and "max_slot_wal_keep_size" in line["why"]
+    assert line["level"] in ("warn", "error") and "max_slot_wal_keep_size" in line["reason"]
     _lose_slot(stage)
     assert relay.wait_exit(40) == 3
-    errors = [line["why"] for line in relay.log() if line["level"] == "error"
+    errors = [line["reason"] for line in relay.log() if line["level"] == "error"
               and line["event"] not in ("wal_guard", "slot_unreserved")]
     assert len(errors) == 1 and "invalidated" in errors[0]
     mortal_kafka.resume()

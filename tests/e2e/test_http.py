@@ -225,8 +225,8 @@ def test_a_port_that_is_taken_is_refused_at_the_start(stage):
         relay = stage.new_relay({"http.listen": str(port)}).start()
         assert relay.wait_exit() == 2
         (line,) = relay.log("start_failed")
-        assert f"port {port}: Address already in use; another process listens there" in line["why"]
-        assert "give this one another port in http.listen" in line["why"]
+        assert f"port {port}: Address already in use; another process listens there" in line["reason"]
+        assert "give this one another port in http.listen" in line["reason"]
 
 
 def test_over_ipv6_too(stage):

@@ -41,7 +41,7 @@ def _catalog(database):
     """What there is, by name: columns, constraints, publication, slot."""
     return [database.sql(query) for query in (
         "SELECT attrelid::regclass::text, attname, format_type(atttypid, atttypmod), attnotnull FROM pg_attribute "
-        "WHERE attrelid IN ('outbox'::regclass, 'walpost.witness'::regclass) AND attnum > 0 ORDER BY 1, attnum",
+        "WHERE attrelid IN ('outbox'::regclass, 'walpost.slot_checkpoint'::regclass) AND attnum > 0 ORDER BY 1, attnum",
         "SELECT conrelid::regclass::text, contype, pg_get_constraintdef(oid) FROM pg_constraint "
         "WHERE conrelid <> 0 ORDER BY 1, 3",
         "SELECT puballtables, pubinsert, pubupdate, pubdelete, pubtruncate, pubviaroot FROM pg_publication",
@@ -55,7 +55,7 @@ def test_before_it_check_says_to_run_it_first(database):
     findings = database.check()
     assert findings["init"]["level"] == "fail" and "walpost init has not been run" in findings["init"]["what"]
     assert "run walpost init first" in findings["init"]["cure"]
-    for name in ("table", "publication", "slot", "witness"):
+    for name in ("table", "publication", "slot", "checkpoint"):
         assert findings[name]["cure"].startswith("-- walpost init makes it; or by hand:\n"), findings[name]
     shown = database.command("check").stdout
     assert shown.index("walpost init") < shown.index("there is no slot")
@@ -133,7 +133,7 @@ def test_a_role_of_its_own_is_given_what_it_needs(database):
     script = database.command("init", "--print-sql", "--role", role).stdout
     assert database.psql(script).returncode == 0
     database.config["postgres.conninfo"] = database.server.conninfo(database.name, user=role)
-    assert {f["level"] for f in database.check().values() if f["name"] in ("role", "witness")} == {"ok"}
+    assert {f["level"] for f in database.check().values() if f["name"] in ("role", "checkpoint")} == {"ok"}
     database.sql(f"DROP OWNED BY {quoted}; DROP ROLE {quoted}")
 
 

@@ -117,7 +117,7 @@ def test_one_that_is_not_transactional_is_refused_counted_and_told(emitting):
     stage.wait_all_confirmed()
     assert len(stage.read()) == 1
     (line,) = relay.log("message_refused")
-    assert line["level"] == "warn" and "true for its first argument" in line["why"]
+    assert line["level"] == "warn" and "true for its first argument" in line["reason"]
     relay.stop()
     (stopped,) = relay.log("stopped")
     assert (stopped["messages_refused"], stopped["messages_ignored"]) == ("1", "1")
@@ -167,7 +167,7 @@ def test_one_that_cannot_be_shaped_is_a_letter_as_it_came(emitting, change, reas
     assert letter.value.decode() == content
     assert reason in letter.header("walpost-dead-letter-reason").decode()
     (line,) = relay.log("dead_letter")
-    assert "the event of the messages of prefix outbox with id m-1" in line["why"]
+    assert "the event of the messages of prefix outbox with id m-1" in line["reason"]
 
 
 def test_its_headers_say_nothing_that_walpost_says(emitting):
@@ -186,7 +186,7 @@ def test_without_the_dead_letter_topic_it_stops_the_relay(emitting):
     emit(stage, "no JSON")
     assert relay.wait_exit() == 3
     (line,) = relay.log("event_undeliverable")
-    assert "no JSON object" in line["why"] and "see outbox.message.format. Nothing after it" in line["why"]
+    assert "no JSON object" in line["reason"] and "see outbox.message.format. Nothing after it" in line["reason"]
 
 
 def test_a_protobuf_message_is_an_event_too(emitting):

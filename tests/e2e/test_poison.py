@@ -85,8 +85,8 @@ def test_refused_by_the_broker_it_stops_the_relay_which_names_it_and_the_way_on(
     relay = stage.new_relay(kind.relay).start()
     assert relay.wait_exit(60) == 3
     (error,) = relay.log("event_undeliverable")
-    assert guilty in error["why"] and kind.code in error["why"]
-    assert "walpost slot skip --to" in error["why"] and "dead-letter" in error["why"]
+    assert guilty in error["reason"] and kind.code in error["reason"]
+    assert "walpost slot skip --to" in error["reason"] and "dead-letter" in error["reason"]
     stage.wait_released()
     assert stage.read() == []
     assert stage.confirmed() < stage.truth.events()[0].end_lsn
@@ -381,7 +381,7 @@ def test_a_dead_letter_topic_that_refuses_stops_the_relay(stage):
     id = stage.insert(None)
     assert relay.wait_exit(60) == 3
     (error,) = relay.log("event_undeliverable")
-    assert id in error["why"] and "INVALID_RECORD" in error["why"] and "slot skip" in error["why"]
+    assert id in error["reason"] and "INVALID_RECORD" in error["reason"] and "slot skip" in error["reason"]
     assert stage.confirmed() < stage.truth.events()[0].end_lsn
 
 

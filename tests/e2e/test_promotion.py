@@ -30,9 +30,10 @@ def _deliver(stage, relay, count):
 
 
 def _wait_topics_written(stage, relay):
-    """Until the witness row, which goes to the standby too, says where the events went."""
+    """Until the slot checkpoint row, which goes to the standby too, says where the events went."""
     relay.wait_until(
-        lambda: stage.sql("SELECT topics FROM walpost.witness WHERE slot = %s", (stage.slot,)) == [(stage.topic(),)],
+        lambda: stage.sql(
+            "SELECT topics FROM walpost.slot_checkpoint WHERE slot = %s", (stage.slot,)) == [(stage.topic(),)],
         90, "the topics are written down")
 
 
@@ -68,7 +69,7 @@ def _kept_by_position(messages):
 def _refusal(relay):
     assert relay.wait_exit(60) == 3
     (line,) = relay.log("server_behind")
-    return line["why"]
+    return line["reason"]
 
 
 def test_a_promoted_standby_that_was_cut_off_is_refused_until_the_epoch_is_raised(pair):
@@ -116,7 +117,7 @@ def test_a_promoted_standby_that_has_all_goes_on(pair):
     # Nothing in the database tells that the new slot misses nothing: a human says so.
     relay = _relay_of(stage, standby).start()
     assert relay.wait_exit(60) == 3
-    assert "walpost slot accept" in relay.log("slot_moved")[0]["why"]
+    assert "walpost slot accept" in relay.log("slot_moved")[0]["reason"]
     done = run_command("slot", "accept", "-c", relay.config_file)
     assert done.returncode == 0, done.stderr
     relay = _relay_of(stage, standby).start()
@@ -166,7 +167,7 @@ def test_a_promoted_standby_without_the_slot_is_refused(pair):
     refused = _relay_of(stage, standby).start()
     assert refused.wait_exit(60) == 3
     (line,) = refused.log("stream_refused")
-    assert stage.slot in line["why"] and "slot" in line["why"]
+    assert stage.slot in line["reason"] and "slot" in line["reason"]
     wait_until(lambda: standby.query("SELECT count(*) FROM pg_replication_slots") == [(0,)], 10, "no slot was made")
 
 
@@ -220,7 +221,7 @@ def test_such_a_start_waits_for_a_kafka_that_is_away(make_stage, own_postgres, m
     relay = stage.new_relay().start()
     relay.wait_log("event=tail_unread", 60)
     assert not relay.log("streaming") and not stage.is_streaming()
-    assert "no Kafka broker answers" in relay.log("tail_unread")[0]["why"]
+    assert "no Kafka broker answers" in relay.log("tail_unread")[0]["reason"]
     mortal_kafka.ensure_running()
     stage.wait_streaming(relay, 60)
     stage.wait_all_confirmed(30, relay)

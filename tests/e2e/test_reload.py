@@ -121,14 +121,14 @@ def test_a_wrong_file_changes_nothing_and_is_told(stage):
         **LISTEN, "outbox.headers": "x", "relay.poison": "explode", "log.level": "loud", "outbox.heders": "y"}))
     relay.wait_log("did you mean outbox.headers?")  # the last of several lines
     lines = relay.log()
-    why = " ".join(line["why"] for line in _of(lines, "reload_refused"))
+    why = " ".join(line["reason"] for line in _of(lines, "reload_refused"))
     for part in ("walpost.conf:", "relay.poison = explode", "stop or dead-letter", "log.level = loud",
                  "did you mean outbox.headers?"):
         assert part in why, (part, why)
     assert not _of(lines, "reloaded")
     relay.config_file.unlink()
     relay.signal(signal.SIGHUP)
-    relay.wait_until(lambda: "No such file" in relay.log("reload_refused")[-1]["why"], 10, "a missing file is told")
+    relay.wait_until(lambda: "No such file" in relay.log("reload_refused")[-1]["reason"], 10, "a missing file is told")
     assert _metric(relay, "walpost_reload_refused") == 1
     assert json.loads(_text(relay, "/status"))["reloads"] == {"done": 0, "refused": 2, "last_refused": True}
     assert "last reload was refused" in _text(relay, "/")
@@ -151,7 +151,7 @@ def test_what_the_server_refuses_is_taken_back_until_it_is_mended(stage):
     relay.reload(wanted)
     relay.wait_until(lambda: relay.log("reload_refused"), 20, "the server refuses it")
     (refused,) = relay.log("reload_refused")
-    assert "tenant" in refused["why"] and "as before the reload" in refused["why"]
+    assert "tenant" in refused["reason"] and "as before the reload" in refused["reason"]
     assert _metric(relay, "walpost_reload_refused") == 1
     assert "outbox.headers = tenant" not in _text(relay, "/")
     stage.insert("a")
@@ -214,7 +214,7 @@ def test_a_stop_that_was_asked_for_by_a_reload_is_no_reason_to_take_it_back(stag
     relay.wait_log("event=streaming", count=2)
     stage.sql("UPDATE outbox SET type = 'other'")
     assert relay.wait_exit() == 3
-    assert not relay.log("reload_refused") and "on_update = stop" in relay.log("stream_refused")[0]["why"]
+    assert not relay.log("reload_refused") and "on_update = stop" in relay.log("stream_refused")[0]["reason"]
 
 
 def test_a_configuration_that_came_by_a_pipe_is_not_taken_for_empty(stage):
@@ -226,7 +226,7 @@ def test_a_configuration_that_came_by_a_pipe_is_not_taken_for_empty(stage):
                         wrapper=["bash", "-c", 'exec "$1" run -c <(cat "$4")', "bash"])
     relay.signal(signal.SIGHUP)
     relay.wait_until(lambda: relay.log("reload_refused"), 10, "it cannot be read again")
-    assert "is a pipe" in relay.log("reload_refused")[0]["why"]
+    assert "is a pipe" in relay.log("reload_refused")[0]["reason"]
     stage.insert()
     stage.wait_all_confirmed(relay=relay)
     assert len(stage.read()) == 1
@@ -289,7 +289,7 @@ def test_an_outbox_can_come_and_go(stage):
                             f"topic.replacement = {stage.name}.bill"])
     relay.reload(with_bills)
     relay.wait_until(lambda: relay.log("reload_refused"), 20, "a table outside the publication is refused")
-    assert "bills" in relay.log("reload_refused")[0]["why"]
+    assert "bills" in relay.log("reload_refused")[0]["reason"]
     stage.sql(f"ALTER PUBLICATION {stage.publication} ADD TABLE bills")
     relay.reload(with_bills)
     _wait_changed(relay, 2)
@@ -391,7 +391,7 @@ def test_a_held_relay_says_that_it_must_be_restarted(stage):
     lines = relay.reload(stage.config({
         "relay.on_halt": "hold", "postgres.publication": "gone", "outbox.headers.source": "x"}))
     (refused,) = _of(lines, "reload_refused")
-    assert "held" in refused["why"] and "restart" in refused["why"] and not _of(lines, "reloaded")
+    assert "held" in refused["reason"] and "restart" in refused["reason"] and not _of(lines, "reloaded")
     relay.signal(signal.SIGTERM)
     assert relay.wait_exit() == 3
 

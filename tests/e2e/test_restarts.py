@@ -130,7 +130,7 @@ def test_a_server_that_shut_down_is_left_alone_for_ten_seconds(make_stage, own_p
 
 def _left_and_back(relay):
     """When it let go of the server, and when it came back."""
-    moves = [(datetime.fromisoformat(line["time"].rstrip("Z")), line["why"]) for line in relay.log("state")]
+    moves = [(datetime.fromisoformat(line["time"].rstrip("Z")), line["reason"]) for line in relay.log("state")]
     left = next(n for n, (_, why) in enumerate(moves) if why.endswith("backing_off (let_go)"))
     back = next(n for n, (_, why) in enumerate(moves) if n > left and why.startswith("backing_off -> connecting"))
     return moves[left][0], moves[back][0]

@@ -119,7 +119,7 @@ def test_a_certificate_that_the_broker_does_not_trust_yet_waits_beside_the_old_o
     mounted.update(**{**_texts(mortal_kafka.stranger, "foreign"), "ca_crt": texts["ca_crt"]})
     relay.wait_log("event=kafka_secrets_unusable", 40)
     (said,) = relay.log("kafka_secrets_unusable")
-    assert "ssl.certificate.location" in said["why"]
+    assert "ssl.certificate.location" in said["reason"]
     _goes_on(stage, relay)
     mounted.update(**_texts(mortal_kafka.authority, "after"))
     relay.wait_log("event=kafka_secrets_reread", 40)

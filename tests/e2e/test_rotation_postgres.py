@@ -98,7 +98,7 @@ def test_a_file_that_is_just_being_replaced_does_no_harm_and_is_told_once(guarde
     _sever(guarded)
     _goes_on(guarded, rotating)
     (said,) = rotating.log("postgres_secret_unreadable")
-    assert said["level"] == "warn" and str(rotating.password_file) in said["why"]
+    assert said["level"] == "warn" and str(rotating.password_file) in said["reason"]
 
 
 def test_a_conninfo_in_a_file_is_read_at_the_next_connection(guarded, server, folder):

@@ -341,7 +341,7 @@ def test_two_thousand_tables_of_others_cost_no_connection_each_and_a_new_stream_
     delivered(2)
     record_property("backlog", f"{time.monotonic() - began:.1f} s, {connections()} connections")
     assert connections() < 8
-    assert len([line for line in relay.log("state") if "no_room" in line["why"]]) < 400  # it was one for each table
+    assert len([line for line in relay.log("state") if "no_room" in line["reason"]]) < 400  # it was one for each table
 
 
 @pytest.mark.on("all")

@@ -316,7 +316,7 @@ def test_an_update_is_no_event_and_told(stage, policy, level):
     stage.sql("UPDATE outbox SET type = 'third'")
     assert len(sent(stage)) == 1
     (line,) = relay.log("row_updated")
-    assert line["level"] == level and "public.outbox was updated" in line["why"]
+    assert line["level"] == level and "public.outbox was updated" in line["reason"]
     relay.stop()
     assert relay.log("stopped")[0]["updates_ignored"] == "2"
 

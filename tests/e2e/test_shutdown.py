@@ -84,7 +84,7 @@ def _frozen_with_events_in_flight(make_stage, kafka, changes=None):
     kafka.pause()
     stage.insert_many(100)
     relay.wait_until(
-        lambda: relay.log("state")[-1]["why"].startswith("streaming -> paused"), 10, "it has taken all it can"
+        lambda: relay.log("state")[-1]["reason"].startswith("streaming -> paused"), 10, "it has taken all it can"
     )
     return stage, relay
 

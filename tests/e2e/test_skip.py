@@ -58,10 +58,10 @@ def _stopped_by_poison(stage):
                stage.insert("a", connection=connection)]
     assert relay.wait_exit(60) == 3
     (line,) = relay.log("event_undeliverable")
-    assert ids[1] in line["why"]
+    assert ids[1] in line["reason"]
     (stopped,) = relay.log("stopped")
     assert (stopped["level"], stopped["exit_code"]) == ("warn", "3")
-    return relay, ids, _ADVICE.findall(line["why"])[-1]
+    return relay, ids, _ADVICE.findall(line["reason"])[-1]
 
 
 def test_what_the_relay_advises_gives_up_its_transaction_and_nothing_more(stage):
@@ -78,7 +78,7 @@ def test_what_the_relay_advises_gives_up_its_transaction_and_nothing_more(stage)
     assert {event["table"] for event in events} == {"public.outbox"}
     assert events[1]["size"] > 2_000_000 > events[0]["size"]
     positions = [event["position"] for event in events]
-    assert relay.log("event_undeliverable")[0]["why"].count(positions[1])
+    assert relay.log("event_undeliverable")[0]["reason"].count(positions[1])
     assert positions == sorted(positions) and [p[-1] for p in positions] == ["0", "1", "2"]
     assert result == {"slot": stage.slot, "from_lsn": before, "to_lsn": lsn, "events": 3, "transactions": 1,
                       "unmapped_rows": 0, "foreign_rows": 0, "skipped": False, "recorded": False}
@@ -117,11 +117,11 @@ def test_a_row_that_is_no_event_is_counted_or_named_with_its_reason(stage):
     bad = stage.insert(topic="no topic")
     events, result = _lines(_skip(stage, "--to", _end_text(stage), "--json"))
     assert [event["id"] for event in events] == [bad]
-    assert events[0]["topic"] is None and "no topic" in events[0]["why"]
+    assert events[0]["topic"] is None and "no topic" in events[0]["reason"]
     assert result["foreign_rows"] == 2
     events, result = _lines(_skip(stage, "--to", _end_text(stage), "--json", **{"outbox.column.key": "gone"}))
     assert result["events"] == 1 and result["unmapped_rows"] == 1
-    assert events[0]["id"] == bad and "gone" in events[0]["why"]
+    assert events[0]["id"] == bad and "gone" in events[0]["reason"]
 
 
 def test_a_row_of_many_megabytes_is_named_without_being_read_whole(stage):
@@ -216,7 +216,7 @@ def test_without_its_table_the_record_is_the_output(stage):
     assert id in done.stdout and "recorded" not in done.stdout
 
 
-def test_the_witness_is_told_of_the_move(stage):
+def test_the_checkpoint_is_told_of_the_move(stage):
     stage.create_topic()
     relay = stage.relay()
     stage.wait_claimed(relay)
@@ -224,7 +224,8 @@ def test_the_witness_is_told_of_the_move(stage):
     stage.insert()
     end = _end_text(stage)
     assert _skip(stage, "--to", end, "--force").returncode == 0
-    rows = stage.sql("SELECT taken_at_lsn::text, confirmed_lsn::text, confirmed_at IS NULL FROM walpost.witness")
+    rows = stage.sql(
+        "SELECT taken_at_lsn::text, confirmed_lsn::text, confirmed_at IS NULL FROM walpost.slot_checkpoint")
     assert rows == [(end, end, False)]
 
 

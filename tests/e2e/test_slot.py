@@ -142,12 +142,12 @@ def test_the_status_shows_how_far_the_slot_is_behind(ready):
 
 
 def test_the_status_shows_who_took_the_slot_over(ready):
-    ready.sql("INSERT INTO walpost.witness VALUES (%s, 'host:1', '7', 1, 3, '0/10', now() - interval '90 s')",
+    ready.sql("INSERT INTO walpost.slot_checkpoint VALUES (%s, 'host:1', '7', 1, 3, '0/10', now() - interval '90 s')",
               (ready.slot,))
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["owner"], shown["owner_epoch"], shown["taken_at_lsn"]) == ("host:1", 3, "0/10")
     assert 90 <= shown["seconds_since_taken"] < 150
-    ready.sql("UPDATE walpost.witness SET confirmed_lsn = '0/20', confirmed_at = now() - interval '30 s', "
+    ready.sql("UPDATE walpost.slot_checkpoint SET confirmed_lsn = '0/20', confirmed_at = now() - interval '30 s', "
               "stopped = true")
     shown = json.loads(ready.command("status", "--json").stdout)
     assert (shown["noted_lsn"], shown["stopped"]) == ("0/20", True) and 30 <= shown["seconds_since_noted"] < 90
@@ -157,7 +157,7 @@ def test_the_status_says_when_it_cannot_tell_the_owner(ready):
     assert "owner                none yet" in ready.command("status").stdout
     ready.sql("DROP SCHEMA walpost CASCADE")
     shown = ready.command("status")
-    assert "owner                unknown: walpost.witness is missing" in shown.stdout
+    assert "owner                unknown: walpost.slot_checkpoint is missing" in shown.stdout
 
 
 def test_the_status_without_a_publication_says_so(ready):

@@ -207,7 +207,8 @@ def test_a_role_that_may_not_replicate_makes_drops_and_moves_no_slot(stage):
     stage.insert()
     before, end = confirmed_text(stage), end_text(stage)
     with passing_role(stage, f"guest_{stage.name}") as guest:
-        stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {guest}; GRANT ALL ON walpost.skip, walpost.witness TO {guest}")
+        stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {guest}; "
+                  f"GRANT ALL ON walpost.skip, walpost.slot_checkpoint TO {guest}")
         ran = refused(slot_create(stage, slot=stage.slot + "_b", user=guest), "ERROR:  ")
         assert "replication role" in ran.stderr or "REPLICATION" in ran.stderr
         denied = f"role {guest} may not use replication slots: it needs REPLICATION"
@@ -280,7 +281,7 @@ def test_messages_are_events_unless_another_prefix_is_named(stage):
 
 def test_rows_of_walposts_own_tables_are_no_events(make_stage):
     stage = make_stage(set_up=False)
-    stage.sql((SCRIPTS / "witness.sql").read_text())
+    stage.sql((SCRIPTS / "slot_checkpoint.sql").read_text())
     stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
     good(slot_create(stage))
     stage.sql("INSERT INTO walpost.skip VALUES ('x', '0/1', '0/2')")

@@ -29,7 +29,9 @@ def _rights(stage, role):
     return attributes, dict(granted)
 
 
-_ALL_GRANTED = {"database": "CONNECT", "schema": "USAGE", "skip": "INSERT SELECT", "witness": "INSERT SELECT UPDATE"}
+_ALL_GRANTED = {
+    "database": "CONNECT", "schema": "USAGE", "skip": "INSERT SELECT", "slot_checkpoint": "INSERT SELECT UPDATE",
+}
 
 
 @pytest.fixture
@@ -61,11 +63,11 @@ def test_a_relay_works_with_the_role_that_is_made_and_with_nothing_else(stage, r
     refused(run_script(stage, "grants_drop.sql", role=role),
             f"role {role} is connected (process ", "stop its relay first")
     relay.stop()
-    assert stage.sql("SELECT stopped FROM walpost.witness") == [(True,)]
+    assert stage.sql("SELECT stopped FROM walpost.slot_checkpoint") == [(True,)]
     file = stage.folder / "check.conf"
     file.write_text(config_text(stage.config(changes)))
     findings = {f["name"]: f["level"] for f in json.loads(run_command("check", "-c", file, "--json").stdout)}
-    assert (findings["role"], findings["witness"]) == ("ok", "ok") and "fail" not in findings.values()
+    assert (findings["role"], findings["checkpoint"]) == ("ok", "ok") and "fail" not in findings.values()
 
     given_up = stage.insert()
     end = end_text(stage)
@@ -106,12 +108,13 @@ def test_a_superuser_is_granted_nothing(stage):
     stage.sql(f"DROP ROLE root_{stage.name}")
 
 
-def test_without_the_witness_nothing_is_granted_and_no_role_is_made(stage, role):
+def test_without_the_checkpoint_nothing_is_granted_and_no_role_is_made(stage, role):
     stage.sql("DROP TABLE walpost.skip")
-    refused(run_script(stage, "grants.sql", role=role), "walpost.witness or walpost.skip is missing in database "
-            f"{stage.database}: run witness.sql or `walpost init` first")
+    refused(run_script(stage, "grants.sql", role=role),
+            "walpost.slot_checkpoint or walpost.skip is missing in database "
+            f"{stage.database}: run slot_checkpoint.sql or `walpost init` first")
     assert not stage.sql("SELECT FROM pg_roles WHERE rolname = %s", (role,))
-    good(run_psql(script_command(stage, "witness.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    good(run_psql(script_command(stage, "slot_checkpoint.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
     good(run_script(stage, "grants.sql", role=role))
 
 
@@ -119,7 +122,8 @@ def test_one_who_may_not_grant_changes_nothing(stage, role):
     """The server only warns then."""
     with passing_role(stage, f"guest_{stage.name}", "LOGIN CREATEROLE") as guest:
         stage.sql(f"CREATE ROLE {identifier(role)} LOGIN REPLICATION")
-        stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {guest}; GRANT SELECT ON walpost.witness, walpost.skip TO {guest}")
+        stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {guest}; "
+                  f"GRANT SELECT ON walpost.slot_checkpoint, walpost.skip TO {guest}")
         refused(run_script(stage, "grants.sql", role=role, user=guest), "nothing was changed: role "
                 f"{guest} may not grant all of it; run this as the owner")
         assert _rights(stage, role)[1] == {}
@@ -129,10 +133,10 @@ def test_one_who_may_not_grant_changes_nothing(stage, role):
 
 
 def _administrator(stage, attributes):
-    """Owns the database and the witness, and is no superuser."""
+    """Owns the database and the slot checkpoint, and is no superuser."""
     name = f"dba_{stage.name}"
     stage.sql(f"CREATE ROLE {name} LOGIN {attributes}; ALTER DATABASE {stage.database} OWNER TO {name}; "
-              f"ALTER SCHEMA walpost OWNER TO {name}; ALTER TABLE walpost.witness OWNER TO {name}; "
+              f"ALTER SCHEMA walpost OWNER TO {name}; ALTER TABLE walpost.slot_checkpoint OWNER TO {name}; "
               f"ALTER TABLE walpost.skip OWNER TO {name}")
     return name
 

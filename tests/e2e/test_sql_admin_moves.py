@@ -44,7 +44,7 @@ def test_events_are_given_up_by_their_number_only_and_a_relay_goes_on(stage):
          "walpost.skip; start walpost again")
     assert confirmed_text(stage) == to
     assert skip_records(stage) == [(stage.slot, before, to, 2, "postgres")]
-    rows = stage.sql("SELECT taken_at_lsn::text, confirmed_lsn::text, slot_transactions FROM walpost.witness")
+    rows = stage.sql("SELECT taken_at_lsn::text, confirmed_lsn::text, slot_transactions FROM walpost.slot_checkpoint")
     assert rows == [(to, to, None)]
     relay.start()
     stage.wait_streaming(relay)
@@ -154,7 +154,7 @@ def test_a_log_that_is_older_than_the_publication_is_given_up_unseen_only_when_t
 def test_without_its_tables_the_record_is_the_output(stage):
     id = stage.insert()
     stage.sql("DROP SCHEMA walpost CASCADE")
-    ran = good(slot_advance(stage, to=end_text(stage), give_up=1), "walpost.witness was not told", id,
+    ran = good(slot_advance(stage, to=end_text(stage), give_up=1), "walpost.slot_checkpoint was not told", id,
                "not recorded in walpost.skip, keep this output instead")
     assert "and recorded" not in ran.stdout
 
@@ -163,7 +163,7 @@ def test_a_role_that_may_replicate_but_not_write_the_record_is_told(stage):
     stage.insert()
     with passing_role(stage, f"guest_{stage.name}", "LOGIN REPLICATION") as guest:
         good(slot_advance(stage, to=end_text(stage), give_up=1, user=guest), "not recorded in walpost.skip",
-             "walpost.witness was not told")
+             "walpost.slot_checkpoint was not told")
     assert not skip_records(stage)
 
 
@@ -201,7 +201,7 @@ def test_a_slot_made_anew_is_refused_by_a_relay_until_it_is_accepted(stage):
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
     good(slot_accept(stage), f"slot {stage.slot}: accepted at {confirmed_text(stage)}; relay ", " had confirmed ",
          "bytes before it")
-    rows = stage.sql("SELECT owner, stopped, slot_transactions FROM walpost.witness")
+    rows = stage.sql("SELECT owner, stopped, slot_transactions FROM walpost.slot_checkpoint")
     assert rows == [("slot_accept.sql", True, None)]
     relay.start()
     stage.wait_streaming(relay)
@@ -225,11 +225,11 @@ def test_what_cannot_be_accepted_is_refused(stage, make_stage):
     note_of_a_relay(stage, "0/20")
     refused(slot_accept(stage), "this is another or an older database", "set relay.epoch = 4 instead")
     with passing_role(stage, f"guest_{stage.name}") as guest:
-        refused(slot_accept(stage, user=guest), f"role {guest} may not read and write walpost.witness")
-    stage.sql("ALTER TABLE walpost.witness DROP COLUMN trouble")
-    refused(slot_accept(stage), "walpost.witness is missing or lacks columns")
-    stage.sql("DROP TABLE walpost.witness")
-    refused(slot_accept(stage), "walpost.witness is missing or lacks columns")
+        refused(slot_accept(stage, user=guest), f"role {guest} may not read and write walpost.slot_checkpoint")
+    stage.sql("ALTER TABLE walpost.slot_checkpoint DROP COLUMN trouble")
+    refused(slot_accept(stage), "walpost.slot_checkpoint is missing or lacks columns")
+    stage.sql("DROP TABLE walpost.slot_checkpoint")
+    refused(slot_accept(stage), "walpost.slot_checkpoint is missing or lacks columns")
 
 
 # --- slot_failover.sql

@@ -80,7 +80,7 @@ def test_it_flows_while_a_relay_streams(ready, relay):
 def test_a_relay_that_went_without_a_word(ready, relay):
     running = relay().start()
     _wait_for(ready, "streams")
-    wait_until(lambda: ready.sql("SELECT slot FROM walpost.witness"), 20, "it has written that it has the slot")
+    wait_until(lambda: ready.sql("SELECT slot FROM walpost.slot_checkpoint"), 20, "it has written that it has the slot")
     running.kill()
     _wait_for(ready, "nobody")
     code, shown = _status(ready)
@@ -107,12 +107,13 @@ def test_a_relay_that_is_refused_before_it_streams_says_why_and_changes_nothing_
     running = relay().start()
     _wait_for(ready, "streams")
     running.stop()
-    moved = "UPDATE walpost.witness SET confirmed_lsn = '0/1' RETURNING owner, confirmed_lsn, confirmed_at, stopped"
+    moved = ("UPDATE walpost.slot_checkpoint SET confirmed_lsn = '0/1' "
+             "RETURNING owner, confirmed_lsn, confirmed_at, stopped")
     before = ready.sql(moved)
     assert relay().start().wait_exit(20) == 3
     code, shown = _status(ready)
     assert (code, shown["state"]) == (1, "nobody") and "slot_moved: slot" in shown["means"]
-    assert ready.sql("SELECT owner, confirmed_lsn, confirmed_at, stopped FROM walpost.witness") == before
+    assert ready.sql("SELECT owner, confirmed_lsn, confirmed_at, stopped FROM walpost.slot_checkpoint") == before
 
 
 def test_while_kafka_is_down_the_slot_is_stalled_and_else_it_is_not(stage_of_kafka, mortal_kafka):

@@ -291,15 +291,15 @@ def test_a_table_that_is_not_visible_yet_is_waited_for_whatever_isolation_is_the
     tail.stop()
 
 
-def test_the_real_slot_and_the_witness_stay_as_they_were(stage, tailing):
+def test_the_real_slot_and_the_checkpoint_stay_as_they_were(stage, tailing):
     stage.insert_many(50)
-    before, witness = stage.slot_row(), stage.sql("SELECT * FROM walpost.witness")
+    before, checkpoint = stage.slot_row(), stage.sql("SELECT * FROM walpost.slot_checkpoint")
     tail = tailing(stage, "--backlog")
     tail.wait_lines(50)
     stage.insert()
     tail.wait_lines(51)
     tail.stop()
-    assert stage.slot_row() == before and stage.sql("SELECT * FROM walpost.witness") == witness
+    assert stage.slot_row() == before and stage.sql("SELECT * FROM walpost.slot_checkpoint") == checkpoint
     assert len(_backlog(stage)) == 51
 
 

@@ -98,7 +98,7 @@ def test_a_relay_frozen_until_it_is_replaced_stands_by_when_it_wakes(stage):
 
 @pytest.mark.timeout(900)
 def test_two_relays_started_at_once_and_stopped_early_accuse_nobody(stage, scaled):
-    """Both may find the slot free and write the witness row; one gets the slot, and either may stop first."""
+    """Both may find the slot free and write the slot checkpoint row; one gets the slot, and either may stop first."""
     stage.create_topic(partitions=1)
     rng = random.Random(20)
     pair = [stage.new_relay(), stage.new_relay()]
@@ -114,7 +114,7 @@ def test_two_relays_started_at_once_and_stopped_early_accuse_nobody(stage, scale
         codes = [relay.wait_exit() for relay in pair]
         if 3 in codes:
             refused.append((number, codes))
-            stage.sql("DELETE FROM walpost.witness")
+            stage.sql("DELETE FROM walpost.slot_checkpoint")
         assert set(codes) <= {0, 3, -signal.SIGTERM}, stage.log_tails()  # a signal may come before it is listened to
         stage.wait_released()
     assert not refused, f"{refused}\n{stage.log_tails()}"

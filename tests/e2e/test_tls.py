@@ -111,7 +111,7 @@ def _refused_by_postgres(stage, conninfo, *words):
     stage.insert()
     relay = stage.new_relay(changes).start()
     assert relay.wait_exit() == 2
-    (said,) = [line["why"] for line in relay.log() if line["level"] == "error"]
+    (said,) = [line["reason"] for line in relay.log() if line["level"] == "error"]
     code, findings = _check(stage, changes)
     found = findings["connection"]
     assert code == 1 and found["level"] == "fail"
@@ -172,7 +172,7 @@ def _refused_by_kafka(stage, changes, *words, environment=None):
     stage.insert()
     relay = stage.new_relay(changes, environment=environment).start()
     assert relay.wait_exit(40) == 2
-    (said,) = [line["why"] for line in relay.log() if line["level"] == "error"]
+    (said,) = [line["reason"] for line in relay.log() if line["level"] == "error"]
     code, findings = _check(stage, changes, environment)
     found = findings["kafka"]
     assert code == 1 and found["level"] == "fail"
@@ -228,13 +228,13 @@ def test_a_kafka_without_tls_is_waited_for_and_named_and_never_spoken_to_in_the_
         relay = stage.new_relay(changes).start()
         relay.wait_log("event=sink_unreachable")
         (said,) = relay.log("sink_unreachable")
-        if "speaks no TLS" in said["why"]:
+        if "speaks no TLS" in said["reason"]:
             break
         relay.kill()  # its first question ended before the broker had hung up
         stage.wait_released()
     code, findings = _check(stage, changes)
     assert code == 1 and findings["kafka"]["level"] == "fail"
-    for text in (said["why"], findings["kafka"]["what"]):
+    for text in (said["reason"], findings["kafka"]["what"]):
         assert "speaks no TLS" in text and "security.protocol" in text, text
     assert relay.is_alive()
     relay.stop_within(40)
@@ -380,7 +380,7 @@ def test_rights_that_are_taken_away_under_load_and_given_back_lose_nothing_and_e
             assert get(relay, "/readyz")[0] == 503
         wait_until(lambda: get(relay, "/readyz")[0] == 200, 60, "it goes on")
     stage.wait_all_confirmed(60, relay)
-    assert "allow IDEMPOTENT_WRITE" in relay.log("permission_waiting")[0]["why"]
+    assert "allow IDEMPOTENT_WRITE" in relay.log("permission_waiting")[0]["reason"]
     assert relay.log("permission_granted") + relay.log("topic_found")  # the topic was forbidden too
     relay.stop()
     check_all(stage.read(), stage.truth.events())
@@ -391,7 +391,7 @@ def test_without_the_right_from_the_start_it_is_the_configuration(stage_of_kafka
     with mortal_kafka.deprived(CLIENT):
         relay = stage.new_relay(_mutual(mortal_kafka)).start()
         assert relay.wait_exit(40) == 2
-    assert "allow IDEMPOTENT_WRITE" in relay.log("sink_failed")[0]["why"]
+    assert "allow IDEMPOTENT_WRITE" in relay.log("sink_failed")[0]["reason"]
 
 
 def test_a_topic_that_an_acl_forbids_under_load_loses_nothing_and_stops_after_topic_wait(stage_of_kafka, mortal_kafka):

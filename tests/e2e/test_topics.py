@@ -72,7 +72,7 @@ def test_a_topic_that_stays_missing_stops_with_code_3_after_topic_wait(stage):
         stage.insert(topic="there", connection=connection)
     assert relay.wait_exit(30) == 3
     (error,) = relay.log("topic_missing")
-    assert stage.topic() in error["why"] and f"with id {waiting} (position" in error["why"]
+    assert stage.topic() in error["reason"] and f"with id {waiting} (position" in error["reason"]
     assert stage.confirmed() < stage.truth.events()[0].end_lsn
 
 

@@ -64,7 +64,7 @@ def test_a_slot_that_decodes_at_prepare_is_refused_by_run(make_stage):
     before = stage.confirmed()
     relay = stage.new_relay().start()
     assert relay.wait_exit() in (2, 3)
-    (said,) = [line["why"] for line in relay.log() if line["level"] == "error"]
+    (said,) = [line["reason"] for line in relay.log() if line["level"] == "error"]
     assert "two_phase" in said
     assert stage.read() == [] and stage.confirmed() == before
     assert stage.sql("SELECT count(*) FROM pg_stat_replication WHERE application_name = 'walpost'") is not None

@@ -213,11 +213,11 @@ static void try_json(const struct wp_cloudevent *event)
 	struct wp_json json;
 	struct wp_json_walk w;
 	struct wp_span name;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	enum wp_rc rc = wp_cloudevent_json(event, &into, &why);
+	enum wp_rc rc = wp_cloudevent_json(event, &into, &error);
 	NEED(rc == (is_writable_as_json(event) ? WP_OK : WP_DATA));
-	NEED((rc == WP_OK) == (why.text[0] == '\0'));
+	NEED((rc == WP_OK) == (error.text[0] == '\0'));
 	/* JSON data may nest as deep as our reader reads: one more is around it. */
 	if (rc != WP_OK || wp_json_read(wp_buffer_span(&into), &json, NULL) != WP_OK)
 		return;
@@ -292,14 +292,14 @@ static void need_same_data(const message *m, const struct wp_cloudevent *event)
 
 static void try_protobuf(const struct wp_cloudevent *event)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	bool is_text =
 		wp_utf8_is_valid(event->data) &&
 		(event->data.size == 0 || memchr(event->data.data, 0, event->data.size) == NULL);
 
-	enum wp_rc rc = wp_cloudevent_protobuf(event, &texts, &into, &why);
+	enum wp_rc rc = wp_cloudevent_protobuf(event, &texts, &into, &error);
 	NEED(rc == (event->data_form == WP_CLOUDEVENT_BINARY || is_text ? WP_OK : WP_DATA));
-	NEED((rc == WP_OK) == (why.text[0] == '\0'));
+	NEED((rc == WP_OK) == (error.text[0] == '\0'));
 	if (rc != WP_OK)
 		return;
 	message *m = io__cloudevents__v1__cloud_event__unpack(NULL, into.size, into.data);
@@ -313,15 +313,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { .left = { data, size } };
 	struct wp_cloudevent event = take_event(&in);
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
 	wp_buffer_init(&into, 1 << 20);
 	wp_buffer_init(&texts, 1 << 20);
 	wp_buffer_init(&again, 1 << 20);
-	enum wp_rc rc = wp_cloudevent_check(&event, &why);
+	enum wp_rc rc = wp_cloudevent_check(&event, &error);
 	NEED(rc == WP_OK || rc == WP_DATA);
-	NEED((rc == WP_OK) == (why.text[0] == '\0'));
-	NEED(wp_utf8_is_valid(wp_span_of(why.text)));
+	NEED((rc == WP_OK) == (error.text[0] == '\0'));
+	NEED(wp_utf8_is_valid(wp_span_of(error.text)));
 	if (rc == WP_OK) {
 		need_texts(&event);
 		try_headers(&event);

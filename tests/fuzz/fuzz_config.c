@@ -39,13 +39,13 @@ static size_t part_size(const uint8_t *data, size_t size)
 
 static void try_conninfo(const char *conninfo)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	char *masked = wp_conninfo_masked(conninfo);
 
 	NEED(masked != NULL);
 	free(masked);
-	if (wp_conninfo_check(conninfo, &why) != WP_OK)
-		NEED(why.text[0] != '\0');
+	if (wp_conninfo_check(conninfo, &error) != WP_OK)
+		NEED(error.text[0] != '\0');
 	(void)wp_conninfo_has_secret(conninfo);
 }
 
@@ -64,7 +64,7 @@ static void check_notes(const struct wp_config_notes *notes)
 {
 	NEED(notes->count <= WP_CONFIG_NOTES_MAX);
 	for (size_t i = 0; i < notes->count; i++)
-		NEED(notes->notes[i].why.text[0] != '\0');
+		NEED(notes->notes[i].error.text[0] != '\0');
 }
 
 static void load(const struct wp_config_sources *sources)

@@ -19,25 +19,26 @@ static void need_object(struct wp_span text)
 
 static void try_schema(struct wp_expand *e, struct wp_buffer *schema, const char *field)
 {
-	struct wp_why why = { 0 };
+	struct wp_error error = { 0 };
 
 	wp_buffer_reset(schema);
-	enum wp_rc rc = wp_expand_schema(e, wp_span_of("payload"), wp_span_of(field), schema, &why);
+	enum wp_rc rc =
+		wp_expand_schema(e, wp_span_of("payload"), wp_span_of(field), schema, &error);
 	NEED(rc == WP_OK || rc == WP_DATA || rc == WP_FULL);
 	if (rc == WP_OK)
 		need_object(wp_buffer_span(schema));
 	else
-		NEED(why.text[0] != '\0');
+		NEED(error.text[0] != '\0');
 }
 
 static void try_payload(struct wp_expand *e, struct wp_span payload, struct wp_buffer *schema,
 			struct wp_buffer *copy)
 {
 	struct wp_expanded expanded;
-	struct wp_why why = { 0 };
+	struct wp_error error = { 0 };
 
-	enum wp_rc rc = wp_expand_payload(e, payload, &expanded, &why);
-	NEED(rc == WP_OK || (rc == WP_DATA && why.text[0] != '\0'));
+	enum wp_rc rc = wp_expand_payload(e, payload, &expanded, &error);
+	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	if (rc != WP_OK)
 		return;
 	NEED(wp_span_is_null(expanded.value) == (expanded.as != WP_EXPANDED_VALUE));

@@ -8,10 +8,10 @@
 static void read_frame(struct wp_span bytes)
 {
 	struct wp_frame frame;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	if (wp_frame_read(bytes, &frame, &why) != WP_OK) {
-		NEED(why.text[0] != '\0');
+	if (wp_frame_read(bytes, &frame, &error) != WP_OK) {
+		NEED(error.text[0] != '\0');
 		return;
 	}
 	if (frame.kind == WP_FRAME_DATA) {

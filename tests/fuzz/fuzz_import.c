@@ -36,7 +36,7 @@ static void need_right(const char *text, size_t size, bool marked)
 	if (rc == WP_OK)
 		rc = wp_config_check(&config, &notes);
 	if (rc != WP_OK && !marked)
-		fprintf(stderr, "%s\n%s\n", text, notes.notes[0].why.text);
+		fprintf(stderr, "%s\n%s\n", text, notes.notes[0].error.text);
 	NEED(rc == WP_OK || marked);
 	wp_config_release(&config);
 }
@@ -74,13 +74,13 @@ static void print(const struct wp_import *import)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct wp_import *import = NULL;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	enum wp_rc rc = wp_import_new((struct wp_span){ data, size }, &import, &why);
+	enum wp_rc rc = wp_import_new((struct wp_span){ data, size }, &import, &error);
 	if (rc == WP_OK)
 		print(import);
 	else
-		NEED(rc == WP_CONFIG && why.text[0] != '\0');
+		NEED(rc == WP_CONFIG && error.text[0] != '\0');
 	wp_import_free(import);
 	return 0;
 }

@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct way ways[4 * SHAPES]; /* kept from run to run, as a relay keeps them */
 	struct wp_event event;
 	struct wp_record record;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
 	if (size < 1)
 		return 0;
@@ -108,12 +108,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	NEED(content != NULL);
 	memcpy(content, data + 1, size - 1);
 	enum wp_rc rc = wp_message_event(way->reader, (struct wp_span){ content, size - 1 }, &texts,
-					 &event, &why);
-	NEED(rc == WP_OK || (rc == WP_DATA && why.text[0] != '\0'));
+					 &event, &error);
+	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	event.commit_time_us = 1;
 	event.position = (struct wp_position){ .commit_lsn = 1 };
-	enum wp_rc shaped = wp_shape_record(way->shape, &event, &record, &why);
-	NEED(shaped == WP_OK || (shaped == WP_DATA && why.text[0] != '\0'));
+	enum wp_rc shaped = wp_shape_record(way->shape, &event, &record, &error);
+	NEED(shaped == WP_OK || (shaped == WP_DATA && error.text[0] != '\0'));
 	if (rc == WP_OK && shaped == WP_OK)
 		check_record(way, &record);
 	free(content);

@@ -45,10 +45,10 @@ static char *next_text(struct input *in)
 	return text;
 }
 
-static void need_reason(enum wp_rc rc, const struct wp_why *why)
+static void need_reason(enum wp_rc rc, const struct wp_error *error)
 {
 	NEED(rc == WP_CONFIG || rc == WP_DATA);
-	NEED(why->text[0] != '\0');
+	NEED(error->text[0] != '\0');
 }
 
 /* What is printed reads as the same name again. */
@@ -56,18 +56,18 @@ static void try_table(struct input *in)
 {
 	struct wp_table_name name;
 	struct wp_table_name again;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	char printed[WP_TABLE_NAME_TEXT_SIZE];
 	char *text = next_text(in);
 
-	enum wp_rc rc = wp_table_name_parse(text, &name, &why);
+	enum wp_rc rc = wp_table_name_parse(text, &name, &error);
 	if (rc == WP_OK) {
 		(void)wp_table_name_text(&name, printed, sizeof(printed));
-		NEED(wp_table_name_parse(printed, &again, &why) == WP_OK);
+		NEED(wp_table_name_parse(printed, &again, &error) == WP_OK);
 		NEED(strcmp(name.schema, again.schema) == 0);
 		NEED(strcmp(name.name, again.name) == 0);
 	} else {
-		need_reason(rc, &why);
+		need_reason(rc, &error);
 	}
 	free(text);
 }
@@ -75,16 +75,16 @@ static void try_table(struct input *in)
 static void try_patterns(struct input *in)
 {
 	struct wp_patterns *patterns = NULL;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	char *list = next_text(in);
 
-	enum wp_rc rc = wp_patterns_new(list, &patterns, &why);
+	enum wp_rc rc = wp_patterns_new(list, &patterns, &error);
 	if (rc == WP_OK) {
 		struct wp_span schema = next_span(in);
 		sum += wp_patterns_match(patterns, schema, next_span(in));
 		sum += wp_patterns_match(patterns, wp_span_of("public"), wp_span_of("outbox"));
 	} else {
-		need_reason(rc, &why);
+		need_reason(rc, &error);
 	}
 	wp_patterns_free(patterns);
 	free(list);
@@ -93,12 +93,12 @@ static void try_patterns(struct input *in)
 static void try_columns(struct input *in)
 {
 	static struct wp_column_list columns;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	char *list = next_text(in);
 
-	enum wp_rc rc = wp_column_list_parse(list, "outbox.headers", &columns, &why);
+	enum wp_rc rc = wp_column_list_parse(list, "outbox.headers", &columns, &error);
 	if (rc != WP_OK)
-		need_reason(rc, &why);
+		need_reason(rc, &error);
 	for (size_t i = 0; rc == WP_OK && i < columns.count; i++) {
 		NEED(strlen(columns.items[i].column) > 0);
 		sum += strlen(columns.items[i].name);
@@ -109,19 +109,19 @@ static void try_columns(struct input *in)
 static void try_route(struct input *in)
 {
 	struct wp_route *route = NULL;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	char *regex = next_text(in);
 	char *replacement = next_text(in);
 
-	enum wp_rc rc = wp_route_new(regex, replacement, &route, &why);
+	enum wp_rc rc = wp_route_new(regex, replacement, &route, &error);
 	if (rc != WP_OK)
-		need_reason(rc, &why);
+		need_reason(rc, &error);
 	for (size_t i = 0; rc == WP_OK && i < 20 && in->left > 0; i++) {
 		struct wp_span topic;
 		struct wp_span raw = next_span(in);
-		enum wp_rc answer = wp_route_topic(route, raw, &topic, &why);
+		enum wp_rc answer = wp_route_topic(route, raw, &topic, &error);
 		if (answer != WP_OK) {
-			need_reason(answer, &why);
+			need_reason(answer, &error);
 			continue;
 		}
 		NEED(topic.size > 0 && topic.size < WP_TOPIC_SIZE);

@@ -143,13 +143,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	NEED(wp_relations_new(RELATIONS_MAX, free_attached, &map) == WP_OK);
 	while (size >= 2) {
 		struct wp_change change;
-		struct wp_why why = { "" };
+		struct wp_error error = { "" };
 		take_message(&data, &size);
 		struct wp_span bytes = { .data = message, .size = message_size };
-		if (wp_pgoutput_read(&decoder, bytes, &change, &why) == WP_OK)
+		if (wp_pgoutput_read(&decoder, bytes, &change, &error) == WP_OK)
 			check(map, &change);
 		else
-			NEED(why.text[0] != '\0');
+			NEED(error.text[0] != '\0');
 		free(message);
 	}
 	wp_relations_free(map);

@@ -18,21 +18,21 @@ static void try_properties(struct wp_span text)
 {
 	struct wp_properties p;
 	struct wp_property found;
-	struct wp_why why = { 0 };
+	struct wp_error error = { 0 };
 	bool utf8 = wp_utf8_is_valid(text);
 	enum wp_rc rc;
 
 	wp_buffer_reset(&buffer);
-	NEED(wp_properties_init(&p, text, &buffer, &why) == WP_OK);
+	NEED(wp_properties_init(&p, text, &buffer, &error) == WP_OK);
 	const uint8_t *first = buffer.data;
 	for (size_t count = 0;; count++) {
-		rc = wp_properties_next(&p, &found, &why);
+		rc = wp_properties_next(&p, &found, &error);
 		if (rc != WP_OK || wp_span_is_null(found.name))
 			break;
 		NEED(count < text.size);
 		need_good(found.name, found.value, utf8);
 	}
-	NEED(rc == WP_OK || (rc == WP_DATA && why.text[0] != '\0'));
+	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	NEED(buffer.data == first && buffer.size <= text.size);
 }
 
@@ -40,19 +40,19 @@ static void try_headers(struct wp_span text)
 {
 	struct wp_json_headers h;
 	struct wp_json_header found;
-	struct wp_why why = { 0 };
+	struct wp_error error = { 0 };
 
 	wp_buffer_reset(&buffer);
-	enum wp_rc rc = wp_json_headers_init(&h, text, &buffer, &why);
+	enum wp_rc rc = wp_json_headers_init(&h, text, &buffer, &error);
 	const uint8_t *first = buffer.data;
 	while (rc == WP_OK) {
-		rc = wp_json_headers_next(&h, &found, &why);
+		rc = wp_json_headers_next(&h, &found, &error);
 		if (rc != WP_OK || wp_span_is_null(found.name))
 			break;
 		NEED(found.name.size > 0);
 		need_good(found.name, found.value, true);
 	}
-	NEED(rc == WP_OK || (rc == WP_DATA && why.text[0] != '\0'));
+	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	NEED(buffer.data == first && buffer.size <= text.size);
 }
 

@@ -223,7 +223,7 @@ static enum wp_rc go(struct way *way, const struct wp_relations *map,
 {
 	struct wp_mapping *mapping = NULL;
 	struct wp_event event;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	const struct wp_tuple row = { .values = values, .count = relation->column_count };
 
 	const struct wp_mapping_setup setup = {
@@ -234,20 +234,20 @@ static enum wp_rc go(struct way *way, const struct wp_relations *map,
 		.transfer = transfer,
 	};
 
-	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &why);
+	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &error);
 	if (rc == WP_OK) {
-		rc = wp_mapping_event(mapping, &row, &way->texts, &event, &why);
+		rc = wp_mapping_event(mapping, &row, &way->texts, &event, &error);
 		event.commit_time_us = 1;
 		event.position = (struct wp_position){ .commit_lsn = 1 };
 		if (rc == WP_OK || rc == WP_DATA)
 			read_all(event.id);
 	}
 	if (rc == WP_OK)
-		rc = wp_shape_record(way->shape, &event, &way->record, &why);
+		rc = wp_shape_record(way->shape, &event, &way->record, &error);
 	if (rc == WP_OK)
 		check_record(&way->record);
 	else
-		NEED(why.text[0] != '\0');
+		NEED(error.text[0] != '\0');
 	NEED(rc == WP_OK || rc == WP_CONFIG || rc == WP_DATA || rc == WP_PROTO);
 	wp_mapping_free(mapping);
 	return rc;

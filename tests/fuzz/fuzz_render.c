@@ -16,7 +16,7 @@
 #define MARK "#"
 
 typedef enum wp_rc render_function(struct wp_buffer *into, const struct wp_column_type *type,
-				   struct wp_span text, struct wp_why *why);
+				   struct wp_span text, struct wp_error *error);
 
 static struct wp_buffer output;
 
@@ -28,13 +28,13 @@ static struct wp_span behind_mark(void)
 static enum wp_rc try_rendering(render_function *function, const struct wp_column_type *type,
 				struct wp_span text)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
 	wp_buffer_reset(&output);
 	NEED(wp_buffer_append_text(&output, MARK) == WP_OK);
-	enum wp_rc rc = function(&output, type, text, &why);
+	enum wp_rc rc = function(&output, type, text, &error);
 	NEED(rc == WP_OK || rc == WP_DATA || rc == WP_FULL);
-	NEED((rc == WP_DATA) == (why.text[0] != '\0'));
+	NEED((rc == WP_DATA) == (error.text[0] != '\0'));
 	NEED(rc == WP_OK || output.size == 1);
 	return rc;
 }
@@ -65,16 +65,16 @@ static void try_schema(const struct wp_column_type *type, struct wp_span text)
 
 static void try_moment(enum wp_type type, struct wp_span text)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	int64_t us;
 	int32_t days;
 
-	enum wp_rc rc = wp_moment_us(type, text, &us, &why);
-	NEED(rc == WP_OK || (rc == WP_DATA && why.text[0] != '\0'));
+	enum wp_rc rc = wp_moment_us(type, text, &us, &error);
+	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	wp_buffer_reset(&output);
 	if (rc == WP_OK)
 		NEED(wp_moment_write_iso(&output, us, 6) == WP_OK);
-	rc = wp_moment_days(text, &days, &why);
+	rc = wp_moment_days(text, &days, &error);
 	NEED(rc == WP_OK || rc == WP_DATA);
 }
 

@@ -234,7 +234,7 @@ class GuardedPostgres(Postgres):
         stage.sql(f"DROP ROLE IF EXISTS {self.RELAY}")
         stage.sql(f"CREATE ROLE {self.RELAY} LOGIN REPLICATION PASSWORD {self._literal(self.PASSWORD)}")
         stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {self.RELAY};"
-                  f"GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {self.RELAY}")
+                  f"GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO {self.RELAY}")
 
     @staticmethod
     def _literal(text):

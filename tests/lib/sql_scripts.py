@@ -147,7 +147,7 @@ def other_slot(stage, kind):
 
 def note_of_a_relay(stage, confirmed):
     """Of another cluster, epoch 3."""
-    stage.sql("INSERT INTO walpost.witness (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
+    stage.sql("INSERT INTO walpost.slot_checkpoint (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
               "confirmed_lsn) VALUES (%s, 'host:1', '7', 1, 3, '0/10', %s)", (stage.slot, confirmed))
 
 

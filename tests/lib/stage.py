@@ -47,7 +47,7 @@ class Stage:
             self.sql(before)
         if set_up:
             self.sql(f"CREATE TABLE {self.table} ({columns})")
-            self.sql((places.TREE / "sql" / "witness.sql").read_text())
+            self.sql((places.TREE / "sql" / "slot_checkpoint.sql").read_text())
             self.publish(self.table)
             self.create_slot()
 
@@ -124,18 +124,18 @@ class Stage:
         wait_until(lambda: not self.is_streaming(), deadline, "the slot is free")
 
     def wait_claimed(self, relay):
-        """Until the relay has written that it has the slot: the second version of its row in walpost.witness, which
-        moves the log and would be decoded under what a test does next."""
-        relay.wait_until(lambda: self._witness_is_behind("(0,1)"), 10, "it has written that it has the slot")
+        """Until the relay has written that it has the slot: the second version of its row in walpost.slot_checkpoint.
+        That moves the log, and would be decoded under what a test does next."""
+        relay.wait_until(lambda: self._checkpoint_is_behind("(0,1)"), 10, "it has written that it has the slot")
 
     def wait_noted(self, relay):
         """Until it has also written how far it came: the third version of its row. Five seconds after it has the slot,
         or, if nothing was confirmed by then, a minute later."""
-        relay.wait_until(lambda: self._witness_is_behind("(0,2)"), 90, "it has written how far it came")
+        relay.wait_until(lambda: self._checkpoint_is_behind("(0,2)"), 90, "it has written how far it came")
 
-    def _witness_is_behind(self, version):
-        """Was the row in walpost.witness written again since this version of it?"""
-        return self.sql("SELECT 1 FROM walpost.witness WHERE ctid > %s::tid", (version,))
+    def _checkpoint_is_behind(self, version):
+        """Was the row in walpost.slot_checkpoint written again since this version of it?"""
+        return self.sql("SELECT 1 FROM walpost.slot_checkpoint WHERE ctid > %s::tid", (version,))
 
     def wait_confirmed(self, lsn, deadline=20, relay=None):
         """Until the slot's confirmed_flush_lsn has reached `lsn`."""

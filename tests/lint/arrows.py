@@ -23,8 +23,8 @@ SEES = {
     "config": {"base"},
     "import": {"base", "config"},
     "cli": {
-        "base", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "relay", "telemetry", "http", "run", "config",
-        "import",
+        "base", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "relay", "telemetry", "http", "run",
+        "config", "import",
     },
     "main": {"base", "cli"},
 }

@@ -91,7 +91,7 @@ def test_a_stop_has_more_time_than_the_relay_takes():
     entry = said.stdout.split("### `relay.shutdown.timeout`")[1]
     timeout = re.search(r"Default: `(\w+)`", entry)[1]
     assert f"relay.shutdown.timeout ({timeout})" in _text("walpost.service")
-    assert _seconds(_values("TimeoutStopSec")[0]) >= _seconds(timeout) + 3 + 5  # 3 s for walpost.witness
+    assert _seconds(_values("TimeoutStopSec")[0]) >= _seconds(timeout) + 3 + 5  # 3 s for walpost.slot_checkpoint
 
 
 def test_the_template_is_the_same_but_for_its_configuration():

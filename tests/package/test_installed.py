@@ -46,7 +46,7 @@ def test_the_service_is_neither_enabled_nor_masked(installed):
 @pytest.mark.parametrize("path", [
     "usr/share/man/man1/walpost.1.gz", "usr/share/man/man5/walpost.conf.5.gz",
     "usr/share/bash-completion/completions/walpost", "usr/share/zsh/vendor-completions/_walpost",
-    "usr/share/fish/vendor_completions.d/walpost.fish", "usr/share/walpost/sql/witness.sql",
+    "usr/share/fish/vendor_completions.d/walpost.fish", "usr/share/walpost/sql/slot_checkpoint.sql",
     "usr/share/walpost/proto/walpost/v1/event.proto", "usr/share/doc/walpost/README.Debian",
     "usr/share/doc/walpost/changelog.gz", "usr/share/doc/walpost/copyright", "usr/lib/sysusers.d/walpost.conf",
     "usr/share/doc/walpost/examples/credentials.conf",

@@ -36,7 +36,7 @@ static void wait_for_topic(struct fake_sink *s)
 }
 
 static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	struct fake_sink *s = self(base);
 	struct producer *p = producer_of(s);
@@ -44,7 +44,7 @@ static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct w
 	if (p == NULL)
 		return WP_AGAIN;
 	if (p->broken)
-		return wp_why_set(why, WP_IO, "the producer is broken");
+		return wp_error_set(error, WP_IO, "the producer is broken");
 	if (p->refused || (s->view.state == WP_SINK_WAITING && p->held_count > 0))
 		return WP_AGAIN;
 	bool missing = topic_is_missing(s->world);

@@ -16,7 +16,7 @@ static void fail(struct fake_source *s, enum wp_reaction reaction, const char *s
 		.reaction = reaction,
 	};
 	snprintf(s->view.failure.sqlstate, sizeof(s->view.failure.sqlstate), "%s", sqlstate);
-	(void)wp_why_set(&s->view.failure.why, WP_IO, "%s", text);
+	(void)wp_error_set(&s->view.failure.error, WP_IO, "%s", text);
 	s->view.state = WP_SOURCE_FAILED;
 	s->world->wake[s->relay] = true;
 }
@@ -62,33 +62,33 @@ static void op_look(struct wp_source *base)
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
-static void write_witness(struct fake_source *s, wp_lsn confirmed, bool stopped)
+static void write_checkpoint(struct fake_source *s, wp_lsn confirmed, bool stopped)
 {
 	struct server *server = &s->world->server;
 
-	server->witness_confirmed = confirmed;
-	server->witness_stopped = stopped;
-	snprintf(server->witness_topics, sizeof(server->witness_topics), "%s", s->topics);
-	server->witness_decoded = server->decoded;
-	server->witness_life = server->life;
+	server->checkpoint_confirmed = confirmed;
+	server->checkpoint_stopped = stopped;
+	snprintf(server->checkpoint_topics, sizeof(server->checkpoint_topics), "%s", s->topics);
+	server->checkpoint_decoded = server->decoded;
+	server->checkpoint_life = server->life;
 }
 
 /* The row says that we take the slot, unless somebody has it; who gets it is known later. */
-static void take_witness(struct fake_source *s)
+static void take_checkpoint(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
-	bool says_so = strcmp(server->witness_owner, s->owner) == 0 && !server->witness_stopped &&
-		       server->witness_life == server->life;
+	bool says_so = strcmp(server->checkpoint_owner, s->owner) == 0 &&
+		       !server->checkpoint_stopped && server->checkpoint_life == server->life;
 
 	if (server->state != SERVER_UP || server->holder != -1 || says_so)
 		return;
-	snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
-	server->witness_at = server->confirmed;
-	write_witness(s, server->confirmed, false);
+	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
+	server->checkpoint_at = server->confirmed;
+	write_checkpoint(s, server->confirmed, false);
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
-		     enum wp_witness witness)
+		     enum wp_checkpoint checkpoint)
 {
 	struct fake_source *s = self(base);
 
@@ -97,8 +97,8 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	s->start_at = at;
 	s->told = 0;
 	s->view.unclaimed = true;
-	if (witness == WP_WITNESS_WRITE)
-		take_witness(s);
+	if (checkpoint == WP_CHECKPOINT_WRITE)
+		take_checkpoint(s);
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
@@ -237,9 +237,9 @@ static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *
 	snprintf(s->topics, sizeof(s->topics), "%s", topics);
 	if (s->world->server.state != SERVER_UP || !link_holds_slot(s->world, s->link))
 		return;
-	snprintf(s->world->server.witness_owner, sizeof(s->world->server.witness_owner), "%s",
+	snprintf(s->world->server.checkpoint_owner, sizeof(s->world->server.checkpoint_owner), "%s",
 		 s->owner);
-	write_witness(s, confirmed, false);
+	write_checkpoint(s, confirmed, false);
 	s->view.unclaimed = false;
 }
 
@@ -253,7 +253,7 @@ static const struct wp_source_view *op_view(struct wp_source *base)
 	return &self(base)->view;
 }
 
-static void op_want(struct wp_source *base, const struct wp_wanted *wanted)
+static void op_want(struct wp_source *base, const struct wp_requirements *wanted)
 {
 	self(base)->wanted = wanted;
 }
@@ -295,20 +295,21 @@ static void read_facts(struct fake_source *s)
 		.slot_confirmed = server->confirmed,
 		.slot_held = server->holder != -1,
 		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
-		.witness_readable = true,
-		.witness_taken_at = server->witness_at,
-		.witness_system_id = server->witness_owner[0] ? 77 : 0,
-		.witness_writable = true,
-		.witness_timeline = server->witness_owner[0] ? 1 : 0,
-		.witness_stopped = server->witness_stopped,
-		.witness_confirmed = server->witness_confirmed,
-		.witness_transactions = server->witness_life == server->life
-						? (int64_t)server->witness_decoded
-						: -1,
+		.checkpoint_readable = true,
+		.checkpoint_taken_at = server->checkpoint_at,
+		.checkpoint_system_id = server->checkpoint_owner[0] ? 77 : 0,
+		.checkpoint_writable = true,
+		.checkpoint_timeline = server->checkpoint_owner[0] ? 1 : 0,
+		.checkpoint_stopped = server->checkpoint_stopped,
+		.checkpoint_confirmed = server->checkpoint_confirmed,
+		.checkpoint_transactions = server->checkpoint_life == server->life
+						   ? (int64_t)server->checkpoint_decoded
+						   : -1,
 		.slot_transactions = (int64_t)server->decoded,
 	};
-	snprintf(f->witness_owner, sizeof(f->witness_owner), "%s", server->witness_owner);
-	snprintf(f->witness_topics, sizeof(f->witness_topics), "%s", server->witness_topics);
+	snprintf(f->checkpoint_owner, sizeof(f->checkpoint_owner), "%s", server->checkpoint_owner);
+	snprintf(f->checkpoint_topics, sizeof(f->checkpoint_topics), "%s",
+		 server->checkpoint_topics);
 	if (f->slot_held)
 		s->told = 0;
 	s->view.state = WP_SOURCE_READY;
@@ -316,7 +317,7 @@ static void read_facts(struct fake_source *s)
 }
 
 static const char unique = 0;
-const struct wp_wanted *const refused_wanted = (const void *)&unique;
+const struct wp_requirements *const refused_wanted = (const void *)&unique;
 
 static void finish_connect(struct fake_source *s)
 {
@@ -362,15 +363,15 @@ static void end_stream(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
 	bool is_taken = server->holder != -1 && server->holder != s->link;
-	bool is_ours = strcmp(server->witness_owner, s->owner) == 0;
-	bool by_us = s->view.unclaimed && server->confirmed > server->witness_at &&
+	bool is_ours = strcmp(server->checkpoint_owner, s->owner) == 0;
+	bool by_us = s->view.unclaimed && server->confirmed > server->checkpoint_at &&
 		     server->confirmed <= s->told;
 
 	s->view.state = WP_SOURCE_FINISHED;
 	if (server->state != SERVER_UP || is_taken || !(is_ours || by_us))
 		return;
-	snprintf(server->witness_owner, sizeof(server->witness_owner), "%s", s->owner);
-	write_witness(s, s->told, true);
+	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
+	write_checkpoint(s, s->told, true);
 }
 
 static void finish_finishing(struct fake_source *s)
@@ -426,9 +427,9 @@ static void finish_watch(struct fake_source *s)
 	h->answers++;
 	h->server_lsn = server->wal;
 	h->keeping = WP_KEEPING_RESERVED;
-	h->loss = (struct wp_why){ .text = "" };
+	h->loss = (struct wp_error){ .text = "" };
 	if (server->broken)
-		(void)wp_why_set(&h->loss, WP_OK, "the publication is broken");
+		(void)wp_error_set(&h->loss, WP_OK, "the publication is broken");
 }
 
 void fake_source_tick(struct fake_source *s)

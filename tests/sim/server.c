@@ -367,10 +367,11 @@ void server_crash(struct world *w, int64_t down_ms)
 void server_move_slot(struct world *w)
 {
 	struct server *s = &w->server;
-	bool told = s->witness_stopped || (s->witness_life == s->life && s->witness_decoded > 0);
+	bool told = s->checkpoint_stopped ||
+		    (s->checkpoint_life == s->life && s->checkpoint_decoded > 0);
 
 	if (s->state != SERVER_UP || s->holder != -1 || s->moved_from != 0 || !told ||
-	    s->wal <= s->confirmed || s->wal <= s->witness_confirmed)
+	    s->wal <= s->confirmed || s->wal <= s->checkpoint_confirmed)
 		return;
 	trace(w, "the slot is made anew");
 	s->moved_from = s->confirmed;

@@ -31,7 +31,7 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_ANY_ENTRY_PASSES] = "any_entry_passes",
 	[WP_FAULT_RESUME_AFTER_MOVE] = "resume_after_move",
 	[WP_FAULT_RESUME_AFTER_PURGE] = "resume_after_purge",
-	[WP_FAULT_REWIND_TO_READ] = "rewind_to_read",
+	[WP_FAULT_REWIND_TO_RECEIVED] = "rewind_to_read",
 	[WP_FAULT_GO_ON_AFTER_ERROR] = "go_on_after_error",
 	[WP_FAULT_SILENT_WHEN_PAUSED] = "silent_when_paused",
 	[WP_FAULT_DEAF_WHEN_PAUSED] = "deaf_when_paused",
@@ -100,7 +100,7 @@ struct sim {
 static void process_start(struct sim *sim, int i)
 {
 	struct process *p = &sim->processes[i];
-	struct wp_why why;
+	struct wp_error error;
 
 	snprintf(p->owner, sizeof(p->owner), "relay-%d-%u", i, ++p->generation);
 	fake_source_init(&p->source, &sim->world, i, p->owner);
@@ -114,7 +114,7 @@ static void process_start(struct sim *sim, int i)
 		.owner = p->owner,
 		.seed = any(&sim->world, UINT32_MAX),
 	};
-	if (wp_relay_new(&setup, &p->relay, &why) != WP_OK)
+	if (wp_relay_new(&setup, &p->relay, &error) != WP_OK)
 		abort();
 	p->alive = true;
 	p->suspended_ms = 0;
@@ -148,7 +148,7 @@ static bool names_the_poison(const struct sim *sim, const struct wp_note *n)
 		if (!sim->world.broker.was_poison[e])
 			continue;
 		snprintf(id, sizeof(id), " id %u ", (unsigned)e);
-		if (strstr(n->why.text, id) != NULL)
+		if (strstr(n->error.text, id) != NULL)
 			return true;
 	}
 	return false;
@@ -179,12 +179,12 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 {
 	struct world *w = &sim->world;
 
-	trace(w, "%s: %s %s", p->owner, n->event, n->why.text);
+	trace(w, "%s: %s %s", p->owner, n->event, n->error.text);
 	if (n->level != WP_NOTE_ERROR)
 		return;
 	if (strcmp(n->event, "event_undeliverable") == 0) {
 		if (!names_the_poison(sim, n))
-			violate(w, "an innocent event was named", "%.200s", n->why.text);
+			violate(w, "an innocent event was named", "%.200s", n->error.text);
 		heal_poison(w);
 	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.moved_from != 0) {
 		server_unmove_slot(w);
@@ -198,7 +198,7 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 	} else if (strcmp(n->event, "reload_refused") == 0 && sim->reloads != 0) {
 		return;
 	} else if (strcmp(n->event, "sink_refuses") != 0) {
-		violate(w, "stopped without a cause", "%s %.200s", n->event, n->why.text);
+		violate(w, "stopped without a cause", "%s %.200s", n->event, n->error.text);
 	}
 }
 
@@ -452,7 +452,7 @@ static void meddle(struct sim *sim)
 /* What is relayed stays the same, but the relay must begin anew for it. Draws from its own too. */
 static void reload(struct sim *sim)
 {
-	struct wp_why why;
+	struct wp_error error;
 
 	if (sim->reloads == 0 || wp_random_next(&sim->reloads) % 100 != 0)
 		return;
@@ -462,7 +462,7 @@ static void reload(struct sim *sim)
 		return;
 	trace(&sim->world, "%s gets task %td", sim->processes[i].owner, task - sim->tasks);
 	/* Refused while it stops. */
-	(void)!wp_relay_change(sim->processes[i].relay, task, &why);
+	(void)!wp_relay_change(sim->processes[i].relay, task, &error);
 	sim->world.wake[i] = true;
 }
 

@@ -92,13 +92,13 @@ struct server {
 	int holder;	  /* link, or -1 */
 	uint64_t decoded; /* transactions, for the slot; a crash forgets them */
 	unsigned life;	  /* of the statistics */
-	char witness_owner[WP_OWNER_SIZE];
-	wp_lsn witness_at;
-	char witness_topics[64];
-	wp_lsn witness_confirmed;
-	bool witness_stopped;
-	uint64_t witness_decoded;
-	unsigned witness_life;
+	char checkpoint_owner[WP_OWNER_SIZE];
+	wp_lsn checkpoint_at;
+	char checkpoint_topics[64];
+	wp_lsn checkpoint_confirmed;
+	bool checkpoint_stopped;
+	uint64_t checkpoint_decoded;
+	unsigned checkpoint_life;
 	/* A hand at the slot: where it stood before; 0: none. */
 	wp_lsn moved_from;
 	int64_t unmoved_ms; /* when a hand put it back last */
@@ -237,11 +237,11 @@ struct fake_source {
 	int64_t probe_ms;
 	int64_t watch_ms;
 	wp_lsn told; /* what the slot does not stand beyond by us; 0: we have not had it */
-	const struct wp_wanted *wanted;
+	const struct wp_requirements *wanted;
 	char owner[WP_OWNER_SIZE];
 };
 /* What the server refuses to bring. */
-extern const struct wp_wanted *const refused_wanted;
+extern const struct wp_requirements *const refused_wanted;
 void fake_source_init(struct fake_source *s, struct world *w, int relay, const char *owner);
 void fake_source_tick(struct fake_source *s);
 void fake_source_die(struct fake_source *s);

@@ -17,7 +17,7 @@
 
 struct source_driver {
 	struct wp_source *source;
-	const char *owner; /* as the source writes it into the witness row */
+	const char *owner; /* as the source writes it into the slot checkpoint row */
 	void *arg;
 	/* Lets the source work until something happened, or about 10 ms passed. */
 	void (*pump)(void *arg);

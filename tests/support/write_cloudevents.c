@@ -22,7 +22,7 @@ struct output {
 	struct wp_buffer value;
 	struct wp_header headers[WP_CLOUDEVENT_HEADERS_MAX];
 	size_t header_count;
-	struct wp_why why;
+	struct wp_error error;
 };
 
 static struct wp_span text_of(const json_t *line, const char *name)
@@ -82,7 +82,7 @@ static void set_type(struct output *o, const char *type)
 static enum wp_rc write_event(const struct wp_cloudevent *event, struct wp_span mode,
 			      struct output *o, struct wp_span *ret)
 {
-	enum wp_rc rc = wp_cloudevent_check(event, &o->why);
+	enum wp_rc rc = wp_cloudevent_check(event, &o->error);
 
 	o->header_count = 0;
 	if (rc != WP_OK)
@@ -94,10 +94,10 @@ static enum wp_rc write_event(const struct wp_cloudevent *event, struct wp_span 
 	}
 	if (wp_span_is(mode, "json")) {
 		set_type(o, WP_CLOUDEVENT_TYPE_JSON);
-		rc = wp_cloudevent_json(event, &o->value, &o->why);
+		rc = wp_cloudevent_json(event, &o->value, &o->error);
 	} else {
 		set_type(o, WP_CLOUDEVENT_TYPE_PROTOBUF);
-		rc = wp_cloudevent_protobuf(event, &o->texts, &o->value, &o->why);
+		rc = wp_cloudevent_protobuf(event, &o->texts, &o->value, &o->error);
 	}
 	*ret = wp_buffer_span(&o->value);
 	return rc;
@@ -130,7 +130,7 @@ static void print_record(const struct output *o, struct wp_span value)
 
 static void print_refusal(const struct output *o)
 {
-	json_t *said = json_pack("{ss}", "refused", o->why.text);
+	json_t *said = json_pack("{ss}", "refused", o->error.text);
 
 	json_dumpf(said, stdout, 0);
 	putchar('\n');

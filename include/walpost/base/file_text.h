@@ -5,14 +5,14 @@
 #include <stddef.h>
 
 #include "walpost/base/rc.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 #define WP_FILE_TEXT_SIZE_MAX ((size_t)1 << 20)
 
 /*
  * A whole file as a heap text (the caller's to free). WP_CONFIG: unreadable, too large,
- * or with a NUL byte; `why` says which. WP_NOMEM.
+ * or with a NUL byte; `error` says which. WP_NOMEM.
  */
-enum wp_rc wp_file_text(const char *path, char **ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_file_text(const char *path, char **ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -28,7 +28,8 @@ struct wp_log_remembered {
 	int64_t wall_ms; /* since 1970 */
 	enum wp_log_level level;
 	char event[WP_LOG_EVENT_SIZE];
-	char why[WP_LOG_WHY_SIZE]; /* its fact of that name, else text or what; perhaps cut; "": none */
+	char error
+		[WP_LOG_WHY_SIZE]; /* its fact of that name, else text or what; perhaps cut; "": none */
 };
 
 struct wp_log_memory {

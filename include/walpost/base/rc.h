@@ -29,7 +29,7 @@ enum wp_reaction {
 	WP_REACT_NONE = 0,
 	WP_REACT_AGAIN,	      /* it passes by itself: go on waiting */
 	WP_REACT_WAIT_TOPIC,  /* topic missing or forbidden: rewind, then wait for it */
-	WP_REACT_REWIND,      /* purge, new producer, stream again from safe */
+	WP_REACT_REWIND,      /* purge, new producer, stream again from the confirmed LSN */
 	WP_REACT_ISOLATE,     /* rewind with one message per batch: an event may be poison */
 	WP_REACT_RECONNECT,   /* new connection with backoff */
 	WP_REACT_TRY_THRICE,  /* the same; but the third time at one place a human must act */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 #include "walpost/base/rc.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 enum wp_secret_news {
 	WP_SECRET_SAME,
@@ -25,14 +25,14 @@ enum wp_secret_news {
 struct wp_secret_text {
 	char *text; /* heap; the caller's to free */
 	enum wp_secret_news news;
-	struct wp_why why; /* LOST, STILL_LOST */
+	struct wp_error error; /* LOST, STILL_LOST */
 };
 
 struct wp_secret_file;
 
-/* WP_CONFIG with why: it cannot be read. WP_NOMEM. */
+/* WP_CONFIG with the error: it cannot be read. WP_NOMEM. */
 enum wp_rc wp_secret_file_new(const char *path, struct wp_secret_file **ret,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 void wp_secret_file_free(struct wp_secret_file *f);
 const char *wp_secret_file_path(const struct wp_secret_file *f);
 /* Can another value ever come? */

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "walpost/base/rc.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_worker;
 
@@ -32,7 +32,7 @@ struct wp_job {
 };
 
 /* WP_NOMEM when memory, descriptors or threads have run out. */
-enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_error *error) WP_MUST_CHECK;
 /*
  * Abandons all jobs and waits at most `wait_ms` for them; if one still runs then,
  * the thread is detached and frees the worker when the last job has ended: false.

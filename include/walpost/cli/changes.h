@@ -33,23 +33,23 @@ struct wp_changes {
 };
 
 /* What it returns but WP_OK ends the reading. `message` lives until it returns. */
-typedef enum wp_rc (*wp_changes_take)(void *arg, struct wp_span message, struct wp_why *why);
+typedef enum wp_rc (*wp_changes_take)(void *arg, struct wp_span message, struct wp_error *error);
 
 enum wp_changes_left { WP_CHANGES_MORE, WP_CHANGES_NONE };
 
 /*
  * Makes the slot. While that waits for running transactions, names them on standard error.
- * WP_DATA with why: the configured slot cannot be copied, or there is no publication. WP_IO,
+ * WP_DATA with the error: the configured slot cannot be copied, or there is no publication. WP_IO,
  * WP_CONFIG: as in cli/session; no slot is free, the server cannot decode.
  */
 enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup *setup,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 /*
  * Reads a number of whole transactions, and waits for none. `ret` WP_CHANGES_NONE: to the end
  * of the log, as it is now, or to `until`. After anything but WP_OK the session is to be
  * released.
  */
 enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg,
-			   enum wp_changes_left *ret, struct wp_why *why) WP_MUST_CHECK;
+			   enum wp_changes_left *ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

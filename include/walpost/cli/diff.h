@@ -10,7 +10,7 @@
 #include "walpost/config/config.h"
 #include "walpost/kafka/placement.h"
 #include "walpost/kafka/topic_reader.h"
-#include "walpost/diff/tally.h"
+#include "walpost/diff/matching.h"
 
 enum {
 	WP_DIFF_LIMIT = 10000, /* rows of each table, by default */
@@ -51,7 +51,7 @@ struct wp_diff_topic {
 struct wp_diff_unmade {
 	size_t table;
 	char id[128];
-	struct wp_why why;
+	struct wp_error error;
 };
 
 struct wp_diff {
@@ -61,7 +61,7 @@ struct wp_diff {
 	const struct wp_placement *placement;
 	struct wp_console console;
 	struct wp_topic_reader *reader; /* owned */
-	struct wp_tally *tally;		/* owned */
+	struct wp_matching *tally;	/* owned */
 
 	struct wp_diff_table tables[WP_OUTBOXES_MAX];
 	size_t table_count;
@@ -73,15 +73,15 @@ struct wp_diff {
 };
 
 /* Reads all rows and expects their records. Topics are added to the reader as they come up. */
-enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
 
 /* A line that takes the place of the one before, while a terminal watches; "" takes it away. */
 void wp_diff_say_progress(const char *format, ...) WP_PRINTF(1, 2);
 
 /* Both print to standard output. */
-void wp_diff_report(const struct wp_diff *d, const struct wp_tally_counts *counts);
+void wp_diff_report(const struct wp_diff *d, const struct wp_matching_counts *counts);
 /* WP_NOMEM. */
 enum wp_rc wp_diff_report_json(const struct wp_diff *d,
-			       const struct wp_tally_counts *counts) WP_MUST_CHECK;
+			       const struct wp_matching_counts *counts) WP_MUST_CHECK;
 
 #endif

@@ -13,26 +13,26 @@
 
 /* Asks the server and judges. */
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
-			    const struct wp_wanted *wanted, struct wp_preflight *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    const struct wp_requirements *wanted, struct wp_preflight *ret,
+			    struct wp_error *error) WP_MUST_CHECK;
 /* Of the configured sink: what a relay refuses to make is refused here as well. 0: no bound. */
 size_t wp_cli_record_max(const struct wp_config *config);
-/* WP_CONFIG with why: one of the tables is not there. */
-enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_wanted *wanted,
-			       struct wp_why *why) WP_MUST_CHECK;
+/* WP_CONFIG with the error: one of the tables is not there. */
+enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirements *wanted,
+			       struct wp_error *error) WP_MUST_CHECK;
 /*
  * Creates the configured slot. While the server waits for running transactions, names
  * them on standard error every few seconds. `ret_lsn` is where it begins.
  */
 enum wp_rc wp_cli_create_slot(struct wp_session *s, const struct wp_postgres_options *options,
-			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_why *why) WP_MUST_CHECK;
+			      char ret_lsn[WP_LSN_TEXT_SIZE], struct wp_error *error) WP_MUST_CHECK;
 /* Likewise a temporary one of that name, which is the session's. */
 enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 					const struct wp_postgres_options *options, const char *slot,
 					char ret_lsn[WP_LSN_TEXT_SIZE],
-					struct wp_why *why) WP_MUST_CHECK;
+					struct wp_error *error) WP_MUST_CHECK;
 /* The partitions of the outboxes' tables, as wp_partitions_answer() gives them. */
-enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_wanted *wanted,
-				  struct wp_partitions *ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_requirements *wanted,
+				  struct wp_partitions *ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

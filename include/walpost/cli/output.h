@@ -20,8 +20,8 @@ struct wp_output {
 
 void wp_output_init(struct wp_output *o, struct wp_console *console);
 void wp_output_release(struct wp_output *o);
-/* All of it. WP_IO with why: it cannot be written, or the console was interrupted. */
+/* All of it. WP_IO with the error: it cannot be written, or the console was interrupted. */
 enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -20,7 +20,7 @@ struct wp_console {
 	ev_signal terminate;
 };
 
-enum wp_rc wp_console_init(struct wp_console *c, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_console_init(struct wp_console *c, struct wp_error *error) WP_MUST_CHECK;
 void wp_console_release(struct wp_console *c);
 /* Until the time has passed, or the user interrupts. */
 void wp_console_wait(struct wp_console *c, double seconds);
@@ -37,16 +37,17 @@ struct wp_session {
 	double waiting_every_s;
 };
 
-/* WP_IO, WP_CONFIG with why; also when interrupted. Release it in any case. */
+/* WP_IO, WP_CONFIG with the error; also when interrupted. Release it in any case. */
 enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 void wp_session_release(struct wp_session *s);
 PGconn *wp_session_pg(const struct wp_session *s);
-/* `ret` is the caller's to PQclear(). WP_IO with why: the server refused, or is gone. */
+/* `ret` is the caller's to PQclear(). WP_IO with the error: the server refused, or is gone. */
 enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 /* Likewise, for what answers nothing. */
-enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_session_do(struct wp_session *s, const char *sql,
+			 struct wp_error *error) WP_MUST_CHECK;
 
 #endif

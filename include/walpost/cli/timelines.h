@@ -6,10 +6,10 @@
 #include "walpost/wal/timeline.h"
 
 /*
- * `s` is of kind WP_CONNECTION_REPLICATION. `ret_log_end`: where the log ends. WP_PROTO with why: not
+ * `s` is of kind WP_CONNECTION_REPLICATION. `ret_log_end`: where the log ends. WP_PROTO with the error: not
  * PostgreSQL's answers; else as in cli/session.
  */
 enum wp_rc wp_cli_timelines(struct wp_session *s, struct wp_timelines *ret, wp_lsn *ret_log_end,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "walpost/base/log.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
@@ -42,7 +42,7 @@ enum wp_config_note_level { WP_CONFIG_NOTE_WARN, WP_CONFIG_NOTE_ERROR };
 
 struct wp_config_note {
 	enum wp_config_note_level level;
-	struct wp_why why; /* place, key, value (never a secret's), what is allowed */
+	struct wp_error error; /* place, key, value (never a secret's), what is allowed */
 };
 
 struct wp_config_notes {

@@ -49,9 +49,10 @@ struct wp_config_outbox *wp_storage_find_outbox(const struct wp_config_storage *
 /* Where that outbox's values are kept, made when it is new. WP_FULL past WP_OUTBOXES_MAX. */
 enum wp_rc wp_storage_outbox(struct wp_config_storage *s, const char *name,
 			     struct wp_config_outbox **ret) WP_MUST_CHECK;
-/* One that lives as long as the storage. WP_CONFIG with why: it cannot be read. WP_NOMEM. */
+/* One that lives as long as the storage. WP_CONFIG with the error: it cannot be read. WP_NOMEM. */
 enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
-				  struct wp_secret_file **ret, struct wp_why *why) WP_MUST_CHECK;
+				  struct wp_secret_file **ret,
+				  struct wp_error *error) WP_MUST_CHECK;
 /* A copy that lives as long as the storage. NULL: no memory. */
 const char *wp_storage_keep(struct wp_config_storage *s, const char *text);
 

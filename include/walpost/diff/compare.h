@@ -8,7 +8,7 @@
 #ifndef WALPOST_DIFF_COMPARE_H
 #define WALPOST_DIFF_COMPARE_H
 
-#include "walpost/diff/imprint.h"
+#include "walpost/diff/fingerprint.h"
 
 enum wp_part {
 	WP_PART_TOPIC,
@@ -43,7 +43,7 @@ struct wp_differences {
 /* "key", "partition"; constant. */
 const char *wp_part_name(enum wp_part part);
 /* `found` has a timestamp of WP_TIMESTAMP_NOW where the topic does not keep the producer's. */
-void wp_compare(const struct wp_imprint *wanted, const struct wp_record *found,
+void wp_compare(const struct wp_fingerprint *wanted, const struct wp_record *found,
 		struct wp_differences *ret);
 
 #endif

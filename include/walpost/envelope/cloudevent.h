@@ -11,7 +11,7 @@
 #define WALPOST_ENVELOPE_CLOUDEVENT_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/sink/record.h"
 
 enum {
@@ -46,10 +46,11 @@ struct wp_cloudevent {
 };
 
 /*
- * Whether the attributes are what the specification demands. WP_DATA with why: attribute, value
+ * Whether the attributes are what the specification demands. WP_DATA with the error: attribute, value
  * and cure, without table and id of the row. The data is looked at when it is written.
  */
-enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_cloudevent_check(const struct wp_cloudevent *event,
+			       struct wp_error *error) WP_MUST_CHECK;
 
 /* What follows takes events that were found good. */
 
@@ -69,18 +70,18 @@ enum wp_rc wp_cloudevent_headers(const struct wp_cloudevent *event, struct wp_bu
  * Structured mode: the JSON object, into `into`, which is reset first. Members: specversion, id,
  * source, type, subject, time, datacontenttype, dataschema, the extensions, and data, or
  * data_base64 for binary. JSON data stays as it is, byte for byte, without the space around it.
- * WP_DATA with why: data that is no JSON, or no UTF-8. WP_FULL past the bound; WP_NOMEM.
+ * WP_DATA with the error: data that is no JSON, or no UTF-8. WP_FULL past the bound; WP_NOMEM.
  */
 enum wp_rc wp_cloudevent_json(const struct wp_cloudevent *event, struct wp_buffer *into,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * Structured mode: io.cloudevents.v1.CloudEvent (proto/), packed into `into`; attributes in the
  * order above. `texts` has room for NUL-terminated copies, of text data too. Both are reset first.
- * WP_DATA with why: data that is no UTF-8, or text with a NUL. WP_FULL past a bound; WP_NOMEM.
+ * WP_DATA with the error: data that is no UTF-8, or text with a NUL. WP_FULL past a bound; WP_NOMEM.
  */
 enum wp_rc wp_cloudevent_protobuf(const struct wp_cloudevent *event, struct wp_buffer *texts,
-				  struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+				  struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 
 /* "2018-04-05T17:31:00.000000Z" and NUL. */
 #define WP_CLOUDEVENT_TIME_SIZE 28

@@ -6,7 +6,7 @@
 #define WALPOST_ENVELOPE_ENVELOPE_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/sink/record.h"
 
@@ -14,11 +14,11 @@
  * Writes the packed message into `into`, which is reset first, as is `texts`, room for
  * NUL-terminated copies. `record` is complete but for its value, which is still the
  * payload, decoded; null stays absent.
- * WP_FULL past a buffer's bound; WP_DATA with why, without table and id: id, type, route or a
+ * WP_FULL past a buffer's bound; WP_DATA with the error, without table and id: id, type, route or a
  * header's name is not UTF-8; WP_NOMEM.
  */
 enum wp_rc wp_envelope_protobuf(const struct wp_event *event, const struct wp_record *record,
 				struct wp_buffer *texts, struct wp_buffer *into,
-				struct wp_why *why) WP_MUST_CHECK;
+				struct wp_error *error) WP_MUST_CHECK;
 
 #endif

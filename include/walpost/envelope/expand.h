@@ -13,7 +13,7 @@
 #define WALPOST_ENVELOPE_EXPAND_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_expand_options {
 	bool keep_nulls;	/* table.json.payload.null.behavior = optional_bytes */
@@ -45,7 +45,7 @@ void wp_expand_free(struct wp_expand *e);
  * WP_NOMEM. The sentence does not say of which row.
  */
 enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct wp_expanded *ret,
-			     struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * Appends the schema, an object, of the payload that was expanded last. It is named `column`, the
@@ -54,7 +54,7 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
  * holds a part of it.
  */
 enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct wp_span field,
-			    struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 
 /* Bytes that were written for the last payload, also when it was refused in the end. */
 size_t wp_expand_written(const struct wp_expand *e);

@@ -15,13 +15,13 @@
 #define WALPOST_ENVELOPE_SCHEMA_IDS_H
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_schema_ids;
 
-/* WP_CONFIG with why, which begins with outbox.confluent.schemas. WP_NOMEM. */
+/* WP_CONFIG with the error, which begins with outbox.confluent.schemas. WP_NOMEM. */
 enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret,
-			     struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_error *error) WP_MUST_CHECK;
 void wp_schema_ids_free(struct wp_schema_ids *ids);
 /* What stands before a payload for that topic, of the first item that matches; null: nothing. */
 struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic);

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 #define WP_HTTP_HOST_SIZE 64
 
@@ -17,9 +17,9 @@ struct wp_http_address {
 	unsigned port; /* 0: any that is free, for tests */
 };
 
-/* WP_CONFIG with why, which names the value and what is allowed. */
+/* WP_CONFIG with the error, which names the value and what is allowed. */
 enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret,
-				 struct wp_why *why) WP_MUST_CHECK;
+				 struct wp_error *error) WP_MUST_CHECK;
 /* Whom to ask, when it listens on all: loopback of the same family. */
 const char *wp_http_address_to_ask(const struct wp_http_address *a);
 

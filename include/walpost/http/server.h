@@ -13,7 +13,7 @@
 #define WALPOST_HTTP_SERVER_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/http/address.h"
 
 struct ev_loop;
@@ -42,9 +42,9 @@ struct wp_http_setup {
 
 struct wp_http;
 
-/* WP_CONFIG with why: the address can not be listened on. WP_IO, WP_NOMEM. */
+/* WP_CONFIG with the error: the address can not be listened on. WP_IO, WP_NOMEM. */
 enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
-		       struct wp_http **ret, struct wp_why *why) WP_MUST_CHECK;
+		       struct wp_http **ret, struct wp_error *error) WP_MUST_CHECK;
 /* The port that it listens on. */
 unsigned wp_http_port(const struct wp_http *h);
 /* NULL is fine. */

@@ -11,13 +11,13 @@
 #include <stdio.h>
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_import;
 
-/* `text` is borrowed for the call. WP_CONFIG with why, which names the line; WP_NOMEM. */
+/* `text` is borrowed for the call. WP_CONFIG with the error, which names the line; WP_NOMEM. */
 enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret,
-			 struct wp_why *why) WP_MUST_CHECK;
+			 struct wp_error *error) WP_MUST_CHECK;
 void wp_import_free(struct wp_import *import);
 
 /* How much there is that a consumer may see: 0, and walpost does what Debezium did. */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 #define WP_IMPORT_PROPERTIES_MAX 4096
 #define WP_IMPORT_SIZE_MAX ((size_t)1 << 20)
@@ -33,11 +33,11 @@ struct wp_import_properties {
 };
 
 /*
- * WP_CONFIG with why, which names the line: not UTF-8, not JSON, a value that is an object, a wrong
+ * WP_CONFIG with the error, which names the line: not UTF-8, not JSON, a value that is an object, a wrong
  * escape, no property at all, too many. WP_NOMEM. On failure there is nothing to release.
  */
 enum wp_rc wp_import_read(struct wp_span text, struct wp_import_properties *ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 void wp_import_properties_release(struct wp_import_properties *p);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 /* User or password, or their mechanism: they do not become right by waiting. */
 bool wp_admission_is_login(rd_kafka_resp_err_t code);
@@ -33,6 +33,7 @@ bool wp_admission_hung_up(const char *text);
 	"bootstrap.servers in [kafka]"
 
 /* `version` is rd_kafka_version(). */
-void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version, struct wp_why *ret);
+void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version,
+		       struct wp_error *ret);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "walpost/base/finding.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/kafka/options.h"
 
 /* How it is known that events go there. */
@@ -31,7 +31,7 @@ struct wp_topic_wanted {
  * credentials or TLS; WP_IO: nobody answered within timeout_ms.
  */
 enum wp_rc wp_kafka_reach(const struct wp_kafka_options *options, int timeout_ms,
-			  struct wp_why *ret_sentence, struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *ret_sentence, struct wp_error *error) WP_MUST_CHECK;
 /*
  * Adds what it finds. When no broker answers within timeout_ms, or none lets us in, that is
  * the last finding.

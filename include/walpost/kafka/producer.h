@@ -20,10 +20,10 @@ struct wp_kafka_bounds {
 	size_t in_flight_bytes;
 };
 
-/* WP_CONFIG with why: a property unknown, wrong, or one that breaks the promise. */
+/* WP_CONFIG with the error: a property unknown, wrong, or one that breaks the promise. */
 enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 			   const struct wp_kafka_bounds *bounds, struct wp_worker *worker,
-			   struct wp_sink **ret, struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_sink **ret, struct wp_error *error) WP_MUST_CHECK;
 /* message.max.bytes, as a producer with these options has it: its view's record_max. */
 size_t wp_producer_record_max(const struct wp_kafka_options *options);
 

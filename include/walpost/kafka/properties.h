@@ -14,11 +14,11 @@
 #include "walpost/kafka/placement.h"
 #include "walpost/kafka/producer.h"
 
-/* WP_CONFIG with why naming property, value, where it stands, what is allowed. The
+/* WP_CONFIG with the error naming property, value, where it stands, what is allowed. The
  * caller owns `ret` (rd_kafka_conf_destroy, or rd_kafka_new takes it). */
 enum wp_rc wp_properties_conf(const struct wp_kafka_options *options,
 			      const struct wp_kafka_bounds *bounds, rd_kafka_conf_t **ret,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 
 /* Its value; of one that comes from a file what stands there now. Heap; NULL: no memory. */
 char *wp_property_now(const struct wp_property *p) WP_MUST_CHECK;

@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/kafka/options.h"
 #include "walpost/sink/record.h"
 
@@ -31,19 +31,19 @@ struct wp_topic_reading {
 
 struct wp_topic_reader;
 
-/* WP_CONFIG with why: what [kafka] says suits no consumer. */
+/* WP_CONFIG with the error: what [kafka] says suits no consumer. */
 enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options, struct wp_topic_reader **ret,
-			       struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_error *error) WP_MUST_CHECK;
 void wp_topic_reader_free(struct wp_topic_reader *r);
 /*
  * One topic more to be read; `name` is NUL-terminated behind its end, and none that was added
- * before. The number of its partitions: 0 when there is no such topic. WP_CONFIG with why: it
+ * before. The number of its partitions: 0 when there is no such topic. WP_CONFIG with the error: it
  * is not for us to see; WP_IO: nobody answers, or a partition has no leader; WP_FULL; WP_NOMEM.
  */
 enum wp_rc wp_topic_reader_add(struct wp_topic_reader *r, struct wp_span name,
-			       int32_t *ret_partitions, struct wp_why *why) WP_MUST_CHECK;
+			       int32_t *ret_partitions, struct wp_error *error) WP_MUST_CHECK;
 /* Once. WP_CONFIG: a topic is not for us to read; WP_IO: also when interrupted; WP_NOMEM. */
 enum wp_rc wp_topic_reader_read(struct wp_topic_reader *r, const struct wp_topic_reading *reading,
-				struct wp_why *why) WP_MUST_CHECK;
+				struct wp_error *error) WP_MUST_CHECK;
 
 #endif

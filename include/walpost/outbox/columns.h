@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 
 #define WP_COLUMN_LIST_MAX WP_EVENT_FIELDS_MAX
@@ -31,10 +31,10 @@ struct wp_column_list {
 };
 
 /*
- * "" is the empty list. WP_CONFIG with why, which begins with `option`: form, number, size of
+ * "" is the empty list. WP_CONFIG with the error, which begins with `option`: form, number, size of
  * all names together.
  */
 enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,
-				struct wp_why *why) WP_MUST_CHECK;
+				struct wp_error *error) WP_MUST_CHECK;
 
 #endif

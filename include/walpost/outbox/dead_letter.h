@@ -23,7 +23,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/sink/record.h"
 
@@ -55,7 +55,7 @@ enum wp_letter wp_dead_letter_least(bool is_message);
  */
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,
-			   const struct wp_why *reason, enum wp_letter letter,
+			   const struct wp_error *reason, enum wp_letter letter,
 			   struct wp_record *ret);
 
 #endif

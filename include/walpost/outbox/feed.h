@@ -9,7 +9,7 @@
 #ifndef WALPOST_OUTBOX_FEED_H
 #define WALPOST_OUTBOX_FEED_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/options.h"
 #include "walpost/sink/record.h"
 #include "walpost/wal/source.h"
@@ -36,14 +36,14 @@ enum wp_fed_kind {
 struct wp_fed {
 	enum wp_fed_kind kind;
 	struct wp_record record; /* of poison what could be made: the topic is null perhaps */
-	struct wp_why why;	 /* poison, note */
+	struct wp_error error;	 /* poison, note */
 };
 
 struct wp_feed;
 
-/* WP_CONFIG with why: the outboxes' options. WP_NOMEM. */
+/* WP_CONFIG with the error: the outboxes' options. WP_NOMEM. */
 enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
-		       struct wp_why *why) WP_MUST_CHECK;
+		       struct wp_error *error) WP_MUST_CHECK;
 void wp_feed_free(struct wp_feed *f);
 /* From the next row on; borrowed as the setup's, which may go. WP_NOMEM. */
 enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns) WP_MUST_CHECK;
@@ -52,9 +52,9 @@ bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
  * `ret` is valid until the next call, and while `message` lives. WP_PAUSE: it is a row of a
  * table that may be a partition of an outbox, and the partitions do not cover its transaction;
- * know them anew, and offer the message again. WP_PROTO with why: not the plugin's. WP_CONFIG with why: a column has not the type that
+ * know them anew, and offer the message again. WP_PROTO with the error: not the plugin's. WP_CONFIG with the error: a column has not the type that
  * it needs, or the publication brings too many tables. WP_NOMEM.
  */
 enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
-			struct wp_why *why) WP_MUST_CHECK;
+			struct wp_error *error) WP_MUST_CHECK;
 #endif

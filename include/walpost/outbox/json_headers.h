@@ -10,7 +10,7 @@
 #define WALPOST_OUTBOX_JSON_HEADERS_H
 
 #include "walpost/base/json.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_json_header {
 	struct wp_span name;  /* null: that was all */
@@ -28,9 +28,9 @@ struct wp_json_headers {
  * WP_DATA: the text is not a JSON object. WP_FULL, WP_NOMEM.
  */
 enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
-				struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+				struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 /* WP_DATA: a name is empty, or a name or a string holds half of a surrogate pair. */
 enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header *ret,
-				struct wp_why *why) WP_MUST_CHECK;
+				struct wp_error *error) WP_MUST_CHECK;
 
 #endif

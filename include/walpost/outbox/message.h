@@ -17,23 +17,24 @@
 #define WALPOST_OUTBOX_MESSAGE_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
 
 struct wp_message_reader;
 
-/* WP_CONFIG with why: a list of columns. WP_NOMEM. */
+/* WP_CONFIG with the error: a list of columns. WP_NOMEM. */
 enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
-				 struct wp_message_reader **ret, struct wp_why *why) WP_MUST_CHECK;
+				 struct wp_message_reader **ret,
+				 struct wp_error *error) WP_MUST_CHECK;
 void wp_message_reader_free(struct wp_message_reader *r);
 /*
- * Fills all of `ret` but commit_time_us and position. WP_DATA with why: not that form, or id,
+ * Fills all of `ret` but commit_time_us and position. WP_DATA with the error: not that form, or id,
  * key or raw topic is not there; `ret` is filled as far as it could be read. Its spans point
  * into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
  */
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
 			    struct wp_buffer *texts, struct wp_event *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #define WALPOST_OUTBOX_NAMES_H
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 #define WP_NAME_SIZE 256	     /* NAMEDATALEN is 64; with room for other builds */
 #define WP_TABLE_NAME_TEXT_SIZE 1032 /* both parts quoted, every byte a quote */
@@ -20,18 +20,18 @@ struct wp_table_name {
 	char name[WP_NAME_SIZE];
 };
 
-/* WP_CONFIG with why. A plain part is [a-zA-Z_][a-zA-Z0-9_$]*, letters beyond ASCII included;
+/* WP_CONFIG with the error. A plain part is [a-zA-Z_][a-zA-Z0-9_$]*, letters beyond ASCII included;
  * all else is to be quoted. */
 enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret,
-			       struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_error *error) WP_MUST_CHECK;
 /* schema.name, each part quoted where SQL needs it, keywords too; cut at `size`; returns `text`. */
 char *wp_table_name_text(const struct wp_table_name *name, char *text, size_t size);
 
 struct wp_patterns;
 /* Comma-separated; "" is the empty list; at most WP_PATTERNS_MAX. A quoted and an unquoted
- * run may follow each other in one part: "Outbox_p"*. WP_CONFIG with why; WP_NOMEM. */
+ * run may follow each other in one part: "Outbox_p"*. WP_CONFIG with the error; WP_NOMEM. */
 enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 void wp_patterns_free(struct wp_patterns *p);
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
 

@@ -8,7 +8,7 @@
 #define WALPOST_OUTBOX_OUTBOXES_H
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/partitions.h"
 
@@ -39,11 +39,11 @@ struct wp_rows {
 struct wp_outbox_set;
 
 /*
- * WP_CONFIG with why: a name, a pattern, or what the shape refuses. WP_NOMEM. `record_max` is the
+ * WP_CONFIG with the error: a name, a pattern, or what the shape refuses. WP_NOMEM. `record_max` is the
  * shapes'.
  */
 enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_max,
-			     struct wp_outbox_set **ret, struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_outbox_set **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_outbox_set_free(struct wp_outbox_set *s);
 const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index);
 /* The one whose table this is; NULL: none. */

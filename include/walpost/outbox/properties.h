@@ -10,7 +10,7 @@
 #define WALPOST_OUTBOX_PROPERTIES_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_property {
 	struct wp_span name;  /* may be empty; null: that was all */
@@ -29,12 +29,12 @@ struct wp_properties {
  * WP_NOMEM.
  */
 enum wp_rc wp_properties_init(struct wp_properties *p, struct wp_span text, struct wp_buffer *into,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 /*
  * WP_DATA, after which there is no next: \u without four hexadecimal digits (Java throws), or with
  * half of a surrogate pair, which is no text.
  */
 enum wp_rc wp_properties_next(struct wp_properties *p, struct wp_property *ret,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 
 #endif

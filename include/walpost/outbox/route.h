@@ -16,7 +16,7 @@
 #define WALPOST_OUTBOX_ROUTE_H
 
 #include "walpost/base/span.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_route;
 
@@ -25,13 +25,13 @@ struct wp_route;
 /* What keeps a name from being a topic's ("is empty"); NULL: nothing. */
 const char *wp_topic_name_trouble(const char *topic);
 
-/* WP_CONFIG with why: a wrong expression (with its offset) or replacement. WP_NOMEM. */
+/* WP_CONFIG with the error: a wrong expression (with its offset) or replacement. WP_NOMEM. */
 enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_route **ret,
-			struct wp_why *why) WP_MUST_CHECK;
+			struct wp_error *error) WP_MUST_CHECK;
 void wp_route_free(struct wp_route *r);
 /* `raw` is not null. `ret` is NUL-terminated behind its end and valid until the next
  * call. WP_DATA: not UTF-8, not a valid topic name, or the expression gave up. WP_NOMEM. */
 enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span *ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 
 #endif

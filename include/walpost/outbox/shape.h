@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
 #include "walpost/sink/record.h"
@@ -17,24 +17,24 @@
 struct wp_shape;
 
 /*
- * WP_CONFIG with why: regex, replacement, header lists. `options` is borrowed for the life.
+ * WP_CONFIG with the error: regex, replacement, header lists. `options` is borrowed for the life.
  * `record_max`: bytes of the largest record that can be sent, so that none larger is written;
  * 0: no bound.
  */
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_max,
-			struct wp_shape **ret, struct wp_why *why) WP_MUST_CHECK;
+			struct wp_shape **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_shape_free(struct wp_shape *s);
 /* The runId of Debezium's context headers: a UUID, new with each start. */
 void wp_shape_name_run(struct wp_shape *s, const char *run_id);
 /* Does outbox.headers.standard name walpost-position? */
 bool wp_shape_sends_position(const struct wp_outbox_options *options);
-/* The topic alone; valid until the next call. WP_DATA with why, WP_NOMEM. */
+/* The topic alone; valid until the next call. WP_DATA with the error, WP_NOMEM. */
 enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, struct wp_span *ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 /*
  * Headers in order: Debezium's context, those out of properties, id, type, walpost-position
  * (those of headers.standard), walpost-source, the configured columns, those out of JSON, those
- * of a CloudEvent. `ret` is valid until the next call. WP_DATA with why: topic name, a value
+ * of a CloudEvent. `ret` is valid until the next call. WP_DATA with the error: topic name, a value
  * that has not the form that is asked for, no UTF-8, too large; then `ret` holds what could be
  * made: a null topic if it is that, the payload (a bytea's bytes) in place of the value; of a
  * message, also of one that was refused before, all its content. WP_NOMEM.
@@ -43,7 +43,7 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
  * whose names begin with "walpost-", and those that the record has from us already.
  */
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 /* Bytes that were written for the record made last, also when it could not be made: how long it
  * took, roughly. */
 size_t wp_shape_written(const struct wp_shape *s);

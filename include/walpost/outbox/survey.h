@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
@@ -31,10 +31,10 @@ struct wp_survey_event {
 	bool is_message;   /* and no row of a table */
 	struct wp_span id; /* null: NULL, or not within what was read */
 	struct wp_span key;
-	const char *topic; /* "" when it has none; then `why` */
+	const char *topic; /* "" when it has none; then `error` */
 	struct wp_position position;
-	size_t size;	   /* of the row as the plugin sent it */
-	struct wp_why why; /* "" when the event could be sent as far as can be told here */
+	size_t size;	       /* of the row as the plugin sent it */
+	struct wp_error error; /* "" when the event could be sent as far as can be told here */
 };
 
 /* Tables that nobody configured: the first of them by name. */
@@ -58,18 +58,18 @@ struct wp_survey_counts {
 
 struct wp_survey;
 
-/* WP_CONFIG with why: the outbox's options. */
+/* WP_CONFIG with the error: the outbox's options. */
 enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey **ret,
-			 struct wp_why *why) WP_MUST_CHECK;
+			 struct wp_error *error) WP_MUST_CHECK;
 void wp_survey_free(struct wp_survey *s);
 /*
  * One message. `size` is that of the whole; of an insert the beginning is enough, what
  * is missing is read as NULL. `ret_is_event` tells whether `ret` was filled; it is valid
- * until the next call. WP_PROTO with why: not the plugin's. WP_NOMEM.
+ * until the next call. WP_PROTO with the error: not the plugin's. WP_NOMEM.
  */
 enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
 			  struct wp_survey_event *ret, bool *ret_is_event,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s);
 
 #endif

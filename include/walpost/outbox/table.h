@@ -8,7 +8,7 @@
 #define WALPOST_OUTBOX_TABLE_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
@@ -52,12 +52,12 @@ struct wp_mapping_setup {
 };
 
 /*
- * WP_CONFIG with why: a required column is missing (names it, and those there are), and all
+ * WP_CONFIG with the error: a required column is missing (names it, and those there are), and all
  * were asked for; or one is of a type that has not the form it needs: in binary, when transfer
  * is; as a timestamp or a partition's number; as Debezium writes it. WP_NOMEM.
  */
 enum wp_rc wp_mapping_new(const struct wp_mapping_setup *setup, struct wp_mapping **ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 /*
  * Was it refused for a type that the catalog was not asked about: made since, or dropped before?
  * Fresh facts may tell. Else what they say is all there is.
@@ -75,7 +75,7 @@ void wp_mapping_free(struct wp_mapping *m);
  */
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
 			    struct wp_buffer *texts, struct wp_event *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 
 enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3 };
 
@@ -91,8 +91,8 @@ struct wp_needed_columns {
 	size_t all_count; /* and those that may */
 	char storage[WP_NEEDED_LISTS][8192];
 };
-/* WP_CONFIG with why: a list of columns is none. */
+/* WP_CONFIG with the error: a list of columns is none. */
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
-			     struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -12,7 +12,7 @@
 #include "walpost/wal/column_facts.h"
 
 /* For one table at least. */
-void wp_columns_sql(struct wp_sql *sql, const struct wp_wanted *wanted);
+void wp_columns_sql(struct wp_sql *sql, const struct wp_requirements *wanted);
 /* `result` NULL: there is no table to ask about. */
 enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 				 struct wp_column_facts *ret);

@@ -41,9 +41,9 @@ struct wp_connection_setup {
 
 struct wp_connection;
 
-/* WP_CONFIG with why: a conninfo that libpq does not take. */
+/* WP_CONFIG with the error: a conninfo that libpq does not take. */
 enum wp_rc wp_connection_new(struct ev_loop *loop, const struct wp_connection_setup *setup,
-			     struct wp_connection **ret, struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_connection **ret, struct wp_error *error) WP_MUST_CHECK;
 /* At once; a resolver that still runs is abandoned. NULL is fine. */
 void wp_connection_free(struct wp_connection *c);
 /* NULL until connected, and after a failure. Borrowed: lives until free. Non-blocking mode is set. */
@@ -63,6 +63,7 @@ struct wp_connection_facts {
 	bool local;	      /* every host is a socket or loopback */
 };
 enum wp_rc wp_connection_facts(const struct wp_postgres_options *options,
-			       struct wp_connection_facts *ret, struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_connection_facts *ret,
+			       struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -45,10 +45,10 @@ struct wp_connection_plan {
 	char *password;		  /* likewise; "" : none */
 };
 
-/* WP_CONFIG with why: libpq does not take it, or it has too many hosts. */
+/* WP_CONFIG with the error: libpq does not take it, or it has too many hosts. */
 enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
 				   const struct wp_postgres_options *options,
-				   struct wp_why *why) WP_MUST_CHECK;
+				   struct wp_error *error) WP_MUST_CHECK;
 void wp_connection_plan_release(struct wp_connection_plan *p);
 
 /* Begins connecting to `addresses`, all of them resolved. NULL: out of memory. */

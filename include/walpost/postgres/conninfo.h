@@ -9,10 +9,10 @@
 #include <stdbool.h>
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
-/* WP_CONFIG with why, which quotes nothing that could belong to a password. WP_NOMEM. */
-enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_why *why) WP_MUST_CHECK;
+/* WP_CONFIG with the error, which quotes nothing that could belong to a password. WP_NOMEM. */
+enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_error *error) WP_MUST_CHECK;
 /* True also when it cannot be taken apart yet may hold a secret. */
 bool wp_conninfo_has_secret(const char *conninfo);
 /* As key=value, secrets as asterisks; asterisks only when it is not right.

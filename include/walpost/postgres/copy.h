@@ -42,9 +42,9 @@ struct wp_copy_setup {
 
 struct wp_copy;
 
-/* WP_IO, WP_NOMEM with why. */
+/* WP_IO, WP_NOMEM with the error. */
 enum wp_rc wp_copy_new(struct ev_loop *loop, PGconn *pg, const struct wp_copy_setup *setup,
-		       struct wp_copy **ret, struct wp_why *why) WP_MUST_CHECK;
+		       struct wp_copy **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_copy_free(struct wp_copy *c);
 enum wp_copy_state wp_copy_state(const struct wp_copy *c);
 /* Valid in WP_COPY_FAILED. */

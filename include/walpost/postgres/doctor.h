@@ -20,13 +20,13 @@ enum wp_publication_age {
 
 /* One SELECT giving one row. */
 enum wp_rc wp_doctor_sql(PGconn *pg, const struct wp_postgres_options *options,
-			 const struct wp_wanted *wanted, struct wp_buffer *into,
-			 struct wp_why *why) WP_MUST_CHECK;
+			 const struct wp_requirements *wanted, struct wp_buffer *into,
+			 struct wp_error *error) WP_MUST_CHECK;
 /* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_doctor_judge(PGconn *pg, const PGresult *answer,
 			   const struct wp_postgres_options *options,
-			   const struct wp_wanted *wanted, struct wp_preflight *ret,
-			   enum wp_publication_age *ret_age, struct wp_why *why) WP_MUST_CHECK;
+			   const struct wp_requirements *wanted, struct wp_preflight *ret,
+			   enum wp_publication_age *ret_age, struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * Of a younger publication: what came of decoding the first change that the slot holds. NULL

@@ -28,7 +28,7 @@ struct wp_postgres_options {
 };
 
 /* An outbox as the server must offer it: told by who knows (outbox/table). */
-struct wp_wanted_table {
+struct wp_requirements_table {
 	const char *schema;
 	const char *name;
 	const char *const *columns;
@@ -43,8 +43,8 @@ struct wp_wanted_table {
 #define WP_WANTED_MAX 64
 
 /* All that one stream is to bring. */
-struct wp_wanted {
-	const struct wp_wanted_table *tables;
+struct wp_requirements {
+	const struct wp_requirements_table *tables;
 	size_t count; /* at most WP_WANTED_MAX; 0: logical messages only */
 	/* The tables beside them whose rows may come, as the user wrote them; "" none. */
 	const char *ignore;

@@ -17,7 +17,7 @@ struct wp_preflight {
 	struct wp_findings findings;
 	bool table_exists[WP_WANTED_MAX]; /* under that name, whatever it is */
 	bool publication_exists;
-	bool witness_ready; /* there, with all columns, and may be written */
+	bool checkpoint_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
 	bool slot_active;	 /* by any process, this connection's included */
 	struct wp_health health; /* the same as a running stream wants to know it */
@@ -29,13 +29,13 @@ struct wp_preflight {
  * then; 0: there is none yet.
  */
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
-			    const struct wp_wanted *wanted, int walsender, struct wp_buffer *into,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    const struct wp_requirements *wanted, int walsender,
+			    struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 /* `pg` for quoting in the cures. WP_PROTO: not the answer to that SQL. */
 enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
-			      const struct wp_wanted *wanted, struct wp_preflight *ret,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      const struct wp_requirements *wanted, struct wp_preflight *ret,
+			      struct wp_error *error) WP_MUST_CHECK;
 /* How the connection is secured, as one finding more (wp_connection_facts() tells it). */
 struct wp_connection_facts;
 void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_facts *facts);

@@ -24,7 +24,7 @@ struct wp_probe_setup {
 struct wp_probe_question;
 
 enum wp_rc wp_probe_new(struct ev_loop *loop, const struct wp_probe_setup *setup,
-			struct wp_probe_question **ret, struct wp_why *why) WP_MUST_CHECK;
+			struct wp_probe_question **ret, struct wp_error *error) WP_MUST_CHECK;
 /* NULL is fine. */
 void wp_probe_free(struct wp_probe_question *q);
 /* Valid after `done`. */

@@ -20,7 +20,7 @@ typedef void (*wp_query_done)(void *arg, const PGresult *result,
 			      const struct wp_source_failure *failure);
 
 enum wp_rc wp_query_new(struct ev_loop *loop, PGconn *pg, const char *sql, wp_query_done done,
-			void *arg, struct wp_query **ret, struct wp_why *why) WP_MUST_CHECK;
+			void *arg, struct wp_query **ret, struct wp_error *error) WP_MUST_CHECK;
 /* Before or after `done`, also from within it. NULL is fine. */
 void wp_query_free(struct wp_query *q);
 

@@ -19,14 +19,14 @@
 
 struct wp_resolve;
 
-/* `found` is valid for the call; with no address at all `why` says it and `found` is NULL. */
+/* `found` is valid for the call; with no address at all `error` says it and `found` is NULL. */
 typedef void (*wp_resolve_done)(void *arg, const struct wp_addresses *found,
-				const struct wp_why *why);
+				const struct wp_error *error);
 
-/* WP_FULL with why: too many resolutions still hang. */
+/* WP_FULL with the error: too many resolutions still hang. */
 enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wanted,
 			  wp_resolve_done done, void *arg, struct wp_resolve **ret,
-			  struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_error *error) WP_MUST_CHECK;
 /* At once, also from within `done`; a resolution that still runs is abandoned. NULL is fine. */
 void wp_resolve_free(struct wp_resolve *r);
 

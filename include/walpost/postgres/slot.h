@@ -26,7 +26,7 @@ void wp_slot_drop_sql(struct wp_sql *sql, const char *slot);
  */
 void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 
-/* Lower-case letters, digits and underscores, 1 to 63: WP_CONFIG with why. */
-enum wp_rc wp_slot_name_check(const char *slot, struct wp_why *why) WP_MUST_CHECK;
+/* Lower-case letters, digits and underscores, 1 to 63: WP_CONFIG with the error. */
+enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

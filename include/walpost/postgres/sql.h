@@ -10,7 +10,7 @@
 #include <libpq-fe.h>
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
 struct wp_sql {
 	PGconn *pg;
@@ -33,8 +33,8 @@ void wp_sql_init(struct wp_sql *sql, PGconn *pg, struct wp_buffer *into);
  * `const char *`. %% is a percent sign.
  */
 void wp_sql_add(struct wp_sql *sql, const char *template, ...);
-/* NUL-terminates the buffer (the NUL is counted). WP_CONFIG with why: a name that is not valid in the
+/* NUL-terminates the buffer (the NUL is counted). WP_CONFIG with the error: a name that is not valid in the
  * client's encoding. WP_FULL, WP_NOMEM. */
-enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

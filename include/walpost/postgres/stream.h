@@ -17,15 +17,15 @@
 
 struct wp_stream_setup {
 	const struct wp_postgres_options *options;
-	struct wp_wanted wanted;
-	const char *owner; /* this process's name in the witness row, < WP_OWNER_SIZE */
+	struct wp_requirements wanted;
+	const char *owner; /* this process's name in the slot checkpoint row, < WP_OWNER_SIZE */
 	uint16_t epoch;	   /* written there too */
 	struct wp_wake wake;
 };
 
-/* WP_CONFIG with why: a conninfo that libpq does not take. */
+/* WP_CONFIG with the error: a conninfo that libpq does not take. */
 enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
-			 struct wp_source **ret, struct wp_why *why) WP_MUST_CHECK;
+			 struct wp_source **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_stream_free(struct wp_source *s);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * What must be known before a stream may start, asked one after the other: system and
  * timelines on its replication connection, and by SQL on one beside it every precondition
- * (preflight), the slot, the witness row, columns and partitions. Ends an old walsender of ours that still holds
+ * (preflight), the slot, the slot checkpoint row, columns and partitions. Ends an old walsender of ours that still holds
  * the slot.
  *
  * Owns: its query. Borrows: both PGconns, which must be idle, and the setup's
@@ -30,7 +30,7 @@ enum wp_asking {
 
 struct wp_stream_facts_setup {
 	const struct wp_postgres_options *options;
-	const struct wp_wanted *wanted;
+	const struct wp_requirements *wanted;
 	struct wp_walsender old; /* ours that streamed last; empty: none */
 	enum wp_asking asking;
 };
@@ -39,8 +39,9 @@ struct wp_stream_facts_answer {
 	struct wp_source_facts source;
 	/* Not asked for while another has the slot. May be taken: then to be left all zeroes. */
 	struct wp_partitions partitions;
-	struct wp_walsender self;  /* the replication connection's */
-	struct wp_why witness_why; /* what is wrong with its row or columns; "" when nothing is */
+	struct wp_walsender self; /* the replication connection's */
+	struct wp_error
+		checkpoint_error; /* what is wrong with its row or columns; "" when nothing is */
 };
 
 /* `answer` is NULL when `failure` is set; both are valid for the call. */
@@ -52,7 +53,7 @@ struct wp_stream_facts;
 enum wp_rc wp_stream_facts_new(struct ev_loop *loop, PGconn *replication, PGconn *pg,
 			       const struct wp_stream_facts_setup *setup, wp_stream_facts_done done,
 			       void *arg, struct wp_stream_facts **ret,
-			       struct wp_why *why) WP_MUST_CHECK;
+			       struct wp_error *error) WP_MUST_CHECK;
 /* Also from within `done`. NULL is fine. */
 void wp_stream_facts_free(struct wp_stream_facts *f);
 

@@ -1,7 +1,7 @@
 /*
  * One more connection beside the stream, for what must be known while it runs: does the
  * publication still bring the outbox, is the slot's log kept, which tables are partitions of
- * an outbox? And now and then it writes into the witness row how far we are.
+ * an outbox? And now and then it writes into the slot checkpoint row how far we are.
  *
  * Only for the partitions somebody waits. What else cannot be asked is not asked, with
  * backoff, and one warning in the log for as long as that lasts. The connection is given back every ten
@@ -18,15 +18,15 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/options.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 #include "walpost/wal/partitions.h"
 
 struct wp_watch_setup {
 	const struct wp_postgres_options *options;
-	const struct wp_wanted *wanted;
+	const struct wp_requirements *wanted;
 	PGconn *same_as; /* the stream's: the same server is asked, and its encoding quoted for */
 	void (*done)(void *arg);
-	void (*written)(void *arg); /* the witness row now says what was asked for */
+	void (*written)(void *arg); /* the slot checkpoint row now says what was asked for */
 	/* An answer, which may be taken: it is then left all zeroes. NULL: there is none. */
 	void (*partitions)(void *arg, struct wp_partitions *answer);
 	void *arg;
@@ -42,8 +42,8 @@ void wp_watch_free(struct wp_watch *w);
 void wp_watch_ask(struct wp_watch *w);
 /* Asks for the partitions, before all else; `partitions` is called once. */
 void wp_watch_ask_partitions(struct wp_watch *w);
-/* Writes the row (wp_witness_note_sql) when it can; of several that wait the newest. */
-void wp_watch_write_down(struct wp_watch *w, const struct wp_witness_row *row,
+/* Writes the row (wp_checkpoint_note_sql) when it can; of several that wait the newest. */
+void wp_watch_write_down(struct wp_watch *w, const struct wp_checkpoint_row *row,
 			 const char *walsender, wp_lsn confirmed);
 const struct wp_health *wp_watch_health(const struct wp_watch *w);
 

@@ -32,7 +32,7 @@ const struct wp_diversion *wp_diversions_find(const struct wp_diversions *d,
 /* Of one that is there already, letter and reason are replaced. WP_FULL; WP_NOMEM. */
 enum wp_rc wp_diversions_add(struct wp_diversions *d,
 			     const struct wp_diversion *diversion) WP_MUST_CHECK;
-/* Those of transactions that commit below `safe` will not come again. */
-void wp_diversions_forget(struct wp_diversions *d, wp_lsn safe);
+/* Those of transactions that commit below the confirmed LSN will not come again. */
+void wp_diversions_forget(struct wp_diversions *d, wp_lsn confirmed_lsn);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * When to tell the server where we are, and what its silence or its pings mean.
  *
- * - A status leaves when safe has moved (at most every interval, or at once when
+ * - A status leaves when the confirmed LSN has moved (at most every interval, or at once when
  *   WP_FEEDBACK_EVENTS were confirmed since the last: so many, and what is in flight,
  *   come again after a crash), when the server asks (at most ten a second: a
  *   stopping server asks again and again), and at least every 10 s and within a
@@ -9,7 +9,7 @@
  *   that says nothing. A timeout that is lowered while we stream shows in its questions.
  * - Nothing heard for a while: ask for a reply; still nothing: the connection
  *   is half open.
- * - Five pings or more that want a reply, no data between, and no progress of safe for 2 s: the
+ * - Five pings or more that want a reply, no data between, and no progress of the confirmed LSN for 2 s: the
  *   server wants to stop and waits for a flush that cannot come (walsender.c:
  *   WalSndDone). Let it go.
  *
@@ -34,16 +34,16 @@ struct wp_feedback {
 	unsigned confirmed;   /* events since the last status */
 	bool reply_wanted;
 	int64_t heard_at_ms;
-	bool asked;	  /* for a reply, since it was last heard */
-	unsigned pings;	  /* in a row, with no data between */
-	wp_lsn ping_safe; /* where safe stood when it last moved */
+	bool asked;	 /* for a reply, since it was last heard */
+	unsigned pings;	 /* in a row, with no data between */
+	wp_lsn ping_lsn; /* where the confirmed LSN stood when it last moved */
 	int64_t stuck_since_ms;
 };
 
 void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms);
 /* A stream began. wal_sender_timeout_ms 0: none. */
 void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms,
-		       wp_lsn safe);
+		       wp_lsn confirmed_lsn);
 /* Another owner's positions hold now: nothing that was sent before counts. */
 void wp_feedback_forget(struct wp_feedback *f);
 
@@ -57,11 +57,11 @@ void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
 /* Of an event. */
 void wp_feedback_confirmed(struct wp_feedback *f);
 /* When a status is to leave; not before. INT64_MAX never happens. */
-int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn safe);
+int64_t wp_feedback_due(const struct wp_feedback *f, wp_lsn confirmed_lsn);
 /* A status leaves now with this flush; returns whether it should ask for a reply. */
 bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush);
-/* Notes how safe stands; call at each turn. */
-void wp_feedback_note(struct wp_feedback *f, int64_t now_ms, wp_lsn safe);
+/* Notes how the confirmed LSN stands; call at each turn. */
+void wp_feedback_note(struct wp_feedback *f, int64_t now_ms, wp_lsn confirmed_lsn);
 bool wp_feedback_server_stops(const struct wp_feedback *f, int64_t now_ms);
 bool wp_feedback_half_open(const struct wp_feedback *f, int64_t now_ms);
 

@@ -4,7 +4,7 @@
  * answer moves past an entry only when that entry is closed (COMMIT was seen)
  * and settled (the sink confirmed every event), and so did all entries before it.
  *
- * Two positions: `safe` goes to Postgres as flush; `read` is how far the stream
+ * Two positions: `confirmed_lsn` goes to Postgres as flush; `received_lsn` is how far the stream
  * was taken, whole transactions only: where to resume while tickets live on.
  *
  * Owns: two rings, of events and of transactions. Calls: nothing.
@@ -28,7 +28,7 @@ struct wp_ledger_event {
 };
 
 struct wp_ledger_entry {
-	wp_lsn end_lsn; /* where safe goes when this is passed; 0: nowhere (dropped) */
+	wp_lsn end_lsn; /* where confirmed_lsn goes when this is passed; 0: nowhere (dropped) */
 	size_t pending; /* events not confirmed yet */
 	bool closed;
 };
@@ -46,8 +46,8 @@ struct wp_ledger {
 	size_t in_flight;
 	size_t bytes;
 	size_t bytes_highest; /* since wp_ledger_take_highest() */
-	wp_lsn safe;
-	wp_lsn read;
+	wp_lsn confirmed_lsn;
+	wp_lsn received_lsn;
 };
 
 enum wp_settled { WP_SETTLED, WP_SETTLED_ALREADY /* forgotten or confirmed before: ignored */ };
@@ -81,7 +81,7 @@ void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn);
 /* The most bytes that were in flight since it was asked last. */
 size_t wp_ledger_take_highest(struct wp_ledger *l);
 
-wp_lsn wp_ledger_safe(const struct wp_ledger *l);
-wp_lsn wp_ledger_read(const struct wp_ledger *l);
+wp_lsn wp_ledger_confirmed_lsn(const struct wp_ledger *l);
+wp_lsn wp_ledger_received_lsn(const struct wp_ledger *l);
 
 #endif

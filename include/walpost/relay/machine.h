@@ -49,7 +49,8 @@ enum wp_action {
 	WP_ACT_CLOSE = 1 << 0,	   /* the stream */
 	WP_ACT_DROP_OPEN = 1 << 1, /* the ledger's open entry */
 	WP_ACT_PURGE = 1 << 2,	   /* the sink's queue */
-	WP_ACT_RESTART = 1 << 3,   /* the sink; and forget all tickets: stream from safe */
+	WP_ACT_RESTART =
+		1 << 3, /* the sink; and forget all tickets: stream from the confirmed LSN */
 	WP_ACT_TAKE_OVER = 1 << 4, /* forget all tickets: stream from the slot */
 	WP_ACT_CONNECT = 1 << 5,
 	WP_ACT_LOOK = 1 << 6,  /* at the slot */

@@ -71,17 +71,17 @@ struct wp_event_name {
 
 struct wp_pipeline;
 
-/* WP_CONFIG with why: the outbox's options. */
+/* WP_CONFIG with the error: the outbox's options. */
 enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 void wp_pipeline_free(struct wp_pipeline *p);
 /*
  * Events are made by these from the next stream on, which must begin before the next frame:
  * what the last one told is void. With the same ones too all memory that events took is given
- * back. WP_CONFIG with why, WP_NOMEM: nothing has changed.
+ * back. WP_CONFIG with the error, WP_NOMEM: nothing has changed.
  */
 enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
-			      struct wp_why *why) WP_MUST_CHECK;
+			      struct wp_error *error) WP_MUST_CHECK;
 /* A stream begins: what the last one told about tables is void. Copies the timelines. */
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines);
 /*
@@ -97,7 +97,7 @@ void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts
  * that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 /* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
 bool wp_pipeline_wants_facts(const struct wp_pipeline *p);
 /* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
@@ -120,7 +120,7 @@ size_t wp_pipeline_last_size(const struct wp_pipeline *p);
 /* Bytes written anew since the beginning, also for what was not sent: the work of the pipeline. */
 uint64_t wp_pipeline_written(const struct wp_pipeline *p);
 /* Why the event sent last went to the dead-letter topic. */
-const struct wp_why *wp_pipeline_reason(const struct wp_pipeline *p);
+const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p);
 /*
  * The event sent last was refused alone, for that reason: when it comes again it goes to
  * the dead-letter topic; if its dead letter was refused, with less of it. WP_DATA: no less

@@ -21,7 +21,7 @@
 /* What is relayed, and what the source is to bring for it. Both borrowed. */
 struct wp_relay_task {
 	const struct wp_outboxes *outboxes;
-	const struct wp_wanted *wanted; /* for the source's want() */
+	const struct wp_requirements *wanted; /* for the source's want() */
 };
 
 struct wp_relay_setup {
@@ -30,7 +30,7 @@ struct wp_relay_setup {
 	const struct wp_relay_options *options;
 	struct wp_relay_task task; /* the source has been told */
 	const char *slot;	   /* for messages */
-	const char *owner;	   /* this process's name in the witness row */
+	const char *owner;	   /* this process's name in the slot checkpoint row */
 	uint64_t seed;		   /* for jitter */
 };
 
@@ -46,8 +46,8 @@ enum wp_note_level { WP_NOTE_DEBUG, WP_NOTE_INFO, WP_NOTE_WARN, WP_NOTE_ERROR };
 /* Something a person may want to know; the edges log it. */
 struct wp_note {
 	enum wp_note_level level;
-	const char *event; /* constant */
-	struct wp_why why; /* "" : none */
+	const char *event;     /* constant */
+	struct wp_error error; /* "" : none */
 	wp_lsn lsn;
 	int64_t wait_ms; /* -1: none */
 };
@@ -85,7 +85,7 @@ struct wp_relay_snapshot {
 	uint64_t changes_refused; /* and of these taken back, or never in effect */
 	uint64_t keepalives;	  /* of the server */
 	uint64_t statuses;	  /* told to it */
-	wp_lsn safe;
+	wp_lsn confirmed_lsn;
 	wp_lsn read;
 	wp_lsn server;
 	size_t in_flight;
@@ -103,14 +103,14 @@ struct wp_relay_snapshot {
 	bool stopping;
 	int exit_code;		/* that it will stop with */
 	int64_t unreachable_ms; /* since when the sink is not reachable; INT64_MIN: it is */
-	const char *sink_why;	/* why it is not; "": it is */
+	const char *sink_error; /* why it is not; "": it is */
 	int64_t stalled_ms;	/* since when nothing that waits is confirmed; INT64_MIN: it is */
 	bool waiting;		/* for a topic or a right, until something is confirmed again */
 	const char *waiting_topic; /* "": none, or for a right on the cluster */
 	int64_t waiting_ms;	   /* since when; INT64_MIN: none */
 	const char *holder;	   /* in standby, who took the slot; "": not known */
 	const char *halt_event;	   /* NULL: nothing made it stop */
-	const char *halt_why;
+	const char *halt_error;
 };
 
 /*
@@ -122,7 +122,7 @@ bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret);
 struct wp_relay;
 
 enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **ret,
-			struct wp_why *why) WP_MUST_CHECK;
+			struct wp_error *error) WP_MUST_CHECK;
 void wp_relay_free(struct wp_relay *r);
 
 enum wp_step {
@@ -140,10 +140,10 @@ int wp_relay_exit_code(const struct wp_relay *r);
  * A new task, in effect between two transactions (within one while a topic is awaited, for which it
  * may be the cure), once nothing is in flight: the stream begins anew. What the server, or the first
  * row, then refuses is taken back, with the note `reload_refused`. A task that is not in effect yet
- * is replaced. WP_CONFIG with why: too late, the relay stops or is held.
+ * is replaced. WP_CONFIG with the error: too late, the relay stops or is held.
  */
 enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
-			   struct wp_why *why) WP_MUST_CHECK;
+			   struct wp_error *error) WP_MUST_CHECK;
 /* Must they still be there? */
 bool wp_relay_uses(const struct wp_relay *r, const struct wp_outboxes *outboxes);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */

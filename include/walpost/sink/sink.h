@@ -15,7 +15,7 @@
 #ifndef WALPOST_SINK_SINK_H
 #define WALPOST_SINK_SINK_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/sink/record.h"
 #include "walpost/sink/sink_figures.h"
 #include "walpost/sink/tail.h"
@@ -54,7 +54,7 @@ struct wp_sink_view {
 	enum wp_reaction reaction;	 /* FAILED: STOP_CONFIG or STOP_HUMAN */
 	bool reachable;			 /* the last that was heard of the other side was good */
 	char topic[WP_SINK_TOPIC_SIZE];	 /* WAITING: which; "": for a right on the cluster */
-	struct wp_why why;		 /* WAITING, BROKEN, FAILED; or why not reachable */
+	struct wp_error error;		 /* WAITING, BROKEN, FAILED; or why not reachable */
 	const struct wp_record *waiting; /* for that topic, since longest; NULL: what is offered.
 					  * Borrowed, until the next call */
 	size_t in_flight;		 /* records taken and not reported yet */
@@ -74,11 +74,11 @@ struct wp_sink_ops {
 	 * WP_OK: taken, copied; a report will come. Not sent yet, perhaps: what waits for
 	 * its topic holds up no other, unless one by one or WAITING. Not taken: WP_AGAIN
 	 * (topic not known yet, waiting, starting: offer it again after the next wake);
-	 * WP_FULL (own queue full); WP_DATA with why (never deliverable: size,
+	 * WP_FULL (own queue full); WP_DATA with the error (never deliverable: size,
 	 * naming size and limit); WP_IO (broken).
 	 */
 	enum wp_rc (*send)(struct wp_sink *s, wp_ticket ticket, const struct wp_record *record,
-			   struct wp_why *why);
+			   struct wp_error *error);
 	/* Reports that have come, at most `max`; also does what is due at now_ms. */
 	size_t (*collect)(struct wp_sink *s, int64_t now_ms, struct wp_report *reports, size_t max);
 	/* Takes back what is queued and not on its way: reported as PURGED. */

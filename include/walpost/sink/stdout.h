@@ -12,6 +12,6 @@
 #include "walpost/sink/sink.h"
 
 /* Borrows `fd`. */
-enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

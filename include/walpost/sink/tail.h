@@ -6,7 +6,7 @@
 #ifndef WALPOST_SINK_TAIL_H
 #define WALPOST_SINK_TAIL_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/position.h"
 #include "walpost/sink/topic_list.h"
 
@@ -22,7 +22,7 @@ struct wp_tail_question {
 enum wp_tail_state {
 	WP_TAIL_NONE,	     /* never asked */
 	WP_TAIL_ASKING,	     /* the answer comes with a wake */
-	WP_TAIL_KNOWN,	     /* all below; `why` names what was not read */
+	WP_TAIL_KNOWN,	     /* all below; `error` names what was not read */
 	WP_TAIL_UNREACHABLE, /* nobody answered: ask again later */
 	WP_TAIL_UNKNOWN,     /* nothing is kept that could be asked */
 };
@@ -35,7 +35,7 @@ struct wp_tail {
 	int32_t partition;
 	size_t partitions;	  /* of the topics that are there */
 	size_t unread_partitions; /* of them */
-	struct wp_why why;	  /* KNOWN: "" when all was read; else why not */
+	struct wp_error error;	  /* KNOWN: "" when all was read; else why not */
 };
 
 #endif

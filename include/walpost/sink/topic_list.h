@@ -1,5 +1,5 @@
 /*
- * Which topics have taken events of ours? Comma-separated names, for the witness row and for
+ * Which topics have taken events of ours? Comma-separated names, for the slot checkpoint row and for
  * the question about what they hold: a topic's name has no comma.
  *
  * Bounded: what does not fit is left out. Pure.

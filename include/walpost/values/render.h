@@ -26,14 +26,14 @@
  * VariableScaleDecimal; Kafka Connect's Values, SimpleHeaderConverter, StringConverter,
  * JsonConverter; pgjdbc's TypeInfoCache, ArrayDecoding. Pure.
  *
- * Functions append to `into`. WP_DATA with why, which says what is wrong with the value: it has
+ * Functions append to `into`. WP_DATA with the error, which says what is wrong with the value: it has
  * no such form. WP_FULL, WP_NOMEM. On failure `into` is as it was. `type` must be known.
  */
 #ifndef WALPOST_VALUES_RENDER_H
 #define WALPOST_VALUES_RENDER_H
 
 #include "walpost/base/buffer.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/relations.h"
 
 /* Types that have a form here, for who has to choose another. */
@@ -56,13 +56,13 @@ struct wp_column_type {
 bool wp_render_knows(const struct wp_column_type *type);
 /* What StringConverter writes, for keys and values. `text` is not null. */
 enum wp_rc wp_render_string(struct wp_buffer *into, const struct wp_column_type *type,
-			    struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
 /* What SimpleHeaderConverter writes; arrays differ from the above. `text` is not null. */
 enum wp_rc wp_render_header(struct wp_buffer *into, const struct wp_column_type *type,
-			    struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
 /* What JsonConverter writes for the value alone; null for a null span. */
 enum wp_rc wp_render_json(struct wp_buffer *into, const struct wp_column_type *type,
-			  struct wp_span text, struct wp_why *why) WP_MUST_CHECK;
+			  struct wp_span text, struct wp_error *error) WP_MUST_CHECK;
 /*
  * The Connect schema as JsonConverter writes it; `field` is its name within a struct, NULL: it
  * stands alone. An enum's labels are left out where they are not known. Both are UTF-8.

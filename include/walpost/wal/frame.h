@@ -14,7 +14,7 @@
 #ifndef WALPOST_WAL_FRAME_H
 #define WALPOST_WAL_FRAME_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/lsn.h"
 
 #define WP_STATUS_SIZE 34
@@ -40,9 +40,9 @@ struct wp_status {
 	bool reply_requested;
 };
 
-/* WP_PROTO with why on anything else than a whole 'w' or 'k'. */
+/* WP_PROTO with the error on anything else than a whole 'w' or 'k'. */
 enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret,
-			 struct wp_why *why) WP_MUST_CHECK;
+			 struct wp_error *error) WP_MUST_CHECK;
 void wp_status_write(const struct wp_status *status, uint8_t bytes[WP_STATUS_SIZE]);
 
 #endif

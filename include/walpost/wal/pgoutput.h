@@ -13,7 +13,7 @@
 #ifndef WALPOST_WAL_PGOUTPUT_H
 #define WALPOST_WAL_PGOUTPUT_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/lsn.h"
 
 #define WP_COLUMNS_MAX 1664
@@ -114,8 +114,8 @@ struct wp_pgoutput {
 	struct wp_column columns[WP_COLUMNS_MAX];
 };
 
-/* WP_PROTO with why: short, trailing bytes, unknown byte, unchanged value in an insert. */
+/* WP_PROTO with the error: short, trailing bytes, unknown byte, unchanged value in an insert. */
 enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struct wp_change *ret,
-			    struct wp_why *why) WP_MUST_CHECK;
+			    struct wp_error *error) WP_MUST_CHECK;
 
 #endif

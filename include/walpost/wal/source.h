@@ -5,9 +5,9 @@
  *
  *   CLOSED -connect-> CONNECTING -> READY -start-> STARTING -> STREAMING
  *                                   READY -look-> LOOKING -> READY (fresh facts)
- *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways, then the witness)
+ *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways, then the slot checkpoint)
  *   STREAMING -> FINISHED                (the server ended the copy in good order)
- *   any -part-> FINISHING -> FINISHED    (at once closed; then the witness)
+ *   any -part-> FINISHING -> FINISHED    (at once closed; then the slot checkpoint)
  *   any -part-> CLOSED                   (there is nothing to write)
  *   any -> FAILED                        (failure says why and what it calls for)
  *   any -close-> CLOSED                  (at once, from any state)
@@ -18,7 +18,7 @@
 #ifndef WALPOST_WAL_SOURCE_H
 #define WALPOST_WAL_SOURCE_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/frame.h"
 #include "walpost/wal/partitions.h"
@@ -26,8 +26,8 @@
 #include "walpost/wal/timeline.h"
 
 #define WP_OWNER_SIZE 64
-#define WP_WITNESS_TOPICS_SIZE 4096
-#define WP_WITNESS_TROUBLE_SIZE 1024
+#define WP_CHECKPOINT_TOPICS_SIZE 4096
+#define WP_CHECKPOINT_TROUBLE_SIZE 1024
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -48,33 +48,33 @@ struct wp_source_facts {
 	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */
 	bool slot_held;		       /* active, by a process that is not our own old walsender */
 	int64_t wal_sender_timeout_ms; /* 0: none */
-	/* The witness row: who took the slot over last, and how far that one has come. */
-	bool witness_readable; /* the table is there and may be read */
-	bool witness_unsure;   /* it may, but not now: locked, perhaps. What it says is not known */
-	bool witness_writable; /* and has all columns and may be written: it can be believed */
-	char witness_owner[WP_OWNER_SIZE]; /* "" when there is no row */
-	wp_lsn witness_taken_at;	   /* where the slot stood as that owner took it over */
-	uint64_t witness_system_id;
-	uint32_t witness_timeline;
-	uint16_t witness_epoch;
+	/* The slot checkpoint row: who took the slot over last, and how far that one has come. */
+	bool checkpoint_readable; /* the table is there and may be read */
+	bool checkpoint_unsure; /* it may, but not now: locked, perhaps. What it says is not known */
+	bool checkpoint_writable; /* and has all columns and may be written: it can be believed */
+	char checkpoint_owner[WP_OWNER_SIZE]; /* "" when there is no row */
+	wp_lsn checkpoint_taken_at;	      /* where the slot stood as that owner took it over */
+	uint64_t checkpoint_system_id;
+	uint32_t checkpoint_timeline;
+	uint16_t checkpoint_epoch;
 	struct wp_column_facts columns; /* of the outboxes' tables, in their order */
 	enum wp_transfer transfer;	/* how rows had best be asked for */
 	bool text_will_do;		/* as text too, when they do not come so */
-	bool witness_stopped;	       /* in good order: the slot stood at witness_confirmed then */
-	wp_lsn witness_confirmed;      /* what that owner wrote down last; 0: nothing */
-	char witness_confirmed_at[32]; /* when, in words */
-	char witness_topics[WP_WITNESS_TOPICS_SIZE]; /* that took events, comma-separated */
+	bool checkpoint_stopped; /* in good order: the slot stood at checkpoint_confirmed then */
+	wp_lsn checkpoint_confirmed;	  /* what that owner wrote down last; 0: nothing */
+	char checkpoint_confirmed_at[32]; /* when, in words */
+	char checkpoint_topics[WP_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
 	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
-	int64_t witness_transactions;
+	int64_t checkpoint_transactions;
 	int64_t slot_transactions;
 };
 
 struct wp_source_failure {
 	enum wp_reaction reaction;
-	char sqlstate[6];      /* "" when the server gave none */
-	bool slot_lost;	       /* the server has given the slot up */
-	bool witness_writable; /* as in the facts, which were not read to their end */
-	struct wp_why why;
+	char sqlstate[6];	  /* "" when the server gave none */
+	bool slot_lost;		  /* the server has given the slot up */
+	bool checkpoint_writable; /* as in the facts, which were not read to their end */
+	struct wp_error error;
 };
 
 enum wp_probe {
@@ -107,7 +107,7 @@ struct wp_health {
 	bool limited;	   /* max_slot_wal_keep_size is set, and safe_size known */
 	int64_t safe_size; /* bytes that may be written until the slot can be lost */
 	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */
-	struct wp_why loss;
+	struct wp_error loss;
 };
 
 struct wp_source_view {
@@ -119,16 +119,16 @@ struct wp_source_view {
 	struct wp_partitions partitions;
 	enum wp_asked partitions_asked;
 	struct wp_health health;
-	/* The witness row could not be written at the start and names another owner still:
+	/* The slot checkpoint row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
 	bool unclaimed;
 };
 
-enum wp_witness { WP_WITNESS_KEEP, WP_WITNESS_WRITE };
+enum wp_checkpoint { WP_CHECKPOINT_KEEP, WP_CHECKPOINT_WRITE };
 enum wp_reading { WP_READING_OFF, WP_READING_ON };
 
 /* What a stream is to bring: told by who knows (postgres/options.h). */
-struct wp_wanted;
+struct wp_requirements;
 
 struct wp_source;
 
@@ -136,12 +136,12 @@ struct wp_source_ops {
 	/* CLOSED, FINISHED or FAILED only. */
 	void (*connect)(struct wp_source *s);
 	/* From any state, in force with the next connect(). Borrowed until then and from then on. */
-	void (*want)(struct wp_source *s, const struct wp_wanted *wanted);
+	void (*want)(struct wp_source *s, const struct wp_requirements *wanted);
 	/* READY only: reads the facts again. */
 	void (*look)(struct wp_source *s);
-	/* READY only. WRITE: first write the witness row (owner, system, epoch). */
+	/* READY only. WRITE: first write the slot checkpoint row (owner, system, epoch). */
 	void (*start)(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
-		      enum wp_witness witness);
+		      enum wp_checkpoint checkpoint);
 	/*
 	 * STREAMING only: the next CopyData. WP_OK: `ret` is valid until the next
 	 * call of next() or close(); WP_AGAIN: none now, wake will tell; WP_IO:
@@ -154,10 +154,10 @@ struct wp_source_ops {
 	 * not take now follows when it can. */
 	enum wp_rc (*status)(struct wp_source *s, const struct wp_status *status);
 	/* STREAMING only: CopyDone, then read and discard until the server ends, then the
-	 * witness: the flush of the last status, and how it ended. */
+	 * checkpoint: the flush of the last status, and how it ended. */
 	void (*finish)(struct wp_source *s, const char *topics);
 	/*
-	 * From any state: closes, and writes the witness on a connection of its own, if
+	 * From any state: closes, and writes the slot checkpoint on a connection of its own, if
 	 * we ever had the slot and nobody else has it now; if we never had it, only what
 	 * trouble() said. FINISHED, whether it could be written or not; for ever FINISHING
 	 * when the server does not answer.
@@ -170,15 +170,15 @@ struct wp_source_ops {
 	 * STREAMING only, all on one more connection, and none ever fails but
 	 * ask_partitions, which view() tells: what cannot be asked or written now is
 	 * dropped. ask_partitions: those of the outboxes, anew. watch: health, anew.
-	 * write_down: into the witness row that all below `confirmed` was confirmed, by
-	 * these topics (comma-separated, fewer than WP_WITNESS_TOPICS_SIZE bytes).
+	 * write_down: into the slot checkpoint row that all below `confirmed` was confirmed, by
+	 * these topics (comma-separated, fewer than WP_CHECKPOINT_TOPICS_SIZE bytes).
 	 */
 	void (*ask_partitions)(struct wp_source *s);
 	void (*watch)(struct wp_source *s);
 	void (*write_down)(struct wp_source *s, wp_lsn confirmed, const char *topics);
 	/*
-	 * From any state: what keeps events from being delivered, and for how long, as the witness
-	 * row is to say with each write from now on; "": nothing. Cut at WP_WITNESS_TROUBLE_SIZE.
+	 * From any state: what keeps events from being delivered, and for how long, as the slot checkpoint
+	 * row is to say with each write from now on; "": nothing. Cut at WP_CHECKPOINT_TROUBLE_SIZE.
 	 */
 	void (*trouble)(struct wp_source *s, const char *what, int64_t for_ms);
 	/* The same for life: what it says changes. */

@@ -10,7 +10,7 @@
 #ifndef WALPOST_WAL_TIMELINE_H
 #define WALPOST_WAL_TIMELINE_H
 
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 #include "walpost/wal/lsn.h"
 
 #define WP_TIMELINES_MAX 128
@@ -26,7 +26,7 @@ struct wp_timelines {
 
 /* `history` may be null: timeline 1 has none. WP_PROTO on a malformed line. */
 enum wp_rc wp_timelines_read(struct wp_timelines *t, uint32_t current, struct wp_span history,
-			     struct wp_why *why) WP_MUST_CHECK;
+			     struct wp_error *error) WP_MUST_CHECK;
 uint32_t wp_timelines_at(const struct wp_timelines *t, wp_lsn lsn);
 
 #endif

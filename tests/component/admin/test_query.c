@@ -61,8 +61,8 @@ static void on_done(void *arg, const PGresult *result, const struct wp_source_fa
 
 static void begin(struct fixture *f, const char *sql)
 {
-	struct wp_why why;
-	CHECK_EQ(wp_query_new(f->loop, f->pg, sql, on_done, f, &f->query, &why), WP_OK);
+	struct wp_error error;
+	CHECK_EQ(wp_query_new(f->loop, f->pg, sql, on_done, f, &f->query, &error), WP_OK);
 	CHECK_EQ(f->calls, 0); /* never from within */
 }
 
@@ -98,8 +98,8 @@ static void an_error_comes_with_its_code_and_sentence(void **state)
 	ask(&f, "SELECT 1; SELECT * FROM nowhere; SELECT 2");
 	CHECK_TEXT(f.failure.sqlstate, "42P01");
 	CHECK_EQ(f.failure.reaction, WP_REACT_STOP_HUMAN);
-	CHECK_HAS(f.failure.why.text, "nowhere");
-	CHECK(f.failure.why.text[strlen(f.failure.why.text) - 1] != '\n');
+	CHECK_HAS(f.failure.error.text, "nowhere");
+	CHECK(f.failure.error.text[strlen(f.failure.error.text) - 1] != '\n');
 	end(&f);
 }
 
@@ -145,19 +145,19 @@ static void a_connection_that_breaks_without_a_word_is_told(void **state)
 	CHECK_EQ(f.calls, 1);
 	CHECK_TEXT(f.failure.sqlstate, "");
 	CHECK_EQ(f.failure.reaction, WP_REACT_RECONNECT);
-	CHECK(*f.failure.why.text);
+	CHECK(*f.failure.error.text);
 	end(&f);
 }
 
 static void nothing_is_sent_on_a_lost_connection(void **state)
 {
 	(void)state;
-	struct wp_why why;
+	struct wp_error error;
 	struct fixture f = connected("");
 	ask(&f, "SELECT pg_terminate_backend(pg_backend_pid())");
 	wp_query_free(f.query);
-	CHECK_EQ(wp_query_new(f.loop, f.pg, "SELECT 1", on_done, &f, &f.query, &why), WP_IO);
-	CHECK_HAS(why.text, "cannot send SQL");
+	CHECK_EQ(wp_query_new(f.loop, f.pg, "SELECT 1", on_done, &f, &f.query, &error), WP_IO);
+	CHECK_HAS(error.text, "cannot send SQL");
 	f.query = NULL;
 	end(&f);
 }
@@ -198,7 +198,7 @@ static void check_preflight_on(const char *more)
 					       .slot = "s",
 					       .publication = "P\\\"u'b" };
 	static const char *const definitions[] = { "uuid PRIMARY KEY", "text", "jsonb" };
-	struct wp_wanted_table table = {
+	struct wp_requirements_table table = {
 		.schema = "pub'lic",
 		.name = "out\"box",
 		.columns = columns,
@@ -206,14 +206,14 @@ static void check_preflight_on(const char *more)
 		.column_count = 3,
 		.all_count = 3,
 	};
-	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
-	struct wp_why why;
+	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };
+	struct wp_error error;
 	struct wp_buffer sql;
 	struct fixture f = connected(more);
 	wp_buffer_init(&sql, 1 << 20);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &why), WP_OK);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &error), WP_OK);
 	ask(&f, (const char *)sql.data);
-	CHECK_EQ(wp_preflight_judge(f.pg, f.result, &options, &wanted, &found, &why), WP_OK);
+	CHECK_EQ(wp_preflight_judge(f.pg, f.result, &options, &wanted, &found, &error), WP_OK);
 	CHECK(!found.slot_exists && !found.table_exists[0] && !found.publication_exists);
 	wp_buffer_release(&sql);
 	end(&f);
@@ -230,13 +230,13 @@ static void the_preflight_question_has_a_limit(void **state)
 {
 	(void)state;
 	struct wp_postgres_options options = { .conninfo = "", .slot = "s", .publication = "p" };
-	struct wp_wanted_table table = { .schema = "public", .name = "outbox" };
-	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
-	struct wp_why why;
+	struct wp_requirements_table table = { .schema = "public", .name = "outbox" };
+	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };
+	struct wp_error error;
 	struct wp_buffer sql;
 	struct fixture f = connected("");
 	wp_buffer_init(&sql, 1000);
-	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &why), WP_FULL);
+	CHECK_EQ(wp_preflight_sql(f.pg, &options, &wanted, 0, &sql, &error), WP_FULL);
 	wp_buffer_release(&sql);
 	end(&f);
 }

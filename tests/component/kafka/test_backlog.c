@@ -13,7 +13,7 @@
 enum { API_PRODUCE = 0 };
 
 static struct world w;
-static struct wp_why why;
+static struct wp_error error;
 
 static int one_broker(void **state)
 {
@@ -21,7 +21,7 @@ static int one_broker(void **state)
 	world_init(&w, 1);
 	world_topic(&w, "known", 1);
 	world_topic(&w, "new", 4);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static enum wp_rc offer(wp_ticket ticket, const char *topic, const char *key)
 	struct wp_record record = world_record(topic, key, "a value");
 	record.id = wp_span_of(id);
 	record.position = (struct wp_position){ .timeline = 1, .commit_lsn = 1000 + ticket };
-	return world_offer(&w, ticket, &record, &why);
+	return world_offer(&w, ticket, &record, &error);
 }
 
 static void take(wp_ticket ticket, const char *topic, const char *key)
@@ -272,15 +272,15 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	(void)state;
 	record.partition = 1;
 	world_open(&w);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
 	record.partition = 0;
-	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].ticket, 1);
 	CHECK_EQ(w.reports[0].outcome, WP_REFUSED);
 	CHECK_EQ(w.reports[0].reaction, WP_REACT_ISOLATE);
 	CHECK(w.reports[0].event_level);
-	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 3, &record, &error), WP_AGAIN);
 	for (int i = 0; i < 5; i++)
 		world_turn(&w);
 	CHECK_EQ(w.report_count, 1);
@@ -289,9 +289,9 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	record.partition = 1;
 	enum wp_rc rc = WP_AGAIN;
-	WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &why)) != WP_AGAIN);
+	WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &error)) != WP_AGAIN);
 	CHECK_EQ(rc, WP_DATA);
-	CHECK_HAS(why.text, "names partition 1, and topic known has 1");
+	CHECK_HAS(error.text, "names partition 1, and topic known has 1");
 }
 
 /* Else its partitions were counted again and again, for as long as Kafka does not take the first. */
@@ -305,10 +305,10 @@ static void what_waits_behind_a_first_does_not_count_the_partitions_for_ever(voi
 		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1,
 						  RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
 	record.partition = 0;
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
-	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
+	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_OK);
 	record.partition = 1;
-	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 3, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, w.report_count > 0);
 	CHECK_EQ(w.reports[0].ticket, 3);
 	CHECK_EQ(w.reports[0].outcome, WP_REFUSED);

@@ -230,7 +230,7 @@ static void a_fatal_error_of_any_breaks_the_sink(void **state)
 	(void)rd_kafka_test_fatal_error(inside()->clients[1].rk,
 					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "by hand");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
-	CHECK_HAS(world_view(&w)->why.text, "by hand");
+	CHECK_HAS(world_view(&w)->error.text, "by hand");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	send_to("b", 7);
 	WORLD_UNTIL(&w, is_confirmed(7));

@@ -11,7 +11,7 @@
 #include "world.h"
 
 static struct world w;
-static struct wp_why why;
+static struct wp_error error;
 static char letters[200000];
 
 static int one_broker(void **state)
@@ -21,7 +21,7 @@ static int one_broker(void **state)
 	world_topic(&w, "orders", 1);
 	world_topic(&w, "bills", 1);
 	memset(letters, 'x', sizeof(letters) - 1);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -100,9 +100,9 @@ static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void *
 	world_send(&w, 3, &at);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	answer("orders", 5000); /* fresh, however slow the machine is */
-	CHECK_EQ(world_offer(&w, 4, &above, &why), WP_DATA);
-	CHECK_HAS(why.text, "5001 bytes");
-	CHECK_HAS(why.text, "max.message.bytes of 5000 bytes for topic orders");
+	CHECK_EQ(world_offer(&w, 4, &above, &error), WP_DATA);
+	CHECK_HAS(error.text, "5001 bytes");
+	CHECK_HAS(error.text, "max.message.bytes of 5000 bytes for topic orders");
 }
 
 static struct wp_asked limit_of(const char *message_max, const char *segment)
@@ -136,9 +136,9 @@ static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **s
 	settle();
 	answer_of("orders", told.limit, told.limit_name); /* fresh */
 	struct wp_record above = record_of_wire_size("orders", 3001);
-	CHECK_EQ(world_offer(&w, 2, &above, &why), WP_DATA);
-	CHECK_HAS(why.text, "segment.bytes of 3000 bytes for topic orders");
-	CHECK_HAS(why.text, "raise segment.bytes of the topic");
+	CHECK_EQ(world_offer(&w, 2, &above, &error), WP_DATA);
+	CHECK_HAS(error.text, "segment.bytes of 3000 bytes for topic orders");
+	CHECK_HAS(error.text, "raise segment.bytes of the topic");
 }
 
 static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
@@ -151,7 +151,7 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 	settle();
 	wp_topics_find(&inside()->topics, "orders")->answered_at_ms -= 10001;
 	struct wp_record above = record_of_wire_size("orders", 5001);
-	CHECK_EQ(world_offer(&w, 2, &above, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 2, &above, &error), WP_AGAIN);
 	/* The mock does not tell a limit: the broker decides. */
 	world_send(&w, 2, &above);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -177,7 +177,7 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 	CHECK_EQ(effective_batch_size(), 1000000);
 	world_send(&w, 2, &record);
 	answer("orders", 65536);
-	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 3, &record, &error), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	CHECK_EQ(world_view(&w)->in_flight, 1);
 	CHECK(inside()->clients[0].rk != NULL);
@@ -273,7 +273,7 @@ static size_t sent_of(size_t count, wp_ticket first, const struct wp_record *rec
 	size_t before = wp_producer_sent(inside());
 
 	for (size_t i = 0; i < count; i++)
-		CHECK_EQ(world_offer(&w, first + i, record, &why), WP_OK);
+		CHECK_EQ(world_offer(&w, first + i, record, &error), WP_OK);
 	return wp_producer_sent(inside()) - before;
 }
 
@@ -425,7 +425,7 @@ static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(vo
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_property(&w, "allow.auto.create.topics", "true");
 	world_open(&w);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
 	struct wp_topic *topic = wp_topics_find(&inside()->topics, "late");
 	WORLD_UNTIL(&w, topic->trouble == WP_TOPIC_MISSING);
 	topic->troubled_at_ms = world_clock_ms(); /* just now, however slow the machine is */
@@ -434,7 +434,7 @@ static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(vo
 	CHECK_TEXT(world_view(&w)->topic, "");
 	topic->troubled_at_ms -= 5000;
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
-	CHECK_HAS(world_view(&w)->why.text, "the brokers were asked to and did not");
+	CHECK_HAS(world_view(&w)->error.text, "the brokers were asked to and did not");
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);

@@ -5,13 +5,13 @@
 #include "world.h"
 
 static struct world w;
-static struct wp_why sentence, why;
+static struct wp_error sentence, error;
 
 static int one_broker(void **state)
 {
 	(void)state;
 	world_init(&w, 3);
-	sentence.text[0] = why.text[0] = '\0';
+	sentence.text[0] = error.text[0] = '\0';
 	return 0;
 }
 
@@ -25,9 +25,9 @@ static int release(void **state)
 static void brokers_that_answer_are_counted(void **state)
 {
 	(void)state;
-	CHECK_EQ(wp_kafka_reach(&w.options, 10000, &sentence, &why), WP_OK);
+	CHECK_EQ(wp_kafka_reach(&w.options, 10000, &sentence, &error), WP_OK);
 	CHECK_HAS(sentence.text, "reached 3 brokers of Kafka cluster");
-	CHECK_TEXT(why.text, "");
+	CHECK_TEXT(error.text, "");
 }
 
 static void nobody_there_is_io_with_the_address_and_within_the_time(void **state)
@@ -35,10 +35,10 @@ static void nobody_there_is_io_with_the_address_and_within_the_time(void **state
 	(void)state;
 	world_down(&w);
 	int64_t before = world_clock_ms();
-	CHECK_EQ(wp_kafka_reach(&w.options, 5000, &sentence, &why), WP_IO);
+	CHECK_EQ(wp_kafka_reach(&w.options, 5000, &sentence, &error), WP_IO);
 	CHECK(world_clock_ms() - before < 15000);
-	CHECK_HAS(why.text, "no Kafka broker answers");
-	CHECK_HAS(why.text, "Connection refused");
+	CHECK_HAS(error.text, "no Kafka broker answers");
+	CHECK_HAS(error.text, "Connection refused");
 	CHECK_TEXT(sentence.text, "");
 }
 
@@ -50,22 +50,22 @@ static void wrong_credentials_are_told_at_once(void **state)
 	world_property(&w, "sasl.username", "me");
 	world_property(&w, "sasl.password", "hunter2");
 	int64_t before = world_clock_ms();
-	CHECK_EQ(wp_kafka_reach(&w.options, 20000, &sentence, &why), WP_CONFIG);
+	CHECK_EQ(wp_kafka_reach(&w.options, 20000, &sentence, &error), WP_CONFIG);
 	CHECK(world_clock_ms() - before < 10000);
-	CHECK_HAS(why.text, "does not let us in");
-	CHECK(strstr(why.text, "hunter2") == NULL);
+	CHECK_HAS(error.text, "does not let us in");
+	CHECK(strstr(error.text, "hunter2") == NULL);
 }
 
 static void a_wrong_property_is_told_with_its_place(void **state)
 {
 	(void)state;
 	world_property(&w, "acks", "1");
-	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "acks = 1 (the test) is refused");
+	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "acks = 1 (the test) is refused");
 	w.options.property_count--;
 	world_property(&w, "max.in.flight", "6");
-	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "max.in.flight");
+	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "max.in.flight");
 }
 
 static struct wp_findings found; /* large */

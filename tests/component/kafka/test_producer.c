@@ -13,7 +13,7 @@
 #define API_INIT_PRODUCER_ID 22
 
 static struct world w;
-static struct wp_why why;
+static struct wp_error error;
 
 static int one_broker(void **state)
 {
@@ -21,7 +21,7 @@ static int one_broker(void **state)
 	world_init(&w, 1);
 	world_topic(&w, TOPIC, 4);
 	world_topic(&w, "single", 1);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -45,10 +45,10 @@ static void send_many(wp_ticket first, wp_ticket last)
 		world_send(&w, ticket, &record);
 }
 
-static void fail_produce(rd_kafka_resp_err_t error, size_t times)
+static void fail_produce(rd_kafka_resp_err_t code, size_t times)
 {
 	for (size_t i = 0; i < times; i++)
-		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1, error);
+		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1, code);
 }
 
 static void restart(enum wp_batching batching)
@@ -61,14 +61,15 @@ static void restart(enum wp_batching batching)
 
 static rd_kafka_t *consumer_of(const char *topic, int32_t partition)
 {
-	char error[512];
+	char errstr[512];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 
 	(void)rd_kafka_conf_set(conf, "bootstrap.servers",
-				rd_kafka_mock_cluster_bootstraps(w.cluster), error, sizeof(error));
-	(void)rd_kafka_conf_set(conf, "group.id", "test", error, sizeof(error));
-	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof(error));
+				rd_kafka_mock_cluster_bootstraps(w.cluster), errstr,
+				sizeof(errstr));
+	(void)rd_kafka_conf_set(conf, "group.id", "test", errstr, sizeof(errstr));
+	rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
 	assert_non_null(rk);
 	(void)rd_kafka_poll_set_consumer(rk);
 	rd_kafka_topic_partition_list_add(list, topic, partition)->offset =
@@ -233,11 +234,11 @@ static void a_size_error_asks_for_isolation_and_breaks_the_producer(void **state
 	CHECK_EQ(w.reports[1].reaction, WP_REACT_ISOLATE);
 	CHECK(w.reports[1].event_level);
 	CHECK_TEXT(w.reports[1].code, "MSG_SIZE_TOO_LARGE");
-	CHECK_HAS(world_view(&w)->why.text, "_GAPLESS_GUARANTEE");
+	CHECK_HAS(world_view(&w)->error.text, "_GAPLESS_GUARANTEE");
 	CHECK(world_view(&w)->reachable);
 	struct wp_record record = world_record("single", "k", "v");
-	CHECK_EQ(world_offer(&w, 3, &record, &why), WP_IO);
-	CHECK_HAS(why.text, "unusable");
+	CHECK_EQ(world_offer(&w, 3, &record, &error), WP_IO);
+	CHECK_HAS(error.text, "unusable");
 }
 
 static void after_the_restart_it_delivers_again_one_by_one(void **state)
@@ -284,7 +285,7 @@ static void a_fatal_error_breaks_it_until_the_restart(void **state)
 					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
 					"by the test");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
-	CHECK_HAS(world_view(&w)->why.text, "by the test");
+	CHECK_HAS(world_view(&w)->error.text, "by the test");
 	restart(WP_BATCHING_NORMAL);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -300,7 +301,7 @@ static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 					"not authorized");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_FAILED);
 	CHECK_EQ(world_view(&w)->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(world_view(&w)->why.text, "IDEMPOTENT_WRITE");
+	CHECK_HAS(world_view(&w)->error.text, "IDEMPOTENT_WRITE");
 }
 
 /* Brokers ask for it as a producer begins. */
@@ -316,7 +317,7 @@ static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 	restart(WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_TEXT(world_view(&w)->topic, "");
-	CHECK_HAS(world_view(&w)->why.text, "allow IDEMPOTENT_WRITE on the cluster");
+	CHECK_HAS(world_view(&w)->error.text, "allow IDEMPOTENT_WRITE on the cluster");
 	CHECK(world_view(&w)->reachable);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, world_count(&w, WP_CONFIRMED) == 1);
@@ -437,7 +438,7 @@ static void in_flight_up_to_the_bound_never_meets_a_full_queue(void **state)
 		if (w.sink->ops->collect(w.sink, world_clock_ms(), &one, 1) == 0)
 			continue;
 		CHECK_EQ(one.outcome, WP_CONFIRMED);
-		CHECK_EQ(world_offer(&w, next++, &record, &why), WP_OK);
+		CHECK_EQ(world_offer(&w, next++, &record, &error), WP_OK);
 	}
 }
 
@@ -449,11 +450,11 @@ static void a_missing_topic_waits_and_flows_when_it_is_created(void **state)
 	struct wp_record record = world_record("not-there", "k", "v");
 	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_TEXT(world_view(&w)->topic, "not-there");
-	CHECK_HAS(world_view(&w)->why.text, "not-there does not exist");
-	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_AGAIN);
+	CHECK_HAS(world_view(&w)->error.text, "not-there does not exist");
+	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_WAITING);
 
 	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -472,7 +473,7 @@ static void a_topic_waited_for_no_longer_holds_up_another(void **state)
 	world_open(&w);
 	restart(WP_BATCHING_ONE_BY_ONE);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_AGAIN);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	send_many(2, 3);
 	WORLD_UNTIL(&w, w.report_count == 2);
@@ -492,9 +493,9 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 	WORLD_UNTIL(&w, w.report_count == 1);
 	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	wp_gate_distrust(inside(), "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
-	CHECK_HAS(world_view(&w)->why.text, "single may not be written");
+	CHECK_HAS(world_view(&w)->error.text, "single may not be written");
 	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);
@@ -513,7 +514,7 @@ static void a_topic_refused_by_report_waits_after_the_restart(void **state)
 
 	restart(WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
 	world_collect(&w);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_WAITING);
 	CHECK_TEXT(world_view(&w)->topic, "single");
@@ -534,10 +535,10 @@ static void a_partition_that_is_not_there_is_refused_once_they_were_counted_for_
 	w.report_count = 0;
 	/* The first answer is no older than this, and yet they are counted for each anew. */
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(world_offer(&w, 1, &record, &why), WP_AGAIN);
-		WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &why)) != WP_AGAIN);
+		CHECK_EQ(world_offer(&w, 1, &record, &error), WP_AGAIN);
+		WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &error)) != WP_AGAIN);
 		CHECK_EQ(rc, WP_DATA);
-		CHECK_HAS(why.text, "names partition 1, and topic single has 1, counted from 0");
+		CHECK_HAS(error.text, "names partition 1, and topic single has 1, counted from 0");
 	}
 	record.partition = 0;
 	world_send(&w, 1, &record);
@@ -567,9 +568,9 @@ static void an_event_above_message_max_bytes_is_data(void **state)
 	world_open(&w);
 	world_send(&w, 1, &small);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(world_offer(&w, 2, &record, &why), WP_DATA);
-	CHECK_HAS(why.text, "1000001 bytes for topic single");
-	CHECK_HAS(why.text, "message.max.bytes = 1000000");
+	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_DATA);
+	CHECK_HAS(error.text, "1000001 bytes for topic single");
+	CHECK_HAS(error.text, "message.max.bytes = 1000000");
 	CHECK_EQ(world_view(&w)->in_flight, 0);
 	world_send(&w, 3, &small);
 	WORLD_UNTIL(&w, w.report_count == 2);
@@ -584,9 +585,9 @@ static void a_topic_name_that_cannot_be_is_data(void **state)
 	name[WP_TOPIC_NAME_MAX + 1] = '\0';
 	world_open(&w);
 	struct wp_record record = world_record(name, "k", "v");
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_DATA);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_DATA);
 	record.topic = wp_span_of("");
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_DATA);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_DATA);
 }
 
 /* ---- the other side ---- */
@@ -597,10 +598,10 @@ static void a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself(voi
 	world_open(&w);
 	CHECK(!world_view(&w)->reachable);
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
-	CHECK_TEXT(world_view(&w)->why.text, "");
+	CHECK_TEXT(world_view(&w)->error.text, "");
 	world_down(&w);
 	WORLD_UNTIL(&w, !world_view(&w)->reachable);
-	CHECK_HAS(world_view(&w)->why.text, "Kafka does not answer");
+	CHECK_HAS(world_view(&w)->error.text, "Kafka does not answer");
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	world_up(&w);
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
@@ -652,7 +653,7 @@ static int three_brokers(void **state)
 	(void)state;
 	world_init(&w, 3);
 	world_topic(&w, "single", 1);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -671,7 +672,7 @@ static void one_broker_less_is_not_an_outage(void **state)
 		world_turn(&w);
 		CHECK(world_view(&w)->reachable);
 	}
-	CHECK_TEXT(world_view(&w)->why.text, "");
+	CHECK_TEXT(world_view(&w)->error.text, "");
 }
 
 static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(void **state)
@@ -715,8 +716,8 @@ static void a_cluster_that_is_down_at_the_start_is_waited_for(void **state)
 	world_down(&w);
 	world_open(&w);
 	struct wp_record record = world_record("single", "k", "v");
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
-	WORLD_UNTIL(&w, strstr(world_view(&w)->why.text, "does not answer") != NULL);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
+	WORLD_UNTIL(&w, strstr(world_view(&w)->error.text, "does not answer") != NULL);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	world_up(&w);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -732,8 +733,8 @@ static void wrong_credentials_at_the_start_stop_for_a_human(void **state)
 	world_open(&w);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_FAILED);
 	CHECK_EQ(world_view(&w)->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(world_view(&w)->why.text, "sasl.password");
-	CHECK(strstr(world_view(&w)->why.text, "hunter2") == NULL);
+	CHECK_HAS(world_view(&w)->error.text, "sasl.password");
+	CHECK(strstr(world_view(&w)->error.text, "hunter2") == NULL);
 }
 
 /* It may be a balancer whose brokers are still down: not a reason to give up. */
@@ -742,7 +743,7 @@ static void tls_on_a_plain_listener_is_told_and_waited_for(void **state)
 	(void)state;
 	world_property(&w, "security.protocol", "ssl");
 	world_open(&w);
-	WORLD_UNTIL(&w, strstr(world_view(&w)->why.text, "PLAINTEXT") != NULL);
+	WORLD_UNTIL(&w, strstr(world_view(&w)->error.text, "PLAINTEXT") != NULL);
 	CHECK(!world_view(&w)->reachable);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 }
@@ -751,17 +752,17 @@ static void a_wrong_property_is_refused_at_once(void **state)
 {
 	(void)state;
 	world_property(&w, "acks", "1");
-	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "acks = 1 (the test) is refused");
+	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "acks = 1 (the test) is refused");
 	w.options.property_count--;
 	world_property(&w, "max.in.flight", "6");
-	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "max.in.flight");
+	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "max.in.flight");
 	w.options.property_count--;
 	world_property(&w, "security.protocol", "ssl");
 	world_property(&w, "ssl.ca.location", "/does/not/exist");
-	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "ssl.ca.location");
+	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "ssl.ca.location");
 	CHECK(w.sink == NULL);
 }
 
@@ -806,7 +807,7 @@ static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **sta
 	for (int i = 0; i < 5; i++) {
 		world_turn(&w);
 		CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
-		CHECK_EQ(world_offer(&w, 11, &record, &why), WP_AGAIN);
+		CHECK_EQ(world_offer(&w, 11, &record, &error), WP_AGAIN);
 		CHECK(inside()->clients[0].rk == NULL);
 	}
 	free_worker(1);
@@ -854,7 +855,7 @@ static void a_question_may_be_out_when_it_is_freed(void **state)
 	world_down(&w);
 	world_open(&w);
 	struct wp_record record = world_record("single", "k", "v");
-	CHECK_EQ(world_offer(&w, 1, &record, &why), WP_OK);
+	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
 	world_collect(&w);
 	CHECK_EQ(inside()->inquiry.stage, WP_INQUIRY_CONTACT);
 	world_close(&w);

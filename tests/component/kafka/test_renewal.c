@@ -38,10 +38,10 @@ static int tear_down(void **state)
 
 static void open_with(const char *property, const char *text)
 {
-	struct wp_why why;
+	struct wp_error error;
 
 	write_text(path, text);
-	CHECK_EQ(wp_secret_file_new(path, &file, &why), WP_OK);
+	CHECK_EQ(wp_secret_file_new(path, &file, &error), WP_OK);
 	world_property(&w, property, text);
 	w.options.properties[w.options.property_count - 1].file = file;
 	world_open(&w);
@@ -82,13 +82,13 @@ static size_t send_until_draining(wp_ticket ticket)
 	struct wp_record record = world_record(TOPIC, "k", "v");
 	int64_t until = world_clock_ms() + 30000;
 	size_t count = 0;
-	struct wp_why why;
+	struct wp_error error;
 
 	while (!inside()->renewal.is_draining) {
 		CHECK(world_clock_ms() < until);
 		world_pump(&w,
 			   100); /* the trial ends here; what is offered now is not confirmed yet */
-		if (world_offer(&w, ticket + count, &record, &why) == WP_OK)
+		if (world_offer(&w, ticket + count, &record, &error) == WP_OK)
 			count++;
 		world_collect(&w);
 	}
@@ -98,7 +98,7 @@ static size_t send_until_draining(wp_ticket ticket)
 static void a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed(void **state)
 {
 	struct wp_record record = world_record(TOPIC, "k", "v");
-	struct wp_why why;
+	struct wp_error error;
 
 	(void)state;
 	open_with("client.id", "before");
@@ -108,7 +108,7 @@ static void a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed(vo
 	look_now();
 	size_t sent = 1 + send_until_draining(2);
 	CHECK(world_view(&w)->in_flight > 0);
-	CHECK_EQ(world_offer(&w, 99, &record, &why), WP_AGAIN);
+	CHECK_EQ(world_offer(&w, 99, &record, &error), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
 	CHECK(has("client.id", "after"));
@@ -170,7 +170,7 @@ static void what_stays_in_flight_too_long_breaks_the_old_client(void **state)
 	inside()->renewal.progress_at_ms -= 30000;
 	world_turn(&w);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_BROKEN);
-	CHECK_HAS(world_view(&w)->why.text, "replaced");
+	CHECK_HAS(world_view(&w)->error.text, "replaced");
 }
 
 static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **state)
@@ -184,7 +184,7 @@ static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **sta
 	write_text(path, "ten");
 	wp_tail_read(&w.options, &question, 1000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_UNREACHABLE);
-	CHECK_HAS(tail.why.text, "no consumer");
+	CHECK_HAS(tail.error.text, "no consumer");
 	write_text(path, "20000");
 	wp_tail_read(&w.options, &question, 10000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);

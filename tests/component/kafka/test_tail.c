@@ -15,14 +15,15 @@ static struct wp_tail_question question;
 
 static int set_up(void **state)
 {
-	char error[256];
+	char errstr[256];
 
 	(void)state;
 	world_init(&w, 1);
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	(void)rd_kafka_conf_set(conf, "bootstrap.servers",
-				rd_kafka_mock_cluster_bootstraps(w.cluster), error, sizeof(error));
-	writer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
+				rd_kafka_mock_cluster_bootstraps(w.cluster), errstr,
+				sizeof(errstr));
+	writer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 	assert_non_null(writer);
 	question = (struct wp_tail_question){
 		.topics = { "events.a,events.b" },
@@ -73,7 +74,7 @@ static void read_tail(int timeout_ms)
 
 static void check_highest(const char *topic, int32_t partition, wp_lsn lsn)
 {
-	CHECK_TEXT(tail.why.text, "");
+	CHECK_TEXT(tail.error.text, "");
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK(tail.found);
 	CHECK_EQ(tail.highest.commit_lsn, lsn);
@@ -102,7 +103,7 @@ static void empty_topics_hold_nothing(void **state)
 	(void)state;
 	world_topic(&w, "events.a", 3);
 	read_tail(30000);
-	CHECK_TEXT(tail.why.text, "");
+	CHECK_TEXT(tail.error.text, "");
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK(!tail.found);
 	CHECK_EQ(tail.partitions, 3);
@@ -161,8 +162,8 @@ static void too_many_records_without_the_header_are_said(void **state)
 	read_tail(60000);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK_EQ(tail.unread_partitions, 1);
-	CHECK_HAS(tail.why.text, "1 of 1 partitions");
-	CHECK_HAS(tail.why.text, "topic events.a, partition 0: no event with walpost-position");
+	CHECK_HAS(tail.error.text, "1 of 1 partitions");
+	CHECK_HAS(tail.error.text, "topic events.a, partition 0: no event with walpost-position");
 }
 
 static void another_source_does_not_count(void **state)
@@ -185,7 +186,7 @@ static void nobody_there_is_unreachable_within_the_time(void **state)
 	wp_tail_read(&w.options, &question, 1500, &tail);
 	CHECK(world_clock_ms() - before < 10000);
 	CHECK_EQ(tail.state, WP_TAIL_UNREACHABLE);
-	CHECK_HAS(tail.why.text, "no Kafka broker answers");
+	CHECK_HAS(tail.error.text, "no Kafka broker answers");
 }
 
 static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **state)
@@ -201,8 +202,8 @@ static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **sta
 	wp_tail_read(&w.options, &question, 30000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK(tail.unread_partitions > 0);
-	CHECK_HAS(tail.why.text, "events.b");
-	CHECK_HAS(tail.why.text, "uthorization failed");
+	CHECK_HAS(tail.error.text, "events.b");
+	CHECK_HAS(tail.error.text, "uthorization failed");
 	CHECK_EQ(tail.highest.commit_lsn, 400);
 }
 
@@ -220,8 +221,8 @@ static void a_topic_that_may_not_be_read_is_said(void **state)
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 	CHECK(!tail.found);
 	CHECK_EQ(tail.unread_partitions, 1);
-	CHECK_HAS(tail.why.text, "topic events.a, partition 0: ");
-	CHECK_HAS(tail.why.text, "uthorization failed");
+	CHECK_HAS(tail.error.text, "topic events.a, partition 0: ");
+	CHECK_HAS(tail.error.text, "uthorization failed");
 }
 
 static void a_producers_properties_do_not_disturb(void **state)

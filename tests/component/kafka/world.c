@@ -18,12 +18,12 @@ enum { METADATA = 3 }; /* Kafka's number of that request */
 
 void world_init(struct world *w, int broker_count)
 {
-	char error[512];
+	char errstr[512];
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 
 	*w = (struct world){ .broker_count = broker_count };
-	(void)rd_kafka_conf_set(conf, "log_level", "3", error, sizeof(error));
-	w->host = rd_kafka_new(RD_KAFKA_PRODUCER, conf, error, sizeof(error));
+	(void)rd_kafka_conf_set(conf, "log_level", "3", errstr, sizeof(errstr));
+	w->host = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 	assert_non_null(w->host);
 	w->cluster = rd_kafka_mock_cluster_new(w->host, broker_count);
 	assert_non_null(w->cluster);
@@ -60,17 +60,17 @@ void world_topic(struct world *w, const char *name, int partitions)
 		 RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t error)
+void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t code)
 {
-	rd_kafka_mock_topic_set_error(w->cluster, name, error);
+	rd_kafka_mock_topic_set_error(w->cluster, name, code);
 }
 
 void world_open(struct world *w)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	enum wp_rc rc = wp_producer_new(&w->options, &w->bounds, w->worker, &w->sink, &why);
-	CHECK_TEXT(why.text, "");
+	enum wp_rc rc = wp_producer_new(&w->options, &w->bounds, w->worker, &w->sink, &error);
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 }
 
@@ -140,22 +140,22 @@ struct wp_record world_record(const char *topic, const char *key, const char *va
 }
 
 enum wp_rc world_offer(struct world *w, wp_ticket ticket, const struct wp_record *record,
-		       struct wp_why *why)
+		       struct wp_error *error)
 {
-	return w->sink->ops->send(w->sink, ticket, record, why);
+	return w->sink->ops->send(w->sink, ticket, record, error);
 }
 
 void world_send(struct world *w, wp_ticket ticket, const struct wp_record *record)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	int64_t until = world_clock_ms() + 30000;
 	enum wp_rc rc;
 
-	while ((rc = world_offer(w, ticket, record, &why)) == WP_AGAIN) {
+	while ((rc = world_offer(w, ticket, record, &error)) == WP_AGAIN) {
 		CHECK(world_clock_ms() < until);
 		world_turn(w);
 	}
-	CHECK_TEXT(why.text, "");
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 	while (world_view(w)->queued > 0) {
 		CHECK(world_clock_ms() < until);

@@ -28,7 +28,7 @@ void world_release(struct world *w);
 void world_property(struct world *w, const char *name, const char *value);
 void world_topic(struct world *w, const char *name, int partitions);
 /* The mock creates what it is asked for, so a missing topic is one that says so. */
-void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t error);
+void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t code);
 /* The sink on the cluster; fails the test with the reason. */
 void world_open(struct world *w);
 void world_close(struct world *w);
@@ -55,7 +55,7 @@ int64_t world_clock_ms(void);
 
 struct wp_record world_record(const char *topic, const char *key, const char *value);
 enum wp_rc world_offer(struct world *w, wp_ticket ticket, const struct wp_record *record,
-		       struct wp_why *why);
+		       struct wp_error *error);
 /* Offers until it is taken, and until nothing waits to be sent. */
 void world_send(struct world *w, wp_ticket ticket, const struct wp_record *record);
 /* NULL: no report with this ticket yet. */

@@ -110,7 +110,7 @@ void harness_prepare(struct harness *h, const char *database)
 		    "CREATE TABLE outbox (id text, aggregatetype text NOT NULL, aggregateid text "
 		    "NOT NULL, type text, payload text)");
 	harness_sql(h, "CREATE PUBLICATION p FOR TABLE outbox WITH (publish = 'insert')");
-	harness_sql(h, "%s", wp_witness_sql);
+	harness_sql(h, "%s", wp_checkpoint_sql);
 	harness_sql(h, "SELECT pg_create_logical_replication_slot('s', 'pgoutput')");
 	harness_connect_by(h, NULL, "");
 	char dbname[64];
@@ -179,8 +179,8 @@ static void on_wake(void *arg)
 
 void harness_stream(struct harness *h)
 {
-	struct wp_why why;
-	static const struct wp_wanted_table table = {
+	struct wp_error error;
+	static const struct wp_requirements_table table = {
 		.schema = "public",
 		.name = "outbox",
 		.columns = columns,
@@ -196,9 +196,9 @@ void harness_stream(struct harness *h)
 	};
 	wp_stream_free(h->source);
 	h->source = NULL;
-	enum wp_rc rc = wp_stream_new(h->loop, &setup, &h->source, &why);
+	enum wp_rc rc = wp_stream_new(h->loop, &setup, &h->source, &error);
 	if (rc != WP_OK)
-		fail_msg("%s", why.text);
+		fail_msg("%s", error.text);
 }
 
 const struct wp_source_view *harness_view(const struct harness *h)
@@ -210,7 +210,7 @@ static bool is_state(struct harness *h, enum wp_source_state state)
 {
 	const struct wp_source_view *view = harness_view(h);
 	if (view->state == WP_SOURCE_FAILED && state != WP_SOURCE_FAILED)
-		fail_msg("%s (%s)", view->failure.why.text, view->failure.sqlstate);
+		fail_msg("%s (%s)", view->failure.error.text, view->failure.sqlstate);
 	return view->state == state;
 }
 
@@ -222,11 +222,11 @@ void harness_ready(struct harness *h)
 	AWAIT(h, is_state(h, WP_SOURCE_READY));
 }
 
-void harness_start(struct harness *h, enum wp_witness witness)
+void harness_start(struct harness *h, enum wp_checkpoint checkpoint)
 {
 	harness_ready(h);
 	h->source->ops->start(h->source, harness_view(h)->facts.slot_confirmed,
-			      harness_view(h)->facts.transfer, witness);
+			      harness_view(h)->facts.transfer, checkpoint);
 	AWAIT(h, is_state(h, WP_SOURCE_STREAMING));
 }
 
@@ -251,7 +251,7 @@ void harness_await_message(struct harness *h, char kind, struct wp_frame *ret)
 	do {
 		enum wp_rc rc = harness_next(h, ret);
 		if (rc != WP_OK)
-			fail_msg("no '%c' came: %s", kind, harness_view(h)->failure.why.text);
+			fail_msg("no '%c' came: %s", kind, harness_view(h)->failure.error.text);
 	} while (ret->kind != WP_FRAME_DATA || ret->body.data[0] != (uint8_t)kind);
 }
 

@@ -30,7 +30,7 @@ struct harness {
 	pid_t stopping; /* a `stop fast` that waits for us */
 };
 
-/* A fresh database "relay" with outbox, publication, witness and slot. */
+/* A fresh database "relay" with outbox, publication, checkpoint and slot. */
 void harness_init(struct harness *h);
 void harness_release(struct harness *h);
 /* As init makes it, for another database. */
@@ -63,7 +63,7 @@ bool harness_late(double since);
 
 /* Until READY or STREAMING; the test fails with the reason if it fails. */
 void harness_ready(struct harness *h);
-void harness_start(struct harness *h, enum wp_witness witness);
+void harness_start(struct harness *h, enum wp_checkpoint checkpoint);
 /* Until FAILED. */
 const struct wp_source_failure *harness_failure(struct harness *h);
 /* Takes one frame, waiting for it. WP_IO: none will come. */

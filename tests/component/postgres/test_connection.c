@@ -79,11 +79,11 @@ static void begin(enum wp_connection_kind kind)
 	struct wp_connection_setup setup = { .options = &harness.options,
 					     .kind = kind,
 					     .done = on_done };
-	struct wp_why why;
+	struct wp_error error;
 	is_done = false;
-	enum wp_rc rc = wp_connection_new(harness.loop, &setup, &connection, &why);
+	enum wp_rc rc = wp_connection_new(harness.loop, &setup, &connection, &error);
 	if (rc != WP_OK)
-		fail_msg("%s", why.text);
+		fail_msg("%s", error.text);
 	CHECK(!is_done);
 }
 
@@ -93,7 +93,7 @@ static PGconn *connect_as(enum wp_connection_kind kind)
 	AWAIT(&harness, is_done);
 	PGconn *pg = wp_connection_pg(connection);
 	if (!pg)
-		fail_msg("%s", wp_connection_failure(connection)->why.text);
+		fail_msg("%s", wp_connection_failure(connection)->error.text);
 	return pg;
 }
 
@@ -257,10 +257,10 @@ static void a_wrong_password_is_a_matter_of_configuration(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "28P01");
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "password authentication failed for user \"with_password\"");
-	CHECK_HAS(f->why.text, "postgres.conninfo");
-	CHECK(!strstr(f->why.text, "LOCATION"));
-	CHECK(!strchr(f->why.text, '\n'));
+	CHECK_HAS(f->error.text, "password authentication failed for user \"with_password\"");
+	CHECK_HAS(f->error.text, "postgres.conninfo");
+	CHECK(!strstr(f->error.text, "LOCATION"));
+	CHECK(!strchr(f->error.text, '\n'));
 	wp_connection_free(connection);
 
 	harness.options.password = "right";
@@ -277,11 +277,11 @@ static void a_wrong_password_of_the_environment_is_told_to_be_of_it(void **state
 	CHECK_EQ(setenv("PGPASSWORD", "wrong", 1), 0);
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "28P01");
-	CHECK_HAS(f->why.text, "correct or unset PGPASSWORD");
+	CHECK_HAS(f->error.text, "correct or unset PGPASSWORD");
 	wp_connection_free(connection);
 
 	harness.options.password = "wrong too";
-	CHECK(strstr(fail_to_connect(WP_CONNECTION_REPLICATION)->why.text, "PGPASSWORD") == NULL);
+	CHECK(strstr(fail_to_connect(WP_CONNECTION_REPLICATION)->error.text, "PGPASSWORD") == NULL);
 	CHECK_EQ(unsetenv("PGPASSWORD"), 0);
 }
 
@@ -294,8 +294,8 @@ static void without_any_password_the_sentence_says_where_to_name_one(void **stat
 			   "dbname=relay user=with_password passfile=/nowhere");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "no password supplied");
-	CHECK_HAS(f->why.text, "postgres.password");
+	CHECK_HAS(f->error.text, "no password supplied");
+	CHECK_HAS(f->error.text, "postgres.password");
 }
 
 static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
@@ -307,8 +307,8 @@ static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "42501");
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "ALTER ROLE \"Mere reader\" REPLICATION; "
-			       "GRANT CONNECT ON DATABASE \"relay\" TO \"Mere reader\";");
+	CHECK_HAS(f->error.text, "ALTER ROLE \"Mere reader\" REPLICATION; "
+				 "GRANT CONNECT ON DATABASE \"relay\" TO \"Mere reader\";");
 	wp_connection_free(connection);
 
 	harness_sql(&harness, "ALTER ROLE \"Mere reader\" REPLICATION");
@@ -322,8 +322,8 @@ static void a_missing_database_is_a_matter_of_configuration(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "3D000");
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "database \"nowhere\" does not exist");
-	CHECK_HAS(f->why.text, "dbname");
+	CHECK_HAS(f->error.text, "database \"nowhere\" does not exist");
+	CHECK_HAS(f->error.text, "dbname");
 }
 
 static void a_role_without_replication_is_told_the_cure(void **state)
@@ -335,7 +335,7 @@ static void a_role_without_replication_is_told_the_cure(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "42501");
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "REPLICATION");
+	CHECK_HAS(f->error.text, "REPLICATION");
 }
 
 static void an_address_that_pg_hba_refuses_is_told_the_cure(void **state)
@@ -347,7 +347,7 @@ static void an_address_that_pg_hba_refuses_is_told_the_cure(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_TEXT(f->sqlstate, "28000");
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "pg_hba.conf");
+	CHECK_HAS(f->error.text, "pg_hba.conf");
 }
 
 static void a_refused_port_is_tried_again_later(void **state)
@@ -360,7 +360,7 @@ static void a_refused_port_is_tried_again_later(void **state)
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "");
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->why.text, "Connection refused");
+	CHECK_HAS(f->error.text, "Connection refused");
 	(void)close(closed.fd);
 }
 
@@ -374,9 +374,9 @@ static void a_server_that_never_answers_is_given_up_in_time(void **state)
 	harness.options.connect_timeout_ms = 200;
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->why.text, "no answer from 127.0.0.1");
-	CHECK_HAS(f->why.text, silent.port);
-	CHECK_HAS(f->why.text, "200 ms");
+	CHECK_HAS(f->error.text, "no answer from 127.0.0.1");
+	CHECK_HAS(f->error.text, silent.port);
+	CHECK_HAS(f->error.text, "200 ms");
 	(void)close(silent.fd);
 }
 
@@ -400,7 +400,7 @@ static void a_name_without_an_address_is_tried_again_later(void **state)
 	harness_connect_by(&harness, "missing.test", "dbname=relay");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->why.text, "\"missing.test\" has no address");
+	CHECK_HAS(f->error.text, "\"missing.test\" has no address");
 }
 
 static void count_tick(struct ev_loop *loop, ev_timer *w, int events)
@@ -423,7 +423,7 @@ static void a_resolver_that_never_answers_does_not_stop_the_loop(void **state)
 	harness.options.connect_timeout_ms = 2000;
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->why.text, "no name server answered within 2000 ms");
+	CHECK_HAS(f->error.text, "no name server answered within 2000 ms");
 	CHECK(ticks > 10);
 	ev_timer_stop(harness.loop, &tick);
 	resolver_set(false);
@@ -442,7 +442,7 @@ static void resolutions_that_hang_are_bounded(void **state)
 	}
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->why.text, "8 name resolutions have not been answered");
+	CHECK_HAS(f->error.text, "8 name resolutions have not been answered");
 	wp_connection_free(connection);
 
 	resolver_set(false);
@@ -458,8 +458,8 @@ static void a_host_that_is_not_local_gets_tls_or_nothing(void **state)
 	harness_connect_by(&harness, "here.test", "dbname=relay");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "does not support SSL");
-	CHECK_HAS(f->why.text, "sslmode=disable");
+	CHECK_HAS(f->error.text, "does not support SSL");
+	CHECK_HAS(f->error.text, "sslmode=disable");
 }
 
 static void turn_tls_on(void)
@@ -493,7 +493,7 @@ static void a_certificate_of_nobody_known_is_a_matter_of_configuration(void **st
 			   "dbname=relay sslmode=verify-full sslrootcert=/nowhere/root.crt");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
-	CHECK_HAS(f->why.text, "sslrootcert");
+	CHECK_HAS(f->error.text, "sslrootcert");
 }
 
 static void freeing_is_possible_at_every_step(void **state)

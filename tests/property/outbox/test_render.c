@@ -30,11 +30,11 @@ static uint64_t random_bits(void)
 
 static const char *rendered(struct wp_column_type type, const char *text)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
 	wp_buffer_reset(&got);
-	enum wp_rc rc = wp_render_json(&got, &type, wp_span_of(text), &why);
-	CHECK_TEXT(why.text, "");
+	enum wp_rc rc = wp_render_json(&got, &type, wp_span_of(text), &error);
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 	CHECK_EQ(wp_buffer_append_byte(&got, '\0'), WP_OK);
 	return (const char *)got.data;

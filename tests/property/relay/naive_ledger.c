@@ -85,11 +85,11 @@ static bool passes(const struct naive_ledger *n, const struct naive_item *item)
 
 wp_lsn naive_safe(const struct naive_ledger *n)
 {
-	wp_lsn safe = n->base;
+	wp_lsn confirmed_lsn = n->base;
 
 	for (size_t i = 0; i < n->count && passes(n, &n->items[i]); i++)
-		safe = wp_lsn_max(safe, n->items[i].end_lsn);
-	return safe;
+		confirmed_lsn = wp_lsn_max(confirmed_lsn, n->items[i].end_lsn);
+	return confirmed_lsn;
 }
 
 size_t naive_in_flight(const struct naive_ledger *n)

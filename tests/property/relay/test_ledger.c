@@ -41,8 +41,8 @@ static void compare(struct run *r)
 {
 	size_t size = any(r, r->size_max + 2);
 
-	same(r, "safe", wp_ledger_safe(&r->ledger), naive_safe(&r->naive));
-	same(r, "read", wp_ledger_read(&r->ledger), r->naive.read);
+	same(r, "confirmed_lsn", wp_ledger_confirmed_lsn(&r->ledger), naive_safe(&r->naive));
+	same(r, "read", wp_ledger_received_lsn(&r->ledger), r->naive.read);
 	same(r, "next", wp_ledger_next(&r->ledger), r->naive.next);
 	same(r, "in flight", r->ledger.in_flight, naive_in_flight(&r->naive));
 	same(r, "bytes", r->ledger.bytes, naive_bytes(&r->naive));

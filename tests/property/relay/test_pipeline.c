@@ -17,7 +17,7 @@ enum {
 	OUTBOX = 16400,
 	LEAF,
 	IGNORED,
-	WITNESS,
+	CHECKPOINT,
 	TABLES = 4,
 	COLUMNS = 5,
 	TRANSACTIONS = 20,
@@ -31,7 +31,7 @@ enum change {
 	ROW_OUTBOX,
 	ROW_LEAF,
 	ROW_IGNORED,
-	ROW_WITNESS,
+	ROW_CHECKPOINT,
 	MESSAGE_WITHIN,
 	MESSAGE_ASIDE,
 	UPDATE,
@@ -125,7 +125,7 @@ static void describe(const struct wp_record *record, char *text, size_t size)
 }
 
 static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	struct sink *s = (struct sink *)base;
 
@@ -152,8 +152,8 @@ static void settle(struct run *r)
 
 static void compare(struct run *r)
 {
-	same(r, "safe", wp_ledger_safe(&r->ledger), naive_safe(&r->naive));
-	same(r, "read", wp_ledger_read(&r->ledger), r->naive.read);
+	same(r, "confirmed_lsn", wp_ledger_confirmed_lsn(&r->ledger), naive_safe(&r->naive));
+	same(r, "read", wp_ledger_received_lsn(&r->ledger), r->naive.read);
 	same(r, "next", wp_ledger_next(&r->ledger), r->naive.next);
 	same(r, "in flight", r->ledger.in_flight, naive_in_flight(&r->naive));
 }
@@ -176,12 +176,12 @@ static void offer(struct run *r)
 {
 	size_t taken = r->sink.taken;
 	struct wp_taken how;
-	struct wp_why why = { .text = "" };
+	struct wp_error error = { .text = "" };
 
 	r->frames++;
 	for (;;) {
 		struct wp_pipeline_counts before = *wp_pipeline_counts(r->pipeline);
-		enum wp_rc rc = wp_pipeline_take(r->pipeline, wire_span(&r->wire), &how, &why);
+		enum wp_rc rc = wp_pipeline_take(r->pipeline, wire_span(&r->wire), &how, &error);
 		if (rc == WP_OK)
 			return;
 		same(r, "records of a frame that was not taken", r->sink.taken, taken);
@@ -194,7 +194,7 @@ static void offer(struct run *r)
 			settle(r);
 		else
 			fail_msg("seed %" PRIu64 ", frame %zu: answer %d, %s", r->seed, r->frames,
-				 (int)rc, why.text);
+				 (int)rc, error.text);
 	}
 }
 
@@ -244,7 +244,7 @@ static void tell(struct run *r, uint32_t oid)
 	static const char *const TABLE[TABLES][2] = { { "public", "outbox" },
 						      { "public", "outbox_p1" },
 						      { "audit", "log" },
-						      { "walpost", "witness" } };
+						      { "walpost", "slot_checkpoint" } };
 	struct wire_column columns[COLUMNS];
 	size_t table = oid - OUTBOX;
 
@@ -320,7 +320,7 @@ static void other_row(struct run *r, uint32_t oid)
 	tell(r, oid);
 	write_row(r, oid, 0);
 	offer_without_record(r);
-	r->counts.ignored += oid != WITNESS; /* walpost's own */
+	r->counts.ignored += oid != CHECKPOINT; /* walpost's own */
 }
 
 static void change_of_old_row(struct run *r, enum change change)
@@ -356,8 +356,8 @@ static bool one_change(struct run *r, size_t tx, size_t at, uint32_t ordinal)
 	case ROW_IGNORED:
 		other_row(r, IGNORED);
 		return true;
-	case ROW_WITNESS:
-		other_row(r, WITNESS);
+	case ROW_CHECKPOINT:
+		other_row(r, CHECKPOINT);
 		return true;
 	case MESSAGE_WITHIN:
 	case MESSAGE_ASIDE:
@@ -396,15 +396,15 @@ static size_t lose(struct run *r)
 	wp_ledger_drop_open(&r->ledger);
 	naive_drop_open(&r->naive);
 	if (chance(r, 30)) {
-		wp_lsn safe = naive_safe(&r->naive);
-		wp_ledger_forget(&r->ledger, safe);
-		naive_forget(&r->naive, safe);
+		wp_lsn confirmed_lsn = naive_safe(&r->naive);
+		wp_ledger_forget(&r->ledger, confirmed_lsn);
+		naive_forget(&r->naive, confirmed_lsn);
 	}
 	compare(r);
 	begin_stream(r);
 	r->repeats = true;
 	size_t tx = 0;
-	while (tx < TRANSACTIONS && commit_lsn(tx) < wp_ledger_read(&r->ledger))
+	while (tx < TRANSACTIONS && commit_lsn(tx) < wp_ledger_received_lsn(&r->ledger))
 		tx++;
 	return tx;
 }
@@ -477,7 +477,7 @@ static void check_end(struct run *r)
 	while (naive_in_flight(&r->naive) > 0)
 		settle(r);
 	compare(r);
-	same(r, "safe in the end", wp_ledger_safe(&r->ledger),
+	same(r, "safe in the end", wp_ledger_confirmed_lsn(&r->ledger),
 	     commit_lsn(TRANSACTIONS - 1) + COMMIT_SIZE);
 	for (size_t tx = 0; tx < TRANSACTIONS; tx++) {
 		for (size_t i = 0; i < r->change_count[tx]; i++) {

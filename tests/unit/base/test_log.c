@@ -146,9 +146,10 @@ static void a_line_arrives(void **state)
 {
 	int fd = log_to_pipe();
 
-	wp_log(WP_LOG_WARN, "stream_broken", WP_TEXT("why", "no reply"), WP_INT("retry_ms", 800));
+	wp_log(WP_LOG_WARN, "stream_broken", WP_TEXT("reason", "no reply"),
+	       WP_INT("retry_ms", 800));
 	read_all(fd);
-	CHECK_HAS(text, "Z level=warn event=stream_broken why=\"no reply\" retry_ms=800\n");
+	CHECK_HAS(text, "Z level=warn event=stream_broken reason=\"no reply\" retry_ms=800\n");
 	restore();
 	close(fd);
 }

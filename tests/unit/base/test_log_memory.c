@@ -13,13 +13,13 @@ static int fresh(void **state)
 	return 0;
 }
 
-static void add(enum wp_log_level level, const char *event, const char *why)
+static void add(enum wp_log_level level, const char *event, const char *error)
 {
 	const struct wp_fact facts[] = { WP_INT("number", 7),
-					 WP_TEXT("why", why),
+					 WP_TEXT("reason", error),
 					 { .kind = WP_FACT_END } };
 
-	wp_log_memory_add(&memory, 1000, level, event, why != NULL ? facts : &facts[2]);
+	wp_log_memory_add(&memory, 1000, level, event, error != NULL ? facts : &facts[2]);
 }
 
 static uint64_t count_of(enum wp_log_level level, const char *event)
@@ -50,9 +50,9 @@ static void lines_of_note_are_kept_with_their_reason_and_progress_is_none(void *
 	add(WP_LOG_ERROR, "slot_lost", "it is gone");
 	CHECK_EQ(memory.line_count, 2);
 	CHECK_TEXT(wp_log_memory_line(&memory, 0)->event, "streaming");
-	CHECK_TEXT(wp_log_memory_line(&memory, 0)->why, "");
+	CHECK_TEXT(wp_log_memory_line(&memory, 0)->error, "");
 	CHECK_TEXT(wp_log_memory_line(&memory, 1)->event, "slot_lost");
-	CHECK_TEXT(wp_log_memory_line(&memory, 1)->why, "it is gone");
+	CHECK_TEXT(wp_log_memory_line(&memory, 1)->error, "it is gone");
 	CHECK_EQ(wp_log_memory_line(&memory, 1)->level, WP_LOG_ERROR);
 	CHECK_EQ(wp_log_memory_line(&memory, 1)->wall_ms, 1000);
 }
@@ -87,13 +87,13 @@ static void more_events_than_there_is_room_for_are_counted_as_other(void **state
 
 static void a_long_reason_is_cut_between_characters(void **state)
 {
-	char why[2 * WP_LOG_WHY_SIZE];
+	char error[2 * WP_LOG_WHY_SIZE];
 
-	memset(why, 'a', sizeof(why));
-	memcpy(why + WP_LOG_WHY_SIZE - 2, "\xc3\xa9", 2); /* its second byte does not fit */
-	why[sizeof(why) - 1] = '\0';
-	add(WP_LOG_WARN, "long", why);
-	CHECK_EQ(strlen(wp_log_memory_line(&memory, 0)->why), WP_LOG_WHY_SIZE - 2);
+	memset(error, 'a', sizeof(error));
+	memcpy(error + WP_LOG_WHY_SIZE - 2, "\xc3\xa9", 2); /* its second byte does not fit */
+	error[sizeof(error) - 1] = '\0';
+	add(WP_LOG_WARN, "long", error);
+	CHECK_EQ(strlen(wp_log_memory_line(&memory, 0)->error), WP_LOG_WHY_SIZE - 2);
 }
 
 int main(void)

@@ -11,7 +11,7 @@
 
 static char path[64];
 static struct wp_secret_file *file;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -21,7 +21,7 @@ static int set_up(void **state)
 	CHECK(fd >= 0);
 	CHECK_EQ(close(fd), 0);
 	write_text(path, "old\n");
-	CHECK_EQ(wp_secret_file_new(path, &file, &why), WP_OK);
+	CHECK_EQ(wp_secret_file_new(path, &file, &error), WP_OK);
 	return 0;
 }
 
@@ -47,7 +47,7 @@ static void reads(bool (*is_usable)(const char *text), const char *wanted, enum 
 	CHECK_TEXT(now.text, wanted);
 	CHECK_EQ(now.news, news);
 	if (news == WP_SECRET_LOST)
-		CHECK_HAS(now.why.text, path);
+		CHECK_HAS(now.error.text, path);
 	free(now.text);
 }
 
@@ -113,7 +113,7 @@ static void one_that_is_empty_from_the_start_may_stay_so(void **state)
 	(void)state;
 	wp_secret_file_free(file);
 	write_text(path, "");
-	CHECK_EQ(wp_secret_file_new(path, &file, &why), WP_OK);
+	CHECK_EQ(wp_secret_file_new(path, &file, &error), WP_OK);
 	reads(NULL, "", WP_SECRET_SAME);
 	write_text(path, "new");
 	reads(NULL, "new", WP_SECRET_NEW);
@@ -123,7 +123,7 @@ static void what_is_no_regular_file_gives_its_text_once(void **state)
 {
 	(void)state;
 	wp_secret_file_free(file);
-	CHECK_EQ(wp_secret_file_new("/dev/null", &file, &why), WP_OK);
+	CHECK_EQ(wp_secret_file_new("/dev/null", &file, &error), WP_OK);
 	CHECK(!wp_secret_file_is_regular(file));
 	reads(NULL, "", WP_SECRET_SAME);
 }
@@ -133,8 +133,8 @@ static void one_that_cannot_be_read_at_first_is_refused(void **state)
 	struct wp_secret_file *other = NULL;
 
 	(void)state;
-	CHECK_EQ(wp_secret_file_new("/nonexistent/secret", &other, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "/nonexistent/secret cannot be read");
+	CHECK_EQ(wp_secret_file_new("/nonexistent/secret", &other, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "/nonexistent/secret cannot be read");
 	assert_null(other);
 	wp_secret_file_free(NULL);
 }

@@ -124,9 +124,9 @@ static void await(struct probe *p, char wanted)
 static struct wp_worker *new_worker(void)
 {
 	struct wp_worker *w;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_worker_new(&w, &why), WP_OK);
+	CHECK_EQ(wp_worker_new(&w, &error), WP_OK);
 	return w;
 }
 
@@ -457,20 +457,20 @@ static void several_workers_do_not_hold_each_other_back(void **state)
 static void what_has_run_out_is_named(void **state)
 {
 	struct wp_worker *w;
-	struct wp_why why;
+	struct wp_error error;
 
 	no_memory = true;
-	CHECK_EQ(wp_worker_new(&w, &why), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
 	no_memory = false;
-	CHECK_HAS(why.text, "memory");
+	CHECK_HAS(error.text, "memory");
 	no_descriptors = true;
-	CHECK_EQ(wp_worker_new(&w, &why), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
 	no_descriptors = false;
-	CHECK_HAS(why.text, strerror(EMFILE));
+	CHECK_HAS(error.text, strerror(EMFILE));
 	no_threads = true;
-	CHECK_EQ(wp_worker_new(&w, &why), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
 	no_threads = false;
-	CHECK_HAS(why.text, strerror(EAGAIN));
+	CHECK_HAS(error.text, strerror(EAGAIN));
 }
 
 static void without_memory_a_job_is_not_taken(void **state)

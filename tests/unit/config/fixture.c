@@ -71,8 +71,8 @@ static void one_note(const struct fixture *f, enum wp_config_note_level level, c
 {
 	CHECK_EQ(f->notes.count, 1);
 	CHECK_EQ(f->notes.notes[0].level, level);
-	if (strstr(f->notes.notes[0].why.text, said) == NULL)
-		CHECK_TEXT(f->notes.notes[0].why.text, said);
+	if (strstr(f->notes.notes[0].error.text, said) == NULL)
+		CHECK_TEXT(f->notes.notes[0].error.text, said);
 }
 
 void one_error(const struct fixture *f, const char *said)

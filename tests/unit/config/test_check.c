@@ -10,7 +10,7 @@ static void right(const char *text)
 
 	check_file(&f, text);
 	if (f.notes.count > 0)
-		CHECK_TEXT(f.notes.notes[0].why.text, "nothing");
+		CHECK_TEXT(f.notes.notes[0].error.text, "nothing");
 	CHECK_EQ(f.rc, WP_OK);
 	fixture_release(&f);
 }
@@ -61,7 +61,7 @@ static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
 	one_error(&f,
 		  ":4: postgres.conninfo = ********: an @ stands in what libpq takes for a host "
 		  "or database");
-	assert_null(strstr(f.notes.notes[0].why.text, "hush"));
+	assert_null(strstr(f.notes.notes[0].error.text, "hush"));
 	fixture_release(&f);
 }
 

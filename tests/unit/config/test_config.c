@@ -184,7 +184,7 @@ static void a_secret_in_a_setting_is_refused_and_not_repeated(void **state)
 		load_set(&f, sets[i]);
 		one_error(&f, "a secret on the command line can be read by everyone on this "
 			      "machine (ps)");
-		assert_null(strstr(f.notes.notes[0].why.text, "hush"));
+		assert_null(strstr(f.notes.notes[0].error.text, "hush"));
 		fixture_release(&f);
 	}
 }
@@ -198,7 +198,7 @@ static void the_value_of_a_key_that_is_none_is_never_repeated(void **state)
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		load_set(&f, sets[i]);
 		one_error(&f, "there is no such key");
-		assert_null(strstr(f.notes.notes[0].why.text, "hush"));
+		assert_null(strstr(f.notes.notes[0].error.text, "hush"));
 		fixture_release(&f);
 	}
 }

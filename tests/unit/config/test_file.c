@@ -155,8 +155,8 @@ static void each_further_repetition_names_the_first(void **state)
 
 	load_file(&f, "[postgres]\nslot = a\nslot = b\npublication = p\nslot = c\n");
 	CHECK_EQ(f.notes.error_count, 2);
-	CHECK_HAS(f.notes.notes[0].why.text, ":3: postgres.slot is already set in line 2");
-	CHECK_HAS(f.notes.notes[1].why.text, ":5: postgres.slot is already set in line 2");
+	CHECK_HAS(f.notes.notes[0].error.text, ":3: postgres.slot is already set in line 2");
+	CHECK_HAS(f.notes.notes[1].error.text, ":5: postgres.slot is already set in line 2");
 	fixture_release(&f);
 }
 
@@ -236,8 +236,8 @@ static void a_long_or_strange_value_is_cut_and_cleaned_in_the_message(void **sta
 	memset(text + size, 'x', 600);
 	load_file(&f, text);
 	one_error(&f, "relay.sink = \\x1b[31mxxx");
-	CHECK_HAS(f.notes.notes[0].why.text, "xxx...: it must be");
-	CHECK(strlen(f.notes.notes[0].why.text) < 400);
+	CHECK_HAS(f.notes.notes[0].error.text, "xxx...: it must be");
+	CHECK(strlen(f.notes.notes[0].error.text) < 400);
 	fixture_release(&f);
 }
 

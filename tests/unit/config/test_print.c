@@ -13,9 +13,9 @@ static void the_sample_is_the_deployed_file(void **state)
 {
 	char *sample = printed(wp_config_sample);
 	char *deployed = NULL;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_file_text(WALPOST_CONF, &deployed, &why), WP_OK);
+	CHECK_EQ(wp_file_text(WALPOST_CONF, &deployed, &error), WP_OK);
 	CHECK_TEXT(sample, deployed);
 	free(deployed);
 	free(sample);
@@ -163,11 +163,11 @@ static void secrets_are_not_repeated_in_errors(void **state)
 	CHECK_EQ(f.rc, WP_CONFIG);
 	CHECK_EQ(f.notes.error_count, 4);
 	for (size_t i = 0; i < f.notes.count; i++)
-		assert_null(strstr(f.notes.notes[i].why.text, "hush"));
+		assert_null(strstr(f.notes.notes[i].error.text, "hush"));
 	fixture_release(&f);
 	load_file(&f, "[postgres]\nconninfo = password=hu\nsh and more\n");
 	CHECK_EQ(f.rc, WP_CONFIG);
-	assert_null(strstr(f.notes.notes[0].why.text, "more"));
+	assert_null(strstr(f.notes.notes[0].error.text, "more"));
 	fixture_release(&f);
 }
 

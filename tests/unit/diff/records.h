@@ -2,7 +2,7 @@
 #ifndef WALPOST_TESTS_OUTBOX_RECORDS_H
 #define WALPOST_TESTS_OUTBOX_RECORDS_H
 
-#include "walpost/diff/imprint.h"
+#include "walpost/diff/fingerprint.h"
 
 static const struct wp_span no_bytes = { 0 };
 

@@ -9,12 +9,12 @@ static struct wp_differences differences(const struct wp_record *wanted,
 					 const struct wp_record *found)
 {
 	struct wp_differences d;
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
 	wp_buffer_init(&buffer, 65536);
-	CHECK_EQ(wp_imprint_pack(wanted, WP_IMPRINT_WHOLE, 0, &buffer), WP_OK);
-	wp_imprint_unpack(wp_buffer_span(&buffer), &imprint);
+	CHECK_EQ(wp_fingerprint_pack(wanted, WP_FINGERPRINT_WHOLE, 0, &buffer), WP_OK);
+	wp_fingerprint_unpack(wp_buffer_span(&buffer), &imprint);
 	wp_compare(&imprint, found, &d);
 	wp_buffer_release(&buffer);
 	return d;

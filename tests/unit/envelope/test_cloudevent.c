@@ -5,7 +5,7 @@
 #include "support/memory.h"
 #include "support/check.h"
 
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_buffer texts;
 static struct wp_header headers[WP_CLOUDEVENT_HEADERS_MAX + 1];
 static size_t count;
@@ -27,7 +27,7 @@ static int tear_down(void **state)
 
 static void good(const struct wp_cloudevent *event)
 {
-	struct wp_why said = { "" };
+	struct wp_error said = { "" };
 
 	if (wp_cloudevent_check(event, &said) != WP_OK)
 		fail_msg("%s", said.text);
@@ -35,8 +35,8 @@ static void good(const struct wp_cloudevent *event)
 
 static void refused(const struct wp_cloudevent *event, const char *wanted)
 {
-	CHECK_EQ(wp_cloudevent_check(event, &why), WP_DATA);
-	CHECK_TEXT(why.text, wanted);
+	CHECK_EQ(wp_cloudevent_check(event, &error), WP_DATA);
+	CHECK_TEXT(error.text, wanted);
 	CHECK_EQ(wp_cloudevent_check(event, NULL), WP_DATA);
 }
 
@@ -91,10 +91,10 @@ static void an_empty_attribute_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct wp_cloudevent event = bare_event();
 		*(struct wp_span *)((char *)&event + fields[i].offset) = wp_span_of("");
-		CHECK_EQ(wp_cloudevent_check(&event, &why), WP_DATA);
+		CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
 		(void)snprintf(wanted, sizeof(wanted),
 			       "the CloudEvents attribute %s \"\" is empty: ", fields[i].name);
-		CHECK_HAS(why.text, wanted);
+		CHECK_HAS(error.text, wanted);
 	}
 }
 
@@ -156,8 +156,8 @@ static void an_extension_with_a_wrong_name_is_refused(void **state)
 			"only, or as an attribute of CloudEvents is: give it another name in "
 			"outbox.cloudevents.extensions");
 	extensions[1].name = wp_span_of("time");
-	CHECK_EQ(wp_cloudevent_check(&event, &why), WP_DATA);
-	CHECK_HAS(why.text, "the CloudEvents extension \"time\" is not named");
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
+	CHECK_HAS(error.text, "the CloudEvents extension \"time\" is not named");
 }
 
 static void an_extension_that_is_there_twice_is_refused(void **state)
@@ -190,9 +190,9 @@ static void a_long_value_is_told_in_part(void **state)
 	memset(value, 'a', sizeof(value));
 	value[299] = '\n';
 	event.id = (struct wp_span){ (const uint8_t *)value, sizeof(value) };
-	CHECK_EQ(wp_cloudevent_check(&event, &why), WP_DATA);
-	CHECK_HAS(why.text, "aaaa...\" is not UTF-8");
-	CHECK_HAS(why.text, "outbox.column.id");
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
+	CHECK_HAS(error.text, "aaaa...\" is not UTF-8");
+	CHECK_HAS(error.text, "outbox.column.id");
 }
 
 /* ---- binary mode ---- */
@@ -320,7 +320,7 @@ static void the_next_event_asks_for_no_memory(void **state)
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_OK);
 	size_t before = memory_calls();
 	count = 0;
-	CHECK_EQ(wp_cloudevent_check(&event, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_OK);
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_OK);
 	CHECK_EQ(memory_calls(), before);
 }

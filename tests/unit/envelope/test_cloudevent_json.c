@@ -9,7 +9,7 @@
 	"{\"specversion\":\"1.0\",\"id\":\"7\",\"source\":\"/orders\"," \
 	"\"type\":\"placed\",\"time\":\"2018-04-05T17:31:00.123456Z\""
 
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_buffer into;
 
 static int set_up(void **state)
@@ -28,16 +28,16 @@ static void written(const struct wp_cloudevent *event, const char *wanted)
 {
 	struct wp_json json;
 
-	CHECK_EQ(wp_cloudevent_check(event, &why), WP_OK);
-	CHECK_EQ(wp_cloudevent_json(event, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_check(event, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(event, &into, &error), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), wanted);
 	CHECK_EQ(wp_json_read(wp_buffer_span(&into), &json, NULL), WP_OK);
 }
 
 static void refused(const struct wp_cloudevent *event, const char *wanted)
 {
-	CHECK_EQ(wp_cloudevent_json(event, &into, &why), WP_DATA);
-	CHECK_TEXT(why.text, wanted);
+	CHECK_EQ(wp_cloudevent_json(event, &into, &error), WP_DATA);
+	CHECK_TEXT(error.text, wanted);
 	CHECK_EQ(wp_cloudevent_json(event, &into, NULL), WP_DATA);
 }
 
@@ -141,8 +141,8 @@ static void data_that_is_no_json_is_refused(void **state)
 		"outbox.cloudevents.datacontenttype to what it is, or set outbox.envelope = "
 		"cloudevents-binary");
 	event.data = wp_span_of("");
-	CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_DATA);
-	CHECK_HAS(why.text, "at byte 0 a value is missing");
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_DATA);
+	CHECK_HAS(error.text, "at byte 0 a value is missing");
 }
 
 static void data_that_is_no_utf8_is_refused(void **state)
@@ -168,12 +168,12 @@ static void it_fills_its_bound_and_not_one_byte_more(void **state)
 	struct wp_header extensions[2];
 	struct wp_cloudevent event = full_event(extensions);
 
-	CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	size_t size = into.size;
 	for (size_t bound = 0; bound <= size + 1; bound++) {
 		wp_buffer_release(&into);
 		wp_buffer_init(&into, bound);
-		CHECK_EQ(wp_cloudevent_json(&event, &into, &why), bound < size ? WP_FULL : WP_OK);
+		CHECK_EQ(wp_cloudevent_json(&event, &into, &error), bound < size ? WP_FULL : WP_OK);
 	}
 }
 
@@ -183,12 +183,12 @@ static void binary_data_fills_its_bound_too(void **state)
 
 	event.data_form = WP_CLOUDEVENT_BINARY;
 	event.data = wp_span_of("four");
-	CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	size_t size = into.size;
 	for (size_t bound = size - 30; bound <= size; bound++) {
 		wp_buffer_release(&into);
 		wp_buffer_init(&into, bound);
-		CHECK_EQ(wp_cloudevent_json(&event, &into, &why), bound < size ? WP_FULL : WP_OK);
+		CHECK_EQ(wp_cloudevent_json(&event, &into, &error), bound < size ? WP_FULL : WP_OK);
 	}
 }
 
@@ -197,9 +197,9 @@ static void the_next_event_asks_for_no_memory(void **state)
 	struct wp_header extensions[2];
 	struct wp_cloudevent event = full_event(extensions);
 
-	CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	size_t before = memory_calls();
-	CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	CHECK_EQ(memory_calls(), before);
 }
 
@@ -209,7 +209,7 @@ static void out_of_memory_is_said(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
-		CHECK_EQ(wp_cloudevent_json(&event, &into, &why), WP_NOMEM);
+		CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_NOMEM);
 		memory_works();
 		(void)tear_down(NULL);
 		(void)set_up(NULL);

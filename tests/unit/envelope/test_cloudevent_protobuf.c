@@ -10,7 +10,7 @@
 #define IS_URI IO__CLOUDEVENTS__V1__CLOUD_EVENT__CLOUD_EVENT_ATTRIBUTE_VALUE__ATTR_CE_URI
 #define IS_TIME IO__CLOUDEVENTS__V1__CLOUD_EVENT__CLOUD_EVENT_ATTRIBUTE_VALUE__ATTR_CE_TIMESTAMP
 
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_buffer texts;
 static struct wp_buffer into;
 
@@ -30,8 +30,8 @@ static int tear_down(void **state)
 
 static Io__Cloudevents__V1__CloudEvent *packed(const struct wp_cloudevent *event)
 {
-	CHECK_EQ(wp_cloudevent_check(event, &why), WP_OK);
-	CHECK_EQ(wp_cloudevent_protobuf(event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_check(event, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(event, &texts, &into, &error), WP_OK);
 	Io__Cloudevents__V1__CloudEvent *message =
 		io__cloudevents__v1__cloud_event__unpack(NULL, into.size, into.data);
 	assert_non_null(message);
@@ -111,11 +111,11 @@ static void its_bytes_are_those_of_the_specification(void **state)
 		.data = wp_span_of("{}"),
 	};
 
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	CHECK_EQ(into.size, sizeof(wanted));
 	assert_memory_equal(into.data, wanted, sizeof(wanted));
 	event.data_form = WP_CLOUDEVENT_BINARY;
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	CHECK_EQ(into.size, sizeof(wanted));
 	CHECK_EQ(into.data[sizeof(wanted) - 4], 0x32); /* 6 binary_data */
 }
@@ -197,11 +197,11 @@ static void text_that_is_no_utf8_or_has_a_nul_is_refused(void **state)
 	struct wp_cloudevent event = bare_event();
 
 	event.data = wp_span_of("\xE9");
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_DATA);
-	CHECK_TEXT(why.text, wanted);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_DATA);
+	CHECK_TEXT(error.text, wanted);
 	event.data = (struct wp_span){ (const uint8_t *)"a\0", 2 };
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_DATA);
-	CHECK_TEXT(why.text, wanted);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_DATA);
+	CHECK_TEXT(error.text, wanted);
 	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, NULL), WP_DATA);
 }
 
@@ -210,20 +210,20 @@ static void it_fills_its_bounds_and_not_one_byte_more(void **state)
 	struct wp_header extensions[2];
 	struct wp_cloudevent event = full_event(extensions);
 
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	size_t size = into.size;
 	size_t texts_size = texts.size;
 	for (size_t less = 0; less <= 1; less++) {
 		(void)tear_down(NULL);
 		wp_buffer_init(&texts, texts_size);
 		wp_buffer_init(&into, size - less);
-		CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why),
+		CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error),
 			 less == 0 ? WP_OK : WP_FULL);
 	}
 	(void)tear_down(NULL);
 	wp_buffer_init(&texts, texts_size - 1);
 	wp_buffer_init(&into, size);
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_FULL);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_FULL);
 }
 
 static void the_most_attributes_fit(void **state)
@@ -250,9 +250,9 @@ static void the_next_event_asks_for_no_memory(void **state)
 	struct wp_header extensions[2];
 	struct wp_cloudevent event = full_event(extensions);
 
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	size_t before = memory_calls();
-	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	CHECK_EQ(memory_calls(), before);
 }
 
@@ -262,7 +262,7 @@ static void out_of_memory_is_said(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
-		CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &why), WP_NOMEM);
+		CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_NOMEM);
 		memory_works();
 		(void)tear_down(NULL);
 		(void)set_up(NULL);

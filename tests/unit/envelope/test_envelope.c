@@ -6,7 +6,7 @@
 #include "walpost/envelope/envelope.h"
 #include "walpost/wal/frame.h"
 
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_buffer texts;
 static struct wp_buffer into;
 
@@ -44,7 +44,7 @@ static struct wp_record record_of(const struct wp_event *event, const char *payl
 
 static Walpost__V1__Event *packed(const struct wp_event *event, const struct wp_record *record)
 {
-	CHECK_EQ(wp_envelope_protobuf(event, record, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_envelope_protobuf(event, record, &texts, &into, &error), WP_OK);
 	Walpost__V1__Event *message = walpost__v1__event__unpack(NULL, into.size, into.data);
 	assert_non_null(message);
 	return message;
@@ -113,7 +113,7 @@ static void its_bytes_are_those_of_the_published_message(void **state)
 
 	record.headers = &header;
 	record.header_count = 1;
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_OK);
 	CHECK_EQ(into.size, sizeof(wanted));
 	assert_memory_equal(into.data, wanted, sizeof(wanted));
 }
@@ -189,24 +189,24 @@ static void a_text_that_is_not_utf8_is_refused(void **state)
 	struct wp_header header = { .name = wp_span_of("h\xE9") };
 
 	event.id = wp_span_of("7\xE9");
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_DATA);
-	CHECK_HAS(why.text, "the id \"7\\xe9\" is not UTF-8");
-	CHECK_HAS(why.text, "set outbox.envelope = raw");
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
+	CHECK_HAS(error.text, "the id \"7\\xe9\" is not UTF-8");
+	CHECK_HAS(error.text, "set outbox.envelope = raw");
 	event.id = (struct wp_span){ .data = (const uint8_t *)"7\0", .size = 2 };
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_DATA);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
 	event = full_event();
 	event.type = wp_span_of("\xE9");
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_DATA);
-	CHECK_HAS(why.text, "the type \"\\xe9\"");
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
+	CHECK_HAS(error.text, "the type \"\\xe9\"");
 	event = full_event();
 	event.route = wp_span_of("\xE9");
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_DATA);
-	CHECK_HAS(why.text, "the raw topic \"\\xe9\"");
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
+	CHECK_HAS(error.text, "the raw topic \"\\xe9\"");
 	event = full_event();
 	record.headers = &header;
 	record.header_count = 1;
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_DATA);
-	CHECK_HAS(why.text, "the header name \"h\\xe9\"");
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
+	CHECK_HAS(error.text, "the header name \"h\\xe9\"");
 }
 
 static void it_fills_its_bound_and_not_one_byte_more(void **state)
@@ -214,17 +214,17 @@ static void it_fills_its_bound_and_not_one_byte_more(void **state)
 	struct wp_event event = full_event();
 	struct wp_record record = record_of(&event, "{}");
 
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_OK);
 	size_t size = into.size;
 	wp_buffer_release(&into);
 	wp_buffer_init(&into, size);
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_OK);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_OK);
 	wp_buffer_release(&into);
 	wp_buffer_init(&into, size - 1);
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_FULL);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_FULL);
 	wp_buffer_release(&texts);
 	wp_buffer_init(&texts, 1 + 7 + 5 + 2);
-	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_FULL);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_FULL);
 }
 
 static void the_most_headers_fit(void **state)
@@ -249,7 +249,7 @@ static void out_of_memory_is_said(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
-		CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &why), WP_NOMEM);
+		CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_NOMEM);
 		memory_works();
 		(void)tear_down(NULL);
 		(void)set_up(NULL);

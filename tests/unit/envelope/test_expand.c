@@ -11,7 +11,7 @@
 
 static struct wp_expand *expand;
 static struct wp_expanded expanded;
-static struct wp_why why;
+static struct wp_error error;
 
 static void begin(bool keep_nulls, bool keep_empty_arrays, size_t size_max)
 {
@@ -36,15 +36,15 @@ static int tear_down(void **state)
 
 static enum wp_rc expand_text(const char *payload)
 {
-	why = (struct wp_why){ 0 };
+	error = (struct wp_error){ 0 };
 	expanded = (struct wp_expanded){ 0 };
-	return wp_expand_payload(expand, wp_span_of(payload), &expanded, &why);
+	return wp_expand_payload(expand, wp_span_of(payload), &expanded, &error);
 }
 
 static void becomes(const char *payload, const char *value)
 {
 	if (expand_text(payload) != WP_OK || expanded.as != WP_EXPANDED_VALUE)
-		fail_msg("%s: %s %s", payload, why.text, expanded.because);
+		fail_msg("%s: %s %s", payload, error.text, expanded.because);
 	CHECK_SPAN(expanded.value, value);
 }
 
@@ -61,7 +61,7 @@ static void fails(const char *payload, const char *sentence)
 {
 	if (expand_text(payload) != WP_DATA)
 		fail_msg("%s was taken", payload);
-	CHECK_HAS(why.text, sentence);
+	CHECK_HAS(error.text, sentence);
 }
 
 /* The rows of which Debezium 3.6.0 and Kafka Connect 4.3.0 were watched. */
@@ -343,7 +343,7 @@ static void a_value_above_the_limit_fails(void **state)
 	fails("{\"a\":100}", "expanded, takes more than 8 bytes");
 	begin(false, false, 40);
 	fails("{\"a\":[{\"b\":1},{\"c\":1},{\"d\":1}]}", "expanded, takes more than 40 bytes");
-	CHECK_HAS(why.text, "raise message.max.bytes");
+	CHECK_HAS(error.text, "raise message.max.bytes");
 }
 
 static void only_what_is_written_counts_for_the_limit(void **state)
@@ -386,7 +386,7 @@ static void objects_with_members_of_their_own_stop_at_the_limit(void **state)
 	memcpy(text + size, "]}", 3);
 	begin(false, false, 1000000);
 	fails(text, "expanded, takes more than 1000000 bytes");
-	CHECK_HAS(why.text, "members of all of them");
+	CHECK_HAS(error.text, "members of all of them");
 	free(text);
 }
 

@@ -9,7 +9,7 @@
 
 static struct wp_expand *expand;
 static struct wp_buffer schema;
-static struct wp_why why;
+static struct wp_error error;
 
 static void begin(bool keep_nulls, bool keep_empty_arrays)
 {
@@ -38,14 +38,14 @@ static void expand_text(const char *payload)
 {
 	struct wp_expanded expanded;
 
-	CHECK_EQ(wp_expand_payload(expand, wp_span_of(payload), &expanded, &why), WP_OK);
+	CHECK_EQ(wp_expand_payload(expand, wp_span_of(payload), &expanded, &error), WP_OK);
 	CHECK_EQ(expanded.as, WP_EXPANDED_VALUE);
 }
 
 static enum wp_rc write_as(const char *column, const char *field)
 {
 	wp_buffer_reset(&schema);
-	return wp_expand_schema(expand, wp_span_of(column), wp_span_of(field), &schema, &why);
+	return wp_expand_schema(expand, wp_span_of(column), wp_span_of(field), &schema, &error);
 }
 
 static void has(const char *payload, const char *wanted)
@@ -185,7 +185,7 @@ static void a_schema_has_a_thousand_levels_at_most(void **state)
 	CHECK_EQ(write_as("payload", "payload"), WP_OK);
 	expand_nested(997);
 	CHECK_EQ(write_as("payload", NULL), WP_DATA);
-	CHECK_HAS(why.text, "more than 1,000 levels");
+	CHECK_HAS(error.text, "more than 1,000 levels");
 }
 
 static void no_room_and_no_memory_are_told(void **state)
@@ -196,17 +196,17 @@ static void no_room_and_no_memory_are_told(void **state)
 	for (size_t room = 0; room < 200; room++) {
 		wp_buffer_init(&small, room);
 		enum wp_rc rc =
-			wp_expand_schema(expand, wp_span_of("p"), wp_span_of("f"), &small, &why);
+			wp_expand_schema(expand, wp_span_of("p"), wp_span_of("f"), &small, &error);
 		CHECK_EQ(rc, room < 112 ? WP_FULL : WP_OK);
 		wp_buffer_release(&small);
 	}
-	CHECK_HAS(why.text, "takes more than 111 bytes");
+	CHECK_HAS(error.text, "takes more than 111 bytes");
 	memory_fails_after(0);
 	wp_buffer_init(&small, 200);
-	CHECK_EQ(wp_expand_schema(expand, wp_span_of("p"), wp_span_of(NULL), &small, &why),
+	CHECK_EQ(wp_expand_schema(expand, wp_span_of("p"), wp_span_of(NULL), &small, &error),
 		 WP_NOMEM);
 	memory_works();
-	CHECK_HAS(why.text, "no memory");
+	CHECK_HAS(error.text, "no memory");
 	wp_buffer_release(&small);
 }
 

@@ -7,10 +7,10 @@
 static struct wp_schema_ids *made(const char *list)
 {
 	struct wp_schema_ids *ids = NULL;
-	struct wp_why why;
+	struct wp_error error;
 
-	if (wp_schema_ids_new(list, &ids, &why) != WP_OK)
-		fail_msg("%s", why.text);
+	if (wp_schema_ids_new(list, &ids, &error) != WP_OK)
+		fail_msg("%s", error.text);
 	return ids;
 }
 
@@ -86,10 +86,10 @@ static void what_is_no_list_is_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct wp_schema_ids *ids = NULL;
-		struct wp_why why;
-		CHECK_EQ(wp_schema_ids_new(wrong[i], &ids, &why), WP_CONFIG);
+		struct wp_error error;
+		CHECK_EQ(wp_schema_ids_new(wrong[i], &ids, &error), WP_CONFIG);
 		CHECK(ids == NULL);
-		CHECK_HAS(why.text, "outbox.confluent.schemas = ");
+		CHECK_HAS(error.text, "outbox.confluent.schemas = ");
 	}
 }
 
@@ -97,7 +97,7 @@ static void eight_levels_and_1024_items_are_possible(void **state)
 {
 	static char list[16 * 1025];
 	struct wp_schema_ids *ids = made("a:1:1/2/3/4/5/6/7/8");
-	struct wp_why why;
+	struct wp_error error;
 	size_t size = 0;
 
 	CHECK_EQ(wp_schema_ids_prefix(ids, wp_span_of("a")).size, 5 + 9);
@@ -109,22 +109,22 @@ static void eight_levels_and_1024_items_are_possible(void **state)
 	has_prefix(ids, "t1023", "\0\0\0\x03\xff", 5);
 	wp_schema_ids_free(ids);
 	(void)snprintf(list + size, sizeof(list) - size, ",t:1");
-	CHECK_EQ(wp_schema_ids_new(list, &ids, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "more than 1,024 items");
+	CHECK_EQ(wp_schema_ids_new(list, &ids, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "more than 1,024 items");
 }
 
 static void a_topic_has_at_most_249_letters(void **state)
 {
 	char list[300];
 	struct wp_schema_ids *ids = NULL;
-	struct wp_why why;
+	struct wp_error error;
 
 	memset(list, 'a', sizeof(list));
 	memcpy(list + 249, ":1", 3);
 	wp_schema_ids_free(made(list));
 	list[249] = 'a';
 	memcpy(list + 250, ":1", 3);
-	CHECK_EQ(wp_schema_ids_new(list, &ids, &why), WP_CONFIG);
+	CHECK_EQ(wp_schema_ids_new(list, &ids, &error), WP_CONFIG);
 }
 
 int main(void)

@@ -6,9 +6,9 @@
 static void check_address(const char *text, const char *host, unsigned port, const char *to_ask)
 {
 	struct wp_http_address a;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_http_address_parse(text, &a, &why), WP_OK);
+	CHECK_EQ(wp_http_address_parse(text, &a, &error), WP_OK);
 	CHECK_TEXT(a.host, host);
 	CHECK_EQ(a.port, port);
 	CHECK_TEXT(wp_http_address_to_ask(&a), to_ask);
@@ -53,10 +53,10 @@ static void anything_else_is_refused_with_what_is_allowed(void **state)
 	struct wp_http_address a;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct wp_why why;
-		CHECK_EQ(wp_http_address_parse(wrong[i], &a, &why), WP_CONFIG);
-		CHECK_HAS(why.text, wrong[i]);
-		CHECK_HAS(why.text, "0.0.0.0:9187");
+		struct wp_error error;
+		CHECK_EQ(wp_http_address_parse(wrong[i], &a, &error), WP_CONFIG);
+		CHECK_HAS(error.text, wrong[i]);
+		CHECK_HAS(error.text, "0.0.0.0:9187");
 	}
 }
 

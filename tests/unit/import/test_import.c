@@ -38,11 +38,11 @@ static struct output import(const char *text)
 {
 	struct output o = { .text = NULL };
 	struct wp_import *import = NULL;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	size_t size;
 
-	if (wp_import_new(wp_span_of(text), &import, &why) != WP_OK)
-		CHECK_TEXT(why.text, "nothing");
+	if (wp_import_new(wp_span_of(text), &import, &error) != WP_OK)
+		CHECK_TEXT(error.text, "nothing");
 	FILE *out = open_memstream(&o.text, &size);
 	FILE *summary = open_memstream(&o.summary, &size);
 	assert_non_null(out);
@@ -738,10 +738,10 @@ static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 static void a_file_that_cannot_be_read_is_refused(void **state)
 {
 	struct wp_import *import = NULL;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_import_new(wp_span_of("{"), &import, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "line 1: ");
+	CHECK_EQ(wp_import_new(wp_span_of("{"), &import, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "line 1: ");
 	CHECK(import == NULL);
 	wp_import_free(NULL);
 }

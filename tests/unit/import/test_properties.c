@@ -7,10 +7,10 @@
 static struct wp_import_properties properties_of(const char *text)
 {
 	struct wp_import_properties p;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	if (wp_import_read(wp_span_of(text), &p, &why) != WP_OK)
-		CHECK_TEXT(why.text, "nothing");
+	if (wp_import_read(wp_span_of(text), &p, &error) != WP_OK)
+		CHECK_TEXT(error.text, "nothing");
 	return p;
 }
 
@@ -31,10 +31,10 @@ static void one_is(const char *text, const char *name, const char *value)
 static void refused(const char *text, const char *said)
 {
 	struct wp_import_properties p;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	CHECK_EQ(wp_import_read(wp_span_of(text), &p, &why), WP_CONFIG);
-	CHECK_TEXT(why.text, said);
+	CHECK_EQ(wp_import_read(wp_span_of(text), &p, &error), WP_CONFIG);
+	CHECK_TEXT(error.text, said);
 }
 
 static void a_separator_is_an_equal_sign_a_colon_or_space(void **state)
@@ -200,14 +200,14 @@ static void a_list_of_connectors_is_refused_in_one_sentence(void **state)
 static void json_that_is_none_is_refused_with_its_line(void **state)
 {
 	struct wp_import_properties p;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 
-	CHECK_EQ(wp_import_read(wp_span_of("{\n\"a\": \"b\",\n}"), &p, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "line 3: ");
+	CHECK_EQ(wp_import_read(wp_span_of("{\n\"a\": \"b\",\n}"), &p, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "line 3: ");
 }
 
 /* As many properties as asked for, each a line. */
-static enum wp_rc read_many(size_t count, struct wp_why *why)
+static enum wp_rc read_many(size_t count, struct wp_error *error)
 {
 	struct wp_import_properties p = { .count = 0 };
 	char *text = malloc(count * 2 + 1);
@@ -216,7 +216,7 @@ static enum wp_rc read_many(size_t count, struct wp_why *why)
 	for (size_t i = 0; i < count; i++)
 		memcpy(text + 2 * i, "a\n", 2);
 	text[2 * count] = '\0';
-	enum wp_rc rc = wp_import_read(wp_span_of(text), &p, why);
+	enum wp_rc rc = wp_import_read(wp_span_of(text), &p, error);
 	if (rc == WP_OK) {
 		CHECK_EQ(p.count, count);
 		CHECK_TEXT(p.items[count - 1].name, "a");
@@ -228,28 +228,29 @@ static enum wp_rc read_many(size_t count, struct wp_why *why)
 
 static void there_is_a_limit_of_properties(void **state)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX, &why), WP_OK);
-	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX + 1, &why), WP_CONFIG);
-	CHECK_TEXT(why.text, "it has more than 4096 properties");
+	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX, &error), WP_OK);
+	CHECK_EQ(read_many(WP_IMPORT_PROPERTIES_MAX + 1, &error), WP_CONFIG);
+	CHECK_TEXT(error.text, "it has more than 4096 properties");
 }
 
 static void there_is_a_limit_of_bytes(void **state)
 {
 	struct wp_import_properties p;
-	struct wp_why why;
+	struct wp_error error;
 	char *text = calloc(1, WP_IMPORT_SIZE_MAX + 1);
 
 	assert_non_null(text);
 	memset(text, 'a', WP_IMPORT_SIZE_MAX + 1);
-	CHECK_EQ(wp_import_read((struct wp_span){ (uint8_t *)text, WP_IMPORT_SIZE_MAX }, &p, &why),
-		 WP_OK);
+	CHECK_EQ(
+		wp_import_read((struct wp_span){ (uint8_t *)text, WP_IMPORT_SIZE_MAX }, &p, &error),
+		WP_OK);
 	wp_import_properties_release(&p);
 	CHECK_EQ(wp_import_read((struct wp_span){ (uint8_t *)text, WP_IMPORT_SIZE_MAX + 1 }, &p,
-				&why),
+				&error),
 		 WP_CONFIG);
-	CHECK_TEXT(why.text, "it is larger than 1 MiB");
+	CHECK_TEXT(error.text, "it is larger than 1 MiB");
 	free(text);
 }
 

@@ -52,7 +52,7 @@ static void a_broker_that_hangs_up_in_the_handshake_may_only_be_starting(void **
 
 static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, const char *part)
 {
-	struct wp_why cure;
+	struct wp_error cure;
 
 	wp_admission_cure(code, text, version, &cure);
 	CHECK_HAS(cure.text, part);
@@ -74,7 +74,7 @@ static void each_trouble_has_its_cure(void **state)
 
 static void a_librdkafka_too_old_for_scram_is_named(void **state)
 {
-	struct wp_why cure;
+	struct wp_error cure;
 
 	(void)state;
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "librdkafka 2.0.2");

@@ -8,7 +8,7 @@
 static const struct wp_kafka_bounds bounds = { 16384, 64 << 20 };
 
 static struct wp_kafka_options options;
-static struct wp_why why;
+static struct wp_error error;
 
 static void with(const char *name, const char *value)
 {
@@ -21,7 +21,7 @@ static int brokers_only(void **state)
 {
 	(void)state;
 	options = (struct wp_kafka_options){ 0 };
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	with("bootstrap.servers", "localhost:9092");
 	return 0;
 }
@@ -30,8 +30,8 @@ static rd_kafka_conf_t *accepted(void)
 {
 	rd_kafka_conf_t *conf = NULL;
 
-	enum wp_rc rc = wp_properties_conf(&options, &bounds, &conf, &why);
-	CHECK_TEXT(why.text, "");
+	enum wp_rc rc = wp_properties_conf(&options, &bounds, &conf, &error);
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 	return conf;
 }
@@ -42,10 +42,10 @@ static void refused(const char *name, const char *value)
 
 	(void)brokers_only(NULL);
 	with(name, value);
-	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
 	CHECK(conf == NULL);
-	CHECK_HAS(why.text, name);
-	CHECK_HAS(why.text, "walpost.conf:12");
+	CHECK_HAS(error.text, name);
+	CHECK_HAS(error.text, "walpost.conf:12");
 }
 
 static void the_defaults_keep_the_promise(void **state)
@@ -103,7 +103,7 @@ static void what_breaks_the_promise_is_refused(void **state)
 	refused("enable.idempotence", "false");
 	refused("enable.gapless.guarantee", "false");
 	refused("acks", "1");
-	CHECK_HAS(why.text, "allowed: all");
+	CHECK_HAS(error.text, "allowed: all");
 	refused("acks", "0");
 	refused("message.timeout.ms", "300000");
 	refused("retries", "5");
@@ -122,7 +122,7 @@ static void an_alias_does_not_slip_past(void **state)
 {
 	(void)state;
 	refused("request.required.acks", "1");
-	CHECK_HAS(why.text, "request.required.acks = 1");
+	CHECK_HAS(error.text, "request.required.acks = 1");
 	refused("delivery.timeout.ms", "1000");
 	refused("message.send.max.retries", "0");
 }
@@ -131,9 +131,9 @@ static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 {
 	(void)state;
 	refused("bootstrap.server", "localhost");
-	CHECK_HAS(why.text, "knows no property");
+	CHECK_HAS(error.text, "knows no property");
 	refused("linger.ms", "soon");
-	CHECK_HAS(why.text, "soon");
+	CHECK_HAS(error.text, "soon");
 	refused("compression.type", "zip");
 	refused("dr_msg_cb", "0x1");
 }
@@ -142,10 +142,10 @@ static void a_login_before_a_broker_is_refused_and_not_repeated(void **state)
 {
 	(void)state;
 	refused("bootstrap.servers", "SASL_SSL://relay:hush@kafka:9092");
-	CHECK_HAS(why.text, "sasl.password");
-	CHECK(strstr(why.text, "hush") == NULL);
+	CHECK_HAS(error.text, "sasl.password");
+	CHECK(strstr(error.text, "hush") == NULL);
 	refused("metadata.broker.list", "kafka:9092,relay:hush@kafka2:9092");
-	CHECK(strstr(why.text, "hush") == NULL);
+	CHECK(strstr(error.text, "hush") == NULL);
 }
 
 static void a_login_by_token_without_a_method_is_refused(void **state)
@@ -155,10 +155,10 @@ static void a_login_by_token_without_a_method_is_refused(void **state)
 	(void)state;
 	with("security.protocol", "SASL_SSL");
 	with("sasl.mechanisms", "OAUTHBEARER");
-	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "sasl.oauthbearer.method = oidc");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "sasl.oauthbearer.method = oidc");
 	with("enable.sasl.oauthbearer.unsecure.jwt", "true");
-	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_OK);
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_OK);
 	rd_kafka_conf_destroy(conf);
 }
 
@@ -168,8 +168,8 @@ static void no_broker_is_refused(void **state)
 
 	(void)state;
 	options.property_count = 0;
-	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "bootstrap.servers is missing");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "bootstrap.servers is missing");
 }
 
 static void librdkafkas_queue_lies_above_the_relays_bounds(void **state)
@@ -178,7 +178,7 @@ static void librdkafkas_queue_lies_above_the_relays_bounds(void **state)
 	struct wp_kafka_bounds large = { 1 << 20, (size_t)4 << 30 };
 	rd_kafka_conf_t *conf = NULL;
 
-	CHECK_EQ(wp_properties_conf(&options, &large, &conf, &why), WP_OK);
+	CHECK_EQ(wp_properties_conf(&options, &large, &conf, &error), WP_OK);
 	CHECK(wp_properties_number(conf, "queue.buffering.max.messages") > 1 << 20);
 	CHECK(wp_properties_number(conf, "queue.buffering.max.kbytes") > 4 << 20);
 	rd_kafka_conf_destroy(conf);
@@ -191,10 +191,10 @@ static void bounds_beyond_librdkafkas_are_refused(void **state)
 	struct wp_kafka_bounds bytes = { 1, SIZE_MAX };
 	rd_kafka_conf_t *conf = NULL;
 
-	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &why), WP_CONFIG);
-	CHECK_EQ(wp_properties_conf(&options, &bytes, &conf, &why), WP_CONFIG);
+	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &error), WP_CONFIG);
+	CHECK_EQ(wp_properties_conf(&options, &bytes, &conf, &error), WP_CONFIG);
 	events.in_flight_events--;
-	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &why), WP_OK);
+	CHECK_EQ(wp_properties_conf(&options, &events, &conf, &error), WP_OK);
 	rd_kafka_conf_destroy(conf);
 }
 
@@ -203,10 +203,10 @@ static void a_queue_limit_below_the_bounds_is_refused(void **state)
 	(void)state;
 	/* 16,384 events and one batch of 10,000 whose reports are half read. */
 	refused("queue.buffering.max.messages", "26383");
-	CHECK_HAS(why.text, "26384 or more");
+	CHECK_HAS(error.text, "26384 or more");
 	refused("queue.buffering.max.kbytes", "65536");
 	(void)brokers_only(NULL);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	with("queue.buffering.max.messages", "26384");
 	rd_kafka_conf_destroy(accepted());
 	with("queue.buffering.max.messages", "0");
@@ -217,9 +217,9 @@ static void a_secret_is_not_shown_when_it_is_refused(void **state)
 {
 	(void)state;
 	refused("sasl.jaas.config", "hunter2");
-	CHECK(strstr(why.text, "hunter2") == NULL);
+	CHECK(strstr(error.text, "hunter2") == NULL);
 	refused("my.password", "hunter2");
-	CHECK(strstr(why.text, "hunter2") == NULL);
+	CHECK(strstr(error.text, "hunter2") == NULL);
 }
 
 static void the_largest_record_is_told_without_a_producer(void **state)

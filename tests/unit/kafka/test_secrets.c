@@ -13,7 +13,7 @@ static char certificate[80], key[80], password[80];
 static struct wp_kafka_options options;
 static struct wp_secret_file *password_file;
 static struct wp_secrets secrets;
-static struct wp_why why;
+static struct wp_error error;
 
 /* As who rotates a secret does: another file in place of the old one. */
 static void replace(const char *path, const char *text)
@@ -33,7 +33,7 @@ static void with(const char *name, const char *value, struct wp_secret_file *fil
 
 static void look_wants(enum wp_secrets_state wanted)
 {
-	CHECK_EQ(wp_secrets_look(&secrets, &why), wanted);
+	CHECK_EQ(wp_secrets_look(&secrets, &error), wanted);
 }
 
 static int set_up(void **state)
@@ -47,7 +47,7 @@ static int set_up(void **state)
 	write_text(certificate, "certificate");
 	write_text(key, "key");
 	write_text(password, "hush");
-	CHECK_EQ(wp_secret_file_new(password, &password_file, &why), WP_OK);
+	CHECK_EQ(wp_secret_file_new(password, &password_file, &error), WP_OK);
 	options = (struct wp_kafka_options){ .property_count = 0 };
 	with("bootstrap.servers", "k:9092", NULL);
 	with("ssl.certificate.location", certificate, NULL);
@@ -81,7 +81,7 @@ static void nothing_changes_while_nobody_writes(void **state)
 
 static void a_change_is_one_when_it_was_seen_twice(void **state)
 {
-	struct wp_why changed;
+	struct wp_error changed;
 
 	(void)state;
 	replace(certificate, "another");
@@ -98,7 +98,7 @@ static void a_change_is_one_when_it_was_seen_twice(void **state)
 
 static void while_somebody_writes_it_is_none(void **state)
 {
-	struct wp_why changed;
+	struct wp_error changed;
 
 	(void)state;
 	replace(certificate, "another");
@@ -160,12 +160,12 @@ static void one_that_is_gone_or_empty_is_of_no_use(void **state)
 	CHECK_EQ(unlink(key), 0);
 	look_wants(WP_SECRETS_UNSETTLED);
 	look_wants(WP_SECRETS_UNUSABLE);
-	CHECK_HAS(why.text, "ssl.key.location");
-	CHECK_HAS(why.text, "is gone");
+	CHECK_HAS(error.text, "ssl.key.location");
+	CHECK_HAS(error.text, "is gone");
 	write_text(key, "");
 	look_wants(WP_SECRETS_UNSETTLED);
 	look_wants(WP_SECRETS_UNUSABLE);
-	CHECK_HAS(why.text, "is empty");
+	CHECK_HAS(error.text, "is empty");
 	write_text(key, "new");
 	look_wants(WP_SECRETS_UNSETTLED);
 	look_wants(WP_SECRETS_CHANGED);

@@ -5,20 +5,20 @@
 #include "walpost/outbox/columns.h"
 
 static struct wp_column_list columns;
-static struct wp_why why;
+static struct wp_error error;
 
 static void parse(const char *list)
 {
-	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &why), WP_OK);
+	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &error), WP_OK);
 }
 
 static void refused(const char *list, const char *reason)
 {
-	why.text[0] = '\0';
-	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "outbox.headers = ");
-	CHECK_HAS(why.text, reason);
-	CHECK_HAS(why.text, "allowed is a comma-separated list of column[:name]");
+	error.text[0] = '\0';
+	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "outbox.headers = ");
+	CHECK_HAS(error.text, reason);
+	CHECK_HAS(error.text, "allowed is a comma-separated list of column[:name]");
 	CHECK_EQ(columns.count, 0);
 	CHECK_EQ(wp_column_list_parse(list, "outbox.headers", &columns, NULL), WP_CONFIG);
 }

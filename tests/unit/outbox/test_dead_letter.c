@@ -26,7 +26,7 @@ static struct wp_record event(void)
 
 static void make(const struct wp_record *record, enum wp_letter size)
 {
-	static const struct wp_why reason = { .text = "too large" };
+	static const struct wp_error reason = { .text = "too large" };
 
 	wp_dead_letter_record(&letter, record, "dead", "payload", &reason, size, &made);
 }

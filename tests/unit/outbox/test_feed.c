@@ -18,7 +18,7 @@ static struct wp_partitions partitions;
 static struct wp_feed_setup setup;
 static struct wp_feed *feed;
 static struct wp_fed fed;
-static struct wp_why why;
+static struct wp_error error;
 
 static const struct wire_column columns[] = {
 	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
@@ -41,7 +41,7 @@ static int set_up(void **state)
 		.partitions = &partitions,
 	};
 	feed = NULL;
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -56,7 +56,7 @@ static int tear_down(void **state)
 
 static void make_feed(void)
 {
-	CHECK_EQ(wp_feed_new(&setup, &feed, &why), WP_OK);
+	CHECK_EQ(wp_feed_new(&setup, &feed, &error), WP_OK);
 }
 
 static uint8_t room[4096];
@@ -71,7 +71,7 @@ static struct wire_writer writer(void)
 
 static enum wp_rc take(const struct wire_writer *w)
 {
-	return wp_feed_take(feed, wire_span(w), &fed, &why);
+	return wp_feed_take(feed, wire_span(w), &fed, &error);
 }
 
 static void is_nothing(const struct wire_writer *w)
@@ -157,7 +157,7 @@ static void a_row_is_the_record_that_a_relay_sends(void **state)
 	CHECK_SPAN(fed.record.headers[2].value, "0002-00000001-000000000000012B-00000000");
 	/* Postgres counts from 2000 on. */
 	CHECK_EQ(fed.record.timestamp_ms, 946684801000);
-	CHECK_TEXT(fed.why.text, "");
+	CHECK_TEXT(fed.error.text, "");
 	commit(299);
 }
 
@@ -182,7 +182,7 @@ static void the_ordinal_counts_all_inserts_and_transactional_messages(void **sta
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
-	relation(OTHER, "walpost", "witness");
+	relation(OTHER, "walpost", "slot_checkpoint");
 	row(OTHER, "1", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_NOTHING);
 	message(false, "another", "");
@@ -202,7 +202,7 @@ static void the_timeline_is_that_on_which_the_transaction_was_committed(void **s
 {
 	(void)state;
 	static const char history[] = "1\t0/12C\twhy\n";
-	CHECK_EQ(wp_timelines_read(&timelines, 2, wp_span_of(history), &why), WP_OK);
+	CHECK_EQ(wp_timelines_read(&timelines, 2, wp_span_of(history), &error), WP_OK);
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -222,22 +222,22 @@ static void poison_tells_why_and_what_could_be_made(void **state)
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "no topic's name");
 	CHECK_EQ(fed.kind, WP_FED_POISON);
-	CHECK_HAS(fed.why.text, "topic");
+	CHECK_HAS(fed.error.text, "topic");
 	CHECK(wp_span_is_null(fed.record.topic));
 	CHECK_SPAN(fed.record.key, "k");
 	CHECK_SPAN(fed.record.id, "one");
 	row(OUTBOX, "two", NULL, "order");
 	CHECK_EQ(fed.kind, WP_FED_POISON);
-	CHECK_HAS(fed.why.text, "aggregateid");
+	CHECK_HAS(fed.error.text, "aggregateid");
 	CHECK_SPAN(fed.record.topic, "outbox.event.order");
 	message(true, "outbox", "{");
 	CHECK_EQ(fed.kind, WP_FED_POISON);
-	CHECK_HAS(fed.why.text, "messages of prefix outbox");
+	CHECK_HAS(fed.error.text, "messages of prefix outbox");
 	CHECK_TEXT(fed.record.table, "messages of prefix outbox");
 	/* The next is not told of it. */
 	row(OUTBOX, "three", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_RECORD);
-	CHECK_TEXT(fed.why.text, "");
+	CHECK_TEXT(fed.error.text, "");
 }
 
 static void a_row_without_a_column_that_is_needed_is_poison(void **state)
@@ -249,7 +249,7 @@ static void a_row_without_a_column_that_is_needed_is_poison(void **state)
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_POISON);
-	CHECK_HAS(fed.why.text, "missing");
+	CHECK_HAS(fed.error.text, "missing");
 	CHECK_SPAN(fed.record.id, "one");
 }
 
@@ -290,7 +290,7 @@ static void a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not(v
 	know_none();
 	row(OTHER, "1", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_NOTE);
-	CHECK_HAS(fed.why.text, "public.elsewhere");
+	CHECK_HAS(fed.error.text, "public.elsewhere");
 	row(OTHER + 1, "1", "k", "order");
 	CHECK_EQ(fed.kind, WP_FED_NOTHING);
 }
@@ -301,7 +301,7 @@ static void a_message_that_is_not_transactional_is_noted(void **state)
 	make_feed();
 	message(false, "outbox", EVENT);
 	CHECK_EQ(fed.kind, WP_FED_NOTE);
-	CHECK_HAS(fed.why.text, "not transactional");
+	CHECK_HAS(fed.error.text, "not transactional");
 	message(false, "another", EVENT);
 	CHECK_EQ(fed.kind, WP_FED_NOTHING);
 }
@@ -318,7 +318,7 @@ static void an_update_of_an_outbox_is_noted_and_other_changes_are_nothing(void *
 	wire_update(&w, OUTBOX, values, 5);
 	CHECK_EQ(take(&w), WP_OK);
 	CHECK_EQ(fed.kind, WP_FED_NOTE);
-	CHECK_HAS(fed.why.text, "public.outbox");
+	CHECK_HAS(fed.error.text, "public.outbox");
 	w = writer();
 	wire_update(&w, OTHER, values, 5);
 	CHECK_EQ(take(&w), WP_PAUSE); /* it may be a leaf */
@@ -435,7 +435,7 @@ static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(voi
 	w = writer();
 	wire_insert_binary(&w, OUTBOX, values, 5);
 	CHECK_EQ(take(&w), WP_CONFIG);
-	CHECK_HAS(why.text, "payload");
+	CHECK_HAS(error.text, "payload");
 }
 
 static void what_is_not_the_plugins_is_refused(void **state)
@@ -447,11 +447,11 @@ static void what_is_not_the_plugins_is_refused(void **state)
 	CHECK_EQ(take(&w), WP_PROTO);
 	relation(OUTBOX, "public", "outbox");
 	CHECK_EQ(take_row(OUTBOX, "one", "k", "order"), WP_PROTO);
-	CHECK_HAS(why.text, "outside a transaction");
+	CHECK_HAS(error.text, "outside a transaction");
 	CHECK_EQ(take_message(true, "outbox", EVENT), WP_PROTO);
 	begin(299);
 	CHECK_EQ(take_row(OTHER, "one", "k", "order"), WP_PROTO);
-	CHECK_HAS(why.text, "before the relation");
+	CHECK_HAS(error.text, "before the relation");
 	w = writer();
 	wire_insert(&w, OUTBOX, (const char *const[]){ "one" }, 1);
 	CHECK_EQ(take(&w), WP_PROTO);
@@ -461,14 +461,14 @@ static void wrong_options_are_told(void **state)
 {
 	(void)state;
 	options.topic_regex = "(";
-	CHECK_EQ(wp_feed_new(&setup, &feed, &why), WP_CONFIG);
-	CHECK(why.text[0] != '\0');
+	CHECK_EQ(wp_feed_new(&setup, &feed, &error), WP_CONFIG);
+	CHECK(error.text[0] != '\0');
 }
 
 /* All of one transaction; WP_OK when no memory was missing. */
 static enum wp_rc run_once(void)
 {
-	enum wp_rc rc = wp_feed_new(&setup, &feed, &why);
+	enum wp_rc rc = wp_feed_new(&setup, &feed, &error);
 	struct wire_writer w = writer();
 	wire_begin(&w, 299, 0);
 	if (rc == WP_OK)
@@ -510,7 +510,7 @@ static void too_many_tables_are_a_wrong_configuration(void **state)
 	for (uint32_t oid = 1; rc == WP_OK && oid <= 200000; oid++)
 		rc = take_relation(oid, "public", "t");
 	CHECK_EQ(rc, WP_CONFIG);
-	CHECK_HAS(why.text, "narrow it");
+	CHECK_HAS(error.text, "narrow it");
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 static struct wp_buffer buffer;
 static struct wp_json_headers headers;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -22,14 +22,14 @@ static int tear_down(void **state)
 
 static enum wp_rc begin(const char *text)
 {
-	return wp_json_headers_init(&headers, wp_span_of(text), &buffer, &why);
+	return wp_json_headers_init(&headers, wp_span_of(text), &buffer, &error);
 }
 
 static void next_is(const char *name, const char *value)
 {
 	struct wp_json_header found;
 
-	CHECK_EQ(wp_json_headers_next(&headers, &found, &why), WP_OK);
+	CHECK_EQ(wp_json_headers_next(&headers, &found, &error), WP_OK);
 	CHECK_SPAN(found.name, name);
 	CHECK_EQ(wp_span_is_null(found.value), value == NULL);
 	if (value != NULL)
@@ -40,7 +40,7 @@ static void that_is_all(void)
 {
 	struct wp_json_header found;
 
-	CHECK_EQ(wp_json_headers_next(&headers, &found, &why), WP_OK);
+	CHECK_EQ(wp_json_headers_next(&headers, &found, &error), WP_OK);
 	CHECK(wp_span_is_null(found.name));
 }
 
@@ -50,9 +50,9 @@ static void refuses(const char *text, const char *sentence)
 	enum wp_rc rc = begin(text);
 
 	if (rc == WP_OK)
-		rc = wp_json_headers_next(&headers, &found, &why);
+		rc = wp_json_headers_next(&headers, &found, &error);
 	CHECK_EQ(rc, WP_DATA);
-	CHECK_HAS(why.text, sentence);
+	CHECK_HAS(error.text, sentence);
 }
 
 static void members_are_headers_in_their_order_and_twice(void **state)
@@ -117,7 +117,7 @@ static void the_sentence_shows_only_an_excerpt(void **state)
 
 	(void)snprintf(text, sizeof(text), "\"%0300d\"", 0);
 	refuses(text, "...; write");
-	CHECK(strlen(why.text) < 300);
+	CHECK(strlen(error.text) < 300);
 }
 
 static void what_was_given_does_not_move(void **state)
@@ -125,7 +125,7 @@ static void what_was_given_does_not_move(void **state)
 	struct wp_json_header first;
 
 	CHECK_EQ(begin("{\"\\u0061\":\"\\u0062\",\"\\u0063ccccccccccccccccccccccccc\":1}"), WP_OK);
-	CHECK_EQ(wp_json_headers_next(&headers, &first, &why), WP_OK);
+	CHECK_EQ(wp_json_headers_next(&headers, &first, &error), WP_OK);
 	next_is("cccccccccccccccccccccccccc", "1");
 	CHECK_SPAN(first.name, "a");
 	CHECK_SPAN(first.value, "b");
@@ -136,9 +136,9 @@ static void a_text_above_the_buffers_limit_is_refused(void **state)
 	struct wp_buffer small;
 
 	wp_buffer_init(&small, 3);
-	CHECK_EQ(wp_json_headers_init(&headers, wp_span_of("{}"), &small, &why), WP_OK);
-	CHECK_EQ(wp_json_headers_init(&headers, wp_span_of("{ }"), &small, &why), WP_FULL);
-	CHECK_HAS(why.text, "no room for headers of 3 bytes");
+	CHECK_EQ(wp_json_headers_init(&headers, wp_span_of("{}"), &small, &error), WP_OK);
+	CHECK_EQ(wp_json_headers_init(&headers, wp_span_of("{ }"), &small, &error), WP_FULL);
+	CHECK_HAS(error.text, "no room for headers of 3 bytes");
 	wp_buffer_release(&small);
 }
 

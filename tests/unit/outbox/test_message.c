@@ -9,7 +9,7 @@ static struct wp_outbox_options options;
 static struct wp_message_reader *reader;
 static struct wp_buffer texts;
 static struct wp_event event;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -18,7 +18,7 @@ static int set_up(void **state)
 	options.message_prefix = "outbox";
 	reader = NULL;
 	wp_buffer_init(&texts, 1 << 20);
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -34,8 +34,8 @@ static enum wp_rc read_bytes(const void *content, size_t size)
 {
 	wp_message_reader_free(reader);
 	reader = NULL;
-	CHECK_EQ(wp_message_reader_new(&options, &reader, &why), WP_OK);
-	return wp_message_event(reader, (struct wp_span){ content, size }, &texts, &event, &why);
+	CHECK_EQ(wp_message_reader_new(&options, &reader, &error), WP_OK);
+	return wp_message_event(reader, (struct wp_span){ content, size }, &texts, &event, &error);
 }
 
 static enum wp_rc read_json(const char *content)
@@ -46,8 +46,8 @@ static enum wp_rc read_json(const char *content)
 static void refused(const char *content, const char *reason)
 {
 	CHECK_EQ(read_json(content), WP_DATA);
-	CHECK_HAS(why.text, "messages of prefix outbox");
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, "messages of prefix outbox");
+	CHECK_HAS(error.text, reason);
 }
 
 static void debeziums_content_is_an_event(void **state)
@@ -178,8 +178,8 @@ static void what_is_no_event_is_kept_whole(void **state)
 static void a_list_of_columns_that_is_none_is_refused(void **state)
 {
 	options.headers = "a,,b";
-	CHECK_EQ(wp_message_reader_new(&options, &reader, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "outbox.headers = ");
+	CHECK_EQ(wp_message_reader_new(&options, &reader, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "outbox.headers = ");
 	CHECK(reader == NULL);
 }
 
@@ -275,7 +275,7 @@ static void what_is_no_message_is_refused(void **state)
 	begin_protobuf();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		CHECK_EQ(read_bytes(wrong[i].bytes, wrong[i].size), WP_DATA);
-		CHECK_HAS(why.text, "the content is no walpost.v1.Message");
+		CHECK_HAS(error.text, "the content is no walpost.v1.Message");
 	}
 }
 

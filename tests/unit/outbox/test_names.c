@@ -5,13 +5,13 @@
 #include "support/check.h"
 #include "walpost/outbox/names.h"
 
-static struct wp_why why;
+static struct wp_error error;
 
 static struct wp_table_name parsed(const char *text)
 {
 	struct wp_table_name name;
 
-	CHECK_EQ(wp_table_name_parse(text, &name, &why), WP_OK);
+	CHECK_EQ(wp_table_name_parse(text, &name, &error), WP_OK);
 	return name;
 }
 
@@ -27,11 +27,11 @@ static void refused(const char *text, const char *reason)
 {
 	struct wp_table_name name;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_table_name_parse(text, &name, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "is not a table name");
-	CHECK_HAS(why.text, reason);
-	CHECK_HAS(why.text, "allowed is table or schema.table");
+	error.text[0] = '\0';
+	CHECK_EQ(wp_table_name_parse(text, &name, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "is not a table name");
+	CHECK_HAS(error.text, reason);
+	CHECK_HAS(error.text, "allowed is table or schema.table");
 	CHECK_EQ(wp_table_name_parse(text, &name, NULL), WP_CONFIG);
 }
 
@@ -49,7 +49,7 @@ static struct wp_patterns *patterns_of(const char *list)
 {
 	struct wp_patterns *p = NULL;
 
-	CHECK_EQ(wp_patterns_new(list, &p, &why), WP_OK);
+	CHECK_EQ(wp_patterns_new(list, &p, &error), WP_OK);
 	return p;
 }
 
@@ -65,12 +65,12 @@ static void patterns_refused(const char *list, const char *reason)
 {
 	struct wp_patterns *p = NULL;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_patterns_new(list, &p, &why), WP_CONFIG);
+	error.text[0] = '\0';
+	CHECK_EQ(wp_patterns_new(list, &p, &error), WP_CONFIG);
 	CHECK(p == NULL);
-	CHECK_HAS(why.text, "is not a list of table patterns");
-	CHECK_HAS(why.text, reason);
-	CHECK_HAS(why.text, "allowed is a comma-separated list");
+	CHECK_HAS(error.text, "is not a list of table patterns");
+	CHECK_HAS(error.text, reason);
+	CHECK_HAS(error.text, "allowed is a comma-separated list");
 }
 
 static void without_a_schema_it_is_public(void **state)
@@ -265,7 +265,7 @@ static void out_of_memory_is_said(void **state)
 	struct wp_patterns *p = NULL;
 
 	memory_fails_after(0);
-	CHECK_EQ(wp_patterns_new("a", &p, &why), WP_NOMEM);
+	CHECK_EQ(wp_patterns_new("a", &p, &error), WP_NOMEM);
 	memory_works();
 	CHECK(p == NULL);
 	wp_patterns_free(p);

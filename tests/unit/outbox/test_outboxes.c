@@ -8,7 +8,7 @@
 static struct wp_outbox_options options[3];
 static struct wp_outboxes outboxes;
 static struct wp_outbox_set *set;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -35,8 +35,8 @@ static int tear_down(void **state)
 
 static void make(void)
 {
-	if (wp_outbox_set_new(&outboxes, 1024, &set, &why) != WP_OK)
-		fail_msg("%s", why.text);
+	if (wp_outbox_set_new(&outboxes, 1024, &set, &error) != WP_OK)
+		fail_msg("%s", error.text);
 }
 
 static const struct wp_outbox_options *found(const struct wp_outbox *outbox)
@@ -87,7 +87,7 @@ static void what_is_no_table_of_ours_may_be_a_partition(void **state)
 	rows = wp_outbox_set_rows(set, wp_span_of("sales"), wp_span_of("orders"));
 	CHECK_EQ(rows.kind, WP_ROWS_EVENTS);
 	CHECK(rows.outbox->options == &options[0]);
-	rows = wp_outbox_set_rows(set, wp_span_of("walpost"), wp_span_of("witness"));
+	rows = wp_outbox_set_rows(set, wp_span_of("walpost"), wp_span_of("slot_checkpoint"));
 	CHECK_EQ(rows.kind, WP_ROWS_OWN);
 	rows = wp_outbox_set_rows(set, wp_span_of("sales"), wp_span_of("orders_1"));
 	CHECK_EQ(rows.kind, WP_ROWS_UNKNOWN);
@@ -138,9 +138,9 @@ static void what_is_ignored_is_so_for_all(void **state)
 
 static void wrong(const char *reason)
 {
-	CHECK_EQ(wp_outbox_set_new(&outboxes, 1024, &set, &why), WP_CONFIG);
+	CHECK_EQ(wp_outbox_set_new(&outboxes, 1024, &set, &error), WP_CONFIG);
 	CHECK(set == NULL);
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, reason);
 }
 
 static void what_is_wrong_with_one_is_told(void **state)
@@ -168,7 +168,7 @@ static void out_of_memory_is_said_wherever_it_ends(void **state)
 
 	for (; rc == WP_NOMEM && allocations < 1000; allocations++) {
 		memory_fails_after(allocations);
-		rc = wp_outbox_set_new(&outboxes, 1024, &set, &why);
+		rc = wp_outbox_set_new(&outboxes, 1024, &set, &error);
 		memory_works();
 	}
 	CHECK_EQ(rc, WP_OK);

@@ -7,7 +7,7 @@
 
 static struct wp_buffer buffer;
 static struct wp_properties properties;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -24,14 +24,14 @@ static int tear_down(void **state)
 static void begin(const char *text)
 {
 	wp_buffer_reset(&buffer);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of(text), &buffer, &why), WP_OK);
+	CHECK_EQ(wp_properties_init(&properties, wp_span_of(text), &buffer, &error), WP_OK);
 }
 
 static void next_is(const char *name, const char *value)
 {
 	struct wp_property found;
 
-	CHECK_EQ(wp_properties_next(&properties, &found, &why), WP_OK);
+	CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_OK);
 	CHECK_SPAN(found.name, name);
 	CHECK_SPAN(found.value, value);
 }
@@ -41,7 +41,7 @@ static void that_is_all(void)
 	struct wp_property found;
 
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(wp_properties_next(&properties, &found, &why), WP_OK);
+		CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_OK);
 		CHECK(wp_span_is_null(found.name));
 		CHECK(wp_span_is_null(found.value));
 	}
@@ -65,8 +65,8 @@ static void refuses(const char *text, const char *sentence)
 	struct wp_property found;
 
 	begin(text);
-	CHECK_EQ(wp_properties_next(&properties, &found, &why), WP_DATA);
-	CHECK_HAS(why.text, sentence);
+	CHECK_EQ(wp_properties_next(&properties, &found, &error), WP_DATA);
+	CHECK_HAS(error.text, sentence);
 }
 
 static void a_trace_context_is_read(void **state)
@@ -158,8 +158,8 @@ static void what_was_given_does_not_move(void **state)
 
 	wp_buffer_init(&buffer, 33);
 	begin("aaaaaaaaaa=1\nbbbbbbbbbbbbbb=\\u20");
-	CHECK_EQ(wp_properties_next(&properties, &first, &why), WP_OK);
-	CHECK_EQ(wp_properties_next(&properties, &second, &why), WP_DATA);
+	CHECK_EQ(wp_properties_next(&properties, &first, &error), WP_OK);
+	CHECK_EQ(wp_properties_next(&properties, &second, &error), WP_DATA);
 	CHECK_SPAN(first.name, "aaaaaaaaaa");
 	CHECK_SPAN(first.value, "1");
 }
@@ -169,9 +169,9 @@ static void a_text_above_the_buffers_limit_is_refused(void **state)
 	struct wp_buffer small;
 
 	wp_buffer_init(&small, 4);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=b"), &small, &why), WP_OK);
-	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=bc"), &small, &why), WP_FULL);
-	CHECK_HAS(why.text, "no room for a java.util.Properties text of 4 bytes");
+	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=b"), &small, &error), WP_OK);
+	CHECK_EQ(wp_properties_init(&properties, wp_span_of("a=bc"), &small, &error), WP_FULL);
+	CHECK_HAS(error.text, "no room for a java.util.Properties text of 4 bytes");
 	wp_buffer_release(&small);
 }
 

@@ -8,13 +8,13 @@
 #define DEFAULT_REGEX "(?<routedByValue>.*)"
 #define DEFAULT_REPLACEMENT "outbox.event.${routedByValue}"
 
-static struct wp_why why;
+static struct wp_error error;
 
 static struct wp_route *route_of(const char *regex, const char *replacement)
 {
 	struct wp_route *r = NULL;
 
-	CHECK_EQ(wp_route_new(regex, replacement, &r, &why), WP_OK);
+	CHECK_EQ(wp_route_new(regex, replacement, &r, &error), WP_OK);
 	return r;
 }
 
@@ -22,10 +22,10 @@ static void refused(const char *regex, const char *replacement, const char *reas
 {
 	struct wp_route *r = NULL;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_route_new(regex, replacement, &r, &why), WP_CONFIG);
+	error.text[0] = '\0';
+	CHECK_EQ(wp_route_new(regex, replacement, &r, &error), WP_CONFIG);
 	CHECK(r == NULL);
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, reason);
 	CHECK_EQ(wp_route_new(regex, replacement, &r, NULL), WP_CONFIG);
 }
 
@@ -34,7 +34,7 @@ static void check_topic(struct wp_route *r, const char *raw, const char *topic)
 {
 	for (int i = 0; i < 2; i++) {
 		struct wp_span got;
-		CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &why), WP_OK);
+		CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &error), WP_OK);
 		CHECK_SPAN(got, topic);
 		CHECK_EQ(got.data[got.size], '\0');
 	}
@@ -53,9 +53,9 @@ static void check_data(struct wp_route *r, const char *raw, const char *reason)
 {
 	struct wp_span got;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &why), WP_DATA);
-	CHECK_HAS(why.text, reason);
+	error.text[0] = '\0';
+	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &error), WP_DATA);
+	CHECK_HAS(error.text, reason);
 	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, NULL), WP_DATA);
 }
 
@@ -237,8 +237,8 @@ static void a_nul_inside_is_not_the_end(void **state)
 	struct wp_span raw = { .data = (const uint8_t *)"a\0b", .size = 3 };
 	struct wp_span got;
 
-	CHECK_EQ(wp_route_topic(r, raw, &got, &why), WP_DATA);
-	CHECK_HAS(why.text, "holds other characters");
+	CHECK_EQ(wp_route_topic(r, raw, &got, &error), WP_DATA);
+	CHECK_HAS(error.text, "holds other characters");
 	wp_route_free(r);
 }
 
@@ -322,10 +322,10 @@ static void out_of_memory_is_said(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct wp_route *r = NULL;
 		memory_fails_after(i);
-		CHECK_EQ(wp_route_new("a", "b", &r, &why), WP_NOMEM);
+		CHECK_EQ(wp_route_new("a", "b", &r, &error), WP_NOMEM);
 		memory_works();
 		CHECK(r == NULL);
-		CHECK_HAS(why.text, "no memory");
+		CHECK_HAS(error.text, "no memory");
 	}
 	wp_route_free(NULL);
 }

@@ -7,13 +7,13 @@
 #include "support/check.h"
 #include "walpost/outbox/shape.h"
 
-static struct wp_why why;
+static struct wp_error error;
 
 static struct wp_shape *shape_of(const struct wp_outbox_options *options, size_t value_size_max)
 {
 	struct wp_shape *s = NULL;
 
-	CHECK_EQ(wp_shape_new(options, value_size_max, &s, &why), WP_OK);
+	CHECK_EQ(wp_shape_new(options, value_size_max, &s, &error), WP_OK);
 	return s;
 }
 
@@ -53,7 +53,7 @@ static struct wp_record shaped(struct wp_shape *s, const struct wp_event *event)
 {
 	struct wp_record record;
 
-	CHECK_EQ(wp_shape_record(s, event, &record, &why), WP_OK);
+	CHECK_EQ(wp_shape_record(s, event, &record, &error), WP_OK);
 	return record;
 }
 
@@ -61,10 +61,10 @@ static void data_refused(struct wp_shape *s, const struct wp_event *event, const
 {
 	struct wp_record record;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_shape_record(s, event, &record, &why), WP_DATA);
-	CHECK_HAS(why.text, "table public.outbox, id 7: ");
-	CHECK_HAS(why.text, reason);
+	error.text[0] = '\0';
+	CHECK_EQ(wp_shape_record(s, event, &record, &error), WP_DATA);
+	CHECK_HAS(error.text, "table public.outbox, id 7: ");
+	CHECK_HAS(error.text, reason);
 	CHECK_EQ(wp_shape_record(s, event, &record, NULL), WP_DATA);
 }
 
@@ -72,10 +72,10 @@ static void options_refused(const struct wp_outbox_options *options, const char 
 {
 	struct wp_shape *s = NULL;
 
-	why.text[0] = '\0';
-	CHECK_EQ(wp_shape_new(options, 1024, &s, &why), WP_CONFIG);
+	error.text[0] = '\0';
+	CHECK_EQ(wp_shape_new(options, 1024, &s, &error), WP_CONFIG);
 	CHECK(s == NULL);
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, reason);
 }
 
 static void check_header(const struct wp_record *record, size_t index, const char *name,
@@ -304,8 +304,8 @@ static void what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more(void
 	CHECK_EQ(shaped(s, &event).value.size, 10);
 	event = bytea_of("\\x01020304050607");
 	data_refused(s, &event, "the value, made of a payload of 16 bytes");
-	CHECK_HAS(why.text, "larger than 10 bytes");
-	CHECK_HAS(why.text, "raise message.max.bytes in [kafka]");
+	CHECK_HAS(error.text, "larger than 10 bytes");
+	CHECK_HAS(error.text, "raise message.max.bytes in [kafka]");
 	wp_shape_free(s);
 	s = shape_of(&options, 0);
 	CHECK_EQ(shaped(s, &event).value.size, 14);
@@ -415,7 +415,7 @@ static void wrong_options_are_refused_each_by_its_name(void **state)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		options.headers_standard = lists[i];
 		options_refused(&options, "outbox.headers.standard = ");
-		CHECK_HAS(why.text, "id, type and walpost-position");
+		CHECK_HAS(error.text, "id, type and walpost-position");
 	}
 	options = default_options();
 	options.headers = "a,";
@@ -477,7 +477,7 @@ static void out_of_memory_is_said(void **state)
 
 	for (size_t i = 0; i < 3; i++) {
 		memory_fails_after(i);
-		CHECK_EQ(wp_shape_new(&options, 1024, &s, &why), WP_NOMEM);
+		CHECK_EQ(wp_shape_new(&options, 1024, &s, &error), WP_NOMEM);
 		memory_works();
 		CHECK(s == NULL);
 	}
@@ -485,9 +485,9 @@ static void out_of_memory_is_said(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		s = shape_of(&options, 1024);
 		memory_fails_after(i); /* the decoded payload, the texts, the message */
-		CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_NOMEM);
+		CHECK_EQ(wp_shape_record(s, &event, &record, &error), WP_NOMEM);
 		memory_works();
-		CHECK_HAS(why.text, "no memory");
+		CHECK_HAS(error.text, "no memory");
 		wp_shape_free(s);
 	}
 	wp_shape_free(NULL);
@@ -501,14 +501,14 @@ static void what_can_not_be_a_record_is_told_as_far_as_it_could_be_made(void **s
 	struct wp_record record;
 
 	data_refused(s, &event, "hexadecimal");
-	CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_DATA);
+	CHECK_EQ(wp_shape_record(s, &event, &record, &error), WP_DATA);
 	CHECK(wp_span_is(record.topic, "outbox.event.Order"));
 	CHECK(wp_span_is(record.value, "\\x414"));
 	CHECK_EQ(record.header_count, 3);
 	event = event_of("{}");
 	event.route = wp_span_of("two words");
-	CHECK_EQ(wp_shape_record(s, &event, &record, &why), WP_DATA);
-	CHECK_HAS(why.text, "two words");
+	CHECK_EQ(wp_shape_record(s, &event, &record, &error), WP_DATA);
+	CHECK_HAS(error.text, "two words");
 	CHECK(wp_span_is_null(record.topic));
 	CHECK(wp_span_is(record.value, "{}") && wp_span_is(record.key, "42"));
 	event.route = (struct wp_span){ 0 };

@@ -29,7 +29,7 @@ static struct wp_outbox_options options;
 static struct wp_event event;
 static struct wp_shape *shape;
 static struct wp_record record;
-static struct wp_why why;
+static struct wp_error error;
 
 static int set_up(void **state)
 {
@@ -68,32 +68,32 @@ static enum wp_rc form(void)
 {
 	wp_shape_free(shape);
 	shape = NULL;
-	why.text[0] = '\0';
-	if (wp_shape_new(&options, 4096, &shape, &why) != WP_OK)
-		fail_msg("%s", why.text);
-	return wp_shape_record(shape, &event, &record, &why);
+	error.text[0] = '\0';
+	if (wp_shape_new(&options, 4096, &shape, &error) != WP_OK)
+		fail_msg("%s", error.text);
+	return wp_shape_record(shape, &event, &record, &error);
 }
 
 static void formed(void)
 {
 	if (form() != WP_OK)
-		fail_msg("%s", why.text);
+		fail_msg("%s", error.text);
 }
 
 static void poisoned(const char *reason)
 {
 	CHECK_EQ(form(), WP_DATA);
-	CHECK_HAS(why.text, "table public.outbox, id 7: ");
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, "table public.outbox, id 7: ");
+	CHECK_HAS(error.text, reason);
 }
 
 static void not_together(const char *reason)
 {
 	struct wp_shape *none = NULL;
 
-	CHECK_EQ(wp_shape_new(&options, 4096, &none, &why), WP_CONFIG);
+	CHECK_EQ(wp_shape_new(&options, 4096, &none, &error), WP_CONFIG);
 	CHECK(none == NULL);
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, reason);
 }
 
 static void has_header(size_t index, const char *name, const char *value)
@@ -413,9 +413,9 @@ static void the_context_of_debezium_comes_first(void **state)
 	options.headers_standard = "id";
 	options.debezium_context_headers = true;
 	options.debezium_name = "shop";
-	CHECK_EQ(wp_shape_new(&options, 4096, &shape, &why), WP_OK);
+	CHECK_EQ(wp_shape_new(&options, 4096, &shape, &error), WP_OK);
 	wp_shape_name_run(shape, "00000000-0000-4000-8000-000000000000");
-	CHECK_EQ(wp_shape_record(shape, &event, &record, &why), WP_OK);
+	CHECK_EQ(wp_shape_record(shape, &event, &record, &error), WP_OK);
 	CHECK_EQ(record.header_count, 5);
 	has_header(0, "__debezium.context.connectorLogicalName", "shop");
 	has_header(1, "__debezium.context.taskId", "0");
@@ -674,8 +674,8 @@ static void of_a_message_all_is_there(void **state)
 	CHECK_SPAN(record.value, "{\"a\": 1}");
 	event.json_headers = wp_span_of("{\"\":1}");
 	CHECK_EQ(form(), WP_DATA);
-	CHECK_HAS(why.text, "messages of prefix outbox, id 7: the headers");
-	CHECK(strncmp(why.text, "messages", 8) == 0);
+	CHECK_HAS(error.text, "messages of prefix outbox, id 7: the headers");
+	CHECK(strncmp(error.text, "messages", 8) == 0);
 	CHECK_SPAN(record.value, "{all}");
 	wp_shape_leftover(shape, &event, &record);
 	CHECK_EQ(record.column_count, 0);

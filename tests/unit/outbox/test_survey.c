@@ -15,7 +15,7 @@ static struct wp_outboxes outboxes;
 static struct wp_survey *survey;
 static struct wp_survey_event event;
 static bool is_event;
-static struct wp_why why;
+static struct wp_error error;
 
 static const struct wire_column columns[] = {
 	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
@@ -35,7 +35,7 @@ static void begin_survey(const struct wp_partitions *partitions)
 							  .timelines = &timelines,
 							  .until = UNTIL,
 							  .partitions = partitions },
-			       &survey, &why),
+			       &survey, &error),
 		 WP_OK);
 }
 
@@ -45,7 +45,7 @@ static int set_up(void **state)
 	options = default_options();
 	outboxes = only(&options, "");
 	survey = NULL;
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	return 0;
 }
 
@@ -70,7 +70,7 @@ static enum wp_rc take(const struct wire_writer *w)
 {
 	struct wp_span message = wire_span(w);
 
-	return wp_survey_take(survey, message, message.size, &event, &is_event, &why);
+	return wp_survey_take(survey, message, message.size, &event, &is_event, &error);
 }
 
 static void begin(wp_lsn commit_lsn)
@@ -138,7 +138,7 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 	CHECK_EQ(event.position.timeline, 5);
 	CHECK_EQ(event.position.commit_lsn, 299);
 	CHECK_EQ(event.position.ordinal, 1);
-	CHECK_TEXT(event.why.text, "");
+	CHECK_TEXT(event.error.text, "");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 	CHECK_EQ(wp_survey_counts(survey)->transactions, 1);
 }
@@ -175,11 +175,11 @@ static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 	CHECK(is_event);
 	CHECK_SPAN(event.id, "one");
 	CHECK_TEXT(event.topic, "");
-	CHECK_HAS(event.why.text, "topic");
+	CHECK_HAS(event.error.text, "topic");
 	row(OUTBOX, "two", NULL, "order");
 	CHECK(is_event);
 	CHECK(wp_span_is_null(event.key));
-	CHECK_HAS(event.why.text, "aggregateid");
+	CHECK_HAS(event.error.text, "aggregateid");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 }
 
@@ -217,7 +217,7 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 	row(OUTBOX, "one", "k", "order");
 	CHECK(is_event);
 	CHECK_SPAN(event.id, "one");
-	CHECK_HAS(event.why.text, "missing");
+	CHECK_HAS(event.error.text, "missing");
 	CHECK_EQ(wp_survey_counts(survey)->events, 1);
 	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
 }
@@ -250,21 +250,21 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 	wire_insert(&w, OUTBOX, values, 5);
 	struct wp_span whole = wire_span(&w);
 	struct wp_span cut = { whole.data, whole.size - 5 };
-	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &why), WP_OK);
+	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &error), WP_OK);
 	CHECK(is_event);
 	CHECK_SPAN(event.id, "one");
 	CHECK_TEXT(event.topic, "outbox.event.order");
 	CHECK_EQ(event.size, whole.size);
-	CHECK_TEXT(event.why.text, "");
+	CHECK_TEXT(event.error.text, "");
 	/* Less than that: what is not there is not guessed. */
 	for (size_t size = 1; size < whole.size; size++) {
 		cut.size = size;
-		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &why);
+		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &error);
 		CHECK_EQ(rc, size < 8 ? WP_PROTO : WP_OK);
 	}
 	cut.size = 20;
-	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &why), WP_OK);
-	CHECK_HAS(event.why.text, "only the first 20 of");
+	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_event, &error), WP_OK);
+	CHECK_HAS(event.error.text, "only the first 20 of");
 }
 
 static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(void **state)
@@ -295,7 +295,7 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	wire_message(&w, true, 190, "outbox", "[]");
 	CHECK_EQ(take(&w), WP_OK);
 	CHECK(is_event);
-	CHECK_HAS(event.why.text, "no JSON object");
+	CHECK_HAS(event.error.text, "no JSON object");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
 }
@@ -311,11 +311,11 @@ static void the_beginning_of_a_large_message_tells_that_there_is_one(void **stat
 	struct wp_span whole = wire_span(&w);
 	for (size_t size = 1; size < whole.size; size++) {
 		struct wp_span cut = { whole.data, size };
-		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &why);
+		enum wp_rc rc = wp_survey_take(survey, cut, whole.size, &event, &is_event, &error);
 		CHECK_EQ(rc, size < 1 + 1 + 8 + 7 ? WP_PROTO : WP_OK);
 		CHECK_EQ(is_event, rc == WP_OK);
 	}
-	CHECK_HAS(event.why.text, "were read");
+	CHECK_HAS(event.error.text, "were read");
 	CHECK_EQ(event.position.ordinal, whole.size - 1 - 17);
 }
 
@@ -330,16 +330,16 @@ static void what_is_not_the_plugins_is_refused(void **state)
 	const char *const values[] = { "one", "order", "k", "made", "" };
 	wire_insert(&w, OUTBOX, values, 5);
 	CHECK_EQ(take(&w), WP_PROTO);
-	CHECK_HAS(why.text, "before the relation");
+	CHECK_HAS(error.text, "before the relation");
 }
 
 static void wrong_options_are_told(void **state)
 {
 	(void)state;
 	options.topic_regex = "(";
-	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes }, &survey, &why),
+	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes }, &survey, &error),
 		 WP_CONFIG);
-	CHECK(why.text[0] != '\0');
+	CHECK(error.text[0] != '\0');
 }
 
 int main(void)

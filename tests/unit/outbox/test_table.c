@@ -9,7 +9,7 @@
 
 #define COLUMNS_MAX 200
 
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_buffer printed; /* of binary values; each test's end() releases it */
 
 /* A map with one relation, which a test describes by its columns. */
@@ -69,7 +69,7 @@ static void end(struct fixture *f)
 
 static enum wp_rc new_mapping(const struct fixture *f, const struct wp_outbox_options *options,
 			      enum wp_columns columns, enum wp_transfer transfer,
-			      struct wp_mapping **ret, struct wp_why *reason)
+			      struct wp_mapping **ret, struct wp_error *reason)
 {
 	const struct wp_mapping_setup setup = {
 		.options = options,
@@ -87,7 +87,7 @@ static struct wp_mapping *mapping_of(const struct fixture *f,
 {
 	struct wp_mapping *m = NULL;
 
-	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_OK);
+	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &error), WP_OK);
 	return m;
 }
 
@@ -106,7 +106,7 @@ static enum wp_rc map(const struct wp_mapping *m, const char *const texts[5], st
 	for (size_t i = 0; i < 5; i++)
 		values[i] = value_of(texts[i]);
 	return wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
-				ret, &why);
+				ret, &error);
 }
 
 static void no_mapping(const struct fixture *f, const struct wp_outbox_options *options,
@@ -114,10 +114,10 @@ static void no_mapping(const struct fixture *f, const struct wp_outbox_options *
 {
 	struct wp_mapping *m = NULL;
 
-	why.text[0] = '\0';
-	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_CONFIG);
+	error.text[0] = '\0';
+	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &error), WP_CONFIG);
 	CHECK(m == NULL);
-	CHECK_HAS(why.text, reason);
+	CHECK_HAS(error.text, reason);
 	CHECK_EQ(new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, NULL), WP_CONFIG);
 }
 
@@ -130,17 +130,18 @@ static void with_known_columns_only_a_row_is_refused_with_what_there_is(void **s
 	struct wp_event event;
 	struct wp_value values[2] = { value_of("7"), value_of("{}") };
 
-	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_OK);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &error), WP_OK);
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 2 }, &printed,
-				  &event, &why),
+				  &event, &error),
 		 WP_DATA);
-	CHECK_HAS(why.text, "has no column \"aggregateid\"");
+	CHECK_HAS(error.text, "has no column \"aggregateid\"");
 	CHECK(wp_span_is(event.id, "7") && wp_span_is(event.payload, "{}"));
 	CHECK(wp_span_is_null(event.key) && wp_span_is_null(event.route) &&
 	      wp_span_is_null(event.type));
 	wp_mapping_free(m);
 	memory_fails_after(1);
-	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_NOMEM);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &error),
+		 WP_NOMEM);
 	memory_works();
 	end(&f);
 }
@@ -332,7 +333,7 @@ static void a_table_of_many_columns_is_listed_in_part(void **state)
 	}
 	put_relation(&f, "public", "outbox");
 	no_mapping(&f, &options, "a_longish_column_1, a_longish");
-	CHECK_HAS(why.text, " more; set outbox.column.id, or restore the column");
+	CHECK_HAS(error.text, " more; set outbox.column.id, or restore the column");
 	end(&f);
 }
 
@@ -344,7 +345,7 @@ static void a_table_is_named_as_sql_does(void **state)
 	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
 	put_relation(&f, "My.App", "Out\"box");
 	no_mapping(&f, &options, "table \"My.App\".\"Out\"\"box\" has no column \"id\"");
-	CHECK_HAS(why.text, "it has: ;");
+	CHECK_HAS(error.text, "it has: ;");
 	end(&f);
 }
 
@@ -359,15 +360,15 @@ static void a_null_where_none_may_be_is_refused_with_table_and_id(void **state)
 	struct wp_event event;
 
 	CHECK_EQ(map(m, no_id, &event), WP_DATA);
-	CHECK_HAS(why.text,
+	CHECK_HAS(error.text,
 		  "table public.outbox: a row has NULL in column \"id\" (outbox.column.id)");
 	CHECK_EQ(map(m, no_route, &event), WP_DATA);
-	CHECK_HAS(why.text,
+	CHECK_HAS(error.text,
 		  "table public.outbox, id 7: column \"aggregatetype\" (outbox.route.by) is NULL");
 	CHECK_EQ(map(m, no_key, &event), WP_DATA);
-	CHECK_HAS(why.text,
+	CHECK_HAS(error.text,
 		  "table public.outbox, id 7: column \"aggregateid\" (outbox.column.key) is NULL");
-	CHECK_HAS(why.text, "outbox.key.null = allow");
+	CHECK_HAS(error.text, "outbox.key.null = allow");
 	CHECK_SPAN(event.id, "7");
 	CHECK_TEXT(event.table, "public.outbox");
 	wp_mapping_free(m);
@@ -401,8 +402,8 @@ static void a_row_of_another_shape_breaks_the_protocol(void **state)
 		values[i] = value_of("x");
 	for (size_t count = 4; count <= 6; count += 2) {
 		struct wp_tuple row = { .values = values, .count = count };
-		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_PROTO);
-		CHECK_HAS(why.text, "columns came for a relation of 5");
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_PROTO);
+		CHECK_HAS(error.text, "columns came for a relation of 5");
 	}
 	wp_mapping_free(m);
 	end(&f);
@@ -422,8 +423,8 @@ static void a_value_that_is_not_text_breaks_the_protocol(void **state)
 			values[i] = value_of("x");
 		values[column].kind = kinds[column % 2];
 		struct wp_tuple row = { .values = values, .count = 5 };
-		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_PROTO);
-		CHECK_HAS(why.text, "binary or an unchanged value");
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_PROTO);
+		CHECK_HAS(error.text, "binary or an unchanged value");
 	}
 	wp_mapping_free(m);
 	end(&f);
@@ -452,7 +453,7 @@ static void out_of_memory_is_said(void **state)
 	struct wp_mapping *m = NULL;
 
 	memory_fails_after(0);
-	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &why), WP_NOMEM);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_ALL, WP_TRANSFER_TEXT, &m, &error), WP_NOMEM);
 	memory_works();
 	CHECK(m == NULL);
 	wp_mapping_free(m);
@@ -468,7 +469,7 @@ static void the_needed_columns_stand_once_each(void **state)
 	options.column_type = "";
 	options.route_by = "type";
 	options.headers = "type:eventType, tenant, \"we,ird\":x, tenant:y";
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_EQ(needed.count, 6);
 	for (size_t i = 0; i < 6; i++) {
 		bool found = false;
@@ -489,7 +490,7 @@ static void columns_that_a_table_may_lack_stand_behind_the_others(void **state)
 	options.column_timestamp = "at";
 	options.column_partition = "part";
 	options.columns_missing = WP_MISSING_IGNORE;
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_EQ(needed.count, 6); /* Debezium's, and the extension */
 	CHECK_EQ(needed.all_count, 10);
 	CHECK_TEXT(needed.names[6], "at");
@@ -498,7 +499,7 @@ static void columns_that_a_table_may_lack_stand_behind_the_others(void **state)
 	CHECK_TEXT(needed.names[8], "tenant");
 	CHECK_TEXT(needed.names[9], "n");
 	options.columns_missing = WP_MISSING_ERROR;
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_EQ(needed.count, 10);
 	CHECK_EQ(needed.all_count, 10);
 }
@@ -518,7 +519,7 @@ static void the_needed_columns_are_defined_as_in_debezium_s_table(void **state)
 	struct wp_outbox_options options = default_options();
 
 	options.headers = "tenant";
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_TEXT(definition(&needed, "id"), "uuid PRIMARY KEY");
 	CHECK_TEXT(definition(&needed, "aggregatetype"), "varchar(255) NOT NULL");
 	CHECK_TEXT(definition(&needed, "aggregateid"), "varchar(255) NOT NULL");
@@ -526,7 +527,7 @@ static void the_needed_columns_are_defined_as_in_debezium_s_table(void **state)
 	CHECK_TEXT(definition(&needed, "payload"), "jsonb");
 	CHECK_TEXT(definition(&needed, "tenant"), "text");
 	options.key_null = WP_KEY_NULL_ALLOW;
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_TEXT(definition(&needed, "aggregateid"), "varchar(255)");
 }
 
@@ -535,7 +536,7 @@ static void the_needed_columns_stand_in_the_order_of_debezium_s_table(void **sta
 	static struct wp_needed_columns needed;
 	struct wp_outbox_options options = default_options();
 
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_EQ(needed.count, 5);
 	CHECK_TEXT(needed.names[0], "id");
 	CHECK_TEXT(needed.names[1], "aggregatetype");
@@ -553,7 +554,7 @@ static void as_many_columns_as_can_be_configured_fit(void **state)
 	for (int i = 1; i < WP_COLUMN_LIST_MAX; i++)
 		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",c%d", i);
 	options.headers = list;
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_OK);
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_OK);
 	CHECK_EQ(needed.count, 5 + WP_COLUMN_LIST_MAX);
 	CHECK_TEXT(needed.names[64], "c59");
 }
@@ -564,8 +565,8 @@ static void no_columns_are_needed_by_what_is_no_list(void **state)
 	struct wp_outbox_options options = default_options();
 
 	options.headers = "a,,b";
-	CHECK_EQ(wp_needed_columns(&options, &needed, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "outbox.headers = \"a,,b\"");
+	CHECK_EQ(wp_needed_columns(&options, &needed, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "outbox.headers = \"a,,b\"");
 }
 
 /* -- binary --------------------------------------------------------------- */
@@ -591,8 +592,8 @@ static enum wp_rc new_binary_mapping(const struct fixture *f,
 				     const struct wp_outbox_options *options,
 				     struct wp_mapping **ret)
 {
-	why.text[0] = '\0';
-	return new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_BINARY, ret, &why);
+	error.text[0] = '\0';
+	return new_mapping(f, options, WP_COLUMNS_ALL, WP_TRANSFER_BINARY, ret, &error);
 }
 
 /* Debezium's table of these types, in the order of debezium_columns. */
@@ -623,7 +624,7 @@ static void binary_values_become_the_text_that_postgres_prints(void **state)
 
 	options.headers = "payload:p,id:i,aggregateid";
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_OK);
 	CHECK_SPAN(event.id, UUID_TEXT);
 	CHECK_SPAN(event.route, "\\x00ff2f");
 	CHECK_SPAN(event.key, "{}");
@@ -667,7 +668,7 @@ static void numbers_times_and_arrays_are_printed_side_by_side(void **state)
 	options.headers = "payload:tags";
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
-				  &event, &why),
+				  &event, &error),
 		 WP_OK);
 	CHECK_SPAN(event.id, "-1");
 	CHECK_SPAN(event.key, "2000-01-01 00:00:00.000001+00");
@@ -691,13 +692,13 @@ static void null_and_empty_differ_in_binary_too(void **state)
 	struct wp_event event;
 
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_OK);
 	CHECK_SPAN(event.id, "");
 	CHECK_SPAN(event.key, "\\x");
 	CHECK(wp_span_is_null(event.type));
 	CHECK(wp_span_is_null(event.payload));
 	values[4] = binary_of("", 0);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_OK);
 	CHECK_SPAN(event.payload, "");
 	wp_mapping_free(m);
 	end(&f);
@@ -744,9 +745,9 @@ static void a_binary_form_that_is_not_known_is_refused(void **state)
 		const struct wp_value values[] = { wrong[i].id, good, good, good,
 						   wrong[i].payload };
 		const struct wp_tuple row = { .values = values, .count = 5 };
-		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_CONFIG);
-		CHECK_HAS(why.text, "table public.outbox");
-		CHECK_HAS(why.text, "postgres.binary = off");
+		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_CONFIG);
+		CHECK_HAS(error.text, "table public.outbox");
+		CHECK_HAS(error.text, "postgres.binary = off");
 	}
 	wp_mapping_free(m);
 	end(&f);
@@ -761,12 +762,12 @@ static void a_column_of_a_type_that_binary_cannot_do_is_refused_and_named(void *
 
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
 	CHECK(m == NULL);
-	CHECK_HAS(why.text, "table public.outbox");
-	CHECK_HAS(why.text, "\"aggregateid\" (outbox.column.key) is of type interval,");
-	CHECK_HAS(why.text, "postgres.binary = off");
+	CHECK_HAS(error.text, "table public.outbox");
+	CHECK_HAS(error.text, "\"aggregateid\" (outbox.column.key) is of type interval,");
+	CHECK_HAS(error.text, "postgres.binary = off");
 	options.column_key = "id";
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
-	CHECK_HAS(why.text, "\"payload\" (outbox.column.payload) is of type 16999::regtype");
+	CHECK_HAS(error.text, "\"payload\" (outbox.column.payload) is of type 16999::regtype");
 	options.column_payload = "type"; /* what is not mapped may be anything */
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
 	wp_mapping_free(m);
@@ -795,7 +796,7 @@ static void a_domain_that_was_told_is_what_it_stands_for(void **state)
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_CONFIG);
 	CHECK_EQ(wp_relations_put_type(f.relations, &type), WP_OK);
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_OK);
 	CHECK_SPAN(event.payload, "{}");
 	wp_mapping_free(m);
 	end(&f);
@@ -815,13 +816,13 @@ static void what_is_printed_is_bounded_and_may_find_no_memory(void **state)
 	struct wp_event event;
 
 	CHECK_EQ(new_binary_mapping(&f, &options, &m), WP_OK);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_CONFIG); /* 1002 > 1000 */
-	CHECK_HAS(why.text, "more than 1000");
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_CONFIG); /* 1002 > 1000 */
+	CHECK_HAS(error.text, "more than 1000");
 	values[2].bytes.size = 499;
 	memory_fails_after(0);
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_NOMEM);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_NOMEM);
 	memory_works();
-	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &why), WP_OK);
+	CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_OK);
 	CHECK_EQ(event.key.size, 1000);
 	wp_mapping_free(m);
 	end(&f);
@@ -846,16 +847,16 @@ static void what_does_not_do_is_told_apart(void **state)
 		.types = f.relations,
 		.fault = &fault,
 	};
-	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	CHECK_EQ(wp_mapping_new(&setup, &m, &error), WP_CONFIG);
 	CHECK_EQ(fault.kind, WP_COLUMN_NOT_A_TIME);
 	CHECK_TEXT(fault.column, "payload");
 	CHECK_TEXT(fault.option, "outbox.column.timestamp");
 	CHECK_EQ(fault.type_oid, TEXT_OID);
 	options.column_timestamp = "nowhere";
-	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	CHECK_EQ(wp_mapping_new(&setup, &m, &error), WP_CONFIG);
 	CHECK_EQ(fault.kind, WP_COLUMN_MISSING);
 	setup.fault = NULL;
-	CHECK_EQ(wp_mapping_new(&setup, &m, &why), WP_CONFIG);
+	CHECK_EQ(wp_mapping_new(&setup, &m, &error), WP_CONFIG);
 	end(&f);
 }
 
@@ -915,7 +916,7 @@ static enum wp_rc map_by(struct catalog *c, struct wp_mapping **ret)
 		.facts = &facts,
 		.transfer = c->transfer,
 	};
-	return wp_mapping_new(&c->setup, ret, &why);
+	return wp_mapping_new(&c->setup, ret, &error);
 }
 
 static struct wp_column_type payload_of(struct catalog c)
@@ -928,7 +929,7 @@ static struct wp_column_type payload_of(struct catalog c)
 	for (size_t i = 0; i < 5; i++)
 		values[i] = value_of("1");
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
-				  &event, &why),
+				  &event, &error),
 		 WP_OK);
 	struct wp_column_type type = *event.payload_type;
 	wp_mapping_free(m);
@@ -948,7 +949,7 @@ static const char *payload_in_place_of_null(struct catalog c)
 	for (size_t i = 0; i < 4; i++)
 		values[i] = value_of("1");
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = values, .count = 5 }, &printed,
-				  &event, &why),
+				  &event, &error),
 		 WP_OK);
 	bool is_null = wp_span_is_null(event.payload);
 	(void)snprintf(text, sizeof(text), "%.*s", (int)event.payload.size,
@@ -1020,7 +1021,7 @@ static void refused_by(struct catalog c, bool wants, const char *said)
 
 	CHECK_EQ(map_by(&c, &m), WP_CONFIG);
 	CHECK(m == NULL);
-	CHECK_HAS(why.text, said);
+	CHECK_HAS(error.text, said);
 	CHECK_EQ(wp_mapping_wants_facts(&c.setup), wants);
 	end(&c.f);
 }
@@ -1137,9 +1138,9 @@ static void what_is_missing_has_a_form_all_the_same(void **state)
 
 	options.types = WP_RENDERING_DEBEZIUM;
 	options.headers = "tenant";
-	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &why), WP_OK);
+	CHECK_EQ(new_mapping(&f, &options, WP_COLUMNS_KNOWN, WP_TRANSFER_TEXT, &m, &error), WP_OK);
 	CHECK_EQ(wp_mapping_event(m, &(struct wp_tuple){ .values = &value, .count = 1 }, &printed,
-				  &event, &why),
+				  &event, &error),
 		 WP_DATA);
 	CHECK(wp_render_knows(event.key_type));
 	CHECK(wp_render_knows(event.type_type));

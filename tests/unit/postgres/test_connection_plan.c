@@ -26,22 +26,22 @@ static struct wp_connection_plan plan;
 static const struct wp_connection_plan *plan_of(const char *conninfo)
 {
 	struct wp_postgres_options options = { .conninfo = conninfo };
-	struct wp_why why;
+	struct wp_error error;
 	wp_connection_plan_release(&plan);
-	enum wp_rc rc = wp_connection_plan_init(&plan, &options, &why);
+	enum wp_rc rc = wp_connection_plan_init(&plan, &options, &error);
 	if (rc != WP_OK)
-		fail_msg("%s: %s", conninfo, why.text);
+		fail_msg("%s: %s", conninfo, error.text);
 	return &plan;
 }
 
 static void check_refused(const char *conninfo, const char *part)
 {
 	struct wp_postgres_options options = { .conninfo = conninfo };
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	wp_connection_plan_release(&plan);
-	CHECK_EQ(wp_connection_plan_init(&plan, &options, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "postgres.conninfo");
-	CHECK_HAS(why.text, part);
+	CHECK_EQ(wp_connection_plan_init(&plan, &options, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "postgres.conninfo");
+	CHECK_HAS(error.text, part);
 }
 
 static void check_tls(const char *conninfo, const char *sslmode, bool forced)
@@ -228,9 +228,9 @@ static void our_settings_follow_the_users_and_win(void **state)
 	(void)state;
 	struct wp_postgres_options options = { .conninfo = "options='-c datestyle=German -c x.y=1'",
 					       .decoding_work_mem = "64 MB" };
-	struct wp_why why;
+	struct wp_error error;
 	wp_connection_plan_release(&plan);
-	CHECK_EQ(wp_connection_plan_init(&plan, &options, &why), WP_OK);
+	CHECK_EQ(wp_connection_plan_init(&plan, &options, &error), WP_OK);
 	const char *text = (const char *)plan.options.data;
 	CHECK_HAS(text, "-c datestyle=German -c x.y=1 -c datestyle=ISO ");
 	CHECK_HAS(text, " -c timezone=UTC");
@@ -280,14 +280,14 @@ static void the_facts_for_people_name_hosts_and_tls(void **state)
 	(void)state;
 	struct wp_postgres_options options = { .conninfo = "host=a.example,/tmp port=1,2" };
 	struct wp_connection_facts facts;
-	struct wp_why why;
-	CHECK_EQ(wp_connection_facts(&options, &facts, &why), WP_OK);
+	struct wp_error error;
+	CHECK_EQ(wp_connection_facts(&options, &facts, &error), WP_OK);
 	CHECK_TEXT(facts.hosts, "a.example:1,/tmp:2");
 	CHECK_TEXT(facts.sslmode, "require");
 	CHECK(!facts.sslmode_written);
 	CHECK(!facts.local);
 	options.conninfo = "relay";
-	CHECK_EQ(wp_connection_facts(&options, &facts, &why), WP_CONFIG);
+	CHECK_EQ(wp_connection_facts(&options, &facts, &error), WP_CONFIG);
 }
 
 #define TEST(name_) cmocka_unit_test_setup(name_, set_up)
@@ -295,9 +295,9 @@ static void the_facts_for_people_name_hosts_and_tls(void **state)
 static void check_values(const struct wp_postgres_options *options, const char *conninfo,
 			 const char *password)
 {
-	struct wp_why why;
+	struct wp_error error;
 	wp_connection_plan_release(&plan);
-	CHECK_EQ(wp_connection_plan_init(&plan, options, &why), WP_OK);
+	CHECK_EQ(wp_connection_plan_init(&plan, options, &error), WP_OK);
 	CHECK_TEXT(plan.conninfo, conninfo);
 	CHECK_TEXT(plan.password, password);
 }

@@ -59,20 +59,20 @@ static void a_secret_is_seen_in_both_forms(void **state)
 
 static void what_libpq_takes_is_right(void **state)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_conninfo_check("", &why), WP_OK);
-	CHECK_EQ(wp_conninfo_check("host=db password=hush", &why), WP_OK);
-	CHECK_EQ(wp_conninfo_check("postgresql://u:hush@db/app?sslmode=require", &why), WP_OK);
+	CHECK_EQ(wp_conninfo_check("", &error), WP_OK);
+	CHECK_EQ(wp_conninfo_check("host=db password=hush", &error), WP_OK);
+	CHECK_EQ(wp_conninfo_check("postgresql://u:hush@db/app?sslmode=require", &error), WP_OK);
 }
 
 static void an_option_that_libpq_does_not_know_is_named(void **state)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_conninfo_check("hots=db", &why), WP_CONFIG);
-	CHECK_HAS(why.text, "hots");
-	assert_null(strchr(why.text, '\n'));
+	CHECK_EQ(wp_conninfo_check("hots=db", &error), WP_CONFIG);
+	CHECK_HAS(error.text, "hots");
+	assert_null(strchr(error.text, '\n'));
 }
 
 static void words_that_could_quote_a_password_are_withheld(void **state)
@@ -83,12 +83,12 @@ static void words_that_could_quote_a_password_are_withheld(void **state)
 					     "host=db user=u hush",
 					     "hush",
 					     "postgresql://u:hu%zzsh@db" };
-	struct wp_why why;
+	struct wp_error error;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		CHECK_EQ(wp_conninfo_check(wrong[i], &why), WP_CONFIG);
-		assert_null(strstr(why.text, "hu"));
-		CHECK_HAS(why.text, "withheld");
+		CHECK_EQ(wp_conninfo_check(wrong[i], &error), WP_CONFIG);
+		assert_null(strstr(error.text, "hu"));
+		CHECK_HAS(error.text, "withheld");
 	}
 }
 
@@ -110,15 +110,15 @@ static void a_password_that_was_not_encoded_is_refused_and_not_repeated(void **s
 		"postgres://u:hush@db,db2:70000/app",
 		"dbname=postgres://u:hush@db/app",
 	};
-	struct wp_why why;
+	struct wp_error error;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		CHECK_EQ(wp_conninfo_check(wrong[i], &why), WP_CONFIG);
-		assert_null(strstr(why.text, "hu"));
-		assert_null(strstr(why.text, "123456"));
+		CHECK_EQ(wp_conninfo_check(wrong[i], &error), WP_CONFIG);
+		assert_null(strstr(error.text, "hu"));
+		assert_null(strstr(error.text, "123456"));
 		masked_is(wrong[i], "********");
 		if (strncmp(wrong[i], "dbname", 6) != 0)
-			CHECK_HAS(why.text, "percent-encoded");
+			CHECK_HAS(error.text, "percent-encoded");
 	}
 }
 
@@ -131,10 +131,10 @@ static void an_at_that_belongs_there_is_right(void **state)
 		"host=a,@b port=1,65535 user=me@home",	"postgres://u:p?hush@db/app",
 		"host=a,/run/user@1000/postgres",
 	};
-	struct wp_why why;
+	struct wp_error error;
 
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
-		CHECK_EQ(wp_conninfo_check(right[i], &why), WP_OK);
+		CHECK_EQ(wp_conninfo_check(right[i], &error), WP_OK);
 }
 
 int main(void)

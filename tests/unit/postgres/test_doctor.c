@@ -9,7 +9,7 @@
 struct server {
 	const char *values[D_COUNT];
 	struct wp_postgres_options options;
-	struct wp_wanted wanted;
+	struct wp_requirements wanted;
 	enum wp_publication_age age;
 };
 
@@ -59,11 +59,11 @@ static PGresult *answer_of(const struct server *s, int count)
 
 static void judge(struct server *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	PGconn *pg = PQconnectStart("hostaddr=none"); /* never connects; for quoting */
 	PGresult *answer = answer_of(s, D_COUNT);
 	found.findings.count = 0;
-	CHECK_EQ(wp_doctor_judge(pg, answer, &s->options, &s->wanted, &found, &s->age, &why),
+	CHECK_EQ(wp_doctor_judge(pg, answer, &s->options, &s->wanted, &found, &s->age, &error),
 		 WP_OK);
 	PQclear(answer);
 	PQfinish(pg);
@@ -110,13 +110,13 @@ static void an_answer_of_another_shape_is_refused(void **state)
 {
 	(void)state;
 	struct server s = healthy();
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *narrow = answer_of(&s, D_COUNT - 1);
-	CHECK_EQ(wp_doctor_judge(NULL, narrow, &s.options, &s.wanted, &found, &s.age, &why),
+	CHECK_EQ(wp_doctor_judge(NULL, narrow, &s.options, &s.wanted, &found, &s.age, &error),
 		 WP_PROTO);
 	PQclear(narrow);
 	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	CHECK_EQ(wp_doctor_judge(NULL, empty, &s.options, &s.wanted, &found, &s.age, &why),
+	CHECK_EQ(wp_doctor_judge(NULL, empty, &s.options, &s.wanted, &found, &s.age, &error),
 		 WP_PROTO);
 	PQclear(empty);
 }

@@ -13,9 +13,9 @@ static const char *const definitions[] = { "uuid PRIMARY KEY", "varchar(255) NOT
 struct server {
 	const char *values[A_COUNT];
 	struct wp_postgres_options options;
-	struct wp_wanted_table table;
+	struct wp_requirements_table table;
 	const char *ignore;
-	struct wp_wanted wanted;
+	struct wp_requirements wanted;
 	PGconn *pg; /* never connects; for quoting */
 };
 
@@ -65,9 +65,9 @@ static struct server healthy(void)
 			[A_TABLE_COLUMNS] = "id, key, payload",
 			[A_TABLE_LEAVES] = "1",
 			[A_NO_IDENTITY] = "f",
-			[A_WITNESS] = "t",
-			[A_WITNESS_MAY] = "t",
-			[A_WITNESS_WHOLE] = "t",
+			[A_CHECKPOINT] = "t",
+			[A_CHECKPOINT_MAY] = "t",
+			[A_CHECKPOINT_WHOLE] = "t",
 		},
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
@@ -90,18 +90,20 @@ static PGresult *answer_of(const struct server *s, int count)
 	return answer;
 }
 
-static const struct wp_wanted *wanted_of(struct server *s)
+static const struct wp_requirements *wanted_of(struct server *s)
 {
-	s->wanted = (struct wp_wanted){ .tables = &s->table, .count = 1, .ignore = s->ignore };
+	s->wanted =
+		(struct wp_requirements){ .tables = &s->table, .count = 1, .ignore = s->ignore };
 	return &s->wanted;
 }
 
 static const struct wp_preflight *judge(struct server *s)
 {
-	struct wp_why why;
+	struct wp_error error;
 	s->pg = PQconnectStart("hostaddr=none");
 	PGresult *answer = answer_of(s, A_COUNT + 1);
-	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, wanted_of(s), &found, &why), WP_OK);
+	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, wanted_of(s), &found, &error),
+		 WP_OK);
 	PQclear(answer);
 	PQfinish(s->pg);
 	return &found;
@@ -152,8 +154,8 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 	struct server s = healthy();
 	const struct wp_preflight *p = judge(&s);
 	CHECK(!wp_findings_failure(&p->findings));
-	CHECK(p->slot_exists && p->publication_exists && p->table_exists[0] && p->witness_ready &&
-	      !p->slot_active);
+	CHECK(p->slot_exists && p->publication_exists && p->table_exists[0] &&
+	      p->checkpoint_ready && !p->slot_active);
 	for (size_t i = 0; i < p->findings.count; i++) {
 		CHECK_EQ(p->findings.items[i].level, WP_FINDING_OK);
 		CHECK_TEXT(p->findings.items[i].cure, "");
@@ -164,19 +166,19 @@ static void an_answer_of_another_shape_is_refused(void **state)
 {
 	(void)state;
 	struct server s = healthy();
-	struct wp_why why;
+	struct wp_error error;
 	PGresult *narrow = answer_of(&s, A_COUNT);
-	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, wanted_of(&s), &found, &why),
+	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, wanted_of(&s), &found, &error),
 		 WP_PROTO);
 	PQclear(narrow);
 	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, wanted_of(&s), &found, &why),
+	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, wanted_of(&s), &found, &error),
 		 WP_PROTO);
 	PQclear(empty);
-	PGresult *error = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
-	CHECK_EQ(wp_preflight_judge(NULL, error, &s.options, wanted_of(&s), &found, &why),
+	PGresult *failed = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
+	CHECK_EQ(wp_preflight_judge(NULL, failed, &s.options, wanted_of(&s), &found, &error),
 		 WP_PROTO);
-	PQclear(error);
+	PQclear(failed);
 }
 
 static void the_server_must_be_14_or_newer(void **state)
@@ -608,24 +610,24 @@ static void updates_that_are_looked_for_must_be_published(void **state)
 		CHECK(strcmp(found.findings.items[i].name, "publication_updates") != 0);
 }
 
-static void a_witness_that_cannot_be_written_is_warned_of(void **state)
+static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
 	(void)state;
 	struct server s = healthy();
-	s.values[A_WITNESS_MAY] = "f";
-	check_finding(&s, "witness", WARNS, "may not be read and written",
-		      "GRANT SELECT, INSERT, UPDATE ON walpost.witness TO \"re\"\"lay\";");
-	assert_null(strstr(finding(&found, "witness")->cure, "CREATE"));
-	s.values[A_WITNESS_MAY] = "t";
-	s.values[A_WITNESS_WHOLE] = "f";
-	check_finding(&s, "witness", WARNS, "lacks columns",
-		      "DROP TABLE walpost.witness;\nCREATE SCHEMA");
-	s.values[A_WITNESS] = "f";
-	s.values[A_WITNESS_MAY] = NULL;
-	s.values[A_WITNESS_WHOLE] = "f";
-	check_finding(&s, "witness", WARNS, "is missing",
-		      "CREATE TABLE IF NOT EXISTS walpost.witness");
-	CHECK(!found.witness_ready);
+	s.values[A_CHECKPOINT_MAY] = "f";
+	check_finding(&s, "checkpoint", WARNS, "may not be read and written",
+		      "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO \"re\"\"lay\";");
+	assert_null(strstr(finding(&found, "checkpoint")->cure, "CREATE"));
+	s.values[A_CHECKPOINT_MAY] = "t";
+	s.values[A_CHECKPOINT_WHOLE] = "f";
+	check_finding(&s, "checkpoint", WARNS, "lacks columns",
+		      "DROP TABLE walpost.slot_checkpoint;\nCREATE SCHEMA");
+	s.values[A_CHECKPOINT] = "f";
+	s.values[A_CHECKPOINT_MAY] = NULL;
+	s.values[A_CHECKPOINT_WHOLE] = "f";
+	check_finding(&s, "checkpoint", WARNS, "is missing",
+		      "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint");
+	CHECK(!found.checkpoint_ready);
 }
 
 static void how_the_log_is_kept_is_read(void **state)
@@ -789,7 +791,7 @@ int main(void)
 		cmocka_unit_test(a_sender_timeout_is_cured_where_it_is_set),
 		cmocka_unit_test(a_limit_on_idle_slots_is_warned_of),
 		cmocka_unit_test(updates_that_are_looked_for_must_be_published),
-		cmocka_unit_test(a_witness_that_cannot_be_written_is_warned_of),
+		cmocka_unit_test(a_checkpoint_that_cannot_be_written_is_warned_of),
 		cmocka_unit_test(how_the_log_is_kept_is_read),
 		cmocka_unit_test(what_loses_events_while_it_runs_is_a_loss),
 		cmocka_unit_test(what_fails_only_at_a_start_is_no_loss),

@@ -10,7 +10,7 @@ struct fixture {
 	PGconn *pg; /* never connects; quoting needs none */
 	struct wp_buffer text;
 	struct wp_sql sql;
-	struct wp_why why;
+	struct wp_error error;
 };
 
 static void begin(struct fixture *f, size_t size_max)
@@ -28,7 +28,7 @@ static void end(struct fixture *f)
 
 static const char *text_of(struct fixture *f)
 {
-	CHECK_EQ(wp_sql_end(&f->sql, &f->why), WP_OK);
+	CHECK_EQ(wp_sql_end(&f->sql, &f->error), WP_OK);
 	return (const char *)f->text.data;
 }
 
@@ -72,8 +72,8 @@ static void text_up_to_the_limit_fits(void **state)
 	end(&f);
 	begin(&f, 4);
 	wp_sql_add(&f.sql, "abcd");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_FULL);
-	CHECK_HAS(f.why.text, "longer than 4 bytes");
+	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_FULL);
+	CHECK_HAS(f.error.text, "longer than 4 bytes");
 	end(&f);
 }
 
@@ -85,8 +85,8 @@ static void a_name_that_cannot_be_quoted_is_named(void **state)
 	PQfinish(f.pg);
 	f.pg = f.sql.pg = NULL; /* libpq quotes nothing without one */
 	wp_sql_add(&f.sql, "%I", "name");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_CONFIG);
-	CHECK_HAS(f.why.text, "\"name\" cannot be quoted");
+	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_CONFIG);
+	CHECK_HAS(f.error.text, "\"name\" cannot be quoted");
 	end(&f);
 }
 
@@ -97,7 +97,7 @@ static void the_first_error_stays(void **state)
 	begin(&f, 4);
 	wp_sql_add(&f.sql, "abcdefgh");
 	wp_sql_add(&f.sql, "x");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.why), WP_FULL);
+	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_FULL);
 	end(&f);
 }
 
@@ -119,18 +119,18 @@ static void a_slot_is_made_for_failover_where_the_server_can(void **state)
 static void slot_names_are_those_the_server_takes(void **state)
 {
 	(void)state;
-	struct wp_why why;
+	struct wp_error error;
 	char name[65];
 	memset(name, 'a', 64);
 	name[64] = '\0';
-	CHECK_EQ(wp_slot_name_check(name, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "1 to 63");
+	CHECK_EQ(wp_slot_name_check(name, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "1 to 63");
 	name[63] = '\0';
-	CHECK_EQ(wp_slot_name_check(name, &why), WP_OK);
-	CHECK_EQ(wp_slot_name_check("a_1", &why), WP_OK);
-	CHECK_EQ(wp_slot_name_check("", &why), WP_CONFIG);
-	CHECK_EQ(wp_slot_name_check("A", &why), WP_CONFIG);
-	CHECK_EQ(wp_slot_name_check("a-b", &why), WP_CONFIG);
+	CHECK_EQ(wp_slot_name_check(name, &error), WP_OK);
+	CHECK_EQ(wp_slot_name_check("a_1", &error), WP_OK);
+	CHECK_EQ(wp_slot_name_check("", &error), WP_CONFIG);
+	CHECK_EQ(wp_slot_name_check("A", &error), WP_CONFIG);
+	CHECK_EQ(wp_slot_name_check("a-b", &error), WP_CONFIG);
 }
 
 static void the_outbox_is_made_from_the_wanted_columns(void **state)
@@ -139,7 +139,7 @@ static void the_outbox_is_made_from_the_wanted_columns(void **state)
 	struct fixture f;
 	static const char *const columns[] = { "id", "Pay\"load" };
 	static const char *const definitions[] = { "uuid PRIMARY KEY", "jsonb" };
-	struct wp_wanted_table table = {
+	struct wp_requirements_table table = {
 		.schema = "s",
 		.name = "t",
 		.columns = columns,
@@ -158,8 +158,8 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 {
 	(void)state;
 	struct fixture f;
-	struct wp_wanted_table table = { .schema = "s", .name = "t" };
-	struct wp_wanted wanted = { .tables = &table, .count = 1, .ignore = "" };
+	struct wp_requirements_table table = { .schema = "s", .name = "t" };
+	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };
 	begin(&f, 1000);
 	wp_publication_create_sql(&f.sql, "P", &wanted);
 	CHECK_TEXT(text_of(&f),
@@ -168,16 +168,16 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 	end(&f);
 }
 
-static void the_witness_table_is_the_one_of_the_file(void **state)
+static void the_checkpoint_table_is_the_one_of_the_file(void **state)
 {
 	(void)state;
 	char text[4096];
-	FILE *file = fopen(WALPOST_SOURCE "/sql/witness.sql", "r");
+	FILE *file = fopen(WALPOST_SOURCE "/sql/slot_checkpoint.sql", "r");
 	assert_non_null(file);
 	size_t size = fread(text, 1, sizeof(text) - 1, file);
 	text[size] = '\0';
 	(void)fclose(file); /* only read */
-	CHECK_TEXT(wp_witness_sql, text);
+	CHECK_TEXT(wp_checkpoint_sql, text);
 }
 
 int main(void)
@@ -193,7 +193,7 @@ int main(void)
 		cmocka_unit_test(slot_names_are_those_the_server_takes),
 		cmocka_unit_test(the_outbox_is_made_from_the_wanted_columns),
 		cmocka_unit_test(the_publication_has_the_inserts_of_the_outbox_alone),
-		cmocka_unit_test(the_witness_table_is_the_one_of_the_file),
+		cmocka_unit_test(the_checkpoint_table_is_the_one_of_the_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

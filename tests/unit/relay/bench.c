@@ -28,7 +28,7 @@ void begin(wp_lsn slot)
 
 enum wp_rc build(void)
 {
-	struct wp_why why;
+	struct wp_error error;
 
 	return wp_relay_new(
 		&(struct wp_relay_setup){
@@ -40,7 +40,7 @@ enum wp_rc build(void)
 			.owner = "us",
 			.seed = 4711,
 		},
-		&bench.relay, &why);
+		&bench.relay, &error);
 }
 
 int tear_down(void **state)
@@ -71,9 +71,9 @@ static void take_notes(void)
 		(void)snprintf(bench.events + at, sizeof(bench.events) - at, "%c:%s ",
 			       "DIWE"[n.level], n.event);
 		if (n.level == WP_NOTE_ERROR)
-			bench.error = n.why;
+			bench.error = n.error;
 		if (strcmp(n.event, "state") != 0)
-			bench.last = n.why;
+			bench.last = n.error;
 	}
 }
 

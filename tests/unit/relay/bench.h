@@ -24,8 +24,8 @@ struct bench {
 	enum wp_step step;     /* the last */
 	struct wp_relay_snapshot look;
 	char events[4096]; /* of the notes so far: "I:state E:slot_moved ..." */
-	struct wp_why error;
-	struct wp_why last; /* of any note but "state" */
+	struct wp_error error;
+	struct wp_error last; /* of any note but "state" */
 };
 
 extern struct bench bench;

@@ -30,17 +30,18 @@ static void copy_headers(char *to, size_t size, const struct wp_record *r)
 }
 
 static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
-			  struct wp_why *why)
+			  struct wp_error *error)
 {
 	struct scripted_sink *s = self(base);
 
 	s->offers++;
 	if (s->answer != WP_OK)
-		return wp_why_set(why, s->answer, "%s", s->answer_why ? s->answer_why : "scripted");
+		return wp_error_set(error, s->answer, "%s",
+				    s->answer_error ? s->answer_error : "scripted");
 	if (s->size_max > 0 && wp_record_size(record) > s->size_max)
-		return wp_why_set(why, WP_DATA, "larger than %zu", s->size_max);
+		return wp_error_set(error, WP_DATA, "larger than %zu", s->size_max);
 	if (s->refused_topic != NULL && wp_span_is(record->topic, s->refused_topic))
-		return wp_why_set(why, WP_DATA, "topic %s takes nothing", s->refused_topic);
+		return wp_error_set(error, WP_DATA, "topic %s takes nothing", s->refused_topic);
 	assert(s->sent_count < SENT_MAX);
 	struct sent *sent = &s->sent[s->sent_count++];
 	*sent = (struct sent){

@@ -26,7 +26,7 @@ struct scripted_sink {
 	struct wp_sink base;
 	struct wp_sink_view view; /* the test writes it; in_flight is kept here */
 	enum wp_rc answer;	  /* of send() */
-	const char *answer_why;
+	const char *answer_error;
 	size_t size_max;	   /* a larger record is WP_DATA; 0: none is */
 	const char *refused_topic; /* a record to it is WP_DATA; NULL: none is */
 	unsigned offers;

@@ -19,7 +19,7 @@ static void op_connect(struct wp_source *base)
 	s->view.state = WP_SOURCE_CONNECTING;
 }
 
-static void op_want(struct wp_source *base, const struct wp_wanted *wanted)
+static void op_want(struct wp_source *base, const struct wp_requirements *wanted)
 {
 	self(base)->wanted = wanted;
 }
@@ -34,7 +34,7 @@ static void op_look(struct wp_source *base)
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
-		     enum wp_witness witness)
+		     enum wp_checkpoint checkpoint)
 {
 	struct scripted_source *s = self(base);
 
@@ -42,7 +42,7 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	s->starts++;
 	s->start_at = at;
 	s->transfer = transfer;
-	s->witness = witness;
+	s->checkpoint = checkpoint;
 	s->view.state = WP_SOURCE_STARTING;
 }
 
@@ -201,10 +201,10 @@ void scripted_source_init(struct scripted_source *s, wp_lsn slot)
 		.server_lsn = 1 << 20, /* beyond all that a test commits */
 		.slot_confirmed = slot,
 		.wal_sender_timeout_ms = 60 * 1000,
-		.witness_readable = true,
-		.witness_writable = true,
-		.witness_timeline = 1,
-		.witness_transactions = -1,
+		.checkpoint_readable = true,
+		.checkpoint_writable = true,
+		.checkpoint_timeline = 1,
+		.checkpoint_transactions = -1,
 		.slot_transactions = -1,
 	};
 }
@@ -228,7 +228,7 @@ void scripted_source_fail(struct scripted_source *s, enum wp_reaction reaction,
 {
 	s->view.failure = (struct wp_source_failure){
 		.reaction = reaction,
-		.why = { .text = "as scripted" },
+		.error = { .text = "as scripted" },
 	};
 	(void)snprintf(s->view.failure.sqlstate, sizeof(s->view.failure.sqlstate), "%s", sqlstate);
 	s->view.state = WP_SOURCE_FAILED;

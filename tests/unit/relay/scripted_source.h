@@ -14,15 +14,15 @@ struct scripted_source {
 	struct wp_source base;
 	struct wp_source_view view;
 	unsigned connects;
-	const struct wp_wanted *wanted; /* as it was told last */
+	const struct wp_requirements *wanted; /* as it was told last */
 	unsigned looks;
 	unsigned starts;
 	unsigned closes;
 	unsigned finishes;
 	unsigned parts;
 	enum wp_source_state part_answer;
-	char topics[WP_WITNESS_TOPICS_SIZE]; /* written down last */
-	char trouble[WP_WITNESS_TROUBLE_SIZE];
+	char topics[WP_CHECKPOINT_TOPICS_SIZE]; /* written down last */
+	char trouble[WP_CHECKPOINT_TROUBLE_SIZE];
 	int64_t trouble_ms;
 	unsigned probes;
 	unsigned questions;
@@ -31,7 +31,7 @@ struct scripted_source {
 	wp_lsn written;
 	wp_lsn start_at;
 	enum wp_transfer transfer; /* likewise */
-	enum wp_witness witness;
+	enum wp_checkpoint checkpoint;
 	bool reading;
 	unsigned statuses;
 	struct wp_status status; /* the last */

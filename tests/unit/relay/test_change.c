@@ -13,7 +13,8 @@ static struct bench *const b = &bench;
 static struct wp_outbox_options other; /* as the first, but for the topic */
 static struct wp_outboxes others;
 /* Nobody looks into it here. */
-static const struct wp_relay_task task = { &others, (const struct wp_wanted *)(const void *)"" };
+static const struct wp_relay_task task = { &others,
+					   (const struct wp_requirements *)(const void *)"" };
 
 static int set_up(void **state)
 {
@@ -76,7 +77,7 @@ static void the_next_transaction_goes_by_the_new_task(void **state)
 	one_event(0x3000, "2");
 	CHECK_TOPIC("new.order");
 	confirm_all();
-	CHECK_EQ(b->look.safe, 0x3008);
+	CHECK_EQ(b->look.confirmed_lsn, 0x3008);
 	CHECK_EQ(b->look.changes, 1);
 	CHECK_EQ(b->look.changes_refused, 0);
 }
@@ -349,7 +350,7 @@ static void without_memory_the_sink_keeps_what_waits_for_a_topic(void **state)
 	b->sink.view.state = WP_SINK_READY;
 	confirm_all();
 	CHECK_STATE("streaming");
-	CHECK_EQ(b->look.safe, 0x2008);
+	CHECK_EQ(b->look.confirmed_lsn, 0x2008);
 }
 
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)

@@ -12,7 +12,7 @@ static enum wp_rc add(struct wp_diversions *d, wp_lsn lsn, uint32_t ordinal, enu
 {
 	return wp_diversions_add(d, &(struct wp_diversion){ .position = at(lsn, ordinal),
 							    .letter = letter,
-							    .reason = "why" });
+							    .reason = "reason" });
 }
 
 static const struct wp_diversion *find(const struct wp_diversions *d, wp_lsn lsn, uint32_t ordinal)
@@ -28,7 +28,7 @@ static void only_the_very_position_is_found(void **state)
 
 	CHECK(find(&d, 100, 1) == NULL);
 	CHECK_EQ(add(&d, 100, 1, WP_LETTER_WHOLE), WP_OK);
-	CHECK_TEXT(find(&d, 100, 1)->reason, "why");
+	CHECK_TEXT(find(&d, 100, 1)->reason, "reason");
 	CHECK(find(&d, 100, 0) == NULL);
 	CHECK(find(&d, 101, 1) == NULL);
 	struct wp_position elsewhere = at(100, 1);

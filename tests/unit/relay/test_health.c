@@ -1,4 +1,4 @@
-/* What a relay makes of what is seen beside its stream, and of the witness at its start. */
+/* What a relay makes of what is seen beside its stream, and of the slot checkpoint at its start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void live_long(int64_t ms)
 {
 	for (; ms > 10 * 1000; ms -= 10 * 1000) {
 		live(10 * 1000);
-		keepalive(b->look.safe);
+		keepalive(b->look.confirmed_lsn);
 	}
 	live(ms);
 }
@@ -79,7 +79,7 @@ static void answer(wp_lsn server_lsn, const char *loss)
 	health->asking = false;
 	health->answers++;
 	health->server_lsn = server_lsn;
-	(void)wp_why_set(&health->loss, WP_OK, "%s", loss);
+	(void)wp_error_set(&health->loss, WP_OK, "%s", loss);
 	step();
 }
 
@@ -372,7 +372,7 @@ static void what_waits_for_kafka_too_long_is_told_to_the_row(void **state)
 	live(30 * 1000);
 	one_event(0x2000, "1");
 	b->sink.view.reachable = false;
-	(void)wp_why_set(&b->sink.view.why, WP_IO, "kafka:9092: Connection refused");
+	(void)wp_error_set(&b->sink.view.error, WP_IO, "kafka:9092: Connection refused");
 	live(STALLED_MS - 1);
 	CHECK_TEXT(b->source.trouble, "");
 	unsigned writes = b->source.writes;
@@ -443,12 +443,12 @@ static void what_waited_while_there_was_no_stream_has_not_waited_for_kafka(void 
 
 static void had(const char *owner, wp_lsn confirmed, bool stopped)
 {
-	(void)snprintf(facts->witness_owner, WP_OWNER_SIZE, "%s", owner);
-	(void)snprintf(facts->witness_confirmed_at, sizeof(facts->witness_confirmed_at),
+	(void)snprintf(facts->checkpoint_owner, WP_OWNER_SIZE, "%s", owner);
+	(void)snprintf(facts->checkpoint_confirmed_at, sizeof(facts->checkpoint_confirmed_at),
 		       "2026-01-02 03:04:05 UTC");
-	facts->witness_confirmed = confirmed;
-	facts->witness_stopped = stopped;
-	facts->witness_system_id = facts->system_id;
+	facts->checkpoint_confirmed = confirmed;
+	facts->checkpoint_stopped = stopped;
+	facts->checkpoint_system_id = facts->system_id;
 }
 
 static void check_refused(const char *how)
@@ -498,14 +498,14 @@ static void a_slot_beyond_what_a_killed_one_wrote_is_told_and_taken(void **state
 {
 	had("host:1", SLOT - 10, false);
 	stream();
-	CHECK_NOTED("I:slot_beyond_witness");
+	CHECK_NOTED("I:slot_beyond_checkpoint");
 	CHECK_NOT_NOTED("E:");
 }
 
 static void a_slot_that_has_decoded_less_than_then_was_made_anew(void **state)
 {
 	had("host:1", SLOT - 10, false);
-	facts->witness_transactions = 7;
+	facts->checkpoint_transactions = 7;
 	facts->slot_transactions = 6;
 	connect();
 	check_refused("fewer transactions");
@@ -517,7 +517,7 @@ static void what_has_decoded_as_many_or_cannot_be_compared_is_fine(void **state)
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		had("host:1", SLOT - 10, false);
-		facts->witness_transactions = pairs[i][0];
+		facts->checkpoint_transactions = pairs[i][0];
 		facts->slot_transactions = pairs[i][1];
 		stream();
 		wp_relay_free(b->relay);
@@ -560,7 +560,7 @@ static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
 {
 	had("host:1", SLOT + 100, true);
 	facts->server_lsn = SLOT + 99;
-	facts->witness_epoch = 3;
+	facts->checkpoint_epoch = 3;
 	b->options.epoch = 3;
 	connect();
 	check_refused("relay.epoch = 4");
@@ -569,8 +569,8 @@ static void a_server_behind_what_was_confirmed_is_an_older_one(void **state)
 static void what_can_not_be_read_just_now_accuses_nobody(void **state)
 {
 	stream();
-	facts->witness_readable = false;
-	facts->witness_unsure = true;
+	facts->checkpoint_readable = false;
+	facts->checkpoint_unsure = true;
 	facts->slot_confirmed = SLOT + 200;
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
@@ -580,7 +580,7 @@ static void what_can_not_be_read_just_now_accuses_nobody(void **state)
 static void a_lowered_epoch_is_refused(void **state)
 {
 	had("another", SLOT, true);
-	facts->witness_epoch = 3;
+	facts->checkpoint_epoch = 3;
 	b->options.epoch = 2;
 	connect();
 	CHECK_NOTED("E:epoch_lowered");
@@ -596,7 +596,7 @@ static void a_relay_in_standby_learns_of_a_higher_epoch(void **state)
 	connect();
 	CHECK_STATE("standby");
 	had("another", SLOT, false);
-	facts->witness_epoch = 1;
+	facts->checkpoint_epoch = 1;
 	live(2000);
 	b->source.view.state = WP_SOURCE_READY;
 	step();
@@ -639,15 +639,15 @@ static void who_streamed_before_and_lost_the_race_accuses_nobody_either(void **s
 static void a_raised_epoch_begins_anew(void **state)
 {
 	had("host:1", SLOT - 1, true);
-	facts->witness_epoch = 3;
+	facts->checkpoint_epoch = 3;
 	b->options.epoch = 4;
 	stream();
 }
 
-static void a_witness_that_cannot_be_kept_true_is_not_believed(void **state)
+static void a_checkpoint_that_cannot_be_kept_true_is_not_believed(void **state)
 {
 	had("host:1", SLOT - 1, true);
-	facts->witness_writable = false;
+	facts->checkpoint_writable = false;
 	stream();
 	CHECK_NOT_NOTED("slot_beyond");
 }
@@ -684,7 +684,7 @@ static void a_slot_moved_under_us_is_told_in_the_same_words_on_any_timeline(void
 {
 	stream();
 	had("us", SLOT, false);
-	facts->witness_taken_at = SLOT;
+	facts->checkpoint_taken_at = SLOT;
 	facts->slot_confirmed = SLOT + 200;
 	promote(SLOT + 100);
 	reconnect();
@@ -736,7 +736,7 @@ int main(void)
 		TEST(who_lost_the_race_for_a_free_slot_accuses_nobody),
 		TEST(who_streamed_before_and_lost_the_race_accuses_nobody_either),
 		TEST(what_is_not_claimed_yet_is_written_at_once),
-		TEST(a_witness_that_cannot_be_kept_true_is_not_believed),
+		TEST(a_checkpoint_that_cannot_be_kept_true_is_not_believed),
 		TEST(a_row_without_a_position_is_not_believed),
 		TEST(after_another_had_the_slot_its_word_counts_for_us_too),
 		TEST(a_takeover_by_another_that_stopped_well_is_fine),

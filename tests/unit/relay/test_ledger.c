@@ -54,10 +54,10 @@ static void settle(struct wp_ledger *l, wp_ticket ticket)
 	CHECK_EQ(wp_ledger_settle(l, ticket), WP_SETTLED);
 }
 
-#define CHECK_AT(ledger_, safe_, read_)                        \
-	do {                                                   \
-		CHECK_EQ(wp_ledger_safe(&(ledger_)), (safe_)); \
-		CHECK_EQ(wp_ledger_read(&(ledger_)), (read_)); \
+#define CHECK_AT(ledger_, safe_, read_)                                 \
+	do {                                                            \
+		CHECK_EQ(wp_ledger_confirmed_lsn(&(ledger_)), (safe_)); \
+		CHECK_EQ(wp_ledger_received_lsn(&(ledger_)), (read_));  \
 	} while (0)
 
 /* -- up to where? --------------------------------------------------------- */
@@ -117,9 +117,9 @@ static void a_late_ack_of_the_first_holds_back_the_second(void **state)
 	wp_ticket second = one_event_tx(&l, 300);
 
 	settle(&l, second);
-	CHECK_EQ(wp_ledger_safe(&l), START);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&l), START);
 	settle(&l, first);
-	CHECK_EQ(wp_ledger_safe(&l), 300);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&l), 300);
 	wp_ledger_release(&l);
 }
 
@@ -131,7 +131,7 @@ static void the_ring_turns_many_times(void **state)
 		wp_ticket first = add(&l);
 		wp_ticket second = one_event_tx(&l, lsn);
 		settle(&l, second);
-		CHECK_EQ(wp_ledger_safe(&l), lsn == 200 ? START : lsn - 1);
+		CHECK_EQ(wp_ledger_confirmed_lsn(&l), lsn == 200 ? START : lsn - 1);
 		settle(&l, first);
 		CHECK_AT(l, lsn, lsn);
 	}
@@ -193,9 +193,9 @@ static void a_keepalive_never_jumps_the_queue(void **state)
 	wp_ledger_keepalive(&l, 400);
 	CHECK_AT(l, START, 400);
 	settle(&l, first);
-	CHECK_EQ(wp_ledger_safe(&l), 200);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&l), 200);
 	settle(&l, second);
-	CHECK_EQ(wp_ledger_safe(&l), 400);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&l), 400);
 	wp_ledger_release(&l);
 }
 
@@ -357,7 +357,7 @@ static void a_ledger_of_one_event_takes_one_at_a_time(void **state)
 		wp_ticket ticket = one_event_tx(&l, lsn);
 		CHECK(!wp_ledger_has_room(&l, SIZE));
 		settle(&l, ticket);
-		CHECK_EQ(wp_ledger_safe(&l), lsn);
+		CHECK_EQ(wp_ledger_confirmed_lsn(&l), lsn);
 	}
 	wp_ledger_release(&l);
 }
@@ -551,7 +551,7 @@ static void a_released_ledger_is_all_zeroes_and_may_be_released_again(void **sta
 	wp_ledger_release(&l);
 	CHECK(l.events == NULL && l.entries == NULL);
 	CHECK_EQ(l.next_ticket, 0);
-	CHECK_EQ(l.safe, 0);
+	CHECK_EQ(l.confirmed_lsn, 0);
 	wp_ledger_release(&l);
 }
 

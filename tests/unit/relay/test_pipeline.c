@@ -29,7 +29,7 @@ struct bench {
 	struct scripted_sink sink;
 	struct wp_pipeline *pipeline;
 	struct wp_taken taken;
-	struct wp_why why;
+	struct wp_error error;
 	uint8_t room[4096];
 	struct wire_writer wire;
 };
@@ -54,7 +54,7 @@ static enum wp_rc build(struct bench *b)
 			.ledger = &b->ledger,
 			.sink = &b->sink.base,
 		},
-		&b->pipeline, &b->why);
+		&b->pipeline, &b->error);
 }
 
 static void begin_stream(struct bench *b)
@@ -97,7 +97,7 @@ static struct wire_writer *data(struct bench *b)
 /* The frame that was written last, once more too. */
 static enum wp_rc offer(struct bench *b)
 {
-	return wp_pipeline_take(b->pipeline, wire_span(&b->wire), &b->taken, &b->why);
+	return wp_pipeline_take(b->pipeline, wire_span(&b->wire), &b->taken, &b->error);
 }
 
 static enum wp_rc begin(struct bench *b, wp_lsn commit_lsn)
@@ -198,12 +198,12 @@ static void only_the_commit_moves_the_positions(void **state)
 	TAKE(begin(&b, 200));
 	TAKE(outbox(&b));
 	TAKE(row(&b, "1"));
-	CHECK_EQ(wp_ledger_read(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_received_lsn(&b.ledger), 0);
 	TAKE(commit(&b, 200));
-	CHECK_EQ(wp_ledger_read(&b.ledger), 208);
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_received_lsn(&b.ledger), 208);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0);
 	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 208);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 208);
 	end(&b);
 }
 
@@ -214,7 +214,7 @@ static void a_transaction_without_events_moves_the_positions_too(void **state)
 	start(&b);
 	TAKE(begin(&b, 200));
 	TAKE(commit(&b, 200));
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 208);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 208);
 	CHECK_EQ(counts(&b)->transactions, 0);
 	end(&b);
 }
@@ -227,7 +227,7 @@ static void a_keepalive_is_told_to_the_ledger_and_to_the_caller(void **state)
 	TAKE(keepalive(&b, 300, true));
 	CHECK(b.taken.keepalive && b.taken.reply_requested && !b.taken.event);
 	CHECK_EQ(b.taken.wal_end, 300);
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 300);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 300);
 	TAKE(keepalive(&b, 400, false));
 	CHECK(b.taken.keepalive && !b.taken.reply_requested);
 	end(&b);
@@ -438,7 +438,7 @@ static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(vo
 	CHECK_EQ(offer(&b), WP_PAUSE);
 	know(&b, "16500 0");
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "outbox.on_update = stop");
+	CHECK_HAS(b.error.text, "outbox.on_update = stop");
 	end(&b);
 }
 
@@ -472,18 +472,18 @@ static void origins_and_types_are_taken(void **state)
 	end(&b);
 }
 
-static void the_witness_is_our_own_and_passed_over_unasked(void **state)
+static void the_checkpoint_is_our_own_and_passed_over_unasked(void **state)
 {
 	struct bench b;
 
 	start(&b);
-	TAKE(relation(&b, OTHER, "walpost", "witness"));
+	TAKE(relation(&b, OTHER, "walpost", "slot_checkpoint"));
 	TAKE(begin(&b, 0x100));
 	TAKE(insert(&b, OTHER, "x", "x", "x", "x"));
 	CHECK_EQ(counts(&b)->ignored, 0);
 	CHECK_EQ(b.sink.offers, 0);
 	TAKE(commit(&b, 0x100));
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 0x108);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0x108);
 	end(&b);
 }
 
@@ -534,7 +534,7 @@ static void a_missing_column_stops_and_is_named(void **state)
 	start(&b);
 	wire_relation(data(&b), OUTBOX, "public", "outbox", COLUMNS, 4);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "payload");
+	CHECK_HAS(b.error.text, "payload");
 	CHECK_EQ(offer(&b), WP_CONFIG); /* again, if it is offered again */
 	end(&b);
 }
@@ -640,9 +640,9 @@ static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **
 	begin_stream(&b);
 	wire_relation(data(&b), OUTBOX, "public", "outbox", columns, 5);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "\"id\" (outbox.column.id) is of type inet");
+	CHECK_HAS(b.error.text, "\"id\" (outbox.column.id) is of type inet");
 	CHECK(!wp_pipeline_wants_facts(b.pipeline)); /* every database has it */
-	CHECK_HAS(b.why.text, "postgres.binary = off");
+	CHECK_HAS(b.error.text, "postgres.binary = off");
 	end(&b);
 }
 
@@ -689,7 +689,7 @@ static void relations_without_end_stop_with_the_cure(void **state)
 	}
 	wire_relation(data(&b), 19999, "s", "t", COLUMNS, 1);
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "100000");
+	CHECK_HAS(b.error.text, "100000");
 	wire_relation(data(&b), 20000, "s", "t", COLUMNS, 1);
 	TAKE(offer(&b)); /* a known one again */
 	end(&b);
@@ -706,7 +706,7 @@ static void types_without_end_stop_with_the_cure(void **state)
 	}
 	wire_type(data(&b), 19999, "pg_catalog", "text");
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "100000 types");
+	CHECK_HAS(b.error.text, "100000 types");
 	wire_type(data(&b), 20000, "pg_catalog", "bytea");
 	TAKE(offer(&b)); /* a known one again */
 	end(&b);
@@ -759,7 +759,7 @@ static void a_leaf_that_lacks_a_column_stops(void **state)
 	CHECK_EQ(offer(&b), WP_PAUSE);
 	know(&b, "16600 0");
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "payload");
+	CHECK_HAS(b.error.text, "payload");
 	end(&b);
 }
 
@@ -773,8 +773,8 @@ static void a_row_that_nobody_configured_stops_and_names_its_table(void **state)
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
 	know(&b, "");
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "public.orders_p1");
-	CHECK_HAS(b.why.text, "outbox.ignore");
+	CHECK_HAS(b.error.text, "public.orders_p1");
+	CHECK_HAS(b.error.text, "outbox.ignore");
 	CHECK_EQ(b.sink.offers, 0);
 	end(&b);
 }
@@ -789,7 +789,7 @@ static void a_leaf_that_is_gone_stops_unless_under_leaves(void **state)
 	CHECK_EQ(insert(&b, LEAF, "1", "order", "k", "{}"), WP_PAUSE);
 	know(&b, "");
 	CHECK_EQ(offer(&b), WP_CONFIG);
-	CHECK_HAS(b.why.text, "outbox.leaves");
+	CHECK_HAS(b.error.text, "outbox.leaves");
 	end(&b);
 
 	set_up(&b);
@@ -1037,9 +1037,9 @@ static void the_sinks_reason_reaches_the_caller(void **state)
 	TAKE(outbox(&b));
 	TAKE(begin(&b, 0x100));
 	b.sink.answer = WP_DATA;
-	b.sink.answer_why = "above the topic's limit";
+	b.sink.answer_error = "above the topic's limit";
 	CHECK_EQ(row(&b, "1"), WP_DATA);
-	CHECK_TEXT(b.why.text, "above the topic's limit");
+	CHECK_TEXT(b.error.text, "above the topic's limit");
 	CHECK_TEXT(wp_pipeline_last_event(b.pipeline)->topic, "outbox.event.order");
 	end(&b);
 }
@@ -1099,9 +1099,9 @@ static void a_dead_letter_holds_its_transaction_until_it_is_confirmed(void **sta
 	start_diverting(&b);
 	TAKE(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"));
 	TAKE(commit(&b, 0x100));
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0);
 	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
-	CHECK_EQ(wp_ledger_safe(&b.ledger), 0x108);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0x108);
 	end(&b);
 }
 
@@ -1185,8 +1185,8 @@ static void a_dead_letter_that_is_not_taken_either_stops(void **state)
 	start_diverting(&b);
 	b.sink.refused_topic = "dead";
 	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
-	CHECK_HAS(b.why.text, "outbox.key.null");
-	CHECK_HAS(b.why.text, "its dead letter can not be delivered: topic dead takes nothing");
+	CHECK_HAS(b.error.text, "outbox.key.null");
+	CHECK_HAS(b.error.text, "its dead letter can not be delivered: topic dead takes nothing");
 	CHECK_EQ(b.ledger.in_flight, 0);
 	b.sink.refused_topic = NULL;
 	TAKE(offer(&b));
@@ -1290,7 +1290,7 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 	TAKE(begin(&b, 0x100));
 	wire_message(data(&b), true, 0x90, "outbox", MESSAGE);
 	CHECK_EQ(offer(&b), WP_DATA);
-	CHECK_HAS(b.why.text, "its dead letter can not be delivered");
+	CHECK_HAS(b.error.text, "its dead letter can not be delivered");
 	CHECK_EQ(b.sink.sent_count, 0);
 	end(&b);
 }
@@ -1375,8 +1375,8 @@ static void a_null_key_stops_and_the_event_is_named(void **state)
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
 	check_refusal(&b, WP_DATA);
-	CHECK_HAS(b.why.text, "e-1");
-	CHECK_HAS(b.why.text, "outbox.key.null");
+	CHECK_HAS(b.error.text, "e-1");
+	CHECK_HAS(b.error.text, "outbox.key.null");
 	CHECK_EQ(b.sink.offers, 0);
 	end(&b);
 }
@@ -1483,7 +1483,7 @@ static void half_a_frame_is_refused(void **state)
 	wire_begin(data(&b), 0x100, 0);
 	for (size_t size = 0; size < b.wire.size; size++) {
 		struct wp_span part = { .data = b.room, .size = size };
-		CHECK_EQ(wp_pipeline_take(b.pipeline, part, &b.taken, &b.why), WP_PROTO);
+		CHECK_EQ(wp_pipeline_take(b.pipeline, part, &b.taken, &b.error), WP_PROTO);
 	}
 	CHECK(!wp_pipeline_in_transaction(b.pipeline));
 	end(&b);
@@ -1517,7 +1517,7 @@ static void a_row_before_its_relation_is_refused(void **state)
 	start(&b);
 	TAKE(begin(&b, 0x100));
 	CHECK_EQ(row(&b, "1"), WP_PROTO);
-	CHECK_HAS(b.why.text, "16400");
+	CHECK_HAS(b.error.text, "16400");
 	end(&b);
 }
 
@@ -1556,10 +1556,10 @@ static void a_commit_that_does_not_fit_its_begin_is_refused(void **state)
 	CHECK_EQ(commit(&b, 0x101), WP_PROTO);
 	wire_commit(data(&b), 0x100, 0x100, 0); /* ends where it starts */
 	CHECK_EQ(offer(&b), WP_PROTO);
-	CHECK_EQ(wp_ledger_read(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_received_lsn(&b.ledger), 0);
 	wire_commit(data(&b), 0x100, 0x101, 0);
 	TAKE(offer(&b));
-	CHECK_EQ(wp_ledger_read(&b.ledger), 0x101);
+	CHECK_EQ(wp_ledger_received_lsn(&b.ledger), 0x101);
 	end(&b);
 }
 
@@ -1582,7 +1582,7 @@ static void options_that_mean_nothing_are_refused_with_the_reason(void **state)
 		b.ignore = i == 1 ? "\"" : "";
 		CHECK_EQ(build(&b), WP_CONFIG);
 		CHECK(b.pipeline == NULL);
-		CHECK(b.why.text[0] != '\0');
+		CHECK(b.error.text[0] != '\0');
 		end(&b);
 	}
 }
@@ -1693,7 +1693,7 @@ int main(void)
 		cmocka_unit_test(an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first),
 		cmocka_unit_test(insert_and_delete_in_one_transaction_still_delivers),
 		cmocka_unit_test(origins_and_types_are_taken),
-		cmocka_unit_test(the_witness_is_our_own_and_passed_over_unasked),
+		cmocka_unit_test(the_checkpoint_is_our_own_and_passed_over_unasked),
 		cmocka_unit_test(
 			so_is_the_record_of_what_was_skipped_but_no_other_table_of_the_schema),
 		cmocka_unit_test(columns_are_found_by_name_in_each_new_relation),

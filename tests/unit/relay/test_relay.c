@@ -113,7 +113,7 @@ static void rewind_through(void)
 	CHECK_STATE("rebuilding");
 	b->sink.view.state = WP_SINK_READY;
 	step();
-	b->source.view.facts.slot_confirmed = b->look.safe;
+	b->source.view.facts.slot_confirmed = b->look.confirmed_lsn;
 	reconnect();
 	run_copy();
 }
@@ -133,8 +133,8 @@ static void a_first_start_streams_from_the_slot_and_claims_it(void **state)
 	stream();
 	CHECK_EQ(b->source.starts, 1);
 	CHECK_EQ(b->source.start_at, SLOT);
-	CHECK_EQ(b->source.witness, WP_WITNESS_WRITE);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->source.checkpoint, WP_CHECKPOINT_WRITE);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	CHECK(noted("streaming"));
 }
 
@@ -194,7 +194,7 @@ static void the_snapshot_tells_how_it_stands(void **state)
 	CHECK(b->look.in_flight_bytes > 0);
 	CHECK_EQ(b->look.counts.events, 1);
 	CHECK_EQ(b->look.counts.transactions, 1);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	CHECK_EQ(b->look.read, 500);
 	CHECK_EQ(b->look.server, 500);
 	CHECK_EQ(b->look.reconnects, 0);
@@ -272,9 +272,9 @@ static void more_partitions_make_more_room_while_it_is_full(void **state)
 	for (wp_ticket t = 2; t <= EVENTS_MAX + 1; t++)
 		confirm(t);
 	CHECK_EQ(b->look.in_flight_max, 2 * EVENTS_MAX);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
@@ -288,7 +288,7 @@ static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
 		confirm(t);
 	CHECK_STATE("streaming");
 	CHECK(b->source.reading);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
 }
 
@@ -587,7 +587,7 @@ static void wait_for_a_topic(void)
 	stream();
 	b->sink.answer = WP_AGAIN;
 	b->sink.view.state = WP_SINK_WAITING;
-	b->sink.view.why = (struct wp_why){ .text = "topic outbox.event.order is missing" };
+	b->sink.view.error = (struct wp_error){ .text = "topic outbox.event.order is missing" };
 	(void)snprintf(b->sink.view.topic, sizeof(b->sink.view.topic), "outbox.event.order");
 	one_event(200, "1");
 	step();
@@ -606,7 +606,7 @@ static void a_missing_topic_is_waited_for_and_flows_on(void **state)
 	CHECK_EQ(b->sink.sent_count, 1);
 	confirm(1);
 	CHECK(noted("topic_found"));
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
@@ -629,7 +629,7 @@ static void find_the_topic_missing(void)
 {
 	b->sink.view.queued = 1;
 	b->sink.view.state = WP_SINK_WAITING;
-	b->sink.view.why = (struct wp_why){ .text = "topic outbox.event.order is missing" };
+	b->sink.view.error = (struct wp_error){ .text = "topic outbox.event.order is missing" };
 	(void)snprintf(b->sink.view.topic, sizeof(b->sink.view.topic), "outbox.event.order");
 	b->sink.answer = WP_AGAIN;
 	step();
@@ -653,7 +653,7 @@ static void an_event_taken_for_a_missing_topic_is_waited_for_and_flows_on(void *
 	CHECK(b->look.waiting);
 	confirm(1);
 	CHECK(noted("topic_found"));
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void the_event_that_is_named_is_the_one_that_waits_in_the_sink(void **state)
@@ -690,7 +690,7 @@ static void a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once(void **sta
 	step();
 	CHECK_EQ(b->sink.purges, purges + 1);
 	CHECK_STATE("finishing");
-	CHECK(b->look.safe < 200);
+	CHECK(b->look.confirmed_lsn < 200);
 }
 
 static void a_stop_waits_for_what_is_with_kafka_only(void **state)
@@ -707,7 +707,7 @@ static void a_stop_waits_for_what_is_with_kafka_only(void **state)
 	confirm(1);
 	CHECK_STATE("finishing");
 	CHECK_EQ(b->sink.purges, purges + 1);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void wait_for_a_right(void)
@@ -715,7 +715,7 @@ static void wait_for_a_right(void)
 	stream();
 	b->sink.answer = WP_AGAIN;
 	b->sink.view.state = WP_SINK_WAITING;
-	b->sink.view.why = (struct wp_why){ .text = "allow IDEMPOTENT_WRITE on the cluster" };
+	b->sink.view.error = (struct wp_error){ .text = "allow IDEMPOTENT_WRITE on the cluster" };
 	one_event(200, "1");
 	step();
 	CHECK_STATE("paused");
@@ -832,7 +832,7 @@ static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
 	confirm(1);
 	live_on(40 * 1000);
 	b->sink.view.reachable = false;
-	b->sink.view.why = (struct wp_why){ .text = "all brokers are down" };
+	b->sink.view.error = (struct wp_error){ .text = "all brokers are down" };
 	live_on(300 * 1000);
 	step();
 	b->sink.view.reachable = true;
@@ -845,7 +845,7 @@ static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
 static void lose_the_sink(void)
 {
 	b->sink.view.reachable = false;
-	b->sink.view.why = (struct wp_why){ .text = "all brokers are down" };
+	b->sink.view.error = (struct wp_error){ .text = "all brokers are down" };
 }
 
 static void an_unreachable_sink_is_told_each_minute_with_what_waits(void **state)
@@ -995,7 +995,7 @@ static void rows_of_walposts_own_tables_tell_nothing(void **state)
 	stream();
 	send_begin(200);
 	struct wire_writer w = scripted_source_frame(&b->source);
-	wire_relation(&w, OTHER, "walpost", "witness", columns, 2);
+	wire_relation(&w, OTHER, "walpost", "slot_checkpoint", columns, 2);
 	scripted_source_send(&b->source, &w);
 	send_row_of(OTHER, "1", "k");
 	send_commit(200);
@@ -1288,7 +1288,7 @@ static void a_purged_event_settles_nothing_and_is_streamed_again(void **state)
 	step();
 	rewind_through();
 	CHECK_EQ(b->source.start_at, SLOT);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 }
 
 static void a_broken_sink_is_rewound_too(void **state)
@@ -1406,7 +1406,7 @@ static int64_t wait_after_refusal(void)
 	b->sink.view.state = WP_SINK_READY;
 	step();
 	int64_t wait_ms = wp_relay_due(b->relay) - b->now_ms;
-	b->source.view.facts.slot_confirmed = b->look.safe;
+	b->source.view.facts.slot_confirmed = b->look.confirmed_lsn;
 	reconnect();
 	run_copy();
 	return wait_ms;
@@ -1430,7 +1430,7 @@ static void a_sink_that_failed_stops_it_with_its_exit_code(void **state)
 	stream();
 	b->sink.view.state = WP_SINK_FAILED;
 	b->sink.view.reaction = WP_REACT_STOP_CONFIG;
-	b->sink.view.why = (struct wp_why){ .text = "wrong password" };
+	b->sink.view.error = (struct wp_error){ .text = "wrong password" };
 	step();
 	live(SHUTDOWN_MS);
 	CHECK_EQ(b->step, WP_STEP_OVER);
@@ -1545,7 +1545,7 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	CHECK_HAS(b->error.text, "public.outbox");
 	CHECK_HAS(b->error.text, "SOME_ERROR");
 	CHECK_HAS(b->error.text, "walpost slot skip --to 0/12D lists");
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 /* librdkafka tells the fatal error first, then whom it hit. */
@@ -1697,9 +1697,9 @@ static void the_one_that_is_refused_alone_goes_to_the_dead_letters(void **state)
 	CHECK_HAS(scripted_sink_last(&b->sink)->headers,
 		  "walpost-dead-letter-reason=refused by Kafka with SOME_ERROR");
 	CHECK(noted("dead_letter"));
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 	confirm(last_ticket());
-	CHECK_EQ(b->look.safe, 308);
+	CHECK_EQ(b->look.confirmed_lsn, 308);
 	step();
 	CHECK(noted("isolation_over"));
 }
@@ -1720,7 +1720,7 @@ static void two_guilty_ones_side_by_side_are_both_found(void **state)
 	CHECK_TEXT(scripted_sink_last(&b->sink)->topic, "dead");
 	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "guilty too");
 	confirm(last_ticket());
-	CHECK_EQ(b->look.safe, 308);
+	CHECK_EQ(b->look.confirmed_lsn, 308);
 }
 
 static void a_dead_letter_that_is_refused_to_the_last_stops_it(void **state)
@@ -1737,7 +1737,7 @@ static void a_dead_letter_that_is_refused_to_the_last_stops_it(void **state)
 	live(SHUTDOWN_MS);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 	CHECK_HAS(b->error.text, "id guilty ");
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 }
 
 static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows(void **state)
@@ -1755,9 +1755,9 @@ static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows
 	CHECK_TEXT(b->sink.sent[1].topic, "outbox.event.order");
 	CHECK(noted("dead_letter"));
 	confirm(2);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void each_of_many_dead_letters_is_told_of(void **state)
@@ -1908,7 +1908,7 @@ static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **stat
 	CHECK_EQ(b->sink.purges, 0);
 	run_copy();
 	confirm(1);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void half_a_transaction_is_taken_again_whole(void **state)
@@ -1926,9 +1926,9 @@ static void half_a_transaction_is_taken_again_whole(void **state)
 	one_event(200, "1");
 	CHECK_EQ(b->sink.sent_count, 2);
 	confirm(1);
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	confirm(2);
-	CHECK_EQ(b->look.safe, 208);
+	CHECK_EQ(b->look.confirmed_lsn, 208);
 }
 
 static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state)
@@ -1944,9 +1944,9 @@ static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state
 	run_copy();
 	send_keepalive(190, false);
 	step();
-	CHECK_EQ(b->look.safe, SLOT);
+	CHECK_EQ(b->look.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.safe, 190);
+	CHECK_EQ(b->look.confirmed_lsn, 190);
 }
 
 static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
@@ -2192,15 +2192,15 @@ static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **sta
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	b->source.view.facts.slot_confirmed = 500;
-	b->source.view.facts.witness_taken_at = SLOT;
-	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	b->source.view.facts.checkpoint_taken_at = SLOT;
+	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_STATE("settling"); /* ours is still on its way */
 	CHECK_EQ(b->sink.purges, 1);
 	confirm(1);
 	CHECK_STATE("starting");
 	CHECK_EQ(b->source.start_at, 500);
-	CHECK_EQ(b->look.safe, 500);
+	CHECK_EQ(b->look.confirmed_lsn, 500);
 	CHECK_EQ(b->look.in_flight, 0);
 }
 
@@ -2211,7 +2211,7 @@ static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(v
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	b->source.view.facts.slot_confirmed = 500;
-	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_STATE("settling");
 	live(10 * 1000);
@@ -2226,7 +2226,7 @@ static void a_slot_that_moved_by_itself_needs_a_human(void **state)
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	b->source.view.facts.slot_confirmed = 500;
-	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "us");
+	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "us");
 	reconnect();
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
@@ -2243,8 +2243,8 @@ static void a_takeover_is_explained_by_where_the_slot_stood(void **state)
 	step();
 	/* We took over from another at 500, and the connection broke as we began. */
 	b->source.view.facts.slot_confirmed = 500;
-	b->source.view.facts.witness_taken_at = 500;
-	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "us");
+	b->source.view.facts.checkpoint_taken_at = 500;
+	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "us");
 	reconnect();
 	CHECK_STATE("starting");
 	CHECK_EQ(b->source.start_at, 500);
@@ -2294,8 +2294,8 @@ static void what_was_told_before_a_takeover_explains_nothing_after_it(void **sta
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	b->source.view.facts.slot_confirmed = 300;
-	b->source.view.facts.witness_taken_at = 150;
-	(void)snprintf(b->source.view.facts.witness_owner, WP_OWNER_SIZE, "another");
+	b->source.view.facts.checkpoint_taken_at = 150;
+	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
 	CHECK_EQ(b->source.start_at, 300);
 }
@@ -2329,8 +2329,8 @@ static void a_promotion_starts_from_the_slot(void **state)
 
 static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
 {
-	b->source.view.facts.witness_system_id = 78;
-	b->source.view.facts.witness_epoch = 4;
+	b->source.view.facts.checkpoint_system_id = 78;
+	b->source.view.facts.checkpoint_epoch = 4;
 	connect();
 	CHECK_EQ(b->step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
@@ -2339,8 +2339,8 @@ static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
 	wp_relay_free(b->relay);
 	CHECK_EQ(set_up(state), 0);
 	b->options.epoch = 5;
-	b->source.view.facts.witness_system_id = 78;
-	b->source.view.facts.witness_epoch = 4;
+	b->source.view.facts.checkpoint_system_id = 78;
+	b->source.view.facts.checkpoint_epoch = 4;
 	connect();
 	CHECK_STATE("starting");
 }
@@ -2675,7 +2675,7 @@ static void of_many_notes_the_newest_sixty_four_are_kept(void **state)
 		send_begin(200);
 		(void)wp_relay_step(b->relay, now());
 		b->sink.view.reachable = i % 2;
-		b->sink.view.why = (struct wp_why){ .text = "down" };
+		b->sink.view.error = (struct wp_error){ .text = "down" };
 	}
 	(void)wp_relay_step(b->relay, now());
 	while (wp_relay_take_note(b->relay, &n))
@@ -2696,7 +2696,7 @@ static void a_note_of_a_broken_stream_tells_why_and_how_long(void **state)
 		if (strcmp(n.event, "stream_broken") != 0)
 			continue;
 		found = true;
-		CHECK_TEXT(n.why.text, "as scripted");
+		CHECK_TEXT(n.error.text, "as scripted");
 		CHECK_EQ(n.level, WP_NOTE_WARN);
 		CHECK(n.wait_ms > 0);
 		CHECK_EQ(n.lsn, SLOT);

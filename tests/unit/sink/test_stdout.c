@@ -13,7 +13,7 @@
 /* The sink on one end, the test reads the other. */
 static struct wp_sink *sink;
 static int ends[2]; /* read, written */
-static struct wp_why why;
+static struct wp_error error;
 static struct wp_report reports[8192];
 
 static int open_pipe(void **state)
@@ -21,7 +21,7 @@ static int open_pipe(void **state)
 	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN); /* as run does */
 	CHECK_EQ(pipe(ends), 0);
-	CHECK_EQ(wp_stdout_new(ends[1], &sink, &why), WP_OK);
+	CHECK_EQ(wp_stdout_new(ends[1], &sink, &error), WP_OK);
 	return 0;
 }
 
@@ -40,7 +40,7 @@ static int open_sockets(void **state)
 	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN);
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-	CHECK_EQ(wp_stdout_new(ends[1], &sink, &why), WP_OK);
+	CHECK_EQ(wp_stdout_new(ends[1], &sink, &error), WP_OK);
 	return 0;
 }
 
@@ -76,7 +76,7 @@ static enum wp_rc offer(wp_ticket ticket, size_t size)
 {
 	struct wp_record record = line_of(size);
 
-	return sink->ops->send(sink, ticket, &record, &why);
+	return sink->ops->send(sink, ticket, &record, &error);
 }
 
 static size_t collect_at(int64_t now_ms)
@@ -222,12 +222,12 @@ static void a_reader_that_stops_reading_is_not_reachable_after_two_seconds(void 
 	CHECK(view()->reachable);
 	(void)collect_at(3001);
 	CHECK(!view()->reachable);
-	CHECK_HAS(view()->why.text, "does not read");
+	CHECK_HAS(view()->error.text, "does not read");
 	CHECK_EQ(view()->state, WP_SINK_READY);
 	CHECK(read_some(1 << 20) > 0);
 	(void)collect_at(3002);
 	CHECK(view()->reachable);
-	CHECK_TEXT(view()->why.text, "");
+	CHECK_TEXT(view()->error.text, "");
 }
 
 static void a_closed_pipe_fails_and_confirms_nothing_unwritten(void **state)
@@ -240,9 +240,9 @@ static void a_closed_pipe_fails_and_confirms_nothing_unwritten(void **state)
 	CHECK_EQ(collect(), 0);
 	CHECK_EQ(view()->state, WP_SINK_FAILED);
 	CHECK_EQ(view()->reaction, WP_REACT_STOP_HUMAN);
-	CHECK_HAS(view()->why.text, "closed by its reader");
+	CHECK_HAS(view()->error.text, "closed by its reader");
 	CHECK_EQ(offer(2, 200), WP_IO);
-	CHECK_HAS(why.text, "closed by its reader");
+	CHECK_HAS(error.text, "closed by its reader");
 	CHECK_EQ(wanted_events(), 0);
 	CHECK_EQ(sink->ops->due(sink), INT64_MAX);
 }
@@ -309,8 +309,8 @@ static void a_file_is_written_at_the_next_collect(void **state)
 	short events;
 
 	CHECK(fd >= 0);
-	CHECK_EQ(wp_stdout_new(fd, &file, &why), WP_OK);
-	CHECK_EQ(file->ops->send(file, 1, &record, &why), WP_OK);
+	CHECK_EQ(wp_stdout_new(fd, &file, &error), WP_OK);
+	CHECK_EQ(file->ops->send(file, 1, &record, &error), WP_OK);
 	(void)file->ops->fd(file, &events);
 	CHECK_EQ(events, 0);
 	CHECK(file->ops->due(file) != INT64_MAX);
@@ -330,11 +330,11 @@ static void a_full_device_fails_with_the_cause(void **state)
 	struct wp_record record = line_of(200);
 
 	CHECK(fd >= 0);
-	CHECK_EQ(wp_stdout_new(fd, &full, &why), WP_OK);
-	CHECK_EQ(full->ops->send(full, 1, &record, &why), WP_OK);
+	CHECK_EQ(wp_stdout_new(fd, &full, &error), WP_OK);
+	CHECK_EQ(full->ops->send(full, 1, &record, &error), WP_OK);
 	CHECK_EQ(full->ops->collect(full, 5, reports, 10), 0);
 	CHECK_EQ(full->ops->view(full)->state, WP_SINK_FAILED);
-	CHECK_HAS(full->ops->view(full)->why.text, "No space left");
+	CHECK_HAS(full->ops->view(full)->error.text, "No space left");
 	full->ops->free(full, 0);
 	(void)close(fd);
 }
@@ -344,12 +344,12 @@ static void a_descriptor_that_is_not_open_is_refused(void **state)
 	struct wp_sink *none = NULL;
 
 	(void)state;
-	CHECK_EQ(wp_stdout_new(9999, &none, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "standard output is not open");
+	CHECK_EQ(wp_stdout_new(9999, &none, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "standard output is not open");
 	CHECK(none == NULL);
 	int fd = open("/dev/null", O_RDONLY);
-	CHECK_EQ(wp_stdout_new(fd, &none, &why), WP_CONFIG);
-	CHECK_HAS(why.text, "not open for writing");
+	CHECK_EQ(wp_stdout_new(fd, &none, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "not open for writing");
 	(void)close(fd);
 }
 

@@ -11,7 +11,7 @@
 #define NOW_US INT64_C(800000000000000)
 
 struct patient {
-	struct wp_telemetry vitals;
+	struct wp_telemetry telemetry;
 	struct wp_meter meter;
 	struct wp_log_memory log;
 	struct wp_history history;
@@ -21,7 +21,7 @@ static inline void patient_set_up(struct patient *p)
 {
 	memset(p, 0, sizeof(*p));
 	CHECK_EQ(wp_meter_init(&p->meter, 16), WP_OK);
-	p->vitals = (struct wp_telemetry){
+	p->telemetry = (struct wp_telemetry){
 		.now = { .ms = NOW_MS, .wall_us = NOW_US },
 		.step_due_ms = NOW_MS + 500,
 		.version = "1.2.3",
@@ -42,7 +42,7 @@ static inline void patient_set_up(struct patient *p)
 			.heard_ms = NOW_MS - 10,
 			.confirmed_ms = NOW_MS - 20,
 			.confirmed = 4711,
-			.safe = 0x1000,
+			.confirmed_lsn = 0x1000,
 			.read = 0x1800,
 			.server = 0x2000,
 			.in_flight_max = 100,
@@ -52,12 +52,12 @@ static inline void patient_set_up(struct patient *p)
 			.sink_reachable = true,
 			.sink_reached = true,
 			.unreachable_ms = INT64_MIN,
-			.sink_why = "",
+			.sink_error = "",
 			.stalled_ms = INT64_MIN,
 			.waiting_topic = "",
 			.waiting_ms = INT64_MIN,
 			.holder = "",
-			.halt_why = "",
+			.halt_error = "",
 		},
 		.process = { .started_s = 1, .open_fds = 9, .max_fds = 1024, .resident_bytes = 20971520 },
 	};
@@ -77,7 +77,7 @@ static inline const char *patient_text(enum wp_rc (*write)(struct wp_buffer *,
 	struct wp_buffer into;
 
 	wp_buffer_init(&into, sizeof(text) - 1);
-	CHECK_EQ(write(&into, &p->vitals), WP_OK);
+	CHECK_EQ(write(&into, &p->telemetry), WP_OK);
 	memcpy(text, into.data, into.size);
 	text[into.size] = '\0';
 	wp_buffer_release(&into);
@@ -94,7 +94,7 @@ static inline void patient_bounded(enum wp_rc (*write)(struct wp_buffer *,
 	for (size_t room = 0; room < whole; room += 1 + whole / 97) {
 		struct wp_buffer into;
 		wp_buffer_init(&into, room);
-		CHECK_EQ(write(&into, &p->vitals), WP_FULL);
+		CHECK_EQ(write(&into, &p->telemetry), WP_FULL);
 		CHECK(into.size <= room);
 		wp_buffer_release(&into);
 	}

@@ -20,7 +20,7 @@ static struct wp_verdict verdict(void)
 {
 	struct wp_verdict v;
 
-	wp_verdict_of(&p.vitals, &v);
+	wp_verdict_of(&p.telemetry, &v);
 	return v;
 }
 
@@ -53,158 +53,158 @@ static void one_that_streams_is_live_and_ready(void **state)
 
 static void a_turn_that_does_not_come_is_death(void **state)
 {
-	p.vitals.step_due_ms = NOW_MS - WP_LIVE_LATE_MS + 1;
+	p.telemetry.step_due_ms = NOW_MS - WP_LIVE_LATE_MS + 1;
 	CHECK(verdict().live);
-	p.vitals.step_due_ms = NOW_MS - WP_LIVE_LATE_MS;
+	p.telemetry.step_due_ms = NOW_MS - WP_LIVE_LATE_MS;
 	CHECK(!verdict().live);
 	CHECK(!verdict().ready);
 	CHECK_HAS(verdict().reasons[0], "overdue by 30 s");
-	p.vitals.step_due_ms = INT64_MAX;
+	p.telemetry.step_due_ms = INT64_MAX;
 	CHECK(verdict().live);
 }
 
 static void a_state_that_does_not_end_is_death(void **state)
 {
-	p.vitals.relay.state = WP_REBUILDING;
-	p.vitals.relay.deadline_ms = NOW_MS - WP_LIVE_LATE_MS;
+	p.telemetry.relay.state = WP_REBUILDING;
+	p.telemetry.relay.deadline_ms = NOW_MS - WP_LIVE_LATE_MS;
 	CHECK(!verdict().live);
 	CHECK_HAS(verdict().reasons[0], "rebuilding");
 }
 
 static void a_standby_is_ready_and_says_so(void **state)
 {
-	p.vitals.relay.state = WP_STANDBY;
-	p.vitals.relay.heard_ms = p.vitals.relay.confirmed_ms = INT64_MIN;
+	p.telemetry.relay.state = WP_STANDBY;
+	p.telemetry.relay.heard_ms = p.telemetry.relay.confirmed_ms = INT64_MIN;
 	is_ready("standby: another process streams from slot orders");
 }
 
 static void before_the_first_stream_it_is_not_ready(void **state)
 {
-	p.vitals.relay.heard_ms = INT64_MIN;
-	p.vitals.relay.state = WP_CONNECTING;
+	p.telemetry.relay.heard_ms = INT64_MIN;
+	p.telemetry.relay.state = WP_CONNECTING;
 	is_not_ready("connecting: it has not streamed yet");
-	p.vitals.relay.state = WP_BACKING_OFF;
+	p.telemetry.relay.state = WP_BACKING_OFF;
 	is_not_ready("backing_off: it has not streamed yet");
 }
 
 static void connecting_again_counts_after_a_while(void **state)
 {
-	p.vitals.relay.state = WP_BACKING_OFF;
-	p.vitals.relay.heard_ms = NOW_MS - WP_READY_AWAY_MS + 1;
+	p.telemetry.relay.state = WP_BACKING_OFF;
+	p.telemetry.relay.heard_ms = NOW_MS - WP_READY_AWAY_MS + 1;
 	is_ready("backing_off");
-	p.vitals.relay.heard_ms = NOW_MS - WP_READY_AWAY_MS;
+	p.telemetry.relay.heard_ms = NOW_MS - WP_READY_AWAY_MS;
 	is_not_ready("it has not streamed for 15 s");
 }
 
 static void catching_up_with_progress_is_ready_however_far_behind(void **state)
 {
-	p.vitals.relay.server = UINT64_C(1) << 40;
-	p.vitals.relay.in_flight = 100;
-	p.vitals.relay.oldest =
+	p.telemetry.relay.server = UINT64_C(1) << 40;
+	p.telemetry.relay.in_flight = 100;
+	p.telemetry.relay.oldest =
 		(struct wp_relay_oldest){ true, NOW_US - INT64_C(86400000000), 3600 * 1000 };
 	is_ready(NULL);
 }
 
 static void events_without_any_report_are_a_stall(void **state)
 {
-	p.vitals.relay.in_flight = 7;
-	p.vitals.relay.oldest.any = true;
-	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
-	p.vitals.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2 + 1;
+	p.telemetry.relay.in_flight = 7;
+	p.telemetry.relay.oldest.any = true;
+	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
+	p.telemetry.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2 + 1;
 	is_ready(NULL);
-	p.vitals.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2;
+	p.telemetry.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2;
 	is_not_ready("7 events are with Kafka, the oldest for 60 s");
-	p.vitals.relay.confirmed_ms = INT64_MIN;
+	p.telemetry.relay.confirmed_ms = INT64_MIN;
 	is_not_ready("7 events");
-	p.vitals.relay.sink_reachable = false;
+	p.telemetry.relay.sink_reachable = false;
 	is_not_ready("Kafka is not reachable");
-	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
+	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
 	CHECK(verdict().ready);
 }
 
 static void an_event_that_cannot_be_sent_is_a_stall_too(void **state)
 {
-	p.vitals.relay.in_flight = 0;
-	p.vitals.relay.state = WP_PAUSED;
-	p.vitals.relay.oldest.any = true;
-	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
-	p.vitals.relay.confirmed_ms = INT64_MIN;
+	p.telemetry.relay.in_flight = 0;
+	p.telemetry.relay.state = WP_PAUSED;
+	p.telemetry.relay.oldest.any = true;
+	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
+	p.telemetry.relay.confirmed_ms = INT64_MIN;
 	is_not_ready("an event has waited for 60 s to be sent: Kafka does not take it");
-	p.vitals.relay.sink_reachable = false;
+	p.telemetry.relay.sink_reachable = false;
 	is_not_ready("an event has waited for 60 s to be sent: Kafka is not reachable");
-	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
+	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
 	CHECK(verdict().ready);
 }
 
 static void until_kafka_was_reached_once_nobody_is_ready(void **state)
 {
-	p.vitals.relay.sink_reachable = p.vitals.relay.sink_reached = false;
+	p.telemetry.relay.sink_reachable = p.telemetry.relay.sink_reached = false;
 	is_not_ready("Kafka has not been reached yet");
 	CHECK_EQ(verdict().reason_count, 1);
-	p.vitals.relay.state = WP_STANDBY;
+	p.telemetry.relay.state = WP_STANDBY;
 	is_not_ready("Kafka has not been reached yet");
 }
 
 static void a_server_that_says_nothing_is_noticed_while_it_is_read(void **state)
 {
-	p.vitals.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
+	p.telemetry.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
 	is_not_ready("nothing was heard of the server for 60 s");
-	p.vitals.relay.state = WP_PAUSED;
+	p.telemetry.relay.state = WP_PAUSED;
 	is_ready(NULL);
 }
 
 static void a_missing_topic_is_named(void **state)
 {
-	p.vitals.relay.state = WP_PAUSED;
-	p.vitals.relay.waiting = true;
-	p.vitals.relay.waiting_topic = "outbox.event.order";
+	p.telemetry.relay.state = WP_PAUSED;
+	p.telemetry.relay.waiting = true;
+	p.telemetry.relay.waiting_topic = "outbox.event.order";
 	is_not_ready("topic outbox.event.order, which is missing or forbidden");
 }
 
 static void a_right_that_the_kafka_user_lacks_is_told(void **state)
 {
-	p.vitals.relay.state = WP_BACKING_OFF; /* at times: the client begins anew */
-	p.vitals.relay.waiting = true;
+	p.telemetry.relay.state = WP_BACKING_OFF; /* at times: the client begins anew */
+	p.telemetry.relay.waiting = true;
 	is_not_ready("the Kafka user lacks a right: the last line permission_waiting");
 }
 
-static void one_that_is_held_is_live_and_not_ready_and_says_why(void **state)
+static void one_that_is_held_is_live_and_not_ready_and_says_error(void **state)
 {
-	p.vitals.relay.state = WP_HELD;
-	p.vitals.relay.halt_event = "slot_moved";
-	p.vitals.relay.halt_why = "somebody moved it";
+	p.telemetry.relay.state = WP_HELD;
+	p.telemetry.relay.halt_event = "slot_moved";
+	p.telemetry.relay.halt_error = "somebody moved it";
 	is_not_ready("stopped for a human (slot_moved): somebody moved it");
 }
 
 static void one_that_stops_is_not_ready(void **state)
 {
-	p.vitals.relay.stopping = true;
+	p.telemetry.relay.stopping = true;
 	is_not_ready("stopping");
-	p.vitals.relay.halt_event = "sink_stuck";
-	p.vitals.relay.halt_why = "no new client";
+	p.telemetry.relay.halt_event = "sink_stuck";
+	p.telemetry.relay.halt_error = "no new client";
 	is_not_ready("stopping (sink_stuck): no new client");
 }
 
 static void a_slot_that_is_lost_or_loses_events_is_no_health(void **state)
 {
-	p.vitals.relay.slot.suspect = true;
+	p.telemetry.relay.slot.suspect = true;
 	is_not_ready("events may be lost");
-	p.vitals.relay.slot.suspect = false;
-	p.vitals.relay.slot.keeping = WP_KEEPING_LOST;
+	p.telemetry.relay.slot.suspect = false;
+	p.telemetry.relay.slot.keeping = WP_KEEPING_LOST;
 	is_not_ready("the slot orders is lost");
-	p.vitals.relay.slot.keeping = WP_KEEPING_UNRESERVED;
+	p.telemetry.relay.slot.keeping = WP_KEEPING_UNRESERVED;
 	is_ready("may be lost at the next checkpoint");
 }
 
 static void what_is_good_to_know_is_told(void **state)
 {
-	p.vitals.relay.slot.seconds = 240;
+	p.telemetry.relay.slot.seconds = 240;
 	is_ready("may be lost in about 240 s");
-	p.vitals.relay.slot.seconds = INT64_MAX;
-	p.vitals.relay.sink_reachable = false;
+	p.telemetry.relay.slot.seconds = INT64_MAX;
+	p.telemetry.relay.sink_reachable = false;
 	is_ready("Kafka was not reachable");
-	p.vitals.relay.sink_reachable = true;
-	p.vitals.relay.isolating = true;
+	p.telemetry.relay.sink_reachable = true;
+	p.telemetry.relay.isolating = true;
 	is_ready("one by one");
 }
 
@@ -217,7 +217,7 @@ static void the_texts_say_the_word_first(void **state)
 	CHECK_EQ(wp_livez_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "ok\n");
 	wp_buffer_reset(&into);
-	p.vitals.relay.slot.suspect = true;
+	p.telemetry.relay.slot.suspect = true;
 	v = verdict();
 	CHECK_EQ(wp_livez_text(&into, &v), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), "ok\n"); /* its reasons are those of readiness */
@@ -237,19 +237,19 @@ static void the_texts_say_the_word_first(void **state)
 
 static void more_reasons_than_there_is_room_for_are_left_out(void **state)
 {
-	p.vitals.step_due_ms = p.vitals.relay.deadline_ms = 0;
-	p.vitals.relay.heard_ms = 0;
-	p.vitals.relay.entered_ms = 0;
-	p.vitals.relay.confirmed_ms = 0;
-	p.vitals.relay.in_flight = 1;
-	p.vitals.relay.oldest = (struct wp_relay_oldest){ true, 0, NOW_MS };
-	p.vitals.relay.waiting = true;
-	p.vitals.relay.waiting_topic = "t";
-	p.vitals.relay.sink_reachable = false;
-	p.vitals.relay.slot = (struct wp_relay_slot){
+	p.telemetry.step_due_ms = p.telemetry.relay.deadline_ms = 0;
+	p.telemetry.relay.heard_ms = 0;
+	p.telemetry.relay.entered_ms = 0;
+	p.telemetry.relay.confirmed_ms = 0;
+	p.telemetry.relay.in_flight = 1;
+	p.telemetry.relay.oldest = (struct wp_relay_oldest){ true, 0, NOW_MS };
+	p.telemetry.relay.waiting = true;
+	p.telemetry.relay.waiting_topic = "t";
+	p.telemetry.relay.sink_reachable = false;
+	p.telemetry.relay.slot = (struct wp_relay_slot){
 		.known = true, .keeping = WP_KEEPING_LOST, .suspect = true, .seconds = 5
 	};
-	p.vitals.relay.isolating = true;
+	p.telemetry.relay.isolating = true;
 	CHECK_EQ(verdict().reason_count, WP_VITALS_REASONS_MAX);
 }
 
@@ -271,7 +271,7 @@ int main(void)
 		TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
 		TEST(a_missing_topic_is_named),
 		TEST(a_right_that_the_kafka_user_lacks_is_told),
-		TEST(one_that_is_held_is_live_and_not_ready_and_says_why),
+		TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
 		TEST(one_that_stops_is_not_ready),
 		TEST(a_slot_that_is_lost_or_loses_events_is_no_health),
 		TEST(what_is_good_to_know_is_told),

@@ -28,7 +28,7 @@ static void counts_and_gauges_are_told(void **state)
 {
 	CHECK_HAS(text(), "# TYPE walpost_events_total counter\nwalpost_events_total 4711\n");
 	CHECK_HAS(text(), "\nwalpost_lag_bytes 4096\n");
-	CHECK_HAS(text(), "\nwalpost_safe_lsn_bytes 4096\n");
+	CHECK_HAS(text(), "\nwalpost_confirmed_lsn_bytes 4096\n");
 	CHECK_HAS(text(), "\nwalpost_state{state=\"streaming\"} 1\n");
 	CHECK_HAS(text(), "\nwalpost_state{state=\"paused\"} 0\n");
 	CHECK_HAS(text(), "\nwalpost_seconds_since_received 0.01\n");
@@ -44,13 +44,13 @@ static void what_is_not_known_is_absent(void **state)
 	CHECK(strstr(text(), "\nwalpost_slot_safe_wal_size_bytes ") == NULL);
 	CHECK(strstr(text(), "\nwalpost_slot_seconds_to_invalidation ") == NULL);
 	CHECK(strstr(text(), "\nwalpost_kafka_queue_messages ") == NULL);
-	p.vitals.relay.state = WP_STANDBY; /* another's log is not ours */
+	p.telemetry.relay.state = WP_STANDBY; /* another's log is not ours */
 	CHECK(strstr(text(), "\nwalpost_lag_bytes ") == NULL);
-	p.vitals.relay.state = WP_CONNECTING;
-	p.vitals.relay.safe = 0;
+	p.telemetry.relay.state = WP_CONNECTING;
+	p.telemetry.relay.confirmed_lsn = 0;
 	CHECK(strstr(text(), "\nwalpost_lag_bytes ") == NULL);
-	p.vitals.relay.slot.known = false;
-	p.vitals.relay.heard_ms = p.vitals.relay.confirmed_ms = INT64_MIN;
+	p.telemetry.relay.slot.known = false;
+	p.telemetry.relay.heard_ms = p.telemetry.relay.confirmed_ms = INT64_MIN;
 	CHECK(strstr(text(), "\nwalpost_slot_retained_bytes ") == NULL);
 	CHECK(strstr(text(), "\nwalpost_slot_wal_status{") == NULL);
 	CHECK(strstr(text(), "\nwalpost_seconds_since_received ") == NULL);
@@ -58,20 +58,20 @@ static void what_is_not_known_is_absent(void **state)
 
 static void the_guard_is_told_where_there_is_a_limit(void **state)
 {
-	p.vitals.relay.slot.limited = true;
-	p.vitals.relay.slot.safe_size = -5;
+	p.telemetry.relay.slot.limited = true;
+	p.telemetry.relay.slot.safe_size = -5;
 	CHECK_HAS(text(), "\nwalpost_slot_safe_wal_size_bytes -5\n");
 	CHECK_HAS(text(), "\nwalpost_slot_seconds_to_invalidation +Inf\n");
-	p.vitals.relay.slot.seconds = 77;
+	p.telemetry.relay.slot.seconds = 77;
 	CHECK_HAS(text(), "\nwalpost_slot_seconds_to_invalidation 77\n");
 }
 
 static void the_oldest_commit_has_its_age_by_the_wall_clock(void **state)
 {
 	CHECK_HAS(text(), "\nwalpost_oldest_unconfirmed_seconds 0\n");
-	p.vitals.relay.oldest = (struct wp_relay_oldest){ true, NOW_US - 2500000, 1 };
+	p.telemetry.relay.oldest = (struct wp_relay_oldest){ true, NOW_US - 2500000, 1 };
 	CHECK_HAS(text(), "\nwalpost_oldest_unconfirmed_seconds 2.5\n");
-	p.vitals.relay.oldest.commit_time_us = NOW_US + 1; /* its clock is ahead */
+	p.telemetry.relay.oldest.commit_time_us = NOW_US + 1; /* its clock is ahead */
 	CHECK_HAS(text(), "\nwalpost_oldest_unconfirmed_seconds 0\n");
 }
 
@@ -92,7 +92,7 @@ static void a_histogram_is_cumulative(void **state)
 
 static void labels_are_escaped(void **state)
 {
-	p.vitals.version = "a\"b\\c\nd";
+	p.telemetry.version = "a\"b\\c\nd";
 	CHECK_HAS(text(), "version=\"a\\\"b\\\\c\\nd\"");
 }
 
@@ -108,7 +108,7 @@ static void log_events_are_told_by_level(void **state)
 
 static void brokers_and_librdkafka_s_figures_are_told(void **state)
 {
-	p.vitals.kafka = (struct wp_sink_figures){
+	p.telemetry.kafka = (struct wp_sink_figures){
 		.known = true,
 		.messages = 3,
 		.retries = 2,

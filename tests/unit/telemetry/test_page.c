@@ -21,7 +21,7 @@ static int tear_down(void **state)
 
 static const char *page(void)
 {
-	wp_verdict_of(&p.vitals, &p.vitals.verdict);
+	wp_verdict_of(&p.telemetry, &p.telemetry.verdict);
 	return patient_text(wp_page_html, &p);
 }
 
@@ -37,17 +37,18 @@ static void figures_stand_in_it_as_text(void **state)
 static void a_refused_reload_stands_over_what_is_in_force(void **state)
 {
 	assert_null(strstr(page(), "last reload was refused"));
-	p.vitals.reloads.last_refused = true;
+	p.telemetry.reloads.last_refused = true;
 	CHECK_HAS(page(), "last reload was refused");
 }
 
 static void what_may_be_markup_is_text(void **state)
 {
-	const struct wp_fact why[] = { WP_TEXT("why", "<script>&\"x\""), { .kind = WP_FACT_END } };
+	const struct wp_fact error[] = { WP_TEXT("reason", "<script>&\"x\""),
+					 { .kind = WP_FACT_END } };
 
-	wp_log_memory_add(&p.log, 0, WP_LOG_ERROR, "bad", why);
-	p.vitals.slot = "<b>";
-	p.vitals.configuration = "a = <i>\n";
+	wp_log_memory_add(&p.log, 0, WP_LOG_ERROR, "bad", error);
+	p.telemetry.slot = "<b>";
+	p.telemetry.configuration = "a = <i>\n";
 	CHECK_HAS(page(), "&lt;script&gt;&amp;&quot;x&quot;");
 	CHECK_HAS(page(), "a = &lt;i&gt;");
 	CHECK(strstr(page(), "<b>&") == NULL && strstr(page(), "<i>") == NULL);
@@ -55,11 +56,11 @@ static void what_may_be_markup_is_text(void **state)
 
 static void what_would_steer_a_reader_is_escaped(void **state)
 {
-	const struct wp_fact why[] = { WP_TEXT("why", "a\x1B[2J\xC2\x9B\xE2\x80\xAE<b>\xFF"),
-				       { .kind = WP_FACT_END } };
+	const struct wp_fact error[] = { WP_TEXT("reason", "a\x1B[2J\xC2\x9B\xE2\x80\xAE<b>\xFF"),
+					 { .kind = WP_FACT_END } };
 
-	wp_log_memory_add(&p.log, 0, WP_LOG_ERROR, "bad", why);
-	p.vitals.configuration = "a = 1\nb = 2\n";
+	wp_log_memory_add(&p.log, 0, WP_LOG_ERROR, "bad", error);
+	p.telemetry.configuration = "a = 1\nb = 2\n";
 	CHECK_HAS(page(), "a\\x1b[2J\\u009B\\u202E&lt;b&gt;\\xff<");
 	CHECK_HAS(page(), "a = 1\nb = 2\n");
 }
@@ -75,7 +76,7 @@ static void nothing_of_it_comes_from_elsewhere(void **state)
 
 static void charts_have_a_point_for_each_sample(void **state)
 {
-	struct wp_relay_snapshot s = { .state = WP_STREAMING, .safe = 1, .server = 1 };
+	struct wp_relay_snapshot s = { .state = WP_STREAMING, .confirmed_lsn = 1, .server = 1 };
 
 	CHECK(strstr(page(), "<polyline") == NULL);
 	for (int i = 0; i < WP_HISTORY_SAMPLES + 10; i++) {
@@ -110,7 +111,9 @@ static const char *chart(const char *id)
 
 static void charts_have_axes_and_times(void **state)
 {
-	struct wp_relay_snapshot s = { .state = WP_STREAMING, .safe = 1, .in_flight = 130 };
+	struct wp_relay_snapshot s = { .state = WP_STREAMING,
+				       .confirmed_lsn = 1,
+				       .in_flight = 130 };
 
 	s.server = 1 + 3 * 1024 * 1024;
 	wp_history_add(&p.history, 1000, &s);
@@ -125,7 +128,7 @@ static void charts_have_axes_and_times(void **state)
 
 static void a_few_events_in_flight_are_no_mountain(void **state)
 {
-	struct wp_relay_snapshot s = { .state = WP_STREAMING, .safe = 1, .server = 200 };
+	struct wp_relay_snapshot s = { .state = WP_STREAMING, .confirmed_lsn = 1, .server = 200 };
 
 	s.in_flight = 3;
 	wp_history_add(&p.history, 1000, &s);
@@ -137,11 +140,11 @@ static void a_few_events_in_flight_are_no_mountain(void **state)
 
 static void what_is_not_known_is_no_figure_anywhere(void **state)
 {
-	struct wp_relay_snapshot *r = &p.vitals.relay;
+	struct wp_relay_snapshot *r = &p.telemetry.relay;
 
 	r->state = WP_STANDBY;
 	r->holder = "host-b:7:FFEE";
-	r->safe = r->read = 0;
+	r->confirmed_lsn = r->read = 0;
 	wp_history_add(&p.history, 1000, r);
 	wp_history_add(&p.history, 3000, r);
 	CHECK_HAS(page(), "id=\"lag\">not known<");
@@ -156,7 +159,7 @@ static void what_is_not_known_is_no_figure_anywhere(void **state)
 
 static void a_gap_in_what_is_known_is_a_gap_in_the_line(void **state)
 {
-	struct wp_relay_snapshot s = { .state = WP_STREAMING, .safe = 1, .server = 2 };
+	struct wp_relay_snapshot s = { .state = WP_STREAMING, .confirmed_lsn = 1, .server = 2 };
 
 	for (int i = 0; i < 9; i++) {
 		s.state = i >= 3 && i < 6 ? WP_STANDBY : WP_STREAMING;
@@ -171,34 +174,34 @@ static void a_gap_in_what_is_known_is_a_gap_in_the_line(void **state)
 static void what_keeps_events_is_told_with_since_when_and_what_to_do(void **state)
 {
 	CHECK(strstr(page(), "id=\"trouble\"") == NULL);
-	p.vitals.relay.sink_reachable = false;
-	p.vitals.relay.sink_why = "kafka:9092: Connection refused";
-	p.vitals.relay.unreachable_ms = NOW_MS - 51000;
-	p.vitals.relay.in_flight = 3;
-	p.vitals.relay.oldest.any = true;
-	p.vitals.relay.oldest.waiting_ms = 51000; /* and /readyz says ready for 9 s more */
+	p.telemetry.relay.sink_reachable = false;
+	p.telemetry.relay.sink_error = "kafka:9092: Connection refused";
+	p.telemetry.relay.unreachable_ms = NOW_MS - 51000;
+	p.telemetry.relay.in_flight = 3;
+	p.telemetry.relay.oldest.any = true;
+	p.telemetry.relay.oldest.waiting_ms = 51000; /* and /readyz says ready for 9 s more */
 	CHECK_HAS(page(), "<title>walpost: Kafka unreachable (orders)</title>");
 	CHECK_HAS(page(), "<span class=\"badge bad\" id=\"state\">Kafka unreachable</span>");
 	CHECK_HAS(page(), "<b>Kafka unreachable</b> <span class=\"soft\">since "
 			  "2025-05-08T06:12:29Z (51.0 s)</span>");
 	CHECK_HAS(page(), "kafka:9092: Connection refused; events wait");
-	p.vitals.relay.sink_why = "";
+	p.telemetry.relay.sink_error = "";
 	CHECK_HAS(page(), "No broker answers; events wait");
 	CHECK_HAS(page(), "<strong>What to do:</strong> Check that the brokers run");
 }
 
 static void while_nothing_waits_an_unreachable_kafka_is_a_warning(void **state)
 {
-	p.vitals.relay.sink_reachable = false;
+	p.telemetry.relay.sink_reachable = false;
 	CHECK_HAS(page(), "<span class=\"badge warn\" id=\"state\">Kafka unreachable</span>");
 }
 
 static void the_worst_trouble_is_the_badge(void **state)
 {
-	p.vitals.relay.halt_event = "slot_moved";
-	p.vitals.relay.halt_why = "somebody moved it";
-	p.vitals.relay.state = WP_HELD;
-	p.vitals.relay.isolating = true;
+	p.telemetry.relay.halt_event = "slot_moved";
+	p.telemetry.relay.halt_error = "somebody moved it";
+	p.telemetry.relay.state = WP_HELD;
+	p.telemetry.relay.isolating = true;
 	CHECK_HAS(page(), "<span class=\"badge bad\" id=\"state\">Halted</span>");
 	CHECK_HAS(page(), "<p>slot_moved: somebody moved it</p>");
 	CHECK_HAS(page(), "An event was refused");
@@ -206,7 +209,7 @@ static void the_worst_trouble_is_the_badge(void **state)
 
 static void each_trouble_has_its_words(void **state)
 {
-	struct wp_relay_snapshot *r = &p.vitals.relay;
+	struct wp_relay_snapshot *r = &p.telemetry.relay;
 
 	r->stalled_ms = NOW_MS - 20000;
 	CHECK_HAS(page(), "id=\"state\">Kafka confirms nothing<");
@@ -224,20 +227,20 @@ static void each_trouble_has_its_words(void **state)
 	CHECK_HAS(page(), "<b>No stream from Postgres</b>");
 	r->sink_data_losses = 2;
 	CHECK_HAS(page(), "<b>Kafka lost records</b>");
-	p.vitals.reloads.last_refused = true;
+	p.telemetry.reloads.last_refused = true;
 	CHECK_HAS(page(), "<b>Reload refused</b>");
-	p.vitals.step_due_ms = NOW_MS - 60000;
+	p.telemetry.step_due_ms = NOW_MS - 60000;
 	CHECK_HAS(page(), "id=\"state\">Stuck<");
 }
 
 static void whatever_is_not_ready_is_in_trouble(void **state)
 {
-	p.vitals.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
+	p.telemetry.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
 	CHECK_HAS(page(), "badge bad");
-	p.vitals.relay.heard_ms = NOW_MS;
-	p.vitals.relay.oldest.any = true;
-	p.vitals.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
-	p.vitals.relay.confirmed_ms = INT64_MIN;
+	p.telemetry.relay.heard_ms = NOW_MS;
+	p.telemetry.relay.oldest.any = true;
+	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
+	p.telemetry.relay.confirmed_ms = INT64_MIN;
 	CHECK_HAS(page(), "id=\"state\">Not ready<");
 }
 
@@ -269,7 +272,7 @@ static void every_element_is_closed(void **state)
 					     "p",     "details", "summary", "pre",   "script",
 					     "style", "body",	 "html",    "head",  "title",
 					     "ul",    "li",	 "strong" };
-	p.vitals.relay.sink_reachable = false;
+	p.telemetry.relay.sink_reachable = false;
 	const char *text = page();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

@@ -25,7 +25,7 @@ static json_t *status(void)
 	json_error_t error;
 	json_t *root;
 
-	wp_verdict_of(&p.vitals, &p.vitals.verdict);
+	wp_verdict_of(&p.telemetry, &p.telemetry.verdict);
 	root = json_loads(patient_text(wp_status_json, &p), JSON_REJECT_DUPLICATES, &error);
 	CHECK(root != NULL);
 	return root;
@@ -51,10 +51,10 @@ static void it_is_json_with_what_is_known(void **state)
 
 static void what_a_standby_does_not_know_is_null(void **state)
 {
-	static const char *const names[] = { "safe_lsn", "read_lsn", "lag_bytes" };
+	static const char *const names[] = { "confirmed_lsn", "read_lsn", "lag_bytes" };
 
-	p.vitals.relay.state = WP_STANDBY; /* it has streamed before: what it knew then is old */
-	p.vitals.relay.holder = "host-b:7:FFEE";
+	p.telemetry.relay.state = WP_STANDBY; /* it has streamed before: what it knew then is old */
+	p.telemetry.relay.holder = "host-b:7:FFEE";
 	json_t *root = status();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		CHECK(json_is_null(json_object_get(root, names[i])));
@@ -65,23 +65,23 @@ static void what_a_standby_does_not_know_is_null(void **state)
 
 static void lists_have_their_items(void **state)
 {
-	const struct wp_fact why[] = { WP_TEXT("why", "say \"no\""), { .kind = WP_FACT_END } };
+	const struct wp_fact error[] = { WP_TEXT("reason", "say \"no\""), { .kind = WP_FACT_END } };
 
 	wp_meter_sent(&p.meter, 1, wp_span_of("order"), 0);
 	wp_meter_confirmed(&p.meter, 1, 700);
-	wp_log_memory_add(&p.log, 1700000000000, WP_LOG_WARN, "one", why);
-	wp_log_memory_add(&p.log, 1700000001000, WP_LOG_INFO, "two", &why[1]);
-	p.vitals.kafka = (struct wp_sink_figures){ .known = true,
-						   .broker_count = 1,
-						   .brokers = { { "b:1/1", true, 400, 5000 } } };
-	p.vitals.relay.sink_reachable = false;
+	wp_log_memory_add(&p.log, 1700000000000, WP_LOG_WARN, "one", error);
+	wp_log_memory_add(&p.log, 1700000001000, WP_LOG_INFO, "two", &error[1]);
+	p.telemetry.kafka = (struct wp_sink_figures){ .known = true,
+						      .broker_count = 1,
+						      .brokers = { { "b:1/1", true, 400, 5000 } } };
+	p.telemetry.relay.sink_reachable = false;
 	json_t *root = status();
 	json_t *notes = json_object_get(root, "notes");
 	json_t *topics = json_object_get(root, "topics");
 
 	CHECK_EQ(json_array_size(notes), 2);
 	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 0), "event")), "two");
-	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 1), "why")),
+	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 1), "reason")),
 		   "say \"no\"");
 	CHECK_TEXT(json_string_value(json_object_get(json_array_get(notes, 1), "time")),
 		   "2023-11-14T22:13:20Z");
@@ -93,13 +93,13 @@ static void lists_have_their_items(void **state)
 
 static void a_text_that_is_cut_within_a_character_is_still_json(void **state)
 {
-	const struct wp_fact why[] = { WP_TEXT("why", "\xC3\xA9 caf\xc3"),
-				       { .kind = WP_FACT_END } };
+	const struct wp_fact error[] = { WP_TEXT("reason", "\xC3\xA9 caf\xc3"),
+					 { .kind = WP_FACT_END } };
 
-	wp_log_memory_add(&p.log, 0, WP_LOG_WARN, "cut", why);
+	wp_log_memory_add(&p.log, 0, WP_LOG_WARN, "cut", error);
 	json_t *root = status();
 	json_t *note = json_array_get(json_object_get(root, "notes"), 0);
-	CHECK_TEXT(json_string_value(json_object_get(note, "why")), "\xC3\xA9 caf\\xc3");
+	CHECK_TEXT(json_string_value(json_object_get(note, "reason")), "\xC3\xA9 caf\\xc3");
 	json_decref(root);
 }
 

@@ -23,9 +23,9 @@ static const char text[] =
 static enum wp_rc import(void)
 {
 	struct wp_import *import = NULL;
-	struct wp_why why;
+	struct wp_error error;
 
-	enum wp_rc rc = wp_import_new(wp_span_of(text), &import, &why);
+	enum wp_rc rc = wp_import_new(wp_span_of(text), &import, &error);
 	if (rc == WP_OK)
 		CHECK_EQ(wp_import_changes(import), 4);
 	wp_import_free(import);

@@ -24,7 +24,7 @@ struct line_sink {
 };
 
 static enum wp_rc line_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
-			    struct wp_why *why)
+			    struct wp_error *error)
 {
 	struct line_sink *s = (struct line_sink *)base;
 	size_t before = s->lines.size;
@@ -35,7 +35,7 @@ static enum wp_rc line_send(struct wp_sink *base, wp_ticket ticket, const struct
 		s->count++;
 	else
 		s->lines.size = before;
-	return rc == WP_OK ? WP_OK : wp_why_set(why, rc, "no room for a line");
+	return rc == WP_OK ? WP_OK : wp_error_set(error, rc, "no room for a line");
 }
 
 static const struct wp_sink_ops line_ops = { .send = line_send };
@@ -68,19 +68,19 @@ static struct wire_writer *data(struct bench *b)
 static void offer(struct bench *b)
 {
 	struct wp_taken taken;
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	size_t events = b->sink.count;
 	size_t in_flight = b->ledger.in_flight;
 
-	enum wp_rc rc = wp_pipeline_take(b->pipeline, wire_span(&b->wire), &taken, &why);
+	enum wp_rc rc = wp_pipeline_take(b->pipeline, wire_span(&b->wire), &taken, &error);
 	if (rc == WP_NOMEM) {
 		CHECK_EQ(b->sink.count, events);
 		CHECK_EQ(b->ledger.in_flight, in_flight);
 		(void)memory_is_back();
-		rc = wp_pipeline_take(b->pipeline, wire_span(&b->wire), &taken, &why);
+		rc = wp_pipeline_take(b->pipeline, wire_span(&b->wire), &taken, &error);
 	}
 	if (rc != WP_OK)
-		fail_msg("a frame was not taken: %d, %s", rc, why.text);
+		fail_msg("a frame was not taken: %d, %s", rc, error.text);
 }
 
 static void tell_type(struct bench *b, uint32_t oid, const char *name)
@@ -189,7 +189,7 @@ static void send_transactions(struct bench *b, enum wp_transfer transfer)
 	/* The dead letter waited for memory to decode its payload. */
 	b->sink.lines.data[b->sink.lines.size] = '\0'; /* a buffer has room for it */
 	CHECK(strstr((const char *)b->sink.lines.data, "x0123") == NULL);
-	CHECK_EQ(wp_ledger_read(&b->ledger), 0x108);
+	CHECK_EQ(wp_ledger_received_lsn(&b->ledger), 0x108);
 }
 
 static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envelope,

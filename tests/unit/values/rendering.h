@@ -12,7 +12,7 @@
 	((int32_t)((uint32_t)(precision_) << 16 | ((uint32_t)(scale_)&0x7FF)) + 4)
 
 typedef enum wp_rc render_function(struct wp_buffer *into, const struct wp_column_type *type,
-				   struct wp_span text, struct wp_why *why);
+				   struct wp_span text, struct wp_error *error);
 
 static inline struct wp_column_type column_of(enum wp_type type, int32_t modifier)
 {
@@ -30,13 +30,13 @@ static inline struct wp_column_type array_of(enum wp_type element, int32_t modif
 static inline void check_rendered(render_function *function, struct wp_column_type type,
 				  const char *text, const char *wanted)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	struct wp_buffer into;
 
 	wp_buffer_init(&into, 1 << 20);
 	CHECK_EQ(wp_buffer_append_text(&into, ">"), WP_OK);
-	enum wp_rc rc = function(&into, &type, wp_span_of(text), &why);
-	CHECK_TEXT(why.text, "");
+	enum wp_rc rc = function(&into, &type, wp_span_of(text), &error);
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 	CHECK_EQ(into.data[0], '>');
 	CHECK_SPAN(((struct wp_span){ into.data + 1, into.size - 1 }), wanted);
@@ -47,13 +47,13 @@ static inline void check_rendered(render_function *function, struct wp_column_ty
 static inline void check_refused(render_function *function, struct wp_column_type type,
 				 const char *text, const char *part)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	struct wp_buffer into;
 
 	wp_buffer_init(&into, 1 << 20);
 	CHECK_EQ(wp_buffer_append_text(&into, ">"), WP_OK);
-	CHECK_EQ(function(&into, &type, wp_span_of(text), &why), WP_DATA);
-	CHECK_HAS(why.text, part);
+	CHECK_EQ(function(&into, &type, wp_span_of(text), &error), WP_DATA);
+	CHECK_HAS(error.text, part);
 	CHECK_SPAN(wp_buffer_span(&into), ">");
 	wp_buffer_release(&into);
 }

@@ -5,11 +5,11 @@
 
 static int64_t us_of(enum wp_type type, const char *text)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	int64_t us = -1;
 
-	enum wp_rc rc = wp_moment_us(type, wp_span_of(text), &us, &why);
-	CHECK_TEXT(why.text, "");
+	enum wp_rc rc = wp_moment_us(type, wp_span_of(text), &us, &error);
+	CHECK_TEXT(error.text, "");
 	CHECK_EQ(rc, WP_OK);
 	return us;
 }
@@ -24,11 +24,11 @@ static int32_t days_of(const char *text)
 
 static void refused(enum wp_type type, const char *text, const char *part)
 {
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	int64_t us = 4711;
 
-	CHECK_EQ(wp_moment_us(type, wp_span_of(text), &us, &why), WP_DATA);
-	CHECK_HAS(why.text, part);
+	CHECK_EQ(wp_moment_us(type, wp_span_of(text), &us, &error), WP_DATA);
+	CHECK_HAS(error.text, part);
 	CHECK_EQ(us, 4711);
 }
 

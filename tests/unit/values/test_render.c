@@ -268,17 +268,17 @@ static void without_memory_nothing_is_left_behind(void **state)
 static void a_reason_shows_the_beginning_of_a_value_only(void **state)
 {
 	struct wp_column_type type = column_of(WP_TYPE_INT4, -1);
-	struct wp_why why = { "" };
+	struct wp_error error = { "" };
 	struct wp_buffer into;
 	char text[2000];
 
 	memset(text, 'x', sizeof(text));
 	wp_buffer_init(&into, 1000);
 	CHECK_EQ(wp_render_json(&into, &type,
-				(struct wp_span){ (const uint8_t *)text, sizeof(text) }, &why),
+				(struct wp_span){ (const uint8_t *)text, sizeof(text) }, &error),
 		 WP_DATA);
-	CHECK_HAS(why.text, "xxx...");
-	CHECK(strlen(why.text) < 200);
+	CHECK_HAS(error.text, "xxx...");
+	CHECK(strlen(error.text) < 200);
 	wp_buffer_release(&into);
 }
 

@@ -4,10 +4,10 @@
 #define DATA "77 0000000000000010 0000000000000020 0000000000000030 "
 #define KEEPALIVE "6B 0000000000000020 FFFFFFFFFFFFFFFF "
 
-static enum wp_rc read_frame(const char *hex, struct wp_frame *ret, struct wp_why *why)
+static enum wp_rc read_frame(const char *hex, struct wp_frame *ret, struct wp_error *error)
 {
 	struct wp_span bytes = bytes_of(hex);
-	enum wp_rc rc = wp_frame_read(bytes, ret, why);
+	enum wp_rc rc = wp_frame_read(bytes, ret, error);
 
 	free_bytes(bytes);
 	return rc;
@@ -56,22 +56,22 @@ static void a_keepalive_may_ask_for_a_reply(void **state)
 static void a_frame_that_is_cut_short_is_refused(void **state)
 {
 	struct wp_frame frame = { .start = 42 };
-	struct wp_why why;
+	struct wp_error error;
 	struct wp_span data = bytes_of(DATA);
 	struct wp_span keepalive = bytes_of(KEEPALIVE "00");
 
 	for (size_t size = 0; size < data.size; size++) {
 		struct wp_span cut = bytes_with(data, size, "");
-		CHECK_EQ(wp_frame_read(cut, &frame, &why), WP_PROTO);
+		CHECK_EQ(wp_frame_read(cut, &frame, &error), WP_PROTO);
 		free_bytes(cut);
 	}
-	CHECK_HAS(why.text, "'w' of 24 bytes");
+	CHECK_HAS(error.text, "'w' of 24 bytes");
 	for (size_t size = 0; size < keepalive.size; size++) {
 		struct wp_span cut = bytes_with(keepalive, size, "");
-		CHECK_EQ(wp_frame_read(cut, &frame, &why), WP_PROTO);
+		CHECK_EQ(wp_frame_read(cut, &frame, &error), WP_PROTO);
 		free_bytes(cut);
 	}
-	CHECK_HAS(why.text, "'k' of 17 bytes");
+	CHECK_HAS(error.text, "'k' of 17 bytes");
 	CHECK_EQ(frame.start, 42);
 	free_bytes(data);
 	free_bytes(keepalive);
@@ -80,23 +80,23 @@ static void a_frame_that_is_cut_short_is_refused(void **state)
 static void a_keepalive_with_more_than_its_bytes_is_refused(void **state)
 {
 	struct wp_frame frame;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(read_frame(KEEPALIVE "00 00", &frame, &why), WP_PROTO);
-	CHECK_HAS(why.text, "'k' of 19 bytes");
+	CHECK_EQ(read_frame(KEEPALIVE "00 00", &frame, &error), WP_PROTO);
+	CHECK_HAS(error.text, "'k' of 19 bytes");
 }
 
 static void an_unknown_kind_is_refused_and_named(void **state)
 {
 	struct wp_frame frame;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(read_frame("72 0000", &frame, &why), WP_PROTO);
-	CHECK_HAS(why.text, "0x72");
-	CHECK_EQ(read_frame("00", &frame, &why), WP_PROTO);
-	CHECK_HAS(why.text, "0x00");
-	CHECK_EQ(wp_frame_read((struct wp_span){ 0 }, &frame, &why), WP_PROTO);
-	CHECK_HAS(why.text, "empty");
+	CHECK_EQ(read_frame("72 0000", &frame, &error), WP_PROTO);
+	CHECK_HAS(error.text, "0x72");
+	CHECK_EQ(read_frame("00", &frame, &error), WP_PROTO);
+	CHECK_HAS(error.text, "0x00");
+	CHECK_EQ(wp_frame_read((struct wp_span){ 0 }, &frame, &error), WP_PROTO);
+	CHECK_HAS(error.text, "empty");
 }
 
 static void a_status_is_written_as_the_server_reads_it(void **state)

@@ -5,14 +5,14 @@
 static struct wp_pgoutput decoder;
 static struct wp_span message;
 static struct wp_change change;
-static struct wp_why why;
+static struct wp_error error;
 
 /* What it gives is valid until the next call or forget(). */
 static enum wp_rc read_hex(const char *hex)
 {
 	free_bytes(message);
 	message = bytes_of(hex);
-	return wp_pgoutput_read(&decoder, message, &change, &why);
+	return wp_pgoutput_read(&decoder, message, &change, &error);
 }
 
 static int forget(void **state)
@@ -24,9 +24,9 @@ static int forget(void **state)
 
 static void refused(const char *hex, const char *because)
 {
-	why.text[0] = '\0';
+	error.text[0] = '\0';
 	CHECK_EQ(read_hex(hex), WP_PROTO);
-	CHECK_HAS(why.text, because);
+	CHECK_HAS(error.text, because);
 }
 
 static void begin_tells_the_commit_to_come(void **state)
@@ -246,8 +246,8 @@ static void a_message_with_a_byte_too_many_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct wp_span whole = bytes_of(all[i]);
 		struct wp_span more = bytes_with(whole, whole.size, "x");
-		CHECK_EQ(wp_pgoutput_read(&decoder, more, &change, &why), WP_PROTO);
-		CHECK_HAS(why.text, "left over");
+		CHECK_EQ(wp_pgoutput_read(&decoder, more, &change, &error), WP_PROTO);
+		CHECK_HAS(error.text, "left over");
 		free_bytes(more);
 		free_bytes(whole);
 	}
@@ -321,12 +321,12 @@ static void as_many_columns_as_a_table_may_have_are_read(void **state)
 	CHECK_EQ(read_columns(row, "6E", WP_COLUMNS_MAX), WP_OK);
 	CHECK_EQ(change.as.insert.tuple.count, WP_COLUMNS_MAX);
 	CHECK_EQ(read_columns(row, "6E", WP_COLUMNS_MAX + 1), WP_PROTO);
-	CHECK_HAS(why.text, "1665 columns");
+	CHECK_HAS(error.text, "1665 columns");
 	CHECK_EQ(read_columns(relation, column, WP_COLUMNS_MAX - 1), WP_OK);
 	CHECK_EQ(read_columns(relation, column, WP_COLUMNS_MAX), WP_OK);
 	CHECK_EQ(change.as.relation.column_count, WP_COLUMNS_MAX);
 	CHECK_EQ(read_columns(relation, column, WP_COLUMNS_MAX + 1), WP_PROTO);
-	CHECK_HAS(why.text, "1665 columns");
+	CHECK_HAS(error.text, "1665 columns");
 	refused("49 00000001 4E FFFF 6E", "65535 columns");
 	refused("52 00000001 00 7400 64 FFFF", "65535 columns");
 }

@@ -7,9 +7,9 @@
 static struct wp_timelines timelines_of(uint32_t current, const char *history)
 {
 	struct wp_timelines t;
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_timelines_read(&t, current, wp_span_of(history), &why), WP_OK);
+	CHECK_EQ(wp_timelines_read(&t, current, wp_span_of(history), &error), WP_OK);
 	return t;
 }
 
@@ -64,11 +64,11 @@ static void a_malformed_line_is_refused_and_named(void **state)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		char history[128];
-		struct wp_why why = { "" };
+		struct wp_error error = { "" };
 		(void)snprintf(history, sizeof(history), "1\t0/1\tr\n\n%s\n", lines[i]);
-		CHECK_EQ(wp_timelines_read(&t, 9, wp_span_of(history), &why), WP_PROTO);
-		CHECK_HAS(why.text, "timeline 9");
-		CHECK_HAS(why.text, "line 3");
+		CHECK_EQ(wp_timelines_read(&t, 9, wp_span_of(history), &error), WP_PROTO);
+		CHECK_HAS(error.text, "timeline 9");
+		CHECK_HAS(error.text, "line 3");
 	}
 	CHECK_EQ(t.current, 8);
 }

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "walpost/diff/imprint.h"
+#include "walpost/diff/fingerprint.h"
 
 #define DIGEST_FROM 16 /* smaller parts are kept as they are */
 
@@ -49,7 +49,7 @@ bool wp_trace_equal(const struct wp_trace *a, const struct wp_trace *b)
 	return digest_of(a) == digest_of(b);
 }
 
-bool wp_imprint_leaves_out(struct wp_span header_name)
+bool wp_fingerprint_leaves_out(struct wp_span header_name)
 {
 	return wp_span_is(header_name, "walpost-position") ||
 	       wp_span_is(header_name, "walpost-source");
@@ -85,11 +85,11 @@ static void put_trace(struct wp_buffer *b, const struct wp_trace *t)
 	}
 }
 
-static struct wp_trace reduced(struct wp_span bytes, enum wp_imprint_detail detail)
+static struct wp_trace reduced(struct wp_span bytes, enum wp_fingerprint_detail detail)
 {
 	struct wp_trace t = wp_trace_of(bytes);
 
-	if (detail == WP_IMPRINT_DIGESTS && bytes.size > DIGEST_FROM) {
+	if (detail == WP_FINGERPRINT_DIGESTS && bytes.size > DIGEST_FROM) {
 		t.kind = WP_TRACE_DIGEST;
 		t.digest = wp_digest(bytes);
 	}
@@ -102,14 +102,15 @@ static bool is_unknown(const struct wp_header *header, unsigned unknown)
 	       ((unknown & WP_UNKNOWN_TIME) != 0 && wp_span_is(header->name, "ce_time"));
 }
 
-static size_t room_of(struct wp_span bytes, enum wp_imprint_detail detail)
+static size_t room_of(struct wp_span bytes, enum wp_fingerprint_detail detail)
 {
 	size_t head = 1 + sizeof(size_t) + sizeof(uint64_t);
 
-	return detail == WP_IMPRINT_DIGESTS && bytes.size > DIGEST_FROM ? head : head + bytes.size;
+	return detail == WP_FINGERPRINT_DIGESTS && bytes.size > DIGEST_FROM ? head
+									    : head + bytes.size;
 }
 
-static size_t room_for(const struct wp_record *r, enum wp_imprint_detail detail)
+static size_t room_for(const struct wp_record *r, enum wp_fingerprint_detail detail)
 {
 	size_t room = 64 + r->topic.size + room_of(r->key, detail) + room_of(r->value, detail);
 
@@ -120,18 +121,18 @@ static size_t room_for(const struct wp_record *r, enum wp_imprint_detail detail)
 }
 
 static void put_headers(struct wp_buffer *b, const struct wp_record *r,
-			enum wp_imprint_detail detail, unsigned unknown)
+			enum wp_fingerprint_detail detail, unsigned unknown)
 {
 	static const struct wp_trace any = { .kind = WP_TRACE_UNKNOWN };
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->header_count; i++)
-		count += wp_imprint_leaves_out(r->headers[i].name) ? 0 : 1;
+		count += wp_fingerprint_leaves_out(r->headers[i].name) ? 0 : 1;
 	assert(count <= WP_RECORD_HEADERS_MAX);
 	put(b, &count, sizeof(count));
 	for (size_t i = 0; i < r->header_count; i++) {
 		const struct wp_header *header = &r->headers[i];
-		if (wp_imprint_leaves_out(header->name))
+		if (wp_fingerprint_leaves_out(header->name))
 			continue;
 		struct wp_trace value = reduced(header->value, detail);
 		put_span(b, header->name);
@@ -139,8 +140,8 @@ static void put_headers(struct wp_buffer *b, const struct wp_record *r,
 	}
 }
 
-enum wp_rc wp_imprint_pack(const struct wp_record *record, enum wp_imprint_detail detail,
-			   unsigned unknown, struct wp_buffer *into)
+enum wp_rc wp_fingerprint_pack(const struct wp_record *record, enum wp_fingerprint_detail detail,
+			       unsigned unknown, struct wp_buffer *into)
 {
 	struct wp_trace key = reduced(record->key, detail);
 	struct wp_trace value = reduced(record->value, detail);
@@ -198,7 +199,7 @@ static struct wp_trace get_trace(struct wp_span *from)
 	return t;
 }
 
-void wp_imprint_unpack(struct wp_span packed, struct wp_imprint *ret)
+void wp_fingerprint_unpack(struct wp_span packed, struct wp_fingerprint *ret)
 {
 	get(&packed, &ret->partition, sizeof(ret->partition));
 	get(&packed, &ret->timestamp_ms, sizeof(ret->timestamp_ms));

@@ -7,8 +7,8 @@
  *
  * Owns nothing. Pure: time is passed in (monotonic, microseconds).
  */
-#ifndef WALPOST_POSTGRES_PACE_H
-#define WALPOST_POSTGRES_PACE_H
+#ifndef WALPOST_POSTGRES_RECEIVE_BATCHING_H
+#define WALPOST_POSTGRES_RECEIVE_BATCHING_H
 
 #include <stdint.h>
 
@@ -18,16 +18,17 @@ enum {
 	WP_PACE_PAUSE_MAX_US = 10000,
 };
 
-struct wp_pace {
+struct wp_receive_batching {
 	int64_t rate;	   /* messages a second, smoothed */
 	int64_t byte_rate; /* bytes a second, smoothed */
 	int64_t taken_us;  /* when they were taken last */
 };
 
-void wp_pace_init(struct wp_pace *p, int64_t now_us);
+void wp_receive_batching_init(struct wp_receive_batching *p, int64_t now_us);
 /* All that had come was taken: so many messages, so many bytes. */
-void wp_pace_took(struct wp_pace *p, uint64_t messages, uint64_t bytes, int64_t now_us);
+void wp_receive_batching_took(struct wp_receive_batching *p, uint64_t messages, uint64_t bytes,
+			      int64_t now_us);
 /* From the beginning of one take to the next, or 0: what comes is taken at once. */
-int64_t wp_pace_pause_us(const struct wp_pace *p, int64_t now_us);
+int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_t now_us);
 
 #endif

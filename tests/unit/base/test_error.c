@@ -1,41 +1,41 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/base/why.h"
+#include "walpost/base/error.h"
 
-#define TEXT_MAX (sizeof(((struct wp_why *)0)->text) - 1)
+#define TEXT_MAX (sizeof(((struct wp_error *)0)->text) - 1)
 
 /* A why of `size` x and then `tail`. */
-static struct wp_why why_of(size_t size, const char *tail)
+static struct wp_error why_of(size_t size, const char *tail)
 {
 	char head[4096];
-	struct wp_why why;
+	struct wp_error error;
 
 	memset(head, 'x', size);
 	head[size] = '\0';
-	(void)wp_why_set(&why, WP_DATA, "%s%s", head, tail);
-	return why;
+	(void)wp_error_set(&error, WP_DATA, "%s%s", head, tail);
+	return error;
 }
 
 static void setting_it_answers_the_code_and_keeps_the_sentence(void **state)
 {
-	struct wp_why why;
+	struct wp_error error;
 
-	CHECK_EQ(wp_why_set(&why, WP_CONFIG, "%s is %d", "size", 7), WP_CONFIG);
-	CHECK_TEXT(why.text, "size is 7");
+	CHECK_EQ(wp_error_set(&error, WP_CONFIG, "%s is %d", "size", 7), WP_CONFIG);
+	CHECK_TEXT(error.text, "size is 7");
 }
 
 static void without_a_why_the_code_is_answered_alone(void **state)
 {
-	CHECK_EQ(wp_why_set(NULL, WP_IO, "nobody %s", "listens"), WP_IO);
+	CHECK_EQ(wp_error_set(NULL, WP_IO, "nobody %s", "listens"), WP_IO);
 }
 
 static void the_old_sentence_may_be_part_of_the_new(void **state)
 {
-	struct wp_why why = { "no route" };
+	struct wp_error error = { "no route" };
 
-	(void)wp_why_set(&why, WP_IO, "while connecting: %s", why.text);
-	CHECK_TEXT(why.text, "while connecting: no route");
+	(void)wp_error_set(&error, WP_IO, "while connecting: %s", error.text);
+	CHECK_TEXT(error.text, "while connecting: no route");
 }
 
 static void a_sentence_of_just_the_size_is_kept_whole(void **state)

@@ -7,12 +7,12 @@
  * Owns: copies of what is expected, excerpts of the first differences. Pure.
  * Bounded: by its setup; beyond whole_size_max only digests are kept.
  */
-#ifndef WALPOST_DIFF_TALLY_H
-#define WALPOST_DIFF_TALLY_H
+#ifndef WALPOST_DIFF_MATCHING_H
+#define WALPOST_DIFF_MATCHING_H
 
 #include "walpost/diff/compare.h"
 
-struct wp_tally_setup {
+struct wp_matching_setup {
 	const char *id_header; /* borrowed */
 	size_t rows_max;
 	size_t whole_size_max; /* bytes of records that are kept as they are */
@@ -20,21 +20,21 @@ struct wp_tally_setup {
 	size_t shown_max;      /* rows whose differences are kept to be shown */
 };
 
-#define WP_TALLY_HEADERS_MAX 32
-#define WP_TALLY_NAME_SIZE 64
+#define WP_MATCHING_HEADERS_MAX 32
+#define WP_MATCHING_NAME_SIZE 64
 
-struct wp_tally_header {
-	char name[WP_TALLY_NAME_SIZE]; /* cut: for people */
+struct wp_matching_header {
+	char name[WP_MATCHING_NAME_SIZE]; /* cut: for people */
 	uint64_t rows;
 };
 
-struct wp_tally_counts {
+struct wp_matching_counts {
 	uint64_t rows; /* equal, different or missing */
 	uint64_t equal;
 	uint64_t different;
 	uint64_t missing;
 	uint64_t parts[WP_PART_COUNT]; /* rows whose first record that differs does so there */
-	struct wp_tally_header headers[WP_TALLY_HEADERS_MAX]; /* likewise */
+	struct wp_matching_header headers[WP_MATCHING_HEADERS_MAX]; /* likewise */
 	size_t header_count;
 	uint64_t repeated;	   /* rows with several records */
 	uint64_t repeated_unequal; /* of them, those that are different */
@@ -47,7 +47,7 @@ struct wp_tally_counts {
 enum wp_verdict { WP_VERDICT_EQUAL, WP_VERDICT_DIFFERENT, WP_VERDICT_MISSING };
 
 /* Spans live until the next row is expected. */
-struct wp_tally_row {
+struct wp_matching_row {
 	size_t table; /* as it was given */
 	struct wp_span id;
 	struct wp_span topic; /* in which it would be sent */
@@ -68,7 +68,7 @@ struct wp_window {
 
 struct wp_shown_part {
 	enum wp_part part;
-	char header[WP_TALLY_NAME_SIZE];
+	char header[WP_MATCHING_NAME_SIZE];
 	size_t at; /* or WP_AT_UNKNOWN */
 	struct wp_window wanted;
 	struct wp_window found;
@@ -88,24 +88,25 @@ struct wp_shown {
 	size_t left_off;
 };
 
-struct wp_tally;
+struct wp_matching;
 
-enum wp_rc wp_tally_new(const struct wp_tally_setup *setup, struct wp_tally **ret) WP_MUST_CHECK;
-void wp_tally_free(struct wp_tally *t);
+enum wp_rc wp_matching_new(const struct wp_matching_setup *setup,
+			   struct wp_matching **ret) WP_MUST_CHECK;
+void wp_matching_free(struct wp_matching *t);
 /*
  * A row's record as it would be sent, in the partition where it would be. `unknown` as in
  * outbox/imprint. WP_FULL: a bound is reached, it is not kept. WP_NOMEM.
  */
-enum wp_rc wp_tally_expect(struct wp_tally *t, size_t table, const struct wp_record *record,
-			   unsigned unknown) WP_MUST_CHECK;
+enum wp_rc wp_matching_expect(struct wp_matching *t, size_t table, const struct wp_record *record,
+			      unsigned unknown) WP_MUST_CHECK;
 /* A record that is there. WP_NOMEM. */
-enum wp_rc wp_tally_take(struct wp_tally *t, const struct wp_record *found,
-			 int64_t offset) WP_MUST_CHECK;
+enum wp_rc wp_matching_take(struct wp_matching *t, const struct wp_record *found,
+			    int64_t offset) WP_MUST_CHECK;
 /* All were taken: judges. Once. */
-const struct wp_tally_counts *wp_tally_finish(struct wp_tally *t);
+const struct wp_matching_counts *wp_matching_finish(struct wp_matching *t);
 /* `index` counts from 0 in the order in which they were expected, below counts.rows. */
-void wp_tally_row(const struct wp_tally *t, size_t index, struct wp_tally_row *ret);
+void wp_matching_row(const struct wp_matching *t, size_t index, struct wp_matching_row *ret);
 /* NULL: no more. */
-const struct wp_shown *wp_tally_shown(const struct wp_tally *t, size_t index);
+const struct wp_shown *wp_matching_shown(const struct wp_matching *t, size_t index);
 
 #endif

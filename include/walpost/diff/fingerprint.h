@@ -4,8 +4,8 @@
  *
  * Owns nothing; packed, it is a run of bytes in the caller's buffer. Pure.
  */
-#ifndef WALPOST_DIFF_IMPRINT_H
-#define WALPOST_DIFF_IMPRINT_H
+#ifndef WALPOST_DIFF_FINGERPRINT_H
+#define WALPOST_DIFF_FINGERPRINT_H
 
 #include "walpost/base/buffer.h"
 #include "walpost/sink/record.h"
@@ -30,22 +30,22 @@ struct wp_trace wp_trace_of(struct wp_span bytes);
 /* Where sizes are alike digests decide, if one side's bytes were not kept. */
 bool wp_trace_equal(const struct wp_trace *a, const struct wp_trace *b);
 
-struct wp_imprint_header {
+struct wp_fingerprint_header {
 	struct wp_span name;
 	struct wp_trace value;
 };
 
-struct wp_imprint {
+struct wp_fingerprint {
 	struct wp_span topic;
 	int32_t partition;    /* WP_PARTITION_BY_KEY: any */
 	int64_t timestamp_ms; /* WP_TIMESTAMP_NOW: any */
 	struct wp_trace key;
 	struct wp_trace value;
-	struct wp_imprint_header headers[WP_RECORD_HEADERS_MAX];
+	struct wp_fingerprint_header headers[WP_RECORD_HEADERS_MAX];
 	size_t header_count;
 };
 
-enum wp_imprint_detail { WP_IMPRINT_WHOLE, WP_IMPRINT_DIGESTS };
+enum wp_fingerprint_detail { WP_FINGERPRINT_WHOLE, WP_FINGERPRINT_DIGESTS };
 
 /* What the record holds of the position and the time of a commit that is not known. */
 enum {
@@ -58,11 +58,11 @@ enum {
  * Debezium's runId, new with each start, the value is not known. WP_FULL or WP_NOMEM: the buffer
  * is as it was.
  */
-enum wp_rc wp_imprint_pack(const struct wp_record *record, enum wp_imprint_detail detail,
-			   unsigned unknown, struct wp_buffer *into) WP_MUST_CHECK;
+enum wp_rc wp_fingerprint_pack(const struct wp_record *record, enum wp_fingerprint_detail detail,
+			       unsigned unknown, struct wp_buffer *into) WP_MUST_CHECK;
 /* `packed` begins with one; all spans point into it. */
-void wp_imprint_unpack(struct wp_span packed, struct wp_imprint *ret);
+void wp_fingerprint_unpack(struct wp_span packed, struct wp_fingerprint *ret);
 /* Is this a header that only walpost adds? */
-bool wp_imprint_leaves_out(struct wp_span header_name);
+bool wp_fingerprint_leaves_out(struct wp_span header_name);
 
 #endif

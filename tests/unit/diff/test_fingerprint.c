@@ -4,18 +4,18 @@
 #include "records.h"
 #include "support/check.h"
 
-static void packed_as(const struct wp_record *record, enum wp_imprint_detail detail,
-		      unsigned unknown, struct wp_buffer *into, struct wp_imprint *ret)
+static void packed_as(const struct wp_record *record, enum wp_fingerprint_detail detail,
+		      unsigned unknown, struct wp_buffer *into, struct wp_fingerprint *ret)
 {
 	wp_buffer_init(into, 4096);
-	CHECK_EQ(wp_imprint_pack(record, detail, unknown, into), WP_OK);
-	wp_imprint_unpack(wp_buffer_span(into), ret);
+	CHECK_EQ(wp_fingerprint_pack(record, detail, unknown, into), WP_OK);
+	wp_fingerprint_unpack(wp_buffer_span(into), ret);
 }
 
 static void whole_it_holds_all_of_the_record(void **state)
 {
 	struct headers headers = headers_of("7");
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
 	(void)state;
@@ -23,7 +23,7 @@ static void whole_it_holds_all_of_the_record(void **state)
 	add_header(&headers, "null", no_bytes);
 	struct wp_record record = record_with(&headers);
 	record.timestamp_ms = 1709200800123;
-	packed_as(&record, WP_IMPRINT_WHOLE, 0, &buffer, &imprint);
+	packed_as(&record, WP_FINGERPRINT_WHOLE, 0, &buffer, &imprint);
 	CHECK_SPAN(imprint.topic, "orders");
 	CHECK_SPAN(imprint.key.bytes, "customer 1");
 	CHECK_SPAN(imprint.value.bytes, "{\"n\": 1}");
@@ -44,12 +44,12 @@ static void of_large_parts_a_digest_is_enough_to_tell_equal_from_different(void 
 	static const char other[] = "a value that is longer than sixteen Bytes";
 	struct headers headers = headers_of("7");
 	struct wp_record record = record_with(&headers);
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
 	(void)state;
 	record.value = wp_span_of(text);
-	packed_as(&record, WP_IMPRINT_DIGESTS, 0, &buffer, &imprint);
+	packed_as(&record, WP_FINGERPRINT_DIGESTS, 0, &buffer, &imprint);
 	CHECK_EQ(imprint.key.kind, WP_TRACE_BYTES);
 	CHECK_EQ(imprint.value.kind, WP_TRACE_DIGEST);
 	CHECK_EQ(imprint.value.bytes.size, strlen(text));
@@ -82,7 +82,7 @@ static void null_equals_null_only_and_unknown_all_that_is_there(void **state)
 static void what_only_walpost_adds_is_left_out(void **state)
 {
 	struct headers headers = headers_of("7");
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
 	(void)state;
@@ -91,7 +91,7 @@ static void what_only_walpost_adds_is_left_out(void **state)
 	add_header(&headers, "walpost-source", wp_span_of("here"));
 	add_header(&headers, "tenant", wp_span_of("one"));
 	struct wp_record record = record_with(&headers);
-	packed_as(&record, WP_IMPRINT_WHOLE, 0, &buffer, &imprint);
+	packed_as(&record, WP_FINGERPRINT_WHOLE, 0, &buffer, &imprint);
 	CHECK_EQ(imprint.header_count, 3);
 	CHECK_SPAN(imprint.headers[2].name, "tenant");
 	wp_buffer_release(&buffer);
@@ -100,19 +100,20 @@ static void what_only_walpost_adds_is_left_out(void **state)
 static void what_follows_from_the_commit_or_the_start_is_unknown(void **state)
 {
 	struct headers headers = headers_of("7");
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
 	(void)state;
 	add_header(&headers, "__debezium.context.runId", wp_span_of("a uuid"));
 	add_header(&headers, "ce_time", wp_span_of("2000-01-01T00:00:00Z"));
 	struct wp_record record = record_with(&headers);
-	packed_as(&record, WP_IMPRINT_WHOLE, WP_UNKNOWN_VALUE | WP_UNKNOWN_TIME, &buffer, &imprint);
+	packed_as(&record, WP_FINGERPRINT_WHOLE, WP_UNKNOWN_VALUE | WP_UNKNOWN_TIME, &buffer,
+		  &imprint);
 	CHECK_EQ(imprint.value.kind, WP_TRACE_UNKNOWN);
 	CHECK_EQ(imprint.headers[2].value.kind, WP_TRACE_UNKNOWN);
 	CHECK_EQ(imprint.headers[3].value.kind, WP_TRACE_UNKNOWN);
 	wp_buffer_release(&buffer);
-	packed_as(&record, WP_IMPRINT_WHOLE, 0, &buffer, &imprint);
+	packed_as(&record, WP_FINGERPRINT_WHOLE, 0, &buffer, &imprint);
 	CHECK_EQ(imprint.value.kind, WP_TRACE_BYTES);
 	CHECK_EQ(imprint.headers[3].value.kind, WP_TRACE_BYTES);
 	wp_buffer_release(&buffer);
@@ -126,12 +127,12 @@ static void without_room_or_memory_the_buffer_is_as_it_was(void **state)
 
 	(void)state;
 	wp_buffer_init(&buffer, 32);
-	CHECK_EQ(wp_imprint_pack(&record, WP_IMPRINT_WHOLE, 0, &buffer), WP_FULL);
+	CHECK_EQ(wp_fingerprint_pack(&record, WP_FINGERPRINT_WHOLE, 0, &buffer), WP_FULL);
 	CHECK_EQ(buffer.size, 0);
 	wp_buffer_release(&buffer);
 	wp_buffer_init(&buffer, 4096);
 	memory_fails_after(0);
-	CHECK_EQ(wp_imprint_pack(&record, WP_IMPRINT_WHOLE, 0, &buffer), WP_NOMEM);
+	CHECK_EQ(wp_fingerprint_pack(&record, WP_FINGERPRINT_WHOLE, 0, &buffer), WP_NOMEM);
 	memory_works();
 	CHECK_EQ(buffer.size, 0);
 	wp_buffer_release(&buffer);

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "walpost/run/wanted.h"
+#include "walpost/run/requirements.h"
 
 /* Asked for on purpose: by default an UPDATE that happens to come is warned of. */
 static const char *updates_of(const struct wp_outbox_options *options)
@@ -15,21 +15,21 @@ static const char *updates_of(const struct wp_outbox_options *options)
 	}
 }
 
-static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_options *options,
-		      struct wp_why *why)
+static enum wp_rc add(struct wp_requirements_outboxes *w, const struct wp_outbox_options *options,
+		      struct wp_error *error)
 {
 	size_t index = w->wanted.count;
 	struct wp_table_name *name = &w->names[index];
 	struct wp_needed_columns *columns = calloc(1, sizeof(*columns));
 
 	if (columns == NULL)
-		return wp_why_set(why, WP_NOMEM, "no memory for a list of columns");
+		return wp_error_set(error, WP_NOMEM, "no memory for a list of columns");
 	w->columns[index] = columns;
 	w->wanted.count++;
-	enum wp_rc rc = wp_table_name_parse(options->table, name, why);
+	enum wp_rc rc = wp_table_name_parse(options->table, name, error);
 	if (rc == WP_OK)
-		rc = wp_needed_columns(options, columns, why);
-	w->tables[index] = (struct wp_wanted_table){
+		rc = wp_needed_columns(options, columns, error);
+	w->tables[index] = (struct wp_requirements_table){
 		.schema = name->schema,
 		.name = name->name,
 		.columns = columns->names,
@@ -41,28 +41,28 @@ static enum wp_rc add(struct wp_wanted_outboxes *w, const struct wp_outbox_optio
 	return rc;
 }
 
-enum wp_rc wp_wanted_outboxes_init(struct wp_wanted_outboxes *w, const struct wp_outboxes *outboxes,
-				   struct wp_why *why)
+enum wp_rc wp_requirements_outboxes_init(struct wp_requirements_outboxes *w,
+					 const struct wp_outboxes *outboxes, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	_Static_assert(WP_OUTBOXES_MAX <= WP_WANTED_MAX, "there is room for all");
-	*w = (struct wp_wanted_outboxes){
+	*w = (struct wp_requirements_outboxes){
 		.wanted = { .tables = w->tables, .ignore = outboxes->ignore },
 	};
 	for (size_t i = 0; i < outboxes->count && rc == WP_OK; i++) {
 		w->wanted.messages |= outboxes->items[i].message_prefix[0] != '\0';
 		if (outboxes->items[i].table[0] != '\0')
-			rc = add(w, &outboxes->items[i], why);
+			rc = add(w, &outboxes->items[i], error);
 	}
 	if (rc != WP_OK)
-		wp_wanted_outboxes_release(w);
+		wp_requirements_outboxes_release(w);
 	return rc;
 }
 
-void wp_wanted_outboxes_release(struct wp_wanted_outboxes *w)
+void wp_requirements_outboxes_release(struct wp_requirements_outboxes *w)
 {
 	for (size_t i = 0; i < w->wanted.count; i++)
 		free(w->columns[i]);
-	*w = (struct wp_wanted_outboxes){ .wanted = { .count = 0 } };
+	*w = (struct wp_requirements_outboxes){ .wanted = { .count = 0 } };
 }

@@ -2,7 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "walpost/postgres/road.h"
+#include "walpost/postgres/socket_tuning.h"
 
 /*
  * Half of it is the window (tcp(7), SO_RCVBUF: the kernel doubles it for its bookkeeping), which
@@ -42,18 +42,18 @@ static bool is_near(int fd)
 	return ask(fd, &info) && info.tcpi_min_rtt > 0 && info.tcpi_min_rtt < NEAR_US;
 }
 
-enum wp_road wp_road_fit(int fd)
+enum wp_socket_tuning wp_socket_tuning_fit(int fd)
 {
 	int bytes = WINDOW_BYTES;
 
 	if (family_of(fd) == AF_UNIX)
-		return WP_ROAD_LOCAL;
+		return WP_SOCKET_LOCAL;
 	if (is_near(fd) && setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)) == 0)
-		return WP_ROAD_NEAR;
-	return WP_ROAD_FAR;
+		return WP_SOCKET_NEAR;
+	return WP_SOCKET_FAR;
 }
 
-bool wp_road_is_stuck(int fd)
+bool wp_socket_tuning_is_stuck(int fd)
 {
 	struct tcp_info info;
 

@@ -1,16 +1,16 @@
 /*
- * The witness table walpost.witness tells who took a slot over last, how far
+ * The slot checkpoint table walpost.slot_checkpoint tells who took a slot over last, how far
  * that one came, and what keeps it from delivering: one row per slot, written by the new
  * owner before it streams, rarely while it does, and when it stops. A relay that finds its slot moved reads
  * there whether another relay did it; one that starts, whether somebody moved the slot or
  * made it anew while no relay ran.
  *
  * Here: its SQL and the reading of the answers; asking is stream_facts', stream's and
- * watch's. Pure but for quoting. The table itself: sql/witness.sql. No statement waits long
+ * watch's. Pure but for quoting. The table itself: sql/slot_checkpoint.sql. No statement waits long
  * for another session's locks: the row is never worth a stream that does not start.
  */
-#ifndef WALPOST_POSTGRES_WITNESS_H
-#define WALPOST_POSTGRES_WITNESS_H
+#ifndef WALPOST_POSTGRES_CHECKPOINT_H
+#define WALPOST_POSTGRES_CHECKPOINT_H
 
 #include <libpq-fe.h>
 
@@ -18,8 +18,8 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
-/* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/witness.sql. */
-#define WP_WITNESS_IS_WHOLE(oid_)                                                             \
+/* SQL, true or false: the table of that oid (an SQL expression) has all columns of sql/slot_checkpoint.sql. */
+#define WP_CHECKPOINT_IS_WHOLE(oid_)                                                          \
 	"(SELECT pg_catalog.count(*) = 15 FROM pg_catalog.pg_attribute wa WHERE wa.attrelid " \
 	"= " oid_ " AND NOT wa.attisdropped AND wa.attname IN ('slot', 'owner', "             \
 	"'system_identifier', 'timeline', 'epoch', 'taken_at_lsn', 'taken_at', "              \
@@ -32,12 +32,12 @@
  * same and its statistics have not been reset: by hand, for this slot or all, or by the
  * recovery after a crash (which resets pg_stat_bgwriter too).
  */
-#define WP_WITNESS_IS_COMPARABLE                                      \
+#define WP_CHECKPOINT_IS_COMPARABLE                                   \
 	"(w.server_started = pg_catalog.pg_postmaster_start_time()\n" \
 	"    AND coalesce(b.stats_reset <= w.confirmed_at, true)\n"   \
 	"    AND coalesce(t.stats_reset <= w.confirmed_at, true))"
 
-struct wp_witness_row {
+struct wp_checkpoint_row {
 	const char *slot;
 	const char *owner;
 	uint64_t system_id;
@@ -50,41 +50,41 @@ struct wp_witness_row {
 };
 
 /* The row if there is one, of a whole table that may be read: else the server logs an error. */
-enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
-			       struct wp_why *why) WP_MUST_CHECK;
-/* Fills the witness_* members of `facts` but witness_writable, and slot_transactions.
+enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
+				  struct wp_error *error) WP_MUST_CHECK;
+/* Fills the checkpoint_* members of `facts` but checkpoint_writable, and slot_transactions.
  * WP_PROTO: not the answer to that SQL. */
-enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
-			   struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
+			      struct wp_error *error) WP_MUST_CHECK;
 /*
  * Writes the row, with where the slot stands as taken_at_lsn and confirmed_lsn; only while
  * nobody streams from the slot, and only when it says something else. Commits without
  * waiting for synchronous standbys: we may be one.
  */
-enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
-				struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				   struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 /* The same while process `walsender` streams from the slot for us, with what was confirmed. */
-enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
-			       wp_lsn confirmed, struct wp_buffer *into,
-			       struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				  const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
+				  struct wp_error *error) WP_MUST_CHECK;
 /*
  * After the stream: beyond `confirmed` the slot does not stand by us. Only while no process but
  * `walsender`, which was ours, has the slot: another relay's row is not to be written over, nor
  * awaited. A row that names another is written over only when it is unclaimed and the slot has
  * moved since that row was written, but not beyond `confirmed`: then we moved it.
  */
-enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
-			      wp_lsn confirmed, struct wp_buffer *into,
-			      struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_checkpoint_end_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				 const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
+				 struct wp_error *error) WP_MUST_CHECK;
 /* Of a relay that never had the slot: only the row's trouble, while nobody streams from the slot. */
-enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
-				  struct wp_buffer *into, struct wp_why *why) WP_MUST_CHECK;
+enum wp_rc wp_checkpoint_trouble_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				     struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
 
 /*
  * The slot stands where it stands by the hand of `by`, a command, and the row says so from now on.
  * One row, when nobody has the slot and the row is of this database and not of a later state of it:
  * where it stands, and what the row had said: owner, confirmed_lsn, confirmed_at as text.
  */
-void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
+void wp_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *by);
 
 #endif

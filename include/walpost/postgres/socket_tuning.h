@@ -12,24 +12,24 @@
  *
  * Owns nothing; borrows the descriptor of a connected socket.
  */
-#ifndef WALPOST_POSTGRES_ROAD_H
-#define WALPOST_POSTGRES_ROAD_H
+#ifndef WALPOST_POSTGRES_SOCKET_TUNING_H
+#define WALPOST_POSTGRES_SOCKET_TUNING_H
 
 #include <stdbool.h>
 
-enum wp_road {
-	WP_ROAD_LOCAL, /* a Unix socket */
-	WP_ROAD_NEAR,  /* TCP on one machine; its window was made small */
-	WP_ROAD_FAR,
+enum wp_socket_tuning {
+	WP_SOCKET_LOCAL, /* a Unix socket */
+	WP_SOCKET_NEAR,	 /* TCP on one machine; its window was made small */
+	WP_SOCKET_FAR,
 };
 
 /* The kernel's refusal is no error: then it is far. */
-enum wp_road wp_road_fit(int fd);
+enum wp_socket_tuning wp_socket_tuning_fit(int fd);
 /*
  * What we sent was sent again and is not acknowledged. A receive buffer that small segments have
  * filled beyond its size takes no acknowledgement either (seen on Linux 6.18): what we send goes
  * ever more seldom, and the server hears nothing for its timeout. To read some helps.
  */
-bool wp_road_is_stuck(int fd);
+bool wp_socket_tuning_is_stuck(int fd);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
-#include "walpost/diff/tally.h"
+#include "walpost/diff/matching.h"
 
 #define ID_SIZE_MAX (1024 * 1024) /* unescaped; longer ones are taken as they stand */
 #define BEFORE 24		  /* bytes of a window before what differs */
@@ -22,24 +22,24 @@ struct row {
 	bool is_different;
 };
 
-struct wp_tally {
-	struct wp_tally_setup setup;
+struct wp_matching {
+	struct wp_matching_setup setup;
 	struct wp_buffer kept;
 	struct row *rows;
 	size_t row_capacity;
 	size_t *buckets; /* as many as there is room for rows */
 	struct wp_buffer id;
-	struct wp_imprint imprint;
-	struct wp_imprint rival;
+	struct wp_fingerprint imprint;
+	struct wp_fingerprint rival;
 	struct wp_differences differences;
 	struct wp_shown *shown;
 	size_t shown_count;
-	struct wp_tally_counts counts;
+	struct wp_matching_counts counts;
 };
 
-enum wp_rc wp_tally_new(const struct wp_tally_setup *setup, struct wp_tally **ret)
+enum wp_rc wp_matching_new(const struct wp_matching_setup *setup, struct wp_matching **ret)
 {
-	struct wp_tally *t = calloc(1, sizeof(*t));
+	struct wp_matching *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return WP_NOMEM;
@@ -48,14 +48,14 @@ enum wp_rc wp_tally_new(const struct wp_tally_setup *setup, struct wp_tally **re
 	wp_buffer_init(&t->id, ID_SIZE_MAX);
 	t->shown = calloc(setup->shown_max + 1, sizeof(*t->shown));
 	if (t->shown == NULL) {
-		wp_tally_free(t);
+		wp_matching_free(t);
 		return WP_NOMEM;
 	}
 	*ret = t;
 	return WP_OK;
 }
 
-void wp_tally_free(struct wp_tally *t)
+void wp_matching_free(struct wp_matching *t)
 {
 	if (t == NULL)
 		return;
@@ -92,7 +92,7 @@ static bool find_payload(const struct wp_json *object, struct wp_json *ret)
 }
 
 /* What a header's value says, whatever its form: the same id is the same bytes. */
-static enum wp_rc read_id(struct wp_tally *t, struct wp_span value, struct wp_span *ret)
+static enum wp_rc read_id(struct wp_matching *t, struct wp_span value, struct wp_span *ret)
 {
 	struct wp_json json;
 
@@ -114,20 +114,20 @@ static enum wp_rc read_id(struct wp_tally *t, struct wp_span value, struct wp_sp
 
 /* -- what is expected --------------------------------------------------------- */
 
-static struct wp_span id_of(const struct wp_tally *t, const struct row *row)
+static struct wp_span id_of(const struct wp_matching *t, const struct row *row)
 {
 	return (struct wp_span){ .data = t->kept.data + row->at, .size = row->id_size };
 }
 
-static void unpack(const struct wp_tally *t, const struct row *row, struct wp_imprint *ret)
+static void unpack(const struct wp_matching *t, const struct row *row, struct wp_fingerprint *ret)
 {
 	size_t at = row->at + row->id_size;
 
-	wp_imprint_unpack((struct wp_span){ .data = t->kept.data + at, .size = t->kept.size - at },
-			  ret);
+	wp_fingerprint_unpack(
+		(struct wp_span){ .data = t->kept.data + at, .size = t->kept.size - at }, ret);
 }
 
-static void put_into_bucket(struct wp_tally *t, size_t index)
+static void put_into_bucket(struct wp_matching *t, size_t index)
 {
 	size_t *bucket = &t->buckets[t->rows[index].hash % t->row_capacity];
 
@@ -135,7 +135,7 @@ static void put_into_bucket(struct wp_tally *t, size_t index)
 	*bucket = index;
 }
 
-static enum wp_rc make_room(struct wp_tally *t)
+static enum wp_rc make_room(struct wp_matching *t)
 {
 	size_t capacity = t->row_capacity == 0 ? 1024 : t->row_capacity * 2;
 
@@ -158,7 +158,7 @@ static enum wp_rc make_room(struct wp_tally *t)
 	return WP_OK;
 }
 
-static enum wp_rc keep(struct wp_tally *t, struct wp_span id, const struct wp_record *record,
+static enum wp_rc keep(struct wp_matching *t, struct wp_span id, const struct wp_record *record,
 		       unsigned unknown)
 {
 	size_t before = t->kept.size;
@@ -166,8 +166,9 @@ static enum wp_rc keep(struct wp_tally *t, struct wp_span id, const struct wp_re
 
 	enum wp_rc rc = wp_buffer_append(&t->kept, id);
 	if (rc == WP_OK)
-		rc = wp_imprint_pack(record, is_whole ? WP_IMPRINT_WHOLE : WP_IMPRINT_DIGESTS,
-				     unknown, &t->kept);
+		rc = wp_fingerprint_pack(record,
+					 is_whole ? WP_FINGERPRINT_WHOLE : WP_FINGERPRINT_DIGESTS,
+					 unknown, &t->kept);
 	if (rc != WP_OK)
 		t->kept.size = before;
 	else
@@ -175,8 +176,8 @@ static enum wp_rc keep(struct wp_tally *t, struct wp_span id, const struct wp_re
 	return rc;
 }
 
-enum wp_rc wp_tally_expect(struct wp_tally *t, size_t table, const struct wp_record *record,
-			   unsigned unknown)
+enum wp_rc wp_matching_expect(struct wp_matching *t, size_t table, const struct wp_record *record,
+			      unsigned unknown)
 {
 	struct wp_span header = header_of(record, t->setup.id_header);
 	struct wp_span id;
@@ -229,9 +230,9 @@ static void cut_window(const struct wp_trace *trace, size_t at, struct wp_window
 		memcpy(ret->bytes, bytes.data + from, ret->count);
 }
 
-static void copy_name(struct wp_span name, char to[WP_TALLY_NAME_SIZE])
+static void copy_name(struct wp_span name, char to[WP_MATCHING_NAME_SIZE])
 {
-	(void)snprintf(to, WP_TALLY_NAME_SIZE, "%.*s", (int)name.size, (const char *)name.data);
+	(void)snprintf(to, WP_MATCHING_NAME_SIZE, "%.*s", (int)name.size, (const char *)name.data);
 }
 
 static void show_part(const struct wp_difference *d, struct wp_shown_part *ret)
@@ -249,7 +250,7 @@ static void show_part(const struct wp_difference *d, struct wp_shown_part *ret)
 }
 
 /* What is certain to stay has the place of what may turn out to be nothing. */
-static struct wp_shown *place_to_show(struct wp_tally *t, bool is_elsewhere)
+static struct wp_shown *place_to_show(struct wp_matching *t, bool is_elsewhere)
 {
 	if (t->shown_count < t->setup.shown_max)
 		return &t->shown[t->shown_count++];
@@ -260,7 +261,7 @@ static struct wp_shown *place_to_show(struct wp_tally *t, bool is_elsewhere)
 	return NULL;
 }
 
-static void show(struct wp_tally *t, size_t row, const struct wp_record *found, int64_t offset,
+static void show(struct wp_matching *t, size_t row, const struct wp_record *found, int64_t offset,
 		 bool is_elsewhere)
 {
 	struct wp_shown *shown = place_to_show(t, is_elsewhere);
@@ -281,22 +282,22 @@ static void show(struct wp_tally *t, size_t row, const struct wp_record *found, 
 		show_part(&t->differences.items[i], &shown->parts[i]);
 }
 
-static void count_header(struct wp_tally_counts *c, struct wp_span header)
+static void count_header(struct wp_matching_counts *c, struct wp_span header)
 {
-	char name[WP_TALLY_NAME_SIZE];
+	char name[WP_MATCHING_NAME_SIZE];
 	size_t i = 0;
 
 	copy_name(header, name);
 	while (i < c->header_count && strcmp(c->headers[i].name, name) != 0)
 		i++;
-	if (i == WP_TALLY_HEADERS_MAX)
+	if (i == WP_MATCHING_HEADERS_MAX)
 		return;
 	if (i == c->header_count)
 		memcpy(c->headers[c->header_count++].name, name, sizeof(name));
 	c->headers[i].rows++;
 }
 
-static void count_parts(struct wp_tally *t)
+static void count_parts(struct wp_matching *t)
 {
 	bool seen[WP_PART_COUNT] = { false };
 
@@ -311,7 +312,7 @@ static void count_parts(struct wp_tally *t)
 
 /* -- what is there ------------------------------------------------------------ */
 
-static bool is_equal_to(struct wp_tally *t, const struct wp_imprint *imprint,
+static bool is_equal_to(struct wp_matching *t, const struct wp_fingerprint *imprint,
 			const struct wp_record *found)
 {
 	wp_compare(imprint, found, &t->differences);
@@ -319,7 +320,7 @@ static bool is_equal_to(struct wp_tally *t, const struct wp_imprint *imprint,
 }
 
 /* Of those with its id and its topic one that it is equal to, with the fewest records. */
-static size_t find_row(struct wp_tally *t, struct wp_span id, const struct wp_record *found,
+static size_t find_row(struct wp_matching *t, struct wp_span id, const struct wp_record *found,
 		       size_t *ret_elsewhere)
 {
 	uint64_t hash = wp_digest(id);
@@ -349,7 +350,7 @@ static size_t find_row(struct wp_tally *t, struct wp_span id, const struct wp_re
 	return best;
 }
 
-static void take_elsewhere(struct wp_tally *t, size_t index, const struct wp_record *found,
+static void take_elsewhere(struct wp_matching *t, size_t index, const struct wp_record *found,
 			   int64_t offset)
 {
 	struct row *row = &t->rows[index];
@@ -361,7 +362,7 @@ static void take_elsewhere(struct wp_tally *t, size_t index, const struct wp_rec
 	show(t, index, found, offset, true);
 }
 
-static void take_own(struct wp_tally *t, size_t index, const struct wp_record *found,
+static void take_own(struct wp_matching *t, size_t index, const struct wp_record *found,
 		     int64_t offset)
 {
 	struct row *row = &t->rows[index];
@@ -375,7 +376,7 @@ static void take_own(struct wp_tally *t, size_t index, const struct wp_record *f
 	show(t, index, found, offset, false);
 }
 
-enum wp_rc wp_tally_take(struct wp_tally *t, const struct wp_record *found, int64_t offset)
+enum wp_rc wp_matching_take(struct wp_matching *t, const struct wp_record *found, int64_t offset)
 {
 	struct wp_span header = header_of(found, t->setup.id_header);
 	struct wp_span id;
@@ -413,7 +414,7 @@ static enum wp_verdict verdict_of(const struct row *row)
 	return row->records > 0 ? WP_VERDICT_EQUAL : WP_VERDICT_MISSING;
 }
 
-static void judge_row(struct wp_tally_counts *c, const struct row *row)
+static void judge_row(struct wp_matching_counts *c, const struct row *row)
 {
 	bool is_repeated = row->records > 1 || (row->records == 0 && row->elsewhere > 1);
 	enum wp_verdict verdict = verdict_of(row);
@@ -427,7 +428,7 @@ static void judge_row(struct wp_tally_counts *c, const struct row *row)
 }
 
 /* Records elsewhere say nothing of rows that have one where it should be. */
-static void drop_idle_shown(struct wp_tally *t)
+static void drop_idle_shown(struct wp_matching *t)
 {
 	size_t count = 0;
 
@@ -442,7 +443,7 @@ static void drop_idle_shown(struct wp_tally *t)
 	t->shown_count = count;
 }
 
-const struct wp_tally_counts *wp_tally_finish(struct wp_tally *t)
+const struct wp_matching_counts *wp_matching_finish(struct wp_matching *t)
 {
 	for (size_t i = 0; i < t->counts.rows; i++)
 		judge_row(&t->counts, &t->rows[i]);
@@ -450,14 +451,14 @@ const struct wp_tally_counts *wp_tally_finish(struct wp_tally *t)
 	return &t->counts;
 }
 
-void wp_tally_row(const struct wp_tally *t, size_t index, struct wp_tally_row *ret)
+void wp_matching_row(const struct wp_matching *t, size_t index, struct wp_matching_row *ret)
 {
-	struct wp_imprint imprint;
+	struct wp_fingerprint imprint;
 	const struct row *row = &t->rows[index];
 
 	assert(index < t->counts.rows);
 	unpack(t, row, &imprint);
-	*ret = (struct wp_tally_row){
+	*ret = (struct wp_matching_row){
 		.table = row->table,
 		.id = id_of(t, row),
 		.topic = imprint.topic,
@@ -466,7 +467,7 @@ void wp_tally_row(const struct wp_tally *t, size_t index, struct wp_tally_row *r
 	};
 }
 
-const struct wp_shown *wp_tally_shown(const struct wp_tally *t, size_t index)
+const struct wp_shown *wp_matching_shown(const struct wp_matching *t, size_t index)
 {
 	return index < t->shown_count ? &t->shown[index] : NULL;
 }

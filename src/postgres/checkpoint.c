@@ -6,7 +6,7 @@
 
 #include "walpost/base/utf8.h"
 #include "walpost/postgres/sql.h"
-#include "walpost/postgres/witness.h"
+#include "walpost/postgres/checkpoint.h"
 
 /* What the SQL to read answers, in this order. */
 enum column {
@@ -38,8 +38,8 @@ enum column {
 	"(SELECT t.total_txns FROM pg_catalog.pg_stat_replication_slots t WHERE " \
 	"t.slot_name = " slot_ ")"
 
-enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
-			       struct wp_why *why)
+enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer *into,
+				  struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -50,15 +50,15 @@ enum wp_rc wp_witness_read_sql(PGconn *pg, const char *slot, struct wp_buffer *i
 		   "  pg_catalog.to_char(w.confirmed_at AT TIME ZONE 'UTC',\n"
 		   "    'YYYY-MM-DD HH24:MI:SS') || ' UTC',\n"
 		   "  w.stopped, w.topics,\n"
-		   "  CASE WHEN " WP_WITNESS_IS_COMPARABLE " THEN w.slot_transactions END,\n"
+		   "  CASE WHEN " WP_CHECKPOINT_IS_COMPARABLE " THEN w.slot_transactions END,\n"
 		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
 		   "    THEN pg_catalog.pg_current_wal_lsn() END\n"
-		   "FROM walpost.witness w\n"
+		   "FROM walpost.slot_checkpoint w\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
 		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
 		   "WHERE w.slot = %L",
 		   slot);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
 static enum wp_rc read_number(const char *text, uint64_t max, uint64_t *ret)
@@ -96,61 +96,64 @@ static enum wp_rc read_position(const PGresult *answer, enum column column, wp_l
 static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 {
 	uint64_t timeline = 0, epoch = 0;
-	if (read_number(PQgetvalue(answer, 0, SYSTEM_ID), UINT64_MAX, &ret->witness_system_id) !=
+	if (read_number(PQgetvalue(answer, 0, SYSTEM_ID), UINT64_MAX, &ret->checkpoint_system_id) !=
 		    WP_OK ||
 	    read_number(PQgetvalue(answer, 0, EPOCH), UINT16_MAX, &epoch) != WP_OK ||
 	    read_number(PQgetvalue(answer, 0, TIMELINE), UINT32_MAX, &timeline) != WP_OK ||
-	    read_position(answer, TAKEN_AT, &ret->witness_taken_at) != WP_OK ||
-	    read_position(answer, CONFIRMED, &ret->witness_confirmed) != WP_OK ||
-	    read_count(answer, TRANSACTIONS, &ret->witness_transactions) != WP_OK ||
+	    read_position(answer, TAKEN_AT, &ret->checkpoint_taken_at) != WP_OK ||
+	    read_position(answer, CONFIRMED, &ret->checkpoint_confirmed) != WP_OK ||
+	    read_count(answer, TRANSACTIONS, &ret->checkpoint_transactions) != WP_OK ||
 	    read_count(answer, TRANSACTIONS_NOW, &ret->slot_transactions) != WP_OK)
 		return WP_PROTO;
-	ret->witness_timeline = (uint32_t)timeline;
-	ret->witness_epoch = (uint16_t)epoch;
-	ret->witness_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
-	(void)snprintf(ret->witness_confirmed_at, sizeof(ret->witness_confirmed_at), "%s",
+	ret->checkpoint_timeline = (uint32_t)timeline;
+	ret->checkpoint_epoch = (uint16_t)epoch;
+	ret->checkpoint_stopped = *PQgetvalue(answer, 0, STOPPED) == 't';
+	(void)snprintf(ret->checkpoint_confirmed_at, sizeof(ret->checkpoint_confirmed_at), "%s",
 		       PQgetvalue(answer, 0, CONFIRMED_AT));
-	(void)snprintf(ret->witness_topics, sizeof(ret->witness_topics), "%s",
+	(void)snprintf(ret->checkpoint_topics, sizeof(ret->checkpoint_topics), "%s",
 		       PQgetvalue(answer, 0, TOPICS));
 	/* A longer one is not ours: cut, it stays different from any of ours. */
-	(void)snprintf(ret->witness_owner, sizeof(ret->witness_owner), "%.*s", WP_OWNER_SIZE - 1,
-		       PQgetvalue(answer, 0, OWNER));
+	(void)snprintf(ret->checkpoint_owner, sizeof(ret->checkpoint_owner), "%.*s",
+		       WP_OWNER_SIZE - 1, PQgetvalue(answer, 0, OWNER));
 	return WP_OK;
 }
 
 /* What there is without a row. */
 static void forget_row(struct wp_source_facts *facts)
 {
-	facts->witness_owner[0] = facts->witness_confirmed_at[0] = '\0';
-	facts->witness_topics[0] = '\0';
-	facts->witness_taken_at = facts->witness_confirmed = 0;
-	facts->witness_system_id = 0;
-	facts->witness_timeline = 0;
-	facts->witness_epoch = 0;
-	facts->witness_stopped = false;
-	facts->witness_transactions = facts->slot_transactions = -1;
+	facts->checkpoint_owner[0] = facts->checkpoint_confirmed_at[0] = '\0';
+	facts->checkpoint_topics[0] = '\0';
+	facts->checkpoint_taken_at = facts->checkpoint_confirmed = 0;
+	facts->checkpoint_system_id = 0;
+	facts->checkpoint_timeline = 0;
+	facts->checkpoint_epoch = 0;
+	facts->checkpoint_stopped = false;
+	facts->checkpoint_transactions = facts->slot_transactions = -1;
 }
 
-enum wp_rc wp_witness_read(const PGresult *answer, struct wp_source_facts *facts,
-			   struct wp_why *why)
+enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
+			      struct wp_error *error)
 {
 	struct wp_source_facts read = *facts;
 	if (PQnfields(answer) != COLUMNS || PQntuples(answer) > 1)
-		return wp_why_set(why, WP_PROTO, "walpost.witness gave %d rows of %d columns",
-				  PQntuples(answer), PQnfields(answer));
+		return wp_error_set(error, WP_PROTO,
+				    "walpost.slot_checkpoint gave %d rows of %d columns",
+				    PQntuples(answer), PQnfields(answer));
 	forget_row(&read);
 	if (PQntuples(answer) == 1 && read_row(answer, &read) != WP_OK)
-		return wp_why_set(why, WP_PROTO,
-				  "walpost.witness holds system_identifier \"%.40s\" and epoch "
-				  "\"%.40s\", which are not walpost's",
-				  PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
+		return wp_error_set(
+			error, WP_PROTO,
+			"walpost.slot_checkpoint holds system_identifier \"%.40s\" and epoch "
+			"\"%.40s\", which are not walpost's",
+			PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
 	/* Not older than what the row says, which another relay may have written just now. */
 	wp_lsn end = 0;
 	if (PQntuples(answer) == 1 && read_position(answer, LOG_END, &end) != WP_OK)
-		return wp_why_set(why, WP_PROTO, "the server tells \"%.40s\" as the end of its log",
-				  PQgetvalue(answer, 0, LOG_END));
+		return wp_error_set(error, WP_PROTO,
+				    "the server tells \"%.40s\" as the end of its log",
+				    PQgetvalue(answer, 0, LOG_END));
 	read.server_lsn = wp_lsn_max(read.server_lsn, end);
-	read.witness_readable = true;
+	read.checkpoint_readable = true;
 	*facts = read;
 	return WP_OK;
 }
@@ -162,7 +165,7 @@ struct numbers {
 	char trouble_s[24];
 };
 
-static struct numbers numbers_of(const struct wp_witness_row *row)
+static struct numbers numbers_of(const struct wp_checkpoint_row *row)
 {
 	struct numbers n;
 	(void)snprintf(n.system_id, sizeof(n.system_id), "%" PRIu64, row->system_id);
@@ -176,14 +179,14 @@ static struct numbers numbers_of(const struct wp_witness_row *row)
  * A sentence that quotes others must never be why a row is not written: what is cut or not valid,
  * and what a database of another encoding may not have, becomes a question mark.
  */
-static void put_trouble(PGconn *pg, const struct wp_witness_row *row,
-			char ret[WP_WITNESS_TROUBLE_SIZE])
+static void put_trouble(PGconn *pg, const struct wp_checkpoint_row *row,
+			char ret[WP_CHECKPOINT_TROUBLE_SIZE])
 {
 	const char *encoding = PQparameterStatus(pg, "server_encoding");
 	bool any = encoding != NULL && strcmp(encoding, "UTF8") == 0;
 	size_t size;
 
-	(void)snprintf(ret, WP_WITNESS_TROUBLE_SIZE, "%s",
+	(void)snprintf(ret, WP_CHECKPOINT_TROUBLE_SIZE, "%s",
 		       row->trouble != NULL ? row->trouble : "");
 	size = strlen(ret);
 	if (any && wp_utf8_is_valid((struct wp_span){ (const uint8_t *)ret, size }))
@@ -194,9 +197,10 @@ static void put_trouble(PGconn *pg, const struct wp_witness_row *row,
 }
 
 /* Two values: what, and since when. */
-static void add_trouble(struct wp_sql *sql, const struct wp_witness_row *row, const char *between)
+static void add_trouble(struct wp_sql *sql, const struct wp_checkpoint_row *row,
+			const char *between)
 {
-	char text[WP_WITNESS_TROUBLE_SIZE];
+	char text[WP_CHECKPOINT_TROUBLE_SIZE];
 
 	put_trouble(sql->pg, row, text);
 	wp_sql_add(sql,
@@ -206,11 +210,12 @@ static void add_trouble(struct wp_sql *sql, const struct wp_witness_row *row, co
 }
 
 /* `confirmed` is an SQL expression over the slot's row `s`. */
-static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, const char *confirmed)
+static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row,
+		       const char *confirmed)
 {
 	struct numbers n = numbers_of(row);
 	wp_sql_add(sql,
-		   IMPATIENTLY "INSERT INTO walpost.witness AS w\n"
+		   IMPATIENTLY "INSERT INTO walpost.slot_checkpoint AS w\n"
 			       "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
 			       "taken_at,\n"
 			       "   confirmed_lsn, confirmed_at, stopped, server_started, "
@@ -239,8 +244,8 @@ static void add_insert(struct wp_sql *sql, const struct wp_witness_row *row, con
 	"  slot_transactions = excluded.slot_transactions,\n"                               \
 	"  trouble = excluded.trouble, trouble_at = excluded.trouble_at"
 
-enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
-				struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				   struct wp_buffer *into, struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
@@ -252,11 +257,12 @@ enum wp_rc wp_witness_write_sql(PGconn *pg, const struct wp_witness_row *row,
 			 "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
 			 "excluded.epoch, excluded.stopped, excluded.server_started, "
 			 "excluded.trouble)");
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
-			       wp_lsn confirmed, struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				  const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
+				  struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE], expression[WP_LSN_TEXT_SIZE + 16];
 	struct wp_sql sql;
@@ -272,21 +278,23 @@ enum wp_rc wp_witness_note_sql(PGconn *pg, const struct wp_witness_row *row, con
 		   "excluded.taken_at END,\n"
 		   "  topics = excluded.topics, " SET_REST,
 		   walsender);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, const char *walsender,
-			      wp_lsn confirmed, struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_checkpoint_end_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				 const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
+				 struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
 	struct numbers n = numbers_of(row);
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
 	wp_sql_add(&sql,
-		   IMPATIENTLY "UPDATE walpost.witness w SET confirmed_lsn = %L, confirmed_at = "
-			       "pg_catalog.now(), stopped = true,\n"
-			       "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
-			       "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
+		   IMPATIENTLY
+		   "UPDATE walpost.slot_checkpoint w SET confirmed_lsn = %L, confirmed_at = "
+		   "pg_catalog.now(), stopped = true,\n"
+		   "  server_started = pg_catalog.pg_postmaster_start_time(),\n"
+		   "  slot_transactions = " TRANSACTIONS_OF("slot") ",\n",
 		   wp_lsn_text(confirmed, lsn));
 	wp_sql_add(&sql, "  trouble = ");
 	add_trouble(&sql, row, ", trouble_at =");
@@ -311,42 +319,43 @@ enum wp_rc wp_witness_end_sql(PGconn *pg, const struct wp_witness_row *row, cons
 		   ") AND NOT EXISTS (SELECT FROM pg_catalog.pg_replication_slots h\n"
 		   "  WHERE h.slot_name = %L AND h.active_pid <> %L)",
 		   row->slot, walsender);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
-enum wp_rc wp_witness_trouble_sql(PGconn *pg, const struct wp_witness_row *row,
-				  struct wp_buffer *into, struct wp_why *why)
+enum wp_rc wp_checkpoint_trouble_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+				     struct wp_buffer *into, struct wp_error *error)
 {
 	struct wp_sql sql;
 	wp_sql_init(&sql, pg, into);
-	wp_sql_add(&sql, IMPATIENTLY "UPDATE walpost.witness SET trouble = ");
+	wp_sql_add(&sql, IMPATIENTLY "UPDATE walpost.slot_checkpoint SET trouble = ");
 	add_trouble(&sql, row, ", trouble_at =");
 	wp_sql_add(&sql,
 		   "\nWHERE slot = %L AND NOT EXISTS (SELECT FROM "
 		   "pg_catalog.pg_replication_slots h\n"
 		   "  WHERE h.slot_name = %L AND h.active)",
 		   row->slot, row->slot);
-	return wp_sql_end(&sql, why);
+	return wp_sql_end(&sql, error);
 }
 
 /*
  * We may be the standby that a commit would wait for. The count of decoded transactions is not
  * taken over: PostgreSQL 14 shows for half a second yet that of the slot which stood here before.
  */
-void wp_witness_renew_sql(struct wp_sql *sql, const char *slot, const char *by)
+void wp_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *by)
 {
 	wp_sql_add(
 		sql,
 		"SELECT set_config('synchronous_commit', 'local', true), "
 		"set_config('lock_timeout', '5000', true);\n"
-		"UPDATE walpost.witness w SET owner = %L, taken_at_lsn = s.confirmed_flush_lsn, "
+		"UPDATE walpost.slot_checkpoint w SET owner = %L, taken_at_lsn = "
+		"s.confirmed_flush_lsn, "
 		"taken_at = now(),\n"
 		"  confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,\n"
 		"  server_started = pg_postmaster_start_time(), slot_transactions = NULL\n",
 		by);
 	wp_sql_add(
 		sql,
-		"FROM pg_replication_slots s, walpost.witness o\n"
+		"FROM pg_replication_slots s, walpost.slot_checkpoint o\n"
 		"WHERE w.slot = %L AND o.slot = w.slot AND s.slot_name = w.slot AND NOT s.active\n"
 		"  AND w.system_identifier = (SELECT system_identifier::text FROM "
 		"pg_control_system())\n"

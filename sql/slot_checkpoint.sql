@@ -1,5 +1,5 @@
 CREATE SCHEMA IF NOT EXISTS walpost;
-CREATE TABLE IF NOT EXISTS walpost.witness (
+CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint (
   slot text PRIMARY KEY,
   owner text NOT NULL,
   system_identifier text NOT NULL,

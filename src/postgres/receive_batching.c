@@ -1,4 +1,4 @@
-#include "walpost/postgres/pace.h"
+#include "walpost/postgres/receive_batching.h"
 
 /* Over what time rates are smoothed. */
 #define WINDOW_US 10000
@@ -33,9 +33,9 @@ static int64_t at_most(int64_t value, int64_t most)
 	return value > most ? most : value;
 }
 
-void wp_pace_init(struct wp_pace *p, int64_t now_us)
+void wp_receive_batching_init(struct wp_receive_batching *p, int64_t now_us)
 {
-	*p = (struct wp_pace){ .taken_us = now_us };
+	*p = (struct wp_receive_batching){ .taken_us = now_us };
 }
 
 static void smooth(int64_t *rate, uint64_t amount, int64_t took_us)
@@ -46,7 +46,8 @@ static void smooth(int64_t *rate, uint64_t amount, int64_t took_us)
 	*rate += (counted * SECOND_US / took_us - *rate) * weight_us / WINDOW_US;
 }
 
-void wp_pace_took(struct wp_pace *p, uint64_t messages, uint64_t bytes, int64_t now_us)
+void wp_receive_batching_took(struct wp_receive_batching *p, uint64_t messages, uint64_t bytes,
+			      int64_t now_us)
 {
 	int64_t took_us = at_least(now_us - p->taken_us, 1);
 
@@ -56,14 +57,14 @@ void wp_pace_took(struct wp_pace *p, uint64_t messages, uint64_t bytes, int64_t 
 }
 
 /* Nothing was taken for a while: then what is remembered is less than it was. */
-static int64_t rate_now(const struct wp_pace *p, int64_t now_us)
+static int64_t rate_now(const struct wp_receive_batching *p, int64_t now_us)
 {
 	int64_t since_us = now_us - p->taken_us;
 
 	return since_us <= WINDOW_US ? p->rate : p->rate * WINDOW_US / since_us;
 }
 
-int64_t wp_pace_pause_us(const struct wp_pace *p, int64_t now_us)
+int64_t wp_receive_batching_pause_us(const struct wp_receive_batching *p, int64_t now_us)
 {
 	int64_t rate = at_most(rate_now(p, now_us), RATE_MAX);
 	int64_t pause_us = rate * rate / RATE_SQUARED_PER_US;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
-#include "walpost/postgres/road.h"
+#include "walpost/postgres/socket_tuning.h"
 
 struct pair {
 	int ours, theirs;
@@ -56,9 +56,9 @@ static void a_unix_socket_is_local(void **state)
 	(void)state;
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	int before = receive_buffer(ends[0]);
-	CHECK_EQ(wp_road_fit(ends[0]), WP_ROAD_LOCAL);
+	CHECK_EQ(wp_socket_tuning_fit(ends[0]), WP_SOCKET_LOCAL);
 	CHECK_EQ(receive_buffer(ends[0]), before);
-	CHECK(!wp_road_is_stuck(ends[0]));
+	CHECK(!wp_socket_tuning_is_stuck(ends[0]));
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }
@@ -70,13 +70,13 @@ static void the_window_of_a_near_server_is_made_small(void **state)
 	struct pair p = connect_tcp();
 
 	/* On a busy machine even this road is long sometimes. */
-	for (int i = 0; i < 100 && wp_road_fit(p.ours) != WP_ROAD_NEAR; i++) {
+	for (int i = 0; i < 100 && wp_socket_tuning_fit(p.ours) != WP_SOCKET_NEAR; i++) {
 		disconnect(&p);
 		p = connect_tcp();
 	}
-	CHECK_EQ(wp_road_fit(p.ours), WP_ROAD_NEAR);
+	CHECK_EQ(wp_socket_tuning_fit(p.ours), WP_SOCKET_NEAR);
 	CHECK_EQ(receive_buffer(p.ours), 2 * 96 * 1024);
-	CHECK(!wp_road_is_stuck(p.ours));
+	CHECK(!wp_socket_tuning_is_stuck(p.ours));
 	disconnect(&p);
 }
 
@@ -88,15 +88,15 @@ static void who_does_not_read_has_still_heard_us(void **state)
 	(void)state;
 	struct pair p = connect_tcp();
 	CHECK_EQ(write(p.ours, bytes, sizeof(bytes)), sizeof(bytes));
-	CHECK(!wp_road_is_stuck(p.ours));
+	CHECK(!wp_socket_tuning_is_stuck(p.ours));
 	disconnect(&p);
 }
 
 static void what_is_no_socket_is_far_and_not_stuck(void **state)
 {
 	(void)state;
-	CHECK_EQ(wp_road_fit(-1), WP_ROAD_FAR);
-	CHECK(!wp_road_is_stuck(-1));
+	CHECK_EQ(wp_socket_tuning_fit(-1), WP_SOCKET_FAR);
+	CHECK(!wp_socket_tuning_is_stuck(-1));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "teller.h"
+#include "monitor.h"
 
 #include <ev.h>
 #include <inttypes.h>
@@ -20,9 +20,9 @@
 #define STATE_TOLD_EVERY_S 1.
 #define TEXT "text/plain; charset=utf-8"
 
-struct wp_teller {
+struct wp_monitor {
 	struct ev_loop *loop; /* borrowed */
-	struct wp_teller_setup setup;
+	struct wp_monitor_setup setup;
 	struct wp_relay *relay; /* borrowed; NULL: not begun */
 	struct wp_sink *sink;	/* likewise */
 	struct wp_http *http;	/* NULL: nobody can ask */
@@ -31,7 +31,7 @@ struct wp_teller {
 	struct wp_history history;
 	struct wp_telemetry_requests requests;
 	struct wp_log_memory log;
-	struct wp_telemetry vitals; /* of the question that is being answered */
+	struct wp_telemetry telemetry; /* of the question that is being answered */
 	ev_timer sample;
 	ev_timer watchdog;
 	ev_timer status;
@@ -40,7 +40,7 @@ struct wp_teller {
 	enum wp_state told;
 };
 
-/* ---- the vitals ---- */
+/* ---- the telemetry ---- */
 
 static const struct wp_sink_figures *figures_of(struct wp_sink *sink)
 {
@@ -49,10 +49,10 @@ static const struct wp_sink_figures *figures_of(struct wp_sink *sink)
 	return sink->ops->figures != NULL ? sink->ops->figures(sink) : &none;
 }
 
-static const struct wp_telemetry *look(struct wp_teller *t)
+static const struct wp_telemetry *look(struct wp_monitor *t)
 {
 	const struct wp_run_options *o = t->setup.options;
-	struct wp_telemetry *v = &t->vitals;
+	struct wp_telemetry *v = &t->telemetry;
 
 	wp_log_recall(&t->log);
 	*v = (struct wp_telemetry){
@@ -82,50 +82,50 @@ static const struct wp_telemetry *look(struct wp_teller *t)
 
 /* ---- HTTP ---- */
 
-static enum wp_rc answer_metrics(struct wp_teller *t, struct wp_http_answer *a)
+static enum wp_rc answer_metrics(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = WP_METRICS_TYPE;
-	wp_process_read(&t->vitals.process);
-	return wp_metrics_write(a->body, &t->vitals);
+	wp_process_read(&t->telemetry.process);
+	return wp_metrics_write(a->body, &t->telemetry);
 }
 
-static enum wp_rc answer_livez(struct wp_teller *t, struct wp_http_answer *a)
+static enum wp_rc answer_livez(struct wp_monitor *t, struct wp_http_answer *a)
 {
-	a->code = t->vitals.verdict.live ? 200 : 503;
-	return wp_livez_text(a->body, &t->vitals.verdict);
+	a->code = t->telemetry.verdict.live ? 200 : 503;
+	return wp_livez_text(a->body, &t->telemetry.verdict);
 }
 
-static enum wp_rc answer_readyz(struct wp_teller *t, struct wp_http_answer *a)
+static enum wp_rc answer_readyz(struct wp_monitor *t, struct wp_http_answer *a)
 {
-	a->code = t->vitals.verdict.ready ? 200 : 503;
-	return wp_readyz_text(a->body, &t->vitals.verdict);
+	a->code = t->telemetry.verdict.ready ? 200 : 503;
+	return wp_readyz_text(a->body, &t->telemetry.verdict);
 }
 
-static enum wp_rc answer_status(struct wp_teller *t, struct wp_http_answer *a)
+static enum wp_rc answer_status(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = "application/json";
-	wp_process_read(&t->vitals.process);
-	return wp_status_json(a->body, &t->vitals);
+	wp_process_read(&t->telemetry.process);
+	return wp_status_json(a->body, &t->telemetry);
 }
 
-static enum wp_rc answer_page(struct wp_teller *t, struct wp_http_answer *a)
+static enum wp_rc answer_page(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = "text/html; charset=utf-8";
-	wp_process_read(&t->vitals.process);
-	return wp_page_html(a->body, &t->vitals);
+	wp_process_read(&t->telemetry.process);
+	return wp_page_html(a->body, &t->telemetry);
 }
 
 static enum wp_rc answer(void *arg, const char *path, struct wp_http_answer *a)
 {
 	static const struct {
 		const char *path;
-		enum wp_rc (*answer)(struct wp_teller *, struct wp_http_answer *);
+		enum wp_rc (*answer)(struct wp_monitor *, struct wp_http_answer *);
 	} pages[] = {
 		{ "/", answer_page },	      { "/metrics", answer_metrics },
 		{ "/livez", answer_livez },   { "/readyz", answer_readyz },
 		{ "/status", answer_status },
 	};
-	struct wp_teller *t = arg;
+	struct wp_monitor *t = arg;
 
 	a->type = TEXT;
 	if (t->relay == NULL) {
@@ -145,7 +145,7 @@ static enum wp_rc answer(void *arg, const char *path, struct wp_http_answer *a)
 
 static void answered(void *arg, unsigned code)
 {
-	struct wp_telemetry_requests *r = &((struct wp_teller *)arg)->requests;
+	struct wp_telemetry_requests *r = &((struct wp_monitor *)arg)->requests;
 
 	r->ok += code == 200;
 	r->not_found += code == 404;
@@ -155,7 +155,7 @@ static void answered(void *arg, unsigned code)
 
 static void sample_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct wp_teller *t = w->data;
+	struct wp_monitor *t = w->data;
 	struct wp_relay_snapshot s;
 
 	(void)loop;
@@ -166,16 +166,16 @@ static void sample_cb(struct ev_loop *loop, ev_timer *w, int events)
 	wp_history_add(&t->history, t->setup.clock().ms, &s);
 }
 
-static enum wp_rc serve(struct wp_teller *t, struct wp_why *why)
+static enum wp_rc serve(struct wp_monitor *t, struct wp_error *error)
 {
 	struct wp_http_setup setup = { .answer = answer, .answered = answered, .arg = t };
 	const char *listen = t->setup.options->http->listen;
 
 	if (listen[0] == '\0')
 		return WP_OK;
-	enum wp_rc rc = wp_http_address_parse(listen, &setup.address, why);
+	enum wp_rc rc = wp_http_address_parse(listen, &setup.address, error);
 	if (rc == WP_OK)
-		rc = wp_http_new(t->loop, &setup, &t->http, why);
+		rc = wp_http_new(t->loop, &setup, &t->http, error);
 	if (rc != WP_OK)
 		return rc;
 	wp_log(WP_LOG_INFO, "http_listens", WP_TEXT("address", setup.address.host),
@@ -189,7 +189,7 @@ static enum wp_rc serve(struct wp_teller *t, struct wp_why *why)
 /* A process that does not live by its own judgement is left to the watchdog. */
 static void watchdog_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct wp_teller *t = w->data;
+	struct wp_monitor *t = w->data;
 
 	(void)loop;
 	(void)events;
@@ -200,7 +200,7 @@ static void watchdog_cb(struct ev_loop *loop, ev_timer *w, int events)
 /* At most once a second, for it flits. */
 static void status_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct wp_teller *t = w->data;
+	struct wp_monitor *t = w->data;
 	char lines[128];
 
 	(void)loop;
@@ -212,7 +212,7 @@ static void status_cb(struct ev_loop *loop, ev_timer *w, int events)
 	wp_notify(lines);
 }
 
-static void watch_manager(struct wp_teller *t)
+static void watch_manager(struct wp_monitor *t)
 {
 	int64_t watchdog_ms = wp_notify_watchdog_ms();
 
@@ -226,7 +226,7 @@ static void watch_manager(struct wp_teller *t)
 	}
 }
 
-void wp_teller_turned(struct wp_teller *t, enum wp_state state)
+void wp_monitor_turned(struct wp_monitor *t, enum wp_state state)
 {
 	t->state = state;
 	if (t->has_manager && t->told != state && !ev_is_active(&t->status)) {
@@ -235,14 +235,14 @@ void wp_teller_turned(struct wp_teller *t, enum wp_state state)
 	}
 }
 
-void wp_teller_stopping(struct wp_teller *t)
+void wp_monitor_stopping(struct wp_monitor *t)
 {
 	if (t->has_manager)
 		wp_notify("STOPPING=1");
 }
 
 /* sd_notify(3): with the monotonic time, lest an older READY be taken for that of this reload. */
-void wp_teller_reloading(struct wp_teller *t)
+void wp_monitor_reloading(struct wp_monitor *t)
 {
 	char lines[64];
 
@@ -252,7 +252,7 @@ void wp_teller_reloading(struct wp_teller *t)
 	wp_notify(lines);
 }
 
-void wp_teller_reloaded(struct wp_teller *t)
+void wp_monitor_reloaded(struct wp_monitor *t)
 {
 	if (t->has_manager)
 		wp_notify("READY=1");
@@ -260,10 +260,10 @@ void wp_teller_reloaded(struct wp_teller *t)
 
 /* ---- life ---- */
 
-enum wp_rc wp_teller_new(struct ev_loop *loop, const struct wp_teller_setup *setup,
-			 struct wp_teller **ret, struct wp_why *why)
+enum wp_rc wp_monitor_new(struct ev_loop *loop, const struct wp_monitor_setup *setup,
+			  struct wp_monitor **ret, struct wp_error *error)
 {
-	struct wp_teller *t = calloc(1, sizeof(*t));
+	struct wp_monitor *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return WP_NOMEM;
@@ -275,23 +275,23 @@ enum wp_rc wp_teller_new(struct ev_loop *loop, const struct wp_teller_setup *set
 	ev_timer_init(&t->watchdog, watchdog_cb, 0., 0.);
 	ev_timer_init(&t->status, status_cb, 0., 0.);
 	t->sample.data = t->watchdog.data = t->status.data = t;
-	enum wp_rc rc = serve(t, why);
+	enum wp_rc rc = serve(t, error);
 	if (rc != WP_OK) {
-		wp_teller_free(t);
+		wp_monitor_free(t);
 		return rc;
 	}
 	*ret = t;
 	return WP_OK;
 }
 
-void wp_teller_begin(struct wp_teller *t, struct wp_relay *relay, struct wp_sink *sink)
+void wp_monitor_begin(struct wp_monitor *t, struct wp_relay *relay, struct wp_sink *sink)
 {
 	t->relay = relay;
 	t->sink = sink;
 	watch_manager(t);
 }
 
-void wp_teller_free(struct wp_teller *t)
+void wp_monitor_free(struct wp_monitor *t)
 {
 	if (t == NULL)
 		return;
