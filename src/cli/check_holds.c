@@ -28,6 +28,8 @@ static const struct wp_timelines any_timeline = { .current = 1 };
 
 struct holds {
 	struct wp_check *c;
+	struct wp_partitions partitions; /* owned */
+	struct wp_cli_catalog catalog;
 	struct wp_survey *survey; /* owned */
 	bool whole;		  /* it was read to its end */
 	struct wp_error refused;  /* the first event that can never be sent; "" : none */
@@ -61,17 +63,23 @@ static void note_refused(struct holds *h, const struct wp_survey_event *e)
 	h->refused_until = e->position.commit_lsn + 1;
 }
 
-static enum wp_rc take(void *arg, struct wp_span message, struct wp_error *error)
+static enum wp_rc take_once(void *arg, struct wp_span message, struct wp_error *error)
 {
 	struct holds *h = arg;
 	struct wp_survey_event event;
 	bool is_event;
-	uint64_t unmapped = wp_survey_counts(h->survey)->unmapped;
 	enum wp_rc rc = wp_survey_take(h->survey, message, message.size, &event, &is_event, error);
 
-	if (rc == WP_OK && is_event && wp_survey_counts(h->survey)->unmapped > unmapped)
+	if (rc == WP_OK && is_event && event.is_refused)
 		note_refused(h, &event);
 	return rc;
+}
+
+static enum wp_rc take(void *arg, struct wp_span message, struct wp_error *error)
+{
+	struct holds *h = arg;
+
+	return wp_cli_offer(&h->catalog, take_once, h, message, error);
 }
 
 static void on_notice(void *arg, const PGresult *notice)
@@ -190,16 +198,25 @@ static void judge(struct holds *h)
 
 void wp_check_holds(struct wp_check *c)
 {
-	struct holds h = { .c = c, .refused.text = "" };
-	struct wp_partitions partitions = { 0 };
-	struct wp_survey_setup setup = {
+	struct wp_session session;
+	struct holds h = {
+		.c = c,
+		.refused.text = "",
+		.catalog = {
+			.session = &session,
+			.options = &c->config.postgres,
+			.wanted = &c->wanted.wanted,
+			.partitions = &h.partitions,
+			.patience_ms = PATIENCE_MS,
+		},
+	};
+	const struct wp_survey_setup setup = {
 		.outboxes = &c->config.outboxes,
 		.epoch = c->config.relay.epoch,
 		.timelines = &any_timeline,
-		.partitions = &partitions,
 		.until = UINT64_MAX,
+		.partitions = &h.partitions,
 	};
-	struct wp_session session;
 	struct wp_error error;
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
 					WP_CONNECTION_SQL, &error);
@@ -209,8 +226,6 @@ void wp_check_holds(struct wp_check *c)
 		rc = wp_session_do(&session, PATIENCE_SQL, &error);
 	}
 	if (rc == WP_OK)
-		rc = wp_cli_find_partitions(&session, &c->wanted.wanted, &partitions, &error);
-	if (rc == WP_OK)
 		rc = wp_survey_new(&setup, &h.survey, &error);
 	if (rc == WP_OK) {
 		rc = read_all(&h, &session, &error);
@@ -219,6 +234,6 @@ void wp_check_holds(struct wp_check *c)
 			judge(&h);
 	}
 	wp_survey_free(h.survey);
-	wp_partitions_release(&partitions);
+	wp_partitions_release(&h.partitions);
 	wp_session_release(&session);
 }

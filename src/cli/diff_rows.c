@@ -9,7 +9,6 @@
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
-#include "walpost/postgres/columns.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 
@@ -526,18 +525,11 @@ static enum wp_rc read_tables(struct rows *r, struct wp_error *error)
 
 static enum wp_rc ask_facts(struct rows *r, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	PGresult *result;
+	enum wp_transfer text; /* as ever in SQL */
+	enum wp_rc rc = wp_cli_find_columns(&r->session, &r->wanted.wanted, WP_BINARY_OFF,
+					    &r->facts, &text, error);
 
-	begin_sql(r, &sql, &text);
-	wp_columns_sql(&sql, &r->wanted.wanted);
-	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, error);
-	if (rc != WP_OK)
-		return rc;
-	(void)wp_columns_read(result, WP_BINARY_OFF, &r->facts);
-	PQclear(result);
-	return know_types(r, error);
+	return rc == WP_OK ? know_types(r, error) : rc;
 }
 
 static enum wp_rc prepare(struct rows *r, struct wp_error *error)

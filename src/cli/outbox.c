@@ -2,9 +2,13 @@
 
 #include <string.h>
 
+#include "walpost/base/clock.h"
 #include "walpost/kafka/producer.h"
+#include "walpost/postgres/columns.h"
 #include "walpost/postgres/partitions.h"
 #include "walpost/postgres/slot.h"
+
+#define ASK_EVERY_S 0.05
 
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
 			    const struct wp_requirements *wanted, struct wp_preflight *ret,
@@ -179,23 +183,72 @@ size_t wp_cli_record_max(const struct wp_config *config)
 							: 0;
 }
 
-/* -- partitions ------------------------------------------------------------ */
+/* -- what a relay would know ----------------------------------------------- */
 
-enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_requirements *wanted,
-				  struct wp_partitions *ret, struct wp_error *error)
+enum wp_rc wp_cli_find_columns(struct wp_session *s, const struct wp_requirements *wanted,
+			       enum wp_binary binary, struct wp_column_facts *ret,
+			       enum wp_transfer *ret_transfer, struct wp_error *error)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *r = NULL;
+	enum wp_rc rc = WP_OK;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	if (wanted->count > 0) {
+		wp_columns_sql(&sql, wanted);
+		rc = wp_sql_end(&sql, error);
+		if (rc == WP_OK)
+			rc = wp_session_query(s, (const char *)text.data, &r, error);
+	}
+	if (rc == WP_OK)
+		*ret_transfer = wp_columns_read(r, binary, ret);
+	PQclear(r);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc find_partitions(const struct wp_cli_catalog *c, struct wp_error *error)
 {
 	struct wp_buffer text;
 	struct wp_sql sql;
 	PGresult *r = NULL;
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(s), &text);
-	wp_partitions_sql(&sql, wanted, WP_PARTITIONS_FOR_ANYBODY);
+	wp_sql_init(&sql, wp_session_pg(c->session), &text);
+	wp_partitions_sql(&sql, c->wanted,
+			  c->options->allow_synchronous ? WP_PARTITIONS_FOR_SYNCHRONOUS
+							: WP_PARTITIONS_FOR_ANYBODY);
 	enum wp_rc rc = wp_sql_end(&sql, error);
 	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, &r, error);
+		rc = wp_session_query(c->session, (const char *)text.data, &r, error);
 	if (rc == WP_OK)
-		rc = wp_partitions_answer(r, ret, error);
+		rc = wp_partitions_answer(r, c->partitions, error);
 	PQclear(r);
 	wp_buffer_release(&text);
+	return rc;
+}
+
+/* A transaction is not visible at once, nor while it waits for a synchronous standby. */
+enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, void *arg,
+			struct wp_span message, struct wp_error *error)
+{
+	enum wp_rc rc = take(arg, message, error);
+	int64_t asked_ms = 0;
+	while (rc == WP_PAUSE) {
+		int64_t now_ms = wp_clock_us() / 1000;
+		if (asked_ms != 0 && now_ms - asked_ms >= c->patience_ms)
+			return wp_error_set(error, WP_IO,
+					    "whether a table is a partition of an outbox cannot be "
+					    "told: the transaction that wrote to it was committed, "
+					    "and still waits for a synchronous standby");
+		if (asked_ms != 0)
+			wp_console_wait(c->session->console, ASK_EVERY_S);
+		if (c->session->console->interrupted)
+			return wp_error_set(error, WP_IO, "interrupted");
+		rc = find_partitions(c, error);
+		if (rc == WP_OK)
+			rc = take(arg, message, error);
+		asked_ms = asked_ms != 0 ? asked_ms : now_ms;
+	}
 	return rc;
 }

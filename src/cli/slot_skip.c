@@ -22,6 +22,7 @@ enum {
 	FETCH_COUNT = 8,
 	WHOLE_MAX = 2 * 1024 * 1024, /* a larger row is read in part: ids come first */
 	PART_SIZE = 64 * 1024,
+	PATIENCE_MS = 10000, /* until a transaction that was committed is visible */
 };
 
 struct skip {
@@ -41,8 +42,12 @@ struct skip {
 	bool publication_exists;
 	struct wp_requirements_outboxes wanted; /* owned */
 	struct wp_partitions partitions;	/* owned */
+	struct wp_cli_catalog catalog;
 
 	struct wp_survey *survey; /* owned */
+	size_t size;		  /* of the message that is read, whole */
+	struct wp_survey_event event;
+	bool is_event;
 	uint64_t shown;
 	bool listed;		    /* to its end */
 	bool cursor;		    /* its transaction is open */
@@ -261,20 +266,25 @@ static void print_event(struct skip *s, const struct wp_survey_event *e)
 	s->shown++;
 }
 
+static enum wp_rc survey_once(void *arg, struct wp_span message, struct wp_error *error)
+{
+	struct skip *s = arg;
+	return wp_survey_take(s->survey, message, s->size, &s->event, &s->is_event, error);
+}
+
 static enum wp_rc take_row(struct skip *s, const PGresult *rows, int row, struct wp_error *error)
 {
-	struct wp_survey_event event;
-	bool is_event;
 	size_t size;
-	size_t whole = strtoul(PQgetvalue(rows, row, 1), NULL, 10);
 	unsigned char *bytes =
 		PQunescapeBytea((const unsigned char *)PQgetvalue(rows, row, 0), &size);
+	const struct wp_span message = { bytes, size };
+	s->size = strtoul(PQgetvalue(rows, row, 1), NULL, 10);
 	if (bytes == NULL)
-		return wp_error_set(error, WP_NOMEM, "out of memory for a row of %zu bytes", whole);
-	enum wp_rc rc = wp_survey_take(s->survey, (struct wp_span){ .data = bytes, .size = size },
-				       whole, &event, &is_event, error);
-	if (rc == WP_OK && is_event)
-		print_event(s, &event);
+		return wp_error_set(error, WP_NOMEM, "out of memory for a row of %zu bytes",
+				    s->size);
+	enum wp_rc rc = wp_cli_offer(&s->catalog, survey_once, s, message, error);
+	if (rc == WP_OK && s->is_event)
+		print_event(s, &s->event);
 	PQfreemem(bytes);
 	return rc;
 }
@@ -299,7 +309,7 @@ static enum wp_rc declare(struct skip *s, struct wp_error *error)
 {
 	char to[WP_LSN_TEXT_SIZE], template[512];
 	(void)snprintf(template, sizeof(template),
-		       "BEGIN; SET LOCAL statement_timeout = 0; "
+		       "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; "
 		       "DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
 		       "THEN data ELSE substr(data, 1, %d) END, length(data) "
 		       "FROM pg_logical_slot_peek_binary_changes(%%L, %%L, NULL, 'proto_version', "
@@ -331,12 +341,17 @@ static enum wp_rc survey(struct skip *s, struct wp_error *error)
 		return wp_error_set(error, WP_CONFIG, "publication %s is not there",
 				    s->postgres.publication);
 	enum wp_rc rc = wp_requirements_outboxes_init(&s->wanted, &s->config.outboxes, error);
-	if (rc == WP_OK)
-		rc = wp_cli_find_partitions(&s->session, &s->wanted.wanted, &s->partitions, error);
 	if (rc != WP_OK)
 		return rc;
 	find_timelines(s);
-	struct wp_survey_setup setup = {
+	s->catalog = (struct wp_cli_catalog){
+		.session = &s->session,
+		.options = &s->postgres,
+		.wanted = &s->wanted.wanted,
+		.partitions = &s->partitions,
+		.patience_ms = PATIENCE_MS,
+	};
+	const struct wp_survey_setup setup = {
 		.outboxes = &s->config.outboxes,
 		.epoch = s->config.relay.epoch,
 		.timelines = &s->timelines,
@@ -457,7 +472,7 @@ static void summarise_json(const struct skip *s, bool skipped)
 				  s->listed ? json_integer((json_int_t)c->events) : json_null());
 	(void)json_object_set_new(object, "transactions",
 				  json_integer((json_int_t)c->transactions));
-	(void)json_object_set_new(object, "unmapped_rows", json_integer((json_int_t)c->unmapped));
+	(void)json_object_set_new(object, "unmapped_rows", json_integer((json_int_t)c->refused));
 	(void)json_object_set_new(object, "foreign_rows", json_integer((json_int_t)c->foreign));
 	(void)json_object_set_new(object, "skipped", json_boolean(skipped));
 	(void)json_object_set_new(object, "recorded", json_boolean(s->recorded));
@@ -472,9 +487,9 @@ static void summarise_list(const struct skip *s)
 			   c->events - s->shown);
 	wp_cli_say(stdout, "%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
 		   c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
-	if (c->unmapped > 0)
+	if (c->refused > 0)
 		wp_cli_say(stdout, "%" PRIu64 " of them could never be sent: see their reasons\n",
-			   c->unmapped);
+			   c->refused);
 	for (size_t i = 0; i < c->foreign_tables; i++) {
 		char table[WP_TABLE_NAME_TEXT_SIZE];
 		wp_cli_say(stdout, "%" PRIu64 " rows of %s, which is not configured\n",

@@ -12,14 +12,12 @@
 #include "walpost/cli/output.h"
 #include "walpost/cli/timelines.h"
 #include "walpost/outbox/feed.h"
-#include "walpost/postgres/columns.h"
 #include "walpost/run/requirements.h"
 #include "walpost/sink/json.h"
 
 #define LINES_SIZE_MAX ((size_t)1 << 31) /* a guard only: a line of the largest row has room */
 #define LINES_WRITTEN_AT ((size_t)64 * 1024)
 #define LOOK_EVERY_S 0.25
-#define ASK_EVERY_S 0.05
 /* Debezium's context headers name a run; this is none. */
 #define NO_RUN "00000000-0000-0000-0000-000000000000"
 
@@ -57,26 +55,11 @@ struct tail {
 
 static enum wp_rc find_columns(struct tail *t, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	PGresult *r = NULL;
-	enum wp_rc rc = WP_OK;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(&t->session), &text);
-	if (t->wanted.wanted.count > 0) {
-		wp_columns_sql(&sql, &t->wanted.wanted);
-		rc = wp_sql_end(&sql, error);
-		if (rc == WP_OK)
-			rc = wp_session_query(&t->session, (const char *)text.data, &r, error);
-	}
 	/* As text unless it must be: a row in the log may be of the table as it was before. */
 	enum wp_binary binary =
 		t->config.postgres.binary == WP_BINARY_ON ? WP_BINARY_ON : WP_BINARY_OFF;
-	if (rc == WP_OK)
-		t->transfer = wp_columns_read(r, binary, &t->columns);
-	PQclear(r);
-	wp_buffer_release(&text);
-	return rc;
+	return wp_cli_find_columns(&t->session, &t->wanted.wanted, binary, &t->columns,
+				   &t->transfer, error);
 }
 
 /* -- lines ----------------------------------------------------------------- */
@@ -139,29 +122,23 @@ static enum wp_rc learn_types(struct tail *t, struct wp_error *error)
 	return rc;
 }
 
-/* A transaction is not visible at once, nor while it waits for a synchronous standby. */
-static enum wp_rc feed_with_partitions(struct tail *t, struct wp_span message,
-				       struct wp_error *error)
+static enum wp_rc feed_once(void *arg, struct wp_span message, struct wp_error *error)
 {
-	enum wp_rc rc = wp_feed_take(t->feed, message, &t->fed, error);
-	bool asked = false;
-	while (rc == WP_PAUSE) {
-		if (asked)
-			wp_console_wait(&t->console, ASK_EVERY_S);
-		if (t->console.interrupted)
-			return wp_error_set(error, WP_IO, "interrupted");
-		rc = wp_cli_find_partitions(&t->session, &t->wanted.wanted, &t->partitions, error);
-		if (rc == WP_OK)
-			rc = wp_feed_take(t->feed, message, &t->fed, error);
-		asked = true;
-	}
-	return rc;
+	struct tail *t = arg;
+	return wp_feed_take(t->feed, message, &t->fed, error);
 }
 
 /* One question is answered, and then perhaps the other. */
 static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_error *error)
 {
-	enum wp_rc rc = feed_with_partitions(t, message, error);
+	const struct wp_cli_catalog catalog = {
+		.session = &t->session,
+		.options = &t->config.postgres,
+		.wanted = &t->wanted.wanted,
+		.partitions = &t->partitions,
+		.patience_ms = INT64_MAX,
+	};
+	enum wp_rc rc = wp_cli_offer(&catalog, feed_once, t, message, error);
 	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
 		rc = learn_types(t, error);
 		if (rc == WP_OK)

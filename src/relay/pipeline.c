@@ -3,18 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/outbox/message.h"
-#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/decoder.h"
 #include "walpost/outbox/shape.h"
-#include "walpost/outbox/table.h"
 #include "walpost/relay/diversions.h"
 #include "walpost/relay/faults.h"
 #include "walpost/relay/pipeline.h"
-#include "walpost/wal/pgoutput.h"
-#include "walpost/wal/relations.h"
 
 enum {
-	RELATIONS_MAX = 100000,
 	/*
 	 * What librdkafka keeps for a message besides its bytes, and our own rings: 510, measured
 	 * with three headers and librdkafka 2.0.
@@ -22,30 +17,10 @@ enum {
 	EVENT_OVERHEAD = 512,
 };
 
-/* What we make of a relation; attached to it in the map. */
-struct use {
-	struct wp_rows rows;
-	struct wp_mapping *mapping; /* owned; of events only */
-};
-
 struct wp_pipeline {
 	struct wp_pipeline_setup setup;
-	struct wp_outbox_set *outboxes;
-	struct wp_relations *relations;
-	struct wp_buffer texts; /* of binary values */
-	struct wp_column_facts facts;
-	enum wp_transfer transfer;
-	bool wants_text;
-	bool wants_facts;
-	struct wp_timelines timelines;
-	struct wp_pgoutput decoder;
-	bool in_transaction;
-	bool has_events; /* the current transaction */
-	wp_lsn commit_lsn;
-	int64_t commit_time_us;
-	uint32_t xid;
-	bool asked; /* about partitions, since the current transaction came */
-	uint32_t ordinal;
+	struct wp_decoder *decoder; /* owned */
+	bool has_events;	    /* the current transaction */
 	struct wp_pipeline_counts counts;
 	uint64_t written;
 	struct wp_event_name last;
@@ -55,39 +30,37 @@ struct wp_pipeline {
 	struct wp_error reason; /* of the last dead letter */
 };
 
-static void use_free(void *attached)
+static enum wp_rc new_decoder(const struct wp_pipeline *p, const struct wp_outboxes *outboxes,
+			      struct wp_decoder **ret, struct wp_error *error)
 {
-	struct use *use = attached;
+	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
+	const struct wp_decoder_setup setup = {
+		.outboxes = outboxes,
+		.epoch = p->setup.epoch,
+		.record_max = p->setup.record_max,
+		.texts_max = p->setup.value_size_max,
+		.columns = diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
+		.partitions = p->setup.partitions,
+	};
 
-	if (use == NULL)
-		return;
-	wp_mapping_free(use->mapping);
-	free(use);
+	return wp_decoder_new(&setup, ret, error);
 }
 
 enum wp_rc wp_pipeline_new(const struct wp_pipeline_setup *setup, struct wp_pipeline **ret,
 			   struct wp_error *error)
 {
 	struct wp_pipeline *p = calloc(1, sizeof(*p));
-	enum wp_rc rc = WP_NOMEM;
 
 	if (p == NULL)
 		return WP_NOMEM;
 	p->setup = *setup;
-	wp_buffer_init(&p->texts, setup->value_size_max);
-	p->timelines.current = 1;
-	wp_column_facts_begin(&p->facts);
-	rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &p->outboxes, error);
-	if (rc != WP_OK)
-		goto fail;
-	rc = wp_relations_new(RELATIONS_MAX, use_free, &p->relations);
-	if (rc != WP_OK)
-		goto fail;
+	enum wp_rc rc = new_decoder(p, setup->outboxes, &p->decoder, error);
+	if (rc != WP_OK) {
+		wp_pipeline_free(p);
+		return rc;
+	}
 	*ret = p;
 	return WP_OK;
-fail:
-	wp_pipeline_free(p);
-	return rc;
 }
 
 void wp_pipeline_free(struct wp_pipeline *p)
@@ -95,155 +68,52 @@ void wp_pipeline_free(struct wp_pipeline *p)
 	if (p == NULL)
 		return;
 	wp_diversions_release(&p->diversions);
-	wp_relations_free(p->relations);
-	wp_outbox_set_free(p->outboxes);
-	wp_buffer_release(&p->texts);
+	wp_decoder_free(p->decoder);
 	free(p);
 }
 
 enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
 			      struct wp_error *error)
 {
-	struct wp_outbox_set *set = NULL;
-	enum wp_rc rc = wp_outbox_set_new(outboxes, p->setup.record_max, &set, error);
+	struct wp_decoder *decoder;
+	enum wp_rc rc = new_decoder(p, outboxes, &decoder, error);
 
 	if (rc != WP_OK)
 		return rc;
-	wp_relations_clear(p->relations); /* they point to the old one */
-	wp_outbox_set_free(p->outboxes);
-	p->outboxes = set;
+	wp_decoder_free(p->decoder);
+	p->decoder = decoder;
 	p->setup.outboxes = outboxes;
-	wp_buffer_release(&p->texts);
-	wp_buffer_init(&p->texts, p->setup.value_size_max);
 	return WP_OK;
 }
 
 void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines)
 {
-	wp_relations_clear(p->relations);
-	wp_column_facts_begin(&p->facts);
-	p->transfer = WP_TRANSFER_TEXT;
-	p->wants_text = false;
-	p->wants_facts = false;
-	p->timelines = *timelines;
-	p->in_transaction = false;
+	wp_decoder_begin(p->decoder, timelines);
 	p->has_events = false;
 }
 
 void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts,
 		      enum wp_transfer transfer)
 {
-	wp_column_facts_copy(&p->facts, facts);
-	p->transfer = transfer;
-	(void)!wp_relations_put_facts(p->relations, facts);
-}
-
-/* -- relations ------------------------------------------------------------ */
-
-static bool would_do_in_text(struct wp_mapping_setup setup)
-{
-	struct wp_mapping *mapping = NULL;
-
-	if (setup.transfer == WP_TRANSFER_TEXT)
-		return false;
-	setup.transfer = WP_TRANSFER_TEXT;
-	enum wp_rc rc = wp_mapping_new(&setup, &mapping, NULL);
-	wp_mapping_free(mapping);
-	return rc == WP_OK;
-}
-
-static enum wp_rc map_outbox(struct wp_pipeline *p, const struct wp_relation *r, struct use *use,
-			     struct wp_error *error)
-{
-	bool diverts = p->setup.poison == WP_POISON_DEAD_LETTER;
-
-	struct wp_mapping_setup setup = {
-		.options = use->rows.outbox->options,
-		.relation = r,
-		.types = p->relations,
-		.facts = &p->facts,
-		.table = use->rows.outbox->table,
-		.columns = diverts ? WP_COLUMNS_KNOWN : WP_COLUMNS_ALL,
-		.transfer = p->transfer,
-	};
-
-	enum wp_rc rc = wp_mapping_new(&setup, &use->mapping, error);
-	p->wants_text = rc == WP_CONFIG && would_do_in_text(setup);
-	p->wants_facts = rc == WP_CONFIG && wp_mapping_wants_facts(&setup);
-	return rc;
+	(void)!wp_decoder_know(p->decoder, facts, transfer);
 }
 
 bool wp_pipeline_wants_facts(const struct wp_pipeline *p)
 {
-	return p->wants_facts;
+	return wp_decoder_wants_facts(p->decoder);
 }
 
 bool wp_pipeline_wants_text(const struct wp_pipeline *p)
 {
-	return p->wants_text;
-}
-
-static enum wp_rc say_too_many(const char *what, struct wp_error *error)
-{
-	return wp_error_set(error, WP_CONFIG,
-			    "the publication has brought more than %d %s; narrow it to the outbox",
-			    RELATIONS_MAX, what);
-}
-
-static enum wp_rc take_type(struct wp_pipeline *p, const struct wp_change *change,
-			    struct wp_error *error)
-{
-	enum wp_rc rc = wp_relations_put_type(p->relations, change);
-
-	return rc == WP_FULL ? say_too_many("types", error) : rc;
-}
-
-static enum wp_rc take_relation(struct wp_pipeline *p, const struct wp_change *change,
-				struct wp_error *error)
-{
-	struct wp_relation *r = NULL;
-	enum wp_rc rc = wp_relations_put(p->relations, change, &r);
-
-	if (rc == WP_FULL)
-		return say_too_many("relations", error);
-	if (rc != WP_OK)
-		return rc;
-	struct use *use = calloc(1, sizeof(*use));
-	if (use == NULL)
-		return WP_NOMEM;
-	r->attached = use;
-	use->rows = wp_outbox_set_rows(p->outboxes, r->schema, r->name);
-	return use->rows.kind == WP_ROWS_EVENTS ? map_outbox(p, r, use, error) : WP_OK;
+	return wp_decoder_wants_text(p->decoder);
 }
 
 uint32_t wp_pipeline_question(const struct wp_pipeline *p)
 {
-	return p->xid;
+	return wp_decoder_transaction(p->decoder)->xid;
 }
 
-/*
- * Whose rows are they, if the name did not tell? That a table is a partition is not in the
- * log. But the server tells of a relation anew, before its next row, when it was attached or
- * detached; so what the catalog says holds until then, if it is not older than this row.
- */
-static enum wp_rc identify(struct wp_pipeline *p, const struct wp_relation *r, struct use *use)
-{
-	const struct wp_partitions *partitions = p->setup.partitions;
-
-	if (use->rows.kind != WP_ROWS_UNKNOWN)
-		return WP_OK;
-	if (!(p->asked ? wp_partitions_cover_committed(partitions, p->xid)
-		       : wp_partitions_cover(partitions, p->xid))) {
-		p->asked = true;
-		return WP_PAUSE;
-	}
-	/* A mapping follows at the row. */
-	use->rows = wp_outbox_set_rows_of_partition(p->outboxes, r->schema, r->name,
-						    wp_partitions_find(partitions, r->oid));
-	return WP_OK;
-}
-
-/* -- rows ----------------------------------------------------------------- */
+/* -- events --------------------------------------------------------------- */
 
 /* For every event: as few instructions as it takes. `to` has room for `room` bytes. */
 static void copy_name(char *to, size_t room, struct wp_span name)
@@ -260,6 +130,7 @@ static void name_event(struct wp_pipeline *p, const struct wp_event *event)
 	copy_name(p->last.table, sizeof(p->last.table), wp_span_of(event->table));
 	copy_name(p->last.id, sizeof(p->last.id), event->id);
 	p->last.is_message = wp_span_is_null(event->schema);
+	p->last.position = event->position;
 	p->last_id_size =
 		event->id.size < sizeof(p->last.id) ? event->id.size : sizeof(p->last.id) - 1;
 }
@@ -297,7 +168,7 @@ static enum wp_rc send_record(struct wp_pipeline *p, const struct wp_record *rec
 		return rc;
 	if (p->setup.meter != NULL)
 		wp_meter_sent(p->setup.meter, wp_ledger_next(p->setup.ledger), record->topic,
-			      p->commit_time_us);
+			      wp_decoder_transaction(p->decoder)->commit_time_us);
 	wp_ledger_add(p->setup.ledger, size);
 	p->counts.events++;
 	p->counts.bytes += bytes;
@@ -377,244 +248,91 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 				error);
 }
 
-/* `rc` is what reading it gave: WP_OK or WP_DATA. */
-static enum wp_rc place_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
-			      struct wp_event *event, enum wp_rc rc, struct wp_error *error)
+static enum wp_rc take_event(struct wp_pipeline *p, const struct wp_decoded *decoded,
+			     struct wp_taken *taken, struct wp_error *error)
 {
-	name_event(p, event);
-	event->commit_time_us = p->commit_time_us;
-	event->position = (struct wp_position){
-		.epoch = p->setup.epoch,
-		.timeline = wp_timelines_at(&p->timelines, p->commit_lsn),
-		.commit_lsn = p->commit_lsn,
-		.ordinal = p->ordinal,
-	};
-	p->last.position = event->position;
-	return send_event(p, outbox, event, rc, error);
-}
-
-static enum wp_rc take_event(struct wp_pipeline *p, struct use *use, const struct wp_relation *r,
-			     const struct wp_tuple *row, struct wp_error *error)
-{
-	struct wp_event event;
-	enum wp_rc rc = WP_OK;
-
-	if (use->mapping == NULL)
-		rc = map_outbox(p, r, use, error);
-	if (rc != WP_OK)
-		return rc;
 	forget_name(p);
-	rc = wp_mapping_event(use->mapping, row, &p->texts, &event, error);
-	if (rc != WP_OK && rc != WP_DATA)
-		return rc;
-	return place_event(p, use->rows.outbox, &event, rc, error);
-}
-
-/* Between Begin and Commit, as a row. */
-static enum wp_rc take_message_event(struct wp_pipeline *p, const struct wp_outbox *outbox,
-				     struct wp_span content, struct wp_error *error)
-{
-	struct wp_event event;
-
-	if (!p->in_transaction)
-		return wp_error_set(
-			error, WP_PROTO,
-			"the server sent a transactional message outside a transaction");
-	forget_name(p);
-	enum wp_rc rc = wp_message_event(outbox->messages, content, &p->texts, &event, error);
-	if (rc != WP_OK && rc != WP_DATA)
-		return rc;
-	return place_event(p, outbox, &event, rc, error);
-}
-
-static enum wp_rc take_message(struct wp_pipeline *p, const struct wp_change *change,
-			       struct wp_taken *taken, struct wp_error *error)
-{
-	const struct wp_outbox *outbox =
-		wp_outbox_set_prefix(p->outboxes, change->as.message.prefix);
-	enum wp_rc rc = WP_OK;
-
-	if (outbox == NULL) {
-		p->counts.messages++;
-	} else if (!change->as.message.transactional) {
-		p->counts.messages_refused++;
-		taken->refused_message = true;
-	} else {
-		rc = take_message_event(p, outbox, change->as.message.content, error);
-		taken->event = rc == WP_OK;
-		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
-	}
-	if (rc == WP_OK && change->as.message.transactional)
-		p->ordinal++;
+	name_event(p, decoded->event);
+	enum wp_rc rc = send_event(p, decoded->outbox, decoded->event, decoded->verdict, error);
+	taken->event = rc == WP_OK;
+	taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
 	return rc;
 }
 
-static enum wp_rc refuse_foreign(const struct wp_relation *r, struct wp_error *error)
+/* -- what else comes ------------------------------------------------------ */
+
+static void take_begin(struct wp_pipeline *p)
 {
-	return wp_error_set(
-		error, WP_CONFIG,
-		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
-		"passing it over would lose it if it is an outbox under another name. If it is "
-		"one, set outbox.table (or outbox.leaves, where its table is named, for a "
-		"partition "
-		"that is gone); else add it to outbox.ignore, and start again. To take it out of "
-		"the publication helps with later rows only: this one is in the log already",
-		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
-		(const char *)r->name.data);
-}
-
-static enum wp_rc take_insert(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_error *error)
-{
-	const struct wp_relation *r =
-		wp_relations_find(p->relations, change->as.insert.relation_oid);
-	enum wp_rc rc = WP_OK;
-
-	if (!p->in_transaction)
-		return wp_error_set(error, WP_PROTO,
-				    "the server sent an insert outside a transaction");
-	if (r == NULL || r->attached == NULL)
-		return wp_error_set(error, WP_PROTO,
-				    "the server sent a row of relation %u before telling about it",
-				    (unsigned)change->as.insert.relation_oid);
-	struct use *use = r->attached;
-	switch (use->rows.kind) {
-	case WP_ROWS_EVENTS:
-		rc = take_event(p, use, r, &change->as.insert.tuple, error);
-		taken->event = rc == WP_OK;
-		taken->dead_letter = rc == WP_OK && p->last.is_dead_letter;
-		break;
-	case WP_ROWS_IGNORED:
-		p->counts.ignored++;
-		break;
-	case WP_ROWS_OWN:
-		break;
-	case WP_ROWS_UNKNOWN:
-		rc = identify(p, r, use);
-		return rc == WP_OK ? take_insert(p, change, taken, error) : rc;
-	case WP_ROWS_FOREIGN:
-		return refuse_foreign(r, error);
-	}
-	if (rc == WP_OK)
-		p->ordinal++;
-	return rc;
-}
-
-/*
- * Whose row was changed or deleted: `ret` is NULL when it is of no outbox. WP_PAUSE: it may be
- * of a partition of one, which is asked first.
- */
-static enum wp_rc find_outbox(struct wp_pipeline *p, uint32_t oid, const struct wp_outbox **ret)
-{
-	const struct wp_relation *r = wp_relations_find(p->relations, oid);
-	struct use *use = r ? r->attached : NULL;
-	enum wp_rc rc = use != NULL ? identify(p, r, use) : WP_OK;
-
-	*ret = rc == WP_OK && use != NULL ? use->rows.outbox : NULL;
-	return rc;
-}
-
-/* An event does not change: what is to be told again is a new row. */
-static enum wp_rc take_update(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_error *error)
-{
-	enum wp_rc rc = find_outbox(p, change->as.update.relation_oid, &taken->updated);
-
-	if (rc != WP_OK || taken->updated == NULL)
-		return rc;
-	if (taken->updated->options->on_update == WP_ON_UPDATE_STOP)
-		return wp_error_set(error, WP_CONFIG,
-				    "a row of outbox table %s was updated, and outbox.on_update = "
-				    "stop: insert a new row for a new event; to go on, set "
-				    "outbox.on_update = warn",
-				    taken->updated->options->table);
-	p->counts.updates++;
-	return WP_OK;
-}
-
-static enum wp_rc take_delete(struct wp_pipeline *p, const struct wp_change *change)
-{
-	const struct wp_outbox *outbox;
-	enum wp_rc rc = find_outbox(p, change->as.del.relation_oid, &outbox);
-
-	p->counts.deletes += rc == WP_OK && outbox != NULL ? 1 : 0;
-	return rc;
-}
-
-/* -- transactions --------------------------------------------------------- */
-
-static enum wp_rc take_begin(struct wp_pipeline *p, const struct wp_change *change,
-			     struct wp_error *error)
-{
-	if (p->in_transaction)
-		return wp_error_set(error, WP_PROTO,
-				    "the server began a transaction within another");
-	p->in_transaction = true;
 	p->has_events = false;
-	p->commit_lsn = change->as.begin.commit_lsn;
-	p->commit_time_us = change->as.begin.commit_time_us;
-	p->xid = change->as.begin.xid;
-	p->asked = false;
-	p->ordinal = 0;
 	if (p->diversions.count > 0)
 		wp_diversions_forget(&p->diversions, wp_ledger_confirmed_lsn(p->setup.ledger));
-	return WP_OK;
 }
 
-static enum wp_rc take_commit(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_error *error)
+static void take_commit(struct wp_pipeline *p, wp_lsn end_lsn)
 {
-	if (!p->in_transaction)
-		return wp_error_set(error, WP_PROTO,
-				    "the server committed a transaction it did not begin");
-	if (change->as.commit.commit_lsn != p->commit_lsn ||
-	    change->as.commit.end_lsn <= change->as.commit.commit_lsn)
-		return wp_error_set(error, WP_PROTO,
-				    "the server's commit does not fit its begin: begin at %llX, "
-				    "commit at %llX, end %llX",
-				    (unsigned long long)p->commit_lsn,
-				    (unsigned long long)change->as.commit.commit_lsn,
-				    (unsigned long long)change->as.commit.end_lsn);
-	p->in_transaction = false;
 	p->counts.transactions += p->has_events ? 1 : 0;
-	wp_ledger_commit(p->setup.ledger, change->as.commit.end_lsn);
-	return WP_OK;
+	wp_ledger_commit(p->setup.ledger, end_lsn);
 }
 
-static enum wp_rc take_change(struct wp_pipeline *p, const struct wp_change *change,
-			      struct wp_taken *taken, struct wp_error *error)
+static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *decoded,
+			       struct wp_taken *taken, struct wp_error *error)
 {
-	switch (change->kind) {
-	case WP_CHANGE_BEGIN:
-		return take_begin(p, change, error);
-	case WP_CHANGE_COMMIT:
-		return take_commit(p, change, error);
-	case WP_CHANGE_RELATION:
-		return take_relation(p, change, error);
-	case WP_CHANGE_TYPE:
-		return take_type(p, change, error);
-	case WP_CHANGE_INSERT:
-		return take_insert(p, change, taken, error);
-	case WP_CHANGE_UPDATE:
-		return take_update(p, change, taken, error);
-	case WP_CHANGE_DELETE:
-		return take_delete(p, change);
-	case WP_CHANGE_TRUNCATE:
+	switch (decoded->kind) {
+	case WP_DECODED_EVENT:
+		return take_event(p, decoded, taken, error);
+	case WP_DECODED_BEGIN:
+		take_begin(p);
+		break;
+	case WP_DECODED_COMMIT:
+		take_commit(p, decoded->end_lsn);
+		break;
+	case WP_DECODED_IGNORED:
+		p->counts.ignored++;
+		break;
+	case WP_DECODED_UPDATE:
+		taken->updated = decoded->outbox;
+		p->counts.updates += decoded->verdict == WP_OK ? 1 : 0;
+		break;
+	case WP_DECODED_DELETE:
+		p->counts.deletes++;
+		break;
+	case WP_DECODED_TRUNCATE:
 		p->counts.truncates++;
-		return WP_OK;
-	case WP_CHANGE_MESSAGE:
-		return take_message(p, change, taken, error);
-	case WP_CHANGE_ORIGIN:
-		return WP_OK;
+		break;
+	case WP_DECODED_MESSAGE:
+		p->counts.messages++;
+		break;
+	case WP_DECODED_MESSAGE_REFUSED:
+		taken->refused_message = true;
+		p->counts.messages_refused++;
+		break;
+	case WP_DECODED_FOREIGN:
+	case WP_DECODED_NOTHING:
+		break;
 	}
-	return wp_error_set(error, WP_PROTO, "a change of a kind that does not exist");
+	return decoded->verdict;
+}
+
+static enum wp_rc take_message(struct wp_pipeline *p, struct wp_span message,
+			       struct wp_taken *taken, struct wp_error *error)
+{
+	struct wp_decoded decoded;
+	enum wp_rc rc = wp_decoder_take(p->decoder, message, &decoded, error);
+
+	if (rc != WP_OK && rc != WP_PAUSE)
+		forget_name(p); /* it may have been an event */
+	if (rc != WP_OK)
+		return rc;
+	rc = take_decoded(p, &decoded, taken, error);
+	if (rc != WP_OK)
+		wp_decoder_unread(p->decoder);
+	return rc;
 }
 
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
 			    struct wp_error *error)
 {
 	struct wp_frame frame;
-	struct wp_change change;
 	enum wp_rc rc = wp_frame_read(copy_data, &frame, error);
 
 	if (rc != WP_OK)
@@ -628,25 +346,22 @@ enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, str
 		wp_ledger_keepalive(p->setup.ledger, frame.end);
 		return WP_OK;
 	}
-	rc = wp_pgoutput_read(&p->decoder, frame.body, &change, error);
-	if (rc != WP_OK)
-		return rc;
-	return take_change(p, &change, ret, error);
+	return take_message(p, frame.body, ret, error);
 }
 
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p)
 {
-	return p->commit_time_us;
+	return wp_decoder_transaction(p->decoder)->commit_time_us;
 }
 
 bool wp_pipeline_in_transaction(const struct wp_pipeline *p)
 {
-	return p->in_transaction;
+	return wp_decoder_transaction(p->decoder)->open;
 }
 
 bool wp_pipeline_has_sent(const struct wp_pipeline *p)
 {
-	return p->in_transaction && p->has_events;
+	return p->has_events && wp_pipeline_in_transaction(p);
 }
 
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p)

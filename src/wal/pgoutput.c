@@ -332,3 +332,48 @@ enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struc
 	*ret = change;
 	return WP_OK;
 }
+
+/* What is not within the beginning is null. */
+static bool has_head(struct wp_pgoutput *p, struct wp_change *c)
+{
+	switch (c->kind) {
+	case WP_CHANGE_INSERT:
+		for (size_t i = 0; i < c->as.insert.tuple.count; i++) {
+			if (wp_span_is_null(p->values[i].bytes))
+				p->values[i].kind = WP_VALUE_NULL;
+		}
+		return c->as.insert.tuple.count > 0;
+	case WP_CHANGE_UPDATE:
+		return c->as.update.relation_oid != 0;
+	case WP_CHANGE_DELETE:
+		return c->as.del.relation_oid != 0;
+	case WP_CHANGE_MESSAGE:
+		c->as.message.content = wp_span_of("");
+		return !wp_span_is_null(c->as.message.prefix);
+	default:
+		return false;
+	}
+}
+
+enum wp_rc wp_pgoutput_read_beginning(struct wp_pgoutput *p, struct wp_span beginning,
+				      struct wp_change *ret, struct wp_error *error)
+{
+	struct wp_change change = { 0 };
+	struct wp_wire w;
+
+	wp_wire_init(&w, beginning);
+	uint8_t kind = wp_wire_u8(&w);
+	for (size_t i = 0; i < WP_COLUMNS_MAX; i++)
+		p->values[i] = (struct wp_value){ .kind = WP_VALUE_NULL };
+	enum wp_rc rc = w.bad ? WP_OK : read_body(p, kind, &w, &change, error);
+	if (rc != WP_OK)
+		return rc;
+	if (!has_head(p, &change))
+		return wp_error_set(
+			error, WP_PROTO,
+			"pgoutput: the first %zu bytes of message '%c' do not tell whose "
+			"it is",
+			beginning.size, kind);
+	*ret = change;
+	return WP_OK;
+}

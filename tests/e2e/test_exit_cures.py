@@ -155,6 +155,20 @@ def test_check_counts_the_rows_that_the_slot_holds_by_table_after_it_left_the_pu
     _flows(stage, {})
 
 
+def test_check_counts_an_event_without_a_valid_topic_as_a_relay_refuses_it(stage):
+    stage.create_topic(partitions=1)
+    relay = stage.relay()
+    relay.changes = {}
+    stage.wait_claimed(relay)
+    relay.stop()
+    stage.insert("a", topic="no topic")
+    found = failures(relay)["slot_holds_refused"]
+    assert "holds 1 events that can never be sent" in found["what"] and "no topic" in found["what"]
+    (lsn,) = re.findall(r"walpost slot skip --to (\S+)", found["what"])
+    walpost(relay, "slot", "skip", "--to", lsn, "--force")
+    _flows(stage, {})
+
+
 @pytest.mark.parametrize("how", ["dropped", "without the table", "without inserts", "filtered", "without a column"])
 def test_a_publication_that_loses_events_is_cured_by_what_check_prints(stage, how):
     breaks = {

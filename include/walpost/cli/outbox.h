@@ -4,9 +4,11 @@
 
 #include <stdio.h>
 
+#include "walpost/cli/changes.h"
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/wal/column_facts.h"
 #include "walpost/wal/partitions.h"
 
 #define WP_SQL_SIZE_MAX (256 * 1024)
@@ -31,8 +33,26 @@ enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 					const struct wp_postgres_options *options, const char *slot,
 					char ret_lsn[WP_LSN_TEXT_SIZE],
 					struct wp_error *error) WP_MUST_CHECK;
-/* The partitions of the outboxes' tables, as wp_partitions_answer() gives them. */
-enum wp_rc wp_cli_find_partitions(struct wp_session *s, const struct wp_requirements *wanted,
-				  struct wp_partitions *ret, struct wp_error *error) WP_MUST_CHECK;
+/* What the catalog says of the outboxes' columns, and how rows are to be asked for. */
+enum wp_rc wp_cli_find_columns(struct wp_session *s, const struct wp_requirements *wanted,
+			       enum wp_binary binary, struct wp_column_facts *ret,
+			       enum wp_transfer *ret_transfer,
+			       struct wp_error *error) WP_MUST_CHECK;
+
+/* Where it is asked whose partition a table is. Borrows all. */
+struct wp_cli_catalog {
+	struct wp_session *session; /* outside a transaction, or in one that reads committed */
+	const struct wp_postgres_options *options;
+	const struct wp_requirements *wanted;
+	struct wp_partitions *partitions; /* the answer, for whom `take` asks */
+	int64_t patience_ms;		  /* for one answer; INT64_MAX: no end */
+};
+
+/*
+ * Hands `message` to `take`, and for as long as that answers WP_PAUSE asks for the partitions and
+ * hands it over again. WP_IO with the error: interrupted, or out of patience.
+ */
+enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, void *arg,
+			struct wp_span message, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -1,10 +1,9 @@
 /*
- * Which records would a relay with these outboxes send? The plugin's messages in, one after
- * the other and without the frames of a stream; records out, or why there is none. For who
- * reads a log without relaying it. It goes on where a relay stops.
+ * Which records would a relay with these outboxes send? The plugin's messages in, without the
+ * frames of a stream, read by outbox/decoder; records out, or why there is none. For commands
+ * that read a log without relaying it. It goes on where a relay stops.
  *
- * Owns: decoder, relations, shapes. Borrows: the setup's pointers. Pure.
- * Bounded: as the relay's own decoding; one message at a time.
+ * Owns: the decoder. Borrows: the setup's pointers. Pure. Bounded: as the decoder.
  */
 #ifndef WALPOST_OUTBOX_FEED_H
 #define WALPOST_OUTBOX_FEED_H
@@ -19,8 +18,7 @@ struct wp_feed_setup {
 	uint16_t epoch;
 	size_t record_max; /* of the sink: what is larger is poison; 0: no bound */
 	const struct wp_timelines *timelines;
-	/* Of the outboxes' tables, in their order; NULL: nothing is known. */
-	const struct wp_column_facts *columns;
+	const struct wp_column_facts *columns;	/* of the outboxes' tables, in their order */
 	const struct wp_partitions *partitions; /* as they are known at any time */
 	enum wp_transfer transfer;		/* how the plugin was asked to send values */
 };
@@ -45,16 +43,15 @@ struct wp_feed;
 enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 		       struct wp_error *error) WP_MUST_CHECK;
 void wp_feed_free(struct wp_feed *f);
-/* From the next row on; borrowed as the setup's, which may go. WP_NOMEM. */
+/* From the next row on. WP_NOMEM. */
 enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns) WP_MUST_CHECK;
 /* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
 bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
- * `ret` is valid until the next call, and while `message` lives. WP_PAUSE: it is a row of a
- * table that may be a partition of an outbox, and the partitions do not cover its transaction;
- * know them anew, and offer the message again. WP_PROTO with the error: not the plugin's. WP_CONFIG with the error: a column has not the type that
- * it needs, or the publication brings too many tables. WP_NOMEM.
+ * `ret` is valid until the next call, and while `message` lives. Other answers are as those of
+ * wp_decoder_take(): after WP_PAUSE know the partitions anew, and offer the message again.
  */
 enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
 			struct wp_error *error) WP_MUST_CHECK;
+
 #endif

@@ -1,10 +1,9 @@
 /*
- * Which events does a slot hold? Reads the plugin's messages for people: each row of
- * an outbox, and each message that is an event, with its id, key, topic and position, up to a given place in the log.
- * Never stops at what cannot be mapped: that is counted.
+ * Which events does a slot hold? Reads the plugin's messages for people, by outbox/decoder: each
+ * event with its id, key, topic and position, up to a given place in the log. Never stops at what
+ * cannot be sent: that is counted.
  *
- * Owns: decoder, relations, shapes. Borrows: the setup's pointers. Pure.
- * Bounded: as the relay's own decoding; one message at a time.
+ * Owns: the decoder. Borrows: the setup's pointers. Pure. Bounded: as the decoder.
  */
 #ifndef WALPOST_OUTBOX_SURVEY_H
 #define WALPOST_OUTBOX_SURVEY_H
@@ -23,7 +22,7 @@ struct wp_survey_setup {
 	uint16_t epoch;
 	const struct wp_timelines *timelines; /* for the events' positions */
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
-	const struct wp_partitions *partitions; /* of the outboxes; NULL: none are known */
+	const struct wp_partitions *partitions; /* as they are known at any time */
 };
 
 struct wp_survey_event {
@@ -35,6 +34,7 @@ struct wp_survey_event {
 	struct wp_position position;
 	size_t size;	       /* of the row as the plugin sent it */
 	struct wp_error error; /* "" when the event could be sent as far as can be told here */
+	bool is_refused;       /* it can never be sent; not told of what was read in part */
 };
 
 /* Tables that nobody configured: the first of them by name. */
@@ -48,7 +48,7 @@ struct wp_survey_foreign {
 struct wp_survey_counts {
 	uint64_t transactions; /* with any of these */
 	uint64_t events;
-	uint64_t unmapped;    /* of them: no event can be made of the row (a column, a NULL) */
+	uint64_t refused;     /* of them: they can never be sent */
 	uint64_t foreign;     /* rows of tables that nobody configured */
 	wp_lsn foreign_until; /* the transactions of all these rows commit below it */
 	struct wp_survey_foreign foreign_by_table[WP_SURVEY_FOREIGN_MAX];
@@ -63,9 +63,9 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 			 struct wp_error *error) WP_MUST_CHECK;
 void wp_survey_free(struct wp_survey *s);
 /*
- * One message. `size` is that of the whole; of an insert the beginning is enough, what
- * is missing is read as NULL. `ret_is_event` tells whether `ret` was filled; it is valid
- * until the next call. WP_PROTO with the error: not the plugin's. WP_NOMEM.
+ * One message. `size` is that of the whole, of which the beginning is enough. `ret_is_event`
+ * tells whether `ret` was filled; it is valid until the next call. Other answers are as those of
+ * wp_decoder_take().
  */
 enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
 			  struct wp_survey_event *ret, bool *ret_is_event,

@@ -117,5 +117,12 @@ struct wp_pgoutput {
 /* WP_PROTO with the error: short, trailing bytes, unknown byte, unchanged value in an insert. */
 enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struct wp_change *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
+/*
+ * Of a message that was cut, too large to be read whole: an Insert, with NULL for each value that
+ * is not within the beginning; a Message without its content; of an Update or a Delete whose row
+ * it is. WP_PROTO with the error: another kind, or not even that much of it.
+ */
+enum wp_rc wp_pgoutput_read_beginning(struct wp_pgoutput *p, struct wp_span beginning,
+				      struct wp_change *ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "support/rows.h"
 #include "support/check.h"
+#include "support/partitions.h"
 #include "support/wire_writer.h"
 #include "walpost/outbox/survey.h"
 
@@ -12,6 +13,7 @@
 
 static struct wp_outbox_options options;
 static struct wp_outboxes outboxes;
+static struct wp_partitions partitions;
 static struct wp_survey *survey;
 static struct wp_survey_event event;
 static bool is_event;
@@ -28,13 +30,13 @@ static const struct wp_timelines timelines = {
 	.past = { { .timeline = 3, .ends_at = 250 } },
 };
 
-static void begin_survey(const struct wp_partitions *partitions)
+static void begin_survey(void)
 {
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
 							  .epoch = 2,
 							  .timelines = &timelines,
 							  .until = UNTIL,
-							  .partitions = partitions },
+							  .partitions = &partitions },
 			       &survey, &error),
 		 WP_OK);
 }
@@ -44,6 +46,7 @@ static int set_up(void **state)
 	(void)state;
 	options = default_options();
 	outboxes = only(&options, "");
+	know_partitions(&partitions, "", WIRE_XID + 1);
 	survey = NULL;
 	error.text[0] = '\0';
 	return 0;
@@ -53,6 +56,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	wp_survey_free(survey);
+	wp_partitions_release(&partitions);
 	return 0;
 }
 
@@ -111,7 +115,7 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 	options.types = WP_RENDERING_DEBEZIUM;
 	options.column_timestamp = "payload";
 	options.column_partition = "payload";
-	begin_survey(NULL);
+	begin_survey();
 	begin(299);
 	wire_relation(&w, OUTBOX, "public", "outbox", odd, 5);
 	CHECK_EQ(take(&w), WP_OK);
@@ -123,7 +127,7 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 static void an_event_is_named_with_its_topic_and_position(void **state)
 {
 	(void)state;
-	begin_survey(NULL);
+	begin_survey();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -146,7 +150,7 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void **state)
 {
 	(void)state;
-	begin_survey(NULL);
+	begin_survey();
 	begin(249);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -156,7 +160,7 @@ static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
 {
 	(void)state;
-	begin_survey(NULL);
+	begin_survey();
 	begin(UNTIL);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -168,7 +172,7 @@ static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state
 static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 {
 	(void)state;
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "no topic's name");
@@ -187,7 +191,7 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 {
 	(void)state;
 	outboxes.ignore = "public.noise";
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	relation(OTHER, "public", "elsewhere");
 	relation(OTHER + 1, "public", "noise");
@@ -211,7 +215,7 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 {
 	(void)state;
 	options.column_key = "missing";
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -219,16 +223,15 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 	CHECK_SPAN(event.id, "one");
 	CHECK_HAS(event.error.text, "missing");
 	CHECK_EQ(wp_survey_counts(survey)->events, 1);
-	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
+	CHECK_EQ(wp_survey_counts(survey)->refused, 1);
 }
 
 static void leaves_are_known_by_oid_or_by_pattern(void **state)
 {
 	(void)state;
-	struct wp_partition leaves[] = { { 1, 0 }, { OTHER, 0 } };
-	const struct wp_partitions partitions = { .items = leaves, .count = 2 };
+	know_partitions(&partitions, "1 0,16500 0", WIRE_XID + 1);
 	options.leaves = "public.outbox_old*";
-	begin_survey(&partitions);
+	begin_survey();
 	begin(200);
 	relation(OTHER, "parts", "a");
 	row(OTHER, "one", "k", "order");
@@ -244,7 +247,7 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 	(void)state;
 	const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	wire_insert(&w, OUTBOX, values, 5);
@@ -273,7 +276,7 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	static const char content[] = "{\"id\":\"m\",\"aggregatetype\":\"order\","
 				      "\"aggregateid\":\"k\",\"payload\":1}";
 	options.message_prefix = "outbox";
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "other", "x");
@@ -297,14 +300,14 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	CHECK(is_event);
 	CHECK_HAS(event.error.text, "no JSON object");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
-	CHECK_EQ(wp_survey_counts(survey)->unmapped, 1);
+	CHECK_EQ(wp_survey_counts(survey)->refused, 1);
 }
 
 static void the_beginning_of_a_large_message_tells_that_there_is_one(void **state)
 {
 	(void)state;
 	options.message_prefix = "outbox";
-	begin_survey(NULL);
+	begin_survey();
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "outbox", "{\"id\":\"m\"}");
@@ -323,14 +326,19 @@ static void what_is_not_the_plugins_is_refused(void **state)
 {
 	(void)state;
 	struct wire_writer w = writer();
-	begin_survey(NULL);
+	begin_survey();
 	wire_u8(&w, 'x');
 	CHECK_EQ(take(&w), WP_PROTO);
 	w = writer();
 	const char *const values[] = { "one", "order", "k", "made", "" };
 	wire_insert(&w, OUTBOX, values, 5);
 	CHECK_EQ(take(&w), WP_PROTO);
-	CHECK_HAS(error.text, "before the relation");
+	CHECK_HAS(error.text, "outside a transaction");
+	begin(299);
+	w = writer();
+	wire_insert(&w, OUTBOX, values, 5);
+	CHECK_EQ(take(&w), WP_PROTO);
+	CHECK_HAS(error.text, "before telling about it");
 }
 
 static void wrong_options_are_told(void **state)

@@ -1,0 +1,104 @@
+/*
+ * What does the log say? A message of the pgoutput plugin in; out comes what it means to an
+ * outbox: an event with its position, a change that is none, a row at which a relay stops. All
+ * that read a log (`run`, `tail`, `slot skip`, `check`) read it here, so that they never disagree
+ * on which rows and messages are events, and where in the log they are.
+ *
+ * A message is taken whole or not at all: whatever answer but WP_OK comes, nothing has changed
+ * and the same message may be offered again.
+ *
+ * Owns: what the stream told of relations and types, the outboxes, a copy of the facts. Borrows:
+ * the setup's pointers. Pure. Bounded: WP_DECODER_RELATIONS_MAX relations and as many types;
+ * one message at a time; texts_max of a row's texts.
+ */
+#ifndef WALPOST_OUTBOX_DECODER_H
+#define WALPOST_OUTBOX_DECODER_H
+
+#include "walpost/base/error.h"
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/table.h"
+#include "walpost/wal/partitions.h"
+#include "walpost/wal/pgoutput.h"
+#include "walpost/wal/timeline.h"
+
+#define WP_DECODER_RELATIONS_MAX 100000
+
+struct wp_decoder_setup {
+	const struct wp_outboxes *outboxes;
+	uint16_t epoch;
+	size_t record_max;	 /* of the outboxes' shapes; 0: no bound */
+	size_t texts_max;	 /* of one row's binary values, printed, bytes: a guard */
+	enum wp_columns columns; /* of a table that lacks one */
+	const struct wp_partitions *partitions; /* as they are known at any time */
+};
+
+/* That the stream is in, or was in last. */
+struct wp_transaction {
+	bool open; /* between Begin and Commit */
+	uint32_t xid;
+	int64_t commit_time_us;	 /* since 2000-01-01 */
+	struct wp_position next; /* of the row or message that comes next */
+};
+
+enum wp_decoded_kind {
+	WP_DECODED_NOTHING, /* what was told for later, or of walpost's own tables */
+	WP_DECODED_BEGIN,
+	WP_DECODED_COMMIT,
+	WP_DECODED_EVENT,
+	WP_DECODED_IGNORED, /* a row of a table under outbox.ignore */
+	WP_DECODED_FOREIGN, /* a row of a table that nobody configured */
+	WP_DECODED_UPDATE,  /* of an outbox's row: an event does not change */
+	WP_DECODED_DELETE,  /* of an outbox's row */
+	WP_DECODED_TRUNCATE,
+	WP_DECODED_MESSAGE,	    /* of a prefix that is not ours */
+	WP_DECODED_MESSAGE_REFUSED, /* of ours, but not transactional: it may roll back */
+};
+
+struct wp_decoded {
+	enum wp_decoded_kind kind;
+	/*
+	 * What a relay makes of it, with the error. WP_DATA: an event that can never be sent, filled as
+	 * far as it could be read. WP_CONFIG: a foreign row, or an update that is to stop it.
+	 */
+	enum wp_rc verdict;
+	struct wp_event *event;		/* owned by the decoder, until the next message */
+	const struct wp_outbox *outbox; /* of an event, an update, a delete, a refused message */
+	const struct wp_relation *relation; /* of a foreign row */
+	wp_lsn end_lsn;			    /* of a Commit: what to confirm */
+};
+
+struct wp_decoder;
+
+/* WP_CONFIG with the error: the outboxes' options. WP_NOMEM. */
+enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decoder **ret,
+			  struct wp_error *error) WP_MUST_CHECK;
+void wp_decoder_free(struct wp_decoder *d);
+/* A stream begins: what the last one told is void. Copies the timelines. */
+void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines);
+/*
+ * What the catalog says of columns, and how values come: from the next row on. Copies the facts.
+ * WP_NOMEM: some enums stay unknown, whose columns are refused as those of any other type.
+ */
+enum wp_rc wp_decoder_know(struct wp_decoder *d, const struct wp_column_facts *facts,
+			   enum wp_transfer transfer);
+/*
+ * `ret` is valid until the next message, and while `message` lives. WP_PAUSE: a row of a table
+ * that may be a partition of an outbox, of which the partitions must be known as of this
+ * transaction. WP_CONFIG with the error: a column is missing or of a type that does not do, or there
+ * are too many relations. WP_PROTO with error, WP_NOMEM.
+ */
+enum wp_rc wp_decoder_take(struct wp_decoder *d, struct wp_span message, struct wp_decoded *ret,
+			   struct wp_error *error) WP_MUST_CHECK;
+/* Of a message that was cut the beginning, as wp_pgoutput_read_beginning() reads it. */
+enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginning,
+				     struct wp_decoded *ret, struct wp_error *error) WP_MUST_CHECK;
+/* What was taken last will be offered again: as a row or message it keeps its position. */
+void wp_decoder_unread(struct wp_decoder *d);
+/* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
+bool wp_decoder_wants_facts(const struct wp_decoder *d);
+/* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
+bool wp_decoder_wants_text(const struct wp_decoder *d);
+const struct wp_transaction *wp_decoder_transaction(const struct wp_decoder *d);
+
+#endif
