@@ -1,85 +1,576 @@
-#include "walpost/kafka/admission.h"
+#include "admission.h"
 
-#include <stddef.h>
+#include <assert.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-/* Its pull request 4895; Kafka 4 refuses what older ones send. */
-#define SCRAM_MENDED 0x020601
+#include "walpost/base/backoff.h"
+#include "walpost/base/log.h"
+#include "walpost/kafka/batch.h"
 
-static const struct {
-	const char *part;
-	const char *cure;
-} tls_cures[] = {
-	/* Alerts are the broker's. */
-	{ "alert bad certificate",
-	  "the broker wants a certificate of ours: correct ssl.certificate.location and "
-	  "ssl.key.location in [kafka]" },
-	{ "alert certificate",
-	  "the broker refuses our certificate: correct ssl.certificate.location and "
-	  "ssl.key.location in [kafka]" },
-	{ "alert unknown ca",
-	  "the broker does not trust our certificate: correct ssl.certificate.location in "
-	  "[kafka], or the broker's truststore" },
-	{ "certificate verify failed",
-	  "the broker's certificate has expired, is from another authority than "
-	  "ssl.ca.location names, or for another host name than bootstrap.servers and the "
-	  "broker's advertised.listeners give: renew it, or correct these" },
-	{ "", "correct security.protocol and ssl.* in [kafka]" },
-};
+#define TOPICS_MAX 4096
+#define ASK_AGAIN_MS 1000
+#define ASK_CREATED_MS 100
+/* Brokers that create topics say at first that there is none. */
+#define CREATION_MS 5000
+#define DISTRUST_FIRST_MS 1000
+#define DISTRUST_MAX_MS 10000
+/* A limit older than this is read again before an event is called too large. */
+#define LIMIT_FRESH_MS 1000
+/* Partitions and limit are read again this often while the topic is in use. */
+#define REFRESH_MS 300000
+/* After so long a silence a broker may have forgotten the producer on a partition. */
+#define WARM_MS 600000
 
-bool wp_admission_is_login(rd_kafka_resp_err_t code)
+enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
+			     void (*drop)(void *handle), struct wp_error *error)
 {
-	return code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
-	       code == RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED ||
-	       code == RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM ||
-	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
+	*a = (struct wp_admission){
+		.inquiry = inquiry,
+		.expected_at_ms = INT64_MAX,
+		.random = (uint64_t)(uintptr_t)a ^ (uint64_t)time(NULL),
+	};
+	enum wp_rc rc = wp_topics_init(&a->topics, TOPICS_MAX, drop);
+	if (rc != WP_OK)
+		return wp_error_set(error, rc, "no memory for the table of topics");
+	return WP_OK;
 }
 
-bool wp_admission_hung_up(const char *text)
+void wp_admission_release(struct wp_admission *a)
 {
-	bool is_handshake =
-		strstr(text, "SSL handshake") != NULL || strstr(text, "SSL_HANDSHAKE") != NULL;
-
-	return is_handshake &&
-	       (strstr(text, "Disconnected") != NULL || strstr(text, "unexpected eof") != NULL);
+	wp_topics_release(&a->topics);
 }
 
-bool wp_admission_is_tls(rd_kafka_resp_err_t code, const char *text)
+void wp_admission_set_rules(struct wp_admission *a, const struct wp_admission_rules *rules)
 {
-	if (wp_admission_hung_up(text))
-		return false;
-	return code == RD_KAFKA_RESP_ERR__SSL || strstr(text, "alert bad certificate") != NULL ||
-	       strstr(text, "alert certificate") != NULL ||
-	       strstr(text, "alert unknown ca") != NULL;
+	a->rules = *rules;
+	a->inquiry->creation = rules->creates_topics ? WP_CREATION_WANTED : WP_CREATION_NEVER;
 }
 
-static void cure_login(const char *text, int version, struct wp_error *ret)
+void wp_admission_opened(struct wp_admission *a, int64_t now_ms)
 {
-	int mended = version >> 8; /* the last byte tells release candidates apart */
-
-	if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
-		(void)wp_error_set(
-			ret, WP_CONFIG,
-			"correct sasl.username and sasl.password in [kafka]; if they are "
-			"right: Kafka 4 refuses SCRAM as librdkafka %d.%d.%d speaks it, "
-			"use 2.6.1 or newer, or a client certificate",
-			mended >> 16, mended >> 8 & 0xff, mended & 0xff);
-	else
-		(void)wp_error_set(ret, WP_CONFIG,
-				   "correct sasl.mechanisms, sasl.username and sasl.password in "
-				   "[kafka]");
+	a->expected_at_ms = now_ms; /* a question for them may have been lost with the old one */
+	wp_topics_retry_all(&a->topics); /* to a new client all partitions are new */
 }
 
-void wp_admission_cure(rd_kafka_resp_err_t code, const char *text, int version,
-		       struct wp_error *ret)
-{
-	size_t i = 0;
+/* ---- asking ---- */
 
-	if (wp_admission_is_login(code)) {
-		cure_login(text, version, ret);
+static bool is_offered(const struct wp_admission *a, const struct wp_topic *topic)
+{
+	return strcmp(a->offered, topic->name) == 0;
+}
+
+void wp_admission_forget_offered(struct wp_admission *a)
+{
+	a->offered[0] = '\0';
+}
+
+static void mark(struct wp_admission *a, struct wp_topic *topic, enum wp_topic_trouble trouble,
+		 int64_t now_ms)
+{
+	if (topic->trouble != trouble)
+		topic->troubled_at_ms = now_ms;
+	wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
+	topic->trouble = trouble;
+}
+
+static void ask_later(struct wp_topic *topic, int64_t now_ms)
+{
+	topic->ask_at_ms = now_ms + ASK_AGAIN_MS;
+}
+
+const char *wp_admission_known_topic(const struct wp_admission *a)
+{
+	for (const struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
+		if (t->handle != NULL || t->state == WP_TOPIC_READY)
+			return t->name;
+	}
+	return "";
+}
+
+static bool waits_for_any(const struct wp_admission *a)
+{
+	return a->topics.waiting_count > 0 || a->offered[0] != '\0';
+}
+
+/* Does a record wait for an answer about it, with us or outside? */
+static bool is_waited_for(const struct wp_admission *a, const struct wp_topic *topic)
+{
+	return topic->state != WP_TOPIC_READY &&
+	       (topic->queue.first != NULL || is_offered(a, topic));
+}
+
+static bool is_due(const struct wp_admission *a, const struct wp_topic *topic, int64_t now_ms)
+{
+	return is_waited_for(a, topic) && now_ms >= topic->ask_at_ms;
+}
+
+/* All that are due in one question, those used last at its end: more than fit follow. */
+static size_t add_due(struct wp_admission *a, int64_t now_ms)
+{
+	size_t count = 0;
+
+	for (const struct wp_topic *t = waits_for_any(a) ? a->topics.oldest : NULL; t != NULL;
+	     t = t->newer) {
+		if (!is_due(a, t, now_ms))
+			continue;
+		if (!wp_inquiry_add(a->inquiry, t->name))
+			break;
+		count++;
+	}
+	return count;
+}
+
+/* Those that are expected, in the same question as others, or in one of their own. */
+static size_t add_expected(struct wp_admission *a, int64_t now_ms)
+{
+	size_t count = 0;
+
+	if (now_ms < a->expected_at_ms)
+		return 0;
+	a->expected_at_ms = INT64_MAX;
+	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
+		if (!t->is_expected || is_due(a, t, now_ms))
+			continue;
+		if (!wp_inquiry_add(a->inquiry, t->name)) {
+			a->expected_at_ms = now_ms; /* the rest follows */
+			break;
+		}
+		count++;
+	}
+	return count;
+}
+
+static void ask_due_later(struct wp_admission *a, int64_t now_ms)
+{
+	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
+		if (is_due(a, t, now_ms))
+			ask_later(t, now_ms);
+	}
+}
+
+void wp_admission_ask(struct wp_admission *a, const struct wp_client *client,
+		      struct wp_worker *worker, int64_t now_ms)
+{
+	if (a->inquiry->stage != WP_INQUIRY_IDLE)
+		return;
+	size_t count = add_due(a, now_ms) + add_expected(a, now_ms);
+	if (count == 0 || wp_inquiry_ask(a->inquiry, client, worker, WP_INQUIRY_TOPICS,
+					 wp_admission_known_topic(a)) == WP_OK)
+		return;
+	/* No room on the worker. */
+	ask_due_later(a, now_ms);
+	a->expected_at_ms = now_ms + ASK_AGAIN_MS;
+}
+
+void wp_admission_prefetch(struct wp_admission *a, const char *topics, int64_t now_ms)
+{
+	while (*topics != '\0') {
+		size_t size = strcspn(topics, ",");
+		struct wp_span name = { (const uint8_t *)topics, size };
+		struct wp_topic *topic = wp_topics_get(&a->topics, name);
+		if (topic != NULL && topic->state != WP_TOPIC_READY) {
+			topic->is_expected = true;
+			a->expected_at_ms = now_ms;
+		}
+		topics += size + (topics[size] == ',' ? 1 : 0);
+	}
+}
+
+/* Asked for at the next step, which is due then: together with all that come until it. */
+static void ask_for(struct wp_admission *a, const struct wp_topic *topic)
+{
+	(void)snprintf(a->offered, sizeof(a->offered), "%s", topic->name);
+}
+
+/* ---- answers ---- */
+
+static void admit(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
+		  int64_t now_ms)
+{
+	if (wp_topics_set_partitions(&a->topics, topic, asked->partition_count) != WP_OK) {
+		ask_later(topic, now_ms);
 		return;
 	}
-	while (strstr(text, tls_cures[i].part) == NULL)
-		i++; /* the last row fits all */
-	(void)wp_error_set(ret, WP_CONFIG, "%s", tls_cures[i].cure);
+	/* What we may not read we do not know: the broker decides on sizes. */
+	topic->limit = asked->limit;
+	topic->limit_name = asked->limit_name;
+	wp_topics_set_state(&a->topics, topic, WP_TOPIC_READY);
+	topic->trouble = WP_TOPIC_FINE;
+	topic->answered_at_ms = now_ms;
+	if (is_offered(a, topic))
+		wp_admission_forget_offered(a);
+	wp_topics_retry(&a->topics, topic);
+}
+
+static void missing(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
+{
+	mark(a, topic, WP_TOPIC_MISSING, now_ms);
+	/* Asking has just created it. */
+	topic->ask_at_ms = now_ms + (a->rules.creates_topics ? ASK_CREATED_MS : ASK_AGAIN_MS);
+}
+
+static void settle(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
+		   int64_t now_ms)
+{
+	topic->is_expected = false;
+	switch (asked->code) {
+	case RD_KAFKA_RESP_ERR_NO_ERROR:
+		admit(a, topic, asked, now_ms);
+		break;
+	case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
+		topic->ask_at_ms = now_ms + ASK_CREATED_MS;
+		break;
+	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
+	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+		missing(a, topic, now_ms);
+		break;
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+		mark(a, topic, WP_TOPIC_FORBIDDEN, now_ms);
+		ask_later(topic, now_ms);
+		break;
+	default:
+		ask_later(topic, now_ms);
+		break;
+	}
+}
+
+static void not_heard(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
+{
+	ask_later(topic, now_ms);
+	if (topic->is_expected)
+		a->expected_at_ms = now_ms + ASK_AGAIN_MS;
+}
+
+const struct wp_topic *wp_admission_learn(struct wp_admission *a, const struct wp_answer *answer,
+					  size_t index, int64_t now_ms)
+{
+	const struct wp_asked *asked = &answer->topics[index];
+	struct wp_topic *topic = wp_topics_find(&a->topics, asked->name);
+
+	if (topic == NULL)
+		return NULL;
+	if (answer->heard)
+		settle(a, topic, asked, now_ms);
+	else
+		not_heard(a, topic, now_ms);
+	return answer->heard && asked->code == RD_KAFKA_RESP_ERR_NO_ERROR ? topic : NULL;
+}
+
+/* ---- reports ---- */
+
+static bool is_warm(const struct wp_partition *partition, int64_t now_ms)
+{
+	return partition->confirmed_at_ms != INT64_MIN &&
+	       now_ms - partition->confirmed_at_ms < WARM_MS;
+}
+
+static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)
+{
+	switch (code) {
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+		return WP_TOPIC_FORBIDDEN;
+	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+		return WP_TOPIC_NO_PARTITION;
+	default:
+		return WP_TOPIC_MISSING;
+	}
+}
+
+/* Longer each time: the topic may be there and still not take what we send. */
+static int64_t distrust_ms(unsigned failures)
+{
+	int64_t wait = DISTRUST_FIRST_MS;
+
+	for (unsigned i = 1; i < failures && wait < DISTRUST_MAX_MS; i++)
+		wait *= 2;
+	return wait < DISTRUST_MAX_MS ? wait : DISTRUST_MAX_MS;
+}
+
+void wp_admission_distrust(struct wp_admission *a, const char *name, rd_kafka_resp_err_t code,
+			   int64_t now_ms)
+{
+	struct wp_topic *topic = wp_topics_find(&a->topics, name);
+
+	/* The other reports of the same batches say the same: counted once. */
+	if (topic == NULL || topic->trouble != WP_TOPIC_FINE)
+		return;
+	mark(a, topic, trouble_of(code), now_ms);
+	topic->failures++;
+	topic->ask_at_ms = now_ms + distrust_ms(topic->failures);
+}
+
+size_t wp_admission_doubt_limit(struct wp_admission *a, const char *name)
+{
+	struct wp_topic *topic = wp_topics_find(&a->topics, name);
+
+	if (topic == NULL)
+		return 0;
+	wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
+	return topic->limit;
+}
+
+/* librdkafka gives the handle that was produced with: nearly always the last one's. */
+static struct wp_topic *topic_of(const struct wp_admission *a, const rd_kafka_message_t *m)
+{
+	if (a->topics.newest != NULL && a->topics.newest->handle == m->rkt)
+		return a->topics.newest;
+	return wp_topics_find(&a->topics, rd_kafka_topic_name(m->rkt));
+}
+
+bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
+			   const struct wp_report *report, int64_t now_ms, int64_t *ret_before)
+{
+	struct wp_topic *topic = topic_of(a, m);
+
+	assert(topic != NULL && topic->in_flight > 0);
+	topic->in_flight--;
+	if (m->partition < 0 || m->partition >= topic->partition_count)
+		return false;
+	struct wp_partition *partition = &topic->partitions[m->partition];
+	/* What waits behind one taken back came after that; behind one refused nothing is sent. */
+	if (partition->pioneer == report->ticket) {
+		partition->pioneer = 0;
+		wp_topics_retry(&a->topics, topic);
+	}
+	if (report->outcome != WP_CONFIRMED)
+		return false;
+	partition->confirmed_at_ms = now_ms;
+	if (topic->trouble == WP_TOPIC_FINE)
+		topic->failures = 0;
+	return wp_partition_lost_data(partition, report->ticket, m->offset, ret_before);
+}
+
+/* ---- passing ---- */
+
+static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_t limit,
+			      const char *what, const char *cure, struct wp_error *error)
+{
+	return wp_error_set(
+		error, WP_DATA,
+		"an event of %zu bytes is larger than %s of %zu bytes for topic %.*s; it can "
+		"never be delivered; %s",
+		size, what, limit, (int)record->topic.size, (const char *)record->topic.data, cure);
+}
+
+static bool is_above_limit(const struct wp_topic *topic, const struct wp_record *record)
+{
+	if (topic->limit == 0 || wp_batch_size_of_one_at_most(record) <= topic->limit)
+		return false;
+	return wp_batch_size_of_one(record) > topic->limit;
+}
+
+bool wp_admission_seems_to_fit(const struct wp_admission *a, const struct wp_topic *topic,
+			       const struct wp_record *record)
+{
+	if (topic->partition_count > 0 && record->partition >= topic->partition_count)
+		return false;
+	if (!a->rules.compresses && is_above_limit(topic, record))
+		return false;
+	return wp_batch_size_of_one_at_most(record) <= a->rules.message_max;
+}
+
+static void ask_anew(struct wp_admission *a, struct wp_topic *topic)
+{
+	wp_topics_set_state(&a->topics, topic, WP_TOPIC_UNKNOWN);
+	topic->ask_at_ms = 0;
+	ask_for(a, topic);
+}
+
+/* WP_DATA; WP_AGAIN: partitions may have been added, they are counted first. */
+static enum wp_rc refuse_partition(struct wp_admission *a, struct wp_topic *topic,
+				   const struct wp_record *record, struct wp_error *error)
+{
+	topic->recounts = !topic->recounts;
+	if (topic->recounts) {
+		ask_anew(a, topic);
+		return WP_AGAIN;
+	}
+	return wp_error_set(error, WP_DATA,
+			    "an event of table %s names partition %d, and topic %s has %d, counted "
+			    "from 0: correct what outbox.column.partition reads, or add partitions "
+			    "to the topic",
+			    record->table, (int)record->partition, topic->name,
+			    (int)topic->partition_count);
+}
+
+/* WP_DATA; WP_AGAIN: the limit is asked for first, for it may have been raised. */
+static enum wp_rc refuse_above_limit(struct wp_admission *a, struct wp_topic *topic,
+				     const struct wp_record *record, int64_t now_ms,
+				     struct wp_error *error)
+{
+	if (now_ms - topic->answered_at_ms > LIMIT_FRESH_MS) {
+		ask_anew(a, topic);
+		return WP_AGAIN;
+	}
+	bool by_segment = strcmp(topic->limit_name, "segment.bytes") == 0;
+	return refuse_size(record, wp_batch_size_of_one(record), topic->limit, topic->limit_name,
+			   by_segment ? "raise segment.bytes of the topic"
+				      : "raise max.message.bytes of the topic, and "
+					"message.max.bytes in [kafka]",
+			   error);
+}
+
+/* In the next question, not to be noticed by what is sent meanwhile. */
+static void refresh_if_old(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
+{
+	if (now_ms - topic->answered_at_ms < REFRESH_MS || now_ms < topic->ask_at_ms ||
+	    topic->is_expected)
+		return;
+	topic->is_expected = true;
+	a->expected_at_ms = now_ms;
+}
+
+enum wp_rc wp_admission_find(struct wp_admission *a, const struct wp_record *record,
+			     struct wp_topic **ret, struct wp_error *error)
+{
+	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
+		return wp_error_set(error, WP_DATA,
+				    "a topic name of %zu bytes is not one: Kafka allows 1 to %d",
+				    record->topic.size, WP_TOPIC_NAME_MAX);
+	struct wp_topic *topic = wp_topics_get(&a->topics, record->topic);
+	if (topic == NULL)
+		return wp_error_set(error, WP_NOMEM, "no memory for a topic");
+	*ret = topic;
+	return WP_OK;
+}
+
+static int32_t choose_partition(struct wp_admission *a, const struct wp_topic *topic,
+				const struct wp_record *record)
+{
+	if (record->partition != WP_PARTITION_BY_KEY)
+		return record->partition;
+	return wp_placement_of(a->rules.placement, record->key, topic->partition_count,
+			       wp_random_next(&a->random));
+}
+
+enum wp_rc wp_admission_pass(struct wp_admission *a, struct wp_topic *topic,
+			     const struct wp_record *record, int64_t now_ms,
+			     struct wp_admitted *ret, struct wp_error *error)
+{
+	if (topic->state != WP_TOPIC_READY) {
+		ask_for(a, topic);
+		return WP_AGAIN;
+	}
+	refresh_if_old(a, topic, now_ms);
+	/* Before produce only without compression: the broker measures what arrives. */
+	bool may_be_refused = is_above_limit(topic, record);
+	if (may_be_refused && !a->rules.compresses)
+		return refuse_above_limit(a, topic, record, now_ms, error);
+	int32_t partition = choose_partition(a, topic, record);
+	if (record->partition != WP_PARTITION_BY_KEY && partition >= topic->partition_count)
+		return refuse_partition(a, topic, record, error);
+	if (partition < 0 || partition >= topic->partition_count) {
+		wp_admission_distrust(a, topic->name, RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, now_ms);
+		ask_for(a, topic);
+		return WP_AGAIN;
+	}
+	if (topic->partitions[partition].pioneer != 0)
+		return WP_AGAIN;
+	topic->recounts = false;
+	*ret = (struct wp_admitted){ topic, partition, may_be_refused };
+	return WP_OK;
+}
+
+/*
+ * A broker that does not know this producer on a partition yet takes any
+ * sequence number (tried on Kafka 4.3): were the first batch refused, those in
+ * flight behind it would be written. So the first record goes alone, and the
+ * others follow when it is confirmed; from then on a refused batch holds up
+ * what is behind it. A broker can forget a producer (the topic was made anew, its
+ * log emptied), so what may be refused for its size always goes in front alone.
+ */
+void wp_admission_sent(const struct wp_admitted *admitted, wp_ticket ticket, int64_t now_ms)
+{
+	struct wp_topic *topic = admitted->topic;
+	struct wp_partition *partition = &topic->partitions[admitted->partition];
+
+	topic->in_flight++;
+	if (admitted->may_be_refused || !is_warm(partition, now_ms))
+		partition->pioneer = ticket;
+}
+
+/* ---- waiting ---- */
+
+int64_t wp_admission_due(const struct wp_admission *a)
+{
+	int64_t due = a->expected_at_ms;
+	for (const struct wp_topic *t = waits_for_any(a) ? a->topics.newest : NULL; t != NULL;
+	     t = t->older) {
+		if (is_waited_for(a, t) && t->ask_at_ms < due)
+			due = t->ask_at_ms;
+	}
+	return due;
+}
+
+/* The brokers were asked to a moment ago: nobody knows yet whether they do. */
+static bool is_being_created(const struct wp_admission *a, const struct wp_topic *topic,
+			     int64_t now_ms)
+{
+	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING &&
+	       now_ms - topic->troubled_at_ms < CREATION_MS;
+}
+
+static bool is_in_trouble(const struct wp_admission *a, const struct wp_topic *topic,
+			  int64_t now_ms)
+{
+	return topic->trouble != WP_TOPIC_FINE && !is_being_created(a, topic, now_ms);
+}
+
+/* That of the record taken first; else that of the one outside. NULL: none. */
+static const struct wp_topic *in_trouble(const struct wp_admission *a, int64_t now_ms)
+{
+	const struct wp_topic *first = NULL;
+
+	for (const struct wp_topic *t = a->topics.waiting_count > 0 ? a->topics.newest : NULL;
+	     t != NULL; t = t->older) {
+		if (t->queue.first != NULL && is_in_trouble(a, t, now_ms) &&
+		    (first == NULL || t->queue.first->ticket < first->queue.first->ticket))
+			first = t;
+	}
+	if (first != NULL || a->offered[0] == '\0')
+		return first;
+	const struct wp_topic *offered = wp_topics_find(&a->topics, a->offered);
+	return offered != NULL && is_in_trouble(a, offered, now_ms) ? offered : NULL;
+}
+
+const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int64_t now_ms,
+					      struct wp_error *ret)
+{
+	const struct wp_topic *topic = in_trouble(a, now_ms);
+
+	if (topic == NULL)
+		return NULL;
+	switch (topic->trouble) {
+	case WP_TOPIC_FINE:
+		return NULL;
+	case WP_TOPIC_MISSING:
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "topic %s does not exist; events wait for it; create it%s",
+				   topic->name,
+				   a->rules.creates_topics
+					   ? " (the brokers were asked to and did not: see their "
+					     "auto.create.topics.enable)"
+					   : ", or set allow.auto.create.topics = true in [kafka]");
+		break;
+	case WP_TOPIC_FORBIDDEN:
+		(void)wp_error_set(
+			ret, WP_AGAIN,
+			"topic %s may not be written by this user; events wait for it; allow "
+			"WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
+			topic->name);
+		break;
+	case WP_TOPIC_NO_PARTITION:
+		(void)wp_error_set(
+			ret, WP_AGAIN,
+			"topic %s lacks the partition that an event names; events wait for it; "
+			"add partitions, or correct the event's source",
+			topic->name);
+		break;
+	}
+	return topic;
 }

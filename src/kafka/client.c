@@ -1,14 +1,7 @@
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "walpost/base/log.h"
 
 #include "client.h"
-
-#define LINES_MAX 20
-#define LINES_EACH_MS 10000
 
 static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number,
 		      struct wp_error *error)
@@ -96,89 +89,6 @@ rd_kafka_t *wp_client_close(struct wp_client *c)
 	rd_kafka_queue_destroy(c->queue);
 	*c = (struct wp_client){ 0 };
 	return rk;
-}
-
-/* Owned by the job. */
-struct burial {
-	rd_kafka_t *rks[WP_CLIENTS_MAX];
-	size_t count;
-	void (*done)(void *arg);
-	void *arg;
-};
-
-static void run_burial(void *arg)
-{
-	const struct burial *b = arg;
-
-	for (size_t i = 0; i < b->count; i++)
-		rd_kafka_destroy(b->rks[i]);
-}
-
-static void end_burial(void *arg)
-{
-	struct burial b = *(struct burial *)arg;
-
-	free(arg);
-	b.done(b.arg);
-}
-
-enum wp_rc wp_client_bury(rd_kafka_t *const *rks, size_t count, struct wp_worker *worker,
-			  void (*done)(void *arg), void *arg, uint64_t *ret_job)
-{
-	struct burial *b = malloc(sizeof(*b));
-	if (b == NULL)
-		return WP_NOMEM;
-	*b = (struct burial){ .count = count, .done = done, .arg = arg };
-	memcpy(b->rks, rks, count * sizeof(b->rks[0]));
-	struct wp_job job = { .run = run_burial, .done = end_burial, .drop = free, .arg = b };
-	enum wp_rc rc = wp_worker_submit(worker, &job, ret_job);
-	if (rc != WP_OK)
-		free(b);
-	return rc;
-}
-
-/* What librdkafka or we get over is a warning to us, whatever it calls it. */
-static enum wp_log_level level_of(int syslog_level, const char *facility)
-{
-	/* Announces our own choice (enable.gapless.guarantee) at each start. */
-	if (strcmp(facility, "CONFWARN") == 0 || syslog_level >= 7)
-		return WP_LOG_DEBUG;
-	if (syslog_level >= 5)
-		return WP_LOG_INFO;
-	/* Fatal to this producer: another follows, and what cannot be got over has lines of its own. */
-	if (strcmp(facility, "FATAL") == 0)
-		return WP_LOG_WARN;
-	return syslog_level >= 3 ? WP_LOG_WARN : WP_LOG_ERROR;
-}
-
-/* True if this line may still be written. */
-static bool within_limit(struct wp_client_log *l, int64_t now_ms)
-{
-	if (now_ms - l->since_ms >= LINES_EACH_MS || l->since_ms == 0) {
-		if (l->dropped > 0)
-			wp_log(WP_LOG_WARN, "kafka_log_dropped", WP_INT("lines", l->dropped));
-		*l = (struct wp_client_log){ .since_ms = now_ms };
-	}
-	if (l->count == LINES_MAX) {
-		l->dropped++;
-		return false;
-	}
-	l->count++;
-	return true;
-}
-
-void wp_client_log_line(struct wp_client_log *l, rd_kafka_event_t *event, int64_t now_ms)
-{
-	const char *facility, *text;
-	int syslog_level;
-
-	if (rd_kafka_event_log(event, &facility, &text, &syslog_level) != 0)
-		return;
-	enum wp_log_level level = level_of(syslog_level, facility);
-	/* `debug` was asked for: it is not cut short. */
-	if (level != WP_LOG_DEBUG && !within_limit(l, now_ms))
-		return;
-	wp_log(level, "kafka_log", WP_TEXT("facility", facility), WP_TEXT("text", text));
 }
 
 const char *wp_client_version_trouble(int version)

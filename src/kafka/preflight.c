@@ -7,7 +7,7 @@
 #include "client.h"
 #include "preflight_asker.h"
 #include "walpost/base/clock.h"
-#include "walpost/kafka/admission.h"
+#include "walpost/kafka/authentication.h"
 #include "walpost/kafka/properties.h"
 
 #define SLICE_MS 500
@@ -17,89 +17,6 @@
 static int64_t now_ms(void)
 {
 	return wp_clock_us() / 1000;
-}
-
-int wp_asker_left_ms(const struct wp_asker *a)
-{
-	int64_t left = a->deadline_ms - now_ms();
-
-	return left < 0 ? 0 : (int)left;
-}
-
-/* -- what comes beside answers ------------------------------------------------------- */
-
-/* An idempotent producer that gets no id is broken for good. */
-static void read_fatal(struct wp_asker *a)
-{
-	char text[512];
-	rd_kafka_resp_err_t code = rd_kafka_fatal_error(a->rk, text, sizeof(text));
-
-	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return;
-	a->idempotence = WP_IDEMPOTENCE_REFUSED;
-	a->code = code;
-	(void)wp_error_set(&a->trouble, WP_CONFIG, "%s", text);
-}
-
-static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
-{
-	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
-
-	if (code == RD_KAFKA_RESP_ERR__FATAL) {
-		read_fatal(a);
-		return;
-	}
-	/* That all are down says less than why. */
-	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && a->trouble.text[0] != '\0')
-		return;
-	/* What refused us may be followed by less. */
-	if (a->is_refused || a->idempotence == WP_IDEMPOTENCE_REFUSED)
-		return;
-	const char *text = rd_kafka_event_error_string(event);
-	a->code = code;
-	(void)wp_error_set(&a->trouble, WP_IO, "%s", text);
-	a->is_refused = wp_admission_is_login(code) || wp_admission_is_tls(code, text);
-}
-
-/* "eos": { "idemp_state": "Assigned", ... }: no other way tells that a producer id was given. */
-static void read_statistics(struct wp_asker *a, rd_kafka_event_t *event)
-{
-	const char *at = strstr(rd_kafka_event_stats(event), "\"idemp_state\"");
-	const char *end = at == NULL ? NULL : strchr(at, ',');
-	const char *assigned = at == NULL ? NULL : strstr(at, "\"Assigned\"");
-
-	if (assigned != NULL && end != NULL && assigned < end &&
-	    a->idempotence == WP_IDEMPOTENCE_NOT_KNOWN)
-		a->idempotence = WP_IDEMPOTENCE_GRANTED;
-}
-
-void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event)
-{
-	switch (rd_kafka_event_type(event)) {
-	case RD_KAFKA_EVENT_ERROR:
-		read_error(a, event);
-		break;
-	case RD_KAFKA_EVENT_STATS:
-		read_statistics(a, event);
-		break;
-	default:
-		break; /* an answer that came too late */
-	}
-	rd_kafka_event_destroy(event);
-}
-
-rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind)
-{
-	int left;
-
-	while ((left = wp_asker_left_ms(a)) > 0) {
-		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, left);
-		if (event != NULL && rd_kafka_event_type(event) == kind)
-			return event;
-		if (event != NULL)
-			wp_asker_take(a, event);
-	}
-	return NULL;
 }
 
 static void take_all(struct wp_asker *a)
@@ -138,11 +55,11 @@ static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
 
 	if (a->is_refused) {
 		struct wp_error cure;
-		wp_admission_cure(a->code, text, rd_kafka_version(), &cure);
+		wp_authentication_cure(a->code, text, rd_kafka_version(), &cure);
 		return wp_error_set(error, WP_CONFIG, "Kafka does not let us in: %s; %s", text,
 				    cure.text);
 	}
-	if (wp_admission_hung_up(text))
+	if (wp_authentication_hung_up(text))
 		return wp_error_set(error, WP_IO, "no Kafka broker answers: %s%s", text,
 				    WP_HUNG_UP_CURE);
 	return wp_error_set(error, WP_IO,
@@ -216,7 +133,7 @@ static void check_idempotence(struct wp_asker *a, struct wp_findings *ret)
 		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, SLICE_MS);
 		if (event != NULL)
 			wp_asker_take(a, event);
-		read_fatal(a); /* not always told by an event */
+		wp_asker_read_fatal(a); /* not always told by an event */
 	}
 	judge_idempotence(a, ret);
 }

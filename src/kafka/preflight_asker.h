@@ -26,6 +26,8 @@ struct wp_asker {
 };
 
 int wp_asker_left_ms(const struct wp_asker *a);
+/* An idempotent producer that gets no id is broken for good. */
+void wp_asker_read_fatal(struct wp_asker *a);
 /* Takes what came beside an answer; destroys the event. */
 void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event);
 /* The next event of that kind; the caller destroys it. NULL: the time is over. */

@@ -5,55 +5,6 @@
 
 #include "preflight_asker.h"
 
-enum { ANSWER_TIMEOUT_MS = 5000 };
-
-rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op)
-{
-	char error[256];
-	int left = wp_asker_left_ms(a);
-	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(a->rk, op);
-
-	/* Both in range by construction. */
-	(void)rd_kafka_AdminOptions_set_request_timeout(
-		options, left < ANSWER_TIMEOUT_MS ? left + 1 : ANSWER_TIMEOUT_MS, error,
-		sizeof(error));
-	if (a->broker_id >= 0)
-		(void)rd_kafka_AdminOptions_set_broker(options, a->broker_id, error, sizeof(error));
-	return options;
-}
-
-const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,
-						 const char *name, rd_kafka_event_t **ret_event)
-{
-	size_t count = 0;
-	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(kind, name);
-	rd_kafka_AdminOptions_t *options =
-		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
-
-	rd_kafka_DescribeConfigs(a->rk, &resource, 1, options, a->queue);
-	rd_kafka_AdminOptions_destroy(options);
-	rd_kafka_ConfigResource_destroy(resource);
-	*ret_event = wp_asker_wait(a, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT);
-	if (*ret_event == NULL || rd_kafka_event_error(*ret_event) != RD_KAFKA_RESP_ERR_NO_ERROR)
-		return NULL;
-	const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
-		rd_kafka_event_DescribeConfigs_result(*ret_event), &count);
-	bool is_told = count == 1 &&
-		       rd_kafka_ConfigResource_error(resources[0]) == RD_KAFKA_RESP_ERR_NO_ERROR;
-	return is_told ? resources[0] : NULL;
-}
-
-const char *wp_config_value(const rd_kafka_ConfigResource_t *resource, const char *name)
-{
-	size_t count;
-	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
-
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), name) == 0)
-			return rd_kafka_ConfigEntry_value(entries[i]);
-	return NULL;
-}
-
 static int number_of(const rd_kafka_ConfigResource_t *resource, const char *name)
 {
 	const char *value = wp_config_value(resource, name);
@@ -88,14 +39,14 @@ static void ask_broker(struct wp_asker *a)
 /* The broker judges, and makes nothing. */
 static void try_to_create(struct wp_asker *a)
 {
-	char error[256];
+	char errstr[256];
 	size_t count = 0;
 	rd_kafka_NewTopic_t *topic =
-		rd_kafka_NewTopic_new("walpost-check", 1, 1, error, sizeof(error));
+		rd_kafka_NewTopic_new("walpost-check", 1, 1, errstr, sizeof(errstr));
 	rd_kafka_AdminOptions_t *options =
 		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_CREATETOPICS);
 
-	(void)rd_kafka_AdminOptions_set_validate_only(options, 1, error, sizeof(error));
+	(void)rd_kafka_AdminOptions_set_validate_only(options, 1, errstr, sizeof(errstr));
 	rd_kafka_CreateTopics(a->rk, &topic, 1, options, a->queue);
 	rd_kafka_AdminOptions_destroy(options);
 	rd_kafka_NewTopic_destroy(topic);

@@ -97,7 +97,7 @@ static bool see(struct wp_secrets *s)
 	return differs;
 }
 
-enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_error *error)
+enum wp_secrets_state wp_secrets_check(struct wp_secrets *s, struct wp_error *error)
 {
 	bool differs = see(s);
 	const struct wp_watched *unusable = find_unusable(s);

@@ -30,26 +30,26 @@ struct wp_secrets {
 		const char *property;
 		const char *path;
 		struct wp_stamp applied; /* of what is in use */
-		struct wp_stamp seen;	 /* at the last look */
+		struct wp_stamp seen;	 /* at the last check */
 	} list[WP_SECRETS_MAX];
 	size_t count;
 };
 
 enum wp_secrets_state {
 	WP_SECRETS_SAME,
-	WP_SECRETS_UNSETTLED, /* otherwise than at the look before: somebody writes */
+	WP_SECRETS_UNSETTLED, /* otherwise than at the check before: somebody writes */
 	WP_SECRETS_UNUSABLE,  /* one is gone or empty, and stays so */
-	WP_SECRETS_CHANGED,   /* otherwise than applied, as at the look before */
+	WP_SECRETS_CHANGED,   /* otherwise than applied, as at the check before */
 };
 
 void wp_secrets_init(struct wp_secrets *s, const struct wp_kafka_options *options);
-/* What was seen at the last look has been read since, and is in use. */
+/* What was seen at the last check has been read since, and is in use. */
 void wp_secrets_apply(struct wp_secrets *s);
 /* `error` is written when UNUSABLE. */
-enum wp_secrets_state wp_secrets_look(struct wp_secrets *s, struct wp_error *error);
-/* At the last look only user or password of SASL had changed. */
+enum wp_secrets_state wp_secrets_check(struct wp_secrets *s, struct wp_error *error);
+/* At the last check only user or password of SASL had changed. */
 bool wp_secrets_is_login(const struct wp_secrets *s);
-/* What had changed at the last look: "ssl.key.location (/run/key.pem), ..."; "" nothing. */
+/* What had changed at the last check: "ssl.key.location (/run/key.pem), ..."; "" nothing. */
 void wp_secrets_changed(const struct wp_secrets *s, struct wp_error *ret);
 
 #endif

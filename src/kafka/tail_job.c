@@ -1,80 +1,89 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "state.h"
 #include "walpost/kafka/tail.h"
 
 #define TAIL_MS 15000
 
 /* Owned by the job. */
-struct tail_job {
+struct asking {
 	const struct wp_kafka_options *options; /* borrowed: outlives the worker's jobs */
 	struct wp_tail_question question;
 	char *source; /* the question's: the asker's may go before the answer comes; owned */
 	struct wp_tail answer;
-	struct wp_producer *asker; /* touched by `done` only */
+	struct wp_tail_job *asker; /* touched by `done` only */
 };
 
-static void drop_job(void *arg)
+static void drop(void *arg)
 {
-	struct tail_job *j = arg;
+	struct asking *a = arg;
 
-	free(j->source);
-	free(j);
+	free(a->source);
+	free(a);
 }
 
-static void run_job(void *arg)
+static void run(void *arg)
 {
-	struct tail_job *j = arg;
+	struct asking *a = arg;
 
-	wp_tail_read(j->options, &j->question, TAIL_MS, &j->answer);
+	wp_tail_read(a->options, &a->question, TAIL_MS, &a->answer);
 }
 
-static void end_job(void *arg)
+static void done(void *arg)
 {
-	struct tail_job *j = arg;
-	struct wp_producer *p = j->asker;
+	struct asking *a = arg;
+	struct wp_tail_job *j = a->asker;
 
-	p->is_asking_tail = false;
-	p->view.tail = j->answer;
-	drop_job(j);
-	wp_life_wake(p);
+	j->is_asking = false;
+	j->has_answer = true;
+	j->answer = a->answer;
+	drop(a);
+	j->wake.call(j->wake.arg);
 }
 
-static enum wp_rc submit(struct wp_producer *p, const struct wp_tail_question *question)
+static enum wp_rc submit(struct wp_tail_job *j, const struct wp_tail_question *question)
 {
-	struct tail_job *j = calloc(1, sizeof(*j));
+	struct asking *a = calloc(1, sizeof(*a));
 
-	if (j == NULL)
+	if (a == NULL)
 		return WP_NOMEM;
-	j->options = p->options;
-	j->question = *question;
-	j->question.source = j->source = strdup(question->source);
-	j->asker = p;
-	struct wp_job job = { .run = run_job, .done = end_job, .drop = drop_job, .arg = j };
-	enum wp_rc rc =
-		j->source == NULL ? WP_NOMEM : wp_worker_submit(p->worker, &job, &p->tail_job);
+	a->options = j->options;
+	a->question = *question;
+	a->question.source = a->source = strdup(question->source);
+	a->asker = j;
+	struct wp_job job = { .run = run, .done = done, .drop = drop, .arg = a };
+	enum wp_rc rc = a->source == NULL ? WP_NOMEM : wp_worker_submit(j->worker, &job, &j->job);
 	if (rc != WP_OK)
-		drop_job(j);
+		drop(a);
 	return rc;
 }
 
-void wp_tail_ask(struct wp_producer *p, const struct wp_tail_question *question)
+void wp_tail_job_ask(struct wp_tail_job *j, const struct wp_tail_question *question)
 {
-	wp_tail_drop(p);
-	p->view.tail = (struct wp_tail){ .state = WP_TAIL_ASKING };
-	if (submit(p, question) == WP_OK) {
-		p->is_asking_tail = true;
+	wp_tail_job_drop(j);
+	j->has_answer = true;
+	j->answer = (struct wp_tail){ .state = WP_TAIL_ASKING };
+	if (submit(j, question) == WP_OK) {
+		j->is_asking = true;
 		return;
 	}
 	/* Asked again later, as when nobody answers. */
-	p->view.tail.state = WP_TAIL_UNREACHABLE;
-	(void)wp_error_set(&p->view.tail.error, WP_FULL, "the worker has no room for the question");
+	j->answer.state = WP_TAIL_UNREACHABLE;
+	(void)wp_error_set(&j->answer.error, WP_FULL, "the worker has no room for the question");
 }
 
-void wp_tail_drop(struct wp_producer *p)
+bool wp_tail_job_take(struct wp_tail_job *j, struct wp_tail *ret)
 {
-	if (p->is_asking_tail)
-		wp_worker_abandon(p->worker, p->tail_job);
-	p->is_asking_tail = false;
+	if (!j->has_answer)
+		return false;
+	j->has_answer = false;
+	*ret = j->answer;
+	return true;
+}
+
+void wp_tail_job_drop(struct wp_tail_job *j)
+{
+	if (j->is_asking)
+		wp_worker_abandon(j->worker, j->job);
+	j->is_asking = false;
 }

@@ -77,7 +77,7 @@ static void make_room(struct wp_topics *t)
 
 	while (topic != NULL && t->count >= t->capacity) {
 		struct wp_topic *newer = topic->newer;
-		if (topic->queue.first == NULL && topic->in_flight == 0 && !topic->is_held)
+		if (topic->queue.first == NULL && topic->in_flight == 0 && !topic->is_deferred)
 			evict(t, topic);
 		topic = newer;
 	}
@@ -154,6 +154,77 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 
 	return look_up(t, hash_of(span), span);
 }
+
+/* ---- queued records ---- */
+
+void wp_topics_set_state(struct wp_topics *t, struct wp_topic *topic, enum wp_topic_state state)
+{
+	if (topic->state == state)
+		return;
+	if (state == WP_TOPIC_READY)
+		t->waiting_count -= topic->queue.count;
+	else
+		t->waiting_count += topic->queue.count;
+	topic->state = state;
+}
+
+void wp_topics_push(struct wp_topics *t, struct wp_topic *topic, struct wp_queued *item)
+{
+	wp_queue_push(&topic->queue, item);
+	t->queued_count++;
+	if (topic->state != WP_TOPIC_READY)
+		t->waiting_count++;
+}
+
+struct wp_queued *wp_topics_pop(struct wp_topics *t, struct wp_topic *topic)
+{
+	struct wp_queued *item = wp_queue_pop(&topic->queue);
+
+	if (item == NULL)
+		return NULL;
+	t->queued_count--;
+	if (topic->state != WP_TOPIC_READY)
+		t->waiting_count--;
+	return item;
+}
+
+void wp_topics_clear_queues(struct wp_topics *t)
+{
+	for (struct wp_topic *topic = t->newest; topic != NULL; topic = topic->older)
+		wp_queue_clear(&topic->queue);
+	t->queued_count = t->waiting_count = 0;
+}
+
+void wp_topics_retry(struct wp_topics *t, struct wp_topic *topic)
+{
+	topic->is_retried = t->any_is_retried = true;
+}
+
+void wp_topics_retry_all(struct wp_topics *t)
+{
+	for (struct wp_topic *topic = t->newest; topic != NULL && t->queued_count > 0;
+	     topic = topic->older) {
+		if (topic->queue.first != NULL)
+			wp_topics_retry(t, topic);
+	}
+}
+
+struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_topic *after)
+{
+	struct wp_topic *topic = after != NULL ? after->older : NULL;
+
+	if (after == NULL && t->any_is_retried) {
+		topic = t->newest;
+		t->any_is_retried = false;
+	}
+	while (topic != NULL && !topic->is_retried)
+		topic = topic->older;
+	if (topic != NULL)
+		topic->is_retried = false;
+	return topic;
+}
+
+/* ---- partitions ---- */
 
 static void forget(struct wp_partition *partitions, int32_t from, int32_t to)
 {

@@ -1,7 +1,7 @@
 /*
  * Which partition a key belongs to, by librdkafka's own hash functions and
  * names. Chosen by us and not inside produce, because the order of a partition
- * depends on what is already known of it (see gate). Pure.
+ * depends on what is already known of it (see admission). Pure.
  */
 #ifndef WALPOST_KAFKA_PLACEMENT_H
 #define WALPOST_KAFKA_PLACEMENT_H

@@ -9,6 +9,8 @@
 #ifndef WALPOST_KAFKA_TAIL_H
 #define WALPOST_KAFKA_TAIL_H
 
+#include "walpost/base/wake.h"
+#include "walpost/base/worker.h"
 #include "walpost/kafka/options.h"
 #include "walpost/sink/tail.h"
 
@@ -17,5 +19,22 @@ enum { WP_TAIL_PARTITIONS_MAX = 4096 };
 /* `ret->state` is KNOWN, UNREACHABLE or UNKNOWN. */
 void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_question *question,
 		  int timeout_ms, struct wp_tail *ret);
+
+/* That, on the worker: one question at a time. Owns its job and the answer; borrows the rest. */
+struct wp_tail_job {
+	const struct wp_kafka_options *options;
+	struct wp_worker *worker;
+	struct wp_wake wake; /* the answer is there */
+	bool is_asking;
+	uint64_t job;
+	bool has_answer; /* that was not taken */
+	struct wp_tail answer;
+};
+
+/* At once there is an answer: that it is being asked, or cannot be. A new question drops the old one. */
+void wp_tail_job_ask(struct wp_tail_job *j, const struct wp_tail_question *question);
+/* True: it is another than the last one taken. */
+bool wp_tail_job_take(struct wp_tail_job *j, struct wp_tail *ret);
+void wp_tail_job_drop(struct wp_tail_job *j);
 
 #endif

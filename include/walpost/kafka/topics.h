@@ -3,7 +3,7 @@
  * large may a batch be, its partitions, and librdkafka's handle on it. Survives
  * a new producer, all but the handles and what that one knew of partitions.
  *
- * Owns: its entries with the records queued for them, and through `drop` the
+ * Owns: its entries with the records queued for them, and their number, and through `drop` the
  * handles. Calls: `drop` only. Bounded: `capacity` topics; the one unused for
  * longest makes room, but none that has records queued or in flight: more topics
  * than `capacity` are kept only while all have some. A pointer to a topic lives until
@@ -51,7 +51,7 @@ struct wp_topic {
 	unsigned failures;	       /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
-	size_t in_flight;		 /* records taken and not reported */
+	size_t in_flight;		 /* records sent and not reported; none that is queued */
 	unsigned client;		 /* of the producer's: whose `handle` it is */
 	bool is_expected;		 /* to be asked for before an event comes */
 	bool recounts;			 /* asked for because a partition was missing */
@@ -61,9 +61,9 @@ struct wp_topic {
 	struct wp_partition *partitions; /* owned */
 	int32_t partition_count;
 	struct wp_queue queue; /* what waits for it, or for the first record of a partition */
-	bool is_held;	       /* in the producer's list of those that others go before */
-	struct wp_topic *next_held;
-	bool goes_on; /* something happened that these may have waited for */
+	bool is_retried;       /* something happened that these may have waited for */
+	bool is_deferred;      /* in the backlog's list of topics whose turn comes later */
+	struct wp_topic *next_deferred;
 
 	/* The cache's own. */
 	struct wp_topic *next;
@@ -78,6 +78,9 @@ struct wp_topics {
 	size_t count;
 	size_t capacity;
 	size_t partition_count; /* of all of them */
+	size_t queued_count;	/* records, of all of them */
+	size_t waiting_count;	/* of these: for topics that are not READY */
+	bool any_is_retried;
 	struct wp_topic *newest;
 	struct wp_topic *oldest;
 	void (*drop)(void *handle);
@@ -92,6 +95,16 @@ void wp_topics_release(struct wp_topics *t);
 struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name);
 /* NULL: not there. Does not count as use. */
 struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name);
+void wp_topics_set_state(struct wp_topics *t, struct wp_topic *topic, enum wp_topic_state state);
+/* Records queued for the topic, in order. push() takes it; what pop() gives is the caller's. */
+void wp_topics_push(struct wp_topics *t, struct wp_topic *topic, struct wp_queued *item);
+struct wp_queued *wp_topics_pop(struct wp_topics *t, struct wp_topic *topic);
+void wp_topics_clear_queues(struct wp_topics *t);
+/* What this topic's, or all topics', queued records wait for may have come. */
+void wp_topics_retry(struct wp_topics *t, struct wp_topic *topic);
+void wp_topics_retry_all(struct wp_topics *t);
+/* The next to be retried behind `after` (NULL: the first), which it is not any more. NULL: no more. */
+struct wp_topic *wp_topics_next_retried(struct wp_topics *t, const struct wp_topic *after);
 /* Before the producer they belong to goes: partitions are as new to the next one. */
 void wp_topics_drop_handles(struct wp_topics *t);
 /*

@@ -215,13 +215,14 @@ static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void
 	(void)state;
 	world_open(&w);
 	world_use(&w, "known");
-	wp_topics_find(&inside()->topics, "known")->partitions[0].confirmed_at_ms = INT64_MIN;
+	wp_topics_find(&inside()->admission.topics, "known")->partitions[0].confirmed_at_ms =
+		INT64_MIN;
 	world_down(&w);
 	take(1, "known", "k");
 	CHECK_EQ(world_view(&w)->queued, 0);
 	w.sink->ops->purge(w.sink);
 	take(2, "known", "k");
-	CHECK_EQ(wp_topics_find(&inside()->topics, "known")->queue.count, 1);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "known")->queue.count, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].ticket, 1);
 	CHECK_EQ(w.reports[0].outcome, WP_PURGED);
@@ -284,7 +285,7 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	for (int i = 0; i < 5; i++)
 		world_turn(&w);
 	CHECK_EQ(w.report_count, 1);
-	CHECK_EQ(inside()->backlog.count, 1);
+	CHECK_EQ(inside()->admission.topics.queued_count, 1);
 
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	record.partition = 1;
@@ -342,7 +343,7 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 	world_use(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 10; ticket++)
 		take(ticket, "new", "k");
-	struct wp_topic *topic = wp_topics_find(&inside()->topics, "new");
+	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "new");
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	struct wp_asked asked = { .limit = 65536,
 				  .limit_name = "max.message.bytes",
@@ -351,13 +352,13 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 	struct wp_answer a = {
 		.about = WP_INQUIRY_TOPICS, .heard = true, .topics = &asked, .topic_count = 1
 	};
-	wp_gate_answer(inside(), &a);
+	wp_producer_take_answer(inside(), &a);
 	CHECK_EQ(topic->state, WP_TOPIC_READY);
-	CHECK(inside()->wants_reopening);
+	CHECK(inside()->clients.reopens);
 	heal("new");
 	WORLD_UNTIL(&w, w.report_count == 10);
 	CHECK_EQ(world_count(&w, WP_CONFIRMED), 10);
-	CHECK_EQ(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "batch.size"),
+	CHECK_EQ(wp_properties_number(rd_kafka_conf(inside()->clients.list[0].rk), "batch.size"),
 		 65536 - 64);
 }
 
@@ -462,14 +463,14 @@ static void happen(struct course *c)
 		RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
 	};
 	const char name[] = { (char)('a' + any(c, NAMES)), '\0' };
-	struct wp_topic *topic = wp_topics_find(&inside()->topics, name);
+	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, name);
 
 	switch (any(c, 12)) {
 	case 0:
 		world_topic_says(&w, name, says[any(c, 2)]);
 		break;
 	case 1: /* what was known is doubtful */
-		wp_gate_doubt_limit(inside(), name);
+		(void)wp_admission_doubt_limit(&inside()->admission, name);
 		break;
 	case 2: /* a partition not used for long is new again */
 		if (topic != NULL && topic->partition_count > 0)

@@ -52,7 +52,7 @@ static void send_to_two_clients(void)
 	send_to("a", 1);
 	send_to("b", 2);
 	WORLD_UNTIL(&w, is_confirmed(1) && is_confirmed(2));
-	CHECK_EQ(inside()->client_count, 2);
+	CHECK_EQ(inside()->clients.count, 2);
 }
 
 static void send_to_both(wp_ticket from, wp_ticket to)
@@ -81,22 +81,31 @@ static void topics_of_few_partitions_share_a_client(void **state)
 	send_to("a", 2);
 	send_to("c", 3);
 	WORLD_UNTIL(&w, is_confirmed(1) && is_confirmed(2) && is_confirmed(3));
-	CHECK_EQ(inside()->client_count, 1);
+	CHECK_EQ(inside()->clients.count, 1);
 }
 
 static void a_topic_stays_with_its_client(void **state)
 {
 	(void)state;
 	send_to_two_clients();
-	CHECK_EQ(wp_topics_find(&inside()->topics, "a")->client, 0);
-	CHECK_EQ(wp_topics_find(&inside()->topics, "b")->client, 1);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "a")->client, 0);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "b")->client, 1);
 	send_to_both(3, 43);
 	WORLD_UNTIL(&w, w.report_count == 42);
 	check_in_order();
 	send_to("c", 50); /* to the one that has least */
 	WORLD_UNTIL(&w, is_confirmed(50));
-	CHECK_EQ(inside()->client_count, 2);
+	CHECK_EQ(inside()->clients.count, 2);
 	CHECK_EQ(world_view(&w)->partitions, 2 * MANY + 1);
+}
+
+static unsigned client_of_topic_with(int32_t partition_count)
+{
+	struct wp_topic topic = { .name = "another", .partition_count = partition_count };
+
+	CHECK(wp_clients_assign(&inside()->clients, &topic, inside()->inquiry.broker_count));
+	rd_kafka_topic_destroy(topic.handle);
+	return topic.client;
 }
 
 static void more_brokers_share_the_partitions_so_fewer_clients_do(void **state)
@@ -105,22 +114,22 @@ static void more_brokers_share_the_partitions_so_fewer_clients_do(void **state)
 	send_to("a", 1);
 	WORLD_UNTIL(&w, is_confirmed(1));
 	inside()->inquiry.broker_count = 2;
-	CHECK_EQ(wp_life_client_for(inside(), MANY), 0);
-	CHECK_EQ(inside()->client_count, 1);
-	CHECK_EQ(wp_life_client_for(inside(), MANY), 1);
-	CHECK_EQ(inside()->client_count, 2);
+	CHECK_EQ(client_of_topic_with(MANY), 0);
+	CHECK_EQ(inside()->clients.count, 1);
+	CHECK_EQ(client_of_topic_with(MANY), 1);
+	CHECK_EQ(inside()->clients.count, 2);
 }
 
 static void there_are_never_more_than_eight(void **state)
 {
 	(void)state;
-	WORLD_UNTIL(&w, inside()->phase == WP_PHASE_RUNNING);
+	WORLD_UNTIL(&w, inside()->clients.phase == WP_PHASE_RUNNING);
 	for (unsigned i = 0; i < 3 * WP_CLIENTS_MAX; i++)
-		CHECK_EQ(wp_life_client_for(inside(), 1000), i % WP_CLIENTS_MAX);
-	CHECK_EQ(inside()->client_count, WP_CLIENTS_MAX);
+		CHECK_EQ(client_of_topic_with(1000), i % WP_CLIENTS_MAX);
+	CHECK_EQ(inside()->clients.count, WP_CLIENTS_MAX);
 }
 
-static void a_new_life_ends_all_of_them(void **state)
+static void a_restart_closes_all_of_them(void **state)
 {
 	(void)state;
 	send_to_two_clients();
@@ -129,17 +138,17 @@ static void a_new_life_ends_all_of_them(void **state)
 	send_to("b", 4);
 	CHECK_EQ(world_view(&w)->in_flight, 2);
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
-	CHECK_EQ(inside()->client_count, 0);
+	CHECK_EQ(inside()->clients.count, 0);
 	CHECK_EQ(world_view(&w)->in_flight, 0);
 	world_up(&w);
 	send_to("b", 5);
 	send_to("a", 6);
 	WORLD_UNTIL(&w, is_confirmed(5) && is_confirmed(6));
 	CHECK(world_report(&w, 3) == NULL && world_report(&w, 4) == NULL);
-	CHECK_EQ(inside()->client_count, 2);
+	CHECK_EQ(inside()->clients.count, 2);
 	for (size_t i = 0; i < 2; i++)
-		CHECK(wp_properties_is(rd_kafka_conf(inside()->clients[i].rk), "batch.num.messages",
-				       "1"));
+		CHECK(wp_properties_is(rd_kafka_conf(inside()->clients.list[i].rk),
+				       "batch.num.messages", "1"));
 }
 
 static void what_any_of_them_has_queued_can_be_purged(void **state)
@@ -157,7 +166,7 @@ static void what_any_of_them_has_queued_can_be_purged(void **state)
 }
 
 /* So that each goes with others of its partition, though all partitions have some. */
-static void what_librdkafka_need_not_have_yet_is_held_back(void **state)
+static void what_librdkafka_need_not_have_yet_is_deferred(void **state)
 {
 	(void)state;
 	send_to_two_clients();
@@ -172,7 +181,7 @@ static void what_librdkafka_need_not_have_yet_is_held_back(void **state)
 	CHECK_EQ(world_view(&w)->in_flight, 0);
 }
 
-static void with_one_client_nothing_is_held_back(void **state)
+static void with_one_client_nothing_is_deferred(void **state)
 {
 	(void)state;
 	send_to("a", 1);
@@ -183,7 +192,7 @@ static void with_one_client_nothing_is_held_back(void **state)
 	CHECK_EQ(wp_producer_sent(inside()), 1000);
 }
 
-static void what_is_held_back_is_purged_or_forgotten_like_the_rest(void **state)
+static void what_is_deferred_is_purged_or_forgotten_like_the_rest(void **state)
 {
 	(void)state;
 	send_to_two_clients();
@@ -209,7 +218,7 @@ static void lead(const char *topic, int32_t broker)
 }
 
 /* Of a partition without a leader nothing is confirmed, for as long as that lasts. */
-static void what_is_held_back_does_not_wait_for_partitions_without_a_leader(void **state)
+static void what_is_deferred_does_not_wait_for_partitions_without_a_leader(void **state)
 {
 	(void)state;
 	send_to_two_clients();
@@ -227,7 +236,7 @@ static void a_fatal_error_of_any_breaks_the_sink(void **state)
 {
 	(void)state;
 	send_to_two_clients();
-	(void)rd_kafka_test_fatal_error(inside()->clients[1].rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients.list[1].rk,
 					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "by hand");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
 	CHECK_HAS(world_view(&w)->error.text, "by hand");
@@ -244,12 +253,12 @@ int main(void)
 		TEST(a_topic_stays_with_its_client),
 		TEST(more_brokers_share_the_partitions_so_fewer_clients_do),
 		TEST(there_are_never_more_than_eight),
-		TEST(a_new_life_ends_all_of_them),
+		TEST(a_restart_closes_all_of_them),
 		TEST(what_any_of_them_has_queued_can_be_purged),
-		TEST(what_librdkafka_need_not_have_yet_is_held_back),
-		TEST(with_one_client_nothing_is_held_back),
-		TEST(what_is_held_back_is_purged_or_forgotten_like_the_rest),
-		TEST(what_is_held_back_does_not_wait_for_partitions_without_a_leader),
+		TEST(what_librdkafka_need_not_have_yet_is_deferred),
+		TEST(with_one_client_nothing_is_deferred),
+		TEST(what_is_deferred_is_purged_or_forgotten_like_the_rest),
+		TEST(what_is_deferred_does_not_wait_for_partitions_without_a_leader),
 		TEST(a_fatal_error_of_any_breaks_the_sink),
 	};
 

@@ -45,10 +45,10 @@ static void send_many(wp_ticket first, wp_ticket last)
 		world_send(&w, ticket, &record);
 }
 
-static void fail_produce(rd_kafka_resp_err_t code, size_t times)
+static void fail_produce(rd_kafka_resp_err_t errstr, size_t times)
 {
 	for (size_t i = 0; i < times; i++)
-		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1, code);
+		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1, errstr);
 }
 
 static void restart(enum wp_batching batching)
@@ -251,15 +251,17 @@ static void after_the_restart_it_delivers_again_one_by_one(void **state)
 	restart(WP_BATCHING_ONE_BY_ONE);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK(wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), "batch.num.messages", "1"));
-	CHECK(wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "linger.ms") == 0);
+	CHECK(wp_properties_is(rd_kafka_conf(inside()->clients.list[0].rk), "batch.num.messages",
+			       "1"));
+	CHECK(wp_properties_number(rd_kafka_conf(inside()->clients.list[0].rk), "linger.ms") == 0);
 	send_many(2, 6);
 	WORLD_UNTIL(&w, w.report_count == 5);
 	CHECK_EQ(world_count(&w, WP_CONFIRMED), 5);
 	CHECK(world_report(&w, 1) == NULL);
 	restart(WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
-	CHECK(!wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), "batch.num.messages", "1"));
+	CHECK(!wp_properties_is(rd_kafka_conf(inside()->clients.list[0].rk), "batch.num.messages",
+				"1"));
 }
 
 static void an_unlisted_error_asks_for_a_rewind(void **state)
@@ -281,7 +283,7 @@ static void a_fatal_error_breaks_it_until_the_restart(void **state)
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients.list[0].rk,
 					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER,
 					"by the test");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
@@ -296,7 +298,7 @@ static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 {
 	(void)state;
 	world_open(&w);
-	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients.list[0].rk,
 					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
 					"not authorized");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_FAILED);
@@ -322,7 +324,7 @@ static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 	send_many(2, 2);
 	WORLD_UNTIL(&w, world_count(&w, WP_CONFIRMED) == 1);
 	CHECK_EQ(w.report_count, 1);
-	CHECK_EQ(inside()->denial.times, 0);
+	CHECK_EQ(inside()->idempotence.denials, 0);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 }
 
@@ -349,7 +351,7 @@ static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(v
 	WORLD_UNTIL(&w, w.report_count == 1);
 	world_down(&w);
 	send_many(2, 2);
-	(void)rd_kafka_test_fatal_error(inside()->clients[0].rk,
+	(void)rd_kafka_test_fatal_error(inside()->clients.list[0].rk,
 					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
 					"not authorized");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_BROKEN);
@@ -384,13 +386,13 @@ static void reports_left_in_the_queue_make_it_due_at_once(void **state)
 	world_open(&w);
 	send_many(1, 50);
 	/* All are there before the first is taken. */
-	for (int i = 0; i < 100 && rd_kafka_outq_len(inside()->clients[0].rk) > 0; i++)
+	for (int i = 0; i < 100 && rd_kafka_outq_len(inside()->clients.list[0].rk) > 0; i++)
 		(void)poll(NULL, 0, 10);
 	while (count + w.report_count < 50) {
 		count += w.sink->ops->collect(w.sink, world_clock_ms(), three, 3);
-		if (inside()->delivery != NULL) {
+		if (inside()->reports.event != NULL) {
 			CHECK(w.sink->ops->due(w.sink) <= world_clock_ms());
-			CHECK(count < 50 || inside()->more);
+			CHECK(count < 50 || inside()->reports.has_more);
 		}
 	}
 	(void)w.sink->ops->collect(w.sink, world_clock_ms(), three, 3);
@@ -492,7 +494,8 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-	wp_gate_distrust(inside(), "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	wp_admission_distrust(&inside()->admission, "single",
+			      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, inside()->now_ms);
 	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
 	CHECK_HAS(world_view(&w)->error.text, "single may not be written");
@@ -520,7 +523,7 @@ static void a_topic_refused_by_report_waits_after_the_restart(void **state)
 	CHECK_TEXT(world_view(&w)->topic, "single");
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);
-	CHECK_EQ(wp_topics_find(&inside()->topics, "single")->failures, 0);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "single")->failures, 0);
 }
 
 static void a_partition_that_is_not_there_is_refused_once_they_were_counted_for_it(void **state)
@@ -666,9 +669,9 @@ static void one_broker_less_is_not_an_outage(void **state)
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(rd_kafka_mock_broker_set_down(w.cluster, 2), RD_KAFKA_RESP_ERR_NO_ERROR);
-	WORLD_UNTIL(&w, inside()->is_suspect);
+	WORLD_UNTIL(&w, inside()->reachability.is_suspect);
 	CHECK(world_view(&w)->reachable);
-	while (inside()->is_suspect) {
+	while (inside()->reachability.is_suspect) {
 		world_turn(&w);
 		CHECK(world_view(&w)->reachable);
 	}
@@ -701,7 +704,7 @@ static void after_an_outage_it_learns_anew_how_long_answers_take(void **state)
 	/* The question is asked during it, and answered when it ends. */
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 4000), RD_KAFKA_RESP_ERR_NO_ERROR);
 	inside()->inquiry.patience_ms = 30000;
-	inside()->view.reachable = false;
+	inside()->reachability.is_reachable = false;
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_CONTACT);
 	for (int i = 0; i < 10; i++)
 		world_turn(&w); /* it arrives */
@@ -766,23 +769,23 @@ static void a_wrong_property_is_refused_at_once(void **state)
 	CHECK(w.sink == NULL);
 }
 
-/* ---- lives ---- */
+/* ---- client lifecycle ---- */
 
-static sem_t gate;
+static sem_t barrier;
 
-static void wait_for_gate(void *arg)
+static void wait_at_barrier(void *arg)
 {
 	(void)arg;
-	while (sem_wait(&gate) != 0)
+	while (sem_wait(&barrier) != 0)
 		continue;
 }
 
 static void block_worker(size_t jobs)
 {
-	struct wp_job job = { .run = wait_for_gate };
+	struct wp_job job = { .run = wait_at_barrier };
 	uint64_t id;
 
-	CHECK_EQ(sem_init(&gate, 0, 0), 0);
+	CHECK_EQ(sem_init(&barrier, 0, 0), 0);
 	for (size_t i = 0; i < jobs; i++)
 		CHECK_EQ(wp_worker_submit(w.worker, &job, &id), WP_OK);
 }
@@ -790,7 +793,7 @@ static void block_worker(size_t jobs)
 static void free_worker(size_t jobs)
 {
 	for (size_t i = 0; i < jobs; i++)
-		(void)sem_post(&gate);
+		(void)sem_post(&barrier);
 }
 
 /* rd_kafka_destroy() is a job like the one that blocks here: however long it takes. */
@@ -803,12 +806,13 @@ static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **sta
 	WORLD_UNTIL(&w, world_view(&w)->reachable && inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	block_worker(1);
 	restart(WP_BATCHING_NORMAL);
-	CHECK(inside()->is_burying); /* handed over, not waited for: the worker is blocked */
+	CHECK(inside()->clients
+		      .is_destroying); /* handed over, not waited for: the worker is blocked */
 	for (int i = 0; i < 5; i++) {
 		world_turn(&w);
 		CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 		CHECK_EQ(world_offer(&w, 11, &record, &error), WP_AGAIN);
-		CHECK(inside()->clients[0].rk == NULL);
+		CHECK(inside()->clients.list[0].rk == NULL);
 	}
 	free_worker(1);
 	send_many(11, 20);
@@ -825,17 +829,17 @@ static void a_worker_without_room_is_asked_again(void **state)
 	/* One runs, 64 wait; it may take a moment until the first runs. */
 	block_worker(64);
 	uint64_t id;
-	struct wp_job job = { .run = wait_for_gate };
+	struct wp_job job = { .run = wait_at_barrier };
 	while (wp_worker_submit(w.worker, &job, &id) != WP_OK)
 		continue;
 	restart(WP_BATCHING_NORMAL);
 	world_turn(&w);
-	CHECK_EQ(inside()->corpse_count, 1);
+	CHECK_EQ(inside()->clients.closed_count, 1);
 	CHECK(w.sink->ops->due(w.sink) < INT64_MAX);
 	free_worker(65);
 	send_many(2, 2);
 	WORLD_UNTIL(&w, w.report_count == 1);
-	CHECK_EQ(inside()->corpse_count, 0);
+	CHECK_EQ(inside()->clients.closed_count, 0);
 }
 
 static void it_may_be_freed_while_it_starts(void **state)

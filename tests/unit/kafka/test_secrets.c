@@ -31,9 +31,9 @@ static void with(const char *name, const char *value, struct wp_secret_file *fil
 		(struct wp_property){ .name = name, .value = value, .file = file };
 }
 
-static void look_wants(enum wp_secrets_state wanted)
+static void check_wants(enum wp_secrets_state wanted)
 {
-	CHECK_EQ(wp_secrets_look(&secrets, &error), wanted);
+	CHECK_EQ(wp_secrets_check(&secrets, &error), wanted);
 }
 
 static int set_up(void **state)
@@ -55,7 +55,7 @@ static int set_up(void **state)
 	with("ssl.ca.location", "probe", NULL);
 	with("sasl.password", "hush", password_file);
 	wp_secrets_init(&secrets, &options);
-	look_wants(WP_SECRETS_UNSETTLED); /* nothing is in use yet */
+	check_wants(WP_SECRETS_UNSETTLED); /* nothing is in use yet */
 	wp_secrets_apply(&secrets);
 	return 0;
 }
@@ -75,8 +75,8 @@ static void nothing_changes_while_nobody_writes(void **state)
 {
 	(void)state;
 	CHECK_EQ(secrets.count, 4);
-	look_wants(WP_SECRETS_SAME);
-	look_wants(WP_SECRETS_SAME);
+	check_wants(WP_SECRETS_SAME);
+	check_wants(WP_SECRETS_SAME);
 }
 
 static void a_change_is_one_when_it_was_seen_twice(void **state)
@@ -85,15 +85,15 @@ static void a_change_is_one_when_it_was_seen_twice(void **state)
 
 	(void)state;
 	replace(certificate, "another");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_CHANGED);
 	CHECK(!wp_secrets_is_login(&secrets));
 	wp_secrets_changed(&secrets, &changed);
 	CHECK_HAS(changed.text, "ssl.certificate.location (/tmp/walpost-secrets-");
 	assert_null(strstr(changed.text, "ssl.key"));
 	wp_secrets_apply(&secrets);
-	look_wants(WP_SECRETS_SAME);
+	check_wants(WP_SECRETS_SAME);
 }
 
 static void while_somebody_writes_it_is_none(void **state)
@@ -102,10 +102,10 @@ static void while_somebody_writes_it_is_none(void **state)
 
 	(void)state;
 	replace(certificate, "another");
-	look_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNSETTLED);
 	replace(key, "its key");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
 	wp_secrets_changed(&secrets, &changed);
 	CHECK_HAS(changed.text, "tls.crt), ssl.key.location (");
 }
@@ -114,8 +114,8 @@ static void what_is_written_in_place_with_the_same_size_is_seen(void **state)
 {
 	(void)state;
 	write_text(key, "KEY");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
 }
 
 static void the_swap_of_a_symbolic_link_is_seen(void **state)
@@ -133,12 +133,12 @@ static void the_swap_of_a_symbolic_link_is_seen(void **state)
 	options.property_count = 0;
 	with("ssl.ca.location", link, NULL);
 	wp_secrets_init(&secrets, &options);
-	look_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNSETTLED);
 	wp_secrets_apply(&secrets);
 	CHECK_EQ(symlink(two, new), 0);
 	CHECK_EQ(rename(new, link), 0);
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
 	CHECK_EQ(unlink(one) + unlink(two) + unlink(link), 0);
 }
 
@@ -149,37 +149,37 @@ static void what_comes_back_as_it_was_is_no_change(void **state)
 	(void)state;
 	(void)snprintf(aside, sizeof(aside), "%s.aside", key);
 	CHECK_EQ(rename(key, aside), 0);
-	look_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNSETTLED);
 	CHECK_EQ(rename(aside, key), 0);
-	look_wants(WP_SECRETS_SAME);
+	check_wants(WP_SECRETS_SAME);
 }
 
 static void one_that_is_gone_or_empty_is_of_no_use(void **state)
 {
 	(void)state;
 	CHECK_EQ(unlink(key), 0);
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_UNUSABLE);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNUSABLE);
 	CHECK_HAS(error.text, "ssl.key.location");
 	CHECK_HAS(error.text, "is gone");
 	write_text(key, "");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_UNUSABLE);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNUSABLE);
 	CHECK_HAS(error.text, "is empty");
 	write_text(key, "new");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
 }
 
 static void a_new_password_alone_is_a_login(void **state)
 {
 	(void)state;
 	replace(password, "new");
-	look_wants(WP_SECRETS_UNSETTLED);
-	look_wants(WP_SECRETS_CHANGED);
+	check_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_CHANGED);
 	CHECK(wp_secrets_is_login(&secrets));
 	replace(certificate, "new");
-	look_wants(WP_SECRETS_UNSETTLED);
+	check_wants(WP_SECRETS_UNSETTLED);
 	CHECK(!wp_secrets_is_login(&secrets));
 }
 

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
@@ -244,6 +245,66 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 	wp_topics_release(&t);
 }
 
+static struct wp_queued *queued(wp_ticket ticket)
+{
+	struct wp_record record = { .topic = wp_span_of("a") };
+	struct wp_queued *item = wp_queued_new(ticket, &record);
+
+	CHECK(item != NULL);
+	return item;
+}
+
+static void queued_records_are_counted_and_those_whose_topic_is_not_ready(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+	struct wp_topic *a = get(&t, "a");
+	struct wp_topic *b = get(&t, "b");
+
+	wp_topics_push(&t, a, queued(1));
+	wp_topics_push(&t, a, queued(2));
+	wp_topics_set_state(&t, b, WP_TOPIC_READY);
+	wp_topics_push(&t, b, queued(3));
+	CHECK_EQ(t.queued_count, 3);
+	CHECK_EQ(t.waiting_count, 2);
+	wp_topics_set_state(&t, a, WP_TOPIC_READY);
+	wp_topics_set_state(&t, a, WP_TOPIC_READY);
+	CHECK_EQ(t.waiting_count, 0);
+	wp_topics_set_state(&t, a, WP_TOPIC_UNKNOWN);
+	CHECK_EQ(t.waiting_count, 2);
+	struct wp_queued *first = wp_topics_pop(&t, a);
+	CHECK_EQ(first->ticket, 1);
+	free(first);
+	CHECK_EQ(t.queued_count, 2);
+	CHECK_EQ(t.waiting_count, 1);
+	wp_topics_clear_queues(&t);
+	CHECK_EQ(t.queued_count + t.waiting_count, 0);
+	CHECK(wp_topics_pop(&t, a) == NULL);
+	wp_topics_release(&t);
+}
+
+static void each_topic_to_be_retried_is_found_once(void **state)
+{
+	(void)state;
+	struct wp_topics t = topics_of(4);
+	struct wp_topic *a = get(&t, "a");
+	struct wp_topic *b = get(&t, "b");
+
+	CHECK(wp_topics_next_retried(&t, NULL) == NULL);
+	wp_topics_push(&t, a, queued(1));
+	wp_topics_retry_all(&t); /* "b" has nothing queued */
+	CHECK(wp_topics_next_retried(&t, NULL) == a);
+	CHECK(wp_topics_next_retried(&t, a) == NULL);
+	wp_topics_retry(&t, a);
+	wp_topics_retry(&t, b);
+	CHECK(wp_topics_next_retried(&t, NULL) == b);
+	wp_topics_retry(&t, b); /* meanwhile: in the next round */
+	CHECK(wp_topics_next_retried(&t, b) == a);
+	CHECK(wp_topics_next_retried(&t, a) == NULL);
+	CHECK(wp_topics_next_retried(&t, NULL) == b);
+	wp_topics_release(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +312,8 @@ int main(void)
 		cmocka_unit_test(the_one_unused_for_longest_makes_room),
 		cmocka_unit_test(none_makes_room_that_records_are_queued_for),
 		cmocka_unit_test(one_with_records_in_flight_stays),
+		cmocka_unit_test(queued_records_are_counted_and_those_whose_topic_is_not_ready),
+		cmocka_unit_test(each_topic_to_be_retried_is_found_once),
 		cmocka_unit_test(an_offset_that_goes_back_is_data_lost_and_is_told_once),
 		cmocka_unit_test(what_tells_nothing_is_no_alarm),
 		cmocka_unit_test(many_topics_are_all_found),

@@ -39,7 +39,7 @@ static struct wp_producer *inside(void)
 
 static int64_t effective_batch_size(void)
 {
-	return wp_properties_number(rd_kafka_conf(inside()->clients[0].rk), "batch.size");
+	return wp_properties_number(rd_kafka_conf(inside()->clients.list[0].rk), "batch.size");
 }
 
 static void answer_of(const char *topic, size_t limit, const char *limit_name)
@@ -58,7 +58,7 @@ static void answer_of(const char *topic, size_t limit, const char *limit_name)
 
 	(void)snprintf(asked.name, sizeof(asked.name), "%s", topic);
 	inside()->now_ms = world_clock_ms();
-	wp_gate_answer(inside(), &a);
+	wp_producer_take_answer(inside(), &a);
 }
 
 static void answer(const char *topic, size_t limit)
@@ -69,7 +69,7 @@ static void answer(const char *topic, size_t limit)
 /* Until the new client that a smaller batch.size calls for is there. */
 static void settle(void)
 {
-	WORLD_UNTIL(&w, inside()->phase == WP_PHASE_RUNNING && !inside()->wants_reopening);
+	WORLD_UNTIL(&w, inside()->clients.phase == WP_PHASE_RUNNING && !inside()->clients.reopens);
 }
 
 static struct wp_record record_of_wire_size(const char *topic, size_t size)
@@ -149,7 +149,7 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 	world_use(&w, "orders");
 	answer("orders", 5000);
 	settle();
-	wp_topics_find(&inside()->topics, "orders")->answered_at_ms -= 10001;
+	wp_topics_find(&inside()->admission.topics, "orders")->answered_at_ms -= 10001;
 	struct wp_record above = record_of_wire_size("orders", 5001);
 	CHECK_EQ(world_offer(&w, 2, &above, &error), WP_AGAIN);
 	/* The mock does not tell a limit: the broker decides. */
@@ -180,7 +180,7 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 	CHECK_EQ(world_offer(&w, 3, &record, &error), WP_AGAIN);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	CHECK_EQ(world_view(&w)->in_flight, 1);
-	CHECK(inside()->clients[0].rk != NULL);
+	CHECK(inside()->clients.list[0].rk != NULL);
 	/* It is confirmed first: nothing is lost. */
 	world_send(&w, 3, &record);
 	CHECK(world_report(&w, 2) != NULL);
@@ -204,10 +204,10 @@ static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void 
 	world_use(&w, "orders");
 	answer("orders", 30000);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
-	CHECK(!inside()->wants_reopening);
+	CHECK(!inside()->clients.reopens);
 	CHECK_EQ(effective_batch_size(), 30000);
 	answer("orders", 29999);
-	CHECK(inside()->wants_reopening);
+	CHECK(inside()->clients.reopens);
 }
 
 static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
@@ -217,7 +217,7 @@ static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	world_use(&w, "orders");
 	answer("orders", 65536);
-	CHECK(!inside()->wants_reopening);
+	CHECK(!inside()->clients.reopens);
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
 	CHECK_EQ(effective_batch_size(), 65536 - 64);
@@ -244,7 +244,7 @@ static void a_size_refused_by_report_names_the_limit_and_has_it_read_again(void 
 	world_send(&w, 2, &record);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].limit, 2000000);
-	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->state, WP_TOPIC_UNKNOWN);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "orders")->state, WP_TOPIC_UNKNOWN);
 }
 
 static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
@@ -255,16 +255,20 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 	world_open(&w);
 	world_use(&w, "orders");
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
-		struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
-		wp_gate_distrust(inside(), "orders", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-		wp_gate_distrust(inside(), "orders", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+		struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "orders");
+		wp_admission_distrust(&inside()->admission, "orders",
+				      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+				      inside()->now_ms);
+		wp_admission_distrust(&inside()->admission, "orders",
+				      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+				      inside()->now_ms);
 		CHECK_EQ(topic->failures, i + 1);
 		CHECK_EQ(topic->ask_at_ms - inside()->now_ms, waits_ms[i]);
 		answer("orders", 0);
 		CHECK_EQ(topic->state, WP_TOPIC_READY);
 	}
 	world_use(&w, "orders");
-	CHECK_EQ(wp_topics_find(&inside()->topics, "orders")->failures, 0);
+	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "orders")->failures, 0);
 }
 
 /* So many in a row; how many of them went off at once. */
@@ -339,7 +343,7 @@ static void a_partition_long_unused_is_new_again(void **state)
 	world_open(&w);
 	world_use(&w, "orders");
 	struct wp_partition *partition =
-		&wp_topics_find(&inside()->topics, "orders")->partitions[0];
+		&wp_topics_find(&inside()->admission.topics, "orders")->partitions[0];
 	partition->confirmed_at_ms = inside()->now_ms - 600000 + 30000; /* time goes on */
 	CHECK_EQ(sent_of(2, 2, &record), 2);
 	WORLD_UNTIL(&w, w.report_count == 2);
@@ -377,7 +381,7 @@ static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 	world_open(&w);
 	world_use(&w, "orders");
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
-	struct wp_topic *topic = wp_topics_find(&inside()->topics, "orders");
+	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "orders");
 	int64_t asked = topic->answered_at_ms -= 300000;
 	CHECK_EQ(sent_of(3, 2, &record), 3);
 	WORLD_UNTIL(&w, topic->answered_at_ms != asked);
@@ -395,7 +399,8 @@ static void topics_that_are_expected_are_asked_for_together(void **state)
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
 	w.sink->ops->prefetch(w.sink, "one,two,three");
 	for (size_t i = 0; i < 3; i++) {
-		const struct wp_topic *topic = wp_topics_find(&inside()->topics, names[i]);
+		const struct wp_topic *topic =
+			wp_topics_find(&inside()->admission.topics, names[i]);
 		WORLD_UNTIL(&w, topic->state == WP_TOPIC_READY);
 		CHECK_EQ(topic->partition_count, 2);
 	}
@@ -426,7 +431,7 @@ static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(vo
 	world_property(&w, "allow.auto.create.topics", "true");
 	world_open(&w);
 	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
-	struct wp_topic *topic = wp_topics_find(&inside()->topics, "late");
+	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "late");
 	WORLD_UNTIL(&w, topic->trouble == WP_TOPIC_MISSING);
 	topic->troubled_at_ms = world_clock_ms(); /* just now, however slow the machine is */
 	world_collect(&w);

@@ -19,7 +19,7 @@ static int set_up(void **state)
 	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, TOPIC, 1);
-	(void)snprintf(path, sizeof(path), "/tmp/walpost-renewal-XXXXXX");
+	(void)snprintf(path, sizeof(path), "/tmp/walpost-credentials-XXXXXX");
 	int fd = mkstemp(path);
 	CHECK(fd >= 0);
 	CHECK_EQ(close(fd), 0);
@@ -55,15 +55,15 @@ static struct wp_producer *inside(void)
 /* Was the present client made of that? */
 static bool has(const char *property, const char *value)
 {
-	return inside()->clients[0].rk != NULL &&
-	       wp_properties_is(rd_kafka_conf(inside()->clients[0].rk), property, value);
+	return inside()->clients.list[0].rk != NULL &&
+	       wp_properties_is(rd_kafka_conf(inside()->clients.list[0].rk), property, value);
 }
 
 /* Ten seconds later, as it were. */
-static void look_now(void)
+static void check_now(void)
 {
-	inside()->renewal.look_at_ms = 0;
-	inside()->renewal.try_at_ms = 0;
+	inside()->credentials.check_at_ms = 0;
+	inside()->credentials.try_at_ms = 0;
 	world_turn(&w);
 }
 
@@ -84,7 +84,7 @@ static size_t send_until_draining(wp_ticket ticket)
 	size_t count = 0;
 	struct wp_error error;
 
-	while (!inside()->renewal.is_draining) {
+	while (!inside()->credentials.is_draining) {
 		CHECK(world_clock_ms() < until);
 		world_pump(&w,
 			   100); /* the trial ends here; what is offered now is not confirmed yet */
@@ -105,7 +105,7 @@ static void a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed(vo
 	send_and_confirm(1);
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 400), 0);
 	write_text(path, "after");
-	look_now();
+	check_now();
 	size_t sent = 1 + send_until_draining(2);
 	CHECK(world_view(&w)->in_flight > 0);
 	CHECK_EQ(world_offer(&w, 99, &record, &error), WP_AGAIN);
@@ -124,16 +124,16 @@ static void a_file_that_makes_no_client_leaves_the_old_one(void **state)
 	open_with("linger.ms", "1");
 	send_and_confirm(1);
 	write_text(path, "one");
-	look_now();
-	WORLD_UNTIL(&w, inside()->renewal.told);
+	check_now();
+	WORLD_UNTIL(&w, inside()->credentials.warned);
 	send_and_confirm(2);
 	write_text(path, "");
-	look_now();
-	WORLD_UNTIL(&w, inside()->renewal.told);
+	check_now();
+	WORLD_UNTIL(&w, inside()->credentials.warned);
 	CHECK(has("linger.ms", "1"));
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	write_text(path, "22");
-	look_now();
+	check_now();
 	WORLD_UNTIL(&w, has("linger.ms", "22"));
 	send_and_confirm(3);
 }
@@ -145,7 +145,7 @@ static void a_restart_meanwhile_waits_for_the_file_and_does_not_fail(void **stat
 	send_and_confirm(1);
 	write_text(path, "one");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
-	WORLD_UNTIL(&w, inside()->renewal.told);
+	WORLD_UNTIL(&w, inside()->credentials.warned);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
 	write_text(path, "22");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
@@ -162,12 +162,13 @@ static void what_stays_in_flight_too_long_breaks_the_old_client(void **state)
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 20000), 0);
 	world_send(&w, 2, &record);
 	write_text(path, "after");
-	look_now();
-	inside()->renewal.let_in = true;
+	check_now();
+	inside()->credentials.trial_rc = WP_OK;
 	world_turn(&w);
-	CHECK(inside()->renewal.is_draining);
+	CHECK(inside()->credentials.is_draining);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_STARTING);
-	inside()->renewal.progress_at_ms -= 30000;
+	inside()->credentials.draining_since_ms -= 30000;
+	inside()->reported_at_ms -= 30000;
 	world_turn(&w);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_BROKEN);
 	CHECK_HAS(world_view(&w)->error.text, "replaced");
@@ -190,16 +191,16 @@ static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **sta
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 }
 
-#define RENEWAL_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
+#define CREDENTIALS_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		RENEWAL_TEST(a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed),
-		RENEWAL_TEST(a_file_that_makes_no_client_leaves_the_old_one),
-		RENEWAL_TEST(a_restart_meanwhile_waits_for_the_file_and_does_not_fail),
-		RENEWAL_TEST(what_stays_in_flight_too_long_breaks_the_old_client),
-		RENEWAL_TEST(the_tail_is_asked_for_again_when_a_file_makes_no_consumer),
+		CREDENTIALS_TEST(a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed),
+		CREDENTIALS_TEST(a_file_that_makes_no_client_leaves_the_old_one),
+		CREDENTIALS_TEST(a_restart_meanwhile_waits_for_the_file_and_does_not_fail),
+		CREDENTIALS_TEST(what_stays_in_flight_too_long_breaks_the_old_client),
+		CREDENTIALS_TEST(the_tail_is_asked_for_again_when_a_file_makes_no_consumer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/admission.h"
+#include "walpost/kafka/authentication.h"
 
 #define NEW 0x020601ff
 #define OLD 0x020002ff
@@ -13,21 +13,21 @@ static const char SCRAM[] =
 static void wrong_credentials_are_about_the_login(void **state)
 {
 	(void)state;
-	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR__AUTHENTICATION));
-	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED));
-	CHECK(wp_admission_is_login(RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM));
-	CHECK(!wp_admission_is_login(RD_KAFKA_RESP_ERR__SSL));
-	CHECK(!wp_admission_is_login(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED));
+	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR__AUTHENTICATION));
+	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED));
+	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM));
+	CHECK(!wp_authentication_is_login(RD_KAFKA_RESP_ERR__SSL));
+	CHECK(!wp_authentication_is_login(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED));
 }
 
 static void a_connection_lost_to_a_refused_certificate_is_about_tls(void **state)
 {
 	(void)state;
-	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__SSL, "SSL handshake failed"));
-	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT,
-				  "Receive failed: sslv3 alert bad certificate"));
-	CHECK(wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "tlsv1 alert unknown ca"));
-	CHECK(!wp_admission_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "Connect failed: refused"));
+	CHECK(wp_authentication_is_tls(RD_KAFKA_RESP_ERR__SSL, "SSL handshake failed"));
+	CHECK(wp_authentication_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT,
+				       "Receive failed: sslv3 alert bad certificate"));
+	CHECK(wp_authentication_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "tlsv1 alert unknown ca"));
+	CHECK(!wp_authentication_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT, "Connect failed: refused"));
 }
 
 /* librdkafka's and OpenSSL's sentences for it. */
@@ -43,18 +43,18 @@ static void a_broker_that_hangs_up_in_the_handshake_may_only_be_starting(void **
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		CHECK(wp_admission_hung_up(texts[i]));
-		CHECK(!wp_admission_is_tls(RD_KAFKA_RESP_ERR__SSL, texts[i]));
+		CHECK(wp_authentication_hung_up(texts[i]));
+		CHECK(!wp_authentication_is_tls(RD_KAFKA_RESP_ERR__SSL, texts[i]));
 	}
-	CHECK(!wp_admission_hung_up("ssl://b:9092/1: Disconnected (after 8ms in state UP)"));
-	CHECK(!wp_admission_hung_up("SSL handshake failed: certificate verify failed"));
+	CHECK(!wp_authentication_hung_up("ssl://b:9092/1: Disconnected (after 8ms in state UP)"));
+	CHECK(!wp_authentication_hung_up("SSL handshake failed: certificate verify failed"));
 }
 
 static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, const char *part)
 {
 	struct wp_error cure;
 
-	wp_admission_cure(code, text, version, &cure);
+	wp_authentication_cure(code, text, version, &cure);
 	CHECK_HAS(cure.text, part);
 }
 
@@ -79,9 +79,9 @@ static void a_librdkafka_too_old_for_scram_is_named(void **state)
 	(void)state;
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "librdkafka 2.0.2");
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "2.6.1");
-	wp_admission_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, &cure);
+	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, &cure);
 	CHECK(strstr(cure.text, "librdkafka") == NULL);
-	wp_admission_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, "mechanism PLAIN", OLD, &cure);
+	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, "mechanism PLAIN", OLD, &cure);
 	CHECK(strstr(cure.text, "librdkafka") == NULL);
 }
 

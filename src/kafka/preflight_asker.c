@@ -1,0 +1,138 @@
+#include "preflight_asker.h"
+
+#include <string.h>
+
+#include "walpost/base/clock.h"
+#include "walpost/kafka/authentication.h"
+
+enum { ANSWER_TIMEOUT_MS = 5000 };
+
+int wp_asker_left_ms(const struct wp_asker *a)
+{
+	int64_t left = a->deadline_ms - wp_clock_us() / 1000;
+
+	return left < 0 ? 0 : (int)left;
+}
+
+/* -- what comes beside answers ------------------------------------------------------- */
+
+void wp_asker_read_fatal(struct wp_asker *a)
+{
+	char text[512];
+	rd_kafka_resp_err_t code = rd_kafka_fatal_error(a->rk, text, sizeof(text));
+
+	if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return;
+	a->idempotence = WP_IDEMPOTENCE_REFUSED;
+	a->code = code;
+	(void)wp_error_set(&a->trouble, WP_CONFIG, "%s", text);
+}
+
+static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
+{
+	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
+
+	if (code == RD_KAFKA_RESP_ERR__FATAL) {
+		wp_asker_read_fatal(a);
+		return;
+	}
+	/* That all are down says less than why. */
+	if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && a->trouble.text[0] != '\0')
+		return;
+	/* What refused us may be followed by less. */
+	if (a->is_refused || a->idempotence == WP_IDEMPOTENCE_REFUSED)
+		return;
+	const char *text = rd_kafka_event_error_string(event);
+	a->code = code;
+	(void)wp_error_set(&a->trouble, WP_IO, "%s", text);
+	a->is_refused = wp_authentication_is_login(code) || wp_authentication_is_tls(code, text);
+}
+
+/* "eos": { "idemp_state": "Assigned", ... }: no other way tells that a producer id was given. */
+static void read_statistics(struct wp_asker *a, rd_kafka_event_t *event)
+{
+	const char *at = strstr(rd_kafka_event_stats(event), "\"idemp_state\"");
+	const char *end = at == NULL ? NULL : strchr(at, ',');
+	const char *assigned = at == NULL ? NULL : strstr(at, "\"Assigned\"");
+
+	if (assigned != NULL && end != NULL && assigned < end &&
+	    a->idempotence == WP_IDEMPOTENCE_NOT_KNOWN)
+		a->idempotence = WP_IDEMPOTENCE_GRANTED;
+}
+
+void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event)
+{
+	switch (rd_kafka_event_type(event)) {
+	case RD_KAFKA_EVENT_ERROR:
+		read_error(a, event);
+		break;
+	case RD_KAFKA_EVENT_STATS:
+		read_statistics(a, event);
+		break;
+	default:
+		break; /* an answer that came too late */
+	}
+	rd_kafka_event_destroy(event);
+}
+
+rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind)
+{
+	int left;
+
+	while ((left = wp_asker_left_ms(a)) > 0) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, left);
+		if (event != NULL && rd_kafka_event_type(event) == kind)
+			return event;
+		if (event != NULL)
+			wp_asker_take(a, event);
+	}
+	return NULL;
+}
+
+rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op)
+{
+	char errstr[256];
+	int left = wp_asker_left_ms(a);
+	rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(a->rk, op);
+
+	/* Both in range by construction. */
+	(void)rd_kafka_AdminOptions_set_request_timeout(
+		options, left < ANSWER_TIMEOUT_MS ? left + 1 : ANSWER_TIMEOUT_MS, errstr,
+		sizeof(errstr));
+	if (a->broker_id >= 0)
+		(void)rd_kafka_AdminOptions_set_broker(options, a->broker_id, errstr,
+						       sizeof(errstr));
+	return options;
+}
+
+const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,
+						 const char *name, rd_kafka_event_t **ret_event)
+{
+	size_t count = 0;
+	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(kind, name);
+	rd_kafka_AdminOptions_t *options =
+		wp_asker_admin_options(a, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+
+	rd_kafka_DescribeConfigs(a->rk, &resource, 1, options, a->queue);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_ConfigResource_destroy(resource);
+	*ret_event = wp_asker_wait(a, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT);
+	if (*ret_event == NULL || rd_kafka_event_error(*ret_event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return NULL;
+	const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
+		rd_kafka_event_DescribeConfigs_result(*ret_event), &count);
+	bool is_told = count == 1 &&
+		       rd_kafka_ConfigResource_error(resources[0]) == RD_KAFKA_RESP_ERR_NO_ERROR;
+	return is_told ? resources[0] : NULL;
+}
+
+const char *wp_config_value(const rd_kafka_ConfigResource_t *resource, const char *name)
+{
+	size_t count;
+	const rd_kafka_ConfigEntry_t **entries = rd_kafka_ConfigResource_configs(resource, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(rd_kafka_ConfigEntry_name(entries[i]), name) == 0)
+			return rd_kafka_ConfigEntry_value(entries[i]);
+	return NULL;
+}

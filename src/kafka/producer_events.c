@@ -1,0 +1,160 @@
+#include "state.h"
+
+#include <assert.h>
+
+#include "walpost/base/log.h"
+#include "walpost/kafka/authentication.h"
+
+static void heard(struct wp_producer *p)
+{
+	wp_reachability_heard(&p->reachability, p->now_ms);
+	wp_credentials_accepted(&p->credentials);
+}
+
+/* ---- delivery reports ---- */
+
+static void take_refusal(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+{
+	const char *topic = rd_kafka_topic_name(m->rkt);
+
+	p->has_refused = true;
+	if (wp_delivery_report_is_answer(m->err))
+		heard(p);
+	if (m->err == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE ||
+	    m->err == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE)
+		r->limit = wp_admission_doubt_limit(&p->admission, topic);
+	if (r->reaction == WP_REACT_WAIT_TOPIC)
+		wp_admission_distrust(&p->admission, topic, m->err, p->now_ms);
+}
+
+/* To stop would not bring anything back: it is told, and the relay goes on. */
+static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m,
+			      int64_t confirmed_offset)
+{
+	p->view.data_losses++;
+	wp_log(WP_LOG_ERROR, "kafka_data_loss", WP_TEXT("topic", rd_kafka_topic_name(m->rkt)),
+	       WP_INT("partition", m->partition), WP_INT("offset", m->offset),
+	       WP_INT("confirmed_offset", confirmed_offset),
+	       WP_TEXT("reason",
+		       "Kafka has lost records of this partition that it had confirmed: an event "
+		       "was written at `offset`, an earlier one had been at `confirmed_offset` "
+		       "(the "
+		       "topic was made anew, an unclean leader was elected, or a broker lost its "
+		       "disk). walpost goes on; walpost diff lists the rows whose records are "
+		       "missing, insert those again"));
+}
+
+static void take_report(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)
+{
+	int64_t confirmed_offset;
+
+	wp_delivery_report_read(m, r);
+	if (r->outcome == WP_CONFIRMED) {
+		wp_idempotence_granted(&p->idempotence);
+		heard(p);
+	} else if (r->outcome == WP_REFUSED) {
+		take_refusal(p, m, r);
+	}
+	if (wp_admission_reported(&p->admission, m, r, p->now_ms, &confirmed_offset))
+		tell_of_data_loss(p, m, confirmed_offset);
+	assert(p->view.in_flight > 0);
+	p->view.in_flight--;
+	p->reported_at_ms = p->now_ms;
+}
+
+/* ---- errors ---- */
+
+void wp_producer_fail_login(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	struct wp_error cure;
+
+	wp_authentication_cure(code, text, rd_kafka_version(), &cure);
+	wp_clients_fail(&p->clients, text, cure.text);
+}
+
+static void take_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	heard(p);
+	int64_t wait_ms = wp_idempotence_denied(&p->idempotence, text);
+	if (wait_ms == 0) {
+		wp_clients_fail(&p->clients, text, "allow IDEMPOTENT_WRITE on the cluster");
+		return;
+	}
+	p->clients.open_at_ms = p->now_ms + wait_ms;
+	/* What is in flight can only be sent again by the relay. */
+	if (wp_producer_sent(p) > 0)
+		wp_clients_break(&p->clients, code, text);
+	else
+		p->clients.reopens = true;
+}
+
+static void take_error(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
+{
+	if (wp_delivery_report_is_answer(code)) {
+		heard(p);
+		return;
+	}
+	wp_inquiry_doubt_broker(&p->inquiry);
+	if (wp_authentication_is_login(code) || wp_authentication_is_tls(code, text))
+		wp_credentials_refused(&p->credentials, p->now_ms);
+	if (wp_reachability_error(&p->reachability, code, text, p->now_ms))
+		wp_producer_fail_login(p, code, text);
+}
+
+/* ---- answers ---- */
+
+void wp_producer_take_answer(struct wp_producer *p, const struct wp_answer *answer)
+{
+	if (answer->heard)
+		heard(p);
+	else
+		wp_reachability_unheard(&p->reachability, answer->text);
+	for (size_t i = 0; i < answer->topic_count; i++) {
+		const struct wp_topic *ready =
+			wp_admission_learn(&p->admission, answer, i, p->now_ms);
+		if (ready != NULL && wp_clients_fit_batches(&p->clients, ready->name, ready->limit))
+			p->clients.reopens = true;
+	}
+}
+
+/* ---- the queues ---- */
+
+static void take_other(struct wp_producer *p, const struct wp_arrival *arrival)
+{
+	struct wp_answer answer;
+
+	switch (arrival->kind) {
+	case WP_ARRIVAL_REPORT:
+		break;
+	case WP_ARRIVAL_ERROR:
+		take_error(p, arrival->code, arrival->text);
+		break;
+	case WP_ARRIVAL_FATAL:
+		if (arrival->code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED)
+			take_denial(p, arrival->code, arrival->text);
+		else
+			wp_clients_break(&p->clients, arrival->code, arrival->text);
+		break;
+	case WP_ARRIVAL_ANSWER:
+		if (wp_inquiry_read(&p->inquiry, &p->clients.list[0], p->clients.worker,
+				    arrival->event, &answer))
+			wp_producer_take_answer(p, &answer);
+		break;
+	}
+}
+
+size_t wp_producer_read(struct wp_producer *p, struct wp_report *reports, size_t max)
+{
+	struct wp_arrival arrival;
+	size_t count = 0;
+
+	wp_delivery_reports_begin(&p->reports);
+	while (count < max &&
+	       wp_delivery_reports_next(&p->reports, &p->clients, p->now_ms, &arrival)) {
+		if (arrival.kind == WP_ARRIVAL_REPORT)
+			take_report(p, arrival.message, &reports[count++]);
+		else
+			take_other(p, &arrival);
+	}
+	return count;
+}
