@@ -12,7 +12,7 @@
 #include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
-#include "walpost/relay/window.h"
+#include "walpost/relay/in_flight_limits.h"
 
 #define SAID_SIZE 4096
 
@@ -370,7 +370,7 @@ static void print_notes(const struct wp_config_notes *notes)
 /* librdkafka itself says what it takes; nothing is connected. */
 static enum wp_rc check_properties(const struct wp_config *config, struct wp_error *error)
 {
-	const struct wp_window widest = wp_window_for(&config->relay, SIZE_MAX);
+	const struct wp_in_flight_limits widest = wp_in_flight_limits_for(&config->relay, SIZE_MAX);
 	const struct wp_kafka_bounds bounds = {
 		.in_flight_events = widest.events,
 		.in_flight_bytes = widest.bytes,

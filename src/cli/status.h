@@ -46,7 +46,7 @@ void wp_slot_status_release(struct wp_slot_status *s);
 int wp_slot_status_exit_code(enum wp_slot_status_state state);
 const char *wp_slot_status_state_name(enum wp_slot_status_state state);
 /* For rates between looks. */
-struct wp_trend_look wp_slot_status_trend_look(const struct wp_slot_status *s, int64_t now_ms);
+struct wp_trend_sample wp_slot_status_trend_sample(const struct wp_slot_status *s, int64_t now_ms);
 
 /* `rates` NULL: none are asked for. */
 void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,

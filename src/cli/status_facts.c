@@ -351,18 +351,18 @@ void wp_slot_status_release(struct wp_slot_status *s)
 	clear(s);
 }
 
-struct wp_trend_look wp_slot_status_trend_look(const struct wp_slot_status *s, int64_t now_ms)
+struct wp_trend_sample wp_slot_status_trend_sample(const struct wp_slot_status *s, int64_t now_ms)
 {
-	struct wp_trend_look look = { .at_ms = now_ms };
-	const char *safe = value_of(s, "safe_wal_size");
+	struct wp_trend_sample sample = { .at_ms = now_ms };
+	const char *safe_size = value_of(s, "safe_wal_size");
 
-	if (wp_lsn_parse(wp_span_of(value_of(s, "confirmed_flush_lsn")), &look.confirmed) !=
+	if (wp_lsn_parse(wp_span_of(value_of(s, "confirmed_flush_lsn")), &sample.confirmed) !=
 		    WP_OK ||
-	    wp_lsn_parse(wp_span_of(value_of(s, "server_lsn")), &look.server) != WP_OK)
-		look.confirmed = look.server = 0; /* nothing is known of it */
-	look.is_limited = *safe != '\0';
-	look.safe_size = strtoll(safe, NULL, 10);
-	return look;
+	    wp_lsn_parse(wp_span_of(value_of(s, "server_lsn")), &sample.server) != WP_OK)
+		sample.confirmed = sample.server = 0; /* nothing is known of it */
+	sample.is_limited = *safe_size != '\0';
+	sample.safe_size = strtoll(safe_size, NULL, 10);
+	return sample;
 }
 
 /* -- for people ------------------------------------------------------------------------- */

@@ -137,8 +137,8 @@ static void look(struct watch *w)
 		wp_slot_status_forget(s, &error);
 		wp_session_release(&s->session); /* anew at the next look */
 	}
-	struct wp_trend_look seen = wp_slot_status_trend_look(s, now_ms());
-	w->rates = wp_trend_look(&w->trend, &seen);
+	struct wp_trend_sample seen = wp_slot_status_trend_sample(s, now_ms());
+	w->rates = wp_trend_add(&w->trend, &seen);
 }
 
 /* Until the next look is due: in the rhythm that was asked for, whatever a look takes. */

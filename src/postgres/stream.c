@@ -165,7 +165,7 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 	s->view.facts = answer->source;
 	take_partitions(s, &answer->partitions);
 	s->self = answer->self;
-	if (s->view.facts.slot_held)
+	if (s->view.facts.slot_active)
 		s->told = 0;
 	warn_of_checkpoint(s, answer->checkpoint_error.text);
 	s->was_ready = true;
@@ -279,11 +279,11 @@ static void stream_want(struct wp_source *source, const struct wp_requirements *
 	of(source)->setup.wanted = *wanted;
 }
 
-static void stream_look(struct wp_source *source)
+static void stream_refresh(struct wp_source *source)
 {
 	struct stream *s = of(source);
 	assert(s->view.state == WP_SOURCE_READY);
-	s->view.state = WP_SOURCE_LOOKING;
+	s->view.state = WP_SOURCE_REFRESHING;
 	open_beside(s, ask_again);
 }
 
@@ -627,7 +627,7 @@ static const struct wp_source_view *stream_view(struct wp_source *source)
 static const struct wp_source_ops ops = {
 	.connect = stream_connect,
 	.want = stream_want,
-	.look = stream_look,
+	.refresh = stream_refresh,
 	.start = stream_start,
 	.next = stream_next,
 	.reading = stream_reading,

@@ -158,7 +158,7 @@ static void on_columns(void *arg, const PGresult *result, const struct wp_source
 	facts->transfer = wp_columns_read(result, f->setup.options->binary, &facts->columns);
 	facts->text_will_do = f->setup.options->binary != WP_BINARY_ON;
 	/* A standby looks every second; before it starts, it asks all of this again. */
-	if (facts->slot_held)
+	if (facts->slot_active)
 		finish(f, NULL);
 	else
 		ask_partitions(f);
@@ -237,7 +237,7 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	    read_lsn(value(result, SLOT_CONFIRMED), &facts->slot_confirmed) != WP_OK)
 		return WP_PROTO;
 	facts->wal_sender_timeout_ms = strtoll(value(result, SLOT_TIMEOUT_MS), NULL, 10);
-	facts->slot_held = !PQgetisnull(result, 0, SLOT_HOLDER_PID);
+	facts->slot_active = !PQgetisnull(result, 0, SLOT_HOLDER_PID);
 	struct wp_walsender *self = &f->answer.self;
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",

@@ -60,11 +60,14 @@ void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool rep
 {
 	f->heard_at_ms = now_ms;
 	f->asked = false;
+	f->keepalives++;
 	if (!reply_requested)
 		return;
 	/*
 	 * One that does not stop asks when it has heard nothing for half of its timeout
-	 * (walsender.c: WalSndKeepaliveIfNecessary), which a reload may have lowered.
+	 * (walsender.c: WalSndKeepaliveIfNecessary), which a reload may have lowered: two thirds
+	 * of the time since our last status are a third of its timeout. One that stops asks at
+	 * once and again: then we answer at the floor's minimum, for what is left of the stream.
 	 */
 	f->floor_ms = max_ms(min_ms(f->floor_ms, (now_ms - f->sent_at_ms) * 2 / 3), FLOOR_MIN_MS);
 	f->reply_wanted = true;
@@ -113,6 +116,7 @@ bool wp_feedback_sent(struct wp_feedback *f, int64_t now_ms, wp_lsn flush)
 	bool ask = !f->asked && now_ms - f->heard_at_ms >= ASK_AFTER_MS;
 
 	assert(flush >= f->sent_flush);
+	f->statuses++;
 	f->sent_at_ms = now_ms;
 	f->sent_flush = flush;
 	f->confirmed = 0;

@@ -178,8 +178,14 @@ void wp_ledger_drop_open(struct wp_ledger *l)
 	advance(l);
 }
 
+void wp_ledger_lose(struct wp_ledger *l)
+{
+	l->lost = true;
+}
+
 void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn)
 {
+	l->lost = false;
 	l->first_ticket = l->next_ticket;
 	l->first_entry = l->next_entry;
 	l->open = false;

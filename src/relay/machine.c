@@ -8,13 +8,13 @@
 #define RESTART WP_ACT_RESTART
 #define TAKE_OVER WP_ACT_TAKE_OVER
 #define CONNECT WP_ACT_CONNECT
-#define LOOK WP_ACT_LOOK
+#define REFRESH WP_ACT_REFRESH
 #define START WP_ACT_START
 #define BEGIN WP_ACT_BEGIN
 #define OFF WP_ACT_READ_OFF
 #define ON WP_ACT_READ_ON
 #define FINISH WP_ACT_FINISH
-#define LATER WP_ACT_LOOK_LATER
+#define LATER WP_ACT_REFRESH_LATER
 #define BACK_OFF WP_ACT_BACK_OFF
 #define AWAY WP_ACT_STAY_AWAY
 #define TIME WP_ACT_GIVE_TIME
@@ -24,10 +24,10 @@
  * A row that is not given means nothing in that state (0 is WP_CONNECTING with
  * no actions, which no real move has).
  */
-static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
+static const struct wp_move MOVES[WP_STATE_COUNT][WP_MACHINE_EVENT_COUNT] = {
 	[WP_CONNECTING] = {
 		/* What is queued must not race with the holder's. */
-		[WP_SLOT_HELD] = { WP_STANDBY, PURGE | LATER },
+		[WP_SLOT_ACTIVE] = { WP_STANDBY, PURGE | LATER },
 		[WP_SLOT_RESUME] = { WP_STARTING, START | TIME },
 		[WP_SLOT_TAKEN] = { WP_SETTLING, PURGE | TIME },
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
@@ -38,8 +38,8 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 		[WP_STOP] = { WP_FINISHING, PART },
 	},
 	[WP_STANDBY] = { /* no last word: another has the slot */
-		[WP_SLOT_HELD] = { WP_STANDBY, LATER },
-		[WP_TIME_UP] = { WP_STANDBY, LOOK },
+		[WP_SLOT_ACTIVE] = { WP_STANDBY, LATER },
+		[WP_TIME_UP] = { WP_STANDBY, REFRESH },
 		[WP_SLOT_RESUME] = { WP_STARTING, START | TIME },
 		[WP_SLOT_TAKEN] = { WP_SETTLING, PURGE | TIME },
 		[WP_LOST] = { WP_BACKING_OFF, CLOSE | BACK_OFF },
@@ -119,13 +119,30 @@ static const struct wp_move MOVES[WP_STATE_COUNT][WP_HAPPENING_COUNT] = {
 	},
 };
 
-struct wp_move wp_machine_move(enum wp_state from, enum wp_happening what)
+struct wp_move wp_machine_move(enum wp_state from, enum wp_machine_event event)
 {
-	assert(from < WP_STATE_COUNT && what < WP_HAPPENING_COUNT);
-	struct wp_move move = MOVES[from][what];
+	assert(from < WP_STATE_COUNT && event < WP_MACHINE_EVENT_COUNT);
+	struct wp_move move = MOVES[from][event];
 	if (move.to == WP_CONNECTING && move.actions == 0)
 		return (struct wp_move){ .to = from };
 	return move;
+}
+
+unsigned wp_machine_take(struct wp_machine *m, enum wp_machine_event event, int64_t now_ms)
+{
+	struct wp_move move = wp_machine_move(m->state, event);
+
+	if (move.to == m->state && move.actions == 0)
+		return 0;
+	m->deadline_ms = INT64_MAX;
+	m->reads_facts = (move.actions & WP_ACT_REFRESH) != 0;
+	if (move.to != m->state) {
+		m->state = move.to;
+		m->entered_ms = now_ms;
+		m->moves++;
+		m->moves_to[move.to]++;
+	}
+	return move.actions;
 }
 
 const char *wp_state_name(enum wp_state state)
@@ -143,10 +160,10 @@ const char *wp_state_name(enum wp_state state)
 	return NAMES[state];
 }
 
-const char *wp_happening_name(enum wp_happening what)
+const char *wp_machine_event_name(enum wp_machine_event event)
 {
-	static const char *const NAMES[WP_HAPPENING_COUNT] = {
-		[WP_SLOT_HELD] = "slot_held",
+	static const char *const NAMES[WP_MACHINE_EVENT_COUNT] = {
+		[WP_SLOT_ACTIVE] = "slot_active",
 		[WP_SLOT_RESUME] = "slot_resume",
 		[WP_SLOT_TAKEN] = "slot_taken",
 		[WP_COPYING] = "copying",
@@ -165,5 +182,5 @@ const char *wp_happening_name(enum wp_happening what)
 		[WP_OVERGROWN] = "overgrown",
 	};
 
-	return NAMES[what];
+	return NAMES[event];
 }

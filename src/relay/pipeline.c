@@ -5,8 +5,8 @@
 
 #include "walpost/outbox/decoder.h"
 #include "walpost/outbox/shape.h"
-#include "walpost/relay/diversions.h"
 #include "walpost/relay/faults.h"
+#include "walpost/relay/pending_dead_letters.h"
 #include "walpost/relay/pipeline.h"
 
 enum {
@@ -25,7 +25,7 @@ struct wp_pipeline {
 	uint64_t written;
 	struct wp_event_name last;
 	size_t last_id_size;
-	struct wp_diversions diversions;
+	struct wp_pending_dead_letters pending_dead_letters;
 	struct wp_dead_letter dead_letter;
 	struct wp_error reason; /* of the last dead letter */
 };
@@ -67,7 +67,7 @@ void wp_pipeline_free(struct wp_pipeline *p)
 {
 	if (p == NULL)
 		return;
-	wp_diversions_release(&p->diversions);
+	wp_pending_dead_letters_release(&p->pending_dead_letters);
 	wp_decoder_free(p->decoder);
 	free(p);
 }
@@ -209,12 +209,13 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 /* Refused before, when it was sent alone. */
 static enum wp_rc send_diverted(struct wp_pipeline *p, const struct wp_outbox *outbox,
 				const struct wp_record *record,
-				const struct wp_diversion *diversion, struct wp_error *error)
+				const struct wp_pending_dead_letter *pending,
+				struct wp_error *error)
 {
 	struct wp_error reason;
 
-	(void)wp_error_set(&reason, WP_DATA, "%s", diversion->reason);
-	return send_dead_letter(p, outbox, record, diversion->letter, &reason, error);
+	(void)wp_error_set(&reason, WP_DATA, "%s", pending->reason);
+	return send_dead_letter(p, outbox, record, pending->letter, &reason, error);
 }
 
 /* `rc` is the answer so far. */
@@ -222,9 +223,10 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 			     const struct wp_event *event, enum wp_rc rc, struct wp_error *error)
 {
 	struct wp_record record;
-	const struct wp_diversion *diversion =
-		p->diversions.count == 0 ? NULL
-					 : wp_diversions_find(&p->diversions, &event->position);
+	const struct wp_pending_dead_letter *pending =
+		p->pending_dead_letters.count == 0
+			? NULL
+			: wp_pending_dead_letters_find(&p->pending_dead_letters, &event->position);
 
 	enum wp_rc shape_rc =
 		wp_shape_record(outbox->shape, event, &record, rc == WP_OK ? error : NULL);
@@ -233,9 +235,9 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 		rc = shape_rc;
 	if (rc == WP_OK || rc == WP_DATA)
 		name_record(p, &record);
-	if (rc == WP_OK && diversion != NULL) {
+	if (rc == WP_OK && pending != NULL) {
 		wp_shape_leftover(outbox->shape, event, &record);
-		return send_diverted(p, outbox, &record, diversion, error);
+		return send_diverted(p, outbox, &record, pending, error);
 	}
 	if (rc == WP_OK)
 		rc = send_record(p, &record, error);
@@ -244,7 +246,7 @@ static enum wp_rc send_event(struct wp_pipeline *p, const struct wp_outbox *outb
 	struct wp_error reason = *error;
 	wp_shape_leftover(outbox->shape, event, &record);
 	return send_dead_letter(p, outbox, &record,
-				diversion != NULL ? diversion->letter : WP_LETTER_WHOLE, &reason,
+				pending != NULL ? pending->letter : WP_LETTER_WHOLE, &reason,
 				error);
 }
 
@@ -264,8 +266,9 @@ static enum wp_rc take_event(struct wp_pipeline *p, const struct wp_decoded *dec
 static void take_begin(struct wp_pipeline *p)
 {
 	p->has_events = false;
-	if (p->diversions.count > 0)
-		wp_diversions_forget(&p->diversions, wp_ledger_confirmed_lsn(p->setup.ledger));
+	if (p->pending_dead_letters.count > 0)
+		wp_pending_dead_letters_forget(&p->pending_dead_letters,
+					       wp_ledger_confirmed_lsn(p->setup.ledger));
 }
 
 static void take_commit(struct wp_pipeline *p, wp_lsn end_lsn)
@@ -418,12 +421,12 @@ const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p)
 
 enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason)
 {
-	struct wp_diversion diversion = { .position = p->last.position };
+	struct wp_pending_dead_letter pending = { .position = p->last.position };
 
 	if (p->last.is_dead_letter && p->last.letter == wp_dead_letter_least(p->last.is_message))
 		return WP_DATA;
 	if (p->last.is_dead_letter)
-		diversion.letter = p->last.letter + 1;
-	(void)snprintf(diversion.reason, sizeof(diversion.reason), "%s", reason);
-	return wp_diversions_add(&p->diversions, &diversion);
+		pending.letter = p->last.letter + 1;
+	(void)snprintf(pending.reason, sizeof(pending.reason), "%s", reason);
+	return wp_pending_dead_letters_add(&p->pending_dead_letters, &pending);
 }

@@ -3,37 +3,16 @@
 #include <string.h>
 
 #include "relay_internal.h"
-#include "walpost/relay/diversions.h"
 #include "walpost/relay/faults.h"
+#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/pending_dead_letters.h"
 
 enum {
 	REPORTS_PER_CALL = 512,
 	REPORTS_PER_STEP = 8192,
 };
 
-void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
-{
-	r->gap = true;
-	if (r->state == WP_REWINDING || r->state == WP_REBUILDING)
-		return;
-	r->rewinds++;
-	wp_relay_happen(r, WP_SINK_ERROR, now);
-}
-
-/* Its name is that of the event sent last. */
-static bool went_alone(const struct wp_relay *r, wp_ticket ticket)
-{
-	bool is_it = ticket == r->isolation.alone;
-
-	if (wp_fault(WP_FAULT_GUESS_GUILTY))
-		is_it = r->batching_now == WP_BATCHING_ONE_BY_ONE;
-	return r->isolation.crawling && is_it;
-}
-
-static bool is_one_alone_in_flight(const struct wp_relay *r)
-{
-	return wp_relay_sink(r)->in_flight > 0 && r->isolation.crawling && r->isolation.alone != 0;
-}
+/* -- a refused event ------------------------------------------------------- */
 
 static void say_refused(const struct wp_report *report, struct wp_error *ret)
 {
@@ -58,7 +37,7 @@ static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, 
 /* It is read again, and goes to the dead-letter topic then. */
 static void divert(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
-	char reason[WP_DIVERSION_REASON_SIZE];
+	char reason[WP_DEAD_LETTER_REASON_SIZE];
 	char limit[64] = "";
 
 	if (report->limit > 0)
@@ -91,15 +70,8 @@ static void note_refusal(struct wp_relay *r, const struct wp_report *report)
 /* Up to the end of the transaction that the last event sent belongs to. */
 static void isolate(struct wp_relay *r)
 {
-	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
-
-	r->isolation.on = true;
-	r->isolation.crawling = true;
-	r->isolation.alone = 0; /* what is in flight now is not */
-	r->isolation.until_event = e->position;
-	r->isolation.until =
-		wp_lsn_max(wp_ledger_received_lsn(&r->ledger), e->position.commit_lsn + 1);
-	r->batching = WP_BATCHING_ONE_BY_ONE;
+	wp_isolation_begin(&r->isolation, wp_pipeline_last_position(r->pipeline),
+			   wp_ledger_received_lsn(&r->ledger));
 }
 
 /*
@@ -109,13 +81,14 @@ static void isolate(struct wp_relay *r)
 static bool refuses_always(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	size_t max = r->setup.options->rewinds_max;
+	bool isolates = false;
 	struct wp_error error;
 
 	if (report->reaction != WP_REACT_REWIND)
 		return false;
-	if (!wp_relay_is_too_often(&r->rewind_trouble, report->code,
-				   wp_ledger_confirmed_lsn(&r->ledger), max)) {
-		if (r->rewind_trouble.count + 1 >= max && !r->isolation.crawling)
+	if (!wp_isolation_refuses_always(&r->isolation, report->code,
+					 wp_ledger_confirmed_lsn(&r->ledger), max, &isolates)) {
+		if (isolates)
 			isolate(r);
 		return false;
 	}
@@ -123,7 +96,7 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 			   "Kafka refused it %zu times in a row with %s, which is no matter of the "
 			   "event: look at the broker's log, then start again: nothing is lost",
 			   max, report->code);
-	if (went_alone(r, report->ticket)) {
+	if (wp_isolation_went_alone(&r->isolation, report->ticket)) {
 		wp_relay_halt_for_event(r, "sink_refuses", &error, false, now);
 		return true;
 	}
@@ -141,18 +114,19 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 {
 	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
 		return;
-	r->gap = true;
-	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->state == WP_REWINDING;
-	if (report->event_level && went_alone(r, report->ticket) && !too_late) {
+	wp_ledger_lose(&r->ledger);
+	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->machine.state == WP_REWINDING;
+	if (report->event_level && wp_isolation_went_alone(&r->isolation, report->ticket) &&
+	    !too_late) {
 		if (r->setup.options->poison == WP_POISON_DEAD_LETTER)
 			divert(r, report, now);
 		else
 			halt_for_poison(r, report, now);
 		return;
 	}
-	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.crawling)
+	if (report->reaction == WP_REACT_ISOLATE && !r->isolation.one_in_flight)
 		isolate(r); /* also when what it broke was noticed first */
-	if (r->state == WP_REWINDING)
+	if (r->machine.state == WP_REWINDING)
 		return;
 	note_refusal(r, report);
 	if (!refuses_always(r, report, now))
@@ -164,11 +138,10 @@ static void take_report(struct wp_relay *r, const struct wp_report *report, stru
 	switch (report->outcome) {
 	case WP_CONFIRMED:
 		if (wp_ledger_settle(&r->ledger, report->ticket) == WP_SETTLED) {
-			r->confirmed++;
-			r->confirmed_ms = now.ms;
+			wp_delivery_confirmed(&r->delivery, now.ms);
 			wp_meter_confirmed(&r->meter, report->ticket, now.wall_us);
 			wp_feedback_confirmed(&r->feedback);
-			wp_backoff_reset(&r->rewind_backoff);
+			wp_backoff_reset(&r->retry.rewind);
 		}
 		break;
 	case WP_REFUSED:
@@ -180,8 +153,13 @@ static void take_report(struct wp_relay *r, const struct wp_report *report, stru
 	case WP_PURGED:
 		if (wp_fault(WP_FAULT_PURGE_SETTLES))
 			(void)wp_ledger_settle(&r->ledger, report->ticket);
-		else
-			r->gap = !wp_fault(WP_FAULT_RESUME_AFTER_PURGE);
+		else if (!wp_fault(WP_FAULT_RESUME_AFTER_PURGE))
+			/*
+			 * The stream that it came by has ended, and the next one begins at what is
+			 * confirmed. Late, when that one streams already, the ticket is forgotten:
+			 * this costs repetitions at the next reconnect, and no event.
+			 */
+			wp_ledger_lose(&r->ledger);
 		break;
 	}
 }
@@ -208,10 +186,10 @@ void wp_relay_widen(struct wp_relay *r)
 {
 	size_t partitions = wp_relay_sink(r)->partitions;
 
-	if (partitions <= r->partitions)
+	if (partitions <= r->sink.partitions)
 		return;
-	r->partitions = partitions;
-	struct wp_window w = wp_window_for(r->setup.options, partitions);
+	r->sink.partitions = partitions;
+	struct wp_in_flight_limits w = wp_in_flight_limits_for(r->setup.options, partitions);
 	if (w.events == r->ledger.events_max && w.bytes == r->ledger.bytes_max)
 		return;
 	enum wp_rc rc =
@@ -220,6 +198,8 @@ void wp_relay_widen(struct wp_relay *r)
 		rc = wp_ledger_widen(&r->ledger, w.events, w.bytes);
 	(void)rc;
 }
+
+/* -- a topic, or a right, that is waited for -------------------------------- */
 
 /* Of the Kafka user, on the cluster. */
 static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
@@ -259,54 +239,31 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	wp_relay_halt(r, WP_EXIT_HUMAN, "topic_missing", &error, now);
 }
 
-static void note_waiting(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
-{
-	r->waiting_note_ms = now.ms;
-	if (v->topic[0] != '\0')
-		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->error = v->error;
-	else
-		wp_relay_note(r, WP_NOTE_WARN, "permission_waiting")->error = v->error;
-}
-
-static void note_found(struct wp_relay *r)
-{
-	r->waiting = false;
-	if (r->waiting_topic[0] != '\0')
-		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
-	else
-		wp_relay_note(r, WP_NOTE_INFO, "permission_granted");
-}
-
 static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
 	/* It has taken the event: no other is to be read that would be held up, too. */
-	if (r->state == WP_STREAMING && v->queued > 0)
-		wp_relay_happen(r, WP_NO_ROOM, now);
-	if (r->state != WP_PAUSED)
-		return;
-	if (!r->waiting || strcmp(r->waiting_topic, v->topic) != 0) {
-		r->waiting = true;
-		r->waiting_since_ms = now.ms;
-		snprintf(r->waiting_topic, sizeof(r->waiting_topic), "%s", v->topic);
-		note_waiting(r, v, now);
-	}
-	if (!v->reachable) /* nobody can tell whether it is there by now */
-		r->waiting_since_ms = now.ms;
-	r->waiting_lsn = wp_ledger_confirmed_lsn(&r->ledger);
-	if (now.ms - r->waiting_since_ms < r->setup.options->topic_wait_ms) {
-		if (now.ms - r->waiting_note_ms >= TOPIC_NOTE_EVERY_MS)
-			note_waiting(r, v, now);
-	} else if (v->topic[0] != '\0') {
+	if (v->state == WP_SINK_WAITING && r->machine.state == WP_STREAMING && v->queued > 0)
+		wp_relay_handle(r, WP_NO_ROOM, now);
+	unsigned answer = wp_topic_wait_step(&r->topic, r->machine.state, v,
+					     wp_ledger_confirmed_lsn(&r->ledger),
+					     r->setup.options->topic_wait_ms, now.ms);
+	bool is_topic = r->topic.topic[0] != '\0';
+
+	if (answer & WP_TOPIC_NOTE && is_topic)
+		wp_relay_note(r, WP_NOTE_WARN, "topic_waiting")->error = v->error;
+	else if (answer & WP_TOPIC_NOTE)
+		wp_relay_note(r, WP_NOTE_WARN, "permission_waiting")->error = v->error;
+	if (answer & WP_TOPIC_FOUND && is_topic)
+		wp_relay_note(r, WP_NOTE_INFO, "topic_found");
+	else if (answer & WP_TOPIC_FOUND)
+		wp_relay_note(r, WP_NOTE_INFO, "permission_granted");
+	if (answer & WP_TOPIC_GIVE_UP && is_topic)
 		halt_for_topic(r, v, now);
-	} else {
+	else if (answer & WP_TOPIC_GIVE_UP)
 		halt_for_permission(r, v, now);
-	}
 }
 
-int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms)
-{
-	return r->refused_ms == INT64_MAX ? 0 : now_ms - r->refused_ms;
-}
+/* -- outages and stalls ------------------------------------------------------ */
 
 static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct wp_error *ret)
 {
@@ -315,7 +272,7 @@ static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct w
 
 	if (r->ledger.in_flight > 0)
 		(void)wp_error_set(ret, WP_OK, "%zu events in flight", (size_t)r->ledger.in_flight);
-	else if (r->refused_ms != INT64_MAX)
+	else if (r->pending.refused_ms != INT64_MAX)
 		(void)wp_error_set(ret, WP_OK, "an event has waited for %" PRId64 " s to be sent",
 				   wp_relay_refused_for(r, now.ms) / 1000);
 	else
@@ -328,66 +285,21 @@ static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct w
 				   wp_lsn_text(wp_ledger_received_lsn(&r->ledger), read));
 }
 
-/* Each minute, for Postgres keeps its log meanwhile. A topic that is waited for has a line of its own. */
+/* Each minute, for Postgres keeps its log meanwhile. */
 static void repeat_outage(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	struct outage *o = &r->outage;
 	struct wp_error waits;
 
-	if (now.ms - o->noted_ms < OUTAGE_NOTE_EVERY_MS)
-		return;
-	o->noted_ms = now.ms;
-	if (v->state == WP_SINK_WAITING)
-		return;
 	say_what_waits(r, now, &waits);
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->error, WP_OK,
 			   "%.1500s; unreachable for %" PRId64 " s; %s", v->error.text,
-			   (now.ms - o->since_ms) / 1000, waits.text);
+			   (now.ms - r->sink.outage.since_ms) / 1000, waits.text);
 }
 
-static void note_reach(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+static void note_stall(struct wp_relay *r, struct wp_now now)
 {
-	r->reached |= v->reachable;
-	if (v->reachable && r->outage.on) {
-		wp_relay_note(r, WP_NOTE_INFO, "sink_reachable");
-	} else if (!v->reachable && r->outage.on) {
-		repeat_outage(r, v, now);
-	} else if (!v->reachable && v->error.text[0] != '\0') {
-		r->outage = (struct outage){ true, now.ms, now.ms };
-		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->error = v->error;
-	}
-	r->outage.on = r->outage.on && !v->reachable;
-}
-
-static bool is_stalled(const struct wp_relay *r, const struct wp_sink_view *v)
-{
-	bool works = v->state == WP_SINK_READY || v->state == WP_SINK_STARTING;
-
-	return (r->state == WP_STREAMING || r->state == WP_PAUSED) && r->ledger.in_flight > 0 &&
-	       r->confirmed == r->stall.confirmed && v->reachable && works;
-}
-
-/*
- * A partition that takes no writes is tried for ever and without a word, while its broker answers
- * all questions; the log is kept meanwhile.
- */
-static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
-{
-	struct stall *s = &r->stall;
 	char confirmed_lsn[WP_LSN_TEXT_SIZE];
 
-	if (!is_stalled(r, v)) {
-		if (s->noted && r->confirmed > s->confirmed)
-			wp_relay_note(r, WP_NOTE_INFO, "sink_confirms");
-		s->noted = s->noted && r->confirmed == s->confirmed;
-		s->confirmed = r->confirmed;
-		s->since_ms = s->noted_ms = now.ms;
-		return;
-	}
-	if (now.ms - s->noted_ms < STALL_NOTE_EVERY_MS)
-		return;
-	s->noted_ms = now.ms;
-	s->noted = true;
 	(void)wp_error_set(
 		&wp_relay_note(r, WP_NOTE_WARN, "sink_stalled")->error, WP_OK,
 		"Kafka answers, but has confirmed none of %zu events in flight for %" PRId64
@@ -395,31 +307,49 @@ static void note_stall(struct wp_relay *r, const struct wp_sink_view *v, struct 
 		"min.insync.replicas (kafka-topics.sh --describe --unavailable-partitions, "
 		"--under-min-isr-partitions). Nothing is lost, but Postgres keeps its log from %s "
 		"on until it does",
-		(size_t)r->ledger.in_flight, (now.ms - s->since_ms) / 1000,
+		(size_t)r->ledger.in_flight, (now.ms - r->sink.stall.since_ms) / 1000,
 		wp_lsn_text(wp_ledger_confirmed_lsn(&r->ledger), confirmed_lsn));
 }
 
-int64_t wp_relay_sink_due(const struct wp_relay *r)
+static struct wp_sink_use sink_use(const struct wp_relay *r)
 {
-	if (r->state == WP_HELD)
-		return INT64_MAX;
-	if (r->outage.on)
-		return r->outage.noted_ms + OUTAGE_NOTE_EVERY_MS;
-	return is_stalled(r, wp_relay_sink(r)) ? r->stall.noted_ms + STALL_NOTE_EVERY_MS
-					       : INT64_MAX;
+	return (struct wp_sink_use){
+		.state = r->machine.state,
+		.in_flight = r->ledger.in_flight,
+		.confirmed = r->delivery.confirmed,
+	};
 }
+
+static void watch_reach(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	const struct wp_sink_use use = sink_use(r);
+	unsigned answer = wp_sink_watch_step(&r->sink, v, &use, now.ms);
+
+	if (answer & WP_SINK_REACHABLE)
+		wp_relay_note(r, WP_NOTE_INFO, "sink_reachable");
+	if (answer & WP_SINK_UNREACHABLE)
+		wp_relay_note(r, WP_NOTE_WARN, "sink_unreachable")->error = v->error;
+	if (answer & WP_SINK_STILL_UNREACHABLE)
+		repeat_outage(r, v, now);
+	if (answer & WP_SINK_CONFIRMS)
+		wp_relay_note(r, WP_NOTE_INFO, "sink_confirms");
+	if (answer & WP_SINK_STALLED)
+		note_stall(r, now);
+}
+
+/* -- a sink that broke or failed ----------------------------------------------- */
 
 /* It will confirm nothing more: no draining. Who asked for a stop gets it, with what is confirmed. */
 static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	if (r->state == WP_FINISHING)
+	if (r->machine.state == WP_FINISHING)
 		return;
-	if (!r->stop_asked)
+	if (!r->stop.asked)
 		wp_relay_halt(r, wp_relay_exit_code_of(v->reaction), "sink_failed", &v->error, now);
-	else if (r->exit_code == 0)
+	else if (r->stop.exit_code == 0)
 		wp_relay_note(r, WP_NOTE_WARN, "sink_failed")->error = v->error;
-	wp_relay_happen(r, WP_STOP, now);
-	wp_relay_happen(r, WP_SINK_ERROR, now);
+	wp_relay_handle(r, WP_STOP, now);
+	wp_relay_handle(r, WP_SINK_ERROR, now);
 }
 
 /*
@@ -428,14 +358,15 @@ static void leave_failed(struct wp_relay *r, const struct wp_sink_view *v, struc
  */
 static void leave_broken(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
 {
-	if (r->state == WP_REWINDING || r->state == WP_REBUILDING || r->state == WP_FINISHING)
+	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING ||
+	    r->machine.state == WP_FINISHING)
 		return;
-	if (r->broken_ms == INT64_MAX)
-		r->broken_ms = now.ms;
-	bool will_tell = is_one_alone_in_flight(r) && !wp_fault(WP_FAULT_HASTY_REWIND);
-	if (will_tell && now.ms - r->broken_ms < REST_BROKEN_MS)
+	int64_t broken_ms = wp_sink_watch_broken_for(&r->sink, now.ms);
+	bool one_alone = v->in_flight > 0 && r->isolation.one_in_flight && r->isolation.alone != 0;
+	bool will_tell = one_alone && !wp_fault(WP_FAULT_HASTY_REWIND);
+	if (will_tell && broken_ms < WP_SINK_BROKEN_MS)
 		return;
-	if (r->exit_code == 0)
+	if (r->stop.exit_code == 0)
 		wp_relay_note(r, WP_NOTE_WARN, "sink_broken")->error = v->error;
 	wp_relay_rewind(r, now);
 }
@@ -444,43 +375,50 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
 
-	if (r->state == WP_HELD)
+	if (r->machine.state == WP_HELD)
 		return;
-	note_reach(r, v, now);
-	note_stall(r, v, now);
-	/* A sink remembers the topic also when the event is another relay's by now. */
-	if (r->state == WP_STANDBY)
-		r->waiting = false;
-	else if (v->state == WP_SINK_WAITING)
-		wait_for_topic(r, v, now);
-	else if (r->waiting && wp_ledger_confirmed_lsn(&r->ledger) > r->waiting_lsn)
-		note_found(r);
+	watch_reach(r, v, now);
+	wait_for_topic(r, v, now);
 	if (v->state == WP_SINK_FAILED)
 		leave_failed(r, v, now);
 	if (v->state == WP_SINK_BROKEN)
 		leave_broken(r, v, now);
 	else
-		r->broken_ms = INT64_MAX;
-	if (r->state == WP_REBUILDING && (v->state == WP_SINK_READY || v->state == WP_SINK_WAITING))
-		wp_relay_happen(r, WP_SINK_NEW, now);
+		r->sink.broken_ms = INT64_MAX;
+	if (r->machine.state == WP_REBUILDING &&
+	    (v->state == WP_SINK_READY || v->state == WP_SINK_WAITING))
+		wp_relay_handle(r, WP_SINK_NEW, now);
 }
 
-bool wp_relay_is_past_trouble(const struct wp_relay *r)
+static int64_t broken_due(const struct wp_relay *r)
 {
-	return r->isolation.on && !wp_pipeline_in_transaction(r->pipeline) &&
-	       wp_ledger_confirmed_lsn(&r->ledger) >= r->isolation.until;
+	if (r->machine.state == WP_REWINDING)
+		return r->machine.entered_ms + WP_SINK_BROKEN_MS;
+	if (r->machine.state >= WP_FINISHING || r->machine.state == WP_REBUILDING ||
+	    r->sink.broken_ms == INT64_MAX)
+		return INT64_MAX;
+	return r->sink.broken_ms + WP_SINK_BROKEN_MS;
+}
+
+int64_t wp_relay_sink_due(const struct wp_relay *r)
+{
+	const struct wp_sink_view *v = wp_relay_sink(r);
+	const struct wp_sink_use use = sink_use(r);
+	int64_t due = wp_sooner(
+		wp_sink_watch_due(&r->sink, v, &use),
+		wp_topic_wait_due(&r->topic, r->machine.state, v, r->setup.options->topic_wait_ms));
+
+	return v->state == WP_SINK_BROKEN ? wp_sooner(due, broken_due(r)) : due;
 }
 
 /* Past the place of trouble and nothing in flight: batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now)
 {
-	bool reads = r->state == WP_STREAMING || r->state == WP_PAUSED;
-
 	/* A stop needs the stream for the last status. */
-	if (!reads || r->stop_asked || r->ledger.in_flight > 0 || !wp_relay_is_past_trouble(r))
+	if (!wp_relay_reads(r) || r->stop.asked || r->ledger.in_flight > 0 ||
+	    !wp_relay_is_past_trouble(r))
 		return;
-	r->isolation = (struct isolation){ 0 };
-	r->batching = WP_BATCHING_NORMAL;
+	wp_isolation_end(&r->isolation);
 	wp_relay_note(r, WP_NOTE_INFO, "isolation_over");
-	wp_relay_happen(r, WP_SINK_ERROR, now);
+	wp_relay_handle(r, WP_SINK_ERROR, now);
 }

@@ -14,9 +14,10 @@ static int64_t per_second(uint64_t from, uint64_t to, int64_t ms)
 	return (int64_t)((double)(to - from) * 1000. / (double)ms);
 }
 
-static int64_t lag_of(const struct wp_trend_look *look)
+static int64_t lag_of(const struct wp_trend_sample *sample)
 {
-	return look->server > look->confirmed ? (int64_t)(look->server - look->confirmed) : 0;
+	return sample->server > sample->confirmed ? (int64_t)(sample->server - sample->confirmed)
+						  : 0;
 }
 
 static int64_t time_to(int64_t lag, int64_t gain_per_s)
@@ -27,34 +28,34 @@ static int64_t time_to(int64_t lag, int64_t gain_per_s)
 }
 
 /* A slot that was made anew, or a server that was replaced: nothing follows from before. */
-static bool goes_on(const struct wp_trend_look *last, const struct wp_trend_look *look)
+static bool goes_on(const struct wp_trend_sample *last, const struct wp_trend_sample *sample)
 {
-	return last->at_ms != 0 && look->at_ms > last->at_ms && last->confirmed != 0 &&
-	       look->confirmed >= last->confirmed && look->server >= last->server;
+	return last->at_ms != 0 && sample->at_ms > last->at_ms && last->confirmed != 0 &&
+	       sample->confirmed >= last->confirmed && sample->server >= last->server;
 }
 
-static int64_t losing(struct wp_trend *t, const struct wp_trend_look *look)
+static int64_t losing(struct wp_trend *t, const struct wp_trend_sample *sample)
 {
-	if (look->is_limited)
-		return wp_guard_sample(&t->guard, look->at_ms, look->safe_size, look->server)
+	if (sample->is_limited)
+		return wp_guard_sample(&t->guard, sample->at_ms, sample->safe_size, sample->server)
 			.seconds;
 	wp_guard_forget(&t->guard);
 	return INT64_MAX;
 }
 
-struct wp_trend_rates wp_trend_look(struct wp_trend *t, const struct wp_trend_look *look)
+struct wp_trend_rates wp_trend_add(struct wp_trend *t, const struct wp_trend_sample *sample)
 {
-	struct wp_trend_rates rates = { .caught_up_s = INT64_MAX, .lost_in_s = losing(t, look) };
-	int64_t ms = look->at_ms - t->last.at_ms;
+	struct wp_trend_rates rates = { .caught_up_s = INT64_MAX, .lost_in_s = losing(t, sample) };
+	int64_t ms = sample->at_ms - t->last.at_ms;
 
-	if (goes_on(&t->last, look)) {
+	if (goes_on(&t->last, sample)) {
 		rates.is_known = true;
-		rates.confirmed_per_s = per_second(t->last.confirmed, look->confirmed, ms);
-		rates.written_per_s = per_second(t->last.server, look->server, ms);
-		if (lag_of(look) > NEAR_BYTES)
+		rates.confirmed_per_s = per_second(t->last.confirmed, sample->confirmed, ms);
+		rates.written_per_s = per_second(t->last.server, sample->server, ms);
+		if (lag_of(sample) > NEAR_BYTES)
 			rates.lag_per_s = rates.written_per_s - rates.confirmed_per_s;
-		rates.caught_up_s = time_to(lag_of(look), -rates.lag_per_s);
+		rates.caught_up_s = time_to(lag_of(sample), -rates.lag_per_s);
 	}
-	t->last = *look;
+	t->last = *sample;
 	return rates;
 }

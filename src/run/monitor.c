@@ -75,7 +75,7 @@ static const struct wp_telemetry *look(struct wp_monitor *t)
 		.log_dropped = wp_log_dropped(),
 		.history = &t->history,
 	};
-	wp_relay_look(t->relay, &v->relay);
+	wp_relay_take_snapshot(t->relay, &v->relay);
 	wp_verdict_of(v, &v->verdict);
 	return v;
 }
@@ -162,7 +162,7 @@ static void sample_cb(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (t->relay == NULL)
 		return;
-	wp_relay_look(t->relay, &s);
+	wp_relay_take_snapshot(t->relay, &s);
 	wp_history_add(&t->history, t->setup.clock().ms, &s);
 }
 

@@ -19,7 +19,7 @@
 #include "walpost/kafka/statistics.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
-#include "walpost/relay/window.h"
+#include "walpost/relay/in_flight_limits.h"
 #include "walpost/run/run.h"
 #include "walpost/sink/stdout.h"
 
@@ -139,7 +139,7 @@ static void log_progress(struct run *run, const char *event)
 {
 	struct wp_relay_snapshot s;
 
-	wp_relay_look(run->relay, &s);
+	wp_relay_take_snapshot(run->relay, &s);
 	struct wp_fact facts[24] = {
 		WP_TEXT("state", wp_state_name(s.state)),
 		WP_INT("events", s.confirmed),
@@ -181,7 +181,7 @@ static bool reports_may_gather(struct run *run, short wanted, struct wp_now now)
 {
 	struct wp_relay_snapshot s;
 
-	wp_relay_look(run->relay, &s);
+	wp_relay_take_snapshot(run->relay, &s);
 	bool recently = now.ms - run->sent_ms < REPORTS_GATHER_MS;
 	if (s.counts.events != run->events_sent) {
 		run->events_sent = s.counts.events;
@@ -258,7 +258,7 @@ static void tell_state(struct run *run)
 {
 	struct wp_relay_snapshot s;
 
-	wp_relay_look(run->relay, &s);
+	wp_relay_take_snapshot(run->relay, &s);
 	wp_reloader_watch(run->reloader, run->relay, &s);
 	wp_monitor_turned(run->teller, s.state);
 }
@@ -327,7 +327,7 @@ static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	wp_relay_look(run->relay, &s);
+	wp_relay_take_snapshot(run->relay, &s);
 	if (s.state != WP_HELD) /* it does not know how far the server is by now, and says `held` */
 		log_progress(run, "progress");
 }
@@ -344,7 +344,7 @@ static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	wp_relay_look(run->relay, &s);
+	wp_relay_take_snapshot(run->relay, &s);
 	if (highest > run->heap_highest)
 		run->heap_highest = highest;
 	bool is_over = run->heap_highest >= TRIM_FROM_BYTES && highest <= run->heap_highest / 2;
@@ -472,7 +472,7 @@ static void ask_for_statistics(struct run *run)
 static enum wp_rc make_sink(struct run *run, struct wp_error *error)
 {
 	const struct wp_relay_options *relay = run->options->relay;
-	struct wp_window widest = wp_window_for(relay, SIZE_MAX);
+	struct wp_in_flight_limits widest = wp_in_flight_limits_for(relay, SIZE_MAX);
 	struct wp_kafka_bounds bounds = { widest.events, widest.bytes };
 
 	if (relay->sink == WP_SINK_KIND_STDOUT)

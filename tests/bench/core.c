@@ -153,7 +153,7 @@ static const struct wp_source_view *source_view(struct wp_source *s)
 
 static const struct wp_source_ops source_ops = {
 	.connect = source_connect,
-	.look = source_connect,
+	.refresh = source_connect,
 	.start = source_start,
 	.next = source_next,
 	.reading = source_reading,
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
 	do { /* two thousand frames a turn, a millisecond each */
 		now.ms++;
 		(void)wp_relay_step(relay, now);
-		wp_relay_look(relay, &s);
+		wp_relay_take_snapshot(relay, &s);
 	} while (s.confirmed < transactions * rows && now.ms < INT64_C(100000000));
 	wp_relay_free(relay);
 	free(source);

@@ -34,9 +34,9 @@ def test_the_second_takes_over_within_three_seconds_of_the_firsts_death(stage):
         dead = time.monotonic()
         second.wait_until(lambda old=old: stage.slot_row()[2] not in (None, old), 20, "the second has the slot")
         took.append(time.monotonic() - dead)
-        times = first.log_text().count("(slot_held)")
+        times = first.log_text().count("(slot_active)")
         first.start()
-        first.wait_log("(slot_held)", count=times + 1)
+        first.wait_log("(slot_active)", count=times + 1)
         first, second = second, first
     stage.insert("a")
     stage.wait_all_confirmed(20, first)

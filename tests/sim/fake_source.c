@@ -53,12 +53,12 @@ static void op_connect(struct wp_source *base)
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 20);
 }
 
-static void op_look(struct wp_source *base)
+static void op_refresh(struct wp_source *base)
 {
 	struct fake_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_READY);
-	s->view.state = WP_SOURCE_LOOKING;
+	s->view.state = WP_SOURCE_REFRESHING;
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
 }
 
@@ -261,7 +261,7 @@ static void op_want(struct wp_source *base, const struct wp_requirements *wanted
 static const struct wp_source_ops OPS = {
 	.connect = op_connect,
 	.want = op_want,
-	.look = op_look,
+	.refresh = op_refresh,
 	.start = op_start,
 	.next = op_next,
 	.reading = op_reading,
@@ -293,7 +293,7 @@ static void read_facts(struct fake_source *s)
 		.timelines = { .current = 1 },
 		.server_lsn = server->wal,
 		.slot_confirmed = server->confirmed,
-		.slot_held = server->holder != -1,
+		.slot_active = server->holder != -1,
 		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
 		.checkpoint_readable = true,
 		.checkpoint_taken_at = server->checkpoint_at,
@@ -310,7 +310,7 @@ static void read_facts(struct fake_source *s)
 	snprintf(f->checkpoint_owner, sizeof(f->checkpoint_owner), "%s", server->checkpoint_owner);
 	snprintf(f->checkpoint_topics, sizeof(f->checkpoint_topics), "%s",
 		 server->checkpoint_topics);
-	if (f->slot_held)
+	if (f->slot_active)
 		s->told = 0;
 	s->view.state = WP_SOURCE_READY;
 	s->world->wake[s->relay] = true;
@@ -390,7 +390,7 @@ static void finish_operation(struct fake_source *s)
 	const struct link *l = link_of(s);
 	bool lost = l != NULL && l->broken && s->view.state != WP_SOURCE_FINISHING;
 
-	if (lost && (s->view.state == WP_SOURCE_LOOKING || s->view.state == WP_SOURCE_STARTING ||
+	if (lost && (s->view.state == WP_SOURCE_REFRESHING || s->view.state == WP_SOURCE_STARTING ||
 		     s->view.state == WP_SOURCE_READY)) {
 		fail(s, WP_REACT_RECONNECT, "", "the connection is gone");
 		return;
@@ -399,7 +399,7 @@ static void finish_operation(struct fake_source *s)
 	case WP_SOURCE_CONNECTING:
 		finish_connect(s);
 		break;
-	case WP_SOURCE_LOOKING:
+	case WP_SOURCE_REFRESHING:
 		read_facts(s);
 		break;
 	case WP_SOURCE_STARTING:

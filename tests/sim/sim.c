@@ -238,7 +238,7 @@ static void process_step(struct sim *sim, int i)
 	enum wp_step step = wp_relay_step(p->relay, now);
 	while (wp_relay_take_note(p->relay, &n))
 		check_note(sim, p, &n);
-	wp_relay_look(p->relay, &s);
+	wp_relay_take_snapshot(p->relay, &s);
 	if (s.in_flight > IN_FLIGHT_EVENTS)
 		violate(w, "more in flight than allowed", "%zu", s.in_flight);
 	p->more = step == WP_STEP_MORE;
@@ -427,7 +427,7 @@ static void hurt(struct sim *sim, unsigned per_mille)
 	}
 }
 
-/* What is moved between a relay's look and its start nobody could see. */
+/* What is moved between a relay's reading of the facts and its start nobody could see. */
 static bool is_starting(const struct sim *sim)
 {
 	for (int i = 0; i < RELAYS; i++) {

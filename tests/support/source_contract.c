@@ -55,11 +55,11 @@ static void connect_again(struct source_driver *d)
 {
 	for (int i = 0; i < SOURCE_CONTRACT_PUMPS_MAX; i++) {
 		enum wp_source_state state = view(d)->state;
-		if (state == WP_SOURCE_READY && !view(d)->facts.slot_held)
+		if (state == WP_SOURCE_READY && !view(d)->facts.slot_active)
 			return;
 		if (state == WP_SOURCE_READY) {
 			pump_some(d); /* pumps are counted, not time */
-			d->source->ops->look(d->source);
+			d->source->ops->refresh(d->source);
 		} else if (state == WP_SOURCE_CLOSED || state == WP_SOURCE_FAILED ||
 			   state == WP_SOURCE_FINISHED) {
 			d->source->ops->connect(d->source);
@@ -217,7 +217,7 @@ static void connecting_leads_to_facts(struct source_driver *d)
 	CHECK(f->timelines.current >= 1);
 	CHECK(f->slot_confirmed > 0);
 	CHECK(f->server_lsn >= f->slot_confirmed);
-	CHECK(!f->slot_held);
+	CHECK(!f->slot_active);
 	CHECK(f->wal_sender_timeout_ms >= 0);
 }
 
@@ -226,8 +226,8 @@ static void looking_reads_the_facts_again(struct source_driver *d)
 	connect(d);
 	wp_lsn before = view(d)->facts.server_lsn;
 	d->commit(d->arg, 1);
-	d->source->ops->look(d->source);
-	CHECK_EQ(view(d)->state, WP_SOURCE_LOOKING);
+	d->source->ops->refresh(d->source);
+	CHECK_EQ(view(d)->state, WP_SOURCE_REFRESHING);
 	await(d, WP_SOURCE_READY);
 	CHECK(view(d)->facts.server_lsn > before);
 }
@@ -412,7 +412,7 @@ static void closing_is_possible_in_every_state(struct source_driver *d)
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 
 	connect_again(d);
-	d->source->ops->look(d->source);
+	d->source->ops->refresh(d->source);
 	d->source->ops->close(d->source);
 	CHECK_EQ(view(d)->state, WP_SOURCE_CLOSED);
 
@@ -448,7 +448,7 @@ static void a_slot_held_by_another_is_told_and_not_fought_for(struct source_driv
 {
 	d->hold_slot(d->arg);
 	connect(d);
-	CHECK(view(d)->facts.slot_held);
+	CHECK(view(d)->facts.slot_active);
 	d->source->ops->start(d->source, view(d)->facts.slot_confirmed, WP_TRANSFER_TEXT,
 			      WP_CHECKPOINT_WRITE);
 	await_failure(d, WP_REACT_STANDBY);
@@ -463,10 +463,10 @@ static void looking_sees_the_slot_become_free(struct source_driver *d)
 {
 	d->hold_slot(d->arg);
 	connect(d);
-	CHECK(view(d)->facts.slot_held);
-	d->source->ops->look(d->source);
+	CHECK(view(d)->facts.slot_active);
+	d->source->ops->refresh(d->source);
 	await(d, WP_SOURCE_READY);
-	CHECK(view(d)->facts.slot_held);
+	CHECK(view(d)->facts.slot_active);
 	d->release_slot(d->arg);
 	connect_again(d);
 	CHECK_EQ(view(d)->state, WP_SOURCE_READY);
@@ -477,7 +477,7 @@ static void our_own_old_stream_does_not_hold_the_slot(struct source_driver *d)
 	stream(d);
 	d->source->ops->close(d->source);
 	connect(d);
-	CHECK(!view(d)->facts.slot_held);
+	CHECK(!view(d)->facts.slot_active);
 	start(d, WP_CHECKPOINT_KEEP);
 }
 

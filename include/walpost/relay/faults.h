@@ -11,11 +11,11 @@
 enum wp_fault {
 	WP_FAULT_NONE,
 	WP_FAULT_CONFIRM_ON_RECEIPT, /* an event settles when it is sent */
-	WP_FAULT_KEEPALIVE_JUMPS,   /* a keepalive moves the confirmed LSN past what is in flight */
-	WP_FAULT_ERROR_SETTLES,	    /* a refused event counts as confirmed */
-	WP_FAULT_PURGE_SETTLES,	    /* a purged event counts as confirmed */
-	WP_FAULT_ANY_ENTRY_PASSES,  /* safe moves past a settled entry behind an unsettled one */
-	WP_FAULT_RESUME_AFTER_MOVE, /* resumes at read though another owner moved the slot */
+	WP_FAULT_KEEPALIVE_JUMPS, /* a keepalive moves the confirmed LSN past what is in flight */
+	WP_FAULT_ERROR_SETTLES,	  /* a refused event counts as confirmed */
+	WP_FAULT_PURGE_SETTLES,	  /* a purged event counts as confirmed */
+	WP_FAULT_ANY_ENTRY_PASSES, /* the confirmed LSN moves past a settled entry behind an unsettled one */
+	WP_FAULT_RESUME_AFTER_MOVE,  /* resumes at read though another owner moved the slot */
 	WP_FAULT_RESUME_AFTER_PURGE, /* resumes at read though tickets were purged */
 	WP_FAULT_REWIND_TO_RECEIVED, /* a rewind streams from the received LSN instead of the confirmed one */
 	WP_FAULT_GO_ON_AFTER_ERROR,   /* a refused event does not stop the ones behind it */

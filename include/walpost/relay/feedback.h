@@ -38,6 +38,8 @@ struct wp_feedback {
 	unsigned pings;	 /* in a row, with no data between */
 	wp_lsn ping_lsn; /* where the confirmed LSN stood when it last moved */
 	int64_t stuck_since_ms;
+	uint64_t statuses;   /* sent, over all streams */
+	uint64_t keepalives; /* heard, likewise */
 };
 
 void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms);

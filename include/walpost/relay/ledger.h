@@ -43,6 +43,7 @@ struct wp_ledger {
 	uint64_t first_entry;
 	uint64_t next_entry;
 	bool open; /* the newest entry waits for its COMMIT */
+	bool lost; /* a ticket will never be settled: only a stream from the confirmed LSN heals that */
 	size_t in_flight;
 	size_t bytes;
 	size_t bytes_highest; /* since wp_ledger_take_highest() */
@@ -75,6 +76,8 @@ enum wp_settled wp_ledger_settle(struct wp_ledger *l, wp_ticket ticket);
 /* The stream was lost in the middle of a transaction, which will be sent again whole:
  * its entry must not wait for a COMMIT that never comes. Its tickets live on. */
 void wp_ledger_drop_open(struct wp_ledger *l);
+/* A ticket was purged or refused: until wp_ledger_forget() no stream may go on from the received LSN. */
+void wp_ledger_lose(struct wp_ledger *l);
 /* All tickets and entries are forgotten; both positions become `lsn`. */
 void wp_ledger_forget(struct wp_ledger *l, wp_lsn lsn);
 

@@ -1,10 +1,14 @@
 /*
- * The states of a relay, as one table: (state, happening) gives the next state
- * and what is to be done on the way. Pure, without memory of its own; relay.c
- * notices happenings and carries the actions out.
+ * The states of a relay, as one table: (state, event) gives the next state and the list of
+ * actions on the way. The relay's files notice events; relay_actions.c carries the actions out.
+ *
+ * Owns: the state, since when, and how often each was entered. Pure: time is passed in.
  */
 #ifndef WALPOST_RELAY_MACHINE_H
 #define WALPOST_RELAY_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 enum wp_state {
 	WP_CONNECTING,
@@ -23,8 +27,8 @@ enum wp_state {
 	WP_STATE_COUNT,
 };
 
-enum wp_happening {
-	WP_SLOT_HELD,	/* connected; another process holds the slot */
+enum wp_machine_event {
+	WP_SLOT_ACTIVE, /* connected; another process streams from the slot */
 	WP_SLOT_RESUME, /* connected; the slot stands where we left it */
 	WP_SLOT_TAKEN,	/* connected; it is ours to take from where it stands */
 	WP_COPYING,	/* the stream runs */
@@ -41,7 +45,8 @@ enum wp_happening {
 	WP_HALTED,     /* stopped for a human, and not to leave yet */
 	WP_CHANGED,    /* what is relayed: the source must be asked for it */
 	WP_OVERGROWN,  /* the stream's connection: a new one is smaller */
-	WP_HAPPENING_COUNT,
+	WP_MACHINE_EVENT_COUNT,
+	WP_NO_EVENT = WP_MACHINE_EVENT_COUNT,
 };
 
 /* Carried out in this order. */
@@ -53,13 +58,13 @@ enum wp_action {
 		1 << 3, /* the sink; and forget all tickets: stream from the confirmed LSN */
 	WP_ACT_TAKE_OVER = 1 << 4, /* forget all tickets: stream from the slot */
 	WP_ACT_CONNECT = 1 << 5,
-	WP_ACT_LOOK = 1 << 6,  /* at the slot */
-	WP_ACT_START = 1 << 7, /* the stream */
-	WP_ACT_BEGIN = 1 << 8, /* clocks of a new stream */
+	WP_ACT_REFRESH = 1 << 6, /* the facts, of the slot above all */
+	WP_ACT_START = 1 << 7,	 /* the stream */
+	WP_ACT_BEGIN = 1 << 8,	 /* clocks of a new stream */
 	WP_ACT_READ_OFF = 1 << 9,
 	WP_ACT_READ_ON = 1 << 10,
-	WP_ACT_FINISH = 1 << 11,     /* last status, CopyDone, last word */
-	WP_ACT_LOOK_LATER = 1 << 12, /* timers of the new state */
+	WP_ACT_FINISH = 1 << 11,	/* last status, CopyDone, last word */
+	WP_ACT_REFRESH_LATER = 1 << 12, /* timers of the new state */
 	WP_ACT_BACK_OFF = 1 << 13,
 	WP_ACT_STAY_AWAY = 1 << 14,
 	WP_ACT_GIVE_TIME = 1 << 15,
@@ -71,9 +76,23 @@ struct wp_move {
 	unsigned actions; /* of wp_action */
 };
 
-/* A happening that means nothing in a state gives that state and no actions. */
-struct wp_move wp_machine_move(enum wp_state from, enum wp_happening what);
+struct wp_machine {
+	enum wp_state state;
+	int64_t entered_ms;  /* the state, monotonic */
+	int64_t deadline_ms; /* of the state; INT64_MAX: none */
+	bool reads_facts;    /* in standby: they are being read again */
+	uint64_t moves;	     /* to another state */
+	uint64_t moves_to[WP_STATE_COUNT];
+};
+
+/* An event that means nothing in a state gives that state and no actions. */
+struct wp_move wp_machine_move(enum wp_state from, enum wp_machine_event event);
+/*
+ * Moves, with no deadline in the new state as yet; returns the actions, of wp_action. 0: the event
+ * means nothing here, and all is as it was, or nothing is to be done.
+ */
+unsigned wp_machine_take(struct wp_machine *m, enum wp_machine_event event, int64_t now_ms);
 const char *wp_state_name(enum wp_state state);
-const char *wp_happening_name(enum wp_happening what);
+const char *wp_machine_event_name(enum wp_machine_event event);
 
 #endif

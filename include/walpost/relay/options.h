@@ -13,9 +13,9 @@ enum wp_on_halt { WP_ON_HALT_EXIT, WP_ON_HALT_HOLD };
 
 struct wp_relay_options {
 	enum wp_sink_kind sink;
-	size_t in_flight_events;      /* sent and not confirmed, at most */
-	size_t in_flight_bytes;	      /* likewise, with per-event overhead counted */
-	size_t in_flight_bytes_max;   /* what that may become with many partitions (window.h) */
+	size_t in_flight_events; /* sent and not confirmed, at most */
+	size_t in_flight_bytes;	 /* likewise, with per-event overhead counted */
+	size_t in_flight_bytes_max; /* what that may become with many partitions (in_flight_limits.h) */
 	int64_t feedback_interval_ms; /* confirmed positions are told at most this often */
 	int64_t topic_wait_ms;	      /* how long a missing or forbidden topic may stay so */
 	int64_t shutdown_timeout_ms;

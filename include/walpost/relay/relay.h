@@ -131,7 +131,7 @@ enum wp_step {
 	WP_STEP_OVER, /* stopped: wp_relay_exit_code() */
 };
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now);
-/* When the next step is due at the latest, monotonic ms. */
+/* When the next step is due at the latest, as the last one left it; monotonic ms. */
 int64_t wp_relay_due(const struct wp_relay *r);
 /* Begin to stop: take no more, wait for reports, end the copy. */
 void wp_relay_stop(struct wp_relay *r, struct wp_now now);
@@ -148,7 +148,7 @@ enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
 bool wp_relay_uses(const struct wp_relay *r, const struct wp_outboxes *outboxes);
 /* Takes the oldest note; false: none. At most 64 are kept, the oldest go first. */
 bool wp_relay_take_note(struct wp_relay *r, struct wp_note *ret);
-void wp_relay_look(const struct wp_relay *r, struct wp_relay_snapshot *ret);
+void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *ret);
 /* Borrowed, until the relay is freed. */
 const struct wp_meter *wp_relay_meter(const struct wp_relay *r);
 /* The most bytes that were in flight since it was asked last. */

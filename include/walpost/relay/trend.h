@@ -1,5 +1,5 @@
 /*
- * How a slot moves, for who looks at it now and then: from two looks, how fast the relay
+ * How a slot moves, from samples taken now and then: from two of them, how fast the relay
  * confirms and the server writes, whether the distance shrinks and when it is gone; and, from
  * the guard, when the slot would be lost.
  *
@@ -13,7 +13,7 @@
 
 #include "walpost/relay/guard.h"
 
-struct wp_trend_look {
+struct wp_trend_sample {
 	int64_t at_ms;
 	uint64_t confirmed; /* positions in the log; 0: not known */
 	uint64_t server;
@@ -22,12 +22,12 @@ struct wp_trend_look {
 };
 
 struct wp_trend {
-	struct wp_trend_look last; /* at_ms 0: none */
+	struct wp_trend_sample last; /* at_ms 0: none */
 	struct wp_guard guard;
 };
 
 struct wp_trend_rates {
-	bool is_known;		 /* two looks, and no position went backwards */
+	bool is_known;		 /* two samples, and no position went backwards */
 	int64_t confirmed_per_s; /* bytes */
 	int64_t written_per_s;
 	int64_t lag_per_s;   /* negative: it shrinks; 0 also when there is none to speak of */
@@ -36,6 +36,6 @@ struct wp_trend_rates {
 };
 
 void wp_trend_init(struct wp_trend *t);
-struct wp_trend_rates wp_trend_look(struct wp_trend *t, const struct wp_trend_look *look);
+struct wp_trend_rates wp_trend_add(struct wp_trend *t, const struct wp_trend_sample *sample);
 
 #endif

@@ -4,7 +4,7 @@
  * operation begins something, view() tells how it stands.
  *
  *   CLOSED -connect-> CONNECTING -> READY -start-> STARTING -> STREAMING
- *                                   READY -look-> LOOKING -> READY (fresh facts)
+ *                                   READY -refresh-> REFRESHING -> READY (fresh facts)
  *   STREAMING -finish-> FINISHING -> FINISHED      (CopyDone both ways, then the slot checkpoint)
  *   STREAMING -> FINISHED                (the server ended the copy in good order)
  *   any -part-> FINISHING -> FINISHED    (at once closed; then the slot checkpoint)
@@ -33,7 +33,7 @@ enum wp_source_state {
 	WP_SOURCE_CLOSED,
 	WP_SOURCE_CONNECTING,
 	WP_SOURCE_READY,
-	WP_SOURCE_LOOKING,
+	WP_SOURCE_REFRESHING,
 	WP_SOURCE_STARTING,
 	WP_SOURCE_STREAMING,
 	WP_SOURCE_FINISHING,
@@ -46,7 +46,7 @@ struct wp_source_facts {
 	struct wp_timelines timelines;
 	wp_lsn server_lsn;	       /* flushed WAL at the time of asking */
 	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */
-	bool slot_held;		       /* active, by a process that is not our own old walsender */
+	bool slot_active;	       /* active, by a process that is not our own old walsender */
 	int64_t wal_sender_timeout_ms; /* 0: none */
 	/* The slot checkpoint row: who took the slot over last, and how far that one has come. */
 	bool checkpoint_readable; /* the table is there and may be read */
@@ -138,7 +138,7 @@ struct wp_source_ops {
 	/* From any state, in force with the next connect(). Borrowed until then and from then on. */
 	void (*want)(struct wp_source *s, const struct wp_requirements *wanted);
 	/* READY only: reads the facts again. */
-	void (*look)(struct wp_source *s);
+	void (*refresh)(struct wp_source *s);
 	/* READY only. WRITE: first write the slot checkpoint row (owner, system, epoch). */
 	void (*start)(struct wp_source *s, wp_lsn at, enum wp_transfer transfer,
 		      enum wp_checkpoint checkpoint);

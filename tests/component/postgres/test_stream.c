@@ -190,7 +190,7 @@ static void a_slot_dropped_while_looking_is_refused(void **state)
 	(void)state;
 	harness_ready(&harness);
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
-	harness.source->ops->look(harness.source);
+	harness.source->ops->refresh(harness.source);
 	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_STOP_HUMAN);
 }
 
@@ -262,7 +262,7 @@ static void a_checkpoint_of_another_shape_is_not_believed(void **state)
 	harness_ready(&harness);
 	CHECK(!view()->facts.checkpoint_readable);
 	harness_sql(&harness, "ALTER TABLE walpost.slot_checkpoint RENAME owner TO possessor");
-	harness.source->ops->look(harness.source);
+	harness.source->ops->refresh(harness.source);
 	AWAIT(&harness, view()->state == WP_SOURCE_READY);
 	CHECK(!view()->facts.checkpoint_readable);
 }
@@ -432,7 +432,7 @@ static void a_slot_moved_beyond_our_position_is_told(void **state)
 	wp_lsn before = view()->facts.slot_confirmed;
 	insert("x");
 	harness_sql(&harness, "SELECT pg_replication_slot_advance('s', pg_current_wal_lsn())");
-	harness.source->ops->look(harness.source);
+	harness.source->ops->refresh(harness.source);
 	AWAIT(&harness, view()->state == WP_SOURCE_READY);
 	CHECK(view()->facts.slot_confirmed > before);
 }
@@ -451,7 +451,7 @@ static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 		harness_pump(&harness);
 	CHECK_EQ(kill(pid, SIGCONT), 0);
 	AWAIT(&harness, view()->state == WP_SOURCE_READY);
-	CHECK(!view()->facts.slot_held);
+	CHECK(!view()->facts.slot_active);
 }
 
 static void statuses_that_the_server_does_not_read_do_not_pile_up(void **state)

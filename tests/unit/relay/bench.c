@@ -81,7 +81,7 @@ void step(void)
 {
 	bench.step = wp_relay_step(bench.relay, now());
 	take_notes();
-	wp_relay_look(bench.relay, &bench.look);
+	wp_relay_take_snapshot(bench.relay, &bench.snapshot);
 }
 
 void live(int64_t ms)

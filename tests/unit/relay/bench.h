@@ -22,7 +22,7 @@ struct bench {
 	int64_t suspended_ms;  /* so far: the time that the monotonic clock does not count */
 	int64_t wall_ahead_ms; /* of the wall clock: how far it was stepped */
 	enum wp_step step;     /* the last */
-	struct wp_relay_snapshot look;
+	struct wp_relay_snapshot snapshot;
 	char events[4096]; /* of the notes so far: "I:state E:slot_moved ..." */
 	struct wp_error error;
 	struct wp_error last; /* of any note but "state" */
@@ -41,12 +41,12 @@ enum wp_rc build(void);
 int tear_down(void **state);
 
 struct wp_now now(void);
-/* One step; its notes and look are taken. */
+/* One step; its notes and a snapshot are taken. */
 void step(void);
 /* Steps when a step is due and at no other time, until `ms` have passed. */
 void live(int64_t ms);
 bool noted(const char *event);
-#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(bench.look.state), (wanted_))
+#define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(bench.snapshot.state), (wanted_))
 
 /* What the server sends; it is read with the next step. A commit ends 8 behind its record's start. */
 void send_begin(wp_lsn commit_lsn);

@@ -24,13 +24,13 @@ static void op_want(struct wp_source *base, const struct wp_requirements *wanted
 	self(base)->wanted = wanted;
 }
 
-static void op_look(struct wp_source *base)
+static void op_refresh(struct wp_source *base)
 {
 	struct scripted_source *s = self(base);
 
 	assert(s->view.state == WP_SOURCE_READY);
-	s->looks++;
-	s->view.state = WP_SOURCE_LOOKING;
+	s->refreshes++;
+	s->view.state = WP_SOURCE_REFRESHING;
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
@@ -173,7 +173,7 @@ static const struct wp_source_view *op_view(struct wp_source *base)
 static const struct wp_source_ops OPS = {
 	.connect = op_connect,
 	.want = op_want,
-	.look = op_look,
+	.refresh = op_refresh,
 	.start = op_start,
 	.next = op_next,
 	.reading = op_reading,

@@ -15,7 +15,7 @@ struct scripted_source {
 	struct wp_source_view view;
 	unsigned connects;
 	const struct wp_requirements *wanted; /* as it was told last */
-	unsigned looks;
+	unsigned refreshes;
 	unsigned starts;
 	unsigned closes;
 	unsigned finishes;

@@ -77,9 +77,9 @@ static void the_next_transaction_goes_by_the_new_task(void **state)
 	one_event(0x3000, "2");
 	CHECK_TOPIC("new.order");
 	confirm_all();
-	CHECK_EQ(b->look.confirmed_lsn, 0x3008);
-	CHECK_EQ(b->look.changes, 1);
-	CHECK_EQ(b->look.changes_refused, 0);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 0x3008);
+	CHECK_EQ(b->snapshot.changes, 1);
+	CHECK_EQ(b->snapshot.changes_refused, 0);
 }
 
 static void a_transaction_is_not_torn(void **state)
@@ -95,12 +95,12 @@ static void a_transaction_is_not_torn(void **state)
 	send_row_of(OUTBOX, "2", "k");
 	step();
 	CHECK_TOPIC("outbox.event.order");
-	CHECK_EQ(b->look.changes, 0);
+	CHECK_EQ(b->snapshot.changes, 0);
 	send_commit(0x2000);
 	step();
-	CHECK_EQ(b->look.changes, 0);
+	CHECK_EQ(b->snapshot.changes, 0);
 	confirm_all();
-	CHECK_EQ(b->look.changes, 1);
+	CHECK_EQ(b->snapshot.changes, 1);
 	start();
 	CHECK_EQ(b->source.start_at, 0x2008);
 }
@@ -161,7 +161,7 @@ static void what_waits_in_the_sink_for_a_topic_is_made_anew_by_the_change(void *
 	step();
 	CHECK_STATE("connecting");
 	CHECK_EQ(b->sink.purges, purges + 1);
-	CHECK_EQ(b->look.changes, 1);
+	CHECK_EQ(b->snapshot.changes, 1);
 	b->sink.view.state = WP_SINK_READY;
 	start();
 	CHECK_EQ(b->source.start_at, SLOT);
@@ -173,7 +173,7 @@ static void without_a_stream_it_takes_effect_at_once(void **state)
 {
 	change();
 	step();
-	CHECK_EQ(b->look.changes, 1);
+	CHECK_EQ(b->snapshot.changes, 1);
 	start();
 	one_event(0x2000, "1");
 	CHECK_TOPIC("new.order");
@@ -182,7 +182,7 @@ static void without_a_stream_it_takes_effect_at_once(void **state)
 static void a_standby_asks_anew(void **state)
 {
 	step();
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	b->source.view.state = WP_SOURCE_READY;
 	step();
 	CHECK_STATE("standby");
@@ -203,7 +203,7 @@ static void what_the_server_refuses_is_taken_back(void **state)
 	step();
 	CHECK_HAS(b->events, "E:reload_refused");
 	CHECK_HAS(b->last.text, "as scripted; events are made as before");
-	CHECK_EQ(b->look.changes_refused, 1);
+	CHECK_EQ(b->snapshot.changes_refused, 1);
 	CHECK(b->source.wanted == NULL);
 	CHECK(!wp_relay_uses(b->relay, &others));
 	start();
@@ -244,7 +244,7 @@ static void what_proved_good_stays(void **state)
 	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "");
 	step();
 	CHECK_HAS(b->events, "E:stream_refused");
-	CHECK_EQ(b->look.changes_refused, 0);
+	CHECK_EQ(b->snapshot.changes_refused, 0);
 }
 
 static void a_second_one_before_the_first_proved_good_falls_back_behind_both(void **state)
@@ -297,7 +297,7 @@ static void what_the_server_refuses_after_it_took_the_task_is_no_matter_of_it(vo
 	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "");
 	step();
 	CHECK_HAS(b->events, "E:stream_refused");
-	CHECK_EQ(b->look.changes_refused, 0);
+	CHECK_EQ(b->snapshot.changes_refused, 0);
 }
 
 static void a_relay_that_stops_takes_no_new_task(void **state)
@@ -313,7 +313,7 @@ static void a_relay_that_stops_takes_no_new_task(void **state)
 	step();
 	step();
 	CHECK_STATE("finishing");
-	CHECK_EQ(b->look.changes, 0);
+	CHECK_EQ(b->snapshot.changes, 0);
 }
 
 static void without_memory_all_stays(void **state)
@@ -350,7 +350,7 @@ static void without_memory_the_sink_keeps_what_waits_for_a_topic(void **state)
 	b->sink.view.state = WP_SINK_READY;
 	confirm_all();
 	CHECK_STATE("streaming");
-	CHECK_EQ(b->look.confirmed_lsn, 0x2008);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 0x2008);
 }
 
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)

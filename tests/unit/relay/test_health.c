@@ -67,7 +67,7 @@ static void live_long(int64_t ms)
 {
 	for (; ms > 10 * 1000; ms -= 10 * 1000) {
 		live(10 * 1000);
-		keepalive(b->look.confirmed_lsn);
+		keepalive(b->snapshot.confirmed_lsn);
 	}
 	live(ms);
 }
@@ -161,7 +161,7 @@ static void a_paused_relay_learns_where_the_server_is(void **state)
 	stream();
 	live(2000);
 	answer(facts->server_lsn + 5000, "");
-	CHECK_EQ(b->look.server, facts->server_lsn + 5000);
+	CHECK_EQ(b->snapshot.server, facts->server_lsn + 5000);
 }
 
 static void what_loses_events_stops_it_with_three(void **state)
@@ -592,7 +592,7 @@ static void a_lowered_epoch_is_refused(void **state)
 
 static void a_relay_in_standby_learns_of_a_higher_epoch(void **state)
 {
-	facts->slot_held = true;
+	facts->slot_active = true;
 	connect();
 	CHECK_STATE("standby");
 	had("another", SLOT, false);

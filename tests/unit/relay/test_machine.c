@@ -10,7 +10,7 @@
  * here means nothing: the state stays and nothing is done.
  */
 static const char *const WANTED[] = {
-	"connecting + slot_held -> standby: purge, look_later",
+	"connecting + slot_active -> standby: purge, refresh_later",
 	"connecting + slot_resume -> starting: start, give_time",
 	"connecting + slot_taken -> settling: purge, give_time",
 	"connecting + lost -> backing_off: close, back_off",
@@ -20,13 +20,13 @@ static const char *const WANTED[] = {
 	"connecting + changed -> connecting: close, connect, give_time",
 	"connecting + stop -> finishing: part",
 
-	"standby + slot_held -> standby: look_later",
+	"standby + slot_active -> standby: refresh_later",
 	"standby + slot_resume -> starting: start, give_time",
 	"standby + slot_taken -> settling: purge, give_time",
 	"standby + lost -> backing_off: close, back_off",
 	"standby + let_go -> backing_off: close, stay_away",
 	"standby + sink_error -> rewinding: close, purge, give_time",
-	"standby + time_up -> standby: look",
+	"standby + time_up -> standby: refresh",
 	"standby + changed -> connecting: close, connect, give_time",
 	"standby + stop -> stopped: close",
 
@@ -97,13 +97,13 @@ static const struct {
 	{ WP_ACT_RESTART, "restart" },
 	{ WP_ACT_TAKE_OVER, "take_over" },
 	{ WP_ACT_CONNECT, "connect" },
-	{ WP_ACT_LOOK, "look" },
+	{ WP_ACT_REFRESH, "refresh" },
 	{ WP_ACT_START, "start" },
 	{ WP_ACT_BEGIN, "begin" },
 	{ WP_ACT_READ_OFF, "read_off" },
 	{ WP_ACT_READ_ON, "read_on" },
 	{ WP_ACT_FINISH, "finish" },
-	{ WP_ACT_LOOK_LATER, "look_later" },
+	{ WP_ACT_REFRESH_LATER, "refresh_later" },
 	{ WP_ACT_BACK_OFF, "back_off" },
 	{ WP_ACT_STAY_AWAY, "stay_away" },
 	{ WP_ACT_GIVE_TIME, "give_time" },
@@ -121,13 +121,13 @@ static void append(char *text, size_t size, const char *more)
 }
 
 /* A move in the words of WANTED. */
-static void say(enum wp_state from, enum wp_happening what, char *text, size_t size)
+static void say(enum wp_state from, enum wp_machine_event what, char *text, size_t size)
 {
 	struct wp_move move = wp_machine_move(from, what);
 	const char *between = " ";
 
-	(void)snprintf(text, size, "%s + %s -> %s:", wp_state_name(from), wp_happening_name(what),
-		       wp_state_name(move.to));
+	(void)snprintf(text, size, "%s + %s -> %s:", wp_state_name(from),
+		       wp_machine_event_name(what), wp_state_name(move.to));
 	for (size_t i = 0; i < ACTION_COUNT; i++) {
 		if (!(move.actions & ACTIONS[i].action))
 			continue;
@@ -138,12 +138,12 @@ static void say(enum wp_state from, enum wp_happening what, char *text, size_t s
 }
 
 /* The line of WANTED about this pair, or NULL. */
-static const char *wanted(enum wp_state from, enum wp_happening what)
+static const char *wanted(enum wp_state from, enum wp_machine_event what)
 {
 	char start[64];
 
 	(void)snprintf(start, sizeof(start), "%s + %s ->", wp_state_name(from),
-		       wp_happening_name(what));
+		       wp_machine_event_name(what));
 	for (size_t i = 0; i < WANTED_COUNT; i++) {
 		if (strncmp(WANTED[i], start, strlen(start)) == 0)
 			return WANTED[i];
@@ -156,12 +156,12 @@ static void every_pair_moves_as_written_here(void **state)
 	size_t found = 0;
 
 	for (int from = 0; from < WP_STATE_COUNT; from++) {
-		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+		for (int what = 0; what < WP_MACHINE_EVENT_COUNT; what++) {
 			char got[256];
-			const char *line = wanted((enum wp_state)from, (enum wp_happening)what);
+			const char *line = wanted((enum wp_state)from, (enum wp_machine_event)what);
 			if (line == NULL)
 				continue;
-			say((enum wp_state)from, (enum wp_happening)what, got, sizeof(got));
+			say((enum wp_state)from, (enum wp_machine_event)what, got, sizeof(got));
 			CHECK_TEXT(got, line);
 			found++;
 		}
@@ -174,17 +174,17 @@ static void what_is_not_written_here_means_nothing(void **state)
 	size_t quiet = 0;
 
 	for (int from = 0; from < WP_STATE_COUNT; from++) {
-		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
-			if (wanted((enum wp_state)from, (enum wp_happening)what) != NULL)
+		for (int what = 0; what < WP_MACHINE_EVENT_COUNT; what++) {
+			if (wanted((enum wp_state)from, (enum wp_machine_event)what) != NULL)
 				continue;
 			struct wp_move move =
-				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+				wp_machine_move((enum wp_state)from, (enum wp_machine_event)what);
 			CHECK_EQ(move.to, from);
 			CHECK_EQ(move.actions, 0);
 			quiet++;
 		}
 	}
-	CHECK_EQ(quiet + WANTED_COUNT, (size_t)WP_STATE_COUNT * WP_HAPPENING_COUNT);
+	CHECK_EQ(quiet + WANTED_COUNT, (size_t)WP_STATE_COUNT * WP_MACHINE_EVENT_COUNT);
 }
 
 static void from_every_state_a_stop_leads_to_stopped(void **state)
@@ -207,8 +207,8 @@ static void a_lost_connection_leaves_a_stopping_relay_only_its_last_word(void **
 
 static void nothing_leads_out_of_stopped_but_a_halt_into_held(void **state)
 {
-	for (int what = 0; what < WP_HAPPENING_COUNT; what++)
-		CHECK_EQ(wp_machine_move(WP_STOPPED, (enum wp_happening)what).to,
+	for (int what = 0; what < WP_MACHINE_EVENT_COUNT; what++)
+		CHECK_EQ(wp_machine_move(WP_STOPPED, (enum wp_machine_event)what).to,
 			 what == WP_HALTED ? WP_HELD : WP_STOPPED);
 }
 
@@ -219,9 +219,9 @@ static void every_state_can_be_reached(void **state)
 
 	for (int round = 0; round < WP_STATE_COUNT; round++) {
 		for (int from = 0; from < WP_STATE_COUNT; from++) {
-			for (int what = 0; reached[from] && what < WP_HAPPENING_COUNT; what++)
+			for (int what = 0; reached[from] && what < WP_MACHINE_EVENT_COUNT; what++)
 				reached[wp_machine_move((enum wp_state)from,
-							(enum wp_happening)what)
+							(enum wp_machine_event)what)
 						.to] = true;
 		}
 	}
@@ -237,9 +237,9 @@ static bool streams(enum wp_state s)
 static void leaving_a_stream_closes_it_and_drops_the_open_transaction(void **state)
 {
 	for (int from = 0; from < WP_STATE_COUNT; from++) {
-		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+		for (int what = 0; what < WP_MACHINE_EVENT_COUNT; what++) {
 			struct wp_move move =
-				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+				wp_machine_move((enum wp_state)from, (enum wp_machine_event)what);
 			if (!streams((enum wp_state)from) || streams(move.to) ||
 			    move.to == WP_DRAINING)
 				continue;
@@ -252,9 +252,9 @@ static void leaving_a_stream_closes_it_and_drops_the_open_transaction(void **sta
 static void a_new_producer_only_follows_a_rest(void **state)
 {
 	for (int from = 0; from < WP_STATE_COUNT; from++) {
-		for (int what = 0; what < WP_HAPPENING_COUNT; what++) {
+		for (int what = 0; what < WP_MACHINE_EVENT_COUNT; what++) {
 			struct wp_move move =
-				wp_machine_move((enum wp_state)from, (enum wp_happening)what);
+				wp_machine_move((enum wp_state)from, (enum wp_machine_event)what);
 			if (!(move.actions & WP_ACT_RESTART))
 				continue;
 			CHECK(from == WP_REWINDING || from == WP_SETTLING);
@@ -263,7 +263,7 @@ static void a_new_producer_only_follows_a_rest(void **state)
 	}
 }
 
-static void every_state_and_happening_has_a_name_of_its_own(void **state)
+static void every_state_and_event_has_a_name_of_its_own(void **state)
 {
 	for (int a = 0; a < WP_STATE_COUNT; a++) {
 		assert_non_null(wp_state_name((enum wp_state)a));
@@ -271,11 +271,11 @@ static void every_state_and_happening_has_a_name_of_its_own(void **state)
 			assert_string_not_equal(wp_state_name((enum wp_state)a),
 						wp_state_name((enum wp_state)b));
 	}
-	for (int a = 0; a < WP_HAPPENING_COUNT; a++) {
-		assert_non_null(wp_happening_name((enum wp_happening)a));
+	for (int a = 0; a < WP_MACHINE_EVENT_COUNT; a++) {
+		assert_non_null(wp_machine_event_name((enum wp_machine_event)a));
 		for (int b = 0; b < a; b++)
-			assert_string_not_equal(wp_happening_name((enum wp_happening)a),
-						wp_happening_name((enum wp_happening)b));
+			assert_string_not_equal(wp_machine_event_name((enum wp_machine_event)a),
+						wp_machine_event_name((enum wp_machine_event)b));
 	}
 }
 
@@ -290,7 +290,7 @@ int main(void)
 		cmocka_unit_test(every_state_can_be_reached),
 		cmocka_unit_test(leaving_a_stream_closes_it_and_drops_the_open_transaction),
 		cmocka_unit_test(a_new_producer_only_follows_a_rest),
-		cmocka_unit_test(every_state_and_happening_has_a_name_of_its_own),
+		cmocka_unit_test(every_state_and_event_has_a_name_of_its_own),
 	};
 
 	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);

@@ -108,12 +108,12 @@ static wp_ticket last_ticket(void)
 static void rewind_through(void)
 {
 	b->sink.view.in_flight = 0;
-	if (b->look.state == WP_REWINDING)
+	if (b->snapshot.state == WP_REWINDING)
 		step();
 	CHECK_STATE("rebuilding");
 	b->sink.view.state = WP_SINK_READY;
 	step();
-	b->source.view.facts.slot_confirmed = b->look.confirmed_lsn;
+	b->source.view.facts.slot_confirmed = b->snapshot.confirmed_lsn;
 	reconnect();
 	run_copy();
 }
@@ -134,7 +134,7 @@ static void a_first_start_streams_from_the_slot_and_claims_it(void **state)
 	CHECK_EQ(b->source.starts, 1);
 	CHECK_EQ(b->source.start_at, SLOT);
 	CHECK_EQ(b->source.checkpoint, WP_CHECKPOINT_WRITE);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	CHECK(noted("streaming"));
 }
 
@@ -179,8 +179,8 @@ static void confirmed_events_are_counted_once(void **state)
 	one_event(200, "1");
 	confirm(1);
 	confirm(1);
-	CHECK_EQ(b->look.confirmed, 1);
-	CHECK_EQ(b->look.in_flight, 0);
+	CHECK_EQ(b->snapshot.confirmed, 1);
+	CHECK_EQ(b->snapshot.in_flight, 0);
 }
 
 static void the_snapshot_tells_how_it_stands(void **state)
@@ -190,16 +190,16 @@ static void the_snapshot_tells_how_it_stands(void **state)
 	one_event(200, "1");
 	send_keepalive(500, false);
 	step();
-	CHECK_EQ(b->look.in_flight, 1);
-	CHECK(b->look.in_flight_bytes > 0);
-	CHECK_EQ(b->look.counts.events, 1);
-	CHECK_EQ(b->look.counts.transactions, 1);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
-	CHECK_EQ(b->look.read, 500);
-	CHECK_EQ(b->look.server, 500);
-	CHECK_EQ(b->look.reconnects, 0);
-	CHECK_EQ(b->look.rewinds, 0);
-	CHECK(b->look.moves > 0);
+	CHECK_EQ(b->snapshot.in_flight, 1);
+	CHECK(b->snapshot.in_flight_bytes > 0);
+	CHECK_EQ(b->snapshot.counts.events, 1);
+	CHECK_EQ(b->snapshot.counts.transactions, 1);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.read, 500);
+	CHECK_EQ(b->snapshot.server, 500);
+	CHECK_EQ(b->snapshot.reconnects, 0);
+	CHECK_EQ(b->snapshot.rewinds, 0);
+	CHECK(b->snapshot.moves > 0);
 }
 
 static void a_ping_is_answered_in_the_same_turn_or_soon(void **state)
@@ -221,10 +221,10 @@ static void a_long_backlog_is_taken_in_turns(void **state)
 		send_keepalive(lsn, false);
 	step();
 	CHECK_EQ(b->step, WP_STEP_MORE);
-	CHECK_EQ(b->look.read, 2999);
+	CHECK_EQ(b->snapshot.read, 2999);
 	step();
 	CHECK_EQ(b->step, WP_STEP_WAIT);
-	CHECK_EQ(b->look.read, 3499);
+	CHECK_EQ(b->snapshot.read, 3499);
 }
 
 /* -- no room -------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static void without_room_it_stops_reading(void **state)
 {
 	fill();
 	CHECK(!b->source.reading);
-	CHECK_EQ(b->look.in_flight, EVENTS_MAX);
+	CHECK_EQ(b->snapshot.in_flight, EVENTS_MAX);
 }
 
 static void more_partitions_make_more_room_while_it_is_full(void **state)
@@ -260,21 +260,21 @@ static void more_partitions_make_more_room_while_it_is_full(void **state)
 	b->sink.view.partitions = 511;
 	step();
 	CHECK_STATE("paused");
-	CHECK_EQ(b->look.in_flight_max, EVENTS_MAX);
+	CHECK_EQ(b->snapshot.in_flight_max, EVENTS_MAX);
 	b->sink.view.partitions = 512;
 	step();
 	CHECK_STATE("streaming");
 	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
-	CHECK_EQ(b->look.in_flight_max, 2 * EVENTS_MAX);
-	CHECK_EQ(b->look.in_flight_bytes_max, b->options.in_flight_bytes_max);
+	CHECK_EQ(b->snapshot.in_flight_max, 2 * EVENTS_MAX);
+	CHECK_EQ(b->snapshot.in_flight_bytes_max, b->options.in_flight_bytes_max);
 	/* One that is gone takes none away: what is in flight would not fit. */
 	b->sink.view.partitions = 1;
 	for (wp_ticket t = 2; t <= EVENTS_MAX + 1; t++)
 		confirm(t);
-	CHECK_EQ(b->look.in_flight_max, 2 * EVENTS_MAX);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.in_flight_max, 2 * EVENTS_MAX);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
@@ -288,7 +288,7 @@ static void with_room_again_it_goes_on_and_takes_each_event_once(void **state)
 		confirm(t);
 	CHECK_STATE("streaming");
 	CHECK(b->source.reading);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 	CHECK_EQ(b->sink.sent_count, EVENTS_MAX + 1);
 }
 
@@ -343,7 +343,7 @@ static void pings_without_progress_let_the_server_go(void **state)
 {
 	stream();
 	one_event(200, "1");
-	for (int i = 0; i < 30 && b->look.state == WP_STREAMING; i++) {
+	for (int i = 0; i < 30 && b->snapshot.state == WP_STREAMING; i++) {
 		send_keepalive(300, true);
 		step_after(100);
 	}
@@ -514,7 +514,7 @@ static void stream_unanswered(wp_lsn left)
 {
 	stream();
 	one_event(200, "1");
-	send_keepalive(b->look.server - left, false);
+	send_keepalive(b->snapshot.server - left, false);
 	step();
 	b->source.view.health.unanswered = true;
 	step_after(2500);
@@ -606,7 +606,7 @@ static void a_missing_topic_is_waited_for_and_flows_on(void **state)
 	CHECK_EQ(b->sink.sent_count, 1);
 	confirm(1);
 	CHECK(noted("topic_found"));
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void a_topic_that_does_not_come_stops_it_in_the_end(void **state)
@@ -650,10 +650,10 @@ static void an_event_taken_for_a_missing_topic_is_waited_for_and_flows_on(void *
 	b->sink.answer = WP_OK;
 	step();
 	CHECK_STATE("streaming");
-	CHECK(b->look.waiting);
+	CHECK(b->snapshot.waiting);
 	confirm(1);
 	CHECK(noted("topic_found"));
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void the_event_that_is_named_is_the_one_that_waits_in_the_sink(void **state)
@@ -690,7 +690,7 @@ static void a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once(void **sta
 	step();
 	CHECK_EQ(b->sink.purges, purges + 1);
 	CHECK_STATE("finishing");
-	CHECK(b->look.confirmed_lsn < 200);
+	CHECK(b->snapshot.confirmed_lsn < 200);
 }
 
 static void a_stop_waits_for_what_is_with_kafka_only(void **state)
@@ -707,7 +707,7 @@ static void a_stop_waits_for_what_is_with_kafka_only(void **state)
 	confirm(1);
 	CHECK_STATE("finishing");
 	CHECK_EQ(b->sink.purges, purges + 1);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void wait_for_a_right(void)
@@ -721,8 +721,8 @@ static void wait_for_a_right(void)
 	CHECK_STATE("paused");
 	CHECK(noted("W:permission_waiting"));
 	CHECK_HAS(b->last.text, "IDEMPOTENT_WRITE");
-	CHECK(b->look.waiting);
-	CHECK_TEXT(b->look.waiting_topic, "");
+	CHECK(b->snapshot.waiting);
+	CHECK_TEXT(b->snapshot.waiting_topic, "");
 }
 
 static void a_right_that_was_taken_away_is_waited_for_as_a_topic_is(void **state)
@@ -735,10 +735,10 @@ static void a_right_that_was_taken_away_is_waited_for_as_a_topic_is(void **state
 	b->sink.answer = WP_OK;
 	b->sink.view.state = WP_SINK_READY;
 	step();
-	CHECK(b->look.waiting);
+	CHECK(b->snapshot.waiting);
 	confirm(1);
 	CHECK(noted("I:permission_granted"));
-	CHECK(!b->look.waiting);
+	CHECK(!b->snapshot.waiting);
 }
 
 static void a_right_that_is_not_given_back_stops_it_in_the_end(void **state)
@@ -793,7 +793,7 @@ static void live_on(int64_t ms)
 {
 	for (; ms > 10 * 1000; ms -= 10 * 1000) {
 		live(10 * 1000);
-		send_keepalive(b->look.read, false);
+		send_keepalive(b->snapshot.read, false);
 		step();
 	}
 	live(ms);
@@ -881,40 +881,40 @@ static void an_event_that_was_never_sent_waits_too(void **state)
 	stream();
 	one_event(200, "1");
 	CHECK_STATE("paused");
-	CHECK_EQ(b->look.in_flight, 0);
-	CHECK(b->look.oldest.any);
+	CHECK_EQ(b->snapshot.in_flight, 0);
+	CHECK(b->snapshot.oldest.any);
 	live(60 * 1000);
-	CHECK_EQ(b->look.oldest.waiting_ms, 60 * 1000);
+	CHECK_EQ(b->snapshot.oldest.waiting_ms, 60 * 1000);
 	CHECK(noted("sink_unreachable"));
 	CHECK_HAS(b->last.text, "an event has waited for 60 s to be sent");
 	/* The stream begins anew, and it is the same event. */
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
-	CHECK_EQ(b->look.oldest.waiting_ms, 0);
+	CHECK_EQ(b->snapshot.oldest.waiting_ms, 0);
 	reconnect();
 	run_copy();
 	one_event(200, "1");
-	CHECK(b->look.oldest.waiting_ms > 60 * 1000);
+	CHECK(b->snapshot.oldest.waiting_ms > 60 * 1000);
 	b->sink.answer = WP_OK;
 	b->sink.view.state = WP_SINK_READY;
 	b->sink.view.reachable = true;
 	step();
-	CHECK_EQ(b->look.in_flight, 1);
-	CHECK_EQ(b->look.oldest.waiting_ms, 0);
+	CHECK_EQ(b->snapshot.in_flight, 1);
+	CHECK_EQ(b->snapshot.oldest.waiting_ms, 0);
 }
 
 static void the_snapshot_tells_whether_the_sink_was_ever_reached(void **state)
 {
 	lose_the_sink();
 	stream();
-	CHECK(!b->look.sink_reached);
+	CHECK(!b->snapshot.sink_reached);
 	b->sink.view.reachable = true;
 	step();
-	CHECK(b->look.sink_reached);
+	CHECK(b->snapshot.sink_reached);
 	b->sink.view.reachable = false;
 	step();
-	CHECK(b->look.sink_reached);
-	CHECK(!b->look.sink_reachable);
+	CHECK(b->snapshot.sink_reached);
+	CHECK(!b->snapshot.sink_reachable);
 }
 
 /* -- partitions ----------------------------------------------------------- */
@@ -1079,7 +1079,7 @@ static void a_standby_waits_for_no_topic(void **state)
 	CHECK_STATE("paused");
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	live(12 * 1000);
 	CHECK_STATE("connecting");
 	b->source.view.state = WP_SOURCE_READY;
@@ -1146,10 +1146,10 @@ static void after_a_huge_row_the_stream_has_a_new_connection_once_it_is_quiet(vo
 	b->source.view.state = WP_SOURCE_STREAMING;
 	step();
 	CHECK_STATE("streaming");
-	CHECK_EQ(b->look.reconnects, 0);
-	CHECK_EQ(b->look.renewals, 1);
+	CHECK_EQ(b->snapshot.reconnects, 0);
+	CHECK_EQ(b->snapshot.renewals, 1);
 	live_on(600 * 1000);
-	CHECK_EQ(b->look.renewals, 1);
+	CHECK_EQ(b->snapshot.renewals, 1);
 }
 
 static void events_put_a_new_connection_off(void **state)
@@ -1192,13 +1192,13 @@ static void huge_rows_that_come_often_have_a_new_connection_once_a_minute(void *
 	stream();
 	send_frame_of(HUGE);
 	live(5000);
-	CHECK_EQ(b->look.renewals, 1);
+	CHECK_EQ(b->snapshot.renewals, 1);
 	stream_anew();
 	send_frame_of(HUGE);
 	live_on(59 * 1000);
-	CHECK_EQ(b->look.renewals, 1);
+	CHECK_EQ(b->snapshot.renewals, 1);
 	live(1000);
-	CHECK_EQ(b->look.renewals, 2);
+	CHECK_EQ(b->snapshot.renewals, 2);
 	stream_anew();
 }
 
@@ -1225,7 +1225,7 @@ static void a_standby_that_takes_the_slot_meanwhile_has_it(void **state)
 	live(5000);
 	CHECK_STATE("connecting");
 	b->source.view.state = WP_SOURCE_READY;
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	step();
 	CHECK_STATE("standby");
 }
@@ -1241,12 +1241,12 @@ static void a_refused_event_makes_it_stream_again_from_safe(void **state)
 	refuse(2, WP_REACT_REWIND, false);
 	CHECK_EQ(b->source.closes, 1);
 	CHECK_EQ(b->sink.purges, 1);
-	CHECK_EQ(b->look.rewinds, 1);
+	CHECK_EQ(b->snapshot.rewinds, 1);
 	rewind_through();
 	CHECK_EQ(b->sink.restarts, 1);
 	CHECK_EQ(b->sink.batching, WP_BATCHING_NORMAL);
 	CHECK_EQ(b->source.start_at, 208);
-	CHECK_EQ(b->look.in_flight, 0);
+	CHECK_EQ(b->snapshot.in_flight, 0);
 	one_event(300, "2");
 	CHECK_EQ(scripted_sink_last(&b->sink)->ticket, 3);
 }
@@ -1288,7 +1288,7 @@ static void a_purged_event_settles_nothing_and_is_streamed_again(void **state)
 	step();
 	rewind_through();
 	CHECK_EQ(b->source.start_at, SLOT);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 }
 
 static void a_broken_sink_is_rewound_too(void **state)
@@ -1307,7 +1307,7 @@ static void a_send_that_breaks_is_rewound(void **state)
 	stream();
 	b->sink.answer = WP_IO;
 	one_event(200, "1");
-	CHECK_EQ(b->look.rewinds, 1);
+	CHECK_EQ(b->snapshot.rewinds, 1);
 	b->sink.answer = WP_OK;
 	rewind_through();
 	CHECK_EQ(b->source.start_at, SLOT);
@@ -1389,13 +1389,14 @@ static void a_second_refusal_on_the_way_to_rest_is_the_same_trouble(void **state
 	for (wp_ticket t = 1; t <= 3; t++)
 		refuse(t, WP_REACT_REWIND, false);
 	CHECK(!noted("sink_refuses"));
-	CHECK_EQ(b->look.rewinds, 1);
+	CHECK_EQ(b->snapshot.rewinds, 1);
 }
 
 static void the_sinks_own_time_is_kept(void **state)
 {
 	stream();
 	b->sink.due_ms = b->now_ms + 7;
+	step();
 	CHECK_EQ(wp_relay_due(b->relay), b->now_ms + 7);
 }
 
@@ -1406,7 +1407,7 @@ static int64_t wait_after_refusal(void)
 	b->sink.view.state = WP_SINK_READY;
 	step();
 	int64_t wait_ms = wp_relay_due(b->relay) - b->now_ms;
-	b->source.view.facts.slot_confirmed = b->look.confirmed_lsn;
+	b->source.view.facts.slot_confirmed = b->snapshot.confirmed_lsn;
 	reconnect();
 	run_copy();
 	return wait_ms;
@@ -1523,11 +1524,11 @@ static void an_event_level_error_isolates_one_event_at_a_time(void **state)
 	isolate();
 	one_event(200, "1");
 	one_event(300, "2");
-	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_EQ(b->snapshot.in_flight, 1);
 	CHECK_STATE("paused");
 	confirm(last_ticket());
 	step();
-	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_EQ(b->snapshot.in_flight, 1);
 	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "2");
 }
 
@@ -1545,7 +1546,7 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	CHECK_HAS(b->error.text, "public.outbox");
 	CHECK_HAS(b->error.text, "SOME_ERROR");
 	CHECK_HAS(b->error.text, "walpost slot skip --to 0/12D lists");
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 /* librdkafka tells the fatal error first, then whom it hit. */
@@ -1619,7 +1620,7 @@ static void two_refused_of_many_in_flight_make_no_third_guilty(void **state)
 	confirm(last_ticket());
 	confirm(last_ticket()); /* beyond what was suspect */
 	step();
-	CHECK_EQ(b->look.in_flight, 3);
+	CHECK_EQ(b->snapshot.in_flight, 3);
 	wp_ticket last = last_ticket();
 	scripted_sink_refuse(&b->sink, last - 2, WP_REACT_ISOLATE, true, "SOME_ERROR");
 	scripted_sink_refuse(&b->sink, last - 1, WP_REACT_ISOLATE, true, "SOME_ERROR");
@@ -1697,9 +1698,9 @@ static void the_one_that_is_refused_alone_goes_to_the_dead_letters(void **state)
 	CHECK_HAS(scripted_sink_last(&b->sink)->headers,
 		  "walpost-dead-letter-reason=refused by Kafka with SOME_ERROR");
 	CHECK(noted("dead_letter"));
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 	confirm(last_ticket());
-	CHECK_EQ(b->look.confirmed_lsn, 308);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 308);
 	step();
 	CHECK(noted("isolation_over"));
 }
@@ -1720,7 +1721,7 @@ static void two_guilty_ones_side_by_side_are_both_found(void **state)
 	CHECK_TEXT(scripted_sink_last(&b->sink)->topic, "dead");
 	CHECK_TEXT(scripted_sink_last(&b->sink)->id, "guilty too");
 	confirm(last_ticket());
-	CHECK_EQ(b->look.confirmed_lsn, 308);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 308);
 }
 
 static void a_dead_letter_that_is_refused_to_the_last_stops_it(void **state)
@@ -1737,7 +1738,7 @@ static void a_dead_letter_that_is_refused_to_the_last_stops_it(void **state)
 	live(SHUTDOWN_MS);
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
 	CHECK_HAS(b->error.text, "id guilty ");
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 }
 
 static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows(void **state)
@@ -1750,14 +1751,14 @@ static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows
 	send_row("2");
 	send_commit(200);
 	step();
-	CHECK_EQ(b->look.in_flight, 2);
+	CHECK_EQ(b->snapshot.in_flight, 2);
 	CHECK_TEXT(b->sink.sent[0].topic, "dead");
 	CHECK_TEXT(b->sink.sent[1].topic, "outbox.event.order");
 	CHECK(noted("dead_letter"));
 	confirm(2);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void each_of_many_dead_letters_is_told_of(void **state)
@@ -1774,7 +1775,7 @@ static void each_of_many_dead_letters_is_told_of(void **state)
 		send_row_of(OUTBOX, "guilty", NULL);
 	send_commit(200);
 	live(1000);
-	CHECK_EQ(b->look.in_flight, MANY);
+	CHECK_EQ(b->snapshot.in_flight, MANY);
 	for (const char *at = b->events; (at = strstr(at, "W:dead_letter")) != NULL; at++)
 		told++;
 	CHECK_EQ(told, MANY);
@@ -1842,15 +1843,15 @@ static void held_for_a_slot_that_the_server_gave_up_it_tells_so_all_the_while(vo
 {
 	b->options.on_halt = WP_ON_HALT_HOLD;
 	stream();
-	CHECK(!b->look.slot.known);
+	CHECK(!b->snapshot.slot.known);
 	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "");
 	b->source.view.failure.slot_lost = true;
 	step();
 	live(3600 * 1000);
 	CHECK_STATE("held");
-	CHECK(b->look.slot.known);
-	CHECK_EQ(b->look.slot.keeping, WP_KEEPING_LOST);
-	CHECK(!b->look.slot.limited);
+	CHECK(b->snapshot.slot.known);
+	CHECK_EQ(b->snapshot.slot.keeping, WP_KEEPING_LOST);
+	CHECK(!b->snapshot.slot.limited);
 }
 
 static void held_it_leaves_with_its_code_when_it_is_told_to(void **state)
@@ -1897,18 +1898,18 @@ static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **stat
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
 	CHECK(noted("stream_broken"));
-	CHECK_EQ(b->look.reconnects, 1);
+	CHECK_EQ(b->snapshot.reconnects, 1);
 	live(12 * 1000);
 	CHECK_STATE("connecting");
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, ""); /* a try in vain is none */
 	step();
-	CHECK_EQ(b->look.reconnects, 1);
+	CHECK_EQ(b->snapshot.reconnects, 1);
 	reconnect();
 	CHECK_EQ(b->source.start_at, 208);
 	CHECK_EQ(b->sink.purges, 0);
 	run_copy();
 	confirm(1);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void half_a_transaction_is_taken_again_whole(void **state)
@@ -1926,9 +1927,9 @@ static void half_a_transaction_is_taken_again_whole(void **state)
 	one_event(200, "1");
 	CHECK_EQ(b->sink.sent_count, 2);
 	confirm(1);
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	confirm(2);
-	CHECK_EQ(b->look.confirmed_lsn, 208);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 208);
 }
 
 static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state)
@@ -1944,9 +1945,9 @@ static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state
 	run_copy();
 	send_keepalive(190, false);
 	step();
-	CHECK_EQ(b->look.confirmed_lsn, SLOT);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
 	confirm(1);
-	CHECK_EQ(b->look.confirmed_lsn, 190);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 190);
 }
 
 static void it_backs_off_longer_each_time_and_ten_seconds_at_most(void **state)
@@ -2138,7 +2139,7 @@ static void wrong_configuration_stops_it_at_the_start_only(void **state)
 
 static void wrong_configuration_at_a_later_connection_is_waited_for_by_a_standby_too(void **state)
 {
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	connect();
 	CHECK_STATE("standby");
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
@@ -2165,19 +2166,19 @@ static void wrong_configuration_at_the_first_start_of_a_stream_stops_it(void **s
 
 static void a_slot_held_by_another_is_waited_for(void **state)
 {
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	connect();
 	CHECK_STATE("standby");
 	CHECK_EQ(b->source.starts, 0);
 	for (unsigned i = 1; i < 5; i++) {
 		live(1500); /* a look every half to one and a half seconds */
-		CHECK_EQ(b->source.looks, i);
+		CHECK_EQ(b->source.refreshes, i);
 		b->source.view.state = WP_SOURCE_READY;
 		step();
 		CHECK_STATE("standby");
 	}
 	live(1500);
-	b->source.view.facts.slot_held = false;
+	b->source.view.facts.slot_active = false;
 	b->source.view.facts.slot_confirmed = 900;
 	b->source.view.state = WP_SOURCE_READY;
 	step();
@@ -2200,8 +2201,8 @@ static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **sta
 	confirm(1);
 	CHECK_STATE("starting");
 	CHECK_EQ(b->source.start_at, 500);
-	CHECK_EQ(b->look.confirmed_lsn, 500);
-	CHECK_EQ(b->look.in_flight, 0);
+	CHECK_EQ(b->snapshot.confirmed_lsn, 500);
+	CHECK_EQ(b->snapshot.in_flight, 0);
 }
 
 static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(void **state)
@@ -2256,14 +2257,14 @@ static void after_a_purge_only_a_stream_from_the_slot_will_do(void **state)
 	one_event(200, "1");
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
 	step();
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	reconnect();
 	CHECK_STATE("standby");
 	CHECK_EQ(b->sink.purges, 1);
 	scripted_sink_purged(&b->sink, 1);
 	step();
 	live(1500);
-	b->source.view.facts.slot_held = false; /* it never confirmed anything */
+	b->source.view.facts.slot_active = false; /* it never confirmed anything */
 	b->source.view.state = WP_SOURCE_READY;
 	step();
 	CHECK_EQ(b->source.start_at, SLOT);
@@ -2434,7 +2435,7 @@ static void a_commit_that_does_not_come_is_waited_for_half_of_the_time(void **st
 	live(SHUTDOWN_MS / 2 - 1);
 	CHECK_STATE("streaming");
 	live(1);
-	CHECK(b->look.state == WP_DRAINING || b->look.state == WP_FINISHING);
+	CHECK(b->snapshot.state == WP_DRAINING || b->snapshot.state == WP_FINISHING);
 }
 
 static void a_transaction_of_which_nothing_was_sent_does_not_hold_up_a_stop(void **state)
@@ -2522,7 +2523,7 @@ static void without_a_stream_a_stop_is_immediate(void **state)
 
 	wp_relay_free(b->relay);
 	CHECK_EQ(set_up(state), 0);
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	connect();
 	CHECK_STATE("standby");
 	ask_to_stop();

@@ -201,7 +201,7 @@ static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END);
 	connect();
-	CHECK_EQ(bench.source.looks, 1); /* at what the server says after the answer */
+	CHECK_EQ(bench.source.refreshes, 1); /* at what the server says after the answer */
 	become_ready();
 	CHECK_EQ(bench.step, WP_STEP_OVER);
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
@@ -222,7 +222,7 @@ static void an_event_within_the_log_is_fine(void **state)
 	tail_holds(1, END - 1);
 	connect();
 	CHECK_STATE("starting");
-	CHECK_EQ(bench.source.looks, 0);
+	CHECK_EQ(bench.source.refreshes, 0);
 }
 
 static void what_another_relay_delivered_meanwhile_is_fine(void **state)
@@ -231,7 +231,7 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
-	facts()->slot_held = true;
+	facts()->slot_active = true;
 	become_ready();
 	CHECK_STATE("standby");
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 0);

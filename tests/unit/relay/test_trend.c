@@ -13,17 +13,17 @@ static int fresh(void **state)
 	return 0;
 }
 
-static struct wp_trend_rates look(int64_t ms, uint64_t confirmed, uint64_t server)
+static struct wp_trend_rates sample(int64_t ms, uint64_t confirmed, uint64_t server)
 {
-	return wp_trend_look(&t, &(struct wp_trend_look){ .at_ms = T0 + ms,
-							  .confirmed = confirmed,
-							  .server = server });
+	return wp_trend_add(&t, &(struct wp_trend_sample){ .at_ms = T0 + ms,
+							   .confirmed = confirmed,
+							   .server = server });
 }
 
 static void one_look_tells_no_rate(void **state)
 {
 	(void)state;
-	struct wp_trend_rates r = look(0, 1000, 900000);
+	struct wp_trend_rates r = sample(0, 1000, 900000);
 	CHECK(!r.is_known);
 	CHECK_EQ(r.lost_in_s, INT64_MAX);
 }
@@ -31,8 +31,8 @@ static void one_look_tells_no_rate(void **state)
 static void two_looks_tell_rates_and_when_it_has_caught_up(void **state)
 {
 	(void)state;
-	(void)look(0, 1000, 1001000);
-	struct wp_trend_rates r = look(2000, 201000, 1101000);
+	(void)sample(0, 1000, 1001000);
+	struct wp_trend_rates r = sample(2000, 201000, 1101000);
 	CHECK(r.is_known);
 	CHECK_EQ(r.confirmed_per_s, 100000);
 	CHECK_EQ(r.written_per_s, 50000);
@@ -43,8 +43,8 @@ static void two_looks_tell_rates_and_when_it_has_caught_up(void **state)
 static void a_relay_that_is_slower_never_catches_up(void **state)
 {
 	(void)state;
-	(void)look(0, 1000, 1001000);
-	struct wp_trend_rates r = look(1000, 1000, 1101000);
+	(void)sample(0, 1000, 1001000);
+	struct wp_trend_rates r = sample(1000, 1000, 1101000);
 	CHECK_EQ(r.confirmed_per_s, 0);
 	CHECK_EQ(r.lag_per_s, 100000);
 	CHECK_EQ(r.caught_up_s, INT64_MAX);
@@ -53,31 +53,31 @@ static void a_relay_that_is_slower_never_catches_up(void **state)
 static void at_the_end_of_the_log_it_has_caught_up(void **state)
 {
 	(void)state;
-	(void)look(0, 5000, 5000);
-	CHECK_EQ(look(1000, 5000, 5056).caught_up_s, 0);
+	(void)sample(0, 5000, 5000);
+	CHECK_EQ(sample(1000, 5000, 5056).caught_up_s, 0);
 }
 
 static void near_the_end_of_the_log_there_is_no_trend(void **state)
 {
 	(void)state;
-	(void)look(0, 5000, 5000);
-	struct wp_trend_rates r = look(1000, 5000, 5000 + 64 * 1024);
+	(void)sample(0, 5000, 5000);
+	struct wp_trend_rates r = sample(1000, 5000, 5000 + 64 * 1024);
 	CHECK_EQ(r.written_per_s, 64 * 1024);
 	CHECK_EQ(r.lag_per_s, 0);
 	CHECK_EQ(r.caught_up_s, 0);
-	CHECK_EQ(look(2000, 5000, 5001 + 64 * 1024).lag_per_s, 1);
+	CHECK_EQ(sample(2000, 5000, 5001 + 64 * 1024).lag_per_s, 1);
 }
 
 static void what_goes_backwards_begins_anew(void **state)
 {
 	(void)state;
-	(void)look(0, 5000, 9000);
-	CHECK(!look(1000, 4000, 9000).is_known); /* made anew, or the server crashed */
-	CHECK(look(2000, 4500, 9000).is_known);
-	CHECK(!look(3000, 4500, 8000).is_known); /* another server */
-	CHECK(!look(3000, 4500, 8000).is_known); /* no time has passed */
-	CHECK(!look(4000, 0, 8000).is_known);	 /* the slot is gone */
-	CHECK(!look(5000, 4500, 8000).is_known);
+	(void)sample(0, 5000, 9000);
+	CHECK(!sample(1000, 4000, 9000).is_known); /* made anew, or the server crashed */
+	CHECK(sample(2000, 4500, 9000).is_known);
+	CHECK(!sample(3000, 4500, 8000).is_known); /* another server */
+	CHECK(!sample(3000, 4500, 8000).is_known); /* no time has passed */
+	CHECK(!sample(4000, 0, 8000).is_known);	   /* the slot is gone */
+	CHECK(!sample(5000, 4500, 8000).is_known);
 }
 
 static void a_slot_with_a_limit_is_watched_by_the_guard(void **state)
@@ -85,16 +85,16 @@ static void a_slot_with_a_limit_is_watched_by_the_guard(void **state)
 	(void)state;
 	struct wp_trend_rates r = { .lost_in_s = 0 };
 	for (int64_t s = 0; s <= 30; s += 2)
-		r = wp_trend_look(
-			&t, &(struct wp_trend_look){ .at_ms = T0 + s * 1000,
-						     .confirmed = 1,
-						     .server = 2,
-						     .is_limited = true,
-						     .safe_size = 1000 * MIB - 10 * MIB * s });
+		r = wp_trend_add(
+			&t, &(struct wp_trend_sample){ .at_ms = T0 + s * 1000,
+						       .confirmed = 1,
+						       .server = 2,
+						       .is_limited = true,
+						       .safe_size = 1000 * MIB - 10 * MIB * s });
 	CHECK(r.lost_in_s > 60 && r.lost_in_s <= 70); /* 700 MiB at 10 MiB a second */
-	r = wp_trend_look(&t, &(struct wp_trend_look){ .at_ms = T0 + 32000, .is_limited = true });
+	r = wp_trend_add(&t, &(struct wp_trend_sample){ .at_ms = T0 + 32000, .is_limited = true });
 	CHECK_EQ(r.lost_in_s, 0);
-	CHECK_EQ(look(34000, 1, 2).lost_in_s, INT64_MAX);
+	CHECK_EQ(sample(34000, 1, 2).lost_in_s, INT64_MAX);
 }
 
 int main(void)

@@ -53,12 +53,12 @@ static void a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_of
 	b->sink.answer = WP_AGAIN;
 	send_event(200, "1");
 	step();
-	uint64_t moves = b->look.moves;
+	uint64_t moves = b->snapshot.moves;
 	CHECK(!b->source.reading);
 	step();
 	step();
 	CHECK_EQ(b->sink.offers, 3);
-	CHECK_EQ(b->look.moves, moves);
+	CHECK_EQ(b->snapshot.moves, moves);
 	CHECK(!b->source.reading);
 	b->sink.answer = WP_OK;
 	step();
@@ -98,11 +98,11 @@ static void a_topic_that_was_found_wakes_nobody_before_something_is_confirmed(vo
 static void a_question_in_standby_that_is_not_answered_is_given_up(void **state)
 {
 	step();
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	b->source.view.state = WP_SOURCE_READY;
 	(void)live_busily(2000);
 	CHECK_STATE("standby");
-	CHECK_EQ(b->source.looks, 1);
+	CHECK_EQ(b->source.refreshes, 1);
 	(void)live_busily(60 * 1000);
 	CHECK_EQ(b->source.closes, 1);
 	CHECK_EQ(b->source.connects, 2);
@@ -120,7 +120,7 @@ static void a_sink_that_breaks_while_it_stops_is_told_once(void **state)
 	for (unsigned i = 0; i < 5; i++)
 		step();
 	CHECK_STATE("finishing");
-	CHECK_EQ(b->look.rewinds, 1);
+	CHECK_EQ(b->snapshot.rewinds, 1);
 }
 
 /* -- isolation under load -------------------------------------------------- */
@@ -178,14 +178,14 @@ static void what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet
 	step();
 	(void)live_busily(12 * 1000);
 	CHECK_STATE("connecting");
-	b->source.view.facts.slot_held = true;
+	b->source.view.facts.slot_active = true;
 	b->source.view.state = WP_SOURCE_READY;
 	step();
 	CHECK_STATE("standby");
 	CHECK_EQ(b->sink.purges, 2); /* the first was at the start */
 	(void)live_busily(2000);
-	CHECK_EQ(b->source.looks, 1);
-	b->source.view.facts.slot_held = false;
+	CHECK_EQ(b->source.refreshes, 1);
+	b->source.view.facts.slot_active = false;
 	b->source.view.state = WP_SOURCE_READY;
 	step();
 	CHECK_STATE("settling");
@@ -225,7 +225,7 @@ static void isolation_holds_also_before_an_event_that_cannot_be_sent(void **stat
 {
 	stream();
 	send_two_and_one_without_a_key();
-	CHECK_EQ(b->look.in_flight, 2);
+	CHECK_EQ(b->snapshot.in_flight, 2);
 	scripted_sink_refuse(&b->sink, last_ticket(), WP_REACT_ISOLATE, true, "SOME_ERROR");
 	step();
 	b->sink.view.in_flight = 0;
@@ -234,13 +234,13 @@ static void isolation_holds_also_before_an_event_that_cannot_be_sent(void **stat
 	(void)live_busily(12 * 1000);
 	stream();
 	send_two_and_one_without_a_key();
-	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_EQ(b->snapshot.in_flight, 1);
 	confirm(last_ticket());
-	CHECK_EQ(b->look.in_flight, 1);
+	CHECK_EQ(b->snapshot.in_flight, 1);
 	scripted_sink_refuse(&b->sink, last_ticket(), WP_REACT_ISOLATE, true, "SOME_ERROR");
 	step();
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
-	CHECK_EQ(b->look.rewinds, 1);
+	CHECK_EQ(b->snapshot.rewinds, 1);
 }
 
 int main(void)

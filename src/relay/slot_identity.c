@@ -2,21 +2,52 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "relay_internal.h"
+#include "slot_identity.h"
 #include "walpost/relay/faults.h"
 
-/*
- * A slot moves forward by what its relay confirms, and back a little when the server
- * crashes, for it is written to disk lazily. Whatever else moves it, or makes it anew,
- * skips events. The slot checkpoint row tells what its last owner knew of it:
- *
- *   stopped in good order          it stands where that one left it, or below
- *   killed, same life of the server   it has decoded at least as many transactions as then
- *   a timeline that has ended      it cannot stand beyond that end: a slot that came over with
- *                                  the promotion stands below
- *
- * Where none of these holds, nothing can be told, and that is said.
- */
+void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source_facts *f)
+{
+	i->started = i->had_slot = true;
+	i->system_id = f->system_id;
+	i->timeline = f->timelines.current;
+}
+
+/* -- another database, another epoch ------------------------------------------ */
+
+bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+				 const struct wp_source_facts *f, struct wp_error *error)
+{
+	uint64_t known = i->started ? i->system_id : f->checkpoint_system_id;
+	bool raised = !i->started && c->epoch > f->checkpoint_epoch;
+
+	if (known == 0 || known == f->system_id || raised)
+		return false;
+	(void)wp_error_set(
+		error, WP_CONFIG,
+		"the server's system identifier is %" PRIu64 ", it was %" PRIu64
+		": this is another database cluster (restored or replaced), whose positions start "
+		"anew; events between the two may be missing. If that is intended, set relay.epoch "
+		"= %u "
+		"and start again",
+		f->system_id, known, (unsigned)f->checkpoint_epoch + 1);
+	return true;
+}
+
+/* Whoever had the slot last, this process or another. */
+bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct wp_source_facts *f,
+				     struct wp_error *error)
+{
+	if (!f->checkpoint_readable || c->epoch >= f->checkpoint_epoch)
+		return false;
+	(void)wp_error_set(
+		error, WP_CONFIG,
+		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
+		"events would get positions below theirs, and consumers that drop by "
+		"walpost-position would drop them all. Set relay.epoch = %u and start again",
+		(unsigned)c->epoch, f->checkpoint_owner, (unsigned)f->checkpoint_epoch,
+		(unsigned)f->checkpoint_epoch);
+	return true;
+}
 
 /* -- the words ---------------------------------------------------------------- */
 
@@ -29,7 +60,7 @@ struct gap {
 	bool is_written; /* there is a row that would say it again */
 };
 
-static void say(const struct wp_relay *r, const struct gap *g, struct wp_error *error)
+static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
@@ -42,9 +73,8 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_error *
 		"relay has read, and events committed there may be missing in Kafka. %s, and "
 		"when walpost has caught up, compare the rows of the outbox with the topics and "
 		"insert again (as new rows) what is missing",
-		r->setup.slot, wp_lsn_text(g->slot, slot), g->who,
-		wp_lsn_text(g->confirmed, confirmed), *g->when ? " at " : "", g->when, g->how,
-		bytes,
+		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
+		*g->when ? " at " : "", g->when, g->how, bytes,
 		g->is_written ? "Acknowledge with `walpost slot accept`, start again"
 			      : "Start again");
 }
@@ -52,27 +82,27 @@ static void say(const struct wp_relay *r, const struct gap *g, struct wp_error *
 /* -- what this process knows itself -------------------------------------------- */
 
 /* As far as can be told it had the slot last. */
-static bool is_ours(const struct wp_relay *r, const struct wp_source_facts *f)
+static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+		    const struct wp_source_facts *f)
 {
-	return r->had_slot &&
-	       (!f->checkpoint_readable || strcmp(f->checkpoint_owner, r->setup.owner) == 0);
+	return i->had_slot &&
+	       (!f->checkpoint_readable || strcmp(f->checkpoint_owner, c->owner) == 0);
 }
 
 /* The slot stands beyond what we ever confirmed, and we did not take it over there. */
-static bool is_beyond_us(const struct wp_relay *r, const struct wp_source_facts *f)
+static bool is_beyond_us(const struct wp_slot_claim *c, const struct wp_source_facts *f)
 {
-	return f->slot_confirmed > r->feedback.highest_flush &&
-	       f->slot_confirmed > wp_ledger_confirmed_lsn(&r->ledger) &&
+	return f->slot_confirmed > c->highest_flush && f->slot_confirmed > c->confirmed_lsn &&
 	       f->slot_confirmed > f->checkpoint_taken_at;
 }
 
 /* -- what the slot checkpoint knows ----------------------------------------------------------- */
 
-static bool is_believed(const struct wp_relay *r, const struct wp_source_facts *f)
+static bool is_believed(const struct wp_slot_claim *c, const struct wp_source_facts *f)
 {
 	/* A row that could not be kept true says nothing; a new epoch begins anew. */
 	return f->checkpoint_readable && f->checkpoint_writable && f->checkpoint_owner[0] != '\0' &&
-	       f->checkpoint_confirmed != 0 && r->setup.options->epoch <= f->checkpoint_epoch;
+	       f->checkpoint_confirmed != 0 && c->epoch <= f->checkpoint_epoch;
 }
 
 /* Was the byte before the slot's position written after the owner's timeline had ended? */
@@ -101,8 +131,7 @@ static const char *how_it_is_known(const struct wp_source_facts *f)
 	return NULL;
 }
 
-static bool is_behind(const struct wp_relay *r, const struct wp_source_facts *f,
-		      struct wp_error *error)
+static bool is_behind(const struct wp_source_facts *f, struct wp_error *error)
 {
 	char end[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
@@ -120,8 +149,8 @@ static bool is_behind(const struct wp_relay *r, const struct wp_source_facts *f,
 	return true;
 }
 
-bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *f,
-			struct wp_error *error)
+bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+				const struct wp_source_facts *f, struct wp_error *error)
 {
 	char who[WP_OWNER_SIZE + 8];
 	struct gap g = { .slot = f->slot_confirmed, .is_written = f->checkpoint_readable };
@@ -129,17 +158,17 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 	/* Another may have had the slot, and nobody may be accused for want of a word. */
 	if (f->checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
 		return false;
-	if (is_ours(r, f)) {
-		if (!is_beyond_us(r, f))
+	if (is_ours(i, c, f)) {
+		if (!is_beyond_us(c, f))
 			return false;
 		g.who = "this process";
 		g.when = "";
 		g.how = "no other relay has taken the slot over";
-		g.confirmed = wp_ledger_confirmed_lsn(&r->ledger);
+		g.confirmed = c->confirmed_lsn;
 	} else {
-		if (!is_believed(r, f))
+		if (!is_believed(c, f))
 			return false;
-		if (is_behind(r, f, error))
+		if (is_behind(f, error))
 			return true;
 		g.how = how_it_is_known(f);
 		if (g.how == NULL)
@@ -149,41 +178,55 @@ bool wp_relay_finds_gap(const struct wp_relay *r, const struct wp_source_facts *
 		g.when = f->checkpoint_confirmed_at;
 		g.confirmed = f->checkpoint_confirmed;
 	}
-	say(r, &g, error);
+	say(c, &g, error);
 	return true;
 }
 
-static void tell_distance(struct wp_relay *r, const struct wp_source_facts *f)
+/* -- what is only told -------------------------------------------------------------- */
+
+bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+				 const struct wp_source_facts *f)
+{
+	if (!i->started)
+		return false;
+	if (wp_fault(WP_FAULT_RESUME_AFTER_MOVE))
+		return true;
+	return !c->lost_ticket && f->timelines.current == i->timeline &&
+	       f->slot_confirmed <= wp_lsn_max(c->highest_flush, c->confirmed_lsn);
+}
+
+bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
+				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
+				     struct wp_error *error)
 {
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
-	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "slot_beyond_checkpoint");
 
-	n->lsn = f->slot_confirmed;
+	if (i->started || !is_believed(c, f) || f->slot_confirmed <= f->checkpoint_confirmed)
+		return false;
 	(void)wp_error_set(
-		&n->error, WP_OK,
+		error, WP_OK,
 		"slot %s stands at %s, %" PRIu64 " bytes beyond %s, which relay %s wrote down "
 		"at %s; that one did not stop in good order, so it may have confirmed the rest "
 		"as well: a slot moved meanwhile would look the same",
-		r->setup.slot, wp_lsn_text(f->slot_confirmed, slot),
+		c->slot, wp_lsn_text(f->slot_confirmed, slot),
 		f->slot_confirmed - f->checkpoint_confirmed,
 		wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
 		f->checkpoint_confirmed_at);
+	return true;
 }
 
-void wp_relay_tell_start(struct wp_relay *r, const struct wp_source_facts *f)
+bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
+				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
+				     struct wp_error *error)
 {
-	if (r->started || !is_believed(r, f))
-		return;
-	if (f->slot_confirmed > f->checkpoint_confirmed)
-		tell_distance(r, f);
-	if (f->timelines.current == f->checkpoint_timeline)
-		return;
-	struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "timeline_changed");
+	if (i->started || !is_believed(c, f) || f->timelines.current == f->checkpoint_timeline)
+		return false;
 	(void)wp_error_set(
-		&n->error, WP_OK,
+		error, WP_OK,
 		"the server is on timeline %u, it was on %u as relay %s last wrote: it was "
 		"promoted or restored meanwhile",
 		(unsigned)f->timelines.current, (unsigned)f->checkpoint_timeline,
 		f->checkpoint_owner);
+	return true;
 }

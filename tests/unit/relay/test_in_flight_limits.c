@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/relay/window.h"
+#include "walpost/relay/in_flight_limits.h"
 
 #define MIB ((size_t)1024 * 1024)
 
@@ -12,7 +12,7 @@ static const struct wp_relay_options defaults = {
 static void check(const struct wp_relay_options *options, size_t partitions, size_t events,
 		  size_t bytes)
 {
-	struct wp_window w = wp_window_for(options, partitions);
+	struct wp_in_flight_limits w = wp_in_flight_limits_for(options, partitions);
 
 	CHECK_EQ(w.events, events);
 	CHECK_EQ(w.bytes, bytes);
@@ -41,7 +41,7 @@ static void the_bytes_end_at_their_own_bound_and_the_events_at_eight_times(void 
 	check(&defaults, SIZE_MAX, 8 * 8192, 64 * MIB);
 }
 
-static void with_no_more_bytes_allowed_the_window_does_not_grow(void **state)
+static void with_no_more_bytes_allowed_the_limits_do_not_grow(void **state)
 {
 	struct wp_relay_options options = defaults;
 
@@ -60,8 +60,8 @@ int main(void)
 		cmocka_unit_test(few_partitions_leave_the_bounds_as_configured),
 		cmocka_unit_test(each_256_more_add_them_once_more),
 		cmocka_unit_test(the_bytes_end_at_their_own_bound_and_the_events_at_eight_times),
-		cmocka_unit_test(with_no_more_bytes_allowed_the_window_does_not_grow),
+		cmocka_unit_test(with_no_more_bytes_allowed_the_limits_do_not_grow),
 	};
 
-	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("in_flight_limits", tests, NULL, NULL);
 }

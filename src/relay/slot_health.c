@@ -1,0 +1,112 @@
+#include "slot_health.h"
+
+enum {
+	EVERY_MS = 2 * 1000,
+	SHARE = 20, /* an answer that took a while is asked for that much more seldom */
+	SELDOM_MS = 60 * 1000,
+	SUSPECT_MS = 250,
+	REMIND_EVERY_MS = 60 * 1000,
+};
+
+void wp_slot_health_init(struct wp_slot_health *s)
+{
+	*s = (struct wp_slot_health){ 0 };
+	wp_guard_init(&s->guard);
+}
+
+void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_ms)
+{
+	s->answers = 0;
+	s->asked_ms = now_ms;
+	s->interval_ms = EVERY_MS;
+	s->suspect = false;
+	s->good = s->good_next = server;
+	wp_guard_forget(&s->guard);
+	/* `keeping` is the slot's, not the stream's: what was told of it is not told again. */
+}
+
+static unsigned judge_keeping(struct wp_slot_health *s, enum wp_keeping keeping)
+{
+	bool was_bad = s->keeping == WP_KEEPING_EXTENDED || s->keeping == WP_KEEPING_UNRESERVED;
+
+	if (keeping == s->keeping)
+		return 0;
+	s->keeping = keeping;
+	if (keeping == WP_KEEPING_UNRESERVED)
+		return WP_SLOT_UNRESERVED;
+	if (keeping == WP_KEEPING_EXTENDED)
+		return WP_SLOT_EXTENDED;
+	return was_bad && keeping == WP_KEEPING_RESERVED ? WP_SLOT_RESERVED : 0;
+}
+
+static unsigned guard(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+{
+	if (!h->limited) {
+		wp_guard_forget(&s->guard);
+		return 0;
+	}
+	s->estimate = wp_guard_sample(&s->guard, now_ms, h->safe_size, h->server_lsn);
+	return wp_guard_tells(&s->guard, now_ms, &s->estimate) ? WP_SLOT_WAL_GUARD : 0;
+}
+
+static unsigned judge_loss(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+{
+	bool again = s->suspect;
+
+	s->suspect = h->loss.text[0] != '\0';
+	if (s->suspect && again)
+		return WP_SLOT_LOSS_CERTAIN;
+	if (s->suspect) {
+		s->reminded_ms = now_ms;
+		return WP_SLOT_LOSS_SUSPECTED;
+	}
+	/* What was changed while this question was asked is later than the answer before it. */
+	s->good = s->good_next;
+	s->good_next = h->server_lsn;
+	return 0;
+}
+
+static int64_t interval_after(int64_t took_ms)
+{
+	int64_t interval_ms = took_ms * SHARE;
+
+	if (interval_ms > SELDOM_MS)
+		return SELDOM_MS;
+	return interval_ms < EVERY_MS ? EVERY_MS : interval_ms;
+}
+
+unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
+{
+	unsigned answer = judge_keeping(s, h->keeping) | guard(s, h, now_ms);
+
+	answer |= judge_loss(s, h, now_ms);
+	s->answers = h->answers;
+	/* Suspect: soon; and a change in two statements has a moment for the second. */
+	s->interval_ms = s->suspect ? SUSPECT_MS : interval_after(now_ms - s->asked_ms);
+	return answer;
+}
+
+bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms)
+{
+	if (asking || now_ms - s->asked_ms < s->interval_ms)
+		return false;
+	s->asked_ms = now_ms;
+	return true;
+}
+
+bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms)
+{
+	if (!s->suspect || now_ms - s->reminded_ms < REMIND_EVERY_MS)
+		return false;
+	s->reminded_ms = now_ms;
+	return true;
+}
+
+int64_t wp_slot_health_due(const struct wp_slot_health *s, bool asking)
+{
+	int64_t due_ms = asking ? INT64_MAX /* its end wakes us */ : s->asked_ms + s->interval_ms;
+
+	if (s->suspect && s->reminded_ms + REMIND_EVERY_MS < due_ms)
+		return s->reminded_ms + REMIND_EVERY_MS;
+	return due_ms;
+}

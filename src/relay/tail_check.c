@@ -1,0 +1,204 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tail_check.h"
+
+/* -- judging -------------------------------------------------------------- */
+
+static enum wp_behind judge_past(const struct wp_position *delivered, const struct wp_timelines *t,
+				 wp_lsn *ret_end)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->past[i].timeline != delivered->timeline)
+			continue;
+		*ret_end = t->past[i].ends_at;
+		return delivered->commit_lsn >= *ret_end ? WP_BEHIND_PROMOTED : WP_BEHIND_NOT;
+	}
+	/* Older than all that is remembered: what it has of that it has for long. */
+	if (t->count == WP_TIMELINES_MAX && delivered->timeline < t->past[0].timeline) {
+		*ret_end = t->past[0].ends_at;
+		return delivered->commit_lsn >= *ret_end ? WP_BEHIND_PROMOTED : WP_BEHIND_NOT;
+	}
+	*ret_end = 0;
+	return WP_BEHIND_NEWER;
+}
+
+enum wp_behind wp_behind_judge(const struct wp_position *delivered,
+			       const struct wp_timelines *timelines, wp_lsn server_lsn,
+			       wp_lsn *ret_end)
+{
+	*ret_end = server_lsn;
+	if (delivered->timeline == timelines->current)
+		return delivered->commit_lsn >= server_lsn ? WP_BEHIND_LOST : WP_BEHIND_NOT;
+	/* Without its history a promoted server can be judged by its end only. */
+	if (delivered->timeline < timelines->current && timelines->count == 0)
+		return delivered->commit_lsn >= server_lsn ? WP_BEHIND_PROMOTED : WP_BEHIND_NOT;
+	if (delivered->timeline < timelines->current)
+		return judge_past(delivered, timelines, ret_end);
+	*ret_end = 0;
+	return WP_BEHIND_NEWER;
+}
+
+bool wp_tail_check_is_behind(const struct wp_position *p, const struct wp_source_facts *f)
+{
+	wp_lsn end = 0;
+
+	return wp_behind_judge(p, &f->timelines, f->server_lsn, &end) != WP_BEHIND_NOT;
+}
+
+/* -- words ---------------------------------------------------------------- */
+
+static const char *order_of_new(const struct wp_position *p, const struct wp_timelines *t)
+{
+	return p->timeline >= t->current
+		       ? "New events would get positions below it, and consumers that drop by "
+			 "walpost-position would drop them"
+		       : "New events sort above it";
+}
+
+static void say_what_happened(enum wp_behind behind, const struct wp_position *p,
+			      const struct wp_source_facts *f, wp_lsn end, char *text, size_t size)
+{
+	char commit[WP_LSN_TEXT_SIZE];
+	char ends_at[WP_LSN_TEXT_SIZE];
+	uint32_t current = f->timelines.current;
+
+	(void)wp_lsn_text(p->commit_lsn, commit);
+	(void)wp_lsn_text(end, ends_at);
+	switch (behind) {
+	case WP_BEHIND_PROMOTED:
+		(void)snprintf(text, size,
+			       "it was committed at %s of timeline %" PRIu32
+			       ", which this server, now on timeline %" PRIu32
+			       ", left at %s: promoted before it had that transaction",
+			       commit, p->timeline, current, ends_at);
+		break;
+	case WP_BEHIND_NEWER:
+		(void)snprintf(text, size,
+			       "it was committed at %s of timeline %" PRIu32
+			       ", which is not in the past of this server, on timeline %" PRIu32
+			       ": an older primary, or a copy restored from before",
+			       commit, p->timeline, current);
+		break;
+	default:
+		(void)snprintf(text, size,
+			       "it was committed at %s of timeline %" PRIu32
+			       ", where the log of this server ends at %s: restored from before, "
+			       "or damaged",
+			       commit, p->timeline, ends_at);
+		break;
+	}
+}
+
+void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_source_facts *f,
+			      const char *where, const char *hint, struct wp_error *ret)
+{
+	char position[WP_POSITION_TEXT_SIZE];
+	char happened[400];
+	wp_lsn end = 0;
+	enum wp_behind behind = wp_behind_judge(p, &f->timelines, f->server_lsn, &end);
+
+	say_what_happened(behind, p, f, end, happened, sizeof(happened));
+	(void)wp_error_set(
+		ret, WP_CONFIG,
+		"the database is behind what was delivered from it. An event with "
+		"walpost-position %s %s; %s. So consumers have events that this database "
+		"does not have. %s. Compare the outbox with the topics; to go on from this "
+		"server all the same, set relay.epoch = %u and start again%s",
+		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
+		(unsigned)p->epoch + 1, hint);
+}
+
+/* -- asking --------------------------------------------------------------- */
+
+const char *wp_tail_check_reason(const struct wp_tail_known *known, const struct wp_source_facts *f)
+{
+	uint32_t timeline = known->started ? known->timeline : f->checkpoint_timeline;
+	wp_lsn lsn = known->started ? known->confirmed_lsn : f->checkpoint_taken_at;
+
+	if (!known->started && (!f->checkpoint_readable || f->checkpoint_owner[0] == '\0'))
+		return NULL; /* nothing tells what this database delivered, and where to */
+	if (timeline != f->timelines.current)
+		return "the server is on another timeline than when the slot was last had";
+	if (f->server_lsn < lsn)
+		return "the server's log ends before where the slot stood already";
+	if (!known->started &&
+	    f->checkpoint_transactions < 0) /* an older copy of itself, perhaps */
+		return "the server was restarted, or walpost slot skip moved the slot, since the "
+		       "slot was last had";
+	return NULL;
+}
+
+bool wp_tail_check_asks(struct wp_tail_check *c, uint64_t moves)
+{
+	if (c->asked && c->moves == moves)
+		return false;
+	c->asked = true;
+	c->refreshed = false;
+	c->moves = moves;
+	return true;
+}
+
+/* -- the answer ----------------------------------------------------------- */
+
+static enum wp_tail_answer judge_known(struct wp_tail_check *c, const struct wp_tail *tail,
+				       const struct wp_source_facts *f)
+{
+	bool is_behind = tail->found && wp_tail_check_is_behind(&tail->highest, f);
+
+	if (is_behind && !c->refreshed) {
+		c->refreshed = true;
+		return WP_TAIL_REFRESH;
+	}
+	c->asked = false;
+	if (is_behind)
+		return WP_TAIL_IS_BEHIND;
+	return tail->error.text[0] != '\0' ? WP_TAIL_NOT_READ : WP_TAIL_GOES_ON;
+}
+
+enum wp_tail_answer wp_tail_check_step(struct wp_tail_check *c, const struct wp_tail *tail,
+				       const struct wp_source_facts *f)
+{
+	switch (tail->state) {
+	case WP_TAIL_NONE:
+	case WP_TAIL_ASKING:
+		return WP_TAIL_AWAITED;
+	case WP_TAIL_UNREACHABLE:
+		c->asked = false;
+		return WP_TAIL_RETRY;
+	case WP_TAIL_UNKNOWN:
+		c->asked = false;
+		return WP_TAIL_NOT_KNOWN;
+	case WP_TAIL_KNOWN:
+		break;
+	}
+	return judge_known(c, tail, f);
+}
+
+void wp_tail_check_forget(struct wp_tail_check *c)
+{
+	c->asked = false;
+}
+
+/* -- what this process delivered -------------------------------------------- */
+
+void wp_tail_check_sent(struct wp_tail_check *c, const struct wp_position *position)
+{
+	if (wp_position_compare(position, &c->delivered) > 0)
+		c->delivered = *position;
+}
+
+/* The dead letters' topic is often that of several databases, whose positions do not compare. */
+const char *wp_tail_check_topics(struct wp_tail_check *c, struct wp_sink *sink,
+				 const char *dead_letter_topic)
+{
+	struct wp_topic_list now = { .text = "" };
+
+	if (dead_letter_topic != NULL && dead_letter_topic[0] != '\0')
+		wp_topic_list_add(&now, dead_letter_topic, strlen(dead_letter_topic));
+	size_t skipped = strlen(now.text);
+	sink->ops->topics(sink, &now);
+	wp_topic_list_merge(&c->topics, now.text + skipped);
+	return c->topics.text;
+}

@@ -1,0 +1,112 @@
+#include "support/check.h"
+#include "tail_check.h"
+
+static struct wp_tail_check c;
+static struct wp_tail tail;
+static struct wp_source_facts f;
+
+static int set_up(void **state)
+{
+	(void)state;
+	c = (struct wp_tail_check){ 0 };
+	tail = (struct wp_tail){ .state = WP_TAIL_KNOWN };
+	f = (struct wp_source_facts){ .timelines.current = 1, .server_lsn = 500 };
+	return 0;
+}
+
+static enum wp_tail_answer step(void)
+{
+	return wp_tail_check_step(&c, &tail, &f);
+}
+
+static void a_server_as_it_was_left_is_not_asked_about(void **state)
+{
+	struct wp_tail_known known = { .started = true, .timeline = 1, .confirmed_lsn = 500 };
+
+	(void)state;
+	CHECK(wp_tail_check_reason(&known, &f) == NULL);
+	known.confirmed_lsn = 501;
+	CHECK(wp_tail_check_reason(&known, &f) != NULL);
+	known.confirmed_lsn = 500;
+	known.timeline = 2;
+	CHECK(wp_tail_check_reason(&known, &f) != NULL);
+}
+
+static void at_the_start_the_checkpoint_tells_if_it_can(void **state)
+{
+	struct wp_tail_known known = { .started = false };
+
+	(void)state;
+	CHECK(wp_tail_check_reason(&known, &f) == NULL);
+	f.checkpoint_readable = true;
+	f.checkpoint_owner[0] = 'x';
+	f.checkpoint_timeline = 1;
+	CHECK(wp_tail_check_reason(&known, &f) == NULL);
+	f.checkpoint_transactions = -1;
+	CHECK(wp_tail_check_reason(&known, &f) != NULL);
+}
+
+static void it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot(void **state)
+{
+	(void)state;
+	CHECK(wp_tail_check_asks(&c, 3));
+	CHECK(!wp_tail_check_asks(&c, 3));
+	CHECK(wp_tail_check_asks(&c, 4));
+	wp_tail_check_forget(&c);
+	CHECK(wp_tail_check_asks(&c, 4));
+}
+
+static void behind_is_believed_after_a_second_look_at_the_server(void **state)
+{
+	(void)state;
+	tail.found = true;
+	tail.highest = (struct wp_position){ .commit_lsn = 600, .timeline = 1 };
+	CHECK(wp_tail_check_asks(&c, 1));
+	CHECK_EQ(step(), WP_TAIL_REFRESH);
+	CHECK_EQ(step(), WP_TAIL_IS_BEHIND);
+	CHECK(wp_tail_check_asks(&c, 1));
+	CHECK_EQ(step(), WP_TAIL_REFRESH);
+	f.server_lsn = 700; /* another relay delivered more meanwhile */
+	CHECK_EQ(step(), WP_TAIL_GOES_ON);
+}
+
+static void what_cannot_be_known_lets_it_go_on(void **state)
+{
+	(void)state;
+	tail.state = WP_TAIL_ASKING;
+	CHECK_EQ(step(), WP_TAIL_AWAITED);
+	tail.state = WP_TAIL_UNKNOWN;
+	CHECK_EQ(step(), WP_TAIL_NOT_KNOWN);
+	tail.state = WP_TAIL_KNOWN;
+	tail.error.text[0] = 'x';
+	CHECK_EQ(step(), WP_TAIL_NOT_READ);
+	tail.state = WP_TAIL_UNREACHABLE;
+	CHECK_EQ(step(), WP_TAIL_RETRY);
+}
+
+static void the_highest_position_sent_is_kept(void **state)
+{
+	struct wp_position first = { .commit_lsn = 200, .ordinal = 2, .timeline = 1 };
+	struct wp_position again = { .commit_lsn = 200, .ordinal = 1, .timeline = 1 };
+
+	(void)state;
+	wp_tail_check_sent(&c, &first);
+	wp_tail_check_sent(&c, &again);
+	CHECK_EQ(c.delivered.ordinal, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_server_as_it_was_left_is_not_asked_about, set_up),
+		cmocka_unit_test_setup(at_the_start_the_checkpoint_tells_if_it_can, set_up),
+		cmocka_unit_test_setup(
+			it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot, set_up),
+		cmocka_unit_test_setup(behind_is_believed_after_a_second_look_at_the_server,
+				       set_up),
+		cmocka_unit_test_setup(what_cannot_be_known_lets_it_go_on, set_up),
+		cmocka_unit_test_setup(the_highest_position_sent_is_kept, set_up),
+	};
+
+	return cmocka_run_group_tests_name("tail_check", tests, NULL, NULL);
+}
