@@ -1,11 +1,11 @@
--- The role that walpost runs as, with what it needs and nothing more; made if it is not there.
+-- Creates the relay's role if it does not exist, and grants it exactly the privileges that a relay needs.
 --
 --   psql -X -d shop -v role=walpost -f grants.sql
 --
--- By a superuser, or from PostgreSQL 16 on by a role with CREATEROLE and REPLICATION that owns the
--- database and the slot checkpoint; in the database of the outbox, on the primary, after slot_checkpoint.sql or
--- `walpost init`. All or nothing, and a second time does no harm. A role that it makes has no
--- password yet: \password walpost. grants_drop.sql takes all of it back. PostgreSQL 14 or newer.
+-- Run it as a superuser, or in PostgreSQL 16 and newer as a role with CREATEROLE and REPLICATION that owns the database
+-- and walpost.slot_checkpoint; in the outbox's database, on the primary, after slot_checkpoint.sql or `walpost init`. It changes all or
+-- nothing, and may be repeated. A new role has no password: set one with \password walpost. grants_drop.sql revokes
+-- everything. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \set QUIET on
@@ -21,23 +21,23 @@ SET search_path = pg_catalog, pg_temp;
 
 SELECT set_config('walpost.refusal', CASE
     WHEN :'role' = '' THEN 'the variable role is missing: add -v role=NAME, the role that walpost connects as'
-    WHEN pg_is_in_recovery() THEN 'the server is a standby; grant on the primary'
+    WHEN pg_is_in_recovery() THEN 'the server is a standby; run this on the primary'
     WHEN 2 > (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = 'walpost' AND c.relname IN ('slot_checkpoint', 'skip')) THEN
       format('walpost.slot_checkpoint or walpost.skip is missing in database %s: run slot_checkpoint.sql or `walpost init` first',
         current_database())
     WHEN (SELECT rolsuper FROM pg_roles WHERE rolname = :'role') THEN
-      format('role %s is a superuser, who needs no grants and may far too much: name another', :'role')
+      format('role %s is a superuser and needs no grants: use an unprivileged role', :'role')
     ELSE '' END, false) AS refusal,
   EXISTS (SELECT FROM pg_roles WHERE rolname = :'role') AS role_exists,
-  -- Amazon's servers give REPLICATION to nobody, but a role to be a member of.
+  -- Amazon's servers grant replication by membership in a role, not by REPLICATION.
   EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication') AS by_membership \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
 BEGIN READ WRITE;
 \if :role_exists
--- What it has is left alone, so that one who may not alter roles can still grant.
+-- Existing attributes stay, so that a role that may not alter roles can run this script.
 SELECT format('ALTER ROLE %I LOGIN', rolname) FROM pg_roles WHERE rolname = :'role' AND NOT rolcanlogin \gexec
 \else
 CREATE ROLE :"role" LOGIN;
@@ -53,23 +53,24 @@ GRANT USAGE ON SCHEMA walpost TO :"role";
 GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO :"role";
 GRANT SELECT, INSERT ON walpost.skip TO :"role";
 
--- One who may not grant gets a warning from the server, no error.
+-- Without the grant option the server raises a warning, not an error.
 SELECT set_config('walpost.refusal', CASE
   WHEN has_database_privilege(oid, current_database(), 'CONNECT') AND has_schema_privilege(oid, 'walpost', 'USAGE')
     AND has_table_privilege(oid, 'walpost.slot_checkpoint', 'SELECT') AND has_table_privilege(oid, 'walpost.slot_checkpoint', 'INSERT')
     AND has_table_privilege(oid, 'walpost.slot_checkpoint', 'UPDATE')
     AND has_table_privilege(oid, 'walpost.skip', 'SELECT') AND has_table_privilege(oid, 'walpost.skip', 'INSERT')
-  THEN '' ELSE format('nothing was changed: role %s may not grant all of it; run this as the owner of the database '
-    'and of walpost.slot_checkpoint, or as a superuser', current_user) END, false) AS refusal
+  THEN '' ELSE format('nothing was changed: role %s may not grant all privileges; run this as the owner of the '
+    'database and of walpost.slot_checkpoint, or as a superuser', current_user) END, false) AS refusal
 FROM pg_roles WHERE rolname = :'role' \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 COMMIT;
 
 SELECT format('role %s: %s, may log in and replicate, connect to database %s, and write walpost.slot_checkpoint and '
-  'walpost.skip%s', :'role', CASE WHEN :'role_exists'::bool THEN 'was there' ELSE 'created' END, current_database(),
+  'walpost.skip%s', :'role', CASE WHEN :'role_exists'::bool THEN 'already exists' ELSE 'created' END,
+  current_database(),
   CASE WHEN :'role_exists'::bool THEN '' ELSE '; it has no password yet: \password ' || quote_ident(:'role') END);
-SELECT format('role %s has more than it needs: %s', rolname, concat_ws(', ',
+SELECT format('role %s has more privileges than it needs: %s', rolname, concat_ws(', ',
   CASE WHEN rolcreaterole THEN 'CREATEROLE' END, CASE WHEN rolcreatedb THEN 'CREATEDB' END,
   CASE WHEN rolbypassrls THEN 'BYPASSRLS' END,
   (SELECT string_agg('member of ' || quote_ident(g.rolname), ', ' ORDER BY g.rolname)

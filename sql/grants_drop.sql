@@ -1,13 +1,12 @@
--- Takes back what grants.sql gave, in this database; and the right to replicate, which is the whole
--- server's, unless the role has something in another database.
+-- Revokes in this database the privileges granted by grants.sql, and also REPLICATION, which applies to the whole
+-- server, unless the role has privileges in another database.
 --
 --   psql -X -d shop -v role=walpost -f grants_drop.sql
 --
 --   -v drop_role=yes    drops the role too
 --
--- By the roles that may run grants.sql; while no relay runs as that role. All or nothing. What
--- walpost wrote stays: walpost.slot_checkpoint and walpost.skip are dropped by DROP SCHEMA walpost CASCADE.
--- PostgreSQL 14 or newer.
+-- Run it as a role that may run grants.sql, while no relay runs as that role. It changes all or nothing. The data of
+-- walpost stays: walpost.slot_checkpoint and walpost.skip are dropped by DROP SCHEMA walpost CASCADE. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \set QUIET on
@@ -26,12 +25,12 @@ SET search_path = pg_catalog, pg_temp;
 
 SELECT set_config('walpost.refusal', CASE
     WHEN :'role' = '' THEN 'the variable role is missing: add -v role=NAME, the role that walpost connected as'
-    WHEN :'drop_role' NOT IN ('yes', 'no') THEN format('drop_role = %s: it is yes or no', :'drop_role')
-    WHEN pg_is_in_recovery() THEN 'the server is a standby; revoke on the primary'
+    WHEN :'drop_role' NOT IN ('yes', 'no') THEN format('drop_role = %s: use yes or no', :'drop_role')
+    WHEN pg_is_in_recovery() THEN 'the server is a standby; run this on the primary'
     WHEN r.oid IS NULL THEN format('there is no role %s', :'role')
     WHEN r.rolname IN (current_user, session_user) THEN
-      format('role %s is the one that runs this script: run it as another', :'role')
-    WHEN r.rolsuper THEN format('role %s is a superuser, whom grants.sql gave nothing', :'role')
+      format('role %s is running this script: run it as another role', :'role')
+    WHEN r.rolsuper THEN format('role %s is a superuser, to which grants.sql grants nothing', :'role')
     WHEN EXISTS (SELECT FROM pg_stat_activity WHERE usesysid = r.oid) THEN
       (SELECT format('role %s is connected (process %s): stop its relay first', :'role',
         string_agg(pid::text, ', ' ORDER BY pid)) FROM pg_stat_activity WHERE usesysid = r.oid)
@@ -68,10 +67,11 @@ FROM pg_roles r LEFT JOIN (pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
 WHERE r.rolname = :'role' AND (r.rolreplication OR m.member IS NOT NULL)
   AND (:'elsewhere' = '' OR :'with_role'::bool) \gexec
 
--- One who may not revoke gets a warning from the server at most, no error.
+-- Without the privilege to revoke, the server raises at most a warning, not an error.
 SELECT set_config('walpost.refusal', CASE WHEN count(*) = 0 THEN ''
-  ELSE format('nothing was changed: role %s may not revoke all of it, which %s granted; run this as that one or as a '
-    'superuser', current_user, string_agg(DISTINCT quote_ident(pg_get_userbyid(grantor)), ', ')) END, false) AS refusal
+  ELSE format('nothing was changed: role %s may not revoke all privileges, which %s granted; run this as that role or '
+    'as a superuser', current_user, string_agg(DISTINCT quote_ident(pg_get_userbyid(grantor)), ', ')) END, false)
+  AS refusal
 FROM (SELECT a.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, aclexplode(c.relacl) a
     WHERE n.nspname = 'walpost' AND c.relname IN ('slot_checkpoint', 'skip')
   UNION ALL SELECT a.* FROM pg_namespace n, aclexplode(n.nspacl) a WHERE n.nspname = 'walpost'
@@ -87,6 +87,8 @@ COMMIT;
 
 SELECT format('role %s: %s', :'role', CASE
   WHEN :'with_role'::bool THEN 'dropped, with all its grants'
-  WHEN :'elsewhere' <> '' THEN format('has nothing of walpost''s in database %s any more; it may still replicate, '
-    'for it has something in %s (ALTER ROLE %I NOREPLICATION takes that)', current_database(), :'elsewhere', :'role')
-  ELSE format('has nothing of walpost''s in database %s any more, and may not replicate', current_database()) END);
+  WHEN :'elsewhere' <> '' THEN format('has no more privileges on walpost''s objects in database %s; it keeps '
+    'REPLICATION because it has privileges in %s (revoke it with ALTER ROLE %I NOREPLICATION)',
+    current_database(), :'elsewhere', :'role')
+  ELSE format('has no more privileges on walpost''s objects in database %s, and no REPLICATION',
+    current_database()) END);

@@ -1,4 +1,4 @@
--- walpost.emit(): an event without a table, by a transactional logical message.
+-- walpost.emit(): sends an event without a table, as a transactional logical message.
 --
 --   psql -v ON_ERROR_STOP=1 -f outbox_emit.sql
 --
@@ -7,14 +7,14 @@
 --   [outbox]
 --   message.prefix = outbox
 --
--- The event is in the log when its transaction commits, and only then; nothing is stored in a
--- table, so there is nothing to clean up, and nothing to send again from. PostgreSQL 14 or newer.
+-- The event is sent if and when its transaction commits. No table stores it, so there is nothing to clean up and
+-- nothing to resend from. PostgreSQL 14 or newer.
 BEGIN;
 
 CREATE SCHEMA IF NOT EXISTS walpost;
 
--- Returns the event's id. `headers` is an object; its members become headers of the record.
--- SECURITY DEFINER, so that who may call it needs no right to pg_logical_emit_message() itself.
+-- Returns the event's id. The members of the object `headers` become headers of the record. SECURITY DEFINER, so that
+-- callers need no privilege on pg_logical_emit_message() itself.
 CREATE OR REPLACE FUNCTION walpost.emit(
   aggregatetype text,
   aggregateid text,
@@ -43,7 +43,7 @@ BEGIN
       pg_catalog.jsonb_typeof(emit.headers) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF pg_catalog.jsonb_exists(emit.headers, '') THEN
-    RAISE EXCEPTION 'walpost.emit(): a header must have a name, and one is empty'
+    RAISE EXCEPTION 'walpost.emit(): the name of a header is empty'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
   PERFORM pg_catalog.pg_logical_emit_message(true, emit.prefix, pg_catalog.jsonb_build_object(
@@ -58,12 +58,12 @@ END
 $walpost$;
 
 COMMENT ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) IS
-  'An event for walpost: sent when the transaction commits. One that cannot be delivered stops the relay, unless relay.poison = dead-letter: grant EXECUTE as you would grant that.';
+  'Sends an event through walpost when the transaction commits. An event that cannot be delivered stops the relay, '
+  'unless relay.poison = dead-letter: grant EXECUTE with care.';
 
--- Nobody may until granted. Who may can stop the relay, which cannot be known here: by an
--- aggregatetype of which no topic can be made ('two words'), one whose topic is missing, or an event
--- larger than Kafka takes. relay.poison = dead-letter sets aside what can never be delivered, and
--- the others go on.
+-- Only roles with a grant may call it. A caller can stop the relay with an event that this function cannot check: an
+-- aggregatetype that yields no valid topic ('two words'), a missing topic, or an event larger than Kafka accepts. With
+-- relay.poison = dead-letter undeliverable events go to the dead-letter topic, and delivery continues.
 --
 --   GRANT USAGE ON SCHEMA walpost TO app;
 --   GRANT EXECUTE ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) TO app;
@@ -71,9 +71,8 @@ REVOKE ALL ON FUNCTION walpost.emit(text, text, text, jsonb, jsonb, uuid, text) 
 
 COMMIT;
 
--- Every role may call pg_logical_emit_message() and so send events past this function. To fence
--- that, take the right from PUBLIC (each database has its own; the owner of walpost.emit() must be
--- a superuser or keep the right):
+-- Every role may call pg_logical_emit_message() and so send events without this function. To prevent that, revoke the
+-- privilege from PUBLIC (in each database; the owner of walpost.emit() must be a superuser or keep the privilege):
 --
 --   DO $$ DECLARE f regprocedure; BEGIN
 --     FOR f IN SELECT oid FROM pg_proc WHERE proname = 'pg_logical_emit_message' LOOP

@@ -1,11 +1,11 @@
--- Sets or takes the failover flag of walpost's slot: PostgreSQL 17 and newer keep a copy of a slot
--- that has it on standbys, so that a relay can go on there after a promotion.
+-- Sets or clears the failover flag of walpost's slot: PostgreSQL 17 and newer copy a slot with this flag to standbys,
+-- so that a relay can continue there after a promotion.
 --
 --   psql -X -d shop -v slot=walpost -v failover=on -f slot_failover.sql
 --
--- By a role with REPLICATION, on the primary, while the relay is stopped. The flag of a slot that is
--- there can be changed by ALTER_REPLICATION_SLOT only, which is no SQL: the script connects once
--- more, with replication=database and all else as it is. sql/README.md says what the standbys need.
+-- Run it as a role with REPLICATION, on the primary, while the relay is stopped. Only the replication command
+-- ALTER_REPLICATION_SLOT can change the flag of an existing slot: the script makes a second connection with
+-- replication=database. sql/README.md lists the settings that standbys need.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \set QUIET on
@@ -25,20 +25,20 @@ SET search_path = pg_catalog, pg_temp;
 SELECT set_config('walpost.refusal', CASE
     WHEN :'slot' = '' THEN 'the variable slot is missing: add -v slot=NAME (walpost''s default is walpost)'
     WHEN :'failover' = '' THEN 'the variable failover is missing: add -v failover=on or -v failover=off'
-    WHEN :'failover' NOT IN ('on', 'off') THEN format('failover = %s: it is on or off', :'failover')
+    WHEN :'failover' NOT IN ('on', 'off') THEN format('failover = %s: use on or off', :'failover')
     WHEN current_setting('server_version_num')::int < 170000 THEN
-      format('PostgreSQL %s has no failover flag: 17 is the first that copies slots to standbys. After a promotion '
-        'make the slot anew at once (slot_create.sql)', current_setting('server_version'))
+      format('PostgreSQL %s has no failover flag: 17 is the first version that copies slots to standbys. Recreate the '
+        'slot immediately after a promotion (slot_create.sql)', current_setting('server_version'))
     WHEN s.slot_name IS NULL THEN format('there is no slot %s', :'slot')
     WHEN s.slot_type = 'physical' THEN
-      format('slot %s is not walpost''s: it is a physical one, of a standby or a backup', :'slot')
+      format('slot %s is not walpost''s, but a physical slot of a standby or a backup', :'slot')
     WHEN s.plugin <> 'pgoutput' OR s.database <> current_database() THEN
-      format('slot %s is not walpost''s: it is of plugin %s and database %s, the connection is to %s',
+      format('slot %s is not walpost''s: it uses plugin %s and belongs to database %s; the connection is to %s',
         :'slot', s.plugin, s.database, current_database())
-    WHEN pg_is_in_recovery() THEN 'the server is a standby; change the flag on the primary'
-    WHEN s.temporary THEN format('slot %s is temporary, and vanishes with its session', :'slot')
+    WHEN pg_is_in_recovery() THEN 'the server is a standby; run this on the primary'
+    WHEN s.temporary THEN format('slot %s is temporary and ends with its session', :'slot')
     WHEN s.wal_status = 'lost' THEN
-      format('slot %s is lost: the server has removed the log it needs; slot_status.sql says how to begin anew',
+      format('slot %s is lost: the server has removed WAL that it needs; run slot_status.sql for the cure',
         :'slot')
     WHEN s.active_pid IS NOT NULL AND (to_jsonb(s)->>'failover')::bool <> (:'failover' = 'on') THEN
       format('slot %s is in use by process %s: stop its relay first', :'slot', s.active_pid)

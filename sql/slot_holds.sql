@@ -1,19 +1,18 @@
--- Part of slot_drop.sql and slot_advance.sql, which read it from the folder that they are in: what
--- slot :slot holds that is not confirmed, up to :holds_to ('' for all), of :publication, told and
--- counted. Reads without consuming. Messages of other prefixes than :message_prefix ('': all
--- count) are no events; nor are rows of walpost's own tables.
+-- Part of slot_drop.sql and slot_advance.sql, which include it from their own folder: lists and counts the unconfirmed
+-- events in slot :slot, up to :holds_to ('' for all), of :publication. Reads without consuming. Messages with prefixes
+-- other than :message_prefix ('': all count) are not events; nor are rows of walpost's own tables.
 --
--- PostgreSQL 18 leaves out, with a warning only, what was written before the publication was made.
+-- PostgreSQL 18 omits, with only a warning, changes that were written before the publication was created.
 --
--- Sets held_known (is the rest true?), held_why (why not), held_events, held_all (f: it stopped
--- counting at :holds_max changes, NULL for never) and held_text.
+-- Sets held_known (whether the rest is valid), held_why (why not), held_events, held_all (f: counting stopped at
+-- :holds_max changes, NULL for never) and held_text.
 SELECT count(set_config(name, '0', false)) AS timeouts FROM pg_settings
 WHERE name IN ('statement_timeout', 'transaction_timeout') \gset
 \set held_events ''
 \set held_text ''
 \set held_all f
 
--- The server's error, if there is one, is shown, and the script goes on to say what it means.
+-- An error of the server is shown, and the script then explains it.
 \set ON_ERROR_STOP off
 WITH change AS MATERIALIZED (
   SELECT at, xid, chr(get_byte(data, 0)) AS kind, length(data) AS size, substr(data, 1, 600) AS head
@@ -71,7 +70,8 @@ FROM event \gset
 \set held_why :LAST_ERROR_MESSAGE
 \set ON_ERROR_STOP on
 SELECT set_config('walpost.refusal', CASE WHEN :'LAST_ERROR_SQLSTATE' = '42501' THEN
-  format('role %s may not use replication slots: it needs REPLICATION', current_user) ELSE '' END, false) AS refusal
+  format('role %s lacks REPLICATION, which is required to use replication slots', current_user) ELSE '' END, false)
+  AS refusal
 \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
@@ -81,10 +81,10 @@ DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
 \endif
 \set ON_ERROR_STOP on
 
--- Older servers fail there; and it certainly was there all the time when its row is older than the
--- slot's horizon. Whether it was is not to be had otherwise: a warning reaches the terminal only.
-SELECT format('Mind a warning of the server above that it skipped loading publication %s: what was written before that '
-    'was made is not listed here, nor can a relay read it from this slot.', p.pubname)
+-- Older servers fail in this case; and the publication certainly existed all the time if its row is older than the
+-- slot's catalog_xmin. There is no other way to detect it, because a warning only reaches the terminal.
+SELECT format('See the server''s warning above that it skipped loading publication %s: changes written before the '
+  'publication was created are not listed here, and a relay cannot read them from this slot.', p.pubname)
 FROM pg_publication p, pg_replication_slots s
 WHERE p.pubname = :'publication' AND s.slot_name = :'slot' AND :'held_known'::bool
   AND current_setting('server_version_num')::int >= 180000 AND age(p.xmin) <= age(s.catalog_xmin);

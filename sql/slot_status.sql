@@ -1,10 +1,10 @@
--- How walpost's slot stands, with a verdict in plain words. Changes nothing.
+-- Shows the state of walpost's slot, with a verdict. Changes nothing.
 --
 --   psql -X -d shop -v slot=walpost -v publication=walpost -f slot_status.sql
 --
--- By any role that may connect; pg_monitor shows the walsender of other roles too. Exit code 3
--- when no relay can go on from this slot (a line FAIL), which is 3 of `walpost status` too; 0 else,
--- also while no relay reads it: psql has no other code, and `state` says it. PostgreSQL 14 or newer.
+-- Run it as any role that may connect; pg_monitor also shows the walsenders of other roles. The exit code is 3 if no
+-- relay can continue from this slot (a line FAIL), as with `walpost status`, and 0 otherwise, even if no relay reads
+-- it: psql has no other code; see `state`. PostgreSQL 14 or newer.
 \set ON_ERROR_STOP on
 \set AUTOCOMMIT on
 \set QUIET on
@@ -29,7 +29,7 @@ SELECT set_config('walpost.refusal', CASE
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
--- What is true at this moment, asked once. The slot as JSON: what a version lacks is a missing key.
+-- One snapshot of all facts. The slot is JSON, so that a field which a version lacks is a missing key.
 WITH slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = :'slot'),
 here AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn),
 checkpoint AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
@@ -81,8 +81,8 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) kno
   ('inactive_since', f->>'inactive_since'),
   ('application_name', f->'walsender'->>'application_name'),
   ('walsender_state', CASE WHEN f->>'active_pid' IS NULL THEN NULL
-    WHEN f->'walsender' = 'null' THEN 'none: the process is no walsender'
-    ELSE coalesce(f->'walsender'->>'state', 'not for this role to see: it is another''s, and that takes pg_monitor')
+    WHEN f->'walsender' = 'null' THEN 'none: the process is not a walsender'
+    ELSE coalesce(f->'walsender'->>'state', 'hidden: it belongs to another role (grant pg_monitor to see it)')
     END),
   ('walsender_user', f->'walsender'->>'usename'),
   ('walsender_client', f->'walsender'->>'client_addr'),
@@ -98,7 +98,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) kno
     CASE WHEN (f->>'exists')::bool AND (f->>'limit')::bigint < 0 THEN 'unlimited: max_slot_wal_keep_size is -1' END)),
   ('wal_status', f->>'wal_status'),
   ('invalidation', f->>'invalidation'),
-  ('catalog_xmin_age', (f->>'horizon_age') || ' transactions, whose dead rows of the catalogs are kept'),
+  ('catalog_xmin_age', (f->>'horizon_age') || ' transactions, whose dead catalog rows are kept'),
   ('two_phase', f->>'two_phase'),
   ('temporary', f->>'temporary'),
   ('failover', f->>'failover'),
@@ -106,7 +106,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) kno
   ('standby', CASE WHEN (f->>'in_recovery')::bool THEN 'yes' ELSE 'no' END),
   ('publication_exists', CASE WHEN (f->>'publication_exists')::bool THEN 'yes' ELSE 'no' END),
   ('owner', coalesce(w->>'owner', CASE WHEN :'checkpoint_readable'::bool THEN 'none yet'
-    ELSE 'unknown: walpost.slot_checkpoint is missing, or not for this role to read' END)),
+    ELSE 'unknown: walpost.slot_checkpoint is missing or not readable by this role' END)),
   ('owner_epoch', w->>'epoch'),
   ('taken_at_lsn', w->>'taken_at_lsn'),
   ('seconds_since_taken', extract(epoch FROM now() - (w->>'taken_at')::timestamptz)::bigint || ' s'),
@@ -117,7 +117,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) kno
   ('seconds_in_trouble', extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint || ' s')
 ) shown(name, value) WHERE coalesce(value, '') <> '';
 
--- The verdict: each rule that applies, the worst first. FAIL: no relay can go on from here.
+-- The verdict: each rule that applies, the worst first. FAIL: no relay can continue from this slot.
 WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w),
 fact AS (SELECT f, w,
     (f->>'exists')::bool AS there,
@@ -131,84 +131,85 @@ fact AS (SELECT f, w,
   FROM known),
 verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (1, 'FAIL', NOT there,
-    format('there is no slot %s in this server', :'slot'),
-    'check the name (postgres.slot); if there was one, events that it had not confirmed can only be sent again '
-    'from the table: slot_create.sql, slot_accept.sql, then compare the outbox with the topics'),
+    format('there is no slot %s on this server', :'slot'),
+    'check the name (postgres.slot); if the slot was dropped, its unconfirmed events must be sent again from the '
+    'table: run slot_create.sql and slot_accept.sql, then compare the outbox with the topics'),
   (2, 'FAIL', f->>'slot_type' = 'physical',
-    format('slot %s is a physical one, of a standby or a backup', :'slot'),
-    'take another name for walpost''s: postgres.slot'),
+    format('slot %s is a physical slot of a standby or a backup', :'slot'),
+    'set postgres.slot to another name'),
   (3, 'FAIL', f->>'plugin' <> 'pgoutput',
-    format('slot %s is of plugin %s, walpost reads pgoutput', :'slot', f->>'plugin'),
-    'take another name for walpost''s: postgres.slot'),
+    format('slot %s uses plugin %s, but walpost requires pgoutput', :'slot', f->>'plugin'),
+    'set postgres.slot to another name'),
   (4, 'FAIL', f->>'database' <> f->>'here',
-    format('slot %s is of database %s, the connection is to %s', :'slot', f->>'database', f->>'here'),
+    format('slot %s belongs to database %s, but the connection is to %s', :'slot', f->>'database', f->>'here'),
     format('connect to database %s', f->>'database')),
   (5, 'FAIL', (f->>'temporary')::bool AND NOT synced,
-    format('slot %s is temporary, of session %s, and vanishes with it', :'slot', pid),
-    'take another name for walpost''s: postgres.slot'),
+    format('slot %s is temporary and ends with session %s', :'slot', pid),
+    'set postgres.slot to another name'),
   (6, 'FAIL', ours AND f->>'invalidation' IS NOT NULL,
-    format('slot %s is lost (%s): events committed since %s that are not in Kafka can no longer be read from the log',
+    format('slot %s is lost (%s): events committed since %s that are not in Kafka can no longer be read from the WAL',
       :'slot', f->>'invalidation', coalesce(confirmed::text, 'its last confirmation')),
-    'slot_drop.sql, slot_create.sql, slot_accept.sql, start the relay; then compare the rows of the outbox with the '
-    'topics and insert again what is missing'),
+    'run slot_drop.sql, slot_create.sql and slot_accept.sql, start the relay; then compare the rows of the outbox '
+    'with the topics and insert missing events again'),
   (7, 'FAIL', ours AND (f->>'two_phase')::bool,
-    format('slot %s has two_phase, which would bring transactions before they are committed', :'slot'),
-    'slot_drop.sql, slot_create.sql, slot_accept.sql, start the relay; then compare the rows of the outbox with the '
-    'topics and insert again what is missing'),
+    format('slot %s has two_phase, which sends transactions before they are committed', :'slot'),
+    'run slot_drop.sql, slot_create.sql and slot_accept.sql, start the relay; then compare the rows of the outbox '
+    'with the topics and insert missing events again'),
   (8, 'FAIL', NOT (f->>'publication_exists')::bool AND (ours OR NOT there),
     format('there is no publication %s in database %s', :'publication', f->>'here'),
-    CASE WHEN there THEN 'check the name (postgres.publication); if it was dropped, create it again, then the slot '
-      'anew, which is older and cannot be decoded: slot_drop.sql, slot_create.sql, slot_accept.sql'
-      ELSE 'check the name (postgres.publication); it must be there before the slot' END),
+    CASE WHEN there THEN 'check the name (postgres.publication); if it was dropped, recreate it, and then the slot, '
+      'which is older and cannot be decoded: slot_drop.sql, slot_create.sql, slot_accept.sql'
+      ELSE 'check the name (postgres.publication); create it before the slot' END),
   (9, 'warn', (f->>'in_recovery')::bool AND NOT synced,
-    'this server is a standby: walpost works with the primary',
+    'this server is a standby: walpost requires the primary',
     'run this on the primary'),
   (10, 'warn', (f->>'in_recovery')::bool AND synced AND (f->>'temporary')::bool,
-    'this is the copy of a failover slot, not in step with the primary''s yet: after a failover now it is gone',
-    'wait, and look again; the server''s log says what it waits for'),
+    'this is the copy of a failover slot, not yet synchronized with the primary''s: a failover now loses it',
+    'wait, and run this again; see the server''s log for the cause of the delay'),
   (11, 'warn', ours AND f->>'wal_status' = 'unreserved',
     format('slot %s will be lost at one of the next checkpoints: it keeps %s, more than max_slot_wal_keep_size',
       :'slot', retained),
-    'let the relay catch up; where the disk has room, ALTER SYSTEM SET max_slot_wal_keep_size = ''-1''; '
+    'let the relay catch up; if the disk has room, ALTER SYSTEM SET max_slot_wal_keep_size = ''-1''; '
     'SELECT pg_reload_conf()'),
   (12, 'warn', ours AND pid IS NULL AND NOT (f->>'in_recovery')::bool AND f->>'invalidation' IS NULL,
-    format('no relay reads slot %s: the server keeps %s of log for it, and %s', :'slot', retained,
+    format('no relay reads slot %s: the server keeps %s of WAL for it, and %s', :'slot', retained,
       CASE WHEN (f->>'limit')::bigint < 0 THEN 'more without a limit, until the disk is full'
-        ELSE format('gives it up after %s more', safe) END
+        ELSE format('invalidates it after %s more', safe) END
       || coalesce(', or when it is idle for ' || (f->>'idle_limit'), '')),
-    'start the relay; if it is gone for good, slot_drop.sql'),
+    'start the relay; if it was removed for good, run slot_drop.sql'),
   (13, 'warn', ours AND pid IS NULL AND (w->>'stopped')::bool AND confirmed > (w->>'confirmed_lsn')::pg_lsn,
-    format('slot %s stands at %s, but relay %s had stopped in good order at %s: someone advanced it or made it anew, '
-      'and a relay refuses to start (slot_moved)', :'slot', confirmed, w->>'owner', w->>'confirmed_lsn'),
+    format('slot %s is at %s, but relay %s had stopped cleanly at %s: someone advanced or recreated it, and a relay '
+      'refuses to start (slot_moved)', :'slot', confirmed, w->>'owner', w->>'confirmed_lsn'),
     'slot_accept.sql, start the relay; then compare the rows of the outbox with the topics'),
   (14, 'warn', ours AND pid IS NULL AND (f->>'server_lsn')::pg_lsn < (w->>'confirmed_lsn')::pg_lsn
       AND NOT (f->>'in_recovery')::bool,
-    format('the server''s log ends at %s, before %s, which relay %s wrote down as confirmed: the database is an older '
-      'state or a copy of what it was, and a relay refuses to start', f->>'server_lsn', w->>'confirmed_lsn',
+    format('the server''s WAL ends at %s, before %s, which relay %s recorded as confirmed: the database is an older '
+      'state or a copy, and a relay refuses to start', f->>'server_lsn', w->>'confirmed_lsn',
       w->>'owner'),
-    format('if that is intended, relay.epoch = %s in walpost.conf, and start it', (w->>'epoch')::int + 1)),
+    format('if that is intended, set relay.epoch = %s in walpost.conf, and start the relay', (w->>'epoch')::int + 1)),
   (15, 'warn', ours AND w->>'trouble' IS NOT NULL,
-    format(CASE WHEN pid IS NULL THEN 'the last relay of slot %s was in trouble %s s ago: %s'
-      ELSE 'the relay that reads slot %s has had nothing confirmed for %s s: %s' END, :'slot',
+    format(CASE WHEN pid IS NULL THEN 'the last relay of slot %s reported a problem %s s ago: %s'
+      ELSE 'the relay that reads slot %s has received no confirmation for %s s: %s' END, :'slot',
       extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint, w->>'trouble'),
-    'do what it says; the next relay that streams takes this back'),
+    'follow the instruction in the message; the next relay that streams clears it'),
   (16, 'warn', ours AND f->>'wal_status' = 'extended',
-    format('the server keeps %s of log for slot %s, more than max_wal_size', retained, :'slot'),
-    'see why the relay does not follow: its log, Kafka, a long transaction'),
+    format('the server keeps %s of WAL for slot %s, more than max_wal_size', retained, :'slot'),
+    'find out why the relay is behind: see its log, Kafka, long transactions'),
   (17, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
-    format('slot %s is read by process %s%s; %s of log are not confirmed', :'slot', pid,
+    format('slot %s is read by process %s%s; %s of WAL are not confirmed', :'slot', pid,
       coalesce(' (' || (f->'walsender'->>'state') || ')', ''), lag),
-    'nothing; if that grows, Kafka is slow or away, and the relay''s log says more'),
+    'nothing; if that grows, see the relay''s log: Kafka may be slow or unreachable'),
   (18, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
       AND f->>'invalidation' IS NULL,
-    'this is the copy of a failover slot, in step with the primary''s: a relay can go on from it after a promotion',
+    'this is the copy of a failover slot, synchronized with the primary''s: a relay can continue from it after a '
+    'promotion',
     'nothing'),
   (19, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
-    'a failover loses the slot: it was made without the failover flag of PostgreSQL 17',
-    'with the relay stopped, slot_failover.sql'),
+    'a failover loses the slot: it lacks the failover flag of PostgreSQL 17',
+    'stop the relay and run slot_failover.sql'),
   (20, 'note', ours AND (f->>'version')::int < 170000,
     'a failover loses the slot: PostgreSQL before 17 does not copy it to standbys',
-    'after a promotion slot_create.sql at once, then slot_accept.sql')
+    'run slot_create.sql immediately after a promotion, then slot_accept.sql')
 ) rule(rank, level, applies, what, todo) WHERE applies)
 SELECT coalesce(string_agg(format('%s %s' || chr(10) || '     to do: %s', rpad(level, 4), what, todo), chr(10)
     ORDER BY rank), '') AS verdict,

@@ -88,7 +88,7 @@ def test_a_slot_is_made_once_with_the_flag_where_the_server_can(stage, version):
         stage, "plugin, slot_type, temporary, two_phase, to_jsonb(s)->>'failover'")
     assert (plugin, kind, temporary, two_phase) == ("pgoutput", "logical", False, False)
     assert failover == ("true" if int(version) >= 17 else None)
-    refused(slot_create(stage), f"there is a slot {stage.slot}, of plugin pgoutput and database {stage.database}")
+    refused(slot_create(stage), f"slot {stage.slot} already exists, with plugin pgoutput, in database {stage.database}")
 
 
 def test_a_slot_that_was_made_serves_a_relay(stage):
@@ -116,7 +116,7 @@ def test_a_flag_that_the_server_does_not_have_is_refused(stage):
 
 
 def test_a_flag_that_is_neither_on_nor_off_is_refused(stage):
-    refused(slot_create(stage, slot="other", failover="maybe"), "failover = maybe: it is on or off")
+    refused(slot_create(stage, slot="other", failover="maybe"), "failover = maybe: use on or off")
 
 
 def test_a_name_that_no_slot_may_have_is_refused(stage):
@@ -135,7 +135,8 @@ def test_no_slot_is_made_before_the_publication_and_the_cure_works(stage):
     forget_slot(stage)
     publication = f'Pub, "1".é\'s {stage.name}'
     ran = refused(slot_create(stage, publication=publication),
-                  f"there is no publication {publication} in database {stage.database}: a slot that is older")
+                  f"there is no publication {publication} in database {stage.database}: the server cannot "
+                  "decode a slot that is older")
     assert slot_row(stage, "1") is None
     stage.sql(re.search(r"CREATE PUBLICATION .*", ran.stderr)[0])
     good(slot_create(stage, publication=publication))
@@ -145,7 +146,7 @@ def test_no_slot_is_made_before_the_publication_and_the_cure_works(stage):
     stage.wait_all_confirmed(relay=relay)
     relay.stop()
     stage.insert()
-    refused(slot_drop(stage, publication=publication), "it holds events that are not confirmed")
+    refused(slot_drop(stage, publication=publication), "it holds unconfirmed events")
     good(slot_drop(stage, publication=publication, force="yes"), "table public.outbox: 1")
 
 
@@ -211,7 +212,7 @@ def test_a_role_that_may_not_replicate_makes_drops_and_moves_no_slot(stage):
                   f"GRANT ALL ON walpost.skip, walpost.slot_checkpoint TO {guest}")
         ran = refused(slot_create(stage, slot=stage.slot + "_b", user=guest), "ERROR:  ")
         assert "replication role" in ran.stderr or "REPLICATION" in ran.stderr
-        denied = f"role {guest} may not use replication slots: it needs REPLICATION"
+        denied = f"role {guest} lacks REPLICATION, which is required to use replication slots"
         refused(slot_drop(stage, user=guest), denied)
         refused(slot_drop(stage, user=guest, force="yes"), denied)
         refused(slot_advance(stage, user=guest, to=end), denied)
@@ -239,22 +240,22 @@ def test_a_server_whose_slots_are_all_in_use_is_told_the_cure(make_stage, own_po
 
 def test_a_slot_that_holds_nothing_is_dropped(stage):
     stage.sql("CREATE TABLE other (x int); INSERT INTO other VALUES (1)")
-    ran = good(slot_drop(stage), f"slot {stage.slot}: dropped; what is committed from now on",
+    ran = good(slot_drop(stage), f"slot {stage.slot}: dropped; events committed before a new slot exists",
                "0 events in 0 transactions")
-    assert "given up" not in ran.stdout and slot_row(stage, "1") is None
+    assert "discarded" not in ran.stdout and slot_row(stage, "1") is None
     refused(slot_drop(stage), f"there is no slot {stage.slot}")
 
 
 def test_a_slot_with_events_is_dropped_by_force_only_and_they_are_told(stage):
     ids = [stage.insert() for _ in range(2)]
     stage.insert_many(30)
-    ran = refused(slot_drop(stage), f"slot {stage.slot} was not dropped: it holds events that are not confirmed",
-                  "-v force=yes drops it all the same")
+    ran = refused(slot_drop(stage), f"slot {stage.slot} was not dropped: it holds unconfirmed events",
+                  "To drop it nevertheless, add -v force=yes")
     assert all(f"table public.outbox  id {id}  " in ran.stdout for id in ids)
     assert ran.stdout.count("  table public.outbox  id ") == 20 and "  and 12 more" in ran.stdout
     assert "table public.outbox: 32" in ran.stdout and "32 events in 3 transactions" in ran.stdout
     assert slot_row(stage, "1")
-    good(slot_drop(stage, force="yes"), "32 events in 3 transactions", "dropped, and given up what it held")
+    good(slot_drop(stage, force="yes"), "32 events in 3 transactions", "dropped, and its events discarded")
     assert slot_row(stage, "1") is None
 
 
@@ -265,7 +266,7 @@ def test_events_of_odd_tables_and_odd_values_are_told(stage):
     stage.sql('INSERT INTO "Sch.é\'ma"."Out""box $1" VALUES (E\'one\\n\\x1b[2J\' || repeat(\'y\', 200), \'z\')')
     stage.sql("INSERT INTO bare DEFAULT VALUES")
     stage.sql("INSERT INTO empty VALUES (NULL, 1)")
-    ran = refused(slot_drop(stage), "it holds events")
+    ran = refused(slot_drop(stage), "it holds unconfirmed events")
     assert f'table "Sch.é\'ma"."Out""box $1"  I d one??[2J{"y" * 56}  ' in ran.stdout and "\x1b" not in ran.stdout
     assert "table public.bare  8 bytes" in ran.stdout and "table public.empty  a NULL  " in ran.stdout
     assert "3 events in 3 transactions" in ran.stdout
@@ -273,9 +274,9 @@ def test_events_of_odd_tables_and_odd_values_are_told(stage):
 
 def test_messages_are_events_unless_another_prefix_is_named(stage):
     stage.sql("SELECT pg_logical_emit_message(true, 'outbox', '{}'), pg_logical_emit_message(false, 'outbox', '{}')")
-    ran = refused(slot_drop(stage), "it holds events")
+    ran = refused(slot_drop(stage), "it holds unconfirmed events")
     assert "message of prefix outbox: 1" in ran.stdout and "1 event in 1 transaction" in ran.stdout
-    refused(slot_drop(stage, message_prefix="outbox"), "it holds events")
+    refused(slot_drop(stage, message_prefix="outbox"), "it holds unconfirmed events")
     good(slot_drop(stage, message_prefix="out"))
 
 
@@ -291,8 +292,8 @@ def test_rows_of_walposts_own_tables_are_no_events(make_stage):
 def test_a_slot_whose_publication_is_gone_is_dropped_by_force_only(stage):
     stage.insert()
     stage.sql(f"DROP PUBLICATION {stage.publication}")
-    refused(slot_drop(stage), f"cannot be told: without its publication, and {stage.publication} is not there")
-    good(slot_drop(stage, force="yes"), "dropped, with whatever it held")
+    refused(slot_drop(stage), f"unconfirmed events: its publication {stage.publication} does not exist")
+    good(slot_drop(stage, force="yes"), "dropped, with unknown contents")
 
 
 @pytest.mark.on(below=18)
@@ -300,9 +301,9 @@ def test_a_slot_that_is_older_than_its_publication_is_dropped_by_force_only(stag
     stage.sql(f"DROP PUBLICATION {stage.publication}")
     stage.insert()
     stage.publish(stage.table)
-    refused(slot_drop(stage), f"slot {stage.slot} was not dropped: whether it holds events",
-            f'cannot be told: publication "{stage.publication}" does not exist')
-    good(slot_drop(stage, force="yes"), "dropped, with whatever it held")
+    refused(slot_drop(stage), f"slot {stage.slot} was not dropped: cannot determine whether it holds",
+            f'unconfirmed events: publication "{stage.publication}" does not exist')
+    good(slot_drop(stage, force="yes"), "dropped, with unknown contents")
 
 
 @pytest.mark.on(since=18)
@@ -315,7 +316,7 @@ def test_what_is_older_than_its_publication_is_not_counted_and_that_is_said(stag
     listed = refused(slot_advance(stage, to=end), "give_up=0")
     dropped = good(slot_drop(stage), f"slot {stage.slot}: dropped")
     for ran in (listed, dropped):
-        assert "Mind a warning of the server above that it skipped loading publication " in ran.stdout
+        assert "See the server's warning above that it skipped loading publication " in ran.stdout
         assert "WARNING:  skipped loading publication" in ran.stderr
 
 
@@ -324,16 +325,17 @@ def test_nothing_of_a_warning_is_said_where_the_publication_is_older(make_stage,
     stage = make_stage(postgres=own_postgres)
     stage.insert()
     ran = good(slot_drop(stage, force="yes"), "1 event in 1 transaction")
-    assert "Mind a warning" not in ran.stdout and not ran.stderr
+    assert "See the server's warning" not in ran.stdout and not ran.stderr
 
 
 def test_a_slot_of_someone_else_is_dropped_by_force_only(stage, make_stage):
     physical, foreign = other_slot(stage, "physical"), other_slot(stage, "test_decoding")
     elsewhere = make_stage()
-    for slot, what in ((physical, "a physical one, of a standby or a backup"),
-                       (foreign, f"of plugin test_decoding and database {stage.database}"),
-                       (elsewhere.slot, f"of plugin pgoutput and database {elsewhere.database}")):
-        refused(slot_drop(stage, slot=slot), f"slot {slot} was not dropped: it is not walpost's: {what}; -v force=yes")
+    for slot, what in ((physical, "a physical slot of a standby or a backup"),
+                       (foreign, f"uses plugin test_decoding in database {stage.database}"),
+                       (elsewhere.slot, f"uses plugin pgoutput in database {elsewhere.database}")):
+        refused(slot_drop(stage, slot=slot),
+                f"slot {slot} was not dropped: it is not walpost's, but {what}; to drop it nevertheless")
         assert slot_row(stage, "1", slot)
         good(slot_drop(stage, slot=slot, force="yes"), f"slot {slot}: dropped")
         assert slot_row(stage, "1", slot) is None
@@ -347,7 +349,8 @@ def test_a_slot_in_use_is_dropped_only_when_told_to_end_its_reader(stage):
         with passing_role(stage, f"guest_{stage.name}", "LOGIN REPLICATION") as guest:
             refused(slot_drop(stage, terminate="yes", user=guest), "terminate")
         assert slot_row(stage, "active_pid") == (pid,)
-        good(slot_drop(stage, terminate="yes"), f"process {pid}, which read slot {stage.slot}, was ended", "dropped")
+        good(slot_drop(stage, terminate="yes"),
+             f"process {pid}, a reader of slot {stage.slot}, was terminated", "dropped")
         assert slot_row(stage, "1") is None
         stage.create_slot(with_truth=False)  # for the end of the block
 
@@ -355,8 +358,8 @@ def test_a_slot_in_use_is_dropped_only_when_told_to_end_its_reader(stage):
 def test_ending_its_reader_does_not_give_events_up(stage):
     with reader(stage) as pid:
         stage.insert()
-        ran = refused(slot_drop(stage, terminate="yes"), "it holds events that are not confirmed")
-        assert f"process {pid}, which read slot {stage.slot}, was ended" in ran.stdout
+        ran = refused(slot_drop(stage, terminate="yes"), "it holds unconfirmed events")
+        assert f"process {pid}, a reader of slot {stage.slot}, was terminated" in ran.stdout
     assert slot_row(stage, "1")
 
 
@@ -381,7 +384,7 @@ def test_the_reader_of_a_slot_that_is_not_walposts_is_not_ended(stage, make_stag
 
 def test_a_word_that_is_neither_yes_nor_no_is_refused(stage):
     for name in ("force", "terminate"):
-        refused(slot_drop(stage, **{name: "maybe"}), f"{name} = maybe: it is yes or no")
+        refused(slot_drop(stage, **{name: "maybe"}), f"{name} = maybe: use yes or no")
 
 
 def test_a_script_without_the_one_it_reads_changes_nothing(stage, folder):

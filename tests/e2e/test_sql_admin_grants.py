@@ -89,22 +89,22 @@ def test_a_relay_works_with_the_role_that_is_made_and_with_nothing_else(stage, r
 def test_a_role_that_is_there_is_given_what_it_lacks_and_a_second_time_does_no_harm(stage, role):
     stage.sql(f"CREATE ROLE {identifier(role)} NOLOGIN")
     for _ in range(2):
-        ran = good(run_script(stage, "grants.sql", role=role), f"role {role}: was there, may log in and replicate")
-        assert "password" not in ran.stdout and "more than it needs" not in ran.stdout
+        ran = good(run_script(stage, "grants.sql", role=role), f"role {role}: already exists, may log in and replicate")
+        assert "password" not in ran.stdout and "more privileges than it needs" not in ran.stdout
         assert _rights(stage, role) == ((True, True), _ALL_GRANTED)
 
 
 def test_a_role_that_has_more_than_it_needs_is_told(stage, role):
     stage.sql(f"CREATE ROLE {identifier(role)} CREATEDB BYPASSRLS IN ROLE pg_monitor")
     good(run_script(stage, "grants.sql", role=role),
-         f"role {role} has more than it needs: CREATEDB, BYPASSRLS, member of pg_monitor")
+         f"role {role} has more privileges than it needs: CREATEDB, BYPASSRLS, member of pg_monitor")
 
 
 def test_a_superuser_is_granted_nothing(stage):
-    refused(run_script(stage, "grants.sql", role="postgres"), "role postgres is a superuser, who needs no grants")
+    refused(run_script(stage, "grants.sql", role="postgres"), "role postgres is a superuser and needs no grants")
     stage.sql(f"CREATE ROLE root_{stage.name} SUPERUSER")
     refused(run_script(stage, "grants_drop.sql",
-            role=f"root_{stage.name}"), "is a superuser, whom grants.sql gave nothing")
+            role=f"root_{stage.name}"), "is a superuser, to which grants.sql grants nothing")
     stage.sql(f"DROP ROLE root_{stage.name}")
 
 
@@ -125,7 +125,7 @@ def test_one_who_may_not_grant_changes_nothing(stage, role):
         stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {guest}; "
                   f"GRANT SELECT ON walpost.slot_checkpoint, walpost.skip TO {guest}")
         refused(run_script(stage, "grants.sql", role=role, user=guest), "nothing was changed: role "
-                f"{guest} may not grant all of it; run this as the owner")
+                f"{guest} may not grant all privileges; run this as the owner")
         assert _rights(stage, role)[1] == {}
         good(run_script(stage, "grants.sql", role=role))
         refused(run_script(stage, "grants_drop.sql", role=role, user=guest), "ERROR:  ")
@@ -162,7 +162,7 @@ def test_before_16_only_a_superuser_gives_replication_and_nothing_is_left_half_d
         refused(run_script(stage, "grants.sql", role=role, user=dba), "must be superuser to alter replication")
         assert not stage.sql("SELECT FROM pg_roles WHERE rolname = %s", (role,))
         stage.sql(f"CREATE ROLE {identifier(role)} LOGIN REPLICATION")
-        good(run_script(stage, "grants.sql", role=role, user=dba), "was there, may log in and replicate")
+        good(run_script(stage, "grants.sql", role=role, user=dba), "already exists, may log in and replicate")
         assert _rights(stage, role) == ((True, True), _ALL_GRANTED)
     finally:
         forget_role(stage, role)
@@ -176,7 +176,7 @@ def test_where_replication_is_a_role_to_be_a_member_of_that_is_granted(make_stag
     good(run_script(stage, "grants.sql", role="walpost"))
     assert _rights(stage, "walpost") == ((False, True), _ALL_GRANTED)
     assert stage.sql("SELECT pg_has_role('walpost', 'rds_replication', 'MEMBER')") == [(True,)]
-    assert "more than it needs" not in good(run_script(stage, "grants.sql", role="walpost")).stdout
+    assert "more privileges than it needs" not in good(run_script(stage, "grants.sql", role="walpost")).stdout
     good(run_script(stage, "grants_drop.sql", role="walpost"))
     assert stage.sql("SELECT pg_has_role('walpost', 'rds_replication', 'MEMBER')") == [(False,)]
 
@@ -185,11 +185,11 @@ def test_what_was_granted_is_taken_back_and_what_walpost_wrote_stays(stage, role
     stage.sql("INSERT INTO walpost.skip VALUES ('x', '0/1', '0/2')")
     good(run_script(stage, "grants.sql", role=role))
     for _ in range(2):
-        good(run_script(stage, "grants_drop.sql", role=role), f"role {role}: has nothing of walpost's in database "
-             f"{stage.database} any more, and may not replicate")
+        good(run_script(stage, "grants_drop.sql", role=role), f"role {role}: has no more privileges on walpost's "
+             f"objects in database {stage.database}, and no REPLICATION")
         assert _rights(stage, role) == ((False, True), {})
     assert len(skip_records(stage)) == 1
-    refused(run_script(stage, "grants_drop.sql", role=role, drop_role="maybe"), "drop_role = maybe: it is yes or no")
+    refused(run_script(stage, "grants_drop.sql", role=role, drop_role="maybe"), "drop_role = maybe: use yes or no")
     good(run_script(stage, "grants_drop.sql", role=role, drop_role="yes"), f"role {role}: dropped, with all its grants")
     refused(run_script(stage, "grants_drop.sql", role=role), f"there is no role {role}")
 
@@ -204,8 +204,8 @@ def test_a_role_that_serves_another_database_may_still_replicate(stage, make_sta
     elsewhere = make_stage()
     for one in (stage, elsewhere):
         good(run_script(one, "grants.sql", role=role))
-    ran = good(run_script(stage, "grants_drop.sql", role=role), "it may still replicate, for it has something in "
-               f"{elsewhere.database} (ALTER ROLE ")
+    ran = good(run_script(stage, "grants_drop.sql", role=role), "it keeps REPLICATION because it has privileges "
+               f"in {elsewhere.database} (revoke it with ALTER ROLE ")
     assert _rights(stage, role) == ((True, True), {}) and _rights(elsewhere, role) == ((True, True), _ALL_GRANTED), ran
     refused(run_script(stage, "grants_drop.sql", role=role, drop_role="yes"),
             "cannot be dropped because some objects depend")
@@ -216,4 +216,4 @@ def test_a_role_that_serves_another_database_may_still_replicate(stage, make_sta
 
 def test_nobody_takes_the_rights_of_the_role_that_runs_the_script(stage):
     with passing_role(stage, f"guest_{stage.name}") as guest:
-        refused(run_script(stage, "grants_drop.sql", role=guest, user=guest), "is the one that runs this script")
+        refused(run_script(stage, "grants_drop.sql", role=guest, user=guest), "is running this script")

@@ -32,15 +32,16 @@ def test_events_are_given_up_by_their_number_only_and_a_relay_goes_on(stage):
     later = stage.insert("a")
     before = confirmed_text(stage)
 
-    ran = refused(slot_advance(stage, to=to), "nothing was changed; -v give_up=2 gives up these events")
+    ran = refused(slot_advance(stage, to=to), "nothing was changed; to discard these events, add -v give_up=2")
     assert f"slot {stage.slot}, from {before} to {to}:" in ran.stdout
     assert all(id in ran.stdout for id in given_up) and later not in ran.stdout
-    assert "2 events in 2 transactions" in ran.stdout and "may be in Kafka in part already" in ran.stdout
-    refused(slot_advance(stage, to=to, give_up=3), "nothing was changed: it is 2 events, not 3; -v give_up=2")
-    refused(slot_advance(stage, to=to, give_up="unknown"), "it is 2 events, not unknown")
+    assert "2 events in 2 transactions" in ran.stdout and "may already be in Kafka" in ran.stdout
+    refused(slot_advance(stage, to=to, give_up=3),
+            "nothing was changed: there are 2 events, not 3; to discard them, use -v give_up=2")
+    refused(slot_advance(stage, to=to, give_up="unknown"), "there are 2 events, not unknown")
     assert confirmed_text(stage) == before and not skip_records(stage)
 
-    good(slot_advance(stage, to=to, give_up=2), f"slot {stage.slot}: stands at {to} now; given up, and recorded in "
+    good(slot_advance(stage, to=to, give_up=2), f"slot {stage.slot}: now at {to}; events discarded, and recorded in "
          "walpost.skip; start walpost again")
     assert confirmed_text(stage) == to
     assert skip_records(stage) == [(stage.slot, before, to, 2, "postgres")]
@@ -74,7 +75,7 @@ def test_a_transaction_is_given_up_when_it_commits_before_the_place_and_kept_whe
     high, low = re.search(r"commit ([0-9A-F]+)/([0-9A-F]+)  ", ran.stdout).groups()
     commit, beyond = f"{high}/{low}", f"{high}/{int(low, 16) + 1:X}"
     refused(slot_advance(stage, to=beyond), "give_up=1")
-    good(slot_advance(stage, to=commit, give_up=0), "0 events in 0 transactions", f"stands at {commit} now")
+    good(slot_advance(stage, to=commit, give_up=0), "0 events in 0 transactions", f"now at {commit};")
     stage.create_topic()
     relay = stage.relay()
     stage.wait_all_confirmed(relay=relay)
@@ -84,23 +85,23 @@ def test_a_transaction_is_given_up_when_it_commits_before_the_place_and_kept_whe
 
 def test_a_place_where_the_slot_stands_already_is_no_failure(stage):
     stands = confirmed_text(stage)
-    good(slot_advance(stage, to=stands), f"slot {stage.slot} stands at {stands} already: there is nothing to give up")
+    good(slot_advance(stage, to=stands), f"slot {stage.slot} is already at {stands}: there is nothing to discard")
     assert not skip_records(stage)
 
 
 def test_a_place_or_a_number_that_is_none_is_refused(stage):
     for text in ("12", "x/y", "0/0", "0/1 ", "0/1'", "1/123456789", "0/1;"):
         refused(slot_advance(stage, to=text, give_up="unknown"),
-                f"to = {text} is not an LSN, which looks like 16/B374D848")
+                f"to = {text} is not an LSN such as 16/B374D848")
     for text in ("all", "-1", "1; x", "yes", "9" * 19):
-        refused(slot_advance(stage, to="0/1", give_up=text), f"give_up = {text}: it is a number, or unknown")
+        refused(slot_advance(stage, to="0/1", give_up=text), f"give_up = {text}: use a number, or unknown")
 
 
 def test_a_place_below_the_slot_or_beyond_the_log_is_refused(stage):
     before = confirmed_text(stage)
-    refused(slot_advance(stage, to="0/1", give_up=0), f"slot {stage.slot} stands at {before} already, beyond to = 0/1",
-            "does not go back")
-    refused(slot_advance(stage, to="FFFF/0", give_up=0), "to = FFFF/0 lies beyond the server's log, which ends at ")
+    refused(slot_advance(stage, to="0/1", give_up=0), f"slot {stage.slot} is already at {before}, beyond to = 0/1",
+            "cannot move backward")
+    refused(slot_advance(stage, to="FFFF/0", give_up=0), "to = FFFF/0 is beyond the end of the server's WAL, ")
     assert confirmed_text(stage) == before and not skip_records(stage)
 
 
@@ -119,10 +120,11 @@ def test_a_slot_that_is_not_there_or_not_walposts_is_not_moved(stage, make_stage
     physical, foreign = other_slot(stage, "physical"), other_slot(stage, "test_decoding")
     elsewhere = make_stage()
     refused(slot_advance(stage, slot=physical, to=end, give_up=0),
-            f"slot {physical} is not walpost's: it is a physical one")
-    refused(slot_advance(stage, slot=foreign, to=end, give_up=0), f"slot {foreign} is not walpost's: it is of plugin")
+            f"slot {physical} is not walpost's, but a physical slot")
+    refused(slot_advance(stage, slot=foreign, to=end, give_up=0), f"slot {foreign} is not walpost's: it uses plugin")
     refused(slot_advance(stage, slot=elsewhere.slot, to=end, give_up=0),
-            f"slot {elsewhere.slot} is not walpost's: it is of plugin pgoutput and database {elsewhere.database}")
+            f"slot {elsewhere.slot} is not walpost's: it uses plugin pgoutput and belongs to database "
+            f"{elsewhere.database}")
     assert not skip_records(stage)
 
 
@@ -131,8 +133,8 @@ def test_a_log_that_cannot_be_decoded_is_given_up_unseen_only_when_told(stage):
     stage.insert()
     end, before = end_text(stage), confirmed_text(stage)
     for wrong in (None, 0, 1):
-        refused(slot_advance(stage, to=end, give_up=wrong), "which events would be given up cannot be listed: "
-                f"publication {stage.publication} is not there; -v give_up=unknown gives up whatever there is")
+        refused(slot_advance(stage, to=end, give_up=wrong), "cannot list the events that would be discarded: "
+                f"publication {stage.publication} does not exist; to discard everything there, add -v give_up=unknown")
     assert confirmed_text(stage) == before
     good(slot_advance(stage, to=end, give_up="unknown"), "recorded in walpost.skip")
     assert skip_records(stage) == [(stage.slot, before, end, None, "postgres")]
@@ -145,8 +147,8 @@ def test_a_log_that_is_older_than_the_publication_is_given_up_unseen_only_when_t
     stage.insert()
     end, before = end_text(stage), confirmed_text(stage)
     stage.publish(stage.table)
-    refused(slot_advance(stage, to=end, give_up=1), "cannot be listed: ",
-            "-v give_up=unknown gives up whatever there is")
+    refused(slot_advance(stage, to=end, give_up=1), "cannot list the events that would be discarded: ",
+            "to discard everything there, add -v give_up=unknown")
     good(slot_advance(stage, to=end, give_up="unknown"))
     assert skip_records(stage) == [(stage.slot, before, end, None, "postgres")]
 
@@ -154,8 +156,8 @@ def test_a_log_that_is_older_than_the_publication_is_given_up_unseen_only_when_t
 def test_without_its_tables_the_record_is_the_output(stage):
     id = stage.insert()
     stage.sql("DROP SCHEMA walpost CASCADE")
-    ran = good(slot_advance(stage, to=end_text(stage), give_up=1), "walpost.slot_checkpoint was not told", id,
-               "not recorded in walpost.skip, keep this output instead")
+    ran = good(slot_advance(stage, to=end_text(stage), give_up=1), "cannot update walpost.slot_checkpoint", id,
+               "not recorded in walpost.skip")
     assert "and recorded" not in ran.stdout
 
 
@@ -163,7 +165,7 @@ def test_a_role_that_may_replicate_but_not_write_the_record_is_told(stage):
     stage.insert()
     with passing_role(stage, f"guest_{stage.name}", "LOGIN REPLICATION") as guest:
         good(slot_advance(stage, to=end_text(stage), give_up=1, user=guest), "not recorded in walpost.skip",
-             "walpost.slot_checkpoint was not told")
+             "cannot update walpost.slot_checkpoint")
     assert not skip_records(stage)
 
 
@@ -196,11 +198,11 @@ def test_a_slot_made_anew_is_refused_by_a_relay_until_it_is_accepted(stage):
     relay.stop()
     stage.insert("lost")
     good(slot_drop(stage, force="yes"), "1 event in 1 transaction")
-    good(slot_create(stage), "a slot of that name was relayed before", "until slot_accept.sql")
+    good(slot_create(stage), "used a slot of that name up to ", "run slot_accept.sql")
     relay.start()
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
     good(slot_accept(stage), f"slot {stage.slot}: accepted at {confirmed_text(stage)}; relay ", " had confirmed ",
-         "bytes before it")
+         "bytes before")
     rows = stage.sql("SELECT owner, stopped, slot_transactions FROM walpost.slot_checkpoint")
     assert rows == [("slot_accept.sql", True, None)]
     relay.start()
@@ -212,18 +214,19 @@ def test_a_slot_made_anew_is_refused_by_a_relay_until_it_is_accepted(stage):
 
 
 def test_what_no_relay_has_had_needs_no_acceptance(stage):
-    good(slot_accept(stage), f"slot {stage.slot}: no relay has had it yet, there is nothing to accept")
+    good(slot_accept(stage), f"slot {stage.slot}: no relay has used it yet, so there is nothing to accept")
 
 
 def test_what_cannot_be_accepted_is_refused(stage, make_stage):
     elsewhere = make_stage()
     refused(slot_accept(stage, slot="nothing"), "there is no slot nothing")
-    refused(slot_accept(stage, slot=other_slot(stage, "physical")), "it is a physical one")
-    refused(slot_accept(stage, slot=elsewhere.slot), f"of plugin pgoutput and database {elsewhere.database}")
+    refused(slot_accept(stage, slot=other_slot(stage, "physical")), "but a physical slot")
+    refused(slot_accept(stage, slot=elsewhere.slot),
+            f"it uses plugin pgoutput and belongs to database {elsewhere.database}")
     with reader(stage) as pid:
         refused(slot_accept(stage), f"is in use by process {pid}: there is nothing to accept")
     note_of_a_relay(stage, "0/20")
-    refused(slot_accept(stage), "this is another or an older database", "set relay.epoch = 4 instead")
+    refused(slot_accept(stage), "this database is another one, or an older state", "set relay.epoch = 4 instead")
     with passing_role(stage, f"guest_{stage.name}") as guest:
         refused(slot_accept(stage, user=guest), f"role {guest} may not read and write walpost.slot_checkpoint")
     stage.sql("ALTER TABLE walpost.slot_checkpoint DROP COLUMN trouble")
@@ -251,7 +254,7 @@ def test_the_flag_is_set_and_taken(stage):
     good(slot_failover(stage, failover="on"), f"slot {stage.slot}: failover was on already")
     good(slot_failover(stage, failover="off"), f"slot {stage.slot}: failover is off now")
     assert slot_row(stage, "failover") == (False,)
-    refused(slot_failover(stage, failover="maybe"), "failover = maybe: it is on or off")
+    refused(slot_failover(stage, failover="maybe"), "failover = maybe: use on or off")
 
 
 @pytest.mark.on(since=17)
@@ -275,10 +278,11 @@ def test_the_flag_of_a_slot_in_use_is_left_and_a_relay_goes_on_when_it_is_set(st
 def test_the_flag_of_what_is_not_walposts_is_left(stage, make_stage):
     elsewhere = make_stage()
     refused(slot_failover(stage, slot="Noth'ing", failover="on"), "there is no slot Noth'ing")
-    refused(slot_failover(stage, slot=other_slot(stage, "physical"), failover="on"), "it is a physical one")
-    refused(slot_failover(stage, slot=other_slot(stage, "test_decoding"), failover="on"), "of plugin test_decoding")
+    refused(slot_failover(stage, slot=other_slot(stage, "physical"), failover="on"), "but a physical slot")
+    refused(slot_failover(stage, slot=other_slot(stage, "test_decoding"), failover="on"),
+            "it uses plugin test_decoding")
     refused(slot_failover(stage, slot=elsewhere.slot, failover="on"),
-            f"of plugin pgoutput and database {elsewhere.database}")
+            f"it uses plugin pgoutput and belongs to database {elsewhere.database}")
     assert slot_row(stage, "failover", elsewhere.slot) == (False,)
 
 
@@ -335,7 +339,7 @@ def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_st
     events = [stage.insert()]
     follower.start()
     wait_until(lambda: slot_row(stage, "synced AND temporary", server=follower) == (True,), 60, "a copy is begun")
-    good(slot_status(stage, server=follower), "warn this is the copy of a failover slot, not in step with ")
+    good(slot_status(stage, server=follower), "warn this is the copy of a failover slot, not yet synchronized with ")
     relay = stage.relay()
 
     def in_step():
@@ -343,11 +347,11 @@ def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_st
         return slot_row(stage, "synced AND NOT temporary", server=follower) == (True,)
 
     wait_until(in_step, 60, "the copy is in step", follower.log_tail)
-    ran = good(slot_status(stage, server=follower), "ok   this is the copy of a failover slot, in step")
+    ran = good(slot_status(stage, server=follower), "ok   this is the copy of a failover slot, synchronized")
     assert (facts_of(ran)["synced"], facts_of(ran)["state"]) == ("true", "standby")
-    refused(slot_drop(stage, server=follower), "is the copy of a failover slot: drop it on the primary")
-    refused(slot_advance(stage, server=follower, to=end_text(stage), give_up=0), "advance on the primary")
-    refused(slot_failover(stage, server=follower, failover="off"), "change the flag on the primary")
+    refused(slot_drop(stage, server=follower), "is the copy of a failover slot: drop the slot on the primary")
+    refused(slot_advance(stage, server=follower, to=end_text(stage), give_up=0), "run this on the primary")
+    refused(slot_failover(stage, server=follower, failover="off"), "run this on the primary")
     relay.stop()
     follower.wait_caught_up()
     own_postgres.stop("immediate")

@@ -29,7 +29,7 @@ def test_the_status_of_a_slot_that_nobody_reads(stage, version):
     before = facts_of(good(slot_status(stage)))
     make_lag(stage.postgres, 1)
     ran = good(slot_status(stage), f"warn no relay reads slot {stage.slot}: the server keeps ",
-               "more without a limit, until the disk is full", "to do: start the relay; if it is gone for good")
+               "more without a limit, until the disk is full", "to do: start the relay; if it was removed for good")
     after = facts_of(ran)
     assert after["confirmed_flush_lsn"] == before["confirmed_flush_lsn"] == confirmed_text(stage)
     grown = int(after["lag_bytes"].split()[0]) - int(before["lag_bytes"].split()[0])
@@ -79,31 +79,32 @@ def test_the_status_of_a_slot_that_a_relay_reads(stage):
 def test_the_status_for_a_role_that_may_see_little(stage):
     with passing_role(stage, f"guest_{stage.name}") as guest, reader(stage) as pid:
         ran = good(slot_status(stage, user=guest), f"is read by process {pid}; ")
-        assert facts_of(ran)["walsender_state"].startswith("not for this role to see")
-        assert facts_of(ran)["owner"].startswith(
-            "unknown: walpost.slot_checkpoint is missing, or not for this role to read")
+        assert facts_of(ran)["walsender_state"].startswith("hidden: it belongs to another role")
+        assert facts_of(ran)["owner"].startswith("unknown: walpost.slot_checkpoint is missing or not readable by this role")
         stage.sql(f"GRANT pg_monitor TO {guest}")
         assert facts_of(slot_status(stage, user=guest))["walsender_state"] in ("catchup", "streaming")
 
 
 def test_the_status_of_a_slot_that_is_not_there(stage):
-    ran = refused(slot_status(stage, slot="O'Hare"), "there is no slot O'Hare in this server")
+    ran = refused(slot_status(stage, slot="O'Hare"), "there is no slot O'Hare on this server")
     assert "FAIL there is no slot O'Hare" in ran.stdout and "to do: check the name (postgres.slot)" in ran.stdout
     assert (facts_of(ran)["slot_exists"], facts_of(ran)["state"]) == ("no", "no_slot")
 
 
 def test_the_status_of_slots_that_are_not_walposts(stage, make_stage):
     physical, foreign = other_slot(stage, "physical"), other_slot(stage, "test_decoding")
-    refused(slot_status(stage, slot=physical), f"slot {physical} is a physical one, of a standby or a backup")
-    refused(slot_status(stage, slot=foreign), f"slot {foreign} is of plugin test_decoding, walpost reads pgoutput")
+    refused(slot_status(stage, slot=physical), f"slot {physical} is a physical slot of a standby or a backup")
+    refused(slot_status(stage, slot=foreign),
+            f"slot {foreign} uses plugin test_decoding, but walpost requires pgoutput")
     elsewhere = make_stage()
     ran = refused(slot_status(stage, slot=elsewhere.slot),
-                  f"slot {elsewhere.slot} is of database {elsewhere.database}, the connection is to {stage.database}")
+                  f"slot {elsewhere.slot} belongs to database {elsewhere.database}, but the connection is to "
+                  f"{stage.database}")
     assert f"to do: connect to database {elsewhere.database}" in ran.stdout
     assert facts_of(ran)["state"] == "not_walposts"
     with stage.connect() as session:
         session.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput', true)", (stage.slot + "_passing",))
-        refused(slot_status(stage, slot=stage.slot + "_passing"), "is temporary, of session")
+        refused(slot_status(stage, slot=stage.slot + "_passing"), "is temporary and ends with session")
 
 
 def test_the_status_of_a_slot_with_two_phase(stage):
@@ -127,7 +128,7 @@ def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
     assert "slot_moved" not in good(slot_status(stage)).stdout
     stage.insert()
     stage.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (stage.slot,))
-    good(slot_status(stage), "had stopped in good order", "a relay refuses to start (slot_moved)",
+    good(slot_status(stage), "had stopped cleanly", "a relay refuses to start (slot_moved)",
          "to do: slot_accept.sql")
     relay.start()
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
@@ -135,17 +136,17 @@ def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
 
 def test_the_status_of_a_database_that_is_older_than_what_was_relayed(stage):
     note_of_a_relay(stage, "FF/0")
-    good(slot_status(stage), "before FF/0, which relay host:1 wrote down", "relay.epoch = 4")
+    good(slot_status(stage), "before FF/0, which relay host:1 recorded", "relay.epoch = 4")
 
 
 def test_how_a_slot_gets_lost_and_what_can_be_done_with_it(make_stage, own_postgres):
     """max_slot_wal_keep_size, from the limit that is shown to the slot that is gone."""
     stage = make_stage(postgres=own_postgres)
     own_postgres.set_conf(max_wal_size="32MB", max_slot_wal_keep_size="1GB")
-    ran = good(slot_status(stage), "and gives it up after ")
+    ran = good(slot_status(stage), "and invalidates it after ")
     assert re.fullmatch(r"\d+ bytes", facts_of(ran)["safe_wal_size"])
     make_lag(own_postgres, 96)
-    good(slot_status(stage), f"of log for slot {stage.slot}, more than max_wal_size")
+    good(slot_status(stage), f"of WAL for slot {stage.slot}, more than max_wal_size")
     own_postgres.set_conf(max_wal_size="1GB")  # no checkpoint comes by itself now
     own_postgres.query("CHECKPOINT")
     own_postgres.set_conf(max_slot_wal_keep_size="1MB")
@@ -155,13 +156,14 @@ def test_how_a_slot_gets_lost_and_what_can_be_done_with_it(make_stage, own_postg
     reason = f"slot {stage.slot} is lost (wal_removed): events committed since "
     ran = refused(slot_status(stage), reason)
     assert (facts_of(ran)["invalidation"], facts_of(ran)["state"]) == ("wal_removed", "lost")
-    assert "FAIL " + reason in ran.stdout and "to do: slot_drop.sql, slot_create.sql, slot_accept.sql" in ran.stdout
+    assert "FAIL " + reason in ran.stdout
+    assert "to do: run slot_drop.sql, slot_create.sql and slot_accept.sql" in ran.stdout
     end = end_text(stage)
-    refused(slot_advance(stage, to=end, give_up="unknown"), "is lost: the server has removed the log it needs")
+    refused(slot_advance(stage, to=end, give_up="unknown"), "is lost: the server has removed WAL that it needs")
     if int(own_postgres.version) >= 17:
-        refused(slot_failover(stage, failover="on"), "is lost: the server has removed the log it needs")
+        refused(slot_failover(stage, failover="on"), "is lost: the server has removed WAL that it needs")
     good(slot_drop(stage),
-         f"slot {stage.slot}: dropped, which was lost: what it had not confirmed may be missing in Kafka")
+         f"slot {stage.slot}: dropped, which was lost: its unconfirmed events may be missing in Kafka")
     own_postgres.set_conf(max_slot_wal_keep_size="-1")
     good(slot_create(stage))
     assert facts_of(good(slot_status(stage)))["wal_status"] == "reserved"
@@ -179,8 +181,8 @@ def test_a_standby_is_told_apart_and_nothing_is_changed_there(standby):
     there = {"server": follower}
     ran = refused(slot_status(stage, **there), "there is no slot")
     assert "warn this server is a standby" in ran.stdout and "to do: run this on the primary" in ran.stdout
-    refused(slot_create(stage, **there), "the server is a standby; create the slot on the primary")
-    refused(slot_accept(stage, **there), "the server is a standby; accept on the primary")
-    refused(run_script(stage, "grants.sql", role="x", **there), "the server is a standby; grant on the primary")
-    refused(run_script(stage, "grants_drop.sql", role="x", **there), "the server is a standby; revoke on the primary")
+    refused(slot_create(stage, **there), "the server is a standby; run this on the primary")
+    refused(slot_accept(stage, **there), "the server is a standby; run this on the primary")
+    refused(run_script(stage, "grants.sql", role="x", **there), "the server is a standby; run this on the primary")
+    refused(run_script(stage, "grants_drop.sql", role="x", **there), "the server is a standby; run this on the primary")
     refused(slot_drop(stage, **there), f"there is no slot {stage.slot}")

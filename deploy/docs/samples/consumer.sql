@@ -1,11 +1,11 @@
--- What a consumer writes: its effect, and what it has consumed. In one database, for one transaction.
+-- A consumer writes its effect and its progress in one database, in one transaction.
 CREATE TABLE booking (
   number   bigserial PRIMARY KEY,
   order_id text NOT NULL,
   cents    bigint NOT NULL
 );
 
--- By position: one row for each partition and source, however many events there are.
+-- By position: one row per partition and source.
 CREATE TABLE consumed_position (
   topic     text NOT NULL,
   partition int NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE consumed_position (
   PRIMARY KEY (topic, partition, source)
 );
 
--- By id: one row for each event. Rows older than what the topic keeps may be deleted.
+-- By id: one row per event. Rows older than the topic's retention may be deleted.
 CREATE TABLE consumed_event (
   id          uuid PRIMARY KEY,
   consumed_at timestamptz NOT NULL DEFAULT now()

@@ -1,4 +1,4 @@
--- A table of the service; the outbox is made by `walpost init`.
+-- A table of the service; `walpost init` creates the outbox.
 CREATE TABLE orders (
   id       text PRIMARY KEY,
   customer text NOT NULL,

@@ -60,7 +60,7 @@ public class Shop : DbContext
         await SaveChangesAsync();
     }
 
-    /// <summary>The order, and an event that is in the log only.</summary>
+    /// <summary>The order, and an event that exists only in the WAL.</summary>
     public async Task PlaceByMessage(Order order)
     {
         await using var transaction = await Database.BeginTransactionAsync();

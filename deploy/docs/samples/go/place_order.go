@@ -44,7 +44,7 @@ func place(ctx context.Context, tx pgx.Tx, o order) error {
 	return err
 }
 
-// placeByMessage writes the order, and an event that is in the log only.
+// placeByMessage writes the order, and an event that exists only in the WAL.
 func placeByMessage(ctx context.Context, tx pgx.Tx, o order) error {
 	if err := insert(ctx, tx, o); err != nil {
 		return err

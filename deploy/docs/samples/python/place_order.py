@@ -45,7 +45,7 @@ def place(session, order):
 
 
 def place_by_message(session, order):
-    """The order, and an event that is in the log only; returns the event's id."""
+    """The order, and an event that exists only in the WAL; returns the event's id."""
     session.add(order)
     session.flush()
     return session.scalar(select(func.walpost.emit("order", order.id, "OrderPlaced", cast(order.placed(), JSONB))))

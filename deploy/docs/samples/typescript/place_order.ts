@@ -47,7 +47,7 @@ async function place(client: pg.PoolClient, order: Order): Promise<void> {
     [randomUUID(), "order", order.id, "OrderPlaced", placed(order)]);
 }
 
-/** The order, and an event that is in the log only. */
+/** The order, and an event that exists only in the WAL. */
 async function placeByMessage(client: pg.PoolClient, order: Order): Promise<void> {
   await insert(client, order);
   await client.query("SELECT walpost.emit($1, $2, $3, $4)", ["order", order.id, "OrderPlaced", placed(order)]);

@@ -23,7 +23,7 @@ public class Orders {
             UUID.randomUUID(), "order", order.id(), "OrderPlaced", order.placed());
     }
 
-    /** The order, and an event that is in the log only. Returns the event's id. */
+    /** The order, and an event that exists only in the WAL. Returns the event's id. */
     @Transactional
     public UUID placeByMessage(Order order) {
         insert(order);
