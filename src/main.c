@@ -7,16 +7,16 @@
 #include "walpost/run/run.h"
 
 static const struct wp_command commands[] = {
-	{ "run", wp_command_run, "the relay, in the foreground" },
-	{ "init", wp_command_init, "outbox table, publication, then slot; or the SQL for them" },
-	{ "check", wp_command_check, "every precondition, with what cures it" },
-	{ "diff", wp_command_diff, "what it would send for the rows, against the topics" },
-	{ "status", wp_command_status, "how far the relay is: slot, lag, kept WAL" },
-	{ "tail", wp_command_tail, "events as they are committed, as JSON lines" },
-	{ "slot", wp_command_slot, "create, drop, list, skip, accept" },
+	{ "run", wp_command_run, "run the relay in the foreground" },
+	{ "init", wp_command_init, "create outbox table, publication and slot, or print SQL" },
+	{ "check", wp_command_check, "check every precondition and print cures" },
+	{ "diff", wp_command_diff, "compare the outbox tables with the topics" },
+	{ "status", wp_command_status, "show slot, lag and retained WAL" },
+	{ "tail", wp_command_tail, "show events as they are committed, as JSON lines" },
+	{ "slot", wp_command_slot, "create, drop, list, skip or accept a slot" },
 	{ "config", wp_command_config, "option reference, sample file, effective configuration" },
-	{ "metrics", wp_command_metrics, "reference of what /metrics tells" },
-	{ "version", wp_command_version, "versions of walpost and its libraries" },
+	{ "metrics", wp_command_metrics, "reference of /metrics" },
+	{ "version", wp_command_version, "print versions of walpost and its libraries" },
 };
 
 /*

@@ -33,7 +33,8 @@ static enum wp_rc check_text(const char *path, const char *text, size_t size,
 		return wp_error_set(error, WP_CONFIG,
 				    "%s is larger than 1 MiB, which no setting needs", path);
 	if (strlen(text) != size)
-		return wp_error_set(error, WP_CONFIG, "%s has a NUL byte: not a text", path);
+		return wp_error_set(error, WP_CONFIG,
+				    "%s contains a NUL byte: it is not a text file", path);
 	return WP_OK;
 }
 
@@ -60,7 +61,7 @@ enum wp_rc wp_file_text(const char *path, char **ret, struct wp_error *error)
 				    strerror(errno));
 	text = malloc(WP_FILE_TEXT_SIZE_MAX + 2);
 	if (text == NULL) {
-		rc = wp_error_set(error, WP_NOMEM, "no memory");
+		rc = wp_error_set(error, WP_NOMEM, "out of memory");
 		goto out;
 	}
 	rc = read_all(fd, text, &size);

@@ -25,7 +25,7 @@ static struct wp_finding *say_no_memory(struct wp_findings *f)
 	f->no_memory = (struct wp_finding){
 		.level = WP_FINDING_FAIL,
 		.name = "memory",
-		.what = "there is no memory for what was found",
+		.what = "out of memory for the findings",
 		.reaction = WP_REACT_RECONNECT,
 	};
 	return &f->no_memory;

@@ -49,7 +49,7 @@ static const uint8_t *read_word(struct reader *r, const uint8_t *at, const char 
 	size_t size = strlen(word);
 
 	if ((size_t)(r->end - at) < size || memcmp(at, word, size) != 0)
-		return blame(r, at, "neither null, true nor false stands here");
+		return blame(r, at, "null, true or false is expected");
 	return at + size;
 }
 
@@ -96,7 +96,7 @@ static const uint8_t *read_escape(struct reader *r, const uint8_t *at)
 	if (c != '\0' && strchr(single, c) != NULL)
 		return at + 1;
 	if (c != 'u')
-		return blame(r, at, "a backslash stands before what it does not escape");
+		return blame(r, at, "an escape sequence is invalid");
 	at++;
 	for (int i = 0; i < 4; i++, at++) {
 		if (at == r->end || wp_hex_value(*at) < 0)
@@ -139,7 +139,7 @@ static const uint8_t *read_special(struct reader *r, const uint8_t *at)
 	if (*at == '\\')
 		return read_escape(r, at + 1);
 	if (*at < 0x20)
-		return blame(r, at, "a control character stands in a string");
+		return blame(r, at, "a string contains a control character");
 	size_t size = wp_utf8_size(at, (size_t)(r->end - at));
 	return size > 0 ? at + size : blame(r, at, "a string is not UTF-8");
 }
@@ -242,7 +242,7 @@ static const uint8_t *open_container(struct reader *r, const uint8_t *at, struct
 	struct wp_span name;
 
 	if (!push(n, object))
-		return blame(r, at, "more than 1,024 containers stand within each other");
+		return blame(r, at, "containers are nested more than 1,024 levels deep");
 	at = skip_space(r, at + 1);
 	*ret_complete = is_there(r, at, object ? '}' : ']');
 	if (*ret_complete) {
@@ -333,7 +333,7 @@ static enum wp_rc read_text(struct wp_span text, enum follow follow, struct wp_j
 	const uint8_t *to = read_value(&r, from, WP_JSON_DEPTH_MAX);
 	const uint8_t *next = to != NULL ? skip_space(&r, to) : r.end;
 	if (next < r.end && follow == NOTHING_FOLLOWS)
-		to = blame(&r, next, "something follows the value");
+		to = blame(&r, next, "there is text after the value");
 	if (to != NULL) {
 		*ret = value_between(from, to);
 		return WP_OK;

@@ -38,14 +38,14 @@ enum wp_rc wp_secret_file_new(const char *path, struct wp_secret_file **ret, str
 	enum wp_rc rc;
 
 	if (f == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "out of memory");
 	if (pthread_mutex_init(&f->lock, NULL) != 0) {
 		free(f);
-		return wp_error_set(error, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "out of memory");
 	}
 	f->path = strdup(path);
 	f->is_regular = is_regular(path);
-	rc = f->path == NULL ? wp_error_set(error, WP_NOMEM, "no memory")
+	rc = f->path == NULL ? wp_error_set(error, WP_NOMEM, "out of memory")
 			     : wp_file_text(path, &f->text, error);
 	if (rc != WP_OK) {
 		wp_secret_file_free(f);
@@ -84,8 +84,8 @@ static enum wp_rc read_now(const struct wp_secret_file *f, bool (*is_usable)(con
 
 	/* To open a FIFO could wait without an end. */
 	if (!is_regular(f->path))
-		return wp_error_set(error, WP_CONFIG, "%s is gone, or no regular file any more",
-				    f->path);
+		return wp_error_set(error, WP_CONFIG,
+				    "%s was removed or is no longer a regular file", f->path);
 	enum wp_rc rc = wp_file_text(f->path, &text, error);
 	if (rc != WP_OK)
 		return rc;
@@ -93,7 +93,7 @@ static enum wp_rc read_now(const struct wp_secret_file *f, bool (*is_usable)(con
 	if (text[0] == '\0' && f->text[0] != '\0')
 		rc = wp_error_set(error, WP_CONFIG, "%s is empty", f->path);
 	else if (is_usable != NULL && !is_usable(text))
-		rc = wp_error_set(error, WP_CONFIG, "%s holds no value that can be used", f->path);
+		rc = wp_error_set(error, WP_CONFIG, "%s contains no usable value", f->path);
 	if (rc != WP_OK) {
 		free(text);
 		return rc;

@@ -187,7 +187,7 @@ enum wp_rc wp_worker_new(struct wp_worker **ret, struct wp_error *error)
 {
 	struct wp_worker *w = calloc(1, sizeof(*w));
 	if (w == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a worker thread");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a worker thread");
 	w->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->fd < 0) {
 		int errnum = errno;

@@ -48,25 +48,25 @@ static enum wp_rc judge(const struct wp_changes *c, const PGresult *r, struct wp
 	const char *slot = c->setup.options->slot;
 	if (*value(r, C_PUBLICATION) != 't')
 		return wp_error_set(error, WP_DATA,
-				    "there is no publication %s in this database; walpost check "
-				    "tells what is missing and how to make it",
+				    "there is no publication %s in this database; run walpost "
+				    "check for the cure",
 				    c->setup.options->publication);
 	if (c->setup.from == WP_CHANGES_FROM_NOW)
 		return WP_OK;
 	if (PQgetisnull(r, 0, C_SLOT))
+		return wp_error_set(error, WP_DATA,
+				    "slot %s does not exist, so there is no backlog to show; "
+				    "`walpost slot list` lists the slots",
+				    slot);
+	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || *value(r, C_OUR_DATABASE) != 't')
 		return wp_error_set(
 			error, WP_DATA,
-			"there is no slot %s whose backlog could be shown; walpost slot "
-			"list shows those that there are",
-			slot);
-	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || *value(r, C_OUR_DATABASE) != 't')
-		return wp_error_set(error, WP_DATA,
-				    "slot %s is not walpost's: it is of %s, or of another database",
-				    slot, value(r, C_PLUGIN));
+			"slot %s is not walpost's: it belongs to %s or to another database", slot,
+			value(r, C_PLUGIN));
 	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
 		return wp_error_set(error, WP_DATA,
-				    "slot %s is lost: the server has removed the log it needs; "
-				    "`walpost check` says how to begin anew",
+				    "slot %s is lost: the server has removed WAL that it needs; "
+				    "run `walpost check` for the cure",
 				    slot);
 	return WP_OK;
 }
@@ -109,12 +109,11 @@ static enum wp_rc say_no_slot(const struct wp_changes *c, enum wp_rc rc, struct 
 {
 	const struct wp_error said = *error;
 	if (strcmp(c->setup.session->failure.sqlstate, "53400") == 0)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"the server has no replication slot to spare: raise "
-			"max_replication_slots (takes effect with a restart), or drop a "
-			"slot that nobody needs (`walpost slot list` shows them)");
-	return wp_error_set(error, rc, "no temporary slot can be made: %.900s", said.text);
+		return wp_error_set(error, WP_CONFIG,
+				    "all replication slots of the server are in use: raise "
+				    "max_replication_slots (requires a restart), or drop a slot "
+				    "that is no longer needed (`walpost slot list` lists them)");
+	return wp_error_set(error, rc, "cannot create a temporary slot: %.900s", said.text);
 }
 
 enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup *setup,
@@ -194,9 +193,9 @@ static enum wp_rc take_large(struct wp_changes *c, int number, wp_changes_take t
 	enum wp_rc rc = fetch(c, INT_MAX, "ABSOLUTE", number, &rows, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = PQntuples(rows) == 1
-		     ? hand_over(rows, 0, take, arg, error)
-		     : wp_error_set(error, WP_PROTO, "a change was there, and is not any more");
+	rc = PQntuples(rows) == 1 ? hand_over(rows, 0, take, arg, error)
+				  : wp_error_set(error, WP_PROTO,
+						 "a change that was read before has disappeared");
 	PQclear(rows);
 	return rc;
 }

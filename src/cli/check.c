@@ -71,14 +71,14 @@ int wp_command_check(int argc, char **argv)
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost check",
-		.about = "Checks everything that the relay needs, in Postgres and in Kafka, and says for\n"
-			 "what is missing how to cure it: SQL that psql takes as it is, or a comment that\n"
-			 "names a setting. Changes nothing.",
+		.about = "Checks everything that the relay needs in Postgres and in Kafka. For each problem\n"
+"it prints the cure: SQL for psql, or a comment that names a setting. Changes\n"
+"nothing.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "the relay can run; there may be warnings",
-			[WP_EXIT_FAILED] = "something is missing",
+			[WP_EXIT_FAILED] = "a precondition is not met",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};

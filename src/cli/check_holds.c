@@ -143,11 +143,11 @@ static void judge_foreign(struct holds *h)
 		(void)wp_error_set(
 			&error, WP_CONFIG,
 			"slot %s holds %s%" PRIu64
-			" rows of tables that are neither an outbox nor under outbox.ignore (%s), "
-			"and walpost run stops at the first. They are in the log already: taking "
-			"the tables out of the publication does not help. To give up everything "
-			"up to the last of them instead, events included: walpost slot skip --to "
-			"%s",
+			" rows of tables that are neither outboxes nor listed in outbox.ignore "
+			"(%s), and walpost run stops at the first. Removing the tables from the "
+			"publication does not help, because the rows are already in the WAL. To "
+			"discard everything up to the last of them instead, events included: "
+			"walpost slot skip --to %s",
 			h->c->config.postgres.slot, h->whole ? "" : "at least ", counts->foreign,
 			quoted(names, (const char *)what.data),
 			wp_lsn_text(counts->foreign_until, beyond));
@@ -169,9 +169,8 @@ static void judge_refused(struct holds *h)
 	(void)wp_error_set(
 		&error, WP_CONFIG,
 		"slot %s holds %s%" PRIu64
-		" events that can never be sent, and walpost run stops at the first (%s). "
-		"To give up everything up to the last of them instead: walpost slot "
-		"skip --to %s",
+		" events that can never be delivered, and walpost run stops at the first (%s). To "
+		"discard everything up to the last of them instead: walpost slot skip --to %s",
 		h->c->config.postgres.slot, h->whole ? "" : "at least ", h->refused_count,
 		h->refused.text, wp_lsn_text(h->refused_until, beyond));
 	bool has_topic = h->c->config.relay.dead_letter_topic[0] != '\0';

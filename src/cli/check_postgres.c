@@ -61,17 +61,16 @@ static void judge_moved(struct wp_check *c, const PGresult *row)
 	    (long)c->config.relay.epoch > epoch)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG,
-			   "slot %s stands at %s, but the relay that had it last had confirmed "
-			   "only %s at %s%s: it was moved or made anew meanwhile, and walpost run "
-			   "will refuse it",
+			   "slot %s is at %s, but its last relay had confirmed only %s at %s%s: "
+			   "the slot was moved or recreated since, and walpost run will refuse it",
 			   c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
 			   PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
-			   is_true(row, BEYOND) ? ""
-						: ", and it has decoded fewer transactions "
-						  "now than then");
+			   is_true(row, BEYOND)
+				   ? ""
+				   : ", and the slot has decoded fewer transactions than then");
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", error.text,
-			"-- walpost slot accept; then start it, and when it has caught up insert "
-			"again what is missing in Kafka");
+			"-- walpost slot accept; then start the relay, and once it has caught up "
+			"insert again the events that are missing in Kafka");
 }
 
 static void judge_epoch(struct wp_check *c, const PGresult *row)
@@ -83,7 +82,7 @@ static void judge_epoch(struct wp_check *c, const PGresult *row)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG,
 			   "relay.epoch is %u, but events of slot %s were sent with epoch %ld: new "
-			   "ones would sort below them, and walpost run will refuse it",
+			   "events would sort below them, and walpost run will refuse the slot",
 			   (unsigned)c->config.relay.epoch, c->config.postgres.slot, epoch);
 	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch);
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "epoch", error.text,
@@ -102,8 +101,8 @@ static void judge_system(struct wp_check *c, const PGresult *row)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG,
 			   "this is cluster %s, but events of slot %s were sent from cluster %s: "
-			   "positions begin anew here, and walpost run will refuse it until "
-			   "relay.epoch is raised",
+			   "positions start over in a new cluster, and walpost run will refuse the "
+			   "slot until relay.epoch is raised",
 			   is, c->config.postgres.slot, was);
 	(void)snprintf(cure, sizeof(cure), "-- set relay.epoch = %ld", epoch + 1);
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "system_identifier",
@@ -153,16 +152,15 @@ static void judge_trouble(struct wp_check *c, const PGresult *row)
 	if (is_true(row, IS_ACTIVE))
 		(void)wp_error_set(
 			&error, WP_OK,
-			"the relay that reads slot %s has had nothing confirmed for %s s: "
-			"%s",
+			"the relay that reads slot %s has received no confirmation for %s s: %s",
 			c->config.postgres.slot, since, trouble);
 	else
 		(void)wp_error_set(&error, WP_OK,
-				   "the last relay of slot %s was in trouble %s s ago: %s",
+				   "the last relay of slot %s reported a problem %s s ago: %s",
 				   c->config.postgres.slot, since, trouble);
-	wp_findings_add(&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "relay_trouble",
-			error.text,
-			"-- do what it says; the next relay that streams takes this back");
+	wp_findings_add(
+		&c->found.findings, WP_FINDING_WARN, WP_ROOM_SLOT, "relay_trouble", error.text,
+		"-- follow the instruction in the message; the next relay that streams clears it");
 }
 
 static void judge_checkpoint(struct wp_check *c, const PGresult *row)
@@ -235,13 +233,12 @@ static void check_init(struct wp_check *c)
 
 	if (c->found.slot_exists || c->found.publication_exists || c->found.checkpoint_ready)
 		return;
-	(void)wp_error_set(
-		&error, WP_CONFIG,
-		"neither slot %s nor publication %s is there, nor a table walpost.slot_checkpoint "
-		"that may be written: walpost init has not been run here",
-		c->config.postgres.slot, c->config.postgres.publication);
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "slot %s, publication %s and a writable table walpost.slot_checkpoint "
+			   "are all missing: walpost init has not been run in this database",
+			   c->config.postgres.slot, c->config.postgres.publication);
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "init", error.text,
-			"-- run walpost init first: it makes what is missing below");
+			"-- run walpost init first: it creates the objects that are missing below");
 }
 
 /* -- all ------------------------------------------------------------------------------- */
@@ -275,9 +272,9 @@ static void check_replication(struct wp_check *c)
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,
 					WP_CONNECTION_REPLICATION, &error);
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "replication_connection",
-		     "the server lets us replicate", &error,
-		     "-- in postgres.conninfo name the server itself: a connection pooler cannot "
-		     "replicate (replication=database)");
+		     "a replication connection works", &error,
+		     "-- in postgres.conninfo name the server itself: a connection pooler does not "
+		     "support replication=database");
 	wp_session_release(&session);
 }
 

@@ -42,14 +42,14 @@ static enum wp_rc read_facts(struct types *t, struct wp_error *error)
 	t->transfer = wp_columns_read(answer, t->check->config.postgres.binary, &t->facts);
 	PQclear(answer);
 	rc = wp_relations_put_facts(t->relations, &t->facts);
-	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the types of columns");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for column types");
 }
 
 static enum wp_rc look(struct types *t, struct wp_error *error)
 {
 	enum wp_rc rc = wp_relations_new(RELATIONS_MAX, NULL, &t->relations);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for the types of columns");
+		return wp_error_set(error, rc, "out of memory for column types");
 	rc = wp_check_ask(t->check, t->session, write_described, &t->described, error);
 	return rc == WP_OK ? read_facts(t, error) : rc;
 }
@@ -115,7 +115,7 @@ static void found(const struct types *t, size_t table, const struct wp_outbox_op
 		&t->check->found.findings,
 		fault->kind == WP_COLUMN_NONE ? WP_FINDING_OK : WP_FINDING_FAIL, WP_ROOM_OUTBOX,
 		"table_types",
-		fault->kind == WP_COLUMN_NONE ? "all that are needed do for what they mean"
+		fault->kind == WP_COLUMN_NONE ? "the type of each column suits its role"
 					      : error->text,
 		text);
 	f->table = table;

@@ -93,7 +93,9 @@ static int list_commands(const char *program, const struct wp_command *commands,
 	printf("Usage: %s COMMAND [OPTION]...\n\n", program);
 	for (size_t i = 0; i < count; i++)
 		printf("  %-15s %s\n", commands[i].name, commands[i].summary);
-	printf("\n`%s COMMAND --help` says more about each.\n", program);
+	printf("\n"
+	       "Run `%s COMMAND --help` for more about a command.\n",
+	       program);
 	return wp_cli_done();
 }
 
@@ -154,9 +156,9 @@ static int print_help(const struct wp_cli_usage *usage)
 		help_option("-c, --config", "FILE",
 			    "configuration file (`walpost config sample` prints one)");
 		help_option("--set", "SECTION.KEY=VALUE",
-			    "one setting; wins over file and environment");
+			    "one setting; overrides file and environment");
 	}
-	help_option("-h, --help", NULL, "this text");
+	help_option("-h, --help", NULL, "print this help");
 	printf("\nExit codes:\n");
 	for (int code = 0; code < WP_EXIT_COUNT; code++)
 		if (usage->exits[code] != NULL)
@@ -195,7 +197,7 @@ static const char *take_value(struct parser *p, const char *name)
 		return word + strlen(name) + 1;
 	if (p->at + 1 < p->argc)
 		return p->argv[++p->at];
-	(void)wp_cli_fail(WP_EXIT_CONFIG, "%s: a value is missing behind it; see `%s --help`", name,
+	(void)wp_cli_fail(WP_EXIT_CONFIG, "%s: a value is missing after it; see `%s --help`", name,
 			  p->usage->command);
 	return NULL;
 }
@@ -215,7 +217,8 @@ static bool take_file(struct parser *p, const char *name)
 		return false;
 	if (p->line->file != NULL) {
 		(void)wp_cli_fail(WP_EXIT_CONFIG,
-				  "%s is given twice; there is one configuration file", name);
+				  "%s is given twice; only one configuration file is allowed",
+				  name);
 		return false;
 	}
 	p->line->file = value;
@@ -422,7 +425,7 @@ static int read_config(const struct wp_cli_line *line, struct wp_config *ret,
 		return WP_EXIT_OK;
 	print_notes(notes);
 	if (rc == WP_NOMEM)
-		return wp_cli_fail(WP_EXIT_FAILED, "no memory for the configuration");
+		return wp_cli_fail(WP_EXIT_FAILED, "out of memory for the configuration");
 	return WP_EXIT_CONFIG;
 }
 

@@ -6,14 +6,14 @@
 static int reference(int argc, char **argv)
 {
 	return wp_cli_print("walpost config reference",
-			    "Prints every option in words, as Markdown.", wp_config_reference, argc,
-			    argv);
+			    "Prints the reference of all options, as Markdown.",
+			    wp_config_reference, argc, argv);
 }
 
 static int sample(int argc, char **argv)
 {
 	return wp_cli_print("walpost config sample",
-			    "Prints a walpost.conf to begin with: every option with its default.",
+			    "Prints a sample walpost.conf: every option with its default.",
 			    wp_config_sample, argc, argv);
 }
 
@@ -21,11 +21,11 @@ static int show(int argc, char **argv)
 {
 	static const struct wp_cli_usage usage = {
 		.command = "walpost config show",
-		.about = "Prints the values in force and where each came from, secrets as asterisks, and\n"
-			 "checks them: no connection is made. Of a file that cannot be read to its end only\n"
-			 "the errors are shown.",
+		.about = "Checks the configuration and prints the values in effect with the origin of each,\n"
+"secrets as asterisks. Makes no connection. If a file cannot be read to its end,\n"
+"only the errors are shown.",
 		.exits = {
-			[WP_EXIT_OK] = "printed, and the configuration is right",
+			[WP_EXIT_OK] = "printed, and the configuration is valid",
 			[WP_EXIT_FAILED] = "standard output cannot be written",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
@@ -49,11 +49,10 @@ int wp_command_config(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
 		{ "import-debezium", wp_command_import_debezium,
-		  "a walpost.conf of a Debezium configuration" },
-		{ "reference", reference, "every option in words, as Markdown" },
-		{ "sample", sample, "a walpost.conf to begin with" },
-		{ "show", show,
-		  "the values in force, where each came from, and whether they are right" },
+		  "convert a Debezium configuration to a walpost.conf" },
+		{ "reference", reference, "reference of all options, as Markdown" },
+		{ "sample", sample, "sample walpost.conf with all defaults" },
+		{ "show", show, "values in effect, their origin, and errors in them" },
 	};
 
 	return wp_cli_dispatch("walpost config", commands, sizeof(commands) / sizeof(commands[0]),

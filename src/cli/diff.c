@@ -105,7 +105,7 @@ static enum wp_rc make_room(struct wp_diff *d, struct wp_error *error)
 	d->topics = calloc(WP_DIFF_TOPICS_MAX, sizeof(*d->topics));
 	d->unmade = calloc((size_t)d->options.shown_max + 1, sizeof(*d->unmade));
 	if (d->topics == NULL || d->unmade == NULL || wp_matching_new(&setup, &d->tally) != WP_OK)
-		return wp_error_set(error, WP_NOMEM, "no memory for what is to be compared");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the comparison");
 	return WP_OK;
 }
 
@@ -136,7 +136,7 @@ static int tell(struct wp_diff *d)
 	if (exit_code != WP_EXIT_OK)
 		return exit_code;
 	if (counts->rows == 0 && d->unmade_count == 0)
-		return wp_cli_fail(WP_EXIT_FAILED, "there are no rows: nothing was compared");
+		return wp_cli_fail(WP_EXIT_FAILED, "there are no rows to compare");
 	return counts->equal == counts->rows && d->unmade_count == 0 ? WP_EXIT_OK : WP_EXIT_FAILED;
 }
 
@@ -225,10 +225,10 @@ int wp_command_diff(int argc, char **argv)
 	struct wp_diff_options *o = &d.options;
 	const struct wp_cli_option options[] = {
 		{ "--outbox", "NAME", "only the outbox of [outbox.NAME]", NULL, &o->outbox },
-		{ "--where", "SQL", "only rows of which this condition is true", NULL, &o->where },
-		{ "--limit", "N", "rows of each table, 10000 by default", NULL, &limit },
+		{ "--where", "SQL", "only rows that satisfy this SQL condition", NULL, &o->where },
+		{ "--limit", "N", "at most N rows of each table, 10000 by default", NULL, &limit },
 		{ "--since", "DURATION", "only records of the last 2h, 90min ...", NULL, &age },
-		{ "--id-header", "NAME", "the header that holds the id, by default id", NULL,
+		{ "--id-header", "NAME", "header that holds the event's id, by default id", NULL,
 		  &o->id_header },
 		{ "--show", "N", "show the first N of each kind, 10 by default", NULL, &shown },
 		{ "--no-values", NULL, "show no bytes of keys, headers and values", &o->no_values,
@@ -237,17 +237,17 @@ int wp_command_diff(int argc, char **argv)
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost diff",
-		.about = "Compares what walpost would send for the rows that are in the outboxes' tables\n"
-			 "with what the topics hold: topic, partition, key, headers and value, and the\n"
-			 "timestamp where a column gives it. Sends nothing, changes nothing, joins no\n"
-			 "consumer group. With --limit the newest rows are read where\n"
-			 "outbox.column.timestamp tells, else any.",
+		.about = "Compares the records that walpost would send for the rows in the outbox tables\n"
+"with the records in the topics: topic, partition, key, headers and value, and the\n"
+"timestamp if it comes from a column. Sends nothing, changes nothing, joins no\n"
+"consumer group. With --limit the newest rows are read if outbox.column.timestamp\n"
+"is set and exists, otherwise arbitrary rows.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "all rows have their record, and all are equal",
-			[WP_EXIT_FAILED] = "some differ or are missing, there are no rows, or a server does not answer",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration, or a right is missing",
+			[WP_EXIT_OK] = "every row has its record, and all are equal",
+			[WP_EXIT_FAILED] = "records differ or are missing, there are no rows, or a server does not answer",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration, or a privilege is missing",
 		},
 	};
 	struct wp_cli_line line;

@@ -40,10 +40,11 @@ static void print_tables(const struct wp_diff *d)
 		wp_cli_say(stdout, "%s: %" PRIu64 " row%s", table->name, table->rows,
 			   ending(table->rows));
 		if (table->is_limited)
-			wp_cli_say(stdout, ", and there are more (--limit): %s",
-				   table->is_ordered
-					   ? "these are the newest"
-					   : "in no order, for no column gives their time");
+			wp_cli_say(
+				stdout, ", and there are more (--limit): %s",
+				table->is_ordered
+					? "these are the newest"
+					: "in arbitrary order, because no column holds their time");
 		wp_cli_say(stdout, "\n");
 	}
 }
@@ -90,7 +91,7 @@ static void print_counts(const struct wp_diff *d, const struct wp_matching_count
 	wp_cli_say(stdout, "\n  missing    %10" PRIu64, c->missing);
 	print_missing_topics(d);
 	wp_cli_say(stdout, "\n  no record  %10" PRIu64 "%s\n", d->unmade_count,
-		   d->unmade_count > 0 ? "   walpost can make none of these rows" : "");
+		   d->unmade_count > 0 ? "   walpost cannot make one from these rows" : "");
 	wp_cli_say(stdout, "  repeated   %10" PRIu64, c->repeated);
 	if (c->repeated_unequal > 0)
 		wp_cli_say(stdout,
@@ -108,12 +109,16 @@ static void print_unknown(const struct wp_diff *d)
 	for (size_t i = 0; i < d->table_count; i++) {
 		const struct wp_diff_table *table = &d->tables[i];
 		if (table->rows > 0 && !table->timestamp_is_known)
-			wp_cli_say(stdout, "; %s: timestamps, which no column gives", table->name);
-		if (table->value_is_unknown)
-			wp_cli_say(stdout, "; %s: values, for their envelope tells of the commit",
+			wp_cli_say(stdout, "; %s: timestamps, because no column holds them",
 				   table->name);
+		if (table->value_is_unknown)
+			wp_cli_say(
+				stdout,
+				"; %s: values, because the envelope contains the commit position",
+				table->name);
 		if (table->time_is_unknown)
-			wp_cli_say(stdout, "; %s: ce_time, for no column gives it", table->name);
+			wp_cli_say(stdout, "; %s: ce_time, because no column holds it",
+				   table->name);
 	}
 	wp_cli_say(stdout, ".\n");
 }
@@ -121,17 +126,16 @@ static void print_unknown(const struct wp_diff *d)
 static void print_bounds(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	if (d->is_full)
-		wp_cli_say(stdout,
-			   "There was no room for more rows: those beyond were not compared.\n");
+		wp_cli_say(stdout, "Memory was exhausted: the remaining rows were not compared.\n");
 	if (c->digests > 0)
 		wp_cli_say(stdout,
-			   "Of %" PRIu64
-			   " row%s only digests were kept, there being no room for more: "
-			   "where one of these differs cannot be shown.\n",
+			   "For lack of memory only digests were kept of %" PRIu64
+			   " row%s: a difference in one of these cannot be shown.\n",
 			   c->digests, ending(c->digests));
 	if (c->nameless > 0)
 		wp_cli_say(stdout,
-			   "%" PRIu64 " record%s without a header %s: --id-header names another.\n",
+			   "%" PRIu64
+			   " record%s have no header %s: use --id-header to name another.\n",
 			   c->nameless, ending(c->nameless), d->options.id_header);
 }
 

@@ -159,13 +159,12 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
 
 	if (strcmp(state, "42501") == 0)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"table %s: %s; this command reads the table, which a relay need "
-			"not: GRANT %s%s%sSELECT ON %s TO its role",
-			table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
-			may_use_schema ? "" : schema,
-			may_use_schema ? "" : " TO its role, and GRANT ", table);
+		return wp_error_set(error, WP_CONFIG,
+				    "table %s: %s; walpost diff reads the table, unlike a relay: "
+				    "GRANT %s%s%sSELECT ON %s TO its role",
+				    table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
+				    may_use_schema ? "" : schema,
+				    may_use_schema ? "" : " TO its role, and GRANT ", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
@@ -248,7 +247,7 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 	}
 	enum wp_rc rc = name_types(r);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for the names of types");
+		return wp_error_set(error, rc, "out of memory for the names of types");
 	const struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = {
@@ -261,7 +260,7 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 	};
 	rc = wp_relations_put(r->relations, &change, &relation);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for the columns of a table");
+		return wp_error_set(error, rc, "out of memory for the columns of a table");
 	const struct wp_mapping_setup setup = {
 		.options = options_of(r),
 		.relation = relation,
@@ -364,7 +363,7 @@ static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp
 		return WP_OK;
 	}
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for what is to be compared");
+		return wp_error_set(error, rc, "out of memory for the comparison");
 	r->last_topic->rows++;
 	return WP_OK;
 }
@@ -489,7 +488,7 @@ static enum wp_rc know_types(struct rows *r, struct wp_error *error)
 	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
 	if (rc == WP_OK)
 		rc = wp_relations_put_facts(r->relations, &r->facts);
-	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the columns' types");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for the columns' types");
 }
 
 static enum wp_rc read_table(struct rows *r, struct wp_error *error)
@@ -539,10 +538,9 @@ static enum wp_rc prepare(struct rows *r, struct wp_error *error)
 	wp_buffer_init(&r->texts, 0);
 	enum wp_rc rc = wp_requirements_outboxes_init(&r->wanted, outboxes, error);
 	if (rc == WP_OK && r->wanted.wanted.count == 0)
-		rc = wp_error_set(
-			error, WP_CONFIG,
-			"no outbox has a table: logical messages are in the log only, and "
-			"cannot be compared");
+		rc = wp_error_set(error, WP_CONFIG,
+				  "no outbox has a table: logical messages exist only in the WAL "
+				  "and cannot be compared");
 	if (rc == WP_OK)
 		rc = wp_outbox_set_new(outboxes, wp_cli_record_max(&r->diff->config), &r->outboxes,
 				       error);
@@ -583,7 +581,7 @@ enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error)
 	struct rows *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for reading rows");
+		return wp_error_set(error, WP_NOMEM, "out of memory for reading rows");
 	r->diff = d;
 	enum wp_rc rc = prepare(r, error);
 	if (rc == WP_OK)

@@ -9,17 +9,17 @@
 static const struct wp_cli_usage usage = {
 	.command = "walpost config import-debezium",
 	.arguments = "FILE",
-	.about = "Reads the configuration of a Debezium that runs the outbox EventRouter, and prints\n"
-		 "a walpost.conf that sends what it sent. FILE is JSON as Kafka Connect takes it, a\n"
-		 ".properties file of Connect, or Debezium Server's application.properties; - is\n"
-		 "standard input. Each property is accounted for, by a comment. Secrets are not\n"
-		 "printed: the comment names the variable to set.",
+	.about = "Reads a Debezium configuration with the outbox EventRouter and prints a\n"
+"walpost.conf that sends the same records. FILE is JSON for Kafka Connect, a\n"
+".properties file of Connect, or Debezium Server's application.properties; - is\n"
+"standard input. A comment accounts for each property. Secrets are not printed:\n"
+"the comment names the variable to set.",
 	.argument_max = 1,
 	.configured = WP_CLI_UNCONFIGURED,
 	.exits = {
-		[WP_EXIT_OK] = "printed, and a consumer sees the topics, keys, values and headers it saw",
-		[WP_EXIT_FAILED] = "printed, and a consumer may see a difference: marked CHECK or\n"
-				   "     NOT SUPPORTED, and told on standard error; or it cannot be written",
+		[WP_EXIT_OK] = "printed, and consumers see the same topics, keys, values and headers",
+		[WP_EXIT_FAILED] = "printed, but consumers may see a difference, marked CHECK or\n"
+"     NOT SUPPORTED and reported on standard error; or writing failed",
 		[WP_EXIT_CONFIG] = "wrong usage, or the file cannot be read",
 	},
 };
@@ -49,7 +49,7 @@ static int print(const struct wp_import *import)
 	if (changes == 0)
 		return WP_EXIT_OK;
 	return wp_cli_fail(WP_EXIT_FAILED,
-			   "%zu of these a consumer may see: those marked CHECK and NOT SUPPORTED",
+			   "%zu of these affect consumers: those marked CHECK or NOT SUPPORTED",
 			   changes);
 }
 

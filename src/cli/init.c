@@ -56,13 +56,14 @@ static void add_case_script(struct wp_sql *sql, const struct wp_table_name *name
 		   "found FROM pg_tables "
 		   "WHERE lower(schemaname) = lower(%L) AND lower(tablename) = lower(%L);\n",
 		   name->schema, name->name);
-	wp_sql_add(
-		sql,
-		"IF found IS NOT NULL AND NOT EXISTS (SELECT FROM pg_tables "
-		"WHERE schemaname = %L AND tablename = %L) THEN\n"
-		"  RAISE EXCEPTION USING MESSAGE = 'there is ' || found || ', whose name differs "
-		"in case only: correct outbox.table';\nEND IF;\nEND $walpost$;\n",
-		name->schema, name->name);
+	wp_sql_add(sql,
+		   "IF found IS NOT NULL AND NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = "
+		   "%L AND tablename = %L) THEN\n"
+		   "  RAISE EXCEPTION USING MESSAGE = 'there is ' || found || ', whose name "
+		   "differs only in case: correct outbox.table';\n"
+		   "END IF;\n"
+		   "END $walpost$;\n",
+		   name->schema, name->name);
 }
 
 static void add_publication_script(struct wp_sql *sql, const struct init *i)
@@ -74,9 +75,11 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
 		   postgres->publication);
 	wp_sql_add(sql, "IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) THEN\n",
 		   postgres->slot);
-	wp_sql_add(sql, "  RAISE EXCEPTION 'there is a slot but no publication: a slot that is "
-			"older than its "
-			"publication cannot be decoded; drop the slot first';\nEND IF;\n");
+	wp_sql_add(
+		sql,
+		"  RAISE EXCEPTION 'the slot exists but the publication does not: the server "
+		"cannot decode a slot that is older than its publication; drop the slot first';\n"
+		"END IF;\n");
 	wp_publication_create_sql(sql, postgres->publication, &i->outboxes.wanted);
 	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
 }
@@ -123,7 +126,10 @@ static void add_script(struct wp_sql *sql, const struct init *i)
 		add_case_script(sql, &i->outboxes.names[at]);
 		wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	}
-	wp_sql_add(sql, "\n-- Here a relay notes that it has taken the slot over.\n%s\n",
+	wp_sql_add(sql,
+		   "\n"
+		   "-- A relay records here that it has taken over the slot.\n"
+		   "%s\n",
 		   wp_checkpoint_sql);
 	add_publication_script(sql, i);
 	add_grants(sql, i->role);
@@ -205,7 +211,7 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 
 static void say(const char *what, const char *name, bool existed)
 {
-	printf("%s %s: %s\n", what, name, existed ? "was there" : "created");
+	printf("%s %s: %s\n", what, name, existed ? "already exists" : "created");
 }
 
 static enum wp_rc create_objects(struct init *i, struct wp_error *error)
@@ -228,7 +234,7 @@ static enum wp_rc create_objects(struct init *i, struct wp_error *error)
 	say("checkpoint table", "walpost.slot_checkpoint", i->found.checkpoint_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
 	if (i->role)
-		printf("role %s: has REPLICATION, and may write walpost.slot_checkpoint and "
+		printf("role %s: has REPLICATION and may write walpost.slot_checkpoint and "
 		       "walpost.skip\n",
 		       i->role);
 	return WP_OK;
@@ -247,15 +253,14 @@ static void renew_checkpoint(struct init *i)
 		wp_cli_renew_checkpoint(&i->session, slot, "walpost init", &renewed, &error);
 	if (rc != WP_OK) {
 		fprintf(stderr,
-			"walpost: slot %s is new, but walpost.slot_checkpoint does not say so: %s; "
-			"run "
-			"walpost slot accept before walpost run\n",
+			"walpost: slot %s was created, but this is not recorded in "
+			"walpost.slot_checkpoint: %s; run walpost slot accept before walpost run\n",
 			slot, error.text);
 		return;
 	}
 	if (PQntuples(renewed) == 1)
-		printf("slot %s: events committed between %s, which relay %s had confirmed at %s, "
-		       "and %s may be missing in Kafka: compare with walpost diff\n",
+		printf("slot %s: events committed between %s, confirmed by relay %s at %s, and %s "
+		       "may be missing in Kafka: compare with walpost diff\n",
 		       slot, PQgetvalue(renewed, 0, 2), PQgetvalue(renewed, 0, 1),
 		       PQgetvalue(renewed, 0, 3), PQgetvalue(renewed, 0, 0));
 	PQclear(renewed);
@@ -283,10 +288,9 @@ static void add_permission_cure(struct wp_sql *sql, const struct init *i)
 	const char *role = i->role ? i->role : PQuser(pg);
 	wp_sql_add(
 		sql,
-		"; role %s may not make it. Run init once as an administrator, whose conninfo "
-		"stands "
-		"in place of all of the relay's: add --role %L --set 'postgres.conninfo=host=... "
-		"dbname=... user=ADMINISTRATOR'; or hand a DBA what --role %L --print-sql prints",
+		"; role %s may not create it. Run init once as an administrator, whose conninfo "
+		"replaces the relay's: add --role %L --set 'postgres.conninfo=host=... dbname=... "
+		"user=ADMINISTRATOR'; or pass the output of --role %L --print-sql to a DBA",
 		PQuser(pg), role, role);
 }
 
@@ -296,7 +300,7 @@ static void add_schema_cure(struct wp_sql *sql, const struct init *i, const char
 		const char *schema = i->outboxes.names[at].schema;
 		if (i->found.table_exists[at] || !strstr(said, schema))
 			continue;
-		wp_sql_add(sql, "; make it first: CREATE SCHEMA %I", schema);
+		wp_sql_add(sql, "; create it first: CREATE SCHEMA %I", schema);
 		return;
 	}
 }
@@ -348,7 +352,8 @@ static int create(struct init *i)
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, BEFORE))
-		return wp_cli_fail(WP_EXIT_FAILED, "nothing was created: cure the above first");
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "nothing was created: fix the problems above first");
 	rc = create_objects(i, &error);
 	if (rc == WP_OK)
 		rc = create_slot(i, &error);
@@ -360,7 +365,7 @@ static int create(struct init *i)
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, AFTER))
-		return wp_cli_fail(WP_EXIT_FAILED, "not ready: cure the above");
+		return wp_cli_fail(WP_EXIT_FAILED, "not ready: fix the problems above");
 	return wp_cli_done();
 }
 
@@ -385,20 +390,21 @@ int wp_command_init(int argc, char **argv)
 	static struct init i; /* large, and there is one */
 	bool print_sql = false;
 	const struct wp_cli_option options[] = {
-		{ "--print-sql", NULL, "print it as SQL for psql instead of doing it", &print_sql,
+		{ "--print-sql", NULL, "print SQL for psql instead of executing it", &print_sql,
 		  NULL },
-		{ "--role", "NAME", "also give this role what the relay needs", NULL, &i.role },
+		{ "--role", "NAME", "also grant this role the privileges of a relay", NULL,
+		  &i.role },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost init",
-		.about = "Creates what is missing in Postgres: the outbox table, the table in which relays\n"
-			 "note who has the slot, the publication of the outbox's inserts, and then the slot.\n"
-			 "The slot waits for all running transactions; they are named while it does.",
+		.about = "Creates missing objects in Postgres: the outbox table, the table in which relays\n"
+"record who has the slot, the publication of the outbox's inserts, and then the\n"
+"slot. Slot creation waits for all running transactions, which are listed meanwhile.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "all is there",
-			[WP_EXIT_FAILED] = "something is in the way; it is printed with its cure",
+			[WP_EXIT_OK] = "all objects exist",
+			[WP_EXIT_FAILED] = "an obstacle was found and printed with its cure",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};

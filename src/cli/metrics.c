@@ -19,14 +19,14 @@ static void print_reference(FILE *out)
 static int reference(int argc, char **argv)
 {
 	return wp_cli_print("walpost metrics reference",
-			    "Prints every metric of /metrics with its meaning, as Markdown.",
+			    "Prints the reference of all metrics of /metrics, as Markdown.",
 			    print_reference, argc, argv);
 }
 
 int wp_command_metrics(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
-		{ "reference", reference, "every metric with its meaning, as Markdown" },
+		{ "reference", reference, "reference of all metrics, as Markdown" },
 	};
 
 	return wp_cli_dispatch("walpost metrics", commands, sizeof(commands) / sizeof(commands[0]),

@@ -57,11 +57,10 @@ enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirement
 	if (rc == WP_OK)
 		rc = wp_session_query(s, (const char *)text.data, &missing, error);
 	if (rc == WP_OK && PQntuples(missing) > 0)
-		rc = wp_error_set(
-			error, WP_CONFIG,
-			"there is no table %s in database %s: make it (walpost init does), "
-			"or name the outbox's table in its configuration",
-			PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
+		rc = wp_error_set(error, WP_CONFIG,
+				  "there is no table %s in database %s: create it with walpost "
+				  "init, or correct outbox.table",
+				  PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
 	PQclear(missing);
 	wp_buffer_release(&text);
 	return rc;
@@ -112,7 +111,8 @@ static void name_waits(void *arg)
 		enum wp_rc rc = wp_session_open(&w->session, w->creator->console, w->options,
 						WP_CONNECTION_SQL, &error);
 		if (rc != WP_OK)
-			(void)fprintf(stderr, "slot creation waits; for what cannot be told: %s\n",
+			(void)fprintf(stderr,
+				      "slot creation waits, but its blockers cannot be read: %s\n",
 				      error.text);
 	}
 	if (!w->session.connection || !wp_session_pg(&w->session) ||

@@ -86,7 +86,7 @@ static void log_needed(const struct changes *c)
 {
 	if (c->restart.size > 0)
 		wp_log(WP_LOG_WARN, "restart_needed", WP_TEXT("keys", c->restart.text),
-		       WP_TEXT("reason", "these changed and are in force only after a restart"));
+		       WP_TEXT("reason", "these settings changed; restart walpost to apply them"));
 }
 
 static void release(void *arg, struct wp_run_fresh *fresh)
@@ -125,8 +125,7 @@ static enum wp_rc load(const struct wp_cli_reload *r, const struct wp_config *in
 
 	if (is_pipe(r->line->file)) {
 		wp_config_error(notes,
-				"%s is a pipe, which can be read but once: restart, or give "
-				"a file",
+				"%s is a pipe, which can be read only once: restart, or use a file",
 				r->line->file);
 		return WP_CONFIG;
 	}

@@ -11,16 +11,16 @@ int wp_command_run(int argc, char **argv)
 {
 	static const struct wp_cli_usage usage = {
 		.command = "walpost run",
-		.about = "Relays the outbox to Kafka, in the foreground, until SIGTERM or SIGINT: then it\n"
-			 "waits for what is in flight, tells Postgres, and ends. A second signal ends it at\n"
-			 "once. SIGHUP reads the configuration again: log.level and all of [outbox] change\n"
-			 "in flight, what else changed is named and needs a restart. Log lines go to\n"
-			 "standard error.",
+		.about = "Relays the outbox to Kafka in the foreground until SIGTERM or SIGINT. Then it\n"
+"waits for the events in flight, confirms them to Postgres, and ends. A second\n"
+"signal ends it at once. SIGHUP reloads the configuration: log.level and all of\n"
+"[outbox] change without a restart; other changed settings are named and need one.\n"
+"Log lines go to standard error.",
 		.exits = {
-			[WP_EXIT_OK] = "stopped as asked",
+			[WP_EXIT_OK] = "stopped on request",
 			[WP_EXIT_FAILED] = "failed; a restart may help",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
-			[WP_EXIT_HUMAN] = "a human must act: the log line with level=error says how",
+			[WP_EXIT_HUMAN] = "operator action is required: see the log line with level=error",
 		},
 	};
 	struct wp_cli_line line;

@@ -19,7 +19,7 @@ enum wp_rc wp_console_init(struct wp_console *c, struct wp_error *error)
 	*c = (struct wp_console){ .loop = ev_loop_new(EVFLAG_AUTO) };
 	if (!c->loop)
 		return wp_error_set(error, WP_NOMEM,
-				    "no event loop: neither epoll nor poll works here");
+				    "cannot create an event loop: neither epoll nor poll works");
 	ev_signal_init(&c->interrupt, on_signal, SIGINT);
 	ev_signal_init(&c->terminate, on_signal, SIGTERM);
 	c->interrupt.data = c->terminate.data = c;
@@ -170,7 +170,7 @@ enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **re
 	if (s->failure.reaction != WP_REACT_NONE)
 		return wp_error_set(error, rc_of(s->failure.reaction), "%s", s->failure.error.text);
 	if (!s->result)
-		return wp_error_set(error, WP_NOMEM, "out of memory for an answer of the server");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a result from the server");
 	*ret = s->result;
 	s->result = NULL;
 	return WP_OK;

@@ -64,13 +64,13 @@ static int create(struct slot *s)
 	PQclear(both);
 	if (slot_exists)
 		return wp_cli_fail(WP_EXIT_FAILED,
-				   "there is a slot %s; `walpost slot list` shows it", slot);
+				   "slot %s already exists; `walpost slot list` shows it", slot);
 	if (!publication_exists)
-		return wp_cli_fail(WP_EXIT_FAILED,
-				   "there is no publication %s: a slot that is older than its "
-				   "publication cannot be "
-				   "decoded; `walpost init` creates both in order",
-				   publication);
+		return wp_cli_fail(
+			WP_EXIT_FAILED,
+			"there is no publication %s: the server cannot decode a slot that is older "
+			"than its publication; create both in order with `walpost init`",
+			publication);
 	rc = wp_cli_create_slot(&s->session, &s->postgres, lsn, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "slot %s was not created: %s", slot, error.text);
@@ -143,20 +143,17 @@ static bool holds_events(struct slot *s, struct wp_error *error)
 	struct wp_error problem;
 	enum wp_rc rc = ask(s, write_whether_unconfirmed, &changes, &problem);
 	if (rc != WP_OK) {
-		(void)wp_error_set(
-			error, rc,
-			"whether it holds events that are not confirmed cannot be told: %s",
-			problem.text);
+		(void)wp_error_set(error, rc,
+				   "cannot determine whether it holds unconfirmed events: %s",
+				   problem.text);
 		return true;
 	}
 	bool some = PQntuples(changes) > 0;
 	if (some)
-		(void)wp_error_set(
-			error, WP_DATA,
-			"it holds events that are not confirmed, the first in transaction "
-			"%s; they would "
-			"never be relayed",
-			PQgetvalue(changes, 0, 0));
+		(void)wp_error_set(error, WP_DATA,
+				   "it holds unconfirmed events, the first in transaction %s; they "
+				   "would never be relayed",
+				   PQgetvalue(changes, 0, 0));
 	PQclear(changes);
 	return some;
 }
@@ -166,7 +163,7 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error 
 {
 	bool ours = !strcmp(PQgetvalue(used, 0, 2), "pgoutput") && *PQgetvalue(used, 0, 3) == 't';
 	if (!ours) {
-		(void)wp_error_set(error, WP_CONFIG, "it is not walpost's: a %s slot%s%s%s",
+		(void)wp_error_set(error, WP_CONFIG, "it is not walpost's, but a %s slot%s%s%s",
 				   PQgetvalue(used, 0, 1),
 				   PQgetisnull(used, 0, 2) ? "" : " of plugin ",
 				   PQgetvalue(used, 0, 2),
@@ -180,11 +177,10 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error 
 		return false;
 	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
 	if (*PQgetvalue(used, 0, 6) == '0') {
-		(void)wp_error_set(
-			error, WP_CONFIG,
-			"whether it holds events that are not confirmed cannot be told without its "
-			"publication, and %s is not there",
-			s->postgres.publication);
+		(void)wp_error_set(error, WP_CONFIG,
+				   "cannot determine whether it holds unconfirmed events, because "
+				   "publication %s does not exist",
+				   s->postgres.publication);
 		return true;
 	}
 	return holds_events(s, error);
@@ -219,10 +215,10 @@ static int drop(struct slot *s)
 					"slot %s is in use by process %s: stop its relay first",
 					slot, PQgetvalue(used, 0, 0));
 	else if (!s->force && is_in_the_way(s, used, &error))
-		exit_code =
-			wp_cli_fail(WP_EXIT_FAILED,
-				    "slot %s was not dropped: %s. --force drops it all the same",
-				    slot, error.text);
+		exit_code = wp_cli_fail(
+			WP_EXIT_FAILED,
+			"slot %s was not dropped: %s. To drop it regardless, use --force", slot,
+			error.text);
 	else
 		exit_code = drop_it(s);
 	PQclear(used);
@@ -338,8 +334,9 @@ static int run_create(int argc, char **argv)
 	static const struct wp_cli_usage usage = {
 		.command = "walpost slot create",
 		.arguments = "[NAME]",
-		.about = "Creates the slot of the configuration, or NAME. Waits for all running\n"
-			 "transactions and names them; refuses while the publication is missing.",
+		.about = "Creates the slot of the configuration, or NAME. Waits for all running transactions\n"
+"and lists them. Requires the publication to exist. Events committed before the slot\n"
+"exists are not relayed.",
 		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "created",
@@ -355,14 +352,13 @@ static int run_drop(int argc, char **argv)
 {
 	struct slot s = { 0 };
 	const struct wp_cli_option options[] = {
-		{ "--force", NULL, "also when events that are not confirmed are lost with it",
-		  &s.force, NULL },
+		{ "--force", NULL, "even if unconfirmed events are lost", &s.force, NULL },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot drop",
 		.arguments = "[NAME]",
-		.about = "Drops the slot of the configuration, or NAME. Refuses a slot that is in use, one\n"
-			 "that holds events which are not confirmed, and one that is not walpost's.",
+		.about = "Drops the slot of the configuration, or NAME. Refuses a slot that is in use, that\n"
+"holds unconfirmed events, or that is not walpost's.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.argument_max = 1,
@@ -400,9 +396,9 @@ static int run_accept(int argc, char **argv)
 	static const struct wp_cli_usage usage = {
 		.command = "walpost slot accept",
 		.arguments = "[NAME]",
-		.about = "Acknowledges that the slot of the configuration, or NAME, was made anew or moved:\n"
-			 "notes in walpost.slot_checkpoint that it stands where it stands. A relay that refused to\n"
-			 "start goes on from there; what lies before is yours to have sent again.",
+		.about = "Acknowledges that the slot of the configuration, or NAME, was recreated or moved:\n"
+"records its present position in walpost.slot_checkpoint. A relay that refused to start then\n"
+"continues from there; sending earlier events again is up to you.",
 		.argument_max = 1,
 		.exits = {
 			[WP_EXIT_OK] = "accepted, or nothing to accept",
@@ -418,10 +414,10 @@ int wp_command_slot(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
 		{ "create", run_create, "creates the slot" },
-		{ "drop", run_drop, "drops it, if nothing is lost" },
+		{ "drop", run_drop, "drops the slot if no event is lost" },
 		{ "list", run_list, "all slots of the server" },
-		{ "skip", wp_command_slot_skip, "gives up events that can never be delivered" },
-		{ "accept", run_accept, "acknowledges that it was made anew or moved" },
+		{ "skip", wp_command_slot_skip, "discards events that can never be delivered" },
+		{ "accept", run_accept, "acknowledges that the slot was recreated or moved" },
 	};
 	return wp_cli_dispatch("walpost slot", commands, sizeof(commands) / sizeof(commands[0]),
 			       argc, argv);

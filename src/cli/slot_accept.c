@@ -87,17 +87,15 @@ static int write_it(struct wp_session *s, const char *slot, const PGresult *stan
 				   error.text);
 	bool done = PQntuples(accepted) == 1;
 	if (done)
-		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes before "
-		       "it\n",
+		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes "
+		       "before\n",
 		       slot, PQgetvalue(accepted, 0, 0), value(stands, OWNER),
 		       value(stands, CHECKPOINT), value(stands, CHECKPOINT_AT),
 		       value(stands, BYTES));
 	PQclear(accepted);
 	return done ? wp_cli_done()
 		    : wp_cli_fail(WP_EXIT_FAILED,
-				  "slot %s was not accepted: a relay has just "
-				  "taken it",
-				  slot);
+				  "slot %s was not accepted: a relay has just acquired it", slot);
 }
 
 static int judge(struct wp_session *s, const char *slot, const PGresult *stands)
@@ -109,14 +107,14 @@ static int judge(struct wp_session *s, const char *slot, const PGresult *stands)
 				   "slot %s is in use by process %s: there is nothing to accept",
 				   slot, value(stands, ACTIVE_PID));
 	if (PQgetisnull(stands, 0, OWNER)) {
-		printf("slot %s: no relay has had it yet, there is nothing to accept\n", slot);
+		printf("slot %s: no relay has used it yet, so there is nothing to accept\n", slot);
 		return wp_cli_done();
 	}
 	if (!is(stands, SAME_SYSTEM) || is(stands, IS_BEHIND))
 		return wp_cli_fail(WP_EXIT_FAILED,
-				   "slot %s was not accepted: this is another or an older database "
-				   "than the one whose events were relayed, and its positions come "
-				   "again; set relay.epoch = %s instead",
+				   "slot %s was not accepted: this database is another one, or an "
+				   "older state, than the one whose events were relayed, and its "
+				   "positions repeat; set relay.epoch = %s instead",
 				   slot, value(stands, NEXT_EPOCH));
 	return write_it(s, slot, stands);
 }
@@ -126,15 +124,13 @@ static int refuse_without(const PGresult *ours)
 	if (PQntuples(ours) == 0)
 		return wp_cli_fail(
 			WP_EXIT_FAILED,
-			"walpost.slot_checkpoint is missing or lacks columns, so nothing is "
-			"remembered that could be accepted; walpost check tells how to "
-			"make it");
+			"walpost.slot_checkpoint is missing or lacks columns, so there is no "
+			"recorded position to accept; run walpost check for the cure");
 	if (*PQgetvalue(ours, 0, 0) != 't')
-		return wp_cli_fail(
-			WP_EXIT_FAILED,
-			"role %s may not read and write walpost.slot_checkpoint: accept as a "
-			"role that may, or give it the right with walpost init --role",
-			PQgetvalue(ours, 0, 1));
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "role %s may not read and write walpost.slot_checkpoint: use a "
+				   "role that may, or grant the privilege with walpost init --role",
+				   PQgetvalue(ours, 0, 1));
 	return WP_EXIT_OK;
 }
 

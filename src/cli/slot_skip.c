@@ -132,17 +132,15 @@ static enum wp_rc judge_place(struct skip *s, wp_lsn flushed, struct wp_error *e
 	(void)wp_lsn_text(s->from, from);
 	(void)wp_lsn_text(flushed, end);
 	if (s->to < s->from)
-		return wp_error_set(
-			error, WP_DATA,
-			"slot %s stands at %s already, beyond --to %s: a slot does not go "
-			"back, and what lies below was confirmed",
-			s->postgres.slot, from, to);
+		return wp_error_set(error, WP_DATA,
+				    "slot %s is already at %s, beyond --to %s: a slot cannot move "
+				    "backward, and earlier events were confirmed",
+				    s->postgres.slot, from, to);
 	if (s->to > flushed)
-		return wp_error_set(
-			error, WP_DATA,
-			"--to %s lies beyond the server's log, which ends at %s: events "
-			"that are not written yet would be given up",
-			to, end);
+		return wp_error_set(error, WP_DATA,
+				    "--to %s is beyond the end of the server's WAL, %s: events "
+				    "that are not yet written would be discarded",
+				    to, end);
 	return WP_OK;
 }
 
@@ -157,19 +155,21 @@ static enum wp_rc judge(struct skip *s, const PGresult *r, struct wp_error *erro
 				    "slot %s is in use by process %s: stop its relay first", slot,
 				    value(r, C_ACTIVE_PID));
 	if (strcmp(value(r, C_PLUGIN), "pgoutput") != 0 || !is(r, C_OUR_DATABASE))
-		return wp_error_set(error, WP_DATA,
-				    "slot %s is not walpost's: it is of %s, or of another database",
-				    slot, value(r, C_PLUGIN));
+		return wp_error_set(
+			error, WP_DATA,
+			"slot %s is not walpost's: it belongs to %s or to another database", slot,
+			value(r, C_PLUGIN));
 	if (is(r, C_IN_RECOVERY))
-		return wp_error_set(error, WP_DATA, "the server is a standby; skip on the primary");
+		return wp_error_set(error, WP_DATA,
+				    "the server is a standby; run this command on the primary");
 	if (strcmp(value(r, C_WAL_STATUS), "lost") == 0)
 		return wp_error_set(error, WP_DATA,
-				    "slot %s is lost: the server has removed the log it needs; "
-				    "`walpost check` says how to begin anew",
+				    "slot %s is lost: the server has removed WAL that it needs; "
+				    "run `walpost check` for the cure",
 				    slot);
 	if (wp_lsn_parse(wp_span_of(value(r, C_CONFIRMED)), &s->from) != WP_OK ||
 	    wp_lsn_parse(wp_span_of(value(r, C_FLUSHED)), &flushed) != WP_OK)
-		return wp_error_set(error, WP_PROTO, "the server tells no position of slot %s",
+		return wp_error_set(error, WP_PROTO, "the server reports no position for slot %s",
 				    slot);
 	s->timelines.current = (uint32_t)strtoul(value(r, C_TIMELINE), NULL, 10);
 	s->publication_exists = is(r, C_PUBLICATION);
@@ -203,8 +203,8 @@ static void find_timelines(struct skip *s)
 	if (rc != WP_OK)
 		(void)wp_cli_fail(
 			0,
-			"the server's timeline history could not be read, so the positions of "
-			"events from before its promotion are not those that a relay sends: %s",
+			"cannot read the server's timeline history, so the positions of events "
+			"from before its promotion may differ from those that a relay sends: %s",
 			error.text);
 	wp_session_release(&session);
 }
@@ -329,7 +329,7 @@ static void on_notice(void *arg, const PGresult *notice)
 		(void)wp_error_set(&s->incomplete, WP_DATA, "%.400s; %.400s", text,
 				   detail != NULL ? detail : "");
 	else if (text != NULL)
-		(void)wp_cli_fail(0, "the server says: %s", text);
+		(void)wp_cli_fail(0, "message from the server: %s", text);
 }
 
 static enum wp_rc survey(struct skip *s, struct wp_error *error)
@@ -401,8 +401,8 @@ static void record(struct skip *s)
 		       "VALUES (%%L, %%L, %%L, %s)",
 		       events);
 	s->recorded = try_to(s,
-			     "not recorded in walpost.skip, keep this output instead (`walpost "
-			     "init` makes the table)",
+			     "not recorded in walpost.skip: keep this output instead (create the "
+			     "table with `walpost init`)",
 			     template, s->postgres.slot, wp_lsn_text(s->from, from),
 			     wp_lsn_text(s->to, to));
 }
@@ -427,9 +427,8 @@ static void explain(struct skip *s)
 		return; /* the next statement says it */
 	bool is_whole = PQntuples(r) == 1;
 	PQclear(r);
-	static const char trouble[] =
-		"walpost.slot_checkpoint was not told; a relay may take the move for "
-		"a stranger's";
+	static const char trouble[] = "cannot update walpost.slot_checkpoint; a relay may report "
+				      "that the slot was moved by someone else";
 	if (is_whole)
 		(void)try_to(s, trouble, confirmed, to, to, s->postgres.slot);
 }
@@ -488,7 +487,8 @@ static void summarise_list(const struct skip *s)
 	wp_cli_say(stdout, "%" PRIu64 " event%s in %" PRIu64 " transaction%s\n", c->events,
 		   c->events == 1 ? "" : "s", c->transactions, c->transactions == 1 ? "" : "s");
 	if (c->refused > 0)
-		wp_cli_say(stdout, "%" PRIu64 " of them could never be sent: see their reasons\n",
+		wp_cli_say(stdout,
+			   "%" PRIu64 " of them can never be delivered: see their reasons\n",
 			   c->refused);
 	for (size_t i = 0; i < c->foreign_tables; i++) {
 		char table[WP_TABLE_NAME_TEXT_SIZE];
@@ -500,7 +500,7 @@ static void summarise_list(const struct skip *s)
 		wp_cli_say(stdout, "and rows of more tables that are not configured\n");
 	if (c->events > 0)
 		wp_cli_say(stdout,
-			   "The first of these transactions may be in Kafka in part already.\n");
+			   "Part of the first of these transactions may already be in Kafka.\n");
 }
 
 /* When the list failed, the transaction that it was read in is over with its error. */
@@ -521,7 +521,7 @@ static int list(struct skip *s)
 	if (s->console.interrupted)
 		return wp_cli_fail(WP_EXIT_FAILED, "interrupted; nothing was changed");
 	(void)rc; /* the sentence tells */
-	return wp_cli_fail(WP_EXIT_FAILED, "which events would be given up cannot be listed: %s",
+	return wp_cli_fail(WP_EXIT_FAILED, "cannot list the events that would be discarded: %s",
 			   error.text);
 }
 
@@ -533,7 +533,7 @@ static int skip(struct skip *s)
 	if (rc != WP_OK)
 		return wp_cli_fail(exit_of(rc), "%s", error.text);
 	if (s->from == s->to) {
-		wp_cli_say(stdout, "slot %s stands at %s already: there is nothing to give up\n",
+		wp_cli_say(stdout, "slot %s is already at %s: there is nothing to discard\n",
 			   s->postgres.slot, wp_lsn_text(s->to, to));
 		return wp_cli_done();
 	}
@@ -543,8 +543,9 @@ static int skip(struct skip *s)
 	if (!s->force) {
 		if (s->json)
 			summarise_json(s, false);
-		return wp_cli_fail(WP_EXIT_FAILED, "nothing was changed; --force gives up %s",
-				   s->listed ? "these events" : "whatever there is");
+		return wp_cli_fail(WP_EXIT_FAILED,
+				   "nothing was changed; to discard %s, use --force",
+				   s->listed ? "these events" : "everything there");
 	}
 	rc = advance(s, &error);
 	if (rc != WP_OK)
@@ -553,12 +554,11 @@ static int skip(struct skip *s)
 	if (s->json)
 		summarise_json(s, true);
 	else
-		wp_cli_say(
-			stdout,
-			"slot %s: stands at %s now; given up%s; start walpost again (one that is "
-			"held, too)\n",
-			s->postgres.slot, wp_lsn_text(s->to, to),
-			s->recorded ? ", and recorded in walpost.skip" : "");
+		wp_cli_say(stdout,
+			   "slot %s: now at %s; events discarded%s; start walpost again, even if "
+			   "it is held\n",
+			   s->postgres.slot, wp_lsn_text(s->to, to),
+			   s->recorded ? ", and recorded in walpost.skip" : "");
 	return wp_cli_done();
 }
 
@@ -583,12 +583,10 @@ static int connect_and_skip(struct skip *s)
 static int read_place(struct skip *s)
 {
 	if (s->to_text == NULL)
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "walpost slot skip needs --to LSN: the line "
-				   "event_undeliverable of the relay's log names it");
+		return wp_cli_fail(WP_EXIT_CONFIG, "walpost slot skip requires --to LSN; see "
+						   "event_undeliverable in the relay's log");
 	if (wp_lsn_parse(wp_span_of(s->to_text), &s->to) != WP_OK || s->to == 0)
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "--to %.100s is not an LSN, which looks like 16/B374D848",
+		return wp_cli_fail(WP_EXIT_CONFIG, "--to %.100s is not an LSN such as 16/B374D848",
 				   s->to_text);
 	return WP_EXIT_OK;
 }
@@ -597,9 +595,9 @@ int wp_command_slot_skip(int argc, char **argv)
 {
 	struct skip s = { 0 };
 	const struct wp_cli_option options[] = {
-		{ "--to", "LSN", "give up the transactions that commit before this", NULL,
+		{ "--to", "LSN", "discard the transactions that commit before this LSN", NULL,
 		  &s.to_text },
-		{ "--force", NULL, "do it; without, they are listed only", &s.force, NULL },
+		{ "--force", NULL, "discard them; otherwise they are only listed", &s.force, NULL },
 		{ "--all", NULL, "list all events, not the first 20", &s.all, NULL },
 		{ "--json", NULL, "all events and the result as JSON, one object a line", &s.json,
 		  NULL },
@@ -607,12 +605,12 @@ int wp_command_slot_skip(int argc, char **argv)
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot skip",
 		.about = "Moves the slot of the configuration past events that can never be delivered.\n"
-			 "Lists what is given up: id, key, topic and position of each event.\n"
-			 "With --force moves the slot and records that in walpost.skip.",
+"Lists the discarded events: id, key, topic and position of each. With --force\n"
+"moves the slot and records the events in walpost.skip.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "given up",
+			[WP_EXIT_OK] = "discarded",
 			[WP_EXIT_FAILED] = "refused, or only listed",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},

@@ -90,25 +90,25 @@ int wp_command_status(int argc, char **argv)
 	const char *watch = NULL;
 	const struct wp_cli_option options[] = {
 		{ "--json", NULL, "as one JSON object; with --watch one a line", &json, NULL },
-		{ "--local", NULL, "asks the relay at http.listen whether it lives, not Postgres",
+		{ "--local", NULL, "check the relay's /livez at http.listen instead of Postgres",
 		  &local, NULL },
-		{ "--watch", "[SECONDS]", "again and again, every 2 s, with rates; Ctrl-C ends it",
-		  NULL, &watch },
+		{ "--watch", "[SECONDS]", "repeat every 2 s, with rates; Ctrl-C ends it", NULL,
+		  &watch },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost status",
-		.about = "Shows how far the relay is, as Postgres sees it: whether one streams, the slot, what is\n"
-			 "not yet confirmed, the WAL that is kept for it, and who took it over when. --watch\n"
-			 "repaints in place on a terminal; elsewhere it prints one block after the other.",
+		.about = "Shows the relay's progress as Postgres reports it: whether a relay streams, the slot,\n"
+"unconfirmed and retained WAL, and the last takeover. --watch repaints in place on a\n"
+"terminal; elsewhere it prints one block after another.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "a relay streams from the slot; with --local: it lives",
-			[WP_EXIT_FAILED] = "none does (stopped, halted, or on its way), it is stalled, or the server\n"
-					   "     does not answer; with --local: it does not answer, or is stuck",
+			[WP_EXIT_OK] = "a relay streams from the slot; with --local: it is alive",
+			[WP_EXIT_FAILED] = "no relay streams (stopped, halted, or starting), it is stalled, or the server\n"
+"     does not answer; with --local: it does not answer, or is stuck",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration",
-			[WP_EXIT_HUMAN] = "a human must act: slot or publication is missing, or the slot is lost or\n"
-					  "     not walpost's",
+			[WP_EXIT_HUMAN] = "operator action is required: slot or publication is missing, or the slot is\n"
+"     lost or not walpost's",
 		},
 	};
 	struct wp_cli_line line;

@@ -189,23 +189,20 @@ static void say_nobody(struct wp_slot_status *s)
 		(void)wp_error_set(&s->means, WP_OK,
 				   "no relay streams from slot %s; start walpost run", slot);
 	else if (*trouble != '\0')
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"no relay streams from slot %s: the last one was in trouble %s s "
-			"ago: %s",
-			slot, noted(s, "seconds_in_trouble"), trouble);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "no relay streams from slot %s: the last one reported a problem "
+				   "%s s ago: %s",
+				   slot, noted(s, "seconds_in_trouble"), trouble);
 	else if (*noted(s, "stopped") == 't')
 		(void)wp_error_set(
 			&s->means, WP_OK,
-			"no relay streams from slot %s: %s was stopped, or halted (then its "
-			"log says why), %s s ago",
+			"no relay streams from slot %s: %s stopped or halted %s s ago; see its log",
 			slot, owner, *since ? since : "?");
 	else
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"no relay streams from slot %s: %s went without a word, or is trying; "
-			"it noted its position %s s ago",
-			slot, owner, *since ? since : "?");
+		(void)wp_error_set(&s->means, WP_OK,
+				   "no relay streams from slot %s: %s ended unexpectedly or is "
+				   "reconnecting; it recorded its position %s s ago",
+				   slot, owner, *since ? since : "?");
 }
 
 static void say_stalled(struct wp_slot_status *s)
@@ -222,20 +219,19 @@ static void say_not_walposts(struct wp_slot_status *s)
 
 	if (*plugin == '\0')
 		(void)wp_error_set(&s->means, WP_OK,
-				   "slot %s is a physical one, of a standby or a backup; give "
-				   "postgres.slot another name",
+				   "slot %s is a physical slot of a standby or a backup; set "
+				   "postgres.slot to another name",
 				   slot);
 	else if (strcmp(plugin, "pgoutput") != 0)
 		(void)wp_error_set(&s->means, WP_OK,
-				   "slot %s is of plugin %s, and walpost reads pgoutput; give "
-				   "postgres.slot another name",
+				   "slot %s uses plugin %s, but walpost requires pgoutput; set "
+				   "postgres.slot to another name",
 				   slot, plugin);
 	else
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"slot %s is of database %s, and the connection is to %s; connect to "
-			"that database, or give postgres.slot another name",
-			slot, value_of(s, "database"), PQgetvalue(s->slot, 0, HERE));
+		(void)wp_error_set(&s->means, WP_OK,
+				   "slot %s belongs to database %s, but the connection is to %s; "
+				   "connect to that database, or set postgres.slot to another name",
+				   slot, value_of(s, "database"), PQgetvalue(s->slot, 0, HERE));
 }
 
 static void say(struct wp_slot_status *s)
@@ -268,22 +264,19 @@ static void say(struct wp_slot_status *s)
 		break;
 	case WP_SLOT_LOST:
 		(void)wp_error_set(&s->means, WP_OK,
-				   "slot %s is lost (%s); walpost check tells the way on", slot,
+				   "slot %s is lost (%s); run walpost check for the cure", slot,
 				   value_of(s, "invalidation"));
 		break;
 	case WP_SLOT_NO_SLOT:
 		(void)wp_error_set(
 			&s->means, WP_OK,
-			"there is no slot %s in this server; walpost check tells what is "
-			"missing and how to make it",
-			slot);
+			"there is no slot %s on this server; run walpost check for the cure", slot);
 		break;
 	case WP_SLOT_NO_PUBLICATION:
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"there is no publication %s in this database; walpost check tells "
-			"what is missing and how to make it",
-			s->config.postgres.publication);
+		(void)wp_error_set(&s->means, WP_OK,
+				   "there is no publication %s in this database; run walpost check "
+				   "for the cure",
+				   s->config.postgres.publication);
 		break;
 	case WP_SLOT_UNREACHABLE:
 		break; /* said by who knows why */
@@ -389,7 +382,7 @@ static void print_checkpoint(FILE *to, const struct wp_slot_status *s)
 	if (!s->checkpoint)
 		print_line(
 			to, "owner",
-			"unknown: walpost.slot_checkpoint is missing, or not for this role to read",
+			"unknown: walpost.slot_checkpoint is missing or not readable by this role",
 			"");
 	else if (PQntuples(s->checkpoint) == 0)
 		print_line(to, "owner", "none yet", "");
@@ -433,7 +426,7 @@ static void print_trend(FILE *to, const struct wp_trend_rates *r)
 	int64_t by = r->lag_per_s < 0 ? -r->lag_per_s : r->lag_per_s;
 
 	if (r->caught_up_s == 0)
-		print_line(to, "lag", "none to speak of", "");
+		print_line(to, "lag", "none", "");
 	else if (r->caught_up_s < INT64_MAX)
 		(void)fprintf(to, "%-20s %s by %s, gone in %s\n", "lag", verb, rate_text(by).text,
 			      time_text(r->caught_up_s).text);

@@ -99,7 +99,7 @@ static int show(const char *answer)
 	unsigned code = 0;
 
 	if (sscanf(answer, "HTTP/%*u.%*u %u", &code) != 1 || body == NULL)
-		return wp_cli_fail(WP_EXIT_FAILED, "what answers at http.listen is no walpost");
+		return wp_cli_fail(WP_EXIT_FAILED, "the server at http.listen is not walpost");
 	(void)fputs(body + 4, stdout); /* wp_cli_done() looks */
 	int exit_code = wp_cli_done();
 	return exit_code == WP_EXIT_OK && code != 200 ? WP_EXIT_FAILED : exit_code;
@@ -115,13 +115,13 @@ int wp_status_local(const char *listen)
 
 	if (listen[0] == '\0')
 		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "http.listen is not set: there is nobody to ask; set it for the "
-				   "relay, http.listen = 9187");
+				   "http.listen is not set, so the relay cannot be queried; set it "
+				   "for the relay, for example http.listen = 9187");
 	if (wp_http_address_parse(listen, &address, &error) != WP_OK)
 		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: %s", error.text);
 	socklen_t size = address_of(&address, &storage);
 	if (size == 0)
-		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: \"%s\" is no address", listen);
+		return wp_cli_fail(WP_EXIT_CONFIG, "http.listen: \"%s\" is not an address", listen);
 	int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int errnum = fd < 0 ? errno : connect_to(fd, &storage, size, until_us);
 	if (errnum == 0)

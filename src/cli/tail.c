@@ -79,7 +79,7 @@ static void on_notice(void *arg, const PGresult *notice)
 {
 	const char *text = PQresultErrorField(notice, PG_DIAG_MESSAGE_PRIMARY);
 	if (text != NULL)
-		note(arg, "the server says: ", text);
+		note(arg, "message from the server: ", text);
 }
 
 static enum wp_rc write_lines(struct tail *t, struct wp_error *error)
@@ -105,7 +105,7 @@ static enum wp_rc show(struct tail *t, struct wp_error *error)
 				? wp_json_record(&t->lines, record)
 				: wp_json_poison(&t->lines, record, t->fed.error.text);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "a line of %s is too long for us, or for the memory",
+		return wp_error_set(error, rc, "a line of %s is too long, or memory is exhausted",
 				    record->table);
 	t->shown++;
 	if (t->lines.size >= LINES_WRITTEN_AT)
@@ -270,15 +270,16 @@ static int read_options(struct tail *t)
 {
 	char *end = NULL;
 	if (t->no_follow && !t->backlog)
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "--no-follow ends where the backlog ends, and needs --backlog");
+		return wp_cli_fail(
+			WP_EXIT_CONFIG,
+			"--no-follow stops at the end of the backlog and requires --backlog");
 	if (t->count_text == NULL)
 		return WP_EXIT_OK;
 	errno = 0;
 	t->count = strtoull(t->count_text, &end, 10);
 	if (strspn(t->count_text, "0123456789") != strlen(t->count_text) || t->count == 0 ||
 	    errno != 0)
-		return wp_cli_fail(WP_EXIT_CONFIG, "--count %.100s is not a number from 1 on",
+		return wp_cli_fail(WP_EXIT_CONFIG, "--count %.100s is not a positive number",
 				   t->count_text);
 	return WP_EXIT_OK;
 }
@@ -287,26 +288,26 @@ int wp_command_tail(int argc, char **argv)
 {
 	struct tail t = { .backlog = false };
 	const struct wp_cli_option options[] = {
-		{ "--backlog", NULL, "begin with what the configured slot still holds", &t.backlog,
-		  NULL },
-		{ "--no-follow", NULL, "with --backlog: end where the log ends now", &t.no_follow,
-		  NULL },
-		{ "--count", "N", "end after N events", NULL, &t.count_text },
+		{ "--backlog", NULL, "begin with the events that the configured slot still holds",
+		  &t.backlog, NULL },
+		{ "--no-follow", NULL, "with --backlog: stop at the present end of the WAL",
+		  &t.no_follow, NULL },
+		{ "--count", "N", "stop after N events", NULL, &t.count_text },
 		{ "--topic", "NAME", "only events of this topic", NULL, &t.topic },
 		{ "--key", "TEXT", "only events with this key", NULL, &t.key },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost tail",
 		.about = "Shows events as they are committed: the records that `walpost run` sends, as JSON,\n"
-			 "one object a line. Nothing is sent, and nothing confirmed: it reads from a\n"
-			 "temporary slot of its own, which the server drops when it ends.\n"
-			 "An event that cannot be sent has a member \"error\", and it goes on.",
+"one object a line. Sends and confirms nothing: it reads from a temporary slot,\n"
+"which the server drops at the end. An event that cannot be sent has a member\n"
+"\"error\", and reading continues.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
-			[WP_EXIT_OK] = "stopped (SIGINT, SIGTERM, a closed pipe), or at its end",
+			[WP_EXIT_OK] = "stopped (SIGINT, SIGTERM, a closed pipe), or reached its end",
 			[WP_EXIT_FAILED] = "the server does not answer; slot or publication is missing or lost",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration, or no right or room to replicate",
+			[WP_EXIT_CONFIG] = "wrong usage or configuration, or no privilege or free slot to replicate",
 		},
 	};
 	struct wp_cli_line line;

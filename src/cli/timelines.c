@@ -11,8 +11,7 @@ static enum wp_rc read_system(const PGresult *r, uint32_t *ret_current, wp_lsn *
 	/* systemid, timeline, xlogpos, dbname */
 	if (PQntuples(r) != 1 || PQnfields(r) < 4 ||
 	    wp_lsn_parse(wp_span_of(PQgetvalue(r, 0, 2)), ret_log_end) != WP_OK)
-		return wp_error_set(error, WP_PROTO,
-				    "IDENTIFY_SYSTEM gave no answer that PostgreSQL gives");
+		return wp_error_set(error, WP_PROTO, "unexpected result of IDENTIFY_SYSTEM");
 	*ret_current = (uint32_t)strtoul(PQgetvalue(r, 0, 1), NULL, 10);
 	return WP_OK;
 }

@@ -51,6 +51,6 @@ static void print_all(FILE *out)
 int wp_command_version(int argc, char **argv)
 {
 	return wp_cli_print("walpost version",
-			    "Prints the version of walpost and of the libraries it runs with.",
-			    print_all, argc, argv);
+			    "Prints the versions of walpost and of its libraries.", print_all, argc,
+			    argv);
 }

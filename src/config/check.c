@@ -78,7 +78,7 @@ static void check_required(struct check *c)
 			continue;
 		wp_config_error(
 			c->notes,
-			"%s is missing: write `%s = %s` under [%.*s] of the file, or set %s",
+			"%s is missing: write `%s = %s` under [%.*s] in the file, or set %s",
 			option->key, option->key + section_size + 1, option->example,
 			(int)section_size, option->key, wp_option_variable(option, variable));
 	}
@@ -125,9 +125,8 @@ static void check_work_mem(struct check *c)
 		    number * units[i].kib >= 64)
 			return;
 	(void)wp_error_set(&error, WP_CONFIG,
-			   "it must be a size as Postgres takes it, such as 256MB: from 64kB to "
-			   "2047GB, with a "
-			   "unit of kB, MB, GB");
+			   "it must be a size as in postgresql.conf, such as 256MB: from 64kB to "
+			   "2047GB, with a unit of kB, MB, GB");
 	judge(c, "postgres.decoding_work_mem", WP_CONFIG, &error);
 }
 
@@ -152,7 +151,7 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 	if (o->table[0] == '\0' && o->message_prefix[0] == '\0') {
 		wp_config_error(c->notes,
 				"%s is missing: name the table, or set message.prefix for events "
-				"that come as logical messages",
+				"sent as logical messages",
 				key_in(o, "outbox.table", key));
 		return;
 	}
@@ -161,8 +160,8 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 			 &error);
 	else if (o->leaves[0] != '\0')
 		wp_config_error(c->notes,
-				"%s names leaves of a partitioned table, and no table is named: "
-				"set %s too, or take the leaves out",
+				"%s names leaves of a partitioned table, but no table is named: "
+				"set %s too, or remove the leaves",
 				key_in(o, "outbox.leaves", key),
 				key_in(o, "outbox.table", table_key));
 	check_patterns(c, o->leaves, key_in(o, "outbox.leaves", key));
@@ -178,8 +177,8 @@ static void check_leaves(struct check *c)
 	    c->config->outbox.leaves[0] == '\0')
 		return;
 	wp_config_error(c->notes,
-			"%s: outbox.leaves is of one table and not inherited: set it in the "
-			"section that names the table, as outbox.%s.leaves",
+			"%s: outbox.leaves applies to one table and is not inherited: set it in "
+			"the section that names the table, as outbox.%s.leaves",
 			wp_config_where(c->config, "outbox.leaves"), outboxes->items[0].name);
 }
 

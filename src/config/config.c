@@ -142,9 +142,8 @@ enum wp_rc wp_config_read_set(struct wp_config *config, const char *set,
 	if (wp_value_is_secret(key, setting.value)) {
 		wp_config_error(
 			notes,
-			"--set: %s: a secret on the command line can be read by everyone on this "
-			"machine (ps); use the file, the environment or a variable that ends in "
-			"_FILE",
+			"--set: %s: everyone on this machine can read a secret on the command line "
+			"(ps); use the file, the environment or a variable that ends in _FILE",
 			key);
 		return WP_OK;
 	}

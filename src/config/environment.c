@@ -101,11 +101,10 @@ static void note_unknown(const char *variable, struct wp_config_notes *notes)
 			       "environment %s: ignored, there is no such key; did you mean %s?",
 			       variable, wp_option_variable(like, name));
 	else
-		wp_config_warn(
-			notes,
-			"environment %s: ignored, there is no such key; `walpost config reference` "
-			"lists all",
-			variable);
+		wp_config_warn(notes,
+			       "environment %s: ignored, there is no such key; `walpost config "
+			       "reference` lists all keys",
+			       variable);
 }
 
 static const char *variable_value(char *const *environment, const char *variable)

@@ -68,7 +68,7 @@ static void check_section(const struct file *f, unsigned number, const char *lin
 
 	if (line[size - 1] != ']') {
 		wp_config_error(f->notes,
-				"%s:%u: a section is written [name], with nothing behind it",
+				"%s:%u: a section is written [name], with nothing after it",
 				f->path, number);
 		return;
 	}
@@ -83,12 +83,11 @@ static void check_section(const struct file *f, unsigned number, const char *lin
 	if (outbox != NULL && wp_outbox_name_is_valid(outbox, strlen(outbox)))
 		return;
 	if (outbox != NULL)
-		wp_config_error(
-			f->notes,
-			"%s:%u: [%s]: the name of an outbox consists of lower-case letters, digits "
-			"and single underscores, begins with a letter, and is none that a key of "
-			"[outbox] begins with",
-			f->path, number, name);
+		wp_config_error(f->notes,
+				"%s:%u: [%s]: the name of an outbox consists of lower-case "
+				"letters, digits and single underscores, begins with a letter, and "
+				"must not begin like a key of [outbox]",
+				f->path, number, name);
 	else if (section_like(name) != NULL)
 		wp_config_error(f->notes,
 				"%s:%u: [%s]: there is no such section; did you mean [%s]?",
@@ -119,7 +118,7 @@ static void check_key(const struct file *f, unsigned number, const char *line, s
 			"%s:%u: a key consists of letters, digits, dots, underscores and dashes",
 			f->path, number);
 	else if (!in_section)
-		wp_config_error(f->notes, "%s:%u: %.*s stands before the first [section]", f->path,
+		wp_config_error(f->notes, "%s:%u: %.*s appears before the first [section]", f->path,
 				number, (int)key_size, line);
 }
 
@@ -137,9 +136,8 @@ static void check_line(const struct file *f, unsigned number, const char *line, 
 		return;
 	} else if (line[0] == ' ' || line[0] == '\t') {
 		wp_config_error(f->notes,
-				"%s:%u: a line may not begin with a space: a value stands on one "
-				"line, however "
-				"long, and a comment in the first column",
+				"%s:%u: a line must not begin with a space: write a value on one "
+				"line, however long, and begin a comment in the first column",
 				f->path, number);
 	} else if (line[0] == '[') {
 		*in_section = true;
@@ -244,7 +242,7 @@ static void note_errors(const struct file *f)
 	char **errors = NULL;
 
 	if (ini_config_get_errors(f->ini, &errors) != EOK || errors == NULL || errors[0] == NULL)
-		wp_config_error(f->notes, "%s: it cannot be read as a configuration file", f->path);
+		wp_config_error(f->notes, "%s: not a valid configuration file", f->path);
 	for (char **e = errors; e != NULL && *e != NULL; e++)
 		wp_config_error(f->notes, "%s: %s", f->path, *e);
 	ini_config_free_errors(errors);

@@ -43,309 +43,358 @@ static const char *const formats[] = { "logfmt", "json", NULL };
 
 const struct wp_option wp_options[] = {
 	{ "postgres.conninfo",
-	  "Where the server is and who we are, as libpq takes it: key=value or a URI. The role "
-	  "needs\n"
-	  "REPLICATION. Without an sslmode, a host that is not local gets sslmode=require. Empty:\n"
-	  "libpq's own environment (PGHOST, PGSERVICE, ...). A password is better kept out of it:\n"
-	  "postgres.password, a passfile or a service file.",
+	  "libpq connection string: key=value pairs or a URI. The role needs REPLICATION. Without "
+	  "sslmode, a\n"
+	  "remote host gets sslmode=require. Empty: libpq's own environment (PGHOST, PGSERVICE, "
+	  "...). Keep\n"
+	  "the password out of it: use postgres.password, a passfile or a service file.",
 	  "", TEXT, WP_OPTION_CONNINFO | REQUIRED, AT(postgres.conninfo), 0, TEXT_MAX, NULL,
 	  "host=/var/run/postgresql dbname=app user=walpost" },
 	{ "postgres.password",
-	  "Password of the role. Best given as a file: "
-	  "WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/...,\n"
-	  "which is read anew at each connection. Empty: whatever libpq finds (conninfo, "
+	  "Password of the role. Prefer a file, which is read again for each connection:\n"
+	  "WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/... Empty: libpq's own sources "
+	  "(conninfo,\n"
 	  "PGPASSWORD, passfile).",
 	  "", TEXT, WP_OPTION_SECRET, AT(postgres.password), 0, TEXT_MAX, NULL, NULL },
 	{ "postgres.slot",
-	  "Logical replication slot: holds how far the outbox has been delivered. Lower-case "
-	  "letters,\n"
-	  "digits and underscores. One relay at a time reads it; others wait as standbys.",
+	  "Logical replication slot, which records how far the outbox has been delivered. "
+	  "Lower-case letters,\n"
+	  "digits and underscores. One relay reads it at a time; others wait as standbys.",
 	  "walpost", TEXT, 0, AT(postgres.slot), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "postgres.publication",
-	  "Publication that names the outbox table and publishes its inserts.", "walpost", TEXT, 0,
-	  AT(postgres.publication), 1, NAME_MAX_BYTES, NULL, NULL },
+	  "Publication that contains the outbox table and publishes its inserts.", "walpost", TEXT,
+	  0, AT(postgres.publication), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "postgres.decoding_work_mem",
-	  "logical_decoding_work_mem of our session, e.g. 256MB: large transactions up to this "
-	  "size are\n"
-	  "decoded in the server's memory, not on its disk. Empty: the server's own setting.",
+	  "logical_decoding_work_mem of the relay's session, for example 256MB: the server decodes "
+	  "larger\n"
+	  "transactions on disk. Empty: the server's setting.",
 	  "", TEXT, 0, AT(postgres.decoding_work_mem), 0, 32, NULL, NULL },
 	{ "postgres.binary",
-	  "Whether the server sends values in binary, which spares it and us printing and reading "
-	  "a bytea\nas hexadecimal digits, and passes rows above 512 MB. Records have the same "
-	  "bytes as without. The\ncolumns that make a record must be boolean, integers, floats, "
-	  "numeric, text, varchar, char,\nname, json, jsonb, uuid, bytea, date, time, timestamp, "
-	  "timestamptz, arrays of these, enums, or\ndomains over all of them. auto: in binary if "
-	  "they are when the stream starts, until a row\nof the log is of another type.",
+	  "Whether the server sends values in binary format. This avoids the conversion of bytea "
+	  "to\n"
+	  "hexadecimal and back, and allows rows above 512 MB. Records are identical either way. "
+	  "The columns\n"
+	  "used for records must be boolean, integers, floats, numeric, text, varchar, char, name, "
+	  "json,\n"
+	  "jsonb, uuid, bytea, date, time, timestamp, timestamptz, arrays of these, enums, or "
+	  "domains over\n"
+	  "these. auto: binary if all are when the stream starts, until a row of another type "
+	  "arrives.",
 	  "off", ENUM, 0, AT(postgres.binary), 0, 0, binaries, NULL },
 	{ "postgres.allow_synchronous",
-	  "Whether the relay may be counted by synchronous_standby_names. It confirms only what "
-	  "Kafka\n"
-	  "has, so then every commit of the server waits for Kafka. A transaction that attaches a "
-	  "partition\nof the outbox and writes to it, too, then waits for ever: attach it before, "
-	  "or "
-	  "set\npublish_via_partition_root.",
+	  "Whether synchronous_standby_names may include the relay. The relay confirms only events "
+	  "that are\n"
+	  "in Kafka, so every commit on the server then waits for Kafka. A transaction that "
+	  "attaches a\n"
+	  "partition of the outbox and also writes to it then waits forever: attach it in an "
+	  "earlier\n"
+	  "transaction, or set publish_via_partition_root.",
 	  "no", BOOL, 0, AT(postgres.allow_synchronous), 0, 1, NULL, NULL },
 	{ "postgres.connect_timeout",
-	  "How long one attempt to connect may take, names and TLS included.", "10s", DURATION, 0,
-	  AT(postgres.connect_timeout_ms), 100, 10 * MINUTE, NULL, NULL },
+	  "Time limit of one connection attempt, including name resolution and TLS.", "10s",
+	  DURATION, 0, AT(postgres.connect_timeout_ms), 100, 10 * MINUTE, NULL, NULL },
 
 	{ "outbox.table",
-	  "The outbox table, by SQL rules: schema.table; without a schema it is public; \"Quoted\" "
-	  "parts stand\nfor themselves, others are folded to lower case. Empty: none, events come "
-	  "as logical messages\nonly.\nSeveral tables: a section [outbox.NAME] for each, which "
-	  "inherits what it does not set from\n[outbox].",
+	  "The outbox table, schema.table, by SQL rules: the default schema is public; quoted "
+	  "parts are\n"
+	  "literal, others are folded to lower case. Empty: no table, events are logical messages "
+	  "only.\n"
+	  "Several tables: one section [outbox.NAME] for each, which inherits unset keys from "
+	  "[outbox].",
 	  "public.outbox", TEXT, 0, AT(outbox.table), 0, 1024, NULL, NULL },
 	{ "outbox.message.prefix",
 	  "Prefix of logical messages that are events: SELECT pg_logical_emit_message(true, "
-	  "'outbox', ...),\nor walpost.emit() of sql/outbox_emit.sql. Empty: none are. Messages "
-	  "with other prefixes are passed\nover.",
+	  "'outbox', ...),\n"
+	  "or walpost.emit() of sql/outbox_emit.sql. Empty: none. Messages with other prefixes are "
+	  "ignored.",
 	  "", TEXT, 0, AT(outbox.message_prefix), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.message.format",
-	  "What such a message holds. json: an object whose members stand for columns: id, "
-	  "aggregatetype,\naggregateid, type, payload, by the names of the column options; headers "
-	  "too. protobuf: a\nwalpost.v1.Message (proto/).",
+	  "Format of such a message. json: an object whose members correspond to columns (id, "
+	  "aggregatetype,\n"
+	  "aggregateid, type, payload, as named by the column options), and headers. protobuf: a\n"
+	  "walpost.v1.Message (proto/).",
 	  "json", ENUM, 0, AT(outbox.message_format), 0, 0, message_formats, NULL },
 	{ "outbox.column.id",
-	  "Column with the event's identifier. Column names stand for themselves: no quotes, no "
+	  "Column with the event's identifier. Column names are literal: no quotes, no case "
 	  "folding.",
 	  "id", TEXT, 0, AT(outbox.column_id), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.key",
-	  "Column with the aggregate's identifier: its text is the key of the Kafka record, so "
-	  "events of one\naggregate stay in order.",
+	  "Column with the aggregate's identifier. Its text is the key of the Kafka record, so "
+	  "events of one\n"
+	  "aggregate stay in order.",
 	  "aggregateid", TEXT, 0, AT(outbox.column_key), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.key.fallback",
-	  "Column whose value is the key where column.key is NULL. Empty: there is none.", "", TEXT,
-	  0, AT(outbox.column_key_fallback), 0, NAME_MAX_BYTES, NULL, NULL },
-	{ "outbox.column.type",
-	  "Column with the event's type, sent as a header. Empty: there is none.", "type", TEXT, 0,
-	  AT(outbox.column_type), 0, NAME_MAX_BYTES, NULL, NULL },
+	  "Column whose value is the key if column.key is NULL. Empty: none.", "", TEXT, 0,
+	  AT(outbox.column_key_fallback), 0, NAME_MAX_BYTES, NULL, NULL },
+	{ "outbox.column.type", "Column with the event's type, sent as a header. Empty: none.",
+	  "type", TEXT, 0, AT(outbox.column_type), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.payload",
-	  "Column with the value: json, jsonb or text as Postgres prints them, bytea as raw bytes; "
-	  "NULL is a\nrecord without a value.",
+	  "Column with the value: json, jsonb or text as Postgres prints them, bytea as raw bytes. "
+	  "NULL: a\n"
+	  "record without a value.",
 	  "payload", TEXT, 0, AT(outbox.column_payload), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.timestamp",
-	  "Column with the record's timestamp: timestamp (read as UTC), timestamptz, date, or a "
-	  "bigint of\nmilliseconds since 1970. NULL, or no such column named here: the time of the "
-	  "commit.",
+	  "Column with the record's timestamp: timestamp (in UTC), timestamptz, date, or a bigint "
+	  "of\n"
+	  "milliseconds since 1970. NULL or not set: the time of the commit.",
 	  "", TEXT, 0, AT(outbox.column_timestamp), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.partition",
-	  "Integer column with the number of the record's partition. NULL, or no such column named "
-	  "here: by\nthe key, as Java's producer does it (murmur2).",
+	  "Integer column with the number of the record's partition. NULL or not set: by the key, "
+	  "like the\n"
+	  "Java producer (murmur2).",
 	  "", TEXT, 0, AT(outbox.column_partition), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.columns.missing",
-	  "What a table without one of the further columns (timestamp, partition, headers, "
-	  "value.columns)\ndoes: error, or ignore: it is as if the column were not asked for.",
+	  "How to treat a table that lacks one of the optional columns (timestamp, partition, "
+	  "headers,\n"
+	  "value.columns). error: refuse it. ignore: proceed as if the column were not configured.",
 	  "error", ENUM, 0, AT(outbox.columns_missing), 0, 0, missings, NULL },
-	{ "outbox.route.by", "Column whose value chooses the topic.", "aggregatetype", TEXT, 0,
+	{ "outbox.route.by", "Column whose value selects the topic.", "aggregatetype", TEXT, 0,
 	  AT(outbox.route_by), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.topic.regex",
-	  "Regular expression (PCRE2) that must match the whole value of the route.by column. No "
-	  "match: the\nvalue itself is the topic.",
+	  "Regular expression (PCRE2) that must match the whole value of the route.by column. "
+	  "Without a match\n"
+	  "the value itself is the topic.",
 	  "(?<routedByValue>.*)", TEXT, 0, AT(outbox.topic_regex), 1, 4096, NULL, NULL },
 	{ "outbox.topic.replacement",
-	  "The topic, with $1, ${1} or ${name} for groups of the expression.",
+	  "Topic name, with $1, ${1} or ${name} for groups of the expression.",
 	  "outbox.event.${routedByValue}", TEXT, 0, AT(outbox.topic_replacement), 1, 4096, NULL,
 	  NULL },
 	{ "outbox.headers.standard",
-	  "Which of our own headers are sent: id, type, walpost-position. A consumer that keeps "
-	  "the highest\nwalpost-position per partition drops every repetition.",
+	  "Standard headers to send: id, type, walpost-position. A consumer that keeps the "
+	  "highest\n"
+	  "walpost-position per partition can drop every duplicate.",
 	  "id,type,walpost-position", TEXT, 0, AT(outbox.headers_standard), 0, 1024, NULL, NULL },
 	{ "outbox.headers",
-	  "Further columns to send as headers: column or column:header, comma-separated. No "
-	  "header's "
-	  "name may\nbegin with walpost-.",
+	  "Further columns to send as headers: column or column:header, comma-separated. A "
+	  "header's name must\n"
+	  "not begin with walpost-.",
 	  "", TEXT, 0, AT(outbox.headers), 0, 8192, NULL, NULL },
 	{ "outbox.headers.source",
-	  "Value of a walpost-source header, for topics that several sources write. Empty: no such "
+	  "Value of a walpost-source header, for topics with several sources. Empty: no such "
 	  "header.",
 	  "", TEXT, WP_OPTION_GLOBAL, AT(outbox.headers_source), 0, 1024, NULL, NULL },
 	{ "outbox.headers.json",
-	  "Column of json or jsonb, an object whose members become headers: strings raw, others as "
-	  "JSON text,\nnull as a header with a null value. Names that begin with walpost-, or that "
-	  "walpost itself\nsends on the record, are left out. Empty: there is none.",
+	  "Column of json or jsonb, an object whose members become headers: strings as they are, "
+	  "others as\n"
+	  "JSON text, null as a header with a null value. Names that begin with walpost-, or that "
+	  "walpost\n"
+	  "itself sends on the record, are left out. Empty: none.",
 	  "", TEXT, 0, AT(outbox.headers_json), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.properties",
 	  "Column with lines of name=value (java.util.Properties, as Debezium's "
-	  "tracingspancontext) that\nbecome headers: traceparent, tracestate. The same names are "
-	  "left out as of headers.json.\nEmpty: there is none.",
+	  "tracingspancontext) that\n"
+	  "become headers: traceparent, tracestate. The same names are left out as for "
+	  "headers.json. Empty:\n"
+	  "none.",
 	  "", TEXT, 0, AT(outbox.headers_properties), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.format",
-	  "How id, type and the columns under headers are written: raw, their text; json; "
-	  "json-schema, JSON\nbeside its Kafka Connect schema, which is what Debezium Server "
-	  "sends; string, raw but for arrays\nwith types = debezium: [a, b c, null] in place of "
-	  "[\"a\",\"b c\",null] (StringConverter).",
+	  "Format of id, type and the columns under headers. raw: their text. json. json-schema: "
+	  "JSON with\n"
+	  "its Kafka Connect schema, as Debezium Server sends it. string: raw except for arrays "
+	  "with types =\n"
+	  "debezium: [a, b c, null] in place of [\"a\",\"b c\",null] (StringConverter).",
 	  "raw", ENUM, 0, AT(outbox.headers_format), 0, 0, header_forms, NULL },
 	{ "outbox.key.format",
-	  "How the key is written: raw, its text (StringConverter); json (JsonConverter without "
-	  "schemas: a\ntext has quotes); json-schema (JsonConverter with them). It decides the "
-	  "partition: keep what a\ntopic has.",
+	  "Format of the key. raw: its text (StringConverter). json: JsonConverter without schemas "
+	  "(a text\n"
+	  "has quotes). json-schema: JsonConverter with schemas. The format determines the "
+	  "partition: keep\n"
+	  "the one that a topic already has.",
 	  "raw", ENUM, 0, AT(outbox.key_format), 0, 0, forms, NULL },
 	{ "outbox.key.null",
-	  "What a row whose key column is NULL does: stop the relay, or allow (a record without a "
-	  "key, in no\norder).",
+	  "Action for a row whose key column is NULL. stop: stop the relay. allow: send a record "
+	  "without a\n"
+	  "key, in no order.",
 	  "stop", ENUM, 0, AT(outbox.key_null), 0, 0, key_nulls, NULL },
 	{ "outbox.value.format",
-	  "How the value is written: raw, the payload's bytes; json: a payload of text or json is "
-	  "a JSON\nstring, unless payload.json says that it is JSON; json-schema: likewise, beside "
-	  "its Kafka Connect\nschema.",
+	  "Format of the value. raw: the payload's bytes. json: a payload of text or json is a "
+	  "JSON string,\n"
+	  "unless payload.json declares it to be JSON. json-schema: the same, with its Kafka "
+	  "Connect schema.",
 	  "raw", ENUM, 0, AT(outbox.value_format), 0, 0, forms, NULL },
 	{ "outbox.value.columns",
-	  "Columns that stand beside the payload in the value: column or column:name, "
-	  "comma-separated. The\nvalue then is an object: {\"payload\":...,\"name\":...}. Needs "
-	  "value.format = json or json-schema.",
+	  "Columns to send in the value together with the payload: column or column:name, "
+	  "comma-separated.\n"
+	  "The value is then an object: {\"payload\":...,\"name\":...}. Requires value.format = "
+	  "json or\n"
+	  "json-schema.",
 	  "", TEXT, 0, AT(outbox.value_columns), 0, 8192, NULL, NULL },
 	{ "outbox.payload.json",
-	  "any: the payload is not looked at. validate: it must be JSON, and is passed on as it "
-	  "stands, byte\nfor byte. expand: it is written anew as Debezium's "
-	  "table.expand.json.payload does, which loses\nnulls, long numbers and more.",
+	  "any: the payload is not checked. validate: it must be JSON, and is sent unchanged, byte "
+	  "for byte.\n"
+	  "expand: it is rewritten like Debezium's table.expand.json.payload, which loses nulls, "
+	  "long numbers\n"
+	  "and more.",
 	  "any", ENUM, 0, AT(outbox.payload_json), 0, 0, payload_jsons, NULL },
 	{ "outbox.payload.empty",
-	  "keep, or tombstone: a payload that is empty or blank is sent as a null value, as NULL "
+	  "tombstone: an empty or blank payload is sent as a null value, like NULL. keep: it is "
+	  "sent as it\n"
 	  "is.",
 	  "keep", ENUM, 0, AT(outbox.payload_empty), 0, 0, payload_empties, NULL },
 	{ "outbox.expand.nulls",
-	  "With payload.json = expand: drop members that are null, or keep them.", "drop", ENUM, 0,
-	  AT(outbox.expand_nulls), 0, 0, expands, NULL },
+	  "With payload.json = expand: whether to drop or keep members that are null.", "drop",
+	  ENUM, 0, AT(outbox.expand_nulls), 0, 0, expands, NULL },
 	{ "outbox.expand.empty_arrays",
-	  "With payload.json = expand: drop members that are empty arrays, or keep them.", "drop",
-	  ENUM, 0, AT(outbox.expand_empty_arrays), 0, 0, expands, NULL },
+	  "With payload.json = expand: whether to drop or keep members that are empty arrays.",
+	  "drop", ENUM, 0, AT(outbox.expand_empty_arrays), 0, 0, expands, NULL },
 	{ "outbox.types",
-	  "Who decides how numbers, dates and the like are written in keys, headers and "
-	  "value.columns:\npostgres, as it prints them, or debezium, as its converters do (a "
-	  "timestamp is a number of\nmicroseconds; a NULL in a column with a constant DEFAULT is "
-	  "that).",
+	  "Form of numbers, dates and similar types in keys, headers and value.columns. postgres: "
+	  "as Postgres\n"
+	  "prints them. debezium: as its converters write them (a timestamp is a number of "
+	  "microseconds; a\n"
+	  "NULL in a column with a constant DEFAULT becomes that constant).",
 	  "postgres", ENUM, 0, AT(outbox.types), 0, 0, renderings, NULL },
 	{ "outbox.envelope",
-	  "What is around the payload. raw: nothing. protobuf: a walpost.v1.Event "
-	  "(proto/).\ncloudevents-binary: CloudEvents 1.0 attributes as ce_ headers; "
-	  "cloudevents-json and\ncloudevents-protobuf: the whole event in the value.",
+	  "Envelope of the payload. raw: none. protobuf: a walpost.v1.Event (proto/). "
+	  "cloudevents-binary:\n"
+	  "CloudEvents 1.0 attributes as ce_ headers. cloudevents-json and cloudevents-protobuf: "
+	  "the whole\n"
+	  "event in the value.",
 	  "raw", ENUM, 0, AT(outbox.envelope), 0, 0, envelopes, NULL },
 	{ "outbox.cloudevents.source",
-	  "The source attribute, a URI reference such as /orders. Needed by the cloudevents "
-	  "envelopes, unless\na column has it.",
+	  "The source attribute, a URI reference such as /orders. Required by the cloudevents "
+	  "envelopes,\n"
+	  "unless a column has it.",
 	  "", TEXT, 0, AT(outbox.ce_source), 0, 1024, NULL, NULL },
 	{ "outbox.cloudevents.source.column",
 	  "Column with the source attribute. Empty: cloudevents.source.", "", TEXT, 0,
 	  AT(outbox.ce_source_column), 0, NAME_MAX_BYTES, NULL, NULL },
-	{ "outbox.cloudevents.subject", "Column with the subject attribute. Empty: there is none.",
-	  "", TEXT, 0, AT(outbox.ce_subject), 0, NAME_MAX_BYTES, NULL, NULL },
+	{ "outbox.cloudevents.subject", "Column with the subject attribute. Empty: none.", "", TEXT,
+	  0, AT(outbox.ce_subject), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.cloudevents.datacontenttype",
 	  "The datacontenttype attribute. Empty: application/json for json and "
 	  "jsonb,\napplication/octet-stream for bytea, text/plain for others.",
 	  "", TEXT, 0, AT(outbox.ce_datacontenttype), 0, 256, NULL, NULL },
-	{ "outbox.cloudevents.dataschema", "The dataschema attribute, a URI. Empty: there is none.",
-	  "", TEXT, 0, AT(outbox.ce_dataschema), 0, 1024, NULL, NULL },
+	{ "outbox.cloudevents.dataschema", "The dataschema attribute, a URI. Empty: none.", "",
+	  TEXT, 0, AT(outbox.ce_dataschema), 0, 1024, NULL, NULL },
 	{ "outbox.cloudevents.extensions",
-	  "Columns that are extension attributes: column or column:name, comma-separated; names "
-	  "are of\nlower-case letters and digits.",
+	  "Columns that are extension attributes: column or column:name, comma-separated. Names "
+	  "consist of\n"
+	  "lower-case letters and digits.",
 	  "", TEXT, 0, AT(outbox.ce_extensions), 0, 8192, NULL, NULL },
 	{ "outbox.confluent.schemas",
-	  "Schema ids to put before payloads that the application encoded, in Confluent's wire "
-	  "format:\ntopic:id for Avro, topic:id:0 for Protobuf with the index of its message (0, "
-	  "or 1/0 for a nested\none), comma-separated; * in a topic for any run of characters. "
-	  "Topics that none matches have none.",
+	  "Schema ids to prepend, in Confluent's wire format, to payloads that the application "
+	  "encoded:\n"
+	  "topic:id for Avro, topic:id:0 for Protobuf with the index of its message (0, or 1/0 for "
+	  "a nested\n"
+	  "one), comma-separated; * in a topic matches any run of characters. Topics without a "
+	  "match get no\n"
+	  "id.",
 	  "", TEXT, 0, AT(outbox.confluent_schemas), 0, 8192, NULL, NULL },
 	{ "outbox.debezium.name",
-	  "topic.prefix of the Debezium connector that walpost stands in for: in context headers "
-	  "and in names\nof schemas.",
+	  "topic.prefix of the replaced Debezium connector, used in context headers and in names "
+	  "of schemas.",
 	  "", TEXT, 0, AT(outbox.debezium_name), 0, 249, NULL, NULL },
 	{ "outbox.debezium.schema.version",
-	  "Integer column with the version of the schema that a value with value.columns has in\n"
-	  "json-schema. Empty: it has none.",
+	  "Integer column with the schema version of a value with value.columns in json-schema. "
+	  "Empty: no\n"
+	  "version.",
 	  "", TEXT, 0, AT(outbox.debezium_schema_version), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.debezium.context.headers",
-	  "Whether the four __debezium.context headers are sent, which Debezium adds since 3.x.",
+	  "Whether to send the four __debezium.context headers, as Debezium 3.2 and later do.",
 	  "no", BOOL, 0, AT(outbox.debezium_context_headers), 0, 1, NULL, NULL },
 	{ "outbox.on_update",
-	  "What an UPDATE of an outbox row does, which is no event: warn or error, a line in the "
-	  "log, or stop\nthe relay with exit code 3.",
+	  "Reaction to an UPDATE of an outbox row, which is not an event. warn or error: log a "
+	  "line. stop:\n"
+	  "stop the relay with exit code 3.",
 	  "warn", ENUM, 0, AT(outbox.on_update), 0, 0, on_updates, NULL },
 	{ "outbox.ignore",
-	  "Other tables in our publication whose rows are dropped on purpose: comma-separated "
-	  "names as in\noutbox.table, * for any run of characters. A row of any other table stops "
-	  "the relay.",
+	  "Other tables in the publication whose rows are ignored: comma-separated names as in "
+	  "outbox.table,\n"
+	  "where * matches any run of characters. A row of any other table stops the relay.",
 	  "", TEXT, WP_OPTION_GLOBAL, AT(outbox_ignore), 0, 8192, NULL, NULL },
 	{ "outbox.leaves",
-	  "Names of leaves of a partitioned outbox that may be gone when their rows are read "
-	  "(detached,\ndropped), as in outbox.ignore. Not needed with publish_via_partition_root.",
+	  "Leaves of a partitioned outbox that may no longer exist when their rows are read "
+	  "(detached,\n"
+	  "dropped), named as in outbox.ignore. Not needed with publish_via_partition_root.",
 	  "", TEXT, 0, AT(outbox.leaves), 0, 8192, NULL, NULL },
 
 	{ "relay.sink",
-	  "kafka, or stdout: one JSON object a line for each event. Events written to standard "
-	  "output count\n"
+	  "kafka, or stdout: one JSON object per line and event. An event written to standard "
+	  "output counts\n"
 	  "as delivered.",
 	  "kafka", ENUM, 0, AT(relay.sink), 0, 0, sinks, NULL },
 	{ "relay.in_flight.events",
-	  "Events sent to Kafka and not yet confirmed, at most; more with 512 partitions in use "
-	  "or\n"
-	  "more (in_flight.bytes_max).",
+	  "Maximum number of events in flight: sent to Kafka and not yet confirmed. The limit "
+	  "increases with\n"
+	  "512 or more partitions in use (in_flight.bytes_max).",
 	  "8192", COUNT, 0, AT(relay.in_flight_events), 1, 1 << 20, NULL, NULL },
 	{ "relay.in_flight.bytes",
-	  "Bytes of them, at most, with the overhead of each counted. One event larger than this "
-	  "goes alone.",
+	  "Maximum size of the events in flight, including the overhead of each. A larger event is "
+	  "sent\n"
+	  "alone.",
 	  "12MiB", SIZE, 0, AT(relay.in_flight_bytes), 64 * KIB, GIB, NULL, NULL },
 	{ "relay.in_flight.bytes_max",
-	  "What in_flight.bytes may grow to. A request to Kafka carries events of one partition, "
-	  "so\n"
-	  "with very many partitions both limits grow, for full requests: they double with 512 in "
-	  "use,\n"
-	  "and grow by once themselves with each 256 more, up to eight times and up to this. With "
-	  "the\n"
-	  "value of in_flight.bytes they never grow.",
+	  "Maximum to which in_flight.bytes may increase. A request to Kafka carries events of one "
+	  "partition,\n"
+	  "so with very many partitions both in-flight limits increase to keep requests full: to "
+	  "twice the\n"
+	  "configured value with 512 partitions in use, and by the configured value with each 256 "
+	  "more, up to\n"
+	  "eight times the configured value and up to this maximum. Set to in_flight.bytes, it "
+	  "disables the\n"
+	  "increase.",
 	  "64MiB", SIZE, 0, AT(relay.in_flight_bytes_max), 64 * KIB, GIB, NULL, NULL },
 	{ "relay.feedback.interval",
-	  "Confirmed positions are told to Postgres at most this often, or at once when 500 events "
-	  "were\n"
-	  "confirmed since. After a crash these, and what was in flight, come again; of a "
-	  "transaction that\n"
-	  "was not confirmed to its end, all.",
+	  "Minimum interval between confirmations of the position to Postgres; 500 newly confirmed "
+	  "events are\n"
+	  "confirmed at once. After a crash, events confirmed since and those in flight are sent "
+	  "again; if\n"
+	  "the end of a transaction was not confirmed, all of its events.",
 	  "100ms", DURATION, 0, AT(relay.feedback_interval_ms), 1, 10 * SECOND, NULL, NULL },
 	{ "relay.topic.wait",
-	  "How long the relay waits, paused, for a topic that is missing or forbidden before it "
-	  "stops with\n"
-	  "exit code 3. Counted for each topic by itself, and not while Kafka does not answer.",
+	  "How long to wait, paused, for a missing or forbidden topic before stopping with exit "
+	  "code 3.\n"
+	  "Counted for each topic separately, and not while Kafka does not answer.",
 	  "10min", DURATION, 0, AT(relay.topic_wait_ms), 0, 168 * HOUR, NULL, NULL },
 	{ "relay.shutdown.timeout",
-	  "How long a stop may wait for confirmations. Keep it below what the supervisor grants\n"
+	  "How long a stop may wait for delivery reports. Keep it below the supervisor's grace "
+	  "period\n"
 	  "(Kubernetes: 30s).",
 	  "20s", DURATION, 0, AT(relay.shutdown_timeout_ms), 100, 10 * MINUTE, NULL, NULL },
 	{ "relay.poison",
-	  "What an event does that can never be delivered (larger than Kafka takes, no valid "
-	  "topic, a\n"
-	  "NULL where none may be, refused by Kafka alone): stop the relay with exit code 3, or\n"
-	  "dead-letter: it goes to relay.dead_letter.topic with the reason, and the others go on.",
+	  "Action for an event that can never be delivered (larger than Kafka accepts, no valid "
+	  "topic, a NULL\n"
+	  "where none is allowed, refused by Kafka even alone). stop: stop the relay with exit "
+	  "code 3.\n"
+	  "dead-letter: send it to relay.dead_letter.topic with the reason, and continue with the "
+	  "others.",
 	  "stop", ENUM, 0, AT(relay.poison), 0, 0, poisons, NULL },
 	{ "relay.dead_letter.topic",
 	  "Topic for events that can never be delivered, with relay.poison = dead-letter.", "",
 	  TEXT, 0, AT(relay.dead_letter_topic), 0, 249, NULL, "outbox.dead-letters" },
 	{ "relay.rewind.limit",
-	  "How often in a row Kafka may refuse events at the same place for a reason that is not "
-	  "the\n"
-	  "event's (each time the stream begins again there) before the relay stops with exit code "
-	  "3.",
+	  "How many times in a row Kafka may refuse events at the same position for a reason "
+	  "unrelated to the\n"
+	  "event, with a restart of the stream each time, before the relay stops with exit code 3.",
 	  "3", COUNT, 0, AT(relay.rewinds_max), 1, 1000, NULL, NULL },
 	{ "relay.on_halt",
-	  "What a stop with exit code 3 does: exit, or hold: deliver nothing, say why once a "
-	  "minute,\n"
-	  "and exit with 3 when asked to stop. For supervisors that would start it again for ever.",
+	  "Behavior when exit code 3 is due. exit: exit at once. hold: deliver nothing, log the "
+	  "reason once a\n"
+	  "minute, and exit with 3 when asked to stop. Use hold for supervisors that would restart "
+	  "walpost\n"
+	  "forever.",
 	  "exit", ENUM, 0, AT(relay.on_halt), 0, 0, on_halts, NULL },
 	{ "relay.epoch",
-	  "First part of walpost-position. Raise it by one when the database was replaced by "
+	  "First part of walpost-position. Raise it by one after replacing the database with "
 	  "another cluster\n"
-	  "(a restored dump, a logical copy), whose positions start anew.",
+	  "(a restored dump, a logical copy), whose positions start over.",
 	  "0", COUNT, 0, AT(relay.epoch), 0, UINT16_MAX, NULL, NULL },
 
 	{ "http.listen",
-	  "Where metrics (/metrics), health (/livez, /readyz), /status and the status page (/) are "
-	  "answered:\na port, which is that of 127.0.0.1 only, or an address and a port: "
-	  "0.0.0.0:9187, [::]:9187.\nThere is no password: let nobody reach it who may not see it. "
-	  "Empty: nowhere.",
+	  "Address of the HTTP server for metrics (/metrics), health (/livez, /readyz), /status "
+	  "and the\n"
+	  "status page (/): a port, which listens on 127.0.0.1 only, or an address and a port, "
+	  "such as\n"
+	  "0.0.0.0:9187 or [::]:9187. The endpoint has no authentication: restrict network access. "
+	  "Empty:\n"
+	  "disabled.",
 	  "", TEXT, 0, AT(http.listen), 0, 80, NULL, NULL },
 
-	{ "log.level", "Least level that is logged.", "info", ENUM, WP_OPTION_LIVE, AT(log.level),
-	  0, 0, levels, NULL },
-	{ "log.format", "Form of a line on standard error.", "logfmt", ENUM, 0, AT(log.format), 0,
-	  0, formats, NULL },
+	{ "log.level", "Minimum level to log.", "info", ENUM, WP_OPTION_LIVE, AT(log.level), 0, 0,
+	  levels, NULL },
+	{ "log.format", "Format of log lines on standard error.", "logfmt", ENUM, 0, AT(log.format),
+	  0, 0, formats, NULL },
 };
 
 const size_t wp_option_count = sizeof(wp_options) / sizeof(wp_options[0]);

@@ -124,7 +124,7 @@ static const char *kind_name(const struct wp_option *option)
 static void print_default(const struct wp_option *option, FILE *out)
 {
 	if ((option->flags & WP_OPTION_REQUIRED) != 0)
-		(void)fputs("none, it must be set", out);
+		(void)fputs("none; it must be set", out);
 	else if (option->standard[0] == '\0')
 		(void)fputs("empty", out);
 	else
@@ -141,60 +141,60 @@ static void reference_option(const struct wp_option *option, FILE *out)
 	print_default(option, out);
 	(void)fprintf(out, "\n- Environment: `%s`\n", wp_option_variable(option, text));
 	if (wp_option_is_live(option))
-		(void)fputs("- Changes with a reload (SIGHUP).\n", out);
+		(void)fputs("- Takes effect with a reload (SIGHUP).\n", out);
 	if ((option->flags & WP_OPTION_SECRET) != 0)
-		(void)fputs("- A secret: never shown or logged; not for --set.\n", out);
+		(void)fputs("- A secret: never shown or logged, and not accepted by --set.\n", out);
 	if ((option->flags & WP_OPTION_CONNINFO) != 0)
-		(void)fputs(
-			"- A password in it is never shown or logged; with one, not for --set.\n",
-			out);
+		(void)fputs("- A password in it is never shown or logged; with one, not accepted "
+			    "by --set.\n",
+			    out);
 }
 
 static const char kafka_reference[] =
-	"\nAny property of a librdkafka producer, by librdkafka's name; its documentation is\n"
-	"CONFIGURATION.md of librdkafka. `bootstrap.servers` must be set. What would break the "
-	"promise of\n"
-	"order and delivery is refused with the reason (`enable.idempotence`, `acks`, "
-	"`message.timeout.ms`,\n"
-	"`enable.gapless.guarantee` and others).\n"
+	"\n"
+	"Any property of a librdkafka producer, as documented in CONFIGURATION.md of librdkafka.\n"
+	"`bootstrap.servers` must be set. Properties that would break ordering or delivery are "
+	"refused with\n"
+	"the reason (`enable.idempotence`, `acks`, `message.timeout.ms`, "
+	"`enable.gapless.guarantee` and\n"
+	"others).\n"
 	"\n"
 	"- Environment: `WALPOST__KAFKA__` and the name in capitals with underscores for dots:\n"
 	"  `WALPOST__KAFKA__SASL_PASSWORD` is `sasl.password`.\n"
 	"- Files with certificates and keys (`ssl.ca.location`, `ssl.certificate.location`, "
 	"`ssl.key.location`,\n"
 	"  `ssl.crl.location`, `ssl.keystore.location`), and those named by a variable with "
-	"`_FILE`, "
-	"are taken\n"
-	"  up when they are replaced.\n"
+	"`_FILE`, are\n"
+	"  reloaded when they are replaced.\n"
 	"- Properties named like secrets (password, secret, key.pem, ...) are never shown or "
-	"logged and not\n"
-	"  for --set.\n";
+	"logged, and not\n"
+	"  accepted by --set.\n";
 
 static const char reference_head[] =
 	"# Configuration of walpost\n"
 	"\n"
 	"Values come from a file (`-c walpost.conf`), the environment and `--set "
 	"section.key=value`; later\n"
-	"ones win. `walpost config show` prints what is in force and where each value came from.\n"
+	"ones override earlier ones. `walpost config show` prints the values in effect and their "
+	"origin.\n"
 	"\n"
-	"The file is made of `[section]` lines, `key = value` lines, and comments: lines that "
-	"begin with `#`\n"
+	"The file consists of `[section]` lines, `key = value` lines, and comments, which begin "
+	"with `#`\n"
 	"or `;`. A value ends with its line, however long; spaces around it are dropped; quotes, "
 	"`#`, `;` and\n"
-	"`=` in it stand for themselves. There are no continued lines. A key may be set once. Keys "
-	"are\n"
-	"case-sensitive. The text is UTF-8.\n"
+	"`=` in it are literal. There are no continued lines. A key may be set once. Keys are "
+	"case-sensitive.\n"
+	"The text is UTF-8.\n"
 	"\n"
-	"Every key can be set by an environment variable, named with each option below. With "
-	"`_FILE` behind\n"
-	"its name, the value is the content of the file that it names, without a newline at its "
+	"Every key can be set by an environment variable, named with each option below. With the "
+	"suffix\n"
+	"`_FILE`, the variable names a file whose content is the value, without a newline at its "
 	"end:\n"
 	"`WALPOST__POSTGRES__PASSWORD_FILE=/run/secrets/password`. Such files of "
 	"`postgres.conninfo`,\n"
-	"`postgres.password` and `[kafka]` are read again when they are replaced, without a "
-	"signal. "
+	"`postgres.password` and `[kafka]` are reloaded when they are replaced, without a signal. "
 	"Unknown\n"
-	"keys in the file are errors, unknown variables are warned about.\n";
+	"keys in the file are errors; unknown variables cause a warning.\n";
 
 void wp_config_reference(FILE *out)
 {
@@ -236,15 +236,15 @@ static void sample_option(const struct wp_option *option, FILE *out)
 }
 
 static const char sample_head[] =
-	"# walpost.conf: printed by `walpost config sample`; `walpost config reference` says "
-	"more.\n"
+	"# walpost.conf: printed by `walpost config sample`; see also `walpost config reference`.\n"
 	"#\n"
-	"# Lines behind a ; show the defaults. A value ends with its line and is not quoted; "
-	"comments stand\n"
-	"# on lines of their own. Every key can also be set by an environment variable,\n"
+	"# Lines that begin with ; show the defaults. A value ends with its line and is not "
+	"quoted; comments\n"
+	"# have separate lines. Every key can also be set by an environment variable,\n"
 	"# WALPOST__SECTION__KEY (WALPOST__POSTGRES__SLOT), or by one that names a file with the "
 	"value,\n"
-	"# WALPOST__SECTION__KEY_FILE, and by --set section.key=value; later ones win.\n";
+	"# WALPOST__SECTION__KEY_FILE, and by --set section.key=value; later ones override earlier "
+	"ones.\n";
 
 static const char kafka_sample[] = "\n"
 				   "# Any property of a librdkafka producer. "
@@ -256,15 +256,15 @@ static const char kafka_sample[] = "\n"
 				   ";linger.ms = 0\n"
 				   ";max.in.flight.requests.per.connection = 1\n"
 				   "\n"
-				   "# And for example, no defaults:\n"
+				   "# Examples, not defaults:\n"
 				   ";security.protocol = ssl\n"
 				   ";ssl.ca.location = /etc/ssl/certs/ca-certificates.crt\n";
 
 static const char outbox_sample[] =
 	"\n"
-	"# Several outboxes, each with a name of its own; what one does not set is as under "
-	"[outbox],\n"
-	"# which is then one itself only if it sets table or message.prefix.\n"
+	"# Several outboxes, each in a section with its name, which inherits unset keys from "
+	"[outbox].\n"
+	"# [outbox] is then an outbox itself only if it sets table or message.prefix.\n"
 	";[outbox.orders]\n"
 	";table = sales.outbox\n"
 	";topic.replacement = orders.events\n";

@@ -141,8 +141,9 @@ static enum wp_rc put_option(struct wp_config *config, const struct wp_key *key,
 	if (text == NULL || where == NULL)
 		return WP_NOMEM;
 	if (key->name[0] != '\0' && (key->option->flags & WP_OPTION_GLOBAL) != 0) {
-		wp_config_error(notes, "%s: %s: write it under [outbox]: it is one for all", where,
-				setting->key);
+		wp_config_error(notes,
+				"%s: %s: it applies to all outboxes: write it under [outbox]",
+				where, setting->key);
 		return WP_OK;
 	}
 	rc = store(config, key, text);
@@ -218,7 +219,8 @@ static void note_unknown(const struct wp_setting *setting, struct wp_config_note
 				setting->where, setting->key, like->key);
 	else
 		wp_config_error(
-			notes, "%s: %s: there is no such key; `walpost config reference` lists all",
+			notes,
+			"%s: %s: there is no such key; `walpost config reference` lists all keys",
 			setting->where, setting->key);
 }
 

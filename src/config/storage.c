@@ -35,7 +35,7 @@ enum wp_rc wp_storage_secret_file(struct wp_config_storage *s, const char *path,
 		realloc(s->files, (s->file_count + 1) * sizeof(struct wp_secret_file *));
 
 	if (files == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "out of memory");
 	s->files = files;
 	enum wp_rc rc = wp_secret_file_new(path, &files[s->file_count], error);
 	if (rc == WP_OK)

@@ -85,7 +85,7 @@ struct rule {
 };
 
 #define AT(field_) offsetof(struct wp_cloudevent, field_)
-#define NO_TEXT "is not UTF-8 or holds a control character or a noncharacter"
+#define NO_TEXT "is not UTF-8 or contains a control character or a noncharacter"
 
 static const struct rule rules[] = {
 	{ "id", AT(id), NEEDED, wp_cloudevent_is_text, NO_TEXT, "outbox.column.id" },
@@ -108,11 +108,10 @@ static enum wp_rc blame(const char *name, struct wp_span value, const char *faul
 	struct wp_excerpt shown;
 
 	if (wp_span_is_null(value))
-		return wp_error_set(
-			error, WP_DATA,
-			"the CloudEvents attribute %s is missing, which every event must "
-			"have: correct the row, or set %s",
-			name, options);
+		return wp_error_set(error, WP_DATA,
+				    "the CloudEvents attribute %s is missing, but every event "
+				    "requires it: correct the row, or set %s",
+				    name, options);
 	return wp_error_set(error, WP_DATA,
 			    "the CloudEvents attribute %s \"%s\" %s: correct the row, or set %s",
 			    name, wp_excerpt(&shown, value), fault, options);
@@ -136,8 +135,8 @@ static enum wp_rc check_time(int64_t time_us, struct wp_error *error)
 		return WP_OK;
 	return wp_error_set(
 		error, WP_DATA,
-		"the CloudEvents attribute time is %lld microseconds from 1970, not within "
-		"the years 1 to 9999: correct the row, or set outbox.column.timestamp",
+		"the CloudEvents attribute time is %lld microseconds from 1970, outside the years "
+		"1 to 9999: correct the row, or set outbox.column.timestamp",
 		(long long)time_us);
 }
 
@@ -157,18 +156,16 @@ static enum wp_rc check_extension(const struct wp_cloudevent *event, size_t inde
 	struct wp_excerpt name;
 
 	if (!wp_cloudevent_is_extension_name(extension->name))
-		return wp_error_set(
-			error, WP_DATA,
-			"the CloudEvents extension \"%s\" is not named with a-z and 0-9 "
-			"only, or as an attribute of CloudEvents is: give it another name "
-			"in outbox.cloudevents.extensions",
-			wp_excerpt(&name, extension->name));
+		return wp_error_set(error, WP_DATA,
+				    "the name of the CloudEvents extension \"%s\" has characters "
+				    "other than a-z and 0-9, or is an attribute of CloudEvents: "
+				    "rename it in outbox.cloudevents.extensions",
+				    wp_excerpt(&name, extension->name));
 	if (is_there_before(event, index))
-		return wp_error_set(
-			error, WP_DATA,
-			"the CloudEvents extension \"%s\" is there twice: name it once in "
-			"outbox.cloudevents.extensions",
-			wp_excerpt(&name, extension->name));
+		return wp_error_set(error, WP_DATA,
+				    "the CloudEvents extension \"%s\" is listed twice: list it "
+				    "once in outbox.cloudevents.extensions",
+				    wp_excerpt(&name, extension->name));
 	if (!wp_cloudevent_is_text(extension->value))
 		return blame(wp_excerpt(&name, extension->name), extension->value, NO_TEXT,
 			     "outbox.cloudevents.extensions", error);

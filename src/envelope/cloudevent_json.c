@@ -75,9 +75,9 @@ static void put_json(struct writer *w, struct wp_span text, struct wp_error *err
 	else
 		(void)wp_error_set(
 			error, w->rc,
-			"the payload is not JSON, as its datacontenttype says it is (at byte %zu "
-			"%s): correct the row, set outbox.cloudevents.datacontenttype to what "
-			"it is, or set outbox.envelope = cloudevents-binary",
+			"the payload is not JSON as declared by its datacontenttype (at byte %zu "
+			"%s): correct the row, correct outbox.cloudevents.datacontenttype, or set "
+			"outbox.envelope = cloudevents-binary",
 			fault.offset, fault.what);
 }
 
@@ -88,10 +88,9 @@ static void put_text(struct writer *w, struct wp_span text, struct wp_error *err
 	if (wp_utf8_is_valid(text))
 		put_string(w, text);
 	else
-		w->rc = wp_error_set(
-			error, WP_DATA,
-			"the payload is not UTF-8, which a JSON string must be: correct "
-			"the row, or set outbox.envelope = cloudevents-binary");
+		w->rc = wp_error_set(error, WP_DATA,
+				     "the payload is not UTF-8, as a JSON string requires: correct "
+				     "the row, or set outbox.envelope = cloudevents-binary");
 }
 
 /* JSON format 1.0.2, 3.1.1. */

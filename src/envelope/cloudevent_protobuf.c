@@ -107,8 +107,8 @@ static enum wp_rc check_data(const struct wp_cloudevent *event, struct wp_error 
 		return WP_OK;
 	return wp_error_set(
 		error, WP_DATA,
-		"the payload is not UTF-8 without a NUL, which text_data of a CloudEvent "
-		"must be: correct the row, or set outbox.envelope = cloudevents-binary");
+		"the payload is not UTF-8 without a NUL, as text_data of a CloudEvent requires: "
+		"correct the row, or set outbox.envelope = cloudevents-binary");
 }
 
 /* Bytes of the copies, each with its NUL; a null one counts too. */

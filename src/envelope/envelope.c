@@ -21,11 +21,10 @@ static enum wp_rc check_text(const char *what, struct wp_span text, struct wp_er
 
 	if (!has_nul(text) && wp_utf8_is_valid(text))
 		return WP_OK;
-	return wp_error_set(
-		error, WP_DATA,
-		"the %s \"%s\" is not UTF-8, which a protobuf string must be: correct it, or set "
-		"outbox.envelope = raw",
-		what, wp_excerpt(&shown, text));
+	return wp_error_set(error, WP_DATA,
+			    "the %s \"%s\" is not UTF-8, as a protobuf string requires: correct "
+			    "it, or set outbox.envelope = raw",
+			    what, wp_excerpt(&shown, text));
 }
 
 static enum wp_rc check_texts(const struct wp_event *event, const struct wp_record *record,

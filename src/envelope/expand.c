@@ -5,7 +5,7 @@
 #include "walpost/base/excerpt.h"
 #include "walpost/envelope/expand.h"
 
-#define CURE "let the payload be a JSON object that fits, or turn the expansion off"
+#define CURE "make the payload a JSON object that fits, or turn the expansion off"
 
 struct wp_expand {
 	struct wp_expand_options options;
@@ -164,39 +164,35 @@ static enum wp_rc refuse(const struct writer *w, struct wp_error *error)
 	struct wp_excerpt value;
 
 	if (w->would_lose)
-		return wp_error_set(
-			error, WP_DATA,
-			"the payload cannot be expanded without a loss: its member %s has "
-			"no place in the schema, for objects within the objects of an "
-			"array have the members of the first one, as Debezium does it; "
-			"give them all the same members, or turn the expansion off",
-			wp_excerpt(&value, misfit->name));
+		return wp_error_set(error, WP_DATA,
+				    "the payload cannot be expanded without a loss: its member %s "
+				    "does not fit the schema, because objects in an array get the "
+				    "members of the first one, as with Debezium; give them all the "
+				    "same members, or turn the expansion off",
+				    wp_excerpt(&value, misfit->name));
 
 	if (misfit->kind == WP_JSON_NUMBER && misfit->number == WP_JACKSON_BIG)
 		return wp_error_set(
 			error, WP_DATA,
-			"the payload cannot be expanded as Debezium does it: the integer "
-			"%s takes more than 64 bits; write it as a string, or turn the "
-			"expansion off",
+			"the payload cannot be expanded as with Debezium: the integer %s exceeds "
+			"64 bits; write it as a string, or turn the expansion off",
 			wp_excerpt(&value, misfit->text));
-	return wp_error_set(
-		error, WP_DATA,
-		"the payload cannot be expanded as Debezium does it: in an array, %s is "
-		"not of the type that the first element gives; " CURE,
-		wp_span_is_null(misfit->text)  ? "a container"
-		: misfit->kind == WP_JSON_NULL ? "a null"
-					       : wp_excerpt(&value, misfit->text));
+	return wp_error_set(error, WP_DATA,
+			    "the payload cannot be expanded as with Debezium: in an array, %s is "
+			    "not of the first element's type; " CURE,
+			    wp_span_is_null(misfit->text)  ? "a container"
+			    : misfit->kind == WP_JSON_NULL ? "a null"
+							   : wp_excerpt(&value, misfit->text));
 }
 
 static enum wp_rc refuse_size(const struct wp_expand *e, struct wp_error *error)
 {
-	return wp_error_set(
-		error, WP_DATA,
-		"the payload, expanded, takes more than %zu bytes, the most that a "
-		"value may have; make it smaller, raise message.max.bytes in [kafka] and "
-		"max.message.bytes of the topic, or turn the expansion off (in an array "
-		"each object gets the members of all of them)",
-		e->value.size_max);
+	return wp_error_set(error, WP_DATA,
+			    "the expanded payload exceeds %zu bytes, the maximum size of a value; "
+			    "make it smaller, raise message.max.bytes in [kafka] and "
+			    "max.message.bytes of the topic, or turn the expansion off (in an "
+			    "array each object gets the members of all of them)",
+			    e->value.size_max);
 }
 
 static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *object,
@@ -215,7 +211,7 @@ static enum wp_rc expand_object(struct wp_expand *e, const struct wp_json_node *
 	case WP_FULL:
 		return refuse_size(e, error);
 	default:
-		return wp_error_set(error, rc, "no memory to expand a payload");
+		return wp_error_set(error, rc, "out of memory to expand a payload");
 	}
 }
 
@@ -240,7 +236,7 @@ static enum wp_rc expand_root(struct wp_expand *e, struct wp_expanded *ret, stru
 		return leave(WP_EXPANDED_BARE, "it is an empty array", ret);
 	return wp_error_set(
 		error, WP_DATA,
-		"the payload cannot be expanded as Debezium does it: it is an array; " CURE);
+		"the payload cannot be expanded as with Debezium: it is an array; " CURE);
 }
 
 enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct wp_expanded *ret,
@@ -261,7 +257,7 @@ enum wp_rc wp_expand_payload(struct wp_expand *e, struct wp_span payload, struct
 	if (rc == WP_FULL)
 		return refuse_size(e, error);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory to expand a payload of %zu bytes",
+		return wp_error_set(error, rc, "out of memory to expand a payload of %zu bytes",
 				    payload.size);
 	return expand_root(e, ret, error);
 }
@@ -277,17 +273,17 @@ enum wp_rc wp_expand_schema(struct wp_expand *e, struct wp_span column, struct w
 	case WP_DATA:
 		return wp_error_set(
 			error, rc,
-			"the payload cannot be expanded as Debezium does it: its schema has "
-			"more than 1,000 levels; make it flatter, or write no schema");
+			"the payload cannot be expanded as with Debezium: its schema has more than "
+			"1,000 levels; make it flatter, or write no schema");
 	case WP_FULL:
 		return wp_error_set(
 			error, rc,
-			"the payload's schema takes more than %zu bytes, the most that a "
-			"value may have; give the payload fewer members, or raise "
-			"message.max.bytes in [kafka] and max.message.bytes of the topic",
+			"the payload's schema exceeds %zu bytes, the maximum size of a value; "
+			"reduce the number of members, or raise message.max.bytes in [kafka] and "
+			"max.message.bytes of the topic",
 			into->size_max);
 	default:
-		return wp_error_set(error, rc, "no memory for the schema of a payload");
+		return wp_error_set(error, rc, "out of memory for the schema of a payload");
 	}
 }
 

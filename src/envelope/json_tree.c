@@ -146,7 +146,7 @@ static const char *scan_value(struct scan *s)
 		s->at++;
 		s->open = n;
 		if (++s->depth > WP_JACKSON_DEPTH_MAX)
-			return "more than 1,000 containers stand within each other";
+			return "containers are nested more than 1,000 levels deep";
 		return NULL;
 	}
 	n->text = n->kind == WP_JSON_STRING ? scan_string(s) : scan_word(s);

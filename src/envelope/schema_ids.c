@@ -64,7 +64,7 @@ static void read_topic(struct reader *r, struct item *item)
 	size_t size = strspn(r->at, letters);
 
 	if (size == 0 || size > TOPIC_MAX)
-		fail(r, "a topic is missing, too long, or has a letter that no topic has");
+		fail(r, "a topic is missing, too long, or has a character that topics cannot have");
 	else
 		memcpy(item->topic, r->at, size);
 	r->at += size;
@@ -93,7 +93,7 @@ static void read_indexes(struct reader *r, struct item *item)
 	do {
 		r->at++; /* the : or / */
 		if (count == INDEXES_MAX) {
-			fail(r, "a message lies deeper than 8 levels");
+			fail(r, "a message is nested more than 8 levels deep");
 			return;
 		}
 		indexes[count++] = read_number(r);
@@ -124,7 +124,7 @@ static void read_item(struct reader *r, struct item *item)
 		read_indexes(r, item);
 	skip_spaces(r);
 	if (*r->at != ',' && *r->at != '\0')
-		fail(r, "an item goes on behind its end");
+		fail(r, "text follows the end of an item");
 }
 
 static size_t count_items(const char *list)
@@ -147,7 +147,7 @@ enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struc
 	else
 		ids = calloc(1, sizeof(*ids) + items * sizeof(ids->items[0]));
 	if (ids == NULL && r.wrong == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a list of schemas");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a list of schemas");
 	while (r.wrong == NULL) {
 		read_item(&r, &ids->items[ids->count++]);
 		if (*r.at != ',')

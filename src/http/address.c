@@ -57,11 +57,10 @@ enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret,
 		     read_port(colon + 1, &ret->port);
 	if (ok)
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"\"%.100s\" is no address to listen on: a port (9187: on 127.0.0.1 only), "
-		"or an address and a port (0.0.0.0:9187, [::]:9187)",
-		text);
+	return wp_error_set(error, WP_CONFIG,
+			    "\"%.100s\" is not an address to listen on; use a port (9187: on "
+			    "127.0.0.1 only), or an address and a port (0.0.0.0:9187, [::]:9187)",
+			    text);
 }
 
 const char *wp_http_address_to_ask(const struct wp_http_address *a)

@@ -94,8 +94,9 @@ static enum MHD_Result answer(struct wp_http *h, struct MHD_Connection *connecti
 	wp_buffer_init(&body, WP_HTTP_ANSWER_SIZE_MAX);
 	enum wp_rc rc = h->setup.answer(h->setup.arg, path, &a);
 	enum MHD_Result result =
-		rc == WP_OK ? queue(h, connection, a.code, a.type, wp_buffer_span(&body))
-			    : queue_text(h, connection, CODE_FAILED, "no memory for an answer\n");
+		rc == WP_OK
+			? queue(h, connection, a.code, a.type, wp_buffer_span(&body))
+			: queue_text(h, connection, CODE_FAILED, "out of memory for an answer\n");
 	wp_buffer_release(&body);
 	return result;
 }
@@ -114,7 +115,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	(void)upload_size;
 	(void)request;
 	if (!is_get)
-		return queue_text(h, connection, CODE_NOT_ALLOWED, "only GET and HEAD\n");
+		return queue_text(h, connection, CODE_NOT_ALLOWED,
+				  "only GET and HEAD are supported\n");
 	return answer(h, connection, path);
 }
 
@@ -309,13 +311,12 @@ static enum wp_rc cannot_bind(const struct wp_http_address *a, int errnum, struc
 {
 	char reason[200];
 
-	(void)snprintf(
-		reason, sizeof(reason),
-		errnum == EADDRINUSE
-			? "%s; another process listens there, perhaps another relay of this "
-			  "host: give this one another port in http.listen, or leave it empty"
-			: "%s",
-		strerror(errnum));
+	(void)snprintf(reason, sizeof(reason),
+		       errnum == EADDRINUSE
+			       ? "%s; another process is listening there, perhaps another relay on "
+				 "this host: set http.listen to another port, or leave it empty"
+			       : "%s",
+		       strerror(errnum));
 	return cannot_listen(a, reason, error);
 }
 
@@ -326,7 +327,7 @@ static int open_socket(const struct wp_http_address *a, struct wp_error *error)
 	int on = 1;
 
 	if (size == 0) {
-		(void)cannot_listen(a, "it is no address", error);
+		(void)cannot_listen(a, "it is not an address", error);
 		return -1;
 	}
 	int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -386,7 +387,7 @@ enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
 	struct wp_http *h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		(void)close(fd);
-		return wp_error_set(error, WP_NOMEM, "no memory for the HTTP server");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the HTTP server");
 	}
 	h->loop = loop;
 	h->setup = *setup;
@@ -395,7 +396,7 @@ enum wp_rc wp_http_new(struct ev_loop *loop, const struct wp_http_setup *setup,
 	if (h->daemon == NULL) {
 		(void)close(fd);
 		free(h);
-		return wp_error_set(error, WP_IO, "the HTTP server does not start");
+		return wp_error_set(error, WP_IO, "cannot start the HTTP server");
 	}
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	watch(h, info->epoll_fd);

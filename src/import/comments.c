@@ -81,5 +81,5 @@ enum wp_rc wp_import_blank_comments(struct wp_span text, struct wp_buffer *into,
 			size = text.data[at] == '"' ? string_size(behind(text, at)) : 1;
 		at += size;
 	}
-	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory for the text");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for the text");
 }

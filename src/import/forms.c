@@ -169,21 +169,21 @@ static void say_delegating_value(struct wp_translation *t, struct wp_import_item
 	static const char *const names[] = { "raw", "json", "json-schema", "" };
 
 	if (delegate == NULL)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_TRANSLATED,
-			"payloads of type bytea; without a delegate Debezium fails at others");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
+			      "payloads of type bytea; without a delegate Debezium rejects others");
 	else if (form == WP_IMPORT_RAW)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
-			      "the bytes of a payload of type bytea, of others the text");
+			      "the bytes of a bytea payload, the text of any other");
 	else if (form == WP_IMPORT_OTHER)
-		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "right for payloads of type bytea, whose bytes are the value. Those "
-			      "of other types its delegate writes, which walpost does not know");
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"correct for payloads of type bytea, whose bytes are the value. The "
+			"converter's delegate writes other types, in a form unknown to walpost");
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "right for payloads of type bytea, whose bytes are the value. Those "
-			      "of other types (text, json, jsonb) its delegate writes: set "
-			      "value.format = %s then",
+			      "correct for payloads of type bytea, whose bytes are the value. The "
+			      "converter's delegate writes other types (text, json, jsonb): for "
+			      "these set value.format = %s",
 			      names[form]);
 }
 
@@ -193,22 +193,21 @@ static void say_delegating(struct wp_translation *t, const struct part *part,
 			   enum wp_import_form form)
 {
 	const char *what = part == &key_part ? "a key" : "a header";
-	const char *partition = part == &key_part ? ", and the partition follows from it" : "";
+	const char *partition = part == &key_part ? ", and it determines the partition" : "";
 
 	if (delegate == NULL)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"it writes the bytes of a bytea, and fails with another type; walpost "
-			"writes a bytea as %s in base64%s",
-			what, partition);
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "it writes the bytes of a bytea and rejects other types; walpost "
+			      "writes a bytea as %s in base64%s",
+			      what, partition);
 	else if (form == WP_IMPORT_OTHER)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"walpost does not know its delegate: consumers would get the bare text%s",
-			partition);
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "walpost does not support its delegate: consumers would get the bare "
+			      "text%s",
+			      partition);
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "right unless it is a bytea: Debezium writes the bytes of one, where "
+			      "correct unless it is a bytea: Debezium writes its bytes, and "
 			      "walpost writes base64 in %s%s",
 			      what, partition);
 }
@@ -218,17 +217,16 @@ static void say_handing_on(struct wp_translation *t, struct wp_import_item *item
 {
 	if (delegate == NULL)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "without a delegate it fails with all that the Postgres connector "
-			      "gives it: a bytea is no byte[] there");
+			      "without a delegate it rejects all values of the Postgres connector: "
+			      "even a bytea is not a byte[] there");
 	else if (form == WP_IMPORT_OTHER)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost does not know its delegate: consumers would get the bare "
+			      "walpost does not support its delegate: consumers would get the bare "
 			      "text, or a bytea's bytes");
 	else
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_CHECK,
-			"taken for its delegate, which writes all that the Postgres connector "
-			"gives it; but of a NULL in a bytea column it makes a null");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "assumed as its delegate, which writes all values of the Postgres "
+			      "connector except that a NULL in a bytea column becomes null");
 }
 
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
@@ -236,16 +234,15 @@ static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 	const char *namesake = namesake_of(t, item->value);
 
 	if (namesake != NULL)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"it is not %s, and what another class of that name writes walpost "
-			"does not know: consumers would get the bare text, or a bytea's bytes",
-			namesake);
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "it is not %s, and walpost does not support other classes of that "
+			      "name: consumers would get the bare text, or a bytea's bytes",
+			      namesake);
 	else
 		wp_import_say(
 			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
 			"walpost has no such converter: consumers would get the bare text, or a "
-			"bytea's bytes. For payloads that the application encodes itself "
+			"bytea's bytes. For payloads that the application encodes itself, "
 			"outbox.confluent.schemas writes the header of a schema registry");
 }
 
@@ -257,8 +254,8 @@ static void say_string_value(struct wp_translation *t, struct wp_import_item *it
 	bool has_bytes = mode != NULL && wp_import_is(mode->value, "bytes");
 
 	wp_import_say(t, OUTBOX, item, has_bytes ? WP_IMPORT_CHECK : WP_IMPORT_TRANSLATED,
-		      "of a payload of type bytea it writes the name of a Java object "
-		      "(java.nio.HeapByteBuffer[pos=0 lim=5 cap=5]), walpost its bytes");
+		      "for a bytea payload it writes the name of a Java object "
+		      "(java.nio.HeapByteBuffer[pos=0 lim=5 cap=5]); walpost writes the bytes");
 }
 
 static void say_named(struct wp_translation *t, const struct part *part,
@@ -296,12 +293,11 @@ static void say_converter(struct wp_translation *t, const struct part *part)
 		wp_import_note(t, OUTBOX, about, WP_IMPORT_TRANSLATED, "Debezium's default is %s",
 			       t->is_server ? "json" : "SimpleHeaderConverter: the text");
 	else
-		wp_import_note(
-			t, OUTBOX, about, WP_IMPORT_CHECK,
-			"so the Connect worker's counts, which is not in this file. Taken for "
-			"JsonConverter with schemas, the usual one; it decides what consumers "
-			"get%s",
-			part == &key_part ? ", and the partition of a key" : "");
+		wp_import_note(t, OUTBOX, about, WP_IMPORT_CHECK,
+			       "so the Connect worker's converter applies, which is not in this "
+			       "file. Assumed to be JsonConverter with schemas, the usual one; it "
+			       "determines what consumers get%s",
+			       part == &key_part ? ", and the partition of a key" : "");
 }
 
 static void say_schemas(struct wp_translation *t, const struct part *part)
@@ -313,7 +309,7 @@ static void say_schemas(struct wp_translation *t, const struct part *part)
 		return;
 	if (is_json && find_converter(t, part) == NULL && !t->is_server)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED,
-			      "Kafka Connect does not look at it where no converter is named");
+			      "Kafka Connect ignores it if no converter is named");
 	else if (is_json)
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 	else
@@ -353,11 +349,10 @@ static void say_options(struct wp_translation *t, const struct part *part, const
 	(void)snprintf(key, sizeof(key), "%sencoding", prefix);
 	encoding = find_any(t, part, key);
 	if (decimals != NULL)
-		wp_import_say(
-			t, OUTBOX, decimals,
-			wp_import_is(decimals->value, "base64") ? WP_IMPORT_DROPPED
-								: WP_IMPORT_UNSUPPORTED,
-			"a numeric in it is written as JsonConverter does by default, in base64");
+		wp_import_say(t, OUTBOX, decimals,
+			      wp_import_is(decimals->value, "base64") ? WP_IMPORT_DROPPED
+								      : WP_IMPORT_UNSUPPORTED,
+			      "numerics in it are written in base64, JsonConverter's default");
 	if (encoding != NULL)
 		wp_import_say(t, OUTBOX, encoding,
 			      wp_import_is(encoding->value, "utf-8") ||
@@ -373,10 +368,9 @@ static void say_class(struct wp_translation *t, const struct part *part)
 	struct wp_import_item *item = t->is_server ? find_any(t, part, "class") : NULL;
 
 	if (item != NULL && !item->taken)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"it stands in for the converter that Debezium Server has for json and "
-			"others, and what it writes walpost does not know");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "it replaces Debezium Server's converter for json and others, and "
+			      "walpost does not support its output");
 }
 
 static bool is_string(struct wp_translation *t, const struct part *part)

@@ -146,16 +146,16 @@ static void say_repetitions(struct wp_translation *t)
 		/* Whose value it is, nobody has looked at. */
 		item->concealed = item->beside || last != item;
 		if (item->beside)
-			wp_import_say(
-				t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
-				"it stands beside \"config\", so it is of Kafka Connect itself "
-				"and no property");
+			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
+				      "it is next to \"config\", so it belongs to Kafka Connect "
+				      "and is not a property");
 		else if (item->value == NULL)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
-				      "it is null, which is as if it were not there");
+				      "it is null, which means unset");
 		else if (last != item)
 			wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
-				      "it is set again in line %u, which wins", last->line);
+				      "it is set again in line %u, which takes precedence",
+				      last->line);
 	}
 }
 
@@ -200,7 +200,7 @@ enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_
 	wp_import_properties_release(&properties);
 	if (rc != WP_OK) {
 		wp_import_free(import);
-		return wp_error_set(error, rc, "no memory for the translation");
+		return wp_error_set(error, rc, "out of memory for the translation");
 	}
 	*ret = import;
 	return WP_OK;

@@ -67,7 +67,7 @@ static uint32_t read_unit(struct reader *r)
 		int value = r->at < r->end ? wp_hex_value(*r->at) : -1;
 
 		if (value < 0) {
-			fail(r, "\\u wants four hexadecimal digits");
+			fail(r, "\\u requires four hexadecimal digits");
 			return 0;
 		}
 		unit = unit << 4 | (uint32_t)value;
@@ -166,7 +166,7 @@ static size_t read_text(struct reader *r, const char *set)
 	for (; r->rc == WP_OK && r->ahead.size > 0 && !is_ahead(r, set); advance(r))
 		if (wp_buffer_append(texts, (struct wp_span){ r->ahead.bytes, r->ahead.size }) !=
 		    WP_OK)
-			r->rc = wp_error_set(r->error, WP_NOMEM, "no memory for the texts");
+			r->rc = wp_error_set(r->error, WP_NOMEM, "out of memory for the texts");
 	if (r->rc == WP_OK)
 		r->rc = wp_import_end_text(r->into, start, line, r->error);
 	return start;

@@ -30,7 +30,7 @@ static enum wp_rc keep(struct reader *r, struct wp_span text, enum wp_json_kind 
 		return wp_error_set(r->error, WP_CONFIG,
 				    "line %u: a \\u escape is half of a character", r->line);
 	if (rc != WP_OK)
-		return wp_error_set(r->error, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(r->error, WP_NOMEM, "out of memory for the texts");
 	*ret_start = start;
 	return wp_import_end_text(r->into, start, r->line, r->error);
 }
@@ -54,7 +54,7 @@ static enum wp_rc add_member(struct reader *r, struct wp_span name, const struct
 	if (is_container(value) && !outside)
 		return wp_error_set(r->error, WP_CONFIG,
 				    "line %u: the value of a property is an object or an array; it "
-				    "can be a text, a number, true, false or null",
+				    "must be a text, a number, true, false or null",
 				    place.line);
 	if (!is_container(value) && value->kind != WP_JSON_NULL)
 		rc = keep(r, value->text, value->kind, &place.value);
@@ -132,17 +132,15 @@ static enum wp_rc add_all(struct reader *r, const struct wp_json *object)
 	if (has_object(object, "\"config\""))
 		return add_connector(r, object);
 	if (has_object(object, "\"spec\""))
-		return wp_error_set(
-			r->error, WP_CONFIG,
-			"line %u: it is a resource of Kubernetes: give what stands in its "
-			"spec as config, with its class as connector.class",
-			line);
+		return wp_error_set(r->error, WP_CONFIG,
+				    "line %u: this is a Kubernetes resource: pass the contents of "
+				    "its spec as config, with its class as connector.class",
+				    line);
 	if (is_listing(object))
-		return wp_error_set(
-			r->error, WP_CONFIG,
-			"line %u: it is Kafka Connect's list of connectors; give one of "
-			"them, as GET /connectors/NAME answers",
-			line);
+		return wp_error_set(r->error, WP_CONFIG,
+				    "line %u: this is Kafka Connect's list of connectors; pass one "
+				    "of them, as GET /connectors/NAME returns it",
+				    line);
 	return add_members(r, object);
 }
 
@@ -158,7 +156,7 @@ enum wp_rc wp_import_read_json(struct wp_span text, struct wp_import_properties 
 				    line_of(&r, text.data + fault.offset), fault.what);
 	if (json.kind != WP_JSON_OBJECT)
 		return wp_error_set(error, WP_CONFIG,
-				    "line %u: it is an array; an object is needed",
+				    "line %u: it is an array; an object is required",
 				    line_of(&r, json.text.data));
 	return add_all(&r, &json);
 }

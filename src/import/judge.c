@@ -104,7 +104,7 @@ static void complain(struct wp_import_report *r, const char *note)
 {
 	wp_import_report_add(r, &(struct wp_import_line){
 					.section = WP_IMPORT_REST,
-					.about = "all of it together",
+					.about = "the whole configuration",
 					.verdict = WP_IMPORT_UNSUPPORTED,
 					.error = note,
 				});

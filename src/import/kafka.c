@@ -22,38 +22,39 @@ static const struct {
 	{ "client.id", "client.id", NULL },
 	{ "compression.type", "compression.type", NULL },
 	{ "acks", NULL, "walpost always waits for all in-sync replicas" },
-	{ "enable.idempotence", NULL, "walpost's producer is idempotent always" },
-	{ "retries", NULL, "walpost tries until Kafka takes the event or refuses it for good" },
-	{ "delivery.timeout.ms", NULL, "walpost gives no event up for having waited" },
-	{ "max.block.ms", NULL, "walpost stops reading while Kafka takes nothing" },
+	{ "enable.idempotence", NULL, "walpost's producer is always idempotent" },
+	{ "retries", NULL,
+	  "walpost retries until Kafka accepts the event or rejects it permanently" },
+	{ "delivery.timeout.ms", NULL, "walpost never discards an event because of a timeout" },
+	{ "max.block.ms", NULL, "walpost stops reading while Kafka accepts nothing" },
 	{ "max.in.flight.requests.per.connection", NULL,
-	  "1 with walpost, by which librdkafka is cheapest; the order is kept with any" },
-	{ "buffer.memory", NULL, "relay.in_flight.bytes bounds what is on its way" },
-	{ "client.dns.lookup", NULL, "librdkafka tries all addresses of a name" },
+	  "walpost uses 1, which costs least CPU; any value keeps the order" },
+	{ "buffer.memory", NULL, "relay.in_flight.bytes limits the data in flight" },
+	{ "client.dns.lookup", NULL, "librdkafka always tries all addresses of a name" },
 	{ "send.buffer.bytes", NULL, "the system's own size" },
 	{ "receive.buffer.bytes", NULL, "the system's own size" },
 	{ "compression.gzip.level", NULL, "librdkafka's own level" },
 	{ "compression.lz4.level", NULL, "librdkafka's own level" },
 	{ "compression.zstd.level", NULL, "librdkafka's own level" },
 	{ "partitioner.adaptive.partitioning.enable", NULL,
-	  "it is for records without a key, which go anywhere" },
+	  "it applies to records without a key, which may go to any partition" },
 	{ "partitioner.availability.timeout.ms", NULL,
-	  "it is for records without a key, which go anywhere" },
-	{ "metadata.max.idle.ms", NULL, "librdkafka decides how long it knows a topic" },
+	  "it applies to records without a key, which may go to any partition" },
+	{ "metadata.max.idle.ms", NULL, "librdkafka decides how long to cache a topic" },
 	{ "metric.reporters", NULL, "walpost reports in its log" },
 	{ "metrics.num.samples", NULL, "walpost reports in its log" },
 	{ "metrics.recording.level", NULL, "walpost reports in its log" },
 	{ "metrics.sample.window.ms", NULL, "walpost reports in its log" },
 	{ "ssl.protocol", NULL, "OpenSSL and the broker agree on one" },
-	{ "ssl.provider", NULL, "it is of Java" },
+	{ "ssl.provider", NULL, "it applies to Java only" },
 	{ "ssl.enabled.protocols", NULL, "OpenSSL and the broker agree on one" },
-	{ "ssl.keymanager.algorithm", NULL, "it is of Java" },
-	{ "ssl.trustmanager.algorithm", NULL, "it is of Java" },
-	{ "ssl.secure.random.implementation", NULL, "it is of Java" },
+	{ "ssl.keymanager.algorithm", NULL, "it applies to Java only" },
+	{ "ssl.trustmanager.algorithm", NULL, "it applies to Java only" },
+	{ "ssl.secure.random.implementation", NULL, "it applies to Java only" },
 	{ "ssl.truststore.type", NULL, "librdkafka reads PEM" },
 	{ "ssl.keystore.type", NULL, "librdkafka reads PEM and PKCS#12" },
-	{ "sasl.client.callback.handler.class", NULL, "it is of Java" },
-	{ "sasl.kerberos.kinit.cmd", NULL, "librdkafka has a command of its own" },
+	{ "sasl.client.callback.handler.class", NULL, "it applies to Java only" },
+	{ "sasl.kerberos.kinit.cmd", NULL, "librdkafka has its own command" },
 };
 
 /* Numbers, and what librdkafka 2.0 to 2.8 takes of them. */
@@ -83,28 +84,26 @@ static const struct {
 	const char *error;
 } wanted[] = {
 	{ "sasl.jaas.config",
-	  "a secret, not written here: set WALPOST__KAFKA__SASL_USERNAME, and "
+	  "a secret, not copied: set WALPOST__KAFKA__SASL_USERNAME, and set "
 	  "WALPOST__KAFKA__SASL_PASSWORD_FILE to the name of a file with the password; with "
-	  "Kerberos sasl.kerberos.principal and sasl.kerberos.keytab" },
-	{ "ssl.truststore.password", "only Java's key stores want it; a PEM file has none" },
+	  "Kerberos set sasl.kerberos.principal and sasl.kerberos.keytab" },
+	{ "ssl.truststore.password", "only Java key stores need it; a PEM file has no password" },
 	{ "ssl.keystore.password",
-	  "a secret, not written here: WALPOST__KAFKA__SSL_KEYSTORE_PASSWORD_FILE is the name of a "
-	  "file with it" },
-	{ "ssl.key.password",
-	  "a secret, not written here: WALPOST__KAFKA__SSL_KEY_PASSWORD_FILE is the name of a file "
-	  "with it" },
+	  "a secret, not copied: set WALPOST__KAFKA__SSL_KEYSTORE_PASSWORD_FILE to the name of a "
+	  "file with the password" },
+	{ "ssl.key.password", "a secret, not copied: set WALPOST__KAFKA__SSL_KEY_PASSWORD_FILE to "
+			      "the name of a file with the password" },
 	{ "ssl.keystore.key",
-	  "a secret, not written here: write the key into a file, and its name as "
-	  "ssl.key.location" },
+	  "a secret, not copied: write the key to a file, and set ssl.key.location to its name" },
 	{ "ssl.keystore.certificate.chain",
-	  "write it into a file, and its name as ssl.certificate.location" },
+	  "write it to a file, and set ssl.certificate.location to its name" },
 	{ "ssl.truststore.certificates",
-	  "write them into a file, and its name as ssl.ca.location" },
-	{ "ssl.cipher.suites", "OpenSSL has other names for them: ssl.cipher.suites" },
+	  "write them to a file, and set ssl.ca.location to its name" },
+	{ "ssl.cipher.suites", "OpenSSL uses other names: set ssl.cipher.suites" },
 	{ "sasl.oauthbearer.token.endpoint.url",
-	  "librdkafka wants sasl.oauthbearer.method = oidc, and the client's id and secret" },
+	  "librdkafka requires sasl.oauthbearer.method = oidc, and the client's id and secret" },
 	{ "sasl.login.callback.handler.class",
-	  "a class of Java: librdkafka has sasl.oauthbearer.* of its own" },
+	  "a Java class: use librdkafka's sasl.oauthbearer.* instead" },
 };
 
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
@@ -130,8 +129,8 @@ static void translate_stores(struct wp_translation *t)
 		wp_import_set(t, KAFKA, "ssl.ca.location", trust->value);
 	} else if (trust != NULL) {
 		wp_import_say(t, KAFKA, trust, WP_IMPORT_FILL_IN,
-			      "librdkafka reads no key store of Java: export its certificates as "
-			      "PEM, and write the file's name as ssl.ca.location");
+			      "librdkafka cannot read a Java key store: export its certificates as "
+			      "PEM, and set ssl.ca.location to the file's name");
 	}
 	if (key != NULL && type != NULL && wp_import_is(type->value, "pkcs12")) {
 		wp_import_say(t, KAFKA, key, WP_IMPORT_TRANSLATED, NULL);
@@ -161,14 +160,14 @@ static void translate_brokers(struct wp_translation *t)
 
 	if (item != NULL && worker != NULL)
 		wp_import_say(t, KAFKA, worker, WP_IMPORT_DROPPED,
-			      "the producer has brokers of its own");
+			      "the producer has its own brokers");
 	if (item == NULL)
 		item = worker;
 	if (item == NULL) {
 		wp_import_note(t, KAFKA, "bootstrap.servers is not set", WP_IMPORT_FILL_IN, "%s",
-			       t->is_server ? "write here where Kafka is"
-					    : "the brokers are those of the Connect worker, "
-					      "which are not in this file: write them here");
+			       t->is_server ? "set it to Kafka's address"
+					    : "the brokers are those of the Connect worker, which "
+					      "are not in this file: add them here");
 		wp_import_set(t, KAFKA, "bootstrap.servers", "localhost:9092");
 		return;
 	}
@@ -191,11 +190,11 @@ static void translate_partitioner(struct wp_translation *t)
 
 	if (item != NULL && is_standard_partitioner(item->value))
 		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
-			      "walpost chooses partitions as it does, by murmur2 of the key");
+			      "walpost chooses partitions in the same way, by murmur2 of the key");
 	else if (item != NULL)
 		wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost chooses partitions by murmur2 of the key, as Java's own "
-			      "partitioner does; events of a key may change their partition");
+			      "walpost chooses partitions by murmur2 of the key, like Java's "
+			      "default partitioner; events of a key may move to another partition");
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		item = find(t, others[i]);
 		if (item == NULL)
@@ -204,7 +203,7 @@ static void translate_partitioner(struct wp_translation *t)
 			wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED, "it is not in use");
 		else
 			wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
-				      "walpost's producer has no such thing");
+				      "walpost's producer has no equivalent");
 	}
 }
 
@@ -221,12 +220,11 @@ static void translate_serializers(struct wp_translation *t)
 		if (strcmp(item->value, SERIALIZERS "StringSerializer") == 0 ||
 		    strcmp(item->value, SERIALIZERS "ByteArraySerializer") == 0)
 			wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
-				      "the bytes are those of the format");
+				      "the format determines the bytes");
 		else
-			wp_import_say(
-				t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
-				"what this serializer writes walpost does not know; it writes "
-				"the bytes of the format");
+			wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
+				      "walpost does not support this serializer; it writes the "
+				      "bytes of the format");
 	}
 }
 
@@ -238,7 +236,7 @@ static void translate_plain(struct wp_translation *t, struct wp_import_item *ite
 	}
 	if (item->elsewhere)
 		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
-			      "its value stands elsewhere: write it as %s", producer[i].ours);
+			      "its value is defined elsewhere: set %s", producer[i].ours);
 	else
 		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 	if (!item->elsewhere)
@@ -264,7 +262,7 @@ static void translate_number(struct wp_translation *t, struct wp_import_item *it
 
 	if (item->elsewhere) {
 		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
-			      "its value stands elsewhere: write it as %s", number->ours);
+			      "its value is defined elsewhere: set %s", number->ours);
 		return;
 	}
 	if (!read_number(item->value, &given)) {
@@ -273,8 +271,7 @@ static void translate_number(struct wp_translation *t, struct wp_import_item *it
 	}
 	if (given < number->least && number->below == OWN_DEFAULT) {
 		wp_import_say(t, KAFKA, item, WP_IMPORT_DROPPED,
-			      "librdkafka takes %" PRId64 " to %" PRId64
-			      ", and its own default stays",
+			      "librdkafka allows %" PRId64 " to %" PRId64 "; its default stays",
 			      number->least, number->most);
 		return;
 	}
@@ -284,7 +281,7 @@ static void translate_number(struct wp_translation *t, struct wp_import_item *it
 		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 	else
 		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED,
-			      "librdkafka takes %" PRId64 " to %" PRId64 ": the nearest",
+			      "librdkafka allows %" PRId64 " to %" PRId64 ": set to the nearest",
 			      number->least, number->most);
 	(void)snprintf(value, sizeof(value), "%" PRId64, taken);
 	wp_import_set(t, KAFKA, number->ours, value);
@@ -303,11 +300,11 @@ static void translate_mechanism(struct wp_translation *t)
 		has = has || strcmp(item->value, known[i]) == 0;
 	if (!has) {
 		wp_import_say(t, KAFKA, item, WP_IMPORT_UNSUPPORTED,
-			      "librdkafka has no such mechanism: walpost logs in by PLAIN, "
+			      "librdkafka does not support this mechanism: use PLAIN, "
 			      "SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI");
 	} else if (item->elsewhere) {
 		wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN,
-			      "its value stands elsewhere: write it as sasl.mechanism");
+			      "its value is defined elsewhere: set sasl.mechanism");
 	} else {
 		wp_import_say(t, KAFKA, item, WP_IMPORT_TRANSLATED, NULL);
 		wp_import_set(t, KAFKA, "sasl.mechanism", item->value);
@@ -317,9 +314,9 @@ static void translate_mechanism(struct wp_translation *t)
 /* Java's default is murmur2 too; what consumers see of a topic that is new is the broker's. */
 static void set_ways(struct wp_translation *t)
 {
-	wp_import_note(t, KAFKA, "topics that are not there", WP_IMPORT_TRANSLATED,
-		       "Java's producer asks the broker for them, which makes them if it has "
-		       "auto.create.topics.enable");
+	wp_import_note(t, KAFKA, "missing topics", WP_IMPORT_TRANSLATED,
+		       "Java's producer requests them from the broker, which creates them if "
+		       "auto.create.topics.enable is set");
 	wp_import_set(t, KAFKA, "allow.auto.create.topics", "true");
 }
 
@@ -331,14 +328,13 @@ static void translate_errors(struct wp_translation *t)
 	if (item == NULL)
 		return;
 	if (wp_import_is(item->value, "all"))
-		wp_import_say(
-			t, "relay", item, WP_IMPORT_DROPPED,
-			"Connect leaves out a row that it cannot send. walpost loses none: it "
-			"stops at it (exit code 3), or sends it to a topic of dead letters with "
-			"poison = dead-letter and dead_letter.topic = ...");
+		wp_import_say(t, "relay", item, WP_IMPORT_DROPPED,
+			      "Connect skips a row that it cannot send. walpost does not: it stops "
+			      "(exit code 3), or sends the row to a dead-letter topic with poison "
+			      "= dead-letter and dead_letter.topic = ...");
 	else
 		wp_import_say(t, "relay", item, WP_IMPORT_DROPPED,
-			      "walpost too stops at a row that it cannot send (poison = stop)");
+			      "walpost also stops at a row that it cannot send (poison = stop)");
 }
 
 void wp_import_kafka(struct wp_translation *t)

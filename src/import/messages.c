@@ -26,29 +26,26 @@ static void say_prefixes(struct wp_translation *t)
 	if (exclude != NULL)
 		wp_import_say(t, OUTBOX, exclude,
 			      t->decodes_messages ? WP_IMPORT_UNSUPPORTED : WP_IMPORT_DROPPED,
-			      t->decodes_messages ? "walpost wants the one prefix of messages that "
+			      t->decodes_messages ? "walpost supports one prefix for messages that "
 						    "are events: set message.prefix"
 						  : "walpost sends no messages");
 	if (include != NULL && !t->decodes_messages) {
-		wp_import_say(
-			t, OUTBOX, include, WP_IMPORT_UNSUPPORTED,
-			"without DecodeLogicalDecodingMessageContent these messages are sent as "
-			"they are, to a topic of their own; walpost does not send them");
+		wp_import_say(t, OUTBOX, include, WP_IMPORT_UNSUPPORTED,
+			      "without DecodeLogicalDecodingMessageContent these messages are sent "
+			      "unchanged to a separate topic; walpost does not send them");
 	} else if (include != NULL && is_word(include->value)) {
 		wp_import_say(t, OUTBOX, include, WP_IMPORT_TRANSLATED, NULL);
 		wp_import_set(t, OUTBOX, "message.prefix", include->value);
 		if (t->has_sections)
 			wp_import_set(t, OUTBOX, "table", "");
 	} else if (include != NULL) {
-		wp_import_say(
-			t, OUTBOX, include, WP_IMPORT_CHECK,
-			"not one plain word: set message.prefix, in an [outbox.NAME] for each "
-			"prefix");
+		wp_import_say(t, OUTBOX, include, WP_IMPORT_CHECK,
+			      "not a single plain word: set message.prefix, in one [outbox.NAME] "
+			      "per prefix");
 	} else if (t->decodes_messages && exclude == NULL) {
-		wp_import_note(
-			t, OUTBOX, "message.prefix.include.list is not set", WP_IMPORT_CHECK,
-			"messages of all prefixes are decoded; set message.prefix to the one "
-			"that events have");
+		wp_import_note(t, OUTBOX, "message.prefix.include.list is not set", WP_IMPORT_CHECK,
+			       "messages of all prefixes are decoded; set message.prefix to the "
+			       "prefix of the events");
 	}
 }
 
@@ -65,9 +62,9 @@ static void say_decoding(struct wp_translation *t)
 			wp_import_say(t, OUTBOX, item, WP_IMPORT_DROPPED,
 				      "it is Debezium's default");
 		else
-			wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-				      "members that are null of a message's payload may be written "
-				      "otherwise");
+			wp_import_say(
+				t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+				"null members of a message's payload may be written differently");
 	}
 }
 

@@ -25,7 +25,7 @@ static struct wp_import_item *find(struct wp_translation *t, const char *key)
 	"io.debezium.connector.postgresql.transforms." \
 	"DecodeLogicalDecodingMessageContent"
 
-static const char unknown_change[] = "it changes records in a way that walpost does not know";
+static const char unknown_change[] = "it changes records in a way that walpost does not support";
 
 /* What a consumer got from others than the EventRouter; by the last part of their class. */
 static const struct {
@@ -35,25 +35,25 @@ static const struct {
 	{ "ByLogicalTableRouter", "it chooses other topics" },
 	{ "RegexRouter", "it renames topics" },
 	{ "TimestampRouter", "it puts the date into the topic" },
-	{ "ContentBasedRouter", "it chooses topics by a script" },
+	{ "ContentBasedRouter", "it chooses topics with a script" },
 	{ "ComputePartition", "it chooses partitions" },
 	{ "PartitionRouting", "it chooses partitions" },
 	{ "Filter", "it drops records" },
 	{ "ExtractNewRecordState",
-	  "it takes rows out of change events; an EventRouter does so too" },
+	  "it extracts rows from change events, as an EventRouter does too" },
 	{ "InsertField$Value", "it adds a field to the value" },
 	{ "InsertField$Key", "it adds a field to the key" },
 	{ "InsertHeader", "it adds a header" },
-	{ "DropHeaders", "it takes headers away" },
+	{ "DropHeaders", "it removes headers" },
 	{ "HeaderFrom$Value", "it moves fields of the value into headers" },
 	{ "HeaderFrom$Key", "it moves fields of the key into headers" },
 	{ "HeaderToValue", "it moves headers into the value" },
 	{ "ReplaceField$Value", "it renames or drops fields of the value" },
 	{ "ReplaceField$Key", "it renames or drops fields of the key" },
 	{ "MaskField$Value", "it masks fields of the value" },
-	{ "ValueToKey", "it makes the key of fields of the value" },
-	{ "ExtractField$Value", "it makes one field the value" },
-	{ "ExtractField$Key", "it makes one field the key" },
+	{ "ValueToKey", "it builds the key from fields of the value" },
+	{ "ExtractField$Value", "it replaces the value by one of its fields" },
+	{ "ExtractField$Key", "it replaces the key by one of its fields" },
 	{ "HoistField$Value", "it wraps the value" },
 	{ "HoistField$Key", "it wraps the key" },
 	{ "Flatten$Value", "it flattens the value" },
@@ -63,7 +63,7 @@ static const struct {
 	{ "TimezoneConverter", "it moves times to another time zone" },
 	{ "SetSchemaMetadata$Value", "it renames the schema of the value" },
 	{ "SetSchemaMetadata$Key", "it renames the schema of the key" },
-	{ "ActivateTracingSpan", "it adds headers of a trace" },
+	{ "ActivateTracingSpan", "it adds tracing headers" },
 	{ "MongoEventRouter", "it reads MongoDB" },
 };
 
@@ -95,8 +95,8 @@ static void say_other_transform(struct wp_translation *t, const char *alias,
 
 	if (namesake != NULL)
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
-			      "it is not %s, and what another class of that name does walpost does "
-			      "not know: other topics, keys or headers, perhaps",
+			      "it is not %s, and walpost does not support other classes of that "
+			      "name: topics, keys or headers may differ",
 			      namesake);
 	else
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_UNSUPPORTED,
@@ -125,18 +125,18 @@ static void say_transform(struct wp_translation *t, const char *alias, struct ro
 
 	if (is_router(ret, alias)) {
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_CHECK,
-			       "%s is named twice, which Kafka Connect refuses; it is taken once",
+			       "%s is listed twice, which Kafka Connect rejects; it is used once",
 			       alias);
 	} else if (type == NULL) {
 		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
-			       "one of them has no type, so what it does is not known");
+			       "one of them has no type, so its effect is unknown");
 	} else if (wp_import_is_class(type->value, ROUTER) && ret->count < ROUTERS_MAX) {
 		memcpy(ret->aliases[ret->count++], alias, WP_IMPORT_WORD_SIZE);
-		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "it is what walpost does");
+		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED, "walpost does the same");
 	} else if (wp_import_is_class(type->value, DECODER)) {
 		t->decodes_messages = true;
 		wp_import_say(t, OUTBOX, type, WP_IMPORT_TRANSLATED,
-			      "message.format = json does so");
+			      "message.format = json has the same effect");
 		wp_import_set(t, OUTBOX, "message.format", "json");
 	} else {
 		say_other_transform(t, alias, type);
@@ -154,10 +154,9 @@ static void say_transforms(struct wp_translation *t, struct routers *ret)
 	while (wp_import_next(&at, alias))
 		say_transform(t, alias, ret);
 	if (ret->count == 0)
-		wp_import_note(
-			t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
-			"there is no EventRouter (" ROUTER ") "
-			"among them: walpost sends events of outboxes, not changes of tables");
+		wp_import_note(t, OUTBOX, "transforms", WP_IMPORT_UNSUPPORTED,
+			       "there is no EventRouter (" ROUTER
+			       ") among them: walpost sends outbox events, not table changes");
 }
 
 /* -- tables -------------------------------------------------------------------------- */
@@ -186,30 +185,26 @@ static void say_tables(struct wp_translation *t, const struct wp_import_tables *
 	struct wp_import_item *item = find(t, "table.include.list");
 
 	if (item == NULL)
-		wp_import_note(
-			t, OUTBOX, "table.include.list is not set", WP_IMPORT_CHECK,
-			"Debezium captures all tables, so it cannot be told which of them is "
-			"the outbox: write it here");
+		wp_import_note(t, OUTBOX, "table.include.list is not set", WP_IMPORT_CHECK,
+			       "Debezium captures all tables, so the outbox table is unknown: name "
+			       "it here");
 	else if (tables->listed != WP_IMPORT_LISTED)
-		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "a regular expression in it may mean any number of tables, or there "
-			      "are too many: write a table here, or an [outbox.NAME] for each");
+		wp_import_say(
+			t, OUTBOX, item, WP_IMPORT_CHECK,
+			"a regular expression in it may match any number of tables, or there are "
+			"too many: name the table here, or use one [outbox.NAME] per table");
 	else if (unrouted)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
-			"no EventRouter gets some of these tables, so their changes are sent as "
-			"they are; walpost sends none of them");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_UNSUPPORTED,
+			      "some of these tables are not routed to an EventRouter, so Debezium "
+			      "sends their changes as they are; walpost sends none of them");
 	else if (unknown)
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_CHECK,
-			"walpost cannot tell which of them the predicate lets through, and took "
-			"all for outboxes");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "walpost cannot evaluate the predicate, and treats all of them as "
+			      "outboxes");
 	else if (has_capitals(tables))
-		wp_import_say(
-			t, OUTBOX, item, WP_IMPORT_CHECK,
-			"Debezium compares names without regard to case, walpost does not: if the "
-			"table was made without double quotes, its name is in lower case; write it "
-			"so");
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "Debezium ignores case in names, and walpost does not: a table "
+			      "created without double quotes has a lower-case name; use that");
 	else
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
 }
@@ -237,12 +232,12 @@ static void gather_signals(struct wp_translation *t, struct wp_buffer *list)
 		return;
 	if (!wp_import_table_name(item->value, &name)) {
 		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "not schema.table: walpost stops at a row of this table, unless it "
-			      "is in outbox.ignore");
+			      "not schema.table: walpost stops at a row of this table unless "
+			      "outbox.ignore lists it");
 		return;
 	}
 	wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
-		      "walpost takes no signals: rows of this table are dropped");
+		      "walpost does not support signals: rows of this table are ignored");
 	append_ignored(t, list, wp_table_name_text(&name, text, sizeof(text)));
 }
 
@@ -270,13 +265,12 @@ static bool is_certain(const struct wp_import_tables *tables)
 
 static void say_all_tables(struct wp_translation *t, struct wp_import_item *mode, bool certain)
 {
-	static const char drops[] =
-		"the publication is of all tables: rows of others are dropped, where walpost would "
-		"otherwise stop at one";
+	static const char drops[] = "the publication covers all tables: rows of others are "
+				    "ignored; otherwise walpost would stop at one";
 	static const char waits[] =
-		"the publication is of all tables: set ignore = *, which drops the rows of others, "
-		"once outbox.table is certain. Until then walpost stops at a row of another table, "
-		"for it may be the outbox";
+		"the publication covers all tables: once outbox.table is certain, set ignore = * "
+		"to ignore rows of others. Until then walpost stops at a row of another table, "
+		"because it may be the outbox";
 	enum wp_import_verdict verdict = certain ? WP_IMPORT_TRANSLATED : WP_IMPORT_FILL_IN;
 
 	if (mode == NULL)
@@ -298,8 +292,8 @@ static void say_publication(struct wp_translation *t, const struct wp_import_tab
 		say_all_tables(t, mode, certain);
 	else
 		wp_import_say(t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
-			      "the publication is taken over as it is; walpost stops at a row of a "
-			      "table that is neither an outbox nor named in outbox.ignore");
+			      "the publication is used unchanged; walpost stops at a row of a "
+			      "table that is neither an outbox nor listed in outbox.ignore");
 	wp_buffer_init(&list, WP_IMPORT_TABLES_MAX * WP_TABLE_NAME_TEXT_SIZE);
 	gather_ignored(t, tables, &list);
 	if (all && certain)
@@ -367,10 +361,9 @@ static void say_idle_router(struct wp_translation *t, const char *alias)
 	for (size_t i = 0; i < t->count; i++)
 		if (!t->items[i].taken && t->items[i].kind == WP_IMPORT_CONNECTOR &&
 		    wp_import_begins(t->items[i].key, prefix))
-			wp_import_say(
-				t, WP_IMPORT_REST, &t->items[i], WP_IMPORT_CHECK,
-				"no table is known that this EventRouter gets: if there is one, "
-				"write an [outbox.NAME] for it");
+			wp_import_say(t, WP_IMPORT_REST, &t->items[i], WP_IMPORT_CHECK,
+				      "no table is known for this EventRouter: if there is one, "
+				      "add an [outbox.NAME] for it");
 }
 
 /* One EventRouter's options stand in [outbox], which the others inherit; of several, with each. */
@@ -403,30 +396,28 @@ static void set_ways(struct wp_translation *t)
 	struct wp_import_item *extended = find(t, "extended.headers.enabled");
 	bool context = wp_import_is_true(extended, !t->is_old) && prefix != NULL;
 
-	wp_import_note(
-		t, OUTBOX, "what the EventRouter always does", WP_IMPORT_TRANSLATED,
-		"a NULL key is sent, numbers and times are written as Debezium writes them, "
-		"a NULL in a column whose DEFAULT is a constant is that constant (of a DEFAULT "
-		"that is computed, such as now(), it stays NULL), and of walpost's own headers "
-		"there is id alone. To have walpost-position, by "
-		"which a consumer can drop repetitions: headers.standard = "
-		"id,walpost-position");
+	wp_import_note(t, OUTBOX, "the EventRouter's fixed behavior", WP_IMPORT_TRANSLATED,
+		       "NULL keys are sent, numbers and times are written as Debezium writes them, "
+		       "a NULL in a column with a constant DEFAULT becomes that constant (with a "
+		       "computed DEFAULT, such as now(), it stays NULL), and id is the only "
+		       "standard header. To add walpost-position, by which a consumer can drop "
+		       "duplicates: headers.standard = id,walpost-position");
 	wp_import_set(t, OUTBOX, "key.null", "allow");
 	wp_import_set(t, OUTBOX, "types", "debezium");
 	wp_import_set(t, OUTBOX, "headers.standard", "id");
 	if (prefix != NULL) {
 		wp_import_say(t, OUTBOX, prefix, WP_IMPORT_TRANSLATED,
-			      "topics do not have it; names of schemas and the context headers do");
+			      "it is not part of topic names, but of schema names and the context "
+			      "headers");
 		wp_import_set(t, OUTBOX, "debezium.name", prefix->value);
 	}
 	if (extended != NULL)
 		wp_import_say(t, OUTBOX, extended, WP_IMPORT_TRANSLATED, NULL);
 	else if (context)
-		wp_import_note(
-			t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_CHECK,
-			"Debezium 3.2 and later send four headers of context by default, of which "
-			"runId is new at each start; an older one sends none: set "
-			"debezium.context.headers = no then");
+		wp_import_note(t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_CHECK,
+			       "Debezium 3.2 and later send four context headers by default, of "
+			       "which runId changes at each start; older versions send none: for "
+			       "these set debezium.context.headers = no");
 	if (extended != NULL || context)
 		wp_import_set(t, OUTBOX, "debezium.context.headers", context ? "yes" : "no");
 }

@@ -22,8 +22,7 @@ static const struct {
 	{ "database.sslmode", "sslmode", NULL },
 	{ "database.sslrootcert", "sslrootcert", NULL },
 	{ "database.sslcert", "sslcert", NULL },
-	{ "database.sslkey", "sslkey",
-	  "libpq reads a PEM file, where Java's driver wants PKCS-8 in DER" },
+	{ "database.sslkey", "sslkey", "libpq requires a PEM file, Java's driver PKCS-8 in DER" },
 };
 
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
@@ -54,12 +53,11 @@ static void say_conninfo(struct wp_translation *t, struct wp_buffer *conninfo)
 {
 	if (find(t, "database.hostname") == NULL)
 		wp_import_note(t, POSTGRES, "database.hostname is not set", WP_IMPORT_FILL_IN,
-			       "say in the conninfo where the server is");
+			       "set the server's address in conninfo");
 	if (find(t, "database.sslmode") == NULL)
 		wp_import_note(t, POSTGRES, "database.sslmode is not set", WP_IMPORT_TRANSLATED,
-			       "Debezium then goes without TLS where the server has none; walpost "
-			       "wants it of a host that is not local, unless sslmode=prefer is "
-			       "written here");
+			       "Debezium then connects without TLS if the server has none; walpost "
+			       "requires TLS for a remote host unless sslmode=prefer is set here");
 	if (wp_buffer_append_byte(conninfo, '\0') != WP_OK)
 		t->report->rc = WP_NOMEM;
 	else
@@ -87,13 +85,13 @@ static void translate_passwords(struct wp_translation *t)
 
 	if (password != NULL)
 		wp_import_say(t, POSTGRES, password, WP_IMPORT_FILL_IN,
-			      "a secret, not written here: put it into a file and set "
+			      "a secret, not copied: write it to a file and set "
 			      "WALPOST__POSTGRES__PASSWORD_FILE to the file's name");
 	if (key_password != NULL)
-		wp_import_say(t, POSTGRES, key_password, WP_IMPORT_FILL_IN,
-			      "a secret, not written here: put the whole conninfo, with "
-			      "sslpassword=..., into a file and set "
-			      "WALPOST__POSTGRES__CONNINFO_FILE to the file's name");
+		wp_import_say(
+			t, POSTGRES, key_password, WP_IMPORT_FILL_IN,
+			"a secret, not copied: write the whole conninfo, with sslpassword=..., to "
+			"a file and set WALPOST__POSTGRES__CONNINFO_FILE to the file's name");
 }
 
 static void translate_name(struct wp_translation *t, const char *theirs, const char *standard,
@@ -111,10 +109,10 @@ static void translate_name(struct wp_translation *t, const char *theirs, const c
 	wp_import_set(t, POSTGRES, ours, item == NULL ? standard : item->value);
 }
 
-#define OTHER_PLUGIN                                                                   \
-	"walpost reads pgoutput, and this slot is made for %s. `walpost slot create` " \
-	"makes a new one, under another name: do it while nothing is written to the "  \
-	"outbox and all of it has been sent, for it begins where it is made"
+#define OTHER_PLUGIN                                                                               \
+	"walpost requires pgoutput, but this slot was created with %s. `walpost slot create` "     \
+	"creates a new one under another name: run it while nothing is written to the outbox and " \
+	"all events have been sent, because the new slot starts at the present"
 
 static void translate_plugin(struct wp_translation *t)
 {
@@ -125,7 +123,7 @@ static void translate_plugin(struct wp_translation *t)
 			       OTHER_PLUGIN, "decoderbufs, Debezium's default");
 	else if (wp_import_is(item->value, "pgoutput"))
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
-			      "walpost reads nothing else; the slot is taken over as it is");
+			      "walpost supports no other plugin; the slot is used unchanged");
 	else
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED, OTHER_PLUGIN,
 			      "another plugin");
@@ -137,20 +135,19 @@ static void check_slot_stays(struct wp_translation *t)
 	struct wp_import_item *flush = find(t, "flush.lsn.source");
 	struct wp_import_item *mode = find(t, "lsn.flush.mode");
 	static const char does_not_move[] =
-		"Debezium did not move the slot: walpost begins where somebody else moved it to, "
-		"and what was sent since then comes again";
+		"Debezium did not advance the slot: walpost starts from the present position of "
+		"the slot, and resends events sent since";
 
 	if (wp_import_is_true(drop, false))
-		wp_import_say(
-			t, POSTGRES, drop, WP_IMPORT_UNSUPPORTED,
-			"a connector that is stopped drops its slot, and events written until "
-			"there is a new one are lost: set it to false and restart the "
-			"connector before you stop it for good");
+		wp_import_say(t, POSTGRES, drop, WP_IMPORT_UNSUPPORTED,
+			      "a stopped connector drops its slot, and events written before a new "
+			      "slot exists are lost: set it to false and restart the connector "
+			      "before you stop it for good");
 	else if (drop != NULL && drop->elsewhere)
-		wp_import_say(t, POSTGRES, drop, WP_IMPORT_CHECK,
-			      "its value stands elsewhere. If it is true, a connector that is "
-			      "stopped drops its slot, and events written until there is a new one "
-			      "are lost");
+		wp_import_say(
+			t, POSTGRES, drop, WP_IMPORT_CHECK,
+			"its value is defined elsewhere. If it is true, a stopped connector drops "
+			"its slot, and events written before a new slot exists are lost");
 	if (!wp_import_is_true(flush, true))
 		wp_import_say(t, POSTGRES, flush, WP_IMPORT_UNSUPPORTED, does_not_move);
 	if (mode != NULL && wp_import_is(mode->value, "manual"))
@@ -163,20 +160,19 @@ static void check_class(struct wp_translation *t)
 
 	if (item == NULL) {
 		wp_import_note(t, POSTGRES, "connector.class is not set", WP_IMPORT_CHECK,
-			       "it was taken for " CONNECTOR);
+			       "it was assumed to be " CONNECTOR);
 		return;
 	}
 	if (wp_import_is_class(item->value, CONNECTOR))
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_DROPPED,
-			      "walpost reads nothing else than Postgres");
+			      "walpost supports only Postgres");
 	else if (wp_import_is_namesake(item->value, CONNECTOR))
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
 			      "it is not " CONNECTOR
-			      ", and what somebody else's class of that name "
-			      "does walpost does not know");
+			      ", and walpost does not support other classes of that name");
 	else
 		wp_import_say(t, POSTGRES, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost reads nothing else than Postgres");
+			      "walpost supports only Postgres");
 }
 
 void wp_import_postgres(struct wp_translation *t)

@@ -17,7 +17,7 @@ static enum wp_rc grow(struct wp_import_properties *p, struct wp_error *error)
 				    WP_IMPORT_PROPERTIES_MAX);
 	items = realloc(p->items, capacity * sizeof(items[0]));
 	if (items == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for %zu properties", capacity);
+		return wp_error_set(error, WP_NOMEM, "out of memory for %zu properties", capacity);
 	p->items = items;
 	p->capacity = capacity;
 	return WP_OK;
@@ -47,7 +47,7 @@ enum wp_rc wp_import_end_text(struct wp_import_properties *p, size_t start, unsi
 	    memchr(p->texts.data + start, '\0', p->texts.size - start) != NULL)
 		return wp_error_set(error, WP_CONFIG, "line %u: a NUL character in a text", line);
 	if (wp_buffer_append_byte(&p->texts, '\0') != WP_OK)
-		return wp_error_set(error, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the texts");
 	return WP_OK;
 }
 
@@ -94,14 +94,14 @@ static enum wp_rc read_all(struct wp_span text, struct wp_import_properties *p,
 	/* A name and a value with their NULs are never longer than twice what they were made of, so
 	 * no later text moves an earlier one. */
 	if (wp_buffer_reserve(&p->texts, 2 * text.size + 2) != WP_OK)
-		return wp_error_set(error, WP_NOMEM, "no memory for the texts");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the texts");
 	p->is_json = wp_import_looks_like_json(text);
 	rc = p->is_json ? WP_OK : wp_import_refuse_yaml(text, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = p->is_json ? read_json(text, p, error) : wp_import_read_java(text, p, error);
 	if (rc == WP_OK && p->count == 0)
-		return wp_error_set(error, WP_CONFIG, "there is no property in it");
+		return wp_error_set(error, WP_CONFIG, "it contains no property");
 	return rc;
 }
 

@@ -187,7 +187,9 @@ static void print_section(const struct wp_import_report *r, const char *section,
 	if (entry == NULL)
 		return;
 	if (strcmp(section, WP_IMPORT_REST) == 0)
-		(void)fputs("\n# ---- what became nothing\n", out);
+		(void)fputs("\n"
+			    "# ---- properties without a counterpart\n",
+			    out);
 	else
 		(void)fprintf(out, "\n[%s]\n", section);
 	while (entry != NULL) {
@@ -215,13 +217,12 @@ static void print_named_outboxes(const struct wp_import_report *r, FILE *out)
 }
 
 static const char head[] =
-	"# To switch: look at what is marked TO FILL IN, CHECK or NOT SUPPORTED; stop the "
+	"# To switch: edit the settings marked TO FILL IN, CHECK or NOT SUPPORTED; stop the "
 	"connector; run\n"
-	"# `walpost init`, which makes what walpost needs besides slot and publication, and "
-	"`walpost check`;\n"
-	"# run walpost. It goes on where the slot stands: what Debezium sent and had not yet "
-	"confirmed there\n"
-	"# comes again. Leave the connector stopped: both would read the same slot.\n";
+	"# `walpost init`, which creates missing tables, and `walpost check`;\n"
+	"# start walpost. It continues from the slot's position and resends events that Debezium "
+	"sent but did\n"
+	"# not confirm. Leave the connector stopped: both would read the same slot.\n";
 
 static void print_head(const struct wp_import_report *r, FILE *out)
 {
@@ -230,18 +231,20 @@ static void print_head(const struct wp_import_report *r, FILE *out)
 	bool changes = false;
 
 	(void)fprintf(out,
-		      "# walpost.conf, made by `walpost config import-debezium` from %s.\n#\n%s"
-		      "#\n",
+		      "# walpost.conf, printed by `walpost config import-debezium` from %s.\n"
+		      "#\n"
+		      "%s#\n",
 		      r->form, head);
 	for (size_t i = 0; i < r->count; i++)
 		changes = changes || wp_import_is_change(&r->entries[i]);
 	if (!changes) {
-		(void)fputs("# Nothing is marked CHECK or NOT SUPPORTED: a consumer sees the same "
-			    "topics, keys, values and\n# headers as before.\n",
+		(void)fputs("# Nothing is marked CHECK or NOT SUPPORTED: consumers see the same "
+			    "topics, keys, values and\n"
+			    "# headers as before.\n",
 			    out);
 		return;
 	}
-	(void)fputs("# Marked CHECK or NOT SUPPORTED, since a consumer may see a difference:\n",
+	(void)fputs("# Marked CHECK or NOT SUPPORTED, because consumers may see a difference:\n",
 		    out);
 	for (size_t i = 0; i < r->count; i++) {
 		last = r->entries[i].line.about == NULL ? last : r->entries[i].line.about;

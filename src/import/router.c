@@ -79,9 +79,9 @@ static void translate_regex(struct wp_translation *t, const char *alias, const c
 		return;
 	if (wp_import_is_of_java(item->value)) {
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost's expressions are PCRE2's, to which a class within a class "
-			      "([a-z[A-Z]], which is [a-zA-Z] to both), &&, (?U) and (?d) mean "
-			      "something else than to Java: write it anew as topic.regex");
+			      "walpost uses PCRE2, where a class within a class ([a-z[A-Z]], which "
+			      "is [a-zA-Z] to both), &&, (?U) and (?d) have another meaning than "
+			      "in Java: rewrite it as topic.regex");
 		return;
 	}
 	wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
@@ -243,19 +243,18 @@ static void say_placement(struct wp_translation *t, const char *section,
 {
 	if (lists->wrong)
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "not a list of column:place or column:place:name, with header, "
-			      "envelope or partition for the place; the rest of it is below");
+			      "not a list of column:place or column:place:name, where place is "
+			      "header, envelope or partition; the rest of it is below");
 	else if (lists->value.size > 0 && !is_structured(t))
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "columns beside the payload need JsonConverter for the value; what "
-			      "this converter makes of such a value walpost does not write. Left "
-			      "out: envelope");
+			      "columns next to the payload require JsonConverter for the value; "
+			      "walpost does not support this converter's form of such a value. "
+			      "Left out: envelope");
 	else if (lists->partition[0] != '\0' && t->is_server)
-		wp_import_say(
-			t, section, item, WP_IMPORT_TRANSLATED,
-			"Debezium Server does not heed the column for the partition, so it is "
-			"left out; column.partition = %s would",
-			lists->partition);
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
+			      "Debezium Server ignores the column for the partition, so it is left "
+			      "out; to use it, set column.partition = %s",
+			      lists->partition);
 	else
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 }
@@ -290,8 +289,8 @@ static void translate_type(struct wp_translation *t, const char *alias, const ch
 
 	if (item != NULL)
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
-			      "the EventRouter does nothing with it: a type is sent only if it is "
-			      "placed in a header");
+			      "the EventRouter ignores it: a type is sent only if it is placed in "
+			      "a header");
 	else
 		wp_import_note(t, section, "the header type", WP_IMPORT_TRANSLATED,
 			       "the EventRouter sends a type only if it is placed in a header");
@@ -304,19 +303,18 @@ static void translate_timestamp(struct wp_translation *t, const char *alias, con
 
 	if (item != NULL && t->is_server) {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
-			      "Debezium Server does not heed it; column.timestamp = %s would. "
-			      "The record's timestamp is that of the commit, where it was that of "
-			      "sending",
+			      "Debezium Server ignores it; to use it, set column.timestamp = %s. "
+			      "The record's timestamp is now the time of the commit, instead of "
+			      "the time of sending",
 			      item->value);
 	} else if (item != NULL) {
-		wp_import_say(
-			t, section, item, WP_IMPORT_TRANSLATED,
-			"where it is NULL the record has the time of the commit, where it had "
-			"the time at which Debezium handled it");
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
+			      "if it is NULL, the record has the time of the commit, instead of "
+			      "the time at which Debezium handled it");
 		wp_import_set(t, section, "column.timestamp", item->value);
 	} else {
 		wp_import_note(t, section, "the record's timestamp", WP_IMPORT_TRANSLATED,
-			       "it is the time of the commit, where it was the time at which %s",
+			       "it is the time of the commit, instead of the time at which %s",
 			       t->is_server ? "it was sent" : "Debezium handled the row");
 	}
 }
@@ -332,7 +330,7 @@ static void translate_version(struct wp_translation *t, const char *alias, const
 		wp_import_set(t, section, "debezium.schema.version", item->value);
 	} else {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
-			      "it is the version of a schema that is not sent");
+			      "it is the version of a schema, and no schema is sent");
 	}
 }
 
@@ -347,8 +345,8 @@ static void translate_empty_arrays(struct wp_translation *t, const char *alias, 
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 	else
 		wp_import_say(t, section, item, WP_IMPORT_CHECK,
-			      "Debezium 3.6 has no such option, and leaves empty arrays out. Of a "
-			      "later one that has it: set expand.empty_arrays = keep");
+			      "Debezium 3.6 has no such option and leaves empty arrays out. For a "
+			      "later version that has it: set expand.empty_arrays = keep");
 	wp_import_set(t, section, "expand.empty_arrays", "drop");
 }
 
@@ -360,8 +358,8 @@ static void translate_expand(struct wp_translation *t, const char *alias, const 
 
 	if (item != NULL && wp_import_is_true(item, false) && !is_structured(t))
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "an expanded payload needs JsonConverter for the value; what this "
-			      "converter makes of it walpost does not write");
+			      "an expanded payload requires JsonConverter for the value; walpost "
+			      "does not support this converter's form of it");
 	else if (item != NULL)
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
 	if (item != NULL && (expands || !wp_import_is_true(item, false)))
@@ -388,8 +386,8 @@ static void translate_tracing(struct wp_translation *t, const char *alias, const
 
 	if (item != NULL) {
 		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
-			      "the context is passed on as the application wrote it: walpost makes "
-			      "no span of its own");
+			      "the trace context is passed on as the application wrote it: walpost "
+			      "creates no spans");
 		wp_import_set(t, section, "headers.properties", item->value);
 	}
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
@@ -397,7 +395,7 @@ static void translate_tracing(struct wp_translation *t, const char *alias, const
 
 		if (option != NULL)
 			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
-				      "walpost makes no spans");
+				      "walpost creates no spans");
 	}
 }
 
@@ -410,7 +408,7 @@ static void translate_adjustment(struct wp_translation *t, const char *alias, co
 		return;
 	if (wp_import_is(item->value, "none") ||
 	    !wp_import_is_true(find(t, alias, "table.expand.json.payload"), false))
-		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "no name is changed by it");
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "it changes no name");
 	else
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
 			      "members of an expanded payload keep their names");

@@ -24,29 +24,27 @@ struct rule {
 
 #define C WP_IMPORT_CONNECTOR
 
-static const char worker[] = "it is the Connect worker's";
-static const char snapshots[] =
-	"walpost takes no snapshot: it goes on where the slot stands, and rows from before it are "
-	"not read from the table";
-static const char pace[] = "walpost bounds what is on its way by relay.in_flight.events and .bytes";
-static const char patience[] = "walpost tries again by itself, for as long as it takes";
-static const char signals[] = "walpost takes no signals and sends no notifications";
+static const char worker[] = "it belongs to the Connect worker";
+static const char snapshots[] = "walpost takes no snapshot: it continues from the slot's position "
+				"and does not read earlier rows from the table";
+static const char pace[] = "relay.in_flight.events and .bytes limit the data in flight";
+static const char patience[] = "walpost retries by itself, without a limit";
+static const char signals[] = "walpost supports neither signals nor notifications";
 static const char beats[] =
-	"while the outbox is idle walpost moves the slot by itself; no heartbeat is sent";
-static const char metrics[] = "walpost says how it does in its log and `walpost status`";
-static const char selection[] =
-	"walpost sends rows of the tables that are named in this file, and no others";
+	"walpost advances the slot by itself while the outbox is idle; it sends no heartbeats";
+static const char metrics[] = "walpost reports its state in its log and by `walpost status`";
+static const char selection[] = "walpost sends only rows of the tables named in this file";
 static const char topics[] =
-	"Kafka Connect makes topics with these settings, walpost with the broker's own: another "
-	"number of partitions puts keys elsewhere. Create the topics that are not there yet before";
-static const char progress[] = "the slot alone holds how far events have been sent";
+	"Kafka Connect creates topics with these settings, walpost with the broker's: another "
+	"number of partitions moves keys to other partitions. Create missing topics beforehand";
+static const char progress[] = "only the slot records how far events have been sent";
 static const char schemas[] = "schemas are written as with Debezium's default";
 static const char exactly_once[] = "walpost sends at least once";
-static const char predicate[] = "it chooses the tables whose rows the EventRouter gets";
+static const char predicate[] = "it selects the tables whose rows reach the EventRouter";
 
 static const struct rule rules[] = {
 	{ C, "name", NEVER, NULL, "it is the connector's name in Kafka Connect" },
-	{ C, "tasks.max*", NEVER, NULL, "the Postgres connector runs one task; walpost is one" },
+	{ C, "tasks.max*", NEVER, NULL, "the Postgres connector runs one task, like walpost" },
 	{ C, "config.action.reload", NEVER, NULL, worker },
 	{ C, "exactly.once.support", DIFFERS, "requested", exactly_once },
 	{ C, "transaction.boundary*", NEVER, NULL, exactly_once },
@@ -67,11 +65,11 @@ static const struct rule rules[] = {
 	{ C, "listeners*", NEVER, NULL, worker },
 	{ C, "consumer.*", NEVER, NULL, worker },
 	{ C, "admin.*", NEVER, NULL, worker },
-	{ C, "errors.*", NEVER, NULL, "walpost logs what it cannot send" },
+	{ C, "errors.*", NEVER, NULL, "walpost logs events that it cannot send" },
 	{ C, "event.processing.failure.handling.mode", NEVER, NULL,
-	  "walpost stops at what it cannot send, see relay.poison" },
+	  "walpost stops at an event that it cannot send; see relay.poison" },
 	{ C, "event.converting.failure.handling.mode", NEVER, NULL,
-	  "walpost stops at what it cannot send, see relay.poison" },
+	  "walpost stops at an event that it cannot send; see relay.poison" },
 
 	{ C, "snapshot.mode", DIFFERS,
 	  "initial|no_data|never|schema_only|when_needed|recovery|exported|configuration_based",
@@ -80,8 +78,8 @@ static const struct rule rules[] = {
 	{ C, "incremental.snapshot.*", NEVER, NULL, snapshots },
 	{ C, "legacy.snapshot.*", NEVER, NULL, snapshots },
 	{ C, "read.only", NEVER, NULL, snapshots },
-	{ C, "schema.history.internal*", NEVER, NULL, "Postgres needs no history of schemas" },
-	{ C, "database.history*", NEVER, NULL, "Postgres needs no history of schemas" },
+	{ C, "schema.history.internal*", NEVER, NULL, "Postgres requires no schema history" },
+	{ C, "database.history*", NEVER, NULL, "Postgres requires no schema history" },
 	{ C, "heartbeat.*", NEVER, NULL, beats },
 	{ C, "topic.heartbeat.*", NEVER, NULL, beats },
 	{ C, "signal.*", NEVER, NULL, signals },
@@ -99,62 +97,65 @@ static const struct rule rules[] = {
 	{ C, "slot.retry.delay.ms", NEVER, NULL, patience },
 	{ C, "create.slot.command.timeout", NEVER, NULL, patience },
 	{ C, "connection.validation.timeout.ms", NEVER, NULL, patience },
-	{ C, "executor.shutdown.timeout.ms", NEVER, NULL, "relay.shutdown.timeout is walpost's" },
+	{ C, "executor.shutdown.timeout.ms", NEVER, NULL, "relay.shutdown.timeout replaces it" },
 	{ C, "database.query.timeout.ms", NEVER, NULL, patience },
-	{ C, "lsn.flush.*", NEVER, NULL, "walpost tells Postgres what Kafka has confirmed" },
-	{ C, "flush.lsn.source", NEVER, NULL, "walpost tells Postgres what Kafka has confirmed" },
+	{ C, "lsn.flush.*", NEVER, NULL, "walpost confirms to Postgres what Kafka has confirmed" },
+	{ C, "flush.lsn.source", NEVER, NULL,
+	  "walpost confirms to Postgres what Kafka has confirmed" },
 	{ C, "status.update.interval.ms", NEVER, NULL,
-	  "walpost tells Postgres every relay.feedback.interval" },
+	  "walpost confirms to Postgres every relay.feedback.interval" },
 	{ C, "xmin.fetch.interval.ms", NEVER, NULL, metrics },
 	{ C, "custom.metric.tags", NEVER, NULL, metrics },
 	{ C, "statistics.metrics.enabled", NEVER, NULL, metrics },
 	{ C, "custom.sanitize.pattern", NEVER, NULL, metrics },
-	{ C, "openlineage.*", NEVER, NULL, "walpost tells OpenLineage nothing" },
+	{ C, "openlineage.*", NEVER, NULL, "walpost does not support OpenLineage" },
 	{ C, "guardrail.*", NEVER, NULL, selection },
 
-	{ C, "slot.failover", NEVER, NULL, "the slot is taken over as it is" },
+	{ C, "slot.failover", NEVER, NULL, "the slot is used unchanged" },
 	{ C, "slot.drop.on.stop", NEVER, NULL, "walpost never drops its slot by itself" },
 	{ C, "slot.stream.params", ALWAYS, NULL,
-	  "walpost gives pgoutput parameters of its own; what these did is not done" },
+	  "walpost sets its own pgoutput parameters; these have no effect" },
 	{ C, "replica.identity.autoset.values", NEVER, NULL,
-	  "an INSERT holds the whole row whatever the replica identity is" },
+	  "an INSERT contains the whole row with any replica identity" },
 	{ C, "publish.via.partition.root", NEVER, NULL,
-	  "the publication is taken over as it is; outbox.leaves is for one without it" },
-	{ C, "database.initial.statements", NEVER, NULL, "they are of Debezium's own connections" },
+	  "the publication is used unchanged; outbox.leaves is for a publication without it" },
+	{ C, "database.initial.statements", NEVER, NULL,
+	  "they apply to Debezium's own connections" },
 	{ C, "database.tcpKeepAlive", NEVER, NULL, "libpq does so" },
-	{ C, "database.sslfactory", NEVER, NULL, "it is of Java's driver" },
-	{ C, "driver.*", NEVER, NULL, "it is of Java's driver" },
+	{ C, "database.sslfactory", NEVER, NULL, "it applies to Java's driver" },
+	{ C, "driver.*", NEVER, NULL, "it applies to Java's driver" },
 	{ C, "schema.include.list", NEVER, NULL, selection },
 	{ C, "schema.exclude.list", NEVER, NULL, selection },
 	{ C, "table.exclude.list", NEVER, NULL, selection },
 	{ C, "database.include.list", NEVER, NULL, selection },
 	{ C, "database.exclude.list", NEVER, NULL, selection },
-	{ C, "column.include.list", NEVER, NULL, "walpost reads the columns that are named here" },
-	{ C, "column.exclude.list", NEVER, NULL, "walpost reads the columns that are named here" },
+	{ C, "column.include.list", NEVER, NULL, "walpost reads the columns named here" },
+	{ C, "column.exclude.list", NEVER, NULL, "walpost reads the columns named here" },
 	{ C, "table.ignore.builtin", NEVER, NULL, selection },
-	{ C, "schema.refresh.mode", NEVER, NULL, "walpost reads what the stream says of a table" },
+	{ C, "schema.refresh.mode", NEVER, NULL,
+	  "walpost reads the table's description from the stream" },
 	{ C, "tombstones.on.delete", NEVER, NULL,
-	  "an EventRouter sends nothing for a row that is deleted, and so does walpost" },
+	  "like the EventRouter, walpost sends nothing for a deleted row" },
 	{ C, "skipped.operations", DIFFERS,
 	  "t|u|d|none|u,d|u,d,t|d,t|u,t|d,u|t,u|t,d|t,u,d|u,t,d|d,u,t",
-	  "walpost sends what is inserted" },
-	{ C, "skip.messages.without.change", NEVER, NULL, "walpost sends what is inserted" },
-	{ C, "include.schema.changes", NEVER, NULL, "walpost sends what is inserted" },
-	{ C, "include.schema.comments", NEVER, NULL, "walpost sends what is inserted" },
+	  "walpost sends inserts only" },
+	{ C, "skip.messages.without.change", NEVER, NULL, "walpost sends inserts only" },
+	{ C, "include.schema.changes", NEVER, NULL, "walpost sends inserts only" },
+	{ C, "include.schema.comments", NEVER, NULL, "walpost sends inserts only" },
 	{ C, "provide.transaction.metadata", DIFFERS, "false",
-	  "no topic tells where transactions begin and end" },
+	  "walpost publishes no transaction metadata" },
 	{ C, "transaction.metadata.factory", NEVER, NULL,
-	  "no topic tells where transactions begin and end" },
-	{ C, "topic.transaction", NEVER, NULL, "no topic tells where transactions begin and end" },
+	  "walpost publishes no transaction metadata" },
+	{ C, "topic.transaction", NEVER, NULL, "walpost publishes no transaction metadata" },
 	{ C, "topic.naming.strategy", NEVER, NULL, "the EventRouter names the topics" },
 	{ C, "topic.delimiter", NEVER, NULL, "the EventRouter names the topics" },
 	{ C, "topic.cache.size", NEVER, NULL, "the EventRouter names the topics" },
 	{ C, "message.key.columns", NEVER, NULL, "the EventRouter makes the key" },
-	{ C, "unavailable.value.placeholder", NEVER, NULL, "an INSERT holds all values" },
-	{ C, "sourceinfo.struct.maker", NEVER, NULL, "the EventRouter leaves the source out" },
+	{ C, "unavailable.value.placeholder", NEVER, NULL, "an INSERT contains all values" },
+	{ C, "sourceinfo.struct.maker", NEVER, NULL, "the EventRouter omits the source" },
 
-	{ C, "column.mask.*", ALWAYS, NULL, "a column is sent as it is, not masked" },
-	{ C, "column.truncate.*", ALWAYS, NULL, "a column is sent as it is, not cut" },
+	{ C, "column.mask.*", ALWAYS, NULL, "columns are sent unmasked" },
+	{ C, "column.truncate.*", ALWAYS, NULL, "columns are sent untruncated" },
 	{ C, "column.propagate.source.type", SCHEMAS, "", schemas },
 	{ C, "datatype.propagate.source.type", SCHEMAS, "", schemas },
 	{ C, "schema.name.adjustment.mode", SCHEMAS, "none", schemas },
@@ -163,26 +164,25 @@ static const struct rule rules[] = {
 	{ C, "interval.handling.mode", TYPED, "numeric", "an interval" },
 	{ C, "hstore.handling.mode", TYPED, "json", "an hstore" },
 	{ C, "money.fraction.digits", TYPED, "2", "a money" },
-	{ C, "include.unknown.datatypes", TYPED, "false", "of a type that Debezium does not know" },
+	{ C, "include.unknown.datatypes", TYPED, "false", "of a type unknown to Debezium" },
 	{ C, "field.name.adjustment.mode", PLACED, "none", "columns and members keep their names" },
 	{ C, "binary.handling.mode", DIFFERS, "bytes",
-	  "a payload of type bytea is sent as its bytes, and a key of that type, by which the "
-	  "partition is chosen, in base64" },
+	  "a bytea payload is sent as its bytes, and a bytea key, which determines the partition, "
+	  "in base64" },
 	{ C, "converters", DIFFERS, "", "columns are written as without custom converters" },
 	{ C, "post.processors", DIFFERS, "", "rows are sent as without post-processors" },
 
 	{ C, "predicates*", NEVER, NULL, predicate },
-	{ C, "key.converter.*", NEVER, NULL, "walpost needs none of it for what it writes" },
-	{ C, "value.converter.*", NEVER, NULL, "walpost needs none of it for what it writes" },
-	{ C, "header.converter.*", NEVER, NULL, "walpost needs none of it for what it writes" },
-	{ WP_IMPORT_FORMAT, "key.*", NEVER, NULL, "walpost needs none of it for what it writes" },
-	{ WP_IMPORT_FORMAT, "value.*", NEVER, NULL, "walpost needs none of it for what it writes" },
-	{ WP_IMPORT_FORMAT, "header.*", NEVER, NULL,
-	  "walpost needs none of it for what it writes" },
+	{ C, "key.converter.*", NEVER, NULL, "walpost does not need it" },
+	{ C, "value.converter.*", NEVER, NULL, "walpost does not need it" },
+	{ C, "header.converter.*", NEVER, NULL, "walpost does not need it" },
+	{ WP_IMPORT_FORMAT, "key.*", NEVER, NULL, "walpost does not need it" },
+	{ WP_IMPORT_FORMAT, "value.*", NEVER, NULL, "walpost does not need it" },
+	{ WP_IMPORT_FORMAT, "header.*", NEVER, NULL, "walpost does not need it" },
 	{ WP_IMPORT_SINK, "type", DIFFERS, "kafka", "walpost writes to Kafka" },
 	{ WP_IMPORT_SINK, "kafka.wait.message.delivery.timeout.ms", NEVER, NULL,
-	  "walpost gives no event up for having waited" },
-	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it is Quarkus's" },
+	  "walpost never discards an event because of a timeout" },
+	{ WP_IMPORT_OUTSIDE, "quarkus.*", NEVER, NULL, "it belongs to Quarkus" },
 };
 
 static bool matches(const struct rule *rule, const struct wp_import_item *item)
@@ -260,14 +260,14 @@ static void say_option(struct wp_translation *t, struct wp_import_item *item)
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED, "%s", predicate);
 	else
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
-			      "walpost does not know this option of a transform");
+			      "walpost does not support this option of a transform");
 }
 
 static void say_unknown(struct wp_translation *t, struct wp_import_item *item)
 {
 	item->concealed = true;
 	wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
-		      "walpost does not know it, so it cannot tell what changes without it");
+		      "it is unknown to walpost, and so is the effect of omitting it");
 }
 
 static bool is_family(const struct rule *rule)
@@ -285,19 +285,17 @@ static void say_typed(struct wp_translation *t, const struct rule *rule,
 		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_DROPPED,
 			      "it is Debezium's default");
 	else if (t->places_columns)
-		wp_import_say(
-			t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
-			"what is %s is written as with Debezium's default: where it is placed "
-			"in a header or in the value, and where it is the key (%s), whose events "
-			"then change their partition",
-			rule->error, keys);
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_UNSUPPORTED,
+			      "a value that is %s is written as with Debezium's default: in "
+			      "headers, in the value, and in the key (%s), whose events then move "
+			      "to another partition",
+			      rule->error, keys);
 	else
-		wp_import_say(
-			t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
-			"right unless the key (%s) is %s: it is written as with Debezium's "
-			"default, so its events would change their partition. The same of id, "
-			"payload and what topics are named after",
-			keys, rule->error);
+		wp_import_say(t, WP_IMPORT_REST, item, WP_IMPORT_CHECK,
+			      "correct unless the key (%s) is %s: it is written as with Debezium's "
+			      "default, so its events would move to another partition. The same "
+			      "applies to id, payload and the columns that determine topics",
+			      keys, rule->error);
 }
 
 static void say_rule(struct wp_translation *t, const struct rule *rule, struct wp_import_item *item)

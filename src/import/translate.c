@@ -211,7 +211,7 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
-		error = "its value, or a part of it, stands elsewhere: write it in place of ${...}";
+		error = "its value is defined elsewhere, entirely or in part: replace ${...}";
 	}
 	va_start(arguments, error);
 	add(t, &line, error, arguments);
@@ -266,16 +266,16 @@ void wp_import_set(struct wp_translation *t, const char *section, const char *ke
 			.section = section,
 			.verdict = strcmp(before, value) == 0 ? WP_IMPORT_TRANSLATED
 							      : WP_IMPORT_UNSUPPORTED,
-			.error = strcmp(before, value) == 0 ? "it is set already"
-							    : "it is set already, to another value",
+			.error = strcmp(before, value) == 0 ? "it is already set"
+							    : "it is already set to another value",
 		};
 	}
 	if (!fits_a_line(value)) {
 		line = (struct wp_import_line){
 			.section = section,
 			.verdict = WP_IMPORT_UNSUPPORTED,
-			.error = "the value begins or ends with a space, or holds control "
-				 "characters, which a line of walpost.conf cannot hold",
+			.error = "the value begins or ends with a space or contains control "
+				 "characters, which walpost.conf does not allow",
 		};
 	}
 	wp_import_report_add(t->report, &line);

@@ -57,12 +57,10 @@ static enum wp_rc refuse(unsigned number, struct wp_error *error)
 {
 	return wp_error_set(
 		error, WP_CONFIG,
-		"line %u: it is YAML, which is not read. Give the properties as name=value lines "
-		"or as "
-		"a JSON object: of a KafkaConnector (Strimzi) what stands under config:, with its "
-		"class: as connector.class; of Debezium Server's application.yaml the same names "
-		"with "
-		"dots, as debezium.source.plugin.name",
+		"line %u: YAML is not supported. Pass the properties as name=value lines or as a "
+		"JSON object: for a KafkaConnector (Strimzi) the contents of config:, with its "
+		"class: as connector.class; for Debezium Server's application.yaml the same names "
+		"with dots, such as debezium.source.plugin.name",
 		number);
 }
 

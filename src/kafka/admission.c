@@ -33,7 +33,7 @@ enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
 	};
 	enum wp_rc rc = wp_topics_init(&a->topics, TOPICS_MAX, drop);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for the table of topics");
+		return wp_error_set(error, rc, "out of memory for the table of topics");
 	return WP_OK;
 }
 
@@ -350,11 +350,11 @@ bool wp_admission_reported(struct wp_admission *a, const rd_kafka_message_t *m,
 static enum wp_rc refuse_size(const struct wp_record *record, size_t size, size_t limit,
 			      const char *what, const char *cure, struct wp_error *error)
 {
-	return wp_error_set(
-		error, WP_DATA,
-		"an event of %zu bytes is larger than %s of %zu bytes for topic %.*s; it can "
-		"never be delivered; %s",
-		size, what, limit, (int)record->topic.size, (const char *)record->topic.data, cure);
+	return wp_error_set(error, WP_DATA,
+			    "an event of %zu bytes exceeds %s of %zu bytes for topic %.*s and can "
+			    "never be delivered; %s",
+			    size, what, limit, (int)record->topic.size,
+			    (const char *)record->topic.data, cure);
 }
 
 static bool is_above_limit(const struct wp_topic *topic, const struct wp_record *record)
@@ -391,9 +391,9 @@ static enum wp_rc refuse_partition(struct wp_admission *a, struct wp_topic *topi
 		return WP_AGAIN;
 	}
 	return wp_error_set(error, WP_DATA,
-			    "an event of table %s names partition %d, and topic %s has %d, counted "
-			    "from 0: correct what outbox.column.partition reads, or add partitions "
-			    "to the topic",
+			    "an event of table %s has partition %d, but topic %s has only %d "
+			    "partitions, counted from 0: correct the row's outbox.column.partition "
+			    "column, or add partitions to the topic",
 			    record->table, (int)record->partition, topic->name,
 			    (int)topic->partition_count);
 }
@@ -430,11 +430,11 @@ enum wp_rc wp_admission_find(struct wp_admission *a, const struct wp_record *rec
 {
 	if (record->topic.size == 0 || record->topic.size > WP_TOPIC_NAME_MAX)
 		return wp_error_set(error, WP_DATA,
-				    "a topic name of %zu bytes is not one: Kafka allows 1 to %d",
+				    "a topic name of %zu bytes is invalid: Kafka allows 1 to %d",
 				    record->topic.size, WP_TOPIC_NAME_MAX);
 	struct wp_topic *topic = wp_topics_get(&a->topics, record->topic);
 	if (topic == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a topic");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a topic");
 	*ret = topic;
 	return WP_OK;
 }
@@ -553,23 +553,21 @@ const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int6
 				   "topic %s does not exist; events wait for it; create it%s",
 				   topic->name,
 				   a->rules.creates_topics
-					   ? " (the brokers were asked to and did not: see their "
-					     "auto.create.topics.enable)"
+					   ? " (the brokers were asked to create it and did not: "
+					     "see their auto.create.topics.enable)"
 					   : ", or set allow.auto.create.topics = true in [kafka]");
 		break;
 	case WP_TOPIC_FORBIDDEN:
-		(void)wp_error_set(
-			ret, WP_AGAIN,
-			"topic %s may not be written by this user; events wait for it; allow "
-			"WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
-			topic->name);
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "this user may not write topic %s; events wait for it; allow "
+				   "WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
+				   topic->name);
 		break;
 	case WP_TOPIC_NO_PARTITION:
-		(void)wp_error_set(
-			ret, WP_AGAIN,
-			"topic %s lacks the partition that an event names; events wait for it; "
-			"add partitions, or correct the event's source",
-			topic->name);
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "topic %s lacks the partition that an event specifies; events "
+				   "wait for it; add partitions, or correct the event's source",
+				   topic->name);
 		break;
 	}
 	return topic;

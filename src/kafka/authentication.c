@@ -11,19 +11,16 @@ static const struct {
 	const char *cure;
 } tls_cures[] = {
 	/* Alerts are the broker's. */
-	{ "alert bad certificate",
-	  "the broker wants a certificate of ours: correct ssl.certificate.location and "
-	  "ssl.key.location in [kafka]" },
-	{ "alert certificate",
-	  "the broker refuses our certificate: correct ssl.certificate.location and "
-	  "ssl.key.location in [kafka]" },
-	{ "alert unknown ca",
-	  "the broker does not trust our certificate: correct ssl.certificate.location in "
-	  "[kafka], or the broker's truststore" },
+	{ "alert bad certificate", "the broker requires a client certificate: correct "
+				   "ssl.certificate.location and ssl.key.location in [kafka]" },
+	{ "alert certificate", "the broker rejects walpost's certificate: correct "
+			       "ssl.certificate.location and ssl.key.location in [kafka]" },
+	{ "alert unknown ca", "the broker does not trust walpost's certificate: correct "
+			      "ssl.certificate.location in [kafka], or the broker's truststore" },
 	{ "certificate verify failed",
-	  "the broker's certificate has expired, is from another authority than "
-	  "ssl.ca.location names, or for another host name than bootstrap.servers and the "
-	  "broker's advertised.listeners give: renew it, or correct these" },
+	  "the broker's certificate has expired, was issued by another authority than "
+	  "ssl.ca.location, or does not match the host names in bootstrap.servers and the broker's "
+	  "advertised.listeners: renew it, or correct these" },
 	{ "", "correct security.protocol and ssl.* in [kafka]" },
 };
 
@@ -60,9 +57,9 @@ static void cure_login(const char *text, int version, struct wp_error *ret)
 	if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
 		(void)wp_error_set(
 			ret, WP_CONFIG,
-			"correct sasl.username and sasl.password in [kafka]; if they are "
-			"right: Kafka 4 refuses SCRAM as librdkafka %d.%d.%d speaks it, "
-			"use 2.6.1 or newer, or a client certificate",
+			"correct sasl.username and sasl.password in [kafka]; if they are correct: "
+			"Kafka 4 rejects the SCRAM implementation of librdkafka %d.%d.%d; use "
+			"2.6.1 or newer, or a client certificate",
 			mended >> 16, mended >> 8 & 0xff, mended & 0xff);
 	else
 		(void)wp_error_set(ret, WP_CONFIG,

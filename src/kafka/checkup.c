@@ -63,16 +63,16 @@ void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings
 			 "-- set kafka.allow.auto.create.topics = false");
 		WARN(&c, "kafka_auto_create",
 		     "allow.auto.create.topics is set, but auto.create.topics.enable is false in "
-		     "the broker: no topic will be made");
+		     "the broker: missing topics are not created");
 	} else if (cluster->may_create == WP_NO) {
 		cure(&c,
 		     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
 		     "--operation Create --cluster",
-		     cluster->principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+		     cluster->principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
 		     cluster->servers,
 		     cluster->principal[0] != '\0' ? cluster->principal : "User:...");
 		WARN(&c, "kafka_auto_create",
-		     "allow.auto.create.topics is set, but we may not create topics");
+		     "allow.auto.create.topics is set, but walpost may not create topics");
 	} else if (cluster->replicas == 1 && cluster->brokers > 1) {
 		cure(&c,
 		     "-- set default.replication.factor=%d and min.insync.replicas=%d in the "
@@ -81,15 +81,15 @@ void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings
 		     cluster->brokers < REPLICAS_ADVISED ? cluster->brokers : REPLICAS_ADVISED,
 		     IN_SYNC_ADVISED);
 		WARN(&c, "kafka_auto_create",
-		     "topics that are made by themselves have %d partitions and one replica: a "
-		     "broker that is lost takes events with it",
+		     "automatically created topics have %d partitions and one replica: the loss of "
+		     "a broker loses events",
 		     cluster->partitions);
 	} else if (cluster->auto_create == WP_NOT_KNOWN) {
 		FINE(&c, "kafka_auto_create",
-		     "whether the broker makes missing topics is not ours to read");
+		     "walpost may not read whether the broker creates missing topics");
 	} else {
 		FINE(&c, "kafka_auto_create",
-		     "missing topics are made by themselves, with the broker's number of "
+		     "missing topics are created automatically, with the broker's number of "
 		     "partitions (%d) and replicas (%d)",
 		     cluster->partitions, cluster->replicas);
 	}
@@ -107,7 +107,7 @@ static const char *origin(const struct checkup *c)
 	static const char *const origins[] = {
 		[WP_TOPIC_ROUTED] = "outbox.topic.replacement names it",
 		[WP_TOPIC_DEAD_LETTERS] = "relay.dead_letter.topic",
-		[WP_TOPIC_SEEN] = "it took events before",
+		[WP_TOPIC_SEEN] = "it received events before",
 	};
 
 	return origins[c->wanted->use];
@@ -133,19 +133,20 @@ static void judge_missing(struct checkup *c)
 
 	if (made) {
 		FINE(c, name_of_existence(c),
-		     "topic %s is not there yet, and made when it is needed", c->wanted->name);
+		     "topic %s does not exist yet and is created when it is needed",
+		     c->wanted->name);
 		return;
 	}
 	cure_missing(c);
 	if (c->wanted->use == WP_TOPIC_SEEN)
 		WARN(c, name_of_existence(c),
-		     "topic %s is not there (any more): %s. An event for it waits, and all behind "
-		     "it, until it is",
+		     "topic %s does not exist: %s. An event for it waits until it exists, and so "
+		     "do all later events",
 		     c->wanted->name, origin(c));
 	else
 		FAIL(c, name_of_existence(c),
-		     "topic %s is not there (%s): events for it wait until it is", c->wanted->name,
-		     origin(c));
+		     "topic %s does not exist (%s): events for it wait until it does",
+		     c->wanted->name, origin(c));
 }
 
 static void cure_right(struct checkup *c, const char *operation)
@@ -153,7 +154,7 @@ static void cure_right(struct checkup *c, const char *operation)
 	cure(c,
 	     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s --operation %s "
 	     "--topic %s",
-	     c->cluster->principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+	     c->cluster->principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
 	     c->cluster->servers,
 	     c->cluster->principal[0] != '\0' ? c->cluster->principal : "User:...", operation,
 	     c->wanted->name);
@@ -175,19 +176,18 @@ static bool judge_existence(struct checkup *c)
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 		cure_right(c, "Write");
 		FAIL(c, name_of_existence(c),
-		     "topic %s (%s) is not ours to see, let alone to write to; if it is there at "
-		     "all",
+		     "topic %s (%s) does not exist, or walpost may not describe and write it",
 		     c->wanted->name, origin(c));
 		return false;
 	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
 		cure(c, "-- set %s to a name of letters, digits, '.', '_' and '-'",
 		     c->wanted->use == WP_TOPIC_DEAD_LETTERS ? "relay.dead_letter.topic"
 							     : "outbox.topic.replacement");
-		FAIL(c, name_of_existence(c), "\"%s\" (%s) is no name of a topic", c->wanted->name,
-		     origin(c));
+		FAIL(c, name_of_existence(c), "\"%s\" (%s) is not a valid topic name",
+		     c->wanted->name, origin(c));
 		return false;
 	default:
-		cure(c, "-- ask again; what the broker's log says of the topic tells more");
+		cure(c, "-- run the check again; see the broker's log about the topic");
 		WARN(c, name_of_existence(c), "topic %s: %s", c->wanted->name,
 		     rd_kafka_err2str(c->facts->code));
 		return false;
@@ -212,8 +212,8 @@ static void judge_leaders(struct checkup *c)
 	if (c->facts->leaderless == 0)
 		return;
 	cure(c,
-	     "-- start the brokers that are away; kafka-topics.sh --bootstrap-server %s "
-	     "--describe --topic %s names them",
+	     "-- start the brokers that are down; kafka-topics.sh --bootstrap-server %s --describe "
+	     "--topic %s names them",
 	     c->cluster->servers, c->wanted->name);
 	FAIL(c, "topic_leaders", "%d of %d partitions have no leader: events for them wait",
 	     c->facts->leaderless, c->facts->partitions);
@@ -226,7 +226,7 @@ static void judge_replicas(struct checkup *c)
 		return;
 	}
 	if (c->cluster->brokers < 2)
-		cure(c, "-- add brokers: one cannot keep a second copy");
+		cure(c, "-- add brokers: a single broker cannot keep a second copy");
 	else if (c->facts->reassignment[0] != '\0')
 		cure(c,
 		     "echo '%s' > replicas.json && kafka-reassign-partitions.sh "
@@ -238,18 +238,18 @@ static void judge_replicas(struct checkup *c)
 		     "--generate",
 		     c->cluster->servers);
 	WARN(c, "topic_replication",
-	     "one replica: a broker that loses its disk takes events with it that were confirmed "
-	     "to Postgres");
+	     "one replica: if a broker loses its disk, events are lost that were confirmed to "
+	     "Postgres");
 }
 
 static void judge_in_sync_now(struct checkup *c)
 {
 	cure(c,
-	     "-- start the brokers that are away; kafka-topics.sh --bootstrap-server %s "
-	     "--describe --topic %s names them",
+	     "-- start the brokers that are down; kafka-topics.sh --bootstrap-server %s --describe "
+	     "--topic %s names them",
 	     c->cluster->servers, c->wanted->name);
 	FAIL(c, "topic_in_sync",
-	     "min.insync.replicas is %d, and a partition has %d in sync now: writes to it are "
+	     "min.insync.replicas is %d, but a partition has %d in sync now: writes to it are "
 	     "refused, and events wait",
 	     c->facts->min_in_sync, c->facts->in_sync_min);
 }
@@ -264,20 +264,22 @@ static void judge_in_sync(struct checkup *c)
 		cure_config(c, f->replicas_min > IN_SYNC_ADVISED ? "min.insync.replicas=2"
 								 : "min.insync.replicas=1");
 		WARN(c, "topic_in_sync",
-		     "min.insync.replicas is %d, and there are only %d: every write is refused, "
-		     "but by newer brokers (4.3 for one), which ask for no more than there are",
+		     "min.insync.replicas is %d, but there are only %d replicas: every write is "
+		     "refused, except by newer brokers (such as 4.3), which require no more than "
+		     "exist",
 		     f->min_in_sync, f->replicas_min);
 	} else if (f->in_sync_min < f->min_in_sync) {
 		judge_in_sync_now(c);
 	} else if (f->min_in_sync == 1 && f->replicas_min > 1) {
 		cure_config(c, "min.insync.replicas=2");
 		WARN(c, "topic_in_sync",
-		     "min.insync.replicas is 1: with the other replicas away an event counts as "
-		     "written (acks=all) that only one broker has");
+		     "min.insync.replicas is 1: while the other replicas are down, an event counts "
+		     "as written (acks=all) with one copy");
 	} else if (f->min_in_sync == f->replicas_min && f->replicas_min > IN_SYNC_ADVISED) {
 		cure_config(c, "min.insync.replicas=2");
 		WARN(c, "topic_in_sync",
-		     "min.insync.replicas is %d, of %d replicas: with any broker away events wait",
+		     "min.insync.replicas is %d, of %d replicas: while any broker is down, events "
+		     "wait",
 		     f->min_in_sync, f->replicas_min);
 	} else {
 		FINE(c, "topic_in_sync", "min.insync.replicas is %d", f->min_in_sync);
@@ -290,8 +292,9 @@ static void judge_size(struct checkup *c)
 	int64_t limit = c->facts->max_bytes, ours = c->cluster->message_max;
 
 	if (limit >= ours) {
-		FINE(c, "topic_size", "it takes %" PRId64 " bytes, we send %" PRId64 " at most",
-		     limit, ours);
+		FINE(c, "topic_size",
+		     "it accepts %" PRId64 " bytes; walpost sends %" PRId64 " at most", limit,
+		     ours);
 		return;
 	}
 	(void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
@@ -309,7 +312,7 @@ static void judge_cleanup(struct checkup *c)
 		return;
 	cure_config(c, "cleanup.policy=delete");
 	WARN(c, "topic_cleanup",
-	     "cleanup.policy has compact: of each key only the last event is kept%s",
+	     "cleanup.policy includes compact: only the last event of each key is kept%s",
 	     c->wanted->may_lack_key ? ", and an event without a key is refused (outbox.key.null "
 				       "is allow)"
 				     : "");
@@ -321,8 +324,8 @@ static void judge_unclean(struct checkup *c)
 		return;
 	cure_config(c, "unclean.leader.election.enable=false");
 	WARN(c, "topic_unclean",
-	     "unclean.leader.election.enable: a replica that is behind may become leader, and "
-	     "events that were confirmed to Postgres are gone");
+	     "unclean.leader.election.enable: an out-of-sync replica may become leader, and events "
+	     "that were confirmed to Postgres are lost");
 }
 
 static void judge_time(struct checkup *c)
@@ -331,16 +334,16 @@ static void judge_time(struct checkup *c)
 		return;
 	cure_config(c, "message.timestamp.type=CreateTime");
 	WARN(c, "topic_timestamp",
-	     "message.timestamp.type is LogAppendTime: what outbox.column.timestamp gives is "
-	     "replaced by the broker's time");
+	     "message.timestamp.type is LogAppendTime: the broker's time replaces "
+	     "outbox.column.timestamp");
 }
 
 static void judge_config(struct checkup *c)
 {
 	if (!c->facts->has_config) {
 		FINE(c, "topic_config",
-		     "its configuration is not ours to read (DescribeConfigs): limits are seen "
-		     "first when an event is refused");
+		     "walpost may not read its configuration (DescribeConfigs): limits become "
+		     "known only when an event is refused");
 		return;
 	}
 	judge_size(c);
@@ -355,34 +358,34 @@ static void judge_write(struct checkup *c)
 {
 	switch (c->facts->write) {
 	case WP_RIGHT_GRANTED:
-		FINE(c, "topic_write", "we may write to it");
+		FINE(c, "topic_write", "walpost may write to it");
 		break;
 	case WP_RIGHT_REFUSED:
 		cure_right(c, "Write");
 		FAIL(c, "topic_write",
-		     "we may not write to topic %s: events for it wait, and all behind them",
+		     "walpost may not write to topic %s: events for it wait, and so do all later "
+		     "events",
 		     c->wanted->name);
 		break;
 	case WP_RIGHT_DENIED:
 		cure(c, "kafka-acls.sh --bootstrap-server %s --remove --force %s",
 		     c->cluster->servers, c->facts->denial);
 		FAIL(c, "topic_write",
-		     "an ACL denies us to write to topic %s (%s): events for it wait, and all "
-		     "behind them",
+		     "an ACL denies walpost writing to topic %s (%s): events for it wait, and so "
+		     "do all later events",
 		     c->wanted->name, c->facts->denial);
 		break;
 	case WP_RIGHT_NOT_LISTED:
 		cure_right(c, "Write");
 		WARN(c, "topic_write",
-		     "topic %s has ACLs, and none lets %s write: unless we are a super user, "
-		     "events "
-		     "for it wait",
+		     "topic %s has ACLs, and none allows %s to write: unless it is a super user, "
+		     "events for it wait",
 		     c->wanted->name,
 		     c->cluster->principal[0] != '\0' ? c->cluster->principal : "everybody");
 		break;
 	case WP_RIGHT_NOT_KNOWN:
 		FINE(c, "topic_write",
-		     "whether we may write cannot be asked here without writing (librdkafka %s; "
+		     "the permission to write cannot be checked without writing (librdkafka %s; "
 		     "2.3.0 and newer can)",
 		     c->cluster->version);
 		break;
@@ -398,8 +401,8 @@ static void judge_read(struct checkup *c)
 		return;
 	cure_right(c, "Read");
 	WARN(c, "topic_read",
-	     "we may not read topic %s: whether a promoted or restored server is behind what was "
-	     "delivered from it will not be known",
+	     "walpost may not read topic %s: it cannot detect whether a promoted or restored "
+	     "server is behind the delivered events",
 	     c->wanted->name);
 }
 

@@ -45,7 +45,7 @@ static void connect_queue(struct wp_client *c, int fd)
 enum wp_rc wp_client_not_made(const char *errstr, struct wp_error *error)
 {
 	if (rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE)
-		return wp_error_set(error, WP_IO, "kafka: librdkafka could not start: %s", errstr);
+		return wp_error_set(error, WP_IO, "kafka: librdkafka failed to start: %s", errstr);
 	return wp_error_set(error, WP_CONFIG, "kafka: librdkafka refuses the configuration: %s",
 			    errstr);
 }
@@ -100,6 +100,6 @@ const char *wp_client_version_trouble(int version)
 	if (version >= 0x020500 && version < 0x020503)
 		return "may abort the process (telemetry); use 2.8.0 and newer";
 	if (version == 0x020a00)
-		return "may reconnect for ever; use 2.10.1 and newer";
+		return "may reconnect forever; use 2.10.1 and newer";
 	return NULL;
 }

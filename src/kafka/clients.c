@@ -156,7 +156,7 @@ void wp_clients_break(struct wp_clients *c, rd_kafka_resp_err_t code, const char
 void wp_clients_fail(struct wp_clients *c, const char *text, const char *cure)
 {
 	c->phase = WP_PHASE_FAILED;
-	(void)wp_error_set(&c->failure, WP_CONFIG, "Kafka does not let us in: %s; %s", text, cure);
+	(void)wp_error_set(&c->failure, WP_CONFIG, "Kafka rejects the login: %s; %s", text, cure);
 }
 
 int64_t wp_clients_due(const struct wp_clients *c, int64_t now_ms)

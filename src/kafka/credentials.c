@@ -35,7 +35,8 @@ void wp_credentials_warn(struct wp_credentials *c, const struct wp_error *error)
 		return;
 	c->warned = true;
 	wp_log(WP_LOG_WARN, "kafka_secrets_unusable", WP_TEXT("reason", error->text),
-	       WP_TEXT("meanwhile", "what was read before stays in use; it is tried again"));
+	       WP_TEXT("meanwhile",
+		       "the previous credentials stay in use, and the reload is retried"));
 }
 
 static void take_up(struct wp_credentials *c, int64_t now_ms)

@@ -20,12 +20,11 @@ int64_t wp_idempotence_denied(struct wp_idempotence *i, const char *text)
 		wait_ms *= 2;
 	i->is_denied = true;
 	i->denials++;
-	(void)wp_error_set(
-		&i->error, WP_AGAIN,
-		"Kafka no longer lets this user write with an idempotent producer (%s); events "
-		"wait; allow IDEMPOTENT_WRITE on the cluster (from Kafka 2.8 on WRITE on a topic "
-		"will do): kafka-acls.sh --add --cluster --operation IdempotentWrite "
-		"--allow-principal User:NAME",
-		text);
+	(void)wp_error_set(&i->error, WP_AGAIN,
+			   "Kafka no longer allows this user to write with an idempotent producer "
+			   "(%s); events wait; allow IDEMPOTENT_WRITE on the cluster (with Kafka "
+			   "2.8 and newer, WRITE on a topic suffices): kafka-acls.sh --add "
+			   "--cluster --operation IdempotentWrite --allow-principal User:NAME",
+			   text);
 	return wait_ms;
 }

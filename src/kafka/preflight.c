@@ -56,7 +56,7 @@ static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
 	if (a->is_refused) {
 		struct wp_error cure;
 		wp_authentication_cure(a->code, text, rd_kafka_version(), &cure);
-		return wp_error_set(error, WP_CONFIG, "Kafka does not let us in: %s; %s", text,
+		return wp_error_set(error, WP_CONFIG, "Kafka rejects the login: %s; %s", text,
 				    cure.text);
 	}
 	if (wp_authentication_hung_up(text))
@@ -102,25 +102,24 @@ static void judge_idempotence(const struct wp_asker *a, struct wp_findings *ret)
 	switch (a->idempotence) {
 	case WP_IDEMPOTENCE_GRANTED:
 		add(ret, WP_FINDING_OK, "kafka_idempotence",
-		    "Kafka gives us a producer id: retries write nothing twice", "");
+		    "Kafka assigns a producer id: retries cause no duplicates", "");
 		break;
 	case WP_IDEMPOTENCE_REFUSED:
 		(void)snprintf(what, sizeof(what),
-			       "Kafka gives us no producer id, without which nothing is sent: "
-			       "%.500s",
+			       "Kafka assigns no producer id, which is required to send: %.500s",
 			       a->trouble.text);
 		(void)snprintf(cure, sizeof(cure),
 			       "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
 			       "--operation IdempotentWrite --cluster",
-			       principal[0] != '\0' ? "" : "-- as the broker's log names us: ",
+			       principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
 			       a->cluster.servers, principal[0] != '\0' ? principal : "User:...");
 		add(ret, WP_FINDING_FAIL, "kafka_idempotence", what, cure);
 		break;
 	case WP_IDEMPOTENCE_NOT_KNOWN:
 		add(ret, WP_FINDING_WARN, "kafka_idempotence",
-		    "Kafka did not give us a producer id in time, without which nothing is sent",
-		    "-- ask again; the brokers' logs tell why the transaction coordinator does "
-		    "not answer");
+		    "Kafka did not assign a producer id, which is required to send, in time",
+		    "-- run the check again; see the brokers' logs about the transaction "
+		    "coordinator");
 		break;
 	}
 }
@@ -151,7 +150,7 @@ static void check_library(struct wp_findings *ret)
 		add(ret, WP_FINDING_OK, "librdkafka", what, "");
 	else
 		add(ret, WP_FINDING_WARN, "librdkafka", what,
-		    "-- install another version of librdkafka1, and start walpost anew");
+		    "-- install another version of librdkafka1, and restart walpost");
 }
 
 static void read_text(const rd_kafka_conf_t *conf, const char *name, char *ret, size_t size)

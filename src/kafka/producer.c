@@ -141,8 +141,8 @@ static void reload_credentials(struct wp_producer *p)
 		break;
 	case WP_CREDENTIALS_GIVE_UP:
 		wp_clients_break(&p->clients, RD_KAFKA_RESP_ERR__AUTHENTICATION,
-				 "nothing in flight is confirmed with certificates or passwords "
-				 "that were replaced; a client with the new ones is let in");
+				 "events in flight are not confirmed with the replaced "
+				 "credentials, and a client with the new ones is authenticated");
 		break;
 	}
 }
@@ -438,7 +438,7 @@ static enum wp_rc fill(struct wp_producer *p, const struct wp_kafka_options *opt
 		return rc;
 	rc = wp_inquiry_init(&p->inquiry, wake.call, wake.arg);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for questions to Kafka");
+		return wp_error_set(error, rc, "out of memory for requests to Kafka");
 	wp_reachability_init(&p->reachability);
 	wp_credentials_init(&p->credentials, &p->clients);
 	p->tail = (struct wp_tail_job){ .options = options, .worker = worker, .wake = wake };
@@ -457,7 +457,7 @@ enum wp_rc wp_producer_new(const struct wp_kafka_options *options,
 {
 	struct wp_producer *p = calloc(1, sizeof(*p));
 	if (p == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the Kafka producer");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the Kafka producer");
 	p->sink.ops = &ops;
 	enum wp_rc rc = fill(p, options, bounds, worker, error);
 	if (rc != WP_OK) {

@@ -35,13 +35,11 @@ static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m
 	wp_log(WP_LOG_ERROR, "kafka_data_loss", WP_TEXT("topic", rd_kafka_topic_name(m->rkt)),
 	       WP_INT("partition", m->partition), WP_INT("offset", m->offset),
 	       WP_INT("confirmed_offset", confirmed_offset),
-	       WP_TEXT("reason",
-		       "Kafka has lost records of this partition that it had confirmed: an event "
-		       "was written at `offset`, an earlier one had been at `confirmed_offset` "
-		       "(the "
-		       "topic was made anew, an unclean leader was elected, or a broker lost its "
-		       "disk). walpost goes on; walpost diff lists the rows whose records are "
-		       "missing, insert those again"));
+	       WP_TEXT("reason", "Kafka has lost confirmed records of this partition: an event was "
+				 "written at `offset`, after an earlier one at `confirmed_offset` "
+				 "(the topic was recreated, an unclean leader was elected, or a "
+				 "broker lost its disk). Delivery continues; list the rows whose "
+				 "records are missing with walpost diff and insert those again"));
 }
 
 static void take_report(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)

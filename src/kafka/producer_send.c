@@ -62,13 +62,12 @@ static rd_kafka_resp_err_t produce(struct wp_producer *p, const struct wp_admitt
 static enum wp_rc refuse_size(const struct wp_producer *p, const struct wp_record *record,
 			      struct wp_error *error)
 {
-	return wp_error_set(
-		error, WP_DATA,
-		"an event of %zu bytes for topic %.*s is larger than message.max.bytes = "
-		"%zu allows; it can never be delivered; raise message.max.bytes in [kafka], "
-		"and max.message.bytes of the topic",
-		wp_record_size(record), (int)record->topic.size, (const char *)record->topic.data,
-		p->view.record_max);
+	return wp_error_set(error, WP_DATA,
+			    "an event of %zu bytes for topic %.*s exceeds message.max.bytes = %zu "
+			    "and can never be delivered; raise message.max.bytes in [kafka], and "
+			    "max.message.bytes of the topic",
+			    wp_record_size(record), (int)record->topic.size,
+			    (const char *)record->topic.data, p->view.record_max);
 }
 
 static enum wp_rc not_taken(struct wp_producer *p, struct wp_topic *topic,
@@ -92,7 +91,7 @@ static enum wp_rc not_taken(struct wp_producer *p, struct wp_topic *topic,
 		return wp_error_set(error, WP_DATA, "librdkafka refuses the event: %s",
 				    rd_kafka_err2str(code));
 	case RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE:
-		return wp_error_set(error, WP_NOMEM, "no memory for an event");
+		return wp_error_set(error, WP_NOMEM, "out of memory for an event");
 	default:
 		wp_clients_break(&p->clients, code, rd_kafka_err2str(code));
 		return wp_error_set(error, WP_IO, "%s", p->clients.failure.text);
@@ -124,7 +123,7 @@ static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_tic
 		return WP_AGAIN;
 	if (topic->handle == NULL &&
 	    !wp_clients_assign(&p->clients, topic, p->inquiry.broker_count))
-		return wp_error_set(error, WP_DATA, "librdkafka takes no topic of the name %s: %s",
+		return wp_error_set(error, WP_DATA, "librdkafka rejects the topic name %s: %s",
 				    topic->name, rd_kafka_err2str(rd_kafka_last_error()));
 	rd_kafka_resp_err_t code = produce(p, &to, ticket, record);
 	if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -148,7 +147,7 @@ static enum wp_rc queue_up(struct wp_producer *p, struct wp_topic *topic, wp_tic
 		return WP_AGAIN;
 	struct wp_queued *item = wp_queued_new(ticket, record);
 	if (item == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for an event");
+		return wp_error_set(error, WP_NOMEM, "out of memory for an event");
 	wp_topics_push(&p->admission.topics, topic, item);
 	return WP_OK;
 }

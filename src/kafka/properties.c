@@ -47,12 +47,12 @@ static const struct {
 	const char *name;
 	const char *reason;
 } forbidden[] = {
-	{ "plugin.library.paths", "a plugin's code could change or drop what is produced" },
-	{ "interceptors", "an interceptor could change or drop what is produced" },
+	{ "plugin.library.paths", "a plugin's code could change or drop records" },
+	{ "interceptors", "an interceptor could change or drop records" },
 	{ "transactional.id", "the relay does not run transactions" },
 	{ "ut_handle_ProduceResponse", "it is librdkafka's own test hook" },
-	{ "test.mock.num.brokers", "events would be confirmed that went nowhere" },
-	{ "topic.blacklist", "a topic it matches would be waited for without an end" },
+	{ "test.mock.num.brokers", "events that were never sent would be confirmed" },
+	{ "topic.blacklist", "walpost would wait forever for a matching topic" },
 };
 
 enum judgement { MUST_BE, MUST_NOT_BE, MUST_BE_EMPTY };
@@ -72,11 +72,11 @@ static const struct rule rules[] = {
 	{ "enable.gapless.guarantee", NULL, MUST_BE, "true", "true",
 	  "without it later events overtake one that failed" },
 	{ "request.required.acks", "acks", MUST_BE, "-1", "all",
-	  "with less an event is confirmed that a broker's failure can lose" },
+	  "otherwise the failure of a broker can lose a confirmed event" },
 	{ "message.timeout.ms", "delivery.timeout.ms", MUST_BE, "0", "0",
-	  "an event that times out lets later ones overtake it" },
+	  "later events overtake an event that times out" },
 	{ "message.send.max.retries", "retries", MUST_BE, "2147483647", "2147483647",
-	  "an event that is given up lets later ones overtake it" },
+	  "later events overtake an event that is given up" },
 	{ "queuing.strategy", NULL, MUST_BE, "fifo", "fifo", "events must leave in order" },
 	{ "partitioner", NULL, MUST_NOT_BE, "random",
 	  "murmur2_random, murmur2, consistent_random, consistent, fnv1a_random or fnv1a",
@@ -86,7 +86,7 @@ static const struct rule rules[] = {
 	{ "transactional.id", NULL, MUST_BE_EMPTY, "", "nothing",
 	  "the relay does not run transactions" },
 	{ "plugin.library.paths", NULL, MUST_BE_EMPTY, "", "nothing",
-	  "a plugin's code could change or drop what is produced" },
+	  "a plugin's code could change or drop records" },
 };
 
 /* False: the property does not exist or has no value. */
@@ -189,9 +189,9 @@ static enum wp_rc refuse_login(const struct wp_property *p, struct wp_error *err
 {
 	return wp_error_set(
 		error, WP_CONFIG,
-		"kafka: %s (%s) is refused: it holds an @, and is not repeated, for a "
-		"password may stand before that; it takes host:port[,host:port...], user "
-		"and password are sasl.username and sasl.password",
+		"kafka: %s (%s) is refused: it contains an @ (the value is not shown, because it "
+		"may contain a password); it takes host:port[,host:port...]; user and password are "
+		"sasl.username and sasl.password",
 		p->name, place(p));
 }
 
@@ -206,7 +206,7 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 	}
 	char *value = wp_property_now(p);
 	if (value == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the Kafka properties");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the Kafka properties");
 	if (is_broker_list(p->name) && strchr(value, '@') != NULL) {
 		free(value);
 		return refuse_login(p, error);
@@ -219,7 +219,7 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 		return WP_OK;
 	case RD_KAFKA_CONF_UNKNOWN:
 		return wp_error_set(error, WP_CONFIG,
-				    "kafka: librdkafka %s knows no property %s (%s); allowed: the "
+				    "kafka: librdkafka %s has no property %s (%s); allowed: the "
 				    "producer properties of its CONFIGURATION.md",
 				    rd_kafka_version_str(), p->name, place(p));
 	case RD_KAFKA_CONF_INVALID:
@@ -228,7 +228,7 @@ static enum wp_rc set_theirs(rd_kafka_conf_t *conf, const struct wp_property *p,
 	/* librdkafka's sentence may quote the value. */
 	return wp_error_set(error, WP_CONFIG, "kafka: %s = %s (%s) is refused by librdkafka %s: %s",
 			    p->name, shown(p), place(p), rd_kafka_version_str(),
-			    wp_property_is_secret(p->name) ? "not a value it takes" : errstr);
+			    wp_property_is_secret(p->name) ? "invalid value" : errstr);
 }
 
 static bool is_kept(const struct rule *rule, const rd_kafka_conf_t *conf)
@@ -302,10 +302,9 @@ static enum wp_rc raise_limits(const struct wp_kafka_options *options,
 	int64_t message_max = wp_properties_number(conf, "message.max.bytes");
 
 	if (bounds->in_flight_events > INT_MAX || bounds->in_flight_bytes > INT64_MAX / 4)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"kafka: relay.in_flight.events and relay.in_flight.bytes are above "
-			"what librdkafka can queue (2147483647 events, 2 TiB)");
+		return wp_error_set(error, WP_CONFIG,
+				    "kafka: relay.in_flight.events and relay.in_flight.bytes "
+				    "exceed librdkafka's limits (2147483647 events, 2 TiB)");
 	int64_t bytes = (int64_t)bounds->in_flight_bytes + batch_size + message_max;
 	enum wp_rc rc = raise_limit(options, conf, "queue.buffering.max.messages",
 				    (int64_t)bounds->in_flight_events + batch_count, error);
@@ -336,11 +335,10 @@ static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_error *error
 	    wp_properties_is(conf, "sasl.oauthbearer.method", "oidc") ||
 	    wp_properties_is(conf, "enable.sasl.oauthbearer.unsecure.jwt", "true"))
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"kafka: sasl.mechanisms = OAUTHBEARER says of no place to get a token from: "
-		"set sasl.oauthbearer.method = oidc, and with it "
-		"sasl.oauthbearer.token.endpoint.url, .client.id and .client.secret");
+	return wp_error_set(error, WP_CONFIG,
+			    "kafka: sasl.mechanisms = OAUTHBEARER lacks a token source: set "
+			    "sasl.oauthbearer.method = oidc, and with it "
+			    "sasl.oauthbearer.token.endpoint.url, .client.id and .client.secret");
 }
 
 static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,

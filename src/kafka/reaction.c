@@ -22,12 +22,11 @@ static const struct row table[] = {
 	{ RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, WP_REACT_ISOLATE, true,
 	  "raise segment.bytes of the topic and start again" },
 	{ RD_KAFKA_RESP_ERR_INVALID_RECORD, WP_REACT_ISOLATE, true,
-	  "a compacted topic takes no record without a key: change cleanup.policy of the topic, or "
+	  "a compacted topic rejects records without a key: change cleanup.policy of the topic, or "
 	  "give the event a key" },
 	{ RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, WP_REACT_ISOLATE, true,
-	  "its commit time is outside of what the topic takes: raise "
-	  "message.timestamp.before.max.ms "
-	  "or message.timestamp.after.max.ms of the topic" },
+	  "its commit time is outside the range that the topic accepts: raise "
+	  "message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic" },
 
 	/* A human creates or allows it, and it flows on. */
 	{ RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, WP_REACT_WAIT_TOPIC, false, NULL },

@@ -180,7 +180,7 @@ static bool find_partitions(struct reader *r)
 		rd_kafka_metadata_destroy(metadata);
 	if (!added)
 		(void)wp_error_set(&r->tail->error, WP_NOMEM,
-				   "no memory for reading the tails of the topics");
+				   "out of memory for reading the tails of the topics");
 	return added;
 }
 
@@ -342,8 +342,8 @@ static void say_unread(struct reader *r)
 	if (tail->unread_partitions == 0)
 		return;
 	(void)wp_error_set(&tail->error, WP_IO,
-			   "%zu of %zu partitions of the topics that took its events were not read "
-			   "(%.500s); reading them needs the right to",
+			   "%zu of %zu partitions of its topics were not read (%.500s); reading "
+			   "them requires the right to",
 			   tail->unread_partitions, tail->partitions, r->trouble.text);
 }
 
@@ -373,7 +373,7 @@ void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_q
 	if (!open_consumer(&r, options)) {
 		ret->state = is_of_files(options) ? WP_TAIL_UNREACHABLE : WP_TAIL_UNKNOWN;
 		(void)wp_error_set(&ret->error, WP_CONFIG,
-				   "librdkafka makes no consumer of [kafka]");
+				   "librdkafka cannot create a consumer with [kafka]");
 	} else if (find_partitions(&r)) {
 		read_all(&r);
 		say_unread(&r);

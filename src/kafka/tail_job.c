@@ -69,7 +69,7 @@ void wp_tail_job_ask(struct wp_tail_job *j, const struct wp_tail_question *quest
 	}
 	/* Asked again later, as when nobody answers. */
 	j->answer.state = WP_TAIL_UNREACHABLE;
-	(void)wp_error_set(&j->answer.error, WP_FULL, "the worker has no room for the question");
+	(void)wp_error_set(&j->answer.error, WP_FULL, "the worker accepts no more jobs");
 }
 
 bool wp_tail_job_take(struct wp_tail_job *j, struct wp_tail *ret)

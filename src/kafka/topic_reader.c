@@ -43,11 +43,12 @@ enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options, struct wp
 	struct wp_topic_reader *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for reading topics");
+		return wp_error_set(error, WP_NOMEM, "out of memory for reading topics");
 	r->rk = wp_consumer_new(options, NULL, 0);
 	if (r->rk == NULL) {
 		free(r);
-		return wp_error_set(error, WP_CONFIG, "librdkafka makes no consumer of [kafka]");
+		return wp_error_set(error, WP_CONFIG,
+				    "librdkafka cannot create a consumer with [kafka]");
 	}
 	r->main = rd_kafka_queue_get_main(r->rk);
 	r->queue = rd_kafka_queue_new(r->rk);
@@ -101,12 +102,11 @@ static void read_events(struct wp_topic_reader *r)
 static enum wp_rc refuse(const char *topic, rd_kafka_resp_err_t code, struct wp_error *error)
 {
 	if (code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"topic %s: Kafka does not let us read it; allow the role of "
-			"[kafka] READ and DESCRIBE: kafka-acls.sh --add --allow-principal "
-			"User:... --operation Read --operation Describe --topic %s",
-			topic, topic);
+		return wp_error_set(error, WP_CONFIG,
+				    "topic %s: Kafka denies reading it; allow the user of [kafka] "
+				    "READ and DESCRIBE: kafka-acls.sh --add --allow-principal "
+				    "User:... --operation Read --operation Describe --topic %s",
+				    topic, topic);
 	return wp_error_set(error, WP_IO, "topic %s: %s", topic, rd_kafka_err2str(code));
 }
 
@@ -124,7 +124,7 @@ static enum wp_rc add_parts(struct wp_topic_reader *r, const struct rd_kafka_met
 				    WP_READER_PARTITIONS_MAX);
 	struct part *parts = realloc(r->parts, (count + 1) * sizeof(*parts));
 	if (parts == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for reading topics");
+		return wp_error_set(error, WP_NOMEM, "out of memory for reading topics");
 	r->parts = parts;
 	for (int i = 0; i < t->partition_cnt; i++) {
 		if (t->partitions[i].leader < 0)
@@ -166,7 +166,7 @@ enum wp_rc wp_topic_reader_add(struct wp_topic_reader *r, struct wp_span name,
 		realloc(r->topics, (r->topic_count + 1) * sizeof(struct rd_kafka_topic_s *));
 
 	if (topics == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for reading topics");
+		return wp_error_set(error, WP_NOMEM, "out of memory for reading topics");
 	r->topics = topics;
 	rd_kafka_topic_t *topic = rd_kafka_topic_new(r->rk, text, NULL);
 	if (topic == NULL)
@@ -286,7 +286,7 @@ static enum wp_rc take_message(struct wp_topic_reader *r, const struct wp_topic_
 	if (rc == WP_OK)
 		rc = reading->take(reading->arg, &record, m->offset);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for a record of topic %s",
+		return wp_error_set(error, rc, "out of memory for a record of topic %s",
 				    rd_kafka_topic_name(m->rkt));
 	return WP_OK;
 }
@@ -381,9 +381,9 @@ static enum wp_rc read_some(struct wp_topic_reader *r, const struct wp_topic_rea
 
 static enum wp_rc say_silence(const struct wp_topic_reader *r, struct wp_error *error)
 {
-	return wp_error_set(error, WP_IO, "Kafka sends no record for %d s: %s", SILENCE_MS / 1000,
-			    r->trouble.text[0] != '\0' ? r->trouble.text
-						       : "it answers, but not with records");
+	return wp_error_set(
+		error, WP_IO, "Kafka has sent no record for %d s: %s", SILENCE_MS / 1000,
+		r->trouble.text[0] != '\0' ? r->trouble.text : "it answers, but without records");
 }
 
 enum wp_rc wp_topic_reader_read(struct wp_topic_reader *r, const struct wp_topic_reading *reading,

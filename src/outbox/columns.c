@@ -2,9 +2,9 @@
 
 #include "walpost/outbox/columns.h"
 
-#define LIST_FORM                                                                             \
-	"allowed is a comma-separated list of column[:name], with double quotes around what " \
-	"holds a comma, a colon or a double quote"
+#define LIST_FORM                                                                              \
+	"allowed is a comma-separated list of column[:name], with double quotes around names " \
+	"with a comma, a colon or a double quote"
 
 struct reader {
 	const char *at;
@@ -55,7 +55,7 @@ static void read_plain(struct reader *r)
 	const char *end = r->at + strcspn(r->at, ",:\"");
 
 	if (*end == '"')
-		fail(r, "a double quote stands inside of a name");
+		fail(r, "a double quote is inside a name");
 	while (end > r->at && is_space(end[-1]))
 		end--;
 	while (r->at < end)
@@ -92,7 +92,7 @@ static void read_item(struct reader *r, struct wp_column_list *columns)
 		item->name = read_name(r);
 	}
 	if (*r->at != ',' && *r->at != '\0')
-		fail(r, "a name goes on behind its end");
+		fail(r, "text follows the end of a name");
 }
 
 enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,

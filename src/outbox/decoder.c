@@ -150,7 +150,7 @@ static enum wp_rc map(struct wp_decoder *d, const struct wp_relation *r, struct 
 static enum wp_rc say_too_many(const char *what, struct wp_error *error)
 {
 	return wp_error_set(error, WP_CONFIG,
-			    "the publication has brought more than %d %s; narrow it to the outbox",
+			    "the publication has more than %d %s; narrow it to the outbox",
 			    WP_DECODER_RELATIONS_MAX, what);
 }
 
@@ -241,12 +241,11 @@ static void refuse_foreign(const struct wp_relation *r, struct wp_decoded *ret,
 	ret->relation = r;
 	ret->verdict = wp_error_set(
 		error, WP_CONFIG,
-		"a row of %.*s.%.*s came, which is neither the outbox nor under outbox.ignore; "
-		"passing it over would lose it if it is an outbox under another name. If it is "
-		"one, set outbox.table (or outbox.leaves, where its table is named, for a "
-		"partition "
-		"that is gone); else add it to outbox.ignore, and start again. To take it out of "
-		"the publication helps with later rows only: this one is in the log already",
+		"a row of %.*s.%.*s, neither the outbox nor listed in outbox.ignore, arrived; "
+		"ignoring it could lose an event. If it is an outbox, set outbox.table (or "
+		"outbox.leaves, if its table is configured and the partition no longer exists); "
+		"else add it to outbox.ignore, and start again. Removing it from the publication "
+		"helps with later rows only, because this one is already in the WAL",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
 		(const char *)r->name.data);
 }
@@ -262,7 +261,7 @@ static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *chan
 				    "the server sent an insert outside a transaction");
 	if (r == NULL || r->attached == NULL)
 		return wp_error_set(error, WP_PROTO,
-				    "the server sent a row of relation %u before telling about it",
+				    "the server sent a row of relation %u before describing it",
 				    (unsigned)change->as.insert.relation_oid);
 	struct use *use = r->attached;
 	enum wp_rc rc = identify(d, r, use);
@@ -332,12 +331,11 @@ static enum wp_rc take_update(struct wp_decoder *d, const struct wp_change *chan
 		return rc;
 	ret->kind = WP_DECODED_UPDATE;
 	if (ret->outbox->options->on_update == WP_ON_UPDATE_STOP)
-		ret->verdict =
-			wp_error_set(error, WP_CONFIG,
-				     "a row of outbox table %s was updated, and outbox.on_update = "
-				     "stop: insert a new row for a new event; to go on, set "
-				     "outbox.on_update = warn",
-				     ret->outbox->options->table);
+		ret->verdict = wp_error_set(
+			error, WP_CONFIG,
+			"a row of outbox table %s was updated, and outbox.on_update = stop: insert "
+			"a new row instead; to continue, set outbox.on_update = warn",
+			ret->outbox->options->table);
 	return WP_OK;
 }
 
@@ -385,10 +383,10 @@ static enum wp_rc take_commit(struct wp_decoder *d, const struct wp_change *chan
 
 	if (!d->transaction.open)
 		return wp_error_set(error, WP_PROTO,
-				    "the server committed a transaction it did not begin");
+				    "the server committed a transaction that it did not begin");
 	if (commit_lsn != begun || end_lsn <= commit_lsn)
 		return wp_error_set(error, WP_PROTO,
-				    "the server's commit does not fit its begin: begin at %llX, "
+				    "the server's commit does not match its begin: begin at %llX, "
 				    "commit at %llX, end %llX",
 				    (unsigned long long)begun, (unsigned long long)commit_lsn,
 				    (unsigned long long)end_lsn);

@@ -25,7 +25,7 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 	struct wp_feed *f = calloc(1, sizeof(*f));
 
 	if (f == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for reading events");
+		return wp_error_set(error, WP_NOMEM, "out of memory for reading events");
 	f->transfer = setup->transfer;
 	enum wp_rc rc = wp_decoder_new(&decoder, &f->decoder, error);
 	if (rc == WP_OK)
@@ -66,7 +66,7 @@ static enum wp_rc make_record(const struct wp_decoded *decoded, struct wp_fed *r
 					is_whole ? &ret->error : NULL);
 
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_error_set(&ret->error, rc, "no memory for a record");
+		return wp_error_set(&ret->error, rc, "out of memory for a record");
 	ret->kind = is_whole && rc == WP_OK ? WP_FED_RECORD : WP_FED_POISON;
 	return WP_OK;
 }
@@ -85,8 +85,8 @@ static enum wp_rc feed(const struct wp_decoded *decoded, struct wp_fed *ret)
 		ret->kind = WP_FED_NOTE;
 		if (decoded->verdict == WP_OK)
 			(void)wp_error_set(&ret->error, WP_OK,
-					   "a row of outbox table %s was updated, which makes no "
-					   "event: insert a new row for one",
+					   "a row of outbox table %s was updated, which is not an "
+					   "event: insert a new row instead",
 					   outbox->options->table);
 		break;
 	case WP_DECODED_MESSAGE_REFUSED:

@@ -12,18 +12,16 @@ enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,
 
 	assert(!wp_span_is_null(text));
 	if (wp_json_read(text, &json, &fault) != WP_OK)
-		return wp_error_set(
-			error, WP_DATA,
-			"headers are the members of a JSON object, and this is no JSON: at "
-			"byte %zu %s; write {\"name\": \"value\"}, or NULL for none",
-			fault.offset, fault.what);
+		return wp_error_set(error, WP_DATA,
+				    "headers must be a JSON object, but this is not JSON: at byte "
+				    "%zu %s; write {\"name\": \"value\"}, or NULL for none",
+				    fault.offset, fault.what);
 	if (json.kind != WP_JSON_OBJECT) {
 		struct wp_excerpt value;
-		return wp_error_set(
-			error, WP_DATA,
-			"headers are the members of a JSON object, and this is none: %s; "
-			"write {\"name\": \"value\"}, or NULL for none",
-			wp_excerpt(&value, json.text));
+		return wp_error_set(error, WP_DATA,
+				    "headers must be a JSON object, but this is not: %s; write "
+				    "{\"name\": \"value\"}, or NULL for none",
+				    wp_excerpt(&value, json.text));
 	}
 	/* A string is never longer unescaped. One for the empty. */
 	enum wp_rc rc = wp_buffer_reserve(into, text.size + 1);
@@ -54,11 +52,10 @@ static enum wp_rc refuse(const char *what, struct wp_span string, struct wp_erro
 {
 	struct wp_excerpt shown;
 
-	return wp_error_set(
-		error, WP_DATA,
-		"%s of the headers' JSON object holds half of a surrogate pair, which is "
-		"no text: %s; write both \\u escapes, or the character itself",
-		what, wp_excerpt(&shown, string));
+	return wp_error_set(error, WP_DATA,
+			    "%s of the headers' JSON object contains half of a surrogate pair: %s; "
+			    "write both \\u escapes, or the character itself",
+			    what, wp_excerpt(&shown, string));
 }
 
 enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header *ret,
@@ -75,10 +72,9 @@ enum wp_rc wp_json_headers_next(struct wp_json_headers *h, struct wp_json_header
 	if (text_of(h, name, &found.name) != WP_OK)
 		return refuse("a name", name, error);
 	if (found.name.size == 0)
-		return wp_error_set(
-			error, WP_DATA,
-			"a name of the headers' JSON object is empty, which no consumer "
-			"could ask for; give the header a name, or leave it out");
+		return wp_error_set(error, WP_DATA,
+				    "a name in the headers' JSON object is empty; name the header, "
+				    "or remove it");
 	if (json.kind == WP_JSON_STRING && text_of(h, json.text, &found.value) != WP_OK)
 		return refuse("a value", json.text, error);
 	if (json.kind != WP_JSON_STRING && json.kind != WP_JSON_NULL)

@@ -70,7 +70,8 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 	enum wp_rc rc = WP_OK;
 
 	if (r == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the names in logical messages");
+		return wp_error_set(error, WP_NOMEM,
+				    "out of memory for the names in logical messages");
 	r->options = options;
 	want_roles(r);
 	(void)snprintf(r->table, sizeof(r->table), "messages of prefix %s",
@@ -256,7 +257,7 @@ static enum wp_rc say_not_json(const struct wp_message_reader *r, struct wp_span
 
 	(void)rc; /* what is JSON, but no object, leaves the fault as it is */
 	return wp_error_set(error, WP_DATA,
-			    "%s: the content is no JSON object, at byte %zu of %zu: %s; see "
+			    "%s: the content is not a JSON object, at byte %zu of %zu: %s; see "
 			    "outbox.message.format",
 			    r->table, fault.offset, content.size, fault.what);
 }
@@ -264,7 +265,8 @@ static enum wp_rc say_not_json(const struct wp_message_reader *r, struct wp_span
 static enum wp_rc say_half_pair(const struct wp_message_reader *r, struct wp_error *error)
 {
 	return wp_error_set(error, WP_DATA,
-			    "%s: a string of the content holds half of a surrogate pair", r->table);
+			    "%s: a string of the content contains half of a surrogate pair",
+			    r->table);
 }
 
 /* WP_DATA: a string holds half of a surrogate pair; the members behind it are read all the same. */
@@ -303,7 +305,8 @@ static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span co
 	if (rc == WP_OK)
 		rc = read_members(r, &walk, texts, &to);
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_error_set(error, WP_NOMEM, "no memory for a logical message of %zu bytes",
+		return wp_error_set(error, WP_NOMEM,
+				    "out of memory for a logical message of %zu bytes",
 				    content.size);
 	if (walk.state != WP_JSON_WALK_ENDED) {
 		begin(r, e); /* of what is no JSON nothing is known */
@@ -349,11 +352,11 @@ static enum wp_rc read_protobuf(const struct wp_message_reader *r, struct wp_spa
 	if (rc == WP_OK)
 		return rc;
 	if (rc == WP_NOMEM)
-		return wp_error_set(error, rc, "no memory for a logical message of %zu bytes",
+		return wp_error_set(error, rc, "out of memory for a logical message of %zu bytes",
 				    content.size);
 	return wp_error_set(error, WP_DATA,
-			    "%s: the content is no walpost.v1.Message: cut, of another form, or "
-			    "with more than %d headers; see outbox.message.format",
+			    "%s: the content is not a walpost.v1.Message: truncated, of another "
+			    "format, or with more than %d headers; see outbox.message.format",
 			    r->table, WP_EVENT_FIELDS_MAX);
 }
 

@@ -8,7 +8,7 @@
 
 #define ANY '\0' /* stands for an unquoted * in a pattern: no name can hold a NUL */
 
-#define BEHIND_ITS_END "it goes on behind its end, or holds a character that needs quotes"
+#define BEHIND_ITS_END "text follows its end, or it contains a character that requires quotes"
 #define TABLE_FORM                                                                          \
 	"allowed is table or schema.table, each part plain (letters, digits, _ and $, not " \
 	"starting with a digit or $; folded to lower case) or in double quotes"
@@ -106,7 +106,7 @@ static void read_part(struct reader *r, struct part *part)
 	} while (r->with_stars && r->wrong == NULL &&
 		 (*r->at == '"' || is_plain(*r->at) || *r->at == '*'));
 	if (part->size == 0)
-		fail(r, "a part is empty, or it begins with a character that needs quotes");
+		fail(r, "a part is empty, or begins with a character that requires quotes");
 	skip_spaces(r);
 }
 
@@ -257,7 +257,7 @@ enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret, struct wp
 		items_max = WP_PATTERNS_MAX;
 	struct wp_patterns *p = calloc(1, sizeof(*p) + items_max * sizeof(p->items[0]));
 	if (p == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a list of table patterns");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a list of table patterns");
 
 	skip_spaces(&r);
 	if (*r.at != '\0')

@@ -42,7 +42,8 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_m
 {
 	struct wp_outbox_set *s = calloc(1, sizeof(*s) + outboxes->count * sizeof(s->entries[0]));
 	if (s == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for %zu outboxes", outboxes->count);
+		return wp_error_set(error, WP_NOMEM, "out of memory for %zu outboxes",
+				    outboxes->count);
 
 	s->count = outboxes->count;
 	size_t tables = 0;

@@ -98,7 +98,7 @@ static int32_t read_unit(struct wp_properties *p)
 	return unit;
 }
 
-#define CURE "; write it anew with java.util.Properties.store(), or leave it NULL"
+#define CURE "; write it with java.util.Properties.store(), or set it to NULL"
 
 static enum wp_rc put_escaped_unit(struct wp_properties *p, struct wp_error *error)
 {

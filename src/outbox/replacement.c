@@ -42,7 +42,7 @@ static void put_literal(struct reader *r, char c)
 static void put_group(struct reader *r, uint32_t group)
 {
 	if (group > r->group_count) {
-		r->wrong = "it asks for a group that the expression does not have";
+		r->wrong = "it refers to a group that the expression does not have";
 		return;
 	}
 	r->to->pieces[r->to->count++] = (struct piece){ .group = group };
@@ -84,7 +84,7 @@ static void read_braces(struct reader *r)
 	char name[GROUP_NAME_SIZE];
 
 	if (end == NULL || end == start || (size_t)(end - start) >= sizeof(name)) {
-		r->wrong = "behind ${ it needs the name of a group and }";
+		r->wrong = "${ must be followed by the name of a group and }";
 		return;
 	}
 	memcpy(name, start, (size_t)(end - start));
@@ -112,7 +112,7 @@ static void read_one(struct reader *r)
 	} else if (is_digit(*r->at)) {
 		read_number(r);
 	} else {
-		r->wrong = "behind $ it needs a number or {name}; a plain dollar is \\$";
+		r->wrong = "$ must be followed by a number or {name}; a literal dollar is \\$";
 	}
 }
 
@@ -163,7 +163,7 @@ enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct w
 	(void)pcre2_pattern_info(code, PCRE2_INFO_CAPTURECOUNT, &r.group_count);
 	r.to = calloc(1, sizeof(*r.to) + size * sizeof(struct piece) + size);
 	if (r.to == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.replacement");
+		return wp_error_set(error, WP_NOMEM, "out of memory for outbox.topic.replacement");
 	r.room = (char *)(r.to->pieces + size);
 	while (*r.at != '\0' && r.wrong == NULL)
 		read_one(&r);

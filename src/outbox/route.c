@@ -52,7 +52,7 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error
 
 	pcre2_compile_context *context = pcre2_compile_context_create(NULL);
 	if (context == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "out of memory for outbox.topic.regex");
 	/* What . and $ take for the end of a line would depend on how the library was built. */
 	(void)pcre2_set_newline(context, PCRE2_NEWLINE_ANYCRLF); /* fails on unknown values only */
 	/* \C could stop inside of a character. */
@@ -62,7 +62,7 @@ static enum wp_rc compile(struct wp_route *r, const char *regex, struct wp_error
 	if (r->code != NULL)
 		return WP_OK;
 	if (errnum == PCRE2_ERROR_HEAP_FAILED)
-		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "out of memory for outbox.topic.regex");
 	describe(errnum, text, sizeof(text));
 	return wp_error_set(
 		error, WP_CONFIG,
@@ -77,7 +77,7 @@ static enum wp_rc prepare(struct wp_route *r, struct wp_error *error)
 	r->match = pcre2_match_data_create_from_pattern(r->code, NULL);
 	r->limits = pcre2_match_context_create(NULL);
 	if (r->match == NULL || r->limits == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "out of memory for outbox.topic.regex");
 	(void)pcre2_set_match_limit(r->limits, MATCH_LIMIT); /* these cannot fail */
 	(void)pcre2_set_depth_limit(r->limits, DEPTH_LIMIT);
 	(void)pcre2_set_heap_limit(r->limits, HEAP_LIMIT_KIB);
@@ -89,7 +89,7 @@ enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_ro
 {
 	struct wp_route *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a cache of topics");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a cache of topics");
 
 	enum wp_rc rc = compile(r, regex, error);
 	if (rc == WP_OK)
@@ -175,18 +175,17 @@ static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *e
 	char text[128];
 
 	if (errnum == PCRE2_ERROR_NOMEMORY)
-		return wp_error_set(error, WP_NOMEM, "no memory to match outbox.topic.regex");
+		return wp_error_set(error, WP_NOMEM, "out of memory to match outbox.topic.regex");
 	describe(errnum, text, sizeof(text));
 	if (errnum <= PCRE2_ERROR_UTF8_ERR1 && errnum >= PCRE2_ERROR_UTF8_ERR21)
 		return wp_error_set(error, WP_DATA,
-				    "the raw topic \"%s\" is not UTF-8 (%s): correct what "
-				    "outbox.route.by reads",
+				    "the raw topic \"%s\" is not UTF-8 (%s): correct the row's "
+				    "outbox.route.by column",
 				    wp_excerpt(&shown, raw), text);
-	return wp_error_set(
-		error, WP_DATA,
-		"outbox.topic.regex gave up on the raw topic \"%s\" (%s): make the expression "
-		"simpler",
-		wp_excerpt(&shown, raw), text);
+	return wp_error_set(error, WP_DATA,
+			    "matching outbox.topic.regex to the raw topic \"%s\" exceeded its "
+			    "limits (%s): simplify the expression",
+			    wp_excerpt(&shown, raw), text);
 }
 
 /* Behind the end of the topic. WP_FULL: it is longer than a topic may be, and was cut. */
@@ -243,7 +242,7 @@ const char *wp_topic_name_trouble(const char *topic)
 	if (topic[0] == '\0')
 		return "is empty";
 	if (topic[strspn(topic, allowed)] != '\0')
-		return "holds other characters than a-z A-Z 0-9 . _ -";
+		return "contains characters other than a-z A-Z 0-9 . _ -";
 	if (strlen(topic) >= WP_TOPIC_SIZE)
 		return "is longer than 249 bytes";
 	if (strcmp(topic, ".") == 0 || strcmp(topic, "..") == 0)
@@ -262,15 +261,15 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 	if (made == WP_FULL)
 		wrong = "is longer than 249 bytes";
 	else if (memchr(r->topic, '\0', r->topic_size) != NULL)
-		wrong = "holds other characters than a-z A-Z 0-9 . _ -";
+		wrong = "contains characters other than a-z A-Z 0-9 . _ -";
 	else
 		wrong = wp_topic_name_trouble(r->topic);
 	if (wrong == NULL)
 		return WP_OK;
 	return wp_error_set(
 		error, WP_DATA,
-		"the topic \"%s\", made of the raw topic \"%s\", %s: correct what "
-		"outbox.route.by reads, or outbox.topic.regex and outbox.topic.replacement",
+		"the topic \"%s\", derived from the raw topic \"%s\", %s: correct the row's "
+		"outbox.route.by column, or outbox.topic.regex and outbox.topic.replacement",
 		wp_excerpt(&shown_topic,
 			   (struct wp_span){ (const uint8_t *)r->topic, r->topic_size }),
 		wp_excerpt(&shown_raw, raw), wrong);

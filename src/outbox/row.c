@@ -102,14 +102,13 @@ static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *r
 	wp_buffer_empty(texts, room);
 	enum wp_rc rc = wp_buffer_reserve(texts, room);
 	if (rc == WP_FULL)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"table %s: what Postgres prints of a row takes up to %zu bytes, "
-			"more than %zu: set postgres.binary = off, or take bytea columns "
-			"and arrays out of outbox.headers",
-			m->table, room, texts->size_max);
+		return wp_error_set(error, WP_CONFIG,
+				    "table %s: a row as text takes up to %zu bytes, more than %zu: "
+				    "set postgres.binary = off, or remove bytea columns and arrays "
+				    "from outbox.headers",
+				    m->table, room, texts->size_max);
 	if (rc != WP_OK)
-		return wp_error_set(error, rc, "no memory for %zu bytes of a row's text", room);
+		return wp_error_set(error, rc, "out of memory for %zu bytes of a row's text", room);
 	return WP_OK;
 }
 
@@ -120,11 +119,10 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 	struct wp_excerpt id;
 
 	if (wp_span_is_null(event->id))
-		return wp_error_set(
-			error, WP_DATA,
-			"table %s: a row has NULL in column \"%s\" (outbox.column.id); an event "
-			"needs an id: declare the column NOT NULL",
-			m->table, o->column_id);
+		return wp_error_set(error, WP_DATA,
+				    "table %s: a row has NULL in column \"%s\" (outbox.column.id), "
+				    "but an event requires an id: declare the column NOT NULL",
+				    m->table, o->column_id);
 	if (wp_span_is_null(event->route))
 		return wp_error_set(error, WP_DATA,
 				    "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
@@ -210,7 +208,7 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 
 	if (row->count != m->column_count)
 		return wp_error_set(error, WP_PROTO,
-				    "table %s: a row of %zu columns came for a relation of %zu",
+				    "table %s: a row of %zu columns arrived for a relation of %zu",
 				    m->table, row->count, m->column_count);
 	enum wp_rc rc = make_room(m, row, texts, error);
 	if (rc != WP_OK)
@@ -218,16 +216,15 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 	fill_event(&p, ret);
 	if (p.bad)
 		return wp_error_set(error, WP_PROTO,
-				    "table %s: a row came with %s value that was not asked for",
+				    "table %s: a row contains %s value that was not requested",
 				    m->table,
 				    m->transfer == WP_TRANSFER_BINARY ? "an unchanged"
 								      : "a binary or an unchanged");
 	if (p.unknown)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"table %s: a row came with a value in a binary form that is not "
-			"known (such as a jsonb of another version than 1): set "
-			"postgres.binary = off",
+			"table %s: a row contains a value in an unknown binary format (such as a "
+			"jsonb of a version other than 1): set postgres.binary = off",
 			m->table);
 	rc = m->missing != NULL ? wp_error_set(error, WP_DATA, "%s", m->missing->text)
 				: check_nulls(m, ret, error);

@@ -28,37 +28,35 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_er
 	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
 
 	if (o->value_columns[0] != '\0' && o->value_format == WP_FORM_RAW)
-		return wp_error_set(error, WP_CONFIG,
-				    "outbox.value.columns = \"%.200s\": what stands beside the "
-				    "payload needs a value that is JSON: set outbox.value.format = "
-				    "json or json-schema",
-				    o->value_columns);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.value.columns = \"%.200s\": columns next to the payload require a "
+			"JSON value: set outbox.value.format = json or json-schema",
+			o->value_columns);
 	if (o->envelope != WP_ENVELOPE_RAW && o->value_format != WP_FORM_RAW)
 		return wp_error_set(
 			error, WP_CONFIG,
-			"outbox.value.format: an envelope has a form of its own: set it "
-			"to raw, or outbox.envelope to raw");
+			"outbox.value.format: an envelope determines the format itself: set one of "
+			"outbox.value.format and outbox.envelope to raw");
 	if (o->payload_json == WP_PAYLOAD_JSON_EXPAND && o->value_format == WP_FORM_RAW)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"outbox.payload.json = expand: what is expanded needs "
-			"outbox.value.format = json or json-schema; validate checks and "
-			"leaves it as it is");
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.payload.json = expand: an expanded payload requires "
+				    "outbox.value.format = json or json-schema; validate checks "
+				    "the payload without changing it");
 	if (o->confluent_schemas[0] != '\0' &&
 	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
-		return wp_error_set(error, WP_CONFIG,
-				    "outbox.confluent.schemas: a schema id stands before a payload "
-				    "that the application encoded: set outbox.value.format and "
-				    "outbox.envelope to raw");
-	if (is_cloudevent && o->ce_source[0] == '\0' && o->ce_source_column[0] == '\0')
 		return wp_error_set(
 			error, WP_CONFIG,
-			"outbox.cloudevents.source is missing: a CloudEvent must have a "
-			"source, such as /orders; or name its column in "
-			"outbox.cloudevents.source.column");
+			"outbox.confluent.schemas: a schema id precedes a payload that the "
+			"application encoded: set outbox.value.format and outbox.envelope to raw");
+	if (is_cloudevent && o->ce_source[0] == '\0' && o->ce_source_column[0] == '\0')
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.cloudevents.source is missing: a CloudEvent requires a "
+				    "source, such as /orders; set it, or name its column in "
+				    "outbox.cloudevents.source.column");
 	if (is_cloudevent && o->column_type[0] == '\0')
 		return wp_error_set(error, WP_CONFIG,
-				    "outbox.column.type is missing: a CloudEvent must have a type");
+				    "outbox.column.type is missing: a CloudEvent requires a type");
 	if (o->debezium_context_headers && o->debezium_name[0] == '\0')
 		return wp_error_set(error, WP_CONFIG,
 				    "outbox.debezium.name is missing: the context headers name the "
@@ -70,12 +68,11 @@ static enum wp_rc check_name(const char *name, struct wp_error *error)
 {
 	if (strncmp(name, WP_OUR_HEADERS, strlen(WP_OUR_HEADERS)) != 0)
 		return WP_OK;
-	return wp_error_set(
-		error, WP_CONFIG,
-		"outbox.headers: a header \"%.200s\" would be taken for one of walpost's "
-		"own, which begin with " WP_OUR_HEADERS
-		": give the column another name, as in column:name",
-		name);
+	return wp_error_set(error, WP_CONFIG,
+			    "outbox.headers: a header \"%.200s\" could be mistaken for one of "
+			    "walpost's own, which begin with " WP_OUR_HEADERS
+			    ": rename it, as in column:name",
+			    name);
 }
 
 static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_error *error)
@@ -102,7 +99,7 @@ static enum wp_rc new_expand(struct wp_shape *s, size_t size_max, struct wp_erro
 	};
 	enum wp_rc rc = wp_expand_new(&options, size_max, &s->expand);
 
-	return rc == WP_OK ? rc : wp_error_set(error, rc, "no memory to expand payloads");
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory to expand payloads");
 }
 
 enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_max,
@@ -110,7 +107,7 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_m
 {
 	struct wp_shape *s = calloc(1, sizeof(*s));
 	if (s == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the shape of events");
+		return wp_error_set(error, WP_NOMEM, "out of memory for the shape of events");
 
 	s->options = options;
 	s->record_max = record_max;
@@ -176,17 +173,16 @@ enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, 
 	case WP_FULL:
 		return wp_error_set(
 			error, WP_DATA,
-			"%s%s, id %s: %s, made of a payload of %zu bytes as Postgres sent it, "
-			"is larger than %zu bytes, the most that a record may have: make the event "
-			"smaller%s",
+			"%s%s, id %s: %s, from a payload of %zu bytes as received from Postgres, "
+			"exceeds %zu bytes, the maximum size of a record: make the event smaller%s",
 			kind_of(event), event->table, wp_excerpt(&id, event->id), what,
 			event->payload.size, s->value.size_max,
 			s->record_max > 0 ? ", or raise message.max.bytes in [kafka], and "
 					    "max.message.bytes of the topic"
 					  : "");
 	case WP_NOMEM:
-		return wp_error_set(error, rc, "no memory for %s, of a payload of %zu bytes", what,
-				    event->payload.size);
+		return wp_error_set(error, rc, "out of memory for %s, of a payload of %zu bytes",
+				    what, event->payload.size);
 	default:
 		return wp_error_set(error, rc, "%s%s, id %s: %s: %s", kind_of(event), event->table,
 				    wp_excerpt(&id, event->id), what, inner->text);
@@ -306,7 +302,7 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 	struct wp_excerpt id;
 
 	if (wp_span_is_null(event->route))
-		return wp_error_set(error, WP_DATA, "%s%s, id %s: nothing names its topic",
+		return wp_error_set(error, WP_DATA, "%s%s, id %s: its topic is not defined",
 				    kind_of(event), event->table, wp_excerpt(&id, event->id));
 	enum wp_rc rc = wp_route_topic(s->route, event->route, ret, &inner);
 	if (rc == WP_OK)
@@ -352,18 +348,16 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 	struct wp_excerpt shown;
 	if (event->timestamp_type->type == WP_TYPE_INT8) {
 		if (!read_integer(event->timestamp, &ms))
-			return wp_error_set(
-				error, WP_DATA,
-				"\"%s\" is no number of milliseconds since 1970: correct "
-				"what outbox.column.timestamp reads",
-				wp_excerpt(&shown, event->timestamp));
+			return wp_error_set(error, WP_DATA,
+					    "\"%s\" is not a number of milliseconds since 1970: "
+					    "correct the row's outbox.column.timestamp column",
+					    wp_excerpt(&shown, event->timestamp));
 		if (ms > INT64_MAX / 1000)
-			return wp_error_set(
-				error, WP_DATA,
-				"\"%s\" milliseconds since 1970 lie beyond the year 294246, "
-				"the last that microseconds can tell: correct what "
-				"outbox.column.timestamp reads",
-				wp_excerpt(&shown, event->timestamp));
+			return wp_error_set(error, WP_DATA,
+					    "\"%s\" milliseconds since 1970 are after the year "
+					    "294246, the last that microseconds can represent: "
+					    "correct the row's outbox.column.timestamp column",
+					    wp_excerpt(&shown, event->timestamp));
 		us = ms < 0 ? -1 : ms * 1000;
 	} else {
 		enum wp_rc rc =
@@ -373,11 +367,13 @@ static enum wp_rc read_timestamp(struct wp_shape *s, const struct wp_event *even
 		ms = us / 1000;
 	}
 	if (ms < 1)
-		return wp_error_set(error, WP_DATA,
-				    "\"%s\" is %s: correct what outbox.column.timestamp reads",
-				    wp_excerpt(&shown, event->timestamp),
-				    us < 0 ? "before 1970, of which Kafka knows nothing"
-					   : "1970-01-01 00:00:00, which a producer takes for now");
+		return wp_error_set(
+			error, WP_DATA,
+			"\"%s\" is %s: correct the row's outbox.column.timestamp column",
+			wp_excerpt(&shown, event->timestamp),
+			us < 0 ? "before 1970, which Kafka does not support"
+			       : "1970-01-01 00:00:00, which a producer replaces by the present "
+				 "time");
 	*ret_ms = ms;
 	s->time_us = us;
 	return WP_OK;
@@ -392,8 +388,8 @@ static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, str
 	int64_t number = -1;
 	if (!read_integer(event->partition, &number) || number < 0 || number > INT32_MAX)
 		return wp_error_set(error, WP_DATA,
-				    "%s is the number of no partition: correct what "
-				    "outbox.column.partition reads",
+				    "%s is not a partition number: correct the row's "
+				    "outbox.column.partition column",
 				    wp_excerpt(&shown, event->partition));
 	*ret = (int32_t)number;
 	return WP_OK;

@@ -117,8 +117,8 @@ static void take(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 static enum wp_rc say_too_many(struct wp_error *error)
 {
 	return wp_error_set(error, WP_DATA,
-			    "it has more than %d headers: take members out of what "
-			    "outbox.headers.json or outbox.headers.properties reads",
+			    "it has more than %d headers: reduce those in the outbox.headers.json "
+			    "or outbox.headers.properties column",
 			    WP_RECORD_HEADERS_MAX);
 }
 
@@ -208,10 +208,9 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 	struct wp_span copy = { .data = s->names.data + s->names.size, .size = name.size };
 
 	if (name.size == 0)
-		return wp_error_set(
-			error, WP_DATA,
-			"a header has an empty name: correct what outbox.headers.json or "
-			"outbox.headers.properties reads");
+		return wp_error_set(error, WP_DATA,
+				    "a header has an empty name: correct the outbox.headers.json "
+				    "or outbox.headers.properties column");
 	if (is_ours(s, name))
 		return WP_OK;
 	if (s->header_count >= WP_RECORD_HEADERS_MAX)

@@ -38,7 +38,7 @@ static enum wp_rc say_broken(struct wp_span text, size_t offset, struct wp_error
 	return wp_error_set(
 		error, WP_DATA,
 		"the bytea payload (outbox.column.payload) is not \\x and pairs of hexadecimal "
-		"digits at offset %zu of %zu; the session must have bytea_output = hex",
+		"digits at offset %zu of %zu; the session requires bytea_output = hex",
 		offset, text.size);
 }
 
@@ -214,9 +214,8 @@ static enum wp_rc append_struct_name(struct wp_shape *s, const struct wp_event *
 	if (rc == WP_OK && !wp_utf8_is_valid(wp_buffer_span(name)))
 		return wp_error_set(
 			error, WP_DATA,
-			"the raw topic or the table's name, of which the schema has its "
-			"name, is not UTF-8: correct it, or set outbox.value.format = "
-			"json");
+			"the raw topic or the table's name, from which the schema's name is "
+			"derived, is not UTF-8: correct it, or set outbox.value.format = json");
 	if (rc == WP_OK)
 		rc = wp_json_write_string(&s->value, wp_buffer_span(name), WP_JSON_JACKSON);
 	return rc;
@@ -242,11 +241,10 @@ static enum wp_rc append_version(struct wp_shape *s, struct wp_span version, str
 	struct wp_excerpt shown;
 
 	if (!is_int32(version))
-		return wp_error_set(
-			error, WP_DATA,
-			"\"%s\" is no version, which is an integer of 32 bits: correct what "
-			"outbox.debezium.schema.version reads",
-			wp_excerpt(&shown, version));
+		return wp_error_set(error, WP_DATA,
+				    "\"%s\" is not a version, which is a 32-bit integer: correct "
+				    "the row's outbox.debezium.schema.version column",
+				    wp_excerpt(&shown, version));
 	enum wp_rc rc = wp_buffer_append_text(&s->value, ",\"version\":");
 	return rc == WP_OK ? wp_buffer_append(&s->value, version) : rc;
 }
@@ -377,7 +375,7 @@ enum wp_rc wp_shape_value(struct wp_shape *s, const struct wp_event *event,
 	if (rc == WP_OK)
 		rc = examine(s, &p, error);
 	if (rc == WP_OK && record->header_count > WP_RECORD_HEADERS_MAX)
-		rc = wp_error_set(error, WP_DATA, "its headers are too many for it");
+		rc = wp_error_set(error, WP_DATA, "it has too many headers");
 	if (rc == WP_OK)
 		rc = write_value(s, &p, record, error);
 	if (rc != WP_OK)

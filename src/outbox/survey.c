@@ -25,7 +25,7 @@ static enum wp_rc new_decoder(struct wp_survey *s, const struct wp_survey_setup 
 
 	s->options = calloc(count, sizeof(s->options[0]));
 	if (s->options == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for %zu outboxes", count);
+		return wp_error_set(error, WP_NOMEM, "out of memory for %zu outboxes", count);
 	for (size_t i = 0; i < count; i++) {
 		s->options[i] = setup->outboxes->items[i];
 		s->options[i].types = WP_RENDERING_POSTGRES;
@@ -54,7 +54,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 	struct wp_survey *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a list of events");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a list of events");
 	s->until = setup->until;
 	enum wp_rc rc = new_decoder(s, setup, error);
 	if (rc != WP_OK) {

@@ -94,13 +94,12 @@ static enum wp_rc say_missing(const struct lookup *l, const char *table, struct 
 	struct wp_excerpt name;
 
 	list_columns(l->relation, columns);
-	return wp_error_set(
-		error, WP_CONFIG,
-		"table %s has no column \"%s\" (%s); it has: %s; set %s, or restore the "
-		"column (in the publication too if that has a column list), which helps "
-		"only with rows that are written after that",
-		table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option, columns,
-		l->fault.option);
+	return wp_error_set(error, WP_CONFIG,
+			    "table %s has no column \"%s\" (%s); it has: %s; set %s, or restore "
+			    "the column (in the publication too if that has a column list), which "
+			    "helps only with rows written afterwards",
+			    table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+			    columns, l->fault.option);
 }
 
 struct type_text {
@@ -170,32 +169,32 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 		const char *what;
 		const char *cure;
 	} reasons[] = {
-		[WP_COLUMN_NOT_BINARY] = { "which is not read in binary",
-					   "; " WP_TYPES_READ_IN_BINARY
-					   " are: set postgres.binary = off" },
-		[WP_COLUMN_NOT_RENDERED] = { "which is not written as Debezium does",
-					     "; " WP_TYPES_RENDERED " are: set outbox.types = "
-					     "postgres, or take the column out" },
-		[WP_COLUMN_NO_MODIFIER] = { "which the database does not tell of",
-					    ", nor so of the precision that Debezium writes its "
-					    "values "
-					    "by: set outbox.types = postgres until these rows are "
-					    "sent, or pass them over with walpost slot skip" },
-		[WP_COLUMN_NOT_A_TIME] = { "which is no time", ": it must be timestamp, "
-							       "timestamptz, date, or a bigint of "
-							       "milliseconds since 1970" },
-		[WP_COLUMN_NOT_A_NUMBER] = { "which is no number",
+		[WP_COLUMN_NOT_BINARY] = { "which walpost cannot read in binary",
+					   "; it reads " WP_TYPES_READ_IN_BINARY
+					   ": set postgres.binary = off" },
+		[WP_COLUMN_NOT_RENDERED] = { "which walpost cannot write as Debezium does",
+					     "; it writes " WP_TYPES_RENDERED
+					     ": set outbox.types = postgres, or remove the "
+					     "column" },
+		[WP_COLUMN_NO_MODIFIER] = { "which the database does not describe",
+					    ", nor its precision, on which Debezium's format "
+					    "depends: set outbox.types = postgres until these rows "
+					    "are sent, or discard them with walpost slot skip" },
+		[WP_COLUMN_NOT_A_TIME] = { "which is not a time",
+					   ": it must be timestamp, "
+					   "timestamptz, date, or a bigint of "
+					   "milliseconds since 1970" },
+		[WP_COLUMN_NOT_A_NUMBER] = { "which is not a number",
 					     ": it must be smallint, integer or bigint" },
 	};
 	struct wp_excerpt name;
 
 	/* Of a type that was dropped the rows before that remain, but not what it was. */
-	return wp_error_set(error, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s",
-			    table, wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
-			    type_text(l->setup->types, l->fault.type_oid).text,
-			    reasons[l->fault.kind].what,
-			    l->wants_facts ? " (any more: it may have been dropped)" : "",
-			    reasons[l->fault.kind].cure);
+	return wp_error_set(
+		error, WP_CONFIG, "table %s: column \"%s\" (%s) is of %s, %s%s%s", table,
+		wp_excerpt(&name, wp_span_of(l->fault.column)), l->fault.option,
+		type_text(l->setup->types, l->fault.type_oid).text, reasons[l->fault.kind].what,
+		l->wants_facts ? " (it may have been dropped)" : "", reasons[l->fault.kind].cure);
 }
 
 /* -- looking up -------------------------------------------------------------- */
@@ -458,7 +457,7 @@ static enum wp_rc keep_missing(struct wp_mapping *m, const struct wp_error *miss
 {
 	m->missing = malloc(sizeof(*m->missing));
 	if (m->missing == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the columns of table %s",
+		return wp_error_set(error, WP_NOMEM, "out of memory for the columns of table %s",
 				    m->table);
 	*m->missing = *missing;
 	return WP_OK;
@@ -493,7 +492,7 @@ static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct 
 	name_table(l->relation, table);
 	struct wp_mapping *m = new_mapping(l, lists, table, &room);
 	if (m == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for the columns of table %s",
+		return wp_error_set(error, WP_NOMEM, "out of memory for the columns of table %s",
 				    table);
 	struct wp_mapped_field *at = m->fields;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)

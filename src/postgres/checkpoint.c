@@ -141,16 +141,15 @@ enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *fa
 				    PQntuples(answer), PQnfields(answer));
 	forget_row(&read);
 	if (PQntuples(answer) == 1 && read_row(answer, &read) != WP_OK)
-		return wp_error_set(
-			error, WP_PROTO,
-			"walpost.slot_checkpoint holds system_identifier \"%.40s\" and epoch "
-			"\"%.40s\", which are not walpost's",
-			PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
+		return wp_error_set(error, WP_PROTO,
+				    "walpost.slot_checkpoint contains system_identifier \"%.40s\" "
+				    "and epoch \"%.40s\", which walpost did not write",
+				    PQgetvalue(answer, 0, SYSTEM_ID), PQgetvalue(answer, 0, EPOCH));
 	/* Not older than what the row says, which another relay may have written just now. */
 	wp_lsn end = 0;
 	if (PQntuples(answer) == 1 && read_position(answer, LOG_END, &end) != WP_OK)
 		return wp_error_set(error, WP_PROTO,
-				    "the server tells \"%.40s\" as the end of its log",
+				    "the server reports \"%.40s\" as the end of its WAL",
 				    PQgetvalue(answer, 0, LOG_END));
 	read.server_lsn = wp_lsn_max(read.server_lsn, end);
 	read.checkpoint_readable = true;

@@ -45,14 +45,14 @@ static const struct {
 	  "correct user and password in postgres.conninfo, its passfile or "
 	  "postgres.password" },
 	{ "28000", "certificate",
-	  "name a certificate for this user, signed by an authority that "
-	  "the server trusts, by sslcert and sslkey in postgres.conninfo" },
+	  "set sslcert and sslkey in postgres.conninfo to a certificate for this user that is "
+	  "signed by an authority that the server trusts" },
 	{ "28000", "",
 	  "allow this user, database and address in the server's pg_hba.conf, or "
 	  "correct postgres.conninfo" },
 	{ "3D000", "", "correct dbname in postgres.conninfo" },
 	{ "53300", "", "raise max_wal_senders or max_connections, or end connections" },
-	{ "57P03", "", "it starts or stops; this passes" },
+	{ "57P03", "", "the server is starting or stopping; this is temporary" },
 };
 
 /* libpq gives no SQLSTATE for what it finds out itself; these call for a human. */
@@ -60,22 +60,23 @@ static const struct {
 	const char *part;
 	const char *cure;
 } local_errors[] = {
-	{ "does not support SSL", "turn on ssl in the server, or accept an open line by writing "
-				  "sslmode=disable (or prefer) into postgres.conninfo" },
+	{ "does not support SSL", "turn on ssl in the server, or allow an unencrypted connection "
+				  "with sslmode=disable (or prefer) in postgres.conninfo" },
 	/* Alerts are the server's. */
-	{ "alert unknown ca", "the server does not trust our certificate: correct sslcert and "
-			      "sslkey in postgres.conninfo, or ssl_ca_file in the server" },
-	{ "alert bad certificate", "the server refuses our certificate: correct sslcert and sslkey "
-				   "in postgres.conninfo" },
-	{ "alert certificate", "the server refuses our certificate: correct sslcert and sslkey in "
-			       "postgres.conninfo" },
-	{ "certificate verify failed", "the server's certificate has expired, or is from another "
-				       "authority than sslrootcert in postgres.conninfo names: "
-				       "renew it, or correct this" },
+	{ "alert unknown ca", "the server does not trust walpost's certificate: correct sslcert "
+			      "and sslkey in postgres.conninfo, or ssl_ca_file in the server" },
+	{ "alert bad certificate", "the server rejects walpost's certificate: correct sslcert and "
+				   "sslkey in postgres.conninfo" },
+	{ "alert certificate", "the server rejects walpost's certificate: correct sslcert and "
+			       "sslkey in postgres.conninfo" },
+	{ "certificate verify failed",
+	  "the server's certificate has expired, or was issued by another authority than "
+	  "sslrootcert in postgres.conninfo: renew the certificate, or correct sslrootcert" },
 	{ "certificate", "correct sslrootcert, sslcert or host in postgres.conninfo, or the "
 			 "server's certificate" },
 	{ "private key", "correct sslkey in postgres.conninfo" },
-	{ "no password supplied", "name a password by passfile, PGPASSWORD or postgres.password" },
+	{ "no password supplied",
+	  "provide a password by passfile, PGPASSWORD or postgres.password" },
 	{ "channel binding", "correct channel_binding in postgres.conninfo" },
 };
 
@@ -196,7 +197,7 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	char text[2048];
 	const char *said = PQerrorMessage(c->pg);
 	if (!*said)
-		said = errnum ? strerror(errnum) : "libpq gives no reason";
+		said = errnum ? strerror(errnum) : "libpq reports no reason";
 	(void)snprintf(text, sizeof(text), "%s", said);
 	take_sqlstate(text, f.sqlstate);
 	tidy(text);
@@ -206,8 +207,8 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	const char *cure =
 		!strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants) : find_cure(&f, text);
 	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
-		cure = "correct or unset PGPASSWORD in walpost's environment, whose password was "
-		       "used: it wins over a passfile";
+		cure = "correct or unset PGPASSWORD in walpost's environment: its password was "
+		       "used, and it overrides a passfile";
 	(void)wp_error_set(&f.error, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			   cure ? cure : "");
 	wp_buffer_release(&grants);
@@ -396,8 +397,8 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 	} else {
 		bool literal = !strcmp(c->trying.host, c->trying.hostaddr);
 		(void)snprintf(what, sizeof(what),
-			       "no answer from %.255s%s%s port %s within %lld ms; check address, "
-			       "firewall and that the server runs",
+			       "no answer from %.255s%s%s port %s within %lld ms; check the "
+			       "address and the firewall, and that the server is running",
 			       c->trying.host, literal ? "" : " ",
 			       literal ? "" : c->trying.hostaddr, c->trying.port,
 			       (long long)c->options->connect_timeout_ms);

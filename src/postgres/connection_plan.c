@@ -71,11 +71,9 @@ static enum wp_rc next_element(const char **list, char *into, size_t size, struc
 {
 	size_t length = strcspn(*list, ",");
 	if (length >= size)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"postgres.conninfo: a host or port is too long; at most %zu bytes "
-			"are possible",
-			size - 1);
+		return wp_error_set(error, WP_CONFIG,
+				    "postgres.conninfo: a host or port is longer than %zu bytes",
+				    size - 1);
 	memcpy(into, *list, length);
 	into[length] = '\0';
 	*list += length + ((*list)[length] == ',');
@@ -119,8 +117,7 @@ static enum wp_rc refuse(PGconn *pg, struct wp_error *error)
 	char text[512];
 	(void)snprintf(text, sizeof(text), "%s", PQerrorMessage(pg));
 	text[strcspn(text, "\n")] = '\0';
-	return wp_error_set(error, WP_CONFIG, "postgres.conninfo: libpq does not take it: %s",
-			    text);
+	return wp_error_set(error, WP_CONFIG, "postgres.conninfo: libpq rejects it: %s", text);
 }
 
 static bool failed_as_intended(PGconn *pg)
@@ -152,9 +149,10 @@ static enum wp_rc read_addresses(struct wp_addresses *a, const PQconninfoOption 
 	bool one_port = count_elements(port) == 1;
 	a->count = count_elements(*hostaddr ? hostaddr : host);
 	if (a->count > WP_ADDRESSES_MAX)
-		return wp_error_set(error, WP_CONFIG,
-				    "postgres.conninfo: %zu hosts; at most %d are possible",
-				    a->count, WP_ADDRESSES_MAX);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"postgres.conninfo: %zu hosts are given, but at most %d are allowed",
+			a->count, WP_ADDRESSES_MAX);
 	for (size_t i = 0; i < a->count; i++) {
 		struct wp_address *to = &a->list[i];
 		if (one_port)
@@ -226,7 +224,7 @@ static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
 		rc = wp_buffer_append_byte(&p->options, 0);
 	if (rc == WP_FULL)
 		return wp_error_set(error, WP_CONFIG,
-				    "postgres.conninfo: options are longer than %d",
+				    "postgres.conninfo: options are longer than %d bytes",
 				    LISTS_SIZE_MAX);
 	return rc == WP_OK ? WP_OK : wp_error_set(error, rc, "out of memory for a connection");
 }

@@ -47,15 +47,14 @@ static bool may_be_told(const char *message, const char *conninfo)
 static enum wp_rc refuse(const char *conninfo, const char *message, struct wp_error *error)
 {
 	if (is_out_of_memory(message))
-		return wp_error_set(error, WP_NOMEM, "no memory");
+		return wp_error_set(error, WP_NOMEM, "out of memory");
 	if (may_be_told(message, conninfo))
-		return wp_error_set(error, WP_CONFIG, "libpq cannot take it apart: %.*s",
+		return wp_error_set(error, WP_CONFIG, "libpq cannot parse it: %.*s",
 				    (int)strcspn(message, "\n"), message);
-	return wp_error_set(
-		error, WP_CONFIG,
-		"libpq cannot take it apart (its words are withheld, they could quote a "
-		"password); quote values with spaces in '', escape ' and \\ with \\, and "
-		"in a URI write special characters as %%XX");
+	return wp_error_set(error, WP_CONFIG,
+			    "libpq cannot parse it (the message is withheld because it may quote a "
+			    "password); quote values with spaces in '', escape ' and \\ with \\, "
+			    "and percent-encode special characters in a URI as %%XX");
 }
 
 /*
@@ -110,27 +109,25 @@ static const char *value_of(const PQconninfoOption *options, const char *keyword
 	return "";
 }
 
-#define ENCODE                                                                                \
-	"in a URI write special characters of the password percent-encoded: @ as %%40, / as " \
-	"%%2F, : as %%3A, %% as %%25"
+#define ENCODE                                                                                     \
+	"in a URI, percent-encode special characters of the password: @ as %%40, / as %%2F, : as " \
+	"%%3A, %% as %%25"
 
 /* What is wrong is not repeated: it may be a part of the password. */
 static enum wp_rc judge(const char *conninfo, const PQconninfoOption *options,
 			struct wp_error *error)
 {
 	if (has_stray_at(conninfo) || !is_host_list(value_of(options, "host")))
-		return wp_error_set(
-			error, WP_CONFIG,
-			"an @ stands in what libpq takes for a host or database, which is "
-			"not repeated here, for it may belong to the password; " ENCODE);
+		return wp_error_set(error, WP_CONFIG,
+				    "libpq finds an @ in the host or database (not shown, because "
+				    "it may belong to the password); " ENCODE);
 	if (!is_port_list(value_of(options, "port")))
-		return wp_error_set(
-			error, WP_CONFIG,
-			"what libpq takes for the port is not a number from 1 to 65535, and "
-			"not repeated here, for it may belong to the password; " ENCODE);
+		return wp_error_set(error, WP_CONFIG,
+				    "libpq finds a port that is not a number from 1 to 65535 (not "
+				    "shown, because it may belong to the password); " ENCODE);
 	if (strstr(value_of(options, "dbname"), "://") != NULL)
 		return wp_error_set(error, WP_CONFIG,
-				    "its dbname is a URI: write the URI alone, without `dbname=`");
+				    "dbname is a URI: write the URI alone, without `dbname=`");
 	return WP_OK;
 }
 

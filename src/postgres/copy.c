@@ -127,12 +127,12 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 	const char *name = c->setup.publication;
 	(void)wp_error_set(
 		&f.error, WP_CONFIG,
-		"publication \"%.64s\" does not exist at this place of the log (the server says: "
-		"%.200s): the events there cannot be read, and nothing past them was confirmed. "
-		"Correct postgres.publication; or, if it was dropped or created after the slot: "
-		"create it where walpost check says that it is missing, then walpost slot drop "
-		"--force, walpost slot create, insert the events of the gap again, and walpost "
-		"slot accept",
+		"publication \"%.64s\" does not exist at this position of the WAL (message from "
+		"the server: %.200s): the events there cannot be decoded, and nothing after them "
+		"was confirmed. Correct postgres.publication. If the publication was dropped or "
+		"created after the slot: create it where walpost check reports it missing, then "
+		"run walpost slot drop --force, walpost slot create, insert the missed events "
+		"again, and run walpost slot accept",
 		name, said);
 	fail(c, &f);
 }
@@ -148,12 +148,11 @@ static void fail_lost(struct wp_copy *c)
 	char said[256];
 	(void)snprintf(said, sizeof(said), "%s", PQerrorMessage(c->pg));
 	said[strcspn(said, "\n")] = '\0';
-	(void)wp_error_set(
-		&f.error, WP_IO,
-		"the connection broke without an error from the server: it stopped at "
-		"once or crashed, or heard nothing from us for wal_sender_timeout, or the "
-		"network broke (%s%s%s)",
-		said, *c->last_notice ? "; last notice: " : "", c->last_notice);
+	(void)wp_error_set(&f.error, WP_IO,
+			   "the connection broke without an error from the server: the server "
+			   "crashed or stopped, received nothing from walpost within "
+			   "wal_sender_timeout, or the network failed (%s%s%s)",
+			   said, *c->last_notice ? "; last notice: " : "", c->last_notice);
 	fail(c, &f);
 }
 
@@ -171,9 +170,9 @@ static const char *cure_of(const struct wp_copy *c, const char *sqlstate, const 
 	if (c->state == WP_COPY_STARTING || !is_too_large(sqlstate, said))
 		return "";
 	if (c->setup.transfer == WP_TRANSFER_BINARY)
-		return " (a row is larger than the server can send)";
-	return " (a row is larger than the server can send as text, in which a bytea has twice "
-	       "its size: set postgres.binary = on)";
+		return " (the row is larger than the server can send)";
+	return " (the row is larger than the server can send as text, in which a bytea doubles in "
+	       "size: set postgres.binary = on)";
 }
 
 static void fail_by_server(struct wp_copy *c, const PGresult *result)
@@ -196,7 +195,7 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 	const char *detail = field(result, PG_DIAG_MESSAGE_DETAIL);
 	const char *context = field(result, PG_DIAG_CONTEXT);
 	(void)wp_error_set(&f.error, WP_IO, "the server %s: %.300s%s%s%.200s%s%.300s",
-			   starting ? "does not start the stream" : "ended the stream", said,
+			   starting ? "did not start the stream" : "ended the stream", said,
 			   cure_of(c, sqlstate, said), *detail ? "; " : "", detail,
 			   *context ? "; " : "", context);
 	fail(c, &f);

@@ -84,7 +84,7 @@ static void judge_plugins(struct judge *j)
 		   "SELECT pg_reload_conf();",
 		   answer_text(j, D_PLUGINS_QUOTED), answer_null(j, D_PLUGINS_QUOTED) ? "" : ", ");
 	FOUND_WRONG(j, "output_plugin_libraries",
-		    "\"%s\" lacks pgoutput, with which walpost has the log decoded",
+		    "\"%s\" lacks pgoutput, the plugin that walpost uses",
 		    answer_text(j, D_PLUGINS));
 }
 
@@ -96,8 +96,8 @@ static void judge_emit(struct judge *j)
 	wp_sql_add(&j->cure, "%s", answer_text(j, D_EMIT_REVOKE));
 	FOUND_WARN(j, "message_rights",
 		   "every role that may connect to database %s may call pg_logical_emit_message() "
-		   "and so send events (outbox.message.prefix is set); after the cure only owner "
-		   "and those that were granted it may",
+		   "and thereby send events (outbox.message.prefix is set); the cure limits it to "
+		   "the owner and to roles with an explicit grant",
 		   answer_text(j, D_DATABASE));
 }
 
@@ -117,7 +117,7 @@ enum wp_rc wp_doctor_judge(PGconn *pg, const PGresult *answer,
 	if (!is_our_answer(answer))
 		return wp_error_set(
 			error, WP_PROTO,
-			"the server's answer to the doctor's question has another shape");
+			"unexpected form of the server's answer to the extended checks");
 	struct judge j = {
 		.pg = pg,
 		.answer = answer,
@@ -154,14 +154,14 @@ void wp_doctor_decoded(PGconn *pg, const struct wp_postgres_options *options, co
 	if (trouble) {
 		wp_judge_cure_by_new_slot(&j);
 		FOUND_LOST(&j, "slot_decodes",
-			   "what slot %s holds cannot be decoded with publication %s, which is "
-			   "younger (%s): the cure starts anew from now on; rows committed before "
-			   "are not relayed, send them again from the table",
+			   "the contents of slot %s cannot be decoded with publication %s, which "
+			   "is newer (%s): the cure starts over from the present; rows committed "
+			   "before are not relayed, send them again from the table",
 			   options->slot, options->publication, trouble);
 	} else {
 		FOUND_OK(&j, "slot_decodes",
-			 "publication %s was made or altered after the point that slot %s begins "
-			 "to decode at, and can be decoded with all the same",
+			 "publication %s was created or altered after the start of decoding of "
+			 "slot %s, but decoding works",
 			 options->publication, options->slot);
 	}
 	wp_judge_end(&j);

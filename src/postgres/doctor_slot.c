@@ -48,13 +48,12 @@ static long written_gb(const struct judge *j, long seconds)
 static void cure_retention(struct judge *j)
 {
 	long needed = written_gb(j, AMPLE_S);
-	wp_sql_add(
-		&j->cure,
-		"-- less than the disk of pg_wal has free (df shows it), and the more the longer "
-		"a relay may stand still; the server writes %sGB in a day:\n"
-		"ALTER SYSTEM SET max_slot_wal_keep_size = '%sGB'; SELECT pg_reload_conf();",
-		number_text(written_gb(j, DAY_S)).text,
-		number_text(needed > AMPLE_MIN_GB ? needed : AMPLE_MIN_GB).text);
+	wp_sql_add(&j->cure,
+		   "-- use less than the free space of pg_wal's disk (see df); a larger value "
+		   "tolerates a longer outage of the relay; the server writes %sGB a day:\n"
+		   "ALTER SYSTEM SET max_slot_wal_keep_size = '%sGB'; SELECT pg_reload_conf();",
+		   number_text(written_gb(j, DAY_S)).text,
+		   number_text(needed > AMPLE_MIN_GB ? needed : AMPLE_MIN_GB).text);
 }
 
 static void judge_retention(struct judge *j)
@@ -65,17 +64,16 @@ static void judge_retention(struct judge *j)
 	if (mb < 0) {
 		cure_retention(j);
 		FOUND_WARN(j, "slot_retention",
-			   "max_slot_wal_keep_size is unlimited: while the relay stands still, WAL "
-			   "is kept until the disk is full, and then the database stops. Limited, "
-			   "the slot is given up instead, and events with it");
+			   "max_slot_wal_keep_size is unlimited: while the relay is down, the "
+			   "server keeps WAL until the disk is full and the database stops. With a "
+			   "limit, the server invalidates the slot instead, and events are lost");
 	} else if (lasts_s < TIGHT_S) {
 		cure_retention(j);
-		FOUND_WARN(
-			j, "slot_retention",
-			"max_slot_wal_keep_size is %ld MB, and the server writes %ld kB of WAL a "
-			"second (average of the last %s): a relay that stands still for %s "
-			"loses its slot",
-			mb, rate / 1024, since.text, span_text(lasts_s).text);
+		FOUND_WARN(j, "slot_retention",
+			   "max_slot_wal_keep_size is %ld MB, and the server writes %ld kB of WAL "
+			   "a second (average of the last %s): a relay that is down for %s loses "
+			   "its slot",
+			   mb, rate / 1024, since.text, span_text(lasts_s).text);
 	} else {
 		FOUND_OK(j, "slot_retention",
 			 "a relay that falls more than %ld MB of WAL behind loses its slot; the "
@@ -102,7 +100,7 @@ static void cure_old_transaction(struct judge *j)
 
 static void say_held_back(struct judge *j)
 {
-	char who[80] = "nobody who can be seen";
+	char who[80] = "none visible";
 	if (!answer_null(j, D_OLD_PREPARED))
 		(void)snprintf(who, sizeof(who), "a prepared transaction of %s",
 			       span_text(answer_number(j, D_OLD_PREPARED_S)).text);
@@ -110,8 +108,8 @@ static void say_held_back(struct judge *j)
 		(void)snprintf(who, sizeof(who), "process %s", answer_text(j, D_OLD_PID));
 	cure_old_transaction(j);
 	FOUND_WARN(j, "slot_wal",
-		   "slot %s keeps %s of WAL, more than max_wal_size, though its relay is not far "
-		   "behind: a transaction that is open holds it back (the oldest that writes: %s)",
+		   "slot %s keeps %s of WAL, more than max_wal_size, although its relay is not far "
+		   "behind: an open transaction holds it back (the oldest with writes: %s)",
 		   j->options->slot, answer_text(j, D_SLOT_RETAINED), who);
 }
 
@@ -124,26 +122,28 @@ static void judge_kept(struct judge *j)
 		return;
 	}
 	bool is_read = !answer_null(j, D_SLOT_ACTIVE_PID);
-	wp_sql_add(&j->cure, is_read ? "-- its log says what it waits for; walpost status --watch "
-				       "shows whether it catches up"
+	wp_sql_add(&j->cure, is_read ? "-- see the relay's log for the cause; walpost status "
+				       "--watch shows whether it catches up"
 				     : "-- start the relay: walpost run");
-	FOUND_WARN(j, "slot_wal",
-		   "slot %s keeps %s of WAL, more than max_wal_size: %s, and the disk fills",
-		   j->options->slot, answer_text(j, D_SLOT_RETAINED),
-		   is_read ? "its relay is far behind" : "no relay reads it");
+	FOUND_WARN(
+		j, "slot_wal",
+		"slot %s keeps %s of WAL, more than max_wal_size: %s, and the disk is filling up",
+		j->options->slot, answer_text(j, D_SLOT_RETAINED),
+		is_read ? "its relay is far behind" : "no relay reads it");
 }
 
 static void judge_orphans(struct judge *j)
 {
 	if (answer_null(j, D_ORPHANS)) {
-		FOUND_OK(j, "other_slots", "none of the server's other slots keeps WAL for nobody");
+		FOUND_OK(j, "other_slots", "no unused slot keeps WAL");
 		return;
 	}
-	wp_sql_add(&j->cure, "-- if nobody comes back for them:\n%s",
+	wp_sql_add(&j->cure,
+		   "-- if they are no longer needed:\n"
+		   "%s",
 		   answer_text(j, D_ORPHANS_DROP));
 	FOUND_WARN(j, "other_slots",
-		   "slots that nobody reads keep WAL (the disk fills, for us too) and dead rows of "
-		   "the catalog: %s",
+		   "unused slots keep WAL (the disk fills up) and dead rows of the catalog: %s",
 		   answer_text(j, D_ORPHANS));
 }
 
@@ -170,9 +170,9 @@ static const char *copying_is_wanted(const struct judge *j, const char **ret_whi
 		return "synchronized_standby_slots is set";
 	*ret_which = answer_text(j, D_OTHER_FAILOVER);
 	if (!answer_null(j, D_OTHER_FAILOVER))
-		return "there is one that has it: ";
+		return "a slot with the flag exists: ";
 	*ret_which = answer_text(j, D_STANDBYS_ACTIVE);
-	return answer_null(j, D_STANDBYS_ACTIVE) ? NULL : "standbys read from here: ";
+	return answer_null(j, D_STANDBYS_ACTIVE) ? NULL : "standbys replicate from this server: ";
 }
 
 static void judge_not_copied(struct judge *j)
@@ -180,13 +180,13 @@ static void judge_not_copied(struct judge *j)
 	const char *which, *reason = copying_is_wanted(j, &which);
 	if (reason == NULL) {
 		FOUND_OK(j, "slot_failover",
-			 "no standby is seen that would need a copy of the slot; before one is to "
-			 "take over, give the slot the failover flag, which it lacks");
+			 "no standby that needs a copy of the slot is visible; before one is to "
+			 "take over, set the slot's failover flag");
 		return;
 	}
 	cure_failover(j);
 	FOUND_WARN(j, "slot_failover",
-		   "a failover loses slot %s: it lacks the failover flag, while %s%s",
+		   "a failover loses slot %s: it lacks the failover flag, although %s%s",
 		   j->options->slot, reason, which);
 }
 
@@ -195,15 +195,15 @@ static void judge_never_copied(struct judge *j)
 {
 	if (answer_null(j, D_STANDBYS_ACTIVE)) {
 		FOUND_OK(j, "slot_failover",
-			 "no standby is seen that would need a copy of the slot; PostgreSQL before "
-			 "17 copies none");
+			 "no standby that needs a copy of the slot is visible; PostgreSQL before "
+			 "17 does not copy slots");
 		return;
 	}
 	wp_sql_add(&j->cure, "-- upgrade to PostgreSQL 17 or newer; until then run walpost init on "
-			     "a promoted server before anything is written there");
+			     "a promoted server before anything is written to it");
 	FOUND_WARN(j, "slot_failover",
-		   "a failover loses slot %s: PostgreSQL before 17 copies none to standbys, and "
-		   "some read from here: %s",
+		   "a failover loses slot %s: PostgreSQL before 17 does not copy slots to "
+		   "standbys, and some replicate from this server: %s",
 		   j->options->slot, answer_text(j, D_STANDBYS_ACTIVE));
 }
 
@@ -213,17 +213,18 @@ static void judge_copied(struct judge *j)
 	if (!answer_yes(j, D_SYNC_WORKER) || !answer_null(j, D_STANDBYS) || !*standbys) {
 		FOUND_OK(j, "slot_failover",
 			 "the slot is copied to standbys that have sync_replication_slots%s",
-			 answer_yes(j, D_SLOT_SYNCED) ? "; it came here so itself" : "");
+			 answer_yes(j, D_SLOT_SYNCED) ? "; it was itself copied to this server"
+						      : "");
 		return;
 	}
 	wp_sql_add(&j->cure,
-		   "-- only those that are to be promoted:\n"
+		   "-- list only the standbys that may be promoted:\n"
 		   "ALTER SYSTEM SET synchronized_standby_slots = %s; SELECT pg_reload_conf();",
 		   standbys);
 	FOUND_WARN(j, "slot_failover",
 		   "a standby copies the slot, but synchronized_standby_slots is empty: an event "
-		   "may be in Kafka before the standby has its transaction, which a failover then "
-		   "loses. With it events wait for the standby");
+		   "may reach Kafka before its transaction reaches the standby, and a failover "
+		   "then loses the transaction. Set it to make events wait for the standby");
 }
 
 static void cure_standbys(struct judge *j)
@@ -242,18 +243,19 @@ static void judge_standbys(struct judge *j)
 	if (!answer_null(j, D_STANDBYS_MISSING)) {
 		cure_standbys(j);
 		FOUND_LATER(j, "standby_slots",
-			    "synchronized_standby_slots names what is no physical slot here: %s; "
-			    "no event is sent until it is",
+			    "synchronized_standby_slots names entries that are not physical slots "
+			    "of this server: %s; no event is sent until they are",
 			    answer_text(j, D_STANDBYS_MISSING));
 	} else if (!answer_null(j, D_STANDBYS_IDLE)) {
 		wp_sql_add(&j->cure, "-- start the standby; or, if it does not come back:\n");
 		cure_standbys(j);
 		FOUND_WARN(j, "standby_slots",
-			   "synchronized_standby_slots names slots that no standby reads now: %s; "
+			   "synchronized_standby_slots names slots that no standby is reading: %s; "
 			   "no event is sent until one does",
 			   answer_text(j, D_STANDBYS_IDLE));
 	} else {
-		FOUND_OK(j, "standby_slots", "events wait for the standbys of %s, which are there",
+		FOUND_OK(j, "standby_slots",
+			 "events wait for the standbys of %s, which are connected",
 			 answer_text(j, D_STANDBYS));
 	}
 }
@@ -265,8 +267,8 @@ static void judge_failover(struct judge *j)
 	else if (j->in_recovery)
 		FOUND_OK(j, "slot_failover", "%s",
 			 answer_yes(j, D_SLOT_SYNCED)
-				 ? "the slot is the copy of the primary's, for a promotion"
-				 : "the slot is this standby's own");
+				 ? "the slot is a copy of the primary's slot, for a promotion"
+				 : "the slot belongs to this standby itself");
 	else if (answer_yes(j, D_SLOT_FAILOVER))
 		judge_copied(j);
 	else
@@ -280,12 +282,11 @@ static void judge_tables_added(struct judge *j)
 {
 	if (answer_null(j, D_PUB_TABLES_YOUNGER))
 		return;
-	wp_sql_add(&j->cure,
-		   "-- when the relay has caught up: walpost diff shows what is missing in Kafka; "
-		   "insert it again");
+	wp_sql_add(&j->cure, "-- when the relay has caught up, list the events missing in Kafka "
+			     "with walpost diff and insert them again");
 	FOUND_WARN(j, "publication_since",
-		   "publication %s was given %s after the point that slot %s begins to decode at: "
-		   "rows committed before that are not relayed",
+		   "publication %s received %s after slot %s began to decode: rows committed "
+		   "before that are not relayed",
 		   j->options->publication, answer_text(j, D_PUB_TABLES_YOUNGER), j->options->slot);
 }
 

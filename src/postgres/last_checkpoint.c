@@ -22,9 +22,9 @@ static void on_done(void *arg, const PGresult *result, const struct wp_source_fa
 	struct wp_last_checkpoint *f = arg;
 	if (!failure && strcmp(PQcmdTuples((PGresult *)result), "1") != 0)
 		wp_log(WP_LOG_INFO, "checkpoint_not_written",
-		       WP_TEXT("reason", "another process has the slot, or the row in "
-					 "walpost.slot_checkpoint "
-					 "is missing or another relay's"));
+		       WP_TEXT("reason",
+			       "another process uses the slot, or the row in "
+			       "walpost.slot_checkpoint is missing or belongs to another relay"));
 	f->setup.done(f->setup.arg, failure ? &failure->error : NULL);
 }
 

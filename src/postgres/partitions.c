@@ -70,8 +70,8 @@ enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *re
 	case WP_NOMEM:
 		return wp_error_set(error, rc, "out of memory for the partitions of the outboxes");
 	default:
-		return wp_error_set(error, rc,
-				    "the server's answer about the partitions of the outboxes is "
-				    "none that PostgreSQL gives");
+		return wp_error_set(
+			error, rc,
+			"unexpected form of the server's answer about the outbox partitions");
 	}
 }

@@ -66,8 +66,7 @@ static void judge_version(struct judge *j)
 	if (major < 14) {
 		wp_sql_add(&j->cure, "-- upgrade the server to PostgreSQL 14 or newer");
 		FOUND_WRONG(j, "server_version",
-			    "PostgreSQL %s is older than 14, the first that walpost works with",
-			    version);
+			    "PostgreSQL %s is too old: walpost requires 14 or newer", version);
 		return;
 	}
 	struct wp_minor_bugs bugs = wp_minor_bugs(major, j->version % 10000);
@@ -77,9 +76,10 @@ static void judge_version(struct judge *j)
 	}
 	char cured[32];
 	(void)snprintf(cured, sizeof(cured), "%d.%d", major, bugs.cured);
-	wp_sql_add(&j->cure,
-		   "-- upgrade the server to PostgreSQL %s or newer (its programs only: no dump)",
-		   cured);
+	wp_sql_add(
+		&j->cure,
+		"-- upgrade the server to PostgreSQL %s or newer (a minor upgrade, without a dump)",
+		cured);
 	FOUND_WARN(j, "server_version", "PostgreSQL %s %s", version, bugs.text);
 }
 
@@ -89,9 +89,9 @@ static void judge_recovery(struct judge *j)
 		FOUND_OK(j, "primary", "the server is not a standby");
 		return;
 	}
-	wp_sql_add(&j->cure,
-		   "-- in postgres.conninfo name all servers and: target_session_attrs=read-write");
-	FOUND_LATER(j, "primary", "the server is a standby: walpost works with the primary");
+	wp_sql_add(&j->cure, "-- in postgres.conninfo list all servers and add: "
+			     "target_session_attrs=read-write");
+	FOUND_LATER(j, "primary", "the server is a standby: walpost requires the primary");
 }
 
 static void judge_encoding(struct judge *j)
@@ -99,8 +99,8 @@ static void judge_encoding(struct judge *j)
 	const char *encoding = answer_text(j, A_ENCODING);
 	if (!strcmp(encoding, "SQL_ASCII"))
 		FOUND_OK(j, "encoding",
-			 "the database is SQL_ASCII: its bytes are passed on as they are, valid "
-			 "UTF-8 or not");
+			 "the encoding of the database is SQL_ASCII: bytes are passed on unchecked "
+			 "and may not be valid UTF-8");
 	else
 		FOUND_OK(j, "encoding", "%s", encoding);
 }
@@ -113,8 +113,8 @@ static void judge_wal_level(struct judge *j)
 	}
 	wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_level = 'logical';");
 	FOUND_WRONG(j, "wal_level",
-		    "wal_level is %s: the log holds no rows to relay; after the cure restart the "
-		    "server",
+		    "wal_level is %s: the WAL contains no rows to relay; restart the server after "
+		    "the change",
 		    answer_text(j, A_WAL_LEVEL));
 }
 
@@ -128,9 +128,10 @@ static void judge_room(struct judge *j, const char *setting, long used, long max
 	char raised[32];
 	(void)snprintf(raised, sizeof(raised), "%ld", used + 5);
 	wp_sql_add(&j->cure, "ALTER SYSTEM SET %s = %s;", setting, raised);
-	FOUND_LATER(j, setting,
-		    "all %ld are in use, walpost needs one more; after the cure restart the server",
-		    max);
+	FOUND_LATER(
+		j, setting,
+		"all %ld are in use, and walpost needs one; restart the server after the change",
+		max);
 }
 
 static void judge_role(struct judge *j)
@@ -144,8 +145,7 @@ static void judge_role(struct judge *j)
 		wp_sql_add(&j->cure, "ALTER ROLE %I REPLICATION;", role);
 	else
 		wp_sql_add(&j->cure, "GRANT rds_replication TO %I;", role);
-	FOUND_WRONG(j, "role", "role %s lacks REPLICATION, without which no slot can be read",
-		    role);
+	FOUND_WRONG(j, "role", "role %s lacks REPLICATION, which is required to read a slot", role);
 }
 
 /* A slot that is someone else's is left alone; we take another name. */
@@ -171,24 +171,25 @@ static bool judge_slot_kind(struct judge *j)
 	if (answer_is(j, A_SLOT_TYPE, "physical")) {
 		cure_by_other_slot(j);
 		FOUND_LOST(j, "slot",
-			   "slot %s is a physical one, of a standby or a backup; take another name",
+			   "slot %s is a physical slot of a standby or a backup; use another name",
 			   slot);
 	} else if (!answer_is(j, A_SLOT_PLUGIN, "pgoutput")) {
 		cure_by_other_slot(j);
-		FOUND_LOST(j, "slot",
-			   "slot %s is of plugin %s, walpost reads pgoutput; take another name",
-			   slot, answer_text(j, A_SLOT_PLUGIN));
+		FOUND_LOST(
+			j, "slot",
+			"slot %s uses plugin %s, but walpost requires pgoutput; use another name",
+			slot, answer_text(j, A_SLOT_PLUGIN));
 	} else if (!answer_is(j, A_SLOT_DATABASE, answer_text(j, A_DATABASE))) {
 		cure_by_other_slot(j);
 		FOUND_LOST(j, "slot",
-			   "slot %s is of database %s, the connection is to %s; take another name",
+			   "slot %s belongs to database %s, but the connection is to %s; use "
+			   "another name",
 			   slot, answer_text(j, A_SLOT_DATABASE), answer_text(j, A_DATABASE));
 	} else if (answer_yes(j, A_SLOT_TEMPORARY)) {
 		cure_by_other_slot(j);
 		FOUND_LOST(j, "slot",
-			   "slot %s is temporary, of session %s, and vanishes with it; take "
-			   "another name",
-			   slot, answer_text(j, A_SLOT_ACTIVE_PID));
+			   "slot %s is temporary and ends with session %s; use another name", slot,
+			   answer_text(j, A_SLOT_ACTIVE_PID));
 	} else {
 		return true;
 	}
@@ -215,18 +216,15 @@ static void judge_slot_state(struct judge *j)
 		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s is invalidated (%s): events committed since %s can no longer "
-			   "be read from "
-			   "the log. The cure starts anew from now on; send the gap again from the "
-			   "table",
+			   "be read from the WAL. The cure starts over from the present; send the "
+			   "missed events again from the table",
 			   slot, reason, *confirmed ? confirmed : "its last confirmation");
 	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
 		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
-			   "slot %s has two_phase, which would bring transactions before they are "
-			   "committed. The "
-			   "cure starts anew: events committed since %s and not yet relayed are "
-			   "lost to it, send "
-			   "them again from the table",
+			   "slot %s has two_phase, which sends transactions before they are "
+			   "committed. The cure starts over: events committed since %s and not yet "
+			   "relayed are lost to the slot; send them again from the table",
 			   slot, confirmed);
 	} else if (answer_is(j, A_SLOT_WAL_STATUS, "unreserved")) {
 		wp_sql_add(
@@ -240,7 +238,7 @@ static void judge_slot_state(struct judge *j)
 		FOUND_OK(j, "slot", "slot %s is in use by process %s, confirmed %s", slot,
 			 answer_text(j, A_SLOT_ACTIVE_PID), confirmed);
 	} else {
-		FOUND_OK(j, "slot", "slot %s is there, confirmed %s", slot, confirmed);
+		FOUND_OK(j, "slot", "slot %s exists, confirmed %s", slot, confirmed);
 	}
 }
 
@@ -250,13 +248,11 @@ static void judge_slot(struct judge *j)
 	if (answer_null(j, A_SLOT_TYPE)) {
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
-		wp_sql_add(
-			&j->cure,
-			"-- then, if a relay had one of this name before: walpost slot accept\n");
+		wp_sql_add(&j->cure, "-- then, if a relay used a slot of this name before: walpost "
+				     "slot accept\n");
 		FOUND_LOST(j, "slot",
-			   "there is no slot %s: if there was one, events since its last "
-			   "confirmation can only be "
-			   "sent again from the table",
+			   "there is no slot %s: if it was dropped, events since its last "
+			   "confirmation must be sent again from the table",
 			   j->options->slot);
 		return;
 	}
@@ -308,20 +304,19 @@ static void judge_synchronous(struct judge *j)
 	char name[WP_STANDBY_NAME_SIZE];
 	const char *setting = answer_text(j, A_SYNC_NAMES);
 	if (!is_counted(j, name, sizeof(name))) {
-		FOUND_OK(j, "synchronous_standby_names", "walpost is not among them");
+		FOUND_OK(j, "synchronous_standby_names", "walpost is not listed");
 	} else if (j->options->allow_synchronous) {
 		FOUND_OK(j, "synchronous_standby_names",
-			 "\"%s\" counts walpost as %s, as allowed: commits wait until Kafka has "
+			 "\"%s\" lists walpost as %s, as allowed: commits wait until Kafka has "
 			 "confirmed",
 			 setting, name);
 	} else {
 		cure_standby_names(j, name);
 		FOUND_WRONG(j, "synchronous_standby_names",
-			    "\"%s\" counts walpost (application_name %s) as a standby: all commits "
-			    "of the cluster "
-			    "would wait for Kafka, and it would stand in for a real standby. Take "
-			    "it out, give "
-			    "it another application_name, or set postgres.allow_synchronous",
+			    "\"%s\" lists walpost (application_name %s) as a standby: all commits "
+			    "of the cluster would wait for Kafka, and walpost would replace a real "
+			    "standby. Remove it from the list, change its application_name, or set "
+			    "postgres.allow_synchronous",
 			    setting, name);
 	}
 }
@@ -339,8 +334,8 @@ static void cure_sender_timeout(struct judge *j)
 	else if (!strcmp(source, "database"))
 		wp_sql_add(&j->cure, "ALTER DATABASE %I SET wal_sender_timeout = '60s';", database);
 	else if (!strcmp(source, "client"))
-		wp_sql_add(&j->cure,
-			   "-- in postgres.conninfo (or PGOPTIONS): no option wal_sender_timeout");
+		wp_sql_add(&j->cure, "-- remove the option wal_sender_timeout from "
+				     "postgres.conninfo (or PGOPTIONS)");
 	else
 		wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_sender_timeout = '60s'; "
 				     "SELECT pg_reload_conf();");
@@ -356,12 +351,12 @@ static void judge_sender_timeout(struct judge *j)
 	cure_sender_timeout(j);
 	if (ms > 0)
 		FOUND_WARN(j, "wal_sender_timeout",
-			   "%ld ms: a relay that is held up for so long loses its connection", ms);
+			   "%ld ms: a relay that is delayed for longer loses its connection", ms);
 	else
 		FOUND_WARN(j, "wal_sender_timeout",
-			   "0, none: a relay that vanishes without a word (its host dies, the "
-			   "network is cut) holds the slot until TCP gives up, which takes hours; "
-			   "no other can take over");
+			   "0 (disabled): a relay that disappears (host failure, network failure) "
+			   "keeps the slot until TCP times out, which takes hours; no other relay "
+			   "can take over");
 }
 
 static void judge_idle_timeout(struct judge *j)
@@ -371,8 +366,7 @@ static void judge_idle_timeout(struct judge *j)
 	wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; "
 			     "SELECT pg_reload_conf();");
 	FOUND_WARN(j, "idle_replication_slot_timeout",
-		   "%s: a relay that is stopped for so long loses its slot, and the events that "
-		   "wait there",
+		   "%s: a relay that is stopped for longer loses its slot and the events in it",
 		   answer_text(j, A_SLOT_IDLE_TEXT));
 }
 
@@ -382,7 +376,7 @@ static void judge_checkpoint(struct judge *j)
 	bool whole = answer_yes(j, A_CHECKPOINT_WHOLE);
 	if (whole && answer_yes(j, A_CHECKPOINT_MAY)) {
 		j->ret->checkpoint_ready = true;
-		FOUND_OK(j, "checkpoint", "walpost.slot_checkpoint is there and may be written");
+		FOUND_OK(j, "checkpoint", "walpost.slot_checkpoint exists and is writable");
 		return;
 	}
 	if (!there)
@@ -392,14 +386,14 @@ static void judge_checkpoint(struct judge *j)
 	if (!whole)
 		wp_sql_add(&j->cure, "%s", wp_checkpoint_sql);
 	wp_checkpoint_grant_sql(&j->cure, answer_text(j, A_ROLE));
-	FOUND_WARN(j, "checkpoint",
-		   "table walpost.slot_checkpoint %s: a relay that starts cannot tell whether the "
-		   "slot was "
-		   "made anew or moved meanwhile, and goes on; one that comes back to a moved slot "
-		   "cannot tell whether another relay had it, and stops; nor is a promoted or "
-		   "restored server noticed that is behind what was delivered",
-		   !there ? "is missing"
-			  : (!whole ? "lacks columns" : "may not be read and written"));
+	FOUND_WARN(
+		j, "checkpoint",
+		"table walpost.slot_checkpoint %s: a relay cannot detect at its start whether the "
+		"slot was recreated or moved meanwhile, and continues; after a reconnect to a "
+		"moved slot it cannot determine whether another relay used it, and stops; a "
+		"promoted or restored server that is behind the delivered events is not detected",
+		!there ? "is missing"
+		       : (!whole ? "lacks columns" : "is not readable and writable"));
 }
 
 static void judge_server(struct judge *j)
@@ -538,9 +532,8 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      struct wp_error *error)
 {
 	if (!is_our_answer(answer, wanted))
-		return wp_error_set(
-			error, WP_PROTO,
-			"the server's answer to the preflight question has another shape");
+		return wp_error_set(error, WP_PROTO,
+				    "unexpected form of the server's answer to the checks");
 	struct judge j = {
 		.pg = pg,
 		.answer = answer,
@@ -571,7 +564,7 @@ void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_f
 		    !strcmp(facts->sslmode, "disable");
 	(void)snprintf(what, sizeof(what), "sslmode=%s%s", facts->sslmode,
 		       weak && !facts->local
-			       ? ": the connection to a host that is not local may be in plain text"
+			       ? ": the connection to a remote host may be unencrypted"
 			       : "");
 	if (weak && !facts->local)
 		wp_findings_add(f, WP_FINDING_WARN, WP_ROOM_CONNECTION, "sslmode", what,

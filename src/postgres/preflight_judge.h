@@ -71,8 +71,8 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 
 /* After a slot was made anew a relay refuses to go on until a human has said: I know. */
 /* Stands before the statements for a single thing of these. */
-#define WP_INIT_MAKES_IT "-- walpost init makes it; or by hand:\n"
-#define WP_ACKNOWLEDGE "-- then acknowledge what is missing: walpost slot accept\n"
+#define WP_INIT_MAKES_IT "-- create it with walpost init, or by hand:\n"
+#define WP_ACKNOWLEDGE "-- then acknowledge the missing events: walpost slot accept\n"
 
 /* The judgement of `answer`, with an empty collection of statements; released by wp_judge_end(). */
 void wp_judge_begin(struct judge *j);

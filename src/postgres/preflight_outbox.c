@@ -19,9 +19,9 @@ static void judge_kind(struct judge *j)
 	const char *kind = answer_text(j, A_TABLE_KIND);
 	if (*kind == 'f') {
 		wp_sql_add(&j->cure,
-			   "-- point postgres.conninfo to the server where the table itself is");
+			   "-- in postgres.conninfo name the server that holds the table itself");
 		FOUND_WRONG(j, "table",
-			    "%s is a foreign table: its rows are in another server's log",
+			    "%s is a foreign table: its rows are in another server's WAL",
 			    j->quoted);
 		return;
 	}
@@ -29,7 +29,7 @@ static void judge_kind(struct judge *j)
 		wp_sql_add(&j->cure, "-- set outbox.table = %C", answer_text(j, A_TABLE_BENEATH));
 	else
 		wp_sql_add(&j->cure, "-- set outbox.table to a table");
-	FOUND_WRONG(j, "table", "%s is %s: only tables have rows in the log", j->quoted,
+	FOUND_WRONG(j, "table", "%s is %s: only tables have rows in the WAL", j->quoted,
 		    *kind == 'v' ? "a view"
 				 : (*kind == 'm' ? "a materialized view" : "not a table"));
 }
@@ -51,7 +51,7 @@ static void add_column(struct judge *j, size_t index)
 static void judge_columns(struct judge *j)
 {
 	if (answer_null(j, A_TABLE_MISSING)) {
-		FOUND_OK(j, "table_columns", "all %zu that are needed are there",
+		FOUND_OK(j, "table_columns", "all %zu required columns exist",
 			 j->table->column_count);
 		return;
 	}
@@ -64,9 +64,10 @@ static void judge_columns(struct judge *j)
 		add_column(j, index);
 		at = *end ? end + 1 : end;
 	}
-	FOUND_WRONG(j, "table_columns",
-		    "%s lacks %s (it has %s): add what is missing, or name others under [outbox]",
-		    j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
+	FOUND_WRONG(
+		j, "table_columns",
+		"%s lacks %s (it has %s): add the missing columns, or name others under [outbox]",
+		j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
 }
 
 /* Whether outbox/binary can print their types. Rows of an older shape the relay judges as they come. */
@@ -86,21 +87,21 @@ static void judge_storage(struct judge *j)
 {
 	if (answer_is(j, A_TABLE_PERSISTENCE, "t")) {
 		wp_sql_add(&j->cure, "-- set outbox.table to a table that is not temporary");
-		FOUND_WRONG(j, "table_storage", "%s is temporary: its rows are not in the log",
+		FOUND_WRONG(j, "table_storage", "%s is temporary: its rows are not in the WAL",
 			    j->quoted);
 	} else if (!answer_null(j, A_LEAVES_UNLOGGED)) {
 		wp_sql_add(&j->cure, "%s", answer_text(j, A_LEAVES_UNLOGGED));
-		FOUND_WRONG(j, "table_storage", "%s is unlogged: its rows are not in the log",
+		FOUND_WRONG(j, "table_storage", "%s is unlogged: its rows are not in the WAL",
 			    is_partitioned(j) ? "a partition of the outbox" : j->quoted);
 	} else if (!answer_null(j, A_LEAVES_FOREIGN)) {
 		wp_sql_add(&j->cure, "-- make them tables of this server: %C",
 			   answer_text(j, A_LEAVES_FOREIGN));
 		FOUND_WRONG(j, "table_storage",
-			    "partitions of %s are foreign tables, their rows are in another "
-			    "server's log: %s",
+			    "partitions of %s are foreign tables, whose rows are in another "
+			    "server's WAL: %s",
 			    j->quoted, answer_text(j, A_LEAVES_FOREIGN));
 	} else {
-		FOUND_OK(j, "table_storage", "its rows are in the log");
+		FOUND_OK(j, "table_storage", "its rows are in the WAL");
 	}
 }
 
@@ -110,12 +111,11 @@ static void judge_case(struct judge *j)
 	const char *other = answer_text(j, A_CASE_THERE);
 
 	wp_sql_add(&j->cure, "-- set outbox.table = %C", other);
-	FOUND_WRONG(
-		j, "table_case",
-		"there is no table %s in database %s; there is %s, whose name differs in case "
-		"only. PostgreSQL takes a name in lower case unless it is in double quotes, and "
-		"so does outbox.table",
-		j->quoted, answer_text(j, A_DATABASE), other);
+	FOUND_WRONG(j, "table_case",
+		    "there is no table %s in database %s, but there is %s, whose name differs only "
+		    "in case. Like PostgreSQL, outbox.table folds a name to lower case unless it "
+		    "is in double quotes",
+		    j->quoted, answer_text(j, A_DATABASE), other);
 }
 
 void wp_judge_table(struct judge *j)
@@ -135,7 +135,7 @@ void wp_judge_table(struct judge *j)
 		judge_kind(j);
 		return;
 	}
-	FOUND_OK(j, "table", "%s is there%s", j->quoted, is_partitioned(j) ? ", partitioned" : "");
+	FOUND_OK(j, "table", "%s exists%s", j->quoted, is_partitioned(j) ? ", partitioned" : "");
 	judge_columns(j);
 	judge_binary(j);
 	judge_storage(j);
@@ -143,7 +143,7 @@ void wp_judge_table(struct judge *j)
 
 /* Rows that came before the publication was as it is now do not come later. */
 #define NOT_BEFORE \
-	"; rows committed before the cure are not relayed, send them again from the table"
+	"; rows committed before the cure are not relayed: send them again from the table"
 
 static void judge_missing_publication(struct judge *j)
 {
@@ -152,8 +152,8 @@ static void judge_missing_publication(struct judge *j)
 		    answer_is(j, A_SLOT_DATABASE, answer_text(j, A_DATABASE));
 	if (!answer_null(j, A_PUB_THERE))
 		wp_sql_add(&j->cure,
-			   "-- was another meant? Then set postgres.publication instead; here are: "
-			   "%C\n",
+			   "-- if another publication is meant, set postgres.publication instead; "
+			   "existing ones: %C\n",
 			   answer_text(j, A_PUB_THERE));
 	/* It makes none for a slot that is older. */
 	if (answer_null(j, A_SLOT_TYPE))
@@ -164,13 +164,12 @@ static void judge_missing_publication(struct judge *j)
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
 		wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
 	}
-	FOUND_LOST(
-		j, "publication", "there is no publication %s in database %s%s", publication,
-		answer_text(j, A_DATABASE),
-		ours ? ": correct postgres.publication; or, if it was dropped, the slot is older "
-		       "than a new one, the server cannot decode what lies between, and the cure "
-		       "makes a new slot too" NOT_BEFORE
-		     : "");
+	FOUND_LOST(j, "publication", "there is no publication %s in database %s%s", publication,
+		   answer_text(j, A_DATABASE),
+		   ours ? ": correct postgres.publication; or, if it was dropped: the server "
+			  "cannot decode the slot with a newer publication, so the cure recreates "
+			  "the slot too" NOT_BEFORE
+			: "");
 }
 
 static void judge_case_in_publication(struct judge *j, bool has_ours)
@@ -181,13 +180,12 @@ static void judge_case_in_publication(struct judge *j, bool has_ours)
 	wp_sql_add(&j->cure, "-- set outbox.table = %C", other);
 	if (has_ours)
 		FOUND_WARN(j, "table_case",
-			   "publication %s has %s too, whose name differs from that of %s in case "
-			   "only: are the events there? Their rows would be dropped, or stop the "
-			   "relay",
+			   "publication %s also has %s, whose name differs from %s only in case: "
+			   "if events are there, their rows would be ignored or stop the relay",
 			   publication, other, j->quoted);
 	else
 		FOUND_LOST(j, "publication_table",
-			   "publication %s lacks %s and has %s, whose name differs in case only",
+			   "publication %s lacks %s but has %s, whose name differs only in case",
 			   publication, j->quoted, other);
 }
 
@@ -211,9 +209,8 @@ static void judge_membership(struct judge *j)
 		wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE ONLY %s;", publication,
 			   j->quoted);
 		FOUND_WARN(j, "publication_table",
-			   "publication %s has each partition of %s but not itself: rows of later "
-			   "partitions would "
-			   "not be relayed",
+			   "publication %s has each partition of %s but not the table itself: rows "
+			   "of later partitions would not be relayed",
 			   publication, j->quoted);
 	} else {
 		FOUND_OK(j, "publication_table", "publication %s has %s", publication, j->quoted);
@@ -228,17 +225,17 @@ static void judge_root(struct judge *j)
 			   "ALTER PUBLICATION %I SET (publish_via_partition_root = false);",
 			   publication);
 		FOUND_WRONG(j, "publication_root",
-			    "%s is a partition, and publication %s brings its rows under the name "
-			    "of %s",
+			    "%s is a partition, but publication %s publishes its rows under the "
+			    "name of %s",
 			    j->quoted, publication, answer_text(j, A_PUB_ABOVE));
 	} else if (is_partitioned(j) && !answer_yes(j, A_PUB_VIA_ROOT)) {
 		wp_sql_add(&j->cure,
 			   "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
 			   publication);
 		FOUND_WARN(j, "publication_root",
-			   "rows come under the names of the partitions: walpost asks for the root "
-			   "of each, which "
-			   "fails for partitions that are gone unless outbox.leaves covers them");
+			   "rows arrive under the names of the partitions: walpost looks up the "
+			   "root of each, which fails for dropped partitions unless outbox.leaves "
+			   "covers them");
 	}
 }
 
@@ -276,17 +273,16 @@ static void judge_generated(struct judge *j)
 			   "ALTER PUBLICATION %I SET (publish_generated_columns = stored);",
 			   j->options->publication);
 		FOUND_LOST(j, "publication_generated",
-			   "publication %s does not bring generated columns: %s (only stored ones "
-			   "can be)" NOT_BEFORE,
+			   "publication %s does not publish generated columns: %s (only stored "
+			   "ones can be published)" NOT_BEFORE,
 			   j->options->publication, generated);
 		return;
 	}
 	for (const char *at = generated; *at;)
 		at = add_drop_expression(j, at);
 	FOUND_LOST(j, "publication_generated",
-		   "generated columns are not in the log's stream before PostgreSQL 18: %s; after "
-		   "the cure the "
-		   "application must fill them" NOT_BEFORE,
+		   "PostgreSQL before 18 does not publish generated columns: %s; after the cure "
+		   "the application must fill them" NOT_BEFORE,
 		   generated);
 }
 
@@ -295,13 +291,13 @@ static void judge_columns_published(struct judge *j)
 	if (!answer_null(j, A_PUB_HIDDEN)) {
 		cure_limits(j);
 		FOUND_LOST(j, "publication_columns",
-			   "publication %s hides columns that are needed: %s" NOT_BEFORE,
+			   "publication %s omits required columns: %s" NOT_BEFORE,
 			   j->options->publication, answer_text(j, A_PUB_HIDDEN));
 	}
 	if (!answer_null(j, A_PUB_GENERATED))
 		judge_generated(j);
 	if (answer_null(j, A_PUB_HIDDEN) && answer_null(j, A_PUB_GENERATED))
-		FOUND_OK(j, "publication_columns", "it brings all columns that are needed");
+		FOUND_OK(j, "publication_columns", "it publishes all required columns");
 }
 
 static void judge_filter(struct judge *j)
@@ -312,9 +308,8 @@ static void judge_filter(struct judge *j)
 	}
 	cure_limits(j);
 	FOUND_LOST(j, "publication_filter",
-		   "publication %s filters rows: %s. What it leaves out is not relayed, and an "
-		   "update can come "
-		   "as an insert" NOT_BEFORE,
+		   "publication %s filters rows: %s. Filtered rows are not relayed, and an update "
+		   "can arrive as an insert" NOT_BEFORE,
 		   j->options->publication, answer_text(j, A_PUB_FILTER));
 }
 
@@ -335,9 +330,8 @@ static void judge_kinds_of_change(struct judge *j)
 	    answer_yes(j, A_NO_IDENTITY)) {
 		wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish = 'insert');", publication);
 		FOUND_WARN(j, "publication_deletes",
-			   "publication %s publishes updates or deletes, and %s has no replica "
-			   "identity: those of "
-			   "the application fail",
+			   "publication %s publishes updates or deletes, but %s has no replica "
+			   "identity: updates or deletes by the application fail",
 			   publication, j->quoted);
 	}
 }
@@ -354,7 +348,7 @@ static void judge_updates(struct judge *j)
 		   answer_yes(j, A_PUB_TRUNCATE) ? ", truncate" : "");
 	FOUND_WARN(j, "publication_updates",
 		   "%s has no effect: publication %s does not publish updates. After the cure %s "
-		   "needs a replica identity (a primary key will do), or its updates fail",
+		   "needs a replica identity (a primary key suffices), or its updates fail",
 		   wanted, j->options->publication, j->quoted);
 }
 
@@ -367,9 +361,8 @@ static void judge_others(struct judge *j)
 	}
 	if (*j->wanted->ignore) {
 		FOUND_OK(j, "publication_others",
-			 "publication %s has %ld more tables (%s%s); a row of one that "
-			 "outbox.ignore "
-			 "(%s) does not cover stops the relay",
+			 "publication %s has %ld more tables (%s%s); a row of a table that "
+			 "outbox.ignore (%s) does not cover stops the relay",
 			 j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
 			 count > 5 ? ", ..." : "", j->wanted->ignore);
 		return;
@@ -378,13 +371,11 @@ static void judge_others(struct judge *j)
 		wp_sql_add(&j->cure, "-- set outbox.ignore = %C",
 			   answer_text(j, A_PUB_OTHER_NAMES));
 	else
-		wp_sql_add(
-			&j->cure,
-			"-- list them in outbox.ignore, or give walpost a publication of its own");
+		wp_sql_add(&j->cure, "-- list them in outbox.ignore, or create a separate "
+				     "publication for walpost");
 	FOUND_WARN(j, "publication_others",
-		   "publication %s has %ld more tables (%s%s): a row of theirs stops the relay, "
-		   "unless outbox.ignore "
-		   "covers them",
+		   "publication %s has %ld more tables (%s%s): a row of one stops the relay, "
+		   "unless outbox.ignore covers the table",
 		   j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
 		   count > 5 ? ", ..." : "");
 }
@@ -395,7 +386,7 @@ void wp_judge_publication(struct judge *j)
 		judge_missing_publication(j);
 		return;
 	}
-	FOUND_OK(j, "publication", "publication %s is there", j->options->publication);
+	FOUND_OK(j, "publication", "publication %s exists", j->options->publication);
 	judge_others(j);
 }
 

@@ -53,7 +53,7 @@ static void look_up(struct task *t, const struct wp_address *name)
 	struct addrinfo *infos = NULL;
 	int rc = getaddrinfo(name->host, NULL, &hints, &infos);
 	if (rc != 0) {
-		(void)wp_error_set(&t->error, WP_IO, "the host name \"%s\" has no address: %s",
+		(void)wp_error_set(&t->error, WP_IO, "cannot resolve host name \"%s\": %s",
 				   name->host, gai_strerror(rc));
 		return;
 	}
@@ -104,11 +104,10 @@ static enum wp_rc take_place(struct wp_error *error)
 	if (atomic_fetch_add(&running, 1) < WP_RESOLVE_RUNNING_MAX)
 		return WP_OK;
 	(void)atomic_fetch_sub(&running, 1);
-	return wp_error_set(
-		error, WP_FULL,
-		"%d name resolutions have not been answered yet; check the name servers "
-		"of this host, or write hostaddr into postgres.conninfo",
-		WP_RESOLVE_RUNNING_MAX);
+	return wp_error_set(error, WP_FULL,
+			    "%d name resolutions are still pending; check the name servers of this "
+			    "host, or write hostaddr into postgres.conninfo",
+			    WP_RESOLVE_RUNNING_MAX);
 }
 
 static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)
@@ -120,7 +119,7 @@ static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)
 	rc = wp_worker_submit(r->worker, &job, &r->job);
 	if (rc != WP_OK) {
 		(void)wp_worker_free(r->worker, 0);
-		return wp_error_set(error, rc, "the thread for name resolution takes no work");
+		return wp_error_set(error, rc, "the name resolution thread accepts no work");
 	}
 	ev_io_init(&r->collectable, on_collectable, wp_worker_fd(r->worker), EV_READ);
 	r->collectable.data = r;

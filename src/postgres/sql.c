@@ -85,7 +85,7 @@ enum wp_rc wp_sql_end(struct wp_sql *sql, struct wp_error *error)
 	case WP_OK:
 		return WP_OK;
 	case WP_FULL:
-		return wp_error_set(error, WP_FULL, "the SQL text would be longer than %zu bytes",
+		return wp_error_set(error, WP_FULL, "the SQL text is longer than %zu bytes",
 				    sql->into->size_max);
 	case WP_CONFIG:
 		return wp_error_set(error, WP_CONFIG, "%s", sql->problem);

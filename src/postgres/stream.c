@@ -139,10 +139,10 @@ static void warn_of_checkpoint(struct stream *s, const char *error)
 		return;
 	s->checkpoint_warned = true;
 	wp_log(WP_LOG_WARN, "checkpoint_unreadable", WP_TEXT("reason", error),
-	       WP_TEXT("means", "whether the slot was moved or made anew behind our back cannot be "
-				"told, nor a takeover by another walpost"),
-	       WP_TEXT("cure",
-		       "end what locks walpost.slot_checkpoint; or drop it and run walpost init"));
+	       WP_TEXT("means", "cannot detect whether the slot was moved or recreated, or taken "
+				"over by another walpost"),
+	       WP_TEXT("cure", "end the session that locks walpost.slot_checkpoint; or drop the "
+			       "table and run walpost init"));
 }
 
 /* What it held is ours from here on. */

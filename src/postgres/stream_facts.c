@@ -255,18 +255,18 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 	}
 	if (PQntuples(result) == 0) {
 		char what[256];
-		(void)snprintf(
-			what, sizeof(what),
-			"replication slot \"%.64s\" does not exist any more: what it kept is "
-			"not in the log; run walpost slot create, walpost slot accept, and insert "
-			"the events of the gap again",
-			f->setup.options->slot);
+		(void)snprintf(what, sizeof(what),
+			       "replication slot \"%.64s\" no longer exists, and the WAL that it "
+			       "kept is gone; run walpost slot create, walpost slot accept, and "
+			       "insert the missed events again",
+			       f->setup.options->slot);
 		fail(f, WP_REACT_STOP_HUMAN, what);
 		return;
 	}
 	if (read_slot(f, result) != WP_OK) {
 		fail(f, WP_REACT_STOP_HUMAN,
-		     "pg_replication_slots tells no confirmed position: is the slot logical?");
+		     "pg_replication_slots shows no confirmed position; check that the slot is "
+		     "logical");
 		return;
 	}
 	if (!f->ended_old && is_walsender(&f->setup.old, value(result, SLOT_HOLDER_PID),
@@ -335,12 +335,11 @@ static void fail_preflight_question(struct wp_stream_facts *f,
 {
 	struct wp_source_failure said = *failure;
 	if (!strcmp(failure->sqlstate, "57014"))
-		(void)wp_error_set(
-			&said.error, WP_IO,
-			"the server does not tell within 10 s what it has of the outbox: "
-			"is it, or a partition of it, locked? pg_locks and "
-			"pg_blocking_pids() tell by whom (%.200s)",
-			failure->error.text);
+		(void)wp_error_set(&said.error, WP_IO,
+				   "the server did not describe the outbox tables within 10 s; "
+				   "check whether an outbox or a partition of it is locked, with "
+				   "pg_locks and pg_blocking_pids() (%.200s)",
+				   failure->error.text);
 	finish(f, &said);
 }
 
@@ -413,7 +412,7 @@ static void on_history(void *arg, const PGresult *result, const struct wp_source
 		       WP_TEXT("reason", failure->error.text));
 		rc = read_timelines(f, (struct wp_span){ 0 }, &error);
 	} else if (PQntuples(result) != 1 || PQnfields(result) != 2) {
-		rc = wp_error_set(&error, WP_PROTO, "TIMELINE_HISTORY gave no history");
+		rc = wp_error_set(&error, WP_PROTO, "TIMELINE_HISTORY returned no history");
 	} else {
 		struct wp_span history = { (const uint8_t *)PQgetvalue(result, 0, 1),
 					   (size_t)PQgetlength(result, 0, 1) };
@@ -452,7 +451,7 @@ static void on_system(void *arg, const PGresult *result, const struct wp_source_
 	/* systemid, timeline, xlogpos, dbname */
 	if (PQntuples(result) != 1 || PQnfields(result) < 4 ||
 	    read_lsn(value(result, 2), &facts->server_lsn) != WP_OK) {
-		fail(f, WP_REACT_RECONNECT, "IDENTIFY_SYSTEM gave no answer that PostgreSQL gives");
+		fail(f, WP_REACT_RECONNECT, "unexpected result of IDENTIFY_SYSTEM");
 		return;
 	}
 	facts->system_id = strtoull(value(result, 0), NULL, 10);

@@ -87,10 +87,9 @@ static void note_failure(struct wp_watch *w, const char *error)
 	if (w->failures >= FAILURES_TO_WARN && !w->warned) {
 		w->warned = true;
 		wp_log(WP_LOG_WARN, "watch_unavailable", WP_TEXT("reason", error),
-		       WP_TEXT("means",
-			       "events go on; but a publication that is changed, or a slot about "
-			       "to be lost, would not be noticed while this lasts"),
-		       WP_TEXT("cure", "let the role have one connection more beside the stream"));
+		       WP_TEXT("means", "delivery continues, but changes of the publication and a "
+					"threatened slot go unnoticed meanwhile"),
+		       WP_TEXT("cure", "allow the role one more connection besides the stream"));
 	}
 }
 
@@ -253,7 +252,7 @@ static void ask(struct wp_watch *w)
 	if (rc == WP_OK)
 		send(w, (const char *)sql.data, on_answer);
 	else
-		failed(w, "the question cannot be written");
+		failed(w, "the query cannot be built");
 	w->asks_health = w->query != NULL;
 	wp_buffer_release(&sql);
 }

@@ -194,7 +194,7 @@ static enum wp_rc send_dead_letter(struct wp_pipeline *p, const struct wp_outbox
 		rc = send_record(p, &letter, &said);
 	}
 	if (rc == WP_DATA)
-		return wp_error_set(error, rc, "%s; and its dead letter can not be delivered: %s",
+		return wp_error_set(error, rc, "%s; and its dead letter cannot be delivered: %s",
 				    reason->text, said.text);
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "%s", said.text);

@@ -190,9 +190,8 @@ static void time_up(struct wp_relay *r, struct wp_now now)
 	if (r->machine.state == WP_REBUILDING) {
 		(void)wp_error_set(
 			&error, WP_IO,
-			"no new Kafka client within %d s: the old one has not ended, or the "
-			"machine had no thread or memory for it; another process can begin "
-			"with a new one",
+			"no new Kafka client within %d s: the old one has not ended, or the system "
+			"lacked threads or memory for it; another process can start with a new one",
 			WP_REBUILD_MS / 1000);
 		wp_relay_halt(r, WP_EXIT_FAILED, "sink_stuck", &error, now);
 		return;

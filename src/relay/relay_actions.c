@@ -84,9 +84,8 @@ static void note_unlabelled(struct wp_relay *r, size_t count)
 		return;
 	r->reload.unlabelled_noted = true;
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "enum_labels_left_out")->error, WP_OK,
-			   "%zu enums of the outbox have so many labels that there is no room for "
-			   "them (%d bytes for all): schemas do not name what these allow; values "
-			   "are as ever",
+			   "%zu enums of the outbox have more labels than fit (%d bytes for all): "
+			   "schemas omit their allowed values; values are unaffected",
 			   count, WP_TYPE_LABELS_SIZE);
 }
 
@@ -346,18 +345,17 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		snprintf(sent, sizeof(sent), ", %zu bytes for topic %s", e->size, e->topic);
 	(void)wp_error_set(
 		&error, WP_DATA,
-		"the event of %s%.150s with id %s (position %s%s) can not be delivered: "
-		"%.1000s. Nothing after it was confirmed. %sTo give up%s what its transaction has "
-		"not delivered: walpost slot skip --to %s lists it, and with --force moves the "
-		"slot",
+		"the event of %s%.150s with id %s (position %s%s) cannot be delivered: %.1000s. "
+		"Nothing after it was confirmed. %sTo discard%s the undelivered rest of its "
+		"transaction: walpost slot skip --to %s lists it, and with --force moves the slot",
 		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
 		is_its_fault && r->setup.options->poison == WP_POISON_STOP
-			? "To set aside it and later ones like it, and deliver the rest: set "
-			  "relay.poison = dead-letter and relay.dead_letter.topic, and start "
-			  "again. "
+			? "To send it and similar later events to a dead-letter topic, and deliver "
+			  "the rest: set relay.poison = dead-letter and relay.dead_letter.topic, "
+			  "and start again. "
 			: "",
-		is_its_fault ? "" : " all the same",
+		is_its_fault ? "" : " nevertheless",
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));
 	wp_relay_halt(r, WP_EXIT_HUMAN, event, &error, now);
 }

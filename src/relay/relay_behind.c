@@ -33,8 +33,8 @@ static void halt_for_tail(struct wp_relay *r, const struct wp_tail *tail, struct
 	char where[WP_TAIL_TOPIC_SIZE + 80];
 	const char *other_writer =
 		source_of(r)[0] == '\0'
-			? ". If another database sends to that topic, the event may be its: then "
-			  "give each a name in outbox.headers.source instead"
+			? ". If another database sends to that topic, the event may come from it: "
+			  "then set outbox.headers.source for each instead"
 			: "";
 
 	(void)snprintf(where, sizeof(where), "is in Kafka (topic %s, partition %" PRId32 ")",
@@ -45,10 +45,10 @@ static void halt_for_tail(struct wp_relay *r, const struct wp_tail *tail, struct
 static void note_unknown(struct wp_relay *r, enum wp_note_level level, const char *event,
 			 const char *what)
 {
-	(void)wp_error_set(&wp_relay_note(r, level, event)->error, WP_OK,
-			   "whether the database is behind what was delivered from it cannot be "
-			   "told: %s",
-			   what);
+	(void)wp_error_set(
+		&wp_relay_note(r, level, event)->error, WP_OK,
+		"cannot determine whether the database is behind the events delivered from it: %s",
+		what);
 }
 
 static void ask(struct wp_relay *r, const char *reason)
@@ -120,7 +120,7 @@ bool wp_relay_may_stream(struct wp_relay *r, struct wp_now now)
 	}
 	if (r->tail.topics.text[0] == '\0') {
 		note_unknown(r, WP_NOTE_WARN, "tail_unknown",
-			     "walpost.slot_checkpoint names no topic that took its events");
+			     "walpost.slot_checkpoint lists no topics of its events");
 		return true;
 	}
 	if (wp_tail_check_asks(&r->tail, r->machine.moves))

@@ -10,10 +10,10 @@ enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
 			   struct wp_error *error)
 {
 	if (is_too_late(r))
-		return wp_error_set(error, WP_CONFIG,
-				    "the relay %s: what changed under [outbox] is in force after a "
-				    "restart",
-				    r->machine.state == WP_HELD ? "is held" : "is stopping");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"the relay %s: the changes of [outbox] take effect after a restart",
+			r->machine.state == WP_HELD ? "is held" : "is stopping");
 	r->reload.asked = *task;
 	return WP_OK;
 }
@@ -50,7 +50,8 @@ static void refuse(struct wp_relay *r, const struct wp_error *error)
 {
 	r->reload.refused++;
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_ERROR, "reload_refused")->error, WP_CONFIG,
-			   "%.1800s; events are made as before the reload", error->text);
+			   "%.1800s; the previous configuration of events stays in effect",
+			   error->text);
 }
 
 static void take_effect(struct wp_relay *r, struct wp_now now)

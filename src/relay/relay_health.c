@@ -20,8 +20,8 @@ static void halt_for_loss(struct wp_relay *r, const struct wp_health *h, struct 
 	else
 		(void)wp_error_set(
 			&error, WP_CONFIG,
-			"%s. All was well at %s; events committed between there and %s may be "
-			"missing in Kafka; since this was found nothing more has been confirmed",
+			"%s. The last successful check was at %s; events committed between there "
+			"and %s may be missing in Kafka; nothing more has been confirmed since",
 			h->loss.text, wp_lsn_text(r->health.good, from),
 			wp_lsn_text(h->server_lsn, to));
 	wp_relay_halt(r, WP_EXIT_HUMAN, "events_would_be_lost", &error, now);
@@ -34,18 +34,19 @@ static void remind_of_loss(struct wp_relay *r, const struct wp_health *h)
 {
 	char since[WP_LSN_TEXT_SIZE];
 
-	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error, WP_CONFIG,
-			   "%s. The server does not answer whether it is still so: until then "
-			   "nothing past %s is confirmed to it, and it keeps the log from there on",
-			   h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
+	(void)wp_error_set(
+		&wp_relay_note(r, WP_NOTE_WARN, "events_may_be_lost")->error, WP_CONFIG,
+		"%s. The server does not answer whether this still applies: until then nothing "
+		"beyond %s is confirmed to it, and it keeps the WAL from there on",
+		h->loss.text, wp_lsn_text(r->feedback.sent_flush, since));
 }
 
 static void note_unreserved(struct wp_relay *r)
 {
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_ERROR, "slot_unreserved");
 	(void)wp_error_set(&n->error, WP_OK,
-			   "slot %s will be lost at one of the next checkpoints: it holds more "
-			   "log than max_slot_wal_keep_size. Raise that now, if the disk has room: "
+			   "slot %s will be lost at one of the next checkpoints: it holds more WAL "
+			   "than max_slot_wal_keep_size. Raise that now, if the disk has room: "
 			   "ALTER SYSTEM SET max_slot_wal_keep_size = ...; SELECT pg_reload_conf()",
 			   r->setup.slot);
 }
@@ -54,9 +55,9 @@ static void note_extended(struct wp_relay *r)
 {
 	struct wp_note *n = wp_relay_note(r, WP_NOTE_WARN, "slot_extended");
 	(void)wp_error_set(&n->error, WP_OK,
-			   "slot %s holds more log than max_wal_size: the server keeps it for "
-			   "the slot, and its disk fills. Look why walpost is behind: Kafka "
-			   "slow or away, or a transaction open for long",
+			   "slot %s holds more WAL than max_wal_size, and the server's disk is "
+			   "filling up. Find out why walpost is behind: Kafka slow or unreachable, "
+			   "or a long open transaction",
 			   r->setup.slot);
 }
 
@@ -69,9 +70,9 @@ static void note_guard(struct wp_relay *r)
 	(void)wp_error_set(
 		&n->error, WP_OK,
 		"slot %s can be lost in about %" PRId64 " s: %" PRId64
-		" bytes of log may still be written, and they become fewer by %" PRId64
-		" a second. Then events would be missing in Kafka. See why walpost is behind "
-		"(Kafka slow or away, a transaction open for long), or raise the limit: ALTER "
+		" bytes of WAL remain, decreasing by %" PRId64
+		" a second. Then events would be missing in Kafka. Find out why walpost is behind "
+		"(Kafka slow or unreachable, a long open transaction), or raise the limit: ALTER "
 		"SYSTEM SET max_slot_wal_keep_size = ...; SELECT pg_reload_conf()",
 		r->setup.slot, e.seconds, e.left, e.rate);
 }
@@ -149,10 +150,10 @@ static void warn_of_only_ignored(struct wp_relay *r)
 
 	(void)wp_error_set(
 		&wp_relay_note(r, WP_NOTE_WARN, "only_ignored_rows")->error, WP_OK,
-		"%llu rows of tables under outbox.ignore were dropped, and no event has come for a "
-		"minute since the first of them. If the application inserts events, it does so "
-		"into another table than outbox.table (%s%s): compare the names, capital letters "
-		"too, with those that walpost check lists of the publication",
+		"%llu rows of tables in outbox.ignore were ignored, and no event has arrived for a "
+		"minute since the first of them. If the application inserts events, it uses "
+		"another table than outbox.table (%s%s): compare the names, including case, with "
+		"those that walpost check lists for the publication",
 		(unsigned long long)wp_pipeline_counts(r->pipeline)->ignored,
 		outboxes->items[0].table, outboxes->count > 1 ? ", ..." : "");
 }

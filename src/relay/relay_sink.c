@@ -21,7 +21,7 @@ static void say_refused(const struct wp_report *report, struct wp_error *ret)
 	if (report->limit > 0)
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
 	(void)wp_error_set(ret, WP_DATA,
-			   "Kafka refuses it with %s also when it is sent alone%s%s%s",
+			   "Kafka refuses it with %s even when it is sent alone%s%s%s",
 			   report->code, limit, report->cure != NULL ? "; " : "",
 			   report->cure != NULL ? report->cure : "");
 }
@@ -42,8 +42,8 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 
 	if (report->limit > 0)
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
-	snprintf(reason, sizeof(reason), "refused by Kafka with %s when it was sent alone%s",
-		 report->code, limit);
+	snprintf(reason, sizeof(reason), "refused by Kafka with %s when sent alone%s", report->code,
+		 limit);
 	struct wp_error error;
 	enum wp_rc rc = wp_pipeline_divert(r->pipeline, reason);
 	if (rc == WP_OK) {
@@ -52,18 +52,17 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 	}
 	say_refused(report, &error);
 	(void)wp_error_set(&error, WP_DATA, "%s; %s", error.text,
-			   rc == WP_DATA   ? "so is its dead letter, as short as it may be"
-			   : rc == WP_FULL ? "and it is the 1025th such event of transactions that "
-					     "are not confirmed yet"
-					   : "and there is no memory to remember it");
+			   rc == WP_DATA ? "so is its dead letter, reduced to the minimum"
+			   : rc == WP_FULL
+				   ? "and it is the 1025th such event in unconfirmed transactions"
+				   : "and memory to record it is exhausted");
 	wp_relay_halt_for_event(r, "event_undeliverable", &error, true, now);
 }
 
 static void note_refusal(struct wp_relay *r, const struct wp_report *report)
 {
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "event_refused")->error, WP_OK,
-			   "an event was refused with %s; streaming again from the last confirmed "
-			   "position",
+			   "an event was refused with %s; streaming again from the confirmed LSN",
 			   report->code);
 }
 
@@ -93,18 +92,17 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 		return false;
 	}
 	(void)wp_error_set(&error, WP_IO,
-			   "Kafka refused it %zu times in a row with %s, which is no matter of the "
-			   "event: look at the broker's log, then start again: nothing is lost",
+			   "Kafka refused it %zu times in a row with %s, which is not caused by "
+			   "the event: check the broker's log, then start again; nothing is lost",
 			   max, report->code);
 	if (wp_isolation_went_alone(&r->isolation, report->ticket)) {
 		wp_relay_halt_for_event(r, "sink_refuses", &error, false, now);
 		return true;
 	}
-	(void)wp_error_set(
-		&error, WP_IO,
-		"Kafka refused events after the same position %zu times in a row with %s; look at "
-		"the broker's log, then start again: nothing is lost",
-		max, report->code);
+	(void)wp_error_set(&error, WP_IO,
+			   "Kafka refused events after the same position %zu times in a row with "
+			   "%s; check the broker's log, then start again; nothing is lost",
+			   max, report->code);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "sink_refuses", &error, now);
 	return true;
 }
@@ -206,10 +204,10 @@ static void halt_for_permission(struct wp_relay *r, const struct wp_sink_view *v
 {
 	struct wp_error error;
 
-	(void)wp_error_set(&error, WP_CONFIG,
-			   "%.1500s. That was waited for, as long as relay.topic.wait says: then "
-			   "start again",
-			   v->error.text);
+	(void)wp_error_set(
+		&error, WP_CONFIG,
+		"%.1500s. The wait exceeded relay.topic.wait: fix the cause, then start again",
+		v->error.text);
 	wp_relay_halt(r, WP_EXIT_HUMAN, "permission_missing", &error, now);
 }
 
@@ -228,11 +226,10 @@ static void halt_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 	if (strcmp(e->topic, v->topic) == 0)
 		(void)wp_error_set(
 			&error, WP_CONFIG,
-			"%.1000s. That was waited for, as long as relay.topic.wait says: then "
-			"start "
-			"again. It is for the event of %s%.150s with id %s (position %s); to "
-			"give up what its transaction has not delivered: walpost slot skip --to %s "
-			"lists it, and with --force moves the slot",
+			"%.1000s. The wait exceeded relay.topic.wait: fix the cause, then start "
+			"again. It affects the event of %s%.150s with id %s (position %s); to "
+			"discard the undelivered rest of its transaction: walpost slot skip --to "
+			"%s lists it, and with --force moves the slot",
 			v->error.text, wp_relay_event_kind(e), e->table,
 			e->id[0] != '\0' ? e->id : "NULL", wp_position_text(&e->position, position),
 			wp_lsn_text(e->position.commit_lsn + 1, beyond));
@@ -273,10 +270,11 @@ static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct w
 	if (r->ledger.in_flight > 0)
 		(void)wp_error_set(ret, WP_OK, "%zu events in flight", (size_t)r->ledger.in_flight);
 	else if (r->pending.refused_ms != INT64_MAX)
-		(void)wp_error_set(ret, WP_OK, "an event has waited for %" PRId64 " s to be sent",
+		(void)wp_error_set(ret, WP_OK,
+				   "an event has been waiting for %" PRId64 " s to be sent",
 				   wp_relay_refused_for(r, now.ms) / 1000);
 	else
-		(void)wp_error_set(ret, WP_OK, "no event waits");
+		(void)wp_error_set(ret, WP_OK, "no event is waiting");
 	/* Without a stream what we know of these is old, or another's by now. */
 	if (wp_relay_is_streaming(r))
 		(void)wp_error_set(ret, WP_OK, "%.200s; confirmed LSN %s, received LSN %s",
@@ -305,8 +303,8 @@ static void note_stall(struct wp_relay *r, struct wp_now now)
 		"Kafka answers, but has confirmed none of %zu events in flight for %" PRId64
 		" s: a partition may have no leader, or fewer in-sync replicas than its topic's "
 		"min.insync.replicas (kafka-topics.sh --describe --unavailable-partitions, "
-		"--under-min-isr-partitions). Nothing is lost, but Postgres keeps its log from %s "
-		"on until it does",
+		"--under-min-isr-partitions). Nothing is lost, but Postgres keeps its WAL from %s "
+		"on meanwhile",
 		(size_t)r->ledger.in_flight, (now.ms - r->sink.stall.since_ms) / 1000,
 		wp_lsn_text(wp_ledger_confirmed_lsn(&r->ledger), confirmed_lsn));
 }

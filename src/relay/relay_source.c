@@ -321,11 +321,11 @@ static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, s
 	enum wp_row_warning which = is_error ? WP_WARN_ROW_UPDATED_ERROR : WP_WARN_ROW_UPDATED;
 
 	if (wp_row_warnings_are_due(&r->warnings, which, now.ms))
-		(void)wp_error_set(
-			&wp_relay_note(r, level, "row_updated")->error, WP_OK,
-			"a row of outbox table %s was updated, which is no event (%llu so far): "
-			"insert a new row for a new event",
-			o->table, (unsigned long long)wp_pipeline_counts(r->pipeline)->updates);
+		(void)wp_error_set(&wp_relay_note(r, level, "row_updated")->error, WP_OK,
+				   "a row of outbox table %s was updated, which is not an event "
+				   "(%llu so far): insert a new row instead",
+				   o->table,
+				   (unsigned long long)wp_pipeline_counts(r->pipeline)->updates);
 }
 
 static void note_refused_message(struct wp_relay *r, struct wp_now now)
@@ -333,9 +333,9 @@ static void note_refused_message(struct wp_relay *r, struct wp_now now)
 	if (wp_row_warnings_are_due(&r->warnings, WP_WARN_MESSAGE_REFUSED, now.ms))
 		(void)wp_error_set(
 			&wp_relay_note(r, WP_NOTE_WARN, "message_refused")->error, WP_OK,
-			"a logical message of our prefix was not transactional and is no event, "
-			"for its transaction may have rolled back (%llu so far): give "
-			"pg_logical_emit_message() true for its first argument",
+			"a logical message with an outbox prefix was not transactional and is not "
+			"an event, because its transaction may have rolled back (%llu so far): "
+			"pass true as the first argument of pg_logical_emit_message()",
 			(unsigned long long)wp_pipeline_counts(r->pipeline)->messages_refused);
 }
 
@@ -460,8 +460,8 @@ void wp_relay_renew(struct wp_relay *r, struct wp_now now)
 		return;
 	wp_stream_renewal_renewed(&r->renewal, now.ms);
 	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_INFO, "stream_renewed")->error, WP_OK,
-			   "a row of %zu bytes had come; a new connection gives back the memory "
-			   "that libpq keeps for rows of that size",
+			   "a row of %zu bytes arrived; reconnecting frees the memory that libpq "
+			   "keeps for rows of that size",
 			   r->renewal.largest_frame);
 	/* Without memory for new ones the old stay. */
 	(void)!wp_pipeline_change(r->pipeline, r->reload.now.outboxes, &error);

@@ -22,14 +22,12 @@ bool wp_slot_identity_is_foreign(const struct wp_slot_identity *i, const struct 
 
 	if (known == 0 || known == f->system_id || raised)
 		return false;
-	(void)wp_error_set(
-		error, WP_CONFIG,
-		"the server's system identifier is %" PRIu64 ", it was %" PRIu64
-		": this is another database cluster (restored or replaced), whose positions start "
-		"anew; events between the two may be missing. If that is intended, set relay.epoch "
-		"= %u "
-		"and start again",
-		f->system_id, known, (unsigned)f->checkpoint_epoch + 1);
+	(void)wp_error_set(error, WP_CONFIG,
+			   "the server's system identifier is %" PRIu64 ", it was %" PRIu64
+			   ": this is another database cluster (restored or replaced), whose "
+			   "positions start over; events between the two may be missing. If that "
+			   "is intended, set relay.epoch = %u and start again",
+			   f->system_id, known, (unsigned)f->checkpoint_epoch + 1);
 	return true;
 }
 
@@ -42,8 +40,8 @@ bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct
 	(void)wp_error_set(
 		error, WP_CONFIG,
 		"relay.epoch is %u, but relay %s sent events of this slot with epoch %u: new "
-		"events would get positions below theirs, and consumers that drop by "
-		"walpost-position would drop them all. Set relay.epoch = %u and start again",
+		"events would get lower positions, and consumers that drop duplicates by "
+		"walpost-position would drop all of them. Set relay.epoch = %u and start again",
 		(unsigned)c->epoch, f->checkpoint_owner, (unsigned)f->checkpoint_epoch,
 		(unsigned)f->checkpoint_epoch);
 	return true;
@@ -68,11 +66,11 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 
 	(void)wp_error_set(
 		error, WP_CONFIG,
-		"slot %s stands at %s, but %.80s had confirmed only %s%s%s; %s. Someone "
-		"advanced it or made it anew: %" PRIu64 " bytes of log lie between that no "
-		"relay has read, and events committed there may be missing in Kafka. %s, and "
-		"when walpost has caught up, compare the rows of the outbox with the topics and "
-		"insert again (as new rows) what is missing",
+		"slot %s is at %s, but %.80s had confirmed only %s%s%s; %s. Someone advanced or "
+		"recreated it: no relay has read the %" PRIu64
+		" bytes of WAL between these positions, and events committed there may be missing "
+		"in Kafka. %s, and when walpost has caught up, compare the rows of the outbox with "
+		"the topics and insert missing events again (as new rows)",
 		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
 		*g->when ? " at " : "", g->when, g->how, bytes,
 		g->is_written ? "Acknowledge with `walpost slot accept`, start again"
@@ -122,11 +120,11 @@ static bool has_decoded_less(const struct wp_source_facts *f)
 static const char *how_it_is_known(const struct wp_source_facts *f)
 {
 	if (f->checkpoint_stopped && f->slot_confirmed > f->checkpoint_confirmed)
-		return "it stopped in good order there";
+		return "it stopped cleanly there";
 	if (has_decoded_less(f))
-		return "and the slot has decoded fewer transactions now than then";
+		return "and the slot has now decoded fewer transactions than then";
 	if (is_beyond_timeline(f))
-		return "and the server has been promoted or restored since, which no slot outlives "
+		return "and the server was promoted or restored since, and no slot survives that "
 		       "beyond the end of its timeline";
 	return NULL;
 }
@@ -138,14 +136,14 @@ static bool is_behind(const struct wp_source_facts *f, struct wp_error *error)
 
 	if (f->server_lsn >= f->checkpoint_confirmed)
 		return false;
-	(void)wp_error_set(
-		error, WP_CONFIG,
-		"the server's log ends at %s, before %s, which relay %s wrote down as "
-		"confirmed at %s: the database is an older state or a copy of what it was, and "
-		"its positions come again, so that consumers would take new events for "
-		"repetitions. If that is intended, set relay.epoch = %u and start again",
-		wp_lsn_text(f->server_lsn, end), wp_lsn_text(f->checkpoint_confirmed, confirmed),
-		f->checkpoint_owner, f->checkpoint_confirmed_at, (unsigned)f->checkpoint_epoch + 1);
+	(void)wp_error_set(error, WP_CONFIG,
+			   "the server's WAL ends at %s, before %s, which relay %s recorded as "
+			   "confirmed at %s: the database is an older state or a copy, and its "
+			   "positions repeat, so that consumers would mistake new events for "
+			   "duplicates. If that is intended, set relay.epoch = %u and start again",
+			   wp_lsn_text(f->server_lsn, end),
+			   wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
+			   f->checkpoint_confirmed_at, (unsigned)f->checkpoint_epoch + 1);
 	return true;
 }
 
@@ -206,9 +204,9 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 		return false;
 	(void)wp_error_set(
 		error, WP_OK,
-		"slot %s stands at %s, %" PRIu64 " bytes beyond %s, which relay %s wrote down "
-		"at %s; that one did not stop in good order, so it may have confirmed the rest "
-		"as well: a slot moved meanwhile would look the same",
+		"slot %s is at %s, %" PRIu64
+		" bytes beyond %s, which relay %s recorded at %s; that relay did not stop cleanly, "
+		"so it may have confirmed the rest as well: a moved slot would look the same",
 		c->slot, wp_lsn_text(f->slot_confirmed, slot),
 		f->slot_confirmed - f->checkpoint_confirmed,
 		wp_lsn_text(f->checkpoint_confirmed, confirmed), f->checkpoint_owner,
@@ -222,11 +220,10 @@ bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
 {
 	if (i->started || !is_believed(c, f) || f->timelines.current == f->checkpoint_timeline)
 		return false;
-	(void)wp_error_set(
-		error, WP_OK,
-		"the server is on timeline %u, it was on %u as relay %s last wrote: it was "
-		"promoted or restored meanwhile",
-		(unsigned)f->timelines.current, (unsigned)f->checkpoint_timeline,
-		f->checkpoint_owner);
+	(void)wp_error_set(error, WP_OK,
+			   "the server is on timeline %u, but was on %u at the last record of "
+			   "relay %s: it was promoted or restored meanwhile",
+			   (unsigned)f->timelines.current, (unsigned)f->checkpoint_timeline,
+			   f->checkpoint_owner);
 	return true;
 }

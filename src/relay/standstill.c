@@ -34,19 +34,17 @@ bool wp_standstill_turn(struct wp_standstill *s, struct wp_now now, bool streams
 	if (first)
 		return false;
 	if (patience_ms > 0 && still_ms >= patience_ms)
-		(void)wp_error_set(
-			error, WP_IO,
-			"no turn for %lld ms, more than wal_sender_timeout: what was "
-			"received and not confirmed is read again, lest another relay has "
-			"sent it by now",
-			(long long)still_ms);
+		(void)wp_error_set(error, WP_IO,
+				   "the event loop was blocked for %lld ms, more than "
+				   "wal_sender_timeout: unconfirmed events are read again, because "
+				   "another relay may have sent them meanwhile",
+				   (long long)still_ms);
 	else if (jump_ms > WALL_JUMP_MS)
-		(void)wp_error_set(
-			error, WP_IO,
-			"the wall clock went ahead by %lld ms at once, as after a pause of "
-			"the virtual machine: what was received and not confirmed is read "
-			"again, lest another relay has sent it by now",
-			(long long)jump_ms);
+		(void)wp_error_set(error, WP_IO,
+				   "the wall clock jumped ahead by %lld ms, as after a pause of "
+				   "the virtual machine: unconfirmed events are read again, "
+				   "because another relay may have sent them meanwhile",
+				   (long long)jump_ms);
 	else
 		return false;
 	return true;

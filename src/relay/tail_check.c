@@ -52,8 +52,8 @@ bool wp_tail_check_is_behind(const struct wp_position *p, const struct wp_source
 static const char *order_of_new(const struct wp_position *p, const struct wp_timelines *t)
 {
 	return p->timeline >= t->current
-		       ? "New events would get positions below it, and consumers that drop by "
-			 "walpost-position would drop them"
+		       ? "New events would get positions below it, and consumers that drop "
+			 "duplicates by walpost-position would drop them"
 		       : "New events sort above it";
 }
 
@@ -71,21 +71,21 @@ static void say_what_happened(enum wp_behind behind, const struct wp_position *p
 		(void)snprintf(text, size,
 			       "it was committed at %s of timeline %" PRIu32
 			       ", which this server, now on timeline %" PRIu32
-			       ", left at %s: promoted before it had that transaction",
+			       ", left at %s: it was promoted before it had that transaction",
 			       commit, p->timeline, current, ends_at);
 		break;
 	case WP_BEHIND_NEWER:
 		(void)snprintf(text, size,
 			       "it was committed at %s of timeline %" PRIu32
-			       ", which is not in the past of this server, on timeline %" PRIu32
-			       ": an older primary, or a copy restored from before",
+			       ", which is not in the history of this server, on timeline %" PRIu32
+			       ": it is an older primary, or a copy restored from an earlier state",
 			       commit, p->timeline, current);
 		break;
 	default:
 		(void)snprintf(text, size,
 			       "it was committed at %s of timeline %" PRIu32
-			       ", where the log of this server ends at %s: restored from before, "
-			       "or damaged",
+			       ", where the WAL of this server ends at %s: it was restored from an "
+			       "earlier state, or is damaged",
 			       commit, p->timeline, ends_at);
 		break;
 	}
@@ -102,10 +102,10 @@ void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_sourc
 	say_what_happened(behind, p, f, end, happened, sizeof(happened));
 	(void)wp_error_set(
 		ret, WP_CONFIG,
-		"the database is behind what was delivered from it. An event with "
-		"walpost-position %s %s; %s. So consumers have events that this database "
-		"does not have. %s. Compare the outbox with the topics; to go on from this "
-		"server all the same, set relay.epoch = %u and start again%s",
+		"the database is behind the events delivered from it. An event with "
+		"walpost-position %s %s; %s. So consumers have events that this database does not "
+		"have. %s. Compare the outbox with the topics; to continue from this server "
+		"nevertheless, set relay.epoch = %u and start again%s",
 		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
 		(unsigned)p->epoch + 1, hint);
 }
@@ -120,13 +120,13 @@ const char *wp_tail_check_reason(const struct wp_tail_known *known, const struct
 	if (!known->started && (!f->checkpoint_readable || f->checkpoint_owner[0] == '\0'))
 		return NULL; /* nothing tells what this database delivered, and where to */
 	if (timeline != f->timelines.current)
-		return "the server is on another timeline than when the slot was last had";
+		return "the server is on another timeline than at the last use of the slot";
 	if (f->server_lsn < lsn)
-		return "the server's log ends before where the slot stood already";
+		return "the server's WAL ends before the recorded position of the slot";
 	if (!known->started &&
 	    f->checkpoint_transactions < 0) /* an older copy of itself, perhaps */
 		return "the server was restarted, or walpost slot skip moved the slot, since the "
-		       "slot was last had";
+		       "last use of the slot";
 	return NULL;
 }
 

@@ -140,7 +140,7 @@ static enum wp_rc answer(void *arg, const char *path, struct wp_http_answer *a)
 	}
 	a->code = 404;
 	return wp_buffer_append_text(a->body,
-				     "there is /, /metrics, /livez, /readyz and /status\n");
+				     "available: /, /metrics, /livez, /readyz and /status\n");
 }
 
 static void answered(void *arg, unsigned code)

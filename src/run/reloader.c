@@ -37,7 +37,7 @@ static enum wp_rc add(struct wp_reloader *r, struct wp_run_fresh *fresh, struct 
 	struct generation *g = calloc(1, sizeof(*g));
 
 	if (g == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for another configuration");
+		return wp_error_set(error, WP_NOMEM, "out of memory for another configuration");
 	g->outboxes = fresh != NULL ? *fresh->outboxes : *r->options->outboxes;
 	g->outboxes.run_id = r->run_id;
 	enum wp_rc rc = wp_requirements_outboxes_init(&g->wanted, &g->outboxes, error);

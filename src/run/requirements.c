@@ -23,7 +23,7 @@ static enum wp_rc add(struct wp_requirements_outboxes *w, const struct wp_outbox
 	struct wp_needed_columns *columns = calloc(1, sizeof(*columns));
 
 	if (columns == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for a list of columns");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a list of columns");
 	w->columns[index] = columns;
 	w->wanted.count++;
 	enum wp_rc rc = wp_table_name_parse(options->table, name, error);
@@ -46,7 +46,7 @@ enum wp_rc wp_requirements_outboxes_init(struct wp_requirements_outboxes *w,
 {
 	enum wp_rc rc = WP_OK;
 
-	_Static_assert(WP_OUTBOXES_MAX <= WP_WANTED_MAX, "there is room for all");
+	_Static_assert(WP_OUTBOXES_MAX <= WP_WANTED_MAX, "all fit");
 	*w = (struct wp_requirements_outboxes){
 		.wanted = { .tables = w->tables, .ignore = outboxes->ignore },
 	};

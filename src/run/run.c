@@ -373,7 +373,7 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 		if (now_ms - run->signalled_ms < SAME_SIGNAL_MS)
 			return;
 		wp_log(WP_LOG_WARN, "leaving",
-		       WP_TEXT("reason", "a second signal; what is in flight will be sent again"));
+		       WP_TEXT("reason", "a second signal; events in flight will be sent again"));
 		leave(run, WP_EXIT_FAILED);
 		return;
 	}

@@ -133,14 +133,13 @@ static void fail(struct output *o, int errnum)
 	o->view.state = WP_SINK_FAILED;
 	o->view.reaction = WP_REACT_STOP_HUMAN;
 	o->view.reachable = false;
-	(void)wp_error_set(
-		&o->view.error, WP_IO,
-		errnum == EPIPE
-			? "standard output was closed by its reader (%s); events not written "
-			  "stay in Postgres; start again with a reader"
-			: "standard output cannot be written (%s); events not written stay in "
-			  "Postgres; cure it and start again",
-		strerror(errnum));
+	(void)wp_error_set(&o->view.error, WP_IO,
+			   errnum == EPIPE
+				   ? "standard output was closed by its reader (%s); unwritten "
+				     "events stay in Postgres; start walpost again with a reader"
+				   : "cannot write to standard output (%s); unwritten events stay "
+				     "in Postgres; fix the cause and start walpost again",
+			   strerror(errnum));
 }
 
 static void note_flow(struct output *o, bool flows)
@@ -153,7 +152,7 @@ static void note_flow(struct output *o, bool flows)
 	if (stuck)
 		(void)wp_error_set(
 			&o->view.error, WP_AGAIN,
-			"standard output is full: its reader does not read; events wait");
+			"standard output is full because its reader does not read; events wait");
 	else
 		o->view.error.text[0] = '\0';
 	o->view.reachable = !stuck;
@@ -218,7 +217,7 @@ static enum wp_rc stdout_send(struct wp_sink *s, wp_ticket ticket, const struct 
 	if (!has_room(o, wp_record_size(record)))
 		return WP_AGAIN;
 	if (!reserve_line(&o->sent))
-		return wp_error_set(error, WP_NOMEM, "no memory for a line of standard output");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a line of standard output");
 	enum wp_rc rc = wp_json_record(&o->pending, record);
 	if (rc == WP_OK && !has_room(o, 0) && before > o->head)
 		rc = WP_AGAIN;
@@ -230,7 +229,7 @@ static enum wp_rc stdout_send(struct wp_sink *s, wp_ticket ticket, const struct 
 			"a line of more than %zu bytes cannot be written to standard output",
 			LINE_MAX);
 	if (rc == WP_NOMEM)
-		return wp_error_set(error, WP_NOMEM, "no memory for a line of standard output");
+		return wp_error_set(error, WP_NOMEM, "out of memory for a line of standard output");
 	if (rc != WP_OK)
 		return rc;
 	uint64_t end = o->written + unwritten(o);
@@ -312,7 +311,8 @@ static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *qu
 
 	(void)question;
 	tail->state = WP_TAIL_UNKNOWN;
-	(void)wp_error_set(&tail->error, WP_OK, "what went to standard output cannot be read back");
+	(void)wp_error_set(&tail->error, WP_OK,
+			   "events written to standard output cannot be read back");
 }
 
 static const struct wp_sink_view *stdout_view(struct wp_sink *s)
@@ -393,13 +393,12 @@ enum wp_rc wp_stdout_new(int fd, struct wp_sink **ret, struct wp_error *error)
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &status) < 0)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"standard output is not open for writing; start with it open, or "
-			"choose another relay.sink");
+		return wp_error_set(error, WP_CONFIG,
+				    "standard output is not open for writing; open it, or set "
+				    "relay.sink to another sink");
 	struct output *o = calloc(1, sizeof(*o));
 	if (o == NULL)
-		return wp_error_set(error, WP_NOMEM, "no memory for standard output");
+		return wp_error_set(error, WP_NOMEM, "out of memory for standard output");
 	o->sink.ops = &ops;
 	o->fd = fd;
 	o->stuck_since_ms = -1;

@@ -37,12 +37,12 @@ static bool is_late(const struct wp_telemetry *v, int64_t due_ms)
 static bool is_live(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
 	if (is_late(v, v->step_due_ms)) {
-		say(ret, "the relay's turn is overdue by %" PRId64 " s: it is stuck",
+		say(ret, "the event loop is overdue by %" PRId64 " s: the relay is stuck",
 		    seconds_since(v, v->step_due_ms));
 		return false;
 	}
 	if (is_late(v, v->relay.deadline_ms)) {
-		say(ret, "the state %s should have ended %" PRId64 " s ago: it is stuck",
+		say(ret, "the state %s should have ended %" PRId64 " s ago: the relay is stuck",
 		    wp_state_name(v->relay.state), seconds_since(v, v->relay.deadline_ms));
 		return false;
 	}
@@ -66,8 +66,8 @@ static bool is_gone(const struct wp_telemetry *v, struct wp_verdict *ret)
 	const struct wp_relay_snapshot *r = &v->relay;
 
 	if (r->state == WP_HELD) {
-		say(ret, "stopped for a human (%s): %s", r->halt_event ? r->halt_event : "",
-		    r->halt_error);
+		say(ret, "stopped, operator action is required (%s): %s",
+		    r->halt_event ? r->halt_event : "", r->halt_error);
 		return true;
 	}
 	if (!is_stopping(r))
@@ -106,11 +106,10 @@ static bool is_without_topic(const struct wp_telemetry *v, struct wp_verdict *re
 	if (!r->waiting)
 		return false;
 	if (r->waiting_topic[0] != '\0')
-		say(ret, "it waits for topic %s, which is missing or forbidden", r->waiting_topic);
+		say(ret, "waiting for topic %s, which is missing or forbidden", r->waiting_topic);
 	else
-		say(ret,
-		    "the Kafka user lacks a right: the last line permission_waiting of the log "
-		    "says which");
+		say(ret, "the Kafka user lacks a permission: see the last permission_waiting line "
+			 "of the log");
 	return true;
 }
 
@@ -136,14 +135,14 @@ static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 	if (!r->oldest.any || r->oldest.waiting_ms < WP_READY_STALLED_MS || !none_lately)
 		return false;
 	if (r->in_flight == 0) {
-		say(ret, "an event has waited for %" PRId64 " s to be sent: Kafka %s",
+		say(ret, "an event has been waiting for %" PRId64 " s to be sent: Kafka %s",
 		    r->oldest.waiting_ms / 1000,
-		    r->sink_reachable ? "does not take it" : "is not reachable");
+		    r->sink_reachable ? "does not accept it" : "is not reachable");
 		return true;
 	}
 	say(ret,
-	    "%zu events are with Kafka, the oldest for %" PRId64
-	    " s, and no delivery report comes%s",
+	    "%zu events are in flight, the oldest for %" PRId64
+	    " s, and no delivery report arrives%s",
 	    r->in_flight, r->oldest.waiting_ms / 1000,
 	    r->sink_reachable ? "" : ": Kafka is not reachable");
 	return true;
@@ -158,7 +157,7 @@ static bool is_deaf(const struct wp_telemetry *v, struct wp_verdict *ret)
 	    v->now.ms - r->heard_ms < WP_READY_DEAF_MS ||
 	    v->now.ms - r->entered_ms < WP_READY_DEAF_MS)
 		return false;
-	say(ret, "nothing was heard of the server for %" PRId64 " s",
+	say(ret, "nothing was received from the server for %" PRId64 " s",
 	    seconds_since(v, r->heard_ms));
 	return true;
 }
@@ -167,9 +166,8 @@ static bool is_suspect(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
 	if (!v->relay.slot.suspect)
 		return false;
-	say(ret,
-	    "events may be lost: the last line events_may_be_lost of the log says why; nothing "
-	    "more is confirmed to the server");
+	say(ret, "events may be lost, so nothing more is confirmed to the server: see the last "
+		 "events_may_be_lost line of the log");
 	return true;
 }
 
@@ -194,14 +192,14 @@ static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
 	else if (!reads(r))
 		say(ret, "%s", wp_state_name(r->state));
 	if (r->sink_reached && !r->sink_reachable)
-		say(ret, "Kafka was not reachable when last tried");
+		say(ret, "Kafka was not reachable at the last attempt");
 	if (r->slot.known && r->slot.keeping == WP_KEEPING_UNRESERVED)
 		say(ret, "the slot %s may be lost at the next checkpoint", v->slot);
 	if (r->slot.known && r->slot.seconds < WP_GUARD_WARN_BELOW_S)
 		say(ret, "the slot %s may be lost in about %" PRId64 " s", v->slot,
 		    r->slot.seconds);
 	if (r->isolating)
-		say(ret, "an event was refused: events go one by one until that is passed");
+		say(ret, "an event was refused: events are sent one by one until it is found");
 }
 
 void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)

@@ -261,7 +261,7 @@ static void put_cards(struct wp_page_writer *w, const struct wp_telemetry *v)
 	else
 		put_card(w, "oldest", "Oldest unconfirmed",
 			 r->oldest.any ? show_seconds(wp_telemetry_oldest(v)).text : "none",
-			 r->oldest.any ? "since its commit" : "all that was read is confirmed");
+			 r->oldest.any ? "since its commit" : "everything read is confirmed");
 	(void)snprintf(below, sizeof(below), "of %zu events, %s of %s", r->in_flight_max,
 		       wp_page_bytes((double)r->in_flight_bytes).text,
 		       wp_page_bytes((double)r->in_flight_bytes_max).text);
@@ -292,12 +292,12 @@ static void put_lsn_row(struct wp_page_writer *w, const char *name, wp_lsn lsn)
 static void put_guard_rows(struct wp_page_writer *w, const struct wp_relay_slot *s)
 {
 	if (!s->known) {
-		put_row(w, "log kept for it", "not known: asked for while streaming");
+		put_row(w, "WAL kept for it", "unknown: queried only while streaming");
 		return;
 	}
 	put_row(w, "wal_status", wp_telemetry_keeping(s->keeping));
 	if (s->retained >= 0)
-		put_row(w, "log kept for it", wp_page_bytes((double)s->retained).text);
+		put_row(w, "WAL kept for it", wp_page_bytes((double)s->retained).text);
 	if (s->keeping == WP_KEEPING_LOST)
 		return;
 	if (!s->limited) {
@@ -306,7 +306,7 @@ static void put_guard_rows(struct wp_page_writer *w, const struct wp_relay_slot 
 	}
 	put_row(w, "until it may be lost", wp_page_bytes((double)s->safe_size).text);
 	put_row(w, "at the present rate in",
-		s->seconds == INT64_MAX ? "not in sight" : show_seconds((double)s->seconds).text);
+		s->seconds == INT64_MAX ? "not foreseen" : show_seconds((double)s->seconds).text);
 }
 
 static void put_slot(struct wp_page_writer *w, const struct wp_telemetry *v)
@@ -321,7 +321,7 @@ static void put_slot(struct wp_page_writer *w, const struct wp_telemetry *v)
 	put_lsn_row(w, "read", lag_known ? v->relay.read : 0);
 	put_lsn_row(w, "server", v->relay.server);
 	put_guard_rows(w, &v->relay.slot);
-	put_row(w, "last heard of the server",
+	put_row(w, "last message from the server",
 		v->relay.state == WP_STANDBY
 			? "not streaming"
 			: show_age(wp_telemetry_age(v, v->relay.heard_ms)).text);

@@ -46,7 +46,7 @@ static void find_halt(const struct wp_telemetry *v, struct wp_troubles *t)
 		return;
 	add(t, BAD, r->state == WP_HELD ? "Halted" : "Halting",
 	    r->state == WP_HELD ? r->entered_ms : INT64_MIN,
-	    "Nothing is delivered until you have done what this says and started walpost again.",
+	    "Nothing is delivered until you have followed the instruction and restarted walpost.",
 	    "%s: %s", r->halt_event, r->halt_error);
 }
 
@@ -55,14 +55,14 @@ static void find_loss(const struct wp_telemetry *v, struct wp_troubles *t)
 	const struct wp_relay_slot *s = &v->relay.slot;
 
 	if (s->known && s->keeping == WP_KEEPING_LOST && v->relay.halt_event == NULL)
-		add(t, BAD, "Slot lost", INT64_MIN, "Run walpost check: it says how to go on.",
-		    "The server has given slot %s up.", v->slot);
+		add(t, BAD, "Slot lost", INT64_MIN, "Run walpost check for the cure.",
+		    "The server has invalidated slot %s.", v->slot);
 	if (s->suspect)
 		add(t, BAD, "Events may be lost", INT64_MIN,
-		    "Undo the change of the publication or the table; nothing more is confirmed to "
-		    "the server until then.",
-		    "The publication no longer brings all events; the log's last line "
-		    "events_may_be_lost says why.");
+		    "Undo the change of the publication or the table; until then nothing more is "
+		    "confirmed to the server.",
+		    "The publication no longer publishes all events; see the last "
+		    "events_may_be_lost line of the log.");
 }
 
 /* ---- Kafka ---- */
@@ -75,39 +75,38 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 	if (!r->sink_reachable)
 		add(t, waits || !r->sink_reached ? BAD : LOOK, "Kafka unreachable",
 		    r->unreachable_ms,
-		    "Check that the brokers run, and that this host reaches those of "
+		    "Check that the brokers are running and that this host reaches those of "
 		    "bootstrap.servers. Nothing is lost: events wait in Postgres, which keeps its "
-		    "log for them.",
+		    "WAL for them.",
 		    "%s%s", r->sink_error[0] ? r->sink_error : "No broker answers",
 		    waits ? "; events wait" : "");
 	if (r->waiting && r->waiting_topic[0] == '\0')
 		add(t, BAD, "Permission missing", r->waiting_ms,
-		    "Grant it; delivery then goes on by itself. walpost stops when "
+		    "Grant it; delivery then resumes by itself. walpost stops when "
 		    "relay.topic.wait has passed.",
-		    "The Kafka user lacks a right that it had; the log's last line "
-		    "permission_waiting says which.");
+		    "The Kafka user has lost a permission; see the last permission_waiting line of "
+		    "the log.");
 	else if (r->waiting)
 		add(t, BAD, "Topic missing", r->waiting_ms,
-		    "Create the topic, or let this client describe and write it; delivery then "
-		    "goes "
-		    "on by itself. walpost stops when relay.topic.wait has passed.",
+		    "Create the topic, or allow this client to describe and write it; delivery "
+		    "then resumes by itself. walpost stops when relay.topic.wait has passed.",
 		    "An event waits for topic %s, which is missing or forbidden.",
 		    r->waiting_topic);
 	else if (r->sink_reachable && r->stalled_ms != INT64_MIN)
 		add(t, BAD, "Kafka confirms nothing", r->stalled_ms,
-		    "Look for partitions without a leader or with too few in-sync replicas: "
+		    "Find partitions without a leader or with too few in-sync replicas: "
 		    "kafka-topics.sh --describe --unavailable-partitions, or "
 		    "--under-min-isr-partitions.",
 		    "Kafka answers, and has confirmed none of %zu events in flight.", r->in_flight);
 	if (r->isolating)
 		add(t, LOOK, "Event refused", INT64_MIN,
-		    "Nothing: if it is refused alone too, relay.poison decides.",
-		    "An event was refused: events go one by one until it is found.");
+		    "No action needed: if it is refused alone too, relay.poison decides.",
+		    "An event was refused: events are sent one by one until it is found.");
 	if (r->sink_data_losses > 0)
 		add(t, BAD, "Kafka lost records", INT64_MIN,
-		    "Run walpost diff: it names the rows whose records are missing.",
+		    "List the rows whose records are missing with walpost diff.",
 		    "Offsets went back %" PRIu64
-		    " times: Kafka no longer has records that it had confirmed.",
+		    " times: Kafka has lost records that it had confirmed.",
 		    r->sink_data_losses);
 }
 
@@ -124,20 +123,20 @@ static void find_postgres(const struct wp_telemetry *v, struct wp_troubles *t)
 		return;
 	if (!reads(r) && v->now.ms - since_ms >= WP_READY_AWAY_MS)
 		add(t, BAD, "No stream from Postgres", heard ? since_ms : INT64_MIN,
-		    "Check that the server runs and that this host reaches it (walpost check); the "
-		    "log below says why the last try failed.",
-		    heard ? "It does not stream any more (%s)." : "It has not streamed yet (%s).",
+		    "Check that the server is running and that this host reaches it (walpost "
+		    "check); see the log below for the last error.",
+		    heard ? "The stream has ended (%s)." : "No stream has started yet (%s).",
 		    wp_state_name(r->state));
 	else if (r->state == WP_STREAMING && heard && v->now.ms - since_ms >= WP_READY_DEAF_MS)
 		add(t, BAD, "Postgres is silent", since_ms,
 		    "Check the network between this host and the server.",
-		    "The connection stands, and nothing comes.");
+		    "The connection is open, but nothing arrives.");
 }
 
 static void find_slot(const struct wp_telemetry *v, struct wp_troubles *t)
 {
-	static const char raise[] =
-		"See why walpost is behind, or raise max_slot_wal_keep_size if the disk has room.";
+	static const char raise[] = "Find out why walpost is behind, or raise "
+				    "max_slot_wal_keep_size if the disk has room.";
 	const struct wp_relay_slot *s = &v->relay.slot;
 
 	if (!s->known || s->keeping == WP_KEEPING_LOST)
@@ -150,10 +149,11 @@ static void find_slot(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "At the present rate slot %s may be lost in %" PRId64 " s.", v->slot,
 		    s->seconds);
 	else if (s->keeping == WP_KEEPING_EXTENDED)
-		add(t, LOOK, "Postgres keeps much log", INT64_MIN,
-		    "See why walpost is behind: Kafka slow or away, or a transaction open for "
-		    "long.",
-		    "Slot %s holds more log than max_wal_size, and the server's disk fills.",
+		add(t, LOOK, "Postgres retains much WAL", INT64_MIN,
+		    "Find out why walpost is behind: Kafka slow or unreachable, or a long open "
+		    "transaction.",
+		    "Slot %s holds more WAL than max_wal_size, and the server's disk is filling "
+		    "up.",
 		    v->slot);
 }
 
@@ -164,8 +164,8 @@ static void find_rest(const struct wp_telemetry *v, struct wp_troubles *t)
 {
 	if (v->reloads.last_refused)
 		add(t, LOOK, "Reload refused", INT64_MIN,
-		    "Correct the file and reload again; the log below says what is wrong.",
-		    "The configuration in force is the one from before.");
+		    "Correct the file and reload again; see the log below for the error.",
+		    "The previous configuration stays in effect.");
 	if (t->count > 0 || (v->verdict.ready && v->verdict.live) || v->relay.stopping)
 		return;
 	for (size_t i = 0; i < v->verdict.reason_count; i++)
@@ -178,7 +178,7 @@ void wp_troubles_of(const struct wp_telemetry *v, struct wp_troubles *ret)
 	*ret = (struct wp_troubles){ .count = 0 };
 	if (!v->verdict.live)
 		add(ret, BAD, "Stuck", INT64_MIN,
-		    "Restart the process: it does not get over this by itself.", "%s",
+		    "Restart the process: it does not recover by itself.", "%s",
 		    v->verdict.reason_count > 0 ? v->verdict.reasons[0] : "");
 	find_halt(v, ret);
 	find_loss(v, ret);

@@ -200,9 +200,9 @@ static enum wp_rc blame(enum wp_type type, struct wp_span text, struct wp_error 
 	struct wp_excerpt shown;
 
 	if (wp_span_is(text, "infinity") || wp_span_is(text, "-infinity"))
-		return wp_error_set(error, WP_DATA, "the %s is %s, which is no moment",
+		return wp_error_set(error, WP_DATA, "the %s is %s, which is not a point in time",
 				    name_of(type), wp_excerpt(&shown, text));
-	return wp_error_set(error, WP_DATA, "\"%s\" is no %s as Postgres prints it",
+	return wp_error_set(error, WP_DATA, "\"%s\" is not a %s in Postgres's format",
 			    wp_excerpt(&shown, text), name_of(type));
 }
 
@@ -210,7 +210,7 @@ static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct 
 {
 	struct wp_excerpt shown;
 
-	return wp_error_set(error, WP_DATA, "the %s %s is too far from 1970", name_of(type),
+	return wp_error_set(error, WP_DATA, "the %s %s is out of range", name_of(type),
 			    wp_excerpt(&shown, text));
 }
 

@@ -86,7 +86,8 @@ static enum wp_rc render_text(struct wp_buffer *into, struct wp_span text, enum 
 	if (form == WP_RENDER_QUOTED)
 		return write_quoted(into, text);
 	if (!wp_utf8_is_valid(text))
-		return wp_error_set(error, WP_DATA, "the text \"%s\" is not UTF-8, as JSON must be",
+		return wp_error_set(error, WP_DATA,
+				    "the text \"%s\" is not UTF-8, as JSON requires",
 				    wp_excerpt(&shown, text));
 	return wp_json_write_string(into, text, WP_JSON_JACKSON);
 }
@@ -127,7 +128,7 @@ static enum wp_rc render_bytea(struct wp_buffer *into, struct wp_span text,
 	wp_buffer_init(&bytes, text.size / 2);
 	enum wp_rc rc = wp_buffer_reserve(&bytes, text.size / 2);
 	if (rc == WP_OK && !read_bytea(text, &bytes))
-		rc = wp_error_set(error, WP_DATA, "\"%s\" is no bytea as Postgres prints it in hex",
+		rc = wp_error_set(error, WP_DATA, "\"%s\" is not a bytea in hex format",
 				  wp_excerpt(&shown, text));
 	if (rc == WP_OK)
 		rc = write_quote(into, form);
@@ -147,7 +148,7 @@ static enum wp_rc render_bool(struct wp_buffer *into, struct wp_span text, struc
 		return wp_buffer_append_text(into, "true");
 	if (wp_span_is(text, "f"))
 		return wp_buffer_append_text(into, "false");
-	return wp_error_set(error, WP_DATA, "\"%s\" is no bool as Postgres prints it",
+	return wp_error_set(error, WP_DATA, "\"%s\" is not a bool in Postgres's format",
 			    wp_excerpt(&shown, text));
 }
 

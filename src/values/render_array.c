@@ -24,7 +24,7 @@ static enum wp_rc blame(struct wp_span text, struct wp_error *error)
 {
 	struct wp_excerpt shown;
 
-	return wp_error_set(error, WP_DATA, "\"%s\" is no array as Postgres prints it",
+	return wp_error_set(error, WP_DATA, "\"%s\" is not an array in Postgres's format",
 			    wp_excerpt(&shown, text));
 }
 
@@ -97,7 +97,7 @@ static enum wp_rc write_null(struct wp_buffer *into, const struct wp_column_type
 	if (type->element == WP_TYPE_ENUM)
 		return wp_error_set(
 			error, WP_DATA,
-			"an array of an enum holds NULL, which its schema does not allow");
+			"an array of an enum contains NULL, which its schema does not allow");
 	return wp_buffer_append_text(into, "null");
 }
 

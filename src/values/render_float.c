@@ -189,7 +189,7 @@ enum wp_rc wp_render_float(struct wp_buffer *into, enum wp_type type, struct wp_
 		return wp_buffer_printf(into, "\"%.*s\"", (int)text.size, (const char *)text.data);
 	}
 	if (!read_number(type, text, &number))
-		return wp_error_set(error, WP_DATA, "\"%s\" is no float%d as Postgres prints it",
+		return wp_error_set(error, WP_DATA, "\"%s\" is not a float%d in Postgres's format",
 				    wp_excerpt(&shown, text), type == WP_TYPE_FLOAT4 ? 4 : 8);
 	return write_number(into, type, number);
 }

@@ -37,7 +37,7 @@ enum wp_rc wp_render_integer(struct wp_buffer *into, enum wp_type type, struct w
 
 	if (is_integer(text, max))
 		return wp_buffer_append(into, text);
-	return wp_error_set(error, WP_DATA, "\"%s\" is no int%d as Postgres prints it",
+	return wp_error_set(error, WP_DATA, "\"%s\" is not an int%d in Postgres's format",
 			    wp_excerpt(&shown, text), size);
 }
 
@@ -65,9 +65,9 @@ static enum wp_rc blame(struct wp_span text, struct wp_error *error)
 	if (wp_span_is(text, "NaN") || wp_span_is(text, "Infinity") ||
 	    wp_span_is(text, "-Infinity"))
 		return wp_error_set(error, WP_DATA,
-				    "a numeric is %s, for which Connect's decimals have no form",
+				    "a numeric is %s, which Connect's decimals cannot represent",
 				    wp_excerpt(&shown, text));
-	return wp_error_set(error, WP_DATA, "\"%s\" is no numeric as Postgres prints it",
+	return wp_error_set(error, WP_DATA, "\"%s\" is not a numeric in Postgres's format",
 			    wp_excerpt(&shown, text));
 }
 
@@ -149,9 +149,9 @@ enum wp_rc wp_render_numeric(struct wp_buffer *into, int32_t modifier, struct wp
 	}
 	assert(scale.scale >= 0);
 	if (!wp_decimal_set_scale(&d, (size_t)scale.scale))
-		return wp_error_set(error, WP_DATA,
-				    "the numeric %s has more than the column's %d digits behind "
-				    "the point",
-				    wp_excerpt(&shown, text), scale.scale);
+		return wp_error_set(
+			error, WP_DATA,
+			"the numeric %s has more fractional digits than the column's scale %d",
+			wp_excerpt(&shown, text), scale.scale);
 	return form == WP_RENDER_JSON ? write_decimal(into, &d) : write_big_decimal(into, &d);
 }

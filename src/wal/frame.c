@@ -42,8 +42,8 @@ enum wp_rc wp_frame_read(struct wp_span copy_data, struct wp_frame *ret, struct 
 				    kind);
 	if (wp_wire_end(&w) != WP_OK)
 		return wp_error_set(error, WP_PROTO,
-				    "the server sent a replication frame '%c' of %zu bytes, "
-				    "which is not its size",
+				    "the server sent a replication frame '%c' with an invalid size "
+				    "of %zu bytes",
 				    kind, copy_data.size);
 	*ret = frame;
 	return WP_OK;

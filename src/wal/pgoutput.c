@@ -26,7 +26,7 @@ static struct byte_text byte_text(uint8_t byte)
 
 static enum wp_rc unknown_byte(struct wp_error *error, const char *place, uint8_t byte)
 {
-	return wp_error_set(error, WP_PROTO, "pgoutput: %s holds an unknown byte %s", place,
+	return wp_error_set(error, WP_PROTO, "pgoutput: %s contains an unknown byte %s", place,
 			    byte_text(byte).text);
 }
 
@@ -264,8 +264,8 @@ static enum wp_rc refuse(uint8_t kind, struct wp_error *error)
 	case 'r':
 		return wp_error_set(
 			error, WP_PROTO,
-			"pgoutput: message '%c' tells of a prepared transaction; the "
-			"slot was created with two_phase; drop it and create one without",
+			"pgoutput: message '%c' belongs to a prepared transaction: the slot was "
+			"created with two_phase; drop it and create one without",
 			kind);
 	case 'S':
 	case 'E':
@@ -273,8 +273,8 @@ static enum wp_rc refuse(uint8_t kind, struct wp_error *error)
 	case 'c':
 	case 'p':
 		return wp_error_set(error, WP_PROTO,
-				    "pgoutput: message '%c' belongs to streamed transactions, "
-				    "which were not asked for",
+				    "pgoutput: message '%c' belongs to a streamed transaction, "
+				    "which was not requested",
 				    kind);
 	default:
 		return wp_error_set(error, WP_PROTO, "pgoutput: unknown message %s",
@@ -328,7 +328,7 @@ enum wp_rc wp_pgoutput_read(struct wp_pgoutput *p, struct wp_span message, struc
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "pgoutput: message '%c' of %zu bytes %s", kind,
 				    message.size,
-				    w.bad ? "is shorter than it says" : "has bytes left over");
+				    w.bad ? "is shorter than declared" : "has trailing bytes");
 	*ret = change;
 	return WP_OK;
 }

@@ -93,19 +93,19 @@ enum wp_rc wp_timelines_read(struct wp_timelines *t, uint32_t current, struct wp
 	struct wp_timelines fresh = { .current = current };
 
 	if (current == 0)
-		return wp_error_set(error, WP_PROTO, "the server names timeline 0; there is none");
+		return wp_error_set(error, WP_PROTO,
+				    "the server reported timeline 0, which does not exist");
 	for (unsigned number = 1; history.size > 0; number++) {
 		struct wp_span line = take_line(&history);
 		skip_blanks(&line);
 		if (line.size == 0 || line.data[0] == '#')
 			continue;
 		if (!read_switch(&fresh, line))
-			return wp_error_set(
-				error, WP_PROTO,
-				"the history of timeline %" PRIu32
-				" is malformed at line %u: wanted are an older timeline, "
-				"the LSN where it ended and a reason, oldest first",
-				current, number);
+			return wp_error_set(error, WP_PROTO,
+					    "the history of timeline %" PRIu32
+					    " is malformed at line %u: expected an older timeline, "
+					    "the LSN where it ended and a reason, oldest first",
+					    current, number);
 	}
 	*t = fresh;
 	return WP_OK;

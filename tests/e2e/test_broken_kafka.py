@@ -56,7 +56,7 @@ def test_a_machine_without_threads_is_no_wrong_configuration(stage, shim, folder
     none.touch()
     relay = stage.new_relay(environment=shim(no_threads=none)).start()
     assert relay.wait_exit(30) == 1  # a restart may help
-    assert "could not start" in relay.log_text()
+    assert "failed to start" in relay.log_text()
 
 
 def test_a_new_producer_that_gets_no_thread_is_tried_again(stage, shim, folder):

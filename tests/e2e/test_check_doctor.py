@@ -249,7 +249,7 @@ def test_a_slot_that_a_failover_loses_where_another_is_kept(ready):
     _slot_without_failover(ready)
     assert _is_fine(ready, "slot_failover")
     ready.sql("SELECT pg_create_logical_replication_slot('kept', 'pgoutput', false, false, true)")
-    _cured(ready, _warned(ready, "slot_failover", "there is one that has it: kept"))
+    _cured(ready, _warned(ready, "slot_failover", "a slot with the flag exists: kept"))
     assert ready.sql("SELECT failover FROM pg_replication_slots WHERE slot_name = %s", (ready.slot,)) == [(True,)]
 
 
@@ -257,11 +257,11 @@ def test_a_slot_that_a_failover_loses_where_another_is_kept(ready):
 def test_standbys_that_the_slot_waits_for_and_are_not_there(ready, server):
     ready.sql("SELECT pg_create_physical_replication_slot('gone')")
     server.set_conf(synchronized_standby_slots="gone")
-    _cured(ready, _warned(ready, "standby_slots", "no standby reads now: gone"))
+    _cured(ready, _warned(ready, "standby_slots", "no standby is reading: gone"))
     server.set_conf(synchronized_standby_slots="gone")
     ready.sql("SELECT pg_drop_replication_slot('gone')")
     finding = ready.check()["standby_slots"]
-    assert finding["level"] == "fail" and "no physical slot here: gone" in finding["what"]
+    assert finding["level"] == "fail" and "not physical slots of this server: gone" in finding["what"]
     _cured(ready, finding)
 
 

@@ -95,7 +95,7 @@ def test_a_topic_that_took_events_and_is_gone(setting, folder):
     wait_until(lambda: setting.kafka.read(setting.topic), 20, "the event is there")
     relay.stop()
     setting.database.config["outbox.topic.replacement"] = None  # of another configuration
-    assert setting.found("topic", "ok", "it took events before")
+    assert setting.found("topic", "ok", "it received events before")
     setting.kafka.delete_topic(setting.topic)
     setting.cured(setting.found("topic", "warn", "(any more)"))
 
@@ -109,14 +109,14 @@ def test_a_name_that_no_topic_can_have(setting):
 def test_topics_that_the_broker_does_not_make(setting):
     setting.create()
     setting.database.config["kafka.allow.auto.create.topics"] = "true"
-    setting.cured(setting.found("kafka_auto_create", "warn", "no topic will be made"))
+    setting.cured(setting.found("kafka_auto_create", "warn", "missing topics are not created"))
 
 
 def test_topics_that_the_broker_makes_are_not_made_by_asking(ready, folder):
     kafka = Kafka(folder / "willing", "auto.create.topics.enable=true\n").start()
     try:
         setting = Setting(ready, kafka, folder, **{"kafka.allow.auto.create.topics": "true"})
-        assert "made when it is needed" in setting.findings()["topic"]["what"]
+        assert "created when it is needed" in setting.findings()["topic"]["what"]
         assert setting.findings()["kafka_auto_create"]["level"] == "ok"
         assert setting.topic not in kafka.topics()
     finally:
@@ -152,7 +152,7 @@ def test_a_topic_with_times_of_its_own(setting):
 
 def test_more_replicas_in_sync_than_there_are(setting):
     setting.create(min_insync_replicas=2)
-    setting.cured(setting.found("topic_in_sync", "warn", "min.insync.replicas is 2, and there are only 1"))
+    setting.cured(setting.found("topic_in_sync", "warn", "min.insync.replicas is 2, but there are only 1"))
 
 
 # --- its replicas
@@ -249,7 +249,7 @@ def test_topics_that_an_acl_denies_everybody_by_the_beginning_of_their_name(allo
 def test_a_topic_that_we_may_not_even_see(watched):
     denial = _of_topic(watched.topic, USER, AclOperation.ALL)
     watched.kafka.change_acls(denial)
-    watched.found("topic", "fail", "not ours to see")
+    watched.found("topic", "fail", "walpost may not describe and write it")
     watched.kafka.change_acls(denial, take_back=True)
     assert watched.is_fine("topic")
 
@@ -283,10 +283,10 @@ def test_a_user_who_may_not_make_topics(ready, folder):
     try:
         setting = _watched(ready, kafka, folder)
         ready.config["kafka.allow.auto.create.topics"] = "true"
-        assert "made when it is needed" in setting.findings()["topic"]["what"]
+        assert "created when it is needed" in setting.findings()["topic"]["what"]
         kafka.change_acls(
             _of_topic("*", USER, AclOperation.CREATE),
             _acl(ResourceType.BROKER, "kafka-cluster", "other", AclOperation.CREATE, AclPermissionType.ALLOW))
-        setting.cured(setting.found("kafka_auto_create", "warn", "we may not create topics"))
+        setting.cured(setting.found("kafka_auto_create", "warn", "walpost may not create topics"))
     finally:
         kafka.end()

@@ -85,9 +85,9 @@ def _set_aside_by_check(stage, relay, why):
 
 _WAIT = {"relay.topic.wait": "1s"}
 CASES = [
-    Case("a foreign row, by its message", _foreign_row, "stream_refused", "public.audit came, which is neither",
+    Case("a foreign row, by its message", _foreign_row, "stream_refused", "public.audit, neither the outbox",
          _set("outbox.ignore", "public.audit")),
-    Case("a foreign row, by check", _foreign_row, "stream_refused", "this one is in the log already", _by_check),
+    Case("a foreign row, by check", _foreign_row, "stream_refused", "this one is already in the WAL", _by_check),
     Case("a renamed column", _renamed_column, "stream_refused", 'has no column "payload"',
          _set("outbox.column.payload", "body")),
     Case("an updated row", _updated_row, "stream_refused", "outbox.on_update = stop",
@@ -216,7 +216,7 @@ def test_a_publication_younger_than_the_slot_is_cured_by_what_the_message_says(s
     again = stage.new_relay().start()
     assert again.wait_exit(60) == 3
     (line,) = again.log("stream_refused")
-    assert "does not exist at this place of the log" in line["reason"]
+    assert "does not exist at this position of the WAL" in line["reason"]
     stage.wait_released()
     for command in ("slot drop --force", "slot create", "slot accept"):
         assert "walpost " + command in " ".join(line["reason"].split())

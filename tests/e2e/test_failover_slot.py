@@ -91,4 +91,4 @@ def test_while_a_standby_that_counts_is_away_slot_skip_waits_and_then_lists_all(
         wait_until(lambda: own_postgres.query(waiting), 20, "it waits for the standby")
         standby.start()
         said, complained = skipping.communicate(timeout=60)
-    assert "3 events in 1 transaction" in said and "--force gives up these events" in complained, complained
+    assert "3 events in 1 transaction" in said and "to discard these events, use --force" in complained, complained

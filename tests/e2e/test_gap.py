@@ -91,7 +91,7 @@ def test_a_slot_moved_after_a_good_stop_is_refused_until_it_is_accepted(stage, m
     move(stage)
     for _ in range(2):  # and again: a supervisor's restart changes nothing
         why = _refusal(relay)
-        assert stage.slot in why and confirmed in why and " UTC" in why and "bytes of log" in why
+        assert stage.slot in why and confirmed in why and " UTC" in why and "bytes of WAL" in why
         assert "slot accept" in why and "outbox" in why
     checked = _check(stage)
     assert checked.returncode == 1 and "walpost slot accept" in checked.stdout
@@ -113,7 +113,7 @@ def test_a_slot_made_anew_after_a_halt_is_refused(stage):
     assert relay.wait_exit(30) == 3
     stage.wait_released()
     _start_anew(stage)
-    assert "good order" in _refusal(relay)
+    assert "stopped cleanly" in _refusal(relay)
 
 
 def test_a_slot_advanced_after_the_server_ended_the_stream_is_refused(stage):
@@ -131,7 +131,7 @@ def test_a_slot_advanced_after_the_server_ended_the_stream_is_refused(stage):
     assert stopped and told >= confirmed
     stage.wait_released()
     _advance(stage)
-    assert "good order" in _refusal(relay)
+    assert "stopped cleanly" in _refusal(relay)
 
 
 def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_postgres):
@@ -146,7 +146,7 @@ def test_a_slot_moved_after_a_stop_without_a_stream_is_refused(make_stage, own_p
     assert relay.wait_exit() == 0
     assert _checkpoint(stage, "stopped") == (True,)
     _advance(stage)
-    assert "good order" in _refusal(relay)
+    assert "stopped cleanly" in _refusal(relay)
 
 
 def test_a_last_word_that_the_server_cannot_take_is_said_to_be_missing(make_stage, own_postgres):
@@ -230,7 +230,7 @@ def test_a_slot_that_was_dropped_and_made_anew_by_init_is_known_to_be_new(stage,
     relay.stop()
     _advance(stage)  # only what init did itself
     assert run_command("init", "-c", relay.config_file).returncode in (0, 1)
-    assert "good order" in _refusal(relay)
+    assert "stopped cleanly" in _refusal(relay)
 
 
 def test_what_another_relay_writes_while_the_server_is_asked_accuses_nobody(make_stage, own_postgres):
@@ -480,7 +480,7 @@ def test_a_restored_copy_with_a_slot_of_the_same_name_is_refused(make_stage, own
     clone.query("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (stage.slot,), stage.database)
     copied = stage.new_relay({"postgres.conninfo": clone.conninfo(stage.database)})
     why = _refusal(copied)
-    assert "promoted or restored" in why or "stopped in good order" in why
+    assert "promoted or restored" in why or "stopped cleanly" in why
     clone.end()
 
 

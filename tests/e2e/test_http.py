@@ -208,9 +208,9 @@ def test_only_get_and_head_of_known_paths(stage):
 
 
 @pytest.mark.parametrize("listen, reason", [
-    ("localhost:9187", "is no address to listen on"),
-    ("http", "is no address to listen on"),
-    ("1.2.3.999:80", "it is no address"),
+    ("localhost:9187", "is not an address to listen on"),
+    ("http", "is not an address to listen on"),
+    ("1.2.3.999:80", "it is not an address"),
     ("192.0.2.1:9187", "Cannot assign requested address"),
 ])
 def test_an_address_that_will_not_do_is_refused_at_the_start(stage, listen, reason):
@@ -225,8 +225,8 @@ def test_a_port_that_is_taken_is_refused_at_the_start(stage):
         relay = stage.new_relay({"http.listen": str(port)}).start()
         assert relay.wait_exit() == 2
         (line,) = relay.log("start_failed")
-        assert f"port {port}: Address already in use; another process listens there" in line["reason"]
-        assert "give this one another port in http.listen" in line["reason"]
+        assert f"port {port}: Address already in use; another process is listening there" in line["reason"]
+        assert "set http.listen to another port" in line["reason"]
 
 
 def test_over_ipv6_too(stage):

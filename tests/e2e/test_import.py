@@ -154,7 +154,7 @@ def test_what_a_consumer_would_see_is_marked_and_told(more, marked, tmp_path):
     done = _import(_properties(**more))
     assert done.returncode == 1
     assert f"#   {marked}\n" in done.stdout and f" {marked}: " in done.stderr
-    assert "may see: those marked CHECK and NOT SUPPORTED" in done.stderr
+    assert "affect consumers: those marked CHECK or NOT SUPPORTED" in done.stderr
     _loads(done.stdout, tmp_path)
 
 
@@ -169,9 +169,9 @@ def test_what_javas_producer_takes_gives_a_file_that_walpost_takes(value, tmp_pa
 
 
 @pytest.mark.parametrize("more, marked", [
-    ({"transforms": "outbox,outbox"}, "CHECK: transforms: outbox is named twice"),
-    ({"topic.creation.default.partitions": "12"}, "CHECK: topic.creation.default.partitions: Kafka Connect makes"),
-    ({"table.include.list": "public.OutboxEvents"}, "CHECK: table.include.list: Debezium compares names"),
+    ({"transforms": "outbox,outbox"}, "CHECK: transforms: outbox is listed twice"),
+    ({"topic.creation.default.partitions": "12"}, "CHECK: topic.creation.default.partitions: Kafka Connect creates"),
+    ({"table.include.list": "public.OutboxEvents"}, "CHECK: table.include.list: Debezium ignores case in names"),
 ])
 def test_what_is_assumed_is_marked(more, marked, tmp_path):
     done = _import(_properties(**more))
@@ -228,20 +228,20 @@ def test_of_a_property_set_twice_the_last_counts():
     done = _import(_properties() + "slot.name=one\nslot.name=two\n")
     assert done.returncode == 0
     assert _settings(done.stdout)["postgres.slot"] == "two"
-    assert "# slot.name\n#   dropped: it is set again in line 12, which wins\n" in done.stdout
+    assert "# slot.name\n#   dropped: it is set again in line 12, which takes precedence\n" in done.stdout
 
 
 @pytest.mark.parametrize("text, said", [
-    ("", "there is no property in it"),
-    ("# nothing\n\n! else\n", "there is no property in it"),
+    ("", "it contains no property"),
+    ("# nothing\n\n! else\n", "it contains no property"),
     ('{\n  "a": "b",\n}', "/dev/stdin: line 3: "),
     ('{"a": "b"', "line 1: "),
-    ("[1]", "an object is needed"),
+    ("[1]", "an object is required"),
     ('{"config": {"a": {"b": 1}}}', "the value of a property is an object or an array"),
-    ('{"a": {"info": {"name": "a", "config": {"b": "c"}}}}', "give one of them, as GET /connectors/NAME answers"),
-    ("kind: KafkaConnector\nspec:\n  config:\n    plugin.name: pgoutput\n", "line 2: it is YAML, which is not read"),
+    ('{"a": {"info": {"name": "a", "config": {"b": "c"}}}}', "pass one of them, as GET /connectors/NAME returns it"),
+    ("kind: KafkaConnector\nspec:\n  config:\n    plugin.name: pgoutput\n", "line 2: YAML is not supported"),
     ('{"config":\n{"a": "\\ud800"}}', "line 2: a \\u escape is half of a character"),
-    ("a=\\u12", "line 1: \\u wants four hexadecimal digits"),
+    ("a=\\u12", "line 1: \\u requires four hexadecimal digits"),
     ("a=b\nc=\\u0000\n", "line 2: a NUL character"),
 ])
 def test_what_cannot_be_read_is_refused_with_the_place(text, said):

@@ -56,7 +56,7 @@ def test_before_it_check_says_to_run_it_first(database):
     assert findings["init"]["level"] == "fail" and "walpost init has not been run" in findings["init"]["what"]
     assert "run walpost init first" in findings["init"]["cure"]
     for name in ("table", "publication", "slot", "checkpoint"):
-        assert findings[name]["cure"].startswith("-- walpost init makes it; or by hand:\n"), findings[name]
+        assert findings[name]["cure"].startswith("-- create it with walpost init, or by hand:\n"), findings[name]
     shown = database.command("check").stdout
     assert shown.index("walpost init") < shown.index("there is no slot")
     database.init()
@@ -68,7 +68,7 @@ def test_everything_is_made_and_a_second_time_is_left_as_it_is(database):
     assert [line.split(": ")[1].split(" at ")[0] for line in said] == ["created"] * 4
     first = _catalog(database)
     said = database.init().stdout.splitlines()
-    assert [line.split(": ")[1] for line in said] == ["was there"] * 4
+    assert [line.split(": ")[1] for line in said] == ["already exists"] * 4
     assert _catalog(database) == first
     assert not database.failures()
 
@@ -155,7 +155,7 @@ def test_a_role_that_may_not_make_it_is_told_who_may(database):
     database.config["postgres.conninfo"] = database.server.conninfo(database.name, user=role)
     done = database.command("init")
     assert done.returncode == 2
-    assert f"permission denied for database {database.name}; role {role} may not make it" in done.stderr
+    assert f"permission denied for database {database.name}; role {role} may not create it" in done.stderr
     assert f"add --role '{role}' --set 'postgres.conninfo=" in done.stderr
     done = database.command("init", "--role", role, "--set", f"postgres.conninfo={administrator}")
     assert done.returncode == 0, done.stderr
@@ -167,7 +167,7 @@ def test_a_slot_of_another_plugin_stays_and_a_new_one_is_made_beside_it(database
     old, new = database.slot, f"{database.slot}_new"
     database.sql("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (old,))
     done = database.command("init")
-    assert done.returncode == 1 and "walpost reads pgoutput; take another name" in done.stderr
+    assert done.returncode == 1 and "walpost requires pgoutput; use another name" in done.stderr
     database.config["postgres.slot"] = new
     place = re.search(f"slot {new}: created at (.*)", database.init().stdout)[1]
     beyond = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
@@ -186,7 +186,7 @@ def test_a_schema_that_is_missing_is_named_with_its_cure(make_database):
     database = make_database(**{"outbox.table": '"Sch.é\'ma".outbox'})
     done = database.command("init")
     assert done.returncode == 1
-    cure = done.stderr.split("make it first: ")[1].strip()
+    cure = done.stderr.split("create it first: ")[1].strip()
     assert cure == 'CREATE SCHEMA "Sch.é\'ma"'
     database.sql(cure)
     database.init()
@@ -233,9 +233,9 @@ def test_no_empty_outbox_is_made_beside_one_whose_name_differs_in_case_only(data
     database.sql('CREATE TABLE "OutBox" (id uuid, aggregatetype text, aggregateid text, type text, payload jsonb)')
     database.sql(f"CREATE PUBLICATION {database.publication} FOR ALL TABLES")
     done = database.command("init")
-    assert done.returncode == 1 and 'there is public."OutBox", whose name differs in case only' in done.stderr
+    assert done.returncode == 1 and 'there is public."OutBox", whose name differs only in case' in done.stderr
     printed = database.psql(database.command("init", "--print-sql").stdout)
-    assert printed.returncode != 0 and 'public."OutBox", whose name differs in case only' in printed.stderr
+    assert printed.returncode != 0 and 'public."OutBox", whose name differs only in case' in printed.stderr
     assert database.sql("SELECT relname FROM pg_class WHERE relname ILIKE 'outbox'") == [("OutBox",)]
     (finding,) = [one for one in database.failures() if one["name"] == "table_case"]
     database.apply(finding)

@@ -257,4 +257,4 @@ def test_a_database_restored_from_before_is_refused(make_stage, own_postgres, fo
     saved.rename(own_postgres.data)
     own_postgres.start()
     why = _refusal(stage.new_relay().start())
-    assert "where the log of this server ends at" in why and "positions below it" in why
+    assert "where the WAL of this server ends at" in why and "positions below it" in why

@@ -151,7 +151,7 @@ def test_what_the_server_refuses_is_taken_back_until_it_is_mended(stage):
     relay.reload(wanted)
     relay.wait_until(lambda: relay.log("reload_refused"), 20, "the server refuses it")
     (refused,) = relay.log("reload_refused")
-    assert "tenant" in refused["reason"] and "as before the reload" in refused["reason"]
+    assert "tenant" in refused["reason"] and "the previous configuration of events" in refused["reason"]
     assert _metric(relay, "walpost_reload_refused") == 1
     assert "outbox.headers = tenant" not in _text(relay, "/")
     stage.insert("a")

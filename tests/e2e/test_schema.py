@@ -200,7 +200,7 @@ def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind
     with stage.transaction() as connection:
         connection.execute("LOCK TABLE outbox_1 IN ACCESS EXCLUSIVE MODE")
         relay = stage.new_relay().start()
-        relay.wait_log("is it, or a partition of it, locked?", 60, count=2)
+        relay.wait_log("an outbox or a partition of it is locked", 60, count=2)
         sessions = ("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
                     "AND application_name = 'walpost' AND backend_type = 'client backend'")
         stage.wait_until(lambda: stage.sql(sessions)[0][0] <= 1, 5, "no session is left behind")

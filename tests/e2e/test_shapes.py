@@ -52,8 +52,8 @@ def test_columns_give_partition_and_timestamp(wide):
 
 
 @pytest.mark.parametrize("column, value, why", [
-    ("part", 4, "names partition 4, and topic"),
-    ("part", -1, "is the number of no partition"),
+    ("part", 4, "has partition 4, but topic"),
+    ("part", -1, "is not a partition number"),
     ("at", "infinity", "the timestamp"),
     ("at", "1969-01-01", "is before 1970"),
     ("meta", "[1]", "the headers"),
@@ -89,7 +89,7 @@ def test_without_a_policy_a_bad_partition_stops_the_relay(wide):
     relay = wide.relay({"outbox.column.partition": "part"})
     insert(wide, part=99)
     assert relay.wait_exit() == 3
-    assert "names partition 99" in relay.log_text()
+    assert "has partition 99" in relay.log_text()
 
 
 def test_members_of_json_and_properties_become_headers(wide):
@@ -213,7 +213,7 @@ def test_a_type_that_has_no_form_is_refused_when_its_table_is_seen(make_stage):
     relay = stage.new_relay({"outbox.headers": "span", "outbox.types": "debezium"}).start()
     insert(stage, span="1 day")
     assert relay.wait_exit() == 3
-    assert "(outbox.headers) is of type interval, which is not written as Debezium does" in relay.log_text()
+    assert "(outbox.headers) is of type interval, which walpost cannot write as Debezium does" in relay.log_text()
 
 
 def _asked_for_binary(stage, mark):

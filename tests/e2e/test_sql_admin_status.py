@@ -80,7 +80,8 @@ def test_the_status_for_a_role_that_may_see_little(stage):
     with passing_role(stage, f"guest_{stage.name}") as guest, reader(stage) as pid:
         ran = good(slot_status(stage, user=guest), f"is read by process {pid}; ")
         assert facts_of(ran)["walsender_state"].startswith("hidden: it belongs to another role")
-        assert facts_of(ran)["owner"].startswith("unknown: walpost.slot_checkpoint is missing or not readable by this role")
+        assert facts_of(ran)["owner"].startswith(
+            "unknown: walpost.slot_checkpoint is missing or not readable by this role")
         stage.sql(f"GRANT pg_monitor TO {guest}")
         assert facts_of(slot_status(stage, user=guest))["walsender_state"] in ("catchup", "streaming")
 

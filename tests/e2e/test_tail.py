@@ -545,7 +545,7 @@ def test_wrong_options_are_refused(stage):
         (("--count", "-1"), "is not a number"),
         (("--count", "x"), "is not a number"),
         (("--count", "99999999999999999999"), "is not a number"),
-        (("--no-follow",), "needs --backlog"),
+        (("--no-follow",), "requires --backlog"),
     ):
         done = _tail(stage, *arguments)
         assert done.returncode == 2 and words in done.stderr, arguments

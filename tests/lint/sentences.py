@@ -30,7 +30,7 @@ def literals(text):
     for match in _TOKEN.finditer(text):
         if match["skip"] is not None:
             continue
-        if text.rfind("\n", 0, match.start()) >= 0 and text[text.rfind("\n", 0, match.start()) + 1:].startswith("#"):
+        if text[text.rfind("\n", 0, match.start()) + 1:].startswith("#include"):
             continue
         if run and not _BETWEEN.fullmatch(text, end, match.start()):
             yield line, "".join(run)

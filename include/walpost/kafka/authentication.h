@@ -28,8 +28,8 @@ bool wp_authentication_is_tls(rd_kafka_resp_err_t code, const char *text);
 bool wp_authentication_hung_up(const char *text);
 
 /* Goes behind the text of one that hung up. */
-#define WP_HUNG_UP_CURE                                                               \
-	"; if it goes on: that listener speaks no TLS, correct security.protocol or " \
+#define WP_HUNG_UP_CURE                                                                     \
+	"; if this persists, that listener does not use TLS: correct security.protocol or " \
 	"bootstrap.servers in [kafka]"
 
 /* `version` is rd_kafka_version(). */

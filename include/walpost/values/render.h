@@ -39,7 +39,7 @@
 /* Types that have a form here, for who has to choose another. */
 #define WP_TYPES_RENDERED       \
 	WP_TYPES_READ_IN_BINARY \
-	"; besides inet, cidr, macaddr, ranges, xml, tsvector, citext and ltree"
+	"; also inet, cidr, macaddr, ranges, xml, tsvector, citext and ltree"
 
 struct wp_column_type {
 	enum wp_type type;

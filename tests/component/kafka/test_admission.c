@@ -439,7 +439,7 @@ static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(vo
 	CHECK_TEXT(world_view(&w)->topic, "");
 	topic->troubled_at_ms -= 5000;
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
-	CHECK_HAS(world_view(&w)->error.text, "the brokers were asked to and did not");
+	CHECK_HAS(world_view(&w)->error.text, "(the brokers were asked to create it and did not");
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	CHECK_EQ(w.reports[0].outcome, WP_CONFIRMED);

@@ -292,7 +292,7 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 	enum wp_rc rc = WP_AGAIN;
 	WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &error)) != WP_AGAIN);
 	CHECK_EQ(rc, WP_DATA);
-	CHECK_HAS(error.text, "names partition 1, and topic known has 1");
+	CHECK_HAS(error.text, "has partition 1, but topic known has only 1");
 }
 
 /* Else its partitions were counted again and again, for as long as Kafka does not take the first. */

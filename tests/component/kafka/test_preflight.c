@@ -52,7 +52,7 @@ static void wrong_credentials_are_told_at_once(void **state)
 	int64_t before = world_clock_ms();
 	CHECK_EQ(wp_kafka_reach(&w.options, 20000, &sentence, &error), WP_CONFIG);
 	CHECK(world_clock_ms() - before < 10000);
-	CHECK_HAS(error.text, "does not let us in");
+	CHECK_HAS(error.text, "Kafka rejects the login:");
 	CHECK(strstr(error.text, "hunter2") == NULL);
 }
 
@@ -101,7 +101,7 @@ static void topics_are_looked_at(void **state)
 	/* Ours are topics of one replica; of which librdkafka 2.0 makes three, 2.8 does not. */
 	const char *replicas = finding("topic_replication")->what;
 	if (strcmp(replicas, "3 replicas") != 0)
-		CHECK_HAS(replicas, "one replica: a broker that loses its disk");
+		CHECK_HAS(replicas, "if a broker loses its disk");
 }
 
 static void nobody_there_is_the_last_finding(void **state)

@@ -541,7 +541,9 @@ static void a_partition_that_is_not_there_is_refused_once_they_were_counted_for_
 		CHECK_EQ(world_offer(&w, 1, &record, &error), WP_AGAIN);
 		WORLD_UNTIL(&w, (rc = world_offer(&w, 1, &record, &error)) != WP_AGAIN);
 		CHECK_EQ(rc, WP_DATA);
-		CHECK_HAS(error.text, "names partition 1, and topic single has 1, counted from 0");
+		CHECK_HAS(
+			error.text,
+			"has partition 1, but topic single has only 1 partitions, counted from 0");
 	}
 	record.partition = 0;
 	world_send(&w, 1, &record);

@@ -400,7 +400,7 @@ static void a_name_without_an_address_is_tried_again_later(void **state)
 	harness_connect_by(&harness, "missing.test", "dbname=relay");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->error.text, "\"missing.test\" has no address");
+	CHECK_HAS(f->error.text, "cannot resolve host name \"missing.test\"");
 }
 
 static void count_tick(struct ev_loop *loop, ev_timer *w, int events)
@@ -442,7 +442,7 @@ static void resolutions_that_hang_are_bounded(void **state)
 	}
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->error.text, "8 name resolutions have not been answered");
+	CHECK_HAS(f->error.text, "8 name resolutions are still pending");
 	wp_connection_free(connection);
 
 	resolver_set(false);

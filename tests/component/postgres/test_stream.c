@@ -420,7 +420,7 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 	const struct wp_source_failure *f = harness_failure(&harness);
 	CHECK_EQ(f->reaction, WP_REACT_STOP_HUMAN);
 	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
-	CHECK_HAS(f->error.text, "publication \"p\" does not exist at this place of the log");
+	CHECK_HAS(f->error.text, "publication \"p\" does not exist at this position of the WAL");
 	CHECK_HAS(f->error.text, "postgres.publication");
 	CHECK_HAS(f->error.text, "walpost slot drop --force, walpost slot create, insert");
 }

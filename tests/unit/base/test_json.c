@@ -82,7 +82,7 @@ static void what_is_no_json_is_told_where(void **state)
 	refuses("", "a value is missing", 0);
 	refuses(NULL, "a value is missing", 0);
 	refuses("  ", "a value is missing", 2);
-	refuses("nul", "neither null", 0);
+	refuses("nul", "null, true or false is expected", 0);
 	refuses("True", "a value is missing", 0);
 	refuses("01", "begins with 0", 1);
 	refuses("-", "lacks a digit", 1);
@@ -91,8 +91,8 @@ static void what_is_no_json_is_told_where(void **state)
 	refuses(".5", "a value is missing", 0);
 	refuses("+1", "a value is missing", 0);
 	refuses("NaN", "a value is missing", 0);
-	refuses("1 2", "something follows", 2);
-	refuses("{} x", "something follows", 3);
+	refuses("1 2", "there is text after the value", 2);
+	refuses("{} x", "there is text after the value", 3);
 	refuses("[1", "comma or ] is missing", 2);
 	refuses("[1 2]", "comma or ] is missing", 3);
 	refuses("[1,]", "a value is missing", 3);
@@ -104,7 +104,7 @@ static void what_is_no_json_is_told_where(void **state)
 	refuses("[1}", "comma or ] is missing", 2);
 	refuses("\"abc", "not closed", 4);
 	refuses("\"a\\", "not closed", 3);
-	refuses("\"\\x\"", "does not escape", 2);
+	refuses("\"\\x\"", "an escape sequence is invalid", 2);
 	refuses("\"\\u12G4\"", "hexadecimal digit", 5);
 	refuses("\"\\u12", "hexadecimal digit", 5);
 	refuses("\"a\nb\"", "control character", 2);

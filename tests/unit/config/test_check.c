@@ -35,7 +35,7 @@ static void what_is_missing_is_named_with_both_ways_to_set_it(void **state)
 {
 	wrong("[kafka]\nbootstrap.servers = k\n",
 	      "postgres.conninfo is missing: write `conninfo = host=/var/run/postgresql dbname=app "
-	      "user=walpost` under [postgres] of the file, or set WALPOST__POSTGRES__CONNINFO");
+	      "user=walpost` under [postgres] in the file, or set WALPOST__POSTGRES__CONNINFO");
 	wrong("[postgres]\nconninfo =\n",
 	      "kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "
 	      "[kafka] of the "
@@ -45,11 +45,10 @@ static void what_is_missing_is_named_with_both_ways_to_set_it(void **state)
 static void a_conninfo_that_libpq_refuses_is_wrong(void **state)
 {
 	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = hots=db\n",
-	      ":4: postgres.conninfo = ********: libpq cannot take it apart: invalid connection "
-	      "option \"hots\"");
+	      ":4: postgres.conninfo = ********: libpq cannot parse it: invalid connection option "
+	      "\"hots\"");
 	wrong("[kafka]\nbootstrap.servers = k\n[postgres]\nconninfo = password=a b\n",
-	      ":4: postgres.conninfo = ********: libpq cannot take it apart (its words are "
-	      "withheld");
+	      ":4: postgres.conninfo = ********: libpq cannot parse it (the message is withheld");
 }
 
 static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
@@ -58,9 +57,7 @@ static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
 
 	check_file(&f, "[kafka]\nbootstrap.servers = k\n[postgres]\n"
 		       "conninfo = postgres://u:12/hush@db/app\n");
-	one_error(&f,
-		  ":4: postgres.conninfo = ********: an @ stands in what libpq takes for a host "
-		  "or database");
+	one_error(&f, ":4: postgres.conninfo = ********: libpq finds an @ in the host or database");
 	assert_null(strstr(f.notes.notes[0].error.text, "hush"));
 	fixture_release(&f);
 }
@@ -87,7 +84,7 @@ static void the_decoding_memory_is_a_size_that_postgres_takes(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		(void)snprintf(text, sizeof(text), RIGHT "[postgres]\ndecoding_work_mem = %s\n",
 			       bad[i]);
-		wrong(text, "it must be a size as Postgres takes it");
+		wrong(text, "it must be a size as in postgresql.conf");
 	}
 }
 
@@ -98,12 +95,11 @@ static void names_are_read_by_who_will_use_them(void **state)
 	wrong(RIGHT "[outbox]\nignore = a,,b\n", ":6: outbox.ignore");
 	wrong(RIGHT "[outbox]\nleaves = a.b.c\n", ":6: outbox.leaves");
 	wrong(RIGHT "[outbox]\nleaves = a_*\n[outbox.orders]\ntable = a\n",
-	      ":6: outbox.leaves is of one table and not inherited: set it in the section that "
-	      "names "
-	      "the table, as outbox.orders.leaves");
+	      ":6: outbox.leaves applies to one table and is not inherited: set it in the section "
+	      "that names the table, as outbox.orders.leaves");
 	wrong(RIGHT
 	      "[outbox]\nmessage.prefix = p\n[outbox.more]\nmessage.prefix = q\nleaves = a_*\n",
-	      "outbox.more.leaves names leaves of a partitioned table, and no table is named");
+	      "outbox.more.leaves names leaves of a partitioned table, but no table is named");
 	right(RIGHT
 	      "[outbox]\ntable = \"My\".\"Out.box\"\nignore = audit.*, \"x\"\nleaves = outbox_*\n");
 }
@@ -137,7 +133,7 @@ static void dead_letters_need_a_topic_that_can_be_one(void **state)
 {
 	wrong(RIGHT "[relay]\npoison = dead-letter\n", "relay.dead_letter.topic");
 	wrong(RIGHT "[relay]\ndead_letter.topic = two words\n",
-	      ":6: relay.dead_letter.topic = two words: the name of the topic holds other");
+	      ":6: relay.dead_letter.topic = two words: the name of the topic contains");
 	right(RIGHT "[relay]\npoison = dead-letter\ndead_letter.topic = dead\n");
 	right(RIGHT "[relay]\ndead_letter.topic = dead\n");
 }

@@ -182,8 +182,8 @@ static void a_secret_in_a_setting_is_refused_and_not_repeated(void **state)
 
 	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++) {
 		load_set(&f, sets[i]);
-		one_error(&f, "a secret on the command line can be read by everyone on this "
-			      "machine (ps)");
+		one_error(&f,
+			  "everyone on this machine can read a secret on the command line (ps)");
 		assert_null(strstr(f.notes.notes[0].error.text, "hush"));
 		fixture_release(&f);
 	}

@@ -181,7 +181,7 @@ static void an_unknown_section_is_an_error_with_the_nearest(void **state)
 
 static void a_key_before_the_first_section_is_an_error(void **state)
 {
-	wrong("slot = s\n[postgres]\n", ":1: slot stands before the first [section]");
+	wrong("slot = s\n[postgres]\n", ":1: slot appears before the first [section]");
 }
 
 static void a_line_that_is_nothing_is_an_error(void **state)
@@ -189,16 +189,16 @@ static void a_line_that_is_nothing_is_an_error(void **state)
 	wrong("[postgres]\nslot\n", ":2: neither `key = value` nor [section] nor # comment");
 	wrong("[postgres]\n= s\n", ":2: there is no key before the =");
 	wrong("[postgres\n", ":1: a section is written [name]");
-	wrong("[postgres] # main\n", ":1: a section is written [name], with nothing behind it");
+	wrong("[postgres] # main\n", ":1: a section is written [name], with nothing after it");
 	wrong("[postgres]\ns lot = x\n", ":2: a key consists of letters");
 	wrong("[postgres]\nsl\xc3\xb6t = x\n", ":2: a key consists of letters");
 }
 
 static void a_continued_line_is_an_error(void **state)
 {
-	wrong("[outbox]\nheaders = a,\n  b\n", ":3: a line may not begin with a space");
-	wrong("[outbox]\nheaders = a,\n\tb\n", ":3: a line may not begin with a space");
-	wrong("[outbox]\n # comment\n", ":2: a line may not begin with a space");
+	wrong("[outbox]\nheaders = a,\n  b\n", ":3: a line must not begin with a space");
+	wrong("[outbox]\nheaders = a,\n\tb\n", ":3: a line must not begin with a space");
+	wrong("[outbox]\n # comment\n", ":2: a line must not begin with a space");
 }
 
 static void what_is_not_utf8_is_an_error(void **state)

@@ -125,7 +125,7 @@ static void a_name_is_no_word_of_a_key_and_has_no_odd_letters(void **state)
 static void what_is_one_for_all_stands_under_the_plain_one(void **state)
 {
 	wrong_file("[outbox.orders]\nignore = x\n",
-		   ":2: outbox.orders.ignore: write it under [outbox]");
+		   ":2: outbox.orders.ignore: it applies to all outboxes: write it under [outbox]");
 }
 
 static void a_wrong_key_or_value_is_named_with_its_outbox(void **state)

@@ -60,16 +60,16 @@ static void an_event_without_id_source_or_type_is_refused(void **state)
 	struct wp_cloudevent event = bare_event();
 
 	event.id = (struct wp_span){ 0 };
-	refused(&event, "the CloudEvents attribute id is missing, which every event must have: "
+	refused(&event, "the CloudEvents attribute id is missing, but every event requires it: "
 			"correct the row, or set outbox.column.id");
 	event = bare_event();
 	event.source = (struct wp_span){ 0 };
-	refused(&event, "the CloudEvents attribute source is missing, which every event must have: "
-			"correct the row, or set outbox.cloudevents.source or "
-			"outbox.cloudevents.source.column");
+	refused(&event,
+		"the CloudEvents attribute source is missing, but every event requires it: correct "
+		"the row, or set outbox.cloudevents.source or outbox.cloudevents.source.column");
 	event = bare_event();
 	event.type = (struct wp_span){ 0 };
-	refused(&event, "the CloudEvents attribute type is missing, which every event must have: "
+	refused(&event, "the CloudEvents attribute type is missing, but every event requires it: "
 			"correct the row, or set outbox.column.type");
 }
 
@@ -103,17 +103,19 @@ static void an_attribute_with_a_control_character_is_refused(void **state)
 	struct wp_cloudevent event = bare_event();
 
 	event.id = wp_span_of("a\nb");
-	refused(&event, "the CloudEvents attribute id \"a\\x0ab\" is not UTF-8 or holds a control "
-			"character or a noncharacter: correct the row, or set outbox.column.id");
+	refused(&event,
+		"the CloudEvents attribute id \"a\\x0ab\" is not UTF-8 or contains a control "
+		"character or a noncharacter: correct the row, or set outbox.column.id");
 	event = bare_event();
 	event.type = wp_span_of("\xE9");
-	refused(&event, "the CloudEvents attribute type \"\\xe9\" is not UTF-8 or holds a control "
-			"character or a noncharacter: correct the row, or set outbox.column.type");
+	refused(&event,
+		"the CloudEvents attribute type \"\\xe9\" is not UTF-8 or contains a control "
+		"character or a noncharacter: correct the row, or set outbox.column.type");
 	event = bare_event();
 	event.subject = wp_span_of("\x7F");
-	refused(&event, "the CloudEvents attribute subject \"\\x7f\" is not UTF-8 or holds a "
-			"control character "
-			"or a noncharacter: correct the row, or set outbox.cloudevents.subject");
+	refused(&event,
+		"the CloudEvents attribute subject \"\\x7f\" is not UTF-8 or contains a control "
+		"character or a noncharacter: correct the row, or set outbox.cloudevents.subject");
 }
 
 static void an_attribute_of_a_wrong_form_is_refused(void **state)
@@ -141,9 +143,9 @@ static void a_time_that_cannot_be_written_is_refused(void **state)
 	struct wp_cloudevent event = bare_event();
 
 	event.time_us = INT64_MAX;
-	refused(&event, "the CloudEvents attribute time is 9223372036854775807 microseconds from "
-			"1970, not within the years 1 to 9999: correct the row, or set "
-			"outbox.column.timestamp");
+	refused(&event,
+		"the CloudEvents attribute time is 9223372036854775807 microseconds from 1970, "
+		"outside the years 1 to 9999: correct the row, or set outbox.column.timestamp");
 }
 
 static void an_extension_with_a_wrong_name_is_refused(void **state)
@@ -152,12 +154,12 @@ static void an_extension_with_a_wrong_name_is_refused(void **state)
 	struct wp_cloudevent event = full_event(extensions);
 
 	extensions[1].name = wp_span_of("order_id");
-	refused(&event, "the CloudEvents extension \"order_id\" is not named with a-z and 0-9 "
-			"only, or as an attribute of CloudEvents is: give it another name in "
+	refused(&event, "the name of the CloudEvents extension \"order_id\" has characters other "
+			"than a-z and 0-9, or is an attribute of CloudEvents: rename it in "
 			"outbox.cloudevents.extensions");
 	extensions[1].name = wp_span_of("time");
 	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
-	CHECK_HAS(error.text, "the CloudEvents extension \"time\" is not named");
+	CHECK_HAS(error.text, "the name of the CloudEvents extension \"time\"");
 }
 
 static void an_extension_that_is_there_twice_is_refused(void **state)
@@ -166,7 +168,7 @@ static void an_extension_that_is_there_twice_is_refused(void **state)
 	struct wp_cloudevent event = full_event(extensions);
 
 	extensions[1].name = wp_span_of("tenant");
-	refused(&event, "the CloudEvents extension \"tenant\" is there twice: name it once in "
+	refused(&event, "the CloudEvents extension \"tenant\" is listed twice: list it once in "
 			"outbox.cloudevents.extensions");
 }
 
@@ -176,10 +178,9 @@ static void an_extension_with_a_control_character_is_refused(void **state)
 	struct wp_cloudevent event = full_event(extensions);
 
 	extensions[1].value = wp_span_of("a\tb");
-	refused(&event,
-		"the CloudEvents attribute region2 \"a\\x09b\" is not UTF-8 or holds a control "
-		"character or a noncharacter: correct the row, or set "
-		"outbox.cloudevents.extensions");
+	refused(&event, "the CloudEvents attribute region2 \"a\\x09b\" is not UTF-8 or contains a "
+			"control character or a noncharacter: correct the row, or set "
+			"outbox.cloudevents.extensions");
 }
 
 static void a_long_value_is_told_in_part(void **state)

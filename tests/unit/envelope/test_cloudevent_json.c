@@ -136,10 +136,9 @@ static void data_that_is_no_json_is_refused(void **state)
 
 	event.data = wp_span_of("[1 2]");
 	refused(&event,
-		"the payload is not JSON, as its datacontenttype says it is (at byte 3 a "
-		"comma or ] is missing): correct the row, set "
-		"outbox.cloudevents.datacontenttype to what it is, or set outbox.envelope = "
-		"cloudevents-binary");
+		"the payload is not JSON as declared by its datacontenttype (at byte 3 a comma or "
+		"] is missing): correct the row, correct outbox.cloudevents.datacontenttype, or "
+		"set outbox.envelope = cloudevents-binary");
 	event.data = wp_span_of("");
 	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_DATA);
 	CHECK_HAS(error.text, "at byte 0 a value is missing");
@@ -151,8 +150,8 @@ static void data_that_is_no_utf8_is_refused(void **state)
 
 	event.datacontenttype = wp_span_of("text/plain");
 	event.data = wp_span_of("caf\xE9");
-	refused(&event, "the payload is not UTF-8, which a JSON string must be: correct the row, "
-			"or set outbox.envelope = cloudevents-binary");
+	refused(&event, "the payload is not UTF-8, as a JSON string requires: correct the row, or "
+			"set outbox.envelope = cloudevents-binary");
 }
 
 static void what_was_in_the_buffer_is_gone(void **state)

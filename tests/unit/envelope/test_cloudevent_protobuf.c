@@ -192,7 +192,7 @@ static void a_time_before_1970_counts_nanoseconds_forward(void **state)
 static void text_that_is_no_utf8_or_has_a_nul_is_refused(void **state)
 {
 	static const char wanted[] =
-		"the payload is not UTF-8 without a NUL, which text_data of a CloudEvent must be: "
+		"the payload is not UTF-8 without a NUL, as text_data of a CloudEvent requires: "
 		"correct the row, or set outbox.envelope = cloudevents-binary";
 	struct wp_cloudevent event = bare_event();
 

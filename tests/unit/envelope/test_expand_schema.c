@@ -200,13 +200,13 @@ static void no_room_and_no_memory_are_told(void **state)
 		CHECK_EQ(rc, room < 112 ? WP_FULL : WP_OK);
 		wp_buffer_release(&small);
 	}
-	CHECK_HAS(error.text, "takes more than 111 bytes");
+	CHECK_HAS(error.text, "exceeds 111 bytes");
 	memory_fails_after(0);
 	wp_buffer_init(&small, 200);
 	CHECK_EQ(wp_expand_schema(expand, wp_span_of("p"), wp_span_of(NULL), &small, &error),
 		 WP_NOMEM);
 	memory_works();
-	CHECK_HAS(error.text, "no memory");
+	CHECK_HAS(error.text, "out of memory");
 	wp_buffer_release(&small);
 }
 

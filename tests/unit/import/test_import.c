@@ -101,7 +101,8 @@ static void a_connection_is_quoted_for_libpq(void **state)
 	     "\nconninfo = host=db port=5433 user='o\\'neil' dbname='my shop'\n");
 	same(WHOLE "database.sslmode=verify-full\ndatabase.sslrootcert=/ca.pem\n",
 	     "conninfo = host=db sslmode=verify-full sslrootcert=/ca.pem\n");
-	same(WHOLE "database.user=${env:WHO}\n", "#   TO FILL IN: its value, or a part of it,");
+	same(WHOLE "database.user=${env:WHO}\n",
+	     "#   TO FILL IN: its value is defined elsewhere, entirely or in part");
 }
 
 static void slot_and_publication_have_debeziums_defaults(void **state)
@@ -122,16 +123,16 @@ static void a_slot_of_another_plugin_cannot_be_taken_over(void **state)
 
 static void a_slot_that_will_not_stay_or_did_not_move_is_told(void **state)
 {
-	changed(WHOLE "slot.drop.on.stop=true\n", 1, "a connector that is stopped drops its slot");
-	changed(WHOLE "flush.lsn.source=false\n", 1, "Debezium did not move the slot");
-	changed(WHOLE "lsn.flush.mode=manual\n", 1, "Debezium did not move the slot");
+	changed(WHOLE "slot.drop.on.stop=true\n", 1, "a stopped connector drops its slot");
+	changed(WHOLE "flush.lsn.source=false\n", 1, "Debezium did not advance the slot");
+	changed(WHOLE "lsn.flush.mode=manual\n", 1, "Debezium did not advance the slot");
 	same(WHOLE "lsn.flush.mode=connector_and_driver\nslot.drop.on.stop=false\n", "dropped: ");
 }
 
 static void another_connector_is_none_of_ours(void **state)
 {
 	changed(WHOLE "connector.class=io.debezium.connector.mysql.MySqlConnector\n", 1,
-		"#   NOT SUPPORTED: walpost reads nothing else than Postgres");
+		"#   NOT SUPPORTED: walpost supports only Postgres");
 }
 
 static void a_class_of_somebody_else_is_not_known_by_its_last_name(void **state)
@@ -153,13 +154,13 @@ static void a_class_of_somebody_else_is_not_known_by_its_last_name(void **state)
 		  "DecodeLogicalDecodingMessageContent\n",
 		  "NOT SUPPORTED: it is not" },
 		{ "transforms=o,f\ntransforms.f.type=com.acme.Filter\n",
-		  "it changes records in a way that walpost does not know" },
+		  "it changes records in a way that walpost does not support" },
 		{ "producer.override.partitioner.class=com.acme.DefaultPartitioner\n",
 		  "walpost chooses partitions by murmur2" },
 		{ "producer.override.value.serializer=com.acme.StringSerializer\n",
-		  "what this serializer writes walpost does not know" },
+		  "walpost does not support this serializer" },
 		{ O "predicate=p\npredicates=p\npredicates.p.type=com.acme.RecordIsTombstone\n",
-		  "walpost cannot tell which of them the predicate lets through" },
+		  "walpost cannot evaluate the predicate, and treats all of them as outboxes" },
 	};
 	char text[2048];
 
@@ -169,7 +170,7 @@ static void a_class_of_somebody_else_is_not_known_by_its_last_name(void **state)
 	}
 	changed(WHOLE O "type=io.debezium.examples.outbox.routingsmt.EventRouter\n", 2,
 		"NOT SUPPORTED: it is not " EVENT_ROUTER);
-	without(WHOLE O "type=com.acme.kafka.EventRouter\n", "it is what walpost does");
+	without(WHOLE O "type=com.acme.kafka.EventRouter\n", "walpost does the same");
 }
 
 static void a_class_goes_by_the_names_that_connect_knows(void **state)
@@ -179,7 +180,7 @@ static void a_class_goes_by_the_names_that_connect_knows(void **state)
 	same(WHOLE "value.converter=Json\n", "\nvalue.format = json-schema\n");
 	same(WHOLE "value.converter= org.apache.kafka.connect.json.JsonConverter \n",
 	     "\nvalue.format = json-schema\n");
-	same(WHOLE "connector.class=Postgres\n" O "type=EventRouter\n", "it is what walpost does");
+	same(WHOLE "connector.class=Postgres\n" O "type=EventRouter\n", "walpost does the same");
 	same(WHOLE "header.converter=org.apache.kafka.connect.storage.SimpleHeaderConverter\n",
 	     "\nheaders.format = raw\n");
 	changed(WHOLE "value.converter=org.apache.kafka.connect.storage.stringconverter\n", 1,
@@ -200,7 +201,8 @@ static void options_of_the_router_become_keys(void **state)
 	same(WHOLE O "tracing.span.context.field=c\n", "\nheaders.properties = c\n");
 	changed(WHOLE O "table.op.invalid.behavior=ignore\n", 1,
 		"NOT SUPPORTED: the EventRouter has no such value");
-	changed(WHOLE O "table.field.payload.id=x\n", 1, "walpost does not know this option");
+	changed(WHOLE O "table.field.payload.id=x\n", 1,
+		"walpost does not support this option of a transform");
 }
 
 static void a_route_is_taken_as_it_is(void **state)
@@ -216,7 +218,7 @@ static void a_route_is_taken_as_it_is(void **state)
 		char text[2048];
 		(void)snprintf(text, sizeof(text), "%s" O "route.topic.regex=%s\n", WHOLE,
 			       of_java[i]);
-		changed(text, 1, "NOT SUPPORTED: walpost's expressions are PCRE2's");
+		changed(text, 1, "NOT SUPPORTED: walpost uses PCRE2");
 		without(text, "\ntopic.regex =");
 	}
 	same(WHOLE O "route.topic.regex=(?<routedByValue>[a\\\\[b]\\\\[[c-d]+)\n",
@@ -235,7 +237,7 @@ static void columns_are_placed(void **state)
 	     "\nvalue.columns = a,b:c\n");
 	same(WHOLE O "table.fields.additional.placement=a\"b:header\n", "\nheaders = \"a\"\"b\"\n");
 	changed(WHOLE O "table.fields.additional.placement=a:envelope,b:header\n", 1,
-		"columns beside the payload need JsonConverter");
+		"columns next to the payload require JsonConverter for the value");
 	changed(WHOLE O "table.fields.additional.placement=a,b:header\n", 1, "\nheaders = b\n");
 	changed(WHOLE O "table.fields.additional.placement=a:header:b:c\n", 1, "not a list of");
 }
@@ -266,7 +268,7 @@ static void payloads_are_expanded_where_they_are_json(void **state)
 	same(WHOLE O "table.json.payload.null.behavior=ignore\n",
 	     "dropped: no payload is expanded");
 	changed(WHOLE O "table.expand.json.payload=true\n", 1,
-		"an expanded payload needs JsonConverter");
+		"an expanded payload requires JsonConverter for the value");
 	changed(PLACE JSON ROUTER O "table.expand.json.payload=true\n" O
 				    "field.name.adjustment.mode=avro\n",
 		1, "members of an expanded payload keep their names");
@@ -293,9 +295,9 @@ static void converters_become_formats(void **state)
 	     "\nheaders.format = string\n");
 	same(SERVER "debezium.format.header=simplestring\n", "\nheaders.format = string\n");
 	same(WHOLE, "\nheaders.format = raw\n");
-	same(WHOLE, "of a payload of type bytea it writes the name of a Java object");
+	same(WHOLE, "for a bytea payload it writes the name of a Java object");
 	changed(WHOLE "binary.handling.mode=bytes\n", 1,
-		"CHECK: of a payload of type bytea it writes the name of a Java object");
+		"CHECK: for a bytea payload it writes the name of a Java object");
 	without(PLACE JSON ROUTER, "Java object");
 	same(WHOLE "value.converter.schemas.enable=true\n", "this converter has no schemas");
 	changed(WHOLE "value.converter=io.confluent.connect.protobuf.ProtobufConverter\n", 1,
@@ -312,21 +314,22 @@ static void converters_become_formats(void **state)
 
 static void bytes_are_passed_on_and_the_rest_is_the_delegates(void **state)
 {
-	same(WHOLE V "=" BINARY, "#   payloads of type bytea; without a delegate Debezium fails");
+	same(WHOLE V "=" BINARY, "#   payloads of type bytea; without a delegate Debezium rejects");
 	same(WHOLE V "=" BINARY V DELEGATE "=" STRING_CONVERTER, "\nvalue.format = raw\n");
 	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER, 1,
-		"CHECK: right for payloads of type bytea, whose bytes are the value.");
-	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER, 1, "value.format = json-schema ");
+		"CHECK: correct for payloads of type bytea, whose bytes are the value.");
+	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER, 1,
+		"set value.format = json-schema\n");
 	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER V DELEGATE
 			".schemas.enable=false\n",
-		1, "value.format = json then");
+		1, "set value.format = json\n");
 	changed(WHOLE V "=" BINARY V DELEGATE "=" JSON_CONVERTER V ".schemas.enable=false\n", 1,
-		"value.format = json-schema ");
+		"set value.format = json-schema\n");
 	changed(WHOLE V "=" BINARY V DELEGATE "=com.acme.JsonConverter\n", 1,
-		"which walpost does not know");
+		"in a form unknown to walpost");
 	changed(WHOLE V "=io.debezium.converters.ByteBufferConverter\n" V DELEGATE
 			"=" JSON_CONVERTER,
-		1, "CHECK: right for payloads of type bytea");
+		1, "CHECK: correct for payloads of type bytea");
 	changed(WHOLE V "=" BINARY V DELEGATE "=" STRING_CONVERTER V DELEGATE ".encoding=UTF-16\n",
 		1, "walpost writes UTF-8");
 	same(WHOLE V DELEGATE "=" JSON_CONVERTER, "dropped: this converter has no delegate");
@@ -350,7 +353,7 @@ static void a_key_of_bytes_is_not_written_as_bytes(void **state)
 	changed(WHOLE "key.converter=" BINARY "key.converter" DELEGATE "=" JSON_CONVERTER, 1,
 		"\nkey.format = json-schema\n");
 	changed(WHOLE "key.converter=" BINARY "key.converter" DELEGATE "=" STRING_CONVERTER, 1,
-		"CHECK: right unless it is a bytea");
+		"CHECK: correct unless it is a bytea");
 	changed(WHOLE "header.converter=" BINARY, 1,
 		"NOT SUPPORTED: it writes the bytes of a bytea");
 }
@@ -359,7 +362,7 @@ static void without_a_converter_the_workers_is_guessed(void **state)
 {
 	changed(PLACE ROUTER, 2, "# value.converter is not set\n#   CHECK: ");
 	changed(PLACE ROUTER "key.converter.schemas.enable=false\n", 2,
-		"Kafka Connect does not look at it");
+		"Kafka Connect ignores it if no converter is named");
 }
 
 #define PREDICATES "org.apache.kafka.connect.transforms.predicates."
@@ -382,7 +385,7 @@ static void a_name_with_capitals_is_quoted_and_asked_about(void **state)
 	const char *capitals = WHOLE "table.include.list=public.OutboxEvents\n";
 
 	changed(capitals, 1, "\ntable = public.\"OutboxEvents\"\n");
-	changed(capitals, 1, "CHECK: Debezium compares names without regard to case");
+	changed(capitals, 1, "CHECK: Debezium ignores case in names");
 	changed(WHOLE "table.include.list=Sales.Outbox\n", 1, "\ntable = \"Sales\".\"Outbox\"\n");
 	changed(WHOLE "table.include.list=a.Outbox,a.outbox\n", 1, "\ntable = a.\"Outbox\"\n");
 	changed(WHOLE "table.include.list=a.MyOutbox,b.outbox\n", 1,
@@ -400,7 +403,7 @@ static void rows_of_others_are_dropped_only_beside_a_table_that_is_known(void **
 
 	for (size_t i = 0; i < sizeof(unsure) / sizeof(unsure[0]); i++) {
 		without(unsure[i], "\nignore =");
-		changed(unsure[i], 1, "TO FILL IN: the publication is of all tables");
+		changed(unsure[i], 1, "TO FILL IN: the publication covers all tables");
 	}
 	changed(WHOLE "table.include.list=a.o,a.Other\n" O "predicate=p\npredicates.p.type=" MATCHES
 		      "predicates.p.pattern=t.a.o\n",
@@ -425,13 +428,13 @@ static void a_predicate_chooses_the_outboxes(void **state)
 				      "predicates.p.type=" PREDICATES "RecordIsTombstone\n";
 
 	changed(one, 1, "\ntable = a.outbox\n");
-	changed(one, 1, "no EventRouter gets some of these tables");
+	changed(one, 1, "some of these tables are not routed to an EventRouter");
 	same(negated, "\ntable = public.outbox\n");
 	changed(WHOLE O "predicate=p\npredicates=p\npredicates.p.type=x.Mine\n", 1,
-		"walpost cannot tell which of them the predicate lets through");
+		"walpost cannot evaluate the predicate, and treats all of them as outboxes");
 	changed(WHOLE O "predicate=p\npredicates=p\npredicates.p.type=" MATCHES
 			"predicates.p.pattern=(\n",
-		1, "walpost cannot tell which of them the predicate lets through");
+		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 }
 
 static void of_several_routers_the_first_that_gets_a_table_counts(void **state)
@@ -446,7 +449,7 @@ static void of_several_routers_the_first_that_gets_a_table_counts(void **state)
 	changed(two, 1,
 		"\n[outbox.outbox]\ntable = public.outbox\n\n# transforms.o.route.by.field "
 		"= mine\nroute.by = mine\n");
-	changed(two, 1, "#   CHECK: no table is known that this EventRouter gets");
+	changed(two, 1, "#   CHECK: no table is known for this EventRouter");
 	same(apart, "\n[outbox.p]\ntable = a.p\n\n# transforms.p.route.by.field = r\n");
 }
 
@@ -479,11 +482,10 @@ static void logical_messages_are_events_where_they_are_decoded(void **state)
 	same(DECODE "message.prefix.include.list=outbox\n", "\nmessage.format = json\n");
 	same(DECODE "message.prefix.include.list=o\ntable.include.list=a.b,a.c\n", "\ntable =\n");
 	changed(DECODE, 1, "messages of all prefixes are decoded");
-	changed(DECODE "message.prefix.include.list=a,b\n", 1, "not one plain word");
-	changed(DECODE "message.prefix.exclude.list=a\n", 1,
-		"NOT SUPPORTED: walpost wants the one");
+	changed(DECODE "message.prefix.include.list=a,b\n", 1, "not a single plain word");
+	changed(DECODE "message.prefix.exclude.list=a\n", 1, "NOT SUPPORTED: walpost supports one");
 	changed(DECODE "message.prefix.include.list=o\ntransforms.d.fields.null.include=true\n", 1,
-		"members that are null");
+		"null members of a message's payload");
 	changed(WHOLE "message.prefix.include.list=outbox\n", 1, "walpost does not send them");
 }
 
@@ -493,7 +495,7 @@ static void other_transforms_are_told(void **state)
 		      "transforms.f.condition=x\n",
 		1, "NOT SUPPORTED: it drops records; walpost has no such transform");
 	changed(WHOLE "transforms=o,f\ntransforms.f.type=org.example.Own\n", 1,
-		"it changes records in a way that walpost does not know");
+		"it changes records in a way that walpost does not support");
 	changed(WHOLE "transforms=o,f\n", 1, "one of them has no type");
 	changed(PLACE STRINGS, 1, "there is no EventRouter");
 	same(WHOLE "transforms.f.type=org.example.Own\n", "no transform of this name is in use");
@@ -527,7 +529,7 @@ static void modes_matter_where_columns_of_their_types_are_placed(void **state)
 	same(WHOLE "schema.name.adjustment.mode=avro\n", "dropped: schemas are written");
 	changed(PLACE JSON ROUTER "schema.name.adjustment.mode=avro\n", 1,
 		"NOT SUPPORTED: schemas");
-	changed(WHOLE "column.truncate.to.5.chars=a.b.c\n", 1, "not cut");
+	changed(WHOLE "column.truncate.to.5.chars=a.b.c\n", 1, "columns are sent untruncated");
 	changed(WHOLE "converters=c\nc.type=org.example.C\n", 1, "without custom converters");
 }
 
@@ -542,15 +544,15 @@ static void modes_matter_where_the_key_is_of_their_types(void **state)
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		(void)snprintf(text, sizeof(text), "%s%s", WHOLE, modes[i]);
-		changed(text, 1, " key ");
+		changed(text, 1, " key");
 	}
 	changed(WHOLE "decimal.handling.mode=string\n", 1,
-		"#   CHECK: right unless the key (aggregateid) is a numeric or a money");
+		"#   CHECK: correct unless the key (aggregateid) is a numeric or a money");
 	changed(WHOLE O "table.field.event.key=account\ntime.precision.mode=connect\n", 1,
 		"the key (account) is a date, a time or a timestamp");
 	changed(WHOLE O "table.field.event.key=account\ndecimal.handling.mode=double\n" O
 			"table.fields.additional.placement=a:header\n",
-		1, "NOT SUPPORTED: what is a numeric or a money is written as");
+		1, "NOT SUPPORTED: a value that is a numeric or a money is");
 	changed(WHOLE
 		"transforms=o,p\ntransforms.p.type=" EVENT_ROUTER
 		"\ntransforms.p.table.field.event.key=account\ndecimal.handling.mode=double\n",
@@ -573,8 +575,9 @@ static void the_producers_properties_have_librdkafkas_names(void **state)
 	     "\nssl.keystore.location = /a.p12\n");
 	changed(WHOLE "producer.override.partitioner.class=org.example.P\n", 1,
 		"walpost chooses partitions by murmur2");
-	changed(WHOLE "producer.override.transactional.id=x\n", 1, "no such thing");
-	changed(WHOLE "producer.override.what.is.this=x\n", 1, "walpost does not know it");
+	changed(WHOLE "producer.override.transactional.id=x\n", 1,
+		"walpost's producer has no equivalent");
+	changed(WHOLE "producer.override.what.is.this=x\n", 1, "unknown to walpost");
 }
 
 #define PRODUCER WHOLE "producer.override."
@@ -593,11 +596,12 @@ static void values_beyond_what_librdkafka_takes_become_the_nearest(void **state)
 	     "\nreconnect.backoff.max.ms = 3600000\n");
 	same(PRODUCER "metadata.max.age.ms=604800000\n", "\nmetadata.max.age.ms = 86400000\n");
 	same(PRODUCER "metadata.max.age.ms=-1\n",
-	     "dropped: librdkafka takes 1 to 86400000, and its own default stays");
+	     "dropped: librdkafka allows 1 to 86400000; its default stays");
 	without(PRODUCER "metadata.max.age.ms=0\n", "\nmetadata.max.age.ms =");
 	same(PRODUCER "linger.ms= 5 \n", "\nlinger.ms = 5\n");
 	same(PRODUCER "request.timeout.ms=1800000\n",
-	     "#   librdkafka takes 1 to 900000: the nearest\nrequest.timeout.ms = 900000\n");
+	     "#   librdkafka allows 1 to 900000: set to the nearest\n"
+	     "request.timeout.ms = 900000\n");
 	changed(PRODUCER "linger.ms=soon\n", 1, "NOT SUPPORTED: it is no whole number");
 }
 
@@ -605,23 +609,23 @@ static void a_mechanism_that_librdkafka_lacks_is_told(void **state)
 {
 	same(PRODUCER "sasl.mechanism=SCRAM-SHA-256\n", "\nsasl.mechanism = SCRAM-SHA-256\n");
 	changed(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", 1,
-		"NOT SUPPORTED: librdkafka has no such mechanism");
+		"NOT SUPPORTED: librdkafka does not support this mechanism");
 	without(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", "\nsasl.mechanism =");
 }
 
 static void topics_that_connect_made_are_to_be_looked_at(void **state)
 {
 	changed(WHOLE "topic.creation.default.partitions=12\n", 1,
-		"CHECK: Kafka Connect makes topics with these settings");
+		"CHECK: Kafka Connect creates topics with these settings");
 	changed(WHOLE "topic.creation.default.partitions=12\n"
 		      "topic.creation.default.replication.factor=3\n",
-		2, "CHECK: Kafka Connect makes topics with these settings");
+		2, "CHECK: Kafka Connect creates topics with these settings");
 }
 
 static void an_alias_that_comes_twice_counts_once(void **state)
 {
 	changed(WHOLE "transforms=o,o\n", 1,
-		"CHECK: o is named twice, which Kafka Connect refuses");
+		"CHECK: o is listed twice, which Kafka Connect rejects");
 	changed(WHOLE "transforms=o,o\n", 1, "\n[outbox]\n");
 	without(WHOLE "transforms=o,o\n", "[outbox.outbox]");
 }
@@ -635,7 +639,7 @@ static void debezium_server_has_ways_of_its_own(void **state)
 	same(SERVER "debezium.transforms.o.route.topic.replacement=$${routedByValue}.e\n",
 	     "\ntopic.replacement = ${routedByValue}.e\n");
 	changed(SERVER "debezium.transforms.o.route.topic.replacement=${routedByValue}.e\n", 1,
-		"#   CHECK: its value, or a part of it, stands elsewhere");
+		"#   CHECK: its value is defined elsewhere, entirely or in part");
 	same(SERVER "debezium.source.database.hostname=${DB_HOST}\n", "#   TO FILL IN: its value");
 	without(SERVER "debezium.transforms.o.table.field.event.timestamp=ts\n",
 		"\ncolumn.timestamp =");
@@ -643,13 +647,13 @@ static void debezium_server_has_ways_of_its_own(void **state)
 		"\ncolumn.partition =");
 	same(SERVER "quarkus.log.level=INFO\n", "# quarkus.log.level\n#   dropped: ");
 	changed(SERVER "debezium.sink.type=pulsar\n", 1, "NOT SUPPORTED: walpost writes to Kafka");
-	changed(SERVER "debezium.sink.pulsar.x=1\n", 1, "walpost does not know it");
+	changed(SERVER "debezium.sink.pulsar.x=1\n", 1, "unknown to walpost");
 	changed(SERVER "debezium.format.value=avro\n", 1, "walpost has no such converter");
 	changed(SERVER "debezium.format.value=binary\ndebezium.format.delegate.converter."
 		       "type=" JSON_CONVERTER,
-		1, "CHECK: right for payloads of type bytea");
+		1, "CHECK: correct for payloads of type bytea");
 	changed(SERVER "debezium.format.value.class=com.acme.JsonConverter\n", 1,
-		"it stands in for the converter");
+		"it replaces Debezium Server's converter for json and others");
 }
 
 #define REPLACEMENT SERVER "debezium.transforms.o.route.topic.replacement="
@@ -662,10 +666,10 @@ static void a_dollar_sign_is_escaped_in_two_ways(void **state)
 	same(REPLACEMENT "e.$$1\n", "\ntopic.replacement = e.$1\n");
 	same(SERVER "debezium.transforms.o.route.topic.regex=(?<routedByValue>.\\\\..*)\\\\$\n",
 	     "\ntopic.regex = (?<routedByValue>.\\..*)$\n");
-	changed(REPLACEMENT "\\${routedByValue}.e\n", 1, "stands elsewhere");
-	changed(REPLACEMENT "$$${routedByValue}.e\n", 2, "stands elsewhere");
-	changed(REPLACEMENT "\\\\$${routedByValue}.e\n", 2, "stands elsewhere");
-	changed(SERVER "debezium.source.topic.prefix=${WHAT}\n", 1, "stands elsewhere");
+	changed(REPLACEMENT "\\${routedByValue}.e\n", 1, "defined elsewhere");
+	changed(REPLACEMENT "$$${routedByValue}.e\n", 2, "defined elsewhere");
+	changed(REPLACEMENT "\\\\$${routedByValue}.e\n", 2, "defined elsewhere");
+	changed(SERVER "debezium.source.topic.prefix=${WHAT}\n", 1, "defined elsewhere");
 	changed(SERVER "debezium.source.slot.drop.on.stop=${WHAT}\n", 1, "If it is true");
 }
 
@@ -717,8 +721,11 @@ static void what_stands_beside_the_configuration_is_no_property(void **state)
 		"[{\"connector\": \"n\", \"task\": 0}], \"type\": \"source\", \"later\": 1}";
 
 	changed(answer, 5,
-		"# name\n# tasks\n# type\n# later\n"
-		"#   dropped: it stands beside \"config\", so it is of Kafka Connect");
+		"# name\n"
+		"# tasks\n"
+		"# type\n"
+		"# later\n"
+		"#   dropped: it is next to \"config\", so it belongs to Kafka Connect");
 	without(answer, "it is null");
 }
 
@@ -726,13 +733,13 @@ static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 {
 	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
 			"predicates.p.pattern=t.public.[a-z[A-Z]]*\n",
-		1, "walpost cannot tell which of them the predicate lets through");
+		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
 			"predicates.p.pattern=t.public.outbox\ntopic.delimiter=_\n",
-		1, "walpost cannot tell which of them the predicate lets through");
+		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 	changed(WHOLE O "predicate=p\npredicates.p.type=" MATCHES
 			"predicates.p.pattern=t.public.outbox\ntopic.naming.strategy=com.acme.S\n",
-		1, "walpost cannot tell which of them the predicate lets through");
+		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 }
 
 static void a_file_that_cannot_be_read_is_refused(void **state)

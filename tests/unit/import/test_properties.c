@@ -140,27 +140,27 @@ static void what_stands_beside_the_config_is_marked(void **state)
 
 static void what_is_no_configuration_is_refused_with_its_line(void **state)
 {
-	refused("", "there is no property in it");
-	refused("{}", "there is no property in it");
+	refused("", "it contains no property");
+	refused("{}", "it contains no property");
 	refused("a=b\nc=\xff", "line 2: not UTF-8");
-	refused("a=\\u00", "line 1: \\u wants four hexadecimal digits");
-	refused("\na=\\uzzzz", "line 2: \\u wants four hexadecimal digits");
+	refused("a=\\u00", "line 1: \\u requires four hexadecimal digits");
+	refused("\na=\\uzzzz", "line 2: \\u requires four hexadecimal digits");
 	refused("a=\\ud83d", "line 1: a \\u escape is half of a character");
 	refused("a=\\ud83d\\u0041", "line 1: a \\u escape is half of a character");
 	refused("a=\\ude00", "line 1: a \\u escape is half of a character");
 	refused("a=\\u0000", "line 1: a NUL character in a text");
-	refused("[]", "line 1: it is an array; an object is needed");
+	refused("[]", "line 1: it is an array; an object is required");
 	refused("{\"a\": \"\\u0000\"}", "line 1: a NUL character in a text");
 	refused("{\"a\":\n\"\\ud800\"}", "line 1: a \\u escape is half of a character");
 	refused("{\"a\":\n1,\n\"b\": [2]}",
-		"line 3: the value of a property is an object or an array; it can be a text, a "
+		"line 3: the value of a property is an object or an array; it must be a text, a "
 		"number, true, false or null");
 }
 
-#define YAML_REFUSED                                                                           \
-	"it is YAML, which is not read. Give the properties as name=value lines or as a JSON " \
-	"object: of a KafkaConnector (Strimzi) what stands under config:, with its class: as " \
-	"connector.class; of Debezium Server's application.yaml the same names with dots, as " \
+#define YAML_REFUSED                                                                               \
+	"YAML is not supported. Pass the properties as name=value lines or as a JSON object: for " \
+	"a KafkaConnector (Strimzi) the contents of config:, with its class: as connector.class; " \
+	"for Debezium Server's application.yaml the same names with dots, such as "                \
 	"debezium.source.plugin.name"
 
 static void yaml_is_refused_in_one_sentence(void **state)
@@ -187,13 +187,13 @@ static void properties_are_not_taken_for_yaml(void **state)
 static void a_list_of_connectors_is_refused_in_one_sentence(void **state)
 {
 	refused("{\"a\": {\"info\": {\"name\": \"a\", \"config\": {}}},\n\"b\": {\"info\": {}}}",
-		"line 1: it is Kafka Connect's list of connectors; give one of them, as GET "
-		"/connectors/NAME answers");
+		"line 1: this is Kafka Connect's list of connectors; pass one of them, as GET "
+		"/connectors/NAME returns it");
 	refused("{\"a\": {\"status\": {}}}",
-		"line 1: it is Kafka Connect's list of connectors; give one of them, as GET "
-		"/connectors/NAME answers");
+		"line 1: this is Kafka Connect's list of connectors; pass one of them, as GET "
+		"/connectors/NAME returns it");
 	refused("{\"apiVersion\": \"kafka.strimzi.io/v1\", \"spec\": {\"config\": {}}}",
-		"line 1: it is a resource of Kubernetes: give what stands in its spec as config, "
+		"line 1: this is a Kubernetes resource: pass the contents of its spec as config, "
 		"with its class as connector.class");
 }
 

@@ -85,7 +85,8 @@ static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 	(void)state;
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-	check_finding(&t, "topic", FAILS, "orders is not there (outbox.topic.replacement names it)",
+	check_finding(&t, "topic", FAILS,
+		      "orders does not exist (outbox.topic.replacement names it)",
 		      "kafka-topics.sh --bootstrap-server k:9092 --create --topic orders "
 		      "--partitions 4 --replication-factor 3 --config min.insync.replicas=2");
 	CHECK_EQ(found.count, 1);
@@ -93,7 +94,7 @@ static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 	check_finding(&t, "topic", FAILS, "",
 		      "--replication-factor 1 --config min.insync.replicas=1");
 	t.wanted.use = WP_TOPIC_SEEN;
-	check_finding(&t, "topic", WARNS, "it took events before", "--create");
+	check_finding(&t, "topic", WARNS, "it received events before", "--create");
 	t.wanted.use = WP_TOPIC_DEAD_LETTERS;
 	check_finding(&t, "dead_letter_topic", FAILS, "relay.dead_letter.topic", "--partitions 1");
 }
@@ -104,7 +105,7 @@ static void a_missing_topic_that_is_made_by_itself_is_fine(void **state)
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
 	t.cluster.creates_topics = true;
-	check_finding(&t, "topic", OK, "made when it is needed", "");
+	check_finding(&t, "topic", OK, "does not exist yet and is created when it is needed", "");
 	t.cluster.auto_create = WP_NO;
 	check_finding(&t, "topic", FAILS, "", "--create");
 	t.cluster.auto_create = WP_YES;
@@ -117,15 +118,18 @@ static void a_topic_that_is_hidden_or_none_is_refused(void **state)
 	(void)state;
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
-	check_finding(&t, "topic", FAILS, "not ours to see",
+	check_finding(&t, "topic", FAILS,
+		      ") does not exist, or walpost may not describe and write it",
 		      "kafka-acls.sh --bootstrap-server k:9092 --add --allow-principal "
 		      "User:relay --operation Write --topic orders");
 	t.cluster.principal[0] = '\0';
-	check_finding(&t, "topic", FAILS, "", "-- as the broker's log names us: kafka-acls.sh");
+	check_finding(&t, "topic", FAILS, "", "-- principal as in broker's log: kafka-acls.sh");
 	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
-	check_finding(&t, "topic", FAILS, "no name of a topic", "-- set outbox.topic.replacement");
+	check_finding(&t, "topic", FAILS, ") is not a valid topic name",
+		      "-- set outbox.topic.replacement");
 	t.facts.code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	check_finding(&t, "topic", WARNS, "imed out", "-- ask again");
+	check_finding(&t, "topic", WARNS, "imed out",
+		      "-- run the check again; see the broker's log about the topic");
 	t.facts.code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
 	judge(&t);
 	CHECK_EQ(finding("topic")->level, OK); /* it has partitions */
@@ -160,9 +164,12 @@ static void replicas_in_sync_are_weighed(void **state)
 	check_finding(&t, "topic_in_sync", FAILS, "has 1 in sync now", "-- start the brokers");
 	t = healthy();
 	t.facts.min_in_sync = 1;
-	check_finding(&t, "topic_in_sync", WARNS, "only one broker has", "min.insync.replicas=2");
+	check_finding(&t, "topic_in_sync", WARNS,
+		      "an event counts as written (acks=all) with one copy",
+		      "min.insync.replicas=2");
 	t.facts.min_in_sync = 3;
-	check_finding(&t, "topic_in_sync", WARNS, "with any broker away", "=2");
+	check_finding(&t, "topic_in_sync", WARNS, "replicas: while any broker is down, events wait",
+		      "=2");
 	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 2;
 	check_finding(&t, "topic_in_sync", OK, "min.insync.replicas is 2", "");
 }
@@ -187,7 +194,7 @@ static void a_topic_must_take_what_we_send(void **state)
 	t.cluster.message_max = 5000000;
 	check_finding(&t, "topic_size", WARNS, "", "max.message.bytes=5001024");
 	t.facts.has_config = false;
-	check_finding(&t, "topic_config", OK, "not ours to read", "");
+	check_finding(&t, "topic_config", OK, "walpost may not read its configuration", "");
 	CHECK(finding("topic_size") == NULL && finding("topic_in_sync") == NULL);
 }
 
@@ -196,10 +203,11 @@ static void settings_that_lose_or_change_events_are_warned_of(void **state)
 	(void)state;
 	struct topic t = healthy();
 	t.facts.compacts = t.facts.unclean = t.facts.broker_time = true;
-	check_finding(&t, "topic_cleanup", WARNS, "only the last event is kept",
+	check_finding(&t, "topic_cleanup", WARNS, "only the last event of each key is kept",
 		      "cleanup.policy=delete");
 	CHECK(strstr(finding("topic_cleanup")->what, "key.null") == NULL);
-	check_finding(&t, "topic_unclean", WARNS, "are gone",
+	check_finding(&t, "topic_unclean", WARNS,
+		      "and events that were confirmed to Postgres are lost",
 		      "unclean.leader.election.enable=false");
 	CHECK(finding("topic_timestamp") == NULL);
 	t.wanted.may_lack_key = t.wanted.has_timestamps = true;
@@ -216,11 +224,11 @@ static void rights_are_told(void **state)
 	check_finding(&t, "topic_write", FAILS, "may not write", "--operation Write");
 	t.facts.write = WP_RIGHT_DENIED;
 	(void)snprintf(t.facts.denial, sizeof(t.facts.denial), "--deny-principal 'User:*'");
-	check_finding(&t, "topic_write", FAILS, "an ACL denies us",
+	check_finding(&t, "topic_write", FAILS, "an ACL denies walpost writing to topic",
 		      "kafka-acls.sh --bootstrap-server k:9092 --remove --force "
 		      "--deny-principal 'User:*'");
 	t.facts.write = WP_RIGHT_NOT_LISTED;
-	check_finding(&t, "topic_write", WARNS, "none lets User:relay write", "--add");
+	check_finding(&t, "topic_write", WARNS, "none allows User:relay to write", "--add");
 	t.facts.write = WP_RIGHT_NOT_KNOWN;
 	check_finding(&t, "topic_write", OK, "librdkafka 2.0.2; 2.3.0 and newer can", "");
 	t.facts.read = WP_RIGHT_REFUSED;
@@ -250,7 +258,7 @@ static void topics_that_make_themselves_are_judged(void **state)
 	wp_cluster_judge(&t.cluster, &found);
 	CHECK_EQ(found.count, 0);
 	t.cluster.creates_topics = true;
-	check_cluster(&t, OK, "not ours to read", "");
+	check_cluster(&t, OK, "walpost may not read whether the broker creates missing topics", "");
 	t.cluster.auto_create = WP_YES;
 	t.cluster.replicas = 3;
 	t.cluster.partitions = 6;
@@ -262,7 +270,7 @@ static void topics_that_make_themselves_are_judged(void **state)
 	t.cluster.may_create = WP_NO;
 	check_cluster(&t, WARNS, "may not create", "--operation Create --cluster");
 	t.cluster.auto_create = WP_NO;
-	check_cluster(&t, WARNS, "no topic will be made",
+	check_cluster(&t, WARNS, "missing topics are not created",
 		      "-- set kafka.allow.auto.create.topics = false");
 }
 

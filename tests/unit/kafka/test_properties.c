@@ -131,7 +131,7 @@ static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 {
 	(void)state;
 	refused("bootstrap.server", "localhost");
-	CHECK_HAS(error.text, "knows no property");
+	CHECK_HAS(error.text, "has no property");
 	refused("linger.ms", "soon");
 	CHECK_HAS(error.text, "soon");
 	refused("compression.type", "zip");

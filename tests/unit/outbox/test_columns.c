@@ -92,9 +92,9 @@ static void broken_quotes_and_ends_are_refused(void **state)
 {
 	refused("\"a", "a double quote is not closed");
 	refused("a:\"", "a double quote is not closed");
-	refused("a\"b", "a double quote stands inside of a name");
-	refused("\"a\"b", "a name goes on behind its end");
-	refused("a:b:c", "a name goes on behind its end");
+	refused("a\"b", "a double quote is inside a name");
+	refused("\"a\"b", "text follows the end of a name");
+	refused("a:b:c", "text follows the end of a name");
 }
 
 static void sixty_items_are_taken_and_one_more_is_refused(void **state)

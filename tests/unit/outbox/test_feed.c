@@ -446,7 +446,7 @@ static void what_is_not_the_plugins_is_refused(void **state)
 	CHECK_EQ(take_message(true, "outbox", EVENT), WP_PROTO);
 	begin(299);
 	CHECK_EQ(take_row(OTHER, "one", "k", "order"), WP_PROTO);
-	CHECK_HAS(error.text, "before telling about it");
+	CHECK_HAS(error.text, "before describing it");
 	w = writer();
 	wire_insert(&w, OUTBOX, (const char *const[]){ "one" }, 1);
 	CHECK_EQ(take(&w), WP_PROTO);

@@ -92,12 +92,12 @@ static void names_and_strings_are_unescaped(void **state)
 
 static void what_is_no_object_is_refused(void **state)
 {
-	refuses("", "this is no JSON: at byte 0 a value is missing");
+	refuses("", "this is not JSON: at byte 0 a value is missing");
 	refuses("{\"a\":}", "at byte 5 a value is missing");
-	refuses("{\"a\":1} x", "at byte 8 something follows");
-	refuses("[1,2]", "this is none: [1,2]; write {\"name\": \"value\"}");
-	refuses("\"a\"", "this is none: \"a\"");
-	refuses("null", "this is none: null");
+	refuses("{\"a\":1} x", "at byte 8 there is text after the value");
+	refuses("[1,2]", "this is not: [1,2]; write {\"name\": \"value\"}");
+	refuses("\"a\"", "this is not: \"a\"");
+	refuses("null", "this is not: null");
 }
 
 static void a_header_needs_a_name(void **state)
@@ -107,8 +107,8 @@ static void a_header_needs_a_name(void **state)
 
 static void half_of_a_pair_is_refused(void **state)
 {
-	refuses("{\"\\ud83d\":1}", "a name of the headers' JSON object holds half");
-	refuses("{\"a\":\"\\ude00\"}", "a value of the headers' JSON object holds half");
+	refuses("{\"\\ud83d\":1}", "a name of the headers' JSON object contains half");
+	refuses("{\"a\":\"\\ude00\"}", "a value of the headers' JSON object contains half");
 }
 
 static void the_sentence_shows_only_an_excerpt(void **state)

@@ -141,11 +141,11 @@ static void a_missing_key_may_have_a_fallback_or_be_allowed(void **state)
 
 static void what_is_no_event_is_refused_with_what_there_is(void **state)
 {
-	refused("", "the content is no JSON object");
+	refused("", ": the content is not a JSON object, at byte");
 	refused("[1]", "it does not begin with {");
-	refused("{\"id\":1", "the content is no JSON object, at byte 7 of 7");
+	refused("{\"id\":1", "the content is not a JSON object, at byte 7 of 7");
 	CHECK(wp_span_is_null(event.id)); /* of what is no JSON nothing is known */
-	refused("{\"id\":1} x", "something follows");
+	refused("{\"id\":1} x", "there is text after the value");
 	refused("{}", "id NULL: the content has no id (member \"id\")");
 	refused("{\"id\":null}", "has no id");
 	refused("{\"id\":\"5\"}", "id 5: the content has no raw topic (member \"aggregatetype\")");
@@ -158,7 +158,7 @@ static void what_is_no_event_is_refused_with_what_there_is(void **state)
 /* It stands nowhere else: there is no row that a dead letter could point to. */
 static void what_is_no_event_is_kept_whole(void **state)
 {
-	refused("no JSON", "the content is no JSON object");
+	refused("no JSON", ": the content is not a JSON object, at byte");
 	CHECK_SPAN(event.content, "no JSON");
 	CHECK(event.is_refused);
 	refused("{\"payload\":1,\"x\":\"\\uD83D\"}", "half of a surrogate pair");
@@ -166,7 +166,7 @@ static void what_is_no_event_is_kept_whole(void **state)
 	refused("{\"payload\":1,\"kind\":2}", "has no id");
 	CHECK_SPAN(event.content, "{\"payload\":1,\"kind\":2}");
 	options.message_format = WP_MESSAGE_PROTOBUF;
-	refused("\x0a\x01\xff", "the content is no walpost.v1.Message");
+	refused("\x0a\x01\xff", "the content is not a walpost.v1.Message");
 	CHECK_SPAN(event.content, "\x0a\x01\xff");
 	CHECK(event.is_refused);
 	options.message_format = WP_MESSAGE_JSON;
@@ -275,7 +275,7 @@ static void what_is_no_message_is_refused(void **state)
 	begin_protobuf();
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		CHECK_EQ(read_bytes(wrong[i].bytes, wrong[i].size), WP_DATA);
-		CHECK_HAS(error.text, "the content is no walpost.v1.Message");
+		CHECK_HAS(error.text, "the content is not a walpost.v1.Message");
 	}
 }
 

@@ -110,12 +110,12 @@ static void what_sql_would_not_take_is_refused(void **state)
 	refused("app.\"outbox\"\"", "a double quote is not closed");
 	refused("1outbox", "starts with a digit");
 	refused("$outbox", "starts with a digit");
-	refused("out-box", "needs quotes");
-	refused("-outbox", "needs quotes");
-	refused("out box", "needs quotes");
-	refused("outbox,", "needs quotes");
-	refused("outbox_*", "needs quotes");
-	refused("\"out\"box", "goes on behind its end");
+	refused("out-box", "requires quotes");
+	refused("-outbox", "requires quotes");
+	refused("out box", "requires quotes");
+	refused("outbox,", "requires quotes");
+	refused("outbox_*", "requires quotes");
+	refused("\"out\"box", "text follows its end");
 }
 
 static void a_part_of_255_bytes_is_taken_and_one_more_is_refused(void **state)
@@ -232,8 +232,8 @@ static void what_is_no_list_is_refused(void **state)
 	patterns_refused("a,", "a part is empty");
 	patterns_refused(",", "a part is empty");
 	patterns_refused("a.b.c", "more than two parts");
-	patterns_refused("a b", "needs quotes");
-	patterns_refused("a-*", "needs quotes");
+	patterns_refused("a b", "requires quotes");
+	patterns_refused("a-*", "requires quotes");
 	patterns_refused("a, \"b", "a double quote is not closed");
 }
 

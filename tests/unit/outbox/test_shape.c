@@ -303,8 +303,8 @@ static void what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more(void
 
 	CHECK_EQ(shaped(s, &event).value.size, 10);
 	event = bytea_of("\\x01020304050607");
-	data_refused(s, &event, "the value, made of a payload of 16 bytes");
-	CHECK_HAS(error.text, "larger than 10 bytes");
+	data_refused(s, &event, "the value, from a payload of 16 bytes");
+	CHECK_HAS(error.text, "exceeds 10 bytes");
 	CHECK_HAS(error.text, "raise message.max.bytes in [kafka]");
 	wp_shape_free(s);
 	s = shape_of(&options, 0);
@@ -329,7 +329,7 @@ static void a_message_fills_the_limit_and_not_one_byte_more(void **state)
 	CHECK_EQ(shaped(s, &event).value.size, size);
 	wp_shape_free(s);
 	s = shape_of(&options, size - 1);
-	data_refused(s, &event, "the value, made of a payload of");
+	data_refused(s, &event, "the value, from a payload of");
 	wp_shape_free(s);
 }
 
@@ -487,7 +487,7 @@ static void out_of_memory_is_said(void **state)
 		memory_fails_after(i); /* the decoded payload, the texts, the message */
 		CHECK_EQ(wp_shape_record(s, &event, &record, &error), WP_NOMEM);
 		memory_works();
-		CHECK_HAS(error.text, "no memory");
+		CHECK_HAS(error.text, "out of memory");
 		wp_shape_free(s);
 	}
 	wp_shape_free(NULL);
@@ -512,7 +512,7 @@ static void what_can_not_be_a_record_is_told_as_far_as_it_could_be_made(void **s
 	CHECK(wp_span_is_null(record.topic));
 	CHECK(wp_span_is(record.value, "{}") && wp_span_is(record.key, "42"));
 	event.route = (struct wp_span){ 0 };
-	data_refused(s, &event, "nothing names its topic");
+	data_refused(s, &event, ": its topic is not defined");
 	wp_shape_free(s);
 }
 

@@ -298,7 +298,7 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	wire_message(&w, true, 190, "outbox", "[]");
 	CHECK_EQ(take(&w), WP_OK);
 	CHECK(is_event);
-	CHECK_HAS(event.error.text, "no JSON object");
+	CHECK_HAS(event.error.text, ": the content is not a JSON object, at byte");
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 	CHECK_EQ(wp_survey_counts(survey)->refused, 1);
 }
@@ -338,7 +338,7 @@ static void what_is_not_the_plugins_is_refused(void **state)
 	w = writer();
 	wire_insert(&w, OUTBOX, values, 5);
 	CHECK_EQ(take(&w), WP_PROTO);
-	CHECK_HAS(error.text, "before telling about it");
+	CHECK_HAS(error.text, "before describing it");
 }
 
 static void wrong_options_are_told(void **state)

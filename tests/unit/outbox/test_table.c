@@ -403,7 +403,7 @@ static void a_row_of_another_shape_breaks_the_protocol(void **state)
 	for (size_t count = 4; count <= 6; count += 2) {
 		struct wp_tuple row = { .values = values, .count = count };
 		CHECK_EQ(wp_mapping_event(m, &row, &printed, &event, &error), WP_PROTO);
-		CHECK_HAS(error.text, "columns came for a relation of 5");
+		CHECK_HAS(error.text, "columns arrived for a relation of 5");
 	}
 	wp_mapping_free(m);
 	end(&f);
@@ -1088,8 +1088,7 @@ static void a_domain_that_the_catalog_was_not_asked_about_wants_fresh_facts(void
 
 	refused_by(c, true,
 		   "column \"payload\" (outbox.column.payload) is of a domain over numeric, which "
-		   "the database does not tell of (any more: it may have been dropped), nor so of "
-		   "the precision");
+		   "the database does not describe (it may have been dropped), nor its precision");
 	c.type_name = "_timestamptz";
 	refused_by(c, true, "a domain over _timestamptz");
 	c.type_name = "text"; /* without precision */
@@ -1108,22 +1107,22 @@ static void a_type_that_the_catalog_was_not_asked_about_wants_fresh_facts(void *
 			     .type_name = "mood" };
 
 	refused_by(c, true,
-		   "is of type shop.mood, which is not written as Debezium does (any more: it may "
-		   "have been dropped); ");
+		   "is of type shop.mood, which walpost cannot write as Debezium does (it may have "
+		   "been dropped); ");
 	c.types = WP_RENDERING_POSTGRES;
 	c.transfer = WP_TRANSFER_BINARY;
-	refused_by(c, true, "is of type shop.mood, which is not read in binary (any more");
+	refused_by(c, true, "is of type shop.mood, which walpost cannot read in binary (it may");
 	c.type_name = NULL;
 	refused_by(c, true, "is of type 70000::regtype, ");
 	/* It was asked about, and is no type that we know. */
 	c.column.type_oid = 70000;
-	refused_by(c, false, "is of type 70000::regtype, which is not read in binary; ");
+	refused_by(c, false, "is of type 70000::regtype, which walpost cannot read in binary; ");
 	c.column.type_oid = TEXT_OID;
 	c.type = (struct wp_type_fact){ .oid = 70000, .base_oid = 600 };
-	refused_by(c, false, "is of type 70000::regtype, which is not read in binary; ");
+	refused_by(c, false, "is of type 70000::regtype, which walpost cannot read in binary; ");
 	/* Every database has it. */
 	c.told.type_oid = 600;
-	refused_by(c, false, "is of type point, which is not read in binary; ");
+	refused_by(c, false, "is of type point, which walpost cannot read in binary; ");
 }
 
 /* Its dead letter is written in whatever form is asked for. */

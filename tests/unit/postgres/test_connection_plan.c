@@ -220,7 +220,7 @@ static void names_are_bounded(void **state)
 	memset(conninfo + 5, 'a', 255);
 	CHECK_EQ(strlen(plan_of(conninfo)->addresses.list[0].host), 255);
 	conninfo[5 + 255] = 'a';
-	check_refused(conninfo, "at most 255 bytes");
+	check_refused(conninfo, "longer than 255 bytes");
 }
 
 static void our_settings_follow_the_users_and_win(void **state)

@@ -118,7 +118,7 @@ static void a_password_that_was_not_encoded_is_refused_and_not_repeated(void **s
 		assert_null(strstr(error.text, "123456"));
 		masked_is(wrong[i], "********");
 		if (strncmp(wrong[i], "dbname", 6) != 0)
-			CHECK_HAS(error.text, "percent-encoded");
+			CHECK_HAS(error.text, "percent-encode");
 	}
 }
 

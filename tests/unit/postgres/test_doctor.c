@@ -128,8 +128,9 @@ static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 	s.values[D_KEEP_MB] = "-1";
 	check_finding(&s, "slot_retention", WARNS, "unlimited",
 		      "max_slot_wal_keep_size = '10GB'"); /* 1 MB/s for two hours */
-	CHECK_HAS(finding("slot_retention")->cure, "less than the disk of pg_wal has free");
-	CHECK_HAS(finding("slot_retention")->cure, "writes 85GB in a day");
+	CHECK_HAS(finding("slot_retention")->cure,
+		  "-- use less than the free space of pg_wal's disk (see df)");
+	CHECK_HAS(finding("slot_retention")->cure, "writes 85GB a day");
 	s.values[D_WAL_RATE] = "10485760";
 	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '71GB'");
 	s.values[D_WAL_RATE] = "1024";
@@ -144,13 +145,12 @@ static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 	struct server s = healthy();
 	check_finding(&s, "slot_retention", OK, "65536 MB of WAL behind", "");
 	s.values[D_KEEP_MB] = "3599";
-	check_finding(&s, "slot_retention", WARNS, "stands still for 59 min loses its slot",
-		      "'10GB'");
+	check_finding(&s, "slot_retention", WARNS, "is down for 59 min loses its slot", "'10GB'");
 	CHECK_HAS(finding("slot_retention")->what, "average of the last 25 h");
 	s.values[D_KEEP_MB] = "3600";
 	check_finding(&s, "slot_retention", OK, "", "");
 	s.values[D_KEEP_MB] = "0";
-	check_finding(&s, "slot_retention", WARNS, "stands still for 0 s", "");
+	check_finding(&s, "slot_retention", WARNS, "is down for 0 s", "");
 	s.values[D_WAL_RATE] = "0";
 	check_finding(&s, "slot_retention", OK, "", "");
 }
@@ -174,7 +174,7 @@ static void wal_above_the_servers_measure_is_explained(void **state)
 	check_finding(&s, "slot_wal", WARNS, "3 GB of WAL, more than max_wal_size: no relay",
 		      "-- start the relay");
 	s.values[D_SLOT_ACTIVE_PID] = "17";
-	check_finding(&s, "slot_wal", WARNS, "far behind", "-- its log says");
+	check_finding(&s, "slot_wal", WARNS, "far behind", "-- see the relay's log for the cause");
 	s.values[D_SLOT_LAGS] = "f";
 	s.values[D_OLD_PID] = "99";
 	check_finding(&s, "slot_wal", WARNS, "process 99", "SELECT pg_terminate_backend(99);");
@@ -183,7 +183,7 @@ static void wal_above_the_servers_measure_is_explained(void **state)
 	check_finding(&s, "slot_wal", WARNS, "a prepared transaction of 2 h",
 		      "ROLLBACK PREPARED 'it''s';");
 	s.values[D_OLD_PREPARED] = s.values[D_OLD_PID] = NULL;
-	check_finding(&s, "slot_wal", WARNS, "nobody who can be seen", "CHECKPOINT;");
+	check_finding(&s, "slot_wal", WARNS, "none visible", "CHECKPOINT;");
 }
 
 static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(void **state)
@@ -191,15 +191,16 @@ static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(voi
 	(void)state;
 	struct server s = healthy();
 	s.values[D_SLOT_FAILOVER] = "false";
-	check_finding(&s, "slot_failover", OK, "no standby is seen", "");
+	check_finding(&s, "slot_failover", OK,
+		      "no standby that needs a copy of the slot is visible", "");
 	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
 	s.values[D_STANDBYS_ACTIVE] = "a, b";
-	check_finding(
-		&s, "slot_failover", WARNS,
-		"loses slot s: it lacks the failover flag, while standbys read from here: a, b",
-		"ALTER_REPLICATION_SLOT");
+	check_finding(&s, "slot_failover", WARNS,
+		      "loses slot s: it lacks the failover flag, although standbys replicate from "
+		      "this server: a, b",
+		      "ALTER_REPLICATION_SLOT");
 	s.values[D_OTHER_FAILOVER] = "other";
-	check_finding(&s, "slot_failover", WARNS, "there is one that has it: other",
+	check_finding(&s, "slot_failover", WARNS, "a slot with the flag exists: other",
 		      "ALTER_REPLICATION_SLOT \"s\" (FAILOVER true);");
 	s.values[D_STANDBYS] = "a";
 	check_finding(&s, "slot_failover", WARNS, "synchronized_standby_slots is set", "");
@@ -207,10 +208,11 @@ static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(voi
 	check_finding(&s, "slot_failover", WARNS, "a standby copies slots", "");
 	s.values[D_VERSION] = "160014";
 	check_finding(&s, "slot_failover", WARNS,
-		      "before 17 copies none to standbys, and some read from here: a, b",
+		      "before 17 does not copy slots to standbys, and some replicate from this "
+		      "server: a, b",
 		      "walpost init on a promoted server");
 	s.values[D_STANDBYS_ACTIVE] = NULL;
-	check_finding(&s, "slot_failover", OK, "before 17 copies none", "");
+	check_finding(&s, "slot_failover", OK, "PostgreSQL before 17 does not copy slots", "");
 	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
 }
 
@@ -220,7 +222,7 @@ static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 	struct server s = healthy();
 	check_finding(&s, "slot_failover", OK, "is copied", "");
 	s.values[D_SLOT_SYNCED] = "true";
-	check_finding(&s, "slot_failover", OK, "it came here so itself", "");
+	check_finding(&s, "slot_failover", OK, "; it was itself copied to this server", "");
 	s.values[D_SYNC_WORKER] = "t";
 	check_finding(&s, "slot_failover", OK, "", ""); /* by no slot that could be named */
 	s.values[D_STANDBYS_ACTIVE] = "a, b";
@@ -232,7 +234,7 @@ static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 	s.values[D_IN_RECOVERY] = "t";
 	check_finding(&s, "slot_failover", OK, "copy of the primary's", "");
 	s.values[D_SLOT_SYNCED] = "false";
-	check_finding(&s, "slot_failover", OK, "this standby's own", "");
+	check_finding(&s, "slot_failover", OK, "the slot belongs to this standby itself", "");
 }
 
 static void standbys_that_are_not_there_hold_everything_up(void **state)
@@ -242,11 +244,11 @@ static void standbys_that_are_not_there_hold_everything_up(void **state)
 	s.values[D_STANDBYS] = "a, b, c";
 	s.values[D_STANDBYS_IDLE] = "b";
 	s.values[D_STANDBYS_REST] = "a, c";
-	check_finding(&s, "standby_slots", WARNS, "no standby reads now: b",
+	check_finding(&s, "standby_slots", WARNS, "no standby is reading: b",
 		      "ALTER SYSTEM SET synchronized_standby_slots = a, c;");
 	s.values[D_STANDBYS_MISSING] = "c";
 	s.values[D_STANDBYS_REST] = "";
-	check_finding(&s, "standby_slots", FAILS, "no physical slot here: c",
+	check_finding(&s, "standby_slots", FAILS, "not physical slots of this server: c",
 		      "synchronized_standby_slots = '';");
 	s.values[D_SLOT_FAILOVER] = "false"; /* then it does not wait */
 	judge(&s);
@@ -300,7 +302,7 @@ static void tables_that_came_later_are_warned_of(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[D_PUB_TABLES_YOUNGER] = "public.outbox";
-	check_finding(&s, "publication_since", WARNS, "was given public.outbox after",
+	check_finding(&s, "publication_since", WARNS, "received public.outbox after",
 		      "walpost diff");
 }
 

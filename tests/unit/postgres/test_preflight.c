@@ -186,8 +186,8 @@ static void the_server_must_be_14_or_newer(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_VERSION] = "130020";
-	check_fails(&s, "server_version", WP_REACT_STOP_CONFIG, "older than 14",
-		    "-- upgrade the server");
+	check_fails(&s, "server_version", WP_REACT_STOP_CONFIG,
+		    "is too old: walpost requires 14 or newer", "-- upgrade the server");
 	s = healthy();
 	s.values[A_VERSION] = "140021";
 	check_finding(&s, "server_version", OK, "", "");
@@ -331,18 +331,18 @@ static void a_name_that_differs_in_case_only_is_refused_by_name(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_CASE_IN_PUB] = "public.\"Outbox\"";
-	check_finding(&s, "table_case", WARNS, "public.\"Outbox\" too, whose name differs",
+	check_finding(&s, "table_case", WARNS, "also has public.\"Outbox\", whose name differs",
 		      "-- set outbox.table = public.\"Outbox\"");
 	s.values[A_PUB_NAMES_TABLE] = "f";
 	s.values[A_PUB_LISTED] = "0";
 	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN,
-		    "lacks \"public\".\"outbox\" and has public.\"Outbox\", whose name differs in "
-		    "case only",
+		    "lacks \"public\".\"outbox\" but has public.\"Outbox\", whose name differs "
+		    "only in case",
 		    "-- set outbox.table = public.\"Outbox\"");
 	s.values[A_TABLE_KIND] = NULL;
 	s.values[A_CASE_THERE] = "public.\"Outbox\"";
 	check_fails(&s, "table_case", WP_REACT_STOP_CONFIG,
-		    "there is public.\"Outbox\", whose name differs in case only",
+		    "there is public.\"Outbox\", whose name differs only in case",
 		    "-- set outbox.table = public.\"Outbox\"");
 }
 
@@ -397,7 +397,7 @@ static void needed_columns_must_not_be_hidden(void **state)
 	s.values[A_PUB_HIDDEN] = "payload";
 	s.values[A_PUB_LIMITED] = "public.outbox";
 	check_fails(&s, "publication_columns", WP_REACT_STOP_HUMAN,
-		    "hides columns that are needed: payload",
+		    "omits required columns: payload",
 		    "BEGIN;\nALTER PUBLICATION \"Pub\" DROP TABLE public.outbox;\n"
 		    "ALTER PUBLICATION \"Pub\" ADD TABLE public.outbox;\nCOMMIT;");
 }
@@ -410,7 +410,8 @@ static void generated_columns_are_published_since_18_only(void **state)
 	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "generated",
 		    "publish_generated_columns = stored");
 	s.values[A_VERSION] = "170010";
-	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "before PostgreSQL 18",
+	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN,
+		    "PostgreSQL before 18 does not publish generated columns:",
 		    "ALTER COLUMN \"Pay\"\",load\" DROP EXPRESSION;\n"
 		    "ALTER TABLE \"public\".\"outbox\" ALTER COLUMN key DROP EXPRESSION;");
 }
@@ -441,7 +442,8 @@ static void deletes_of_a_table_without_identity_are_warned_of(void **state)
 	struct server s = healthy();
 	s.values[A_PUB_DELETE] = "true";
 	s.values[A_NO_IDENTITY] = "t";
-	check_finding(&s, "publication_deletes", WARNS, "those of the application fail",
+	check_finding(&s, "publication_deletes", WARNS,
+		      "has no replica identity: updates or deletes by the application fail",
 		      "SET (publish = 'insert');");
 }
 
@@ -481,7 +483,7 @@ static void a_slot_of_someone_else_is_left_alone(void **state)
 		    "-- then set postgres.slot = s_new");
 	s = healthy();
 	s.values[A_SLOT_DATABASE] = "other";
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "of database other", "s_new");
+	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "belongs to database other", "s_new");
 	s = healthy();
 	s.values[A_SLOT_TEMPORARY] = "true";
 	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "temporary", "s_new");
@@ -530,7 +532,7 @@ static void commits_must_not_wait_for_us_unless_allowed(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "ANY 1 (s1, WALPOST)";
-	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG, "counts walpost",
+	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG, "lists walpost",
 		    "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (\"s1\")'; SELECT "
 		    "pg_reload_conf();");
 	s.options.allow_synchronous = true;
@@ -542,12 +544,12 @@ static void the_name_of_conninfo_counts(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "relay1";
-	check_finding(&s, "synchronous_standby_names", OK, "not among", "");
+	check_finding(&s, "synchronous_standby_names", OK, "walpost is not listed", "");
 	s.options.conninfo = "dbname=shop application_name=Relay1";
 	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
 		    "application_name Relay1", "= '';");
 	s.values[A_SYNC_NAMES] = "walpost";
-	check_finding(&s, "synchronous_standby_names", OK, "not among", "");
+	check_finding(&s, "synchronous_standby_names", OK, "walpost is not listed", "");
 	s.options.conninfo = "";
 	s.values[A_APPLICATION] = "of a service file";
 	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
@@ -564,7 +566,8 @@ static void a_short_sender_timeout_is_warned_of(void **state)
 	s.values[A_SENDER_TIMEOUT] = "5000";
 	check_finding(&s, "wal_sender_timeout", OK, "5000 ms", "");
 	s.values[A_SENDER_TIMEOUT] = "0";
-	check_finding(&s, "wal_sender_timeout", WARNS, "0, none", "wal_sender_timeout = '60s'");
+	check_finding(&s, "wal_sender_timeout", WARNS, "0 (disabled)",
+		      "wal_sender_timeout = '60s'");
 }
 
 static void a_sender_timeout_is_cured_where_it_is_set(void **state)
@@ -576,7 +579,7 @@ static void a_sender_timeout_is_cured_where_it_is_set(void **state)
 		{ "database", "ALTER DATABASE \"shop\" SET" },
 		{ "user", "ALTER ROLE \"re\"\"lay\" SET" },
 		{ "database user", "ALTER ROLE \"re\"\"lay\" IN DATABASE \"shop\" SET" },
-		{ "client", "-- in postgres.conninfo" },
+		{ "client", "wal_sender_timeout from postgres.conninfo" },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -615,7 +618,7 @@ static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_CHECKPOINT_MAY] = "f";
-	check_finding(&s, "checkpoint", WARNS, "may not be read and written",
+	check_finding(&s, "checkpoint", WARNS, "is not readable and writable",
 		      "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO \"re\"\"lay\";");
 	assert_null(strstr(finding(&found, "checkpoint")->cure, "CREATE"));
 	s.values[A_CHECKPOINT_MAY] = "t";
@@ -673,7 +676,7 @@ static void what_loses_events_while_it_runs_is_a_loss(void **state)
 		{ A_PUB, NULL, "no publication" },
 		{ A_PUB_LISTED, "0", "lacks" },
 		{ A_PUB_INSERT, "false", "does not publish inserts" },
-		{ A_PUB_HIDDEN, "payload", "hides columns" },
+		{ A_PUB_HIDDEN, "payload", "omits required columns:" },
 		{ A_PUB_GENERATED, "payload", "generated" },
 		{ A_PUB_FILTER, "(id > 1)", "filters rows" },
 		{ A_TABLE_PERSISTENCE, "t", "temporary" },
@@ -719,7 +722,8 @@ static void sql_ascii_is_told(void **state)
 	(void)state;
 	struct server s = healthy();
 	s.values[A_ENCODING] = "SQL_ASCII";
-	check_finding(&s, "encoding", OK, "passed on as they are", "");
+	check_finding(&s, "encoding", OK,
+		      "bytes are passed on unchecked and may not be valid UTF-8", "");
 }
 
 static void weak_transport_to_a_far_host_is_warned_of(void **state)

@@ -202,7 +202,7 @@ static void what_the_server_refuses_is_taken_back(void **state)
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "");
 	step();
 	CHECK_HAS(b->events, "E:reload_refused");
-	CHECK_HAS(b->last.text, "as scripted; events are made as before");
+	CHECK_HAS(b->last.text, "as scripted; the previous configuration of events");
 	CHECK_EQ(b->snapshot.changes_refused, 1);
 	CHECK(b->source.wanted == NULL);
 	CHECK(!wp_relay_uses(b->relay, &others));

@@ -1083,7 +1083,7 @@ static void what_can_not_be_delivered_goes_to_the_dead_letters_and_the_others_go
 		  "walpost-dead-letter-position=0007-00000001-0000000000000100-00000001");
 	CHECK_HAS(sent->headers, "walpost-dead-letter-timestamp=946684801000");
 	CHECK(strstr(sent->headers, "omitted") == NULL);
-	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "made of the raw topic");
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "\", derived from the raw topic \"");
 	TAKE(row(&b, "3"));
 	CHECK(!b.taken.dead_letter);
 	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.order");
@@ -1186,7 +1186,7 @@ static void a_dead_letter_that_is_not_taken_either_stops(void **state)
 	b.sink.refused_topic = "dead";
 	CHECK_EQ(insert(&b, OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
 	CHECK_HAS(b.error.text, "outbox.key.null");
-	CHECK_HAS(b.error.text, "its dead letter can not be delivered: topic dead takes nothing");
+	CHECK_HAS(b.error.text, "its dead letter cannot be delivered: topic dead takes nothing");
 	CHECK_EQ(b.ledger.in_flight, 0);
 	b.sink.refused_topic = NULL;
 	TAKE(offer(&b));
@@ -1290,7 +1290,7 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 	TAKE(begin(&b, 0x100));
 	wire_message(data(&b), true, 0x90, "outbox", MESSAGE);
 	CHECK_EQ(offer(&b), WP_DATA);
-	CHECK_HAS(b.error.text, "its dead letter can not be delivered");
+	CHECK_HAS(b.error.text, "; and its dead letter cannot be delivered:");
 	CHECK_EQ(b.sink.sent_count, 0);
 	end(&b);
 }
@@ -1314,9 +1314,8 @@ static void a_message_whose_record_cannot_be_made_is_a_letter_as_it_came(void **
 	TAKE(offer(&b));
 	CHECK_EQ(strncmp(scripted_sink_last(&b.sink)->value, NO_HEADER, 60), 0);
 	CHECK_TEXT(wp_pipeline_reason(b.pipeline)->text,
-		   "messages of prefix outbox, id 1: the headers: a name of the headers' JSON "
-		   "object is empty, which no consumer could ask for; give the header a name, or "
-		   "leave it out");
+		   "messages of prefix outbox, id 1: the headers: a name in the headers' JSON "
+		   "object is empty; name the header, or remove it");
 	wire_message(data(&b), true, 0x90, "outbox", NO_KEY);
 	TAKE(offer(&b));
 	CHECK_TEXT(scripted_sink_last(&b.sink)->value, NO_KEY);
@@ -1342,7 +1341,7 @@ static void a_value_grows_no_further_than_the_sink_takes(void **state)
 	TAKE(insert(&b, OUTBOX, "e-2", "order", "k", "seven c"));
 	CHECK(b.taken.dead_letter);
 	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "seven c");
-	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "larger than 8 bytes");
+	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "exceeds 8 bytes");
 	end(&b);
 }
 

@@ -370,14 +370,14 @@ static void they_refuse_a_server_that_breaks_the_protocol_in_the_same_words(void
 	write_message(true, "outbox", EVENT);
 	all_say("broken the server sent a transactional message outside a transaction");
 	wire_commit(message_of(), 249, 257, 0);
-	all_say("broken the server committed a transaction it did not begin");
+	all_say("broken the server committed a transaction that it did not begin");
 	begin(249);
 	write_row(OTHER, "one", "k", "order");
-	all_say("broken the server sent a row of relation 16404 before telling about it");
+	all_say("broken the server sent a row of relation 16404 before describing it");
 	wire_begin(message_of(), 300, 0);
 	all_say("broken the server began a transaction within another");
 	wire_commit(message_of(), 300, 308, 0);
-	all_say("broken the server's commit does not fit its begin");
+	all_say("broken the server's commit does not match its begin");
 	wire_u8(message_of(), 'x');
 	all_say("broken pgoutput: unknown message");
 }

@@ -130,7 +130,7 @@ static void without_topics_it_says_what_is_lost(void **state)
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
 	CHECK(noted("tail_unknown"));
-	CHECK_HAS(bench.last.text, "names no topic");
+	CHECK_HAS(bench.last.text, "walpost.slot_checkpoint lists no topics of its events");
 	CHECK_STATE("starting");
 }
 
@@ -162,7 +162,7 @@ static void a_start_on_a_shorter_log_asks(void **state)
 {
 	(void)state;
 	checkpoint("before", 1, END + 1);
-	check_asks_at_start("ends before where the slot stood");
+	check_asks_at_start("the server's WAL ends before the recorded position of the slot");
 }
 
 static void without_positions_in_headers_it_says_what_is_lost(void **state)
@@ -283,7 +283,7 @@ static void an_event_of_a_later_timeline_is_refused(void **state)
 	connect();
 	become_ready();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
-	CHECK_HAS(bench.error.text, "not in the past of this server");
+	CHECK_HAS(bench.error.text, ", which is not in the history of this server, on timeline");
 }
 
 static void what_could_not_be_read_is_said(void **state)
@@ -383,7 +383,7 @@ static void a_server_that_lost_what_we_sent_is_refused(void **state)
 	facts()->server_lsn = 600;
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(bench.relay), 3);
-	CHECK_HAS(bench.error.text, "the log of this server ends at 0/258");
+	CHECK_HAS(bench.error.text, "the WAL of this server ends at 0/258");
 }
 
 int main(void)

@@ -113,7 +113,7 @@ static void events_without_any_report_are_a_stall(void **state)
 	p.telemetry.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2 + 1;
 	is_ready(NULL);
 	p.telemetry.relay.confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2;
-	is_not_ready("7 events are with Kafka, the oldest for 60 s");
+	is_not_ready("7 events are in flight, the oldest for 60 s");
 	p.telemetry.relay.confirmed_ms = INT64_MIN;
 	is_not_ready("7 events");
 	p.telemetry.relay.sink_reachable = false;
@@ -129,9 +129,9 @@ static void an_event_that_cannot_be_sent_is_a_stall_too(void **state)
 	p.telemetry.relay.oldest.any = true;
 	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS;
 	p.telemetry.relay.confirmed_ms = INT64_MIN;
-	is_not_ready("an event has waited for 60 s to be sent: Kafka does not take it");
+	is_not_ready("an event has been waiting for 60 s to be sent: Kafka does not accept it");
 	p.telemetry.relay.sink_reachable = false;
-	is_not_ready("an event has waited for 60 s to be sent: Kafka is not reachable");
+	is_not_ready("an event has been waiting for 60 s to be sent: Kafka is not reachable");
 	p.telemetry.relay.oldest.waiting_ms = WP_READY_STALLED_MS - 1;
 	CHECK(verdict().ready);
 }
@@ -148,7 +148,7 @@ static void until_kafka_was_reached_once_nobody_is_ready(void **state)
 static void a_server_that_says_nothing_is_noticed_while_it_is_read(void **state)
 {
 	p.telemetry.relay.heard_ms = NOW_MS - WP_READY_DEAF_MS;
-	is_not_ready("nothing was heard of the server for 60 s");
+	is_not_ready("nothing was received from the server for 60 s");
 	p.telemetry.relay.state = WP_PAUSED;
 	is_ready(NULL);
 }
@@ -165,7 +165,7 @@ static void a_right_that_the_kafka_user_lacks_is_told(void **state)
 {
 	p.telemetry.relay.state = WP_BACKING_OFF; /* at times: the client begins anew */
 	p.telemetry.relay.waiting = true;
-	is_not_ready("the Kafka user lacks a right: the last line permission_waiting");
+	is_not_ready("the Kafka user lacks a permission");
 }
 
 static void one_that_is_held_is_live_and_not_ready_and_says_error(void **state)
@@ -173,7 +173,7 @@ static void one_that_is_held_is_live_and_not_ready_and_says_error(void **state)
 	p.telemetry.relay.state = WP_HELD;
 	p.telemetry.relay.halt_event = "slot_moved";
 	p.telemetry.relay.halt_error = "somebody moved it";
-	is_not_ready("stopped for a human (slot_moved): somebody moved it");
+	is_not_ready("stopped, operator action is required (slot_moved): somebody moved it");
 }
 
 static void one_that_stops_is_not_ready(void **state)

@@ -187,7 +187,7 @@ static void what_keeps_events_is_told_with_since_when_and_what_to_do(void **stat
 	CHECK_HAS(page(), "kafka:9092: Connection refused; events wait");
 	p.telemetry.relay.sink_error = "";
 	CHECK_HAS(page(), "No broker answers; events wait");
-	CHECK_HAS(page(), "<strong>What to do:</strong> Check that the brokers run");
+	CHECK_HAS(page(), "<strong>What to do:</strong> Check that the brokers are running");
 }
 
 static void while_nothing_waits_an_unreachable_kafka_is_a_warning(void **state)

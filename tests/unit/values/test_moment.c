@@ -67,10 +67,10 @@ static void a_time_counts_from_midnight_and_may_be_its_end(void **state)
 	CHECK_EQ(us_of(WP_TYPE_TIME, "12:34:56.789012"), 45296789012);
 	CHECK_EQ(us_of(WP_TYPE_TIME, "23:59:59.999999"), 86399999999);
 	CHECK_EQ(us_of(WP_TYPE_TIME, "24:00:00"), 86400000000);
-	refused(WP_TYPE_TIME, "24:00:00.000001", "no time");
-	refused(WP_TYPE_TIME, "24:00:01", "no time");
-	refused(WP_TYPE_TIME, "25:00:00", "no time");
-	refused(WP_TYPE_TIMESTAMP, "2024-02-29 24:00:00", "no timestamp");
+	refused(WP_TYPE_TIME, "24:00:00.000001", "not a time");
+	refused(WP_TYPE_TIME, "24:00:01", "not a time");
+	refused(WP_TYPE_TIME, "25:00:00", "not a time");
+	refused(WP_TYPE_TIMESTAMP, "2024-02-29 24:00:00", "not a timestamp");
 }
 
 static void dates_reach_from_4713_bc_to_5874897(void **state)
@@ -93,10 +93,10 @@ static void leap_years_are_those_of_the_gregorian_calendar(void **state)
 	CHECK_EQ(days_of("2000-02-29") + 1, days_of("2000-03-01"));
 	CHECK_EQ(days_of("1900-02-28") + 1, days_of("1900-03-01"));
 	CHECK_EQ(days_of("0001-02-29 BC") + 1, days_of("0001-03-01 BC"));
-	refused(WP_TYPE_DATE, "1900-02-29", "no date");
-	refused(WP_TYPE_DATE, "2023-02-29", "no date");
-	refused(WP_TYPE_DATE, "0002-02-29 BC", "no date");
-	refused(WP_TYPE_DATE, "2024-04-31", "no date");
+	refused(WP_TYPE_DATE, "1900-02-29", "not a date");
+	refused(WP_TYPE_DATE, "2023-02-29", "not a date");
+	refused(WP_TYPE_DATE, "0002-02-29 BC", "not a date");
+	refused(WP_TYPE_DATE, "2024-04-31", "not a date");
 }
 
 /* Those of Postgres's last 29 years have none: it counts from 2000. */
@@ -104,15 +104,15 @@ static void timestamps_up_to_294247_have_microseconds(void **state)
 {
 	CHECK_EQ(us_of(WP_TYPE_TIMESTAMP, "4714-11-24 00:00:00 BC"), -210866803200000000);
 	CHECK_EQ(us_of(WP_TYPE_TIMESTAMP, "294247-01-08 23:59:59.999999"), 9223371935999999999);
-	refused(WP_TYPE_TIMESTAMP, "294247-01-09 00:00:00", "too far from 1970");
-	refused(WP_TYPE_TIMESTAMP, "294276-12-31 23:59:59.999999", "too far from 1970");
-	refused(WP_TYPE_TIMESTAMP, "300000-01-01 00:00:00 BC", "too far from 1970");
-	refused(WP_TYPE_DATE, "5874897-12-31", "the date 5874897-12-31 is too far from 1970");
+	refused(WP_TYPE_TIMESTAMP, "294247-01-09 00:00:00", "is out of range");
+	refused(WP_TYPE_TIMESTAMP, "294276-12-31 23:59:59.999999", "is out of range");
+	refused(WP_TYPE_TIMESTAMP, "300000-01-01 00:00:00 BC", "is out of range");
+	refused(WP_TYPE_DATE, "5874897-12-31", "the date 5874897-12-31 is out of range");
 }
 
 static void infinity_is_no_moment(void **state)
 {
-	refused(WP_TYPE_DATE, "infinity", "the date is infinity, which is no moment");
+	refused(WP_TYPE_DATE, "infinity", "the date is infinity, which is not a point in time");
 	refused(WP_TYPE_TIMESTAMP, "-infinity", "the timestamp is -infinity");
 	refused(WP_TYPE_TIMESTAMPTZ, "infinity", "the timestamptz is infinity");
 	CHECK_EQ(wp_moment_days(wp_span_of("infinity"), &(int32_t){ 0 }, NULL), WP_DATA);
@@ -143,10 +143,10 @@ static void what_postgres_does_not_print_is_refused(void **state)
 		"Thu Feb 29 12:34:56 2024",
 	};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		refused(WP_TYPE_TIMESTAMP, texts[i], "is no timestamp as Postgres prints it");
-	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56", "is no timestamptz");
-	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56+24", "is no timestamptz");
-	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56 CET", "is no timestamptz");
+		refused(WP_TYPE_TIMESTAMP, texts[i], "is not a timestamp in Postgres's format");
+	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56", "is not a timestamptz");
+	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56+24", "is not a timestamptz");
+	refused(WP_TYPE_TIMESTAMPTZ, "2024-02-29 12:34:56 CET", "is not a timestamptz");
 }
 
 static void iso_texts_have_the_digits_that_are_wanted(void **state)

@@ -38,11 +38,11 @@ static void bytes_are_base64(void **state)
 	check_forms(bytea, "\\xdeadbeef00", "3q2+7wA=", "\"3q2+7wA=\"");
 	check_forms(bytea, "\\x", "", "\"\"");
 	check_forms(bytea, "\\xff", "/w==", "\"/w==\"");
-	check_refused(wp_render_header, bytea, "", "no bytea");
-	check_refused(wp_render_header, bytea, "\\", "no bytea");
-	check_refused(wp_render_header, bytea, "\\x0", "no bytea");
-	check_refused(wp_render_json, bytea, "\\x0g", "\"\\x0g\" is no bytea");
-	check_refused(wp_render_string, bytea, "abcd", "no bytea");
+	check_refused(wp_render_header, bytea, "", "\" is not a bytea in hex format");
+	check_refused(wp_render_header, bytea, "\\", "\" is not a bytea in hex format");
+	check_refused(wp_render_header, bytea, "\\x0", "\" is not a bytea in hex format");
+	check_refused(wp_render_json, bytea, "\\x0g", "\"\\x0g\" is not a bytea");
+	check_refused(wp_render_string, bytea, "abcd", "\" is not a bytea in hex format");
 }
 
 static void a_bool_is_a_word(void **state)
@@ -51,8 +51,8 @@ static void a_bool_is_a_word(void **state)
 
 	check_forms(boolean, "t", "true", "true");
 	check_forms(boolean, "f", "false", "false");
-	check_refused(wp_render_json, boolean, "true", "\"true\" is no bool");
-	check_refused(wp_render_json, boolean, "", "no bool");
+	check_refused(wp_render_json, boolean, "true", "\"true\" is not a bool");
+	check_refused(wp_render_json, boolean, "", "\" is not a bool in Postgres's format");
 }
 
 static void a_date_counts_days(void **state)
@@ -62,7 +62,7 @@ static void a_date_counts_days(void **state)
 	check_forms(date, "2024-02-29", "19782", "19782");
 	check_forms(date, "1969-12-31", "-1", "-1");
 	check_forms(date, "5874897-12-31", "2145042905", "2145042905");
-	check_refused(wp_render_json, date, "2024-02-30", "no date");
+	check_refused(wp_render_json, date, "2024-02-30", "not a date");
 }
 
 static void a_time_counts_with_the_precision_of_its_column(void **state)
@@ -77,7 +77,7 @@ static void a_time_counts_with_the_precision_of_its_column(void **state)
 	check_forms(column_of(WP_TYPE_TIME, -1), "00:00:00", "0", "0");
 	check_forms(column_of(WP_TYPE_TIME, -1), "24:00:00", "86400000000", "86400000000");
 	check_forms(column_of(WP_TYPE_TIME, 0), "24:00:00", "86400000", "86400000");
-	check_refused(wp_render_json, column_of(WP_TYPE_TIME, 0), "24:00:01", "no time");
+	check_refused(wp_render_json, column_of(WP_TYPE_TIME, 0), "24:00:01", "not a time");
 }
 
 static void a_timestamp_counts_with_the_precision_of_its_column(void **state)
@@ -94,7 +94,7 @@ static void a_timestamp_counts_with_the_precision_of_its_column(void **state)
 	check_forms(column_of(WP_TYPE_TIMESTAMP, 3), "1969-12-31 23:59:59", "-1000", "-1000");
 	check_forms(column_of(WP_TYPE_TIMESTAMP, 3), "1970-01-01 00:00:00", "0", "0");
 	check_refused(wp_render_json, column_of(WP_TYPE_TIMESTAMP, 3), "294276-01-01 00:00:00",
-		      "too far from 1970");
+		      "is out of range");
 }
 
 static void a_timestamptz_is_iso_with_the_precision_of_its_column(void **state)
@@ -110,7 +110,7 @@ static void a_timestamptz_is_iso_with_the_precision_of_its_column(void **state)
 	check_forms(column_of(WP_TYPE_TIMESTAMPTZ, 0), "2024-02-29 10:34:56+00",
 		    "2024-02-29T10:34:56Z", "\"2024-02-29T10:34:56Z\"");
 	check_refused(wp_render_header, column_of(WP_TYPE_TIMESTAMPTZ, 0), "2024-02-29 10:34:56",
-		      "no timestamptz");
+		      "not a timestamptz");
 }
 
 static void infinity_is_what_debezium_makes_of_it(void **state)

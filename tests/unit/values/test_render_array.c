@@ -87,7 +87,7 @@ static void null_within_an_array_of_an_enum_is_refused(void **state)
 static void a_wrong_element_is_named(void **state)
 {
 	check_refused(wp_render_json, array_of(WP_TYPE_INT2, -1), "{1,32768}",
-		      "\"32768\" is no int2");
+		      "\"32768\" is not an int2");
 	check_refused(wp_render_json, array_of(WP_TYPE_NUMERIC, -1), "{1,NaN}", "a numeric is NaN");
 	check_refused(wp_render_json, array_of(WP_TYPE_TEXT, -1), "{a,\xFF}", "not UTF-8");
 }
@@ -102,9 +102,9 @@ static void half_an_array_is_refused(void **state)
 	};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		check_refused(wp_render_string, array_of(WP_TYPE_TEXT, -1), texts[i],
-			      "is no array as Postgres prints it");
+			      "\" is not an array in Postgres's format");
 		check_refused(wp_render_json, array_of(WP_TYPE_TEXT, -1), texts[i],
-			      "is no array as Postgres prints it");
+			      "\" is not an array in Postgres's format");
 	}
 }
 

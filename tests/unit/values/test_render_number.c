@@ -14,22 +14,22 @@ static void an_integer_has_the_range_of_its_type(void **state)
 {
 	check_forms(column_of(WP_TYPE_INT2, -1), "-32768", "-32768", "-32768");
 	check_forms(column_of(WP_TYPE_INT2, -1), "32767", "32767", "32767");
-	check_refused(wp_render_json, column_of(WP_TYPE_INT2, -1), "32768", "no int2");
-	check_refused(wp_render_json, column_of(WP_TYPE_INT2, -1), "-32769", "no int2");
+	check_refused(wp_render_json, column_of(WP_TYPE_INT2, -1), "32768", "not an int2");
+	check_refused(wp_render_json, column_of(WP_TYPE_INT2, -1), "-32769", "not an int2");
 	check_forms(column_of(WP_TYPE_INT4, -1), "-2147483648", "-2147483648", "-2147483648");
 	check_forms(column_of(WP_TYPE_INT4, -1), "2147483647", "2147483647", "2147483647");
-	check_refused(wp_render_json, column_of(WP_TYPE_INT4, -1), "2147483648", "no int4");
-	check_refused(wp_render_json, column_of(WP_TYPE_INT4, -1), "-2147483649", "no int4");
+	check_refused(wp_render_json, column_of(WP_TYPE_INT4, -1), "2147483648", "not an int4");
+	check_refused(wp_render_json, column_of(WP_TYPE_INT4, -1), "-2147483649", "not an int4");
 	check_forms(column_of(WP_TYPE_INT8, -1), "-9223372036854775808", "-9223372036854775808",
 		    "-9223372036854775808");
 	check_forms(column_of(WP_TYPE_INT8, -1), "9223372036854775807", "9223372036854775807",
 		    "9223372036854775807");
 	check_refused(wp_render_json, column_of(WP_TYPE_INT8, -1), "9223372036854775808",
-		      "no int8");
+		      "not an int8");
 	check_refused(wp_render_json, column_of(WP_TYPE_INT8, -1), "-9223372036854775809",
-		      "no int8");
+		      "not an int8");
 	check_refused(wp_render_json, column_of(WP_TYPE_INT8, -1), "99999999999999999999",
-		      "no int8");
+		      "not an int8");
 }
 
 static void what_is_no_integer_is_refused(void **state)
@@ -39,7 +39,7 @@ static void what_is_no_integer_is_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		check_refused(wp_render_string, column_of(WP_TYPE_INT4, -1), texts[i],
-			      "is no int4 as Postgres prints it");
+			      "is not an int4 in Postgres's format");
 }
 
 static void doubles_are_those(const char *const pairs[][2], size_t count)
@@ -140,14 +140,14 @@ static void what_is_no_float_is_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		check_refused(wp_render_json, column_of(WP_TYPE_FLOAT8, -1), texts[i],
-			      "is no float8 as Postgres prints it");
+			      "is not a float8 in Postgres's format");
 		check_refused(wp_render_header, column_of(WP_TYPE_FLOAT4, -1), texts[i],
-			      "no float4");
+			      "not a float4");
 	}
-	check_refused(wp_render_json, column_of(WP_TYPE_FLOAT4, -1), "1e39", "no float4");
+	check_refused(wp_render_json, column_of(WP_TYPE_FLOAT4, -1), "1e39", "not a float4");
 	check_refused(wp_render_json, column_of(WP_TYPE_FLOAT8, -1),
 		      "0.00000000000000000000000000000000000000000000000000000000000001",
-		      "no float8");
+		      "not a float8");
 }
 
 static void a_numeric_is_plain_or_the_base64_of_its_unscaled_value(void **state)
@@ -206,7 +206,7 @@ static void a_numeric_gets_the_scale_of_its_column(void **state)
 	check_forms(type, "1.5", "1.500", "\"Bdw=\"");
 	check_forms(type, "1.50000", "1.500", "\"Bdw=\"");
 	check_refused(wp_render_json, type, "1.5001",
-		      "the numeric 1.5001 has more than the column's 3 digits");
+		      "the numeric 1.5001 has more fractional digits than the column's scale 3");
 	check_rendered(wp_render_string, column_of(WP_TYPE_NUMERIC, NUMERIC(12, 10)), "0", "0E-10");
 }
 
@@ -235,7 +235,7 @@ static void what_is_no_numeric_is_refused(void **state)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		check_refused(wp_render_json, column_of(WP_TYPE_NUMERIC, -1), texts[i],
-			      "is no numeric as Postgres prints it");
+			      "\" is not a numeric in Postgres's format");
 	check_refused(wp_render_json, column_of(WP_TYPE_NUMERIC, -1), "NaN", "a numeric is NaN");
 	check_refused(wp_render_header, column_of(WP_TYPE_NUMERIC, NUMERIC(5, 2)), "-Infinity",
 		      "a numeric is -Infinity");
@@ -266,7 +266,7 @@ static void the_longest_numeric_of_postgres_is_taken_and_one_digit_more_is_not(v
 	/* 10^147455 - 1 has 489,836 bits, one more than which are 61,230 bytes: as base64 81,640. */
 	CHECK_EQ(into.size, strlen("{\"scale\":16383,\"value\":\"\"}") + 81640);
 	wp_buffer_release(&into);
-	check_refused(wp_render_json, type, longer, "is no numeric");
+	check_refused(wp_render_json, type, longer, "\" is not a numeric in Postgres's format");
 	free(longest);
 	free(longer);
 }

@@ -65,13 +65,13 @@ static void a_frame_that_is_cut_short_is_refused(void **state)
 		CHECK_EQ(wp_frame_read(cut, &frame, &error), WP_PROTO);
 		free_bytes(cut);
 	}
-	CHECK_HAS(error.text, "'w' of 24 bytes");
+	CHECK_HAS(error.text, "'w' with an invalid size of 24 bytes");
 	for (size_t size = 0; size < keepalive.size; size++) {
 		struct wp_span cut = bytes_with(keepalive, size, "");
 		CHECK_EQ(wp_frame_read(cut, &frame, &error), WP_PROTO);
 		free_bytes(cut);
 	}
-	CHECK_HAS(error.text, "'k' of 17 bytes");
+	CHECK_HAS(error.text, "'k' with an invalid size of 17 bytes");
 	CHECK_EQ(frame.start, 42);
 	free_bytes(data);
 	free_bytes(keepalive);
@@ -83,7 +83,7 @@ static void a_keepalive_with_more_than_its_bytes_is_refused(void **state)
 	struct wp_error error;
 
 	CHECK_EQ(read_frame(KEEPALIVE "00 00", &frame, &error), WP_PROTO);
-	CHECK_HAS(error.text, "'k' of 19 bytes");
+	CHECK_HAS(error.text, "'k' with an invalid size of 19 bytes");
 }
 
 static void an_unknown_kind_is_refused_and_named(void **state)

@@ -247,7 +247,7 @@ static void a_message_with_a_byte_too_many_is_refused(void **state)
 		struct wp_span whole = bytes_of(all[i]);
 		struct wp_span more = bytes_with(whole, whole.size, "x");
 		CHECK_EQ(wp_pgoutput_read(&decoder, more, &change, &error), WP_PROTO);
-		CHECK_HAS(error.text, "left over");
+		CHECK_HAS(error.text, "has trailing bytes");
 		free_bytes(more);
 		free_bytes(whole);
 	}
@@ -270,13 +270,13 @@ static void unknown_bytes_are_refused_and_named(void **state)
 	refused("07 00", "0x07");
 	refused("20", "0x20");
 	refused("FF", "0xFF");
-	refused("49 00000001 4B 0000", "Insert holds an unknown byte 'K'");
-	refused("49 00000001 4E 0001 78", "value's kind holds an unknown byte 'x'");
+	refused("49 00000001 4B 0000", "Insert contains an unknown byte 'K'");
+	refused("49 00000001 4E 0001 78", "value's kind contains an unknown byte 'x'");
 	refused("49 00000001 4E 0001 00", "unknown byte 0x00");
-	refused("55 00000001 58 0000", "Update holds an unknown byte 'X'");
-	refused("55 00000001 4F 0000 4F 0000", "Update holds an unknown byte 'O'");
+	refused("55 00000001 58 0000", "Update contains an unknown byte 'X'");
+	refused("55 00000001 4F 0000 4F 0000", "Update contains an unknown byte 'O'");
 	refused("55 00000001 4F 0001 78", "value's kind");
-	refused("44 00000001 4E 0000", "Delete holds an unknown byte 'N'");
+	refused("44 00000001 4E 0000", "Delete contains an unknown byte 'N'");
 	refused("44 00000001 4B 0001 78", "value's kind");
 	refused("43 01 0000000000000001 0000000000000002 0000000000000003", "Commit's flags");
 	refused("4D 02 0000000000000001 7000 00000000", "Message's flags");
