@@ -168,7 +168,7 @@ def _reference(text):
 def _key(name, text):
     help, _, facts = text.strip().partition("\n\n- Kind: ")
     kind, allowed = facts.split("\n", 1)[0].rstrip(".").split("; ", 1)
-    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none, it must be set)$", facts, re.MULTILINE)
+    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set)$", facts, re.MULTILINE)
     variable = re.search(r"^- Environment: `(WALPOST__[A-Z_]+)`$", facts, re.MULTILINE)
     if default is None or variable is None:
         raise Unexpected(f"config reference: {name}: no default, or no variable")

@@ -167,7 +167,7 @@ static enum wp_rc refuse(const struct writer *w, struct wp_error *error)
 		return wp_error_set(error, WP_DATA,
 				    "the payload cannot be expanded without a loss: its member %s "
 				    "does not fit the schema, because objects in an array get the "
-				    "members of the first one, as with Debezium; give them all the "
+				    "members of the first one, as with Debezium; give all of them the "
 				    "same members, or turn the expansion off",
 				    wp_excerpt(&value, misfit->name));
 

@@ -81,7 +81,7 @@ def test_the_command_line_is_one_of_the_program():
 def test_what_only_a_human_can_mend_is_not_started_again():
     said = subprocess.run([BUILD / "src/walpost", "run", "--help"], check=True, capture_output=True, text=True).stdout
     codes = dict(re.findall(r"^  (\d)  (.*)$", said, re.MULTILINE))
-    hopeless = [code for code, meaning in codes.items() if "configuration" in meaning or "human" in meaning]
+    hopeless = [code for code, meaning in codes.items() if "configuration" in meaning or "operator" in meaning]
     assert len(hopeless) == 2 and _values("RestartPreventExitStatus") == [" ".join(hopeless)]
     assert _values("Restart") == ["on-failure"]
 
