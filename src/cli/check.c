@@ -1,35 +1,11 @@
 #include "check.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/findings.h"
 #include "walpost/postgres/slot.h"
-
-void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
-		  const char *fine, const struct wp_error *error, const char *cure)
-{
-	if (rc == WP_OK)
-		wp_findings_add(&c->found.findings, WP_FINDING_OK, room, name, fine, "");
-	else
-		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, room, name, error->text, cure);
-}
-
-bool wp_check_is_fine(const struct wp_check *c, const char *name)
-{
-	const struct wp_findings *f = &c->found.findings;
-	bool is_there = false;
-	for (size_t i = 0; i < f->count; i++) {
-		if (strcmp(f->items[i].name, name) != 0)
-			continue;
-		if (f->items[i].level != WP_FINDING_OK)
-			return false;
-		is_there = true;
-	}
-	return is_there;
-}
 
 static int print(const struct wp_findings *findings, bool json)
 {

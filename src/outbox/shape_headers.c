@@ -114,22 +114,6 @@ static void take(struct faults *f, enum wp_rc rc, const struct wp_error *inner)
 		(void)wp_error_set(f->error, rc, "%s", inner->text);
 }
 
-static enum wp_rc say_too_many(struct wp_error *error)
-{
-	return wp_error_set(error, WP_DATA,
-			    "it has more than %d headers: reduce those in the outbox.headers.json "
-			    "or outbox.headers.properties column",
-			    WP_RECORD_HEADERS_MAX);
-}
-
-enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
-			       struct wp_error *error)
-{
-	assert(s->header_count < WP_RECORD_HEADERS_KEPT_MAX);
-	s->headers[s->header_count++] = (struct wp_header){ .name = name, .value = value };
-	return s->header_count <= WP_RECORD_HEADERS_MAX ? WP_OK : say_too_many(error);
-}
-
 static void add_header(struct wp_shape *s, const char *name, struct wp_span value, struct faults *f)
 {
 	struct wp_error inner;
@@ -214,7 +198,7 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 	if (is_ours(s, name))
 		return WP_OK;
 	if (s->header_count >= WP_RECORD_HEADERS_MAX)
-		return say_too_many(error);
+		return wp_shape_too_many(error);
 	enum wp_rc rc = wp_buffer_append(&s->names, name);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&s->names, '\0');

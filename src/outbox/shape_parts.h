@@ -1,6 +1,6 @@
 /*
  * What the parts of a shape share: shape.c assembles a record, shape_headers.c makes its
- * headers, shape_value.c its value, shape_cloudevent.c a CloudEvent of it.
+ * headers, shape_value.c its value, shape_cloudevent.c a CloudEvent of it; shape_write.c writes single values.
  *
  * A key or a header that must be written anew is appended to one buffer, which may move while
  * it grows: so the places that are to point into it are noted, and filled in at the end.
@@ -68,9 +68,11 @@ enum wp_part {
 	WP_PART_VALUE = 32,
 };
 
+/* shape_write.c: what the others use */
 /* It is added; WP_DATA with the error: it is one more than a record may have. */
 enum wp_rc wp_shape_add_header(struct wp_shape *s, struct wp_span name, struct wp_span value,
 			       struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_shape_too_many(struct wp_error *error) WP_MUST_CHECK;
 /* From `start` on, what was written is to be at `place`. */
 void wp_shape_made(struct wp_shape *s, struct wp_span *place, size_t start);
 /*
@@ -96,6 +98,8 @@ bool wp_shape_is_plain(const struct wp_shape *s, const struct wp_column_type *ty
 enum wp_rc wp_shape_say(const struct wp_shape *s, const struct wp_event *event, const char *what,
 			enum wp_rc rc, const struct wp_error *inner,
 			struct wp_error *error) WP_MUST_CHECK;
+/* "table " before a table's name; of a message the name says that it is one. */
+const char *wp_shape_kind(const struct wp_event *event);
 
 /* shape_headers.c */
 enum wp_rc wp_shape_parse_standard(const char *list, unsigned *ret,

@@ -13,52 +13,6 @@
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
-void wp_judge_begin(struct judge *j)
-{
-	wp_buffer_init(&j->cure_text, CURE_SIZE);
-	wp_sql_init(&j->cure, j->pg, &j->cure_text);
-}
-
-void wp_judge_end(struct judge *j)
-{
-	wp_buffer_release(&j->cure_text);
-}
-
-/* The statements collected in j->cure, and an empty collection for the next. */
-static void take_cure(struct judge *j, struct wp_finding *f)
-{
-	struct wp_error error;
-	if (j->cure_text.size > 0) {
-		enum wp_rc rc = wp_sql_end(&j->cure, &error);
-		(void)snprintf(f->cure, sizeof(f->cure), "%s",
-			       rc == WP_OK ? (const char *)j->cure_text.data
-					   : "-- walpost init --print-sql prints the statements");
-	}
-	size_t size = strlen(f->cure);
-	while (size > 0 && f->cure[size - 1] == '\n')
-		f->cure[--size] = '\0';
-	wp_buffer_reset(&j->cure_text);
-	wp_sql_init(&j->cure, j->pg, &j->cure_text);
-}
-
-void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
-		    const char *name, const char *format, ...)
-{
-	va_list values;
-	char text[2 * sizeof(((struct wp_finding *)0)->what)];
-	va_start(values, format);
-	(void)vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	struct wp_finding *f = wp_findings_add(&j->ret->findings, level, j->room, name, text, "");
-	f->table = (size_t)j->row;
-	if (j->table)
-		(void)snprintf(f->about, sizeof(f->about), "%s.%s", j->table->schema,
-			       j->table->name);
-	if (level == WP_FINDING_FAIL)
-		f->reaction = reaction;
-	take_cure(j, f);
-}
-
 static void judge_version(struct judge *j)
 {
 	const char *version = answer_text(j, A_VERSION_TEXT);
@@ -155,13 +109,6 @@ static void cure_by_other_slot(struct judge *j)
 	(void)snprintf(other, sizeof(other), "%.59s_new", j->options->slot);
 	wp_slot_create_sql(&j->cure, other, wp_slot_failover(j->version));
 	wp_sql_add(&j->cure, "-- then set postgres.slot = %s", other);
-}
-
-void wp_judge_cure_by_new_slot(struct judge *j)
-{
-	wp_slot_drop_sql(&j->cure, j->options->slot);
-	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
-	wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
 }
 
 /* False: it cannot be ours, or not any more, and that has been said. */

@@ -50,6 +50,13 @@ enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts) WP_MUST_
 enum wp_rc wp_print_timestamp(enum wp_type type, struct wp_span value,
 			      struct wp_buffer *texts) WP_MUST_CHECK;
 
+/* print_scalar.c: of all types but arrays */
+/* Bytes that its text takes at most; 0: the text stands in the value. */
+size_t wp_scalar_room(enum wp_type type, struct wp_span value);
+/* `ret` points to what was appended, or into `value`. */
+enum wp_rc wp_scalar_text(enum wp_type type, struct wp_span value, struct wp_buffer *texts,
+			  struct wp_span *ret) WP_MUST_CHECK;
+
 /* print_array.c */
 size_t wp_array_room(enum wp_type element, struct wp_span value);
 enum wp_rc wp_print_array(enum wp_type element, struct wp_span value,

@@ -1,7 +1,6 @@
 /* Source: array_send(), array_recv() and array_out() of arrayfuncs.c. */
 #include "print.h"
 #include "walpost/base/wire.h"
-#include "walpost/values/binary.h"
 
 #define DIMENSIONS_MAX 6 /* array.h: MAXDIM */
 #define FLAG_HAS_NULL 1
@@ -111,7 +110,7 @@ static size_t count_escapes(struct wp_span text)
 /* Quotes; of what is printed only bytea and "char" have a backslash, and only one. */
 static size_t item_room(enum wp_type element, struct wp_span item)
 {
-	size_t printed = wp_binary_room(element, WP_TYPE_OTHER, item);
+	size_t printed = wp_scalar_room(element, item);
 
 	return 2 + (printed > 0 ? printed + 1 : item.size + count_escapes(item));
 }
@@ -194,7 +193,7 @@ static enum wp_rc print_item(enum wp_type element, struct wp_span item, struct w
 		wp_print_text(texts, "NULL");
 		return WP_OK;
 	}
-	enum wp_rc rc = wp_binary_text(element, WP_TYPE_OTHER, item, texts, &text);
+	enum wp_rc rc = wp_scalar_text(element, item, texts, &text);
 	if (rc != WP_OK)
 		return rc;
 	if (texts->size == start) /* nothing was printed: it stands in the value */

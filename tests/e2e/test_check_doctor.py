@@ -62,9 +62,9 @@ def _confirmed(database):
 
 def test_a_sender_timeout_of_none_is_cured_where_it_is_set(ready, server):
     server.set_conf(wal_sender_timeout="0")
-    _cured(ready, _warned(ready, "wal_sender_timeout", "0, none"))
+    _cured(ready, _warned(ready, "wal_sender_timeout", "0 (disabled)"))
     ready.sql(f"ALTER DATABASE {ready.name} SET wal_sender_timeout = 0")
-    finding = _warned(ready, "wal_sender_timeout", "0, none")
+    finding = _warned(ready, "wal_sender_timeout", "0 (disabled)")
     assert "ALTER DATABASE" in finding["cure"]
     _cured(ready, finding)
     ready.sql("ALTER ROLE postgres SET wal_sender_timeout = '1s'")
@@ -213,7 +213,7 @@ def test_a_table_that_its_publication_was_given_late(ready, relay):
     ready.sql("ALTER PUBLICATION walpost DROP TABLE outbox")
     _insert(ready)
     ready.sql("ALTER PUBLICATION walpost ADD TABLE outbox")
-    finding = _warned(ready, "publication_since", "was given public.outbox")
+    finding = _warned(ready, "publication_since", "received public.outbox after slot")
     assert "walpost diff" in finding["cure"]
     relay().start()
 

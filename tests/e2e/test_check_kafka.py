@@ -74,7 +74,7 @@ def test_more_requests_in_flight_than_keep_the_order(setting):
 
 
 def test_a_missing_topic(setting):
-    setting.cured(setting.found("topic", "fail", "is not there"))
+    setting.cured(setting.found("topic", "fail", "does not exist (outbox.topic.replacement"))
 
 
 def test_a_missing_dead_letter_topic(setting):
@@ -97,7 +97,7 @@ def test_a_topic_that_took_events_and_is_gone(setting, folder):
     setting.database.config["outbox.topic.replacement"] = None  # of another configuration
     assert setting.found("topic", "ok", "it received events before")
     setting.kafka.delete_topic(setting.topic)
-    setting.cured(setting.found("topic", "warn", "(any more)"))
+    setting.cured(setting.found("topic", "warn", "does not exist: it received events before"))
 
 
 def test_a_name_that_no_topic_can_have(setting):

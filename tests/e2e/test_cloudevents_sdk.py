@@ -218,7 +218,7 @@ def test_our_proto_file_has_the_fields_of_the_specification(tmp_path):
     ({"id": ""}, 'the CloudEvents attribute id "" is empty'),
     ({"source": None}, "the CloudEvents attribute source is missing"),
     ({"time_us": LAST_US + 1}, "the CloudEvents attribute time is 253402300800000000 microseconds"),
-    ({"extensions": {"Tenant": "x"}}, 'the CloudEvents extension "Tenant"'),
+    ({"extensions": {"Tenant": "x"}}, 'the name of the CloudEvents extension "Tenant"'),
 ])
 def test_what_the_specification_forbids_is_not_written(change, said):
     records = write(*({**FULL, **change, "mode": mode} for mode in ("binary", "json", "protobuf")))

@@ -119,4 +119,4 @@ def test_a_progress_line_is_logged_and_the_last_one_at_the_end(stage):
     stage.wait_all_confirmed()
     relay.stop()
     last = relay.log()[-1]
-    assert last.get("events") == "50" and "safe" in last and "in_flight" in last
+    assert last.get("events") == "50" and "confirmed_lsn" in last and "in_flight" in last

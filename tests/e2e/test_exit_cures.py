@@ -163,7 +163,7 @@ def test_check_counts_an_event_without_a_valid_topic_as_a_relay_refuses_it(stage
     relay.stop()
     stage.insert("a", topic="no topic")
     found = failures(relay)["slot_holds_refused"]
-    assert "holds 1 events that can never be sent" in found["what"] and "no topic" in found["what"]
+    assert "holds 1 events that can never be delivered" in found["what"] and "no topic" in found["what"]
     (lsn,) = re.findall(r"walpost slot skip --to (\S+)", found["what"])
     walpost(relay, "slot", "skip", "--to", lsn, "--force")
     _flows(stage, {})

@@ -93,7 +93,7 @@ def test_init_makes_all_of_them_and_check_finds_them(make_stage):
     assert stage.sql("SELECT customer FROM bills") == []
     checked = run_command("check", "-c", file)
     assert checked.returncode == 0, checked.stdout
-    assert 'table: "public"."Or ders" is there' in checked.stdout
+    assert 'table: "public"."Or ders" exists' in checked.stdout
     stage.sql("DROP TABLE bills")
     checked = run_command("check", "-c", file)
     assert checked.returncode == 1

@@ -70,7 +70,7 @@ def test_what_the_relay_advises_gives_up_its_transaction_and_nothing_more(stage)
     before = _confirmed_text(stage)
 
     listed = _skip(stage, "--to", lsn, "--json")
-    assert listed.returncode == 1 and "nothing was changed; --force" in listed.stderr
+    assert listed.returncode == 1 and "nothing was changed; to discard these events, use --force" in listed.stderr
     events, result = _lines(listed)
     assert [event["id"] for event in events] == ids
     assert [event["key"] for event in events] == ["a", "b", "a"]

@@ -54,7 +54,7 @@ def test_no_slot_is_made_before_the_publication(ready):
 def test_a_slot_with_events_is_dropped_by_force_only(ready):
     _insert(ready)
     done = ready.command("slot", "drop")
-    assert done.returncode == 1 and "not confirmed" in done.stderr and "--force" in done.stderr
+    assert done.returncode == 1 and "unconfirmed" in done.stderr and "--force" in done.stderr
     assert _slots(ready) == [ready.slot]
     assert ready.command("slot", "drop", "--force").returncode == 0
     assert _slots(ready) == []

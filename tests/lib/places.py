@@ -21,9 +21,9 @@ def cache():
     return folder
 
 
-def build(kind):
-    """The build folder of this checkout for one kind of build (gcc, sanitize, ...)."""
-    name = hashlib.sha256(str(TREE).encode()).hexdigest()[:12]
+def build(kind, tree=TREE):
+    """The build folder of a checkout, by default of this one, for one kind of build (gcc, sanitize, ...)."""
+    name = hashlib.sha256(str(tree).encode()).hexdigest()[:12]
     return cache() / f"build-{name}" / kind
 
 

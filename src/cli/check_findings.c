@@ -1,0 +1,44 @@
+#include "check.h"
+
+#include <string.h>
+
+#include "walpost/cli/outbox.h"
+
+void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,
+		  const char *fine, const struct wp_error *error, const char *cure)
+{
+	if (rc == WP_OK)
+		wp_findings_add(&c->found.findings, WP_FINDING_OK, room, name, fine, "");
+	else
+		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, room, name, error->text, cure);
+}
+
+bool wp_check_is_fine(const struct wp_check *c, const char *name)
+{
+	const struct wp_findings *f = &c->found.findings;
+	bool is_there = false;
+	for (size_t i = 0; i < f->count; i++) {
+		if (strcmp(f->items[i].name, name) != 0)
+			continue;
+		if (f->items[i].level != WP_FINDING_OK)
+			return false;
+		is_there = true;
+	}
+	return is_there;
+}
+
+enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
+			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
+			struct wp_error *error)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(session), &text);
+	write(&sql, c);
+	enum wp_rc rc = wp_sql_end(&sql, error);
+	if (rc == WP_OK)
+		rc = wp_session_query(session, (const char *)text.data, ret, error);
+	wp_buffer_release(&text);
+	return rc;
+}
