@@ -1,18 +1,15 @@
 """One PostgreSQL, one Kafka and one Kafka Connect for the run; Debezium Servers one at a time."""
 
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
-
-from debezium.original import Connect, Server  # noqa: E402
-from lib.kafka import Kafka  # noqa: E402
-from lib.postgres import Postgres  # noqa: E402
-from lib.stage import Stage  # noqa: E402
+from debezium.original import Connect, Server
+from lib.kafka import Kafka
+from lib.postgres import Postgres
+from lib.stage import Stage
 
 
 @pytest.fixture(scope="session")

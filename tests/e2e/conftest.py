@@ -3,23 +3,20 @@
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import confluent_kafka
 import pytest
 
-sys.dont_write_bytecode = True
-
-from lib import places  # noqa: E402
-from lib.administered import Administered  # noqa: E402
-from lib.disk import below_a_mount_point  # noqa: E402
-from lib.guarded import GuardedKafka, GuardedPostgres  # noqa: E402
-from lib.kafka import Kafka  # noqa: E402
-from lib.postgres import Postgres  # noqa: E402
-from lib.relay import run_command  # noqa: E402
-from lib.stage import Stage  # noqa: E402
+from lib import places
+from lib.administered import Administered
+from lib.disk import below_a_mount_point
+from lib.guarded import GuardedKafka, GuardedPostgres
+from lib.kafka import Kafka
+from lib.postgres import Postgres
+from lib.relay import run_command
+from lib.stage import Stage
 
 VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 14").split())
 LONG = os.environ.get("WALPOST_LENGTHS") == "full"

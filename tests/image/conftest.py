@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib import places  # noqa: E402

@@ -29,6 +29,7 @@ STAGES = (
     (("bench run --short",),),
 )
 SANITIZED = ("unit", "property", "sim", "component")
+IN_MEMORY = ("e2e", "lint")
 PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "8")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
@@ -174,6 +175,7 @@ def test_environment(suite):
     }
     if suite in ("component", "sim"):
         found["WALPOST_TEST_PG_BIN"] = str(cache.postgres("18") / "bin")
+        found["TMPDIR"] = str(places.scratch())
     return found
 
 
@@ -201,10 +203,12 @@ def pytest(folder, arguments, shows=None, requirements=()):
     python = venv(TESTS / "requirements.txt", *requirements)
     environment = {
         **os.environ,
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(places.cache() / "bytecode"),
         "PATH": f"{python.parent}:{os.environ['PATH']}",
         "WALPOST_BUILDS": str(places.build("")),
     }
+    if folder.split("/")[0] in IN_MEMORY:
+        environment["TMPDIR"] = str(places.scratch())
     done = subprocess.run(
         [str(python), "-m", "pytest", "-q", "-c", str(TESTS / "pytest.ini"), f"--junitxml={report}",
          str(TESTS / folder), *arguments],

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).parent))
 
 TREE = Path(__file__).resolve().parents[2]

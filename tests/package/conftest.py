@@ -4,21 +4,18 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-sys.dont_write_bytecode = True
-
-from lib import machine as machines  # noqa: E402
-from lib import places  # noqa: E402
-from lib.kafka import Kafka  # noqa: E402
-from lib.postgres import Postgres  # noqa: E402
-from lib.relay import config_text  # noqa: E402
-from lib.stage import Stage  # noqa: E402
-from servers import cache  # noqa: E402
+from lib import machine as machines
+from lib import places
+from lib.kafka import Kafka
+from lib.postgres import Postgres
+from lib.relay import config_text
+from lib.stage import Stage
+from servers import cache
 
 SUITES = os.environ.get("WALPOST_DEBIAN", "bookworm").split()
 _CONTROL = places.TREE / "deploy" / "debian" / "control"
