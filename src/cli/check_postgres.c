@@ -103,7 +103,7 @@ static void write_system(struct wp_sql *sql, const struct wp_check *c)
 }
 
 /*
- * What a start would refuse (relay/relay_gap, relay_source): a slot beyond where a relay that
+ * What a start would refuse (relay/slot_identity, relay_source): a slot beyond where a relay that
  * stopped in good order left it, or that has decoded less than when one was killed, an epoch
  * below that of events that were sent. Without the table, or the right to it, there is nothing
  * to compare.

@@ -26,7 +26,7 @@ static enum wp_rc take_record(void *arg, const struct wp_record *record, int64_t
 {
 	struct wp_diff *d = arg;
 
-	return wp_matching_take(d->tally, record, offset);
+	return wp_matching_take(d->matching, record, offset);
 }
 
 static bool go_on(void *arg, uint64_t done, uint64_t all)
@@ -104,7 +104,7 @@ static enum wp_rc make_room(struct wp_diff *d, struct wp_error *error)
 
 	d->topics = calloc(WP_DIFF_TOPICS_MAX, sizeof(*d->topics));
 	d->unmade = calloc((size_t)d->options.shown_max + 1, sizeof(*d->unmade));
-	if (d->topics == NULL || d->unmade == NULL || wp_matching_new(&setup, &d->tally) != WP_OK)
+	if (d->topics == NULL || d->unmade == NULL || wp_matching_new(&setup, &d->matching) != WP_OK)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the comparison");
 	return WP_OK;
 }
@@ -126,7 +126,7 @@ static enum wp_rc compare(struct wp_diff *d, struct wp_error *error)
 
 static int tell(struct wp_diff *d)
 {
-	const struct wp_matching_counts *counts = wp_matching_finish(d->tally);
+	const struct wp_matching_counts *counts = wp_matching_finish(d->matching);
 
 	if (!d->options.json)
 		wp_diff_report(d, counts);
@@ -147,7 +147,7 @@ static int compare_and_tell(struct wp_diff *d)
 	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(exit_of(rc), "%s", error.text);
 
 	wp_topic_reader_free(d->reader);
-	wp_matching_free(d->tally);
+	wp_matching_free(d->matching);
 	free(d->topics);
 	free(d->unmade);
 	wp_console_release(&d->console);

@@ -142,9 +142,9 @@ static json_t *differences(struct writer *w)
 	const struct wp_shown *shown;
 	struct wp_matching_row row;
 
-	for (size_t i = 0; (shown = wp_matching_shown(w->diff->tally, i)) != NULL; i++) {
+	for (size_t i = 0; (shown = wp_matching_shown(w->diff->matching, i)) != NULL; i++) {
 		json_t *list = json_array();
-		wp_matching_row(w->diff->tally, shown->row, &row);
+		wp_matching_row(w->diff->matching, shown->row, &row);
 		json_t *object = named(w, &row);
 		set(w, object, "topic", json_string(shown->topic));
 		set(w, object, "partition", json_integer(shown->partition));
@@ -164,7 +164,7 @@ static json_t *missing(struct writer *w, const struct wp_matching_counts *c)
 	struct wp_matching_row row;
 
 	for (size_t i = 0; i < c->rows && left > 0; i++) {
-		wp_matching_row(w->diff->tally, i, &row);
+		wp_matching_row(w->diff->matching, i, &row);
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		json_t *object = named(w, &row);

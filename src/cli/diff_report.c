@@ -254,8 +254,8 @@ static void print_differences(const struct wp_diff *d)
 	const struct wp_shown *shown;
 	struct wp_matching_row row;
 
-	for (size_t i = 0; (shown = wp_matching_shown(d->tally, i)) != NULL; i++) {
-		wp_matching_row(d->tally, shown->row, &row);
+	for (size_t i = 0; (shown = wp_matching_shown(d->matching, i)) != NULL; i++) {
+		wp_matching_row(d->matching, shown->row, &row);
 		print_row(d, &row, "different");
 		wp_cli_say(stdout, "  in %s, partition %d, offset %" PRId64 "\n", shown->topic,
 			   (int)shown->partition, shown->offset);
@@ -272,7 +272,7 @@ static void print_missing(const struct wp_diff *d, const struct wp_matching_coun
 	struct wp_matching_row row;
 
 	for (size_t i = 0; i < c->rows && left > 0; i++) {
-		wp_matching_row(d->tally, i, &row);
+		wp_matching_row(d->matching, i, &row);
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
 		print_row(d, &row, "missing");

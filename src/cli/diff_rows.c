@@ -357,7 +357,7 @@ static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp
 	else
 		r->diff->tables[r->table].timestamp_is_known = true;
 	place(r->diff, r->last_topic->partitions, record);
-	rc = wp_matching_expect(r->diff->tally, r->table, record, unknown_of(r, event));
+	rc = wp_matching_expect(r->diff->matching, r->table, record, unknown_of(r, event));
 	if (rc == WP_FULL) {
 		r->diff->is_full = true;
 		return WP_OK;

@@ -1,6 +1,6 @@
 /*
  * `walpost status`: what its files share. The command (status.c) looks once or again and again
- * (status_watch.c); what is looked at, and what it means, is in status_facts.c.
+ * (status_watch.c); what is looked at, and what it means, is in status_judge.c.
  */
 #ifndef WALPOST_SRC_CLI_STATUS_H
 #define WALPOST_SRC_CLI_STATUS_H

@@ -13,7 +13,7 @@
 
 struct row {
 	uint64_t hash; /* of the id */
-	size_t at;     /* in `kept`: the id, then the imprint */
+	size_t at;     /* in `kept`: the id, then the fingerprint */
 	size_t id_size;
 	size_t next; /* of the same bucket; NO_ROW: the last */
 	size_t table;
@@ -29,7 +29,7 @@ struct wp_matching {
 	size_t row_capacity;
 	size_t *buckets; /* as many as there is room for rows */
 	struct wp_buffer id;
-	struct wp_fingerprint imprint;
+	struct wp_fingerprint fingerprint;
 	struct wp_fingerprint rival;
 	struct wp_differences differences;
 	struct wp_shown *shown;
@@ -312,10 +312,10 @@ static void count_parts(struct wp_matching *t)
 
 /* -- what is there ------------------------------------------------------------ */
 
-static bool is_equal_to(struct wp_matching *t, const struct wp_fingerprint *imprint,
+static bool is_equal_to(struct wp_matching *t, const struct wp_fingerprint *fingerprint,
 			const struct wp_record *found)
 {
-	wp_compare(imprint, found, &t->differences);
+	wp_compare(fingerprint, found, &t->differences);
 	return t->differences.count == 0;
 }
 
@@ -357,8 +357,8 @@ static void take_elsewhere(struct wp_matching *t, size_t index, const struct wp_
 
 	if (row->elsewhere++ > 0)
 		return;
-	unpack(t, row, &t->imprint);
-	wp_compare(&t->imprint, found, &t->differences);
+	unpack(t, row, &t->fingerprint);
+	wp_compare(&t->fingerprint, found, &t->differences);
 	show(t, index, found, offset, true);
 }
 
@@ -368,8 +368,8 @@ static void take_own(struct wp_matching *t, size_t index, const struct wp_record
 	struct row *row = &t->rows[index];
 
 	row->records++;
-	unpack(t, row, &t->imprint);
-	if (is_equal_to(t, &t->imprint, found) || row->is_different)
+	unpack(t, row, &t->fingerprint);
+	if (is_equal_to(t, &t->fingerprint, found) || row->is_different)
 		return;
 	row->is_different = true;
 	count_parts(t);
@@ -453,15 +453,15 @@ const struct wp_matching_counts *wp_matching_finish(struct wp_matching *t)
 
 void wp_matching_row(const struct wp_matching *t, size_t index, struct wp_matching_row *ret)
 {
-	struct wp_fingerprint imprint;
+	struct wp_fingerprint fingerprint;
 	const struct row *row = &t->rows[index];
 
 	assert(index < t->counts.rows);
-	unpack(t, row, &imprint);
+	unpack(t, row, &fingerprint);
 	*ret = (struct wp_matching_row){
 		.table = row->table,
 		.id = id_of(t, row),
-		.topic = imprint.topic,
+		.topic = fingerprint.topic,
 		.verdict = verdict_of(row),
 		.records = row->records + row->elsewhere,
 	};

@@ -1,5 +1,5 @@
 /*
- * The built-in types whose binary form outbox/binary reads, as a list of SQL literals. Arrays
+ * The built-in types whose binary form values/binary reads, as a list of SQL literals. Arrays
  * of them, enums and domains are read too.
  */
 #ifndef WALPOST_POSTGRES_BINARY_TYPES_H

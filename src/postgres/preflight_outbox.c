@@ -70,7 +70,7 @@ static void judge_columns(struct judge *j)
 		j->quoted, answer_text(j, A_TABLE_MISSING), answer_text(j, A_TABLE_COLUMNS));
 }
 
-/* Whether outbox/binary can print their types. Rows of an older shape the relay judges as they come. */
+/* Whether values/binary can print their types. Rows of an older shape the relay judges as they come. */
 static void judge_binary(struct judge *j)
 {
 	if (j->options->binary != WP_BINARY_ON || answer_null(j, A_TABLE_NOT_BINARY))

@@ -16,8 +16,8 @@
 #define GATHER_RATE 1500
 #define GATHER_US 2000
 /*
- * A gulp: what makes Kafka's client and a receive window of ours (postgres/road) work well, and
- * is far from what a walsender's send buffer holds.
+ * A gulp: what makes Kafka's client and a receive window of ours (postgres/socket_tuning) work
+ * well, and is far from what a walsender's send buffer holds.
  */
 #define GULP_BYTES INT64_C(400000)
 /* More than this is not believed of one take; so that nothing below overflows. */

@@ -48,7 +48,7 @@ struct stream {
 	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
 	struct wp_watch *watch;		     /* while streaming, once it was asked for */
-	struct wp_last_checkpoint *farewell; /* after the stream */
+	struct wp_last_checkpoint *last_checkpoint; /* after the stream */
 	struct wp_source_facts begun;	     /* as the last stream began */
 	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
 	 * flush since. 0: no stream has begun, or another may have had the slot since. */
@@ -109,8 +109,8 @@ static void drop_connection(struct stream *s)
 {
 	wp_watch_free(s->watch);
 	s->watch = NULL;
-	wp_last_checkpoint_free(s->farewell);
-	s->farewell = NULL;
+	wp_last_checkpoint_free(s->last_checkpoint);
+	s->last_checkpoint = NULL;
 	wp_copy_free(s->copy);
 	s->copy = NULL;
 	wp_query_free(s->query);
@@ -303,18 +303,18 @@ static struct wp_checkpoint_row checkpoint_row(const struct stream *s)
 	};
 }
 
-static void on_farewell(void *arg, const struct wp_error *error)
+static void on_last_checkpoint(void *arg, const struct wp_error *error)
 {
 	struct stream *s = arg;
 	if (error)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written", WP_TEXT("reason", error->text));
-	wp_last_checkpoint_free(s->farewell);
-	s->farewell = NULL;
+	wp_last_checkpoint_free(s->last_checkpoint);
+	s->last_checkpoint = NULL;
 	enter(s, WP_SOURCE_FINISHED);
 }
 
 /* NULL: there is nothing to write, or it cannot be. */
-static struct wp_last_checkpoint *new_farewell(struct stream *s)
+static struct wp_last_checkpoint *new_last_checkpoint(struct stream *s)
 {
 	bool may =
 		s->told != 0 ? s->begun.checkpoint_writable : s->may_write && s->trouble[0] != '\0';
@@ -326,7 +326,7 @@ static struct wp_last_checkpoint *new_farewell(struct stream *s)
 		.same_as = pg_of(s),
 		.row = checkpoint_row(s),
 		.confirmed = s->told,
-		.done = on_farewell,
+		.done = on_last_checkpoint,
 		.arg = s,
 	};
 	struct wp_error error;
@@ -348,8 +348,8 @@ static void on_copy(void *arg)
 	struct stream *s = arg;
 	enum wp_copy_state state = wp_copy_state(s->copy);
 	if (state == WP_COPY_FINISHED && s->view.state == WP_SOURCE_FINISHING) {
-		s->farewell = new_farewell(s);
-		if (s->farewell)
+		s->last_checkpoint = new_last_checkpoint(s);
+		if (s->last_checkpoint)
 			return;
 	}
 	if (state == WP_COPY_RUNNING) {
@@ -594,7 +594,7 @@ static void stream_trouble(struct wp_source *source, const char *what, int64_t f
 static void stream_close(struct wp_source *source)
 {
 	struct stream *s = of(source);
-	if (s->farewell)
+	if (s->last_checkpoint)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written",
 		       WP_TEXT("reason", "the server did not answer in time"));
 	wp_probe_free(s->probe);
@@ -607,15 +607,15 @@ static void stream_close(struct wp_source *source)
 	enter(s, WP_SOURCE_CLOSED);
 }
 
-/* The connection of the farewell goes where the stream's went. */
+/* The last checkpoint is written where the stream was. */
 static void stream_part(struct wp_source *source, const char *topics)
 {
 	struct stream *s = of(source);
 	(void)snprintf(s->topics, sizeof(s->topics), "%s", topics);
-	struct wp_last_checkpoint *farewell = new_farewell(s);
+	struct wp_last_checkpoint *last_checkpoint = new_last_checkpoint(s);
 	stream_close(source);
-	s->farewell = farewell;
-	if (farewell)
+	s->last_checkpoint = last_checkpoint;
+	if (last_checkpoint)
 		enter(s, WP_SOURCE_FINISHING);
 }
 

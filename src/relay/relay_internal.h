@@ -2,7 +2,7 @@
  * What the files of the relay share: its modules side by side, each with its own state, and the
  * few things that any of the files may do. Calls go one way:
  *
- *   relay.c -> relay_source.c, relay_sink.c, relay_health.c -> relay_behind.c, relay_change.c
+ *   relay.c -> relay_source.c, relay_sink.c, relay_health.c -> relay_behind.c, relay_reload.c
  *           -> relay_actions.c -> the modules, which call none of these
  *
  * relay.c is life and time; relay_source.c and relay_sink.c are the relay's answers to what comes
@@ -118,7 +118,7 @@ int64_t wp_relay_refused_for(const struct wp_relay *r, int64_t now_ms);
 /* Isolating, and what was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_relay_is_past_trouble(const struct wp_relay *r);
 
-/* -- relay_behind.c, relay_change.c --------------------------------------------- */
+/* -- relay_behind.c, relay_reload.c --------------------------------------------- */
 
 /*
  * Connected, and the slot is ours to take: true when the database has all that was

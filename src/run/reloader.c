@@ -158,7 +158,7 @@ static enum wp_rc put_in_force(struct wp_reloader *r, struct wp_relay *relay,
 	enum wp_rc rc = WP_OK;
 
 	if (g->fresh->outboxes_changed)
-		rc = wp_relay_change(
+		rc = wp_relay_reload(
 			relay, &(struct wp_relay_task){ &g->outboxes, &g->wanted.wanted }, error);
 	if (rc != WP_OK)
 		return rc;

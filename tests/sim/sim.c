@@ -462,7 +462,7 @@ static void reload(struct sim *sim)
 		return;
 	trace(&sim->world, "%s gets task %td", sim->processes[i].owner, task - sim->tasks);
 	/* Refused while it stops. */
-	(void)!wp_relay_change(sim->processes[i].relay, task, &error);
+	(void)!wp_relay_reload(sim->processes[i].relay, task, &error);
 	sim->world.wake[i] = true;
 }
 

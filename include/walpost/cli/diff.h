@@ -61,7 +61,7 @@ struct wp_diff {
 	const struct wp_placement *placement;
 	struct wp_console console;
 	struct wp_topic_reader *reader; /* owned */
-	struct wp_matching *tally;	/* owned */
+	struct wp_matching *matching;	/* owned */
 
 	struct wp_diff_table tables[WP_OUTBOXES_MAX];
 	size_t table_count;

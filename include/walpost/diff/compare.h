@@ -1,6 +1,6 @@
 /*
  * In which parts does a record that is in Kafka differ from the one that would be sent? Byte for
- * byte; what the imprint does not know is not compared, nor are headers that only walpost adds.
+ * byte; what the fingerprint does not know is not compared, nor are headers that only walpost adds.
  *
  * Owns nothing: what it tells of borrows from both sides. Pure.
  * Bounded: WP_DIFFERENCES_MAX, the rest is counted.

@@ -95,7 +95,7 @@ enum wp_rc wp_matching_new(const struct wp_matching_setup *setup,
 void wp_matching_free(struct wp_matching *t);
 /*
  * A row's record as it would be sent, in the partition where it would be. `unknown` as in
- * outbox/imprint. WP_FULL: a bound is reached, it is not kept. WP_NOMEM.
+ * diff/fingerprint. WP_FULL: a bound is reached, it is not kept. WP_NOMEM.
  */
 enum wp_rc wp_matching_expect(struct wp_matching *t, size_t table, const struct wp_record *record,
 			      unsigned unknown) WP_MUST_CHECK;

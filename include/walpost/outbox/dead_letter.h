@@ -8,7 +8,7 @@
  *                                  when that is NULL
  *   walpost-dead-letter-topic      where it was to go; null when nothing could be made of it
  *   walpost-dead-letter-size       bytes of key, value and headers as they were to go
- *   walpost-dead-letter-position   its position (outbox/position)
+ *   walpost-dead-letter-position   its position (wal/position)
  *   walpost-dead-letter-timestamp  the record's timestamp, ms since 1970
  *   walpost-dead-letter-omitted    only when something is left out: what, and where it is
  *   walpost-dead-letter-column-NAME   each column of the row that is in no other part of the

@@ -2,12 +2,11 @@
  * One replication stream: START_REPLICATION, COPY BOTH, and its end in any of
  * the ways there are.
  *
- * It reads only after the socket was readable, and stops watching while nobody
- * asks for frames, so that an idle or paused relay costs nothing; but a paused one that the
- * server does not hear any more (postgres/road) reads some into libpq, to be taken later. What
- * comes gathers for as long as postgres/pace says before next() gives any of it. What the socket
- * does not take of a status follows when it can; of those that wait, only the
- * newest is sent.
+ * It reads only after the socket was readable, and stops watching while nobody asks for frames, so
+ * that an idle or paused relay costs nothing; but a paused one that the server does not hear any
+ * more (postgres/socket_tuning) reads some into libpq, to be taken later. What comes gathers for as
+ * long as postgres/receive_batching says before next() gives any of it. What the socket does not
+ * take of a status follows when it can; of those that wait, only the newest is sent.
  *
  * Owns: its watchers, a timer and the frame it handed out last. Borrows: the PGconn, idle
  * at the start and only good for closing afterwards. Calls `wake` after

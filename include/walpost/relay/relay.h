@@ -142,7 +142,7 @@ int wp_relay_exit_code(const struct wp_relay *r);
  * row, then refuses is taken back, with the note `reload_refused`. A task that is not in effect yet
  * is replaced. WP_CONFIG with the error: too late, the relay stops or is held.
  */
-enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
+enum wp_rc wp_relay_reload(struct wp_relay *r, const struct wp_relay_task *task,
 			   struct wp_error *error) WP_MUST_CHECK;
 /* Must they still be there? */
 bool wp_relay_uses(const struct wp_relay *r, const struct wp_outboxes *outboxes);

@@ -83,7 +83,7 @@ enum wp_rc wp_relations_put_enum(struct wp_relations *r, uint32_t type_oid) WP_M
 /* All types that the catalog tells of, beside the bound; ends at the first without memory. */
 enum wp_rc wp_relations_put_facts(struct wp_relations *r,
 				  const struct wp_column_facts *facts) WP_MUST_CHECK;
-/* Of which outbox/binary makes the text; `element` of an array. */
+/* Of which values/binary makes the text; `element` of an array. */
 bool wp_type_is_read_in_binary(enum wp_type type, enum wp_type element);
 enum wp_type wp_relations_type(const struct wp_relations *r, uint32_t type_oid);
 /* Of an array's elements, also when the oid is a domain over an array; else WP_TYPE_OTHER. */

@@ -29,7 +29,7 @@ static int set_up(void **state)
 
 static void change(void)
 {
-	CHECK_EQ(wp_relay_change(b->relay, &task, &b->error), WP_OK);
+	CHECK_EQ(wp_relay_reload(b->relay, &task, &b->error), WP_OK);
 }
 
 static void start(void)
@@ -254,7 +254,7 @@ static void a_second_one_before_the_first_proved_good_falls_back_behind_both(voi
 	stream();
 	change();
 	step();
-	CHECK_EQ(wp_relay_change(b->relay, &(struct wp_relay_task){ &third, NULL }, &b->error),
+	CHECK_EQ(wp_relay_reload(b->relay, &(struct wp_relay_task){ &third, NULL }, &b->error),
 		 WP_OK);
 	step();
 	CHECK(!wp_relay_uses(b->relay, &others));
@@ -275,7 +275,7 @@ static void a_second_one_falls_back_to_the_first_that_the_server_took(void **sta
 	change();
 	step();
 	start();
-	CHECK_EQ(wp_relay_change(b->relay, &(struct wp_relay_task){ &third, NULL }, &b->error),
+	CHECK_EQ(wp_relay_reload(b->relay, &(struct wp_relay_task){ &third, NULL }, &b->error),
 		 WP_OK);
 	step();
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "");
@@ -307,7 +307,7 @@ static void a_relay_that_stops_takes_no_new_task(void **state)
 	step();
 	change();
 	wp_relay_stop(b->relay, now());
-	CHECK_EQ(wp_relay_change(b->relay, &task, &b->error), WP_CONFIG);
+	CHECK_EQ(wp_relay_reload(b->relay, &task, &b->error), WP_CONFIG);
 	CHECK_HAS(b->error.text, "is stopping");
 	send_commit(0x2000);
 	step();

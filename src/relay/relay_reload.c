@@ -6,7 +6,7 @@ static bool is_too_late(const struct wp_relay *r)
 	return r->stop.asked || r->machine.state >= WP_DRAINING;
 }
 
-enum wp_rc wp_relay_change(struct wp_relay *r, const struct wp_relay_task *task,
+enum wp_rc wp_relay_reload(struct wp_relay *r, const struct wp_relay_task *task,
 			   struct wp_error *error)
 {
 	if (is_too_late(r))
