@@ -104,7 +104,8 @@ static enum wp_rc make_room(struct wp_diff *d, struct wp_error *error)
 
 	d->topics = calloc(WP_DIFF_TOPICS_MAX, sizeof(*d->topics));
 	d->unmade = calloc((size_t)d->options.shown_max + 1, sizeof(*d->unmade));
-	if (d->topics == NULL || d->unmade == NULL || wp_matching_new(&setup, &d->matching) != WP_OK)
+	if (d->topics == NULL || d->unmade == NULL ||
+	    wp_matching_new(&setup, &d->matching) != WP_OK)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the comparison");
 	return WP_OK;
 }

@@ -372,8 +372,9 @@ void wp_tail_read(const struct wp_kafka_options *options, const struct wp_tail_q
 	*ret = (struct wp_tail){ .state = WP_TAIL_KNOWN };
 	if (!open_consumer(&r, options)) {
 		ret->state = is_of_files(options) ? WP_TAIL_UNREACHABLE : WP_TAIL_UNKNOWN;
-		(void)wp_error_set(&ret->error, WP_CONFIG,
-				   "librdkafka cannot create a consumer with [kafka]");
+		(void)wp_error_set(
+			&ret->error, WP_CONFIG,
+			"librdkafka cannot create a consumer with the settings in [kafka]");
 	} else if (find_partitions(&r)) {
 		read_all(&r);
 		say_unread(&r);

@@ -47,8 +47,9 @@ enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options, struct wp
 	r->rk = wp_consumer_new(options, NULL, 0);
 	if (r->rk == NULL) {
 		free(r);
-		return wp_error_set(error, WP_CONFIG,
-				    "librdkafka cannot create a consumer with [kafka]");
+		return wp_error_set(
+			error, WP_CONFIG,
+			"librdkafka cannot create a consumer with the settings in [kafka]");
 	}
 	r->main = rd_kafka_queue_get_main(r->rk);
 	r->queue = rd_kafka_queue_new(r->rk);

@@ -47,9 +47,9 @@ struct stream {
 	struct wp_query *query;		       /* while starting: checkpoint, buffer */
 	struct wp_copy *copy;		       /* from START_REPLICATION on */
 	struct wp_probe_question *probe;
-	struct wp_watch *watch;		     /* while streaming, once it was asked for */
+	struct wp_watch *watch;			    /* while streaming, once it was asked for */
 	struct wp_last_checkpoint *last_checkpoint; /* after the stream */
-	struct wp_source_facts begun;	     /* as the last stream began */
+	struct wp_source_facts begun;		    /* as the last stream began */
 	/* The slot does not stand beyond it by us: where it stood as the last stream began, and each
 	 * flush since. 0: no stream has begun, or another may have had the slot since. */
 	wp_lsn told;

@@ -185,7 +185,7 @@ static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **sta
 	write_text(path, "ten");
 	wp_tail_read(&w.options, &question, 1000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_UNREACHABLE);
-	CHECK_HAS(tail.error.text, "no consumer");
+	CHECK_HAS(tail.error.text, "cannot create a consumer");
 	write_text(path, "20000");
 	wp_tail_read(&w.options, &question, 10000, &tail);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
