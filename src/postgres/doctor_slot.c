@@ -6,7 +6,7 @@
 #include "preflight_judge.h"
 
 enum {
-	TIGHT_S = 3600,	       /* as relay/guard warns */
+	TIGHT_S = 3600,	       /* as relay/wal_guard warns */
 	AMPLE_S = 2 * TIGHT_S, /* what is advised at least */
 	DAY_S = 24 * 3600,
 	AMPLE_MIN_GB = 10,

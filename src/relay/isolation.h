@@ -38,7 +38,7 @@ bool wp_isolation_went_alone(const struct wp_isolation *i, wp_ticket ticket);
 /* What was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_isolation_is_past(const struct wp_isolation *i, bool in_transaction, wp_lsn confirmed_lsn);
 /*
- * Refused after the confirmed position the confirmed LSN, for a reason that is not an event's: true when that
+ * Refused at this confirmed LSN, for a reason that is not an event's: true when that
  * came `max` times. The last try but one is sent one by one (`ret_isolate`), so that the last one
  * names the event.
  */

@@ -63,10 +63,10 @@ static void note_extended(struct wp_relay *r)
 
 static void note_guard(struct wp_relay *r)
 {
-	const struct wp_guard_estimate e = r->health.estimate;
+	const struct wp_wal_guard_estimate e = r->health.estimate;
 
 	struct wp_note *n = wp_relay_note(
-		r, e.level == WP_GUARD_URGENT ? WP_NOTE_ERROR : WP_NOTE_WARN, "wal_guard");
+		r, e.level == WP_WAL_GUARD_URGENT ? WP_NOTE_ERROR : WP_NOTE_WARN, "wal_guard");
 	(void)wp_error_set(
 		&n->error, WP_OK,
 		"slot %s can be lost in about %" PRId64 " s: %" PRId64

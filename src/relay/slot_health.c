@@ -11,7 +11,7 @@ enum {
 void wp_slot_health_init(struct wp_slot_health *s)
 {
 	*s = (struct wp_slot_health){ 0 };
-	wp_guard_init(&s->guard);
+	wp_wal_guard_init(&s->guard);
 }
 
 void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_ms)
@@ -21,7 +21,7 @@ void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_m
 	s->interval_ms = EVERY_MS;
 	s->suspect = false;
 	s->good = s->good_next = server;
-	wp_guard_forget(&s->guard);
+	wp_wal_guard_forget(&s->guard);
 	/* `keeping` is the slot's, not the stream's: what was told of it is not told again. */
 }
 
@@ -42,11 +42,11 @@ static unsigned judge_keeping(struct wp_slot_health *s, enum wp_keeping keeping)
 static unsigned guard(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)
 {
 	if (!h->limited) {
-		wp_guard_forget(&s->guard);
+		wp_wal_guard_forget(&s->guard);
 		return 0;
 	}
-	s->estimate = wp_guard_sample(&s->guard, now_ms, h->safe_size, h->server_lsn);
-	return wp_guard_tells(&s->guard, now_ms, &s->estimate) ? WP_SLOT_WAL_GUARD : 0;
+	s->estimate = wp_wal_guard_sample(&s->guard, now_ms, h->safe_size, h->server_lsn);
+	return wp_wal_guard_tells(&s->guard, now_ms, &s->estimate) ? WP_SLOT_WAL_GUARD : 0;
 }
 
 static unsigned judge_loss(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms)

@@ -10,7 +10,7 @@
 #ifndef WALPOST_SRC_RELAY_SLOT_HEALTH_H
 #define WALPOST_SRC_RELAY_SLOT_HEALTH_H
 
-#include "walpost/relay/guard.h"
+#include "walpost/relay/wal_guard.h"
 #include "walpost/wal/source.h"
 
 struct wp_slot_health {
@@ -22,8 +22,8 @@ struct wp_slot_health {
 	enum wp_keeping keeping;
 	wp_lsn good; /* all that was committed below it came under a publication that was whole */
 	wp_lsn good_next;
-	struct wp_guard guard;
-	struct wp_guard_estimate estimate; /* the last */
+	struct wp_wal_guard guard;
+	struct wp_wal_guard_estimate estimate; /* the last */
 };
 
 enum wp_slot_health_answer { /* any of these is to be told: */

@@ -6,7 +6,7 @@
 void wp_trend_init(struct wp_trend *t)
 {
 	*t = (struct wp_trend){ .last = { .at_ms = 0 } };
-	wp_guard_init(&t->guard);
+	wp_wal_guard_init(&t->guard);
 }
 
 static int64_t per_second(uint64_t from, uint64_t to, int64_t ms)
@@ -37,9 +37,10 @@ static bool goes_on(const struct wp_trend_sample *last, const struct wp_trend_sa
 static int64_t losing(struct wp_trend *t, const struct wp_trend_sample *sample)
 {
 	if (sample->is_limited)
-		return wp_guard_sample(&t->guard, sample->at_ms, sample->safe_size, sample->server)
+		return wp_wal_guard_sample(&t->guard, sample->at_ms, sample->safe_size,
+					   sample->server)
 			.seconds;
-	wp_guard_forget(&t->guard);
+	wp_wal_guard_forget(&t->guard);
 	return INT64_MAX;
 }
 

@@ -4,7 +4,7 @@
 
 #include "walpost/base/display.h"
 #include "walpost/telemetry/health.h"
-#include "walpost/relay/guard.h"
+#include "walpost/relay/wal_guard.h"
 
 static void say(struct wp_verdict *v, const char *format, ...) WP_PRINTF(2, 3);
 
@@ -195,7 +195,7 @@ static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
 		say(ret, "Kafka was not reachable at the last attempt");
 	if (r->slot.known && r->slot.keeping == WP_KEEPING_UNRESERVED)
 		say(ret, "the slot %s may be lost at the next checkpoint", v->slot);
-	if (r->slot.known && r->slot.seconds < WP_GUARD_WARN_BELOW_S)
+	if (r->slot.known && r->slot.seconds < WP_WAL_GUARD_WARN_BELOW_S)
 		say(ret, "the slot %s may be lost in about %" PRId64 " s", v->slot,
 		    r->slot.seconds);
 	if (r->isolating)

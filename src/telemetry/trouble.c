@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "walpost/relay/guard.h"
+#include "walpost/relay/wal_guard.h"
 #include "walpost/telemetry/health.h"
 
 enum level { LOOK, BAD };
@@ -144,7 +144,7 @@ static void find_slot(const struct wp_telemetry *v, struct wp_troubles *t)
 	if (s->keeping == WP_KEEPING_UNRESERVED)
 		add(t, BAD, "Slot about to be lost", INT64_MIN, raise,
 		    "Slot %s may be lost at the next checkpoint.", v->slot);
-	else if (s->seconds < WP_GUARD_WARN_BELOW_S)
+	else if (s->seconds < WP_WAL_GUARD_WARN_BELOW_S)
 		add(t, BAD, "Slot about to be lost", INT64_MIN, raise,
 		    "At the present rate slot %s may be lost in %" PRId64 " s.", v->slot,
 		    s->seconds);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "walpost/relay/guard.h"
+#include "walpost/relay/wal_guard.h"
 
 struct wp_trend_sample {
 	int64_t at_ms;
@@ -23,7 +23,7 @@ struct wp_trend_sample {
 
 struct wp_trend {
 	struct wp_trend_sample last; /* at_ms 0: none */
-	struct wp_guard guard;
+	struct wp_wal_guard guard;
 };
 
 struct wp_trend_rates {

@@ -1,4 +1,4 @@
-#include "walpost/relay/guard.h"
+#include "walpost/relay/wal_guard.h"
 
 enum {
 	FLOOD_SPAN_MS = 60 * 1000,
@@ -14,45 +14,45 @@ enum {
 /* Two segments, of 16 MiB unless initdb was told otherwise. */
 #define SAW_BYTES (INT64_C(32) << 20)
 
-static void clear(struct wp_guard_window *w)
+static void clear(struct wp_wal_guard_window *w)
 {
 	w->first = w->count = 0;
 }
 
-void wp_guard_forget(struct wp_guard *g)
+void wp_wal_guard_forget(struct wp_wal_guard *g)
 {
 	g->lost_at = 0;
 	clear(&g->flood);
 	clear(&g->seep);
 }
 
-void wp_guard_init(struct wp_guard *g)
+void wp_wal_guard_init(struct wp_wal_guard *g)
 {
-	*g = (struct wp_guard){
+	*g = (struct wp_wal_guard){
 		.flood = { .span_ms = FLOOD_SPAN_MS, .spacing_ms = FLOOD_SPACING_MS },
 		.seep = { .span_ms = SEEP_SPAN_MS, .spacing_ms = SEEP_SPACING_MS },
 		.told_ms = INT64_MIN,
 	};
 }
 
-static size_t place(const struct wp_guard_window *w, size_t index)
+static size_t place(const struct wp_wal_guard_window *w, size_t index)
 {
-	return (w->first + index) % WP_GUARD_SAMPLES;
+	return (w->first + index) % WP_WAL_GUARD_SAMPLES;
 }
 
-static void drop_oldest(struct wp_guard_window *w)
+static void drop_oldest(struct wp_wal_guard_window *w)
 {
 	w->first = place(w, 1);
 	w->count--;
 }
 
-static void add(struct wp_guard_window *w, int64_t now_ms, int64_t size)
+static void add(struct wp_wal_guard_window *w, int64_t now_ms, int64_t size)
 {
 	while (w->count > 0 && now_ms - w->samples[w->first].at_ms > w->span_ms)
 		drop_oldest(w);
 	if (w->count > 0 && now_ms - w->samples[place(w, w->count - 1)].at_ms < w->spacing_ms)
 		return;
-	if (w->count == WP_GUARD_SAMPLES)
+	if (w->count == WP_WAL_GUARD_SAMPLES)
 		drop_oldest(w);
 	size_t at = place(w, w->count++);
 	w->samples[at].at_ms = now_ms;
@@ -60,7 +60,7 @@ static void add(struct wp_guard_window *w, int64_t now_ms, int64_t size)
 }
 
 /* The place of the highest from `from` up to but not including `to`. */
-static size_t highest(const struct wp_guard_window *w, size_t from, size_t to)
+static size_t highest(const struct wp_wal_guard_window *w, size_t from, size_t to)
 {
 	size_t best = place(w, from);
 
@@ -72,7 +72,7 @@ static size_t highest(const struct wp_guard_window *w, size_t from, size_t to)
 }
 
 /* Bytes a second; 0 when they do not become fewer, or not for sure. */
-static int64_t rate_of(const struct wp_guard_window *w, int64_t left)
+static int64_t rate_of(const struct wp_wal_guard_window *w, int64_t left)
 {
 	if (w->count < SAMPLES_MIN)
 		return 0;
@@ -90,28 +90,28 @@ static int64_t rate_of(const struct wp_guard_window *w, int64_t left)
 	return fallen * 1000 / ms;
 }
 
-static enum wp_guard_level level_of(int64_t seconds)
+static enum wp_wal_guard_level level_of(int64_t seconds)
 {
-	if (seconds >= WP_GUARD_WARN_BELOW_S)
-		return WP_GUARD_FINE;
-	return seconds < URGENT_BELOW_S ? WP_GUARD_URGENT : WP_GUARD_WARN;
+	if (seconds >= WP_WAL_GUARD_WARN_BELOW_S)
+		return WP_WAL_GUARD_FINE;
+	return seconds < URGENT_BELOW_S ? WP_WAL_GUARD_URGENT : WP_WAL_GUARD_WARN;
 }
 
 /* What is written brings the position at which the slot is lost no nearer: a lower limit does. */
-static void look_at_the_limit(struct wp_guard *g, int64_t safe_size, uint64_t server)
+static void look_at_the_limit(struct wp_wal_guard *g, int64_t safe_size, uint64_t server)
 {
 	if (server == 0)
 		return;
 	uint64_t lost_at = server + (uint64_t)safe_size; /* below 0: before it, modulo 2^64 */
 	if (g->lost_at != 0 && (int64_t)(g->lost_at - lost_at) > SAW_BYTES)
-		wp_guard_forget(g);
+		wp_wal_guard_forget(g);
 	g->lost_at = lost_at;
 }
 
-struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int64_t safe_size,
-					 uint64_t server)
+struct wp_wal_guard_estimate wp_wal_guard_sample(struct wp_wal_guard *g, int64_t now_ms,
+						 int64_t safe_size, uint64_t server)
 {
-	struct wp_guard_estimate e = { .left = safe_size > 0 ? safe_size : 0 };
+	struct wp_wal_guard_estimate e = { .left = safe_size > 0 ? safe_size : 0 };
 
 	look_at_the_limit(g, safe_size, server);
 	add(&g->flood, now_ms, safe_size);
@@ -126,11 +126,12 @@ struct wp_guard_estimate wp_guard_sample(struct wp_guard *g, int64_t now_ms, int
 	return e;
 }
 
-bool wp_guard_tells(struct wp_guard *g, int64_t now_ms, const struct wp_guard_estimate *e)
+bool wp_wal_guard_tells(struct wp_wal_guard *g, int64_t now_ms,
+			const struct wp_wal_guard_estimate *e)
 {
-	bool urgent = e->level == WP_GUARD_URGENT;
+	bool urgent = e->level == WP_WAL_GUARD_URGENT;
 
-	if (e->level == WP_GUARD_FINE) {
+	if (e->level == WP_WAL_GUARD_FINE) {
 		g->told_urgent = false;
 		return false;
 	}
