@@ -14,8 +14,8 @@
 #include "walpost/sink/sink.h"
 
 struct wp_isolation {
-	bool on;
-	bool one_in_flight; /* likewise, until the last suspect is sent again */
+	bool on;	    /* one message a batch, until `until` is confirmed */
+	bool one_in_flight; /* besides, until the last suspect is sent again */
 	wp_lsn until;
 	struct wp_position last_suspect;
 	wp_ticket alone; /* sent last: nothing else is in flight, nor in its batch; 0: none */
@@ -38,9 +38,9 @@ bool wp_isolation_went_alone(const struct wp_isolation *i, wp_ticket ticket);
 /* What was suspect is confirmed: what is in flight need only come to rest. */
 bool wp_isolation_is_past(const struct wp_isolation *i, bool in_transaction, wp_lsn confirmed_lsn);
 /*
- * Refused at this confirmed LSN, for a reason that is not an event's: true when that
- * came `max` times. The last try but one is sent one by one (`ret_isolate`), so that the last one
- * names the event.
+ * Refused after the confirmed LSN, for a reason that is not an event's: true when that came `max`
+ * times. The last try but one is sent one by one (`ret_isolate`), so that the last one names the
+ * event.
  */
 bool wp_isolation_refuses_always(struct wp_isolation *i, const char *code, wp_lsn confirmed_lsn,
 				 size_t max, bool *ret_isolate);

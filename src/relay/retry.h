@@ -1,6 +1,7 @@
 /*
- * When is the next try due, and when is none of use any more? After a connection that was lost, after a sink that was begun anew,
- * after a server that wants to stop, and between two questions about a slot that another has.
+ * When is the next try due, and when is none of use any more? After a connection that was lost,
+ * after a sink that was begun anew, after a server that wants to stop, and between two questions
+ * about a slot that another has.
  *
  * All times are monotonic milliseconds. Owns: its randomness. Pure: time is passed in.
  */
