@@ -322,8 +322,6 @@ static enum wp_rc take_message(struct wp_pipeline *p, struct wp_span message,
 	struct wp_decoded decoded;
 	enum wp_rc rc = wp_decoder_take(p->decoder, message, &decoded, error);
 
-	if (rc != WP_OK && rc != WP_PAUSE)
-		forget_name(p); /* it may have been an event */
 	if (rc != WP_OK)
 		return rc;
 	rc = take_decoded(p, &decoded, taken, error);

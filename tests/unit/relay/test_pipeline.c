@@ -1422,6 +1422,29 @@ static void a_null_id_or_route_or_an_impossible_topic_stops(void **state)
 	end(&b);
 }
 
+/* A refusal that is reported later isolates up to it. */
+static void what_cannot_be_read_leaves_the_last_event_as_it_is(void **state)
+{
+	struct bench b;
+	uint8_t junk[] = { 'w', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+			   0,	0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '?' };
+
+	(void)state;
+	start(&b);
+	CHECK_EQ(begin(&b, 100), WP_OK);
+	CHECK_EQ(outbox(&b), WP_OK);
+	CHECK_EQ(row(&b, "1"), WP_OK);
+
+	wire_relation(data(&b), OUTBOX, "public", "outbox", COLUMNS, 2);
+	CHECK_EQ(offer(&b), WP_CONFIG);
+	CHECK_EQ(wp_pipeline_last_position(b.pipeline)->commit_lsn, 100);
+	CHECK_EQ(wp_pipeline_take(b.pipeline, (struct wp_span){ junk, sizeof(junk) }, &b.taken,
+				  &b.error),
+		 WP_PROTO);
+	CHECK_EQ(wp_pipeline_last_position(b.pipeline)->commit_lsn, 100);
+	end(&b);
+}
+
 static void the_last_event_is_named_for_people(void **state)
 {
 	struct bench b;
@@ -1725,6 +1748,7 @@ int main(void)
 		cmocka_unit_test(a_null_key_may_be_allowed),
 		cmocka_unit_test(a_null_payload_is_a_null_value),
 		cmocka_unit_test(a_null_id_or_route_or_an_impossible_topic_stops),
+		cmocka_unit_test(what_cannot_be_read_leaves_the_last_event_as_it_is),
 		cmocka_unit_test(the_last_event_is_named_for_people),
 		cmocka_unit_test(what_has_no_record_yet_does_not_bear_the_name_of_the_one_before),
 		cmocka_unit_test(a_long_id_is_cut),
