@@ -79,7 +79,7 @@ FROM accepted \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 COMMIT;
-SELECT format('slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes before', :'slot', :'accepted_at',
+SELECT format('slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes earlier', :'slot', :'accepted_at',
   :'owner', :'noted_lsn', :'noted_at', :'bytes');
 \else
 SELECT format('slot %s: no relay has used it yet, so there is nothing to accept', :'slot');

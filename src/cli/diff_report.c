@@ -126,7 +126,8 @@ static void print_unknown(const struct wp_diff *d)
 static void print_bounds(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	if (d->is_full)
-		wp_cli_say(stdout, "Memory was exhausted: the remaining rows were not compared.\n");
+		wp_cli_say(stdout, "At most %d rows are compared: the remaining ones were not.\n",
+			   WP_DIFF_LIMIT_MAX);
 	if (c->digests > 0)
 		wp_cli_say(stdout,
 			   "For lack of memory only digests were kept of %" PRIu64
@@ -135,7 +136,7 @@ static void print_bounds(const struct wp_diff *d, const struct wp_matching_count
 	if (c->nameless > 0)
 		wp_cli_say(stdout,
 			   "%" PRIu64
-			   " record%s have no header %s: use --id-header to name another.\n",
+			   " record%s without header %s: use --id-header to name another.\n",
 			   c->nameless, ending(c->nameless), d->options.id_header);
 }
 

@@ -88,7 +88,7 @@ static int write_it(struct wp_session *s, const char *slot, const PGresult *stan
 	bool done = PQntuples(accepted) == 1;
 	if (done)
 		printf("slot %s: accepted at %s; relay %s had confirmed %s at %s, %s bytes "
-		       "before\n",
+		       "earlier\n",
 		       slot, PQgetvalue(accepted, 0, 0), value(stands, OWNER),
 		       value(stands, CHECKPOINT), value(stands, CHECKPOINT_AT),
 		       value(stands, BYTES));

@@ -606,7 +606,7 @@ int wp_command_slot_skip(int argc, char **argv)
 		.command = "walpost slot skip",
 		.about = "Moves the slot of the configuration past events that can never be delivered.\n"
 "Lists the discarded events: id, key, topic and position of each. With --force\n"
-"moves the slot and records the events in walpost.skip.",
+"moves the slot and records the move in walpost.skip.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {

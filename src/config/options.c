@@ -188,11 +188,11 @@ const struct wp_option wp_options[] = {
 	  "none.",
 	  "", TEXT, 0, AT(outbox.headers_properties), 0, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.format",
-	  "Format of id, type and the columns under headers. raw: their text. json. json-schema: "
-	  "JSON with\n"
-	  "its Kafka Connect schema, as Debezium Server sends it. string: raw except for arrays "
-	  "with types =\n"
-	  "debezium: [a, b c, null] in place of [\"a\",\"b c\",null] (StringConverter).",
+	  "Format of id, type and the columns under headers. raw: their text. json: JSON. "
+	  "json-schema: JSON\n"
+	  "with its Kafka Connect schema, as Debezium Server sends it. string: raw except for "
+	  "arrays with\n"
+	  "types = debezium: [a, b c, null] in place of [\"a\",\"b c\",null] (StringConverter).",
 	  "raw", ENUM, 0, AT(outbox.headers_format), 0, 0, header_forms, NULL },
 	{ "outbox.key.format",
 	  "Format of the key. raw: its text (StringConverter). json: JsonConverter without schemas "
@@ -336,11 +336,12 @@ const struct wp_option wp_options[] = {
 	  "increase.",
 	  "64MiB", SIZE, 0, AT(relay.in_flight_bytes_max), 64 * KIB, GIB, NULL, NULL },
 	{ "relay.feedback.interval",
-	  "Minimum interval between confirmations of the position to Postgres; 500 newly confirmed "
-	  "events are\n"
-	  "confirmed at once. After a crash, events confirmed since and those in flight are sent "
-	  "again; if\n"
-	  "the end of a transaction was not confirmed, all of its events.",
+	  "Minimum interval between confirmations of the position to Postgres; after 500 newly "
+	  "confirmed\n"
+	  "events the position is confirmed at once. After a crash, events confirmed since and "
+	  "those in\n"
+	  "flight are sent again; if the end of a transaction was not confirmed, all of its "
+	  "events.",
 	  "100ms", DURATION, 0, AT(relay.feedback_interval_ms), 1, 10 * SECOND, NULL, NULL },
 	{ "relay.topic.wait",
 	  "How long to wait, paused, for a missing or forbidden topic before stopping with exit "

@@ -342,8 +342,8 @@ static void say_unread(struct reader *r)
 	if (tail->unread_partitions == 0)
 		return;
 	(void)wp_error_set(&tail->error, WP_IO,
-			   "%zu of %zu partitions of its topics were not read (%.500s); reading "
-			   "them requires the right to",
+			   "%zu of %zu partitions of its topics were not read (%.500s); this "
+			   "requires the Kafka permission Read on these topics",
 			   tail->unread_partitions, tail->partitions, r->trouble.text);
 }
 

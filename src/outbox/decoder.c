@@ -243,7 +243,7 @@ static void refuse_foreign(const struct wp_relation *r, struct wp_decoded *ret,
 		error, WP_CONFIG,
 		"a row of %.*s.%.*s, neither the outbox nor listed in outbox.ignore, arrived; "
 		"ignoring it could lose an event. If it is an outbox, set outbox.table (or "
-		"outbox.leaves, if its table is configured and the partition no longer exists); "
+		"outbox.leaves, if it is a detached or dropped partition of a configured table); "
 		"else add it to outbox.ignore, and start again. Removing it from the publication "
 		"helps with later rows only, because this one is already in the WAL",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,

@@ -234,8 +234,8 @@ static void judge_root(struct judge *j)
 			   publication);
 		FOUND_WARN(j, "publication_root",
 			   "rows arrive under the names of the partitions: walpost looks up the "
-			   "root of each, which fails for dropped partitions unless outbox.leaves "
-			   "covers them");
+			   "root of each, which fails for detached or dropped partitions unless "
+			   "outbox.leaves covers them");
 	}
 }
 

@@ -358,7 +358,7 @@ static const struct metric metrics[] = {
 	{ "walpost_ready", "gauge", "", FROM_BOOL, AT(verdict.ready),
 	  "1 if /readyz reports ready; a standby is ready." },
 	{ "walpost_oldest_unconfirmed_seconds", "gauge", "", FROM_FAMILY, BY(oldest),
-	  "Age of the oldest commit that was read and has an event in flight; 0: none." },
+	  "Age of the oldest commit that was read and has an unconfirmed event; 0: none." },
 	{ "walpost_lag_bytes", "gauge", "", FROM_FAMILY, BY(lag),
 	  "WAL between the confirmed LSN and the server's position; absent before the first "
 	  "stream, and on a standby." },

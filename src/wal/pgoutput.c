@@ -371,8 +371,8 @@ enum wp_rc wp_pgoutput_read_beginning(struct wp_pgoutput *p, struct wp_span begi
 	if (!has_head(p, &change))
 		return wp_error_set(
 			error, WP_PROTO,
-			"pgoutput: the first %zu bytes of message '%c' do not tell whose "
-			"it is",
+			"pgoutput: the first %zu bytes of message '%c' do not contain its "
+			"relation or prefix",
 			beginning.size, kind);
 	*ret = change;
 	return WP_OK;

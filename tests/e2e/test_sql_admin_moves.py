@@ -202,7 +202,7 @@ def test_a_slot_made_anew_is_refused_by_a_relay_until_it_is_accepted(stage):
     relay.start()
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
     good(slot_accept(stage), f"slot {stage.slot}: accepted at {confirmed_text(stage)}; relay ", " had confirmed ",
-         "bytes before")
+         "bytes earlier")
     rows = stage.sql("SELECT owner, stopped, slot_transactions FROM walpost.slot_checkpoint")
     assert rows == [("slot_accept.sql", True, None)]
     relay.start()
