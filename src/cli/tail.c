@@ -117,8 +117,8 @@ static enum wp_rc show(struct tail *t, struct wp_error *error)
 static enum wp_rc learn_types(struct tail *t, struct wp_error *error)
 {
 	enum wp_rc rc = find_columns(t, error);
-	if (rc == WP_OK)
-		rc = wp_feed_know(t->feed, &t->columns);
+	if (rc == WP_OK && wp_feed_know(t->feed, &t->columns) != WP_OK)
+		rc = wp_error_set(error, WP_NOMEM, "out of memory for column types");
 	return rc;
 }
 

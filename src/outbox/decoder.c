@@ -29,6 +29,11 @@ struct wp_decoder {
 	bool wants_text;
 };
 
+static enum wp_rc say_no_memory(struct wp_error *error)
+{
+	return wp_error_set(error, WP_NOMEM, "out of memory for decoding the WAL");
+}
+
 static void use_free(void *attached)
 {
 	struct use *use = attached;
@@ -45,14 +50,15 @@ enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decode
 	struct wp_decoder *d = calloc(1, sizeof(*d));
 
 	if (d == NULL)
-		return wp_error_set(error, WP_NOMEM, "out of memory for the events of the log");
+		return say_no_memory(error);
 	d->setup = *setup;
 	d->timelines.current = 1;
 	wp_buffer_init(&d->texts, setup->texts_max);
 	wp_column_facts_begin(&d->facts);
 	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &d->outboxes, error);
-	if (rc == WP_OK)
-		rc = wp_relations_new(WP_DECODER_RELATIONS_MAX, use_free, &d->relations);
+	if (rc == WP_OK &&
+	    wp_relations_new(WP_DECODER_RELATIONS_MAX, use_free, &d->relations) != WP_OK)
+		rc = say_no_memory(error);
 	if (rc != WP_OK) {
 		wp_decoder_free(d);
 		return rc;
@@ -147,8 +153,11 @@ static enum wp_rc map(struct wp_decoder *d, const struct wp_relation *r, struct 
 	return rc;
 }
 
-static enum wp_rc say_too_many(const char *what, struct wp_error *error)
+/* WP_FULL or WP_NOMEM: what the map of relations answered. */
+static enum wp_rc say_no_room(enum wp_rc rc, const char *what, struct wp_error *error)
 {
+	if (rc != WP_FULL)
+		return say_no_memory(error);
 	return wp_error_set(error, WP_CONFIG,
 			    "the publication has more than %d %s; narrow it to the outbox",
 			    WP_DECODER_RELATIONS_MAX, what);
@@ -159,7 +168,7 @@ static enum wp_rc take_type(struct wp_decoder *d, const struct wp_change *change
 {
 	enum wp_rc rc = wp_relations_put_type(d->relations, change);
 
-	return rc == WP_FULL ? say_too_many("types", error) : rc;
+	return rc == WP_OK ? rc : say_no_room(rc, "types", error);
 }
 
 static enum wp_rc take_relation(struct wp_decoder *d, const struct wp_change *change,
@@ -168,13 +177,11 @@ static enum wp_rc take_relation(struct wp_decoder *d, const struct wp_change *ch
 	struct wp_relation *r = NULL;
 	enum wp_rc rc = wp_relations_put(d->relations, change, &r);
 
-	if (rc == WP_FULL)
-		return say_too_many("relations", error);
 	if (rc != WP_OK)
-		return rc;
+		return say_no_room(rc, "relations", error);
 	struct use *use = calloc(1, sizeof(*use));
 	if (use == NULL)
-		return WP_NOMEM;
+		return say_no_memory(error);
 	r->attached = use;
 	use->rows = wp_outbox_set_rows(d->outboxes, r->schema, r->name);
 	return use->rows.kind == WP_ROWS_EVENTS ? map(d, r, use, error) : WP_OK;

@@ -30,8 +30,8 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 	enum wp_rc rc = wp_decoder_new(&decoder, &f->decoder, error);
 	if (rc == WP_OK)
 		wp_decoder_begin(f->decoder, setup->timelines);
-	if (rc == WP_OK)
-		rc = wp_feed_know(f, setup->columns);
+	if (rc == WP_OK && wp_feed_know(f, setup->columns) != WP_OK)
+		rc = wp_error_set(error, WP_NOMEM, "out of memory for column types");
 	if (rc != WP_OK) {
 		wp_feed_free(f);
 		return rc;

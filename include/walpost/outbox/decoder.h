@@ -86,7 +86,7 @@ enum wp_rc wp_decoder_know(struct wp_decoder *d, const struct wp_column_facts *f
  * `ret` is valid until the next message, and while `message` lives. WP_PAUSE: a row of a table
  * that may be a partition of an outbox, of which the partitions must be known as of this
  * transaction. WP_CONFIG with the error: a column is missing or of a type that does not do, or there
- * are too many relations. WP_PROTO with error, WP_NOMEM.
+ * are too many relations. WP_PROTO and WP_NOMEM with the error.
  */
 enum wp_rc wp_decoder_take(struct wp_decoder *d, struct wp_span message, struct wp_decoded *ret,
 			   struct wp_error *error) WP_MUST_CHECK;

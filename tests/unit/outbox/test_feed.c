@@ -463,6 +463,7 @@ static void wrong_options_are_told(void **state)
 /* All of one transaction; WP_OK when no memory was missing. */
 static enum wp_rc run_once(void)
 {
+	error.text[0] = '\0';
 	enum wp_rc rc = wp_feed_new(&setup, &feed, &error);
 	struct wire_writer w = writer();
 	wire_begin(&w, 299, 0);
@@ -470,6 +471,10 @@ static enum wp_rc run_once(void)
 		rc = take(&w);
 	if (rc == WP_OK)
 		rc = take_relation(OUTBOX, "public", "outbox");
+	w = writer();
+	wire_type(&w, 70000, "public", "mood");
+	if (rc == WP_OK)
+		rc = take(&w);
 	if (rc == WP_OK)
 		rc = take_row(OUTBOX, "one", "k", "order");
 	if (rc == WP_OK)
@@ -492,6 +497,8 @@ static void without_memory_it_says_so_wherever_that_is(void **state)
 		memory_works();
 		/* A cache that has no room is done without. */
 		CHECK(rc == WP_NOMEM || rc == WP_OK);
+		if (rc == WP_NOMEM)
+			CHECK_HAS(error.text, "out of memory");
 		refused += rc == WP_NOMEM ? 1 : 0;
 	}
 	CHECK(refused > 10);
