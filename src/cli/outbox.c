@@ -237,10 +237,12 @@ enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, vo
 	while (rc == WP_PAUSE) {
 		int64_t now_ms = wp_clock_us() / 1000;
 		if (asked_ms != 0 && now_ms - asked_ms >= c->patience_ms)
-			return wp_error_set(error, WP_IO,
-					    "whether a table is a partition of an outbox cannot be "
-					    "told: the transaction that wrote to it was committed, "
-					    "and still waits for a synchronous standby");
+			return wp_error_set(
+				error, WP_IO,
+				"cannot determine whether a table is a partition of an "
+				"outbox: the transaction that wrote to it was committed but "
+				"still waits for a synchronous standby; try again when that "
+				"is connected");
 		if (asked_ms != 0)
 			wp_console_wait(c->session->console, ASK_EVERY_S);
 		if (c->session->console->interrupted)

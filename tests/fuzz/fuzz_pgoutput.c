@@ -120,6 +120,26 @@ static void check(struct wp_relations *map, const struct wp_change *change)
 	}
 }
 
+/* As of a message that was cut there. */
+static void check_beginning(const struct wp_change *change)
+{
+	switch (change->kind) {
+	case WP_CHANGE_INSERT:
+		NEED(change->as.insert.tuple.count > 0);
+		check_tuple(change->as.insert.tuple, 0);
+		break;
+	case WP_CHANGE_MESSAGE:
+		need_name(change->as.message.prefix);
+		NEED(change->as.message.content.size == 0);
+		break;
+	case WP_CHANGE_UPDATE:
+		NEED(change->as.update.relation_oid != 0);
+		break;
+	default:
+		NEED(change->kind == WP_CHANGE_DELETE && change->as.del.relation_oid != 0);
+	}
+}
+
 /* Takes the next message of the session into `message`. */
 static void take_message(const uint8_t **data, size_t *size)
 {
@@ -148,6 +168,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct wp_span bytes = { .data = message, .size = message_size };
 		if (wp_pgoutput_read(&decoder, bytes, &change, &error) == WP_OK)
 			check(map, &change);
+		else
+			NEED(error.text[0] != '\0');
+		error.text[0] = '\0';
+		if (wp_pgoutput_read_beginning(&decoder, bytes, &change, &error) == WP_OK)
+			check_beginning(&change);
 		else
 			NEED(error.text[0] != '\0');
 		free(message);

@@ -322,6 +322,34 @@ static void the_beginning_of_a_large_message_tells_that_there_is_one(void **stat
 	CHECK_EQ(event.position.ordinal, whole.size - 1 - 17);
 }
 
+static void the_beginning_of_a_large_change_that_is_no_event_is_passed_over(void **state)
+{
+	static const char *const values[] = { "one", "order", "k", "made", "a long payload" };
+	struct wire_writer w = writer();
+
+	(void)state;
+	begin_survey();
+	begin(200);
+	relation(OUTBOX, "public", "outbox");
+	for (int change = 0; change < 2; change++) {
+		w = writer();
+		if (change == 0)
+			wire_update(&w, OUTBOX, values, 5);
+		else
+			wire_delete(&w, OUTBOX, values, 5);
+		struct wp_span whole = wire_span(&w);
+		for (size_t size = 1; size < whole.size; size++) {
+			struct wp_span cut = { whole.data, size };
+			enum wp_rc rc =
+				wp_survey_take(survey, cut, whole.size, &event, &is_event, &error);
+			CHECK_EQ(rc, size < 5 ? WP_PROTO : WP_OK);
+			CHECK(!is_event);
+		}
+	}
+	row(OUTBOX, "two", "k", "order");
+	CHECK_EQ(event.position.ordinal, 0);
+}
+
 static void what_is_not_the_plugins_is_refused(void **state)
 {
 	(void)state;
@@ -365,6 +393,7 @@ int main(void)
 		TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
 		TEST(a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal),
 		TEST(the_beginning_of_a_large_message_tells_that_there_is_one),
+		TEST(the_beginning_of_a_large_change_that_is_no_event_is_passed_over),
 		TEST(what_is_not_the_plugins_is_refused),
 		TEST(wrong_options_are_told),
 	};
