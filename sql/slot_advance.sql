@@ -105,8 +105,8 @@ SELECT set_config('walpost.refusal', CASE
     format('nothing was changed: there are %s events, not %s; to discard them, use -v give_up=%s',
       :'held_events', :'give_up', :'held_events')
   WHEN NOT :'held_known'::bool AND :'give_up' <> 'unknown' THEN
-    format('nothing was changed: cannot list the events that would be discarded: %s; to discard everything there, add '
-      '-v give_up=unknown', :'held_why')
+    format('nothing was changed: cannot list the events that would be discarded: %s; to discard everything before to=LSN, '
+      'add -v give_up=unknown', :'held_why')
   ELSE '' END, false) AS refusal \gset
 DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;

@@ -545,7 +545,7 @@ static int skip(struct skip *s)
 			summarise_json(s, false);
 		return wp_cli_fail(WP_EXIT_FAILED,
 				   "nothing was changed; to discard %s, use --force",
-				   s->listed ? "these events" : "everything there");
+				   s->listed ? "these events" : "everything before --to");
 	}
 	rc = advance(s, &error);
 	if (rc != WP_OK)

@@ -188,7 +188,7 @@ def test_without_the_publication_it_goes_on_without_a_list_by_force_only(stage):
     end, before = _end_text(stage), _confirmed_text(stage)
     done = _skip(stage, "--to", end)
     assert done.returncode == 1 and "cannot list the events" in done.stderr and stage.publication in done.stderr
-    assert "to discard everything there, use --force" in done.stderr
+    assert "to discard everything before --to, use --force" in done.stderr
     assert _confirmed_text(stage) == before
     done = _skip(stage, "--to", end, "--force")
     assert done.returncode == 0 and "cannot list the events" in done.stderr

@@ -134,7 +134,8 @@ def test_a_log_that_cannot_be_decoded_is_given_up_unseen_only_when_told(stage):
     end, before = end_text(stage), confirmed_text(stage)
     for wrong in (None, 0, 1):
         refused(slot_advance(stage, to=end, give_up=wrong), "cannot list the events that would be discarded: "
-                f"publication {stage.publication} does not exist; to discard everything there, add -v give_up=unknown")
+                f"publication {stage.publication} does not exist; to discard everything before to=LSN, add "
+                "-v give_up=unknown")
     assert confirmed_text(stage) == before
     good(slot_advance(stage, to=end, give_up="unknown"), "recorded in walpost.skip")
     assert skip_records(stage) == [(stage.slot, before, end, None, "postgres")]
@@ -148,7 +149,7 @@ def test_a_log_that_is_older_than_the_publication_is_given_up_unseen_only_when_t
     end, before = end_text(stage), confirmed_text(stage)
     stage.publish(stage.table)
     refused(slot_advance(stage, to=end, give_up=1), "cannot list the events that would be discarded: ",
-            "to discard everything there, add -v give_up=unknown")
+            "to discard everything before to=LSN, add -v give_up=unknown")
     good(slot_advance(stage, to=end, give_up="unknown"))
     assert skip_records(stage) == [(stage.slot, before, end, None, "postgres")]
 
