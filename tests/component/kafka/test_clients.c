@@ -245,6 +245,33 @@ static void a_fatal_error_of_any_breaks_the_sink(void **state)
 	WORLD_UNTIL(&w, is_confirmed(7));
 }
 
+/* So that what one of them is flooded with does not hold up the others' reports. */
+static void the_queues_of_all_of_them_are_read_in_turn(void **state)
+{
+	(void)state;
+	struct wp_record record = world_record("a", "", "v");
+
+	send_to_two_clients();
+	world_down(&w);
+	for (int32_t i = 0; i < MANY; i++) {
+		record.partition = i; /* what is purged of each arrives as an event of its own */
+		world_send(&w, 10 + (wp_ticket)i, &record);
+	}
+	send_to("b", 3);
+	for (size_t i = 0; i < 2; i++)
+		CHECK_EQ(rd_kafka_purge(inside()->clients.list[i].rk,
+					RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT),
+			 RD_KAFKA_RESP_ERR_NO_ERROR);
+	inside()->clients.polled = 0; /* that of "a" */
+	struct wp_report reports[8];
+	size_t count = w.sink->ops->collect(w.sink, world_clock_ms(), reports, 8);
+	CHECK_EQ(count, 8);
+	size_t i = 0;
+	while (i < count && reports[i].ticket != 3)
+		i++;
+	CHECK(i < count);
+}
+
 int main(void)
 {
 #define TEST(name_) cmocka_unit_test_setup_teardown(name_, many_partitions, release)
@@ -260,6 +287,7 @@ int main(void)
 		TEST(what_is_deferred_is_purged_or_forgotten_like_the_rest),
 		TEST(what_is_deferred_does_not_wait_for_partitions_without_a_leader),
 		TEST(a_fatal_error_of_any_breaks_the_sink),
+		TEST(the_queues_of_all_of_them_are_read_in_turn),
 	};
 
 	return cmocka_run_group_tests_name("clients", tests, NULL, NULL);
