@@ -141,12 +141,13 @@ static void end_event(struct wp_delivery_reports *d)
 	if (d->event != NULL)
 		rd_kafka_event_destroy(d->event);
 	d->event = NULL;
+	d->has_reports = false;
 }
 
 /* True: it has a report more. */
 static bool read_next_report(const struct wp_delivery_reports *d, struct wp_arrival *ret)
 {
-	if (d->event == NULL || rd_kafka_event_type(d->event) != RD_KAFKA_EVENT_DR)
+	if (!d->has_reports)
 		return false;
 	ret->kind = WP_ARRIVAL_REPORT;
 	ret->message = rd_kafka_event_message_next(d->event);
@@ -175,7 +176,8 @@ bool wp_delivery_reports_next(struct wp_delivery_reports *d, struct wp_clients *
 			d->has_more = false;
 			return false;
 		}
-		if (rd_kafka_event_type(d->event) == RD_KAFKA_EVENT_DR)
+		d->has_reports = rd_kafka_event_type(d->event) == RD_KAFKA_EVENT_DR;
+		if (d->has_reports)
 			continue;
 		d->others++;
 		if (read_other(d, &clients->list[clients->polled], now_ms, ret))

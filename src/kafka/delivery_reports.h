@@ -12,8 +12,9 @@
 
 struct wp_delivery_reports {
 	rd_kafka_event_t *event;
-	bool has_more; /* the queues were not read to their end */
-	size_t others; /* events without reports, in this turn */
+	bool has_reports; /* `event` is of these: asked of librdkafka once, not for each of them */
+	bool has_more;	  /* the queues were not read to their end */
+	size_t others;	  /* events without reports, in this turn */
 	char fatal[512];
 	struct wp_log_limit {
 		int64_t since_ms;
