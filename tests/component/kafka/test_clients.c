@@ -1,4 +1,5 @@
 /* With very many partitions a producer has several clients, each with topics of its own. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,27 @@ static void there_are_never_more_than_eight(void **state)
 	for (unsigned i = 0; i < 3 * WP_CLIENTS_MAX; i++)
 		CHECK_EQ(client_of_topic_with(1000), i % WP_CLIENTS_MAX);
 	CHECK_EQ(inside()->clients.count, WP_CLIENTS_MAX);
+}
+
+static void when_no_more_can_be_opened_those_that_are_open_take_more(void **state)
+{
+	(void)state;
+	send_to("a", 1);
+	WORLD_UNTIL(&w, is_confirmed(1));
+	inside()->clients.shape.batch_size = SIZE_MAX; /* librdkafka refuses it */
+	send_to("b", 2);
+	CHECK(inside()->clients.warned);
+	WORLD_UNTIL(&w, is_confirmed(2));
+	CHECK_EQ(inside()->clients.count, 1);
+	CHECK_EQ(inside()->clients.list[0].partitions, 2 * MANY);
+	inside()->clients.shape.batch_size = 0;
+	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
+	CHECK_EQ(world_view(&w)->in_flight, 0);
+	send_to("a", 3);
+	send_to("b", 4);
+	WORLD_UNTIL(&w, is_confirmed(3) && is_confirmed(4));
+	CHECK_EQ(inside()->clients.count, 2);
+	CHECK(!inside()->clients.warned);
 }
 
 static void a_restart_closes_all_of_them(void **state)
@@ -280,6 +302,7 @@ int main(void)
 		TEST(a_topic_stays_with_its_client),
 		TEST(more_brokers_share_the_partitions_so_fewer_clients_do),
 		TEST(there_are_never_more_than_eight),
+		TEST(when_no_more_can_be_opened_those_that_are_open_take_more),
 		TEST(a_restart_closes_all_of_them),
 		TEST(what_any_of_them_has_queued_can_be_purged),
 		TEST(what_librdkafka_need_not_have_yet_is_deferred),
