@@ -12,10 +12,10 @@ static struct wp_ledger_event *event_at(const struct wp_ledger *l, wp_ticket tic
 static struct wp_ledger_entry *entry_at(const struct wp_ledger *l, uint64_t number)
 {
 	assert(number >= l->first_entry && number < l->next_entry);
-	return &l->entries[number % (l->events_max + 1)];
+	return &l->entries[number % l->events_max];
 }
 
-static void move_safe(struct wp_ledger *l, wp_lsn lsn)
+static void move_confirmed(struct wp_ledger *l, wp_lsn lsn)
 {
 	l->confirmed_lsn = wp_lsn_max(l->confirmed_lsn, lsn);
 }
@@ -37,11 +37,11 @@ static void advance(struct wp_ledger *l)
 	while (l->first_ticket < l->next_ticket && event_at(l, l->first_ticket)->settled)
 		l->first_ticket++;
 	while (l->first_entry < l->next_entry && passes(entry_at(l, l->first_entry))) {
-		move_safe(l, entry_at(l, l->first_entry)->end_lsn);
+		move_confirmed(l, entry_at(l, l->first_entry)->end_lsn);
 		l->first_entry++;
 	}
 	if (wp_fault(WP_FAULT_ANY_ENTRY_PASSES) && last_closed(l) && passes(last_closed(l)))
-		move_safe(l, last_closed(l)->end_lsn);
+		move_confirmed(l, last_closed(l)->end_lsn);
 }
 
 enum wp_rc wp_ledger_init(struct wp_ledger *l, size_t events_max, size_t bytes_max)
@@ -49,7 +49,7 @@ enum wp_rc wp_ledger_init(struct wp_ledger *l, size_t events_max, size_t bytes_m
 	assert(events_max > 0 && bytes_max > 0);
 	*l = (struct wp_ledger){
 		.events = calloc(events_max, sizeof(*l->events)),
-		.entries = calloc(events_max + 1, sizeof(*l->entries)),
+		.entries = calloc(events_max, sizeof(*l->entries)),
 		.events_max = events_max,
 		.bytes_max = bytes_max,
 		.first_ticket = 1,
@@ -77,7 +77,7 @@ enum wp_rc wp_ledger_widen(struct wp_ledger *l, size_t events_max, size_t bytes_
 	wide.events_max = events_max;
 	wide.bytes_max = bytes_max;
 	wide.events = calloc(events_max, sizeof(*wide.events));
-	wide.entries = calloc(events_max + 1, sizeof(*wide.entries));
+	wide.entries = calloc(events_max, sizeof(*wide.entries));
 	if (wide.events == NULL || wide.entries == NULL) {
 		free(wide.events);
 		free(wide.entries);
@@ -109,7 +109,7 @@ void wp_ledger_add(struct wp_ledger *l, size_t size)
 {
 	assert(l->next_ticket - l->first_ticket < l->events_max);
 	if (!l->open) {
-		assert(l->next_entry - l->first_entry <= l->events_max);
+		assert(l->next_entry - l->first_entry < l->events_max);
 		l->next_entry++;
 		*entry_at(l, l->next_entry - 1) = (struct wp_ledger_entry){ 0 };
 		l->open = true;
@@ -148,7 +148,7 @@ void wp_ledger_keepalive(struct wp_ledger *l, wp_lsn wal_end)
 
 	l->received_lsn = wp_lsn_max(l->received_lsn, wal_end);
 	if (e == NULL || wp_fault(WP_FAULT_KEEPALIVE_JUMPS))
-		move_safe(l, wal_end);
+		move_confirmed(l, wal_end);
 	else
 		e->end_lsn = wp_lsn_max(e->end_lsn, wal_end);
 }

@@ -9,8 +9,9 @@
  *
  * Owns: two rings, of events and of transactions. Calls: nothing.
  * Single-threaded. Bounded: at most events_max tickets between the oldest
- * unconfirmed event and the newest, which bounds the entries too (each holds at
- * least one of them).
+ * unconfirmed event and the newest, which bounds the entries too: each holds at
+ * least one of them, but for an open one whose events are all confirmed, which is
+ * then the only one.
  */
 #ifndef WALPOST_RELAY_LEDGER_H
 #define WALPOST_RELAY_LEDGER_H

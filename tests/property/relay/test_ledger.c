@@ -114,7 +114,7 @@ static void drop_open(struct run *r)
 	naive_drop_open(&r->naive);
 }
 
-/* To safe, as a rewind does, or to where another left the slot. */
+/* To the confirmed LSN, as a rewind does, or to where another left the slot. */
 static void forget(struct run *r)
 {
 	wp_lsn lsn = any(r, 2) == 0 ? naive_safe(&r->naive) : any(r, r->lsn + 50);

@@ -477,7 +477,7 @@ static void check_end(struct run *r)
 	while (naive_in_flight(&r->naive) > 0)
 		settle(r);
 	compare(r);
-	same(r, "safe in the end", wp_ledger_confirmed_lsn(&r->ledger),
+	same(r, "confirmed in the end", wp_ledger_confirmed_lsn(&r->ledger),
 	     commit_lsn(TRANSACTIONS - 1) + COMMIT_SIZE);
 	for (size_t tx = 0; tx < TRANSACTIONS; tx++) {
 		for (size_t i = 0; i < r->change_count[tx]; i++) {

@@ -54,10 +54,10 @@ static void settle(struct wp_ledger *l, wp_ticket ticket)
 	CHECK_EQ(wp_ledger_settle(l, ticket), WP_SETTLED);
 }
 
-#define CHECK_AT(ledger_, safe_, read_)                                 \
-	do {                                                            \
-		CHECK_EQ(wp_ledger_confirmed_lsn(&(ledger_)), (safe_)); \
-		CHECK_EQ(wp_ledger_received_lsn(&(ledger_)), (read_));  \
+#define CHECK_AT(ledger_, confirmed_, received_)                             \
+	do {                                                                 \
+		CHECK_EQ(wp_ledger_confirmed_lsn(&(ledger_)), (confirmed_)); \
+		CHECK_EQ(wp_ledger_received_lsn(&(ledger_)), (received_));   \
 	} while (0)
 
 /* -- up to where? --------------------------------------------------------- */
@@ -73,7 +73,7 @@ static void a_new_ledger_knows_no_position_and_has_room(void **state)
 	wp_ledger_release(&l);
 }
 
-static void an_open_transaction_holds_safe_though_all_is_confirmed(void **state)
+static void an_open_transaction_holds_confirmed_though_all_is_confirmed(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 
@@ -84,7 +84,7 @@ static void an_open_transaction_holds_safe_though_all_is_confirmed(void **state)
 	wp_ledger_release(&l);
 }
 
-static void a_commit_moves_read_at_once_and_safe_when_confirmed(void **state)
+static void a_commit_moves_received_at_once_and_confirmed_when_settled(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 	wp_ticket ticket = one_event_tx(&l, 200);
@@ -154,7 +154,7 @@ static void positions_never_go_back(void **state)
 
 /* -- markers -------------------------------------------------------------- */
 
-static void a_commit_without_events_moves_safe_when_nothing_waits(void **state)
+static void a_commit_without_events_moves_confirmed_when_nothing_waits(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 
@@ -175,7 +175,7 @@ static void a_commit_without_events_never_jumps_the_queue(void **state)
 	wp_ledger_release(&l);
 }
 
-static void a_keepalive_moves_safe_when_nothing_waits(void **state)
+static void a_keepalive_moves_confirmed_when_nothing_waits(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 
@@ -215,7 +215,7 @@ static void a_keepalive_amid_a_transaction_is_right_for_what_came_before(void **
 	wp_ledger_release(&l);
 }
 
-static void a_keepalive_amid_the_only_transaction_moves_safe(void **state)
+static void a_keepalive_amid_the_only_transaction_moves_confirmed(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 
@@ -426,7 +426,7 @@ static void without_memory_a_ledger_is_as_wide_as_before(void **state)
 
 /* -- the stream is lost --------------------------------------------------- */
 
-static void a_dropped_transaction_does_not_pin_safe(void **state)
+static void a_dropped_transaction_does_not_pin_confirmed(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 	wp_ticket lost = add(&l);
@@ -441,7 +441,7 @@ static void a_dropped_transaction_does_not_pin_safe(void **state)
 	wp_ledger_release(&l);
 }
 
-static void a_dropped_transaction_moves_safe_nowhere(void **state)
+static void a_dropped_transaction_moves_confirmed_nowhere(void **state)
 {
 	struct wp_ledger l = ledger_of(4);
 	wp_ticket lost = add(&l);
@@ -587,19 +587,19 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_new_ledger_knows_no_position_and_has_room),
-		cmocka_unit_test(an_open_transaction_holds_safe_though_all_is_confirmed),
-		cmocka_unit_test(a_commit_moves_read_at_once_and_safe_when_confirmed),
+		cmocka_unit_test(an_open_transaction_holds_confirmed_though_all_is_confirmed),
+		cmocka_unit_test(a_commit_moves_received_at_once_and_confirmed_when_settled),
 		cmocka_unit_test(every_event_of_a_transaction_must_be_confirmed),
 		cmocka_unit_test(a_late_ack_of_the_first_holds_back_the_second),
 		cmocka_unit_test(the_ring_turns_many_times),
 		cmocka_unit_test(the_highest_is_that_since_it_was_asked),
 		cmocka_unit_test(positions_never_go_back),
-		cmocka_unit_test(a_commit_without_events_moves_safe_when_nothing_waits),
+		cmocka_unit_test(a_commit_without_events_moves_confirmed_when_nothing_waits),
 		cmocka_unit_test(a_commit_without_events_never_jumps_the_queue),
-		cmocka_unit_test(a_keepalive_moves_safe_when_nothing_waits),
+		cmocka_unit_test(a_keepalive_moves_confirmed_when_nothing_waits),
 		cmocka_unit_test(a_keepalive_never_jumps_the_queue),
 		cmocka_unit_test(a_keepalive_amid_a_transaction_is_right_for_what_came_before),
-		cmocka_unit_test(a_keepalive_amid_the_only_transaction_moves_safe),
+		cmocka_unit_test(a_keepalive_amid_the_only_transaction_moves_confirmed),
 		cmocka_unit_test(tickets_count_up_from_one),
 		cmocka_unit_test(tickets_never_restart),
 		cmocka_unit_test(a_second_confirmation_is_ignored),
@@ -613,8 +613,8 @@ int main(void)
 		cmocka_unit_test(what_is_in_flight_is_counted),
 		cmocka_unit_test(a_wider_ledger_keeps_what_is_in_flight),
 		cmocka_unit_test(without_memory_a_ledger_is_as_wide_as_before),
-		cmocka_unit_test(a_dropped_transaction_does_not_pin_safe),
-		cmocka_unit_test(a_dropped_transaction_moves_safe_nowhere),
+		cmocka_unit_test(a_dropped_transaction_does_not_pin_confirmed),
+		cmocka_unit_test(a_dropped_transaction_moves_confirmed_nowhere),
 		cmocka_unit_test(a_dropped_and_confirmed_transaction_is_gone_at_once),
 		cmocka_unit_test(a_keepalive_waits_for_a_dropped_transaction_too),
 		cmocka_unit_test(dropping_without_an_open_transaction_changes_nothing),
