@@ -439,6 +439,12 @@ def test_a_locked_checkpoint_holds_up_neither_start_nor_stop(stage, what):
         relay.start()
         stage.wait_streaming(relay)
         assert relay.log("checkpoint_not_written")[0]["reason"] or relay.log("checkpoint_unreadable")
+        if what == "table":
+            stage.sql("SELECT pg_terminate_backend(%s)", (stage.slot_row()[2],))
+            relay.wait_until(lambda: relay.log("stream_broken"), 20, "the stream is broken")
+            stage.wait_streaming(relay)
+            (once,) = relay.log("checkpoint_unreadable")
+            assert "lock" in once["reason"]
         last = stage.insert("a")
         stage.wait_all_confirmed(relay=relay)
         relay.stop(10)
