@@ -12,7 +12,6 @@
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
 #include "walpost/config/suggest.h"
-#include "walpost/config/value.h"
 
 #define PREFIX "WALPOST__"
 #define KAFKA_PREFIX PREFIX "KAFKA__"

@@ -1,8 +1,6 @@
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "walpost/base/display.h"
 #include "walpost/base/secret.h"

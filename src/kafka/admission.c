@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "walpost/base/backoff.h"
-#include "walpost/base/log.h"
 #include "walpost/kafka/batch.h"
 
 #define TOPICS_MAX 4096

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "walpost/base/secret.h"
 #include "walpost/base/secret_file.h"

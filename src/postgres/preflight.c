@@ -1,7 +1,5 @@
 #include "walpost/postgres/preflight.h"
 
-#include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "minors.h"

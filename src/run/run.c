@@ -1,4 +1,3 @@
-#include <assert.h>
 #include <ev.h>
 #include <inttypes.h>
 #include <poll.h>
