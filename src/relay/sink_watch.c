@@ -1,3 +1,6 @@
+#include <stdio.h>
+#include <string.h>
+
 #include "sink_watch.h"
 
 enum { NOTE_EVERY_MS = 60 * 1000 };
@@ -80,4 +83,104 @@ int64_t wp_sink_watch_broken_for(struct wp_sink_watch *w, int64_t now_ms)
 	if (w->broken_ms == INT64_MAX)
 		w->broken_ms = now_ms;
 	return now_ms - w->broken_ms;
+}
+
+static unsigned wait_on(struct wp_topic_wait *w, const struct wp_sink_view *v, wp_lsn confirmed_lsn,
+			int64_t patience_ms, int64_t now_ms)
+{
+	bool is_new = !w->on || strcmp(w->topic, v->topic) != 0;
+	unsigned answer = 0;
+
+	if (is_new) {
+		w->on = true;
+		(void)snprintf(w->topic, sizeof(w->topic), "%s", v->topic);
+	}
+	if (is_new || !v->reachable) /* nobody can tell whether it is there by now */
+		w->since_ms = now_ms;
+	w->confirmed_lsn = confirmed_lsn;
+	if (now_ms - w->since_ms >= patience_ms)
+		answer = WP_TOPIC_GIVE_UP;
+	if (is_new || (answer == 0 && now_ms - w->noted_ms >= NOTE_EVERY_MS)) {
+		w->noted_ms = now_ms;
+		answer |= WP_TOPIC_NOTE;
+	}
+	return answer;
+}
+
+unsigned wp_topic_wait_step(struct wp_topic_wait *w, enum wp_state state,
+			    const struct wp_sink_view *v, wp_lsn confirmed_lsn, int64_t patience_ms,
+			    int64_t now_ms)
+{
+	/* A sink remembers the topic also when the event is another relay's by now. */
+	if (state == WP_STANDBY)
+		w->on = false;
+	else if (v->state == WP_SINK_WAITING && state == WP_PAUSED)
+		return wait_on(w, v, confirmed_lsn, patience_ms, now_ms);
+	else if (v->state != WP_SINK_WAITING && w->on && confirmed_lsn > w->confirmed_lsn) {
+		w->on = false;
+		return WP_TOPIC_FOUND;
+	}
+	return 0;
+}
+
+int64_t wp_topic_wait_due(const struct wp_topic_wait *w, enum wp_state state,
+			  const struct wp_sink_view *v, int64_t patience_ms)
+{
+	int64_t note_ms = w->noted_ms + NOTE_EVERY_MS;
+	int64_t end_ms = w->since_ms + patience_ms;
+
+	/* Found, and nothing confirmed yet: there is nothing to tell. */
+	if (!w->on || state != WP_PAUSED || v->state != WP_SINK_WAITING)
+		return INT64_MAX;
+	return note_ms < end_ms ? note_ms : end_ms;
+}
+
+enum { STALLED_MS = 15 * 1000 };
+
+void wp_delivery_init(struct wp_delivery *d)
+{
+	*d = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
+}
+
+void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms)
+{
+	d->confirmed++;
+	d->confirmed_ms = now_ms;
+}
+
+void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms)
+{
+	/* What waited while there was no stream has not waited for Kafka. */
+	if (d->stalled == NULL)
+		d->since_ms = now_ms;
+	d->waited_ms = now_ms;
+}
+
+bool wp_delivery_step(struct wp_delivery *d, const char *cause, int64_t now_ms)
+{
+	const char *before = d->stalled;
+	bool waits = cause != NULL;
+	bool moved = d->confirmed > d->seen;
+
+	d->seen = d->confirmed;
+	/* Turns may lie far apart while nothing happens: from this one on it waits. */
+	if (moved || (before == NULL && !(waits && d->waits)))
+		d->since_ms = now_ms;
+	if (waits)
+		d->waited_ms = now_ms;
+	d->waits = waits;
+	if (before == NULL)
+		d->stalled = now_ms - d->since_ms >= STALLED_MS ? cause : NULL;
+	else if (moved || now_ms - d->waited_ms >= STALLED_MS)
+		d->stalled = NULL;
+	else if (waits)
+		d->stalled = cause;
+	return d->stalled != before;
+}
+
+int64_t wp_delivery_due(const struct wp_delivery *d, bool waits)
+{
+	if (d->stalled != NULL)
+		return waits ? INT64_MAX : d->waited_ms + STALLED_MS;
+	return waits ? d->since_ms + STALLED_MS : INT64_MAX;
 }

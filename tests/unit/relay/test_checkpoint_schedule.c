@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "checkpoint_schedule.h"
+#include "slot_identity.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -1,4 +1,4 @@
-#include "delivery.h"
+#include "sink_watch.h"
 #include "support/check.h"
 
 #define SLOW "Kafka answers, but confirms nothing"
