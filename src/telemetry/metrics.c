@@ -15,11 +15,13 @@ struct writer {
 };
 
 enum source {
-	FROM_COUNT, /* a uint64_t of the telemetry */
+	FROM_COUNT, /* a uint64_t of the telemetry, or a wp_lsn */
 	FROM_SIZE,  /* a size_t */
-	FROM_LSN,   /* a wp_lsn */
 	FROM_BOOL,
-	FROM_FAMILY, /* `family` writes the samples, with labels or none at all */
+	FROM_STATISTICS, /* a uint64_t of librdkafka's statistics, once there are any */
+	FROM_TIME,	 /* seconds since an int64_t of monotonic ms; INT64_MIN: none */
+	FROM_MS,	 /* seconds, of a uint64_t of ms */
+	FROM_FAMILY,	 /* `family` writes the samples, with labels or none at all */
 };
 
 struct metric {
@@ -173,22 +175,6 @@ static void lag(struct writer *w, const struct wp_telemetry *v)
 		put_count(w, NULL, NULL, bytes);
 }
 
-static void put_age(struct writer *w, const struct wp_telemetry *v, int64_t at_ms)
-{
-	if (at_ms != INT64_MIN)
-		put_number(w, NULL, NULL, (double)(v->now.ms - at_ms) / 1e3);
-}
-
-static void since_received(struct writer *w, const struct wp_telemetry *v)
-{
-	put_age(w, v, v->relay.heard_ms);
-}
-
-static void since_confirmed(struct writer *w, const struct wp_telemetry *v)
-{
-	put_age(w, v, v->relay.confirmed_ms);
-}
-
 static void retained(struct writer *w, const struct wp_telemetry *v)
 {
 	if (v->relay.slot.known && v->relay.slot.retained >= 0)
@@ -226,42 +212,6 @@ static void wal_status(struct writer *w, const struct wp_telemetry *v)
 		return;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		put_count(w, "status", all[i].name, v->relay.slot.keeping == all[i].keeping);
-}
-
-static void queue_messages(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.messages);
-}
-
-static void queue_bytes(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.bytes);
-}
-
-static void kafka_requests(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.requests);
-}
-
-static void kafka_sent(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.sent_bytes);
-}
-
-static void kafka_retries(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.retries);
-}
-
-static void kafka_timeouts(struct writer *w, const struct wp_telemetry *v)
-{
-	if (v->kafka.known)
-		put_count(w, NULL, NULL, v->kafka.timeouts);
 }
 
 static void broker_up(struct writer *w, const struct wp_telemetry *v)
@@ -316,11 +266,6 @@ static void build_info(struct writer *w, const struct wp_telemetry *v)
 	put(w, "\"} 1\n");
 }
 
-static void cpu(struct writer *w, const struct wp_telemetry *v)
-{
-	put_number(w, NULL, NULL, (double)v->process.cpu_ms / 1e3);
-}
-
 static void started(struct writer *w, const struct wp_telemetry *v)
 {
 	keep(w, wp_buffer_printf(w->into, "%s %" PRId64 "\n", w->name, v->process.started_s));
@@ -362,11 +307,11 @@ static const struct metric metrics[] = {
 	{ "walpost_lag_bytes", "gauge", "", FROM_FAMILY, BY(lag),
 	  "WAL between the confirmed LSN and the server's position; absent before the first "
 	  "stream, and on a standby." },
-	{ "walpost_confirmed_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.confirmed_lsn),
+	{ "walpost_confirmed_lsn_bytes", "gauge", "", FROM_COUNT, AT(relay.confirmed_lsn),
 	  "Confirmed LSN, as bytes since 0/0." },
-	{ "walpost_read_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.read),
+	{ "walpost_read_lsn_bytes", "gauge", "", FROM_COUNT, AT(relay.read),
 	  "Received LSN, as bytes since 0/0." },
-	{ "walpost_server_lsn_bytes", "gauge", "", FROM_LSN, AT(relay.server),
+	{ "walpost_server_lsn_bytes", "gauge", "", FROM_COUNT, AT(relay.server),
 	  "Last known end of the server's WAL, as bytes since 0/0." },
 	{ "walpost_in_flight_events", "gauge", "", FROM_SIZE, AT(relay.in_flight),
 	  "Events in flight: sent to Kafka and not yet confirmed." },
@@ -386,9 +331,9 @@ static const struct metric metrics[] = {
 	  "Keepalive messages from the server." },
 	{ "walpost_status_messages_total", "counter", "", FROM_COUNT, AT(relay.statuses),
 	  "Status updates sent to the server." },
-	{ "walpost_seconds_since_received", "gauge", "", FROM_FAMILY, BY(since_received),
+	{ "walpost_seconds_since_received", "gauge", "", FROM_TIME, AT(relay.heard_ms),
 	  "Time since the last message from the server; absent before the first." },
-	{ "walpost_seconds_since_confirmed", "gauge", "", FROM_FAMILY, BY(since_confirmed),
+	{ "walpost_seconds_since_confirmed", "gauge", "", FROM_TIME, AT(relay.confirmed_ms),
 	  "Time since the last successful delivery report; absent before the first." },
 	{ "walpost_slot_retained_bytes", "gauge", "", FROM_FAMILY, BY(retained),
 	  "WAL that the server keeps for the slot; absent unless streaming." },
@@ -408,18 +353,18 @@ static const struct metric metrics[] = {
 	  "1 if the last contact with Kafka succeeded." },
 	{ "walpost_kafka_data_loss_total", "counter", "", FROM_COUNT, AT(relay.sink_data_losses),
 	  "Times the offset of a partition went back: Kafka lost confirmed records." },
-	{ "walpost_kafka_queue_messages", "gauge", "", FROM_FAMILY, BY(queue_messages),
+	{ "walpost_kafka_queue_messages", "gauge", "", FROM_STATISTICS, AT(kafka.messages),
 	  "Messages in librdkafka's queues; this and the following metrics are as of its last "
 	  "statistics." },
-	{ "walpost_kafka_queue_bytes", "gauge", "", FROM_FAMILY, BY(queue_bytes),
+	{ "walpost_kafka_queue_bytes", "gauge", "", FROM_STATISTICS, AT(kafka.bytes),
 	  "Bytes in librdkafka's queues." },
-	{ "walpost_kafka_requests_total", "counter", "", FROM_FAMILY, BY(kafka_requests),
+	{ "walpost_kafka_requests_total", "counter", "", FROM_STATISTICS, AT(kafka.requests),
 	  "Requests sent to brokers; reset by a new client, for example after a rewind." },
-	{ "walpost_kafka_sent_bytes_total", "counter", "", FROM_FAMILY, BY(kafka_sent),
+	{ "walpost_kafka_sent_bytes_total", "counter", "", FROM_STATISTICS, AT(kafka.sent_bytes),
 	  "Bytes sent to brokers; reset by a new client." },
-	{ "walpost_kafka_retries_total", "counter", "", FROM_FAMILY, BY(kafka_retries),
+	{ "walpost_kafka_retries_total", "counter", "", FROM_STATISTICS, AT(kafka.retries),
 	  "Retried requests; reset by a new client." },
-	{ "walpost_kafka_timeouts_total", "counter", "", FROM_FAMILY, BY(kafka_timeouts),
+	{ "walpost_kafka_timeouts_total", "counter", "", FROM_STATISTICS, AT(kafka.timeouts),
 	  "Requests that timed out; reset by a new client." },
 	{ "walpost_kafka_broker_up", "gauge", "broker", FROM_FAMILY, BY(broker_up),
 	  "1 for a connected broker; at most 32 brokers are listed." },
@@ -437,7 +382,7 @@ static const struct metric metrics[] = {
 	  "Always 1; the labels are the versions." },
 	{ "process_resident_memory_bytes", "gauge", "", FROM_COUNT, AT(process.resident_bytes),
 	  "Resident memory of the process." },
-	{ "process_cpu_seconds_total", "counter", "", FROM_FAMILY, BY(cpu),
+	{ "process_cpu_seconds_total", "counter", "", FROM_MS, AT(process.cpu_ms),
 	  "CPU time of the process, user and system." },
 	{ "process_open_fds", "gauge", "", FROM_COUNT, AT(process.open_fds),
 	  "Open file descriptors." },
@@ -461,11 +406,19 @@ static void put_value(struct writer *w, const struct metric *m, const struct wp_
 	case FROM_SIZE:
 		put_count(w, NULL, NULL, *(const size_t *)at);
 		break;
-	case FROM_LSN:
-		put_count(w, NULL, NULL, *(const wp_lsn *)at);
-		break;
 	case FROM_BOOL:
 		put_count(w, NULL, NULL, *(const bool *)at);
+		break;
+	case FROM_STATISTICS:
+		if (v->kafka.known)
+			put_count(w, NULL, NULL, *(const uint64_t *)at);
+		break;
+	case FROM_TIME:
+		if (*(const int64_t *)at != INT64_MIN)
+			put_number(w, NULL, NULL, (double)(v->now.ms - *(const int64_t *)at) / 1e3);
+		break;
+	case FROM_MS:
+		put_number(w, NULL, NULL, (double)*(const uint64_t *)at / 1e3);
 		break;
 	case FROM_FAMILY:
 		m->family(w, v);
