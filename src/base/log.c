@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "walpost/base/log.h"
-#include "walpost/base/log_line.h"
 #include "walpost/base/log_memory.h"
 
 _Static_assert(WP_LOG_LINE_MAX <= PIPE_BUF, "a pipe could tear a line");

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "walpost/base/display.h"
-#include "walpost/base/log_line.h"
+#include "walpost/base/log.h"
 #include "walpost/base/log_memory.h"
 #include "walpost/base/utf8.h"
 

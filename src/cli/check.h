@@ -10,7 +10,7 @@
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
-#include "walpost/sink/topic_list.h"
+#include "walpost/sink/tail.h"
 
 struct wp_check {
 	struct wp_config config;

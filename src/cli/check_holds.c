@@ -16,7 +16,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/survey.h"
 
 enum { PATIENCE_MS = 10000 };

@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "walpost/cli/diff.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 /*
  * jansson's setters take ownership also when they fail, and a failed one is told by the object

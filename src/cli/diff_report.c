@@ -7,7 +7,6 @@
 #include "walpost/base/display.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/diff.h"
-#include "walpost/base/excerpt.h"
 
 #define SIDE_WIDTH 16 /* "walpost" or "Kafka", and its size */
 /* Of a window all of whose bytes are escaped, and the dots. */

@@ -5,7 +5,7 @@
 
 #include "walpost/cli/diff.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"

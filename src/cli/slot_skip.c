@@ -9,7 +9,7 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/timelines.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/publication.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "walpost/envelope/cloudevent.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 /* ---- time ---- */
 

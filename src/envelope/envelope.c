@@ -4,7 +4,7 @@
 #include "packing.h"
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/envelope.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/wal/frame.h"
 
 #define EPOCH_US (WP_POSTGRES_EPOCH_S * INT64_C(1000000))

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "connect_schema.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/envelope/expand.h"
 
 #define CURE "make the payload a JSON object that fits, or turn the expansion off"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "walpost/outbox/dead_letter.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 enum { BARE_ID_MAX = 1024 };
 

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/json_headers.h"
 
 enum wp_rc wp_json_headers_init(struct wp_json_headers *h, struct wp_span text,

@@ -6,7 +6,7 @@
 #include "message_protobuf.h"
 #include "walpost/base/json.h"
 #include "walpost/outbox/columns.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/message.h"
 
 /* A member that is looked for, and what it means; of one name there may be several. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "replacement.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/route.h"
 
 /* A sane expression needs some hundred steps for a raw topic; these are about a

@@ -2,7 +2,7 @@
 
 #include "mapping.h"
 #include "walpost/values/binary.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 /* A row's values by meaning, with sticky marks for what cannot be read. */
 struct picker {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "shape_parts.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 #include "walpost/wal/frame.h"
 

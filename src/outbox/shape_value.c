@@ -8,7 +8,7 @@
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 #include "walpost/envelope/envelope.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 /* A payload on its way into a value. */
 struct payload {

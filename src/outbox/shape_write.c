@@ -1,7 +1,7 @@
 #include <assert.h>
 
 #include "shape_parts.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 /* Of a message the name says that it is one. */
 const char *wp_shape_kind(const struct wp_event *event)

@@ -5,7 +5,7 @@
 
 #include "mapping.h"
 #include "walpost/outbox/columns.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/names.h"
 
 #define COLUMNS_SHOWN_SIZE 512 /* of the list in a sentence */

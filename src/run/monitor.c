@@ -1,12 +1,14 @@
-#include "monitor.h"
-
-#include <ev.h>
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
-#include "process.h"
+#include <ev.h>
+
+#include "monitor.h"
 #include "reloader.h"
 #include "walpost/base/clock.h"
 #include "walpost/base/log.h"
@@ -14,8 +16,56 @@
 #include "walpost/http/server.h"
 #include "walpost/telemetry/health.h"
 #include "walpost/telemetry/metrics.h"
-#include "walpost/telemetry/page.h"
-#include "walpost/telemetry/status_json.h"
+#include "walpost/telemetry/telemetry.h"
+
+/* /proc/self/statm, proc(5): size resident shared ..., in pages. */
+static uint64_t read_resident(void)
+{
+	unsigned long long size = 0, resident = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%llu %llu", &size, &resident) != 2)
+		resident = 0;
+	(void)fclose(file); /* read only */
+	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t count_entries(const char *path)
+{
+	DIR *folder = opendir(path);
+	uint64_t count = 0;
+
+	if (folder == NULL)
+		return 0;
+	for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+		count += entry->d_name[0] != '.';
+	(void)closedir(folder);
+	return count;
+}
+
+static uint64_t cpu_ms_of(const struct timeval *t)
+{
+	return (uint64_t)t->tv_sec * 1000 + (uint64_t)t->tv_usec / 1000;
+}
+
+/* What can not be read is 0. `started_s` is left as it is. */
+static void process_read(struct wp_telemetry_process *ret)
+{
+	struct rusage usage = { 0 };
+	struct rlimit limit = { 0 };
+
+	(void)getrusage(RUSAGE_SELF, &usage);
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	ret->resident_bytes = read_resident();
+	ret->cpu_ms = cpu_ms_of(&usage.ru_utime) + cpu_ms_of(&usage.ru_stime);
+	ret->open_fds = count_entries("/proc/self/fd");
+	if (ret->open_fds > 0)
+		ret->open_fds--; /* the one it was counted with */
+	ret->max_fds = limit.rlim_cur;
+	ret->threads = count_entries("/proc/self/task");
+}
 
 #define STATE_TOLD_EVERY_S 1.
 #define TEXT "text/plain; charset=utf-8"
@@ -85,7 +135,7 @@ static const struct wp_telemetry *look(struct wp_monitor *t)
 static enum wp_rc answer_metrics(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = WP_METRICS_TYPE;
-	wp_process_read(&t->telemetry.process);
+	process_read(&t->telemetry.process);
 	return wp_metrics_write(a->body, &t->telemetry);
 }
 
@@ -104,14 +154,14 @@ static enum wp_rc answer_readyz(struct wp_monitor *t, struct wp_http_answer *a)
 static enum wp_rc answer_status(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = "application/json";
-	wp_process_read(&t->telemetry.process);
+	process_read(&t->telemetry.process);
 	return wp_status_json(a->body, &t->telemetry);
 }
 
 static enum wp_rc answer_page(struct wp_monitor *t, struct wp_http_answer *a)
 {
 	a->type = "text/html; charset=utf-8";
-	wp_process_read(&t->telemetry.process);
+	process_read(&t->telemetry.process);
 	return wp_page_html(a->body, &t->telemetry);
 }
 

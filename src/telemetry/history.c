@@ -1,6 +1,6 @@
 #include <assert.h>
 
-#include "walpost/telemetry/history.h"
+#include "walpost/telemetry/telemetry.h"
 
 static double rate(const struct wp_history *h, int64_t now_ms, uint64_t confirmed)
 {

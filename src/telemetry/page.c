@@ -3,12 +3,11 @@
 #include <string.h>
 
 #include "walpost/base/display.h"
-#include "walpost/telemetry/page.h"
+#include "walpost/telemetry/telemetry.h"
 
 #include "page_parts.h"
 #include "page_style.h"
 #include "text.h"
-#include "trouble.h"
 
 static struct wp_page_shown show_seconds(double seconds)
 {

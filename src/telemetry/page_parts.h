@@ -27,4 +27,26 @@ struct wp_page_shown wp_page_rate(double per_second);
 /* page_chart.c */
 void wp_page_put_charts(struct wp_page_writer *w, const struct wp_telemetry *v);
 
+/*
+ * trouble.c: what keeps events from being delivered, or soon will: each with a short name, a sentence,
+ * since when, and what to do. The worst first. Nothing of it: all is well.
+ * Texts are borrowed from the telemetry.
+ */
+#define WP_TROUBLES_MAX 16
+
+struct wp_trouble {
+	bool is_bad;	    /* nothing is delivered, or events may be lost; else: look at it */
+	const char *name;   /* a few words, in the order of what was found */
+	char what[512];	    /* cut when longer */
+	const char *remedy; /* "": `what` tells */
+	int64_t since_ms;   /* monotonic; INT64_MIN: not known */
+};
+
+struct wp_troubles {
+	struct wp_trouble items[WP_TROUBLES_MAX];
+	size_t count;
+};
+
+void wp_troubles_of(const struct wp_telemetry *v, struct wp_troubles *ret);
+
 #endif

@@ -4,7 +4,7 @@
 #include "walpost/base/display.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
-#include "walpost/telemetry/status_json.h"
+#include "walpost/telemetry/telemetry.h"
 
 #include "text.h"
 

@@ -1,4 +1,4 @@
-#include "trouble.h"
+#include "page_parts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/values/moment.h"
 
 #define US_PER_SECOND 1000000

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 #include "render_parts.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 #include "render_parts.h"
 

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 #include "decimal.h"
 #include "render_parts.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "walpost/base/base64.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
 #include "walpost/values/moment.h"

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "walpost/base/buffer.h"
+#include "walpost/base/span.h"
 
 /* Must it be escaped, whatever the escape looks like? JSON and log lines have their own. */
 bool wp_display_must_escape(uint32_t character);
@@ -25,5 +26,18 @@ size_t wp_display_next(const uint8_t *at, size_t left, struct wp_display *ret);
 /* WP_FULL, WP_NOMEM. */
 enum wp_rc wp_display_append(struct wp_buffer *into, struct wp_span text) WP_MUST_CHECK;
 void wp_display_print(FILE *to, struct wp_span text);
+
+/*
+ * A value as it may stand in a sentence for a human: escaped likewise, at most 100 bytes, cut
+ * at a character.
+ */
+#define WP_EXCERPT_SIZE 104 /* with "..." and NUL */
+
+struct wp_excerpt {
+	char text[WP_EXCERPT_SIZE];
+};
+
+/* Writes into `e` and returns its text; NULL for a null span. */
+const char *wp_excerpt(struct wp_excerpt *e, struct wp_span value);
 
 #endif

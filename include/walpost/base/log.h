@@ -16,7 +16,10 @@
 #ifndef WALPOST_BASE_LOG_H
 #define WALPOST_BASE_LOG_H
 
-#include "walpost/base/log_types.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "walpost/base/log_memory.h"
 
 void wp_log_setup(const struct wp_log_options *options);
 /* The facts end with a WP_FACT_END; at most 24. */
@@ -28,9 +31,31 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 void wp_log_set_level(enum wp_log_level level);
 enum wp_log_level wp_log_level(void);
 /* A copy of what is remembered (base/log_memory.h), of level info and above whatever the level is. */
-struct wp_log_memory;
 void wp_log_recall(struct wp_log_memory *ret);
 /* Lines dropped so far because standard error was full. */
 uint64_t wp_log_dropped(void);
+
+/*
+ * The text of one log line, in either format. Pure: the time is passed in.
+ *
+ *   time=2026-01-02T03:04:05.678Z level=info event=stream_started slot=walpost
+ *   {"time":"2026-01-02T03:04:05.678Z","level":"info","event":"stream_started","slot":"walpost"}
+ *
+ * A text value may be any bytes: what is not UTF-8 becomes U+FFFD, control
+ * characters and bidirectional marks are escaped (base/display.h). Bounded: a line that would pass WP_LOG_LINE_MAX is
+ * cut between characters and ends with cut=1; it stays well formed.
+ */
+#define WP_LOG_LINE_MAX \
+	4096 /* with the newline; not above PIPE_BUF: a pipe takes it whole or not at all */
+#define WP_LOG_FACTS_MAX 24
+
+struct wp_log_line {
+	char text[WP_LOG_LINE_MAX]; /* not NUL-terminated */
+	size_t size;
+	bool cut;
+};
+
+void wp_log_line_write(struct wp_log_line *line, enum wp_log_format format, int64_t time_ms,
+		       enum wp_log_level level, const char *event, const struct wp_fact *facts);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef WALPOST_KAFKA_STATISTICS_H
 #define WALPOST_KAFKA_STATISTICS_H
 
-#include "walpost/sink/sink_figures.h"
+#include "walpost/sink/sink.h"
 
 /* How often, when nobody says otherwise. */
 #define WP_STATISTICS_EVERY_MS "5000"

@@ -5,7 +5,7 @@
 #ifndef WALPOST_RUN_RUN_H
 #define WALPOST_RUN_RUN_H
 
-#include "walpost/base/log_types.h"
+#include "walpost/base/log_memory.h"
 #include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"

@@ -6,9 +6,29 @@
 #ifndef WALPOST_SINK_TAIL_H
 #define WALPOST_SINK_TAIL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "walpost/base/error.h"
 #include "walpost/wal/position.h"
-#include "walpost/sink/topic_list.h"
+
+/*
+ * Which topics have taken events of ours? Comma-separated names, for the slot checkpoint row and for
+ * the question about what they hold: a topic's name has no comma.
+ *
+ * Bounded: what does not fit is left out. Pure.
+ */
+enum { WP_TOPIC_LIST_SIZE = 4096 };
+
+struct wp_topic_list {
+	char text[WP_TOPIC_LIST_SIZE]; /* "" : none */
+};
+
+bool wp_topic_list_has(const struct wp_topic_list *l, const char *name);
+/* Once each. Empty names, and names with a comma, are none. */
+void wp_topic_list_add(struct wp_topic_list *l, const char *name, size_t size);
+/* All of `names`, comma-separated. */
+void wp_topic_list_merge(struct wp_topic_list *l, const char *names);
 
 enum { WP_TAIL_TOPIC_SIZE = 256 };
 

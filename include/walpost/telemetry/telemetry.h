@@ -9,8 +9,30 @@
 
 #include "walpost/base/log_memory.h"
 #include "walpost/relay/relay.h"
-#include "walpost/sink/sink_figures.h"
-#include "walpost/telemetry/history.h"
+#include "walpost/sink/sink.h"
+
+/* The last minutes, for the charts of the page: a ring of samples. */
+#define WP_HISTORY_SAMPLES 150
+#define WP_HISTORY_EVERY_MS 2000
+
+struct wp_history_sample {
+	int64_t at_ms;	  /* monotonic */
+	double events_s;  /* confirmed a second, since the sample before */
+	double lag_bytes; /* below 0: not known */
+	double in_flight; /* events */
+};
+
+struct wp_history {
+	struct wp_history_sample samples[WP_HISTORY_SAMPLES];
+	size_t first;
+	size_t count;
+	uint64_t confirmed; /* as of the last */
+	int64_t at_ms;	    /* likewise; 0: none yet */
+};
+
+void wp_history_add(struct wp_history *h, int64_t now_ms, const struct wp_relay_snapshot *s);
+/* 0 is the oldest. */
+const struct wp_history_sample *wp_history_at(const struct wp_history *h, size_t index);
 
 struct wp_telemetry_process {
 	uint64_t resident_bytes;
@@ -70,5 +92,14 @@ struct wp_telemetry {
 	const struct wp_history *history;
 	struct wp_verdict verdict; /* wp_verdict_of(), of all above */
 };
+
+/*
+ * The status page: one HTML document without foreign assets, whose figures and charts stand in
+ * it as text and SVG; a few lines of script put a fresh one in its place while they are let.
+ * Never keys or payloads. WP_FULL, WP_NOMEM leave a part of it behind.
+ */
+enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v) WP_MUST_CHECK;
+/* /status: all that can be told, as one JSON object. Its members are a contract; new ones may come. */
+enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v) WP_MUST_CHECK;
 
 #endif

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/base/excerpt.h"
+#include "walpost/base/display.h"
 
 static const char *excerpt_of(const char *bytes, size_t size)
 {

@@ -3,7 +3,7 @@
 #include <jansson.h>
 
 #include "support/check.h"
-#include "walpost/base/log_line.h"
+#include "walpost/base/log.h"
 
 #define END ((struct wp_fact){ WP_FACT_END, 0, 0, 0 })
 #define HEAD "time=2026-01-02T03:04:05.678Z level=info event=e "

@@ -1,7 +1,7 @@
 #include <stdio.h>
 
 #include "patient.h"
-#include "walpost/telemetry/page.h"
+#include "walpost/telemetry/telemetry.h"
 
 static struct patient p;
 

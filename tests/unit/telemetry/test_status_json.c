@@ -1,7 +1,7 @@
 #include <jansson.h>
 
 #include "patient.h"
-#include "walpost/telemetry/status_json.h"
+#include "walpost/telemetry/telemetry.h"
 
 static struct patient p;
 

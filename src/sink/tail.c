@@ -1,4 +1,4 @@
-#include "walpost/sink/topic_list.h"
+#include "walpost/sink/tail.h"
 
 #include <string.h>
 
