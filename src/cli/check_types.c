@@ -8,7 +8,6 @@
 #include "check.h"
 #include "walpost/outbox/table.h"
 #include "walpost/postgres/columns.h"
-#include "walpost/postgres/described.h"
 
 #define RELATIONS_MAX 10000 /* and types */
 

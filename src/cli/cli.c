@@ -12,7 +12,7 @@
 #include "walpost/config/setting.h"
 #include "walpost/config/suggest.h"
 #include "walpost/kafka/properties.h"
-#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/options.h"
 
 #define SAID_SIZE 4096
 

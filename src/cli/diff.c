@@ -6,7 +6,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/diff.h"
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/terminal.h"
+#include "walpost/cli/output.h"
 
 enum {
 	INDENT = 2,

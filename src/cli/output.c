@@ -1,12 +1,14 @@
-#include "walpost/cli/output.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "walpost/cli/output.h"
 
 static void on_gone(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -80,4 +82,28 @@ enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes, struct wp_
 		bytes.size -= (size_t)size;
 	}
 	return WP_OK;
+}
+
+bool wp_terminal_is(FILE *out)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(fileno(out)) == 1 && term != NULL && *term != '\0' &&
+	       strcmp(term, "dumb") != 0;
+}
+
+bool wp_terminal_is_coloured(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return wp_terminal_is(out) && (no_color == NULL || *no_color == '\0');
+}
+
+struct wp_terminal_size wp_terminal_size(FILE *out)
+{
+	struct winsize size;
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+		return (struct wp_terminal_size){ .columns = 80, .rows = 24 };
+	return (struct wp_terminal_size){ .columns = size.ws_col, .rows = size.ws_row };
 }

@@ -1,4 +1,3 @@
-#include "walpost/cli/screen.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -6,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "walpost/cli/terminal.h"
+#include "walpost/cli/output.h"
 
 /* The other screen, without a cursor; and back. */
 #define ENTER "\033[?1049h\033[?25l"

@@ -7,8 +7,6 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/output.h"
-#include "walpost/cli/screen.h"
-#include "walpost/cli/terminal.h"
 
 struct watch {
 	struct wp_slot_status *status;

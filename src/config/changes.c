@@ -1,4 +1,4 @@
-#include "walpost/config/changes.h"
+#include "walpost/config/config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include "walpost/base/secret_file.h"
 #include "walpost/config/option.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/value.h"
 
 struct comparison {
 	const struct wp_config *old;

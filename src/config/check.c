@@ -6,7 +6,7 @@
 #include "walpost/postgres/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 #include "walpost/http/address.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"

@@ -5,7 +5,7 @@
 #include "walpost/config/config.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 
 static void fill_defaults(struct wp_config *config)
 {

@@ -7,7 +7,7 @@
 #include "walpost/postgres/conninfo.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 
 #define ASTERISKS "********"
 #define KAFKA "kafka."

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 
 struct unit {
 	const char *name;

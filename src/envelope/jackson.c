@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jackson.h"
+#include "json_tree.h"
 #include "walpost/base/utf8.h"
 
 /* ---- numbers ---- */

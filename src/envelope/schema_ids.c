@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/wildcard.h"
+#include "walpost/base/span.h"
 #include "walpost/envelope/schema_ids.h"
 
 #define OPTION "outbox.confluent.schemas"

@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router.h"
-#include "tables.h"
+#include "translate.h"
 
 #define OUTBOX "outbox"
 #define ROUTERS_MAX 16

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/config/config.h"
 
 enum wp_import_verdict {

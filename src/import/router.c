@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router.h"
+#include "translate.h"
 
 #define PLACEMENTS "table.fields.additional.placement"
 /* Of a list that is too long walpost says so itself: it is never cut. */

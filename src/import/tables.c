@@ -4,7 +4,7 @@
 
 #include "walpost/outbox/route.h"
 
-#include "tables.h"
+#include "translate.h"
 
 #define STRATEGY "io.debezium.schema.SchemaTopicNamingStrategy"
 #define PREDICATES "org.apache.kafka.connect.transforms.predicates."

@@ -10,7 +10,7 @@
 #define WALPOST_SRC_KAFKA_ADMISSION_H
 
 #include "inquiry.h"
-#include "walpost/kafka/placement.h"
+#include "walpost/kafka/properties.h"
 #include "walpost/kafka/topics.h"
 
 /* As the configuration has it. */

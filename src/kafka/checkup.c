@@ -1,4 +1,4 @@
-#include "checkup.h"
+#include "preflight_asker.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "walpost/base/log.h"
-#include "walpost/kafka/authentication.h"
 #include "walpost/kafka/reaction.h"
 #include "walpost/kafka/statistics.h"
 

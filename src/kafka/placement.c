@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "walpost/kafka/placement.h"
+#include "walpost/kafka/properties.h"
 
 typedef int32_t hash_call(const rd_kafka_topic_t *topic, const void *key, size_t key_size,
 			  int32_t partition_count, void *topic_opaque, void *message_opaque);

@@ -7,7 +7,7 @@
 #include "client.h"
 #include "preflight_asker.h"
 #include "walpost/base/clock.h"
-#include "walpost/kafka/authentication.h"
+#include "walpost/kafka/reaction.h"
 #include "walpost/kafka/properties.h"
 
 #define SLICE_MS 500

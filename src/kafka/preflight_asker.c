@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "walpost/base/clock.h"
-#include "walpost/kafka/authentication.h"
+#include "walpost/kafka/reaction.h"
 
 enum { ANSWER_TIMEOUT_MS = 5000 };
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "walpost/base/log.h"
-#include "walpost/kafka/authentication.h"
+#include "walpost/kafka/reaction.h"
 
 static void heard(struct wp_producer *p)
 {

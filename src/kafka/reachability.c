@@ -1,6 +1,6 @@
 #include "reachability.h"
 
-#include "walpost/kafka/authentication.h"
+#include "walpost/kafka/reaction.h"
 
 /* A handshake can fail once because a broker restarts; failing this long it is wrong. */
 #define TLS_PATIENCE_MS 3000

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "mapping.h"
-#include "message_protobuf.h"
 #include "walpost/base/json.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/base/display.h"

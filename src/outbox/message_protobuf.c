@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "message_protobuf.h"
+#include "walpost/outbox/message.h"
 #include "walpost/base/utf8.h"
 #include "walpost/base/wire.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/wildcard.h"
+#include "walpost/base/span.h"
 #include "walpost/outbox/names.h"
 
 #define ANY '\0' /* stands for an unquoted * in a pattern: no name can hold a NUL */

@@ -3,7 +3,6 @@
 
 #include "shape_parts.h"
 #include "walpost/envelope/cloudevent.h"
-#include "walpost/outbox/json_headers.h"
 #include "walpost/outbox/properties.h"
 
 /* 0: unknown. */

@@ -9,8 +9,6 @@
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/conninfo.h"
 #include "walpost/postgres/query.h"
-#include "walpost/postgres/reaction.h"
-#include "walpost/postgres/resolve.h"
 #include "walpost/postgres/sql.h"
 
 struct wp_connection {

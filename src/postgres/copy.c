@@ -15,8 +15,6 @@
 #include "walpost/postgres/copy.h"
 #include "walpost/postgres/receive_batching.h"
 #include "walpost/postgres/publication.h"
-#include "walpost/postgres/reaction.h"
-#include "walpost/postgres/socket_tuning.h"
 
 #define SQL_SIZE_MAX 8192
 /* What may gather in libpq before it is taken: half of what its buffer was made to hold. */

@@ -1,4 +1,4 @@
-#include "walpost/postgres/described.h"
+#include "walpost/postgres/columns.h"
 
 #include <stdio.h>
 #include <stdlib.h>

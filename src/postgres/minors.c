@@ -1,4 +1,4 @@
-#include "minors.h"
+#include "preflight_judge.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,12 +2,10 @@
 
 #include <stdio.h>
 
-#include "minors.h"
 #include "preflight_judge.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
-#include "walpost/postgres/standby_names.h"
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 

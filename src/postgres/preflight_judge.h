@@ -5,10 +5,12 @@
 #ifndef WALPOST_POSTGRES_PREFLIGHT_JUDGE_H
 #define WALPOST_POSTGRES_PREFLIGHT_JUDGE_H
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "preflight_answer.h"
+#include "walpost/base/buffer.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 
@@ -89,5 +91,34 @@ void wp_judge_slot_kept(struct judge *j);
 void wp_judge_table(struct judge *j);
 void wp_judge_publication(struct judge *j);
 void wp_judge_published_table(struct judge *j);
+
+/*
+ * Which bugs that a relay can run into does a minor release of the server still have, and
+ * which minor has none of them any more?
+ */
+/* What they do, one sentence after the other with "; " between, and the minor that cures all. */
+struct wp_minor_bugs {
+	char text[800];
+	size_t count;
+	int cured; /* 0: there is none to cure */
+};
+
+/* Of a major that is not known: none. */
+struct wp_minor_bugs wp_minor_bugs(int major, int minor);
+
+/*
+ * Reads synchronous_standby_names as the server does (syncrep_gram.y): a list of
+ * names, perhaps in FIRST n (...) or ANY n (...) or n (...). Pure.
+ */
+#define WP_STANDBY_NAME_SIZE 256 /* longer names are cut, which no server name is */
+
+/* Would a walsender of this application name be counted? Case does not matter; * counts all. */
+bool wp_standby_names_count(const char *setting, const char *application);
+/*
+ * The setting without that name, NUL-terminated. A * becomes `others` (a list of
+ * names, may be ""). The number asked for is lowered to the names that are left.
+ */
+enum wp_rc wp_standby_names_without(const char *setting, const char *application,
+				    const char *others, struct wp_buffer *into) WP_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/postgres/reaction.h"
+#include "walpost/postgres/connection.h"
 
 struct wp_query {
 	struct ev_loop *loop; /* borrowed */

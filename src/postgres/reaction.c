@@ -1,4 +1,4 @@
-#include "walpost/postgres/reaction.h"
+#include "walpost/postgres/connection.h"
 
 #include <stddef.h>
 #include <string.h>

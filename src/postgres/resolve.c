@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "walpost/base/worker.h"
-#include "walpost/postgres/resolve.h"
+#include "walpost/postgres/connection_plan.h"
 
 /* What the thread works on; it outlives the wp_resolve when that is abandoned. */
 struct task {

@@ -1,4 +1,4 @@
-#include "walpost/postgres/standby_names.h"
+#include "preflight_judge.h"
 
 #include <stdlib.h>
 #include <string.h>

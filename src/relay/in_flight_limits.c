@@ -1,4 +1,4 @@
-#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/options.h"
 
 static size_t times_for(size_t partitions)
 {

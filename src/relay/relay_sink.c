@@ -4,7 +4,7 @@
 
 #include "relay_internal.h"
 #include "walpost/relay/faults.h"
-#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/options.h"
 #include "walpost/relay/pending_dead_letters.h"
 
 enum {

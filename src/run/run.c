@@ -18,7 +18,7 @@
 #include "walpost/kafka/statistics.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/relay/relay.h"
-#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/options.h"
 #include "walpost/run/run.h"
 #include "walpost/sink/stdout.h"
 

@@ -4,7 +4,6 @@
  */
 #include "fuzz.h"
 #include "walpost/base/utf8.h"
-#include "walpost/outbox/json_headers.h"
 #include "walpost/outbox/properties.h"
 
 static struct wp_buffer buffer;

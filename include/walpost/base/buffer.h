@@ -7,7 +7,7 @@
 #ifndef WALPOST_BASE_BUFFER_H
 #define WALPOST_BASE_BUFFER_H
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/span.h"
 
 struct wp_buffer {

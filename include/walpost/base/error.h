@@ -6,7 +6,45 @@
 #ifndef WALPOST_BASE_ERROR_H
 #define WALPOST_BASE_ERROR_H
 
-#include "walpost/base/rc.h"
+/*
+ * What a function that can fail answers, and what an error calls for. A code
+ * exists only where some caller reacts differently to it.
+ */
+#define WP_MUST_CHECK __attribute__((warn_unused_result))
+#define WP_PRINTF(format_index, first_index) \
+	__attribute__((format(printf, format_index, first_index)))
+
+enum wp_rc {
+	WP_OK = 0,
+	WP_AGAIN = -1,	/* nothing now, or not taken yet: ask again later */
+	WP_PAUSE = -2,	/* not taken: a question to the outside must be answered first */
+	WP_FULL = -3,	/* refused, there is no room; it is still yours */
+	WP_DATA = -4,	/* this row cannot be relayed: poison policy */
+	WP_PROTO = -5,	/* the peer broke the protocol: drop the connection */
+	WP_IO = -6,	/* the peer is gone: reconnect with backoff */
+	WP_CONFIG = -7, /* a human must act: exit, never retry */
+	WP_NOMEM = -8,	/* exit; a new process resumes from the slot */
+};
+
+/*
+ * What an error of the other side calls for. One table per side (postgres/
+ * reaction, kafka/reaction) maps its codes to these.
+ */
+enum wp_reaction {
+	WP_REACT_NONE = 0,
+	WP_REACT_AGAIN,	      /* it passes by itself: go on waiting */
+	WP_REACT_WAIT_TOPIC,  /* topic missing or forbidden: rewind, then wait for it */
+	WP_REACT_REWIND,      /* purge, new producer, stream again from the confirmed LSN */
+	WP_REACT_ISOLATE,     /* rewind with one message per batch: an event may be poison */
+	WP_REACT_RECONNECT,   /* new connection with backoff */
+	WP_REACT_TRY_THRICE,  /* the same; but the third time at one place a human must act */
+	WP_REACT_STANDBY,     /* another process holds the slot: wait for it */
+	WP_REACT_LET_GO,      /* the server wants to stop: close, stay away 10 s */
+	WP_REACT_STOP_CONFIG, /* wrong configuration: exit code 2 */
+	WP_REACT_STOP_HUMAN,  /* a human must act: exit code 3 */
+};
+
+const char *wp_reaction_name(enum wp_reaction reaction);
 
 struct wp_error {
 	char text[2048]; /* NUL-terminated; cut at a UTF-8 boundary when too long */

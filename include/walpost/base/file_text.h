@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 
-#include "walpost/base/rc.h"
 #include "walpost/base/error.h"
 
 #define WP_FILE_TEXT_SIZE_MAX ((size_t)1 << 20)

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 
 #define WP_FINDINGS_MAX 2048
 

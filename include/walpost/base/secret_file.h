@@ -12,7 +12,6 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/rc.h"
 #include "walpost/base/error.h"
 
 enum wp_secret_news {

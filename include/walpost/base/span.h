@@ -25,4 +25,7 @@ static inline bool wp_span_is_null(struct wp_span s)
 bool wp_span_equal(struct wp_span a, struct wp_span b);
 bool wp_span_is(struct wp_span s, const char *text);
 
+/* Is `text` what `pattern` stands for, in which `any` is any run of bytes? In pattern times text steps. */
+bool wp_wildcard_matches(struct wp_span pattern, uint8_t any, struct wp_span text);
+
 #endif

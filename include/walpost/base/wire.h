@@ -9,7 +9,7 @@
 #ifndef WALPOST_BASE_WIRE_H
 #define WALPOST_BASE_WIRE_H
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/span.h"
 
 struct wp_wire {

@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "walpost/base/rc.h"
 #include "walpost/base/error.h"
 
 struct wp_worker;

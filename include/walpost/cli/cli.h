@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "walpost/base/exit.h"
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/config/config.h"
 
 struct wp_command {

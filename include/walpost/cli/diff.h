@@ -8,7 +8,7 @@
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/kafka/placement.h"
+#include "walpost/kafka/properties.h"
 #include "walpost/kafka/topic_reader.h"
 #include "walpost/diff/matching.h"
 

@@ -7,6 +7,9 @@
 #ifndef WALPOST_CLI_OUTPUT_H
 #define WALPOST_CLI_OUTPUT_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "walpost/base/span.h"
 #include "walpost/cli/session.h"
 
@@ -23,5 +26,42 @@ void wp_output_release(struct wp_output *o);
 /* All of it. WP_IO with the error: it cannot be written, or the console was interrupted. */
 enum wp_rc wp_output_write(struct wp_output *o, struct wp_span bytes,
 			   struct wp_error *error) WP_MUST_CHECK;
+
+/* Is it a terminal that can do more than print? TERM is set, and is not "dumb". */
+bool wp_terminal_is(FILE *out);
+/* Such a terminal, and the user has not said no (NO_COLOR, as https://no-color.org has it). */
+bool wp_terminal_is_coloured(FILE *out);
+
+struct wp_terminal_size {
+	int columns;
+	int rows;
+};
+
+/* 80 by 24 where it cannot be told. */
+struct wp_terminal_size wp_terminal_size(FILE *out);
+
+/*
+ * A text that takes the place of the one before, on a terminal's other screen: fitted to its
+ * size, painted anew when that changes, and gone when the program is interrupted, stopped
+ * (Ctrl-Z) or done.
+ *
+ * Owns: its watchers, a copy of the text. Borrows: the console. One at a time.
+ */
+struct wp_screen {
+	struct wp_console *console; /* borrowed; NULL: not begun */
+	bool is_shown;
+	char *text; /* owned */
+	ev_signal interrupt;
+	ev_signal terminate;
+	ev_signal resize;
+	ev_signal stop;
+};
+
+/* Standard output must be a terminal (cli/terminal). */
+void wp_screen_init(struct wp_screen *s, struct wp_console *console);
+/* The terminal is as it was. Fine if it never began. */
+void wp_screen_release(struct wp_screen *s);
+/* Lines that are too wide or too many are cut. Nothing once it was interrupted. */
+void wp_screen_show(struct wp_screen *s, const char *text);
 
 #endif

@@ -10,6 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "walpost/base/error.h"
+#include "walpost/config/config.h"
+
 /* Of [outbox.NAME], with its NUL. */
 #define WP_OUTBOX_NAME_SIZE 64
 
@@ -77,5 +80,17 @@ size_t wp_option_section_size(const char *key);
 char *wp_option_variable(const struct wp_option *option, char *text);
 /* What is allowed, in words: "a number from 1 to 1048576". Returns `text`, likewise. */
 char *wp_option_allowed(const struct wp_option *option, char *text);
+
+/*
+ * Writes the member of `config` that `option` stands for; a text is borrowed, so it
+ * must live as long as `config`. WP_CONFIG: not what wp_option_allowed() says.
+ */
+enum wp_rc wp_value_store(const struct wp_option *option, const char *text,
+			  struct wp_config *config) WP_MUST_CHECK;
+
+/* Digits only, no sign; false beyond `max`. */
+bool wp_value_number(const char *text, size_t size, int64_t max, int64_t *ret) WP_MUST_CHECK;
+/* "90s", "2h": WP_CONFIG: no number with one of the units ms, s, min, h. */
+enum wp_rc wp_value_duration(const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 
 #endif

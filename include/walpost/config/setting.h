@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/config/config.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/config/option.h"
 #include "walpost/outbox/options.h"

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/span.h"
 #include "walpost/kafka/queue.h"
 #include "walpost/sink/sink.h"

@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/sink/sink.h"
 #include "walpost/wal/lsn.h"
 

@@ -13,9 +13,9 @@ enum wp_on_halt { WP_ON_HALT_EXIT, WP_ON_HALT_HOLD };
 
 struct wp_relay_options {
 	enum wp_sink_kind sink;
-	size_t in_flight_events; /* sent and not confirmed, at most */
-	size_t in_flight_bytes;	 /* likewise, with per-event overhead counted */
-	size_t in_flight_bytes_max; /* what that may become with many partitions (in_flight_limits.h) */
+	size_t in_flight_events;      /* sent and not confirmed, at most */
+	size_t in_flight_bytes;	      /* likewise, with per-event overhead counted */
+	size_t in_flight_bytes_max;   /* what that may become with many partitions (below) */
 	int64_t feedback_interval_ms; /* confirmed positions are told at most this often */
 	int64_t topic_wait_ms;	      /* how long a missing or forbidden topic may stay so */
 	int64_t shutdown_timeout_ms;
@@ -25,5 +25,23 @@ struct wp_relay_options {
 	enum wp_on_halt on_halt;
 	uint16_t epoch;
 };
+
+/*
+ * How much may be in flight, where events go to so many partitions? A request to Kafka carries events of one partition, and costs librdkafka a look at each partition
+ * of the broker: with a fixed number of events in flight, twice the partitions make twice the
+ * requests of half the size, each at twice the price. So the bounds grow with the partitions in
+ * use: as configured they are for 256 partitions, each further 256 add them once more.
+ */
+#define WP_IN_FLIGHT_PARTITIONS 256
+#define WP_IN_FLIGHT_TIMES_MAX 8
+
+struct wp_in_flight_limits {
+	size_t events;
+	size_t bytes;
+};
+
+/* Never less for more partitions; SIZE_MAX partitions: the most there can be. */
+struct wp_in_flight_limits wp_in_flight_limits_for(const struct wp_relay_options *options,
+						   size_t partitions);
 
 #endif

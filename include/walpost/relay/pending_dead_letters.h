@@ -8,7 +8,7 @@
 #ifndef WALPOST_RELAY_PENDING_DEAD_LETTERS_H
 #define WALPOST_RELAY_PENDING_DEAD_LETTERS_H
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/outbox/dead_letter.h"
 
 enum { WP_PENDING_DEAD_LETTERS_MAX = 1024, WP_DEAD_LETTER_REASON_SIZE = 200 };

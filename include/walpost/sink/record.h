@@ -43,6 +43,13 @@ struct wp_record {
 };
 
 /* Bytes of topic-independent content: key, value, header names and values. */
-size_t wp_record_size(const struct wp_record *record);
+static inline size_t wp_record_size(const struct wp_record *record)
+{
+	size_t size = record->key.size + record->value.size;
+
+	for (size_t i = 0; i < record->header_count; i++)
+		size += record->headers[i].name.size + record->headers[i].value.size;
+	return size;
+}
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 #include "walpost/base/span.h"
 
 typedef uint64_t wp_lsn;

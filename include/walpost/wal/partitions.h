@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 
 #define WP_PARTITIONS_MAX (1 << 20)
 

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "walpost/postgres/resolve.h"
+#include "walpost/postgres/connection_plan.h"
 
 /* ---- a resolver of ours: linked with --wrap=getaddrinfo ---- */
 

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "support/check.h"
-#include "walpost/postgres/socket_tuning.h"
+#include "walpost/postgres/receive_batching.h"
 
 struct pair {
 	int ours, theirs;

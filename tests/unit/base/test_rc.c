@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 
 static void every_reaction_has_a_name_of_its_own(void **state)
 {

@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/base/wildcard.h"
+#include "walpost/base/span.h"
 
 static bool matches(const char *pattern, const char *text)
 {

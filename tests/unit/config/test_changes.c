@@ -8,7 +8,7 @@
 #include "support/check.h"
 #include "support/files.h"
 #include "walpost/base/secret_file.h"
-#include "walpost/config/changes.h"
+#include "walpost/config/config.h"
 
 static char told[2048];
 

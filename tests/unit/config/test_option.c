@@ -3,7 +3,6 @@
 
 #include "walpost/config/config.h"
 #include "walpost/config/option.h"
-#include "walpost/config/value.h"
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/config/value.h"
+#include "walpost/config/option.h"
 
 #include "support/check.h"
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/authentication.h"
+#include "walpost/kafka/reaction.h"
 
 #define NEW 0x020601ff
 #define OLD 0x020002ff

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "checkup.h"
+#include "preflight_asker.h"
 
 /* A topic that will do, of a cluster of three; a test changes what it is about. */
 struct topic {

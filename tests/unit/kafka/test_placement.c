@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/kafka/placement.h"
+#include "walpost/kafka/properties.h"
 
 /* As Apache Kafka's own tests have them (UtilsTest.testMurmur2), made positive. */
 static void murmur2_gives_the_published_values(void **state)

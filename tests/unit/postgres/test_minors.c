@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "minors.h"
+#include "preflight_judge.h"
 
 static void a_minor_has_the_bugs_that_later_ones_cure(void **state)
 {

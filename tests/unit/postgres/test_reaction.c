@@ -1,6 +1,6 @@
 #include "support/check.h"
 
-#include "walpost/postgres/reaction.h"
+#include "walpost/postgres/connection.h"
 
 static void wrong_credentials_and_names_stop_for_the_configuration(void **state)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "walpost/postgres/standby_names.h"
+#include "preflight_judge.h"
 
 static void a_name_in_any_of_the_forms_is_counted(void **state)
 {

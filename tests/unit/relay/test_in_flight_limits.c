@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/relay/in_flight_limits.h"
+#include "walpost/relay/options.h"
 
 #define MIB ((size_t)1024 * 1024)
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "walpost/base/rc.h"
+#include "walpost/base/error.h"
 
 enum shortage { SHORT_ONCE, SHORT_FROM_THEN_ON };
 
