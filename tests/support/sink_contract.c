@@ -170,7 +170,6 @@ static void restart(enum wp_batching batching)
 
 static int open_sink(void **state)
 {
-	(void)state;
 	trial = (struct trial){ .driver = driver };
 	driver->heal(driver->arg);
 	trial.sink = driver->open(driver->arg);
@@ -181,7 +180,6 @@ static int open_sink(void **state)
 
 static int close_sink(void **state)
 {
-	(void)state;
 	driver->heal(driver->arg);
 	driver->close(driver->arg, trial.sink);
 	trial.sink = NULL;
@@ -192,7 +190,6 @@ static int close_sink(void **state)
 
 static void a_new_sink_becomes_ready_with_nothing_in_flight(void **state)
 {
-	(void)state;
 	CHECK_EQ(view()->in_flight, 0);
 	turn_until_ready();
 	CHECK_TEXT(view()->topic, "");
@@ -200,7 +197,6 @@ static void a_new_sink_becomes_ready_with_nothing_in_flight(void **state)
 
 static void what_is_taken_is_confirmed_once_and_in_order(void **state)
 {
-	(void)state;
 	send_many(500);
 	turn_until_settled();
 	CHECK_EQ(trial.confirmed, 500);
@@ -210,7 +206,6 @@ static void what_is_taken_is_confirmed_once_and_in_order(void **state)
 
 static void tickets_are_the_callers_numbers(void **state)
 {
-	(void)state;
 	for (wp_ticket ticket = 7; ticket < 400; ticket += 13)
 		send_one(ticket);
 	turn_until_settled();
@@ -222,7 +217,6 @@ static void collect_gives_no_more_than_asked_and_loses_none(void **state)
 {
 	int64_t deadline;
 
-	(void)state;
 	send_many(100);
 	for (deadline = trial.now_ms + PATIENCE_MS; trial.in_flight > 0;) {
 		CHECK(trial.now_ms < deadline);
@@ -235,7 +229,6 @@ static void collect_gives_no_more_than_asked_and_loses_none(void **state)
 
 static void what_is_held_up_stays_in_flight_and_comes_when_it_flows_again(void **state)
 {
-	(void)state;
 	send_many(10);
 	turn_until_settled();
 	driver->hold(driver->arg);
@@ -254,7 +247,6 @@ static void a_purge_reports_each_one_as_purged_or_confirmed(void **state)
 {
 	size_t purged = 0;
 
-	(void)state;
 	send_many(10);
 	turn_until_settled();
 	driver->hold(driver->arg);
@@ -274,7 +266,6 @@ static void a_purge_reports_each_one_as_purged_or_confirmed(void **state)
 
 static void a_purge_of_nothing_does_nothing(void **state)
 {
-	(void)state;
 	trial.sink->ops->purge(trial.sink);
 	send_many(5);
 	turn_until_settled();
@@ -285,7 +276,6 @@ static void a_purge_of_nothing_does_nothing(void **state)
 
 static void after_a_restart_old_tickets_are_never_reported(void **state)
 {
-	(void)state;
 	send_many(10);
 	turn_until_settled();
 	driver->hold(driver->arg);
@@ -304,7 +294,6 @@ static void after_a_restart_old_tickets_are_never_reported(void **state)
 
 static void one_by_one_everything_is_delivered_as_well(void **state)
 {
-	(void)state;
 	turn_until_ready();
 	restart(WP_BATCHING_ONE_BY_ONE);
 	send_many(30);
@@ -318,7 +307,6 @@ static void one_by_one_everything_is_delivered_as_well(void **state)
 
 static void a_restart_during_a_restart_is_fine(void **state)
 {
-	(void)state;
 	send_many(5);
 	restart(WP_BATCHING_NORMAL);
 	restart(WP_BATCHING_NORMAL);
@@ -339,7 +327,6 @@ static bool is_answered(enum wp_tail_state state)
 
 static void a_question_about_the_tail_is_answered(void **state)
 {
-	(void)state;
 	CHECK_EQ(view()->tail.state, WP_TAIL_NONE);
 	send_many(3);
 	turn_until_settled();
@@ -358,14 +345,12 @@ static void a_question_about_the_tail_is_answered(void **state)
 
 static void a_sink_may_be_freed_with_a_question_open(void **state)
 {
-	(void)state;
 	trial.sink->ops->ask_tail(trial.sink, &question);
 	/* close_sink() frees it. */
 }
 
 static void a_sink_may_be_freed_with_records_in_flight(void **state)
 {
-	(void)state;
 	send_many(3);
 	driver->hold(driver->arg);
 	while (trial.last < 50 && offer(trial.last + 1) == WP_OK)

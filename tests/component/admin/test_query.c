@@ -79,7 +79,6 @@ static void ask(struct fixture *f, const char *sql)
 
 static void the_result_of_the_last_statement_is_handed_over(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	ask(&f, "SELECT 1; SELECT 2 AS two, NULL");
 	CHECK_EQ(PQntuples(f.result), 1);
@@ -93,7 +92,6 @@ static void the_result_of_the_last_statement_is_handed_over(void **state)
 
 static void an_error_comes_with_its_code_and_sentence(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	ask(&f, "SELECT 1; SELECT * FROM nowhere; SELECT 2");
 	CHECK_TEXT(f.failure.sqlstate, "42P01");
@@ -105,7 +103,6 @@ static void an_error_comes_with_its_code_and_sentence(void **state)
 
 static void it_may_be_freed_from_within_done(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	f.free_within = true;
 	ask(&f, "SELECT 1");
@@ -115,7 +112,6 @@ static void it_may_be_freed_from_within_done(void **state)
 
 static void freed_before_it_calls_nobody(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	begin(&f, "SELECT pg_sleep(0.05)");
 	wp_query_free(f.query);
@@ -127,7 +123,6 @@ static void freed_before_it_calls_nobody(void **state)
 
 static void a_terminated_backend_is_told_with_its_code(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	ask(&f, "SELECT pg_terminate_backend(pg_backend_pid())");
 	CHECK_TEXT(f.failure.sqlstate, "57P01");
@@ -137,7 +132,6 @@ static void a_terminated_backend_is_told_with_its_code(void **state)
 
 static void a_connection_that_breaks_without_a_word_is_told(void **state)
 {
-	(void)state;
 	struct fixture f = connected("");
 	begin(&f, "SELECT pg_sleep(60)");
 	CHECK_EQ(shutdown(PQsocket(f.pg), SHUT_RDWR), 0);
@@ -151,7 +145,6 @@ static void a_connection_that_breaks_without_a_word_is_told(void **state)
 
 static void nothing_is_sent_on_a_lost_connection(void **state)
 {
-	(void)state;
 	struct wp_error error;
 	struct fixture f = connected("");
 	ask(&f, "SELECT pg_terminate_backend(pg_backend_pid())");
@@ -164,7 +157,6 @@ static void nothing_is_sent_on_a_lost_connection(void **state)
 
 static void a_text_larger_than_the_socket_takes_is_sent_as_it_can(void **state)
 {
-	(void)state;
 	enum { SIZE = 16 << 20 };
 	struct fixture f = connected("");
 	char *sql = malloc(SIZE);
@@ -180,7 +172,6 @@ static void a_text_larger_than_the_socket_takes_is_sent_as_it_can(void **state)
 
 static void it_works_on_replication_connections_up_to_the_copy(void **state)
 {
-	(void)state;
 	struct fixture f = connected("replication=database");
 	ask(&f, "IDENTIFY_SYSTEM");
 	CHECK_TEXT(PQgetvalue(f.result, 0, 3), "postgres");
@@ -221,14 +212,12 @@ static void check_preflight_on(const char *more)
 
 static void the_preflight_question_is_answered_on_both_kinds_of_connection(void **state)
 {
-	(void)state;
 	check_preflight_on("");
 	check_preflight_on("replication=database");
 }
 
 static void the_preflight_question_has_a_limit(void **state)
 {
-	(void)state;
 	struct wp_postgres_options options = { .conninfo = "", .slot = "s", .publication = "p" };
 	struct wp_requirements_table table = { .schema = "public", .name = "outbox" };
 	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };

@@ -16,7 +16,6 @@ static char letters[200000];
 
 static int one_broker(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, "orders", 1);
 	world_topic(&w, "bills", 1);
@@ -27,7 +26,6 @@ static int one_broker(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	world_release(&w);
 	return 0;
 }
@@ -85,7 +83,6 @@ static struct wp_record record_of_wire_size(const char *topic, size_t size)
 
 static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void **state)
 {
-	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -122,7 +119,6 @@ static struct wp_asked limit_of(const char *message_max, const char *segment)
 /* A topic made anew takes what is behind a batch that it refuses for either. */
 static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **state)
 {
-	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -143,7 +139,6 @@ static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **s
 
 static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
 {
-	(void)state;
 	world_property(&w, "compression.type", "none");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -159,7 +154,6 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 
 static void with_compression_the_broker_decides(void **state)
 {
-	(void)state;
 	world_open(&w);
 	world_use(&w, "orders");
 	answer("orders", 5000);
@@ -170,7 +164,6 @@ static void with_compression_the_broker_decides(void **state)
 
 static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_flight(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -198,7 +191,6 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 
 static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void **state)
 {
-	(void)state;
 	world_property(&w, "batch.size", "30000");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -212,7 +204,6 @@ static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void 
 
 static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
 {
-	(void)state;
 	world_open(&w);
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	world_use(&w, "orders");
@@ -225,7 +216,6 @@ static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
 
 static void a_tiny_limit_still_gives_a_batch_size(void **state)
 {
-	(void)state;
 	world_open(&w);
 	world_use(&w, "orders");
 	answer("orders", 100);
@@ -235,7 +225,6 @@ static void a_tiny_limit_still_gives_a_batch_size(void **state)
 
 static void a_size_refused_by_report_names_the_limit_and_has_it_read_again(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -251,7 +240,6 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 {
 	static const int64_t waits_ms[] = { 1000, 2000, 4000, 8000, 10000, 10000 };
 
-	(void)state;
 	world_open(&w);
 	world_use(&w, "orders");
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
@@ -283,7 +271,6 @@ static size_t sent_of(size_t count, wp_ticket first, const struct wp_record *rec
 
 static void the_first_record_of_a_partition_goes_alone(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	struct wp_record another = world_record("bills", "k", "v");
 	world_open(&w);
@@ -304,7 +291,6 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 
 static void what_may_be_too_large_goes_in_front_alone(void **state)
 {
-	(void)state;
 	world_open(&w);
 	world_use(&w, "orders");
 	answer("orders", 5000);
@@ -323,7 +309,6 @@ static void what_may_be_too_large_goes_in_front_alone(void **state)
 
 static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
@@ -338,7 +323,6 @@ static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
 
 static void a_partition_long_unused_is_new_again(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -355,7 +339,6 @@ static void a_partition_long_unused_is_new_again(void **state)
 
 static void a_purged_first_makes_room_for_another(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -376,7 +359,6 @@ static void a_purged_first_makes_room_for_another(void **state)
 
 static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("orders", "k", "v");
 	world_open(&w);
 	world_use(&w, "orders");
@@ -391,7 +373,6 @@ static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 
 static void topics_that_are_expected_are_asked_for_together(void **state)
 {
-	(void)state;
 	static const char *const names[] = { "one", "two", "three" };
 	for (size_t i = 0; i < 3; i++)
 		world_topic(&w, names[i], 2);
@@ -409,7 +390,6 @@ static void topics_that_are_expected_are_asked_for_together(void **state)
 
 static void versions_known_for_trouble_are_named(void **state)
 {
-	(void)state;
 	CHECK(wp_client_version_trouble(0x020002ff) == NULL);
 	CHECK(wp_client_version_trouble(0x020101ff) == NULL);
 	CHECK(wp_client_version_trouble(0x020200ff) != NULL);
@@ -425,7 +405,6 @@ static void versions_known_for_trouble_are_named(void **state)
 /* The mock creates what it is asked for; this one is to say at first that it has none. */
 static void what_the_brokers_are_to_create_is_missing_only_when_they_have_not(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("late", "k", "v");
 	rd_kafka_mock_topic_set_error(w.cluster, "late", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_property(&w, "allow.auto.create.topics", "true");

@@ -17,7 +17,6 @@ static struct wp_error error;
 
 static int one_broker(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, "known", 1);
 	world_topic(&w, "new", 4);
@@ -27,7 +26,6 @@ static int one_broker(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	world_release(&w);
 	return 0;
 }
@@ -70,7 +68,6 @@ static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 	enum { TOPICS = 300 };
 	char name[32];
 
-	(void)state;
 	world_open(&w); /* the mock cluster makes a topic when it is asked for it */
 	world_use(&w, "known");
 	uint64_t before = inside()->inquiry.serial;
@@ -90,7 +87,6 @@ static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 
 static void events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet(void **state)
 {
-	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
 	world_use(&w, "known");
@@ -112,7 +108,6 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 	wp_ticket last[8] = { 0 };
 	char key[8];
 
-	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
 	world_use(&w, "known");
@@ -136,7 +131,6 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 /* As today: a human must act, and what is taken until then comes twice if it takes too long. */
 static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **state)
 {
-	(void)state;
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	world_use(&w, "known");
@@ -162,7 +156,6 @@ static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **s
 
 static void of_two_missing_topics_that_of_the_first_event_is_named(void **state)
 {
-	(void)state;
 	world_topic_says(&w, "one", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_topic_says(&w, "two", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
@@ -181,7 +174,6 @@ static void of_two_missing_topics_that_of_the_first_event_is_named(void **state)
 
 static void a_purge_gives_back_each_queued_record_once(void **state)
 {
-	(void)state;
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	world_use(&w, "known");
@@ -212,7 +204,6 @@ static void a_purge_gives_back_each_queued_record_once(void **state)
  */
 static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void **state)
 {
-	(void)state;
 	world_open(&w);
 	world_use(&w, "known");
 	wp_topics_find(&inside()->admission.topics, "known")->partitions[0].confirmed_at_ms =
@@ -234,7 +225,6 @@ static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void
 
 static void after_a_restart_nothing_of_the_queue_is_left(void **state)
 {
-	(void)state;
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	world_use(&w, "known");
@@ -253,7 +243,6 @@ static void after_a_restart_nothing_of_the_queue_is_left(void **state)
 
 static void one_by_one_nothing_is_queued(void **state)
 {
-	(void)state;
 	world_open(&w);
 	w.sink->ops->restart(w.sink, WP_BATCHING_ONE_BY_ONE);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
@@ -270,7 +259,6 @@ static void what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_pass
 {
 	struct wp_record record = world_record("known", "k", "v");
 
-	(void)state;
 	record.partition = 1;
 	world_open(&w);
 	CHECK_EQ(world_offer(&w, 1, &record, &error), WP_OK);
@@ -300,7 +288,6 @@ static void what_waits_behind_a_first_does_not_count_the_partitions_for_ever(voi
 {
 	struct wp_record record = world_record("known", "k", "v");
 
-	(void)state;
 	world_open(&w);
 	for (int i = 0; i < 200; i++) /* for some seconds */
 		rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1,
@@ -318,7 +305,6 @@ static void what_waits_behind_a_first_does_not_count_the_partitions_for_ever(voi
 
 static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **state)
 {
-	(void)state;
 	world_open(&w);
 	world_use(&w, "known");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
@@ -337,7 +323,6 @@ static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **stat
 /* A batch of the old one could be refused. */
 static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 {
-	(void)state;
 	keep_in_the_dark("new");
 	world_open(&w);
 	world_use(&w, "known");
@@ -364,7 +349,6 @@ static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 
 static void a_sink_may_be_freed_with_records_queued_and_given_back(void **state)
 {
-	(void)state;
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
 	take(1, "new", "k");
@@ -500,7 +484,6 @@ static void each_record_taken_has_one_report_and_keeps_its_order(void **state)
 {
 	static struct course c;
 
-	(void)state;
 	for (uint64_t seed = 1; seed <= 3; seed++) {
 		c = (struct course){ .random = seed, .next = 1 };
 		heal_all();
@@ -525,7 +508,6 @@ static void each_record_taken_has_one_report_and_keeps_its_order(void **state)
 
 static int five_topics(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	for (char name[] = "a"; name[0] < 'a' + NAMES; name[0]++)
 		world_topic(&w, name, 2);

@@ -18,7 +18,6 @@ static struct wp_producer *inside(void)
 
 static int many_partitions(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, "a", MANY);
 	world_topic(&w, "b", MANY);
@@ -29,7 +28,6 @@ static int many_partitions(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	world_release(&w);
 	return 0;
 }
@@ -77,7 +75,6 @@ static void check_in_order(void)
 
 static void topics_of_few_partitions_share_a_client(void **state)
 {
-	(void)state;
 	send_to("c", 1);
 	send_to("a", 2);
 	send_to("c", 3);
@@ -87,7 +84,6 @@ static void topics_of_few_partitions_share_a_client(void **state)
 
 static void a_topic_stays_with_its_client(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "a")->client, 0);
 	CHECK_EQ(wp_topics_find(&inside()->admission.topics, "b")->client, 1);
@@ -111,7 +107,6 @@ static unsigned client_of_topic_with(int32_t partition_count)
 
 static void more_brokers_share_the_partitions_so_fewer_clients_do(void **state)
 {
-	(void)state;
 	send_to("a", 1);
 	WORLD_UNTIL(&w, is_confirmed(1));
 	inside()->inquiry.broker_count = 2;
@@ -123,7 +118,6 @@ static void more_brokers_share_the_partitions_so_fewer_clients_do(void **state)
 
 static void there_are_never_more_than_eight(void **state)
 {
-	(void)state;
 	WORLD_UNTIL(&w, inside()->clients.phase == WP_PHASE_RUNNING);
 	for (unsigned i = 0; i < 3 * WP_CLIENTS_MAX; i++)
 		CHECK_EQ(client_of_topic_with(1000), i % WP_CLIENTS_MAX);
@@ -153,7 +147,6 @@ static void when_no_more_can_be_opened_those_that_are_open_take_more(void **stat
 
 static void a_restart_closes_all_of_them(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	world_down(&w);
 	send_to("a", 3);
@@ -175,7 +168,6 @@ static void a_restart_closes_all_of_them(void **state)
 
 static void what_any_of_them_has_queued_can_be_purged(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	world_down(&w);
 	send_to("a", 3);
@@ -190,7 +182,6 @@ static void what_any_of_them_has_queued_can_be_purged(void **state)
 /* So that each goes with others of its partition, though all partitions have some. */
 static void what_librdkafka_need_not_have_yet_is_deferred(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	world_down(&w);
 	send_to_both(3, 1003);
@@ -205,7 +196,6 @@ static void what_librdkafka_need_not_have_yet_is_deferred(void **state)
 
 static void with_one_client_nothing_is_deferred(void **state)
 {
-	(void)state;
 	send_to("a", 1);
 	WORLD_UNTIL(&w, is_confirmed(1));
 	world_down(&w);
@@ -216,7 +206,6 @@ static void with_one_client_nothing_is_deferred(void **state)
 
 static void what_is_deferred_is_purged_or_forgotten_like_the_rest(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	world_down(&w);
 	send_to_both(3, 1003);
@@ -242,7 +231,6 @@ static void lead(const char *topic, int32_t broker)
 /* Of a partition without a leader nothing is confirmed, for as long as that lasts. */
 static void what_is_deferred_does_not_wait_for_partitions_without_a_leader(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	lead("a", -1);
 	for (wp_ticket t = 3; t < 403; t++)
@@ -256,7 +244,6 @@ static void what_is_deferred_does_not_wait_for_partitions_without_a_leader(void 
 
 static void a_fatal_error_of_any_breaks_the_sink(void **state)
 {
-	(void)state;
 	send_to_two_clients();
 	(void)rd_kafka_test_fatal_error(inside()->clients.list[1].rk,
 					RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "by hand");

@@ -16,7 +16,6 @@ static struct wp_secret_file *file;
 
 static int set_up(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, TOPIC, 1);
 	(void)snprintf(path, sizeof(path), "/tmp/walpost-credentials-XXXXXX");
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	world_release(&w);
 	wp_secret_file_free(file);
 	file = NULL;
@@ -100,7 +98,6 @@ static void a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed(vo
 	struct wp_record record = world_record(TOPIC, "k", "v");
 	struct wp_error error;
 
-	(void)state;
 	open_with("client.id", "before");
 	send_and_confirm(1);
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 400), 0);
@@ -120,7 +117,6 @@ static void a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed(vo
 
 static void a_file_that_makes_no_client_leaves_the_old_one(void **state)
 {
-	(void)state;
 	open_with("linger.ms", "1");
 	send_and_confirm(1);
 	write_text(path, "one");
@@ -140,7 +136,6 @@ static void a_file_that_makes_no_client_leaves_the_old_one(void **state)
 
 static void a_restart_meanwhile_waits_for_the_file_and_does_not_fail(void **state)
 {
-	(void)state;
 	open_with("linger.ms", "1");
 	send_and_confirm(1);
 	write_text(path, "one");
@@ -156,7 +151,6 @@ static void what_stays_in_flight_too_long_breaks_the_old_client(void **state)
 {
 	struct wp_record record = world_record(TOPIC, "k", "v");
 
-	(void)state;
 	open_with("client.id", "before");
 	send_and_confirm(1);
 	CHECK_EQ(rd_kafka_mock_broker_set_rtt(w.cluster, 1, 20000), 0);
@@ -179,7 +173,6 @@ static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **sta
 	struct wp_tail_question question = { 0 };
 	struct wp_tail tail;
 
-	(void)state;
 	open_with("socket.timeout.ms", "10000");
 	wp_topic_list_add(&question.topics, TOPIC, strlen(TOPIC));
 	write_text(path, "ten");

@@ -9,7 +9,6 @@ static struct wp_error sentence, error;
 
 static int one_broker(void **state)
 {
-	(void)state;
 	world_init(&w, 3);
 	sentence.text[0] = error.text[0] = '\0';
 	return 0;
@@ -17,14 +16,12 @@ static int one_broker(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	world_release(&w);
 	return 0;
 }
 
 static void brokers_that_answer_are_counted(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_kafka_reach(&w.options, 10000, &sentence, &error), WP_OK);
 	CHECK_HAS(sentence.text, "reached 3 brokers of Kafka cluster");
 	CHECK_TEXT(error.text, "");
@@ -32,7 +29,6 @@ static void brokers_that_answer_are_counted(void **state)
 
 static void nobody_there_is_io_with_the_address_and_within_the_time(void **state)
 {
-	(void)state;
 	world_down(&w);
 	int64_t before = world_clock_ms();
 	CHECK_EQ(wp_kafka_reach(&w.options, 5000, &sentence, &error), WP_IO);
@@ -44,7 +40,6 @@ static void nobody_there_is_io_with_the_address_and_within_the_time(void **state
 
 static void wrong_credentials_are_told_at_once(void **state)
 {
-	(void)state;
 	world_property(&w, "security.protocol", "sasl_plaintext");
 	world_property(&w, "sasl.mechanism", "PLAIN");
 	world_property(&w, "sasl.username", "me");
@@ -58,7 +53,6 @@ static void wrong_credentials_are_told_at_once(void **state)
 
 static void a_wrong_property_is_told_with_its_place(void **state)
 {
-	(void)state;
 	world_property(&w, "acks", "1");
 	CHECK_EQ(wp_kafka_reach(&w.options, 1000, &sentence, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "acks = 1 (the test) is refused");
@@ -82,7 +76,6 @@ static const struct wp_finding *finding(const char *name)
 /* The mock cluster tells neither configurations nor rights: that fails nothing. */
 static void topics_are_looked_at(void **state)
 {
-	(void)state;
 	const struct wp_topic_wanted topics[] = {
 		{ .name = "there", .use = WP_TOPIC_ROUTED },
 		{ .name = "letters", .use = WP_TOPIC_DEAD_LETTERS },
@@ -106,7 +99,6 @@ static void topics_are_looked_at(void **state)
 
 static void nobody_there_is_the_last_finding(void **state)
 {
-	(void)state;
 	world_down(&w);
 	found.count = 0;
 	wp_kafka_check(&w.options, NULL, 0, 1500, &found);

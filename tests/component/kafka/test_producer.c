@@ -17,7 +17,6 @@ static struct wp_error error;
 
 static int one_broker(void **state)
 {
-	(void)state;
 	world_init(&w, 1);
 	world_topic(&w, TOPIC, 4);
 	world_topic(&w, "single", 1);
@@ -27,7 +26,6 @@ static int one_broker(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	world_release(&w);
 	return 0;
 }
@@ -100,7 +98,6 @@ static void a_record_arrives_byte_for_byte(void **state)
 	const void *value;
 	size_t size;
 
-	(void)state;
 	struct wp_header sent[] = {
 		{ wp_span_of("id"), wp_span_of("7") },
 		{ wp_span_of("none"), { NULL, 0 } },
@@ -133,7 +130,6 @@ static void a_record_arrives_byte_for_byte(void **state)
 
 static void null_and_empty_arrive_as_such(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("single", "", "");
 	world_open(&w);
 	world_send(&w, 1, &record);
@@ -175,7 +171,6 @@ static void a_key_goes_where_javas_partitioner_puts_it(void **state)
 		{ "34", 0x873930da },	 { "4", 0x5a4b5ca1 },
 	};
 
-	(void)state;
 	world_open(&w);
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		char topic[32];
@@ -194,7 +189,6 @@ static void a_key_goes_where_javas_partitioner_puts_it(void **state)
 
 static void tickets_come_back_in_order(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1000);
 	WORLD_UNTIL(&w, w.report_count == 1000);
@@ -208,7 +202,6 @@ static void tickets_come_back_in_order(void **state)
 
 static void an_error_that_passes_is_not_seen(void **state)
 {
-	(void)state;
 	world_open(&w);
 	rd_kafka_mock_push_request_errors(
 		w.cluster, API_PRODUCE, 3, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
@@ -221,7 +214,6 @@ static void an_error_that_passes_is_not_seen(void **state)
 
 static void a_size_error_asks_for_isolation_and_breaks_the_producer(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -243,7 +235,6 @@ static void a_size_error_asks_for_isolation_and_breaks_the_producer(void **state
 
 static void after_the_restart_it_delivers_again_one_by_one(void **state)
 {
-	(void)state;
 	world_open(&w);
 	fail_produce(RD_KAFKA_RESP_ERR_INVALID_RECORD, 1);
 	send_many(1, 1);
@@ -266,7 +257,6 @@ static void after_the_restart_it_delivers_again_one_by_one(void **state)
 
 static void an_unlisted_error_asks_for_a_rewind(void **state)
 {
-	(void)state;
 	world_open(&w);
 	fail_produce(RD_KAFKA_RESP_ERR_POLICY_VIOLATION, 1);
 	send_many(1, 1);
@@ -279,7 +269,6 @@ static void an_unlisted_error_asks_for_a_rewind(void **state)
 
 static void a_fatal_error_breaks_it_until_the_restart(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -296,7 +285,6 @@ static void a_fatal_error_breaks_it_until_the_restart(void **state)
 
 static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 {
-	(void)state;
 	world_open(&w);
 	(void)rd_kafka_test_fatal_error(inside()->clients.list[0].rk,
 					RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
@@ -309,7 +297,6 @@ static void produce_without_idempotence_rights_stops_for_a_human(void **state)
 /* Brokers ask for it as a producer begins. */
 static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -330,7 +317,6 @@ static void a_right_that_was_there_and_is_taken_away_is_waited_for(void **state)
 
 static void a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -345,7 +331,6 @@ static void a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart(v
 
 static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -364,7 +349,6 @@ static void denied_with_events_in_flight_it_breaks_and_waits_after_the_restart(v
 
 static void what_a_purge_takes_back_is_reported_as_purged(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -382,7 +366,6 @@ static void reports_left_in_the_queue_make_it_due_at_once(void **state)
 	struct wp_report three[3];
 	size_t count = 0;
 
-	(void)state;
 	world_open(&w);
 	send_many(1, 50);
 	/* All are there before the first is taken. */
@@ -411,7 +394,6 @@ static bool is_readable(void)
 /* Who collects anyway does not pay for it each time; what came meanwhile is told as soon as asked. */
 static void the_descriptor_stays_ready_until_it_is_said_to_have_woken(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	for (int i = 0; i < 1000 && !is_readable(); i++)
@@ -429,7 +411,6 @@ static void in_flight_up_to_the_bound_never_meets_a_full_queue(void **state)
 {
 	struct wp_report one;
 
-	(void)state;
 	world_open(&w);
 	send_many(1, (wp_ticket)w.bounds.in_flight_events);
 	/* As each one is reported another is sent, while its batch is still half read. */
@@ -448,7 +429,6 @@ static void in_flight_up_to_the_bound_never_meets_a_full_queue(void **state)
 
 static void a_missing_topic_waits_and_flows_when_it_is_created(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("not-there", "k", "v");
 	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
@@ -469,7 +449,6 @@ static void a_missing_topic_waits_and_flows_when_it_is_created(void **state)
 /* One by one it is the relay that has the event, and that may have another by now. */
 static void a_topic_waited_for_no_longer_holds_up_another(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("not-there", "k", "v");
 	world_topic_says(&w, "not-there", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 	world_open(&w);
@@ -484,7 +463,6 @@ static void a_topic_waited_for_no_longer_holds_up_another(void **state)
 
 static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("single", "k", "v");
 	world_open(&w);
 	/*
@@ -506,7 +484,6 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 
 static void a_topic_refused_by_report_waits_after_the_restart(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("single", "k", "v");
 	world_open(&w);
 	fail_produce(RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, 1);
@@ -528,7 +505,6 @@ static void a_topic_refused_by_report_waits_after_the_restart(void **state)
 
 static void a_partition_that_is_not_there_is_refused_once_they_were_counted_for_it(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("single", "k", "v");
 	enum wp_rc rc = WP_AGAIN;
 	record.partition = 1;
@@ -553,7 +529,6 @@ static void a_partition_that_is_not_there_is_refused_once_they_were_counted_for_
 
 static void with_auto_creation_a_missing_topic_does_not_wait(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("made-by-the-first", "k", "v");
 	world_property(&w, "allow.auto.create.topics", "true");
 	world_open(&w);
@@ -566,7 +541,6 @@ static void an_event_above_message_max_bytes_is_data(void **state)
 {
 	static char large[1000001];
 
-	(void)state;
 	memset(large, 'x', sizeof(large) - 1);
 	struct wp_record record = world_record("single", "k", large);
 	struct wp_record small = world_record("single", "k", "v");
@@ -585,7 +559,6 @@ static void a_topic_name_that_cannot_be_is_data(void **state)
 {
 	char name[WP_TOPIC_NAME_MAX + 2];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	name[WP_TOPIC_NAME_MAX + 1] = '\0';
 	world_open(&w);
@@ -599,7 +572,6 @@ static void a_topic_name_that_cannot_be_is_data(void **state)
 
 static void a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself(void **state)
 {
-	(void)state;
 	world_open(&w);
 	CHECK(!world_view(&w)->reachable);
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
@@ -615,7 +587,6 @@ static void a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself(voi
 /* To ask for a topic might make it: it asks for none. */
 static void with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same(void **state)
 {
-	(void)state;
 	world_property(&w, "allow.auto.create.topics", "true");
 	world_open(&w);
 	WORLD_UNTIL(&w, world_view(&w)->reachable);
@@ -628,7 +599,6 @@ static void with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same(vo
 /* What librdkafka remembers of the topic that it was asked for is no answer of the cluster. */
 static void an_idle_one_notices_each_outage(void **state)
 {
-	(void)state;
 	world_open(&w);
 	for (int i = 0; i < 2; i++) {
 		WORLD_UNTIL(&w, world_view(&w)->reachable);
@@ -643,7 +613,6 @@ static void a_bootstrap_address_that_no_broker_goes_by_will_do(void **state)
 {
 	char address[64];
 
-	(void)state;
 	const char *port = strrchr(rd_kafka_mock_cluster_bootstraps(w.cluster), ':');
 	(void)snprintf(address, sizeof(address), "localhost%s", port);
 	w.options.property_count = 0;
@@ -655,7 +624,6 @@ static void a_bootstrap_address_that_no_broker_goes_by_will_do(void **state)
 
 static int three_brokers(void **state)
 {
-	(void)state;
 	world_init(&w, 3);
 	world_topic(&w, "single", 1);
 	error.text[0] = '\0';
@@ -664,7 +632,6 @@ static int three_brokers(void **state)
 
 static void one_broker_less_is_not_an_outage(void **state)
 {
-	(void)state;
 	CHECK_EQ(rd_kafka_mock_partition_set_leader(w.cluster, "single", 0, 2),
 		 RD_KAFKA_RESP_ERR_NO_ERROR);
 	world_open(&w);
@@ -682,7 +649,6 @@ static void one_broker_less_is_not_an_outage(void **state)
 
 static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -698,7 +664,6 @@ static void a_cluster_that_is_silent_is_noticed_while_something_is_in_flight(voi
 /* Else the next outage would be noticed late. */
 static void after_an_outage_it_learns_anew_how_long_answers_take(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -717,7 +682,6 @@ static void after_an_outage_it_learns_anew_how_long_answers_take(void **state)
 
 static void a_cluster_that_is_down_at_the_start_is_waited_for(void **state)
 {
-	(void)state;
 	world_down(&w);
 	world_open(&w);
 	struct wp_record record = world_record("single", "k", "v");
@@ -730,7 +694,6 @@ static void a_cluster_that_is_down_at_the_start_is_waited_for(void **state)
 
 static void wrong_credentials_at_the_start_stop_for_a_human(void **state)
 {
-	(void)state;
 	world_property(&w, "security.protocol", "sasl_plaintext");
 	world_property(&w, "sasl.mechanism", "PLAIN");
 	world_property(&w, "sasl.username", "me");
@@ -745,7 +708,6 @@ static void wrong_credentials_at_the_start_stop_for_a_human(void **state)
 /* It may be a balancer whose brokers are still down: not a reason to give up. */
 static void tls_on_a_plain_listener_is_told_and_waited_for(void **state)
 {
-	(void)state;
 	world_property(&w, "security.protocol", "ssl");
 	world_open(&w);
 	WORLD_UNTIL(&w, strstr(world_view(&w)->error.text, "PLAINTEXT") != NULL);
@@ -755,7 +717,6 @@ static void tls_on_a_plain_listener_is_told_and_waited_for(void **state)
 
 static void a_wrong_property_is_refused_at_once(void **state)
 {
-	(void)state;
 	world_property(&w, "acks", "1");
 	CHECK_EQ(wp_producer_new(&w.options, &w.bounds, w.worker, &w.sink, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "acks = 1 (the test) is refused");
@@ -801,7 +762,6 @@ static void free_worker(size_t jobs)
 /* rd_kafka_destroy() is a job like the one that blocks here: however long it takes. */
 static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("single", "k", "v");
 	world_open(&w);
 	send_many(1, 10);
@@ -824,7 +784,6 @@ static void a_restart_does_not_wait_and_the_new_one_waits_for_the_old(void **sta
 
 static void a_worker_without_room_is_asked_again(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
@@ -846,7 +805,6 @@ static void a_worker_without_room_is_asked_again(void **state)
 
 static void it_may_be_freed_while_it_starts(void **state)
 {
-	(void)state;
 	world_open(&w);
 	send_many(1, 10);
 	block_worker(1);
@@ -857,7 +815,6 @@ static void it_may_be_freed_while_it_starts(void **state)
 
 static void a_question_may_be_out_when_it_is_freed(void **state)
 {
-	(void)state;
 	world_down(&w);
 	world_open(&w);
 	struct wp_record record = world_record("single", "k", "v");

@@ -17,7 +17,6 @@ static int set_up(void **state)
 {
 	char errstr[256];
 
-	(void)state;
 	world_init(&w, 1);
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	(void)rd_kafka_conf_set(conf, "bootstrap.servers",
@@ -35,7 +34,6 @@ static int set_up(void **state)
 
 static int release(void **state)
 {
-	(void)state;
 	rd_kafka_destroy(writer);
 	world_release(&w);
 	return 0;
@@ -85,7 +83,6 @@ static void check_highest(const char *topic, int32_t partition, wp_lsn lsn)
 
 static void the_highest_of_many_partitions_is_found(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 150); /* more than are read at once; most are empty */
 	world_topic(&w, "events.b", 3);
 	world_topic(&w, "other.c", 1);
@@ -100,7 +97,6 @@ static void the_highest_of_many_partitions_is_found(void **state)
 
 static void empty_topics_hold_nothing(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 3);
 	read_tail(30000);
 	CHECK_TEXT(tail.error.text, "");
@@ -111,7 +107,6 @@ static void empty_topics_hold_nothing(void **state)
 
 static void no_topic_of_ours_is_known_too(void **state)
 {
-	(void)state;
 	world_topic(&w, "other", 3);
 	read_tail(30000);
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
@@ -121,7 +116,6 @@ static void no_topic_of_ours_is_known_too(void **state)
 
 static void only_the_configured_epoch_counts(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 2);
 	write_event("events.a", 0, 0, 5000);
 	write_event("events.a", 0, 1, 300);
@@ -132,7 +126,6 @@ static void only_the_configured_epoch_counts(void **state)
 
 static void a_repetition_at_the_end_does_not_hide_what_is_higher(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	for (unsigned lsn = 100; lsn <= 110; lsn++)
 		write_event("events.a", 0, 1, lsn);
@@ -143,7 +136,6 @@ static void a_repetition_at_the_end_does_not_hide_what_is_higher(void **state)
 
 static void behind_many_records_without_the_header_it_is_found(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	write_event("events.a", 0, 1, 700);
 	for (int i = 0; i < 1000; i++)
@@ -154,7 +146,6 @@ static void behind_many_records_without_the_header_it_is_found(void **state)
 
 static void too_many_records_without_the_header_are_said(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	write_event("events.a", 0, 1, 700);
 	for (int i = 0; i < 4096; i++)
@@ -168,7 +159,6 @@ static void too_many_records_without_the_header_are_said(void **state)
 
 static void another_source_does_not_count(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	question.source = "mine";
 	write("events.a", 0, "0001-00000001-0000000000000100-00000000", "mine");
@@ -180,7 +170,6 @@ static void another_source_does_not_count(void **state)
 
 static void nobody_there_is_unreachable_within_the_time(void **state)
 {
-	(void)state;
 	world_down(&w);
 	int64_t before = world_clock_ms();
 	wp_tail_read(&w.options, &question, 1500, &tail);
@@ -191,7 +180,6 @@ static void nobody_there_is_unreachable_within_the_time(void **state)
 
 static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	world_topic(&w, "events.b", 1);
 	write_event("events.a", 0, 1, 400);
@@ -209,7 +197,6 @@ static void a_topic_that_may_not_be_seen_is_said_and_the_others_count(void **sta
 
 static void a_topic_that_may_not_be_read_is_said(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	write_event("events.a", 0, 1, 400);
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -227,7 +214,6 @@ static void a_topic_that_may_not_be_read_is_said(void **state)
 
 static void a_producers_properties_do_not_disturb(void **state)
 {
-	(void)state;
 	world_property(&w, "compression.type", "lz4");
 	world_property(&w, "linger.ms", "7");
 	world_property(&w, "client.id", "mine");
@@ -239,7 +225,6 @@ static void a_producers_properties_do_not_disturb(void **state)
 
 static void the_sink_answers_in_its_view(void **state)
 {
-	(void)state;
 	world_topic(&w, "events.a", 2);
 	write_event("events.a", 1, 1, 400);
 	CHECK_EQ(rd_kafka_flush(writer, 20000), RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -256,7 +241,6 @@ static void what_was_asked_is_not_looked_at_again(void **state)
 {
 	char source[] = "mine";
 
-	(void)state;
 	world_topic(&w, "events.a", 1);
 	write_event("events.a", 0, 1, 400);
 	write("events.a", 0, "0001-00000001-0000000000000900-00000000", "theirs");

@@ -158,7 +158,6 @@ static int tear_down(void **state)
 
 static void a_socket_a_literal_and_a_name_all_lead_in(void **state)
 {
-	(void)state;
 	static const char *const hosts[] = { NULL, "127.0.0.1", "localhost", "here.test" };
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		harness_connect_by(&harness, hosts[i], "dbname=relay sslmode=prefer");
@@ -170,7 +169,6 @@ static void a_socket_a_literal_and_a_name_all_lead_in(void **state)
 
 static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS hostile");
 	harness_sql(&harness, "CREATE ROLE hostile LOGIN REPLICATION");
 	harness_sql(&harness, "ALTER ROLE hostile SET datestyle = 'German'");
@@ -216,7 +214,6 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 
 static void the_users_own_words_stay_in_force(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, NULL,
 			   "dbname=relay application_name=mine options='-c work_mem=5MB'");
 	PGconn *pg = connect_as(WP_CONNECTION_REPLICATION);
@@ -227,7 +224,6 @@ static void the_users_own_words_stay_in_force(void **state)
 
 static void unless_named_we_are_walpost_with_keepalives(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, "127.0.0.1", "dbname=relay");
 	PGconn *pg = connect_as(WP_CONNECTION_SQL);
 	CHECK_TEXT(setting(pg, "application_name"), "walpost");
@@ -239,7 +235,6 @@ static void unless_named_we_are_walpost_with_keepalives(void **state)
 
 static void an_sql_ascii_database_is_read_as_it_is(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "CREATE DATABASE other ENCODING 'SQL_ASCII' TEMPLATE template0 "
 			      "LC_COLLATE 'C' LC_CTYPE 'C'");
 	harness_connect_by(&harness, NULL, "dbname=other");
@@ -249,7 +244,6 @@ static void an_sql_ascii_database_is_read_as_it_is(void **state)
 
 static void a_wrong_password_is_a_matter_of_configuration(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS with_password");
 	harness_sql(&harness, "CREATE ROLE with_password LOGIN REPLICATION PASSWORD 'right'");
 	harness_connect_by(&harness, "127.0.0.1", "dbname=relay user=with_password");
@@ -269,7 +263,6 @@ static void a_wrong_password_is_a_matter_of_configuration(void **state)
 
 static void a_wrong_password_of_the_environment_is_told_to_be_of_it(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS with_password");
 	harness_sql(&harness, "CREATE ROLE with_password LOGIN REPLICATION PASSWORD 'right'");
 	harness_connect_by(&harness, "127.0.0.1",
@@ -287,7 +280,6 @@ static void a_wrong_password_of_the_environment_is_told_to_be_of_it(void **state
 
 static void without_any_password_the_sentence_says_where_to_name_one(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS with_password");
 	harness_sql(&harness, "CREATE ROLE with_password LOGIN PASSWORD 'right'");
 	harness_connect_by(&harness, "127.0.0.1",
@@ -300,7 +292,6 @@ static void without_any_password_the_sentence_says_where_to_name_one(void **stat
 
 static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS \"Mere reader\"");
 	harness_sql(&harness, "CREATE ROLE \"Mere reader\" LOGIN");
 	harness_connect_by(&harness, NULL, "dbname=relay user='Mere reader'");
@@ -317,7 +308,6 @@ static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
 
 static void a_missing_database_is_a_matter_of_configuration(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, NULL, "dbname=nowhere");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_REPLICATION);
 	CHECK_TEXT(f->sqlstate, "3D000");
@@ -328,7 +318,6 @@ static void a_missing_database_is_a_matter_of_configuration(void **state)
 
 static void a_role_without_replication_is_told_the_cure(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
 	harness_sql(&harness, "CREATE ROLE plain LOGIN");
 	harness_connect_by(&harness, NULL, "dbname=relay user=plain");
@@ -340,7 +329,6 @@ static void a_role_without_replication_is_told_the_cure(void **state)
 
 static void an_address_that_pg_hba_refuses_is_told_the_cure(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS unwanted");
 	harness_sql(&harness, "CREATE ROLE unwanted LOGIN");
 	harness_connect_by(&harness, "127.0.0.1", "dbname=relay user=unwanted");
@@ -352,7 +340,6 @@ static void an_address_that_pg_hba_refuses_is_told_the_cure(void **state)
 
 static void a_refused_port_is_tried_again_later(void **state)
 {
-	(void)state;
 	struct hole closed = dig(false);
 	char words[64];
 	(void)snprintf(words, sizeof(words), "dbname=relay port=%s", closed.port);
@@ -366,7 +353,6 @@ static void a_refused_port_is_tried_again_later(void **state)
 
 static void a_server_that_never_answers_is_given_up_in_time(void **state)
 {
-	(void)state;
 	struct hole silent = dig(true);
 	char words[64];
 	(void)snprintf(words, sizeof(words), "dbname=relay port=%s", silent.port);
@@ -382,7 +368,6 @@ static void a_server_that_never_answers_is_given_up_in_time(void **state)
 
 static void a_silent_host_does_not_hide_the_next(void **state)
 {
-	(void)state;
 	struct hole silent = dig(true);
 	char conninfo[256];
 	(void)snprintf(conninfo, sizeof(conninfo),
@@ -396,7 +381,6 @@ static void a_silent_host_does_not_hide_the_next(void **state)
 
 static void a_name_without_an_address_is_tried_again_later(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, "missing.test", "dbname=relay");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
@@ -411,7 +395,6 @@ static void count_tick(struct ev_loop *loop, ev_timer *w, int events)
 
 static void a_resolver_that_never_answers_does_not_stop_the_loop(void **state)
 {
-	(void)state;
 	int ticks = 0;
 	ev_timer tick;
 	ev_timer_init(&tick, count_tick, 0.01, 0.01);
@@ -432,7 +415,6 @@ static void a_resolver_that_never_answers_does_not_stop_the_loop(void **state)
 
 static void resolutions_that_hang_are_bounded(void **state)
 {
-	(void)state;
 	resolver_set(true);
 	harness_connect_by(&harness, "silent.test", "dbname=relay");
 	for (int i = 0; i < WP_RESOLVE_RUNNING_MAX; i++) {
@@ -453,7 +435,6 @@ static void resolutions_that_hang_are_bounded(void **state)
 
 static void a_host_that_is_not_local_gets_tls_or_nothing(void **state)
 {
-	(void)state;
 	/* here.test is not known to be local, though it is. */
 	harness_connect_by(&harness, "here.test", "dbname=relay");
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
@@ -470,7 +451,6 @@ static void turn_tls_on(void)
 
 static void a_host_that_is_not_local_gets_tls(void **state)
 {
-	(void)state;
 	turn_tls_on();
 	harness_connect_by(&harness, "here.test", "dbname=relay");
 	bool tls = false;
@@ -487,7 +467,6 @@ static void a_host_that_is_not_local_gets_tls(void **state)
 
 static void a_certificate_of_nobody_known_is_a_matter_of_configuration(void **state)
 {
-	(void)state;
 	turn_tls_on();
 	harness_connect_by(&harness, "127.0.0.1",
 			   "dbname=relay sslmode=verify-full sslrootcert=/nowhere/root.crt");
@@ -498,7 +477,6 @@ static void a_certificate_of_nobody_known_is_a_matter_of_configuration(void **st
 
 static void freeing_is_possible_at_every_step(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, "here.test", "dbname=relay sslmode=prefer");
 	for (int steps = 0; steps < 12; steps++) {
 		begin(WP_CONNECTION_REPLICATION);

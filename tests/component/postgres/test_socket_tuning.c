@@ -53,7 +53,6 @@ static void a_unix_socket_is_local(void **state)
 {
 	int ends[2];
 
-	(void)state;
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	int before = receive_buffer(ends[0]);
 	CHECK_EQ(wp_socket_tuning_fit(ends[0]), WP_SOCKET_LOCAL);
@@ -66,7 +65,6 @@ static void a_unix_socket_is_local(void **state)
 /* The kernel doubles what it is told (tcp(7)). */
 static void the_window_of_a_near_server_is_made_small(void **state)
 {
-	(void)state;
 	struct pair p = connect_tcp();
 
 	/* On a busy machine even this road is long sometimes. */
@@ -85,7 +83,6 @@ static void who_does_not_read_has_still_heard_us(void **state)
 {
 	char bytes[1000] = { 0 };
 
-	(void)state;
 	struct pair p = connect_tcp();
 	CHECK_EQ(write(p.ours, bytes, sizeof(bytes)), sizeof(bytes));
 	CHECK(!wp_socket_tuning_is_stuck(p.ours));
@@ -94,7 +91,6 @@ static void who_does_not_read_has_still_heard_us(void **state)
 
 static void what_is_no_socket_is_far_and_not_stuck(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_socket_tuning_fit(-1), WP_SOCKET_FAR);
 	CHECK(!wp_socket_tuning_is_stuck(-1));
 }

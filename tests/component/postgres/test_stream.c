@@ -65,7 +65,6 @@ static const struct wp_source_failure *read_until_failure(void)
 
 static void the_stream_prints_values_alike_for_hostile_roles(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_sql(&harness, "DROP ROLE IF EXISTS hostile");
 	harness_sql(&harness, "CREATE ROLE hostile LOGIN REPLICATION");
@@ -86,7 +85,6 @@ static void the_stream_prints_values_alike_for_hostile_roles(void **state)
 
 static void an_sql_ascii_database_streams_bytes_that_are_not_utf8(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
 	harness_sql(&harness, "CREATE DATABASE other ENCODING 'SQL_ASCII' TEMPLATE template0 "
@@ -101,7 +99,6 @@ static void an_sql_ascii_database_streams_bytes_that_are_not_utf8(void **state)
 
 static void names_of_any_kind_are_quoted(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness.options.publication = "Pub \"x\", 'y' \\ z";
 	harness_sql(&harness,
@@ -114,7 +111,6 @@ static void names_of_any_kind_are_quoted(void **state)
 
 static void a_large_row_comes_whole(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	harness_sql(&harness,
@@ -125,7 +121,6 @@ static void a_large_row_comes_whole(void **state)
 
 static void tls_carries_large_and_small_rows(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	char path[512];
 	(void)snprintf(path, sizeof(path), "%s/server.crt", harness_env("WALPOST_TEST_DIR"));
@@ -164,7 +159,6 @@ static void tls_carries_large_and_small_rows(void **state)
 
 static void a_missing_slot_is_refused_with_its_cure(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
 	harness_stream(&harness);
 	harness.source->ops->connect(harness.source);
@@ -176,7 +170,6 @@ static void a_missing_slot_is_refused_with_its_cure(void **state)
 
 static void a_missing_publication_is_refused_before_the_stream(void **state)
 {
-	(void)state;
 	harness.options.publication = "nowhere";
 	harness_stream(&harness);
 	harness.source->ops->connect(harness.source);
@@ -187,7 +180,6 @@ static void a_missing_publication_is_refused_before_the_stream(void **state)
 
 static void a_slot_dropped_while_looking_is_refused(void **state)
 {
-	(void)state;
 	harness_ready(&harness);
 	harness_sql(&harness, "SELECT pg_drop_replication_slot('s')");
 	harness.source->ops->refresh(harness.source);
@@ -196,7 +188,6 @@ static void a_slot_dropped_while_looking_is_refused(void **state)
 
 static void a_conninfo_that_libpq_does_not_take_is_refused_at_once(void **state)
 {
-	(void)state;
 	static const char *const conninfos[] = { "relay", "hots=x", "host=x sslmode=maybe",
 						 "host=x port=nine", "service=nowhere" };
 	for (size_t i = 0; i < sizeof(conninfos) / sizeof(conninfos[0]); i++) {
@@ -213,7 +204,6 @@ static void a_conninfo_that_libpq_does_not_take_is_refused_at_once(void **state)
 
 static void without_a_checkpoint_table_it_streams_all_the_same(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_sql(&harness, "DROP TABLE walpost.slot_checkpoint");
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
@@ -224,7 +214,6 @@ static void without_a_checkpoint_table_it_streams_all_the_same(void **state)
 
 static void without_the_privilege_it_streams_all_the_same(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
 	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
@@ -237,7 +226,6 @@ static void without_the_privilege_it_streams_all_the_same(void **state)
 
 static void a_checkpoint_that_is_only_readable_is_read(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP ROLE IF EXISTS plain");
 	harness_sql(&harness, "CREATE ROLE plain LOGIN REPLICATION");
 	harness_sql(&harness, "GRANT USAGE ON SCHEMA walpost TO plain");
@@ -256,7 +244,6 @@ static void a_checkpoint_that_is_only_readable_is_read(void **state)
 
 static void a_checkpoint_of_another_shape_is_not_believed(void **state)
 {
-	(void)state;
 	harness_sql(&harness,
 		    "INSERT INTO walpost.slot_checkpoint VALUES ('s', 'o', 'x', 1, 3, '0/1')");
 	harness_ready(&harness);
@@ -269,7 +256,6 @@ static void a_checkpoint_of_another_shape_is_not_believed(void **state)
 
 static void the_checkpoint_row_tells_all_of_it(void **state)
 {
-	(void)state;
 	char confirmed[WP_LSN_TEXT_SIZE];
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
 	(void)wp_lsn_text(view()->facts.slot_confirmed, confirmed);
@@ -287,7 +273,6 @@ static void the_checkpoint_row_tells_all_of_it(void **state)
 
 static void the_checkpoint_is_written_though_a_synchronous_standby_is_awaited(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
 	harness_sql(&harness, "SELECT pg_reload_conf()");
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
@@ -310,7 +295,6 @@ static void the_checkpoint_is_written_though_a_synchronous_standby_is_awaited(vo
 /* Both found the slot free and wrote the row; the one that did not get the slot wrote it last. */
 static void a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_slot(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
 	harness_sql(&harness, CHECKPOINT_OF_ANOTHER);
@@ -325,7 +309,6 @@ static void a_last_word_is_written_over_the_row_of_a_relay_that_did_not_get_the_
 /* It is about to start: the slot has not moved since it wrote the row. */
 static void a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_start(&harness, WP_CHECKPOINT_WRITE);
 	insert("x");
@@ -340,7 +323,6 @@ static void a_last_word_is_not_written_over_the_row_of_a_relay_that_comes_next(v
 
 static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
 {
-	(void)state;
 	harness_ready(&harness);
 	harness_hold_slot(&harness);
 	harness.source->ops->start(harness.source, view()->facts.slot_confirmed,
@@ -357,7 +339,6 @@ static void a_stream_that_did_not_get_the_slot_has_no_last_word(void **state)
 
 static void a_terminated_walsender_is_a_new_connection(void **state)
 {
-	(void)state;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	harness_sql(&harness, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots");
 	const struct wp_source_failure *f = read_until_failure();
@@ -368,7 +349,6 @@ static void a_terminated_walsender_is_a_new_connection(void **state)
 
 static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **state)
 {
-	(void)state;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	harness.source->ops->reading(harness.source, WP_READING_OFF);
 	harness_sql(&harness,
@@ -382,7 +362,6 @@ static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **st
 
 static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=2s'");
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	CHECK_EQ(view()->facts.wal_sender_timeout_ms, 2000);
@@ -394,7 +373,6 @@ static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 
 static void a_crash_is_a_new_connection(void **state)
 {
-	(void)state;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	harness_kill_server(&harness);
 	CHECK_EQ(read_until_failure()->reaction, WP_REACT_RECONNECT);
@@ -404,7 +382,6 @@ static void a_crash_is_a_new_connection(void **state)
 /* A typo that preflight cannot see: the publication is younger than the row. */
 static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(void **state)
 {
-	(void)state;
 	harness_sql(&harness, "DROP PUBLICATION p");
 	insert("x");
 	harness_sql(&harness, "CREATE PUBLICATION p FOR TABLE outbox WITH (publish = 'insert')");
@@ -427,7 +404,6 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 
 static void a_slot_moved_beyond_our_position_is_told(void **state)
 {
-	(void)state;
 	harness_ready(&harness);
 	wp_lsn before = view()->facts.slot_confirmed;
 	insert("x");
@@ -439,7 +415,6 @@ static void a_slot_moved_beyond_our_position_is_told(void **state)
 
 static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 {
-	(void)state;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	pid_t pid = walsender();
 	/* It sees the end of its connection only when it runs again. */
@@ -456,7 +431,6 @@ static void our_old_walsender_is_ended_when_it_hangs_on(void **state)
 
 static void statuses_that_the_server_does_not_read_do_not_pile_up(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	insert("x");
@@ -500,7 +474,6 @@ static void begin_a_new_timeline(void)
 
 static void after_a_promotion_the_history_is_known(void **state)
 {
-	(void)state;
 	struct wp_frame frame;
 	harness_ready(&harness);
 	uint32_t before = view()->facts.timelines.current;
@@ -518,7 +491,6 @@ static void after_a_promotion_the_history_is_known(void **state)
 
 static void without_the_history_file_it_streams_all_the_same(void **state)
 {
-	(void)state;
 	begin_a_new_timeline();
 	harness_ready(&harness);
 	uint32_t current = view()->facts.timelines.current;
@@ -563,7 +535,6 @@ static const char tree_sql[] =
 /* Locked: the question waits for none of them. */
 static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **state)
 {
-	(void)state;
 	harness_sql(&harness, tree_sql);
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	CHECK(view()->partitions.known);
@@ -593,7 +564,6 @@ static bool somebody_waits_for_a_lock(void)
 
 static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(void **state)
 {
-	(void)state;
 	harness_sql(&harness, tree_sql);
 	harness_sql(&harness, "ALTER TABLE outbox ATTACH PARTITION mid FOR VALUES IN ('1')");
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
@@ -609,7 +579,6 @@ static void partitions_are_told_while_a_lock_holds_up_the_answer_about_health(vo
 
 static void partitions_that_nobody_can_tell_fail(void **state)
 {
-	(void)state;
 	harness_start(&harness, WP_CHECKPOINT_KEEP);
 	harness_sql(&harness,
 		    "UPDATE pg_database SET datallowconn = false WHERE datname = 'relay'");
@@ -623,7 +592,6 @@ static void partitions_that_nobody_can_tell_fail(void **state)
 
 static void a_server_that_refuses_us_is_alive(void **state)
 {
-	(void)state;
 	harness_connect_by(&harness, NULL, "dbname=nowhere");
 	harness_stream(&harness);
 	harness.source->ops->probe(harness.source);
@@ -634,7 +602,6 @@ static void a_server_that_refuses_us_is_alive(void **state)
 
 static void the_probe_asks_the_server_we_stream_from(void **state)
 {
-	(void)state;
 	/* Two ways; the first leads nowhere, and the stream has taken the second. */
 	char conninfo[300];
 	(void)snprintf(conninfo, sizeof(conninfo),

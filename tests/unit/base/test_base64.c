@@ -16,7 +16,6 @@ static void gives(const char *text, const char *wanted)
 /* RFC 4648, section 10. */
 static void the_standards_examples(void **state)
 {
-	(void)state;
 	gives("", "");
 	gives("f", "Zg==");
 	gives("fo", "Zm8=");
@@ -31,7 +30,6 @@ static void what_does_not_fit_changes_nothing(void **state)
 {
 	struct wp_buffer b;
 
-	(void)state;
 	wp_buffer_init(&b, 5);
 	CHECK_EQ(wp_buffer_append_byte(&b, '>'), WP_OK);
 	CHECK_EQ(wp_base64_write(&b, wp_span_of("abcd")), WP_FULL);

@@ -7,7 +7,6 @@
 
 static void the_clock_since_boot_is_not_behind_the_monotonic_one(void **state)
 {
-	(void)state;
 	int64_t monotonic_us = wp_clock_us();
 
 	CHECK(wp_clock_boot_us() >= monotonic_us);
@@ -16,7 +15,6 @@ static void the_clock_since_boot_is_not_behind_the_monotonic_one(void **state)
 /* That it is readable when it is set cannot be tried without setting it. */
 static void a_clock_that_nobody_sets_is_quiet(void **state)
 {
-	(void)state;
 	int fd = wp_clock_set_fd();
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 

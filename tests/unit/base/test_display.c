@@ -21,7 +21,6 @@ static void shows(const char *text, const char *shown)
 
 static void what_people_write_stands_as_it_is(void **state)
 {
-	(void)state;
 	shows("", "");
 	shows("order-\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \\ \"",
 	      "order-\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80 \\ \"");
@@ -32,7 +31,6 @@ static void what_people_write_stands_as_it_is(void **state)
 
 static void controls_are_escaped(void **state)
 {
-	(void)state;
 	shows("a\x1B[31m\nb\x7F", "a\\x1b[31m\\x0ab\\x7f");
 	shows("\xC2\x80\xC2\x9B\xC2\x9F", "\\u0080\\u009B\\u009F");
 	check_shown("\0", 1, "\\x00");
@@ -40,7 +38,6 @@ static void controls_are_escaped(void **state)
 
 static void marks_that_turn_the_order_of_letters_are_escaped(void **state)
 {
-	(void)state;
 	shows("\xD8\x9C\xE2\x80\x8E\xE2\x80\x8F", "\\u061C\\u200E\\u200F");
 	shows("\xE2\x80\xAA\xE2\x80\xAE", "\\u202A\\u202E");
 	shows("\xE2\x81\xA6\xE2\x81\xA9", "\\u2066\\u2069");
@@ -51,7 +48,6 @@ static void marks_that_turn_the_order_of_letters_are_escaped(void **state)
 
 static void bytes_that_are_no_character_are_escaped_one_by_one(void **state)
 {
-	(void)state;
 	shows("\x9B\xFFz\xE2\x82", "\\x9b\\xffz\\xe2\\x82");
 }
 

@@ -17,14 +17,12 @@ void *__wrap_realloc(void *old, size_t size)
 
 static int none(void **state)
 {
-	(void)state;
 	wp_findings_release(&f);
 	return 0;
 }
 
 static void findings_come_in_order_and_the_first_failure_is_told(void **state)
 {
-	(void)state;
 	CHECK(wp_findings_failure(&f) == NULL);
 	wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, "a", "fine", "");
 	wp_findings_add(&f, WP_FINDING_WARN, WP_ROOM_SLOT, "b", "odd", "cure it");
@@ -41,7 +39,6 @@ static void findings_come_in_order_and_the_first_failure_is_told(void **state)
 
 static void what_is_too_long_is_cut_at_a_character(void **state)
 {
-	(void)state;
 	char what[sizeof(f.items[0].what) + 100];
 	const size_t fits = sizeof(f.items[0].what) - 3;
 	memset(what, 'x', sizeof(what));
@@ -53,7 +50,6 @@ static void what_is_too_long_is_cut_at_a_character(void **state)
 
 static void a_cure_that_is_too_long_is_cut_at_a_character(void **state)
 {
-	(void)state;
 	char cure[sizeof(f.items[0].cure) + 100];
 	const size_t fits = sizeof(f.items[0].cure) - 3;
 	memset(cure, 'x', sizeof(cure));
@@ -65,7 +61,6 @@ static void a_cure_that_is_too_long_is_cut_at_a_character(void **state)
 
 static void words_of_another_encoding_become_utf8(void **state)
 {
-	(void)state;
 	const struct wp_finding *item =
 		wp_findings_add(&f, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "a",
 				"le r\xf4le n'a pas \xe2\x82\xac", "\xff");
@@ -75,7 +70,6 @@ static void words_of_another_encoding_become_utf8(void **state)
 
 static void many_fit(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < WP_FINDINGS_MAX; i++)
 		wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, i == 0 ? "first" : "a", "", "");
 	CHECK_EQ(f.count, WP_FINDINGS_MAX);
@@ -84,7 +78,6 @@ static void many_fit(void **state)
 
 static void without_memory_there_is_a_failure_that_passes(void **state)
 {
-	(void)state;
 	out_of_memory = true;
 	wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, "a", "fine", "");
 	out_of_memory = false;
@@ -95,7 +88,6 @@ static void without_memory_there_is_a_failure_that_passes(void **state)
 
 static void levels_and_rooms_have_names(void **state)
 {
-	(void)state;
 	CHECK_TEXT(wp_finding_level_name(WP_FINDING_WARN), "warn");
 	for (int room = 0; room < WP_ROOM_COUNT; room++)
 		CHECK(strlen(wp_finding_room_name((enum wp_finding_room)room)) > 3);
@@ -103,7 +95,6 @@ static void levels_and_rooms_have_names(void **state)
 
 static void a_cure_without_room_is_not_cut(void **state)
 {
-	(void)state;
 	struct wp_finding item = { .what = "it's broken", .cure = "SELECT mend();" };
 	char said[400];
 	wp_finding_say(&item, said, sizeof(said));

@@ -7,14 +7,12 @@ static struct wp_buffer buffer;
 
 static int set_up(void **state)
 {
-	(void)state;
 	wp_buffer_init(&buffer, 1 << 16);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_buffer_release(&buffer);
 	return 0;
 }
@@ -62,7 +60,6 @@ static void each_kind_is_told(void **state)
 		{ "{\"a\":[1]}", WP_JSON_OBJECT },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(KINDS) / sizeof(KINDS[0]); i++) {
 		struct wp_json json = read_text(KINDS[i].text);
 		CHECK_EQ(json.kind, KINDS[i].kind);
@@ -72,13 +69,11 @@ static void each_kind_is_told(void **state)
 
 static void space_around_is_not_of_the_value(void **state)
 {
-	(void)state;
 	CHECK_SPAN(read_text(" \t\r\n[ 1 , 2 ] \n").text, "[ 1 , 2 ]");
 }
 
 static void what_is_no_json_is_told_where(void **state)
 {
-	(void)state;
 	refuses("", "a value is missing", 0);
 	refuses(NULL, "a value is missing", 0);
 	refuses("  ", "a value is missing", 2);
@@ -118,7 +113,6 @@ static void of_the_first_value_what_follows_is_no_part(void **state)
 	struct wp_json json;
 	struct wp_json_fault fault = { 0 };
 
-	(void)state;
 	CHECK_EQ(wp_json_read_first(wp_span_of(" {\"a\":[1]} } x"), &json, &fault), WP_OK);
 	CHECK_SPAN(json.text, "{\"a\":[1]}");
 	CHECK_EQ(wp_json_read_first(wp_span_of("1 2"), &json, &fault), WP_OK);
@@ -132,7 +126,6 @@ static void a_nul_is_no_end(void **state)
 {
 	struct wp_json json;
 
-	(void)state;
 	CHECK_EQ(wp_json_read((struct wp_span){ (const uint8_t *)"1\0", 2 }, &json, NULL), WP_DATA);
 	CHECK_EQ(wp_json_read((struct wp_span){ (const uint8_t *)"\"\\\0\"", 4 }, &json, NULL),
 		 WP_DATA);
@@ -150,14 +143,12 @@ static enum wp_rc read_nested(size_t depth)
 
 static void containers_have_a_bound(void **state)
 {
-	(void)state;
 	CHECK_EQ(read_nested(WP_JSON_DEPTH_MAX), WP_OK);
 	CHECK_EQ(read_nested(WP_JSON_DEPTH_MAX + 1), WP_DATA);
 }
 
 static void a_container_within_another_keeps_its_kind(void **state)
 {
-	(void)state;
 	(void)read_text("{\"a\":[{\"b\":[[],[{}]]},2],\"c\":{\"d\":{}}}");
 	refuses("{\"a\":[{\"b\":1]}]}", "comma or } is missing", 12);
 	refuses("[{\"a\":[]},\"b\":1]", "comma or ] is missing", 13);
@@ -169,7 +160,6 @@ static void members_come_in_their_order_and_twice(void **state)
 	struct wp_span name;
 	struct wp_json json = read_text("{ \"b\" : 1.50 , \"a\":\t{\"x\": [1, 2]},\"b\":null }");
 
-	(void)state;
 	wp_json_walk_init(&w, &json);
 	CHECK(wp_json_walk_next(&w, &name, &json));
 	CHECK_SPAN(name, "\"b\"");
@@ -190,7 +180,6 @@ static void elements_have_no_name(void **state)
 	struct wp_span name;
 	struct wp_json json = read_text("[ [1], \"x\" ]");
 
-	(void)state;
 	wp_json_walk_init(&w, &json);
 	CHECK(wp_json_walk_next(&w, &name, &json));
 	CHECK(wp_span_is_null(name));
@@ -224,7 +213,6 @@ static void a_text_that_is_an_object_is_walked_as_it_is_read(void **state)
 	struct wp_json json;
 	size_t count;
 
-	(void)state;
 	wp_json_walk_text(&w, wp_span_of(" {\"a\": [1, {}] , \"b\":\"x\"} \n"));
 	CHECK(wp_json_walk_next(&w, &name, &json));
 	CHECK_SPAN(name, "\"a\"");
@@ -262,7 +250,6 @@ static void a_text_that_is_none_breaks_the_walk(void **state)
 		{ "{\"a\":1,\"b\":\"\xFF\"}", 1 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
 		size_t count;
 		CHECK_EQ(walked(TEXTS[i].text, &count), WP_JSON_WALK_BROKE);
@@ -275,7 +262,6 @@ static void a_byte_that_ends_a_string_or_must_not_be_in_it_is_seen_anywhere(void
 {
 	char text[32];
 
-	(void)state;
 	for (size_t size = 0; size < 24; size++) {
 		memset(text, 'x', sizeof(text));
 		text[0] = '"';
@@ -304,7 +290,6 @@ static void unescapes_to(const char *string, const char *wanted)
 
 static void a_string_stands_for_its_text(void **state)
 {
-	(void)state;
 	unescapes_to("\"\"", "");
 	unescapes_to("\"plain \xC3\xA9\"", "plain \xC3\xA9");
 	unescapes_to("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t");
@@ -321,7 +306,6 @@ static void half_a_pair_stands_for_nothing(void **state)
 	static const char *const HALVES[] = { "\"\\ud83d\"", "\"\\ud83dx\"", "\"\\ude00\"",
 					      "\"\\ud83d\\u0041\"", "\"\\ud83d\\n12345\"" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(HALVES) / sizeof(HALVES[0]); i++) {
 		struct wp_json json = read_text(HALVES[i]);
 		CHECK_EQ(wp_json_unescape(json.text, &buffer), WP_DATA);
@@ -337,7 +321,6 @@ static void writes(struct wp_span text, enum wp_json_escapes escapes, const char
 
 static void what_must_be_escaped_is(void **state)
 {
-	(void)state;
 	writes(wp_span_of(""), WP_JSON_NEEDED, "\"\"");
 	writes(wp_span_of("a\"b\\c/d"), WP_JSON_NEEDED, "\"a\\\"b\\\\c/d\"");
 	writes(wp_span_of("\b\t\n\v\f\r\x0E\x1f\x7f"), WP_JSON_NEEDED,
@@ -350,7 +333,6 @@ static void what_must_be_escaped_is(void **state)
 /* As com.fasterxml.jackson.core.json.UTF8JsonGenerator writes it. */
 static void jackson_escapes_what_java_has_as_pairs(void **state)
 {
-	(void)state;
 	writes(wp_span_of("Zo\xC3\xAB \xEF\xBF\xBF \xF0\x9F\x98\x80\xF4\x8F\xBF\xBF."),
 	       WP_JSON_JACKSON, "\"Zo\xC3\xAB \xEF\xBF\xBF \\uD83D\\uDE00\\uDBFF\\uDFFF.\"");
 	writes(wp_span_of("\xF0\x90\x80\x80"), WP_JSON_JACKSON, "\"\\uD800\\uDC00\"");
@@ -358,7 +340,6 @@ static void jackson_escapes_what_java_has_as_pairs(void **state)
 
 static void for_people_what_steers_a_terminal_is_escaped_too(void **state)
 {
-	(void)state;
 	writes(wp_span_of("a\x7F\xC2\x9B\xE2\x80\xAE"), WP_JSON_DISPLAY,
 	       "\"a\\u007F\\u009B\\u202E\"");
 	writes(wp_span_of("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\n"), WP_JSON_DISPLAY,
@@ -370,7 +351,6 @@ static void a_string_above_the_buffers_limit_is_refused(void **state)
 {
 	struct wp_buffer small;
 
-	(void)state;
 	for (size_t room = 0; room < 8; room++) {
 		wp_buffer_init(&small, room);
 		CHECK_EQ(wp_json_write_string(&small, wp_span_of("a\nbc"), WP_JSON_NEEDED),

@@ -8,7 +8,6 @@ static struct wp_log_memory memory;
 
 static int fresh(void **state)
 {
-	(void)state;
 	memset(&memory, 0, sizeof(memory));
 	return 0;
 }

@@ -35,7 +35,6 @@ static void check_heard(int fd, const char *wanted)
 
 static int clean(void **state)
 {
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/walpost-notify-%ld", (long)getpid());
 	(void)unlink(path);
 	(void)unsetenv("NOTIFY_SOCKET");

@@ -20,7 +20,6 @@ static void secrets_are_known_by_name(void **state)
 		"ssl.key.location",  "ssl.keystore.location", "client.id",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
 		CHECK(wp_property_is_secret(secret[i]));
 	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)

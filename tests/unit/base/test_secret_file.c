@@ -15,7 +15,6 @@ static struct wp_error error;
 
 static int set_up(void **state)
 {
-	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/walpost-secret-XXXXXX");
 	int fd = mkstemp(path);
 	CHECK(fd >= 0);
@@ -27,7 +26,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_secret_file_free(file);
 	(void)unlink(path);
 	(void)rmdir(path);
@@ -53,7 +51,6 @@ static void reads(bool (*is_usable)(const char *text), const char *wanted, enum 
 
 static void each_reader_gets_what_stands_there(void **state)
 {
-	(void)state;
 	reads(NULL, "old", WP_SECRET_SAME);
 	write_text(path, "new");
 	reads(NULL, "new", WP_SECRET_NEW);
@@ -62,7 +59,6 @@ static void each_reader_gets_what_stands_there(void **state)
 
 static void what_was_read_last_stands_in_for_a_file_that_is_gone(void **state)
 {
-	(void)state;
 	write_text(path, "new");
 	reads(NULL, "new", WP_SECRET_NEW);
 	CHECK_EQ(unlink(path), 0);
@@ -78,7 +74,6 @@ static void so_it_does_for_one_that_is_empty_or_a_folder_or_too_large(void **sta
 {
 	char *large = malloc(WP_FILE_TEXT_SIZE_MAX + 2);
 
-	(void)state;
 	write_text(path, "\n");
 	reads(NULL, "old", WP_SECRET_LOST);
 	memset(large, 'x', WP_FILE_TEXT_SIZE_MAX + 1);
@@ -93,7 +88,6 @@ static void so_it_does_for_one_that_is_empty_or_a_folder_or_too_large(void **sta
 
 static void so_it_does_for_what_the_reader_cannot_use(void **state)
 {
-	(void)state;
 	write_text(path, "half");
 	reads(begins_with_n, "old", WP_SECRET_LOST);
 	write_text(path, "new");
@@ -102,7 +96,6 @@ static void so_it_does_for_what_the_reader_cannot_use(void **state)
 
 static void a_fifo_in_its_place_keeps_nobody_waiting(void **state)
 {
-	(void)state;
 	CHECK_EQ(unlink(path), 0);
 	CHECK_EQ(mkfifo(path, 0600), 0);
 	reads(NULL, "old", WP_SECRET_LOST);
@@ -110,7 +103,6 @@ static void a_fifo_in_its_place_keeps_nobody_waiting(void **state)
 
 static void one_that_is_empty_from_the_start_may_stay_so(void **state)
 {
-	(void)state;
 	wp_secret_file_free(file);
 	write_text(path, "");
 	CHECK_EQ(wp_secret_file_new(path, &file, &error), WP_OK);
@@ -121,7 +113,6 @@ static void one_that_is_empty_from_the_start_may_stay_so(void **state)
 
 static void what_is_no_regular_file_gives_its_text_once(void **state)
 {
-	(void)state;
 	wp_secret_file_free(file);
 	CHECK_EQ(wp_secret_file_new("/dev/null", &file, &error), WP_OK);
 	CHECK(!wp_secret_file_is_regular(file));
@@ -132,7 +123,6 @@ static void one_that_cannot_be_read_at_first_is_refused(void **state)
 {
 	struct wp_secret_file *other = NULL;
 
-	(void)state;
 	CHECK_EQ(wp_secret_file_new("/nonexistent/secret", &other, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "/nonexistent/secret cannot be read");
 	assert_null(other);

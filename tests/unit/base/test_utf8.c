@@ -25,7 +25,6 @@ static void the_first_and_last_of_each_size_are_valid(void **state)
 		"\xF4\x8F\xBF\xBF",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(GOOD) / sizeof(GOOD[0]); i++)
 		CHECK(is_valid(GOOD[i]));
 	CHECK(wp_utf8_is_valid((struct wp_span){ (const uint8_t *)"a\0b", 3 }));
@@ -51,7 +50,6 @@ static void overlong_forms_surrogates_and_what_is_too_large_are_not(void **state
 		"ok\xBF",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(BAD) / sizeof(BAD[0]); i++)
 		CHECK(!is_valid(BAD[i]));
 }
@@ -60,7 +58,6 @@ static void what_is_cut_is_no_character(void **state)
 {
 	static const uint8_t SMILE[] = { 0xF0, 0x9F, 0x98, 0x80 };
 
-	(void)state;
 	CHECK_EQ(wp_utf8_size(SMILE, 4), 4);
 	for (size_t left = 1; left < 4; left++)
 		CHECK_EQ(wp_utf8_size(SMILE, left), 0);
@@ -68,7 +65,6 @@ static void what_is_cut_is_no_character(void **state)
 
 static void a_character_has_its_number(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_utf8_character((const uint8_t *)"A", 1), 0x41);
 	CHECK_EQ(wp_utf8_character((const uint8_t *)"\xC3\xA9", 2), 0xE9);
 	CHECK_EQ(wp_utf8_character((const uint8_t *)"\xE2\x82\xAC", 3), 0x20AC);
@@ -81,7 +77,6 @@ static void a_number_has_its_character(void **state)
 					  0xD7FF, 0xE000, 0x10000, 0x10FFFF };
 	uint8_t bytes[WP_UTF8_SIZE_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(EDGES) / sizeof(EDGES[0]); i++) {
 		size_t size = wp_utf8_encode(EDGES[i], bytes);
 		CHECK_EQ(wp_utf8_size(bytes, size), size);

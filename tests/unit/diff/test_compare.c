@@ -36,7 +36,6 @@ static void a_record_equals_itself(void **state)
 	struct headers headers = headers_of("7");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	CHECK_EQ(differences(&record, &record).count, 0);
 	record.key = record.value = no_bytes;
 	CHECK_EQ(differences(&record, &record).count, 0);
@@ -47,7 +46,6 @@ static void a_key_or_a_value_differs_from_a_byte_on(void **state)
 	struct headers headers = headers_of("7");
 	struct wp_record wanted = record_with(&headers), found = wanted;
 
-	(void)state;
 	found.key = wp_span_of("customer 2");
 	struct wp_difference d = only_difference(&wanted, &found);
 	CHECK_EQ(d.part, WP_PART_KEY);
@@ -69,7 +67,6 @@ static void a_partition_is_compared_in_the_right_topic_only(void **state)
 	struct headers headers = headers_of("7");
 	struct wp_record wanted = record_with(&headers), found = wanted;
 
-	(void)state;
 	found.partition = 3;
 	struct wp_difference d = only_difference(&wanted, &found);
 	CHECK_EQ(d.part, WP_PART_PARTITION);
@@ -87,7 +84,6 @@ static void a_timestamp_is_compared_where_both_are_known(void **state)
 	struct headers headers = headers_of("7");
 	struct wp_record wanted = record_with(&headers), found = wanted;
 
-	(void)state;
 	found.timestamp_ms = 5;
 	CHECK_EQ(differences(&wanted, &found).count, 0);
 	wanted.timestamp_ms = 6;
@@ -101,7 +97,6 @@ static void a_header_differs_by_name(void **state)
 	struct headers headers = headers_of("7"), fewer = headers, more = headers, null = headers;
 	struct wp_record wanted = record_with(&headers), found;
 
-	(void)state;
 	fewer.count = 1;
 	found = record_with(&fewer);
 	struct wp_difference d = only_difference(&wanted, &found);
@@ -125,7 +120,6 @@ static void headers_of_one_name_are_compared_in_their_order(void **state)
 {
 	struct headers one = headers_of("7"), other = headers_of("7");
 
-	(void)state;
 	add_header(&one, "a", wp_span_of("1"));
 	add_header(&one, "a", wp_span_of("2"));
 	add_header(&other, "a", wp_span_of("2"));
@@ -144,7 +138,6 @@ static void the_same_headers_in_another_order_differ_in_that_alone(void **state)
 {
 	struct headers one = headers_of("7"), other = one;
 
-	(void)state;
 	other.items[0] = one.items[1];
 	other.items[1] = one.items[0];
 	struct wp_record wanted = record_with(&one), found = record_with(&other);
@@ -155,7 +148,6 @@ static void what_only_walpost_adds_makes_no_difference(void **state)
 {
 	struct headers one = headers_of("7"), other = { .count = 0 };
 
-	(void)state;
 	add_header(&other, "walpost-position", wp_span_of("x"));
 	add_header(&other, "id", wp_span_of("7"));
 	add_header(&other, "walpost-source", wp_span_of("y"));
@@ -172,7 +164,6 @@ static void more_differences_than_there_is_room_for_are_counted(void **state)
 	struct headers headers = headers_of("7");
 	struct wp_header many[18];
 
-	(void)state;
 	struct wp_record wanted = record_with(&headers), found = wanted;
 	for (size_t i = 0; i < 18; i++)
 		many[i] = (struct wp_header){ .name = wp_span_of(names[i]) };
@@ -185,7 +176,6 @@ static void more_differences_than_there_is_room_for_are_counted(void **state)
 
 static void each_part_has_a_name(void **state)
 {
-	(void)state;
 	CHECK_TEXT(wp_part_name(WP_PART_TOPIC), "topic");
 	CHECK_TEXT(wp_part_name(WP_PART_VALUE), "value");
 }

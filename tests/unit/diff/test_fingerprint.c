@@ -18,7 +18,6 @@ static void whole_it_holds_all_of_the_record(void **state)
 	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
-	(void)state;
 	add_header(&headers, "empty", wp_span_of(""));
 	add_header(&headers, "null", no_bytes);
 	struct wp_record record = record_with(&headers);
@@ -47,7 +46,6 @@ static void of_large_parts_a_digest_is_enough_to_tell_equal_from_different(void 
 	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
-	(void)state;
 	record.value = wp_span_of(text);
 	packed_as(&record, WP_FINGERPRINT_DIGESTS, 0, &buffer, &imprint);
 	CHECK_EQ(imprint.key.kind, WP_TRACE_BYTES);
@@ -70,7 +68,6 @@ static void null_equals_null_only_and_unknown_all_that_is_there(void **state)
 	struct wp_trace unknown = { .kind = WP_TRACE_UNKNOWN };
 	struct wp_trace empty = wp_trace_of(wp_span_of(""));
 
-	(void)state;
 	CHECK(wp_trace_equal(&null, &null));
 	CHECK(!wp_trace_equal(&null, &empty));
 	CHECK(!wp_trace_equal(&null, &absent));
@@ -85,7 +82,6 @@ static void what_only_walpost_adds_is_left_out(void **state)
 	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
-	(void)state;
 	add_header(&headers, "walpost-position",
 		   wp_span_of("0000-00000001-0000000000000000-00000000"));
 	add_header(&headers, "walpost-source", wp_span_of("here"));
@@ -103,7 +99,6 @@ static void what_follows_from_the_commit_or_the_start_is_unknown(void **state)
 	struct wp_fingerprint imprint;
 	struct wp_buffer buffer;
 
-	(void)state;
 	add_header(&headers, "__debezium.context.runId", wp_span_of("a uuid"));
 	add_header(&headers, "ce_time", wp_span_of("2000-01-01T00:00:00Z"));
 	struct wp_record record = record_with(&headers);
@@ -125,7 +120,6 @@ static void without_room_or_memory_the_buffer_is_as_it_was(void **state)
 	struct wp_record record = record_with(&headers);
 	struct wp_buffer buffer;
 
-	(void)state;
 	wp_buffer_init(&buffer, 32);
 	CHECK_EQ(wp_fingerprint_pack(&record, WP_FINGERPRINT_WHOLE, 0, &buffer), WP_FULL);
 	CHECK_EQ(buffer.size, 0);

@@ -49,7 +49,6 @@ static void rows_are_equal_different_or_missing(void **state)
 	struct wp_matching *t = tally_with(&roomy);
 	struct wp_matching_row row;
 
-	(void)state;
 	expect(t, "1", "orders");
 	expect(t, "2", "orders");
 	expect(t, "3", "orders");
@@ -76,7 +75,6 @@ static void a_difference_is_kept_with_a_piece_of_both_sides(void **state)
 {
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	expect(t, "1", "orders");
 	take(t, "1", "orders", BAD);
 	(void)wp_matching_finish(t);
@@ -102,7 +100,6 @@ static void a_window_begins_at_a_character_shortly_before_the_difference(void **
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	for (size_t i = 0; i < 60; i += 2)
 		memcpy(umlauts + i, "\xc3\xa4", 3);
 	(void)snprintf(value, sizeof(value), "%sx", umlauts);
@@ -126,7 +123,6 @@ static void a_window_ends_with_a_character(void **state)
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	/* The last place of the window is the first byte of a character. */
 	(void)snprintf(value, sizeof(value), "%063d\xe2\x82\xac and more", 0);
 	record.value = wp_span_of(value);
@@ -142,7 +138,6 @@ static void headers_are_counted_by_name_and_each_row_once(void **state)
 	struct wp_matching *t = tally_with(&roomy);
 	struct headers headers = headers_of("1");
 
-	(void)state;
 	expect(t, "1", "orders");
 	headers.items[1].value = wp_span_of("made");
 	add_header(&headers, "trace", wp_span_of("5"));
@@ -167,7 +162,6 @@ static void an_id_is_the_same_in_all_forms(void **state)
 		"{\"schema\":{},\"payload\":\"7\\u002da\"}"
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		for (size_t j = 0; j < sizeof(forms) / sizeof(forms[0]); j++) {
 			struct wp_matching *t = tally_with(&roomy);
@@ -185,7 +179,6 @@ static void a_number_is_an_id_with_and_without_its_schema(void **state)
 {
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	expect(t, "12", "orders");
 	take(t, "{\"schema\":{\"type\":\"int64\"},\"payload\":12}", "orders", GOOD);
 	CHECK_EQ(wp_matching_finish(t)->missing, 0);
@@ -197,7 +190,6 @@ static void what_only_looks_like_json_is_an_id_as_it_stands(void **state)
 	static const char *const ids[] = { "{", "{\"a\":1}", "\"", "\"\\ud800\"", "" };
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		expect(t, ids[i], "orders");
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
@@ -211,7 +203,6 @@ static void without_the_header_the_columns_value_is_the_id(void **state)
 	struct wp_matching_setup setup = roomy;
 	struct headers headers = headers_of("1");
 
-	(void)state;
 	setup.id_header = "event";
 	struct wp_matching *t = tally_with(&setup);
 	expect(t, "1", "orders");
@@ -229,7 +220,6 @@ static void a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own(void **
 {
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	expect(t, "1", "orders");
 	expect(t, "2", "orders");
 	take(t, "1", "others", GOOD);
@@ -248,7 +238,6 @@ static void what_is_certain_is_shown_before_what_is_not(void **state)
 {
 	struct wp_matching_setup setup = roomy;
 
-	(void)state;
 	setup.shown_max = 1;
 	struct wp_matching *t = tally_with(&setup);
 	expect(t, "1", "orders");
@@ -265,7 +254,6 @@ static void rows_with_one_id_each_have_their_own_record(void **state)
 {
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	expect(t, "1", "orders");
 	expect(t, "1", "orders");
 	expect(t, "1", "others");
@@ -284,7 +272,6 @@ static void of_rows_with_one_id_the_equal_one_is_whose_record_it_is(void **state
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	expect(t, "1", "orders");
 	record.value = wp_span_of(BAD);
 	CHECK_EQ(wp_matching_expect(t, 1, &record, 0), WP_OK);
@@ -305,7 +292,6 @@ static void beyond_the_first_bound_digests_are_kept(void **state)
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	setup.whole_size_max = 0;
 	struct wp_matching *t = tally_with(&setup);
 	record.value = wp_span_of(one);
@@ -330,7 +316,6 @@ static void beyond_the_last_bound_a_row_is_refused(void **state)
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	(void)state;
 	setup.rows_max = 1;
 	struct wp_matching *t = tally_with(&setup);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
@@ -351,7 +336,6 @@ static void many_rows_are_found_again(void **state)
 	struct wp_matching *t = tally_with(&roomy);
 	char id[16];
 
-	(void)state;
 	for (int i = 0; i < 5000; i++) {
 		(void)snprintf(id, sizeof(id), "id %d", i);
 		expect(t, id, "orders");
@@ -368,7 +352,6 @@ static void without_rows_all_records_are_foreign(void **state)
 {
 	struct wp_matching *t = tally_with(&roomy);
 
-	(void)state;
 	take(t, "1", "orders", GOOD);
 	CHECK_EQ(wp_matching_finish(t)->foreign, 1);
 	wp_matching_free(t);
@@ -382,7 +365,6 @@ static void without_memory_it_says_so_and_goes_on_when_there_is_some(void **stat
 	struct wp_matching *t = NULL;
 	size_t failures = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
 		CHECK_EQ(wp_matching_new(&roomy, &t), WP_NOMEM);

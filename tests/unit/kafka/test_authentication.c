@@ -12,7 +12,6 @@ static const char SCRAM[] =
 
 static void wrong_credentials_are_about_the_login(void **state)
 {
-	(void)state;
 	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR__AUTHENTICATION));
 	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED));
 	CHECK(wp_authentication_is_login(RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM));
@@ -22,7 +21,6 @@ static void wrong_credentials_are_about_the_login(void **state)
 
 static void a_connection_lost_to_a_refused_certificate_is_about_tls(void **state)
 {
-	(void)state;
 	CHECK(wp_authentication_is_tls(RD_KAFKA_RESP_ERR__SSL, "SSL handshake failed"));
 	CHECK(wp_authentication_is_tls(RD_KAFKA_RESP_ERR__TRANSPORT,
 				       "Receive failed: sslv3 alert bad certificate"));
@@ -41,7 +39,6 @@ static void a_broker_that_hangs_up_in_the_handshake_may_only_be_starting(void **
 		"ssl://b:9092/bootstrap: Disconnected (after 8ms in state SSL_HANDSHAKE)",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		CHECK(wp_authentication_hung_up(texts[i]));
 		CHECK(!wp_authentication_is_tls(RD_KAFKA_RESP_ERR__SSL, texts[i]));
@@ -60,7 +57,6 @@ static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, 
 
 static void each_trouble_has_its_cure(void **state)
 {
-	(void)state;
 	check_cure(RD_KAFKA_RESP_ERR__SSL, "certificate verify failed", NEW, "ssl.ca.location");
 	check_cure(RD_KAFKA_RESP_ERR__SSL, "certificate verify failed", NEW, "expired");
 	check_cure(RD_KAFKA_RESP_ERR__TRANSPORT, "alert bad certificate", NEW,
@@ -76,7 +72,6 @@ static void a_librdkafka_too_old_for_scram_is_named(void **state)
 {
 	struct wp_error cure;
 
-	(void)state;
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "librdkafka 2.0.2");
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "2.6.1");
 	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, &cure);

@@ -5,7 +5,6 @@
 
 static void an_empty_record_takes_68_bytes(void **state)
 {
-	(void)state;
 	struct wp_record record = { .key = wp_span_of(""), .value = wp_span_of("") };
 
 	/* 61, length 1, attributes and deltas 3, key length 1, value length 1, headers 1 */
@@ -14,7 +13,6 @@ static void an_empty_record_takes_68_bytes(void **state)
 
 static void null_takes_as_much_as_empty(void **state)
 {
-	(void)state;
 	struct wp_record record = { 0 };
 
 	CHECK_EQ(wp_batch_size_of_one(&record), 68);
@@ -23,7 +21,6 @@ static void null_takes_as_much_as_empty(void **state)
 static void a_length_grows_by_a_byte_at_64_and_8192(void **state)
 {
 	static const uint8_t bytes[9000];
-	(void)state;
 	struct wp_record record = { .value = { bytes, 50 } };
 
 	/* The record is 57 bytes long itself, its length fits one byte up to 63. */
@@ -48,7 +45,6 @@ static void a_length_grows_by_a_byte_at_64_and_8192(void **state)
 
 static void headers_count_with_names_and_lengths(void **state)
 {
-	(void)state;
 	struct wp_header headers[] = {
 		{ wp_span_of("id"), wp_span_of("7") },
 		{ wp_span_of("type"), { NULL, 0 } },
@@ -61,7 +57,6 @@ static void headers_count_with_names_and_lengths(void **state)
 static void the_quick_size_is_never_below(void **state)
 {
 	static const uint8_t bytes[100000];
-	(void)state;
 	struct wp_header headers[] = { { wp_span_of("id"), { bytes, 70 } },
 				       { wp_span_of("type"), { NULL, 0 } } };
 	struct wp_record record = { .headers = headers };

@@ -72,7 +72,6 @@ static void check_finding(const struct topic *t, const char *name, enum wp_findi
 
 static void a_healthy_topic_has_nothing_to_cure(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	judge(&t);
 	CHECK(found.count >= 5);
@@ -82,7 +81,6 @@ static void a_healthy_topic_has_nothing_to_cure(void **state)
 
 static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	check_finding(&t, "topic", FAILS,
@@ -101,7 +99,6 @@ static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 
 static void a_missing_topic_that_is_made_by_itself_is_fine(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
 	t.cluster.creates_topics = true;
@@ -115,7 +112,6 @@ static void a_missing_topic_that_is_made_by_itself_is_fine(void **state)
 
 static void a_topic_that_is_hidden_or_none_is_refused(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
 	check_finding(&t, "topic", FAILS,
@@ -137,7 +133,6 @@ static void a_topic_that_is_hidden_or_none_is_refused(void **state)
 
 static void one_replica_is_warned_of(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 1;
 	check_finding(&t, "topic_replication", WARNS, "one replica",
@@ -152,7 +147,6 @@ static void one_replica_is_warned_of(void **state)
 
 static void replicas_in_sync_are_weighed(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.min_in_sync = 4;
 	check_finding(&t, "topic_in_sync", WARNS, "there are only 3", "min.insync.replicas=2");
@@ -176,7 +170,6 @@ static void replicas_in_sync_are_weighed(void **state)
 
 static void partitions_without_a_leader_are_told(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.leaderless = 2;
 	check_finding(&t, "topic_leaders", FAILS, "2 of 4 partitions", "--describe");
@@ -184,7 +177,6 @@ static void partitions_without_a_leader_are_told(void **state)
 
 static void a_topic_must_take_what_we_send(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.max_bytes = 65536;
 	check_finding(&t, "topic_size", WARNS,
@@ -200,7 +192,6 @@ static void a_topic_must_take_what_we_send(void **state)
 
 static void settings_that_lose_or_change_events_are_warned_of(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.compacts = t.facts.unclean = t.facts.broker_time = true;
 	check_finding(&t, "topic_cleanup", WARNS, "only the last event of each key is kept",
@@ -218,7 +209,6 @@ static void settings_that_lose_or_change_events_are_warned_of(void **state)
 
 static void rights_are_told(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	t.facts.write = WP_RIGHT_REFUSED;
 	check_finding(&t, "topic_write", FAILS, "may not write", "--operation Write");
@@ -252,7 +242,6 @@ static void check_cluster(const struct topic *t, enum wp_finding_level level, co
 
 static void topics_that_make_themselves_are_judged(void **state)
 {
-	(void)state;
 	struct topic t = healthy();
 	found.count = 0;
 	wp_cluster_judge(&t.cluster, &found);
@@ -280,7 +269,6 @@ static void topics_that_make_themselves_are_judged(void **state)
 
 static void acls_are_read_as_the_broker_does(void **state)
 {
-	(void)state;
 	const struct wp_acl *denial = NULL;
 	const struct wp_acl acls[] = {
 		{ .principal = "User:other", .operation = WRITE, .permission = ALLOW },

@@ -5,7 +5,6 @@
 
 static void who_never_wrote_is_denied_for_good(void **state)
 {
-	(void)state;
 	struct wp_idempotence i = { 0 };
 
 	CHECK_EQ(wp_idempotence_denied(&i, "no"), 0);
@@ -14,7 +13,6 @@ static void who_never_wrote_is_denied_for_good(void **state)
 
 static void each_denial_in_a_row_waits_longer_up_to_eight_seconds(void **state)
 {
-	(void)state;
 	static const int64_t waits_ms[] = { 1000, 2000, 4000, 8000, 8000 };
 	struct wp_idempotence i = { 0 };
 

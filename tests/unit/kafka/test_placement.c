@@ -17,7 +17,6 @@ static void murmur2_gives_the_published_values(void **state)
 	};
 	const struct wp_placement *placement = wp_placement_find("murmur2_random");
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		struct wp_span key = wp_span_of(vectors[i].key);
 		CHECK_EQ(wp_placement_of(placement, key, INT32_MAX, 0),
@@ -34,7 +33,6 @@ static void a_null_key_goes_where_chance_says(void **state)
 					     "fnv1a_random" };
 	struct wp_span null = { NULL, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct wp_placement *placement = wp_placement_find(names[i]);
 		CHECK_EQ(wp_placement_of(placement, null, 4, 6), 2);
@@ -50,7 +48,6 @@ static void an_empty_key_is_a_key_but_to_consistent_random(void **state)
 	const struct wp_placement *murmur2 = wp_placement_find("murmur2_random");
 	const struct wp_placement *consistent = wp_placement_find("consistent_random");
 
-	(void)state;
 	CHECK_EQ(wp_placement_of(murmur2, empty, 1000, 1),
 		 wp_placement_of(murmur2, empty, 1000, 2));
 	CHECK_EQ(wp_placement_of(consistent, empty, 1000, 1), 1);
@@ -62,7 +59,6 @@ static void without_random_a_null_key_always_goes_to_the_same_one(void **state)
 	static const char *const names[] = { "murmur2", "consistent", "fnv1a" };
 	struct wp_span null = { NULL, 0 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct wp_placement *placement = wp_placement_find(names[i]);
 		CHECK_EQ(wp_placement_of(placement, null, 1000, 1),
@@ -72,7 +68,6 @@ static void without_random_a_null_key_always_goes_to_the_same_one(void **state)
 
 static void an_unknown_name_is_none(void **state)
 {
-	(void)state;
 	CHECK(wp_placement_find("random") == NULL);
 	CHECK(wp_placement_find("") == NULL);
 }

@@ -19,7 +19,6 @@ static void with(const char *name, const char *value)
 
 static int brokers_only(void **state)
 {
-	(void)state;
 	options = (struct wp_kafka_options){ 0 };
 	error.text[0] = '\0';
 	with("bootstrap.servers", "localhost:9092");
@@ -50,7 +49,6 @@ static void refused(const char *name, const char *value)
 
 static void the_defaults_keep_the_promise(void **state)
 {
-	(void)state;
 	rd_kafka_conf_t *conf = accepted();
 
 	CHECK(wp_properties_is(conf, "enable.idempotence", "true"));
@@ -72,7 +70,6 @@ static void the_defaults_keep_the_promise(void **state)
 
 static void the_users_value_wins_where_it_breaks_nothing(void **state)
 {
-	(void)state;
 	with("linger.ms", "20");
 	with("client.id", "mine");
 	with("partitioner", "consistent_random");
@@ -91,7 +88,6 @@ static void the_users_value_wins_where_it_breaks_nothing(void **state)
 
 static void the_later_of_two_wins(void **state)
 {
-	(void)state;
 	with("acks", "1");
 	with("acks", "all");
 	rd_kafka_conf_destroy(accepted());
@@ -99,7 +95,6 @@ static void the_later_of_two_wins(void **state)
 
 static void what_breaks_the_promise_is_refused(void **state)
 {
-	(void)state;
 	refused("enable.idempotence", "false");
 	refused("enable.gapless.guarantee", "false");
 	refused("acks", "1");
@@ -120,7 +115,6 @@ static void what_breaks_the_promise_is_refused(void **state)
 
 static void an_alias_does_not_slip_past(void **state)
 {
-	(void)state;
 	refused("request.required.acks", "1");
 	CHECK_HAS(error.text, "request.required.acks = 1");
 	refused("delivery.timeout.ms", "1000");
@@ -129,7 +123,6 @@ static void an_alias_does_not_slip_past(void **state)
 
 static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 {
-	(void)state;
 	refused("bootstrap.server", "localhost");
 	CHECK_HAS(error.text, "has no property");
 	refused("linger.ms", "soon");
@@ -140,7 +133,6 @@ static void an_unknown_or_wrong_property_is_refused_with_its_place(void **state)
 
 static void a_login_before_a_broker_is_refused_and_not_repeated(void **state)
 {
-	(void)state;
 	refused("bootstrap.servers", "SASL_SSL://relay:hush@kafka:9092");
 	CHECK_HAS(error.text, "sasl.password");
 	CHECK(strstr(error.text, "hush") == NULL);
@@ -152,7 +144,6 @@ static void a_login_by_token_without_a_method_is_refused(void **state)
 {
 	rd_kafka_conf_t *conf = NULL;
 
-	(void)state;
 	with("security.protocol", "SASL_SSL");
 	with("sasl.mechanisms", "OAUTHBEARER");
 	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
@@ -166,7 +157,6 @@ static void no_broker_is_refused(void **state)
 {
 	rd_kafka_conf_t *conf = NULL;
 
-	(void)state;
 	options.property_count = 0;
 	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "bootstrap.servers is missing");
@@ -174,7 +164,6 @@ static void no_broker_is_refused(void **state)
 
 static void librdkafkas_queue_lies_above_the_relays_bounds(void **state)
 {
-	(void)state;
 	struct wp_kafka_bounds large = { 1 << 20, (size_t)4 << 30 };
 	rd_kafka_conf_t *conf = NULL;
 
@@ -186,7 +175,6 @@ static void librdkafkas_queue_lies_above_the_relays_bounds(void **state)
 
 static void bounds_beyond_librdkafkas_are_refused(void **state)
 {
-	(void)state;
 	struct wp_kafka_bounds events = { (size_t)INT_MAX + 1, 1 };
 	struct wp_kafka_bounds bytes = { 1, SIZE_MAX };
 	rd_kafka_conf_t *conf = NULL;
@@ -200,7 +188,6 @@ static void bounds_beyond_librdkafkas_are_refused(void **state)
 
 static void a_queue_limit_below_the_bounds_is_refused(void **state)
 {
-	(void)state;
 	/* 16,384 events and one batch of 10,000 whose reports are half read. */
 	refused("queue.buffering.max.messages", "26383");
 	CHECK_HAS(error.text, "26384 or more");
@@ -215,7 +202,6 @@ static void a_queue_limit_below_the_bounds_is_refused(void **state)
 
 static void a_secret_is_not_shown_when_it_is_refused(void **state)
 {
-	(void)state;
 	refused("sasl.jaas.config", "hunter2");
 	CHECK(strstr(error.text, "hunter2") == NULL);
 	refused("my.password", "hunter2");
@@ -224,7 +210,6 @@ static void a_secret_is_not_shown_when_it_is_refused(void **state)
 
 static void the_largest_record_is_told_without_a_producer(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_producer_record_max(&options), 1000000);
 	with("message.max.bytes", "2000");
 	with("message.max.bytes", "3000");

@@ -9,7 +9,6 @@ static void a_record_is_copied_whole_and_outlives_the_original(void **state)
 	char topic[] = "orders", value[] = "the value", name[] = "h", table[] = "public.outbox";
 	char id[] = "7";
 
-	(void)state;
 	struct wp_header headers[] = {
 		{ wp_span_of(name), wp_span_of(value) },
 		{ wp_span_of("none"), { NULL, 0 } },
@@ -67,7 +66,6 @@ static void what_came_first_goes_first(void **state)
 	struct wp_queue q = { 0 };
 	struct wp_record record = { .topic = wp_span_of("t") };
 
-	(void)state;
 	CHECK(wp_queue_pop(&q) == NULL);
 	for (wp_ticket ticket = 1; ticket <= 3; ticket++)
 		wp_queue_push(&q, wp_queued_new(ticket, &record));

@@ -22,7 +22,6 @@ static struct wp_reachability reached_at(int64_t now_ms)
 
 static void one_unanswered_question_after_a_broken_connection_is_no_outage(void **state)
 {
-	(void)state;
 	struct wp_reachability r = reached_at(100);
 
 	CHECK(!wp_reachability_error(&r, BROKEN, "Connect failed: refused", 200));
@@ -36,7 +35,6 @@ static void one_unanswered_question_after_a_broken_connection_is_no_outage(void 
 
 static void all_brokers_down_counts_as_one_silence(void **state)
 {
-	(void)state;
 	struct wp_reachability r = reached_at(100);
 
 	CHECK(!wp_reachability_error(&r, DOWN, "2/2 brokers are down", 200));
@@ -48,7 +46,6 @@ static void all_brokers_down_counts_as_one_silence(void **state)
 
 static void silence_without_a_broken_connection_is_an_outage(void **state)
 {
-	(void)state;
 	struct wp_reachability r = reached_at(100);
 
 	wp_reachability_unheard(&r, "timed out");
@@ -62,7 +59,6 @@ static void silence_without_a_broken_connection_is_an_outage(void **state)
 
 static void a_probe_is_due_when_what_is_in_flight_is_met_with_silence(void **state)
 {
-	(void)state;
 	struct wp_reachability r = reached_at(100);
 
 	CHECK_EQ(wp_reachability_probe_due(&r, false, PATIENCE_MS), INT64_MAX);
@@ -75,7 +71,6 @@ static void a_probe_is_due_when_what_is_in_flight_is_met_with_silence(void **sta
 
 static void a_login_refused_before_the_first_contact_is_the_configurations(void **state)
 {
-	(void)state;
 	struct wp_reachability r;
 
 	r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
@@ -87,7 +82,6 @@ static void a_login_refused_before_the_first_contact_is_the_configurations(void 
 
 static void tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact(void **state)
 {
-	(void)state;
 	struct wp_reachability r;
 
 	r = (struct wp_reachability){ .tls_failing_since_ms = -1 };

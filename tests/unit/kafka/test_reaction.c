@@ -12,7 +12,6 @@ static void sizes_records_and_timestamps_call_for_isolation(void **state)
 		RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		CHECK_EQ(wp_kafka_reaction(codes[i]), WP_REACT_ISOLATE);
 		CHECK(wp_kafka_is_event_level(codes[i]));
@@ -33,7 +32,6 @@ static void missing_and_forbidden_topics_wait_and_are_never_poison(void **state)
 		RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
 		CHECK_EQ(wp_kafka_reaction(codes[i]), WP_REACT_WAIT_TOPIC);
 		CHECK(!wp_kafka_is_event_level(codes[i]));
@@ -42,7 +40,6 @@ static void missing_and_forbidden_topics_wait_and_are_never_poison(void **state)
 
 static void fatal_and_sequence_errors_rewind(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR__FATAL), WP_REACT_REWIND);
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE), WP_REACT_REWIND);
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
@@ -51,7 +48,6 @@ static void fatal_and_sequence_errors_rewind(void **state)
 
 static void an_unlisted_code_rewinds_and_is_not_poison(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR_POLICY_VIOLATION), WP_REACT_REWIND);
 	CHECK_EQ(wp_kafka_reaction((rd_kafka_resp_err_t)12345), WP_REACT_REWIND);
 	CHECK(!wp_kafka_is_event_level((rd_kafka_resp_err_t)12345));
@@ -59,7 +55,6 @@ static void an_unlisted_code_rewinds_and_is_not_poison(void **state)
 
 static void a_purge_and_a_success_call_for_nothing(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR_NO_ERROR), WP_REACT_NONE);
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR__PURGE_QUEUE), WP_REACT_NONE);
 	CHECK_EQ(wp_kafka_reaction(RD_KAFKA_RESP_ERR__PURGE_INFLIGHT), WP_REACT_NONE);

@@ -38,7 +38,6 @@ static void check_wants(enum wp_secrets_state wanted)
 
 static int set_up(void **state)
 {
-	(void)state;
 	(void)snprintf(folder, sizeof(folder), "/tmp/walpost-secrets-XXXXXX");
 	CHECK(mkdtemp(folder) != NULL);
 	(void)snprintf(certificate, sizeof(certificate), "%s/tls.crt", folder);
@@ -62,7 +61,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_secret_file_free(password_file);
 	(void)unlink(certificate);
 	(void)unlink(key);
@@ -73,7 +71,6 @@ static int tear_down(void **state)
 
 static void nothing_changes_while_nobody_writes(void **state)
 {
-	(void)state;
 	CHECK_EQ(secrets.count, 4);
 	check_wants(WP_SECRETS_SAME);
 	check_wants(WP_SECRETS_SAME);
@@ -83,7 +80,6 @@ static void a_change_is_one_when_it_was_seen_twice(void **state)
 {
 	struct wp_error changed;
 
-	(void)state;
 	replace(certificate, "another");
 	check_wants(WP_SECRETS_UNSETTLED);
 	check_wants(WP_SECRETS_CHANGED);
@@ -100,7 +96,6 @@ static void while_somebody_writes_it_is_none(void **state)
 {
 	struct wp_error changed;
 
-	(void)state;
 	replace(certificate, "another");
 	check_wants(WP_SECRETS_UNSETTLED);
 	replace(key, "its key");
@@ -112,7 +107,6 @@ static void while_somebody_writes_it_is_none(void **state)
 
 static void what_is_written_in_place_with_the_same_size_is_seen(void **state)
 {
-	(void)state;
 	write_text(key, "KEY");
 	check_wants(WP_SECRETS_UNSETTLED);
 	check_wants(WP_SECRETS_CHANGED);
@@ -122,7 +116,6 @@ static void the_swap_of_a_symbolic_link_is_seen(void **state)
 {
 	char one[96], two[96], link[96], new[96];
 
-	(void)state;
 	(void)snprintf(one, sizeof(one), "%s/one", folder);
 	(void)snprintf(two, sizeof(two), "%s/two", folder);
 	(void)snprintf(link, sizeof(link), "%s/link", folder);
@@ -146,7 +139,6 @@ static void what_comes_back_as_it_was_is_no_change(void **state)
 {
 	char aside[96];
 
-	(void)state;
 	(void)snprintf(aside, sizeof(aside), "%s.aside", key);
 	CHECK_EQ(rename(key, aside), 0);
 	check_wants(WP_SECRETS_UNSETTLED);
@@ -156,7 +148,6 @@ static void what_comes_back_as_it_was_is_no_change(void **state)
 
 static void one_that_is_gone_or_empty_is_of_no_use(void **state)
 {
-	(void)state;
 	CHECK_EQ(unlink(key), 0);
 	check_wants(WP_SECRETS_UNSETTLED);
 	check_wants(WP_SECRETS_UNUSABLE);
@@ -173,7 +164,6 @@ static void one_that_is_gone_or_empty_is_of_no_use(void **state)
 
 static void a_new_password_alone_is_a_login(void **state)
 {
-	(void)state;
 	replace(password, "new");
 	check_wants(WP_SECRETS_UNSETTLED);
 	check_wants(WP_SECRETS_CHANGED);
@@ -185,7 +175,6 @@ static void a_new_password_alone_is_a_login(void **state)
 
 static void more_files_than_can_be_watched_are_not(void **state)
 {
-	(void)state;
 	options.property_count = 0;
 	for (size_t i = 0; i <= WP_SECRETS_MAX; i++)
 		with("ssl.ca.location", certificate, NULL);

@@ -29,7 +29,6 @@ static struct wp_topic *get(struct wp_topics *t, const char *name)
 
 static void a_new_topic_is_unknown_and_the_same_one_next_time(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 
 	struct wp_topic *orders = get(&t, "orders");
@@ -46,7 +45,6 @@ static void a_new_topic_is_unknown_and_the_same_one_next_time(void **state)
 
 static void the_one_unused_for_longest_makes_room(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(2);
 
 	(void)get(&t, "a");
@@ -64,7 +62,6 @@ static void the_one_unused_for_longest_makes_room(void **state)
 
 static void none_makes_room_that_records_are_queued_for(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(2);
 	struct wp_record record = { .topic = wp_span_of("a") };
 
@@ -89,7 +86,6 @@ static void none_makes_room_that_records_are_queued_for(void **state)
 
 static void one_with_records_in_flight_stays(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(2);
 
 	struct wp_topic *a = get(&t, "a");
@@ -110,7 +106,6 @@ static void one_with_records_in_flight_stays(void **state)
 
 static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *orders = get(&t, "orders");
 	int64_t before = 0;
@@ -132,7 +127,6 @@ static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 
 static void what_tells_nothing_is_no_alarm(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *orders = get(&t, "orders");
 	int64_t before = 0;
@@ -152,7 +146,6 @@ static void what_tells_nothing_is_no_alarm(void **state)
 
 static void many_topics_are_all_found(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4096);
 	char name[32];
 
@@ -171,7 +164,6 @@ static void many_topics_are_all_found(void **state)
 
 static void partitions_are_counted_over_all_topics(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(2);
 
 	CHECK_EQ(t.partition_count, 0);
@@ -189,7 +181,6 @@ static void partitions_are_counted_over_all_topics(void **state)
 
 static void a_name_may_be_as_long_as_kafka_allows(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(2);
 	char name[WP_TOPIC_NAME_MAX + 2];
 
@@ -205,7 +196,6 @@ static void a_name_may_be_as_long_as_kafka_allows(void **state)
 
 static void handles_go_and_what_is_known_stays(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 
 	get(&t, "a")->handle = &t;
@@ -223,7 +213,6 @@ static void handles_go_and_what_is_known_stays(void **state)
 
 static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *topic = get(&t, "a");
 
@@ -256,7 +245,6 @@ static struct wp_queued *queued(wp_ticket ticket)
 
 static void queued_records_are_counted_and_those_whose_topic_is_not_ready(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *a = get(&t, "a");
 	struct wp_topic *b = get(&t, "b");
@@ -285,7 +273,6 @@ static void queued_records_are_counted_and_those_whose_topic_is_not_ready(void *
 
 static void each_topic_to_be_retried_is_found_once(void **state)
 {
-	(void)state;
 	struct wp_topics t = topics_of(4);
 	struct wp_topic *a = get(&t, "a");
 	struct wp_topic *b = get(&t, "b");

@@ -27,7 +27,6 @@ static const struct wire_column columns[] = {
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = default_options();
 	options.message_prefix = "outbox";
 	outboxes = only(&options, "public.noise*");
@@ -47,7 +46,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	memory_works();
 	wp_feed_free(feed);
 	wp_partitions_release(&partitions);
@@ -142,7 +140,6 @@ static void message(bool transactional, const char *prefix, const char *content)
 
 static void a_row_is_the_record_that_a_relay_sends(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -163,7 +160,6 @@ static void a_row_is_the_record_that_a_relay_sends(void **state)
 
 static void a_message_is_a_record_in_its_place(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -178,7 +174,6 @@ static void a_message_is_a_record_in_its_place(void **state)
 
 static void the_ordinal_counts_all_inserts_and_transactional_messages(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -200,7 +195,6 @@ static void the_ordinal_counts_all_inserts_and_transactional_messages(void **sta
 
 static void the_timeline_is_that_on_which_the_transaction_was_committed(void **state)
 {
-	(void)state;
 	static const char history[] = "1\t0/12C\twhy\n";
 	CHECK_EQ(wp_timelines_read(&timelines, 2, wp_span_of(history), &error), WP_OK);
 	make_feed();
@@ -216,7 +210,6 @@ static void the_timeline_is_that_on_which_the_transaction_was_committed(void **s
 
 static void poison_tells_why_and_what_could_be_made(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -242,7 +235,6 @@ static void poison_tells_why_and_what_could_be_made(void **state)
 
 static void a_row_without_a_column_that_is_needed_is_poison(void **state)
 {
-	(void)state;
 	options.column_key = "missing";
 	make_feed();
 	begin(299);
@@ -255,7 +247,6 @@ static void a_row_without_a_column_that_is_needed_is_poison(void **state)
 
 static void an_unknown_table_is_asked_about_and_its_row_is_offered_again(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OTHER, "public", "noise_2026");
@@ -281,7 +272,6 @@ static void know_none(void)
 
 static void a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not(void **state)
 {
-	(void)state;
 	make_feed();
 	begin(299);
 	relation(OTHER, "public", "elsewhere");
@@ -297,7 +287,6 @@ static void a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not(v
 
 static void a_message_that_is_not_transactional_is_noted(void **state)
 {
-	(void)state;
 	make_feed();
 	message(false, "outbox", EVENT);
 	CHECK_EQ(fed.kind, WP_FED_NOTE);
@@ -308,7 +297,6 @@ static void a_message_that_is_not_transactional_is_noted(void **state)
 
 static void an_update_of_an_outbox_is_noted_and_other_changes_are_nothing(void **state)
 {
-	(void)state;
 	const char *const values[] = { "one", "order", "k", "made", "" };
 	make_feed();
 	begin(299);
@@ -342,7 +330,6 @@ static void an_update_of_an_outbox_is_noted_and_other_changes_are_nothing(void *
 
 static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **state)
 {
-	(void)state;
 	enum { MOOD_OID = 20000 };
 	const struct wire_column typed[] = {
 		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
@@ -370,7 +357,6 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 
 static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
 {
-	(void)state;
 	enum { MOOD_OID = 20000 };
 	static struct wp_column_facts fresh;
 	const struct wire_column typed[] = {
@@ -403,7 +389,6 @@ static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
 
 static void what_a_pattern_covers_is_asked_about_before_it_counts(void **state)
 {
-	(void)state;
 	options.leaves = "public.*";
 	make_feed();
 	begin(299);
@@ -416,7 +401,6 @@ static void what_a_pattern_covers_is_asked_about_before_it_counts(void **state)
 
 static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(void **state)
 {
-	(void)state;
 	static const struct wire_column typed[] = {
 		{ "id", TEXT_OID },
 		{ "aggregatetype", TEXT_OID },
@@ -435,7 +419,6 @@ static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(voi
 
 static void what_is_not_the_plugins_is_refused(void **state)
 {
-	(void)state;
 	make_feed();
 	struct wire_writer w = writer();
 	wire_u8(&w, 'x');
@@ -454,7 +437,6 @@ static void what_is_not_the_plugins_is_refused(void **state)
 
 static void wrong_options_are_told(void **state)
 {
-	(void)state;
 	options.topic_regex = "(";
 	CHECK_EQ(wp_feed_new(&setup, &feed, &error), WP_CONFIG);
 	CHECK(error.text[0] != '\0');
@@ -484,7 +466,6 @@ static enum wp_rc run_once(void)
 
 static void without_memory_it_says_so_wherever_that_is(void **state)
 {
-	(void)state;
 	size_t before = memory_calls();
 	CHECK_EQ(run_once(), WP_OK);
 	size_t count = memory_calls() - before;
@@ -506,7 +487,6 @@ static void without_memory_it_says_so_wherever_that_is(void **state)
 
 static void too_many_tables_are_a_wrong_configuration(void **state)
 {
-	(void)state;
 	make_feed();
 	enum wp_rc rc = WP_OK;
 	for (uint32_t oid = 1; rc == WP_OK && oid <= 200000; oid++)

@@ -13,7 +13,6 @@ static struct wp_error error;
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = default_options();
 	options.message_prefix = "outbox";
 	reader = NULL;
@@ -24,7 +23,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_message_reader_free(reader);
 	wp_buffer_release(&texts);
 	return 0;

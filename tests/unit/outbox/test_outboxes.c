@@ -12,7 +12,6 @@ static struct wp_error error;
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		options[i] = default_options();
 	options[0].table = "sales.orders";
@@ -28,7 +27,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_outbox_set_free(set);
 	return 0;
 }

@@ -33,7 +33,6 @@ static struct wp_error error;
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = default_options();
 	options.headers_standard = "";
 	shape = NULL;
@@ -59,7 +58,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_shape_free(shape);
 	return 0;
 }

@@ -43,7 +43,6 @@ static void begin_survey(void)
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = default_options();
 	outboxes = only(&options, "");
 	know_partitions(&partitions, "", WIRE_XID + 1);
@@ -54,7 +53,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_survey_free(survey);
 	wp_partitions_release(&partitions);
 	return 0;
@@ -111,7 +109,6 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 	};
 	struct wire_writer w = writer();
 
-	(void)state;
 	options.types = WP_RENDERING_DEBEZIUM;
 	options.column_timestamp = "payload";
 	options.column_partition = "payload";
@@ -126,7 +123,6 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 
 static void an_event_is_named_with_its_topic_and_position(void **state)
 {
-	(void)state;
 	begin_survey();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
@@ -149,7 +145,6 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 
 static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void **state)
 {
-	(void)state;
 	begin_survey();
 	begin(249);
 	relation(OUTBOX, "public", "outbox");
@@ -159,7 +154,6 @@ static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void
 
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
 {
-	(void)state;
 	begin_survey();
 	begin(UNTIL);
 	relation(OUTBOX, "public", "outbox");
@@ -171,7 +165,6 @@ static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state
 
 static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 {
-	(void)state;
 	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
@@ -189,7 +182,6 @@ static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 
 static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(void **state)
 {
-	(void)state;
 	outboxes.ignore = "public.noise";
 	begin_survey();
 	begin(200);
@@ -213,7 +205,6 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 
 static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **state)
 {
-	(void)state;
 	options.column_key = "missing";
 	begin_survey();
 	begin(200);
@@ -228,7 +219,6 @@ static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **st
 
 static void leaves_are_known_by_oid_or_by_pattern(void **state)
 {
-	(void)state;
 	know_partitions(&partitions, "1 0,16500 0", WIRE_XID + 1);
 	options.leaves = "public.outbox_old*";
 	begin_survey();
@@ -244,7 +234,6 @@ static void leaves_are_known_by_oid_or_by_pattern(void **state)
 
 static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 {
-	(void)state;
 	const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
 	begin_survey();
@@ -272,7 +261,6 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 
 static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(void **state)
 {
-	(void)state;
 	static const char content[] = "{\"id\":\"m\",\"aggregatetype\":\"order\","
 				      "\"aggregateid\":\"k\",\"payload\":1}";
 	options.message_prefix = "outbox";
@@ -305,7 +293,6 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 
 static void the_beginning_of_a_large_message_tells_that_there_is_one(void **state)
 {
-	(void)state;
 	options.message_prefix = "outbox";
 	begin_survey();
 	begin(200);
@@ -352,7 +339,6 @@ static void the_beginning_of_a_large_change_that_is_no_event_is_passed_over(void
 
 static void what_is_not_the_plugins_is_refused(void **state)
 {
-	(void)state;
 	struct wire_writer w = writer();
 	begin_survey();
 	wire_u8(&w, 'x');
@@ -371,7 +357,6 @@ static void what_is_not_the_plugins_is_refused(void **state)
 
 static void wrong_options_are_told(void **state)
 {
-	(void)state;
 	options.topic_regex = "(";
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes }, &survey, &error),
 		 WP_CONFIG);

@@ -835,7 +835,6 @@ static void what_does_not_do_is_told_apart(void **state)
 	struct wp_mapping_fault fault = { .kind = WP_COLUMN_NONE };
 	struct wp_mapping *m = NULL;
 
-	(void)state;
 	CHECK_EQ(wp_relations_new(4, NULL, &f.relations), WP_OK);
 	for (size_t i = 0; i < 5; i++)
 		add_column(&f, debezium_columns[i], TEXT_OID);

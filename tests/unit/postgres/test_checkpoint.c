@@ -73,7 +73,6 @@ static void check_read(int column, const char *value, enum wp_rc rc)
 
 static void a_row_tells_all_that_its_owner_wrote(void **state)
 {
-	(void)state;
 	struct row row = whole();
 	struct wp_source_facts facts = { 0 };
 	CHECK_EQ(read_row(&row, &facts), WP_OK);
@@ -94,7 +93,6 @@ static void a_row_tells_all_that_its_owner_wrote(void **state)
 
 static void a_row_of_the_first_shape_tells_what_it_can(void **state)
 {
-	(void)state;
 	struct row row = whole();
 	struct wp_source_facts facts = { .checkpoint_stopped = true, .checkpoint_confirmed = 7 };
 	row.values[CONFIRMED] = row.values[CONFIRMED_AT] = row.values[THEN] = row.values[NOW] =
@@ -111,7 +109,6 @@ static void a_row_of_the_first_shape_tells_what_it_can(void **state)
 
 static void no_row_means_no_owner(void **state)
 {
-	(void)state;
 	struct wp_source_facts facts = { .checkpoint_owner = "old",
 					 .checkpoint_epoch = 3,
 					 .checkpoint_stopped = true,
@@ -129,7 +126,6 @@ static void no_row_means_no_owner(void **state)
 
 static void a_longer_owner_is_cut_and_stays_a_stranger(void **state)
 {
-	(void)state;
 	char owner[100];
 	memset(owner, 'x', sizeof(owner) - 1);
 	owner[sizeof(owner) - 1] = '\0';
@@ -142,7 +138,6 @@ static void a_longer_owner_is_cut_and_stays_a_stranger(void **state)
 
 static void numbers_out_of_range_are_not_believed(void **state)
 {
-	(void)state;
 	check_read(SYSTEM_ID, "0", WP_OK);
 	check_read(SYSTEM_ID, "18446744073709551616", WP_PROTO);
 	check_read(SYSTEM_ID, "-1", WP_PROTO);
@@ -157,7 +152,6 @@ static void numbers_out_of_range_are_not_believed(void **state)
 
 static void a_position_that_is_none_is_not_believed(void **state)
 {
-	(void)state;
 	check_read(TAKEN_AT, "nowhere", WP_PROTO);
 	check_read(CONFIRMED, "nowhere", WP_PROTO);
 	check_read(END, "nowhere", WP_PROTO);
@@ -165,7 +159,6 @@ static void a_position_that_is_none_is_not_believed(void **state)
 
 static void another_shape_is_not_believed(void **state)
 {
-	(void)state;
 	struct row row = whole();
 	struct wp_source_facts facts = { .checkpoint_owner = "before" };
 	row.values[END + 1] = "one too many";
@@ -193,7 +186,6 @@ static const struct wp_checkpoint_row ours = { .unclaimed = true,
 
 static void what_is_written_waits_for_no_lock(void **state)
 {
-	(void)state;
 	struct wp_error error;
 	PGconn *pg = PQconnectStart("hostaddr=none"); /* for quoting */
 	for (int i = 0; i < 4; i++) {
@@ -214,7 +206,6 @@ static void what_is_written_waits_for_no_lock(void **state)
 
 static void an_end_says_where_the_slot_stands(void **state)
 {
-	(void)state;
 	struct wp_error error;
 	struct wp_buffer sql;
 	PGconn *pg = PQconnectStart("hostaddr=none");

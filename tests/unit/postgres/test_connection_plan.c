@@ -14,7 +14,6 @@ static const char *const variables[] = { "PGHOST",	 "PGHOSTADDR", "PGPORT",	"PGS
 
 static int set_up(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
 		CHECK_EQ(unsetenv(variables[i]), 0);
 	CHECK_EQ(setenv("PGSERVICEFILE", "/nowhere", 1), 0);
@@ -63,7 +62,6 @@ static void write_services(char path[static 64], const char *text)
 
 static void a_host_that_is_not_local_gets_require(void **state)
 {
-	(void)state;
 	check_tls("host=db.example", "require", true);
 	check_tls("host=10.1.2.3", "require", true);
 	check_tls("host=2001:db8::1", "require", true);
@@ -76,7 +74,6 @@ static void a_host_that_is_not_local_gets_require(void **state)
 
 static void a_local_host_stays_as_libpq_has_it(void **state)
 {
-	(void)state;
 	check_tls("", "prefer", false);
 	check_tls("dbname=relay", "prefer", false);
 	check_tls("host=/var/run/postgresql", "prefer", false);
@@ -91,7 +88,6 @@ static void a_local_host_stays_as_libpq_has_it(void **state)
 
 static void what_is_written_out_stays(void **state)
 {
-	(void)state;
 	check_tls("host=db.example sslmode=prefer", "prefer", false);
 	check_tls("host=db.example sslmode=allow", "allow", false);
 	check_tls("host=db.example sslmode=disable", "disable", false);
@@ -105,7 +101,6 @@ static void what_is_written_out_stays(void **state)
 
 static void hosts_of_the_environment_count(void **state)
 {
-	(void)state;
 	CHECK_EQ(setenv("PGHOST", "db.example", 1), 0);
 	CHECK_EQ(setenv("PGPORT", "5499", 1), 0);
 	check_tls("dbname=relay", "require", true);
@@ -115,7 +110,6 @@ static void hosts_of_the_environment_count(void **state)
 
 static void hosts_and_sslmode_of_a_service_count(void **state)
 {
-	(void)state;
 	char path[64];
 	write_services(path, "[one]\nhost=one.example\nport=5444\n"
 			     "[two]\nhost=two.example\nsslmode=verify-ca\n");
@@ -132,7 +126,6 @@ static void hosts_and_sslmode_of_a_service_count(void **state)
 
 static void hosts_addresses_and_ports_are_told_apart(void **state)
 {
-	(void)state;
 	const struct wp_connection_plan *p =
 		plan_of("host=a.example,/tmp,b.example hostaddr=10.0.0.1,,fe80::1%eth0 port=1,2,3");
 	CHECK_EQ(p->addresses.count, 3);
@@ -153,7 +146,6 @@ static void hosts_addresses_and_ports_are_told_apart(void **state)
 
 static void only_names_must_be_resolved(void **state)
 {
-	(void)state;
 	static const struct {
 		struct wp_address address;
 		bool is_name;
@@ -175,7 +167,6 @@ static void only_names_must_be_resolved(void **state)
 
 static void without_a_host_it_is_libpqs_socket(void **state)
 {
-	(void)state;
 	const struct wp_connection_plan *p = plan_of("");
 	CHECK_EQ(p->addresses.count, 1);
 	CHECK_EQ(p->addresses.list[0].host[0], '/');
@@ -184,7 +175,6 @@ static void without_a_host_it_is_libpqs_socket(void **state)
 
 static void what_libpq_does_not_take_is_refused_in_its_words(void **state)
 {
-	(void)state;
 	check_refused("relay", "withheld");
 	check_refused("hots=x", "hots");
 	check_refused("host=x sslmode=maybe", "maybe");
@@ -207,7 +197,6 @@ static const char *hosts_of(char conninfo[static 1024], size_t count)
 
 static void hosts_are_bounded(void **state)
 {
-	(void)state;
 	char conninfo[1024];
 	CHECK_EQ(plan_of(hosts_of(conninfo, WP_ADDRESSES_MAX))->addresses.count, WP_ADDRESSES_MAX);
 	check_refused(hosts_of(conninfo, WP_ADDRESSES_MAX + 1), "at most 32");
@@ -215,7 +204,6 @@ static void hosts_are_bounded(void **state)
 
 static void names_are_bounded(void **state)
 {
-	(void)state;
 	char conninfo[512] = "host=";
 	memset(conninfo + 5, 'a', 255);
 	CHECK_EQ(strlen(plan_of(conninfo)->addresses.list[0].host), 255);
@@ -225,7 +213,6 @@ static void names_are_bounded(void **state)
 
 static void our_settings_follow_the_users_and_win(void **state)
 {
-	(void)state;
 	struct wp_postgres_options options = { .conninfo = "options='-c datestyle=German -c x.y=1'",
 					       .decoding_work_mem = "64 MB" };
 	struct wp_error error;
@@ -241,7 +228,6 @@ static void our_settings_follow_the_users_and_win(void **state)
 
 static void options_are_bounded(void **state)
 {
-	(void)state;
 	enum { SIZE = 40000 };
 	char *conninfo = malloc(SIZE);
 	CHECK(conninfo);
@@ -254,7 +240,6 @@ static void options_are_bounded(void **state)
 
 static void the_users_keepalives_are_noticed(void **state)
 {
-	(void)state;
 	CHECK(!plan_of("")->keepalives_idle_written);
 	CHECK(!plan.tcp_user_timeout_written);
 	CHECK(!plan.replication_written);
@@ -266,7 +251,6 @@ static void the_users_keepalives_are_noticed(void **state)
 
 static void a_written_gssencmode_is_noticed(void **state)
 {
-	(void)state;
 	CHECK(!plan_of("")->gssencmode_written);
 	CHECK(plan_of("gssencmode=prefer")->gssencmode_written);
 	CHECK(plan_of("gssencmode=disable")->gssencmode_written);
@@ -277,7 +261,6 @@ static void a_written_gssencmode_is_noticed(void **state)
 
 static void the_facts_for_people_name_hosts_and_tls(void **state)
 {
-	(void)state;
 	struct wp_postgres_options options = { .conninfo = "host=a.example,/tmp port=1,2" };
 	struct wp_connection_facts facts;
 	struct wp_error error;
@@ -304,7 +287,6 @@ static void check_values(const struct wp_postgres_options *options, const char *
 
 static void what_stands_in_files_is_read_for_each_connection(void **state)
 {
-	(void)state;
 	char conninfo[] = "/tmp/walpost-conninfo-XXXXXX", password[] = "/tmp/walpost-pass-XXXXXX";
 	struct wp_postgres_options options = { .conninfo = "host=then", .password = "then" };
 	CHECK_EQ(close(mkstemp(conninfo)) + close(mkstemp(password)), 0);

@@ -95,7 +95,6 @@ static void check_finding(struct server *s, const char *name, enum wp_finding_le
 
 static void a_healthy_server_has_nothing_to_cure(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	judge(&s);
 	CHECK(found.findings.count > 2);
@@ -108,7 +107,6 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 
 static void an_answer_of_another_shape_is_refused(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	struct wp_error error;
 	PGresult *narrow = answer_of(&s, D_COUNT - 1);
@@ -123,7 +121,6 @@ static void an_answer_of_another_shape_is_refused(void **state)
 
 static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_KEEP_MB] = "-1";
 	check_finding(&s, "slot_retention", WARNS, "unlimited",
@@ -141,7 +138,6 @@ static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 
 static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	check_finding(&s, "slot_retention", OK, "65536 MB of WAL behind", "");
 	s.values[D_KEEP_MB] = "3599";
@@ -157,7 +153,6 @@ static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 
 static void slots_of_nobody_are_named_and_may_be_dropped(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_ORPHANS] = "old (keeps 5 GB)";
 	s.values[D_ORPHANS_DROP] = "SELECT pg_drop_replication_slot('old');";
@@ -167,7 +162,6 @@ static void slots_of_nobody_are_named_and_may_be_dropped(void **state)
 
 static void wal_above_the_servers_measure_is_explained(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_SLOT_WAL_STATUS] = "extended";
 	s.values[D_SLOT_LAGS] = "t";
@@ -188,7 +182,6 @@ static void wal_above_the_servers_measure_is_explained(void **state)
 
 static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_SLOT_FAILOVER] = "false";
 	check_finding(&s, "slot_failover", OK,
@@ -218,7 +211,6 @@ static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(voi
 
 static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	check_finding(&s, "slot_failover", OK, "is copied", "");
 	s.values[D_SLOT_SYNCED] = "true";
@@ -239,7 +231,6 @@ static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 
 static void standbys_that_are_not_there_hold_everything_up(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_STANDBYS] = "a, b, c";
 	s.values[D_STANDBYS_IDLE] = "b";
@@ -257,7 +248,6 @@ static void standbys_that_are_not_there_hold_everything_up(void **state)
 
 static void the_plugin_must_be_allowed(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_PLUGINS] = "test_decoding, my";
 	s.values[D_PLUGINS_HAVE_OURS] = "f";
@@ -275,7 +265,6 @@ static void the_plugin_must_be_allowed(void **state)
 
 static void messages_of_everybody_are_warned_of_when_they_are_events(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_EMIT_REVOKE] = "REVOKE EXECUTE ON FUNCTION f FROM PUBLIC;";
 	judge(&s);
@@ -286,7 +275,6 @@ static void messages_of_everybody_are_warned_of_when_they_are_events(void **stat
 
 static void a_younger_publication_is_told_to_the_caller(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_PUB_IS_YOUNGER] = "t";
 	judge(&s);
@@ -299,7 +287,6 @@ static void a_younger_publication_is_told_to_the_caller(void **state)
 
 static void tables_that_came_later_are_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[D_PUB_TABLES_YOUNGER] = "public.outbox";
 	check_finding(&s, "publication_since", WARNS, "received public.outbox after",
@@ -308,7 +295,6 @@ static void tables_that_came_later_are_warned_of(void **state)
 
 static void what_cannot_be_decoded_needs_a_new_slot(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	PGconn *pg = PQconnectStart("hostaddr=none");
 	found.findings.count = 0;

@@ -6,7 +6,6 @@
 
 static void a_minor_has_the_bugs_that_later_ones_cure(void **state)
 {
-	(void)state;
 	struct wp_minor_bugs bugs = wp_minor_bugs(15, 12);
 	CHECK_HAS(bugs.text, "lose rows");
 	CHECK_HAS(bugs.text, "; can invalidate a new slot");
@@ -19,7 +18,6 @@ static void a_minor_has_the_bugs_that_later_ones_cure(void **state)
 
 static void a_bug_begins_with_the_minor_that_brought_it(void **state)
 {
-	(void)state;
 	CHECK(strstr(wp_minor_bugs(17, 4).text, "out of memory") == NULL);
 	CHECK_HAS(wp_minor_bugs(17, 5).text, "out of memory");
 	CHECK(strstr(wp_minor_bugs(17, 6).text, "out of memory") == NULL);
@@ -27,7 +25,6 @@ static void a_bug_begins_with_the_minor_that_brought_it(void **state)
 
 static void majors_differ(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_minor_bugs(18, 1).cured, 4);
 	CHECK_EQ(wp_minor_bugs(18, 4).count, 0);
 	CHECK_EQ(wp_minor_bugs(14, 20).cured, 21);
@@ -38,7 +35,6 @@ static void majors_differ(void **state)
 
 static void the_oldest_minors_have_room_for_all(void **state)
 {
-	(void)state;
 	for (int major = 14; major <= 18; major++) {
 		struct wp_minor_bugs bugs = wp_minor_bugs(major, 0);
 		CHECK(bugs.count > 0);

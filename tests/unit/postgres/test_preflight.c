@@ -150,7 +150,6 @@ static void check_fails(struct server *s, const char *name, enum wp_reaction rea
 
 static void a_healthy_server_has_nothing_to_cure(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	const struct wp_preflight *p = judge(&s);
 	CHECK(!wp_findings_failure(&p->findings));
@@ -164,7 +163,6 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 
 static void an_answer_of_another_shape_is_refused(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	struct wp_error error;
 	PGresult *narrow = answer_of(&s, A_COUNT);
@@ -183,7 +181,6 @@ static void an_answer_of_another_shape_is_refused(void **state)
 
 static void the_server_must_be_14_or_newer(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_VERSION] = "130020";
 	check_fails(&s, "server_version", WP_REACT_STOP_CONFIG,
@@ -197,7 +194,6 @@ static void the_server_must_be_14_or_newer(void **state)
 
 static void minors_with_known_bugs_are_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_VERSION] = "150013";
 	s.values[A_VERSION_TEXT] = "15.13 (Debian)";
@@ -209,7 +205,6 @@ static void minors_with_known_bugs_are_warned_of(void **state)
 
 static void a_standby_may_become_a_primary(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_IN_RECOVERY] = "t";
 	check_fails(&s, "primary", WP_REACT_RECONNECT, "standby",
@@ -218,7 +213,6 @@ static void a_standby_may_become_a_primary(void **state)
 
 static void wal_level_must_be_logical(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_WAL_LEVEL] = "replica";
 	check_fails(&s, "wal_level", WP_REACT_STOP_CONFIG, "restart",
@@ -227,7 +221,6 @@ static void wal_level_must_be_logical(void **state)
 
 static void there_must_be_room_for_one_more(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SENDERS] = "9";
 	check_finding(&s, "max_wal_senders", OK, "9 of 10", "");
@@ -246,7 +239,6 @@ static void there_must_be_room_for_one_more(void **state)
 
 static void the_role_must_be_able_to_replicate(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_ROLE_MAY] = "f";
 	check_fails(&s, "role", WP_REACT_STOP_CONFIG, "REPLICATION",
@@ -260,7 +252,6 @@ static void the_role_must_be_able_to_replicate(void **state)
 
 static void the_table_must_be_there_and_be_one(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_TABLE_KIND] = NULL;
 	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "there is no table",
@@ -280,7 +271,6 @@ static void the_table_must_be_there_and_be_one(void **state)
 
 static void missing_columns_are_named_and_added(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_TABLE_MISSING] = "key, payload";
 	s.values[A_TABLE_MISSING_AT] = "1,2";
@@ -291,7 +281,6 @@ static void missing_columns_are_named_and_added(void **state)
 
 static void rows_that_are_not_in_the_log_are_refused(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_LEAVES_UNLOGGED] = "ALTER TABLE public.outbox SET LOGGED;";
 	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "unlogged",
@@ -305,7 +294,6 @@ static void rows_that_are_not_in_the_log_are_refused(void **state)
 
 static void a_missing_publication_needs_a_new_slot_as_well(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB] = NULL;
 	check_fails(&s, "publication", WP_REACT_STOP_HUMAN, "there is no publication Pub",
@@ -318,7 +306,6 @@ static void a_missing_publication_needs_a_new_slot_as_well(void **state)
 
 static void the_publication_must_have_the_table(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_NAMES_TABLE] = "f";
 	s.values[A_PUB_LISTED] = "0";
@@ -328,7 +315,6 @@ static void the_publication_must_have_the_table(void **state)
 
 static void a_name_that_differs_in_case_only_is_refused_by_name(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_CASE_IN_PUB] = "public.\"Outbox\"";
 	check_finding(&s, "table_case", WARNS, "also has public.\"Outbox\", whose name differs",
@@ -348,7 +334,6 @@ static void a_name_that_differs_in_case_only_is_refused_by_name(void **state)
 
 static void partitions_must_all_be_published(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_TABLE_LEAVES] = "3";
@@ -364,7 +349,6 @@ static void partitions_must_all_be_published(void **state)
 
 static void a_partitioned_outbox_without_partitions_is_fine(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_TABLE_LEAVES] = "0";
@@ -378,7 +362,6 @@ static void a_partitioned_outbox_without_partitions_is_fine(void **state)
 
 static void rows_should_come_under_the_name_of_the_outbox(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_PUB_VIA_ROOT] = "false";
@@ -392,7 +375,6 @@ static void rows_should_come_under_the_name_of_the_outbox(void **state)
 
 static void needed_columns_must_not_be_hidden(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_HIDDEN] = "payload";
 	s.values[A_PUB_LIMITED] = "public.outbox";
@@ -404,7 +386,6 @@ static void needed_columns_must_not_be_hidden(void **state)
 
 static void generated_columns_are_published_since_18_only(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_GENERATED] = "\"Pay\"\",load\", key";
 	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "generated",
@@ -418,7 +399,6 @@ static void generated_columns_are_published_since_18_only(void **state)
 
 static void rows_must_not_be_filtered(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_FILTER] = "(key > 'a')";
 	s.values[A_PUB_LIMITED] = "public.outbox";
@@ -428,7 +408,6 @@ static void rows_must_not_be_filtered(void **state)
 
 static void inserts_must_be_published_and_other_kinds_stay(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_INSERT] = "false";
 	s.values[A_PUB_DELETE] = "true";
@@ -438,7 +417,6 @@ static void inserts_must_be_published_and_other_kinds_stay(void **state)
 
 static void deletes_of_a_table_without_identity_are_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_DELETE] = "true";
 	s.values[A_NO_IDENTITY] = "t";
@@ -449,7 +427,6 @@ static void deletes_of_a_table_without_identity_are_warned_of(void **state)
 
 static void other_tables_are_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_PUB_OTHERS] = "5";
 	s.values[A_PUB_OTHER_NAMES] = "a.b, c.d";
@@ -463,7 +440,6 @@ static void other_tables_are_warned_of(void **state)
 
 static void a_missing_slot_is_made(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_TYPE] = NULL;
 	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "there is no slot s",
@@ -473,7 +449,6 @@ static void a_missing_slot_is_made(void **state)
 
 static void a_slot_of_someone_else_is_left_alone(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_TYPE] = "physical";
 	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "physical", "('s_new', 'pgoutput'");
@@ -491,7 +466,6 @@ static void a_slot_of_someone_else_is_left_alone(void **state)
 
 static void a_slot_that_cannot_be_used_is_made_anew(void **state)
 {
-	(void)state;
 	static const struct {
 		enum wp_preflight_column column;
 		const char *value, *what;
@@ -512,7 +486,6 @@ static void a_slot_that_cannot_be_used_is_made_anew(void **state)
 
 static void a_slot_about_to_be_lost_is_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_WAL_STATUS] = "unreserved";
 	check_finding(&s, "slot", WARNS, "will be lost", "max_slot_wal_keep_size = '-1'");
@@ -520,7 +493,6 @@ static void a_slot_about_to_be_lost_is_warned_of(void **state)
 
 static void a_slot_in_use_is_fine(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_ACTIVE_PID] = "4711";
 	check_finding(&s, "slot", OK, "process 4711", "");
@@ -529,7 +501,6 @@ static void a_slot_in_use_is_fine(void **state)
 
 static void commits_must_not_wait_for_us_unless_allowed(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "ANY 1 (s1, WALPOST)";
 	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG, "lists walpost",
@@ -541,7 +512,6 @@ static void commits_must_not_wait_for_us_unless_allowed(void **state)
 
 static void the_name_of_conninfo_counts(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "relay1";
 	check_finding(&s, "synchronous_standby_names", OK, "walpost is not listed", "");
@@ -558,7 +528,6 @@ static void the_name_of_conninfo_counts(void **state)
 
 static void a_short_sender_timeout_is_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SENDER_TIMEOUT] = "4999";
 	check_finding(&s, "wal_sender_timeout", WARNS, "4999 ms",
@@ -581,7 +550,6 @@ static void a_sender_timeout_is_cured_where_it_is_set(void **state)
 		{ "database user", "ALTER ROLE \"re\"\"lay\" IN DATABASE \"shop\" SET" },
 		{ "client", "wal_sender_timeout from postgres.conninfo" },
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct server s = healthy();
 		s.values[A_SENDER_TIMEOUT] = "0";
@@ -592,7 +560,6 @@ static void a_sender_timeout_is_cured_where_it_is_set(void **state)
 
 static void a_limit_on_idle_slots_is_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_IDLE] = "86400";
 	s.values[A_SLOT_IDLE_TEXT] = "1d";
@@ -602,7 +569,6 @@ static void a_limit_on_idle_slots_is_warned_of(void **state)
 
 static void updates_that_are_looked_for_must_be_published(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.table.updates = "outbox.on_update = stop";
 	check_finding(&s, "publication_updates", WARNS, "outbox.on_update = stop has no effect",
@@ -615,7 +581,6 @@ static void updates_that_are_looked_for_must_be_published(void **state)
 
 static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_CHECKPOINT_MAY] = "f";
 	check_finding(&s, "checkpoint", WARNS, "is not readable and writable",
@@ -635,7 +600,6 @@ static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 
 static void how_the_log_is_kept_is_read(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	const struct wp_health *h = &judge(&s)->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_RESERVED);
@@ -684,7 +648,6 @@ static void what_loses_events_while_it_runs_is_a_loss(void **state)
 		{ A_SLOT_CONFLICTING, "true", "conflict" },
 		{ A_SLOT_INVALIDATION, "idle_timeout", "idle_timeout" },
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct server s = healthy();
 		s.values[cases[i].column] = cases[i].value;
@@ -696,7 +659,6 @@ static void what_loses_events_while_it_runs_is_a_loss(void **state)
 
 static void what_fails_only_at_a_start_is_no_loss(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_WAL_LEVEL] = "replica";
 	s.values[A_ROLE_MAY] = "f";
@@ -708,7 +670,6 @@ static void what_fails_only_at_a_start_is_no_loss(void **state)
 
 static void a_slot_made_anew_is_to_be_acknowledged(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_SLOT_WAL_STATUS] = "lost";
 	CHECK_HAS(finding(judge(&s), "slot")->cure, "walpost slot accept");
@@ -719,7 +680,6 @@ static void a_slot_made_anew_is_to_be_acknowledged(void **state)
 
 static void sql_ascii_is_told(void **state)
 {
-	(void)state;
 	struct server s = healthy();
 	s.values[A_ENCODING] = "SQL_ASCII";
 	check_finding(&s, "encoding", OK,
@@ -728,7 +688,6 @@ static void sql_ascii_is_told(void **state)
 
 static void weak_transport_to_a_far_host_is_warned_of(void **state)
 {
-	(void)state;
 	static struct wp_findings f;
 	wp_preflight_connection(
 		&f, &(struct wp_connection_facts){ .sslmode = "prefer", .sslmode_written = true });
@@ -745,7 +704,6 @@ static void weak_transport_to_a_far_host_is_warned_of(void **state)
 
 static void the_longest_names_fit(void **state)
 {
-	(void)state;
 	char quotes[64];
 	memset(quotes, '"', 63);
 	quotes[63] = '\0';

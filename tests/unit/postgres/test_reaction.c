@@ -4,7 +4,6 @@
 
 static void wrong_credentials_and_names_stop_for_the_configuration(void **state)
 {
-	(void)state;
 	static const char *const codes[] = { "28P01", "28000", "3D000", "08P01",
 					     "42501", "0A000", "22023", "42704" };
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
@@ -13,7 +12,6 @@ static void wrong_credentials_and_names_stop_for_the_configuration(void **state)
 
 static void a_server_that_starts_or_is_full_is_tried_again(void **state)
 {
-	(void)state;
 	static const char *const codes[] = { "57P03", "53300", "08006", "57P01", "57P02", "58030" };
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, codes[i]), WP_REACT_RECONNECT);
@@ -21,20 +19,17 @@ static void a_server_that_starts_or_is_full_is_tried_again(void **state)
 
 static void a_server_that_shuts_down_while_it_streams_is_let_go(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "57P03"), WP_REACT_LET_GO);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "57P03"), WP_REACT_RECONNECT);
 }
 
 static void a_slot_in_use_means_standing_by(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "55006"), WP_REACT_STANDBY);
 }
 
 static void a_slot_or_publication_that_is_gone_needs_a_human(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "42704"), WP_REACT_STOP_HUMAN);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "42704"), WP_REACT_STOP_HUMAN);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_START, "55000"), WP_REACT_STOP_HUMAN);
@@ -44,7 +39,6 @@ static void a_slot_or_publication_that_is_gone_needs_a_human(void **state)
 
 static void a_terminated_stream_reconnects(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "57P01"), WP_REACT_RECONNECT);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "53200"), WP_REACT_RECONNECT);
 }
@@ -53,7 +47,6 @@ static void what_the_server_would_say_of_the_row_again_is_tried_thrice(void **st
 {
 	static const char *const codes[] = { "XX000", "22023", "25006", "55006", "57014", "ZZ999" };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
 		CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, codes[i]), WP_REACT_TRY_THRICE);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_COPY, "58030"), WP_REACT_RECONNECT);
@@ -61,14 +54,12 @@ static void what_the_server_would_say_of_the_row_again_is_tried_thrice(void **st
 
 static void a_standby_may_be_promoted(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "25006"), WP_REACT_RECONNECT);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "55000"), WP_REACT_RECONNECT);
 }
 
 static void the_exact_code_wins_over_its_class(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, "08P01"), WP_REACT_STOP_CONFIG);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_CONNECT, "08001"), WP_REACT_RECONNECT);
 	CHECK_EQ(wp_postgres_reaction(WP_PHASE_SQL, "42501"), WP_REACT_STOP_CONFIG);
@@ -77,7 +68,6 @@ static void the_exact_code_wins_over_its_class(void **state)
 
 static void no_code_and_unknown_codes_are_tried_again(void **state)
 {
-	(void)state;
 	for (enum wp_phase phase = WP_PHASE_CONNECT; phase <= WP_PHASE_COPY; phase++) {
 		CHECK_EQ(wp_postgres_reaction(phase, ""), WP_REACT_RECONNECT);
 		CHECK_EQ(wp_postgres_reaction(phase, "08"), WP_REACT_RECONNECT);

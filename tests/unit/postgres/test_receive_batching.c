@@ -24,7 +24,6 @@ static struct wp_receive_batching new_pace(void)
 
 static void what_comes_first_does_not_wait(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	CHECK_EQ(wp_receive_batching_pause_us(&p, T0), 0);
@@ -33,7 +32,6 @@ static void what_comes_first_does_not_wait(void **state)
 
 static void a_backlog_waits_for_the_most(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	int64_t now_us = take(&p, T0, 1000, 10000, 50000);
@@ -52,7 +50,6 @@ static void the_pause_grows_with_the_rate(void **state)
 		{ 20, 2600, 2700 }, { 30, 5500, 6500 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(WANTED) / sizeof(WANTED[0]); i++) {
 		struct wp_receive_batching p = new_pace();
 		int64_t now_us = take(&p, T0, WANTED[i].messages_a_ms, 1000, 100000);
@@ -64,7 +61,6 @@ static void the_pause_grows_with_the_rate(void **state)
 /* Ten milliseconds decide, not two transactions that happen to meet. */
 static void two_close_together_are_no_backlog(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	wp_receive_batching_took(&p, 3, 300, T0 + 20000);
@@ -74,7 +70,6 @@ static void two_close_together_are_no_backlog(void **state)
 
 static void after_a_backlog_the_pause_comes_down(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	int64_t now_us = take(&p, T0, 1000, 10000, 50000);
@@ -86,7 +81,6 @@ static void after_a_backlog_the_pause_comes_down(void **state)
 /* 60 MB a second: a gulp of 400 kB is there after 6.7 ms. 100 MB: after 4. */
 static void a_gulp_is_enough(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	int64_t now_us = take(&p, T0, 6000, 10000, 100000);
@@ -100,7 +94,6 @@ static void a_gulp_is_enough(void **state)
 /* Ten rows of 100 MB a second. */
 static void what_is_larger_than_a_gulp_does_not_wait(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 	int64_t now_us = T0;
 
@@ -112,7 +105,6 @@ static void what_is_larger_than_a_gulp_does_not_wait(void **state)
 /* Nothing overflows: a stalled process, a clock that gives the same time twice. */
 static void any_number_is_taken(void **state)
 {
-	(void)state;
 	struct wp_receive_batching p = new_pace();
 
 	wp_receive_batching_took(&p, UINT64_MAX, 0, T0);

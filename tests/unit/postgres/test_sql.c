@@ -34,7 +34,6 @@ static const char *text_of(struct fixture *f)
 
 static void names_and_values_are_quoted(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 1000);
 	wp_sql_add(&f.sql, "A %I.%I = %L, %s 100%%", "Sch\"ema", "tä.ble", "it's", "raw");
@@ -44,7 +43,6 @@ static void names_and_values_are_quoted(void **state)
 
 static void no_name_ends_a_comment(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 1000);
 	wp_sql_add(&f.sql, "-- set x = %C", "a\nDROP TABLE b;\r\tä");
@@ -54,7 +52,6 @@ static void no_name_ends_a_comment(void **state)
 
 static void a_backslash_makes_an_escape_string_without_a_leading_blank(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 1000);
 	wp_sql_add(&f.sql, "(%L)", "a\\b");
@@ -64,7 +61,6 @@ static void a_backslash_makes_an_escape_string_without_a_leading_blank(void **st
 
 static void text_up_to_the_limit_fits(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 4); /* with its NUL */
 	wp_sql_add(&f.sql, "abc");
@@ -79,7 +75,6 @@ static void text_up_to_the_limit_fits(void **state)
 
 static void a_name_that_cannot_be_quoted_is_named(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 1000);
 	PQfinish(f.pg);
@@ -92,7 +87,6 @@ static void a_name_that_cannot_be_quoted_is_named(void **state)
 
 static void the_first_error_stays(void **state)
 {
-	(void)state;
 	struct fixture f;
 	begin(&f, 4);
 	wp_sql_add(&f.sql, "abcdefgh");
@@ -103,7 +97,6 @@ static void the_first_error_stays(void **state)
 
 static void a_slot_is_made_for_failover_where_the_server_can(void **state)
 {
-	(void)state;
 	struct fixture f;
 	CHECK_EQ(wp_slot_failover(169999), WP_SLOT_LOCAL);
 	CHECK_EQ(wp_slot_failover(170000), WP_SLOT_FAILOVER);
@@ -118,7 +111,6 @@ static void a_slot_is_made_for_failover_where_the_server_can(void **state)
 
 static void slot_names_are_those_the_server_takes(void **state)
 {
-	(void)state;
 	struct wp_error error;
 	char name[65];
 	memset(name, 'a', 64);
@@ -135,7 +127,6 @@ static void slot_names_are_those_the_server_takes(void **state)
 
 static void the_outbox_is_made_from_the_wanted_columns(void **state)
 {
-	(void)state;
 	struct fixture f;
 	static const char *const columns[] = { "id", "Pay\"load" };
 	static const char *const definitions[] = { "uuid PRIMARY KEY", "jsonb" };
@@ -156,7 +147,6 @@ static void the_outbox_is_made_from_the_wanted_columns(void **state)
 
 static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 {
-	(void)state;
 	struct fixture f;
 	struct wp_requirements_table table = { .schema = "s", .name = "t" };
 	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };
@@ -170,7 +160,6 @@ static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 
 static void the_checkpoint_table_is_the_one_of_the_file(void **state)
 {
-	(void)state;
 	char text[4096];
 	FILE *file = fopen(WALPOST_SOURCE "/sql/slot_checkpoint.sql", "r");
 	assert_non_null(file);

@@ -6,7 +6,6 @@
 
 static void a_name_in_any_of_the_forms_is_counted(void **state)
 {
-	(void)state;
 	static const char *const settings[] = {
 		"walpost",	     "a, walpost",	  "FIRST 1 (a, walpost)",
 		"ANY 2 (walpost,b)", "2 (a, b, walpost)", "WalPost",
@@ -20,7 +19,6 @@ static void a_name_in_any_of_the_forms_is_counted(void **state)
 
 static void another_name_is_not(void **state)
 {
-	(void)state;
 	static const char *const settings[] = {
 		"", "   ", "a, b", "walpost2", "ANY 1 (walposts, \"wal post\")", "\"walpostx\""
 	};
@@ -30,7 +28,6 @@ static void another_name_is_not(void **state)
 
 static void the_words_of_a_method_are_not_names(void **state)
 {
-	(void)state;
 	CHECK(!wp_standby_names_count("FIRST 1 (a)", "first"));
 	CHECK(!wp_standby_names_count("ANY 1 (a)", "1"));
 	CHECK(wp_standby_names_count("first, a", "first"));
@@ -38,7 +35,6 @@ static void the_words_of_a_method_are_not_names(void **state)
 
 static void quotes_keep_what_is_within_together(void **state)
 {
-	(void)state;
 	CHECK(wp_standby_names_count("\"a,(b\"\"c\", d", "a,(b\"c"));
 	CHECK(wp_standby_names_count("\"a,(b\"\"c\", d", "d"));
 	CHECK(!wp_standby_names_count("\"unended, d", "d"));
@@ -55,7 +51,6 @@ static void check_without(const char *setting, const char *others, const char *w
 
 static void our_name_is_taken_out_and_the_rest_stays(void **state)
 {
-	(void)state;
 	check_without("walpost", "", "");
 	check_without("a, walpost, B", "", "\"a\", \"B\"");
 	check_without("ANY 2 (a, walpost, b, c)", "", "ANY 2 (\"a\", \"b\", \"c\")");
@@ -65,14 +60,12 @@ static void our_name_is_taken_out_and_the_rest_stays(void **state)
 
 static void no_more_are_asked_for_than_are_left(void **state)
 {
-	(void)state;
 	check_without("ANY 2 (a, walpost)", "", "ANY 1 (\"a\")");
 	check_without("FIRST 1 (walpost)", "", "");
 }
 
 static void a_star_becomes_the_standbys_that_are_there(void **state)
 {
-	(void)state;
 	check_without("*", "", "");
 	check_without("*", "s1, \"S 2\"", "\"s1\", \"S 2\"");
 	check_without("ANY 1 (*)", "s1", "ANY 1 (\"s1\")");
@@ -81,7 +74,6 @@ static void a_star_becomes_the_standbys_that_are_there(void **state)
 
 static void a_list_that_is_too_long_is_refused(void **state)
 {
-	(void)state;
 	struct wp_buffer into;
 	wp_buffer_init(&into, 8);
 	CHECK_EQ(wp_standby_names_without("a_name, walpost", "walpost", "", &into), WP_FULL);

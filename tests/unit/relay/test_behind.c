@@ -21,7 +21,6 @@ static const struct wp_timelines PROMOTED = {
 
 static void on_the_same_timeline_the_end_of_the_log_decides(void **state)
 {
-	(void)state;
 	const struct wp_timelines one = { .current = 1 };
 
 	CHECK_EQ(judge(1, 299, &one, 300, 300), WP_BEHIND_NOT);
@@ -32,7 +31,6 @@ static void on_the_same_timeline_the_end_of_the_log_decides(void **state)
 
 static void on_an_older_one_the_place_where_the_server_left_it_decides(void **state)
 {
-	(void)state;
 	CHECK_EQ(judge(1, 99, &PROMOTED, 300, 100), WP_BEHIND_NOT);
 	CHECK_EQ(judge(1, 100, &PROMOTED, 300, 100), WP_BEHIND_PROMOTED);
 	CHECK_EQ(judge(2, 199, &PROMOTED, 300, 200), WP_BEHIND_NOT);
@@ -42,14 +40,12 @@ static void on_an_older_one_the_place_where_the_server_left_it_decides(void **st
 
 static void a_timeline_that_is_not_in_the_servers_past_is_another_branch(void **state)
 {
-	(void)state;
 	CHECK_EQ(judge(3, 1, &PROMOTED, 300, 0), WP_BEHIND_NEWER);
 	CHECK_EQ(judge(5, 1, &PROMOTED, 300, 0), WP_BEHIND_NEWER);
 }
 
 static void without_a_history_the_end_of_the_log_decides(void **state)
 {
-	(void)state;
 	const struct wp_timelines unknown = { .current = 3 };
 
 	CHECK_EQ(judge(2, 299, &unknown, 300, 300), WP_BEHIND_NOT);
@@ -59,7 +55,6 @@ static void without_a_history_the_end_of_the_log_decides(void **state)
 
 static void what_is_older_than_the_remembered_past_is_judged_by_its_beginning(void **state)
 {
-	(void)state;
 	struct wp_timelines full = { .current = 1000, .count = WP_TIMELINES_MAX };
 
 	for (uint32_t i = 0; i < WP_TIMELINES_MAX; i++) {

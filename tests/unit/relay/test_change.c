@@ -18,7 +18,6 @@ static const struct wp_relay_task task = { &others,
 
 static int set_up(void **state)
 {
-	(void)state;
 	begin(SLOT);
 	b->options.in_flight_events = 16;
 	other = b->outbox;

@@ -7,7 +7,6 @@ static struct wp_checkpoint_schedule s;
 
 static int set_up(void **state)
 {
-	(void)state;
 	wp_checkpoint_schedule_begin(&s, false, 1000, 10, 0);
 	return 0;
 }
@@ -19,7 +18,6 @@ static bool step(wp_lsn flush, uint64_t confirmed, int64_t now_ms)
 
 static void events_are_written_down_after_5_s_and_then_each_minute(void **state)
 {
-	(void)state;
 	CHECK(!step(1001, 11, 4999));
 	CHECK(step(1001, 11, 5000));
 	CHECK(!step(1002, 12, 64999));
@@ -28,20 +26,17 @@ static void events_are_written_down_after_5_s_and_then_each_minute(void **state)
 
 static void without_events_only_a_mebibyte_is_worth_it(void **state)
 {
-	(void)state;
 	CHECK(!step(1000 + MIB - 1, 10, 5000));
 	CHECK(step(1000 + MIB, 10, 65000));
 }
 
 static void what_has_not_moved_is_not_written_again(void **state)
 {
-	(void)state;
 	CHECK(!step(1000, 11, 5000));
 }
 
 static void a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent(void **state)
 {
-	(void)state;
 	wp_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
 	CHECK(!wp_checkpoint_schedule_step(&s, true, 0, 10, 200));
 	CHECK_EQ(s.due_ms, 400);

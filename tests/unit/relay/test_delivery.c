@@ -7,7 +7,6 @@ static struct wp_delivery d;
 
 static int set_up(void **state)
 {
-	(void)state;
 	d = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
 	wp_delivery_begin(&d, 0);
 	return 0;
@@ -15,7 +14,6 @@ static int set_up(void **state)
 
 static void what_waits_for_15_s_is_stalled(void **state)
 {
-	(void)state;
 	CHECK(!wp_delivery_step(&d, SLOW, 1000));
 	CHECK_EQ(wp_delivery_due(&d, true), 16000);
 	CHECK(!wp_delivery_step(&d, SLOW, 15999));
@@ -26,7 +24,6 @@ static void what_waits_for_15_s_is_stalled(void **state)
 
 static void idle_time_is_no_wait(void **state)
 {
-	(void)state;
 	CHECK(!wp_delivery_step(&d, NULL, 100000));
 	CHECK_EQ(wp_delivery_due(&d, false), INT64_MAX);
 	CHECK(!wp_delivery_step(&d, SLOW, 200000));
@@ -35,7 +32,6 @@ static void idle_time_is_no_wait(void **state)
 
 static void one_confirmation_ends_it(void **state)
 {
-	(void)state;
 	(void)wp_delivery_step(&d, SLOW, 0);
 	CHECK(wp_delivery_step(&d, SLOW, 15000));
 	wp_delivery_confirmed(&d, 15001);
@@ -46,7 +42,6 @@ static void one_confirmation_ends_it(void **state)
 
 static void a_gap_in_the_waiting_ends_it_only_when_it_is_as_long(void **state)
 {
-	(void)state;
 	(void)wp_delivery_step(&d, SLOW, 0);
 	CHECK(wp_delivery_step(&d, SLOW, 15000));
 	CHECK(!wp_delivery_step(&d, NULL, 29999));
@@ -57,7 +52,6 @@ static void a_gap_in_the_waiting_ends_it_only_when_it_is_as_long(void **state)
 
 static void another_cause_is_news(void **state)
 {
-	(void)state;
 	(void)wp_delivery_step(&d, SLOW, 0);
 	CHECK(wp_delivery_step(&d, SLOW, 15000));
 	CHECK(wp_delivery_step(&d, "Kafka is not reachable", 15001));
@@ -66,7 +60,6 @@ static void another_cause_is_news(void **state)
 
 static void a_new_stream_does_not_end_it(void **state)
 {
-	(void)state;
 	(void)wp_delivery_step(&d, SLOW, 0);
 	CHECK(wp_delivery_step(&d, SLOW, 15000));
 	wp_delivery_begin(&d, 60000);

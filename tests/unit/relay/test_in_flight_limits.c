@@ -20,14 +20,12 @@ static void check(const struct wp_relay_options *options, size_t partitions, siz
 
 static void few_partitions_leave_the_bounds_as_configured(void **state)
 {
-	(void)state;
 	check(&defaults, 0, 8192, 12 * MIB);
 	check(&defaults, 511, 8192, 12 * MIB);
 }
 
 static void each_256_more_add_them_once_more(void **state)
 {
-	(void)state;
 	check(&defaults, 512, 2 * 8192, 24 * MIB);
 	check(&defaults, 767, 2 * 8192, 24 * MIB);
 	check(&defaults, 768, 3 * 8192, 36 * MIB);
@@ -35,7 +33,6 @@ static void each_256_more_add_them_once_more(void **state)
 
 static void the_bytes_end_at_their_own_bound_and_the_events_at_eight_times(void **state)
 {
-	(void)state;
 	check(&defaults, 2000, 7 * 8192, 64 * MIB);
 	check(&defaults, 2048, 8 * 8192, 64 * MIB);
 	check(&defaults, SIZE_MAX, 8 * 8192, 64 * MIB);
@@ -45,7 +42,6 @@ static void with_no_more_bytes_allowed_the_limits_do_not_grow(void **state)
 {
 	struct wp_relay_options options = defaults;
 
-	(void)state;
 	options.in_flight_bytes_max = options.in_flight_bytes;
 	check(&options, SIZE_MAX, 8192, 12 * MIB);
 	options.in_flight_bytes_max = 64 * 1024;

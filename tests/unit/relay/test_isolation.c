@@ -15,7 +15,6 @@ static void nothing_went_alone_before_the_sink_has_begun_anew(void **state)
 {
 	struct wp_isolation i = { 0 };
 
-	(void)state;
 	wp_isolation_begin(&i, &last, 150);
 	send(&i, 200, 1, 7);
 	CHECK(!wp_isolation_went_alone(&i, 7));
@@ -29,7 +28,6 @@ static void the_last_suspect_goes_alone_and_the_one_after_it_does_not(void **sta
 {
 	struct wp_isolation i = { 0 };
 
-	(void)state;
 	wp_isolation_begin(&i, &last, 150);
 	(void)wp_isolation_restart(&i);
 	send(&i, 200, 3, 7);
@@ -43,7 +41,6 @@ static void it_is_past_when_the_transaction_is_confirmed(void **state)
 {
 	struct wp_isolation i = { 0 };
 
-	(void)state;
 	CHECK(!wp_isolation_is_past(&i, false, 1000));
 	wp_isolation_begin(&i, &last, 150);
 	CHECK(!wp_isolation_is_past(&i, false, 200));
@@ -55,7 +52,6 @@ static void it_ends_with_the_next_restart_batching_as_ever(void **state)
 {
 	struct wp_isolation i = { 0 };
 
-	(void)state;
 	wp_isolation_begin(&i, &last, 150);
 	(void)wp_isolation_restart(&i);
 	wp_isolation_end(&i);
@@ -69,7 +65,6 @@ static void the_last_refusal_but_one_isolates_and_the_last_is_too_many(void **st
 	struct wp_isolation i = { 0 };
 	bool isolates = false;
 
-	(void)state;
 	CHECK(!wp_isolation_refuses_always(&i, "X", 100, 3, &isolates));
 	CHECK(!isolates);
 	CHECK(!wp_isolation_refuses_always(&i, "X", 100, 3, &isolates));
@@ -82,7 +77,6 @@ static void another_code_or_place_counts_anew(void **state)
 	struct wp_isolation i = { 0 };
 	bool isolates = false;
 
-	(void)state;
 	CHECK(!wp_isolation_refuses_always(&i, "X", 100, 2, &isolates));
 	CHECK(!wp_isolation_refuses_always(&i, "Y", 100, 2, &isolates));
 	CHECK(!wp_isolation_refuses_always(&i, "Y", 101, 2, &isolates));

@@ -10,13 +10,11 @@ static struct wp_meter meter;
 
 static int set_up(void **state)
 {
-	(void)state;
 	return wp_meter_init(&meter, EVENTS) == WP_OK ? 0 : 1;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_meter_release(&meter);
 	return 0;
 }

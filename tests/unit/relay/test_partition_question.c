@@ -5,7 +5,6 @@ static struct wp_partition_question q;
 
 static int set_up(void **state)
 {
-	(void)state;
 	wp_partition_question_init(&q);
 	return 0;
 }
@@ -17,7 +16,6 @@ static enum wp_partition_step step(enum wp_asked asked, int64_t now_ms)
 
 static void the_first_is_asked_at_once_and_closed_by_its_answer(void **state)
 {
-	(void)state;
 	CHECK_EQ(step(WP_ASKED_NOTHING, 1), WP_PARTITIONS_KNOWN);
 	CHECK_EQ(wp_partition_question_open(&q, 7, 1), WP_PARTITIONS_ASK);
 	CHECK_EQ(step(WP_ASKED_OPEN, 2), WP_PARTITIONS_AWAITED);
@@ -29,7 +27,6 @@ static void the_same_again_is_asked_ever_more_seldom_up_to_a_second(void **state
 	int64_t now_ms = 1000;
 	int64_t wait_ms = 40;
 
-	(void)state;
 	CHECK_EQ(wp_partition_question_open(&q, 7, now_ms), WP_PARTITIONS_ASK);
 	for (; wait_ms <= 2560; wait_ms *= 2) {
 		int64_t bounded_ms = wait_ms < 1000 ? wait_ms : 1000;
@@ -44,7 +41,6 @@ static void the_same_again_is_asked_ever_more_seldom_up_to_a_second(void **state
 
 static void another_transaction_is_asked_for_after_20_ms(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_partition_question_open(&q, 7, 1000), WP_PARTITIONS_ASK);
 	CHECK_EQ(step(WP_ASKED_ANSWERED, 1001), WP_PARTITIONS_KNOWN);
 	CHECK_EQ(wp_partition_question_open(&q, 8, 1002), WP_PARTITIONS_AWAITED);
@@ -53,7 +49,6 @@ static void another_transaction_is_asked_for_after_20_ms(void **state)
 
 static void one_that_failed_is_told_and_asked_again_in_a_second(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_partition_question_open(&q, 7, 1000), WP_PARTITIONS_ASK);
 	CHECK_EQ(step(WP_ASKED_FAILED, 1500), WP_PARTITIONS_UNKNOWN);
 	CHECK_EQ(step(WP_ASKED_FAILED, 2499), WP_PARTITIONS_AWAITED);

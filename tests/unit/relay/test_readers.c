@@ -44,7 +44,6 @@ struct said {
 
 static int set_up(void **state)
 {
-	(void)state;
 	options = default_options();
 	options.message_prefix = "outbox";
 	outboxes = only(&options, "public.noise*");
@@ -85,7 +84,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_pipeline_free(pipeline);
 	wp_feed_free(feed);
 	wp_survey_free(survey);
@@ -264,7 +262,6 @@ static void tell_relations(void)
 
 static void they_agree_on_events_and_their_positions(void **state)
 {
-	(void)state;
 	begin(249);
 	tell_relations();
 	row(OUTBOX, "one", "event 0002-00000003-00000000000000F9-00000000 one");
@@ -283,7 +280,6 @@ static void they_agree_on_events_and_their_positions(void **state)
 
 static void they_ask_about_a_table_at_the_same_row_and_count_it_once(void **state)
 {
-	(void)state;
 	begin(249);
 	tell_relations();
 	row(LEAF, "one", "asks");
@@ -297,7 +293,6 @@ static void they_ask_about_a_table_at_the_same_row_and_count_it_once(void **stat
 
 static void they_agree_on_what_can_never_be_sent_and_why(void **state)
 {
-	(void)state;
 	begin(249);
 	tell_relations();
 	write_row(OUTBOX, "null key", NULL, "order");
@@ -313,7 +308,6 @@ static void they_agree_on_what_is_no_event(void **state)
 {
 	static const char *const values[] = { "one", "order", "k", "made", "" };
 
-	(void)state;
 	begin(249);
 	tell_relations();
 	wire_update(message_of(), OUTBOX, values, 5);
@@ -336,7 +330,6 @@ static void they_agree_on_what_is_no_event(void **state)
 /* `run` stops there, the others go on: to it that is the last. */
 static void they_agree_on_where_a_relay_stops_and_why(void **state)
 {
-	(void)state;
 	know_partitions(&partitions, "", WIRE_XID + 1);
 	begin(249);
 	relation(OTHER, "public", "elsewhere");
@@ -352,7 +345,6 @@ static void they_agree_on_an_update_at_which_a_relay_stops(void **state)
 {
 	static const char *const values[] = { "one", "order", "k", "made", "" };
 
-	(void)state;
 	options.on_update = WP_ON_UPDATE_STOP;
 	begin(249);
 	tell_relations();
@@ -364,7 +356,6 @@ static void they_agree_on_an_update_at_which_a_relay_stops(void **state)
 
 static void they_refuse_a_server_that_breaks_the_protocol_in_the_same_words(void **state)
 {
-	(void)state;
 	write_row(OUTBOX, "one", "k", "order");
 	all_say("broken the server sent an insert outside a transaction");
 	write_message(true, "outbox", EVENT);

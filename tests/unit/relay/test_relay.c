@@ -2547,7 +2547,6 @@ static void stop_without_the_stream(void)
 
 static void after_a_lost_stream_a_stop_says_the_last_word(void **state)
 {
-	(void)state;
 	stop_without_the_stream();
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
@@ -2557,7 +2556,6 @@ static void after_a_lost_stream_a_stop_says_the_last_word(void **state)
 
 static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
 {
-	(void)state;
 	stop_without_the_stream();
 	live(2999);
 	CHECK_STATE("finishing");
@@ -2568,7 +2566,6 @@ static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
 /* It ended the copy in good order, and its host went away. */
 static void the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_too(void **state)
 {
-	(void)state;
 	stream();
 	one_event(200, "1");
 	ask_to_stop();
@@ -2599,7 +2596,6 @@ static void a_suspended_machine_that_was_stopping_purges_and_says_its_last_word(
 
 static void a_copy_that_is_refused_as_it_ends_is_not_waited_for(void **state)
 {
-	(void)state;
 	stream();
 	ask_to_stop();
 	CHECK_STATE("finishing");
@@ -2616,7 +2612,6 @@ static void a_copy_that_is_refused_as_it_ends_is_not_waited_for(void **state)
 
 static void a_refused_stream_has_its_last_word(void **state)
 {
-	(void)state;
 	stream();
 	one_event(200, "1"); /* in flight: its confirmation could not be told any more */
 	b->source.part_answer = WP_SOURCE_FINISHING;

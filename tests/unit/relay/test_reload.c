@@ -23,7 +23,6 @@ static int set_up(void **state)
 {
 	struct wp_relay_task first = task(&a);
 
-	(void)state;
 	r = (struct wp_reload){ 0 };
 	wp_reload_put(&r, &first);
 	return 0;
@@ -33,7 +32,6 @@ static void at_first_there_is_none_to_go_back_to(void **state)
 {
 	struct wp_relay_task before;
 
-	(void)state;
 	CHECK(!wp_reload_waits(&r));
 	CHECK(!wp_reload_may_be_refused(&r));
 	CHECK(!wp_reload_take_before(&r, &before));
@@ -41,7 +39,6 @@ static void at_first_there_is_none_to_go_back_to(void **state)
 
 static void the_one_before_is_there_until_a_transaction_came(void **state)
 {
-	(void)state;
 	change_to(&b, 5);
 	CHECK(wp_reload_uses(&r, &a));
 	wp_reload_step(&r, 5);
@@ -56,7 +53,6 @@ static void what_the_server_accepted_only_rows_can_refuse(void **state)
 {
 	struct wp_relay_task before;
 
-	(void)state;
 	change_to(&b, 5);
 	r.accepted = true;
 	CHECK(!wp_reload_may_be_refused(&r));
@@ -67,7 +63,6 @@ static void what_the_server_accepted_only_rows_can_refuse(void **state)
 
 static void one_that_was_never_accepted_is_none_to_go_back_to(void **state)
 {
-	(void)state;
 	change_to(&b, 5);
 	change_to(&c, 5);
 	CHECK(r.before.outboxes == &a);
@@ -78,7 +73,6 @@ static void one_that_was_never_accepted_is_none_to_go_back_to(void **state)
 
 static void types_are_asked_for_anew_once_at_each_place(void **state)
 {
-	(void)state;
 	CHECK(wp_reload_asks_anew(&r, 100));
 	CHECK(!wp_reload_asks_anew(&r, 100));
 	CHECK(wp_reload_asks_anew(&r, 200));

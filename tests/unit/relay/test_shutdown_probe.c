@@ -6,7 +6,6 @@ static struct wp_source_view v;
 
 static int set_up(void **state)
 {
-	(void)state;
 	v.probe = WP_PROBE_NONE;
 	v.health.unanswered = false;
 	wp_shutdown_probe_begin(&p, 1000);
@@ -20,7 +19,6 @@ static enum wp_probe_step step(enum wp_state state, bool behind, int64_t now_ms)
 
 static void it_is_asked_while_paused_every_two_and_a_half_seconds(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_shutdown_probe_due(&p, WP_PAUSED, &v), 3500);
 	CHECK_EQ(step(WP_PAUSED, false, 3499), WP_PROBE_DO_NOTHING);
 	CHECK_EQ(step(WP_PAUSED, false, 3500), WP_PROBE_ASK);
@@ -33,7 +31,6 @@ static void it_is_asked_while_paused_every_two_and_a_half_seconds(void **state)
 
 static void at_the_end_of_what_the_server_sent_its_pings_are_heard(void **state)
 {
-	(void)state;
 	p.quiet_ms = 8000;
 	CHECK_EQ(step(WP_STREAMING, false, 9000), WP_PROBE_DO_NOTHING);
 	p.paused_ms = 9000;
@@ -45,7 +42,6 @@ static void at_the_end_of_what_the_server_sent_its_pings_are_heard(void **state)
 
 static void a_server_that_stops_is_let_go_and_one_that_is_gone_is_lost(void **state)
 {
-	(void)state;
 	CHECK_EQ(step(WP_PAUSED, false, 4000), WP_PROBE_ASK);
 	v.probe = WP_PROBE_STOPPING;
 	CHECK_EQ(step(WP_PAUSED, false, 4100), WP_PROBE_LET_GO);
@@ -56,14 +52,12 @@ static void a_server_that_stops_is_let_go_and_one_that_is_gone_is_lost(void **st
 
 static void an_answer_of_the_stream_before_counts_for_nothing(void **state)
 {
-	(void)state;
 	v.probe = WP_PROBE_STOPPING;
 	CHECK_EQ(step(WP_PAUSED, true, 1100), WP_PROBE_DO_NOTHING);
 }
 
 static void silent_beside_the_stream_and_behind_is_a_reason_to_ask(void **state)
 {
-	(void)state;
 	p.quiet_ms = 8000;
 	v.health.unanswered = true;
 	CHECK_EQ(step(WP_STREAMING, false, 9000), WP_PROBE_DO_NOTHING);

@@ -9,7 +9,6 @@ static struct wp_sink_use use;
 
 static int set_up(void **state)
 {
-	(void)state;
 	w = (struct wp_sink_watch){ .broken_ms = INT64_MAX };
 	v = (struct wp_sink_view){ .state = WP_SINK_READY, .reachable = true };
 	use = (struct wp_sink_use){ .state = WP_STREAMING };
@@ -29,7 +28,6 @@ static void cut_off(void)
 
 static void an_outage_is_told_once_a_reason_is_known_then_each_minute_and_its_end(void **state)
 {
-	(void)state;
 	CHECK_EQ(step(0), 0);
 	v.reachable = false;
 	CHECK_EQ(step(1), 0);
@@ -45,7 +43,6 @@ static void an_outage_is_told_once_a_reason_is_known_then_each_minute_and_its_en
 
 static void while_a_topic_is_waited_for_an_outage_is_not_told_again(void **state)
 {
-	(void)state;
 	cut_off();
 	CHECK_EQ(step(0), WP_SINK_UNREACHABLE);
 	v.state = WP_SINK_WAITING;
@@ -55,7 +52,6 @@ static void while_a_topic_is_waited_for_an_outage_is_not_told_again(void **state
 
 static void a_stall_is_told_after_a_minute_and_its_end(void **state)
 {
-	(void)state;
 	CHECK_EQ(step(0), 0);
 	use.in_flight = 5;
 	CHECK_EQ(wp_sink_watch_due(&w, &v, &use), 60000);
@@ -70,7 +66,6 @@ static void a_stall_is_told_after_a_minute_and_its_end(void **state)
 
 static void an_outage_ends_a_stall_without_a_word_until_something_is_confirmed(void **state)
 {
-	(void)state;
 	use.in_flight = 5;
 	CHECK_EQ(step(60000), WP_SINK_STALLED);
 	cut_off();
@@ -83,7 +78,6 @@ static void an_outage_ends_a_stall_without_a_word_until_something_is_confirmed(v
 
 static void what_is_confirmed_now_and_then_is_no_stall(void **state)
 {
-	(void)state;
 	use.in_flight = 5;
 	for (int64_t ms = 0; ms < 300000; ms += 59000) {
 		use.confirmed++;
@@ -93,7 +87,6 @@ static void what_is_confirmed_now_and_then_is_no_stall(void **state)
 
 static void it_is_broken_since_it_was_first_seen_so(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_sink_watch_broken_for(&w, 10), 0);
 	CHECK_EQ(wp_sink_watch_broken_for(&w, 25), 15);
 }

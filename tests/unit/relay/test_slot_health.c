@@ -6,7 +6,6 @@ static struct wp_health h;
 
 static int set_up(void **state)
 {
-	(void)state;
 	wp_slot_health_init(&s);
 	wp_slot_health_begin(&s, 100, 0);
 	h = (struct wp_health){ .keeping = WP_KEEPING_RESERVED, .server_lsn = 200 };
@@ -21,7 +20,6 @@ static unsigned judge(int64_t now_ms)
 
 static void it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_again(void **state)
 {
-	(void)state;
 	CHECK(!wp_slot_health_asks(&s, false, 1999));
 	CHECK_EQ(wp_slot_health_due(&s, false), 2000);
 	CHECK(!wp_slot_health_asks(&s, true, 2000));
@@ -31,7 +29,6 @@ static void it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_agai
 
 static void a_slow_answer_is_asked_for_more_seldom_but_once_a_minute(void **state)
 {
-	(void)state;
 	(void)judge(500);
 	CHECK_EQ(wp_slot_health_due(&s, false), 10000);
 	(void)judge(30000);
@@ -40,7 +37,6 @@ static void a_slow_answer_is_asked_for_more_seldom_but_once_a_minute(void **stat
 
 static void a_loss_is_certain_when_it_is_seen_twice(void **state)
 {
-	(void)state;
 	h.loss.text[0] = 'x';
 	CHECK_EQ(judge(100), WP_SLOT_LOSS_SUSPECTED);
 	CHECK(s.suspect);
@@ -50,7 +46,6 @@ static void a_loss_is_certain_when_it_is_seen_twice(void **state)
 
 static void a_loss_seen_once_is_forgotten(void **state)
 {
-	(void)state;
 	h.loss.text[0] = 'x';
 	CHECK_EQ(judge(100), WP_SLOT_LOSS_SUSPECTED);
 	h.loss.text[0] = '\0';
@@ -63,7 +58,6 @@ static void a_loss_seen_once_is_forgotten(void **state)
 /* What was changed while a question was asked is later than the answer before it. */
 static void good_is_the_answer_before_the_last(void **state)
 {
-	(void)state;
 	(void)judge(100);
 	CHECK_EQ(s.good, 100);
 	h.server_lsn = 300;
@@ -76,7 +70,6 @@ static void good_is_the_answer_before_the_last(void **state)
 
 static void a_suspicion_that_nobody_answers_is_told_each_minute(void **state)
 {
-	(void)state;
 	h.loss.text[0] = 'x';
 	(void)judge(100);
 	CHECK_EQ(wp_slot_health_due(&s, true), 60100);
@@ -87,7 +80,6 @@ static void a_suspicion_that_nobody_answers_is_told_each_minute(void **state)
 
 static void how_the_log_is_kept_is_told_when_it_changes_over_all_streams(void **state)
 {
-	(void)state;
 	CHECK_EQ(judge(100), 0);
 	h.keeping = WP_KEEPING_EXTENDED;
 	CHECK_EQ(judge(200), WP_SLOT_EXTENDED);

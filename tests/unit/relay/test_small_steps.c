@@ -11,7 +11,6 @@ static void the_oldest_note_goes_first_when_there_are_too_many(void **state)
 	static struct wp_notes notes;
 	struct wp_note n;
 
-	(void)state;
 	for (wp_lsn i = 0; i <= WP_NOTES_MAX; i++)
 		(void)wp_notes_add(&notes, WP_NOTE_INFO, "x", i);
 	for (wp_lsn i = 1; i <= WP_NOTES_MAX; i++) {
@@ -25,7 +24,6 @@ static void no_connection_is_tried_while_the_server_is_let_go(void **state)
 {
 	struct wp_retry r;
 
-	(void)state;
 	wp_retry_init(&r, 1);
 	int64_t until_ms = wp_retry_stay_away(&r, 1000);
 	CHECK(until_ms >= 11000 && until_ms < 13000);
@@ -38,7 +36,6 @@ a_connection_is_renewed_after_a_huge_row_once_it_is_quiet_and_once_a_minute(void
 {
 	struct wp_stream_renewal r = { 0 };
 
-	(void)state;
 	wp_stream_renewal_came(&r, 8 * 1024 * 1024 - 1, 1000);
 	CHECK_EQ(wp_stream_renewal_due(&r, -1), INT64_MAX);
 	wp_stream_renewal_came(&r, 8 * 1024 * 1024, 2000);
@@ -54,7 +51,6 @@ static void a_warning_comes_every_ten_seconds_each_for_itself(void **state)
 {
 	struct wp_row_warnings w = { 0 };
 
-	(void)state;
 	CHECK(wp_row_warnings_are_due(&w, WP_WARN_ROW_UPDATED, 1000));
 	CHECK(!wp_row_warnings_are_due(&w, WP_WARN_ROW_UPDATED, 10999));
 	CHECK(wp_row_warnings_are_due(&w, WP_WARN_MESSAGE_REFUSED, 10999));
@@ -66,7 +62,6 @@ static void rows_of_others_only_are_told_once_after_a_minute_without_an_event(vo
 	struct wp_row_warnings w = { 0 };
 	struct wp_pipeline_counts counts = { .ignored = 1 };
 
-	(void)state;
 	CHECK(!wp_row_warnings_only_ignored(&w, &counts, 1000));
 	CHECK_EQ(wp_row_warnings_due(&w, &counts), 61000);
 	CHECK(!wp_row_warnings_only_ignored(&w, &counts, 60999));

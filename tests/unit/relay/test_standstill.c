@@ -21,7 +21,6 @@ static bool turn(struct wp_now now, bool streams)
 
 static int set_up(void **state)
 {
-	(void)state;
 	s = (struct wp_standstill){ 0 };
 	CHECK(!turn(at(1000000), true));
 	s.due_ms = 1000000;
@@ -30,7 +29,6 @@ static int set_up(void **state)
 
 static void a_stream_without_a_turn_for_the_servers_patience_stood_still(void **state)
 {
-	(void)state;
 	CHECK(!turn(at(1000000 + PATIENCE - 1), true));
 	CHECK(turn(at(1000000 + 2 * PATIENCE - 1), true));
 	CHECK_HAS(error.text, "blocked for 60000 ms");
@@ -38,7 +36,6 @@ static void a_stream_without_a_turn_for_the_servers_patience_stood_still(void **
 
 static void what_had_nothing_to_do_for_so_long_did_not(void **state)
 {
-	(void)state;
 	s.due_ms = 1000000 + 50000;
 	CHECK(!turn(at(1000000 + 50000 + PATIENCE - 1), false));
 	s.due_ms = INT64_MAX; /* run never waits for longer than a minute */
@@ -47,7 +44,6 @@ static void what_had_nothing_to_do_for_so_long_did_not(void **state)
 
 static void a_server_without_patience_times_nobody_out(void **state)
 {
-	(void)state;
 	CHECK(!wp_standstill_turn(&s, at(100000000), true, 0, &suspended_ms, &error));
 }
 
@@ -55,7 +51,6 @@ static void a_suspended_machine_is_told_by_how_much(void **state)
 {
 	struct wp_now now = at(1001000);
 
-	(void)state;
 	now.boot_ms += 99;
 	now.wall_us += 99 * 1000;
 	CHECK(!turn(now, true));
@@ -71,7 +66,6 @@ static void a_wall_clock_that_jumps_ahead_tells_of_a_paused_machine(void **state
 {
 	struct wp_now now = at(1001000);
 
-	(void)state;
 	now.wall_us += 60000 * 1000;
 	CHECK(!turn(now, true));
 	now.wall_us += 60001 * 1000;

@@ -8,7 +8,6 @@ static struct wp_stop s;
 
 static int set_up(void **state)
 {
-	(void)state;
 	s = (struct wp_stop){ 0 };
 	return 0;
 }
@@ -27,7 +26,6 @@ static enum wp_stop_step step(enum wp_state state, enum wp_on_halt on_halt, int6
 
 static void the_first_reason_counts(void **state)
 {
-	(void)state;
 	CHECK(halt(WP_EXIT_HUMAN, "one"));
 	CHECK(!halt(WP_EXIT_CONFIG, "two"));
 	CHECK_EQ(s.exit_code, WP_EXIT_HUMAN);
@@ -37,7 +35,6 @@ static void the_first_reason_counts(void **state)
 
 static void the_time_given_runs_from_the_first_word(void **state)
 {
-	(void)state;
 	wp_stop_ask(&s, 20000, 500);
 	CHECK_EQ(s.by_ms, 20500);
 	CHECK(halt(WP_EXIT_HUMAN, "one"));
@@ -49,7 +46,6 @@ static void the_time_given_runs_from_the_first_word(void **state)
 
 static void hurried_it_becomes_less_and_never_more(void **state)
 {
-	(void)state;
 	wp_stop_ask(&s, 20000, 0);
 	CHECK(wp_stop_hurry(&s, 3000));
 	CHECK(!wp_stop_hurry(&s, 3000));
@@ -59,7 +55,6 @@ static void hurried_it_becomes_less_and_never_more(void **state)
 
 static void a_halt_for_a_human_holds_the_process_where_that_is_asked_for(void **state)
 {
-	(void)state;
 	CHECK(halt(WP_EXIT_HUMAN, "one"));
 	CHECK_EQ(step(WP_STOPPED, WP_ON_HALT_EXIT, 5000), WP_STOP_NOTHING);
 	CHECK_EQ(step(WP_FINISHING, WP_ON_HALT_HOLD, 5000), WP_STOP_NOTHING);
@@ -72,7 +67,6 @@ static void a_halt_for_a_human_holds_the_process_where_that_is_asked_for(void **
 
 static void asked_from_outside_it_leaves(void **state)
 {
-	(void)state;
 	CHECK(halt(WP_EXIT_HUMAN, "one"));
 	wp_stop_ask(&s, 20000, 2000);
 	CHECK_EQ(step(WP_STOPPED, WP_ON_HALT_HOLD, 5000), WP_STOP_NOTHING);
@@ -81,7 +75,6 @@ static void asked_from_outside_it_leaves(void **state)
 
 static void a_halt_that_a_restart_may_help_holds_nothing(void **state)
 {
-	(void)state;
 	CHECK(halt(WP_EXIT_FAILED, "one"));
 	CHECK_EQ(step(WP_STOPPED, WP_ON_HALT_HOLD, 5000), WP_STOP_NOTHING);
 }

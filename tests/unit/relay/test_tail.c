@@ -80,7 +80,6 @@ static void stream(void)
 
 static void a_normal_start_asks_nothing(void **state)
 {
-	(void)state;
 	connect();
 	CHECK_STATE("starting");
 	CHECK_EQ(bench.sink.tail_questions, 0);
@@ -99,14 +98,12 @@ static void check_asks_at_start(const char *reason)
 
 static void a_start_on_a_server_started_anew_asks(void **state)
 {
-	(void)state;
 	facts()->checkpoint_transactions = -1;
 	check_asks_at_start("was restarted, or walpost slot skip moved the slot");
 }
 
 static void a_start_without_a_row_asks_nothing(void **state)
 {
-	(void)state;
 	checkpoint("", 0, 0);
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
@@ -115,7 +112,6 @@ static void a_start_without_a_row_asks_nothing(void **state)
 
 static void a_start_without_a_readable_checkpoint_asks_nothing(void **state)
 {
-	(void)state;
 	facts()->checkpoint_readable = false;
 	connect();
 	CHECK_EQ(bench.sink.tail_questions, 0);
@@ -124,7 +120,6 @@ static void a_start_without_a_readable_checkpoint_asks_nothing(void **state)
 
 static void without_topics_it_says_what_is_lost(void **state)
 {
-	(void)state;
 	facts()->checkpoint_topics[0] = '\0';
 	facts()->timelines.current = 2;
 	connect();
@@ -136,7 +131,6 @@ static void without_topics_it_says_what_is_lost(void **state)
 
 static void topics_are_written_down_and_not_that_of_the_dead_letters(void **state)
 {
-	(void)state;
 	bench.options.dead_letter_topic = "outbox.event.dead";
 	stream();
 	one_event(END, "1");
@@ -153,21 +147,18 @@ static void topics_are_written_down_and_not_that_of_the_dead_letters(void **stat
 
 static void a_start_on_another_timeline_asks(void **state)
 {
-	(void)state;
 	facts()->timelines.current = 2;
 	check_asks_at_start("another timeline");
 }
 
 static void a_start_on_a_shorter_log_asks(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	check_asks_at_start("the server's WAL ends before the recorded position of the slot");
 }
 
 static void without_positions_in_headers_it_says_what_is_lost(void **state)
 {
-	(void)state;
 	bench.outbox.headers_standard = "id,type";
 	facts()->timelines.current = 2;
 	connect();
@@ -181,7 +172,6 @@ static void without_positions_in_headers_it_says_what_is_lost(void **state)
 
 static void nothing_starts_before_the_answer(void **state)
 {
-	(void)state;
 	facts()->timelines.current = 2;
 	bench.sink.tail_answer.state = WP_TAIL_ASKING;
 	connect();
@@ -197,7 +187,6 @@ static void nothing_starts_before_the_answer(void **state)
 
 static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END);
 	connect();
@@ -217,7 +206,6 @@ static void an_event_beyond_the_log_is_refused_with_all_facts(void **state)
 
 static void an_event_within_the_log_is_fine(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END - 1);
 	connect();
@@ -227,7 +215,6 @@ static void an_event_within_the_log_is_fine(void **state)
 
 static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
@@ -239,7 +226,6 @@ static void what_another_relay_delivered_meanwhile_is_fine(void **state)
 
 static void what_the_server_has_written_meanwhile_is_fine(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, END + 5);
 	connect();
@@ -256,7 +242,6 @@ static void promote(wp_lsn switched_at)
 
 static void a_promoted_server_that_never_had_it_is_refused(void **state)
 {
-	(void)state;
 	promote(500);
 	tail_holds(1, 500);
 	connect();
@@ -268,7 +253,6 @@ static void a_promoted_server_that_never_had_it_is_refused(void **state)
 
 static void a_promoted_server_that_had_it_goes_on(void **state)
 {
-	(void)state;
 	promote(500);
 	tail_holds(1, 499);
 	connect();
@@ -277,7 +261,6 @@ static void a_promoted_server_that_had_it_goes_on(void **state)
 
 static void an_event_of_a_later_timeline_is_refused(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(2, 200);
 	connect();
@@ -288,7 +271,6 @@ static void an_event_of_a_later_timeline_is_refused(void **state)
 
 static void what_could_not_be_read_is_said(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	tail_holds(1, 200);
 	bench.sink.tail_answer.unread_partitions = 2;
@@ -301,7 +283,6 @@ static void what_could_not_be_read_is_said(void **state)
 
 static void while_kafka_does_not_answer_nothing_starts(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNREACHABLE;
 	connect();
@@ -316,7 +297,6 @@ static void while_kafka_does_not_answer_nothing_starts(void **state)
 
 static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_UNKNOWN;
 	connect();
@@ -326,7 +306,6 @@ static void a_sink_that_keeps_nothing_is_no_hindrance(void **state)
 
 static void an_answer_from_before_a_reconnect_has_aged(void **state)
 {
-	(void)state;
 	checkpoint("before", 1, END + 1);
 	bench.sink.tail_answer.state = WP_TAIL_ASKING;
 	connect();
@@ -341,7 +320,6 @@ static void an_answer_from_before_a_reconnect_has_aged(void **state)
 
 static void a_promotion_that_left_out_what_we_sent_is_refused(void **state)
 {
-	(void)state;
 	stream();
 	one_event(600, "1");
 	promote(600);
@@ -354,7 +332,6 @@ static void a_promotion_that_left_out_what_we_sent_is_refused(void **state)
 
 static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state)
 {
-	(void)state;
 	stream();
 	one_event(600, "1");
 	scripted_sink_confirm(&bench.sink, 1);
@@ -367,7 +344,6 @@ static void a_promotion_that_has_what_we_sent_asks_what_others_sent(void **state
 
 static void a_reconnect_to_the_same_server_asks_nothing(void **state)
 {
-	(void)state;
 	stream();
 	one_event(600, "1");
 	reconnect();
@@ -377,7 +353,6 @@ static void a_reconnect_to_the_same_server_asks_nothing(void **state)
 
 static void a_server_that_lost_what_we_sent_is_refused(void **state)
 {
-	(void)state;
 	stream();
 	one_event(600, "1");
 	facts()->server_lsn = 600;

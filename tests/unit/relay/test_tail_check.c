@@ -7,7 +7,6 @@ static struct wp_source_facts f;
 
 static int set_up(void **state)
 {
-	(void)state;
 	c = (struct wp_tail_check){ 0 };
 	tail = (struct wp_tail){ .state = WP_TAIL_KNOWN };
 	f = (struct wp_source_facts){ .timelines.current = 1, .server_lsn = 500 };
@@ -23,7 +22,6 @@ static void a_server_as_it_was_left_is_not_asked_about(void **state)
 {
 	struct wp_tail_known known = { .started = true, .timeline = 1, .confirmed_lsn = 500 };
 
-	(void)state;
 	CHECK(wp_tail_check_reason(&known, &f) == NULL);
 	known.confirmed_lsn = 501;
 	CHECK(wp_tail_check_reason(&known, &f) != NULL);
@@ -36,7 +34,6 @@ static void at_the_start_the_checkpoint_tells_if_it_can(void **state)
 {
 	struct wp_tail_known known = { .started = false };
 
-	(void)state;
 	CHECK(wp_tail_check_reason(&known, &f) == NULL);
 	f.checkpoint_readable = true;
 	f.checkpoint_owner[0] = 'x';
@@ -48,7 +45,6 @@ static void at_the_start_the_checkpoint_tells_if_it_can(void **state)
 
 static void it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot(void **state)
 {
-	(void)state;
 	CHECK(wp_tail_check_asks(&c, 3));
 	CHECK(!wp_tail_check_asks(&c, 3));
 	CHECK(wp_tail_check_asks(&c, 4));
@@ -58,7 +54,6 @@ static void it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot(void
 
 static void behind_is_believed_after_a_second_look_at_the_server(void **state)
 {
-	(void)state;
 	tail.found = true;
 	tail.highest = (struct wp_position){ .commit_lsn = 600, .timeline = 1 };
 	CHECK(wp_tail_check_asks(&c, 1));
@@ -72,7 +67,6 @@ static void behind_is_believed_after_a_second_look_at_the_server(void **state)
 
 static void what_cannot_be_known_lets_it_go_on(void **state)
 {
-	(void)state;
 	tail.state = WP_TAIL_ASKING;
 	CHECK_EQ(step(), WP_TAIL_AWAITED);
 	tail.state = WP_TAIL_UNKNOWN;
@@ -89,7 +83,6 @@ static void the_highest_position_sent_is_kept(void **state)
 	struct wp_position first = { .commit_lsn = 200, .ordinal = 2, .timeline = 1 };
 	struct wp_position again = { .commit_lsn = 200, .ordinal = 1, .timeline = 1 };
 
-	(void)state;
 	wp_tail_check_sent(&c, &first);
 	wp_tail_check_sent(&c, &again);
 	CHECK_EQ(c.delivered.ordinal, 2);

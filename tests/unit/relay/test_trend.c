@@ -8,7 +8,6 @@ static struct wp_trend t;
 
 static int fresh(void **state)
 {
-	(void)state;
 	wp_trend_init(&t);
 	return 0;
 }
@@ -22,7 +21,6 @@ static struct wp_trend_rates sample(int64_t ms, uint64_t confirmed, uint64_t ser
 
 static void one_look_tells_no_rate(void **state)
 {
-	(void)state;
 	struct wp_trend_rates r = sample(0, 1000, 900000);
 	CHECK(!r.is_known);
 	CHECK_EQ(r.lost_in_s, INT64_MAX);
@@ -30,7 +28,6 @@ static void one_look_tells_no_rate(void **state)
 
 static void two_looks_tell_rates_and_when_it_has_caught_up(void **state)
 {
-	(void)state;
 	(void)sample(0, 1000, 1001000);
 	struct wp_trend_rates r = sample(2000, 201000, 1101000);
 	CHECK(r.is_known);
@@ -42,7 +39,6 @@ static void two_looks_tell_rates_and_when_it_has_caught_up(void **state)
 
 static void a_relay_that_is_slower_never_catches_up(void **state)
 {
-	(void)state;
 	(void)sample(0, 1000, 1001000);
 	struct wp_trend_rates r = sample(1000, 1000, 1101000);
 	CHECK_EQ(r.confirmed_per_s, 0);
@@ -52,14 +48,12 @@ static void a_relay_that_is_slower_never_catches_up(void **state)
 
 static void at_the_end_of_the_log_it_has_caught_up(void **state)
 {
-	(void)state;
 	(void)sample(0, 5000, 5000);
 	CHECK_EQ(sample(1000, 5000, 5056).caught_up_s, 0);
 }
 
 static void near_the_end_of_the_log_there_is_no_trend(void **state)
 {
-	(void)state;
 	(void)sample(0, 5000, 5000);
 	struct wp_trend_rates r = sample(1000, 5000, 5000 + 64 * 1024);
 	CHECK_EQ(r.written_per_s, 64 * 1024);
@@ -70,7 +64,6 @@ static void near_the_end_of_the_log_there_is_no_trend(void **state)
 
 static void what_goes_backwards_begins_anew(void **state)
 {
-	(void)state;
 	(void)sample(0, 5000, 9000);
 	CHECK(!sample(1000, 4000, 9000).is_known); /* made anew, or the server crashed */
 	CHECK(sample(2000, 4500, 9000).is_known);
@@ -82,7 +75,6 @@ static void what_goes_backwards_begins_anew(void **state)
 
 static void a_slot_with_a_limit_is_watched_by_the_guard(void **state)
 {
-	(void)state;
 	struct wp_trend_rates r = { .lost_in_s = 0 };
 	for (int64_t s = 0; s <= 30; s += 2)
 		r = wp_trend_add(

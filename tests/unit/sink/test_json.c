@@ -7,14 +7,12 @@ static struct wp_buffer buffer;
 
 static int empty_buffer(void **state)
 {
-	(void)state;
 	wp_buffer_init(&buffer, 1 << 16);
 	return 0;
 }
 
 static int release_buffer(void **state)
 {
-	(void)state;
 	wp_buffer_release(&buffer);
 	return 0;
 }
@@ -45,7 +43,6 @@ static void record_gives(const struct wp_record *record, const char *line)
 
 static void a_record_is_one_line(void **state)
 {
-	(void)state;
 	struct wp_header headers[] = {
 		{ wp_span_of("id"), wp_span_of("7") },
 		{ wp_span_of("type"), { NULL, 0 } },
@@ -69,7 +66,6 @@ static void a_record_is_one_line(void **state)
 
 static void null_and_empty_and_bytes_differ(void **state)
 {
-	(void)state;
 	struct wp_record record = example();
 
 	record.key = wp_span_of("");
@@ -86,7 +82,6 @@ static void null_and_empty_and_bytes_differ(void **state)
 
 static void what_could_be_made_of_poison_stands_behind_the_reason(void **state)
 {
-	(void)state;
 	struct wp_record record = example();
 
 	record.topic = (struct wp_span){ NULL, 0 };
@@ -106,7 +101,6 @@ static void what_could_be_made_of_poison_stands_behind_the_reason(void **state)
 
 static void a_line_above_the_buffers_limit_is_refused(void **state)
 {
-	(void)state;
 	struct wp_record record = example();
 	struct wp_buffer measured, small;
 

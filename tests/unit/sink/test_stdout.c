@@ -18,7 +18,6 @@ static struct wp_report reports[8192];
 
 static int open_pipe(void **state)
 {
-	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN); /* as run does */
 	CHECK_EQ(pipe(ends), 0);
 	CHECK_EQ(wp_stdout_new(ends[1], &sink, &error), WP_OK);
@@ -27,7 +26,6 @@ static int open_pipe(void **state)
 
 static int close_pipe(void **state)
 {
-	(void)state;
 	sink->ops->free(sink, 0);
 	(void)close(ends[1]);
 	if (ends[0] >= 0)
@@ -37,7 +35,6 @@ static int close_pipe(void **state)
 
 static int open_sockets(void **state)
 {
-	(void)state;
 	(void)signal(SIGPIPE, SIG_IGN);
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 	CHECK_EQ(wp_stdout_new(ends[1], &sink, &error), WP_OK);
@@ -121,7 +118,6 @@ static short wanted_events(void)
 
 static void a_record_is_confirmed_when_its_last_byte_is_written(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(7, 200), WP_OK);
 	CHECK_EQ(view()->in_flight, 1);
 	CHECK_EQ(wanted_events(), POLLOUT);
@@ -135,7 +131,6 @@ static void a_record_is_confirmed_when_its_last_byte_is_written(void **state)
 
 static void a_line_that_is_written_in_part_is_not_confirmed(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 100000), WP_OK);
 	CHECK_EQ(collect(), 0);
 	CHECK_EQ(view()->in_flight, 1);
@@ -145,7 +140,6 @@ static void a_line_that_is_written_in_part_is_not_confirmed(void **state)
 
 static void the_inherited_descriptor_stays_blocking(void **state)
 {
-	(void)state;
 	CHECK_EQ(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
 	CHECK_EQ(offer(1, 1000000), WP_OK);
 	CHECK_EQ(collect(), 0);
@@ -156,7 +150,6 @@ static void a_full_pipe_never_blocks_and_pending_is_bounded(void **state)
 {
 	wp_ticket ticket = 1;
 
-	(void)state;
 	/* Nobody collects, so nothing is written: one MiB fits to the byte. */
 	for (; ticket <= 1024; ticket++)
 		CHECK_EQ(offer(ticket, 1024), WP_OK);
@@ -173,7 +166,6 @@ static void a_full_pipe_never_blocks_and_pending_is_bounded(void **state)
 
 static void one_line_larger_than_the_buffer_is_taken_alone(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 3 << 20), WP_OK);
 	CHECK_EQ(offer(2, 200), WP_AGAIN);
 	size_t confirmed = 0, size = 0;
@@ -187,7 +179,6 @@ static void one_line_larger_than_the_buffer_is_taken_alone(void **state)
 
 static void behind_others_a_huge_line_waits(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 200), WP_OK);
 	CHECK_EQ(offer(2, 3 << 20), WP_AGAIN);
 	CHECK_EQ(collect(), 1);
@@ -198,7 +189,6 @@ static void reports_that_wait_make_it_due_at_once(void **state)
 {
 	struct wp_report one;
 
-	(void)state;
 	CHECK_EQ(sink->ops->due(sink), INT64_MAX);
 	CHECK_EQ(offer(1, 200), WP_OK);
 	CHECK_EQ(offer(2, 200), WP_OK);
@@ -212,7 +202,6 @@ static void reports_that_wait_make_it_due_at_once(void **state)
 
 static void a_reader_that_stops_reading_is_not_reachable_after_two_seconds(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 200000), WP_OK);
 	(void)collect_at(1000);
 	(void)collect_at(1001);
@@ -232,7 +221,6 @@ static void a_reader_that_stops_reading_is_not_reachable_after_two_seconds(void 
 
 static void a_closed_pipe_fails_and_confirms_nothing_unwritten(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 100000), WP_OK);
 	CHECK_EQ(collect(), 0);
 	(void)close(ends[0]);
@@ -249,7 +237,6 @@ static void a_closed_pipe_fails_and_confirms_nothing_unwritten(void **state)
 
 static void a_purge_takes_back_what_is_not_begun(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 200), WP_OK);
 	CHECK_EQ(offer(2, 100000), WP_OK);
 	CHECK_EQ(offer(3, 200), WP_OK);
@@ -271,7 +258,6 @@ static void a_purge_takes_back_what_is_not_begun(void **state)
 
 static void a_begun_line_is_written_to_its_end_whatever_was_forgotten(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 100000), WP_OK);
 	CHECK_EQ(offer(2, 300), WP_OK);
 	CHECK_EQ(collect(), 0);
@@ -289,7 +275,6 @@ static void a_begun_line_is_written_to_its_end_whatever_was_forgotten(void **sta
 
 static void a_socket_that_is_full_does_not_block(void **state)
 {
-	(void)state;
 	CHECK_EQ(offer(1, 3 << 20), WP_OK);
 	CHECK_EQ(collect(), 0);
 	CHECK_EQ(wanted_events(), POLLOUT);
@@ -301,7 +286,6 @@ static void a_socket_that_is_full_does_not_block(void **state)
 
 static void a_file_is_written_at_the_next_collect(void **state)
 {
-	(void)state;
 	char path[] = "/tmp/walpost-stdout-XXXXXX";
 	int fd = mkstemp(path);
 	struct wp_sink *file;
@@ -324,7 +308,6 @@ static void a_file_is_written_at_the_next_collect(void **state)
 
 static void a_full_device_fails_with_the_cause(void **state)
 {
-	(void)state;
 	int fd = open("/dev/full", O_WRONLY);
 	struct wp_sink *full;
 	struct wp_record record = line_of(200);
@@ -343,7 +326,6 @@ static void a_descriptor_that_is_not_open_is_refused(void **state)
 {
 	struct wp_sink *none = NULL;
 
-	(void)state;
 	CHECK_EQ(wp_stdout_new(9999, &none, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "standard output is not open");
 	CHECK(none == NULL);

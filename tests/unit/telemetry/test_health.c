@@ -4,14 +4,12 @@ static struct patient p;
 
 static int set_up(void **state)
 {
-	(void)state;
 	patient_set_up(&p);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	patient_tear_down(&p);
 	return 0;
 }

@@ -8,7 +8,6 @@ static struct wp_column_facts facts; /* large */
 
 static int set_up(void **state)
 {
-	(void)state;
 	wp_column_facts_begin(&facts);
 	return 0;
 }

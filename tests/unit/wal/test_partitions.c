@@ -16,7 +16,6 @@ void *__wrap_calloc(size_t count, size_t size)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	wp_partitions_release(&p);
 	return 0;
 }
@@ -28,7 +27,6 @@ static void make(const char *partitions, const char *snapshot)
 
 static void a_partition_is_found_by_its_oid(void **state)
 {
-	(void)state;
 	make("16390 0,16393 1,4294967295 2", "10:10:");
 	CHECK_EQ(p.count, 3);
 	CHECK_EQ(wp_partitions_find(&p, 16390)->table, 0);
@@ -42,7 +40,6 @@ static void a_partition_is_found_by_its_oid(void **state)
 
 static void nothing_known_covers_nothing(void **state)
 {
-	(void)state;
 	CHECK(!wp_partitions_cover(&p, 1));
 	CHECK(!wp_partitions_cover(&p, UINT32_MAX));
 	CHECK(wp_partitions_find(&p, 1) == NULL);
@@ -50,7 +47,6 @@ static void nothing_known_covers_nothing(void **state)
 
 static void transactions_that_had_ended_are_covered(void **state)
 {
-	(void)state;
 	make("", "100:105:100,103");
 	CHECK(wp_partitions_cover(&p, 99));
 	CHECK(!wp_partitions_cover(&p, 100));
@@ -64,7 +60,6 @@ static void transactions_that_had_ended_are_covered(void **state)
 
 static void one_that_runs_and_is_harmless_is_covered_if_it_had_committed(void **state)
 {
-	(void)state;
 	CHECK_EQ(wp_partitions_read(&p, "", "100:105:100,103", "4294967399"), WP_OK);
 	CHECK(!wp_partitions_cover(&p, 103));
 	CHECK(wp_partitions_cover_committed(&p, 103));
@@ -76,7 +71,6 @@ static void one_that_runs_and_is_harmless_is_covered_if_it_had_committed(void **
 /* The log has 32 bits of them, the snapshot 64. */
 static void transaction_ids_come_round(void **state)
 {
-	(void)state;
 	make("", "8589934590:8589934594:8589934590,8589934593");
 	CHECK(wp_partitions_cover(&p, 4294967293U));
 	CHECK(!wp_partitions_cover(&p, 4294967294U));
@@ -108,7 +102,6 @@ static void what_is_no_answer_is_refused_and_changes_nothing(void **state)
 		"", "x", "1", "1:", "1:x:", "1:2:x", "1:2:1,", "1:2:1,,2", "1;2;",
 	};
 
-	(void)state;
 	make("5 1", "10:10:");
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		CHECK_EQ(wp_partitions_read(&p, lists[i], "20:20:", ""), WP_PROTO);
@@ -123,7 +116,6 @@ static void more_than_there_can_be_is_refused(void **state)
 {
 	static char list[2 * ((1 << 20) + 2)];
 
-	(void)state;
 	memset(list, ',', sizeof(list) - 1);
 	CHECK_EQ(wp_partitions_read(&p, list, "10:10:", ""), WP_FULL);
 	memcpy(list, "10:10:", 6);
@@ -132,7 +124,6 @@ static void more_than_there_can_be_is_refused(void **state)
 
 static void without_memory_nothing_changes(void **state)
 {
-	(void)state;
 	make("5 1", "10:10:");
 	for (int i = 0; i < 3; i++) {
 		callocs_left = i;
