@@ -110,10 +110,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 	bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
 		      strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 
-	(void)version;
-	(void)upload;
-	(void)upload_size;
-	(void)request;
 	if (!is_get)
 		return queue_text(h, connection, CODE_NOT_ALLOWED,
 				  "only GET and HEAD are supported\n");
@@ -123,9 +119,6 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
 /* Words about what clients do wrong are nobody's log. */
 static void on_log(void *arg, const char *format, va_list arguments)
 {
-	(void)arg;
-	(void)format;
-	(void)arguments;
 }
 
 /* ---- who is connected ---- */
@@ -158,7 +151,6 @@ static enum MHD_Result on_accept(void *arg, const struct sockaddr *address, sock
 	const struct wp_http *h = arg;
 	struct peer peer = peer_of(address);
 
-	(void)size;
 	return h->client_count < WP_HTTP_CONNECTIONS_MAX - WP_HTTP_CONNECTIONS_KEPT ||
 			       !is_connected(h, &peer)
 		       ? MHD_YES
@@ -203,8 +195,6 @@ static void on_answered(void *arg, struct MHD_Connection *connection, void **req
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
-	(void)request;
-	(void)how;
 	((struct client *)info->socket_context)->since = ev_now(h->loop);
 }
 
@@ -265,15 +255,11 @@ static void work(struct wp_http *h)
 
 static void io_cb(struct ev_loop *loop, ev_io *w, int events)
 {
-	(void)loop;
-	(void)events;
 	work(w->data);
 }
 
 static void timer_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	(void)loop;
-	(void)events;
 	cut_off_late_ones(w->data);
 	work(w->data);
 }

@@ -358,7 +358,6 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 {
 	struct wp_producer *p = of(s);
 
-	(void)wait_ms;
 	if (p == NULL)
 		return;
 	release_clients(p);

@@ -208,8 +208,6 @@ static void sample_cb(struct ev_loop *loop, ev_timer *w, int events)
 	struct wp_monitor *t = w->data;
 	struct wp_relay_snapshot s;
 
-	(void)loop;
-	(void)events;
 	if (t->relay == NULL)
 		return;
 	wp_relay_take_snapshot(t->relay, &s);
@@ -241,8 +239,6 @@ static void watchdog_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct wp_monitor *t = w->data;
 
-	(void)loop;
-	(void)events;
 	if (t->relay == NULL || look(t)->verdict.live)
 		wp_notify("WATCHDOG=1");
 }
@@ -253,8 +249,6 @@ static void status_cb(struct ev_loop *loop, ev_timer *w, int events)
 	struct wp_monitor *t = w->data;
 	char lines[128];
 
-	(void)loop;
-	(void)events;
 	if (t->told == t->state)
 		return;
 	t->told = t->state;

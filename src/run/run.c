@@ -282,8 +282,6 @@ static void turn(struct run *run)
 
 static void step_cb(struct ev_loop *loop, ev_timer *w, int events)
 {
-	(void)loop;
-	(void)events;
 	turn(w->data);
 }
 
@@ -291,8 +289,6 @@ static void sink_cb(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run *run = w->data;
 
-	(void)loop;
-	(void)events;
 	if (run->sink->ops->woken != NULL)
 		run->sink->ops->woken(run->sink);
 	turn(run);
@@ -302,8 +298,6 @@ static void worker_cb(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run *run = w->data;
 
-	(void)loop;
-	(void)events;
 	wp_worker_collect(run->worker);
 	step_soon(run);
 }
@@ -313,8 +307,6 @@ static void clock_cb(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run *run = w->data;
 
-	(void)loop;
-	(void)events;
 	wp_clock_set_reset(run->clock_fd);
 	turn(run);
 }
@@ -324,8 +316,6 @@ static void progress_cb(struct ev_loop *loop, ev_timer *w, int events)
 	struct run *run = w->data;
 	struct wp_relay_snapshot s;
 
-	(void)loop;
-	(void)events;
 	wp_relay_take_snapshot(run->relay, &s);
 	if (s.state != WP_HELD) /* it does not know how far the server is by now, and says `held` */
 		log_progress(run, "progress");
@@ -341,8 +331,6 @@ static void trim_cb(struct ev_loop *loop, ev_timer *w, int events)
 	size_t highest = wp_relay_take_highest(run->relay);
 	struct wp_relay_snapshot s;
 
-	(void)loop;
-	(void)events;
 	wp_relay_take_snapshot(run->relay, &s);
 	if (highest > run->heap_highest)
 		run->heap_highest = highest;
@@ -364,8 +352,6 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 {
 	struct run *run = w->data;
 
-	(void)loop;
-	(void)events;
 	int64_t now_ms = clock_now().ms;
 	if (run->signalled) {
 		/* GNU timeout, for one, signals its child and then its whole group. */
@@ -389,8 +375,6 @@ static void reload_cb(struct ev_loop *loop, ev_signal *w, int events)
 {
 	struct run *run = w->data;
 
-	(void)loop;
-	(void)events;
 	if (run->signalled)
 		return;
 	wp_monitor_reloading(run->teller);

@@ -302,14 +302,12 @@ static void stdout_restart(struct wp_sink *s, enum wp_batching batching)
 static void stdout_topics(struct wp_sink *s, struct wp_topic_list *into)
 {
 	(void)s; /* there is none to be read again */
-	(void)into;
 }
 
 static void stdout_ask_tail(struct wp_sink *s, const struct wp_tail_question *question)
 {
 	struct wp_tail *tail = &of(s)->view.tail;
 
-	(void)question;
 	tail->state = WP_TAIL_UNKNOWN;
 	(void)wp_error_set(&tail->error, WP_OK,
 			   "events written to standard output cannot be read back");
