@@ -28,8 +28,6 @@ void wp_check_decoding(struct wp_check *c, struct wp_session *session);
 void wp_check_holds(struct wp_check *c);
 /* Are the columns of types that do for what they mean? */
 void wp_check_types(struct wp_check *c, struct wp_session *session);
-/* All that Kafka tells. */
-void wp_check_kafka(struct wp_check *c);
 
 /* WP_OK: a finding that is fine; else a failure. */
 void wp_check_add(struct wp_check *c, enum wp_rc rc, enum wp_finding_room room, const char *name,

@@ -1,7 +1,81 @@
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "walpost/base/file_text.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
+#include "walpost/import/import.h"
+
+static const struct wp_cli_usage import_usage = {
+	.command = "walpost config import-debezium",
+	.arguments = "FILE",
+	.about = "Reads a Debezium configuration with the outbox EventRouter and prints a\n"
+"walpost.conf that sends the same records. FILE is JSON for Kafka Connect, a\n"
+".properties file of Connect, or Debezium Server's application.properties; - is\n"
+"standard input. A comment accounts for each property. Secrets are not printed:\n"
+"the comment names the variable to set.",
+	.argument_max = 1,
+	.configured = WP_CLI_UNCONFIGURED,
+	.exits = {
+		[WP_EXIT_OK] = "printed, and consumers see the same topics, keys, values and headers",
+		[WP_EXIT_FAILED] = "printed, but consumers may see a difference, marked CHECK or\n"
+"     NOT SUPPORTED and reported on standard error; or writing failed",
+		[WP_EXIT_CONFIG] = "wrong usage, or the file cannot be read",
+	},
+};
+
+static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_error *error)
+{
+	struct wp_error inner;
+	char *text = NULL;
+	enum wp_rc rc = wp_file_text(path, &text, error);
+
+	if (rc != WP_OK)
+		return rc;
+	rc = wp_import_new(wp_span_of(text), ret, &inner);
+	free(text);
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "%s: %s", path, inner.text);
+}
+
+static int print(const struct wp_import *import)
+{
+	size_t changes = wp_import_changes(import);
+
+	wp_import_print(import, stdout);
+	int printed = wp_cli_done();
+	if (printed != WP_EXIT_OK)
+		return printed;
+	wp_import_summary(import, stderr);
+	if (changes == 0)
+		return WP_EXIT_OK;
+	return wp_cli_fail(WP_EXIT_FAILED,
+			   "%zu of these affect consumers: those marked CHECK or NOT SUPPORTED",
+			   changes);
+}
+
+static int command_import_debezium(int argc, char **argv)
+{
+	struct wp_import *import = NULL;
+	struct wp_cli_line line;
+	struct wp_error error;
+	int exit_code;
+
+	if (!wp_cli_parse(&import_usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	if (line.argument_count == 0)
+		return wp_cli_fail(WP_EXIT_CONFIG, "%s: a FILE is missing, or - for standard input",
+				   import_usage.command);
+	const char *path = line.arguments[0];
+	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &error);
+
+	if (rc != WP_OK)
+		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
+				   error.text);
+	exit_code = print(import);
+	wp_import_free(import);
+	return exit_code;
+}
 
 static int reference(int argc, char **argv)
 {
@@ -48,7 +122,7 @@ static int show(int argc, char **argv)
 int wp_command_config(int argc, char **argv)
 {
 	static const struct wp_command commands[] = {
-		{ "import-debezium", wp_command_import_debezium,
+		{ "import-debezium", command_import_debezium,
 		  "convert a Debezium configuration to a walpost.conf" },
 		{ "reference", reference, "reference of all options, as Markdown" },
 		{ "sample", sample, "sample walpost.conf with all defaults" },

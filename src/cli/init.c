@@ -5,7 +5,6 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/cli/slot_accept.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 #include "walpost/postgres/checkpoint.h"

@@ -8,7 +8,6 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/cli/slot_accept.h"
 
 struct slot {
 	struct wp_config config;

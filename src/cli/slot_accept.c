@@ -1,4 +1,3 @@
-#include "walpost/cli/slot_accept.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/cli/timelines.h"
+#include "walpost/cli/changes.h"
 #include "walpost/base/display.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"

@@ -10,7 +10,6 @@
 #include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/output.h"
-#include "walpost/cli/timelines.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/run/requirements.h"
 #include "walpost/sink/json.h"

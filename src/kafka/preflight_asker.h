@@ -102,13 +102,9 @@ rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind);
  */
 rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op);
 
-/* preflight_cluster.c: what the broker makes of topics that are missing. */
-void wp_asker_ask_cluster(struct wp_asker *a);
 /* preflight_topics.c: all of them, judged. */
 void wp_asker_check_topics(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t count,
 			   struct wp_findings *ret);
-/* preflight_rights.c: may we write to, and read, that topic? */
-void wp_asker_ask_rights(struct wp_asker *a, const char *topic, struct wp_topic_facts *facts);
 
 /* The configuration of a topic or of the broker. NULL: not told. The event owns it. */
 const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,

@@ -10,6 +10,7 @@
 #define WALPOST_CLI_CHANGES_H
 
 #include "walpost/cli/session.h"
+#include "walpost/wal/timeline.h"
 
 enum wp_changes_from {
 	WP_CHANGES_FROM_NOW,
@@ -51,5 +52,13 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
  */
 enum wp_rc wp_changes_read(struct wp_changes *c, wp_changes_take take, void *arg,
 			   enum wp_changes_left *ret, struct wp_error *error) WP_MUST_CHECK;
+
+/* The timelines of the server's history, asked for as a relay asks: on which one was an LSN written? */
+/*
+ * `s` is of kind WP_CONNECTION_REPLICATION. `ret_log_end`: where the log ends. WP_PROTO with the error: not
+ * PostgreSQL's answers; else as in cli/session.
+ */
+enum wp_rc wp_cli_timelines(struct wp_session *s, struct wp_timelines *ret, wp_lsn *ret_log_end,
+			    struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -11,7 +11,6 @@ int wp_command_tail(int argc, char **argv);
 int wp_command_slot(int argc, char **argv);
 int wp_command_slot_skip(int argc, char **argv);
 int wp_command_config(int argc, char **argv);
-int wp_command_import_debezium(int argc, char **argv);
 int wp_command_metrics(int argc, char **argv);
 int wp_command_version(int argc, char **argv);
 

@@ -55,4 +55,18 @@ struct wp_cli_catalog {
 enum wp_rc wp_cli_offer(const struct wp_cli_catalog *c, wp_changes_take take, void *arg,
 			struct wp_span message, struct wp_error *error) WP_MUST_CHECK;
 
+/* `walpost slot accept`: a human says that what a moved or new slot has skipped is dealt with. */
+/*
+ * Writes into the slot checkpoint row that the slot stands where it stands, so that a relay starts
+ * from there; prints what was given up. Returns the exit code; failures have been printed.
+ */
+int wp_cli_slot_accept(struct wp_session *s, const struct wp_postgres_options *options);
+
+/*
+ * What that writes, and `init` when it made the slot: see wp_checkpoint_renew_sql(). The table must be
+ * there and the role be allowed to write it.
+ */
+enum wp_rc wp_cli_renew_checkpoint(struct wp_session *s, const char *slot, const char *by,
+				   PGresult **ret, struct wp_error *error) WP_MUST_CHECK;
+
 #endif
