@@ -116,7 +116,6 @@ int wp_command_check(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "the relay can run; there may be warnings",
 			[WP_EXIT_FAILED] = "a precondition is not met",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct wp_cli_line line;

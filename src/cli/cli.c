@@ -56,6 +56,11 @@ int wp_cli_fail(int exit_code, const char *format, ...)
 	return exit_code;
 }
 
+int wp_cli_exit_of(enum wp_rc rc)
+{
+	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
+}
+
 int wp_cli_done(void)
 {
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -163,6 +168,8 @@ static int print_help(const struct wp_cli_usage *usage)
 	for (int code = 0; code < WP_EXIT_COUNT; code++)
 		if (usage->exits[code] != NULL)
 			printf("  %d  %s\n", code, usage->exits[code]);
+		else if (code == WP_EXIT_CONFIG)
+			printf("  %d  wrong usage or configuration\n", code);
 	return wp_cli_done();
 }
 

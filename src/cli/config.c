@@ -70,8 +70,7 @@ static int command_import_debezium(int argc, char **argv)
 	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &error);
 
 	if (rc != WP_OK)
-		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
-				   error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	exit_code = print(import);
 	wp_import_free(import);
 	return exit_code;
@@ -101,7 +100,6 @@ static int show(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "printed, and the configuration is valid",
 			[WP_EXIT_FAILED] = "standard output cannot be written",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct wp_cli_line line;

@@ -15,11 +15,6 @@
 #define WHOLE_SIZE_MAX ((size_t)64 << 20)
 #define KEPT_SIZE_MAX ((size_t)96 << 20)
 
-static int exit_of(enum wp_rc rc)
-{
-	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
-}
-
 /* -- what the topics hold ----------------------------------------------------- */
 
 static enum wp_rc take_record(void *arg, const struct wp_record *record, int64_t offset)
@@ -145,7 +140,7 @@ static int compare_and_tell(struct wp_diff *d)
 {
 	struct wp_error error;
 	enum wp_rc rc = compare(d, &error);
-	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(exit_of(rc), "%s", error.text);
+	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 
 	wp_topic_reader_free(d->reader);
 	wp_matching_free(d->matching);

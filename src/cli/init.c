@@ -6,7 +6,6 @@
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot.h"
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/run/requirements.h"
 
@@ -323,11 +322,6 @@ static void explain(struct init *i, struct wp_error *error)
 	wp_buffer_release(&text);
 }
 
-static int exit_of(enum wp_rc rc)
-{
-	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
-}
-
 static enum wp_rc look_for_skip(struct init *i, struct wp_error *error)
 {
 	PGresult *found;
@@ -349,7 +343,7 @@ static int create(struct init *i)
 	if (rc == WP_OK)
 		rc = look_for_skip(i, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, BEFORE))
 		return wp_cli_fail(WP_EXIT_FAILED,
 				   "nothing was created: fix the problems above first");
@@ -359,10 +353,10 @@ static int create(struct init *i)
 	if (rc != WP_OK)
 		explain(i, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	if (!is_clear(&i->found, AFTER))
 		return wp_cli_fail(WP_EXIT_FAILED, "not ready: fix the problems above");
 	return wp_cli_done();
@@ -371,14 +365,8 @@ static int create(struct init *i)
 static int connect_and_create(struct init *i)
 {
 	struct wp_error error;
-	enum wp_rc rc = wp_slot_name_check(i->config.postgres.slot, &error);
-	if (rc == WP_OK)
-		rc = wp_console_init(&i->console, &error);
-	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
-	rc = wp_session_open(&i->session, &i->console, &i->config.postgres, WP_CONNECTION_SQL,
-			     &error);
-	int exit_code = rc == WP_OK ? create(i) : wp_cli_fail(exit_of(rc), "%s", error.text);
+	enum wp_rc rc = wp_session_begin(&i->session, &i->console, &i->config.postgres, &error);
+	int exit_code = rc == WP_OK ? create(i) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	wp_session_release(&i->session);
 	wp_console_release(&i->console);
 	return exit_code;
@@ -404,7 +392,6 @@ int wp_command_init(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "all objects exist",
 			[WP_EXIT_FAILED] = "an obstacle was found and printed with its cure",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct wp_cli_line line;

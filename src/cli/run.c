@@ -198,7 +198,6 @@ int wp_command_run(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "stopped on request",
 			[WP_EXIT_FAILED] = "failed; a restart may help",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 			[WP_EXIT_HUMAN] = "operator action is required: see the log line with level=error",
 		},
 	};

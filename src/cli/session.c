@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "walpost/postgres/query.h"
+#include "walpost/postgres/slot.h"
 
 static void on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
@@ -117,6 +118,15 @@ enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 		return rc;
 	const struct wp_source_failure *failure = wp_connection_failure(s->connection);
 	return wp_error_set(error, rc_of(failure->reaction), "%s", failure->error.text);
+}
+
+enum wp_rc wp_session_begin(struct wp_session *s, struct wp_console *console,
+			    const struct wp_postgres_options *options, struct wp_error *error)
+{
+	enum wp_rc rc = wp_slot_name_check(options->slot, error);
+	if (rc == WP_OK)
+		rc = wp_console_init(console, error);
+	return rc == WP_OK ? wp_session_open(s, console, options, WP_CONNECTION_SQL, error) : rc;
 }
 
 void wp_session_release(struct wp_session *s)

@@ -18,11 +18,6 @@ struct slot {
 	struct wp_session session;
 };
 
-static int exit_of(enum wp_rc rc)
-{
-	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
-}
-
 /* What `write` writes. */
 static enum wp_rc ask(struct slot *s, void (*write)(struct wp_sql *, const struct slot *),
 		      PGresult **ret, struct wp_error *error)
@@ -57,7 +52,7 @@ static int create(struct slot *s)
 	const char *slot = s->postgres.slot, *publication = s->postgres.publication;
 	enum wp_rc rc = ask(s, write_whether_both, &both, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	bool slot_exists = *PQgetvalue(both, 0, 0) == 't',
 	     publication_exists = *PQgetvalue(both, 0, 1) == 't';
 	PQclear(both);
@@ -72,7 +67,8 @@ static int create(struct slot *s)
 			publication);
 	rc = wp_cli_create_slot(&s->session, &s->postgres, lsn, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "slot %s was not created: %s", slot, error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "slot %s was not created: %s", slot,
+				   error.text);
 	printf("slot %s: created at %s\n", slot, lsn);
 	return wp_cli_done();
 }
@@ -191,8 +187,8 @@ static int drop_it(struct slot *s)
 	PGresult *dropped;
 	enum wp_rc rc = ask(s, write_drop, &dropped, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "slot %s was not dropped: %s", s->postgres.slot,
-				   error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "slot %s was not dropped: %s",
+				   s->postgres.slot, error.text);
 	PQclear(dropped);
 	printf("slot %s: dropped\n", s->postgres.slot);
 	return wp_cli_done();
@@ -205,7 +201,7 @@ static int drop(struct slot *s)
 	const char *slot = s->postgres.slot;
 	enum wp_rc rc = ask(s, write_whether_used, &used, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	int exit_code;
 	if (PQntuples(used) == 0)
 		exit_code = wp_cli_fail(WP_EXIT_FAILED, "there is no slot %s", slot);
@@ -273,7 +269,7 @@ static int list(struct slot *s)
 	PGresult *slots;
 	enum wp_rc rc = wp_session_query(&s->session, all_slots, &slots, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	int exit_code;
 	if (s->json) {
 		exit_code = print_json(slots);
@@ -298,13 +294,8 @@ static int accept_slot(struct slot *s)
 static int connect_and(struct slot *s, int (*act)(struct slot *))
 {
 	struct wp_error error;
-	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &error);
-	if (rc == WP_OK)
-		rc = wp_console_init(&s->console, &error);
-	if (rc == WP_OK)
-		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
-				     &error);
-	int exit_code = rc == WP_OK ? act(s) : wp_cli_fail(exit_of(rc), "%s", error.text);
+	enum wp_rc rc = wp_session_begin(&s->session, &s->console, &s->postgres, &error);
+	int exit_code = rc == WP_OK ? act(s) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;
@@ -340,7 +331,6 @@ static int run_create(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "created",
 			[WP_EXIT_FAILED] = "refused",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct slot s = { 0 };
@@ -364,7 +354,6 @@ static int run_drop(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "dropped",
 			[WP_EXIT_FAILED] = "refused",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	return run(&usage, &s, argc, argv, drop);
@@ -384,7 +373,6 @@ static int run_list(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "listed",
 			[WP_EXIT_FAILED] = "the server does not answer",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	return run(&usage, &s, argc, argv, list);
@@ -402,7 +390,6 @@ static int run_accept(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "accepted, or nothing to accept",
 			[WP_EXIT_FAILED] = "refused",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct slot s = { 0 };

@@ -13,7 +13,6 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/survey.h"
 #include "walpost/postgres/publication.h"
-#include "walpost/postgres/slot.h"
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/run/requirements.h"
 
@@ -54,11 +53,6 @@ struct skip {
 	struct wp_error incomplete; /* the server left something out: "" no */
 	bool recorded;
 };
-
-static int exit_of(enum wp_rc rc)
-{
-	return rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED;
-}
 
 static enum wp_rc finish_and_ask(struct skip *s, struct wp_sql *sql, struct wp_buffer *text,
 				 PGresult **ret, struct wp_error *error)
@@ -531,7 +525,7 @@ static int skip(struct skip *s)
 	char to[WP_LSN_TEXT_SIZE];
 	enum wp_rc rc = look(s, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "%s", error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	if (s->from == s->to) {
 		wp_cli_say(stdout, "slot %s is already at %s: there is nothing to discard\n",
 			   s->postgres.slot, wp_lsn_text(s->to, to));
@@ -549,8 +543,8 @@ static int skip(struct skip *s)
 	}
 	rc = advance(s, &error);
 	if (rc != WP_OK)
-		return wp_cli_fail(exit_of(rc), "slot %s was not moved: %s", s->postgres.slot,
-				   error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "slot %s was not moved: %s",
+				   s->postgres.slot, error.text);
 	if (s->json)
 		summarise_json(s, true);
 	else
@@ -565,13 +559,8 @@ static int skip(struct skip *s)
 static int connect_and_skip(struct skip *s)
 {
 	struct wp_error error;
-	enum wp_rc rc = wp_slot_name_check(s->postgres.slot, &error);
-	if (rc == WP_OK)
-		rc = wp_console_init(&s->console, &error);
-	if (rc == WP_OK)
-		rc = wp_session_open(&s->session, &s->console, &s->postgres, WP_CONNECTION_SQL,
-				     &error);
-	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(exit_of(rc), "%s", error.text);
+	enum wp_rc rc = wp_session_begin(&s->session, &s->console, &s->postgres, &error);
+	int exit_code = rc == WP_OK ? skip(s) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	wp_survey_free(s->survey);
 	wp_partitions_release(&s->partitions);
 	wp_requirements_outboxes_release(&s->wanted);
@@ -612,7 +601,6 @@ int wp_command_slot_skip(int argc, char **argv)
 		.exits = {
 			[WP_EXIT_OK] = "discarded",
 			[WP_EXIT_FAILED] = "refused, or only listed",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 		},
 	};
 	struct wp_cli_line line;

@@ -181,9 +181,8 @@ static int show(struct wp_slot_status *s, bool json)
 				     WP_CONNECTION_SQL, &error);
 	if (rc == WP_OK)
 		rc = wp_slot_status_ask(s, &error);
-	int exit_code = rc == WP_OK ? show_all(s, json)
-				    : wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED,
-						  "%s", error.text);
+	int exit_code =
+		rc == WP_OK ? show_all(s, json) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	return exit_code;
@@ -237,7 +236,6 @@ int wp_command_status(int argc, char **argv)
 			[WP_EXIT_OK] = "a relay streams from the slot; with --local: it is alive",
 			[WP_EXIT_FAILED] = "no relay streams (stopped, halted, or starting), it is stalled, or the server\n"
 "     does not answer; with --local: it does not answer, or is stuck",
-			[WP_EXIT_CONFIG] = "wrong usage or configuration",
 			[WP_EXIT_HUMAN] = "operator action is required: slot or publication is missing, or the slot is\n"
 "     lost or not walpost's",
 		},

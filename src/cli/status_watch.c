@@ -204,8 +204,7 @@ int wp_slot_status_watch(struct wp_slot_status *s, double seconds, bool json)
 	wp_session_release(&s->session);
 	wp_console_release(&s->console);
 	if (rc != WP_OK)
-		return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s",
-				   error.text);
+		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 	int exit_code = wp_cli_done();
 	return exit_code == WP_EXIT_OK ? wp_slot_status_exit_code(s->state) : exit_code;
 }

@@ -262,7 +262,7 @@ static int tail(struct tail *t)
 	wp_buffer_release(&t->lines);
 	if (rc == WP_OK || interrupted)
 		return WP_EXIT_OK;
-	return wp_cli_fail(rc == WP_CONFIG ? WP_EXIT_CONFIG : WP_EXIT_FAILED, "%s", error.text);
+	return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
 }
 
 static int read_options(struct tail *t)

@@ -49,9 +49,10 @@ struct wp_cli_usage {
 	const char *about;		     /* what it does, in lines of at most 80 columns */
 	const struct wp_cli_option *options; /* the command's own; borrowed */
 	size_t option_count;
-	size_t argument_max;			/* how many arguments may stand behind options */
-	enum wp_cli_configured configured;	/* WP_CLI_UNCONFIGURED: no -c and --set */
-	const char *const exits[WP_EXIT_COUNT]; /* what each code means here; NULL: never given */
+	size_t argument_max;		   /* how many arguments may stand behind options */
+	enum wp_cli_configured configured; /* WP_CLI_UNCONFIGURED: no -c and --set */
+	/* What each code means here; NULL: never given, but for WP_EXIT_CONFIG. */
+	const char *const exits[WP_EXIT_COUNT];
 };
 
 #define WP_CLI_SETS_MAX 128
@@ -95,6 +96,8 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) 
 int wp_cli_say(FILE *to, const char *format, ...) WP_PRINTF(2, 3);
 /* Prints "walpost: <sentence>" to standard error, likewise; returns `exit_code`. */
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
+/* WP_CONFIG is WP_EXIT_CONFIG, whatever else went wrong WP_EXIT_FAILED. */
+int wp_cli_exit_of(enum wp_rc rc);
 /* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
 int wp_cli_done(void) WP_MUST_CHECK;
 /* The whole of a command that only prints and needs no configuration. */

@@ -41,6 +41,10 @@ struct wp_session {
 enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
 			   struct wp_error *error) WP_MUST_CHECK;
+/* The console, and a session for SQL about the slot, whose name is checked; likewise. */
+enum wp_rc wp_session_begin(struct wp_session *s, struct wp_console *console,
+			    const struct wp_postgres_options *options,
+			    struct wp_error *error) WP_MUST_CHECK;
 void wp_session_release(struct wp_session *s);
 PGconn *wp_session_pg(const struct wp_session *s);
 /* `ret` is the caller's to PQclear(). WP_IO with the error: the server refused, or is gone. */
