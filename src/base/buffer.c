@@ -85,13 +85,13 @@ enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte)
 	return wp_buffer_append(b, (struct wp_span){ .data = &byte, .size = 1 });
 }
 
-enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
+static enum wp_rc print(struct wp_buffer *b, const char *format, va_list arguments)
 {
-	va_list arguments;
+	va_list again;
 
-	va_start(arguments, format);
-	int size = vsnprintf(NULL, 0, format, arguments);
-	va_end(arguments);
+	va_copy(again, arguments);
+	int size = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	/* Longer than an int can say, hence than any limit of ours. */
 	if (size < 0)
 		return WP_FULL;
@@ -99,11 +99,19 @@ enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
 	enum wp_rc rc = wp_buffer_reserve(b, (size_t)size);
 	if (rc != WP_OK || size == 0)
 		return rc;
-	va_start(arguments, format);
 	(void)vsnprintf((char *)b->data + b->size, (size_t)size + 1, format, arguments);
-	va_end(arguments);
 	b->size += (size_t)size;
 	return WP_OK;
+}
+
+enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	enum wp_rc rc = print(b, format, arguments);
+	va_end(arguments);
+	return rc;
 }
 
 struct wp_span wp_buffer_span(const struct wp_buffer *b)
@@ -111,4 +119,24 @@ struct wp_span wp_buffer_span(const struct wp_buffer *b)
 	if (b->data == NULL)
 		return wp_span_of("");
 	return (struct wp_span){ .data = b->data, .size = b->size };
+}
+
+void wp_writer_keep(struct wp_writer *w, enum wp_rc rc)
+{
+	if (w->rc == WP_OK)
+		w->rc = rc;
+}
+
+void wp_writer_put(struct wp_writer *w, const char *text)
+{
+	wp_writer_keep(w, wp_buffer_append_text(w->into, text));
+}
+
+void wp_writer_printf(struct wp_writer *w, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	wp_writer_keep(w, print(w->into, format, arguments));
+	va_end(arguments);
 }

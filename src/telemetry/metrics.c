@@ -9,9 +9,8 @@
 
 /* One sample at a time; what could not be written is remembered. */
 struct writer {
-	struct wp_buffer *into;
+	struct wp_writer to;
 	const char *name;
-	enum wp_rc rc;
 };
 
 enum source {
@@ -36,54 +35,43 @@ struct metric {
 
 /* ---- samples ---- */
 
-static void keep(struct writer *w, enum wp_rc rc)
-{
-	if (w->rc == WP_OK)
-		w->rc = rc;
-}
-
-static void put(struct writer *w, const char *text)
-{
-	keep(w, wp_buffer_append_text(w->into, text));
-}
-
 /* Within quotes: backslash, quote and newline are escaped. */
 static void put_label(struct writer *w, const char *value)
 {
 	for (; *value; value++) {
 		if (*value == '\\' || *value == '"')
-			keep(w, wp_buffer_append_byte(w->into, '\\'));
+			wp_writer_keep(&w->to, wp_buffer_append_byte(w->to.into, '\\'));
 		if (*value == '\n')
-			put(w, "\\n");
+			wp_writer_put(&w->to, "\\n");
 		else
-			keep(w, wp_buffer_append_byte(w->into, (uint8_t)*value));
+			wp_writer_keep(&w->to, wp_buffer_append_byte(w->to.into, (uint8_t)*value));
 	}
 }
 
 static void put_name(struct writer *w, const char *suffix, const char *label, const char *value)
 {
-	put(w, w->name);
-	put(w, suffix);
+	wp_writer_put(&w->to, w->name);
+	wp_writer_put(&w->to, suffix);
 	if (label == NULL)
 		return;
-	keep(w, wp_buffer_printf(w->into, "{%s=\"", label));
+	wp_writer_printf(&w->to, "{%s=\"", label);
 	put_label(w, value);
-	put(w, "\"}");
+	wp_writer_put(&w->to, "\"}");
 }
 
 static void put_count(struct writer *w, const char *label, const char *value, uint64_t count)
 {
 	put_name(w, "", label, value);
-	keep(w, wp_buffer_printf(w->into, " %" PRIu64 "\n", count));
+	wp_writer_printf(&w->to, " %" PRIu64 "\n", count);
 }
 
 static void put_number(struct writer *w, const char *label, const char *value, double number)
 {
 	put_name(w, "", label, value);
 	if (isinf(number))
-		put(w, number > 0 ? " +Inf\n" : " -Inf\n");
+		wp_writer_put(&w->to, number > 0 ? " +Inf\n" : " -Inf\n");
 	else
-		keep(w, wp_buffer_printf(w->into, " %.9g\n", number));
+		wp_writer_printf(&w->to, " %.9g\n", number);
 }
 
 /* ---- families ---- */
@@ -137,20 +125,20 @@ static void put_histogram(struct writer *w, const char *topic, const struct wp_m
 
 	for (size_t i = 0; i < WP_METER_BUCKETS; i++) {
 		below += h->buckets[i];
-		put(w, w->name);
-		put(w, "_bucket{topic=\"");
+		wp_writer_put(&w->to, w->name);
+		wp_writer_put(&w->to, "_bucket{topic=\"");
 		put_label(w, topic);
-		keep(w, wp_buffer_printf(w->into, "\",le=\"%.9g\"} %" PRIu64 "\n",
-					 (double)wp_meter_bounds_us[i] / 1e6, below));
+		wp_writer_printf(&w->to, "\",le=\"%.9g\"} %" PRIu64 "\n",
+				 (double)wp_meter_bounds_us[i] / 1e6, below);
 	}
-	put(w, w->name);
-	put(w, "_bucket{topic=\"");
+	wp_writer_put(&w->to, w->name);
+	wp_writer_put(&w->to, "_bucket{topic=\"");
 	put_label(w, topic);
-	keep(w, wp_buffer_printf(w->into, "\",le=\"+Inf\"} %" PRIu64 "\n", h->count));
+	wp_writer_printf(&w->to, "\",le=\"+Inf\"} %" PRIu64 "\n", h->count);
 	put_name(w, "_sum", "topic", topic);
-	keep(w, wp_buffer_printf(w->into, " %.9g\n", (double)h->sum_us / 1e6));
+	wp_writer_printf(&w->to, " %.9g\n", (double)h->sum_us / 1e6);
 	put_name(w, "_count", "topic", topic);
-	keep(w, wp_buffer_printf(w->into, " %" PRIu64 "\n", h->count));
+	wp_writer_printf(&w->to, " %" PRIu64 "\n", h->count);
 }
 
 static void delivery(struct writer *w, const struct wp_telemetry *v)
@@ -198,20 +186,14 @@ static void to_invalidation(struct writer *w, const struct wp_telemetry *v)
 
 static void wal_status(struct writer *w, const struct wp_telemetry *v)
 {
-	static const struct {
-		enum wp_keeping keeping;
-		const char *name;
-	} all[] = {
-		{ WP_KEEPING_RESERVED, "reserved" },
-		{ WP_KEEPING_EXTENDED, "extended" },
-		{ WP_KEEPING_UNRESERVED, "unreserved" },
-		{ WP_KEEPING_LOST, "lost" },
-	};
+	static const enum wp_keeping all[] = { WP_KEEPING_RESERVED, WP_KEEPING_EXTENDED,
+					       WP_KEEPING_UNRESERVED, WP_KEEPING_LOST };
 
 	if (!v->relay.slot.known)
 		return;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		put_count(w, "status", all[i].name, v->relay.slot.keeping == all[i].keeping);
+		put_count(w, "status", wp_telemetry_keeping(all[i]),
+			  v->relay.slot.keeping == all[i]);
 }
 
 static void broker_up(struct writer *w, const struct wp_telemetry *v)
@@ -222,11 +204,10 @@ static void broker_up(struct writer *w, const struct wp_telemetry *v)
 
 static void put_quantile(struct writer *w, const char *broker, const char *quantile, int64_t us)
 {
-	put(w, w->name);
-	put(w, "{broker=\"");
+	wp_writer_put(&w->to, w->name);
+	wp_writer_put(&w->to, "{broker=\"");
 	put_label(w, broker);
-	keep(w,
-	     wp_buffer_printf(w->into, "\",quantile=\"%s\"} %.9g\n", quantile, (double)us / 1e6));
+	wp_writer_printf(&w->to, "\",quantile=\"%s\"} %.9g\n", quantile, (double)us / 1e6);
 }
 
 static void broker_rtt(struct writer *w, const struct wp_telemetry *v)
@@ -256,19 +237,19 @@ static void reloads(struct writer *w, const struct wp_telemetry *v)
 
 static void build_info(struct writer *w, const struct wp_telemetry *v)
 {
-	put(w, w->name);
-	put(w, "{version=\"");
+	wp_writer_put(&w->to, w->name);
+	wp_writer_put(&w->to, "{version=\"");
 	put_label(w, v->version);
-	put(w, "\",libpq=\"");
+	wp_writer_put(&w->to, "\",libpq=\"");
 	put_label(w, v->libpq);
-	put(w, "\",librdkafka=\"");
+	wp_writer_put(&w->to, "\",librdkafka=\"");
 	put_label(w, v->librdkafka);
-	put(w, "\"} 1\n");
+	wp_writer_put(&w->to, "\"} 1\n");
 }
 
 static void started(struct writer *w, const struct wp_telemetry *v)
 {
-	keep(w, wp_buffer_printf(w->into, "%s %" PRId64 "\n", w->name, v->process.started_s));
+	wp_writer_printf(&w->to, "%s %" PRId64 "\n", w->name, v->process.started_s);
 }
 
 /* ---- the list ---- */
@@ -428,15 +409,15 @@ static void put_value(struct writer *w, const struct metric *m, const struct wp_
 
 enum wp_rc wp_metrics_write(struct wp_buffer *into, const struct wp_telemetry *v)
 {
-	struct writer w = { .into = into, .rc = WP_OK };
+	struct writer w = { .to = { .into = into } };
 
-	for (size_t i = 0; i < METRIC_COUNT && w.rc == WP_OK; i++) {
+	for (size_t i = 0; i < METRIC_COUNT && w.to.rc == WP_OK; i++) {
 		w.name = metrics[i].name;
-		keep(&w, wp_buffer_printf(into, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name,
-					  metrics[i].help, metrics[i].name, metrics[i].type));
+		wp_writer_printf(&w.to, "# HELP %s %s\n# TYPE %s %s\n", metrics[i].name,
+				 metrics[i].help, metrics[i].name, metrics[i].type);
 		put_value(&w, &metrics[i], v);
 	}
-	return w.rc;
+	return w.to.rc;
 }
 
 enum wp_rc wp_metrics_reference(struct wp_buffer *into)

@@ -57,49 +57,44 @@ static const char *badge_class(const struct wp_troubles *t, const struct wp_tele
 	return v->verdict.ready ? "badge" : "badge idle";
 }
 
-static void put_head(struct wp_page_writer *w, const struct wp_telemetry *v,
-		     const struct wp_troubles *t)
+static void put_head(struct wp_writer *w, const struct wp_telemetry *v, const struct wp_troubles *t)
 {
-	wp_page_put(w, WP_PAGE_HEAD "<title>walpost: ");
+	wp_writer_put(w, WP_PAGE_HEAD "<title>walpost: ");
 	wp_page_put_text(w, badge_of(v, t));
-	wp_page_put(w, " (");
+	wp_writer_put(w, " (");
 	wp_page_put_text(w, v->slot);
-	wp_page_put(w, ")</title>\n</head>\n<body>\n<main>\n");
+	wp_writer_put(w, ")</title>\n</head>\n<body>\n<main>\n");
 }
 
-static void put_header(struct wp_page_writer *w, const struct wp_telemetry *v,
+static void put_header(struct wp_writer *w, const struct wp_telemetry *v,
 		       const struct wp_troubles *t)
 {
-	wp_page_put(w, "<header><h1>walpost</h1>");
-	wp_page_keep(w, wp_buffer_printf(w->into, "<span class=\"%s\" id=\"state\">",
-					 badge_class(t, v)));
+	wp_writer_put(w, "<header><h1>walpost</h1>");
+	wp_writer_printf(w, "<span class=\"%s\" id=\"state\">", badge_class(t, v));
 	wp_page_put_text(w, badge_of(v, t));
-	wp_page_put(w, "</span><span class=\"soft\">slot ");
+	wp_writer_put(w, "</span><span class=\"soft\">slot ");
 	wp_page_put_text(w, v->slot);
-	wp_page_keep(w,
-		     wp_buffer_printf(w->into, " &middot; state %s for %s &middot; ",
-				      wp_state_name(v->relay.state),
-				      show_seconds(wp_telemetry_age(v, v->relay.entered_ms)).text));
-	wp_page_keep(w,
-		     wp_buffer_printf(w->into,
-				      "<a href=\"/readyz\">/readyz</a> %s &middot; up for %s</span>"
-				      "</header>\n",
-				      v->verdict.ready ? "200" : "503",
-				      show_seconds(wp_telemetry_uptime(v)).text));
+	wp_writer_printf(w, " &middot; state %s for %s &middot; ", wp_state_name(v->relay.state),
+			 show_seconds(wp_telemetry_age(v, v->relay.entered_ms)).text);
+	wp_writer_printf(w,
+			 "<a href=\"/readyz\">/readyz</a> %s &middot; up for %s</span>"
+			 "</header>\n",
+			 v->verdict.ready ? "200" : "503",
+			 show_seconds(wp_telemetry_uptime(v)).text);
 	if (v->relay.state != WP_STANDBY)
 		return;
-	wp_page_put(w, "<p id=\"holder\">Standing by: ");
+	wp_writer_put(w, "<p id=\"holder\">Standing by: ");
 	if (v->relay.holder[0] != '\0') {
-		wp_page_put(w, "relay ");
+		wp_writer_put(w, "relay ");
 		wp_page_put_text(w, v->relay.holder);
 	} else {
-		wp_page_put(w, "another process");
+		wp_writer_put(w, "another process");
 	}
-	wp_page_put(w, " streams from the slot; this one takes over when it stops.</p>\n");
+	wp_writer_put(w, " streams from the slot; this one takes over when it stops.</p>\n");
 }
 
 /* Since when, on the clock and in words. */
-static void put_since(struct wp_page_writer *w, const struct wp_telemetry *v, int64_t since_ms)
+static void put_since(struct wp_writer *w, const struct wp_telemetry *v, int64_t since_ms)
 {
 	char time[WP_VITALS_TIME_SIZE];
 	int64_t ago_ms = v->now.ms - since_ms;
@@ -107,48 +102,45 @@ static void put_since(struct wp_page_writer *w, const struct wp_telemetry *v, in
 	if (since_ms == INT64_MIN)
 		return;
 	(void)wp_telemetry_time(v->now.wall_us / 1000 + INT64_C(946684800000) - ago_ms, time);
-	wp_page_keep(w, wp_buffer_printf(w->into, " <span class=\"soft\">since %s (%s)</span>",
-					 time, show_seconds((double)ago_ms / 1e3).text));
+	wp_writer_printf(w, " <span class=\"soft\">since %s (%s)</span>", time,
+			 show_seconds((double)ago_ms / 1e3).text);
 }
 
 /* What keeps events from their way; nothing is there when nothing does. Never their keys. */
-static void put_troubles(struct wp_page_writer *w, const struct wp_telemetry *v,
+static void put_troubles(struct wp_writer *w, const struct wp_telemetry *v,
 			 const struct wp_troubles *t)
 {
 	if (t->count == 0)
 		return;
-	wp_page_put(w, "<section id=\"trouble\"><h2>In trouble</h2>\n<ul>\n");
+	wp_writer_put(w, "<section id=\"trouble\"><h2>In trouble</h2>\n<ul>\n");
 	for (size_t i = 0; i < t->count; i++) {
 		const struct wp_trouble *item = &t->items[i];
-		wp_page_keep(w, wp_buffer_printf(w->into, "<li class=\"%s\"><b>",
-						 item->is_bad ? "bad" : "warn"));
+		wp_writer_printf(w, "<li class=\"%s\"><b>", item->is_bad ? "bad" : "warn");
 		wp_page_put_text(w, item->name);
-		wp_page_put(w, "</b>");
+		wp_writer_put(w, "</b>");
 		put_since(w, v, item->since_ms);
-		wp_page_put(w, "<p>");
+		wp_writer_put(w, "<p>");
 		wp_page_put_text(w, item->what);
-		wp_page_put(w, "</p>");
+		wp_writer_put(w, "</p>");
 		if (item->remedy[0] != '\0') {
-			wp_page_put(w, "<p><strong>What to do:</strong> ");
+			wp_writer_put(w, "<p><strong>What to do:</strong> ");
 			wp_page_put_text(w, item->remedy);
-			wp_page_put(w, "</p>");
+			wp_writer_put(w, "</p>");
 		}
-		wp_page_put(w, "</li>\n");
+		wp_writer_put(w, "</li>\n");
 	}
-	wp_page_put(w, "</ul></section>\n");
+	wp_writer_put(w, "</ul></section>\n");
 }
 
 /* ---- figures ---- */
 
-static void put_card(struct wp_page_writer *w, const char *id, const char *label,
-		     const char *figure, const char *below)
+static void put_card(struct wp_writer *w, const char *id, const char *label, const char *figure,
+		     const char *below)
 {
-	wp_page_keep(w,
-		     wp_buffer_printf(
-			     w->into,
-			     "<div class=\"card\"><span class=\"soft\">%s</span><b id=\"%s\">%s</b>"
-			     "<span class=\"soft\">%s</span></div>\n",
-			     label, id, figure, below));
+	wp_writer_printf(w,
+			 "<div class=\"card\"><span class=\"soft\">%s</span><b id=\"%s\">%s</b>"
+			 "<span class=\"soft\">%s</span></div>\n",
+			 label, id, figure, below);
 }
 
 static double events_now(const struct wp_telemetry *v)
@@ -158,13 +150,13 @@ static double events_now(const struct wp_telemetry *v)
 	return count == 0 ? 0 : wp_history_at(v->history, count - 1)->events_s;
 }
 
-static void put_cards(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_cards(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 	char below[128];
 	uint64_t lag;
 
-	wp_page_put(w, "<div class=\"grid\">\n");
+	wp_writer_put(w, "<div class=\"grid\">\n");
 	(void)snprintf(below, sizeof(below), "%s confirmed since the start",
 		       wp_page_count((double)r->confirmed).text);
 	put_card(w, "events", "Events a second", wp_page_rate(events_now(v)).text, below);
@@ -185,28 +177,28 @@ static void put_cards(struct wp_page_writer *w, const struct wp_telemetry *v)
 	put_card(w, "in-flight", "In flight", wp_page_count((double)r->in_flight).text, below);
 	put_card(w, "dead-letters", "Dead letters",
 		 wp_page_count((double)r->counts.dead_letters).text, "since the start");
-	wp_page_put(w, "</div>\n");
+	wp_writer_put(w, "</div>\n");
 }
 
 /* ---- tables ---- */
 
-static void put_row(struct wp_page_writer *w, const char *name, const char *value)
+static void put_row(struct wp_writer *w, const char *name, const char *value)
 {
-	wp_page_put(w, "<tr><th>");
+	wp_writer_put(w, "<tr><th>");
 	wp_page_put_text(w, name);
-	wp_page_put(w, "</th><td>");
+	wp_writer_put(w, "</th><td>");
 	wp_page_put_text(w, value);
-	wp_page_put(w, "</td></tr>\n");
+	wp_writer_put(w, "</td></tr>\n");
 }
 
-static void put_lsn_row(struct wp_page_writer *w, const char *name, wp_lsn lsn)
+static void put_lsn_row(struct wp_writer *w, const char *name, wp_lsn lsn)
 {
 	char text[WP_LSN_TEXT_SIZE];
 
 	put_row(w, name, lsn != 0 ? wp_lsn_text(lsn, text) : "not known");
 }
 
-static void put_guard_rows(struct wp_page_writer *w, const struct wp_relay_slot *s)
+static void put_guard_rows(struct wp_writer *w, const struct wp_relay_slot *s)
 {
 	if (!s->known) {
 		put_row(w, "WAL kept for it", "unknown: queried only while streaming");
@@ -226,12 +218,13 @@ static void put_guard_rows(struct wp_page_writer *w, const struct wp_relay_slot 
 		s->seconds == INT64_MAX ? "not foreseen" : show_seconds((double)s->seconds).text);
 }
 
-static void put_slot(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_slot(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	uint64_t lag;
 	bool lag_known = wp_relay_lag(&v->relay, &lag);
 
-	wp_page_put(w, "<section id=\"slot\"><h2>Slot and WAL</h2><div class=\"scroll\"><table>\n");
+	wp_writer_put(w,
+		      "<section id=\"slot\"><h2>Slot and WAL</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "slot", v->slot);
 	put_row(w, "publication", v->publication);
 	put_lsn_row(w, "confirmed to the server", lag_known ? v->relay.confirmed_lsn : 0);
@@ -242,10 +235,10 @@ static void put_slot(struct wp_page_writer *w, const struct wp_telemetry *v)
 		v->relay.state == WP_STANDBY
 			? "not streaming"
 			: show_age(wp_telemetry_age(v, v->relay.heard_ms)).text);
-	wp_page_put(w, "</table></div></section>\n");
+	wp_writer_put(w, "</table></div></section>\n");
 }
 
-static void put_broker(struct wp_page_writer *w, const struct wp_sink_broker *b)
+static void put_broker(struct wp_writer *w, const struct wp_sink_broker *b)
 {
 	char shown[128];
 
@@ -259,9 +252,9 @@ static void put_broker(struct wp_page_writer *w, const struct wp_sink_broker *b)
 	put_row(w, b->name, shown);
 }
 
-static void put_kafka(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_kafka(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	wp_page_put(w, "<section id=\"kafka\"><h2>Kafka</h2><div class=\"scroll\"><table>\n");
+	wp_writer_put(w, "<section id=\"kafka\"><h2>Kafka</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "reachable", v->relay.sink_reachable ? "yes" : "no");
 	if (wp_telemetry_missing_topic(v)[0] != '\0')
 		put_row(w, "waits for topic", wp_telemetry_missing_topic(v));
@@ -271,20 +264,18 @@ static void put_kafka(struct wp_page_writer *w, const struct wp_telemetry *v)
 		put_row(w, "queued in the client", wp_page_count((double)v->kafka.messages).text);
 	for (size_t i = 0; i < v->kafka.broker_count; i++)
 		put_broker(w, &v->kafka.brokers[i]);
-	wp_page_put(w, "</table></div></section>\n");
+	wp_writer_put(w, "</table></div></section>\n");
 }
 
-static void put_quantile(struct wp_page_writer *w, const struct wp_meter_histogram *h, double share)
+static void put_quantile(struct wp_writer *w, const struct wp_meter_histogram *h, double share)
 {
 	int64_t us = wp_meter_quantile_us(h, share);
 
-	wp_page_keep(w, wp_buffer_printf(w->into, "<td class=\"number\">%s %s</td>",
-					 us == INT64_MAX ? "&gt;" : "&le;",
-					 us == INT64_MAX ? "30 min"
-							 : show_seconds((double)us / 1e6).text));
+	wp_writer_printf(w, "<td class=\"number\">%s %s</td>", us == INT64_MAX ? "&gt;" : "&le;",
+			 us == INT64_MAX ? "30 min" : show_seconds((double)us / 1e6).text);
 }
 
-static void put_topics(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_topics(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	bool any = false;
 
@@ -292,7 +283,7 @@ static void put_topics(struct wp_page_writer *w, const struct wp_telemetry *v)
 		any |= v->meter->topics[i].delivery.count > 0;
 	if (!any)
 		return;
-	wp_page_put(
+	wp_writer_put(
 		w,
 		"<section id=\"topics\"><h2>From commit to confirmation, by topic</h2>"
 		"<div class=\"scroll\"><table>\n<tr><th>topic</th><th class=\"number\">events</th>"
@@ -301,95 +292,92 @@ static void put_topics(struct wp_page_writer *w, const struct wp_telemetry *v)
 		const struct wp_meter_topic *t = &v->meter->topics[i];
 		if (t->delivery.count == 0)
 			continue;
-		wp_page_put(w, "<tr><td>");
+		wp_writer_put(w, "<tr><td>");
 		wp_page_put_text(w, t->name[0] ? t->name : "all others");
-		wp_page_keep(w, wp_buffer_printf(w->into, "</td><td class=\"number\">%s</td>",
-						 wp_page_count((double)t->delivery.count).text));
+		wp_writer_printf(w, "</td><td class=\"number\">%s</td>",
+				 wp_page_count((double)t->delivery.count).text);
 		put_quantile(w, &t->delivery, 0.5);
 		put_quantile(w, &t->delivery, 0.99);
-		wp_page_put(w, "</tr>\n");
+		wp_writer_put(w, "</tr>\n");
 	}
-	wp_page_put(w, "</table></div></section>\n");
+	wp_writer_put(w, "</table></div></section>\n");
 }
 
-static void put_notes(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_notes(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	char time[WP_VITALS_TIME_SIZE];
 
-	wp_page_put(
+	wp_writer_put(
 		w,
 		"<section id=\"notes\"><h2>Recent log lines</h2><div class=\"scroll\"><table>\n");
 	for (size_t i = v->log->line_count; i > 0; i--) {
 		const struct wp_log_remembered *line = wp_log_memory_line(v->log, i - 1);
-		wp_page_keep(w, wp_buffer_printf(
-					w->into,
-					"<tr><td class=\"time soft\">%s</td><td class=\"event%s\">",
-					wp_telemetry_time(line->wall_ms, time),
-					line->level == WP_LOG_ERROR  ? " error"
-					: line->level == WP_LOG_WARN ? " warn-text"
-								     : ""));
+		wp_writer_printf(w, "<tr><td class=\"time soft\">%s</td><td class=\"event%s\">",
+				 wp_telemetry_time(line->wall_ms, time),
+				 line->level == WP_LOG_ERROR  ? " error"
+				 : line->level == WP_LOG_WARN ? " warn-text"
+							      : "");
 		wp_page_put_text(w, line->event);
-		wp_page_put(w, "</td><td class=\"text\">");
+		wp_writer_put(w, "</td><td class=\"text\">");
 		wp_page_put_text(w, line->error);
-		wp_page_put(w, "</td></tr>\n");
+		wp_writer_put(w, "</td></tr>\n");
 	}
-	wp_page_put(w, "</table></div></section>\n");
+	wp_writer_put(w, "</table></div></section>\n");
 }
 
-static void put_process(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_process(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	char shown[64];
 
-	wp_page_put(w, "<section id=\"process\"><h2>Process</h2><div class=\"scroll\"><table>\n");
+	wp_writer_put(w, "<section id=\"process\"><h2>Process</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "memory", wp_page_bytes((double)v->process.resident_bytes).text);
 	put_row(w, "CPU time", show_seconds((double)v->process.cpu_ms / 1e3).text);
 	(void)snprintf(shown, sizeof(shown), "%" PRIu64 " of %" PRIu64, v->process.open_fds,
 		       v->process.max_fds);
 	put_row(w, "descriptors", shown);
 	put_row(w, "owner", v->owner);
-	wp_page_put(w, "</table></div></section>\n");
+	wp_writer_put(w, "</table></div></section>\n");
 }
 
-static void put_configuration(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_configuration(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	wp_page_put(w,
-		    "<section id=\"configuration\"><details><summary>Configuration, without secrets"
-		    "</summary>");
+	wp_writer_put(
+		w, "<section id=\"configuration\"><details><summary>Configuration, without secrets"
+		   "</summary>");
 	if (v->reloads.last_refused)
-		wp_page_put(
+		wp_writer_put(
 			w,
 			"<p class=\"error\">The last reload was refused: this is what is in force, "
 			"and not the file.</p>");
-	wp_page_put(w, "<pre>");
+	wp_writer_put(w, "<pre>");
 	wp_page_put_text(w, v->configuration);
-	wp_page_put(w, "</pre></details></section>\n");
+	wp_writer_put(w, "</pre></details></section>\n");
 }
 
-static void put_foot(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_foot(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	char time[WP_VITALS_TIME_SIZE];
 	int64_t wall_ms = v->now.wall_us / 1000 + INT64_C(946684800000);
 
-	wp_page_put(w, "<footer>walpost ");
+	wp_writer_put(w, "<footer>walpost ");
 	wp_page_put_text(w, v->version);
-	wp_page_put(w, ", libpq ");
+	wp_writer_put(w, ", libpq ");
 	wp_page_put_text(w, v->libpq);
-	wp_page_put(w, ", librdkafka ");
+	wp_writer_put(w, ", librdkafka ");
 	wp_page_put_text(w, v->librdkafka);
-	wp_page_keep(
-		w, wp_buffer_printf(w->into,
-				    " &middot; %s &middot; <span id=\"fresh\">reload for new "
-				    "figures</span> &middot; <a href=\"/status\">/status</a> "
-				    "<a href=\"/metrics\">/metrics</a> "
-				    "<a href=\"/livez\">/livez</a> <a href=\"/readyz\">/readyz</a>"
-				    "</footer>\n</main>\n",
-				    wp_telemetry_time(wall_ms, time)));
-	wp_page_put(w, WP_PAGE_SCRIPT "</body>\n</html>\n");
+	wp_writer_printf(w,
+			 " &middot; %s &middot; <span id=\"fresh\">reload for new "
+			 "figures</span> &middot; <a href=\"/status\">/status</a> "
+			 "<a href=\"/metrics\">/metrics</a> "
+			 "<a href=\"/livez\">/livez</a> <a href=\"/readyz\">/readyz</a>"
+			 "</footer>\n</main>\n",
+			 wp_telemetry_time(wall_ms, time));
+	wp_writer_put(w, WP_PAGE_SCRIPT "</body>\n</html>\n");
 }
 
 enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v)
 {
-	struct wp_page_writer w = { .into = into, .rc = WP_OK };
+	struct wp_writer w = { .into = into, .rc = WP_OK };
 
 	struct wp_troubles troubles;
 
@@ -399,10 +387,10 @@ enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v)
 	put_troubles(&w, v, &troubles);
 	put_cards(&w, v);
 	wp_page_put_charts(&w, v);
-	wp_page_put(&w, "<div class=\"grid wide\">\n");
+	wp_writer_put(&w, "<div class=\"grid wide\">\n");
 	put_slot(&w, v);
 	put_kafka(&w, v);
-	wp_page_put(&w, "</div>\n");
+	wp_writer_put(&w, "</div>\n");
 	put_topics(&w, v);
 	put_notes(&w, v);
 	put_process(&w, v);

@@ -74,29 +74,26 @@ static double x_of(const struct wp_history *h, size_t index)
 }
 
 /* A piece of which all is known: the area below, then the line. The newest stands at the right. */
-static void put_piece(struct wp_page_writer *w, const struct wp_history *h, const struct chart *c,
+static void put_piece(struct wp_writer *w, const struct wp_history *h, const struct chart *c,
 		      double top, size_t from, size_t to)
 {
 	static const char *const shapes[] = { "polygon", "polyline" };
 
 	for (size_t shape = 0; shape < 2; shape++) {
-		wp_page_keep(w, wp_buffer_printf(w->into, "<%s points=\"", shapes[shape]));
+		wp_writer_printf(w, "<%s points=\"", shapes[shape]);
 		if (shape == 0)
-			wp_page_keep(
-				w, wp_buffer_printf(w->into, "%.1f,%.0f ", x_of(h, from), HEIGHT));
+			wp_writer_printf(w, "%.1f,%.0f ", x_of(h, from), HEIGHT);
 		for (size_t i = from; i < to; i++)
-			wp_page_keep(w, wp_buffer_printf(w->into, "%.1f,%.1f ", x_of(h, i),
-							 HEIGHT - 1 -
-								 c->figure(wp_history_at(h, i)) /
-									 top * (HEIGHT - 2)));
+			wp_writer_printf(
+				w, "%.1f,%.1f ", x_of(h, i),
+				HEIGHT - 1 - c->figure(wp_history_at(h, i)) / top * (HEIGHT - 2));
 		if (shape == 0)
-			wp_page_keep(
-				w, wp_buffer_printf(w->into, "%.1f,%.0f", x_of(h, to - 1), HEIGHT));
-		wp_page_put(w, "\"/>");
+			wp_writer_printf(w, "%.1f,%.0f", x_of(h, to - 1), HEIGHT);
+		wp_writer_put(w, "\"/>");
 	}
 }
 
-static void put_pieces(struct wp_page_writer *w, const struct wp_history *h, const struct chart *c,
+static void put_pieces(struct wp_writer *w, const struct wp_history *h, const struct chart *c,
 		       double top)
 {
 	size_t from = 0;
@@ -110,66 +107,61 @@ static void put_pieces(struct wp_page_writer *w, const struct wp_history *h, con
 	}
 }
 
-static void put_heading(struct wp_page_writer *w, const struct wp_history *h, const struct chart *c,
+static void put_heading(struct wp_writer *w, const struct wp_history *h, const struct chart *c,
 			double most)
 {
 	double now = h->count > 0 ? c->figure(wp_history_at(h, h->count - 1)) : -1;
 
-	wp_page_keep(w, wp_buffer_printf(w->into, "<h2>%s <span class=\"soft\">", c->label));
+	wp_writer_printf(w, "<h2>%s <span class=\"soft\">", c->label);
 	if (most < 0)
-		wp_page_put(w, "not known");
+		wp_writer_put(w, "not known");
 	else
-		wp_page_keep(w, wp_buffer_printf(w->into, "now %s, highest %s",
-						 now < 0 ? "not known" : c->show(now).text,
-						 c->show(most).text));
-	wp_page_put(w, "</span></h2>");
+		wp_writer_printf(w, "now %s, highest %s", now < 0 ? "not known" : c->show(now).text,
+				 c->show(most).text);
+	wp_writer_put(w, "</span></h2>");
 }
 
 /* Clock times below, in UTC as everywhere on the page. */
-static void put_times(struct wp_page_writer *w, const struct wp_telemetry *v)
+static void put_times(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	char text[WP_VITALS_TIME_SIZE];
 	int64_t now_ms = v->now.wall_us / 1000 + POSTGRES_EPOCH_MS;
 
-	wp_page_put(w, "<div class=\"times\">");
+	wp_writer_put(w, "<div class=\"times\">");
 	for (int64_t ago = 2; ago >= 0; ago--) {
 		(void)wp_telemetry_time(now_ms - ago * WINDOW_MS / 2, text);
-		wp_page_keep(w, wp_buffer_printf(w->into, "<span>%.8s%s</span>", text + 11,
-						 ago == 0 ? " UTC" : ""));
+		wp_writer_printf(w, "<span>%.8s%s</span>", text + 11, ago == 0 ? " UTC" : "");
 	}
-	wp_page_put(w, "</div>");
+	wp_writer_put(w, "</div>");
 }
 
-static void put_chart(struct wp_page_writer *w, const struct wp_telemetry *v, const struct chart *c)
+static void put_chart(struct wp_writer *w, const struct wp_telemetry *v, const struct chart *c)
 {
 	const struct wp_history *h = v->history;
 	double most = highest(h, c);
 	double top = top_of(c, most);
 
-	wp_page_keep(w, wp_buffer_printf(w->into, "<div class=\"card\" id=\"%s\">", c->id));
+	wp_writer_printf(w, "<div class=\"card\" id=\"%s\">", c->id);
 	put_heading(w, h, c, most);
-	wp_page_keep(w, wp_buffer_printf(w->into,
-					 "<div class=\"chart\"><div class=\"scale\"><span>%s</span>"
-					 "<span>%s</span><span>0</span></div>",
-					 c->show(top).text, c->show(top / 2).text));
-	wp_page_keep(
-		w,
-		wp_buffer_printf(
-			w->into,
-			"<svg viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\" role=\"img\" "
-			"aria-label=\"%s, the last 5 minutes\">"
-			"<path d=\"M0 .5H300M0 36H300M0 71.5H300M150 0V72\"/>",
-			WIDTH, HEIGHT, c->label));
+	wp_writer_printf(w,
+			 "<div class=\"chart\"><div class=\"scale\"><span>%s</span>"
+			 "<span>%s</span><span>0</span></div>",
+			 c->show(top).text, c->show(top / 2).text);
+	wp_writer_printf(w,
+			 "<svg viewBox=\"0 0 %.0f %.0f\" preserveAspectRatio=\"none\" role=\"img\" "
+			 "aria-label=\"%s, the last 5 minutes\">"
+			 "<path d=\"M0 .5H300M0 36H300M0 71.5H300M150 0V72\"/>",
+			 WIDTH, HEIGHT, c->label);
 	put_pieces(w, h, c, top);
-	wp_page_put(w, "</svg>");
+	wp_writer_put(w, "</svg>");
 	put_times(w, v);
-	wp_page_put(w, "</div></div>\n");
+	wp_writer_put(w, "</div></div>\n");
 }
 
-void wp_page_put_charts(struct wp_page_writer *w, const struct wp_telemetry *v)
+void wp_page_put_charts(struct wp_writer *w, const struct wp_telemetry *v)
 {
-	wp_page_put(w, "<div class=\"grid wide\">\n");
+	wp_writer_put(w, "<div class=\"grid wide\">\n");
 	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++)
 		put_chart(w, v, &charts[i]);
-	wp_page_put(w, "</div>\n");
+	wp_writer_put(w, "</div>\n");
 }

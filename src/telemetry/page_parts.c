@@ -5,17 +5,6 @@
 
 #include "walpost/base/display.h"
 
-void wp_page_keep(struct wp_page_writer *w, enum wp_rc rc)
-{
-	if (w->rc == WP_OK)
-		w->rc = rc;
-}
-
-void wp_page_put(struct wp_page_writer *w, const char *html)
-{
-	wp_page_keep(w, wp_buffer_append_text(w->into, html));
-}
-
 static const char *entity_of(char c)
 {
 	switch (c) {
@@ -32,7 +21,7 @@ static const char *entity_of(char c)
 	}
 }
 
-void wp_page_put_text(struct wp_page_writer *w, const char *text)
+void wp_page_put_text(struct wp_writer *w, const char *text)
 {
 	size_t left = strlen(text);
 
@@ -40,7 +29,7 @@ void wp_page_put_text(struct wp_page_writer *w, const char *text)
 		struct wp_display shown;
 		size_t size = wp_display_next((const uint8_t *)text, left, &shown);
 		const char *entity = entity_of(*text);
-		wp_page_put(w, entity != NULL ? entity : *text == '\n' ? "\n" : shown.text);
+		wp_writer_put(w, entity != NULL ? entity : *text == '\n' ? "\n" : shown.text);
 		text += size;
 		left -= size;
 	}

@@ -9,21 +9,9 @@
 #include "text.h"
 
 struct writer {
-	struct wp_buffer *into;
-	enum wp_rc rc;
+	struct wp_writer to;
 	bool first; /* of the object or array that is open: no comma yet */
 };
-
-static void keep(struct writer *w, enum wp_rc rc)
-{
-	if (w->rc == WP_OK)
-		w->rc = rc;
-}
-
-static void put(struct writer *w, const char *text)
-{
-	keep(w, wp_buffer_append_text(w->into, text));
-}
 
 /* A text that was cut may end within a character, or may never have been UTF-8. */
 static void put_string(struct writer *w, const char *text)
@@ -33,7 +21,7 @@ static void put_string(struct writer *w, const char *text)
 	size_t size = 0;
 
 	if (wp_utf8_is_valid(whole)) {
-		keep(w, wp_json_write_string(w->into, whole, WP_JSON_DISPLAY));
+		wp_writer_keep(&w->to, wp_json_write_string(w->to.into, whole, WP_JSON_DISPLAY));
 		return;
 	}
 	for (size_t i = 0; i < whole.size;) {
@@ -44,22 +32,24 @@ static void put_string(struct writer *w, const char *text)
 		memcpy(clean + size, shown.text, shown.size);
 		size += shown.size;
 	}
-	keep(w, wp_json_write_string(
-			w->into, (struct wp_span){ .data = (const uint8_t *)clean, .size = size },
-			WP_JSON_DISPLAY));
+	wp_writer_keep(&w->to,
+		       wp_json_write_string(
+			       w->to.into,
+			       (struct wp_span){ .data = (const uint8_t *)clean, .size = size },
+			       WP_JSON_DISPLAY));
 }
 
 static void separate(struct writer *w)
 {
 	if (!w->first)
-		put(w, ",");
+		wp_writer_put(&w->to, ",");
 	w->first = false;
 }
 
 static void name(struct writer *w, const char *member)
 {
 	separate(w);
-	keep(w, wp_buffer_printf(w->into, "\"%s\":", member));
+	wp_writer_printf(&w->to, "\"%s\":", member);
 }
 
 /* `member` NULL: within an array. */
@@ -69,13 +59,13 @@ static void open_with(struct writer *w, const char *member, const char *bracket)
 		name(w, member);
 	else
 		separate(w);
-	put(w, bracket);
+	wp_writer_put(&w->to, bracket);
 	w->first = true;
 }
 
 static void close_with(struct writer *w, const char *bracket)
 {
-	put(w, bracket);
+	wp_writer_put(&w->to, bracket);
 	w->first = false;
 }
 
@@ -91,28 +81,28 @@ static void text_or_null(struct writer *w, const char *member, const char *value
 	if (value[0] != '\0')
 		put_string(w, value);
 	else
-		put(w, "null");
+		wp_writer_put(&w->to, "null");
 }
 
 static void count(struct writer *w, const char *member, uint64_t value)
 {
 	name(w, member);
-	keep(w, wp_buffer_printf(w->into, "%" PRIu64, value));
+	wp_writer_printf(&w->to, "%" PRIu64, value);
 }
 
 static void yes_no(struct writer *w, const char *member, bool value)
 {
 	name(w, member);
-	put(w, value ? "true" : "false");
+	wp_writer_put(&w->to, value ? "true" : "false");
 }
 
 static void number_or_null(struct writer *w, const char *member, bool known, double value)
 {
 	name(w, member);
 	if (known)
-		keep(w, wp_buffer_printf(w->into, "%.15g", value));
+		wp_writer_printf(&w->to, "%.15g", value);
 	else
-		put(w, "null");
+		wp_writer_put(&w->to, "null");
 }
 
 /* 0 is no position of a log. */
@@ -304,9 +294,9 @@ static void write_notes(struct writer *w, const struct wp_telemetry *v)
 
 enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v)
 {
-	struct writer w = { .into = into, .rc = WP_OK, .first = true };
+	struct writer w = { .to = { .into = into }, .first = true };
 
-	put(&w, "{");
+	wp_writer_put(&w.to, "{");
 	write_identity(&w, v);
 	write_verdict(&w, v);
 	write_progress(&w, v);
@@ -317,6 +307,6 @@ enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v)
 	write_reloads(&w, v);
 	write_process(&w, v);
 	write_notes(&w, v);
-	put(&w, "}\n");
-	return w.rc;
+	wp_writer_put(&w.to, "}\n");
+	return w.to.rc;
 }

@@ -33,4 +33,17 @@ enum wp_rc wp_buffer_printf(struct wp_buffer *b, const char *format, ...)
 /* Valid until the next call that changes the buffer. Never a null span. */
 struct wp_span wp_buffer_span(const struct wp_buffer *b);
 
+/*
+ * One piece after the other: the first failure is remembered, so that what is written reads like
+ * the text. After it nothing more counts.
+ */
+struct wp_writer {
+	struct wp_buffer *into; /* borrowed */
+	enum wp_rc rc;
+};
+
+void wp_writer_keep(struct wp_writer *w, enum wp_rc rc);
+void wp_writer_put(struct wp_writer *w, const char *text);
+void wp_writer_printf(struct wp_writer *w, const char *format, ...) WP_PRINTF(2, 3);
+
 #endif
