@@ -3,6 +3,7 @@
 
 #include "walpost/envelope/cloudevent.h"
 #include "walpost/base/display.h"
+#include "walpost/values/moment.h"
 
 /* ---- time ---- */
 
@@ -11,31 +12,6 @@
 #define DAY_US (DAY_S * SECOND_US)
 #define FIRST_US (INT64_C(-62135596800) * SECOND_US)		    /* 0001-01-01 */
 #define LAST_US (INT64_C(253402300799) * SECOND_US + SECOND_US - 1) /* 9999-12-31 */
-
-/* Days from 0000-03-01 to 1970-01-01: a year that begins in March ends with its leap day. */
-#define DAYS_TO_1970 719468
-#define DAYS_OF_400_YEARS 146097
-
-struct date {
-	unsigned year;
-	unsigned month;
-	unsigned day;
-};
-
-static struct date date_of(unsigned days_since_march)
-{
-	unsigned day = days_since_march % DAYS_OF_400_YEARS;
-	unsigned year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
-	unsigned day_of_year = day - (365 * year + year / 4 - year / 100);
-	unsigned month = (5 * day_of_year + 2) / 153; /* 0: March */
-
-	year += days_since_march / DAYS_OF_400_YEARS * 400;
-	return (struct date){
-		.year = month < 10 ? year : year + 1,
-		.month = month < 10 ? month + 3 : month - 9,
-		.day = day_of_year - (153 * month + 2) / 5 + 1,
-	};
-}
 
 /* `digits` of them, then `behind`. */
 static char *put_digits(char *at, unsigned value, unsigned digits, char behind)
@@ -54,14 +30,14 @@ bool wp_cloudevent_time_is_writable(int64_t time_us)
 char *wp_cloudevent_time_text(int64_t time_us, char text[WP_CLOUDEVENT_TIME_SIZE])
 {
 	assert(wp_cloudevent_time_is_writable(time_us));
-	uint64_t us = (uint64_t)(time_us + DAYS_TO_1970 * DAY_US);
+	uint64_t us = (uint64_t)(time_us - FIRST_US);
 	uint64_t seconds = us / (uint64_t)SECOND_US;
 	unsigned second = (unsigned)(seconds % DAY_S);
-	struct date date = date_of((unsigned)(seconds / DAY_S));
+	struct wp_date date = wp_date_of((int64_t)(seconds / DAY_S) + FIRST_US / DAY_US);
 
-	char *at = put_digits(text, date.year, 4, '-');
-	at = put_digits(at, date.month, 2, '-');
-	at = put_digits(at, date.day, 2, 'T');
+	char *at = put_digits(text, (unsigned)date.year, 4, '-');
+	at = put_digits(at, (unsigned)date.month, 2, '-');
+	at = put_digits(at, (unsigned)date.day, 2, 'T');
 	at = put_digits(at, second / 3600, 2, ':');
 	at = put_digits(at, second / 60 % 60, 2, ':');
 	at = put_digits(at, second % 60, 2, '.');

@@ -14,15 +14,8 @@
 
 /* ---- days and dates ---- */
 
-/* Years as astronomers count them: 0 is 1 BC. */
-struct date {
-	int64_t year;
-	int64_t month;
-	int64_t day;
-};
-
 /* Years here begin in March, so that the day that not all have is their last. */
-static int64_t days_of(struct date date)
+static int64_t days_of(struct wp_date date)
 {
 	int64_t year = date.month > 2 ? date.year : date.year - 1;
 	int64_t cycle = (year >= 0 ? year : year - 399) / 400;
@@ -35,7 +28,7 @@ static int64_t days_of(struct date date)
 	       of_year - 719468;
 }
 
-static struct date date_of(int64_t days)
+struct wp_date wp_date_of(int64_t days)
 {
 	int64_t count = days + 719468;
 	int64_t cycle =
@@ -47,9 +40,9 @@ static struct date date_of(int64_t days)
 	int64_t month = (of_year * 5 + 2) / 153;
 	int64_t day = of_year - (month * 153 + 2) / 5 + 1;
 
-	return (struct date){ .year = cycle * 400 + year + (month >= 10),
-			      .month = month < 10 ? month + 3 : month - 9,
-			      .day = day };
+	return (struct wp_date){ .year = cycle * 400 + year + (month >= 10),
+				 .month = month < 10 ? month + 3 : month - 9,
+				 .day = day };
 }
 
 static int64_t days_in_month(int64_t year, int64_t month)
@@ -117,9 +110,9 @@ static int64_t read_below(struct reader *r, int64_t bound)
 }
 
 /* year-month-day; the era follows behind everything else. */
-static struct date read_date(struct reader *r)
+static struct wp_date read_date(struct reader *r)
 {
-	struct date date = { .year = read_number(r, 4, YEAR_DIGITS_MAX, NULL) };
+	struct wp_date date = { .year = read_number(r, 4, YEAR_DIGITS_MAX, NULL) };
 
 	expect(r, "-");
 	date.month = read_number(r, 2, 2, NULL);
@@ -165,7 +158,7 @@ static int64_t read_offset(struct reader *r)
 }
 
 /* The end of the text, and with it the date's days. */
-static int64_t read_era(struct reader *r, struct date date)
+static int64_t read_era(struct reader *r, struct wp_date date)
 {
 	if (date.year == 0)
 		r->bad = true;
@@ -217,7 +210,7 @@ static enum wp_rc blame_distance(enum wp_type type, struct wp_span text, struct 
 enum wp_rc wp_moment_days(struct wp_span text, int32_t *ret_days, struct wp_error *error)
 {
 	struct reader r = { .at = text.data, .end = text.data + text.size };
-	struct date date = read_date(&r);
+	struct wp_date date = read_date(&r);
 	int64_t days = read_era(&r, date);
 
 	if (r.bad)
@@ -232,7 +225,7 @@ enum wp_rc wp_moment_us(enum wp_type type, struct wp_span text, int64_t *ret_us,
 			struct wp_error *error)
 {
 	struct reader r = { .at = text.data, .end = text.data + text.size };
-	struct date date = { .year = 1970, .month = 1, .day = 1 };
+	struct wp_date date = { .year = 1970, .month = 1, .day = 1 };
 	int64_t us = 0;
 
 	assert(type == WP_TYPE_DATE || type == WP_TYPE_TIME || type == WP_TYPE_TIMESTAMP ||
@@ -278,7 +271,7 @@ enum wp_rc wp_moment_write_iso(struct wp_buffer *into, int64_t us, int digits)
 {
 	int64_t clock = us % US_PER_DAY;
 	int64_t days = us / US_PER_DAY - (clock < 0);
-	struct date date = date_of(days);
+	struct wp_date date = wp_date_of(days);
 	if (clock < 0)
 		clock += US_PER_DAY;
 	int64_t seconds = clock / US_PER_SECOND;

@@ -4,6 +4,7 @@
  */
 #include "print.h"
 #include "walpost/base/wire.h"
+#include "walpost/values/moment.h"
 
 #define SECOND_US INT64_C(1000000)
 #define DAY_US (86400 * SECOND_US)
@@ -14,47 +15,19 @@
 #define TIMESTAMP_MIN (DATE_MIN * DAY_US)
 #define TIMESTAMP_END INT64_C(9223371331200000000) /* 294277-01-01 */
 
-/* The Gregorian calendar repeats after 400 years. */
-#define CYCLE_DAYS 146097
-#define CYCLE_YEARS 400
+/* From 1970-01-01 to 2000-01-01. */
+#define DAYS_TO_2000 INT64_C(10957)
 
-struct day {
-	int64_t year; /* 0 is 1 BC, and so on */
-	unsigned month;
-	unsigned day;
-};
-
-/*
- * Years are counted from March here: then the leap day is a year's last, and months
- * have 31, 30, 31, 30, 31, again 31, 30, 31, 30, 31, and the rest: 153 days in five.
- */
-static struct day day_of(int64_t since_2000)
-{
-	/* From March 1 of a year 0, 12 cycles earlier: that is before DATE_MIN. */
-	uint64_t days = (uint64_t)(since_2000 + 730425 + 12 * CYCLE_DAYS);
-	uint64_t of_cycle = days % CYCLE_DAYS;
-	uint64_t year = (of_cycle - of_cycle / 1460 + of_cycle / 36524 - of_cycle / 146096) / 365;
-	uint64_t of_year = of_cycle - (365 * year + year / 4 - year / 100);
-	uint64_t month = (5 * of_year + 2) / 153; /* 0 is March */
-	int64_t first = ((int64_t)(days / CYCLE_DAYS) - 12) * CYCLE_YEARS;
-
-	return (struct day){
-		.year = first + (int64_t)year + (month >= 10),
-		.month = (unsigned)(month < 10 ? month + 3 : month - 9),
-		.day = (unsigned)(of_year - (153 * month + 2) / 5 + 1),
-	};
-}
-
-static void print_day(struct wp_buffer *texts, const struct day *d)
+static void print_day(struct wp_buffer *texts, const struct wp_date *d)
 {
 	wp_print_padded(texts, (uint64_t)(d->year > 0 ? d->year : 1 - d->year), 4);
 	wp_print_char(texts, '-');
-	wp_print_padded(texts, d->month, 2);
+	wp_print_padded(texts, (uint64_t)d->month, 2);
 	wp_print_char(texts, '-');
-	wp_print_padded(texts, d->day, 2);
+	wp_print_padded(texts, (uint64_t)d->day, 2);
 }
 
-static void print_era(struct wp_buffer *texts, const struct day *d)
+static void print_era(struct wp_buffer *texts, const struct wp_date *d)
 {
 	if (d->year <= 0)
 		wp_print_text(texts, " BC");
@@ -100,7 +73,7 @@ enum wp_rc wp_print_date(struct wp_span value, struct wp_buffer *texts)
 	}
 	if (days < DATE_MIN || days >= DATE_END)
 		return WP_CONFIG;
-	struct day d = day_of(days);
+	struct wp_date d = wp_date_of(days + DAYS_TO_2000);
 	print_day(texts, &d);
 	print_era(texts, &d);
 	return WP_OK;
@@ -123,7 +96,7 @@ enum wp_rc wp_print_time(struct wp_span value, struct wp_buffer *texts)
 static void print_moment(struct wp_buffer *texts, enum wp_type type, int64_t us)
 {
 	uint64_t since_first = (uint64_t)us - (uint64_t)TIMESTAMP_MIN;
-	struct day d = day_of((int64_t)(since_first / DAY_US) + DATE_MIN);
+	struct wp_date d = wp_date_of((int64_t)(since_first / DAY_US) + DATE_MIN + DAYS_TO_2000);
 
 	print_day(texts, &d);
 	wp_print_char(texts, ' ');
