@@ -20,15 +20,6 @@ enum {
 	SMALL_MAX = 16 * 1024,
 };
 
-static enum wp_rc ask(struct wp_changes *c, struct wp_sql *sql, PGresult **ret,
-		      struct wp_error *error)
-{
-	enum wp_rc rc = wp_sql_end(sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(c->setup.session, (const char *)sql->into->data, ret, error);
-	return rc;
-}
-
 /* -- the slot -------------------------------------------------------------- */
 
 static const char whether_sql[] =
@@ -74,35 +65,30 @@ static enum wp_rc judge(const struct wp_changes *c, const PGresult *r, struct wp
 
 static enum wp_rc look(struct wp_changes *c, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *r;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
-	wp_sql_add(&sql, whether_sql, c->setup.options->publication, c->setup.options->slot);
-	enum wp_rc rc = ask(c, &sql, &r, error);
+	wp_statement_begin(&statement, c->setup.session);
+	wp_sql_add(&statement.sql, whether_sql, c->setup.options->publication,
+		   c->setup.options->slot);
+	enum wp_rc rc = wp_statement_ask(&statement, &r, error);
 	if (rc == WP_OK) {
 		rc = judge(c, r, error);
 		PQclear(r);
 	}
-	wp_buffer_release(&text);
 	return rc;
 }
 
 static enum wp_rc copy(struct wp_changes *c, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *r;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
-	wp_slot_copy_temporary_sql(&sql, c->slot, c->setup.options->slot);
-	enum wp_rc rc = ask(c, &sql, &r, error);
+	wp_statement_begin(&statement, c->setup.session);
+	wp_slot_copy_temporary_sql(&statement.sql, c->slot, c->setup.options->slot);
+	enum wp_rc rc = wp_statement_ask(&statement, &r, error);
 	if (rc == WP_OK) {
 		(void)snprintf(c->from, sizeof(c->from), "%s", PQgetvalue(r, 0, 1));
 		PQclear(r);
 	}
-	wp_buffer_release(&text);
 	return rc;
 }
 
@@ -145,15 +131,13 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
 static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 {
 	char until[WP_LSN_TEXT_SIZE + 2] = "NULL", lsn[WP_LSN_TEXT_SIZE], batch[16];
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *nothing;
 	if (c->setup.until != 0)
 		(void)snprintf(until, sizeof(until), "'%s'", wp_lsn_text(c->setup.until, lsn));
 	(void)snprintf(batch, sizeof(batch), "%d", c->batch_count);
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(c->setup.session), &text);
-	wp_sql_add(&sql,
+	wp_statement_begin(&statement, c->setup.session);
+	wp_sql_add(&statement.sql,
 		   "BEGIN ISOLATION LEVEL READ COMMITTED; "
 		   "DECLARE changes BINARY SCROLL CURSOR FOR SELECT CASE "
 		   "WHEN length(data) <= current_setting('walpost.whole')::int THEN data END "
@@ -161,10 +145,9 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 		   "'publication_names', quote_ident(%L), 'messages', 'true'%s)",
 		   c->slot, until, batch, c->setup.options->publication,
 		   c->setup.transfer == WP_TRANSFER_BINARY ? ", 'binary', 'true'" : "");
-	enum wp_rc rc = ask(c, &sql, &nothing, error);
+	enum wp_rc rc = wp_statement_ask(&statement, &nothing, error);
 	if (rc == WP_OK)
 		PQclear(nothing);
-	wp_buffer_release(&text);
 	return rc;
 }
 

@@ -31,14 +31,8 @@ enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			void (*write)(struct wp_sql *sql, const struct wp_check *c), PGresult **ret,
 			struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(session), &text);
-	write(&sql, c);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(session, (const char *)text.data, ret, error);
-	wp_buffer_release(&text);
-	return rc;
+	struct wp_statement statement;
+	wp_statement_begin(&statement, session);
+	write(&statement.sql, c);
+	return wp_statement_ask(&statement, ret, error);
 }

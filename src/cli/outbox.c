@@ -45,24 +45,19 @@ static void add_missing_tables(struct wp_sql *sql, const struct wp_requirements 
 enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirements *wanted,
 			       struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *missing = NULL;
 	if (wanted->count == 0)
 		return WP_OK;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(s), &text);
-	add_missing_tables(&sql, wanted);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, &missing, error);
+	wp_statement_begin(&statement, s);
+	add_missing_tables(&statement.sql, wanted);
+	enum wp_rc rc = wp_statement_ask(&statement, &missing, error);
 	if (rc == WP_OK && PQntuples(missing) > 0)
 		rc = wp_error_set(error, WP_CONFIG,
 				  "there is no table %s in database %s: create it with walpost "
 				  "init, or correct outbox.table",
 				  PQgetvalue(missing, 0, 0), PQgetvalue(missing, 0, 1));
 	PQclear(missing);
-	wp_buffer_release(&text);
 	return rc;
 }
 
@@ -89,16 +84,10 @@ static void print_wait(const PGresult *waits, int row)
 
 static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(&w->session), &text);
-	wp_slot_waits_sql(&sql, PQbackendPID(wp_session_pg(w->creator)));
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(&w->session, (const char *)text.data, ret, error);
-	wp_buffer_release(&text);
-	return rc;
+	struct wp_statement statement;
+	wp_statement_begin(&statement, &w->session);
+	wp_slot_waits_sql(&statement.sql, PQbackendPID(wp_session_pg(w->creator)));
+	return wp_statement_ask(&statement, ret, error);
 }
 
 static void name_waits(void *arg)
@@ -189,42 +178,32 @@ enum wp_rc wp_cli_find_columns(struct wp_session *s, const struct wp_requirement
 			       enum wp_binary binary, struct wp_column_facts *ret,
 			       enum wp_transfer *ret_transfer, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *r = NULL;
 	enum wp_rc rc = WP_OK;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(s), &text);
 	if (wanted->count > 0) {
-		wp_columns_sql(&sql, wanted);
-		rc = wp_sql_end(&sql, error);
-		if (rc == WP_OK)
-			rc = wp_session_query(s, (const char *)text.data, &r, error);
+		wp_statement_begin(&statement, s);
+		wp_columns_sql(&statement.sql, wanted);
+		rc = wp_statement_ask(&statement, &r, error);
 	}
 	if (rc == WP_OK)
 		*ret_transfer = wp_columns_read(r, binary, ret);
 	PQclear(r);
-	wp_buffer_release(&text);
 	return rc;
 }
 
 static enum wp_rc find_partitions(const struct wp_cli_catalog *c, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
+	struct wp_statement statement;
 	PGresult *r = NULL;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(c->session), &text);
-	wp_partitions_sql(&sql, c->wanted,
+	wp_statement_begin(&statement, c->session);
+	wp_partitions_sql(&statement.sql, c->wanted,
 			  c->options->allow_synchronous ? WP_PARTITIONS_FOR_SYNCHRONOUS
 							: WP_PARTITIONS_FOR_ANYBODY);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(c->session, (const char *)text.data, &r, error);
+	enum wp_rc rc = wp_statement_ask(&statement, &r, error);
 	if (rc == WP_OK)
 		rc = wp_partitions_answer(r, c->partitions, error);
 	PQclear(r);
-	wp_buffer_release(&text);
 	return rc;
 }
 

@@ -194,3 +194,19 @@ enum wp_rc wp_session_do(struct wp_session *s, const char *sql, struct wp_error 
 		PQclear(result);
 	return rc;
 }
+
+void wp_statement_begin(struct wp_statement *s, struct wp_session *session)
+{
+	s->session = session;
+	wp_buffer_init(&s->text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&s->sql, wp_session_pg(session), &s->text);
+}
+
+enum wp_rc wp_statement_ask(struct wp_statement *s, PGresult **ret, struct wp_error *error)
+{
+	enum wp_rc rc = wp_sql_end(&s->sql, error);
+	if (rc == WP_OK)
+		rc = wp_session_query(s->session, (const char *)s->text.data, ret, error);
+	wp_buffer_release(&s->text);
+	return rc;
+}

@@ -22,16 +22,10 @@ struct slot {
 static enum wp_rc ask(struct slot *s, void (*write)(struct wp_sql *, const struct slot *),
 		      PGresult **ret, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
-	write(&sql, s);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(&s->session, (const char *)text.data, ret, error);
-	wp_buffer_release(&text);
-	return rc;
+	struct wp_statement statement;
+	wp_statement_begin(&statement, &s->session);
+	write(&statement.sql, s);
+	return wp_statement_ask(&statement, ret, error);
 }
 
 /* -- create ------------------------------------------------------------------------ */

@@ -39,16 +39,10 @@ static const char how_it_stands[] =
 static enum wp_rc ask(struct wp_session *s, const char *template, const char *slot, PGresult **ret,
 		      struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(s), &text);
-	wp_sql_add(&sql, template, slot);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, ret, error);
-	wp_buffer_release(&text);
-	return rc;
+	struct wp_statement statement;
+	wp_statement_begin(&statement, s);
+	wp_sql_add(&statement.sql, template, slot);
+	return wp_statement_ask(&statement, ret, error);
 }
 
 static const char *value(const PGresult *stands, enum column column)
@@ -64,16 +58,10 @@ static bool is(const PGresult *stands, enum column column)
 enum wp_rc wp_cli_renew_checkpoint(struct wp_session *s, const char *slot, const char *by,
 				   PGresult **ret, struct wp_error *error)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(s), &text);
-	wp_checkpoint_renew_sql(&sql, slot, by);
-	enum wp_rc rc = wp_sql_end(&sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(s, (const char *)text.data, ret, error);
-	wp_buffer_release(&text);
-	return rc;
+	struct wp_statement statement;
+	wp_statement_begin(&statement, s);
+	wp_checkpoint_renew_sql(&statement.sql, slot, by);
+	return wp_statement_ask(&statement, ret, error);
 }
 
 static int write_it(struct wp_session *s, const char *slot, const PGresult *stands)

@@ -54,26 +54,14 @@ struct skip {
 	bool recorded;
 };
 
-static enum wp_rc finish_and_ask(struct skip *s, struct wp_sql *sql, struct wp_buffer *text,
-				 PGresult **ret, struct wp_error *error)
-{
-	enum wp_rc rc = wp_sql_end(sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_query(&s->session, (const char *)text->data, ret, error);
-	wp_buffer_release(text);
-	return rc;
-}
-
 /* `template` with three texts. */
 static enum wp_rc ask(struct skip *s, PGresult **ret, struct wp_error *error, const char *template,
 		      const char *a, const char *b, const char *c)
 {
-	struct wp_buffer text;
-	struct wp_sql sql;
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, wp_session_pg(&s->session), &text);
-	wp_sql_add(&sql, template, a, b, c);
-	return finish_and_ask(s, &sql, &text, ret, error);
+	struct wp_statement statement;
+	wp_statement_begin(&statement, &s->session);
+	wp_sql_add(&statement.sql, template, a, b, c);
+	return wp_statement_ask(&statement, ret, error);
 }
 
 static enum wp_rc do_it(struct skip *s, struct wp_error *error, const char *template, const char *a,

@@ -11,8 +11,6 @@
 #include "walpost/wal/column_facts.h"
 #include "walpost/wal/partitions.h"
 
-#define WP_SQL_SIZE_MAX (256 * 1024)
-
 /* Asks the server and judges. */
 enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_options *options,
 			    const struct wp_requirements *wanted, struct wp_preflight *ret,

@@ -12,6 +12,9 @@
 #include <libpq-fe.h>
 
 #include "walpost/postgres/connection.h"
+#include "walpost/postgres/sql.h"
+
+#define WP_SQL_SIZE_MAX (256 * 1024)
 
 struct wp_console {
 	struct ev_loop *loop;
@@ -53,5 +56,17 @@ enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **re
 /* Likewise, for what answers nothing. */
 enum wp_rc wp_session_do(struct wp_session *s, const char *sql,
 			 struct wp_error *error) WP_MUST_CHECK;
+
+/* One that is put together: begun, added to by wp_sql_add() and what calls it, and asked. */
+struct wp_statement {
+	struct wp_session *session; /* borrowed */
+	struct wp_sql sql;
+	struct wp_buffer text;
+};
+
+void wp_statement_begin(struct wp_statement *s, struct wp_session *session);
+/* Its answer, as that of wp_session_query(). The statement is released. */
+enum wp_rc wp_statement_ask(struct wp_statement *s, PGresult **ret,
+			    struct wp_error *error) WP_MUST_CHECK;
 
 #endif
