@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/run/run.h"
 
 static const struct wp_command commands[] = {

@@ -3,7 +3,6 @@
 
 #include "check.h"
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/cli/findings.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/postgres/slot.h"

@@ -10,7 +10,7 @@
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
 #include "walpost/config/setting.h"
-#include "walpost/config/suggest.h"
+#include "walpost/config/option.h"
 #include "walpost/kafka/properties.h"
 #include "walpost/relay/options.h"
 

@@ -4,7 +4,6 @@
 
 #include "walpost/base/file_text.h"
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/import/import.h"
 
 static const struct wp_cli_usage import_usage = {

@@ -4,7 +4,6 @@
 #include <time.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/cli/diff.h"
 #include "walpost/config/option.h"
 #include "walpost/kafka/preflight.h"

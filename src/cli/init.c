@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/publication.h"

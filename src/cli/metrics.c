@@ -1,7 +1,6 @@
 #include <stdio.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/telemetry/metrics.h"
 
 #define REFERENCE_SIZE_MAX (256 * 1024)

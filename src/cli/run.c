@@ -7,7 +7,6 @@
 
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/config/config.h"
 #include "walpost/config/setting.h"
 #include "walpost/run/run.h"

@@ -6,7 +6,6 @@
 #include <jansson.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/changes.h"
 #include "walpost/base/display.h"

@@ -10,7 +10,6 @@
 #include "status.h"
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/http/address.h"
 
 /* `status --local`: asks the relay of this configuration, on this machine, whether it lives. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/base/exit.h"
+#include "walpost/base/error.h"
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"

@@ -7,7 +7,6 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/changes.h"
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/output.h"
 #include "walpost/outbox/feed.h"

@@ -10,7 +10,6 @@
 #include <protobuf-c/protobuf-c.h>
 
 #include "walpost/cli/cli.h"
-#include "walpost/cli/commands.h"
 
 static void print_pcre2(FILE *out)
 {

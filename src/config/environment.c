@@ -11,7 +11,7 @@
 
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/suggest.h"
+#include "walpost/config/option.h"
 
 #define PREFIX "WALPOST__"
 #define KAFKA_PREFIX PREFIX "KAFKA__"

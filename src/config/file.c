@@ -24,7 +24,6 @@
 #include "walpost/config/option.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/storage.h"
-#include "walpost/config/suggest.h"
 
 #define KEY_SIZE 512
 #define SECTIONS_SIZE 256

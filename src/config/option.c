@@ -6,7 +6,6 @@
 
 #include "walpost/config/config.h"
 #include "walpost/config/option.h"
-#include "walpost/config/suggest.h"
 
 #define KIB 1024
 #define GIB (1024 * 1024 * 1024)

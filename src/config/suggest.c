@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "walpost/config/suggest.h"
+#include "walpost/config/option.h"
 
 static size_t least(size_t a, size_t b, size_t c)
 {

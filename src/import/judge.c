@@ -7,7 +7,7 @@
 
 #include "walpost/base/buffer.h"
 
-#include "report.h"
+#include "translate.h"
 
 #define SET "--set: "
 #define SETTINGS_MAX 1024

@@ -3,7 +3,7 @@
 
 #include "walpost/base/display.h"
 
-#include "report.h"
+#include "translate.h"
 
 #define WIDTH 100
 

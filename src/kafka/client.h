@@ -8,8 +8,11 @@
 #ifndef WALPOST_KAFKA_CLIENT_H
 #define WALPOST_KAFKA_CLIENT_H
 
+#include <stddef.h>
+
 #include <librdkafka/rdkafka.h>
 
+#include "walpost/kafka/options.h"
 #include "walpost/kafka/properties.h"
 #include "walpost/sink/sink.h"
 
@@ -44,5 +47,22 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 rd_kafka_t *wp_client_close(struct wp_client *c);
 /* NULL, or what this version of librdkafka is known to get wrong. */
 const char *wp_client_version_trouble(int version);
+
+/*
+ * A consumer for who wants to see what topics hold: of no group, it commits nothing. Private to
+ * kafka/.
+ */
+struct wp_consumer_property {
+	const char *name;
+	const char *value;
+};
+
+/*
+ * With what [kafka] says of connections, which producers and consumers share; `more` is
+ * librdkafka's own, and must be right. Errors come on its main queue; its log lines end there.
+ * NULL: librdkafka makes none. The caller destroys it.
+ */
+rd_kafka_t *wp_consumer_new(const struct wp_kafka_options *options,
+			    const struct wp_consumer_property *more, size_t more_count);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer.h"
+#include "client.h"
 #include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "walpost/kafka/queue.h"
+#include "walpost/kafka/topics.h"
 
 /* Each with a NUL behind it, as in a record. */
 static size_t room_for(struct wp_span bytes)

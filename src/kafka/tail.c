@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "consumer.h"
+#include "client.h"
 #include "secrets.h"
 #include "walpost/base/clock.h"
 #include "walpost/kafka/tail.h"

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "binary_types.h"
-
 /*
  * What the stream does not tell of the columns that we need and of types (wal/column_facts).
  * `down` goes from each domain of the database through those it is made of. Types of our columns

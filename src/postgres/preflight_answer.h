@@ -5,7 +5,7 @@
 #ifndef WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 
-#include "binary_types.h"
+#include "walpost/postgres/columns.h"
 #include "walpost/postgres/checkpoint.h"
 
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */

@@ -23,7 +23,7 @@
 #include "standstill.h"
 #include "stop.h"
 #include "tail_check.h"
-#include "walpost/base/exit.h"
+#include "walpost/base/error.h"
 #include "walpost/relay/feedback.h"
 
 /* relay_source.c: what the source gave last, as long as the pipeline does not take it. */

@@ -1,5 +1,5 @@
 #include "stop.h"
-#include "walpost/base/exit.h"
+#include "walpost/base/error.h"
 
 enum { REMIND_EVERY_MS = 60 * 1000 };
 

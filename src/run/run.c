@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "walpost/base/clock.h"
-#include "walpost/base/exit.h"
+#include "walpost/base/error.h"
 #include "walpost/base/heap.h"
 #include "walpost/base/log.h"
 #include "walpost/base/worker.h"

@@ -5,7 +5,7 @@
 
 #include "walpost/telemetry/metrics.h"
 
-#include "text.h"
+#include "walpost/telemetry/telemetry.h"
 
 /* One sample at a time; what could not be written is remembered. */
 struct writer {

@@ -7,7 +7,6 @@
 
 #include "page_parts.h"
 #include "page_style.h"
-#include "text.h"
 
 static struct wp_page_shown show_seconds(double seconds)
 {

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "page_parts.h"
-#include "text.h"
+#include "walpost/telemetry/telemetry.h"
 
 #define WIDTH 300.
 #define HEIGHT 72.

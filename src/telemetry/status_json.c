@@ -6,8 +6,6 @@
 #include "walpost/base/utf8.h"
 #include "walpost/telemetry/telemetry.h"
 
-#include "text.h"
-
 struct writer {
 	struct wp_writer to;
 	bool first; /* of the object or array that is open: no comma yet */

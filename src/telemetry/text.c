@@ -1,4 +1,4 @@
-#include "text.h"
+#include "walpost/telemetry/telemetry.h"
 
 #include <stdio.h>
 

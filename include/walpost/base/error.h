@@ -54,4 +54,16 @@ struct wp_error {
 enum wp_rc wp_error_set(struct wp_error *error, enum wp_rc rc, const char *format, ...)
 	WP_PRINTF(3, 4);
 
+/*
+ * The process's exit codes: a contract with service managers and scripts, the same for
+ * all commands.
+ */
+enum wp_exit {
+	WP_EXIT_OK = 0,	    /* done, or stopped as asked */
+	WP_EXIT_FAILED = 1, /* a restart may help; `check`: a precondition fails */
+	WP_EXIT_CONFIG = 2, /* wrong usage or configuration */
+	WP_EXIT_HUMAN = 3,  /* a human must act: slot lost, publication missing, poison */
+	WP_EXIT_COUNT
+};
+
 #endif

@@ -12,7 +12,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "walpost/base/exit.h"
 #include "walpost/base/error.h"
 #include "walpost/config/config.h"
 
@@ -103,5 +102,22 @@ int wp_cli_done(void) WP_MUST_CHECK;
 /* The whole of a command that only prints and needs no configuration. */
 int wp_cli_print(const char *command, const char *about, void (*print)(FILE *out), int argc,
 		 char **argv);
+
+/* The commands, one per file in src/cli; src/main.c holds their table. */
+int wp_command_run(int argc, char **argv);
+int wp_command_init(int argc, char **argv);
+int wp_command_check(int argc, char **argv);
+int wp_command_diff(int argc, char **argv);
+int wp_command_status(int argc, char **argv);
+int wp_command_tail(int argc, char **argv);
+int wp_command_slot(int argc, char **argv);
+int wp_command_slot_skip(int argc, char **argv);
+int wp_command_config(int argc, char **argv);
+int wp_command_metrics(int argc, char **argv);
+int wp_command_version(int argc, char **argv);
+
+#define WP_LIBPQ_VERSION_SIZE 24
+/* Of the one that is linked. Returns `text`. */
+char *wp_cli_libpq_version(char text[WP_LIBPQ_VERSION_SIZE]);
 
 #endif

@@ -93,4 +93,16 @@ bool wp_value_number(const char *text, size_t size, int64_t max, int64_t *ret) W
 /* "90s", "2h": WP_CONFIG: no number with one of the units ms, s, min, h. */
 enum wp_rc wp_value_duration(const char *text, int64_t *ret_ms) WP_MUST_CHECK;
 
+/* "Did you mean": the nearest of some words by edit distance. Pure. */
+#define WP_SUGGEST_SIZE_MAX 64 /* longer words are never suggested */
+
+struct wp_suggestion {
+	const char *word; /* as typed */
+	const char *best; /* NULL: nothing is near enough */
+	size_t distance;
+};
+
+void wp_suggestion_init(struct wp_suggestion *s, const char *word);
+void wp_suggestion_offer(struct wp_suggestion *s, const char *candidate);
+
 #endif

@@ -35,4 +35,13 @@ enum wp_rc wp_described_put(const PGresult *result, const struct wp_requirements
 			    size_t table, struct wp_relations *into,
 			    struct wp_relation **ret) WP_MUST_CHECK;
 
+/*
+ * The built-in types whose binary form values/binary reads, as a list of SQL literals. Arrays
+ * of them, enums and domains are read too.
+ */
+#define WP_BINARY_TYPE_NAMES                                                                  \
+	"'bool', 'bytea', 'char', 'name', 'int8', 'int2', 'int4', 'text', 'json', 'float4', " \
+	"'float8', 'bpchar', 'varchar', 'date', 'time', 'timestamp', 'timestamptz', "         \
+	"'numeric', 'uuid', 'jsonb'"
+
 #endif

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "walpost/config/suggest.h"
+#include "walpost/config/option.h"
 
 #include "support/check.h"
 

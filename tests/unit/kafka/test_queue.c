@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "walpost/kafka/queue.h"
+#include "walpost/kafka/topics.h"
 
 static void a_record_is_copied_whole_and_outlives_the_original(void **state)
 {

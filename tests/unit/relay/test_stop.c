@@ -2,7 +2,7 @@
 
 #include "stop.h"
 #include "support/check.h"
-#include "walpost/base/exit.h"
+#include "walpost/base/error.h"
 
 static struct wp_stop s;
 
