@@ -51,7 +51,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	r->identity.let_in = true;
 	if (f->slot_active) {
 		r->identity.had_slot = false;
-		r->tail.asked = false; /* an answer that came ages */
+		r->tail.asked = false;		   /* an answer that came ages */
 		r->pending.refused_ms = INT64_MAX; /* the next event is another's to send */
 	}
 	if (wp_slot_identity_is_foreign(&r->identity, &c, f, &error))

@@ -40,6 +40,7 @@ static inline bool wp_fault(enum wp_fault fault)
 #else
 static inline bool wp_fault(enum wp_fault fault)
 {
+	(void)fault;
 	return false;
 }
 #endif
