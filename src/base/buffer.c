@@ -85,6 +85,7 @@ enum wp_rc wp_buffer_append_byte(struct wp_buffer *b, uint8_t byte)
 	return wp_buffer_append(b, (struct wp_span){ .data = &byte, .size = 1 });
 }
 
+WP_PRINTF(2, 0)
 static enum wp_rc print(struct wp_buffer *b, const char *format, va_list arguments)
 {
 	va_list again;

@@ -1,6 +1,6 @@
 /*
  * `walpost check`: what its files share. The command (check.c) asks Postgres (check_postgres.c,
- * check_decoding.c, check_holds.c, check_types.c), then Kafka (check_kafka.c).
+ * check_decoding.c, check_holds.c, check_types.c), then Kafka.
  */
 #ifndef WALPOST_SRC_CLI_CHECK_H
 #define WALPOST_SRC_CLI_CHECK_H

@@ -86,7 +86,7 @@ def _is_file(place, listed):
 
 
 def _target(name):
-    """ "base/rc.h" of "walpost/base/rc.h"; None for a header that is not ours."""
+    """ "base/error.h" of "walpost/base/error.h"; None for a header that is not ours."""
     return name.removeprefix("walpost/") if name.startswith("walpost/") and name.count("/") == 2 else None
 
 

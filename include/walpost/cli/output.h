@@ -57,7 +57,7 @@ struct wp_screen {
 	ev_signal stop;
 };
 
-/* Standard output must be a terminal (cli/terminal). */
+/* Standard output must be a terminal. */
 void wp_screen_init(struct wp_screen *s, struct wp_console *console);
 /* The terminal is as it was. Fine if it never began. */
 void wp_screen_release(struct wp_screen *s);

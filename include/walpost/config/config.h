@@ -14,7 +14,7 @@
 
 #include "walpost/base/error.h"
 #include "walpost/base/log.h"
-#include "walpost/http/address.h"
+#include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"

@@ -23,9 +23,4 @@ enum wp_rc wp_http_address_parse(const char *text, struct wp_http_address *ret,
 /* Whom to ask, when it listens on all: loopback of the same family. */
 const char *wp_http_address_to_ask(const struct wp_http_address *a);
 
-/* What the user may say about the HTTP server. */
-struct wp_http_options {
-	const char *listen; /* "": there is none */
-};
-
 #endif

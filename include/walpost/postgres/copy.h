@@ -4,7 +4,7 @@
  *
  * It reads only after the socket was readable, and stops watching while nobody asks for frames, so
  * that an idle or paused relay costs nothing; but a paused one that the server does not hear any
- * more (postgres/socket_tuning) reads some into libpq, to be taken later. What comes gathers for as
+ * more (receive_batching.h) reads some into libpq, to be taken later. What comes gathers for as
  * long as postgres/receive_batching says before next() gives any of it. What the socket does not
  * take of a status follows when it can; of those that wait, only the newest is sent.
  *

@@ -6,7 +6,7 @@
 #define WALPOST_RUN_RUN_H
 
 #include "walpost/base/log_memory.h"
-#include "walpost/http/address.h"
+#include "walpost/http/options.h"
 #include "walpost/kafka/options.h"
 #include "walpost/outbox/options.h"
 #include "walpost/postgres/options.h"

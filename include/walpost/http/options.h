@@ -1,0 +1,9 @@
+/* What the user may say about the HTTP server. */
+#ifndef WALPOST_HTTP_OPTIONS_H
+#define WALPOST_HTTP_OPTIONS_H
+
+struct wp_http_options {
+	const char *listen; /* "": there is none */
+};
+
+#endif
