@@ -20,7 +20,7 @@
 #define GATHER_RATE 1500
 #define GATHER_US 2000
 /*
- * A gulp: what makes Kafka's client and a receive window of ours (postgres/socket_tuning) work
+ * A gulp: what makes Kafka's client and a receive window of ours (below) work
  * well, and is far from what a walsender's send buffer holds.
  */
 #define GULP_BYTES INT64_C(400000)
