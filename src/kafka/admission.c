@@ -36,6 +36,11 @@ enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
 	return WP_OK;
 }
 
+void wp_admission_release(struct wp_admission *a)
+{
+	wp_topics_release(&a->topics);
+}
+
 void wp_admission_set_rules(struct wp_admission *a, const struct wp_admission_rules *rules)
 {
 	a->rules = *rules;

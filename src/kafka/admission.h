@@ -40,6 +40,7 @@ struct wp_admitted {
 /* WP_NOMEM. `drop` ends a topic's handle. */
 enum wp_rc wp_admission_init(struct wp_admission *a, struct wp_inquiry *inquiry,
 			     void (*drop)(void *handle), struct wp_error *error) WP_MUST_CHECK;
+void wp_admission_release(struct wp_admission *a);
 void wp_admission_set_rules(struct wp_admission *a, const struct wp_admission_rules *rules);
 /* By a new client. */
 void wp_admission_opened(struct wp_admission *a, int64_t now_ms);

@@ -72,6 +72,11 @@ void wp_credentials_refused(struct wp_credentials *c, int64_t now_ms)
 	c->check_at_ms = now_ms;
 }
 
+void wp_credentials_accepted(struct wp_credentials *c)
+{
+	c->is_refused = false;
+}
+
 /* ---- user and password, in place ---- */
 
 static char *value_of(const struct wp_credentials *c, const char *name)

@@ -47,6 +47,7 @@ void wp_credentials_opened(struct wp_credentials *c, int64_t now_ms);
 void wp_credentials_warn(struct wp_credentials *c, const struct wp_error *error);
 /* A broker did not let us in, perhaps because of files that were replaced; or one answered. */
 void wp_credentials_refused(struct wp_credentials *c, int64_t now_ms);
+void wp_credentials_accepted(struct wp_credentials *c);
 /* While RUNNING. `reported_at_ms`: the last delivery report. */
 enum wp_credentials_step wp_credentials_step(struct wp_credentials *c, bool is_reachable,
 					     bool is_in_flight, int64_t reported_at_ms,

@@ -184,6 +184,11 @@ bool wp_delivery_reports_next(struct wp_delivery_reports *d, struct wp_clients *
 	}
 }
 
+bool wp_delivery_reports_are_due(const struct wp_delivery_reports *d)
+{
+	return d->has_more || d->event != NULL;
+}
+
 void wp_delivery_reports_drop(struct wp_delivery_reports *d)
 {
 	end_event(d);

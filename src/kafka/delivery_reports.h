@@ -44,6 +44,7 @@ void wp_delivery_reports_begin(struct wp_delivery_reports *d);
 /* False: they are empty, or enough was read for one turn. */
 bool wp_delivery_reports_next(struct wp_delivery_reports *d, struct wp_clients *clients,
 			      int64_t now_ms, struct wp_arrival *ret);
+bool wp_delivery_reports_are_due(const struct wp_delivery_reports *d);
 /* Before the clients are closed. */
 void wp_delivery_reports_drop(struct wp_delivery_reports *d);
 /* What a message's report says. A ticket is confirmed by one without error and PERSISTED alone. */

@@ -541,6 +541,11 @@ bool wp_inquiry_read(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 	return true;
 }
 
+void wp_inquiry_doubt_broker(struct wp_inquiry *q)
+{
+	q->broker_id = -1;
+}
+
 void wp_inquiry_reset(struct wp_inquiry *q, struct wp_worker *worker)
 {
 	if (q->question != NULL)

@@ -101,6 +101,8 @@ bool wp_inquiry_read(struct wp_inquiry *q, const struct wp_client *c, struct wp_
 		     rd_kafka_event_t *event, struct wp_answer *ret);
 /* What the topic's configuration says of it. */
 void wp_inquiry_read_limit(const rd_kafka_ConfigResource_t *resource, struct wp_asked *asked);
+/* A connection broke, perhaps that to the broker that would be asked next. */
+void wp_inquiry_doubt_broker(struct wp_inquiry *q);
 /* Idle again; before the client is closed. */
 void wp_inquiry_reset(struct wp_inquiry *q, struct wp_worker *worker);
 

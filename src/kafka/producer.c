@@ -106,7 +106,7 @@ static enum wp_rc open_client(struct wp_producer *p, struct wp_error *error)
 	if (rc != WP_OK)
 		return rc;
 	wp_credentials_opened(&p->credentials, p->now_ms);
-	p->reachability.heard_at_ms = p->reachability.probe_at_ms = p->now_ms;
+	wp_reachability_opened(&p->reachability, p->now_ms);
 	wp_admission_opened(&p->admission, p->now_ms);
 	return WP_OK;
 }
@@ -341,7 +341,7 @@ static int64_t producer_due(struct wp_sink *s)
 	const struct wp_producer *p = of(s);
 	int64_t due = wp_clients_due(&p->clients, p->now_ms);
 
-	if (p->backlog.given_back.count > 0 || (p->reports.has_more || p->reports.event != NULL))
+	if (p->backlog.given_back.count > 0 || wp_delivery_reports_are_due(&p->reports))
 		return p->now_ms;
 	if (p->clients.phase == WP_PHASE_RUNNING)
 		due = sooner(due, running_due(p));
@@ -365,7 +365,7 @@ static void producer_free(struct wp_sink *s, int64_t wait_ms)
 	wp_backlog_drop(&p->backlog, &p->admission.topics);
 	wp_tail_job_drop(&p->tail);
 	wp_credentials_release(&p->credentials);
-	wp_topics_release(&p->admission.topics);
+	wp_admission_release(&p->admission);
 	wp_inquiry_release(&p->inquiry);
 	wp_clients_release(&p->clients);
 	free(p);
@@ -438,7 +438,7 @@ static enum wp_rc fill(struct wp_producer *p, const struct wp_kafka_options *opt
 	rc = wp_inquiry_init(&p->inquiry, wake.call, wake.arg);
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "out of memory for requests to Kafka");
-	p->reachability = (struct wp_reachability){ .tls_failing_since_ms = -1 };
+	wp_reachability_init(&p->reachability);
 	wp_credentials_init(&p->credentials, &p->clients);
 	p->tail = (struct wp_tail_job){ .options = options, .worker = worker, .wake = wake };
 	rc = open_client(p, error);

@@ -8,7 +8,7 @@
 static void heard(struct wp_producer *p)
 {
 	wp_reachability_heard(&p->reachability, p->now_ms);
-	p->credentials.is_refused = false;
+	wp_credentials_accepted(&p->credentials);
 }
 
 /* ---- delivery reports ---- */
@@ -92,7 +92,7 @@ static void take_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 		heard(p);
 		return;
 	}
-	p->inquiry.broker_id = -1; /* perhaps that to the broker that would be asked next */
+	wp_inquiry_doubt_broker(&p->inquiry);
 	if (wp_authentication_is_login(code) || wp_authentication_is_tls(code, text))
 		wp_credentials_refused(&p->credentials, p->now_ms);
 	if (wp_reachability_error(&p->reachability, code, text, p->now_ms))

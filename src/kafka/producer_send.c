@@ -130,7 +130,7 @@ static enum wp_rc send_one(struct wp_producer *p, struct wp_topic *topic, wp_tic
 	wp_admission_sent(&to, ticket, p->now_ms);
 	/* The silence that calls for a probe begins with the first that waits. */
 	if (wp_producer_sent(p) == 0)
-		p->reachability.heard_at_ms = p->now_ms;
+		wp_reachability_sent(&p->reachability, p->now_ms);
 	return WP_OK;
 }
 

@@ -5,6 +5,21 @@
 /* A handshake can fail once because a broker restarts; failing this long it is wrong. */
 #define TLS_PATIENCE_MS 3000
 
+void wp_reachability_init(struct wp_reachability *r)
+{
+	*r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
+}
+
+void wp_reachability_opened(struct wp_reachability *r, int64_t now_ms)
+{
+	r->heard_at_ms = r->probe_at_ms = now_ms;
+}
+
+void wp_reachability_sent(struct wp_reachability *r, int64_t now_ms)
+{
+	r->heard_at_ms = now_ms;
+}
+
 void wp_reachability_heard(struct wp_reachability *r, int64_t now_ms)
 {
 	/* An answer that waited for the end of an outage says nothing of how long they take. */

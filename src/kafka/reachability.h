@@ -29,6 +29,11 @@ struct wp_reachability {
 	struct wp_error outage;	    /* while not reachable */
 };
 
+void wp_reachability_init(struct wp_reachability *r);
+/* By a client that nobody was asked by yet. */
+void wp_reachability_opened(struct wp_reachability *r, int64_t now_ms);
+/* Something is in flight again: the silence that calls for a probe begins. */
+void wp_reachability_sent(struct wp_reachability *r, int64_t now_ms);
 /* A broker has answered. */
 void wp_reachability_heard(struct wp_reachability *r, int64_t now_ms);
 /* A question was not answered; `text` says why. */

@@ -44,6 +44,11 @@ void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender
 	f->stuck_since_ms = now_ms;
 }
 
+void wp_feedback_forget(struct wp_feedback *f)
+{
+	f->highest_flush = 0;
+}
+
 void wp_feedback_heard_data(struct wp_feedback *f, int64_t now_ms)
 {
 	f->heard_at_ms = now_ms;
@@ -69,6 +74,11 @@ void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool rep
 	if (f->pings == 0)
 		f->stuck_since_ms = now_ms;
 	f->pings++;
+}
+
+void wp_feedback_suspended(struct wp_feedback *f, int64_t for_ms)
+{
+	f->sent_at_ms -= for_ms;
 }
 
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms)

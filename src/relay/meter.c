@@ -49,6 +49,11 @@ enum wp_rc wp_meter_widen(struct wp_meter *m, size_t events_max, wp_ticket first
 	return WP_OK;
 }
 
+void wp_meter_tick(struct wp_meter *m, int64_t now_ms)
+{
+	m->now_ms = now_ms;
+}
+
 /* FNV-1a. */
 static uint32_t hash_of(struct wp_span name)
 {

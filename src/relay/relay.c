@@ -22,9 +22,9 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	wp_reload_put(&r->reload, &setup->task);
 	wp_retry_init(&r->retry, setup->seed);
 	wp_partition_question_init(&r->question);
-	r->sink = (struct wp_sink_watch){ .broken_ms = INT64_MAX };
+	wp_sink_watch_init(&r->sink);
 	wp_slot_health_init(&r->health);
-	r->delivery = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
+	wp_delivery_init(&r->delivery);
 	wp_feedback_init(&r->feedback, options->feedback_interval_ms);
 	rc = wp_ledger_init(&r->ledger, options->in_flight_events, options->in_flight_bytes);
 	if (rc != WP_OK)
@@ -123,7 +123,7 @@ static void give_feedback(struct wp_relay *r, struct wp_now now)
 
 	wp_feedback_note(f, now.ms, confirmed_lsn);
 	if (r->machine.state != WP_STREAMING) {
-		r->probe.paused_ms = now.ms;
+		wp_shutdown_probe_not_reading(&r->probe, now.ms);
 		wp_feedback_not_reading(f, now.ms);
 	}
 	if (wp_fault(WP_FAULT_SILENT_WHEN_PAUSED) && r->machine.state == WP_PAUSED)
@@ -147,8 +147,8 @@ static void watch_the_clock(struct wp_relay *r, struct wp_now now)
 					      wp_relay_source(r)->facts.wal_sender_timeout_ms,
 					      &suspended_ms, &error);
 
-	if (suspended_ms > 0) /* which now.ms does not count, and the server does */
-		r->feedback.sent_at_ms -= suspended_ms;
+	if (suspended_ms > 0)
+		wp_feedback_suspended(&r->feedback, suspended_ms);
 	if (!stood_still || r->machine.state >= WP_HELD)
 		return;
 	if (wp_relay_sink(r)->in_flight > 0)
@@ -249,7 +249,7 @@ static int64_t due(const struct wp_relay *r)
 
 enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 {
-	r->meter.now_ms = now.ms;
+	wp_meter_tick(&r->meter, now.ms);
 	watch_the_clock(r, now);
 	bool more = wp_relay_collect(r, now);
 
@@ -274,7 +274,7 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	if (r->machine.state == WP_STOPPED)
 		return WP_STEP_OVER;
 	enum wp_step wants = more || source_needs_turn(r) ? WP_STEP_MORE : WP_STEP_WAIT;
-	r->standstill.due_ms = wants == WP_STEP_MORE ? now.ms : due(r);
+	wp_standstill_rest(&r->standstill, wants == WP_STEP_MORE ? now.ms : due(r));
 	return wants;
 }
 

@@ -101,7 +101,7 @@ static void act_restart(struct wp_relay *r)
 static void act_take_over(struct wp_relay *r)
 {
 	wp_ledger_forget(&r->ledger, wp_relay_source(r)->facts.slot_confirmed);
-	r->feedback.highest_flush = 0;
+	wp_feedback_forget(&r->feedback);
 }
 
 static void act_start(struct wp_relay *r)

@@ -51,7 +51,7 @@ static void connected(struct wp_relay *r, struct wp_now now)
 	r->identity.let_in = true;
 	if (f->slot_active) {
 		r->identity.had_slot = false;
-		r->tail.asked = false;		   /* an answer that came ages */
+		wp_tail_check_forget(&r->tail);
 		r->pending.refused_ms = INT64_MAX; /* the next event is another's to send */
 	}
 	if (wp_slot_identity_is_foreign(&r->identity, &c, f, &error))
@@ -179,7 +179,7 @@ static void heard(struct wp_relay *r, const struct wp_taken *taken, struct wp_no
 		wp_feedback_heard_data(&r->feedback, now.ms);
 		return;
 	}
-	r->probe.quiet_ms = now.ms;
+	wp_shutdown_probe_at_end(&r->probe, now.ms);
 	wp_feedback_heard_keepalive(&r->feedback, now.ms, taken->reply_requested);
 }
 
@@ -295,7 +295,7 @@ static void note_sent(struct wp_relay *r, struct wp_now now)
 
 	wp_isolation_sent(&r->isolation, at, wp_ledger_next(&r->ledger) - 1);
 	wp_tail_check_sent(&r->tail, at);
-	r->renewal.busy_ms = now.ms;
+	wp_stream_renewal_sent(&r->renewal, now.ms);
 	r->pending.refused_ms = INT64_MAX;
 }
 

@@ -60,6 +60,11 @@ static inline void wp_stream_renewal_came(struct wp_stream_renewal *r, size_t si
 	r->largest_frame = size;
 	r->busy_ms = now_ms;
 }
+/* An event was sent. */
+static inline void wp_stream_renewal_sent(struct wp_stream_renewal *r, int64_t now_ms)
+{
+	r->busy_ms = now_ms;
+}
 void wp_stream_renewal_renewed(struct wp_stream_renewal *r, int64_t now_ms);
 /* When it is due, once it is quiet. `retained`: bytes of log from restart_lsn on; -1: not known. */
 int64_t wp_stream_renewal_due(const struct wp_stream_renewal *r, int64_t retained);

@@ -13,6 +13,16 @@ void wp_shutdown_probe_begin(struct wp_shutdown_probe *p, int64_t now_ms)
 	};
 }
 
+void wp_shutdown_probe_not_reading(struct wp_shutdown_probe *p, int64_t now_ms)
+{
+	p->paused_ms = now_ms;
+}
+
+void wp_shutdown_probe_at_end(struct wp_shutdown_probe *p, int64_t now_ms)
+{
+	p->quiet_ms = now_ms;
+}
+
 void wp_shutdown_probe_found_nothing(struct wp_shutdown_probe *p, int64_t now_ms)
 {
 	/* Later than that nothing can have been stuck behind what we did not read. */

@@ -27,6 +27,9 @@ enum wp_probe_step {
 
 /* A stream begins. */
 void wp_shutdown_probe_begin(struct wp_shutdown_probe *p, int64_t now_ms);
+void wp_shutdown_probe_not_reading(struct wp_shutdown_probe *p, int64_t now_ms);
+/* A keepalive: the server had nothing more to send. */
+void wp_shutdown_probe_at_end(struct wp_shutdown_probe *p, int64_t now_ms);
 /* Nothing is there to be read. */
 void wp_shutdown_probe_found_nothing(struct wp_shutdown_probe *p, int64_t now_ms);
 /* `behind`: while streaming, the server has sent less than it had when it was asked last. */

@@ -5,6 +5,11 @@
 
 enum { NOTE_EVERY_MS = 60 * 1000 };
 
+void wp_sink_watch_init(struct wp_sink_watch *w)
+{
+	*w = (struct wp_sink_watch){ .broken_ms = INT64_MAX };
+}
+
 static unsigned watch_reach(struct wp_sink_watch *w, const struct wp_sink_view *v, int64_t now_ms)
 {
 	bool was_out = w->outage.on;
@@ -131,6 +136,11 @@ int64_t wp_topic_wait_due(const struct wp_topic_wait *w, enum wp_state state,
 }
 
 enum { STALLED_MS = 15 * 1000 };
+
+void wp_delivery_init(struct wp_delivery *d)
+{
+	*d = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
+}
 
 void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms)
 {

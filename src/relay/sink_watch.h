@@ -45,6 +45,7 @@ enum wp_sink_watch_answer { /* any of these is to be told: */
 			    WP_SINK_CONFIRMS = 1 << 4, /* again, after a stall that was told */
 };
 
+void wp_sink_watch_init(struct wp_sink_watch *w);
 unsigned wp_sink_watch_step(struct wp_sink_watch *w, const struct wp_sink_view *v,
 			    const struct wp_sink_use *use, int64_t now_ms);
 int64_t wp_sink_watch_due(const struct wp_sink_watch *w, const struct wp_sink_view *v,
@@ -95,6 +96,7 @@ struct wp_delivery {
 	const char *stalled;  /* why nothing is confirmed; NULL: it is, or nothing waits */
 };
 
+void wp_delivery_init(struct wp_delivery *d);
 /* One event. */
 void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms);
 /* A stream begins. */

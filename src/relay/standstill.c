@@ -49,3 +49,8 @@ bool wp_standstill_turn(struct wp_standstill *s, struct wp_now now, bool streams
 		return false;
 	return true;
 }
+
+void wp_standstill_rest(struct wp_standstill *s, int64_t due_ms)
+{
+	s->due_ms = due_ms;
+}

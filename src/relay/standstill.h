@@ -23,5 +23,7 @@ struct wp_standstill {
  */
 bool wp_standstill_turn(struct wp_standstill *s, struct wp_now now, bool streams,
 			int64_t patience_ms, int64_t *ret_suspended_ms, struct wp_error *error);
+/* It ends; the next is due at that time. */
+void wp_standstill_rest(struct wp_standstill *s, int64_t due_ms);
 
 #endif

@@ -176,6 +176,11 @@ enum wp_tail_answer wp_tail_check_step(struct wp_tail_check *c, const struct wp_
 	return judge_known(c, tail, f);
 }
 
+void wp_tail_check_forget(struct wp_tail_check *c)
+{
+	c->asked = false;
+}
+
 /* -- what this process delivered -------------------------------------------- */
 
 void wp_tail_check_sent(struct wp_tail_check *c, const struct wp_position *position)

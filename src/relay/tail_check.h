@@ -56,6 +56,8 @@ enum wp_tail_answer {
 };
 enum wp_tail_answer wp_tail_check_step(struct wp_tail_check *c, const struct wp_tail *tail,
 				       const struct wp_source_facts *f);
+/* Another has the slot: an answer that came ages. */
+void wp_tail_check_forget(struct wp_tail_check *c);
 /* An event of this position went to the sink. */
 void wp_tail_check_sent(struct wp_tail_check *c, const struct wp_position *position);
 /* The topics that took events, so far as is known; for the slot checkpoint row. */

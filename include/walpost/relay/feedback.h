@@ -30,7 +30,7 @@ struct wp_feedback {
 	int64_t floor_ms;    /* for life */
 	int64_t sent_at_ms;
 	wp_lsn sent_flush;    /* the last flush of this stream */
-	wp_lsn highest_flush; /* of all streams since the slot was taken over */
+	wp_lsn highest_flush; /* of all streams since the last wp_feedback_forget() */
 	unsigned confirmed;   /* events since the last status */
 	bool reply_wanted;
 	int64_t heard_at_ms;
@@ -46,9 +46,13 @@ void wp_feedback_init(struct wp_feedback *f, int64_t interval_ms);
 /* A stream began. wal_sender_timeout_ms 0: none. */
 void wp_feedback_begin(struct wp_feedback *f, int64_t now_ms, int64_t wal_sender_timeout_ms,
 		       wp_lsn confirmed_lsn);
+/* Another owner's positions hold now: nothing that was sent before counts. */
+void wp_feedback_forget(struct wp_feedback *f);
 
 void wp_feedback_heard_data(struct wp_feedback *f, int64_t now_ms);
 void wp_feedback_heard_keepalive(struct wp_feedback *f, int64_t now_ms, bool reply_requested);
+/* The machine was suspended: so much time passed that now_ms does not count, and the server does. */
+void wp_feedback_suspended(struct wp_feedback *f, int64_t for_ms);
 /* While we do not read, silence says nothing: the clock starts again. */
 void wp_feedback_not_reading(struct wp_feedback *f, int64_t now_ms);
 

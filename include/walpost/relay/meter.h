@@ -52,6 +52,8 @@ void wp_meter_release(struct wp_meter *m);
 /* Room for more events; those from `first` to before `next` are kept. WP_NOMEM: as before. */
 enum wp_rc wp_meter_widen(struct wp_meter *m, size_t events_max, wp_ticket first,
 			  wp_ticket next) WP_MUST_CHECK;
+/* Monotonic: of what is sent from now on. */
+void wp_meter_tick(struct wp_meter *m, int64_t now_ms);
 /* Times of commit and report are of two clocks, both microseconds since 2000-01-01 UTC. */
 void wp_meter_sent(struct wp_meter *m, wp_ticket ticket, struct wp_span topic,
 		   int64_t commit_time_us);

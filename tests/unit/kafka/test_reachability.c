@@ -14,8 +14,8 @@ static struct wp_reachability reached_at(int64_t now_ms)
 {
 	struct wp_reachability r;
 
-	r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
-	r.heard_at_ms = r.probe_at_ms = 0;
+	wp_reachability_init(&r);
+	wp_reachability_opened(&r, 0);
 	wp_reachability_heard(&r, now_ms);
 	return r;
 }
@@ -63,7 +63,7 @@ static void a_probe_is_due_when_what_is_in_flight_is_met_with_silence(void **sta
 
 	CHECK_EQ(wp_reachability_probe_due(&r, false, PATIENCE_MS), INT64_MAX);
 	CHECK_EQ(wp_reachability_probe_due(&r, true, PATIENCE_MS), 3100);
-	r.heard_at_ms = 1000;
+	wp_reachability_sent(&r, 1000);
 	CHECK_EQ(wp_reachability_probe_due(&r, true, PATIENCE_MS), 4000);
 	wp_reachability_probed(&r, 4000, PATIENCE_MS);
 	CHECK_EQ(wp_reachability_probe_due(&r, true, PATIENCE_MS), 6000);
@@ -73,7 +73,7 @@ static void a_login_refused_before_the_first_contact_is_the_configurations(void 
 {
 	struct wp_reachability r;
 
-	r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
+	wp_reachability_init(&r);
 	CHECK(!wp_reachability_error(&r, BROKEN, "Connect failed: refused", 100));
 	CHECK(wp_reachability_error(&r, LOGIN, "wrong password", 100));
 	wp_reachability_heard(&r, 200);
@@ -84,7 +84,7 @@ static void tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contac
 {
 	struct wp_reachability r;
 
-	r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
+	wp_reachability_init(&r);
 	CHECK_EQ(wp_reachability_tls_wrong_at(&r), INT64_MAX);
 	CHECK(!wp_reachability_error(&r, TLS, "first", 100));
 	CHECK(!wp_reachability_error(&r, TLS, "second", 900));

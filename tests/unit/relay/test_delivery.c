@@ -7,7 +7,7 @@ static struct wp_delivery d;
 
 static int set_up(void **state)
 {
-	d = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
+	wp_delivery_init(&d);
 	wp_delivery_begin(&d, 0);
 	return 0;
 }

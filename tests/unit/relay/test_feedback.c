@@ -393,7 +393,7 @@ static void another_owners_positions_make_the_highest_flush_void(void **state)
 {
 	struct wp_feedback f = quiet_feedback();
 
-	f.highest_flush = 0;
+	wp_feedback_forget(&f);
 	CHECK_EQ(f.highest_flush, 0);
 }
 

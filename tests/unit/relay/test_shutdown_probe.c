@@ -31,9 +31,9 @@ static void it_is_asked_while_paused_every_two_and_a_half_seconds(void **state)
 
 static void at_the_end_of_what_the_server_sent_its_pings_are_heard(void **state)
 {
-	p.quiet_ms = 8000;
+	wp_shutdown_probe_at_end(&p, 8000);
 	CHECK_EQ(step(WP_STREAMING, false, 9000), WP_PROBE_DO_NOTHING);
-	p.paused_ms = 9000;
+	wp_shutdown_probe_not_reading(&p, 9000);
 	wp_shutdown_probe_found_nothing(&p, 10999);
 	CHECK_EQ(p.quiet_ms, 8000);
 	wp_shutdown_probe_found_nothing(&p, 11000);
@@ -58,7 +58,7 @@ static void an_answer_of_the_stream_before_counts_for_nothing(void **state)
 
 static void silent_beside_the_stream_and_behind_is_a_reason_to_ask(void **state)
 {
-	p.quiet_ms = 8000;
+	wp_shutdown_probe_at_end(&p, 8000);
 	v.health.unanswered = true;
 	CHECK_EQ(step(WP_STREAMING, false, 9000), WP_PROBE_DO_NOTHING);
 	CHECK_EQ(step(WP_STREAMING, true, 9000), WP_PROBE_ASK);

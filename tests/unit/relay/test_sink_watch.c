@@ -9,7 +9,7 @@ static struct wp_sink_use use;
 
 static int set_up(void **state)
 {
-	w = (struct wp_sink_watch){ .broken_ms = INT64_MAX };
+	wp_sink_watch_init(&w);
 	v = (struct wp_sink_view){ .state = WP_SINK_READY, .reachable = true };
 	use = (struct wp_sink_use){ .state = WP_STREAMING };
 	return 0;

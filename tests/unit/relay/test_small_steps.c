@@ -41,7 +41,7 @@ a_connection_is_renewed_after_a_huge_row_once_it_is_quiet_and_once_a_minute(void
 	wp_stream_renewal_came(&r, 8 * 1024 * 1024, 2000);
 	CHECK_EQ(wp_stream_renewal_due(&r, -1), 7000);
 	CHECK_EQ(wp_stream_renewal_due(&r, 512 * 1024 * 1024 + 1), INT64_MAX);
-	r.busy_ms = 3000;
+	wp_stream_renewal_sent(&r, 3000);
 	CHECK_EQ(wp_stream_renewal_due(&r, 512 * 1024 * 1024), 8000);
 	wp_stream_renewal_renewed(&r, 8000);
 	CHECK_EQ(wp_stream_renewal_due(&r, 0), 68000);

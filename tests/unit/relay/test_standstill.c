@@ -23,7 +23,7 @@ static int set_up(void **state)
 {
 	s = (struct wp_standstill){ 0 };
 	CHECK(!turn(at(1000000), true));
-	s.due_ms = 1000000;
+	wp_standstill_rest(&s, 1000000);
 	return 0;
 }
 
@@ -36,9 +36,9 @@ static void a_stream_without_a_turn_for_the_servers_patience_stood_still(void **
 
 static void what_had_nothing_to_do_for_so_long_did_not(void **state)
 {
-	s.due_ms = 1000000 + 50000;
+	wp_standstill_rest(&s, 1000000 + 50000);
 	CHECK(!turn(at(1000000 + 50000 + PATIENCE - 1), false));
-	s.due_ms = INT64_MAX; /* run never waits for longer than a minute */
+	wp_standstill_rest(&s, INT64_MAX); /* run never waits for longer than a minute */
 	CHECK(turn(at(1000000 + 50000 + PATIENCE - 1 + 60000 + PATIENCE), false));
 }
 

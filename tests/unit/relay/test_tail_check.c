@@ -48,7 +48,7 @@ static void it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot(void
 	CHECK(wp_tail_check_asks(&c, 3));
 	CHECK(!wp_tail_check_asks(&c, 3));
 	CHECK(wp_tail_check_asks(&c, 4));
-	c.asked = false;
+	wp_tail_check_forget(&c);
 	CHECK(wp_tail_check_asks(&c, 4));
 }
 
