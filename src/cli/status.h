@@ -11,7 +11,7 @@
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
-#include "walpost/relay/wal_guard.h"
+#include "walpost/relay/trend.h"
 
 /* What a look means. */
 enum wp_slot_status_state {

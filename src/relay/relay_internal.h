@@ -11,11 +11,14 @@
 #ifndef WALPOST_SRC_RELAY_RELAY_INTERNAL_H
 #define WALPOST_SRC_RELAY_RELAY_INTERNAL_H
 
+#include "delivery.h"
 #include "isolation.h"
 #include "notes.h"
 #include "partition_question.h"
 #include "reload.h"
+#include "stream_renewal.h"
 #include "retry.h"
+#include "row_warnings.h"
 #include "shutdown_probe.h"
 #include "sink_watch.h"
 #include "slot_health.h"
@@ -23,8 +26,10 @@
 #include "standstill.h"
 #include "stop.h"
 #include "tail_check.h"
+#include "topic_wait.h"
 #include "walpost/base/error.h"
 #include "walpost/relay/feedback.h"
+#include "checkpoint_schedule.h"
 
 /* relay_source.c: what the source gave last, as long as the pipeline does not take it. */
 struct wp_pending {

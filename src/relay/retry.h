@@ -10,7 +10,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "walpost/base/backoff.h"
 #include "walpost/wal/lsn.h"
@@ -40,33 +39,5 @@ struct wp_repeated_trouble {
 };
 /* It came: true when it has come `max` times. */
 bool wp_retry_is_useless(struct wp_repeated_trouble *t, const char *code, wp_lsn at, size_t max);
-
-/*
- * When has the stream's connection grown so large that a new one is worth its while? What libpq
- * once had to hold for a huge row, it keeps room for until its connection ends.
- */
-struct wp_stream_renewal {
-	size_t largest_frame; /* of this stream */
-	int64_t busy_ms;      /* when an event was sent, or a larger frame came, last */
-	int64_t renewed_ms;   /* last, if it was */
-	uint64_t count;	      /* of renewals so far */
-};
-
-/* A frame of that size came. In line, for there are many. */
-static inline void wp_stream_renewal_came(struct wp_stream_renewal *r, size_t size, int64_t now_ms)
-{
-	if (size <= r->largest_frame)
-		return;
-	r->largest_frame = size;
-	r->busy_ms = now_ms;
-}
-/* An event was sent. */
-static inline void wp_stream_renewal_sent(struct wp_stream_renewal *r, int64_t now_ms)
-{
-	r->busy_ms = now_ms;
-}
-void wp_stream_renewal_renewed(struct wp_stream_renewal *r, int64_t now_ms);
-/* When it is due, once it is quiet. `retained`: bytes of log from restart_lsn on; -1: not known. */
-int64_t wp_stream_renewal_due(const struct wp_stream_renewal *r, int64_t retained);
 
 #endif

@@ -12,13 +12,12 @@
  *
  * Where none of these holds, nothing can be told, and that is said.
  *
- * Pure: time is passed in (monotonic ms).
+ * Pure.
  */
 #ifndef WALPOST_SRC_RELAY_SLOT_IDENTITY_H
 #define WALPOST_SRC_RELAY_SLOT_IDENTITY_H
 
 #include "walpost/relay/relay.h"
-#include "walpost/wal/lsn.h"
 #include "walpost/wal/source.h"
 
 /* What this process knows of itself. */
@@ -59,23 +58,5 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 bool wp_slot_identity_tells_timeline(const struct wp_slot_identity *i,
 				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
 				     struct wp_error *error);
-
-/*
- * When is it written into the slot checkpoint row how far we came? That we have the slot, at once: else
- * the next start of whom the row names accuses somebody. How far we come is written for its own
- * sake, later: the server's statistics lag behind.
- */
-struct wp_checkpoint_schedule {
-	int64_t due_ms;
-	wp_lsn written;
-	uint64_t written_events; /* confirmed as that was written */
-};
-
-/* A stream begins. `unclaimed`: the row names another owner still. */
-void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaimed,
-				  wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms);
-/* True: write `flush`, that of the last status (0: none was sent), now. */
-bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, bool unclaimed, wp_lsn flush,
-				 uint64_t confirmed, int64_t now_ms);
 
 #endif

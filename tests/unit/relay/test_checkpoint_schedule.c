@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "slot_identity.h"
+#include "checkpoint_schedule.h"
 
 #define MIB (UINT64_C(1) << 20)
 

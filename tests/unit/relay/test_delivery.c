@@ -1,4 +1,4 @@
-#include "sink_watch.h"
+#include "delivery.h"
 #include "support/check.h"
 
 #define SLOW "Kafka answers, but confirms nothing"

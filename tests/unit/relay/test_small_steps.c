@@ -1,7 +1,9 @@
 #include <string.h>
 
 #include "notes.h"
+#include "stream_renewal.h"
 #include "retry.h"
+#include "row_warnings.h"
 #include "support/check.h"
 
 /* Modules of a few lines each. */

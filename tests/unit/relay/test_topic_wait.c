@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "support/check.h"
-#include "sink_watch.h"
+#include "topic_wait.h"
 
 #define PATIENCE 300000
 

@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "walpost/relay/wal_guard.h"
+#include "walpost/relay/trend.h"
 
 #define T0 1000000
 #define MIB (INT64_C(1) << 20)

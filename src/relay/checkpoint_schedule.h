@@ -1,0 +1,26 @@
+/*
+ * When is it written into the slot checkpoint row how far we came? That we have the slot, at once: else
+ * the next start of whom the row names accuses somebody. How far we come is written for its own
+ * sake, later: the server's statistics lag behind.
+ *
+ * Pure: time is passed in (monotonic ms).
+ */
+#ifndef WALPOST_SRC_RELAY_CHECKPOINT_SCHEDULE_H
+#define WALPOST_SRC_RELAY_CHECKPOINT_SCHEDULE_H
+
+#include "walpost/wal/lsn.h"
+
+struct wp_checkpoint_schedule {
+	int64_t due_ms;
+	wp_lsn written;
+	uint64_t written_events; /* confirmed as that was written */
+};
+
+/* A stream begins. `unclaimed`: the row names another owner still. */
+void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaimed,
+				  wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms);
+/* True: write `flush`, that of the last status (0: none was sent), now. */
+bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, bool unclaimed, wp_lsn flush,
+				 uint64_t confirmed, int64_t now_ms);
+
+#endif

@@ -1,0 +1,53 @@
+#include <stddef.h>
+
+#include "delivery.h"
+
+enum { STALLED_MS = 15 * 1000 };
+
+void wp_delivery_init(struct wp_delivery *d)
+{
+	*d = (struct wp_delivery){ .confirmed_ms = INT64_MIN };
+}
+
+void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms)
+{
+	d->confirmed++;
+	d->confirmed_ms = now_ms;
+}
+
+void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms)
+{
+	/* What waited while there was no stream has not waited for Kafka. */
+	if (d->stalled == NULL)
+		d->since_ms = now_ms;
+	d->waited_ms = now_ms;
+}
+
+bool wp_delivery_step(struct wp_delivery *d, const char *cause, int64_t now_ms)
+{
+	const char *before = d->stalled;
+	bool waits = cause != NULL;
+	bool moved = d->confirmed > d->seen;
+
+	d->seen = d->confirmed;
+	/* Turns may lie far apart while nothing happens: from this one on it waits. */
+	if (moved || (before == NULL && !(waits && d->waits)))
+		d->since_ms = now_ms;
+	if (waits)
+		d->waited_ms = now_ms;
+	d->waits = waits;
+	if (before == NULL)
+		d->stalled = now_ms - d->since_ms >= STALLED_MS ? cause : NULL;
+	else if (moved || now_ms - d->waited_ms >= STALLED_MS)
+		d->stalled = NULL;
+	else if (waits)
+		d->stalled = cause;
+	return d->stalled != before;
+}
+
+int64_t wp_delivery_due(const struct wp_delivery *d, bool waits)
+{
+	if (d->stalled != NULL)
+		return waits ? INT64_MAX : d->waited_ms + STALLED_MS;
+	return waits ? d->since_ms + STALLED_MS : INT64_MAX;
+}

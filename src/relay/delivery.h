@@ -1,0 +1,38 @@
+/*
+ * Is anything confirmed while something waits for it, whatever the cause? For the status and for
+ * the slot checkpoint row: over all streams, told after 15 s, and over only when something was confirmed
+ * or nothing has waited for as long. Idle is not stalled, nor is a slow Kafka.
+ *
+ * Not the stall of sink_watch.h, which is one of the causes, and begins anew with each outage.
+ *
+ * Owns: the count of events confirmed. Pure: time is passed in (monotonic ms).
+ */
+#ifndef WALPOST_SRC_RELAY_DELIVERY_H
+#define WALPOST_SRC_RELAY_DELIVERY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wp_delivery {
+	uint64_t confirmed;   /* events, by this process */
+	int64_t confirmed_ms; /* the last; INT64_MIN: none */
+	uint64_t seen;	      /* of these, as of the last turn */
+	bool waits;	      /* likewise */
+	int64_t since_ms;     /* when something was confirmed last, or began to wait */
+	int64_t waited_ms;    /* when something waited last */
+	const char *stalled;  /* why nothing is confirmed; NULL: it is, or nothing waits */
+};
+
+void wp_delivery_init(struct wp_delivery *d);
+/* One event. */
+void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms);
+/* A stream begins. */
+void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms);
+/*
+ * `cause`: why what was read is not confirmed, constant text; NULL: nothing waits. True: `stalled`
+ * is another now.
+ */
+bool wp_delivery_step(struct wp_delivery *d, const char *cause, int64_t now_ms);
+int64_t wp_delivery_due(const struct wp_delivery *d, bool waits);
+
+#endif
