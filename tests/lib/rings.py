@@ -30,7 +30,7 @@ STAGES = (
 )
 SANITIZED = ("unit", "property", "sim", "component")
 IN_MEMORY = ("e2e", "lint")
-PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "8")
+PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "12")
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
 KINDS = {
