@@ -39,8 +39,8 @@ struct wp_copy {
 	ev_io readable;
 	ev_io writable;
 	ev_io pause; /* a timerfd, owned. libev's own timers are of whole milliseconds */
-	enum wp_socket_tuning road;
-	struct wp_receive_batching pace;
+	enum wp_socket_tuning tuning;
+	struct wp_receive_batching batching;
 	int64_t ripe_at_us;   /* when what has come is to be taken */
 	bool rests;	      /* until then; the socket is not watched */
 	bool ripe;	      /* it is; until all was taken */
@@ -464,7 +464,7 @@ void wp_copy_finish(struct wp_copy *c)
 	drain(c);
 }
 
-/* ---- the pace ---- */
+/* ---- batching of receives ---- */
 
 static void ripen(struct wp_copy *c, int64_t now_us)
 {
@@ -481,7 +481,7 @@ static void pause_until_ripe(struct wp_copy *c, int64_t now_us)
 {
 	int64_t wait_us = c->ripe_at_us - now_us;
 
-	if (c->road == WP_SOCKET_LOCAL && wait_us > SIP_EVERY_US)
+	if (c->tuning == WP_SOCKET_LOCAL && wait_us > SIP_EVERY_US)
 		wait_us = SIP_EVERY_US;
 	struct itimerspec until = { .it_value = { .tv_nsec = wait_us * 1000 } };
 	c->rests = wait_us > 0 && timerfd_settime(c->pause.fd, 0, &until, NULL) == 0;
@@ -507,7 +507,7 @@ static void on_pause(struct ev_loop *loop, ev_io *w, int events)
 
 static void all_taken(struct wp_copy *c)
 {
-	wp_receive_batching_took(&c->pace, c->taken, c->taken_bytes, wp_clock_us());
+	wp_receive_batching_took(&c->batching, c->taken, c->taken_bytes, wp_clock_us());
 	c->taken = 0;
 	c->taken_bytes = 0;
 	c->sipped = 0;
@@ -522,7 +522,7 @@ static void rest(struct wp_copy *c)
 {
 	int64_t now_us = wp_clock_us();
 
-	c->ripe_at_us = c->ripened_us + wp_receive_batching_pause_us(&c->pace, now_us);
+	c->ripe_at_us = c->ripened_us + wp_receive_batching_pause_us(&c->batching, now_us);
 	if (c->ripe_at_us - now_us >= WP_PACE_PAUSE_MIN_US)
 		pause_until_ripe(c, now_us);
 }
@@ -601,8 +601,8 @@ static void collect_start(struct wp_copy *c)
 	PGresult *result = PQgetResult(c->pg);
 	if (PQresultStatus(result) == PGRES_COPY_BOTH) {
 		c->ripe = true; /* the first may have come along */
-		wp_receive_batching_init(&c->pace, wp_clock_us());
-		c->road = wp_socket_tuning_fit(PQsocket(c->pg));
+		wp_receive_batching_init(&c->batching, wp_clock_us());
+		c->tuning = wp_socket_tuning_fit(PQsocket(c->pg));
 		settle(c, WP_COPY_RUNNING);
 	} else if (result)
 		fail_by_server(c, result);

@@ -43,7 +43,7 @@ struct run {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	struct wp_relay *relay;
-	struct wp_monitor *teller;
+	struct wp_monitor *monitor;
 	struct wp_kafka_options kafka; /* with what we add to the user's */
 	struct wp_reloader *reloader;
 	char run_id[37];
@@ -259,7 +259,7 @@ static void tell_state(struct run *run)
 
 	wp_relay_take_snapshot(run->relay, &s);
 	wp_reloader_watch(run->reloader, run->relay, &s);
-	wp_monitor_turned(run->teller, s.state);
+	wp_monitor_turned(run->monitor, s.state);
 }
 
 static void turn(struct run *run)
@@ -365,7 +365,7 @@ static void signal_cb(struct ev_loop *loop, ev_signal *w, int events)
 	run->signalled = true;
 	run->signalled_ms = now_ms;
 	wp_log(WP_LOG_INFO, "stopping", WP_INT("signal", w->signum));
-	wp_monitor_stopping(run->teller);
+	wp_monitor_stopping(run->monitor);
 	wp_relay_stop(run->relay, clock_now());
 	step_soon(run);
 }
@@ -377,9 +377,9 @@ static void reload_cb(struct ev_loop *loop, ev_signal *w, int events)
 
 	if (run->signalled)
 		return;
-	wp_monitor_reloading(run->teller);
+	wp_monitor_reloading(run->monitor);
 	wp_reloader_reload(run->reloader, run->relay);
-	wp_monitor_reloaded(run->teller);
+	wp_monitor_reloaded(run->monitor);
 	step_soon(run);
 }
 
@@ -483,7 +483,7 @@ static enum wp_rc make_parts(struct run *run, struct wp_error *error)
 				    .reloader = run->reloader,
 				    .clock = clock_now,
 			    },
-			    &run->teller, error);
+			    &run->monitor, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = make_source(run, error);
@@ -568,7 +568,7 @@ static void unwatch(struct run *run)
 static bool release(struct run *run)
 {
 	bool all_ended = true;
-	wp_monitor_free(run->teller);
+	wp_monitor_free(run->monitor);
 	wp_relay_free(run->relay);
 	if (run->source)
 		wp_stream_free(run->source);
@@ -618,7 +618,7 @@ int wp_run(const struct wp_run_options *options)
 	       WP_TEXT("table", options->outboxes->items[0].table),
 	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
-	wp_monitor_begin(run.teller, run.relay, run.sink);
+	wp_monitor_begin(run.monitor, run.relay, run.sink);
 	while (!run.over)
 		(void)ev_run(run.loop, 0);
 	unwatch(&run);
