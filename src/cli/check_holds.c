@@ -112,7 +112,12 @@ static enum wp_rc name_foreign(const struct wp_survey_counts *counts, struct wp_
 			       struct wp_buffer *cure, const char *ignored)
 {
 	char text[WP_TABLE_NAME_TEXT_SIZE];
-	enum wp_rc rc = wp_buffer_printf(cure, "-- set outbox.ignore = %s", ignored);
+	enum wp_rc rc = wp_buffer_printf(
+		cure,
+		"-- if one holds events, add a section [outbox.NAME] with that table; only rows of "
+		"others may be dropped:\n"
+		"-- set outbox.ignore = %s",
+		ignored);
 
 	for (size_t i = 0; i < counts->foreign_tables && rc == WP_OK; i++) {
 		const struct wp_survey_foreign *f = &counts->foreign_by_table[i];

@@ -319,10 +319,10 @@ static bool take_argument(struct parser *p)
 	if (line->argument_count == p->usage->argument_max) {
 		/* It is not repeated: it may be the value of an option, and a secret. */
 		(void)wp_cli_fail(WP_EXIT_CONFIG,
-				  "%s takes at most %zu argument%s besides its options; see "
-				  "`%s --help`",
-				  p->usage->command, p->usage->argument_max,
-				  p->usage->argument_max == 1 ? "" : "s", p->usage->command);
+				  "%s takes %s besides its options; see `%s --help`",
+				  p->usage->command,
+				  p->usage->argument_max == 0 ? "no arguments" : "one argument",
+				  p->usage->command);
 		return false;
 	}
 	line->arguments[line->argument_count++] = p->argv[p->at];

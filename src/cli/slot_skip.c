@@ -536,9 +536,10 @@ static int skip(struct skip *s)
 		summarise_json(s, true);
 	else
 		wp_cli_say(stdout,
-			   "slot %s: now at %s; events discarded%s; start walpost again, even if "
+			   "slot %s: now at %s; %sevents discarded%s; start walpost again, even if "
 			   "it is held\n",
 			   s->postgres.slot, wp_lsn_text(s->to, to),
+			   s->listed && wp_survey_counts(s->survey)->events == 0 ? "no " : "",
 			   s->recorded ? ", and recorded in walpost.skip" : "");
 	return wp_cli_done();
 }

@@ -36,7 +36,7 @@ static void print_conninfo(const char *conninfo, FILE *out)
 }
 
 static void show_value(const char *key, const struct wp_option *option,
-		       const struct wp_config_value *value, FILE *out)
+		       const struct wp_config_value *value, const char *note, FILE *out)
 {
 	(void)fprintf(out, "%s = ", key);
 	if ((option->flags & WP_OPTION_CONNINFO) != 0)
@@ -45,7 +45,7 @@ static void show_value(const char *key, const struct wp_option *option,
 		(void)fputs(ASTERISKS, out);
 	else
 		print_safely(value->text, out);
-	(void)fprintf(out, "    (%s)\n", value->where);
+	(void)fprintf(out, "    (%s%s)\n", value->where, note);
 }
 
 /* What each sets itself; the rest is as under [outbox]. */
@@ -61,7 +61,7 @@ static void show_outboxes(const struct wp_config_storage *storage, FILE *out)
 				continue;
 			(void)snprintf(key, sizeof(key), "outbox.%s.%s", outbox->name,
 				       bare_key(&wp_options[j]));
-			show_value(key, &wp_options[j], &outbox->values[j], out);
+			show_value(key, &wp_options[j], &outbox->values[j], "", out);
 		}
 	}
 }
@@ -84,6 +84,16 @@ static void show_properties(const struct wp_config *config, FILE *out)
 	}
 }
 
+/* The default table is no outbox once there are sections that name others. */
+static const char *note_on(const struct wp_config *config, const struct wp_option *option)
+{
+	bool is_served = config->outboxes.items[0].name[0] == '\0';
+
+	return is_served || strcmp(option->key, "outbox.table") != 0
+		       ? ""
+		       : ", not served beside [outbox.NAME] sections unless set";
+}
+
 void wp_config_show(const struct wp_config *config, FILE *out)
 {
 	const char *section;
@@ -96,7 +106,8 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 		for (size_t i = 0; i < wp_option_count; i++)
 			if (is_in(&wp_options[i], section))
 				show_value(wp_options[i].key, &wp_options[i],
-					   &config->storage->values[i], out);
+					   &config->storage->values[i],
+					   note_on(config, &wp_options[i]), out);
 		if (strcmp(section, "outbox") == 0)
 			show_outboxes(config->storage, out);
 	}

@@ -368,11 +368,16 @@ static void judge_others(struct judge *j)
 		return;
 	}
 	if (count <= 5)
-		wp_sql_add(&j->cure, "-- set outbox.ignore = %C",
+		wp_sql_add(&j->cure,
+			   "-- if one holds events, add a section [outbox.NAME] with that table; "
+			   "only rows of others may be dropped:\n"
+			   "-- set outbox.ignore = %C",
 			   answer_text(j, A_PUB_OTHER_NAMES));
 	else
-		wp_sql_add(&j->cure, "-- list them in outbox.ignore, or create a separate "
-				     "publication for walpost");
+		wp_sql_add(&j->cure,
+			   "-- if one holds events, add a section [outbox.NAME] with that table; "
+			   "list only others in outbox.ignore, which drops their rows, or create "
+			   "a separate publication for walpost");
 	FOUND_WARN(j, "publication_others",
 		   "publication %s has %ld more tables (%s%s): a row of one stops the relay, "
 		   "unless outbox.ignore covers the table",

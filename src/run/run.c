@@ -163,9 +163,9 @@ static void log_progress(struct run *run, const char *event)
 	if (run->over)
 		facts[count++] = WP_INT("exit_code", run->exit_code);
 	facts[count] = (struct wp_fact){ .kind = WP_FACT_END };
-	/* Why it ended has been said; the last line says at least that it was no success. */
-	wp_log_facts(run->over && run->exit_code != WP_EXIT_OK ? WP_LOG_WARN : WP_LOG_INFO, event,
-		     facts);
+	/* Why it ended has been said; the last line says at least that something is left to do. */
+	bool is_clean = run->exit_code == WP_EXIT_OK && s.in_flight == 0;
+	wp_log_facts(run->over && !is_clean ? WP_LOG_WARN : WP_LOG_INFO, event, facts);
 	run->events_told = s.confirmed;
 }
 

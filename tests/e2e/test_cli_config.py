@@ -23,7 +23,7 @@ def _show(folder, text, *arguments, **environment):
     (("config", "shwo"), "did you mean `walpost config show`?"),
     (("run", "--confg", "x"), "did you mean --config?"),
     (("run", "-x"), "walpost run has no option -x"),
-    (("run", "extra"), "walpost run takes at most 0 arguments besides its options"),
+    (("run", "extra"), "walpost run takes no arguments besides its options"),
     (("run", "-c"), "-c: a value is missing"),
     (("run", "--set"), "--set: a value is missing"),
     (("run", "-c", "a", "--config=b"), "given twice"),
@@ -86,6 +86,15 @@ def test_set_wins_over_the_environment_and_that_over_the_file(tmp_path):
     assert "outbox.ignore = audit    (--set)" in lines
     assert "log.level = warn    (environment WALPOST__LOG__LEVEL)" in lines
     assert f"log.format = json    ({tmp_path}/walpost.conf:7)" in lines
+
+
+def test_the_default_table_is_shown_as_not_served_beside_other_outboxes(tmp_path):
+    note = "(default, not served beside [outbox.NAME] sections unless set)"
+    more = RIGHT + "[outbox.bills]\ntable = bills\n"
+    assert "outbox.table = public.outbox    (default)" in _show(tmp_path, RIGHT).stdout.splitlines()
+    assert f"outbox.table = public.outbox    {note}" in _show(tmp_path, more).stdout.splitlines()
+    both = _show(tmp_path, more + "[outbox]\ntable = public.outbox\n").stdout
+    assert "outbox.table = public.outbox    (" in both and "not served" not in both
 
 
 def test_each_mistake_is_named_with_its_line(tmp_path):

@@ -430,10 +430,11 @@ static void other_tables_are_warned_of(void **state)
 	struct server s = healthy();
 	s.values[A_PUB_OTHERS] = "5";
 	s.values[A_PUB_OTHER_NAMES] = "a.b, c.d";
-	check_finding(&s, "publication_others", WARNS, "5 more", "-- set outbox.ignore = a.b, c.d");
+	check_finding(&s, "publication_others", WARNS, "5 more",
+		      "only rows of others may be dropped:\n-- set outbox.ignore = a.b, c.d");
 	s.values[A_PUB_OTHERS] = "6";
 	check_finding(&s, "publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
-		      "-- list them in outbox.ignore");
+		      "list only others in outbox.ignore, which drops their rows");
 	s.ignore = "a.*";
 	check_finding(&s, "publication_others", WP_FINDING_OK, "outbox.ignore (a.*)", "");
 }
