@@ -442,7 +442,8 @@ static enum wp_rc advance(struct skip *s, struct wp_error *error)
 static void summarise_json(const struct skip *s, bool skipped)
 {
 	static const struct wp_survey_counts none;
-	const struct wp_survey_counts *c = s->listed ? wp_survey_counts(s->survey) : &none;
+	const struct wp_survey_counts *c =
+		s->listed && s->survey != NULL ? wp_survey_counts(s->survey) : &none;
 	char from[WP_LSN_TEXT_SIZE], to[WP_LSN_TEXT_SIZE];
 	json_t *object = json_object();
 	(void)json_object_set_new(object, "slot", json_string(s->postgres.slot));
@@ -506,6 +507,18 @@ static int list(struct skip *s)
 			   error.text);
 }
 
+static int nothing_to_skip(struct skip *s)
+{
+	char to[WP_LSN_TEXT_SIZE];
+	s->listed = true;
+	if (s->json)
+		summarise_json(s, false);
+	else
+		wp_cli_say(stdout, "slot %s is already at %s: there is nothing to discard\n",
+			   s->postgres.slot, wp_lsn_text(s->to, to));
+	return wp_cli_done();
+}
+
 static int skip(struct skip *s)
 {
 	struct wp_error error;
@@ -513,11 +526,8 @@ static int skip(struct skip *s)
 	enum wp_rc rc = look(s, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
-	if (s->from == s->to) {
-		wp_cli_say(stdout, "slot %s is already at %s: there is nothing to discard\n",
-			   s->postgres.slot, wp_lsn_text(s->to, to));
-		return wp_cli_done();
-	}
+	if (s->from == s->to)
+		return nothing_to_skip(s);
 	int exit_code = list(s);
 	if (s->console.interrupted)
 		return exit_code;

@@ -151,6 +151,19 @@ def test_a_place_that_is_none_is_refused(stage):
         assert done.returncode == 2 and "is not an LSN" in done.stderr, text
 
 
+def test_a_place_where_the_slot_is_already_gives_up_nothing(stage):
+    stage.insert()
+    here = _confirmed_text(stage)
+    said = _skip(stage, "--to", here)
+    assert said.returncode == 0 and f"already at {here}" in said.stdout
+    done = _skip(stage, "--to", here, "--json", "--force")
+    assert done.returncode == 0, done.stderr
+    events, result = _lines(done)
+    assert not events and (result["from_lsn"], result["to_lsn"]) == (here, here)
+    assert (result["events"], result["skipped"], result["recorded"]) == (0, False, False)
+    assert not _records(stage)
+
+
 def test_a_place_below_the_slot_or_beyond_the_log_is_refused(stage):
     before = _confirmed_text(stage)
     done = _skip(stage, "--to", "0/1", "--force")
