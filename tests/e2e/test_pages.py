@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from lib import places
 
 PAGES = places.TREE / "deploy" / "docs" / "pages"
@@ -39,3 +41,28 @@ def test_old_rows_are_deleted_in_batches(stage):
     stage.wait_all_confirmed(relay=relay)
     assert stage.sql("SELECT aggregateid FROM outbox") == [("new",)]
     assert len(stage.read()) == 11
+
+
+@pytest.mark.on("all")
+def test_what_an_earlier_build_recorded_of_its_slot_is_kept(stage):
+    """Grants, too: the relay writes the renamed table as a role of its own."""
+    (rename,) = _sql("operations/upgrades.md")
+    role = f"{stage.name}_relay"
+    stage.create_topic()
+    stage.sql("ALTER TABLE walpost.slot_checkpoint RENAME TO witness")
+    stage.sql(f"""CREATE ROLE {role} LOGIN REPLICATION; GRANT USAGE ON SCHEMA walpost TO {role};
+                  GRANT SELECT, INSERT, UPDATE ON walpost.witness TO {role}""")
+    try:
+        stage.sql(rename)
+        relay = stage.relay({"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
+        stage.insert()
+        stage.wait_all_confirmed(relay=relay)
+        relay.stop()
+        assert stage.sql("SELECT slot, stopped FROM walpost.slot_checkpoint") == [(stage.slot, True)]
+        stage.sql("ALTER TABLE walpost.slot_checkpoint RENAME TO witness")  # as an earlier build would have left it
+        stage.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (stage.slot,))
+        stage.sql(rename)
+        relay.start()
+        assert relay.wait_exit() == 3 and relay.log("slot_moved")
+    finally:
+        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
