@@ -361,10 +361,11 @@ static void judge_others(struct judge *j)
 	}
 	if (*j->wanted->ignore) {
 		FOUND_OK(j, "publication_others",
-			 "publication %s has %ld more tables (%s%s); a row of a table that "
+			 "publication %s has %ld more table%s (%s%s); a row of a table that "
 			 "outbox.ignore (%s) does not cover stops the relay",
-			 j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
-			 count > 5 ? ", ..." : "", j->wanted->ignore);
+			 j->options->publication, count, count == 1 ? "" : "s",
+			 answer_text(j, A_PUB_OTHER_NAMES), count > 5 ? ", ..." : "",
+			 j->wanted->ignore);
 		return;
 	}
 	if (count <= 5)
@@ -379,10 +380,10 @@ static void judge_others(struct judge *j)
 			   "list only others in outbox.ignore, which drops their rows, or create "
 			   "a separate publication for walpost");
 	FOUND_WARN(j, "publication_others",
-		   "publication %s has %ld more tables (%s%s): a row of one stops the relay, "
+		   "publication %s has %ld more table%s (%s%s): a row of one stops the relay, "
 		   "unless outbox.ignore covers the table",
-		   j->options->publication, count, answer_text(j, A_PUB_OTHER_NAMES),
-		   count > 5 ? ", ..." : "");
+		   j->options->publication, count, count == 1 ? "" : "s",
+		   answer_text(j, A_PUB_OTHER_NAMES), count > 5 ? ", ..." : "");
 }
 
 void wp_judge_publication(struct judge *j)

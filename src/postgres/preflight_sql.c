@@ -14,7 +14,7 @@
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
  *   mates   the tables of all outboxes, and what they are partitions of or have as such
- *   listed  what the publication publishes, as the server lists it
+ *   listed  what the publication publishes, as the server lists it, but for walpost's own tables
  *
  * and of the one table that a row is about:
  *
@@ -40,6 +40,8 @@ static const char with[] =
 	"listed AS (SELECT c.oid, to_jsonb(t) AS j,\n"
 	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted\n"
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
+	/* Rows of these are passed over: see outbox/outboxes.c. */
+	"    AND NOT (t.schemaname = 'walpost' AND t.tablename IN ('slot_checkpoint', 'skip'))\n"
 	"  JOIN pg_namespace n ON n.nspname = t.schemaname\n"
 	"  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename),\n"
 	"checkpoint AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
