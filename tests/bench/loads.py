@@ -22,7 +22,7 @@ TOPIC = "outbox.event.order"
 WARM_SECONDS = 5
 LIMITS = ("pg_recvlogical", "reader", "reader-socket")  # they read the slot, and that is all
 # Of the reader: the longest pause, the gulp that ends it before, the receive buffer. TCP: a small window is full by
-# then, and the walsender's rows gather behind it (postgres/socket_tuning.h). Unix: more than 300 us are worse.
+# then, and the walsender's rows gather behind it (postgres/receive_batching.h). Unix: more than 300 us are worse.
 TCP_READER = (10_000, 400_000, 96 * 1024)
 UNIX_READER = (200, 400_000, 0)
 

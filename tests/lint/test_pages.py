@@ -128,3 +128,23 @@ def test_pictures_are_small(tree):
 ])
 def test_a_planted_link_is_found(tree, text, wrong):
     assert links.broken(tree / "planted.md", text) == wrong
+
+
+def test_the_fields_of_the_line_progress_are_those_of_the_log(tree):
+    page = (tree / "deploy/docs/pages/operations/monitoring.md").read_text()
+    table = page.split("a line `progress`", 1)[1].split("logs `held`", 1)[0]
+    fields = set(re.findall(r"`(\w+)`", table))
+    assert {"events", "confirmed_lsn", "holder"} <= fields
+    written = (tree / "src/run/run.c").read_text()
+    assert not [field for field in fields if f'("{field}", ' not in written]
+
+
+def test_the_map_of_the_code_names_files_that_are_there(tree):
+    names = set(re.findall(r"`(\w+/\w+(?:\.[ch])?)`", (tree / "src/README.md").read_text()))
+    assert len(names) > 30
+
+    def is_there(name):
+        return (tree / name).is_dir() or any((tree / f"{root}/{name}{ending}").is_file()
+                                             for root in ("src", "include/walpost") for ending in ("", ".c", ".h"))
+
+    assert not [name for name in names if not is_there(name)]

@@ -351,7 +351,7 @@ static void timestamps_agree(void **state)
 
 /* -- the others ------------------------------------------------------------ */
 
-/* PostgreSQL 14 sends the others as they are, see outbox/binary.c. */
+/* PostgreSQL 14 sends the others as they are, see values/binary.c. */
 static void bytes_of_the_catalogs_agree(void **state)
 {
 	both_agree("SELECT ''::\"char\"", WP_TYPE_CHAR);
