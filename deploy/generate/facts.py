@@ -166,15 +166,15 @@ def _reference(text):
 
 
 def _key(name, text):
-    help, _, facts = text.strip().partition("\n\n- Kind: ")
-    kind, allowed = facts.split("\n", 1)[0].rstrip(".").split("; ", 1)
-    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set)$", facts, re.MULTILINE)
+    help, _, facts = text.strip().partition("\n\n- Allowed: ")
+    allowed = facts.split("\n", 1)[0].rstrip(".")
+    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set, but may be empty .*)$", facts, re.MULTILINE)
     variable = re.search(r"^- Environment: `(WALPOST__[A-Z_]+)`$", facts, re.MULTILINE)
     if default is None or variable is None:
         raise Unexpected(f"config reference: {name}: no default, or no variable")
     return Key(
         name, help, allowed,
-        values=tuple(re.split(r", | or ", allowed)) if kind in ("choice", "yes or no") else (),
+        values=tuple(re.split(r", | or ", allowed)) if not allowed.startswith("a ") else (),
         default="" if default[2] else default[1],
         variable=variable[1],
         notes=re.findall(r"^- (?!Default: |Environment: )(.*)$", facts, re.MULTILINE),

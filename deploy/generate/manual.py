@@ -106,7 +106,7 @@ def shared_options(program):
 
 def key_entry(key):
     if key.default is None:
-        default = "It must be set, be it to nothing"
+        default = "It must be set, but may be empty"
     elif key.default == "":
         default = "Default: empty"
     else:

@@ -592,8 +592,8 @@ int wp_command_slot_skip(int argc, char **argv)
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot skip",
 		.about = "Moves the slot of the configuration past events that can never be delivered.\n"
-"Lists the discarded events: id, key, topic and position of each. With --force\n"
-"moves the slot and records the move in walpost.skip.",
+"Lists the discarded events: table, id, key, topic, position and size of each. With\n"
+"--force moves the slot and records the move in walpost.skip.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {

@@ -113,29 +113,10 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 	}
 }
 
-static const char *kind_name(const struct wp_option *option)
-{
-	switch (option->kind) {
-	case WP_OPTION_TEXT:
-		return "text";
-	case WP_OPTION_COUNT:
-		return "number";
-	case WP_OPTION_SIZE:
-		return "size";
-	case WP_OPTION_DURATION:
-		return "duration";
-	case WP_OPTION_ENUM:
-		return "choice";
-	case WP_OPTION_BOOL:
-		return "yes or no";
-	}
-	return "";
-}
-
 static void print_default(const struct wp_option *option, FILE *out)
 {
 	if ((option->flags & WP_OPTION_REQUIRED) != 0)
-		(void)fputs("none; it must be set", out);
+		(void)fprintf(out, "none; it must be set, but may be empty (`%s =`)", bare_key(option));
 	else if (option->standard[0] == '\0')
 		(void)fputs("empty", out);
 	else
@@ -147,7 +128,7 @@ static void reference_option(const struct wp_option *option, FILE *out)
 	char text[WP_OPTION_TEXT_SIZE];
 
 	(void)fprintf(out, "\n### `%s`\n\n%s\n\n", option->key, option->help);
-	(void)fprintf(out, "- Kind: %s; %s.\n", kind_name(option), wp_option_allowed(option, text));
+	(void)fprintf(out, "- Allowed: %s.\n", wp_option_allowed(option, text));
 	(void)fputs("- Default: ", out);
 	print_default(option, out);
 	(void)fprintf(out, "\n- Environment: `%s`\n", wp_option_variable(option, text));

@@ -26,7 +26,7 @@ MEASURES = {
     "retained_mib": ("log kept, MiB", "{:.1f}"),
     "at_kill": ("arrived at the kill", "{:,.0f}"),
     "lost": ("lost", "{:,.0f}"),
-    "again": ("there again", "{:,.0f}"),
+    "again": ("sent again", "{:,.0f}"),
     "out_of_order": ("out of order", "{:,.0f}"),
     "split_keys": ("keys on two partitions", "{:,.0f}"),
     "stolen": ("stolen, %", "{:.0f}"),
