@@ -116,7 +116,8 @@ void wp_config_show(const struct wp_config *config, FILE *out)
 static void print_default(const struct wp_option *option, FILE *out)
 {
 	if ((option->flags & WP_OPTION_REQUIRED) != 0)
-		(void)fprintf(out, "none; it must be set, but may be empty (`%s =`)", bare_key(option));
+		(void)fprintf(out, "none; it must be set, but may be empty (`%s =`)",
+			      bare_key(option));
 	else if (option->standard[0] == '\0')
 		(void)fputs("empty", out);
 	else

@@ -223,7 +223,8 @@ static const char head[] =
 	"Then stop\n"
 	"# the connector, and start walpost. It continues from the slot's position and resends "
 	"events that\n"
-	"# Debezium sent but did not confirm. Leave the connector stopped: both would read the same "
+	"# Debezium sent but did not confirm. Leave the connector stopped: both would read the "
+	"same "
 	"slot.\n"
 	"# Each step and the way back: deploy/docs/pages/debezium/moving.md\n";
 
