@@ -168,7 +168,7 @@ def _reference(text):
 def _key(name, text):
     help, _, facts = text.strip().partition("\n\n- Allowed: ")
     allowed = facts.split("\n", 1)[0].rstrip(".")
-    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set, but may be empty .*)$", facts, re.MULTILINE)
+    default = re.search(r"^- Default: (?:`(.*)`|(empty)|none; it must be set, .*)$", facts, re.MULTILINE)
     variable = re.search(r"^- Environment: `(WALPOST__[A-Z_]+)`$", facts, re.MULTILINE)
     if default is None or variable is None:
         raise Unexpected(f"config reference: {name}: no default, or no variable")

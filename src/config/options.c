@@ -297,8 +297,8 @@ const struct wp_option wp_options[] = {
 	  "Reaction to an UPDATE of an outbox row, which is not an event. warn or error: log a "
 	  "line. stop:\n"
 	  "stop the relay with exit code 3. It has an effect only if the publication publishes "
-	  "updates; the one\n"
-	  "that init creates does not.",
+	  "updates; that\n"
+	  "of init does not.",
 	  "warn", ENUM, 0, AT(outbox.on_update), 0, 0, on_updates, NULL },
 	{ "outbox.ignore",
 	  "Other tables in the publication whose rows are ignored: comma-separated names as in "
