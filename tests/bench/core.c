@@ -122,7 +122,6 @@ static enum wp_rc source_status(struct wp_source *s, const struct wp_status *sta
 
 static void source_end(struct wp_source *s, const char *topics)
 {
-	(void)topics;
 	source_of(s)->view.state = WP_SOURCE_FINISHED;
 }
 
@@ -133,7 +132,6 @@ static void source_close(struct wp_source *s)
 
 static void source_ask(struct wp_source *s)
 {
-	(void)s;
 }
 
 static void source_write_down(struct wp_source *s, wp_lsn confirmed, const char *topics)
@@ -240,7 +238,6 @@ static size_t sink_collect(struct wp_sink *base, int64_t now_ms, struct wp_repor
 	struct quick_sink *s = sink_of(base);
 	size_t count = 0;
 
-	(void)now_ms;
 	for (; count < max && s->view.in_flight > 0; s->view.in_flight--)
 		reports[count++] =
 			(struct wp_report){ .ticket = s->first++, .outcome = WP_CONFIRMED };
@@ -249,7 +246,6 @@ static size_t sink_collect(struct wp_sink *base, int64_t now_ms, struct wp_repor
 
 static void sink_purge(struct wp_sink *s)
 {
-	(void)s;
 }
 
 static void sink_restart(struct wp_sink *s, enum wp_batching batching)
@@ -264,7 +260,6 @@ static void sink_topics(struct wp_sink *s, struct wp_topic_list *into)
 
 static void sink_ask_tail(struct wp_sink *base, const struct wp_tail_question *question)
 {
-	(void)question;
 	sink_of(base)->view.tail.state = WP_TAIL_KNOWN;
 }
 
@@ -275,7 +270,6 @@ static const struct wp_sink_view *sink_view(struct wp_sink *s)
 
 static int64_t sink_due(struct wp_sink *s)
 {
-	(void)s;
 	return INT64_MAX;
 }
 

@@ -98,7 +98,6 @@ static void op_restart(struct wp_sink *base, enum wp_batching batching)
 
 static void op_topics(struct wp_sink *base, struct wp_topic_list *into)
 {
-	(void)base;
 	wp_topic_list_add(into, "outbox.event.t", strlen("outbox.event.t"));
 }
 
@@ -164,20 +163,17 @@ static const struct wp_sink_view *op_view(struct wp_sink *base)
 
 static int op_fd(struct wp_sink *base, short *ret_events)
 {
-	(void)base;
 	*ret_events = 0;
 	return -1;
 }
 
 static int64_t op_due(struct wp_sink *base)
 {
-	(void)base;
 	return INT64_MAX;
 }
 
 static void op_free(struct wp_sink *base, int64_t wait_ms)
 {
-	(void)wait_ms;
 	fake_sink_die(self(base));
 }
 

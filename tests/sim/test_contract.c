@@ -68,7 +68,6 @@ static void pump_source(void *arg)
 
 static unsigned long wakes(void *arg)
 {
-	(void)arg;
 	return stage.wakes;
 }
 
@@ -177,7 +176,6 @@ static int source_contract(void)
 
 static struct wp_sink *open_sink(void *arg)
 {
-	(void)arg;
 	set_up();
 	fake_sink_init(&stage.sink, &stage.world, OURS);
 	return &stage.sink.base;
@@ -185,7 +183,6 @@ static struct wp_sink *open_sink(void *arg)
 
 static void close_sink(void *arg, struct wp_sink *sink)
 {
-	(void)arg;
 	sink->ops->free(sink, 0);
 	tear_down();
 }
@@ -194,7 +191,6 @@ static int64_t pump_sink(void *arg, struct wp_sink *sink)
 {
 	struct world *w = arg;
 
-	(void)sink;
 	tick(w);
 	fake_sink_tick(&stage.sink);
 	return w->now_ms;

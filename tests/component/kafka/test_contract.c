@@ -29,7 +29,6 @@ static void close_producer(void *arg, struct wp_sink *sink)
 {
 	struct place *place = arg;
 
-	(void)sink;
 	world_close(&place->world);
 }
 
@@ -37,7 +36,6 @@ static int64_t pump(void *arg, struct wp_sink *sink)
 {
 	struct place *place = arg;
 
-	(void)sink;
 	world_pump(&place->world, 50);
 	return place->world.now_ms;
 }

@@ -738,7 +738,6 @@ static sem_t barrier;
 
 static void wait_at_barrier(void *arg)
 {
-	(void)arg;
 	while (sem_wait(&barrier) != 0)
 		continue;
 }

@@ -16,7 +16,6 @@ static void tell(void *arg, const char *key, enum wp_config_change change)
 {
 	size_t at = strlen(told);
 
-	(void)arg;
 	(void)snprintf(told + at, sizeof(told) - at, "%s%s ",
 		       change == WP_CONFIG_CHANGE_LIVE ? "" : "!", key);
 }

@@ -9,7 +9,6 @@ static int dropped;
 
 static void count_drop(void *handle)
 {
-	(void)handle;
 	dropped++;
 }
 

@@ -45,7 +45,6 @@ enum wp_rc build(void)
 
 int tear_down(void **state)
 {
-	(void)state;
 	wp_relay_free(bench.relay);
 	wp_partitions_release(&bench.source.view.partitions);
 	return 0;

@@ -65,7 +65,6 @@ static size_t op_collect(struct wp_sink *base, int64_t now_ms, struct wp_report 
 	struct scripted_sink *s = self(base);
 	size_t count = s->report_count < max ? s->report_count : max;
 
-	(void)now_ms;
 	memcpy(reports, s->reports, count * sizeof(*reports));
 	memmove(s->reports, s->reports + count, (s->report_count - count) * sizeof(*reports));
 	s->report_count -= count;
@@ -119,7 +118,6 @@ static const struct wp_sink_view *op_view(struct wp_sink *base)
 
 static int op_fd(struct wp_sink *base, short *ret_events)
 {
-	(void)base;
 	*ret_events = 0;
 	return -1;
 }
@@ -131,8 +129,6 @@ static int64_t op_due(struct wp_sink *base)
 
 static void op_free(struct wp_sink *base, int64_t wait_ms)
 {
-	(void)base;
-	(void)wait_ms;
 }
 
 static const struct wp_sink_ops OPS = {

@@ -46,7 +46,6 @@ static int64_t pump(void *arg, struct wp_sink *sink)
 {
 	struct world *w = arg;
 
-	(void)sink;
 	if (w->reads)
 		read_all(w);
 	return ++w->now_ms;

@@ -29,7 +29,6 @@ static enum wp_rc line_send(struct wp_sink *base, wp_ticket ticket, const struct
 	struct line_sink *s = (struct line_sink *)base;
 	size_t before = s->lines.size;
 
-	(void)ticket;
 	enum wp_rc rc = wp_json_record(&s->lines, record);
 	if (rc == WP_OK)
 		s->count++;
