@@ -21,4 +21,18 @@
 		assert_memory_equal(check_span_.data, (text_), strlen(text_)); \
 	} while (0)
 
+/*
+ * main() is: return RUN(PLAIN(a_test), ...); a FRESH test begins with the file's set_up(), a CLEAN
+ * one ends with its tear_down(), a TEST has both.
+ */
+#define PLAIN(test_) cmocka_unit_test(test_)
+#define FRESH(test_) cmocka_unit_test_setup(test_, set_up)
+#define CLEAN(test_) cmocka_unit_test_teardown(test_, tear_down)
+#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
+#define RUN(...)                                                                      \
+	_cmocka_run_group_tests(__FILE__, (const struct CMUnitTest[]){ __VA_ARGS__ }, \
+				sizeof((const struct CMUnitTest[]){ __VA_ARGS__ }) /  \
+					sizeof(struct CMUnitTest),                    \
+				NULL, NULL)
+
 #endif

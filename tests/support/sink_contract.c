@@ -168,7 +168,7 @@ static void restart(enum wp_batching batching)
 	CHECK(view()->state == WP_SINK_STARTING || view()->state == WP_SINK_READY);
 }
 
-static int open_sink(void **state)
+static int set_up(void **state)
 {
 	trial = (struct trial){ .driver = driver };
 	driver->heal(driver->arg);
@@ -178,7 +178,7 @@ static int open_sink(void **state)
 	return 0;
 }
 
-static int close_sink(void **state)
+static int tear_down(void **state)
 {
 	driver->heal(driver->arg);
 	driver->close(driver->arg, trial.sink);
@@ -346,7 +346,7 @@ static void a_question_about_the_tail_is_answered(void **state)
 static void a_sink_may_be_freed_with_a_question_open(void **state)
 {
 	trial.sink->ops->ask_tail(trial.sink, &question);
-	/* close_sink() frees it. */
+	/* tear_down() frees it. */
 }
 
 static void a_sink_may_be_freed_with_records_in_flight(void **state)
@@ -355,28 +355,26 @@ static void a_sink_may_be_freed_with_records_in_flight(void **state)
 	driver->hold(driver->arg);
 	while (trial.last < 50 && offer(trial.last + 1) == WP_OK)
 		continue;
-	/* close_sink() frees it. */
+	/* tear_down() frees it. */
 }
 
 int wp_sink_contract(const struct wp_sink_driver *under_test)
 {
-#define CONTRACT(test_) cmocka_unit_test_setup_teardown(test_, open_sink, close_sink)
 	const struct CMUnitTest tests[] = {
-		CONTRACT(a_new_sink_becomes_ready_with_nothing_in_flight),
-		CONTRACT(what_is_taken_is_confirmed_once_and_in_order),
-		CONTRACT(tickets_are_the_callers_numbers),
-		CONTRACT(collect_gives_no_more_than_asked_and_loses_none),
-		CONTRACT(what_is_held_up_stays_in_flight_and_comes_when_it_flows_again),
-		CONTRACT(a_purge_reports_each_one_as_purged_or_confirmed),
-		CONTRACT(a_purge_of_nothing_does_nothing),
-		CONTRACT(after_a_restart_old_tickets_are_never_reported),
-		CONTRACT(one_by_one_everything_is_delivered_as_well),
-		CONTRACT(a_restart_during_a_restart_is_fine),
-		CONTRACT(a_question_about_the_tail_is_answered),
-		CONTRACT(a_sink_may_be_freed_with_a_question_open),
-		CONTRACT(a_sink_may_be_freed_with_records_in_flight),
+		TEST(a_new_sink_becomes_ready_with_nothing_in_flight),
+		TEST(what_is_taken_is_confirmed_once_and_in_order),
+		TEST(tickets_are_the_callers_numbers),
+		TEST(collect_gives_no_more_than_asked_and_loses_none),
+		TEST(what_is_held_up_stays_in_flight_and_comes_when_it_flows_again),
+		TEST(a_purge_reports_each_one_as_purged_or_confirmed),
+		TEST(a_purge_of_nothing_does_nothing),
+		TEST(after_a_restart_old_tickets_are_never_reported),
+		TEST(one_by_one_everything_is_delivered_as_well),
+		TEST(a_restart_during_a_restart_is_fine),
+		TEST(a_question_about_the_tail_is_answered),
+		TEST(a_sink_may_be_freed_with_a_question_open),
+		TEST(a_sink_may_be_freed_with_records_in_flight),
 	};
-#undef CONTRACT
 
 	driver = under_test;
 	return cmocka_run_group_tests_name(under_test->name, tests, NULL, NULL);

@@ -232,18 +232,14 @@ static void the_preflight_question_has_a_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_result_of_the_last_statement_is_handed_over),
-		cmocka_unit_test(an_error_comes_with_its_code_and_sentence),
-		cmocka_unit_test(it_may_be_freed_from_within_done),
-		cmocka_unit_test(freed_before_it_calls_nobody),
-		cmocka_unit_test(a_terminated_backend_is_told_with_its_code),
-		cmocka_unit_test(a_connection_that_breaks_without_a_word_is_told),
-		cmocka_unit_test(nothing_is_sent_on_a_lost_connection),
-		cmocka_unit_test(a_text_larger_than_the_socket_takes_is_sent_as_it_can),
-		cmocka_unit_test(it_works_on_replication_connections_up_to_the_copy),
-		cmocka_unit_test(the_preflight_question_is_answered_on_both_kinds_of_connection),
-		cmocka_unit_test(the_preflight_question_has_a_limit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_result_of_the_last_statement_is_handed_over),
+		   PLAIN(an_error_comes_with_its_code_and_sentence),
+		   PLAIN(it_may_be_freed_from_within_done), PLAIN(freed_before_it_calls_nobody),
+		   PLAIN(a_terminated_backend_is_told_with_its_code),
+		   PLAIN(a_connection_that_breaks_without_a_word_is_told),
+		   PLAIN(nothing_is_sent_on_a_lost_connection),
+		   PLAIN(a_text_larger_than_the_socket_takes_is_sent_as_it_can),
+		   PLAIN(it_works_on_replication_connections_up_to_the_copy),
+		   PLAIN(the_preflight_question_is_answered_on_both_kinds_of_connection),
+		   PLAIN(the_preflight_question_has_a_limit));
 }

@@ -15,7 +15,7 @@ enum { API_PRODUCE = 0 };
 static struct world w;
 static struct wp_error error;
 
-static int one_broker(void **state)
+static int set_up(void **state)
 {
 	world_init(&w, 1);
 	world_topic(&w, "known", 1);
@@ -24,7 +24,7 @@ static int one_broker(void **state)
 	return 0;
 }
 
-static int release(void **state)
+static int tear_down(void **state)
 {
 	world_release(&w);
 	return 0;
@@ -516,26 +516,21 @@ static int five_topics(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, one_broker, release)
-	const struct CMUnitTest tests[] = {
-		TEST(new_topics_are_asked_for_together_and_hold_up_none),
-		TEST(events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet),
-		TEST(each_key_keeps_its_order_through_the_queue),
-		TEST(a_missing_topic_stops_all_and_the_event_that_waits_is_named),
-		TEST(of_two_missing_topics_that_of_the_first_event_is_named),
-		TEST(a_purge_gives_back_each_queued_record_once),
-		TEST(what_is_taken_behind_one_that_is_being_taken_back_does_not_stay),
-		TEST(after_a_restart_nothing_of_the_queue_is_left),
-		TEST(one_by_one_nothing_is_queued),
-		TEST(what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_passes_it),
-		TEST(what_waits_behind_a_first_does_not_count_the_partitions_for_ever),
-		TEST(behind_a_first_that_is_refused_nothing_in_the_queue_goes),
-		TEST(a_new_client_for_smaller_batches_sends_what_waited),
-		TEST(a_sink_may_be_freed_with_records_queued_and_given_back),
-		cmocka_unit_test_setup_teardown(
-			each_record_taken_has_one_report_and_keeps_its_order, five_topics, release),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(new_topics_are_asked_for_together_and_hold_up_none),
+		   TEST(events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet),
+		   TEST(each_key_keeps_its_order_through_the_queue),
+		   TEST(a_missing_topic_stops_all_and_the_event_that_waits_is_named),
+		   TEST(of_two_missing_topics_that_of_the_first_event_is_named),
+		   TEST(a_purge_gives_back_each_queued_record_once),
+		   TEST(what_is_taken_behind_one_that_is_being_taken_back_does_not_stay),
+		   TEST(after_a_restart_nothing_of_the_queue_is_left),
+		   TEST(one_by_one_nothing_is_queued),
+		   TEST(what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_passes_it),
+		   TEST(what_waits_behind_a_first_does_not_count_the_partitions_for_ever),
+		   TEST(behind_a_first_that_is_refused_nothing_in_the_queue_goes),
+		   TEST(a_new_client_for_smaller_batches_sends_what_waited),
+		   TEST(a_sink_may_be_freed_with_records_queued_and_given_back),
+		   cmocka_unit_test_setup_teardown(
+			   each_record_taken_has_one_report_and_keeps_its_order, five_topics,
+			   tear_down));
 }

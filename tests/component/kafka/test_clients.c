@@ -16,7 +16,7 @@ static struct wp_producer *inside(void)
 	return (struct wp_producer *)w.sink;
 }
 
-static int many_partitions(void **state)
+static int set_up(void **state)
 {
 	world_init(&w, 1);
 	world_topic(&w, "a", MANY);
@@ -26,7 +26,7 @@ static int many_partitions(void **state)
 	return 0;
 }
 
-static int release(void **state)
+static int tear_down(void **state)
 {
 	world_release(&w);
 	return 0;
@@ -126,7 +126,6 @@ static void there_are_never_more_than_eight(void **state)
 
 static void when_no_more_can_be_opened_those_that_are_open_take_more(void **state)
 {
-	(void)state;
 	send_to("a", 1);
 	WORLD_UNTIL(&w, is_confirmed(1));
 	inside()->clients.shape.batch_size = SIZE_MAX; /* librdkafka refuses it */
@@ -257,7 +256,6 @@ static void a_fatal_error_of_any_breaks_the_sink(void **state)
 /* So that what one of them is flooded with does not hold up the others' reports. */
 static void the_queues_of_all_of_them_are_read_in_turn(void **state)
 {
-	(void)state;
 	struct wp_record record = world_record("a", "", "v");
 
 	send_to_two_clients();
@@ -283,22 +281,16 @@ static void the_queues_of_all_of_them_are_read_in_turn(void **state)
 
 int main(void)
 {
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, many_partitions, release)
-	const struct CMUnitTest tests[] = {
-		TEST(topics_of_few_partitions_share_a_client),
-		TEST(a_topic_stays_with_its_client),
+	return RUN(
+		TEST(topics_of_few_partitions_share_a_client), TEST(a_topic_stays_with_its_client),
 		TEST(more_brokers_share_the_partitions_so_fewer_clients_do),
 		TEST(there_are_never_more_than_eight),
 		TEST(when_no_more_can_be_opened_those_that_are_open_take_more),
-		TEST(a_restart_closes_all_of_them),
-		TEST(what_any_of_them_has_queued_can_be_purged),
+		TEST(a_restart_closes_all_of_them), TEST(what_any_of_them_has_queued_can_be_purged),
 		TEST(what_librdkafka_need_not_have_yet_is_deferred),
 		TEST(with_one_client_nothing_is_deferred),
 		TEST(what_is_deferred_is_purged_or_forgotten_like_the_rest),
 		TEST(what_is_deferred_does_not_wait_for_partitions_without_a_leader),
 		TEST(a_fatal_error_of_any_breaks_the_sink),
-		TEST(the_queues_of_all_of_them_are_read_in_turn),
-	};
-
-	return cmocka_run_group_tests_name("clients", tests, NULL, NULL);
+		TEST(the_queues_of_all_of_them_are_read_in_turn));
 }

@@ -184,17 +184,11 @@ static void the_tail_is_asked_for_again_when_a_file_makes_no_consumer(void **sta
 	CHECK_EQ(tail.state, WP_TAIL_KNOWN);
 }
 
-#define CREDENTIALS_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		CREDENTIALS_TEST(a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed),
-		CREDENTIALS_TEST(a_file_that_makes_no_client_leaves_the_old_one),
-		CREDENTIALS_TEST(a_restart_meanwhile_waits_for_the_file_and_does_not_fail),
-		CREDENTIALS_TEST(what_stays_in_flight_too_long_breaks_the_old_client),
-		CREDENTIALS_TEST(the_tail_is_asked_for_again_when_a_file_makes_no_consumer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_changed_file_makes_a_new_client_once_all_in_flight_is_confirmed),
+		   TEST(a_file_that_makes_no_client_leaves_the_old_one),
+		   TEST(a_restart_meanwhile_waits_for_the_file_and_does_not_fail),
+		   TEST(what_stays_in_flight_too_long_breaks_the_old_client),
+		   TEST(the_tail_is_asked_for_again_when_a_file_makes_no_consumer));
 }

@@ -7,14 +7,14 @@
 static struct world w;
 static struct wp_error sentence, error;
 
-static int one_broker(void **state)
+static int set_up(void **state)
 {
 	world_init(&w, 3);
 	sentence.text[0] = error.text[0] = '\0';
 	return 0;
 }
 
-static int release(void **state)
+static int tear_down(void **state)
 {
 	world_release(&w);
 	return 0;
@@ -108,16 +108,9 @@ static void nobody_there_is_the_last_finding(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, one_broker, release)
-	const struct CMUnitTest tests[] = {
-		TEST(brokers_that_answer_are_counted),
-		TEST(nobody_there_is_io_with_the_address_and_within_the_time),
-		TEST(wrong_credentials_are_told_at_once),
-		TEST(a_wrong_property_is_told_with_its_place),
-		TEST(topics_are_looked_at),
-		TEST(nobody_there_is_the_last_finding),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(brokers_that_answer_are_counted),
+		   TEST(nobody_there_is_io_with_the_address_and_within_the_time),
+		   TEST(wrong_credentials_are_told_at_once),
+		   TEST(a_wrong_property_is_told_with_its_place), TEST(topics_are_looked_at),
+		   TEST(nobody_there_is_the_last_finding));
 }

@@ -15,7 +15,7 @@
 static struct world w;
 static struct wp_error error;
 
-static int one_broker(void **state)
+static int set_up(void **state)
 {
 	world_init(&w, 1);
 	world_topic(&w, TOPIC, 4);
@@ -24,7 +24,7 @@ static int one_broker(void **state)
 	return 0;
 }
 
-static int release(void **state)
+static int tear_down(void **state)
 {
 	world_release(&w);
 	return 0;
@@ -826,51 +826,43 @@ static void a_question_may_be_out_when_it_is_freed(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, one_broker, release)
-	const struct CMUnitTest tests[] = {
-		TEST(a_record_arrives_byte_for_byte),
-		TEST(null_and_empty_arrive_as_such),
-		TEST(a_key_goes_where_javas_partitioner_puts_it),
-		TEST(tickets_come_back_in_order),
-		TEST(an_error_that_passes_is_not_seen),
-		TEST(a_size_error_asks_for_isolation_and_breaks_the_producer),
-		TEST(after_the_restart_it_delivers_again_one_by_one),
-		TEST(an_unlisted_error_asks_for_a_rewind),
-		TEST(a_fatal_error_breaks_it_until_the_restart),
-		TEST(a_right_that_was_there_and_is_taken_away_is_waited_for),
-		TEST(a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart),
-		TEST(denied_with_events_in_flight_it_breaks_and_waits_after_the_restart),
-		TEST(produce_without_idempotence_rights_stops_for_a_human),
-		TEST(what_a_purge_takes_back_is_reported_as_purged),
-		TEST(reports_left_in_the_queue_make_it_due_at_once),
-		TEST(the_descriptor_stays_ready_until_it_is_said_to_have_woken),
-		TEST(in_flight_up_to_the_bound_never_meets_a_full_queue),
-		TEST(a_missing_topic_waits_and_flows_when_it_is_created),
-		TEST(a_topic_waited_for_no_longer_holds_up_another),
-		TEST(a_forbidden_topic_waits_until_it_is_allowed),
-		TEST(a_topic_refused_by_report_waits_after_the_restart),
-		TEST(a_partition_that_is_not_there_is_refused_once_they_were_counted_for_it),
-		TEST(with_auto_creation_a_missing_topic_does_not_wait),
-		TEST(an_event_above_message_max_bytes_is_data),
-		TEST(a_topic_name_that_cannot_be_is_data),
-		TEST(a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself),
-		TEST(with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same),
-		TEST(an_idle_one_notices_each_outage),
-		TEST(a_bootstrap_address_that_no_broker_goes_by_will_do),
-		cmocka_unit_test_setup_teardown(one_broker_less_is_not_an_outage, three_brokers,
-						release),
-		TEST(a_cluster_that_is_silent_is_noticed_while_something_is_in_flight),
-		TEST(after_an_outage_it_learns_anew_how_long_answers_take),
-		TEST(a_cluster_that_is_down_at_the_start_is_waited_for),
-		TEST(wrong_credentials_at_the_start_stop_for_a_human),
-		TEST(tls_on_a_plain_listener_is_told_and_waited_for),
-		TEST(a_wrong_property_is_refused_at_once),
-		TEST(a_restart_does_not_wait_and_the_new_one_waits_for_the_old),
-		TEST(a_worker_without_room_is_asked_again),
-		TEST(it_may_be_freed_while_it_starts),
-		TEST(a_question_may_be_out_when_it_is_freed),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_record_arrives_byte_for_byte), TEST(null_and_empty_arrive_as_such),
+		   TEST(a_key_goes_where_javas_partitioner_puts_it),
+		   TEST(tickets_come_back_in_order), TEST(an_error_that_passes_is_not_seen),
+		   TEST(a_size_error_asks_for_isolation_and_breaks_the_producer),
+		   TEST(after_the_restart_it_delivers_again_one_by_one),
+		   TEST(an_unlisted_error_asks_for_a_rewind),
+		   TEST(a_fatal_error_breaks_it_until_the_restart),
+		   TEST(a_right_that_was_there_and_is_taken_away_is_waited_for),
+		   TEST(a_right_that_is_back_is_not_said_to_be_missing_at_the_next_restart),
+		   TEST(denied_with_events_in_flight_it_breaks_and_waits_after_the_restart),
+		   TEST(produce_without_idempotence_rights_stops_for_a_human),
+		   TEST(what_a_purge_takes_back_is_reported_as_purged),
+		   TEST(reports_left_in_the_queue_make_it_due_at_once),
+		   TEST(the_descriptor_stays_ready_until_it_is_said_to_have_woken),
+		   TEST(in_flight_up_to_the_bound_never_meets_a_full_queue),
+		   TEST(a_missing_topic_waits_and_flows_when_it_is_created),
+		   TEST(a_topic_waited_for_no_longer_holds_up_another),
+		   TEST(a_forbidden_topic_waits_until_it_is_allowed),
+		   TEST(a_topic_refused_by_report_waits_after_the_restart),
+		   TEST(a_partition_that_is_not_there_is_refused_once_they_were_counted_for_it),
+		   TEST(with_auto_creation_a_missing_topic_does_not_wait),
+		   TEST(an_event_above_message_max_bytes_is_data),
+		   TEST(a_topic_name_that_cannot_be_is_data),
+		   TEST(a_cluster_that_is_gone_is_not_reachable_and_comes_back_by_itself),
+		   TEST(with_auto_creation_an_idle_one_learns_of_the_cluster_all_the_same),
+		   TEST(an_idle_one_notices_each_outage),
+		   TEST(a_bootstrap_address_that_no_broker_goes_by_will_do),
+		   cmocka_unit_test_setup_teardown(one_broker_less_is_not_an_outage, three_brokers,
+						   tear_down),
+		   TEST(a_cluster_that_is_silent_is_noticed_while_something_is_in_flight),
+		   TEST(after_an_outage_it_learns_anew_how_long_answers_take),
+		   TEST(a_cluster_that_is_down_at_the_start_is_waited_for),
+		   TEST(wrong_credentials_at_the_start_stop_for_a_human),
+		   TEST(tls_on_a_plain_listener_is_told_and_waited_for),
+		   TEST(a_wrong_property_is_refused_at_once),
+		   TEST(a_restart_does_not_wait_and_the_new_one_waits_for_the_old),
+		   TEST(a_worker_without_room_is_asked_again),
+		   TEST(it_may_be_freed_while_it_starts),
+		   TEST(a_question_may_be_out_when_it_is_freed));
 }

@@ -32,7 +32,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static int release(void **state)
+static int tear_down(void **state)
 {
 	rd_kafka_destroy(writer);
 	world_release(&w);
@@ -257,24 +257,15 @@ static void what_was_asked_is_not_looked_at_again(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, release)
-	const struct CMUnitTest tests[] = {
-		TEST(the_highest_of_many_partitions_is_found),
-		TEST(empty_topics_hold_nothing),
-		TEST(no_topic_of_ours_is_known_too),
-		TEST(only_the_configured_epoch_counts),
-		TEST(a_repetition_at_the_end_does_not_hide_what_is_higher),
-		TEST(behind_many_records_without_the_header_it_is_found),
-		TEST(too_many_records_without_the_header_are_said),
-		TEST(another_source_does_not_count),
-		TEST(nobody_there_is_unreachable_within_the_time),
-		TEST(a_topic_that_may_not_be_seen_is_said_and_the_others_count),
-		TEST(a_topic_that_may_not_be_read_is_said),
-		TEST(a_producers_properties_do_not_disturb),
-		TEST(the_sink_answers_in_its_view),
-		TEST(what_was_asked_is_not_looked_at_again),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(the_highest_of_many_partitions_is_found), TEST(empty_topics_hold_nothing),
+		   TEST(no_topic_of_ours_is_known_too), TEST(only_the_configured_epoch_counts),
+		   TEST(a_repetition_at_the_end_does_not_hide_what_is_higher),
+		   TEST(behind_many_records_without_the_header_it_is_found),
+		   TEST(too_many_records_without_the_header_are_said),
+		   TEST(another_source_does_not_count),
+		   TEST(nobody_there_is_unreachable_within_the_time),
+		   TEST(a_topic_that_may_not_be_seen_is_said_and_the_others_count),
+		   TEST(a_topic_that_may_not_be_read_is_said),
+		   TEST(a_producers_properties_do_not_disturb), TEST(the_sink_answers_in_its_view),
+		   TEST(what_was_asked_is_not_looked_at_again));
 }

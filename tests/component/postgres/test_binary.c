@@ -459,19 +459,19 @@ static void what_else_there_is_is_not_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(booleans_and_integers_agree),
-		cmocka_unit_test(doubles_agree),
-		cmocka_unit_test(floats_agree),
-		cmocka_unit_test(numerics_agree),
-		cmocka_unit_test(dates_agree),
-		cmocka_unit_test(times_agree),
-		cmocka_unit_test(timestamps_agree),
-		cmocka_unit_test(bytes_of_the_catalogs_agree),
-		cmocka_unit_test(texts_agree),
-		cmocka_unit_test(arrays_of_text_agree),
-		cmocka_unit_test(arrays_of_numbers_agree),
-		cmocka_unit_test(arrays_of_the_others_agree),
-		cmocka_unit_test(what_else_there_is_is_not_read),
+		PLAIN(booleans_and_integers_agree),
+		PLAIN(doubles_agree),
+		PLAIN(floats_agree),
+		PLAIN(numerics_agree),
+		PLAIN(dates_agree),
+		PLAIN(times_agree),
+		PLAIN(timestamps_agree),
+		PLAIN(bytes_of_the_catalogs_agree),
+		PLAIN(texts_agree),
+		PLAIN(arrays_of_text_agree),
+		PLAIN(arrays_of_numbers_agree),
+		PLAIN(arrays_of_the_others_agree),
+		PLAIN(what_else_there_is_is_not_read),
 	};
 
 	return cmocka_run_group_tests_name("binary", tests, connect_as_walpost_does, disconnect);

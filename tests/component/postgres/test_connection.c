@@ -487,33 +487,28 @@ static void freeing_is_possible_at_every_step(void **state)
 	connection = NULL;
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_socket_a_literal_and_a_name_all_lead_in),
-		TEST(hostile_settings_of_role_and_database_do_not_reach_us),
-		TEST(the_users_own_words_stay_in_force),
-		TEST(unless_named_we_are_walpost_with_keepalives),
-		TEST(an_sql_ascii_database_is_read_as_it_is),
-		TEST(a_wrong_password_is_a_matter_of_configuration),
-		TEST(a_wrong_password_of_the_environment_is_told_to_be_of_it),
-		TEST(without_any_password_the_sentence_says_where_to_name_one),
-		TEST(a_role_that_may_not_replicate_is_named_with_the_cure),
-		TEST(a_missing_database_is_a_matter_of_configuration),
-		TEST(a_role_without_replication_is_told_the_cure),
-		TEST(an_address_that_pg_hba_refuses_is_told_the_cure),
-		TEST(a_refused_port_is_tried_again_later),
-		TEST(a_server_that_never_answers_is_given_up_in_time),
-		TEST(a_silent_host_does_not_hide_the_next),
-		TEST(a_name_without_an_address_is_tried_again_later),
-		TEST(a_resolver_that_never_answers_does_not_stop_the_loop),
-		TEST(resolutions_that_hang_are_bounded),
-		TEST(a_host_that_is_not_local_gets_tls_or_nothing),
-		TEST(a_host_that_is_not_local_gets_tls),
-		TEST(a_certificate_of_nobody_known_is_a_matter_of_configuration),
-		TEST(freeing_is_possible_at_every_step),
-	};
-	return cmocka_run_group_tests_name("connection", tests, NULL, NULL);
+	return RUN(TEST(a_socket_a_literal_and_a_name_all_lead_in),
+		   TEST(hostile_settings_of_role_and_database_do_not_reach_us),
+		   TEST(the_users_own_words_stay_in_force),
+		   TEST(unless_named_we_are_walpost_with_keepalives),
+		   TEST(an_sql_ascii_database_is_read_as_it_is),
+		   TEST(a_wrong_password_is_a_matter_of_configuration),
+		   TEST(a_wrong_password_of_the_environment_is_told_to_be_of_it),
+		   TEST(without_any_password_the_sentence_says_where_to_name_one),
+		   TEST(a_role_that_may_not_replicate_is_named_with_the_cure),
+		   TEST(a_missing_database_is_a_matter_of_configuration),
+		   TEST(a_role_without_replication_is_told_the_cure),
+		   TEST(an_address_that_pg_hba_refuses_is_told_the_cure),
+		   TEST(a_refused_port_is_tried_again_later),
+		   TEST(a_server_that_never_answers_is_given_up_in_time),
+		   TEST(a_silent_host_does_not_hide_the_next),
+		   TEST(a_name_without_an_address_is_tried_again_later),
+		   TEST(a_resolver_that_never_answers_does_not_stop_the_loop),
+		   TEST(resolutions_that_hang_are_bounded),
+		   TEST(a_host_that_is_not_local_gets_tls_or_nothing),
+		   TEST(a_host_that_is_not_local_gets_tls),
+		   TEST(a_certificate_of_nobody_known_is_a_matter_of_configuration),
+		   TEST(freeing_is_possible_at_every_step));
 }

@@ -97,12 +97,7 @@ static void what_is_no_socket_is_far_and_not_stuck(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_unix_socket_is_local),
-		cmocka_unit_test(the_window_of_a_near_server_is_made_small),
-		cmocka_unit_test(who_does_not_read_has_still_heard_us),
-		cmocka_unit_test(what_is_no_socket_is_far_and_not_stuck),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_unix_socket_is_local), PLAIN(the_window_of_a_near_server_is_made_small),
+		   PLAIN(who_does_not_read_has_still_heard_us),
+		   PLAIN(what_is_no_socket_is_far_and_not_stuck));
 }

@@ -313,16 +313,11 @@ static void an_array_reads_back(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_integer_is_what_printf_prints),
-		cmocka_unit_test(a_double_reads_back_and_has_no_digit_too_many),
-		cmocka_unit_test(a_float_reads_back_and_has_no_digit_too_many),
-		cmocka_unit_test(days_follow_one_another_as_in_a_calendar),
-		cmocka_unit_test(days_precede_one_another_as_in_a_calendar),
-		cmocka_unit_test(a_timestamp_is_its_date_and_its_time),
-		cmocka_unit_test(a_numeric_is_its_digits_and_a_point),
-		cmocka_unit_test(an_array_reads_back),
-	};
-
-	return cmocka_run_group_tests_name("binary", tests, NULL, NULL);
+	return RUN(PLAIN(an_integer_is_what_printf_prints),
+		   PLAIN(a_double_reads_back_and_has_no_digit_too_many),
+		   PLAIN(a_float_reads_back_and_has_no_digit_too_many),
+		   PLAIN(days_follow_one_another_as_in_a_calendar),
+		   PLAIN(days_precede_one_another_as_in_a_calendar),
+		   PLAIN(a_timestamp_is_its_date_and_its_time),
+		   PLAIN(a_numeric_is_its_digits_and_a_point), PLAIN(an_array_reads_back));
 }

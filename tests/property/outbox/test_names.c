@@ -155,13 +155,9 @@ static void garbage_is_taken_or_refused_and_nothing_else(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_comes_back_from_its_text),
-		cmocka_unit_test(the_text_of_a_name_is_a_pattern_that_matches_it),
-		cmocka_unit_test(a_pattern_matches_what_the_naive_one_does),
-		cmocka_unit_test(a_quoted_list_of_columns_comes_back),
-		cmocka_unit_test(garbage_is_taken_or_refused_and_nothing_else),
-	};
-
-	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+	return RUN(PLAIN(a_name_comes_back_from_its_text),
+		   PLAIN(the_text_of_a_name_is_a_pattern_that_matches_it),
+		   PLAIN(a_pattern_matches_what_the_naive_one_does),
+		   PLAIN(a_quoted_list_of_columns_comes_back),
+		   PLAIN(garbage_is_taken_or_refused_and_nothing_else));
 }

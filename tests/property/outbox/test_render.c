@@ -258,10 +258,10 @@ static void each_day_has_its_number_and_its_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_numeric_has_the_bytes_of_its_unscaled_value),
-		cmocka_unit_test(a_double_is_read_as_the_same),
-		cmocka_unit_test(a_float_is_read_as_the_same),
-		cmocka_unit_test(each_day_has_its_number_and_its_name),
+		PLAIN(a_numeric_has_the_bytes_of_its_unscaled_value),
+		PLAIN(a_double_is_read_as_the_same),
+		PLAIN(a_float_is_read_as_the_same),
+		PLAIN(each_day_has_its_number_and_its_name),
 	};
 
 	wp_buffer_init(&got, 1000);

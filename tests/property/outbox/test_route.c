@@ -119,11 +119,7 @@ static void a_garbled_replacement_is_taken_or_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_cache_never_changes_the_answer),
-		cmocka_unit_test(any_bytes_give_a_valid_topic_or_none),
-		cmocka_unit_test(a_garbled_replacement_is_taken_or_refused),
-	};
-
-	return cmocka_run_group_tests_name("route", tests, NULL, NULL);
+	return RUN(PLAIN(the_cache_never_changes_the_answer),
+		   PLAIN(any_bytes_give_a_valid_topic_or_none),
+		   PLAIN(a_garbled_replacement_is_taken_or_refused));
 }

@@ -192,7 +192,7 @@ static void the_ledger_says_what_the_naive_one_says(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_ledger_says_what_the_naive_one_says),
+		PLAIN(the_ledger_says_what_the_naive_one_says),
 	};
 
 	if (!seeds_read(&seeds, argc, argv)) {

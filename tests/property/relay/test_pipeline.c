@@ -521,7 +521,7 @@ static void every_event_goes_once_and_in_order_to_the_sink(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_event_goes_once_and_in_order_to_the_sink),
+		PLAIN(every_event_goes_once_and_in_order_to_the_sink),
 	};
 
 	if (!seeds_read(&seeds, argc, argv)) {

@@ -97,15 +97,11 @@ static void random_numbers_follow_from_their_seed_as_published(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_doubles_up_to_its_maximum),
-		cmocka_unit_test(success_begins_again_at_the_first_delay),
-		cmocka_unit_test(every_delay_lies_in_the_upper_half),
-		cmocka_unit_test(both_ends_of_the_upper_half_are_reached),
-		cmocka_unit_test(a_delay_of_one_millisecond_works),
-		cmocka_unit_test(it_does_not_overflow_however_often_one_tries),
-		cmocka_unit_test(random_numbers_follow_from_their_seed_as_published),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(it_doubles_up_to_its_maximum),
+		   PLAIN(success_begins_again_at_the_first_delay),
+		   PLAIN(every_delay_lies_in_the_upper_half),
+		   PLAIN(both_ends_of_the_upper_half_are_reached),
+		   PLAIN(a_delay_of_one_millisecond_works),
+		   PLAIN(it_does_not_overflow_however_often_one_tries),
+		   PLAIN(random_numbers_follow_from_their_seed_as_published));
 }

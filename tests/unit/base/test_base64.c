@@ -40,10 +40,5 @@ static void what_does_not_fit_changes_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_standards_examples),
-		cmocka_unit_test(what_does_not_fit_changes_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_standards_examples), PLAIN(what_does_not_fit_changes_nothing));
 }

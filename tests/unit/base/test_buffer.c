@@ -153,19 +153,15 @@ static void release_leaves_zeroes_and_may_be_called_again(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_fresh_buffer_is_empty_and_not_null),
-		cmocka_unit_test(what_is_appended_stands_in_order),
-		cmocka_unit_test(it_takes_its_limit_and_not_one_byte_more),
-		cmocka_unit_test(printing_takes_the_limit_and_not_one_byte_more),
-		cmocka_unit_test(a_limit_of_nothing_takes_nothing),
-		cmocka_unit_test(sizes_that_would_overflow_are_refused),
-		cmocka_unit_test(what_is_reserved_is_appended_without_moving),
-		cmocka_unit_test(without_memory_the_content_stays_as_it_was),
-		cmocka_unit_test(reset_empties_it_and_keeps_the_memory),
-		cmocka_unit_test(emptied_it_keeps_memory_unless_it_is_far_too_much),
-		cmocka_unit_test(release_leaves_zeroes_and_may_be_called_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_fresh_buffer_is_empty_and_not_null),
+		   PLAIN(what_is_appended_stands_in_order),
+		   PLAIN(it_takes_its_limit_and_not_one_byte_more),
+		   PLAIN(printing_takes_the_limit_and_not_one_byte_more),
+		   PLAIN(a_limit_of_nothing_takes_nothing),
+		   PLAIN(sizes_that_would_overflow_are_refused),
+		   PLAIN(what_is_reserved_is_appended_without_moving),
+		   PLAIN(without_memory_the_content_stays_as_it_was),
+		   PLAIN(reset_empties_it_and_keeps_the_memory),
+		   PLAIN(emptied_it_keeps_memory_unless_it_is_far_too_much),
+		   PLAIN(release_leaves_zeroes_and_may_be_called_again));
 }

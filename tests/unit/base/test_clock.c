@@ -28,9 +28,6 @@ static void a_clock_that_nobody_sets_is_quiet(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_clock_since_boot_is_not_behind_the_monotonic_one),
-		cmocka_unit_test(a_clock_that_nobody_sets_is_quiet),
-	};
-	return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
+	return RUN(PLAIN(the_clock_since_boot_is_not_behind_the_monotonic_one),
+		   PLAIN(a_clock_that_nobody_sets_is_quiet));
 }

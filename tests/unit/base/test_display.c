@@ -53,12 +53,7 @@ static void bytes_that_are_no_character_are_escaped_one_by_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_people_write_stands_as_it_is),
-		cmocka_unit_test(controls_are_escaped),
-		cmocka_unit_test(marks_that_turn_the_order_of_letters_are_escaped),
-		cmocka_unit_test(bytes_that_are_no_character_are_escaped_one_by_one),
-	};
-
-	return cmocka_run_group_tests_name("display", tests, NULL, NULL);
+	return RUN(PLAIN(what_people_write_stands_as_it_is), PLAIN(controls_are_escaped),
+		   PLAIN(marks_that_turn_the_order_of_letters_are_escaped),
+		   PLAIN(bytes_that_are_no_character_are_escaped_one_by_one));
 }

@@ -63,14 +63,10 @@ static void a_character_that_does_not_fit_is_left_out_whole(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(setting_it_answers_the_code_and_keeps_the_sentence),
-		cmocka_unit_test(without_a_why_the_code_is_answered_alone),
-		cmocka_unit_test(the_old_sentence_may_be_part_of_the_new),
-		cmocka_unit_test(a_sentence_of_just_the_size_is_kept_whole),
-		cmocka_unit_test(a_character_that_fits_to_its_last_byte_stays),
-		cmocka_unit_test(a_character_that_does_not_fit_is_left_out_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(setting_it_answers_the_code_and_keeps_the_sentence),
+		   PLAIN(without_a_why_the_code_is_answered_alone),
+		   PLAIN(the_old_sentence_may_be_part_of_the_new),
+		   PLAIN(a_sentence_of_just_the_size_is_kept_whole),
+		   PLAIN(a_character_that_fits_to_its_last_byte_stays),
+		   PLAIN(a_character_that_does_not_fit_is_left_out_whole));
 }

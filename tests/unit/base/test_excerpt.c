@@ -50,13 +50,8 @@ static void it_is_cut_before_a_character_and_not_inside(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_short_value_stands_as_it_is),
-		cmocka_unit_test(null_is_called_null),
-		cmocka_unit_test(control_characters_marks_and_broken_bytes_are_escaped),
-		cmocka_unit_test(a_hundred_bytes_fit_and_one_more_is_cut),
-		cmocka_unit_test(it_is_cut_before_a_character_and_not_inside),
-	};
-
-	return cmocka_run_group_tests_name("excerpt", tests, NULL, NULL);
+	return RUN(PLAIN(a_short_value_stands_as_it_is), PLAIN(null_is_called_null),
+		   PLAIN(control_characters_marks_and_broken_bytes_are_escaped),
+		   PLAIN(a_hundred_bytes_fit_and_one_more_is_cut),
+		   PLAIN(it_is_cut_before_a_character_and_not_inside));
 }

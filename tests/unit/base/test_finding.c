@@ -15,7 +15,7 @@ void *__wrap_realloc(void *old, size_t size)
 	return out_of_memory ? NULL : __real_realloc(old, size);
 }
 
-static int none(void **state)
+static int set_up(void **state)
 {
 	wp_findings_release(&f);
 	return 0;
@@ -114,15 +114,11 @@ static void a_cure_without_room_is_not_cut(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(findings_come_in_order_and_the_first_failure_is_told, none),
-		cmocka_unit_test_setup(what_is_too_long_is_cut_at_a_character, none),
-		cmocka_unit_test_setup(a_cure_that_is_too_long_is_cut_at_a_character, none),
-		cmocka_unit_test_setup(words_of_another_encoding_become_utf8, none),
-		cmocka_unit_test_setup_teardown(many_fit, none, none),
-		cmocka_unit_test_setup(without_memory_there_is_a_failure_that_passes, none),
-		cmocka_unit_test(levels_and_rooms_have_names),
-		cmocka_unit_test(a_cure_without_room_is_not_cut),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(FRESH(findings_come_in_order_and_the_first_failure_is_told),
+		   FRESH(what_is_too_long_is_cut_at_a_character),
+		   FRESH(a_cure_that_is_too_long_is_cut_at_a_character),
+		   FRESH(words_of_another_encoding_become_utf8),
+		   cmocka_unit_test_setup_teardown(many_fit, set_up, set_up),
+		   FRESH(without_memory_there_is_a_failure_that_passes),
+		   PLAIN(levels_and_rooms_have_names), PLAIN(a_cure_without_room_is_not_cut));
 }

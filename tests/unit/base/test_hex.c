@@ -18,9 +18,5 @@ static void each_digit_has_its_value_and_nothing_else_has_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_digit_has_its_value_and_nothing_else_has_one),
-	};
-
-	return cmocka_run_group_tests_name("hex", tests, NULL, NULL);
+	return RUN(PLAIN(each_digit_has_its_value_and_nothing_else_has_one));
 }

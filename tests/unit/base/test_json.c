@@ -365,28 +365,16 @@ static void a_string_above_the_buffers_limit_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(each_kind_is_told),
-		TEST(space_around_is_not_of_the_value),
-		TEST(what_is_no_json_is_told_where),
-		TEST(of_the_first_value_what_follows_is_no_part),
-		TEST(a_nul_is_no_end),
-		TEST(containers_have_a_bound),
-		TEST(a_container_within_another_keeps_its_kind),
-		TEST(members_come_in_their_order_and_twice),
-		TEST(elements_have_no_name),
-		TEST(a_text_that_is_an_object_is_walked_as_it_is_read),
-		TEST(a_text_that_is_none_breaks_the_walk),
-		TEST(a_byte_that_ends_a_string_or_must_not_be_in_it_is_seen_anywhere),
-		TEST(a_string_stands_for_its_text),
-		TEST(half_a_pair_stands_for_nothing),
-		TEST(what_must_be_escaped_is),
-		TEST(jackson_escapes_what_java_has_as_pairs),
-		TEST(for_people_what_steers_a_terminal_is_escaped_too),
-		TEST(a_string_above_the_buffers_limit_is_refused),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(each_kind_is_told), TEST(space_around_is_not_of_the_value),
+		   TEST(what_is_no_json_is_told_where),
+		   TEST(of_the_first_value_what_follows_is_no_part), TEST(a_nul_is_no_end),
+		   TEST(containers_have_a_bound), TEST(a_container_within_another_keeps_its_kind),
+		   TEST(members_come_in_their_order_and_twice), TEST(elements_have_no_name),
+		   TEST(a_text_that_is_an_object_is_walked_as_it_is_read),
+		   TEST(a_text_that_is_none_breaks_the_walk),
+		   TEST(a_byte_that_ends_a_string_or_must_not_be_in_it_is_seen_anywhere),
+		   TEST(a_string_stands_for_its_text), TEST(half_a_pair_stands_for_nothing),
+		   TEST(what_must_be_escaped_is), TEST(jackson_escapes_what_java_has_as_pairs),
+		   TEST(for_people_what_steers_a_terminal_is_escaped_too),
+		   TEST(a_string_above_the_buffers_limit_is_refused));
 }

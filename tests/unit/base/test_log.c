@@ -394,19 +394,19 @@ static void lines_of_several_threads_do_not_mix(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_arrives),
-		cmocka_unit_test(lines_below_the_level_are_left_out),
-		cmocka_unit_test(a_full_pipe_drops_lines_and_the_next_tells_how_many),
-		cmocka_unit_test(the_longest_lines_are_not_torn_by_a_pipe),
-		cmocka_unit_test(others_on_the_same_pipe_keep_their_blocking_mode),
-		cmocka_unit_test(a_pipe_that_cannot_be_reopened_does_not_block_either),
-		cmocka_unit_test(a_reader_that_is_gone_does_not_end_the_process),
-		cmocka_unit_test(a_full_socket_drops_lines_and_tears_none),
-		cmocka_unit_test(a_socket_whose_peer_is_gone_does_not_end_the_process),
-		cmocka_unit_test(a_line_taken_in_part_is_ended_before_the_next_begins),
-		cmocka_unit_test(a_file_takes_everything),
-		cmocka_unit_test(with_standard_error_closed_nothing_is_written_anywhere),
-		cmocka_unit_test(lines_of_several_threads_do_not_mix),
+		PLAIN(a_line_arrives),
+		PLAIN(lines_below_the_level_are_left_out),
+		PLAIN(a_full_pipe_drops_lines_and_the_next_tells_how_many),
+		PLAIN(the_longest_lines_are_not_torn_by_a_pipe),
+		PLAIN(others_on_the_same_pipe_keep_their_blocking_mode),
+		PLAIN(a_pipe_that_cannot_be_reopened_does_not_block_either),
+		PLAIN(a_reader_that_is_gone_does_not_end_the_process),
+		PLAIN(a_full_socket_drops_lines_and_tears_none),
+		PLAIN(a_socket_whose_peer_is_gone_does_not_end_the_process),
+		PLAIN(a_line_taken_in_part_is_ended_before_the_next_begins),
+		PLAIN(a_file_takes_everything),
+		PLAIN(with_standard_error_closed_nothing_is_written_anywhere),
+		PLAIN(lines_of_several_threads_do_not_mix),
 	};
 
 	return cmocka_run_group_tests(tests, keep_stderr, restore_stderr);

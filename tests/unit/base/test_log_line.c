@@ -217,22 +217,13 @@ static void a_fact_for_which_no_room_is_left_is_left_out(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(logfmt_is_words_with_equals_signs),
-		cmocka_unit_test(json_is_one_object),
-		cmocka_unit_test(a_line_without_facts_is_whole),
-		cmocka_unit_test(every_level_has_its_name),
-		cmocka_unit_test(the_time_is_utc_with_three_digits_of_a_second),
-		cmocka_unit_test(numbers_go_to_their_ends),
-		cmocka_unit_test(logfmt_quotes_what_would_not_read_back),
-		cmocka_unit_test(no_text_is_null),
-		cmocka_unit_test(json_gives_back_what_was_said),
-		cmocka_unit_test(what_is_not_utf8_becomes_the_replacement_character),
-		cmocka_unit_test(a_line_of_any_length_is_well_formed),
-		cmocka_unit_test(a_text_is_cut_only_where_the_line_ends),
-		cmocka_unit_test(what_is_cut_says_so),
-		cmocka_unit_test(a_fact_for_which_no_room_is_left_is_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(logfmt_is_words_with_equals_signs), PLAIN(json_is_one_object),
+		   PLAIN(a_line_without_facts_is_whole), PLAIN(every_level_has_its_name),
+		   PLAIN(the_time_is_utc_with_three_digits_of_a_second),
+		   PLAIN(numbers_go_to_their_ends), PLAIN(logfmt_quotes_what_would_not_read_back),
+		   PLAIN(no_text_is_null), PLAIN(json_gives_back_what_was_said),
+		   PLAIN(what_is_not_utf8_becomes_the_replacement_character),
+		   PLAIN(a_line_of_any_length_is_well_formed),
+		   PLAIN(a_text_is_cut_only_where_the_line_ends), PLAIN(what_is_cut_says_so),
+		   PLAIN(a_fact_for_which_no_room_is_left_is_left_out));
 }

@@ -6,7 +6,7 @@
 
 static struct wp_log_memory memory;
 
-static int fresh(void **state)
+static int set_up(void **state)
 {
 	memset(&memory, 0, sizeof(memory));
 	return 0;
@@ -97,15 +97,9 @@ static void a_long_reason_is_cut_between_characters(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(warnings_and_errors_are_counted_by_event_and_level, fresh),
-		cmocka_unit_test_setup(
-			lines_of_note_are_kept_with_their_reason_and_progress_is_none, fresh),
-		cmocka_unit_test_setup(the_oldest_line_goes_first, fresh),
-		cmocka_unit_test_setup(more_events_than_there_is_room_for_are_counted_as_other,
-				       fresh),
-		cmocka_unit_test_setup(a_long_reason_is_cut_between_characters, fresh),
-	};
-
-	return cmocka_run_group_tests_name("log_memory", tests, NULL, NULL);
+	return RUN(FRESH(warnings_and_errors_are_counted_by_event_and_level),
+		   FRESH(lines_of_note_are_kept_with_their_reason_and_progress_is_none),
+		   FRESH(the_oldest_line_goes_first),
+		   FRESH(more_events_than_there_is_room_for_are_counted_as_other),
+		   FRESH(a_long_reason_is_cut_between_characters));
 }

@@ -33,7 +33,7 @@ static void check_heard(int fd, const char *wanted)
 	CHECK_TEXT(text, wanted);
 }
 
-static int clean(void **state)
+static int set_up(void **state)
 {
 	(void)snprintf(path, sizeof(path), "/tmp/walpost-notify-%ld", (long)getpid());
 	(void)unlink(path);
@@ -110,13 +110,8 @@ static void the_watchdog_is_this_process_s_or_nobody_s(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_manager_hears_what_it_is_told, clean),
-		cmocka_unit_test_setup(a_manager_in_the_abstract_namespace_too, clean),
-		cmocka_unit_test_setup(without_a_manager_or_with_one_that_is_gone_nothing_happens,
-				       clean),
-		cmocka_unit_test_setup(the_watchdog_is_this_process_s_or_nobody_s, clean),
-	};
-
-	return cmocka_run_group_tests_name("notify", tests, NULL, NULL);
+	return RUN(FRESH(a_manager_hears_what_it_is_told),
+		   FRESH(a_manager_in_the_abstract_namespace_too),
+		   FRESH(without_a_manager_or_with_one_that_is_gone_nothing_happens),
+		   FRESH(the_watchdog_is_this_process_s_or_nobody_s));
 }

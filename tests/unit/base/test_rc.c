@@ -20,10 +20,6 @@ static void a_number_that_is_no_reaction_is_unknown(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_reaction_has_a_name_of_its_own),
-		cmocka_unit_test(a_number_that_is_no_reaction_is_unknown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(every_reaction_has_a_name_of_its_own),
+		   PLAIN(a_number_that_is_no_reaction_is_unknown));
 }

@@ -28,9 +28,5 @@ static void secrets_are_known_by_name(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(secrets_are_known_by_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(secrets_are_known_by_name));
 }

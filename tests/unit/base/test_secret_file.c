@@ -131,25 +131,12 @@ static void one_that_cannot_be_read_at_first_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_reader_gets_what_stands_there, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			what_was_read_last_stands_in_for_a_file_that_is_gone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			so_it_does_for_one_that_is_empty_or_a_folder_or_too_large, set_up,
-			tear_down),
-		cmocka_unit_test_setup_teardown(so_it_does_for_what_the_reader_cannot_use, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_fifo_in_its_place_keeps_nobody_waiting, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(one_that_is_empty_from_the_start_may_stay_so,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_no_regular_file_gives_its_text_once, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(one_that_cannot_be_read_at_first_is_refused, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(each_reader_gets_what_stands_there),
+		   TEST(what_was_read_last_stands_in_for_a_file_that_is_gone),
+		   TEST(so_it_does_for_one_that_is_empty_or_a_folder_or_too_large),
+		   TEST(so_it_does_for_what_the_reader_cannot_use),
+		   TEST(a_fifo_in_its_place_keeps_nobody_waiting),
+		   TEST(one_that_is_empty_from_the_start_may_stay_so),
+		   TEST(what_is_no_regular_file_gives_its_text_once),
+		   TEST(one_that_cannot_be_read_at_first_is_refused));
 }

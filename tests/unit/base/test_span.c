@@ -40,12 +40,6 @@ static void equal_means_same_size_and_same_bytes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_null_text_gives_a_null_span),
-		cmocka_unit_test(an_empty_text_is_empty_and_not_null),
-		cmocka_unit_test(null_equals_null_only),
-		cmocka_unit_test(equal_means_same_size_and_same_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_null_text_gives_a_null_span), PLAIN(an_empty_text_is_empty_and_not_null),
+		   PLAIN(null_equals_null_only), PLAIN(equal_means_same_size_and_same_bytes));
 }

@@ -99,14 +99,8 @@ static void a_cut_text_ends_with_a_character(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_and_last_of_each_size_are_valid),
-		cmocka_unit_test(overlong_forms_surrogates_and_what_is_too_large_are_not),
-		cmocka_unit_test(what_is_cut_is_no_character),
-		cmocka_unit_test(a_character_has_its_number),
-		cmocka_unit_test(a_number_has_its_character),
-		cmocka_unit_test(a_cut_text_ends_with_a_character),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_first_and_last_of_each_size_are_valid),
+		   PLAIN(overlong_forms_surrogates_and_what_is_too_large_are_not),
+		   PLAIN(what_is_cut_is_no_character), PLAIN(a_character_has_its_number),
+		   PLAIN(a_number_has_its_character), PLAIN(a_cut_text_ends_with_a_character));
 }

@@ -47,12 +47,8 @@ static void the_wildcard_is_any_byte_and_others_stand_for_themselves(void **stat
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_wildcard_all_is_compared),
-		cmocka_unit_test(a_wildcard_stands_for_any_run_also_none),
-		cmocka_unit_test(it_goes_back_to_where_a_run_may_end_later),
-		cmocka_unit_test(the_wildcard_is_any_byte_and_others_stand_for_themselves),
-	};
-
-	return cmocka_run_group_tests_name("wildcard", tests, NULL, NULL);
+	return RUN(PLAIN(without_a_wildcard_all_is_compared),
+		   PLAIN(a_wildcard_stands_for_any_run_also_none),
+		   PLAIN(it_goes_back_to_where_a_run_may_end_later),
+		   PLAIN(the_wildcard_is_any_byte_and_others_stand_for_themselves));
 }

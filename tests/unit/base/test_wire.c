@@ -135,18 +135,11 @@ static void what_is_put_is_read_again(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_big_endian),
-		cmocka_unit_test(the_high_bit_is_no_sign),
-		cmocka_unit_test(a_number_that_is_one_byte_short_gives_zero),
-		cmocka_unit_test(after_a_short_read_nothing_is_given_any_more),
-		cmocka_unit_test(bytes_that_remain_are_an_error),
-		cmocka_unit_test(a_string_is_given_without_its_nul),
-		cmocka_unit_test(a_string_without_a_nul_is_an_error),
-		cmocka_unit_test(no_size_from_the_wire_reaches_past_the_end),
-		cmocka_unit_test(an_empty_field_is_not_null),
-		cmocka_unit_test(what_is_put_is_read_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(numbers_are_big_endian), PLAIN(the_high_bit_is_no_sign),
+		   PLAIN(a_number_that_is_one_byte_short_gives_zero),
+		   PLAIN(after_a_short_read_nothing_is_given_any_more),
+		   PLAIN(bytes_that_remain_are_an_error), PLAIN(a_string_is_given_without_its_nul),
+		   PLAIN(a_string_without_a_nul_is_an_error),
+		   PLAIN(no_size_from_the_wire_reaches_past_the_end),
+		   PLAIN(an_empty_field_is_not_null), PLAIN(what_is_put_is_read_again));
 }

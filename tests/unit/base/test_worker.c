@@ -487,25 +487,17 @@ static void without_memory_a_job_is_not_taken(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_job_runs_on_the_worker_and_is_done_on_ours),
-		cmocka_unit_test(the_fd_is_readable_only_when_something_is_to_be_collected),
-		cmocka_unit_test(jobs_run_in_order),
-		cmocka_unit_test(signals_are_left_to_the_loop),
-		cmocka_unit_test(sixty_four_jobs_may_wait),
-		cmocka_unit_test(what_nobody_collects_counts_as_waiting),
-		cmocka_unit_test(an_abandoned_job_that_runs_is_dropped_by_the_thread),
-		cmocka_unit_test(an_abandoned_job_that_waits_still_runs),
-		cmocka_unit_test(a_job_abandoned_between_its_end_and_collecting_is_dropped),
-		cmocka_unit_test(abandoning_what_was_collected_does_nothing),
-		cmocka_unit_test(done_may_submit_the_next_job),
-		cmocka_unit_test(freeing_nothing_is_fine),
-		cmocka_unit_test(freeing_waits_for_the_running_job_and_drops_all),
-		cmocka_unit_test(freeing_does_not_wait_for_a_job_that_never_ends),
-		cmocka_unit_test(several_workers_do_not_hold_each_other_back),
-		cmocka_unit_test(what_has_run_out_is_named),
-		cmocka_unit_test(without_memory_a_job_is_not_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_job_runs_on_the_worker_and_is_done_on_ours),
+		   PLAIN(the_fd_is_readable_only_when_something_is_to_be_collected),
+		   PLAIN(jobs_run_in_order), PLAIN(signals_are_left_to_the_loop),
+		   PLAIN(sixty_four_jobs_may_wait), PLAIN(what_nobody_collects_counts_as_waiting),
+		   PLAIN(an_abandoned_job_that_runs_is_dropped_by_the_thread),
+		   PLAIN(an_abandoned_job_that_waits_still_runs),
+		   PLAIN(a_job_abandoned_between_its_end_and_collecting_is_dropped),
+		   PLAIN(abandoning_what_was_collected_does_nothing),
+		   PLAIN(done_may_submit_the_next_job), PLAIN(freeing_nothing_is_fine),
+		   PLAIN(freeing_waits_for_the_running_job_and_drops_all),
+		   PLAIN(freeing_does_not_wait_for_a_job_that_never_ends),
+		   PLAIN(several_workers_do_not_hold_each_other_back),
+		   PLAIN(what_has_run_out_is_named), PLAIN(without_memory_a_job_is_not_taken));
 }

@@ -137,14 +137,9 @@ static void a_secret_that_was_rotated_in_its_file_needs_no_restart(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_same_is_no_change),
-		cmocka_unit_test(level_and_outbox_are_live),
-		cmocka_unit_test(what_only_a_start_can_change_stays_as_it_was),
-		cmocka_unit_test(named_outboxes_come_change_and_go),
-		cmocka_unit_test(properties_of_kafka_stay),
-		cmocka_unit_test(a_secret_is_named_and_not_told),
-		cmocka_unit_test(a_secret_that_was_rotated_in_its_file_needs_no_restart),
-	};
-	return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
+	return RUN(PLAIN(the_same_is_no_change), PLAIN(level_and_outbox_are_live),
+		   PLAIN(what_only_a_start_can_change_stays_as_it_was),
+		   PLAIN(named_outboxes_come_change_and_go), PLAIN(properties_of_kafka_stay),
+		   PLAIN(a_secret_is_named_and_not_told),
+		   PLAIN(a_secret_that_was_rotated_in_its_file_needs_no_restart));
 }

@@ -140,19 +140,14 @@ static void dead_letters_need_a_topic_that_can_be_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_least_that_is_needed_is_right),
-		cmocka_unit_test(what_is_missing_is_named_with_both_ways_to_set_it),
-		cmocka_unit_test(a_conninfo_that_libpq_refuses_is_wrong),
-		cmocka_unit_test(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
-		cmocka_unit_test(a_slot_has_a_name_that_postgres_allows),
-		cmocka_unit_test(the_decoding_memory_is_a_size_that_postgres_takes),
-		cmocka_unit_test(names_are_read_by_who_will_use_them),
-		cmocka_unit_test(the_right_one_of_expression_and_replacement_is_blamed),
-		cmocka_unit_test(header_lists_are_checked_too),
-		cmocka_unit_test(all_that_is_wrong_is_told_at_once),
-		cmocka_unit_test(dead_letters_need_a_topic_that_can_be_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_least_that_is_needed_is_right),
+		   PLAIN(what_is_missing_is_named_with_both_ways_to_set_it),
+		   PLAIN(a_conninfo_that_libpq_refuses_is_wrong),
+		   PLAIN(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
+		   PLAIN(a_slot_has_a_name_that_postgres_allows),
+		   PLAIN(the_decoding_memory_is_a_size_that_postgres_takes),
+		   PLAIN(names_are_read_by_who_will_use_them),
+		   PLAIN(the_right_one_of_expression_and_replacement_is_blamed),
+		   PLAIN(header_lists_are_checked_too), PLAIN(all_that_is_wrong_is_told_at_once),
+		   PLAIN(dead_letters_need_a_topic_that_can_be_one));
 }

@@ -249,20 +249,15 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_defaults_are_those_of_the_rooms),
-		cmocka_unit_test(the_later_source_wins),
-		cmocka_unit_test(a_later_property_goes_behind_all_others),
-		cmocka_unit_test(a_wrong_value_is_told_though_a_later_one_is_right),
-		cmocka_unit_test(a_setting_may_hold_what_a_shell_lets_through),
-		cmocka_unit_test(a_setting_without_key_or_value_is_refused),
-		cmocka_unit_test(a_key_beyond_the_limit_is_refused),
-		cmocka_unit_test(a_secret_in_a_setting_is_refused_and_not_repeated),
-		cmocka_unit_test(the_value_of_a_key_that_is_none_is_never_repeated),
-		cmocka_unit_test(a_conninfo_without_secret_may_be_a_setting),
-		cmocka_unit_test(releasing_leaves_nothing_and_may_be_repeated),
-		cmocka_unit_test(without_memory_it_says_so_wherever_it_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_defaults_are_those_of_the_rooms), PLAIN(the_later_source_wins),
+		   PLAIN(a_later_property_goes_behind_all_others),
+		   PLAIN(a_wrong_value_is_told_though_a_later_one_is_right),
+		   PLAIN(a_setting_may_hold_what_a_shell_lets_through),
+		   PLAIN(a_setting_without_key_or_value_is_refused),
+		   PLAIN(a_key_beyond_the_limit_is_refused),
+		   PLAIN(a_secret_in_a_setting_is_refused_and_not_repeated),
+		   PLAIN(the_value_of_a_key_that_is_none_is_never_repeated),
+		   PLAIN(a_conninfo_without_secret_may_be_a_setting),
+		   PLAIN(releasing_leaves_nothing_and_may_be_repeated),
+		   PLAIN(without_memory_it_says_so_wherever_it_ends));
 }

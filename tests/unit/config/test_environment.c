@@ -228,22 +228,16 @@ static void a_later_source_takes_the_place_of_the_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_variable_sets_its_key),
-		cmocka_unit_test(an_underscore_means_a_dot_in_kafka),
-		cmocka_unit_test(elsewhere_an_underscore_is_what_the_key_has),
-		cmocka_unit_test(what_kubernetes_injects_is_not_ours),
-		cmocka_unit_test(an_unknown_variable_is_warned_about),
-		cmocka_unit_test(a_name_beyond_the_limit_is_warned_about),
-		cmocka_unit_test(a_bad_value_is_an_error),
-		cmocka_unit_test(a_value_can_be_read_from_a_file),
-		cmocka_unit_test(one_newline_at_the_end_is_dropped_and_nothing_else),
-		cmocka_unit_test(the_place_names_variable_and_file),
-		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
-		cmocka_unit_test(a_value_and_its_file_exclude_each_other),
-		cmocka_unit_test(what_came_from_a_file_is_known_by_it),
-		cmocka_unit_test(a_later_source_takes_the_place_of_the_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_variable_sets_its_key), PLAIN(an_underscore_means_a_dot_in_kafka),
+		   PLAIN(elsewhere_an_underscore_is_what_the_key_has),
+		   PLAIN(what_kubernetes_injects_is_not_ours),
+		   PLAIN(an_unknown_variable_is_warned_about),
+		   PLAIN(a_name_beyond_the_limit_is_warned_about), PLAIN(a_bad_value_is_an_error),
+		   PLAIN(a_value_can_be_read_from_a_file),
+		   PLAIN(one_newline_at_the_end_is_dropped_and_nothing_else),
+		   PLAIN(the_place_names_variable_and_file),
+		   PLAIN(a_file_that_is_not_there_is_an_error),
+		   PLAIN(a_value_and_its_file_exclude_each_other),
+		   PLAIN(what_came_from_a_file_is_known_by_it),
+		   PLAIN(a_later_source_takes_the_place_of_the_file));
 }

@@ -355,33 +355,22 @@ static void properties_are_taken_up_to_the_limit(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_come_with_their_place),
-		cmocka_unit_test(a_value_is_kept_as_it_stands),
-		cmocka_unit_test(a_value_may_be_longer_than_any_buffer),
-		cmocka_unit_test(kafka_properties_pass_as_they_are),
-		cmocka_unit_test(a_section_may_come_in_parts),
-		cmocka_unit_test(the_forms_that_editors_leave_are_read),
-		cmocka_unit_test(an_empty_file_gives_the_defaults),
-		cmocka_unit_test(a_key_set_twice_names_both_lines),
-		cmocka_unit_test(each_further_repetition_names_the_first),
-		cmocka_unit_test(an_unknown_key_is_an_error_with_the_nearest),
-		cmocka_unit_test(an_unknown_section_is_an_error_with_the_nearest),
-		cmocka_unit_test(a_key_before_the_first_section_is_an_error),
-		cmocka_unit_test(a_line_that_is_nothing_is_an_error),
-		cmocka_unit_test(a_continued_line_is_an_error),
-		cmocka_unit_test(what_is_not_utf8_is_an_error),
-		cmocka_unit_test(a_bad_value_names_place_key_value_and_what_is_allowed),
-		cmocka_unit_test(a_long_or_strange_value_is_cut_and_cleaned_in_the_message),
-		cmocka_unit_test(all_that_is_wrong_is_told_at_once),
-		cmocka_unit_test(more_errors_than_fit_are_counted),
-		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
-		cmocka_unit_test(a_folder_is_not_a_file),
-		cmocka_unit_test(a_nul_byte_is_an_error),
-		cmocka_unit_test(a_file_may_be_one_mebibyte_and_no_more),
-		cmocka_unit_test(a_pipe_is_read_to_its_end),
-		cmocka_unit_test(properties_are_taken_up_to_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(values_come_with_their_place), PLAIN(a_value_is_kept_as_it_stands),
+		   PLAIN(a_value_may_be_longer_than_any_buffer),
+		   PLAIN(kafka_properties_pass_as_they_are), PLAIN(a_section_may_come_in_parts),
+		   PLAIN(the_forms_that_editors_leave_are_read),
+		   PLAIN(an_empty_file_gives_the_defaults), PLAIN(a_key_set_twice_names_both_lines),
+		   PLAIN(each_further_repetition_names_the_first),
+		   PLAIN(an_unknown_key_is_an_error_with_the_nearest),
+		   PLAIN(an_unknown_section_is_an_error_with_the_nearest),
+		   PLAIN(a_key_before_the_first_section_is_an_error),
+		   PLAIN(a_line_that_is_nothing_is_an_error), PLAIN(a_continued_line_is_an_error),
+		   PLAIN(what_is_not_utf8_is_an_error),
+		   PLAIN(a_bad_value_names_place_key_value_and_what_is_allowed),
+		   PLAIN(a_long_or_strange_value_is_cut_and_cleaned_in_the_message),
+		   PLAIN(all_that_is_wrong_is_told_at_once),
+		   PLAIN(more_errors_than_fit_are_counted),
+		   PLAIN(a_file_that_is_not_there_is_an_error), PLAIN(a_folder_is_not_a_file),
+		   PLAIN(a_nul_byte_is_an_error), PLAIN(a_file_may_be_one_mebibyte_and_no_more),
+		   PLAIN(a_pipe_is_read_to_its_end), PLAIN(properties_are_taken_up_to_the_limit));
 }

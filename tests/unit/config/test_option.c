@@ -122,19 +122,12 @@ static void what_resembles_nothing_is_like_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_key_is_there_once_and_in_a_known_section),
-		cmocka_unit_test(no_two_keys_share_a_variable),
-		cmocka_unit_test(no_two_options_share_a_member),
-		cmocka_unit_test(each_default_and_example_is_allowed),
-		cmocka_unit_test(each_option_explains_itself),
-		cmocka_unit_test(what_must_be_set_has_an_example),
-		cmocka_unit_test(a_variable_has_capitals_and_underscores),
-		cmocka_unit_test(what_is_allowed_is_said_in_words),
-		cmocka_unit_test(a_wrong_key_is_like_the_nearest),
-		cmocka_unit_test(the_right_key_in_the_wrong_section_is_found),
-		cmocka_unit_test(what_resembles_nothing_is_like_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(each_key_is_there_once_and_in_a_known_section),
+		   PLAIN(no_two_keys_share_a_variable), PLAIN(no_two_options_share_a_member),
+		   PLAIN(each_default_and_example_is_allowed), PLAIN(each_option_explains_itself),
+		   PLAIN(what_must_be_set_has_an_example),
+		   PLAIN(a_variable_has_capitals_and_underscores),
+		   PLAIN(what_is_allowed_is_said_in_words), PLAIN(a_wrong_key_is_like_the_nearest),
+		   PLAIN(the_right_key_in_the_wrong_section_is_found),
+		   PLAIN(what_resembles_nothing_is_like_nothing));
 }

@@ -181,20 +181,14 @@ static void each_is_checked_by_its_own_values(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_named_one_there_is_the_plain),
-		cmocka_unit_test(a_named_one_inherits_what_it_does_not_set),
-		cmocka_unit_test(the_plain_one_is_one_of_several_when_it_names_its_source),
-		cmocka_unit_test(table_leaves_and_prefix_are_not_inherited),
-		cmocka_unit_test(environment_and_command_line_name_them_too),
-		cmocka_unit_test(what_each_sets_is_shown),
-		cmocka_unit_test(a_name_is_no_word_of_a_key_and_has_no_odd_letters),
-		cmocka_unit_test(what_is_one_for_all_stands_under_the_plain_one),
-		cmocka_unit_test(a_wrong_key_or_value_is_named_with_its_outbox),
-		cmocka_unit_test(there_are_64_at_most),
-		cmocka_unit_test(each_has_a_source_of_its_own),
-		cmocka_unit_test(each_is_checked_by_its_own_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(
+		PLAIN(without_a_named_one_there_is_the_plain),
+		PLAIN(a_named_one_inherits_what_it_does_not_set),
+		PLAIN(the_plain_one_is_one_of_several_when_it_names_its_source),
+		PLAIN(table_leaves_and_prefix_are_not_inherited),
+		PLAIN(environment_and_command_line_name_them_too), PLAIN(what_each_sets_is_shown),
+		PLAIN(a_name_is_no_word_of_a_key_and_has_no_odd_letters),
+		PLAIN(what_is_one_for_all_stands_under_the_plain_one),
+		PLAIN(a_wrong_key_or_value_is_named_with_its_outbox), PLAIN(there_are_64_at_most),
+		PLAIN(each_has_a_source_of_its_own), PLAIN(each_is_checked_by_its_own_values));
 }

@@ -226,21 +226,15 @@ static void a_value_cut_for_a_message_ends_with_a_whole_character(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_sample_is_the_deployed_file),
-		cmocka_unit_test(the_sample_is_a_right_configuration),
-		cmocka_unit_test(the_sample_uncommented_says_each_default),
-		cmocka_unit_test(no_line_of_the_sample_is_wide),
-		cmocka_unit_test(the_reference_has_each_option_whole),
-		cmocka_unit_test(what_is_shown_names_each_key_with_value_and_place),
-		cmocka_unit_test(secrets_are_never_shown),
-		cmocka_unit_test(a_property_that_librdkafka_has_not_seen_shows_no_value),
-		cmocka_unit_test(secrets_are_not_repeated_in_errors),
-		cmocka_unit_test(an_empty_secret_is_shown_as_empty),
-		cmocka_unit_test(control_characters_are_shown_as_numbers),
-		cmocka_unit_test(what_was_half_read_is_not_shown),
-		cmocka_unit_test(a_value_cut_for_a_message_ends_with_a_whole_character),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(
+		PLAIN(the_sample_is_the_deployed_file), PLAIN(the_sample_is_a_right_configuration),
+		PLAIN(the_sample_uncommented_says_each_default),
+		PLAIN(no_line_of_the_sample_is_wide), PLAIN(the_reference_has_each_option_whole),
+		PLAIN(what_is_shown_names_each_key_with_value_and_place),
+		PLAIN(secrets_are_never_shown),
+		PLAIN(a_property_that_librdkafka_has_not_seen_shows_no_value),
+		PLAIN(secrets_are_not_repeated_in_errors), PLAIN(an_empty_secret_is_shown_as_empty),
+		PLAIN(control_characters_are_shown_as_numbers),
+		PLAIN(what_was_half_read_is_not_shown),
+		PLAIN(a_value_cut_for_a_message_ends_with_a_whole_character));
 }

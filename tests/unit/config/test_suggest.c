@@ -59,12 +59,8 @@ static void a_word_beyond_the_limit_is_neither_asked_nor_suggested(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_nearest_word_is_suggested),
-		cmocka_unit_test(a_word_too_far_from_all_suggests_nothing),
-		cmocka_unit_test(two_letters_of_two_are_too_far),
-		cmocka_unit_test(a_word_beyond_the_limit_is_neither_asked_nor_suggested),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(the_nearest_word_is_suggested),
+		   PLAIN(a_word_too_far_from_all_suggests_nothing),
+		   PLAIN(two_letters_of_two_are_too_far),
+		   PLAIN(a_word_beyond_the_limit_is_neither_asked_nor_suggested));
 }

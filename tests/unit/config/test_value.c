@@ -197,20 +197,13 @@ static void a_duration_that_is_no_option_has_the_same_units(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_count_is_taken_within_its_range),
-		cmocka_unit_test(a_count_is_digits_only),
-		cmocka_unit_test(a_narrow_number_leaves_its_neighbours_alone),
-		cmocka_unit_test(a_size_may_have_a_unit),
-		cmocka_unit_test(a_size_out_of_range_or_of_another_unit_is_refused),
-		cmocka_unit_test(a_duration_has_a_unit),
-		cmocka_unit_test(a_duration_out_of_range_is_refused),
-		cmocka_unit_test(a_duration_that_is_no_option_has_the_same_units),
-		cmocka_unit_test(a_choice_is_one_of_its_names),
-		cmocka_unit_test(each_log_level_and_format_has_its_name),
-		cmocka_unit_test(a_truth_is_yes_or_no_or_what_else_one_writes),
-		cmocka_unit_test(a_text_is_taken_up_to_its_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(
+		PLAIN(a_count_is_taken_within_its_range), PLAIN(a_count_is_digits_only),
+		PLAIN(a_narrow_number_leaves_its_neighbours_alone), PLAIN(a_size_may_have_a_unit),
+		PLAIN(a_size_out_of_range_or_of_another_unit_is_refused),
+		PLAIN(a_duration_has_a_unit), PLAIN(a_duration_out_of_range_is_refused),
+		PLAIN(a_duration_that_is_no_option_has_the_same_units),
+		PLAIN(a_choice_is_one_of_its_names), PLAIN(each_log_level_and_format_has_its_name),
+		PLAIN(a_truth_is_yes_or_no_or_what_else_one_writes),
+		PLAIN(a_text_is_taken_up_to_its_limit));
 }

@@ -182,18 +182,13 @@ static void each_part_has_a_name(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_record_equals_itself),
-		cmocka_unit_test(a_key_or_a_value_differs_from_a_byte_on),
-		cmocka_unit_test(a_partition_is_compared_in_the_right_topic_only),
-		cmocka_unit_test(a_timestamp_is_compared_where_both_are_known),
-		cmocka_unit_test(a_header_differs_by_name),
-		cmocka_unit_test(headers_of_one_name_are_compared_in_their_order),
-		cmocka_unit_test(the_same_headers_in_another_order_differ_in_that_alone),
-		cmocka_unit_test(what_only_walpost_adds_makes_no_difference),
-		cmocka_unit_test(more_differences_than_there_is_room_for_are_counted),
-		cmocka_unit_test(each_part_has_a_name),
-	};
-
-	return cmocka_run_group_tests_name("compare", tests, NULL, NULL);
+	return RUN(PLAIN(a_record_equals_itself), PLAIN(a_key_or_a_value_differs_from_a_byte_on),
+		   PLAIN(a_partition_is_compared_in_the_right_topic_only),
+		   PLAIN(a_timestamp_is_compared_where_both_are_known),
+		   PLAIN(a_header_differs_by_name),
+		   PLAIN(headers_of_one_name_are_compared_in_their_order),
+		   PLAIN(the_same_headers_in_another_order_differ_in_that_alone),
+		   PLAIN(what_only_walpost_adds_makes_no_difference),
+		   PLAIN(more_differences_than_there_is_room_for_are_counted),
+		   PLAIN(each_part_has_a_name));
 }

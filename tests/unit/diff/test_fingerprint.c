@@ -134,14 +134,10 @@ static void without_room_or_memory_the_buffer_is_as_it_was(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_it_holds_all_of_the_record),
-		cmocka_unit_test(of_large_parts_a_digest_is_enough_to_tell_equal_from_different),
-		cmocka_unit_test(null_equals_null_only_and_unknown_all_that_is_there),
-		cmocka_unit_test(what_only_walpost_adds_is_left_out),
-		cmocka_unit_test(what_follows_from_the_commit_or_the_start_is_unknown),
-		cmocka_unit_test(without_room_or_memory_the_buffer_is_as_it_was),
-	};
-
-	return cmocka_run_group_tests_name("imprint", tests, NULL, NULL);
+	return RUN(PLAIN(whole_it_holds_all_of_the_record),
+		   PLAIN(of_large_parts_a_digest_is_enough_to_tell_equal_from_different),
+		   PLAIN(null_equals_null_only_and_unknown_all_that_is_there),
+		   PLAIN(what_only_walpost_adds_is_left_out),
+		   PLAIN(what_follows_from_the_commit_or_the_start_is_unknown),
+		   PLAIN(without_room_or_memory_the_buffer_is_as_it_was));
 }

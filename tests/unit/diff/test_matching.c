@@ -394,26 +394,21 @@ static void without_memory_it_says_so_and_goes_on_when_there_is_some(void **stat
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_equal_different_or_missing),
-		cmocka_unit_test(a_difference_is_kept_with_a_piece_of_both_sides),
-		cmocka_unit_test(a_window_begins_at_a_character_shortly_before_the_difference),
-		cmocka_unit_test(a_window_ends_with_a_character),
-		cmocka_unit_test(headers_are_counted_by_name_and_each_row_once),
-		cmocka_unit_test(an_id_is_the_same_in_all_forms),
-		cmocka_unit_test(a_number_is_an_id_with_and_without_its_schema),
-		cmocka_unit_test(what_only_looks_like_json_is_an_id_as_it_stands),
-		cmocka_unit_test(without_the_header_the_columns_value_is_the_id),
-		cmocka_unit_test(a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own),
-		cmocka_unit_test(what_is_certain_is_shown_before_what_is_not),
-		cmocka_unit_test(rows_with_one_id_each_have_their_own_record),
-		cmocka_unit_test(of_rows_with_one_id_the_equal_one_is_whose_record_it_is),
-		cmocka_unit_test(beyond_the_first_bound_digests_are_kept),
-		cmocka_unit_test(beyond_the_last_bound_a_row_is_refused),
-		cmocka_unit_test(many_rows_are_found_again),
-		cmocka_unit_test(without_rows_all_records_are_foreign),
-		cmocka_unit_test(without_memory_it_says_so_and_goes_on_when_there_is_some),
-	};
-
-	return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
+	return RUN(PLAIN(rows_are_equal_different_or_missing),
+		   PLAIN(a_difference_is_kept_with_a_piece_of_both_sides),
+		   PLAIN(a_window_begins_at_a_character_shortly_before_the_difference),
+		   PLAIN(a_window_ends_with_a_character),
+		   PLAIN(headers_are_counted_by_name_and_each_row_once),
+		   PLAIN(an_id_is_the_same_in_all_forms),
+		   PLAIN(a_number_is_an_id_with_and_without_its_schema),
+		   PLAIN(what_only_looks_like_json_is_an_id_as_it_stands),
+		   PLAIN(without_the_header_the_columns_value_is_the_id),
+		   PLAIN(a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own),
+		   PLAIN(what_is_certain_is_shown_before_what_is_not),
+		   PLAIN(rows_with_one_id_each_have_their_own_record),
+		   PLAIN(of_rows_with_one_id_the_equal_one_is_whose_record_it_is),
+		   PLAIN(beyond_the_first_bound_digests_are_kept),
+		   PLAIN(beyond_the_last_bound_a_row_is_refused), PLAIN(many_rows_are_found_again),
+		   PLAIN(without_rows_all_records_are_foreign),
+		   PLAIN(without_memory_it_says_so_and_goes_on_when_there_is_some));
 }

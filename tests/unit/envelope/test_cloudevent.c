@@ -336,13 +336,10 @@ static void out_of_memory_is_said(void **state)
 	CHECK_EQ(count, 0);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(what_every_event_has_is_enough),
-		TEST(all_that_an_event_can_have_is_good),
+	return RUN(
+		TEST(what_every_event_has_is_enough), TEST(all_that_an_event_can_have_is_good),
 		TEST(an_event_without_id_source_or_type_is_refused),
 		TEST(an_empty_attribute_is_refused),
 		TEST(an_attribute_with_a_control_character_is_refused),
@@ -351,17 +348,9 @@ int main(void)
 		TEST(an_extension_with_a_wrong_name_is_refused),
 		TEST(an_extension_that_is_there_twice_is_refused),
 		TEST(an_extension_with_a_control_character_is_refused),
-		TEST(a_long_value_is_told_in_part),
-		TEST(headers_come_in_one_order),
-		TEST(what_an_event_has_not_is_no_header),
-		TEST(values_are_not_encoded),
-		TEST(headers_that_are_there_stay),
-		TEST(headers_beyond_their_bound_are_not_written),
-		TEST(texts_fill_their_bound_and_not_one_byte_more),
-		TEST(the_most_extensions_fit),
-		TEST(the_next_event_asks_for_no_memory),
-		TEST(out_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests_name("cloudevent", tests, NULL, NULL);
+		TEST(a_long_value_is_told_in_part), TEST(headers_come_in_one_order),
+		TEST(what_an_event_has_not_is_no_header), TEST(values_are_not_encoded),
+		TEST(headers_that_are_there_stay), TEST(headers_beyond_their_bound_are_not_written),
+		TEST(texts_fill_their_bound_and_not_one_byte_more), TEST(the_most_extensions_fit),
+		TEST(the_next_event_asks_for_no_memory), TEST(out_of_memory_is_said));
 }

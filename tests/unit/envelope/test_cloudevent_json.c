@@ -215,27 +215,16 @@ static void out_of_memory_is_said(void **state)
 	}
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(members_come_in_one_order),
-		TEST(what_an_event_has_not_is_no_member),
-		TEST(what_json_must_escape_is_escaped_in_attributes),
-		TEST(json_data_stays_byte_for_byte),
-		TEST(data_of_a_suffix_json_is_json_too),
-		TEST(text_data_is_a_string),
-		TEST(binary_data_is_base64_whatever_its_type),
-		TEST(an_event_without_data_has_no_data_member),
-		TEST(data_that_is_no_json_is_refused),
-		TEST(data_that_is_no_utf8_is_refused),
-		TEST(what_was_in_the_buffer_is_gone),
-		TEST(it_fills_its_bound_and_not_one_byte_more),
-		TEST(binary_data_fills_its_bound_too),
-		TEST(the_next_event_asks_for_no_memory),
-		TEST(out_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests_name("cloudevent_json", tests, NULL, NULL);
+	return RUN(TEST(members_come_in_one_order), TEST(what_an_event_has_not_is_no_member),
+		   TEST(what_json_must_escape_is_escaped_in_attributes),
+		   TEST(json_data_stays_byte_for_byte), TEST(data_of_a_suffix_json_is_json_too),
+		   TEST(text_data_is_a_string), TEST(binary_data_is_base64_whatever_its_type),
+		   TEST(an_event_without_data_has_no_data_member),
+		   TEST(data_that_is_no_json_is_refused), TEST(data_that_is_no_utf8_is_refused),
+		   TEST(what_was_in_the_buffer_is_gone),
+		   TEST(it_fills_its_bound_and_not_one_byte_more),
+		   TEST(binary_data_fills_its_bound_too), TEST(the_next_event_asks_for_no_memory),
+		   TEST(out_of_memory_is_said));
 }

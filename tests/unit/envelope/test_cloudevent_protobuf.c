@@ -269,23 +269,13 @@ static void out_of_memory_is_said(void **state)
 	}
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(every_attribute_comes_back),
-		TEST(its_bytes_are_those_of_the_specification),
-		TEST(what_an_event_has_not_is_absent),
-		TEST(empty_data_is_there),
-		TEST(binary_data_may_be_any_bytes),
-		TEST(a_time_before_1970_counts_nanoseconds_forward),
-		TEST(text_that_is_no_utf8_or_has_a_nul_is_refused),
-		TEST(it_fills_its_bounds_and_not_one_byte_more),
-		TEST(the_most_attributes_fit),
-		TEST(the_next_event_asks_for_no_memory),
-		TEST(out_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests_name("cloudevent_protobuf", tests, NULL, NULL);
+	return RUN(TEST(every_attribute_comes_back), TEST(its_bytes_are_those_of_the_specification),
+		   TEST(what_an_event_has_not_is_absent), TEST(empty_data_is_there),
+		   TEST(binary_data_may_be_any_bytes),
+		   TEST(a_time_before_1970_counts_nanoseconds_forward),
+		   TEST(text_that_is_no_utf8_or_has_a_nul_is_refused),
+		   TEST(it_fills_its_bounds_and_not_one_byte_more), TEST(the_most_attributes_fit),
+		   TEST(the_next_event_asks_for_no_memory), TEST(out_of_memory_is_said));
 }

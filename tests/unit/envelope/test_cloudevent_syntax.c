@@ -197,18 +197,14 @@ static void a_time_outside_the_years_1_to_9999_cannot_be_written(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_is_utf8_without_controls_and_noncharacters),
-		cmocka_unit_test(a_uri_reference_has_the_characters_of_rfc_3986),
-		cmocka_unit_test(a_percent_at_the_end_reads_nothing_behind_it),
-		cmocka_unit_test(an_absolute_uri_has_a_scheme_and_no_fragment),
-		cmocka_unit_test(a_media_type_is_two_tokens_and_parameters),
-		cmocka_unit_test(json_is_told_by_the_subtype_or_its_suffix),
-		cmocka_unit_test(no_content_type_means_json),
-		cmocka_unit_test(an_extension_is_named_with_small_letters_and_digits),
-		cmocka_unit_test(a_time_is_written_with_six_digits_always),
-		cmocka_unit_test(a_time_outside_the_years_1_to_9999_cannot_be_written),
-	};
-
-	return cmocka_run_group_tests_name("cloudevent_syntax", tests, NULL, NULL);
+	return RUN(PLAIN(text_is_utf8_without_controls_and_noncharacters),
+		   PLAIN(a_uri_reference_has_the_characters_of_rfc_3986),
+		   PLAIN(a_percent_at_the_end_reads_nothing_behind_it),
+		   PLAIN(an_absolute_uri_has_a_scheme_and_no_fragment),
+		   PLAIN(a_media_type_is_two_tokens_and_parameters),
+		   PLAIN(json_is_told_by_the_subtype_or_its_suffix),
+		   PLAIN(no_content_type_means_json),
+		   PLAIN(an_extension_is_named_with_small_letters_and_digits),
+		   PLAIN(a_time_is_written_with_six_digits_always),
+		   PLAIN(a_time_outside_the_years_1_to_9999_cannot_be_written));
 }

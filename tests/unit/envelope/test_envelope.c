@@ -258,22 +258,10 @@ static void out_of_memory_is_said(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_field_comes_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(its_bytes_are_those_of_the_published_message,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(null_is_absent_and_empty_is_there, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(key_payload_and_header_values_may_hold_any_bytes,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_end_of_time_does_not_wrap, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_text_that_is_not_utf8_is_refused, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(it_fills_its_bound_and_not_one_byte_more, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(the_most_headers_fit, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(out_of_memory_is_said, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests_name("envelope", tests, NULL, NULL);
+	return RUN(TEST(every_field_comes_back), TEST(its_bytes_are_those_of_the_published_message),
+		   TEST(null_is_absent_and_empty_is_there),
+		   TEST(key_payload_and_header_values_may_hold_any_bytes),
+		   TEST(the_end_of_time_does_not_wrap), TEST(a_text_that_is_not_utf8_is_refused),
+		   TEST(it_fills_its_bound_and_not_one_byte_more), TEST(the_most_headers_fit),
+		   TEST(out_of_memory_is_said));
 }

@@ -439,36 +439,26 @@ static void each_lack_of_memory_is_told(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(what_debezium_expands_is_the_same_to_the_byte),
-		TEST(what_debezium_leaves_as_it_is_stays),
-		TEST(what_stops_debezium_fails),
-		TEST(a_long_payload_is_expanded_too),
-		TEST(numbers_are_as_java_writes_them),
-		TEST(integers_end_at_64_bits),
-		TEST(strings_are_as_jackson_writes_them),
-		TEST(of_members_of_one_name_the_last_stands_in_the_place_of_the_first),
-		TEST(what_follows_the_closing_brace_is_not_read),
-		TEST(nulls_and_empty_arrays_are_left_out),
-		TEST(nulls_are_kept_where_that_is_wanted),
-		TEST(empty_arrays_are_kept_where_that_is_wanted),
-		TEST(an_empty_array_stays_but_has_no_schema),
-		TEST(elements_must_be_of_one_type),
-		TEST(arrays_in_an_array_must_fit_the_first),
-		TEST(objects_of_an_array_have_the_members_of_all),
-		TEST(a_member_without_a_name_has_no_place_in_a_schema),
-		TEST(a_number_has_a_thousand_digits_at_most),
-		TEST(a_thousand_containers_stand_within_each_other_at_most),
-		TEST(a_value_above_the_limit_fails),
-		TEST(only_what_is_written_counts_for_the_limit),
-		TEST(more_values_than_fit_take_no_memory),
-		TEST(objects_with_members_of_their_own_stop_at_the_limit),
-		TEST(a_member_that_would_be_lost_fails),
-		TEST(one_expansion_follows_another_without_new_memory),
-		TEST(each_lack_of_memory_is_told),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests_name("expand", tests, NULL, NULL);
+	return RUN(TEST(what_debezium_expands_is_the_same_to_the_byte),
+		   TEST(what_debezium_leaves_as_it_is_stays), TEST(what_stops_debezium_fails),
+		   TEST(a_long_payload_is_expanded_too), TEST(numbers_are_as_java_writes_them),
+		   TEST(integers_end_at_64_bits), TEST(strings_are_as_jackson_writes_them),
+		   TEST(of_members_of_one_name_the_last_stands_in_the_place_of_the_first),
+		   TEST(what_follows_the_closing_brace_is_not_read),
+		   TEST(nulls_and_empty_arrays_are_left_out),
+		   TEST(nulls_are_kept_where_that_is_wanted),
+		   TEST(empty_arrays_are_kept_where_that_is_wanted),
+		   TEST(an_empty_array_stays_but_has_no_schema), TEST(elements_must_be_of_one_type),
+		   TEST(arrays_in_an_array_must_fit_the_first),
+		   TEST(objects_of_an_array_have_the_members_of_all),
+		   TEST(a_member_without_a_name_has_no_place_in_a_schema),
+		   TEST(a_number_has_a_thousand_digits_at_most),
+		   TEST(a_thousand_containers_stand_within_each_other_at_most),
+		   TEST(a_value_above_the_limit_fails),
+		   TEST(only_what_is_written_counts_for_the_limit),
+		   TEST(more_values_than_fit_take_no_memory),
+		   TEST(objects_with_members_of_their_own_stop_at_the_limit),
+		   TEST(a_member_that_would_be_lost_fails),
+		   TEST(one_expansion_follows_another_without_new_memory),
+		   TEST(each_lack_of_memory_is_told));
 }

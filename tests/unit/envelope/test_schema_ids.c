@@ -129,14 +129,10 @@ static void a_topic_has_at_most_249_letters(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_id_has_four_bytes_big_endian),
-		cmocka_unit_test(protobuf_has_the_index_of_its_message_behind_it),
-		cmocka_unit_test(the_first_that_matches_counts_and_a_star_is_any_run),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(eight_levels_and_1024_items_are_possible),
-		cmocka_unit_test(a_topic_has_at_most_249_letters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(an_id_has_four_bytes_big_endian),
+		   PLAIN(protobuf_has_the_index_of_its_message_behind_it),
+		   PLAIN(the_first_that_matches_counts_and_a_star_is_any_run),
+		   PLAIN(what_is_no_list_is_refused),
+		   PLAIN(eight_levels_and_1024_items_are_possible),
+		   PLAIN(a_topic_has_at_most_249_letters));
 }

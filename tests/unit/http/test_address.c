@@ -62,11 +62,6 @@ static void anything_else_is_refused_with_what_is_allowed(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_port_alone_is_of_loopback),
-		cmocka_unit_test(an_address_may_stand_before_it),
-		cmocka_unit_test(anything_else_is_refused_with_what_is_allowed),
-	};
-
-	return cmocka_run_group_tests_name("address", tests, NULL, NULL);
+	return RUN(PLAIN(a_port_alone_is_of_loopback), PLAIN(an_address_may_stand_before_it),
+		   PLAIN(anything_else_is_refused_with_what_is_allowed));
 }

@@ -256,24 +256,15 @@ static void there_is_a_limit_of_bytes(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_separator_is_an_equal_sign_a_colon_or_space),
-		cmocka_unit_test(a_backslash_makes_ordinary_what_follows),
-		cmocka_unit_test(an_escaped_unit_is_a_character),
-		cmocka_unit_test(a_line_goes_on_behind_a_backslash),
-		cmocka_unit_test(comments_and_blank_lines_are_nothing),
-		cmocka_unit_test(each_property_knows_its_line),
-		cmocka_unit_test(json_is_an_object_of_properties),
-		cmocka_unit_test(comments_in_json_are_passed_over),
-		cmocka_unit_test(what_stands_beside_the_config_is_marked),
-		cmocka_unit_test(what_is_no_configuration_is_refused_with_its_line),
-		cmocka_unit_test(yaml_is_refused_in_one_sentence),
-		cmocka_unit_test(properties_are_not_taken_for_yaml),
-		cmocka_unit_test(a_list_of_connectors_is_refused_in_one_sentence),
-		cmocka_unit_test(json_that_is_none_is_refused_with_its_line),
-		cmocka_unit_test(there_is_a_limit_of_properties),
-		cmocka_unit_test(there_is_a_limit_of_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_separator_is_an_equal_sign_a_colon_or_space),
+		   PLAIN(a_backslash_makes_ordinary_what_follows),
+		   PLAIN(an_escaped_unit_is_a_character), PLAIN(a_line_goes_on_behind_a_backslash),
+		   PLAIN(comments_and_blank_lines_are_nothing), PLAIN(each_property_knows_its_line),
+		   PLAIN(json_is_an_object_of_properties), PLAIN(comments_in_json_are_passed_over),
+		   PLAIN(what_stands_beside_the_config_is_marked),
+		   PLAIN(what_is_no_configuration_is_refused_with_its_line),
+		   PLAIN(yaml_is_refused_in_one_sentence), PLAIN(properties_are_not_taken_for_yaml),
+		   PLAIN(a_list_of_connectors_is_refused_in_one_sentence),
+		   PLAIN(json_that_is_none_is_refused_with_its_line),
+		   PLAIN(there_is_a_limit_of_properties), PLAIN(there_is_a_limit_of_bytes));
 }

@@ -82,13 +82,9 @@ static void a_librdkafka_too_old_for_scram_is_named(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_credentials_are_about_the_login),
-		cmocka_unit_test(a_connection_lost_to_a_refused_certificate_is_about_tls),
-		cmocka_unit_test(a_broker_that_hangs_up_in_the_handshake_may_only_be_starting),
-		cmocka_unit_test(each_trouble_has_its_cure),
-		cmocka_unit_test(a_librdkafka_too_old_for_scram_is_named),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(wrong_credentials_are_about_the_login),
+		   PLAIN(a_connection_lost_to_a_refused_certificate_is_about_tls),
+		   PLAIN(a_broker_that_hangs_up_in_the_handshake_may_only_be_starting),
+		   PLAIN(each_trouble_has_its_cure),
+		   PLAIN(a_librdkafka_too_old_for_scram_is_named));
 }

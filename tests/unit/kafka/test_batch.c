@@ -73,13 +73,8 @@ static void the_quick_size_is_never_below(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_record_takes_68_bytes),
-		cmocka_unit_test(null_takes_as_much_as_empty),
-		cmocka_unit_test(a_length_grows_by_a_byte_at_64_and_8192),
-		cmocka_unit_test(headers_count_with_names_and_lengths),
-		cmocka_unit_test(the_quick_size_is_never_below),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(an_empty_record_takes_68_bytes), PLAIN(null_takes_as_much_as_empty),
+		   PLAIN(a_length_grows_by_a_byte_at_64_and_8192),
+		   PLAIN(headers_count_with_names_and_lengths),
+		   PLAIN(the_quick_size_is_never_below));
 }

@@ -290,19 +290,14 @@ static void acls_are_read_as_the_broker_does(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_topic_has_nothing_to_cure),
-		cmocka_unit_test(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
-		cmocka_unit_test(a_missing_topic_that_is_made_by_itself_is_fine),
-		cmocka_unit_test(a_topic_that_is_hidden_or_none_is_refused),
-		cmocka_unit_test(one_replica_is_warned_of),
-		cmocka_unit_test(replicas_in_sync_are_weighed),
-		cmocka_unit_test(partitions_without_a_leader_are_told),
-		cmocka_unit_test(a_topic_must_take_what_we_send),
-		cmocka_unit_test(settings_that_lose_or_change_events_are_warned_of),
-		cmocka_unit_test(rights_are_told),
-		cmocka_unit_test(topics_that_make_themselves_are_judged),
-		cmocka_unit_test(acls_are_read_as_the_broker_does),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_healthy_topic_has_nothing_to_cure),
+		   PLAIN(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
+		   PLAIN(a_missing_topic_that_is_made_by_itself_is_fine),
+		   PLAIN(a_topic_that_is_hidden_or_none_is_refused),
+		   PLAIN(one_replica_is_warned_of), PLAIN(replicas_in_sync_are_weighed),
+		   PLAIN(partitions_without_a_leader_are_told),
+		   PLAIN(a_topic_must_take_what_we_send),
+		   PLAIN(settings_that_lose_or_change_events_are_warned_of), PLAIN(rights_are_told),
+		   PLAIN(topics_that_make_themselves_are_judged),
+		   PLAIN(acls_are_read_as_the_broker_does));
 }

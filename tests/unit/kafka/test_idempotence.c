@@ -28,10 +28,6 @@ static void each_denial_in_a_row_waits_longer_up_to_eight_seconds(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(who_never_wrote_is_denied_for_good),
-		cmocka_unit_test(each_denial_in_a_row_waits_longer_up_to_eight_seconds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(who_never_wrote_is_denied_for_good),
+		   PLAIN(each_denial_in_a_row_waits_longer_up_to_eight_seconds));
 }

@@ -74,13 +74,9 @@ static void an_unknown_name_is_none(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(murmur2_gives_the_published_values),
-		cmocka_unit_test(a_null_key_goes_where_chance_says),
-		cmocka_unit_test(an_empty_key_is_a_key_but_to_consistent_random),
-		cmocka_unit_test(without_random_a_null_key_always_goes_to_the_same_one),
-		cmocka_unit_test(an_unknown_name_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(murmur2_gives_the_published_values),
+		   PLAIN(a_null_key_goes_where_chance_says),
+		   PLAIN(an_empty_key_is_a_key_but_to_consistent_random),
+		   PLAIN(without_random_a_null_key_always_goes_to_the_same_one),
+		   PLAIN(an_unknown_name_is_none));
 }

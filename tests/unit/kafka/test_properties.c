@@ -17,7 +17,7 @@ static void with(const char *name, const char *value)
 		(struct wp_property){ .name = name, .value = value, .where = "walpost.conf:12" };
 }
 
-static int brokers_only(void **state)
+static int set_up(void **state)
 {
 	options = (struct wp_kafka_options){ 0 };
 	error.text[0] = '\0';
@@ -39,7 +39,7 @@ static void refused(const char *name, const char *value)
 {
 	rd_kafka_conf_t *conf = NULL;
 
-	(void)brokers_only(NULL);
+	(void)set_up(NULL);
 	with(name, value);
 	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
 	CHECK(conf == NULL);
@@ -192,7 +192,7 @@ static void a_queue_limit_below_the_bounds_is_refused(void **state)
 	refused("queue.buffering.max.messages", "26383");
 	CHECK_HAS(error.text, "26384 or more");
 	refused("queue.buffering.max.kbytes", "65536");
-	(void)brokers_only(NULL);
+	(void)set_up(NULL);
 	error.text[0] = '\0';
 	with("queue.buffering.max.messages", "26384");
 	rd_kafka_conf_destroy(accepted());
@@ -221,25 +221,16 @@ static void the_largest_record_is_told_without_a_producer(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_defaults_keep_the_promise, brokers_only),
-		cmocka_unit_test_setup(the_users_value_wins_where_it_breaks_nothing, brokers_only),
-		cmocka_unit_test_setup(the_later_of_two_wins, brokers_only),
-		cmocka_unit_test_setup(what_breaks_the_promise_is_refused, brokers_only),
-		cmocka_unit_test_setup(an_alias_does_not_slip_past, brokers_only),
-		cmocka_unit_test_setup(an_unknown_or_wrong_property_is_refused_with_its_place,
-				       brokers_only),
-		cmocka_unit_test_setup(a_login_before_a_broker_is_refused_and_not_repeated,
-				       brokers_only),
-		cmocka_unit_test_setup(a_login_by_token_without_a_method_is_refused, brokers_only),
-		cmocka_unit_test_setup(no_broker_is_refused, brokers_only),
-		cmocka_unit_test_setup(librdkafkas_queue_lies_above_the_relays_bounds,
-				       brokers_only),
-		cmocka_unit_test_setup(bounds_beyond_librdkafkas_are_refused, brokers_only),
-		cmocka_unit_test_setup(a_queue_limit_below_the_bounds_is_refused, brokers_only),
-		cmocka_unit_test_setup(a_secret_is_not_shown_when_it_is_refused, brokers_only),
-		cmocka_unit_test_setup(the_largest_record_is_told_without_a_producer, brokers_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(FRESH(the_defaults_keep_the_promise),
+		   FRESH(the_users_value_wins_where_it_breaks_nothing),
+		   FRESH(the_later_of_two_wins), FRESH(what_breaks_the_promise_is_refused),
+		   FRESH(an_alias_does_not_slip_past),
+		   FRESH(an_unknown_or_wrong_property_is_refused_with_its_place),
+		   FRESH(a_login_before_a_broker_is_refused_and_not_repeated),
+		   FRESH(a_login_by_token_without_a_method_is_refused), FRESH(no_broker_is_refused),
+		   FRESH(librdkafkas_queue_lies_above_the_relays_bounds),
+		   FRESH(bounds_beyond_librdkafkas_are_refused),
+		   FRESH(a_queue_limit_below_the_bounds_is_refused),
+		   FRESH(a_secret_is_not_shown_when_it_is_refused),
+		   FRESH(the_largest_record_is_told_without_a_producer));
 }

@@ -85,10 +85,6 @@ static void what_came_first_goes_first(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_record_is_copied_whole_and_outlives_the_original),
-		cmocka_unit_test(what_came_first_goes_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_record_is_copied_whole_and_outlives_the_original),
+		   PLAIN(what_came_first_goes_first));
 }

@@ -98,15 +98,10 @@ static void tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contac
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_unanswered_question_after_a_broken_connection_is_no_outage),
-		cmocka_unit_test(all_brokers_down_counts_as_one_silence),
-		cmocka_unit_test(silence_without_a_broken_connection_is_an_outage),
-		cmocka_unit_test(a_probe_is_due_when_what_is_in_flight_is_met_with_silence),
-		cmocka_unit_test(a_login_refused_before_the_first_contact_is_the_configurations),
-		cmocka_unit_test(
-			tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(one_unanswered_question_after_a_broken_connection_is_no_outage),
+		   PLAIN(all_brokers_down_counts_as_one_silence),
+		   PLAIN(silence_without_a_broken_connection_is_an_outage),
+		   PLAIN(a_probe_is_due_when_what_is_in_flight_is_met_with_silence),
+		   PLAIN(a_login_refused_before_the_first_contact_is_the_configurations),
+		   PLAIN(tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact));
 }

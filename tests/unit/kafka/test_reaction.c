@@ -62,13 +62,9 @@ static void a_purge_and_a_success_call_for_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_records_and_timestamps_call_for_isolation),
-		cmocka_unit_test(missing_and_forbidden_topics_wait_and_are_never_poison),
-		cmocka_unit_test(fatal_and_sequence_errors_rewind),
-		cmocka_unit_test(an_unlisted_code_rewinds_and_is_not_poison),
-		cmocka_unit_test(a_purge_and_a_success_call_for_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(sizes_records_and_timestamps_call_for_isolation),
+		   PLAIN(missing_and_forbidden_topics_wait_and_are_never_poison),
+		   PLAIN(fatal_and_sequence_errors_rewind),
+		   PLAIN(an_unlisted_code_rewinds_and_is_not_poison),
+		   PLAIN(a_purge_and_a_success_call_for_nothing));
 }

@@ -185,21 +185,15 @@ static void more_files_than_can_be_watched_are_not(void **state)
 	CHECK_EQ(secrets.count, WP_SECRETS_MAX - 1);
 }
 
-#define SECRETS_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		SECRETS_TEST(nothing_changes_while_nobody_writes),
-		SECRETS_TEST(a_change_is_one_when_it_was_seen_twice),
-		SECRETS_TEST(while_somebody_writes_it_is_none),
-		SECRETS_TEST(what_is_written_in_place_with_the_same_size_is_seen),
-		SECRETS_TEST(the_swap_of_a_symbolic_link_is_seen),
-		SECRETS_TEST(what_comes_back_as_it_was_is_no_change),
-		SECRETS_TEST(one_that_is_gone_or_empty_is_of_no_use),
-		SECRETS_TEST(a_new_password_alone_is_a_login),
-		SECRETS_TEST(more_files_than_can_be_watched_are_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(nothing_changes_while_nobody_writes),
+		   TEST(a_change_is_one_when_it_was_seen_twice),
+		   TEST(while_somebody_writes_it_is_none),
+		   TEST(what_is_written_in_place_with_the_same_size_is_seen),
+		   TEST(the_swap_of_a_symbolic_link_is_seen),
+		   TEST(what_comes_back_as_it_was_is_no_change),
+		   TEST(one_that_is_gone_or_empty_is_of_no_use),
+		   TEST(a_new_password_alone_is_a_login),
+		   TEST(more_files_than_can_be_watched_are_not));
 }

@@ -71,12 +71,7 @@ static void wrong_values_are_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_librdkafka_tells_is_read),
-		cmocka_unit_test(before_a_broker_is_known_the_configured_ones_are_told),
-		cmocka_unit_test(what_is_no_object_changes_nothing),
-		cmocka_unit_test(wrong_values_are_nothing),
-	};
-
-	return cmocka_run_group_tests_name("statistics", tests, NULL, NULL);
+	return RUN(PLAIN(what_librdkafka_tells_is_read),
+		   PLAIN(before_a_broker_is_known_the_configured_ones_are_told),
+		   PLAIN(what_is_no_object_changes_nothing), PLAIN(wrong_values_are_nothing));
 }

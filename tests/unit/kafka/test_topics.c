@@ -293,21 +293,16 @@ static void each_topic_to_be_retried_is_found_once(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_topic_is_unknown_and_the_same_one_next_time),
-		cmocka_unit_test(the_one_unused_for_longest_makes_room),
-		cmocka_unit_test(none_makes_room_that_records_are_queued_for),
-		cmocka_unit_test(one_with_records_in_flight_stays),
-		cmocka_unit_test(queued_records_are_counted_and_those_whose_topic_is_not_ready),
-		cmocka_unit_test(each_topic_to_be_retried_is_found_once),
-		cmocka_unit_test(an_offset_that_goes_back_is_data_lost_and_is_told_once),
-		cmocka_unit_test(what_tells_nothing_is_no_alarm),
-		cmocka_unit_test(many_topics_are_all_found),
-		cmocka_unit_test(partitions_are_counted_over_all_topics),
-		cmocka_unit_test(a_name_may_be_as_long_as_kafka_allows),
-		cmocka_unit_test(handles_go_and_what_is_known_stays),
-		cmocka_unit_test(partitions_begin_unknown_and_are_forgotten_with_the_handles),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_new_topic_is_unknown_and_the_same_one_next_time),
+		   PLAIN(the_one_unused_for_longest_makes_room),
+		   PLAIN(none_makes_room_that_records_are_queued_for),
+		   PLAIN(one_with_records_in_flight_stays),
+		   PLAIN(queued_records_are_counted_and_those_whose_topic_is_not_ready),
+		   PLAIN(each_topic_to_be_retried_is_found_once),
+		   PLAIN(an_offset_that_goes_back_is_data_lost_and_is_told_once),
+		   PLAIN(what_tells_nothing_is_no_alarm), PLAIN(many_topics_are_all_found),
+		   PLAIN(partitions_are_counted_over_all_topics),
+		   PLAIN(a_name_may_be_as_long_as_kafka_allows),
+		   PLAIN(handles_go_and_what_is_known_stays),
+		   PLAIN(partitions_begin_unknown_and_are_forgotten_with_the_handles));
 }

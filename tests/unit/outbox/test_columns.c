@@ -129,18 +129,13 @@ static void the_names_fill_their_storage_and_not_one_byte_more(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_the_empty_list),
-		cmocka_unit_test(a_header_has_its_columns_name_unless_it_is_given_one),
-		cmocka_unit_test(spaces_around_do_not_count_and_inside_they_do),
-		cmocka_unit_test(names_are_neither_folded_nor_limited_to_letters),
-		cmocka_unit_test(what_is_quoted_may_hold_anything),
-		cmocka_unit_test(one_column_may_stand_twice),
-		cmocka_unit_test(empty_items_and_names_are_refused),
-		cmocka_unit_test(broken_quotes_and_ends_are_refused),
-		cmocka_unit_test(sixty_items_are_taken_and_one_more_is_refused),
-		cmocka_unit_test(the_names_fill_their_storage_and_not_one_byte_more),
-	};
-
-	return cmocka_run_group_tests_name("columns", tests, NULL, NULL);
+	return RUN(PLAIN(nothing_is_the_empty_list),
+		   PLAIN(a_header_has_its_columns_name_unless_it_is_given_one),
+		   PLAIN(spaces_around_do_not_count_and_inside_they_do),
+		   PLAIN(names_are_neither_folded_nor_limited_to_letters),
+		   PLAIN(what_is_quoted_may_hold_anything), PLAIN(one_column_may_stand_twice),
+		   PLAIN(empty_items_and_names_are_refused),
+		   PLAIN(broken_quotes_and_ends_are_refused),
+		   PLAIN(sixty_items_are_taken_and_one_more_is_refused),
+		   PLAIN(the_names_fill_their_storage_and_not_one_byte_more));
 }

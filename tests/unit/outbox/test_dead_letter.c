@@ -160,14 +160,10 @@ static void an_event_with_all_the_headers_there_may_be_has_room(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_has_the_events_key_value_and_headers_and_says_what_it_was),
-		cmocka_unit_test(without_its_value_it_says_where_that_is),
-		cmocka_unit_test(bare_it_has_neither_key_nor_the_events_headers),
-		cmocka_unit_test(columns_that_are_nowhere_else_are_headers),
-		cmocka_unit_test(bare_it_has_the_beginning_of_a_huge_id),
-		cmocka_unit_test(what_is_not_known_is_null),
-		cmocka_unit_test(an_event_with_all_the_headers_there_may_be_has_room),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(it_has_the_events_key_value_and_headers_and_says_what_it_was),
+		   PLAIN(without_its_value_it_says_where_that_is),
+		   PLAIN(bare_it_has_neither_key_nor_the_events_headers),
+		   PLAIN(columns_that_are_nowhere_else_are_headers),
+		   PLAIN(bare_it_has_the_beginning_of_a_huge_id), PLAIN(what_is_not_known_is_null),
+		   PLAIN(an_event_with_all_the_headers_there_may_be_has_room));
 }

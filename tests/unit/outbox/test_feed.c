@@ -497,28 +497,21 @@ static void too_many_tables_are_a_wrong_configuration(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_row_is_the_record_that_a_relay_sends),
-		TEST(a_message_is_a_record_in_its_place),
-		TEST(the_ordinal_counts_all_inserts_and_transactional_messages),
-		TEST(the_timeline_is_that_on_which_the_transaction_was_committed),
-		TEST(poison_tells_why_and_what_could_be_made),
-		TEST(a_row_without_a_column_that_is_needed_is_poison),
-		TEST(an_unknown_table_is_asked_about_and_its_row_is_offered_again),
-		TEST(a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not),
-		TEST(a_message_that_is_not_transactional_is_noted),
-		TEST(an_update_of_an_outbox_is_noted_and_other_changes_are_nothing),
-		TEST(values_in_binary_are_read_by_what_is_known_of_the_columns),
-		TEST(a_type_that_came_later_is_known_with_fresh_facts),
-		TEST(what_a_pattern_covers_is_asked_about_before_it_counts),
-		TEST(a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration),
-		TEST(what_is_not_the_plugins_is_refused),
-		TEST(wrong_options_are_told),
-		TEST(without_memory_it_says_so_wherever_that_is),
-		TEST(too_many_tables_are_a_wrong_configuration),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_row_is_the_record_that_a_relay_sends),
+		   TEST(a_message_is_a_record_in_its_place),
+		   TEST(the_ordinal_counts_all_inserts_and_transactional_messages),
+		   TEST(the_timeline_is_that_on_which_the_transaction_was_committed),
+		   TEST(poison_tells_why_and_what_could_be_made),
+		   TEST(a_row_without_a_column_that_is_needed_is_poison),
+		   TEST(an_unknown_table_is_asked_about_and_its_row_is_offered_again),
+		   TEST(a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not),
+		   TEST(a_message_that_is_not_transactional_is_noted),
+		   TEST(an_update_of_an_outbox_is_noted_and_other_changes_are_nothing),
+		   TEST(values_in_binary_are_read_by_what_is_known_of_the_columns),
+		   TEST(a_type_that_came_later_is_known_with_fresh_facts),
+		   TEST(what_a_pattern_covers_is_asked_about_before_it_counts),
+		   TEST(a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration),
+		   TEST(what_is_not_the_plugins_is_refused), TEST(wrong_options_are_told),
+		   TEST(without_memory_it_says_so_wherever_that_is),
+		   TEST(too_many_tables_are_a_wrong_configuration));
 }

@@ -144,19 +144,10 @@ static void a_text_above_the_buffers_limit_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(members_are_headers_in_their_order_and_twice),
-		TEST(what_is_no_string_stands_as_it_is_written),
-		TEST(names_and_strings_are_unescaped),
-		TEST(what_is_no_object_is_refused),
-		TEST(a_header_needs_a_name),
-		TEST(half_of_a_pair_is_refused),
-		TEST(the_sentence_shows_only_an_excerpt),
-		TEST(what_was_given_does_not_move),
-		TEST(a_text_above_the_buffers_limit_is_refused),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests_name("json_headers", tests, NULL, NULL);
+	return RUN(TEST(members_are_headers_in_their_order_and_twice),
+		   TEST(what_is_no_string_stands_as_it_is_written),
+		   TEST(names_and_strings_are_unescaped), TEST(what_is_no_object_is_refused),
+		   TEST(a_header_needs_a_name), TEST(half_of_a_pair_is_refused),
+		   TEST(the_sentence_shows_only_an_excerpt), TEST(what_was_given_does_not_move),
+		   TEST(a_text_above_the_buffers_limit_is_refused));
 }

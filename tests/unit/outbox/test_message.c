@@ -296,26 +296,19 @@ static void sixty_headers_fit(void **state)
 	CHECK_EQ(read_bytes(bytes, size + 5), WP_DATA);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(debeziums_content_is_an_event),
-		TEST(members_go_by_the_names_of_the_columns),
-		TEST(escapes_are_undone_in_names_and_texts),
-		TEST(of_two_members_of_one_name_the_last_counts),
-		TEST(headers_have_a_member_of_their_own),
-		TEST(a_missing_key_may_have_a_fallback_or_be_allowed),
-		TEST(what_is_no_event_is_refused_with_what_there_is),
-		TEST(what_is_no_event_is_kept_whole),
-		TEST(a_list_of_columns_that_is_none_is_refused),
-		TEST(a_protobuf_message_is_an_event),
-		TEST(fields_that_are_not_known_are_passed_over),
-		TEST(each_cut_of_it_is_refused_or_lacks_something),
-		TEST(what_is_no_message_is_refused),
-		TEST(sixty_headers_fit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(debeziums_content_is_an_event),
+		   TEST(members_go_by_the_names_of_the_columns),
+		   TEST(escapes_are_undone_in_names_and_texts),
+		   TEST(of_two_members_of_one_name_the_last_counts),
+		   TEST(headers_have_a_member_of_their_own),
+		   TEST(a_missing_key_may_have_a_fallback_or_be_allowed),
+		   TEST(what_is_no_event_is_refused_with_what_there_is),
+		   TEST(what_is_no_event_is_kept_whole),
+		   TEST(a_list_of_columns_that_is_none_is_refused),
+		   TEST(a_protobuf_message_is_an_event),
+		   TEST(fields_that_are_not_known_are_passed_over),
+		   TEST(each_cut_of_it_is_refused_or_lacks_something),
+		   TEST(what_is_no_message_is_refused), TEST(sixty_headers_fit));
 }

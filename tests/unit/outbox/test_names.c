@@ -273,27 +273,19 @@ static void out_of_memory_is_said(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_a_schema_it_is_public),
-		cmocka_unit_test(an_unquoted_part_is_folded_and_a_quoted_one_is_not),
-		cmocka_unit_test(quotes_protect_dots_quotes_and_spaces),
-		cmocka_unit_test(spaces_around_parts_do_not_count),
-		cmocka_unit_test(what_sql_would_not_take_is_refused),
-		cmocka_unit_test(a_part_of_255_bytes_is_taken_and_one_more_is_refused),
-		cmocka_unit_test(a_name_is_quoted_where_sql_needs_it_and_only_there),
-		cmocka_unit_test(a_keyword_is_quoted_as_a_schema_and_free_behind_the_dot),
-		cmocka_unit_test(the_longest_text_fits_and_a_small_room_cuts_it),
-		cmocka_unit_test(the_empty_list_matches_nothing),
-		cmocka_unit_test(a_pattern_without_a_star_is_a_name),
-		cmocka_unit_test(a_star_stands_for_any_run_of_its_part),
-		cmocka_unit_test(a_single_star_matches_every_table),
-		cmocka_unit_test(a_quoted_star_is_a_star),
-		cmocka_unit_test(one_of_a_list_is_enough),
-		cmocka_unit_test(what_is_no_list_is_refused),
-		cmocka_unit_test(a_list_holds_256_patterns_and_not_one_more),
-		cmocka_unit_test(a_pattern_of_many_stars_ends_soon),
-		cmocka_unit_test(out_of_memory_is_said),
-	};
-
-	return cmocka_run_group_tests_name("names", tests, NULL, NULL);
+	return RUN(PLAIN(without_a_schema_it_is_public),
+		   PLAIN(an_unquoted_part_is_folded_and_a_quoted_one_is_not),
+		   PLAIN(quotes_protect_dots_quotes_and_spaces),
+		   PLAIN(spaces_around_parts_do_not_count),
+		   PLAIN(what_sql_would_not_take_is_refused),
+		   PLAIN(a_part_of_255_bytes_is_taken_and_one_more_is_refused),
+		   PLAIN(a_name_is_quoted_where_sql_needs_it_and_only_there),
+		   PLAIN(a_keyword_is_quoted_as_a_schema_and_free_behind_the_dot),
+		   PLAIN(the_longest_text_fits_and_a_small_room_cuts_it),
+		   PLAIN(the_empty_list_matches_nothing), PLAIN(a_pattern_without_a_star_is_a_name),
+		   PLAIN(a_star_stands_for_any_run_of_its_part),
+		   PLAIN(a_single_star_matches_every_table), PLAIN(a_quoted_star_is_a_star),
+		   PLAIN(one_of_a_list_is_enough), PLAIN(what_is_no_list_is_refused),
+		   PLAIN(a_list_holds_256_patterns_and_not_one_more),
+		   PLAIN(a_pattern_of_many_stars_ends_soon), PLAIN(out_of_memory_is_said));
 }

@@ -173,21 +173,14 @@ static void out_of_memory_is_said_wherever_it_ends(void **state)
 	CHECK(allocations > 6);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_relation_belongs_to_the_outbox_of_its_name),
-		TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
-		TEST(what_is_no_table_of_ours_may_be_a_partition),
-		TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),
-		TEST(a_message_belongs_to_the_outbox_of_its_prefix),
-		TEST(tables_are_counted_without_those_that_have_none),
-		TEST(what_is_ignored_is_so_for_all),
-		TEST(what_is_wrong_with_one_is_told),
-		TEST(out_of_memory_is_said_wherever_it_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_relation_belongs_to_the_outbox_of_its_name),
+		   TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
+		   TEST(what_is_no_table_of_ours_may_be_a_partition),
+		   TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),
+		   TEST(a_message_belongs_to_the_outbox_of_its_prefix),
+		   TEST(tables_are_counted_without_those_that_have_none),
+		   TEST(what_is_ignored_is_so_for_all), TEST(what_is_wrong_with_one_is_told),
+		   TEST(out_of_memory_is_said_wherever_it_ends));
 }

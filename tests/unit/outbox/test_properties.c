@@ -177,20 +177,10 @@ static void a_text_above_the_buffers_limit_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_trace_context_is_read),
-		TEST(comments_and_blank_lines_are_passed_over),
-		TEST(a_name_ends_at_the_first_separator),
-		TEST(names_come_in_their_order_and_twice),
-		TEST(a_backslash_joins_lines),
-		TEST(escapes_stand_for_characters),
-		TEST(a_malformed_escape_is_refused),
-		TEST(half_of_a_pair_is_refused),
-		TEST(what_was_given_does_not_move),
-		TEST(a_text_above_the_buffers_limit_is_refused),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests_name("properties", tests, NULL, NULL);
+	return RUN(TEST(a_trace_context_is_read), TEST(comments_and_blank_lines_are_passed_over),
+		   TEST(a_name_ends_at_the_first_separator),
+		   TEST(names_come_in_their_order_and_twice), TEST(a_backslash_joins_lines),
+		   TEST(escapes_stand_for_characters), TEST(a_malformed_escape_is_refused),
+		   TEST(half_of_a_pair_is_refused), TEST(what_was_given_does_not_move),
+		   TEST(a_text_above_the_buffers_limit_is_refused));
 }

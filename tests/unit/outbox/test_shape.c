@@ -518,30 +518,23 @@ static void what_can_not_be_a_record_is_told_as_far_as_it_could_be_made(void **s
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_event_becomes_a_record),
-		cmocka_unit_test(null_and_empty_stay_what_they_are),
-		cmocka_unit_test(only_the_standard_headers_asked_for_are_there),
-		cmocka_unit_test(without_a_type_column_there_is_no_type_header),
-		cmocka_unit_test(the_source_and_the_columns_follow),
-		cmocka_unit_test(all_headers_that_can_be_configured_fit),
-		cmocka_unit_test(a_bytea_payload_is_decoded),
-		cmocka_unit_test(an_empty_bytea_before_any_other_is_empty_and_not_null),
-		cmocka_unit_test(a_text_payload_that_looks_like_a_bytea_is_left_alone),
-		cmocka_unit_test(every_byte_comes_back),
-		cmocka_unit_test(broken_hex_is_refused_with_its_place),
-		cmocka_unit_test(what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more),
-		cmocka_unit_test(a_message_fills_the_limit_and_not_one_byte_more),
-		cmocka_unit_test(the_message_carries_the_payload_and_the_records_headers),
-		cmocka_unit_test(a_message_that_cannot_be_made_is_refused),
-		cmocka_unit_test(a_topic_that_kafka_does_not_take_is_refused),
-		cmocka_unit_test(the_timestamp_is_the_commit_time_and_never_now),
-		cmocka_unit_test(wrong_options_are_refused_each_by_its_name),
-		cmocka_unit_test(a_warm_shape_costs_no_memory),
-		cmocka_unit_test(what_a_huge_event_took_is_given_back_by_a_small_one),
-		cmocka_unit_test(out_of_memory_is_said),
-		cmocka_unit_test(what_can_not_be_a_record_is_told_as_far_as_it_could_be_made),
-	};
-
-	return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
+	return RUN(PLAIN(an_event_becomes_a_record), PLAIN(null_and_empty_stay_what_they_are),
+		   PLAIN(only_the_standard_headers_asked_for_are_there),
+		   PLAIN(without_a_type_column_there_is_no_type_header),
+		   PLAIN(the_source_and_the_columns_follow),
+		   PLAIN(all_headers_that_can_be_configured_fit), PLAIN(a_bytea_payload_is_decoded),
+		   PLAIN(an_empty_bytea_before_any_other_is_empty_and_not_null),
+		   PLAIN(a_text_payload_that_looks_like_a_bytea_is_left_alone),
+		   PLAIN(every_byte_comes_back), PLAIN(broken_hex_is_refused_with_its_place),
+		   PLAIN(what_is_made_of_a_payload_fills_the_limit_and_not_one_byte_more),
+		   PLAIN(a_message_fills_the_limit_and_not_one_byte_more),
+		   PLAIN(the_message_carries_the_payload_and_the_records_headers),
+		   PLAIN(a_message_that_cannot_be_made_is_refused),
+		   PLAIN(a_topic_that_kafka_does_not_take_is_refused),
+		   PLAIN(the_timestamp_is_the_commit_time_and_never_now),
+		   PLAIN(wrong_options_are_refused_each_by_its_name),
+		   PLAIN(a_warm_shape_costs_no_memory),
+		   PLAIN(what_a_huge_event_took_is_given_back_by_a_small_one),
+		   PLAIN(out_of_memory_is_said),
+		   PLAIN(what_can_not_be_a_record_is_told_as_far_as_it_could_be_made));
 }

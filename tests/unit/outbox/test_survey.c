@@ -314,7 +314,6 @@ static void the_beginning_of_a_large_change_that_is_no_event_is_passed_over(void
 	static const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
 
-	(void)state;
 	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
@@ -365,24 +364,17 @@ static void wrong_options_are_told(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(it_matters_not_whether_a_record_could_be_made),
-		TEST(an_event_is_named_with_its_topic_and_position),
-		TEST(an_event_from_before_a_promotion_has_the_timeline_of_its_commit),
-		TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
-		TEST(what_can_never_be_delivered_is_named_with_its_reason),
-		TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),
-		TEST(a_row_without_a_column_that_is_needed_is_named_and_counted),
-		TEST(leaves_are_known_by_oid_or_by_pattern),
-		TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
-		TEST(a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal),
-		TEST(the_beginning_of_a_large_message_tells_that_there_is_one),
-		TEST(the_beginning_of_a_large_change_that_is_no_event_is_passed_over),
-		TEST(what_is_not_the_plugins_is_refused),
-		TEST(wrong_options_are_told),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(it_matters_not_whether_a_record_could_be_made),
+		   TEST(an_event_is_named_with_its_topic_and_position),
+		   TEST(an_event_from_before_a_promotion_has_the_timeline_of_its_commit),
+		   TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
+		   TEST(what_can_never_be_delivered_is_named_with_its_reason),
+		   TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),
+		   TEST(a_row_without_a_column_that_is_needed_is_named_and_counted),
+		   TEST(leaves_are_known_by_oid_or_by_pattern),
+		   TEST(the_beginning_of_a_large_row_is_enough_to_name_it),
+		   TEST(a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal),
+		   TEST(the_beginning_of_a_large_message_tells_that_there_is_one),
+		   TEST(the_beginning_of_a_large_change_that_is_no_event_is_passed_over),
+		   TEST(what_is_not_the_plugins_is_refused), TEST(wrong_options_are_told));
 }

@@ -231,16 +231,11 @@ static void an_end_says_where_the_slot_stands(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_row_tells_all_that_its_owner_wrote),
-		cmocka_unit_test(a_row_of_the_first_shape_tells_what_it_can),
-		cmocka_unit_test(no_row_means_no_owner),
-		cmocka_unit_test(a_longer_owner_is_cut_and_stays_a_stranger),
-		cmocka_unit_test(numbers_out_of_range_are_not_believed),
-		cmocka_unit_test(a_position_that_is_none_is_not_believed),
-		cmocka_unit_test(another_shape_is_not_believed),
-		cmocka_unit_test(what_is_written_waits_for_no_lock),
-		cmocka_unit_test(an_end_says_where_the_slot_stands),
-	};
-	return cmocka_run_group_tests_name("checkpoint", tests, NULL, NULL);
+	return RUN(PLAIN(a_row_tells_all_that_its_owner_wrote),
+		   PLAIN(a_row_of_the_first_shape_tells_what_it_can), PLAIN(no_row_means_no_owner),
+		   PLAIN(a_longer_owner_is_cut_and_stays_a_stranger),
+		   PLAIN(numbers_out_of_range_are_not_believed),
+		   PLAIN(a_position_that_is_none_is_not_believed),
+		   PLAIN(another_shape_is_not_believed), PLAIN(what_is_written_waits_for_no_lock),
+		   PLAIN(an_end_says_where_the_slot_stands));
 }

@@ -273,8 +273,6 @@ static void the_facts_for_people_name_hosts_and_tls(void **state)
 	CHECK_EQ(wp_connection_facts(&options, &facts, &error), WP_CONFIG);
 }
 
-#define TEST(name_) cmocka_unit_test_setup(name_, set_up)
-
 static void check_values(const struct wp_postgres_options *options, const char *conninfo,
 			 const char *password)
 {
@@ -313,26 +311,18 @@ static void what_stands_in_files_is_read_for_each_connection(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_host_that_is_not_local_gets_require),
-		TEST(a_local_host_stays_as_libpq_has_it),
-		TEST(what_is_written_out_stays),
-		TEST(hosts_of_the_environment_count),
-		TEST(hosts_and_sslmode_of_a_service_count),
-		TEST(hosts_addresses_and_ports_are_told_apart),
-		TEST(only_names_must_be_resolved),
-		TEST(without_a_host_it_is_libpqs_socket),
-		TEST(what_libpq_does_not_take_is_refused_in_its_words),
-		TEST(hosts_are_bounded),
-		TEST(names_are_bounded),
-		TEST(our_settings_follow_the_users_and_win),
-		TEST(options_are_bounded),
-		TEST(the_users_keepalives_are_noticed),
-		TEST(a_written_gssencmode_is_noticed),
-		TEST(the_facts_for_people_name_hosts_and_tls),
-		TEST(what_stands_in_files_is_read_for_each_connection),
-	};
-	int failed = cmocka_run_group_tests_name("connection_plan", tests, NULL, NULL);
+	int failed = RUN(
+		FRESH(a_host_that_is_not_local_gets_require),
+		FRESH(a_local_host_stays_as_libpq_has_it), FRESH(what_is_written_out_stays),
+		FRESH(hosts_of_the_environment_count), FRESH(hosts_and_sslmode_of_a_service_count),
+		FRESH(hosts_addresses_and_ports_are_told_apart), FRESH(only_names_must_be_resolved),
+		FRESH(without_a_host_it_is_libpqs_socket),
+		FRESH(what_libpq_does_not_take_is_refused_in_its_words), FRESH(hosts_are_bounded),
+		FRESH(names_are_bounded), FRESH(our_settings_follow_the_users_and_win),
+		FRESH(options_are_bounded), FRESH(the_users_keepalives_are_noticed),
+		FRESH(a_written_gssencmode_is_noticed),
+		FRESH(the_facts_for_people_name_hosts_and_tls),
+		FRESH(what_stands_in_files_is_read_for_each_connection));
 	wp_connection_plan_release(&plan);
 	return failed;
 }

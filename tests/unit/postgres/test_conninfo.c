@@ -139,18 +139,13 @@ static void an_at_that_belongs_there_is_right(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_password_is_masked_in_key_value_form),
-		cmocka_unit_test(a_password_is_masked_in_uri_form),
-		cmocka_unit_test(what_cannot_be_taken_apart_is_masked_whole),
-		cmocka_unit_test(other_values_are_shown_and_quoted_as_needed),
-		cmocka_unit_test(a_secret_is_seen_in_both_forms),
-		cmocka_unit_test(what_libpq_takes_is_right),
-		cmocka_unit_test(an_option_that_libpq_does_not_know_is_named),
-		cmocka_unit_test(words_that_could_quote_a_password_are_withheld),
-		cmocka_unit_test(a_password_that_was_not_encoded_is_refused_and_not_repeated),
-		cmocka_unit_test(an_at_that_belongs_there_is_right),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_password_is_masked_in_key_value_form),
+		   PLAIN(a_password_is_masked_in_uri_form),
+		   PLAIN(what_cannot_be_taken_apart_is_masked_whole),
+		   PLAIN(other_values_are_shown_and_quoted_as_needed),
+		   PLAIN(a_secret_is_seen_in_both_forms), PLAIN(what_libpq_takes_is_right),
+		   PLAIN(an_option_that_libpq_does_not_know_is_named),
+		   PLAIN(words_that_could_quote_a_password_are_withheld),
+		   PLAIN(a_password_that_was_not_encoded_is_refused_and_not_repeated),
+		   PLAIN(an_at_that_belongs_there_is_right));
 }

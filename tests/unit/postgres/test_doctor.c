@@ -312,21 +312,18 @@ static void what_cannot_be_decoded_needs_a_new_slot(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_healthy_server_has_nothing_to_cure),
-		cmocka_unit_test(an_answer_of_another_shape_is_refused),
-		cmocka_unit_test(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
-		cmocka_unit_test(a_limit_that_lasts_less_than_an_hour_is_warned_of),
-		cmocka_unit_test(slots_of_nobody_are_named_and_may_be_dropped),
-		cmocka_unit_test(wal_above_the_servers_measure_is_explained),
-		cmocka_unit_test(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
-		cmocka_unit_test(a_slot_that_is_copied_wants_its_standby_waited_for),
-		cmocka_unit_test(standbys_that_are_not_there_hold_everything_up),
-		cmocka_unit_test(the_plugin_must_be_allowed),
-		cmocka_unit_test(messages_of_everybody_are_warned_of_when_they_are_events),
-		cmocka_unit_test(a_younger_publication_is_told_to_the_caller),
-		cmocka_unit_test(tables_that_came_later_are_warned_of),
-		cmocka_unit_test(what_cannot_be_decoded_needs_a_new_slot),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_healthy_server_has_nothing_to_cure),
+		   PLAIN(an_answer_of_another_shape_is_refused),
+		   PLAIN(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
+		   PLAIN(a_limit_that_lasts_less_than_an_hour_is_warned_of),
+		   PLAIN(slots_of_nobody_are_named_and_may_be_dropped),
+		   PLAIN(wal_above_the_servers_measure_is_explained),
+		   PLAIN(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
+		   PLAIN(a_slot_that_is_copied_wants_its_standby_waited_for),
+		   PLAIN(standbys_that_are_not_there_hold_everything_up),
+		   PLAIN(the_plugin_must_be_allowed),
+		   PLAIN(messages_of_everybody_are_warned_of_when_they_are_events),
+		   PLAIN(a_younger_publication_is_told_to_the_caller),
+		   PLAIN(tables_that_came_later_are_warned_of),
+		   PLAIN(what_cannot_be_decoded_needs_a_new_slot));
 }

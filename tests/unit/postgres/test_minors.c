@@ -44,11 +44,7 @@ static void the_oldest_minors_have_room_for_all(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_minor_has_the_bugs_that_later_ones_cure),
-		cmocka_unit_test(a_bug_begins_with_the_minor_that_brought_it),
-		cmocka_unit_test(majors_differ),
-		cmocka_unit_test(the_oldest_minors_have_room_for_all),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_minor_has_the_bugs_that_later_ones_cure),
+		   PLAIN(a_bug_begins_with_the_minor_that_brought_it), PLAIN(majors_differ),
+		   PLAIN(the_oldest_minors_have_room_for_all));
 }

@@ -79,17 +79,13 @@ static void no_code_and_unknown_codes_are_tried_again(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(wrong_credentials_and_names_stop_for_the_configuration),
-		cmocka_unit_test(a_server_that_starts_or_is_full_is_tried_again),
-		cmocka_unit_test(a_server_that_shuts_down_while_it_streams_is_let_go),
-		cmocka_unit_test(a_slot_in_use_means_standing_by),
-		cmocka_unit_test(a_slot_or_publication_that_is_gone_needs_a_human),
-		cmocka_unit_test(a_terminated_stream_reconnects),
-		cmocka_unit_test(what_the_server_would_say_of_the_row_again_is_tried_thrice),
-		cmocka_unit_test(a_standby_may_be_promoted),
-		cmocka_unit_test(the_exact_code_wins_over_its_class),
-		cmocka_unit_test(no_code_and_unknown_codes_are_tried_again),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(wrong_credentials_and_names_stop_for_the_configuration),
+		   PLAIN(a_server_that_starts_or_is_full_is_tried_again),
+		   PLAIN(a_server_that_shuts_down_while_it_streams_is_let_go),
+		   PLAIN(a_slot_in_use_means_standing_by),
+		   PLAIN(a_slot_or_publication_that_is_gone_needs_a_human),
+		   PLAIN(a_terminated_stream_reconnects),
+		   PLAIN(what_the_server_would_say_of_the_row_again_is_tried_thrice),
+		   PLAIN(a_standby_may_be_promoted), PLAIN(the_exact_code_wins_over_its_class),
+		   PLAIN(no_code_and_unknown_codes_are_tried_again));
 }

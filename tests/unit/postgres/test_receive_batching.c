@@ -120,16 +120,8 @@ static void any_number_is_taken(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_comes_first_does_not_wait),
-		cmocka_unit_test(a_backlog_waits_for_the_most),
-		cmocka_unit_test(the_pause_grows_with_the_rate),
-		cmocka_unit_test(two_close_together_are_no_backlog),
-		cmocka_unit_test(after_a_backlog_the_pause_comes_down),
-		cmocka_unit_test(a_gulp_is_enough),
-		cmocka_unit_test(what_is_larger_than_a_gulp_does_not_wait),
-		cmocka_unit_test(any_number_is_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(what_comes_first_does_not_wait), PLAIN(a_backlog_waits_for_the_most),
+		   PLAIN(the_pause_grows_with_the_rate), PLAIN(two_close_together_are_no_backlog),
+		   PLAIN(after_a_backlog_the_pause_comes_down), PLAIN(a_gulp_is_enough),
+		   PLAIN(what_is_larger_than_a_gulp_does_not_wait), PLAIN(any_number_is_taken));
 }

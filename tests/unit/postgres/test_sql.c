@@ -171,18 +171,13 @@ static void the_checkpoint_table_is_the_one_of_the_file(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_and_values_are_quoted),
-		cmocka_unit_test(no_name_ends_a_comment),
-		cmocka_unit_test(a_backslash_makes_an_escape_string_without_a_leading_blank),
-		cmocka_unit_test(text_up_to_the_limit_fits),
-		cmocka_unit_test(a_name_that_cannot_be_quoted_is_named),
-		cmocka_unit_test(the_first_error_stays),
-		cmocka_unit_test(a_slot_is_made_for_failover_where_the_server_can),
-		cmocka_unit_test(slot_names_are_those_the_server_takes),
-		cmocka_unit_test(the_outbox_is_made_from_the_wanted_columns),
-		cmocka_unit_test(the_publication_has_the_inserts_of_the_outbox_alone),
-		cmocka_unit_test(the_checkpoint_table_is_the_one_of_the_file),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(names_and_values_are_quoted), PLAIN(no_name_ends_a_comment),
+		   PLAIN(a_backslash_makes_an_escape_string_without_a_leading_blank),
+		   PLAIN(text_up_to_the_limit_fits), PLAIN(a_name_that_cannot_be_quoted_is_named),
+		   PLAIN(the_first_error_stays),
+		   PLAIN(a_slot_is_made_for_failover_where_the_server_can),
+		   PLAIN(slot_names_are_those_the_server_takes),
+		   PLAIN(the_outbox_is_made_from_the_wanted_columns),
+		   PLAIN(the_publication_has_the_inserts_of_the_outbox_alone),
+		   PLAIN(the_checkpoint_table_is_the_one_of_the_file));
 }

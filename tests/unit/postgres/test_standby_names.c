@@ -85,15 +85,11 @@ static void a_list_that_is_too_long_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_in_any_of_the_forms_is_counted),
-		cmocka_unit_test(another_name_is_not),
-		cmocka_unit_test(the_words_of_a_method_are_not_names),
-		cmocka_unit_test(quotes_keep_what_is_within_together),
-		cmocka_unit_test(our_name_is_taken_out_and_the_rest_stays),
-		cmocka_unit_test(no_more_are_asked_for_than_are_left),
-		cmocka_unit_test(a_star_becomes_the_standbys_that_are_there),
-		cmocka_unit_test(a_list_that_is_too_long_is_refused),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_name_in_any_of_the_forms_is_counted), PLAIN(another_name_is_not),
+		   PLAIN(the_words_of_a_method_are_not_names),
+		   PLAIN(quotes_keep_what_is_within_together),
+		   PLAIN(our_name_is_taken_out_and_the_rest_stays),
+		   PLAIN(no_more_are_asked_for_than_are_left),
+		   PLAIN(a_star_becomes_the_standbys_that_are_there),
+		   PLAIN(a_list_that_is_too_long_is_refused));
 }

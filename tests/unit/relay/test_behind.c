@@ -67,13 +67,9 @@ static void what_is_older_than_the_remembered_past_is_judged_by_its_beginning(vo
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_the_same_timeline_the_end_of_the_log_decides),
-		cmocka_unit_test(on_an_older_one_the_place_where_the_server_left_it_decides),
-		cmocka_unit_test(a_timeline_that_is_not_in_the_servers_past_is_another_branch),
-		cmocka_unit_test(without_a_history_the_end_of_the_log_decides),
-		cmocka_unit_test(what_is_older_than_the_remembered_past_is_judged_by_its_beginning),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(on_the_same_timeline_the_end_of_the_log_decides),
+		   PLAIN(on_an_older_one_the_place_where_the_server_left_it_decides),
+		   PLAIN(a_timeline_that_is_not_in_the_servers_past_is_another_branch),
+		   PLAIN(without_a_history_the_end_of_the_log_decides),
+		   PLAIN(what_is_older_than_the_remembered_past_is_judged_by_its_beginning));
 }

@@ -352,27 +352,19 @@ static void without_memory_the_sink_keeps_what_waits_for_a_topic(void **state)
 	CHECK_EQ(b->snapshot.confirmed_lsn, 0x2008);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(the_next_transaction_goes_by_the_new_task),
-		TEST(a_transaction_is_not_torn),
-		TEST(it_takes_effect_behind_the_first_commit),
-		TEST(one_that_waits_for_a_topic_may_be_mended_so),
-		TEST(what_waits_in_the_sink_for_a_topic_is_made_anew_by_the_change),
-		TEST(without_a_stream_it_takes_effect_at_once),
-		TEST(a_standby_asks_anew),
-		TEST(what_the_server_refuses_is_taken_back),
-		TEST(what_the_first_row_shows_to_be_wrong_is_taken_back),
-		TEST(what_proved_good_stays),
-		TEST(a_second_one_before_the_first_proved_good_falls_back_behind_both),
-		TEST(a_second_one_falls_back_to_the_first_that_the_server_took),
-		TEST(what_the_server_refuses_after_it_took_the_task_is_no_matter_of_it),
-		TEST(a_relay_that_stops_takes_no_new_task),
-		TEST(without_memory_all_stays),
-		TEST(without_memory_the_sink_keeps_what_waits_for_a_topic),
-	};
-	return cmocka_run_group_tests_name("change", tests, NULL, NULL);
+	return RUN(TEST(the_next_transaction_goes_by_the_new_task), TEST(a_transaction_is_not_torn),
+		   TEST(it_takes_effect_behind_the_first_commit),
+		   TEST(one_that_waits_for_a_topic_may_be_mended_so),
+		   TEST(what_waits_in_the_sink_for_a_topic_is_made_anew_by_the_change),
+		   TEST(without_a_stream_it_takes_effect_at_once), TEST(a_standby_asks_anew),
+		   TEST(what_the_server_refuses_is_taken_back),
+		   TEST(what_the_first_row_shows_to_be_wrong_is_taken_back),
+		   TEST(what_proved_good_stays),
+		   TEST(a_second_one_before_the_first_proved_good_falls_back_behind_both),
+		   TEST(a_second_one_falls_back_to_the_first_that_the_server_took),
+		   TEST(what_the_server_refuses_after_it_took_the_task_is_no_matter_of_it),
+		   TEST(a_relay_that_stops_takes_no_new_task), TEST(without_memory_all_stays),
+		   TEST(without_memory_the_sink_keeps_what_waits_for_a_topic));
 }

@@ -46,14 +46,8 @@ static void a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent(voi
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(events_are_written_down_after_5_s_and_then_each_minute,
-				       set_up),
-		cmocka_unit_test_setup(without_events_only_a_mebibyte_is_worth_it, set_up),
-		cmocka_unit_test_setup(what_has_not_moved_is_not_written_again, set_up),
-		cmocka_unit_test_setup(
-			a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent, set_up),
-	};
-
-	return cmocka_run_group_tests_name("checkpoint_schedule", tests, NULL, NULL);
+	return RUN(FRESH(events_are_written_down_after_5_s_and_then_each_minute),
+		   FRESH(without_events_only_a_mebibyte_is_worth_it),
+		   FRESH(what_has_not_moved_is_not_written_again),
+		   FRESH(a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent));
 }

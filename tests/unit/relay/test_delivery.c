@@ -69,15 +69,8 @@ static void a_new_stream_does_not_end_it(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(what_waits_for_15_s_is_stalled, set_up),
-		cmocka_unit_test_setup(idle_time_is_no_wait, set_up),
-		cmocka_unit_test_setup(one_confirmation_ends_it, set_up),
-		cmocka_unit_test_setup(a_gap_in_the_waiting_ends_it_only_when_it_is_as_long,
-				       set_up),
-		cmocka_unit_test_setup(another_cause_is_news, set_up),
-		cmocka_unit_test_setup(a_new_stream_does_not_end_it, set_up),
-	};
-
-	return cmocka_run_group_tests_name("delivery", tests, NULL, NULL);
+	return RUN(FRESH(what_waits_for_15_s_is_stalled), FRESH(idle_time_is_no_wait),
+		   FRESH(one_confirmation_ends_it),
+		   FRESH(a_gap_in_the_waiting_ends_it_only_when_it_is_as_long),
+		   FRESH(another_cause_is_news), FRESH(a_new_stream_does_not_end_it));
 }

@@ -399,41 +399,31 @@ static void another_owners_positions_make_the_highest_flush_void(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_stream_tells_safe_within_the_interval),
-		cmocka_unit_test(without_news_a_status_leaves_after_ten_seconds),
-		cmocka_unit_test(a_status_leaves_within_a_third_of_the_servers_timeout),
-		cmocka_unit_test(progress_is_told_at_most_every_interval),
-		cmocka_unit_test(many_events_are_told_at_once),
-		cmocka_unit_test(many_events_without_progress_are_not_told),
-		cmocka_unit_test(a_new_stream_counts_anew),
-		cmocka_unit_test(a_long_interval_does_not_silence_the_relay),
-		cmocka_unit_test(a_servers_question_is_answered_at_once),
-		cmocka_unit_test(
-			an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops),
-		cmocka_unit_test(a_keepalive_that_asks_nothing_is_not_answered),
-		cmocka_unit_test(questions_are_answered_at_most_ten_times_a_second),
-		cmocka_unit_test(
-			progress_does_not_leave_before_the_interval_though_asked_just_before),
-		cmocka_unit_test(after_fifteen_seconds_of_silence_we_ask),
-		cmocka_unit_test(we_ask_once_until_something_is_heard),
-		cmocka_unit_test(asking_keeps_the_gap_between_statuses),
-		cmocka_unit_test(forty_seconds_of_silence_after_asking_are_a_half_open_connection),
-		cmocka_unit_test(data_or_a_keepalive_is_life),
-		cmocka_unit_test(while_we_do_not_read_silence_says_nothing),
-		cmocka_unit_test(five_pings_and_two_seconds_without_progress_mean_it_stops),
-		cmocka_unit_test(four_pings_are_not_enough),
-		cmocka_unit_test(more_than_five_pings_are_as_good),
-		cmocka_unit_test(keepalives_that_ask_nothing_are_no_pings),
-		cmocka_unit_test(data_between_the_pings_starts_the_count_again),
-		cmocka_unit_test(progress_of_safe_starts_the_count_and_the_clock_again),
-		cmocka_unit_test(noting_the_same_safe_changes_nothing),
-		cmocka_unit_test(a_status_of_ours_is_no_progress),
-		cmocka_unit_test(a_new_stream_starts_all_clocks_again),
-		cmocka_unit_test(a_new_stream_may_begin_lower),
-		cmocka_unit_test(the_highest_flush_of_all_streams_is_kept),
-		cmocka_unit_test(another_owners_positions_make_the_highest_flush_void),
-	};
-
-	return cmocka_run_group_tests_name("feedback", tests, NULL, NULL);
+	return RUN(
+		PLAIN(a_new_stream_tells_safe_within_the_interval),
+		PLAIN(without_news_a_status_leaves_after_ten_seconds),
+		PLAIN(a_status_leaves_within_a_third_of_the_servers_timeout),
+		PLAIN(progress_is_told_at_most_every_interval), PLAIN(many_events_are_told_at_once),
+		PLAIN(many_events_without_progress_are_not_told), PLAIN(a_new_stream_counts_anew),
+		PLAIN(a_long_interval_does_not_silence_the_relay),
+		PLAIN(a_servers_question_is_answered_at_once),
+		PLAIN(an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops),
+		PLAIN(a_keepalive_that_asks_nothing_is_not_answered),
+		PLAIN(questions_are_answered_at_most_ten_times_a_second),
+		PLAIN(progress_does_not_leave_before_the_interval_though_asked_just_before),
+		PLAIN(after_fifteen_seconds_of_silence_we_ask),
+		PLAIN(we_ask_once_until_something_is_heard),
+		PLAIN(asking_keeps_the_gap_between_statuses),
+		PLAIN(forty_seconds_of_silence_after_asking_are_a_half_open_connection),
+		PLAIN(data_or_a_keepalive_is_life),
+		PLAIN(while_we_do_not_read_silence_says_nothing),
+		PLAIN(five_pings_and_two_seconds_without_progress_mean_it_stops),
+		PLAIN(four_pings_are_not_enough), PLAIN(more_than_five_pings_are_as_good),
+		PLAIN(keepalives_that_ask_nothing_are_no_pings),
+		PLAIN(data_between_the_pings_starts_the_count_again),
+		PLAIN(progress_of_safe_starts_the_count_and_the_clock_again),
+		PLAIN(noting_the_same_safe_changes_nothing), PLAIN(a_status_of_ours_is_no_progress),
+		PLAIN(a_new_stream_starts_all_clocks_again), PLAIN(a_new_stream_may_begin_lower),
+		PLAIN(the_highest_flush_of_all_streams_is_kept),
+		PLAIN(another_owners_positions_make_the_highest_flush_void));
 }

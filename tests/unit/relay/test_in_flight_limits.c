@@ -52,12 +52,8 @@ static void with_no_more_bytes_allowed_the_limits_do_not_grow(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(few_partitions_leave_the_bounds_as_configured),
-		cmocka_unit_test(each_256_more_add_them_once_more),
-		cmocka_unit_test(the_bytes_end_at_their_own_bound_and_the_events_at_eight_times),
-		cmocka_unit_test(with_no_more_bytes_allowed_the_limits_do_not_grow),
-	};
-
-	return cmocka_run_group_tests_name("in_flight_limits", tests, NULL, NULL);
+	return RUN(PLAIN(few_partitions_leave_the_bounds_as_configured),
+		   PLAIN(each_256_more_add_them_once_more),
+		   PLAIN(the_bytes_end_at_their_own_bound_and_the_events_at_eight_times),
+		   PLAIN(with_no_more_bytes_allowed_the_limits_do_not_grow));
 }

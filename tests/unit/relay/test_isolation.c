@@ -85,14 +85,10 @@ static void another_code_or_place_counts_anew(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_went_alone_before_the_sink_has_begun_anew),
-		cmocka_unit_test(the_last_suspect_goes_alone_and_the_one_after_it_does_not),
-		cmocka_unit_test(it_is_past_when_the_transaction_is_confirmed),
-		cmocka_unit_test(it_ends_with_the_next_restart_batching_as_ever),
-		cmocka_unit_test(the_last_refusal_but_one_isolates_and_the_last_is_too_many),
-		cmocka_unit_test(another_code_or_place_counts_anew),
-	};
-
-	return cmocka_run_group_tests_name("isolation", tests, NULL, NULL);
+	return RUN(PLAIN(nothing_went_alone_before_the_sink_has_begun_anew),
+		   PLAIN(the_last_suspect_goes_alone_and_the_one_after_it_does_not),
+		   PLAIN(it_is_past_when_the_transaction_is_confirmed),
+		   PLAIN(it_ends_with_the_next_restart_batching_as_ever),
+		   PLAIN(the_last_refusal_but_one_isolates_and_the_last_is_too_many),
+		   PLAIN(another_code_or_place_counts_anew));
 }

@@ -281,17 +281,13 @@ static void every_state_and_event_has_a_name_of_its_own(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_moves_as_written_here),
-		cmocka_unit_test(what_is_not_written_here_means_nothing),
-		cmocka_unit_test(from_every_state_a_stop_leads_to_stopped),
-		cmocka_unit_test(a_lost_connection_leaves_a_stopping_relay_only_its_last_word),
-		cmocka_unit_test(nothing_leads_out_of_stopped_but_a_halt_into_held),
-		cmocka_unit_test(every_state_can_be_reached),
-		cmocka_unit_test(leaving_a_stream_closes_it_and_drops_the_open_transaction),
-		cmocka_unit_test(a_new_producer_only_follows_a_rest),
-		cmocka_unit_test(every_state_and_event_has_a_name_of_its_own),
-	};
-
-	return cmocka_run_group_tests_name("machine", tests, NULL, NULL);
+	return RUN(PLAIN(every_pair_moves_as_written_here),
+		   PLAIN(what_is_not_written_here_means_nothing),
+		   PLAIN(from_every_state_a_stop_leads_to_stopped),
+		   PLAIN(a_lost_connection_leaves_a_stopping_relay_only_its_last_word),
+		   PLAIN(nothing_leads_out_of_stopped_but_a_halt_into_held),
+		   PLAIN(every_state_can_be_reached),
+		   PLAIN(leaving_a_stream_closes_it_and_drops_the_open_transaction),
+		   PLAIN(a_new_producer_only_follows_a_rest),
+		   PLAIN(every_state_and_event_has_a_name_of_its_own));
 }

@@ -120,22 +120,11 @@ static void a_wider_meter_keeps_what_is_in_flight(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_topic_has_its_own_histogram, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(
-			bounds_ascend_and_what_is_above_them_is_counted_alone, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_report_before_its_commit_took_no_time, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(topics_beyond_the_bound_share_one, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_quantile_is_the_bound_of_its_bucket, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(how_long_an_event_waits_is_told_by_our_own_clock,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_wider_meter_keeps_what_is_in_flight, set_up,
-						tear_down),
-	};
-
-	return cmocka_run_group_tests_name("meter", tests, NULL, NULL);
+	return RUN(TEST(each_topic_has_its_own_histogram),
+		   TEST(bounds_ascend_and_what_is_above_them_is_counted_alone),
+		   TEST(a_report_before_its_commit_took_no_time),
+		   TEST(topics_beyond_the_bound_share_one),
+		   TEST(a_quantile_is_the_bound_of_its_bucket),
+		   TEST(how_long_an_event_waits_is_told_by_our_own_clock),
+		   TEST(a_wider_meter_keeps_what_is_in_flight));
 }

@@ -57,13 +57,8 @@ static void one_that_failed_is_told_and_asked_again_in_a_second(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_first_is_asked_at_once_and_closed_by_its_answer, set_up),
-		cmocka_unit_test_setup(the_same_again_is_asked_ever_more_seldom_up_to_a_second,
-				       set_up),
-		cmocka_unit_test_setup(another_transaction_is_asked_for_after_20_ms, set_up),
-		cmocka_unit_test_setup(one_that_failed_is_told_and_asked_again_in_a_second, set_up),
-	};
-
-	return cmocka_run_group_tests_name("partition_question", tests, NULL, NULL);
+	return RUN(FRESH(the_first_is_asked_at_once_and_closed_by_its_answer),
+		   FRESH(the_same_again_is_asked_ever_more_seldom_up_to_a_second),
+		   FRESH(another_transaction_is_asked_for_after_20_ms),
+		   FRESH(one_that_failed_is_told_and_asked_again_in_a_second));
 }

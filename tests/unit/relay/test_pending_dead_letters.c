@@ -82,11 +82,7 @@ static void there_is_room_for_so_many_and_no_more(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_very_position_is_found),
-		cmocka_unit_test(one_that_is_there_is_replaced),
-		cmocka_unit_test(those_below_safe_are_forgotten_and_no_others),
-		cmocka_unit_test(there_is_room_for_so_many_and_no_more),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(only_the_very_position_is_found), PLAIN(one_that_is_there_is_replaced),
+		   PLAIN(those_below_safe_are_forgotten_and_no_others),
+		   PLAIN(there_is_room_for_so_many_and_no_more));
 }

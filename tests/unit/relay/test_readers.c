@@ -375,17 +375,11 @@ static void they_refuse_a_server_that_breaks_the_protocol_in_the_same_words(void
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(they_agree_on_events_and_their_positions),
-		TEST(they_ask_about_a_table_at_the_same_row_and_count_it_once),
-		TEST(they_agree_on_what_can_never_be_sent_and_why),
-		TEST(they_agree_on_what_is_no_event),
-		TEST(they_agree_on_where_a_relay_stops_and_why),
-		TEST(they_agree_on_an_update_at_which_a_relay_stops),
-		TEST(they_refuse_a_server_that_breaks_the_protocol_in_the_same_words),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(they_agree_on_events_and_their_positions),
+		   TEST(they_ask_about_a_table_at_the_same_row_and_count_it_once),
+		   TEST(they_agree_on_what_can_never_be_sent_and_why),
+		   TEST(they_agree_on_what_is_no_event),
+		   TEST(they_agree_on_where_a_relay_stops_and_why),
+		   TEST(they_agree_on_an_update_at_which_a_relay_stops),
+		   TEST(they_refuse_a_server_that_breaks_the_protocol_in_the_same_words));
 }

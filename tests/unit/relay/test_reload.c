@@ -82,13 +82,9 @@ static void types_are_asked_for_anew_once_at_each_place(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(at_first_there_is_none_to_go_back_to, set_up),
-		cmocka_unit_test_setup(the_one_before_is_there_until_a_transaction_came, set_up),
-		cmocka_unit_test_setup(what_the_server_accepted_only_rows_can_refuse, set_up),
-		cmocka_unit_test_setup(one_that_was_never_accepted_is_none_to_go_back_to, set_up),
-		cmocka_unit_test_setup(types_are_asked_for_anew_once_at_each_place, set_up),
-	};
-
-	return cmocka_run_group_tests_name("reload", tests, NULL, NULL);
+	return RUN(FRESH(at_first_there_is_none_to_go_back_to),
+		   FRESH(the_one_before_is_there_until_a_transaction_came),
+		   FRESH(what_the_server_accepted_only_rows_can_refuse),
+		   FRESH(one_that_was_never_accepted_is_none_to_go_back_to),
+		   FRESH(types_are_asked_for_anew_once_at_each_place));
 }

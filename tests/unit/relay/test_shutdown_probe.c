@@ -67,17 +67,9 @@ static void silent_beside_the_stream_and_behind_is_a_reason_to_ask(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(it_is_asked_while_paused_every_two_and_a_half_seconds,
-				       set_up),
-		cmocka_unit_test_setup(at_the_end_of_what_the_server_sent_its_pings_are_heard,
-				       set_up),
-		cmocka_unit_test_setup(a_server_that_stops_is_let_go_and_one_that_is_gone_is_lost,
-				       set_up),
-		cmocka_unit_test_setup(an_answer_of_the_stream_before_counts_for_nothing, set_up),
-		cmocka_unit_test_setup(silent_beside_the_stream_and_behind_is_a_reason_to_ask,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests_name("shutdown_probe", tests, NULL, NULL);
+	return RUN(FRESH(it_is_asked_while_paused_every_two_and_a_half_seconds),
+		   FRESH(at_the_end_of_what_the_server_sent_its_pings_are_heard),
+		   FRESH(a_server_that_stops_is_let_go_and_one_that_is_gone_is_lost),
+		   FRESH(an_answer_of_the_stream_before_counts_for_nothing),
+		   FRESH(silent_beside_the_stream_and_behind_is_a_reason_to_ask));
 }

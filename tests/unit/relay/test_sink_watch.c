@@ -93,18 +93,10 @@ static void it_is_broken_since_it_was_first_seen_so(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			an_outage_is_told_once_a_reason_is_known_then_each_minute_and_its_end,
-			set_up),
-		cmocka_unit_test_setup(while_a_topic_is_waited_for_an_outage_is_not_told_again,
-				       set_up),
-		cmocka_unit_test_setup(a_stall_is_told_after_a_minute_and_its_end, set_up),
-		cmocka_unit_test_setup(
-			an_outage_ends_a_stall_without_a_word_until_something_is_confirmed, set_up),
-		cmocka_unit_test_setup(what_is_confirmed_now_and_then_is_no_stall, set_up),
-		cmocka_unit_test_setup(it_is_broken_since_it_was_first_seen_so, set_up),
-	};
-
-	return cmocka_run_group_tests_name("sink_watch", tests, NULL, NULL);
+	return RUN(FRESH(an_outage_is_told_once_a_reason_is_known_then_each_minute_and_its_end),
+		   FRESH(while_a_topic_is_waited_for_an_outage_is_not_told_again),
+		   FRESH(a_stall_is_told_after_a_minute_and_its_end),
+		   FRESH(an_outage_ends_a_stall_without_a_word_until_something_is_confirmed),
+		   FRESH(what_is_confirmed_now_and_then_is_no_stall),
+		   FRESH(it_is_broken_since_it_was_first_seen_so));
 }

@@ -94,19 +94,10 @@ static void how_the_log_is_kept_is_told_when_it_changes_over_all_streams(void **
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_again,
-			set_up),
-		cmocka_unit_test_setup(a_slow_answer_is_asked_for_more_seldom_but_once_a_minute,
-				       set_up),
-		cmocka_unit_test_setup(a_loss_is_certain_when_it_is_seen_twice, set_up),
-		cmocka_unit_test_setup(a_loss_seen_once_is_forgotten, set_up),
-		cmocka_unit_test_setup(good_is_the_answer_before_the_last, set_up),
-		cmocka_unit_test_setup(a_suspicion_that_nobody_answers_is_told_each_minute, set_up),
-		cmocka_unit_test_setup(how_the_log_is_kept_is_told_when_it_changes_over_all_streams,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests_name("slot_health", tests, NULL, NULL);
+	return RUN(FRESH(it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_again),
+		   FRESH(a_slow_answer_is_asked_for_more_seldom_but_once_a_minute),
+		   FRESH(a_loss_is_certain_when_it_is_seen_twice),
+		   FRESH(a_loss_seen_once_is_forgotten), FRESH(good_is_the_answer_before_the_last),
+		   FRESH(a_suspicion_that_nobody_answers_is_told_each_minute),
+		   FRESH(how_the_log_is_kept_is_told_when_it_changes_over_all_streams));
 }

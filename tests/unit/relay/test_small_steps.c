@@ -77,14 +77,10 @@ static void rows_of_others_only_are_told_once_after_a_minute_without_an_event(vo
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_oldest_note_goes_first_when_there_are_too_many),
-		cmocka_unit_test(no_connection_is_tried_while_the_server_is_let_go),
-		cmocka_unit_test(
-			a_connection_is_renewed_after_a_huge_row_once_it_is_quiet_and_once_a_minute),
-		cmocka_unit_test(a_warning_comes_every_ten_seconds_each_for_itself),
-		cmocka_unit_test(rows_of_others_only_are_told_once_after_a_minute_without_an_event),
-	};
-
-	return cmocka_run_group_tests_name("small_steps", tests, NULL, NULL);
+	return RUN(
+		PLAIN(the_oldest_note_goes_first_when_there_are_too_many),
+		PLAIN(no_connection_is_tried_while_the_server_is_let_go),
+		PLAIN(a_connection_is_renewed_after_a_huge_row_once_it_is_quiet_and_once_a_minute),
+		PLAIN(a_warning_comes_every_ten_seconds_each_for_itself),
+		PLAIN(rows_of_others_only_are_told_once_after_a_minute_without_an_event));
 }

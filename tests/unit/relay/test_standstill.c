@@ -75,15 +75,9 @@ static void a_wall_clock_that_jumps_ahead_tells_of_a_paused_machine(void **state
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_stream_without_a_turn_for_the_servers_patience_stood_still,
-				       set_up),
-		cmocka_unit_test_setup(what_had_nothing_to_do_for_so_long_did_not, set_up),
-		cmocka_unit_test_setup(a_server_without_patience_times_nobody_out, set_up),
-		cmocka_unit_test_setup(a_suspended_machine_is_told_by_how_much, set_up),
-		cmocka_unit_test_setup(a_wall_clock_that_jumps_ahead_tells_of_a_paused_machine,
-				       set_up),
-	};
-
-	return cmocka_run_group_tests_name("standstill", tests, NULL, NULL);
+	return RUN(FRESH(a_stream_without_a_turn_for_the_servers_patience_stood_still),
+		   FRESH(what_had_nothing_to_do_for_so_long_did_not),
+		   FRESH(a_server_without_patience_times_nobody_out),
+		   FRESH(a_suspended_machine_is_told_by_how_much),
+		   FRESH(a_wall_clock_that_jumps_ahead_tells_of_a_paused_machine));
 }

@@ -81,15 +81,9 @@ static void a_halt_that_a_restart_may_help_holds_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_first_reason_counts, set_up),
-		cmocka_unit_test_setup(the_time_given_runs_from_the_first_word, set_up),
-		cmocka_unit_test_setup(hurried_it_becomes_less_and_never_more, set_up),
-		cmocka_unit_test_setup(a_halt_for_a_human_holds_the_process_where_that_is_asked_for,
-				       set_up),
-		cmocka_unit_test_setup(asked_from_outside_it_leaves, set_up),
-		cmocka_unit_test_setup(a_halt_that_a_restart_may_help_holds_nothing, set_up),
-	};
-
-	return cmocka_run_group_tests_name("stop", tests, NULL, NULL);
+	return RUN(FRESH(the_first_reason_counts), FRESH(the_time_given_runs_from_the_first_word),
+		   FRESH(hurried_it_becomes_less_and_never_more),
+		   FRESH(a_halt_for_a_human_holds_the_process_where_that_is_asked_for),
+		   FRESH(asked_from_outside_it_leaves),
+		   FRESH(a_halt_that_a_restart_may_help_holds_nothing));
 }

@@ -363,35 +363,27 @@ static void a_server_that_lost_what_we_sent_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(a_normal_start_asks_nothing),
-		TEST(a_start_on_a_server_started_anew_asks),
-		TEST(a_start_without_a_row_asks_nothing),
-		TEST(a_start_without_a_readable_checkpoint_asks_nothing),
-		TEST(without_topics_it_says_what_is_lost),
-		TEST(topics_are_written_down_and_not_that_of_the_dead_letters),
-		TEST(a_start_on_another_timeline_asks),
-		TEST(a_start_on_a_shorter_log_asks),
-		TEST(without_positions_in_headers_it_says_what_is_lost),
-		TEST(nothing_starts_before_the_answer),
-		TEST(an_event_beyond_the_log_is_refused_with_all_facts),
-		TEST(an_event_within_the_log_is_fine),
-		TEST(what_another_relay_delivered_meanwhile_is_fine),
-		TEST(what_the_server_has_written_meanwhile_is_fine),
-		TEST(a_promoted_server_that_never_had_it_is_refused),
-		TEST(a_promoted_server_that_had_it_goes_on),
-		TEST(an_event_of_a_later_timeline_is_refused),
-		TEST(what_could_not_be_read_is_said),
-		TEST(while_kafka_does_not_answer_nothing_starts),
-		TEST(a_sink_that_keeps_nothing_is_no_hindrance),
-		TEST(an_answer_from_before_a_reconnect_has_aged),
-		TEST(a_promotion_that_left_out_what_we_sent_is_refused),
-		TEST(a_promotion_that_has_what_we_sent_asks_what_others_sent),
-		TEST(a_reconnect_to_the_same_server_asks_nothing),
-		TEST(a_server_that_lost_what_we_sent_is_refused),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_normal_start_asks_nothing), TEST(a_start_on_a_server_started_anew_asks),
+		   TEST(a_start_without_a_row_asks_nothing),
+		   TEST(a_start_without_a_readable_checkpoint_asks_nothing),
+		   TEST(without_topics_it_says_what_is_lost),
+		   TEST(topics_are_written_down_and_not_that_of_the_dead_letters),
+		   TEST(a_start_on_another_timeline_asks), TEST(a_start_on_a_shorter_log_asks),
+		   TEST(without_positions_in_headers_it_says_what_is_lost),
+		   TEST(nothing_starts_before_the_answer),
+		   TEST(an_event_beyond_the_log_is_refused_with_all_facts),
+		   TEST(an_event_within_the_log_is_fine),
+		   TEST(what_another_relay_delivered_meanwhile_is_fine),
+		   TEST(what_the_server_has_written_meanwhile_is_fine),
+		   TEST(a_promoted_server_that_never_had_it_is_refused),
+		   TEST(a_promoted_server_that_had_it_goes_on),
+		   TEST(an_event_of_a_later_timeline_is_refused),
+		   TEST(what_could_not_be_read_is_said),
+		   TEST(while_kafka_does_not_answer_nothing_starts),
+		   TEST(a_sink_that_keeps_nothing_is_no_hindrance),
+		   TEST(an_answer_from_before_a_reconnect_has_aged),
+		   TEST(a_promotion_that_left_out_what_we_sent_is_refused),
+		   TEST(a_promotion_that_has_what_we_sent_asks_what_others_sent),
+		   TEST(a_reconnect_to_the_same_server_asks_nothing),
+		   TEST(a_server_that_lost_what_we_sent_is_refused));
 }

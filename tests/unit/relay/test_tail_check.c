@@ -90,16 +90,10 @@ static void the_highest_position_sent_is_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_server_as_it_was_left_is_not_asked_about, set_up),
-		cmocka_unit_test_setup(at_the_start_the_checkpoint_tells_if_it_can, set_up),
-		cmocka_unit_test_setup(
-			it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot, set_up),
-		cmocka_unit_test_setup(behind_is_believed_after_a_second_look_at_the_server,
-				       set_up),
-		cmocka_unit_test_setup(what_cannot_be_known_lets_it_go_on, set_up),
-		cmocka_unit_test_setup(the_highest_position_sent_is_kept, set_up),
-	};
-
-	return cmocka_run_group_tests_name("tail_check", tests, NULL, NULL);
+	return RUN(FRESH(a_server_as_it_was_left_is_not_asked_about),
+		   FRESH(at_the_start_the_checkpoint_tells_if_it_can),
+		   FRESH(it_is_asked_once_unless_the_relay_moved_or_another_had_the_slot),
+		   FRESH(behind_is_believed_after_a_second_look_at_the_server),
+		   FRESH(what_cannot_be_known_lets_it_go_on),
+		   FRESH(the_highest_position_sent_is_kept));
 }

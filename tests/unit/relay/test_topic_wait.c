@@ -76,15 +76,11 @@ static void in_standby_it_is_over_without_a_word(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_wait_is_told_at_once_and_then_each_minute, set_up),
-		cmocka_unit_test_setup(it_ends_when_patience_does, set_up),
-		cmocka_unit_test_setup(without_patience_it_is_told_and_given_up_at_once, set_up),
-		cmocka_unit_test_setup(another_topic_is_another_wait, set_up),
-		cmocka_unit_test_setup(while_nobody_can_tell_patience_does_not_run_out, set_up),
-		cmocka_unit_test_setup(found_is_told_when_something_is_confirmed_again, set_up),
-		cmocka_unit_test_setup(in_standby_it_is_over_without_a_word, set_up),
-	};
-
-	return cmocka_run_group_tests_name("topic_wait", tests, NULL, NULL);
+	return RUN(FRESH(a_wait_is_told_at_once_and_then_each_minute),
+		   FRESH(it_ends_when_patience_does),
+		   FRESH(without_patience_it_is_told_and_given_up_at_once),
+		   FRESH(another_topic_is_another_wait),
+		   FRESH(while_nobody_can_tell_patience_does_not_run_out),
+		   FRESH(found_is_told_when_something_is_confirmed_again),
+		   FRESH(in_standby_it_is_over_without_a_word));
 }

@@ -6,7 +6,7 @@
 
 static struct wp_trend t;
 
-static int fresh(void **state)
+static int set_up(void **state)
 {
 	wp_trend_init(&t);
 	return 0;
@@ -91,14 +91,11 @@ static void a_slot_with_a_limit_is_watched_by_the_guard(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(one_look_tells_no_rate, fresh),
-		cmocka_unit_test_setup(two_looks_tell_rates_and_when_it_has_caught_up, fresh),
-		cmocka_unit_test_setup(a_relay_that_is_slower_never_catches_up, fresh),
-		cmocka_unit_test_setup(at_the_end_of_the_log_it_has_caught_up, fresh),
-		cmocka_unit_test_setup(near_the_end_of_the_log_there_is_no_trend, fresh),
-		cmocka_unit_test_setup(what_goes_backwards_begins_anew, fresh),
-		cmocka_unit_test_setup(a_slot_with_a_limit_is_watched_by_the_guard, fresh),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(FRESH(one_look_tells_no_rate),
+		   FRESH(two_looks_tell_rates_and_when_it_has_caught_up),
+		   FRESH(a_relay_that_is_slower_never_catches_up),
+		   FRESH(at_the_end_of_the_log_it_has_caught_up),
+		   FRESH(near_the_end_of_the_log_there_is_no_trend),
+		   FRESH(what_goes_backwards_begins_anew),
+		   FRESH(a_slot_with_a_limit_is_watched_by_the_guard));
 }

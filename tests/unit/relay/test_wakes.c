@@ -245,18 +245,13 @@ static void isolation_holds_also_before_an_event_that_cannot_be_sent(void **stat
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define WAKES_TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-		WAKES_TEST(a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off),
-		WAKES_TEST(asked_to_stop_it_offers_nothing_more),
-		WAKES_TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
-		WAKES_TEST(a_question_in_standby_that_is_not_answered_is_given_up),
-		WAKES_TEST(a_sink_that_breaks_while_it_stops_is_told_once),
-		WAKES_TEST(batches_come_back_under_a_load_that_never_pauses),
-		WAKES_TEST(what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet),
-		WAKES_TEST(isolation_holds_also_before_an_event_that_cannot_be_sent),
-		WAKES_TEST(an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_sink_that_does_not_take_an_event_yet_is_offered_it_with_reading_off),
+		   TEST(asked_to_stop_it_offers_nothing_more),
+		   TEST(a_topic_that_was_found_wakes_nobody_before_something_is_confirmed),
+		   TEST(a_question_in_standby_that_is_not_answered_is_given_up),
+		   TEST(a_sink_that_breaks_while_it_stops_is_told_once),
+		   TEST(batches_come_back_under_a_load_that_never_pauses),
+		   TEST(what_may_be_purged_is_streamed_again_though_nothing_was_reported_yet),
+		   TEST(isolation_holds_also_before_an_event_that_cannot_be_sent),
+		   TEST(an_undeliverable_event_stops_it_only_when_all_before_it_is_confirmed));
 }

@@ -180,19 +180,15 @@ static void it_tells_once_a_minute_and_at_once_when_it_turns_urgent(void **state
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_steady_fall_gives_rate_and_time),
-		cmocka_unit_test(an_hour_and_more_is_fine_and_five_minutes_are_urgent),
-		cmocka_unit_test(a_flood_is_seen_after_a_few_samples),
-		cmocka_unit_test(the_saw_of_a_healthy_slot_is_no_fall),
-		cmocka_unit_test(what_seeps_is_seen_in_the_long_window),
-		cmocka_unit_test(near_the_end_any_fall_counts),
-		cmocka_unit_test(nothing_left_is_urgent_without_a_rate),
-		cmocka_unit_test(what_stands_or_grows_has_no_end_in_sight),
-		cmocka_unit_test(after_it_stopped_falling_the_window_forgets),
-		cmocka_unit_test(forgetting_needs_new_samples),
-		cmocka_unit_test(a_lower_limit_is_no_flood),
-		cmocka_unit_test(it_tells_once_a_minute_and_at_once_when_it_turns_urgent),
-	};
-	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+	return RUN(PLAIN(a_steady_fall_gives_rate_and_time),
+		   PLAIN(an_hour_and_more_is_fine_and_five_minutes_are_urgent),
+		   PLAIN(a_flood_is_seen_after_a_few_samples),
+		   PLAIN(the_saw_of_a_healthy_slot_is_no_fall),
+		   PLAIN(what_seeps_is_seen_in_the_long_window),
+		   PLAIN(near_the_end_any_fall_counts),
+		   PLAIN(nothing_left_is_urgent_without_a_rate),
+		   PLAIN(what_stands_or_grows_has_no_end_in_sight),
+		   PLAIN(after_it_stopped_falling_the_window_forgets),
+		   PLAIN(forgetting_needs_new_samples), PLAIN(a_lower_limit_is_no_flood),
+		   PLAIN(it_tells_once_a_minute_and_at_once_when_it_turns_urgent));
 }

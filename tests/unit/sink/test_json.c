@@ -5,13 +5,13 @@
 
 static struct wp_buffer buffer;
 
-static int empty_buffer(void **state)
+static int set_up(void **state)
 {
 	wp_buffer_init(&buffer, 1 << 16);
 	return 0;
 }
 
-static int release_buffer(void **state)
+static int tear_down(void **state)
 {
 	wp_buffer_release(&buffer);
 	return 0;
@@ -116,14 +116,7 @@ static void a_line_above_the_buffers_limit_is_refused(void **state)
 
 int main(void)
 {
-#define TEST(test_) cmocka_unit_test_setup_teardown(test_, empty_buffer, release_buffer)
-	const struct CMUnitTest tests[] = {
-		TEST(a_record_is_one_line),
-		TEST(null_and_empty_and_bytes_differ),
-		TEST(what_could_be_made_of_poison_stands_behind_the_reason),
-		TEST(a_line_above_the_buffers_limit_is_refused),
-	};
-#undef TEST
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_record_is_one_line), TEST(null_and_empty_and_bytes_differ),
+		   TEST(what_could_be_made_of_poison_stands_behind_the_reason),
+		   TEST(a_line_above_the_buffers_limit_is_refused));
 }

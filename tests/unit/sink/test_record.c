@@ -29,10 +29,6 @@ static void nothing_has_no_size(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(its_size_counts_key_value_and_headers_and_not_the_topic),
-		cmocka_unit_test(nothing_has_no_size),
-	};
-
-	return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+	return RUN(PLAIN(its_size_counts_key_value_and_headers_and_not_the_topic),
+		   PLAIN(nothing_has_no_size));
 }

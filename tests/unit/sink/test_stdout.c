@@ -16,7 +16,7 @@ static int ends[2]; /* read, written */
 static struct wp_error error;
 static struct wp_report reports[8192];
 
-static int open_pipe(void **state)
+static int set_up(void **state)
 {
 	(void)signal(SIGPIPE, SIG_IGN); /* as run does */
 	CHECK_EQ(pipe(ends), 0);
@@ -24,7 +24,7 @@ static int open_pipe(void **state)
 	return 0;
 }
 
-static int close_pipe(void **state)
+static int tear_down(void **state)
 {
 	sink->ops->free(sink, 0);
 	(void)close(ends[1]);
@@ -337,26 +337,20 @@ static void a_descriptor_that_is_not_open_is_refused(void **state)
 
 int main(void)
 {
-#define ON_PIPE(test_) cmocka_unit_test_setup_teardown(test_, open_pipe, close_pipe)
-	const struct CMUnitTest tests[] = {
-		ON_PIPE(a_record_is_confirmed_when_its_last_byte_is_written),
-		ON_PIPE(a_line_that_is_written_in_part_is_not_confirmed),
-		ON_PIPE(the_inherited_descriptor_stays_blocking),
-		ON_PIPE(a_full_pipe_never_blocks_and_pending_is_bounded),
-		ON_PIPE(one_line_larger_than_the_buffer_is_taken_alone),
-		ON_PIPE(behind_others_a_huge_line_waits),
-		ON_PIPE(reports_that_wait_make_it_due_at_once),
-		ON_PIPE(a_reader_that_stops_reading_is_not_reachable_after_two_seconds),
-		ON_PIPE(a_closed_pipe_fails_and_confirms_nothing_unwritten),
-		ON_PIPE(a_purge_takes_back_what_is_not_begun),
-		ON_PIPE(a_begun_line_is_written_to_its_end_whatever_was_forgotten),
-		cmocka_unit_test_setup_teardown(a_socket_that_is_full_does_not_block, open_sockets,
-						close_pipe),
-		cmocka_unit_test(a_file_is_written_at_the_next_collect),
-		cmocka_unit_test(a_full_device_fails_with_the_cause),
-		cmocka_unit_test(a_descriptor_that_is_not_open_is_refused),
-	};
-#undef ON_PIPE
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(TEST(a_record_is_confirmed_when_its_last_byte_is_written),
+		   TEST(a_line_that_is_written_in_part_is_not_confirmed),
+		   TEST(the_inherited_descriptor_stays_blocking),
+		   TEST(a_full_pipe_never_blocks_and_pending_is_bounded),
+		   TEST(one_line_larger_than_the_buffer_is_taken_alone),
+		   TEST(behind_others_a_huge_line_waits),
+		   TEST(reports_that_wait_make_it_due_at_once),
+		   TEST(a_reader_that_stops_reading_is_not_reachable_after_two_seconds),
+		   TEST(a_closed_pipe_fails_and_confirms_nothing_unwritten),
+		   TEST(a_purge_takes_back_what_is_not_begun),
+		   TEST(a_begun_line_is_written_to_its_end_whatever_was_forgotten),
+		   cmocka_unit_test_setup_teardown(a_socket_that_is_full_does_not_block,
+						   open_sockets, tear_down),
+		   PLAIN(a_file_is_written_at_the_next_collect),
+		   PLAIN(a_full_device_fails_with_the_cause),
+		   PLAIN(a_descriptor_that_is_not_open_is_refused));
 }

@@ -60,11 +60,6 @@ static void what_does_not_fit_is_left_out(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_name_stands_in_it_once),
-		cmocka_unit_test(what_is_no_name_does_not),
-		cmocka_unit_test(another_list_is_merged_in),
-		cmocka_unit_test(what_does_not_fit_is_left_out),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(each_name_stands_in_it_once), PLAIN(what_is_no_name_does_not),
+		   PLAIN(another_list_is_merged_in), PLAIN(what_does_not_fit_is_left_out));
 }

@@ -251,31 +251,22 @@ static void more_reasons_than_there_is_room_for_are_left_out(void **state)
 	CHECK_EQ(verdict().reason_count, WP_VITALS_REASONS_MAX);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(one_that_streams_is_live_and_ready),
-		TEST(a_turn_that_does_not_come_is_death),
-		TEST(a_state_that_does_not_end_is_death),
-		TEST(a_standby_is_ready_and_says_so),
-		TEST(before_the_first_stream_it_is_not_ready),
-		TEST(connecting_again_counts_after_a_while),
-		TEST(catching_up_with_progress_is_ready_however_far_behind),
-		TEST(events_without_any_report_are_a_stall),
-		TEST(an_event_that_cannot_be_sent_is_a_stall_too),
-		TEST(until_kafka_was_reached_once_nobody_is_ready),
-		TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
-		TEST(a_missing_topic_is_named),
-		TEST(a_right_that_the_kafka_user_lacks_is_told),
-		TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
-		TEST(one_that_stops_is_not_ready),
-		TEST(a_slot_that_is_lost_or_loses_events_is_no_health),
-		TEST(what_is_good_to_know_is_told),
-		TEST(the_texts_say_the_word_first),
-		TEST(more_reasons_than_there_is_room_for_are_left_out),
-	};
-
-	return cmocka_run_group_tests_name("health", tests, NULL, NULL);
+	return RUN(TEST(one_that_streams_is_live_and_ready),
+		   TEST(a_turn_that_does_not_come_is_death),
+		   TEST(a_state_that_does_not_end_is_death), TEST(a_standby_is_ready_and_says_so),
+		   TEST(before_the_first_stream_it_is_not_ready),
+		   TEST(connecting_again_counts_after_a_while),
+		   TEST(catching_up_with_progress_is_ready_however_far_behind),
+		   TEST(events_without_any_report_are_a_stall),
+		   TEST(an_event_that_cannot_be_sent_is_a_stall_too),
+		   TEST(until_kafka_was_reached_once_nobody_is_ready),
+		   TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
+		   TEST(a_missing_topic_is_named), TEST(a_right_that_the_kafka_user_lacks_is_told),
+		   TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
+		   TEST(one_that_stops_is_not_ready),
+		   TEST(a_slot_that_is_lost_or_loses_events_is_no_health),
+		   TEST(what_is_good_to_know_is_told), TEST(the_texts_say_the_word_first),
+		   TEST(more_reasons_than_there_is_room_for_are_left_out));
 }

@@ -158,23 +158,14 @@ static void the_reference_names_each(void **state)
 	wp_buffer_release(&into);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(counts_and_gauges_are_told),
-		TEST(what_is_not_known_is_absent),
-		TEST(the_guard_is_told_where_there_is_a_limit),
-		TEST(the_oldest_commit_has_its_age_by_the_wall_clock),
-		TEST(a_histogram_is_cumulative),
-		TEST(labels_are_escaped),
-		TEST(log_events_are_told_by_level),
-		TEST(brokers_and_librdkafka_s_figures_are_told),
-		TEST(every_sample_stands_under_its_family),
-		TEST(no_buffer_is_overrun),
-		TEST(the_reference_names_each),
-	};
-
-	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+	return RUN(TEST(counts_and_gauges_are_told), TEST(what_is_not_known_is_absent),
+		   TEST(the_guard_is_told_where_there_is_a_limit),
+		   TEST(the_oldest_commit_has_its_age_by_the_wall_clock),
+		   TEST(a_histogram_is_cumulative), TEST(labels_are_escaped),
+		   TEST(log_events_are_told_by_level),
+		   TEST(brokers_and_librdkafka_s_figures_are_told),
+		   TEST(every_sample_stands_under_its_family), TEST(no_buffer_is_overrun),
+		   TEST(the_reference_names_each));
 }

@@ -294,31 +294,20 @@ static void no_buffer_is_overrun(void **state)
 	patient_bounded(wp_page_html, &p);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(figures_stand_in_it_as_text),
-		TEST(a_refused_reload_stands_over_what_is_in_force),
-		TEST(what_may_be_markup_is_text),
-		TEST(what_would_steer_a_reader_is_escaped),
-		TEST(nothing_of_it_comes_from_elsewhere),
-		TEST(charts_have_a_point_for_each_sample),
-		TEST(charts_have_axes_and_times),
-		TEST(a_few_events_in_flight_are_no_mountain),
-		TEST(what_is_not_known_is_no_figure_anywhere),
-		TEST(a_gap_in_what_is_known_is_a_gap_in_the_line),
-		TEST(what_keeps_events_is_told_with_since_when_and_what_to_do),
-		TEST(while_nothing_waits_an_unreachable_kafka_is_a_warning),
-		TEST(the_worst_trouble_is_the_badge),
-		TEST(each_trouble_has_its_words),
-		TEST(whatever_is_not_ready_is_in_trouble),
-		TEST(a_line_of_librdkafka_carries_its_text),
-		TEST(quantiles_have_their_names),
-		TEST(every_element_is_closed),
-		TEST(no_buffer_is_overrun),
-	};
-
-	return cmocka_run_group_tests_name("page", tests, NULL, NULL);
+	return RUN(TEST(figures_stand_in_it_as_text),
+		   TEST(a_refused_reload_stands_over_what_is_in_force),
+		   TEST(what_may_be_markup_is_text), TEST(what_would_steer_a_reader_is_escaped),
+		   TEST(nothing_of_it_comes_from_elsewhere),
+		   TEST(charts_have_a_point_for_each_sample), TEST(charts_have_axes_and_times),
+		   TEST(a_few_events_in_flight_are_no_mountain),
+		   TEST(what_is_not_known_is_no_figure_anywhere),
+		   TEST(a_gap_in_what_is_known_is_a_gap_in_the_line),
+		   TEST(what_keeps_events_is_told_with_since_when_and_what_to_do),
+		   TEST(while_nothing_waits_an_unreachable_kafka_is_a_warning),
+		   TEST(the_worst_trouble_is_the_badge), TEST(each_trouble_has_its_words),
+		   TEST(whatever_is_not_ready_is_in_trouble),
+		   TEST(a_line_of_librdkafka_carries_its_text), TEST(quantiles_have_their_names),
+		   TEST(every_element_is_closed), TEST(no_buffer_is_overrun));
 }

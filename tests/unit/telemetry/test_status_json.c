@@ -106,17 +106,10 @@ static void no_buffer_is_overrun(void **state)
 	patient_bounded(wp_status_json, &p);
 }
 
-#define TEST(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(it_is_json_with_what_is_known),
-		TEST(what_a_standby_does_not_know_is_null),
-		TEST(lists_have_their_items),
-		TEST(a_text_that_is_cut_within_a_character_is_still_json),
-		TEST(no_buffer_is_overrun),
-	};
-
-	return cmocka_run_group_tests_name("status_json", tests, NULL, NULL);
+	return RUN(TEST(it_is_json_with_what_is_known), TEST(what_a_standby_does_not_know_is_null),
+		   TEST(lists_have_their_items),
+		   TEST(a_text_that_is_cut_within_a_character_is_still_json),
+		   TEST(no_buffer_is_overrun));
 }

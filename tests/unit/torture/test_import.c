@@ -39,9 +39,5 @@ static void a_configuration_is_imported_or_there_was_no_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_configuration_is_imported_or_there_was_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(a_configuration_is_imported_or_there_was_no_memory));
 }

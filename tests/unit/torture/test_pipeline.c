@@ -374,12 +374,8 @@ static void relations_and_types_stay_as_they_were_without_memory(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pipeline_takes_each_frame_when_memory_is_back),
-		cmocka_unit_test(a_conninfo_stays_hidden_without_memory),
-		cmocka_unit_test(routes_and_patterns_are_made_or_there_was_no_memory),
-		cmocka_unit_test(relations_and_types_stay_as_they_were_without_memory),
-	};
-
-	return cmocka_run_group_tests_name("torture", tests, NULL, NULL);
+	return RUN(PLAIN(a_pipeline_takes_each_frame_when_memory_is_back),
+		   PLAIN(a_conninfo_stays_hidden_without_memory),
+		   PLAIN(routes_and_patterns_are_made_or_there_was_no_memory),
+		   PLAIN(relations_and_types_stay_as_they_were_without_memory));
 }

@@ -77,15 +77,9 @@ static void a_boolean_is_t_or_f(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_text_is_itself_and_takes_no_room),
-		cmocka_unit_test(a_jsonb_has_a_version_before_its_text),
-		cmocka_unit_test(a_uuid_has_sixteen_bytes),
-		cmocka_unit_test(a_bytea_is_hexadecimal),
-		cmocka_unit_test(a_byte_of_the_catalogs_is_octal_unless_it_is_ascii),
-		cmocka_unit_test(a_type_that_is_not_known_is_refused),
-		cmocka_unit_test(a_boolean_is_t_or_f),
-	};
-
-	return cmocka_run_group_tests_name("binary", tests, NULL, NULL);
+	return RUN(PLAIN(a_text_is_itself_and_takes_no_room),
+		   PLAIN(a_jsonb_has_a_version_before_its_text), PLAIN(a_uuid_has_sixteen_bytes),
+		   PLAIN(a_bytea_is_hexadecimal),
+		   PLAIN(a_byte_of_the_catalogs_is_octal_unless_it_is_ascii),
+		   PLAIN(a_type_that_is_not_known_is_refused), PLAIN(a_boolean_is_t_or_f));
 }

@@ -185,19 +185,12 @@ static void an_iso_text_fits_or_not(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timestamps_count_microseconds_since_1970),
-		cmocka_unit_test(an_offset_is_taken_away),
-		cmocka_unit_test(a_time_counts_from_midnight_and_may_be_its_end),
-		cmocka_unit_test(dates_reach_from_4713_bc_to_5874897),
-		cmocka_unit_test(leap_years_are_those_of_the_gregorian_calendar),
-		cmocka_unit_test(timestamps_up_to_294247_have_microseconds),
-		cmocka_unit_test(infinity_is_no_moment),
-		cmocka_unit_test(what_postgres_does_not_print_is_refused),
-		cmocka_unit_test(iso_texts_have_the_digits_that_are_wanted),
-		cmocka_unit_test(iso_years_have_four_digits_or_a_sign),
-		cmocka_unit_test(an_iso_text_fits_or_not),
-	};
-
-	return cmocka_run_group_tests_name("moment", tests, NULL, NULL);
+	return RUN(PLAIN(timestamps_count_microseconds_since_1970), PLAIN(an_offset_is_taken_away),
+		   PLAIN(a_time_counts_from_midnight_and_may_be_its_end),
+		   PLAIN(dates_reach_from_4713_bc_to_5874897),
+		   PLAIN(leap_years_are_those_of_the_gregorian_calendar),
+		   PLAIN(timestamps_up_to_294247_have_microseconds), PLAIN(infinity_is_no_moment),
+		   PLAIN(what_postgres_does_not_print_is_refused),
+		   PLAIN(iso_texts_have_the_digits_that_are_wanted),
+		   PLAIN(iso_years_have_four_digits_or_a_sign), PLAIN(an_iso_text_fits_or_not));
 }

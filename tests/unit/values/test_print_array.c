@@ -236,17 +236,13 @@ static void the_flag_for_nulls_changes_nothing(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_array_of_nothing_is_two_braces),
-		cmocka_unit_test(an_item_is_quoted_where_it_would_be_read_otherwise),
-		cmocka_unit_test(items_stand_between_commas_and_braces),
-		cmocka_unit_test(bounds_are_told_unless_all_begin_with_one),
-		cmocka_unit_test(items_are_printed_as_their_type_is),
-		cmocka_unit_test(an_item_that_is_refused_refuses_the_array),
-		cmocka_unit_test(an_array_that_is_cut_is_refused),
-		cmocka_unit_test(an_array_in_another_form_is_refused),
-		cmocka_unit_test(the_flag_for_nulls_changes_nothing),
-	};
-
-	return cmocka_run_group_tests_name("print_array", tests, NULL, NULL);
+	return RUN(PLAIN(an_array_of_nothing_is_two_braces),
+		   PLAIN(an_item_is_quoted_where_it_would_be_read_otherwise),
+		   PLAIN(items_stand_between_commas_and_braces),
+		   PLAIN(bounds_are_told_unless_all_begin_with_one),
+		   PLAIN(items_are_printed_as_their_type_is),
+		   PLAIN(an_item_that_is_refused_refuses_the_array),
+		   PLAIN(an_array_that_is_cut_is_refused),
+		   PLAIN(an_array_in_another_form_is_refused),
+		   PLAIN(the_flag_for_nulls_changes_nothing));
 }

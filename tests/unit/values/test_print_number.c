@@ -201,18 +201,12 @@ static void a_numeric_in_another_form_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(integers_have_their_limits),
-		cmocka_unit_test(a_double_has_an_exponent_below_1e_4_and_from_1e15_on),
-		cmocka_unit_test(a_double_is_the_shortest_that_reads_back),
-		cmocka_unit_test(doubles_that_are_no_numbers_have_names),
-		cmocka_unit_test(a_float_has_its_own_limits),
-		cmocka_unit_test(a_numeric_has_as_many_decimals_as_its_scale),
-		cmocka_unit_test(a_numeric_may_begin_far_from_its_point),
-		cmocka_unit_test(the_longest_numeric_fits),
-		cmocka_unit_test(numerics_that_are_no_numbers_have_names),
-		cmocka_unit_test(a_numeric_in_another_form_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("print_number", tests, NULL, NULL);
+	return RUN(PLAIN(integers_have_their_limits),
+		   PLAIN(a_double_has_an_exponent_below_1e_4_and_from_1e15_on),
+		   PLAIN(a_double_is_the_shortest_that_reads_back),
+		   PLAIN(doubles_that_are_no_numbers_have_names), PLAIN(a_float_has_its_own_limits),
+		   PLAIN(a_numeric_has_as_many_decimals_as_its_scale),
+		   PLAIN(a_numeric_may_begin_far_from_its_point), PLAIN(the_longest_numeric_fits),
+		   PLAIN(numerics_that_are_no_numbers_have_names),
+		   PLAIN(a_numeric_in_another_form_is_refused));
 }

@@ -91,14 +91,10 @@ static void timestamps_end_where_those_of_postgres_do(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_date_may_be_before_christ_and_after_9999),
-		cmocka_unit_test(dates_end_where_those_of_postgres_do),
-		cmocka_unit_test(a_time_has_no_zeroes_behind_its_fraction),
-		cmocka_unit_test(a_timestamp_is_a_day_and_a_time),
-		cmocka_unit_test(a_timestamptz_is_in_utc_and_its_era_stands_last),
-		cmocka_unit_test(timestamps_end_where_those_of_postgres_do),
-	};
-
-	return cmocka_run_group_tests_name("print_time", tests, NULL, NULL);
+	return RUN(PLAIN(a_date_may_be_before_christ_and_after_9999),
+		   PLAIN(dates_end_where_those_of_postgres_do),
+		   PLAIN(a_time_has_no_zeroes_behind_its_fraction),
+		   PLAIN(a_timestamp_is_a_day_and_a_time),
+		   PLAIN(a_timestamptz_is_in_utc_and_its_era_stands_last),
+		   PLAIN(timestamps_end_where_those_of_postgres_do));
 }

@@ -284,23 +284,17 @@ static void a_reason_shows_the_beginning_of_a_value_only(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_stay_and_are_strings_in_json),
-		cmocka_unit_test(a_text_that_is_not_utf8_is_refused_in_json_only),
-		cmocka_unit_test(bytes_are_base64),
-		cmocka_unit_test(a_bool_is_a_word),
-		cmocka_unit_test(a_date_counts_days),
-		cmocka_unit_test(a_time_counts_with_the_precision_of_its_column),
-		cmocka_unit_test(a_timestamp_counts_with_the_precision_of_its_column),
-		cmocka_unit_test(a_timestamptz_is_iso_with_the_precision_of_its_column),
-		cmocka_unit_test(infinity_is_what_debezium_makes_of_it),
-		cmocka_unit_test(null_is_null_in_json_whatever_the_type),
-		cmocka_unit_test(all_types_are_known_but_other),
-		cmocka_unit_test(a_modifier_that_cannot_be_is_not_known),
-		cmocka_unit_test(without_room_nothing_is_left_behind),
-		cmocka_unit_test(without_memory_nothing_is_left_behind),
-		cmocka_unit_test(a_reason_shows_the_beginning_of_a_value_only),
-	};
-
-	return cmocka_run_group_tests_name("render", tests, NULL, NULL);
+	return RUN(PLAIN(texts_stay_and_are_strings_in_json),
+		   PLAIN(a_text_that_is_not_utf8_is_refused_in_json_only), PLAIN(bytes_are_base64),
+		   PLAIN(a_bool_is_a_word), PLAIN(a_date_counts_days),
+		   PLAIN(a_time_counts_with_the_precision_of_its_column),
+		   PLAIN(a_timestamp_counts_with_the_precision_of_its_column),
+		   PLAIN(a_timestamptz_is_iso_with_the_precision_of_its_column),
+		   PLAIN(infinity_is_what_debezium_makes_of_it),
+		   PLAIN(null_is_null_in_json_whatever_the_type),
+		   PLAIN(all_types_are_known_but_other),
+		   PLAIN(a_modifier_that_cannot_be_is_not_known),
+		   PLAIN(without_room_nothing_is_left_behind),
+		   PLAIN(without_memory_nothing_is_left_behind),
+		   PLAIN(a_reason_shows_the_beginning_of_a_value_only));
 }

@@ -110,17 +110,10 @@ static void half_an_array_is_refused(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts_are_quoted_in_headers_and_json),
-		cmocka_unit_test(a_header_escapes_quotes_and_backslashes_only),
-		cmocka_unit_test(numbers_stand_without_quotes),
-		cmocka_unit_test(other_values_have_their_own_forms),
-		cmocka_unit_test(bounds_are_left_out),
-		cmocka_unit_test(an_array_of_arrays_is_refused),
-		cmocka_unit_test(null_within_an_array_of_an_enum_is_refused),
-		cmocka_unit_test(a_wrong_element_is_named),
-		cmocka_unit_test(half_an_array_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("render_array", tests, NULL, NULL);
+	return RUN(PLAIN(texts_are_quoted_in_headers_and_json),
+		   PLAIN(a_header_escapes_quotes_and_backslashes_only),
+		   PLAIN(numbers_stand_without_quotes), PLAIN(other_values_have_their_own_forms),
+		   PLAIN(bounds_are_left_out), PLAIN(an_array_of_arrays_is_refused),
+		   PLAIN(null_within_an_array_of_an_enum_is_refused),
+		   PLAIN(a_wrong_element_is_named), PLAIN(half_an_array_is_refused));
 }

@@ -273,25 +273,18 @@ static void the_longest_numeric_of_postgres_is_taken_and_one_digit_more_is_not(v
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(integers_stay_as_they_are),
-		cmocka_unit_test(an_integer_has_the_range_of_its_type),
-		cmocka_unit_test(what_is_no_integer_is_refused),
-		cmocka_unit_test(doubles_between_a_thousandth_and_ten_million_have_no_exponent),
-		cmocka_unit_test(doubles_have_the_fewest_digits_but_two),
-		cmocka_unit_test(below_a_power_of_two_a_decimal_above_may_be_the_shortest),
-		cmocka_unit_test(floats_are_shorter),
-		cmocka_unit_test(special_floats_are_words_and_strings_in_json),
-		cmocka_unit_test(what_is_no_float_is_refused),
-		cmocka_unit_test(a_numeric_is_plain_or_the_base64_of_its_unscaled_value),
-		cmocka_unit_test(the_sign_has_its_bit),
-		cmocka_unit_test(a_small_numeric_has_an_exponent_as_a_big_decimal_has),
-		cmocka_unit_test(a_numeric_gets_the_scale_of_its_column),
-		cmocka_unit_test(a_numeric_without_scale_brings_its_own),
-		cmocka_unit_test(what_is_no_numeric_is_refused),
-		cmocka_unit_test(
-			the_longest_numeric_of_postgres_is_taken_and_one_digit_more_is_not),
-	};
-
-	return cmocka_run_group_tests_name("render_number", tests, NULL, NULL);
+	return RUN(PLAIN(integers_stay_as_they_are), PLAIN(an_integer_has_the_range_of_its_type),
+		   PLAIN(what_is_no_integer_is_refused),
+		   PLAIN(doubles_between_a_thousandth_and_ten_million_have_no_exponent),
+		   PLAIN(doubles_have_the_fewest_digits_but_two),
+		   PLAIN(below_a_power_of_two_a_decimal_above_may_be_the_shortest),
+		   PLAIN(floats_are_shorter), PLAIN(special_floats_are_words_and_strings_in_json),
+		   PLAIN(what_is_no_float_is_refused),
+		   PLAIN(a_numeric_is_plain_or_the_base64_of_its_unscaled_value),
+		   PLAIN(the_sign_has_its_bit),
+		   PLAIN(a_small_numeric_has_an_exponent_as_a_big_decimal_has),
+		   PLAIN(a_numeric_gets_the_scale_of_its_column),
+		   PLAIN(a_numeric_without_scale_brings_its_own),
+		   PLAIN(what_is_no_numeric_is_refused),
+		   PLAIN(the_longest_numeric_of_postgres_is_taken_and_one_digit_more_is_not));
 }

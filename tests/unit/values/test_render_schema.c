@@ -173,19 +173,14 @@ static void a_schema_fits_or_leaves_nothing_behind(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_types_have_no_name),
-		cmocka_unit_test(debeziums_types_have_one),
-		cmocka_unit_test(up_to_three_digits_of_a_second_are_milliseconds),
-		cmocka_unit_test(a_numeric_tells_scale_and_precision),
-		cmocka_unit_test(a_numeric_without_scale_is_a_struct),
-		cmocka_unit_test(an_enum_lists_its_labels_when_they_are_known),
-		cmocka_unit_test(items_of_an_array_are_optional),
-		cmocka_unit_test(items_of_an_array_of_an_enum_are_not),
-		cmocka_unit_test(a_column_that_is_never_null_is_not_optional),
-		cmocka_unit_test(the_field_comes_last_and_is_escaped),
-		cmocka_unit_test(a_schema_fits_or_leaves_nothing_behind),
-	};
-
-	return cmocka_run_group_tests_name("render_schema", tests, NULL, NULL);
+	return RUN(PLAIN(plain_types_have_no_name), PLAIN(debeziums_types_have_one),
+		   PLAIN(up_to_three_digits_of_a_second_are_milliseconds),
+		   PLAIN(a_numeric_tells_scale_and_precision),
+		   PLAIN(a_numeric_without_scale_is_a_struct),
+		   PLAIN(an_enum_lists_its_labels_when_they_are_known),
+		   PLAIN(items_of_an_array_are_optional),
+		   PLAIN(items_of_an_array_of_an_enum_are_not),
+		   PLAIN(a_column_that_is_never_null_is_not_optional),
+		   PLAIN(the_field_comes_last_and_is_escaped),
+		   PLAIN(a_schema_fits_or_leaves_nothing_behind));
 }

@@ -179,21 +179,13 @@ static void columns_that_do_not_fit_are_left_out(void **state)
 	CHECK(find(0, "c0") == NULL);
 }
 
-#define TEST(name_) cmocka_unit_test_setup(name_, set_up)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_column_is_found_by_table_and_name),
-		TEST(a_default_is_known_when_it_is_a_constant),
-		TEST(a_default_without_room_is_not_known),
-		TEST(a_type_is_found_by_its_oid_in_whatever_order_they_came),
-		TEST(labels_are_those_of_the_type),
-		TEST(labels_that_do_not_fit_are_not_known),
-		TEST(types_that_do_not_fit_are_left_out),
-		TEST(a_copy_says_the_same),
-		TEST(columns_that_do_not_fit_are_left_out),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(FRESH(a_column_is_found_by_table_and_name),
+		   FRESH(a_default_is_known_when_it_is_a_constant),
+		   FRESH(a_default_without_room_is_not_known),
+		   FRESH(a_type_is_found_by_its_oid_in_whatever_order_they_came),
+		   FRESH(labels_are_those_of_the_type), FRESH(labels_that_do_not_fit_are_not_known),
+		   FRESH(types_that_do_not_fit_are_left_out), FRESH(a_copy_says_the_same),
+		   FRESH(columns_that_do_not_fit_are_left_out));
 }

@@ -123,15 +123,10 @@ static void a_status_is_written_as_the_server_reads_it(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_carries_its_positions_and_one_message),
-		cmocka_unit_test(data_may_be_empty_but_not_null),
-		cmocka_unit_test(a_keepalive_may_ask_for_a_reply),
-		cmocka_unit_test(a_frame_that_is_cut_short_is_refused),
-		cmocka_unit_test(a_keepalive_with_more_than_its_bytes_is_refused),
-		cmocka_unit_test(an_unknown_kind_is_refused_and_named),
-		cmocka_unit_test(a_status_is_written_as_the_server_reads_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(data_carries_its_positions_and_one_message),
+		   PLAIN(data_may_be_empty_but_not_null), PLAIN(a_keepalive_may_ask_for_a_reply),
+		   PLAIN(a_frame_that_is_cut_short_is_refused),
+		   PLAIN(a_keepalive_with_more_than_its_bytes_is_refused),
+		   PLAIN(an_unknown_kind_is_refused_and_named),
+		   PLAIN(a_status_is_written_as_the_server_reads_it));
 }

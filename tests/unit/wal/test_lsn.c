@@ -68,14 +68,9 @@ static void max_gives_the_later_one(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_printed_as_two_halves_without_leading_zeroes),
-		cmocka_unit_test(what_is_printed_is_parsed),
-		cmocka_unit_test(small_letters_and_leading_zeroes_are_fine),
-		cmocka_unit_test(anything_else_is_refused_and_nothing_written),
-		cmocka_unit_test(a_text_ends_where_its_span_ends),
-		cmocka_unit_test(max_gives_the_later_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(it_is_printed_as_two_halves_without_leading_zeroes),
+		   PLAIN(what_is_printed_is_parsed),
+		   PLAIN(small_letters_and_leading_zeroes_are_fine),
+		   PLAIN(anything_else_is_refused_and_nothing_written),
+		   PLAIN(a_text_ends_where_its_span_ends), PLAIN(max_gives_the_later_one));
 }

@@ -132,19 +132,12 @@ static void without_memory_nothing_changes(void **state)
 	CHECK(wp_partitions_find(&p, 5) != NULL);
 }
 
-#define TEST(name_) cmocka_unit_test_teardown(name_, tear_down)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(a_partition_is_found_by_its_oid),
-		TEST(nothing_known_covers_nothing),
-		TEST(transactions_that_had_ended_are_covered),
-		TEST(one_that_runs_and_is_harmless_is_covered_if_it_had_committed),
-		TEST(transaction_ids_come_round),
-		TEST(what_is_no_answer_is_refused_and_changes_nothing),
-		TEST(more_than_there_can_be_is_refused),
-		TEST(without_memory_nothing_changes),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(CLEAN(a_partition_is_found_by_its_oid), CLEAN(nothing_known_covers_nothing),
+		   CLEAN(transactions_that_had_ended_are_covered),
+		   CLEAN(one_that_runs_and_is_harmless_is_covered_if_it_had_committed),
+		   CLEAN(transaction_ids_come_round),
+		   CLEAN(what_is_no_answer_is_refused_and_changes_nothing),
+		   CLEAN(more_than_there_can_be_is_refused), CLEAN(without_memory_nothing_changes));
 }

@@ -7,7 +7,7 @@ static struct wp_span message;
 static struct wp_change change;
 static struct wp_error error;
 
-/* What it gives is valid until the next call or forget(). */
+/* What it gives is valid until the next call or tear_down(). */
 static enum wp_rc read_hex(const char *hex)
 {
 	free_bytes(message);
@@ -15,7 +15,7 @@ static enum wp_rc read_hex(const char *hex)
 	return wp_pgoutput_read(&decoder, message, &change, &error);
 }
 
-static int forget(void **state)
+static int tear_down(void **state)
 {
 	free_bytes(message);
 	message = (struct wp_span){ 0 };
@@ -333,32 +333,21 @@ static void as_many_columns_as_a_table_may_have_are_read(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(begin_tells_the_commit_to_come, forget),
-		cmocka_unit_test_teardown(commit_tells_what_to_confirm, forget),
-		cmocka_unit_test_teardown(origin_is_a_position_and_a_name, forget),
-		cmocka_unit_test_teardown(relation_lists_its_columns, forget),
-		cmocka_unit_test_teardown(names_are_any_utf8, forget),
-		cmocka_unit_test_teardown(an_empty_schema_is_pg_catalog, forget),
-		cmocka_unit_test_teardown(type_names_an_oid, forget),
-		cmocka_unit_test_teardown(insert_gives_the_row_as_text, forget),
-		cmocka_unit_test_teardown(null_and_empty_are_not_the_same, forget),
-		cmocka_unit_test_teardown(insert_gives_binary_values_as_they_are, forget),
-		cmocka_unit_test_teardown(text_and_binary_may_be_mixed, forget),
-		cmocka_unit_test_teardown(a_value_that_was_text_before_is_null_now, forget),
-		cmocka_unit_test_teardown(an_insert_with_an_unchanged_value_is_not_whole, forget),
-		cmocka_unit_test_teardown(update_gives_the_new_row, forget),
-		cmocka_unit_test_teardown(delete_gives_the_old_row_or_its_key, forget),
-		cmocka_unit_test_teardown(truncate_counts_its_tables, forget),
-		cmocka_unit_test_teardown(a_message_is_in_a_transaction_or_not, forget),
-		cmocka_unit_test_teardown(a_message_cut_anywhere_is_refused, forget),
-		cmocka_unit_test_teardown(a_message_with_a_byte_too_many_is_refused, forget),
-		cmocka_unit_test_teardown(sizes_that_lie_are_refused, forget),
-		cmocka_unit_test_teardown(unknown_bytes_are_refused_and_named, forget),
-		cmocka_unit_test_teardown(messages_of_later_protocols_are_refused, forget),
-		cmocka_unit_test_teardown(a_begin_without_its_commit_lsn_is_refused, forget),
-		cmocka_unit_test_teardown(as_many_columns_as_a_table_may_have_are_read, forget),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(CLEAN(begin_tells_the_commit_to_come), CLEAN(commit_tells_what_to_confirm),
+		   CLEAN(origin_is_a_position_and_a_name), CLEAN(relation_lists_its_columns),
+		   CLEAN(names_are_any_utf8), CLEAN(an_empty_schema_is_pg_catalog),
+		   CLEAN(type_names_an_oid), CLEAN(insert_gives_the_row_as_text),
+		   CLEAN(null_and_empty_are_not_the_same),
+		   CLEAN(insert_gives_binary_values_as_they_are),
+		   CLEAN(text_and_binary_may_be_mixed),
+		   CLEAN(a_value_that_was_text_before_is_null_now),
+		   CLEAN(an_insert_with_an_unchanged_value_is_not_whole),
+		   CLEAN(update_gives_the_new_row), CLEAN(delete_gives_the_old_row_or_its_key),
+		   CLEAN(truncate_counts_its_tables), CLEAN(a_message_is_in_a_transaction_or_not),
+		   CLEAN(a_message_cut_anywhere_is_refused),
+		   CLEAN(a_message_with_a_byte_too_many_is_refused),
+		   CLEAN(sizes_that_lie_are_refused), CLEAN(unknown_bytes_are_refused_and_named),
+		   CLEAN(messages_of_later_protocols_are_refused),
+		   CLEAN(a_begin_without_its_commit_lsn_is_refused),
+		   CLEAN(as_many_columns_as_a_table_may_have_are_read));
 }

@@ -131,14 +131,8 @@ static void what_is_not_a_position_is_not_read(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_what_the_public_contract_says),
-		cmocka_unit_test(the_lowest_and_the_highest_have_the_same_length),
-		cmocka_unit_test(every_digit_has_its_place),
-		cmocka_unit_test(texts_sort_as_the_numbers_do),
-		cmocka_unit_test(what_was_written_is_read_back),
-		cmocka_unit_test(what_is_not_a_position_is_not_read),
-	};
-
-	return cmocka_run_group_tests_name("position", tests, NULL, NULL);
+	return RUN(PLAIN(it_is_what_the_public_contract_says),
+		   PLAIN(the_lowest_and_the_highest_have_the_same_length),
+		   PLAIN(every_digit_has_its_place), PLAIN(texts_sort_as_the_numbers_do),
+		   PLAIN(what_was_written_is_read_back), PLAIN(what_is_not_a_position_is_not_read));
 }

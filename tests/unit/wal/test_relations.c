@@ -508,30 +508,23 @@ static void without_memory_what_was_there_stays(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_never_told_is_not_found),
-		cmocka_unit_test(a_relation_is_found_by_its_oid_as_a_copy),
-		cmocka_unit_test(a_column_is_found_by_its_whole_name),
-		cmocka_unit_test(a_new_relation_replaces_the_old_and_drops_what_was_attached),
-		cmocka_unit_test(a_relation_may_be_made_from_the_one_it_replaces),
-		cmocka_unit_test(a_relation_without_columns_is_kept),
-		cmocka_unit_test(the_bound_holds_for_new_relations_only),
-		cmocka_unit_test(clear_forgets_all_and_drops_what_was_attached),
-		cmocka_unit_test(free_drops_what_is_attached),
-		cmocka_unit_test(many_relations_are_each_found),
-		cmocka_unit_test(types_are_known_by_their_oids_and_domains_by_their_base),
-		cmocka_unit_test(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
-		cmocka_unit_test(types_of_extensions_are_known_by_their_name_in_any_schema),
-		cmocka_unit_test(the_catalog_tells_of_enums_domains_and_types_of_extensions),
-		cmocka_unit_test(a_type_is_called_as_a_message_called_it_last),
-		cmocka_unit_test(what_is_known_by_its_text_alone_is_not_read_in_binary),
-		cmocka_unit_test(an_array_of_something_else_is_not_known),
-		cmocka_unit_test(
-			an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
-		cmocka_unit_test(a_type_told_anew_replaces_the_old),
-		cmocka_unit_test(the_bound_holds_for_types_too),
-		cmocka_unit_test(without_memory_what_was_there_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(what_was_never_told_is_not_found),
+		   PLAIN(a_relation_is_found_by_its_oid_as_a_copy),
+		   PLAIN(a_column_is_found_by_its_whole_name),
+		   PLAIN(a_new_relation_replaces_the_old_and_drops_what_was_attached),
+		   PLAIN(a_relation_may_be_made_from_the_one_it_replaces),
+		   PLAIN(a_relation_without_columns_is_kept),
+		   PLAIN(the_bound_holds_for_new_relations_only),
+		   PLAIN(clear_forgets_all_and_drops_what_was_attached),
+		   PLAIN(free_drops_what_is_attached), PLAIN(many_relations_are_each_found),
+		   PLAIN(types_are_known_by_their_oids_and_domains_by_their_base),
+		   PLAIN(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
+		   PLAIN(types_of_extensions_are_known_by_their_name_in_any_schema),
+		   PLAIN(the_catalog_tells_of_enums_domains_and_types_of_extensions),
+		   PLAIN(a_type_is_called_as_a_message_called_it_last),
+		   PLAIN(what_is_known_by_its_text_alone_is_not_read_in_binary),
+		   PLAIN(an_array_of_something_else_is_not_known),
+		   PLAIN(an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
+		   PLAIN(a_type_told_anew_replaces_the_old), PLAIN(the_bound_holds_for_types_too),
+		   PLAIN(without_memory_what_was_there_stays));
 }

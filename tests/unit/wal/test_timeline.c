@@ -126,17 +126,12 @@ static void of_more_the_newest_are_kept(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(timeline_1_has_no_history),
-		cmocka_unit_test(an_lsn_belongs_to_the_timeline_that_had_not_ended),
-		cmocka_unit_test(a_timeline_that_ended_where_it_began_holds_nothing),
-		cmocka_unit_test(comments_blank_lines_and_a_missing_last_newline_are_fine),
-		cmocka_unit_test(a_malformed_line_is_refused_and_named),
-		cmocka_unit_test(a_history_out_of_order_is_refused),
-		cmocka_unit_test(a_history_reaching_past_its_own_timeline_is_refused),
-		cmocka_unit_test(as_many_switches_as_fit_are_all_kept),
-		cmocka_unit_test(of_more_the_newest_are_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return RUN(PLAIN(timeline_1_has_no_history),
+		   PLAIN(an_lsn_belongs_to_the_timeline_that_had_not_ended),
+		   PLAIN(a_timeline_that_ended_where_it_began_holds_nothing),
+		   PLAIN(comments_blank_lines_and_a_missing_last_newline_are_fine),
+		   PLAIN(a_malformed_line_is_refused_and_named),
+		   PLAIN(a_history_out_of_order_is_refused),
+		   PLAIN(a_history_reaching_past_its_own_timeline_is_refused),
+		   PLAIN(as_many_switches_as_fit_are_all_kept), PLAIN(of_more_the_newest_are_kept));
 }
