@@ -377,7 +377,6 @@ static void without_memory_a_ledger_is_as_wide_as_before(void **state)
 		settle(first);
 		CHECK_AT(200, 300);
 		CHECK(wp_ledger_has_room(&l, SIZE));
-		wp_ledger_release(&l);
 	}
 }
 
