@@ -15,9 +15,11 @@ struct server {
 
 static struct wp_preflight found; /* large; what judge() found last */
 
-static struct server healthy(void)
+static struct server s;
+
+static int set_up(void **state)
 {
-	return (struct server){
+	s = (struct server){
 		.values = {
 			[D_IN_RECOVERY] = "f",
 			[D_VERSION] = "180004",
@@ -41,9 +43,10 @@ static struct server healthy(void)
 		.options = { .conninfo = "dbname=shop", .slot = "s", .publication = "Pub" },
 		.wanted = { .ignore = "" },
 	};
+	return 0;
 }
 
-static PGresult *answer_of(const struct server *s, int count)
+static PGresult *answer_of(int count)
 {
 	PGresult *answer = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
 	PGresAttDesc names[D_COUNT];
@@ -51,20 +54,19 @@ static PGresult *answer_of(const struct server *s, int count)
 		names[i] = (PGresAttDesc){ .name = (char *)"column" };
 	CHECK(PQsetResultAttrs(answer, count, names));
 	for (int i = 0; i < count; i++) {
-		const char *value = s->values[i];
+		const char *value = s.values[i];
 		CHECK(PQsetvalue(answer, 0, i, (char *)value, value ? (int)strlen(value) : -1));
 	}
 	return answer;
 }
 
-static void judge(struct server *s)
+static void judge(void)
 {
 	struct wp_error error;
 	PGconn *pg = PQconnectStart("hostaddr=none"); /* never connects; for quoting */
-	PGresult *answer = answer_of(s, D_COUNT);
+	PGresult *answer = answer_of(D_COUNT);
 	found.findings.count = 0;
-	CHECK_EQ(wp_doctor_judge(pg, answer, &s->options, &s->wanted, &found, &s->age, &error),
-		 WP_OK);
+	CHECK_EQ(wp_doctor_judge(pg, answer, &s.options, &s.wanted, &found, &s.age, &error), WP_OK);
 	PQclear(answer);
 	PQfinish(pg);
 }
@@ -77,10 +79,10 @@ static const struct wp_finding *finding(const char *name)
 	return NULL;
 }
 
-static void check_finding(struct server *s, const char *name, enum wp_finding_level level,
-			  const char *what, const char *cure)
+static void check_finding(const char *name, enum wp_finding_level level, const char *what,
+			  const char *cure)
 {
-	judge(s);
+	judge();
 	const struct wp_finding *f = finding(name);
 	assert_non_null(f);
 	CHECK_EQ(f->level, level);
@@ -95,8 +97,7 @@ static void check_finding(struct server *s, const char *name, enum wp_finding_le
 
 static void a_healthy_server_has_nothing_to_cure(void **state)
 {
-	struct server s = healthy();
-	judge(&s);
+	judge();
 	CHECK(found.findings.count > 2);
 	for (size_t i = 0; i < found.findings.count; i++) {
 		CHECK_EQ(found.findings.items[i].level, WP_FINDING_OK);
@@ -107,9 +108,8 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 
 static void an_answer_of_another_shape_is_refused(void **state)
 {
-	struct server s = healthy();
 	struct wp_error error;
-	PGresult *narrow = answer_of(&s, D_COUNT - 1);
+	PGresult *narrow = answer_of(D_COUNT - 1);
 	CHECK_EQ(wp_doctor_judge(NULL, narrow, &s.options, &s.wanted, &found, &s.age, &error),
 		 WP_PROTO);
 	PQclear(narrow);
@@ -121,181 +121,168 @@ static void an_answer_of_another_shape_is_refused(void **state)
 
 static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 {
-	struct server s = healthy();
 	s.values[D_KEEP_MB] = "-1";
-	check_finding(&s, "slot_retention", WARNS, "unlimited",
+	check_finding("slot_retention", WARNS, "unlimited",
 		      "max_slot_wal_keep_size = '10GB'"); /* 1 MB/s for two hours */
 	CHECK_HAS(finding("slot_retention")->cure,
 		  "-- use less than the free space of pg_wal's disk (see df)");
 	CHECK_HAS(finding("slot_retention")->cure, "writes 85GB a day");
 	s.values[D_WAL_RATE] = "10485760";
-	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '71GB'");
+	check_finding("slot_retention", WARNS, "unlimited", "= '71GB'");
 	s.values[D_WAL_RATE] = "1024";
-	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '10GB'");
+	check_finding("slot_retention", WARNS, "unlimited", "= '10GB'");
 	s.values[D_WAL_RATE] = NULL; /* counted from now on */
-	check_finding(&s, "slot_retention", WARNS, "unlimited", "= '10GB'");
+	check_finding("slot_retention", WARNS, "unlimited", "= '10GB'");
 }
 
 static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 {
-	struct server s = healthy();
-	check_finding(&s, "slot_retention", OK, "65536 MB of WAL behind", "");
+	check_finding("slot_retention", OK, "65536 MB of WAL behind", "");
 	s.values[D_KEEP_MB] = "3599";
-	check_finding(&s, "slot_retention", WARNS, "is down for 59 min loses its slot", "'10GB'");
+	check_finding("slot_retention", WARNS, "is down for 59 min loses its slot", "'10GB'");
 	CHECK_HAS(finding("slot_retention")->what, "average of the last 25 h");
 	s.values[D_KEEP_MB] = "3600";
-	check_finding(&s, "slot_retention", OK, "", "");
+	check_finding("slot_retention", OK, "", "");
 	s.values[D_KEEP_MB] = "0";
-	check_finding(&s, "slot_retention", WARNS, "is down for 0 s", "");
+	check_finding("slot_retention", WARNS, "is down for 0 s", "");
 	s.values[D_WAL_RATE] = "0";
-	check_finding(&s, "slot_retention", OK, "", "");
+	check_finding("slot_retention", OK, "", "");
 }
 
 static void slots_of_nobody_are_named_and_may_be_dropped(void **state)
 {
-	struct server s = healthy();
 	s.values[D_ORPHANS] = "old (keeps 5 GB)";
 	s.values[D_ORPHANS_DROP] = "SELECT pg_drop_replication_slot('old');";
-	check_finding(&s, "other_slots", WARNS, "old (keeps 5 GB)",
+	check_finding("other_slots", WARNS, "old (keeps 5 GB)",
 		      "\nSELECT pg_drop_replication_slot('old');");
 }
 
 static void wal_above_the_servers_measure_is_explained(void **state)
 {
-	struct server s = healthy();
 	s.values[D_SLOT_WAL_STATUS] = "extended";
 	s.values[D_SLOT_LAGS] = "t";
-	check_finding(&s, "slot_wal", WARNS, "3 GB of WAL, more than max_wal_size: no relay",
+	check_finding("slot_wal", WARNS, "3 GB of WAL, more than max_wal_size: no relay",
 		      "-- start the relay");
 	s.values[D_SLOT_ACTIVE_PID] = "17";
-	check_finding(&s, "slot_wal", WARNS, "far behind", "-- see the relay's log for the cause");
+	check_finding("slot_wal", WARNS, "far behind", "-- see the relay's log for the cause");
 	s.values[D_SLOT_LAGS] = "f";
 	s.values[D_OLD_PID] = "99";
-	check_finding(&s, "slot_wal", WARNS, "process 99", "SELECT pg_terminate_backend(99);");
+	check_finding("slot_wal", WARNS, "process 99", "SELECT pg_terminate_backend(99);");
 	s.values[D_OLD_PREPARED] = "it's";
 	s.values[D_OLD_PREPARED_S] = "7200";
-	check_finding(&s, "slot_wal", WARNS, "a prepared transaction of 2 h",
+	check_finding("slot_wal", WARNS, "a prepared transaction of 2 h",
 		      "ROLLBACK PREPARED 'it''s';");
 	s.values[D_OLD_PREPARED] = s.values[D_OLD_PID] = NULL;
-	check_finding(&s, "slot_wal", WARNS, "none visible", "CHECKPOINT;");
+	check_finding("slot_wal", WARNS, "none visible", "CHECKPOINT;");
 }
 
 static void a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept(void **state)
 {
-	struct server s = healthy();
 	s.values[D_SLOT_FAILOVER] = "false";
-	check_finding(&s, "slot_failover", OK,
-		      "no standby that needs a copy of the slot is visible", "");
+	check_finding("slot_failover", OK, "no standby that needs a copy of the slot is visible",
+		      "");
 	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
 	s.values[D_STANDBYS_ACTIVE] = "a, b";
-	check_finding(&s, "slot_failover", WARNS,
+	check_finding("slot_failover", WARNS,
 		      "loses slot s: it lacks the failover flag, although standbys replicate from "
 		      "this server: a, b",
 		      "ALTER_REPLICATION_SLOT");
 	s.values[D_OTHER_FAILOVER] = "other";
-	check_finding(&s, "slot_failover", WARNS, "a slot with the flag exists: other",
+	check_finding("slot_failover", WARNS, "a slot with the flag exists: other",
 		      "ALTER_REPLICATION_SLOT \"s\" (FAILOVER true);");
 	s.values[D_STANDBYS] = "a";
-	check_finding(&s, "slot_failover", WARNS, "synchronized_standby_slots is set", "");
+	check_finding("slot_failover", WARNS, "synchronized_standby_slots is set", "");
 	s.values[D_SYNC_WORKER] = "t";
-	check_finding(&s, "slot_failover", WARNS, "a standby copies slots", "");
+	check_finding("slot_failover", WARNS, "a standby copies slots", "");
 	s.values[D_VERSION] = "160014";
-	check_finding(&s, "slot_failover", WARNS,
+	check_finding("slot_failover", WARNS,
 		      "before 17 does not copy slots to standbys, and some replicate from this "
 		      "server: a, b",
 		      "walpost init on a promoted server");
 	s.values[D_STANDBYS_ACTIVE] = NULL;
-	check_finding(&s, "slot_failover", OK, "PostgreSQL before 17 does not copy slots", "");
+	check_finding("slot_failover", OK, "PostgreSQL before 17 does not copy slots", "");
 	CHECK(strstr(finding("slot_failover")->what, "loses") == NULL);
 }
 
 static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 {
-	struct server s = healthy();
-	check_finding(&s, "slot_failover", OK, "is copied", "");
+	check_finding("slot_failover", OK, "is copied", "");
 	s.values[D_SLOT_SYNCED] = "true";
-	check_finding(&s, "slot_failover", OK, "; it was itself copied to this server", "");
+	check_finding("slot_failover", OK, "; it was itself copied to this server", "");
 	s.values[D_SYNC_WORKER] = "t";
-	check_finding(&s, "slot_failover", OK, "", ""); /* by no slot that could be named */
+	check_finding("slot_failover", OK, "", ""); /* by no slot that could be named */
 	s.values[D_STANDBYS_ACTIVE] = "a, b";
-	check_finding(&s, "slot_failover", WARNS, "synchronized_standby_slots is empty",
+	check_finding("slot_failover", WARNS, "synchronized_standby_slots is empty",
 		      "ALTER SYSTEM SET synchronized_standby_slots = a, b;");
 	s.values[D_STANDBYS] = "a,b";
-	check_finding(&s, "slot_failover", OK, "is copied", "");
-	check_finding(&s, "standby_slots", OK, "events wait for the standbys of a,b", "");
+	check_finding("slot_failover", OK, "is copied", "");
+	check_finding("standby_slots", OK, "events wait for the standbys of a,b", "");
 	s.values[D_IN_RECOVERY] = "t";
-	check_finding(&s, "slot_failover", OK, "copy of the primary's", "");
+	check_finding("slot_failover", OK, "copy of the primary's", "");
 	s.values[D_SLOT_SYNCED] = "false";
-	check_finding(&s, "slot_failover", OK, "the slot belongs to this standby itself", "");
+	check_finding("slot_failover", OK, "the slot belongs to this standby itself", "");
 }
 
 static void standbys_that_are_not_there_hold_everything_up(void **state)
 {
-	struct server s = healthy();
 	s.values[D_STANDBYS] = "a, b, c";
 	s.values[D_STANDBYS_IDLE] = "b";
 	s.values[D_STANDBYS_REST] = "a, c";
-	check_finding(&s, "standby_slots", WARNS, "no standby is reading: b",
+	check_finding("standby_slots", WARNS, "no standby is reading: b",
 		      "ALTER SYSTEM SET synchronized_standby_slots = a, c;");
 	s.values[D_STANDBYS_MISSING] = "c";
 	s.values[D_STANDBYS_REST] = "";
-	check_finding(&s, "standby_slots", FAILS, "not physical slots of this server: c",
+	check_finding("standby_slots", FAILS, "not physical slots of this server: c",
 		      "synchronized_standby_slots = '';");
 	s.values[D_SLOT_FAILOVER] = "false"; /* then it does not wait */
-	judge(&s);
+	judge();
 	CHECK(finding("standby_slots") == NULL);
 }
 
 static void the_plugin_must_be_allowed(void **state)
 {
-	struct server s = healthy();
 	s.values[D_PLUGINS] = "test_decoding, my";
 	s.values[D_PLUGINS_HAVE_OURS] = "f";
 	s.values[D_PLUGINS_QUOTED] = "'test_decoding', 'my'";
-	check_finding(&s, "output_plugin_libraries", FAILS, "lacks pgoutput",
+	check_finding("output_plugin_libraries", FAILS, "lacks pgoutput",
 		      "SET output_plugin_libraries = 'test_decoding', 'my', pgoutput;");
 	s.values[D_PLUGINS] = "";
 	s.values[D_PLUGINS_QUOTED] = NULL;
-	check_finding(&s, "output_plugin_libraries", FAILS, "",
+	check_finding("output_plugin_libraries", FAILS, "",
 		      "SET output_plugin_libraries = pgoutput;");
 	s.values[D_PLUGINS] = s.values[D_PLUGINS_HAVE_OURS] = NULL; /* older minors */
-	judge(&s);
+	judge();
 	CHECK(finding("output_plugin_libraries") == NULL);
 }
 
 static void messages_of_everybody_are_warned_of_when_they_are_events(void **state)
 {
-	struct server s = healthy();
 	s.values[D_EMIT_REVOKE] = "REVOKE EXECUTE ON FUNCTION f FROM PUBLIC;";
-	judge(&s);
+	judge();
 	CHECK(finding("message_rights") == NULL);
 	s.wanted.messages = true;
-	check_finding(&s, "message_rights", WARNS, "every role", "REVOKE EXECUTE");
+	check_finding("message_rights", WARNS, "every role", "REVOKE EXECUTE");
 }
 
 static void a_younger_publication_is_told_to_the_caller(void **state)
 {
-	struct server s = healthy();
 	s.values[D_PUB_IS_YOUNGER] = "t";
-	judge(&s);
+	judge();
 	CHECK_EQ(s.age, WP_PUBLICATION_YOUNGER);
 	s.values[D_SLOT] = NULL;
-	judge(&s);
+	judge();
 	CHECK_EQ(s.age, WP_PUBLICATION_OLDER);
 	CHECK(finding("slot_failover") == NULL);
 }
 
 static void tables_that_came_later_are_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[D_PUB_TABLES_YOUNGER] = "public.outbox";
-	check_finding(&s, "publication_since", WARNS, "received public.outbox after",
-		      "walpost diff");
+	check_finding("publication_since", WARNS, "received public.outbox after", "walpost diff");
 }
 
 static void what_cannot_be_decoded_needs_a_new_slot(void **state)
 {
-	struct server s = healthy();
 	PGconn *pg = PQconnectStart("hostaddr=none");
 	found.findings.count = 0;
 	wp_doctor_decoded(pg, &s.options, NULL, &found);
@@ -312,18 +299,18 @@ static void what_cannot_be_decoded_needs_a_new_slot(void **state)
 
 int main(void)
 {
-	return RUN(PLAIN(a_healthy_server_has_nothing_to_cure),
-		   PLAIN(an_answer_of_another_shape_is_refused),
-		   PLAIN(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
-		   PLAIN(a_limit_that_lasts_less_than_an_hour_is_warned_of),
-		   PLAIN(slots_of_nobody_are_named_and_may_be_dropped),
-		   PLAIN(wal_above_the_servers_measure_is_explained),
-		   PLAIN(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
-		   PLAIN(a_slot_that_is_copied_wants_its_standby_waited_for),
-		   PLAIN(standbys_that_are_not_there_hold_everything_up),
-		   PLAIN(the_plugin_must_be_allowed),
-		   PLAIN(messages_of_everybody_are_warned_of_when_they_are_events),
-		   PLAIN(a_younger_publication_is_told_to_the_caller),
-		   PLAIN(tables_that_came_later_are_warned_of),
-		   PLAIN(what_cannot_be_decoded_needs_a_new_slot));
+	return RUN(FRESH(a_healthy_server_has_nothing_to_cure),
+		   FRESH(an_answer_of_another_shape_is_refused),
+		   FRESH(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
+		   FRESH(a_limit_that_lasts_less_than_an_hour_is_warned_of),
+		   FRESH(slots_of_nobody_are_named_and_may_be_dropped),
+		   FRESH(wal_above_the_servers_measure_is_explained),
+		   FRESH(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
+		   FRESH(a_slot_that_is_copied_wants_its_standby_waited_for),
+		   FRESH(standbys_that_are_not_there_hold_everything_up),
+		   FRESH(the_plugin_must_be_allowed),
+		   FRESH(messages_of_everybody_are_warned_of_when_they_are_events),
+		   FRESH(a_younger_publication_is_told_to_the_caller),
+		   FRESH(tables_that_came_later_are_warned_of),
+		   FRESH(what_cannot_be_decoded_needs_a_new_slot));
 }

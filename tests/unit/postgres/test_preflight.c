@@ -21,9 +21,11 @@ struct server {
 
 static struct wp_preflight found; /* large; what judge() found last */
 
-static struct server healthy(void)
+static struct server s;
+
+static int set_up(void **state)
 {
-	return (struct server){
+	s = (struct server){
 		.values = {
 			[A_VERSION] = "180004",
 			[A_VERSION_TEXT] = "18.4",
@@ -74,9 +76,10 @@ static struct server healthy(void)
 			   .definitions = definitions },
 		.ignore = "",
 	};
+	return 0;
 }
 
-static PGresult *answer_of(const struct server *s, int count)
+static PGresult *answer_of(int count)
 {
 	PGresult *answer = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
 	PGresAttDesc names[A_COUNT + 1];
@@ -84,28 +87,26 @@ static PGresult *answer_of(const struct server *s, int count)
 		names[i] = (PGresAttDesc){ .name = (char *)"column" };
 	CHECK(PQsetResultAttrs(answer, count, names));
 	for (int i = 0; i < count; i++) {
-		const char *value = i < A_COUNT ? s->values[i] : "0";
+		const char *value = i < A_COUNT ? s.values[i] : "0";
 		CHECK(PQsetvalue(answer, 0, i, (char *)value, value ? (int)strlen(value) : -1));
 	}
 	return answer;
 }
 
-static const struct wp_requirements *wanted_of(struct server *s)
+static const struct wp_requirements *wanted_of(void)
 {
-	s->wanted =
-		(struct wp_requirements){ .tables = &s->table, .count = 1, .ignore = s->ignore };
-	return &s->wanted;
+	s.wanted = (struct wp_requirements){ .tables = &s.table, .count = 1, .ignore = s.ignore };
+	return &s.wanted;
 }
 
-static const struct wp_preflight *judge(struct server *s)
+static const struct wp_preflight *judge(void)
 {
 	struct wp_error error;
-	s->pg = PQconnectStart("hostaddr=none");
-	PGresult *answer = answer_of(s, A_COUNT + 1);
-	CHECK_EQ(wp_preflight_judge(s->pg, answer, &s->options, wanted_of(s), &found, &error),
-		 WP_OK);
+	s.pg = PQconnectStart("hostaddr=none");
+	PGresult *answer = answer_of(A_COUNT + 1);
+	CHECK_EQ(wp_preflight_judge(s.pg, answer, &s.options, wanted_of(), &found, &error), WP_OK);
 	PQclear(answer);
-	PQfinish(s->pg);
+	PQfinish(s.pg);
 	return &found;
 }
 
@@ -124,10 +125,10 @@ static const struct wp_finding *finding(const struct wp_preflight *p, const char
 	return in(&p->findings, name);
 }
 
-static void check_finding(struct server *s, const char *name, enum wp_finding_level level,
-			  const char *what, const char *cure)
+static void check_finding(const char *name, enum wp_finding_level level, const char *what,
+			  const char *cure)
 {
-	const struct wp_finding *f = finding(judge(s), name);
+	const struct wp_finding *f = finding(judge(), name);
 	CHECK_EQ(f->level, level);
 	CHECK_HAS(f->what, what);
 	CHECK_HAS(f->cure, cure);
@@ -135,10 +136,10 @@ static void check_finding(struct server *s, const char *name, enum wp_finding_le
 		CHECK_EQ(f->reaction, WP_REACT_NONE);
 }
 
-static void check_fails(struct server *s, const char *name, enum wp_reaction reaction,
-			const char *what, const char *cure)
+static void check_fails(const char *name, enum wp_reaction reaction, const char *what,
+			const char *cure)
 {
-	check_finding(s, name, WP_FINDING_FAIL, what, cure);
+	check_finding(name, WP_FINDING_FAIL, what, cure);
 	const struct wp_finding *first = wp_findings_failure(&found.findings);
 	assert_non_null(first);
 	CHECK_TEXT(first->name, name);
@@ -150,8 +151,7 @@ static void check_fails(struct server *s, const char *name, enum wp_reaction rea
 
 static void a_healthy_server_has_nothing_to_cure(void **state)
 {
-	struct server s = healthy();
-	const struct wp_preflight *p = judge(&s);
+	const struct wp_preflight *p = judge();
 	CHECK(!wp_findings_failure(&p->findings));
 	CHECK(p->slot_exists && p->publication_exists && p->table_exists[0] &&
 	      p->checkpoint_ready && !p->slot_active);
@@ -163,41 +163,38 @@ static void a_healthy_server_has_nothing_to_cure(void **state)
 
 static void an_answer_of_another_shape_is_refused(void **state)
 {
-	struct server s = healthy();
 	struct wp_error error;
-	PGresult *narrow = answer_of(&s, A_COUNT);
-	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, wanted_of(&s), &found, &error),
+	PGresult *narrow = answer_of(A_COUNT);
+	CHECK_EQ(wp_preflight_judge(NULL, narrow, &s.options, wanted_of(), &found, &error),
 		 WP_PROTO);
 	PQclear(narrow);
 	PGresult *empty = PQmakeEmptyPGresult(NULL, PGRES_TUPLES_OK);
-	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, wanted_of(&s), &found, &error),
+	CHECK_EQ(wp_preflight_judge(NULL, empty, &s.options, wanted_of(), &found, &error),
 		 WP_PROTO);
 	PQclear(empty);
 	PGresult *failed = PQmakeEmptyPGresult(NULL, PGRES_FATAL_ERROR);
-	CHECK_EQ(wp_preflight_judge(NULL, failed, &s.options, wanted_of(&s), &found, &error),
+	CHECK_EQ(wp_preflight_judge(NULL, failed, &s.options, wanted_of(), &found, &error),
 		 WP_PROTO);
 	PQclear(failed);
 }
 
 static void the_server_must_be_14_or_newer(void **state)
 {
-	struct server s = healthy();
 	s.values[A_VERSION] = "130020";
-	check_fails(&s, "server_version", WP_REACT_STOP_CONFIG,
+	check_fails("server_version", WP_REACT_STOP_CONFIG,
 		    "is too old: walpost requires 14 or newer", "-- upgrade the server");
-	s = healthy();
+	set_up(state);
 	s.values[A_VERSION] = "140021";
-	check_finding(&s, "server_version", OK, "", "");
+	check_finding("server_version", OK, "", "");
 	s.values[A_VERSION] = "190000";
-	check_finding(&s, "server_version", OK, "", "");
+	check_finding("server_version", OK, "", "");
 }
 
 static void minors_with_known_bugs_are_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_VERSION] = "150013";
 	s.values[A_VERSION_TEXT] = "15.13 (Debian)";
-	check_finding(&s, "server_version", WARNS, "PostgreSQL 15.13 (Debian) can run out of",
+	check_finding("server_version", WARNS, "PostgreSQL 15.13 (Debian) can run out of",
 		      "-- upgrade the server to PostgreSQL 15.20 or newer");
 	CHECK_HAS(finding(&found, "server_version")->what, "; can invalidate a new slot");
 	assert_null(strstr(finding(&found, "server_version")->what, "lose rows"));
@@ -205,193 +202,173 @@ static void minors_with_known_bugs_are_warned_of(void **state)
 
 static void a_standby_may_become_a_primary(void **state)
 {
-	struct server s = healthy();
 	s.values[A_IN_RECOVERY] = "t";
-	check_fails(&s, "primary", WP_REACT_RECONNECT, "standby",
-		    "target_session_attrs=read-write");
+	check_fails("primary", WP_REACT_RECONNECT, "standby", "target_session_attrs=read-write");
 }
 
 static void wal_level_must_be_logical(void **state)
 {
-	struct server s = healthy();
 	s.values[A_WAL_LEVEL] = "replica";
-	check_fails(&s, "wal_level", WP_REACT_STOP_CONFIG, "restart",
+	check_fails("wal_level", WP_REACT_STOP_CONFIG, "restart",
 		    "ALTER SYSTEM SET wal_level = 'logical';");
 }
 
 static void there_must_be_room_for_one_more(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SENDERS] = "9";
-	check_finding(&s, "max_wal_senders", OK, "9 of 10", "");
+	check_finding("max_wal_senders", OK, "9 of 10", "");
 	s.values[A_SENDERS] = "10";
-	check_fails(&s, "max_wal_senders", WP_REACT_RECONNECT, "all 10",
+	check_fails("max_wal_senders", WP_REACT_RECONNECT, "all 10",
 		    "ALTER SYSTEM SET max_wal_senders = 15;");
 	s.values[A_SLOT_ACTIVE_PID] = "17"; /* a relay runs: it has one */
-	check_finding(&s, "max_wal_senders", OK, "", "");
-	s = healthy();
+	check_finding("max_wal_senders", OK, "", "");
+	set_up(state);
 	s.values[A_SLOTS] = "10"; /* ours among them */
-	check_finding(&s, "max_replication_slots", OK, "", "");
+	check_finding("max_replication_slots", OK, "", "");
 	s.values[A_SLOT_TYPE] = NULL;
-	check_fails(&s, "max_replication_slots", WP_REACT_RECONNECT, "all 10",
+	check_fails("max_replication_slots", WP_REACT_RECONNECT, "all 10",
 		    "max_replication_slots = 15;");
 }
 
 static void the_role_must_be_able_to_replicate(void **state)
 {
-	struct server s = healthy();
 	s.values[A_ROLE_MAY] = "f";
-	check_fails(&s, "role", WP_REACT_STOP_CONFIG, "REPLICATION",
+	check_fails("role", WP_REACT_STOP_CONFIG, "REPLICATION",
 		    "ALTER ROLE \"re\"\"lay\" REPLICATION;");
 	s.values[A_ROLE_CLOUD] = "f"; /* there is such a role */
-	check_fails(&s, "role", WP_REACT_STOP_CONFIG, "",
-		    "GRANT rds_replication TO \"re\"\"lay\";");
+	check_fails("role", WP_REACT_STOP_CONFIG, "", "GRANT rds_replication TO \"re\"\"lay\";");
 	s.values[A_ROLE_CLOUD] = "t";
-	check_finding(&s, "role", OK, "", "");
+	check_finding("role", OK, "", "");
 }
 
 static void the_table_must_be_there_and_be_one(void **state)
 {
-	struct server s = healthy();
 	s.values[A_TABLE_KIND] = NULL;
-	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "there is no table",
-		    "\"id\" uuid PRIMARY KEY,");
+	check_fails("table", WP_REACT_STOP_CONFIG, "there is no table", "\"id\" uuid PRIMARY KEY,");
 	s.values[A_TABLE_KIND] = "v";
 	s.values[A_TABLE_BENEATH] = "public.\"Base\"";
-	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "a view",
+	check_fails("table", WP_REACT_STOP_CONFIG, "a view",
 		    "-- set outbox.table = public.\"Base\"");
 	s.values[A_TABLE_KIND] = "m";
 	s.values[A_TABLE_BENEATH] = NULL;
-	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "materialized view", "-- set outbox.table");
+	check_fails("table", WP_REACT_STOP_CONFIG, "materialized view", "-- set outbox.table");
 	s.values[A_TABLE_KIND] = "S";
-	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "not a table", "-- set outbox.table");
+	check_fails("table", WP_REACT_STOP_CONFIG, "not a table", "-- set outbox.table");
 	s.values[A_TABLE_KIND] = "f";
-	check_fails(&s, "table", WP_REACT_STOP_CONFIG, "foreign table", "postgres.conninfo");
+	check_fails("table", WP_REACT_STOP_CONFIG, "foreign table", "postgres.conninfo");
 }
 
 static void missing_columns_are_named_and_added(void **state)
 {
-	struct server s = healthy();
 	s.values[A_TABLE_MISSING] = "key, payload";
 	s.values[A_TABLE_MISSING_AT] = "1,2";
-	check_fails(&s, "table_columns", WP_REACT_STOP_CONFIG, "lacks key, payload",
+	check_fails("table_columns", WP_REACT_STOP_CONFIG, "lacks key, payload",
 		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"key\" varchar(255);\n"
 		    "ALTER TABLE \"public\".\"outbox\" ADD COLUMN \"payload\" jsonb;");
 }
 
 static void rows_that_are_not_in_the_log_are_refused(void **state)
 {
-	struct server s = healthy();
 	s.values[A_LEAVES_UNLOGGED] = "ALTER TABLE public.outbox SET LOGGED;";
-	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "unlogged",
+	check_fails("table_storage", WP_REACT_STOP_CONFIG, "unlogged",
 		    "ALTER TABLE public.outbox SET LOGGED;");
 	s.values[A_LEAVES_UNLOGGED] = NULL;
 	s.values[A_LEAVES_FOREIGN] = "public.far";
-	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "public.far", "public.far");
+	check_fails("table_storage", WP_REACT_STOP_CONFIG, "public.far", "public.far");
 	s.values[A_TABLE_PERSISTENCE] = "t";
-	check_fails(&s, "table_storage", WP_REACT_STOP_CONFIG, "temporary", "outbox.table");
+	check_fails("table_storage", WP_REACT_STOP_CONFIG, "temporary", "outbox.table");
 }
 
 static void a_missing_publication_needs_a_new_slot_as_well(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB] = NULL;
-	check_fails(&s, "publication", WP_REACT_STOP_HUMAN, "there is no publication Pub",
+	check_fails("publication", WP_REACT_STOP_HUMAN, "there is no publication Pub",
 		    "CREATE PUBLICATION \"Pub\" FOR TABLE ONLY \"public\".\"outbox\"");
 	CHECK_HAS(wp_findings_failure(&found.findings)->cure, "pg_drop_replication_slot('s')");
 	s.values[A_SLOT_PLUGIN] = "test_decoding"; /* someone else's: stays */
-	judge(&s);
+	judge();
 	assert_null(strstr(wp_findings_failure(&found.findings)->cure, "pg_drop_replication_slot"));
 }
 
 static void the_publication_must_have_the_table(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_NAMES_TABLE] = "f";
 	s.values[A_PUB_LISTED] = "0";
-	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks \"public\".\"outbox\"",
+	check_fails("publication_table", WP_REACT_STOP_HUMAN, "lacks \"public\".\"outbox\"",
 		    "ALTER PUBLICATION \"Pub\" ADD TABLE ONLY \"public\".\"outbox\";");
 }
 
 static void a_name_that_differs_in_case_only_is_refused_by_name(void **state)
 {
-	struct server s = healthy();
 	s.values[A_CASE_IN_PUB] = "public.\"Outbox\"";
-	check_finding(&s, "table_case", WARNS, "also has public.\"Outbox\", whose name differs",
+	check_finding("table_case", WARNS, "also has public.\"Outbox\", whose name differs",
 		      "-- set outbox.table = public.\"Outbox\"");
 	s.values[A_PUB_NAMES_TABLE] = "f";
 	s.values[A_PUB_LISTED] = "0";
-	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN,
+	check_fails("publication_table", WP_REACT_STOP_HUMAN,
 		    "lacks \"public\".\"outbox\" but has public.\"Outbox\", whose name differs "
 		    "only in case",
 		    "-- set outbox.table = public.\"Outbox\"");
 	s.values[A_TABLE_KIND] = NULL;
 	s.values[A_CASE_THERE] = "public.\"Outbox\"";
-	check_fails(&s, "table_case", WP_REACT_STOP_CONFIG,
+	check_fails("table_case", WP_REACT_STOP_CONFIG,
 		    "there is public.\"Outbox\", whose name differs only in case",
 		    "-- set outbox.table = public.\"Outbox\"");
 }
 
 static void partitions_must_all_be_published(void **state)
 {
-	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_TABLE_LEAVES] = "3";
 	s.values[A_PUB_LISTED] = "3";
-	check_finding(&s, "publication_table", OK, "", "");
+	check_finding("publication_table", OK, "", "");
 	s.values[A_PUB_NAMES_TABLE] = "f";
-	check_finding(&s, "publication_table", WARNS, "later partitions", "ADD TABLE ONLY");
+	check_finding("publication_table", WARNS, "later partitions", "ADD TABLE ONLY");
 	s.values[A_PUB_LISTED] = "2";
 	s.values[A_PUB_UNLISTED] = "public.p3";
-	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks public.p3",
-		    "ADD TABLE ONLY");
+	check_fails("publication_table", WP_REACT_STOP_HUMAN, "lacks public.p3", "ADD TABLE ONLY");
 }
 
 static void a_partitioned_outbox_without_partitions_is_fine(void **state)
 {
-	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_TABLE_LEAVES] = "0";
 	s.values[A_PUB_LISTED] = "0";
-	check_finding(&s, "publication_table", OK, "", "");
+	check_finding("publication_table", OK, "", "");
 	s.values[A_PUB_NAMES_TABLE] = "f";
-	check_fails(&s, "publication_table", WP_REACT_STOP_HUMAN, "lacks", "ADD TABLE ONLY");
+	check_fails("publication_table", WP_REACT_STOP_HUMAN, "lacks", "ADD TABLE ONLY");
 	s.values[A_PUB_ALL] = "true";
-	check_finding(&s, "publication_table", OK, "", "");
+	check_finding("publication_table", OK, "", "");
 }
 
 static void rows_should_come_under_the_name_of_the_outbox(void **state)
 {
-	struct server s = healthy();
 	s.values[A_TABLE_KIND] = "p";
 	s.values[A_PUB_VIA_ROOT] = "false";
-	check_finding(&s, "publication_root", WARNS, "names of the partitions",
+	check_finding("publication_root", WARNS, "names of the partitions",
 		      "publish_via_partition_root = true");
-	s = healthy();
+	set_up(state);
 	s.values[A_PUB_ABOVE] = "public.all_events";
-	check_fails(&s, "publication_root", WP_REACT_STOP_CONFIG, "public.all_events",
+	check_fails("publication_root", WP_REACT_STOP_CONFIG, "public.all_events",
 		    "publish_via_partition_root = false");
 }
 
 static void needed_columns_must_not_be_hidden(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_HIDDEN] = "payload";
 	s.values[A_PUB_LIMITED] = "public.outbox";
-	check_fails(&s, "publication_columns", WP_REACT_STOP_HUMAN,
-		    "omits required columns: payload",
+	check_fails("publication_columns", WP_REACT_STOP_HUMAN, "omits required columns: payload",
 		    "BEGIN;\nALTER PUBLICATION \"Pub\" DROP TABLE public.outbox;\n"
 		    "ALTER PUBLICATION \"Pub\" ADD TABLE public.outbox;\nCOMMIT;");
 }
 
 static void generated_columns_are_published_since_18_only(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_GENERATED] = "\"Pay\"\",load\", key";
-	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN, "generated",
+	check_fails("publication_generated", WP_REACT_STOP_HUMAN, "generated",
 		    "publish_generated_columns = stored");
 	s.values[A_VERSION] = "170010";
-	check_fails(&s, "publication_generated", WP_REACT_STOP_HUMAN,
+	check_fails("publication_generated", WP_REACT_STOP_HUMAN,
 		    "PostgreSQL before 18 does not publish generated columns:",
 		    "ALTER COLUMN \"Pay\"\",load\" DROP EXPRESSION;\n"
 		    "ALTER TABLE \"public\".\"outbox\" ALTER COLUMN key DROP EXPRESSION;");
@@ -399,70 +376,63 @@ static void generated_columns_are_published_since_18_only(void **state)
 
 static void rows_must_not_be_filtered(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_FILTER] = "(key > 'a')";
 	s.values[A_PUB_LIMITED] = "public.outbox";
-	check_fails(&s, "publication_filter", WP_REACT_STOP_HUMAN, "(key > 'a')",
+	check_fails("publication_filter", WP_REACT_STOP_HUMAN, "(key > 'a')",
 		    "DROP TABLE public.outbox");
 }
 
 static void inserts_must_be_published_and_other_kinds_stay(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_INSERT] = "false";
 	s.values[A_PUB_DELETE] = "true";
-	check_fails(&s, "publication_inserts", WP_REACT_STOP_HUMAN, "inserts",
+	check_fails("publication_inserts", WP_REACT_STOP_HUMAN, "inserts",
 		    "SET (publish = 'insert, delete');");
 }
 
 static void deletes_of_a_table_without_identity_are_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_DELETE] = "true";
 	s.values[A_NO_IDENTITY] = "t";
-	check_finding(&s, "publication_deletes", WARNS,
+	check_finding("publication_deletes", WARNS,
 		      "has no replica identity: updates or deletes by the application fail",
 		      "SET (publish = 'insert');");
 }
 
 static void other_tables_are_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_PUB_OTHERS] = "5";
 	s.values[A_PUB_OTHER_NAMES] = "a.b, c.d";
-	check_finding(&s, "publication_others", WARNS, "5 more",
+	check_finding("publication_others", WARNS, "5 more",
 		      "only rows of others may be dropped:\n-- set outbox.ignore = a.b, c.d");
 	s.values[A_PUB_OTHERS] = "6";
-	check_finding(&s, "publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
+	check_finding("publication_others", WARNS, "6 more tables (a.b, c.d, ...)",
 		      "list only others in outbox.ignore, which drops their rows");
 	s.ignore = "a.*";
-	check_finding(&s, "publication_others", WP_FINDING_OK, "outbox.ignore (a.*)", "");
+	check_finding("publication_others", WP_FINDING_OK, "outbox.ignore (a.*)", "");
 }
 
 static void a_missing_slot_is_made(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_TYPE] = NULL;
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "there is no slot s",
+	check_fails("slot", WP_REACT_STOP_HUMAN, "there is no slot s",
 		    "pg_create_logical_replication_slot('s', 'pgoutput', false, false, true);");
 	CHECK(!found.slot_exists);
 }
 
 static void a_slot_of_someone_else_is_left_alone(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_TYPE] = "physical";
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "physical", "('s_new', 'pgoutput'");
-	s = healthy();
+	check_fails("slot", WP_REACT_STOP_HUMAN, "physical", "('s_new', 'pgoutput'");
+	set_up(state);
 	s.values[A_SLOT_PLUGIN] = "wal2json";
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "wal2json",
-		    "-- then set postgres.slot = s_new");
-	s = healthy();
+	check_fails("slot", WP_REACT_STOP_HUMAN, "wal2json", "-- then set postgres.slot = s_new");
+	set_up(state);
 	s.values[A_SLOT_DATABASE] = "other";
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "belongs to database other", "s_new");
-	s = healthy();
+	check_fails("slot", WP_REACT_STOP_HUMAN, "belongs to database other", "s_new");
+	set_up(state);
 	s.values[A_SLOT_TEMPORARY] = "true";
-	check_fails(&s, "slot", WP_REACT_STOP_HUMAN, "temporary", "s_new");
+	check_fails("slot", WP_REACT_STOP_HUMAN, "temporary", "s_new");
 }
 
 static void a_slot_that_cannot_be_used_is_made_anew(void **state)
@@ -477,9 +447,9 @@ static void a_slot_that_cannot_be_used_is_made_anew(void **state)
 		{ A_SLOT_CONFLICTING, "true", "conflict" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct server s = healthy();
+		set_up(state);
 		s.values[cases[i].column] = cases[i].value;
-		check_fails(&s, "slot", WP_REACT_STOP_HUMAN, cases[i].what,
+		check_fails("slot", WP_REACT_STOP_HUMAN, cases[i].what,
 			    "pg_drop_replication_slot('s')");
 		CHECK_HAS(wp_findings_failure(&found.findings)->what, "0/15A3F28");
 	}
@@ -487,57 +457,51 @@ static void a_slot_that_cannot_be_used_is_made_anew(void **state)
 
 static void a_slot_about_to_be_lost_is_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_WAL_STATUS] = "unreserved";
-	check_finding(&s, "slot", WARNS, "will be lost", "max_slot_wal_keep_size = '-1'");
+	check_finding("slot", WARNS, "will be lost", "max_slot_wal_keep_size = '-1'");
 }
 
 static void a_slot_in_use_is_fine(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_ACTIVE_PID] = "4711";
-	check_finding(&s, "slot", OK, "process 4711", "");
+	check_finding("slot", OK, "process 4711", "");
 	CHECK(found.slot_active);
 }
 
 static void commits_must_not_wait_for_us_unless_allowed(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "ANY 1 (s1, WALPOST)";
-	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG, "lists walpost",
+	check_fails("synchronous_standby_names", WP_REACT_STOP_CONFIG, "lists walpost",
 		    "ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (\"s1\")'; SELECT "
 		    "pg_reload_conf();");
 	s.options.allow_synchronous = true;
-	check_finding(&s, "synchronous_standby_names", OK, "as allowed", "");
+	check_finding("synchronous_standby_names", OK, "as allowed", "");
 }
 
 static void the_name_of_conninfo_counts(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SYNC_NAMES] = "relay1";
-	check_finding(&s, "synchronous_standby_names", OK, "walpost is not listed", "");
+	check_finding("synchronous_standby_names", OK, "walpost is not listed", "");
 	s.options.conninfo = "dbname=shop application_name=Relay1";
-	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
-		    "application_name Relay1", "= '';");
+	check_fails("synchronous_standby_names", WP_REACT_STOP_CONFIG, "application_name Relay1",
+		    "= '';");
 	s.values[A_SYNC_NAMES] = "walpost";
-	check_finding(&s, "synchronous_standby_names", OK, "walpost is not listed", "");
+	check_finding("synchronous_standby_names", OK, "walpost is not listed", "");
 	s.options.conninfo = "";
 	s.values[A_APPLICATION] = "of a service file";
-	check_fails(&s, "synchronous_standby_names", WP_REACT_STOP_CONFIG,
-		    "application_name walpost", "= '';");
+	check_fails("synchronous_standby_names", WP_REACT_STOP_CONFIG, "application_name walpost",
+		    "= '';");
 }
 
 static void a_short_sender_timeout_is_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SENDER_TIMEOUT] = "4999";
-	check_finding(&s, "wal_sender_timeout", WARNS, "4999 ms",
+	check_finding("wal_sender_timeout", WARNS, "4999 ms",
 		      "ALTER SYSTEM SET wal_sender_timeout = '60s'");
 	s.values[A_SENDER_TIMEOUT] = "5000";
-	check_finding(&s, "wal_sender_timeout", OK, "5000 ms", "");
+	check_finding("wal_sender_timeout", OK, "5000 ms", "");
 	s.values[A_SENDER_TIMEOUT] = "0";
-	check_finding(&s, "wal_sender_timeout", WARNS, "0 (disabled)",
-		      "wal_sender_timeout = '60s'");
+	check_finding("wal_sender_timeout", WARNS, "0 (disabled)", "wal_sender_timeout = '60s'");
 }
 
 static void a_sender_timeout_is_cured_where_it_is_set(void **state)
@@ -552,81 +516,77 @@ static void a_sender_timeout_is_cured_where_it_is_set(void **state)
 		{ "client", "wal_sender_timeout from postgres.conninfo" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct server s = healthy();
+		set_up(state);
 		s.values[A_SENDER_TIMEOUT] = "0";
 		s.values[A_SENDER_TIMEOUT_SOURCE] = cases[i].source;
-		check_finding(&s, "wal_sender_timeout", WARNS, "", cases[i].cure);
+		check_finding("wal_sender_timeout", WARNS, "", cases[i].cure);
 	}
 }
 
 static void a_limit_on_idle_slots_is_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_IDLE] = "86400";
 	s.values[A_SLOT_IDLE_TEXT] = "1d";
-	check_finding(&s, "idle_replication_slot_timeout", WARNS, "1d: a relay that is stopped",
+	check_finding("idle_replication_slot_timeout", WARNS, "1d: a relay that is stopped",
 		      "SET idle_replication_slot_timeout = 0");
 }
 
 static void updates_that_are_looked_for_must_be_published(void **state)
 {
-	struct server s = healthy();
 	s.table.updates = "outbox.on_update = stop";
-	check_finding(&s, "publication_updates", WARNS, "outbox.on_update = stop has no effect",
+	check_finding("publication_updates", WARNS, "outbox.on_update = stop has no effect",
 		      "SET (publish = 'insert, update');");
 	s.values[A_PUB_UPDATE] = "true";
-	judge(&s);
+	judge();
 	for (size_t i = 0; i < found.findings.count; i++)
 		CHECK(strcmp(found.findings.items[i].name, "publication_updates") != 0);
 }
 
 static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
-	struct server s = healthy();
 	s.values[A_CHECKPOINT_MAY] = "f";
-	check_finding(&s, "checkpoint", WARNS, "is not readable and writable",
+	check_finding("checkpoint", WARNS, "is not readable and writable",
 		      "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO \"re\"\"lay\";");
 	assert_null(strstr(finding(&found, "checkpoint")->cure, "CREATE"));
 	s.values[A_CHECKPOINT_MAY] = "t";
 	s.values[A_CHECKPOINT_WHOLE] = "f";
-	check_finding(&s, "checkpoint", WARNS, "lacks columns",
+	check_finding("checkpoint", WARNS, "lacks columns",
 		      "DROP TABLE walpost.slot_checkpoint;\nCREATE SCHEMA");
 	s.values[A_CHECKPOINT] = "f";
 	s.values[A_CHECKPOINT_MAY] = NULL;
 	s.values[A_CHECKPOINT_WHOLE] = "f";
-	check_finding(&s, "checkpoint", WARNS, "is missing",
+	check_finding("checkpoint", WARNS, "is missing",
 		      "CREATE TABLE IF NOT EXISTS walpost.slot_checkpoint");
 	CHECK(!found.checkpoint_ready);
 }
 
 static void how_the_log_is_kept_is_read(void **state)
 {
-	struct server s = healthy();
-	const struct wp_health *h = &judge(&s)->health;
+	const struct wp_health *h = &judge()->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_RESERVED);
 	CHECK(!h->limited);
 	CHECK_EQ(h->server_lsn, 0x2000000);
 	CHECK_EQ(h->retained, 0x100000);
 	CHECK_TEXT(h->loss.text, "");
 	s.values[A_SLOT_RESTART] = NULL; /* an invalidated slot has none */
-	CHECK_EQ(judge(&s)->health.retained, -1);
+	CHECK_EQ(judge()->health.retained, -1);
 	s.values[A_SLOT_WAL_STATUS] = "unreserved";
 	s.values[A_SLOT_SAFE_SIZE] = "-12345";
-	h = &judge(&s)->health;
+	h = &judge()->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_UNRESERVED);
 	CHECK(h->limited);
 	CHECK_EQ(h->safe_size, -12345);
 	CHECK_TEXT(h->loss.text, ""); /* not yet */
 	s.values[A_SLOT_WAL_STATUS] = "extended";
-	CHECK_EQ(judge(&s)->health.keeping, WP_KEEPING_EXTENDED);
+	CHECK_EQ(judge()->health.keeping, WP_KEEPING_EXTENDED);
 	s.values[A_SLOT_WAL_STATUS] = "lost";
-	h = &judge(&s)->health;
+	h = &judge()->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_LOST);
 	CHECK_HAS(h->loss.text, "invalidated");
 	CHECK_HAS(h->loss.text, "cure: SELECT pg_drop_replication_slot");
 	s.values[A_SLOT_WAL_STATUS] = NULL;
 	s.values[A_SERVER_LSN] = NULL;
-	h = &judge(&s)->health;
+	h = &judge()->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_UNKNOWN);
 	CHECK_EQ(h->server_lsn, 0);
 }
@@ -650,41 +610,38 @@ static void what_loses_events_while_it_runs_is_a_loss(void **state)
 		{ A_SLOT_INVALIDATION, "idle_timeout", "idle_timeout" },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct server s = healthy();
+		set_up(state);
 		s.values[cases[i].column] = cases[i].value;
-		CHECK_HAS(judge(&s)->health.loss.text, cases[i].part);
+		CHECK_HAS(judge()->health.loss.text, cases[i].part);
 		s.values[A_IN_RECOVERY] = "t"; /* what a standby shows is not ours to judge */
-		CHECK_TEXT(judge(&s)->health.loss.text, "");
+		CHECK_TEXT(judge()->health.loss.text, "");
 	}
 }
 
 static void what_fails_only_at_a_start_is_no_loss(void **state)
 {
-	struct server s = healthy();
 	s.values[A_WAL_LEVEL] = "replica";
 	s.values[A_ROLE_MAY] = "f";
 	s.values[A_SYNC_NAMES] = "*";
 	s.values[A_TABLE_KIND] = NULL; /* a row of the renamed one tells more */
-	CHECK(wp_findings_failure(&judge(&s)->findings));
+	CHECK(wp_findings_failure(&judge()->findings));
 	CHECK_TEXT(found.health.loss.text, "");
 }
 
 static void a_slot_made_anew_is_to_be_acknowledged(void **state)
 {
-	struct server s = healthy();
 	s.values[A_SLOT_WAL_STATUS] = "lost";
-	CHECK_HAS(finding(judge(&s), "slot")->cure, "walpost slot accept");
-	s = healthy();
+	CHECK_HAS(finding(judge(), "slot")->cure, "walpost slot accept");
+	set_up(state);
 	s.values[A_PUB] = NULL;
-	CHECK_HAS(finding(judge(&s), "publication")->cure, "walpost slot accept");
+	CHECK_HAS(finding(judge(), "publication")->cure, "walpost slot accept");
 }
 
 static void sql_ascii_is_told(void **state)
 {
-	struct server s = healthy();
 	s.values[A_ENCODING] = "SQL_ASCII";
-	check_finding(&s, "encoding", OK,
-		      "bytes are passed on unchecked and may not be valid UTF-8", "");
+	check_finding("encoding", OK, "bytes are passed on unchecked and may not be valid UTF-8",
+		      "");
 }
 
 static void weak_transport_to_a_far_host_is_warned_of(void **state)
@@ -708,11 +665,10 @@ static void the_longest_names_fit(void **state)
 	char quotes[64];
 	memset(quotes, '"', 63);
 	quotes[63] = '\0';
-	struct server s = healthy();
 	s.values[A_PUB_NAMES_TABLE] = "f";
 	s.values[A_PUB_LISTED] = "0";
 	s.table.schema = s.table.name = s.options.publication = quotes;
-	const struct wp_finding *f = finding(judge(&s), "publication_table");
+	const struct wp_finding *f = finding(judge(), "publication_table");
 	CHECK_EQ(f->level, WP_FINDING_FAIL);
 	CHECK_TEXT(f->cure + strlen(f->cure) - 3, "\"\";");
 }
@@ -720,38 +676,38 @@ static void the_longest_names_fit(void **state)
 int main(void)
 {
 	return RUN(
-		PLAIN(a_healthy_server_has_nothing_to_cure),
-		PLAIN(an_answer_of_another_shape_is_refused), PLAIN(the_server_must_be_14_or_newer),
-		PLAIN(minors_with_known_bugs_are_warned_of), PLAIN(a_standby_may_become_a_primary),
-		PLAIN(wal_level_must_be_logical), PLAIN(there_must_be_room_for_one_more),
-		PLAIN(the_role_must_be_able_to_replicate),
-		PLAIN(the_table_must_be_there_and_be_one),
-		PLAIN(missing_columns_are_named_and_added),
-		PLAIN(rows_that_are_not_in_the_log_are_refused),
-		PLAIN(a_missing_publication_needs_a_new_slot_as_well),
-		PLAIN(the_publication_must_have_the_table),
-		PLAIN(a_name_that_differs_in_case_only_is_refused_by_name),
-		PLAIN(partitions_must_all_be_published),
-		PLAIN(a_partitioned_outbox_without_partitions_is_fine),
-		PLAIN(rows_should_come_under_the_name_of_the_outbox),
-		PLAIN(needed_columns_must_not_be_hidden),
-		PLAIN(generated_columns_are_published_since_18_only),
-		PLAIN(rows_must_not_be_filtered),
-		PLAIN(inserts_must_be_published_and_other_kinds_stay),
-		PLAIN(deletes_of_a_table_without_identity_are_warned_of),
-		PLAIN(other_tables_are_warned_of), PLAIN(a_missing_slot_is_made),
-		PLAIN(a_slot_of_someone_else_is_left_alone),
-		PLAIN(a_slot_that_cannot_be_used_is_made_anew),
-		PLAIN(a_slot_about_to_be_lost_is_warned_of), PLAIN(a_slot_in_use_is_fine),
-		PLAIN(commits_must_not_wait_for_us_unless_allowed),
-		PLAIN(the_name_of_conninfo_counts), PLAIN(a_short_sender_timeout_is_warned_of),
-		PLAIN(a_sender_timeout_is_cured_where_it_is_set),
-		PLAIN(a_limit_on_idle_slots_is_warned_of),
-		PLAIN(updates_that_are_looked_for_must_be_published),
-		PLAIN(a_checkpoint_that_cannot_be_written_is_warned_of),
-		PLAIN(how_the_log_is_kept_is_read),
-		PLAIN(what_loses_events_while_it_runs_is_a_loss),
-		PLAIN(what_fails_only_at_a_start_is_no_loss),
-		PLAIN(a_slot_made_anew_is_to_be_acknowledged), PLAIN(sql_ascii_is_told),
-		PLAIN(weak_transport_to_a_far_host_is_warned_of), PLAIN(the_longest_names_fit));
+		FRESH(a_healthy_server_has_nothing_to_cure),
+		FRESH(an_answer_of_another_shape_is_refused), FRESH(the_server_must_be_14_or_newer),
+		FRESH(minors_with_known_bugs_are_warned_of), FRESH(a_standby_may_become_a_primary),
+		FRESH(wal_level_must_be_logical), FRESH(there_must_be_room_for_one_more),
+		FRESH(the_role_must_be_able_to_replicate),
+		FRESH(the_table_must_be_there_and_be_one),
+		FRESH(missing_columns_are_named_and_added),
+		FRESH(rows_that_are_not_in_the_log_are_refused),
+		FRESH(a_missing_publication_needs_a_new_slot_as_well),
+		FRESH(the_publication_must_have_the_table),
+		FRESH(a_name_that_differs_in_case_only_is_refused_by_name),
+		FRESH(partitions_must_all_be_published),
+		FRESH(a_partitioned_outbox_without_partitions_is_fine),
+		FRESH(rows_should_come_under_the_name_of_the_outbox),
+		FRESH(needed_columns_must_not_be_hidden),
+		FRESH(generated_columns_are_published_since_18_only),
+		FRESH(rows_must_not_be_filtered),
+		FRESH(inserts_must_be_published_and_other_kinds_stay),
+		FRESH(deletes_of_a_table_without_identity_are_warned_of),
+		FRESH(other_tables_are_warned_of), FRESH(a_missing_slot_is_made),
+		FRESH(a_slot_of_someone_else_is_left_alone),
+		FRESH(a_slot_that_cannot_be_used_is_made_anew),
+		FRESH(a_slot_about_to_be_lost_is_warned_of), FRESH(a_slot_in_use_is_fine),
+		FRESH(commits_must_not_wait_for_us_unless_allowed),
+		FRESH(the_name_of_conninfo_counts), FRESH(a_short_sender_timeout_is_warned_of),
+		FRESH(a_sender_timeout_is_cured_where_it_is_set),
+		FRESH(a_limit_on_idle_slots_is_warned_of),
+		FRESH(updates_that_are_looked_for_must_be_published),
+		FRESH(a_checkpoint_that_cannot_be_written_is_warned_of),
+		FRESH(how_the_log_is_kept_is_read),
+		FRESH(what_loses_events_while_it_runs_is_a_loss),
+		FRESH(what_fails_only_at_a_start_is_no_loss),
+		FRESH(a_slot_made_anew_is_to_be_acknowledged), FRESH(sql_ascii_is_told),
+		FRESH(weak_transport_to_a_far_host_is_warned_of), FRESH(the_longest_names_fit));
 }
