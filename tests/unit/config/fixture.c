@@ -6,6 +6,8 @@
 #include "fixture.h"
 #include "support/check.h"
 
+struct fixture got;
+
 void write_file(char *path, const char *text, size_t size)
 {
 	int fd;
@@ -17,86 +19,96 @@ void write_file(char *path, const char *text, size_t size)
 	CHECK_EQ(close(fd), 0);
 }
 
-static void load(struct fixture *f, const struct wp_config_sources *sources)
+static void load(const struct wp_config_sources *sources)
 {
-	f->rc = wp_config_load(sources, &f->config, &f->notes);
+	wp_config_release(&got.config);
+	got.rc = wp_config_load(sources, &got.config, &got.notes);
 }
 
-void load_bytes(struct fixture *f, const char *text, size_t size)
+void load_bytes(const char *text, size_t size)
 {
-	write_file(f->path, text, size);
-	load(f, &(struct wp_config_sources){ .file = f->path });
-	CHECK_EQ(unlink(f->path), 0);
+	write_file(got.path, text, size);
+	load(&(struct wp_config_sources){ .file = got.path });
+	CHECK_EQ(unlink(got.path), 0);
 }
 
-void load_file(struct fixture *f, const char *text)
+void load_file(const char *text)
 {
-	load_bytes(f, text, strlen(text));
+	load_bytes(text, strlen(text));
 }
 
-void load_environment(struct fixture *f, char *const *environment)
+void load_environment(char *const *environment)
 {
-	load(f, &(struct wp_config_sources){ .environment = environment });
+	load(&(struct wp_config_sources){ .environment = environment });
 }
 
-void load_set(struct fixture *f, const char *set)
+void load_set(const char *set)
 {
-	load(f, &(struct wp_config_sources){ .sets = &set, .set_count = 1 });
+	load(&(struct wp_config_sources){ .sets = &set, .set_count = 1 });
 }
 
-void load_all(struct fixture *f, const char *text, char *const *environment, const char *set)
+void load_all(const char *text, char *const *environment, const char *set)
 {
 	struct wp_config_sources sources = {
-		.file = f->path, .environment = environment, .sets = &set, .set_count = 1
+		.file = got.path, .environment = environment, .sets = &set, .set_count = 1
 	};
 
-	write_file(f->path, text, strlen(text));
-	load(f, &sources);
-	CHECK_EQ(unlink(f->path), 0);
+	write_file(got.path, text, strlen(text));
+	load(&sources);
+	CHECK_EQ(unlink(got.path), 0);
 }
 
-void check_file(struct fixture *f, const char *text)
+void check_file(const char *text)
 {
-	load_file(f, text);
-	CHECK_EQ(f->rc, WP_OK);
-	f->rc = wp_config_check(&f->config, &f->notes);
+	load_file(text);
+	CHECK_EQ(got.rc, WP_OK);
+	got.rc = wp_config_check(&got.config, &got.notes);
 }
 
-void fixture_release(struct fixture *f)
+struct fixture take(void)
 {
-	wp_config_release(&f->config);
+	struct fixture taken = got;
+
+	got = (struct fixture){ .rc = WP_OK };
+	return taken;
 }
 
-static void one_note(const struct fixture *f, enum wp_config_note_level level, const char *said)
+int tear_down(void **state)
 {
-	CHECK_EQ(f->notes.count, 1);
-	CHECK_EQ(f->notes.notes[0].level, level);
-	if (strstr(f->notes.notes[0].error.text, said) == NULL)
-		CHECK_TEXT(f->notes.notes[0].error.text, said);
+	wp_config_release(&got.config);
+	return 0;
 }
 
-void one_error(const struct fixture *f, const char *said)
+static void one_note(enum wp_config_note_level level, const char *said)
 {
-	one_note(f, WP_CONFIG_NOTE_ERROR, said);
-	CHECK_EQ(f->rc, WP_CONFIG);
-	CHECK_EQ(f->notes.error_count, 1);
+	CHECK_EQ(got.notes.count, 1);
+	CHECK_EQ(got.notes.notes[0].level, level);
+	if (strstr(got.notes.notes[0].error.text, said) == NULL)
+		CHECK_TEXT(got.notes.notes[0].error.text, said);
 }
 
-void one_warning(const struct fixture *f, const char *said)
+void one_error(const char *said)
 {
-	one_note(f, WP_CONFIG_NOTE_WARN, said);
-	CHECK_EQ(f->rc, WP_OK);
-	CHECK_EQ(f->notes.error_count, 0);
+	one_note(WP_CONFIG_NOTE_ERROR, said);
+	CHECK_EQ(got.rc, WP_CONFIG);
+	CHECK_EQ(got.notes.error_count, 1);
 }
 
-char *shown(const struct fixture *f)
+void one_warning(const char *said)
+{
+	one_note(WP_CONFIG_NOTE_WARN, said);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.error_count, 0);
+}
+
+char *shown(void)
 {
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	wp_config_show(&f->config, out);
+	wp_config_show(&got.config, out);
 	CHECK_EQ(fclose(out), 0);
 	return text;
 }

@@ -13,21 +13,25 @@ struct fixture {
 	enum wp_rc rc;
 };
 
-/* What follows works on one fixture at a time: load, look, release. */
-void load_file(struct fixture *f, const char *text);
-void load_bytes(struct fixture *f, const char *text, size_t size);
-void load_environment(struct fixture *f, char *const *environment);
-void load_set(struct fixture *f, const char *set);
-void load_all(struct fixture *f, const char *text, char *const *environment, const char *set);
+/* What was loaded last; the next load and tear_down() release it. */
+extern struct fixture got;
+
+int tear_down(void **state);
+void load_file(const char *text);
+void load_bytes(const char *text, size_t size);
+void load_environment(char *const *environment);
+void load_set(const char *set);
+void load_all(const char *text, char *const *environment, const char *set);
 /* Reads `text` and checks the whole. */
-void check_file(struct fixture *f, const char *text);
-void fixture_release(struct fixture *f);
+void check_file(const char *text);
+/* `got`, which is the caller's from now on. */
+struct fixture take(void);
 
 /* There is exactly one note, of this level, and it says this. */
-void one_error(const struct fixture *f, const char *said);
-void one_warning(const struct fixture *f, const char *said);
+void one_error(const char *said);
+void one_warning(const char *said);
 /* What a printer prints; the caller frees it. */
-char *shown(const struct fixture *f);
+char *shown(void);
 char *printed(void (*print)(FILE *out));
 
 /* A file with this content; `path` has 64 bytes. */

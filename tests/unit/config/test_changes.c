@@ -23,20 +23,16 @@ static void tell(void *arg, const char *key, enum wp_config_change change)
 /* `shown` of what is in force then; the caller frees it. */
 static char *compare(const char *before, const char *after, const char *wanted)
 {
-	struct fixture old;
-	struct fixture fresh;
-
-	load_file(&old, before);
-	load_file(&fresh, after);
-	CHECK_EQ(old.rc, WP_OK);
-	CHECK_EQ(fresh.rc, WP_OK);
+	load_file(before);
+	CHECK_EQ(got.rc, WP_OK);
+	struct fixture old = take();
+	load_file(after);
+	CHECK_EQ(got.rc, WP_OK);
 	told[0] = '\0';
-	CHECK_EQ(wp_config_take_over(&old.config, &fresh.config, tell, NULL), WP_OK);
+	CHECK_EQ(wp_config_take_over(&old.config, &got.config, tell, NULL), WP_OK);
 	CHECK_TEXT(told, wanted);
-	fixture_release(&old);
-	char *text = shown(&fresh); /* what was kept stands on its own */
-	fixture_release(&fresh);
-	return text;
+	wp_config_release(&old.config);
+	return shown(); /* what was kept stands on its own */
 }
 
 static void check(const char *before, const char *after, const char *wanted)
@@ -110,20 +106,19 @@ static void check_rotated(const char *variable, const char *wanted)
 {
 	char path[64], text[256];
 	char *environment[] = { text, NULL };
-	struct fixture old, fresh;
 
 	write_file(path, "dbname=a", 8);
 	(void)snprintf(text, sizeof(text), "%s=%s", variable, path);
-	load_environment(&old, environment);
+	load_environment(environment);
+	struct fixture old = take();
 	write_text(path, "dbname=b");
-	load_environment(&fresh, environment);
+	load_environment(environment);
 	told[0] = '\0';
-	CHECK_EQ(wp_config_take_over(&old.config, &fresh.config, tell, NULL), WP_OK);
+	CHECK_EQ(wp_config_take_over(&old.config, &got.config, tell, NULL), WP_OK);
 	CHECK_TEXT(told, wanted);
-	fixture_release(&old);
-	if (fresh.config.kafka.property_count > 0) /* its own */
-		CHECK_TEXT(wp_secret_file_path(fresh.config.kafka.properties[0].file), path);
-	fixture_release(&fresh);
+	wp_config_release(&old.config);
+	if (got.config.kafka.property_count > 0) /* its own */
+		CHECK_TEXT(wp_secret_file_path(got.config.kafka.properties[0].file), path);
 	CHECK_EQ(unlink(path), 0);
 }
 
@@ -137,9 +132,9 @@ static void a_secret_that_was_rotated_in_its_file_needs_no_restart(void **state)
 
 int main(void)
 {
-	return RUN(PLAIN(the_same_is_no_change), PLAIN(level_and_outbox_are_live),
-		   PLAIN(what_only_a_start_can_change_stays_as_it_was),
-		   PLAIN(named_outboxes_come_change_and_go), PLAIN(properties_of_kafka_stay),
-		   PLAIN(a_secret_is_named_and_not_told),
-		   PLAIN(a_secret_that_was_rotated_in_its_file_needs_no_restart));
+	return RUN(CLEAN(the_same_is_no_change), CLEAN(level_and_outbox_are_live),
+		   CLEAN(what_only_a_start_can_change_stays_as_it_was),
+		   CLEAN(named_outboxes_come_change_and_go), CLEAN(properties_of_kafka_stay),
+		   CLEAN(a_secret_is_named_and_not_told),
+		   CLEAN(a_secret_that_was_rotated_in_its_file_needs_no_restart));
 }

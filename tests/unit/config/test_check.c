@@ -6,22 +6,16 @@
 
 static void right(const char *text)
 {
-	struct fixture f;
-
-	check_file(&f, text);
-	if (f.notes.count > 0)
-		CHECK_TEXT(f.notes.notes[0].error.text, "nothing");
-	CHECK_EQ(f.rc, WP_OK);
-	fixture_release(&f);
+	check_file(text);
+	if (got.notes.count > 0)
+		CHECK_TEXT(got.notes.notes[0].error.text, "nothing");
+	CHECK_EQ(got.rc, WP_OK);
 }
 
 static void wrong(const char *text, const char *said)
 {
-	struct fixture f;
-
-	check_file(&f, text);
-	one_error(&f, said);
-	fixture_release(&f);
+	check_file(text);
+	one_error(said);
 }
 
 static void the_least_that_is_needed_is_right(void **state)
@@ -53,13 +47,10 @@ static void a_conninfo_that_libpq_refuses_is_wrong(void **state)
 
 static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
 {
-	struct fixture f;
-
-	check_file(&f, "[kafka]\nbootstrap.servers = k\n[postgres]\n"
-		       "conninfo = postgres://u:12/hush@db/app\n");
-	one_error(&f, ":4: postgres.conninfo = ********: libpq finds an @ in the host or database");
-	assert_null(strstr(f.notes.notes[0].error.text, "hush"));
-	fixture_release(&f);
+	check_file("[kafka]\nbootstrap.servers = k\n[postgres]\n"
+		   "conninfo = postgres://u:12/hush@db/app\n");
+	one_error(":4: postgres.conninfo = ********: libpq finds an @ in the host or database");
+	assert_null(strstr(got.notes.notes[0].error.text, "hush"));
 }
 
 static void a_slot_has_a_name_that_postgres_allows(void **state)
@@ -121,12 +112,9 @@ static void header_lists_are_checked_too(void **state)
 
 static void all_that_is_wrong_is_told_at_once(void **state)
 {
-	struct fixture f;
-
-	check_file(&f, "[outbox]\ntable = a.b.c\ntopic.regex = (\n[postgres]\nslot = X\n");
-	CHECK_EQ(f.rc, WP_CONFIG);
-	CHECK_EQ(f.notes.error_count, 5);
-	fixture_release(&f);
+	check_file("[outbox]\ntable = a.b.c\ntopic.regex = (\n[postgres]\nslot = X\n");
+	CHECK_EQ(got.rc, WP_CONFIG);
+	CHECK_EQ(got.notes.error_count, 5);
 }
 
 static void dead_letters_need_a_topic_that_can_be_one(void **state)
@@ -140,14 +128,14 @@ static void dead_letters_need_a_topic_that_can_be_one(void **state)
 
 int main(void)
 {
-	return RUN(PLAIN(the_least_that_is_needed_is_right),
-		   PLAIN(what_is_missing_is_named_with_both_ways_to_set_it),
-		   PLAIN(a_conninfo_that_libpq_refuses_is_wrong),
-		   PLAIN(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
-		   PLAIN(a_slot_has_a_name_that_postgres_allows),
-		   PLAIN(the_decoding_memory_is_a_size_that_postgres_takes),
-		   PLAIN(names_are_read_by_who_will_use_them),
-		   PLAIN(the_right_one_of_expression_and_replacement_is_blamed),
-		   PLAIN(header_lists_are_checked_too), PLAIN(all_that_is_wrong_is_told_at_once),
-		   PLAIN(dead_letters_need_a_topic_that_can_be_one));
+	return RUN(CLEAN(the_least_that_is_needed_is_right),
+		   CLEAN(what_is_missing_is_named_with_both_ways_to_set_it),
+		   CLEAN(a_conninfo_that_libpq_refuses_is_wrong),
+		   CLEAN(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
+		   CLEAN(a_slot_has_a_name_that_postgres_allows),
+		   CLEAN(the_decoding_memory_is_a_size_that_postgres_takes),
+		   CLEAN(names_are_read_by_who_will_use_them),
+		   CLEAN(the_right_one_of_expression_and_replacement_is_blamed),
+		   CLEAN(header_lists_are_checked_too), CLEAN(all_that_is_wrong_is_told_at_once),
+		   CLEAN(dead_letters_need_a_topic_that_can_be_one));
 }

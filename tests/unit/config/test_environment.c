@@ -11,32 +11,29 @@ static void a_variable_sets_its_key(void **state)
 {
 	char *environment[] = { "PATH=/bin", "WALPOST__POSTGRES__SLOT=orders",
 				"WALPOST__RELAY__IN_FLIGHT_EVENTS=7", NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.notes.count, 0);
-	CHECK_TEXT(f.config.postgres.slot, "orders");
-	CHECK_EQ(f.config.relay.in_flight_events, 7);
-	CHECK_TEXT(wp_config_where(&f.config, "postgres.slot"),
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.count, 0);
+	CHECK_TEXT(got.config.postgres.slot, "orders");
+	CHECK_EQ(got.config.relay.in_flight_events, 7);
+	CHECK_TEXT(wp_config_where(&got.config, "postgres.slot"),
 		   "environment WALPOST__POSTGRES__SLOT");
-	fixture_release(&f);
 }
 
 static void an_underscore_means_a_dot_in_kafka(void **state)
 {
 	char *environment[] = { "WALPOST__KAFKA__SASL_PASSWORD=hush",
 				"WALPOST__KAFKA__BOOTSTRAP_SERVERS=k:9092", NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.config.kafka.property_count, 2);
-	CHECK_TEXT(f.config.kafka.properties[0].name, "sasl.password");
-	CHECK_TEXT(f.config.kafka.properties[0].value, "hush");
-	CHECK_TEXT(f.config.kafka.properties[0].where, "environment WALPOST__KAFKA__SASL_PASSWORD");
-	CHECK_TEXT(f.config.kafka.properties[1].name, "bootstrap.servers");
-	fixture_release(&f);
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.config.kafka.property_count, 2);
+	CHECK_TEXT(got.config.kafka.properties[0].name, "sasl.password");
+	CHECK_TEXT(got.config.kafka.properties[0].value, "hush");
+	CHECK_TEXT(got.config.kafka.properties[0].where,
+		   "environment WALPOST__KAFKA__SASL_PASSWORD");
+	CHECK_TEXT(got.config.kafka.properties[1].name, "bootstrap.servers");
 }
 
 static void elsewhere_an_underscore_is_what_the_key_has(void **state)
@@ -44,36 +41,30 @@ static void elsewhere_an_underscore_is_what_the_key_has(void **state)
 	char *environment[] = { "WALPOST__OUTBOX__COLUMN_ID=event",
 				"WALPOST__POSTGRES__DECODING_WORK_MEM=1GB",
 				"WALPOST__OUTBOX__TOPIC_REGEX=(.*)", NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_TEXT(f.config.outbox.column_id, "event");
-	CHECK_TEXT(f.config.postgres.decoding_work_mem, "1GB");
-	CHECK_TEXT(f.config.outbox.topic_regex, "(.*)");
-	fixture_release(&f);
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_TEXT(got.config.outbox.column_id, "event");
+	CHECK_TEXT(got.config.postgres.decoding_work_mem, "1GB");
+	CHECK_TEXT(got.config.outbox.topic_regex, "(.*)");
 }
 
 static void what_kubernetes_injects_is_not_ours(void **state)
 {
 	char *environment[] = { "WALPOST_PORT=tcp://10.0.0.1:80", "WALPOST_SERVICE_HOST=10.0.0.1",
 				"WALPOST=1", NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.notes.count, 0);
-	fixture_release(&f);
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.count, 0);
 }
 
 static void warns(char *variable, const char *said)
 {
 	char *environment[] = { variable, NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	one_warning(&f, said);
-	fixture_release(&f);
+	load_environment(environment);
+	one_warning(said);
 }
 
 static void an_unknown_variable_is_warned_about(void **state)
@@ -101,11 +92,9 @@ static void a_name_beyond_the_limit_is_warned_about(void **state)
 static void fails(char *variable, const char *said)
 {
 	char *environment[] = { variable, NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	one_error(&f, said);
-	fixture_release(&f);
+	load_environment(environment);
+	one_error(said);
 }
 
 static void a_bad_value_is_an_error(void **state)
@@ -120,18 +109,16 @@ static void from_file(const char *variable, const char *content, const char *wan
 	char path[64];
 	char text[256];
 	char *environment[] = { text, NULL };
-	struct fixture f;
 
 	write_file(path, content, strlen(content));
 	(void)snprintf(text, sizeof(text), "%s=%s", variable, path);
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.notes.count, 0);
-	if (f.config.kafka.property_count > 0)
-		CHECK_TEXT(f.config.kafka.properties[0].value, wanted);
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.count, 0);
+	if (got.config.kafka.property_count > 0)
+		CHECK_TEXT(got.config.kafka.properties[0].value, wanted);
 	else
-		CHECK_TEXT(f.config.postgres.password, wanted);
-	fixture_release(&f);
+		CHECK_TEXT(got.config.postgres.password, wanted);
 	CHECK_EQ(unlink(path), 0);
 }
 
@@ -155,13 +142,11 @@ static void the_place_names_variable_and_file(void **state)
 	char path[64];
 	char text[256];
 	char *environment[] = { text, NULL };
-	struct fixture f;
 
 	write_file(path, "65536", 5);
 	(void)snprintf(text, sizeof(text), "WALPOST__RELAY__EPOCH_FILE=%s", path);
-	load_environment(&f, environment);
-	one_error(&f, "environment WALPOST__RELAY__EPOCH_FILE (/tmp/walpost-test-");
-	fixture_release(&f);
+	load_environment(environment);
+	one_error("environment WALPOST__RELAY__EPOCH_FILE (/tmp/walpost-test-");
 	CHECK_EQ(unlink(path), 0);
 }
 
@@ -177,11 +162,9 @@ static void a_value_and_its_file_exclude_each_other(void **state)
 {
 	char *environment[] = { "WALPOST__POSTGRES__SLOT=a",
 				"WALPOST__POSTGRES__SLOT_FILE=/dev/null", NULL };
-	struct fixture f;
 
-	load_environment(&f, environment);
-	one_error(&f, "WALPOST__POSTGRES__SLOT_FILE: WALPOST__POSTGRES__SLOT is set too");
-	fixture_release(&f);
+	load_environment(environment);
+	one_error("WALPOST__POSTGRES__SLOT_FILE: WALPOST__POSTGRES__SLOT is set too");
 }
 
 static void what_came_from_a_file_is_known_by_it(void **state)
@@ -189,18 +172,16 @@ static void what_came_from_a_file_is_known_by_it(void **state)
 	char path[64];
 	char password[128], broker[128];
 	char *environment[] = { password, broker, "WALPOST__KAFKA__SASL_USERNAME=me", NULL };
-	struct fixture f;
 
 	write_file(path, "hush\n", 5);
 	(void)snprintf(password, sizeof(password), "WALPOST__POSTGRES__PASSWORD_FILE=%s", path);
 	(void)snprintf(broker, sizeof(broker), "WALPOST__KAFKA__SASL_PASSWORD_FILE=%s", path);
-	load_environment(&f, environment);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_TEXT(wp_secret_file_path(f.config.postgres.password_file), path);
-	assert_null(f.config.postgres.conninfo_file);
-	CHECK_TEXT(wp_secret_file_path(f.config.kafka.properties[0].file), path);
-	assert_null(f.config.kafka.properties[1].file);
-	fixture_release(&f);
+	load_environment(environment);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_TEXT(wp_secret_file_path(got.config.postgres.password_file), path);
+	assert_null(got.config.postgres.conninfo_file);
+	CHECK_TEXT(wp_secret_file_path(got.config.kafka.properties[0].file), path);
+	assert_null(got.config.kafka.properties[1].file);
 	CHECK_EQ(unlink(path), 0);
 }
 
@@ -209,35 +190,32 @@ static void a_later_source_takes_the_place_of_the_file(void **state)
 	char path[64];
 	char conninfo[128], property[128];
 	char *environment[] = { conninfo, property, NULL };
-	struct fixture f;
 
 	write_file(path, "dbname=a", 8);
 	(void)snprintf(conninfo, sizeof(conninfo), "WALPOST__POSTGRES__CONNINFO_FILE=%s", path);
 	(void)snprintf(property, sizeof(property), "WALPOST__KAFKA__CLIENT_ID_FILE=%s", path);
-	load_all(&f, "", environment, "postgres.conninfo=dbname=b");
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_TEXT(f.config.postgres.conninfo, "dbname=b");
-	assert_null(f.config.postgres.conninfo_file);
-	fixture_release(&f);
-	load_all(&f, "", environment, "kafka.client.id=me");
-	CHECK_TEXT(wp_secret_file_path(f.config.postgres.conninfo_file), path);
-	assert_null(f.config.kafka.properties[0].file);
-	fixture_release(&f);
+	load_all("", environment, "postgres.conninfo=dbname=b");
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_TEXT(got.config.postgres.conninfo, "dbname=b");
+	assert_null(got.config.postgres.conninfo_file);
+	load_all("", environment, "kafka.client.id=me");
+	CHECK_TEXT(wp_secret_file_path(got.config.postgres.conninfo_file), path);
+	assert_null(got.config.kafka.properties[0].file);
 	CHECK_EQ(unlink(path), 0);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(a_variable_sets_its_key), PLAIN(an_underscore_means_a_dot_in_kafka),
-		   PLAIN(elsewhere_an_underscore_is_what_the_key_has),
-		   PLAIN(what_kubernetes_injects_is_not_ours),
-		   PLAIN(an_unknown_variable_is_warned_about),
-		   PLAIN(a_name_beyond_the_limit_is_warned_about), PLAIN(a_bad_value_is_an_error),
-		   PLAIN(a_value_can_be_read_from_a_file),
-		   PLAIN(one_newline_at_the_end_is_dropped_and_nothing_else),
-		   PLAIN(the_place_names_variable_and_file),
-		   PLAIN(a_file_that_is_not_there_is_an_error),
-		   PLAIN(a_value_and_its_file_exclude_each_other),
-		   PLAIN(what_came_from_a_file_is_known_by_it),
-		   PLAIN(a_later_source_takes_the_place_of_the_file));
+	return RUN(CLEAN(a_variable_sets_its_key), CLEAN(an_underscore_means_a_dot_in_kafka),
+		   CLEAN(elsewhere_an_underscore_is_what_the_key_has),
+		   CLEAN(what_kubernetes_injects_is_not_ours),
+		   CLEAN(an_unknown_variable_is_warned_about),
+		   CLEAN(a_name_beyond_the_limit_is_warned_about), CLEAN(a_bad_value_is_an_error),
+		   CLEAN(a_value_can_be_read_from_a_file),
+		   CLEAN(one_newline_at_the_end_is_dropped_and_nothing_else),
+		   CLEAN(the_place_names_variable_and_file),
+		   CLEAN(a_file_that_is_not_there_is_an_error),
+		   CLEAN(a_value_and_its_file_exclude_each_other),
+		   CLEAN(what_came_from_a_file_is_known_by_it),
+		   CLEAN(a_later_source_takes_the_place_of_the_file));
 }

@@ -10,17 +10,14 @@
 
 static void values_come_with_their_place(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "# head\n\n[postgres]\nslot = orders\n; mid\npublication=p\n");
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.notes.count, 0);
-	CHECK_TEXT(f.config.postgres.slot, "orders");
-	CHECK_TEXT(f.config.postgres.publication, "p");
-	CHECK_HAS(wp_config_where(&f.config, "postgres.slot"), ":4");
-	CHECK_HAS(wp_config_where(&f.config, "postgres.publication"), ":6");
-	CHECK_TEXT(wp_config_where(&f.config, "postgres.conninfo"), "default");
-	fixture_release(&f);
+	load_file("# head\n\n[postgres]\nslot = orders\n; mid\npublication=p\n");
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.count, 0);
+	CHECK_TEXT(got.config.postgres.slot, "orders");
+	CHECK_TEXT(got.config.postgres.publication, "p");
+	CHECK_HAS(wp_config_where(&got.config, "postgres.slot"), ":4");
+	CHECK_HAS(wp_config_where(&got.config, "postgres.publication"), ":6");
+	CHECK_TEXT(wp_config_where(&got.config, "postgres.conninfo"), "default");
 }
 
 static void a_value_is_kept_as_it_stands(void **state)
@@ -45,58 +42,48 @@ static void a_value_is_kept_as_it_stands(void **state)
 		{ "password=tight", "tight" },
 		{ "password =", "" },
 	};
-	struct fixture f;
 	char text[256];
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		(void)snprintf(text, sizeof(text), "[postgres]\n%s\n", lines[i].line);
-		load_file(&f, text);
-		CHECK_EQ(f.rc, WP_OK);
-		CHECK_TEXT(f.config.postgres.password, lines[i].value);
-		fixture_release(&f);
+		load_file(text);
+		CHECK_EQ(got.rc, WP_OK);
+		CHECK_TEXT(got.config.postgres.password, lines[i].value);
 	}
 }
 
 static void a_value_may_be_longer_than_any_buffer(void **state)
 {
 	static const char head[] = "[postgres]\npassword = ";
-	struct fixture f;
 	char *text = calloc(1, sizeof(head) + 65536);
 
 	assert_non_null(text);
 	memcpy(text, head, sizeof(head));
 	memset(text + strlen(head), 'x', 65535);
-	load_file(&f, text);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(strlen(f.config.postgres.password), 65535);
-	fixture_release(&f);
+	load_file(text);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(strlen(got.config.postgres.password), 65535);
 	free(text);
 }
 
 static void kafka_properties_pass_as_they_are(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "[kafka]\nbootstrap.servers = a:1,b:2\nsasl.password = \"x ; y\"\n");
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.config.kafka.property_count, 2);
-	CHECK_TEXT(f.config.kafka.properties[0].name, "bootstrap.servers");
-	CHECK_TEXT(f.config.kafka.properties[0].value, "a:1,b:2");
-	CHECK_HAS(f.config.kafka.properties[0].where, ":2");
-	CHECK_TEXT(f.config.kafka.properties[1].value, "\"x ; y\"");
-	fixture_release(&f);
+	load_file("[kafka]\nbootstrap.servers = a:1,b:2\nsasl.password = \"x ; y\"\n");
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.config.kafka.property_count, 2);
+	CHECK_TEXT(got.config.kafka.properties[0].name, "bootstrap.servers");
+	CHECK_TEXT(got.config.kafka.properties[0].value, "a:1,b:2");
+	CHECK_HAS(got.config.kafka.properties[0].where, ":2");
+	CHECK_TEXT(got.config.kafka.properties[1].value, "\"x ; y\"");
 }
 
 static void a_section_may_come_in_parts(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "[postgres]\nslot = s\n[log]\nlevel = warn\n[postgres]\npublication = p\n");
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_TEXT(f.config.postgres.slot, "s");
-	CHECK_TEXT(f.config.postgres.publication, "p");
-	CHECK_HAS(wp_config_where(&f.config, "postgres.publication"), ":6");
-	fixture_release(&f);
+	load_file("[postgres]\nslot = s\n[log]\nlevel = warn\n[postgres]\npublication = p\n");
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_TEXT(got.config.postgres.slot, "s");
+	CHECK_TEXT(got.config.postgres.publication, "p");
+	CHECK_HAS(wp_config_where(&got.config, "postgres.publication"), ":6");
 }
 
 static void the_forms_that_editors_leave_are_read(void **state)
@@ -107,36 +94,29 @@ static void the_forms_that_editors_leave_are_read(void **state)
 		"[postgres]\nslot = s",
 		"[ postgres ]  \n\n   \n\t\nslot\t=\ts\n",
 	};
-	struct fixture f;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		load_file(&f, texts[i]);
-		CHECK_EQ(f.rc, WP_OK);
-		CHECK_TEXT(f.config.postgres.slot, "s");
-		fixture_release(&f);
+		load_file(texts[i]);
+		CHECK_EQ(got.rc, WP_OK);
+		CHECK_TEXT(got.config.postgres.slot, "s");
 	}
 }
 
 static void an_empty_file_gives_the_defaults(void **state)
 {
 	static const char *const texts[] = { "", "\n", "# nothing\n", "[postgres]\n" };
-	struct fixture f;
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		load_file(&f, texts[i]);
-		CHECK_EQ(f.rc, WP_OK);
-		CHECK_TEXT(f.config.postgres.slot, "walpost");
-		fixture_release(&f);
+		load_file(texts[i]);
+		CHECK_EQ(got.rc, WP_OK);
+		CHECK_TEXT(got.config.postgres.slot, "walpost");
 	}
 }
 
 static void wrong(const char *text, const char *said)
 {
-	struct fixture f;
-
-	load_file(&f, text);
-	one_error(&f, said);
-	fixture_release(&f);
+	load_file(text);
+	one_error(said);
 }
 
 static void a_key_set_twice_names_both_lines(void **state)
@@ -151,13 +131,10 @@ static void a_key_set_twice_names_both_lines(void **state)
 
 static void each_further_repetition_names_the_first(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "[postgres]\nslot = a\nslot = b\npublication = p\nslot = c\n");
-	CHECK_EQ(f.notes.error_count, 2);
-	CHECK_HAS(f.notes.notes[0].error.text, ":3: postgres.slot is already set in line 2");
-	CHECK_HAS(f.notes.notes[1].error.text, ":5: postgres.slot is already set in line 2");
-	fixture_release(&f);
+	load_file("[postgres]\nslot = a\nslot = b\npublication = p\nslot = c\n");
+	CHECK_EQ(got.notes.error_count, 2);
+	CHECK_HAS(got.notes.notes[0].error.text, ":3: postgres.slot is already set in line 2");
+	CHECK_HAS(got.notes.notes[1].error.text, ":5: postgres.slot is already set in line 2");
 }
 
 static void an_unknown_key_is_an_error_with_the_nearest(void **state)
@@ -229,95 +206,78 @@ static void a_bad_value_names_place_key_value_and_what_is_allowed(void **state)
 
 static void a_long_or_strange_value_is_cut_and_cleaned_in_the_message(void **state)
 {
-	struct fixture f;
 	char text[1024] = "[relay]\nsink = \x1b[31m";
 	size_t size = strlen(text);
 
 	memset(text + size, 'x', 600);
-	load_file(&f, text);
-	one_error(&f, "relay.sink = \\x1b[31mxxx");
-	CHECK_HAS(f.notes.notes[0].error.text, "xxx...: it must be");
-	CHECK(strlen(f.notes.notes[0].error.text) < 400);
-	fixture_release(&f);
+	load_file(text);
+	one_error("relay.sink = \\x1b[31mxxx");
+	CHECK_HAS(got.notes.notes[0].error.text, "xxx...: it must be");
+	CHECK(strlen(got.notes.notes[0].error.text) < 400);
 }
 
 static void all_that_is_wrong_is_told_at_once(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "[relay]\nsink = x\nepoch = y\n[log]\nlevel = z\n");
-	CHECK_EQ(f.notes.error_count, 3);
-	CHECK_EQ(f.notes.count, 3);
-	fixture_release(&f);
+	load_file("[relay]\nsink = x\nepoch = y\n[log]\nlevel = z\n");
+	CHECK_EQ(got.notes.error_count, 3);
+	CHECK_EQ(got.notes.count, 3);
 }
 
 static void more_errors_than_fit_are_counted(void **state)
 {
-	struct fixture f;
 	char text[2048] = "[postgres]\n";
 
 	for (int i = 0; i < WP_CONFIG_NOTES_MAX + 3; i++)
 		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "nothing\n");
-	load_file(&f, text);
-	CHECK_EQ(f.rc, WP_CONFIG);
-	CHECK_EQ(f.notes.count, WP_CONFIG_NOTES_MAX);
-	CHECK_EQ(f.notes.error_count, WP_CONFIG_NOTES_MAX + 3);
-	CHECK_EQ(f.notes.left_off, 3);
-	fixture_release(&f);
+	load_file(text);
+	CHECK_EQ(got.rc, WP_CONFIG);
+	CHECK_EQ(got.notes.count, WP_CONFIG_NOTES_MAX);
+	CHECK_EQ(got.notes.error_count, WP_CONFIG_NOTES_MAX + 3);
+	CHECK_EQ(got.notes.left_off, 3);
 }
 
 static void a_file_that_is_not_there_is_an_error(void **state)
 {
-	struct fixture f;
 	const struct wp_config_sources sources = { .file = "/nonexistent/walpost.conf" };
 
-	f.rc = wp_config_load(&sources, &f.config, &f.notes);
-	one_error(&f, "/nonexistent/walpost.conf cannot be read: No such file");
-	fixture_release(&f);
+	got.rc = wp_config_load(&sources, &got.config, &got.notes);
+	one_error("/nonexistent/walpost.conf cannot be read: No such file");
 }
 
 static void a_folder_is_not_a_file(void **state)
 {
-	struct fixture f;
 	const struct wp_config_sources sources = { .file = "/tmp" };
 
-	f.rc = wp_config_load(&sources, &f.config, &f.notes);
-	one_error(&f, "/tmp cannot be read: Is a directory");
-	fixture_release(&f);
+	got.rc = wp_config_load(&sources, &got.config, &got.notes);
+	one_error("/tmp cannot be read: Is a directory");
 }
 
 static void a_nul_byte_is_an_error(void **state)
 {
 	static const char text[] = "[postgres]\nslot = a\0b\n";
-	struct fixture f;
 
-	load_bytes(&f, text, sizeof(text) - 1);
-	one_error(&f, "NUL");
-	fixture_release(&f);
+	load_bytes(text, sizeof(text) - 1);
+	one_error("NUL");
 }
 
 static void a_file_may_be_one_mebibyte_and_no_more(void **state)
 {
-	struct fixture f;
 	char *text = malloc(WP_FILE_TEXT_SIZE_MAX + 1);
 
 	assert_non_null(text);
 	memset(text, '#', WP_FILE_TEXT_SIZE_MAX + 1);
 	for (size_t i = 99; i < WP_FILE_TEXT_SIZE_MAX; i += 100)
 		text[i] = '\n';
-	load_bytes(&f, text, WP_FILE_TEXT_SIZE_MAX);
-	CHECK_EQ(f.rc, WP_OK);
-	fixture_release(&f);
-	load_bytes(&f, text, WP_FILE_TEXT_SIZE_MAX + 1);
-	one_error(&f, "larger than 1 MiB");
-	fixture_release(&f);
+	load_bytes(text, WP_FILE_TEXT_SIZE_MAX);
+	CHECK_EQ(got.rc, WP_OK);
+	load_bytes(text, WP_FILE_TEXT_SIZE_MAX + 1);
+	one_error("larger than 1 MiB");
 	free(text);
 }
 
 static void a_pipe_is_read_to_its_end(void **state)
 {
 	static const char text[] = "[postgres]\nslot = s\n";
-	struct fixture f;
 	int ends[2];
 	char path[64];
 	const struct wp_config_sources sources = { .file = path };
@@ -326,51 +286,47 @@ static void a_pipe_is_read_to_its_end(void **state)
 	CHECK(write(ends[1], text, strlen(text)) == (ssize_t)strlen(text));
 	CHECK_EQ(close(ends[1]), 0);
 	(void)snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
-	f.rc = wp_config_load(&sources, &f.config, &f.notes);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_TEXT(f.config.postgres.slot, "s");
-	fixture_release(&f);
+	got.rc = wp_config_load(&sources, &got.config, &got.notes);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_TEXT(got.config.postgres.slot, "s");
 	CHECK_EQ(close(ends[0]), 0);
 }
 
 static void properties_are_taken_up_to_the_limit(void **state)
 {
-	struct fixture f;
 	char *text = calloc(1, 16 * 1024);
 
 	assert_non_null(text);
 	(void)snprintf(text, 16, "[kafka]\n");
 	for (int i = 0; i < WP_PROPERTIES_MAX; i++)
 		(void)snprintf(text + strlen(text), 32, "p%d = v\n", i);
-	load_file(&f, text);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.config.kafka.property_count, WP_PROPERTIES_MAX);
-	fixture_release(&f);
+	load_file(text);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.config.kafka.property_count, WP_PROPERTIES_MAX);
 	(void)snprintf(text + strlen(text), 32, "one.more = v\n");
-	load_file(&f, text);
-	one_error(&f, "kafka.one.more: there are more than 256 Kafka properties");
-	fixture_release(&f);
+	load_file(text);
+	one_error("kafka.one.more: there are more than 256 Kafka properties");
 	free(text);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(values_come_with_their_place), PLAIN(a_value_is_kept_as_it_stands),
-		   PLAIN(a_value_may_be_longer_than_any_buffer),
-		   PLAIN(kafka_properties_pass_as_they_are), PLAIN(a_section_may_come_in_parts),
-		   PLAIN(the_forms_that_editors_leave_are_read),
-		   PLAIN(an_empty_file_gives_the_defaults), PLAIN(a_key_set_twice_names_both_lines),
-		   PLAIN(each_further_repetition_names_the_first),
-		   PLAIN(an_unknown_key_is_an_error_with_the_nearest),
-		   PLAIN(an_unknown_section_is_an_error_with_the_nearest),
-		   PLAIN(a_key_before_the_first_section_is_an_error),
-		   PLAIN(a_line_that_is_nothing_is_an_error), PLAIN(a_continued_line_is_an_error),
-		   PLAIN(what_is_not_utf8_is_an_error),
-		   PLAIN(a_bad_value_names_place_key_value_and_what_is_allowed),
-		   PLAIN(a_long_or_strange_value_is_cut_and_cleaned_in_the_message),
-		   PLAIN(all_that_is_wrong_is_told_at_once),
-		   PLAIN(more_errors_than_fit_are_counted),
-		   PLAIN(a_file_that_is_not_there_is_an_error), PLAIN(a_folder_is_not_a_file),
-		   PLAIN(a_nul_byte_is_an_error), PLAIN(a_file_may_be_one_mebibyte_and_no_more),
-		   PLAIN(a_pipe_is_read_to_its_end), PLAIN(properties_are_taken_up_to_the_limit));
+	return RUN(CLEAN(values_come_with_their_place), CLEAN(a_value_is_kept_as_it_stands),
+		   CLEAN(a_value_may_be_longer_than_any_buffer),
+		   CLEAN(kafka_properties_pass_as_they_are), CLEAN(a_section_may_come_in_parts),
+		   CLEAN(the_forms_that_editors_leave_are_read),
+		   CLEAN(an_empty_file_gives_the_defaults), CLEAN(a_key_set_twice_names_both_lines),
+		   CLEAN(each_further_repetition_names_the_first),
+		   CLEAN(an_unknown_key_is_an_error_with_the_nearest),
+		   CLEAN(an_unknown_section_is_an_error_with_the_nearest),
+		   CLEAN(a_key_before_the_first_section_is_an_error),
+		   CLEAN(a_line_that_is_nothing_is_an_error), CLEAN(a_continued_line_is_an_error),
+		   CLEAN(what_is_not_utf8_is_an_error),
+		   CLEAN(a_bad_value_names_place_key_value_and_what_is_allowed),
+		   CLEAN(a_long_or_strange_value_is_cut_and_cleaned_in_the_message),
+		   CLEAN(all_that_is_wrong_is_told_at_once),
+		   CLEAN(more_errors_than_fit_are_counted),
+		   CLEAN(a_file_that_is_not_there_is_an_error), CLEAN(a_folder_is_not_a_file),
+		   CLEAN(a_nul_byte_is_an_error), CLEAN(a_file_may_be_one_mebibyte_and_no_more),
+		   CLEAN(a_pipe_is_read_to_its_end), CLEAN(properties_are_taken_up_to_the_limit));
 }

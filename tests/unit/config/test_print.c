@@ -24,12 +24,10 @@ static void the_sample_is_the_deployed_file(void **state)
 static void the_sample_is_a_right_configuration(void **state)
 {
 	char *sample = printed(wp_config_sample);
-	struct fixture f;
 
-	check_file(&f, sample);
-	CHECK_EQ(f.rc, WP_OK);
-	CHECK_EQ(f.notes.count, 0);
-	fixture_release(&f);
+	check_file(sample);
+	CHECK_EQ(got.rc, WP_OK);
+	CHECK_EQ(got.notes.count, 0);
 	free(sample);
 }
 
@@ -48,21 +46,19 @@ static void the_sample_uncommented_says_each_default(void **state)
 {
 	const struct wp_config_sources nothing = { .file = NULL };
 	char *sample = printed(wp_config_sample);
-	struct fixture f;
 	struct fixture bare;
 
 	uncomment(sample);
-	check_file(&f, sample);
-	CHECK_EQ(f.rc, WP_OK);
+	check_file(sample);
+	CHECK_EQ(got.rc, WP_OK);
 	CHECK_EQ(wp_config_load(&nothing, &bare.config, &bare.notes), WP_OK);
 	for (size_t i = 0; i < wp_option_count; i++) {
-		CHECK(f.config.storage->values[i].set);
+		CHECK(got.config.storage->values[i].set);
 		if ((wp_options[i].flags & WP_OPTION_REQUIRED) == 0)
-			CHECK_TEXT(f.config.storage->values[i].text,
+			CHECK_TEXT(got.config.storage->values[i].text,
 				   bare.config.storage->values[i].text);
 	}
-	fixture_release(&bare);
-	fixture_release(&f);
+	wp_config_release(&bare.config);
 	free(sample);
 }
 
@@ -97,34 +93,31 @@ static void the_reference_has_each_option_whole(void **state)
 
 static void what_is_shown_names_each_key_with_value_and_place(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_set(&f, "relay.in_flight.bytes=64 MiB");
-	text = shown(&f);
+	load_set("relay.in_flight.bytes=64 MiB");
+	text = shown();
 	CHECK_HAS(text, "relay.in_flight.bytes = 64 MiB    (--set)\n");
 	CHECK_HAS(text, "postgres.slot = walpost    (default)\n");
 	for (size_t i = 0; i < wp_option_count; i++)
 		CHECK_HAS(text, wp_options[i].key);
 	free(text);
-	fixture_release(&f);
 }
 
 static void secrets_are_never_shown(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_file(&f, "[postgres]\n"
-		      "conninfo = postgresql://u:hush@db/app?sslpassword=hush\n"
-		      "password = hush\n"
-		      "[kafka]\n"
-		      "sasl.password = hush\n"
-		      "SSL.Key.Password = hush\n"
-		      "ssl.key.location = /keys/k\n"
-		      "sasl.username = relay\n");
-	CHECK_EQ(f.rc, WP_OK);
-	text = shown(&f);
+	load_file("[postgres]\n"
+		  "conninfo = postgresql://u:hush@db/app?sslpassword=hush\n"
+		  "password = hush\n"
+		  "[kafka]\n"
+		  "sasl.password = hush\n"
+		  "SSL.Key.Password = hush\n"
+		  "ssl.key.location = /keys/k\n"
+		  "sasl.username = relay\n");
+	CHECK_EQ(got.rc, WP_OK);
+	text = shown();
 	assert_null(strstr(text, "hush"));
 	CHECK_HAS(text, "postgres.conninfo = user=u password=******** dbname=app host=db "
 			"sslpassword=********");
@@ -134,77 +127,64 @@ static void secrets_are_never_shown(void **state)
 	CHECK_HAS(text, "kafka.ssl.key.location = /keys/k");
 	CHECK_HAS(text, "kafka.sasl.username = relay");
 	free(text);
-	fixture_release(&f);
 }
 
 static void a_property_that_librdkafka_has_not_seen_shows_no_value(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_file(&f, "[relay]\nsink = stdout\n[kafka]\nsasl.pasword = hush\n");
-	CHECK_EQ(f.rc, WP_OK);
-	text = shown(&f);
+	load_file("[relay]\nsink = stdout\n[kafka]\nsasl.pasword = hush\n");
+	CHECK_EQ(got.rc, WP_OK);
+	text = shown();
 	CHECK_HAS(text, "kafka.sasl.pasword = ********");
 	free(text);
-	fixture_release(&f);
 }
 
 static void secrets_are_not_repeated_in_errors(void **state)
 {
-	struct fixture f;
-
-	load_file(&f, "[postgres]\n"
-		      "passwrod = hush\n"
-		      "coninfo = host=db password=hush\n"
-		      "url = postgresql://u:hush@db/app\n"
-		      "password = hush\n"
-		      "password = hush\n");
-	CHECK_EQ(f.rc, WP_CONFIG);
-	CHECK_EQ(f.notes.error_count, 4);
-	for (size_t i = 0; i < f.notes.count; i++)
-		assert_null(strstr(f.notes.notes[i].error.text, "hush"));
-	fixture_release(&f);
-	load_file(&f, "[postgres]\nconninfo = password=hu\nsh and more\n");
-	CHECK_EQ(f.rc, WP_CONFIG);
-	assert_null(strstr(f.notes.notes[0].error.text, "more"));
-	fixture_release(&f);
+	load_file("[postgres]\n"
+		  "passwrod = hush\n"
+		  "coninfo = host=db password=hush\n"
+		  "url = postgresql://u:hush@db/app\n"
+		  "password = hush\n"
+		  "password = hush\n");
+	CHECK_EQ(got.rc, WP_CONFIG);
+	CHECK_EQ(got.notes.error_count, 4);
+	for (size_t i = 0; i < got.notes.count; i++)
+		assert_null(strstr(got.notes.notes[i].error.text, "hush"));
+	load_file("[postgres]\nconninfo = password=hu\nsh and more\n");
+	CHECK_EQ(got.rc, WP_CONFIG);
+	assert_null(strstr(got.notes.notes[0].error.text, "more"));
 }
 
 static void an_empty_secret_is_shown_as_empty(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_set(&f, "relay.sink=stdout");
-	text = shown(&f);
+	load_set("relay.sink=stdout");
+	text = shown();
 	CHECK_HAS(text, "postgres.password =     (default)\n");
 	free(text);
-	fixture_release(&f);
 }
 
 static void control_characters_are_shown_as_numbers(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_set(&f, "outbox.headers.source=\x1b[2J\n");
-	text = shown(&f);
+	load_set("outbox.headers.source=\x1b[2J\n");
+	text = shown();
 	CHECK_HAS(text, "outbox.headers.source = \\x1b[2J\\x0a    (--set)\n");
 	free(text);
-	fixture_release(&f);
 }
 
 static void what_was_half_read_is_not_shown(void **state)
 {
-	struct fixture f;
 	char *text;
 
-	load_file(&f, "[postgres]\nslot = s\nnonsense\n");
-	text = shown(&f);
+	load_file("[postgres]\nslot = s\nnonsense\n");
+	text = shown();
 	CHECK_TEXT(text, "");
 	free(text);
-	fixture_release(&f);
 }
 
 static void a_value_cut_for_a_message_ends_with_a_whole_character(void **state)
@@ -227,14 +207,14 @@ static void a_value_cut_for_a_message_ends_with_a_whole_character(void **state)
 int main(void)
 {
 	return RUN(
-		PLAIN(the_sample_is_the_deployed_file), PLAIN(the_sample_is_a_right_configuration),
-		PLAIN(the_sample_uncommented_says_each_default),
-		PLAIN(no_line_of_the_sample_is_wide), PLAIN(the_reference_has_each_option_whole),
-		PLAIN(what_is_shown_names_each_key_with_value_and_place),
-		PLAIN(secrets_are_never_shown),
-		PLAIN(a_property_that_librdkafka_has_not_seen_shows_no_value),
-		PLAIN(secrets_are_not_repeated_in_errors), PLAIN(an_empty_secret_is_shown_as_empty),
-		PLAIN(control_characters_are_shown_as_numbers),
-		PLAIN(what_was_half_read_is_not_shown),
-		PLAIN(a_value_cut_for_a_message_ends_with_a_whole_character));
+		CLEAN(the_sample_is_the_deployed_file), CLEAN(the_sample_is_a_right_configuration),
+		CLEAN(the_sample_uncommented_says_each_default),
+		CLEAN(no_line_of_the_sample_is_wide), CLEAN(the_reference_has_each_option_whole),
+		CLEAN(what_is_shown_names_each_key_with_value_and_place),
+		CLEAN(secrets_are_never_shown),
+		CLEAN(a_property_that_librdkafka_has_not_seen_shows_no_value),
+		CLEAN(secrets_are_not_repeated_in_errors), CLEAN(an_empty_secret_is_shown_as_empty),
+		CLEAN(control_characters_are_shown_as_numbers),
+		CLEAN(what_was_half_read_is_not_shown),
+		CLEAN(a_value_cut_for_a_message_ends_with_a_whole_character));
 }
