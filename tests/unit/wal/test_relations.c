@@ -37,18 +37,30 @@ static void drop(void *attached)
 	last_dropped = attached;
 }
 
-static struct wp_relations *map_of(size_t relations_max)
-{
-	struct wp_relations *r;
+static struct wp_relations *r;
 
-	drops = 0;
+static void map_of(size_t relations_max)
+{
+	wp_relations_free(r);
 	CHECK_EQ(wp_relations_new(relations_max, drop, &r), WP_OK);
-	return r;
+	drops = 0;
+}
+
+static int set_up(void **state)
+{
+	map_of(10);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	wp_relations_free(r);
+	r = NULL;
+	return 0;
 }
 
 /* public.<name> with the columns "id" and `column`. */
-static enum wp_rc put(struct wp_relations *r, uint32_t oid, const char *name, const char *column,
-		      struct wp_relation **ret)
+static enum wp_rc put(uint32_t oid, const char *name, const char *column, struct wp_relation **ret)
 {
 	struct wp_column columns[] = {
 		{ .name = wp_span_of("id"), .type_oid = 20, .type_modifier = -1, .is_key = true },
@@ -68,17 +80,15 @@ static enum wp_rc put(struct wp_relations *r, uint32_t oid, const char *name, co
 	return wp_relations_put(r, &change, ret);
 }
 
-static struct wp_relation *relation_of(struct wp_relations *r, uint32_t oid, const char *name,
-				       const char *column)
+static struct wp_relation *relation_of(uint32_t oid, const char *name, const char *column)
 {
 	struct wp_relation *relation;
 
-	CHECK_EQ(put(r, oid, name, column, &relation), WP_OK);
+	CHECK_EQ(put(oid, name, column, &relation), WP_OK);
 	return relation;
 }
 
-static enum wp_rc put_type(struct wp_relations *r, uint32_t oid, const char *schema,
-			   const char *name)
+static enum wp_rc put_type(uint32_t oid, const char *schema, const char *name)
 {
 	struct wp_change change = {
 		.kind = WP_CHANGE_TYPE,
@@ -90,17 +100,13 @@ static enum wp_rc put_type(struct wp_relations *r, uint32_t oid, const char *sch
 
 static void what_was_never_told_is_not_found(void **state)
 {
-	struct wp_relations *r = map_of(10);
-
 	CHECK(wp_relations_find(r, 1) == NULL);
-	wp_relations_free(r);
 }
 
 static void a_relation_is_found_by_its_oid_as_a_copy(void **state)
 {
-	struct wp_relations *r = map_of(10);
 	char name[] = "outbox", column[] = "payload";
-	struct wp_relation *put_one = relation_of(r, 16391, name, column);
+	struct wp_relation *put_one = relation_of(16391, name, column);
 
 	memset(name, '?', strlen(name));
 	memset(column, '?', strlen(column));
@@ -118,43 +124,38 @@ static void a_relation_is_found_by_its_oid_as_a_copy(void **state)
 	CHECK_EQ(found->columns[1].type_modifier, 7);
 	CHECK(found->columns[0].is_key && !found->columns[1].is_key);
 	CHECK(found->attached == NULL);
-	wp_relations_free(r);
 }
 
 static void a_column_is_found_by_its_whole_name(void **state)
 {
-	struct wp_relations *r = map_of(10);
-	struct wp_relation *relation = relation_of(r, 1, "outbox", "payload");
+	struct wp_relation *relation = relation_of(1, "outbox", "payload");
 
 	CHECK_EQ(wp_relation_column(relation, wp_span_of("id")), 0);
 	CHECK_EQ(wp_relation_column(relation, wp_span_of("payload")), 1);
 	CHECK_EQ(wp_relation_column(relation, wp_span_of("payloa")), -1);
 	CHECK_EQ(wp_relation_column(relation, wp_span_of("PAYLOAD")), -1);
 	CHECK_EQ(wp_relation_column(relation, (struct wp_span){ 0 }), -1);
-	wp_relations_free(r);
 }
 
 static void a_new_relation_replaces_the_old_and_drops_what_was_attached(void **state)
 {
-	struct wp_relations *r = map_of(10);
 	int plan;
 
-	relation_of(r, 1, "outbox", "payload")->attached = &plan;
-	struct wp_relation *fresh = relation_of(r, 1, "renamed", "body");
+	relation_of(1, "outbox", "payload")->attached = &plan;
+	struct wp_relation *fresh = relation_of(1, "renamed", "body");
 	CHECK_EQ(drops, 1);
 	CHECK(last_dropped == &plan);
 	CHECK(wp_relations_find(r, 1) == fresh);
 	CHECK(fresh->attached == NULL);
 	CHECK_SPAN(fresh->name, "renamed");
 	CHECK_EQ(wp_relation_column(fresh, wp_span_of("payload")), -1);
-	wp_relations_free(r);
+	(void)tear_down(state);
 	CHECK_EQ(drops, 1);
 }
 
 static void a_relation_may_be_made_from_the_one_it_replaces(void **state)
 {
-	struct wp_relations *r = map_of(10);
-	struct wp_relation *old = relation_of(r, 1, "outbox", "payload");
+	struct wp_relation *old = relation_of(1, "outbox", "payload");
 	struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = { 1, old->schema, old->name, 'd', old->columns, 2 },
@@ -164,12 +165,10 @@ static void a_relation_may_be_made_from_the_one_it_replaces(void **state)
 	CHECK_EQ(wp_relations_put(r, &change, &fresh), WP_OK);
 	CHECK_SPAN(fresh->name, "outbox");
 	CHECK_SPAN(fresh->columns[1].name, "payload");
-	wp_relations_free(r);
 }
 
 static void a_relation_without_columns_is_kept(void **state)
 {
-	struct wp_relations *r = map_of(10);
 	struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = { .oid = 9, .schema = wp_span_of(""), .name = wp_span_of("t") },
@@ -180,63 +179,60 @@ static void a_relation_without_columns_is_kept(void **state)
 	CHECK_EQ(relation->column_count, 0);
 	CHECK_SPAN(relation->schema, "");
 	CHECK_EQ(wp_relation_column(relation, wp_span_of("id")), -1);
-	wp_relations_free(r);
 }
 
 static void the_bound_holds_for_new_relations_only(void **state)
 {
-	struct wp_relations *r = map_of(3);
 	struct wp_relation *relation;
 
+	map_of(3);
 	for (uint32_t oid = 1; oid <= 3; oid++)
-		(void)relation_of(r, oid, "t", "c");
-	CHECK_EQ(put(r, 4, "t", "c", &relation), WP_FULL);
+		(void)relation_of(oid, "t", "c");
+	CHECK_EQ(put(4, "t", "c", &relation), WP_FULL);
 	CHECK(wp_relations_find(r, 4) == NULL);
-	CHECK_EQ(put(r, 2, "t", "c", &relation), WP_OK);
+	CHECK_EQ(put(2, "t", "c", &relation), WP_OK);
 	wp_relations_clear(r);
-	CHECK_EQ(put(r, 4, "t", "c", &relation), WP_OK);
-	wp_relations_free(r);
+	CHECK_EQ(put(4, "t", "c", &relation), WP_OK);
 }
 
 static void clear_forgets_all_and_drops_what_was_attached(void **state)
 {
-	struct wp_relations *r = map_of(100);
 	int plan;
 
+	map_of(100);
 	for (uint32_t oid = 1; oid <= 100; oid++)
-		relation_of(r, oid, "t", "c")->attached = oid % 2 == 0 ? &plan : NULL;
-	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_OK);
+		relation_of(oid, "t", "c")->attached = oid % 2 == 0 ? &plan : NULL;
+	CHECK_EQ(put_type(500, "pg_catalog", "bytea"), WP_OK);
 	wp_relations_clear(r);
 	CHECK_EQ(drops, 50);
 	for (uint32_t oid = 1; oid <= 100; oid++)
 		CHECK(wp_relations_find(r, oid) == NULL);
 	CHECK_EQ(wp_relations_type(r, 500), WP_TYPE_OTHER);
-	wp_relations_free(r);
+	(void)tear_down(state);
 	CHECK_EQ(drops, 50);
 }
 
 static void free_drops_what_is_attached(void **state)
 {
-	struct wp_relations *r = map_of(1);
 	int plan;
 
-	relation_of(r, 1, "t", "c")->attached = &plan;
-	wp_relations_free(r);
+	map_of(1);
+	relation_of(1, "t", "c")->attached = &plan;
+	(void)tear_down(state);
 	CHECK_EQ(drops, 1);
 	wp_relations_free(NULL);
 }
 
 static void many_relations_are_each_found(void **state)
 {
-	struct wp_relations *r = map_of(5000);
 	uint32_t step = 858993459; /* oids from everywhere */
 
+	map_of(5000);
 	for (uint32_t i = 0; i < 5000; i++)
-		(void)relation_of(r, i * step, "t", "c");
+		(void)relation_of(i * step, "t", "c");
 	for (uint32_t i = 0; i < 5000; i++)
 		CHECK_EQ(wp_relations_find(r, i * step)->oid, i * step);
 	CHECK(wp_relations_find(r, 5000 * step) == NULL);
-	wp_relations_free(r);
 }
 
 static void types_are_known_by_their_oids_and_domains_by_their_base(void **state)
@@ -283,24 +279,23 @@ static void types_are_known_by_their_oids_and_domains_by_their_base(void **state
 		{ 26, "oid", WP_TYPE_OTHER },
 		{ 22, "int2vector", WP_TYPE_OTHER },
 	};
-	struct wp_relations *r = map_of(100);
 
+	map_of(100);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint32_t domain = 16400 + (uint32_t)i;
 		CHECK_EQ(wp_relations_type(r, known[i].oid), known[i].type);
 		CHECK_EQ(wp_relations_element(r, known[i].oid), WP_TYPE_OTHER);
 		CHECK_EQ(wp_relations_type(r, domain), WP_TYPE_OTHER);
-		CHECK_EQ(put_type(r, domain, "pg_catalog", known[i].name), WP_OK);
+		CHECK_EQ(put_type(domain, "pg_catalog", known[i].name), WP_OK);
 		CHECK_EQ(wp_relations_type(r, domain), known[i].type);
 		CHECK_EQ(wp_relations_element(r, domain), WP_TYPE_OTHER);
 	}
-	CHECK_EQ(put_type(r, 16500, "public", "bytea"), WP_OK); /* somebody's own */
+	CHECK_EQ(put_type(16500, "public", "bytea"), WP_OK); /* somebody's own */
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_OTHER);
-	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
+	CHECK_EQ(put_type(16501, "public", "mood"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_OTHER);
-	CHECK_EQ(put_type(r, 16502, "pg_catalog", ""), WP_OK);
+	CHECK_EQ(put_type(16502, "pg_catalog", ""), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_OTHER);
-	wp_relations_free(r);
 }
 
 static void an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base(void **state)
@@ -333,30 +328,26 @@ static void an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base(void 
 		{ 1041, "_inet", WP_TYPE_PRINTED },
 		{ 143, "_xml", WP_TYPE_XML },
 	};
-	struct wp_relations *r = map_of(100);
 
+	map_of(100);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		uint32_t domain = 16400 + (uint32_t)i;
 		CHECK_EQ(wp_relations_type(r, known[i].oid), WP_TYPE_ARRAY);
 		CHECK_EQ(wp_relations_element(r, known[i].oid), known[i].element);
-		CHECK_EQ(put_type(r, domain, "pg_catalog", known[i].name), WP_OK);
+		CHECK_EQ(put_type(domain, "pg_catalog", known[i].name), WP_OK);
 		CHECK_EQ(wp_relations_type(r, domain), WP_TYPE_ARRAY);
 		CHECK_EQ(wp_relations_element(r, domain), known[i].element);
 	}
-	wp_relations_free(r);
 }
 
 static void types_of_extensions_are_known_by_their_name_in_any_schema(void **state)
 {
-	struct wp_relations *r = map_of(10);
-
-	CHECK_EQ(put_type(r, 16500, "public", "citext"), WP_OK);
-	CHECK_EQ(put_type(r, 16501, "Ext", "ltree"), WP_OK);
-	CHECK_EQ(put_type(r, 16502, "public", "_citext"), WP_OK);
+	CHECK_EQ(put_type(16500, "public", "citext"), WP_OK);
+	CHECK_EQ(put_type(16501, "Ext", "ltree"), WP_OK);
+	CHECK_EQ(put_type(16502, "public", "_citext"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_PRINTED);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_LTREE);
 	CHECK_EQ(wp_relations_type(r, 16502), WP_TYPE_OTHER);
-	wp_relations_free(r);
 }
 
 static void the_catalog_tells_of_enums_domains_and_types_of_extensions(void **state)
@@ -369,9 +360,9 @@ static void the_catalog_tells_of_enums_domains_and_types_of_extensions(void **st
 		{ .oid = 16504, .base_oid = 1700, .modifier = 655366 },
 		{ .oid = 16505, .base_oid = 1115 },
 	};
-	struct wp_relations *r = map_of(1); /* there is room for them, whatever the bound */
 	static struct wp_column_facts facts;
 
+	map_of(1); /* there is room for them, whatever the bound */
 	wp_column_facts_begin(&facts);
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++)
 		CHECK(wp_column_facts_add_type(&facts, &told[i], NULL));
@@ -384,27 +375,24 @@ static void the_catalog_tells_of_enums_domains_and_types_of_extensions(void **st
 	CHECK_EQ(wp_relations_type(r, 16505), WP_TYPE_ARRAY);
 	CHECK_EQ(wp_relations_element(r, 16505), WP_TYPE_TIMESTAMP);
 	/* A message that tells of a type we do not know leaves what the catalog told. */
-	CHECK_EQ(put_type(r, 16500, "public", "mood"), WP_OK);
+	CHECK_EQ(put_type(16500, "public", "mood"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16500), WP_TYPE_ENUM);
-	wp_relations_free(r);
 }
 
 static void a_type_is_called_as_a_message_called_it_last(void **state)
 {
-	struct wp_relations *r = map_of(4);
-
+	map_of(4);
 	CHECK(wp_relations_type_name(r, 16500) == NULL);
-	CHECK_EQ(put_type(r, 16500, "shop", "mood"), WP_OK);
-	CHECK_EQ(put_type(r, 16501, "pg_catalog", "numeric"), WP_OK);
+	CHECK_EQ(put_type(16500, "shop", "mood"), WP_OK);
+	CHECK_EQ(put_type(16501, "pg_catalog", "numeric"), WP_OK);
 	CHECK_TEXT(wp_relations_type_name(r, 16500), "type shop.mood");
 	CHECK_TEXT(wp_relations_type_name(r, 16501), "a domain over numeric");
-	CHECK_EQ(put_type(r, 16500, "shop", "humour"), WP_OK);
+	CHECK_EQ(put_type(16500, "shop", "humour"), WP_OK);
 	CHECK_TEXT(wp_relations_type_name(r, 16500), "type shop.humour");
 	CHECK_EQ(wp_relations_put_enum(r, 16502), WP_OK);
 	CHECK(wp_relations_type_name(r, 16502) == NULL);
 	wp_relations_clear(r);
 	CHECK(wp_relations_type_name(r, 16500) == NULL);
-	wp_relations_free(r);
 }
 
 static void what_is_known_by_its_text_alone_is_not_read_in_binary(void **state)
@@ -422,29 +410,25 @@ static void what_is_known_by_its_text_alone_is_not_read_in_binary(void **state)
 
 static void an_array_of_something_else_is_not_known(void **state)
 {
-	struct wp_relations *r = map_of(10);
-
 	CHECK_EQ(wp_relations_type(r, 791), WP_TYPE_OTHER); /* money[] */
-	CHECK_EQ(put_type(r, 16500, "public", "_text"), WP_OK);
-	CHECK_EQ(put_type(r, 16501, "pg_catalog", "_money"), WP_OK);
-	CHECK_EQ(put_type(r, 16502, "pg_catalog", "_"), WP_OK);
-	CHECK_EQ(put_type(r, 16503, "pg_catalog", "__text"), WP_OK);
+	CHECK_EQ(put_type(16500, "public", "_text"), WP_OK);
+	CHECK_EQ(put_type(16501, "pg_catalog", "_money"), WP_OK);
+	CHECK_EQ(put_type(16502, "pg_catalog", "_"), WP_OK);
+	CHECK_EQ(put_type(16503, "pg_catalog", "__text"), WP_OK);
 	for (uint32_t oid = 16500; oid <= 16503; oid++) {
 		CHECK_EQ(wp_relations_type(r, oid), WP_TYPE_OTHER);
 		CHECK_EQ(wp_relations_element(r, oid), WP_TYPE_OTHER);
 	}
-	wp_relations_free(r);
 }
 
 static void an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told(void **state)
 {
-	struct wp_relations *r = map_of(3);
-
+	map_of(3);
 	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
-	CHECK_EQ(put_type(r, 16501, "public", "mood"), WP_OK);
+	CHECK_EQ(put_type(16501, "public", "mood"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
-	CHECK_EQ(put_type(r, 16501, "pg_catalog", "jsonb"), WP_OK);
+	CHECK_EQ(put_type(16501, "pg_catalog", "jsonb"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_JSONB);
 	CHECK_EQ(wp_relations_put_enum(r, 16501), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_ENUM);
@@ -453,49 +437,42 @@ static void an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told(v
 	CHECK_EQ(wp_relations_put_enum(r, 16402), WP_FULL);
 	wp_relations_clear(r);
 	CHECK_EQ(wp_relations_type(r, 16501), WP_TYPE_OTHER);
-	wp_relations_free(r);
 }
 
 static void a_type_told_anew_replaces_the_old(void **state)
 {
-	struct wp_relations *r = map_of(10);
-
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 102, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "text"), WP_OK);
+	CHECK_EQ(put_type(101, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(102, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(101, "pg_catalog", "text"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_TEXT);
-	CHECK_EQ(put_type(r, 101, "pg_catalog", "money"), WP_OK);
+	CHECK_EQ(put_type(101, "pg_catalog", "money"), WP_OK);
 	CHECK_EQ(wp_relations_type(r, 101), WP_TYPE_OTHER);
 	CHECK_EQ(wp_relations_type(r, 102), WP_TYPE_BYTEA);
-	wp_relations_free(r);
 }
 
 static void the_bound_holds_for_types_too(void **state)
 {
-	struct wp_relations *r = map_of(20);
-
+	map_of(20);
 	for (uint32_t oid = 1; oid <= 20; oid++)
-		CHECK_EQ(put_type(r, 16400 + oid, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 16401, "pg_catalog", "bytea"), WP_OK);
-	CHECK_EQ(put_type(r, 500, "pg_catalog", "bytea"), WP_FULL);
-	CHECK_EQ(put_type(r, 501, "pg_catalog", "money"), WP_OK);
+		CHECK_EQ(put_type(16400 + oid, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(16401, "pg_catalog", "bytea"), WP_OK);
+	CHECK_EQ(put_type(500, "pg_catalog", "bytea"), WP_FULL);
+	CHECK_EQ(put_type(501, "pg_catalog", "money"), WP_OK);
 	for (uint32_t oid = 1; oid <= 20; oid++)
 		CHECK_EQ(wp_relations_type(r, 16400 + oid), WP_TYPE_BYTEA);
-	wp_relations_free(r);
 }
 
 static void without_memory_what_was_there_stays(void **state)
 {
-	struct wp_relations *r = map_of(10);
 	struct wp_relations *other;
 	struct wp_relation *relation;
 	int plan;
 
-	relation_of(r, 1, "outbox", "payload")->attached = &plan;
+	relation_of(1, "outbox", "payload")->attached = &plan;
 	no_memory = true;
 	enum wp_rc of_new = wp_relations_new(10, NULL, &other);
-	enum wp_rc of_put = put(r, 1, "renamed", "payload", &relation);
-	enum wp_rc of_type = put_type(r, 500, "pg_catalog", "bytea");
+	enum wp_rc of_put = put(1, "renamed", "payload", &relation);
+	enum wp_rc of_type = put_type(500, "pg_catalog", "bytea");
 	no_memory = false;
 	CHECK_EQ(of_new, WP_NOMEM);
 	CHECK_EQ(of_put, WP_NOMEM);
@@ -503,28 +480,27 @@ static void without_memory_what_was_there_stays(void **state)
 	CHECK_SPAN(wp_relations_find(r, 1)->name, "outbox");
 	CHECK(wp_relations_find(r, 1)->attached == &plan);
 	CHECK_EQ(wp_relations_type(r, 500), WP_TYPE_OTHER);
-	wp_relations_free(r);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(what_was_never_told_is_not_found),
-		   PLAIN(a_relation_is_found_by_its_oid_as_a_copy),
-		   PLAIN(a_column_is_found_by_its_whole_name),
-		   PLAIN(a_new_relation_replaces_the_old_and_drops_what_was_attached),
-		   PLAIN(a_relation_may_be_made_from_the_one_it_replaces),
-		   PLAIN(a_relation_without_columns_is_kept),
-		   PLAIN(the_bound_holds_for_new_relations_only),
-		   PLAIN(clear_forgets_all_and_drops_what_was_attached),
-		   PLAIN(free_drops_what_is_attached), PLAIN(many_relations_are_each_found),
-		   PLAIN(types_are_known_by_their_oids_and_domains_by_their_base),
-		   PLAIN(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
-		   PLAIN(types_of_extensions_are_known_by_their_name_in_any_schema),
-		   PLAIN(the_catalog_tells_of_enums_domains_and_types_of_extensions),
-		   PLAIN(a_type_is_called_as_a_message_called_it_last),
-		   PLAIN(what_is_known_by_its_text_alone_is_not_read_in_binary),
-		   PLAIN(an_array_of_something_else_is_not_known),
-		   PLAIN(an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
-		   PLAIN(a_type_told_anew_replaces_the_old), PLAIN(the_bound_holds_for_types_too),
-		   PLAIN(without_memory_what_was_there_stays));
+	return RUN(TEST(what_was_never_told_is_not_found),
+		   TEST(a_relation_is_found_by_its_oid_as_a_copy),
+		   TEST(a_column_is_found_by_its_whole_name),
+		   TEST(a_new_relation_replaces_the_old_and_drops_what_was_attached),
+		   TEST(a_relation_may_be_made_from_the_one_it_replaces),
+		   TEST(a_relation_without_columns_is_kept),
+		   TEST(the_bound_holds_for_new_relations_only),
+		   TEST(clear_forgets_all_and_drops_what_was_attached),
+		   TEST(free_drops_what_is_attached), TEST(many_relations_are_each_found),
+		   TEST(types_are_known_by_their_oids_and_domains_by_their_base),
+		   TEST(an_array_is_known_by_its_oid_and_a_domain_over_one_by_its_base),
+		   TEST(types_of_extensions_are_known_by_their_name_in_any_schema),
+		   TEST(the_catalog_tells_of_enums_domains_and_types_of_extensions),
+		   TEST(a_type_is_called_as_a_message_called_it_last),
+		   TEST(what_is_known_by_its_text_alone_is_not_read_in_binary),
+		   TEST(an_array_of_something_else_is_not_known),
+		   TEST(an_enum_is_known_by_the_catalog_and_stays_so_when_its_name_is_told),
+		   TEST(a_type_told_anew_replaces_the_old), TEST(the_bound_holds_for_types_too),
+		   TEST(without_memory_what_was_there_stays));
 }
