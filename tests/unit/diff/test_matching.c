@@ -14,15 +14,29 @@ static const struct wp_matching_setup roomy = {
 	.shown_max = 3,
 };
 
-static struct wp_matching *tally_with(const struct wp_matching_setup *setup)
-{
-	struct wp_matching *t = NULL;
+static struct wp_matching *t;
 
+static void tally_with(const struct wp_matching_setup *setup)
+{
+	wp_matching_free(t);
+	t = NULL;
 	CHECK_EQ(wp_matching_new(setup, &t), WP_OK);
-	return t;
 }
 
-static void expect(struct wp_matching *t, const char *id, const char *topic)
+static int set_up(void **state)
+{
+	tally_with(&roomy);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	wp_matching_free(t);
+	t = NULL;
+	return 0;
+}
+
+static void expect(const char *id, const char *topic)
 {
 	struct headers headers = headers_of(id);
 	struct wp_record record = record_with(&headers);
@@ -31,7 +45,7 @@ static void expect(struct wp_matching *t, const char *id, const char *topic)
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
 }
 
-static void take(struct wp_matching *t, const char *id, const char *topic, const char *value)
+static void take(const char *id, const char *topic, const char *value)
 {
 	struct headers headers = headers_of(id);
 	struct wp_record record = record_with(&headers);
@@ -46,15 +60,14 @@ static void take(struct wp_matching *t, const char *id, const char *topic, const
 
 static void rows_are_equal_different_or_missing(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
 	struct wp_matching_row row;
 
-	expect(t, "1", "orders");
-	expect(t, "2", "orders");
-	expect(t, "3", "orders");
-	take(t, "2", "orders", BAD);
-	take(t, "1", "orders", GOOD);
-	take(t, "9", "orders", GOOD);
+	expect("1", "orders");
+	expect("2", "orders");
+	expect("3", "orders");
+	take("2", "orders", BAD);
+	take("1", "orders", GOOD);
+	take("9", "orders", GOOD);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->rows, 3);
 	CHECK_EQ(c->equal, 1);
@@ -68,15 +81,12 @@ static void rows_are_equal_different_or_missing(void **state)
 	CHECK_EQ(row.verdict, WP_VERDICT_MISSING);
 	CHECK_SPAN(row.id, "3");
 	CHECK_SPAN(row.topic, "orders");
-	wp_matching_free(t);
 }
 
 static void a_difference_is_kept_with_a_piece_of_both_sides(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
-
-	expect(t, "1", "orders");
-	take(t, "1", "orders", BAD);
+	expect("1", "orders");
+	take("1", "orders", BAD);
 	(void)wp_matching_finish(t);
 	const struct wp_shown *shown = wp_matching_shown(t, 0);
 	CHECK_EQ(shown->row, 0);
@@ -89,14 +99,12 @@ static void a_difference_is_kept_with_a_piece_of_both_sides(void **state)
 	assert_memory_equal(shown->parts[0].wanted.bytes, GOOD, 8);
 	assert_memory_equal(shown->parts[0].found.bytes, BAD, 8);
 	CHECK(wp_matching_shown(t, 1) == NULL);
-	wp_matching_free(t);
 }
 
 static void a_window_begins_at_a_character_shortly_before_the_difference(void **state)
 {
 	/* 60 bytes, each two of which are one character. */
 	char umlauts[61] = "", value[80];
-	struct wp_matching *t = tally_with(&roomy);
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
@@ -106,20 +114,18 @@ static void a_window_begins_at_a_character_shortly_before_the_difference(void **
 	record.value = wp_span_of(value);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
 	umlauts[59] = '\xb6'; /* the second byte of the last one */
-	take(t, "1", "orders", umlauts);
+	take("1", "orders", umlauts);
 	(void)wp_matching_finish(t);
 	const struct wp_window *window = &wp_matching_shown(t, 0)->parts[0].wanted;
 	CHECK_EQ(wp_matching_shown(t, 0)->parts[0].at, 59);
 	CHECK_EQ(window->from, 34);
 	CHECK_EQ(window->size, 61);
 	CHECK_EQ(window->count, 27);
-	wp_matching_free(t);
 }
 
 static void a_window_ends_with_a_character(void **state)
 {
 	char value[80];
-	struct wp_matching *t = tally_with(&roomy);
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
@@ -127,18 +133,16 @@ static void a_window_ends_with_a_character(void **state)
 	(void)snprintf(value, sizeof(value), "%063d\xe2\x82\xac and more", 0);
 	record.value = wp_span_of(value);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
-	take(t, "1", "orders", BAD);
+	take("1", "orders", BAD);
 	(void)wp_matching_finish(t);
 	CHECK_EQ(wp_matching_shown(t, 0)->parts[0].wanted.count, 63);
-	wp_matching_free(t);
 }
 
 static void headers_are_counted_by_name_and_each_row_once(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
 	struct headers headers = headers_of("1");
 
-	expect(t, "1", "orders");
+	expect("1", "orders");
 	headers.items[1].value = wp_span_of("made");
 	add_header(&headers, "trace", wp_span_of("5"));
 	struct wp_record record = record_with(&headers);
@@ -152,7 +156,6 @@ static void headers_are_counted_by_name_and_each_row_once(void **state)
 	CHECK_EQ(c->parts[WP_PART_HEADER], 1);
 	CHECK_EQ(c->repeated, 1);
 	CHECK_EQ(c->repeated_unequal, 1);
-	wp_matching_free(t);
 }
 
 static void an_id_is_the_same_in_all_forms(void **state)
@@ -164,38 +167,32 @@ static void an_id_is_the_same_in_all_forms(void **state)
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
 		for (size_t j = 0; j < sizeof(forms) / sizeof(forms[0]); j++) {
-			struct wp_matching *t = tally_with(&roomy);
-			expect(t, forms[i], "orders");
-			take(t, forms[j], "orders", GOOD);
+			tally_with(&roomy);
+			expect(forms[i], "orders");
+			take(forms[j], "orders", GOOD);
 			const struct wp_matching_counts *c = wp_matching_finish(t);
 			CHECK_EQ(c->missing, 0);
 			CHECK_EQ(c->foreign, 0);
-			wp_matching_free(t);
 		}
 	}
 }
 
 static void a_number_is_an_id_with_and_without_its_schema(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
-
-	expect(t, "12", "orders");
-	take(t, "{\"schema\":{\"type\":\"int64\"},\"payload\":12}", "orders", GOOD);
+	expect("12", "orders");
+	take("{\"schema\":{\"type\":\"int64\"},\"payload\":12}", "orders", GOOD);
 	CHECK_EQ(wp_matching_finish(t)->missing, 0);
-	wp_matching_free(t);
 }
 
 static void what_only_looks_like_json_is_an_id_as_it_stands(void **state)
 {
 	static const char *const ids[] = { "{", "{\"a\":1}", "\"", "\"\\ud800\"", "" };
-	struct wp_matching *t = tally_with(&roomy);
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
-		expect(t, ids[i], "orders");
+		expect(ids[i], "orders");
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
-		take(t, ids[i], "orders", GOOD);
+		take(ids[i], "orders", GOOD);
 	CHECK_EQ(wp_matching_finish(t)->equal, 5);
-	wp_matching_free(t);
 }
 
 static void without_the_header_the_columns_value_is_the_id(void **state)
@@ -204,34 +201,30 @@ static void without_the_header_the_columns_value_is_the_id(void **state)
 	struct headers headers = headers_of("1");
 
 	setup.id_header = "event";
-	struct wp_matching *t = tally_with(&setup);
-	expect(t, "1", "orders");
+	tally_with(&setup);
+	expect("1", "orders");
 	add_header(&headers, "event", wp_span_of("1"));
 	struct wp_record record = record_with(&headers);
 	CHECK_EQ(wp_matching_take(t, &record, 1), WP_OK);
-	take(t, "1", "orders", GOOD);
+	take("1", "orders", GOOD);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->missing, 0);
 	CHECK_EQ(c->nameless, 1);
-	wp_matching_free(t);
 }
 
 static void a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
-
-	expect(t, "1", "orders");
-	expect(t, "2", "orders");
-	take(t, "1", "others", GOOD);
-	take(t, "2", "others", GOOD);
-	take(t, "2", "orders", GOOD);
+	expect("1", "orders");
+	expect("2", "orders");
+	take("1", "others", GOOD);
+	take("2", "others", GOOD);
+	take("2", "orders", GOOD);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->equal, 1);
 	CHECK_EQ(c->different, 1);
 	CHECK_EQ(c->parts[WP_PART_TOPIC], 1);
 	CHECK_EQ(wp_matching_shown(t, 0)->row, 0);
 	CHECK(wp_matching_shown(t, 1) == NULL);
-	wp_matching_free(t);
 }
 
 static void what_is_certain_is_shown_before_what_is_not(void **state)
@@ -239,49 +232,43 @@ static void what_is_certain_is_shown_before_what_is_not(void **state)
 	struct wp_matching_setup setup = roomy;
 
 	setup.shown_max = 1;
-	struct wp_matching *t = tally_with(&setup);
-	expect(t, "1", "orders");
-	expect(t, "2", "orders");
-	take(t, "1", "others", GOOD);
-	take(t, "1", "orders", GOOD);
-	take(t, "2", "orders", BAD);
+	tally_with(&setup);
+	expect("1", "orders");
+	expect("2", "orders");
+	take("1", "others", GOOD);
+	take("1", "orders", GOOD);
+	take("2", "orders", BAD);
 	(void)wp_matching_finish(t);
 	CHECK_EQ(wp_matching_shown(t, 0)->row, 1);
-	wp_matching_free(t);
 }
 
 static void rows_with_one_id_each_have_their_own_record(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
-
-	expect(t, "1", "orders");
-	expect(t, "1", "orders");
-	expect(t, "1", "others");
-	take(t, "1", "orders", GOOD);
-	take(t, "1", "others", GOOD);
-	take(t, "1", "orders", GOOD);
+	expect("1", "orders");
+	expect("1", "orders");
+	expect("1", "others");
+	take("1", "orders", GOOD);
+	take("1", "others", GOOD);
+	take("1", "orders", GOOD);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->equal, 3);
 	CHECK_EQ(c->repeated, 0);
-	wp_matching_free(t);
 }
 
 static void of_rows_with_one_id_the_equal_one_is_whose_record_it_is(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
 	struct headers headers = headers_of("1");
 	struct wp_record record = record_with(&headers);
 
-	expect(t, "1", "orders");
+	expect("1", "orders");
 	record.value = wp_span_of(BAD);
 	CHECK_EQ(wp_matching_expect(t, 1, &record, 0), WP_OK);
-	expect(t, "1", "orders");
-	take(t, "1", "orders", BAD);
-	take(t, "1", "orders", GOOD);
-	take(t, "1", "orders", GOOD);
+	expect("1", "orders");
+	take("1", "orders", BAD);
+	take("1", "orders", GOOD);
+	take("1", "orders", GOOD);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->equal, 3);
-	wp_matching_free(t);
 }
 
 static void beyond_the_first_bound_digests_are_kept(void **state)
@@ -293,11 +280,11 @@ static void beyond_the_first_bound_digests_are_kept(void **state)
 	struct wp_record record = record_with(&headers);
 
 	setup.whole_size_max = 0;
-	struct wp_matching *t = tally_with(&setup);
+	tally_with(&setup);
 	record.value = wp_span_of(one);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
-	take(t, "1", "orders", one);
-	take(t, "1", "orders", other);
+	take("1", "orders", one);
+	take("1", "orders", other);
 	const struct wp_matching_counts *c = wp_matching_finish(t);
 	CHECK_EQ(c->digests, 1);
 	CHECK_EQ(c->repeated_unequal, 1);
@@ -307,7 +294,6 @@ static void beyond_the_first_bound_digests_are_kept(void **state)
 	CHECK_EQ(part->wanted.kind, WP_TRACE_DIGEST);
 	CHECK_EQ(part->wanted.size, strlen(one));
 	CHECK_EQ(part->found.count, strlen(other));
-	wp_matching_free(t);
 }
 
 static void beyond_the_last_bound_a_row_is_refused(void **state)
@@ -317,44 +303,37 @@ static void beyond_the_last_bound_a_row_is_refused(void **state)
 	struct wp_record record = record_with(&headers);
 
 	setup.rows_max = 1;
-	struct wp_matching *t = tally_with(&setup);
+	tally_with(&setup);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_OK);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_FULL);
 	CHECK_EQ(wp_matching_finish(t)->rows, 1);
-	wp_matching_free(t);
 
 	setup = roomy;
 	setup.size_max = 100;
-	t = tally_with(&setup);
+	tally_with(&setup);
 	CHECK_EQ(wp_matching_expect(t, 0, &record, 0), WP_FULL);
 	CHECK_EQ(wp_matching_finish(t)->rows, 0);
-	wp_matching_free(t);
 }
 
 static void many_rows_are_found_again(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
 	char id[16];
 
 	for (int i = 0; i < 5000; i++) {
 		(void)snprintf(id, sizeof(id), "id %d", i);
-		expect(t, id, "orders");
+		expect(id, "orders");
 	}
 	for (int i = 4999; i >= 0; i--) {
 		(void)snprintf(id, sizeof(id), "id %d", i);
-		take(t, id, "orders", GOOD);
+		take(id, "orders", GOOD);
 	}
 	CHECK_EQ(wp_matching_finish(t)->equal, 5000);
-	wp_matching_free(t);
 }
 
 static void without_rows_all_records_are_foreign(void **state)
 {
-	struct wp_matching *t = tally_with(&roomy);
-
-	take(t, "1", "orders", GOOD);
+	take("1", "orders", GOOD);
 	CHECK_EQ(wp_matching_finish(t)->foreign, 1);
-	wp_matching_free(t);
 	wp_matching_free(NULL);
 }
 
@@ -362,15 +341,14 @@ static void without_memory_it_says_so_and_goes_on_when_there_is_some(void **stat
 {
 	struct headers headers = headers_of("\"1\"");
 	struct wp_record record = record_with(&headers);
-	struct wp_matching *t = NULL;
+	struct wp_matching *none = NULL;
 	size_t failures = 0;
 
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
-		CHECK_EQ(wp_matching_new(&roomy, &t), WP_NOMEM);
+		CHECK_EQ(wp_matching_new(&roomy, &none), WP_NOMEM);
 	}
 	memory_works();
-	t = tally_with(&roomy);
 	enum wp_rc rc = WP_NOMEM;
 	while (rc == WP_NOMEM) {
 		memory_fails_after(failures);
@@ -380,35 +358,33 @@ static void without_memory_it_says_so_and_goes_on_when_there_is_some(void **stat
 	}
 	CHECK_EQ(rc, WP_OK);
 	CHECK(failures > 0);
-	wp_matching_free(t);
 
-	t = tally_with(&roomy);
-	expect(t, "1", "orders");
+	tally_with(&roomy);
+	expect("1", "orders");
 	memory_fails_after(0);
 	CHECK_EQ(wp_matching_take(t, &record, 1), WP_NOMEM);
 	memory_works();
 	CHECK_EQ(wp_matching_take(t, &record, 1), WP_OK);
 	CHECK_EQ(wp_matching_finish(t)->missing, 0);
-	wp_matching_free(t);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(rows_are_equal_different_or_missing),
-		   PLAIN(a_difference_is_kept_with_a_piece_of_both_sides),
-		   PLAIN(a_window_begins_at_a_character_shortly_before_the_difference),
-		   PLAIN(a_window_ends_with_a_character),
-		   PLAIN(headers_are_counted_by_name_and_each_row_once),
-		   PLAIN(an_id_is_the_same_in_all_forms),
-		   PLAIN(a_number_is_an_id_with_and_without_its_schema),
-		   PLAIN(what_only_looks_like_json_is_an_id_as_it_stands),
-		   PLAIN(without_the_header_the_columns_value_is_the_id),
-		   PLAIN(a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own),
-		   PLAIN(what_is_certain_is_shown_before_what_is_not),
-		   PLAIN(rows_with_one_id_each_have_their_own_record),
-		   PLAIN(of_rows_with_one_id_the_equal_one_is_whose_record_it_is),
-		   PLAIN(beyond_the_first_bound_digests_are_kept),
-		   PLAIN(beyond_the_last_bound_a_row_is_refused), PLAIN(many_rows_are_found_again),
-		   PLAIN(without_rows_all_records_are_foreign),
-		   PLAIN(without_memory_it_says_so_and_goes_on_when_there_is_some));
+	return RUN(TEST(rows_are_equal_different_or_missing),
+		   TEST(a_difference_is_kept_with_a_piece_of_both_sides),
+		   TEST(a_window_begins_at_a_character_shortly_before_the_difference),
+		   TEST(a_window_ends_with_a_character),
+		   TEST(headers_are_counted_by_name_and_each_row_once),
+		   TEST(an_id_is_the_same_in_all_forms),
+		   TEST(a_number_is_an_id_with_and_without_its_schema),
+		   TEST(what_only_looks_like_json_is_an_id_as_it_stands),
+		   TEST(without_the_header_the_columns_value_is_the_id),
+		   TEST(a_record_elsewhere_counts_for_a_row_that_has_none_of_its_own),
+		   TEST(what_is_certain_is_shown_before_what_is_not),
+		   TEST(rows_with_one_id_each_have_their_own_record),
+		   TEST(of_rows_with_one_id_the_equal_one_is_whose_record_it_is),
+		   TEST(beyond_the_first_bound_digests_are_kept),
+		   TEST(beyond_the_last_bound_a_row_is_refused), TEST(many_rows_are_found_again),
+		   TEST(without_rows_all_records_are_foreign),
+		   TEST(without_memory_it_says_so_and_goes_on_when_there_is_some));
 }
