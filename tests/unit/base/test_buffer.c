@@ -2,16 +2,8 @@
 #include <string.h>
 
 #include "support/check.h"
+#include "support/memory.h"
 #include "walpost/base/buffer.h"
-
-static bool out_of_memory;
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size)
-{
-	return out_of_memory ? NULL : __real_realloc(old, size);
-}
 
 static struct wp_buffer buffer_of(size_t size_max, const char *text)
 {
@@ -103,10 +95,11 @@ static void without_memory_the_content_stays_as_it_was(void **state)
 {
 	struct wp_buffer b = buffer_of(100000, "kept");
 
-	out_of_memory = true;
+	memory_fails_after(0);
 	CHECK_EQ(wp_buffer_reserve(&b, 90000), WP_NOMEM);
+	memory_fails_after(0);
 	CHECK_EQ(wp_buffer_printf(&b, "%90000d", 1), WP_NOMEM);
-	out_of_memory = false;
+	memory_works();
 	CHECK_SPAN(wp_buffer_span(&b), "kept");
 	wp_buffer_release(&b);
 }

@@ -1,4 +1,5 @@
 #include "support/check.h"
+#include "support/memory.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -6,15 +7,6 @@
 #include "walpost/base/finding.h"
 
 static struct wp_findings f;
-static bool out_of_memory;
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size)
-{
-	return out_of_memory ? NULL : __real_realloc(old, size);
-}
-
 static int set_up(void **state)
 {
 	wp_findings_release(&f);
@@ -78,9 +70,9 @@ static void many_fit(void **state)
 
 static void without_memory_there_is_a_failure_that_passes(void **state)
 {
-	out_of_memory = true;
+	memory_fails_after(0);
 	wp_findings_add(&f, WP_FINDING_OK, WP_ROOM_SERVER, "a", "fine", "");
-	out_of_memory = false;
+	memory_works();
 	CHECK_EQ(f.count, 0);
 	CHECK_TEXT(wp_findings_failure(&f)->name, "memory");
 	CHECK_EQ(wp_findings_failure(&f)->reaction, WP_REACT_RECONNECT);

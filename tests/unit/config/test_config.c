@@ -3,36 +3,7 @@
 
 #include "fixture.h"
 #include "support/check.h"
-
-/* The allocation that fails, counted from 1; 0: none does. */
-static size_t failing;
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-char *__real_strdup(const char *text);
-char *__wrap_strdup(const char *text);
-
-static bool is_due(void)
-{
-	return failing > 0 && --failing == 0;
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return is_due() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return is_due() ? NULL : __real_realloc(old, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return is_due() ? NULL : __real_strdup(text);
-}
+#include "support/memory.h"
 
 static void the_defaults_are_those_of_the_rooms(void **state)
 {
@@ -210,13 +181,13 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 	size_t at;
 
 	for (at = 1; rc == WP_NOMEM; at++) {
-		failing = at;
+		memory_fails_after(at - 1);
 		rc = wp_config_load(&sources, &got.config, &got.notes);
-		failing = 0;
+		memory_works();
 	}
 	CHECK_EQ(rc, WP_OK);
-	/* Storage, its array, a file (its array, itself, path, copy), a property, two values, outboxes. */
-	CHECK_EQ(at - 2, 1 + 1 + 4 + 3 + 2 + 2 + 1);
+	/* Storage, its array, a file (its array, itself, text, path, copy), a property, two values, outboxes. */
+	CHECK_EQ(at - 2, 1 + 1 + 5 + 3 + 2 + 2 + 1);
 }
 
 int main(void)

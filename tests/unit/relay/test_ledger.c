@@ -1,22 +1,12 @@
 #include <stdlib.h>
 
 #include "support/check.h"
+#include "support/memory.h"
 #include "walpost/relay/ledger.h"
 
 #define START 100
 #define SIZE 10
 #define ROOM SIZE_MAX
-
-static bool calloc_fails;
-static int calloc_until;
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return calloc_fails && calloc_until-- == 0 ? NULL : __real_calloc(count, size);
-}
 
 static struct wp_ledger l;
 
@@ -364,14 +354,13 @@ static void a_wider_ledger_keeps_what_is_in_flight(void **state)
 
 static void without_memory_a_ledger_is_as_wide_as_before(void **state)
 {
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		ledger_of(2);
 		wp_ticket first = one_event_tx(200);
 		(void)one_event_tx(300);
-		calloc_fails = true;
-		calloc_until = i;
+		memory_fails_after(i);
 		enum wp_rc rc = wp_ledger_widen(&l, 4, ROOM);
-		calloc_fails = false;
+		memory_works();
 		CHECK_EQ(rc, WP_NOMEM);
 		CHECK(!wp_ledger_has_room(&l, SIZE));
 		settle(first);
@@ -494,12 +483,11 @@ static void a_released_ledger_is_all_zeroes_and_may_be_released_again(void **sta
 
 static void without_memory_there_is_no_ledger(void **state)
 {
-	for (int i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		struct wp_ledger none;
-		calloc_fails = true;
-		calloc_until = i;
+		memory_fails_after(i);
 		enum wp_rc rc = wp_ledger_init(&none, 4, ROOM);
-		calloc_fails = false;
+		memory_works();
 		CHECK_EQ(rc, WP_NOMEM);
 		CHECK(none.events == NULL && none.entries == NULL);
 	}

@@ -2,18 +2,10 @@
 #include <string.h>
 
 #include "support/check.h"
+#include "support/memory.h"
 #include "walpost/wal/partitions.h"
 
 static struct wp_partitions p;
-static int callocs_left = -1; /* until one fails; below 0: none does */
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return callocs_left-- == 0 ? NULL : __real_calloc(count, size);
-}
-
 static int tear_down(void **state)
 {
 	wp_partitions_release(&p);
@@ -125,10 +117,11 @@ static void more_than_there_can_be_is_refused(void **state)
 static void without_memory_nothing_changes(void **state)
 {
 	make("5 1", "10:10:");
-	for (int i = 0; i < 3; i++) {
-		callocs_left = i;
+	for (size_t i = 0; i < 3; i++) {
+		memory_fails_after(i);
 		CHECK_EQ(wp_partitions_read(&p, "6 0", "20:20:", ""), WP_NOMEM);
 	}
+	memory_works();
 	CHECK(wp_partitions_find(&p, 5) != NULL);
 }
 

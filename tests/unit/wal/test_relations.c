@@ -1,32 +1,9 @@
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/check.h"
+#include "support/memory.h"
 #include "walpost/wal/relations.h"
-
-static bool no_memory;
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_malloc(size_t size)
-{
-	return no_memory ? NULL : __real_malloc(size);
-}
-
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return no_memory ? NULL : __real_calloc(count, size);
-}
-
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size)
-{
-	return no_memory ? NULL : __real_realloc(old, size);
-}
 
 static int drops;
 static void *last_dropped;
@@ -469,11 +446,13 @@ static void without_memory_what_was_there_stays(void **state)
 	int plan;
 
 	relation_of(1, "outbox", "payload")->attached = &plan;
-	no_memory = true;
+	memory_fails_after(0);
 	enum wp_rc of_new = wp_relations_new(10, NULL, &other);
+	memory_fails_after(0);
 	enum wp_rc of_put = put(1, "renamed", "payload", &relation);
+	memory_fails_after(0);
 	enum wp_rc of_type = put_type(500, "pg_catalog", "bytea");
-	no_memory = false;
+	memory_works();
 	CHECK_EQ(of_new, WP_NOMEM);
 	CHECK_EQ(of_put, WP_NOMEM);
 	CHECK_EQ(of_type, WP_NOMEM);
