@@ -1,7 +1,6 @@
 #include "support/check.h"
 #include "support/memory.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "walpost/base/finding.h"

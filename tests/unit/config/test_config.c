@@ -186,7 +186,7 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 		memory_works();
 	}
 	CHECK_EQ(rc, WP_OK);
-	/* Storage, its array, a file (its array, itself, text, path, copy), a property, two values, outboxes. */
+	/* Storage, its array, a file (array, itself, text, path, copy), property, values, outboxes. */
 	CHECK_EQ(at - 2, 1 + 1 + 5 + 3 + 2 + 2 + 1);
 }
 
