@@ -14,9 +14,11 @@ struct topic {
 
 static struct wp_findings found; /* large; what judge() found last */
 
-static struct topic healthy(void)
+static struct topic t;
+
+static int set_up(void **state)
 {
-	return (struct topic){
+	t = (struct topic){
 		.wanted = { .name = "orders", .use = WP_TOPIC_ROUTED },
 		.facts = {
 			.partitions = 4,
@@ -36,12 +38,13 @@ static struct topic healthy(void)
 			.version = "2.0.2",
 		},
 	};
+	return 0;
 }
 
-static void judge(const struct topic *t)
+static void judge(void)
 {
 	found.count = 0;
-	wp_topic_judge(&t->wanted, &t->facts, &t->cluster, &found);
+	wp_topic_judge(&t.wanted, &t.facts, &t.cluster, &found);
 }
 
 static const struct wp_finding *finding(const char *name)
@@ -52,17 +55,17 @@ static const struct wp_finding *finding(const char *name)
 	return NULL;
 }
 
-static void check_finding(const struct topic *t, const char *name, enum wp_finding_level level,
-			  const char *what, const char *cure)
+static void check_finding(const char *name, enum wp_finding_level level, const char *what,
+			  const char *cure)
 {
-	judge(t);
+	judge();
 	const struct wp_finding *f = finding(name);
 	assert_non_null(f);
 	CHECK_EQ(f->level, level);
 	CHECK_HAS(f->what, what);
 	CHECK_HAS(f->cure, cure);
 	CHECK_EQ(f->cure[0] == '\0', level == WP_FINDING_OK);
-	CHECK_TEXT(f->about, t->wanted.name);
+	CHECK_TEXT(f->about, t.wanted.name);
 	CHECK_EQ(f->room, WP_ROOM_TOPIC);
 }
 
@@ -72,8 +75,7 @@ static void check_finding(const struct topic *t, const char *name, enum wp_findi
 
 static void a_healthy_topic_has_nothing_to_cure(void **state)
 {
-	struct topic t = healthy();
-	judge(&t);
+	judge();
 	CHECK(found.count >= 5);
 	for (size_t i = 0; i < found.count; i++)
 		CHECK_EQ(found.items[i].level, OK);
@@ -81,158 +83,143 @@ static void a_healthy_topic_has_nothing_to_cure(void **state)
 
 static void a_missing_topic_is_made_as_safe_as_the_cluster_allows(void **state)
 {
-	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-	check_finding(&t, "topic", FAILS,
-		      "orders does not exist (outbox.topic.replacement names it)",
+	check_finding("topic", FAILS, "orders does not exist (outbox.topic.replacement names it)",
 		      "kafka-topics.sh --bootstrap-server k:9092 --create --topic orders "
 		      "--partitions 4 --replication-factor 3 --config min.insync.replicas=2");
 	CHECK_EQ(found.count, 1);
 	t.cluster.brokers = 1;
-	check_finding(&t, "topic", FAILS, "",
-		      "--replication-factor 1 --config min.insync.replicas=1");
+	check_finding("topic", FAILS, "", "--replication-factor 1 --config min.insync.replicas=1");
 	t.wanted.use = WP_TOPIC_SEEN;
-	check_finding(&t, "topic", WARNS, "it received events before", "--create");
+	check_finding("topic", WARNS, "it received events before", "--create");
 	t.wanted.use = WP_TOPIC_DEAD_LETTERS;
-	check_finding(&t, "dead_letter_topic", FAILS, "relay.dead_letter.topic", "--partitions 1");
+	check_finding("dead_letter_topic", FAILS, "relay.dead_letter.topic", "--partitions 1");
 }
 
 static void a_missing_topic_that_is_made_by_itself_is_fine(void **state)
 {
-	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
 	t.cluster.creates_topics = true;
-	check_finding(&t, "topic", OK, "does not exist yet and is created when it is needed", "");
+	check_finding("topic", OK, "does not exist yet and is created when it is needed", "");
 	t.cluster.auto_create = WP_NO;
-	check_finding(&t, "topic", FAILS, "", "--create");
+	check_finding("topic", FAILS, "", "--create");
 	t.cluster.auto_create = WP_YES;
 	t.cluster.may_create = WP_NO;
-	check_finding(&t, "topic", FAILS, "", "--create");
+	check_finding("topic", FAILS, "", "--create");
 }
 
 static void a_topic_that_is_hidden_or_none_is_refused(void **state)
 {
-	struct topic t = healthy();
 	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
-	check_finding(&t, "topic", FAILS,
-		      ") does not exist, or walpost may not describe and write it",
+	check_finding("topic", FAILS, ") does not exist, or walpost may not describe and write it",
 		      "kafka-acls.sh --bootstrap-server k:9092 --add --allow-principal "
 		      "User:relay --operation Write --topic orders");
 	t.cluster.principal[0] = '\0';
-	check_finding(&t, "topic", FAILS, "", "-- principal as in broker's log: kafka-acls.sh");
+	check_finding("topic", FAILS, "", "-- principal as in broker's log: kafka-acls.sh");
 	t.facts.code = RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION;
-	check_finding(&t, "topic", FAILS, ") is not a valid topic name",
+	check_finding("topic", FAILS, ") is not a valid topic name",
 		      "-- set outbox.topic.replacement");
 	t.facts.code = RD_KAFKA_RESP_ERR__TIMED_OUT;
-	check_finding(&t, "topic", WARNS, "imed out",
+	check_finding("topic", WARNS, "imed out",
 		      "-- run the check again; see the broker's log about the topic");
 	t.facts.code = RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
-	judge(&t);
+	judge();
 	CHECK_EQ(finding("topic")->level, OK); /* it has partitions */
 }
 
 static void one_replica_is_warned_of(void **state)
 {
-	struct topic t = healthy();
 	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 1;
-	check_finding(&t, "topic_replication", WARNS, "one replica",
+	check_finding("topic_replication", WARNS, "one replica",
 		      "kafka-reassign-partitions.sh --bootstrap-server k:9092 --generate");
 	(void)snprintf(t.facts.reassignment, sizeof(t.facts.reassignment), "{JSON}");
-	check_finding(&t, "topic_replication", WARNS, "",
+	check_finding("topic_replication", WARNS, "",
 		      "echo '{JSON}' > replicas.json && kafka-reassign-partitions.sh");
 	t.cluster.brokers = 1;
-	check_finding(&t, "topic_replication", WARNS, "", "-- add brokers");
+	check_finding("topic_replication", WARNS, "", "-- add brokers");
 	CHECK_EQ(finding("topic_in_sync")->level, OK); /* of one, one: said once */
 }
 
 static void replicas_in_sync_are_weighed(void **state)
 {
-	struct topic t = healthy();
 	t.facts.min_in_sync = 4;
-	check_finding(&t, "topic_in_sync", WARNS, "there are only 3", "min.insync.replicas=2");
+	check_finding("topic_in_sync", WARNS, "there are only 3", "min.insync.replicas=2");
 	t.facts.replicas_min = t.facts.in_sync_min = 1;
 	t.facts.min_in_sync = 2;
-	check_finding(&t, "topic_in_sync", WARNS, "there are only 1", "min.insync.replicas=1");
-	t = healthy();
+	check_finding("topic_in_sync", WARNS, "there are only 1", "min.insync.replicas=1");
+	set_up(state);
 	t.facts.in_sync_min = 1;
-	check_finding(&t, "topic_in_sync", FAILS, "has 1 in sync now", "-- start the brokers");
-	t = healthy();
+	check_finding("topic_in_sync", FAILS, "has 1 in sync now", "-- start the brokers");
+	set_up(state);
 	t.facts.min_in_sync = 1;
-	check_finding(&t, "topic_in_sync", WARNS,
-		      "an event counts as written (acks=all) with one copy",
+	check_finding("topic_in_sync", WARNS, "an event counts as written (acks=all) with one copy",
 		      "min.insync.replicas=2");
 	t.facts.min_in_sync = 3;
-	check_finding(&t, "topic_in_sync", WARNS, "replicas: while any broker is down, events wait",
+	check_finding("topic_in_sync", WARNS, "replicas: while any broker is down, events wait",
 		      "=2");
 	t.facts.replicas_min = t.facts.in_sync_min = t.facts.min_in_sync = 2;
-	check_finding(&t, "topic_in_sync", OK, "min.insync.replicas is 2", "");
+	check_finding("topic_in_sync", OK, "min.insync.replicas is 2", "");
 }
 
 static void partitions_without_a_leader_are_told(void **state)
 {
-	struct topic t = healthy();
 	t.facts.leaderless = 2;
-	check_finding(&t, "topic_leaders", FAILS, "2 of 4 partitions", "--describe");
+	check_finding("topic_leaders", FAILS, "2 of 4 partitions", "--describe");
 }
 
 static void a_topic_must_take_what_we_send(void **state)
 {
-	struct topic t = healthy();
 	t.facts.max_bytes = 65536;
-	check_finding(&t, "topic_size", WARNS,
+	check_finding("topic_size", WARNS,
 		      "max.message.bytes is 65536, and kafka.message.max.bytes 1000000",
 		      "kafka-configs.sh --bootstrap-server k:9092 --alter --entity-type topics "
 		      "--entity-name orders --add-config max.message.bytes=1048588");
 	t.cluster.message_max = 5000000;
-	check_finding(&t, "topic_size", WARNS, "", "max.message.bytes=5001024");
+	check_finding("topic_size", WARNS, "", "max.message.bytes=5001024");
 	t.facts.has_config = false;
-	check_finding(&t, "topic_config", OK, "walpost may not read its configuration", "");
+	check_finding("topic_config", OK, "walpost may not read its configuration", "");
 	CHECK(finding("topic_size") == NULL && finding("topic_in_sync") == NULL);
 }
 
 static void settings_that_lose_or_change_events_are_warned_of(void **state)
 {
-	struct topic t = healthy();
 	t.facts.compacts = t.facts.unclean = t.facts.broker_time = true;
-	check_finding(&t, "topic_cleanup", WARNS, "only the last event of each key is kept",
+	check_finding("topic_cleanup", WARNS, "only the last event of each key is kept",
 		      "cleanup.policy=delete");
 	CHECK(strstr(finding("topic_cleanup")->what, "key.null") == NULL);
-	check_finding(&t, "topic_unclean", WARNS,
-		      "and events that were confirmed to Postgres are lost",
+	check_finding("topic_unclean", WARNS, "and events that were confirmed to Postgres are lost",
 		      "unclean.leader.election.enable=false");
 	CHECK(finding("topic_timestamp") == NULL);
 	t.wanted.may_lack_key = t.wanted.has_timestamps = true;
-	check_finding(&t, "topic_cleanup", WARNS, "outbox.key.null", "");
-	check_finding(&t, "topic_timestamp", WARNS, "LogAppendTime",
+	check_finding("topic_cleanup", WARNS, "outbox.key.null", "");
+	check_finding("topic_timestamp", WARNS, "LogAppendTime",
 		      "message.timestamp.type=CreateTime");
 }
 
 static void rights_are_told(void **state)
 {
-	struct topic t = healthy();
 	t.facts.write = WP_RIGHT_REFUSED;
-	check_finding(&t, "topic_write", FAILS, "may not write", "--operation Write");
+	check_finding("topic_write", FAILS, "may not write", "--operation Write");
 	t.facts.write = WP_RIGHT_DENIED;
 	(void)snprintf(t.facts.denial, sizeof(t.facts.denial), "--deny-principal 'User:*'");
-	check_finding(&t, "topic_write", FAILS, "an ACL denies walpost writing to topic",
+	check_finding("topic_write", FAILS, "an ACL denies walpost writing to topic",
 		      "kafka-acls.sh --bootstrap-server k:9092 --remove --force "
 		      "--deny-principal 'User:*'");
 	t.facts.write = WP_RIGHT_NOT_LISTED;
-	check_finding(&t, "topic_write", WARNS, "none allows User:relay to write", "--add");
+	check_finding("topic_write", WARNS, "none allows User:relay to write", "--add");
 	t.facts.write = WP_RIGHT_NOT_KNOWN;
-	check_finding(&t, "topic_write", OK, "librdkafka 2.0.2; 2.3.0 and newer can", "");
+	check_finding("topic_write", OK, "librdkafka 2.0.2; 2.3.0 and newer can", "");
 	t.facts.read = WP_RIGHT_REFUSED;
-	check_finding(&t, "topic_read", WARNS, "may not read", "--operation Read");
+	check_finding("topic_read", WARNS, "may not read", "--operation Read");
 	t.wanted.use = WP_TOPIC_DEAD_LETTERS; /* whose ends nobody compares */
-	judge(&t);
+	judge();
 	CHECK(finding("topic_read") == NULL);
 }
 
-static void check_cluster(const struct topic *t, enum wp_finding_level level, const char *what,
-			  const char *cure)
+static void check_cluster(enum wp_finding_level level, const char *what, const char *cure)
 {
 	found.count = 0;
-	wp_cluster_judge(&t->cluster, &found);
+	wp_cluster_judge(&t.cluster, &found);
 	const struct wp_finding *f = finding("kafka_auto_create");
 	assert_non_null(f);
 	CHECK_EQ(f->level, level);
@@ -242,24 +229,23 @@ static void check_cluster(const struct topic *t, enum wp_finding_level level, co
 
 static void topics_that_make_themselves_are_judged(void **state)
 {
-	struct topic t = healthy();
 	found.count = 0;
 	wp_cluster_judge(&t.cluster, &found);
 	CHECK_EQ(found.count, 0);
 	t.cluster.creates_topics = true;
-	check_cluster(&t, OK, "walpost may not read whether the broker creates missing topics", "");
+	check_cluster(OK, "walpost may not read whether the broker creates missing topics", "");
 	t.cluster.auto_create = WP_YES;
 	t.cluster.replicas = 3;
 	t.cluster.partitions = 6;
-	check_cluster(&t, OK, "(6) and replicas (3)", "");
+	check_cluster(OK, "(6) and replicas (3)", "");
 	t.cluster.replicas = 1;
-	check_cluster(&t, WARNS, "one replica", "default.replication.factor=3");
+	check_cluster(WARNS, "one replica", "default.replication.factor=3");
 	t.cluster.brokers = 1;
-	check_cluster(&t, OK, "", "");
+	check_cluster(OK, "", "");
 	t.cluster.may_create = WP_NO;
-	check_cluster(&t, WARNS, "may not create", "--operation Create --cluster");
+	check_cluster(WARNS, "may not create", "--operation Create --cluster");
 	t.cluster.auto_create = WP_NO;
-	check_cluster(&t, WARNS, "missing topics are not created",
+	check_cluster(WARNS, "missing topics are not created",
 		      "-- set kafka.allow.auto.create.topics = false");
 }
 
@@ -290,14 +276,14 @@ static void acls_are_read_as_the_broker_does(void **state)
 
 int main(void)
 {
-	return RUN(PLAIN(a_healthy_topic_has_nothing_to_cure),
-		   PLAIN(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
-		   PLAIN(a_missing_topic_that_is_made_by_itself_is_fine),
-		   PLAIN(a_topic_that_is_hidden_or_none_is_refused),
-		   PLAIN(one_replica_is_warned_of), PLAIN(replicas_in_sync_are_weighed),
-		   PLAIN(partitions_without_a_leader_are_told),
-		   PLAIN(a_topic_must_take_what_we_send),
-		   PLAIN(settings_that_lose_or_change_events_are_warned_of), PLAIN(rights_are_told),
-		   PLAIN(topics_that_make_themselves_are_judged),
-		   PLAIN(acls_are_read_as_the_broker_does));
+	return RUN(FRESH(a_healthy_topic_has_nothing_to_cure),
+		   FRESH(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
+		   FRESH(a_missing_topic_that_is_made_by_itself_is_fine),
+		   FRESH(a_topic_that_is_hidden_or_none_is_refused),
+		   FRESH(one_replica_is_warned_of), FRESH(replicas_in_sync_are_weighed),
+		   FRESH(partitions_without_a_leader_are_told),
+		   FRESH(a_topic_must_take_what_we_send),
+		   FRESH(settings_that_lose_or_change_events_are_warned_of), FRESH(rights_are_told),
+		   FRESH(topics_that_make_themselves_are_judged),
+		   FRESH(acls_are_read_as_the_broker_does));
 }

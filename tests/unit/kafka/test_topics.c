@@ -12,101 +12,104 @@ static void count_drop(void *handle)
 	dropped++;
 }
 
-static struct wp_topics topics_of(size_t capacity)
-{
-	struct wp_topics t;
+static struct wp_topics t;
 
+static void topics_of(size_t capacity)
+{
+	wp_topics_release(&t);
 	dropped = 0;
 	CHECK_EQ(wp_topics_init(&t, capacity, count_drop), WP_OK);
-	return t;
 }
 
-static struct wp_topic *get(struct wp_topics *t, const char *name)
+static int set_up(void **state)
 {
-	return wp_topics_get(t, wp_span_of(name));
+	topics_of(4);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	wp_topics_release(&t);
+	return 0;
+}
+
+static struct wp_topic *get(const char *name)
+{
+	return wp_topics_get(&t, wp_span_of(name));
 }
 
 static void a_new_topic_is_unknown_and_the_same_one_next_time(void **state)
 {
-	struct wp_topics t = topics_of(4);
-
-	struct wp_topic *orders = get(&t, "orders");
+	struct wp_topic *orders = get("orders");
 	CHECK_TEXT(orders->name, "orders");
 	CHECK_EQ(orders->state, WP_TOPIC_UNKNOWN);
 	CHECK_EQ(orders->limit, 0);
 	orders->limit = 7;
-	CHECK(get(&t, "bills") != orders);
-	CHECK(get(&t, "orders") == orders);
+	CHECK(get("bills") != orders);
+	CHECK(get("orders") == orders);
 	CHECK(wp_topics_find(&t, "orders") == orders);
 	CHECK(wp_topics_find(&t, "order") == NULL);
-	wp_topics_release(&t);
 }
 
 static void the_one_unused_for_longest_makes_room(void **state)
 {
-	struct wp_topics t = topics_of(2);
-
-	(void)get(&t, "a");
-	get(&t, "b")->handle = &t;
-	(void)get(&t, "a");
+	topics_of(2);
+	(void)get("a");
+	get("b")->handle = &t;
+	(void)get("a");
 	CHECK_EQ(t.count, 2);
 	CHECK_EQ(dropped, 0);
-	(void)get(&t, "c");
+	(void)get("c");
 	CHECK_EQ(t.count, 2);
 	CHECK_EQ(dropped, 1);
 	CHECK(wp_topics_find(&t, "b") == NULL);
 	CHECK(wp_topics_find(&t, "a") != NULL);
-	wp_topics_release(&t);
 }
 
 static void none_makes_room_that_records_are_queued_for(void **state)
 {
-	struct wp_topics t = topics_of(2);
 	struct wp_record record = { .topic = wp_span_of("a") };
 
-	struct wp_topic *a = get(&t, "a");
-	struct wp_topic *b = get(&t, "b");
+	topics_of(2);
+	struct wp_topic *a = get("a");
+	struct wp_topic *b = get("b");
 	wp_queue_push(&a->queue, wp_queued_new(1, &record));
-	(void)get(&t, "c");
+	(void)get("c");
 	CHECK(wp_topics_find(&t, "a") == a);
 	CHECK(wp_topics_find(&t, "b") == NULL);
-	b = get(&t, "b");
+	b = get("b");
 	wp_queue_push(&b->queue, wp_queued_new(2, &record));
 	/* More than its capacity, for as long as all are waited for. */
-	wp_queue_push(&get(&t, "d")->queue, wp_queued_new(3, &record));
+	wp_queue_push(&get("d")->queue, wp_queued_new(3, &record));
 	CHECK_EQ(t.count, 3);
 	wp_queue_clear(&a->queue);
 	wp_queue_clear(&b->queue);
-	(void)get(&t, "e");
+	(void)get("e");
 	CHECK_EQ(t.count, 2);
 	CHECK(wp_topics_find(&t, "d") != NULL);
-	wp_topics_release(&t);
 }
 
 static void one_with_records_in_flight_stays(void **state)
 {
-	struct wp_topics t = topics_of(2);
-
-	struct wp_topic *a = get(&t, "a");
+	topics_of(2);
+	struct wp_topic *a = get("a");
 	a->in_flight = 1;
-	(void)get(&t, "b");
-	(void)get(&t, "c");
+	(void)get("b");
+	(void)get("c");
 	CHECK(wp_topics_find(&t, "a") == a);
 	CHECK(wp_topics_find(&t, "b") == NULL);
-	get(&t, "c")->in_flight = 1;
-	(void)get(&t, "d");
+	get("c")->in_flight = 1;
+	(void)get("d");
 	CHECK_EQ(t.count, 3);
 	CHECK(wp_topics_find(&t, "c") != NULL);
 	wp_topics_drop_handles(&t); /* with the producer goes what it has in flight */
-	(void)get(&t, "e");
+	(void)get("e");
 	CHECK(wp_topics_find(&t, "a") == NULL);
-	wp_topics_release(&t);
 }
 
 static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 {
-	struct wp_topics t = topics_of(4);
-	struct wp_topic *orders = get(&t, "orders");
+	struct wp_topic *orders = get("orders");
 	int64_t before = 0;
 
 	CHECK_EQ(wp_topics_set_partitions(&t, orders, 1), WP_OK);
@@ -121,13 +124,11 @@ static void an_offset_that_goes_back_is_data_lost_and_is_told_once(void **state)
 	CHECK(wp_partition_lost_data(p, 12, 0, &before));
 	CHECK_EQ(before, 701);
 	CHECK(!wp_partition_lost_data(p, 13, 1, &before));
-	wp_topics_release(&t);
 }
 
 static void what_tells_nothing_is_no_alarm(void **state)
 {
-	struct wp_topics t = topics_of(4);
-	struct wp_topic *orders = get(&t, "orders");
+	struct wp_topic *orders = get("orders");
 	int64_t before = 0;
 
 	CHECK_EQ(wp_topics_set_partitions(&t, orders, 2), WP_OK);
@@ -140,17 +141,16 @@ static void what_tells_nothing_is_no_alarm(void **state)
 	CHECK_EQ(wp_topics_set_partitions(&t, orders, 3), WP_OK);
 	CHECK(!wp_partition_lost_data(&orders->partitions[2], 9, 0, &before));
 	CHECK(wp_partition_lost_data(&orders->partitions[0], 10, 3, &before)); /* none forgotten */
-	wp_topics_release(&t);
 }
 
 static void many_topics_are_all_found(void **state)
 {
-	struct wp_topics t = topics_of(4096);
 	char name[32];
 
+	topics_of(4096);
 	for (int i = 0; i < 5000; i++) {
 		(void)snprintf(name, sizeof(name), "topic-%d", i);
-		(void)get(&t, name);
+		(void)get(name);
 	}
 	CHECK_EQ(t.count, 4096);
 	for (int i = 0; i < 5000; i++) {
@@ -163,48 +163,43 @@ static void many_topics_are_all_found(void **state)
 
 static void partitions_are_counted_over_all_topics(void **state)
 {
-	struct wp_topics t = topics_of(2);
-
+	topics_of(2);
 	CHECK_EQ(t.partition_count, 0);
-	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "a"), 3), WP_OK);
-	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 4), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, get("a"), 3), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, get("b"), 4), WP_OK);
 	CHECK_EQ(t.partition_count, 7);
-	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 6), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, get("b"), 6), WP_OK);
 	CHECK_EQ(t.partition_count, 9);
-	CHECK_EQ(wp_topics_set_partitions(&t, get(&t, "b"), 1), WP_OK);
+	CHECK_EQ(wp_topics_set_partitions(&t, get("b"), 1), WP_OK);
 	CHECK_EQ(t.partition_count, 4);
-	(void)get(&t, "c"); /* in place of a */
+	(void)get("c"); /* in place of a */
 	CHECK_EQ(t.partition_count, 1);
-	wp_topics_release(&t);
 }
 
 static void a_name_may_be_as_long_as_kafka_allows(void **state)
 {
-	struct wp_topics t = topics_of(2);
 	char name[WP_TOPIC_NAME_MAX + 2];
 
+	topics_of(2);
 	memset(name, 'x', sizeof(name));
 	name[WP_TOPIC_NAME_MAX + 1] = '\0';
-	CHECK(get(&t, name) == NULL);
+	CHECK(get(name) == NULL);
 	name[WP_TOPIC_NAME_MAX] = '\0';
-	CHECK_TEXT(get(&t, name)->name, name);
+	CHECK_TEXT(get(name)->name, name);
 	name[WP_TOPIC_NAME_MAX - 1] = '\0';
-	CHECK_TEXT(get(&t, name)->name, name);
-	wp_topics_release(&t);
+	CHECK_TEXT(get(name)->name, name);
 }
 
 static void handles_go_and_what_is_known_stays(void **state)
 {
-	struct wp_topics t = topics_of(4);
-
-	get(&t, "a")->handle = &t;
-	get(&t, "b")->handle = &t;
-	get(&t, "b")->limit = 64;
-	(void)get(&t, "c");
+	get("a")->handle = &t;
+	get("b")->handle = &t;
+	get("b")->limit = 64;
+	(void)get("c");
 	wp_topics_drop_handles(&t);
 	CHECK_EQ(dropped, 2);
-	CHECK_EQ(get(&t, "b")->limit, 64);
-	CHECK(get(&t, "b")->handle == NULL);
+	CHECK_EQ(get("b")->limit, 64);
+	CHECK(get("b")->handle == NULL);
 	wp_topics_release(&t);
 	wp_topics_release(&t);
 	CHECK_EQ(dropped, 2);
@@ -212,8 +207,7 @@ static void handles_go_and_what_is_known_stays(void **state)
 
 static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **state)
 {
-	struct wp_topics t = topics_of(4);
-	struct wp_topic *topic = get(&t, "a");
+	struct wp_topic *topic = get("a");
 
 	CHECK_EQ(wp_topics_set_partitions(&t, topic, 2), WP_OK);
 	CHECK_EQ(topic->partition_count, 2);
@@ -230,7 +224,6 @@ static void partitions_begin_unknown_and_are_forgotten_with_the_handles(void **s
 	wp_topics_drop_handles(&t);
 	CHECK_EQ(topic->partition_count, 2);
 	CHECK_EQ(topic->partitions[0].confirmed_at_ms, INT64_MIN);
-	wp_topics_release(&t);
 }
 
 static struct wp_queued *queued(wp_ticket ticket)
@@ -244,9 +237,8 @@ static struct wp_queued *queued(wp_ticket ticket)
 
 static void queued_records_are_counted_and_those_whose_topic_is_not_ready(void **state)
 {
-	struct wp_topics t = topics_of(4);
-	struct wp_topic *a = get(&t, "a");
-	struct wp_topic *b = get(&t, "b");
+	struct wp_topic *a = get("a");
+	struct wp_topic *b = get("b");
 
 	wp_topics_push(&t, a, queued(1));
 	wp_topics_push(&t, a, queued(2));
@@ -267,14 +259,12 @@ static void queued_records_are_counted_and_those_whose_topic_is_not_ready(void *
 	wp_topics_clear_queues(&t);
 	CHECK_EQ(t.queued_count + t.waiting_count, 0);
 	CHECK(wp_topics_pop(&t, a) == NULL);
-	wp_topics_release(&t);
 }
 
 static void each_topic_to_be_retried_is_found_once(void **state)
 {
-	struct wp_topics t = topics_of(4);
-	struct wp_topic *a = get(&t, "a");
-	struct wp_topic *b = get(&t, "b");
+	struct wp_topic *a = get("a");
+	struct wp_topic *b = get("b");
 
 	CHECK(wp_topics_next_retried(&t, NULL) == NULL);
 	wp_topics_push(&t, a, queued(1));
@@ -288,21 +278,20 @@ static void each_topic_to_be_retried_is_found_once(void **state)
 	CHECK(wp_topics_next_retried(&t, b) == a);
 	CHECK(wp_topics_next_retried(&t, a) == NULL);
 	CHECK(wp_topics_next_retried(&t, NULL) == b);
-	wp_topics_release(&t);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(a_new_topic_is_unknown_and_the_same_one_next_time),
-		   PLAIN(the_one_unused_for_longest_makes_room),
-		   PLAIN(none_makes_room_that_records_are_queued_for),
-		   PLAIN(one_with_records_in_flight_stays),
-		   PLAIN(queued_records_are_counted_and_those_whose_topic_is_not_ready),
-		   PLAIN(each_topic_to_be_retried_is_found_once),
-		   PLAIN(an_offset_that_goes_back_is_data_lost_and_is_told_once),
-		   PLAIN(what_tells_nothing_is_no_alarm), PLAIN(many_topics_are_all_found),
-		   PLAIN(partitions_are_counted_over_all_topics),
-		   PLAIN(a_name_may_be_as_long_as_kafka_allows),
-		   PLAIN(handles_go_and_what_is_known_stays),
-		   PLAIN(partitions_begin_unknown_and_are_forgotten_with_the_handles));
+	return RUN(TEST(a_new_topic_is_unknown_and_the_same_one_next_time),
+		   TEST(the_one_unused_for_longest_makes_room),
+		   TEST(none_makes_room_that_records_are_queued_for),
+		   TEST(one_with_records_in_flight_stays),
+		   TEST(queued_records_are_counted_and_those_whose_topic_is_not_ready),
+		   TEST(each_topic_to_be_retried_is_found_once),
+		   TEST(an_offset_that_goes_back_is_data_lost_and_is_told_once),
+		   TEST(what_tells_nothing_is_no_alarm), TEST(many_topics_are_all_found),
+		   TEST(partitions_are_counted_over_all_topics),
+		   TEST(a_name_may_be_as_long_as_kafka_allows),
+		   TEST(handles_go_and_what_is_known_stays),
+		   TEST(partitions_begin_unknown_and_are_forgotten_with_the_handles));
 }

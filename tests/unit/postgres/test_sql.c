@@ -6,112 +6,98 @@
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 
-struct fixture {
-	PGconn *pg; /* never connects; quoting needs none */
-	struct wp_buffer text;
-	struct wp_sql sql;
-	struct wp_error error;
-};
+static PGconn *pg; /* never connects; quoting needs none */
+static struct wp_buffer buffer;
+static struct wp_sql sql;
+static struct wp_error error;
 
-static void begin(struct fixture *f, size_t size_max)
+static int tear_down(void **state)
 {
-	*f = (struct fixture){ .pg = PQconnectStart("hostaddr=none") };
-	wp_buffer_init(&f->text, size_max);
-	wp_sql_init(&f->sql, f->pg, &f->text);
+	wp_buffer_release(&buffer);
+	PQfinish(pg);
+	pg = NULL;
+	return 0;
 }
 
-static void end(struct fixture *f)
+static void begin(size_t size_max)
 {
-	wp_buffer_release(&f->text);
-	PQfinish(f->pg);
+	(void)tear_down(NULL);
+	pg = PQconnectStart("hostaddr=none");
+	wp_buffer_init(&buffer, size_max);
+	wp_sql_init(&sql, pg, &buffer);
 }
 
-static const char *text_of(struct fixture *f)
+static int set_up(void **state)
 {
-	CHECK_EQ(wp_sql_end(&f->sql, &f->error), WP_OK);
-	return (const char *)f->text.data;
+	begin(1000);
+	return 0;
+}
+
+static const char *text_of_sql(void)
+{
+	CHECK_EQ(wp_sql_end(&sql, &error), WP_OK);
+	return (const char *)buffer.data;
 }
 
 static void names_and_values_are_quoted(void **state)
 {
-	struct fixture f;
-	begin(&f, 1000);
-	wp_sql_add(&f.sql, "A %I.%I = %L, %s 100%%", "Sch\"ema", "tä.ble", "it's", "raw");
-	CHECK_TEXT(text_of(&f), "A \"Sch\"\"ema\".\"tä.ble\" = 'it''s', raw 100%");
-	end(&f);
+	wp_sql_add(&sql, "A %I.%I = %L, %s 100%%", "Sch\"ema", "tä.ble", "it's", "raw");
+	CHECK_TEXT(text_of_sql(), "A \"Sch\"\"ema\".\"tä.ble\" = 'it''s', raw 100%");
 }
 
 static void no_name_ends_a_comment(void **state)
 {
-	struct fixture f;
-	begin(&f, 1000);
-	wp_sql_add(&f.sql, "-- set x = %C", "a\nDROP TABLE b;\r\tä");
-	CHECK_TEXT(text_of(&f), "-- set x = a DROP TABLE b;  ä");
-	end(&f);
+	wp_sql_add(&sql, "-- set x = %C", "a\nDROP TABLE b;\r\tä");
+	CHECK_TEXT(text_of_sql(), "-- set x = a DROP TABLE b;  ä");
 }
 
 static void a_backslash_makes_an_escape_string_without_a_leading_blank(void **state)
 {
-	struct fixture f;
-	begin(&f, 1000);
-	wp_sql_add(&f.sql, "(%L)", "a\\b");
-	CHECK_TEXT(text_of(&f), "(E'a\\\\b')");
-	end(&f);
+	wp_sql_add(&sql, "(%L)", "a\\b");
+	CHECK_TEXT(text_of_sql(), "(E'a\\\\b')");
 }
 
 static void text_up_to_the_limit_fits(void **state)
 {
-	struct fixture f;
-	begin(&f, 4); /* with its NUL */
-	wp_sql_add(&f.sql, "abc");
-	CHECK_TEXT(text_of(&f), "abc");
-	end(&f);
-	begin(&f, 4);
-	wp_sql_add(&f.sql, "abcd");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_FULL);
-	CHECK_HAS(f.error.text, "longer than 4 bytes");
-	end(&f);
+	begin(4); /* with its NUL */
+	wp_sql_add(&sql, "abc");
+	CHECK_TEXT(text_of_sql(), "abc");
+	begin(4);
+	wp_sql_add(&sql, "abcd");
+	CHECK_EQ(wp_sql_end(&sql, &error), WP_FULL);
+	CHECK_HAS(error.text, "longer than 4 bytes");
 }
 
 static void a_name_that_cannot_be_quoted_is_named(void **state)
 {
-	struct fixture f;
-	begin(&f, 1000);
-	PQfinish(f.pg);
-	f.pg = f.sql.pg = NULL; /* libpq quotes nothing without one */
-	wp_sql_add(&f.sql, "%I", "name");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_CONFIG);
-	CHECK_HAS(f.error.text, "\"name\" cannot be quoted");
-	end(&f);
+	PQfinish(pg);
+	pg = sql.pg = NULL; /* libpq quotes nothing without one */
+	wp_sql_add(&sql, "%I", "name");
+	CHECK_EQ(wp_sql_end(&sql, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "\"name\" cannot be quoted");
 }
 
 static void the_first_error_stays(void **state)
 {
-	struct fixture f;
-	begin(&f, 4);
-	wp_sql_add(&f.sql, "abcdefgh");
-	wp_sql_add(&f.sql, "x");
-	CHECK_EQ(wp_sql_end(&f.sql, &f.error), WP_FULL);
-	end(&f);
+	begin(4);
+	wp_sql_add(&sql, "abcdefgh");
+	wp_sql_add(&sql, "x");
+	CHECK_EQ(wp_sql_end(&sql, &error), WP_FULL);
 }
 
 static void a_slot_is_made_for_failover_where_the_server_can(void **state)
 {
-	struct fixture f;
 	CHECK_EQ(wp_slot_failover(169999), WP_SLOT_LOCAL);
 	CHECK_EQ(wp_slot_failover(170000), WP_SLOT_FAILOVER);
-	begin(&f, 1000);
-	wp_slot_create_sql(&f.sql, "s", WP_SLOT_LOCAL);
-	wp_slot_create_sql(&f.sql, "s", WP_SLOT_FAILOVER);
-	const char *text = text_of(&f);
+	wp_slot_create_sql(&sql, "s", WP_SLOT_LOCAL);
+	wp_slot_create_sql(&sql, "s", WP_SLOT_FAILOVER);
+	const char *text = text_of_sql();
 	CHECK_HAS(text, "('s', 'pgoutput');");
 	CHECK_HAS(text, "('s', 'pgoutput', false, false, true);");
-	end(&f);
 }
 
 static void slot_names_are_those_the_server_takes(void **state)
 {
-	struct wp_error error;
 	char name[65];
 	memset(name, 'a', 64);
 	name[64] = '\0';
@@ -127,7 +113,6 @@ static void slot_names_are_those_the_server_takes(void **state)
 
 static void the_outbox_is_made_from_the_wanted_columns(void **state)
 {
-	struct fixture f;
 	static const char *const columns[] = { "id", "Pay\"load" };
 	static const char *const definitions[] = { "uuid PRIMARY KEY", "jsonb" };
 	struct wp_requirements_table table = {
@@ -137,25 +122,20 @@ static void the_outbox_is_made_from_the_wanted_columns(void **state)
 		.definitions = definitions,
 		.column_count = 2,
 	};
-	begin(&f, 1000);
-	wp_outbox_create_sql(&f.sql, &table);
-	CHECK_TEXT(text_of(&f), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n"
-				"  \"id\" uuid PRIMARY KEY,\n"
-				"  \"Pay\"\"load\" jsonb\n);\n");
-	end(&f);
+	wp_outbox_create_sql(&sql, &table);
+	CHECK_TEXT(text_of_sql(), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n"
+				  "  \"id\" uuid PRIMARY KEY,\n"
+				  "  \"Pay\"\"load\" jsonb\n);\n");
 }
 
 static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
 {
-	struct fixture f;
 	struct wp_requirements_table table = { .schema = "s", .name = "t" };
 	struct wp_requirements wanted = { .tables = &table, .count = 1, .ignore = "" };
-	begin(&f, 1000);
-	wp_publication_create_sql(&f.sql, "P", &wanted);
-	CHECK_TEXT(text_of(&f),
+	wp_publication_create_sql(&sql, "P", &wanted);
+	CHECK_TEXT(text_of_sql(),
 		   "CREATE PUBLICATION \"P\" FOR TABLE ONLY \"s\".\"t\"\n"
 		   "  WITH (publish = 'insert', publish_via_partition_root = true);\n");
-	end(&f);
 }
 
 static void the_checkpoint_table_is_the_one_of_the_file(void **state)
@@ -171,13 +151,13 @@ static void the_checkpoint_table_is_the_one_of_the_file(void **state)
 
 int main(void)
 {
-	return RUN(PLAIN(names_and_values_are_quoted), PLAIN(no_name_ends_a_comment),
-		   PLAIN(a_backslash_makes_an_escape_string_without_a_leading_blank),
-		   PLAIN(text_up_to_the_limit_fits), PLAIN(a_name_that_cannot_be_quoted_is_named),
-		   PLAIN(the_first_error_stays),
-		   PLAIN(a_slot_is_made_for_failover_where_the_server_can),
-		   PLAIN(slot_names_are_those_the_server_takes),
-		   PLAIN(the_outbox_is_made_from_the_wanted_columns),
-		   PLAIN(the_publication_has_the_inserts_of_the_outbox_alone),
-		   PLAIN(the_checkpoint_table_is_the_one_of_the_file));
+	return RUN(TEST(names_and_values_are_quoted), TEST(no_name_ends_a_comment),
+		   TEST(a_backslash_makes_an_escape_string_without_a_leading_blank),
+		   TEST(text_up_to_the_limit_fits), TEST(a_name_that_cannot_be_quoted_is_named),
+		   TEST(the_first_error_stays),
+		   TEST(a_slot_is_made_for_failover_where_the_server_can),
+		   TEST(slot_names_are_those_the_server_takes),
+		   TEST(the_outbox_is_made_from_the_wanted_columns),
+		   TEST(the_publication_has_the_inserts_of_the_outbox_alone),
+		   TEST(the_checkpoint_table_is_the_one_of_the_file));
 }

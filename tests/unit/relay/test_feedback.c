@@ -7,42 +7,37 @@
 
 enum { TIMEOUT_NONE = 0 };
 
-static struct wp_feedback feedback_with_timeout(int64_t wal_sender_timeout_ms)
-{
-	struct wp_feedback f;
+static struct wp_feedback f;
 
+static void begin_with_timeout(int64_t wal_sender_timeout_ms)
+{
 	wp_feedback_init(&f, INTERVAL_MS);
 	wp_feedback_begin(&f, T0, wal_sender_timeout_ms, SAFE);
-	return f;
 }
 
 /* A stream that has told SAFE at its begin. */
-static struct wp_feedback quiet_feedback(void)
+static int set_up(void **state)
 {
-	struct wp_feedback f = feedback_with_timeout(60 * 1000);
-
+	begin_with_timeout(60 * 1000);
 	(void)wp_feedback_sent(&f, T0, SAFE);
-	return f;
+	return 0;
 }
 
-static void ping(struct wp_feedback *f, int64_t now_ms)
+static void ping(int64_t now_ms)
 {
-	wp_feedback_heard_keepalive(f, now_ms, true);
+	wp_feedback_heard_keepalive(&f, now_ms, true);
 }
 
 /* -- when a status leaves ------------------------------------------------- */
 
 static void a_new_stream_tells_safe_within_the_interval(void **state)
 {
-	struct wp_feedback f = feedback_with_timeout(TIMEOUT_NONE);
-
+	begin_with_timeout(TIMEOUT_NONE);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + INTERVAL_MS);
 }
 
 static void without_news_a_status_leaves_after_ten_seconds(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 10000);
 	(void)wp_feedback_sent(&f, T0 + 10000, SAFE);
 	wp_feedback_heard_data(&f, T0 + 10000);
@@ -68,24 +63,22 @@ static void a_status_leaves_within_a_third_of_the_servers_timeout(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(WANTED) / sizeof(WANTED[0]); i++) {
-		struct wp_feedback f = feedback_with_timeout(WANTED[i].timeout_ms);
+		begin_with_timeout(WANTED[i].timeout_ms);
 		CHECK_EQ(wp_feedback_due(&f, 0), T0 + WANTED[i].floor_ms);
 	}
 }
 
-static void confirm(struct wp_feedback *f, unsigned count)
+static void confirm(unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
-		wp_feedback_confirmed(f);
+		wp_feedback_confirmed(&f);
 }
 
 static void many_events_are_told_at_once(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
-	confirm(&f, WP_FEEDBACK_EVENTS - 1);
+	confirm(WP_FEEDBACK_EVENTS - 1);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + INTERVAL_MS);
-	confirm(&f, 1);
+	confirm(1);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0);
 	(void)wp_feedback_sent(&f, T0 + 1, SAFE + 1);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 2), T0 + 1 + INTERVAL_MS);
@@ -94,26 +87,20 @@ static void many_events_are_told_at_once(void **state)
 /* Of a large transaction: there is no position to tell yet. */
 static void many_events_without_progress_are_not_told(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
-	confirm(&f, 10 * WP_FEEDBACK_EVENTS);
+	confirm(10 * WP_FEEDBACK_EVENTS);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 10000);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0);
 }
 
 static void a_new_stream_counts_anew(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
-	confirm(&f, WP_FEEDBACK_EVENTS);
+	confirm(WP_FEEDBACK_EVENTS);
 	wp_feedback_begin(&f, T0 + 5, TIMEOUT_NONE, SAFE);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 5 + INTERVAL_MS);
 }
 
 static void progress_is_told_at_most_every_interval(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + INTERVAL_MS);
 	(void)wp_feedback_sent(&f, T0 + INTERVAL_MS, SAFE + 1);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + INTERVAL_MS + 10000);
@@ -122,8 +109,6 @@ static void progress_is_told_at_most_every_interval(void **state)
 
 static void a_long_interval_does_not_silence_the_relay(void **state)
 {
-	struct wp_feedback f;
-
 	wp_feedback_init(&f, 3600 * 1000);
 	wp_feedback_begin(&f, T0, TIMEOUT_NONE, SAFE);
 	(void)wp_feedback_sent(&f, T0, SAFE);
@@ -132,9 +117,7 @@ static void a_long_interval_does_not_silence_the_relay(void **state)
 
 static void a_servers_question_is_answered_at_once(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
-	ping(&f, T0 + 3000);
+	ping(T0 + 3000);
 	CHECK(wp_feedback_due(&f, SAFE) <= T0 + 3000);
 	(void)wp_feedback_sent(&f, T0 + 3000, SAFE);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 3000 + 2000); /* its timeout is 6 s, it seems */
@@ -146,7 +129,7 @@ static void an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that
 	static const int64_t TIMEOUTS_MS[] = { 15000, 6000, 1000, 300 };
 
 	for (size_t i = 0; i < sizeof(TIMEOUTS_MS) / sizeof(TIMEOUTS_MS[0]); i++) {
-		struct wp_feedback f = quiet_feedback();
+		set_up(state);
 		bool asked = false;
 		unsigned questions = 0;
 		for (int64_t now_ms = T0; now_ms < T0 + 120 * 1000; now_ms++) {
@@ -154,7 +137,7 @@ static void an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that
 			if (!asked && now_ms - f.sent_at_ms >= TIMEOUTS_MS[i] / 2) {
 				asked = true;
 				questions++;
-				ping(&f, now_ms);
+				ping(now_ms);
 			}
 			if (now_ms >= wp_feedback_due(&f, SAFE)) {
 				asked = false;
@@ -169,20 +152,17 @@ static void an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that
 
 static void a_keepalive_that_asks_nothing_is_not_answered(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	wp_feedback_heard_keepalive(&f, T0 + 3000, false);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 10000);
 }
 
 static void questions_are_answered_at_most_ten_times_a_second(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
 	int64_t now_ms = T0 + 1000;
 	unsigned answers = 0;
 
 	for (; now_ms < T0 + 2000; now_ms++) { /* a stopping server asks all the time */
-		ping(&f, now_ms);
+		ping(now_ms);
 		if (now_ms < wp_feedback_due(&f, SAFE))
 			continue;
 		(void)wp_feedback_sent(&f, now_ms, SAFE);
@@ -193,9 +173,7 @@ static void questions_are_answered_at_most_ten_times_a_second(void **state)
 
 static void progress_does_not_leave_before_the_interval_though_asked_just_before(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
-	ping(&f, T0 + 1500);
+	ping(T0 + 1500);
 	(void)wp_feedback_sent(&f, T0 + 1500, SAFE);
 	CHECK_EQ(wp_feedback_due(&f, SAFE + 1), T0 + 1500 + INTERVAL_MS);
 }
@@ -204,8 +182,6 @@ static void progress_does_not_leave_before_the_interval_though_asked_just_before
 
 static void after_fifteen_seconds_of_silence_we_ask(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK(!wp_feedback_sent(&f, T0 + 10000, SAFE));
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 15000);
 	struct wp_feedback early = f;
@@ -215,8 +191,6 @@ static void after_fifteen_seconds_of_silence_we_ask(void **state)
 
 static void we_ask_once_until_something_is_heard(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK(wp_feedback_sent(&f, T0 + 15000, SAFE));
 	CHECK(!wp_feedback_sent(&f, T0 + 16000, SAFE));
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 26000);
@@ -227,16 +201,12 @@ static void we_ask_once_until_something_is_heard(void **state)
 
 static void asking_keeps_the_gap_between_statuses(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	(void)wp_feedback_sent(&f, T0 + 14950, SAFE);
 	CHECK_EQ(wp_feedback_due(&f, SAFE), T0 + 15050);
 }
 
 static void forty_seconds_of_silence_after_asking_are_a_half_open_connection(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK(!wp_feedback_half_open(&f, T0 + 50000)); /* never asked */
 	(void)wp_feedback_sent(&f, T0 + 15000, SAFE);
 	CHECK(!wp_feedback_half_open(&f, T0 + 39999));
@@ -245,8 +215,8 @@ static void forty_seconds_of_silence_after_asking_are_a_half_open_connection(voi
 
 static void data_or_a_keepalive_is_life(void **state)
 {
-	struct wp_feedback by_data = quiet_feedback();
-	struct wp_feedback by_keepalive = quiet_feedback();
+	struct wp_feedback by_data = f;
+	struct wp_feedback by_keepalive = f;
 
 	(void)wp_feedback_sent(&by_data, T0 + 15000, SAFE);
 	(void)wp_feedback_sent(&by_keepalive, T0 + 15000, SAFE);
@@ -258,8 +228,6 @@ static void data_or_a_keepalive_is_life(void **state)
 
 static void while_we_do_not_read_silence_says_nothing(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	(void)wp_feedback_sent(&f, T0 + 15000, SAFE);
 	wp_feedback_not_reading(&f, T0 + 39000);
 	CHECK(!wp_feedback_half_open(&f, T0 + 60000));
@@ -272,41 +240,34 @@ static void while_we_do_not_read_silence_says_nothing(void **state)
 /* -- a server that wants to stop ------------------------------------------ */
 
 /* `pings` of them from T0, 100 ms apart. */
-static struct wp_feedback pinged(unsigned pings)
+static void ping_times(unsigned pings)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	for (unsigned i = 0; i < pings; i++)
-		ping(&f, T0 + 100 * (int64_t)i);
-	return f;
+		ping(T0 + 100 * (int64_t)i);
 }
 
 static void five_pings_and_two_seconds_without_progress_mean_it_stops(void **state)
 {
-	struct wp_feedback f = pinged(5);
-
+	ping_times(5);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 1999));
 	CHECK(wp_feedback_server_stops(&f, T0 + 2000));
 }
 
 static void four_pings_are_not_enough(void **state)
 {
-	struct wp_feedback f = pinged(4);
-
+	ping_times(4);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 60000));
 }
 
 static void more_than_five_pings_are_as_good(void **state)
 {
-	struct wp_feedback f = pinged(6);
-
+	ping_times(6);
 	CHECK(wp_feedback_server_stops(&f, T0 + 2000));
 }
 
 static void keepalives_that_ask_nothing_are_no_pings(void **state)
 {
-	struct wp_feedback f = pinged(4);
-
+	ping_times(4);
 	for (int i = 0; i < 10; i++)
 		wp_feedback_heard_keepalive(&f, T0 + 500 + i, false);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 60000));
@@ -314,41 +275,37 @@ static void keepalives_that_ask_nothing_are_no_pings(void **state)
 
 static void data_between_the_pings_starts_the_count_again(void **state)
 {
-	struct wp_feedback f = pinged(4);
-
+	ping_times(4);
 	wp_feedback_heard_data(&f, T0 + 500);
-	ping(&f, T0 + 600);
+	ping(T0 + 600);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 60000));
 	for (int i = 0; i < 4; i++)
-		ping(&f, T0 + 700);
+		ping(T0 + 700);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 2599));
 	CHECK(wp_feedback_server_stops(&f, T0 + 2600));
 }
 
 static void progress_of_safe_starts_the_count_and_the_clock_again(void **state)
 {
-	struct wp_feedback f = pinged(5);
-
+	ping_times(5);
 	wp_feedback_note(&f, T0 + 1500, SAFE + 1);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 60000));
 	for (int i = 0; i < 5; i++)
-		ping(&f, T0 + 1600);
+		ping(T0 + 1600);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 3599));
 	CHECK(wp_feedback_server_stops(&f, T0 + 3600));
 }
 
 static void noting_the_same_safe_changes_nothing(void **state)
 {
-	struct wp_feedback f = pinged(5);
-
+	ping_times(5);
 	wp_feedback_note(&f, T0 + 1999, SAFE);
 	CHECK(wp_feedback_server_stops(&f, T0 + 2000));
 }
 
 static void a_status_of_ours_is_no_progress(void **state)
 {
-	struct wp_feedback f = pinged(5);
-
+	ping_times(5);
 	(void)wp_feedback_sent(&f, T0 + 1000, SAFE);
 	CHECK(wp_feedback_server_stops(&f, T0 + 2000));
 }
@@ -357,10 +314,9 @@ static void a_status_of_ours_is_no_progress(void **state)
 
 static void a_new_stream_starts_all_clocks_again(void **state)
 {
-	struct wp_feedback f = pinged(5);
-
+	ping_times(5);
 	(void)wp_feedback_sent(&f, T0 + 15000, SAFE);
-	ping(&f, T0 + 20000);
+	ping(T0 + 20000);
 	wp_feedback_begin(&f, T0 + 60000, 3000, SAFE);
 	CHECK(!wp_feedback_server_stops(&f, T0 + 100000));
 	CHECK(!wp_feedback_half_open(&f, T0 + 100000));
@@ -370,8 +326,6 @@ static void a_new_stream_starts_all_clocks_again(void **state)
 
 static void a_new_stream_may_begin_lower(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	wp_feedback_begin(&f, T0 + 1000, TIMEOUT_NONE, SAFE - 100);
 	(void)wp_feedback_sent(&f, T0 + 1000, SAFE - 100);
 	CHECK_EQ(f.sent_flush, SAFE - 100);
@@ -379,8 +333,6 @@ static void a_new_stream_may_begin_lower(void **state)
 
 static void the_highest_flush_of_all_streams_is_kept(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	CHECK_EQ(f.highest_flush, SAFE);
 	wp_feedback_begin(&f, T0 + 1000, TIMEOUT_NONE, SAFE - 100);
 	(void)wp_feedback_sent(&f, T0 + 1000, SAFE - 100);
@@ -391,8 +343,6 @@ static void the_highest_flush_of_all_streams_is_kept(void **state)
 
 static void another_owners_positions_make_the_highest_flush_void(void **state)
 {
-	struct wp_feedback f = quiet_feedback();
-
 	wp_feedback_forget(&f);
 	CHECK_EQ(f.highest_flush, 0);
 }
@@ -400,30 +350,30 @@ static void another_owners_positions_make_the_highest_flush_void(void **state)
 int main(void)
 {
 	return RUN(
-		PLAIN(a_new_stream_tells_safe_within_the_interval),
-		PLAIN(without_news_a_status_leaves_after_ten_seconds),
-		PLAIN(a_status_leaves_within_a_third_of_the_servers_timeout),
-		PLAIN(progress_is_told_at_most_every_interval), PLAIN(many_events_are_told_at_once),
-		PLAIN(many_events_without_progress_are_not_told), PLAIN(a_new_stream_counts_anew),
-		PLAIN(a_long_interval_does_not_silence_the_relay),
-		PLAIN(a_servers_question_is_answered_at_once),
-		PLAIN(an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops),
-		PLAIN(a_keepalive_that_asks_nothing_is_not_answered),
-		PLAIN(questions_are_answered_at_most_ten_times_a_second),
-		PLAIN(progress_does_not_leave_before_the_interval_though_asked_just_before),
-		PLAIN(after_fifteen_seconds_of_silence_we_ask),
-		PLAIN(we_ask_once_until_something_is_heard),
-		PLAIN(asking_keeps_the_gap_between_statuses),
-		PLAIN(forty_seconds_of_silence_after_asking_are_a_half_open_connection),
-		PLAIN(data_or_a_keepalive_is_life),
-		PLAIN(while_we_do_not_read_silence_says_nothing),
-		PLAIN(five_pings_and_two_seconds_without_progress_mean_it_stops),
-		PLAIN(four_pings_are_not_enough), PLAIN(more_than_five_pings_are_as_good),
-		PLAIN(keepalives_that_ask_nothing_are_no_pings),
-		PLAIN(data_between_the_pings_starts_the_count_again),
-		PLAIN(progress_of_safe_starts_the_count_and_the_clock_again),
-		PLAIN(noting_the_same_safe_changes_nothing), PLAIN(a_status_of_ours_is_no_progress),
-		PLAIN(a_new_stream_starts_all_clocks_again), PLAIN(a_new_stream_may_begin_lower),
-		PLAIN(the_highest_flush_of_all_streams_is_kept),
-		PLAIN(another_owners_positions_make_the_highest_flush_void));
+		FRESH(a_new_stream_tells_safe_within_the_interval),
+		FRESH(without_news_a_status_leaves_after_ten_seconds),
+		FRESH(a_status_leaves_within_a_third_of_the_servers_timeout),
+		FRESH(progress_is_told_at_most_every_interval), FRESH(many_events_are_told_at_once),
+		FRESH(many_events_without_progress_are_not_told), FRESH(a_new_stream_counts_anew),
+		FRESH(a_long_interval_does_not_silence_the_relay),
+		FRESH(a_servers_question_is_answered_at_once),
+		FRESH(an_idle_server_whose_timeout_was_lowered_does_not_look_like_one_that_stops),
+		FRESH(a_keepalive_that_asks_nothing_is_not_answered),
+		FRESH(questions_are_answered_at_most_ten_times_a_second),
+		FRESH(progress_does_not_leave_before_the_interval_though_asked_just_before),
+		FRESH(after_fifteen_seconds_of_silence_we_ask),
+		FRESH(we_ask_once_until_something_is_heard),
+		FRESH(asking_keeps_the_gap_between_statuses),
+		FRESH(forty_seconds_of_silence_after_asking_are_a_half_open_connection),
+		FRESH(data_or_a_keepalive_is_life),
+		FRESH(while_we_do_not_read_silence_says_nothing),
+		FRESH(five_pings_and_two_seconds_without_progress_mean_it_stops),
+		FRESH(four_pings_are_not_enough), FRESH(more_than_five_pings_are_as_good),
+		FRESH(keepalives_that_ask_nothing_are_no_pings),
+		FRESH(data_between_the_pings_starts_the_count_again),
+		FRESH(progress_of_safe_starts_the_count_and_the_clock_again),
+		FRESH(noting_the_same_safe_changes_nothing), FRESH(a_status_of_ours_is_no_progress),
+		FRESH(a_new_stream_starts_all_clocks_again), FRESH(a_new_stream_may_begin_lower),
+		FRESH(the_highest_flush_of_all_streams_is_kept),
+		FRESH(another_owners_positions_make_the_highest_flush_void));
 }

@@ -5,33 +5,31 @@
 #define MIB (INT64_C(1) << 20)
 #define STEP_MS 2000
 
-static struct wp_wal_guard fresh(void)
-{
-	struct wp_wal_guard g;
+static struct wp_wal_guard g;
 
+static int set_up(void **state)
+{
 	wp_wal_guard_init(&g);
-	return g;
+	return 0;
 }
 
 /* Samples every 2 s from `from` on, falling by `rate` bytes a second. */
-static struct wp_wal_guard_estimate fall(struct wp_wal_guard *g, int64_t from_ms, int64_t ms,
-					 int64_t size, int64_t rate)
+static struct wp_wal_guard_estimate fall(int64_t from_ms, int64_t ms, int64_t size, int64_t rate)
 {
 	struct wp_wal_guard_estimate e = { .level = WP_WAL_GUARD_FINE };
 
 	for (int64_t at = 0; at <= ms; at += STEP_MS)
-		e = wp_wal_guard_sample(g, T0 + from_ms + at, size - rate * at / 1000, 0);
+		e = wp_wal_guard_sample(&g, T0 + from_ms + at, size - rate * at / 1000, 0);
 	return e;
 }
 
 /* A slot that lets go of a segment whenever it has grown by one: the healthy saw. */
-static struct wp_wal_guard_estimate saw(struct wp_wal_guard *g, int64_t ms, int64_t limit,
-					int64_t rate)
+static struct wp_wal_guard_estimate saw(int64_t ms, int64_t limit, int64_t rate)
 {
 	struct wp_wal_guard_estimate e = { .level = WP_WAL_GUARD_FINE };
 
 	for (int64_t at = 0; at <= ms; at += STEP_MS) {
-		e = wp_wal_guard_sample(g, T0 + at, limit - rate * at / 1000 % (16 * MIB), 0);
+		e = wp_wal_guard_sample(&g, T0 + at, limit - rate * at / 1000 % (16 * MIB), 0);
 		CHECK_EQ(e.level, WP_WAL_GUARD_FINE);
 	}
 	return e;
@@ -39,8 +37,7 @@ static struct wp_wal_guard_estimate saw(struct wp_wal_guard *g, int64_t ms, int6
 
 static void a_steady_fall_gives_rate_and_time(void **state)
 {
-	struct wp_wal_guard g = fresh();
-	struct wp_wal_guard_estimate e = fall(&g, 0, 60 * 1000, 1060 * MIB, MIB);
+	struct wp_wal_guard_estimate e = fall(0, 60 * 1000, 1060 * MIB, MIB);
 
 	CHECK_EQ(e.left, 1000 * MIB);
 	CHECK_EQ(e.rate, MIB);
@@ -50,24 +47,20 @@ static void a_steady_fall_gives_rate_and_time(void **state)
 
 static void an_hour_and_more_is_fine_and_five_minutes_are_urgent(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
-	CHECK_EQ(fall(&g, 0, 60 * 1000, (60 + 3600) * MIB, MIB).level, WP_WAL_GUARD_FINE);
-	g = fresh();
-	CHECK_EQ(fall(&g, 0, 60 * 1000, (60 + 3599) * MIB, MIB).level, WP_WAL_GUARD_WARN);
-	g = fresh();
-	CHECK_EQ(fall(&g, 0, 60 * 1000, (60 + 300) * MIB, MIB).level, WP_WAL_GUARD_WARN);
-	g = fresh();
-	CHECK_EQ(fall(&g, 0, 60 * 1000, (60 + 299) * MIB, MIB).level, WP_WAL_GUARD_URGENT);
+	CHECK_EQ(fall(0, 60 * 1000, (60 + 3600) * MIB, MIB).level, WP_WAL_GUARD_FINE);
+	wp_wal_guard_init(&g);
+	CHECK_EQ(fall(0, 60 * 1000, (60 + 3599) * MIB, MIB).level, WP_WAL_GUARD_WARN);
+	wp_wal_guard_init(&g);
+	CHECK_EQ(fall(0, 60 * 1000, (60 + 300) * MIB, MIB).level, WP_WAL_GUARD_WARN);
+	wp_wal_guard_init(&g);
+	CHECK_EQ(fall(0, 60 * 1000, (60 + 299) * MIB, MIB).level, WP_WAL_GUARD_URGENT);
 }
 
 static void a_flood_is_seen_after_a_few_samples(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
-	CHECK_EQ(fall(&g, 0, 2 * STEP_MS, 2000 * MIB, 50 * MIB).seconds, INT64_MAX); /* three */
-	g = fresh();
-	struct wp_wal_guard_estimate e = fall(&g, 0, 3 * STEP_MS, 2000 * MIB, 50 * MIB);
+	CHECK_EQ(fall(0, 2 * STEP_MS, 2000 * MIB, 50 * MIB).seconds, INT64_MAX); /* three */
+	wp_wal_guard_init(&g);
+	struct wp_wal_guard_estimate e = fall(0, 3 * STEP_MS, 2000 * MIB, 50 * MIB);
 	CHECK_EQ(e.rate, 50 * MIB);
 	CHECK_EQ(e.level, WP_WAL_GUARD_URGENT);
 }
@@ -75,27 +68,25 @@ static void a_flood_is_seen_after_a_few_samples(void **state)
 static void the_saw_of_a_healthy_slot_is_no_fall(void **state)
 {
 	for (int64_t rate = MIB / 16; rate <= 64 * MIB; rate *= 4) {
-		struct wp_wal_guard g = fresh();
-		(void)saw(&g, 30 * 60 * 1000, 1024 * MIB, rate);
+		wp_wal_guard_init(&g);
+		(void)saw(30 * 60 * 1000, 1024 * MIB, rate);
 	}
 }
 
 static void what_seeps_is_seen_in_the_long_window(void **state)
 {
-	struct wp_wal_guard g = fresh();
 	/* 100 KiB a second: six MiB a minute are less than a segment. */
-	struct wp_wal_guard_estimate e = fall(&g, 0, 60 * 1000, 200 * MIB, 100 << 10);
+	struct wp_wal_guard_estimate e = fall(0, 60 * 1000, 200 * MIB, 100 << 10);
 
 	CHECK_EQ(e.level, WP_WAL_GUARD_FINE);
-	e = fall(&g, 62 * 1000, 9 * 60 * 1000, 194 * MIB, 100 << 10);
+	e = fall(62 * 1000, 9 * 60 * 1000, 194 * MIB, 100 << 10);
 	CHECK(e.rate > 95 << 10 && e.rate < 105 << 10);
 	CHECK_EQ(e.level, WP_WAL_GUARD_WARN);
 }
 
 static void near_the_end_any_fall_counts(void **state)
 {
-	struct wp_wal_guard g = fresh();
-	struct wp_wal_guard_estimate e = fall(&g, 0, 60 * 1000, 26 * MIB, 100 << 10);
+	struct wp_wal_guard_estimate e = fall(0, 60 * 1000, 26 * MIB, 100 << 10);
 
 	CHECK(e.left < 32 * MIB);
 	CHECK_EQ(e.rate, 100 << 10);
@@ -104,11 +95,9 @@ static void near_the_end_any_fall_counts(void **state)
 
 static void nothing_left_is_urgent_without_a_rate(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
 	CHECK_EQ(wp_wal_guard_sample(&g, T0, 1, 0).level, WP_WAL_GUARD_FINE);
 	for (int64_t size = 0; size > -3; size--) {
-		g = fresh();
+		wp_wal_guard_init(&g);
 		struct wp_wal_guard_estimate e = wp_wal_guard_sample(&g, T0, size, 0);
 		CHECK_EQ(e.left, 0);
 		CHECK_EQ(e.seconds, 0);
@@ -118,26 +107,20 @@ static void nothing_left_is_urgent_without_a_rate(void **state)
 
 static void what_stands_or_grows_has_no_end_in_sight(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
-	CHECK_EQ(fall(&g, 0, 60 * 1000, 10 * MIB, 0).seconds, INT64_MAX);
-	g = fresh();
-	CHECK_EQ(fall(&g, 0, 60 * 1000, 10 * MIB, -MIB).seconds, INT64_MAX);
+	CHECK_EQ(fall(0, 60 * 1000, 10 * MIB, 0).seconds, INT64_MAX);
+	wp_wal_guard_init(&g);
+	CHECK_EQ(fall(0, 60 * 1000, 10 * MIB, -MIB).seconds, INT64_MAX);
 }
 
 static void after_it_stopped_falling_the_window_forgets(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
-	CHECK_EQ(fall(&g, 0, 20 * 1000, 1000 * MIB, 10 * MIB).level, WP_WAL_GUARD_URGENT);
-	CHECK_EQ(fall(&g, 22 * 1000, 12 * 60 * 1000, 800 * MIB, 0).level, WP_WAL_GUARD_FINE);
+	CHECK_EQ(fall(0, 20 * 1000, 1000 * MIB, 10 * MIB).level, WP_WAL_GUARD_URGENT);
+	CHECK_EQ(fall(22 * 1000, 12 * 60 * 1000, 800 * MIB, 0).level, WP_WAL_GUARD_FINE);
 }
 
 static void forgetting_needs_new_samples(void **state)
 {
-	struct wp_wal_guard g = fresh();
-
-	(void)fall(&g, 0, 60 * 1000, 100 * MIB, MIB);
+	(void)fall(0, 60 * 1000, 100 * MIB, MIB);
 	wp_wal_guard_forget(&g);
 	CHECK_EQ(wp_wal_guard_sample(&g, T0 + 61 * 1000, 1, 0).seconds, INT64_MAX);
 }
@@ -145,7 +128,6 @@ static void forgetting_needs_new_samples(void **state)
 /* Its fall is no rate: nothing of that size was written. */
 static void a_lower_limit_is_no_flood(void **state)
 {
-	struct wp_wal_guard g = fresh();
 	const uint64_t server = 1 << 30;
 
 	for (int64_t at = 0; at <= 60 * 1000; at += 2000) {
@@ -163,7 +145,6 @@ static void a_lower_limit_is_no_flood(void **state)
 
 static void it_tells_once_a_minute_and_at_once_when_it_turns_urgent(void **state)
 {
-	struct wp_wal_guard g = fresh();
 	const struct wp_wal_guard_estimate warn = { .level = WP_WAL_GUARD_WARN };
 	const struct wp_wal_guard_estimate urgent = { .level = WP_WAL_GUARD_URGENT };
 	const struct wp_wal_guard_estimate fine = { .level = WP_WAL_GUARD_FINE };
@@ -180,15 +161,15 @@ static void it_tells_once_a_minute_and_at_once_when_it_turns_urgent(void **state
 
 int main(void)
 {
-	return RUN(PLAIN(a_steady_fall_gives_rate_and_time),
-		   PLAIN(an_hour_and_more_is_fine_and_five_minutes_are_urgent),
-		   PLAIN(a_flood_is_seen_after_a_few_samples),
-		   PLAIN(the_saw_of_a_healthy_slot_is_no_fall),
-		   PLAIN(what_seeps_is_seen_in_the_long_window),
-		   PLAIN(near_the_end_any_fall_counts),
-		   PLAIN(nothing_left_is_urgent_without_a_rate),
-		   PLAIN(what_stands_or_grows_has_no_end_in_sight),
-		   PLAIN(after_it_stopped_falling_the_window_forgets),
-		   PLAIN(forgetting_needs_new_samples), PLAIN(a_lower_limit_is_no_flood),
-		   PLAIN(it_tells_once_a_minute_and_at_once_when_it_turns_urgent));
+	return RUN(FRESH(a_steady_fall_gives_rate_and_time),
+		   FRESH(an_hour_and_more_is_fine_and_five_minutes_are_urgent),
+		   FRESH(a_flood_is_seen_after_a_few_samples),
+		   FRESH(the_saw_of_a_healthy_slot_is_no_fall),
+		   FRESH(what_seeps_is_seen_in_the_long_window),
+		   FRESH(near_the_end_any_fall_counts),
+		   FRESH(nothing_left_is_urgent_without_a_rate),
+		   FRESH(what_stands_or_grows_has_no_end_in_sight),
+		   FRESH(after_it_stopped_falling_the_window_forgets),
+		   FRESH(forgetting_needs_new_samples), FRESH(a_lower_limit_is_no_flood),
+		   FRESH(it_tells_once_a_minute_and_at_once_when_it_turns_urgent));
 }
