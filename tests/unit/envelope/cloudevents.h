@@ -6,10 +6,14 @@
 
 #define TIME_US INT64_C(1522949460123456) /* 2018-04-05T17:31:00.123456Z */
 
+/* The event to write, and its extensions when it is full. */
+static struct wp_cloudevent event;
+static struct wp_header extensions[2];
+
 /* What every event has, and no data. */
-static inline struct wp_cloudevent bare_event(void)
+static inline void bare_event(void)
 {
-	return (struct wp_cloudevent){
+	event = (struct wp_cloudevent){
 		.id = wp_span_of("7"),
 		.source = wp_span_of("/orders"),
 		.type = wp_span_of("placed"),
@@ -17,11 +21,10 @@ static inline struct wp_cloudevent bare_event(void)
 	};
 }
 
-/* All that an event can have; `extensions` has two. */
-static inline struct wp_cloudevent full_event(struct wp_header *extensions)
+/* All that an event can have. */
+static inline void full_event(void)
 {
-	struct wp_cloudevent event = bare_event();
-
+	bare_event();
 	extensions[0] = (struct wp_header){ wp_span_of("tenant"), wp_span_of("t1") };
 	extensions[1] = (struct wp_header){ wp_span_of("region2"), wp_span_of("") };
 	event.subject = wp_span_of("order 42");
@@ -30,7 +33,6 @@ static inline struct wp_cloudevent full_event(struct wp_header *extensions)
 	event.extensions = extensions;
 	event.extension_count = 2;
 	event.data = wp_span_of("{\"a\": 1}");
-	return event;
 }
 
 #endif

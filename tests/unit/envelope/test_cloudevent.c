@@ -12,6 +12,7 @@ static size_t count;
 
 static int set_up(void **state)
 {
+	bare_event();
 	wp_buffer_init(&texts, 4096);
 	count = 0;
 	return 0;
@@ -25,52 +26,45 @@ static int tear_down(void **state)
 
 /* ---- check ---- */
 
-static void good(const struct wp_cloudevent *event)
+static void good(void)
 {
 	struct wp_error said = { "" };
 
-	if (wp_cloudevent_check(event, &said) != WP_OK)
+	if (wp_cloudevent_check(&event, &said) != WP_OK)
 		fail_msg("%s", said.text);
 }
 
-static void refused(const struct wp_cloudevent *event, const char *wanted)
+static void refused(const char *wanted)
 {
-	CHECK_EQ(wp_cloudevent_check(event, &error), WP_DATA);
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
 	CHECK_TEXT(error.text, wanted);
-	CHECK_EQ(wp_cloudevent_check(event, NULL), WP_DATA);
+	CHECK_EQ(wp_cloudevent_check(&event, NULL), WP_DATA);
 }
 
 static void what_every_event_has_is_enough(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
-	good(&event);
+	good();
 }
 
 static void all_that_an_event_can_have_is_good(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
-	good(&event);
+	full_event();
+	good();
 }
 
 static void an_event_without_id_source_or_type_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.id = (struct wp_span){ 0 };
-	refused(&event, "the CloudEvents attribute id is missing, but every event requires it: "
-			"correct the row, or set outbox.column.id");
-	event = bare_event();
+	refused("the CloudEvents attribute id is missing, but every event requires it: "
+		"correct the row, or set outbox.column.id");
+	bare_event();
 	event.source = (struct wp_span){ 0 };
-	refused(&event,
-		"the CloudEvents attribute source is missing, but every event requires it: correct "
+	refused("the CloudEvents attribute source is missing, but every event requires it: correct "
 		"the row, or set outbox.cloudevents.source or outbox.cloudevents.source.column");
-	event = bare_event();
+	bare_event();
 	event.type = (struct wp_span){ 0 };
-	refused(&event, "the CloudEvents attribute type is missing, but every event requires it: "
-			"correct the row, or set outbox.column.type");
+	refused("the CloudEvents attribute type is missing, but every event requires it: "
+		"correct the row, or set outbox.column.type");
 }
 
 static void an_empty_attribute_is_refused(void **state)
@@ -89,7 +83,7 @@ static void an_empty_attribute_is_refused(void **state)
 	char wanted[64];
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		struct wp_cloudevent event = bare_event();
+		bare_event();
 		*(struct wp_span *)((char *)&event + fields[i].offset) = wp_span_of("");
 		CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
 		(void)snprintf(wanted, sizeof(wanted),
@@ -100,63 +94,51 @@ static void an_empty_attribute_is_refused(void **state)
 
 static void an_attribute_with_a_control_character_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.id = wp_span_of("a\nb");
-	refused(&event,
-		"the CloudEvents attribute id \"a\\x0ab\" is not UTF-8 or contains a control "
+	refused("the CloudEvents attribute id \"a\\x0ab\" is not UTF-8 or contains a control "
 		"character or a noncharacter: correct the row, or set outbox.column.id");
-	event = bare_event();
+	bare_event();
 	event.type = wp_span_of("\xE9");
-	refused(&event,
-		"the CloudEvents attribute type \"\\xe9\" is not UTF-8 or contains a control "
+	refused("the CloudEvents attribute type \"\\xe9\" is not UTF-8 or contains a control "
 		"character or a noncharacter: correct the row, or set outbox.column.type");
-	event = bare_event();
+	bare_event();
 	event.subject = wp_span_of("\x7F");
-	refused(&event,
-		"the CloudEvents attribute subject \"\\x7f\" is not UTF-8 or contains a control "
+	refused("the CloudEvents attribute subject \"\\x7f\" is not UTF-8 or contains a control "
 		"character or a noncharacter: correct the row, or set outbox.cloudevents.subject");
 }
 
 static void an_attribute_of_a_wrong_form_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.source = wp_span_of("my orders");
-	refused(&event, "the CloudEvents attribute source \"my orders\" is not a URI reference "
-			"(RFC 3986; other characters are percent-encoded): correct the row, or set "
-			"outbox.cloudevents.source or outbox.cloudevents.source.column");
-	event = bare_event();
+	refused("the CloudEvents attribute source \"my orders\" is not a URI reference "
+		"(RFC 3986; other characters are percent-encoded): correct the row, or set "
+		"outbox.cloudevents.source or outbox.cloudevents.source.column");
+	bare_event();
 	event.datacontenttype = wp_span_of("json");
-	refused(&event, "the CloudEvents attribute datacontenttype \"json\" is not a media type "
-			"such as application/json: correct the row, or set "
-			"outbox.cloudevents.datacontenttype");
-	event = bare_event();
+	refused("the CloudEvents attribute datacontenttype \"json\" is not a media type "
+		"such as application/json: correct the row, or set "
+		"outbox.cloudevents.datacontenttype");
+	bare_event();
 	event.dataschema = wp_span_of("/order");
-	refused(&event, "the CloudEvents attribute dataschema \"/order\" is not an absolute URI "
-			"(RFC 3986, 4.3: scheme:..., without a fragment): correct the row, or set "
-			"outbox.cloudevents.dataschema");
+	refused("the CloudEvents attribute dataschema \"/order\" is not an absolute URI "
+		"(RFC 3986, 4.3: scheme:..., without a fragment): correct the row, or set "
+		"outbox.cloudevents.dataschema");
 }
 
 static void a_time_that_cannot_be_written_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.time_us = INT64_MAX;
-	refused(&event,
-		"the CloudEvents attribute time is 9223372036854775807 microseconds from 1970, "
+	refused("the CloudEvents attribute time is 9223372036854775807 microseconds from 1970, "
 		"outside the years 1 to 9999: correct the row, or set outbox.column.timestamp");
 }
 
 static void an_extension_with_a_wrong_name_is_refused(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	extensions[1].name = wp_span_of("order_id");
-	refused(&event, "the name of the CloudEvents extension \"order_id\" has characters other "
-			"than a-z and 0-9, or is an attribute of CloudEvents: rename it in "
-			"outbox.cloudevents.extensions");
+	refused("the name of the CloudEvents extension \"order_id\" has characters other "
+		"than a-z and 0-9, or is an attribute of CloudEvents: rename it in "
+		"outbox.cloudevents.extensions");
 	extensions[1].name = wp_span_of("time");
 	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_DATA);
 	CHECK_HAS(error.text, "the name of the CloudEvents extension \"time\"");
@@ -164,29 +146,24 @@ static void an_extension_with_a_wrong_name_is_refused(void **state)
 
 static void an_extension_that_is_there_twice_is_refused(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	extensions[1].name = wp_span_of("tenant");
-	refused(&event, "the CloudEvents extension \"tenant\" is listed twice: list it once in "
-			"outbox.cloudevents.extensions");
+	refused("the CloudEvents extension \"tenant\" is listed twice: list it once in "
+		"outbox.cloudevents.extensions");
 }
 
 static void an_extension_with_a_control_character_is_refused(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	extensions[1].value = wp_span_of("a\tb");
-	refused(&event, "the CloudEvents attribute region2 \"a\\x09b\" is not UTF-8 or contains a "
-			"control character or a noncharacter: correct the row, or set "
-			"outbox.cloudevents.extensions");
+	refused("the CloudEvents attribute region2 \"a\\x09b\" is not UTF-8 or contains a "
+		"control character or a noncharacter: correct the row, or set "
+		"outbox.cloudevents.extensions");
 }
 
 static void a_long_value_is_told_in_part(void **state)
 {
 	char value[300];
-	struct wp_cloudevent event = bare_event();
 
 	memset(value, 'a', sizeof(value));
 	value[299] = '\n';
@@ -207,9 +184,7 @@ static void header_is(size_t index, const char *name, const char *value)
 
 static void headers_come_in_one_order(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_OK);
 	CHECK_EQ(count, 10);
 	header_is(0, "ce_specversion", "1.0");
@@ -227,7 +202,6 @@ static void headers_come_in_one_order(void **state)
 static void what_an_event_has_not_is_no_header(void **state)
 {
 	struct wp_header extension = { .name = wp_span_of("tenant") };
-	struct wp_cloudevent event = bare_event();
 
 	event.extensions = &extension;
 	event.extension_count = 1;
@@ -240,8 +214,6 @@ static void what_an_event_has_not_is_no_header(void **state)
 /* Kafka's headers are UTF-8 as it is; percent-encoding is for HTTP. */
 static void values_are_not_encoded(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.subject = wp_span_of("\u20ac 100% \"x\"");
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 6, &count), WP_OK);
 	header_is(4, "ce_subject", "\u20ac 100% \"x\"");
@@ -249,8 +221,6 @@ static void values_are_not_encoded(void **state)
 
 static void headers_that_are_there_stay(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	headers[0] = (struct wp_header){ wp_span_of("trace"), wp_span_of("x") };
 	count = 1;
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 6, &count), WP_OK);
@@ -261,9 +231,7 @@ static void headers_that_are_there_stay(void **state)
 
 static void headers_beyond_their_bound_are_not_written(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	headers[9] = (struct wp_header){ wp_span_of("untouched"), wp_span_of("x") };
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 9, &count), WP_FULL);
 	CHECK_EQ(count, 0);
@@ -277,10 +245,9 @@ static void headers_beyond_their_bound_are_not_written(void **state)
 
 static void texts_fill_their_bound_and_not_one_byte_more(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
 	size_t size = WP_CLOUDEVENT_TIME_SIZE + sizeof("ce_tenant") + sizeof("ce_region2");
 
+	full_event();
 	wp_buffer_release(&texts);
 	wp_buffer_init(&texts, size - 1);
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_FULL);
@@ -293,18 +260,17 @@ static void texts_fill_their_bound_and_not_one_byte_more(void **state)
 
 static void the_most_extensions_fit(void **state)
 {
-	struct wp_header extensions[WP_CLOUDEVENT_EXTENSIONS_MAX];
+	struct wp_header most[WP_CLOUDEVENT_EXTENSIONS_MAX];
 	char names[WP_CLOUDEVENT_EXTENSIONS_MAX][4];
-	struct wp_header two[2];
-	struct wp_cloudevent event = full_event(two);
 
+	full_event();
 	for (size_t i = 0; i < WP_CLOUDEVENT_EXTENSIONS_MAX; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "x%zu", i);
-		extensions[i] = (struct wp_header){ wp_span_of(names[i]), wp_span_of("v") };
+		most[i] = (struct wp_header){ wp_span_of(names[i]), wp_span_of("v") };
 	}
-	event.extensions = extensions;
+	event.extensions = most;
 	event.extension_count = WP_CLOUDEVENT_EXTENSIONS_MAX;
-	good(&event);
+	good();
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, WP_CLOUDEVENT_HEADERS_MAX, &count),
 		 WP_OK);
 	CHECK_EQ(count, WP_CLOUDEVENT_HEADERS_MAX);
@@ -315,9 +281,7 @@ static void the_most_extensions_fit(void **state)
 
 static void the_next_event_asks_for_no_memory(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_OK);
 	size_t before = memory_calls();
 	count = 0;
@@ -328,8 +292,6 @@ static void the_next_event_asks_for_no_memory(void **state)
 
 static void out_of_memory_is_said(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	memory_fails_after(0);
 	CHECK_EQ(wp_cloudevent_headers(&event, &texts, headers, 10, &count), WP_NOMEM);
 	memory_works();

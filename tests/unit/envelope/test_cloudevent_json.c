@@ -14,6 +14,7 @@ static struct wp_buffer into;
 
 static int set_up(void **state)
 {
+	bare_event();
 	wp_buffer_init(&into, 4096);
 	return 0;
 }
@@ -24,119 +25,100 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void written(const struct wp_cloudevent *event, const char *wanted)
+static void written(const char *wanted)
 {
 	struct wp_json json;
 
-	CHECK_EQ(wp_cloudevent_check(event, &error), WP_OK);
-	CHECK_EQ(wp_cloudevent_json(event, &into, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	CHECK_SPAN(wp_buffer_span(&into), wanted);
 	CHECK_EQ(wp_json_read(wp_buffer_span(&into), &json, NULL), WP_OK);
 }
 
-static void refused(const struct wp_cloudevent *event, const char *wanted)
+static void refused(const char *wanted)
 {
-	CHECK_EQ(wp_cloudevent_json(event, &into, &error), WP_DATA);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_DATA);
 	CHECK_TEXT(error.text, wanted);
-	CHECK_EQ(wp_cloudevent_json(event, &into, NULL), WP_DATA);
+	CHECK_EQ(wp_cloudevent_json(&event, &into, NULL), WP_DATA);
 }
 
 static void members_come_in_one_order(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
-	written(&event, "{\"specversion\":\"1.0\",\"id\":\"7\",\"source\":\"/orders\","
-			"\"type\":\"placed\",\"subject\":\"order 42\","
-			"\"time\":\"2018-04-05T17:31:00.123456Z\","
-			"\"datacontenttype\":\"application/json\","
-			"\"dataschema\":\"https://example.com/order/1\",\"tenant\":\"t1\","
-			"\"region2\":\"\",\"data\":{\"a\": 1}}");
+	full_event();
+	written("{\"specversion\":\"1.0\",\"id\":\"7\",\"source\":\"/orders\","
+		"\"type\":\"placed\",\"subject\":\"order 42\","
+		"\"time\":\"2018-04-05T17:31:00.123456Z\","
+		"\"datacontenttype\":\"application/json\","
+		"\"dataschema\":\"https://example.com/order/1\",\"tenant\":\"t1\","
+		"\"region2\":\"\",\"data\":{\"a\": 1}}");
 }
 
 static void what_an_event_has_not_is_no_member(void **state)
 {
 	struct wp_header extension = { .name = wp_span_of("tenant") };
-	struct wp_cloudevent event = bare_event();
 
 	event.extensions = &extension;
 	event.extension_count = 1;
-	written(&event, BARE "}");
+	written(BARE "}");
 }
 
 static void what_json_must_escape_is_escaped_in_attributes(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.id = wp_span_of("\"\\/\u20ac\U0001F600");
-	written(&event, "{\"specversion\":\"1.0\",\"id\":\"\\\"\\\\/\u20ac\U0001F600\","
-			"\"source\":\"/orders\",\"type\":\"placed\","
-			"\"time\":\"2018-04-05T17:31:00.123456Z\"}");
+	written("{\"specversion\":\"1.0\",\"id\":\"\\\"\\\\/\u20ac\U0001F600\","
+		"\"source\":\"/orders\",\"type\":\"placed\","
+		"\"time\":\"2018-04-05T17:31:00.123456Z\"}");
 }
 
 static void json_data_stays_byte_for_byte(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data = wp_span_of(" {\"b\" : 1.0, \"a\":1e400,\n\"b\":\"\\u0041\"}\n");
-	written(&event, BARE ",\"data\":{\"b\" : 1.0, \"a\":1e400,\n\"b\":\"\\u0041\"}}");
+	written(BARE ",\"data\":{\"b\" : 1.0, \"a\":1e400,\n\"b\":\"\\u0041\"}}");
 	event.data = wp_span_of("null");
-	written(&event, BARE ",\"data\":null}");
+	written(BARE ",\"data\":null}");
 	event.data = wp_span_of("\"a string\"");
-	written(&event, BARE ",\"data\":\"a string\"}");
+	written(BARE ",\"data\":\"a string\"}");
 }
 
 static void data_of_a_suffix_json_is_json_too(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.datacontenttype = wp_span_of("application/vnd.order+json");
 	event.data = wp_span_of("[1]");
-	written(&event, BARE ",\"datacontenttype\":\"application/vnd.order+json\",\"data\":[1]}");
+	written(BARE ",\"datacontenttype\":\"application/vnd.order+json\",\"data\":[1]}");
 }
 
 static void text_data_is_a_string(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.datacontenttype = wp_span_of("text/plain");
 	event.data = wp_span_of("{\"a\":\t1}\x01");
-	written(&event, BARE ",\"datacontenttype\":\"text/plain\","
-			     "\"data\":\"{\\\"a\\\":\\t1}\\u0001\"}");
+	written(BARE ",\"datacontenttype\":\"text/plain\","
+		     "\"data\":\"{\\\"a\\\":\\t1}\\u0001\"}");
 	event.data = wp_span_of("");
-	written(&event, BARE ",\"datacontenttype\":\"text/plain\",\"data\":\"\"}");
+	written(BARE ",\"datacontenttype\":\"text/plain\",\"data\":\"\"}");
 	event.data = (struct wp_span){ (const uint8_t *)"a\0b", 3 };
-	written(&event, BARE ",\"datacontenttype\":\"text/plain\",\"data\":\"a\\u0000b\"}");
+	written(BARE ",\"datacontenttype\":\"text/plain\",\"data\":\"a\\u0000b\"}");
 }
 
 static void binary_data_is_base64_whatever_its_type(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data_form = WP_CLOUDEVENT_BINARY;
 	event.datacontenttype = wp_span_of("application/json");
 	event.data = (struct wp_span){ (const uint8_t *)"\0\xFF{}", 4 };
-	written(&event,
-		BARE ",\"datacontenttype\":\"application/json\",\"data_base64\":\"AP97fQ==\"}");
+	written(BARE ",\"datacontenttype\":\"application/json\",\"data_base64\":\"AP97fQ==\"}");
 	event.data = wp_span_of("");
-	written(&event, BARE ",\"datacontenttype\":\"application/json\",\"data_base64\":\"\"}");
+	written(BARE ",\"datacontenttype\":\"application/json\",\"data_base64\":\"\"}");
 }
 
 static void an_event_without_data_has_no_data_member(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data_form = WP_CLOUDEVENT_BINARY;
-	written(&event, BARE "}");
+	written(BARE "}");
 }
 
 static void data_that_is_no_json_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data = wp_span_of("[1 2]");
-	refused(&event,
-		"the payload is not JSON as declared by its datacontenttype (at byte 3 a comma or "
+	refused("the payload is not JSON as declared by its datacontenttype (at byte 3 a comma or "
 		"] is missing): correct the row, correct outbox.cloudevents.datacontenttype, or "
 		"set outbox.envelope = cloudevents-binary");
 	event.data = wp_span_of("");
@@ -146,27 +128,21 @@ static void data_that_is_no_json_is_refused(void **state)
 
 static void data_that_is_no_utf8_is_refused(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.datacontenttype = wp_span_of("text/plain");
 	event.data = wp_span_of("caf\xE9");
-	refused(&event, "the payload is not UTF-8, as a JSON string requires: correct the row, or "
-			"set outbox.envelope = cloudevents-binary");
+	refused("the payload is not UTF-8, as a JSON string requires: correct the row, or "
+		"set outbox.envelope = cloudevents-binary");
 }
 
 static void what_was_in_the_buffer_is_gone(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	CHECK_EQ(wp_buffer_append_text(&into, "before"), WP_OK);
-	written(&event, BARE "}");
+	written(BARE "}");
 }
 
 static void it_fills_its_bound_and_not_one_byte_more(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	size_t size = into.size;
 	for (size_t bound = 0; bound <= size + 1; bound++) {
@@ -178,8 +154,6 @@ static void it_fills_its_bound_and_not_one_byte_more(void **state)
 
 static void binary_data_fills_its_bound_too(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data_form = WP_CLOUDEVENT_BINARY;
 	event.data = wp_span_of("four");
 	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
@@ -193,9 +167,7 @@ static void binary_data_fills_its_bound_too(void **state)
 
 static void the_next_event_asks_for_no_memory(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
 	size_t before = memory_calls();
 	CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_OK);
@@ -204,8 +176,6 @@ static void the_next_event_asks_for_no_memory(void **state)
 
 static void out_of_memory_is_said(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
 		CHECK_EQ(wp_cloudevent_json(&event, &into, &error), WP_NOMEM);

@@ -16,6 +16,7 @@ static struct wp_buffer into;
 
 static int set_up(void **state)
 {
+	bare_event();
 	wp_buffer_init(&texts, 4096);
 	wp_buffer_init(&into, 4096);
 	return 0;
@@ -28,10 +29,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static Io__Cloudevents__V1__CloudEvent *packed(const struct wp_cloudevent *event)
+static Io__Cloudevents__V1__CloudEvent *packed(void)
 {
-	CHECK_EQ(wp_cloudevent_check(event, &error), WP_OK);
-	CHECK_EQ(wp_cloudevent_protobuf(event, &texts, &into, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_check(&event, &error), WP_OK);
+	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	Io__Cloudevents__V1__CloudEvent *message =
 		io__cloudevents__v1__cloud_event__unpack(NULL, into.size, into.data);
 	assert_non_null(message);
@@ -53,10 +54,8 @@ static void string_is(const Io__Cloudevents__V1__CloudEvent *message, size_t ind
 
 static void every_attribute_comes_back(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
-	Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+	full_event();
+	Io__Cloudevents__V1__CloudEvent *message = packed();
 	CHECK_TEXT(message->id, "7");
 	CHECK_TEXT(message->source, "/orders");
 	CHECK_TEXT(message->spec_version, "1.0");
@@ -100,7 +99,8 @@ static void its_bytes_are_those_of_the_specification(void **state)
 	};
 	/* clang-format on */
 	struct wp_header extension = { wp_span_of("x"), wp_span_of("y") };
-	struct wp_cloudevent event = {
+
+	event = (struct wp_cloudevent){
 		.id = wp_span_of("7"),
 		.source = wp_span_of("/s"),
 		.type = wp_span_of("t"),
@@ -123,11 +123,10 @@ static void its_bytes_are_those_of_the_specification(void **state)
 static void what_an_event_has_not_is_absent(void **state)
 {
 	struct wp_header extension = { .name = wp_span_of("tenant") };
-	struct wp_cloudevent event = bare_event();
 
 	event.extensions = &extension;
 	event.extension_count = 1;
-	Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+	Io__Cloudevents__V1__CloudEvent *message = packed();
 	CHECK_EQ(message->n_attributes, 1);
 	CHECK_TEXT(message->attributes[0]->key, "time");
 	CHECK_EQ(message->data_case, IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA__NOT_SET);
@@ -136,15 +135,13 @@ static void what_an_event_has_not_is_absent(void **state)
 
 static void empty_data_is_there(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data = wp_span_of("");
-	Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+	Io__Cloudevents__V1__CloudEvent *message = packed();
 	CHECK_EQ(message->data_case, IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_TEXT_DATA);
 	CHECK_TEXT(message->text_data, "");
 	release(message);
 	event.data_form = WP_CLOUDEVENT_BINARY;
-	message = packed(&event);
+	message = packed();
 	CHECK_EQ(message->data_case, IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_BINARY_DATA);
 	CHECK_EQ(message->binary_data.len, 0);
 	release(message);
@@ -152,11 +149,9 @@ static void empty_data_is_there(void **state)
 
 static void binary_data_may_be_any_bytes(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	event.data_form = WP_CLOUDEVENT_BINARY;
 	event.data = (struct wp_span){ (const uint8_t *)"\0\xFF\x80", 3 };
-	Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+	Io__Cloudevents__V1__CloudEvent *message = packed();
 	CHECK_EQ(message->data_case, IO__CLOUDEVENTS__V1__CLOUD_EVENT__DATA_BINARY_DATA);
 	CHECK_EQ(message->binary_data.len, 3);
 	assert_memory_equal(message->binary_data.data, "\0\xFF\x80", 3);
@@ -177,11 +172,10 @@ static void a_time_before_1970_counts_nanoseconds_forward(void **state)
 		{ INT64_C(-62135596800000000), INT64_C(-62135596800), 0 },
 		{ INT64_C(253402300799999999), INT64_C(253402300799), 999999000 },
 	};
-	struct wp_cloudevent event = bare_event();
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		event.time_us = cases[i].us;
-		Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+		Io__Cloudevents__V1__CloudEvent *message = packed();
 		Io__Cloudevents__V1__Timestamp *time = message->attributes[0]->value->ce_timestamp;
 		CHECK(time->seconds == cases[i].seconds);
 		CHECK_EQ(time->nanos, cases[i].nanos);
@@ -194,7 +188,6 @@ static void text_that_is_no_utf8_or_has_a_nul_is_refused(void **state)
 	static const char wanted[] =
 		"the payload is not UTF-8 without a NUL, as text_data of a CloudEvent requires: "
 		"correct the row, or set outbox.envelope = cloudevents-binary";
-	struct wp_cloudevent event = bare_event();
 
 	event.data = wp_span_of("\xE9");
 	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_DATA);
@@ -207,9 +200,7 @@ static void text_that_is_no_utf8_or_has_a_nul_is_refused(void **state)
 
 static void it_fills_its_bounds_and_not_one_byte_more(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	size_t size = into.size;
 	size_t texts_size = texts.size;
@@ -228,18 +219,17 @@ static void it_fills_its_bounds_and_not_one_byte_more(void **state)
 
 static void the_most_attributes_fit(void **state)
 {
-	struct wp_header extensions[WP_CLOUDEVENT_EXTENSIONS_MAX];
+	struct wp_header most[WP_CLOUDEVENT_EXTENSIONS_MAX];
 	char names[WP_CLOUDEVENT_EXTENSIONS_MAX][4];
-	struct wp_header two[2];
-	struct wp_cloudevent event = full_event(two);
 
+	full_event();
 	for (size_t i = 0; i < WP_CLOUDEVENT_EXTENSIONS_MAX; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "x%zu", i);
-		extensions[i] = (struct wp_header){ wp_span_of(names[i]), wp_span_of("v") };
+		most[i] = (struct wp_header){ wp_span_of(names[i]), wp_span_of("v") };
 	}
-	event.extensions = extensions;
+	event.extensions = most;
 	event.extension_count = WP_CLOUDEVENT_EXTENSIONS_MAX;
-	Io__Cloudevents__V1__CloudEvent *message = packed(&event);
+	Io__Cloudevents__V1__CloudEvent *message = packed();
 	CHECK_EQ(message->n_attributes, 4 + WP_CLOUDEVENT_EXTENSIONS_MAX);
 	string_is(message, 67, "x63", "v");
 	release(message);
@@ -247,9 +237,7 @@ static void the_most_attributes_fit(void **state)
 
 static void the_next_event_asks_for_no_memory(void **state)
 {
-	struct wp_header extensions[2];
-	struct wp_cloudevent event = full_event(extensions);
-
+	full_event();
 	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
 	size_t before = memory_calls();
 	CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_OK);
@@ -258,8 +246,6 @@ static void the_next_event_asks_for_no_memory(void **state)
 
 static void out_of_memory_is_said(void **state)
 {
-	struct wp_cloudevent event = bare_event();
-
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
 		CHECK_EQ(wp_cloudevent_protobuf(&event, &texts, &into, &error), WP_NOMEM);
