@@ -20,6 +20,12 @@ static void taken(const char *key, const char *text)
 	CHECK_EQ(store(key, text), WP_OK);
 }
 
+#define TAKEN(key_, text_, field_, wanted_)         \
+	do {                                        \
+		taken((key_), (text_));             \
+		CHECK_EQ(config.field_, (wanted_)); \
+	} while (0)
+
 static void refused(const char *key, const char *text)
 {
 	struct wp_config before = config;
@@ -30,10 +36,8 @@ static void refused(const char *key, const char *text)
 
 static void a_count_is_taken_within_its_range(void **state)
 {
-	taken("relay.in_flight.events", "1");
-	CHECK_EQ(config.relay.in_flight_events, 1);
-	taken("relay.in_flight.events", "1048576");
-	CHECK_EQ(config.relay.in_flight_events, 1048576);
+	TAKEN("relay.in_flight.events", "1", relay.in_flight_events, 1);
+	TAKEN("relay.in_flight.events", "1048576", relay.in_flight_events, 1048576);
 	refused("relay.in_flight.events", "0");
 	refused("relay.in_flight.events", "1048577");
 }
@@ -53,8 +57,7 @@ static void a_count_is_digits_only(void **state)
 static void a_narrow_number_leaves_its_neighbours_alone(void **state)
 {
 	config.relay.shutdown_timeout_ms = -1;
-	taken("relay.epoch", "65535");
-	CHECK_EQ(config.relay.epoch, 65535);
+	TAKEN("relay.epoch", "65535", relay.epoch, 65535);
 	CHECK_EQ(config.relay.shutdown_timeout_ms, -1);
 	taken("relay.epoch", "0");
 	refused("relay.epoch", "65536");
@@ -62,16 +65,11 @@ static void a_narrow_number_leaves_its_neighbours_alone(void **state)
 
 static void a_size_may_have_a_unit(void **state)
 {
-	taken("relay.in_flight.bytes", "65536");
-	CHECK_EQ(config.relay.in_flight_bytes, 65536);
-	taken("relay.in_flight.bytes", "65536B");
-	CHECK_EQ(config.relay.in_flight_bytes, 65536);
-	taken("relay.in_flight.bytes", "64KiB");
-	CHECK_EQ(config.relay.in_flight_bytes, 65536);
-	taken("relay.in_flight.bytes", "32 MiB");
-	CHECK_EQ(config.relay.in_flight_bytes, 33554432);
-	taken("relay.in_flight.bytes", "1GiB");
-	CHECK_EQ(config.relay.in_flight_bytes, 1073741824);
+	TAKEN("relay.in_flight.bytes", "65536", relay.in_flight_bytes, 65536);
+	TAKEN("relay.in_flight.bytes", "65536B", relay.in_flight_bytes, 65536);
+	TAKEN("relay.in_flight.bytes", "64KiB", relay.in_flight_bytes, 65536);
+	TAKEN("relay.in_flight.bytes", "32 MiB", relay.in_flight_bytes, 33554432);
+	TAKEN("relay.in_flight.bytes", "1GiB", relay.in_flight_bytes, 1073741824);
 }
 
 static void a_size_out_of_range_or_of_another_unit_is_refused(void **state)
@@ -87,14 +85,10 @@ static void a_size_out_of_range_or_of_another_unit_is_refused(void **state)
 
 static void a_duration_has_a_unit(void **state)
 {
-	taken("relay.shutdown.timeout", "100ms");
-	CHECK_EQ(config.relay.shutdown_timeout_ms, 100);
-	taken("relay.shutdown.timeout", "20s");
-	CHECK_EQ(config.relay.shutdown_timeout_ms, 20000);
-	taken("relay.shutdown.timeout", "10min");
-	CHECK_EQ(config.relay.shutdown_timeout_ms, 600000);
-	taken("relay.topic.wait", "168h");
-	CHECK_EQ(config.relay.topic_wait_ms, INT64_C(604800000));
+	TAKEN("relay.shutdown.timeout", "100ms", relay.shutdown_timeout_ms, 100);
+	TAKEN("relay.shutdown.timeout", "20s", relay.shutdown_timeout_ms, 20000);
+	TAKEN("relay.shutdown.timeout", "10min", relay.shutdown_timeout_ms, 600000);
+	TAKEN("relay.topic.wait", "168h", relay.topic_wait_ms, INT64_C(604800000));
 	refused("relay.shutdown.timeout", "20");
 	refused("relay.shutdown.timeout", "20m");
 	refused("relay.shutdown.timeout", "20 seconds");
@@ -107,24 +101,17 @@ static void a_duration_out_of_range_is_refused(void **state)
 	refused("relay.shutdown.timeout", "600001ms");
 	refused("relay.topic.wait", "604800001ms");
 	refused("relay.topic.wait", "9223372036854775807h");
-	taken("relay.topic.wait", "0s");
-	CHECK_EQ(config.relay.topic_wait_ms, 0);
+	TAKEN("relay.topic.wait", "0s", relay.topic_wait_ms, 0);
 }
 
 static void a_choice_is_one_of_its_names(void **state)
 {
-	taken("outbox.envelope", "protobuf");
-	CHECK_EQ(config.outbox.envelope, WP_ENVELOPE_PROTOBUF);
-	taken("outbox.envelope", "raw");
-	CHECK_EQ(config.outbox.envelope, WP_ENVELOPE_RAW);
-	taken("outbox.key.null", "stop");
-	CHECK_EQ(config.outbox.key_null, WP_KEY_NULL_STOP);
-	taken("outbox.key.null", "allow");
-	CHECK_EQ(config.outbox.key_null, WP_KEY_NULL_ALLOW);
-	taken("relay.sink", "kafka");
-	CHECK_EQ(config.relay.sink, WP_SINK_KIND_KAFKA);
-	taken("relay.sink", "stdout");
-	CHECK_EQ(config.relay.sink, WP_SINK_KIND_STDOUT);
+	TAKEN("outbox.envelope", "protobuf", outbox.envelope, WP_ENVELOPE_PROTOBUF);
+	TAKEN("outbox.envelope", "raw", outbox.envelope, WP_ENVELOPE_RAW);
+	TAKEN("outbox.key.null", "stop", outbox.key_null, WP_KEY_NULL_STOP);
+	TAKEN("outbox.key.null", "allow", outbox.key_null, WP_KEY_NULL_ALLOW);
+	TAKEN("relay.sink", "kafka", relay.sink, WP_SINK_KIND_KAFKA);
+	TAKEN("relay.sink", "stdout", relay.sink, WP_SINK_KIND_STDOUT);
 	refused("outbox.envelope", "Raw");
 	refused("outbox.envelope", "");
 	refused("outbox.envelope", "raw,protobuf");
@@ -132,18 +119,12 @@ static void a_choice_is_one_of_its_names(void **state)
 
 static void each_log_level_and_format_has_its_name(void **state)
 {
-	taken("log.level", "debug");
-	CHECK_EQ(config.log.level, WP_LOG_DEBUG);
-	taken("log.level", "info");
-	CHECK_EQ(config.log.level, WP_LOG_INFO);
-	taken("log.level", "warn");
-	CHECK_EQ(config.log.level, WP_LOG_WARN);
-	taken("log.level", "error");
-	CHECK_EQ(config.log.level, WP_LOG_ERROR);
-	taken("log.format", "json");
-	CHECK_EQ(config.log.format, WP_LOG_JSON);
-	taken("log.format", "logfmt");
-	CHECK_EQ(config.log.format, WP_LOG_LOGFMT);
+	TAKEN("log.level", "debug", log.level, WP_LOG_DEBUG);
+	TAKEN("log.level", "info", log.level, WP_LOG_INFO);
+	TAKEN("log.level", "warn", log.level, WP_LOG_WARN);
+	TAKEN("log.level", "error", log.level, WP_LOG_ERROR);
+	TAKEN("log.format", "json", log.format, WP_LOG_JSON);
+	TAKEN("log.format", "logfmt", log.format, WP_LOG_LOGFMT);
 }
 
 static void a_truth_is_yes_or_no_or_what_else_one_writes(void **state)
@@ -157,10 +138,8 @@ static void a_truth_is_yes_or_no_or_what_else_one_writes(void **state)
 		taken("postgres.allow_synchronous", lies[i]);
 		CHECK(!config.postgres.allow_synchronous);
 	}
-	taken("postgres.binary", "on");
-	CHECK_EQ(config.postgres.binary, WP_TRANSFER_BINARY);
-	taken("postgres.binary", "off");
-	CHECK_EQ(config.postgres.binary, WP_TRANSFER_TEXT);
+	TAKEN("postgres.binary", "on", postgres.binary, WP_TRANSFER_BINARY);
+	TAKEN("postgres.binary", "off", postgres.binary, WP_TRANSFER_TEXT);
 	refused("postgres.allow_synchronous", "1");
 	refused("postgres.allow_synchronous", "Yes");
 	refused("postgres.allow_synchronous", "");
