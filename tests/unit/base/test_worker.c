@@ -42,6 +42,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 
 /* A job that tells by a pipe when it starts and, if gated, runs until let go. */
 struct probe {
+	uint64_t id;
 	bool gated;
 	int gate[2];
 	int told[2]; /* 's' started, 'd' dropped */
@@ -90,19 +91,57 @@ static void drop(void *arg)
 	tell(p, 'd');
 }
 
-static void init_probe(struct probe *p, bool gated)
+/* Each test's: tear_down() frees the worker and closes the pipes. */
+static struct wp_worker *w;
+static struct probe probes[5];
+static size_t probe_count;
+
+static struct probe *submit(bool gated)
 {
+	struct probe *p = &probes[probe_count++];
+	struct wp_job job = { .run = run, .done = done, .drop = drop, .arg = p };
+
 	*p = (struct probe){ .gated = gated };
 	CHECK_EQ(pipe(p->gate), 0);
 	CHECK_EQ(pipe(p->told), 0);
+	CHECK_EQ(wp_worker_submit(w, &job, &p->id), WP_OK);
+	return p;
 }
 
-static void release_probe(struct probe *p)
+static struct wp_worker *new_worker(void)
 {
-	close(p->gate[0]);
-	close(p->gate[1]);
-	close(p->told[0]);
-	close(p->told[1]);
+	struct wp_worker *ret;
+	struct wp_error error;
+
+	CHECK_EQ(wp_worker_new(&ret, &error), WP_OK);
+	return ret;
+}
+
+static bool free_worker(int64_t wait_ms)
+{
+	bool freed = wp_worker_free(w, wait_ms);
+
+	w = NULL;
+	return freed;
+}
+
+static int set_up(void **state)
+{
+	w = new_worker();
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)free_worker(WAIT_MS);
+	for (; probe_count > 0; probe_count--) {
+		struct probe *p = &probes[probe_count - 1];
+		close(p->gate[0]);
+		close(p->gate[1]);
+		close(p->told[0]);
+		close(p->told[1]);
+	}
+	return 0;
 }
 
 static void let_go(struct probe *p)
@@ -121,109 +160,70 @@ static void await(struct probe *p, char wanted)
 	}
 }
 
-static struct wp_worker *new_worker(void)
-{
-	struct wp_worker *w;
-	struct wp_error error;
-
-	CHECK_EQ(wp_worker_new(&w, &error), WP_OK);
-	return w;
-}
-
-static uint64_t submit(struct wp_worker *w, struct probe *p)
-{
-	struct wp_job job = { .run = run, .done = done, .drop = drop, .arg = p };
-	uint64_t id;
-
-	CHECK_EQ(wp_worker_submit(w, &job, &id), WP_OK);
-	return id;
-}
-
-static bool is_readable(const struct wp_worker *w, int wait_ms)
+static bool is_readable(int wait_ms)
 {
 	struct pollfd fd = { .fd = wp_worker_fd(w), .events = POLLIN };
 
 	return poll(&fd, 1, wait_ms) == 1;
 }
 
-static void collect_until(struct wp_worker *w, const bool *reached)
+static void collect_until(const bool *reached)
 {
 	while (!*reached) {
-		CHECK(is_readable(w, WAIT_MS));
+		CHECK(is_readable(WAIT_MS));
 		wp_worker_collect(w);
 	}
 }
 
 static void a_job_runs_on_the_worker_and_is_done_on_ours(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
+	struct probe *p = submit(false);
 
-	init_probe(&p, false);
-	(void)submit(w, &p);
-	collect_until(w, &p.was_done);
-	CHECK(!pthread_equal(p.ran_on, pthread_self()));
-	CHECK(pthread_equal(p.done_on, pthread_self()));
-	wp_worker_free(w, WAIT_MS);
-	CHECK(!p.was_dropped);
-	release_probe(&p);
+	collect_until(&p->was_done);
+	CHECK(!pthread_equal(p->ran_on, pthread_self()));
+	CHECK(pthread_equal(p->done_on, pthread_self()));
+	(void)free_worker(WAIT_MS);
+	CHECK(!p->was_dropped);
 }
 
 static void the_fd_is_readable_only_when_something_is_to_be_collected(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
+	struct probe *p = submit(true);
 
-	init_probe(&p, true);
-	(void)submit(w, &p);
-	await(&p, 's');
-	CHECK(!is_readable(w, 0));
-	let_go(&p);
-	CHECK(is_readable(w, WAIT_MS));
-	CHECK(!p.was_done);
+	await(p, 's');
+	CHECK(!is_readable(0));
+	let_go(p);
+	CHECK(is_readable(WAIT_MS));
+	CHECK(!p->was_done);
 	wp_worker_collect(w);
-	CHECK(p.was_done);
-	CHECK(!is_readable(w, 0));
+	CHECK(p->was_done);
+	CHECK(!is_readable(0));
 	wp_worker_collect(w);
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&p);
 }
 
 static void jobs_run_in_order(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe probes[5];
-
 	ran_count = 0;
-	for (int i = 0; i < 5; i++) {
-		init_probe(&probes[i], i == 0);
-		(void)submit(w, &probes[i]);
-	}
+	for (int i = 0; i < 5; i++)
+		(void)submit(i == 0);
 	let_go(&probes[0]);
-	collect_until(w, &probes[4].was_done);
+	collect_until(&probes[4].was_done);
 	for (int i = 0; i < 5; i++) {
 		CHECK(probes[i].was_done);
 		CHECK_EQ(probes[i].order, i + 1);
-		release_probe(&probes[i]);
 	}
-	wp_worker_free(w, WAIT_MS);
 }
 
 static void signals_are_left_to_the_loop(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
 	sigset_t ours;
+	struct probe *p = submit(false);
 
-	init_probe(&p, false);
-	(void)submit(w, &p);
-	collect_until(w, &p.was_done);
-	CHECK_EQ(sigismember(&p.blocked, SIGTERM), 1);
-	CHECK_EQ(sigismember(&p.blocked, SIGHUP), 1);
+	collect_until(&p->was_done);
+	CHECK_EQ(sigismember(&p->blocked, SIGTERM), 1);
+	CHECK_EQ(sigismember(&p->blocked, SIGHUP), 1);
 	(void)pthread_sigmask(SIG_BLOCK, NULL, &ours);
 	CHECK_EQ(sigismember(&ours, SIGTERM), 0);
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&p);
 }
 
 static void nothing(void *arg)
@@ -231,7 +231,7 @@ static void nothing(void *arg)
 }
 
 /* Submits until told otherwise; gives how many were taken. */
-static int fill(struct wp_worker *w)
+static int fill(void)
 {
 	struct wp_job job = { .run = nothing };
 	enum wp_rc rc;
@@ -246,119 +246,80 @@ static int fill(struct wp_worker *w)
 
 static void sixty_four_jobs_may_wait(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
+	struct probe *p = submit(true);
 
-	init_probe(&p, true);
-	(void)submit(w, &p);
-	await(&p, 's');
-	CHECK_EQ(fill(w), 64);
-	let_go(&p);
-	collect_until(w, &p.was_done);
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&p);
+	await(p, 's');
+	CHECK_EQ(fill(), 64);
+	let_go(p);
+	collect_until(&p->was_done);
 }
 
 static void what_nobody_collects_counts_as_waiting(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe first, second;
+	(void)submit(false);
+	struct probe *second = submit(true);
 
-	init_probe(&first, false);
-	init_probe(&second, true);
-	(void)submit(w, &first);
-	(void)submit(w, &second);
-	await(&second, 's');
-	CHECK_EQ(fill(w), 63);
+	await(second, 's');
+	CHECK_EQ(fill(), 63);
 	wp_worker_collect(w);
-	CHECK_EQ(fill(w), 1);
-	let_go(&second);
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&first);
-	release_probe(&second);
+	CHECK_EQ(fill(), 1);
+	let_go(second);
 }
 
 static void an_abandoned_job_that_runs_is_dropped_by_the_thread(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
+	struct probe *p = submit(true);
 
-	init_probe(&p, true);
-	uint64_t id = submit(w, &p);
-	await(&p, 's');
-	wp_worker_abandon(w, id);
-	let_go(&p);
-	await(&p, 'd');
+	await(p, 's');
+	wp_worker_abandon(w, p->id);
+	let_go(p);
+	await(p, 'd');
 	wp_worker_collect(w);
-	CHECK(!p.was_done);
-	CHECK(pthread_equal(p.dropped_on, p.ran_on));
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&p);
+	CHECK(!p->was_done);
+	CHECK(pthread_equal(p->dropped_on, p->ran_on));
 }
 
 static void an_abandoned_job_that_waits_still_runs(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe first, second, third;
+	struct probe *first = submit(true);
+	struct probe *second = submit(false);
+	struct probe *third = submit(false);
 
-	init_probe(&first, true);
-	init_probe(&second, false);
-	init_probe(&third, false);
-	(void)submit(w, &first);
-	wp_worker_abandon(w, submit(w, &second));
-	(void)submit(w, &third);
-	let_go(&first);
-	collect_until(w, &third.was_done);
-	CHECK(first.was_done);
-	CHECK(second.ran && second.was_dropped && !second.was_done);
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&first);
-	release_probe(&second);
-	release_probe(&third);
+	wp_worker_abandon(w, second->id);
+	let_go(first);
+	collect_until(&third->was_done);
+	CHECK(first->was_done);
+	CHECK(second->ran && second->was_dropped && !second->was_done);
 }
 
 static void a_job_abandoned_between_its_end_and_collecting_is_dropped(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe first, second, third;
+	struct probe *first = submit(false);
+	struct probe *second = submit(false);
+	struct probe *third = submit(false);
 
-	init_probe(&first, false);
-	init_probe(&second, false);
-	init_probe(&third, false);
-	(void)submit(w, &first);
-	uint64_t id = submit(w, &second);
-	(void)submit(w, &third);
-	await(&third, 's'); /* so the two before it have ended */
-	wp_worker_abandon(w, id);
-	await(&second, 'd');
-	collect_until(w, &third.was_done);
-	CHECK(first.was_done);
-	CHECK(!second.was_done);
-	CHECK(!pthread_equal(second.dropped_on, pthread_self()));
-	wp_worker_free(w, WAIT_MS);
-	release_probe(&first);
-	release_probe(&second);
-	release_probe(&third);
+	await(third, 's'); /* so the two before it have ended */
+	wp_worker_abandon(w, second->id);
+	await(second, 'd');
+	collect_until(&third->was_done);
+	CHECK(first->was_done);
+	CHECK(!second->was_done);
+	CHECK(!pthread_equal(second->dropped_on, pthread_self()));
 }
 
 static void abandoning_what_was_collected_does_nothing(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe p;
+	struct probe *p = submit(false);
 
-	init_probe(&p, false);
-	uint64_t id = submit(w, &p);
-	collect_until(w, &p.was_done);
-	wp_worker_abandon(w, id);
+	collect_until(&p->was_done);
+	wp_worker_abandon(w, p->id);
 	wp_worker_abandon(w, 12345);
-	wp_worker_free(w, WAIT_MS);
-	CHECK(!p.was_dropped);
-	release_probe(&p);
+	(void)free_worker(WAIT_MS);
+	CHECK(!p->was_dropped);
 }
 
 struct chain {
-	struct wp_worker *worker;
-	struct probe next;
+	struct probe *next;
 	bool was_done;
 };
 
@@ -366,22 +327,19 @@ static void submit_next(void *arg)
 {
 	struct chain *c = arg;
 
-	(void)submit(c->worker, &c->next);
+	c->next = submit(false);
 	c->was_done = true;
 }
 
 static void done_may_submit_the_next_job(void **state)
 {
-	struct chain c = { .worker = new_worker() };
+	struct chain c = { .was_done = false };
 	struct wp_job job = { .run = nothing, .done = submit_next, .arg = &c };
 	uint64_t id;
 
-	init_probe(&c.next, false);
-	CHECK_EQ(wp_worker_submit(c.worker, &job, &id), WP_OK);
-	collect_until(c.worker, &c.next.was_done);
-	CHECK(c.was_done);
-	wp_worker_free(c.worker, WAIT_MS);
-	release_probe(&c.next);
+	CHECK_EQ(wp_worker_submit(w, &job, &id), WP_OK);
+	collect_until(&c.was_done);
+	collect_until(&c.next->was_done);
 }
 
 static void freeing_nothing_is_fine(void **state)
@@ -393,111 +351,89 @@ static void freeing_nothing_is_fine(void **state)
 
 static void freeing_waits_for_the_running_job_and_drops_all(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe ended, running, waiting;
+	struct probe *ended = submit(false);
+	struct probe *running = submit(true);
+	struct probe *waiting = submit(false);
 
-	init_probe(&ended, false);
-	init_probe(&running, true);
-	init_probe(&waiting, false);
-	(void)submit(w, &ended);
-	(void)submit(w, &running);
-	(void)submit(w, &waiting);
-	await(&running, 's');
-	let_go(&running);
-	CHECK(wp_worker_free(w, WAIT_MS));
-	CHECK(ended.was_dropped && running.was_dropped && waiting.was_dropped);
-	CHECK(!ended.was_done && !running.was_done && !waiting.was_done);
-	CHECK(waiting.ran);
-	release_probe(&ended);
-	release_probe(&running);
-	release_probe(&waiting);
+	await(running, 's');
+	let_go(running);
+	CHECK(free_worker(WAIT_MS));
+	CHECK(ended->was_dropped && running->was_dropped && waiting->was_dropped);
+	CHECK(!ended->was_done && !running->was_done && !waiting->was_done);
+	CHECK(waiting->ran);
 }
 
 static void freeing_does_not_wait_for_a_job_that_never_ends(void **state)
 {
-	struct wp_worker *w = new_worker();
-	struct probe never, waiting;
+	struct probe *never = submit(true);
+	struct probe *waiting = submit(false);
 
-	init_probe(&never, true);
-	init_probe(&waiting, false);
-	(void)submit(w, &never);
-	(void)submit(w, &waiting);
-	await(&never, 's');
-	CHECK(!wp_worker_free(w, 5));
-	CHECK(!never.ran);
+	await(never, 's');
+	CHECK(!free_worker(5));
+	CHECK(!never->ran);
 
 	/* If it ends after all, it and the worker are freed by the thread. */
-	let_go(&never);
-	await(&never, 'd');
-	await(&waiting, 'd');
-	CHECK(!never.was_done && !waiting.was_done);
-	release_probe(&never);
-	release_probe(&waiting);
+	let_go(never);
+	await(never, 'd');
+	await(waiting, 'd');
+	CHECK(!never->was_done && !waiting->was_done);
 }
 
 static void several_workers_do_not_hold_each_other_back(void **state)
 {
-	struct wp_worker *stuck = new_worker();
-	struct wp_worker *w = new_worker();
-	struct probe never, p;
+	struct wp_worker *stuck = w;
+	struct probe *never = submit(true);
 
-	init_probe(&never, true);
-	init_probe(&p, false);
-	(void)submit(stuck, &never);
-	await(&never, 's');
-	(void)submit(w, &p);
-	collect_until(w, &p.was_done);
-	wp_worker_free(w, WAIT_MS);
-	let_go(&never);
+	await(never, 's');
+	w = new_worker();
+	collect_until(&submit(false)->was_done);
+	(void)free_worker(WAIT_MS);
+	let_go(never);
 	wp_worker_free(stuck, WAIT_MS);
-	release_probe(&never);
-	release_probe(&p);
 }
 
 static void what_has_run_out_is_named(void **state)
 {
-	struct wp_worker *w;
+	struct wp_worker *none;
 	struct wp_error error;
 
 	no_memory = true;
-	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&none, &error), WP_NOMEM);
 	no_memory = false;
 	CHECK_HAS(error.text, "memory");
 	no_descriptors = true;
-	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&none, &error), WP_NOMEM);
 	no_descriptors = false;
 	CHECK_HAS(error.text, strerror(EMFILE));
 	no_threads = true;
-	CHECK_EQ(wp_worker_new(&w, &error), WP_NOMEM);
+	CHECK_EQ(wp_worker_new(&none, &error), WP_NOMEM);
 	no_threads = false;
 	CHECK_HAS(error.text, strerror(EAGAIN));
 }
 
 static void without_memory_a_job_is_not_taken(void **state)
 {
-	struct wp_worker *w = new_worker();
 	struct wp_job job = { .run = nothing };
 	uint64_t id;
 
 	no_memory = true;
 	CHECK_EQ(wp_worker_submit(w, &job, &id), WP_NOMEM);
 	no_memory = false;
-	wp_worker_free(w, WAIT_MS);
 }
 
 int main(void)
 {
-	return RUN(PLAIN(a_job_runs_on_the_worker_and_is_done_on_ours),
-		   PLAIN(the_fd_is_readable_only_when_something_is_to_be_collected),
-		   PLAIN(jobs_run_in_order), PLAIN(signals_are_left_to_the_loop),
-		   PLAIN(sixty_four_jobs_may_wait), PLAIN(what_nobody_collects_counts_as_waiting),
-		   PLAIN(an_abandoned_job_that_runs_is_dropped_by_the_thread),
-		   PLAIN(an_abandoned_job_that_waits_still_runs),
-		   PLAIN(a_job_abandoned_between_its_end_and_collecting_is_dropped),
-		   PLAIN(abandoning_what_was_collected_does_nothing),
-		   PLAIN(done_may_submit_the_next_job), PLAIN(freeing_nothing_is_fine),
-		   PLAIN(freeing_waits_for_the_running_job_and_drops_all),
-		   PLAIN(freeing_does_not_wait_for_a_job_that_never_ends),
-		   PLAIN(several_workers_do_not_hold_each_other_back),
-		   PLAIN(what_has_run_out_is_named), PLAIN(without_memory_a_job_is_not_taken));
+	return RUN(TEST(a_job_runs_on_the_worker_and_is_done_on_ours),
+		   TEST(the_fd_is_readable_only_when_something_is_to_be_collected),
+		   TEST(jobs_run_in_order), TEST(signals_are_left_to_the_loop),
+		   TEST(sixty_four_jobs_may_wait), TEST(what_nobody_collects_counts_as_waiting),
+		   TEST(an_abandoned_job_that_runs_is_dropped_by_the_thread),
+		   TEST(an_abandoned_job_that_waits_still_runs),
+		   TEST(a_job_abandoned_between_its_end_and_collecting_is_dropped),
+		   TEST(abandoning_what_was_collected_does_nothing),
+		   TEST(done_may_submit_the_next_job), PLAIN(freeing_nothing_is_fine),
+		   TEST(freeing_waits_for_the_running_job_and_drops_all),
+		   TEST(freeing_does_not_wait_for_a_job_that_never_ends),
+		   TEST(several_workers_do_not_hold_each_other_back),
+		   PLAIN(what_has_run_out_is_named), TEST(without_memory_a_job_is_not_taken));
 }
