@@ -9,7 +9,6 @@
  * Exit code 0: no promise was broken (with --fault: it was found). A seed that fails is
  * printed and fails again.
  */
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

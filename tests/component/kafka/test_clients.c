@@ -1,7 +1,5 @@
 /* With very many partitions a producer has several clients, each with topics of its own. */
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "state.h"
 #include "support/check.h"

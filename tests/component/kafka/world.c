@@ -1,6 +1,4 @@
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "support/check.h"

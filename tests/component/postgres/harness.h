@@ -6,8 +6,6 @@
 #define WALPOST_TESTS_COMPONENT_POSTGRES_HARNESS_H
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/types.h>
 
 #include <ev.h>

@@ -1,5 +1,4 @@
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/check.h"
 #include "support/memory.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "records.h"
 #include "support/check.h"
 #include "walpost/diff/compare.h"

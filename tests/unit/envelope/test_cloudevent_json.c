@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "cloudevents.h"
 #include "support/memory.h"
 #include "support/check.h"

@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "cloudevents.h"
 #include "cloudevents.pb-c.h"

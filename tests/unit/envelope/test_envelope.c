@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "event.pb-c.h"
 #include "support/memory.h"
 #include "support/check.h"

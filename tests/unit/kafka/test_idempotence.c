@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "idempotence.h"
 #include "support/check.h"
 

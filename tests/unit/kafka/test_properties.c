@@ -1,5 +1,4 @@
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "support/check.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "reachability.h"
 #include "support/check.h"
 

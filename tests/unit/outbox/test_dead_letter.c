@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "support/check.h"
 #include "walpost/outbox/dead_letter.h"
 

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "support/memory.h"
 #include "support/rows.h"
 #include "support/check.h"

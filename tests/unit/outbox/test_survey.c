@@ -1,6 +1,3 @@
-#include <stdio.h>
-#include <string.h>
-
 #include "support/rows.h"
 #include "support/check.h"
 #include "support/partitions.h"

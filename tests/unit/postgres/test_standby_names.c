@@ -1,7 +1,5 @@
 #include "support/check.h"
 
-#include <string.h>
-
 #include "preflight_judge.h"
 
 static void a_name_in_any_of_the_forms_is_counted(void **state)

@@ -1,6 +1,5 @@
 /* A new task for a running relay: where it takes effect, and what is taken back. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 #include "support/check.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "isolation.h"
 #include "support/check.h"
 

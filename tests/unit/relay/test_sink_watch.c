@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "sink_watch.h"
 #include "support/check.h"
 

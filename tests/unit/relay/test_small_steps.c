@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "notes.h"
 #include "stream_renewal.h"
 #include "retry.h"

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "standstill.h"
 #include "support/check.h"
 

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "stop.h"
 #include "support/check.h"
 #include "walpost/base/error.h"

@@ -1,6 +1,5 @@
 /* Is the database behind what was delivered? When it is asked, and what each answer does. */
 #include <stdio.h>
-#include <string.h>
 
 #include "bench.h"
 #include "support/check.h"

@@ -2,7 +2,6 @@
  * What could go on for ever: wakes in which nothing is done, and waiting for a rest that
  * never comes.
  */
-#include <string.h>
 
 #include "bench.h"
 #include "support/check.h"

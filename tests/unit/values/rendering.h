@@ -2,8 +2,6 @@
 #ifndef WALPOST_TESTS_OUTBOX_RENDERING_H
 #define WALPOST_TESTS_OUTBOX_RENDERING_H
 
-#include <string.h>
-
 #include "support/check.h"
 #include "walpost/values/render.h"
 

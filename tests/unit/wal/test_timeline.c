@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "support/check.h"
 #include "walpost/wal/timeline.h"
