@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import subprocess
 import time
 from pathlib import Path

@@ -193,9 +193,6 @@ class Checker:
     def missing(self):
         return len(self._ids) - self.unique
 
-    def is_committed(self, id):
-        return id in self._rank
-
     def ids(self):
         return self._ids
 

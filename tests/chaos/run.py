@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos import faults, proof  # noqa: E402
 from chaos.schedule import schedule  # noqa: E402
-from chaos.world import Broken, World, now_ms  # noqa: E402
+from chaos.world import World, now_ms  # noqa: E402
 from lib.relay import run_command  # noqa: E402
 from servers import cache  # noqa: E402
 

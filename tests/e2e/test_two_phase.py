@@ -2,7 +2,7 @@
 
 import pytest
 
-from lib.checker import check_all, check_once
+from lib.checker import check_all
 
 pytestmark = pytest.mark.on("all")
 

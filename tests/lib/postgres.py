@@ -197,11 +197,6 @@ class Postgres:
     def log_tail(self):
         return "--- Postgres says:\n" + "\n".join(self.log_since().splitlines()[-30:])
 
-    @property
-    def program_folder(self):
-        """Where initdb, pg_ctl and postgres are."""
-        return self._installed / "bin"
-
     def is_running(self):
         return self._process is not None and self._process.poll() is None
 

@@ -3,7 +3,6 @@
 import base64
 import itertools
 import shutil
-import subprocess
 import uuid
 from pathlib import Path
 

@@ -7,7 +7,6 @@ A folder appears complete or not at all; side by side runs wait for one another.
 """
 
 import hashlib
-import os
 import shutil
 import socket
 import subprocess
