@@ -178,10 +178,6 @@ static struct wire_writer writer_of(struct frame *f)
 static void source_init(struct canned_source *s, uint64_t transactions, uint64_t rows,
 			bool messages)
 {
-	static const struct wire_column columns[] = {
-		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-		{ "type", TEXT_OID }, { "payload", TEXT_OID },
-	};
 	static const char *const row[] = { "b8d3a2c6-5b0f-4d6e-9a53-7f0e2b1c4d5e", "order",
 					   "order-1234", "OrderCreated", PAYLOAD };
 	*s = (struct canned_source){ .base.ops = &source_ops,
@@ -191,7 +187,7 @@ static void source_init(struct canned_source *s, uint64_t transactions, uint64_t
 	s->view.facts.slot_confirmed = FIRST_LSN - 1;
 	s->view.facts.timelines.current = 1;
 	struct wire_writer w = writer_of(&s->relation);
-	wire_relation(&w, OUTBOX, "public", "outbox", columns, 5);
+	wire_relation(&w, OUTBOX, "public", "outbox", wire_outbox_columns, 5);
 	s->relation.size = w.size;
 	w = writer_of(&s->begin);
 	wire_begin(&w, FIRST_LSN, 1000000);

@@ -49,15 +49,11 @@ static void send_begin(struct world *w, struct link *l, const struct transaction
 
 static void send_relation(struct world *w, struct link *l)
 {
-	static const struct wire_column COLUMNS[] = {
-		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-		{ "type", TEXT_OID }, { "payload", TEXT_OID },
-	};
 	struct wire_writer wire;
 	struct frame *f = new_frame(w, l, &wire);
 
 	wire_data(&wire, 0);
-	wire_relation(&wire, RELATION_OID, "public", "outbox", COLUMNS, 5);
+	wire_relation(&wire, RELATION_OID, "public", "outbox", wire_outbox_columns, 5);
 	f->size = wire.size;
 }
 

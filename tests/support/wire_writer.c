@@ -3,6 +3,13 @@
 #include <assert.h>
 #include <string.h>
 
+#include "rows.h"
+
+const struct wire_column wire_outbox_columns[] = {
+	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
+	{ "type", TEXT_OID }, { "payload", TEXT_OID },
+};
+
 void wire_init(struct wire_writer *w, uint8_t *room, size_t size_max)
 {
 	*w = (struct wire_writer){ .bytes = room, .size_max = size_max };

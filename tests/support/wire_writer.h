@@ -30,6 +30,9 @@ struct wire_column {
 	uint32_t type_oid;
 };
 
+/* Of Debezium's outbox table, each of type text. */
+extern const struct wire_column wire_outbox_columns[5];
+
 void wire_init(struct wire_writer *w, uint8_t *room, size_t size_max);
 struct wp_span wire_span(const struct wire_writer *w);
 

@@ -18,11 +18,6 @@ static struct wp_feed *feed;
 static struct wp_fed fed;
 static struct wp_error error;
 
-static const struct wire_column columns[] = {
-	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-	{ "type", TEXT_OID }, { "payload", TEXT_OID },
-};
-
 static int set_up(void **state)
 {
 	options = default_options();
@@ -96,7 +91,7 @@ static enum wp_rc take_relation(uint32_t oid, const char *schema, const char *na
 {
 	struct wire_writer w = writer();
 
-	wire_relation(&w, oid, schema, name, columns, 5);
+	wire_relation(&w, oid, schema, name, wire_outbox_columns, 5);
 	return take(&w);
 }
 

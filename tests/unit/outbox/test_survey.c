@@ -16,11 +16,6 @@ static struct wp_survey_event event;
 static bool is_event;
 static struct wp_error error;
 
-static const struct wire_column columns[] = {
-	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-	{ "type", TEXT_OID }, { "payload", TEXT_OID },
-};
-
 static const struct wp_timelines timelines = {
 	.current = 5,
 	.count = 1,
@@ -84,7 +79,7 @@ static void relation(uint32_t oid, const char *schema, const char *name)
 {
 	struct wire_writer w = writer();
 
-	wire_relation(&w, oid, schema, name, columns, 5);
+	wire_relation(&w, oid, schema, name, wire_outbox_columns, 5);
 	CHECK_EQ(take(&w), WP_OK);
 }
 

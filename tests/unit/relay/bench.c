@@ -125,13 +125,9 @@ void send_begin_as(wp_lsn commit_lsn, uint32_t xid)
 
 void send_relation(uint32_t oid, const char *name)
 {
-	static const struct wire_column columns[] = {
-		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-		{ "type", TEXT_OID }, { "payload", TEXT_OID },
-	};
 	struct wire_writer w = start();
 
-	wire_relation(&w, oid, "public", name, columns, 5);
+	wire_relation(&w, oid, "public", name, wire_outbox_columns, 5);
 	scripted_source_send(&bench.source, &w);
 }
 

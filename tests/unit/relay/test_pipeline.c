@@ -34,11 +34,6 @@ static struct bench {
 	struct wire_writer wire;
 } b;
 
-static const struct wire_column COLUMNS[] = {
-	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-	{ "type", TEXT_OID }, { "payload", TEXT_OID },
-};
-
 static enum wp_rc build(void)
 {
 	b.outboxes = only(&b.options, b.ignore);
@@ -129,7 +124,7 @@ static enum wp_rc commit(wp_lsn commit_lsn)
 
 static enum wp_rc relation(uint32_t oid, const char *schema, const char *name)
 {
-	wire_relation(data(), oid, schema, name, COLUMNS, 5);
+	wire_relation(data(), oid, schema, name, wire_outbox_columns, 5);
 	return offer();
 }
 
@@ -465,7 +460,7 @@ static void columns_are_found_by_name_in_each_new_relation(void **state)
 
 static void a_missing_column_stops_and_is_named(void **state)
 {
-	wire_relation(data(), OUTBOX, "public", "outbox", COLUMNS, 4);
+	wire_relation(data(), OUTBOX, "public", "outbox", wire_outbox_columns, 4);
 	CHECK_EQ(offer(), WP_CONFIG);
 	CHECK_HAS(b.error.text, "payload");
 	CHECK_EQ(offer(), WP_CONFIG); /* again, if it is offered again */
@@ -586,13 +581,13 @@ static void a_new_stream_makes_all_that_was_told_void(void **state)
 static void relations_without_end_stop_with_the_cure(void **state)
 {
 	for (uint32_t i = 0; i < 100000; i++) {
-		wire_relation(data(), 20000 + i, "s", "t", COLUMNS, 1);
+		wire_relation(data(), 20000 + i, "s", "t", wire_outbox_columns, 1);
 		TAKE(offer());
 	}
-	wire_relation(data(), 19999, "s", "t", COLUMNS, 1);
+	wire_relation(data(), 19999, "s", "t", wire_outbox_columns, 1);
 	CHECK_EQ(offer(), WP_CONFIG);
 	CHECK_HAS(b.error.text, "100000");
-	wire_relation(data(), 20000, "s", "t", COLUMNS, 1);
+	wire_relation(data(), 20000, "s", "t", wire_outbox_columns, 1);
 	TAKE(offer()); /* a known one again */
 }
 
@@ -638,7 +633,7 @@ static void a_leaf_of_the_outbox_is_the_outbox(void **state)
 static void a_leaf_that_lacks_a_column_stops(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made" };
-	wire_relation(data(), LEAF, "public", "outbox_p1", COLUMNS, 4);
+	wire_relation(data(), LEAF, "public", "outbox_p1", wire_outbox_columns, 4);
 	TAKE(offer());
 	TAKE(begin(0x100));
 	wire_insert(data(), LEAF, VALUES, 4);
@@ -1197,7 +1192,7 @@ static void what_cannot_be_read_leaves_the_last_event_as_it_is(void **state)
 	CHECK_EQ(outbox(), WP_OK);
 	CHECK_EQ(row("1"), WP_OK);
 
-	wire_relation(data(), OUTBOX, "public", "outbox", COLUMNS, 2);
+	wire_relation(data(), OUTBOX, "public", "outbox", wire_outbox_columns, 2);
 	CHECK_EQ(offer(), WP_CONFIG);
 	CHECK_EQ(wp_pipeline_last_position(b.pipeline)->commit_lsn, 100);
 	CHECK_EQ(wp_pipeline_take(b.pipeline, (struct wp_span){ junk, sizeof(junk) }, &b.taken,

@@ -32,11 +32,6 @@ static const struct wp_timelines timelines = {
 	.past = { { .timeline = 3, .ends_at = 250 } },
 };
 
-static const struct wire_column columns[] = {
-	{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
-	{ "type", TEXT_OID }, { "payload", TEXT_OID },
-};
-
 /* "nothing", "event POSITION ID", the same with a reason, "asks", "broken REASON". */
 struct said {
 	char text[4096];
@@ -226,7 +221,7 @@ static void commit(wp_lsn commit_lsn)
 
 static void relation(uint32_t oid, const char *schema, const char *name)
 {
-	wire_relation(message_of(), oid, schema, name, columns, 5);
+	wire_relation(message_of(), oid, schema, name, wire_outbox_columns, 5);
 	all_say("nothing");
 }
 
