@@ -47,6 +47,12 @@ void step(void);
 void live(int64_t ms);
 bool noted(const char *event);
 #define CHECK_STATE(wanted_) CHECK_TEXT(wp_state_name(bench.snapshot.state), (wanted_))
+/* The last step was the relay's last. */
+#define CHECK_OVER(exit_code_)                                           \
+	do {                                                             \
+		CHECK_EQ(bench.step, WP_STEP_OVER);                      \
+		CHECK_EQ(wp_relay_exit_code(bench.relay), (exit_code_)); \
+	} while (0)
 
 /* What the server sends; it is read with the next step. A commit ends 8 behind its record's start. */
 void send_begin(wp_lsn commit_lsn);

@@ -180,8 +180,7 @@ static void what_loses_events_stops_it_with_three(void **state)
 	live(1);
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 }
 
 static void before_the_first_answer_all_was_well_as_it_connected(void **state)
@@ -453,8 +452,7 @@ static void had(const char *owner, wp_lsn confirmed, bool stopped)
 
 static void check_refused(const char *how)
 {
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_EQ(b->source.starts, 0);
 	CHECK_NOTED("E:slot_moved");
 	CHECK_HAS(b->error.text, how);

@@ -104,6 +104,19 @@ static wp_ticket last_ticket(void)
 	return scripted_sink_last(&b->sink)->ticket;
 }
 
+/* Streaming, and event "1" is in flight; its transaction ends at 208. */
+static void stream_one(void)
+{
+	stream();
+	one_event(200, "1");
+}
+
+static void lose_server(void)
+{
+	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
+	step();
+}
+
 /* From rewinding to streaming again; the slot stands where we left it. */
 static void rewind_through(void)
 {
@@ -159,8 +172,7 @@ static void starting_is_given_up_after_a_minute(void **state)
 
 static void flush_never_passes_an_event_that_was_not_confirmed(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	live(30 * 1000);
 	CHECK(b->source.statuses > 0);
 	CHECK_EQ(b->source.status.flush, SLOT);
@@ -175,8 +187,7 @@ static void flush_never_passes_an_event_that_was_not_confirmed(void **state)
 
 static void confirmed_events_are_counted_once(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	confirm(1);
 	confirm(1);
 	CHECK_EQ(b->snapshot.confirmed, 1);
@@ -186,8 +197,7 @@ static void confirmed_events_are_counted_once(void **state)
 static void the_snapshot_tells_how_it_stands(void **state)
 {
 	b->source.view.facts.server_lsn = SLOT;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	send_keepalive(500, false);
 	step();
 	CHECK_EQ(b->snapshot.in_flight, 1);
@@ -341,8 +351,7 @@ static void while_paused_an_unreachable_server_is_lost(void **state)
 
 static void pings_without_progress_let_the_server_go(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	for (int i = 0; i < 30 && b->snapshot.state == WP_STREAMING; i++) {
 		send_keepalive(300, true);
 		step_after(100);
@@ -390,8 +399,7 @@ static void what_came_before_a_standstill_is_not_sent_after_it(void **state)
 static void what_waits_in_the_queue_is_purged_after_a_standstill(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 2000;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	step_after(2000);
 	CHECK_STATE("backing_off");
 	CHECK_EQ(b->sink.purges, 1);
@@ -404,8 +412,7 @@ static void what_waits_in_the_queue_is_purged_after_a_standstill(void **state)
 static void a_suspended_machine_is_a_standstill_though_no_timer_was_late(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 60 * 1000;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	unsigned statuses = b->source.statuses;
 	b->suspended_ms = 59 * 1000;
 	step();
@@ -421,8 +428,7 @@ static void a_suspended_machine_is_a_standstill_though_no_timer_was_late(void **
 static void a_machine_suspended_without_a_stream_purges_what_waits_too(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 2000;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	scripted_source_fail(&b->source, WP_REACT_LET_GO, "");
 	step();
 	CHECK_STATE("backing_off");
@@ -439,8 +445,7 @@ static void a_machine_suspended_without_a_stream_purges_what_waits_too(void **st
 static void a_wall_clock_that_jumps_ahead_by_a_minute_is_a_paused_machine(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 60 * 1000;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	b->wall_ahead_ms = 60 * 1000;
 	step();
 	CHECK(!noted("stood_still"));
@@ -512,8 +517,7 @@ static void a_keepalive_says_that_nothing_is_stuck_behind_it(void **state)
 /* The server has sent its log but for `left` bytes of what there was, and does not answer any more. */
 static void stream_unanswered(wp_lsn left)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	send_keepalive(b->snapshot.server - left, false);
 	step();
 	b->source.view.health.unanswered = true;
@@ -537,8 +541,7 @@ static void in_the_middle_of_a_backlog_a_server_that_does_not_answer_is_probed(v
 static void what_a_probe_said_of_an_earlier_stream_is_forgotten(void **state)
 {
 	b->source.view.probe = WP_PROBE_STOPPING;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	CHECK_STATE("streaming");
 }
 
@@ -565,8 +568,7 @@ static void while_streaming_a_probe_without_answer_means_nothing(void **state)
 
 static void a_server_that_was_let_go_is_left_alone_through_a_rewind(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
 	CHECK_STATE("backing_off");
@@ -637,8 +639,7 @@ static void find_the_topic_missing(void)
 
 static void an_event_taken_for_a_missing_topic_is_waited_for_and_flows_on(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	find_the_topic_missing();
 	CHECK_STATE("paused");
 	CHECK(noted("topic_waiting"));
@@ -665,8 +666,7 @@ static void the_event_that_is_named_is_the_one_that_waits_in_the_sink(void **sta
 		.position = { .timeline = 1, .commit_lsn = 0x2000 },
 	};
 
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	b->sink.view.waiting = &waiting;
 	find_the_topic_missing();
@@ -695,8 +695,7 @@ static void a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once(void **sta
 
 static void a_stop_waits_for_what_is_with_kafka_only(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	find_the_topic_missing(); /* of the second */
 	unsigned purges = b->sink.purges;
@@ -802,8 +801,7 @@ static void live_on(int64_t ms)
 
 static void a_kafka_that_answers_and_confirms_nothing_is_told_each_minute(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	live_on(59 * 1000);
 	CHECK(!noted("sink_stalled"));
 	live_on(1000);
@@ -826,8 +824,7 @@ static void a_kafka_that_answers_and_confirms_nothing_is_told_each_minute(void *
 
 static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	live_on(40 * 1000);
 	confirm(1);
@@ -851,8 +848,7 @@ static void lose_the_sink(void)
 
 static void an_unreachable_sink_is_told_each_minute_with_what_waits(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	lose_the_sink();
 	step();
 	CHECK(noted("W:sink_unreachable"));
@@ -879,8 +875,7 @@ static void an_event_that_was_never_sent_waits_too(void **state)
 	b->sink.view.state = WP_SINK_STARTING;
 	lose_the_sink();
 	pause();
-	stream();
-	one_event(200, "1");
+	stream_one();
 	CHECK_STATE("paused");
 	CHECK_EQ(b->snapshot.in_flight, 0);
 	CHECK(b->snapshot.oldest.any);
@@ -889,8 +884,7 @@ static void an_event_that_was_never_sent_waits_too(void **state)
 	CHECK(noted("sink_unreachable"));
 	CHECK_HAS(b->last.text, "an event has been waiting for 60 s to be sent");
 	/* The stream begins anew, and it is the same event. */
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	CHECK_EQ(b->snapshot.oldest.waiting_ms, 0);
 	reconnect();
 	run_copy();
@@ -1078,8 +1072,7 @@ static void a_standby_waits_for_no_topic(void **state)
 	pause();
 	one_event(200, "1");
 	CHECK_STATE("paused");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.slot_active = true;
 	live(12 * 1000);
 	CHECK_STATE("connecting");
@@ -1099,8 +1092,7 @@ static void a_table_nobody_configured_stops_it(void **state)
 	send_unknown_row();
 	answer("", WIRE_XID + 1);
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_HAS(b->error.text, "public.outbox_p1");
 }
 
@@ -1235,8 +1227,7 @@ static void a_standby_that_takes_the_slot_meanwhile_has_it(void **state)
 
 static void a_refused_event_makes_it_stream_again_from_safe(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	confirm(1);
 	refuse(2, WP_REACT_REWIND, false);
@@ -1254,8 +1245,7 @@ static void a_refused_event_makes_it_stream_again_from_safe(void **state)
 
 static void what_is_in_flight_comes_to_rest_before_the_sink_begins_anew(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	refuse(1, WP_REACT_REWIND, false);
 	CHECK_EQ(b->sink.view.in_flight, 1);
@@ -1269,8 +1259,7 @@ static void what_is_in_flight_comes_to_rest_before_the_sink_begins_anew(void **s
 
 static void what_does_not_come_to_rest_in_ten_seconds_is_given_up(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	refuse(1, WP_REACT_REWIND, false);
 	live(9999);
@@ -1281,8 +1270,7 @@ static void what_does_not_come_to_rest_in_ten_seconds_is_given_up(void **state)
 
 static void a_purged_event_settles_nothing_and_is_streamed_again(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	refuse(1, WP_REACT_REWIND, false);
 	scripted_sink_purged(&b->sink, 2);
@@ -1294,8 +1282,7 @@ static void a_purged_event_settles_nothing_and_is_streamed_again(void **state)
 
 static void a_broken_sink_is_rewound_too(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	b->sink.view.state = WP_SINK_BROKEN;
 	step();
 	CHECK(noted("sink_broken"));
@@ -1325,8 +1312,7 @@ static void the_same_refusal_three_times_at_one_place_stops_it(void **state)
 	one_event(200, "1");
 	refuse(last_ticket(), WP_REACT_REWIND, false);
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK(noted("sink_refuses")); /* the last try was one by one: it has a name */
 	CHECK_HAS(b->error.text, "id 1 ");
 	CHECK_HAS(b->error.text, "3 times in a row with SOME_ERROR");
@@ -1336,8 +1322,7 @@ static void the_same_refusal_three_times_at_one_place_stops_it(void **state)
 static void with_a_limit_of_one_the_first_refusal_stops_it(void **state)
 {
 	b->options.rewinds_max = 1;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	refuse(last_ticket(), WP_REACT_REWIND, false);
 	CHECK(noted("sink_refuses"));
 	CHECK_HAS(b->error.text, "1 times in a row with SOME_ERROR");
@@ -1373,8 +1358,7 @@ static void progress_between_refusals_starts_the_count_again(void **state)
 
 static void a_sink_that_begins_anew_and_waits_for_a_topic_is_good_enough(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	refuse(1, WP_REACT_WAIT_TOPIC, false);
 	CHECK_STATE("rebuilding");
 	b->sink.view.state = WP_SINK_WAITING;
@@ -1416,8 +1400,7 @@ static int64_t wait_after_refusal(void)
 
 static void a_confirmation_makes_the_next_rewind_quick_again(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	CHECK(wait_after_refusal() <= 100);
 	one_event(200, "1");
 	CHECK(wait_after_refusal() >= 100);
@@ -1435,15 +1418,13 @@ static void a_sink_that_failed_stops_it_with_its_exit_code(void **state)
 	b->sink.view.error = (struct wp_error){ .text = "wrong password" };
 	step();
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+	CHECK_OVER(2);
 	CHECK_TEXT(b->error.text, "wrong password");
 }
 
 static void the_first_error_is_told_once_and_gives_the_exit_code(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	b->sink.view.state = WP_SINK_FAILED;
 	b->sink.view.reaction = WP_REACT_STOP_CONFIG;
 	step();
@@ -1457,8 +1438,7 @@ static void the_first_error_is_told_once_and_gives_the_exit_code(void **state)
 
 static void a_sink_that_failed_is_not_waited_for(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	b->sink.view.state = WP_SINK_FAILED;
 	b->sink.view.reaction = WP_REACT_STOP_HUMAN;
 	step();
@@ -1468,8 +1448,7 @@ static void a_sink_that_failed_is_not_waited_for(void **state)
 
 static void a_sink_that_fails_while_it_stops_ends_the_draining(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	wp_relay_stop(b->relay, now());
 	step();
 	CHECK_STATE("draining");
@@ -1495,8 +1474,7 @@ static void a_sink_that_needs_a_human_stops_it_with_three(void **state)
 
 static void an_old_client_that_never_ends_calls_for_another_process(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	refuse(1, WP_REACT_REWIND, false);
 	live(10 * 1000);
 	CHECK_STATE("rebuilding");
@@ -1511,8 +1489,7 @@ static void an_old_client_that_never_ends_calls_for_another_process(void **state
 
 static void isolate(void)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	refuse(1, WP_REACT_ISOLATE, true);
 	refuse(2, WP_REACT_ISOLATE, true);
@@ -1541,8 +1518,7 @@ static void the_one_that_is_refused_alone_is_named_and_stops_it(void **state)
 	one_event(300, "guilty");
 	refuse(last_ticket(), WP_REACT_ISOLATE, true);
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_HAS(b->error.text, "id guilty ");
 	CHECK_HAS(b->error.text, "public.outbox");
 	CHECK_HAS(b->error.text, "SOME_ERROR");
@@ -1594,8 +1570,7 @@ static void the_one_alone_may_be_named_on_the_way_to_rest(void **state)
 	live(2000);
 	CHECK_STATE("rewinding");
 	refuse(last_ticket(), WP_REACT_ISOLATE, true);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_HAS(b->error.text, "id guilty ");
 }
 
@@ -1662,8 +1637,7 @@ static void an_undeliverable_row_stops_it_and_is_named(void **state)
 	send_row_of(OUTBOX, "guilty", NULL);
 	step();
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK(noted("event_undeliverable"));
 	CHECK_HAS(b->error.text,
 		  "with id guilty (position 0000-00000001-00000000000000C8-00000000, ");
@@ -1860,8 +1834,7 @@ static void held_it_leaves_with_its_code_when_it_is_told_to(void **state)
 	hold_by_an_undeliverable_row();
 	wp_relay_stop(b->relay, now());
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 }
 
 static void told_to_leave_while_it_halts_it_is_not_held(void **state)
@@ -1880,24 +1853,20 @@ static void told_to_leave_while_it_halts_it_is_not_held(void **state)
 static void what_a_restart_may_help_is_not_held(void **state)
 {
 	b->options.on_halt = WP_ON_HALT_HOLD;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	refuse(1, WP_REACT_REWIND, false);
 	live(10 * 1000);
 	b->sink.view.state = WP_SINK_STARTING;
 	live(60 * 1000); /* sink_stuck */
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 1);
+	CHECK_OVER(1);
 }
 
 /* -- a lost connection ---------------------------------------------------- */
 
 static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **state)
 {
-	stream();
-	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	stream_one();
+	lose_server();
 	CHECK(noted("stream_broken"));
 	CHECK_EQ(b->snapshot.reconnects, 1);
 	live(12 * 1000);
@@ -1920,8 +1889,7 @@ static void half_a_transaction_is_taken_again_whole(void **state)
 	send_relation(OUTBOX, "outbox");
 	send_row("1");
 	step();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	reconnect();
 	CHECK_EQ(b->source.start_at, SLOT);
 	run_copy();
@@ -1940,8 +1908,7 @@ static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state
 	send_relation(OUTBOX, "outbox");
 	send_row("1");
 	step();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	reconnect();
 	run_copy();
 	send_keepalive(190, false);
@@ -1987,8 +1954,7 @@ static void stream_after_trouble(void)
 
 static int64_t wait_after_loss(void)
 {
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	CHECK_STATE("backing_off");
 	return wp_relay_due(b->relay) - b->now_ms;
 }
@@ -2058,8 +2024,7 @@ static void the_same_error_of_the_server_three_times_stops_it(void **state)
 	}
 	CHECK(noted("stream_stuck"));
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 }
 
 static void what_passes_by_itself_is_waited_out(void **state)
@@ -2118,8 +2083,7 @@ static void what_a_human_must_cure_stops_it(void **state)
 	step();
 	scripted_source_fail(&b->source, WP_REACT_STOP_HUMAN, "42704");
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_TEXT(b->error.text, "as scripted");
 }
 
@@ -2128,8 +2092,7 @@ static void wrong_configuration_stops_it_at_the_start_only(void **state)
 	step();
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "28P01");
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+	CHECK_OVER(2);
 	wp_relay_free(b->relay);
 	CHECK_EQ(set_up(state), 0);
 	stream();
@@ -2159,8 +2122,7 @@ static void wrong_configuration_at_the_first_start_of_a_stream_stops_it(void **s
 	CHECK_STATE("starting");
 	scripted_source_fail(&b->source, WP_REACT_STOP_CONFIG, "22023");
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 2);
+	CHECK_OVER(2);
 }
 
 /* -- who holds the slot --------------------------------------------------- */
@@ -2189,10 +2151,8 @@ static void a_slot_held_by_another_is_waited_for(void **state)
 
 static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **state)
 {
-	stream();
-	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	stream_one();
+	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
 	b->source.view.facts.checkpoint_taken_at = SLOT;
 	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
@@ -2208,10 +2168,8 @@ static void when_another_took_the_slot_over_our_tickets_are_forgotten(void **sta
 
 static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(void **state)
 {
-	stream();
-	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	stream_one();
+	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
 	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
 	reconnect();
@@ -2223,26 +2181,21 @@ static void what_does_not_come_to_rest_after_a_takeover_goes_with_its_producer(v
 
 static void a_slot_that_moved_by_itself_needs_a_human(void **state)
 {
-	stream();
-	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	stream_one();
+	lose_server();
 	b->source.view.facts.slot_confirmed = 500;
 	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "us");
 	reconnect();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK(noted("slot_moved"));
 	CHECK_HAS(b->error.text, "0/1F4");
 }
 
 static void a_takeover_is_explained_by_where_the_slot_stood(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	confirm(1);
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	/* We took over from another at 500, and the connection broke as we began. */
 	b->source.view.facts.slot_confirmed = 500;
 	b->source.view.facts.checkpoint_taken_at = 500;
@@ -2254,10 +2207,8 @@ static void a_takeover_is_explained_by_where_the_slot_stood(void **state)
 
 static void after_a_purge_only_a_stream_from_the_slot_will_do(void **state)
 {
-	stream();
-	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	stream_one();
+	lose_server();
 	b->source.view.facts.slot_active = true;
 	reconnect();
 	CHECK_STATE("standby");
@@ -2273,8 +2224,7 @@ static void after_a_purge_only_a_stream_from_the_slot_will_do(void **state)
 
 	/* Once only: from now on a lost connection resumes at read again. */
 	one_event(200, "1");
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	reconnect();
 	CHECK_EQ(b->source.start_at, 208);
 }
@@ -2286,15 +2236,13 @@ static void what_was_told_before_a_takeover_explains_nothing_after_it(void **sta
 	confirm(1);
 	live(1000);
 	CHECK_EQ(b->source.status.flush, 408);
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.timelines.current = 2;
 	b->source.view.facts.slot_confirmed = 150;
 	reconnect();
 	CHECK_EQ(b->source.start_at, 150);
 	run_copy();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.slot_confirmed = 300;
 	b->source.view.facts.checkpoint_taken_at = 150;
 	(void)snprintf(b->source.view.facts.checkpoint_owner, WP_OWNER_SIZE, "another");
@@ -2304,12 +2252,10 @@ static void what_was_told_before_a_takeover_explains_nothing_after_it(void **sta
 
 static void a_slot_behind_us_is_no_matter(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	confirm(1);
 	live(1000);
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.slot_confirmed = SLOT; /* a crash forgot what we told */
 	reconnect();
 	CHECK_STATE("starting");
@@ -2318,11 +2264,9 @@ static void a_slot_behind_us_is_no_matter(void **state)
 
 static void a_promotion_starts_from_the_slot(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	confirm(1);
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.timelines.current = 2;
 	reconnect();
 	CHECK_STATE("starting");
@@ -2334,8 +2278,7 @@ static void another_cluster_is_refused_until_the_epoch_is_raised(void **state)
 	b->source.view.facts.checkpoint_system_id = 78;
 	b->source.view.facts.checkpoint_epoch = 4;
 	connect();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 	CHECK_HAS(b->error.text, "relay.epoch = 5");
 
 	wp_relay_free(b->relay);
@@ -2351,8 +2294,7 @@ static void a_cluster_that_changes_under_us_is_refused_with_any_epoch(void **sta
 {
 	b->options.epoch = 5;
 	stream();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	b->source.view.facts.system_id = 78;
 	reconnect();
 	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
@@ -2378,8 +2320,7 @@ static void ask_to_stop(void)
 
 static void a_stop_drains_tells_the_last_flush_and_ends_the_copy(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	CHECK_STATE("draining");
 	CHECK(!b->source.reading);
@@ -2398,8 +2339,7 @@ static void a_stop_drains_tells_the_last_flush_and_ends_the_copy(void **state)
 
 static void with_nothing_in_flight_a_stop_ends_the_copy_at_once(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	confirm(1);
 	step();
 	ask_to_stop();
@@ -2453,8 +2393,7 @@ static void a_transaction_of_which_nothing_was_sent_does_not_hold_up_a_stop(void
 
 static void draining_leaves_time_to_end_the_copy(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	live(SHUTDOWN_MS - 3000 - 1);
 	CHECK_STATE("draining");
@@ -2462,15 +2401,13 @@ static void draining_leaves_time_to_end_the_copy(void **state)
 	CHECK_STATE("finishing");
 	CHECK_EQ(b->source.status.flush, SLOT);
 	live(3000);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	CHECK_OVER(0);
 }
 
 static void a_short_shutdown_time_is_kept_too(void **state)
 {
 	b->options.shutdown_timeout_ms = 400;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	live(299);
 	CHECK_STATE("draining");
@@ -2497,19 +2434,15 @@ static void a_stop_while_paused_takes_nothing_more(void **state)
 
 static void a_connection_lost_while_draining_ends_it(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	lose_server();
+	CHECK_OVER(0);
 }
 
 static void a_refusal_while_draining_settles_nothing(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	refuse(1, WP_REACT_REWIND, false);
 	CHECK_STATE("finishing");
@@ -2519,8 +2452,7 @@ static void a_refusal_while_draining_settles_nothing(void **state)
 static void without_a_stream_a_stop_is_immediate(void **state)
 {
 	ask_to_stop(); /* before it ever connected */
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	CHECK_OVER(0);
 
 	wp_relay_free(b->relay);
 	CHECK_EQ(set_up(state), 0);
@@ -2528,15 +2460,13 @@ static void without_a_stream_a_stop_is_immediate(void **state)
 	connect();
 	CHECK_STATE("standby");
 	ask_to_stop();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	CHECK_OVER(0);
 }
 
 static void stop_without_the_stream(void)
 {
 	stream();
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	CHECK_STATE("backing_off");
 	b->source.part_answer = WP_SOURCE_FINISHING;
 	ask_to_stop();
@@ -2550,8 +2480,7 @@ static void after_a_lost_stream_a_stop_says_the_last_word(void **state)
 	stop_without_the_stream();
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 0);
+	CHECK_OVER(0);
 }
 
 static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
@@ -2566,8 +2495,7 @@ static void a_last_word_that_nobody_takes_is_not_waited_for(void **state)
 /* It ended the copy in good order, and its host went away. */
 static void the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_too(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	CHECK_STATE("draining");
 	b->source.part_answer = WP_SOURCE_FINISHING;
@@ -2584,8 +2512,7 @@ static void the_last_word_to_a_server_that_stopped_meanwhile_has_three_seconds_t
 static void a_suspended_machine_that_was_stopping_purges_and_says_its_last_word(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 2000;
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	CHECK_STATE("draining");
 	b->suspended_ms = 2000;
@@ -2606,8 +2533,7 @@ static void a_copy_that_is_refused_as_it_ends_is_not_waited_for(void **state)
 	CHECK_EQ(b->step, WP_STEP_WAIT);
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 }
 
 static void a_refused_stream_has_its_last_word(void **state)
@@ -2621,14 +2547,12 @@ static void a_refused_stream_has_its_last_word(void **state)
 	CHECK_EQ(b->source.parts, 1);
 	b->source.view.state = WP_SOURCE_FINISHED;
 	step();
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 3);
+	CHECK_OVER(3);
 }
 
 static void a_stop_while_rewinding_is_immediate(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	one_event(300, "2");
 	refuse(1, WP_REACT_REWIND, false);
 	CHECK_STATE("rewinding");
@@ -2650,8 +2574,7 @@ static void a_stop_at_the_end_of_isolation_tells_the_last_position(void **state)
 
 static void a_second_request_to_stop_gives_no_more_time(void **state)
 {
-	stream();
-	one_event(200, "1");
+	stream_one();
 	ask_to_stop();
 	live(5000);
 	ask_to_stop();
@@ -2736,8 +2659,7 @@ static void without_memory_it_stops_and_a_restart_may_help(void **state)
 	step();
 	memory_works();
 	live(SHUTDOWN_MS);
-	CHECK_EQ(b->step, WP_STEP_OVER);
-	CHECK_EQ(wp_relay_exit_code(b->relay), 1);
+	CHECK_OVER(1);
 	CHECK(noted("out_of_memory"));
 }
 
@@ -2803,8 +2725,7 @@ static void enums_without_room_for_their_labels_are_told_of_once(void **state)
 	stream();
 	CHECK(noted("W:enum_labels_left_out"));
 	b->events[0] = '\0';
-	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "");
-	step();
+	lose_server();
 	reconnect();
 	run_copy();
 	CHECK(noted("streaming"));
