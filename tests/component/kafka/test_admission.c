@@ -84,8 +84,7 @@ static struct wp_record record_of_wire_size(const char *topic, size_t size)
 static void an_event_at_the_topics_limit_passes_and_one_byte_more_is_data(void **state)
 {
 	world_property(&w, "compression.type", "none");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 5000);
 	settle();
 
@@ -120,8 +119,7 @@ static struct wp_asked limit_of(const char *message_max, const char *segment)
 static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **state)
 {
 	world_property(&w, "compression.type", "none");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	struct wp_asked told = limit_of("1048588", "1073741824");
 	CHECK_EQ(told.limit, 1048588);
 	CHECK_TEXT(told.limit_name, "max.message.bytes");
@@ -140,8 +138,7 @@ static void a_segment_below_max_message_bytes_is_the_limit_and_is_named(void **s
 static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void **state)
 {
 	world_property(&w, "compression.type", "none");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 5000);
 	settle();
 	wp_topics_find(&inside()->admission.topics, "orders")->answered_at_ms -= 10001;
@@ -154,8 +151,7 @@ static void an_old_limit_is_read_again_before_an_event_is_called_too_large(void 
 
 static void with_compression_the_broker_decides(void **state)
 {
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 5000);
 	struct wp_record above = record_of_wire_size("orders", 5001);
 	world_send(&w, 2, &above);
@@ -165,8 +161,7 @@ static void with_compression_the_broker_decides(void **state)
 static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_flight(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	CHECK_EQ(effective_batch_size(), 1000000);
 	world_send(&w, 2, &record);
 	answer("orders", 65536);
@@ -192,8 +187,7 @@ static void a_limit_below_batch_size_makes_a_new_producer_when_nothing_is_in_fli
 static void the_users_batch_size_is_kept_below_a_limit_that_is_not_smaller(void **state)
 {
 	world_property(&w, "batch.size", "30000");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 30000);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
 	CHECK(!inside()->clients.reopens);
@@ -216,8 +210,7 @@ static void one_by_one_the_batch_size_waits_for_the_next_restart(void **state)
 
 static void a_tiny_limit_still_gives_a_batch_size(void **state)
 {
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 100);
 	settle();
 	CHECK_EQ(effective_batch_size(), 1);
@@ -226,8 +219,7 @@ static void a_tiny_limit_still_gives_a_batch_size(void **state)
 static void a_size_refused_by_report_names_the_limit_and_has_it_read_again(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 2000000);
 	rd_kafka_mock_push_request_errors(w.cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	world_send(&w, 2, &record);
@@ -240,8 +232,7 @@ static void a_topic_refused_again_waits_longer_up_to_a_bound(void **state)
 {
 	static const int64_t waits_ms[] = { 1000, 2000, 4000, 8000, 10000, 10000 };
 
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
 		struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "orders");
 		wp_admission_distrust(&inside()->admission, "orders",
@@ -273,8 +264,7 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
 	struct wp_record another = world_record("bills", "k", "v");
-	world_open(&w);
-	world_use(&w, "bills");
+	world_open_for(&w, "bills");
 	world_send(&w, 1, &record);
 	CHECK_EQ(sent_of(5, 2, &record), 0);
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
@@ -291,8 +281,7 @@ static void the_first_record_of_a_partition_goes_alone(void **state)
 
 static void what_may_be_too_large_goes_in_front_alone(void **state)
 {
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	answer("orders", 5000);
 	settle();
 	world_use(&w, "orders");
@@ -324,8 +313,7 @@ static void when_the_first_is_refused_none_was_sent_behind_it(void **state)
 static void a_partition_long_unused_is_new_again(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	struct wp_partition *partition =
 		&wp_topics_find(&inside()->admission.topics, "orders")->partitions[0];
 	partition->confirmed_at_ms = inside()->now_ms - 600000 + 30000; /* time goes on */
@@ -340,8 +328,7 @@ static void a_partition_long_unused_is_new_again(void **state)
 static void a_purged_first_makes_room_for_another(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->reachable && world_view(&w)->state == WP_SINK_READY);
 	world_down(&w);
@@ -360,8 +347,7 @@ static void a_purged_first_makes_room_for_another(void **state)
 static void a_topic_in_use_is_asked_again_after_five_minutes(void **state)
 {
 	struct wp_record record = world_record("orders", "k", "v");
-	world_open(&w);
-	world_use(&w, "orders");
+	world_open_for(&w, "orders");
 	WORLD_UNTIL(&w, inside()->inquiry.stage == WP_INQUIRY_IDLE);
 	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "orders");
 	int64_t asked = topic->answered_at_ms -= 300000;

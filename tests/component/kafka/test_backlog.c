@@ -88,8 +88,7 @@ static void new_topics_are_asked_for_together_and_hold_up_none(void **state)
 static void events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet(void **state)
 {
 	keep_in_the_dark("new");
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	take(1, "new", "k");
 	for (wp_ticket ticket = 2; ticket <= 20; ticket++)
 		take(ticket, "known", "k");
@@ -109,8 +108,7 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 	char key[8];
 
 	keep_in_the_dark("new");
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 400; ticket++) {
 		(void)snprintf(key, sizeof(key), "k%u", (unsigned)ticket % 8);
 		take(ticket, "new", key);
@@ -132,8 +130,7 @@ static void each_key_keeps_its_order_through_the_queue(void **state)
 static void a_missing_topic_stops_all_and_the_event_that_waits_is_named(void **state)
 {
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	take(1, "new", "k");
 	take(2, "new", "k");
 	CHECK_EQ(world_view(&w)->state, WP_SINK_READY);
@@ -175,8 +172,7 @@ static void of_two_missing_topics_that_of_the_first_event_is_named(void **state)
 static void a_purge_gives_back_each_queued_record_once(void **state)
 {
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 50; ticket++)
 		take(ticket, "new", "k");
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
@@ -204,8 +200,7 @@ static void a_purge_gives_back_each_queued_record_once(void **state)
  */
 static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void **state)
 {
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	wp_topics_find(&inside()->admission.topics, "known")->partitions[0].confirmed_at_ms =
 		INT64_MIN;
 	world_down(&w);
@@ -226,8 +221,7 @@ static void what_is_taken_behind_one_that_is_being_taken_back_does_not_stay(void
 static void after_a_restart_nothing_of_the_queue_is_left(void **state)
 {
 	world_topic_says(&w, "new", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 50; ticket++)
 		take(ticket, "new", "k");
 	w.sink->ops->purge(w.sink);
@@ -305,8 +299,7 @@ static void what_waits_behind_a_first_does_not_count_the_partitions_for_ever(voi
 
 static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **state)
 {
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	w.sink->ops->restart(w.sink, WP_BATCHING_NORMAL);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_READY);
 	rd_kafka_mock_push_request_errors(w.cluster, API_PRODUCE, 1,
@@ -324,8 +317,7 @@ static void behind_a_first_that_is_refused_nothing_in_the_queue_goes(void **stat
 static void a_new_client_for_smaller_batches_sends_what_waited(void **state)
 {
 	keep_in_the_dark("new");
-	world_open(&w);
-	world_use(&w, "known");
+	world_open_for(&w, "known");
 	for (wp_ticket ticket = 1; ticket <= 10; ticket++)
 		take(ticket, "new", "k");
 	struct wp_topic *topic = wp_topics_find(&inside()->admission.topics, "new");

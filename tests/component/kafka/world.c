@@ -188,3 +188,9 @@ void world_use(struct world *w, const char *topic)
 	WORLD_UNTIL(w, world_report(w, USED) != NULL);
 	w->report_count = 0;
 }
+
+void world_open_for(struct world *w, const char *topic)
+{
+	world_open(w);
+	world_use(w, topic);
+}

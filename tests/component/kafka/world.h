@@ -31,6 +31,8 @@ void world_topic(struct world *w, const char *name, int partitions);
 void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t code);
 /* The sink on the cluster; fails the test with the reason. */
 void world_open(struct world *w);
+/* The same, and sends once so that the topic is in use; forgets the reports. */
+void world_open_for(struct world *w, const char *topic);
 void world_close(struct world *w);
 void world_down(struct world *w);
 void world_up(struct world *w);

@@ -50,10 +50,11 @@ static void log_to(int fd, enum wp_log_level level)
 	wp_log_setup(&(struct wp_log_options){ .level = level, .format = WP_LOG_LOGFMT });
 }
 
-static void restore(void)
+static int tear_down(void **state)
 {
 	CHECK_EQ(dup2(stderr_before, STDERR_FILENO), STDERR_FILENO);
 	wp_log_setup(&(struct wp_log_options){ .level = WP_LOG_INFO, .format = WP_LOG_LOGFMT });
+	return 0;
 }
 
 /* Gives the reading end. */
@@ -150,7 +151,6 @@ static void a_line_arrives(void **state)
 	       WP_INT("retry_ms", 800));
 	read_all(fd);
 	CHECK_HAS(text, "Z level=warn event=stream_broken reason=\"no reply\" retry_ms=800\n");
-	restore();
 	close(fd);
 }
 
@@ -167,7 +167,6 @@ static void lines_below_the_level_are_left_out(void **state)
 	read_all(ends[0]);
 	CHECK_EQ(count_of("\n"), 2);
 	CHECK_EQ(count_of("seen"), 2);
-	restore();
 	close(ends[0]);
 }
 
@@ -199,7 +198,6 @@ static void a_full_pipe_drops_lines_and_the_next_tells_how_many(void **state)
 	CHECK_EQ(whole_lines(), 1);
 	CHECK_EQ(count_of("log_dropped"), 0);
 	CHECK_EQ(wp_log_dropped() - before, 3);
-	restore();
 	close(fd);
 }
 
@@ -215,7 +213,6 @@ static void the_longest_lines_are_not_torn_by_a_pipe(void **state)
 		read_all(fd);
 		CHECK(whole_lines() == 2);
 	}
-	restore();
 	close(fd);
 }
 
@@ -224,7 +221,6 @@ static void others_on_the_same_pipe_keep_their_blocking_mode(void **state)
 	int fd = log_to_pipe();
 
 	CHECK_EQ(fcntl(STDERR_FILENO, F_GETFL) & O_NONBLOCK, 0);
-	restore();
 	close(fd);
 }
 
@@ -244,13 +240,12 @@ static void a_reader_that_is_gone_does_not_end_the_process(void **state)
 	say(1);
 	say(1);
 	CHECK_EQ(wp_log_dropped() - before, 2);
-	restore();
+	(void)tear_down(state);
 	/* What is missing is told to the next reader. */
 	fd = log_to_pipe();
 	say(1);
 	read_all(fd);
 	CHECK_HAS(text, "event=log_dropped dropped=2\n");
-	restore();
 	close(fd);
 }
 
@@ -268,7 +263,6 @@ static void a_full_socket_drops_lines_and_tears_none(void **state)
 	read_all(ends[0]);
 	CHECK_HAS(text, "event=log_dropped dropped=1\n");
 	CHECK_EQ(whole_lines(), 2);
-	restore();
 	close(ends[0]);
 }
 
@@ -282,7 +276,6 @@ static void a_socket_whose_peer_is_gone_does_not_end_the_process(void **state)
 	close(ends[0]);
 	say(1);
 	CHECK_EQ(wp_log_dropped() - before, 1);
-	restore();
 }
 
 static int log_to_terminal(void)
@@ -323,7 +316,6 @@ static void a_line_taken_in_part_is_ended_before_the_next_begins(void **state)
 	memcpy(text, all, sizeof(text));
 	CHECK(whole_lines() > 20);
 	CHECK(count_of("log_dropped") > 0);
-	restore();
 	close(master);
 }
 
@@ -342,7 +334,6 @@ static void a_file_takes_everything(void **state)
 	read_all(reader);
 	CHECK_EQ(count_of("event=said"), 500);
 	CHECK_EQ(wp_log_dropped(), before);
-	restore();
 	close(reader);
 	CHECK_EQ(unlink(path), 0);
 }
@@ -363,7 +354,6 @@ static void with_standard_error_closed_nothing_is_written_anywhere(void **state)
 	read_all(ends[0]);
 	CHECK_EQ(strlen(text), 0);
 	CHECK_EQ(wp_log_dropped() - before, 1);
-	restore();
 	close(ends[0]);
 }
 
@@ -387,26 +377,25 @@ static void lines_of_several_threads_do_not_mix(void **state)
 	read_all(fd);
 	(void)whole_lines();
 	CHECK_EQ(count_of("event=said"), 400 - (wp_log_dropped() - before));
-	restore();
 	close(fd);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLAIN(a_line_arrives),
-		PLAIN(lines_below_the_level_are_left_out),
-		PLAIN(a_full_pipe_drops_lines_and_the_next_tells_how_many),
-		PLAIN(the_longest_lines_are_not_torn_by_a_pipe),
-		PLAIN(others_on_the_same_pipe_keep_their_blocking_mode),
-		PLAIN(a_pipe_that_cannot_be_reopened_does_not_block_either),
-		PLAIN(a_reader_that_is_gone_does_not_end_the_process),
-		PLAIN(a_full_socket_drops_lines_and_tears_none),
-		PLAIN(a_socket_whose_peer_is_gone_does_not_end_the_process),
-		PLAIN(a_line_taken_in_part_is_ended_before_the_next_begins),
-		PLAIN(a_file_takes_everything),
-		PLAIN(with_standard_error_closed_nothing_is_written_anywhere),
-		PLAIN(lines_of_several_threads_do_not_mix),
+		CLEAN(a_line_arrives),
+		CLEAN(lines_below_the_level_are_left_out),
+		CLEAN(a_full_pipe_drops_lines_and_the_next_tells_how_many),
+		CLEAN(the_longest_lines_are_not_torn_by_a_pipe),
+		CLEAN(others_on_the_same_pipe_keep_their_blocking_mode),
+		CLEAN(a_pipe_that_cannot_be_reopened_does_not_block_either),
+		CLEAN(a_reader_that_is_gone_does_not_end_the_process),
+		CLEAN(a_full_socket_drops_lines_and_tears_none),
+		CLEAN(a_socket_whose_peer_is_gone_does_not_end_the_process),
+		CLEAN(a_line_taken_in_part_is_ended_before_the_next_begins),
+		CLEAN(a_file_takes_everything),
+		CLEAN(with_standard_error_closed_nothing_is_written_anywhere),
+		CLEAN(lines_of_several_threads_do_not_mix),
 	};
 
 	return cmocka_run_group_tests(tests, keep_stderr, restore_stderr);

@@ -8,8 +8,31 @@ static struct wp_error error;
 static struct wp_buffer texts;
 static struct wp_buffer into;
 
+static struct wp_event event;
+static struct wp_record record; /* its, with the payload {} */
+
+static void full_event(void)
+{
+	event = (struct wp_event){
+		.id = wp_span_of("7"),
+		.key = wp_span_of("42"),
+		.type = wp_span_of("Created"),
+		.route = wp_span_of("Order"),
+		.table = "public.outbox",
+		.commit_time_us = 1,
+		.position = { .epoch = 2, .timeline = 3, .commit_lsn = 0x194AB88, .ordinal = 4 },
+	};
+}
+
+static void record_of(const char *payload)
+{
+	record = (struct wp_record){ .key = event.key, .value = wp_span_of(payload) };
+}
+
 static int set_up(void **state)
 {
+	full_event();
+	record_of("{}");
 	wp_buffer_init(&texts, 4096);
 	wp_buffer_init(&into, 4096);
 	return 0;
@@ -22,27 +45,9 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static struct wp_event full_event(void)
+static Walpost__V1__Event *packed(void)
 {
-	return (struct wp_event){
-		.id = wp_span_of("7"),
-		.key = wp_span_of("42"),
-		.type = wp_span_of("Created"),
-		.route = wp_span_of("Order"),
-		.table = "public.outbox",
-		.commit_time_us = 1,
-		.position = { .epoch = 2, .timeline = 3, .commit_lsn = 0x194AB88, .ordinal = 4 },
-	};
-}
-
-static struct wp_record record_of(const struct wp_event *event, const char *payload)
-{
-	return (struct wp_record){ .key = event->key, .value = wp_span_of(payload) };
-}
-
-static Walpost__V1__Event *packed(const struct wp_event *event, const struct wp_record *record)
-{
-	CHECK_EQ(wp_envelope_protobuf(event, record, &texts, &into, &error), WP_OK);
+	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_OK);
 	Walpost__V1__Event *message = walpost__v1__event__unpack(NULL, into.size, into.data);
 	assert_non_null(message);
 	return message;
@@ -50,17 +55,16 @@ static Walpost__V1__Event *packed(const struct wp_event *event, const struct wp_
 
 static void every_field_comes_back(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{\"a\": 1}");
 	struct wp_header headers[] = {
 		{ .name = wp_span_of("id"), .value = wp_span_of("7") },
 		{ .name = wp_span_of("none"), .value = { 0 } },
 		{ .name = wp_span_of("empty"), .value = wp_span_of("") },
 	};
 
+	record_of("{\"a\": 1}");
 	record.headers = headers;
 	record.header_count = 3;
-	Walpost__V1__Event *message = packed(&event, &record);
+	Walpost__V1__Event *message = packed();
 	CHECK_TEXT(message->id, "7");
 	CHECK_TEXT(message->type, "Created");
 	CHECK_TEXT(message->aggregate, "Order");
@@ -105,8 +109,6 @@ static void its_bytes_are_those_of_the_published_message(void **state)
 		0x5A, 6, 0x0A, 1, 'h', 0x12, 1, 'v',        /* 11 header */
 	};
 	/* clang-format on */
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
 	struct wp_header header = { .name = wp_span_of("h"), .value = wp_span_of("v") };
 
 	record.headers = &header;
@@ -118,12 +120,10 @@ static void its_bytes_are_those_of_the_published_message(void **state)
 
 static void null_is_absent_and_empty_is_there(void **state)
 {
-	struct wp_event event = full_event();
-
 	event.type = (struct wp_span){ 0 };
 	event.key = (struct wp_span){ 0 };
-	struct wp_record record = record_of(&event, NULL);
-	Walpost__V1__Event *message = packed(&event, &record);
+	record_of(NULL);
+	Walpost__V1__Event *message = packed();
 	CHECK(message->type == NULL);
 	CHECK(!message->has_key);
 	CHECK(!message->has_payload);
@@ -131,8 +131,8 @@ static void null_is_absent_and_empty_is_there(void **state)
 	walpost__v1__event__free_unpacked(message, NULL);
 
 	event.type = event.key = event.id = event.route = wp_span_of("");
-	record = record_of(&event, "");
-	message = packed(&event, &record);
+	record_of("");
+	message = packed();
 	CHECK_TEXT(message->type, "");
 	CHECK_TEXT(message->id, "");
 	CHECK_TEXT(message->aggregate, "");
@@ -145,15 +145,14 @@ static void key_payload_and_header_values_may_hold_any_bytes(void **state)
 {
 	struct wp_span bytes = { .data = (const uint8_t *)"\0\xFF\x80", .size = 3 };
 	struct wp_header header = { .name = wp_span_of("h"), .value = bytes };
-	struct wp_event event = full_event();
 
 	event.key = bytes;
-	struct wp_record record = {
+	record = (struct wp_record){
 		.value = bytes,
 		.headers = &header,
 		.header_count = 1,
 	};
-	Walpost__V1__Event *message = packed(&event, &record);
+	Walpost__V1__Event *message = packed();
 	assert_memory_equal(message->key.data, "\0\xFF\x80", 3);
 	assert_memory_equal(message->payload.data, "\0\xFF\x80", 3);
 	assert_memory_equal(message->headers[0]->value.data, "\0\xFF\x80", 3);
@@ -162,8 +161,6 @@ static void key_payload_and_header_values_may_hold_any_bytes(void **state)
 
 static void the_end_of_time_does_not_wrap(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
 	int64_t last = INT64_MAX - WP_POSTGRES_EPOCH_S * INT64_C(1000000);
 	int64_t times[][2] = {
 		{ last - 1, INT64_MAX - 1 },
@@ -174,7 +171,7 @@ static void the_end_of_time_does_not_wrap(void **state)
 
 	for (size_t i = 0; i < 4; i++) {
 		event.commit_time_us = times[i][0];
-		Walpost__V1__Event *message = packed(&event, &record);
+		Walpost__V1__Event *message = packed();
 		CHECK(message->commit_time_us == times[i][1]);
 		walpost__v1__event__free_unpacked(message, NULL);
 	}
@@ -182,8 +179,6 @@ static void the_end_of_time_does_not_wrap(void **state)
 
 static void a_text_that_is_not_utf8_is_refused(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
 	struct wp_header header = { .name = wp_span_of("h\xE9") };
 
 	event.id = wp_span_of("7\xE9");
@@ -192,15 +187,15 @@ static void a_text_that_is_not_utf8_is_refused(void **state)
 	CHECK_HAS(error.text, "set outbox.envelope = raw");
 	event.id = (struct wp_span){ .data = (const uint8_t *)"7\0", .size = 2 };
 	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
-	event = full_event();
+	full_event();
 	event.type = wp_span_of("\xE9");
 	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
 	CHECK_HAS(error.text, "the type \"\\xe9\"");
-	event = full_event();
+	full_event();
 	event.route = wp_span_of("\xE9");
 	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
 	CHECK_HAS(error.text, "the raw topic \"\\xe9\"");
-	event = full_event();
+	full_event();
 	record.headers = &header;
 	record.header_count = 1;
 	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_DATA);
@@ -209,9 +204,6 @@ static void a_text_that_is_not_utf8_is_refused(void **state)
 
 static void it_fills_its_bound_and_not_one_byte_more(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
-
 	CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_OK);
 	size_t size = into.size;
 	wp_buffer_release(&into);
@@ -227,24 +219,19 @@ static void it_fills_its_bound_and_not_one_byte_more(void **state)
 
 static void the_most_headers_fit(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
 	struct wp_header headers[WP_RECORD_HEADERS_MAX];
 
 	for (size_t i = 0; i < WP_RECORD_HEADERS_MAX; i++)
 		headers[i] = (struct wp_header){ .name = wp_span_of("h") };
 	record.headers = headers;
 	record.header_count = WP_RECORD_HEADERS_MAX;
-	Walpost__V1__Event *message = packed(&event, &record);
+	Walpost__V1__Event *message = packed();
 	CHECK_EQ(message->n_headers, WP_RECORD_HEADERS_MAX);
 	walpost__v1__event__free_unpacked(message, NULL);
 }
 
 static void out_of_memory_is_said(void **state)
 {
-	struct wp_event event = full_event();
-	struct wp_record record = record_of(&event, "{}");
-
 	for (size_t i = 0; i < 2; i++) {
 		memory_fails_after(i);
 		CHECK_EQ(wp_envelope_protobuf(&event, &record, &texts, &into, &error), WP_NOMEM);

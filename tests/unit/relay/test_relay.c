@@ -74,6 +74,13 @@ static void pause(void)
 
 /* -- what the server sends ------------------------------------------------ */
 
+/* The transaction that commits at 200, up to its rows. */
+static void send_begin_rows(void)
+{
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+}
+
 static void send_row(const char *id)
 {
 	send_row_of(OUTBOX, id, "k");
@@ -243,8 +250,7 @@ static void a_long_backlog_is_taken_in_turns(void **state)
 static void fill(void)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	for (int i = 1; i <= EVENTS_MAX + 1; i++) {
 		char id[8];
 		(void)snprintf(id, sizeof(id), "%d", i);
@@ -386,8 +392,7 @@ static void what_came_before_a_standstill_is_not_sent_after_it(void **state)
 {
 	b->source.view.facts.wal_sender_timeout_ms = 2000;
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	step_after(2000);
 	CHECK_STATE("backing_off");
@@ -480,8 +485,7 @@ static void a_standstill_that_the_server_bears_with_changes_nothing(void **state
 static void a_long_pause_is_no_silence_of_the_server(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	for (int i = 0; i < EVENTS_MAX; i++)
 		send_row("1");
 	step();
@@ -679,8 +683,7 @@ static void the_event_that_is_named_is_the_one_that_waits_in_the_sink(void **sta
 static void a_stop_takes_back_what_waits_in_the_sink_and_ends_at_once(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row_of(OUTBOX, "1", "k");
 	step(); /* in the middle of its transaction */
 	CHECK_EQ(b->sink.sent_count, 1);
@@ -1578,15 +1581,13 @@ static void the_one_alone_may_be_named_on_the_way_to_rest(void **state)
 static void two_refused_of_many_in_flight_make_no_third_guilty(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	send_row("2");
 	step();
 	refuse(1, WP_REACT_ISOLATE, true);
 	rewind_through();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	send_row("2");
 	send_row("guilty");
@@ -1632,8 +1633,7 @@ static void without_a_guilty_one_batches_come_back(void **state)
 static void an_undeliverable_row_stops_it_and_is_named(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row_of(OUTBOX, "guilty", NULL);
 	step();
 	live(SHUTDOWN_MS);
@@ -1720,8 +1720,7 @@ static void an_undeliverable_row_goes_to_the_dead_letters_and_what_follows_flows
 {
 	rebuild_diverting();
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row_of(OUTBOX, "guilty", NULL);
 	send_row("2");
 	send_commit(200);
@@ -1744,8 +1743,7 @@ static void each_of_many_dead_letters_is_told_of(void **state)
 	b->options.in_flight_events = MANY;
 	rebuild_diverting();
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	for (int i = 0; i < MANY; i++)
 		send_row_of(OUTBOX, "guilty", NULL);
 	send_commit(200);
@@ -1773,8 +1771,7 @@ static void hold_by_an_undeliverable_row(void)
 {
 	b->options.on_halt = WP_ON_HALT_HOLD;
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row_of(OUTBOX, "guilty", NULL);
 	step();
 	live(SHUTDOWN_MS);
@@ -1841,8 +1838,7 @@ static void told_to_leave_while_it_halts_it_is_not_held(void **state)
 {
 	b->options.on_halt = WP_ON_HALT_HOLD;
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row_of(OUTBOX, "guilty", NULL);
 	step();
 	wp_relay_stop(b->relay, now());
@@ -1885,8 +1881,7 @@ static void a_lost_connection_resumes_at_read_with_the_tickets_alive(void **stat
 static void half_a_transaction_is_taken_again_whole(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	step();
 	lose_server();
@@ -1904,8 +1899,7 @@ static void half_a_transaction_is_taken_again_whole(void **state)
 static void what_was_lost_half_way_holds_safe_until_it_is_confirmed(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	step();
 	lose_server();
@@ -2350,8 +2344,7 @@ static void with_nothing_in_flight_a_stop_ends_the_copy_at_once(void **state)
 static void a_stop_within_a_transaction_goes_on_to_its_commit(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	step();
 	ask_to_stop();
@@ -2368,8 +2361,7 @@ static void a_stop_within_a_transaction_goes_on_to_its_commit(void **state)
 static void a_commit_that_does_not_come_is_waited_for_half_of_the_time(void **state)
 {
 	stream();
-	send_begin(200);
-	send_relation(OUTBOX, "outbox");
+	send_begin_rows();
 	send_row("1");
 	step();
 	ask_to_stop();
