@@ -45,6 +45,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
+/* Of the options as they are; the first message that is taken makes it. */
 static void make_feed(void)
 {
 	CHECK_EQ(wp_feed_new(&setup, &feed, &error), WP_OK);
@@ -62,6 +63,8 @@ static struct wire_writer writer(void)
 
 static enum wp_rc take(const struct wire_writer *w)
 {
+	if (feed == NULL)
+		make_feed();
 	return wp_feed_take(feed, wire_span(w), &fed, &error);
 }
 
@@ -133,7 +136,6 @@ static void message(bool transactional, const char *prefix, const char *content)
 
 static void a_row_is_the_record_that_a_relay_sends(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -153,7 +155,6 @@ static void a_row_is_the_record_that_a_relay_sends(void **state)
 
 static void a_message_is_a_record_in_its_place(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -167,7 +168,6 @@ static void a_message_is_a_record_in_its_place(void **state)
 
 static void the_ordinal_counts_all_inserts_and_transactional_messages(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	relation(OTHER, "walpost", "slot_checkpoint");
@@ -190,7 +190,6 @@ static void the_timeline_is_that_on_which_the_transaction_was_committed(void **s
 {
 	static const char history[] = "1\t0/12C\twhy\n";
 	CHECK_EQ(wp_timelines_read(&timelines, 2, wp_span_of(history), &error), WP_OK);
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -203,7 +202,6 @@ static void the_timeline_is_that_on_which_the_transaction_was_committed(void **s
 
 static void poison_tells_why_and_what_could_be_made(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "no topic's name");
@@ -229,7 +227,6 @@ static void poison_tells_why_and_what_could_be_made(void **state)
 static void a_row_without_a_column_that_is_needed_is_poison(void **state)
 {
 	options.column_key = "missing";
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -240,7 +237,6 @@ static void a_row_without_a_column_that_is_needed_is_poison(void **state)
 
 static void an_unknown_table_is_asked_about_and_its_row_is_offered_again(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OTHER, "public", "noise_2026");
 	CHECK_EQ(take_row(OTHER, "one", "k", "order"), WP_PAUSE);
@@ -265,7 +261,6 @@ static void know_none(void)
 
 static void a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not(void **state)
 {
-	make_feed();
 	begin(299);
 	relation(OTHER, "public", "elsewhere");
 	relation(OTHER + 1, "public", "noise");
@@ -280,7 +275,6 @@ static void a_row_of_nobodys_table_is_noted_and_one_of_an_ignored_table_is_not(v
 
 static void a_message_that_is_not_transactional_is_noted(void **state)
 {
-	make_feed();
 	message(false, "outbox", EVENT);
 	CHECK_EQ(fed.kind, WP_FED_NOTE);
 	CHECK_HAS(fed.error.text, "not transactional");
@@ -291,7 +285,6 @@ static void a_message_that_is_not_transactional_is_noted(void **state)
 static void an_update_of_an_outbox_is_noted_and_other_changes_are_nothing(void **state)
 {
 	const char *const values[] = { "one", "order", "k", "made", "" };
-	make_feed();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	relation(OTHER, "public", "elsewhere");
@@ -335,7 +328,6 @@ static void values_in_binary_are_read_by_what_is_known_of_the_columns(void **sta
 					   .known_as = "enum" };
 	CHECK(wp_column_facts_add_type(&facts, &mood, "calm,cross"));
 	setup.transfer = WP_TRANSFER_BINARY;
-	make_feed();
 	begin(299);
 	struct wire_writer w = writer();
 	wire_relation(&w, OUTBOX, "public", "outbox", typed, 5);
@@ -360,7 +352,6 @@ static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
 					   .base_oid = MOOD_OID,
 					   .known_as = "enum" };
 	options.types = WP_RENDERING_DEBEZIUM;
-	make_feed();
 	begin(299);
 	struct wire_writer w = writer();
 	wire_relation(&w, OUTBOX, "public", "outbox", typed, 5);
@@ -383,7 +374,6 @@ static void a_type_that_came_later_is_known_with_fresh_facts(void **state)
 static void what_a_pattern_covers_is_asked_about_before_it_counts(void **state)
 {
 	options.leaves = "public.*";
-	make_feed();
 	begin(299);
 	relation(OTHER, "public", "bills_1");
 	CHECK_EQ(take_row(OTHER, "1", "k", "order"), WP_PAUSE);
@@ -402,7 +392,6 @@ static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(voi
 		{ "payload", 600 /* point: its binary form is not read */ },
 	};
 	setup.transfer = WP_TRANSFER_BINARY;
-	make_feed();
 	begin(299);
 	struct wire_writer w = writer();
 	wire_relation(&w, OUTBOX, "public", "outbox", typed, 5);
@@ -412,7 +401,6 @@ static void a_column_that_cannot_be_read_as_it_must_is_a_wrong_configuration(voi
 
 static void what_is_not_the_plugins_is_refused(void **state)
 {
-	make_feed();
 	struct wire_writer w = writer();
 	wire_u8(&w, 'x');
 	CHECK_EQ(take(&w), WP_PROTO);

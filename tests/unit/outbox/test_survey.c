@@ -22,6 +22,7 @@ static const struct wp_timelines timelines = {
 	.past = { { .timeline = 3, .ends_at = 250 } },
 };
 
+/* Of the options as they are; the first message that is taken makes it. */
 static void begin_survey(void)
 {
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
@@ -64,6 +65,8 @@ static enum wp_rc take(const struct wire_writer *w)
 {
 	struct wp_span message = wire_span(w);
 
+	if (survey == NULL)
+		begin_survey();
 	return wp_survey_take(survey, message, message.size, &event, &is_event, &error);
 }
 
@@ -104,7 +107,6 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 	options.types = WP_RENDERING_DEBEZIUM;
 	options.column_timestamp = "payload";
 	options.column_partition = "payload";
-	begin_survey();
 	begin(299);
 	wire_relation(&w, OUTBOX, "public", "outbox", odd, 5);
 	CHECK_EQ(take(&w), WP_OK);
@@ -115,7 +117,6 @@ static void it_matters_not_whether_a_record_could_be_made(void **state)
 
 static void an_event_is_named_with_its_topic_and_position(void **state)
 {
-	begin_survey();
 	begin(299);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -137,7 +138,6 @@ static void an_event_is_named_with_its_topic_and_position(void **state)
 
 static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void **state)
 {
-	begin_survey();
 	begin(249);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -146,7 +146,6 @@ static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void
 
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
 {
-	begin_survey();
 	begin(UNTIL);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -157,7 +156,6 @@ static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state
 
 static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 {
-	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "no topic's name");
@@ -175,7 +173,6 @@ static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(void **state)
 {
 	outboxes.ignore = "public.noise";
-	begin_survey();
 	begin(200);
 	relation(OTHER, "public", "elsewhere");
 	relation(OTHER + 1, "public", "noise");
@@ -198,7 +195,6 @@ static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(vo
 static void a_row_without_a_column_that_is_needed_is_named_and_counted(void **state)
 {
 	options.column_key = "missing";
-	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	row(OUTBOX, "one", "k", "order");
@@ -213,7 +209,6 @@ static void leaves_are_known_by_oid_or_by_pattern(void **state)
 {
 	know_partitions(&partitions, "1 0,16500 0", WIRE_XID + 1);
 	options.leaves = "public.outbox_old*";
-	begin_survey();
 	begin(200);
 	relation(OTHER, "parts", "a");
 	row(OTHER, "one", "k", "order");
@@ -228,7 +223,6 @@ static void the_beginning_of_a_large_row_is_enough_to_name_it(void **state)
 {
 	const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
-	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	wire_insert(&w, OUTBOX, values, 5);
@@ -256,7 +250,6 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 	static const char content[] = "{\"id\":\"m\",\"aggregatetype\":\"order\","
 				      "\"aggregateid\":\"k\",\"payload\":1}";
 	options.message_prefix = "outbox";
-	begin_survey();
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "other", "x");
@@ -286,7 +279,6 @@ static void a_message_of_our_prefix_is_an_event_and_others_count_in_the_ordinal(
 static void the_beginning_of_a_large_message_tells_that_there_is_one(void **state)
 {
 	options.message_prefix = "outbox";
-	begin_survey();
 	begin(200);
 	struct wire_writer w = writer();
 	wire_message(&w, true, 190, "outbox", "{\"id\":\"m\"}");
@@ -306,7 +298,6 @@ static void the_beginning_of_a_large_change_that_is_no_event_is_passed_over(void
 	static const char *const values[] = { "one", "order", "k", "made", "a long payload" };
 	struct wire_writer w = writer();
 
-	begin_survey();
 	begin(200);
 	relation(OUTBOX, "public", "outbox");
 	for (int change = 0; change < 2; change++) {
@@ -331,7 +322,6 @@ static void the_beginning_of_a_large_change_that_is_no_event_is_passed_over(void
 static void what_is_not_the_plugins_is_refused(void **state)
 {
 	struct wire_writer w = writer();
-	begin_survey();
 	wire_u8(&w, 'x');
 	CHECK_EQ(take(&w), WP_PROTO);
 	w = writer();
