@@ -155,6 +155,16 @@ static enum wp_rc keepalive(wp_lsn wal_end, bool reply)
 }
 
 #define TAKE(answer_) CHECK_EQ((answer_), WP_OK)
+/* Of what was sent last. */
+#define CHECK_LAST(field_, wanted_) CHECK_TEXT(scripted_sink_last(&b.sink)->field_, (wanted_))
+#define CHECK_LAST_HEADERS(part_) CHECK_HAS(scripted_sink_last(&b.sink)->headers, (part_))
+
+/* The outbox is told of, and the transaction of 0x100 begins. */
+static void begin_rows(void)
+{
+	TAKE(outbox());
+	TAKE(begin(0x100));
+}
 
 static void one_row_tx(wp_lsn commit_lsn, const char *id)
 {
@@ -265,16 +275,13 @@ static void events_transactions_and_bytes_are_counted(void **state)
 
 static void ordinals_count_from_zero_in_each_transaction(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row("1"));
 	TAKE(row("2"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000001");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000001");
 	TAKE(commit(0x100));
 	one_row_tx(0x200, "3");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000200-00000000");
+	CHECK_LAST(position, "0007-00000001-0000000000000200-00000000");
 }
 
 static void messages_and_ignored_rows_count_in_the_ordinal(void **state)
@@ -290,21 +297,18 @@ static void messages_and_ignored_rows_count_in_the_ordinal(void **state)
 	know("");
 	TAKE(offer());
 	TAKE(row("1"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000002");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000002");
 	CHECK_EQ(counts()->messages, 1);
 	CHECK_EQ(counts()->ignored, 1);
 }
 
 static void a_message_outside_a_transaction_counts_in_no_ordinal(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	wire_message(data(), false, 0x90, "any", "thing");
 	TAKE(offer());
 	TAKE(row("1"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000000");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000000");
 	CHECK_EQ(counts()->messages, 1);
 }
 
@@ -332,8 +336,8 @@ static void the_timeline_is_the_one_the_commit_was_written_on(void **state)
 static void updates_deletes_and_truncates_are_counted_and_nothing_else(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
-	TAKE(outbox());
-	TAKE(begin(0x100));
+
+	begin_rows();
 	wire_update(data(), OUTBOX, VALUES, 5);
 	TAKE(offer());
 	wire_delete(data(), OUTBOX, VALUES, 5);
@@ -346,13 +350,13 @@ static void updates_deletes_and_truncates_are_counted_and_nothing_else(void **st
 	CHECK_EQ(counts()->truncates, 1);
 	CHECK_EQ(b.sink.offers, 0);
 	TAKE(row("1"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000000");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000000");
 }
 
 static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
+
 	TAKE(relation(OTHER, "public", "other"));
 	TAKE(begin(0x100));
 	wire_update(data(), OTHER, VALUES, 5);
@@ -371,6 +375,7 @@ static void updates_and_deletes_of_other_tables_are_not_counted(void **state)
 static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made", "{}" };
+
 	start();
 	TAKE(relation(OTHER, "public", "outbox_p1"));
 	TAKE(begin(0x100));
@@ -396,8 +401,8 @@ static void an_update_or_delete_of_a_table_not_known_yet_is_asked_about_first(vo
 static void insert_and_delete_in_one_transaction_still_delivers(void **state)
 {
 	static const char *const VALUES[] = { "1", NULL, NULL, NULL, NULL };
-	TAKE(outbox());
-	TAKE(begin(0x100));
+
+	begin_rows();
 	TAKE(row("1"));
 	wire_delete(data(), OUTBOX, VALUES, 5);
 	TAKE(offer());
@@ -445,17 +450,17 @@ static void columns_are_found_by_name_in_each_new_relation(void **state)
 		{ "aggregateid", TEXT_OID }, { "id", TEXT_OID },   { "aggregatetype", TEXT_OID },
 	};
 	static const char *const VALUES[] = { "{\"n\":2}", "?", "made", "k2", "2", "invoice" };
-	TAKE(outbox());
-	TAKE(begin(0x100));
+
+	begin_rows();
 	TAKE(row("1"));
 	wire_relation(data(), OUTBOX, "public", "outbox", REORDERED, 6);
 	TAKE(offer());
 	wire_insert(data(), OUTBOX, VALUES, 6);
 	TAKE(offer());
-	CHECK_TEXT(scripted_sink_last(&b.sink)->id, "2");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "k2");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.invoice");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{\"n\":2}");
+	CHECK_LAST(id, "2");
+	CHECK_LAST(key, "k2");
+	CHECK_LAST(topic, "outbox.event.invoice");
+	CHECK_LAST(value, "{\"n\":2}");
 }
 
 static void a_missing_column_stops_and_is_named(void **state)
@@ -472,13 +477,14 @@ static void a_bytea_payload_is_decoded_also_behind_a_domain(void **state)
 		{ "id", TEXT_OID },   { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
 		{ "type", TEXT_OID }, { "payload", 16999 },
 	};
+
 	wire_type(data(), 16999, "pg_catalog", "bytea");
 	TAKE(offer());
 	wire_relation(data(), OUTBOX, "public", "outbox", BYTES, 5);
 	TAKE(offer());
 	TAKE(begin(0x100));
 	TAKE(insert(OUTBOX, "1", "order", "k", "\\x4142"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "AB");
+	CHECK_LAST(value, "AB");
 }
 
 static struct wp_span bytes_of(const char *bytes, size_t size)
@@ -500,6 +506,7 @@ static void a_binary_row_becomes_the_record_of_its_text(void **state)
 		bytes_of("\x01{\"a\": 1}", 9),
 		bytes_of("\x00\x02\xe1\x8c\x1f\x29\x80\x00", 8),
 	};
+
 	b.transfer = WP_TRANSFER_BINARY;
 	start();
 	TAKE(begin(0x100));
@@ -521,6 +528,7 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 	};
 	const struct wp_span x = bytes_of("x", 1);
 	const struct wp_span values[] = { x, bytes_of("order", 5), x, x, x };
+
 	b.transfer = WP_TRANSFER_BINARY;
 	start();
 	wire_relation(data(), OUTBOX, "public", "outbox", columns, 5);
@@ -536,7 +544,7 @@ static void an_enum_is_its_label_in_binary_when_it_is_known(void **state)
 	TAKE(begin(0x100));
 	wire_insert_binary(data(), OUTBOX, values, 5);
 	TAKE(offer());
-	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.order");
+	CHECK_LAST(topic, "outbox.event.order");
 }
 
 static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **state)
@@ -545,6 +553,7 @@ static void a_column_that_binary_cannot_do_stops_when_its_relation_comes(void **
 		{ "id", 869 },	      { "aggregatetype", TEXT_OID }, { "aggregateid", TEXT_OID },
 		{ "type", TEXT_OID }, { "payload", TEXT_OID },
 	};
+
 	b.transfer = WP_TRANSFER_BINARY;
 	start();
 	wire_relation(data(), OUTBOX, "public", "outbox", columns, 5);
@@ -567,8 +576,7 @@ static void the_outbox_is_found_by_its_whole_name(void **state)
 
 static void a_new_stream_makes_all_that_was_told_void(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row("1"));
 	TAKE(relation(LEAF, "public", "leaf"));
 	CHECK_EQ(insert(LEAF, "1", "order", "k", "{}"), WP_PAUSE);
@@ -624,8 +632,7 @@ static void a_leaf_of_the_outbox_is_the_outbox(void **state)
 	know("16600 0");
 	TAKE(offer());
 	CHECK(b.taken.event);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000000");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000000");
 	TAKE(insert(LEAF, "2", "order", "k", "{}"));
 	CHECK_EQ(b.sink.sent_count, 2);
 }
@@ -633,6 +640,7 @@ static void a_leaf_of_the_outbox_is_the_outbox(void **state)
 static void a_leaf_that_lacks_a_column_stops(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made" };
+
 	wire_relation(data(), LEAF, "public", "outbox_p1", wire_outbox_columns, 4);
 	TAKE(offer());
 	TAKE(begin(0x100));
@@ -767,8 +775,7 @@ static void a_leaf_of_the_outbox_is_never_ignored(void **state)
 	b.ignore = "*";
 	start();
 	TAKE(relation(LEAF, "public", "outbox_p1"));
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	CHECK_EQ(insert(LEAF, "1", "order", "k", "{}"), WP_PAUSE);
 	know("16600 0");
 	TAKE(offer());
@@ -796,8 +803,7 @@ static void check_refusal(enum wp_rc wanted)
 
 static void without_room_in_the_ledger_the_sink_is_not_offered_the_event(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	for (int i = 0; i < EVENTS_MAX; i++)
 		TAKE(row("1"));
 	CHECK_EQ(row("late"), WP_FULL);
@@ -805,16 +811,14 @@ static void without_room_in_the_ledger_the_sink_is_not_offered_the_event(void **
 	CHECK_EQ(b.sink.offers, EVENTS_MAX);
 	CHECK_EQ(wp_ledger_settle(&b.ledger, 1), WP_SETTLED);
 	TAKE(offer());
-	CHECK_TEXT(scripted_sink_last(&b.sink)->id, "late");
+	CHECK_LAST(id, "late");
 	CHECK_EQ(scripted_sink_last(&b.sink)->ticket, EVENTS_MAX + 1);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000008");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000008");
 }
 
 static void without_room_all_but_events_is_taken(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	for (int i = 0; i < EVENTS_MAX; i++)
 		TAKE(row("1"));
 	TAKE(keepalive(0x50, true));
@@ -826,8 +830,7 @@ static void without_room_all_but_events_is_taken(void **state)
 
 static void bytes_in_flight_are_bounded_with_an_overhead_per_event(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row("1"));
 	size_t each = b.ledger.bytes;
 	CHECK(each > b.sink.sent[0].size);
@@ -853,16 +856,14 @@ static void what_the_sink_does_not_take_may_be_offered_again(void **state)
 		b.sink.answer = WP_OK;
 		TAKE(offer());
 		CHECK_EQ(scripted_sink_last(&b.sink)->ticket, 2);
-		CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-			   "0007-00000001-0000000000000100-00000001");
+		CHECK_LAST(position, "0007-00000001-0000000000000100-00000001");
 		CHECK_EQ(b.sink.sent_count, 2);
 	}
 }
 
 static void the_sinks_reason_reaches_the_caller(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	b.sink.answer = WP_DATA;
 	b.sink.answer_error = "above the topic's limit";
 	CHECK_EQ(row("1"), WP_DATA);
@@ -877,8 +878,7 @@ static void start_diverting(void)
 	b.poison = WP_POISON_DEAD_LETTER;
 	CHECK_EQ(build(), WP_OK);
 	begin_stream();
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 }
 
 static void what_can_not_be_delivered_goes_to_the_dead_letters_and_the_others_go_on(void **state)
@@ -909,7 +909,7 @@ static void what_can_not_be_delivered_goes_to_the_dead_letters_and_the_others_go
 	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "\", derived from the raw topic \"");
 	TAKE(row("3"));
 	CHECK(!b.taken.dead_letter);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "outbox.event.order");
+	CHECK_LAST(topic, "outbox.event.order");
 	CHECK_EQ(counts()->events, 3);
 	CHECK_EQ(counts()->dead_letters, 1);
 }
@@ -928,13 +928,12 @@ static void null_id_and_null_route_become_dead_letters_with_what_there_is(void *
 {
 	start_diverting();
 	TAKE(insert(OUTBOX, NULL, "order", "k", "{}"));
-	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "walpost-dead-letter-id=(null)");
-	CHECK_HAS(scripted_sink_last(&b.sink)->headers,
-		  "walpost-dead-letter-topic=outbox.event.order");
+	CHECK_LAST_HEADERS("walpost-dead-letter-id=(null)");
+	CHECK_LAST_HEADERS("walpost-dead-letter-topic=outbox.event.order");
 	TAKE(insert(OUTBOX, "e-2", NULL, "k", NULL));
-	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "walpost-dead-letter-topic=(null)");
+	CHECK_LAST_HEADERS("walpost-dead-letter-topic=(null)");
 	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "outbox.route.by");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "(null)");
+	CHECK_LAST(value, "(null)");
 }
 
 static void rows_of_a_table_that_lacks_a_column_become_dead_letters(void **state)
@@ -984,8 +983,8 @@ static void a_key_that_is_too_large_is_left_out_too(void **state)
 	large[sizeof(large) - 1] = '\0';
 	b.sink.size_max = 890;
 	TAKE(insert(OUTBOX, "e-1", "order", large, "{}"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "(null)");
-	CHECK_HAS(scripted_sink_last(&b.sink)->headers, "omitted=key, headers, and the value of 2");
+	CHECK_LAST(key, "(null)");
+	CHECK_LAST_HEADERS("omitted=key, headers, and the value of 2");
 }
 
 static void a_dead_letter_that_is_not_taken_either_stops(void **state)
@@ -1017,8 +1016,7 @@ static void begin_again(void)
 {
 	wp_ledger_forget(&b.ledger, 0);
 	begin_stream();
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 }
 
 static void what_was_refused_alone_is_diverted_when_it_comes_again(void **state)
@@ -1032,10 +1030,9 @@ static void what_was_refused_alone_is_diverted_when_it_comes_again(void **state)
 	CHECK(!b.taken.dead_letter);
 	TAKE(row("guilty"));
 	CHECK(b.taken.dead_letter);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->topic, "dead");
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{}");
-	CHECK_HAS(scripted_sink_last(&b.sink)->headers,
-		  "walpost-dead-letter-reason=refused with SOME_ERROR");
+	CHECK_LAST(topic, "dead");
+	CHECK_LAST(value, "{}");
+	CHECK_LAST_HEADERS("walpost-dead-letter-reason=refused with SOME_ERROR");
 	TAKE(row("3"));
 	CHECK(!b.taken.dead_letter);
 }
@@ -1044,6 +1041,7 @@ static void a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is
 {
 	static const enum wp_letter NEXT[] = { WP_LETTER_WHOLE, WP_LETTER_WITHOUT_VALUE,
 					       WP_LETTER_BARE };
+
 	start_diverting();
 	TAKE(row("guilty"));
 	for (size_t i = 0; i < 3; i++) {
@@ -1060,6 +1058,7 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 {
 	static const char MESSAGE[] = "{\"id\": \"m\", \"aggregatetype\": \"order\", "
 				      "\"aggregateid\": \"k\", \"payload\": {}}";
+
 	b.options.message_prefix = "outbox";
 	b.poison = WP_POISON_DEAD_LETTER;
 	start();
@@ -1071,7 +1070,7 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 	wire_message(data(), true, 0x90, "outbox", MESSAGE);
 	TAKE(offer());
 	CHECK(b.taken.dead_letter);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "{}");
+	CHECK_LAST(value, "{}");
 	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_DATA);
 	prepare_anew();
 	b.options.message_prefix = "outbox";
@@ -1091,6 +1090,7 @@ static void a_message_whose_record_cannot_be_made_is_a_letter_as_it_came(void **
 	static const char NO_HEADER[] = "{\"id\":1,\"aggregatetype\":\"o\",\"aggregateid\":2,"
 					"\"headers\":{\"\":3}}";
 	static const char NO_KEY[] = "{\"id\":1,\"aggregatetype\":\"o\",\"payload\":\"x\"}";
+
 	b.options.message_prefix = "outbox";
 	b.options.value_format = WP_FORM_JSON;
 	b.poison = WP_POISON_DEAD_LETTER;
@@ -1104,7 +1104,7 @@ static void a_message_whose_record_cannot_be_made_is_a_letter_as_it_came(void **
 		   "object is empty; name the header, or remove it");
 	wire_message(data(), true, 0x90, "outbox", NO_KEY);
 	TAKE(offer());
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, NO_KEY);
+	CHECK_LAST(value, NO_KEY);
 }
 
 /* What no sink takes is not written out before it says so. */
@@ -1114,14 +1114,13 @@ static void a_value_grows_no_further_than_the_sink_takes(void **state)
 	b.sink.view.record_max = 8;
 	b.poison = WP_POISON_DEAD_LETTER;
 	start();
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(insert(OUTBOX, "e-1", "order", "k", "six ch"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "\"six ch\"");
+	CHECK_LAST(value, "\"six ch\"");
 	CHECK(!b.taken.dead_letter);
 	TAKE(insert(OUTBOX, "e-2", "order", "k", "seven c"));
 	CHECK(b.taken.dead_letter);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "seven c");
+	CHECK_LAST(value, "seven c");
 	CHECK_HAS(wp_pipeline_reason(b.pipeline)->text, "exceeds 8 bytes");
 }
 
@@ -1144,8 +1143,7 @@ static void what_is_confirmed_is_not_remembered(void **state)
 
 static void a_null_key_stops_and_the_event_is_named(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	CHECK_EQ(insert(OUTBOX, "e-1", "order", NULL, "{}"), WP_DATA);
 	check_refusal(WP_DATA);
 	CHECK_HAS(b.error.text, "e-1");
@@ -1157,24 +1155,21 @@ static void a_null_key_may_be_allowed(void **state)
 {
 	b.options.key_null = WP_KEY_NULL_ALLOW;
 	start();
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(insert(OUTBOX, "e-1", "order", NULL, "{}"));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->key, "(null)");
+	CHECK_LAST(key, "(null)");
 }
 
 static void a_null_payload_is_a_null_value(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(insert(OUTBOX, "e-1", "order", "k", NULL));
-	CHECK_TEXT(scripted_sink_last(&b.sink)->value, "(null)");
+	CHECK_LAST(value, "(null)");
 }
 
 static void a_null_id_or_route_or_an_impossible_topic_stops(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	CHECK_EQ(insert(OUTBOX, NULL, "order", "k", "{}"), WP_DATA);
 	CHECK_EQ(insert(OUTBOX, "e-1", NULL, "k", "{}"), WP_DATA);
 	CHECK_EQ(insert(OUTBOX, "e-1", "no topic!", "k", "{}"), WP_DATA);
@@ -1203,8 +1198,7 @@ static void what_cannot_be_read_leaves_the_last_event_as_it_is(void **state)
 
 static void the_last_event_is_named_for_people(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row("1"));
 	TAKE(insert(OUTBOX, "a\nb\x7f", "order", "k", "{}"));
 	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
@@ -1218,8 +1212,7 @@ static void the_last_event_is_named_for_people(void **state)
 
 static void what_has_no_record_yet_does_not_bear_the_name_of_the_one_before(void **state)
 {
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row("innocent"));
 	CHECK_EQ(insert(OUTBOX, "guilty", "order", NULL, "{}"), WP_DATA);
 	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
@@ -1230,10 +1223,10 @@ static void what_has_no_record_yet_does_not_bear_the_name_of_the_one_before(void
 static void a_long_id_is_cut(void **state)
 {
 	char id[400];
+
 	memset(id, 'x', sizeof(id) - 1);
 	id[sizeof(id) - 1] = '\0';
-	TAKE(outbox());
-	TAKE(begin(0x100));
+	begin_rows();
 	TAKE(row(id));
 	const struct wp_event_name *last = wp_pipeline_last_event(b.pipeline);
 	CHECK_EQ(strlen(last->id), sizeof(last->id) - 1);
@@ -1274,8 +1267,8 @@ static void a_row_before_its_relation_is_refused(void **state)
 static void a_row_of_another_width_is_refused(void **state)
 {
 	static const char *const VALUES[] = { "1", "order", "k", "made" };
-	TAKE(outbox());
-	TAKE(begin(0x100));
+
+	begin_rows();
 	wire_insert(data(), OUTBOX, VALUES, 4);
 	CHECK_EQ(offer(), WP_PROTO);
 }
@@ -1342,6 +1335,7 @@ static void an_event_allocates_nothing(void **state)
 static void without_memory_there_is_no_pipeline(void **state)
 {
 	size_t needed = memory_calls();
+
 	needed = memory_calls();
 	CHECK_EQ(build(), WP_OK);
 	needed = memory_calls() - needed;
@@ -1361,6 +1355,7 @@ static void without_memory_there_is_no_pipeline(void **state)
 static void without_memory_a_relation_is_not_taken(void **state)
 {
 	enum wp_rc rc = WP_NOMEM;
+
 	for (size_t i = 0; rc == WP_NOMEM; i++) {
 		memory_fails_after(i);
 		rc = outbox();
@@ -1375,8 +1370,8 @@ static void without_memory_a_relation_is_not_taken(void **state)
 static void without_memory_a_row_is_not_taken(void **state)
 {
 	enum wp_rc rc = WP_NOMEM;
-	TAKE(outbox());
-	TAKE(begin(0x100));
+
+	begin_rows();
 	for (size_t i = 0; rc == WP_NOMEM; i++) {
 		memory_fails_after(i);
 		rc = row("1");
@@ -1385,8 +1380,7 @@ static void without_memory_a_row_is_not_taken(void **state)
 	}
 	CHECK_EQ(rc, WP_OK);
 	CHECK_EQ(b.sink.sent_count, 1);
-	CHECK_TEXT(scripted_sink_last(&b.sink)->position,
-		   "0007-00000001-0000000000000100-00000000");
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000000");
 }
 
 static void freeing_no_pipeline_is_fine(void **state)
