@@ -10,18 +10,18 @@
 #define NOW_MS 1000000
 #define NOW_US INT64_C(800000000000000)
 
-struct patient {
+static struct {
 	struct wp_telemetry telemetry;
 	struct wp_meter meter;
 	struct wp_log_memory log;
 	struct wp_history history;
-};
+} p;
 
-static inline void patient_set_up(struct patient *p)
+static inline int set_up(void **state)
 {
-	memset(p, 0, sizeof(*p));
-	CHECK_EQ(wp_meter_init(&p->meter, 16), WP_OK);
-	p->telemetry = (struct wp_telemetry){
+	memset(&p, 0, sizeof(p));
+	CHECK_EQ(wp_meter_init(&p.meter, 16), WP_OK);
+	p.telemetry = (struct wp_telemetry){
 		.now = { .ms = NOW_MS, .wall_us = NOW_US },
 		.step_due_ms = NOW_MS + 500,
 		.version = "1.2.3",
@@ -32,9 +32,9 @@ static inline void patient_set_up(struct patient *p)
 		.publication = "events",
 		.sink = "kafka",
 		.configuration = "[kafka]\nsasl.password = ****\n",
-		.meter = &p->meter,
-		.log = &p->log,
-		.history = &p->history,
+		.meter = &p.meter,
+		.log = &p.log,
+		.history = &p.history,
 		.relay = {
 			.state = WP_STREAMING,
 			.entered_ms = NOW_MS - 90000,
@@ -61,23 +61,24 @@ static inline void patient_set_up(struct patient *p)
 		},
 		.process = { .started_s = 1, .open_fds = 9, .max_fds = 1024, .resident_bytes = 20971520 },
 	};
+	return 0;
 }
 
-static inline void patient_tear_down(struct patient *p)
+static inline int tear_down(void **state)
 {
-	wp_meter_release(&p->meter);
+	wp_meter_release(&p.meter);
+	return 0;
 }
 
 /* NUL-terminated; in static memory. */
 static inline const char *patient_text(enum wp_rc (*write)(struct wp_buffer *,
-							   const struct wp_telemetry *),
-				       const struct patient *p)
+							   const struct wp_telemetry *))
 {
 	static char text[256 * 1024];
 	struct wp_buffer into;
 
 	wp_buffer_init(&into, sizeof(text) - 1);
-	CHECK_EQ(write(&into, &p->telemetry), WP_OK);
+	CHECK_EQ(write(&into, &p.telemetry), WP_OK);
 	memcpy(text, into.data, into.size);
 	text[into.size] = '\0';
 	wp_buffer_release(&into);
@@ -86,15 +87,14 @@ static inline const char *patient_text(enum wp_rc (*write)(struct wp_buffer *,
 
 /* Each size too small gives WP_FULL, and nothing is written past it. */
 static inline void patient_bounded(enum wp_rc (*write)(struct wp_buffer *,
-						       const struct wp_telemetry *),
-				   const struct patient *p)
+						       const struct wp_telemetry *))
 {
-	size_t whole = strlen(patient_text(write, p));
+	size_t whole = strlen(patient_text(write));
 
 	for (size_t room = 0; room < whole; room += 1 + whole / 97) {
 		struct wp_buffer into;
 		wp_buffer_init(&into, room);
-		CHECK_EQ(write(&into, &p->telemetry), WP_FULL);
+		CHECK_EQ(write(&into, &p.telemetry), WP_FULL);
 		CHECK(into.size <= room);
 		wp_buffer_release(&into);
 	}

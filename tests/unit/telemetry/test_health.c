@@ -1,19 +1,5 @@
 #include "patient.h"
 
-static struct patient p;
-
-static int set_up(void **state)
-{
-	patient_set_up(&p);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	patient_tear_down(&p);
-	return 0;
-}
-
 static struct wp_verdict verdict(void)
 {
 	struct wp_verdict v;

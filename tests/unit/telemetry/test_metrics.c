@@ -3,23 +3,9 @@
 #include "patient.h"
 #include "walpost/telemetry/metrics.h"
 
-static struct patient p;
-
-static int set_up(void **state)
-{
-	patient_set_up(&p);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	patient_tear_down(&p);
-	return 0;
-}
-
 static const char *text(void)
 {
-	return patient_text(wp_metrics_write, &p);
+	return patient_text(wp_metrics_write);
 }
 
 static void counts_and_gauges_are_told(void **state)
@@ -138,7 +124,7 @@ static void every_sample_stands_under_its_family(void **state)
 
 static void no_buffer_is_overrun(void **state)
 {
-	patient_bounded(wp_metrics_write, &p);
+	patient_bounded(wp_metrics_write);
 }
 
 static void the_reference_names_each(void **state)

@@ -3,24 +3,10 @@
 #include "patient.h"
 #include "walpost/telemetry/telemetry.h"
 
-static struct patient p;
-
-static int set_up(void **state)
-{
-	patient_set_up(&p);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	patient_tear_down(&p);
-	return 0;
-}
-
 static const char *page(void)
 {
 	wp_verdict_of(&p.telemetry, &p.telemetry.verdict);
-	return patient_text(wp_page_html, &p);
+	return patient_text(wp_page_html);
 }
 
 static void figures_stand_in_it_as_text(void **state)
@@ -291,7 +277,7 @@ static void every_element_is_closed(void **state)
 
 static void no_buffer_is_overrun(void **state)
 {
-	patient_bounded(wp_page_html, &p);
+	patient_bounded(wp_page_html);
 }
 
 int main(void)

@@ -3,20 +3,6 @@
 #include "patient.h"
 #include "walpost/telemetry/telemetry.h"
 
-static struct patient p;
-
-static int set_up(void **state)
-{
-	patient_set_up(&p);
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	patient_tear_down(&p);
-	return 0;
-}
-
 /* The caller frees it. */
 static json_t *status(void)
 {
@@ -24,7 +10,7 @@ static json_t *status(void)
 	json_t *root;
 
 	wp_verdict_of(&p.telemetry, &p.telemetry.verdict);
-	root = json_loads(patient_text(wp_status_json, &p), JSON_REJECT_DUPLICATES, &error);
+	root = json_loads(patient_text(wp_status_json), JSON_REJECT_DUPLICATES, &error);
 	CHECK(root != NULL);
 	return root;
 }
@@ -103,7 +89,7 @@ static void a_text_that_is_cut_within_a_character_is_still_json(void **state)
 
 static void no_buffer_is_overrun(void **state)
 {
-	patient_bounded(wp_status_json, &p);
+	patient_bounded(wp_status_json);
 }
 
 int main(void)
