@@ -1,5 +1,6 @@
 """Postgres and its machine in trouble: a silent line, a full disk, synchronous commits, a clock that jumps."""
 
+import contextlib
 import json
 import subprocess
 import time
@@ -37,6 +38,19 @@ def test_a_line_to_postgres_that_drops_everything_is_noticed(stage, line):
     check_all(stage.read(), stage.truth.events())
 
 
+@contextlib.contextmanager
+def _no_more_sessions(postgres):
+    taken = []
+    try:
+        with pytest.raises(psycopg.OperationalError, match="too many clients"):
+            while True:
+                taken.append(postgres.connect())
+        yield
+    finally:
+        for connection in taken:
+            connection.close()
+
+
 def test_a_server_without_room_for_one_more_session_still_gets_its_log_read(make_stage, own_postgres):
     """What we ask by SQL, we then ask as a walsender: these have room of their own."""
     own_postgres.restart(max_connections=12)
@@ -44,19 +58,26 @@ def test_a_server_without_room_for_one_more_session_still_gets_its_log_read(make
     stage.create_topic()
     stage.insert()
     relay = stage.new_relay({"relay.feedback.interval": "100ms"})
-    taken = []
-    try:
-        with pytest.raises(psycopg.OperationalError, match="too many clients"):
-            while True:
-                taken.append(own_postgres.connect())
+    with _no_more_sessions(own_postgres):
         relay.start()
         relay.wait_until(lambda: len(stage.read()) == 1, 20, "the event is in Kafka")
-    finally:
-        for connection in taken:
-            connection.close()
     wait_until(own_postgres.answers_now, 20, "there is room again")
     stage.wait_all_confirmed(20, relay)
     assert relay.log("stream_broken") == [] and relay.log("watch_unavailable") == []
+
+
+def test_a_server_without_room_for_our_questions_is_tried_again(make_stage, own_postgres):
+    own_postgres.restart(max_connections=12, max_wal_senders=1)
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    stage.insert()
+    relay = stage.new_relay()
+    with _no_more_sessions(own_postgres):
+        relay.start()
+        relay.wait_until(lambda: relay.log("stream_broken"), 20, "the refusal is told")
+        assert "max_wal_senders" in relay.log("stream_broken")[0]["reason"]
+    wait_until(own_postgres.answers_now, 20, "there is room again")
+    stage.wait_all_confirmed(40, relay)
 
 
 # --- synchronous commits
