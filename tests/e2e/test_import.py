@@ -259,7 +259,7 @@ def test_bytes_that_are_no_text_are_refused():
 @pytest.mark.parametrize("arguments, said", [
     ((), "a FILE is missing, or - for standard input"),
     (("/nowhere/at/all.json",), "/nowhere/at/all.json cannot be read"),
-    (("a", "b"), "takes at most 1 argument besides its options"),
+    (("a", "b"), "takes one argument besides its options"),
     (("--json", "a"), "has no option --json"),
 ])
 def test_wrong_usage_ends_with_code_2(arguments, said):

@@ -184,6 +184,7 @@ static void without_memory_it_says_so_wherever_it_ends(void **state)
 		memory_fails_after(at - 1);
 		rc = wp_config_load(&sources, &got.config, &got.notes);
 		memory_works();
+		(void)tear_down(NULL);
 	}
 	CHECK_EQ(rc, WP_OK);
 	/* Storage, its array, a file (array, itself, text, path, copy), property, values, outboxes. */
