@@ -38,7 +38,9 @@ SELECT set_config('walpost.refusal', CASE
       'leave it out',
       current_setting('server_version'))
   WHEN pg_is_in_recovery() THEN 'the server is a standby; run this on the primary'
-  WHEN current_setting('wal_level') <> 'logical' THEN
+  -- With effective_wal_level (PostgreSQL 19) the first logical slot raises it from replica.
+  WHEN current_setting('wal_level') <> 'logical'
+    AND (current_setting('effective_wal_level', true) IS NULL OR current_setting('wal_level') = 'minimal') THEN
     format('wal_level is %s: the WAL contains no rows to relay; ALTER SYSTEM SET wal_level = ''logical'', then restart '
       'the server', current_setting('wal_level'))
   WHEN EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = :'slot') THEN

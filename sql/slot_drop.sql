@@ -4,8 +4,8 @@
 --
 --   -v terminate=yes          first end the connection of a relay that reads the slot; prefer to stop the relay,
 --                            which reconnects within seconds
---   -v force=yes              drop the slot even if unconfirmed events are lost or cannot be determined, and if it
---                            is not walpost's
+--   -v force=yes              drop the slot even if unconfirmed or parked events are lost or cannot be determined,
+--                            and if it is not walpost's
 --   -v message_prefix=NAME    only transactional messages with this prefix are events
 --                             (outbox.message.prefix)
 --
@@ -96,8 +96,28 @@ SELECT format('its publication %s does not exist', :'publication') AS held_why \
 \endif
 \endif
 
+-- Events that are parked for the slot are lost with it, but not with a lost slot, which is dropped to be recreated.
+SELECT count(*) = 2 AS parking_exists, count(*) = 2 AND has_schema_privilege(oid_of_schema, 'USAGE')
+  AND bool_and(has_table_privilege(c.oid, 'SELECT')) AS parked_readable,
+  count(*) = 2 AND has_schema_privilege(oid_of_schema, 'USAGE') AND bool_and(has_table_privilege(c.oid, 'SELECT')
+    AND has_table_privilege(c.oid, 'DELETE')) AND (NOT :'lost'::bool OR :'force' = 'yes') AS parked_dropped
+FROM (SELECT (SELECT oid FROM pg_namespace WHERE nspname = 'walpost') AS oid_of_schema) n
+LEFT JOIN pg_class c ON c.relnamespace = oid_of_schema AND c.relkind IN ('r', 'p')
+  AND c.relname IN ('parked', 'parking')
+GROUP BY oid_of_schema \gset
+\set parked_events 0
+\if :parked_readable
+SELECT count(*) AS parked_events FROM walpost.parked WHERE slot = :'slot' \gset
+\endif
+
 SELECT set_config('walpost.refusal', CASE
   WHEN :'force' = 'yes' THEN ''
+  WHEN :'parking_exists'::bool AND NOT :'parked_readable'::bool AND NOT :'lost'::bool THEN
+    format('slot %s was not dropped: cannot determine whether events are parked for it, because role %s may not read '
+      'walpost.parked. To drop it nevertheless, add -v force=yes', :'slot', current_user)
+  WHEN :'parked_events' <> '0' AND NOT :'lost'::bool THEN
+    format('slot %s was not dropped: %s events are parked for it (walpost.parked), which would never be delivered. To '
+      'drop it nevertheless, add -v force=yes', :'slot', :'parked_events')
   WHEN NOT :'held_known'::bool THEN
     format('slot %s was not dropped: cannot determine whether it holds unconfirmed events: %s. To drop it '
       'nevertheless, add -v force=yes', :'slot', :'held_why')
@@ -112,6 +132,11 @@ DO $walpost$ BEGIN IF current_setting('walpost.refusal') <> '' THEN
   RAISE EXCEPTION '%', current_setting('walpost.refusal'); END IF; END $walpost$;
 
 SELECT count(pg_drop_replication_slot(:'slot')) AS dropped \gset
+\if :parked_dropped
+WITH parked AS (DELETE FROM walpost.parked WHERE slot = :'slot'), parking AS (
+  DELETE FROM walpost.parking WHERE slot = :'slot')
+SELECT format('slot %s: %s parked events deleted', :'slot', :'parked_events') WHERE :'parked_events' <> '0';
+\endif
 SELECT format('slot %s: dropped%s; events committed before a new slot exists are not sent', :'slot',
   CASE WHEN :'lost'::bool THEN ', which was lost: its unconfirmed events may be missing in Kafka'
     WHEN NOT :'held_known'::bool THEN ', with unknown contents'

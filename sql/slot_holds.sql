@@ -1,6 +1,7 @@
 -- Part of slot_drop.sql and slot_advance.sql, which include it from their own folder: lists and counts the unconfirmed
 -- events in slot :slot, up to :holds_to ('' for all), of :publication. Reads without consuming. Messages with prefixes
--- other than :message_prefix ('': all count) are not events; nor are rows of walpost's own tables.
+-- other than :message_prefix ('': all count) are not events; nor are rows of walpost's own tables, but for those of
+-- walpost.reissue for this slot, where its publication certainly existed all the time.
 --
 -- PostgreSQL 18 omits, with only a warning, changes that were written before the publication was created.
 --
@@ -17,7 +18,9 @@ WHERE name IN ('statement_timeout', 'transaction_timeout') \gset
 WITH change AS MATERIALIZED (
   SELECT at, xid, chr(get_byte(data, 0)) AS kind, length(data) AS size, substr(data, 1, 600) AS head
   FROM pg_logical_slot_peek_binary_changes(:'slot', nullif(:'holds_to', '')::pg_lsn, :holds_max,
-    'proto_version', '1', 'publication_names', quote_ident(:'publication'), 'messages', 'true')
+    'proto_version', '1', 'publication_names', quote_ident(:'publication') || (SELECT CASE WHEN EXISTS (
+      SELECT FROM pg_publication p, pg_replication_slots s WHERE p.pubname = 'walpost_reissue' AND s.slot_name = :'slot'
+        AND age(p.xmin) NOT BETWEEN 0 AND age(s.catalog_xmin)) THEN ',walpost_reissue' ELSE '' END), 'messages', 'true')
     WITH ORDINALITY AS c(lsn, xid, data, at)),
 -- pgoutput's Begin: 'B', the LSN of the commit. A slot at an LSN has what commits there or later.
 begun AS (
@@ -51,8 +54,13 @@ event AS (
     WHERE c.kind = 'I' AND n.oid = substr(c.head, 2, 4) AND n.at < c.at ORDER BY n.at DESC LIMIT 1) r ON true
   LEFT JOIN LATERAL (SELECT substr(tail, 1, greatest(position('\x00'::bytea IN tail) - 1, 0)) AS prefix
     FROM (SELECT substr(c.head, 11) AS tail WHERE c.kind = 'M') t) m ON true
+  -- Its second column.
+  LEFT JOIN LATERAL (SELECT substr(tail, 6, ('x' || encode(substr(tail, 2, 4), 'hex'))::bit(32)::int) AS slot
+    FROM (SELECT substr(c.head, 14 + ('x' || encode(substr(c.head, 10, 4), 'hex'))::bit(32)::int) AS tail
+      WHERE c.kind = 'I' AND r.nsp = 'walpost' AND r.name = 'reissue') t) s ON true
   WHERE (b.commit_lsn < nullif(:'holds_to', '')::pg_lsn OR :'holds_to' = '')
-    AND (c.kind = 'I' AND r.nsp IS DISTINCT FROM 'walpost' OR c.kind = 'M' AND get_byte(c.head, 1) & 1 = 1
+    AND (c.kind = 'I' AND (r.nsp IS DISTINCT FROM 'walpost' OR s.slot = convert_to(:'slot', pg_client_encoding()))
+      OR c.kind = 'M' AND get_byte(c.head, 1) & 1 = 1
       AND (:'message_prefix' = '' OR m.prefix = convert_to(:'message_prefix', pg_client_encoding()))))
 SELECT count(*) AS held_events,
   coalesce((SELECT count(*) < :holds_max FROM change), true) AS held_all,

@@ -34,7 +34,15 @@ WITH slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_n
 here AS (SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn),
 checkpoint AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint')
+  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint'),
+parked AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') AS readable
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = 'walpost' AND c.relname = 'parked' AND 6 = (SELECT count(*) FROM pg_attribute a
+    WHERE a.attrelid = c.oid AND NOT a.attisdropped
+    AND a.attname IN ('slot', 'position', 'outbox', 'key', 'parked_at', 'act'))),
+scheduled AS (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE') AS readable
+  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+  WHERE n.nspname = 'walpost' AND p.proname = 'scheduled_state')
 SELECT coalesce(s.j, '{}') || jsonb_build_object(
     'exists', s.j IS NOT NULL,
     'here', current_database(),
@@ -53,7 +61,9 @@ SELECT coalesce(s.j, '{}') || jsonb_build_object(
     'walsender', (SELECT to_jsonb(r) || jsonb_build_object('lag', round(extract(epoch FROM r.flush_lag), 3))
       FROM pg_stat_replication r WHERE r.pid::text = s.j->>'active_pid'))
     AS fact,
-  coalesce((SELECT readable FROM checkpoint), false) AS checkpoint_readable
+  coalesce((SELECT readable FROM checkpoint), false) AS checkpoint_readable,
+  coalesce((SELECT readable FROM parked), false) AS parked_readable,
+  coalesce((SELECT readable FROM scheduled), false) AS scheduled_readable
 FROM here h LEFT JOIN slot s ON true \gset
 
 \set checkpoint null
@@ -61,8 +71,25 @@ FROM here h LEFT JOIN slot s ON true \gset
 SELECT coalesce((SELECT to_jsonb(w)::text FROM walpost.slot_checkpoint w WHERE w.slot = :'slot'), 'null') AS checkpoint \gset
 \endif
 
+-- By aggregate: an event without a key is one of its own. Rows that are to be skipped are given up.
+\set parked null
+\if :parked_readable
+SELECT jsonb_build_object('aggregates', count(*), 'events', coalesce(sum(events), 0),
+  'seconds', extract(epoch FROM clock_timestamp() - min(since))::bigint) AS parked
+FROM (SELECT count(*) AS events, min(parked_at) AS since FROM walpost.parked
+  WHERE slot = :'slot' AND act IS DISTINCT FROM 'skip'
+  GROUP BY outbox, key, CASE WHEN key IS NULL THEN "position" END) a \gset
+\endif
+
+\set scheduled null
+\if :scheduled_readable
+SELECT to_jsonb(s) AS scheduled FROM walpost.scheduled_state() s \gset
+\endif
+
 SELECT rpad(name, 21) || value
-FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) known, LATERAL (VALUES
+FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w, nullif(:'parked', 'null')::jsonb AS p,
+    nullif(:'scheduled', 'null')::jsonb AS s)
+  known, LATERAL (VALUES
   ('state', CASE WHEN NOT (f->>'exists')::bool THEN 'no_slot'
     WHEN f->>'plugin' IS DISTINCT FROM 'pgoutput' OR f->>'database' <> f->>'here' THEN 'not_walposts'
     WHEN f->>'invalidation' IS NOT NULL THEN 'lost'
@@ -114,12 +141,21 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w) kno
   ('seconds_since_noted', extract(epoch FROM now() - (w->>'confirmed_at')::timestamptz)::bigint || ' s'),
   ('stopped', CASE WHEN (w->>'stopped')::bool THEN 'yes' WHEN w IS NOT NULL THEN 'no' END),
   ('trouble', w->>'trouble'),
-  ('seconds_in_trouble', extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint || ' s')
+  ('seconds_in_trouble', extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint || ' s'),
+  ('parked_aggregates', p->>'aggregates'),
+  ('parked_events', p->>'events'),
+  ('seconds_since_parked', (p->>'seconds') || ' s'),
+  ('scheduled_due', s->>'due'),
+  ('scheduled_overdue', s->>'overdue'),
+  ('scheduled_failed', s->>'failed'),
+  ('seconds_since_due', CASE WHEN (s->>'due')::int + (s->>'failed')::int > 0
+    THEN (s->>'late_ms')::bigint / 1000 || ' s' END)
 ) shown(name, value) WHERE coalesce(value, '') <> '';
 
 -- The verdict: each rule that applies, the worst first. FAIL: no relay can continue from this slot.
-WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w),
-fact AS (SELECT f, w,
+WITH known AS (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w,
+  nullif(:'parked', 'null')::jsonb AS p, nullif(:'scheduled', 'null')::jsonb AS s),
+fact AS (SELECT f, w, p, s,
     (f->>'exists')::bool AS there,
     coalesce(f->>'plugin' = 'pgoutput' AND f->>'database' = f->>'here', false) AS ours,
     f->>'active_pid' AS pid,
@@ -132,8 +168,8 @@ fact AS (SELECT f, w,
 verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (1, 'FAIL', NOT there,
     format('there is no slot %s on this server', :'slot'),
-    'check the name (postgres.slot); if the slot was dropped, its unconfirmed events must be sent again from the '
-    'table: run slot_create.sql and slot_accept.sql, then compare the outbox with the topics'),
+    'check the name (postgres.slot); if the slot was dropped, run walpost backfill --missing, which sends the rows that '
+    'Kafka does not have and creates the slot'),
   (2, 'FAIL', f->>'slot_type' = 'physical',
     format('slot %s is a physical slot of a standby or a backup', :'slot'),
     'set postgres.slot to another name'),
@@ -149,12 +185,12 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (6, 'FAIL', ours AND f->>'invalidation' IS NOT NULL,
     format('slot %s is lost (%s): events committed since %s that are not in Kafka can no longer be read from the WAL',
       :'slot', f->>'invalidation', coalesce(confirmed::text, 'its last confirmation')),
-    'run slot_drop.sql, slot_create.sql and slot_accept.sql, start the relay; then compare the rows of the outbox '
-    'with the topics and insert missing events again'),
+    'run walpost backfill --missing --force, which sends the rows that Kafka does not have and replaces the slot; then '
+    'start the relay'),
   (7, 'FAIL', ours AND (f->>'two_phase')::bool,
     format('slot %s has two_phase, which sends transactions before they are committed', :'slot'),
-    'run slot_drop.sql, slot_create.sql and slot_accept.sql, start the relay; then compare the rows of the outbox '
-    'with the topics and insert missing events again'),
+    'run walpost backfill --missing --force, which sends the rows that Kafka does not have and replaces the slot; then '
+    'start the relay'),
   (8, 'FAIL', NOT (f->>'publication_exists')::bool AND (ours OR NOT there),
     format('there is no publication %s in database %s', :'publication', f->>'here'),
     CASE WHEN there THEN 'check the name (postgres.publication); if it was dropped, recreate it, and then the slot, '
@@ -166,6 +202,12 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (10, 'warn', (f->>'in_recovery')::bool AND synced AND (f->>'temporary')::bool,
     'this is the copy of a failover slot, not yet synchronized with the primary''s: a failover now loses it',
     'wait, and run this again; see the server''s log for the cause of the delay'),
+  (10, 'warn', (f->>'in_recovery')::bool AND ours AND NOT synced AND (f->>'version')::int >= 170000
+      AND ((f->>'failover')::bool OR coalesce(current_setting('sync_replication_slots', true) = 'on', false)),
+    format('slot %s of this standby is not a copy of the primary''s slot, but was created here when this server was the '
+      'primary: the server cannot copy slots while it exists', :'slot'),
+    format('on this standby: SELECT pg_drop_replication_slot(''%s''); its copy of the primary''s slot then follows',
+      :'slot')),
   (11, 'warn', ours AND f->>'wal_status' = 'unreserved',
     format('slot %s will be lost at one of the next checkpoints: it keeps %s, more than max_slot_wal_keep_size',
       :'slot', retained),
@@ -180,13 +222,15 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (13, 'warn', ours AND pid IS NULL AND (w->>'stopped')::bool AND confirmed > (w->>'confirmed_lsn')::pg_lsn,
     format('slot %s is at %s, but relay %s had stopped cleanly at %s: someone advanced or recreated it, and a relay '
       'refuses to start (slot_moved)', :'slot', confirmed, w->>'owner', w->>'confirmed_lsn'),
-    'slot_accept.sql, start the relay; then compare the rows of the outbox with the topics'),
+    'run walpost backfill --missing --force, which sends the rows that Kafka does not have and replaces the slot; if '
+    'nothing is missing, slot_accept.sql; then start the relay'),
   (14, 'warn', ours AND pid IS NULL AND (f->>'server_lsn')::pg_lsn < (w->>'confirmed_lsn')::pg_lsn
       AND NOT (f->>'in_recovery')::bool,
     format('the server''s WAL ends at %s, before %s, which relay %s recorded as confirmed: the database is an older '
       'state or a copy, and a relay refuses to start', f->>'server_lsn', w->>'confirmed_lsn',
       w->>'owner'),
-    format('if that is intended, set relay.epoch = %s in walpost.conf, and start the relay', (w->>'epoch')::int + 1)),
+    format('if that is intended, set relay.epoch = %s in walpost.conf, run walpost backfill --missing --force, and '
+      'start the relay', (w->>'epoch')::int + 1)),
   (15, 'warn', ours AND w->>'trouble' IS NOT NULL,
     format(CASE WHEN pid IS NULL THEN 'the last relay of slot %s reported a problem %s s ago: %s'
       ELSE 'the relay that reads slot %s has received no confirmation for %s s: %s' END, :'slot',
@@ -195,19 +239,28 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (16, 'warn', ours AND f->>'wal_status' = 'extended',
     format('the server keeps %s of WAL for slot %s, more than max_wal_size', retained, :'slot'),
     'find out why the relay is behind: see its log, Kafka, long transactions'),
-  (17, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
+  (17, 'warn', p->>'seconds' IS NOT NULL,
+    format('parked events: %s, aggregates: %s, the oldest for %s s: they cannot be delivered, or follow one that '
+      'cannot', p->>'events', p->>'aggregates', p->>'seconds'),
+    'walpost parked list shows the reasons; remove them, and the relay delivers the events'),
+  (18, 'warn', (s->>'overdue')::int + (s->>'failed')::int > 0,
+    format('scheduled events: %s overdue, %s set aside, the oldest due for %s s', s->>'overdue', s->>'failed',
+      (s->>'late_ms')::bigint / 1000),
+    'the column error of walpost.scheduled has the reasons; what is overdue without an error waits for a relay with '
+      'relay.schedule that streams'),
+  (19, 'ok', ours AND pid IS NOT NULL AND NOT synced AND f->>'invalidation' IS NULL,
     format('slot %s is read by process %s%s; %s of WAL are not confirmed', :'slot', pid,
       coalesce(' (' || (f->'walsender'->>'state') || ')', ''), lag),
     'nothing; if that grows, see the relay''s log: Kafka may be slow or unreachable'),
-  (18, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
+  (20, 'ok', (f->>'in_recovery')::bool AND synced AND NOT (f->>'temporary')::bool
       AND f->>'invalidation' IS NULL,
     'this is the copy of a failover slot, synchronized with the primary''s: a relay can continue from it after a '
     'promotion',
     'nothing'),
-  (19, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
+  (21, 'note', ours AND NOT synced AND (f->>'version')::int >= 170000 AND NOT (f->>'failover')::bool,
     'a failover loses the slot: it lacks the failover flag of PostgreSQL 17',
     'stop the relay and run slot_failover.sql'),
-  (20, 'note', ours AND (f->>'version')::int < 170000,
+  (22, 'note', ours AND (f->>'version')::int < 170000,
     'a failover loses the slot: PostgreSQL before 17 does not copy it to standbys',
     'run slot_create.sql immediately after a promotion, then slot_accept.sql')
 ) rule(rank, level, applies, what, todo) WHERE applies)

@@ -1,6 +1,8 @@
 """Prints a shell's completions from their template: what walpost says of itself stands in place of @WORDS@.
 
-    completions.py bash|zsh|fish WALPOST TEMPLATE TARGET
+    completions.py bash|zsh|fish PAGES TEMPLATE TARGET
+
+PAGES is the folder of the documentation's pages.
 """
 
 import re
@@ -163,8 +165,8 @@ class Fish:
             yield f"complete -c walpost -n {condition} -F"
 
 
-def main(shell, program, template, target):
-    words = {"bash": Bash, "zsh": Zsh, "fish": Fish}[shell](facts.of(program)).words
+def main(shell, pages, template, target):
+    words = {"bash": Bash, "zsh": Zsh, "fish": Fish}[shell](facts.of(pages)).words
     with open(template, encoding="utf-8") as opened:
         text = re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], opened.read())
     with open(target, "w", encoding="utf-8") as opened:

@@ -1,17 +1,21 @@
-"""What a built walpost says of itself: its commands, their options, the keys of walpost.conf.
+"""What walpost says of itself: its commands, their options, the keys of walpost.conf.
 
-Read from `--help` and `config reference`, so that manual pages and completions cannot say anything else. What has not
-the form that is expected is an error, and the build fails: nothing is left out silently.
+Read from the pages of the documentation that hold `--help` of every command and `config reference` (pages.py fills them
+in, and the tests compare them with the program), so that manual pages and completions cannot say anything else, and the
+program need not run where it is built. What has not the form that is expected is an error, and the build fails: nothing
+is left out silently.
 """
 
-import os
 import re
-import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 
 # Options that all commands share: told once.
 CONFIG, SET, HELP = "--config", "--set", "--help"
 
+_PART = re.compile(r"^<!-- generated from `walpost (?:help|config reference)` -->\n\n(.*?)\n<!-- end -->$",
+                   re.MULTILINE | re.DOTALL)
+_HELP = re.compile(r"^## (walpost[a-z -]*)\n\n```text\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _USAGE = re.compile(r"Usage: (walpost(?: [a-z-]+)*?)(?: (COMMAND))? \[OPTION\]\.\.\.(?: (\S+))?$")
 _COMMAND = re.compile(r"  ([a-z][a-z-]*) +(\S.*)$")
 _OPTION = re.compile(r"  (?:(-[a-z]), )?(--[a-z][a-z-]*)(?: ([A-Z][A-Z.=]*))? +(\S.*)$")
@@ -20,7 +24,7 @@ _FURTHER_LINE = re.compile(r" {5,}(\S.*)$")
 
 
 class Unexpected(Exception):
-    """The program said something that is not understood here."""
+    """A page says something that is not understood here."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,6 @@ class Section:
 
 @dataclass
 class Program:
-    version: str
     commands: list
     reference_head: str  # what the reference says of all keys, as Markdown
     sections: list
@@ -90,38 +93,47 @@ class Program:
         return [key for section in self.sections for key in section.keys]
 
 
-def of(program):
-    def said(*words):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("WALPOST")}
-        return subprocess.run(
-            [program, *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment,
-        ).stdout.decode()
-
-    head, sections = _reference(said("config", "reference"))
-    return Program(
-        version=said("version").split()[1], commands=_commands(said, ()), reference_head=head, sections=sections,
-    )
+def of(pages):
+    """As the pages in that folder have it."""
+    helps = dict(_HELP.findall(_part(Path(pages) / "reference" / "commands.md")))
+    head, sections = _reference(_part(Path(pages) / "configuration.md"))
+    return Program(commands=_commands(helps, ()), reference_head=head, sections=sections)
 
 
-def _commands(said, above):
+def _part(page):
+    """What is the program's own on a page."""
+    found = _PART.findall(page.read_text(encoding="utf-8"))
+    if len(found) != 1:
+        raise Unexpected(f"{page}: {len(found)} parts that are generated from what walpost prints, not one")
+    return found[0]
+
+
+def _help(helps, words):
+    name = " ".join(("walpost", *words))
+    if name not in helps:
+        raise Unexpected(f"there is no help of `{name}`")
+    return helps[name]
+
+
+def _commands(helps, above):
     """All commands of the program or of a command of it."""
     found = []
-    for line in said(*above, "--help").splitlines():
+    for line in _help(helps, above).splitlines():
         match = _COMMAND.match(line)
         if match:
-            found.append(_command(said, (*above, match[1]), match[2]))
+            found.append(_command(helps, (*above, match[1]), match[2]))
     if not found:
         raise Unexpected(f"walpost {' '.join(above)} --help lists no command")
     return found
 
 
-def _command(said, words, summary):
-    text = said(*words, "--help")
+def _command(helps, words, summary):
+    text = _help(helps, words)
     usage = _USAGE.match(text.splitlines()[0])
     if usage is None or usage[1] != " ".join(("walpost", *words)):
         raise Unexpected(f"`walpost {' '.join(words)} --help` begins with {text.splitlines()[0]!r}")
     if usage[2]:
-        return Command(words, summary, commands=_commands(said, words))
+        return Command(words, summary, commands=_commands(helps, words))
     return _leaf(Command(words, summary, arguments=usage[3]), text)
 
 
@@ -162,7 +174,7 @@ def _reference(text):
         section = Section(name, before.strip())
         section.keys = [_key(*pair) for pair in zip(keys[::2], keys[1::2])]
         sections.append(section)
-    return head.split("\n", 1)[1].strip(), sections
+    return head.strip(), sections
 
 
 def _key(name, text):

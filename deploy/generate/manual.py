@@ -1,8 +1,8 @@
 """Prints a manual page from its template: what walpost says of itself stands in place of @WORDS@.
 
-    manual.py WALPOST TEMPLATE PAGE NAME=VALUE...
+    manual.py PAGES TEMPLATE PAGE NAME=VALUE...
 
-NAME=VALUE are further words of the template: sysconfdir=/etc.
+PAGES is the folder of the documentation's pages. NAME=VALUE are further words of the template: VERSION=0.1.0.
 """
 
 import os
@@ -134,16 +134,15 @@ def date():
 
 def page(template, program, more):
     words = {
-        "DATE": date(), "VERSION": program.version, "COMMANDS": commands(program),
-        "SHARED_OPTIONS": shared_options(program), "REFERENCE_HEAD": markdown(program.reference_head),
-        "SECTIONS": sections(program), **more,
+        "DATE": date(), "COMMANDS": commands(program), "SHARED_OPTIONS": shared_options(program),
+        "REFERENCE_HEAD": markdown(program.reference_head), "SECTIONS": sections(program), **more,
     }
     return re.sub(r"@(\w+)@", lambda match: words[match[1]], template)
 
 
-def main(program, template, target, *more):
+def main(pages, template, target, *more):
     with open(template, encoding="utf-8") as opened:
-        text = page(opened.read(), facts.of(program), dict(word.split("=", 1) for word in more))
+        text = page(opened.read(), facts.of(pages), dict(word.split("=", 1) for word in more))
     with open(target, "w", encoding="utf-8") as opened:
         opened.write(text)
 

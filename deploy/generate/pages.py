@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 TREE = Path(__file__).resolve().parents[2]
 PAGES = TREE / "deploy" / "docs" / "pages"
 LANGUAGES = {".py": "python", ".java": "java", ".cs": "csharp", ".go": "go", ".ts": "typescript", ".sql": "sql",
-             ".xml": "xml", ".csproj": "xml"}
+             ".xml": "xml", ".csproj": "xml", ".conf": "ini"}
 
 _PART = re.compile(r"^<!-- generated from (.+?) -->\n(.*?)^<!-- end -->$", re.MULTILINE | re.DOTALL)
 

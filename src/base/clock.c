@@ -20,6 +20,11 @@ int64_t wp_clock_us(void)
 	return read_us(CLOCK_MONOTONIC);
 }
 
+int64_t wp_clock_wall_ms(void)
+{
+	return read_us(CLOCK_REALTIME) / 1000;
+}
+
 int64_t wp_clock_boot_us(void)
 {
 	return read_us(CLOCK_BOOTTIME);

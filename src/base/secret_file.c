@@ -142,3 +142,12 @@ enum wp_rc wp_secret_file_read(struct wp_secret_file *f, bool (*is_usable)(const
 	(void)pthread_mutex_unlock(&f->lock);
 	return rc;
 }
+
+char *wp_secret_now(struct wp_secret_file *f, const char *text)
+{
+	struct wp_secret_text now;
+
+	if (f == NULL)
+		return strdup(text);
+	return wp_secret_file_read(f, NULL, &now) == WP_OK ? now.text : NULL;
+}

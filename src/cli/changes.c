@@ -6,6 +6,7 @@
 
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 
 enum {
@@ -25,10 +26,11 @@ enum {
 static const char whether_sql[] =
 	"SELECT EXISTS (SELECT FROM pg_publication WHERE pubname = %L), s.slot_name, "
 	"coalesce(s.plugin, s.slot_type), s.database = current_database(), "
-	"coalesce(to_jsonb(s)->>'wal_status', '') "
-	"FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = %L";
+	"coalesce(to_jsonb(s)->>'wal_status', ''), ";
+static const char slot_sql[] =
+	" FROM (SELECT) one LEFT JOIN pg_replication_slots s ON s.slot_name = %L";
 
-enum column { C_PUBLICATION, C_SLOT, C_PLUGIN, C_OUR_DATABASE, C_WAL_STATUS };
+enum column { C_PUBLICATION, C_SLOT, C_PLUGIN, C_OUR_DATABASE, C_WAL_STATUS, C_PUBLICATIONS };
 
 static const char *value(const PGresult *r, enum column column)
 {
@@ -67,12 +69,19 @@ static enum wp_rc look(struct wp_changes *c, struct wp_error *error)
 {
 	struct wp_statement statement;
 	PGresult *r;
+	const char *publication = c->setup.options->publication, *slot = c->setup.options->slot;
 	wp_statement_begin(&statement, c->setup.session);
-	wp_sql_add(&statement.sql, whether_sql, c->setup.options->publication,
-		   c->setup.options->slot);
+	wp_sql_add(&statement.sql, whether_sql, publication);
+	if (c->setup.from == WP_CHANGES_FROM_SLOT)
+		wp_sql_add(&statement.sql, WP_PUBLICATION_NAMES_SQL("%L", "%L"), publication, slot);
+	else
+		wp_sql_add(&statement.sql, WP_PUBLICATION_NAMES_NOW_SQL("%L"), publication);
+	wp_sql_add(&statement.sql, slot_sql, slot);
 	enum wp_rc rc = wp_statement_ask(&statement, &r, error);
 	if (rc == WP_OK) {
 		rc = judge(c, r, error);
+		(void)snprintf(c->publications, sizeof(c->publications), "%s",
+			       value(r, C_PUBLICATIONS));
 		PQclear(r);
 	}
 	return rc;
@@ -142,8 +151,8 @@ static enum wp_rc declare(struct wp_changes *c, struct wp_error *error)
 		   "DECLARE changes BINARY SCROLL CURSOR FOR SELECT CASE "
 		   "WHEN length(data) <= current_setting('walpost.whole')::int THEN data END "
 		   "FROM pg_logical_slot_get_binary_changes(%L, %s, %s, 'proto_version', '1', "
-		   "'publication_names', quote_ident(%L), 'messages', 'true'%s)",
-		   c->slot, until, batch, c->setup.options->publication,
+		   "'publication_names', %L, 'messages', 'true'%s)",
+		   c->slot, until, batch, c->publications,
 		   c->setup.transfer == WP_TRANSFER_BINARY ? ", 'binary', 'true'" : "");
 	enum wp_rc rc = wp_statement_ask(&statement, &nothing, error);
 	if (rc == WP_OK)

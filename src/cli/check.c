@@ -5,6 +5,7 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/kafka/preflight.h"
+#include "walpost/outbox/route.h"
 #include "walpost/postgres/slot.h"
 
 enum { KAFKA_TIMEOUT_MS = 10000, TOPICS_MAX = 256 };
@@ -25,10 +26,9 @@ static void add_topic(struct topics *t, const struct wp_topic_wanted *topic)
 		t->items[t->count++] = *topic;
 }
 
-/* Without groups and escapes the replacement is the topic, whatever the row says. */
 static void add_outbox(struct topics *t, const struct wp_outbox_options *options)
 {
-	if (strpbrk(options->topic_replacement, "$\\") != NULL)
+	if (!wp_topic_is_fixed(options->topic_replacement))
 		return;
 	add_topic(t, &(struct wp_topic_wanted){
 			     .name = options->topic_replacement,
@@ -59,12 +59,16 @@ static void check_kafka(struct wp_check *c)
 		return;
 	for (size_t i = 0; i < c->config.outboxes.count; i++)
 		add_outbox(&topics, &c->config.outboxes.items[i]);
-	if (relay->poison == WP_POISON_DEAD_LETTER)
+	bool parks = relay->poison == WP_POISON_PARK && relay->park.retry_attempts > 0 &&
+		     relay->dead_letter_topic[0] != '\0';
+	if (relay->poison == WP_POISON_DEAD_LETTER || parks)
 		add_topic(&topics, &(struct wp_topic_wanted){ .name = relay->dead_letter_topic,
 							      .use = WP_TOPIC_DEAD_LETTERS });
 	add_seen(&topics, &c->topics);
 	wp_kafka_check(&c->config.kafka, topics.items, topics.count, KAFKA_TIMEOUT_MS,
 		       &c->found.findings);
+	wp_check_login(c, c->config.kafka.login, WP_ROOM_KAFKA);
+	wp_check_schemas(c, topics.items, topics.count);
 }
 
 static int print(const struct wp_findings *findings, bool json)
@@ -83,6 +87,7 @@ static int check(struct wp_check *c, bool json)
 	if (rc != WP_OK)
 		return wp_cli_fail(WP_EXIT_FAILED, "%s", error.text);
 	wp_check_postgres(c);
+	wp_check_login(c, c->config.postgres.login, WP_ROOM_CONNECTION);
 	if (!c->console.interrupted)
 		check_kafka(c);
 	bool interrupted = c->console.interrupted;

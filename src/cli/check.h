@@ -1,12 +1,15 @@
 /*
  * `walpost check`: what its files share. The command (check.c) asks Postgres (check_postgres.c,
- * check_decoding.c, check_holds.c, check_types.c), then Kafka.
+ * check_decoding.c, check_holds.c, check_parked.c, check_scheduled.c,
+ * check_cleanup.c, check_types.c, check_servers.c), then Kafka; check_login.c says how it got in; check_schemas.c
+ * asks a schema registry.
  */
 #ifndef WALPOST_SRC_CLI_CHECK_H
 #define WALPOST_SRC_CLI_CHECK_H
 
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
+#include "walpost/kafka/preflight.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
@@ -26,6 +29,18 @@ void wp_check_postgres(struct wp_check *c);
 void wp_check_decoding(struct wp_check *c, struct wp_session *session);
 /* Nobody reads the slot: is there a row in it at which a relay would stop? */
 void wp_check_holds(struct wp_check *c);
+/* Can events be parked, and is one parked already? */
+void wp_check_parked(struct wp_check *c, struct wp_session *session);
+/* Can events be sent later, and is one overdue? */
+void wp_check_scheduled(struct wp_check *c, struct wp_session *session);
+/* With cleanup.mode: can old rows be removed, and found fast? */
+void wp_check_cleanup(struct wp_check *c, struct wp_session *session);
+/* With several servers in the conninfo: does a standby keep the slot from being copied to it? */
+void wp_check_servers(struct wp_check *c);
+/* What a login gave: whom it stands for, and until when. Never the secret. NULL: none is wanted. */
+void wp_check_login(struct wp_check *c, struct wp_login *login, enum wp_finding_room room);
+/* With outbox.schema.registry: the schemas of these topics' events. */
+void wp_check_schemas(struct wp_check *c, const struct wp_topic_wanted *topics, size_t count);
 /* Are the columns of types that do for what they mean? */
 void wp_check_types(struct wp_check *c, struct wp_session *session);
 

@@ -10,6 +10,7 @@
 #include "check.h"
 #include "walpost/base/clock.h"
 #include "walpost/postgres/doctor.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
 
 enum { PATIENCE_MS = 10000 };
@@ -43,8 +44,9 @@ static void write_take(struct wp_sql *sql, const struct wp_check *c)
 	(void)snprintf(copy, sizeof(copy), "walpost_check_%d", PQbackendPID(sql->pg));
 	wp_sql_add(sql,
 		   "SELECT count(*) FROM pg_logical_slot_get_binary_changes(%L, NULL, 10000,\n"
-		   "  'proto_version', '1', 'publication_names', quote_ident(%L))",
-		   copy, c->config.postgres.publication);
+		   "  'proto_version', '1', 'publication_names', " WP_PUBLICATION_NAMES_SQL(
+			   "%L", "%L") ")",
+		   copy, c->config.postgres.publication, copy);
 }
 
 /* Until all is taken, something is wrong, or it takes too long. */

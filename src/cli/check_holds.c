@@ -163,7 +163,7 @@ static void judge_foreign(struct holds *h)
 	wp_buffer_release(&cure);
 }
 
-/* With dead-letter they are set aside, and stop nobody. */
+/* With dead-letter or park they are set aside, and stop nobody. */
 static void judge_refused(struct holds *h)
 {
 	char beyond[WP_LSN_TEXT_SIZE];

@@ -7,6 +7,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/doctor.h"
 #include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/provider.h"
 
 static void check_sslmode(struct wp_check *c)
 {
@@ -227,6 +228,19 @@ static void check_init(struct wp_check *c)
 
 /* -- all ------------------------------------------------------------------------------- */
 
+/* For a host of which it is known why it is not reached from everywhere. */
+static const char *connection_cure(const struct wp_check *c)
+{
+	struct wp_connection_facts facts;
+	const char *cure = NULL;
+
+	if (wp_connection_facts(&c->config.postgres, &facts, NULL) == WP_OK)
+		cure = wp_provider_unreachable(facts.hosts);
+	if (cure == NULL && c->config.postgres.login != NULL)
+		cure = "-- see postgres.conninfo, and postgres.login or postgres.password_command";
+	return cure != NULL ? cure : "-- see postgres.conninfo";
+}
+
 static void check_server(struct wp_check *c)
 {
 	struct wp_session session;
@@ -242,9 +256,15 @@ static void check_server(struct wp_check *c)
 	if (rc == WP_OK && c->found.checkpoint_ready)
 		check_checkpoint(c, &session);
 	if (rc == WP_OK)
+		wp_check_parked(c, &session);
+	if (rc == WP_OK)
+		wp_check_scheduled(c, &session);
+	if (rc == WP_OK)
+		wp_check_cleanup(c, &session);
+	if (rc == WP_OK)
 		rc = check_doctor(c, &session, &error);
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &error,
-		     "-- see postgres.conninfo");
+		     connection_cure(c));
 	wp_session_release(&session);
 }
 
@@ -258,7 +278,8 @@ static void check_replication(struct wp_check *c)
 	wp_check_add(c, rc, WP_ROOM_CONNECTION, "replication_connection",
 		     "a replication connection works", &error,
 		     "-- in postgres.conninfo name the server itself: a connection pooler does not "
-		     "support replication=database");
+		     "support replication=database (the cure of the finding pooler, if there is "
+		     "one, names it)");
 	wp_session_release(&session);
 }
 
@@ -268,6 +289,8 @@ void wp_check_postgres(struct wp_check *c)
 	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "slot") &&
 	    wp_check_is_fine(c, "publication") && !c->found.slot_active)
 		wp_check_holds(c);
+	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "primary"))
+		wp_check_servers(c);
 	check_sslmode(c);
 	/* Otherwise it would only fail for the same reason. */
 	if (wp_check_is_fine(c, "connection") && wp_check_is_fine(c, "role") &&

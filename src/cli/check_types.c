@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "walpost/outbox/columns.h"
 #include "walpost/outbox/table.h"
 #include "walpost/postgres/columns.h"
+#include "walpost/postgres/preflight.h"
 
 #define RELATIONS_MAX 10000 /* and types */
 
@@ -66,35 +68,41 @@ static void cure_setting(const struct wp_outbox_options *options, const char *ke
 }
 
 /* A new type by way of its text, which the other must be able to read. */
-static void cure_type(const struct types *t, size_t table, const char *column, const char *type,
-		      char *ret, size_t size)
+static void cure_type(const struct types *t, const struct wp_relation *relation, const char *column,
+		      const char *type, char *ret, size_t size)
 {
-	const struct wp_requirements_table *wanted = &t->check->wanted.wanted.tables[table];
 	struct wp_buffer text;
 	struct wp_sql sql;
 	struct wp_error error;
 	wp_buffer_init(&text, size);
 	wp_sql_init(&sql, wp_session_pg(t->session), &text);
 	wp_sql_add(&sql, "ALTER TABLE %I.%I ALTER COLUMN %I TYPE %s USING %I::text::%s;",
-		   wanted->schema, wanted->name, column, type, column, type);
+		   (const char *)relation->schema.data, (const char *)relation->name.data, column,
+		   type, column, type);
 	if (wp_sql_end(&sql, &error) == WP_OK)
 		(void)snprintf(ret, size, "%s", (const char *)text.data);
 	wp_buffer_release(&text);
 }
 
-static void cure(const struct types *t, size_t table, const struct wp_outbox_options *options,
-		 const struct wp_mapping_fault *fault, char *ret, size_t size)
+static void cure(const struct types *t, const struct wp_relation *relation,
+		 const struct wp_outbox_options *options, const struct wp_mapping_fault *fault,
+		 char *ret, size_t size)
 {
+	if (wp_column_is_member(fault->column))
+		return;
 	switch (fault->kind) {
 	case WP_COLUMN_NOT_RENDERED:
 	case WP_COLUMN_NO_MODIFIER:
 		cure_setting(options, "types", "postgres", ret, size);
 		break;
 	case WP_COLUMN_NOT_A_TIME:
-		cure_type(t, table, fault->column, "timestamptz", ret, size);
+		cure_type(t, relation, fault->column, "timestamptz", ret, size);
 		break;
 	case WP_COLUMN_NOT_A_NUMBER:
-		cure_type(t, table, fault->column, "integer", ret, size);
+		cure_type(t, relation, fault->column, "integer", ret, size);
+		break;
+	case WP_COLUMN_NOT_JSON:
+		cure_type(t, relation, fault->column, "jsonb", ret, size);
 		break;
 	case WP_COLUMN_NONE:
 	case WP_COLUMN_MISSING:
@@ -103,13 +111,14 @@ static void cure(const struct types *t, size_t table, const struct wp_outbox_opt
 	}
 }
 
-static void found(const struct types *t, size_t table, const struct wp_outbox_options *options,
-		  const struct wp_mapping_fault *fault, const struct wp_error *error)
+static void found(const struct types *t, size_t table, const struct wp_relation *relation,
+		  const struct wp_outbox_options *options, const struct wp_mapping_fault *fault,
+		  const struct wp_error *error)
 {
 	char text[2048] = "";
 	const struct wp_requirements_table *wanted = &t->check->wanted.wanted.tables[table];
 	if (fault->kind != WP_COLUMN_NONE)
-		cure(t, table, options, fault, text, sizeof(text));
+		cure(t, relation, options, fault, text, sizeof(text));
 	struct wp_finding *f = wp_findings_add(
 		&t->check->found.findings,
 		fault->kind == WP_COLUMN_NONE ? WP_FINDING_OK : WP_FINDING_FAIL, WP_ROOM_OUTBOX,
@@ -118,7 +127,7 @@ static void found(const struct types *t, size_t table, const struct wp_outbox_op
 					      : error->text,
 		text);
 	f->table = table;
-	(void)snprintf(f->about, sizeof(f->about), "%s.%s", wanted->schema, wanted->name);
+	wp_finding_is_about(f, wanted);
 }
 
 /* One that is missing has been told: the others are judged all the same. */
@@ -128,8 +137,7 @@ static void judge(struct types *t, size_t table, const struct wp_outbox_options 
 	struct wp_mapping *mapping = NULL;
 	struct wp_mapping_fault fault = { .kind = WP_COLUMN_NONE };
 	struct wp_error error;
-	if (wp_described_put(t->described, &t->check->wanted.wanted, table, t->relations,
-			     &relation) != WP_OK ||
+	if (wp_described_put(t->described, table, t->relations, &relation) != WP_OK ||
 	    relation == NULL)
 		return;
 	const struct wp_mapping_setup setup = {
@@ -144,7 +152,7 @@ static void judge(struct types *t, size_t table, const struct wp_outbox_options 
 	};
 	enum wp_rc rc = wp_mapping_new(&setup, &mapping, &error);
 	if (rc == WP_OK || (fault.kind != WP_COLUMN_NONE && fault.kind != WP_COLUMN_NOT_BINARY))
-		found(t, table, options, &fault, &error);
+		found(t, table, relation, options, &fault, &error);
 	wp_mapping_free(mapping);
 }
 

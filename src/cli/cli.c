@@ -3,12 +3,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka.h>
 
 #include "walpost/base/display.h"
 #include "walpost/base/log.h"
 #include "walpost/cli/cli.h"
+#include "walpost/wal/frame.h"
 #include "walpost/config/setting.h"
 #include "walpost/config/option.h"
 #include "walpost/kafka/properties.h"
@@ -54,6 +57,19 @@ int wp_cli_fail(int exit_code, const char *format, ...)
 	va_end(args);
 	(void)fputs("\n", stderr);
 	return exit_code;
+}
+
+void wp_cli_say_progress(const char *format, ...)
+{
+	va_list args;
+
+	if (isatty(STDERR_FILENO) == 0)
+		return;
+	(void)fputs("\r\033[K", stderr);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fflush(stderr);
 }
 
 int wp_cli_exit_of(enum wp_rc rc)
@@ -457,4 +473,9 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret)
 	for (size_t i = 0; i < notes.count; i++)
 		wp_log(WP_LOG_WARN, "config_warning", WP_TEXT("reason", notes.notes[i].error.text));
 	return WP_EXIT_OK;
+}
+
+int64_t wp_cli_now_us(void)
+{
+	return ((int64_t)time(NULL) - WP_POSTGRES_EPOCH_S) * 1000000;
 }

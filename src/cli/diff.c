@@ -5,6 +5,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/diff.h"
+#include "walpost/cli/outbox.h"
 #include "walpost/config/option.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
@@ -28,8 +29,8 @@ static bool go_on(void *arg, uint64_t done, uint64_t all)
 	struct wp_diff *d = arg;
 
 	(void)ev_run(d->console.loop, EVRUN_NOWAIT); /* says whether watchers are left; they are */
-	wp_diff_say_progress("topics: %llu of %llu offsets read", (unsigned long long)done,
-			     (unsigned long long)all);
+	wp_cli_say_progress("topics: %llu of %llu offsets read", (unsigned long long)done,
+			    (unsigned long long)all);
 	return !d->console.interrupted;
 }
 
@@ -82,7 +83,7 @@ static enum wp_rc open_kafka(struct wp_diff *d, struct wp_error *error)
 	if (rc == WP_OK)
 		rc = wp_kafka_reach(&d->config.kafka, KAFKA_TIMEOUT_MS, &sentence, error);
 	if (rc == WP_OK)
-		rc = wp_topic_reader_new(&d->config.kafka, &d->reader, error);
+		rc = wp_topic_reader_new(&d->config.kafka, WP_READ_UNCOMMITTED, &d->reader, error);
 	return rc;
 }
 
@@ -104,18 +105,16 @@ static enum wp_rc make_room(struct wp_diff *d, struct wp_error *error)
 	return WP_OK;
 }
 
-static enum wp_rc compare(struct wp_diff *d, struct wp_error *error)
+enum wp_rc wp_diff_compare(struct wp_diff *d, struct wp_error *error)
 {
 	enum wp_rc rc = make_room(d, error);
-	if (rc == WP_OK)
-		rc = wp_console_init(&d->console, error);
 	if (rc == WP_OK)
 		rc = open_kafka(d, error);
 	if (rc == WP_OK)
 		rc = wp_diff_read_rows(d, error);
 	if (rc == WP_OK)
 		rc = read_topics(d, error);
-	wp_diff_say_progress("%s", "");
+	wp_cli_say_progress("%s", "");
 	return rc;
 }
 
@@ -135,16 +134,35 @@ static int tell(struct wp_diff *d)
 	return counts->equal == counts->rows && d->unmade_count == 0 ? WP_EXIT_OK : WP_EXIT_FAILED;
 }
 
-static int compare_and_tell(struct wp_diff *d)
+void wp_diff_release(struct wp_diff *d)
 {
-	struct wp_error error;
-	enum wp_rc rc = compare(d, &error);
-	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
-
 	wp_topic_reader_free(d->reader);
 	wp_matching_free(d->matching);
 	free(d->topics);
 	free(d->unmade);
+	d->reader = NULL;
+	d->matching = NULL;
+	if (d->registry.subjects.ask != NULL) {
+		wp_registry_session_release(&d->registry);
+		wp_registry_session_init(&d->registry);
+	}
+	d->topics = NULL;
+	d->unmade = NULL;
+	wp_diff_forget_tables(d);
+	d->topic_count = 0;
+	d->unmade_count = 0;
+	d->is_full = false;
+}
+
+static int compare_and_tell(struct wp_diff *d)
+{
+	struct wp_error error;
+	enum wp_rc rc = wp_console_init(&d->console, &error);
+	if (rc == WP_OK)
+		rc = wp_diff_compare(d, &error);
+	int exit_code = rc == WP_OK ? tell(d) : wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
+
+	wp_diff_release(d);
 	wp_console_release(&d->console);
 	return exit_code;
 }
@@ -170,12 +188,19 @@ static int read_since(struct wp_diff *d, const char *text)
 			   text);
 }
 
+void wp_diff_take_outboxes(struct wp_diff *d)
+{
+	d->outboxes = d->config.outboxes;
+	wp_registry_session_init(&d->registry);
+	d->outboxes.subjects = &d->registry.subjects;
+}
+
 /* All outboxes, or the one that is named; [outbox] itself has no name. */
 static int choose_outboxes(struct wp_diff *d)
 {
 	const char *name = d->options.outbox;
 
-	d->outboxes = d->config.outboxes;
+	wp_diff_take_outboxes(d);
 	if (name == NULL)
 		return WP_EXIT_OK;
 	for (size_t i = 0; i < d->config.outboxes.count; i++) {
@@ -199,14 +224,19 @@ static int check_sink(const struct wp_diff *d)
 			   "relay.sink is not kafka: there are no topics to compare with");
 }
 
+int wp_diff_choose(struct wp_diff *d)
+{
+	int exit_code = check_sink(d);
+
+	return exit_code == WP_EXIT_OK ? choose_outboxes(d) : exit_code;
+}
+
 static int diff(struct wp_diff *d, const struct wp_cli_line *line)
 {
 	int exit_code = wp_cli_config(line, &d->config);
 
 	if (exit_code == WP_EXIT_OK)
-		exit_code = check_sink(d);
-	if (exit_code == WP_EXIT_OK)
-		exit_code = choose_outboxes(d);
+		exit_code = wp_diff_choose(d);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = compare_and_tell(d);
 	wp_config_release(&d->config);

@@ -44,9 +44,12 @@ static json_t *tables(struct writer *w)
 
 	for (size_t i = 0; i < w->diff->table_count; i++) {
 		const struct wp_diff_table *table = &w->diff->tables[i];
+		if (!wp_diff_lists(w->diff, table))
+			continue;
 		json_t *object = json_object();
 		set(w, object, "table", json_string(table->name));
 		set_count(w, object, "rows", table->rows);
+		set_count(w, object, "dropped", table->dropped);
 		set(w, object, "limited", json_boolean(table->is_limited));
 		set(w, object, "newest", json_boolean(table->is_ordered));
 		set(w, object, "timestamps_compared", json_boolean(table->timestamp_is_known));

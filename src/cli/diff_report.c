@@ -1,8 +1,6 @@
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "walpost/base/display.h"
 #include "walpost/cli/cli.h"
@@ -11,19 +9,6 @@
 #define SIDE_WIDTH 16 /* "walpost" or "Kafka", and its size */
 /* Of a window all of whose bytes are escaped, and the dots. */
 #define LINE_SIZE (WP_WINDOW_SIZE * 4 + 8)
-
-void wp_diff_say_progress(const char *format, ...)
-{
-	va_list args;
-
-	if (isatty(STDERR_FILENO) == 0)
-		return;
-	(void)fputs("\r\033[K", stderr);
-	va_start(args, format);
-	(void)vfprintf(stderr, format, args);
-	va_end(args);
-	(void)fflush(stderr);
-}
 
 static const char *ending(uint64_t count)
 {
@@ -36,6 +21,8 @@ static void print_tables(const struct wp_diff *d)
 {
 	for (size_t i = 0; i < d->table_count; i++) {
 		const struct wp_diff_table *table = &d->tables[i];
+		if (!wp_diff_lists(d, table))
+			continue;
 		wp_cli_say(stdout, "%s: %" PRIu64 " row%s", table->name, table->rows,
 			   ending(table->rows));
 		if (table->is_limited)
@@ -79,6 +66,19 @@ static void print_missing_topics(const struct wp_diff *d)
 	}
 }
 
+static void print_dropped(const struct wp_diff *d)
+{
+	uint64_t dropped = 0;
+
+	for (size_t i = 0; i < d->table_count; i++)
+		dropped += d->tables[i].dropped;
+	if (dropped > 0)
+		wp_cli_say(stdout,
+			   "  dropped    %10" PRIu64
+			   "   not compared: of a type under outbox.skip.types, or expired\n",
+			   dropped);
+}
+
 static void print_counts(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
 	wp_cli_say(stdout,
@@ -91,6 +91,7 @@ static void print_counts(const struct wp_diff *d, const struct wp_matching_count
 	print_missing_topics(d);
 	wp_cli_say(stdout, "\n  no record  %10" PRIu64 "%s\n", d->unmade_count,
 		   d->unmade_count > 0 ? "   walpost cannot make one from these rows" : "");
+	print_dropped(d);
 	wp_cli_say(stdout, "  repeated   %10" PRIu64, c->repeated);
 	if (c->repeated_unequal > 0)
 		wp_cli_say(stdout,

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/cli/cli.h"
 #include "walpost/cli/diff.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/base/display.h"
+#include "walpost/outbox/drop.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/table.h"
@@ -32,7 +34,7 @@ struct rows {
 
 	/* Of the table that is read: */
 	size_t outbox;
-	size_t table;
+	size_t table; /* of diff->tables */
 	struct wp_relations *relations;
 	struct wp_mapping *mapping;
 	struct wp_column columns[COLUMNS_MAX];
@@ -74,6 +76,18 @@ static const struct wp_outbox_options *options_of(const struct rows *r)
 	return &r->diff->outboxes.items[r->outbox];
 }
 
+static struct wp_diff_table *table_of(const struct rows *r)
+{
+	return &r->diff->tables[r->table];
+}
+
+/* Those of the set are all that are configured. */
+static const struct wp_outbox *outbox_of(const struct rows *r)
+{
+	return wp_outbox_set_at(r->outboxes,
+				(size_t)(options_of(r) - r->diff->config.outboxes.items));
+}
+
 /* -- the table's columns ------------------------------------------------------ */
 
 static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table *table,
@@ -88,7 +102,10 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table
 		"JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid\n"
 		"JOIN pg_catalog.pg_type t ON t.oid = a.atttypid\n"
 		"JOIN pg_catalog.pg_namespace s ON s.oid = t.typnamespace\n"
-		"WHERE n.nspname = %L AND c.relname = %L AND a.attnum > 0 AND NOT a.attisdropped\n"
+		/* A planner that does not know of thousands of tables of that name would look at each. */
+		"WHERE c.relnamespace = (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = "
+		"%L)\n"
+		"  AND c.relname = %L AND a.attnum > 0 AND NOT a.attisdropped\n"
 		"ORDER BY a.attnum";
 	struct wp_buffer text;
 	struct wp_sql sql;
@@ -102,7 +119,7 @@ static enum wp_rc ask_columns(struct rows *r, const struct wp_requirements_table
 		return rc;
 	if (PQntuples(r->catalog) == 0)
 		return wp_error_set(error, WP_CONFIG, "there is no table %s (outbox.table)",
-				    options_of(r)->table);
+				    table_of(r)->name);
 	assert(PQntuples(r->catalog) <= COLUMNS_MAX);
 	r->column_count = (size_t)PQntuples(r->catalog);
 	return WP_OK;
@@ -154,20 +171,41 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 			  struct wp_error *error)
 {
 	const char *state = r->session.failure.sqlstate;
-	const char *table = options_of(r)->table;
+	const char *table = table_of(r)->name;
 	const char *schema = catalog_value(r, 0, CATALOG_SCHEMA);
 	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
 
+	bool is_backfill = r->diff->reading.snapshot != NULL;
 	if (strcmp(state, "42501") == 0)
-		return wp_error_set(error, WP_CONFIG,
-				    "table %s: %s; walpost diff reads the table, unlike a relay: "
-				    "GRANT %s%s%sSELECT ON %s TO its role",
-				    table, inner->text, may_use_schema ? "" : "USAGE ON SCHEMA ",
-				    may_use_schema ? "" : schema,
-				    may_use_schema ? "" : " TO its role, and GRANT ", table);
+		return wp_error_set(
+			error, WP_CONFIG,
+			"table %s: %s; walpost %s reads the table, unlike a relay: "
+			"GRANT %s%s%sSELECT ON %s TO its role%s",
+			table, inner->text, is_backfill ? "backfill" : "diff",
+			may_use_schema ? "" : "USAGE ON SCHEMA ", may_use_schema ? "" : schema,
+			may_use_schema ? "" : " TO its role, and GRANT ", table,
+			is_backfill ? ", and BYPASSRLS if row-level security applies" : "");
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
+}
+
+/* The id stands outside the subquery, where its name could be taken for a column of walpost.parked. */
+static void add_not_parked(struct rows *r, struct wp_sql *sql)
+{
+	const char *id = options_of(r)->column_id;
+
+	wp_sql_add(sql,
+		   " AND (%I IS NULL OR (%I)::text NOT IN (SELECT p.id FROM walpost.parked p WHERE "
+		   "p.slot = %L AND p.outbox = %L AND p.id IS NOT NULL))",
+		   id, id, r->diff->reading.parked,
+		   outbox_of(r)->is_pattern ? table_of(r)->name : outbox_of(r)->name);
+}
+
+/* A snapshot has one version of each row, so that ctid tells ties apart, the same in each reading. */
+static void add_order(struct rows *r, struct wp_sql *sql)
+{
+	wp_sql_add(sql, " ORDER BY %I, tableoid, ctid", table_of(r)->order);
 }
 
 /* One row more than the limit, to tell whether there are. */
@@ -194,13 +232,53 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 	wp_sql_add(&sql, " FROM %I.%I", table->schema, table->name);
 	if (options->where != NULL) /* on a line of its own: it may end with a comment */
 		wp_sql_add(&sql, " WHERE (%s\n)", options->where);
-	r->diff->tables[r->table].is_ordered = by[0] != '\0' && has_column(r, by);
-	if (r->diff->tables[r->table].is_ordered)
-		wp_sql_add(&sql, " ORDER BY %I DESC NULLS LAST", by);
+	else
+		wp_sql_add(&sql, " WHERE true");
+	if (r->diff->reading.parked != NULL)
+		add_not_parked(r, &sql);
+	if (r->diff->reading.snapshot != NULL) {
+		add_order(r, &sql);
+	} else {
+		table_of(r)->is_ordered = by[0] != '\0' && has_column(r, by);
+		if (table_of(r)->is_ordered)
+			wp_sql_add(&sql, " ORDER BY %I DESC NULLS LAST", by);
+	}
 	(void)snprintf(limit, sizeof(limit), "%lld", (long long)options->limit + 1);
 	wp_sql_add(&sql, " LIMIT %s", limit);
 	enum wp_rc rc = run(r, &sql, &text, &inner);
 	return rc == WP_OK ? rc : explain(r, rc, &inner, error);
+}
+
+/* A result tells a domain's base type: so do the facts, then. */
+static void look_through_domains(struct wp_column_facts *facts)
+{
+	for (size_t i = 0; i < facts->count; i++) {
+		struct wp_column_fact *column = &facts->items[i];
+		const struct wp_type_fact *type = wp_column_facts_type(facts, column->type_oid);
+		if (type == NULL)
+			continue;
+		column->type_oid = type->base_oid;
+		column->is_not_null |= type->is_not_null;
+	}
+}
+
+static enum wp_rc know_columns(struct rows *r, const struct wp_requirements_table *table,
+			       struct wp_error *error)
+{
+	const struct wp_requirements wanted = { .tables = table, .count = 1 };
+	enum wp_transfer text; /* as ever in SQL */
+
+	enum wp_rc rc =
+		wp_cli_find_columns(&r->session, &wanted, WP_BINARY_OFF, &r->facts, &text, error);
+	if (rc != WP_OK)
+		return rc;
+	look_through_domains(&r->facts);
+	wp_relations_free(r->relations);
+	r->relations = NULL;
+	rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
+	if (rc == WP_OK)
+		rc = wp_relations_put_facts(r->relations, &r->facts);
+	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for the columns' types");
 }
 
 /* -- from a row to what is expected ------------------------------------------- */
@@ -245,7 +323,10 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 			.is_key = *catalog_value(r, i, CATALOG_IDENTITY_IS_FULL) == 't',
 		};
 	}
-	enum wp_rc rc = name_types(r);
+	enum wp_rc rc = know_columns(r, table, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = name_types(r);
 	if (rc != WP_OK)
 		return wp_error_set(error, rc, "out of memory for the names of types");
 	const struct wp_change change = {
@@ -266,7 +347,8 @@ static enum wp_rc make_mapping(struct rows *r, const PGresult *result,
 		.relation = relation,
 		.types = r->relations,
 		.facts = &r->facts,
-		.table = r->table,
+		.table = 0, /* as know_columns() asked */
+		.origin = { wp_span_of(table->schema), wp_span_of(table->name) },
 		.columns = WP_COLUMNS_ALL,
 		.transfer = WP_TRANSFER_TEXT,
 	};
@@ -329,7 +411,7 @@ static void place(const struct wp_diff *d, int32_t partitions, struct wp_record 
 /* What of the record follows from the commit, of which a table knows nothing. */
 static unsigned unknown_of(struct rows *r, const struct wp_event *event)
 {
-	struct wp_diff_table *table = &r->diff->tables[r->table];
+	struct wp_diff_table *table = table_of(r);
 	enum wp_envelope envelope = options_of(r)->envelope;
 
 	if (envelope == WP_ENVELOPE_PROTOBUF) {
@@ -355,7 +437,7 @@ static enum wp_rc expect(struct rows *r, const struct wp_event *event, struct wp
 	if (wp_span_is_null(event->timestamp))
 		record->timestamp_ms = WP_TIMESTAMP_NOW;
 	else
-		r->diff->tables[r->table].timestamp_is_known = true;
+		table_of(r)->timestamp_is_known = true;
 	place(r->diff, r->last_topic->partitions, record);
 	rc = wp_matching_expect(r->diff->matching, r->table, record, unknown_of(r, event));
 	if (rc == WP_FULL) {
@@ -383,6 +465,31 @@ static void read_values(struct rows *r, const PGresult *result, int row)
 	}
 }
 
+/* The relay does not send it, or may not have. */
+static bool is_dropped(const struct rows *r, const struct wp_event *event, enum wp_rc rc)
+{
+	enum wp_drop drop = WP_DROP_NOT;
+	struct wp_error unread;
+	/* What is read more than once is judged alike each time. */
+	int64_t now_us = r->diff->reading.commit_time_us;
+
+	if (now_us == 0)
+		now_us = wp_cli_now_us();
+	if (rc == WP_OK || rc == WP_DATA)
+		(void)!wp_drop_judge(options_of(r), event, rc != WP_OK, now_us, &drop, &unread);
+	return drop != WP_DROP_NOT;
+}
+
+/* `rc` is what reading the row gave: then there is as much of the record as can be made. */
+static enum wp_rc make_record(struct rows *r, enum wp_rc rc, const struct wp_event *event,
+			      struct wp_record *ret, struct wp_error *reason)
+{
+	enum wp_rc made =
+		wp_shape_record(outbox_of(r)->shape, event, ret, rc == WP_OK ? reason : NULL);
+
+	return made != WP_OK && (rc == WP_OK || made != WP_DATA) ? made : rc;
+}
+
 static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, struct wp_error *error)
 {
 	struct wp_tuple tuple = { .values = r->values, .count = r->column_count };
@@ -392,9 +499,21 @@ static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, stru
 
 	read_values(r, result, row);
 	enum wp_rc rc = wp_mapping_event(r->mapping, &tuple, &r->texts, &event, &reason);
-	if (rc == WP_OK)
-		rc = wp_shape_record(wp_outbox_set_at(r->outboxes, r->outbox)->shape, &event,
-				     &record, &reason);
+	if (is_dropped(r, &event, rc)) {
+		table_of(r)->dropped++;
+		return WP_OK;
+	}
+	event.position = r->diff->reading.position;
+	event.commit_time_us = r->diff->reading.commit_time_us;
+	if (rc == WP_OK || (rc == WP_DATA && r->diff->reading.take != NULL))
+		rc = make_record(r, rc, &event, &record, &reason);
+	if (r->diff->reading.take != NULL && (rc == WP_OK || rc == WP_DATA)) {
+		r->diff->reading.position.ordinal++;
+		r->diff->reading.outbox = r->outbox;
+		wp_shape_leftover(outbox_of(r)->shape, &event, &record);
+		return r->diff->reading.take(r->diff->reading.arg, &event, &record, rc, &reason,
+					     error);
+	}
 	if (rc == WP_DATA) {
 		note_unmade(r, &event, &reason);
 		return WP_OK;
@@ -427,7 +546,7 @@ static int next_count(int count, size_t size)
 static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_error *error)
 {
 	struct wp_diff *d = r->diff;
-	struct wp_diff_table *table = &d->tables[r->table];
+	struct wp_diff_table *table = table_of(r);
 	enum wp_rc rc = WP_OK;
 
 	for (int row = 0; row < PQntuples(result) && rc == WP_OK && !d->is_full; row++) {
@@ -438,7 +557,7 @@ static enum wp_rc take_rows(struct rows *r, const PGresult *result, struct wp_er
 		rc = take_row(r, result, row, error);
 		table->rows += d->is_full ? 0 : 1;
 	}
-	wp_diff_say_progress("%s: %llu rows read", table->name, (unsigned long long)table->rows);
+	wp_cli_say_progress("%s: %llu rows read", table->name, (unsigned long long)table->rows);
 	return rc;
 }
 
@@ -458,7 +577,7 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_requirements_table *
 		rc = wp_session_query(&r->session, sql, &result, &inner);
 		if (rc != WP_OK)
 			return explain(r, rc, &inner, error);
-		if (r->mapping == NULL)
+		if (r->mapping == NULL && (PQntuples(result) > 0 || !outbox_of(r)->is_pattern))
 			rc = make_mapping(r, result, table, error);
 		if (rc == WP_OK)
 			rc = take_rows(r, result, error);
@@ -469,41 +588,31 @@ static enum wp_rc fetch_all(struct rows *r, const struct wp_requirements_table *
 	return rc;
 }
 
-/* A result tells a domain's base type: so do the facts, then. */
-static void look_through_domains(struct wp_column_facts *facts)
+/* What the outbox asks of its table, or of each that fits its pattern. */
+static struct wp_requirements_table requirements_of(const struct rows *r)
 {
-	for (size_t i = 0; i < facts->count; i++) {
-		struct wp_column_fact *column = &facts->items[i];
-		const struct wp_type_fact *type = wp_column_facts_type(facts, column->type_oid);
-		if (type == NULL)
-			continue;
-		column->type_oid = type->base_oid;
-		column->is_not_null |= type->is_not_null;
-	}
-}
+	struct wp_requirements_table table = r->wanted.tables[table_of(r)->wanted];
 
-static enum wp_rc know_types(struct rows *r, struct wp_error *error)
-{
-	look_through_domains(&r->facts);
-	enum wp_rc rc = wp_relations_new(WP_COLUMN_FACTS_MAX, NULL, &r->relations);
-	if (rc == WP_OK)
-		rc = wp_relations_put_facts(r->relations, &r->facts);
-	return rc == WP_OK ? rc : wp_error_set(error, rc, "out of memory for the columns' types");
+	table.schema = table_of(r)->table.schema;
+	table.name = table_of(r)->table.name;
+	table.is_pattern = false;
+	return table;
 }
 
 static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 {
-	const struct wp_requirements_table *table = &r->wanted.tables[r->table];
+	r->outbox = table_of(r)->outbox;
+	const struct wp_requirements_table table = requirements_of(r);
 
-	r->diff->tables[r->table] = (struct wp_diff_table){ .name = options_of(r)->table };
-	r->diff->table_count = r->table + 1;
 	wp_mapping_free(r->mapping);
 	r->mapping = NULL;
-	enum wp_rc rc = ask_columns(r, table, error);
+	enum wp_rc rc = ask_columns(r, &table, error);
+	if (rc == WP_OK && r->diff->reading.snapshot != NULL)
+		rc = wp_diff_choose_order(r->diff, &r->session, table_of(r), error);
 	if (rc == WP_OK)
-		rc = declare(r, table, error);
+		rc = declare(r, &table, error);
 	if (rc == WP_OK)
-		rc = fetch_all(r, table, error);
+		rc = fetch_all(r, &table, error);
 	if (rc == WP_OK)
 		rc = wp_session_do(&r->session, "CLOSE compared", error);
 	return rc;
@@ -511,40 +620,47 @@ static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 
 static enum wp_rc read_tables(struct rows *r, struct wp_error *error)
 {
-	enum wp_rc rc = WP_OK;
+	struct wp_diff *d = r->diff;
 
-	for (size_t i = 0; i < r->diff->outboxes.count && rc == WP_OK; i++) {
-		r->outbox = i;
-		r->table = wp_outbox_set_at(r->outboxes, i)->table;
-		if (options_of(r)->table[0] != '\0' && !r->diff->is_full)
-			rc = read_table(r, error);
+	enum wp_rc rc = wp_diff_find_tables(d, &r->session, &r->wanted.wanted, r->outboxes, error);
+	for (size_t i = 0; i < d->table_count && rc == WP_OK && !d->is_full; i++) {
+		r->table = i;
+		rc = read_table(r, error);
 	}
 	return rc;
 }
 
-static enum wp_rc ask_facts(struct rows *r, struct wp_error *error)
-{
-	enum wp_transfer text; /* as ever in SQL */
-	enum wp_rc rc = wp_cli_find_columns(&r->session, &r->wanted.wanted, WP_BINARY_OFF,
-					    &r->facts, &text, error);
-
-	return rc == WP_OK ? know_types(r, error) : rc;
-}
-
 static enum wp_rc prepare(struct rows *r, struct wp_error *error)
 {
-	const struct wp_outboxes *outboxes = &r->diff->outboxes;
+	struct wp_outboxes all = r->diff->outboxes; /* with what they share */
 
+	all.items = r->diff->config.outboxes.items;
+	all.count = r->diff->config.outboxes.count;
 	wp_buffer_init(&r->texts, 0);
-	enum wp_rc rc = wp_requirements_outboxes_init(&r->wanted, outboxes, error);
+	enum wp_rc rc = wp_requirements_outboxes_init(&r->wanted, &r->diff->outboxes, error);
 	if (rc == WP_OK && r->wanted.wanted.count == 0)
 		rc = wp_error_set(error, WP_CONFIG,
 				  "no outbox has a table: logical messages exist only in the WAL "
 				  "and cannot be compared");
 	if (rc == WP_OK)
-		rc = wp_outbox_set_new(outboxes, wp_cli_record_max(&r->diff->config), &r->outboxes,
+		rc = wp_outbox_set_new(&all, wp_cli_record_max(&r->diff->config), &r->outboxes,
 				       error);
 	return rc;
+}
+
+static enum wp_rc take_snapshot(struct rows *r, struct wp_error *error)
+{
+	struct wp_statement statement;
+	PGresult *done;
+
+	wp_statement_begin(&statement, &r->session);
+	wp_sql_add(&statement.sql, "SET TRANSACTION SNAPSHOT %L", r->diff->reading.snapshot);
+	enum wp_rc rc = wp_statement_ask(&statement, &done, error);
+	if (rc != WP_OK)
+		return rc;
+	PQclear(done);
+	/* Rows that are hidden from us would be taken for ones that are not there: rather an error. */
+	return wp_session_do(&r->session, "SET LOCAL row_security = off", error);
 }
 
 /* What is read is one moment of the database, and nothing can be written. */
@@ -559,8 +675,8 @@ static enum wp_rc read_all(struct rows *r, struct wp_error *error)
 		rc = wp_session_do(&r->session,
 				   "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY",
 				   error);
-	if (rc == WP_OK)
-		rc = ask_facts(r, error);
+	if (rc == WP_OK && r->diff->reading.snapshot != NULL)
+		rc = take_snapshot(r, error);
 	return rc == WP_OK ? read_tables(r, error) : rc;
 }
 

@@ -1,166 +1,14 @@
+#include "init.h"
+#include "like.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/cli/outbox.h"
-#include "walpost/postgres/publication.h"
 #include "walpost/postgres/checkpoint.h"
-#include "walpost/run/requirements.h"
-
-struct init {
-	struct wp_config config;
-	struct wp_requirements_outboxes outboxes;
-	const char *role; /* NULL: grants are not asked for */
-	struct wp_console console;
-	struct wp_session session;
-	struct wp_preflight found;
-	bool skip_exists; /* walpost.skip, which the preflight does not ask for */
-};
-
-static void add_grants(struct wp_sql *sql, const char *role)
-{
-	if (!role)
-		return;
-	wp_checkpoint_grant_sql(sql, role);
-	wp_sql_add(sql, "ALTER ROLE %I REPLICATION;\n", role);
-}
-
-/* -- the same as SQL ----------------------------------------------------------- */
-
-/* Ends our dollar quotes only when someone means to. */
-static bool is_quotable(const char *name)
-{
-	return !strstr(name, "$walpost$");
-}
-
-static bool are_quotable(const struct init *i)
-{
-	for (size_t at = 0; at < i->outboxes.wanted.count; at++) {
-		const struct wp_table_name *name = &i->outboxes.names[at];
-		if (!is_quotable(name->schema) || !is_quotable(name->name))
-			return false;
-	}
-	return is_quotable(i->config.postgres.publication);
-}
-
-/* The preflight's table_case. */
-static void add_case_script(struct wp_sql *sql, const struct wp_table_name *name)
-{
-	wp_sql_add(sql,
-		   "DO $walpost$ DECLARE found text;\nBEGIN\n"
-		   "SELECT min(quote_ident(schemaname) || '.' || quote_ident(tablename)) INTO "
-		   "found FROM pg_tables "
-		   "WHERE lower(schemaname) = lower(%L) AND lower(tablename) = lower(%L);\n",
-		   name->schema, name->name);
-	wp_sql_add(sql,
-		   "IF found IS NOT NULL AND NOT EXISTS (SELECT FROM pg_tables WHERE schemaname = "
-		   "%L AND tablename = %L) THEN\n"
-		   "  RAISE EXCEPTION USING MESSAGE = 'there is ' || found || ', whose name "
-		   "differs only in case: correct outbox.table';\n"
-		   "END IF;\n"
-		   "END $walpost$;\n",
-		   name->schema, name->name);
-}
-
-static void add_publication_script(struct wp_sql *sql, const struct init *i)
-{
-	const struct wp_postgres_options *postgres = &i->config.postgres;
-	wp_sql_add(sql,
-		   "DO $walpost$ BEGIN\nIF NOT EXISTS (SELECT FROM pg_publication WHERE pubname = "
-		   "%L) THEN\n",
-		   postgres->publication);
-	wp_sql_add(sql, "IF EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) THEN\n",
-		   postgres->slot);
-	wp_sql_add(
-		sql,
-		"  RAISE EXCEPTION 'the slot exists but the publication does not: the server "
-		"cannot decode a slot that is older than its publication; drop the slot first';\n"
-		"END IF;\n");
-	wp_publication_create_sql(sql, postgres->publication, &i->outboxes.wanted);
-	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
-}
-
-/*
- * By a SELECT of its own: a function or DO block that makes a logical slot fails with
- * "snapshot reference ... is not owned by resource owner" when a change of the catalog is decoded
- * meanwhile (ReorderBufferImmediateInvalidation() leaves the resource owner of the transaction
- * behind, not that of the statement within). psql's \if, because servers before 17 cannot parse
- * the call with failover.
- */
-static void add_slot_script(struct wp_sql *sql, const char *slot)
-{
-	wp_sql_add(sql,
-		   "SELECT NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %L) AS "
-		   "walpost_slot_new \\gset\n",
-		   slot);
-	static const char absent[] =
-		" WHERE NOT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = ";
-	wp_sql_add(sql, "SELECT current_setting('server_version_num')::int >= 170000 AS "
-			"walpost_slot_failover \\gset\n"
-			"\\if :walpost_slot_failover\n");
-	wp_sql_add(sql,
-		   "SELECT pg_create_logical_replication_slot(%L, 'pgoutput', false, false, "
-		   "true)\n%s%L);\n",
-		   slot, absent, slot);
-	wp_sql_add(sql,
-		   "\\else\nSELECT pg_create_logical_replication_slot(%L, 'pgoutput')\n%s%L);\n"
-		   "\\endif\n",
-		   slot, absent, slot);
-	wp_sql_add(sql, "\\if :walpost_slot_new\n");
-	wp_checkpoint_renew_sql(sql, slot, "walpost init");
-	wp_sql_add(sql, ";\n\\endif\n");
-}
-
-static void add_script(struct wp_sql *sql, const struct init *i)
-{
-	wp_sql_add(
-		sql,
-		"-- In the database of the outbox, by its owner or a superuser, with REPLICATION:\n"
-		"--   psql -v ON_ERROR_STOP=1 -f THIS_FILE\n"
-		"SET client_encoding = 'UTF8';\n\nBEGIN;\n");
-	for (size_t at = 0; at < i->outboxes.wanted.count; at++) {
-		add_case_script(sql, &i->outboxes.names[at]);
-		wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
-	}
-	wp_sql_add(sql,
-		   "\n"
-		   "-- A relay records here that it has taken over the slot.\n"
-		   "%s\n",
-		   wp_checkpoint_sql);
-	add_publication_script(sql, i);
-	add_grants(sql, i->role);
-	wp_sql_add(
-		sql,
-		"COMMIT;\n\n"
-		"-- After the publication, and outside its transaction. Waits until all "
-		"transactions\n"
-		"-- that run now have ended; pg_stat_activity and pg_prepared_xacts show them.\n");
-	add_slot_script(sql, i->config.postgres.slot);
-}
-
-static int print_script(const struct init *i)
-{
-	struct wp_buffer text;
-	struct wp_sql sql;
-	struct wp_error error;
-	if (!are_quotable(i))
-		return wp_cli_fail(WP_EXIT_CONFIG,
-				   "a name that holds $walpost$ cannot be written into a script");
-	/* Quoting asks for a connection; one that fails before it begins will do. */
-	PGconn *pg = PQconnectStart("hostaddr=none");
-	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
-	wp_sql_init(&sql, pg, &text);
-	add_script(&sql, i);
-	enum wp_rc rc = wp_sql_end(&sql, &error);
-	if (rc == WP_OK)
-		(void)fputs((const char *)text.data, stdout); /* wp_cli_done() looks */
-	wp_buffer_release(&text);
-	PQfinish(pg);
-	return rc == WP_OK ? wp_cli_done() : wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
-}
-
-/* -- doing it -------------------------------------------------------------------- */
+#include "walpost/postgres/publication.h"
 
 /* Findings that we are here to cure. A publication is not made for a slot that is older. */
 static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_finding *f)
@@ -172,17 +20,30 @@ static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_findin
 		return !p->publication_exists && !p->slot_exists;
 	if (!strcmp(name, "slot"))
 		return !p->slot_exists;
-	return false;
+	/* Not needed for anything but the slot, which is created last. */
+	return !strcmp(name, "role");
 }
 
 enum round { BEFORE, AFTER };
 
-/* Prints what stands in the way; true when nothing does. */
-static bool is_clear(const struct wp_preflight *p, enum round round)
+/* That of the slot is not about us who may not create it, nor is that of the role. */
+static bool was_said(const struct init *i, const struct wp_finding *f)
 {
-	bool clear = true;
+	bool is_about_another = i->role && !strcmp(f->name, "role");
+
+	return is_about_another ||
+	       (i->lacks_slot && (!strcmp(f->name, "slot") || !strcmp(f->name, "role")));
+}
+
+/* Prints what stands in the way; true when nothing does. */
+static bool is_clear(const struct init *init, enum round round)
+{
+	const struct wp_preflight *p = &init->found;
+	bool clear = round == BEFORE || (!init->lacks_replication && !init->lacks_slot);
 	for (size_t i = 0; i < p->findings.count; i++) {
 		const struct wp_finding *f = &p->findings.items[i];
+		if (round == AFTER && was_said(init, f))
+			continue;
 		bool fails =
 			f->level == WP_FINDING_FAIL && (round == AFTER || !is_ours_to_cure(p, f));
 		if (fails || (f->level == WP_FINDING_WARN && round == AFTER))
@@ -196,13 +57,14 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 {
 	wp_sql_add(sql, "BEGIN;\n");
 	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
-		if (!i->found.table_exists[at])
+		if (!i->found.table_exists[at] && !i->outboxes.tables[at].is_pattern)
 			wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	if (!i->found.checkpoint_ready || !i->skip_exists)
 		wp_sql_add(sql, "%s", wp_checkpoint_sql);
 	if (!i->found.publication_exists)
 		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outboxes.wanted);
-	add_grants(sql, i->role);
+	if (i->role)
+		wp_checkpoint_grant_sql(sql, i->role);
 	wp_sql_add(sql, "COMMIT;\n");
 }
 
@@ -226,14 +88,114 @@ static enum wp_rc create_objects(struct init *i, struct wp_error *error)
 	if (rc != WP_OK)
 		return rc;
 	for (size_t at = 0; at < i->outboxes.wanted.count; at++)
-		say("table", wp_table_name_text(&i->outboxes.names[at], table, sizeof(table)),
-		    i->found.table_exists[at]);
+		if (!i->outboxes.tables[at].is_pattern)
+			say("table",
+			    wp_table_name_text(&i->outboxes.names[at], table, sizeof(table)),
+			    i->found.table_exists[at]);
 	say("checkpoint table", "walpost.slot_checkpoint", i->found.checkpoint_ready);
 	say("publication", i->config.postgres.publication, i->found.publication_exists);
 	if (i->role)
-		printf("role %s: has REPLICATION and may write walpost.slot_checkpoint and "
-		       "walpost.skip\n",
-		       i->role);
+		rc = wp_init_replication(i, error);
+	if (i->role && rc == WP_OK)
+		printf("role %s: %smay write walpost.slot_checkpoint and walpost.skip\n", i->role,
+		       i->lacks_replication ? "" : "may replicate and ");
+	return rc;
+}
+
+/* What all else works without. */
+struct optional {
+	const char *what;
+	const char *name;
+	const char *sql;
+	void (*add_grant)(struct wp_sql *sql, const char *role);
+	const char *without; /* what cannot be done, and how to allow it */
+};
+
+static const struct optional reissue = {
+	.what = "reissue table",
+	.name = "walpost.reissue",
+	.sql = wp_reissue_sql,
+	.add_grant = wp_reissue_grant_sql,
+	.without = "events cannot be sent again through the log, or not to another topic. To allow "
+		   "that, run init or sql/reissue.sql once as an administrator",
+};
+
+/* By the same script as walpost.reissue, to which an older one may have given no such table. */
+static const struct optional retried = {
+	.what = "tables of retried dead letters and replays",
+	.name = "walpost.dead_letters_retried",
+	.sql = wp_reissue_sql,
+	.add_grant = wp_retried_grant_sql,
+	.without = "walpost dead-letters retry and walpost replay cannot be used. To allow that, "
+		   "run init or "
+		   "sql/reissue.sql once as an administrator",
+};
+
+static const struct optional parked = {
+	.what = "tables of parked events",
+	.name = "walpost.parked",
+	.sql = wp_parked_sql,
+	.add_grant = wp_parked_grant_sql,
+	.without = "relay.poison = park cannot be used. To allow that, run init or "
+		   "sql/parked.sql once as an administrator",
+};
+
+static const struct optional schedule = {
+	.what = "table of scheduled events",
+	.name = "walpost.scheduled",
+	.sql = wp_schedule_sql,
+	.add_grant = wp_schedule_grant_sql,
+	.without = "walpost.schedule() cannot be used. To allow that, run init or "
+		   "sql/schedule.sql once as an administrator",
+};
+
+static const struct optional cleanup = {
+	.what = "functions of cleanup",
+	.name = "walpost.cleanup_floor",
+	.sql = wp_cleanup_sql,
+	.add_grant = wp_cleanup_grant_sql,
+	.without = "cleanup.mode cannot be used. To allow that, run init or "
+		   "sql/cleanup.sql once as an administrator",
+};
+
+static void add_optional(struct wp_sql *sql, const struct init *i, const struct optional *o,
+			 bool exists)
+{
+	wp_sql_add(sql, "BEGIN;\n");
+	if (!exists)
+		wp_sql_add(sql, "%s", o->sql);
+	if (i->role)
+		o->add_grant(sql, i->role);
+	wp_sql_add(sql, "COMMIT;\n");
+}
+
+/*
+ * By itself: who may not make it, and runs init in a database that an older walpost prepared, is
+ * told so and no more.
+ */
+static enum wp_rc create_optional(struct init *i, const struct optional *o, bool exists,
+				  struct wp_error *error)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(&i->session), &text);
+	add_optional(&sql, i, o, exists);
+	enum wp_rc rc = wp_sql_end(&sql, error);
+	if (rc == WP_OK)
+		rc = wp_session_do(&i->session, (const char *)text.data, error);
+	wp_buffer_release(&text);
+	if (rc == WP_OK) {
+		say(o->what, o->name, exists);
+		return WP_OK;
+	}
+	bool is_permission = !strcmp(i->session.failure.sqlstate, "42501");
+	struct wp_error ignored;
+	enum wp_rc ended = wp_session_do(&i->session, "ROLLBACK", &ignored);
+	(void)ended; /* the sentence tells */
+	if (!is_permission)
+		return rc;
+	fprintf(stderr, "walpost: %s was not created: %s; %s\n", o->name, error->text, o->without);
 	return WP_OK;
 }
 
@@ -272,7 +234,7 @@ static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 	}
 	enum wp_rc rc = wp_cli_create_slot(&i->session, &i->config.postgres, lsn, error);
 	if (rc != WP_OK)
-		return rc;
+		return wp_init_may_not_create_slot(i, error) ? WP_OK : rc;
 	printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
 	renew_checkpoint(i);
 	return WP_OK;
@@ -321,14 +283,31 @@ static void explain(struct init *i, struct wp_error *error)
 	wp_buffer_release(&text);
 }
 
-static enum wp_rc look_for_skip(struct init *i, struct wp_error *error)
+/* By the catalog, which all may read: without USAGE on the schema a name cannot be resolved. */
+static enum wp_rc look_for_tables(struct init *i, struct wp_error *error)
 {
+	static const char sql[] =
+		"SELECT coalesce(bool_or(relname = 'skip'), false), count(*) FILTER (WHERE relname "
+		"IN ('parked', 'parking', 'parked_acts')) = 3, "
+		"2 = count(*) FILTER (WHERE relname IN ('dead_letters_retried', 'replay')), "
+		"coalesce(bool_or(relname = 'scheduled'), false) AND EXISTS (SELECT FROM pg_proc p "
+		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND "
+		"p.proname = 'move_due'), "
+		"coalesce(bool_or(relname = 'cleanup_floor'), false) AND EXISTS (SELECT FROM "
+		"pg_proc p "
+		"JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'walpost' AND "
+		"p.proname = 'cleanup_remove_partition') FROM pg_class "
+		"WHERE relkind IN ('r', 'p') "
+		"AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = 'walpost')";
 	PGresult *found;
-	enum wp_rc rc = wp_session_query(&i->session, "SELECT to_regclass('walpost.skip') IS NULL",
-					 &found, error);
+	enum wp_rc rc = wp_session_query(&i->session, sql, &found, error);
 	if (rc != WP_OK)
 		return rc;
-	i->skip_exists = *PQgetvalue(found, 0, 0) == 'f';
+	i->skip_exists = *PQgetvalue(found, 0, 0) == 't';
+	i->parked_exists = *PQgetvalue(found, 0, 1) == 't';
+	i->retried_exists = *PQgetvalue(found, 0, 2) == 't';
+	i->schedule_exists = *PQgetvalue(found, 0, 3) == 't';
+	i->cleanup_exists = *PQgetvalue(found, 0, 4) == 't';
 	PQclear(found);
 	return WP_OK;
 }
@@ -340,13 +319,23 @@ static int create(struct init *i)
 	enum wp_rc rc =
 		wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &error);
 	if (rc == WP_OK)
-		rc = look_for_skip(i, &error);
+		rc = look_for_tables(i, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
-	if (!is_clear(&i->found, BEFORE))
+	if (!is_clear(i, BEFORE))
 		return wp_cli_fail(WP_EXIT_FAILED,
 				   "nothing was created: fix the problems above first");
 	rc = create_objects(i, &error);
+	if (rc == WP_OK)
+		rc = create_optional(i, &reissue, i->found.reissue_ready, &error);
+	if (rc == WP_OK)
+		rc = create_optional(i, &retried, i->retried_exists, &error);
+	if (rc == WP_OK)
+		rc = create_optional(i, &parked, i->parked_exists, &error);
+	if (rc == WP_OK)
+		rc = create_optional(i, &schedule, i->schedule_exists, &error);
+	if (rc == WP_OK)
+		rc = create_optional(i, &cleanup, i->cleanup_exists, &error);
 	if (rc == WP_OK)
 		rc = create_slot(i, &error);
 	if (rc != WP_OK)
@@ -356,7 +345,7 @@ static int create(struct init *i)
 	rc = wp_cli_preflight(&i->session, postgres, &i->outboxes.wanted, &i->found, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
-	if (!is_clear(&i->found, AFTER))
+	if (!is_clear(i, AFTER))
 		return wp_cli_fail(WP_EXIT_FAILED, "not ready: fix the problems above");
 	return wp_cli_done();
 }
@@ -371,21 +360,34 @@ static int connect_and_create(struct init *i)
 	return exit_code;
 }
 
+static const char about_text[] =
+	"Creates missing objects in Postgres: the outbox table, the table in which relays\n"
+	"record who has the slot, the publication of the outbox's inserts, walpost.reissue\n"
+	"with its publication, the tables of parked events, that of scheduled events with its\n"
+	"functions, those of cleanup, and then the slot. Slot creation waits for all running\n"
+	"transactions, which are listed meanwhile.\n"
+	"\n"
+	"Names for --like:\n";
+
 int wp_command_init(int argc, char **argv)
 {
 	static struct init i; /* large, and there is one */
+	static char about[2048];
+	char names[LIKE_NAMES_SIZE];
 	bool print_sql = false;
+	const char *like = NULL;
 	const struct wp_cli_option options[] = {
 		{ "--print-sql", NULL, "print SQL for psql instead of executing it", &print_sql,
 		  NULL },
+		{ "--like", "NAME",
+		  "print a walpost.conf for the outbox table of a framework, and end", NULL,
+		  &like },
 		{ "--role", "NAME", "also grant this role the privileges of a relay", NULL,
 		  &i.role },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost init",
-		.about = "Creates missing objects in Postgres: the outbox table, the table in which relays\n"
-"record who has the slot, the publication of the outbox's inserts, and then the\n"
-"slot. Slot creation waits for all running transactions, which are listed meanwhile.",
+		.about = about,
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
@@ -397,14 +399,17 @@ int wp_command_init(int argc, char **argv)
 	struct wp_error error;
 	int exit_code;
 
+	(void)snprintf(about, sizeof(about), "%s%s.", about_text, like_names(names));
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
 		return exit_code;
+	if (like != NULL)
+		return like_print(like);
 	exit_code = wp_cli_config(&line, &i.config);
 	if (exit_code == WP_EXIT_OK &&
 	    wp_requirements_outboxes_init(&i.outboxes, &i.config.outboxes, &error) != WP_OK)
 		exit_code = wp_cli_fail(WP_EXIT_CONFIG, "%s", error.text);
 	if (exit_code == WP_EXIT_OK)
-		exit_code = print_sql ? print_script(&i) : connect_and_create(&i);
+		exit_code = print_sql ? wp_init_print_script(&i) : connect_and_create(&i);
 	wp_findings_release(&i.found.findings);
 	wp_requirements_outboxes_release(&i.outboxes);
 	wp_config_release(&i.config);

@@ -4,6 +4,7 @@
 
 #include "walpost/base/clock.h"
 #include "walpost/kafka/producer.h"
+#include "walpost/outbox/names.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/partitions.h"
 #include "walpost/postgres/slot.h"
@@ -34,10 +35,10 @@ static void add_missing_tables(struct wp_sql *sql, const struct wp_requirements 
 			"pg_catalog.quote_ident(w.name), pg_catalog.current_database()\n"
 			"FROM (VALUES ");
 	for (size_t i = 0; i < wanted->count; i++)
-		wp_sql_add(sql, "%s(%L, %L)", i ? ", " : "", wanted->tables[i].schema,
-			   wanted->tables[i].name);
-	wp_sql_add(sql, ") w (schema, name)\n"
-			"WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c\n"
+		wp_sql_add(sql, "%s(%L, %L, %s)", i ? ", " : "", wanted->tables[i].schema,
+			   wanted->tables[i].name, wanted->tables[i].is_pattern ? "true" : "false");
+	wp_sql_add(sql, ") w (schema, name, is_pattern)\n"
+			"WHERE NOT w.is_pattern AND NOT EXISTS (SELECT FROM pg_catalog.pg_class c\n"
 			"  JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace\n"
 			"  WHERE n.nspname = w.schema AND c.relname = w.name)");
 }
@@ -67,6 +68,9 @@ struct watch {
 	struct wp_session *creator;
 	struct wp_session session;
 	bool opened;
+	int64_t until_ms; /* then it is given up; 0: never */
+	bool given_up;
+	char first[300]; /* whom it waits for */
 };
 
 static void print_wait(const PGresult *waits, int row)
@@ -80,6 +84,29 @@ static void print_wait(const PGresult *waits, int row)
 			      "  process %s, transaction %s s old, %s, application %s, user %s\n",
 			      who, seconds, PQgetvalue(waits, row, 3), PQgetvalue(waits, row, 4),
 			      PQgetvalue(waits, row, 5));
+}
+
+static void note_first(struct watch *w, const PGresult *waits)
+{
+	bool is_prepared = strcmp(PQgetvalue(waits, 0, 0), "prepared") == 0;
+
+	(void)snprintf(w->first, sizeof(w->first), "%s %s, %s s old",
+		       is_prepared ? "prepared transaction" : "process", PQgetvalue(waits, 0, 1),
+		       PQgetvalue(waits, 0, 2));
+}
+
+/* The statement then fails, and the server drops what there is of the slot. */
+static void give_up_in_time(struct watch *w)
+{
+	char problem[256];
+
+	if (w->until_ms == 0 || w->given_up || wp_clock_us() / 1000 < w->until_ms)
+		return;
+	w->given_up = true;
+	PGcancel *request = PQgetCancel(wp_session_pg(w->creator));
+	if (request != NULL)
+		(void)PQcancel(request, problem, sizeof(problem)); /* else it goes on to wait */
+	PQfreeCancel(request);
 }
 
 static enum wp_rc ask_waits(struct watch *w, PGresult **ret, struct wp_error *error)
@@ -104,9 +131,12 @@ static void name_waits(void *arg)
 				      "slot creation waits, but its blockers cannot be read: %s\n",
 				      error.text);
 	}
+	give_up_in_time(w);
 	if (!w->session.connection || !wp_session_pg(&w->session) ||
 	    ask_waits(w, &waits, &error) != WP_OK)
 		return;
+	if (PQntuples(waits) > 0)
+		note_first(w, waits);
 	if (PQntuples(waits) > 0)
 		(void)fprintf(stderr, "slot creation waits for these transactions to end:\n");
 	for (int row = 0; row < PQntuples(waits); row++)
@@ -162,6 +192,62 @@ enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 	wp_sql_init(&sql, wp_session_pg(s), &text);
 	wp_slot_create_temporary_sql(&sql, slot);
 	enum wp_rc rc = create(s, options, &sql, ret_lsn, error);
+	wp_buffer_release(&text);
+	return rc;
+}
+
+static enum wp_rc create_exported(struct watch *w, struct wp_sql *sql, PGresult **ret,
+				  struct wp_error *error)
+{
+	struct wp_session *s = w->creator;
+	enum wp_rc rc = wp_sql_end(sql, error);
+
+	if (rc == WP_OK)
+		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", error);
+	if (rc != WP_OK)
+		return rc;
+	s->waiting = name_waits;
+	s->waiting_arg = w;
+	s->waiting_every_s = 1.;
+	rc = wp_session_query(s, (const char *)sql->into->data, ret, error);
+	s->waiting = NULL;
+	return rc;
+}
+
+enum wp_rc wp_cli_create_exported_slot(struct wp_session *s,
+				       const struct wp_postgres_options *options, const char *slot,
+				       int64_t timeout_ms, char ret_lsn[WP_LSN_TEXT_SIZE],
+				       char ret_snapshot[WP_SNAPSHOT_NAME_SIZE],
+				       struct wp_error *error)
+{
+	struct watch watch = {
+		.options = options,
+		.creator = s,
+		.until_ms = wp_clock_us() / 1000 + timeout_ms,
+	};
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *made;
+
+	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
+	wp_sql_init(&sql, wp_session_pg(s), &text);
+	/* The form without parentheses is that of PostgreSQL 14, and understood by all since. */
+	wp_sql_add(&sql, "CREATE_REPLICATION_SLOT %I TEMPORARY LOGICAL pgoutput EXPORT_SNAPSHOT",
+		   slot);
+	enum wp_rc rc = create_exported(&watch, &sql, &made, error);
+	if (rc == WP_OK) {
+		(void)snprintf(ret_lsn, WP_LSN_TEXT_SIZE, "%s", PQgetvalue(made, 0, 1));
+		(void)snprintf(ret_snapshot, WP_SNAPSHOT_NAME_SIZE, "%s", PQgetvalue(made, 0, 2));
+		PQclear(made);
+	} else if (watch.given_up) {
+		rc = wp_error_set(error, WP_IO,
+				  "creating the temporary slot took longer than %lld s, for it "
+				  "waits for transactions to end, the oldest: %s. End it, or raise "
+				  "--timeout",
+				  (long long)timeout_ms / 1000,
+				  watch.first[0] != '\0' ? watch.first : "not known");
+	}
+	wp_session_release(&watch.session);
 	wp_buffer_release(&text);
 	return rc;
 }

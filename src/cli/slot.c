@@ -7,6 +7,7 @@
 
 #include "walpost/cli/cli.h"
 #include "walpost/cli/outbox.h"
+#include "walpost/postgres/publication.h"
 
 struct slot {
 	struct wp_config config;
@@ -104,16 +105,18 @@ static void write_whether_unconfirmed(struct wp_sql *sql, const struct slot *s)
 
 	for (size_t i = 0; i < outboxes->count; i++)
 		messages |= outboxes->items[i].message_prefix[0] != '\0';
-	wp_sql_add(
-		sql,
-		"SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, %s, "
-		"'proto_version', '1', 'publication_names', quote_ident(%L)%s) "
-		"WHERE get_byte(data, 0) NOT IN (ascii('B'), ascii('O'), ascii('C'), ascii('M'))",
-		s->postgres.slot,
-		messages ? "NULL"
-			 : "CASE WHEN current_setting('server_version_num')::int >= 150000 "
-			   "THEN 1 END",
-		s->postgres.publication, messages ? ", 'messages', 'true'" : "");
+	wp_sql_add(sql,
+		   "SELECT xid FROM pg_logical_slot_peek_binary_changes(%L, NULL, %s, "
+		   "'proto_version', '1', 'publication_names', " WP_PUBLICATION_NAMES_SQL(
+			   "%L", "%L") "%s) "
+				       "WHERE get_byte(data, 0) NOT IN (ascii('B'), ascii('O'), "
+				       "ascii('C'), ascii('M'))",
+		   s->postgres.slot,
+		   messages ? "NULL"
+			    : "CASE WHEN current_setting('server_version_num')::int >= 150000 "
+			      "THEN 1 END",
+		   s->postgres.publication, s->postgres.slot,
+		   messages ? ", 'messages', 'true'" : "");
 	if (messages)
 		write_is_our_message(sql, outboxes);
 	wp_sql_add(sql, " LIMIT 1");
@@ -146,6 +149,75 @@ static bool holds_events(struct slot *s, struct wp_error *error)
 	return some;
 }
 
+static void write_whether_parking(struct wp_sql *sql, const struct slot *s)
+{
+	(void)s; /* the catalog: without USAGE on the schema a name cannot be resolved */
+	wp_sql_add(sql,
+		   "SELECT count(*) = 2 FROM pg_class WHERE relname IN ('parked', 'parking') "
+		   "AND relkind IN ('r', 'p') AND relnamespace = (SELECT oid FROM pg_namespace "
+		   "WHERE nspname = 'walpost')");
+}
+
+static void write_parked(struct wp_sql *sql, const struct slot *s)
+{
+	wp_sql_add(sql,
+		   "SELECT count(*), count(DISTINCT (outbox, coalesce(key, \"position\"))) FROM "
+		   "walpost.parked WHERE slot = %L",
+		   s->postgres.slot);
+}
+
+static void write_forget_parked(struct wp_sql *sql, const struct slot *s)
+{
+	wp_sql_add(sql,
+		   "WITH d AS (DELETE FROM walpost.parked WHERE slot = %L RETURNING 1), "
+		   "g AS (DELETE FROM walpost.parking WHERE slot = %L) SELECT count(*) FROM d",
+		   s->postgres.slot, s->postgres.slot);
+}
+
+/* `ret_exist`: the tables of parked events. */
+static enum wp_rc look_for_parking(struct slot *s, bool *ret_exist, struct wp_error *error)
+{
+	PGresult *found;
+	enum wp_rc rc = ask(s, write_whether_parking, &found, error);
+	if (rc != WP_OK)
+		return rc;
+	*ret_exist = *PQgetvalue(found, 0, 0) == 't';
+	PQclear(found);
+	return WP_OK;
+}
+
+/* True with the error when events are parked for it, or when that cannot be told. */
+static bool has_parked(struct slot *s, struct wp_error *error)
+{
+	bool exist = false;
+	PGresult *parked;
+	struct wp_error problem;
+	enum wp_rc rc = look_for_parking(s, &exist, &problem);
+	if (rc == WP_OK && !exist)
+		return false;
+	if (rc == WP_OK)
+		rc = ask(s, write_parked, &parked, &problem);
+	if (rc != WP_OK) {
+		(void)wp_error_set(error, rc,
+				   "cannot determine whether events are parked for it: %s",
+				   problem.text);
+		return true;
+	}
+	bool some = strcmp(PQgetvalue(parked, 0, 0), "0") != 0;
+	if (some)
+		(void)wp_error_set(error, WP_DATA,
+				   "%s events of %s aggregates are parked for it (walpost parked "
+				   "list), which would never be delivered",
+				   PQgetvalue(parked, 0, 0), PQgetvalue(parked, 0, 1));
+	PQclear(parked);
+	return some;
+}
+
+static bool is_lost(const PGresult *used)
+{
+	return *PQgetvalue(used, 0, 5) == 't';
+}
+
 /* True with the error when dropping it is not to be done without --force. */
 static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error *error)
 {
@@ -161,7 +233,7 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error 
 		return true;
 	}
 	/* What a lost slot held cannot be read any more, dropped or not. */
-	if (*PQgetvalue(used, 0, 5) == 't')
+	if (is_lost(used))
 		return false;
 	/* PostgreSQL 18 would read nothing, and say so in a warning only. */
 	if (*PQgetvalue(used, 0, 6) == '0') {
@@ -171,10 +243,40 @@ static bool is_in_the_way(struct slot *s, const PGresult *used, struct wp_error 
 				   s->postgres.publication);
 		return true;
 	}
-	return holds_events(s, error);
+	return holds_events(s, error) || has_parked(s, error);
 }
 
-static int drop_it(struct slot *s)
+/*
+ * A slot of that name that is made later is another. But a lost one is dropped to be made anew, and
+ * then what is parked goes on.
+ */
+static void forget_parked(struct slot *s, const PGresult *used)
+{
+	bool exist = false;
+	if (is_lost(used) && !s->force)
+		return;
+	PGresult *deleted;
+	struct wp_error error;
+	enum wp_rc rc = look_for_parking(s, &exist, &error);
+	if (rc == WP_OK && !exist)
+		return;
+	if (rc == WP_OK)
+		rc = ask(s, write_forget_parked, &deleted, &error);
+	if (rc != WP_OK) {
+		fprintf(stderr,
+			"walpost: rows of slot %s in walpost.parking and walpost.parked were not "
+			"deleted: %s; "
+			"delete them, or a new slot of this name has them\n",
+			s->postgres.slot, error.text);
+		return;
+	}
+	if (strcmp(PQgetvalue(deleted, 0, 0), "0") != 0)
+		printf("slot %s: %s parked events deleted\n", s->postgres.slot,
+		       PQgetvalue(deleted, 0, 0));
+	PQclear(deleted);
+}
+
+static int drop_it(struct slot *s, const PGresult *used)
 {
 	struct wp_error error;
 	PGresult *dropped;
@@ -184,6 +286,7 @@ static int drop_it(struct slot *s)
 				   s->postgres.slot, error.text);
 	PQclear(dropped);
 	printf("slot %s: dropped\n", s->postgres.slot);
+	forget_parked(s, used);
 	return wp_cli_done();
 }
 
@@ -208,7 +311,7 @@ static int drop(struct slot *s)
 			"slot %s was not dropped: %s. To drop it regardless, use --force", slot,
 			error.text);
 	else
-		exit_code = drop_it(s);
+		exit_code = drop_it(s, used);
 	PQclear(used);
 	return exit_code;
 }
@@ -222,11 +325,13 @@ static const char all_slots[] =
 	"confirmed, "
 	"coalesce(pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() "
 	"ELSE pg_current_wal_lsn() END, restart_lsn)::text, '') AS retained_wal_bytes, "
-	"coalesce(wal_status, '') AS wal_status FROM pg_replication_slots ORDER BY 1";
+	"coalesce(wal_status, '') AS wal_status, coalesce(slot_sync, '') AS slot_sync "
+	"FROM pg_replication_slots s, LATERAL (WITH slot AS (SELECT to_jsonb(s) AS j) "
+	"SELECT " WP_SLOT_SYNC_SQL " AS slot_sync) sync ORDER BY 1";
 
 static void print_row(const PGresult *slots, int row)
 {
-	static const int widths[] = { 24, 12, 16, 12, 18, 20, 0 };
+	static const int widths[] = { 24, 12, 16, 12, 18, 20, 12, 0 };
 	for (int column = 0; column < PQnfields(slots); column++) {
 		const char *text =
 			row < 0 ? PQfname(slots, column) : PQgetvalue(slots, row, column);
@@ -234,6 +339,27 @@ static void print_row(const PGresult *slots, int row)
 			wp_cli_say(stdout, "%s\n", *text ? text : "-");
 		else
 			wp_cli_say(stdout, "%-*s ", widths[column], *text ? text : "-");
+	}
+}
+
+/* On standard error: the list is for programs as well. */
+static void say_slot_sync(const PGresult *slots)
+{
+	for (int row = 0; row < PQntuples(slots); row++) {
+		const char *slot = PQgetvalue(slots, row, 0);
+		const char *sync = PQgetvalue(slots, row, PQfnumber(slots, "slot_sync"));
+		if (!strcmp(sync, "in_the_way"))
+			wp_cli_say(stderr,
+				   "walpost: slot %s of this standby is not a copy, was created "
+				   "here when the server was the primary, and stops the copying of "
+				   "slots: drop it on this standby, SELECT "
+				   "pg_drop_replication_slot('%s')\n",
+				   slot, slot);
+		else if (!strcmp(sync, "not_copied"))
+			wp_cli_say(stderr,
+				   "walpost: this server was promoted, and no standby copies slot "
+				   "%s from it: walpost check has the cure\n",
+				   slot);
 	}
 }
 
@@ -271,6 +397,7 @@ static int list(struct slot *s)
 			print_row(slots, row);
 		exit_code = wp_cli_done();
 	}
+	say_slot_sync(slots);
 	PQclear(slots);
 	return exit_code;
 }
@@ -334,13 +461,14 @@ static int run_drop(int argc, char **argv)
 {
 	struct slot s = { 0 };
 	const struct wp_cli_option options[] = {
-		{ "--force", NULL, "even if unconfirmed events are lost", &s.force, NULL },
+		{ "--force", NULL, "even if unconfirmed or parked events are lost", &s.force,
+		  NULL },
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot drop",
 		.arguments = "[NAME]",
 		.about = "Drops the slot of the configuration, or NAME. Refuses a slot that is in use, that\n"
-"holds unconfirmed events, or that is not walpost's.",
+"holds unconfirmed events or has parked ones, or that is not walpost's.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.argument_max = 1,
@@ -360,7 +488,9 @@ static int run_list(int argc, char **argv)
 	};
 	const struct wp_cli_usage usage = {
 		.command = "walpost slot list",
-		.about = "Lists all slots of the server.",
+		.about = "Lists all slots of the server. slot_sync: in_the_way, this standby has a slot of its own that keeps\n"
+"the primary's slot of the same name from being copied; not_copied, this server was promoted,\n"
+"and no standby copies the slot from it.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {

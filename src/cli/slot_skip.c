@@ -288,14 +288,17 @@ static enum wp_rc fetch(struct skip *s, bool *ret_more, struct wp_error *error)
 /* Reads without consuming. What comes through the cursor is bounded; the server keeps the rest. */
 static enum wp_rc declare(struct skip *s, struct wp_error *error)
 {
-	char to[WP_LSN_TEXT_SIZE], template[512];
-	(void)snprintf(template, sizeof(template),
-		       "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; "
-		       "DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
-		       "THEN data ELSE substr(data, 1, %d) END, length(data) "
-		       "FROM pg_logical_slot_peek_binary_changes(%%L, %%L, NULL, 'proto_version', "
-		       "'1', 'publication_names', quote_ident(%%L), 'messages', 'true')",
-		       WHOLE_MAX, PART_SIZE);
+	char to[WP_LSN_TEXT_SIZE], template[1024];
+	(void)snprintf(
+		template, sizeof(template),
+		"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; "
+		"DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
+		"THEN data ELSE substr(data, 1, %d) END, length(data) "
+		"FROM (SELECT %%L::name, %%L::pg_lsn, %%L::text) v (slot, until, publication), "
+		"LATERAL pg_logical_slot_peek_binary_changes(v.slot, v.until, NULL, "
+		"'proto_version', '1', 'publication_names', " WP_PUBLICATION_NAMES_SQL(
+			"v.publication", "v.slot") ", 'messages', 'true')",
+		WHOLE_MAX, PART_SIZE);
 	return do_it(s, error, template, s->postgres.slot, wp_lsn_text(s->to, to),
 		     s->postgres.publication);
 }

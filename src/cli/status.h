@@ -1,6 +1,7 @@
 /*
  * `walpost status`: what its files share. The command (status.c) looks once or again and again
- * (status_watch.c); what is looked at, and what it means, is in status_judge.c.
+ * (status_watch.c); what is looked at, and what it means, is in status_judge.c; what the relay itself is asked, by
+ * HTTP, in status_relay.c.
  */
 #ifndef WALPOST_SRC_CLI_STATUS_H
 #define WALPOST_SRC_CLI_STATUS_H
@@ -33,6 +34,9 @@ struct wp_slot_status {
 	struct wp_session session;
 	PGresult *slot;	      /* owned; NULL: not known */
 	PGresult *checkpoint; /* owned; NULL: the table is not there, or not for us to read */
+	PGresult *parked;     /* likewise, of walpost.parked */
+	PGresult *scheduled;  /* likewise, of walpost.scheduled_state() */
+	json_t *dropped;      /* owned: of the relay's /status; NULL: it does not answer */
 	enum wp_slot_status_state state;
 	struct wp_error means; /* one sentence for the state */
 };
@@ -53,6 +57,22 @@ void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
 			  const struct wp_trend_rates *rates);
 /* NULL: no memory. The caller owns it. */
 json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_trend_rates *rates);
+
+/* -- status_relay.c ------------------------------------------------------------------- */
+
+struct wp_relay_answer {
+	struct wp_buffer buffer; /* owned, also after an error */
+	unsigned code;		 /* of HTTP */
+	const char *body;	 /* within the buffer */
+};
+
+/* `listen` as http.listen has it. WP_CONFIG with the error: that is no address; WP_IO: no relay answers. */
+enum wp_rc wp_slot_status_ask_relay(const char *listen, const char *path, int64_t patience_us,
+				    struct wp_relay_answer *ret,
+				    struct wp_error *error) WP_MUST_CHECK;
+/* Which events it has dropped, if one of this slot answers at http.listen within half a second. */
+void wp_slot_status_ask_dropped(struct wp_slot_status *s);
+void wp_slot_status_print_dropped(FILE *to, const struct wp_slot_status *s);
 
 /* status_watch.c: every so many seconds until interrupted; returns the exit code of the last look. */
 int wp_slot_status_watch(struct wp_slot_status *s, double seconds, bool json);

@@ -10,6 +10,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/slot.h"
 
 enum kind { TEXT, NUMBER, YES_NO };
 
@@ -44,6 +45,7 @@ static const struct fact {
 	  "WHEN j->>'conflicting' = 'true' THEN 'conflicting' END) FROM slot)" },
 	{ "standby", YES_NO, "", "pg_is_in_recovery()" },
 	{ "publication_exists", YES_NO, "", "EXISTS (SELECT FROM pub)" },
+	{ "slot_sync", TEXT, "", WP_SLOT_SYNC_SQL },
 };
 
 #define FACT_COUNT (sizeof(facts) / sizeof(facts[0]))
@@ -62,6 +64,32 @@ static const struct fact checkpoint_facts[] = {
 };
 
 #define CHECKPOINT_COUNT (sizeof(checkpoint_facts) / sizeof(checkpoint_facts[0]))
+
+/* Of walpost.parked, by aggregate. */
+static const struct fact parked_facts[] = {
+	{ "parked_aggregates", NUMBER, "", "count(*)" },
+	{ "parked_events", NUMBER, "", "coalesce(sum(events), 0)::bigint" },
+	{ "seconds_since_parked", NUMBER, " s",
+	  "extract(epoch FROM clock_timestamp() - min(since))::bigint" },
+};
+
+enum { PARKED_AGGREGATES, PARKED_EVENTS, PARKED_SINCE, PARKED_COUNT };
+
+/* By walpost.scheduled_state(): of the whole database, whichever relay moves them. */
+static const struct fact scheduled_facts[] = {
+	{ "scheduled_due", NUMBER, "", "due" },
+	{ "scheduled_overdue", NUMBER, "", "overdue" },
+	{ "scheduled_failed", NUMBER, "", "failed" },
+	{ "seconds_since_due", NUMBER, " s", "CASE WHEN due + failed > 0 THEN late_ms / 1000 END" },
+};
+
+enum {
+	SCHEDULED_DUE,
+	SCHEDULED_OVERDUE,
+	SCHEDULED_FAILED,
+	SCHEDULED_OLDEST,
+	SCHEDULED_COUNT,
+};
 
 /* -- asking -------------------------------------------------------------------------- */
 
@@ -90,12 +118,42 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 			"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 			"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint'\n"
 			"    AND " WP_CHECKPOINT_IS_WHOLE("c.oid") ")");
+	wp_sql_add(
+		sql,
+		",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
+		"has_table_privilege(c.oid, 'SELECT')\n"
+		"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+		"  WHERE n.nspname = 'walpost' AND c.relname = 'parked' AND 6 = (SELECT count(*)\n"
+		"    FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped\n"
+		"    AND a.attname IN ('slot', 'position', 'outbox', 'key', 'parked_at', 'act')))");
+	wp_sql_add(sql, ",\n  (SELECT has_schema_privilege(n.oid, 'USAGE') AND "
+			"has_function_privilege(p.oid, 'EXECUTE')\n"
+			"  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace\n"
+			"  WHERE n.nspname = 'walpost' AND p.proname = 'scheduled_state')");
 }
 
 static void add_checkpoint_question(struct wp_sql *sql, const struct wp_postgres_options *options)
 {
 	add_facts(sql, checkpoint_facts, CHECKPOINT_COUNT);
 	wp_sql_add(sql, " FROM walpost.slot_checkpoint WHERE slot = %L", options->slot);
+}
+
+/* What is to be skipped waits for nothing but that the relay deletes it. */
+static void add_parked_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+{
+	add_facts(sql, parked_facts, PARKED_COUNT);
+	wp_sql_add(sql,
+		   " FROM (SELECT count(*) AS events, min(parked_at) AS since FROM walpost.parked\n"
+		   "  WHERE slot = %L AND act IS DISTINCT FROM 'skip'\n"
+		   "  GROUP BY outbox, key, CASE WHEN key IS NULL THEN \"position\" END) a",
+		   options->slot);
+}
+
+static void add_scheduled_question(struct wp_sql *sql, const struct wp_postgres_options *options)
+{
+	(void)options; /* the same for all */
+	add_facts(sql, scheduled_facts, SCHEDULED_COUNT);
+	wp_sql_add(sql, " FROM walpost.scheduled_state()");
 }
 
 static enum wp_rc ask(struct wp_slot_status *s,
@@ -147,7 +205,7 @@ static const char *noted(const struct wp_slot_status *s, const char *name)
 }
 
 /* Answers to the question about the slot, behind the facts. */
-enum { HERE = FACT_COUNT, CHECKPOINT_READABLE };
+enum { HERE = FACT_COUNT, CHECKPOINT_READABLE, PARKED_READABLE, SCHEDULED_READABLE };
 
 /* Of another plugin, physical, or of another database: no relay can stream from it. */
 static bool is_walposts(const struct wp_slot_status *s)
@@ -283,6 +341,59 @@ static void say(struct wp_slot_status *s)
 	}
 }
 
+/* Copies of the slot are missing where they will be wanted. */
+static void say_slot_sync(struct wp_slot_status *s)
+{
+	const struct wp_error state = s->means;
+	const char *slot = s->config.postgres.slot;
+
+	if (strcmp(value_of(s, "slot_sync"), "in_the_way") == 0)
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"%.1200s; slot %s of this standby is not a copy, was created here when the "
+			"server was the primary, and stops the copying of slots: drop it on this "
+			"standby, SELECT pg_drop_replication_slot('%s')",
+			state.text, slot, slot);
+	else if (strcmp(value_of(s, "slot_sync"), "not_copied") == 0)
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"%.1500s; this server was promoted, and no standby copies slot %s from it: "
+			"walpost check has the cure",
+			state.text, slot);
+}
+
+static void say_parked(struct wp_slot_status *s)
+{
+	const struct wp_error state = s->means;
+
+	if (s->parked == NULL || PQgetisnull(s->parked, 0, PARKED_SINCE))
+		return;
+	(void)wp_error_set(
+		&s->means, WP_OK,
+		"%.1500s; parked events: %s, aggregates: %s, the oldest for %s s (walpost "
+		"parked list)",
+		state.text, PQgetvalue(s->parked, 0, PARKED_EVENTS),
+		PQgetvalue(s->parked, 0, PARKED_AGGREGATES),
+		PQgetvalue(s->parked, 0, PARKED_SINCE));
+}
+
+/* What is due is moved within a second. */
+static void say_scheduled(struct wp_slot_status *s)
+{
+	const struct wp_error state = s->means;
+	const PGresult *r = s->scheduled;
+
+	if (r == NULL || (!strcmp(PQgetvalue(r, 0, SCHEDULED_OVERDUE), "0") &&
+			  !strcmp(PQgetvalue(r, 0, SCHEDULED_FAILED), "0")))
+		return;
+	(void)wp_error_set(
+		&s->means, WP_OK,
+		"%.1500s; scheduled events: %s overdue, %s set aside, the oldest due for "
+		"%s s (walpost.scheduled)",
+		state.text, PQgetvalue(r, 0, SCHEDULED_OVERDUE), PQgetvalue(r, 0, SCHEDULED_FAILED),
+		PQgetvalue(r, 0, SCHEDULED_OLDEST));
+}
+
 const char *wp_slot_status_state_name(enum wp_slot_status_state state)
 {
 	static const char *const names[] = {
@@ -314,9 +425,13 @@ int wp_slot_status_exit_code(enum wp_slot_status_state state)
 
 static void clear(struct wp_slot_status *s)
 {
+	PQclear(s->scheduled);
+	PQclear(s->parked);
 	PQclear(s->checkpoint);
 	PQclear(s->slot);
-	s->checkpoint = s->slot = NULL;
+	s->scheduled = s->parked = s->checkpoint = s->slot = NULL;
+	json_decref(s->dropped);
+	s->dropped = NULL;
 }
 
 enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_error *error)
@@ -325,10 +440,18 @@ enum wp_rc wp_slot_status_ask(struct wp_slot_status *s, struct wp_error *error)
 	enum wp_rc rc = ask(s, add_slot_question, &s->slot, error);
 	if (rc == WP_OK && *PQgetvalue(s->slot, 0, CHECKPOINT_READABLE) == 't')
 		rc = ask(s, add_checkpoint_question, &s->checkpoint, error);
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, PARKED_READABLE) == 't')
+		rc = ask(s, add_parked_question, &s->parked, error);
+	if (rc == WP_OK && *PQgetvalue(s->slot, 0, SCHEDULED_READABLE) == 't')
+		rc = ask(s, add_scheduled_question, &s->scheduled, error);
 	if (rc != WP_OK)
 		return rc;
 	s->state = state_of(s);
 	say(s);
+	say_slot_sync(s);
+	say_parked(s);
+	say_scheduled(s);
+	wp_slot_status_ask_dropped(s);
 	return WP_OK;
 }
 
@@ -460,6 +583,11 @@ void wp_slot_status_print(FILE *to, const struct wp_slot_status *s,
 		print_rates(to, rates);
 	print_facts(to, facts, FACT_COUNT, s->slot);
 	print_checkpoint(to, s);
+	if (s->parked != NULL)
+		print_facts(to, parked_facts, PARKED_COUNT, s->parked);
+	if (s->scheduled != NULL)
+		print_facts(to, scheduled_facts, SCHEDULED_COUNT, s->scheduled);
+	wp_slot_status_print_dropped(to, s);
 }
 
 /* -- for machines ------------------------------------------------------------------------ */
@@ -516,7 +644,11 @@ json_t *wp_slot_status_json(const struct wp_slot_status *s, const struct wp_tren
 		     json_object_set_new(object, "publication",
 					 json_string(s->config.postgres.publication)) |
 		     add_json(object, facts, FACT_COUNT, s->slot) |
-		     add_json(object, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint);
+		     add_json(object, checkpoint_facts, CHECKPOINT_COUNT, s->checkpoint) |
+		     add_json(object, parked_facts, PARKED_COUNT, s->parked) |
+		     add_json(object, scheduled_facts, SCHEDULED_COUNT, s->scheduled) |
+		     json_object_set_new(object, "dropped",
+					 s->dropped ? json_incref(s->dropped) : json_null());
 
 	if (rates != NULL)
 		failed |= add_rates(object, rates);

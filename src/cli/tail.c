@@ -10,6 +10,7 @@
 #include "walpost/cli/outbox.h"
 #include "walpost/cli/output.h"
 #include "walpost/outbox/feed.h"
+#include "walpost/registry/registry.h"
 #include "walpost/run/requirements.h"
 #include "walpost/sink/json.h"
 
@@ -33,7 +34,8 @@ struct tail {
 	struct wp_output output;
 	struct wp_changes changes;
 
-	/* What a relay would know of the server. */
+	/* What a relay would know of the server, and of schemas. */
+	struct wp_registry_session registry;
 	struct wp_outboxes outboxes;
 	struct wp_requirements_outboxes wanted;
 	struct wp_timelines timelines;
@@ -123,7 +125,7 @@ static enum wp_rc learn_types(struct tail *t, struct wp_error *error)
 static enum wp_rc feed_once(void *arg, struct wp_span message, struct wp_error *error)
 {
 	struct tail *t = arg;
-	return wp_feed_take(t->feed, message, &t->fed, error);
+	return wp_feed_take(t->feed, message, wp_cli_now_us(), &t->fed, error);
 }
 
 /* One question is answered, and then perhaps the other. */
@@ -140,7 +142,7 @@ static enum wp_rc feed(struct tail *t, struct wp_span message, struct wp_error *
 	if (rc == WP_CONFIG && wp_feed_wants_facts(t->feed)) {
 		rc = learn_types(t, error);
 		if (rc == WP_OK)
-			rc = wp_feed_take(t->feed, message, &t->fed, error);
+			rc = wp_feed_take(t->feed, message, wp_cli_now_us(), &t->fed, error);
 	}
 	return rc;
 }
@@ -250,9 +252,12 @@ static int tail(struct tail *t)
 	wp_buffer_init(&t->lines, LINES_SIZE_MAX);
 	t->outboxes = t->config.outboxes;
 	t->outboxes.run_id = NO_RUN;
+	wp_registry_session_init(&t->registry);
+	t->outboxes.subjects = &t->registry.subjects;
 	enum wp_rc rc = connect_and_follow(t, &error);
 	bool interrupted = t->console.interrupted;
 	wp_feed_free(t->feed);
+	wp_registry_session_release(&t->registry);
 	wp_partitions_release(&t->partitions);
 	wp_requirements_outboxes_release(&t->wanted);
 	wp_session_release(&t->session);

@@ -143,7 +143,8 @@ static enum wp_rc compare_properties(const struct comparison *c)
 	if (!gone_or_other && !new)
 		return WP_OK;
 	const struct wp_kafka_options read = *fresh;
-	*fresh = *old;
+	memcpy(fresh->properties, old->properties, sizeof(fresh->properties));
+	fresh->property_count = old->property_count;
 	for (size_t i = 0; i < fresh->property_count; i++) {
 		struct wp_property *p = &fresh->properties[i];
 		const struct wp_property *now = wp_property_find(&read, p->name);

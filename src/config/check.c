@@ -8,6 +8,7 @@
 #include "walpost/config/storage.h"
 #include "walpost/config/option.h"
 #include "walpost/http/address.h"
+#include "walpost/login/words.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
@@ -156,7 +157,10 @@ static void check_source(struct check *c, const struct wp_outbox_options *o)
 		return;
 	}
 	if (o->table[0] != '\0')
-		judge_in(c, o, "outbox.table", wp_table_name_parse(o->table, &table, &error),
+		judge_in(c, o, "outbox.table",
+			 wp_table_is_pattern(o->table)
+				 ? wp_table_pattern_parse(o->table, &table, &error)
+				 : wp_table_name_parse(o->table, &table, &error),
 			 &error);
 	else if (o->leaves[0] != '\0')
 		wp_config_error(c->notes,
@@ -180,6 +184,29 @@ static void check_leaves(struct check *c)
 			"%s: outbox.leaves applies to one table and is not inherited: set it in "
 			"the section that names the table, as outbox.%s.leaves",
 			wp_config_where(c->config, "outbox.leaves"), outboxes->items[0].name);
+}
+
+/* Of a message no table is known. */
+static void judge_origin(struct check *c, const struct wp_outbox_options *o, const char *option,
+			 bool is_named)
+{
+	struct wp_error error;
+
+	if (o->message_prefix[0] == '\0' || !is_named)
+		return;
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "${schema} and ${table} are those of a row, and logical messages have "
+			   "none: remove them, or outbox.message.prefix");
+	judge_in(c, o, option, WP_CONFIG, &error);
+}
+
+/* But for the topic, of which the route knows. */
+static void check_origin(struct check *c, const struct wp_outbox_options *o)
+{
+	judge_origin(c, o, "outbox.key.prefix", wp_origin_is_named(o->key_prefix));
+	judge_origin(c, o, "outbox.headers", wp_origin_is_named(o->headers));
+	judge_origin(c, o, "outbox.value.columns", wp_origin_is_named(o->value_columns));
+	judge_origin(c, o, "outbox.cloudevents.extensions", wp_origin_is_named(o->ce_extensions));
 }
 
 static bool is_same_table(const char *one, const char *other)
@@ -226,6 +253,7 @@ static bool check_route(struct check *c, const struct wp_outbox_options *o)
 	judge_in(c, o, "outbox.topic.replacement", rc, &error);
 	if (rc != WP_OK)
 		return false;
+	judge_origin(c, o, "outbox.topic.replacement", wp_route_has_origin(route));
 	wp_route_free(route);
 	return true;
 }
@@ -241,6 +269,74 @@ static void check_shape(struct check *c, const struct wp_outbox_options *o)
 		wp_shape_free(shape);
 }
 
+static void check_expired(struct check *c, const struct wp_outbox_options *o)
+{
+	struct wp_error error;
+
+	if (o->expired != WP_EXPIRED_DEAD_LETTER || c->config->relay.dead_letter_topic[0] != '\0')
+		return;
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "dead-letter needs relay.dead_letter.topic: name a topic for the events "
+			   "that have expired");
+	judge_in(c, o, "outbox.expired", WP_CONFIG, &error);
+}
+
+static void check_cleaned(struct check *c, const struct wp_outbox_options *o)
+{
+	const struct wp_cleanup_options *cleanup = &c->config->relay.cleanup;
+	struct wp_error error;
+	const char *key = NULL;
+
+	if (cleanup->mode == WP_CLEANUP_NONE || o->table[0] == '\0' ||
+	    o->column_inserted[0] == '\0')
+		return;
+	if (wp_table_is_pattern(o->table)) {
+		key = "outbox.table";
+		(void)wp_error_set(&error, WP_CONFIG,
+				   "cleanup removes no rows of a pattern's tables: set "
+				   "cleanup.mode = none, or leave column.inserted empty in this "
+				   "section");
+	} else if (cleanup->mode == WP_CLEANUP_MARK && o->column_processed[0] == '\0') {
+		key = "outbox.column.processed";
+		(void)wp_error_set(&error, WP_CONFIG,
+				   "cleanup.mode = mark needs the column that it sets");
+	} else if (cleanup->mode == WP_CLEANUP_MARK &&
+		   strcmp(o->column_processed, o->column_inserted) == 0) {
+		key = "outbox.column.processed";
+		(void)wp_error_set(
+			&error, WP_CONFIG,
+			"it is outbox.column.inserted, which must not change: name another column");
+	} else if (cleanup->mode == WP_CLEANUP_MARK && o->on_update == WP_ON_UPDATE_STOP) {
+		key = "outbox.on_update";
+		(void)wp_error_set(&error, WP_CONFIG,
+				   "stop would stop the relay when cleanup.mode = mark updates a "
+				   "row: use warn");
+	}
+	if (key != NULL)
+		judge_in(c, o, key, WP_CONFIG, &error);
+}
+
+static void check_cleanup(struct check *c)
+{
+	const struct wp_outboxes *all = &c->config->outboxes;
+	bool any = false;
+
+	if (c->config->relay.cleanup.mode == WP_CLEANUP_NONE)
+		return;
+	for (size_t i = 0; i < all->count; i++)
+		any = any ||
+		      (all->items[i].table[0] != '\0' && all->items[i].column_inserted[0] != '\0');
+	if (!any)
+		wp_config_error(
+			c->notes,
+			"cleanup.mode needs outbox.column.inserted: name the column with the time "
+			"at which a row was inserted");
+	if (c->config->relay.sink != WP_SINK_KIND_KAFKA)
+		wp_config_error(c->notes,
+				"cleanup.mode needs relay.sink = kafka: the rows of events that "
+				"are only printed stay");
+}
+
 static void check_outboxes(struct check *c)
 {
 	const struct wp_outboxes *all = &c->config->outboxes;
@@ -248,6 +344,9 @@ static void check_outboxes(struct check *c)
 	check_patterns(c, all->ignore, "outbox.ignore");
 	for (size_t i = 0; i < all->count; i++) {
 		check_source(c, &all->items[i]);
+		check_origin(c, &all->items[i]);
+		check_expired(c, &all->items[i]);
+		check_cleaned(c, &all->items[i]);
 		for (size_t j = 0; j < i; j++)
 			check_twice(c, &all->items[i], &all->items[j]);
 		if (check_route(c, &all->items[i]))
@@ -273,6 +372,16 @@ static void check_dead_letter(struct check *c)
 	judge(c, "relay.dead_letter.topic", WP_CONFIG, &error);
 }
 
+static void check_park(struct check *c)
+{
+	const struct wp_park_options *park = &c->config->relay.park;
+
+	if (park->retry_max_ms < park->retry_first_ms)
+		wp_config_error(c->notes,
+				"park.retry.max is less than park.retry.first, which is the time "
+				"until the first attempt: raise it");
+}
+
 static void check_brokers(struct check *c)
 {
 	const struct wp_kafka_options *kafka = &c->config->kafka;
@@ -287,6 +396,53 @@ static void check_brokers(struct check *c)
 		"kafka.bootstrap.servers is missing: write `bootstrap.servers = host:9092` under "
 		"[kafka] "
 		"of the file, or set WALPOST__KAFKA__BOOTSTRAP_SERVERS; or relay.sink = stdout");
+}
+
+/* What a login lacks, or has too much. */
+static void check_login(struct check *c, const char *section, const char *command_key,
+			const struct wp_login_options *login)
+{
+	struct wp_words words;
+	struct wp_error error;
+
+	if (login->command[0] == '\0')
+		return;
+	if (login->provider != WP_LOGIN_NONE)
+		wp_config_error(c->notes,
+				"%s and %s.login are both set: each gives the secret; remove one",
+				command_key, section);
+	enum wp_rc rc = wp_words_init(&words, login->command, &error);
+	judge(c, command_key, rc, &error);
+	if (rc == WP_OK)
+		wp_words_release(&words);
+}
+
+static void check_logins(struct check *c)
+{
+	const struct wp_login_options *kafka = &c->config->kafka.login_options;
+	const struct wp_postgres_options *postgres = &c->config->postgres;
+
+	check_login(c, "postgres", "postgres.password_command", &postgres->login_options);
+	check_login(c, "kafka", "kafka.token_command", kafka);
+	if (postgres->login != NULL &&
+	    (postgres->password[0] != '\0' || postgres->password_file != NULL))
+		wp_config_error(c->notes,
+				"postgres.password is set beside postgres.login or "
+				"postgres.password_command: each gives the password; remove "
+				"one");
+	if (postgres->login != NULL && wp_conninfo_has_password(postgres->conninfo))
+		wp_config_error(c->notes,
+				"postgres.conninfo holds a password beside postgres.login or "
+				"postgres.password_command: each gives the password; remove "
+				"one");
+	if (kafka->provider == WP_LOGIN_FILE && kafka->file[0] == '\0')
+		wp_config_error(c->notes,
+				"kafka.login = file needs kafka.token_file: the file that "
+				"holds the token");
+	if (kafka->provider != WP_LOGIN_FILE && kafka->file[0] != '\0')
+		wp_config_error(c->notes,
+				"kafka.token_file is set without kafka.login = file: set it, "
+				"or remove the file");
 }
 
 static void check_listen(struct check *c)
@@ -311,7 +467,10 @@ enum wp_rc wp_config_check(const struct wp_config *config, struct wp_config_note
 	check_outboxes(&c);
 	check_leaves(&c);
 	check_dead_letter(&c);
+	check_park(&c);
+	check_cleanup(&c);
 	check_brokers(&c);
+	check_logins(&c);
 	check_listen(&c);
 	if (c.rc != WP_OK)
 		return c.rc;

@@ -1,4 +1,5 @@
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,25 @@ static void compose(const struct wp_config *config, const struct wp_config_outbo
 	ret->name = outbox->name;
 }
 
+static struct wp_secret_file *file_of(const struct wp_config *config, const char *key)
+{
+	const struct wp_key found = wp_key_of(key);
+
+	return wp_storage_value(config->storage, &found)->file;
+}
+
+/* What is read again at each question to the registry. */
+static void note_registry_files(const struct wp_config *config, struct wp_outbox_options *o)
+{
+	char key[WP_OPTION_TEXT_SIZE];
+	const char *dot = o->name[0] != '\0' ? "." : "";
+
+	(void)snprintf(key, sizeof(key), "outbox%s%s.schema.registry.basic_auth", dot, o->name);
+	o->registry.basic_auth_file = file_of(config, key);
+	(void)snprintf(key, sizeof(key), "outbox%s%s.schema.registry.bearer_token", dot, o->name);
+	o->registry.bearer_token_file = file_of(config, key);
+}
+
 static bool is_set(const struct wp_config *config, const char *key)
 {
 	const struct wp_key found = wp_key_of(key);
@@ -75,19 +95,15 @@ static enum wp_rc compose_outboxes(struct wp_config *config)
 		s->composed[count++] = config->outbox;
 	for (size_t i = 0; i < s->outbox_count; i++)
 		compose(config, &s->outboxes[i], &s->composed[count++]);
+	for (size_t i = 0; i < count; i++)
+		note_registry_files(config, &s->composed[i]);
 	config->outboxes = (struct wp_outboxes){
 		.items = s->composed,
 		.count = count,
 		.ignore = config->outbox_ignore,
+		.slot = config->postgres.slot,
 	};
 	return WP_OK;
-}
-
-static struct wp_secret_file *file_of(const struct wp_config *config, const char *key)
-{
-	const struct wp_key found = wp_key_of(key);
-
-	return wp_storage_value(config->storage, &found)->file;
 }
 
 /* What is read again at each connection. */
@@ -95,6 +111,28 @@ static void note_files(struct wp_config *config)
 {
 	config->postgres.conninfo_file = file_of(config, "postgres.conninfo");
 	config->postgres.password_file = file_of(config, "postgres.password");
+}
+
+static enum wp_rc make_login(enum wp_login_purpose purpose, const struct wp_login_options *options,
+			     struct wp_login **ret)
+{
+	if (!wp_login_is_wanted(options))
+		return WP_OK;
+	*ret = wp_login_new(purpose, options);
+	return *ret != NULL ? WP_OK : WP_NOMEM;
+}
+
+static enum wp_rc make_logins(struct wp_config *config)
+{
+	struct wp_config_storage *s = config->storage;
+
+	enum wp_rc rc = make_login(WP_LOGIN_FOR_POSTGRES, &config->postgres.login_options,
+				   &s->postgres_login);
+	if (rc == WP_OK)
+		rc = make_login(WP_LOGIN_FOR_KAFKA, &config->kafka.login_options, &s->kafka_login);
+	config->postgres.login = s->postgres_login;
+	config->kafka.login = s->kafka_login;
+	return rc;
 }
 
 enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_config *ret,
@@ -116,6 +154,8 @@ enum wp_rc wp_config_load(const struct wp_config_sources *sources, struct wp_con
 	note_files(ret);
 	if (rc == WP_OK)
 		rc = compose_outboxes(ret);
+	if (rc == WP_OK)
+		rc = make_logins(ret);
 	if (rc == WP_OK && notes->error_count > 0)
 		rc = WP_CONFIG;
 	ret->storage->complete = rc == WP_OK;
@@ -166,6 +206,8 @@ void wp_config_release(struct wp_config *config)
 		for (size_t i = 0; i < s->file_count; i++)
 			wp_secret_file_free(s->files[i]);
 		free(s->files);
+		wp_login_free(s->postgres_login);
+		wp_login_free(s->kafka_login);
 		free(s->outboxes);
 		free(s->composed);
 		free(s);

@@ -28,21 +28,30 @@ static bool ends_with(const char *text, const char *end)
 	return size > end_size && strcmp(text + size - end_size, end) == 0;
 }
 
-static bool plain_key_of(const char *variable, char *key)
+/* NULL: it is a property of Kafka, or nothing. */
+static const struct wp_option *option_of(const char *variable)
 {
 	char candidate[WP_OPTION_TEXT_SIZE];
 
+	for (size_t i = 0; i < wp_option_count; i++)
+		if (strcmp(wp_option_variable(&wp_options[i], candidate), variable) == 0)
+			return &wp_options[i];
+	return NULL;
+}
+
+static bool plain_key_of(const char *variable, char *key)
+{
+	const struct wp_option *option = option_of(variable);
+
+	if (option != NULL) {
+		(void)snprintf(key, VARIABLE_SIZE, "%s", option->key);
+		return true;
+	}
 	if (strncmp(variable, KAFKA_PREFIX, strlen(KAFKA_PREFIX)) == 0) {
 		(void)snprintf(key, VARIABLE_SIZE, "kafka.%s", variable + strlen(KAFKA_PREFIX));
 		for (char *at = key; *at != '\0'; at++)
 			*at = *at == '_' ? '.' : (char)tolower((unsigned char)*at);
 		return true;
-	}
-	for (size_t i = 0; i < wp_option_count; i++) {
-		if (strcmp(wp_option_variable(&wp_options[i], candidate), variable) == 0) {
-			(void)snprintf(key, VARIABLE_SIZE, "%s", wp_options[i].key);
-			return true;
-		}
 	}
 	return false;
 }
@@ -149,7 +158,7 @@ static enum wp_rc put_variable(struct wp_config *config, const char *variable, c
 	char where[WHERE_SIZE];
 	struct wp_setting setting = { .key = key, .value = value, .where = where };
 
-	if (ends_with(variable, FILE_SUFFIX)) {
+	if (ends_with(variable, FILE_SUFFIX) && option_of(variable) == NULL) {
 		(void)snprintf(plain, sizeof(plain), "%.*s",
 			       (int)(strlen(variable) - strlen(FILE_SUFFIX)), variable);
 		if (key_of(plain, key)) {

@@ -22,7 +22,8 @@ bool wp_option_is_live(const struct wp_option *option)
 	return is_of_outbox(option) || (option->flags & WP_OPTION_LIVE) != 0;
 }
 
-static const char *const sections[] = { "postgres", "outbox", "kafka", "relay", "http", "log" };
+static const char *const sections[] = { "postgres", "outbox",  "kafka", "relay",
+					"park",	    "cleanup", "http",	"log" };
 
 const struct wp_option *wp_option_find(const char *key)
 {

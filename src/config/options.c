@@ -13,7 +13,8 @@
 #define BOOL WP_OPTION_BOOL
 #define REQUIRED WP_OPTION_REQUIRED
 #define TEXT_MAX 65535
-#define NAME_MAX_BYTES 63 /* NAMEDATALEN - 1 */
+#define NAME_MAX_BYTES 63    /* NAMEDATALEN - 1 */
+#define MEMBER_MAX_BYTES 512 /* a column, or a member of one */
 #define SECOND 1000
 #define MINUTE (60 * SECOND)
 #define HOUR (60 * MINUTE)
@@ -27,16 +28,23 @@ static const char *const envelopes[] = {
 static const char *const forms[] = { "raw", "json", "json-schema", NULL };
 static const char *const header_forms[] = { "raw", "json", "json-schema", "string", NULL };
 static const char *const renderings[] = { "postgres", "debezium", NULL };
+static const char *const subjects[] = { "topic-name", "record-name", "topic-record-name", NULL };
 static const char *const payload_jsons[] = { "any", "validate", "expand", NULL };
+static const char *const payload_encodings[] = { "none", "base64", NULL };
 static const char *const payload_empties[] = { "keep", "tombstone", NULL };
 static const char *const expands[] = { "drop", "keep", NULL };
 static const char *const missings[] = { "error", "ignore", NULL };
+static const char *const expireds[] = { "drop", "dead-letter", "send", NULL };
+static const char *const cleanup_modes[] = { "none", "delete", "mark", "drop-partitions", NULL };
 static const char *const on_updates[] = { "warn", "error", "stop", NULL };
 static const char *const message_formats[] = { "json", "protobuf", NULL };
 static const char *const binaries[] = { "off", "on", "auto", NULL };
 static const char *const key_nulls[] = { "stop", "allow", NULL };
-static const char *const poisons[] = { "stop", "dead-letter", NULL };
+static const char *const poisons[] = { "stop", "dead-letter", "park", NULL };
 static const char *const on_halts[] = { "exit", "hold", NULL };
+static const char *const postgres_logins[] = { "none", "aws-rds-iam", "azure", "gcp", NULL };
+static const char *const kafka_logins[] = { "none", "aws-msk-iam", "azure", "gcp",
+					    "oidc", "file",	   NULL };
 static const char *const sinks[] = { "kafka", "stdout", NULL };
 static const char *const levels[] = { "debug", "info", "warn", "error", NULL };
 static const char *const formats[] = { "logfmt", "json", NULL };
@@ -56,6 +64,29 @@ const struct wp_option wp_options[] = {
 	  "(conninfo,\n"
 	  "PGPASSWORD, passfile).",
 	  "", TEXT, WP_OPTION_SECRET, AT(postgres.password), 0, TEXT_MAX, NULL, NULL },
+	{ "postgres.password_command",
+	  "Program that prints the password, run without a shell before each connection: words and "
+	  "quotes,\n"
+	  "no variables or pipes. It prints the password alone, or JSON: {\"token\": \"...\", "
+	  "\"expires_at\":\n"
+	  "SECONDS or \"2030-01-31T12:00:00Z\"}; with expires_at the password is used again until "
+	  "80 % of\n"
+	  "its lifetime is over.",
+	  "", TEXT, 0, AT(postgres.login_options.command), 0, TEXT_MAX, NULL, NULL },
+	{ "postgres.login",
+	  "Passwords from a cloud provider, found as the provider's own SDKs find credentials "
+	  "(environment,\n"
+	  "files, workload or instance identity). aws-rds-iam: RDS and Aurora with IAM database\n"
+	  "authentication. azure: Microsoft Entra ID. gcp: Cloud SQL IAM database authentication.",
+	  "none", ENUM, 0, AT(postgres.login_options.provider), 0, 0, postgres_logins, NULL },
+	{ "postgres.login.region",
+	  "AWS region. Empty: from the host name, then AWS_REGION and the SDKs' other sources.", "",
+	  TEXT, 0, AT(postgres.login_options.region), 0, 64, NULL, NULL },
+	{ "postgres.login.role", "ARN of an AWS role to assume first. Empty: none.", "", TEXT, 0,
+	  AT(postgres.login_options.role), 0, 2048, NULL, NULL },
+	{ "postgres.login.timeout",
+	  "Time limit of postgres.password_command, or of a provider's answers.", "30s", DURATION,
+	  0, AT(postgres.login_options.timeout_ms), 100, 10 * MINUTE, NULL, NULL },
 	{ "postgres.slot",
 	  "Logical replication slot, which records how far the outbox has been delivered. "
 	  "Lower-case letters,\n"
@@ -100,7 +131,10 @@ const struct wp_option wp_options[] = {
 	  "literal, others are folded to lower case. Empty: no table, events are logical messages "
 	  "only.\n"
 	  "Several tables: one section [outbox.NAME] for each, which inherits unset keys from "
-	  "[outbox].",
+	  "[outbox].\n"
+	  "With * for any characters of a part it stands for all tables that fit, also later "
+	  "ones:\n"
+	  "tenant_*.outbox.",
 	  "public.outbox", TEXT, 0, AT(outbox.table), 0, 1024, NULL, NULL },
 	{ "outbox.message.prefix",
 	  "Prefix of logical messages that are events: SELECT pg_logical_emit_message(true, "
@@ -116,23 +150,26 @@ const struct wp_option wp_options[] = {
 	  "json", ENUM, 0, AT(outbox.message_format), 0, 0, message_formats, NULL },
 	{ "outbox.column.id",
 	  "Column with the event's identifier. Column names are literal: no quotes, no case "
-	  "folding.",
+	  "folding. All\n"
+	  "but those of id, times and partition may be a member of a JSON column: data->headers "
+	  "(JSON),\n"
+	  "data->headers->>tenant (text), or data::json (the whole column as JSON).",
 	  "id", TEXT, 0, AT(outbox.column_id), 1, NAME_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.key",
 	  "Column with the aggregate's identifier. Its text is the key of the Kafka record, so "
 	  "events of one\n"
 	  "aggregate stay in order.",
-	  "aggregateid", TEXT, 0, AT(outbox.column_key), 1, NAME_MAX_BYTES, NULL, NULL },
+	  "aggregateid", TEXT, 0, AT(outbox.column_key), 1, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.key.fallback",
 	  "Column whose value is the key if column.key is NULL. Empty: none.", "", TEXT, 0,
-	  AT(outbox.column_key_fallback), 0, NAME_MAX_BYTES, NULL, NULL },
+	  AT(outbox.column_key_fallback), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.type", "Column with the event's type, sent as a header. Empty: none.",
-	  "type", TEXT, 0, AT(outbox.column_type), 0, NAME_MAX_BYTES, NULL, NULL },
+	  "type", TEXT, 0, AT(outbox.column_type), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.payload",
 	  "Column with the value: json, jsonb or text as Postgres prints them, bytea as raw bytes. "
 	  "NULL: a\n"
 	  "record without a value.",
-	  "payload", TEXT, 0, AT(outbox.column_payload), 1, NAME_MAX_BYTES, NULL, NULL },
+	  "payload", TEXT, 0, AT(outbox.column_payload), 1, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.column.timestamp",
 	  "Column with the record's timestamp: timestamp (in UTC), timestamptz, date, or a bigint "
 	  "of\n"
@@ -143,20 +180,49 @@ const struct wp_option wp_options[] = {
 	  "like the\n"
 	  "Java producer (murmur2).",
 	  "", TEXT, 0, AT(outbox.column_partition), 0, NAME_MAX_BYTES, NULL, NULL },
+	{ "outbox.column.expires",
+	  "Column with the time after which the event is worthless, of the types of "
+	  "column.timestamp. NULL or not\n"
+	  "set: never.",
+	  "", TEXT, 0, AT(outbox.column_expires), 0, NAME_MAX_BYTES, NULL, NULL },
+	{ "outbox.expired",
+	  "How to treat an event that the relay reads after that time, by the server's clock. "
+	  "drop: it is not\n"
+	  "sent, and counted (walpost_events_dropped_total). dead-letter: it goes to "
+	  "relay.dead_letter.topic.\n"
+	  "send: as any other.",
+	  "drop", ENUM, 0, AT(outbox.expired), 0, 0, expireds, NULL },
+	{ "outbox.column.inserted",
+	  "Column with the time at which the row was inserted, which never changes, for cleanup: "
+	  "timestamptz,\n"
+	  "timestamp or date (in UTC), or a bigint of milliseconds since 1970. Not set: cleanup "
+	  "leaves the\n"
+	  "table alone.",
+	  "", TEXT, 0, AT(outbox.column_inserted), 0, NAME_MAX_BYTES, NULL, "created_at" },
+	{ "outbox.column.processed",
+	  "Column that cleanup.mode = mark sets to the present time (a boolean to true) where it "
+	  "is NULL.",
+	  "", TEXT, 0, AT(outbox.column_processed), 0, NAME_MAX_BYTES, NULL, "processed_at" },
+	{ "outbox.skip.types",
+	  "Types (column.type) of events that are not sent, and counted: comma-separated, * stands "
+	  "for any run\n"
+	  "of characters. Empty: none.",
+	  "", TEXT, 0, AT(outbox.skip_types), 0, 8192, NULL, "Debug*,CacheWarmed" },
 	{ "outbox.columns.missing",
 	  "How to treat a table that lacks one of the optional columns (timestamp, partition, "
 	  "headers,\n"
 	  "value.columns). error: refuse it. ignore: proceed as if the column were not configured.",
 	  "error", ENUM, 0, AT(outbox.columns_missing), 0, 0, missings, NULL },
 	{ "outbox.route.by", "Column whose value selects the topic.", "aggregatetype", TEXT, 0,
-	  AT(outbox.route_by), 1, NAME_MAX_BYTES, NULL, NULL },
+	  AT(outbox.route_by), 1, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.topic.regex",
 	  "Regular expression (PCRE2) that must match the whole value of the route.by column. "
 	  "Without a match\n"
 	  "the value itself is the topic.",
 	  "(?<routedByValue>.*)", TEXT, 0, AT(outbox.topic_regex), 1, 4096, NULL, NULL },
 	{ "outbox.topic.replacement",
-	  "Topic name, with $1, ${1} or ${name} for groups of the expression.",
+	  "Topic name, with $1, ${1} or ${name} for groups of the expression, and ${schema} and\n"
+	  "${table} of the row's table.",
 	  "outbox.event.${routedByValue}", TEXT, 0, AT(outbox.topic_replacement), 1, 4096, NULL,
 	  NULL },
 	{ "outbox.headers.standard",
@@ -167,7 +233,7 @@ const struct wp_option wp_options[] = {
 	{ "outbox.headers",
 	  "Further columns to send as headers: column or column:header, comma-separated. A "
 	  "header's name must\n"
-	  "not begin with walpost-.",
+	  "not begin with walpost-. ${schema}:header and ${table}:header send the row's table.",
 	  "", TEXT, 0, AT(outbox.headers), 0, 8192, NULL, NULL },
 	{ "outbox.headers.source",
 	  "Value of a walpost-source header, for topics with several sources. Empty: no such "
@@ -179,14 +245,14 @@ const struct wp_option wp_options[] = {
 	  "JSON text, null as a header with a null value. Names that begin with walpost-, or that "
 	  "walpost\n"
 	  "itself sends on the record, are left out. Empty: none.",
-	  "", TEXT, 0, AT(outbox.headers_json), 0, NAME_MAX_BYTES, NULL, NULL },
+	  "", TEXT, 0, AT(outbox.headers_json), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.properties",
 	  "Column with lines of name=value (java.util.Properties, as Debezium's "
 	  "tracingspancontext) that\n"
 	  "become headers: traceparent, tracestate. The same names are left out as for "
 	  "headers.json. Empty:\n"
 	  "none.",
-	  "", TEXT, 0, AT(outbox.headers_properties), 0, NAME_MAX_BYTES, NULL, NULL },
+	  "", TEXT, 0, AT(outbox.headers_properties), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.headers.format",
 	  "Format of id, type and the columns under headers. raw: their text. json: JSON. "
 	  "json-schema: JSON\n"
@@ -201,6 +267,10 @@ const struct wp_option wp_options[] = {
 	  "partition: keep\n"
 	  "the one that a topic already has.",
 	  "raw", ENUM, 0, AT(outbox.key_format), 0, 0, forms, NULL },
+	{ "outbox.key.prefix",
+	  "Text before each key, such as ${schema}/ which keeps equal keys of two tenants apart.\n"
+	  "${schema} and ${table} are those of the row's table. Requires key.format = raw.",
+	  "", TEXT, 0, AT(outbox.key_prefix), 0, 1024, NULL, NULL },
 	{ "outbox.key.null",
 	  "Action for a row whose key column is NULL. stop: stop the relay. allow: send a record "
 	  "without a\n"
@@ -219,6 +289,11 @@ const struct wp_option wp_options[] = {
 	  "json or\n"
 	  "json-schema.",
 	  "", TEXT, 0, AT(outbox.value_columns), 0, 8192, NULL, NULL },
+	{ "outbox.payload.encoding",
+	  "Encoding of the payload in its column. none: it is sent as it is. base64: it is a text "
+	  "in base64\n"
+	  "(RFC 4648), and the bytes that this stands for are sent.",
+	  "none", ENUM, 0, AT(outbox.payload_encoding), 0, 0, payload_encodings, NULL },
 	{ "outbox.payload.json",
 	  "any: the payload is not checked. validate: it must be JSON, and is sent unchanged, byte "
 	  "for byte.\n"
@@ -258,9 +333,9 @@ const struct wp_option wp_options[] = {
 	  "", TEXT, 0, AT(outbox.ce_source), 0, 1024, NULL, NULL },
 	{ "outbox.cloudevents.source.column",
 	  "Column with the source attribute. Empty: cloudevents.source.", "", TEXT, 0,
-	  AT(outbox.ce_source_column), 0, NAME_MAX_BYTES, NULL, NULL },
+	  AT(outbox.ce_source_column), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.cloudevents.subject", "Column with the subject attribute. Empty: none.", "", TEXT,
-	  0, AT(outbox.ce_subject), 0, NAME_MAX_BYTES, NULL, NULL },
+	  0, AT(outbox.ce_subject), 0, MEMBER_MAX_BYTES, NULL, NULL },
 	{ "outbox.cloudevents.datacontenttype",
 	  "The datacontenttype attribute. Empty: application/json for json and "
 	  "jsonb,\napplication/octet-stream for bytea, text/plain for others.",
@@ -281,6 +356,50 @@ const struct wp_option wp_options[] = {
 	  "match get no\n"
 	  "id.",
 	  "", TEXT, 0, AT(outbox.confluent_schemas), 0, 8192, NULL, NULL },
+	{ "outbox.schema.registry",
+	  "URL of a schema registry with Confluent's API. Payloads that the application encoded "
+	  "with "
+	  "Avro,\n"
+	  "Protobuf or JSON Schema are preceded, in Confluent's wire format, by the id of their "
+	  "subject's\n"
+	  "schema. Schemas are neither registered nor checked. Empty: none.",
+	  "", TEXT, 0, AT(outbox.registry.url), 0, 2048, NULL, NULL },
+	{ "outbox.schema.registry.basic_auth",
+	  "Login at the registry, user:password. Prefer a file, which is read again for "
+	  "each\n"
+	  "request: WALPOST__OUTBOX__SCHEMA_REGISTRY_BASIC_AUTH_FILE names it. Empty: none.",
+	  "", TEXT, WP_OPTION_SECRET, AT(outbox.registry.basic_auth), 0, 4096, NULL, NULL },
+	{ "outbox.schema.registry.bearer_token",
+	  "Token for the registry, in place of a user and password. Empty: none.", "", TEXT,
+	  WP_OPTION_SECRET, AT(outbox.registry.bearer_token), 0, 16384, NULL, NULL },
+	{ "outbox.schema.registry.ca_file",
+	  "Certificates of the authorities that the registry's certificate is checked against, "
+	  "PEM. "
+	  "Empty:\n"
+	  "the system's.",
+	  "", TEXT, 0, AT(outbox.registry.ca_file), 0, 4096, NULL, NULL },
+	{ "outbox.schema.subject",
+	  "Subject of an event's schema. topic-name: the topic and -value. record-name: "
+	  "outbox.schema.record.\n"
+	  "topic-record-name: the topic, a hyphen and outbox.schema.record.",
+	  "topic-name", ENUM, 0, AT(outbox.subject), 0, 0, subjects, NULL },
+	{ "outbox.schema.record",
+	  "Record name, for record-name and topic-record-name; ${type} is the event's type. For "
+	  "example\n"
+	  "com.example.orders.${type}.",
+	  "${type}", TEXT, 0, AT(outbox.record_name), 0, 512, NULL, NULL },
+	{ "outbox.schema.versions",
+	  "Versions of subjects: subject:version, comma-separated; * in a subject matches any run "
+	  "of\n"
+	  "characters, version is a number or latest. For Protobuf subject:version:0 gives the "
+	  "index "
+	  "of the\n"
+	  "message within its file (0, which is the default, or 1/0 for a nested one). Subjects "
+	  "without a match\n"
+	  "have latest. Pin Avro: its payloads are decoded by exactly that schema.",
+	  "", TEXT, 0, AT(outbox.schema_versions), 0, 8192, NULL, NULL },
+	{ "outbox.schema.refresh", "How often latest is looked up again for subjects in use.",
+	  "5min", DURATION, 0, AT(outbox.registry.refresh_ms), SECOND, 168 * HOUR, NULL, NULL },
 	{ "outbox.debezium.name",
 	  "topic.prefix of the replaced Debezium connector, used in context headers and in names "
 	  "of schemas.",
@@ -310,6 +429,43 @@ const struct wp_option wp_options[] = {
 	  "(detached,\n"
 	  "dropped), named as in outbox.ignore. Not needed with publish_via_partition_root.",
 	  "", TEXT, 0, AT(outbox.leaves), 0, 8192, NULL, NULL },
+
+	{ "kafka.login",
+	  "Tokens for SASL/OAUTHBEARER, renewed at 80 % of their lifetime; credentials are found "
+	  "as "
+	  "the\n"
+	  "provider's own SDKs find them. aws-msk-iam: Amazon MSK with IAM. azure: Event Hubs with "
+	  "Microsoft\n"
+	  "Entra ID. gcp: Google's Managed Service for Apache Kafka. oidc: the client credentials "
+	  "grant, with\n"
+	  "sasl.oauthbearer.token.endpoint.url, .client.id, .client.secret and .scope. file: "
+	  "kafka.token_file.\n"
+	  "security.protocol is then sasl_ssl if it is not set.",
+	  "none", ENUM, 0, AT(kafka.login_options.provider), 0, 0, kafka_logins, NULL },
+	{ "kafka.login.region",
+	  "AWS region. Empty: from the first host of bootstrap.servers, then AWS_REGION and the "
+	  "SDKs' other\n"
+	  "sources.",
+	  "", TEXT, 0, AT(kafka.login_options.region), 0, 64, NULL, NULL },
+	{ "kafka.login.role", "ARN of an AWS role to assume first. Empty: none.", "", TEXT, 0,
+	  AT(kafka.login_options.role), 0, 2048, NULL, NULL },
+	{ "kafka.login.timeout", "Time limit of kafka.token_command, or of a provider's answers.",
+	  "30s", DURATION, 0, AT(kafka.login_options.timeout_ms), 100, 10 * MINUTE, NULL, NULL },
+	{ "kafka.token_command",
+	  "Program that prints a token for SASL/OAUTHBEARER, run without a shell: words and "
+	  "quotes, "
+	  "no\n"
+	  "variables or pipes. It prints the token alone, or JSON: {\"token\": \"...\", "
+	  "\"expires_at\": SECONDS or\n"
+	  "\"2030-01-31T12:00:00Z\", \"principal\": \"...\", \"extensions\": {\"logicalCluster\": "
+	  "\"...\"}}. A JWT's\n"
+	  "own lifetime and subject are read; a token that says no lifetime is renewed every 12 "
+	  "minutes.",
+	  "", TEXT, 0, AT(kafka.login_options.command), 0, TEXT_MAX, NULL, NULL },
+	{ "kafka.token_file",
+	  "File that somebody else rewrites, with what kafka.token_command would print. Needs\n"
+	  "kafka.login = file.",
+	  "", TEXT, 0, AT(kafka.login_options.file), 0, 4096, NULL, NULL },
 
 	{ "relay.sink",
 	  "kafka, or stdout: one JSON object per line and event. An event written to standard "
@@ -361,11 +517,28 @@ const struct wp_option wp_options[] = {
 	  "where none is allowed, refused by Kafka even alone). stop: stop the relay with exit "
 	  "code 3.\n"
 	  "dead-letter: send it to relay.dead_letter.topic with the reason, and continue with the "
-	  "others.",
+	  "others.\n"
+	  "park: keep it and all later events of its aggregate in walpost.parked, continue with "
+	  "the "
+	  "others,\n"
+	  "and retry in order (walpost parked). Without park later events of a parked aggregate "
+	  "are "
+	  "sent\n"
+	  "ahead of it.",
 	  "stop", ENUM, 0, AT(relay.poison), 0, 0, poisons, NULL },
 	{ "relay.dead_letter.topic",
-	  "Topic for events that can never be delivered, with relay.poison = dead-letter.", "",
-	  TEXT, 0, AT(relay.dead_letter_topic), 0, 249, NULL, "outbox.dead-letters" },
+	  "Topic for events that can never be delivered, with relay.poison = dead-letter, or = "
+	  "park "
+	  "and\n"
+	  "park.retry.attempts.",
+	  "", TEXT, 0, AT(relay.dead_letter_topic), 0, 249, NULL, "outbox.dead-letters" },
+	{ "relay.schedule",
+	  "Move events of walpost.schedule() to their outboxes when they are due, while this relay "
+	  "streams.\n"
+	  "Several relays of a database may: one moves at a time. Needs sql/schedule.sql, which "
+	  "walpost init\n"
+	  "runs; without it there is nothing to move.",
+	  "yes", BOOL, 0, AT(relay.schedule), 0, 1, NULL, NULL },
 	{ "relay.rewind.limit",
 	  "How many times in a row Kafka may refuse events at the same position for a reason "
 	  "unrelated to the\n"
@@ -383,6 +556,65 @@ const struct wp_option wp_options[] = {
 	  "another cluster\n"
 	  "(a restored dump, a logical copy), whose positions start over.",
 	  "0", COUNT, 0, AT(relay.epoch), 0, UINT16_MAX, NULL, NULL },
+
+	{ "park.aggregates.max",
+	  "Aggregates (outbox and key) parked at a time, with relay.poison = park. Above, the "
+	  "relay "
+	  "stops as\n"
+	  "with relay.poison = stop.",
+	  "10000", COUNT, 0, AT(relay.park.aggregates_max), 1, 1000000, NULL, NULL },
+	{ "park.events.max",
+	  "Events parked at a time, of all aggregates. Above, the relay stops as with relay.poison "
+	  "= "
+	  "stop.",
+	  "1000000", COUNT, 0, AT(relay.park.events_max), 1, 100000000, NULL, NULL },
+	{ "park.retry.first",
+	  "Time until a parked event is sent again. If it fails, the time doubles with each "
+	  "attempt, up "
+	  "to\n"
+	  "park.retry.max.",
+	  "10s", DURATION, 0, AT(relay.park.retry_first_ms), 10, 24 * HOUR, NULL, NULL },
+	{ "park.retry.max", "Maximum time between two attempts to send a parked event.", "10min",
+	  DURATION, 0, AT(relay.park.retry_max_ms), 10, 168 * HOUR, NULL, NULL },
+	{ "park.retry.attempts",
+	  "Failed attempts after which a parked event goes to relay.dead_letter.topic, and its "
+	  "aggregate\n"
+	  "continues without it. Without that topic it stays parked until walpost parked retry or "
+	  "skip.\n"
+	  "0: no limit.",
+	  "0", COUNT, 0, AT(relay.park.retry_attempts), 0, 1000, NULL, NULL },
+
+	{ "cleanup.mode",
+	  "Whether the relay removes rows whose events are in Kafka. none: it does not. delete: it "
+	  "deletes\n"
+	  "them. mark: it sets outbox.column.processed. drop-partitions: it drops partitions of an "
+	  "outbox\n"
+	  "that is partitioned by ranges of outbox.column.inserted. Needs that column, and "
+	  "sql/cleanup.sql,\n"
+	  "which walpost init runs; the role needs SELECT and DELETE on the outbox (mark: UPDATE "
+	  "of the\n"
+	  "column; drop-partitions: neither). Rows that this slot has not delivered stay (walpost "
+	  "cleanup\n"
+	  "tells).",
+	  "none", ENUM, 0, AT(relay.cleanup.mode), 0, 0, cleanup_modes, NULL },
+	{ "cleanup.keep",
+	  "Age from which rows are removed, by outbox.column.inserted and the server's clock.",
+	  "168h", DURATION, 0, AT(relay.cleanup.keep_ms), 0, INT64_C(10) * 366 * 24 * HOUR, NULL,
+	  NULL },
+	{ "cleanup.batch", "Maximum number of rows removed in one transaction.", "2000", COUNT, 0,
+	  AT(relay.cleanup.batch), 1, 10000, NULL, NULL },
+	{ "cleanup.partitions.ahead",
+	  "With cleanup.mode = drop-partitions: how many partitions to make for the time to come, "
+	  "each as wide\n"
+	  "as the last one.",
+	  "3", COUNT, 0, AT(relay.cleanup.partitions_ahead), 0, 100, NULL, NULL },
+	{ "cleanup.pause",
+	  "Minimum pause after each batch. It is three times as long as the server needed for the "
+	  "batch if that\n"
+	  "is longer.",
+	  "100ms", DURATION, 0, AT(relay.cleanup.pause_ms), 0, MINUTE, NULL, NULL },
+	{ "cleanup.interval", "How often to look for rows when none is old enough.", "1min",
+	  DURATION, 0, AT(relay.cleanup.interval_ms), 100, 24 * HOUR, NULL, NULL },
 
 	{ "http.listen",
 	  "Address of the HTTP server for metrics (/metrics), health (/livez, /readyz), /status "

@@ -43,7 +43,7 @@ bool wp_key_is_secret(const char *key)
 	const char *property = property_of(key);
 	const struct wp_option *option = wp_key_of(key).option;
 
-	if (property != NULL)
+	if (property != NULL && option == NULL)
 		return wp_property_is_secret(property);
 	/* An unknown key may be a secret misspelled. */
 	if (option == NULL)
@@ -58,7 +58,7 @@ bool wp_value_is_secret(const char *key, const char *value)
 	if (wp_key_is_secret(key))
 		return true;
 	/* Also under a misspelled key a conninfo keeps its password. */
-	if (property_of(key) != NULL ||
+	if ((property_of(key) != NULL && option == NULL) ||
 	    (option != NULL && (option->flags & WP_OPTION_CONNINFO) == 0))
 		return false;
 	return wp_conninfo_has_secret(value);
@@ -228,10 +228,10 @@ enum wp_rc wp_config_put(struct wp_config *config, const struct wp_setting *sett
 	const char *property = property_of(setting->key);
 	const struct wp_key key = wp_key_of(setting->key);
 
-	if (property != NULL)
-		return put_property(config, property, setting, notes);
 	if (key.option != NULL)
 		return put_option(config, &key, setting, notes);
+	if (property != NULL)
+		return put_property(config, property, setting, notes);
 	note_unknown(setting, notes);
 	return WP_OK;
 }

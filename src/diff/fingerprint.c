@@ -1,19 +1,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "walpost/base/hash.h"
 #include "walpost/diff/fingerprint.h"
 
 #define DIGEST_FROM 16 /* smaller parts are kept as they are */
 
 uint64_t wp_digest(struct wp_span bytes)
 {
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (size_t i = 0; i < bytes.size; i++) {
-		hash ^= bytes.data[i];
-		hash *= UINT64_C(1099511628211);
-	}
-	return hash;
+	return wp_hash(WP_HASH_BEGIN, bytes);
 }
 
 struct wp_trace wp_trace_of(struct wp_span bytes)
@@ -52,7 +47,8 @@ bool wp_trace_equal(const struct wp_trace *a, const struct wp_trace *b)
 bool wp_fingerprint_leaves_out(struct wp_span header_name)
 {
 	return wp_span_is(header_name, "walpost-position") ||
-	       wp_span_is(header_name, "walpost-source");
+	       wp_span_is(header_name, "walpost-source") ||
+	       wp_span_is(header_name, "walpost-reissued");
 }
 
 /* -- packing ------------------------------------------------------------------ */

@@ -5,7 +5,10 @@
 #include "walpost/envelope/schema_ids.h"
 
 #define OPTION "outbox.confluent.schemas"
+#define VERSIONS "outbox.schema.versions"
 #define TOPIC_MAX 249
+#define SUBJECT_MAX 512
+#define ID_SIZE 5 /* with the byte before it */
 #define ITEMS_MAX 1024
 #define INDEXES_MAX 8
 #define PREFIX_SIZE_MAX (5 + 5 * (INDEXES_MAX + 1))
@@ -15,8 +18,14 @@
 	"Protobuf, such as orders.events:12, *-events:7:0 or bills:9:1/0; * stands for any " \
 	"run of characters, id and index are numbers up to 2147483647"
 
+#define VERSIONS_FORM                                                                    \
+	"allowed is a comma-separated list of subject:version or, for Protobuf, "        \
+	"subject:version:index, such as orders-value:3, *-value:latest or "              \
+	"bills-value:2:1/0; * stands for any run of characters, version is latest or a " \
+	"number from 1 to 2147483647"
+
 struct item {
-	char topic[TOPIC_MAX + 1]; /* with * */
+	char topic[SUBJECT_MAX + 1]; /* or subject; with * */
 	uint8_t prefix[PREFIX_SIZE_MAX];
 	size_t size;
 };
@@ -26,7 +35,37 @@ struct wp_schema_ids {
 	struct item items[];
 };
 
+/* What the two lists do not have alike. */
+struct list_kind {
+	const char *letters; /* of what is before the first colon */
+	size_t size_max;     /* of that */
+	const char *wrong;   /* when it is not so */
+	const char *no_number;
+	bool has_latest;
+	const char *option;
+	const char *form;
+};
+
+static const struct list_kind IDS = {
+	.letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*",
+	.size_max = TOPIC_MAX,
+	.wrong = "a topic is missing, too long, or has a character that topics cannot have",
+	.no_number = "a topic has no id",
+	.option = OPTION,
+	.form = LIST_FORM,
+};
+static const struct list_kind VERSIONS_OF_SUBJECTS = {
+	.letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-*/$+@~",
+	.size_max = SUBJECT_MAX,
+	.wrong = "a subject is missing, too long, or has a character that subjects do not have",
+	.no_number = "a subject has no version",
+	.has_latest = true,
+	.option = VERSIONS,
+	.form = VERSIONS_FORM,
+};
+
 struct reader {
+	const struct list_kind *kind;
 	const char *at;
 	const char *wrong; /* NULL: nothing yet */
 };
@@ -59,12 +98,10 @@ static uint32_t read_number(struct reader *r)
 
 static void read_topic(struct reader *r, struct item *item)
 {
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				      "0123456789._-*";
-	size_t size = strspn(r->at, letters);
+	size_t size = strspn(r->at, r->kind->letters);
 
-	if (size == 0 || size > TOPIC_MAX)
-		fail(r, "a topic is missing, too long, or has a character that topics cannot have");
+	if (size == 0 || size > r->kind->size_max)
+		fail(r, r->kind->wrong);
 	else
 		memcpy(item->topic, r->at, size);
 	r->at += size;
@@ -107,16 +144,31 @@ static void read_indexes(struct reader *r, struct item *item)
 		put_varint(item, indexes[i]);
 }
 
+/* Of a version 0 is the latest, and no number. */
+static uint32_t read_id(struct reader *r)
+{
+	static const char latest[] = "latest";
+
+	if (r->kind->has_latest && strncmp(r->at, latest, strlen(latest)) == 0) {
+		r->at += strlen(latest);
+		return 0;
+	}
+	uint32_t id = read_number(r);
+	if (r->kind->has_latest && id == 0)
+		fail(r, "a version is 0");
+	return id;
+}
+
 static void read_item(struct reader *r, struct item *item)
 {
 	skip_spaces(r);
 	read_topic(r, item);
 	if (*r->at != ':') {
-		fail(r, "a topic has no id");
+		fail(r, r->kind->no_number);
 		return;
 	}
 	r->at++;
-	uint32_t id = read_number(r);
+	uint32_t id = read_id(r);
 	put(item, 0);
 	for (int shift = 24; shift >= 0; shift -= 8)
 		put(item, (uint8_t)(id >> shift));
@@ -136,9 +188,10 @@ static size_t count_items(const char *list)
 	return count;
 }
 
-enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_error *error)
+static enum wp_rc read_list(const struct list_kind *kind, const char *list,
+			    struct wp_schema_ids **ret, struct wp_error *error)
 {
-	struct reader r = { .at = list };
+	struct reader r = { .kind = kind, .at = list };
 	size_t items = count_items(list);
 	struct wp_schema_ids *ids = NULL;
 
@@ -156,11 +209,26 @@ enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struc
 	}
 	if (r.wrong != NULL) {
 		free(ids);
-		return wp_error_set(error, WP_CONFIG, OPTION " = \"%.200s\": %s; " LIST_FORM, list,
-				    r.wrong);
+		return wp_error_set(error, WP_CONFIG, "%s = \"%.200s\": %s; %s", kind->option, list,
+				    r.wrong, kind->form);
 	}
 	*ret = ids;
 	return WP_OK;
+}
+
+enum wp_rc wp_schema_ids_new(const char *list, struct wp_schema_ids **ret, struct wp_error *error)
+{
+	return read_list(&IDS, list, ret, error);
+}
+
+enum wp_rc wp_schema_versions_new(const char *list, struct wp_schema_ids **ret,
+				  struct wp_error *error)
+{
+	if (list[0] != '\0')
+		return read_list(&VERSIONS_OF_SUBJECTS, list, ret, error);
+	*ret = calloc(1, sizeof(**ret));
+	return *ret != NULL ? WP_OK
+			    : wp_error_set(error, WP_NOMEM, "out of memory for a list of schemas");
 }
 
 void wp_schema_ids_free(struct wp_schema_ids *ids)
@@ -168,12 +236,34 @@ void wp_schema_ids_free(struct wp_schema_ids *ids)
 	free(ids);
 }
 
+static const struct item *find(const struct wp_schema_ids *ids, struct wp_span name)
+{
+	for (size_t i = 0; i < ids->count; i++)
+		if (wp_wildcard_matches(wp_span_of(ids->items[i].topic), '*', name))
+			return &ids->items[i];
+	return NULL;
+}
+
 struct wp_span wp_schema_ids_prefix(const struct wp_schema_ids *ids, struct wp_span topic)
 {
-	for (size_t i = 0; i < ids->count; i++) {
-		const struct item *item = &ids->items[i];
-		if (wp_wildcard_matches(wp_span_of(item->topic), '*', topic))
-			return (struct wp_span){ item->prefix, item->size };
-	}
-	return (struct wp_span){ 0 };
+	const struct item *item = find(ids, topic);
+
+	if (item == NULL)
+		return (struct wp_span){ 0 };
+	return (struct wp_span){ item->prefix, item->size };
+}
+
+struct wp_schema_version wp_schema_version_find(const struct wp_schema_ids *versions,
+						struct wp_span subject)
+{
+	const struct item *item = find(versions, subject);
+	struct wp_schema_version found = { 0 };
+
+	if (item == NULL)
+		return found;
+	for (size_t i = 1; i < ID_SIZE; i++)
+		found.number = found.number << 8 | item->prefix[i];
+	if (item->size > ID_SIZE)
+		found.index = (struct wp_span){ item->prefix + ID_SIZE, item->size - ID_SIZE };
+	return found;
 }

@@ -99,10 +99,8 @@ static const struct {
 	{ "ssl.truststore.certificates",
 	  "write them to a file, and set ssl.ca.location to its name" },
 	{ "ssl.cipher.suites", "OpenSSL uses other names: set ssl.cipher.suites" },
-	{ "sasl.oauthbearer.token.endpoint.url",
-	  "librdkafka requires sasl.oauthbearer.method = oidc, and the client's id and secret" },
 	{ "sasl.login.callback.handler.class",
-	  "a Java class: use librdkafka's sasl.oauthbearer.* instead" },
+	  "a Java class: set login, or token_command to a program that prints the token" },
 };
 
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
@@ -339,10 +337,11 @@ static void translate_errors(struct wp_translation *t)
 void wp_import_kafka(struct wp_translation *t)
 {
 	translate_brokers(t);
+	bool is_login = wp_import_login(t);
 	for (size_t i = 0; i < sizeof(producer) / sizeof(producer[0]); i++) {
 		struct wp_import_item *item = find(t, producer[i].theirs);
 
-		if (item != NULL)
+		if (item != NULL && !item->taken)
 			translate_plain(t, item, i);
 	}
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
@@ -351,7 +350,8 @@ void wp_import_kafka(struct wp_translation *t)
 		if (item != NULL)
 			translate_number(t, item, &numbers[i]);
 	}
-	translate_mechanism(t);
+	if (!is_login)
+		translate_mechanism(t);
 	translate_endpoint(t);
 	translate_stores(t);
 	translate_partitioner(t);
@@ -359,7 +359,7 @@ void wp_import_kafka(struct wp_translation *t)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		struct wp_import_item *item = find(t, wanted[i].theirs);
 
-		if (item != NULL)
+		if (item != NULL && !item->taken)
 			wp_import_say(t, KAFKA, item, WP_IMPORT_FILL_IN, "%s", wanted[i].error);
 	}
 	set_ways(t);

@@ -7,6 +7,8 @@
 
 #define POSTGRES "postgres"
 #define CONNECTOR "io.debezium.connector.postgresql.PostgresConnector"
+/* Since Debezium 3.4. */
+#define AWS_FACTORY "io.debezium.connector.postgresql.connection.PostgresAwsIamConnectionFactory"
 /* What is too long for walpost it says so itself. */
 #define CONNINFO_SIZE_MAX (4 * WP_IMPORT_SIZE_MAX)
 
@@ -78,12 +80,61 @@ static void translate_connection(struct wp_translation *t)
 	wp_buffer_release(&conninfo);
 }
 
+/* A factory makes connections, with a password of its own. True: postgres.login provides it. */
+static bool translate_factory(struct wp_translation *t, const char *key)
+{
+	struct wp_import_item *item = find(t, key);
+
+	if (item == NULL)
+		return false;
+	if (!wp_import_is(item->value, AWS_FACTORY)) {
+		wp_import_say(t, POSTGRES, item, WP_IMPORT_FILL_IN,
+			      "a Java class that is unknown to walpost: if it provides passwords, "
+			      "set login, or password_command to a program that prints them");
+		return false;
+	}
+	wp_import_say(t, POSTGRES, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, POSTGRES, "login", "aws-rds-iam");
+	return true;
+}
+
+/* Parameters of the AWS Advanced JDBC Wrapper, which that factory uses. */
+static void translate_wrapper(struct wp_translation *t)
+{
+	struct wp_import_item *region = find(t, "driver.iamRegion");
+	struct wp_import_item *profile = find(t, "driver.awsProfile");
+
+	if (region != NULL) {
+		wp_import_say(t, POSTGRES, region, WP_IMPORT_TRANSLATED, NULL);
+		wp_import_set(t, POSTGRES, "login.region", region->value);
+	} else {
+		wp_import_note(t, POSTGRES, "the region", WP_IMPORT_TRANSLATED,
+			       "it is taken from the server's name: set login.region if that is "
+			       "not one of Amazon RDS");
+	}
+	if (profile != NULL)
+		wp_import_say(t, POSTGRES, profile, WP_IMPORT_FILL_IN,
+			      "set AWS_PROFILE to this name in walpost's environment");
+}
+
+static bool translate_login(struct wp_translation *t)
+{
+	if (!translate_factory(t, "database.connection.factory.class") &&
+	    !translate_factory(t, "driver.connection.factory.class"))
+		return false;
+	translate_wrapper(t);
+	return true;
+}
+
 static void translate_passwords(struct wp_translation *t)
 {
 	struct wp_import_item *password = find(t, "database.password");
 	struct wp_import_item *key_password = find(t, "database.sslpassword");
 
-	if (password != NULL)
+	if (translate_login(t) && password != NULL)
+		wp_import_say(t, POSTGRES, password, WP_IMPORT_DROPPED,
+			      "login provides the password");
+	else if (password != NULL)
 		wp_import_say(t, POSTGRES, password, WP_IMPORT_FILL_IN,
 			      "a secret, not copied: write it to a file and set "
 			      "WALPOST__POSTGRES__PASSWORD_FILE to the file's name");

@@ -154,7 +154,7 @@ static enum wp_import_match match(struct wp_translation *t, const char *pattern,
 	enum wp_rc rc = wp_route_new(pattern, "match", &route, NULL);
 
 	if (rc == WP_OK)
-		rc = wp_route_topic(route, wp_span_of(topic), &found, NULL);
+		rc = wp_route_topic(route, wp_span_of(topic), NULL, &found, NULL);
 	if (rc == WP_NOMEM)
 		t->report->rc = WP_NOMEM;
 	bool matches = rc == WP_OK && wp_span_is(found, "match");

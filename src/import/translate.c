@@ -255,6 +255,11 @@ static const char *find_set(const struct wp_translation *t, const char *section,
 	return NULL;
 }
 
+bool wp_import_is_set(const struct wp_translation *t, const char *section, const char *key)
+{
+	return find_set(t, section, key) != NULL;
+}
+
 void wp_import_set(struct wp_translation *t, const char *section, const char *key,
 		   const char *value)
 {

@@ -164,6 +164,8 @@ void wp_import_note(struct wp_translation *t, const char *section, const char *a
 /* A setting, below what was said last; one that no line of a file can hold is said instead. */
 void wp_import_set(struct wp_translation *t, const char *section, const char *key,
 		   const char *value);
+/* Has it been set? */
+bool wp_import_is_set(const struct wp_translation *t, const char *section, const char *key);
 
 /* -- the translators ------------------------------------------------------------- */
 
@@ -174,6 +176,8 @@ void wp_import_outbox(struct wp_translation *t);
 void wp_import_messages(struct wp_translation *t);
 void wp_import_say_forms(struct wp_translation *t);
 void wp_import_kafka(struct wp_translation *t);
+/* Kafka's login with a token, if it is one: mechanism, handlers and JAAS are said then. */
+bool wp_import_login(struct wp_translation *t);
 void wp_import_rules(struct wp_translation *t);
 
 /* The options of an EventRouter into the section: all but the table. */

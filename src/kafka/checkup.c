@@ -52,6 +52,60 @@ static void found(struct checkup *c, enum wp_finding_level level, const char *na
 
 /* -- the cluster ----------------------------------------------------------------- */
 
+void wp_kafka_provider_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret)
+{
+	struct checkup c = { .cluster = cluster, .ret = ret };
+	const char *name = wp_kafka_provider_name(cluster->provider);
+
+	if (cluster->provider == WP_KAFKA_PROVIDER_NONE)
+		return;
+	FINE(&c, "kafka_provider", "the brokers are run by %s: %s", name,
+	     wp_kafka_provider_limits(cluster->provider));
+	if (!cluster->by_token &&
+	    wp_kafka_provider_wants_token(cluster->provider, cluster->servers)) {
+		cure(&c, "-- set kafka.login = aws-msk-iam");
+		FAIL(&c, "kafka_login", "%s takes only IAM logins at this address", name);
+	}
+	if (!wp_kafka_provider_takes(cluster->provider, cluster->compression)) {
+		cure(&c,
+		     "-- leave kafka.compression.type out, or set kafka.compression.type = none "
+		     "(or gzip, in the Premium and Dedicated tiers)");
+		FAIL(&c, "kafka_compression",
+		     "compression.type is %s: %s refuses records that are compressed so",
+		     cluster->compression, name);
+	} else if (cluster->provider == WP_KAFKA_EVENT_HUBS &&
+		   strcmp(cluster->compression, "gzip") == 0) {
+		cure(&c, "-- in another tier: leave kafka.compression.type out");
+		WARN(&c, "kafka_compression",
+		     "compression.type is gzip, which only the Premium and Dedicated tiers of %s "
+		     "take",
+		     name);
+	}
+}
+
+/* The right, as the provider gives it, else by an ACL. `topic` NULL: on the cluster. */
+void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *operation,
+			   const char *topic, char *ret, size_t size)
+{
+	struct wp_kafka_right right = {
+		.provider = cluster->provider,
+		.by_token = cluster->by_token,
+		.operation = operation,
+		.topic = topic,
+		.servers = cluster->servers,
+	};
+
+	if (wp_kafka_provider_grant(&right, ret, size))
+		return;
+	(void)snprintf(ret, size,
+		       "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
+		       "--operation %s %s%s",
+		       cluster->principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
+		       cluster->servers,
+		       cluster->principal[0] != '\0' ? cluster->principal : "User:...", operation,
+		       topic != NULL ? "--topic " : "--cluster", topic != NULL ? topic : "");
+}
+
 void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret)
 {
 	struct checkup c = { .cluster = cluster, .ret = ret };
@@ -65,12 +119,7 @@ void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings
 		     "allow.auto.create.topics is set, but auto.create.topics.enable is false in "
 		     "the broker: missing topics are not created");
 	} else if (cluster->may_create == WP_NO) {
-		cure(&c,
-		     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
-		     "--operation Create --cluster",
-		     cluster->principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
-		     cluster->servers,
-		     cluster->principal[0] != '\0' ? cluster->principal : "User:...");
+		wp_cluster_cure_right(cluster, "Create", NULL, c.cure, sizeof(c.cure));
 		WARN(&c, "kafka_auto_create",
 		     "allow.auto.create.topics is set, but walpost may not create topics");
 	} else if (cluster->replicas == 1 && cluster->brokers > 1) {
@@ -118,12 +167,16 @@ static void cure_missing(struct checkup *c)
 {
 	int replicas =
 		c->cluster->brokers < REPLICAS_ADVISED ? c->cluster->brokers : REPLICAS_ADVISED;
+	int partitions = c->wanted->use == WP_TOPIC_DEAD_LETTERS ? 1 : 4;
 
+	if (wp_kafka_provider_create(c->cluster->provider, c->cluster->servers, c->wanted->name,
+				     partitions, c->cure, sizeof(c->cure)))
+		return;
 	cure(c,
 	     "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d "
 	     "--replication-factor %d --config min.insync.replicas=%d",
-	     c->cluster->servers, c->wanted->name, c->wanted->use == WP_TOPIC_DEAD_LETTERS ? 1 : 4,
-	     replicas < 1 ? 1 : replicas, replicas > 1 ? IN_SYNC_ADVISED : 1);
+	     c->cluster->servers, c->wanted->name, partitions, replicas < 1 ? 1 : replicas,
+	     replicas > 1 ? IN_SYNC_ADVISED : 1);
 }
 
 static void judge_missing(struct checkup *c)
@@ -151,13 +204,7 @@ static void judge_missing(struct checkup *c)
 
 static void cure_right(struct checkup *c, const char *operation)
 {
-	cure(c,
-	     "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s --operation %s "
-	     "--topic %s",
-	     c->cluster->principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
-	     c->cluster->servers,
-	     c->cluster->principal[0] != '\0' ? c->cluster->principal : "User:...", operation,
-	     c->wanted->name);
+	wp_cluster_cure_right(c->cluster, operation, c->wanted->name, c->cure, sizeof(c->cure));
 }
 
 /* False: there is nothing more to be said of it. */
@@ -416,8 +463,11 @@ void wp_topic_judge(const struct wp_topic_wanted *wanted, const struct wp_topic_
 	judge_write(&c);
 	judge_read(&c);
 	judge_leaders(&c);
-	judge_replicas(&c);
-	judge_in_sync(&c);
+	/* Event Hubs has no replicas to show, and keeps three. */
+	if (cluster->provider != WP_KAFKA_EVENT_HUBS) {
+		judge_replicas(&c);
+		judge_in_sync(&c);
+	}
 	judge_config(&c);
 }
 

@@ -3,6 +3,8 @@
 
 #include "client.h"
 
+#include "token.h"
+
 static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number,
 		      struct wp_error *error)
 {
@@ -65,6 +67,7 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
+	wp_kafka_token_prepare(conf, options);
 	struct wp_client client = {
 		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr)),
 	};
@@ -73,6 +76,7 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
+	wp_kafka_token_begin(client.rk, options);
 	connect_queue(&client, fd);
 	*ret = client;
 	return WP_OK;

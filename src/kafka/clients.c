@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "token.h"
 #include "walpost/base/log.h"
 
 #define WORKER_FULL_RETRY_MS 100
@@ -263,6 +264,13 @@ bool wp_clients_set_login(struct wp_clients *c, const char *user, const char *pa
 			rd_kafka_error_destroy(code);
 	}
 	return done;
+}
+
+void wp_clients_set_token(struct wp_clients *c, const struct wp_token *token)
+{
+	/* One that does not take it asks for its own. */
+	for (size_t i = 0; i < c->count; i++)
+		(void)wp_kafka_token_hand_over(c->list[i].rk, token);
 }
 
 rd_kafka_event_t *wp_clients_poll(struct wp_clients *c)

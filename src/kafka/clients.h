@@ -12,6 +12,7 @@
 
 #include "client.h"
 #include "walpost/kafka/topics.h"
+#include "walpost/login/token.h"
 
 #define WP_CLIENTS_MAX 8
 
@@ -76,6 +77,8 @@ bool wp_clients_assign(struct wp_clients *c, struct wp_topic *topic, size_t brok
 bool wp_clients_fit_batches(struct wp_clients *c, const char *topic, size_t limit);
 /* For connections made from now on. False: not possible in place. */
 bool wp_clients_set_login(struct wp_clients *c, const char *user, const char *password);
+/* Likewise, of SASL/OAUTHBEARER. */
+void wp_clients_set_token(struct wp_clients *c, const struct wp_token *token);
 /* The next event, from each client's queue in turn: that of list[polled]. NULL: all are empty. */
 rd_kafka_event_t *wp_clients_poll(struct wp_clients *c);
 /* What librdkafka has queued and not sent is reported as purged. */

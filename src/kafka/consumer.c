@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "client.h"
+#include "login_conf.h"
+#include "token.h"
 #include "walpost/kafka/properties.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
@@ -61,10 +63,11 @@ static bool set_theirs(rd_kafka_conf_t *conf, const struct wp_kafka_options *opt
 {
 	for (size_t i = 0; i < options->property_count; i++) {
 		const struct wp_property *p = &options->properties[i];
-		if (concerns_connections(p->name) && !set_one(conf, p))
+		if (concerns_connections(p->name) && !wp_login_conf_owns(options, p->name) &&
+		    !set_one(conf, p))
 			return false;
 	}
-	return true;
+	return wp_login_conf_apply(options, conf, NULL) == WP_OK;
 }
 
 rd_kafka_t *wp_consumer_new(const struct wp_kafka_options *options,
@@ -90,11 +93,14 @@ rd_kafka_t *wp_consumer_new(const struct wp_kafka_options *options,
 	set_ours(conf, more, more_count);
 	if (set_theirs(conf, options)) {
 		rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG);
+		wp_kafka_token_prepare(conf, options);
 		rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, error, sizeof(error));
 	}
 	if (rk == NULL)
 		rd_kafka_conf_destroy(conf);
-	else /* its lines end with the queue: the sentence says what is to be known */
+	else
+		wp_kafka_token_begin(rk, options);
+	if (rk != NULL) /* its lines end with the queue: the sentence says what is to be known */
 		(void)rd_kafka_set_log_queue(rk, NULL);
 	return rk;
 }

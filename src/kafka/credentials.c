@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "token.h"
 #include "walpost/base/log.h"
 #include "walpost/kafka/preflight.h"
+#include "walpost/login/login.h"
 
 #define CHECK_EACH_MS 10000
 /* While nobody lets us in, or somebody writes. */
@@ -70,6 +72,8 @@ void wp_credentials_refused(struct wp_credentials *c, int64_t now_ms)
 {
 	c->is_refused = true;
 	c->check_at_ms = now_ms;
+	if (c->clients->options->login != NULL)
+		wp_login_refused(c->clients->options->login);
 }
 
 void wp_credentials_accepted(struct wp_credentials *c)
@@ -98,6 +102,25 @@ static bool hand_over_login(struct wp_credentials *c)
 	free(user);
 	free(password);
 	return done;
+}
+
+/* ---- a token, in place ---- */
+
+static bool has_token(const struct wp_credentials *c)
+{
+	return c->clients->options->login != NULL;
+}
+
+/* The one that let the trial in. It is kept: whoever fetches just now brings another soon. */
+static void hand_over_token(struct wp_credentials *c)
+{
+	struct wp_token token;
+
+	if (wp_login_peek(c->clients->options->login, &token) != WP_OK)
+		return;
+	wp_clients_set_token(c->clients, &token);
+	wp_token_release(&token);
+	c->is_refused = c->warned = false;
 }
 
 /* ---- the trial ---- */
@@ -158,6 +181,8 @@ static bool judge_trial(struct wp_credentials *c, bool is_reachable)
 	/* That nobody answers is told otherwise, and says nothing of the files. */
 	if (rc == WP_CONFIG || (rc != WP_OK && rc != WP_AGAIN && is_reachable))
 		wp_credentials_warn(c, &c->trial_error);
+	if (rc == WP_OK && has_token(c) && c->is_refused)
+		hand_over_token(c);
 	/* A client made meanwhile has them already. */
 	return rc == WP_OK && wp_secrets_check(&c->secrets, &unused) != WP_SECRETS_SAME;
 }
@@ -180,6 +205,9 @@ static void check(struct wp_credentials *c, bool is_reachable, int64_t now_ms)
 	c->check_at_ms = now_ms + (is_urgent ? CHECK_SOON_MS : CHECK_EACH_MS);
 	switch (wp_secrets_check(&c->secrets, &error)) {
 	case WP_SECRETS_SAME:
+		/* A token that was refused is replaced by another that is let in. */
+		if (has_token(c) && c->is_refused)
+			try_files(c, now_ms);
 		break;
 	case WP_SECRETS_UNSETTLED:
 		c->warned = false;
@@ -203,11 +231,16 @@ static int64_t give_up_at(const struct wp_credentials *c, bool is_reachable, int
 	return since_ms + (c->is_refused && !is_reachable ? REFUSED_MS : STUCK_MS);
 }
 
+static bool is_watching(const struct wp_credentials *c)
+{
+	return c->secrets.count > 0 || (has_token(c) && c->is_refused) || c->trial_rc != WP_AGAIN;
+}
+
 enum wp_credentials_step wp_credentials_step(struct wp_credentials *c, bool is_reachable,
 					     bool is_in_flight, int64_t reported_at_ms,
 					     int64_t now_ms)
 {
-	if (c->secrets.count == 0)
+	if (!is_watching(c))
 		return WP_CREDENTIALS_STAY;
 	if (judge_trial(c, is_reachable)) {
 		c->is_draining = true;
@@ -226,7 +259,7 @@ enum wp_credentials_step wp_credentials_step(struct wp_credentials *c, bool is_r
 int64_t wp_credentials_due(const struct wp_credentials *c, bool is_reachable,
 			   int64_t reported_at_ms)
 {
-	if (c->secrets.count == 0)
+	if (!is_watching(c))
 		return INT64_MAX;
 	if (c->is_draining)
 		return give_up_at(c, is_reachable, reported_at_ms);

@@ -3,7 +3,8 @@
  * of SASL are handed to the clients that are open; for all else clients must be opened anew. First
  * another one tries, beside them, whether it is made of the new files and let in: until then the
  * old ones stay. Then nothing more is taken until all that is in flight is confirmed, and the
- * clients are reopened. If the old ones are refused meanwhile, so that nothing is confirmed any
+ * clients are reopened. A token that was refused is tried likewise, and the one that is let in is handed
+ * to the clients that are open. If the old ones are refused meanwhile, so that nothing is confirmed any
  * more, they are given up as broken ones are: the relay streams again from what is confirmed.
  *
  * Private to kafka/. Owns: what is known of the files, and the trial on the worker. Borrows:

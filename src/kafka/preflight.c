@@ -4,6 +4,7 @@
 
 #include "client.h"
 #include "preflight_asker.h"
+#include "token.h"
 #include "walpost/base/clock.h"
 #include "walpost/kafka/preflight.h"
 #include "walpost/kafka/properties.h"
@@ -126,9 +127,12 @@ static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
 {
 	const char *text = a->trouble.text;
 
+	if (wp_authentication_lacks_token(text))
+		return wp_error_set(error, WP_CONFIG, "no Kafka broker was asked: %s", text);
 	if (a->is_refused) {
 		struct wp_error cure;
-		wp_authentication_cure(a->code, text, rd_kafka_version(), &cure);
+		wp_authentication_cure(a->code, text, rd_kafka_version(), a->cluster.by_token,
+				       &cure);
 		return wp_error_set(error, WP_CONFIG, "Kafka rejects the login: %s; %s", text,
 				    cure.text);
 	}
@@ -170,7 +174,6 @@ static enum wp_rc reach(struct wp_asker *a, struct wp_error *ret_sentence, struc
 static void judge_idempotence(const struct wp_asker *a, struct wp_findings *ret)
 {
 	char what[700], cure[900];
-	const char *principal = a->cluster.principal;
 
 	switch (a->idempotence) {
 	case WP_IDEMPOTENCE_GRANTED:
@@ -181,11 +184,7 @@ static void judge_idempotence(const struct wp_asker *a, struct wp_findings *ret)
 		(void)snprintf(what, sizeof(what),
 			       "Kafka assigns no producer id, which is required to send: %.500s",
 			       a->trouble.text);
-		(void)snprintf(cure, sizeof(cure),
-			       "%skafka-acls.sh --bootstrap-server %s --add --allow-principal %s "
-			       "--operation IdempotentWrite --cluster",
-			       principal[0] != '\0' ? "" : "-- principal as in broker's log: ",
-			       a->cluster.servers, principal[0] != '\0' ? principal : "User:...");
+		wp_cluster_cure_right(&a->cluster, "IdempotentWrite", NULL, cure, sizeof(cure));
 		add(ret, WP_FINDING_FAIL, "kafka_idempotence", what, cure);
 		break;
 	case WP_IDEMPOTENCE_NOT_KNOWN:
@@ -241,6 +240,9 @@ static void read_conf(struct wp_asker *a, const rd_kafka_conf_t *conf)
 	read_text(conf, "sasl.username", user, sizeof(user));
 	if (user[0] != '\0')
 		(void)snprintf(c->principal, sizeof(c->principal), "User:%s", user);
+	c->provider = wp_kafka_provider_find(c->servers);
+	c->by_token = wp_properties_is(conf, "sasl.mechanisms", "OAUTHBEARER");
+	read_text(conf, "compression.type", c->compression, sizeof(c->compression));
 	c->message_max = wp_properties_number(conf, "message.max.bytes");
 	c->creates_topics = wp_properties_is(conf, "allow.auto.create.topics", "true");
 	c->version = rd_kafka_version_str();
@@ -271,12 +273,14 @@ static enum wp_rc open_asker(struct wp_asker *a, const struct wp_kafka_options *
 	set(conf, "statistics.interval.ms", STATS_EACH_MS);
 	rd_kafka_conf_set_events(conf,
 				 RD_KAFKA_EVENT_ERROR | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_STATS);
+	wp_kafka_token_prepare(conf, options);
 	a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
 	if (a->rk == NULL) {
 		rc = wp_client_not_made(errstr, error);
 		rd_kafka_conf_destroy(conf);
 		return rc;
 	}
+	wp_kafka_token_begin(a->rk, options);
 	/* Its lines end with the queue: the sentence says what is to be known. */
 	(void)rd_kafka_set_log_queue(a->rk, NULL);
 	a->queue = rd_kafka_queue_get_main(a->rk);
@@ -309,7 +313,9 @@ static void check_all(struct wp_asker *a, const struct wp_topic_wanted *topics, 
 
 	if (reach(a, &sentence, &error) != WP_OK) {
 		add(ret, WP_FINDING_FAIL, "kafka", error.text,
-		    "-- see [kafka], above all bootstrap.servers");
+		    wp_authentication_lacks_token(error.text)
+			    ? "-- see kafka.login or kafka.token_command"
+			    : "-- see [kafka], above all bootstrap.servers");
 		return;
 	}
 	add(ret, WP_FINDING_OK, "kafka", sentence.text, "");
@@ -331,6 +337,7 @@ void wp_kafka_check(const struct wp_kafka_options *options, const struct wp_topi
 		add(ret, WP_FINDING_FAIL, "kafka", error.text, "-- see [kafka]");
 		return;
 	}
+	wp_kafka_provider_judge(&a.cluster, ret);
 	check_all(&a, topics, topic_count, timeout_ms, ret);
 	close_asker(&a);
 }

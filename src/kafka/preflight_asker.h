@@ -10,6 +10,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include "walpost/base/error.h"
+#include "walpost/kafka/provider.h"
 #include "walpost/kafka/preflight.h"
 
 /* Will a topic do, and the cluster? The pure part of the preflight: facts in, findings out. */
@@ -19,8 +20,11 @@ enum wp_yes_no { WP_NOT_KNOWN, WP_YES, WP_NO };
 
 /* What the cluster is like, and what we want of it. */
 struct wp_cluster_facts {
-	char servers[512];   /* for commands */
-	char principal[256]; /* ours, where it follows from the configuration; "": it does not */
+	char servers[512]; /* for commands */
+	enum wp_kafka_provider provider;
+	bool by_token;	      /* we log in with OAUTHBEARER */
+	char compression[16]; /* ours, effective */
+	char principal[256];  /* ours, where it follows from the configuration; "": it does not */
 	int brokers;
 	int64_t message_max;	    /* ours */
 	bool creates_topics;	    /* allow.auto.create.topics is ours */
@@ -57,6 +61,11 @@ struct wp_topic_facts {
 	char reassignment[WP_REASSIGNMENT_SIZE]; /* JSON that gives more replicas; "": none */
 };
 
+/* How the right is given there: `topic` NULL is the cluster. */
+void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *operation,
+			   const char *topic, char *ret, size_t size);
+/* What differs with the provider; no broker needs to have answered. */
+void wp_kafka_provider_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
 void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
 void wp_topic_judge(const struct wp_topic_wanted *wanted, const struct wp_topic_facts *facts,
 		    const struct wp_cluster_facts *cluster, struct wp_findings *ret);

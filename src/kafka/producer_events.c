@@ -66,7 +66,8 @@ void wp_producer_fail_login(struct wp_producer *p, rd_kafka_resp_err_t code, con
 {
 	struct wp_error cure;
 
-	wp_authentication_cure(code, text, rd_kafka_version(), &cure);
+	wp_authentication_cure(code, text, rd_kafka_version(), p->clients.options->login != NULL,
+			       &cure);
 	wp_clients_fail(&p->clients, text, cure.text);
 }
 
@@ -92,6 +93,9 @@ static void take_error(struct wp_producer *p, rd_kafka_resp_err_t code, const ch
 		heard(p);
 		return;
 	}
+	/* Nobody was refused: the next one is fetched in ten seconds. */
+	if (wp_authentication_lacks_token(text))
+		code = RD_KAFKA_RESP_ERR__TRANSPORT;
 	wp_inquiry_doubt_broker(&p->inquiry);
 	if (wp_authentication_is_login(code) || wp_authentication_is_tls(code, text))
 		wp_credentials_refused(&p->credentials, p->now_ms);

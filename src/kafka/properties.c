@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "login_conf.h"
 #include "walpost/base/secret.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/kafka/properties.h"
+#include "walpost/kafka/provider.h"
 
 #define COUNT_OF(array_) (sizeof(array_) / sizeof((array_)[0]))
 #define VALUE_SIZE 4096
@@ -171,11 +173,7 @@ static void set_ours(rd_kafka_conf_t *conf, const char *name, const char *value)
 
 char *wp_property_now(const struct wp_property *p)
 {
-	struct wp_secret_text now;
-
-	if (p->file == NULL)
-		return strdup(p->value);
-	return wp_secret_file_read(p->file, NULL, &now) == WP_OK ? now.text : NULL;
+	return wp_secret_now(p->file, p->value);
 }
 
 static bool is_broker_list(const char *name)
@@ -336,8 +334,20 @@ static enum wp_rc need_token(const rd_kafka_conf_t *conf, struct wp_error *error
 		return WP_OK;
 	return wp_error_set(error, WP_CONFIG,
 			    "kafka: sasl.mechanisms = OAUTHBEARER lacks a token source: set "
-			    "sasl.oauthbearer.method = oidc, and with it "
-			    "sasl.oauthbearer.token.endpoint.url, .client.id and .client.secret");
+			    "kafka.login or kafka.token_command");
+}
+
+/* Event Hubs refuses our lz4, and in its smaller tiers all compression. */
+static void set_compression(const struct wp_kafka_options *options, rd_kafka_conf_t *conf)
+{
+	char servers[VALUE_SIZE], value[VALUE_SIZE];
+
+	if (find(options, "compression.type", "compression.codec") != NULL ||
+	    !read_back(conf, "metadata.broker.list", servers) ||
+	    !read_back(conf, "compression.type", value))
+		return;
+	if (!wp_kafka_provider_takes(wp_kafka_provider_find(servers), value))
+		set_ours(conf, "compression.type", "none");
 }
 
 static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_kafka_bounds *bounds,
@@ -348,10 +358,12 @@ static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_k
 	for (size_t i = 0; i < COUNT_OF(defaults); i++)
 		set_ours(conf, defaults[i].name, defaults[i].value);
 	for (size_t i = 0; i < options->property_count; i++) {
-		rc = set_theirs(conf, &options->properties[i], error);
+		const struct wp_property *p = &options->properties[i];
+		rc = wp_login_conf_owns(options, p->name) ? WP_OK : set_theirs(conf, p, error);
 		if (rc != WP_OK)
 			return rc;
 	}
+	set_compression(options, conf);
 	/* Its lines belong into our log, whatever was asked for. */
 	set_ours(conf, "log.queue", "true");
 	rc = judge(options, conf, error);
@@ -360,7 +372,8 @@ static enum wp_rc fill(const struct wp_kafka_options *options, const struct wp_k
 	rc = raise_limits(options, bounds, conf, error);
 	if (rc != WP_OK)
 		return rc;
-	rc = need_token(conf, error);
+	rc = wp_login_is_wanted(&options->login_options) ? wp_login_conf_apply(options, conf, error)
+							 : need_token(conf, error);
 	return rc == WP_OK ? need_brokers(conf, error) : rc;
 }
 

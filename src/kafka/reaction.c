@@ -18,10 +18,10 @@ static const struct row table[] = {
 
 	/* One record can cause these, and then its whole batch fails. */
 	{ RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, WP_REACT_ISOLATE, true,
-	  "raise max.message.bytes of the topic and start again" },
+	  "raise max.message.bytes of the topic" },
 	/* Above segment.bytes; a batch of innocent events can be, so each goes alone then. */
 	{ RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, WP_REACT_ISOLATE, true,
-	  "raise segment.bytes of the topic and start again" },
+	  "raise segment.bytes of the topic" },
 	{ RD_KAFKA_RESP_ERR_INVALID_RECORD, WP_REACT_ISOLATE, true,
 	  "a compacted topic rejects records without a key: change cleanup.policy of the topic, or "
 	  "give the event a key" },
@@ -105,6 +105,12 @@ bool wp_authentication_is_login(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR_ILLEGAL_SASL_STATE;
 }
 
+/* rd_kafka_oauthbearer_set_token_failure0() */
+bool wp_authentication_lacks_token(const char *text)
+{
+	return strstr(text, "Failed to acquire SASL OAUTHBEARER token") != NULL;
+}
+
 bool wp_authentication_hung_up(const char *text)
 {
 	bool is_handshake =
@@ -123,11 +129,17 @@ bool wp_authentication_is_tls(rd_kafka_resp_err_t code, const char *text)
 	       strstr(text, "alert unknown ca") != NULL;
 }
 
-static void cure_login(const char *text, int version, struct wp_error *ret)
+static void cure_login(const char *text, int version, bool by_token, struct wp_error *ret)
 {
 	int mended = version >> 8; /* the last byte tells release candidates apart */
 
-	if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
+	if (by_token)
+		(void)wp_error_set(
+			ret, WP_CONFIG,
+			"the broker rejects the token: correct kafka.login with its region and "
+			"role, or what kafka.token_command prints; `walpost check` shows whom the "
+			"token stands for, and until when");
+	else if (strstr(text, "SCRAM") != NULL && mended < SCRAM_MENDED)
 		(void)wp_error_set(
 			ret, WP_CONFIG,
 			"correct sasl.username and sasl.password in [kafka]; if they are correct: "
@@ -140,13 +152,13 @@ static void cure_login(const char *text, int version, struct wp_error *ret)
 				   "[kafka]");
 }
 
-void wp_authentication_cure(rd_kafka_resp_err_t code, const char *text, int version,
+void wp_authentication_cure(rd_kafka_resp_err_t code, const char *text, int version, bool by_token,
 			    struct wp_error *ret)
 {
 	size_t i = 0;
 
 	if (wp_authentication_is_login(code)) {
-		cure_login(text, version, ret);
+		cure_login(text, version, by_token, ret);
 		return;
 	}
 	while (strstr(text, tls_cures[i].part) == NULL)

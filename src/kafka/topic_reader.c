@@ -37,14 +37,17 @@ struct wp_topic_reader {
 	struct wp_error trouble; /* the last that librdkafka told */
 };
 
-enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options, struct wp_topic_reader **ret,
+enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options,
+			       enum wp_reader_isolation isolation, struct wp_topic_reader **ret,
 			       struct wp_error *error)
 {
+	static const struct wp_consumer_property committed = { "isolation.level",
+							       "read_committed" };
 	struct wp_topic_reader *r = calloc(1, sizeof(*r));
 
 	if (r == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for reading topics");
-	r->rk = wp_consumer_new(options, NULL, 0);
+	r->rk = wp_consumer_new(options, &committed, isolation == WP_READ_COMMITTED ? 1 : 0);
 	if (r->rk == NULL) {
 		free(r);
 		return wp_error_set(
@@ -264,12 +267,15 @@ static enum wp_rc read_headers(struct wp_topic_reader *r, const rd_kafka_message
 	return WP_OK;
 }
 
-static int64_t timestamp_of(const rd_kafka_message_t *m)
+static int64_t timestamp_of(const rd_kafka_message_t *m, enum wp_reader_times times)
 {
 	rd_kafka_timestamp_type_t type;
 	int64_t ms = rd_kafka_message_timestamp(m, &type);
 
-	return type == RD_KAFKA_TIMESTAMP_CREATE_TIME ? ms : WP_TIMESTAMP_NOW;
+	bool is_wanted =
+		type == RD_KAFKA_TIMESTAMP_CREATE_TIME ||
+		(type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && times == WP_TIMES_OF_ANYBODY);
+	return is_wanted ? ms : WP_TIMESTAMP_NOW;
 }
 
 static enum wp_rc take_message(struct wp_topic_reader *r, const struct wp_topic_reading *reading,
@@ -279,7 +285,7 @@ static enum wp_rc take_message(struct wp_topic_reader *r, const struct wp_topic_
 		.topic = wp_span_of(rd_kafka_topic_name(m->rkt)),
 		.key = { .data = m->key, .size = m->key_len },
 		.value = { .data = m->payload, .size = m->len },
-		.timestamp_ms = timestamp_of(m),
+		.timestamp_ms = timestamp_of(m, reading->times),
 		.partition = m->partition,
 	};
 

@@ -2,17 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/hash.h"
 #include "walpost/kafka/topics.h"
-
-/* FNV-1a: names are short, and nobody gains by making them collide here. */
-static uint64_t hash_of(struct wp_span name)
-{
-	uint64_t hash = 0xcbf29ce484222325U;
-
-	for (size_t i = 0; i < name.size; i++)
-		hash = (hash ^ name.data[i]) * 0x100000001b3U;
-	return hash;
-}
 
 static bool is_named(const struct wp_topic *topic, uint64_t hash, struct wp_span name)
 {
@@ -137,7 +128,7 @@ struct wp_topic *wp_topics_get(struct wp_topics *t, struct wp_span name)
 	if (name.size > WP_TOPIC_NAME_MAX || wp_span_is_null(name))
 		return NULL;
 
-	uint64_t hash = hash_of(name);
+	uint64_t hash = wp_hash(WP_HASH_BEGIN, name);
 	struct wp_topic *topic = look_up(t, hash, name);
 	if (topic != NULL) {
 		unlink_age(t, topic);
@@ -152,7 +143,7 @@ struct wp_topic *wp_topics_find(const struct wp_topics *t, const char *name)
 {
 	struct wp_span span = wp_span_of(name);
 
-	return look_up(t, hash_of(span), span);
+	return look_up(t, wp_hash(WP_HASH_BEGIN, span), span);
 }
 
 /* ---- queued records ---- */

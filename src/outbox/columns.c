@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "walpost/outbox/origin.h"
 #include "walpost/outbox/columns.h"
 
 #define LIST_FORM                                                                              \
@@ -50,9 +51,19 @@ static void read_quoted(struct reader *r)
 	fail(r, "a double quote is not closed");
 }
 
+/* column::json is one name. */
+static const char *end_of_plain(const char *at)
+{
+	const char *end = at + strcspn(at, ",:\"");
+
+	while (end[0] == ':' && end[1] == ':')
+		end = end + 2 + strcspn(end + 2, ",:\"");
+	return end;
+}
+
 static void read_plain(struct reader *r)
 {
-	const char *end = r->at + strcspn(r->at, ",:\"");
+	const char *end = end_of_plain(r->at);
 
 	if (*end == '"')
 		fail(r, "a double quote is inside a name");
@@ -90,7 +101,8 @@ static void read_item(struct reader *r, struct wp_column_list *columns)
 	if (r->wrong == NULL && *r->at == ':') {
 		r->at++;
 		item->name = read_name(r);
-	}
+	} else if (wp_origin_variable(item->column) != WP_ORIGIN_NONE)
+		item->name = wp_origin_name(wp_origin_variable(item->column));
 	if (*r->at != ',' && *r->at != '\0')
 		fail(r, "text follows the end of a name");
 }

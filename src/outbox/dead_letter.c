@@ -70,7 +70,7 @@ enum wp_letter wp_dead_letter_least(bool is_message)
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,
 			   const struct wp_error *reason, enum wp_letter letter,
-			   struct wp_record *ret)
+			   const struct wp_letter_attempts *attempts, struct wp_record *ret)
 {
 	struct headers h = { .items = d->headers };
 
@@ -92,6 +92,11 @@ void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *rec
 	add(&h, "walpost-dead-letter-position",
 	    wp_span_of(wp_position_text(&record->position, d->position)));
 	add(&h, "walpost-dead-letter-timestamp", wp_span_of(d->timestamp));
+	if (attempts != NULL) {
+		(void)snprintf(d->attempts, sizeof(d->attempts), "%" PRIu32, attempts->failed);
+		add(&h, "walpost-dead-letter-attempts", wp_span_of(d->attempts));
+		add(&h, "walpost-dead-letter-first-reason", attempts->first_reason);
+	}
 	if (letter != WP_LETTER_BARE)
 		add_columns(d, &h, record, letter);
 	if (letter != WP_LETTER_WHOLE)

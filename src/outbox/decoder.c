@@ -1,12 +1,17 @@
 #include <stdlib.h>
+#include <string.h>
 
+#include "parked_row.h"
+#include "reissue.h"
 #include "walpost/outbox/decoder.h"
 #include "walpost/outbox/message.h"
+#include "walpost/outbox/shape.h"
 #include "walpost/wal/relations.h"
 
 /* Attached to a relation: whose rows are its, and what is made of them. */
 struct use {
 	struct wp_rows rows;
+	char *root; /* owned: names that `rows` has of the partitions known then; NULL: none */
 	struct wp_mapping *mapping; /* owned; of events only */
 	unsigned facts_age;	    /* of those that it was made with */
 };
@@ -15,12 +20,15 @@ struct wp_decoder {
 	struct wp_decoder_setup setup;
 	struct wp_outbox_set *outboxes; /* owned */
 	struct wp_relations *relations; /* owned */
+	struct wp_reissues *reissues;	/* owned */
 	struct wp_column_facts facts;
 	unsigned facts_age; /* counts up with each that are told */
 	enum wp_transfer transfer;
 	struct wp_timelines timelines;
 	struct wp_pgoutput plugin;
-	struct wp_buffer texts; /* of binary values, and of messages */
+	struct wp_buffer texts;	 /* of binary values, and of messages */
+	struct wp_buffer values; /* of a row that is parked */
+	struct wp_tuple row;	 /* of the event taken last */
 	struct wp_event event;
 	struct wp_transaction transaction;
 	uint32_t ordinal; /* the next one's before the last message was taken */
@@ -41,6 +49,7 @@ static void use_free(void *attached)
 	if (use == NULL)
 		return;
 	wp_mapping_free(use->mapping);
+	free(use->root);
 	free(use);
 }
 
@@ -54,10 +63,12 @@ enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decode
 	d->setup = *setup;
 	d->timelines.current = 1;
 	wp_buffer_init(&d->texts, setup->texts_max);
+	wp_buffer_init(&d->values, setup->texts_max);
 	wp_column_facts_begin(&d->facts);
 	enum wp_rc rc = wp_outbox_set_new(setup->outboxes, setup->record_max, &d->outboxes, error);
 	if (rc == WP_OK &&
-	    wp_relations_new(WP_DECODER_RELATIONS_MAX, use_free, &d->relations) != WP_OK)
+	    (wp_relations_new(WP_DECODER_RELATIONS_MAX, use_free, &d->relations) != WP_OK ||
+	     wp_reissues_new(setup->outboxes->count, setup->texts_max, &d->reissues) != WP_OK))
 		rc = say_no_memory(error);
 	if (rc != WP_OK) {
 		wp_decoder_free(d);
@@ -72,8 +83,10 @@ void wp_decoder_free(struct wp_decoder *d)
 	if (d == NULL)
 		return;
 	wp_relations_free(d->relations);
+	wp_reissues_free(d->reissues);
 	wp_outbox_set_free(d->outboxes);
 	wp_buffer_release(&d->texts);
+	wp_buffer_release(&d->values);
 	free(d);
 }
 
@@ -81,6 +94,7 @@ void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines
 {
 	wp_relations_clear(d->relations);
 	wp_column_facts_begin(&d->facts);
+	d->facts_age++;
 	d->transfer = WP_TRANSFER_TEXT;
 	d->wants_text = false;
 	d->wants_facts = false;
@@ -140,6 +154,7 @@ static enum wp_rc map(struct wp_decoder *d, const struct wp_relation *r, struct 
 		.types = d->relations,
 		.facts = &d->facts,
 		.table = use->rows.outbox->table,
+		.origin = use->rows.origin,
 		.columns = d->setup.columns,
 		.transfer = d->transfer,
 	};
@@ -187,6 +202,27 @@ static enum wp_rc take_relation(struct wp_decoder *d, const struct wp_change *ch
 	return use->rows.kind == WP_ROWS_EVENTS ? map(d, r, use, error) : WP_OK;
 }
 
+/* The names of a root live as long as the partitions that are known now. */
+static enum wp_rc keep_root(const struct wp_relation *r, struct use *use)
+{
+	struct wp_origin *origin = &use->rows.origin;
+	size_t size = origin->schema.size + origin->table.size + 2;
+
+	if (use->rows.kind != WP_ROWS_EVENTS || !use->rows.outbox->is_pattern ||
+	    origin->table.data == r->name.data)
+		return WP_OK;
+	char *names = malloc(size);
+	if (names == NULL)
+		return WP_NOMEM;
+	char *name = (char *)memcpy(names, origin->schema.data, origin->schema.size + 1) +
+		     origin->schema.size + 1;
+	memcpy(name, origin->table.data, origin->table.size + 1);
+	origin->schema.data = (const uint8_t *)names;
+	origin->table.data = (const uint8_t *)name;
+	use->root = names;
+	return WP_OK;
+}
+
 /*
  * Whose rows are they, if the name did not tell? That a table is a partition is not in the
  * log. But the server tells of a relation anew, before its next row, when it was attached or
@@ -207,7 +243,7 @@ static enum wp_rc identify(struct wp_decoder *d, const struct wp_relation *r, st
 	/* A mapping follows at the row. */
 	use->rows = wp_outbox_set_rows_of_partition(d->outboxes, r->schema, r->name,
 						    wp_partitions_find(partitions, r->oid));
-	return WP_OK;
+	return keep_root(r, use);
 }
 
 /* -- rows and messages ------------------------------------------------------ */
@@ -224,6 +260,8 @@ static enum wp_rc place_event(struct wp_decoder *d, const struct wp_outbox *outb
 	ret->verdict = rc;
 	ret->event = &d->event;
 	ret->outbox = outbox;
+	ret->row = NULL;
+	ret->again = (struct wp_span){ 0 };
 	return WP_OK;
 }
 
@@ -237,7 +275,79 @@ static enum wp_rc take_event(struct wp_decoder *d, const struct wp_relation *r, 
 		rc = map(d, r, use, error);
 	if (rc == WP_OK)
 		rc = wp_mapping_event(use->mapping, row, &d->texts, &d->event, error);
-	return place_event(d, use->rows.outbox, rc, ret);
+	rc = place_event(d, use->rows.outbox, rc, ret);
+	d->row = *row;
+	ret->relation = r;
+	ret->row = &d->row;
+	return rc;
+}
+
+static bool is_our_slot(const struct wp_decoder *d, struct wp_span slot)
+{
+	const char *ours = d->setup.outboxes->slot;
+
+	return ours != NULL && wp_span_is(slot, ours);
+}
+
+static struct wp_reissue_facts facts_of(const struct wp_decoder *d)
+{
+	return (struct wp_reissue_facts){
+		.types = d->relations,
+		.columns = &d->facts,
+		.age = d->facts_age,
+	};
+}
+
+/* One that is sent to the topic where it goes anyway has its place among the outbox's own. */
+static void forget_own_topic(const struct wp_outbox *outbox, struct wp_event *event)
+{
+	const struct wp_span topic = event->topic;
+	struct wp_span own;
+
+	event->topic = (struct wp_span){ 0 };
+	if (wp_shape_topic(outbox->shape, event, &own, NULL) != WP_OK || !wp_span_equal(own, topic))
+		event->topic = topic;
+}
+
+/*
+ * What cannot be told whose it is is nobody's loss: who had it inserted keeps what is to be sent
+ * until its event is confirmed.
+ */
+static enum wp_rc take_reissue(struct wp_decoder *d, const struct wp_relation *r,
+			       const struct wp_tuple *row, struct wp_decoded *ret,
+			       struct wp_error *error)
+{
+	const struct wp_reissue_facts facts = facts_of(d);
+	struct wp_reissue reissue;
+
+	if (wp_reissue_read(r, row, &reissue, error) != WP_OK) {
+		ret->kind = WP_DECODED_REISSUE_REFUSED;
+		return WP_OK;
+	}
+	if (!is_our_slot(d, reissue.slot))
+		return WP_OK;
+	if (reissue.is_mark) {
+		ret->kind = WP_DECODED_MARK;
+		ret->drain = wp_span_is(reissue.reason, WP_REISSUE_DRAIN) ? reissue.position
+									  : (struct wp_span){ 0 };
+		return WP_OK;
+	}
+	const struct wp_outbox *outbox = wp_reissue_outbox(d->outboxes, &reissue);
+	if (outbox == NULL) {
+		ret->kind = WP_DECODED_REISSUE_REFUSED;
+		(void)wp_error_set(error, WP_OK,
+				   "a row of walpost.reissue for \"%.*s\" is not sent: that is "
+				   "neither outbox.table nor outbox.message.prefix of an outbox",
+				   reissue.outbox.size < 1000 ? (int)reissue.outbox.size : 1000,
+				   (const char *)reissue.outbox.data);
+		return WP_OK;
+	}
+	enum wp_rc rc = wp_reissues_event(d->reissues, &reissue, outbox, &facts, &d->event, error);
+	rc = place_event(d, outbox, rc, ret);
+	if (rc == WP_OK && !wp_span_is_null(reissue.topic))
+		forget_own_topic(outbox, &d->event);
+	ret->again = reissue.row;
+	return rc;
 }
 
 /* To pass it over would lose it if it is an outbox under another name. */
@@ -272,8 +382,12 @@ static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *chan
 				    (unsigned)change->as.insert.relation_oid);
 	struct use *use = r->attached;
 	enum wp_rc rc = identify(d, r, use);
+	if (rc == WP_NOMEM)
+		return say_no_memory(error);
 	if (rc == WP_OK && use->rows.kind == WP_ROWS_EVENTS)
 		rc = take_event(d, r, use, &change->as.insert.tuple, ret, error);
+	else if (rc == WP_OK && use->rows.kind == WP_ROWS_REISSUE)
+		rc = take_reissue(d, r, &change->as.insert.tuple, ret, error);
 	if (rc != WP_OK)
 		return rc;
 	if (use->rows.kind == WP_ROWS_IGNORED)
@@ -451,4 +565,94 @@ enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginn
 	enum wp_rc rc = wp_pgoutput_read_beginning(&d->plugin, beginning, &change, error);
 
 	return rc == WP_OK ? take_change(d, &change, ret, error) : rc;
+}
+
+/* -- parked events ---------------------------------------------------------- */
+
+static enum wp_rc write_source(struct wp_decoder *d, const struct wp_decoded *decoded,
+			       struct wp_buffer *into)
+{
+	const struct wp_event *e = decoded->event;
+	enum wp_rc rc = WP_OK;
+
+	if (!wp_span_is_null(e->content))
+		return wp_parked_bytes(into, "content", e->content);
+	rc = wp_parked_text(into, "relation", wp_span_of(e->table));
+	if (rc == WP_OK)
+		rc = wp_buffer_append_text(into, ",\"row\":");
+	if (rc == WP_OK && decoded->row != NULL)
+		return wp_parked_row_write(into, d->relations, decoded->relation, decoded->row,
+					   &d->values);
+	return rc == WP_OK ? wp_buffer_append(into, decoded->again) : rc;
+}
+
+enum wp_rc wp_decoder_write_parked(struct wp_decoder *d, const struct wp_decoded *event,
+				   struct wp_buffer *into, struct wp_error *error)
+{
+	const struct wp_event *e = event->event;
+	const struct {
+		const char *name;
+		struct wp_span text;
+	} texts[] = {
+		{ "outbox", wp_span_of(wp_decoded_order(event)) },
+		{ "key", e->key },
+		{ "id", e->id },
+		{ "type", e->type },
+		{ "reissued", e->reissued },
+	};
+	char position[WP_POSITION_TEXT_SIZE];
+
+	enum wp_rc rc = wp_buffer_printf(into, "\"position\":\"%s\",\"committed_at_us\":%lld",
+					 wp_position_text(&e->position, position),
+					 (long long)e->commit_time_us);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && rc == WP_OK; i++)
+		rc = wp_parked_text(into, texts[i].name, texts[i].text);
+	if (rc == WP_OK)
+		rc = write_source(d, event, into);
+	if (rc == WP_DATA)
+		return wp_error_set(error, rc,
+				    "table %s: the event at %s cannot be parked, because it has a "
+				    "NUL character or text that is not UTF-8",
+				    e->table, position);
+	return rc == WP_OK ? rc : say_no_memory(error);
+}
+
+const struct wp_outbox *wp_decoder_outbox(const struct wp_decoder *d, struct wp_span name)
+{
+	struct wp_reissue parked = { .outbox = name };
+
+	return wp_reissue_parked_outbox(d->outboxes, &parked);
+}
+
+const char *wp_decoded_order(const struct wp_decoded *event)
+{
+	if (!wp_span_is_null(event->event->topic))
+		return event->event->target;
+	return event->event->outbox != NULL ? event->event->outbox : event->outbox->name;
+}
+
+enum wp_rc wp_decoder_read_parked(struct wp_decoder *d, const struct wp_parked_row *row,
+				  struct wp_decoded *ret, struct wp_error *error)
+{
+	const struct wp_reissue_facts facts = facts_of(d);
+	struct wp_reissue reissue = {
+		.outbox = row->outbox,
+		.relation = row->relation,
+		.row = row->row,
+		.content = row->content,
+		.is_hex = true,
+	};
+
+	*ret = (struct wp_decoded){ .kind = WP_DECODED_NOTHING };
+	const struct wp_outbox *outbox = wp_reissue_parked_outbox(d->outboxes, &reissue);
+	if (outbox == NULL)
+		return wp_error_set(error, WP_CONFIG,
+				    "an event of outbox %.*s is parked, which is not configured",
+				    (int)row->outbox.size, (const char *)row->outbox.data);
+	enum wp_rc rc = wp_reissues_event(d->reissues, &reissue, outbox, &facts, &d->event, error);
+	rc = place_event(d, outbox, rc, ret);
+	d->event.reissued = row->reissued;
+	d->event.commit_time_us = row->commit_time_us;
+	d->event.position = row->position;
+	return rc;
 }

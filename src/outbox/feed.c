@@ -1,6 +1,8 @@
 #include <stdlib.h>
 
+#include "walpost/base/display.h"
 #include "walpost/outbox/decoder.h"
+#include "walpost/outbox/drop.h"
 #include "walpost/outbox/feed.h"
 #include "walpost/outbox/shape.h"
 
@@ -62,22 +64,50 @@ void wp_feed_free(struct wp_feed *f)
 static enum wp_rc make_record(const struct wp_decoded *decoded, struct wp_fed *ret)
 {
 	bool is_whole = decoded->verdict == WP_OK;
-	enum wp_rc rc = wp_shape_record(decoded->outbox->shape, decoded->event, &ret->record,
-					is_whole ? &ret->error : NULL);
+	struct wp_error error;
+	enum wp_rc rc =
+		wp_shape_record(decoded->outbox->shape, decoded->event, &ret->record, &error);
 
+	if (rc != WP_OK && (is_whole || rc != WP_DATA))
+		ret->error = error;
 	if (rc != WP_OK && rc != WP_DATA)
-		return wp_error_set(&ret->error, rc, "out of memory for a record");
+		return rc;
 	ret->kind = is_whole && rc == WP_OK ? WP_FED_RECORD : WP_FED_POISON;
 	return WP_OK;
 }
 
-static enum wp_rc feed(const struct wp_decoded *decoded, struct wp_fed *ret)
+static enum wp_rc feed_event(const struct wp_decoded *decoded, int64_t now_us, struct wp_fed *ret)
+{
+	struct wp_error unread;
+	struct wp_excerpt shown;
+	enum wp_drop drop;
+	enum wp_rc rc = wp_drop_judge(decoded->outbox->options, decoded->event,
+				      decoded->verdict != WP_OK, now_us, &drop, &unread);
+
+	if (rc == WP_OK && drop == WP_DROP_NOT)
+		return make_record(decoded, ret);
+	ret->kind = rc == WP_OK ? WP_FED_NOTE : WP_FED_POISON;
+	if (rc != WP_OK)
+		(void)wp_error_set(&ret->error, rc, "%s", unread.text);
+	else if (drop == WP_DROP_TYPE)
+		(void)wp_error_set(&ret->error, WP_OK,
+				   "an event is not sent: its type %s is under outbox.skip.types",
+				   wp_excerpt(&shown, decoded->event->type));
+	else
+		(void)wp_error_set(&ret->error, WP_OK,
+				   "an event is not sent to its topic: it expired at %s "
+				   "(outbox.column.expires)",
+				   wp_excerpt(&shown, decoded->event->expires));
+	return WP_OK;
+}
+
+static enum wp_rc feed(const struct wp_decoded *decoded, int64_t now_us, struct wp_fed *ret)
 {
 	const struct wp_outbox *outbox = decoded->outbox;
 
 	switch (decoded->kind) {
 	case WP_DECODED_EVENT:
-		return make_record(decoded, ret);
+		return feed_event(decoded, now_us, ret);
 	case WP_DECODED_FOREIGN:
 		ret->kind = WP_FED_NOTE;
 		break;
@@ -97,14 +127,17 @@ static enum wp_rc feed(const struct wp_decoded *decoded, struct wp_fed *ret)
 			"passes it over; emit it with pg_logical_emit_message(true, ...)",
 			outbox->options->message_prefix);
 		break;
+	case WP_DECODED_REISSUE_REFUSED:
+		ret->kind = WP_FED_NOTE; /* the error says why */
+		break;
 	default:
 		break;
 	}
 	return WP_OK;
 }
 
-enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
-			struct wp_error *error)
+enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, int64_t now_us,
+			struct wp_fed *ret, struct wp_error *error)
 {
 	struct wp_decoded decoded;
 
@@ -112,6 +145,6 @@ enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed
 	ret->error.text[0] = '\0';
 	enum wp_rc rc = wp_decoder_take(f->decoder, message, &decoded, &ret->error);
 	if (rc == WP_OK)
-		rc = feed(&decoded, ret);
+		rc = feed(&decoded, now_us, ret);
 	return rc == WP_OK ? WP_OK : wp_error_set(error, rc, "%s", ret->error.text);
 }

@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "member.h"
 #include "walpost/outbox/table.h"
 
 #define WP_NO_COLUMN SIZE_MAX
@@ -20,6 +21,7 @@ enum wp_role {
 	WP_ROLE_ROUTE,
 	WP_ROLE_PAYLOAD,
 	WP_ROLE_TIMESTAMP,
+	WP_ROLE_EXPIRES,
 	WP_ROLE_PARTITION,
 	WP_ROLE_JSON_HEADERS,
 	WP_ROLE_PROPERTIES,
@@ -44,7 +46,7 @@ struct wp_mapped {
 	size_t index; /* in the row, or WP_NO_COLUMN */
 	struct wp_column_type type;
 	struct wp_span
-		standard; /* what it is when it is NULL; null: nothing. Borrowed of the facts */
+		standard; /* what it is when it is NULL; null: nothing. Borrowed of the facts, or the mapping's */
 };
 
 struct wp_mapped_field {
@@ -61,10 +63,13 @@ struct wp_mapping {
 	size_t column_count;			 /* of the relation */
 	enum wp_transfer transfer;
 	struct wp_mapped roles[WP_ROLE_COUNT];
+	struct wp_members *members; /* owned; NULL: no column is one of JSON */
 	struct wp_error *missing; /* owned: no row of this can be an event; NULL: none is missing */
 	const char *table;	  /* for messages */
 	struct wp_span schema;
 	struct wp_span name;
+	struct wp_origin origin;
+	const char *outbox; /* of the event; NULL: the outbox's own name is it */
 	size_t list_counts[WP_LIST_COUNT];
 	struct wp_mapped_field fields[]; /* of all lists, one behind the other */
 };

@@ -105,17 +105,20 @@ static void begin_fields(const struct wp_column_list *list, struct wp_event_fiel
 static void begin(const struct wp_message_reader *r, struct wp_event *e)
 {
 	e->id = e->key = e->type = e->route = e->payload = (struct wp_span){ 0 };
-	e->timestamp = e->partition = e->json_headers = e->properties = (struct wp_span){ 0 };
+	e->timestamp = e->expires = e->partition = e->json_headers = e->properties =
+		(struct wp_span){ 0 };
 	e->ce_source = e->ce_subject = e->schema_version = (struct wp_span){ 0 };
-	e->schema = e->name = (struct wp_span){ 0 };
-	e->payload_is_bytea = false;
+	e->schema = e->name = e->reissued = e->topic = (struct wp_span){ 0 };
+	e->origin = (struct wp_origin){ { 0 }, { 0 } };
+	e->outbox = NULL;
+	e->payload_is_bytea = e->key_is_unknown = false;
 	e->data_headers = 0;
 	begin_fields(&r->lists[WP_LIST_HEADERS], &e->headers);
 	begin_fields(&r->lists[WP_LIST_MEMBERS], &e->members);
 	begin_fields(&r->lists[WP_LIST_EXTENSIONS], &e->extensions);
 	e->id_type = e->key_type = e->type_type = e->payload_type = &text_type;
 	/* A number of milliseconds: of a text nothing says in which form it is. */
-	e->timestamp_type = &number_type;
+	e->timestamp_type = e->expires_type = &number_type;
 	e->table = r->table;
 }
 
@@ -196,6 +199,9 @@ static void put_role(struct reading *to, enum wp_role role, const struct member 
 		break;
 	case WP_ROLE_TIMESTAMP:
 		e->timestamp = m->value;
+		break;
+	case WP_ROLE_EXPIRES:
+		e->expires = m->value;
 		break;
 	case WP_ROLE_PARTITION:
 		e->partition = m->value;
@@ -371,6 +377,8 @@ enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span co
 		ret->payload_type = &bytes_type;
 	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, error)
 				       : read_protobuf(r, content, texts, ret, error);
+	/* What could not be read to its end has no key that one may rely on. */
+	ret->key_is_unknown = rc == WP_DATA;
 	if (rc == WP_OK)
 		rc = check_nulls(r, ret, error);
 	ret->is_refused = rc == WP_DATA;

@@ -277,6 +277,54 @@ void wp_patterns_free(struct wp_patterns *p)
 	free(p);
 }
 
+bool wp_table_is_pattern(const char *text)
+{
+	bool is_quoted = false;
+
+	for (; *text != '\0'; text++) {
+		is_quoted ^= *text == '"';
+		if (*text == '*' && !is_quoted)
+			return true;
+	}
+	return false;
+}
+
+static bool write_like(const struct part *part, char like[WP_NAME_SIZE])
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < part->size; i++) {
+		char c = part->text[i];
+		if (at + 3 > WP_NAME_SIZE)
+			return false;
+		if (c == '%' || c == '_' || c == '\\')
+			like[at++] = '\\';
+		like[at++] = c == ANY ? '%' : c;
+	}
+	like[at] = '\0';
+	return true;
+}
+
+enum wp_rc wp_table_pattern_parse(const char *text, struct wp_table_name *ret_like,
+				  struct wp_error *error)
+{
+	struct wp_patterns *p;
+	enum wp_rc rc = wp_patterns_new(text, &p, error);
+
+	if (rc != WP_OK)
+		return rc;
+	if (p->count != 1)
+		rc = wp_error_set(
+			error, WP_CONFIG,
+			"\"%.200s\" is not one pattern of tables: write an outbox for each", text);
+	else if (!write_like(&p->items[0].schema, ret_like->schema) ||
+		 !write_like(&p->items[0].name, ret_like->name))
+		rc = wp_error_set(error, WP_CONFIG,
+				  "\"%.200s\" is not a pattern of tables: it is too long", text);
+	wp_patterns_free(p);
+	return rc;
+}
+
 static bool part_matches(const struct part *pattern, struct wp_span text)
 {
 	struct wp_span bytes = { (const uint8_t *)pattern->text, pattern->size };

@@ -9,7 +9,9 @@
 struct entry {
 	struct wp_outbox outbox; /* first: what callers hold */
 	struct wp_table_name table;
-	struct wp_patterns *leaves; /* owned */
+	char *name;		     /* owned; NULL: the prefix is it */
+	struct wp_patterns *leaves;  /* owned */
+	struct wp_patterns *pattern; /* owned; NULL: it has one table, or none */
 };
 
 struct wp_outbox_set {
@@ -18,22 +20,50 @@ struct wp_outbox_set {
 	struct entry entries[];
 };
 
-static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options, const char *run_id,
-		       size_t record_max, struct wp_error *error)
+static enum wp_rc name_pattern(struct entry *e, struct wp_error *error)
+{
+	struct wp_table_name like;
+	enum wp_rc rc = wp_table_pattern_parse(e->outbox.options->table, &like, error);
+
+	e->outbox.is_pattern = true;
+	e->outbox.name = e->outbox.options->table;
+	return rc == WP_OK ? wp_patterns_new(e->outbox.options->table, &e->pattern, error) : rc;
+}
+
+static enum wp_rc name_table(struct entry *e, struct wp_error *error)
+{
+	if (wp_table_is_pattern(e->outbox.options->table))
+		return name_pattern(e, error);
+	enum wp_rc rc = wp_table_name_parse(e->outbox.options->table, &e->table, error);
+
+	if (rc != WP_OK)
+		return rc;
+	e->outbox.name = e->name = malloc(WP_TABLE_NAME_TEXT_SIZE);
+	if (e->name == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for the name of an outbox");
+	(void)wp_table_name_text(&e->table, e->name, WP_TABLE_NAME_TEXT_SIZE);
+	return WP_OK;
+}
+
+static enum wp_rc fill(struct entry *e, const struct wp_outbox_options *options,
+		       const struct wp_outboxes *all, size_t record_max, struct wp_error *error)
 {
 	enum wp_rc rc = WP_OK;
 
 	e->outbox.options = options;
+	e->outbox.name = options->message_prefix;
 	if (options->table[0] != '\0')
-		rc = wp_table_name_parse(options->table, &e->table, error);
+		rc = name_table(e, error);
 	if (rc == WP_OK)
 		rc = wp_patterns_new(options->leaves, &e->leaves, error);
 	if (rc == WP_OK)
 		rc = wp_shape_new(options, record_max, &e->outbox.shape, error);
 	if (rc == WP_OK && options->message_prefix[0] != '\0')
 		rc = wp_message_reader_new(options, &e->outbox.messages, error);
-	if (rc == WP_OK && run_id != NULL)
-		wp_shape_name_run(e->outbox.shape, run_id);
+	if (rc == WP_OK && all->run_id != NULL)
+		wp_shape_name_run(e->outbox.shape, all->run_id);
+	if (rc == WP_OK)
+		wp_shape_use_subjects(e->outbox.shape, all->subjects);
 	return rc;
 }
 
@@ -50,9 +80,10 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_m
 	enum wp_rc rc = wp_patterns_new(outboxes->ignore, &s->ignore, error);
 	for (size_t i = 0; i < s->count && rc == WP_OK; i++) {
 		const struct wp_outbox_options *options = &outboxes->items[i];
+		s->entries[i].outbox.number = i;
 		s->entries[i].outbox.table = tables;
 		tables += options->table[0] != '\0' ? 1 : 0;
-		rc = fill(&s->entries[i], options, outboxes->run_id, record_max, error);
+		rc = fill(&s->entries[i], options, outboxes, record_max, error);
 	}
 	if (rc != WP_OK) {
 		wp_outbox_set_free(s);
@@ -70,6 +101,8 @@ void wp_outbox_set_free(struct wp_outbox_set *s)
 		wp_shape_free(s->entries[i].outbox.shape);
 		wp_message_reader_free(s->entries[i].outbox.messages);
 		wp_patterns_free(s->entries[i].leaves);
+		wp_patterns_free(s->entries[i].pattern);
+		free(s->entries[i].name);
 	}
 	wp_patterns_free(s->ignore);
 	free(s);
@@ -87,26 +120,67 @@ static bool is_table(const struct entry *e, struct wp_span schema, struct wp_spa
 	return wp_span_is(schema, e->table.schema) && wp_span_is(name, e->table.name);
 }
 
-const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
-					    struct wp_span name)
+static const struct entry *entry_of_table(const struct wp_outbox_set *s, struct wp_span schema,
+					  struct wp_span name)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (is_table(&s->entries[i], schema, name))
-			return &s->entries[i].outbox;
+			return &s->entries[i];
 	}
 	return NULL;
+}
+
+/* What is walpost's own fits none. */
+static const struct entry *entry_of_pattern(const struct wp_outbox_set *s, struct wp_span schema,
+					    struct wp_span name)
+{
+	if (wp_span_is(schema, "walpost"))
+		return NULL;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct wp_patterns *pattern = s->entries[i].pattern;
+		if (pattern != NULL && wp_patterns_match(pattern, schema, name))
+			return &s->entries[i];
+	}
+	return NULL;
+}
+
+const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
+					    struct wp_span name)
+{
+	const struct entry *e = entry_of_table(s, schema, name);
+
+	if (e == NULL)
+		e = entry_of_pattern(s, schema, name);
+	return e == NULL ? NULL : &e->outbox;
+}
+
+static const struct entry *entry_of_leaf(const struct wp_outbox_set *s, struct wp_span schema,
+					 struct wp_span name)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (wp_patterns_match(s->entries[i].leaves, schema, name))
+			return &s->entries[i];
+	}
+	return NULL;
+}
+
+/* The table itself goes first, and a pattern of tables last. */
+static const struct entry *find(const struct wp_outbox_set *s, struct wp_span schema,
+				struct wp_span name)
+{
+	const struct entry *e = entry_of_table(s, schema, name);
+
+	if (e == NULL)
+		e = entry_of_leaf(s, schema, name);
+	return e != NULL ? e : entry_of_pattern(s, schema, name);
 }
 
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,
 					   struct wp_span name)
 {
-	const struct wp_outbox *found = wp_outbox_set_table(s, schema, name);
+	const struct entry *e = find(s, schema, name);
 
-	for (size_t i = 0; i < s->count && found == NULL; i++) {
-		if (wp_patterns_match(s->entries[i].leaves, schema, name))
-			found = &s->entries[i].outbox;
-	}
-	return found;
+	return e == NULL ? NULL : &e->outbox;
 }
 
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
@@ -115,30 +189,44 @@ bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 	return wp_patterns_match(s->ignore, schema, name);
 }
 
-/* A table of walpost itself; a publication FOR ALL TABLES brings its rows along. */
-static bool is_our_own(struct wp_span schema, struct wp_span name)
+/* Tables of walpost itself; a publication FOR ALL TABLES brings their rows along. */
+static enum wp_rows_kind kind_by_name(struct wp_span schema, struct wp_span name)
 {
-	return wp_span_is(schema, "walpost") &&
-	       (wp_span_is(name, "slot_checkpoint") || wp_span_is(name, "skip"));
+	if (!wp_span_is(schema, "walpost"))
+		return WP_ROWS_UNKNOWN;
+	if (wp_span_is(name, "slot_checkpoint") || wp_span_is(name, "skip"))
+		return WP_ROWS_OWN;
+	return wp_span_is(name, "reissue") ? WP_ROWS_REISSUE : WP_ROWS_UNKNOWN;
+}
+
+/* Of a pattern's table, or one that a partition of it is of, by that name. */
+static struct wp_rows events_of(const struct entry *e, struct wp_span schema, struct wp_span name)
+{
+	struct wp_origin origin = { schema, name };
+
+	if (e->pattern == NULL)
+		origin = (struct wp_origin){ wp_span_of(e->table.schema),
+					     wp_span_of(e->table.name) };
+	return (struct wp_rows){ WP_ROWS_EVENTS, &e->outbox, origin };
 }
 
 struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
 				  struct wp_span name)
 {
-	const struct wp_outbox *outbox = wp_outbox_set_table(s, schema, name);
+	const struct entry *e = entry_of_table(s, schema, name);
 
-	if (outbox != NULL)
-		return (struct wp_rows){ WP_ROWS_EVENTS, outbox };
-	return (struct wp_rows){ is_our_own(schema, name) ? WP_ROWS_OWN : WP_ROWS_UNKNOWN, NULL };
+	if (e != NULL)
+		return events_of(e, schema, name);
+	return (struct wp_rows){ .kind = kind_by_name(schema, name) };
 }
 
 /* Its place among those that have one. */
-static const struct wp_outbox *outbox_of_table(const struct wp_outbox_set *s, size_t table)
+static const struct entry *entry_at_table(const struct wp_outbox_set *s, size_t table)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct wp_outbox *outbox = &s->entries[i].outbox;
 		if (outbox->table == table && outbox->options->table[0] != '\0')
-			return outbox;
+			return &s->entries[i];
 	}
 	return NULL;
 }
@@ -147,17 +235,30 @@ struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, st
 					       struct wp_span name,
 					       const struct wp_partition *partition)
 {
-	const struct wp_outbox *outbox = NULL;
+	const struct entry *e = partition == NULL ? NULL : entry_at_table(s, partition->table);
 
-	if (partition != NULL)
-		outbox = outbox_of_table(s, partition->table);
-	if (outbox == NULL)
-		outbox = wp_outbox_set_find(s, schema, name);
-	if (outbox != NULL)
-		return (struct wp_rows){ WP_ROWS_EVENTS, outbox };
-	return (struct wp_rows){ wp_outbox_set_ignores(s, schema, name) ? WP_ROWS_IGNORED
-									: WP_ROWS_FOREIGN,
-				 NULL };
+	if (e != NULL && e->pattern == NULL)
+		return events_of(e, schema, name);
+	if (e != NULL && partition->root != NULL)
+		return events_of(e, wp_span_of(partition->root->schema),
+				 wp_span_of(partition->root->name));
+	e = find(s, schema, name);
+	if (e != NULL)
+		return events_of(e, schema, name);
+	if (wp_outbox_set_ignores(s, schema, name))
+		return (struct wp_rows){ .kind = WP_ROWS_IGNORED };
+	/* Whatever else a later walpost may keep in its schema is not an outbox. */
+	return (struct wp_rows){ .kind = wp_span_is(schema, "walpost") ? WP_ROWS_OWN
+								       : WP_ROWS_FOREIGN };
+}
+
+const struct wp_outbox *wp_outbox_set_named(const struct wp_outbox_set *s, struct wp_span name)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (wp_span_is(name, s->entries[i].outbox.name))
+			return &s->entries[i].outbox;
+	}
+	return NULL;
 }
 
 const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix)

@@ -4,12 +4,14 @@
 #include "replacement.h"
 
 #define NOT_A_GROUP UINT32_MAX
+#define SCHEMA (UINT32_MAX - 1)
+#define TABLE (UINT32_MAX - 2)
 #define GROUP_NAME_SIZE 129 /* PCRE2 takes at most 128 bytes, most versions 32 */
 #define GROUP_NUMBER_MAX 65535
 
-/* A run of literal bytes, or a group. */
+/* A run of literal bytes, a group, or a part of the origin. */
 struct piece {
-	uint32_t group; /* or NOT_A_GROUP */
+	uint32_t group; /* or NOT_A_GROUP, SCHEMA, TABLE */
 	const char *text;
 	size_t size;
 };
@@ -95,6 +97,11 @@ static void read_braces(struct reader *r)
 		return;
 	}
 	int group = pcre2_substring_number_from_name(r->code, (PCRE2_SPTR)name);
+	if (group < 0 && (strcmp(name, "schema") == 0 || strcmp(name, "table") == 0)) {
+		r->to->pieces[r->to->count++] =
+			(struct piece){ .group = name[0] == 's' ? SCHEMA : TABLE };
+		return;
+	}
 	put_group(r, group < 0 ? NOT_A_GROUP : (uint32_t)group);
 }
 
@@ -150,7 +157,7 @@ static enum wp_rc say_wrong(const struct reader *r, const char *text, struct wp_
 	return wp_error_set(
 		error, WP_CONFIG,
 		"outbox.topic.replacement = \"%.200s\": %s; allowed are $1, ${1} and ${name} for "
-		"groups of outbox.topic.regex, which has %u, named: %s",
+		"groups of outbox.topic.regex, which has %u, named: %s; and ${schema} and ${table}",
 		text, r->wrong, r->group_count, list_groups(r->code, names, sizeof(names)));
 }
 
@@ -180,8 +187,17 @@ void wp_replacement_free(struct wp_replacement *r)
 	free(r);
 }
 
+bool wp_replacement_has_origin(const struct wp_replacement *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->pieces[i].group == SCHEMA || r->pieces[i].group == TABLE)
+			return true;
+	return false;
+}
+
 enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span subject,
-				 const size_t *ovector, char *to, size_t size, size_t *ret_size)
+				 const size_t *ovector, const struct wp_origin *origin, char *to,
+				 size_t size, size_t *ret_size)
 {
 	size_t at = 0;
 
@@ -189,7 +205,12 @@ enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span 
 		const struct piece *piece = &r->pieces[i];
 		const void *bytes = piece->text;
 		size_t bytes_size = piece->size;
-		if (piece->group != NOT_A_GROUP) {
+		if (piece->group == SCHEMA || piece->group == TABLE) {
+			struct wp_span part =
+				piece->group == SCHEMA ? origin->schema : origin->table;
+			bytes = part.data;
+			bytes_size = part.size;
+		} else if (piece->group != NOT_A_GROUP) {
 			size_t start = ovector[2 * piece->group];
 			size_t end = ovector[2 * piece->group + 1];
 			if (start == PCRE2_UNSET || start > end) /* took no part in the match */
@@ -198,7 +219,8 @@ enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span 
 			bytes_size = end - start;
 		}
 		size_t taken = bytes_size < size - at ? bytes_size : size - at;
-		memcpy(to + at, bytes, taken);
+		if (taken > 0)
+			memcpy(to + at, bytes, taken);
 		*ret_size = at += taken;
 		if (taken < bytes_size)
 			return WP_FULL;

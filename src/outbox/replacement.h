@@ -13,6 +13,7 @@
 
 #include "walpost/base/span.h"
 #include "walpost/base/error.h"
+#include "walpost/outbox/names.h"
 
 struct wp_replacement;
 
@@ -20,12 +21,14 @@ struct wp_replacement;
 enum wp_rc wp_replacement_new(const char *text, const pcre2_code *code, struct wp_replacement **ret,
 			      struct wp_error *error) WP_MUST_CHECK;
 void wp_replacement_free(struct wp_replacement *r);
+/* Does it name ${schema} or ${table}? */
+bool wp_replacement_has_origin(const struct wp_replacement *r);
 /*
  * Writes into `to`, of `size` bytes, what replaces the match that `ovector`
  * (with a pair for each group) describes. WP_FULL: it is longer; cut, it is there all the same.
  */
 enum wp_rc wp_replacement_expand(const struct wp_replacement *r, struct wp_span subject,
-				 const size_t *ovector, char *to, size_t size,
-				 size_t *ret_size) WP_MUST_CHECK;
+				 const size_t *ovector, const struct wp_origin *origin, char *to,
+				 size_t size, size_t *ret_size) WP_MUST_CHECK;
 
 #endif

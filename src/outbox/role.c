@@ -20,6 +20,7 @@ static const struct {
 	[WP_ROLE_ROUTE] = ROLE("route.by", route_by, false),
 	[WP_ROLE_PAYLOAD] = ROLE("column.payload", column_payload, false),
 	[WP_ROLE_TIMESTAMP] = ROLE("column.timestamp", column_timestamp, true),
+	[WP_ROLE_EXPIRES] = ROLE("column.expires", column_expires, true),
 	[WP_ROLE_PARTITION] = ROLE("column.partition", column_partition, true),
 	[WP_ROLE_JSON_HEADERS] = ROLE("headers.json", headers_json, true),
 	[WP_ROLE_PROPERTIES] = ROLE("headers.properties", headers_properties, true),

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "replacement.h"
+#include "walpost/base/buffer.h"
 #include "walpost/base/display.h"
+#include "walpost/base/hash.h"
 #include "walpost/outbox/route.h"
 
 /* A sane expression needs some hundred steps for a raw topic; these are about a
@@ -17,7 +19,7 @@
 #define CACHE_BYTES 262144
 #define CACHED_RAW_MAX 1024 /* longer raw values are not kept */
 
-/* In `bytes`: the raw value, the topic, a NUL. */
+/* In `cached`: the raw value, the topic, a NUL. */
 struct slot {
 	uint32_t hash;
 	uint32_t offset;
@@ -30,12 +32,13 @@ struct wp_route {
 	pcre2_match_data *match;	    /* owned */
 	pcre2_match_context *limits;	    /* owned */
 	struct wp_replacement *replacement; /* owned */
+	bool has_origin;		    /* it names ${schema} or ${table} */
 	char topic[WP_TOPIC_SIZE];	    /* what was made last */
 	size_t topic_size;
 	size_t cached_count;
-	size_t cached_size;
+	struct wp_buffer cached; /* grows: there may be hundreds of outboxes, with a topic each */
 	struct slot slots[CACHE_SLOTS];
-	uint8_t bytes[CACHE_BYTES];
+	uint8_t key[CACHED_RAW_MAX + 1];
 };
 
 static void describe(int code, char *text, size_t size)
@@ -91,11 +94,14 @@ enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_ro
 	if (r == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a cache of topics");
 
+	wp_buffer_init(&r->cached, CACHE_BYTES);
 	enum wp_rc rc = compile(r, regex, error);
 	if (rc == WP_OK)
 		rc = prepare(r, error);
 	if (rc == WP_OK)
 		rc = wp_replacement_new(replacement, r->code, &r->replacement, error);
+	if (rc == WP_OK)
+		r->has_origin = wp_replacement_has_origin(r->replacement);
 	if (rc != WP_OK) {
 		wp_route_free(r);
 		return rc;
@@ -112,17 +118,13 @@ void wp_route_free(struct wp_route *r)
 	pcre2_match_context_free(r->limits);
 	pcre2_match_data_free(r->match);
 	pcre2_code_free(r->code);
+	wp_buffer_release(&r->cached);
 	free(r);
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(struct wp_span bytes)
+bool wp_route_has_origin(const struct wp_route *r)
 {
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < bytes.size; i++)
-		hash = (hash ^ bytes.data[i]) * 16777619u;
-	return hash;
+	return r->has_origin;
 }
 
 /* The slot that holds `raw`, or the free one where it would stand. */
@@ -133,7 +135,7 @@ static struct slot *find_slot(struct wp_route *r, struct wp_span raw, uint32_t h
 		if (s->topic_size == 0)
 			return s;
 		if (s->hash == hash && s->raw_size == raw.size &&
-		    memcmp(r->bytes + s->offset, raw.data, raw.size) == 0)
+		    memcmp(r->cached.data + s->offset, raw.data, raw.size) == 0)
 			return s;
 	}
 }
@@ -142,31 +144,33 @@ static void forget_all(struct wp_route *r)
 {
 	memset(r->slots, 0, sizeof(r->slots));
 	r->cached_count = 0;
-	r->cached_size = 0;
+	wp_buffer_reset(&r->cached);
 }
 
-static void remember(struct wp_route *r, struct wp_span raw, uint32_t hash)
+static enum wp_rc remember(struct wp_route *r, struct wp_span raw, uint32_t hash,
+			   struct wp_error *error)
 {
 	size_t size = raw.size + r->topic_size + 1;
 
 	static_assert(CACHED_RAW_MAX + WP_TOPIC_SIZE <= CACHE_BYTES, "one always fits");
-	if (raw.size > CACHED_RAW_MAX)
-		return;
-	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached_size)
+	if (r->cached_count == CACHE_COUNT_MAX || size > CACHE_BYTES - r->cached.size)
 		forget_all(r);
+	if (wp_buffer_reserve(&r->cached, size) != WP_OK)
+		return wp_error_set(error, WP_NOMEM, "out of memory for a cache of topics");
 
 	struct slot *s = find_slot(r, raw, hash);
 	assert(s->topic_size == 0);
 	*s = (struct slot){
 		.hash = hash,
-		.offset = (uint32_t)r->cached_size,
+		.offset = (uint32_t)r->cached.size,
 		.raw_size = (uint16_t)raw.size,
 		.topic_size = (uint16_t)r->topic_size,
 	};
-	memcpy(r->bytes + s->offset, raw.data, raw.size);
-	memcpy(r->bytes + s->offset + raw.size, r->topic, r->topic_size + 1);
-	r->cached_size += size;
+	memcpy(r->cached.data + s->offset, raw.data, raw.size);
+	memcpy(r->cached.data + s->offset + raw.size, r->topic, r->topic_size + 1);
+	r->cached.size += size;
 	r->cached_count++;
+	return WP_OK;
 }
 
 static enum wp_rc say_gave_up(int errnum, struct wp_span raw, struct wp_error *error)
@@ -199,7 +203,7 @@ static enum wp_rc append(struct wp_route *r, const uint8_t *bytes, size_t size)
 	return taken < size ? WP_FULL : WP_OK;
 }
 
-static enum wp_rc replace(struct wp_route *r, struct wp_span raw)
+static enum wp_rc replace(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin)
 {
 	const size_t *ovector = pcre2_get_ovector_pointer(r->match);
 	size_t start = ovector[0];
@@ -209,7 +213,8 @@ static enum wp_rc replace(struct wp_route *r, struct wp_span raw)
 	/* \K moves the start. */
 	enum wp_rc rc = append(r, raw.data, start);
 	if (rc == WP_OK)
-		rc = wp_replacement_expand(r->replacement, raw, ovector, r->topic + r->topic_size,
+		rc = wp_replacement_expand(r->replacement, raw, ovector, origin,
+					   r->topic + r->topic_size,
 					   WP_TOPIC_SIZE - 1 - r->topic_size, &size);
 	r->topic_size += size;
 	if (rc != WP_OK)
@@ -232,6 +237,11 @@ static int match(struct wp_route *r, struct wp_span raw)
 	if (rc < 0)
 		return rc;
 	return pcre2_match(r->code, raw.data, raw.size, 0, PCRE2_ANCHORED, r->match, r->limits);
+}
+
+bool wp_topic_is_fixed(const char *replacement)
+{
+	return strpbrk(replacement, "$\\") == NULL;
 }
 
 const char *wp_topic_name_trouble(const char *topic)
@@ -275,7 +285,8 @@ static enum wp_rc check_topic(struct wp_route *r, enum wp_rc made, struct wp_spa
 		wp_excerpt(&shown_raw, raw), wrong);
 }
 
-static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_error *error)
+static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin,
+			     struct wp_error *error)
 {
 	enum wp_rc made;
 
@@ -286,26 +297,53 @@ static enum wp_rc make_topic(struct wp_route *r, struct wp_span raw, struct wp_e
 	else if (rc < 0)
 		return say_gave_up(rc, raw, error);
 	else
-		made = replace(r, raw);
+		made = replace(r, raw, origin);
 	return check_topic(r, made, raw, error);
 }
 
-enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span *ret,
-			  struct wp_error *error)
+/* What a topic is remembered by: the raw one, and what else it is made of. Null: it is too long. */
+static struct wp_span key_of(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin)
 {
+	const struct wp_span parts[] = { raw, origin->schema, origin->table };
+	size_t size = 0;
+
+	if (raw.size + (r->has_origin ? origin->schema.size + origin->table.size + 2 : 0) >
+	    CACHED_RAW_MAX)
+		return (struct wp_span){ 0 };
+	if (!r->has_origin)
+		return raw;
+	for (size_t i = 0; i < 3; i++) {
+		if (parts[i].size > 0)
+			memcpy(r->key + size, parts[i].data, parts[i].size);
+		size += parts[i].size;
+		r->key[size++] = '\0';
+	}
+	return (struct wp_span){ .data = r->key, .size = size - 1 };
+}
+
+enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin,
+			  struct wp_span *ret, struct wp_error *error)
+{
+	static const struct wp_origin none;
+
 	assert(!wp_span_is_null(raw));
-	uint32_t hash = hash_of(raw);
-	const struct slot *s = raw.size > CACHED_RAW_MAX ? NULL : find_slot(r, raw, hash);
+	if (origin == NULL)
+		origin = &none;
+	struct wp_span key = key_of(r, raw, origin);
+	bool is_kept = !wp_span_is_null(key);
+	uint32_t hash = is_kept ? (uint32_t)wp_hash(WP_HASH_BEGIN, key) : 0;
+	const struct slot *s = is_kept ? find_slot(r, key, hash) : NULL;
 	if (s != NULL && s->topic_size > 0) {
-		ret->data = r->bytes + s->offset + s->raw_size;
+		ret->data = r->cached.data + s->offset + s->raw_size;
 		ret->size = s->topic_size;
 		return WP_OK;
 	}
 
-	enum wp_rc rc = make_topic(r, raw, error);
+	enum wp_rc rc = make_topic(r, raw, origin, error);
+	if (rc == WP_OK && is_kept)
+		rc = remember(r, key, hash, error);
 	if (rc != WP_OK)
 		return rc;
-	remember(r, raw, hash);
 	*ret = (struct wp_span){ .data = (const uint8_t *)r->topic, .size = r->topic_size };
 	return WP_OK;
 }

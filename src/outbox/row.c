@@ -43,10 +43,8 @@ static struct wp_span pick_other(struct picker *p, const struct wp_mapped *colum
 /* For each column of each row: what is not mapped costs a comparison. */
 static inline struct wp_span pick(struct picker *p, const struct wp_mapped *column)
 {
-	struct wp_span text = { 0 };
-
 	if (column->index == WP_NO_COLUMN)
-		return text;
+		return column->standard;
 	const struct wp_value *value = &p->row->values[column->index];
 	if (value->kind == WP_VALUE_TEXT)
 		return value->bytes;
@@ -84,12 +82,10 @@ static size_t field_count(const struct wp_mapping *m)
 }
 
 /* What is printed must not move while it grows: so all room is made before. */
-static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row,
+static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *row, size_t room,
 			    struct wp_buffer *texts, struct wp_error *error)
 {
-	size_t room = 0;
-
-	if (m->transfer == WP_TRANSFER_TEXT)
+	if (m->transfer == WP_TRANSFER_TEXT && room == 0)
 		return WP_OK;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++) {
 		if (role != WP_ROLE_PAYLOAD || m->roles[role].type.type != WP_TYPE_BYTEA)
@@ -112,6 +108,11 @@ static enum wp_rc make_room(const struct wp_mapping *m, const struct wp_tuple *r
 	return WP_OK;
 }
 
+static const char *null_cure(const char *column)
+{
+	return wp_column_is_member(column) ? "correct the row" : "declare the column NOT NULL";
+}
+
 static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event *event,
 			      struct wp_error *error)
 {
@@ -127,16 +128,48 @@ static enum wp_rc check_nulls(const struct wp_mapping *m, const struct wp_event 
 		return wp_error_set(error, WP_DATA,
 				    "table %s, id %s: column \"%s\" (outbox.route.by) is NULL, so "
 				    "the event has "
-				    "no topic: declare the column NOT NULL",
-				    m->table, wp_excerpt(&id, event->id), o->route_by);
+				    "no topic: %s",
+				    m->table, wp_excerpt(&id, event->id), o->route_by,
+				    null_cure(o->route_by));
 	if (wp_span_is_null(event->key) && o->key_null != WP_KEY_NULL_ALLOW)
 		return wp_error_set(
 			error, WP_DATA,
 			"table %s, id %s: column \"%s\" (outbox.column.key) is NULL, so the event "
-			"has no order among others: declare the column NOT NULL, or set "
+			"has no order among others: %s, or set "
 			"outbox.column.key.fallback or outbox.key.null = allow",
-			m->table, wp_excerpt(&id, event->id), o->column_key);
+			m->table, wp_excerpt(&id, event->id), o->column_key,
+			null_cure(o->column_key));
 	return WP_OK;
+}
+
+static enum wp_rc check_members(const struct wp_mapping *m, const struct wp_event *event,
+				struct wp_error *error)
+{
+	const struct wp_member_fault *f = &m->members->fault;
+	struct wp_excerpt id;
+	struct wp_excerpt column;
+
+	/* Without an id it is refused for that. */
+	if (f->kind == WP_MEMBER_FINE || wp_span_is_null(event->id))
+		return WP_OK;
+	(void)wp_excerpt(&id, event->id);
+	(void)wp_excerpt(&column, f->member->path.column);
+	if (f->kind == WP_MEMBER_NOT_JSON)
+		return wp_error_set(error, WP_DATA,
+				    "table %s, id %s: column \"%s\" (%s) is not JSON at byte %zu "
+				    "of %zu: %s: correct the row",
+				    m->table, id.text, column.text, f->member->option,
+				    f->json.offset, f->size, f->json.what);
+	if (f->kind == WP_MEMBER_HALF_PAIR)
+		return wp_error_set(error, WP_DATA,
+				    "table %s, id %s: %.200s (%s) contains half of a surrogate "
+				    "pair: correct the row",
+				    m->table, id.text, f->member->text, f->member->option);
+	return wp_error_set(error, WP_DATA,
+			    "table %s, id %s: column \"%s\" has no member %.200s (%s): correct the "
+			    "row, or set %s",
+			    m->table, id.text, column.text, f->member->text, f->member->option,
+			    f->member->option);
 }
 
 static inline const struct wp_mapped_field *fill_fields(struct picker *p, enum wp_list list,
@@ -153,17 +186,37 @@ static inline const struct wp_mapped_field *fill_fields(struct picker *p, enum w
 	return from + ret->count;
 }
 
+/* A column that the key is in. */
+static bool lacks_key(const struct wp_mapping *m)
+{
+	return m->roles[WP_ROLE_KEY].index == WP_NO_COLUMN ||
+	       (m->options->column_key_fallback[0] != '\0' &&
+		m->roles[WP_ROLE_KEY_FALLBACK].index == WP_NO_COLUMN);
+}
+
+static bool is_unread(const struct wp_mapping *m, enum wp_role role)
+{
+	size_t index = m->roles[role].index;
+
+	return index != WP_NO_COLUMN && index >= m->column_count &&
+	       m->members->items[index - m->column_count].is_unread;
+}
+
+/* No other may stand for one that cannot be read. */
 static void fill_key(struct picker *p, struct wp_event *ret)
 {
 	const struct wp_mapped *column = &p->mapping->roles[WP_ROLE_KEY];
+	bool unread = is_unread(p->mapping, WP_ROLE_KEY);
 
 	ret->key = pick(p, column);
-	if (wp_span_is_null(ret->key) &&
+	if (!unread && wp_span_is_null(ret->key) &&
 	    p->mapping->roles[WP_ROLE_KEY_FALLBACK].index != WP_NO_COLUMN) {
 		column = &p->mapping->roles[WP_ROLE_KEY_FALLBACK];
 		ret->key = pick(p, column);
+		unread = is_unread(p->mapping, WP_ROLE_KEY_FALLBACK);
 	}
 	ret->key_type = &column->type;
+	ret->key_is_unknown = wp_span_is_null(ret->key) && (unread || lacks_key(p->mapping));
 }
 
 static void fill_event(struct picker *p, struct wp_event *ret)
@@ -180,6 +233,7 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 	ret->payload_is_bytea = roles[WP_ROLE_PAYLOAD].type.type == WP_TYPE_BYTEA &&
 				!is_binary(m, value_of(p->row, &roles[WP_ROLE_PAYLOAD]));
 	ret->timestamp = pick(p, &roles[WP_ROLE_TIMESTAMP]);
+	ret->expires = pick(p, &roles[WP_ROLE_EXPIRES]);
 	ret->partition = pick(p, &roles[WP_ROLE_PARTITION]);
 	ret->json_headers = pick(p, &roles[WP_ROLE_JSON_HEADERS]);
 	ret->properties = pick(p, &roles[WP_ROLE_PROPERTIES]);
@@ -193,24 +247,38 @@ static void fill_event(struct picker *p, struct wp_event *ret)
 	ret->type_type = &roles[WP_ROLE_TYPE].type;
 	ret->payload_type = &roles[WP_ROLE_PAYLOAD].type;
 	ret->timestamp_type = &roles[WP_ROLE_TIMESTAMP].type;
+	ret->expires_type = &roles[WP_ROLE_EXPIRES].type;
 	ret->content = (struct wp_span){ 0 };
+	ret->reissued = ret->topic = (struct wp_span){ 0 };
 	ret->is_refused = false;
 	ret->data_headers = 0;
 	ret->table = m->table;
 	ret->schema = m->schema;
 	ret->name = m->name;
+	ret->origin = m->origin;
+	ret->outbox = m->outbox;
 }
 
 enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *row,
 			    struct wp_buffer *texts, struct wp_event *ret, struct wp_error *error)
 {
 	struct picker p = { .mapping = m, .row = row, .texts = texts };
+	struct wp_tuple extended;
+	size_t room = 0;
+	enum wp_rc rc = WP_OK;
 
 	if (row->count != m->column_count)
 		return wp_error_set(error, WP_PROTO,
 				    "table %s: a row of %zu columns arrived for a relation of %zu",
 				    m->table, row->count, m->column_count);
-	enum wp_rc rc = make_room(m, row, texts, error);
+	if (m->members != NULL) {
+		rc = wp_members_find(m->members, row, &extended, &room);
+		p.row = &extended;
+	}
+	if (rc == WP_OK)
+		rc = make_room(m, p.row, room, texts, error);
+	if (rc == WP_OK && m->members != NULL)
+		rc = wp_members_take(m->members, texts);
 	if (rc != WP_OK)
 		return rc;
 	fill_event(&p, ret);
@@ -226,8 +294,12 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 			"table %s: a row contains a value in an unknown binary format (such as a "
 			"jsonb of a version other than 1): set postgres.binary = off",
 			m->table);
-	rc = m->missing != NULL ? wp_error_set(error, WP_DATA, "%s", m->missing->text)
-				: check_nulls(m, ret, error);
+	if (m->missing != NULL)
+		rc = wp_error_set(error, WP_DATA, "%s", m->missing->text);
+	else if (m->members != NULL)
+		rc = check_members(m, ret, error);
+	if (rc == WP_OK)
+		rc = check_nulls(m, ret, error);
 	ret->is_refused = rc == WP_DATA;
 	return rc;
 }

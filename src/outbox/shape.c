@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/outbox/origin.h"
 #include "shape_parts.h"
 #include "walpost/base/display.h"
 #include "walpost/values/moment.h"
@@ -27,6 +28,12 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_er
 {
 	bool is_cloudevent = o->envelope >= WP_ENVELOPE_CLOUDEVENTS_BINARY;
 
+	if (wp_column_is_member(o->column_id))
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.column.id = \"%.200s\": an event's row is found again by "
+			"its id, which must be a column and no member of one",
+			o->column_id);
 	if (o->value_columns[0] != '\0' && o->value_format == WP_FORM_RAW)
 		return wp_error_set(
 			error, WP_CONFIG,
@@ -43,11 +50,27 @@ static enum wp_rc check_together(const struct wp_outbox_options *o, struct wp_er
 				    "outbox.payload.json = expand: an expanded payload requires "
 				    "outbox.value.format = json or json-schema; validate checks "
 				    "the payload without changing it");
+	if (o->key_prefix[0] != '\0' && o->key_format != WP_FORM_RAW)
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.key.prefix = \"%.200s\": only a text can have a prefix: "
+			"set outbox.key.format = raw, or remove the prefix",
+			o->key_prefix);
 	if (o->confluent_schemas[0] != '\0' &&
 	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
 		return wp_error_set(
 			error, WP_CONFIG,
 			"outbox.confluent.schemas: a schema id precedes a payload that the "
+			"application encoded: set outbox.value.format and outbox.envelope to raw");
+	if (o->registry.url[0] != '\0' && o->confluent_schemas[0] != '\0')
+		return wp_error_set(error, WP_CONFIG,
+				    "outbox.confluent.schemas and outbox.schema.registry each give "
+				    "schema ids: keep one of them");
+	if (o->registry.url[0] != '\0' &&
+	    (o->value_format != WP_FORM_RAW || o->envelope != WP_ENVELOPE_RAW))
+		return wp_error_set(
+			error, WP_CONFIG,
+			"outbox.schema.registry: a schema id precedes a payload that the "
 			"application encoded: set outbox.value.format and outbox.envelope to raw");
 	if (is_cloudevent && o->ce_source[0] == '\0' && o->ce_source_column[0] == '\0')
 		return wp_error_set(error, WP_CONFIG,
@@ -78,7 +101,10 @@ static enum wp_rc check_name(const char *name, struct wp_error *error)
 static enum wp_rc check_lists(const struct wp_outbox_options *options, struct wp_error *error)
 {
 	struct wp_column_list columns; /* the rows' own mapping has them; here they are checked */
-	enum wp_rc rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, error);
+	enum wp_rc rc = wp_origin_check(options->key_prefix, "outbox.key.prefix", error);
+
+	if (rc == WP_OK)
+		rc = wp_column_list_parse(options->headers, "outbox.headers", &columns, error);
 
 	for (size_t i = 0; i < columns.count && rc == WP_OK; i++)
 		rc = check_name(columns.items[i].name, error);
@@ -117,6 +143,7 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_m
 	wp_buffer_init(&s->value, made_max);
 	wp_buffer_init(&s->names, SIZE_MAX_OF_ROW);
 	wp_buffer_init(&s->written, made_max);
+	wp_buffer_init(&s->subject, WP_SUBJECT_SIZE_MAX);
 	enum wp_rc rc =
 		wp_shape_parse_standard(options->headers_standard, &s->standard_headers, error);
 	if (rc == WP_OK)
@@ -127,6 +154,8 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_m
 		rc = new_expand(s, made_max, error);
 	if (rc == WP_OK && options->confluent_schemas[0] != '\0')
 		rc = wp_schema_ids_new(options->confluent_schemas, &s->schema_ids, error);
+	if (rc == WP_OK && options->registry.url[0] != '\0')
+		rc = wp_shape_begin_subjects(s, error);
 	if (rc == WP_OK)
 		rc = wp_route_new(options->topic_regex, options->topic_replacement, &s->route,
 				  error);
@@ -149,6 +178,8 @@ void wp_shape_free(struct wp_shape *s)
 		return;
 	wp_route_free(s->route);
 	wp_schema_ids_free(s->schema_ids);
+	wp_schema_ids_free(s->versions);
+	wp_buffer_release(&s->subject);
 	wp_expand_free(s->expand);
 	wp_buffer_release(&s->decoded);
 	wp_buffer_release(&s->texts);
@@ -177,10 +208,14 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 	struct wp_error inner;
 	struct wp_excerpt id;
 
+	if (!wp_span_is_null(event->topic)) {
+		*ret = event->topic;
+		return WP_OK;
+	}
 	if (wp_span_is_null(event->route))
 		return wp_error_set(error, WP_DATA, "%s%s, id %s: its topic is not defined",
 				    wp_shape_kind(event), event->table, wp_excerpt(&id, event->id));
-	enum wp_rc rc = wp_route_topic(s->route, event->route, ret, &inner);
+	enum wp_rc rc = wp_route_topic(s->route, event->route, &event->origin, ret, &inner);
 	if (rc == WP_OK)
 		return WP_OK;
 	return wp_error_set(error, rc, "%s%s, id %s: %s", wp_shape_kind(event), event->table,
@@ -271,7 +306,7 @@ static enum wp_rc read_partition(const struct wp_event *event, int32_t *ret, str
 	return WP_OK;
 }
 
-/* The first that fails is told; memory is no property of the event. */
+/* The first that fails is told; memory, or a schema that is awaited, is no property of the event. */
 struct verdict {
 	enum wp_rc rc;
 	struct wp_error *error;
@@ -280,9 +315,38 @@ struct verdict {
 static void judge(struct verdict *v, const struct wp_shape *s, const struct wp_event *event,
 		  const char *what, enum wp_rc rc, const struct wp_error *inner)
 {
-	if (rc == WP_OK || (v->rc != WP_OK && rc != WP_NOMEM))
+	bool is_of_event = rc != WP_NOMEM && rc != WP_AGAIN;
+
+	if (rc == WP_OK || (v->rc != WP_OK && is_of_event))
 		return;
 	v->rc = wp_shape_say(s, event, what, rc, inner, v->error);
+}
+
+static enum wp_rc write_bare_key(struct wp_shape *s, const struct wp_event *event,
+				 struct wp_span *place, struct wp_error *error)
+{
+	return wp_shape_write(s, place, s->options->key_format, WP_FOR_KEY_OR_VALUE,
+			      event->key_type, event->key, error);
+}
+
+/* With outbox.key.prefix before it, unless it is NULL. */
+static enum wp_rc write_key(struct wp_shape *s, const struct wp_event *event, struct wp_span *place,
+			    struct wp_error *error)
+{
+	size_t start = s->written.size;
+	size_t made = s->made_count;
+
+	if (s->options->key_prefix[0] == '\0' || wp_span_is_null(event->key))
+		return write_bare_key(s, event, place, error);
+	enum wp_rc rc = wp_origin_write(&s->written, s->options->key_prefix, &event->origin);
+	if (rc == WP_OK)
+		rc = write_bare_key(s, event, place, error);
+	if (rc == WP_OK && s->made_count == made)
+		rc = wp_buffer_append(&s->written, *place);
+	s->made_count = made;
+	if (rc == WP_OK)
+		wp_shape_made(s, place, start);
+	return rc;
 }
 
 enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, struct wp_record *ret,
@@ -296,7 +360,7 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 		.timestamp_ms = commit_ms(event->commit_time_us),
 		.partition = WP_PARTITION_BY_KEY,
 		.position = event->position,
-		.table = event->table,
+		.table = wp_span_is_null(event->topic) ? event->table : event->target,
 		.id = event->id,
 		.is_message = wp_span_is_null(event->schema),
 	};
@@ -305,14 +369,12 @@ enum wp_rc wp_shape_record(struct wp_shape *s, const struct wp_event *event, str
 	s->made_count = 0;
 
 	s->failed = 0;
+	s->awaited = NULL;
 
 	/* All is tried: a dead letter holds what could be made. */
 	v.rc = wp_shape_topic(s, event, &ret->topic, error);
 	s->failed |= v.rc != WP_OK ? WP_PART_TOPIC : 0;
-	judge(&v, s, event, "the key",
-	      wp_shape_write(s, &ret->key, s->options->key_format, WP_FOR_KEY_OR_VALUE,
-			     event->key_type, event->key, &inner),
-	      &inner);
+	judge(&v, s, event, "the key", write_key(s, event, &ret->key, &inner), &inner);
 	enum wp_rc rc = read_timestamp(s, event, &ret->timestamp_ms, &inner);
 	s->failed |= rc != WP_OK ? WP_PART_TIMESTAMP : 0;
 	judge(&v, s, event, "the timestamp", rc, &inner);

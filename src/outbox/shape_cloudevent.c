@@ -4,17 +4,23 @@
 #include "walpost/base/json.h"
 #include "walpost/envelope/cloudevent.h"
 
+static bool is_bytes(const struct wp_shape *s, const struct wp_event *event)
+{
+	return event->payload_type->type == WP_TYPE_BYTEA ||
+	       s->options->payload_encoding == WP_PAYLOAD_ENCODING_BASE64;
+}
+
 /* What the payload's type says, where the configuration does not. */
 static struct wp_span content_type(const struct wp_shape *s, const struct wp_event *event)
 {
 	if (s->options->ce_datacontenttype[0] != '\0')
 		return wp_span_of(s->options->ce_datacontenttype);
+	if (is_bytes(s, event))
+		return wp_span_of("application/octet-stream");
 	switch (event->payload_type->type) {
 	case WP_TYPE_JSON:
 	case WP_TYPE_JSONB:
 		return wp_span_of("application/json");
-	case WP_TYPE_BYTEA:
-		return wp_span_of("application/octet-stream");
 	default:
 		return wp_span_of("text/plain");
 	}
@@ -47,8 +53,7 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 		.extensions = s->extensions,
 		.extension_count = event->extensions.count,
 		.data = data,
-		.data_form = event->payload_type->type == WP_TYPE_BYTEA ? WP_CLOUDEVENT_BINARY
-									: WP_CLOUDEVENT_TEXT,
+		.data_form = is_bytes(s, event) ? WP_CLOUDEVENT_BINARY : WP_CLOUDEVENT_TEXT,
 	};
 }
 

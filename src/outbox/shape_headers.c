@@ -167,6 +167,9 @@ static void add_standard(struct wp_shape *s, const struct wp_event *event, struc
 			   wp_span_of(wp_position_text(&event->position, s->position)), f);
 	if (options->headers_source[0] != '\0')
 		add_header(s, WP_OUR_HEADERS "source", wp_span_of(options->headers_source), f);
+	/* Whatever headers.standard says: a consumer that must not act twice has nothing else. */
+	if (!wp_span_is_null(event->reissued))
+		add_header(s, WP_OUR_HEADERS "reissued", event->reissued, f);
 }
 
 /*

@@ -14,6 +14,7 @@
 #include "walpost/outbox/route.h"
 #include "walpost/envelope/schema_ids.h"
 #include "walpost/outbox/shape.h"
+#include "walpost/outbox/subjects.h"
 
 /* What their names begin with: no other header may. */
 #define WP_OUR_HEADERS "walpost-"
@@ -40,6 +41,10 @@ struct wp_shape {
 	size_t record_max;		  /* 0: no bound */
 	struct wp_route *route;		  /* owned */
 	struct wp_schema_ids *schema_ids; /* owned; NULL: none */
+	struct wp_subjects *subjects;	  /* borrowed; NULL: nobody asks the registry */
+	struct wp_schema_ids *versions;	  /* owned; NULL: without a registry */
+	struct wp_buffer subject;	  /* its name */
+	const struct wp_subject *awaited; /* by the record made last; NULL: none */
 	struct wp_expand *expand;	  /* owned; NULL: payloads are not expanded */
 	char run_id[WP_RUN_ID_SIZE];	  /* of the context headers */
 	struct wp_buffer decoded;	  /* a bytea payload's bytes */
@@ -111,6 +116,11 @@ enum wp_rc wp_shape_headers(struct wp_shape *s, const struct wp_event *event,
 enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 			       struct wp_span data, struct wp_record *record,
 			       struct wp_error *error) WP_MUST_CHECK;
+/* shape_subject.c: with a registry */
+enum wp_rc wp_shape_begin_subjects(struct wp_shape *s, struct wp_error *error) WP_MUST_CHECK;
+/* Appends to the value what precedes the payload. WP_AGAIN with the error: its subject is awaited. */
+enum wp_rc wp_shape_frame(struct wp_shape *s, const struct wp_event *event, struct wp_span topic,
+			  struct wp_error *error) WP_MUST_CHECK;
 /*
  * shape_value.c: the value into `record`, envelope and all; `record` is complete but for it. When
  * that fails the value is the payload, a bytea's bytes.

@@ -61,13 +61,33 @@ static enum wp_rc decode_bytea(struct wp_shape *s, struct wp_span text, struct w
 	return WP_OK;
 }
 
+static enum wp_rc decode_base64(struct wp_shape *s, struct wp_span text, struct wp_span *ret,
+				struct wp_error *error)
+{
+	wp_buffer_empty(&s->decoded, text.size);
+	enum wp_rc rc = wp_base64_read(&s->decoded, text);
+	if (rc == WP_DATA)
+		return wp_error_set(error, rc,
+				    "the payload is not in base64: correct the row, or set "
+				    "outbox.payload.encoding = none");
+	if (rc == WP_OK)
+		*ret = wp_buffer_span(&s->decoded);
+	return rc;
+}
+
 static enum wp_rc read_payload(struct wp_shape *s, struct payload *p, struct wp_error *error)
 {
 	const struct wp_event *event = p->event;
 
 	p->is_bytes = event->payload_type->type == WP_TYPE_BYTEA;
 	p->bytes = event->payload;
-	if (event->payload_is_bytea && !wp_span_is_null(event->payload))
+	if (wp_span_is_null(event->payload))
+		return WP_OK;
+	if (s->options->payload_encoding == WP_PAYLOAD_ENCODING_BASE64 && !p->is_bytes) {
+		p->is_bytes = true;
+		return decode_base64(s, event->payload, &p->bytes, error);
+	}
+	if (event->payload_is_bytea)
 		return decode_bytea(s, event->payload, &p->bytes, error);
 	return WP_OK;
 }
@@ -144,10 +164,20 @@ static struct wp_column_type type_in_json(const struct wp_shape *s, const struct
 	};
 }
 
+/* A member of a JSON column has no schema: beside one it is a string. */
+static enum wp_rc append_rendered(struct wp_shape *s, const struct wp_column_type *of,
+				  struct wp_span text, struct wp_error *error)
+{
+	struct wp_column_type type = type_in_json(s, of);
+
+	if (of->is_value && s->options->value_format == WP_FORM_JSON && !wp_span_is_null(text))
+		return wp_buffer_append(&s->value, text);
+	return wp_render_json(&s->value, &type, text, error);
+}
+
 static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p,
 				 struct wp_error *error)
 {
-	struct wp_column_type type = type_in_json(s, p->event->payload_type);
 
 	if (wp_span_is_null(p->bytes))
 		return wp_buffer_append_text(&s->value, "null");
@@ -157,7 +187,7 @@ static enum wp_rc append_payload(struct wp_shape *s, const struct payload *p,
 		return wp_buffer_append(&s->value, p->bytes);
 	if (p->expanded.as == WP_EXPANDED_VALUE)
 		return wp_buffer_append(&s->value, p->expanded.value);
-	return wp_render_json(&s->value, &type, p->bytes, error);
+	return append_rendered(s, p->event->payload_type, p->bytes, error);
 }
 
 /* `field`: its name within a struct; NULL: it stands alone. */
@@ -186,14 +216,13 @@ static enum wp_rc append_members(struct wp_shape *s, const struct payload *p,
 		rc = append_payload(s, p, error);
 	for (size_t i = 0; i < members->count && rc == WP_OK; i++) {
 		const struct wp_event_field *member = &members->items[i];
-		struct wp_column_type type = type_in_json(s, member->type);
 		rc = wp_buffer_append_byte(&s->value, ',');
 		if (rc == WP_OK)
 			rc = wp_json_write_string(&s->value, member->name, WP_JSON_JACKSON);
 		if (rc == WP_OK)
 			rc = wp_buffer_append_byte(&s->value, ':');
 		if (rc == WP_OK)
-			rc = wp_render_json(&s->value, &type, member->value, error);
+			rc = append_rendered(s, member->type, member->value, error);
 	}
 	return rc == WP_OK ? wp_buffer_append_byte(&s->value, '}') : rc;
 }
@@ -321,6 +350,26 @@ static enum wp_rc envelop(struct wp_shape *s, const struct payload *p, struct wp
 	return rc;
 }
 
+static enum wp_rc append_raw(struct wp_shape *s, const struct payload *p, struct wp_error *error)
+{
+	if (p->is_bytes || wp_shape_is_plain(s, p->event->payload_type))
+		return wp_buffer_append(&s->value, p->bytes);
+	return wp_render_string(&s->value, p->event->payload_type, p->bytes, error);
+}
+
+/* Behind the id of its schema: never without it. */
+static enum wp_rc write_framed(struct wp_shape *s, const struct payload *p,
+			       struct wp_record *record, struct wp_error *error)
+{
+	enum wp_rc rc = wp_shape_frame(s, p->event, record->topic, error);
+
+	if (rc == WP_OK)
+		rc = append_raw(s, p, error);
+	if (rc == WP_OK)
+		record->value = wp_buffer_span(&s->value);
+	return rc;
+}
+
 /* The payload as it is, or copied behind what Confluent's consumers want before it. */
 static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct wp_record *record,
 			    struct wp_error *error)
@@ -331,6 +380,8 @@ static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct 
 	record->value = p->bytes;
 	if (wp_span_is_null(p->bytes))
 		return WP_OK;
+	if (s->versions != NULL && !wp_span_is_null(record->topic))
+		return write_framed(s, p, record, error);
 	if (s->schema_ids != NULL && !wp_span_is_null(record->topic))
 		prefix = wp_schema_ids_prefix(s->schema_ids, record->topic);
 	bool as_it_stands = p->is_bytes || wp_shape_is_plain(s, p->event->payload_type);
@@ -338,10 +389,8 @@ static enum wp_rc write_raw(struct wp_shape *s, const struct payload *p, struct 
 		return WP_OK;
 	if (!wp_span_is_null(prefix))
 		rc = wp_buffer_append(&s->value, prefix);
-	if (rc == WP_OK && as_it_stands)
-		rc = wp_buffer_append(&s->value, p->bytes);
-	else if (rc == WP_OK)
-		rc = wp_render_string(&s->value, p->event->payload_type, p->bytes, error);
+	if (rc == WP_OK)
+		rc = append_raw(s, p, error);
 	record->value = wp_buffer_span(&s->value);
 	return rc;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "walpost/outbox/decoder.h"
+#include "walpost/outbox/drop.h"
 #include "walpost/outbox/route.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/outbox/survey.h"
@@ -30,6 +31,7 @@ static enum wp_rc new_decoder(struct wp_survey *s, const struct wp_survey_setup 
 		s->options[i] = setup->outboxes->items[i];
 		s->options[i].types = WP_RENDERING_POSTGRES;
 		s->options[i].column_timestamp = "";
+		s->options[i].column_expires = "";
 		s->options[i].column_partition = "";
 		s->options[i].debezium_schema_version = "";
 	}
@@ -91,6 +93,16 @@ static void find_topic(struct wp_survey *s, const struct wp_decoded *decoded,
 		       (const char *)topic.data);
 }
 
+/* By its type: whether it can be sent does not matter then. Times are not looked at. */
+static bool is_skipped(const struct wp_decoded *decoded)
+{
+	enum wp_drop drop;
+
+	return wp_drop_judge(decoded->outbox->options, decoded->event, true, 0, &drop, NULL) ==
+		       WP_OK &&
+	       drop == WP_DROP_TYPE;
+}
+
 /* The reason of a verdict is in `ret` already. Of a row that was cut, what is NULL need not be. */
 static void take_event(struct wp_survey *s, const struct wp_decoded *decoded, size_t read,
 		       struct wp_survey_event *ret)
@@ -106,6 +118,8 @@ static void take_event(struct wp_survey *s, const struct wp_decoded *decoded, si
 	ret->position = event->position;
 	if (decoded->verdict == WP_OK)
 		find_topic(s, decoded, ret);
+	if (is_skipped(decoded))
+		ret->error.text[0] = '\0';
 	ret->is_refused = ret->error.text[0] != '\0' && read == ret->size;
 	if (read < ret->size && (ret->is_message || ret->error.text[0] != '\0'))
 		(void)wp_error_set(&ret->error, WP_OK, "only the first %zu of %zu bytes were read",

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "mapping.h"
+#include "walpost/outbox/origin.h"
 #include "walpost/outbox/columns.h"
 #include "walpost/base/display.h"
 #include "walpost/outbox/names.h"
@@ -15,12 +16,14 @@ static void copy_name(char to[WP_NAME_SIZE], const char *from)
 	(void)snprintf(to, WP_NAME_SIZE, "%s", from); /* cut: it is for messages only */
 }
 
-static void name_table(const struct wp_relation *relation, char text[WP_TABLE_NAME_TEXT_SIZE])
+/* Both are NUL-terminated. */
+static void name_table(struct wp_span schema, struct wp_span table,
+		       char text[WP_TABLE_NAME_TEXT_SIZE])
 {
 	struct wp_table_name name;
 
-	copy_name(name.schema, (const char *)relation->schema.data);
-	copy_name(name.name, (const char *)relation->name.data);
+	copy_name(name.schema, (const char *)schema.data);
+	copy_name(name.name, (const char *)table.data);
 	(void)wp_table_name_text(&name, text, WP_TABLE_NAME_TEXT_SIZE);
 }
 
@@ -31,6 +34,7 @@ struct lookup {
 	const struct wp_mapping_setup *setup;
 	const struct wp_outbox_options *options; /* the setup's */
 	const struct wp_relation *relation;	 /* likewise */
+	struct wp_members *members;		 /* those found so far; NULL: there are none */
 	struct wp_mapping_fault fault;
 	bool wants_facts; /* a type does not do, and the catalog has not been asked about it */
 };
@@ -185,6 +189,8 @@ static enum wp_rc say_unfit(const struct lookup *l, const char *table, struct wp
 					   "milliseconds since 1970" },
 		[WP_COLUMN_NOT_A_NUMBER] = { "which is not a number",
 					     ": it must be smallint, integer or bigint" },
+		[WP_COLUMN_NOT_JSON] = { "which cannot have members",
+					 ": it must be json, jsonb, or text or bytea with JSON" },
 	};
 	struct wp_excerpt name;
 
@@ -277,8 +283,61 @@ static struct wp_mapped no_column(void)
 	};
 }
 
+static bool may_be_json(enum wp_type type)
+{
+	return type == WP_TYPE_JSON || type == WP_TYPE_JSONB || type == WP_TYPE_TEXT ||
+	       type == WP_TYPE_BYTEA;
+}
+
+/* Members stand behind the row's own columns. */
+static bool is_member(const struct lookup *l, const struct wp_mapped *mapped)
+{
+	return mapped->index != WP_NO_COLUMN && mapped->index >= l->relation->column_count;
+}
+
+/* The relation's column; of a member that which has it. */
+static const struct wp_column *column_of(const struct lookup *l, const struct wp_mapped *mapped)
+{
+	size_t index = mapped->index;
+
+	if (is_member(l, mapped))
+		index = l->members->items[index - l->relation->column_count].column;
+	return &l->relation->columns[index];
+}
+
+static struct wp_mapped look_up_member(struct lookup *l, const struct wp_member_path *path,
+				       const char *column, const char *option)
+{
+	int index = wp_relation_column(l->relation, path->column);
+
+	if (index < 0)
+		return no_column();
+	const struct wp_column *found = &l->relation->columns[index];
+	struct wp_member member = {
+		.text = column,
+		.option = option,
+		.column = (size_t)index,
+		.type = wp_relations_type(l->setup->types, found->type_oid),
+	};
+	if (!may_be_json(member.type))
+		complain(l, WP_COLUMN_NOT_JSON, (const char *)found->name.data, option, found);
+	return (struct wp_mapped){
+		.index = wp_members_add(l->members, &member),
+		.type = {
+			.type = path->is_text ? WP_TYPE_TEXT : WP_TYPE_JSON,
+			.modifier = -1,
+			.is_optional = true,
+			.is_value = !path->is_text,
+		},
+	};
+}
+
 static struct wp_mapped look_up(struct lookup *l, const char *column, const char *option)
 {
+	struct wp_member_path path;
+
+	if (wp_member_path_parse(column, &path))
+		return look_up_member(l, &path, column, option);
 	int index = wp_relation_column(l->relation, wp_span_of(column));
 
 	if (index < 0)
@@ -348,14 +407,22 @@ static bool lacks_modifier(const struct lookup *l, const struct wp_column_type *
 static void check_rendered(struct lookup *l, const struct wp_mapped *mapped, const char *column,
 			   const char *option)
 {
-	const struct wp_column *found = &l->relation->columns[mapped->index];
+	const struct wp_column *found = column_of(l, mapped);
 
-	if (l->options->types != WP_RENDERING_DEBEZIUM)
+	if (l->options->types != WP_RENDERING_DEBEZIUM || is_member(l, mapped))
 		return;
 	if (!wp_render_knows(&mapped->type))
 		complain(l, WP_COLUMN_NOT_RENDERED, column, option, found);
 	else if (lacks_modifier(l, &mapped->type, found))
 		complain(l, WP_COLUMN_NO_MODIFIER, column, option, found);
+}
+
+static void mean_member(struct lookup *l, const struct wp_mapped *mapped, enum wp_role role)
+{
+	struct wp_member *member = &l->members->items[mapped->index - l->relation->column_count];
+
+	member->must_be = role == WP_ROLE_PAYLOAD || role == WP_ROLE_TYPE;
+	member->null_is_none = role == WP_ROLE_JSON_HEADERS;
 }
 
 static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
@@ -368,15 +435,17 @@ static struct wp_mapped look_up_role(struct lookup *l, enum wp_role role)
 	struct wp_mapped mapped = look_up(l, column, option);
 	if (is_missing(l, &mapped, column, option, wp_role_is_further(role)))
 		return mapped;
-	const struct wp_column *found = &l->relation->columns[mapped.index];
-	if (role == WP_ROLE_TIMESTAMP && !is_time(mapped.type.type))
+	const struct wp_column *found = column_of(l, &mapped);
+	if ((role == WP_ROLE_TIMESTAMP || role == WP_ROLE_EXPIRES) && !is_time(mapped.type.type))
 		complain(l, WP_COLUMN_NOT_A_TIME, column, option, found);
 	if ((role == WP_ROLE_PARTITION || role == WP_ROLE_SCHEMA_VERSION) &&
 	    !is_number(mapped.type.type))
 		complain(l, WP_COLUMN_NOT_A_NUMBER, column, option, found);
 	if (is_rendered(role))
 		check_rendered(l, &mapped, column, option);
-	if (role == WP_ROLE_KEY || role == WP_ROLE_PAYLOAD)
+	if (is_member(l, &mapped))
+		mean_member(l, &mapped, role);
+	else if (role == WP_ROLE_KEY || role == WP_ROLE_PAYLOAD)
 		add_standard(l, found, &mapped);
 	return mapped;
 }
@@ -390,6 +459,15 @@ static struct wp_span copy_text(char **room, const char *text)
 	return (struct wp_span){ .data = (const uint8_t *)copy, .size = size };
 }
 
+/* ${schema} or ${table}: the same in each row. */
+static struct wp_mapped origin_of(const struct wp_mapping *m, const char *variable)
+{
+	struct wp_mapped mapped = no_column();
+
+	mapped.standard = wp_origin_value(&m->origin, wp_origin_variable(variable));
+	return mapped;
+}
+
 static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_column_list *columns,
 		     struct lookup *l, struct wp_mapped_field **at, char **room)
 {
@@ -397,14 +475,18 @@ static void map_list(struct wp_mapping *m, enum wp_list list, const struct wp_co
 
 	for (size_t i = 0; i < columns->count; i++) {
 		const struct wp_listed_column *item = &columns->items[i];
-		struct wp_mapped mapped = look_up(l, item->column, option);
+		bool is_origin = wp_origin_variable(item->column) != WP_ORIGIN_NONE;
+		struct wp_mapped mapped =
+			is_origin ? origin_of(m, item->column) : look_up(l, item->column, option);
 
-		if (is_missing(l, &mapped, item->column, option, list != WP_LIST_EXTENSIONS) &&
+		if (!is_origin &&
+		    is_missing(l, &mapped, item->column, option, list != WP_LIST_EXTENSIONS) &&
 		    l->options->columns_missing == WP_MISSING_IGNORE)
 			continue;
 		if (mapped.index != WP_NO_COLUMN && list != WP_LIST_EXTENSIONS) {
 			check_rendered(l, &mapped, item->column, option);
-			add_standard(l, &l->relation->columns[mapped.index], &mapped);
+			if (!is_member(l, &mapped))
+				add_standard(l, column_of(l, &mapped), &mapped);
 		}
 		*(*at)++ = (struct wp_mapped_field){
 			.name = copy_text(room, item->name),
@@ -425,12 +507,47 @@ static enum wp_rc parse_lists(const struct wp_outbox_options *options,
 	return rc;
 }
 
+struct member_count {
+	size_t count;
+	size_t size; /* of their texts */
+};
+
+static void count_member(struct member_count *c, const char *column)
+{
+	if (!wp_column_is_member(column))
+		return;
+	c->count++;
+	c->size += strlen(column) + 1;
+}
+
+/* Room for those columns that are members of others; NULL: none is. */
+static enum wp_rc new_members(const struct lookup *l,
+			      const struct wp_column_list lists[WP_LIST_COUNT],
+			      struct wp_members **ret)
+{
+	struct member_count c = { 0 };
+
+	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)
+		count_member(&c, wp_role_column(l->options, role));
+	for (size_t list = 0; list < WP_LIST_COUNT; list++) {
+		for (size_t i = 0; i < lists[list].count; i++)
+			count_member(&c, lists[list].items[i].column);
+	}
+	return c.count == 0 ? WP_OK
+			    : wp_members_new(l->relation->column_count, c.count, c.size, ret);
+}
+
 static struct wp_mapping *new_mapping(const struct lookup *l,
 				      const struct wp_column_list lists[WP_LIST_COUNT],
 				      const char *table, char **ret_room)
 {
 	size_t fields = 0;
-	size_t texts = strlen(table) + l->relation->schema.size + l->relation->name.size + 3;
+	const struct wp_origin *origin = &l->setup->origin;
+	char outbox[WP_TABLE_NAME_TEXT_SIZE] = "";
+	if (wp_table_is_pattern(l->options->table) && !wp_span_is_null(origin->table))
+		name_table(origin->schema, origin->table, outbox);
+	size_t texts = strlen(table) + l->relation->schema.size + l->relation->name.size +
+		       origin->schema.size + origin->table.size + strlen(outbox) + 6;
 
 	for (size_t list = 0; list < WP_LIST_COUNT; list++) {
 		fields += lists[list].count;
@@ -447,6 +564,12 @@ static struct wp_mapping *new_mapping(const struct lookup *l,
 	m->table = (const char *)copy_text(&room, table).data;
 	m->schema = copy_text(&room, (const char *)l->relation->schema.data);
 	m->name = copy_text(&room, (const char *)l->relation->name.data);
+	if (!wp_span_is_null(origin->table)) {
+		m->origin.schema = copy_text(&room, (const char *)origin->schema.data);
+		m->origin.table = copy_text(&room, (const char *)origin->table.data);
+	}
+	if (outbox[0] != '\0')
+		m->outbox = (const char *)copy_text(&room, outbox).data;
 	*ret_room = room;
 	return m;
 }
@@ -488,11 +611,17 @@ static enum wp_rc look_all_up(struct lookup *l, struct wp_mapping **ret, struct 
 	enum wp_rc rc = parse_lists(l->options, lists, error);
 	if (rc != WP_OK)
 		return rc;
-	name_table(l->relation, table);
+	name_table(l->relation->schema, l->relation->name, table);
 	struct wp_mapping *m = new_mapping(l, lists, table, &room);
 	if (m == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for the columns of table %s",
 				    table);
+	rc = new_members(l, lists, &m->members);
+	if (rc != WP_OK) {
+		wp_mapping_free(m);
+		return wp_error_set(error, rc, "out of memory for members of columns");
+	}
+	l->members = m->members;
 	struct wp_mapped_field *at = m->fields;
 	for (enum wp_role role = 0; role < WP_ROLE_COUNT; role++)
 		m->roles[role] = look_up_role(l, role);
@@ -544,6 +673,7 @@ void wp_mapping_free(struct wp_mapping *m)
 {
 	if (m == NULL)
 		return;
+	wp_members_free(m->members);
 	free(m->missing);
 	free(m);
 }

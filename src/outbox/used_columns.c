@@ -1,17 +1,50 @@
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "mapping.h"
+#include "walpost/outbox/origin.h"
 #include "walpost/outbox/columns.h"
 
-static void need(struct wp_needed_columns *n, const char *name)
+/* `definition`: NULL if that follows from the name. */
+static void need(struct wp_needed_columns *n, const char *name, const char *definition)
 {
 	for (size_t i = 0; i < n->all_count; i++) {
 		if (strcmp(n->names[i], name) == 0)
 			return;
 	}
 	assert(n->all_count < sizeof(n->names) / sizeof(n->names[0]));
+	n->definitions[n->all_count] = definition;
 	n->names[n->all_count++] = name;
+}
+
+/* Of a member the column that has it. A longer name than is possible is cut, and not there. */
+static void need_role(struct wp_needed_columns *n, const char *name, enum wp_role role)
+{
+	struct wp_member_path path;
+	char *column = n->columns[role];
+
+	if (!wp_member_path_parse(name, &path)) {
+		need(n, name, NULL);
+		return;
+	}
+	(void)snprintf(column, sizeof(n->columns[role]), "%.*s", (int)path.column.size,
+		       (const char *)path.column.data);
+	need(n, column, "jsonb");
+}
+
+/* Likewise, in a storage of its own, which is cut there. */
+static void need_listed(struct wp_needed_columns *n, char *name)
+{
+	struct wp_member_path path;
+
+	if (!wp_member_path_parse(name, &path)) {
+		need(n, name, NULL);
+		return;
+	}
+	char *column = name + (path.column.data - (const uint8_t *)name);
+	column[path.column.size] = '\0';
+	need(n, column, "jsonb");
 }
 
 static bool is_role(const struct wp_outbox_options *options, enum wp_role role, const char *column)
@@ -27,7 +60,8 @@ static const char *definition_of(const struct wp_outbox_options *options, const 
 	if (is_role(options, WP_ROLE_PAYLOAD, column) ||
 	    is_role(options, WP_ROLE_JSON_HEADERS, column))
 		return "jsonb";
-	if (is_role(options, WP_ROLE_TIMESTAMP, column))
+	if (is_role(options, WP_ROLE_TIMESTAMP, column) ||
+	    is_role(options, WP_ROLE_EXPIRES, column))
 		return "timestamptz";
 	if (is_role(options, WP_ROLE_PARTITION, column) ||
 	    is_role(options, WP_ROLE_SCHEMA_VERSION, column))
@@ -62,12 +96,13 @@ static enum wp_rc need_list(struct wp_needed_columns *n, const struct wp_outbox_
 
 	enum wp_rc rc = wp_column_list_parse(wp_list_columns(options, list), wp_list_option(list),
 					     &columns, error);
-	if (rc != WP_OK)
+	if (rc != WP_OK || columns.count == 0)
 		return rc;
 	static_assert(sizeof(n->storage[0]) == sizeof(columns.storage), "one storage, two names");
 	memcpy(storage, columns.storage, sizeof(columns.storage));
 	for (size_t i = 0; i < columns.count; i++)
-		need(n, storage + (columns.items[i].column - columns.storage));
+		if (wp_origin_variable(columns.items[i].column) == WP_ORIGIN_NONE)
+			need_listed(n, storage + (columns.items[i].column - columns.storage));
 	return WP_OK;
 }
 
@@ -76,19 +111,10 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 {
 	/* In the order of Debezium's table, for who creates it from this list. */
 	static const enum wp_role order[] = {
-		WP_ROLE_ID,
-		WP_ROLE_ROUTE,
-		WP_ROLE_KEY,
-		WP_ROLE_TYPE,
-		WP_ROLE_PAYLOAD,
-		WP_ROLE_KEY_FALLBACK,
-		WP_ROLE_TIMESTAMP,
-		WP_ROLE_PARTITION,
-		WP_ROLE_JSON_HEADERS,
-		WP_ROLE_PROPERTIES,
-		WP_ROLE_CE_SOURCE,
-		WP_ROLE_CE_SUBJECT,
-		WP_ROLE_SCHEMA_VERSION,
+		WP_ROLE_ID,	    WP_ROLE_ROUTE,	    WP_ROLE_KEY,	WP_ROLE_TYPE,
+		WP_ROLE_PAYLOAD,    WP_ROLE_KEY_FALLBACK,   WP_ROLE_TIMESTAMP,	WP_ROLE_EXPIRES,
+		WP_ROLE_PARTITION,  WP_ROLE_JSON_HEADERS,   WP_ROLE_PROPERTIES, WP_ROLE_CE_SOURCE,
+		WP_ROLE_CE_SUBJECT, WP_ROLE_SCHEMA_VERSION,
 	};
 	enum wp_rc rc = WP_OK;
 
@@ -96,13 +122,14 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 	static_assert(WP_NEEDED_COLUMNS_MAX >= WP_ROLE_COUNT + WP_LIST_COUNT * WP_COLUMN_LIST_MAX,
 		      "room for all");
 	static_assert((int)WP_NEEDED_LISTS == (int)WP_LIST_COUNT, "a storage for each list");
+	static_assert((int)WP_NEEDED_ROLES == (int)WP_ROLE_COUNT, "and for each role");
 	ret->count = ret->all_count = 0;
 	/* Those that must be there come first. */
 	for (int may_lack = 0; may_lack <= 1 && rc == WP_OK; may_lack++) {
 		for (size_t i = 0; i < WP_ROLE_COUNT; i++) {
 			const char *column = wp_role_column(options, order[i]);
 			if (column[0] != '\0' && role_may_lack(options, order[i]) == may_lack)
-				need(ret, column);
+				need_role(ret, column, order[i]);
 		}
 		for (enum wp_list list = 0; list < WP_LIST_COUNT && rc == WP_OK; list++) {
 			if (list_may_lack(options, list) == may_lack)
@@ -114,6 +141,7 @@ enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_
 	if (rc != WP_OK)
 		return rc;
 	for (size_t i = 0; i < ret->all_count; i++)
-		ret->definitions[i] = definition_of(options, ret->names[i]);
+		if (ret->definitions[i] == NULL)
+			ret->definitions[i] = definition_of(options, ret->names[i]);
 	return WP_OK;
 }

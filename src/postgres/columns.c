@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "preflight_judge.h"
+
 /*
  * What the stream does not tell of the columns that we need and of types (wal/column_facts).
  * `down` goes from each domain of the database through those it is made of. Types of our columns
@@ -12,21 +14,32 @@
 #define TEXT_OF(number_) #number_
 #define NUMBER(number_) TEXT_OF(number_)
 
-static const char columns_sql[] = "WITH RECURSIVE wanted (at, schema, name, columns) AS (VALUES ";
-
-static const char columns_sql_end[] =
+static const char columns_sql[] =
 	"),\n"
+	/* Of a pattern the newest tables: what holds of all of them is taken for all. */
+	"there AS (\n"
+	"  SELECT w.at, w.columns, c.oid FROM tables t JOIN wanted w ON w.at = t.at\n"
+	"  JOIN pg_catalog.pg_namespace n ON n.nspname = t.schema\n"
+	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = t.name\n"
+	"  WHERE NOT t.is_pattern\n"
+	"  UNION ALL\n"
+	"  SELECT w.at, w.columns, f.oid FROM (SELECT f.at, f.oid,\n"
+	"      pg_catalog.row_number() OVER (PARTITION BY f.at ORDER BY f.oid DESC) AS place\n"
+	"    FROM fitting f) f JOIN wanted w ON w.at = f.at\n"
+	"  WHERE f.place <= 1000),\n"
 	"mine AS (\n"
-	"  SELECT w.at, a.attname, a.atttypid AS type, a.attnotnull AS not_null,\n"
+	"  SELECT e.at, e.attname, e.type, pg_catalog.bool_and(e.not_null) AS not_null,\n"
+	"    CASE WHEN pg_catalog.count(e.standard) = pg_catalog.count(*)\n"
+	"      AND pg_catalog.min(e.standard) = pg_catalog.max(e.standard)\n"
+	"      THEN pg_catalog.min(e.standard) END AS standard FROM (\n"
+	"    SELECT t.at, a.attname, a.atttypid AS type, a.attnotnull AS not_null,\n"
 	/* With the table's oid the server would lock it; a DEFAULT has no column in it. */
-	"    CASE WHEN a.attgenerated = '' THEN (SELECT pg_catalog.pg_get_expr(d.adbin, 0)\n"
-	"      FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid AND d.adnum = a.attnum)\n"
-	"    END AS standard\n"
-	"  FROM wanted w\n"
-	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
-	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = w.name\n"
-	"  JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = ANY (w.columns)\n"
-	"    AND a.attnum > 0 AND NOT a.attisdropped),\n"
+	"      CASE WHEN a.attgenerated = '' THEN (SELECT pg_catalog.pg_get_expr(d.adbin, 0)\n"
+	"        FROM pg_catalog.pg_attrdef d WHERE d.adrelid = t.oid AND d.adnum = a.attnum)\n"
+	"      END AS standard\n"
+	"    FROM there t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid\n"
+	"      AND a.attname = ANY (t.columns) AND a.attnum > 0 AND NOT a.attisdropped) e\n"
+	"  GROUP BY e.at, e.attname, e.type),\n"
 	"down AS (\n"
 	"  SELECT t.oid, t.typbasetype AS base, t.typtypmod AS modifier, t.typnotnull AS not_null\n"
 	"  FROM pg_catalog.pg_type t WHERE t.typtype = 'd'\n"
@@ -88,8 +101,7 @@ static void add_wanted_columns(struct wp_sql *sql, const struct wp_requirements 
 		const struct wp_requirements_table *table = &wanted->tables[i];
 		char at[24];
 		(void)snprintf(at, sizeof(at), "%zu", i);
-		wp_sql_add(sql, "%s(%s, %L::name, %L::name, ARRAY[", i ? ", " : "", at,
-			   table->schema, table->name);
+		wp_sql_add(sql, "%s(%s, ARRAY[", i ? ", " : "", at);
 		for (size_t j = 0; j < table->all_count; j++)
 			wp_sql_add(sql, "%s%L", j ? ", " : "", table->columns[j]);
 		wp_sql_add(sql, "]::name[])");
@@ -98,9 +110,11 @@ static void add_wanted_columns(struct wp_sql *sql, const struct wp_requirements 
 
 void wp_columns_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
-	wp_sql_add(sql, "%s", columns_sql);
+	wp_sql_add(sql, "WITH RECURSIVE ");
+	wp_preflight_add_tables(sql, wanted);
+	wp_sql_add(sql, "wanted (at, columns) AS (VALUES ");
 	add_wanted_columns(sql, wanted);
-	wp_sql_add(sql, "%s", columns_sql_end);
+	wp_sql_add(sql, "%s", columns_sql);
 }
 
 static uint32_t read_oid(const PGresult *result, int row, enum column_column column)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "walpost/base/log.h"
+#include "walpost/login/login.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
 #include "walpost/postgres/conninfo.h"
@@ -24,7 +25,8 @@ struct wp_connection {
 	struct wp_resolve *resolve; /* while names are resolved */
 	struct wp_query *settings;  /* while they are forced */
 	PGconn *pg;
-	bool as_walsender; /* WP_CONNECTION_QUESTIONS, refused as an ordinary session */
+	bool fetched_again; /* a password that was refused */
+	bool as_walsender;  /* WP_CONNECTION_QUESTIONS, refused as an ordinary session */
 	bool connected;
 	ev_io socket;
 	ev_timer begin; /* so that nothing is called from within new */
@@ -38,6 +40,9 @@ static const struct {
 	const char *part;
 	const char *cure;
 } cures[] = {
+	{ "28000", "PAM authentication failed",
+	  "allow this user to log in with IAM: GRANT rds_iam TO it, and rds-db:connect in its IAM "
+	  "policy" },
 	{ "28P01", "",
 	  "correct user and password in postgres.conninfo, its passfile or "
 	  "postgres.password" },
@@ -203,6 +208,10 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	wp_buffer_init(&grants, 1024);
 	const char *cure =
 		!strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants) : find_cure(&f, text);
+	if (!strcmp(f.sqlstate, "28P01") && c->plan.login)
+		cure = "the password came from postgres.login or postgres.password_command: "
+		       "`walpost "
+		       "check` shows what they give";
 	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
 		cure = "correct or unset PGPASSWORD in walpost's environment: its password was "
 		       "used, and it overrides a passfile";
@@ -261,11 +270,18 @@ static void force_settings(struct wp_connection *c)
 	fail(c);
 }
 
-static void give_time(struct wp_connection *c)
+/* The login keeps its own. */
+static int64_t resolve_limit_ms(const struct wp_connection *c)
+{
+	return c->options->connect_timeout_ms +
+	       (c->plan.login ? c->options->login_options.timeout_ms : 0);
+}
+
+static void give_time(struct wp_connection *c, int64_t ms)
 {
 	ev_timer_stop(c->loop, &c->limit);
 	ev_now_update(c->loop);
-	ev_timer_set(&c->limit, (double)c->options->connect_timeout_ms / 1000., 0.);
+	ev_timer_set(&c->limit, (double)ms / 1000., 0.);
 	ev_timer_start(c->loop, &c->limit);
 }
 
@@ -285,7 +301,7 @@ static void follow(struct wp_connection *c)
 	    !strcmp(at.port, c->trying.port))
 		return;
 	c->trying = at;
-	give_time(c);
+	give_time(c, c->options->connect_timeout_ms);
 }
 
 static void wait_for(struct wp_connection *c, int events)
@@ -297,10 +313,24 @@ static void wait_for(struct wp_connection *c, int events)
 }
 
 static void try_addresses(struct wp_connection *c);
+static void resolve(struct wp_connection *c);
+
+/* Somebody may have changed it just when it was fetched. */
+static bool may_fetch_again(const struct wp_connection *c)
+{
+	return c->plan.login && !c->fetched_again && !strncmp(c->failure.sqlstate, "28", 2);
+}
 
 static void on_refused(struct wp_connection *c, int errnum)
 {
 	note_refusal(c, errnum);
+	if (may_fetch_again(c)) {
+		c->fetched_again = true;
+		wp_login_refused(c->plan.login);
+		close_pg(c);
+		resolve(c);
+		return;
+	}
 	if (c->kind == WP_CONNECTION_QUESTIONS && !c->as_walsender &&
 	    !strcmp(c->failure.sqlstate, "53300")) {
 		c->as_walsender = true;
@@ -387,10 +417,11 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 	struct wp_connection *c = w->data;
 	char what[600];
 	if (c->resolve) {
-		(void)snprintf(what, sizeof(what),
-			       "no name server answered within %lld ms; check the name servers of "
-			       "this host, or write hostaddr into postgres.conninfo",
-			       (long long)c->options->connect_timeout_ms);
+		(void)snprintf(
+			what, sizeof(what),
+			"no name server%s answered within %lld ms; check the name servers of "
+			"this host, or write hostaddr into postgres.conninfo",
+			c->plan.login ? ", or no login," : "", (long long)resolve_limit_ms(c));
 	} else {
 		bool literal = !strcmp(c->trying.host, c->trying.hostaddr);
 		(void)snprintf(what, sizeof(what),
@@ -410,15 +441,27 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 	fail(c);
 }
 
-static void on_resolved(void *arg, const struct wp_addresses *found, const struct wp_error *error)
+/* The plan's, which libpq is given. False: no memory. */
+static bool take_password(struct wp_connection *c, const char *password)
+{
+	char *copy = strdup(password);
+	if (!copy)
+		return false;
+	explicit_bzero(c->plan.password, strlen(c->plan.password));
+	free(c->plan.password);
+	c->plan.password = copy;
+	return true;
+}
+
+static void on_resolved(void *arg, const struct wp_resolved *found, const struct wp_error *error)
 {
 	struct wp_connection *c = arg;
-	if (!found) {
-		note(c, WP_REACT_RECONNECT, error->text);
+	if (!found || (found->password && !take_password(c, found->password))) {
+		note(c, WP_REACT_RECONNECT, found ? "out of memory" : error->text);
 		fail(c);
 		return;
 	}
-	c->left = *found;
+	c->left = found->addresses;
 	wp_resolve_free(c->resolve);
 	c->resolve = NULL;
 	try_addresses(c);
@@ -432,22 +475,28 @@ static bool has_names(const struct wp_addresses *a)
 	return false;
 }
 
-static void on_begin(struct ev_loop *loop, ev_timer *w, int events)
+/* And get the password. */
+static void resolve(struct wp_connection *c)
 {
-	(void)events; /* one timer, always for its end */
-	struct wp_connection *c = w->data;
-	if (!has_names(&c->left)) {
-		try_addresses(c);
-		return;
-	}
 	struct wp_error error;
-	enum wp_rc rc = wp_resolve_new(loop, &c->left, on_resolved, c, &c->resolve, &error);
+	enum wp_rc rc =
+		wp_resolve_new(c->loop, &c->left, &c->plan, on_resolved, c, &c->resolve, &error);
 	if (rc == WP_OK) {
-		give_time(c);
+		give_time(c, resolve_limit_ms(c));
 		return;
 	}
 	note(c, WP_REACT_RECONNECT, error.text);
 	fail(c);
+}
+
+static void on_begin(struct ev_loop *loop, ev_timer *w, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its end */
+	struct wp_connection *c = w->data;
+	if (has_names(&c->left) || c->plan.login)
+		resolve(c);
+	else
+		try_addresses(c);
 }
 
 static void copy_address(struct wp_connection *c, const PGconn *pg)

@@ -274,6 +274,35 @@ static enum wp_rc take_values(struct wp_connection_plan *p,
 	return rc;
 }
 
+/* What a cloud's password asks for: it is sent as it is, and that of AWS names one host. */
+static enum wp_rc judge_login(const struct wp_connection_plan *p,
+			      const struct wp_postgres_options *options, struct wp_error *error)
+{
+	bool tls = !strcmp(p->sslmode, "require") || !strncmp(p->sslmode, "verify", 6);
+	enum wp_login_provider provider = options->login_options.provider;
+	if (!p->login || provider == WP_LOGIN_NONE)
+		return WP_OK;
+	if (!tls && !p->local)
+		return wp_error_set(error, WP_CONFIG,
+				    "postgres.login sends its password as it is, so it needs TLS: "
+				    "remove sslmode=%s from postgres.conninfo",
+				    p->sslmode);
+	if (provider != WP_LOGIN_AWS)
+		return WP_OK;
+	if (p->addresses.count > 1)
+		return wp_error_set(
+			error, WP_CONFIG,
+			"postgres.login = aws-rds-iam signs a password for one host, but "
+			"postgres.conninfo names %zu: name the cluster's endpoint alone",
+			p->addresses.count);
+	if (!*p->addresses.list[0].host || !*p->user)
+		return wp_error_set(
+			error, WP_CONFIG,
+			"postgres.login = aws-rds-iam signs a password for a host and a "
+			"user: write both into postgres.conninfo (beside hostaddr, too)");
+	return WP_OK;
+}
+
 static enum wp_rc read_effective(struct wp_connection_plan *p,
 				 const struct wp_postgres_options *options, PGconn *dry,
 				 struct wp_error *error)
@@ -292,6 +321,11 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		p->keepalives_idle_written = *value_of(effective, "keepalives_idle");
 		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
 		p->replication_written = *value_of(effective, "replication");
+		(void)snprintf(p->user, sizeof(p->user), "%s", value_of(effective, "user"));
+		p->login = options->login;
+		rc = judge_login(p, options, error);
+	}
+	if (rc == WP_OK) {
 		rc = write_options(p, value_of(effective, "options"), options->decoding_work_mem,
 				   error);
 	}

@@ -156,6 +156,15 @@ bool wp_conninfo_has_secret(const char *conninfo)
 	return found;
 }
 
+bool wp_conninfo_has_password(const char *conninfo)
+{
+	PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+	bool found = options != NULL && value_of(options, "password")[0] != '\0';
+
+	PQconninfoFree(options);
+	return found;
+}
+
 static enum wp_rc append_quoted(struct wp_buffer *b, const char *value)
 {
 	bool plain = value[0] != '\0' && strpbrk(value, " \t\n\r\f\v'\\") == NULL;

@@ -53,6 +53,7 @@ struct wp_copy {
 	bool lost;	       /* the socket is closed; libpq may hold frames still */
 	bool ended;	       /* the last frame was seen; the result is awaited */
 	bool skipped;	       /* the server warned that it skips what we must relay */
+	bool skipped_reissue;  /* and that is walpost.reissue, whose publication came later */
 	bool has_pending;      /* a status waits for room */
 	bool end_pending;      /* so does CopyDone */
 	char *frame;	       /* owned: libpq's, handed out last */
@@ -100,13 +101,21 @@ static const char *field(const PGresult *result, int code)
 	return text ? text : "";
 }
 
+static bool is_reissue(const struct wp_copy *c, const char *said)
+{
+	return c->setup.reissue && wp_publication_is_reissue(said);
+}
+
 static void on_notice(void *arg, const PGresult *notice)
 {
 	struct wp_copy *c = arg;
 	(void)snprintf(c->last_notice, sizeof(c->last_notice), "%s",
 		       field(notice, PG_DIAG_MESSAGE_PRIMARY));
-	if (wp_publication_was_skipped(notice))
+	/* Of two that are skipped the configured one is told of first, being named first. */
+	if (wp_publication_was_skipped(notice) && !c->skipped) {
 		c->skipped = true;
+		c->skipped_reissue = is_reissue(c, c->last_notice);
+	}
 	wp_connection_log_notice(notice);
 }
 
@@ -135,9 +144,34 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 	fail(c, &f);
 }
 
+/* Nothing is lost: the next stream begins at the same place, and leaves it out. */
+static void fail_without_reissue(struct wp_copy *c, const char *sqlstate)
+{
+	struct wp_source_failure f = { .reaction = WP_REACT_RECONNECT, .reissue_missing = true };
+	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
+	(void)wp_error_set(&f.error, WP_IO,
+			   "publication \"" WP_REISSUE_PUBLICATION "\" does not exist at this "
+			   "position of the WAL: reconnecting without it; it is read again from "
+			   "the present on, if it exists");
+	fail(c, &f);
+}
+
+static void fail_unheard(struct wp_copy *c)
+{
+	struct wp_source_failure f = { .reaction = WP_REACT_RECONNECT };
+	(void)wp_error_set(&f.error, WP_IO,
+			   "slot %.64s is not in use by this stream any more, and the server has "
+			   "not said why",
+			   c->setup.slot);
+	fail(c, &f);
+}
+
 static void fail_skipped(struct wp_copy *c)
 {
-	fail_without_publication(c, "55000", c->last_notice);
+	if (c->skipped_reissue)
+		fail_without_reissue(c, "55000");
+	else
+		fail_without_publication(c, "55000", c->last_notice);
 }
 
 static void fail_lost(struct wp_copy *c)
@@ -183,6 +217,10 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 		return;
 	}
 	/* Before the copy the same code means that there is no such slot. */
+	if (!starting && !strcmp(sqlstate, "42704") && is_reissue(c, said)) {
+		fail_without_reissue(c, sqlstate);
+		return;
+	}
 	if (!starting && !strcmp(sqlstate, "42704")) {
 		fail_without_publication(c, sqlstate, said);
 		return;
@@ -579,20 +617,6 @@ enum wp_rc wp_copy_next(struct wp_copy *c, struct wp_span *ret)
 	return rc;
 }
 
-void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
-{
-	assert(c->state == WP_COPY_RUNNING);
-	c->reading = reading;
-	ev_io_stop(c->loop, &c->pause);
-	c->rests = false;
-	watch(c);
-	/* Frames may wait in libpq, which no socket tells. */
-	if (reading == WP_READING_ON) {
-		c->ripe = true;
-		wake(c);
-	}
-}
-
 /* The answer to START_REPLICATION. */
 static void collect_start(struct wp_copy *c)
 {
@@ -620,6 +644,43 @@ static void discard(struct wp_copy *c)
 		fail_skipped(c);
 	else if (rc == WP_IO)
 		collect_end(c);
+}
+
+/*
+ * A walsender that fails ends the copy, not the connection: no write fails, and whoever does not
+ * read never learns of it. The server sends why before it lets go of the slot, so it has come.
+ */
+static void hear_last_word(struct wp_copy *c)
+{
+	bool more = true;
+
+	for (int gulps = 0; more && gulps < GULPS_MAX; gulps++) {
+		read_socket(c);
+		discard(c);
+		more = !is_over(c) && !c->lost && (c->may_read || waits_in_socket(c->pg) > 0);
+	}
+	if (!is_over(c) && c->lost)
+		give_up(c);
+	if (!is_over(c))
+		fail_unheard(c);
+}
+
+void wp_copy_reading(struct wp_copy *c, enum wp_reading reading)
+{
+	assert(c->state == WP_COPY_RUNNING);
+	c->reading = reading;
+	ev_io_stop(c->loop, &c->pause);
+	c->rests = false;
+	if (reading == WP_READING_LAST_WORD) {
+		hear_last_word(c);
+		return;
+	}
+	watch(c);
+	/* Frames may wait in libpq, which no socket tells. */
+	if (reading == WP_READING_ON) {
+		c->ripe = true;
+		wake(c);
+	}
 }
 
 static void on_readable(struct ev_loop *loop, ev_io *w, int events)
@@ -660,13 +721,15 @@ static enum wp_rc append_quoted(struct wp_buffer *b, char quote, const char *tex
 	return rc == WP_OK ? wp_buffer_append_byte(b, (uint8_t)quote) : rc;
 }
 
-/* The publication is a list of identifiers in a literal: quoted twice. */
+/* The publications are a list of identifiers in a literal: quoted twice. */
 static enum wp_rc write_start(struct wp_buffer *b, const struct wp_copy_setup *setup)
 {
 	char at[WP_LSN_TEXT_SIZE];
 	struct wp_buffer name;
 	wp_buffer_init(&name, SQL_SIZE_MAX);
 	enum wp_rc rc = append_quoted(&name, '"', setup->publication);
+	if (rc == WP_OK && setup->reissue)
+		rc = wp_buffer_append_text(&name, ",\"" WP_REISSUE_PUBLICATION "\"");
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&name, 0);
 	if (rc == WP_OK)

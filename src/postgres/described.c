@@ -1,14 +1,14 @@
 #include "walpost/postgres/columns.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-/* A domain is told as the type under it, by the server too (logicalrep_write_typ). */
-static const char head[] = "WITH RECURSIVE wanted (at, schema, name) AS (VALUES ";
+#include "preflight_judge.h"
 
-static const char tail[] =
-	"),\n"
-	"columns AS (SELECT w.at, a.attnum, a.attname, a.atttypid, a.atttypmod,\n"
+/* A domain is told as the type under it, by the server too (logicalrep_write_typ). */
+static const char sql_text[] =
+	/* Of a pattern, the table that stands for all. */
+	"wanted AS (SELECT at, schema, name FROM tables WHERE name <> ''),\n"
+	"columns AS (SELECT w.at, w.schema, w.name, a.attnum, a.attname, a.atttypid, a.atttypmod,\n"
 	"    c.relreplident = 'f' AS is_key\n"
 	"  FROM wanted w\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = w.schema\n"
@@ -18,27 +18,33 @@ static const char tail[] =
 	"under AS (SELECT DISTINCT atttypid AS type, atttypid AS base FROM columns\n"
 	"  UNION ALL SELECT u.type, t.typbasetype FROM under u\n"
 	"  JOIN pg_catalog.pg_type t ON t.oid = u.base WHERE t.typtype = 'd')\n"
-	"SELECT c.at, c.attname, c.atttypid, c.atttypmod, c.is_key, n.nspname, t.typname\n"
+	"SELECT c.at, c.attname, c.atttypid, c.atttypmod, c.is_key, n.nspname, t.typname,\n"
+	"  c.schema, c.name\n"
 	"FROM columns c JOIN under u ON u.type = c.atttypid\n"
 	"JOIN pg_catalog.pg_type t ON t.oid = u.base AND t.typtype <> 'd'\n"
 	"JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace\n"
 	"ORDER BY c.at, c.attnum";
 
-enum described_column { D_TABLE, D_NAME, D_TYPE, D_MODIFIER, D_IS_KEY, D_TYPE_SCHEMA, D_TYPE_NAME };
+enum described_column {
+	D_TABLE,
+	D_NAME,
+	D_TYPE,
+	D_MODIFIER,
+	D_IS_KEY,
+	D_TYPE_SCHEMA,
+	D_TYPE_NAME,
+	D_TABLE_SCHEMA,
+	D_TABLE_NAME,
+};
 
 /* Of types with a lower oid the server says nothing: they are the same everywhere. */
 enum { FIRST_TOLD_OID = 10000 };
 
 void wp_described_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
-	wp_sql_add(sql, "%s", head);
-	for (size_t i = 0; i < wanted->count; i++) {
-		char at[24];
-		(void)snprintf(at, sizeof(at), "%zu", i);
-		wp_sql_add(sql, "%s(%s, %L::name, %L::name)", i ? ", " : "", at,
-			   wanted->tables[i].schema, wanted->tables[i].name);
-	}
-	wp_sql_add(sql, "%s", tail);
+	wp_sql_add(sql, "WITH RECURSIVE ");
+	wp_preflight_add_tables(sql, wanted);
+	wp_sql_add(sql, "%s", sql_text);
 }
 
 static const char *value(const PGresult *result, int row, enum described_column column)
@@ -69,9 +75,9 @@ static struct wp_column column_of(const PGresult *result, int row)
 	};
 }
 
-/* Its columns; WP_FULL: more than a table can have. */
+/* Its columns, and the row of the last; WP_FULL: more than a table can have. */
 static enum wp_rc collect(const PGresult *result, size_t table, struct wp_relations *into,
-			  struct wp_column columns[WP_COLUMNS_MAX], size_t *ret_count)
+			  struct wp_column columns[WP_COLUMNS_MAX], size_t *ret_count, int *ret_row)
 {
 	size_t count = 0;
 	enum wp_rc rc = WP_OK;
@@ -85,27 +91,29 @@ static enum wp_rc collect(const PGresult *result, size_t table, struct wp_relati
 		if (columns[count].type_oid >= FIRST_TOLD_OID)
 			rc = put_type(result, row, columns[count].type_oid, into);
 		count++;
+		*ret_row = row;
 	}
 	*ret_count = count;
 	return rc;
 }
 
-enum wp_rc wp_described_put(const PGresult *result, const struct wp_requirements *wanted,
-			    size_t table, struct wp_relations *into, struct wp_relation **ret)
+enum wp_rc wp_described_put(const PGresult *result, size_t table, struct wp_relations *into,
+			    struct wp_relation **ret)
 {
 	struct wp_column columns[WP_COLUMNS_MAX];
 	size_t count = 0;
+	int row = 0;
 
 	*ret = NULL;
-	enum wp_rc rc = collect(result, table, into, columns, &count);
+	enum wp_rc rc = collect(result, table, into, columns, &count, &row);
 	if (rc != WP_OK || count == 0)
 		return rc;
 	const struct wp_change change = {
 		.kind = WP_CHANGE_RELATION,
 		.as.relation = {
 			.oid = (uint32_t)table + 1, /* no message refers to it */
-			.schema = wp_span_of(wanted->tables[table].schema),
-			.name = wp_span_of(wanted->tables[table].name),
+			.schema = wp_span_of(value(result, row, D_TABLE_SCHEMA)),
+			.name = wp_span_of(value(result, row, D_TABLE_NAME)),
 			.columns = columns,
 			.column_count = count,
 		},

@@ -155,8 +155,9 @@ void wp_doctor_decoded(PGconn *pg, const struct wp_postgres_options *options, co
 		wp_judge_cure_by_new_slot(&j);
 		FOUND_LOST(&j, "slot_decodes",
 			   "the contents of slot %s cannot be decoded with publication %s, which "
-			   "is newer (%s): the cure starts over from the present; rows committed "
-			   "before are not relayed, send them again from the table",
+			   "is newer (%s). Run `walpost backfill --missing --force`, which sends "
+			   "the rows that Kafka does not have and replaces the slot; the SQL "
+			   "replaces it without sending them",
 			   options->slot, options->publication, trouble);
 	} else {
 		FOUND_OK(&j, "slot_decodes",

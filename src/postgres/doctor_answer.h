@@ -5,6 +5,8 @@
 #ifndef WALPOST_POSTGRES_DOCTOR_ANSWER_H
 #define WALPOST_POSTGRES_DOCTOR_ANSWER_H
 
+#include "walpost/postgres/slot.h"
+
 /* X(name, SQL expression). The expressions see the WITH tables of doctor.c. */
 #define WP_DOCTOR_COLUMNS(X)                                                                      \
 	X(IN_RECOVERY, "pg_is_in_recovery()")                                                     \
@@ -37,6 +39,7 @@
 	X(OLD_PID, "(SELECT pid FROM writers ORDER BY age(xid) DESC LIMIT 1)")                    \
 	X(SYNC_WORKER, "EXISTS (SELECT FROM pg_stat_activity "                                    \
 		       "WHERE application_name LIKE '%slotsync worker')")                         \
+	X(SLOT_SYNC, WP_SLOT_SYNC_SQL)                                                            \
 	X(OTHER_FAILOVER, "(SELECT min(s.slot_name) FROM pg_replication_slots s, slot "           \
 			  "WHERE to_jsonb(s)->>'failover' = 'true' "                              \
 			  "AND s.slot_name <> slot.j->>'slot_name')")                             \

@@ -4,6 +4,7 @@
 
 #include "doctor_answer.h"
 #include "preflight_judge.h"
+#include "walpost/postgres/slot.h"
 
 enum {
 	TIGHT_S = 3600,	       /* as relay/wal_guard warns */
@@ -48,12 +49,17 @@ static long written_gb(const struct judge *j, long seconds)
 static void cure_retention(struct judge *j)
 {
 	long needed = written_gb(j, AMPLE_S);
+	char value[48];
+
+	if (needed < AMPLE_MIN_GB)
+		needed = AMPLE_MIN_GB;
 	wp_sql_add(&j->cure,
 		   "-- use less than the free space of pg_wal's disk (see df); a larger value "
-		   "tolerates a longer outage of the relay; the server writes %sGB a day:\n"
-		   "ALTER SYSTEM SET max_slot_wal_keep_size = '%sGB'; SELECT pg_reload_conf();",
-		   number_text(written_gb(j, DAY_S)).text,
-		   number_text(needed > AMPLE_MIN_GB ? needed : AMPLE_MIN_GB).text);
+		   "tolerates a longer outage of the relay; the server writes %sGB a day:\n",
+		   number_text(written_gb(j, DAY_S)).text);
+	(void)snprintf(value, sizeof(value), "%ldGB", needed);
+	wp_judge_cure_setting(j, "max_slot_wal_keep_size", value, number_text(needed * 1024).text,
+			      WP_APPLY_RELOAD);
 }
 
 static void judge_retention(struct judge *j)
@@ -207,9 +213,47 @@ static void judge_never_copied(struct judge *j)
 		   j->options->slot, answer_text(j, D_STANDBYS_ACTIVE));
 }
 
+/* The slot of a former primary is older than the new primary's, and nobody reads it. */
+static void judge_in_the_way(struct judge *j)
+{
+	wp_sql_add(&j->cure, "-- on this standby; its copy of the primary's slot then follows:\n");
+	wp_slot_drop_sql(&j->cure, j->options->slot);
+	FOUND_WARN(
+		j, "slot_failover",
+		"slot %s of this standby is not a copy of the primary's slot, but was created here "
+		"when this server was the primary: the server cannot copy slots while it exists "
+		"(\"exiting from slot synchronization because same name slot\" in its log), and "
+		"a failover to it loses events",
+		j->options->slot);
+}
+
+static void judge_not_copied_again(struct judge *j)
+{
+	const char *standbys = answer_text(j, D_STANDBYS_ACTIVE);
+
+	wp_sql_add(&j->cure,
+		   "-- on each of the standbys, not here:\n"
+		   "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+		   "WHERE slot_name = %L AND NOT synced;\n"
+		   "-- and set sync_replication_slots = on there",
+		   j->options->slot);
+	FOUND_WARN(j, "slot_failover",
+		   "this server was promoted, and no standby copies slot %s from it, although some "
+		   "replicate (%s). A former primary that came back as a standby has a slot of the "
+		   "same name, which stops the copying of slots (\"exiting from slot "
+		   "synchronization because same name slot\" in its log): the next failover loses "
+		   "events",
+		   j->options->slot, standbys);
+}
+
 static void judge_copied(struct judge *j)
 {
 	const char *standbys = answer_text(j, D_STANDBYS_ACTIVE);
+
+	if (answer_is(j, D_SLOT_SYNC, "not_copied")) {
+		judge_not_copied_again(j);
+		return;
+	}
 	if (!answer_yes(j, D_SYNC_WORKER) || !answer_null(j, D_STANDBYS) || !*standbys) {
 		FOUND_OK(j, "slot_failover",
 			 "the slot is copied to standbys that have sync_replication_slots%s",
@@ -217,10 +261,8 @@ static void judge_copied(struct judge *j)
 						      : "");
 		return;
 	}
-	wp_sql_add(&j->cure,
-		   "-- list only the standbys that may be promoted:\n"
-		   "ALTER SYSTEM SET synchronized_standby_slots = %s; SELECT pg_reload_conf();",
-		   standbys);
+	wp_sql_add(&j->cure, "-- list only the standbys that may be promoted:\n");
+	wp_judge_cure_list(j, "synchronized_standby_slots", standbys);
 	FOUND_WARN(j, "slot_failover",
 		   "a standby copies the slot, but synchronized_standby_slots is empty: an event "
 		   "may reach Kafka before its transaction reaches the standby, and a failover "
@@ -230,9 +272,7 @@ static void judge_copied(struct judge *j)
 static void cure_standbys(struct judge *j)
 {
 	const char *rest = answer_text(j, D_STANDBYS_REST);
-	wp_sql_add(&j->cure, "ALTER SYSTEM SET synchronized_standby_slots = ");
-	wp_sql_add(&j->cure, *rest ? "%s" : "''", rest);
-	wp_sql_add(&j->cure, "; SELECT pg_reload_conf();");
+	wp_judge_cure_list(j, "synchronized_standby_slots", *rest ? rest : "''");
 }
 
 /* The walsender of a slot with the flag waits for each of them. */
@@ -264,6 +304,8 @@ static void judge_failover(struct judge *j)
 {
 	if (j->version < 170000)
 		judge_never_copied(j);
+	else if (answer_is(j, D_SLOT_SYNC, "in_the_way"))
+		judge_in_the_way(j);
 	else if (j->in_recovery)
 		FOUND_OK(j, "slot_failover", "%s",
 			 answer_yes(j, D_SLOT_SYNCED)

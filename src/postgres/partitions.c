@@ -5,19 +5,29 @@
  * By plain SQL over pg_inherits: pg_partition_tree() would lock every partition, and wait for who
  * has one locked; and a plain statement sees exactly the snapshot that it tells. One that is being
  * detached is still in the tree, for its rows in the log may be older. With an outbox below
- * another one a partition is of the nearer.
+ * another one a partition is of the nearer; one that has its own name goes before a pattern.
  */
 static const char partitions_sql[] =
-	"tree (oid, at, depth) AS (\n"
-	"  SELECT c.oid, t.at, 0 FROM tables t\n"
+	"roots AS (\n"
+	"  SELECT c.oid, t.at, NULL::name AS schema, NULL::name AS name FROM tables t\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = t.schema\n"
 	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = t.name\n"
-	"    AND c.relkind = 'p'\n"
+	"  WHERE NOT t.is_pattern AND c.relkind = 'p'\n"
 	"  UNION ALL\n"
-	"  SELECT i.inhrelid, t.at, t.depth + 1\n"
+	"  SELECT oid, at, nspname, relname FROM fitting WHERE relkind = 'p'),\n"
+	"tree (oid, at, depth, root) AS (\n"
+	"  SELECT oid, at, 0, CASE WHEN schema IS NULL THEN 0 ELSE oid END FROM roots\n"
+	"  UNION ALL\n"
+	"  SELECT i.inhrelid, t.at, t.depth + 1, t.root\n"
 	"  FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.oid)\n"
-	"SELECT coalesce((SELECT pg_catalog.string_agg(p.oid || ' ' || p.at, ',' ORDER BY p.oid)\n"
-	"    FROM (SELECT DISTINCT ON (oid) oid, at FROM tree ORDER BY oid, depth) p), ''),\n"
+	"SELECT coalesce((SELECT pg_catalog.string_agg(p.oid || ' ' || p.at ||\n"
+	"    coalesce(' ' || nullif(p.root, 0), ''), ',' ORDER BY p.oid) FROM (SELECT DISTINCT ON "
+	"(oid) oid, at, root FROM tree\n"
+	"      ORDER BY oid, depth, root, at) p), ''),\n"
+	"  coalesce((SELECT pg_catalog.json_object_agg(r.oid, pg_catalog.json_build_array(\n"
+	"      r.schema::text, r.name::text) ORDER BY r.oid) FROM (SELECT DISTINCT oid, schema, "
+	"name\n"
+	"    FROM roots WHERE schema IS NOT NULL) r)::text, '{}'),\n"
 	"  pg_catalog.pg_current_snapshot(), ";
 
 /*
@@ -41,7 +51,13 @@ static const char harmless_sql[] =
 	"  SELECT xid FROM candidates WHERE pg_catalog.pg_xact_status(xid) = 'in progress') h), "
 	"'')";
 
-enum answer_column { ANSWER_PARTITIONS, ANSWER_SNAPSHOT, ANSWER_HARMLESS, ANSWER_COLUMNS };
+enum answer_column {
+	ANSWER_PARTITIONS,
+	ANSWER_ROOTS,
+	ANSWER_SNAPSHOT,
+	ANSWER_HARMLESS,
+	ANSWER_COLUMNS
+};
 
 void wp_partitions_sql(struct wp_sql *sql, const struct wp_requirements *wanted,
 		       enum wp_partitions_for whom)
@@ -58,9 +74,13 @@ enum wp_rc wp_partitions_answer(const PGresult *result, struct wp_partitions *re
 	enum wp_rc rc = WP_PROTO;
 
 	if (PQntuples(result) == 1 && PQnfields(result) == ANSWER_COLUMNS)
-		rc = wp_partitions_read(ret, PQgetvalue(result, 0, ANSWER_PARTITIONS),
-					PQgetvalue(result, 0, ANSWER_SNAPSHOT),
-					PQgetvalue(result, 0, ANSWER_HARMLESS));
+		rc = wp_partitions_read(
+			ret, &(struct wp_partitions_text){
+				     .partitions = PQgetvalue(result, 0, ANSWER_PARTITIONS),
+				     .roots = PQgetvalue(result, 0, ANSWER_ROOTS),
+				     .snapshot = PQgetvalue(result, 0, ANSWER_SNAPSHOT),
+				     .harmless = PQgetvalue(result, 0, ANSWER_HARMLESS),
+			     });
 	switch (rc) {
 	case WP_OK:
 		return WP_OK;

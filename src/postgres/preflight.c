@@ -1,6 +1,7 @@
 #include "walpost/postgres/preflight.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "preflight_judge.h"
 #include "walpost/postgres/connection.h"
@@ -55,19 +56,6 @@ static void judge_encoding(struct judge *j)
 		FOUND_OK(j, "encoding", "%s", encoding);
 }
 
-static void judge_wal_level(struct judge *j)
-{
-	if (answer_is(j, A_WAL_LEVEL, "logical")) {
-		FOUND_OK(j, "wal_level", "logical");
-		return;
-	}
-	wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_level = 'logical';");
-	FOUND_WRONG(j, "wal_level",
-		    "wal_level is %s: the WAL contains no rows to relay; restart the server after "
-		    "the change",
-		    answer_text(j, A_WAL_LEVEL));
-}
-
 /* One more is needed unless we have ours already. */
 static void judge_room(struct judge *j, const char *setting, long used, long max, bool have_ours)
 {
@@ -77,25 +65,11 @@ static void judge_room(struct judge *j, const char *setting, long used, long max
 	}
 	char raised[32];
 	(void)snprintf(raised, sizeof(raised), "%ld", used + 5);
-	wp_sql_add(&j->cure, "ALTER SYSTEM SET %s = %s;", setting, raised);
+	wp_judge_cure_setting(j, setting, raised, raised, WP_APPLY_RESTART);
 	FOUND_LATER(
 		j, setting,
 		"all %ld are in use, and walpost needs one; restart the server after the change",
 		max);
-}
-
-static void judge_role(struct judge *j)
-{
-	const char *role = answer_text(j, A_ROLE);
-	if (answer_yes(j, A_ROLE_MAY) || answer_yes(j, A_ROLE_CLOUD)) {
-		FOUND_OK(j, "role", "%s may replicate", role);
-		return;
-	}
-	if (answer_null(j, A_ROLE_CLOUD))
-		wp_sql_add(&j->cure, "ALTER ROLE %I REPLICATION;", role);
-	else
-		wp_sql_add(&j->cure, "GRANT rds_replication TO %I;", role);
-	FOUND_WRONG(j, "role", "role %s lacks REPLICATION, which is required to read a slot", role);
 }
 
 /* A slot that is someone else's is left alone; we take another name. */
@@ -159,20 +133,20 @@ static void judge_slot_state(struct judge *j)
 		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s is invalidated (%s): events committed since %s can no longer "
-			   "be read from the WAL. The cure starts over from the present; send the "
-			   "missed events again from the table",
+			   "be read from the WAL. Run `walpost backfill --missing --force`, which "
+			   "sends the rows that Kafka does not have and replaces the slot; the "
+			   "SQL replaces it without sending them",
 			   slot, reason, *confirmed ? confirmed : "its last confirmation");
 	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
 		wp_judge_cure_by_new_slot(j);
 		FOUND_LOST(j, "slot",
 			   "slot %s has two_phase, which sends transactions before they are "
-			   "committed. The cure starts over: events committed since %s and not yet "
-			   "relayed are lost to the slot; send them again from the table",
+			   "committed. Run `walpost backfill --missing --force`, which sends the "
+			   "rows that Kafka does not have and replaces the slot; the SQL replaces "
+			   "it without sending what was committed since %s",
 			   slot, confirmed);
 	} else if (answer_is(j, A_SLOT_WAL_STATUS, "unreserved")) {
-		wp_sql_add(
-			&j->cure,
-			"ALTER SYSTEM SET max_slot_wal_keep_size = '-1'; SELECT pg_reload_conf();");
+		wp_judge_cure_setting(j, "max_slot_wal_keep_size", "-1", "-1", WP_APPLY_RELOAD);
 		FOUND_WARN(
 			j, "slot",
 			"slot %s will be lost at one of the next checkpoints: it is too far behind",
@@ -194,8 +168,9 @@ static void judge_slot(struct judge *j)
 		wp_sql_add(&j->cure, "-- then, if a relay used a slot of this name before: walpost "
 				     "slot accept\n");
 		FOUND_LOST(j, "slot",
-			   "there is no slot %s: if it was dropped, events since its last "
-			   "confirmation must be sent again from the table",
+			   "there is no slot %s. If it was dropped, run `walpost backfill "
+			   "--missing`, which sends the rows that Kafka does not have and creates "
+			   "the slot; the SQL creates it without sending them",
 			   j->options->slot);
 		return;
 	}
@@ -232,7 +207,9 @@ static void cure_standby_names(struct judge *j, const char *name)
 	wp_buffer_init(&rest, CURE_SIZE);
 	enum wp_rc rc = wp_standby_names_without(answer_text(j, A_SYNC_NAMES), name,
 						 answer_text(j, A_STANDBYS), &rest);
-	if (rc == WP_OK)
+	if (rc == WP_OK && j->ret->provider != WP_PROVIDER_NONE)
+		wp_judge_cure_list(j, "synchronous_standby_names", (const char *)rest.data);
+	else if (rc == WP_OK)
 		wp_sql_add(
 			&j->cure,
 			"ALTER SYSTEM SET synchronous_standby_names = %L; SELECT pg_reload_conf();",
@@ -280,8 +257,7 @@ static void cure_sender_timeout(struct judge *j)
 		wp_sql_add(&j->cure, "-- remove the option wal_sender_timeout from "
 				     "postgres.conninfo (or PGOPTIONS)");
 	else
-		wp_sql_add(&j->cure, "ALTER SYSTEM SET wal_sender_timeout = '60s'; "
-				     "SELECT pg_reload_conf();");
+		wp_judge_cure_setting(j, "wal_sender_timeout", "60s", "60000", WP_APPLY_RELOAD);
 }
 
 static void judge_sender_timeout(struct judge *j)
@@ -306,8 +282,7 @@ static void judge_idle_timeout(struct judge *j)
 {
 	if (answer_null(j, A_SLOT_IDLE))
 		return;
-	wp_sql_add(&j->cure, "ALTER SYSTEM SET idle_replication_slot_timeout = 0; "
-			     "SELECT pg_reload_conf();");
+	wp_judge_cure_setting(j, "idle_replication_slot_timeout", "0", "0", WP_APPLY_RELOAD);
 	FOUND_WARN(j, "idle_replication_slot_timeout",
 		   "%s: a relay that is stopped for longer loses its slot and the events in it",
 		   answer_text(j, A_SLOT_IDLE_TEXT));
@@ -339,18 +314,63 @@ static void judge_checkpoint(struct judge *j)
 		       : (!whole ? "lacks columns" : "is not readable and writable"));
 }
 
+/* Without it all else works: a database that an older walpost prepared has none. */
+static void judge_reissue(struct judge *j)
+{
+	bool whole = answer_yes(j, A_REISSUE_WHOLE) && answer_yes(j, A_REISSUE_PUB);
+	bool has_topic = answer_yes(j, A_REISSUE_TOPIC);
+	j->ret->reissue_ready = whole && has_topic;
+	if (!answer_yes(j, A_REISSUE) || !answer_yes(j, A_REISSUE_PUB)) {
+		FOUND_OK(j, "reissue",
+			 "%s is missing: events cannot be sent again through the log; to allow "
+			 "that, run walpost init or sql/reissue.sql",
+			 answer_yes(j, A_REISSUE) ? "publication " WP_REISSUE_PUBLICATION
+						  : "table walpost.reissue");
+		return;
+	}
+	if (!whole) {
+		wp_sql_add(&j->cure, "-- run sql/reissue.sql; if a column is missing, after DROP "
+				     "TABLE walpost.reissue");
+		FOUND_WARN(j, "reissue",
+			   "table walpost.reissue lacks columns, or one of its functions is "
+			   "missing: events cannot be sent again through the log");
+	} else if (!answer_yes(j, A_REISSUE_PUB_RIGHT)) {
+		wp_sql_add(&j->cure, "ALTER PUBLICATION " WP_REISSUE_PUBLICATION
+				     " SET TABLE walpost.reissue;\n"
+				     "ALTER PUBLICATION " WP_REISSUE_PUBLICATION
+				     " SET (publish = 'insert');");
+		FOUND_WARN(j, "reissue",
+			   "publication " WP_REISSUE_PUBLICATION " does not publish the inserts of "
+			   "walpost.reissue, whole and alone: what is inserted there may not be "
+			   "sent, and a row of another table stops the relay");
+	} else if (!answer_yes(j, A_REISSUE_MAY)) {
+		wp_reissue_grant_sql(&j->cure, answer_text(j, A_ROLE));
+		FOUND_WARN(j, "reissue",
+			   "role %s may not read, insert into and delete from walpost.reissue: it "
+			   "relays what others insert there, but cannot send events again itself",
+			   answer_text(j, A_ROLE));
+	} else {
+		FOUND_OK(j, "reissue", "walpost.reissue and its publication exist%s",
+			 has_topic ? ""
+				   : "; the function walpost.reissue() is older than walpost "
+				     "replay --to-topic: to allow that, run walpost init or "
+				     "sql/reissue.sql");
+	}
+}
+
 static void judge_server(struct judge *j)
 {
 	j->room = WP_ROOM_SERVER;
+	wp_judge_provider(j);
 	judge_version(j);
 	judge_recovery(j);
 	judge_encoding(j);
-	judge_wal_level(j);
+	wp_judge_wal_level(j);
 	judge_room(j, "max_wal_senders", answer_number(j, A_SENDERS),
 		   answer_number(j, A_MAX_SENDERS), !answer_null(j, A_SLOT_ACTIVE_PID));
 	judge_room(j, "max_replication_slots", answer_number(j, A_SLOTS),
 		   answer_number(j, A_MAX_SLOTS), !answer_null(j, A_SLOT_TYPE));
-	judge_role(j);
+	wp_judge_role(j);
 	judge_synchronous(j);
 	judge_sender_timeout(j);
 	judge_idle_timeout(j);
@@ -371,6 +391,9 @@ static void read_keeping(const struct judge *j, struct wp_health *ret)
 	ret->safe_size = strtoll(answer_text(j, A_SLOT_SAFE_SIZE), NULL, 10);
 	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SERVER_LSN)), &ret->server_lsn) != WP_OK)
 		ret->server_lsn = 0; /* a standby that has replayed nothing */
+	if (wp_lsn_parse(wp_span_of(answer_text(j, A_REISSUE_LSN)), &ret->reissue_lsn) != WP_OK)
+		ret->reissue_lsn = 0;
+	(void)snprintf(ret->drains, sizeof(ret->drains), "%s", answer_text(j, A_DRAINS));
 	wp_lsn restart;
 	ret->retained = -1;
 	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SLOT_RESTART)), &restart) == WP_OK)
@@ -387,6 +410,10 @@ static bool is_our_answer(const PGresult *answer, const struct wp_requirements *
 
 static enum wp_rc quote_table(struct judge *j, struct wp_error *error)
 {
+	if (j->table->is_pattern) {
+		(void)snprintf(j->quoted, sizeof(j->quoted), "%s", answer_text(j, A_TABLE_QUOTED));
+		return WP_OK;
+	}
 	wp_sql_init(&j->cure, j->pg, &j->cure_text);
 	wp_sql_add(&j->cure, "%I.%I", j->table->schema, j->table->name);
 	enum wp_rc rc = wp_sql_end(&j->cure, error);
@@ -403,13 +430,42 @@ static void begin(struct judge *j)
 	struct wp_preflight *p = j->ret;
 
 	p->findings.count = 0;
+	p->provider = wp_provider_find(PQhost(j->pg), answer_text(j, A_PROVIDER_SIGNS));
 	for (size_t i = 0; i < WP_WANTED_MAX; i++)
 		p->table_exists[i] = false;
 	p->publication_exists = !answer_null(j, A_PUB);
 	p->checkpoint_ready = false;
+	p->reissue_ready = false;
 	p->slot_exists = !answer_null(j, A_SLOT_TYPE);
 	p->slot_active = !answer_null(j, A_SLOT_ACTIVE_PID);
 	p->health = (struct wp_health){ .answers = 0 };
+}
+
+/* Of one table of many: it may be about to be made, or be wrong by itself, and must not stop the others. */
+static bool is_of_one_table(const struct wp_finding *f)
+{
+	static const char *const names[] = { "table",
+					     "table_columns",
+					     "table_storage",
+					     "publication_table",
+					     "publication_columns",
+					     "publication_generated" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(f->name, names[i]))
+			return true;
+	return false;
+}
+
+static void soften(struct judge *j, size_t from)
+{
+	for (size_t i = from; j->table->is_pattern && i < j->ret->findings.count; i++) {
+		struct wp_finding *f = &j->ret->findings.items[i];
+		if (f->level == WP_FINDING_FAIL && is_of_one_table(f)) {
+			f->level = WP_FINDING_WARN;
+			f->reaction = WP_REACT_NONE;
+		}
+	}
 }
 
 static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j),
@@ -422,8 +478,10 @@ static enum wp_rc judge_each(struct judge *j, void (*judge_one)(struct judge *j)
 		j->table = &j->wanted->tables[i];
 		j->ret->table_exists[i] = !answer_null(j, A_TABLE_KIND);
 		rc = quote_table(j, error);
+		size_t from = j->ret->findings.count;
 		if (rc == WP_OK)
 			judge_one(j);
+		soften(j, from);
 	}
 	j->row = 0;
 	j->table = NULL;
@@ -494,6 +552,7 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	if (rc == WP_OK) {
 		judge_slot(&j);
 		judge_checkpoint(&j);
+		judge_reissue(&j);
 		note_loss(&j);
 	}
 	wp_judge_end(&j);

@@ -7,6 +7,14 @@
 
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/provider.h"
+#include "walpost/postgres/publication.h"
+
+/* Of those that each table must have; one lookup for each. */
+#define LACKS_A_COLUMN                                                                 \
+	"EXISTS (SELECT FROM columns w WHERE w.table_at = asked.at AND NOT EXISTS "    \
+	"(SELECT FROM pg_attribute a WHERE a.attrelid = f.oid AND a.attname = w.name " \
+	"AND a.attnum > 0 AND NOT a.attisdropped))"
 
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
 #define WP_PREFLIGHT_COLUMNS(X)                                                                    \
@@ -15,7 +23,9 @@
 	X(IN_RECOVERY, "pg_is_in_recovery()")                                                      \
 	X(DATABASE, "current_database()")                                                          \
 	X(ENCODING, "current_setting('server_encoding')")                                          \
+	X(PROVIDER_SIGNS, wp_provider_signs_sql)                                                   \
 	X(WAL_LEVEL, "current_setting('wal_level')")                                               \
+	X(WAL_LEVEL_EFFECTIVE, "current_setting('effective_wal_level', true)")                     \
 	X(MAX_SENDERS, "current_setting('max_wal_senders')")                                       \
 	X(SENDERS, "(SELECT count(*) FROM pg_stat_replication r, mine WHERE r.pid NOT IN "         \
 		   "(mine.pid, pg_backend_pid()))")                                                \
@@ -35,8 +45,8 @@
 		    "WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))")                    \
 	X(ROLE, "session_user")                                                                    \
 	X(ROLE_MAY, "(SELECT rolsuper OR rolreplication FROM role)")                               \
-	X(ROLE_CLOUD, "(SELECT pg_has_role(session_user, oid, 'MEMBER') "                          \
-		      "FROM pg_roles WHERE rolname = 'rds_replication')")                          \
+	X(ROLE_CLOUD, "(SELECT bool_or(pg_has_role(session_user, oid, 'MEMBER')) "                 \
+		      "FROM pg_roles WHERE rolname IN ('rds_replication', 'neon_superuser'))")     \
 	X(SLOT_TYPE, "(SELECT j->>'slot_type' FROM slot)")                                         \
 	X(SLOT_PLUGIN, "(SELECT j->>'plugin' FROM slot)")                                          \
 	X(SLOT_DATABASE, "(SELECT j->>'database' FROM slot)")                                      \
@@ -70,16 +80,20 @@
 	X(PUB_ABOVE, "(SELECT string_agg(l.quoted, ', ') FROM listed l WHERE l.oid IN "            \
 		     "(SELECT u.oid FROM up u WHERE u.oid <> (SELECT oid FROM tab)))")             \
 	X(PUB_LIMITED,                                                                             \
-	  "(SELECT string_agg(quote_ident(n.nspname) || '.' || quote_ident(c.relname), ', ') "     \
+	  "(SELECT string_agg(quoted, ', ') FROM (SELECT quote_ident(n.nspname) || '.' || "        \
+	  "quote_ident(c.relname) AS quoted "                                                      \
 	  "FROM pub, pg_publication_rel r, pg_class c, pg_namespace n "                            \
 	  "WHERE r.prpubid = pub.oid AND c.oid = r.prrelid AND n.oid = c.relnamespace "            \
 	  "AND r.prrelid IN (SELECT oid FROM ours) "                                               \
-	  "AND (to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL))")      \
+	  "AND (to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL) "       \
+	  "ORDER BY quoted LIMIT 10) l)")                                                          \
 	X(PUB_HIDDEN,                                                                              \
 	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
 	  "WHERE w.generated = '' AND EXISTS (SELECT FROM listed l "                               \
 	  "WHERE l.oid IN (SELECT oid FROM ours) "                                                 \
-	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name))")        \
+	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name "          \
+	  "AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = l.oid "                       \
+	  "AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped)))")                     \
 	X(PUB_GENERATED,                                                                           \
 	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
 	  "WHERE w.generated <> '' AND (current_setting('server_version_num')::int < 180000 "      \
@@ -91,9 +105,25 @@
 		       "alike))")                                                                  \
 	X(CASE_THERE, "(SELECT min(quote_ident(nspname) || '.' || quote_ident(relname)) FROM "     \
 		      "alike)")                                                                    \
-	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM mates))")    \
+	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM mates) "     \
+		      "AND quoted NOT LIKE 'walpost.%')")                                          \
 	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
-			   "WHERE oid NOT IN (SELECT oid FROM mates) ORDER BY quoted LIMIT 5) o)") \
+			   "WHERE oid NOT IN (SELECT oid FROM mates) "                             \
+			   "AND quoted NOT LIKE 'walpost.%' ORDER BY quoted LIMIT 5) o)")          \
+	X(TABLE_QUOTED, "quote_ident(asked.schema) || '.' || quote_ident(asked.name)")             \
+	X(TABLE_FITTING, "(SELECT count(*) FROM fitting f WHERE f.at = asked.at)")                 \
+	X(TABLE_FITTING_UNLISTED,                                                                  \
+	  "(SELECT count(*) FROM fitting f WHERE f.at = asked.at "                                 \
+	  "AND f.oid NOT IN (SELECT oid FROM listed) "                                             \
+	  "AND NOT (f.relkind = 'p' AND EXISTS (SELECT FROM pg_partition_tree(f.oid::regclass) p " \
+	  "WHERE p.relid IN (SELECT oid FROM listed))))")                                          \
+	X(FITTING_LACKING,                                                                         \
+	  "(SELECT count(*) FROM fitting f WHERE f.at = asked.at AND " LACKS_A_COLUMN ")")         \
+	X(FITTING_LACKS, "(SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) "        \
+			 "FROM fitting f WHERE f.at = asked.at AND " LACKS_A_COLUMN " "            \
+			 "ORDER BY f.oid DESC LIMIT 1)")                                           \
+	X(FITTING_PARTITIONED,                                                                     \
+	  "EXISTS (SELECT FROM fitting f WHERE f.at = asked.at AND f.relkind = 'p')")              \
 	X(TABLE_KIND, "(SELECT relkind FROM tab)")                                                 \
 	X(TABLE_PERSISTENCE, "(SELECT relpersistence FROM tab)")                                   \
 	X(TABLE_MISSING, "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted "    \
@@ -115,7 +145,10 @@
 	X(TABLE_LEAVES, "(SELECT count(*) FROM leaf)")                                             \
 	X(LEAVES_UNLOGGED,                                                                         \
 	  "(SELECT string_agg('ALTER TABLE ' || quoted || ' SET LOGGED;', ' ' ORDER BY quoted) "   \
-	  "FROM leaf WHERE persistence = 'u')")                                                    \
+	  "FROM (SELECT quoted FROM leaf WHERE persistence = 'u' UNION "                           \
+	  "SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) FROM fitting f "         \
+	  "JOIN pg_class c ON c.oid = f.oid WHERE f.at = asked.at AND c.relpersistence = 'u' "     \
+	  "ORDER BY 1 LIMIT 10) u)")                                                               \
 	X(LEAVES_FOREIGN, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM leaf "            \
 			  "WHERE kind = 'f')")                                                     \
 	X(TABLE_BENEATH,                                                                           \
@@ -135,7 +168,32 @@
 			  "AND has_table_privilege(session_user, oid, 'SELECT') "                  \
 			  "AND has_table_privilege(session_user, oid, 'INSERT') "                  \
 			  "AND has_table_privilege(session_user, oid, 'UPDATE') FROM checkpoint)") \
-	X(CHECKPOINT_WHOLE, WP_CHECKPOINT_IS_WHOLE("(SELECT oid FROM checkpoint)"))
+	X(CHECKPOINT_WHOLE, WP_CHECKPOINT_IS_WHOLE("(SELECT oid FROM checkpoint)"))                \
+	X(REISSUE, "EXISTS (SELECT FROM reissue)")                                                 \
+	X(REISSUE_WHOLE,                                                                           \
+	  "(SELECT count(*) = 8 FROM pg_attribute WHERE attrelid = (SELECT oid FROM reissue) "     \
+	  "AND NOT attisdropped AND attname IN ('id', 'slot', 'outbox', 'row', 'content', "        \
+	  "'reason', 'position', 'kind')) AND 2 = (SELECT count(DISTINCT proname) FROM pg_proc "   \
+	  "p, reissue r "                                                                          \
+	  "WHERE p.pronamespace = r.nsp AND p.proname IN ('reissue', 'reissue_message'))")         \
+	X(REISSUE_TOPIC, "EXISTS (SELECT FROM pg_proc p, reissue r WHERE p.pronamespace = r.nsp "  \
+			 "AND p.proname = 'reissue' AND 'topic' = ANY (p.proargnames))")           \
+	X(REISSUE_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "                 \
+		       "AND has_table_privilege(session_user, oid, 'SELECT') "                     \
+		       "AND has_table_privilege(session_user, oid, 'INSERT') "                     \
+		       "AND has_table_privilege(session_user, oid, 'DELETE') FROM reissue)")       \
+	X(REISSUE_PUB, "EXISTS (SELECT FROM reissue_pub)")                                         \
+	X(REISSUE_PUB_RIGHT,                                                                       \
+	  "(SELECT count(*) = 1 AND bool_and(p.pubinsert AND t.schemaname = 'walpost' "            \
+	  "AND t.tablename = 'reissue' AND to_jsonb(t)->>'rowfilter' IS NULL "                     \
+	  "AND coalesce(jsonb_array_length(nullif(to_jsonb(t)->'attnames', 'null')), 8) >= 8) "    \
+	  "FROM reissue_pub p JOIN pg_publication_tables t ON t.pubname = p.pubname)")             \
+	X(DRAINS, "(SELECT string_agg(substr(application_name, "                                   \
+		  "length('" WP_DRAIN_SESSION "') + 1), ' ') FROM pg_stat_activity "               \
+		  "WHERE datname = current_database() "                                            \
+		  "AND starts_with(application_name, '" WP_DRAIN_SESSION "'))")                    \
+	X(REISSUE_LSN, "CASE WHEN EXISTS (SELECT FROM reissue_pub) AND NOT pg_is_in_recovery() "   \
+		       "THEN pg_current_wal_insert_lsn() END")
 
 #define WP_PREFLIGHT_NAME(name_, sql_) A_##name_,
 enum wp_preflight_column { WP_PREFLIGHT_COLUMNS(WP_PREFLIGHT_NAME) A_COUNT };

@@ -33,6 +33,14 @@ static void take_cure(struct judge *j, struct wp_finding *f)
 	wp_sql_init(&j->cure, j->pg, &j->cure_text);
 }
 
+void wp_finding_is_about(struct wp_finding *f, const struct wp_requirements_table *table)
+{
+	if (table->is_pattern)
+		(void)snprintf(f->about, sizeof(f->about), "%s", table->written);
+	else
+		(void)snprintf(f->about, sizeof(f->about), "%s.%s", table->schema, table->name);
+}
+
 void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
 		    const char *name, const char *format, ...)
 {
@@ -44,8 +52,7 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 	struct wp_finding *f = wp_findings_add(&j->ret->findings, level, j->room, name, text, "");
 	f->table = (size_t)j->row;
 	if (j->table)
-		(void)snprintf(f->about, sizeof(f->about), "%s.%s", j->table->schema,
-			       j->table->name);
+		wp_finding_is_about(f, j->table);
 	if (level == WP_FINDING_FAIL)
 		f->reaction = reaction;
 	take_cure(j, f);

@@ -81,11 +81,25 @@ void wp_judge_begin(struct judge *j);
 void wp_judge_end(struct judge *j);
 /* Statements that make the slot anew. */
 void wp_judge_cure_by_new_slot(struct judge *j);
-/* "tables (at, schema, name) AS (...),", of all that are wanted. */
+/*
+ * "given (...), ... fitting (at, oid, relkind, nspname, relname), tables (at, schema, name, is_pattern) AS (...),":
+ * all that are wanted, where a pattern's newest table stands for it; and all tables that fit each pattern.
+ */
 void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_requirements *wanted);
 
 /* doctor_slot.c */
 void wp_judge_slot_kept(struct judge *j);
+
+/* preflight_provider.c; the provider is known. */
+void wp_judge_provider(struct judge *j);
+void wp_judge_wal_level(struct judge *j);
+void wp_judge_role(struct judge *j);
+/* Adds the cure that sets it, as the provider wants it; `plain` is the value without a unit. */
+enum wp_apply { WP_APPLY_RELOAD, WP_APPLY_RESTART };
+void wp_judge_cure_setting(struct judge *j, const char *name, const char *value, const char *plain,
+			   enum wp_apply apply);
+/* Of a setting that is a list of names: `list` is as SQL has it. */
+void wp_judge_cure_list(struct judge *j, const char *name, const char *list);
 
 /* preflight_outbox.c */
 void wp_judge_table(struct judge *j);

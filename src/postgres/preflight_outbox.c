@@ -48,8 +48,25 @@ static void add_column(struct judge *j, size_t index)
 		   j->table->columns[index], type);
 }
 
+/* The newest has all columns, or its lack has been told. */
+static void judge_columns_of_others(struct judge *j)
+{
+	long count = answer_number(j, A_FITTING_LACKING);
+
+	wp_sql_add(&j->cure, "-- add the missing columns to each, or name each in a section "
+			     "[outbox.NAME] with columns of its own");
+	FOUND_WRONG(j, "table_columns",
+		    "%ld of the %ld tables that fit the pattern lack required columns, such as %s: "
+		    "their events cannot be delivered",
+		    count, answer_number(j, A_TABLE_FITTING), answer_text(j, A_FITTING_LACKS));
+}
+
 static void judge_columns(struct judge *j)
 {
+	if (answer_null(j, A_TABLE_MISSING) && answer_number(j, A_FITTING_LACKING) > 0) {
+		judge_columns_of_others(j);
+		return;
+	}
 	if (answer_null(j, A_TABLE_MISSING)) {
 		FOUND_OK(j, "table_columns", "all %zu required columns exist",
 			 j->table->column_count);
@@ -92,7 +109,9 @@ static void judge_storage(struct judge *j)
 	} else if (!answer_null(j, A_LEAVES_UNLOGGED)) {
 		wp_sql_add(&j->cure, "%s", answer_text(j, A_LEAVES_UNLOGGED));
 		FOUND_WRONG(j, "table_storage", "%s is unlogged: its rows are not in the WAL",
-			    is_partitioned(j) ? "a partition of the outbox" : j->quoted);
+			    j->table->is_pattern ? "a table that fits the pattern"
+			    : is_partitioned(j)	 ? "a partition of the outbox"
+						 : j->quoted);
 	} else if (!answer_null(j, A_LEAVES_FOREIGN)) {
 		wp_sql_add(&j->cure, "-- make them tables of this server: %C",
 			   answer_text(j, A_LEAVES_FOREIGN));
@@ -118,8 +137,32 @@ static void judge_case(struct judge *j)
 		    j->quoted, answer_text(j, A_DATABASE), other);
 }
 
+/* True: the pattern has a table, and that stands for all. */
+static bool judge_pattern(struct judge *j)
+{
+	long count = answer_number(j, A_TABLE_FITTING);
+
+	if (count == 0)
+		FOUND_WARN(j, "table",
+			   "database %s has no table yet for a pattern in outbox.table; those that "
+			   "are created later are relayed if publication %s has them",
+			   answer_text(j, A_DATABASE), j->options->publication);
+	else
+		FOUND_OK(j, "table", "%ld table%s; the newest is %s", count,
+			 count == 1 ? " fits the pattern" : "s fit the pattern", j->quoted);
+	return count > 0;
+}
+
 void wp_judge_table(struct judge *j)
 {
+	if (j->table->is_pattern) {
+		if (judge_pattern(j)) {
+			judge_columns(j);
+			judge_binary(j);
+			judge_storage(j);
+		}
+		return;
+	}
 	if (answer_null(j, A_TABLE_KIND) && !answer_null(j, A_CASE_THERE)) {
 		judge_case(j);
 		return;
@@ -228,14 +271,18 @@ static void judge_root(struct judge *j)
 			    "%s is a partition, but publication %s publishes its rows under the "
 			    "name of %s",
 			    j->quoted, publication, answer_text(j, A_PUB_ABOVE));
-	} else if (is_partitioned(j) && !answer_yes(j, A_PUB_VIA_ROOT)) {
+	} else if ((is_partitioned(j) || answer_yes(j, A_FITTING_PARTITIONED)) &&
+		   !answer_yes(j, A_PUB_VIA_ROOT)) {
 		wp_sql_add(&j->cure,
 			   "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
 			   publication);
 		FOUND_WARN(j, "publication_root",
 			   "rows arrive under the names of the partitions: walpost looks up the "
 			   "root of each, which fails for detached or dropped partitions unless "
-			   "outbox.leaves covers them");
+			   "outbox.leaves covers them%s",
+			   *j->wanted->ignore
+				   ? "; their rows are discarded where outbox.ignore does"
+				   : "");
 	}
 }
 
@@ -396,11 +443,43 @@ void wp_judge_publication(struct judge *j)
 	judge_others(j);
 }
 
+/* Of all tables of a pattern; and what of those to come? */
+static void judge_memberships(struct judge *j)
+{
+	long count = answer_number(j, A_TABLE_FITTING);
+	long lacking = answer_yes(j, A_PUB_ALL) ? 0 : answer_number(j, A_TABLE_FITTING_UNLISTED);
+	const char *publication = j->options->publication;
+
+	if (lacking > 0) {
+		wp_sql_add(
+			&j->cure,
+			"-- add each to the publication (ALTER PUBLICATION %I ADD TABLE ONLY "
+			"...), or publish whole schemas or all tables, which includes later ones",
+			publication);
+		FOUND_LOST(j, "publication_table",
+			   "publication %s lacks %ld of the %ld tables that fit the pattern "
+			   "(the newest is %s)" NOT_BEFORE,
+			   publication, lacking, count, j->quoted);
+	} else if (answer_yes(j, A_PUB_ALL)) {
+		FOUND_OK(j, "publication_table", "publication %s has all tables, also later ones",
+			 publication);
+	} else {
+		FOUND_OK(j, "publication_table",
+			 "publication %s has the %ld tables that fit the pattern; a later one is "
+			 "relayed only if its schema is published (FOR TABLES IN SCHEMA), or after "
+			 "ALTER PUBLICATION ... ADD TABLE",
+			 publication, count);
+	}
+}
+
 void wp_judge_published_table(struct judge *j)
 {
 	if (answer_null(j, A_PUB) || !is_table(j))
 		return;
-	judge_membership(j);
+	if (j->table->is_pattern)
+		judge_memberships(j);
+	else
+		judge_membership(j);
 	judge_root(j);
 	judge_columns_published(j);
 	judge_filter(j);

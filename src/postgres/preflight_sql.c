@@ -2,6 +2,7 @@
 
 #include "preflight_judge.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/sql.h"
 
 /*
@@ -11,6 +12,7 @@
  * there are: the text stays short, and is planned once.
  *
  *   tables  the outbox tables            columns  the columns that each needs
+ *   fitting the tables that a pattern stands for, of each pattern
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
  *   mates   the tables of all outboxes, and what they are partitions of or have as such
@@ -21,7 +23,7 @@
  *   tab     it
  *   alike   tables whose names differ from its in case only, and that are no outbox's
  *   up      it and the tables it is a partition of
- *   ours    up and its own partitions, at all levels
+ *   ours    up and its own partitions, at all levels; and all tables that fit its pattern
  *   leaf    where its rows are stored; covered: listed, or one above it is
  *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
@@ -35,18 +37,29 @@ static const char with[] =
 	"    JOIN pg_namespace n ON n.nspname = t.schema\n"
 	"    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name)\n"
 	"  SELECT oid FROM there\n"
+	"  UNION SELECT oid FROM fitting\n"
+	"  UNION SELECT p.relid FROM fitting f, pg_partition_tree(f.oid::regclass) p\n"
+	"    WHERE f.relkind = 'p'\n"
 	"  UNION SELECT a.relid FROM there h, pg_partition_ancestors(h.oid::regclass) a\n"
 	"  UNION SELECT p.relid FROM there h, pg_partition_tree(h.oid::regclass) p),\n"
 	"listed AS (SELECT c.oid, to_jsonb(t) AS j,\n"
-	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted\n"
+	"    quote_ident(t.schemaname) || '.' || quote_ident(t.tablename) AS quoted\n"
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
 	/* Rows of these are passed over: see outbox/outboxes.c. */
 	"    AND NOT (t.schemaname = 'walpost' AND t.tablename IN ('slot_checkpoint', 'skip'))\n"
-	"  JOIN pg_namespace n ON n.nspname = t.schemaname\n"
-	"  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename),\n"
+	/* By both parts of the index, also where thousands have the same name. */
+	"  CROSS JOIN LATERAL (SELECT c.oid FROM pg_class c WHERE c.relname = t.tablename\n"
+	"    AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = "
+	"t.schemaname)\n"
+	"    OFFSET 0) c),\n"
 	"checkpoint AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
 	"c.relnamespace\n"
-	"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND c.relkind = 'r')\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND c.relkind = 'r'),\n"
+	"reissue AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
+	"c.relnamespace\n"
+	"  WHERE n.nspname = 'walpost' AND c.relname = 'reissue' AND c.relkind = 'r'),\n"
+	"reissue_pub AS (SELECT * FROM pg_publication WHERE pubname = '" WP_REISSUE_PUBLICATION
+	"')\n"
 	"SELECT answer.*, asked.at FROM tables asked CROSS JOIN LATERAL (\n"
 	"WITH tab AS (SELECT c.oid, c.relkind, c.relpersistence FROM pg_class c\n"
 	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
@@ -57,7 +70,7 @@ static const char with[] =
 	"    AND lower(c.relname) = lower(asked.name) AND c.oid NOT IN (SELECT oid FROM mates)),\n"
 	"up AS (SELECT oid FROM tab UNION\n"
 	"  SELECT relid FROM pg_partition_ancestors((SELECT oid FROM tab)::regclass)),\n"
-	"ours AS (SELECT oid FROM up UNION\n"
+	"ours AS (SELECT oid FROM up UNION SELECT oid FROM fitting WHERE at = asked.at UNION\n"
 	"  SELECT relid FROM pg_partition_tree((SELECT oid FROM tab)::regclass)),\n"
 	"leaf AS (SELECT c.oid, c.relkind AS kind, c.relpersistence AS persistence,\n"
 	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
@@ -74,6 +87,35 @@ static const char with[] =
 	"    AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped\n"
 	"  WHERE w.table_at = asked.at)\n"
 	"SELECT ";
+
+/*
+ * A pattern's newest table stands for all, which are made alike; without one, the row is of no table.
+ */
+static const char tables_sql[] =
+	"),\n"
+	/* Each by itself: the planner, who takes few to fit, would look into each schema for each name. */
+	"spaces AS MATERIALIZED (SELECT g.at, n.oid, n.nspname FROM given g\n"
+	"  JOIN pg_catalog.pg_namespace n ON n.nspname LIKE g.schema\n"
+	"    AND n.nspname NOT IN ('walpost', 'information_schema') AND n.nspname !~ '^pg_'\n"
+	"  WHERE g.is_pattern),\n"
+	"named AS MATERIALIZED (SELECT g.at, c.oid, c.relnamespace, c.relkind, c.relname FROM "
+	"given g\n"
+	"  JOIN pg_catalog.pg_class c ON c.relname LIKE g.name\n"
+	"    AND c.relkind IN ('r', 'p') AND NOT c.relispartition\n"
+	"  WHERE g.is_pattern),\n"
+	/* One that has a section of its own is of that; of several patterns the first has it. */
+	"fitting AS (SELECT DISTINCT ON (c.oid) s.at, c.oid, c.relkind, s.nspname, c.relname\n"
+	"  FROM spaces s JOIN named c ON c.relnamespace = s.oid AND c.at = s.at\n"
+	"  WHERE NOT EXISTS (SELECT FROM given g WHERE NOT g.is_pattern\n"
+	"    AND g.schema = s.nspname AND g.name = c.relname)\n"
+	"  ORDER BY c.oid, s.at),\n"
+	"tables (at, schema, name, is_pattern) AS (\n"
+	"  SELECT at, schema::name, name::name, false FROM given WHERE NOT is_pattern\n"
+	"  UNION ALL\n"
+	"  SELECT g.at, coalesce(f.nspname, ''), coalesce(f.relname, ''), true FROM given g\n"
+	"  LEFT JOIN (SELECT DISTINCT ON (at) * FROM fitting ORDER BY at, oid DESC) f ON f.at = "
+	"g.at\n"
+	"  WHERE g.is_pattern),\n";
 
 static const char with_end[] = ") answer\nORDER BY asked.at";
 
@@ -99,13 +141,25 @@ static struct number number_text(size_t number)
 
 void wp_preflight_add_tables(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
-	wp_sql_add(sql, "tables (at, schema, name) AS (VALUES ");
+	wp_sql_add(sql, "given (at, schema, name, is_pattern) AS (VALUES ");
 	for (size_t i = 0; i < wanted->count; i++)
-		wp_sql_add(sql, "%s(%s, %L::name, %L::name)", i > 0 ? ", " : "",
-			   number_text(i).text, wanted->tables[i].schema, wanted->tables[i].name);
+		wp_sql_add(sql, "%s(%s, %L::text, %L::text, %s)", i > 0 ? ", " : "",
+			   number_text(i).text, wanted->tables[i].schema, wanted->tables[i].name,
+			   wanted->tables[i].is_pattern ? "true" : "false");
 	if (wanted->count == 0)
-		wp_sql_add(sql, "(0, ''::name, ''::name)");
-	wp_sql_add(sql, "),\n");
+		wp_sql_add(sql, "(0, ''::text, ''::text, false)");
+	wp_sql_add(sql, "%s", tables_sql);
+}
+
+void wp_tables_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
+{
+	wp_sql_add(sql, "WITH ");
+	wp_preflight_add_tables(sql, wanted);
+	wp_sql_add(sql,
+		   "every (at, schema, name) AS (\n"
+		   "  SELECT at, schema, name FROM given WHERE NOT is_pattern\n"
+		   "  UNION ALL SELECT at, nspname, relname FROM fitting)\n"
+		   "SELECT * FROM every ORDER BY at, schema COLLATE \"C\", name COLLATE \"C\"");
 }
 
 static void add_columns(struct wp_sql *sql, const struct wp_requirements *wanted)

@@ -36,6 +36,70 @@ void wp_checkpoint_grant_sql(struct wp_sql *sql, const char *role)
 	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.skip TO %I;\n", role);
 }
 
+void wp_reissue_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT, DELETE ON walpost.reissue TO %I;\n", role);
+}
+
+void wp_retried_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql,
+		   "GRANT SELECT, INSERT, UPDATE ON walpost.dead_letters_retried, walpost.replay "
+		   "TO %I;\n",
+		   role);
+}
+
+void wp_parked_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql,
+		   "GRANT SELECT, INSERT, UPDATE, DELETE ON walpost.parked, walpost.parking TO "
+		   "%I;\n",
+		   role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT ON walpost.parked_acts TO %I;\n", role);
+}
+
+void wp_schedule_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql,
+		   "GRANT EXECUTE ON FUNCTION walpost.move_due(integer), "
+		   "walpost.scheduled_state() TO %I;\n",
+		   role);
+}
+
+void wp_cleanup_grant_sql(struct wp_sql *sql, const char *role)
+{
+	wp_sql_add(sql, "GRANT USAGE ON SCHEMA walpost TO %I;\n", role);
+	wp_sql_add(sql, "GRANT SELECT, INSERT, UPDATE, DELETE ON walpost.cleanup_floor TO %I;\n",
+		   role);
+	wp_sql_add(sql, "GRANT SELECT ON walpost.cleanup_detached TO %I;\n", role);
+	wp_sql_add(sql,
+		   "GRANT EXECUTE ON FUNCTION walpost.cleanup_look_partition, "
+		   "walpost.cleanup_remove_partition TO %I;\n",
+		   role);
+}
+
+static bool is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '$';
+}
+
+bool wp_publication_is_reissue(const char *said)
+{
+	const size_t size = strlen(WP_REISSUE_PUBLICATION);
+
+	for (const char *at = strstr(said, WP_REISSUE_PUBLICATION); at != NULL;
+	     at = strstr(at + size, WP_REISSUE_PUBLICATION)) {
+		if ((at == said || !is_of_name(at[-1])) && !is_of_name(at[size]))
+			return true;
+	}
+	return false;
+}
+
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table *table)
 {
 	wp_sql_add(sql, "CREATE TABLE IF NOT EXISTS %I.%I (", table->schema, table->name);
@@ -48,8 +112,13 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 			       const struct wp_requirements *wanted)
 {
-	wp_sql_add(sql, "CREATE PUBLICATION %I", publication);
+	bool has_pattern = false;
+
 	for (size_t i = 0; i < wanted->count; i++)
+		has_pattern = has_pattern || wanted->tables[i].is_pattern;
+	wp_sql_add(sql, "CREATE PUBLICATION %I%s", publication,
+		   has_pattern ? " FOR ALL TABLES" : "");
+	for (size_t i = 0; i < wanted->count && !has_pattern; i++)
 		wp_sql_add(sql, "%s ONLY %I.%I", i ? "," : " FOR TABLE", wanted->tables[i].schema,
 			   wanted->tables[i].name);
 	wp_sql_add(sql, "\n  WITH (publish = 'insert', publish_via_partition_root = true);\n");

@@ -150,14 +150,31 @@ static void on_writable(struct ev_loop *loop, ev_io *w, int events)
 	finish(q, &failure);
 }
 
+static bool send(PGconn *pg, const struct wp_query_statement *s)
+{
+	if (PQsetnonblocking(pg, 1) != 0)
+		return false;
+	return s->count == 0 ? PQsendQuery(pg, s->sql)
+			     : PQsendQueryParams(pg, s->sql, (int)s->count, NULL, s->values, NULL,
+						 NULL, 0);
+}
+
 enum wp_rc wp_query_new(struct ev_loop *loop, PGconn *pg, const char *sql, wp_query_done done,
 			void *arg, struct wp_query **ret, struct wp_error *error)
+{
+	const struct wp_query_statement statement = { .sql = sql };
+	return wp_query_statement_new(loop, pg, &statement, done, arg, ret, error);
+}
+
+enum wp_rc wp_query_statement_new(struct ev_loop *loop, PGconn *pg,
+				  const struct wp_query_statement *statement, wp_query_done done,
+				  void *arg, struct wp_query **ret, struct wp_error *error)
 {
 	struct wp_query *q = calloc(1, sizeof(*q));
 	if (!q)
 		return wp_error_set(error, WP_NOMEM, "out of memory for an SQL query");
 	*q = (struct wp_query){ .loop = loop, .pg = pg, .done = done, .arg = arg };
-	if (PQsetnonblocking(pg, 1) != 0 || !PQsendQuery(pg, sql)) {
+	if (!send(pg, statement)) {
 		free(q);
 		return wp_error_set(error, WP_IO, "cannot send SQL to the server: %s",
 				    PQerrorMessage(pg));

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "walpost/base/worker.h"
+#include "walpost/login/login.h"
 #include "walpost/postgres/connection_plan.h"
 
 /* What the thread works on; it outlives the wp_resolve when that is abandoned. */
@@ -14,7 +15,11 @@ struct task {
 	bool *finished; /* the wp_resolve's; for `done` only, which an abandoned task never sees */
 	struct wp_addresses wanted;
 	struct wp_addresses found;
-	struct wp_error error; /* of the last name that gave nothing */
+	struct wp_login *login;	 /* held; NULL: none */
+	struct wp_address first; /* as the user wrote it, and to whom the password is for */
+	char user[256];
+	struct wp_token token;
+	struct wp_error error; /* of the last name that gave nothing, or of the login */
 };
 
 struct wp_resolve {
@@ -62,6 +67,23 @@ static void look_up(struct task *t, const struct wp_address *name)
 	freeaddrinfo(infos);
 }
 
+static void fetch(struct task *t)
+{
+	struct wp_error error;
+	const struct wp_login_request request = {
+		.host = t->first.host,
+		.port = *t->first.port ? t->first.port : "5432",
+		.user = t->user,
+		.oidc = { "", "", "", "" },
+		.ca_file = "",
+	};
+	enum wp_rc rc = wp_login_get(t->login, &request, &t->token, &error);
+	if (rc == WP_OK)
+		return;
+	(void)wp_error_set(&t->error, rc, "there is no password: %s", error.text);
+	t->found.count = 0;
+}
+
 static void run(void *arg)
 {
 	struct task *t = arg;
@@ -70,12 +92,21 @@ static void run(void *arg)
 			look_up(t, &t->wanted.list[i]);
 		else
 			add(&t->found, &t->wanted.list[i]);
+	if (t->login && t->found.count > 0)
+		fetch(t);
 	(void)atomic_fetch_sub(&running, 1);
+}
+
+static void free_task(struct task *t)
+{
+	wp_login_free(t->login);
+	wp_token_release(&t->token);
+	free(t);
 }
 
 static void drop(void *arg)
 {
-	free(arg);
+	free_task(arg);
 }
 
 static void done(void *arg)
@@ -95,8 +126,9 @@ static void on_collectable(struct ev_loop *loop, ev_io *w, int events)
 	ev_io_stop(loop, &r->collectable);
 	struct task *t = r->task;
 	r->task = NULL;
-	r->done(r->arg, t->found.count ? &t->found : NULL, t->found.count ? NULL : &t->error);
-	free(t);
+	const struct wp_resolved resolved = { .addresses = t->found, .password = t->token.text };
+	r->done(r->arg, t->found.count ? &resolved : NULL, t->found.count ? NULL : &t->error);
+	free_task(t);
 }
 
 static enum wp_rc take_place(struct wp_error *error)
@@ -104,10 +136,11 @@ static enum wp_rc take_place(struct wp_error *error)
 	if (atomic_fetch_add(&running, 1) < WP_RESOLVE_RUNNING_MAX)
 		return WP_OK;
 	(void)atomic_fetch_sub(&running, 1);
-	return wp_error_set(error, WP_FULL,
-			    "%d name resolutions are still pending; check the name servers of this "
-			    "host, or write hostaddr into postgres.conninfo",
-			    WP_RESOLVE_RUNNING_MAX);
+	return wp_error_set(
+		error, WP_FULL,
+		"%d name resolutions or logins are still pending; check the name servers "
+		"of this host, or write hostaddr into postgres.conninfo",
+		WP_RESOLVE_RUNNING_MAX);
 }
 
 static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)
@@ -128,8 +161,8 @@ static enum wp_rc begin(struct wp_resolve *r, struct wp_error *error)
 }
 
 enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wanted,
-			  wp_resolve_done done_, void *arg, struct wp_resolve **ret,
-			  struct wp_error *error)
+			  const struct wp_connection_plan *plan, wp_resolve_done done_, void *arg,
+			  struct wp_resolve **ret, struct wp_error *error)
 {
 	enum wp_rc rc = take_place(error);
 	if (rc != WP_OK)
@@ -140,13 +173,18 @@ enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wante
 		*r = (struct wp_resolve){ .loop = loop, .done = done_, .arg = arg, .task = t };
 		t->finished = &r->finished;
 		t->wanted = *wanted;
+		t->first = plan->addresses.list[0];
+		(void)snprintf(t->user, sizeof(t->user), "%s", plan->user);
+		if (plan->login)
+			t->login = wp_login_hold(plan->login);
 		rc = begin(r, error);
 	} else {
 		rc = wp_error_set(error, WP_NOMEM, "out of memory for a name resolution");
 	}
 	if (rc != WP_OK) {
 		(void)atomic_fetch_sub(&running, 1);
-		free(t);
+		if (t)
+			free_task(t);
 		free(r);
 		return rc;
 	}

@@ -11,6 +11,7 @@
 #include "walpost/postgres/copy.h"
 #include "walpost/postgres/last_checkpoint.h"
 #include "walpost/postgres/probe.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/stream.h"
 #include "walpost/postgres/stream_facts.h"
@@ -63,6 +64,14 @@ struct stream {
 	bool was_ready;
 	wp_lsn start_at;
 	enum wp_transfer transfer;
+	/*
+	 * The server looks publications up as of each place in the log. Whether that of walpost.reissue
+	 * existed at the one where a stream begins, only the server can tell: so it is asked for,
+	 * and what begins before this is read without it once the server has refused.
+	 */
+	wp_lsn reissue_not_before;
+	bool reads_reissue;   /* the stream */
+	bool reissue_refused; /* until it is known how far the log is */
 };
 
 static struct stream *of(struct wp_source *s)
@@ -163,6 +172,9 @@ static void on_facts(void *arg, struct wp_stream_facts_answer *answer,
 		return;
 	}
 	s->view.facts = answer->source;
+	if (s->reissue_refused)
+		s->reissue_not_before = s->view.facts.reissue_lsn;
+	s->reissue_refused = false;
 	take_partitions(s, &answer->partitions);
 	s->self = answer->self;
 	if (s->view.facts.slot_active)
@@ -356,21 +368,33 @@ static void on_copy(void *arg)
 		s->streaming = s->self;
 		s->told = wp_lsn_max(s->told, s->begun.slot_confirmed);
 	}
-	if (state == WP_COPY_FAILED)
+	if (state == WP_COPY_FAILED) {
 		s->view.failure = *wp_copy_failure(s->copy);
+		s->reissue_refused = s->view.failure.reissue_missing;
+	}
 	enter(s, states[state]);
+}
+
+/* The configured one may be it: then it is asked for by that name. */
+static bool adds_reissue(const struct stream *s)
+{
+	return strcmp(s->setup.options->publication, WP_REISSUE_PUBLICATION) != 0;
 }
 
 static void start_copy(struct stream *s)
 {
+	bool exists = s->view.facts.reissue_lsn != 0 && adds_reissue(s);
 	struct wp_copy_setup setup = {
 		.slot = s->setup.options->slot,
 		.publication = s->setup.options->publication,
+		.reissue = exists && s->start_at >= s->reissue_not_before,
 		.at = s->start_at,
 		.transfer = s->transfer,
 		.wake = { on_copy, s },
 	};
 	struct wp_error error;
+	s->reads_reissue = setup.reissue;
+	s->view.reissue_from = exists && !setup.reissue ? s->reissue_not_before : 0;
 	enum wp_rc rc = wp_copy_new(s->loop, pg_of(s), &setup, &s->copy, &error);
 	if (rc != WP_OK)
 		fail_with(s, rc, &error);
@@ -516,6 +540,8 @@ static void on_watched(void *arg)
 {
 	struct stream *s = arg;
 	s->view.health = *wp_watch_health(s->watch);
+	if (!s->reads_reissue && s->view.reissue_from == 0 && adds_reissue(s))
+		s->view.reissue_from = s->view.health.reissue_lsn;
 	wake(s);
 }
 
@@ -672,4 +698,9 @@ void wp_stream_free(struct wp_source *source)
 	drop_connection(s);
 	wp_partitions_release(&s->view.partitions);
 	free(s);
+}
+
+const PGconn *wp_stream_connection(const struct wp_source *source)
+{
+	return pg_of((const struct stream *)source);
 }

@@ -6,6 +6,7 @@
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/partitions.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/postgres/publication.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/stream_facts.h"
@@ -38,6 +39,7 @@ enum slot_column {
 	SLOT_TIMEOUT_MS,
 	SLOT_CHECKPOINT_READABLE,
 	SLOT_CHECKPOINT_WRITABLE,
+	SLOT_REISSUE,
 	SLOT_COLUMNS,
 };
 
@@ -46,7 +48,10 @@ static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
 	"  %s, self.backend_start, timeout.setting,\n"
 	"  coalesce(w.whole AND w.usable AND w.readable, false),\n"
-	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false)\n"
+	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false),\n"
+	"  CASE WHEN NOT pg_catalog.pg_is_in_recovery() AND EXISTS (SELECT FROM\n"
+	"    pg_catalog.pg_publication WHERE pubname = '" WP_REISSUE_PUBLICATION "')\n"
+	"    THEN pg_catalog.pg_current_wal_insert_lsn() END\n"
 	"FROM pg_catalog.pg_replication_slots s\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity holder ON holder.pid = s.active_pid\n"
 	"LEFT JOIN pg_catalog.pg_stat_activity self ON self.pid = %s\n"
@@ -242,7 +247,10 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 	(void)snprintf(self->started, sizeof(self->started), "%s",
 		       value(result, SLOT_SELF_STARTED));
 	facts->checkpoint_writable = *value(result, SLOT_CHECKPOINT_WRITABLE) == 't';
-	return WP_OK;
+	facts->reissue_lsn = 0;
+	return PQgetisnull(result, 0, SLOT_REISSUE)
+		       ? WP_OK
+		       : read_lsn(value(result, SLOT_REISSUE), &facts->reissue_lsn);
 }
 
 static void on_slot(void *arg, const PGresult *result, const struct wp_source_failure *failure)
@@ -256,8 +264,8 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 		char what[256];
 		(void)snprintf(what, sizeof(what),
 			       "replication slot \"%.64s\" no longer exists, and the WAL that it "
-			       "kept is gone; run walpost slot create, walpost slot accept, and "
-			       "insert the missed events again",
+			       "kept is gone; run walpost backfill --missing, which sends the rows "
+			       "that Kafka does not have and creates the slot",
 			       f->setup.options->slot);
 		fail(f, WP_REACT_STOP_HUMAN, what);
 		return;

@@ -15,6 +15,11 @@ void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms)
 	d->confirmed_ms = now_ms;
 }
 
+void wp_delivery_settled(struct wp_delivery *d)
+{
+	d->settled++;
+}
+
 void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms)
 {
 	/* What waited while there was no stream has not waited for Kafka. */
@@ -27,9 +32,9 @@ bool wp_delivery_step(struct wp_delivery *d, const char *cause, int64_t now_ms)
 {
 	const char *before = d->stalled;
 	bool waits = cause != NULL;
-	bool moved = d->confirmed > d->seen;
+	bool moved = d->confirmed + d->settled > d->seen;
 
-	d->seen = d->confirmed;
+	d->seen = d->confirmed + d->settled;
 	/* Turns may lie far apart while nothing happens: from this one on it waits. */
 	if (moved || (before == NULL && !(waits && d->waits)))
 		d->since_ms = now_ms;

@@ -16,7 +16,8 @@
 struct wp_delivery {
 	uint64_t confirmed;   /* events, by this process */
 	int64_t confirmed_ms; /* the last; INT64_MIN: none */
-	uint64_t seen;	      /* of these, as of the last turn */
+	uint64_t settled;     /* otherwise: parked */
+	uint64_t seen;	      /* of both, as of the last turn */
 	bool waits;	      /* likewise */
 	int64_t since_ms;     /* when something was confirmed last, or began to wait */
 	int64_t waited_ms;    /* when something waited last */
@@ -26,6 +27,8 @@ struct wp_delivery {
 void wp_delivery_init(struct wp_delivery *d);
 /* One event. */
 void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms);
+/* An event that is not to be confirmed is settled. */
+void wp_delivery_settled(struct wp_delivery *d);
 /* A stream begins. */
 void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms);
 /*

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walpost/base/hash.h"
 #include "walpost/relay/meter.h"
 
 #define SECOND INT64_C(1000000)
@@ -54,16 +55,6 @@ void wp_meter_tick(struct wp_meter *m, int64_t now_ms)
 	m->now_ms = now_ms;
 }
 
-/* FNV-1a. */
-static uint32_t hash_of(struct wp_span name)
-{
-	uint32_t hash = 2166136261U;
-
-	for (size_t i = 0; i < name.size; i++)
-		hash = (hash ^ name.data[i]) * 16777619U;
-	return hash;
-}
-
 static uint32_t add_topic(struct wp_meter *m, struct wp_span name, uint16_t *slot)
 {
 	if (m->topic_count > WP_METER_TOPICS || name.size >= sizeof(m->topics[0].name))
@@ -76,7 +67,7 @@ static uint32_t add_topic(struct wp_meter *m, struct wp_span name, uint16_t *slo
 /* Three slots of four stay free: each search ends. */
 static uint32_t find_topic(struct wp_meter *m, struct wp_span name)
 {
-	for (uint32_t at = hash_of(name);; at++) {
+	for (uint32_t at = (uint32_t)wp_hash(WP_HASH_BEGIN, name);; at++) {
 		uint16_t *slot = &m->slots[at % SLOT_COUNT];
 		if (*slot == 0)
 			return add_topic(m, name, slot);

@@ -32,6 +32,12 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 	rc = wp_meter_init(&r->meter, options->in_flight_events);
 	if (rc != WP_OK)
 		goto fail;
+	if (options->poison == WP_POISON_PARK)
+		rc = wp_parking_new(&options->park, options->epoch,
+				    options->dead_letter_topic[0] != '\0', setup->parked,
+				    &r->parking);
+	if (rc != WP_OK)
+		goto fail;
 	rc = wp_pipeline_new(
 		&(struct wp_pipeline_setup){
 			.outboxes = setup->task.outboxes,
@@ -44,6 +50,7 @@ enum wp_rc wp_relay_new(const struct wp_relay_setup *setup, struct wp_relay **re
 			.ledger = &r->ledger,
 			.meter = &r->meter,
 			.sink = setup->sink,
+			.parking = r->parking,
 		},
 		&r->pipeline, error);
 	if (rc != WP_OK)
@@ -60,6 +67,7 @@ void wp_relay_free(struct wp_relay *r)
 	if (r == NULL)
 		return;
 	wp_pipeline_free(r->pipeline);
+	wp_parking_free(r->parking);
 	wp_ledger_release(&r->ledger);
 	wp_meter_release(&r->meter);
 	free(r);
@@ -165,6 +173,12 @@ static bool reports_no_more(const struct wp_relay *r, struct wp_now now)
 	       now.ms - r->machine.entered_ms >= WP_SINK_BROKEN_MS;
 }
 
+/* Events are on their way to walpost.parked. */
+static bool parks(const struct wp_relay *r, bool sink_rests)
+{
+	return r->parking != NULL && wp_parking_end(r->parking, sink_rests);
+}
+
 static bool is_at_rest(const struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
@@ -176,7 +190,8 @@ static bool is_at_rest(const struct wp_relay *r, struct wp_now now)
 	case WP_REWINDING:
 		return is_empty || reports_no_more(r, now);
 	case WP_DRAINING: /* what waits for its topic, or for an answer about it, comes again */
-		return is_empty || v->in_flight == v->queued;
+		is_empty = is_empty || v->in_flight == v->queued;
+		return !parks(r, is_empty) && is_empty;
 	default:
 		return false;
 	}
@@ -234,6 +249,7 @@ static int64_t due(const struct wp_relay *r)
 	int64_t at_ms = wp_sooner(r->machine.deadline_ms, r->setup.sink->ops->due(r->setup.sink));
 
 	at_ms = wp_sooner(at_ms, wp_relay_renew_due(r));
+	at_ms = wp_sooner(at_ms, wp_relay_parking_due(r));
 	at_ms = wp_sooner(at_ms, wp_relay_sink_due(r));
 	if (state == WP_PAUSED && r->question.open)
 		at_ms = wp_sooner(at_ms, r->question.due_ms);
@@ -258,7 +274,12 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	wp_relay_watch_change(r, now);
 	wp_relay_watch_sink(r, now);
 	wp_relay_watch_source(r, now);
+	wp_relay_park(r, now);
+	if (wp_relay_reads(r) && source_needs_turn(r)) /* it was heard out: nothing more is read */
+		wp_relay_watch_source(r, now);
+	wp_relay_clean(r);
 	wp_relay_end_isolation(r, now);
+	wp_relay_drain(r, now);
 	wp_relay_try_again(r, now);
 	if (r->machine.state == WP_STREAMING)
 		more = wp_relay_take_frames(r, written_before, now) || more;
@@ -271,8 +292,12 @@ enum wp_step wp_relay_step(struct wp_relay *r, struct wp_now now)
 	}
 	keep_time(r, now);
 	hold(r, now);
-	if (r->machine.state == WP_STOPPED)
+	if (r->machine.state == WP_STOPPED) {
+		if (r->stop.drain.state == WP_DRAIN_STOPS && r->stop.exit_code == 0)
+			wp_relay_note(r, WP_NOTE_INFO, "drained")->lsn =
+				wp_ledger_confirmed_lsn(&r->ledger);
 		return WP_STEP_OVER;
+	}
 	enum wp_step wants = more || source_needs_turn(r) ? WP_STEP_MORE : WP_STEP_WAIT;
 	wp_standstill_rest(&r->standstill, wants == WP_STEP_MORE ? now.ms : due(r));
 	return wants;
@@ -341,6 +366,7 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.entered_ms = r->machine.entered_ms,
 		.deadline_ms = r->machine.deadline_ms,
 		.counts = *wp_pipeline_counts(r->pipeline),
+		.dropped = wp_pipeline_dropped(r->pipeline),
 		.confirmed = r->delivery.confirmed,
 		.reconnects = r->retry.reconnects,
 		.renewals = r->renewal.count,
@@ -373,13 +399,17 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.waiting = r->topic.on || sink->state == WP_SINK_WAITING,
 		.waiting_topic = r->topic.on ? r->topic.topic : sink->topic,
 		.waiting_ms = r->topic.on ? r->topic.since_ms : INT64_MIN,
+		.waiting_subject = r->pending.schema.on ? r->pending.schema.topic : NULL,
 		.holder = r->machine.state == WP_STANDBY
 				  ? wp_relay_source(r)->facts.checkpoint_owner
 				  : "",
+		.cleanup = r->setup.cleanup != NULL ? r->setup.cleanup->ops->view(r->setup.cleanup)
+						    : NULL,
 		.halt_event = r->stop.halt_event,
 		.halt_error = r->stop.halt_error.text,
 	};
 	memcpy(ret->moves_to, r->machine.moves_to, sizeof(ret->moves_to));
+	wp_relay_parking_figures(r, &ret->parking);
 }
 
 bool wp_relay_lag(const struct wp_relay_snapshot *s, uint64_t *ret)

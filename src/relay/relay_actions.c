@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "relay_internal.h"
+#include "walpost/outbox/subjects.h"
 #include "walpost/relay/faults.h"
 
 /* -- the edges, shortened ------------------------------------------------- */
@@ -95,12 +96,18 @@ static void act_restart(struct wp_relay *r)
 							    : wp_ledger_confirmed_lsn(&r->ledger);
 
 	r->setup.sink->ops->restart(r->setup.sink, wp_isolation_restart(&r->isolation));
+	if (r->parking != NULL)
+		wp_parking_forget(r->parking);
 	wp_ledger_forget(&r->ledger, from);
+	wp_drain_begin(&r->stop.drain, WP_DRAIN_REREAD);
 }
 
 static void act_take_over(struct wp_relay *r)
 {
+	if (r->parking != NULL)
+		wp_parking_forget(r->parking);
 	wp_ledger_forget(&r->ledger, wp_relay_source(r)->facts.slot_confirmed);
+	wp_drain_begin(&r->stop.drain, WP_DRAIN_REREAD);
 	wp_feedback_forget(&r->feedback);
 }
 
@@ -138,6 +145,10 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	wp_checkpoint_schedule_begin(&r->checkpoint, v->unclaimed, confirmed_lsn,
 				     r->delivery.confirmed, now.ms);
 	wp_delivery_begin(&r->delivery, now.ms);
+	wp_drain_begin(&r->stop.drain, WP_DRAIN_BEHIND);
+	/* The slot is ours: what is parked is known before the first frame is taken. */
+	if (r->parking != NULL)
+		wp_parking_begin(r->parking, confirmed_lsn);
 }
 
 static void act_read(struct wp_relay *r, enum wp_reading reading)
@@ -351,13 +362,23 @@ void wp_relay_halt_for_event(struct wp_relay *r, const char *event, const struct
 		wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
 		wp_position_text(&e->position, position), sent, reason->text,
 		is_its_fault && r->setup.options->poison == WP_POISON_STOP
-			? "To send it and similar later events to a dead-letter topic, and deliver "
-			  "the rest: set relay.poison = dead-letter and relay.dead_letter.topic, "
-			  "and start again. "
+			? "To park it and later events of its aggregate, and deliver the rest: "
+			  "set relay.poison = park (walpost init creates the tables). To send "
+			  "it to a dead-letter topic instead: set relay.poison = dead-letter and "
+			  "relay.dead_letter.topic. Then start again. "
 			: "",
 		is_its_fault ? "" : " nevertheless",
 		wp_lsn_text(e->position.commit_lsn + 1, beyond));
 	wp_relay_halt(r, WP_EXIT_HUMAN, event, &error, now);
+}
+
+const struct wp_subject *wp_relay_awaited_subject(const struct wp_relay *r)
+{
+	const struct wp_subject *s = wp_pipeline_awaited(r->pipeline);
+	bool waits =
+		s != NULL && r->machine.state == WP_PAUSED && !wp_span_is_null(r->pending.frame);
+
+	return waits && s->failures > 0 ? s : NULL;
 }
 
 /* For a topic, or for anybody to ask about one. */
@@ -376,7 +397,7 @@ bool wp_relay_stops_here(const struct wp_relay *r, struct wp_now now)
 	if (!r->stop.asked)
 		return false;
 	return !wp_relay_reads(r) || !wp_pipeline_has_sent(r->pipeline) ||
-	       sink_waits(wp_relay_sink(r)) ||
+	       sink_waits(wp_relay_sink(r)) || wp_relay_awaited_subject(r) != NULL ||
 	       now.ms >=
 		       wp_stop_gives_up_commit_at(&r->stop, r->setup.options->shutdown_timeout_ms);
 }

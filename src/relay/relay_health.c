@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "relay_internal.h"
+#include "walpost/outbox/subjects.h"
 
 /* -- what is wrong ----------------------------------------------------------------- */
 
@@ -106,10 +107,16 @@ static void write_down(struct wp_relay *r)
 
 /* -- is anything confirmed? ----------------------------------------------------------- */
 
+/* Nothing is read before it is known what is parked. */
+static bool waits_to_read(const struct wp_relay *r)
+{
+	return wp_relay_parking_trouble(r) != NULL && !wp_parking_is_ready(r->parking);
+}
+
 /* What was read and is not confirmed; not a transaction of which nothing was sent to us. */
 static bool something_waits(const struct wp_relay *r)
 {
-	return r->ledger.in_flight > 0 || r->pending.refused_ms != INT64_MAX;
+	return r->ledger.in_flight > 0 || r->pending.refused_ms != INT64_MAX || waits_to_read(r);
 }
 
 /* NULL: nothing waits. */
@@ -119,8 +126,14 @@ static const char *cause_of_wait(const struct wp_relay *r)
 
 	if (!something_waits(r))
 		return NULL;
+	if (waits_to_read(r))
+		return "parked events cannot be read";
+	if (wp_relay_parking_trouble(r) != NULL)
+		return "events cannot be parked";
 	if (v->state == WP_SINK_WAITING && v->topic[0] != '\0')
 		return "a topic is missing, or this client may not write to it";
+	if (wp_relay_awaited_subject(r) != NULL)
+		return "the id of a schema is not known";
 	if (!v->reachable)
 		return "Kafka is not reachable";
 	return r->ledger.in_flight > 0 ? "Kafka answers, but confirms nothing"
@@ -132,13 +145,18 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 	const struct wp_sink_view *v = wp_relay_sink(r);
 	bool says_error = v->error.text[0] != '\0' && (v->state == WP_SINK_WAITING ||
 						       !v->reachable); /* else it is an old one */
+	const char *says = wp_relay_parking_trouble(r);
 	char what[WP_CHECKPOINT_TROUBLE_SIZE] = "";
 
+	if (says == NULL && says_error)
+		says = v->error.text;
+	else if (says == NULL && wp_relay_awaited_subject(r) != NULL)
+		says = wp_relay_awaited_subject(r)->trouble;
 	if (!wp_delivery_step(&r->delivery, cause_of_wait(r), now.ms))
 		return;
 	if (r->delivery.stalled != NULL)
 		(void)snprintf(what, sizeof(what), "%s%s%.700s", r->delivery.stalled,
-			       says_error ? ": " : "", says_error ? v->error.text : "");
+			       says != NULL ? ": " : "", says != NULL ? says : "");
 	r->setup.source->ops->trouble(r->setup.source, what, now.ms - r->delivery.since_ms);
 	if (r->feedback.sent_flush != 0)
 		write_down(r);
@@ -183,6 +201,38 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 					r->delivery.confirmed, now.ms))
 		write_down(r);
 	tell_delivery(r, now);
+}
+
+/* -- walpost drain ----------------------------------------------------------------------- */
+
+void wp_relay_drain(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_health *h = &wp_relay_source(r)->health;
+	bool rests = r->ledger.in_flight == 0 && !r->health.suspect;
+
+	if (r->stop.drain.state != WP_DRAIN_HELD || !is_watched(r) || r->stop.asked)
+		return;
+	switch (wp_drain_step(&r->stop.drain, rests, h)) {
+	case WP_DRAIN_WAITS:
+		break;
+	case WP_DRAIN_ASK:
+		wp_slot_health_asked(&r->health, now.ms);
+		r->setup.source->ops->watch(r->setup.source);
+		break;
+	case WP_DRAIN_STOP:
+		wp_relay_note(r, WP_NOTE_INFO, "draining")->lsn = r->stop.drain.lsn;
+		wp_stop_ask(&r->stop, r->setup.options->shutdown_timeout_ms, now.ms);
+		break;
+	case WP_DRAIN_GOES_ON:
+		wp_relay_note(r, WP_NOTE_INFO, "drain_void")->lsn = r->stop.drain.lsn;
+		break;
+	case WP_DRAIN_UNANSWERED:
+		(void)wp_error_set(
+			&wp_relay_note(r, WP_NOTE_WARN, "drain_void")->error, WP_OK,
+			"a mark of walpost drain was read, but the server did not answer whether "
+			"the drain still waits");
+		break;
+	}
 }
 
 int64_t wp_relay_health_due(const struct wp_relay *r)

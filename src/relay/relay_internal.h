@@ -2,7 +2,8 @@
  * What the files of the relay share: its modules side by side, each with its own state, and the
  * few things that any of the files may do. Calls go one way:
  *
- *   relay.c -> relay_source.c, relay_sink.c, relay_health.c -> relay_behind.c, relay_reload.c
+ *   relay.c -> relay_source.c, relay_sink.c, relay_parking.c, relay_cleanup.c, relay_health.c
+ *           -> relay_behind.c, relay_reload.c
  *           -> relay_actions.c -> the modules, which call none of these
  *
  * relay.c is life and time; relay_source.c and relay_sink.c are the relay's answers to what comes
@@ -14,6 +15,7 @@
 #include "delivery.h"
 #include "isolation.h"
 #include "notes.h"
+#include "parking.h"
 #include "partition_question.h"
 #include "reload.h"
 #include "stream_renewal.h"
@@ -25,7 +27,7 @@
 #include "slot_identity.h"
 #include "standstill.h"
 #include "stop.h"
-#include "tail_check.h"
+#include "walpost/relay/tail_check.h"
 #include "topic_wait.h"
 #include "walpost/base/error.h"
 #include "walpost/relay/feedback.h"
@@ -35,6 +37,16 @@
 struct wp_pending {
 	struct wp_span frame; /* null: none */
 	int64_t refused_ms;   /* the next event, first, through all streams; INT64_MAX: it is not */
+	struct wp_topic_wait
+		schema; /* for the id of its schema; the topic is a subject of a registry */
+};
+
+/* relay_parking.c: walpost.parked cannot be read or written. */
+struct wp_parking_trouble {
+	bool on;
+	bool noted;
+	int64_t since_ms;
+	int64_t note_ms; /* when it is told of, next */
 };
 
 enum { WP_REBUILD_MS = 60 * 1000 };
@@ -62,14 +74,19 @@ struct wp_relay {
 	struct wp_stream_renewal renewal;
 	struct wp_repeated_trouble stream_trouble;
 	struct wp_row_warnings warnings;
-	wp_lsn server;	  /* how far its log is known to be */
-	int64_t heard_ms; /* anything of the server, last; INT64_MIN: never */
+	wp_lsn reissue_from; /* the view's, as of this step: asked for with each frame */
+	wp_lsn server;	     /* how far its log is known to be */
+	int64_t heard_ms;    /* anything of the server, last; INT64_MIN: never */
 
 	/* The sink. */
 	struct wp_sink_watch sink;
 	struct wp_topic_wait topic;
 	struct wp_isolation isolation;
 	struct wp_delivery delivery;
+
+	/* Events that cannot be delivered; NULL unless relay.poison = park. */
+	struct wp_parking *parking;
+	struct wp_parking_trouble parking_trouble;
 
 	/* The process. */
 	struct wp_standstill standstill;
@@ -111,6 +128,8 @@ const char *wp_relay_event_kind(const struct wp_event_name *e);
 void wp_relay_take_back(struct wp_relay *r);
 /* The sink begins anew, and the stream from what is confirmed. */
 void wp_relay_rewind(struct wp_relay *r, struct wp_now now);
+/* The subject whose schema id the next event waits for, after a question that failed; NULL: none. */
+const struct wp_subject *wp_relay_awaited_subject(const struct wp_relay *r);
 /* Asked to stop, and this is a place for it. */
 bool wp_relay_stops_here(const struct wp_relay *r, struct wp_now now);
 /* How long the next event has not been taken; 0: it is, or there is none. */
@@ -142,10 +161,30 @@ int64_t wp_relay_sink_due(const struct wp_relay *r);
 /* Past the place of trouble and nothing in flight: batches again. */
 void wp_relay_end_isolation(struct wp_relay *r, struct wp_now now);
 
+/* -- relay_parking.c ------------------------------------------------------------- */
+
+/* What is parked: collects, loads, sends again. */
+void wp_relay_park(struct wp_relay *r, struct wp_now now);
+/* With `parking`. No frame is to be taken: it is not known what is parked, or something is to go alone. */
+bool wp_relay_parking_holds_up(const struct wp_relay *r);
+/* Why walpost.parked cannot be read or written; NULL: it can. */
+const char *wp_relay_parking_trouble(const struct wp_relay *r);
+int64_t wp_relay_parking_due(const struct wp_relay *r);
+void wp_relay_parking_figures(const struct wp_relay *r, struct wp_parking_figures *ret);
+/* Of a parked event that was sent again: nothing is left to be done, unless it was refused. */
+bool wp_relay_parked_report(struct wp_relay *r, const struct wp_report *report);
+
+/* -- relay_cleanup.c ------------------------------------------------------------- */
+
+/* Old rows are looked for while it streams, and removed once all that was committed before is confirmed. */
+void wp_relay_clean(struct wp_relay *r);
+
 /* -- relay_health.c ------------------------------------------------------------- */
 
 void wp_relay_watch_health(struct wp_relay *r, struct wp_now now);
 int64_t wp_relay_health_due(const struct wp_relay *r);
+/* At the mark of a drain: is it wanted still? Then the relay stops. */
+void wp_relay_drain(struct wp_relay *r, struct wp_now now);
 
 /* -- relay_source.c ------------------------------------------------------------- */
 

@@ -28,7 +28,7 @@ bool wp_relay_may_change_here(const struct wp_relay *r)
 	if (!wp_reload_waits(&r->reload) || is_too_late(r))
 		return false;
 	return !wp_relay_reads(r) || !wp_pipeline_in_transaction(r->pipeline) ||
-	       wp_relay_sink(r)->state == WP_SINK_WAITING;
+	       wp_relay_sink(r)->state == WP_SINK_WAITING || wp_relay_awaited_subject(r) != NULL;
 }
 
 static enum wp_rc take_up(struct wp_relay *r, const struct wp_relay_task *task,

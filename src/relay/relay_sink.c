@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "relay_internal.h"
+#include "walpost/outbox/subjects.h"
 #include "walpost/relay/faults.h"
 #include "walpost/relay/options.h"
 #include "walpost/relay/pending_dead_letters.h"
@@ -34,7 +35,7 @@ static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, 
 	wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
 }
 
-/* It is read again, and goes to the dead-letter topic then. */
+/* It is read again, and goes to the dead-letter topic then, or is parked. */
 static void divert(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	char reason[WP_DEAD_LETTER_REASON_SIZE];
@@ -45,8 +46,9 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 	snprintf(reason, sizeof(reason), "refused by Kafka with %s when sent alone%s", report->code,
 		 limit);
 	struct wp_error error;
-	enum wp_rc rc = wp_pipeline_divert(r->pipeline, reason);
+	enum wp_rc rc = wp_pipeline_divert(r->pipeline, reason, report->code);
 	if (rc == WP_OK) {
+		wp_backoff_reset(&r->retry.rewind); /* Kafka is well: it is the event */
 		wp_relay_rewind(r, now);
 		return;
 	}
@@ -107,16 +109,39 @@ static bool refuses_always(struct wp_relay *r, const struct wp_report *report, s
 	return true;
 }
 
+/*
+ * A parked event that went alone was refused for its own sake: it stays parked. Of the events that
+ * were sent together none is known to be the guilty one: parked ones go alone from now on.
+ */
+static bool refused_again(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
+{
+	struct wp_error reason;
+
+	if (r->parking == NULL || !report->event_level)
+		return false;
+	if (!wp_parking_went_alone(r->parking, report->ticket)) {
+		(void)!wp_parking_suspect(r->parking); /* without memory they are found out anew */
+		return false;
+	}
+	say_refused(report, &reason);
+	wp_parking_report(r->parking, report, reason.text);
+	wp_backoff_reset(&r->retry.rewind); /* Kafka is well: it is the event, as was expected */
+	wp_relay_rewind(r, now);
+	return true;
+}
+
 /* An error for a forgotten ticket counts too: its producer is still the current one. */
 static void refused(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	if (wp_fault(WP_FAULT_GO_ON_AFTER_ERROR))
 		return;
 	wp_ledger_lose(&r->ledger);
+	if (refused_again(r, report, now))
+		return;
 	bool too_late = wp_fault(WP_FAULT_HASTY_REWIND) && r->machine.state == WP_REWINDING;
 	if (report->event_level && wp_isolation_went_alone(&r->isolation, report->ticket) &&
 	    !too_late) {
-		if (r->setup.options->poison == WP_POISON_DEAD_LETTER)
+		if (r->setup.options->poison != WP_POISON_STOP)
 			divert(r, report, now);
 		else
 			halt_for_poison(r, report, now);
@@ -133,6 +158,13 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 
 static void take_report(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
+	if (wp_relay_parked_report(r, report) && report->outcome != WP_REFUSED) {
+		if (report->outcome == WP_CONFIRMED) {
+			wp_delivery_confirmed(&r->delivery, now.ms);
+			wp_backoff_reset(&r->retry.rewind);
+		}
+		return;
+	}
 	switch (report->outcome) {
 	case WP_CONFIRMED:
 		if (wp_ledger_settle(&r->ledger, report->ticket) == WP_SETTLED) {
@@ -260,6 +292,62 @@ static void wait_for_topic(struct wp_relay *r, const struct wp_sink_view *v, str
 		halt_for_permission(r, v, now);
 }
 
+/* -- the id of a schema that is waited for ---------------------------------- */
+
+/* As it would be seen if it were a topic: what one says is waited for, and how long, is alike. */
+static const struct wp_sink_view *schema_view(const struct wp_relay *r, struct wp_sink_view *ret)
+{
+	const struct wp_subject *s = wp_relay_awaited_subject(r);
+
+	ret->state = s != NULL ? WP_SINK_WAITING : WP_SINK_READY;
+	ret->reachable = s == NULL || s->is_refused;
+	(void)snprintf(ret->topic, sizeof(ret->topic), "%s",
+		       s != NULL ? s->name : ""); /* cut: for people */
+	(void)wp_error_set(&ret->error, WP_OK, "%s",
+			   s != NULL && s->trouble != NULL ? s->trouble : "");
+	return ret;
+}
+
+static void halt_for_schema(struct wp_relay *r, const struct wp_sink_view *v, struct wp_now now)
+{
+	struct wp_error error;
+
+	(void)wp_error_set(
+		&error, WP_CONFIG,
+		"%.1500s. The wait exceeded relay.topic.wait: fix the cause, then start again",
+		v->error.text);
+	wp_relay_halt(r, WP_EXIT_HUMAN, "schema_missing", &error, now);
+}
+
+static void wait_for_schema(struct wp_relay *r, struct wp_now now)
+{
+	struct wp_sink_view view;
+
+	if (!r->pending.schema.on && wp_pipeline_awaited(r->pipeline) == NULL)
+		return;
+	const struct wp_sink_view *v = schema_view(r, &view);
+	unsigned answer = wp_topic_wait_step(&r->pending.schema, r->machine.state, v,
+					     wp_ledger_confirmed_lsn(&r->ledger),
+					     r->setup.options->topic_wait_ms, now.ms);
+
+	if (answer & WP_TOPIC_NOTE)
+		wp_relay_note(r, WP_NOTE_WARN, "schema_waiting")->error = v->error;
+	if (answer & WP_TOPIC_FOUND)
+		wp_relay_note(r, WP_NOTE_INFO, "schema_found");
+	if (answer & WP_TOPIC_GIVE_UP)
+		halt_for_schema(r, v, now);
+}
+
+static int64_t schema_due(const struct wp_relay *r)
+{
+	struct wp_sink_view view;
+
+	if (!r->pending.schema.on)
+		return INT64_MAX;
+	return wp_topic_wait_due(&r->pending.schema, r->machine.state, schema_view(r, &view),
+				 r->setup.options->topic_wait_ms);
+}
+
 /* -- outages and stalls ------------------------------------------------------ */
 
 static void say_what_waits(const struct wp_relay *r, struct wp_now now, struct wp_error *ret)
@@ -377,6 +465,7 @@ void wp_relay_watch_sink(struct wp_relay *r, struct wp_now now)
 		return;
 	watch_reach(r, v, now);
 	wait_for_topic(r, v, now);
+	wait_for_schema(r, now);
 	if (v->state == WP_SINK_FAILED)
 		leave_failed(r, v, now);
 	if (v->state == WP_SINK_BROKEN)
@@ -406,6 +495,7 @@ int64_t wp_relay_sink_due(const struct wp_relay *r)
 		wp_sink_watch_due(&r->sink, v, &use),
 		wp_topic_wait_due(&r->topic, r->machine.state, v, r->setup.options->topic_wait_ms));
 
+	due = wp_sooner(due, schema_due(r));
 	return v->state == WP_SINK_BROKEN ? wp_sooner(due, broken_due(r)) : due;
 }
 

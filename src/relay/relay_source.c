@@ -130,7 +130,8 @@ static void failed(struct wp_relay *r, const struct wp_source_failure *f, struct
 	r->retry.reconnects += had_begun(r);
 	wp_relay_handle(r, f->reaction == WP_REACT_LET_GO ? WP_LET_GO : WP_LOST, now);
 	if (r->machine.state == WP_BACKING_OFF) {
-		struct wp_note *n = wp_relay_note(r, level, "stream_broken");
+		struct wp_note *n = wp_relay_note(r, f->reissue_missing ? WP_NOTE_INFO : level,
+						  "stream_broken");
 		n->error = f->error;
 		n->wait_ms = r->machine.deadline_ms - now.ms;
 	}
@@ -141,6 +142,7 @@ void wp_relay_watch_source(struct wp_relay *r, struct wp_now now)
 	const struct wp_source_view *v = wp_relay_source(r);
 	bool asking = r->machine.state == WP_CONNECTING || r->machine.reads_facts;
 
+	r->reissue_from = v->reissue_from;
 	switch (v->state) {
 	case WP_SOURCE_READY:
 		if (asking)
@@ -270,13 +272,37 @@ static void not_taken(struct wp_relay *r, enum wp_rc rc, const struct wp_error *
 }
 
 /*
- * One event in flight while isolating, none more when that may end (under load it would
- * never), or no more than the ledger's limits.
+ * May a new stream begin where this one stands, and read walpost.reissue? Once what is in flight is
+ * confirmed: else it would come twice.
  */
-static bool has_room(const struct wp_relay *r)
+static bool may_read_reissue(const struct wp_relay *r)
 {
-	if (r->ledger.in_flight > 0 && (r->isolation.one_in_flight || wp_relay_is_past_trouble(r) ||
-					wp_relay_may_change_here(r)))
+	wp_lsn from = r->reissue_from;
+
+	return from != 0 && wp_ledger_confirmed_lsn(&r->ledger) >= from && wp_relay_reads(r) &&
+	       !r->stop.asked && !wp_pipeline_in_transaction(r->pipeline) &&
+	       wp_relay_sink(r)->state == WP_SINK_READY;
+}
+
+/* One event in flight while isolating, none more when that may end (under load it would never). */
+static bool must_rest(const struct wp_relay *r)
+{
+	/* What is on its way to walpost.parked is not in flight to the sink. */
+	if (r->isolation.one_in_flight && wp_relay_sink(r)->in_flight > 0)
+		return true;
+	return wp_relay_is_past_trouble(r) || wp_relay_may_change_here(r) || may_read_reissue(r);
+}
+
+/* For each frame: what is rare is asked for only when it may be. Else the ledger's limits count. */
+static inline bool has_room(const struct wp_relay *r)
+{
+	bool is_rare = r->isolation.on || r->reissue_from != 0 || wp_reload_waits(&r->reload);
+
+	if (r->stop.drain.state == WP_DRAIN_HELD)
+		return false;
+	if (r->parking != NULL && wp_relay_parking_holds_up(r))
+		return false;
+	if (is_rare && r->ledger.in_flight > 0 && must_rest(r))
 		return false;
 	bool waits = !wp_span_is_null(r->pending.frame); /* for room of its own size, perhaps */
 	return wp_ledger_has_room(&r->ledger, waits ? wp_pipeline_last_size(r->pipeline) : 0);
@@ -314,6 +340,27 @@ static void note_dead_letter(struct wp_relay *r)
 		wp_pipeline_reason(r->pipeline)->text);
 }
 
+/* A later one of its aggregate is told of by metrics alone. */
+static void note_parked(struct wp_relay *r, bool is_first)
+{
+	const struct wp_event_name *e = wp_pipeline_last_event(r->pipeline);
+	char position[WP_POSITION_TEXT_SIZE];
+
+	/* It is past, as any that was sent. */
+	wp_isolation_sent(&r->isolation, &e->position, wp_ledger_next(&r->ledger) - 1);
+	r->pending.refused_ms = INT64_MAX;
+	if (!is_first)
+		return;
+	(void)wp_error_set(&wp_relay_note(r, WP_NOTE_WARN, "event_parked")->error, WP_OK,
+			   "the event of %s%s with id %s (position %s%s%s) cannot be delivered: "
+			   "%.1000s. It is "
+			   "parked, and so are later events with its key; the others continue",
+			   wp_relay_event_kind(e), e->table, e->id[0] != '\0' ? e->id : "NULL",
+			   wp_position_text(&e->position, position),
+			   e->topic[0] != '\0' ? ", topic " : "", e->topic,
+			   wp_pipeline_reason(r->pipeline)->text);
+}
+
 static void note_update(struct wp_relay *r, const struct wp_outbox_options *o, struct wp_now now)
 {
 	bool is_error = o->on_update == WP_ON_UPDATE_ERROR;
@@ -339,6 +386,33 @@ static void note_refused_message(struct wp_relay *r, struct wp_now now)
 			(unsigned long long)wp_pipeline_counts(r->pipeline)->messages_refused);
 }
 
+static void note_refused_reissue(struct wp_relay *r, const struct wp_error *error,
+				 struct wp_now now)
+{
+	if (wp_row_warnings_are_due(&r->warnings, WP_WARN_REISSUE_REFUSED, now.ms))
+		(void)wp_error_set(
+			&wp_relay_note(r, WP_NOTE_ERROR, "reissue_refused")->error, WP_OK,
+			"%s (%llu so far)", error->text,
+			(unsigned long long)wp_pipeline_counts(r->pipeline)->reissues_refused);
+}
+
+static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
+		      const struct wp_error *error, struct wp_now now)
+{
+	if (taken->dead_letter)
+		note_dead_letter(r);
+	if (taken->parked)
+		note_parked(r, taken->parked_first);
+	if (taken->updated != NULL)
+		note_update(r, taken->updated->options, now);
+	if (taken->refused_message)
+		note_refused_message(r, now);
+	if (taken->refused_reissue)
+		note_refused_reissue(r, error, now);
+	if (!wp_span_is_null(taken->drain))
+		wp_drain_mark(&r->stop.drain, taken->drain);
+}
+
 static bool take_pending(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_taken taken;
@@ -359,12 +433,10 @@ static bool take_pending(struct wp_relay *r, struct wp_now now)
 	r->pending.frame = (struct wp_span){ 0 };
 	if (taken.event)
 		note_sent(r, now);
-	if (taken.dead_letter)
-		note_dead_letter(r);
-	if (taken.updated != NULL)
-		note_update(r, taken.updated->options, now);
-	if (taken.refused_message)
-		note_refused_message(r, now);
+	if (taken.rare)
+		note_rare(r, &taken, &error, now);
+	if (r->stop.drain.state == WP_DRAIN_MARKED && !wp_pipeline_in_transaction(r->pipeline))
+		wp_drain_commit(&r->stop.drain, wp_ledger_received_lsn(&r->ledger));
 	heard(r, &taken, now);
 	return true;
 }
@@ -449,9 +521,25 @@ int64_t wp_relay_renew_due(const struct wp_relay *r)
 	return due != INT64_MAX && may_renew(r) ? due : INT64_MAX;
 }
 
+static void read_reissue(struct wp_relay *r, struct wp_now now)
+{
+	wp_relay_send_status(r, now); /* in case another takes the slot in between */
+	if (!wp_relay_is_streaming(r))
+		return;
+	(void)wp_error_set(
+		&wp_relay_note(r, WP_NOTE_INFO, "reissue_found")->error, WP_OK,
+		"the publication of walpost.reissue exists now: reconnecting to read it");
+	wp_relay_handle(r, WP_CHANGED, now);
+}
+
 void wp_relay_renew(struct wp_relay *r, struct wp_now now)
 {
 	struct wp_error error;
+
+	if (may_read_reissue(r) && r->ledger.in_flight == 0) {
+		read_reissue(r, now);
+		return;
+	}
 
 	if (now.ms < wp_relay_renew_due(r))
 		return;

@@ -94,6 +94,11 @@ bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms)
 	return true;
 }
 
+void wp_slot_health_asked(struct wp_slot_health *s, int64_t now_ms)
+{
+	s->asked_ms = now_ms;
+}
+
 bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms)
 {
 	if (!s->suspect || now_ms - s->reminded_ms < REMIND_EVERY_MS)

@@ -42,6 +42,8 @@ void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_m
 unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms);
 /* True: ask now. */
 bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms);
+/* It is asked now, for another reason. */
+void wp_slot_health_asked(struct wp_slot_health *s, int64_t now_ms);
 /* Nobody can be asked: it stays safe, but the log that is kept grows. True: say it again. */
 bool wp_slot_health_reminds(struct wp_slot_health *s, int64_t now_ms);
 int64_t wp_slot_health_due(const struct wp_slot_health *s, bool asking);

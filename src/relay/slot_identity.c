@@ -69,12 +69,13 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 		"slot %s is at %s, but %.80s had confirmed only %s%s%s; %s. Someone advanced or "
 		"recreated it: no relay has read the %" PRIu64
 		" bytes of WAL between these positions, and events committed there may be missing "
-		"in Kafka. %s, and when walpost has caught up, compare the rows of the outbox with "
-		"the topics and insert missing events again (as new rows)",
+		"in Kafka. Run `walpost backfill --missing --force`, which sends the rows of the "
+		"outbox that Kafka does not have and replaces the slot (logical messages that it "
+		"still holds are given up), and start again. If nothing is missing: %s",
 		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
 		*g->when ? " at " : "", g->when, g->how, bytes,
-		g->is_written ? "Acknowledge with `walpost slot accept`, start again"
-			      : "Start again");
+		g->is_written ? "acknowledge with `walpost slot accept`, and start again"
+			      : "start again");
 }
 
 /* -- what this process knows itself -------------------------------------------- */

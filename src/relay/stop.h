@@ -1,12 +1,14 @@
 /*
  * Is the relay to stop, by when, with which exit code, and does the process stay up then? A stop
- * is asked for from outside, or by a halt of our own, of which the first is the reason that counts.
+ * is asked for from outside, by a signal or by a mark in the log (drain.h), or by a halt of our
+ * own, of which the first is the reason that counts.
  *
  * Pure: time is passed in (monotonic ms).
  */
 #ifndef WALPOST_SRC_RELAY_STOP_H
 #define WALPOST_SRC_RELAY_STOP_H
 
+#include "drain.h"
 #include "walpost/base/error.h"
 #include "walpost/relay/machine.h"
 #include "walpost/relay/options.h"
@@ -20,6 +22,7 @@ struct wp_stop {
 	struct wp_error halt_error;
 	bool slot_lost;	  /* that is why */
 	int64_t noted_ms; /* that it is held */
+	struct wp_drain drain;
 };
 
 /* From outside. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tail_check.h"
+#include "walpost/relay/tail_check.h"
 
 /* -- judging -------------------------------------------------------------- */
 
@@ -104,8 +104,9 @@ void wp_tail_check_say_behind(const struct wp_position *p, const struct wp_sourc
 		ret, WP_CONFIG,
 		"the database is behind the events delivered from it. An event with "
 		"walpost-position %s %s; %s. So consumers have events that this database does not "
-		"have. %s. Compare the outbox with the topics; to continue from this server "
-		"nevertheless, set relay.epoch = %u and start again%s",
+		"have. %s. To continue from this server nevertheless, set relay.epoch = %u, send "
+		"the rows that Kafka does not have with `walpost backfill --missing --force`, and "
+		"start again%s",
 		wp_position_text(p, position), where, happened, order_of_new(p, &f->timelines),
 		(unsigned)p->epoch + 1, hint);
 }

@@ -14,6 +14,8 @@
 #include "walpost/base/log.h"
 #include "walpost/base/notify.h"
 #include "walpost/http/server.h"
+#include "walpost/postgres/scheduler.h"
+#include "walpost/registry/registry.h"
 #include "walpost/telemetry/health.h"
 #include "walpost/telemetry/metrics.h"
 #include "walpost/telemetry/telemetry.h"
@@ -73,9 +75,10 @@ static void process_read(struct wp_telemetry_process *ret)
 struct wp_monitor {
 	struct ev_loop *loop; /* borrowed */
 	struct wp_monitor_setup setup;
-	struct wp_relay *relay; /* borrowed; NULL: not begun */
-	struct wp_sink *sink;	/* likewise */
-	struct wp_http *http;	/* NULL: nobody can ask */
+	struct wp_relay *relay;		      /* borrowed; NULL: not begun */
+	struct wp_sink *sink;		      /* likewise */
+	const struct wp_scheduler *scheduler; /* borrowed; NULL: none */
+	struct wp_http *http;		      /* NULL: nobody can ask */
 	int64_t started_s;
 
 	struct wp_history history;
@@ -99,6 +102,19 @@ static const struct wp_sink_figures *figures_of(struct wp_sink *sink)
 	return sink->ops->figures != NULL ? sink->ops->figures(sink) : &none;
 }
 
+static struct wp_telemetry_schemas schemas_of(const struct wp_registry *registry)
+{
+	struct wp_registry_figures f;
+
+	wp_registry_figures(registry, &f);
+	return (struct wp_telemetry_schemas){
+		.is_used = f.is_used,
+		.is_reachable = f.is_reachable,
+		.subjects = f.subjects,
+		.failures = f.failures,
+	};
+}
+
 static const struct wp_telemetry *look(struct wp_monitor *t)
 {
 	const struct wp_run_options *o = t->setup.options;
@@ -117,6 +133,7 @@ static const struct wp_telemetry *look(struct wp_monitor *t)
 		.sink = o->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout",
 		.configuration = wp_reloader_configuration(t->setup.reloader),
 		.reloads = wp_reloader_counts(t->setup.reloader),
+		.schemas = schemas_of(t->setup.registry),
 		.meter = wp_relay_meter(t->relay),
 		.kafka = *figures_of(t->sink),
 		.process.started_s = t->started_s,
@@ -126,6 +143,8 @@ static const struct wp_telemetry *look(struct wp_monitor *t)
 		.history = &t->history,
 	};
 	wp_relay_take_snapshot(t->relay, &v->relay);
+	if (t->scheduler != NULL)
+		v->scheduled = *wp_scheduler_figures(t->scheduler);
 	wp_verdict_of(v, &v->verdict);
 	return v;
 }
@@ -333,6 +352,11 @@ void wp_monitor_begin(struct wp_monitor *t, struct wp_relay *relay, struct wp_si
 	t->relay = relay;
 	t->sink = sink;
 	watch_manager(t);
+}
+
+void wp_monitor_watch_scheduler(struct wp_monitor *t, const struct wp_scheduler *scheduler)
+{
+	t->scheduler = scheduler;
 }
 
 void wp_monitor_free(struct wp_monitor *t)

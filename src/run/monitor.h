@@ -11,11 +11,14 @@
 
 struct ev_loop;
 struct wp_reloader;
+struct wp_registry;
+struct wp_scheduler;
 struct wp_monitor;
 
 struct wp_monitor_setup {
 	const struct wp_run_options *options;
 	const struct wp_reloader *reloader;
+	const struct wp_registry *registry;
 	const char *owner;
 	struct wp_now (*clock)(void);
 };
@@ -25,6 +28,8 @@ enum wp_rc wp_monitor_new(struct ev_loop *loop, const struct wp_monitor_setup *s
 			  struct wp_monitor **ret, struct wp_error *error) WP_MUST_CHECK;
 /* Whom to tell of, both borrowed; nothing is answered before. */
 void wp_monitor_begin(struct wp_monitor *t, struct wp_relay *relay, struct wp_sink *sink);
+/* Of what else to tell; borrowed. Not called: no events are sent later. */
+void wp_monitor_watch_scheduler(struct wp_monitor *t, const struct wp_scheduler *scheduler);
 /* Each turn: the service manager is told of a state that lasts. */
 void wp_monitor_turned(struct wp_monitor *t, enum wp_state state);
 void wp_monitor_stopping(struct wp_monitor *t);

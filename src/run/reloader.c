@@ -17,6 +17,7 @@ struct generation {
 struct wp_reloader {
 	const struct wp_run_options *options; /* borrowed */
 	const char *run_id;		      /* likewise */
+	struct wp_subjects *subjects;	      /* likewise */
 	struct generation *newest;	      /* owned, with all older ones */
 	struct generation *in_force;
 	struct wp_telemetry_reloads counts;
@@ -40,6 +41,8 @@ static enum wp_rc add(struct wp_reloader *r, struct wp_run_fresh *fresh, struct 
 		return wp_error_set(error, WP_NOMEM, "out of memory for another configuration");
 	g->outboxes = fresh != NULL ? *fresh->outboxes : *r->options->outboxes;
 	g->outboxes.run_id = r->run_id;
+	g->outboxes.subjects = r->subjects;
+	g->outboxes.slot = r->options->outboxes->slot; /* another one needs a restart */
 	enum wp_rc rc = wp_requirements_outboxes_init(&g->wanted, &g->outboxes, error);
 	if (rc != WP_OK) {
 		free(g);
@@ -90,7 +93,8 @@ static void drop_unused(struct wp_reloader *r, const struct wp_relay *relay)
 }
 
 enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run_id,
-			   struct wp_reloader **ret, struct wp_error *error)
+			   struct wp_subjects *subjects, struct wp_reloader **ret,
+			   struct wp_error *error)
 {
 	struct wp_reloader *r = calloc(1, sizeof(*r));
 
@@ -98,6 +102,7 @@ enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run
 		return WP_NOMEM;
 	r->options = options;
 	r->run_id = run_id;
+	r->subjects = subjects;
 	enum wp_rc rc = add(r, NULL, error);
 	if (rc != WP_OK) {
 		free(r);

@@ -13,9 +13,12 @@
 
 struct wp_reloader;
 
-/* `run_id` is borrowed. WP_CONFIG with the error: the outboxes. WP_NOMEM. */
+struct wp_subjects;
+
+/* `run_id` and `subjects` are borrowed. WP_CONFIG with the error: the outboxes. WP_NOMEM. */
 enum wp_rc wp_reloader_new(const struct wp_run_options *options, const char *run_id,
-			   struct wp_reloader **ret, struct wp_error *error) WP_MUST_CHECK;
+			   struct wp_subjects *subjects, struct wp_reloader **ret,
+			   struct wp_error *error) WP_MUST_CHECK;
 /* After the relay. NULL is fine. */
 void wp_reloader_free(struct wp_reloader *r);
 /* Of that in force; borrowed. */

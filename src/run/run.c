@@ -16,9 +16,15 @@
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
 #include "walpost/kafka/statistics.h"
+#include "walpost/login/login.h"
+#include "walpost/postgres/cleaner.h"
+#include "walpost/postgres/parked_store.h"
+#include "walpost/postgres/scheduler.h"
 #include "walpost/postgres/stream.h"
+#include "walpost/registry/registry.h"
 #include "walpost/relay/relay.h"
 #include "walpost/relay/options.h"
+#include "walpost/run/requirements.h"
 #include "walpost/run/run.h"
 #include "walpost/sink/stdout.h"
 
@@ -42,8 +48,13 @@ struct run {
 	struct wp_worker *worker; /* owned, as all below */
 	struct wp_source *source;
 	struct wp_sink *sink;
+	struct wp_parked_store *parked;	   /* NULL unless relay.poison = park */
+	struct wp_cleanup_store *cleaner;  /* NULL with cleanup.mode = none */
+	const struct wp_outboxes *cleaned; /* what it has been told; only compared */
+	struct wp_scheduler *scheduler;	   /* NULL unless relay.schedule */
 	struct wp_relay *relay;
 	struct wp_monitor *monitor;
+	struct wp_registry *registry;
 	struct wp_kafka_options kafka; /* with what we add to the user's */
 	struct wp_reloader *reloader;
 	char run_id[37];
@@ -68,6 +79,7 @@ struct run {
 	ev_signal hangup;
 	bool signalled;
 	int64_t signalled_ms;
+	bool is_refused; /* by the schema registry, at the start */
 	bool over;
 	int exit_code;
 	uint64_t events_told;
@@ -253,6 +265,19 @@ static void leave(struct run *run, int exit_code)
 	ev_break(run->loop, EVBREAK_ALL);
 }
 
+/* The outboxes as they are in force: by a reload they may be others. */
+static void tell_cleaner(struct run *run)
+{
+	const struct wp_outboxes *all = wp_reloader_task(run->reloader).outboxes;
+	static struct wp_cleaned cleaned; /* large */
+
+	if (run->cleaner == NULL || all == run->cleaned)
+		return;
+	run->cleaned = all;
+	wp_requirements_cleaned(all, &run->options->relay->cleanup, &cleaned);
+	wp_cleaner_set_tables(run->cleaner, cleaned.tables, cleaned.count);
+}
+
 static void tell_state(struct run *run)
 {
 	struct wp_relay_snapshot s;
@@ -260,6 +285,24 @@ static void tell_state(struct run *run)
 	wp_relay_take_snapshot(run->relay, &s);
 	wp_reloader_watch(run->reloader, run->relay, &s);
 	wp_monitor_turned(run->monitor, s.state);
+	tell_cleaner(run);
+	if (run->scheduler != NULL)
+		/* Paused it holds the slot too, and may come and go many times a second. */
+		wp_scheduler_turn(run->scheduler, s.state == WP_STREAMING || s.state == WP_PAUSED
+							  ? WP_SCHEDULING_ON
+							  : WP_SCHEDULING_OFF);
+}
+
+/* A wrong configuration, as is found out at the start. */
+static void watch_registry(struct run *run, struct wp_now now)
+{
+	const struct wp_error *refusal = wp_registry_refusal(run->registry);
+
+	if (refusal == NULL || run->is_refused)
+		return;
+	run->is_refused = true;
+	wp_log(WP_LOG_ERROR, "start_failed", WP_TEXT("reason", refusal->text));
+	wp_relay_stop(run->relay, now);
 }
 
 static void turn(struct run *run)
@@ -267,11 +310,12 @@ static void turn(struct run *run)
 	struct wp_now now = clock_now();
 
 	run->turning = true;
+	watch_registry(run, now);
 	enum wp_step step = wp_relay_step(run->relay, now);
 	log_notes(run);
 	tell_state(run);
 	if (step == WP_STEP_OVER) {
-		leave(run, wp_relay_exit_code(run->relay));
+		leave(run, run->is_refused ? WP_EXIT_CONFIG : wp_relay_exit_code(run->relay));
 		return;
 	}
 	arm(run, now);
@@ -435,6 +479,50 @@ static enum wp_rc make_source(struct run *run, struct wp_error *error)
 	return wp_stream_new(run->loop, &setup, &run->source, error);
 }
 
+static enum wp_rc make_parked(struct run *run, struct wp_error *error)
+{
+	if (run->options->relay->poison != WP_POISON_PARK)
+		return WP_OK;
+	run->parked = wp_parked_store_new(run->loop, &(struct wp_parked_store_setup){
+							     .options = run->options->postgres,
+							     .owner = run->owner,
+							     .stream = run->source,
+							     .wake = { wake_cb, run },
+						     });
+	return run->parked != NULL ? WP_OK
+				   : wp_error_set(error, WP_NOMEM,
+						  "out of memory for the store of parked events");
+}
+
+static enum wp_rc make_cleaner(struct run *run, struct wp_error *error)
+{
+	if (run->options->relay->cleanup.mode == WP_CLEANUP_NONE)
+		return WP_OK;
+	run->cleaner = wp_cleaner_new(run->loop, &(struct wp_cleaner_setup){
+							 .options = run->options->postgres,
+							 .cleanup = &run->options->relay->cleanup,
+							 .stream = run->source,
+							 .wake = { wake_cb, run },
+						 });
+	if (run->cleaner == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for cleanup");
+	return WP_OK;
+}
+
+static enum wp_rc make_scheduler(struct run *run, struct wp_error *error)
+{
+	if (!run->options->relay->schedule)
+		return WP_OK;
+	run->scheduler = wp_scheduler_new(run->loop, &(struct wp_scheduler_setup){
+							     .options = run->options->postgres,
+							     .stream = run->source,
+						     });
+	if (run->scheduler == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for scheduled events");
+	wp_monitor_watch_scheduler(run->monitor, run->scheduler);
+	return WP_OK;
+}
+
 /* Unless the user says how often, or nobody can ask for them. */
 static void ask_for_statistics(struct run *run)
 {
@@ -473,7 +561,11 @@ static enum wp_rc make_parts(struct run *run, struct wp_error *error)
 		return rc;
 	name_owner(run, seed);
 	name_run(run);
-	rc = wp_reloader_new(run->options, run->run_id, &run->reloader, error);
+	run->registry = wp_registry_new(run->loop, (struct wp_wake){ wake_cb, run });
+	if (run->registry == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for schemas");
+	rc = wp_reloader_new(run->options, run->run_id, wp_registry_subjects(run->registry),
+			     &run->reloader, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = wp_monitor_new(run->loop,
@@ -481,12 +573,22 @@ static enum wp_rc make_parts(struct run *run, struct wp_error *error)
 				    .options = run->options,
 				    .owner = run->owner,
 				    .reloader = run->reloader,
+				    .registry = run->registry,
 				    .clock = clock_now,
 			    },
 			    &run->monitor, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = make_source(run, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = make_parked(run, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = make_cleaner(run, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = make_scheduler(run, error);
 	if (rc != WP_OK)
 		return rc;
 	rc = make_sink(run, error);
@@ -497,6 +599,8 @@ static enum wp_rc make_parts(struct run *run, struct wp_error *error)
 		.sink = run->sink,
 		.options = run->options->relay,
 		.task = wp_reloader_task(run->reloader),
+		.parked = run->parked,
+		.cleanup = run->cleaner,
 		.slot = run->options->postgres->slot,
 		.owner = run->owner,
 		.seed = seed,
@@ -564,25 +668,30 @@ static void unwatch(struct run *run)
 	ev_signal_stop(run->loop, &run->hangup);
 }
 
-/* False: a thread still ends a Kafka client. */
+/* False: a thread still ends a Kafka client, or asks the schema registry. */
 static bool release(struct run *run)
 {
 	bool all_ended = true;
 	wp_monitor_free(run->monitor);
 	wp_relay_free(run->relay);
+	wp_parked_store_free(run->parked);
+	wp_cleaner_free(run->cleaner);
+	wp_scheduler_free(run->scheduler);
 	if (run->source)
 		wp_stream_free(run->source);
 	wp_reloader_free(run->reloader);
+	all_ended = wp_registry_free(run->registry);
 	if (run->sink)
 		run->sink->ops->free(run->sink, run->exit_code == 0 ? SINK_FREE_MS : 0);
 	if (run->worker)
-		all_ended = wp_worker_free(run->worker, WORKER_FREE_MS);
+		all_ended = wp_worker_free(run->worker, WORKER_FREE_MS) && all_ended;
 	return all_ended;
 }
 
 /* exit() frees what librdkafka's threads use, OpenSSL's tables for one. */
 static int end(struct run *run)
 {
+	wp_login_stop(); /* what waits for one ends, and leaves nothing behind */
 	if (!release(run))
 		_exit(run->exit_code);
 	return run->exit_code;
@@ -596,7 +705,8 @@ int wp_run(const struct wp_run_options *options)
 	wp_heap_limit();
 	(void)sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN },
 			NULL); /* write() tells */
-	run.loop = ev_default_loop(EVFLAG_AUTO);
+	/* Not libev's default one, which takes the exit status of every child of this process. */
+	run.loop = ev_loop_new(EVFLAG_AUTO);
 	if (run.loop == NULL) {
 		wp_log(WP_LOG_ERROR, "start_failed",
 		       WP_TEXT("reason", "libev found no usable backend"));
@@ -619,6 +729,7 @@ int wp_run(const struct wp_run_options *options)
 	       WP_INT("outboxes", (int64_t)options->outboxes->count),
 	       WP_TEXT("sink", options->relay->sink == WP_SINK_KIND_KAFKA ? "kafka" : "stdout"));
 	wp_monitor_begin(run.monitor, run.relay, run.sink);
+	wp_registry_expect(run.registry, wp_reloader_task(run.reloader).outboxes);
 	while (!run.over)
 		(void)ev_run(run.loop, 0);
 	unwatch(&run);

@@ -103,8 +103,13 @@ static bool is_without_topic(const struct wp_telemetry *v, struct wp_verdict *re
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
+	if (r->waiting_subject != NULL)
+		say(ret,
+		    "waiting for the schema id of subject %s: see the last schema_waiting line of "
+		    "the log",
+		    r->waiting_subject);
 	if (!r->waiting)
-		return false;
+		return r->waiting_subject != NULL;
 	if (r->waiting_topic[0] != '\0')
 		say(ret, "waiting for topic %s, which is missing or forbidden", r->waiting_topic);
 	else
@@ -125,6 +130,19 @@ static bool is_unreached(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
+/* Nothing is read before it is known what is parked. */
+static bool cannot_read_parked(const struct wp_telemetry *v, struct wp_verdict *ret)
+{
+	const struct wp_parking_figures *p = &v->relay.parking;
+
+	if (p->trouble[0] == '\0' || p->ready || !reads(&v->relay) ||
+	    v->now.ms - p->trouble_ms < WP_READY_STALLED_MS)
+		return false;
+	say(ret, "parked events have not been readable for %" PRId64 " s: %s",
+	    seconds_since(v, p->trouble_ms), p->trouble);
+	return true;
+}
+
 /* Reports that come are progress, however old the oldest event is. */
 static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
@@ -134,6 +152,13 @@ static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 
 	if (!r->oldest.any || r->oldest.waiting_ms < WP_READY_STALLED_MS || !none_lately)
 		return false;
+	if (r->parking.trouble[0] != '\0') {
+		say(ret, "an event has been waiting for %" PRId64 " s to be parked: %s",
+		    r->oldest.waiting_ms / 1000, r->parking.trouble);
+		return true;
+	}
+	if (r->waiting_subject != NULL)
+		return true; /* which has been said */
 	if (r->in_flight == 0) {
 		say(ret, "an event has been waiting for %" PRId64 " s to be sent: Kafka %s",
 		    r->oldest.waiting_ms / 1000,
@@ -200,6 +225,10 @@ static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
 		    r->slot.seconds);
 	if (r->isolating)
 		say(ret, "an event was refused: events are sent one by one until it is found");
+	if (wp_telemetry_parked(v) != NULL && r->parking.events > 0)
+		say(ret,
+		    "parked events: %" PRIu64 ", aggregates: %" PRIu64 " (walpost parked list)",
+		    r->parking.events, r->parking.aggregates);
 }
 
 void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
@@ -211,13 +240,16 @@ void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
 	bool away = !gone && is_away(v, ret);
 	bool unreached = !gone && is_unreached(v, ret);
 	bool without_topic = !gone && is_without_topic(v, ret);
+	bool unread = !gone && cannot_read_parked(v, ret);
 	bool stalled = !gone && is_stalled(v, ret);
 	bool deaf = !gone && is_deaf(v, ret);
 	bool suspect = is_suspect(v, ret);
 	bool lost = is_to_be_lost(v, ret);
 
-	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !stalled &&
-		     !deaf && !suspect && !lost;
+	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !unread &&
+		     !stalled && !deaf && !suspect && !lost;
+	if (!gone && !away && !unread && !stalled && v->relay.parking.trouble[0] != '\0')
+		say(ret, "parked events cannot be read or written: %s", v->relay.parking.trouble);
 	if (!gone && !away)
 		remark(v, ret);
 }

@@ -86,6 +86,50 @@ static void ignored(struct writer *w, const struct wp_telemetry *v)
 	put_count(w, "reason", "truncate", c->truncates);
 	put_count(w, "reason", "message_prefix", c->messages);
 	put_count(w, "reason", "message_not_transactional", c->messages_refused);
+	put_count(w, "reason", "reissue_of_unknown_outbox", c->reissues_refused);
+}
+
+static void put_dropped(struct writer *w, const struct wp_drop_count *c, const char *reason,
+			uint64_t count)
+{
+	wp_writer_put(&w->to, w->name);
+	wp_writer_put(&w->to, "{outbox=\"");
+	put_label(w, c->outbox);
+	wp_writer_printf(&w->to, "\",reason=\"%s\"} %" PRIu64 "\n", reason, count);
+}
+
+static void dropped(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_drop_counts *c = v->relay.dropped;
+
+	for (size_t i = 0; c != NULL && i < c->count; i++) {
+		put_dropped(w, &c->items[i], "type", c->items[i].types);
+		put_dropped(w, &c->items[i], "expired", c->items[i].expired);
+	}
+}
+
+static void removed(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_cleanup_view *c = v->relay.cleanup;
+
+	for (size_t i = 0; c != NULL && i < c->count; i++) {
+		wp_writer_put(&w->to, w->name);
+		wp_writer_put(&w->to, "{outbox=\"");
+		put_label(w, c->counts[i].outbox);
+		wp_writer_printf(&w->to, "\"} %" PRIu64 "\n", c->counts[i].removed);
+	}
+}
+
+static void cleanup_waits(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->relay.cleanup != NULL)
+		put_count(w, NULL, NULL, v->relay.cleanup->waits.text[0] != '\0');
+}
+
+static void cleanup_unavailable(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->relay.cleanup != NULL)
+		put_count(w, NULL, NULL, v->relay.cleanup->trouble.text[0] != '\0');
 }
 
 static void log_events(struct writer *w, const struct wp_telemetry *v, enum wp_log_level level)
@@ -247,6 +291,91 @@ static void build_info(struct writer *w, const struct wp_telemetry *v)
 	wp_writer_put(&w->to, "\"} 1\n");
 }
 
+static void parked_aggregates(struct writer *w, const struct wp_telemetry *v)
+{
+	if (wp_telemetry_parked(v) != NULL)
+		put_count(w, NULL, NULL, wp_telemetry_parked(v)->aggregates);
+}
+
+static void parked_by_code(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_parking_figures *p = wp_telemetry_parked(v);
+
+	for (size_t i = 0; p != NULL && i < p->code_count; i++)
+		put_count(w, "code", p->codes[i].code, p->codes[i].aggregates);
+}
+
+static void parked_events(struct writer *w, const struct wp_telemetry *v)
+{
+	if (wp_telemetry_parked(v) != NULL)
+		put_count(w, NULL, NULL, wp_telemetry_parked(v)->events);
+}
+
+static void parked_age(struct writer *w, const struct wp_telemetry *v)
+{
+	if (wp_telemetry_parked(v) != NULL)
+		put_number(w, NULL, NULL, wp_telemetry_parked_age(v));
+}
+
+static void parking_unavailable(struct writer *w, const struct wp_telemetry *v)
+{
+	put_count(w, NULL, NULL, v->relay.parking.trouble[0] != '\0');
+}
+
+static void registry_reachable(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->schemas.is_used)
+		put_count(w, NULL, NULL, v->schemas.is_reachable);
+}
+
+static void registry_subjects(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->schemas.is_used)
+		put_count(w, NULL, NULL, v->schemas.subjects);
+}
+
+static void registry_failures(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->schemas.is_used)
+		put_count(w, NULL, NULL, v->schemas.failures);
+}
+
+static void schema_missing(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->schemas.is_used)
+		put_count(w, NULL, NULL, v->relay.waiting_subject != NULL);
+}
+
+/* As of the last answer of the server; absent without one. */
+static void scheduled_due(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->scheduled.known)
+		put_count(w, NULL, NULL, v->scheduled.due);
+}
+
+static void scheduled_overdue(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->scheduled.known)
+		put_count(w, NULL, NULL, v->scheduled.overdue);
+}
+
+static void scheduled_failed(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->scheduled.known)
+		put_count(w, NULL, NULL, v->scheduled.failed);
+}
+
+static void scheduled_late(struct writer *w, const struct wp_telemetry *v)
+{
+	if (v->scheduled.known)
+		put_number(w, NULL, NULL, (double)v->scheduled.late_ms / 1e3);
+}
+
+static void scheduling_unavailable(struct writer *w, const struct wp_telemetry *v)
+{
+	put_count(w, NULL, NULL, v->scheduled.trouble.text[0] != '\0');
+}
+
 static void started(struct writer *w, const struct wp_telemetry *v)
 {
 	wp_writer_printf(&w->to, "%s %" PRId64 "\n", w->name, v->process.started_s);
@@ -268,6 +397,58 @@ static const struct metric metrics[] = {
 	  "Transactions with at least one event." },
 	{ "walpost_dead_letters_total", "counter", "", FROM_COUNT, AT(relay.counts.dead_letters),
 	  "Events sent to the dead-letter topic." },
+	{ "walpost_reissued_total", "counter", "", FROM_COUNT, AT(relay.counts.reissued),
+	  "Events of walpost.reissue, which were sent again." },
+	{ "walpost_events_parked_total", "counter", "", FROM_COUNT, AT(relay.parking.parked),
+	  "Events parked in walpost.parked." },
+	{ "walpost_parked_delivered_total", "counter", "", FROM_COUNT, AT(relay.parking.delivered),
+	  "Parked events that Kafka has confirmed since." },
+	{ "walpost_parked_attempts_failed_total", "counter", "", FROM_COUNT,
+	  AT(relay.parking.failed), "Failed attempts to deliver a parked event." },
+	{ "walpost_parked_dead_letters_total", "counter", "", FROM_COUNT,
+	  AT(relay.parking.dead_letters),
+	  "Parked events whose dead letter was confirmed instead, after park.retry.attempts." },
+	{ "walpost_parked_skipped_total", "counter", "", FROM_COUNT, AT(relay.parking.skipped),
+	  "Parked events discarded by walpost parked skip or purge." },
+	{ "walpost_parked_aggregates", "gauge", "", FROM_FAMILY, BY(parked_aggregates),
+	  "Parked aggregates; this and the following three are absent unless relay.poison = park "
+	  "and the relay streams." },
+	{ "walpost_parked_aggregates_by_code", "gauge", "code", FROM_FAMILY, BY(parked_by_code),
+	  "Parked aggregates, by the reason code of the first event; at most 16 codes are "
+	  "listed." },
+	{ "walpost_parked_events", "gauge", "", FROM_FAMILY, BY(parked_events), "Parked events." },
+	{ "walpost_parked_oldest_age_seconds", "gauge", "", FROM_FAMILY, BY(parked_age),
+	  "Time since the oldest parked event was parked; 0: none." },
+	{ "walpost_parking_unavailable", "gauge", "", FROM_FAMILY, BY(parking_unavailable),
+	  "1 while walpost.parked cannot be read or written." },
+	{ "walpost_scheduled_moved_total", "counter", "", FROM_COUNT, AT(scheduled.moved),
+	  "Events of walpost.schedule() that this relay has moved to their outbox." },
+	{ "walpost_scheduled_attempts_failed_total", "counter", "", FROM_COUNT,
+	  AT(scheduled.attempts_failed),
+	  "Failed attempts to move a scheduled event that does not fit its outbox." },
+	{ "walpost_scheduled_due", "gauge", "", FROM_FAMILY, BY(scheduled_due),
+	  "Scheduled events that are due and not moved yet, counted up to 1000; this and the "
+	  "following three are absent unless the relay streams and walpost.scheduled exists." },
+	{ "walpost_scheduled_overdue", "gauge", "", FROM_FAMILY, BY(scheduled_overdue),
+	  "Those that have been due for more than ten seconds, counted up to 1000." },
+	{ "walpost_scheduled_failed", "gauge", "", FROM_FAMILY, BY(scheduled_failed),
+	  "Scheduled events set aside because they do not fit their outbox, counted up to 1000; "
+	  "each is retried." },
+	{ "walpost_scheduled_oldest_seconds", "gauge", "", FROM_FAMILY, BY(scheduled_late),
+	  "Time since the oldest of these events was due; 0: none." },
+	{ "walpost_scheduling_unavailable", "gauge", "", FROM_FAMILY, BY(scheduling_unavailable),
+	  "1 while scheduled events cannot be moved." },
+	{ "walpost_cleanup_removed_total", "counter", "outbox", FROM_FAMILY, BY(removed),
+	  "Rows deleted or marked by this relay, with cleanup.mode; absent without. So are the "
+	  "following two." },
+	{ "walpost_cleanup_waiting", "gauge", "", FROM_FAMILY, BY(cleanup_waits),
+	  "1 while nothing of an outbox may be removed, by a transaction that runs or by its "
+	  "publication, say." },
+	{ "walpost_cleanup_unavailable", "gauge", "", FROM_FAMILY, BY(cleanup_unavailable),
+	  "1 while old rows cannot be looked for or removed, for lack of a privilege, say." },
+	{ "walpost_events_dropped_total", "counter", "outbox, reason", FROM_FAMILY, BY(dropped),
+	  "Events that were not sent to their topic: of a type under outbox.skip.types, or "
+	  "expired (dropped, or sent to the dead-letter topic); absent until there is one." },
 	{ "walpost_ignored_total", "counter", "reason", FROM_FAMILY, BY(ignored),
 	  "Rows and messages in the WAL that were not events." },
 	{ "walpost_errors_total", "counter", "event", FROM_FAMILY, BY(errors),
@@ -330,6 +511,19 @@ static const struct metric metrics[] = {
 	{ "walpost_topic_missing", "gauge", "", FROM_BOOL, AT(relay.waiting),
 	  "1 while the relay waits for a missing or forbidden topic, or for a permission on the "
 	  "cluster." },
+	{ "walpost_schema_missing", "gauge", "", FROM_FAMILY, BY(schema_missing),
+	  "1 while an event waits for the id of its schema; absent, as the following metrics, "
+	  "without "
+	  "outbox.schema.registry." },
+	{ "walpost_schema_registry_reachable", "gauge", "", FROM_FAMILY, BY(registry_reachable),
+	  "1 if the schema registry answered the last request." },
+	{ "walpost_schema_registry_failures_total", "counter", "", FROM_FAMILY,
+	  BY(registry_failures),
+	  "Requests to the schema registry that failed or were refused; subjects known already "
+	  "keep "
+	  "their ids." },
+	{ "walpost_schema_subjects", "gauge", "", FROM_FAMILY, BY(registry_subjects),
+	  "Subjects whose schema ids are known." },
 	{ "walpost_kafka_reachable", "gauge", "", FROM_BOOL, AT(relay.sink_reachable),
 	  "1 if the last contact with Kafka succeeded." },
 	{ "walpost_kafka_data_loss_total", "counter", "", FROM_COUNT, AT(relay.sink_data_losses),

@@ -257,12 +257,43 @@ static void put_kafka(struct wp_writer *w, const struct wp_telemetry *v)
 	put_row(w, "reachable", v->relay.sink_reachable ? "yes" : "no");
 	if (wp_telemetry_missing_topic(v)[0] != '\0')
 		put_row(w, "waits for topic", wp_telemetry_missing_topic(v));
+	if (v->relay.waiting_subject != NULL)
+		put_row(w, "waits for the schema id of subject", v->relay.waiting_subject);
 	if (v->relay.rewinds > 0)
 		put_row(w, "rewinds since the start", wp_page_count((double)v->relay.rewinds).text);
 	if (v->kafka.known)
 		put_row(w, "queued in the client", wp_page_count((double)v->kafka.messages).text);
 	for (size_t i = 0; i < v->kafka.broker_count; i++)
 		put_broker(w, &v->kafka.brokers[i]);
+	wp_writer_put(w, "</table></div></section>\n");
+}
+
+/* Nothing is there when nothing is parked. Never outboxes or keys. */
+static void put_parked(struct wp_writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_parking_figures *p = &v->relay.parking;
+	bool known = wp_telemetry_parked(v) != NULL;
+
+	if (!p->on || ((!known || p->events == 0) && p->trouble[0] == '\0'))
+		return;
+	wp_writer_put(w, "<section id=\"parked\"><h2>Parked events</h2>"
+			 "<div class=\"scroll\"><table>\n");
+	put_row(w, "aggregates", known ? wp_page_count((double)p->aggregates).text : "not known");
+	for (size_t i = 0; known && i < p->code_count; i++) {
+		if (p->codes[i].aggregates > 0)
+			put_row(w, p->codes[i].code,
+				wp_page_count((double)p->codes[i].aggregates).text);
+	}
+	put_row(w, "events", known ? wp_page_count((double)p->events).text : "not known");
+	if (known && p->events > 0)
+		put_row(w, "oldest parked for", show_seconds(wp_telemetry_parked_age(v)).text);
+	put_row(w, "parked since the start", wp_page_count((double)p->parked).text);
+	put_row(w, "delivered", wp_page_count((double)p->delivered).text);
+	put_row(w, "failed attempts", wp_page_count((double)p->failed).text);
+	put_row(w, "dead letters", wp_page_count((double)p->dead_letters).text);
+	put_row(w, "skipped", wp_page_count((double)p->skipped).text);
+	if (p->trouble[0] != '\0')
+		put_row(w, "in trouble", p->trouble);
 	wp_writer_put(w, "</table></div></section>\n");
 }
 
@@ -390,6 +421,7 @@ enum wp_rc wp_page_html(struct wp_buffer *into, const struct wp_telemetry *v)
 	put_slot(&w, v);
 	put_kafka(&w, v);
 	wp_writer_put(&w, "</div>\n");
+	put_parked(&w, v);
 	put_topics(&w, v);
 	put_notes(&w, v);
 	put_process(&w, v);

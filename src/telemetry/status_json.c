@@ -163,6 +163,20 @@ static void write_progress(struct writer *w, const struct wp_telemetry *v)
 	close_with(w, "}");
 }
 
+/* By outbox. */
+static void write_dropped(struct writer *w, const struct wp_drop_counts *c)
+{
+	open_with(w, "dropped", "[");
+	for (size_t i = 0; c != NULL && i < c->count; i++) {
+		open_with(w, NULL, "{");
+		text(w, "outbox", c->items[i].outbox);
+		count(w, "type", c->items[i].types);
+		count(w, "expired", c->items[i].expired);
+		close_with(w, "}");
+	}
+	close_with(w, "]");
+}
+
 static void write_counts(struct writer *w, const struct wp_telemetry *v)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
@@ -173,7 +187,9 @@ static void write_counts(struct writer *w, const struct wp_telemetry *v)
 	count(w, "bytes", r->counts.bytes);
 	count(w, "transactions", r->counts.transactions);
 	count(w, "dead_letters", r->counts.dead_letters);
+	count(w, "reissued", r->counts.reissued);
 	close_with(w, "}");
+	write_dropped(w, r->dropped);
 	open_with(w, "ignored", "{");
 	count(w, "ignored_table", r->counts.ignored);
 	count(w, "update", r->counts.updates);
@@ -181,11 +197,76 @@ static void write_counts(struct writer *w, const struct wp_telemetry *v)
 	count(w, "truncate", r->counts.truncates);
 	count(w, "message_prefix", r->counts.messages);
 	count(w, "message_not_transactional", r->counts.messages_refused);
+	count(w, "reissue_of_unknown_outbox", r->counts.reissues_refused);
 	close_with(w, "}");
 	count(w, "reconnects", r->reconnects);
 	count(w, "rewinds", r->rewinds);
 	count(w, "keepalives", r->keepalives);
 	count(w, "status_messages", r->statuses);
+}
+
+/* What is in the table is known while the relay streams. */
+static void write_parked(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_parking_figures *p = &v->relay.parking;
+	bool known = wp_telemetry_parked(v) != NULL;
+
+	open_with(w, "parked", "{");
+	yes_no(w, "on", p->on);
+	number_or_null(w, "aggregates", known, (double)p->aggregates);
+	number_or_null(w, "events", known, (double)p->events);
+	number_or_null(w, "oldest_seconds", known && p->events > 0, wp_telemetry_parked_age(v));
+	open_with(w, "aggregates_by_code", "{");
+	for (size_t i = 0; known && i < p->code_count; i++) {
+		if (p->codes[i].aggregates > 0)
+			count(w, p->codes[i].code, p->codes[i].aggregates);
+	}
+	close_with(w, "}");
+	count(w, "parked", p->parked);
+	count(w, "delivered", p->delivered);
+	count(w, "attempts_failed", p->failed);
+	count(w, "dead_letters", p->dead_letters);
+	count(w, "skipped", p->skipped);
+	text_or_null(w, "trouble", p->trouble);
+	close_with(w, "}");
+}
+
+/* As of the last answer of the server, while the relay streams. */
+static void write_scheduled(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_scheduled_figures *s = &v->scheduled;
+
+	open_with(w, "scheduled", "{");
+	number_or_null(w, "due", s->known, (double)s->due);
+	number_or_null(w, "overdue", s->known, (double)s->overdue);
+	number_or_null(w, "failed", s->known, (double)s->failed);
+	number_or_null(w, "oldest_seconds", s->known && s->due + s->failed > 0,
+		       (double)s->late_ms / 1e3);
+	count(w, "moved", s->moved);
+	count(w, "attempts_failed", s->attempts_failed);
+	text_or_null(w, "trouble", s->trouble.text);
+	close_with(w, "}");
+}
+
+/* null: rows stay. */
+static void write_cleanup(struct writer *w, const struct wp_cleanup_view *c)
+{
+	if (c == NULL) {
+		text_or_null(w, "cleanup", "");
+		return;
+	}
+	open_with(w, "cleanup", "{");
+	open_with(w, "removed", "[");
+	for (size_t i = 0; i < c->count; i++) {
+		open_with(w, NULL, "{");
+		text(w, "outbox", c->counts[i].outbox);
+		count(w, "rows", c->counts[i].removed);
+		close_with(w, "}");
+	}
+	close_with(w, "]");
+	text_or_null(w, "waits", c->waits.text);
+	text_or_null(w, "trouble", c->trouble.text);
+	close_with(w, "}");
 }
 
 static void write_slot(struct writer *w, const struct wp_telemetry *v)
@@ -234,6 +315,20 @@ static void write_quantile(struct writer *w, const char *member, const struct wp
 	int64_t us = wp_meter_quantile_us(h, share);
 
 	number_or_null(w, member, us != INT64_MAX, (double)us / 1e6);
+}
+
+/* Without outbox.schema.registry none is known, and none missing. */
+static void write_schemas(struct writer *w, const struct wp_telemetry *v)
+{
+	const struct wp_telemetry_schemas *s = &v->schemas;
+
+	open_with(w, "schemas", "{");
+	yes_no(w, "registry_reachable", s->is_reachable);
+	count(w, "registry_failures", s->failures);
+	count(w, "subjects", s->subjects);
+	text_or_null(w, "missing_subject",
+		     v->relay.waiting_subject != NULL ? v->relay.waiting_subject : "");
+	close_with(w, "}");
 }
 
 static void write_topics(struct writer *w, const struct wp_telemetry *v)
@@ -299,8 +394,12 @@ enum wp_rc wp_status_json(struct wp_buffer *into, const struct wp_telemetry *v)
 	write_verdict(&w, v);
 	write_progress(&w, v);
 	write_counts(&w, v);
+	write_parked(&w, v);
+	write_scheduled(&w, v);
+	write_cleanup(&w, v->relay.cleanup);
 	write_slot(&w, v);
 	write_kafka(&w, v);
+	write_schemas(&w, v);
 	write_topics(&w, v);
 	write_reloads(&w, v);
 	write_process(&w, v);

@@ -55,6 +55,20 @@ double wp_telemetry_oldest(const struct wp_telemetry *v)
 		       : 0;
 }
 
+const struct wp_parking_figures *wp_telemetry_parked(const struct wp_telemetry *v)
+{
+	const struct wp_parking_figures *p = &v->relay.parking;
+
+	return p->on && p->known && v->relay.state != WP_STANDBY ? p : NULL;
+}
+
+double wp_telemetry_parked_age(const struct wp_telemetry *v)
+{
+	int64_t since_ms = v->relay.parking.since_ms;
+
+	return since_ms < v->now.ms ? (double)(v->now.ms - since_ms) / 1e3 : 0;
+}
+
 double wp_telemetry_uptime(const struct wp_telemetry *v)
 {
 	double seconds =

@@ -80,6 +80,14 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "WAL for them.",
 		    "%s%s", r->sink_error[0] ? r->sink_error : "No broker answers",
 		    waits ? "; events wait" : "");
+	if (r->waiting_subject != NULL)
+		add(t, BAD, "Schema id unknown", INT64_MIN,
+		    "Register the subject's schema, or let this host reach the registry and read "
+		    "the subject; delivery then resumes by itself. walpost stops when the registry "
+		    "has refused for relay.topic.wait.",
+		    "An event waits for the schema id of subject %s; see the last schema_waiting "
+		    "line of the log.",
+		    r->waiting_subject);
 	if (r->waiting && r->waiting_topic[0] == '\0')
 		add(t, BAD, "Permission missing", r->waiting_ms,
 		    "Grant it; delivery then resumes by itself. walpost stops when "
@@ -92,7 +100,7 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "then resumes by itself. walpost stops when relay.topic.wait has passed.",
 		    "An event waits for topic %s, which is missing or forbidden.",
 		    r->waiting_topic);
-	else if (r->sink_reachable && r->stalled_ms != INT64_MIN)
+	else if (r->sink_reachable && r->stalled_ms != INT64_MIN && r->parking.trouble[0] == '\0')
 		add(t, BAD, "Kafka confirms nothing", r->stalled_ms,
 		    "Find partitions without a leader or with too few in-sync replicas: "
 		    "kafka-topics.sh --describe --unavailable-partitions, or "
@@ -131,6 +139,27 @@ static void find_postgres(const struct wp_telemetry *v, struct wp_troubles *t)
 		add(t, BAD, "Postgres is silent", since_ms,
 		    "Check the network between this host and the server.",
 		    "The connection is open, but nothing arrives.");
+}
+
+static void find_parking(const struct wp_telemetry *v, struct wp_troubles *t)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+	const struct wp_parking_figures *p = &r->parking;
+	bool waits = (reads(r) && !p->ready) || r->stalled_ms != INT64_MIN;
+
+	if (p->trouble[0] != '\0')
+		add(t, waits ? BAD : LOOK, "Parking unavailable", p->trouble_ms,
+		    "Remove what the reason names: a missing right or table, a lock, a full disk. "
+		    "Nothing is lost; the relay then continues by itself.",
+		    "walpost.parked cannot be read or written%s: %s",
+		    waits ? ", and events wait for it" : "", p->trouble);
+	if (wp_telemetry_parked(v) != NULL && p->events > 0)
+		add(t, LOOK, "Events parked", p->since_ms,
+		    "Run walpost parked list, and remove the cause. Then they are delivered by "
+		    "themselves, or at once with walpost parked retry.",
+		    "Aggregates parked: %" PRIu64 ", with events in walpost.parked: %" PRIu64
+		    ". All others flow.",
+		    p->aggregates, p->events);
 }
 
 static void find_slot(const struct wp_telemetry *v, struct wp_troubles *t)
@@ -185,5 +214,6 @@ void wp_troubles_of(const struct wp_telemetry *v, struct wp_troubles *ret)
 	find_kafka(v, ret);
 	find_postgres(v, ret);
 	find_slot(v, ret);
+	find_parking(v, ret);
 	find_rest(v, ret);
 }

@@ -2,12 +2,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/json.h"
 
 #define RUNNING_MAX (1 << 18) /* MAX_BACKENDS of the server */
 
 void wp_partitions_release(struct wp_partitions *p)
 {
 	free(p->items);
+	free(p->roots);
+	wp_buffer_release(&p->names);
 	free(p->running);
 	free(p->harmless);
 	*p = (struct wp_partitions){ 0 };
@@ -43,11 +48,98 @@ static void *new_list(size_t count, size_t size)
 	return calloc(count + 1, size);
 }
 
+/* -- roots ------------------------------------------------------------------ */
+
+/* The names go behind one another, each with its NUL. */
+static enum wp_rc read_name(struct wp_partitions *p, struct wp_json_walk *walk)
+{
+	struct wp_span none;
+	struct wp_json value;
+
+	if (!wp_json_walk_next(walk, &none, &value) || value.kind != WP_JSON_STRING)
+		return WP_PROTO;
+	enum wp_rc rc = wp_json_unescape(value.text, &p->names);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(&p->names, '\0');
+	return rc == WP_DATA ? WP_PROTO : rc;
+}
+
+/* "16380": ["schema", "name"]; the oid with its quotes. */
+static enum wp_rc read_root(struct wp_partitions *p, struct wp_span oid, const struct wp_json *pair)
+{
+	struct wp_json_walk walk;
+
+	if (pair->kind != WP_JSON_ARRAY)
+		return WP_PROTO;
+	p->roots[p->root_count++].oid = (uint32_t)strtoul((const char *)oid.data + 1, NULL, 10);
+	wp_json_walk_init(&walk, pair);
+	enum wp_rc rc = read_name(p, &walk);
+	return rc == WP_OK ? read_name(p, &walk) : rc;
+}
+
+/* The buffer does not move any more. */
+static void point_to_names(struct wp_partitions *p)
+{
+	const char *at = (const char *)p->names.data;
+
+	for (size_t i = 0; i < p->root_count; i++) {
+		p->roots[i].schema = at;
+		at += strlen(at) + 1;
+		p->roots[i].name = at;
+		at += strlen(at) + 1;
+	}
+}
+
+static enum wp_rc read_roots(struct wp_partitions *p, const char *text)
+{
+	struct wp_json_walk walk;
+	struct wp_span oid;
+	struct wp_json pair;
+	size_t count = 0;
+	enum wp_rc rc = WP_OK;
+
+	wp_buffer_init(&p->names, SIZE_MAX / 2);
+	wp_json_walk_text(&walk, wp_span_of(text));
+	while (wp_json_walk_next(&walk, &oid, &pair))
+		count++;
+	if (walk.state != WP_JSON_WALK_ENDED)
+		return WP_PROTO;
+	if (count > WP_PARTITIONS_MAX)
+		return WP_FULL;
+	p->roots = new_list(count, sizeof(p->roots[0]));
+	if (p->roots == NULL)
+		return WP_NOMEM;
+	wp_json_walk_text(&walk, wp_span_of(text));
+	while (rc == WP_OK && wp_json_walk_next(&walk, &oid, &pair))
+		rc = read_root(p, oid, &pair);
+	if (rc == WP_OK)
+		point_to_names(p);
+	return rc;
+}
+
+/* Of a root or a partition, which both begin with it. */
+static int compare_oids(const void *key, const void *item)
+{
+	uint32_t oid = *(const uint32_t *)key;
+	uint32_t other = *(const uint32_t *)item;
+
+	return (oid > other) - (oid < other);
+}
+
+static const struct wp_partition_root *find_root(const struct wp_partitions *p, uint32_t oid)
+{
+	return oid == 0 ? NULL
+			: bsearch(&oid, p->roots, p->root_count, sizeof(p->roots[0]), compare_oids);
+}
+
+/* -- partitions --------------------------------------------------------------- */
+
 static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 {
 	size_t count = count_of(at);
 	uint64_t oid;
 	uint64_t table;
+	uint64_t root;
 
 	if (count > WP_PARTITIONS_MAX)
 		return WP_FULL;
@@ -56,11 +148,20 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 		return WP_NOMEM;
 	for (; p->count < count; p->count++) {
 		uint64_t before = p->count > 0 ? p->items[p->count - 1].oid : 0;
-		if (!take_number(&at, ' ', &oid) || !take_number(&at, ',', &table))
+		if (!take_number(&at, ' ', &oid))
 			return WP_PROTO;
-		if (oid <= before || oid > UINT32_MAX || table > UINT32_MAX)
+		bool has_root = at[strspn(at, "0123456789")] == ' ';
+		root = 0;
+		if (!take_number(&at, has_root ? ' ' : ',', &table) ||
+		    (has_root && !take_number(&at, ',', &root)))
 			return WP_PROTO;
-		p->items[p->count] = (struct wp_partition){ (uint32_t)oid, (uint32_t)table };
+		if (oid <= before || oid > UINT32_MAX || table > UINT32_MAX || root > UINT32_MAX)
+			return WP_PROTO;
+		p->items[p->count] = (struct wp_partition){
+			(uint32_t)oid,
+			(uint32_t)table,
+			find_root(p, (uint32_t)root),
+		};
 	}
 	return WP_OK;
 }
@@ -97,16 +198,17 @@ static enum wp_rc read_snapshot(struct wp_partitions *p, const char *at)
 	return read_xids(at, &p->running, &p->running_count);
 }
 
-enum wp_rc wp_partitions_read(struct wp_partitions *ret, const char *partitions,
-			      const char *snapshot, const char *harmless)
+enum wp_rc wp_partitions_read(struct wp_partitions *ret, const struct wp_partitions_text *text)
 {
 	struct wp_partitions p = { .known = true };
-	enum wp_rc rc = read_partitions(&p, partitions);
+	enum wp_rc rc = read_roots(&p, text->roots);
 
 	if (rc == WP_OK)
-		rc = read_snapshot(&p, snapshot);
+		rc = read_partitions(&p, text->partitions);
 	if (rc == WP_OK)
-		rc = read_xids(harmless, &p.harmless, &p.harmless_count);
+		rc = read_snapshot(&p, text->snapshot);
+	if (rc == WP_OK)
+		rc = read_xids(text->harmless, &p.harmless, &p.harmless_count);
 	if (rc != WP_OK) {
 		wp_partitions_release(&p);
 		return rc;
@@ -141,14 +243,6 @@ bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid)
 bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid)
 {
 	return wp_partitions_cover(p, xid) || is_among(p->harmless, p->harmless_count, xid);
-}
-
-static int compare_oids(const void *key, const void *item)
-{
-	uint32_t oid = *(const uint32_t *)key;
-	uint32_t other = ((const struct wp_partition *)item)->oid;
-
-	return (oid > other) - (oid < other);
 }
 
 const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid)

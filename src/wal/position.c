@@ -1,29 +1,37 @@
 #include <assert.h>
+#include <endian.h>
+#include <string.h>
 
 #include "walpost/wal/position.h"
 
-/* The lowest `digits` hexadecimal digits of `value`; returns what comes behind them. */
-static char *put_hex(char *at, uint64_t value, unsigned digits)
+/* `value` in eight hexadecimal digits; returns what comes behind them. All eight at once: it stands in every record. */
+static char *put_hex(char *at, uint32_t value)
 {
-	static const char hex[16] = "0123456789ABCDEF";
+	uint64_t digits = value;
 
-	for (unsigned i = digits; i > 0; i--) {
-		at[i - 1] = hex[value & 15];
-		value >>= 4;
-	}
-	return at + digits;
+	digits = (digits << 16 | digits) & 0x0000FFFF0000FFFF;
+	digits = (digits << 8 | digits) & 0x00FF00FF00FF00FF;
+	digits = (digits << 4 | digits) & 0x0F0F0F0F0F0F0F0F;
+	uint64_t is_letter = (digits + 0x0606060606060606) >> 4 & 0x0101010101010101;
+	digits += 0x3030303030303030 + is_letter * ('A' - '9' - 1);
+	digits = htobe64(digits);
+	memcpy(at, &digits, sizeof(digits));
+	return at + sizeof(digits);
 }
 
-/* By hand and not by snprintf(): it stands in every record. */
 char *wp_position_text(const struct wp_position *position, char text[WP_POSITION_TEXT_SIZE])
 {
-	char *at = put_hex(text, position->epoch, 4);
+	char epoch[8];
+
+	put_hex(epoch, position->epoch);
+	memcpy(text, epoch + 4, 4);
+	text[4] = '-';
+	char *at = put_hex(text + 5, position->timeline);
 	*at++ = '-';
-	at = put_hex(at, position->timeline, 8);
+	at = put_hex(at, (uint32_t)(position->commit_lsn >> 32));
+	at = put_hex(at, (uint32_t)position->commit_lsn);
 	*at++ = '-';
-	at = put_hex(at, position->commit_lsn, 16);
-	*at++ = '-';
-	at = put_hex(at, position->ordinal, 8);
+	at = put_hex(at, position->ordinal);
 	*at = '\0';
 	assert(at - text == WP_POSITION_TEXT_SIZE - 1);
 	return text;

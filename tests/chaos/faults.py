@@ -8,13 +8,14 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
 import psycopg
 
 from chaos import events
-from chaos.world import DATABASE, WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
+from chaos.world import DATABASE, ROLE, WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
 from lib import process
 from lib.waiting import TooLate, wait_until
 
@@ -32,6 +33,7 @@ class Fault:
     spares_relay = False
     hold = (0.5, 3.0)  # seconds
     overlaps = True  # another one may hold meanwhile
+    parks = False  # events cannot be delivered meanwhile: not with relay.poison = stop
 
     def __init__(self, rng):
         self.seconds = rng.uniform(*self.hold)
@@ -108,7 +110,7 @@ def _wait_stopped(world, relay):
     code = relay.wait_exit(60)
     world.timeline.producer_ended(now_ms())
     world.audit()
-    allowed = {0} if world.is_well() else {0, 1}
+    allowed = {0} if world.is_well() and not world.ailing["poison"] else {0, 1}
     if not world.said(relay, "event=started"):
         allowed.add(-signal.SIGTERM)  # the loader was still at work
     if code not in allowed:
@@ -239,6 +241,7 @@ class StepClock(Fault):
 
     def heal(self, world):
         world.set_clock(0)
+        world.pass_time(2)  # until it shows: a jump ahead ends the stream, and a second relay would have the slot
 
 
 class ReloadRelay(Fault):
@@ -698,9 +701,166 @@ class ForgetTopic(Fault):
             raise Broken(f"nothing was told of what Kafka lost\n{relay.log_tail()}")
 
 
+# --- events that cannot be delivered for a while
+
+
+class LowerLimit(Fault):
+    """Kafka refuses the larger events of some topics, until their limit is raised again."""
+
+    name = "limit of a topic lowered"
+    group = "poison"
+    spares_relay = True
+    parks = True
+    share = 2.0
+    hold = (5, 20)
+
+    def draw(self, rng):
+        self.topics = rng.sample(sorted(events.TOPICS), rng.randint(1, len(events.TOPICS)))
+        self.limit = rng.choice((16_000, 25_000, 40_000))
+
+    def inject(self, world):
+        self._set_limit(world, self.limit)
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        self._set_limit(world, None)
+
+    def _set_limit(self, world, limit):
+        for topic in self.topics:
+            world.cluster.set_limit(topic, limit)
+
+
+class TroubledStore(LowerLimit):
+    """The same, and walpost.parked is in trouble meanwhile: from some time after the limit was lowered until shortly
+    before or after it is raised."""
+
+    share = 1.0
+    hold = (3, 10)
+
+    def draw(self, rng):
+        super().draw(rng)
+        self.lead = rng.uniform(0, 3)
+        self.cured_first = rng.random() < 0.5
+
+    def inject(self, world):
+        super().inject(world)
+        world.pass_time(self.lead)
+        try:
+            self.begin(world)
+        except psycopg.Error as error:  # another fault has taken the server away
+            world.note(f"{self.name}: {error}")
+
+    def heal(self, world):
+        if self.cured_first:
+            super().heal(world)
+            world.pass_time(1.5)
+        self.end(world)
+        super().heal(world)
+
+    def begin(self, world):
+        raise NotImplementedError
+
+    def end(self, world):
+        raise NotImplementedError
+
+
+class LockParked(TroubledStore):
+    """A lock of that mode lets it be read, or not even that."""
+
+    name = "walpost.parked locked"
+    _session = None
+
+    def draw(self, rng):
+        super().draw(rng)
+        self.mode = rng.choice(("EXCLUSIVE", "ACCESS EXCLUSIVE"))
+
+    def begin(self, world):
+        self._session = world.postgres.connect(DATABASE, options="-c lock_timeout=3s")
+        self._session.execute(f"BEGIN; LOCK TABLE walpost.parked IN {self.mode} MODE")
+
+    def end(self, world):
+        if self._session:
+            self._session.close()
+
+
+class RevokeParked(TroubledStore):
+    name = "right on walpost.parked revoked"
+
+    def draw(self, rng):
+        super().draw(rng)
+        self.right = rng.choice(("INSERT", "DELETE", "SELECT, INSERT, UPDATE, DELETE"))
+
+    def begin(self, world):
+        world.postgres.query(f"REVOKE {self.right} ON walpost.parked FROM {ROLE}", database=DATABASE)
+
+    def end(self, world):
+        def granted():
+            world.ensure_postgres()
+            try:
+                world.postgres.query(f"GRANT {self.right} ON walpost.parked TO {ROLE}", database=DATABASE)
+            except psycopg.Error:
+                return False
+            return True
+
+        world.wait(granted, 60, "the right is granted again")
+
+
+class TerminateParking(TroubledStore):
+    """Again and again."""
+
+    name = "pg_terminate_backend(session of parked events)"
+    _thread = None
+
+    def draw(self, rng):
+        super().draw(rng)
+        self.gap = rng.choice((0.05, 0.3, 1.0))
+
+    def begin(self, world):
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(world,), daemon=True)
+        self._thread.start()
+
+    def _run(self, world):
+        while not self._over.wait(self.gap):
+            world.try_query(
+                """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                   WHERE usename = %s AND backend_type = 'client backend' AND query LIKE '%%walpost.park%%'""", (ROLE,))
+
+    def end(self, world):
+        if self._thread:
+            self._over.set()
+            self._thread.join()
+
+
+class LowerOwnLimit(Fault):
+    """walpost refuses the larger events itself: those of its processes that begin meanwhile have a lower limit."""
+
+    name = "message.max.bytes of walpost lowered"
+    group = "poison"
+    parks = True
+    hold = (3, 12)
+
+    def draw(self, rng):
+        self.limit = rng.choice((16_000, 25_000, 40_000))
+
+    def inject(self, world):
+        self._lines(world, "[kafka]\n", f"[kafka]\nmessage.max.bytes = {self.limit}\n")
+        world.counts[self.name] += 1
+
+    def heal(self, world):
+        self._lines(world, f"[kafka]\nmessage.max.bytes = {self.limit}\n", "[kafka]\n")
+
+    @staticmethod
+    def _lines(world, old, new):
+        for relay in world.relays:
+            relay.config_file.write_text(relay.config_file.read_text().replace(old, new))
+        world.kill_relay()
+        world.start_relay()
+
+
 ALL = (
     KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox,
     TerminateWalsender, FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork,
     CutOffKafka, LateAnswers, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
-    ForgetTopic,
+    ForgetTopic, LowerLimit, LockParked, RevokeParked, TerminateParking, LowerOwnLimit,
 )

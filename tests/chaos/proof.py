@@ -126,6 +126,7 @@ def _body(of):
     bad = [run for run in of if not run["good"]]
     lines += _table(("", ""), (
         ("runs", f"{len(chaos)} under all faults, {len(soaks)} soak"),
+        ("of them with relay.poison = park", sum(run.get("poison") == "park" for run in of)),
         ("minutes", f"{minutes:,.0f}"),
         ("PostgreSQL", ", ".join(sorted({run["postgres"] for run in of}, key=_version))),
         *((name, ", ".join(sorted({run["versions"][name] for run in of}))) for name in
@@ -133,6 +134,7 @@ def _body(of):
         ("faults", _number(sum(_sum(of, "faults").values()))),
         ("of them kills of the relay (kill -9)", _number(sum(run["kills"] for run in of))),
         ("events committed", _number(sum(run["events"] for run in of))),
+        ("of them seen parked", _number(sum(run.get("parked", 0) for run in of))),
         ("**lost**", f"**{_number(sum(run['lost'] for run in of))}**"),
         ("**out of order**", f"**{_number(sum(run['out_of_order'] for run in of))}**"),
         ("other promises broken", _number(sum(

@@ -29,12 +29,21 @@ PROMISES = {
     "repetitions are re-runs": ("late repetition",),
     "walpost-position names the commit": ("position",),
     "dropping by walpost-position leaves each once": ("dropping by position",),
-    "what Postgres may forget is in Kafka": ("confirmed ahead",),
+    "what Postgres may forget is in Kafka, or parked": ("confirmed ahead",),
     "bytes arrive as they were written": ("content",),
     "table, log and consumer agree on what was committed": ("truth", "harness"),
 }
 ALIVE = "it comes back from every fault by itself"
 PROGRESS_SECONDS = 30
+
+
+def poison_of(seed):
+    """Half of the seeds: what is promised of partitions holds only where nothing is parked."""
+    return "stop" if seed % 2 else "park"
+
+
+def kinds_for(poison, kinds):
+    return tuple(kind for kind in kinds if poison == "park" or not kind.parks)
 
 
 class Samples:
@@ -72,17 +81,19 @@ class Samples:
 
 
 class Run:
-    """`kinds`: the faults to draw from. `finish(world)` may look at what is there before it is torn down."""
+    """`kinds`: the faults to draw from; it goes on past its minutes until `enough(world)`. `finish(world)` may look at
+    what is there before it is torn down."""
 
-    def __init__(self, seed, minutes, postgres="18", rate=300, kinds=faults.ALL, shim=None, config=None, say=print):
-        self.seed, self.minutes, self.postgres = seed, minutes, str(postgres)
-        self.kinds = kinds
+    def __init__(self, seed, minutes, postgres="18", rate=300, kinds=faults.ALL, poison="stop", say=print,
+                 enough=lambda world: True, **of_world):
+        self.seed, self.minutes, self.postgres, self.poison = seed, minutes, str(postgres), poison
+        self.kinds = kinds_for(poison, kinds)
         self.failures = []
         self.judged = False  # all was read and compared
         self.steps = []
-        self.world = World(postgres, seed, rate, shim=shim, config=config)
+        self.world = World(postgres, seed, rate, parks=poison == "park", **of_world)
         self.samples = Samples(self.world)
-        self._say = say
+        self._say, self._enough = say, enough
         self.trace = ""
         self.seconds = 0.0
         self._said_at = 0.0
@@ -131,7 +142,7 @@ class Run:
 
     def _faults(self):
         for step in schedule(self.seed, self.kinds):
-            if time.monotonic() >= self._ends_at:
+            if time.monotonic() >= self._ends_at and self._enough(self.world):
                 return
             self._step(step)
 
@@ -200,12 +211,13 @@ class Run:
         world, checker = self.world, self.world.checker
         return {
             "date": time.strftime("%Y-%m-%d"), "seed": self.seed, "minutes": round(self.seconds / 60, 2),
-            "postgres": cache.POSTGRES[self.postgres], "good": self.good, "kills": world.kills,
+            "postgres": cache.POSTGRES[self.postgres], "poison": self.poison, "good": self.good, "kills": world.kills,
             "faults": dict(sorted(world.counts.items())), "ways": dict(world.ways),
             "events": checker.event_count(), "transactions": world.truth.transactions if world.truth else 0,
             "largest_transaction": world.truth.largest if world.truth else 0,
             "rolled_back": world.writers.rolled_back if world.writers else 0,
             "messages": checker.messages, "lost": checker.lost, "out_of_order": checker.out_of_order,
+            "parked": len(world.parked_ids), "parked_most": world.parked_most,
             "violations": dict(checker.violation_counts),
             "duplicates": dict(checker.duplicates), "late": dict(checker.late),
             "audits": world.audited, "takeover_seconds_max": max(world.takeovers, default=None),
@@ -218,12 +230,14 @@ class Run:
         if sys.stdout.isatty():
             say()
         rows = [
-            ("seed", self.seed), ("PostgreSQL", result["postgres"]), ("minutes", result["minutes"]),
+            ("seed", self.seed), ("PostgreSQL", result["postgres"]), ("relay.poison", self.poison),
+            ("minutes", result["minutes"]),
             ("kills of the relay", world.kills), ("faults", sum(result["faults"].values())),
             *((f"  {name}", count) for name, count in result["faults"].items()),
             *((f"  ({name})", count) for name, count in result["ways"].items()),
             ("transactions", result["transactions"]), ("largest transaction", f"{result['largest_transaction']} rows"),
             ("events committed", result["events"]), ("messages in Kafka", result["messages"]),
+            ("seen parked, at most at a time", f"{result['parked']}, {result['parked_most']}"),
             ("lost", result["lost"] if self.judged else "not judged: the run broke off"),
             ("out of order", result["out_of_order"]),
             ("checks of the slot against Kafka", result["audits"]),
@@ -251,7 +265,8 @@ class Run:
             "result": result, "failures": self.failures, "trace": self.trace, "violating": world.checker.violations,
             "exits": world.exits, "consumer_errors": world.consumer and world.consumer.errors,
             "course": world.notes, "writers": world.writers and world.writers.errors,
-            "replay": f"tests/run chaos --seed {self.seed} --minutes {self.minutes:g} --postgres {self.postgres}",
+            "replay": f"tests/run chaos --seed {self.seed} --minutes {self.minutes:g} --postgres {self.postgres}"
+                      f" --poison {self.poison}",
         }, indent=1, default=str))
         (world.folder / "course").write_text("\n".join(world.notes) + "\n")
         self._say(f"evidence: {world.folder} (evidence.json, course, relay*/stderr, postgres/server.log)")
@@ -269,13 +284,14 @@ def chaos_command(arguments):
     kinds = faults.ALL
     if arguments.only:
         kinds = tuple(kind for kind in faults.ALL if any(word in kind.name for word in arguments.only.split(",")))
+    poison = arguments.poison or poison_of(arguments.seed)
     if arguments.schedule:
-        steps = schedule(arguments.seed, kinds)
+        steps = schedule(arguments.seed, kinds_for(poison, kinds))
         for _ in range(arguments.schedule):
             print(next(steps).describe())
         return 0
     sources = proof.source_hash()
-    run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds)
+    run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds, poison)
     run.run()
     if run.good and not arguments.keep:
         run.remove()
@@ -308,7 +324,7 @@ def soak_verdict(rows):
 
 
 def soak_command(arguments):
-    kinds = tuple(kind for kind in faults.ALL if kind.spares_relay)
+    kinds = kinds_for("stop", [kind for kind in faults.ALL if kind.spares_relay])
     sources = proof.source_hash()
     run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds)
     run.run()
@@ -355,6 +371,9 @@ def main(words):
         command.add_argument("--record", action="store_true",
                              help="write the result into tests/chaos/runs.jsonl and tests/PROOF.md")
         if name == "chaos":
+            command.add_argument("--poison", choices=("stop", "park"),
+                                 help="relay.poison (park where the seed is even); with park some events become"
+                                      " undeliverable for a while")
             command.add_argument("--only", metavar="WORD,...", help="only faults with one of these in their name")
             command.add_argument("--schedule", type=int, metavar="N", help="print the first N steps, do nothing")
     arguments = parser.parse_args(words)

@@ -26,7 +26,7 @@ def schedule(seed, kinds=faults.ALL):
     while True:
         if not bag:
             # Each kind comes up before one comes up again more often than its share.
-            bag = [kind for kind in others for _ in range(1 if kind.share < 1 else 2)
+            bag = [kind for kind in others for _ in range(2 * int(kind.share) or 1)
                    if kind.share >= 0.5 or rng.random() < kind.share * 2]
             rng.shuffle(bag)
         way = rng.random()

@@ -6,10 +6,9 @@ import subprocess
 import pytest
 
 from chaos import faults
-from chaos.checker import Checker, Timeline
+from chaos.checker import Timeline
 from chaos.consumer import Confused, Consumer, Forgetful
 from chaos.run import Run
-from chaos.world import _Places
 from lib import places
 from lib.waiting import wait_until
 
@@ -25,7 +24,7 @@ QUICK = (
 
 def judged_by(kind, world):
     """Everything once more from the beginning, through a consumer of that kind: what its checker finds."""
-    checker = Checker(_Places(), Timeline())
+    checker = world.new_checker(Timeline())
     for id, end_lsn in world.checker.events():
         checker.committed(id, end_lsn)
     consumer = world.new_consumer(checker, kind).start()
@@ -45,15 +44,50 @@ def test_a_short_run_keeps_every_promise_and_bad_consumers_are_found_in_it(capsy
         for kind in (Consumer, Forgetful, Confused):
             found[kind] = judged_by(kind, world)
 
-    run = Run(SEED, 0.5, VERSIONS[0], rate=250, kinds=QUICK)
+    run = Run(SEED, 0.5, VERSIONS[0], rate=250, kinds=QUICK,
+              enough=lambda world: world.kills >= 5 and world.checker.event_count() > 1000)
     run.run(finish)
-    said = capsys.readouterr().out
-    assert run.good, said
-    assert run.world.kills >= 5 and run.world.checker.event_count() > 1000, said
+    assert run.good, capsys.readouterr().out
     run.remove()
     assert found[Consumer] == set()
     assert found[Forgetful] and found[Forgetful] <= {"lost", "out of order", "dropping by position"}
     assert {"out of order", "dropping by position"} <= found[Confused]
+
+
+# One row in five is taken, and is not there.
+FORGETS = """
+    CREATE FUNCTION walpost.forgets() RETURNS trigger LANGUAGE plpgsql AS
+        $$BEGIN RETURN CASE WHEN abs(hashtext(NEW.id)) % 5 > 0 THEN NEW END; END$$;
+    CREATE TRIGGER forgets BEFORE INSERT ON walpost.parked FOR EACH ROW EXECUTE FUNCTION walpost.forgets()"""
+PARKING = (faults.KillRelay, faults.LowerLimit, faults.LowerOwnLimit, faults.TerminateParking, faults.TakeOver)
+
+
+@pytest.mark.timeout(400)
+def test_a_short_run_that_parks_keeps_every_promise(capsys):
+    found = {}
+
+    def finish(world):
+        for kind in (Consumer, Forgetful):
+            found[kind] = judged_by(kind, world)
+
+    run = Run(SEED, 0.5, VERSIONS[0], rate=250, kinds=PARKING, poison="park",
+              enough=lambda world: world.kills and len(world.parked_ids) > 50)
+    run.run(finish)
+    assert run.good, capsys.readouterr().out
+    run.remove()
+    assert found[Consumer] == set()
+    assert found[Forgetful] and found[Forgetful] <= {"lost", "out of order", "dropping by position"}
+
+
+@pytest.mark.timeout(400)
+def test_a_table_that_forgets_what_is_parked_is_found(capsys):
+    run = Run(SEED, 3, VERSIONS[-1], rate=250, kinds=(faults.KillRelay, faults.LowerLimit), poison="park",
+              sql=(FORGETS,))
+    run.run()
+    said = capsys.readouterr().out
+    assert not run.good, said
+    assert set(run.world.checker.violation_counts) & {"confirmed ahead", "lost"}, said
+    run.remove()
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ def position(end_lsn, ordinal=0):
 class Case:
     """Events 1..count, each committed by itself, the n-th ending at n * 10; all in one partition."""
 
-    def __init__(self, count=10, partition_of=lambda id: ONE):
+    def __init__(self, count=10, partition_of=lambda id: ONE, lane_of=None):
         self.timeline = Timeline(WINDOW_MS)
-        self.checker = Checker(partition_of, self.timeline)
+        self.checker = Checker(partition_of, self.timeline, lane_of)
         self.offset = 0
         for id in range(1, count + 1):
             self.checker.committed(id, id * 10)
@@ -170,6 +170,55 @@ def test_what_an_audit_misses_is_not_waited_for_without_end():
     assert not audit.judge(case.checker, now=6.9 + DOUBT_SECONDS)
     assert audit.judge(case.checker, now=7.0 + DOUBT_SECONDS)
     assert "confirmed ahead" in case.violations()
+
+
+def parity(id):
+    """Aggregates of a case in which events are parked: the odd ones, the even ones."""
+    return id % 2
+
+
+def test_where_events_are_parked_aggregates_of_a_partition_may_overtake_each_other():
+    case = Case(lane_of=parity).sees(1, 3, 5, 2, 7, 4, 6, 9, 8, 10)
+    assert case.violations() == set()
+    assert Case().sees(1, 3, 5, 2, 7, 4, 6, 9, 8, 10).violations() == {"out of order", "dropping by position"}
+
+
+def test_there_too_events_of_one_aggregate_must_not():
+    assert Case(lane_of=parity).sees(1, 2, 3, 4, 7, 5, 6, 8, 9, 10).violations() == {
+        "out of order", "dropping by position"}
+
+
+def test_there_too_repetitions_are_re_runs_of_the_aggregate():
+    assert Case(lane_of=parity).sees(*range(1, 9)).sees(5, 2, 4, 7, 9, 6, 8, 10).violations() == set()
+    assert Case(lane_of=parity).sees(*range(1, 9)).sees(3, 9, 10).violations() == {"late repetition"}
+
+
+def test_what_is_parked_postgres_may_forget():
+    case = Case(2).sees(1)
+    case.checker.confirmed(20, at_ms=0, parked={2})
+    assert case.sees(2, at_ms=1).violations() == set()
+
+
+def test_what_was_parked_and_is_neither_there_nor_in_kafka_is_found():
+    case = Case(3).sees(1)
+    case.checker.confirmed(30, at_ms=0, parked={2, 3})
+    case.checker.confirmed(30, at_ms=10, parked={2, 3})
+    case.sees(2, at_ms=20)
+    assert case.checker.is_all_there(30, {3}) and not case.checker.is_all_there(30)
+    case.checker.confirmed(30, at_ms=20, parked={3})
+    assert not case.checker.violation_counts
+    case.checker.confirmed(30, at_ms=30)
+    assert set(case.checker.violation_counts) == {"confirmed ahead"}
+    assert [facts["id"] for facts in case.checker.violations["confirmed ahead"]] == [3]
+
+
+@pytest.mark.parametrize(("at_ms", "found"), [(500, set()), (501, {"confirmed ahead"})])
+def test_what_is_no_longer_parked_must_have_been_in_kafka_before(at_ms, found):
+    case = Case(1)
+    case.checker.confirmed(10, at_ms=400, parked={1})
+    case.sees(1, at_ms=at_ms)
+    case.checker.confirmed(10, at_ms=500)
+    assert case.violations() == found
 
 
 def _seen_with(position_text, id=2, offset=50):

@@ -1,11 +1,12 @@
 """What a seed stands for, what an event is, and what a soak calls flat."""
 
 import itertools
+import zlib
 
 import pytest
 
 from chaos import events, faults
-from chaos.run import soak_verdict
+from chaos.run import kinds_for, poison_of, soak_verdict
 from chaos.schedule import schedule
 
 
@@ -45,6 +46,20 @@ def test_a_soak_draws_only_faults_that_spare_the_relay():
 def test_each_fault_has_a_name_of_its_own_and_a_group():
     assert len({kind.name for kind in faults.ALL}) == len(faults.ALL)
     assert all(kind.group for kind in faults.ALL)
+
+
+def test_without_parking_no_fault_makes_an_event_undeliverable():
+    assert {kind for kind in faults.ALL if kind not in kinds_for("stop", faults.ALL)} == {
+        faults.LowerLimit, faults.LockParked, faults.RevokeParked, faults.TerminateParking, faults.LowerOwnLimit}
+    assert kinds_for("park", faults.ALL) == faults.ALL
+    assert {poison_of(seed) for seed in range(2)} == {"stop", "park"}
+
+
+def test_a_lowered_limit_catches_some_however_they_are_compressed():
+    ids = [events.event_id(1, events.MIXED, n) for n in range(20_000)]
+    sizes = [len(zlib.compress(payload.encode())) for payload in map(events.payload_of, ids) if payload]
+    for limit in (16_000, 40_000):
+        assert 10 < sum(size > limit for size in sizes) < 200
 
 
 def test_payloads_are_of_all_sizes_from_none_and_empty_to_the_largest():

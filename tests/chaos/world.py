@@ -26,12 +26,16 @@ from lib.murmur2 import partition_of
 from lib.ports import take_port
 from lib.postgres import Postgres
 from lib.relay import Relay
+from lib.sql_scripts import SCRIPTS, run_psql
 from lib.waiting import TooLate, wait_until
 
 DATABASE = SLOT = "chaos"
 WAL_SENDER_TIMEOUT_SECONDS = 5
 WAL_DISK = "320m"
 RETAINED_HIGH, RETAINED_LOW = 32 << 20, 8 << 20
+ROLE = "relay"
+# Small, so that a cure is met while its cause is remembered.
+PARK = {"relay.poison": "park", "park.retry.first": "300ms", "park.retry.max": "2s"}
 PARTS = [(topic, number) for topic, count in events.TOPICS.items() for number in range(count)]
 LIVENESS_SECONDS = 120
 
@@ -56,6 +60,10 @@ def place_of(id):
     return topic, partition_of(events.key_of(id).encode(), events.TOPICS[topic])
 
 
+def aggregate_of(id):
+    return events.topic_of(id), events.key_of(id)
+
+
 def ends_of(answers):
     """Of list_offsets(): where each partition ends; None when a leader did not answer, which it tells by an offset
     below zero and no error."""
@@ -68,16 +76,20 @@ class Broken(AssertionError):
 
 
 class World:
-    """`relays[active]` is the one that works. `shim` are variables of support/shim.c for the relays."""
+    """`relays[active]` is the one that works. `parks`: with relay.poison = park. `shim` are variables of
+    support/shim.c for the relays, `sql` runs in their database before they do."""
 
-    def __init__(self, version, seed, rate=300, folder=None, shim=None, config=None):
+    def __init__(self, version, seed, rate=300, folder=None, parks=False, shim=None, sql=(), config=None):
         self.version, self.seed, self.rate = str(version), seed, rate
         self.folder = Path(folder or tempfile.mkdtemp(prefix=f"walpost-chaos-{seed}-"))
         self.folder.mkdir(exist_ok=True)
         self.folder.chmod(0o755)
         self.lock = threading.Lock()  # of the checker
         self.timeline = Timeline()
-        self.checker = Checker(_Places(), self.timeline)
+        self.parks = parks
+        self.checker = self.new_checker(self.timeline)
+        self.parked_ids = set()  # seen in walpost.parked, ever
+        self.parked_most = 0  # at a time
         self.relays = []
         self.active = 0
         self.kills = 0
@@ -86,7 +98,7 @@ class World:
         self.begun = time.monotonic()
         self.wal_disk = False
         self._expected_down = set()  # relays that a fault has stopped
-        self._shim, self._more_config = shim or {}, config or {}
+        self._shim, self._sql, self._more_config = shim or {}, sql, config or {}
         self.counts = Counter()  # of faults, by name
         self._scratches = 0
         self.ways = Counter()  # how they came about, where there is more than one way
@@ -145,8 +157,13 @@ class World:
             "CREATE PUBLICATION chaos FOR TABLE outbox WITH (publish = 'insert')",
             "SELECT pg_create_logical_replication_slot('truth', 'test_decoding')",
             "SELECT pg_create_logical_replication_slot('chaos', 'pgoutput')",
+            (places.TREE / "sql" / "parked.sql").read_text(),
+            *self._sql,
         ):
             self.postgres.query(statement, database=DATABASE)
+        granted = run_psql(["psql", "-X", "-d", self.postgres.conninfo(DATABASE), "-v", f"role={ROLE}", "-f",
+                            SCRIPTS / "grants.sql"])
+        assert granted.returncode == 0, granted.stderr
 
     def _move_wal(self):
         """Onto a small disk of its own, which a fault can fill. Needs root."""
@@ -211,12 +228,13 @@ class World:
         proxied = number == 0
         port = self.postgres_proxy if proxied else self.postgres.port
         return {
-            "postgres.conninfo": f"host=127.0.0.1 port={port} user=postgres dbname={DATABASE}",
+            "postgres.conninfo": f"host=127.0.0.1 port={port} user={ROLE} dbname={DATABASE}",
             "postgres.slot": SLOT,
             "postgres.publication": "chaos",
             "outbox.table": "public.outbox",
             "outbox.topic.replacement": "${routedByValue}",
             "kafka.bootstrap.servers": self.cluster.proxied_address if proxied else self.cluster.address,
+            **(PARK if self.parks else {}),
             **self._more_config,
         }
 
@@ -293,7 +311,8 @@ class World:
     def try_query(self, statement, parameters=None):
         """Rows, or None when the server does not answer."""
         try:
-            with self.postgres.connect(DATABASE, options="-c statement_timeout=10s") as connection:
+            options = "-c statement_timeout=10s -c lock_timeout=300ms"
+            with self.postgres.connect(DATABASE, options=options) as connection:
                 return connection.execute(statement, parameters).fetchall()
         except psycopg.Error:
             return None
@@ -309,6 +328,18 @@ class World:
         if not rows or rows[0][3] == "lost":
             raise Broken(f"the slot is gone or lost: {rows}")
         return rows[0][:3]
+
+    def parked(self):
+        """Ids of what stands in walpost.parked; None when the server does not answer, or the table is locked."""
+        if not self.parks:
+            return frozenset()
+        rows = self.try_query("SELECT id::bigint FROM walpost.parked WHERE slot = %s", (SLOT,))
+        if rows is None:
+            return None
+        ids = frozenset(id for id, in rows)
+        self.parked_ids |= ids
+        self.parked_most = max(self.parked_most, len(ids))
+        return ids
 
     def walsender(self):
         row = self.slot()
@@ -338,10 +369,11 @@ class World:
     def audit(self):
         """Reads the slot first, then up to where Kafka goes; judged when consumer and truth have come that far."""
         row = self.slot()
-        if row is None:
+        parked = self.parked()  # then: what is deleted meanwhile was in Kafka before
+        if row is None or parked is None:
             return
         with self._audit_lock:
-            self._audits.append(Audit(row[0], now_ms()))
+            self._audits.append(Audit(row[0], now_ms(), parked))
         self._audit_wanted.set()
 
     def _ends(self):
@@ -387,6 +419,9 @@ class World:
 
     def note(self, what):
         self.notes.append(f"{self.elapsed():8.1f} s {what}")
+
+    def new_checker(self, timeline):
+        return Checker(_Places(), timeline, lane_of=aggregate_of if self.parks else None)
 
     def new_consumer(self, checker, kind=Consumer, **options):
         return kind(self.cluster.address, PARTS, self.lock, checker.message,
@@ -435,6 +470,7 @@ class World:
         if time.monotonic() < self._valve_at:
             return
         self._valve_at = time.monotonic() + 1
+        self.parked()
         row = self.slot()
         if row is None:
             return
@@ -462,8 +498,13 @@ class World:
         return (
             f"slot {self.slot()}, truth {self.truth.upto}, ends of Kafka {self._ends()},"
             f" consumer {self.consumer.next}, its errors {dict(self.consumer.errors)},"
-            f" audits {[audit.lsn for audit in self._audits]}"
+            f" audits {[audit.lsn for audit in self._audits]}, parked {self.where_parked_stands()}"
         )
+
+    def where_parked_stands(self):
+        return self.parks and self.try_query(
+            """SELECT outbox, key, "position", code, left(reason, 200), attempts, alone, next_attempt_at - now(),
+                      count(*) OVER () FROM walpost.parked WHERE code <> 'FOLLOWS' ORDER BY "position" LIMIT 10""")
 
     def is_well(self):
         """Does no fault hold that a relay could feel?"""
@@ -516,8 +557,9 @@ class World:
         self.wait(lambda: (self.slot() or (0,))[0] >= goal, deadline, f"{goal:X} is confirmed")
 
     def settle(self, deadline=300):
-        """After the writers have stopped: all is confirmed, consumed and checked."""
+        """After the writers have stopped: all is confirmed, nothing is parked, all is consumed and checked."""
         self.wait_recovered(deadline)
+        self.wait(lambda: self.parked() == frozenset(), LIVENESS_SECONDS, "nothing is parked any more")
         goal = self.wait(self.slot, deadline, "Postgres answers")[2]
         self.audit()
         self.wait(lambda: not self._audits, deadline, "all that is in Kafka is read")

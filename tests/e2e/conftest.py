@@ -11,14 +11,20 @@ import pytest
 
 from lib import places
 from lib.administered import Administered
+from lib.certificates import Authority
 from lib.disk import below_a_mount_point
 from lib.guarded import GuardedKafka, GuardedPostgres
 from lib.kafka import Kafka
+from lib.oauth_kafka import FrontedKafka
 from lib.postgres import Postgres
 from lib.relay import run_command
 from lib.stage import Stage
 
 VERSIONS = tuple(os.environ.get("WALPOST_POSTGRES", "18 14").split())
+# What only the ring `samples` runs.
+collect_ignore = [] if os.environ.get("WALPOST_REGISTRY") == "real" else ["test_schema_registry_real.py"]
+if "go" not in os.environ.get("WALPOST_SAMPLES", "").split():
+    collect_ignore.append("test_like_samples.py")
 LONG = os.environ.get("WALPOST_LENGTHS") == "full"
 LONG_TIMEOUT_SECONDS = 2 * 3600
 NOT_IN_THIS_RUN = "none"
@@ -213,6 +219,19 @@ def stage_of_kafka(make_stage, mortal_kafka):
     stage = make_stage(kafka=mortal_kafka)
     stage.create_topic(partitions=1)
     return stage
+
+
+@pytest.fixture(scope="module")
+def fronted(tmp_path_factory):
+    """A node of a module's own, behind a front that looks at tokens."""
+    kafka = FrontedKafka(tmp_path_factory.mktemp("fronted") / "kafka").start()
+    yield kafka
+    kafka.end()
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("authority"), "authority")
 
 
 @pytest.fixture(scope="session")

@@ -269,7 +269,8 @@ def test_a_publication_that_hides_and_filters(ready):
 def test_a_publication_without_inserts(ready):
     ready.sql("ALTER PUBLICATION walpost SET (publish = 'update, truncate')")
     _refused_then_cured(ready, "publication_inserts", rounds=1)
-    kinds = ready.sql("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication")
+    kinds = ready.sql("SELECT pubinsert, pubupdate, pubdelete, pubtruncate FROM pg_publication "
+                      "WHERE pubname <> 'walpost_reissue'")
     assert kinds == [(True, True, False, True)]
 
 

@@ -6,7 +6,9 @@ from typing import Callable
 
 import pytest
 
+from lib import places
 from lib.cures import failures, follow_check, walpost
+from lib.relay import config_text
 from lib.waiting import wait_until
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ def _topic_made(stage, relay, why):
     return {}
 
 
+def _parked_as_said(stage, relay, why):
+    assert "walpost init creates the tables" in why
+    stage.sql((places.TREE / "sql" / "parked.sql").read_text())
+    return {"relay.poison": re.findall(r"relay.poison = ([a-z-]+)", why)[0]}
+
+
 def _set_aside_by_check(stage, relay, why):
     relay.changes["relay.dead_letter.topic"] = stage.create_topic("dead", partitions=1)
     return follow_check(stage, relay, relay.changes)
@@ -95,9 +103,7 @@ CASES = [
          {"outbox.on_update": "stop"}),
     Case("a NULL key, given up", _null_key, "event_undeliverable", "is NULL", _skipped),
     Case("a NULL key, allowed", _null_key, "event_undeliverable", "is NULL", _set_as_said("outbox.key.null")),
-    Case("a NULL key, set aside", _null_key, "event_undeliverable", "is NULL",
-         lambda stage, relay, why: {**_set_as_said("relay.poison")(stage, relay, why),
-                                    "relay.dead_letter.topic": stage.create_topic("dead", partitions=1)}),
+    Case("a NULL key, set aside", _null_key, "event_undeliverable", "is NULL", _parked_as_said),
     Case("a NULL key, by check", _null_key, "event_undeliverable", "is NULL", _set_aside_by_check),
     Case("a missing topic, made", _missing_topic, "topic_missing", "elsewhere", _topic_made, _WAIT),
     Case("a missing topic, given up", _missing_topic, "topic_missing", "elsewhere", _skipped, _WAIT),
@@ -166,6 +172,12 @@ def test_check_counts_an_event_without_a_valid_topic_as_a_relay_refuses_it(stage
     stage.insert("a", topic="no topic")
     found = failures(relay)["slot_holds_refused"]
     assert "holds 1 events that can never be delivered" in found["what"] and "no topic" in found["what"]
+    ((type,),) = stage.sql(f"SELECT type FROM {stage.table}")
+    for change in ({"relay.poison": "park"}, {"outbox.skip.types": type},
+                   {"relay.poison": "dead-letter", "relay.dead_letter.topic": stage.topic("dead")}):
+        relay.config_file.write_text(config_text(stage.config(change)))
+        assert "slot_holds_refused" not in failures(relay)
+    relay.config_file.write_text(config_text(stage.config()))
     (lsn,) = re.findall(r"walpost slot skip --to (\S+)", found["what"])
     walpost(relay, "slot", "skip", "--to", lsn, "--force")
     _flows(stage, {})

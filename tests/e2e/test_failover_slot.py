@@ -1,10 +1,11 @@
 """Failover slots (PostgreSQL 17 and newer): the slot that `init` makes is there after a promotion."""
 
+import json
 import subprocess
 
 import pytest
 
-from lib.failover import Standby
+from lib.failover import Standby, return_as_standby
 from lib.relay import binary, clean_environment, run_command
 from lib.waiting import holds_for, wait_until
 
@@ -78,6 +79,32 @@ def test_while_a_standby_that_counts_is_away_the_relay_waits(pair):
     relay.stop()
 
 
+def test_what_is_parked_is_confirmed_once_the_standby_has_it(pair, own_postgres):
+    """The event was sent to the relay when the standby had it; the row of walpost.parked comes after that."""
+    stage, standby, relay = pair
+    relay.stop()
+    relay = stage.relay({"relay.poison": "park"})
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    with own_postgres.connect(stage.database) as locking:
+        locking.execute("BEGIN; LOCK walpost.parked IN SHARE MODE")
+        (before,) = stage.sql("SELECT pg_current_wal_flush_lsn()::text")[0]
+        stage.insert("b", topic="no topic")
+        (poison,) = stage.sql("SELECT pg_current_wal_flush_lsn()::text")[0]
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE query LIKE %s AND wait_event_type = 'Lock'"
+        wait_until(lambda: stage.sql(waiting, ("%INSERT INTO walpost.parked%",)), 20, "it is to be parked",
+                   relay.log_tail)
+        standby.stop()
+        locking.execute("COMMIT")
+    wait_until(lambda: stage.sql("SELECT count(*) FROM walpost.parked") == [(1,)], 20, "it is parked", relay.log_tail)
+    is_confirmed = "SELECT confirmed_flush_lsn >= %s::pg_lsn FROM pg_replication_slots WHERE slot_name = %s"
+    holds_for(lambda: stage.sql(is_confirmed, (poison, stage.slot)) == [(False,)], 3, "it is not confirmed")
+    standby.start()
+    wait_until(lambda: stage.sql(is_confirmed, (poison, stage.slot)) == [(True,)], 30, "it is", relay.log_tail)
+    assert stage.sql(is_confirmed, (before, stage.slot)) == [(True,)]
+    relay.stop()
+
+
 def test_while_a_standby_that_counts_is_away_slot_skip_waits_and_then_lists_all(pair, own_postgres):
     stage, standby, relay = pair
     relay.stop()
@@ -92,3 +119,86 @@ def test_while_a_standby_that_counts_is_away_slot_skip_waits_and_then_lists_all(
         standby.start()
         said, complained = skipping.communicate(timeout=60)
     assert "3 events in 1 transaction" in said and "to discard these events, use --force" in complained, complained
+
+
+def _findings(relay, **conninfo):
+    words = " ".join(f"{name}={value}" for name, value in conninfo.items())
+    done = run_command("check", "--json", "-c", relay.config_file, "--set", f"postgres.conninfo={words}")
+    assert done.returncode in (0, 1), done.stderr
+    return {finding["name"]: finding for finding in json.loads(done.stdout)}
+
+
+def _psql(server, database, cure):
+    done = subprocess.run(["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", server.conninfo(database)], input=cure,
+                          text=True, capture_output=True, env=clean_environment(), timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def switched(pair, own_postgres):
+    """The standby was promoted, and the former primary follows it, with the slot that was made on it."""
+    stage, standby, relay = pair
+    stage.insert_many(10, "a{0}")
+    stage.wait_all_confirmed(relay=relay)
+    standby.wait_synced(stage.slot)
+    relay.stop()
+    standby.wait_caught_up()
+    own_postgres.stop()
+    standby.promote()
+    standby.set_conf(synchronized_standby_slots="")
+    return_as_standby(own_postgres, standby, "standby2")
+    wait_until(lambda: "because same name slot" in own_postgres.log_since(), 60, "the server refuses to copy slots",
+               own_postgres.log_tail)
+    return stage, standby, own_postgres, relay
+
+
+def test_a_slot_of_a_former_primary_is_found_on_either_server_and_its_cure_lets_slots_be_copied(switched):
+    stage, primary, former, relay = switched
+    one = {"host": "127.0.0.1", "user": "postgres", "dbname": stage.database}
+
+    on_former = _findings(relay, **one, port=former.port)["slot_failover"]
+    assert on_former["level"] == "warn" and "was created here when this server was the primary" in on_former["what"]
+    on_primary = _findings(relay, **one, port=primary.port)["slot_failover"]
+    assert on_primary["level"] == "warn" and "no standby copies slot" in on_primary["what"]
+    both = {**one, "host": "127.0.0.1,127.0.0.1", "target_session_attrs": "read-write"}
+    named = _findings(relay, **both, port=f"{former.port},{primary.port}")["standby_slot"]
+    assert named["level"] == "warn" and f"port {former.port}, is not a copy" in named["what"]
+
+    for server in former, primary:
+        conninfo = f"postgres.conninfo=host=127.0.0.1 user=postgres dbname={stage.database} port={server.port}"
+        status = json.loads(run_command("status", "--json", "-c", relay.config_file, "--set", conninfo).stdout)
+        assert status["slot_sync"] == ("in_the_way" if server is former else "not_copied"), status
+        assert status["slot_sync"] != "in_the_way" or "pg_drop_replication_slot" in status["means"]
+        listed = run_command("slot", "list", "-c", relay.config_file, "--set", conninfo)
+        assert listed.returncode == 0 and f"slot {stage.slot}" in listed.stderr, listed.stderr
+
+    _psql(primary, stage.database, named["cure"])
+    assert primary.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (stage.slot,)) == [(1,)]
+    _psql(former, stage.database, on_former["cure"])
+    relay.start()
+
+    def is_copied():  # once the slot has moved beyond what the standby began with
+        primary.query("SELECT pg_log_standby_snapshot()")
+        primary.query("INSERT INTO outbox VALUES (gen_random_uuid(), 'order', 'b', 'created', '{}')",
+                      database=stage.database)
+        return former.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND synced AND NOT temporary",
+                            (stage.slot,))
+
+    wait_until(is_copied, 60, "the slot is copied", former.log_tail)
+    relay.stop()
+    assert "standby_slot" not in _findings(relay, **both, port=f"{former.port},{primary.port}")
+    copied = _findings(relay, **one, port=former.port)["slot_failover"]
+    assert copied["level"] == "ok" and "a copy of the primary's slot" in copied["what"]
+    wait_until(lambda: "was promoted" not in _findings(relay, **one, port=primary.port)["slot_failover"]["what"], 30,
+               "the primary sees that slots are copied")
+
+
+def test_the_cure_for_the_primary_removes_the_former_primarys_slot_only(switched):
+    stage, primary, former, relay = switched
+    one = {"host": "127.0.0.1", "user": "postgres", "dbname": stage.database}
+    cure = _findings(relay, **one, port=primary.port)["slot_failover"]["cure"]
+    slots = "SELECT synced FROM pg_replication_slots WHERE slot_name = %s AND NOT synced"
+    for server in primary, former:
+        _psql(server, stage.database, cure)
+        assert not server.query(slots, (stage.slot,))
+    assert primary.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s", (stage.slot,)) == [(1,)]

@@ -5,7 +5,7 @@ import signal
 import psycopg
 import pytest
 
-from lib import process
+from lib import places, process
 from lib.checker import check_all, check_confirmed
 from lib.cures import follow_check
 from lib.postgres import Postgres
@@ -208,6 +208,26 @@ def test_the_connection_beside_the_stream_keeps_no_server_from_stopping(make_sta
     own_postgres.start()
     stage.insert("a")
     stage.wait_all_confirmed(40, relay)
+    relay.stop()
+
+
+@pytest.mark.on(18, 14)
+@pytest.mark.parametrize("mode", ["fast", "smart"])
+def test_the_connection_for_parked_events_keeps_no_server_from_stopping(make_stage, own_postgres, mode):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    stage.sql((places.TREE / "sql" / "parked.sql").read_text())
+    relay = stage.relay({"relay.poison": "park", "park.retry.first": "1s"})
+    stage.insert("a", topic="no topic")
+    relay.wait_until(lambda: stage.sql("SELECT count(*) FROM walpost.parked WHERE attempts > 0") == [(1,)], 20,
+                     "it is parked, and was tried again")
+    own_postgres.begin_stop(mode)
+    own_postgres.wait_stopped(10 if mode == "fast" else 60)
+    own_postgres.start()
+    stage.insert("b")
+    stage.insert("a")
+    stage.wait_all_confirmed(40, relay)
+    assert stage.sql("SELECT count(*) FROM walpost.parked") == [(2,)] and len(stage.read()) == 1
     relay.stop()
 
 

@@ -48,7 +48,8 @@ def _settings(text):
 def _loads(text, folder):
     path = folder / "imported.conf"
     path.write_text(text)
-    done = run_command("config", "show", "-c", path)
+    filled_in = {"WALPOST__KAFKA__SASL_OAUTHBEARER_CLIENT_SECRET": "hush"} if "CLIENT_SECRET_FILE" in text else {}
+    done = run_command("config", "show", "-c", path, environment=filled_in)
     assert done.returncode == 0, done.stderr
 
 
@@ -67,7 +68,7 @@ def test_each_input_becomes_what_is_written_down(path, tmp_path):
 def test_no_secret_is_printed(path):
     done = run_command("config", "import-debezium", path)
     assert "hush" not in done.stdout + done.stderr
-    if "database.password" in path.read_text():
+    if "database.password" in path.read_text() and "login provides the password" not in done.stdout:
         assert "WALPOST__POSTGRES__PASSWORD_FILE" in done.stdout
 
 

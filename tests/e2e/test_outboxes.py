@@ -101,7 +101,7 @@ def test_init_makes_all_of_them_and_check_finds_them(make_stage):
     again = run_command("init", "-c", file)
     assert "publication" in again.stderr  # which lacks it now: with the cure
     script = run_command("init", "-c", file, "--print-sql")
-    assert script.stdout.count("CREATE TABLE IF NOT EXISTS") == 4
+    assert script.stdout.count("CREATE TABLE IF NOT EXISTS") == 13
 
 
 def test_a_publication_that_loses_one_of_them_stops_the_relay(shop):

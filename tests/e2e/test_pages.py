@@ -9,37 +9,62 @@ from lib import places
 PAGES = places.TREE / "deploy" / "docs" / "pages"
 
 
+def _blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", (PAGES / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
 def _sql(page):
-    """The blocks of SQL of a page."""
-    return re.findall(r"^```sql\n(.*?)^```$", (PAGES / page).read_text(), re.DOTALL | re.MULTILINE)
+    return _blocks(page, "sql")
 
 
-def test_an_event_is_delayed_by_a_table_of_its_own(stage):
-    ((create, move),) = [block.split("\n\n") for block in _sql("producers/delay.md")]
+def test_an_event_is_sent_later(stage):
+    """What the page says to an application, by a role that has what the page grants and no more."""
+    blocks = _sql("producers/delay.md")
+    tomorrow, message = (block for block in blocks if "walpost.schedule(" in block)
+    (unschedule,) = (block for block in blocks if "walpost.unschedule(" in block)
+    (grants,) = (block for block in blocks if "GRANT" in block)
+    role = f"{stage.name}_app"
     stage.create_topic()
-    stage.sql(create)
-    stage.sql("""INSERT INTO outbox_later (due, id, aggregatetype, aggregateid, type, payload)
-                 VALUES (now() - interval '1 s', gen_random_uuid(), 'order', 'due', 'created', '{}'),
-                        (now() + interval '1 h', gen_random_uuid(), 'order', 'not due', 'created', '{}')""")
-    relay = stage.relay()
-    for _ in range(2):
-        stage.sql(move)
-    stage.wait_all_confirmed(relay=relay)
-    assert [message.key for message in stage.read()] == [b"due"]
-    assert stage.sql("SELECT aggregateid FROM outbox_later") == [("not due",)]
+    stage.sql((places.TREE / "sql" / "schedule.sql").read_text())
+    stage.sql(f"CREATE ROLE {role} LOGIN; GRANT INSERT ON outbox TO {role};" + re.sub(r"\bapp\b", role, grants))
+    try:
+        with stage.connect(user=role) as app:
+            (first,) = app.execute(tomorrow).fetchone()
+            for block in (tomorrow, message):
+                app.execute(block)
+            (withdrawn,) = app.execute(unschedule.replace("42", str(first))).fetchone()
+            assert withdrawn and app.execute(unschedule).fetchone() == (False,)
+        assert stage.sql("SELECT deliver_at > now(), message FROM walpost.scheduled ORDER BY id") == [
+            (True, False), (True, True)]
+        relay = stage.relay({"outbox.message.prefix": "outbox"})
+        stage.sql("UPDATE walpost.scheduled SET deliver_at = now()")
+        relay.wait_until(lambda: stage.sql("SELECT count(*) FROM walpost.scheduled") == [(0,)], 10, "they are moved")
+        stage.wait_all_confirmed(relay=relay)
+        assert sorted(message.key for message in stage.read()) == [b"order-1", b"order-1"]
+    finally:
+        stage.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
 
 
-def test_old_rows_are_deleted_in_batches(stage):
-    ((add, delete),) = [block.split("\n\n") for block in _sql("operations/cleanup.md") if "ctid" in block]
+def test_old_rows_are_deleted_by_the_relay(stage):
+    (prepare,) = [block for block in _sql("operations/cleanup.md") if "NOT NULL DEFAULT now()" in block]
+    (options,) = [block for block in _blocks("operations/cleanup.md", "ini") if "mode = delete" in block]
+    given = dict(re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE))
+    assert given == {"column.inserted": "created_at", "mode": "delete", "keep": "168h"}
     stage.create_topic()
-    relay = stage.relay()
-    stage.sql(add)
-    stage.insert_many(10, "old{0}")
-    stage.sql("UPDATE outbox SET created_at = now() - interval '8 days'")
+    stage.sql((places.TREE / "sql" / "cleanup.sql").read_text())
+    for statement in prepare.split(";")[:2]:  # the third is for the relay's role
+        stage.sql(statement)
+    relay = stage.relay({"outbox.column.inserted": given["column.inserted"], "cleanup.mode": given["mode"],
+                         "cleanup.keep": given["keep"], "cleanup.interval": "100ms"})
+    known = "SELECT count(*) FROM walpost.cleanup_floor WHERE wait_for IS NULL"
+    relay.wait_until(lambda: stage.sql(known) == [(1,)], 30, "the floor is known")
     stage.insert("new")
-    stage.sql(delete)
+    stage.sql("""INSERT INTO outbox (id, aggregatetype, aggregateid, type, created_at)
+                 SELECT gen_random_uuid(), 'order', 'old', 't', now() - interval '8 days'
+                 FROM generate_series(1, 10)""")
+    rest = "SELECT aggregateid FROM outbox"
+    relay.wait_until(lambda: stage.sql(rest) == [("new",)], 30, "the old ones are deleted")
     stage.wait_all_confirmed(relay=relay)
-    assert stage.sql("SELECT aggregateid FROM outbox") == [("new",)]
     assert len(stage.read()) == 11
 
 

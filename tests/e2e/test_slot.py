@@ -60,6 +60,54 @@ def test_a_slot_with_events_is_dropped_by_force_only(ready):
     assert _slots(ready) == []
 
 
+def _park(ready, slot=None):
+    """As a relay that had the slot left it."""
+    ready.sql("INSERT INTO walpost.parking (slot, generation, owner) VALUES (%s, 7, 'relay')", (slot or ready.slot,))
+    ready.sql("INSERT INTO walpost.parked (slot, position, outbox, key, settings, committed_at, code, reason, "
+              "first_reason) SELECT %s, '0000-00000001-00000000000000A0-0000000' || n, 'public.outbox', 'k', '', "
+              "now(), 'LARGE', 'r', 'r' FROM generate_series(1, 2) n", (slot or ready.slot,))
+
+
+def _rows(ready):
+    return ready.sql("SELECT (SELECT count(*) FROM walpost.parked), (SELECT count(*) FROM walpost.parking)")[0]
+
+
+def test_a_slot_for_which_events_are_parked_is_dropped_by_force_only_and_they_with_it(ready):
+    _park(ready)
+    _park(ready, "another")
+    done = ready.command("slot", "drop")
+    assert done.returncode == 1 and "2 events of 1 aggregates are parked for it" in done.stderr
+    assert "--force" in done.stderr and _slots(ready) == [ready.slot] and _rows(ready) == (4, 2)
+    done = ready.command("slot", "drop", "--force")
+    assert done.returncode == 0 and f"slot {ready.slot}: 2 parked events deleted" in done.stdout
+    assert _slots(ready) == [] and _rows(ready) == (2, 1)
+
+
+def test_the_generation_of_a_slot_goes_with_it(ready):
+    _park(ready)
+    ready.sql("DELETE FROM walpost.parked")
+    done = ready.command("slot", "drop")
+    assert done.returncode == 0 and done.stderr == "" and _rows(ready) == (0, 0)
+
+
+def test_without_the_right_to_see_what_is_parked_a_slot_is_dropped_by_force_only(ready):
+    role = f"relay_{ready.name}"
+    ready.sql(f"CREATE ROLE {role} LOGIN REPLICATION")
+    ready.config["postgres.conninfo"] = ready.server.conninfo(ready.name, user=role)
+    done = ready.command("slot", "drop")
+    assert done.returncode == 1 and "cannot determine whether events are parked for it" in done.stderr
+    done = ready.command("slot", "drop", "--force")
+    assert done.returncode == 0 and "in walpost.parking and walpost.parked were not deleted" in done.stderr
+    assert _slots(ready) == []
+    ready.sql(f"DROP ROLE {role}")
+
+
+def test_a_slot_is_dropped_where_nothing_can_be_parked(ready):
+    ready.sql("DROP TABLE walpost.parked, walpost.parking, walpost.parked_acts")
+    done = ready.command("slot", "drop")
+    assert done.returncode == 0 and done.stderr == ""
+
+
 def test_a_slot_behind_other_tables_only_is_dropped(ready):
     ready.sql("CREATE TABLE other (x int)")
     ready.sql("INSERT INTO other VALUES (1)")

@@ -259,6 +259,20 @@ def test_a_slot_with_events_is_dropped_by_force_only_and_they_are_told(stage):
     assert slot_row(stage, "1") is None
 
 
+def test_a_slot_for_which_events_are_parked_is_dropped_by_force_only_and_they_with_it(stage):
+    good(run_psql(script_command(stage, "parked.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    stage.sql("INSERT INTO walpost.parking (slot, generation, owner) VALUES (%s, 7, 'relay'), ('other', 1, 'o')",
+              (stage.slot,))
+    stage.sql("INSERT INTO walpost.parked (slot, position, outbox, settings, committed_at, code, reason, first_reason) "
+              "SELECT slot, 'p', 'o', '', now(), 'LARGE', 'r', 'r' FROM walpost.parking")
+    refused(slot_drop(stage), f"slot {stage.slot} was not dropped: 1 events are parked for it (walpost.parked)")
+    stage.sql(f"CREATE ROLE poor_{stage.name} LOGIN REPLICATION")
+    refused(slot_drop(stage, user=f"poor_{stage.name}"), "cannot determine whether events are parked for it")
+    stage.sql(f"DROP ROLE poor_{stage.name}")
+    good(slot_drop(stage, force="yes"), f"slot {stage.slot}: 1 parked events deleted")
+    assert stage.sql("SELECT slot FROM walpost.parked UNION ALL SELECT slot FROM walpost.parking") == [("other",)] * 2
+
+
 def test_events_of_odd_tables_and_odd_values_are_told(stage):
     stage.sql('CREATE SCHEMA "Sch.é\'ma"; CREATE TABLE "Sch.é\'ma"."Out""box $1" ("I d" text, a text); '
               "CREATE TABLE bare (); CREATE TABLE empty (a int, b int)")

@@ -94,6 +94,57 @@ def test_a_role_that_is_there_is_given_what_it_lacks_and_a_second_time_does_no_h
         assert _rights(stage, role) == ((True, True), _ALL_GRANTED)
 
 
+def test_walpost_reissue_is_granted_where_it_exists_and_revoked(stage, role):
+    good(run_script(stage, "grants.sql", role=role), "walpost.reissue does not exist", "run reissue.sql")
+    good(run_psql(script_command(stage, "reissue.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    good(run_script(stage, "grants.sql", role=role),
+         "walpost.skip, and walpost.reissue and walpost.dead_letters_retried")
+    assert _rights(stage, role) == ((True, True), {
+        **_ALL_GRANTED, "reissue": "DELETE INSERT SELECT", "dead_letters_retried": "INSERT SELECT UPDATE",
+        "replay": "INSERT SELECT UPDATE"})
+    with stage.connect(user=role) as connection:
+        connection.execute("SELECT walpost.reissue_message('s', 'note', 'x', 'r')")
+        assert connection.execute("SELECT count(*) FROM walpost.reissue").fetchone() == (0,)
+    good(run_script(stage, "grants_drop.sql", role=role))
+    assert _rights(stage, role)[1] == {}
+
+
+def test_tables_of_parked_events_are_granted_where_they_exist_and_revoked(stage, role):
+    good(run_script(stage, "grants.sql", role=role), "walpost.parked does not exist", "run parked.sql")
+    good(run_psql(script_command(stage, "parked.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    good(run_script(stage, "grants.sql", role=role), ", and walpost.parked")
+    everything = "DELETE INSERT SELECT UPDATE"
+    assert _rights(stage, role) == ((True, True), {
+        **_ALL_GRANTED, "parked": everything, "parking": everything, "parked_acts": "INSERT SELECT"})
+    with stage.connect(user=role) as connection:
+        connection.execute("INSERT INTO walpost.parked_acts (slot, act, outbox, position, events, code, reason) "
+                           "VALUES ('s', 'skip', 'o', 'p', 1, 'c', 'r')")
+    good(run_script(stage, "grants_drop.sql", role=role))
+    assert _rights(stage, role)[1] == {}
+
+
+def test_cleanup_is_granted_where_its_table_is_and_revoked(stage, role):
+    good(run_script(stage, "grants.sql", role=role))
+    good(run_psql(script_command(stage, "cleanup.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    good(run_script(stage, "grants.sql", role=role))
+    assert _rights(stage, role) == ((True, True), {
+        **_ALL_GRANTED, "cleanup_floor": "DELETE INSERT SELECT UPDATE", "cleanup_detached": "SELECT"})
+    good(run_script(stage, "grants_drop.sql", role=role))
+    assert _rights(stage, role)[1] == {}
+
+
+def test_moving_scheduled_events_is_granted_where_there_are_any_and_revoked(stage, role):
+    good(run_script(stage, "grants.sql", role=role), "walpost.scheduled does not exist", "run schedule.sql")
+    good(run_psql(script_command(stage, "schedule.sql", options=("-q", "-v", "ON_ERROR_STOP=1"))))
+    good(run_script(stage, "grants.sql", role=role), ", and move scheduled events")
+    with stage.connect(user=role) as connection:
+        assert connection.execute("SELECT moved, due FROM walpost.move_due(1)").fetchone() == (0, 0)
+        assert connection.execute("SELECT due FROM walpost.scheduled_state()").fetchone() == (0,)
+    good(run_script(stage, "grants_drop.sql", role=role))
+    assert _rights(stage, role)[1] == {}
+    assert stage.sql("SELECT has_function_privilege(%s, 'walpost.move_due(integer)', 'EXECUTE')", (role,)) == [(False,)]
+
+
 def test_a_role_that_has_more_than_it_needs_is_told(stage, role):
     stage.sql(f"CREATE ROLE {identifier(role)} CREATEDB BYPASSRLS IN ROLE pg_monitor")
     good(run_script(stage, "grants.sql", role=role),
@@ -156,17 +207,49 @@ def test_since_16_an_owner_who_may_create_roles_and_replicate_can_do_it(stage, r
 
 
 @pytest.mark.on(below=16)
-def test_before_16_only_a_superuser_gives_replication_and_nothing_is_left_half_done(stage, role):
+def test_before_16_only_a_superuser_gives_replication(stage, role):
     dba = _administrator(stage, "CREATEROLE REPLICATION")
     try:
         refused(run_script(stage, "grants.sql", role=role, user=dba), "must be superuser to alter replication")
-        assert not stage.sql("SELECT FROM pg_roles WHERE rolname = %s", (role,))
-        stage.sql(f"CREATE ROLE {identifier(role)} LOGIN REPLICATION")
+        assert _rights(stage, role) == ((False, True), _ALL_GRANTED)
+        stage.sql(f"ALTER ROLE {identifier(role)} REPLICATION")
         good(run_script(stage, "grants.sql", role=role, user=dba), "already exists, may log in and replicate")
         assert _rights(stage, role) == ((True, True), _ALL_GRANTED)
     finally:
         forget_role(stage, role)
         forget_role(stage, dba)
+
+
+def _done_but_replication(make_stage, server, sign, cure):
+    stage = make_stage(postgres=server)
+    dba = _administrator(stage, "CREATEROLE CREATEDB")
+    if sign:
+        stage.sql(f"CREATE ROLE {sign}")
+    refused(run_script(stage, "grants.sql", role="walpost", user=dba),
+            "role walpost may not replicate yet (", "; all else is done. To do: " + cure + "walpost")
+    assert _rights(stage, "walpost") == ((False, True), _ALL_GRANTED)
+    good(run_script(stage, "grants.sql", role="walpost"), "already exists, may log in and replicate")
+    refused(run_script(stage, "grants_drop.sql", role="walpost", user=dba),
+            "role walpost still may replicate (", "; all else is done. To do, as an administrator who may: ")
+    assert _rights(stage, "walpost")[1] == {}
+    good(run_script(stage, "grants_drop.sql", role="walpost"), "and no REPLICATION")
+
+
+@pytest.mark.parametrize("sign, cure", [
+    ("cloudsqlsuperuser", "as a user with the role cloudsqlsuperuser, ALTER USER "),
+    ("azure_pg_admin", "as the administrator of the server, ALTER ROLE "),
+    (None, "as a superuser, or in PostgreSQL 16 and newer a role with CREATEROLE and REPLICATION, ALTER ROLE "),
+])
+def test_an_administrator_who_may_not_give_replication_does_the_rest_and_is_told_who_may(
+        make_stage, own_postgres, sign, cure):
+    """As at a provider, where nobody is superuser."""
+    _done_but_replication(make_stage, own_postgres, sign, cure)
+
+
+@pytest.mark.on(since=16)  # before, CREATEROLE is enough to grant any role
+def test_an_administrator_who_may_not_grant_amazons_role_does_the_rest(make_stage, own_postgres):
+    _done_but_replication(make_stage, own_postgres, "rds_replication",
+                          "as a member of rds_superuser, GRANT rds_replication TO ")
 
 
 def test_where_replication_is_a_role_to_be_a_member_of_that_is_granted(make_stage, own_postgres):

@@ -318,11 +318,14 @@ def test_the_flag_is_set_in_a_database_of_any_name_with_a_password(make_stage, o
 
 @pytest.fixture
 def follower(own_postgres, folder):
-    """A standby that copies failover slots, with the settings that sql/README.md names; not started."""
+    """A standby that is to copy failover slots, with the settings that sql/README.md names; not started.
+
+    Copying itself is off: a standby that begins before it has replayed the slot's place is in step at once.
+    """
     own_postgres.query("SELECT pg_create_physical_replication_slot('follower', true)")
     standby = Standby(own_postgres, folder / "standby")
     with open(standby.data / "postgresql.conf", "a") as conf:
-        conf.write("sync_replication_slots = on\nhot_standby_feedback = on\nprimary_slot_name = 'follower'\n"
+        conf.write("hot_standby_feedback = on\nprimary_slot_name = 'follower'\n"
                    f"primary_conninfo = 'host=127.0.0.1 port={own_postgres.port} user=postgres dbname=postgres'\n")
     yield standby
     standby.end()
@@ -339,6 +342,8 @@ def test_a_relay_goes_on_from_the_copy_of_a_slot_that_was_given_the_flag(make_st
     good(slot_failover(stage, failover="on"))
     events = [stage.insert()]
     follower.start()
+    follower.wait_caught_up()
+    follower.set_conf(sync_replication_slots="on")
     wait_until(lambda: slot_row(stage, "synced AND temporary", server=follower) == (True,), 60, "a copy is begun")
     good(slot_status(stage, server=follower), "warn this is the copy of a failover slot, not yet synchronized with ")
     relay = stage.relay()

@@ -130,7 +130,7 @@ def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
     stage.insert()
     stage.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (stage.slot,))
     good(slot_status(stage), "had stopped cleanly", "a relay refuses to start (slot_moved)",
-         "to do: slot_accept.sql")
+         "to do: run walpost backfill --missing --force", "slot_accept.sql")
     relay.start()
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
 
@@ -158,7 +158,7 @@ def test_how_a_slot_gets_lost_and_what_can_be_done_with_it(make_stage, own_postg
     ran = refused(slot_status(stage), reason)
     assert (facts_of(ran)["invalidation"], facts_of(ran)["state"]) == ("wal_removed", "lost")
     assert "FAIL " + reason in ran.stdout
-    assert "to do: run slot_drop.sql, slot_create.sql and slot_accept.sql" in ran.stdout
+    assert "to do: run walpost backfill --missing --force" in ran.stdout
     end = end_text(stage)
     refused(slot_advance(stage, to=end, give_up="unknown"), "is lost: the server has removed WAL that it needs")
     if int(own_postgres.version) >= 17:

@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from lib import places
 from lib.administered import Administered
 from lib.relay import Relay, binary, clean_environment, config_text, run_command
 from lib.sql_scripts import facts_of, slot_status
@@ -150,6 +151,69 @@ def test_a_slot_of_another_plugin_is_no_matter_of_starting_a_relay(ready):
     ready.sql("SELECT pg_drop_replication_slot(%s)", (ready.name + "_other",))
     assert (code, shown["state"], shown["plugin"]) == (3, "not_walposts", "test_decoding")
     assert "uses plugin test_decoding" in shown["means"] and "start walpost run" not in shown["means"]
+
+
+# --- what is parked
+
+
+PARKED = (places.TREE / "sql" / "parked.sql").read_text()
+
+
+def _park(database, position, key, seconds, act=None, slot=None):
+    database.sql(
+        "INSERT INTO walpost.parked (slot, \"position\", outbox, key, settings, committed_at, parked_at, code, "
+        "reason, first_reason, act) "
+        "VALUES (%s, %s, 'outbox', %s, '', now(), now() - %s * interval '1 s', 'TOO_LARGE', 'it is', 'it is', %s)",
+        (slot or database.slot, f"0000-00000001-{position:016X}-00000000", key, seconds, act))
+
+
+def _by_psql(database):
+    return slot_status(database, server=database.server, database=database.name)
+
+
+def test_what_is_parked_is_told_and_is_no_failure(ready, relay):
+    ready.sql(PARKED)
+    relay().start()
+    _wait_for(ready, "streams")
+    code, shown = _status(ready)
+    assert (shown["parked_aggregates"], shown["parked_events"], shown["seconds_since_parked"]) == (0, 0, None)
+    assert "parked" not in shown["means"]
+    for position, key in enumerate(("a", "b", "a", None, None)):
+        _park(ready, position, key, 100 + 10 * position)
+    _park(ready, 90, "c", 9000, act="skip")
+    _park(ready, 91, "d", 9000, slot="another")
+    code, shown = _status(ready)
+    assert (code, shown["state"], shown["parked_aggregates"], shown["parked_events"]) == (0, "streams", 4, 5)
+    assert 140 <= shown["seconds_since_parked"] < 1000
+    since = shown["seconds_since_parked"]
+    assert shown["means"].endswith(f"; parked events: 5, aggregates: 4, the oldest for {since} s "
+                                   "(walpost parked list)")
+    text = ready.command("status")
+    assert text.returncode == 0 and "\nparked_aggregates    4\nparked_events        5\n" in text.stdout
+    theirs = _by_psql(ready)
+    assert theirs.returncode == 0 and facts_of(theirs)["parked_events"] == "5"
+    assert "warn parked events: 5, aggregates: 4, the oldest for " in theirs.stdout
+
+
+def test_where_it_may_not_or_cannot_be_read_it_is_not_known_what_is_parked(ready):
+    ready.sql(PARKED)
+    _park(ready, 1, "a", 100)
+    assert "; parked events: 1, aggregates: 1" in _status(ready)[1]["means"]
+    role = f"guest_{ready.name}"
+    ready.sql(f"CREATE ROLE {role} LOGIN")
+    try:
+        ready.config["postgres.conninfo"] = ready.server.conninfo(ready.name, user=role)
+        shown = _status(ready)[1]
+        assert (shown["parked_events"], shown["seconds_since_parked"]) == (None, None) and shown["state"] == "nobody"
+        assert "parked_events" not in ready.command("status").stdout
+    finally:
+        ready.config["postgres.conninfo"] = ready.server.conninfo(ready.name)
+        ready.sql(f"DROP ROLE {role}")
+    for statement in ("ALTER TABLE walpost.parked DROP COLUMN act", "DROP TABLE walpost.parked"):
+        ready.sql(statement)
+        shown = _status(ready)[1]
+        assert (shown["parked_aggregates"], shown["parked_events"], shown["state"]) == (None, None, "nobody")
+        assert "parked_events" not in facts_of(_by_psql(ready))
 
 
 # --- again and again, on a terminal

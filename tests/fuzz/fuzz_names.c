@@ -119,7 +119,7 @@ static void try_route(struct input *in)
 	for (size_t i = 0; rc == WP_OK && i < 20 && in->left > 0; i++) {
 		struct wp_span topic;
 		struct wp_span raw = next_span(in);
-		enum wp_rc answer = wp_route_topic(route, raw, &topic, &error);
+		enum wp_rc answer = wp_route_topic(route, raw, NULL, &topic, &error);
 		if (answer != WP_OK) {
 			need_reason(answer, &error);
 			continue;

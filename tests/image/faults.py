@@ -10,6 +10,9 @@ import signal
 import threading
 import time
 
+from lib import places
+from lib.doubles.endpoint import broken
+from lib.doubles.registry import Registry
 from lib.guarded import GuardedKafka
 from lib.kafka import Kafka
 from lib.line import Line
@@ -237,6 +240,8 @@ class KafkaSlow(Fault):
 class ServerSlow(Fault):
     """The way from Postgres is narrow: what comes is confirmed at once, and comes late."""
 
+    also = ("WalpostCommitStuck",)
+
     def prepare(self):
         super().prepare()
         self._line = Line(self.stage.postgres.port)
@@ -357,6 +362,33 @@ class TopicMissing(Fault):
         self.stage.insert("a", topic="nobody-made-it")
 
 
+class SubjectMissing(Fault):
+    """An event whose schema nobody registered."""
+
+    also = ("WalpostCommitLate", "WalpostCommitStuck", "WalpostNotReady")
+
+    def prepare(self):
+        super().prepare()
+        self._registry = Registry()
+        self._registry.register(f"{self.stage.topic()}-value", "{}", "JSON")
+        self.options = {"outbox.schema.registry": self._registry.url}
+
+    def begin(self):
+        self.stage.insert("a", topic="nobody-registered-it")
+
+    def end(self):
+        super().end()
+        self._registry.end()
+
+
+class RegistryAway(SubjectMissing):
+    """The registry is away, and a subject comes that it was not asked for before."""
+
+    def begin(self):
+        self._registry.fail(broken(503), None)
+        super().begin()
+
+
 class Poison(Fault):
     """An event that can never be delivered is set aside."""
 
@@ -380,6 +412,52 @@ class PoisonInABacklog(Poison):
         self.started.stop()
         self.stage.insert(None)
         self.later.start()
+
+
+class EventParked(Fault):
+    """An event that can never be delivered is parked, and nobody cures it."""
+
+    options = {"relay.poison": "park"}
+
+    def prepare(self):
+        super().prepare()
+        self.stage.sql((places.TREE / "sql" / "parked.sql").read_text())
+
+    def begin(self):
+        self.stage.insert(None)
+
+
+class TableOfParkedGone(EventParked):
+    """It is to be parked, and the table is not there."""
+
+    # WalpostEventsParked: what waits to be parked counts. WalpostConfirmsNothing: for some seconds, which are long in
+    # hurried time.
+    also = ("WalpostCommitLate", "WalpostCommitStuck", "WalpostNotReady", "WalpostEventsParked",
+            "WalpostConfirmsNothing")
+
+    def begin(self):
+        self.stage.sql("ALTER TABLE walpost.parked RENAME TO other")
+        super().begin()
+
+
+class ScheduledDoesNotFit(Fault):
+    """An event was scheduled, and when it is due its outbox does not take it."""
+
+    def prepare(self):
+        super().prepare()
+        self.stage.sql((places.TREE / "sql" / "schedule.sql").read_text())
+
+    def begin(self):
+        self.stage.sql("""SELECT walpost.schedule(now(), 'outbox', jsonb_build_object('id', gen_random_uuid(),
+            'aggregatetype', 'order', 'aggregateid', '1'));
+            ALTER TABLE outbox ADD CONSTRAINT forbidden CHECK (aggregateid <> '1') NOT VALID""")
+
+
+class MoverFails(ScheduledDoesNotFit):
+    """The function that moves scheduled events fails each time."""
+
+    def begin(self):
+        self.stage.sql("ALTER TABLE walpost.scheduled RENAME TO other")
 
 
 class TopicMadeAnew(Fault):
@@ -497,7 +575,11 @@ FAULTS = {
     "WalpostSlotLost": (LogOutrunsKafka,),
     "WalpostRetainedWalLarge": (LogOutrunsKafka,),
     "WalpostTopicMissing": (TopicMissing,),
+    "WalpostSchemaMissing": (SubjectMissing, RegistryAway),
     "WalpostDeadLetters": (Poison, PoisonInABacklog),
+    "WalpostEventsParked": (EventParked,),
+    "WalpostParkingUnavailable": (TableOfParkedGone,),
+    "WalpostScheduledLate": (ScheduledDoesNotFit, MoverFails),
     "WalpostErrors": (RowUpdated,),
     "WalpostKafkaUnreachable": (KafkaFrozen,),
     "WalpostKafkaDataLoss": (TopicMadeAnew,),

@@ -96,6 +96,10 @@ def test_its_libraries_are_all_there(image):
     assert code == 0 and "librdkafka" in said, said
 
 
+def test_the_library_that_a_login_loads_is_there(image):
+    assert [path for path in (image.root / "usr/lib").rglob("libcurl.so.4") if path.exists()]
+
+
 def test_environment_alone_configures_it(image):
     code, said = _jailed(image, ["config", "show", "-c", CONF], environment={
         "WALPOST__POSTGRES__CONNINFO": "host=db.example.org dbname=shop user=walpost",

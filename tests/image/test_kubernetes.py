@@ -1,5 +1,6 @@
 """deploy/kubernetes and deploy/helm/walpost: by the schemas of Kubernetes, and by what the image makes of them."""
 
+import json
 import re
 import subprocess
 
@@ -27,6 +28,7 @@ ALL = {
     r"config.outbox\.orders.table": "sales.outbox",
     "networkPolicy.postgres.to[0].ipBlock.cidr": "10.0.0.5/32",
     "priorityClassName": "high",
+    r"serviceAccount.annotations.eks\.amazonaws\.com/role-arn": "arn:aws:iam::123456789012:role/walpost",
     "imagePullSecrets[0].name": "registry",
     "tolerations[0].operator": "Exists",
     "nodeSelector.disk": "ssd",
@@ -153,6 +155,22 @@ def test_helm_finds_nothing_to_complain_of(tree):
 def test_values_that_make_no_sense_are_refused(tree, values, said):
     done = _helm(tree, "template", values=values)
     assert done.returncode != 0 and said in done.stderr, done.stderr
+
+
+def test_the_values_beside_a_cloudnativepg_cluster_fit_it(tree):
+    folder = tree / "deploy/helm/cloudnativepg"
+    cluster = yaml.safe_load((folder / "cluster.yaml").read_text())
+    for words in ("lint", "--strict"), ("template",):
+        done = _helm(tree, *words, "--values", folder / "values.yaml")
+        assert done.returncode == 0, done.stdout + done.stderr
+    rendered = {document["kind"]: document for document in yaml.safe_load_all(done.stdout) if document}
+    for document in rendered.values():
+        kubernetes_validate.validate(document, VERSIONS[-1], strict=True)
+    conf = rendered["ConfigMap"]["data"]["walpost.conf"]
+    assert f"host={cluster['metadata']['name']}-rw dbname={cluster['spec']['bootstrap']['initdb']['database']} " in conf
+    (role,) = cluster["spec"]["managed"]["roles"]
+    assert role["replication"] and f"user={role['name']} " in conf
+    assert role["passwordSecret"]["name"] in json.dumps(rendered["Deployment"])
 
 
 def _pods(documents):

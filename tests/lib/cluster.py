@@ -8,7 +8,7 @@ from pathlib import Path
 
 import confluent_kafka
 from confluent_kafka import ElectionType, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from lib.kafka import _CLIENT, Kafka
 from lib.ports import take_port
@@ -132,6 +132,23 @@ class KafkaCluster:
         except confluent_kafka.KafkaException as failure:
             return failure.args[0].code() == confluent_kafka.KafkaError.TOPIC_ALREADY_EXISTS
         return True
+
+    def set_limit(self, topic, limit):
+        """max.message.bytes; None: as it was made. Brokers may come and go."""
+        operation = AlterConfigOpType.DELETE if limit is None else AlterConfigOpType.SET
+        value = None if limit is None else str(limit)
+        change = ConfigEntry("max.message.bytes", value, incremental_operation=operation)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
+
+        def is_set():
+            admin = self.admin()  # a result needs its client alive
+            try:
+                admin.incremental_alter_configs([resource], request_timeout=5)[resource].result(10)
+            except (confluent_kafka.KafkaException, TimeoutError):
+                return False
+            return True
+
+        wait_until(is_set, 60, f"max.message.bytes of {topic} is {limit}", self.log_tails)
 
     def leaders(self, topic):
         """{partition: number of the node that leads it}."""

@@ -42,28 +42,63 @@ def buildah_command(*words):
             *map(str, words)]
 
 
-def ensure_base():
+def ensure_base(*architectures):
     """Debian's slim image: from its registry, or where that is out of reach made as Debian makes it."""
     with places.lock("container-base"):
-        if buildah("images", "--quiet", "--filter", f"reference={BASE}"):
+        there = _architectures_of_base()
+        if there.issuperset(architectures):
             return
+        # What was there stays: another run may be building on it.
+        names = [_base(architecture) for architecture in sorted(there.union(architectures))]
+        _forget_base()
+        buildah("manifest", "create", BASE, *names)
+
+
+def _architectures_of_base():
+    if not _exists(BASE):
+        return set()
+    try:
+        found = json.loads(buildah("manifest", "inspect", BASE))["manifests"]
+    except RuntimeError:
+        return set()  # the image of one alone, as it is pulled
+    return {one["platform"]["architecture"] for one in found}
+
+
+def _exists(name):
+    return buildah("images", "--quiet", "--filter", f"reference={name}") != ""
+
+
+def _forget_base():
+    """The name alone: that of all platforms, or of one."""
+    if _exists(BASE):
         try:
-            buildah("pull", "--quiet", BASE, timeout=300)
+            buildah("manifest", "rm", BASE)
+        except RuntimeError:
+            buildah("rmi", BASE)
+
+
+def _base(architecture):
+    name = f"localhost/walpost-base-{architecture}"
+    if not _exists(name):
+        try:
+            buildah("pull", "--quiet", "--arch", architecture, BASE, timeout=300)
+            buildah("tag", BASE, name)
         except (RuntimeError, subprocess.TimeoutExpired):
-            _make_base()
+            _make_base(architecture, name)
+    return name
 
 
-def _make_base():
+def _make_base(architecture, name):
     with tempfile.TemporaryDirectory(dir=places.cache()) as work:
         root = Path(work) / "root"
-        subprocess.run(["debootstrap", "--variant=minbase", _SUITE, str(root), _MIRROR], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        subprocess.run(["debootstrap", f"--arch={architecture}", "--variant=minbase", _SUITE, str(root), _MIRROR],
+                       check=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         (root / "etc/dpkg/dpkg.cfg.d/docker").write_text(
-            "".join(f"path-exclude /usr/share/{name}/*\n" for name in _LEFT_OUT)
+            "".join(f"path-exclude /usr/share/{left_out}/*\n" for left_out in _LEFT_OUT)
             + "path-include /usr/share/doc/*/copyright\n"
         )
-        for name in _LEFT_OUT:
-            for path in (root / "usr/share" / name).rglob("*"):
+        for left_out in _LEFT_OUT:
+            for path in (root / "usr/share" / left_out).rglob("*"):
                 if not path.is_dir() and path.name != "copyright":
                     path.unlink()
         for used in ("var/cache/apt", "var/lib/apt/lists", "var/log"):
@@ -78,28 +113,55 @@ def _make_base():
         (root / "dev").mkdir()
         archive = Path(work) / "root.tar"
         subprocess.run(["tar", "-C", str(root), "-cf", str(archive), "."], check=True)
-        container = buildah("from", "scratch")
+        container = buildah("from", "--arch", architecture, "scratch")
         try:
             buildah("add", container, archive, "/")
-            buildah("config", "--cmd", "bash", container)
-            buildah("commit", container, BASE)
+            buildah("config", "--arch", architecture, "--cmd", "bash", container)
+            buildah("commit", container, name)
         finally:
             buildah("rm", container)
+
+
+# On the network of this machine: that of the build fetches Debian's packages.
+_BUD = ("bud", "--isolation", "chroot", "--ulimit", "nofile=1024:1024", "--pull-never", "--format", "docker",
+        "--ignorefile", places.TREE / "deploy/Dockerfile.dockerignore", "-f", places.TREE / "deploy/Dockerfile")
+
+
+class Platforms:
+    """What deploy/Dockerfile makes for several platforms: one name. `end` removes it."""
+
+    def __init__(self, *architectures):
+        ensure_base(*architectures)
+        self.name = f"localhost/walpost-test-platforms-{os.getpid()}"
+        self._containers = []
+        buildah(
+            *_BUD, "--platform", ",".join(f"linux/{architecture}" for architecture in architectures),
+            # buildah before 1.30 does not say it.
+            "--build-arg", "BUILDPLATFORM=linux/amd64", "--manifest", self.name, places.TREE, timeout=1700,
+        )
+
+    def manifest(self):
+        return json.loads(buildah("manifest", "inspect", self.name))["manifests"]
+
+    def run(self, architecture, *command):
+        self._containers.append(buildah("from", "--pull-never", "--arch", architecture, self.name))
+        return buildah("run", "--isolation", "chroot", self._containers[-1], "--", *command)
+
+    def end(self):
+        for container in self._containers:
+            buildah("rm", container)
+        buildah("manifest", "rm", self.name)
+        buildah("rmi", "--prune", "--force")
 
 
 class Image:
     """What deploy/Dockerfile makes. `end` removes it."""
 
     def __init__(self):
-        ensure_base()
+        ensure_base("amd64")
         self.name = f"localhost/walpost-test-{os.getpid()}"
         self._containers = []
-        # On the network of this machine: that of the build fetches Debian's packages.
-        buildah(
-            "bud", "--isolation", "chroot", "--ulimit", "nofile=1024:1024", "--pull-never", "--format", "docker",
-            "--ignorefile", places.TREE / "deploy/Dockerfile.dockerignore", "-t", self.name,
-            "-f", places.TREE / "deploy/Dockerfile", places.TREE, timeout=1500,
-        )
+        buildah(*_BUD, "-t", self.name, places.TREE, timeout=1500)
         self.container = self.new_container()
         self.root = Path(buildah("mount", self.container))
 

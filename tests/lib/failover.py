@@ -60,3 +60,18 @@ class Standby(Postgres):
 
     def promote(self):
         assert self.query("SELECT pg_promote(true, 60)") == [(True,)], self.log_tail()
+
+
+def return_as_standby(server, primary, name):
+    """A stopped former primary, which had sent all it had, follows `primary` by a physical slot and copies slots."""
+    primary.query("SELECT pg_create_physical_replication_slot(%s)", (name,))
+    signal = server.data / "standby.signal"
+    signal.touch()
+    server.hand_over(signal)
+    with open(server.data / "postgresql.auto.conf", "a") as conf:
+        conf.write(f"primary_conninfo = 'host=127.0.0.1 port={primary.port} user=postgres dbname=postgres'\n")
+        conf.write(f"primary_slot_name = '{name}'\nhot_standby_feedback = on\nsync_replication_slots = on\n")
+        conf.write("synchronized_standby_slots = ''\n")
+    server.start()
+    wait_until(lambda: primary.query("SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active", (name,)),
+               30, f"it follows by {name}", server.log_tail)

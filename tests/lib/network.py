@@ -1,9 +1,16 @@
-"""A network of our own, where names stand for one address, as services of a compose.yaml have theirs."""
+"""Networks of our own: where names stand for one address, as services of a compose.yaml have theirs; and of one's own
+machine alone."""
 
+import contextlib
+import ctypes
+import os
 import subprocess
 from pathlib import Path
 
 from lib import process
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_CLONE_NEWNET = 0x40000000
 
 _SET_UP = """
 set -eu
@@ -59,3 +66,40 @@ class Network:
 
 def _as(user):
     return ["setpriv", "--reuid", user, "--regid", "nogroup", "--clear-groups", "--"] if user else []
+
+
+class Alone:
+    """A network without routes, of which only the loopback is up: it has these addresses besides its own. As root."""
+
+    def __init__(self, *addresses):
+        with self._back_again():
+            self._call(_libc.unshare, _CLONE_NEWNET)
+            self._inside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+            for words in ("link set lo up", *(f"address add {each}/32 dev lo" for each in addresses)):
+                subprocess.run(["ip", *words.split()], check=True)
+            routes = subprocess.run(["ip", "route"], check=True, capture_output=True, text=True).stdout
+            assert not routes, f"there are routes: {routes}"
+
+    @contextlib.contextmanager
+    def within(self):
+        """This thread is in it meanwhile, and so is each thread and each process that it starts."""
+        with self._back_again():
+            self._call(_libc.setns, self._inside, _CLONE_NEWNET)
+            yield
+
+    @contextlib.contextmanager
+    def _back_again(self):
+        outside = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        try:
+            yield
+        finally:
+            self._call(_libc.setns, outside, _CLONE_NEWNET)
+            os.close(outside)
+
+    @staticmethod
+    def _call(function, *arguments):
+        if function(*arguments) != 0:
+            raise OSError(ctypes.get_errno(), f"no network of our own: {os.strerror(ctypes.get_errno())}")
+
+    def end(self):
+        os.close(self._inside)

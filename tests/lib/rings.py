@@ -18,17 +18,19 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lib import places, process, samples as sample_programs  # noqa: E402
-from servers import cache, debezium as real_debezium, go_tools  # noqa: E402
+from servers import apicurio, arm64 as arm64_debian, cache, debezium as real_debezium, go_tools  # noqa: E402
 
 TESTS = places.TREE / "tests"
 # The whole: stages, of rows side by side. The component tests mostly wait, by deadlines that are short: beside them
 # only what gives way to them. Then what takes its time. Then what wants the machine for itself.
 STAGES = (
-    (("component", "sanitize component"), ("unit", "property", "sim", "sanitize unit property sim", "lint", "fuzz")),
+    (("sanitize component",), ("unit", "property", "sim", "sanitize unit property sim", "lint", "fuzz")),
     (("e2e",), ("chaos", "bench instructions")),
     (("bench run --short",),),
 )
 SANITIZED = ("unit", "property", "sim", "component")
+EMULATED = SANITIZED
+PATIENT = {"fuzz": 5, "arm64": 10}  # times as long as a test may take, for a suite or a kind of build
 IN_MEMORY = ("e2e", "lint")
 PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "12")
 
@@ -38,6 +40,7 @@ KINDS = {
     "clang": ({"CC": "clang"}, ("--werror", "-Dfuzz=true", "-Db_lundef=false")),
     "sanitize": ({"CC": "gcc"}, ("-Db_sanitize=address,undefined", "-Doptimization=1", "-Dc_args=-g1")),
     "program": ({}, ("-Dtests=disabled",)),
+    "arm64": ({}, ("--werror",)),
 }
 
 Count = namedtuple("Count", "passed failed skipped")
@@ -105,6 +108,8 @@ def build(kind, suite=None):
     """The build folder of that kind, up to date: all of it, or what a suite needs."""
     folder = places.build(kind)
     environment, arguments = KINDS[kind]
+    if kind == "arm64":
+        arguments = (*arguments, "--cross-file", str(arm64_debian.cross_file()))
     start = time.monotonic()
     with places.lock(f"build-{folder.parent.name}-{kind}"):
         made_with, wanted = folder / "made-with", " ".join(arguments)
@@ -151,7 +156,7 @@ def meson_suite(suite, kind, extra=()):
     log.unlink(missing_ok=True)
     done = subprocess.run(
         ["meson", "test", "-C", str(folder), "--no-rebuild", "--suite", suite, "--logbase", suite,
-         "--print-errorlogs", *(["--timeout-multiplier", "5"] if suite == "fuzz" else []), *extra],
+         "--print-errorlogs", "--timeout-multiplier", str(PATIENT.get(kind) or PATIENT.get(suite, 1)), *extra],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         env={**os.environ, **test_environment(suite)}, **(patience() if suite == "fuzz" else {}),
     )
@@ -175,6 +180,7 @@ def test_environment(suite):
     }
     if suite in ("component", "sim"):
         found["WALPOST_TEST_PG_BIN"] = str(cache.postgres("18") / "bin")
+        found["WALPOST_TEST_PG_BIN_14"] = str(cache.postgres("14") / "bin")
         found["TMPDIR"] = str(places.scratch())
     return found
 
@@ -265,7 +271,10 @@ def matrix(arguments):
 def samples(arguments):
     """The sample programs of the documentation, in all languages that can be had."""
     os.environ["WALPOST_SAMPLES"] = "python spring go typescript"
-    return e2e(arguments, "test_samples.py")
+    os.environ["WALPOST_REGISTRY"] = "real"
+    apicurio.installed()
+    return add([e2e(arguments, "test_samples.py"), e2e(arguments, "test_like_samples.py"),
+                e2e(arguments, "test_schema_registry_real.py")])
 
 
 def debezium(arguments):
@@ -329,6 +338,11 @@ def sanitize(arguments, suites=SANITIZED):
     return add([meson_suite(suite, "sanitize", arguments) for suite in suites])
 
 
+def arm64(arguments):
+    """The same on arm64, emulated: what is compiled for it; the servers are this machine's own."""
+    return add([meson_suite(suite, "arm64", arguments) for suite in EMULATED])
+
+
 def fuzz_for(seconds, target, folder):
     """One target under libFuzzer for so long; what it finds new stays in the build folder."""
     found = folder / "tests" / "fuzz" / f"found-{target}"
@@ -359,7 +373,7 @@ def fuzz(arguments):
 def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
                "bench": bench, "debezium": debezium, "samples": samples, "image": image,
-               "package": package}
+               "package": package, "arm64": arm64}
     name, *part = ring.split()
     if part:  # of a ring that the rows have in parts
         return lambda arguments: bench(part) if name == "bench" else sanitize(arguments, part)

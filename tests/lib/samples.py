@@ -84,13 +84,12 @@ def place_order(name, stage, how, order, customer, cents):
 class Consumer:
     """One of the consumers, with tables of its own."""
 
-    def __init__(self, name, way, stage):
-        self.name = f"{name}-{way}"
-        self.way = way
+    def __init__(self, name, stage):
+        self.name = name
         self.schema = self.name.replace("-", "_")
         self.group = f"{stage.name}-{self.name}"
         self._stage = stage
-        self._command = [*map(str, command(name)), way]
+        self._command = [*map(str, command(name))]
         self._environment = clean_environment({
             "BOOTSTRAP_SERVERS": stage.kafka.address,
             "TOPIC": stage.topic(),

@@ -8,23 +8,28 @@ _INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 # A room sees itself and these.
 SEES = {
     "base": set(),
+    "http_client": {"base"},
+    "login": {"base", "http_client"},
     "wal": {"base"},
-    "postgres": {"base", "wal"},
+    "postgres": {"base", "login", "wal"},
     "values": {"base", "wal"},
     "sink": {"base", "wal"},
     "envelope": {"base", "wal", "values", "sink"},
     "outbox": {"base", "wal", "values", "sink", "envelope"},
     "diff": {"base", "wal", "sink"},
-    "kafka": {"base", "wal", "sink"},
+    "kafka": {"base", "login", "wal", "sink"},
+    "registry": {"base", "http_client", "outbox"},
     "relay": {"base", "wal", "outbox", "sink"},
     "telemetry": {"base", "wal", "sink", "relay"},
     "http": {"base"},
-    "run": {"base", "wal", "outbox", "sink", "postgres", "kafka", "relay", "telemetry", "http"},
+    "run": {
+        "base", "login", "wal", "outbox", "sink", "postgres", "kafka", "registry", "relay", "telemetry", "http",
+    },
     "config": {"base"},
     "import": {"base", "config"},
     "cli": {
-        "base", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "relay", "telemetry", "http", "run",
-        "config", "import",
+        "base", "login", "wal", "values", "outbox", "sink", "diff", "postgres", "kafka", "registry", "relay",
+        "telemetry", "http", "run", "config", "import",
     },
     "main": {"base", "cli"},
 }
@@ -32,7 +37,8 @@ SEES = {
 # rooms' own parsers whether a value is right.
 ALSO_SEES = {
     "config": {
-        "postgres/options.h", "postgres/conninfo.h", "outbox/options.h", "kafka/options.h", "relay/options.h",
+        "login/login.h", "login/options.h", "login/words.h", "postgres/options.h", "postgres/conninfo.h",
+        "outbox/options.h", "kafka/options.h", "relay/options.h",
         "outbox/names.h", "outbox/route.h", "outbox/shape.h", "http/options.h", "http/address.h",
     },
     "envelope": {"outbox/event.h"},  # what is to be written, handed down
@@ -44,13 +50,14 @@ FOREIGN = {
     "libpq-fe.h": {"postgres", "cli"},
     "libpq-events.h": {"postgres"},
     "librdkafka/": {"kafka", "cli"},
-    "ev.h": {"postgres", "http", "run", "cli"},
+    "ev.h": {"postgres", "http", "registry", "run", "cli"},
     "microhttpd.h": {"http/server", "cli/version"},
     "protobuf-c/": {"envelope", "cli/version"},
     "pcre2.h": {"outbox", "cli/version"},
     "ini_config": {"config"},
-    "jansson.h": {"config", "cli", "kafka/statistics"},
-    "openssl/": {"postgres/copy"},
+    "jansson.h": {"config", "cli", "kafka/statistics", "login"},
+    "openssl/": {"postgres/copy", "login"},
+    "curl/": {"http_client", "cli/version"},
 }
 
 # Pure: no descriptor, no clock, no thread, no log. "room/stem" are exceptions within a pure room.

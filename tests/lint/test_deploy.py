@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -46,3 +48,14 @@ def test_every_image_has_a_fixed_version(tree):
     images = re.findall(r"^ +image: (.*)$", compose, re.MULTILINE)
     assert len(images) > 4
     assert not [name for name in images if name != "walpost" and not re.search(r":v?\d", name)]
+
+
+def test_the_image_is_built_with_all_files_that_the_build_names(tree, tmp_path):
+    ignored = (tree / "deploy/Dockerfile.dockerignore").read_text()
+    for name in re.findall(r"^!(.*)$", ignored, re.MULTILINE):
+        path, to = tree / name, tmp_path / "tree" / name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(path, to) if path.is_dir() else shutil.copy(path, to)
+    done = subprocess.run(["meson", "setup", "-Dtests=disabled", tmp_path / "tree", tmp_path / "build"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:]

@@ -16,6 +16,7 @@ _WHERE = (
 # Words of that form that are no metrics.
 _OTHERS = {
     "walpost_password",  # a secret of deploy/compose.yaml
+    "walpost_reissue",  # a publication
 }
 
 

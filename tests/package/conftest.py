@@ -59,25 +59,36 @@ def _fill_builder(suite, part):
     """)
 
 
-@pytest.fixture(scope="session")
-def packages(suite, folder):
+def _built(suite, folder, *arguments):
     """The folder with what deploy/debian/build made, of the tree as it is now, on a clean Debian."""
-    made = folder / f"packages-{suite}"
+    made = Path(tempfile.mkdtemp(dir=folder)) / "packages"
     commit = _git("stash", "create") or _git("rev-parse", "HEAD")
     wanted = hashlib.sha256(_CONTROL.read_bytes()).hexdigest()[:12]
     builder = cache.filled(f"debian-{suite}-builder-{wanted}", lambda part: _fill_builder(suite, part))
-    place = machines.copy(builder, folder / f"builder-{suite}")
+    place = machines.copy(builder, made.parent / "builder")
     _git("init", "-q", "--bare", place / "walpost.git")
     _git("push", "-q", place / "walpost.git", f"{commit}:refs/heads/main")
     machines.run(
         place, "sh", "-e", "-c", """
             git clone -q -b main /walpost.git /walpost
-            /walpost/deploy/debian/build --deps --source --to /packages
-        """, environment={"DEBFULLNAME": "walpost tests", "DEBEMAIL": "tests@example.org"},
+            /walpost/deploy/debian/build --deps --to /packages "$@"
+        """, "build", *arguments, environment={"DEBFULLNAME": "walpost tests", "DEBEMAIL": "tests@example.org"},
     )
     shutil.copytree(place / "packages", made)
     shutil.rmtree(place)
     return made
+
+
+@pytest.fixture(scope="session")
+def packages(suite, folder):
+    return _built(suite, folder, "--source")
+
+
+@pytest.fixture(scope="session")
+def arm64_deb(suite, folder):
+    """Cross-built."""
+    (found,) = _built(suite, folder, "--arch", "arm64").glob("walpost_*.deb")
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -46,6 +46,7 @@ def test_there_are_packages_for_debugging_and_for_the_source(packages):
 def test_it_depends_on_libraries_and_on_the_makers_of_its_user(deb):
     for one in field(deb, "Depends").split(", "):
         assert re.match(r"lib|systemd \| systemd-standalone-sysusers \| systemd-sysusers$", one), one
+    assert "libcurl4t64 | libcurl4" in field(deb, "Depends")  # loaded, not linked
 
 
 def test_only_its_configuration_is_in_etc(deb):
@@ -64,6 +65,8 @@ def test_the_program_is_hardened(deb, tmp_path):
 @pytest.mark.parametrize("arguments, code, sentence", [
     (["--frobnicate"], 2, "there is no option --frobnicate"),
     (["--to"], 2, "--to wants a folder"),
+    (["--arch"], 2, "--arch wants an architecture of Debian"),
+    (["--arch", "arm65"], 2, "--arch arm65: dpkg knows no such architecture"),
     (["no-such-commit"], 1, "there is no commit no-such-commit"),
 ])
 def test_the_script_says_what_is_wrong(arguments, code, sentence, tmp_path):

@@ -35,6 +35,15 @@ static void wait_for_topic(struct fake_sink *s)
 	snprintf(s->view.topic, sizeof(s->view.topic), "outbox.event.t");
 }
 
+/* Without asking Kafka. */
+static bool is_refused(const struct world *w, uint32_t event, bool letter,
+		       const struct wp_record *record)
+{
+	if (!letter)
+		return park_is_refused(w, event, BY_SINK);
+	return w->park != NULL && w->park->bulky[event] && !wp_span_is_null(record->value);
+}
+
 static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct wp_record *record,
 			  struct wp_error *error)
 {
@@ -53,7 +62,10 @@ static enum wp_rc op_send(struct wp_sink *base, wp_ticket ticket, const struct w
 		return WP_AGAIN;
 	}
 	bool letter = wp_span_is(record->topic, "dead");
-	return producer_send(s->world, s->producer, ticket, number_of(record->id), letter,
+	uint32_t event = number_of(record->id);
+	if (is_refused(s->world, event, letter, record))
+		return wp_error_set(error, WP_DATA, "it is larger than the topic allows");
+	return producer_send(s->world, s->producer, ticket, event, letter,
 			     missing || p->held_count > 0)
 		       ? WP_OK
 		       : WP_FULL;
@@ -141,7 +153,10 @@ static void answer_tail(struct fake_sink *s)
 		if (tail->found && commit <= tail->highest.commit_lsn)
 			continue;
 		tail->found = true;
-		tail->highest = (struct wp_position){ .timeline = 1, .commit_lsn = commit };
+		tail->highest = (struct wp_position){
+			.timeline = wp_timelines_at(&s->world->server.timelines, commit),
+			.commit_lsn = commit,
+		};
 		tail->partition = p;
 	}
 }

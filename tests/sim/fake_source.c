@@ -71,6 +71,7 @@ static void write_checkpoint(struct fake_source *s, wp_lsn confirmed, bool stopp
 	snprintf(server->checkpoint_topics, sizeof(server->checkpoint_topics), "%s", s->topics);
 	server->checkpoint_decoded = server->decoded;
 	server->checkpoint_life = server->life;
+	server->checkpoint_timeline = server->timelines.current;
 }
 
 /* The row says that we take the slot, unless somebody has it; who gets it is known later. */
@@ -133,6 +134,8 @@ static void op_reading(struct wp_source *base, enum wp_reading reading)
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->reading = reading == WP_READING_ON;
+	if (reading == WP_READING_LAST_WORD)
+		fail(s, WP_REACT_RECONNECT, "", "the slot is in use by another stream");
 	if (s->reading)
 		s->world->wake[s->relay] = true;
 }
@@ -196,6 +199,8 @@ static void op_close(struct wp_source *base)
 	struct fake_source *s = self(base);
 
 	deliver_status(s);
+	if (s->view.state == WP_SOURCE_STREAMING && s->view.unclaimed && s->told != 0)
+		s->world->server.left_unclaimed_ms = s->world->now_ms;
 	drop_link(s);
 	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
@@ -290,7 +295,7 @@ static void read_facts(struct fake_source *s)
 
 	*f = (struct wp_source_facts){
 		.system_id = 77,
-		.timelines = { .current = 1 },
+		.timelines = server->timelines,
 		.server_lsn = server->wal,
 		.slot_confirmed = server->confirmed,
 		.slot_active = server->holder != -1,
@@ -299,7 +304,7 @@ static void read_facts(struct fake_source *s)
 		.checkpoint_taken_at = server->checkpoint_at,
 		.checkpoint_system_id = server->checkpoint_owner[0] ? 77 : 0,
 		.checkpoint_writable = true,
-		.checkpoint_timeline = server->checkpoint_owner[0] ? 1 : 0,
+		.checkpoint_timeline = server->checkpoint_timeline,
 		.checkpoint_stopped = server->checkpoint_stopped,
 		.checkpoint_confirmed = server->checkpoint_confirmed,
 		.checkpoint_transactions = server->checkpoint_life == server->life
@@ -428,6 +433,11 @@ static void finish_watch(struct fake_source *s)
 	h->server_lsn = server->wal;
 	h->keeping = WP_KEEPING_RESERVED;
 	h->loss = (struct wp_error){ .text = "" };
+	s->drain = server->drain;
+	h->drains[0] = '\0';
+	if (s->drain != 0)
+		snprintf(h->drains, sizeof(h->drains), "9%u %u", (unsigned)s->drain,
+			 (unsigned)s->drain);
 	if (server->broken)
 		(void)wp_error_set(&h->loss, WP_OK, "the publication is broken");
 }

@@ -5,7 +5,7 @@
 #include "support/wire_writer.h"
 #include "world.h"
 
-enum { RELATION_OID = 16400, TEXT_OID = 25, KEEPALIVE_MS = 500 };
+enum { RELATION_OID = 16400, REISSUE_OID = 16500, TEXT_OID = 25, KEEPALIVE_MS = 500 };
 
 /* -- frames --------------------------------------------------------------- */
 
@@ -61,14 +61,46 @@ static void send_row(struct world *w, struct link *l, const struct transaction *
 {
 	char id[16];
 	char aggregate[16];
-	const char *const values[] = { id, "t", aggregate, "happened", "{}" };
+	const char *values[] = { id, "t", aggregate, "happened", "{}" };
 	struct wire_writer wire;
 	struct frame *f = new_frame(w, l, &wire);
 
 	snprintf(id, sizeof(id), "%u", (unsigned)event);
 	snprintf(aggregate, sizeof(aggregate), "a%u", (unsigned)w->server.aggregate_of[event]);
+	if (w->park != NULL && w->park->keyless[event])
+		values[2] = NULL;
+	if (park_is_refused(w, event, BY_SHAPE))
+		values[1] = "no/topic";
 	wire_data(&wire, tx->commit_lsn - 8);
 	wire_insert(&wire, RELATION_OID, values, 5);
+	f->size = wire.size;
+}
+
+static void send_mark_relation(struct world *w, struct link *l)
+{
+	static const struct wire_column columns[] = {
+		{ "slot", TEXT_OID },	 { "outbox", TEXT_OID }, { "row", TEXT_OID },
+		{ "content", TEXT_OID }, { "reason", TEXT_OID }, { "position", TEXT_OID },
+		{ "kind", TEXT_OID },
+	};
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
+
+	wire_data(&wire, 0);
+	wire_relation(&wire, REISSUE_OID, "walpost", "reissue", columns, 7);
+	f->size = wire.size;
+}
+
+static void send_mark(struct world *w, struct link *l, const struct transaction *tx)
+{
+	char number[16];
+	const char *values[] = { "walpost", "", NULL, NULL, "drain", number, "mark" };
+	struct wire_writer wire;
+	struct frame *f = new_frame(w, l, &wire);
+
+	snprintf(number, sizeof(number), "%u", (unsigned)tx->drain);
+	wire_data(&wire, tx->commit_lsn - 8);
+	wire_insert(&wire, REISSUE_OID, values, 7);
 	f->size = wire.size;
 }
 
@@ -123,7 +155,7 @@ int link_open(struct world *w, int relay)
 		struct link *l = &w->server.links[i];
 		if (l->used)
 			continue;
-		*l = (struct link){ .used = true, .relay = relay };
+		*l = (struct link){ .used = true, .serial = ++w->server.serials, .relay = relay };
 		return i;
 	}
 	return -1;
@@ -164,6 +196,10 @@ static bool send_next(struct world *w, struct link *l)
 	case AT_BEGIN:
 		send_begin(w, l, tx);
 		l->next_row = 0;
+		if (tx->drain != 0) {
+			l->at = AT_MARK;
+			break;
+		}
 		l->at = l->relation_sent ? AT_ROWS : AT_RELATION;
 		break;
 	case AT_RELATION:
@@ -176,6 +212,11 @@ static bool send_next(struct world *w, struct link *l)
 			send_row(w, l, tx, tx->first_event + l->next_row++);
 		else
 			l->at = AT_COMMIT;
+		break;
+	case AT_MARK:
+		send_mark_relation(w, l);
+		send_mark(w, l, tx);
+		l->at = AT_COMMIT;
 		break;
 	case AT_COMMIT:
 		send_commit(w, l, tx);
@@ -202,8 +243,11 @@ static void check_confirmed(struct world *w, wp_lsn flush)
 		if (tx->end_lsn <= s->confirmed)
 			continue;
 		for (uint32_t e = tx->first_event; e < tx->first_event + tx->event_count; e++) {
-			if (!w->broker.kept[e])
-				violate(w, "confirmed an event that Kafka does not hold",
+			if (!park_is_safe(w, e))
+				violate(w,
+					w->park != NULL
+						? "confirmed an event that is nowhere"
+						: "confirmed an event that Kafka does not hold",
 					"event %u, flush %llX", e, (unsigned long long)flush);
 		}
 	}
@@ -302,6 +346,7 @@ void server_init(struct world *w)
 		.persisted = 0x1000,
 		.holder = -1,
 		.found_by = -1,
+		.timelines = { .current = 1 },
 		.wal_sender_timeout_ms = 6000,
 	};
 }
@@ -326,8 +371,26 @@ void server_commit(struct world *w, uint32_t events)
 	/* What is lost by a human's hand is not ours to deliver. */
 	for (uint32_t i = 0; i < events && s->broken; i++)
 		w->broker.kept[s->event_count + i] = true;
-	for (uint32_t i = 0; i < events; i++)
-		s->aggregate_of[s->event_count++] = (uint8_t)any(w, AGGREGATES);
+	for (uint32_t i = 0; i < events; i++) {
+		s->aggregate_of[s->event_count] = (uint8_t)any(w, AGGREGATES);
+		if (w->park != NULL)
+			park_commit(w, s->event_count);
+		if (w->table != NULL)
+			table_insert(w, s->event_count);
+		s->event_count++;
+	}
+}
+
+void server_drain(struct world *w, int64_t patience_ms)
+{
+	struct server *s = &w->server;
+
+	if (s->state != SERVER_UP || s->transaction_count == TRANSACTIONS_MAX || s->broken)
+		return;
+	server_commit(w, 0);
+	s->transactions[s->transaction_count - 1].drain = s->drain = ++s->drains;
+	s->drain_ends_ms = w->now_ms + patience_ms;
+	trace(w, "drain %u begins", (unsigned)s->drain);
 }
 
 void server_other_wal(struct world *w)
@@ -342,6 +405,8 @@ static void break_all(struct world *w)
 		if (w->server.links[i].used)
 			link_break(w, i);
 	}
+	if (w->park != NULL)
+		park_break_connections(w);
 }
 
 void server_crash(struct world *w, int64_t down_ms)
@@ -358,6 +423,12 @@ void server_crash(struct world *w, int64_t down_ms)
 	s->moved_from = 0; /* it was not on disk yet */
 	s->decoded = 0;
 	s->life++;
+	/* Of a failover slot a standby takes over. */
+	if (w->park != NULL && w->park->has_standby && chance(w, 500)) {
+		park_failover(w);
+		s->timelines.past[s->timelines.count].timeline = s->timelines.current++;
+		s->timelines.past[s->timelines.count++].ends_at = s->wal;
+	}
 }
 
 void server_move_slot(struct world *w)
@@ -395,7 +466,7 @@ static bool is_delivered(const struct world *w, wp_lsn from, wp_lsn to)
 	for (size_t i = 0; i < s->transaction_count && s->transactions[i].end_lsn <= to; i++) {
 		const struct transaction *tx = &s->transactions[i];
 		for (uint32_t e = 0; tx->end_lsn > from && e < tx->event_count; e++)
-			if (!w->broker.kept[tx->first_event + e])
+			if (!park_is_safe(w, tx->first_event + e))
 				return false;
 	}
 	return true;
@@ -415,6 +486,16 @@ void server_accept_move(struct world *w)
 	s->moved_from = 0;
 }
 
+void server_accept_slot(struct world *w)
+{
+	struct server *s = &w->server;
+
+	s->checkpoint_confirmed = s->checkpoint_at = s->confirmed;
+	s->checkpoint_stopped = false;
+	s->checkpoint_decoded = s->decoded;
+	s->checkpoint_life = s->life;
+}
+
 void server_break_publication(struct world *w)
 {
 	struct server *s = &w->server;
@@ -423,6 +504,7 @@ void server_break_publication(struct world *w)
 		return;
 	trace(w, "the publication is broken");
 	s->broken = true;
+	s->breaks++;
 	s->broken_ms = w->now_ms;
 }
 
@@ -462,6 +544,10 @@ void server_tick(struct world *w)
 			return;
 		s->state = SERVER_UP;
 		trace(w, "server is up");
+	}
+	if (s->drain != 0 && w->now_ms >= s->drain_ends_ms) {
+		trace(w, "drain %u gives up", (unsigned)s->drain);
+		s->drain = 0;
 	}
 	if (chance(w, 2) && s->moved_from == 0)
 		s->persisted = s->confirmed;

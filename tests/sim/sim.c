@@ -4,8 +4,10 @@
  * order from one seed. The checker asserts loss, order, the confirmed LSN and
  * liveness.
  *
- *   sim [--seed S] [--count N] [--fault NAME] [--trace]
+ *   sim [--park] [--cleanup] [--seed S] [--count N] [--fault NAME] [--trace]
  *
+ * --park: with relay.poison = park, and events that cannot be delivered for a while or for ever.
+ * --cleanup: with one that removes rows whose events were delivered; of the odd seeds as with --park.
  * Exit code 0: no promise was broken (with --fault: it was found). A seed that fails is
  * printed and fails again.
  */
@@ -41,6 +43,22 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_LETTER_SETTLES] = "letter_settles",
 	[WP_FAULT_CONFIRM_WHEN_BROKEN] = "confirm_when_broken",
 	[WP_FAULT_TRUST_SLOT] = "trust_slot",
+	[WP_FAULT_PARKED_SETTLES] = "parked_settles",
+	[WP_FAULT_PARKED_HASTY_DELETE] = "parked_hasty_delete",
+	[WP_FAULT_PARKED_LOAD_FIRST] = "parked_load_first",
+	[WP_FAULT_PARKED_UNFENCED] = "parked_unfenced",
+	[WP_FAULT_PARKED_RELEASED] = "parked_released",
+	[WP_FAULT_PARKED_OVERTAKEN] = "parked_overtaken",
+	[WP_FAULT_PARKED_MOVES_BACK] = "parked_moves_back",
+	[WP_FAULT_PARKED_SET_KEPT] = "parked_set_kept",
+	[WP_FAULT_PARKED_EARLY] = "parked_early",
+	[WP_FAULT_DRAIN_HASTY] = "drain_hasty",
+	[WP_FAULT_DRAIN_UNASKED] = "drain_unasked",
+	[WP_FAULT_CLEANUP_RECEIVED] = "cleanup_received",
+	[WP_FAULT_CLEANUP_LSN_FIRST] = "cleanup_lsn_first",
+	[WP_FAULT_CLEANUP_NO_FLOOR] = "cleanup_no_floor",
+	[WP_FAULT_CLEANUP_PARKED] = "cleanup_parked",
+	[WP_FAULT_CLEANUP_ANY_ROW] = "cleanup_any_row",
 };
 #endif
 
@@ -52,11 +70,17 @@ enum {
 	STOP_SLACK_MS = 500,
 	SERVER_STOP_MAX_MS = 20 * 1000,
 	HEAL_MAX_MS = 180 * 1000,
+	PARKED_MAX_MS = 600 * 1000, /* likewise, when events fail on and on */
 	TAIL_MAX_MS = 500,
+	UNCLAIMED_MAX_MS = 30 * 1000,
 	NOTICE_MAX_MS = 5 * 1000,
-	MISCHIEF_EVERY = 5, /* seeds */
+	MISCHIEF_EVERY = 5, /* seeds; likewise: */
 	RELOAD_EVERY = 8,   /* of seeds the last */
+	DRAIN_EVERY = 7,
 	TASKS = 3,
+	PARKED_IN_FLIGHT = 256, /* of a round */
+	TEND_EVERY_MS = 1000,
+	NEVER_MS = 4000,
 };
 
 struct process {
@@ -65,6 +89,8 @@ struct process {
 	struct wp_relay *relay;
 	struct fake_source source;
 	struct fake_sink sink;
+	struct fake_parked parked;
+	struct fake_cleanup cleanup;
 	char owner[WP_OWNER_SIZE];
 	int64_t start_ms;
 	int64_t thaw_ms;
@@ -84,12 +110,15 @@ struct sim {
 	struct wp_relay_task tasks[TASKS]; /* the last is refused */
 	struct wp_outboxes outboxes[TASKS];
 	struct wp_relay_options options;
-	uint32_t first_max[PARTITIONS]; /* event + 1 of the newest first occurrence */
+	uint32_t first_max[PARTITIONS];	   /* event + 1 of the newest first occurrence */
+	uint32_t first_of[AGGREGATES_MAX]; /* likewise, where something is parked */
 	size_t checked[PARTITIONS];
 	bool seen[EVENTS_MAX];
 	uint64_t duplicates;
+	uint64_t removed;   /* rows, in all of the run */
 	unsigned kinds;	    /* of trouble that this run knows, a bit each */
 	uint64_t reloads;   /* likewise: relays get new tasks */
+	uint64_t drains;    /* likewise: people drain */
 	uint64_t mischief;  /* randomness of its own; 0: nobody meddles in this run */
 	int64_t noticed_ms; /* since when a relay streams and could see a broken publication */
 };
@@ -104,11 +133,17 @@ static void process_start(struct sim *sim, int i)
 	snprintf(p->owner, sizeof(p->owner), "relay-%d-%u", i, ++p->generation);
 	fake_source_init(&p->source, &sim->world, i, p->owner);
 	fake_sink_init(&p->sink, &sim->world, i);
+	if (sim->world.park != NULL)
+		fake_parked_init(&p->parked, &sim->world, i, &p->source);
+	if (sim->world.table != NULL)
+		fake_cleanup_init(&p->cleanup, &sim->world, i, &p->source);
 	struct wp_relay_setup setup = {
 		.source = &p->source.base,
 		.sink = &p->sink.base,
 		.options = &sim->options,
 		.task = sim->tasks[0],
+		.parked = sim->world.park != NULL ? &p->parked.base : NULL,
+		.cleanup = sim->world.table != NULL ? &p->cleanup.base : NULL,
 		.slot = "walpost",
 		.owner = p->owner,
 		.seed = any(&sim->world, UINT32_MAX),
@@ -132,6 +167,8 @@ static void process_end(struct sim *sim, int i, int64_t away_ms)
 	fake_source_die(&p->source);
 	fake_sink_die(&p->sink);
 	wp_relay_free(p->relay);
+	if (sim->world.park != NULL)
+		fake_parked_die(&p->parked);
 	p->relay = NULL;
 	p->alive = false;
 	p->start_ms = sim->world.now_ms + away_ms;
@@ -173,6 +210,25 @@ static void found_broken(struct sim *sim, const struct process *p)
 		s->found_at = wp_lsn_max(s->found_at, l->status_flush);
 }
 
+/* The operator makes room, in one way or the other. */
+static bool was_full(struct sim *sim, const struct wp_note *n)
+{
+	struct wp_park_options *park = &sim->options.park;
+
+	if (sim->world.park == NULL || (strstr(n->error.text, "park.aggregates.max") == NULL &&
+					strstr(n->error.text, "park.events.max") == NULL))
+		return false;
+	trace(&sim->world, "the table is full");
+	sim->world.park->is_calm = false; /* it stopped in the middle of a transaction */
+	if (chance(&sim->world, 500)) {
+		park->aggregates_max *= 2;
+		park->events_max *= 2;
+	} else {
+		park_purge(&sim->world);
+	}
+	return true;
+}
+
 /* A stop that nobody asked for must name its cause. */
 static void check_note(struct sim *sim, struct process *p, const struct wp_note *n)
 {
@@ -181,6 +237,13 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 	trace(w, "%s: %s %s", p->owner, n->event, n->error.text);
 	if (n->level != WP_NOTE_ERROR)
 		return;
+	if (was_full(sim, n))
+		return;
+	if (w->park != NULL && strcmp(n->event, "parking_refused") == 0) {
+		park_make_storable(w);
+		w->park->is_calm = false;
+		return;
+	}
 	if (strcmp(n->event, "event_undeliverable") == 0) {
 		if (!names_the_poison(sim, n))
 			violate(w, "an innocent event was named", "%.200s", n->error.text);
@@ -190,6 +253,10 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.unmoved_ms > 0 &&
 		   w->now_ms - w->server.unmoved_ms < TAIL_MAX_MS) {
 		return; /* it saw that before it asked Kafka for the tail */
+	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.left_unclaimed_ms > 0 &&
+		   w->now_ms - w->server.left_unclaimed_ms < UNCLAIMED_MAX_MS) {
+		server_accept_slot(
+			w); /* it had it last as far as is written: walpost slot accept */
 	} else if (strcmp(n->event, "stream_refused") == 0 && w->server.broken) {
 		w->server.broken = false;
 	} else if (strcmp(n->event, "events_would_be_lost") == 0 && w->server.broken) {
@@ -201,6 +268,29 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 	}
 }
 
+/* Of what was committed before the mark nothing is missing, and somebody waited for that. */
+static void check_drained(struct sim *sim, const struct process *p)
+{
+	struct world *w = &sim->world;
+	const struct server *s = &w->server;
+	uint32_t number = p->source.drain;
+
+	if (number == 0) {
+		violate(w, "stopped without being asked", "%s", p->owner);
+		return;
+	}
+	for (size_t i = 0; i < s->transaction_count && s->transactions[i].drain != number; i++) {
+		const struct transaction *tx = &s->transactions[i];
+		for (uint32_t e = tx->first_event; e < tx->first_event + tx->event_count; e++) {
+			if (!park_is_safe(w, e))
+				violate(w, "drained before all was confirmed", "event %u",
+					(unsigned)e);
+		}
+	}
+	if (s->drain == number)
+		w->server.drain = 0;
+}
+
 static void process_over(struct sim *sim, int i)
 {
 	struct world *w = &sim->world;
@@ -209,7 +299,7 @@ static void process_over(struct sim *sim, int i)
 
 	trace(w, "%s exits with %d", p->owner, code);
 	if (p->stop_asked_ms < 0 && code == 0)
-		violate(w, "stopped without being asked", "%s", p->owner);
+		check_drained(sim, p);
 	process_end(sim, i, 200 + (int64_t)any(w, 2000));
 }
 
@@ -223,6 +313,19 @@ static struct wp_now process_now(const struct sim *sim, int i)
 		.boot_ms = now_ms,
 		.wall_us = now_ms * 1000,
 	};
+}
+
+static void check_parked(struct sim *sim, struct process *p, const struct wp_relay_snapshot *s)
+{
+	const struct wp_sink_view *sink = p->sink.base.ops->view(&p->sink.base);
+
+	if (sink->in_flight > IN_FLIGHT_EVENTS + PARKED_IN_FLIGHT)
+		violate(&sim->world, "more of the parked in flight than allowed", "%zu",
+			sink->in_flight);
+	if (s->parking.aggregates > sim->options.park.aggregates_max ||
+	    s->parking.events > sim->options.park.events_max + IN_FLIGHT_EVENTS)
+		violate(&sim->world, "more is parked than allowed", "%" PRIu64 ", %" PRIu64,
+			s->parking.aggregates, s->parking.events);
 }
 
 static void process_step(struct sim *sim, int i)
@@ -240,6 +343,8 @@ static void process_step(struct sim *sim, int i)
 	wp_relay_take_snapshot(p->relay, &s);
 	if (s.in_flight > IN_FLIGHT_EVENTS)
 		violate(w, "more in flight than allowed", "%zu", s.in_flight);
+	if (w->park != NULL)
+		check_parked(sim, p, &s);
 	p->more = step == WP_STEP_MORE;
 	if (step == WP_STEP_OVER)
 		process_over(sim, i);
@@ -266,6 +371,10 @@ static void process_tick(struct sim *sim, int i)
 	w->frozen[i] = false;
 	fake_source_tick(&p->source);
 	fake_sink_tick(&p->sink);
+	if (w->park != NULL)
+		fake_parked_tick(&p->parked);
+	if (w->table != NULL)
+		fake_cleanup_tick(&p->cleanup);
 	if (w->wake[i] || p->more || process_now(sim, i).ms >= wp_relay_due(p->relay))
 		process_step(sim, i);
 	if (p->alive && p->stop_asked_ms >= 0 &&
@@ -369,6 +478,8 @@ static void hurt_kafka(struct sim *sim)
 		w->broker.topic_missing_until_ms = w->now_ms + 500 + (int64_t)any(w, 8000);
 		break;
 	default:
+		if (w->park != NULL)
+			break; /* events come with their fate */
 		if ((w->broker.poison < 0 || sim->options.poison == WP_POISON_DEAD_LETTER) &&
 		    w->server.event_count + 20 < EVENTS_MAX)
 			w->broker.poison = w->server.event_count + (uint32_t)any(w, 20);
@@ -465,7 +576,41 @@ static void reload(struct sim *sim)
 	sim->world.wake[i] = true;
 }
 
+/* Also one that gives up long before its mark is read. Draws from its own numbers. */
+static void drain(struct sim *sim)
+{
+	uint64_t number = sim->drains != 0 ? wp_random_next(&sim->drains) : 1;
+
+	if (number % 400 != 0 || sim->world.server.drain != 0)
+		return;
+	server_drain(&sim->world, 20 + (int64_t)(number >> 32) % (number % 3 == 0 ? 200 : 10000));
+}
+
 /* -- the checker ---------------------------------------------------------- */
+
+/*
+ * A person's act is done at some time, and not in the order of anything. And what became a dead
+ * letter may be delivered all the same, when a slot that falls back brings it again.
+ */
+static bool is_out_of_hand(const struct world *w, uint32_t event)
+{
+	const struct park *p = w->park;
+
+	return w->broker.dead[event] || p->given_up[event] || p->was_retried[event] ||
+	       p->keyless[event];
+}
+
+static void check_aggregate(struct sim *sim, uint32_t event)
+{
+	uint32_t *first = &sim->first_of[sim->world.server.aggregate_of[event]];
+
+	if (is_out_of_hand(&sim->world, event))
+		return;
+	if (event < *first)
+		violate(&sim->world, "out of order", "event %u after %u of a%u", event, *first - 1,
+			(unsigned)sim->world.server.aggregate_of[event]);
+	*first = event + 1;
+}
 
 static void check_partition(struct sim *sim, size_t p)
 {
@@ -478,6 +623,10 @@ static void check_partition(struct sim *sim, size_t p)
 			continue;
 		}
 		sim->seen[event] = true;
+		if (sim->world.park != NULL) {
+			check_aggregate(sim, event);
+			continue;
+		}
 		if (event < sim->first_max[p])
 			violate(&sim->world, "out of order", "event %u after %u in partition %zu",
 				event, sim->first_max[p] - 1, p);
@@ -493,8 +642,10 @@ static void check_noticed(struct sim *sim)
 
 	for (int i = 0; i < RELAYS; i++) {
 		const struct process *p = &sim->processes[i];
-		seen = seen || (p->alive && !sim->world.frozen[i] && p->source.link >= 0 &&
-				p->source.link == s->holder && !s->links[s->holder].cut);
+		bool drains = sim->world.park != NULL && p->stop_asked_ms >= 0;
+		seen = seen ||
+		       (p->alive && !drains && !sim->world.frozen[i] && p->source.link >= 0 &&
+			p->source.link == s->holder && !s->links[s->holder].cut);
 	}
 	if (!s->broken || !seen || s->state != SERVER_UP)
 		sim->noticed_ms = sim->world.now_ms;
@@ -519,14 +670,23 @@ static void check(struct sim *sim)
 		violate(&sim->world, "the server timed the relay out", "%u times", s->timeouts);
 }
 
+static uint32_t first_undelivered(const struct world *w)
+{
+	uint32_t e = 0;
+
+	if (w->park != NULL)
+		return park_first_unsettled(w);
+	while (e < w->server.event_count && w->broker.kept[e])
+		e++;
+	return e;
+}
+
 static bool all_delivered(const struct sim *sim)
 {
 	const struct server *s = &sim->world.server;
 
-	for (uint32_t e = 0; e < s->event_count; e++) {
-		if (!sim->world.broker.kept[e])
-			return false;
-	}
+	if (first_undelivered(&sim->world) < s->event_count)
+		return false;
 	return s->transaction_count == 0 ||
 	       s->confirmed >= s->transactions[s->transaction_count - 1].end_lsn;
 }
@@ -537,13 +697,12 @@ static void check_end(struct sim *sim)
 
 	if (sim->world.violation != NULL || all_delivered(sim))
 		return;
-	for (uint32_t e = 0; e < s->event_count; e++) {
-		if (!sim->world.broker.kept[e]) {
-			violate(&sim->world, "not delivered", "event %u of %u; confirmed %llX", e,
-				s->event_count, (unsigned long long)s->confirmed);
-			return;
-		}
-	}
+	uint32_t e = first_undelivered(&sim->world);
+	if (e < s->event_count)
+		violate(&sim->world,
+			sim->world.broker.kept[e] ? "parked for ever" : "not delivered",
+			"event %u of %u; confirmed %llX", e, s->event_count,
+			(unsigned long long)s->confirmed);
 	violate(&sim->world, "the slot does not follow", "confirmed %llX, wal %llX",
 		(unsigned long long)s->confirmed, (unsigned long long)s->wal);
 }
@@ -568,6 +727,10 @@ static void tick(struct sim *sim)
 	w->now_ms += TICK_MS;
 	server_tick(w);
 	broker_tick(w);
+	if (w->park != NULL)
+		park_tick(w);
+	if (w->table != NULL)
+		table_tick(w);
 	for (int i = 0; i < RELAYS; i++)
 		process_tick(sim, i);
 	check(sim);
@@ -581,19 +744,56 @@ static void heal(struct sim *sim)
 	b->slow_until_ms = 0;
 	b->topic_missing_until_ms = 0;
 	b->refuse_next = 0;
+	if (sim->world.park != NULL)
+		park_heal(&sim->world, chance(&sim->world, 600));
 	trace(&sim->world, "healed");
 }
 
 static void release(struct sim *sim)
 {
 	for (int i = 0; i < RELAYS; i++) {
-		if (sim->processes[i].alive)
-			wp_relay_free(sim->processes[i].relay);
+		if (!sim->processes[i].alive)
+			continue;
+		wp_relay_free(sim->processes[i].relay);
+		if (sim->world.park != NULL)
+			fake_parked_die(&sim->processes[i].parked);
 	}
+	sim->removed = sim->world.table != NULL ? sim->world.table->removed : 0;
+	table_release(&sim->world);
+	park_release(&sim->world);
 	broker_release(&sim->world);
 }
 
-static void run(struct sim *sim, uint64_t seed, bool tracing)
+static void draw_park(struct sim *sim)
+{
+	struct world *w = &sim->world;
+	struct wp_park_options *o = &sim->options.park;
+
+	park_init(w);
+	sim->options.poison = WP_POISON_PARK;
+	sim->outbox.key_null = WP_KEY_NULL_ALLOW;
+	*o = (struct wp_park_options){
+		.aggregates_max = chance(w, 900) ? 10000 : 1 + any(w, 20),
+		.events_max = chance(w, 900) ? 1000000 : 1 + any(w, 300),
+		.retry_first_ms = 10 + (int64_t)any(w, chance(w, 500) ? 200 : 2000),
+	};
+	o->retry_max_ms = o->retry_first_ms << any(w, 5);
+	if (chance(w, 700))
+		sim->options.dead_letter_topic = "";
+	if (chance(w, 400))
+		o->retry_attempts = 1 + any(w, 5);
+	w->park->ends_as_letter =
+		sim->options.dead_letter_topic[0] != '\0' && o->retry_attempts > 0;
+	if (w->park->never_per_mille == 0)
+		return;
+	/* One after the other ends so; or each attempt, for ever, costs a new producer. */
+	if (w->park->ends_as_letter)
+		o->retry_max_ms = o->retry_first_ms;
+	else if (o->retry_max_ms < NEVER_MS)
+		o->retry_max_ms = NEVER_MS;
+}
+
+static void run(struct sim *sim, uint64_t seed, bool parks, bool cleans, bool tracing)
 {
 	struct world *w = &sim->world;
 
@@ -614,6 +814,7 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 	};
 	for (size_t i = 0; i < TASKS; i++) {
 		sim->outboxes[i] = only(&sim->outbox, "");
+		sim->outboxes[i].slot = "walpost";
 		sim->tasks[i].outboxes = &sim->outboxes[i];
 	}
 	sim->tasks[TASKS - 1].wanted = refused_wanted;
@@ -623,6 +824,12 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 		sim->mischief = seed * 0xD1342543DE82EF95u + 1;
 	if (seed % RELOAD_EVERY == RELOAD_EVERY - 1)
 		sim->reloads = seed * 0xD1342543DE82EF95u + 1;
+	if (seed % DRAIN_EVERY == 0)
+		sim->drains = seed * 0xD1342543DE82EF95u + 1;
+	if (parks)
+		draw_park(sim);
+	if (cleans)
+		table_init(w, seed * 0xD1342543DE82EF95u + 3);
 	sim->processes[0].exists = true;
 	sim->processes[1].exists = chance(w, 500);
 	/* Without faults, relays are only asked to stop now and then: nothing may come twice. */
@@ -630,26 +837,36 @@ static void run(struct sim *sim, uint64_t seed, bool tracing)
 	sim->kinds = (unsigned)wp_random_next(&w->random) |
 		     (chance(w, 300) ? (unsigned)wp_random_next(&w->random) : 0);
 	unsigned writes = chance(w, 300) ? 1 + (unsigned)any(w, 10) : 20 + (unsigned)any(w, 200);
+	int64_t every_ms = parks ? 100 : TICK_MS;
 	int64_t busy_ms = 20 * 1000 + (int64_t)any(w, 40 * 1000);
 	while (w->now_ms < busy_ms && w->violation == NULL) {
 		write_some(sim, writes);
 		hurt(sim, faults);
+		if (parks)
+			park_people(w);
 		meddle(sim);
 		reload(sim);
+		drain(sim);
 		if (faults == 0 && chance(w, 1))
 			ask_to_stop(sim, (int)any(w, RELAYS));
 		tick(sim);
 		/* A standby may take the slot in a reload, before the last status has come. */
 		bool may_slip = sim->reloads != 0 && sim->processes[1].exists;
-		if (faults == 0 && sim->mischief == 0 && !may_slip && sim->duplicates > 0)
+		/* In a reload the reports of a round that is in flight find nobody. */
+		bool is_calm = !parks || (w->park->is_calm && sim->reloads == 0);
+		if (faults == 0 && is_calm && sim->mischief == 0 && !may_slip &&
+		    sim->duplicates > 0)
 			violate(w, "sent twice without a fault", "%" PRIu64 " events",
 				sim->duplicates);
 	}
 	heal(sim);
-	int64_t end_ms = w->now_ms + HEAL_MAX_MS;
-	while (w->now_ms < end_ms && w->violation == NULL && !all_delivered(sim)) {
+	int64_t end_ms = w->now_ms + (parks ? PARKED_MAX_MS : HEAL_MAX_MS);
+	while (w->now_ms < end_ms && w->violation == NULL &&
+	       (w->now_ms % every_ms != 0 || !all_delivered(sim))) {
 		if (chance(w, 30))
 			server_other_wal(w);
+		if (parks && w->now_ms % TEND_EVERY_MS == 0)
+			park_tend(w);
 		tick(sim);
 	}
 	check_end(sim);
@@ -663,6 +880,8 @@ struct arguments {
 	uint64_t count;
 	bool trace;
 	bool fault;
+	bool parks;
+	bool cleans;
 };
 
 static bool read_fault(const char *name)
@@ -691,6 +910,10 @@ static bool read_arguments(int argc, char **argv, struct arguments *a)
 			a->count = strtoull(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--trace") == 0)
 			a->trace = true;
+		else if (strcmp(argv[i], "--park") == 0)
+			a->parks = true;
+		else if (strcmp(argv[i], "--cleanup") == 0)
+			a->cleans = true;
 		else if (strcmp(argv[i], "--fault") == 0 && more)
 			fault = argv[++i];
 		else
@@ -707,14 +930,17 @@ int main(int argc, char **argv)
 	uint64_t failures = 0;
 	uint64_t events = 0;
 	uint64_t duplicates = 0;
+	uint64_t removed = 0;
 
 	if (sim == NULL || !read_arguments(argc, argv, &a)) {
-		fprintf(stderr, "usage: sim [--seed S] [--count N] [--fault NAME] [--trace]\n");
+		fprintf(stderr, "usage: sim [--park] [--cleanup] [--seed S] [--count N] [--fault "
+				"NAME] [--trace]\n");
 		free(sim);
 		return 2;
 	}
 	for (uint64_t seed = a.seed; seed < a.seed + a.count; seed++) {
-		run(sim, seed, a.trace);
+		run(sim, seed, a.parks || (a.cleans && seed % 2 != 0), a.cleans, a.trace);
+		removed += sim->removed;
 		events += sim->world.server.event_count;
 		duplicates += sim->duplicates;
 		if (sim->world.violation == NULL)
@@ -725,6 +951,10 @@ int main(int argc, char **argv)
 	printf("%" PRIu64 " seeds, %" PRIu64 " events, %" PRIu64 " repeated, %" PRIu64
 	       " seeds broke a promise\n",
 	       a.count, events, duplicates, failures);
+	if (a.cleans) {
+		printf("%" PRIu64 " rows removed\n", removed);
+		failures += !a.fault && removed < a.count;
+	}
 	free(sim);
 	return (failures > 0) != a.fault;
 }

@@ -1,5 +1,5 @@
 /*
- * The clocks that nobody sets, in microseconds. For edges only: what is pure has time passed in.
+ * The clocks that nobody sets, in microseconds, and the one on the wall. For edges only: what is pure has time passed in.
  */
 #ifndef WALPOST_BASE_CLOCK_H
 #define WALPOST_BASE_CLOCK_H
@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 int64_t wp_clock_us(void);
+/* Unix time in milliseconds: the one clock here that people set. */
+int64_t wp_clock_wall_ms(void);
 /* Since the machine was booted: goes on while it is suspended, as the other one does not. */
 int64_t wp_clock_boot_us(void);
 /*

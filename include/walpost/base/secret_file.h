@@ -42,5 +42,7 @@ bool wp_secret_file_is_regular(const struct wp_secret_file *f);
  */
 enum wp_rc wp_secret_file_read(struct wp_secret_file *f, bool (*is_usable)(const char *text),
 			       struct wp_secret_text *ret) WP_MUST_CHECK;
+/* What stands in it now; without one (NULL) a copy of `text`. Heap, the caller's to free; NULL: no memory. */
+char *wp_secret_now(struct wp_secret_file *f, const char *text);
 
 #endif

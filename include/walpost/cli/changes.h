@@ -29,6 +29,7 @@ struct wp_changes {
 	struct wp_changes_setup setup;
 	char slot[64];
 	char from[WP_LSN_TEXT_SIZE]; /* where it began */
+	char publications[256];	     /* to read it by, as an option of pgoutput */
 	int batch_count;	     /* of messages that the server gathers, about */
 	int fetch_count;	     /* of messages that we take at once */
 };

@@ -95,6 +95,8 @@ int wp_cli_config_logged(const struct wp_cli_line *line, struct wp_config *ret) 
 int wp_cli_say(FILE *to, const char *format, ...) WP_PRINTF(2, 3);
 /* Prints "walpost: <sentence>" to standard error, likewise; returns `exit_code`. */
 int wp_cli_fail(int exit_code, const char *format, ...) WP_PRINTF(2, 3);
+/* A line on standard error that takes the place of the one before, while a terminal watches; "" takes it away. */
+void wp_cli_say_progress(const char *format, ...) WP_PRINTF(1, 2);
 /* WP_CONFIG is WP_EXIT_CONFIG, whatever else went wrong WP_EXIT_FAILED. */
 int wp_cli_exit_of(enum wp_rc rc);
 /* Flushes standard output: WP_EXIT_OK, or WP_EXIT_FAILED with a message when it could not be written. */
@@ -109,9 +111,18 @@ int wp_command_init(int argc, char **argv);
 int wp_command_check(int argc, char **argv);
 int wp_command_diff(int argc, char **argv);
 int wp_command_status(int argc, char **argv);
+int wp_command_dead_letters(int argc, char **argv);
+/* The wall clock, in microseconds since 2000-01-01 UTC. */
+int64_t wp_cli_now_us(void);
+
 int wp_command_tail(int argc, char **argv);
 int wp_command_slot(int argc, char **argv);
 int wp_command_slot_skip(int argc, char **argv);
+int wp_command_parked(int argc, char **argv);
+int wp_command_drain(int argc, char **argv);
+int wp_command_replay(int argc, char **argv);
+int wp_command_backfill(int argc, char **argv);
+int wp_command_cleanup(int argc, char **argv);
 int wp_command_config(int argc, char **argv);
 int wp_command_metrics(int argc, char **argv);
 int wp_command_version(int argc, char **argv);

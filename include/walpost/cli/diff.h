@@ -11,13 +11,18 @@
 #include "walpost/kafka/properties.h"
 #include "walpost/kafka/topic_reader.h"
 #include "walpost/diff/matching.h"
+#include "walpost/outbox/event.h"
+#include "walpost/outbox/names.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/registry/registry.h"
 
 enum {
 	WP_DIFF_LIMIT = 10000, /* rows of each table, by default */
 	WP_DIFF_LIMIT_MAX = 1000000,
 	WP_DIFF_SHOWN = 10,
 	WP_DIFF_SHOWN_MAX = 1000,
-	WP_DIFF_TOPICS_MAX = 1024,
+	WP_DIFF_TOPICS_MAX = 16384,
+	WP_DIFF_TABLES_MAX = 100000,
 };
 
 struct wp_diff_options {
@@ -31,9 +36,15 @@ struct wp_diff_options {
 	bool no_values;
 };
 
+/* One of an outbox's: its only one, or one of those that fit its pattern. */
 struct wp_diff_table {
-	const char *name;
-	uint64_t rows;		 /* read */
+	size_t outbox; /* of wp_diff.outboxes */
+	size_t wanted; /* of what these ask of the server */
+	struct wp_table_name table;
+	char *name; /* owned: as the configuration writes it; of a pattern's, as SQL does */
+	char order[WP_NAME_SIZE]; /* with a snapshot: the column of its order; "": not read yet */
+	uint64_t rows;		  /* read */
+	uint64_t dropped;	 /* of these: of a type that is skipped, or expired; not compared */
 	bool is_limited;	 /* it has more */
 	bool is_ordered;	 /* by its timestamp: the newest were read */
 	bool value_is_unknown;	 /* the envelope holds what only the log tells */
@@ -54,16 +65,38 @@ struct wp_diff_unmade {
 	struct wp_error error;
 };
 
+/*
+ * Takes each row in place of the comparison: its event and record, or with WP_DATA why there is none,
+ * and then as much of the record as could be made.
+ */
+typedef enum wp_rc (*wp_diff_take)(void *arg, const struct wp_event *event,
+				   struct wp_record *record, enum wp_rc made,
+				   const struct wp_error *reason, struct wp_error *error);
+
+/* What `walpost backfill` reads otherwise; all zeroes: nothing. Borrowed. */
+struct wp_diff_reading {
+	const char *snapshot; /* of another session */
+	const char *order_by; /* with a snapshot: a column; NULL: one that suits each table */
+	const char *parked;   /* the slot whose parked events are left out, NULL: none */
+	wp_diff_take take;
+	void *arg;
+	size_t outbox;		     /* of the row that is taken */
+	struct wp_position position; /* of the first row; the ordinal counts up */
+	int64_t commit_time_us;	     /* of all rows, of whose commits a table knows nothing */
+};
+
 struct wp_diff {
 	struct wp_diff_options options;
+	struct wp_diff_reading reading;
 	struct wp_config config;
 	struct wp_outboxes outboxes; /* those of the configuration that are meant */
 	const struct wp_placement *placement;
 	struct wp_console console;
-	struct wp_topic_reader *reader; /* owned */
-	struct wp_matching *matching;	/* owned */
+	struct wp_registry_session registry; /* owned: what is known of schemas */
+	struct wp_topic_reader *reader;	     /* owned */
+	struct wp_matching *matching;	     /* owned */
 
-	struct wp_diff_table tables[WP_OUTBOXES_MAX];
+	struct wp_diff_table *tables; /* owned, with their names */
 	size_t table_count;
 	struct wp_diff_topic *topics; /* owned */
 	size_t topic_count;
@@ -72,11 +105,34 @@ struct wp_diff {
 	bool is_full; /* rows were left off, there being no room for more */
 };
 
+/*
+ * The tables of all outboxes, as the session's transaction sees them, in place of those found before;
+ * `all` are the outboxes of the configuration, some of which may not be meant. WP_CONFIG, WP_FULL with the error.
+ */
+enum wp_rc wp_diff_find_tables(struct wp_diff *d, struct wp_session *s,
+			       const struct wp_requirements *wanted,
+			       const struct wp_outbox_set *all,
+			       struct wp_error *error) WP_MUST_CHECK;
+void wp_diff_forget_tables(struct wp_diff *d);
+/* Is there something to say of it? Of a pattern's, those without rows are not listed. */
+bool wp_diff_lists(const struct wp_diff *d, const struct wp_diff_table *table);
+/* In which order its rows were committed. WP_CONFIG with the error: nothing says so. */
+enum wp_rc wp_diff_choose_order(struct wp_diff *d, struct wp_session *s,
+				struct wp_diff_table *table, struct wp_error *error) WP_MUST_CHECK;
+
 /* Reads all rows and expects their records. Topics are added to the reader as they come up. */
 enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
 
-/* A line that takes the place of the one before, while a terminal watches; "" takes it away. */
-void wp_diff_say_progress(const char *format, ...) WP_PRINTF(1, 2);
+/*
+ * Chooses the outboxes; checks the sink. Returns the exit code; failures have been printed.
+ */
+int wp_diff_choose(struct wp_diff *d) WP_MUST_CHECK;
+/* The outboxes of the configuration, with schemas asked for as they are needed. */
+void wp_diff_take_outboxes(struct wp_diff *d);
+/* Rows, then records, with the console that is there; what came of it is in d->matching. */
+enum wp_rc wp_diff_compare(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
+/* What a comparison took; another may follow. Configuration and console stay. */
+void wp_diff_release(struct wp_diff *d);
 
 /* Both print to standard output. */
 void wp_diff_report(const struct wp_diff *d, const struct wp_matching_counts *counts);

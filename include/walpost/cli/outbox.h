@@ -17,7 +17,7 @@ enum wp_rc wp_cli_preflight(struct wp_session *s, const struct wp_postgres_optio
 			    struct wp_error *error) WP_MUST_CHECK;
 /* Of the configured sink: what a relay refuses to make is refused here as well. 0: no bound. */
 size_t wp_cli_record_max(const struct wp_config *config);
-/* WP_CONFIG with the error: one of the tables is not there. */
+/* WP_CONFIG with the error: one of the tables is not there. Of a pattern none need be. */
 enum wp_rc wp_cli_check_tables(struct wp_session *s, const struct wp_requirements *wanted,
 			       struct wp_error *error) WP_MUST_CHECK;
 /*
@@ -31,6 +31,17 @@ enum wp_rc wp_cli_create_temporary_slot(struct wp_session *s,
 					const struct wp_postgres_options *options, const char *slot,
 					char ret_lsn[WP_LSN_TEXT_SIZE],
 					struct wp_error *error) WP_MUST_CHECK;
+/*
+ * Likewise by a session of WP_CONNECTION_REPLICATION, of which `ret_snapshot` is then the exported
+ * snapshot, until its next statement. WP_IO with the error: `timeout_ms` passed meanwhile; it names
+ * the first that was waited for.
+ */
+enum { WP_SNAPSHOT_NAME_SIZE = 64 };
+enum wp_rc wp_cli_create_exported_slot(struct wp_session *s,
+				       const struct wp_postgres_options *options, const char *slot,
+				       int64_t timeout_ms, char ret_lsn[WP_LSN_TEXT_SIZE],
+				       char ret_snapshot[WP_SNAPSHOT_NAME_SIZE],
+				       struct wp_error *error) WP_MUST_CHECK;
 /* What the catalog says of the outboxes' columns, and how rows are to be asked for. */
 enum wp_rc wp_cli_find_columns(struct wp_session *s, const struct wp_requirements *wanted,
 			       enum wp_binary binary, struct wp_column_facts *ret,

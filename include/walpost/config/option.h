@@ -48,7 +48,7 @@ struct wp_option {
 };
 
 /* At most this many; storage is laid out for it. */
-#define WP_OPTIONS_MAX 96
+#define WP_OPTIONS_MAX 128
 
 extern const struct wp_option wp_options[];
 extern const size_t wp_option_count;

@@ -8,6 +8,7 @@
 #include "walpost/base/error.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/config/option.h"
+#include "walpost/login/login.h"
 #include "walpost/outbox/options.h"
 
 struct wp_config_value {
@@ -29,6 +30,8 @@ struct wp_config_storage {
 	size_t text_capacity;
 	struct wp_secret_file **files; /* owned, each and the array */
 	size_t file_count;
+	struct wp_login *postgres_login; /* owned, and so is the next; NULL: none is wanted */
+	struct wp_login *kafka_login;
 	struct wp_config_outbox *outboxes; /* owned; in the order in which they came */
 	size_t outbox_count;
 	struct wp_outbox_options *composed; /* owned; once all is read */

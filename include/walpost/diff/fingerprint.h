@@ -54,7 +54,7 @@ enum {
 };
 
 /*
- * Appends. Headers that only walpost adds (walpost-position, walpost-source) are left out; of
+ * Appends. Headers that only walpost adds (walpost-position, walpost-source, walpost-reissued) are left out; of
  * Debezium's runId, new with each start, the value is not known. WP_FULL or WP_NOMEM: the buffer
  * is as it was.
  */

@@ -5,8 +5,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "walpost/login/options.h"
+
 #define WP_PROPERTIES_MAX 256
 
+struct wp_login;
 struct wp_secret_file;
 
 struct wp_property {
@@ -19,6 +22,8 @@ struct wp_property {
 struct wp_kafka_options {
 	struct wp_property properties[WP_PROPERTIES_MAX];
 	size_t property_count;
+	struct wp_login_options login_options;
+	struct wp_login *login; /* what gives a token for OAUTHBEARER; NULL: none is wanted */
 };
 
 /* NULL: it is not set. A name stands there once. */

@@ -33,14 +33,19 @@ bool wp_authentication_is_tls(rd_kafka_resp_err_t code, const char *text);
  * may pass, so it is not `wp_authentication_is_tls`.
  */
 bool wp_authentication_hung_up(const char *text);
+/* It has got none, and asked no broker. */
+bool wp_authentication_lacks_token(const char *text);
 
 /* Goes behind the text of one that hung up. */
 #define WP_HUNG_UP_CURE                                                                     \
 	"; if this persists, that listener does not use TLS: correct security.protocol or " \
 	"bootstrap.servers in [kafka]"
 
-/* `version` is rd_kafka_version(). */
-void wp_authentication_cure(rd_kafka_resp_err_t code, const char *text, int version,
+/*
+ * `version` is rd_kafka_version(). With a login of ours (`by_token`) it is the token that was refused:
+ * the broker's sentence need not say so ("Access denied", {"status":"invalid_token"}).
+ */
+void wp_authentication_cure(rd_kafka_resp_err_t code, const char *text, int version, bool by_token,
 			    struct wp_error *ret);
 
 #endif

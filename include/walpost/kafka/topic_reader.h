@@ -17,12 +17,16 @@
 
 enum { WP_READER_PARTITIONS_MAX = 4096 };
 
+/* Of producers' transactions: what is open or was aborted, or neither. */
+enum wp_reader_isolation { WP_READ_UNCOMMITTED, WP_READ_COMMITTED };
+
+/* Of records in a topic that keeps the broker's times: none, WP_TIMESTAMP_NOW, or those. */
+enum wp_reader_times { WP_TIMES_OF_EVENTS, WP_TIMES_OF_ANYBODY };
+
 struct wp_topic_reading {
 	int64_t since_ms; /* since 1970; 0: from the beginning */
-	/*
-	 * For each record; all it points to lives for the call, and its timestamp is
-	 * WP_TIMESTAMP_NOW where the topic keeps the broker's. What is not WP_OK ends the reading.
-	 */
+	enum wp_reader_times times;
+	/* For each record; all it points to lives for the call. What is not WP_OK ends the reading. */
 	enum wp_rc (*take)(void *arg, const struct wp_record *record, int64_t offset);
 	/* Some ten times a second, with offsets that are done and in all. False ends the reading. */
 	bool (*go_on)(void *arg, uint64_t done, uint64_t all);
@@ -32,7 +36,8 @@ struct wp_topic_reading {
 struct wp_topic_reader;
 
 /* WP_CONFIG with the error: what [kafka] says suits no consumer. */
-enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options, struct wp_topic_reader **ret,
+enum wp_rc wp_topic_reader_new(const struct wp_kafka_options *options,
+			       enum wp_reader_isolation isolation, struct wp_topic_reader **ret,
 			       struct wp_error *error) WP_MUST_CHECK;
 void wp_topic_reader_free(struct wp_topic_reader *r);
 /*

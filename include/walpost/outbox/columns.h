@@ -4,12 +4,14 @@
  *   column[:name] , ...        tenant, trace_id:traceparent, "we,ird":x
  *
  * Spaces around column and name do not count. What holds a comma, a colon, a
- * double quote or outer spaces stands in double quotes, with "" for a quote.
- * Without a name it is the column's. Both may stand twice. Pure.
+ * double quote or outer spaces stands in double quotes, with "" for a quote; a column may have ::
+ * within. Without a name it is the column's. Both may stand twice. ${schema} and ${table} stand for the table
+ * that a row comes from, and are no columns; without a name they are "schema" and "table". Pure.
  */
 #ifndef WALPOST_OUTBOX_COLUMNS_H
 #define WALPOST_OUTBOX_COLUMNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "walpost/base/error.h"
@@ -36,5 +38,8 @@ struct wp_column_list {
  */
 enum wp_rc wp_column_list_parse(const char *list, const char *option, struct wp_column_list *ret,
 				struct wp_error *error) WP_MUST_CHECK;
+
+/* Does an option that says so name a member of a JSON column (src/outbox/member.h)? */
+bool wp_column_is_member(const char *column);
 
 #endif

@@ -10,6 +10,8 @@
  *   walpost-dead-letter-size       bytes of key, value and headers as they were to go
  *   walpost-dead-letter-position   its position (wal/position)
  *   walpost-dead-letter-timestamp  the record's timestamp, ms since 1970
+ *   walpost-dead-letter-attempts   only of an event that was parked: how many failed, after the first
+ *   walpost-dead-letter-first-reason  likewise: why the first did
  *   walpost-dead-letter-omitted    only when something is left out: what, and where it is
  *   walpost-dead-letter-column-NAME   each column of the row that is in no other part of the
  *                                  letter, as Postgres prints it; NAME is the column's, or the one
@@ -34,7 +36,7 @@ enum wp_letter {
 	WP_LETTER_BARE, /* neither value, nor key, nor the event's own headers */
 };
 
-#define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_KEPT_MAX + 8 + WP_RECORD_COLUMNS_MAX)
+#define WP_LETTER_HEADERS_MAX (WP_RECORD_HEADERS_KEPT_MAX + 10 + WP_RECORD_COLUMNS_MAX)
 #define WP_LETTER_NAMES_SIZE 32768 /* of all columns: two lists and some */
 
 struct wp_dead_letter {
@@ -42,6 +44,7 @@ struct wp_dead_letter {
 	char size[24];
 	char position[WP_POSITION_TEXT_SIZE];
 	char timestamp[24];
+	char attempts[16];
 	char omitted[1200];
 	char names[WP_LETTER_NAMES_SIZE];
 };
@@ -49,13 +52,19 @@ struct wp_dead_letter {
 /* What it must hold at least: all of what is nowhere else, a logical message. */
 enum wp_letter wp_dead_letter_least(bool is_message);
 
+/* Of an event that was parked. */
+struct wp_letter_attempts {
+	uint32_t failed; /* after the first */
+	struct wp_span first_reason;
+};
+
 /*
  * `record` is what was to be sent, as far as it could be made; `ret` borrows from it, from
- * `d`, `topic` and `reason`. `letter` is no less than its least. `payload_column` is for the note on where an omitted value is.
+ * `d`, `topic` and `reason`. `letter` is no less than its least; `attempts` NULL: it was never parked. `payload_column` is for the note on where an omitted value is.
  */
 void wp_dead_letter_record(struct wp_dead_letter *d, const struct wp_record *record,
 			   const char *topic, const char *payload_column,
 			   const struct wp_error *reason, enum wp_letter letter,
-			   struct wp_record *ret);
+			   const struct wp_letter_attempts *attempts, struct wp_record *ret);
 
 #endif

@@ -7,6 +7,9 @@
  * A message is taken whole or not at all: whatever answer but WP_OK comes, nothing has changed
  * and the same message may be offered again.
  *
+ * A row of walpost.reissue for our slot is the event that a row of the outbox it names would be,
+ * but for its position, which is its own, a header, and perhaps the topic.
+ *
  * Owns: what the stream told of relations and types, the outboxes, a copy of the facts. Borrows:
  * the setup's pointers. Pure. Bounded: WP_DECODER_RELATIONS_MAX relations and as many types;
  * one message at a time; texts_max of a row's texts.
@@ -18,6 +21,7 @@
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/table.h"
+#include "walpost/wal/parked.h"
 #include "walpost/wal/partitions.h"
 #include "walpost/wal/pgoutput.h"
 #include "walpost/wal/timeline.h"
@@ -53,6 +57,8 @@ enum wp_decoded_kind {
 	WP_DECODED_TRUNCATE,
 	WP_DECODED_MESSAGE,	    /* of a prefix that is not ours */
 	WP_DECODED_MESSAGE_REFUSED, /* of ours, but not transactional: it may roll back */
+	WP_DECODED_REISSUE_REFUSED, /* of walpost.reissue, but for no outbox of ours, with the error */
+	WP_DECODED_MARK,	    /* of walpost.reissue: a place in the log, and no event */
 };
 
 struct wp_decoded {
@@ -64,8 +70,12 @@ struct wp_decoded {
 	enum wp_rc verdict;
 	struct wp_event *event;		/* owned by the decoder, until the next message */
 	const struct wp_outbox *outbox; /* of an event, an update, a delete, a refused message */
-	const struct wp_relation *relation; /* of a foreign row */
-	wp_lsn end_lsn;			    /* of a Commit: what to confirm */
+	const struct wp_relation *relation; /* of a foreign row; of an event that is a row, */
+	const struct wp_tuple *row;	    /* and that; NULL: it came otherwise */
+	struct wp_span again;		    /* of an event out of walpost.reissue: its "row" */
+	struct wp_span
+		drain;	/* of a mark: the number of the drain that wrote it; null: another's */
+	wp_lsn end_lsn; /* of a Commit: what to confirm */
 };
 
 struct wp_decoder;
@@ -93,6 +103,24 @@ enum wp_rc wp_decoder_take(struct wp_decoder *d, struct wp_span message, struct 
 /* Of a message that was cut the beginning, as wp_pgoutput_read_beginning() reads it. */
 enum wp_rc wp_decoder_take_beginning(struct wp_decoder *d, struct wp_span beginning,
 				     struct wp_decoded *ret, struct wp_error *error) WP_MUST_CHECK;
+/*
+ * Appends the columns of walpost.parked that tell the event: `"position": ..., "outbox": ...` and
+ * so on. WP_DATA with the error: it has what such a row cannot hold. WP_NOMEM.
+ */
+enum wp_rc wp_decoder_write_parked(struct wp_decoder *d, const struct wp_decoded *event,
+				   struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
+/*
+ * The event that such a row tells, with its first position, as wp_decoder_take() would give it;
+ * `ret` is valid until the next and while `row` lives. WP_CONFIG with the error: it is of no
+ * outbox that is configured. WP_NOMEM. To be asked between two messages only.
+ */
+enum wp_rc wp_decoder_read_parked(struct wp_decoder *d, const struct wp_parked_row *row,
+				  struct wp_decoded *ret, struct wp_error *error) WP_MUST_CHECK;
+/* What its aggregate is told by, beside the key, as walpost.parked names it: the outbox; and the topic, of an event
+ * that goes to another than its own. Lives as the event. */
+const char *wp_decoded_order(const struct wp_decoded *event);
+/* The outbox that a row of walpost.parked names; NULL: none is configured. */
+const struct wp_outbox *wp_decoder_outbox(const struct wp_decoder *d, struct wp_span name);
 /* What was taken last will be offered again: as a row or message it keeps its position. */
 void wp_decoder_unread(struct wp_decoder *d);
 /* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */

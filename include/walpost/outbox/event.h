@@ -7,6 +7,7 @@
 #define WALPOST_OUTBOX_EVENT_H
 
 #include "walpost/base/span.h"
+#include "walpost/outbox/names.h"
 #include "walpost/wal/position.h"
 #include "walpost/values/render.h"
 
@@ -32,6 +33,7 @@ struct wp_event {
 	struct wp_span payload; /* as Postgres prints it; a bytea's bytes if it came in binary */
 	bool payload_is_bytea;	/* printed: \x and hex digits, to be decoded */
 	struct wp_span timestamp;
+	struct wp_span expires;
 	struct wp_span partition;
 	struct wp_span json_headers;
 	struct wp_span properties;
@@ -47,11 +49,19 @@ struct wp_event {
 	const struct wp_column_type *type_type;
 	const struct wp_column_type *payload_type;
 	const struct wp_column_type *timestamp_type;
+	const struct wp_column_type *expires_type;
+	struct wp_span
+		reissued; /* of one that is sent once more: why, and its first position; else null */
+	struct wp_span topic;	/* of such a one: where it goes, instead of by its route; or null */
+	const char *target;	/* with that: "OUTBOX -> TOPIC" */
 	struct wp_span content; /* of a message all of it, as it came; of a row null */
 	bool is_refused;	/* reading it gave WP_DATA */
+	bool key_is_unknown;	/* then: not NULL, but not to be had */
 	const char *table;	/* "schema.name" as SQL has it; of a message its prefix */
 	struct wp_span schema;	/* the same in its parts, as they are; of a message null */
 	struct wp_span name;
+	struct wp_origin origin;
+	const char *outbox;	/* of one of a pattern's tables: that, as SQL has it; else NULL */
 	int64_t commit_time_us; /* since 2000-01-01 */
 	struct wp_position position;
 };

@@ -48,10 +48,11 @@ enum wp_rc wp_feed_know(struct wp_feed *f, const struct wp_column_facts *columns
 /* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
 bool wp_feed_wants_facts(const struct wp_feed *f);
 /*
- * `ret` is valid until the next call, and while `message` lives. Other answers are as those of
+ * `ret` is valid until the next call, and while `message` lives. `now_us`, since 2000-01-01: events
+ * that expired before are notes. Other answers are as those of
  * wp_decoder_take(): after WP_PAUSE know the partitions anew, and offer the message again.
  */
-enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, struct wp_fed *ret,
-			struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_feed_take(struct wp_feed *f, struct wp_span message, int64_t now_us,
+			struct wp_fed *ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -20,12 +20,21 @@ struct wp_table_name {
 	char name[WP_NAME_SIZE];
 };
 
+/* Where an event comes from: the outbox's table, of a row in a partition the one that is partitioned. */
+struct wp_origin {
+	struct wp_span schema; /* null, and so is `table`: of a message */
+	struct wp_span table;
+};
+
 /* WP_CONFIG with the error. A plain part is [a-zA-Z_][a-zA-Z0-9_$]*, letters beyond ASCII included;
  * all else is to be quoted. */
 enum wp_rc wp_table_name_parse(const char *text, struct wp_table_name *ret,
 			       struct wp_error *error) WP_MUST_CHECK;
 /* schema.name, each part quoted where SQL needs it, keywords too; cut at `size`; returns `text`. */
 char *wp_table_name_text(const struct wp_table_name *name, char *text, size_t size);
+
+/* Does a text name ${schema} or ${table}? */
+bool wp_origin_is_named(const char *text);
 
 struct wp_patterns;
 /* Comma-separated; "" is the empty list; at most WP_PATTERNS_MAX. A quoted and an unquoted
@@ -34,5 +43,14 @@ enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret,
 			   struct wp_error *error) WP_MUST_CHECK;
 void wp_patterns_free(struct wp_patterns *p);
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
+
+/* Does it stand for many tables? One with an unquoted *: tenant_*.outbox. */
+bool wp_table_is_pattern(const char *text);
+/*
+ * A pattern of one table's name, with its parts as SQL's LIKE has them: % for *, and a backslash before
+ * what would mean something else. WP_CONFIG with the error: it is none, is a list, or is too long.
+ */
+enum wp_rc wp_table_pattern_parse(const char *text, struct wp_table_name *ret_like,
+				  struct wp_error *error) WP_MUST_CHECK;
 
 #endif

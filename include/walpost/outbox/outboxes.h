@@ -9,6 +9,7 @@
 
 #include "walpost/base/span.h"
 #include "walpost/base/error.h"
+#include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/partitions.h"
 
@@ -17,7 +18,11 @@ struct wp_shape;
 
 struct wp_outbox {
 	const struct wp_outbox_options *options;
-	size_t table; /* which of all outboxes' tables is its */
+	/* Its table, or pattern of tables, as SQL has it; without one, the prefix of its messages. */
+	const char *name;
+	bool is_pattern; /* outbox.table stands for many */
+	size_t number;	 /* its place among all */
+	size_t table;	 /* which of all outboxes' tables is its */
 	struct wp_shape *shape;
 	struct wp_message_reader *messages; /* NULL: none of its events come so */
 };
@@ -27,6 +32,7 @@ enum wp_rows_kind {
 	WP_ROWS_EVENTS,
 	WP_ROWS_IGNORED, /* outbox.ignore names them: passed over */
 	WP_ROWS_OWN,	 /* of walpost's own tables, which a wide publication brings: likewise */
+	WP_ROWS_REISSUE, /* of walpost.reissue: each says of which outbox it is */
 	WP_ROWS_UNKNOWN, /* until it is known whose partition it is */
 	WP_ROWS_FOREIGN, /* nobody configured them */
 };
@@ -34,6 +40,7 @@ enum wp_rows_kind {
 struct wp_rows {
 	enum wp_rows_kind kind;
 	const struct wp_outbox *outbox; /* events only */
+	struct wp_origin origin; /* likewise; borrowed of the set, or of what was asked with */
 };
 
 struct wp_outbox_set;
@@ -46,10 +53,10 @@ enum wp_rc wp_outbox_set_new(const struct wp_outboxes *outboxes, size_t record_m
 			     struct wp_outbox_set **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_outbox_set_free(struct wp_outbox_set *s);
 const struct wp_outbox *wp_outbox_set_at(const struct wp_outbox_set *s, size_t index);
-/* The one whose table this is; NULL: none. */
+/* The one whose table this is, or by a pattern may be; NULL: none. */
 const struct wp_outbox *wp_outbox_set_table(const struct wp_outbox_set *s, struct wp_span schema,
 					    struct wp_span name);
-/* Of a relation, by its name alone. */
+/* Of a relation, by its name alone. One that fits a pattern may yet be another's partition: it is not known. */
 struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span schema,
 				  struct wp_span name);
 /*
@@ -65,6 +72,8 @@ const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct
 					   struct wp_span name);
 bool wp_outbox_set_ignores(const struct wp_outbox_set *s, struct wp_span schema,
 			   struct wp_span name);
+/* The one of that name; NULL: none. */
+const struct wp_outbox *wp_outbox_set_named(const struct wp_outbox_set *s, struct wp_span name);
 /* The one whose messages have this prefix; NULL: none. */
 const struct wp_outbox *wp_outbox_set_prefix(const struct wp_outbox_set *s, struct wp_span prefix);
 

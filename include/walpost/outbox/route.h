@@ -8,6 +8,9 @@
  * whole; what stands behind it stays. So an imported expression gives the topics
  * it gave before.
  *
+ * ${schema} and ${table} of the replacement are those of the table that an event comes from, unless a
+ * group of the expression has that name.
+ *
  * Owns: the compiled pattern and a bounded cache (1,024 raw values, 256 KiB, emptied
  * when full): the expression runs once per new value. Match and depth limits are
  * set. Pure.
@@ -17,6 +20,7 @@
 
 #include "walpost/base/span.h"
 #include "walpost/base/error.h"
+#include "walpost/outbox/names.h"
 
 struct wp_route;
 
@@ -25,13 +29,19 @@ struct wp_route;
 /* What keeps a name from being a topic's ("is empty"); NULL: nothing. */
 const char *wp_topic_name_trouble(const char *topic);
 
+/* Without groups, variables and escapes a replacement is the topic, whatever the row says. */
+bool wp_topic_is_fixed(const char *replacement);
+
 /* WP_CONFIG with the error: a wrong expression (with its offset) or replacement. WP_NOMEM. */
 enum wp_rc wp_route_new(const char *regex, const char *replacement, struct wp_route **ret,
 			struct wp_error *error) WP_MUST_CHECK;
 void wp_route_free(struct wp_route *r);
-/* `raw` is not null. `ret` is NUL-terminated behind its end and valid until the next
+/* Does the replacement name ${schema} or ${table}, and no group of that name? */
+bool wp_route_has_origin(const struct wp_route *r);
+/* `origin` is for ${schema} and ${table}; NULL: they are empty, as of a message. `raw` is not null.
+ * `ret` is NUL-terminated behind its end and valid until the next
  * call. WP_DATA: not UTF-8, not a valid topic name, or the expression gave up. WP_NOMEM. */
-enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, struct wp_span *ret,
-			  struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_route_topic(struct wp_route *r, struct wp_span raw, const struct wp_origin *origin,
+			  struct wp_span *ret, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

@@ -15,6 +15,8 @@
 #include "walpost/sink/record.h"
 
 struct wp_shape;
+struct wp_subject;
+struct wp_subjects;
 
 /*
  * WP_CONFIG with the error: regex, replacement, header lists. `options` is borrowed for the life.
@@ -26,6 +28,18 @@ enum wp_rc wp_shape_new(const struct wp_outbox_options *options, size_t record_m
 void wp_shape_free(struct wp_shape *s);
 /* The runId of Debezium's context headers: a UUID, new with each start. */
 void wp_shape_name_run(struct wp_shape *s, const char *run_id);
+/* Who knows the subjects of outbox.schema.registry; without, no payload of its can be framed. */
+void wp_shape_use_subjects(struct wp_shape *s, struct wp_subjects *subjects);
+/*
+ * The subject of events of that topic and type, either null when it is not known: then perhaps it is
+ * that without a name, which asks whether the registry lets us in. As wp_subjects_find(); WP_DATA: its
+ * name is too long.
+ */
+enum wp_rc wp_shape_find_subject(struct wp_shape *s, struct wp_span topic, struct wp_span type,
+				 const struct wp_subject **ret,
+				 struct wp_error *error) WP_MUST_CHECK;
+/* Which subject's id the record made last waits for (WP_AGAIN); NULL: for none. */
+const struct wp_subject *wp_shape_awaited(const struct wp_shape *s);
 /* Does outbox.headers.standard name walpost-position? */
 bool wp_shape_sends_position(const struct wp_outbox_options *options);
 /* The topic alone; valid until the next call. WP_DATA with the error, WP_NOMEM. */
@@ -33,8 +47,8 @@ enum wp_rc wp_shape_topic(struct wp_shape *s, const struct wp_event *event, stru
 			  struct wp_error *error) WP_MUST_CHECK;
 /*
  * Headers in order: Debezium's context, those out of properties, id, type, walpost-position
- * (those of headers.standard), walpost-source, the configured columns, those out of JSON, those
- * of a CloudEvent. `ret` is valid until the next call. WP_DATA with the error: topic name, a value
+ * (those of headers.standard), walpost-source, walpost-reissued, the configured columns, those out
+ * of JSON, those of a CloudEvent. WP_AGAIN with the error: the schema's id is not known yet. `ret` is valid until the next call. WP_DATA with the error: topic name, a value
  * that has not the form that is asked for, no UTF-8, too large; then `ret` holds what could be
  * made: a null topic if it is that, the payload (a bytea's bytes) in place of the value; of a
  * message, also of one that was refused before, all its content. WP_NOMEM.

@@ -33,8 +33,9 @@ struct wp_survey_event {
 	const char *topic; /* "" when it has none; then `error` */
 	struct wp_position position;
 	size_t size;	       /* of the row as the plugin sent it */
-	struct wp_error error; /* "" when the event could be sent as far as can be told here */
-	bool is_refused;       /* it can never be sent; not told of what was read in part */
+	struct wp_error error; /* "" when the event could be sent as far as can be told here, or its
+				* type is skipped */
+	bool is_refused; /* it can never be sent, and would be; not told of what was read in part */
 };
 
 /* Tables that nobody configured: the first of them by name. */
@@ -48,7 +49,7 @@ struct wp_survey_foreign {
 struct wp_survey_counts {
 	uint64_t transactions; /* with any of these */
 	uint64_t events;
-	uint64_t refused;     /* of them: they can never be sent */
+	uint64_t refused;     /* of them: a relay would stop at them */
 	uint64_t foreign;     /* rows of tables that nobody configured */
 	wp_lsn foreign_until; /* the transactions of all these rows commit below it */
 	struct wp_survey_foreign foreign_by_table[WP_SURVEY_FOREIGN_MAX];

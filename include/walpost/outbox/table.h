@@ -31,6 +31,7 @@ enum wp_mapping_fault_kind {
 	WP_COLUMN_NO_MODIFIER, /* a domain's, which its form depends on */
 	WP_COLUMN_NOT_A_TIME,
 	WP_COLUMN_NOT_A_NUMBER,
+	WP_COLUMN_NOT_JSON, /* and a member of it is asked for */
 };
 
 struct wp_mapping_fault {
@@ -46,6 +47,7 @@ struct wp_mapping_setup {
 	const struct wp_relations *types;
 	const struct wp_column_facts *facts; /* lives as long as the mapping; NULL: none */
 	size_t table;			     /* which of the facts are its */
+	struct wp_origin origin;	     /* copied; parts are NUL-terminated, or null */
 	enum wp_columns columns;
 	enum wp_transfer transfer;
 	struct wp_mapping_fault *fault; /* NULL, or to be told what WP_CONFIG came of */
@@ -77,7 +79,7 @@ enum wp_rc wp_mapping_event(const struct wp_mapping *m, const struct wp_tuple *r
 			    struct wp_buffer *texts, struct wp_event *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
 
-enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3 };
+enum { WP_NEEDED_COLUMNS_MAX = 200, WP_NEEDED_LISTS = 3, WP_NEEDED_ROLES = 14 };
 
 /*
  * The columns that a publication must not hide, each once, and behind them those that a table
@@ -90,6 +92,7 @@ struct wp_needed_columns {
 	size_t count;	  /* that must be there */
 	size_t all_count; /* and those that may */
 	char storage[WP_NEEDED_LISTS][8192];
+	char columns[WP_NEEDED_ROLES][64]; /* of members of JSON columns */
 };
 /* WP_CONFIG with the error: a list of columns is none. */
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,

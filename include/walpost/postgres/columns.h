@@ -28,11 +28,10 @@ enum wp_transfer wp_columns_read(const PGresult *result, enum wp_binary binary,
 /* A row for each column of each table; for one table at least. */
 void wp_described_sql(struct wp_sql *sql, const struct wp_requirements *wanted);
 /*
- * Hands the messages about `wanted`'s table of that index over. `ret` NULL: there is no such
- * table. WP_FULL, WP_NOMEM of the relations.
+ * Hands the messages about the wanted table of that index over; of a pattern, about its newest. `ret`
+ * NULL: there is no such table. WP_FULL, WP_NOMEM of the relations.
  */
-enum wp_rc wp_described_put(const PGresult *result, const struct wp_requirements *wanted,
-			    size_t table, struct wp_relations *into,
+enum wp_rc wp_described_put(const PGresult *result, size_t table, struct wp_relations *into,
 			    struct wp_relation **ret) WP_MUST_CHECK;
 
 /*

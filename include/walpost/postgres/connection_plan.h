@@ -41,6 +41,8 @@ struct wp_connection_plan {
 	bool keepalives_idle_written;
 	bool tcp_user_timeout_written;
 	bool replication_written;
+	char user[256];		  /* effective */
+	struct wp_login *login;	  /* borrowed; NULL: the password below, or libpq's own sources */
 	struct wp_buffer options; /* the user's, then ours; NUL-terminated */
 	char *conninfo;		  /* owned; as its file says now, if it has one */
 	char *password;		  /* likewise; "" : none */
@@ -62,8 +64,9 @@ bool wp_address_is_local(const struct wp_address *a);
 bool wp_address_is_name(const struct wp_address *a);
 
 /*
- * Turns the names among the addresses into literals without the loop waiting: a
- * resolver may take half a minute, or never answer. Sockets and literals pass
+ * Turns the names among the addresses into literals, and gets the password of a login
+ * (login/login.h), without the loop waiting: a resolver may take half a minute, or never answer, and
+ * so may a program. Sockets and literals pass
  * untouched; a name with several addresses gives several entries in the
  * resolver's order.
  *
@@ -75,14 +78,19 @@ bool wp_address_is_name(const struct wp_address *a);
 
 struct wp_resolve;
 
-/* `found` is valid for the call; with no address at all `error` says it and `found` is NULL. */
-typedef void (*wp_resolve_done)(void *arg, const struct wp_addresses *found,
+struct wp_resolved {
+	struct wp_addresses addresses; /* at least one */
+	const char *password;	       /* NULL: there is no login */
+};
+
+/* `found` is valid for the call; with no address, or no password, `error` says it and `found` is NULL. */
+typedef void (*wp_resolve_done)(void *arg, const struct wp_resolved *found,
 				const struct wp_error *error);
 
-/* WP_FULL with the error: too many resolutions still hang. */
+/* `plan` is for the call. WP_FULL with the error: too many of them still hang. */
 enum wp_rc wp_resolve_new(struct ev_loop *loop, const struct wp_addresses *wanted,
-			  wp_resolve_done done, void *arg, struct wp_resolve **ret,
-			  struct wp_error *error) WP_MUST_CHECK;
+			  const struct wp_connection_plan *plan, wp_resolve_done done, void *arg,
+			  struct wp_resolve **ret, struct wp_error *error) WP_MUST_CHECK;
 /* At once, also from within `done`; a resolution that still runs is abandoned. NULL is fine. */
 void wp_resolve_free(struct wp_resolve *r);
 

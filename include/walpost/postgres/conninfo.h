@@ -15,6 +15,8 @@
 enum wp_rc wp_conninfo_check(const char *conninfo, struct wp_error *error) WP_MUST_CHECK;
 /* True also when it cannot be taken apart yet may hold a secret. */
 bool wp_conninfo_has_secret(const char *conninfo);
+/* One for the server, and one that can be taken apart. */
+bool wp_conninfo_has_password(const char *conninfo);
 /* As key=value, secrets as asterisks; asterisks only when it is not right.
  * Heap; the caller frees it. NULL: no memory. */
 char *wp_conninfo_masked(const char *conninfo);

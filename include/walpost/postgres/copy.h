@@ -34,6 +34,7 @@ enum wp_copy_state {
 struct wp_copy_setup {
 	const char *slot;
 	const char *publication;
+	bool reissue; /* its publication too */
 	wp_lsn at;
 	enum wp_transfer transfer;
 	struct wp_wake wake;

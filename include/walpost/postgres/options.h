@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "walpost/login/options.h"
 #include "walpost/wal/pgoutput.h"
 
 /* AUTO: in binary where all columns that we need can be read so. */
 enum wp_binary { WP_BINARY_OFF, WP_BINARY_ON, WP_BINARY_AUTO };
 
+struct wp_login;
 struct wp_secret_file;
 
 struct wp_postgres_options {
@@ -19,6 +21,8 @@ struct wp_postgres_options {
 	/* The files that these came from, read anew at each connection; NULL: they stay. */
 	struct wp_secret_file *conninfo_file;
 	struct wp_secret_file *password_file;
+	struct wp_login_options login_options;
+	struct wp_login *login; /* what gives the password instead; NULL: none is wanted */
 	const char *slot;
 	const char *publication;
 	const char *decoding_work_mem; /* "" : the server's */
@@ -31,6 +35,8 @@ struct wp_postgres_options {
 struct wp_requirements_table {
 	const char *schema;
 	const char *name;
+	bool is_pattern;     /* both are as SQL's LIKE has them, for any number of tables */
+	const char *written; /* as the user wrote it */
 	const char *const *columns;
 	/* What each column is in a CREATE TABLE: "uuid PRIMARY KEY". */
 	const char *const *definitions;
@@ -40,7 +46,7 @@ struct wp_requirements_table {
 	const char *updates;
 };
 
-#define WP_WANTED_MAX 64
+#define WP_WANTED_MAX 1024
 
 /* All that one stream is to bring. */
 struct wp_requirements {

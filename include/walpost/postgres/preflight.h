@@ -11,17 +11,28 @@
 #include "walpost/base/buffer.h"
 #include "walpost/base/finding.h"
 #include "walpost/postgres/options.h"
+#include "walpost/postgres/provider.h"
+#include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
 struct wp_preflight {
 	struct wp_findings findings;
+	enum wp_provider provider;
 	bool table_exists[WP_WANTED_MAX]; /* under that name, whatever it is */
 	bool publication_exists;
+	bool reissue_ready;    /* walpost.reissue, its functions and its publication are there */
 	bool checkpoint_ready; /* there, with all columns, and may be written */
 	bool slot_exists;
 	bool slot_active;	 /* by any process, this connection's included */
 	struct wp_health health; /* the same as a running stream wants to know it */
 };
+
+/*
+ * All tables that are wanted, those that fit a pattern each by itself; whether one without a pattern is
+ * there is not asked. A row for each, with these columns.
+ */
+void wp_tables_sql(struct wp_sql *sql, const struct wp_requirements *wanted);
+enum { WP_TABLES_WANTED /* its place in `wanted` */, WP_TABLES_SCHEMA, WP_TABLES_NAME };
 
 /*
  * One SELECT giving a row for each table, one at least, for a plain or replication connection (simple protocol).
@@ -36,6 +47,8 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 			      const struct wp_postgres_options *options,
 			      const struct wp_requirements *wanted, struct wp_preflight *ret,
 			      struct wp_error *error) WP_MUST_CHECK;
+/* Writes which outbox it is about: its table, or its pattern as the user wrote it. */
+void wp_finding_is_about(struct wp_finding *f, const struct wp_requirements_table *table);
 /* How the connection is secured, as one finding more (wp_connection_facts() tells it). */
 struct wp_connection_facts;
 void wp_preflight_connection(struct wp_findings *f, const struct wp_connection_facts *facts);

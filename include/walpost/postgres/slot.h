@@ -26,6 +26,26 @@ void wp_slot_drop_sql(struct wp_sql *sql, const char *slot);
  */
 void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 
+/*
+ * Do standbys get their copies of a failover slot (PostgreSQL 17 and newer)? An expression over
+ * `slot`, whose column j is the slot's row of pg_replication_slots as JSON. NULL: nothing is wrong
+ * that is seen here.
+ *
+ *   in_the_way  this standby has a slot of that name that is no copy, from when it was the primary.
+ *               Its slot sync worker stops at it: "exiting from slot synchronization because same
+ *               name slot ... already exists on the standby" (slotsync.c, synchronize_one_slot())
+ *   not_copied  this server was promoted (the flag synced stays), standbys replicate from it, and
+ *               none of them copies slots now, as its own slot of that name would bring about
+ */
+#define WP_SLOT_SYNC_SQL                                                                           \
+	"(SELECT CASE WHEN j->>'slot_type' <> 'logical' OR j->>'synced' IS NULL THEN NULL "        \
+	"WHEN pg_is_in_recovery() THEN CASE WHEN j->>'synced' = 'false' AND (j->>'failover' = "    \
+	"'true' OR current_setting('sync_replication_slots', true) = 'on') THEN 'in_the_way' END " \
+	"WHEN j->>'synced' = 'true' AND EXISTS (SELECT FROM pg_replication_slots "                 \
+	"WHERE slot_type = 'physical' AND active AND NOT temporary) "                              \
+	"AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE "                \
+	"'%slotsync worker') THEN 'not_copied' END FROM slot)"
+
 /* Lower-case letters, digits and underscores, 1 to 63: WP_CONFIG with the error. */
 enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error) WP_MUST_CHECK;
 

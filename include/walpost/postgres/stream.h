@@ -10,6 +10,7 @@
 #define WALPOST_POSTGRES_STREAM_H
 
 #include <ev.h>
+#include <libpq-fe.h>
 
 #include "walpost/base/wake.h"
 #include "walpost/postgres/options.h"
@@ -27,5 +28,7 @@ struct wp_stream_setup {
 enum wp_rc wp_stream_new(struct ev_loop *loop, const struct wp_stream_setup *setup,
 			 struct wp_source **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_stream_free(struct wp_source *s);
+/* Of the stream, for who has to do with the same server; NULL: not connected. Until the next call of an operation. */
+const PGconn *wp_stream_connection(const struct wp_source *s);
 
 #endif

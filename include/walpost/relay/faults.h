@@ -28,6 +28,22 @@ enum wp_fault {
 	WP_FAULT_LETTER_SETTLES,      /* a dead letter counts as confirmed when it is sent */
 	WP_FAULT_CONFIRM_WHEN_BROKEN, /* confirms on though the publication is broken */
 	WP_FAULT_TRUST_SLOT,	      /* starts from a slot that was moved behind its back */
+	WP_FAULT_PARKED_SETTLES,      /* a parked event counts as durable when it is put */
+	WP_FAULT_PARKED_HASTY_DELETE, /* a parked event is deleted when it is sent again */
+	WP_FAULT_PARKED_LOAD_FIRST,   /* the set is loaded before the generation is raised */
+	WP_FAULT_PARKED_UNFENCED,     /* a put does not check the generation */
+	WP_FAULT_PARKED_RELEASED, /* an aggregate flows again though events are on their way to the table */
+	WP_FAULT_PARKED_OVERTAKEN, /* later events of an aggregate flow while it is being sent */
+	WP_FAULT_PARKED_MOVES_BACK, /* one that fails again goes behind all others of its aggregate */
+	WP_FAULT_PARKED_SET_KEPT,   /* a new stream does not load the set anew */
+	WP_FAULT_PARKED_EARLY,	    /* a parked event is sent though one before it may come again */
+	WP_FAULT_DRAIN_HASTY,	   /* stops at a drain's mark before all ahead of it is confirmed */
+	WP_FAULT_DRAIN_UNASKED,	   /* stops at a mark that nobody waits for any more */
+	WP_FAULT_CLEANUP_RECEIVED, /* old rows are removed once their events are received */
+	WP_FAULT_CLEANUP_LSN_FIRST, /* how far the log is is read before the rows are looked at */
+	WP_FAULT_CLEANUP_NO_FLOOR,  /* rows that were never streamed are removed */
+	WP_FAULT_CLEANUP_PARKED,    /* so are those of parked events */
+	WP_FAULT_CLEANUP_ANY_ROW,   /* and whatever has the place of a row that was looked at */
 	WP_FAULT_COUNT,
 };
 

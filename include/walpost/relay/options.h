@@ -2,14 +2,25 @@
 #ifndef WALPOST_RELAY_OPTIONS_H
 #define WALPOST_RELAY_OPTIONS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "walpost/wal/cleanup.h"
+
 enum wp_sink_kind { WP_SINK_KIND_KAFKA, WP_SINK_KIND_STDOUT };
 /* What an event that can never be delivered does. */
-enum wp_poison { WP_POISON_STOP, WP_POISON_DEAD_LETTER };
+enum wp_poison { WP_POISON_STOP, WP_POISON_DEAD_LETTER, WP_POISON_PARK };
 /* What a stop for a human does: end the process, or stay up and wait for the signal to. */
 enum wp_on_halt { WP_ON_HALT_EXIT, WP_ON_HALT_HOLD };
+
+struct wp_park_options {
+	size_t aggregates_max;	/* parked at a time; above, the relay stops */
+	size_t events_max;	/* likewise, of all aggregates */
+	int64_t retry_first_ms; /* until the first attempt; each further wait is twice the last, */
+	int64_t retry_max_ms;	/* at most */
+	size_t retry_attempts;	/* that may fail until the dead-letter topic; 0: any number */
+};
 
 struct wp_relay_options {
 	enum wp_sink_kind sink;
@@ -21,9 +32,12 @@ struct wp_relay_options {
 	int64_t shutdown_timeout_ms;
 	enum wp_poison poison;
 	const char *dead_letter_topic; /* "": none */
-	size_t rewinds_max;	       /* at the same position, before a human must act */
+	struct wp_park_options park;
+	size_t rewinds_max; /* at the same position, before a human must act */
 	enum wp_on_halt on_halt;
 	uint16_t epoch;
+	struct wp_cleanup_options cleanup;
+	bool schedule; /* events of walpost.scheduled are moved to their outboxes */
 };
 
 /*

@@ -1,5 +1,5 @@
 /*
- * Which events go to the dead-letter topic when they come again? Those that Kafka refused
+ * Which events go to the dead-letter topic, or are parked, when they come again? Those that Kafka refused
  * when they were sent alone: that is known only after the event, which is read again then.
  * An entry lives until Postgres may forget the event.
  *
@@ -16,6 +16,7 @@ enum { WP_PENDING_DEAD_LETTERS_MAX = 1024, WP_DEAD_LETTER_REASON_SIZE = 200 };
 struct wp_pending_dead_letter {
 	struct wp_position position;
 	enum wp_letter letter; /* how much of the event its dead letter may hold */
+	const char *code;      /* Kafka's, constant */
 	char reason[WP_DEAD_LETTER_REASON_SIZE];
 };
 

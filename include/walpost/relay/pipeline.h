@@ -11,6 +11,7 @@
 #ifndef WALPOST_RELAY_PIPELINE_H
 #define WALPOST_RELAY_PIPELINE_H
 
+#include "walpost/relay/drop_counts.h"
 #include "walpost/outbox/dead_letter.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/relay/ledger.h"
@@ -19,6 +20,10 @@
 #include "walpost/sink/sink.h"
 #include "walpost/wal/pgoutput.h"
 #include "walpost/wal/source.h"
+
+struct wp_parking;
+struct wp_parking_row;
+struct wp_subject;
 
 struct wp_pipeline_setup {
 	const struct wp_outboxes *outboxes;
@@ -31,6 +36,7 @@ struct wp_pipeline_setup {
 	struct wp_ledger *ledger;
 	struct wp_meter *meter; /* NULL: nothing is measured */
 	struct wp_sink *sink;
+	struct wp_parking *parking; /* with poison = park; borrowed. Else NULL */
 };
 
 struct wp_pipeline_counts {
@@ -44,6 +50,8 @@ struct wp_pipeline_counts {
 	uint64_t messages;	   /* of prefixes that are not ours */
 	uint64_t messages_refused; /* of ours, but not transactional: they may roll back */
 	uint64_t ignored;	   /* rows of relations under outbox.ignore */
+	uint64_t reissued;	   /* of the events those out of walpost.reissue */
+	uint64_t reissues_refused; /* its rows for no outbox that is configured */
 };
 
 /* What the last taken frame was; for feedback. */
@@ -51,9 +59,15 @@ struct wp_taken {
 	bool keepalive;
 	bool reply_requested;
 	bool event;			 /* a record went to the sink */
+	bool rare;			 /* one of these is so, or a mark was read: */
 	bool dead_letter;		 /* and that was a dead letter: wp_pipeline_reason() */
+	bool parked_before;		 /* an event that is in walpost.parked */
+	bool parked;			 /* one went there, */
+	bool parked_first;		 /* as the first of its aggregate: wp_pipeline_reason() */
 	bool refused_message;		 /* one that was not transactional */
+	bool refused_reissue;		 /* with the error, though it was taken */
 	const struct wp_outbox *updated; /* whose row was updated; NULL: none */
+	struct wp_span drain;		 /* a mark of `walpost drain`: its number; else null */
 	wp_lsn wal_end;
 };
 
@@ -92,12 +106,14 @@ void wp_pipeline_know(struct wp_pipeline *p, const struct wp_column_facts *facts
 		      enum wp_transfer transfer);
 /*
  * WP_OK: taken. WP_FULL: the ledger has no room. WP_AGAIN: the sink takes nothing
- * now. WP_PAUSE: partitions must be known as of wp_pipeline_question(). WP_DATA: this event can
- * never be delivered; with poison = dead-letter, nor can its dead letter. WP_CONFIG: a human must act (columns missing, a relation
+ * now, or wp_pipeline_awaited() is not known yet. WP_PAUSE: partitions must be known as of wp_pipeline_question(). WP_DATA: this event can
+ * never be delivered; with poison = dead-letter, nor can its dead letter; with park, be parked. WP_CONFIG: a human must act (columns missing, a relation
  * that nobody configured, an update that is to stop the relay). WP_IO: the sink is broken. WP_PROTO, WP_NOMEM.
  */
 enum wp_rc wp_pipeline_take(struct wp_pipeline *p, struct wp_span copy_data, struct wp_taken *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
+/* The last WP_AGAIN: the subject whose schema id must be known; NULL: none. */
+const struct wp_subject *wp_pipeline_awaited(const struct wp_pipeline *p);
 /* The last WP_CONFIG: a column of a type that the facts do not know. Fresh ones may. */
 bool wp_pipeline_wants_facts(const struct wp_pipeline *p);
 /* The last WP_CONFIG: a column that does not come in binary. As text it would do. */
@@ -111,6 +127,8 @@ bool wp_pipeline_has_sent(const struct wp_pipeline *p);
 /* Of the transaction that it is in, or was in last: microseconds since 2000-01-01 UTC. */
 int64_t wp_pipeline_commit_time(const struct wp_pipeline *p);
 const struct wp_pipeline_counts *wp_pipeline_counts(const struct wp_pipeline *p);
+/* Events that were not sent because nobody wants them. */
+const struct wp_drop_counts *wp_pipeline_dropped(const struct wp_pipeline *p);
 const struct wp_event_name *wp_pipeline_last_event(struct wp_pipeline *p);
 /* That of a record which a sink has. */
 void wp_event_name_of(const struct wp_record *record, struct wp_event_name *ret);
@@ -122,10 +140,25 @@ uint64_t wp_pipeline_written(const struct wp_pipeline *p);
 /* Why the event sent last went to the dead-letter topic. */
 const struct wp_error *wp_pipeline_reason(const struct wp_pipeline *p);
 /*
- * The event sent last was refused alone, for that reason: when it comes again it goes to
- * the dead-letter topic; if its dead letter was refused, with less of it. WP_DATA: no less
- * is possible. WP_FULL: too many of them wait for their transactions' end. WP_NOMEM.
+ * The event sent last was refused alone, for that reason, and the code in constant text: when it
+ * comes again it is parked, or goes to the dead-letter topic; if its dead letter was refused, with
+ * less of it. WP_DATA: no less is possible. WP_FULL: too many of them wait for their transactions'
+ * end. WP_NOMEM.
  */
-enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason) WP_MUST_CHECK;
+enum wp_rc wp_pipeline_divert(struct wp_pipeline *p, const char *reason,
+			      const char *code) WP_MUST_CHECK;
+/*
+ * Sends a parked event again, or its dead letter, beside the ledger. As wp_pipeline_take() answers
+ * of events; WP_CONFIG with the error: of no outbox that is configured. `ret_dropped`: nobody wants it
+ * any more, and nothing was sent.
+ */
+enum wp_rc wp_pipeline_send_parked(struct wp_pipeline *p, const struct wp_parking_row *row,
+				   bool *ret_dropped, struct wp_error *error) WP_MUST_CHECK;
+/*
+ * May events of that outbox be sent, as a row of walpost.parked names it? WP_CONFIG with the error:
+ * there is none of that name, or it has its key in another column than `settings` say.
+ */
+enum wp_rc wp_pipeline_parked_outbox(const struct wp_pipeline *p, struct wp_span outbox,
+				     struct wp_span settings, struct wp_error *error) WP_MUST_CHECK;
 
 #endif

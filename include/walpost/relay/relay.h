@@ -16,7 +16,9 @@
 #include "walpost/relay/machine.h"
 #include "walpost/relay/meter.h"
 #include "walpost/relay/options.h"
+#include "walpost/relay/parking_figures.h"
 #include "walpost/relay/pipeline.h"
+#include "walpost/wal/cleanup.h"
 
 /* What is relayed, and what the source is to bring for it. Both borrowed. */
 struct wp_relay_task {
@@ -28,10 +30,12 @@ struct wp_relay_setup {
 	struct wp_source *source;
 	struct wp_sink *sink;
 	const struct wp_relay_options *options;
-	struct wp_relay_task task; /* the source has been told */
-	const char *slot;	   /* for messages */
-	const char *owner;	   /* this process's name in the slot checkpoint row */
-	uint64_t seed;		   /* for jitter */
+	struct wp_relay_task task;	  /* the source has been told */
+	struct wp_parked_store *parked;	  /* with relay.poison = park; else NULL */
+	struct wp_cleanup_store *cleanup; /* NULL: rows of the outboxes stay */
+	const char *slot;		  /* for messages */
+	const char *owner;		  /* this process's name in the slot checkpoint row */
+	uint64_t seed;			  /* for jitter */
 };
 
 /* Time is passed in. */
@@ -75,7 +79,8 @@ struct wp_relay_snapshot {
 	int64_t entered_ms;  /* monotonic; so are all in ms */
 	int64_t deadline_ms; /* of the state; INT64_MAX: none */
 	struct wp_pipeline_counts counts;
-	uint64_t confirmed; /* events */
+	const struct wp_drop_counts *dropped; /* the relay's */
+	uint64_t confirmed;		      /* events */
 	uint64_t reconnects;
 	uint64_t renewals; /* of connections that had grown; no reconnects */
 	uint64_t rewinds;
@@ -106,10 +111,13 @@ struct wp_relay_snapshot {
 	const char *sink_error; /* why it is not; "": it is */
 	int64_t stalled_ms;	/* since when nothing that waits is confirmed; INT64_MIN: it is */
 	bool waiting;		/* for a topic or a right, until something is confirmed again */
-	const char *waiting_topic; /* "": none, or for a right on the cluster */
-	int64_t waiting_ms;	   /* since when; INT64_MIN: none */
-	const char *holder;	   /* in standby, who took the slot; "": not known */
-	const char *halt_event;	   /* NULL: nothing made it stop */
+	const char *waiting_topic;   /* "": none, or for a right on the cluster */
+	int64_t waiting_ms;	     /* since when; INT64_MIN: none */
+	const char *waiting_subject; /* whose schema id is awaited; NULL: none */
+	const char *holder;	     /* in standby, who took the slot; "": not known */
+	struct wp_parking_figures parking;
+	const struct wp_cleanup_view *cleanup; /* NULL: rows stay */
+	const char *halt_event;		       /* NULL: nothing made it stop */
 	const char *halt_error;
 };
 

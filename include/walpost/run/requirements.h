@@ -11,14 +11,15 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/outbox/table.h"
+#include "walpost/postgres/cleaner.h"
 #include "walpost/postgres/options.h"
 
-/* Points into itself: not to be copied. */
+/* A pattern has its name as wp_table_pattern_parse() gives it. */
 struct wp_requirements_outboxes {
 	struct wp_requirements wanted;
-	struct wp_table_name names[WP_WANTED_MAX]; /* of wanted.tables, in their order */
-	struct wp_requirements_table tables[WP_WANTED_MAX];
-	struct wp_needed_columns *columns[WP_WANTED_MAX]; /* owned */
+	struct wp_table_name *names; /* owned, as are all: of wanted.tables, in their order */
+	struct wp_requirements_table *tables;
+	struct wp_needed_columns **columns;
 };
 
 /* WP_CONFIG with the error: a table's name, a list of columns. WP_NOMEM. */
@@ -26,5 +27,17 @@ enum wp_rc wp_requirements_outboxes_init(struct wp_requirements_outboxes *w,
 					 const struct wp_outboxes *outboxes,
 					 struct wp_error *error) WP_MUST_CHECK;
 void wp_requirements_outboxes_release(struct wp_requirements_outboxes *w);
+
+/* The outboxes whose rows cleanup removes. Points into itself and into the options: not to be copied. */
+struct wp_cleaned {
+	struct wp_cleanup_table tables[WP_CLEANUP_TABLES_MAX];
+	const struct wp_outbox_options *outboxes[WP_CLEANUP_TABLES_MAX]; /* of each */
+	struct wp_table_name names[WP_CLEANUP_TABLES_MAX];
+	size_t count;
+};
+
+/* Of options that were checked. With cleanup.mode = none, too. */
+void wp_requirements_cleaned(const struct wp_outboxes *outboxes,
+			     const struct wp_cleanup_options *options, struct wp_cleaned *ret);
 
 #endif

@@ -10,6 +10,7 @@
 #include "walpost/base/log_memory.h"
 #include "walpost/relay/relay.h"
 #include "walpost/sink/sink.h"
+#include "walpost/wal/scheduled.h"
 
 /* The last minutes, for the charts of the page: a ring of samples. */
 #define WP_HISTORY_SAMPLES 150
@@ -58,6 +59,14 @@ struct wp_telemetry_reloads {
 	bool last_refused; /* the last one was */
 };
 
+/* Of questions to a schema registry. */
+struct wp_telemetry_schemas {
+	bool is_used; /* one was asked; else the rest means nothing */
+	bool is_reachable;
+	uint64_t subjects; /* whose ids are known */
+	uint64_t failures; /* questions without an answer, or refused */
+};
+
 /* Each with its value, or without one. */
 #define WP_VITALS_REASONS_MAX 8
 #define WP_VITALS_REASON_SIZE 512
@@ -83,10 +92,12 @@ struct wp_telemetry {
 	const char *configuration; /* as `config show` prints it: without secrets */
 	struct wp_relay_snapshot relay;
 	const struct wp_meter *meter;
+	struct wp_scheduled_figures scheduled;
 	struct wp_sink_figures kafka;
 	struct wp_telemetry_process process;
 	struct wp_telemetry_requests requests;
 	struct wp_telemetry_reloads reloads;
+	struct wp_telemetry_schemas schemas;
 	const struct wp_log_memory *log;
 	uint64_t log_dropped;
 	const struct wp_history *history;
@@ -110,6 +121,10 @@ const char *wp_telemetry_keeping(enum wp_keeping keeping);
 double wp_telemetry_age(const struct wp_telemetry *v, int64_t at_ms);
 /* Of the oldest commit that is not confirmed; 0: there is none. */
 double wp_telemetry_oldest(const struct wp_telemetry *v);
+/* NULL: not known, as with another relay.poison, without a stream or on a standby. */
+const struct wp_parking_figures *wp_telemetry_parked(const struct wp_telemetry *v);
+/* Since the oldest event that is parked was parked; 0: none is. */
+double wp_telemetry_parked_age(const struct wp_telemetry *v);
 double wp_telemetry_uptime(const struct wp_telemetry *v);
 /* "": none. */
 const char *wp_telemetry_missing_topic(const struct wp_telemetry *v);

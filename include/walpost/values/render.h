@@ -47,6 +47,7 @@ struct wp_column_type {
 	int32_t modifier;     /* pg_attribute.atttypmod, of a domain pg_type.typtypmod; -1: none */
 	bool is_optional;     /* may be NULL */
 	const char *labels;   /* of an enum: comma-separated; NULL: not known. Borrowed */
+	bool is_value; /* JSON that stands as it is in a JSON value: a member of a JSON column */
 };
 
 /*

@@ -20,19 +20,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "walpost/base/buffer.h"
 #include "walpost/base/error.h"
 
 #define WP_PARTITIONS_MAX (1 << 20)
 
+/* A table that a pattern of tables stands for, and that is partitioned. Names are NUL-terminated. */
+struct wp_partition_root {
+	uint32_t oid;
+	const char *schema;
+	const char *name;
+};
+
 struct wp_partition {
 	uint32_t oid;
-	uint32_t table; /* which of all outboxes' tables it is of */
+	uint32_t table;			      /* which of all outboxes' tables it is of */
+	const struct wp_partition_root *root; /* NULL: of the one that has that name */
 };
 
 /* All zeroes: covers no transaction. */
 struct wp_partitions {
 	struct wp_partition *items; /* owned; by oid, at all levels */
 	size_t count;
+	struct wp_partition_root *roots; /* owned; by oid */
+	size_t root_count;
+	struct wp_buffer names; /* theirs */
 	bool known;
 	uint32_t xmin;	   /* all before it had ended */
 	uint32_t xmax;	   /* from it on none had */
@@ -43,12 +55,19 @@ struct wp_partitions {
 };
 
 /*
- * `partitions` is "16390 0,16393 1": oid and table, ascending by oid; `snapshot` a pg_snapshot as
- * text; `harmless` transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM.
+ * `partitions` is "16390 0,16393 1 16380": oid, table, and the oid of its root unless that has the
+ * outbox's name, ascending by oid; `roots` is JSON, {"16380": ["schema", "name"], ...}, ascending too;
+ * `snapshot` a pg_snapshot as text; `harmless` transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM.
  * `ret` need not be empty before.
  */
-enum wp_rc wp_partitions_read(struct wp_partitions *ret, const char *partitions,
-			      const char *snapshot, const char *harmless) WP_MUST_CHECK;
+struct wp_partitions_text {
+	const char *partitions;
+	const char *roots;
+	const char *snapshot;
+	const char *harmless;
+};
+enum wp_rc wp_partitions_read(struct wp_partitions *ret,
+			      const struct wp_partitions_text *text) WP_MUST_CHECK;
 void wp_partitions_release(struct wp_partitions *p);
 /* Does it say whose partition a table was that this transaction wrote to? */
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid);

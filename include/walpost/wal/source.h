@@ -28,6 +28,7 @@
 #define WP_OWNER_SIZE 64
 #define WP_CHECKPOINT_TOPICS_SIZE 4096
 #define WP_CHECKPOINT_TROUBLE_SIZE 1024
+#define WP_DRAINS_SIZE 128
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -64,6 +65,7 @@ struct wp_source_facts {
 	wp_lsn checkpoint_confirmed;	  /* what that owner wrote down last; 0: nothing */
 	char checkpoint_confirmed_at[32]; /* when, in words */
 	char checkpoint_topics[WP_CHECKPOINT_TOPICS_SIZE]; /* that took events, comma-separated */
+	wp_lsn reissue_lsn;				   /* as in wp_health */
 	/* Transactions decoded for the slot, then and now; -1: not known, or not to be compared. */
 	int64_t checkpoint_transactions;
 	int64_t slot_transactions;
@@ -74,6 +76,7 @@ struct wp_source_failure {
 	char sqlstate[6];	  /* "" when the server gave none */
 	bool slot_lost;		  /* the server has given the slot up */
 	bool checkpoint_writable; /* as in the facts, which were not read to their end */
+	bool reissue_missing;	  /* its publication did not exist at this place of the log */
 	struct wp_error error;
 };
 
@@ -106,6 +109,10 @@ struct wp_health {
 	int64_t retained;  /* bytes of log from restart_lsn on; -1: not known */
 	bool limited;	   /* max_slot_wal_keep_size is set, and safe_size known */
 	int64_t safe_size; /* bytes that may be written until the slot can be lost */
+	/* The end of the log, what is not written yet included, when the publication of walpost.reissue
+	 * was seen: from here on it can be read. 0: there is none. */
+	wp_lsn reissue_lsn;
+	char drains[WP_DRAINS_SIZE]; /* the numbers of those that wait, a space between each two */
 	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */
 	struct wp_error loss;
 };
@@ -122,10 +129,13 @@ struct wp_source_view {
 	/* The slot checkpoint row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
 	bool unclaimed;
+	/* The stream passes walpost.reissue over, whose publication came later than what it began
+	 * with; a stream that begins here would not. 0: it reads it, or there is none. */
+	wp_lsn reissue_from;
 };
 
 enum wp_checkpoint { WP_CHECKPOINT_KEEP, WP_CHECKPOINT_WRITE };
-enum wp_reading { WP_READING_OFF, WP_READING_ON };
+enum wp_reading { WP_READING_OFF, WP_READING_ON, WP_READING_LAST_WORD };
 
 /* What a stream is to bring: told by who knows (postgres/options.h). */
 struct wp_requirements;
@@ -148,7 +158,11 @@ struct wp_source_ops {
 	 * state() has become FINISHED or FAILED.
 	 */
 	enum wp_rc (*next)(struct wp_source *s, struct wp_span *ret);
-	/* OFF: leave the socket alone until ON. It is ON at STREAMING. */
+	/*
+	 * STREAMING only. OFF: leave the socket alone until ON. It is ON at STREAMING. LAST_WORD: the
+	 * server uses the slot no more for this stream, as a query has shown: what has come is
+	 * thrown away, and how the server ended it becomes the failure. FAILED, or FINISHED.
+	 */
 	void (*reading)(struct wp_source *s, enum wp_reading reading);
 	/* STREAMING only. WP_IO as in next(). Never waits: what the socket does
 	 * not take now follows when it can. */

@@ -27,7 +27,7 @@ void world_init(struct world *w, int broker_count);
 void world_release(struct world *w);
 void world_property(struct world *w, const char *name, const char *value);
 void world_topic(struct world *w, const char *name, int partitions);
-/* The mock creates what it is asked for, so a missing topic is one that says so. */
+/* The mock creates what a client asks for and allows, so a missing topic is one that says so. */
 void world_topic_says(struct world *w, const char *name, rd_kafka_resp_err_t code);
 /* The sink on the cluster; fails the test with the reason. */
 void world_open(struct world *w);

@@ -42,7 +42,7 @@ static PGresult *format_and_execute(struct harness *h, const char *format, va_li
 	WP_PRINTF(2, 0);
 static PGresult *format_and_execute(struct harness *h, const char *format, va_list values)
 {
-	char sql[4096];
+	char sql[16384];
 	int size = vsnprintf(sql, sizeof(sql), format, values);
 	CHECK(size >= 0 && (size_t)size < sizeof(sql));
 	return execute(h->admin, sql);

@@ -424,7 +424,7 @@ static void resolutions_that_hang_are_bounded(void **state)
 	}
 	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
 	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
-	CHECK_HAS(f->error.text, "8 name resolutions are still pending");
+	CHECK_HAS(f->error.text, "8 name resolutions or logins are still pending");
 	wp_connection_free(connection);
 
 	resolver_set(false);

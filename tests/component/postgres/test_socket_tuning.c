@@ -1,3 +1,4 @@
+#include <linux/tcp.h> /* as the code under test */
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -62,11 +63,26 @@ static void a_unix_socket_is_local(void **state)
 	(void)close(ends[1]);
 }
 
+/* QEMU passes no more than four bytes of the kernel's answer on. */
+static bool tells_round_trips(int fd)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	CHECK_EQ(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
+	return size > offsetof(struct tcp_info, tcpi_min_rtt);
+}
+
 /* The kernel doubles what it is told (tcp(7)). */
 static void the_window_of_a_near_server_is_made_small(void **state)
 {
 	struct pair p = connect_tcp();
 
+	if (!tells_round_trips(p.ours)) {
+		disconnect(&p);
+		print_message("skipped: TCP_INFO is cut short here, as by QEMU\n");
+		skip();
+	}
 	/* On a busy machine even this road is long sometimes. */
 	for (int i = 0; i < 100 && wp_socket_tuning_fit(p.ours) != WP_SOCKET_NEAR; i++) {
 		disconnect(&p);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "walpost/base/wire.h"
+#include "walpost/postgres/publication.h"
 
 static struct harness harness;
 
@@ -360,6 +361,38 @@ static void a_terminated_walsender_is_noticed_by_statuses_while_paused(void **st
 	CHECK_TEXT(harness_failure(&harness)->sqlstate, "57P01");
 }
 
+/* The connection stays, and takes statuses for ever. */
+static void a_walsender_that_failed_while_paused_is_heard_out(void **state)
+{
+	struct wp_status status = { 0 };
+	struct wp_frame frame;
+
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	insert("first");
+	harness_await_message(&harness, 'I', &frame);
+	harness.source->ops->reading(harness.source, WP_READING_OFF);
+	insert("second");
+	harness_sql(&harness, "SELECT pg_cancel_backend(active_pid) FROM pg_replication_slots");
+	AWAIT(&harness,
+	      !strcmp(harness_value(&harness, "SELECT active FROM pg_replication_slots"), "f"));
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(harness.source->ops->status(harness.source, &status), WP_OK);
+	CHECK_EQ(view()->state, WP_SOURCE_STREAMING);
+	harness.source->ops->reading(harness.source, WP_READING_LAST_WORD);
+	CHECK_EQ(harness_failure(&harness)->reaction, WP_REACT_TRY_THRICE);
+	CHECK_TEXT(harness_failure(&harness)->sqlstate, "57014");
+}
+
+static void one_that_says_nothing_is_not_waited_for(void **state)
+{
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness.source->ops->reading(harness.source, WP_READING_OFF);
+	harness.source->ops->reading(harness.source, WP_READING_LAST_WORD);
+	CHECK_EQ(view()->state, WP_SOURCE_FAILED);
+	CHECK_EQ(view()->failure.reaction, WP_REACT_RECONNECT);
+	CHECK_HAS(view()->failure.error.text, "is not in use by this stream any more");
+}
+
 static void a_walsender_timeout_is_told_as_what_it_may_be(void **state)
 {
 	harness_connect_by(&harness, NULL, "dbname=relay options='-c wal_sender_timeout=2s'");
@@ -400,6 +433,104 @@ static void a_publication_younger_than_a_row_stops_before_anything_is_confirmed(
 	CHECK_HAS(f->error.text, "publication \"p\" does not exist at this position of the WAL");
 	CHECK_HAS(f->error.text, "postgres.publication");
 	CHECK_HAS(f->error.text, "walpost slot drop --force, walpost slot create, insert");
+}
+
+/* ---- walpost.reissue, whose publication is read as well ---- */
+
+static void make_reissue(void)
+{
+	harness_sql(&harness, "%s", wp_reissue_sql);
+}
+
+static void drop_reissue(void)
+{
+	harness_sql(&harness, "DROP PUBLICATION walpost_reissue; DROP TABLE walpost.reissue");
+}
+
+static void send_again(void)
+{
+	harness_sql(&harness, "SELECT walpost.reissue('s', 'outbox', o, 'r') FROM outbox o");
+}
+
+static void rows_of_reissue_come_by_a_publication_of_its_own(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	make_reissue();
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	CHECK(view()->facts.reissue_lsn != 0);
+	CHECK_EQ(view()->reissue_from, 0);
+	insert("x");
+	harness_await_message(&harness, 'I', &frame);
+	send_again();
+	harness_await_message(&harness, 'I', &frame);
+	CHECK(has(frame.body, "\"name\": \"id\""));
+	drop_reissue();
+}
+
+static void a_stream_from_before_that_publication_is_refused_once_and_begins_again(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	insert("x");
+	make_reissue();
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	const struct wp_source_failure *f = read_until_failure();
+	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
+	CHECK(f->reissue_missing);
+	CHECK_TEXT(f->sqlstate, server_version() >= 18 ? "55000" : "42704");
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	CHECK(view()->reissue_from > view()->facts.slot_confirmed);
+	CHECK(view()->reissue_from <= view()->facts.reissue_lsn);
+	harness_await_message(&harness, 'I', &frame);
+	CHECK(has(frame.body, "x"));
+	drop_reissue();
+}
+
+static void a_publication_that_comes_beside_the_stream_is_seen(void **state)
+{
+	(void)state;
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	CHECK_EQ(view()->facts.reissue_lsn, 0);
+	CHECK_EQ(view()->reissue_from, 0);
+	make_reissue();
+	harness.source->ops->watch(harness.source);
+	AWAIT(&harness, view()->health.answers == 1);
+	CHECK(view()->reissue_from != 0);
+	CHECK_EQ(view()->reissue_from, view()->health.reissue_lsn);
+	drop_reissue();
+}
+
+static void one_that_is_dropped_beside_the_stream_ends_it_and_the_next_goes_on(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	make_reissue();
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	drop_reissue();
+	insert("x");
+	const struct wp_source_failure *f = read_until_failure();
+	CHECK_EQ(f->reaction, WP_REACT_RECONNECT);
+	CHECK(f->reissue_missing);
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	CHECK_EQ(view()->reissue_from, 0);
+	harness_await_message(&harness, 'I', &frame);
+}
+
+static void that_publication_may_be_the_configured_one(void **state)
+{
+	(void)state;
+	struct wp_frame frame;
+	make_reissue();
+	harness_sql(&harness, "ALTER PUBLICATION walpost_reissue ADD TABLE outbox");
+	harness.options.publication = "walpost_reissue";
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	insert("x");
+	harness_await_message(&harness, 'I', &frame);
+	harness.source->ops->watch(harness.source);
+	AWAIT(&harness, view()->health.answers == 1);
+	CHECK_EQ(view()->reissue_from, 0);
+	drop_reissue();
 }
 
 static void a_slot_moved_beyond_our_position_is_told(void **state)
@@ -636,9 +767,16 @@ int main(void)
 		   TEST(a_stream_that_did_not_get_the_slot_has_no_last_word),
 		   TEST(a_terminated_walsender_is_a_new_connection),
 		   TEST(a_terminated_walsender_is_noticed_by_statuses_while_paused),
+		   TEST(a_walsender_that_failed_while_paused_is_heard_out),
+		   TEST(one_that_says_nothing_is_not_waited_for),
 		   TEST(a_walsender_timeout_is_told_as_what_it_may_be),
 		   TEST(a_crash_is_a_new_connection),
 		   TEST(a_publication_younger_than_a_row_stops_before_anything_is_confirmed),
+		   TEST(rows_of_reissue_come_by_a_publication_of_its_own),
+		   TEST(a_stream_from_before_that_publication_is_refused_once_and_begins_again),
+		   TEST(a_publication_that_comes_beside_the_stream_is_seen),
+		   TEST(one_that_is_dropped_beside_the_stream_ends_it_and_the_next_goes_on),
+		   TEST(that_publication_may_be_the_configured_one),
 		   TEST(a_slot_moved_beyond_our_position_is_told),
 		   TEST(our_old_walsender_is_ended_when_it_hangs_on),
 		   TEST(statuses_that_the_server_does_not_read_do_not_pile_up),

@@ -58,7 +58,7 @@ static void the_cache_never_changes_the_answer(void **state)
 		if (value % 103 == 0)
 			raw[0] = '-';
 		const char *wanted = model(raw, topic);
-		enum wp_rc rc = wp_route_topic(r, wp_span_of(raw), &got, NULL);
+		enum wp_rc rc = wp_route_topic(r, wp_span_of(raw), NULL, &got, NULL);
 		CHECK_EQ(rc, wanted[0] == '\0' ? WP_DATA : WP_OK);
 		if (rc == WP_OK)
 			CHECK_SPAN(got, wanted);
@@ -82,7 +82,7 @@ static void any_bytes_give_a_valid_topic_or_none(void **state)
 						       : (uint8_t)('a' + random_below(3));
 		struct wp_span got;
 		enum wp_rc rc = wp_route_topic(r, (struct wp_span){ .data = raw, .size = size },
-					       &got, NULL);
+					       NULL, &got, NULL);
 		CHECK(rc == WP_OK || rc == WP_DATA);
 		if (rc == WP_OK) {
 			CHECK(got.size >= 1 && got.size <= 249);
@@ -110,7 +110,7 @@ static void a_garbled_replacement_is_taken_or_refused(void **state)
 		if (rc != WP_OK)
 			continue;
 		taken++;
-		rc = wp_route_topic(r, wp_span_of("xy"), &got, NULL);
+		rc = wp_route_topic(r, wp_span_of("xy"), NULL, &got, NULL);
 		CHECK(rc == WP_OK || rc == WP_DATA);
 		wp_route_free(r);
 	}

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,22 @@ static void a_password_in_the_wrong_place_of_a_uri_is_not_repeated(void **state)
 		   "conninfo = postgres://u:12/hush@db/app\n");
 	one_error(":4: postgres.conninfo = ********: libpq finds an @ in the host or database");
 	assert_null(strstr(got.notes.notes[0].error.text, "hush"));
+}
+
+static void one_password_is_enough(void **state)
+{
+	static const char *const rest = "[kafka]\nbootstrap.servers = k\n[postgres]\n"
+					"password_command = get\n";
+	char text[200];
+
+	right(RIGHT "[postgres]\npassword_command = get\n");
+	wrong(RIGHT "[postgres]\npassword_command = get\npassword = hush\n",
+	      "postgres.password is set beside postgres.login or postgres.password_command");
+	(void)snprintf(text, sizeof(text), "%sconninfo = host=db sslpassword=hush\n", rest);
+	right(text);
+	(void)snprintf(text, sizeof(text), "%sconninfo = host=db password=hush\n", rest);
+	wrong(text, "postgres.conninfo holds a password beside postgres.login or "
+		    "postgres.password_command: each gives the password; remove one");
 }
 
 static void a_slot_has_a_name_that_postgres_allows(void **state)
@@ -117,6 +134,25 @@ static void all_that_is_wrong_is_told_at_once(void **state)
 	CHECK_EQ(got.notes.error_count, 5);
 }
 
+static void cleanup_needs_its_columns_and_kafka(void **state)
+{
+	wrong(RIGHT "[cleanup]\nmode = delete\n", "cleanup.mode needs outbox.column.inserted");
+	right(RIGHT "[outbox]\ncolumn.inserted = at\n[cleanup]\nmode = delete\n");
+	wrong(RIGHT "[outbox]\ncolumn.inserted = at\n[cleanup]\nmode = mark\n",
+	      "outbox.column.processed");
+	wrong(RIGHT
+	      "[outbox]\ncolumn.inserted = at\ncolumn.processed = at\n[cleanup]\nmode = mark\n",
+	      "must not change");
+	wrong(RIGHT "[outbox]\ncolumn.inserted = at\ncolumn.processed = done\non_update = stop\n"
+		    "[cleanup]\nmode = mark\n",
+	      "outbox.on_update");
+	right(RIGHT
+	      "[outbox]\ncolumn.inserted = at\ncolumn.processed = done\n[cleanup]\nmode = mark\n");
+	wrong(RIGHT
+	      "[outbox]\ncolumn.inserted = at\n[relay]\nsink = stdout\n[cleanup]\nmode = delete\n",
+	      "cleanup.mode needs relay.sink = kafka");
+}
+
 static void dead_letters_need_a_topic_that_can_be_one(void **state)
 {
 	wrong(RIGHT "[relay]\npoison = dead-letter\n", "relay.dead_letter.topic");
@@ -132,10 +168,11 @@ int main(void)
 		   CLEAN(what_is_missing_is_named_with_both_ways_to_set_it),
 		   CLEAN(a_conninfo_that_libpq_refuses_is_wrong),
 		   CLEAN(a_password_in_the_wrong_place_of_a_uri_is_not_repeated),
-		   CLEAN(a_slot_has_a_name_that_postgres_allows),
+		   CLEAN(one_password_is_enough), CLEAN(a_slot_has_a_name_that_postgres_allows),
 		   CLEAN(the_decoding_memory_is_a_size_that_postgres_takes),
 		   CLEAN(names_are_read_by_who_will_use_them),
 		   CLEAN(the_right_one_of_expression_and_replacement_is_blamed),
 		   CLEAN(header_lists_are_checked_too), CLEAN(all_that_is_wrong_is_told_at_once),
+		   CLEAN(cleanup_needs_its_columns_and_kafka),
 		   CLEAN(dead_letters_need_a_topic_that_can_be_one));
 }

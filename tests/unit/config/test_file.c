@@ -152,7 +152,7 @@ static void an_unknown_section_is_an_error_with_the_nearest(void **state)
 	wrong("\n[Kafka]\n", ":2: [Kafka]: there is no such section; did you mean [kafka]?");
 	wrong("[somewhere]\n",
 	      ":1: [somewhere]: there is no such section; there are [postgres], [outbox], [kafka], "
-	      "[relay], [http], [log]");
+	      "[relay], [park], [cleanup], [http], [log]");
 	wrong("[]\n", ":1: []: there is no such section");
 }
 

@@ -127,9 +127,55 @@ static void a_topic_has_at_most_249_letters(void **state)
 	CHECK_EQ(wp_schema_ids_new(list, &ids, &error), WP_CONFIG);
 }
 
+static struct wp_schema_ids *versions_of(const char *list)
+{
+	struct wp_schema_ids *versions = NULL;
+	struct wp_error error;
+
+	if (wp_schema_versions_new(list, &versions, &error) != WP_OK)
+		fail_msg("%s", error.text);
+	return versions;
+}
+
+static void a_subject_without_an_item_has_the_latest(void **state)
+{
+	struct wp_schema_ids *none = versions_of("");
+	struct wp_schema_ids *some =
+		versions_of("orders-value:3,com.example.*:latest:1/0, *-value:2147483647");
+
+	CHECK_EQ(wp_schema_version_find(none, wp_span_of("orders-value")).number, 0);
+	CHECK_EQ(wp_schema_version_find(some, wp_span_of("orders-value")).number, 3);
+	CHECK(wp_span_is_null(wp_schema_version_find(some, wp_span_of("orders-value")).index));
+	CHECK_EQ(wp_schema_version_find(some, wp_span_of("bills-value")).number, 2147483647);
+	CHECK_EQ(wp_schema_version_find(some, wp_span_of("other")).number, 0);
+	struct wp_schema_version nested =
+		wp_schema_version_find(some, wp_span_of("com.example.Order"));
+	CHECK_EQ(nested.number, 0);
+	CHECK_EQ(nested.index.size, 3);
+	assert_memory_equal(nested.index.data, "\4\2\0", 3);
+	wp_schema_ids_free(none);
+	wp_schema_ids_free(some);
+}
+
+static void what_is_no_list_of_versions_is_refused(void **state)
+{
+	static const char *const wrong[] = { "a",      "a:",	    "a:0",  "a:x",
+					     "a:late", "a:latest:", "a:1,", ":1" };
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct wp_schema_ids *versions = NULL;
+		struct wp_error error;
+		CHECK_EQ(wp_schema_versions_new(wrong[i], &versions, &error), WP_CONFIG);
+		CHECK(versions == NULL);
+		CHECK_HAS(error.text, "outbox.schema.versions = ");
+	}
+}
+
 int main(void)
 {
-	return RUN(PLAIN(an_id_has_four_bytes_big_endian),
+	return RUN(PLAIN(a_subject_without_an_item_has_the_latest),
+		   PLAIN(what_is_no_list_of_versions_is_refused),
+		   PLAIN(an_id_has_four_bytes_big_endian),
 		   PLAIN(protobuf_has_the_index_of_its_message_behind_it),
 		   PLAIN(the_first_that_matches_counts_and_a_star_is_any_run),
 		   PLAIN(what_is_no_list_is_refused),

@@ -608,9 +608,76 @@ static void values_beyond_what_librdkafka_takes_become_the_nearest(void **state)
 static void a_mechanism_that_librdkafka_lacks_is_told(void **state)
 {
 	same(PRODUCER "sasl.mechanism=SCRAM-SHA-256\n", "\nsasl.mechanism = SCRAM-SHA-256\n");
-	changed(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", 1,
+	changed(PRODUCER "sasl.mechanism=DIGEST-MD5\n", 1,
 		"NOT SUPPORTED: librdkafka does not support this mechanism");
+	without(PRODUCER "sasl.mechanism=DIGEST-MD5\n", "\nsasl.mechanism =");
+}
+
+#define OAUTH PRODUCER "sasl.mechanism=OAUTHBEARER\n"
+#define HANDLER "producer.override.sasl.login.callback.handler.class="
+#define KAFKAS \
+	HANDLER "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler\n"
+#define STRIMZI HANDLER "io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler\n"
+#define JAAS "producer.override.sasl.jaas.config=x.OAuthBearerLoginModule required "
+#define URL "producer.override.sasl.oauthbearer.token.endpoint.url="
+
+static void msk_with_iam_is_a_login(void **state)
+{
+	same(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", "\nlogin = aws-msk-iam\n");
 	without(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n", "\nsasl.mechanism =");
+	same(OAUTH HANDLER "software.amazon.msk.auth.iam.IAMOAuthBearerLoginCallbackHandler\n" JAAS
+			   "awsRoleArn='arn:aws:iam::1:role/r';\n",
+	     "\nlogin.role = arn:aws:iam::1:role/r\n");
+	same(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n" JAAS "awsProfileName=\"a b\";\n",
+	     "TO FILL IN: set AWS_PROFILE=a b in walpost's environment");
+	without(PRODUCER "sasl.mechanism=AWS_MSK_IAM\n" JAAS "awsRoleSecretAccessKey=hush;\n",
+		"hush");
+}
+
+static void kafkas_own_handler_is_oidc_or_a_file(void **state)
+{
+	same(OAUTH KAFKAS URL "https://a/token\n" JAAS "clientId=\"a \\\\\"b\" scope='s t';\n",
+	     "\nsasl.oauthbearer.client.id = a \"b\n");
+	same(OAUTH KAFKAS URL "https://a/token\n" JAAS "clientId=a scope='s t' ;\n",
+	     "\nsasl.oauthbearer.scope = s t\n");
+	same(OAUTH URL "https://a/token\n", "\nlogin = oidc\n");
+	same(OAUTH KAFKAS, "TO FILL IN: set sasl.oauthbearer.token.endpoint.url");
+	same(OAUTH KAFKAS URL "https://a\n", "TO FILL IN: set sasl.oauthbearer.client.id");
+	same(OAUTH KAFKAS URL "https://a\n" JAAS "clientId=\"${file:/a:b}\";\n",
+	     "TO FILL IN: its value is defined elsewhere: set sasl.oauthbearer.client.id");
+	same(OAUTH KAFKAS URL "file:///run/token\n", "\nlogin = file\n");
+	same(OAUTH KAFKAS URL "file:///run/token\n", "\ntoken_file = /run/token\n");
+	without(OAUTH KAFKAS URL "file:/run/token\n", "sasl.oauthbearer.client.id");
+	same(OAUTH STRIMZI JAAS "oauth.access.token.location=/run/token;\n",
+	     "\ntoken_file = /run/token\n");
+	without(OAUTH KAFKAS JAAS "clientSecret=hush;\n", "hush");
+}
+
+static void an_unknown_login_leads_to_a_command(void **state)
+{
+	same(OAUTH, "TO FILL IN: without sasl.login.callback.handler.class");
+	same(OAUTH HANDLER "org.example.H\n", "set token_command to a program");
+	same(OAUTH HANDLER "org.example.H\nproducer.override.bootstrap.servers="
+			   "x.servicebus.windows.net:9093\n",
+	     "\nlogin = azure\n");
+	same(OAUTH KAFKAS JAAS "clientId='a\n", "TO FILL IN: walpost cannot read it");
+	same(OAUTH KAFKAS JAAS "clientId=a\n", "TO FILL IN: walpost cannot read it");
+	same(OAUTH KAFKAS JAAS "clientId;\n", "TO FILL IN: walpost cannot read it");
+	same(OAUTH KAFKAS JAAS "=a;\n", "TO FILL IN: walpost cannot read it");
+	same(OAUTH KAFKAS JAAS "clientId=a; x\n", "TO FILL IN: walpost cannot read it");
+}
+
+#define FACTORY "database.connection.factory.class=io.debezium.connector.postgresql.connection."
+
+static void a_connection_factory_is_a_login(void **state)
+{
+	same(WHOLE FACTORY "PostgresAwsIamConnectionFactory\ndatabase.password=hush\n",
+	     "\nlogin = aws-rds-iam\n");
+	same(WHOLE FACTORY "PostgresAwsIamConnectionFactory\ndatabase.password=hush\n",
+	     "dropped: login provides the password");
+	same(WHOLE FACTORY "PostgresAwsIamConnectionFactory\ndriver.iamRegion=r\n",
+	     "\nlogin.region = r\n");
+	same(WHOLE FACTORY "Mine\n", "password_command to a program that prints them");
 }
 
 static void topics_that_connect_made_are_to_be_looked_at(void **state)
@@ -784,7 +851,9 @@ int main(void)
 		PLAIN(modes_matter_where_the_key_is_of_their_types),
 		PLAIN(the_producers_properties_have_librdkafkas_names),
 		PLAIN(values_beyond_what_librdkafka_takes_become_the_nearest),
-		PLAIN(a_mechanism_that_librdkafka_lacks_is_told),
+		PLAIN(a_mechanism_that_librdkafka_lacks_is_told), PLAIN(msk_with_iam_is_a_login),
+		PLAIN(kafkas_own_handler_is_oidc_or_a_file),
+		PLAIN(an_unknown_login_leads_to_a_command), PLAIN(a_connection_factory_is_a_login),
 		PLAIN(topics_that_connect_made_are_to_be_looked_at),
 		PLAIN(an_alias_that_comes_twice_counts_once),
 		PLAIN(debezium_server_has_ways_of_its_own),

@@ -51,7 +51,7 @@ static void check_cure(rd_kafka_resp_err_t code, const char *text, int version, 
 {
 	struct wp_error cure;
 
-	wp_authentication_cure(code, text, version, &cure);
+	wp_authentication_cure(code, text, version, false, &cure);
 	CHECK_HAS(cure.text, part);
 }
 
@@ -74,10 +74,28 @@ static void a_librdkafka_too_old_for_scram_is_named(void **state)
 
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "librdkafka 2.0.2");
 	check_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, OLD, "2.6.1");
-	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, &cure);
+	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, SCRAM, NEW, false, &cure);
 	CHECK(strstr(cure.text, "librdkafka") == NULL);
-	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, "mechanism PLAIN", OLD, &cure);
+	wp_authentication_cure(RD_KAFKA_RESP_ERR__AUTHENTICATION, "mechanism PLAIN", OLD, false,
+			       &cure);
 	CHECK(strstr(cure.text, "librdkafka") == NULL);
+}
+
+/* Amazon MSK's sentence, and Kafka's own. */
+static void with_a_login_it_is_the_token_that_was_refused(void **state)
+{
+	static const char *const texts[] = {
+		"SASL authentication error: [4a2e]: Access denied",
+		"SASL authentication error: {\"status\":\"invalid_token\"}",
+	};
+	struct wp_error cure;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		wp_authentication_cure(RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, texts[i], NEW,
+				       true, &cure);
+		CHECK_HAS(cure.text, "rejects the token");
+		CHECK(strstr(cure.text, "sasl.password") == NULL);
+	}
 }
 
 int main(void)
@@ -85,6 +103,6 @@ int main(void)
 	return RUN(PLAIN(wrong_credentials_are_about_the_login),
 		   PLAIN(a_connection_lost_to_a_refused_certificate_is_about_tls),
 		   PLAIN(a_broker_that_hangs_up_in_the_handshake_may_only_be_starting),
-		   PLAIN(each_trouble_has_its_cure),
-		   PLAIN(a_librdkafka_too_old_for_scram_is_named));
+		   PLAIN(each_trouble_has_its_cure), PLAIN(a_librdkafka_too_old_for_scram_is_named),
+		   PLAIN(with_a_login_it_is_the_token_that_was_refused));
 }

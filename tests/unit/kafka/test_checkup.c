@@ -249,6 +249,57 @@ static void topics_that_make_themselves_are_judged(void **state)
 		      "-- set kafka.allow.auto.create.topics = false");
 }
 
+static void event_hubs_differs(void **state)
+{
+	t.cluster.provider = WP_KAFKA_EVENT_HUBS;
+	(void)snprintf(t.cluster.servers, sizeof(t.cluster.servers),
+		       "shop.servicebus.windows.net:9093");
+	(void)snprintf(t.cluster.compression, sizeof(t.cluster.compression), "lz4");
+	found.count = 0;
+	wp_kafka_provider_judge(&t.cluster, &found);
+	CHECK_EQ(finding("kafka_provider")->level, OK);
+	CHECK_HAS(finding("kafka_provider")->what, "throughput unit");
+	CHECK_EQ(finding("kafka_compression")->level, FAILS);
+	CHECK_HAS(finding("kafka_compression")->what, "compression.type is lz4");
+	CHECK_HAS(finding("kafka_compression")->cure, "kafka.compression.type = none");
+	(void)snprintf(t.cluster.compression, sizeof(t.cluster.compression), "gzip");
+	found.count = 0;
+	wp_kafka_provider_judge(&t.cluster, &found);
+	CHECK_EQ(finding("kafka_compression")->level, WARNS);
+	(void)snprintf(t.cluster.compression, sizeof(t.cluster.compression), "none");
+	found.count = 0;
+	wp_kafka_provider_judge(&t.cluster, &found);
+	CHECK(finding("kafka_compression") == NULL);
+	t.facts.replicas_min = t.facts.in_sync_min = 1;
+	judge();
+	CHECK(finding("topic_replication") == NULL && finding("topic_in_sync") == NULL);
+	t.facts.write = WP_RIGHT_REFUSED;
+	check_finding("topic_write", FAILS, "", "Azure Event Hubs Data Sender");
+	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	check_finding("topic", FAILS, "", "az eventhubs eventhub create");
+}
+
+static void msk_gives_rights_by_iam_to_those_who_log_in_so(void **state)
+{
+	t.cluster.provider = WP_KAFKA_MSK;
+	(void)snprintf(t.cluster.servers, sizeof(t.cluster.servers), "b-1.kafka:9098");
+	found.count = 0;
+	wp_kafka_provider_judge(&t.cluster, &found);
+	CHECK_EQ(finding("kafka_login")->level, FAILS);
+	CHECK_HAS(finding("kafka_login")->cure, "kafka.login = aws-msk-iam");
+	t.cluster.by_token = true;
+	found.count = 0;
+	wp_kafka_provider_judge(&t.cluster, &found);
+	CHECK(finding("kafka_login") == NULL);
+	t.cluster.by_token = false;
+	t.facts.write = WP_RIGHT_REFUSED;
+	check_finding("topic_write", FAILS, "", "kafka-acls.sh");
+	t.cluster.by_token = true;
+	check_finding("topic_write", FAILS, "", "kafka-cluster:WriteData");
+	t.facts.code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+	check_finding("topic", FAILS, "", "kafka-topics.sh");
+}
+
 #define WRITE RD_KAFKA_ACL_OPERATION_WRITE
 #define ALLOW RD_KAFKA_ACL_PERMISSION_TYPE_ALLOW
 #define DENY RD_KAFKA_ACL_PERMISSION_TYPE_DENY
@@ -284,6 +335,7 @@ int main(void)
 		   FRESH(partitions_without_a_leader_are_told),
 		   FRESH(a_topic_must_take_what_we_send),
 		   FRESH(settings_that_lose_or_change_events_are_warned_of), FRESH(rights_are_told),
-		   FRESH(topics_that_make_themselves_are_judged),
+		   FRESH(topics_that_make_themselves_are_judged), FRESH(event_hubs_differs),
+		   FRESH(msk_gives_rights_by_iam_to_those_who_log_in_so),
 		   FRESH(acls_are_read_as_the_broker_does));
 }

@@ -67,6 +67,29 @@ static void the_defaults_keep_the_promise(void **state)
 	rd_kafka_conf_destroy(conf);
 }
 
+static void check_compression(const char *servers, const char *name, const char *value,
+			      const char *wanted)
+{
+	(void)set_up(NULL);
+	options.properties[0].value = servers;
+	if (name != NULL)
+		with(name, value);
+	rd_kafka_conf_t *conf = accepted();
+
+	CHECK(wp_properties_is(conf, "compression.codec", wanted));
+	rd_kafka_conf_destroy(conf);
+}
+
+static void event_hubs_gets_no_compression_unless_asked_for(void **state)
+{
+	const char *hubs = "shop.servicebus.windows.net:9093";
+
+	check_compression(hubs, NULL, NULL, "none");
+	check_compression(hubs, "compression.type", "gzip", "gzip");
+	check_compression(hubs, "compression.codec", "lz4", "lz4"); /* check says that it fails */
+	check_compression("b-1.shop.abc.c2.kafka.eu-west-1.amazonaws.com:9098", NULL, NULL, "lz4");
+}
+
 static void the_users_value_wins_where_it_breaks_nothing(void **state)
 {
 	with("linger.ms", "20");
@@ -146,10 +169,56 @@ static void a_login_by_token_without_a_method_is_refused(void **state)
 	with("security.protocol", "SASL_SSL");
 	with("sasl.mechanisms", "OAUTHBEARER");
 	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
-	CHECK_HAS(error.text, "sasl.oauthbearer.method = oidc");
+	CHECK_HAS(error.text, "set kafka.login or kafka.token_command");
 	with("enable.sasl.oauthbearer.unsecure.jwt", "true");
 	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_OK);
 	rd_kafka_conf_destroy(conf);
+}
+
+static void log_in(enum wp_login_provider provider)
+{
+	options.login_options = (struct wp_login_options){ .provider = provider, .command = "" };
+}
+
+static void a_login_with_a_token_chooses_protocol_and_mechanism(void **state)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	log_in(WP_LOGIN_AWS);
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_OK);
+	CHECK(wp_properties_is(conf, "security.protocol", "sasl_ssl"));
+	CHECK(wp_properties_is(conf, "sasl.mechanisms", "OAUTHBEARER"));
+	rd_kafka_conf_destroy(conf);
+	with("security.protocol", "SASL_PLAINTEXT");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_OK);
+	CHECK(wp_properties_is(conf, "security.protocol", "sasl_plaintext"));
+	rd_kafka_conf_destroy(conf);
+	with("sasl.mechanism", "PLAIN");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "sasl.mechanisms must be OAUTHBEARER");
+	with("security.protocol", "SSL");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "security.protocol must be sasl_ssl");
+	log_in(WP_LOGIN_NONE);
+}
+
+/* librdkafka built without libcurl does not even know them. */
+static void what_oidc_needs_is_ours(void **state)
+{
+	rd_kafka_conf_t *conf = NULL;
+
+	log_in(WP_LOGIN_OIDC);
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "needs sasl.oauthbearer.token.endpoint.url");
+	with("sasl.oauthbearer.token.endpoint.url", "https://a/token");
+	with("sasl.oauthbearer.client.id", "id");
+	with("sasl.oauthbearer.client.secret", "hush");
+	with("sasl.oauthbearer.scope", "kafka");
+	with("https.ca.location", "/ca.pem");
+	CHECK_EQ(wp_properties_conf(&options, &bounds, &conf, &error), WP_OK);
+	CHECK(!wp_properties_is(conf, "sasl.oauthbearer.client.id", "id"));
+	rd_kafka_conf_destroy(conf);
+	log_in(WP_LOGIN_NONE);
 }
 
 static void no_broker_is_refused(void **state)
@@ -221,12 +290,15 @@ static void the_largest_record_is_told_without_a_producer(void **state)
 int main(void)
 {
 	return RUN(FRESH(the_defaults_keep_the_promise),
+		   FRESH(event_hubs_gets_no_compression_unless_asked_for),
 		   FRESH(the_users_value_wins_where_it_breaks_nothing),
 		   FRESH(the_later_of_two_wins), FRESH(what_breaks_the_promise_is_refused),
 		   FRESH(an_alias_does_not_slip_past),
 		   FRESH(an_unknown_or_wrong_property_is_refused_with_its_place),
 		   FRESH(a_login_before_a_broker_is_refused_and_not_repeated),
-		   FRESH(a_login_by_token_without_a_method_is_refused), FRESH(no_broker_is_refused),
+		   FRESH(a_login_by_token_without_a_method_is_refused),
+		   FRESH(a_login_with_a_token_chooses_protocol_and_mechanism),
+		   FRESH(what_oidc_needs_is_ours), FRESH(no_broker_is_refused),
 		   FRESH(librdkafkas_queue_lies_above_the_relays_bounds),
 		   FRESH(bounds_beyond_librdkafkas_are_refused),
 		   FRESH(a_queue_limit_below_the_bounds_is_refused),

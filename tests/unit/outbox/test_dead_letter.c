@@ -26,7 +26,18 @@ static void make(const struct wp_record *record, enum wp_letter size)
 {
 	static const struct wp_error reason = { .text = "too large" };
 
-	wp_dead_letter_record(&letter, record, "dead", "payload", &reason, size, &made);
+	wp_dead_letter_record(&letter, record, "dead", "payload", &reason, size, NULL, &made);
+}
+
+static void make_of_parked(const struct wp_record *record, enum wp_letter size)
+{
+	static const struct wp_error reason = { .text = "too large" };
+	const struct wp_letter_attempts attempts = {
+		.failed = 3,
+		.first_reason = wp_span_of("no topic"),
+	};
+
+	wp_dead_letter_record(&letter, record, "dead", "payload", &reason, size, &attempts, &made);
 }
 
 /* NULL: there is none of that name. */
@@ -142,6 +153,18 @@ static void what_is_not_known_is_null(void **state)
 						  "table public.outbox, row with id NULL"));
 }
 
+static void an_event_that_was_parked_tells_of_its_attempts(void **state)
+{
+	struct wp_record record = event();
+
+	make_of_parked(&record, WP_LETTER_BARE);
+	CHECK(says("walpost-dead-letter-attempts", "3"));
+	CHECK(says("walpost-dead-letter-first-reason", "no topic"));
+	CHECK(says("walpost-dead-letter-reason", "too large"));
+	make(&record, WP_LETTER_BARE);
+	CHECK(header("walpost-dead-letter-attempts") == NULL);
+}
+
 static void an_event_with_all_the_headers_there_may_be_has_room(void **state)
 {
 	static struct wp_header many[WP_RECORD_HEADERS_KEPT_MAX];
@@ -152,7 +175,7 @@ static void an_event_with_all_the_headers_there_may_be_has_room(void **state)
 	record.headers = record.columns = many;
 	record.header_count = WP_RECORD_HEADERS_KEPT_MAX;
 	record.column_count = WP_RECORD_COLUMNS_MAX;
-	make(&record, WP_LETTER_WITHOUT_VALUE);
+	make_of_parked(&record, WP_LETTER_WITHOUT_VALUE);
 	CHECK_EQ(made.header_count, WP_LETTER_HEADERS_MAX);
 }
 
@@ -163,5 +186,6 @@ int main(void)
 		   PLAIN(bare_it_has_neither_key_nor_the_events_headers),
 		   PLAIN(columns_that_are_nowhere_else_are_headers),
 		   PLAIN(bare_it_has_the_beginning_of_a_huge_id), PLAIN(what_is_not_known_is_null),
+		   PLAIN(an_event_that_was_parked_tells_of_its_attempts),
 		   PLAIN(an_event_with_all_the_headers_there_may_be_has_room));
 }

@@ -65,7 +65,7 @@ static enum wp_rc take(const struct wire_writer *w)
 {
 	if (feed == NULL)
 		make_feed();
-	return wp_feed_take(feed, wire_span(w), &fed, &error);
+	return wp_feed_take(feed, wire_span(w), 0, &fed, &error);
 }
 
 static void is_nothing(const struct wire_writer *w)

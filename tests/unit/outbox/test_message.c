@@ -47,6 +47,16 @@ static void refused(const char *content, const char *reason)
 	CHECK_HAS(error.text, reason);
 }
 
+/* The last event was a row of a pattern's table. */
+static void it_comes_from_no_table(void **state)
+{
+	event.outbox = "tenant_1.outbox";
+	event.origin = (struct wp_origin){ wp_span_of("tenant_1"), wp_span_of("outbox") };
+	(void)read_json("{}");
+	CHECK(event.outbox == NULL);
+	CHECK(wp_span_is_null(event.origin.schema) && wp_span_is_null(event.origin.table));
+}
+
 static void debeziums_content_is_an_event(void **state)
 {
 	CHECK_EQ(
@@ -297,7 +307,7 @@ static void sixty_headers_fit(void **state)
 
 int main(void)
 {
-	return RUN(TEST(debeziums_content_is_an_event),
+	return RUN(TEST(it_comes_from_no_table), TEST(debeziums_content_is_an_event),
 		   TEST(members_go_by_the_names_of_the_columns),
 		   TEST(escapes_are_undone_in_names_and_texts),
 		   TEST(of_two_members_of_one_name_the_last_counts),

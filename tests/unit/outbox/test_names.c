@@ -169,6 +169,46 @@ static void the_longest_text_fits_and_a_small_room_cuts_it(void **state)
 	CHECK_TEXT(wp_table_name_text(&(struct wp_table_name){ "public", "outbox" }, text, 1), "");
 }
 
+static void a_table_with_an_unquoted_star_is_a_pattern(void **state)
+{
+	CHECK(wp_table_is_pattern("tenant_*.outbox"));
+	CHECK(wp_table_is_pattern("\"Ten\"*.outbox"));
+	CHECK(!wp_table_is_pattern("tenant.outbox"));
+	CHECK(!wp_table_is_pattern("\"tenant_*\".outbox"));
+	CHECK(!wp_table_is_pattern(""));
+}
+
+static void check_like(const char *text, const char *schema, const char *name)
+{
+	struct wp_table_name like;
+
+	CHECK_EQ(wp_table_pattern_parse(text, &like, NULL), WP_OK);
+	CHECK_TEXT(like.schema, schema);
+	CHECK_TEXT(like.name, name);
+}
+
+static void a_pattern_is_sqls_like(void **state)
+{
+	check_like("tenant_*.outbox", "tenant\\_%", "outbox");
+	check_like("outbox*", "public", "outbox%");
+	check_like("\"50%\"*.\"a\\b\"", "50\\%%", "a\\\\b");
+	check_like("*", "%", "%");
+}
+
+static void what_is_not_one_pattern_is_refused(void **state)
+{
+	static char wide[300];
+	struct wp_table_name like;
+
+	CHECK_EQ(wp_table_pattern_parse("a*.b, c*.d", &like, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "not one pattern");
+	CHECK_EQ(wp_table_pattern_parse("a*.b.c", &like, &error), WP_CONFIG);
+	memset(wide, '_', sizeof(wide) - 1);
+	memcpy(wide + 200, "*", 2);
+	CHECK_EQ(wp_table_pattern_parse(wide, &like, &error), WP_CONFIG);
+	CHECK_HAS(error.text, "too long");
+}
+
 static void the_empty_list_matches_nothing(void **state)
 {
 	check_match("", "public", "outbox", false);
@@ -282,7 +322,9 @@ int main(void)
 		   PLAIN(a_name_is_quoted_where_sql_needs_it_and_only_there),
 		   PLAIN(a_keyword_is_quoted_as_a_schema_and_free_behind_the_dot),
 		   PLAIN(the_longest_text_fits_and_a_small_room_cuts_it),
-		   PLAIN(the_empty_list_matches_nothing), PLAIN(a_pattern_without_a_star_is_a_name),
+		   PLAIN(a_table_with_an_unquoted_star_is_a_pattern), PLAIN(a_pattern_is_sqls_like),
+		   PLAIN(what_is_not_one_pattern_is_refused), PLAIN(the_empty_list_matches_nothing),
+		   PLAIN(a_pattern_without_a_star_is_a_name),
 		   PLAIN(a_star_stands_for_any_run_of_its_part),
 		   PLAIN(a_single_star_matches_every_table), PLAIN(a_quoted_star_is_a_star),
 		   PLAIN(one_of_a_list_is_enough), PLAIN(what_is_no_list_is_refused),

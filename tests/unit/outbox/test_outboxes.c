@@ -171,9 +171,58 @@ static void out_of_memory_is_said_wherever_it_ends(void **state)
 	CHECK(allocations > 6);
 }
 
+static void check_origin(struct wp_rows rows, const char *schema, const char *name)
+{
+	CHECK_EQ(rows.kind, WP_ROWS_EVENTS);
+	CHECK(wp_span_is(rows.origin.schema, schema));
+	CHECK(wp_span_is(rows.origin.table, name));
+}
+
+static struct wp_rows rows_by(const char *schema, const char *name,
+			      const struct wp_partition *partition)
+{
+	return wp_outbox_set_rows_of_partition(set, wp_span_of(schema), wp_span_of(name),
+					       partition);
+}
+
+static void a_pattern_has_all_tables_that_fit_and_are_no_other_s(void **state)
+{
+	options[2].table = "tenant_*.out*";
+	outboxes.ignore = "*";
+	make();
+	CHECK(wp_outbox_set_at(set, 2)->is_pattern && !wp_outbox_set_at(set, 0)->is_pattern);
+	/* By its name alone it may be somebody's partition. */
+	CHECK_EQ(wp_outbox_set_rows(set, wp_span_of("tenant_1"), wp_span_of("outbox")).kind,
+		 WP_ROWS_UNKNOWN);
+	check_origin(rows_by("tenant_1", "outbox", NULL), "tenant_1", "outbox");
+	CHECK(rows_by("tenant_1", "outbox", NULL).outbox->options == &options[2]);
+	CHECK_EQ(rows_by("tenant_1", "orders", NULL).kind, WP_ROWS_IGNORED);
+	CHECK(table("tenant_7", "outbox") == &options[2]);
+	CHECK(table("tenant_7", "other") == NULL);
+
+	const struct wp_partition_root root = { 5, "tenant_2", "outbox" };
+	const struct wp_partition theirs = { 9, 1, &root }, others = { 9, 0, NULL };
+	check_origin(rows_by("tenant_2", "out_1", &theirs), "tenant_2", "outbox");
+	check_origin(rows_by("elsewhere", "leaf", &theirs), "tenant_2", "outbox");
+	check_origin(rows_by("tenant_1", "out_1", &others), "sales", "orders");
+}
+
+static void a_pattern_has_no_table_of_walpost_itself(void **state)
+{
+	options[2].table = "*";
+	make();
+	CHECK_EQ(rows_by("walpost", "parked", NULL).kind, WP_ROWS_OWN);
+	check_origin(rows_by("public", "outbox", NULL), "public", "outbox");
+	check_origin(rows_by("sales", "orders", NULL), "sales", "orders");
+	CHECK(rows_by("sales", "orders", NULL).outbox->options == &options[0]);
+	CHECK(rows_by("sales", "orders_1", NULL).outbox->options == &options[0]);
+}
+
 int main(void)
 {
-	return RUN(TEST(a_relation_belongs_to_the_outbox_of_its_name),
+	return RUN(TEST(a_pattern_has_all_tables_that_fit_and_are_no_other_s),
+		   TEST(a_pattern_has_no_table_of_walpost_itself),
+		   TEST(a_relation_belongs_to_the_outbox_of_its_name),
 		   TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
 		   TEST(what_is_no_table_of_ours_may_be_a_partition),
 		   TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),

@@ -41,7 +41,7 @@ static void check_topic(const char *raw, const char *topic)
 {
 	for (int i = 0; i < 2; i++) {
 		struct wp_span got;
-		CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &error), WP_OK);
+		CHECK_EQ(wp_route_topic(r, wp_span_of(raw), NULL, &got, &error), WP_OK);
 		CHECK_SPAN(got, topic);
 		CHECK_EQ(got.data[got.size], '\0');
 	}
@@ -59,9 +59,33 @@ static void check_data(const char *raw, const char *reason)
 	struct wp_span got;
 
 	error.text[0] = '\0';
-	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, &error), WP_DATA);
+	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), NULL, &got, &error), WP_DATA);
 	CHECK_HAS(error.text, reason);
-	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &got, NULL), WP_DATA);
+	CHECK_EQ(wp_route_topic(r, wp_span_of(raw), NULL, &got, NULL), WP_DATA);
+}
+
+static void check_origin(const char *raw, const char *schema, const char *table, const char *topic)
+{
+	const struct wp_origin origin = { wp_span_of(schema), wp_span_of(table) };
+	struct wp_span got;
+
+	for (int again = 0; again < 2; again++) {
+		CHECK_EQ(wp_route_topic(r, wp_span_of(raw), &origin, &got, &error), WP_OK);
+		CHECK(wp_span_is(got, topic));
+	}
+}
+
+static void a_topic_may_have_the_names_of_its_table(void **state)
+{
+	route_of("(.*)", "${schema}.${table}.$1");
+	check_origin("order", "tenant_1", "outbox", "tenant_1.outbox.order");
+	check_origin("order", "tenant_2", "outbox", "tenant_2.outbox.order");
+	check_origin("order", "tenant_1", "outbox", "tenant_1.outbox.order");
+	check_origin("ordert", "enant_1", "outbox", "enant_1.outbox.ordert");
+	check_topic("order", "..order");
+	/* A group of that name goes first. */
+	route_of("(?<schema>.).*", "${schema}.${table}");
+	check_origin("order", "tenant_1", "outbox", "o.outbox");
 }
 
 static void by_default_the_topic_is_debeziums(void **state)
@@ -231,7 +255,7 @@ static void a_nul_inside_is_not_the_end(void **state)
 	struct wp_span got;
 
 	route_of("(?s)(.*)", "$1");
-	CHECK_EQ(wp_route_topic(r, raw, &got, &error), WP_DATA);
+	CHECK_EQ(wp_route_topic(r, raw, NULL, &got, &error), WP_DATA);
 	CHECK_HAS(error.text, "contains characters other than a-z A-Z 0-9 . _ -");
 }
 
@@ -316,7 +340,8 @@ static void out_of_memory_is_said(void **state)
 
 int main(void)
 {
-	return RUN(CLEAN(by_default_the_topic_is_debeziums),
+	return RUN(CLEAN(a_topic_may_have_the_names_of_its_table),
+		   CLEAN(by_default_the_topic_is_debeziums),
 		   CLEAN(the_whole_raw_topic_must_match_or_it_stays),
 		   CLEAN(groups_go_by_number_and_by_name),
 		   CLEAN(digits_belong_to_the_number_as_long_as_there_is_such_a_group),

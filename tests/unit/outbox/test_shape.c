@@ -421,9 +421,9 @@ static void out_of_memory_is_said(void **state)
 		CHECK(none == NULL);
 	}
 	options.envelope = WP_ENVELOPE_PROTOBUF;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 4; i++) {
 		shape_for(1024);
-		memory_fails_after(i); /* the decoded payload, the texts, the message */
+		memory_fails_after(i); /* the topic, the decoded payload, the texts, the message */
 		CHECK_EQ(wp_shape_record(shape, &event, &record, &error), WP_NOMEM);
 		memory_works();
 		CHECK_HAS(error.text, "out of memory");

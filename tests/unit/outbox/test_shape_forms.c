@@ -5,6 +5,7 @@
 #include "support/rows.h"
 #include "support/check.h"
 #include "walpost/outbox/shape.h"
+#include "walpost/outbox/subjects.h"
 
 static const struct wp_column_type text_type = { .type = WP_TYPE_TEXT,
 						 .modifier = -1,
@@ -321,6 +322,132 @@ static void a_schema_is_not_named_by_what_is_no_text(void **state)
 		(struct wp_event_field){ wp_span_of("n"), wp_span_of("5"), &text_type };
 	event.name = wp_span_of("outb\xF6x");
 	poisoned("the raw topic or the table's name");
+}
+
+/* -- a schema registry ----------------------------------------------------------- */
+
+static enum wp_schema_kind kind_of_all; /* that the registry has; each id is the name's size */
+
+static enum wp_rc answer(void *arg, struct wp_subject *subject, const struct wp_registry_options *o)
+{
+	const struct wp_schema schema = { .id = (uint32_t)strlen(subject->name),
+					  .version = 1,
+					  .kind = kind_of_all };
+
+	if (strstr(subject->name, "Unknown") == NULL)
+		wp_subjects_answer(arg, subject, &schema, 1000);
+	return WP_AGAIN;
+}
+
+static void framed(struct wp_subjects *subjects, const void *bytes, size_t size)
+{
+	wp_shape_free(shape);
+	CHECK_EQ(wp_shape_new(&options, 4096, &shape, &error), WP_OK);
+	wp_shape_use_subjects(shape, subjects);
+	if (wp_shape_record(shape, &event, &record, &error) != WP_OK)
+		fail_msg("%s", error.text);
+	CHECK_EQ(record.value.size, size);
+	assert_memory_equal(record.value.data, bytes, size);
+}
+
+static void what_a_registry_has_stands_before_what_is_there(void **state)
+{
+	struct wp_subjects subjects;
+
+	wp_subjects_init(&subjects, WP_SUBJECTS_WAIT, answer, &subjects);
+	options.registry.url = "http://a";
+	kind_of_all = WP_SCHEMA_AVRO;
+	framed(&subjects, "\0\0\0\0\x18{\"a\": 1}", 13); /* outbox.event.Order-value */
+	kind_of_all = WP_SCHEMA_PROTOBUF;
+	options.subject = WP_SUBJECT_RECORD;
+	options.record_name = "a.${type}.b";
+	framed(&subjects, "\0\0\0\0\x0b\0{\"a\": 1}", 14);
+	options.schema_versions = "a.*:latest:1/0";
+	framed(&subjects, "\0\0\0\0\x0b\4\2\0{\"a\": 1}", 16);
+	options.subject = WP_SUBJECT_TOPIC_RECORD;
+	options.record_name = "fixed";
+	options.schema_versions = "";
+	framed(&subjects, "\0\0\0\0\x18\0{\"a\": 1}", 14); /* outbox.event.Order-fixed */
+	wp_subjects_release(&subjects);
+}
+
+static void an_event_sent_again_elsewhere_has_the_schema_of_its_own_topic(void **state)
+{
+	struct wp_subjects subjects;
+
+	wp_subjects_init(&subjects, WP_SUBJECTS_WAIT, answer, &subjects);
+	options.registry.url = "http://a";
+	kind_of_all = WP_SCHEMA_AVRO;
+	event.topic = wp_span_of("elsewhere");
+	event.target = "outbox -> elsewhere";
+	framed(&subjects, "\0\0\0\0\x18{\"a\": 1}", 13);
+	CHECK_SPAN(record.topic, "elsewhere");
+	wp_subjects_release(&subjects);
+}
+
+static void what_waits_for_a_schema_is_no_record_and_no_dead_letter(void **state)
+{
+	struct wp_subjects subjects;
+
+	wp_subjects_init(&subjects, WP_SUBJECTS_WAIT, answer, &subjects);
+	options.registry.url = "http://a";
+	event.route = wp_span_of("Unknown");
+	event.key = (struct wp_span){ 0 };
+	CHECK_EQ(wp_shape_new(&options, 4096, &shape, &error), WP_OK);
+	wp_shape_use_subjects(shape, &subjects);
+	CHECK_EQ(wp_shape_record(shape, &event, &record, &error), WP_AGAIN);
+	CHECK_HAS(error.text, "subject outbox.event.Unknown-value");
+	CHECK_TEXT(wp_shape_awaited(shape)->name, "outbox.event.Unknown-value");
+	/* Wrong in itself: that is told once the schema is known. */
+	event.partition = wp_span_of("x");
+	CHECK_EQ(wp_shape_record(shape, &event, &record, &error), WP_AGAIN);
+	event.payload = (struct wp_span){ 0 };
+	CHECK_EQ(wp_shape_record(shape, &event, &record, &error), WP_DATA);
+	CHECK(wp_shape_awaited(shape) == NULL);
+	wp_subjects_release(&subjects);
+}
+
+static void without_who_asks_nothing_is_sent_unframed(void **state)
+{
+	options.registry.url = "http://a";
+	CHECK_EQ(form(), WP_CONFIG);
+	CHECK_HAS(error.text, "the schema registry is not asked here");
+}
+
+static void a_registry_does_not_go_with_every_option(void **state)
+{
+	options.registry.url = "registry:8081";
+	not_together("is not the http or https URL of one schema registry");
+	options.registry.url = "https://";
+	not_together("is not the http or https URL of one schema registry");
+	options.registry.url = "https://a,https://b";
+	not_together("is not the http or https URL of one schema registry");
+	options.registry.url = "https://me:word@a/x";
+	not_together("holds a user");
+	options.registry.url = "https://a/x@y";
+	options.registry.basic_auth = "me";
+	not_together("is not user:password");
+	options.registry.basic_auth = "me:word";
+	options.registry.bearer_token = "t";
+	not_together("are two logins");
+	options.registry.bearer_token = "";
+	options.schema_versions = "a";
+	not_together("outbox.schema.versions");
+	options.schema_versions = "";
+	options.confluent_schemas = "a:1";
+	not_together("keep one of them");
+	options.confluent_schemas = "";
+	options.value_format = WP_FORM_JSON;
+	not_together("outbox.schema.registry: a schema id precedes");
+	options.value_format = WP_FORM_RAW;
+	options.subject = WP_SUBJECT_RECORD;
+	options.record_name = "${type}${type}";
+	not_together("is not a record name");
+	options.record_name = "";
+	not_together("is not a record name");
+	options.record_name = "${type}";
+	options.column_type = "";
+	not_together("outbox.column.type is empty");
 }
 
 static void a_schema_id_stands_before_what_is_there(void **state)
@@ -863,6 +990,11 @@ static void options_that_contradict_each_other_are_refused(void **state)
 int main(void)
 {
 	return RUN(
+		TEST(what_a_registry_has_stands_before_what_is_there),
+		TEST(an_event_sent_again_elsewhere_has_the_schema_of_its_own_topic),
+		TEST(what_waits_for_a_schema_is_no_record_and_no_dead_letter),
+		TEST(without_who_asks_nothing_is_sent_unframed),
+		TEST(a_registry_does_not_go_with_every_option),
 		TEST(json_puts_quotes_around_a_key_and_escapes_as_jackson_does),
 		TEST(a_null_key_is_null_raw_and_four_letters_in_json),
 		TEST(a_number_is_one_as_debezium_renders_it_and_a_text_as_postgres_does),

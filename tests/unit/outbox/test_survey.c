@@ -170,6 +170,22 @@ static void what_can_never_be_delivered_is_named_with_its_reason(void **state)
 	CHECK_EQ(wp_survey_counts(survey)->events, 2);
 }
 
+/* The relay drops it before it asks whether it can be sent. */
+static void what_can_never_be_delivered_of_a_type_that_is_skipped_is_not_refused(void **state)
+{
+	options.skip_types = "other, ma*";
+	begin(299);
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "no topic");
+	CHECK(is_event);
+	CHECK(!event.is_refused);
+	CHECK_TEXT(event.error.text, "");
+	row(OUTBOX, NULL, "k", "order");
+	CHECK(!event.is_refused);
+	CHECK_EQ(wp_survey_counts(survey)->events, 2);
+	CHECK_EQ(wp_survey_counts(survey)->refused, 0);
+}
+
 static void rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored(void **state)
 {
 	outboxes.ignore = "public.noise";
@@ -351,6 +367,7 @@ int main(void)
 		   TEST(an_event_from_before_a_promotion_has_the_timeline_of_its_commit),
 		   TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
 		   TEST(what_can_never_be_delivered_is_named_with_its_reason),
+		   TEST(what_can_never_be_delivered_of_a_type_that_is_skipped_is_not_refused),
 		   TEST(rows_of_other_tables_are_counted_but_not_ours_and_not_the_ignored),
 		   TEST(a_row_without_a_column_that_is_needed_is_named_and_counted),
 		   TEST(leaves_are_known_by_oid_or_by_pattern),

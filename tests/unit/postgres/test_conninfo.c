@@ -57,6 +57,14 @@ static void a_secret_is_seen_in_both_forms(void **state)
 	CHECK(!wp_conninfo_has_secret(""));
 }
 
+static void a_password_is_told_from_other_secrets(void **state)
+{
+	CHECK(wp_conninfo_has_password("host=db password=hush"));
+	CHECK(wp_conninfo_has_password("postgresql://u:hush@db"));
+	CHECK(!wp_conninfo_has_password("host=db sslpassword=hush"));
+	CHECK(!wp_conninfo_has_password("password=hush more hush"));
+}
+
 static void what_libpq_takes_is_right(void **state)
 {
 	struct wp_error error;
@@ -143,7 +151,8 @@ int main(void)
 		   PLAIN(a_password_is_masked_in_uri_form),
 		   PLAIN(what_cannot_be_taken_apart_is_masked_whole),
 		   PLAIN(other_values_are_shown_and_quoted_as_needed),
-		   PLAIN(a_secret_is_seen_in_both_forms), PLAIN(what_libpq_takes_is_right),
+		   PLAIN(a_secret_is_seen_in_both_forms),
+		   PLAIN(a_password_is_told_from_other_secrets), PLAIN(what_libpq_takes_is_right),
 		   PLAIN(an_option_that_libpq_does_not_know_is_named),
 		   PLAIN(words_that_could_quote_a_password_are_withheld),
 		   PLAIN(a_password_that_was_not_encoded_is_refused_and_not_repeated),

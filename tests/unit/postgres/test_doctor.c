@@ -223,6 +223,39 @@ static void a_slot_that_is_copied_wants_its_standby_waited_for(void **state)
 	check_finding("slot_failover", OK, "the slot belongs to this standby itself", "");
 }
 
+static void a_former_primarys_slot_is_told_on_either_server(void **state)
+{
+	s.values[D_SLOT_SYNCED] = "true";
+	s.values[D_SLOT_SYNC] = "not_copied";
+	s.values[D_STANDBYS_ACTIVE] = "a, b";
+	check_finding(
+		"slot_failover", WARNS,
+		"this server was promoted, and no standby copies slot s from it, although some "
+		"replicate (a, b)",
+		"WHERE slot_name = 's' AND NOT synced;");
+	s.values[D_IN_RECOVERY] = "t";
+	s.values[D_SLOT_SYNCED] = "false";
+	s.values[D_SLOT_SYNC] = "in_the_way";
+	check_finding("slot_failover", WARNS, "slot s of this standby is not a copy",
+		      "pg_drop_replication_slot('s')");
+}
+
+static void a_cure_of_the_doctor_is_the_providers(void **state)
+{
+	found.provider = WP_PROVIDER_RDS;
+	s.values[D_KEEP_MB] = "-1";
+	check_finding("slot_retention", WARNS, "", "max_slot_wal_keep_size = 10240");
+	s.values[D_STANDBYS] = "a, b";
+	s.values[D_STANDBYS_IDLE] = "b";
+	s.values[D_STANDBYS_REST] = "a";
+	check_finding("standby_slots", WARNS, "", "parameter group of the instance");
+	found.provider = WP_PROVIDER_CNPG;
+	check_finding("standby_slots", WARNS, "", "synchronizeLogicalDecoding: true");
+	found.provider = WP_PROVIDER_PATRONI;
+	check_finding("standby_slots", WARNS, "", "on_role_change callback");
+	found.provider = WP_PROVIDER_NONE;
+}
+
 static void standbys_that_are_not_there_hold_everything_up(void **state)
 {
 	s.values[D_STANDBYS] = "a, b, c";
@@ -307,6 +340,8 @@ int main(void)
 		   FRESH(wal_above_the_servers_measure_is_explained),
 		   FRESH(a_slot_that_no_failover_keeps_is_warned_of_where_others_are_kept),
 		   FRESH(a_slot_that_is_copied_wants_its_standby_waited_for),
+		   FRESH(a_former_primarys_slot_is_told_on_either_server),
+		   FRESH(a_cure_of_the_doctor_is_the_providers),
 		   FRESH(standbys_that_are_not_there_hold_everything_up),
 		   FRESH(the_plugin_must_be_allowed),
 		   FRESH(messages_of_everybody_are_warned_of_when_they_are_events),

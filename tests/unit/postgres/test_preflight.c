@@ -17,6 +17,7 @@ struct server {
 	const char *ignore;
 	struct wp_requirements wanted;
 	PGconn *pg; /* never connects; for quoting */
+	const char *conninfo;
 };
 
 static struct wp_preflight found; /* large; what judge() found last */
@@ -75,6 +76,7 @@ static int set_up(void **state)
 		.table = { .schema = "public", .name = "outbox", .columns = columns, .column_count = 3,
 			   .definitions = definitions },
 		.ignore = "",
+		.conninfo = "hostaddr=none",
 	};
 	return 0;
 }
@@ -102,7 +104,7 @@ static const struct wp_requirements *wanted_of(void)
 static const struct wp_preflight *judge(void)
 {
 	struct wp_error error;
-	s.pg = PQconnectStart("hostaddr=none");
+	s.pg = PQconnectStart(s.conninfo);
 	PGresult *answer = answer_of(A_COUNT + 1);
 	CHECK_EQ(wp_preflight_judge(s.pg, answer, &s.options, wanted_of(), &found, &error), WP_OK);
 	PQclear(answer);
@@ -213,6 +215,94 @@ static void wal_level_must_be_logical(void **state)
 		    "ALTER SYSTEM SET wal_level = 'logical';");
 }
 
+/* PostgreSQL 19: wal_level = replica is enough, for the first logical slot raises it. */
+static void the_effective_wal_level_counts(void **state)
+{
+	s.values[A_WAL_LEVEL] = "replica";
+	s.values[A_WAL_LEVEL_EFFECTIVE] = "logical";
+	check_finding("wal_level", OK, "logical", "");
+	s.values[A_WAL_LEVEL_EFFECTIVE] = "replica";
+	check_fails("wal_level", WP_REACT_STOP_CONFIG, "wal_level is replica", "ALTER SYSTEM");
+	s.values[A_SLOT_TYPE] = NULL;
+	check_finding("wal_level", OK, "raises it to logical with the slot", "");
+	s.values[A_WAL_LEVEL] = s.values[A_WAL_LEVEL_EFFECTIVE] = "minimal";
+	check_finding("wal_level", WP_FINDING_FAIL, "wal_level is minimal", "ALTER SYSTEM");
+}
+
+static void check_provider(const char *signs, const char *name, const char *logical,
+			   const char *senders, const char *role)
+{
+	set_up(NULL);
+	s.values[A_PROVIDER_SIGNS] = signs;
+	check_finding("provider", OK, name, "");
+	s.values[A_ROLE_MAY] = "f";
+	check_fails("role", WP_REACT_STOP_CONFIG, "", role);
+	s.values[A_SENDERS] = "10";
+	check_finding("max_wal_senders", WP_FINDING_FAIL, "", senders);
+	s.values[A_WAL_LEVEL] = "replica";
+	check_fails("wal_level", WP_REACT_STOP_CONFIG, "", logical);
+}
+
+static void a_cure_is_the_providers(void **state)
+{
+	check_provider("role:rds_replication", "Amazon RDS",
+		       "rds.logical_replication = 1\n-- then reboot",
+		       "max_wal_senders = 15\n-- then reboot the instance",
+		       "GRANT rds_replication TO \"re\"\"lay\";");
+	check_provider("function:aurora_version", "Amazon Aurora", "DB cluster parameter group",
+		       "max_wal_senders = 15\n-- then reboot the writer",
+		       "GRANT rds_replication TO \"re\"\"lay\";");
+	check_provider("role:cloudsqlsuperuser", "Google Cloud SQL", "cloudsql.logical_decoding=on",
+		       "max_wal_senders=15 to the instance",
+		       "ALTER USER \"re\"\"lay\" WITH REPLICATION;");
+	check_provider("role:alloydbsuperuser", "Google AlloyDB", "alloydb.logical_decoding=on",
+		       "max_wal_senders=15", "ALTER USER \"re\"\"lay\" WITH REPLICATION;");
+	check_provider("role:azure_pg_admin", "Azure", "--name wal_level --value logical",
+		       "--name max_wal_senders --value 15",
+		       "-- as the administrator of the server:\nALTER ROLE \"re\"\"lay\" WITH "
+		       "REPLICATION;");
+	check_provider("role:supabase_admin", "Supabase", "wal_level=logical",
+		       "--config max_wal_senders=15", "-- as the role postgres:\nALTER ROLE");
+	check_provider("role:neon_superuser", "Neon", "Settings, Logical Replication, Enable",
+		       "max_wal_senders = 15: Neon's support", "created in the Neon console");
+	check_provider("role:avnadmin", "Aiven", "ask its support", "-c pg.max_wal_senders=15",
+		       "-- as the role avnadmin:\nALTER ROLE");
+	check_provider("files:cnpg", "CloudNativePG", "wal_level: \"logical\"",
+		       "max_wal_senders: \"15\"\n-- the operator restarts", "replication: true");
+	check_provider("session:patroni", "Patroni", "--pg wal_level=logical",
+		       "--pg max_wal_senders=15\n-- then: patronictl restart",
+		       "ALTER ROLE \"re\"\"lay\" REPLICATION;");
+}
+
+static void a_value_has_the_unit_that_the_provider_takes(void **state)
+{
+	s.values[A_SENDER_TIMEOUT] = "100";
+	s.values[A_PROVIDER_SIGNS] = "role:azure_pg_admin";
+	check_finding("wal_sender_timeout", WARNS, "", "--name wal_sender_timeout --value 60000");
+	s.values[A_PROVIDER_SIGNS] = "files:cnpg";
+	check_finding("wal_sender_timeout", WARNS, "", "wal_sender_timeout: \"60s\"");
+	s.values[A_SLOT_IDLE] = "60";
+	s.values[A_SLOT_IDLE_TEXT] = "1h";
+	check_finding("idle_replication_slot_timeout", WARNS, "1h",
+		      "idle_replication_slot_timeout: \"0\"");
+	s.values[A_SLOT_WAL_STATUS] = "unreserved";
+	check_finding("slot", WARNS, "", "max_slot_wal_keep_size: \"-1\"");
+}
+
+static void neon_removes_slots(void **state)
+{
+	s.values[A_PROVIDER_SIGNS] = "role:neon_superuser";
+	check_finding("provider_slots", WARNS, "about 40 hours", "-- keep a relay running");
+}
+
+static void a_pooler_is_known_by_its_name(void **state)
+{
+	s.conninfo = "host=ep-a-1-pooler.eu-central-1.aws.neon.tech hostaddr=none user=relay";
+	check_finding("pooler", WARNS, "is a connection pooler of Neon",
+		      "host=ep-a-1.eu-central-1.aws.neon.tech");
+	check_finding("provider", OK, "Neon", "");
+}
+
 static void there_must_be_room_for_one_more(void **state)
 {
 	s.values[A_SENDERS] = "9";
@@ -236,6 +326,7 @@ static void the_role_must_be_able_to_replicate(void **state)
 	check_fails("role", WP_REACT_STOP_CONFIG, "REPLICATION",
 		    "ALTER ROLE \"re\"\"lay\" REPLICATION;");
 	s.values[A_ROLE_CLOUD] = "f"; /* there is such a role */
+	s.values[A_PROVIDER_SIGNS] = "role:rds_replication";
 	check_fails("role", WP_REACT_STOP_CONFIG, "", "GRANT rds_replication TO \"re\"\"lay\";");
 	s.values[A_ROLE_CLOUD] = "t";
 	check_finding("role", OK, "", "");
@@ -679,8 +770,10 @@ int main(void)
 		FRESH(a_healthy_server_has_nothing_to_cure),
 		FRESH(an_answer_of_another_shape_is_refused), FRESH(the_server_must_be_14_or_newer),
 		FRESH(minors_with_known_bugs_are_warned_of), FRESH(a_standby_may_become_a_primary),
-		FRESH(wal_level_must_be_logical), FRESH(there_must_be_room_for_one_more),
-		FRESH(the_role_must_be_able_to_replicate),
+		FRESH(wal_level_must_be_logical), FRESH(the_effective_wal_level_counts),
+		FRESH(a_cure_is_the_providers), FRESH(a_value_has_the_unit_that_the_provider_takes),
+		FRESH(neon_removes_slots), FRESH(a_pooler_is_known_by_its_name),
+		FRESH(there_must_be_room_for_one_more), FRESH(the_role_must_be_able_to_replicate),
 		FRESH(the_table_must_be_there_and_be_one),
 		FRESH(missing_columns_are_named_and_added),
 		FRESH(rows_that_are_not_in_the_log_are_refused),

@@ -34,6 +34,7 @@ enum wp_rc build(void)
 		&(struct wp_relay_setup){
 			.source = &bench.source.base,
 			.sink = &bench.sink.base,
+			.parked = bench.parked,
 			.options = &bench.options,
 			.task = { .outboxes = &bench.outboxes },
 			.slot = "walpost",

@@ -17,6 +17,7 @@ struct bench {
 	struct wp_relay_options options;
 	struct scripted_source source;
 	struct scripted_sink sink;
+	struct wp_parked_store *parked; /* NULL: for all but relay.poison = park */
 	struct wp_relay *relay;
 	int64_t now_ms;
 	int64_t suspended_ms;  /* so far: the time that the monotonic clock does not count */

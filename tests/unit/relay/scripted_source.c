@@ -71,6 +71,8 @@ static void op_reading(struct wp_source *base, enum wp_reading reading)
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	s->reading = reading == WP_READING_ON;
+	if (reading == WP_READING_LAST_WORD)
+		scripted_source_fail(s, WP_REACT_RECONNECT, "");
 }
 
 static enum wp_rc op_status(struct wp_source *base, const struct wp_status *status)

@@ -5,6 +5,7 @@
 
 #include "bench.h"
 #include "support/check.h"
+#include "walpost/wal/parked.h"
 
 #define SLOT 0x1000
 #define WATCH_MS 2000
@@ -438,6 +439,157 @@ static void what_waited_while_there_was_no_stream_has_not_waited_for_kafka(void 
 	CHECK_TEXT(b->source.trouble, "");
 }
 
+/* -- events that are to be parked --------------------------------------------------------- */
+
+/* A table without rows, whose server answers or does not. */
+static struct {
+	struct wp_parked_store store;
+	struct wp_parked_view view;
+	bool answers;
+	uint64_t put[16];
+	size_t put_count;
+} table;
+
+static void table_open(struct wp_parked_store *s, wp_lsn from, size_t aggregates_max)
+{
+	table.view.state = table.answers ? WP_PARKED_READY : WP_PARKED_OPENING;
+}
+
+static void table_set_taken(struct wp_parked_store *s)
+{
+}
+
+static void table_close(struct wp_parked_store *s)
+{
+	table.view.state = WP_PARKED_CLOSED;
+}
+
+static enum wp_rc table_put(struct wp_parked_store *s, uint64_t ticket, struct wp_span row)
+{
+	table.put[table.put_count++] = ticket;
+	return WP_OK;
+}
+
+static size_t table_collect(struct wp_parked_store *s, uint64_t *tickets, size_t max)
+{
+	size_t count = table.answers ? table.put_count : 0;
+
+	memcpy(tickets, table.put, count * sizeof(*tickets));
+	table.put_count -= count;
+	return count;
+}
+
+static enum wp_rc table_change(struct wp_parked_store *s, const struct wp_parked_change *changes,
+			       size_t count)
+{
+	return WP_OK;
+}
+
+static void table_load(struct wp_parked_store *s, const struct wp_parked_choice *choices,
+		       size_t count, size_t size_max)
+{
+}
+
+static void table_look(struct wp_parked_store *s)
+{
+}
+
+static const struct wp_parked_view *table_view(struct wp_parked_store *s)
+{
+	return &table.view;
+}
+
+static const struct wp_parked_store_ops TABLE = {
+	.open = table_open,
+	.set_taken = table_set_taken,
+	.close = table_close,
+	.put = table_put,
+	.collect = table_collect,
+	.change = table_change,
+	.load = table_load,
+	.look = table_look,
+	.view = table_view,
+};
+
+static void the_table_fails(void)
+{
+	table.answers = false;
+	(void)wp_error_set(&table.view.error, WP_IO, "permission denied for table parked");
+}
+
+static void the_table_is_cured(void)
+{
+	table.answers = true;
+	table.view.error.text[0] = '\0';
+	if (table.view.state == WP_PARKED_OPENING)
+		table.view.state = WP_PARKED_READY;
+}
+
+static void rebuild_parking(void)
+{
+	wp_relay_free(b->relay);
+	memset(&table, 0, sizeof(table));
+	table.store.ops = &TABLE;
+	table.answers = true;
+	b->parked = &table.store;
+	b->options.poison = WP_POISON_PARK;
+	b->options.park = (struct wp_park_options){
+		.aggregates_max = 100,
+		.events_max = 100,
+		.retry_first_ms = 1 << 30,
+		.retry_max_ms = 1 << 30,
+	};
+	CHECK_EQ(build(), WP_OK);
+}
+
+static void what_cannot_be_parked_is_told_to_the_row_and_in_the_snapshot(void **state)
+{
+	rebuild_parking();
+	stream();
+	CHECK(b->snapshot.parking.on && b->snapshot.parking.ready);
+	the_table_fails();
+	send_begin(0x2000);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "guilty", NULL);
+	send_commit(0x2000);
+	step();
+	CHECK_TEXT(b->snapshot.parking.trouble, "");
+	int64_t began_ms = b->now_ms;
+	live(STALLED_MS);
+	CHECK_TEXT(b->source.trouble,
+		   "events cannot be parked: permission denied for table parked");
+	CHECK_TEXT(b->snapshot.parking.trouble, "permission denied for table parked");
+	CHECK_EQ(b->snapshot.parking.trouble_ms, began_ms);
+	CHECK_EQ(b->snapshot.parking.parked, 1);
+	CHECK_EQ(b->snapshot.confirmed_lsn, SLOT);
+	the_table_is_cured();
+	step();
+	CHECK_TEXT(b->source.trouble, "");
+	CHECK_TEXT(b->snapshot.parking.trouble, "");
+	CHECK_EQ(b->snapshot.confirmed_lsn, 0x2008);
+}
+
+static void until_it_is_known_what_is_parked_the_log_waits_and_that_is_a_stall(void **state)
+{
+	rebuild_parking();
+	the_table_fails();
+	connect();
+	b->source.view.state = WP_SOURCE_STREAMING;
+	step();
+	CHECK_STATE("paused");
+	send_event(0x2000, "1");
+	live(STALLED_MS + 5000); /* of these it is no trouble yet for some seconds */
+	CHECK_EQ(b->sink.sent_count, 0);
+	CHECK(!b->snapshot.parking.ready);
+	CHECK_TEXT(b->source.trouble,
+		   "parked events cannot be read: permission denied for table parked");
+	the_table_is_cured();
+	live(1000);
+	CHECK_EQ(b->sink.sent_count, 1);
+	confirm_last();
+	CHECK_TEXT(b->source.trouble, "");
+}
+
 /* -- a gap at the start ------------------------------------------------------------------- */
 
 static void had(const char *owner, wp_lsn confirmed, bool stopped)
@@ -713,6 +865,8 @@ int main(void)
 		   TEST(neither_idle_nor_a_transaction_on_its_way_is_a_stall),
 		   TEST(a_stall_outlives_a_new_stream),
 		   TEST(what_waited_while_there_was_no_stream_has_not_waited_for_kafka),
+		   TEST(what_cannot_be_parked_is_told_to_the_row_and_in_the_snapshot),
+		   TEST(until_it_is_known_what_is_parked_the_log_waits_and_that_is_a_stall),
 		   TEST(a_slot_beyond_a_good_stop_is_refused_in_words),
 		   TEST(a_halt_is_told_to_the_row_with_the_last_word),
 		   TEST(a_slot_at_or_before_a_good_stop_is_fine),

@@ -703,7 +703,7 @@ static void of_a_transaction_that_runs_still_a_later_answer_may_do(void **state)
 
 	(void)snprintf(running, sizeof(running), "%u:%u:%u", WIRE_XID, WIRE_XID + 1, WIRE_XID);
 	(void)snprintf(harmless, sizeof(harmless), "%u", WIRE_XID);
-	CHECK_EQ(wp_partitions_read(&b.partitions, "16600 0", running, harmless), WP_OK);
+	CHECK_EQ(read_partitions(&b.partitions, "16600 0", running, harmless), WP_OK);
 	TAKE(relation(LEAF, "public", "outbox_p1"));
 	TAKE(begin(0x100));
 	CHECK_EQ(insert(LEAF, "1", "order", "k", "{}"), WP_PAUSE);
@@ -1024,7 +1024,7 @@ static void what_was_refused_alone_is_diverted_when_it_comes_again(void **state)
 	start_diverting();
 	TAKE(row("1"));
 	TAKE(row("guilty"));
-	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused with SOME_ERROR"), WP_OK);
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused with SOME_ERROR", "SOME_ERROR"), WP_OK);
 	begin_again();
 	TAKE(row("1"));
 	CHECK(!b.taken.dead_letter);
@@ -1045,12 +1045,97 @@ static void a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is
 	start_diverting();
 	TAKE(row("guilty"));
 	for (size_t i = 0; i < 3; i++) {
-		CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+		CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused", "SOME_ERROR"), WP_OK);
 		begin_again();
 		TAKE(row("guilty"));
 		CHECK_EQ(wp_pipeline_last_event(b.pipeline)->letter, NEXT[i]);
 	}
-	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_DATA);
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused", "SOME_ERROR"), WP_DATA);
+}
+
+/* -- events that nobody wants ------------------------------------------------ */
+
+/* `until` in seconds since 2000-01-01, which is what the server's clock says here. */
+static enum wp_rc message(const char *id, const char *type, int until)
+{
+	char text[200];
+
+	(void)snprintf(text, sizeof(text),
+		       "{\"id\": \"%s\", \"type\": \"%s\", \"aggregatetype\": \"order\", "
+		       "\"aggregateid\": \"k\", \"payload\": {}, \"until\": %lld}",
+		       id, type, (946684800LL + until) * 1000);
+	wire_message(data(), true, 0x90, "outbox", text);
+	return offer();
+}
+
+static void start_dropping(enum wp_expired expired)
+{
+	b.options.message_prefix = "outbox";
+	b.options.column_expires = "until";
+	b.options.expired = expired;
+	b.options.skip_types = "debug*";
+	start();
+	TAKE(begin(0x100));
+}
+
+static uint64_t dropped(enum wp_drop drop)
+{
+	const struct wp_drop_counts *c = wp_pipeline_dropped(b.pipeline);
+
+	if (c->count == 0)
+		return 0;
+	CHECK_EQ(c->count, 1);
+	CHECK_TEXT(c->items[0].outbox, "public.outbox");
+	return drop == WP_DROP_TYPE ? c->items[0].types : c->items[0].expired;
+}
+
+static void what_nobody_wants_is_dropped_and_has_its_place(void **state)
+{
+	start_dropping(WP_EXPIRED_DROP);
+	TAKE(message("1", "debug.cache", 1));
+	CHECK(!b.taken.event);
+	TAKE(message("2", "made", 0));
+	CHECK(!b.taken.event);
+	TAKE(message("3", "made", 1));
+	CHECK(b.taken.event);
+	CHECK_LAST(position, "0007-00000001-0000000000000100-00000002");
+	CHECK_EQ(b.sink.offers, 1);
+	CHECK_EQ(dropped(WP_DROP_TYPE), 1);
+	CHECK_EQ(dropped(WP_DROP_EXPIRED), 1);
+}
+
+/* Not before what is ahead of it. */
+static void a_transaction_of_dropped_events_is_confirmed_in_its_turn(void **state)
+{
+	start_dropping(WP_EXPIRED_DROP);
+	TAKE(message("1", "made", 1));
+	TAKE(commit(0x100));
+	TAKE(begin(0x200));
+	TAKE(message("2", "made", -1));
+	TAKE(commit(0x200));
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0);
+	CHECK_EQ(wp_ledger_settle(&b.ledger, wp_ledger_next(&b.ledger) - 1), WP_SETTLED);
+	CHECK_EQ(wp_ledger_confirmed_lsn(&b.ledger), 0x208);
+}
+
+static void an_expired_event_may_go_to_the_dead_letter_topic(void **state)
+{
+	start_dropping(WP_EXPIRED_DEAD_LETTER);
+	TAKE(message("1", "made", -1));
+	CHECK(b.taken.dead_letter);
+	CHECK_LAST(topic, "dead");
+	CHECK_LAST_HEADERS("it expired at 946684799000 (outbox.column.expires)");
+	CHECK_EQ(dropped(WP_DROP_EXPIRED), 1);
+	TAKE(message("2", "made", 1));
+	CHECK(!b.taken.dead_letter);
+}
+
+static void what_has_expired_may_be_sent(void **state)
+{
+	start_dropping(WP_EXPIRED_SEND);
+	TAKE(message("1", "made", -1));
+	CHECK_LAST(topic, "outbox.event.order");
+	CHECK_EQ(dropped(WP_DROP_EXPIRED), 0);
 }
 
 /* A row is still in its table, perhaps; a message is nowhere else. */
@@ -1065,13 +1150,13 @@ static void a_messages_dead_letter_holds_all_of_it_or_stops(void **state)
 	TAKE(begin(0x100));
 	wire_message(data(), true, 0x90, "outbox", MESSAGE);
 	TAKE(offer());
-	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused", "SOME_ERROR"), WP_OK);
 	begin_again();
 	wire_message(data(), true, 0x90, "outbox", MESSAGE);
 	TAKE(offer());
 	CHECK(b.taken.dead_letter);
 	CHECK_LAST(value, "{}");
-	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_DATA);
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused", "SOME_ERROR"), WP_DATA);
 	prepare_anew();
 	b.options.message_prefix = "outbox";
 	b.poison = WP_POISON_DEAD_LETTER;
@@ -1128,7 +1213,7 @@ static void what_is_confirmed_is_not_remembered(void **state)
 {
 	start_diverting();
 	TAKE(row("guilty"));
-	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused"), WP_OK);
+	CHECK_EQ(wp_pipeline_divert(b.pipeline, "refused", "SOME_ERROR"), WP_OK);
 	begin_again();
 	TAKE(row("guilty"));
 	TAKE(commit(0x100));
@@ -1462,6 +1547,10 @@ int main(void)
 		UNBUILT(what_was_refused_alone_is_diverted_when_it_comes_again),
 		UNBUILT(a_dead_letter_refused_by_the_broker_comes_with_less_until_nothing_is_left),
 		UNBUILT(a_messages_dead_letter_holds_all_of_it_or_stops),
+		UNBUILT(what_nobody_wants_is_dropped_and_has_its_place),
+		UNBUILT(a_transaction_of_dropped_events_is_confirmed_in_its_turn),
+		UNBUILT(an_expired_event_may_go_to_the_dead_letter_topic),
+		UNBUILT(what_has_expired_may_be_sent),
 		UNBUILT(a_message_whose_record_cannot_be_made_is_a_letter_as_it_came),
 		UNBUILT(a_value_grows_no_further_than_the_sink_takes),
 		UNBUILT(what_is_confirmed_is_not_remembered), TEST(freeing_no_pipeline_is_fine));

@@ -14,7 +14,7 @@
 #include "walpost/outbox/survey.h"
 #include "walpost/relay/pipeline.h"
 
-enum { OUTBOX = 16400, LEAF, IGNORED, OWN, OTHER };
+enum { OUTBOX = 16400, LEAF, IGNORED, OWN, OTHER, REISSUE };
 
 static struct wp_outbox_options options;
 static struct wp_outboxes outboxes;
@@ -42,6 +42,7 @@ static int set_up(void **state)
 	options = default_options();
 	options.message_prefix = "outbox";
 	outboxes = only(&options, "public.noise*");
+	outboxes.slot = "walpost";
 	wp_column_facts_begin(&facts);
 	scripted_sink_init(&sink);
 	CHECK_EQ(wp_ledger_init(&ledger, 64, 1000000), WP_OK);
@@ -130,8 +131,8 @@ static struct said run_says(const struct wire_writer *w)
 		return say("note", error.text);
 	if (rc != WP_OK)
 		return say_rc(rc, &error);
-	if (taken.updated != NULL || taken.refused_message)
-		return say("note", "");
+	if (taken.updated != NULL || taken.refused_message || taken.refused_reissue)
+		return say("note", error.text);
 	if (!taken.event)
 		return say("nothing", "");
 	const struct wp_event_name *name = wp_pipeline_last_event(pipeline);
@@ -143,7 +144,7 @@ static struct said tail_says(const struct wire_writer *w)
 {
 	struct wp_error error = { .text = "" };
 	struct wp_fed fed;
-	enum wp_rc rc = wp_feed_take(feed, wire_span(w), &fed, &error);
+	enum wp_rc rc = wp_feed_take(feed, wire_span(w), 0, &fed, &error);
 
 	if (rc != WP_OK)
 		return say_rc(rc, &error);
@@ -280,7 +281,7 @@ static void they_ask_about_a_table_at_the_same_row_and_count_it_once(void **stat
 	row(LEAF, "one", "asks");
 	row(LEAF, "one", "asks");
 	/* The transaction waits for a standby, and holds no lock that attaching takes. */
-	CHECK_EQ(wp_partitions_read(&partitions, "16401 0", "700:701:700", "700"), WP_OK);
+	CHECK_EQ(read_partitions(&partitions, "16401 0", "700:701:700", "700"), WP_OK);
 	row(LEAF, "one", "-00000000 one");
 	row(IGNORED, "two", "nothing");
 	row(LEAF, "three", "-00000002 three");
@@ -320,6 +321,49 @@ static void they_agree_on_what_is_no_event(void **state)
 	write_message(false, "another", EVENT);
 	all_say("nothing");
 	row(OUTBOX, "one", "-00000000 one");
+}
+
+#define REISSUED                                                                                \
+	"[{\"name\": \"id\", \"type\": 25, \"modifier\": -1, \"value\": \"again\"}, "           \
+	"{\"name\": \"aggregatetype\", \"type\": 25, \"modifier\": -1, \"value\": \"order\"}, " \
+	"{\"name\": \"aggregateid\", \"type\": 25, \"modifier\": -1, \"value\": \"k\"}, "       \
+	"{\"name\": \"type\", \"type\": 25, \"modifier\": -1, \"value\": null}, "               \
+	"{\"name\": \"payload\", \"type\": 25, \"modifier\": -1, \"value\": null}]"
+
+static void write_reissue(const char *slot, const char *outbox, const char *row, const char *kind)
+{
+	const char *const values[] = { slot, outbox, row, NULL, "parked", NULL, kind };
+
+	wire_insert(message_of(), REISSUE, values, 7);
+}
+
+static void they_agree_on_what_is_sent_once_more(void **state)
+{
+	static const struct wire_column reissue[] = {
+		{ "slot", TEXT_OID },	  { "outbox", TEXT_OID }, { "row", 3802 },
+		{ "content", BYTEA_OID }, { "reason", TEXT_OID }, { "position", TEXT_OID },
+		{ "kind", TEXT_OID },
+	};
+
+	(void)state;
+	begin(249);
+	wire_relation(message_of(), REISSUE, "walpost", "reissue", reissue, 7);
+	all_say("nothing");
+	write_reissue("walpost", "public.outbox", REISSUED, "row");
+	all_say("event 0002-00000003-00000000000000F9-00000000 again");
+	write_reissue("another", "public.outbox", REISSUED, "row");
+	all_say("nothing");
+	write_reissue("walpost", "public.outbox", NULL, "mark");
+	all_say("nothing");
+	write_reissue("walpost", "public.other", REISSUED, "row");
+	is_noted("public.other");
+	CHECK_EQ(wp_pipeline_counts(pipeline)->reissues_refused, 1);
+	write_reissue("walpost", "public.outbox", "[]", "row");
+	all_say("-00000004");
+	write_reissue("walpost", "public.outbox", "nonsense", "row");
+	all_say("walpost.reissue for table public.outbox");
+	CHECK_EQ(wp_pipeline_counts(pipeline)->reissued, 3);
+	commit(249);
 }
 
 /* `run` stops there, the others go on: to it that is the last. */
@@ -373,7 +417,7 @@ int main(void)
 	return RUN(TEST(they_agree_on_events_and_their_positions),
 		   TEST(they_ask_about_a_table_at_the_same_row_and_count_it_once),
 		   TEST(they_agree_on_what_can_never_be_sent_and_why),
-		   TEST(they_agree_on_what_is_no_event),
+		   TEST(they_agree_on_what_is_no_event), TEST(they_agree_on_what_is_sent_once_more),
 		   TEST(they_agree_on_where_a_relay_stops_and_why),
 		   TEST(they_agree_on_an_update_at_which_a_relay_stops),
 		   TEST(they_refuse_a_server_that_breaks_the_protocol_in_the_same_words));

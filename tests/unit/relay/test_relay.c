@@ -1214,6 +1214,84 @@ static void a_stream_that_would_begin_far_back_keeps_its_connection(void **state
 	CHECK(noted("stream_renewed"));
 }
 
+/* -- the publication of walpost.reissue, which came later ------------------ */
+
+static void once_it_is_there_a_new_stream_begins_where_all_is_confirmed(void **state)
+{
+	stream();
+	one_event(200, "1");
+	b->source.view.reissue_from = 300; /* it was seen when the log ended there */
+	live(1000);
+	CHECK_STATE("streaming");
+	confirm(1);
+	step();
+	CHECK_STATE("streaming"); /* what comes before is to come by this stream */
+	one_event(400, "2");
+	one_event(500, "3");
+	confirm(2);
+	step();
+	CHECK_STATE("paused"); /* until the third is confirmed */
+	CHECK(!noted("reissue_found"));
+	confirm(3);
+	step();
+	CHECK(noted("I:reissue_found"));
+	CHECK_EQ(b->source.status.flush, 508); /* said before it closed */
+	b->source.view.facts.slot_confirmed = 508;
+	b->source.view.reissue_from = 0;
+	stream_anew();
+	CHECK_EQ(b->source.start_at, 508);
+	CHECK_EQ(b->snapshot.reconnects, 0);
+	live_on(60 * 1000);
+	CHECK_STATE("streaming");
+}
+
+static void for_it_no_transaction_is_torn(void **state)
+{
+	stream();
+	send_begin(200);
+	send_relation(OUTBOX, "outbox");
+	send_row_of(OUTBOX, "1", "k");
+	step();
+	b->source.view.reissue_from = SLOT;
+	confirm(1);
+	step();
+	CHECK_STATE("streaming");
+	send_commit(200);
+	step();
+	CHECK(noted("reissue_found"));
+	b->source.view.reissue_from = 0;
+	stream_anew();
+	CHECK_EQ(b->source.start_at, 208);
+}
+
+static void a_topic_that_is_waited_for_keeps_the_stream_that_there_is(void **state)
+{
+	stream();
+	b->sink.view.state = WP_SINK_WAITING;
+	b->source.view.reissue_from = SLOT;
+	live(1000);
+	CHECK(!noted("reissue_found"));
+	b->sink.view.state = WP_SINK_READY;
+	step();
+	CHECK(noted("reissue_found"));
+}
+
+static void where_it_did_not_exist_the_stream_begins_again_without_it(void **state)
+{
+	stream();
+	one_event(200, "1");
+	confirm(1);
+	b->source.view.failure = (struct wp_source_failure){
+		.reaction = WP_REACT_RECONNECT,
+		.reissue_missing = true,
+		.error.text = "walpost_reissue",
+	};
+	b->source.view.state = WP_SOURCE_FAILED;
+	step();
+	CHECK(noted("I:stream_broken"));
+	CHECK(!noted("W:stream_broken"));
+}
+
 static void a_standby_that_takes_the_slot_meanwhile_has_it(void **state)
 {
 	stream();
@@ -2816,6 +2894,10 @@ int main(void)
 		TEST(after_a_huge_row_the_stream_has_a_new_connection_once_it_is_quiet),
 		TEST(events_put_a_new_connection_off),
 		TEST(a_smaller_row_is_no_reason_for_a_new_connection),
+		TEST(once_it_is_there_a_new_stream_begins_where_all_is_confirmed),
+		TEST(for_it_no_transaction_is_torn),
+		TEST(a_topic_that_is_waited_for_keeps_the_stream_that_there_is),
+		TEST(where_it_did_not_exist_the_stream_begins_again_without_it),
 		TEST(huge_rows_that_come_often_have_a_new_connection_once_a_minute),
 		TEST(a_stream_that_would_begin_far_back_keeps_its_connection),
 		TEST(a_standby_that_takes_the_slot_meanwhile_has_it),

@@ -1,5 +1,5 @@
 #include "support/check.h"
-#include "tail_check.h"
+#include "walpost/relay/tail_check.h"
 
 static struct wp_tail_check c;
 static struct wp_tail tail;

@@ -58,10 +58,32 @@ static inline int set_up(void **state)
 			.waiting_ms = INT64_MIN,
 			.holder = "",
 			.halt_error = "",
+			.parking = { .since_ms = INT64_MAX, .trouble = "", .trouble_ms = INT64_MIN },
 		},
 		.process = { .started_s = 1, .open_fds = 9, .max_fds = 1024, .resident_bytes = 20971520 },
 	};
 	return 0;
+}
+
+static inline void park_some(void)
+{
+	p.telemetry.relay.parking = (struct wp_parking_figures){
+		.on = true,
+		.ready = true,
+		.known = true,
+		.aggregates = 3,
+		.events = 17,
+		.since_ms = NOW_MS - 90500,
+		.parked = 21,
+		.delivered = 2,
+		.failed = 5,
+		.dead_letters = 1,
+		.skipped = 4,
+		.codes = { { "MSG_SIZE_TOO_LARGE", 2 }, { "NO_TOPIC", 1 }, { "GONE", 0 } },
+		.code_count = 3,
+		.trouble = "",
+		.trouble_ms = INT64_MIN,
+	};
 }
 
 static inline int tear_down(void **state)

@@ -120,6 +120,42 @@ static void an_event_that_cannot_be_sent_is_a_stall_too(void **state)
 	CHECK(verdict().ready);
 }
 
+static void parked_events_are_no_reason_to_be_unready(void **state)
+{
+	park_some();
+	is_ready("parked events: 17, aggregates: 3 (walpost parked list)");
+}
+
+static void one_that_waits_to_be_parked_is_a_stall(void **state)
+{
+	struct wp_relay_snapshot *r = &p.telemetry.relay;
+
+	park_some();
+	r->parking.trouble = "permission denied for table parked";
+	r->parking.trouble_ms = NOW_MS - 2 * WP_READY_STALLED_MS;
+	r->in_flight = 7;
+	r->oldest.any = true;
+	r->oldest.waiting_ms = WP_READY_STALLED_MS;
+	is_ready("parked events cannot be read or written: permission denied");
+	r->confirmed_ms = NOW_MS - WP_READY_STALLED_MS / 2; /* now the others wait too */
+	is_not_ready("an event has been waiting for 60 s to be parked: permission denied");
+}
+
+static void while_it_is_not_known_what_is_parked_nothing_flows(void **state)
+{
+	struct wp_relay_snapshot *r = &p.telemetry.relay;
+
+	r->state = WP_PAUSED;
+	r->parking.on = true;
+	r->parking.trouble = "permission denied for table parked";
+	r->parking.trouble_ms = NOW_MS - WP_READY_STALLED_MS + 1;
+	is_ready("parked events cannot be read");
+	r->parking.trouble_ms = NOW_MS - WP_READY_STALLED_MS;
+	is_not_ready("parked events have not been readable for 60 s: permission denied");
+	r->parking.ready = true;
+	CHECK(verdict().ready);
+}
+
 static void until_kafka_was_reached_once_nobody_is_ready(void **state)
 {
 	p.telemetry.relay.sink_reachable = p.telemetry.relay.sink_reached = false;
@@ -143,6 +179,19 @@ static void a_missing_topic_is_named(void **state)
 	p.telemetry.relay.waiting = true;
 	p.telemetry.relay.waiting_topic = "outbox.event.order";
 	is_not_ready("topic outbox.event.order, which is missing or forbidden");
+}
+
+static void a_schema_id_that_is_not_known_is_named(void **state)
+{
+	p.telemetry.relay.state = WP_PAUSED;
+	p.telemetry.relay.waiting_subject = "orders-value";
+	is_not_ready("waiting for the schema id of subject orders-value");
+	CHECK_EQ(verdict().reason_count, 1);
+	p.telemetry.relay.oldest =
+		(struct wp_relay_oldest){ .any = true, .waiting_ms = WP_READY_STALLED_MS };
+	p.telemetry.relay.confirmed_ms = INT64_MIN;
+	is_not_ready("waiting for the schema id of subject orders-value");
+	CHECK_EQ(verdict().reason_count, 1); /* it is no matter of Kafka's */
 }
 
 static void a_right_that_the_kafka_user_lacks_is_told(void **state)
@@ -247,9 +296,13 @@ int main(void)
 		   TEST(catching_up_with_progress_is_ready_however_far_behind),
 		   TEST(events_without_any_report_are_a_stall),
 		   TEST(an_event_that_cannot_be_sent_is_a_stall_too),
+		   TEST(parked_events_are_no_reason_to_be_unready),
+		   TEST(one_that_waits_to_be_parked_is_a_stall),
+		   TEST(while_it_is_not_known_what_is_parked_nothing_flows),
 		   TEST(until_kafka_was_reached_once_nobody_is_ready),
 		   TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
-		   TEST(a_missing_topic_is_named), TEST(a_right_that_the_kafka_user_lacks_is_told),
+		   TEST(a_missing_topic_is_named), TEST(a_schema_id_that_is_not_known_is_named),
+		   TEST(a_right_that_the_kafka_user_lacks_is_told),
 		   TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
 		   TEST(one_that_stops_is_not_ready),
 		   TEST(a_slot_that_is_lost_or_loses_events_is_no_health),

@@ -108,6 +108,74 @@ static void brokers_and_librdkafka_s_figures_are_told(void **state)
 	CHECK(strstr(text(), "rtt_seconds{broker=\"c:1/2\"") == NULL);
 }
 
+static void what_is_parked_is_told(void **state)
+{
+	park_some();
+	CHECK_HAS(text(), "\nwalpost_parked_aggregates 3\n");
+	CHECK_HAS(text(), "\nwalpost_parked_events 17\n");
+	CHECK_HAS(text(), "\nwalpost_parked_oldest_age_seconds 90.5\n");
+	CHECK_HAS(text(), "\nwalpost_parked_aggregates_by_code{code=\"MSG_SIZE_TOO_LARGE\"} 2\n");
+	CHECK_HAS(text(), "\nwalpost_parked_aggregates_by_code{code=\"GONE\"} 0\n");
+	CHECK_HAS(text(), "\nwalpost_events_parked_total 21\n");
+	CHECK_HAS(text(), "\nwalpost_parked_delivered_total 2\n");
+	CHECK_HAS(text(), "\nwalpost_parked_attempts_failed_total 5\n");
+	CHECK_HAS(text(), "\nwalpost_parked_dead_letters_total 1\n");
+	CHECK_HAS(text(), "\nwalpost_parked_skipped_total 4\n");
+	CHECK_HAS(text(), "\nwalpost_parking_unavailable 0\n");
+	p.telemetry.relay.parking.trouble = "permission denied";
+	CHECK_HAS(text(), "\nwalpost_parking_unavailable 1\n");
+}
+
+static void scheduled_events_are_told_once_the_server_has_answered(void **state)
+{
+	CHECK(strstr(text(), "\nwalpost_scheduled_due ") == NULL);
+	CHECK_HAS(text(), "\nwalpost_scheduling_unavailable 0\n");
+	p.telemetry.scheduled = (struct wp_scheduled_figures){
+		.known = true,
+		.due = 5,
+		.overdue = 3,
+		.failed = 1,
+		.late_ms = 12500,
+		.moved = 70,
+		.attempts_failed = 4,
+	};
+	CHECK_HAS(text(), "\nwalpost_scheduled_due 5\n");
+	CHECK_HAS(text(), "\nwalpost_scheduled_overdue 3\n");
+	CHECK_HAS(text(), "\nwalpost_scheduled_failed 1\n");
+	CHECK_HAS(text(), "\nwalpost_scheduled_oldest_seconds 12.5\n");
+	CHECK_HAS(text(), "\nwalpost_scheduled_moved_total 70\n");
+	CHECK_HAS(text(), "\nwalpost_scheduled_attempts_failed_total 4\n");
+	(void)wp_error_set(&p.telemetry.scheduled.trouble, WP_IO, "permission denied");
+	CHECK_HAS(text(), "\nwalpost_scheduling_unavailable 1\n");
+}
+
+static void while_nothing_is_parked_its_age_is_0(void **state)
+{
+	p.telemetry.relay.parking.on = p.telemetry.relay.parking.known = true;
+	CHECK_HAS(text(), "\nwalpost_parked_aggregates 0\n");
+	CHECK_HAS(text(), "\nwalpost_parked_oldest_age_seconds 0\n");
+	CHECK(strstr(text(), "\nwalpost_parked_aggregates_by_code{") == NULL);
+}
+
+static void without_a_stream_and_without_parking_gauges_are_absent(void **state)
+{
+	park_some();
+	p.telemetry.relay.parking.ready = false; /* a stream begins again */
+	CHECK_HAS(text(), "\nwalpost_parked_events 17\n");
+	p.telemetry.relay.parking.known = false;
+	CHECK(strstr(text(), "\nwalpost_parked_aggregates ") == NULL);
+	CHECK(strstr(text(), "\nwalpost_parked_aggregates_by_code{") == NULL);
+	CHECK(strstr(text(), "\nwalpost_parked_events ") == NULL);
+	CHECK(strstr(text(), "\nwalpost_parked_oldest_age_seconds ") == NULL);
+	CHECK_HAS(text(), "\nwalpost_events_parked_total 21\n");
+	p.telemetry.relay.parking.known = true;
+	p.telemetry.relay.state = WP_STANDBY; /* it is another's */
+	CHECK(strstr(text(), "\nwalpost_parked_aggregates ") == NULL);
+	p.telemetry.relay.state = WP_STREAMING;
+	p.telemetry.relay.parking.on = false;
+	CHECK(strstr(text(), "\nwalpost_parked_aggregates ") == NULL);
+}
+
 /* Each family once, each with help and type, each sample under its own. */
 static void every_sample_stands_under_its_family(void **state)
 {
@@ -151,7 +219,10 @@ int main(void)
 		   TEST(the_oldest_commit_has_its_age_by_the_wall_clock),
 		   TEST(a_histogram_is_cumulative), TEST(labels_are_escaped),
 		   TEST(log_events_are_told_by_level),
-		   TEST(brokers_and_librdkafka_s_figures_are_told),
+		   TEST(brokers_and_librdkafka_s_figures_are_told), TEST(what_is_parked_is_told),
+		   TEST(scheduled_events_are_told_once_the_server_has_answered),
+		   TEST(while_nothing_is_parked_its_age_is_0),
+		   TEST(without_a_stream_and_without_parking_gauges_are_absent),
 		   TEST(every_sample_stands_under_its_family), TEST(no_buffer_is_overrun),
 		   TEST(the_reference_names_each));
 }

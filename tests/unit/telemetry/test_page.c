@@ -248,6 +248,45 @@ static void quantiles_have_their_names(void **state)
 	CHECK(strstr(page(), ">half<") == NULL);
 }
 
+static void what_is_parked_stands_there_only_then(void **state)
+{
+	p.telemetry.relay.parking.on = p.telemetry.relay.parking.known = true;
+	CHECK(strstr(page(), "id=\"parked\"") == NULL);
+	park_some();
+	CHECK_HAS(page(), "<span class=\"badge warn\" id=\"state\">Events parked</span>");
+	CHECK_HAS(page(), "<b>Events parked</b> <span class=\"soft\">since "
+			  "2025-05-08T06:11:49Z (90.5 s)</span>");
+	CHECK_HAS(page(), "Run walpost parked list");
+	CHECK_HAS(page(), "id=\"parked\"");
+	CHECK_HAS(page(), "<th>MSG_SIZE_TOO_LARGE</th><td>2</td>");
+	CHECK_HAS(page(), "<th>events</th><td>17</td>");
+	CHECK_HAS(page(), "<th>oldest parked for</th><td>90.5 s</td>");
+	CHECK_HAS(page(), "<th>failed attempts</th><td>5</td>");
+	CHECK(strstr(page(), "GONE") == NULL);
+	p.telemetry.relay.parking.known = false; /* as of a stream that is over */
+	CHECK(strstr(page(), "id=\"parked\"") == NULL);
+}
+
+static void a_table_that_cannot_be_written_is_in_trouble(void **state)
+{
+	struct wp_relay_snapshot *r = &p.telemetry.relay;
+
+	r->parking.on = r->parking.ready = r->parking.known = true;
+	r->parking.trouble = "permission denied for table parked";
+	r->parking.trouble_ms = NOW_MS - 20000;
+	CHECK_HAS(page(), "badge warn\" id=\"state\">Parking unavailable<");
+	CHECK_HAS(page(), "<b>Parking unavailable</b> <span class=\"soft\">since "
+			  "2025-05-08T06:13:00Z (20.0 s)</span>");
+	CHECK_HAS(page(), "cannot be read or written: permission denied for table parked");
+	CHECK_HAS(page(), "id=\"parked\"");
+	r->stalled_ms = NOW_MS - 15000;
+	CHECK_HAS(page(), "badge bad\" id=\"state\">Parking unavailable<");
+	CHECK(strstr(page(), "Kafka confirms nothing") == NULL);
+	r->stalled_ms = INT64_MIN;
+	r->parking.ready = false;
+	CHECK_HAS(page(), "badge bad\" id=\"state\">Parking unavailable<");
+}
+
 static void every_element_is_closed(void **state)
 {
 	static const char *const names[] = { "main",  "section", "div",	    "table", "tr",
@@ -257,6 +296,7 @@ static void every_element_is_closed(void **state)
 					     "style", "body",	 "html",    "head",  "title",
 					     "ul",    "li",	 "strong" };
 	p.telemetry.relay.sink_reachable = false;
+	park_some();
 	const char *text = page();
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -295,5 +335,7 @@ int main(void)
 		   TEST(the_worst_trouble_is_the_badge), TEST(each_trouble_has_its_words),
 		   TEST(whatever_is_not_ready_is_in_trouble),
 		   TEST(a_line_of_librdkafka_carries_its_text), TEST(quantiles_have_their_names),
+		   TEST(what_is_parked_stands_there_only_then),
+		   TEST(a_table_that_cannot_be_written_is_in_trouble),
 		   TEST(every_element_is_closed), TEST(no_buffer_is_overrun));
 }

@@ -87,6 +87,51 @@ static void a_text_that_is_cut_within_a_character_is_still_json(void **state)
 	json_decref(root);
 }
 
+static int64_t parked_count(json_t *root, const char *name)
+{
+	return json_integer_value(json_object_get(json_object_get(root, "parked"), name));
+}
+
+static void what_is_parked_is_counted(void **state)
+{
+	park_some();
+	p.telemetry.relay.parking.trouble = "permission denied for table parked";
+	json_t *root = status();
+	json_t *parked = json_object_get(root, "parked");
+	json_t *codes = json_object_get(parked, "aggregates_by_code");
+
+	CHECK(json_is_true(json_object_get(parked, "on")));
+	CHECK_EQ(parked_count(root, "aggregates"), 3);
+	CHECK_EQ(parked_count(root, "events"), 17);
+	CHECK(json_real_value(json_object_get(parked, "oldest_seconds")) == 90.5);
+	CHECK_EQ(json_object_size(codes), 2);
+	CHECK_EQ(json_integer_value(json_object_get(codes, "NO_TOPIC")), 1);
+	CHECK_EQ(parked_count(root, "parked"), 21);
+	CHECK_EQ(parked_count(root, "delivered"), 2);
+	CHECK_EQ(parked_count(root, "attempts_failed"), 5);
+	CHECK_EQ(parked_count(root, "dead_letters"), 1);
+	CHECK_EQ(parked_count(root, "skipped"), 4);
+	CHECK_TEXT(json_string_value(json_object_get(parked, "trouble")),
+		   "permission denied for table parked");
+	json_decref(root);
+}
+
+static void without_a_stream_it_is_not_known_what_is_parked(void **state)
+{
+	park_some();
+	p.telemetry.relay.parking.known = false;
+	json_t *root = status();
+	json_t *parked = json_object_get(root, "parked");
+
+	CHECK(json_is_null(json_object_get(parked, "aggregates")));
+	CHECK(json_is_null(json_object_get(parked, "events")));
+	CHECK(json_is_null(json_object_get(parked, "oldest_seconds")));
+	CHECK_EQ(json_object_size(json_object_get(parked, "aggregates_by_code")), 0);
+	CHECK(json_is_null(json_object_get(parked, "trouble")));
+	CHECK_EQ(parked_count(root, "parked"), 21);
+	json_decref(root);
+}
+
 static void no_buffer_is_overrun(void **state)
 {
 	patient_bounded(wp_status_json);
@@ -97,5 +142,7 @@ int main(void)
 	return RUN(TEST(it_is_json_with_what_is_known), TEST(what_a_standby_does_not_know_is_null),
 		   TEST(lists_have_their_items),
 		   TEST(a_text_that_is_cut_within_a_character_is_still_json),
+		   TEST(what_is_parked_is_counted),
+		   TEST(without_a_stream_it_is_not_known_what_is_parked),
 		   TEST(no_buffer_is_overrun));
 }

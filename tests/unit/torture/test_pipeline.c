@@ -163,6 +163,37 @@ static void leaf(struct bench *b)
 	offer(b);
 }
 
+#define REISSUED(id_)                                                                             \
+	"[{\"name\": \"id\", \"type\": 2950, \"modifier\": -1, \"value\": " id_ "}, "             \
+	"{\"name\": \"aggregatetype\", \"type\": 25, \"modifier\": -1, \"value\": \"order-1\"}, " \
+	"{\"name\": \"aggregateid\", \"type\": 16500, \"modifier\": -1, \"value\": \"k\\n\"}, "   \
+	"{\"name\": \"type\", \"type\": 1043, \"modifier\": -1, \"value\": null}, "               \
+	"{\"name\": \"payload\", \"type\": 16501, \"modifier\": -1, \"value\": \"\\\\x0123\"}, "  \
+	"{\"name\": \"tenant\", \"type\": 25, \"modifier\": -1, \"value\": \"eu\"}]"
+
+static void reissue(struct bench *b, const char *row)
+{
+	const char *const values[] = { "s", "public.outbox", row, NULL, "parked", "1-2-3", "row" };
+
+	wire_insert(data(b), 4, values, 7);
+	offer(b);
+}
+
+static void reissue_all(struct bench *b)
+{
+	static const struct wire_column of_reissue[] = {
+		{ "slot", 25 },	  { "outbox", 25 },   { "row", 3802 }, { "content", 17 },
+		{ "reason", 25 }, { "position", 25 }, { "kind", 25 },
+	};
+
+	wire_relation(data(b), 4, "walpost", "reissue", of_reissue, 7);
+	offer(b);
+	reissue(b, REISSUED("\"7\""));
+	reissue(b, REISSUED("\"8\""));
+	if (b->poison == WP_POISON_DEAD_LETTER)
+		reissue(b, "[1]");
+}
+
 static void send_transactions(struct bench *b, enum wp_transfer transfer)
 {
 	begin(b, 0x100);
@@ -182,9 +213,10 @@ static void send_transactions(struct bench *b, enum wp_transfer transfer)
 			send_binary(b, route, i == 2 ? span_of(big, BIG) : span_of("\x01#", 2));
 	}
 	leaf(b);
+	reissue_all(b);
 	commit(b, 0x100);
-	CHECK_EQ(b->sink.count, b->poison == WP_POISON_DEAD_LETTER ? 5 : 4);
-	CHECK_EQ(wp_pipeline_counts(b->pipeline)->dead_letters, b->sink.count - 4);
+	CHECK_EQ(b->sink.count, b->poison == WP_POISON_DEAD_LETTER ? 8 : 6);
+	CHECK_EQ(wp_pipeline_counts(b->pipeline)->dead_letters, b->sink.count - 6);
 	/* The dead letter waited for memory to decode its payload. */
 	b->sink.lines.data[b->sink.lines.size] = '\0'; /* a buffer has room for it */
 	CHECK(strstr((const char *)b->sink.lines.data, "x0123") == NULL);
@@ -205,6 +237,7 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 	b.options.headers = "tenant:x-tenant, aggregateid:k";
 	b.options.headers_source = "here";
 	b.outboxes = only(&b.options, "public.ign*, other.*");
+	b.outboxes.slot = "s";
 	b.options.envelope = envelope;
 	wp_buffer_init(&b.sink.lines, 4 << 20);
 	enum wp_rc rc = wp_ledger_init(&b.ledger, 8, 16 << 20);
@@ -303,10 +336,10 @@ static enum wp_rc make_route(void)
 	enum wp_rc rc = wp_route_new("sales/(?<w>[a-z]+)-(\\d+)", "eu.${w}.$2", &route, NULL);
 	for (size_t i = 0; i < 4 && route != NULL; i++) {
 		struct wp_span topic;
-		enum wp_rc answer = wp_route_topic(route, wp_span_of(raws[i]), &topic, NULL);
+		enum wp_rc answer = wp_route_topic(route, wp_span_of(raws[i]), NULL, &topic, NULL);
 		if (answer == WP_NOMEM) {
 			(void)memory_is_back();
-			answer = wp_route_topic(route, wp_span_of(raws[i]), &topic, NULL);
+			answer = wp_route_topic(route, wp_span_of(raws[i]), NULL, &topic, NULL);
 		}
 		CHECK_EQ(answer, WP_OK);
 		CHECK_SPAN(topic, topics[i]);

@@ -7,11 +7,11 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.PreparedStatement;
+import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.UUID;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.errors.WakeupException;
@@ -19,66 +19,55 @@ import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
- * Books each order once, whatever comes twice: OrderConsumer position|id.
+ * Books each order once, however often it is delivered.
  *
  * <p>Settings are in the environment: BOOTSTRAP_SERVERS, TOPIC, GROUP, GROUP_INSTANCE (a name that this process keeps
- * when it is started again, so that it goes on at once), DATABASE_URL. Its tables are in consumer.sql.
+ * when it is started again, so that it goes on at once), DATABASE_URL. Its table is in consumer.sql, walpost.accept() in
+ * inbox.sql.
  */
 public final class OrderConsumer {
-    private static final String NEW_POSITION = """
-        INSERT INTO consumed_position (topic, partition, source, position) VALUES (?, ?, ?, ?)
-        ON CONFLICT (topic, partition, source) DO UPDATE SET position = EXCLUDED.position
-        WHERE consumed_position.position < EXCLUDED.position
-        """;
-    private static final String NEW_ID = "INSERT INTO consumed_event (id) VALUES (?) ON CONFLICT DO NOTHING";
+    private static final String ACCEPT = "SELECT walpost.accept(?, ?)";
     private static final String BOOK = "INSERT INTO booking (order_id, cents) VALUES (?, ?)";
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    private interface IsNew {
-        boolean test(Connection database, ConsumerRecord<String, String> message) throws SQLException;
-    }
-
-    /** False: this event, or a later one, was here before. */
-    private static boolean newByPosition(Connection database, ConsumerRecord<String, String> message)
-            throws SQLException {
-        return update(database, NEW_POSITION, message.topic(), message.partition(),
-            header(message, "walpost-source", ""), header(message, "walpost-position", null)) == 1;
-    }
-
-    /** False: this event was here before. */
-    private static boolean newById(Connection database, ConsumerRecord<String, String> message) throws SQLException {
-        return update(database, NEW_ID, UUID.fromString(header(message, "id", null))) == 1;
-    }
-
-    /** One transaction: that the event was consumed, and what it does. */
-    private static void handle(Connection database, ConsumerRecord<String, String> message, IsNew isNew)
+    /** One transaction: that the event is accepted, and what it does. */
+    private static void handle(Connection database, String consumer, ConsumerRecord<String, String> message)
             throws Exception {
         JsonNode event = JSON.readTree(message.value());
-        if (isNew.test(database, message)) {
-            update(database, BOOK, event.get("order").asText(), event.get("cents").asLong());
+        if (accept(database, consumer, header(message, "id"))) {
+            book(database, event.get("order").asText(), event.get("cents").asLong());
         }
         database.commit();
     }
 
-    private static int update(Connection database, String sql, Object... values) throws SQLException {
-        try (PreparedStatement statement = database.prepareStatement(sql)) {
-            for (int i = 0; i < values.length; i++) {
-                statement.setObject(i + 1, values[i]);
+    private static boolean accept(Connection database, String consumer, String id) throws SQLException {
+        try (PreparedStatement statement = database.prepareStatement(ACCEPT)) {
+            statement.setString(1, consumer);
+            statement.setString(2, id);
+            try (ResultSet answer = statement.executeQuery()) {
+                answer.next();
+                return answer.getBoolean(1);
             }
-            return statement.executeUpdate();
         }
     }
 
-    private static String header(ConsumerRecord<String, String> message, String name, String otherwise) {
+    private static void book(Connection database, String order, long cents) throws SQLException {
+        try (PreparedStatement statement = database.prepareStatement(BOOK)) {
+            statement.setString(1, order);
+            statement.setLong(2, cents);
+            statement.executeUpdate();
+        }
+    }
+
+    private static String header(ConsumerRecord<String, String> message, String name) {
         Header header = message.headers().lastHeader(name);
-        if (header == null && otherwise == null) {
+        if (header == null) {
             throw new IllegalArgumentException("a message without a header " + name);
         }
-        return header == null ? otherwise : new String(header.value(), UTF_8);
+        return new String(header.value(), UTF_8);
     }
 
     public static void main(String[] args) throws Exception {
-        IsNew isNew = args[0].equals("position") ? OrderConsumer::newByPosition : OrderConsumer::newById;
         Map<String, String> env = System.getenv();
         Map<String, Object> settings = Map.of(
             "bootstrap.servers", env.get("BOOTSTRAP_SERVERS"),
@@ -101,12 +90,12 @@ public final class OrderConsumer {
             consumer.subscribe(List.of(env.get("TOPIC")));
             while (true) {
                 for (ConsumerRecord<String, String> message : consumer.poll(Duration.ofSeconds(1))) {
-                    handle(database, message, isNew);
+                    handle(database, env.get("GROUP"), message);
                 }
                 consumer.commitSync();
             }
         } catch (WakeupException stopped) {
-            // SIGTERM. What was handled since offsets were last told comes again, and is dropped.
+            // SIGTERM. What was handled since offsets were last told comes again, and is not accepted.
         }
     }
 }

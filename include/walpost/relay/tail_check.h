@@ -9,8 +9,8 @@
  *
  * Owns: the highest position sent, and the topics that took events. Pure.
  */
-#ifndef WALPOST_SRC_RELAY_TAIL_CHECK_H
-#define WALPOST_SRC_RELAY_TAIL_CHECK_H
+#ifndef WALPOST_RELAY_TAIL_CHECK_H
+#define WALPOST_RELAY_TAIL_CHECK_H
 
 #include "walpost/wal/position.h"
 #include "walpost/sink/sink.h"

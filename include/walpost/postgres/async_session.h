@@ -1,0 +1,92 @@
+/*
+ * An ordinary SQL session beside the stream, for statements that nobody waits for: one at a time, each with a
+ * time limit, tried again with backoff until it succeeds. Its user holds what is to be done and says which
+ * statement is next; so nothing is lost with a connection.
+ *
+ * It connects when there is something to ask, to the very server of the stream. The connection is given
+ * back every ten seconds, for a server that shuts down "smart" waits for every client to leave; so
+ * nothing may depend on a session for longer (a user that needs one, for LISTEN say, wants it again).
+ *
+ * A commit counts as durable when the server has answered it: with synchronous_commit = off it is
+ * set to on. Where the relay may itself be among the synchronous standbys it is set to local, or a
+ * commit waits for us who wait for it.
+ *
+ * Owns: its connection and query. Borrows: loop, and the setup's pointers, until free. Calls back from
+ * the loop; `changed` also from within poke() when a connection cannot even begin. Single-threaded.
+ */
+#ifndef WALPOST_POSTGRES_ASYNC_SESSION_H
+#define WALPOST_POSTGRES_ASYNC_SESSION_H
+
+#include <ev.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+
+#include "walpost/postgres/options.h"
+#include "walpost/wal/source.h"
+
+#define WP_ASYNC_SESSION_PATIENCE_S \
+	10 /* statement_timeout; twice as much after each that it ended */
+
+/*
+ * What its user answers; none may free the session, answer(), failed() and ask() may close it. Those after `changed`
+ * may be NULL.
+ */
+struct wp_async_session_calls {
+	/* Is there a statement to send now? Asked with a connection and without. */
+	bool (*wants)(void *arg);
+	/* Connected, and wants() was true: wp_async_session_send(), once. Not WP_OK, with the error: again with backoff. */
+	enum wp_rc (*ask)(void *arg, struct wp_error *error);
+	/* Of the last sent; borrowed for the call. Not WP_OK, with the error: sent again with backoff. */
+	enum wp_rc (*answer)(void *arg, const PGresult *result, struct wp_error *error);
+	/* The last sent has failed: without an SQLSTATE its outcome is not known. True: what is wanted next is another
+	 * statement, to be asked at once, without backoff. */
+	bool (*failed)(void *arg, const struct wp_source_failure *failure);
+	/* wp_async_session_trouble() may say something new, or something was answered. */
+	void (*changed)(void *arg);
+	/* What a person can do about an SQLSTATE: half a sentence; NULL: nothing is known. */
+	const char *(*cure)(void *arg, const char *sqlstate);
+	/* The connection is gone: what was said to the server, LISTEN say, is forgotten. */
+	void (*disconnected)(void *arg);
+	/* Notifications came; with this the session watches for them, and for its end, while idle. */
+	void (*notified)(void *arg);
+};
+
+struct wp_async_session_setup {
+	const struct wp_postgres_options *options;
+	/* wp_stream_new()'s: the same server, and nothing is asked while it is not connected. NULL: any server. */
+	struct wp_source *stream;
+	const char *purpose; /* "parked events", say; for the log */
+	const struct wp_async_session_calls *calls;
+	void *arg;
+};
+
+struct wp_async_session;
+
+/* NULL: no memory. */
+struct wp_async_session *wp_async_session_new(struct ev_loop *loop,
+					      const struct wp_async_session_setup *setup);
+/* At once. NULL is fine. */
+void wp_async_session_free(struct wp_async_session *s);
+/* There may be something to ask: nothing happens while a statement is under way, or a wait for the next try. */
+void wp_async_session_poke(struct wp_async_session *s);
+/* The connection ends, a statement under way is never answered, backoff and trouble are forgotten. Goes on with poke(). */
+void wp_async_session_close(struct wp_async_session *s);
+struct wp_async_session_statement {
+	const char *sql;
+	const char *const *values; /* text; $1 is the first */
+	size_t count;
+	/* Of the user: what it is. Trouble with one is over when one of the same succeeds, or after a connection was lost
+	 * and made again, any. Above 0. */
+	int what;
+	int limit_s; /* how long the answer may take at least; 0: patience and a little */
+};
+/* From ask() only; copied. WP_IO, WP_NOMEM with the error. */
+enum wp_rc wp_async_session_send(struct wp_async_session *s,
+				 const struct wp_async_session_statement *statement,
+				 struct wp_error *error) WP_MUST_CHECK;
+/* NULL: not connected. For quoting and the server's version. */
+PGconn *wp_async_session_pg(const struct wp_async_session *s);
+/* Why nothing goes on; "": all does. Until the next call. */
+const struct wp_error *wp_async_session_trouble(const struct wp_async_session *s);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * `walpost backfill`: sends rows of the outboxes that lie before a slot's first position, while no
+ * relay streams, and then makes the slot that begins behind them. Here is what its files share: the
+ * command (cli/backfill.c), which rows they are (cli/backfill_rows.c), the producer
+ * (cli/backfill_send.c), and the slots (cli/backfill_slot.c).
+ *
+ * The rows are those of the snapshot with which a temporary slot begins. That slot goes with its
+ * session, so that whatever ends the command leaves nothing behind.
+ */
+#ifndef WALPOST_SRC_CLI_BACKFILL_H
+#define WALPOST_SRC_CLI_BACKFILL_H
+
+#include "walpost/base/display.h"
+#include "walpost/base/worker.h"
+#include "walpost/cli/diff.h"
+#include "walpost/cli/outbox.h"
+#include "walpost/outbox/dead_letter.h"
+#include "walpost/sink/sink.h"
+#include "walpost/wal/source.h"
+
+enum {
+	WP_BACKFILL_IN_FLIGHT = 4096, /* events, at most */
+	WP_BACKFILL_TOPICS_MAX = 16384,
+};
+
+struct wp_backfill_topic {
+	char name[WP_SINK_TOPIC_SIZE];
+	uint64_t rows;
+};
+
+struct wp_backfill_flight {
+	wp_ticket ticket; /* 0: reported */
+	size_t size;
+	uint64_t row; /* of all that are read, in their order */
+	bool is_letter;
+	char id[WP_EXCERPT_SIZE];
+};
+
+/* The producer, and what is on its way. */
+struct wp_backfill_sink {
+	struct wp_worker *worker; /* owned */
+	struct wp_sink *sink;	  /* owned */
+	struct wp_backfill_flight flights[WP_BACKFILL_IN_FLIGHT];
+	struct wp_dead_letter letter;
+	wp_ticket last;
+	size_t in_flight;
+	size_t in_flight_size;
+	int64_t began_ms;
+	int64_t stuck_ms; /* since when nothing can be sent; 0: it can */
+	int64_t ask_ms;	  /* when to ask next whether a relay uses the slot; 0: not yet */
+	uint8_t *done;	  /* owned: a bit for each row, whether it is confirmed */
+	/*
+	 * Kafka refuses a batch, and names no event of it. So all that is not confirmed is sent once
+	 * more, one after the other, until one is refused alone.
+	 */
+	bool refused;	   /* one of several: reading ends, and begins anew */
+	bool alone;	   /* one after the other */
+	int64_t broken_ms; /* since when; 0: it is not */
+	uint64_t confirmed;
+	uint64_t dead_letters;
+};
+
+struct wp_backfill {
+	struct wp_diff diff;		     /* its configuration, console and reading */
+	struct wp_postgres_options postgres; /* with the slot that is meant */
+	int64_t rate;			     /* events a second; 0: no limit */
+	int64_t timeout_ms;
+	bool missing;
+	bool dry_run;
+	bool force;
+
+	struct wp_session session;     /* for questions */
+	struct wp_session replication; /* has the temporary slot */
+	char run_id[37];	       /* as each run of the relay has one */
+	char temporary[64];
+	char lsn[WP_LSN_TEXT_SIZE]; /* where it, and what streams later, begins */
+	char snapshot[WP_SNAPSHOT_NAME_SIZE];
+	bool slot_exists;
+	bool has_checkpoint;		 /* there is a table walpost.slot_checkpoint */
+	char slot_lsn[WP_LSN_TEXT_SIZE]; /* that it had confirmed; "": nothing, or there is none */
+	struct wp_source_facts facts;	 /* timelines and the end of the log; no more */
+	struct wp_topic_list delivered_to; /* topics that took events, as the checkpoint has them */
+	PGresult *parked; /* owned: outbox and key of each aggregate; NULL: nothing is parked */
+
+	const struct wp_matching_counts *counts; /* with --missing */
+	size_t expected;			 /* rows seen of those that were compared */
+	struct wp_backfill_topic topics[WP_BACKFILL_TOPICS_MAX];
+	size_t topic_count;
+	size_t topic;	    /* that was counted last */
+	uint64_t row;	    /* that is read now */
+	uint64_t rows_read; /* in all */
+	uint64_t rows;	    /* to be sent */
+	uint64_t unmade;    /* of them, those for the dead-letter topic */
+	struct wp_backfill_sink kafka;
+};
+
+/* -- slots: WP_CONFIG, WP_DATA, WP_IO with the error -- */
+
+/* A relay streams, or the slot is healthy: refused. */
+enum wp_rc wp_backfill_judge_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/* Nobody has used, moved, created or dropped the slot since. */
+enum wp_rc wp_backfill_judge_unused(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_backfill_begin_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/*
+ * What is sent from now on has the epoch of the configuration: the checkpoint says so, and a relay
+ * refuses a lower one.
+ */
+void wp_backfill_note_epoch(struct wp_backfill *b);
+/* Everything is confirmed: the real one. */
+enum wp_rc wp_backfill_make_slot(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+
+/* -- rows: likewise -- */
+
+enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/* Counts what is to be sent, and refuses what would stop it on the way. */
+enum wp_rc wp_backfill_count(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_backfill_send(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+
+/* -- the producer: likewise -- */
+
+enum wp_rc wp_backfill_open_sink(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+void wp_backfill_close_sink(struct wp_backfill *b);
+/* Whether the topics hold later events than the database has. */
+enum wp_rc wp_backfill_judge_tail(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/* Room to note which of the rows are confirmed. WP_NOMEM. */
+enum wp_rc wp_backfill_begin_sending(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+bool wp_backfill_is_confirmed(const struct wp_backfill *b, uint64_t row);
+/*
+ * The record of b->row, or its dead letter. WP_DATA with the error: it can never be delivered; or
+ * kafka.refused is set: one of those in flight cannot.
+ */
+enum wp_rc wp_backfill_send_record(struct wp_backfill *b, const struct wp_record *record,
+				   struct wp_span id, bool is_letter,
+				   struct wp_error *error) WP_MUST_CHECK;
+/* After kafka.refused: nothing is in flight, and what is read now goes one after the other. */
+enum wp_rc wp_backfill_isolate(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+/* The guilty one was found, and Kafka's refusal has broken the producer: a new one. */
+void wp_backfill_renew(struct wp_backfill *b);
+/* Its dead letter is confirmed: as before. */
+void wp_backfill_end_isolation(struct wp_backfill *b);
+/* Until each is confirmed. */
+enum wp_rc wp_backfill_flush(struct wp_backfill *b, struct wp_error *error) WP_MUST_CHECK;
+
+#endif

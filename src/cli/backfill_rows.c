@@ -1,0 +1,235 @@
+#include "backfill.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/base/clock.h"
+#include "walpost/cli/cli.h"
+
+enum { BAR_WIDTH = 30 };
+
+/* -- what is parked ------------------------------------------------------------------------- */
+
+enum wp_rc wp_backfill_find_parked(struct wp_backfill *b, struct wp_error *error)
+{
+	struct wp_statement statement;
+	PGresult *exists;
+
+	enum wp_rc rc = wp_session_query(
+		&b->session,
+		"SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+		"ON n.oid = c.relnamespace WHERE n.nspname = 'walpost' AND c.relname = 'parked')",
+		&exists, error);
+	if (rc != WP_OK)
+		return rc;
+	bool has_table = *PQgetvalue(exists, 0, 0) == 't';
+	PQclear(exists);
+	if (!has_table)
+		return WP_OK;
+	wp_statement_begin(&statement, &b->session);
+	wp_sql_add(&statement.sql,
+		   "SELECT outbox, key, count(*) FROM walpost.parked WHERE slot = %L GROUP BY 1, 2",
+		   b->postgres.slot);
+	rc = wp_statement_ask(&statement, &b->parked, error);
+	if (rc == WP_OK && PQntuples(b->parked) > 0)
+		b->diff.reading.parked = b->postgres.slot;
+	return rc;
+}
+
+static bool is_parked(const struct wp_backfill *b, const struct wp_event *event)
+{
+	for (int row = 0; b->parked != NULL && row < PQntuples(b->parked); row++) {
+		if (wp_span_is(wp_span_of(event->table), PQgetvalue(b->parked, row, 0)) &&
+		    !PQgetisnull(b->parked, row, 1) && !wp_span_is_null(event->key) &&
+		    wp_span_is(event->key, PQgetvalue(b->parked, row, 1)))
+			return true;
+	}
+	return false;
+}
+
+/* -- reading them --------------------------------------------------------------------------- */
+
+/* Those of which no record can be made were not compared. */
+static bool is_chosen(struct wp_backfill *b, enum wp_rc made)
+{
+	struct wp_matching_row row;
+
+	if (!b->missing || made != WP_OK)
+		return true;
+	wp_matching_row(b->diff.matching, b->expected++, &row);
+	return row.verdict == WP_VERDICT_MISSING;
+}
+
+static enum wp_rc read_rows(struct wp_backfill *b, wp_diff_take take, struct wp_error *error)
+{
+	struct wp_diff_reading *reading = &b->diff.reading;
+	wp_lsn lsn;
+
+	enum wp_rc rc = wp_lsn_parse(wp_span_of(b->lsn), &lsn);
+	if (rc != WP_OK)
+		return wp_error_set(error, rc, "unexpected LSN %s of the temporary slot", b->lsn);
+	reading->take = take;
+	reading->arg = b;
+	reading->position = (struct wp_position){
+		.epoch = b->diff.config.relay.epoch,
+		.timeline = b->facts.timelines.current,
+		.commit_lsn = lsn - 1,
+	};
+	b->expected = 0;
+	b->row = 0; /* the first is 1 */
+	return wp_diff_read_rows(&b->diff, error);
+}
+
+static enum wp_rc refuse(const struct wp_backfill *b, const struct wp_event *event,
+			 const struct wp_error *reason, struct wp_error *error)
+{
+	struct wp_excerpt id;
+	const char *text = wp_excerpt(&id, event->id);
+
+	(void)b;
+	return wp_error_set(error, WP_DATA,
+			    "the row of table %s with id %s can never be delivered: %s. Correct or "
+			    "delete it, or leave it out with --where",
+			    event->table, text != NULL ? text : "NULL", reason->text);
+}
+
+static bool has_dead_letters(const struct wp_backfill *b)
+{
+	return b->diff.config.relay.poison == WP_POISON_DEAD_LETTER;
+}
+
+static enum wp_rc count_topic(struct wp_backfill *b, struct wp_span name, struct wp_error *error)
+{
+	size_t i = b->topic; /* rows of one topic mostly follow one another */
+
+	if (i >= b->topic_count || !wp_span_is(name, b->topics[i].name))
+		for (i = 0; i < b->topic_count && !wp_span_is(name, b->topics[i].name);)
+			i++;
+	if (i == WP_BACKFILL_TOPICS_MAX)
+		return wp_error_set(
+			error, WP_FULL,
+			"the rows go to more than %d topics: send fewer at a time, with "
+			"--outbox or --where",
+			WP_BACKFILL_TOPICS_MAX);
+	if (i == b->topic_count) {
+		(void)snprintf(b->topics[i].name, sizeof(b->topics[i].name), "%.*s", (int)name.size,
+			       (const char *)name.data);
+		b->topic_count++;
+	}
+	b->topics[i].rows++;
+	b->topic = i;
+	return WP_OK;
+}
+
+static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_record *record,
+			    enum wp_rc made, const struct wp_error *reason, struct wp_error *error)
+{
+	struct wp_backfill *b = arg;
+	struct wp_excerpt key;
+
+	b->rows_read++;
+	if (!is_chosen(b, made))
+		return WP_OK;
+	if (is_parked(b, event))
+		return wp_error_set(
+			error, WP_DATA,
+			"an event with key %s is parked, and a later one of that key is to be "
+			"sent: "
+			"it would overtake it. Discard what is parked of it with walpost parked "
+			"skip --key; its rows are then sent in their order",
+			wp_excerpt(&key, event->key));
+	b->rows++;
+	if (made == WP_OK)
+		return count_topic(b, record->topic, error);
+	b->unmade++;
+	return has_dead_letters(b) ? WP_OK : refuse(b, event, reason, error);
+}
+
+enum wp_rc wp_backfill_count(struct wp_backfill *b, struct wp_error *error)
+{
+	enum wp_rc rc = read_rows(b, count_row, error);
+	wp_cli_say_progress("%s", "");
+	return rc;
+}
+
+/* -- sending them ---------------------------------------------------------------------------- */
+
+static enum wp_rc send_letter(struct wp_backfill *b, const struct wp_event *event,
+			      const struct wp_record *record, const struct wp_error *reason,
+			      struct wp_error *error)
+{
+	const unsigned least = wp_dead_letter_least(false);
+	enum wp_rc rc = WP_DATA;
+	struct wp_record letter;
+	struct wp_error said = *reason;
+
+	for (unsigned i = WP_LETTER_WHOLE; i <= least && rc == WP_DATA && !b->kafka.refused; i++) {
+		if (b->kafka.alone)
+			wp_backfill_renew(b);
+		wp_dead_letter_record(&b->kafka.letter, record,
+				      b->diff.config.relay.dead_letter_topic,
+				      b->diff.outboxes.items[b->diff.reading.outbox].column_payload,
+				      reason, (enum wp_letter)i, NULL, &letter);
+		rc = wp_backfill_send_record(b, &letter, event->id, true, &said);
+	}
+	if (rc == WP_DATA && !b->kafka.refused)
+		return refuse(b, event, &said, error);
+	if (rc != WP_OK)
+		return wp_error_set(error, rc, "%s", said.text);
+	wp_backfill_end_isolation(b);
+	return rc;
+}
+
+static void say_progress(const struct wp_backfill *b)
+{
+	static const char full[] = "##############################";
+	uint64_t done = b->kafka.confirmed;
+	int width = b->rows > 0 ? (int)(done * BAR_WIDTH / b->rows) : BAR_WIDTH;
+	double seconds = (double)(wp_clock_us() / 1000 - b->kafka.began_ms + 1) / 1000.;
+
+	wp_cli_say_progress("[%-*.*s] %" PRIu64 " of %" PRIu64 " rows, %.0f a second", BAR_WIDTH,
+			    width < BAR_WIDTH ? width : BAR_WIDTH, full, done, b->rows,
+			    (double)done / seconds);
+}
+
+static enum wp_rc send_row(void *arg, const struct wp_event *event, struct wp_record *record,
+			   enum wp_rc made, const struct wp_error *reason, struct wp_error *error)
+{
+	struct wp_backfill *b = arg;
+	struct wp_error said = *reason;
+	enum wp_rc rc = made;
+
+	b->row++;
+	if (!is_chosen(b, made) || wp_backfill_is_confirmed(b, b->row))
+		return WP_OK;
+	if (rc == WP_OK)
+		rc = wp_backfill_send_record(b, record, event->id, false, &said);
+	if (b->kafka.last % 100 == 0)
+		say_progress(b);
+	if (rc == WP_OK)
+		return rc;
+	if (rc != WP_DATA || b->kafka.refused)
+		return wp_error_set(error, rc, "%s", said.text);
+	return has_dead_letters(b) ? send_letter(b, event, record, &said, error)
+				   : refuse(b, event, &said, error);
+}
+
+enum wp_rc wp_backfill_send(struct wp_backfill *b, struct wp_error *error)
+{
+	enum wp_rc rc = wp_backfill_begin_sending(b, error);
+
+	if (rc != WP_OK)
+		return rc;
+	do { /* ends: each time at least one dead letter is confirmed */
+		rc = read_rows(b, send_row, error);
+		if (rc == WP_OK)
+			rc = wp_backfill_flush(b, error);
+		if (!b->kafka.refused)
+			break;
+		rc = wp_backfill_isolate(b, error);
+	} while (rc == WP_OK);
+	wp_cli_say_progress("%s", "");
+	return rc;
+}

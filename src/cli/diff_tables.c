@@ -1,0 +1,189 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "walpost/cli/diff.h"
+#include "walpost/outbox/outboxes.h"
+#include "walpost/outbox/names.h"
+#include "walpost/postgres/preflight.h"
+
+/* -- which they are ------------------------------------------------------------------------ */
+
+static enum wp_rc ask(struct wp_session *s, const struct wp_requirements *wanted, PGresult **ret,
+		      struct wp_error *error)
+{
+	struct wp_statement statement;
+
+	wp_statement_begin(&statement, s);
+	wp_tables_sql(&statement.sql, wanted);
+	return wp_statement_ask(&statement, ret, error);
+}
+
+/* One that fits a pattern may be that of another outbox, or be ignored. */
+static bool is_of(const struct wp_outbox_set *all, const struct wp_outbox_options *outbox,
+		  const struct wp_table_name *table)
+{
+	const struct wp_span schema = wp_span_of(table->schema), name = wp_span_of(table->name);
+	struct wp_rows rows = wp_outbox_set_rows(all, schema, name);
+
+	if (rows.kind == WP_ROWS_UNKNOWN)
+		rows = wp_outbox_set_rows_of_partition(all, schema, name, NULL);
+	return rows.kind == WP_ROWS_EVENTS && strcmp(rows.outbox->options->name, outbox->name) == 0;
+}
+
+static char *name_of(const struct wp_outbox_options *outbox, const struct wp_table_name *table)
+{
+	char name[WP_TABLE_NAME_TEXT_SIZE];
+
+	return strdup(wp_table_is_pattern(outbox->table)
+			      ? wp_table_name_text(table, name, sizeof(name))
+			      : outbox->table);
+}
+
+/* The outbox that wanted that table: those of messages want none. */
+static size_t outbox_of(const struct wp_diff *d, size_t wanted)
+{
+	size_t left = wanted + 1;
+	size_t i = 0;
+
+	for (; i < d->outboxes.count; i++) {
+		left -= d->outboxes.items[i].table[0] != '\0' ? 1 : 0;
+		if (left == 0)
+			break;
+	}
+	return i;
+}
+
+static enum wp_rc add(struct wp_diff *d, const PGresult *found, int row,
+		      const struct wp_outbox_set *all, struct wp_error *error)
+{
+	struct wp_diff_table table = {
+		.wanted = strtoul(PQgetvalue(found, row, WP_TABLES_WANTED), NULL, 10),
+	};
+
+	table.outbox = outbox_of(d, table.wanted);
+	const struct wp_outbox_options *o = &d->outboxes.items[table.outbox];
+	(void)snprintf(table.table.schema, sizeof(table.table.schema), "%s",
+		       PQgetvalue(found, row, WP_TABLES_SCHEMA));
+	(void)snprintf(table.table.name, sizeof(table.table.name), "%s",
+		       PQgetvalue(found, row, WP_TABLES_NAME));
+	if (wp_table_is_pattern(o->table) && !is_of(all, o, &table.table))
+		return WP_OK;
+	table.name = name_of(o, &table.table);
+	if (table.name == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for the names of tables");
+	d->tables[d->table_count++] = table;
+	return WP_OK;
+}
+
+static enum wp_rc add_all(struct wp_diff *d, const PGresult *found, const struct wp_outbox_set *all,
+			  struct wp_error *error)
+{
+	const int count = PQntuples(found);
+	enum wp_rc rc = WP_OK;
+
+	if (count > WP_DIFF_TABLES_MAX)
+		return wp_error_set(error, WP_FULL,
+				    "%d tables fit outbox.table, more than can be read in one run "
+				    "(%d): choose fewer with a narrower pattern",
+				    count, WP_DIFF_TABLES_MAX);
+	d->tables = calloc((size_t)count + 1, sizeof(*d->tables));
+	if (d->tables == NULL)
+		return wp_error_set(error, WP_NOMEM, "out of memory for %d tables", count);
+	for (int row = 0; row < count && rc == WP_OK; row++)
+		rc = add(d, found, row, all, error);
+	return rc;
+}
+
+enum wp_rc wp_diff_find_tables(struct wp_diff *d, struct wp_session *s,
+			       const struct wp_requirements *wanted,
+			       const struct wp_outbox_set *all, struct wp_error *error)
+{
+	PGresult *found;
+
+	wp_diff_forget_tables(d);
+	enum wp_rc rc = ask(s, wanted, &found, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = add_all(d, found, all, error);
+	PQclear(found);
+	return rc;
+}
+
+void wp_diff_forget_tables(struct wp_diff *d)
+{
+	for (size_t i = 0; i < d->table_count; i++)
+		free(d->tables[i].name);
+	free(d->tables);
+	d->tables = NULL;
+	d->table_count = 0;
+}
+
+bool wp_diff_lists(const struct wp_diff *d, const struct wp_diff_table *table)
+{
+	return table->rows > 0 || !wp_table_is_pattern(d->outboxes.items[table->outbox].table);
+}
+
+/* -- their order -------------------------------------------------------------------------- */
+
+/* The identity of a primary key counts up; else the columns that may say the order. */
+static const char order_sql[] =
+	"SELECT a.attname, a.attidentity <> '' OR pg_catalog.pg_get_serial_sequence(%L, a.attname) "
+	"IS NOT NULL AND (SELECT count(*) = 1 FROM pg_catalog.pg_index i WHERE i.indrelid = "
+	"a.attrelid AND i.indisprimary AND a.attnum = ANY (i.indkey::int2[])), "
+	"EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = a.attrelid AND "
+	"i.indisprimary "
+	"AND i.indkey[0] = a.attnum) FROM pg_catalog.pg_attribute a WHERE a.attrelid = "
+	"%L::regclass "
+	"AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid IN ('int2'::regtype, "
+	"'int4'::regtype, 'int8'::regtype, 'timestamp'::regtype, 'timestamptz'::regtype) "
+	"ORDER BY a.attnum";
+
+static enum wp_rc judge_order(struct wp_diff_table *table, const PGresult *columns,
+			      const char *wanted, struct wp_error *error)
+{
+	char names[300] = "";
+	size_t used = 0;
+
+	for (int row = 0; row < PQntuples(columns); row++) {
+		const char *name = PQgetvalue(columns, row, 0);
+		bool counts_up =
+			*PQgetvalue(columns, row, 1) == 't' && *PQgetvalue(columns, row, 2) == 't';
+		if (wanted[0] != '\0' ? strcmp(name, wanted) == 0 : counts_up) {
+			(void)snprintf(table->order, sizeof(table->order), "%s", name);
+			return WP_OK;
+		}
+		int written = snprintf(names + used, sizeof(names) - used, "%s%s",
+				       used > 0 ? ", " : "", name);
+		used += written > 0 && (size_t)written < sizeof(names) - used ? (size_t)written : 0;
+		names[used] = '\0';
+	}
+	return wp_error_set(error, WP_CONFIG,
+			    "table %s: %s%s%s; name the column that gives the order in which its "
+			    "rows were committed with --order-by. Candidates: %s",
+			    table->name,
+			    wanted[0] != '\0' ? "column " : "nothing says the order of its rows",
+			    wanted, wanted[0] != '\0' ? " is neither a number nor a time" : "",
+			    names[0] != '\0' ? names : "none");
+}
+
+enum wp_rc wp_diff_choose_order(struct wp_diff *d, struct wp_session *s,
+				struct wp_diff_table *table, struct wp_error *error)
+{
+	const char *wanted = d->reading.order_by != NULL
+				     ? d->reading.order_by
+				     : d->outboxes.items[table->outbox].column_timestamp;
+	char name[WP_TABLE_NAME_TEXT_SIZE];
+	struct wp_statement statement;
+	PGresult *columns;
+
+	wp_statement_begin(&statement, s);
+	(void)wp_table_name_text(&table->table, name, sizeof(name));
+	wp_sql_add(&statement.sql, order_sql, name, name);
+	enum wp_rc rc = wp_statement_ask(&statement, &columns, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = judge_order(table, columns, wanted, error);
+	PQclear(columns);
+	return rc;
+}

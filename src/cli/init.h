@@ -1,0 +1,46 @@
+/*
+ * `walpost init`: what its files share. The command (init.c) creates what is missing; a role's
+ * right to replicate, which not every administrator can give, is init_replication.c; the same as a
+ * script is init_script.c.
+ */
+#ifndef WALPOST_SRC_CLI_INIT_H
+#define WALPOST_SRC_CLI_INIT_H
+
+#include "walpost/cli/session.h"
+#include "walpost/config/config.h"
+#include "walpost/postgres/preflight.h"
+#include "walpost/postgres/sql.h"
+#include "walpost/run/requirements.h"
+
+struct init {
+	struct wp_config config;
+	struct wp_requirements_outboxes outboxes;
+	const char *role; /* NULL: grants are not asked for */
+	struct wp_console console;
+	struct wp_session session;
+	struct wp_preflight found;
+	/* Which the preflight does not ask for: */
+	bool skip_exists;     /* walpost.skip */
+	bool retried_exists;  /* walpost.dead_letters_retried and walpost.replay */
+	bool parked_exists;   /* all tables of sql/parked.sql */
+	bool schedule_exists; /* all of sql/schedule.sql */
+	bool cleanup_exists;  /* likewise of sql/cleanup.sql */
+	/* Of what others must do, and was said: */
+	bool lacks_replication; /* the role could not be given it */
+	bool lacks_slot;	/* we may not create it */
+};
+
+/* The exit code of `init --print-sql`. */
+int wp_init_print_script(const struct init *i);
+
+/*
+ * Lets the role read slots, in the way of the server's provider. Where we may not, that is said
+ * with the cure, and all else goes on. WP_IO with the error: the server refused otherwise.
+ */
+enum wp_rc wp_init_replication(struct init *i, struct wp_error *error) WP_MUST_CHECK;
+/* True: the slot could not be created for want of that right, which is said with the cure. */
+bool wp_init_may_not_create_slot(struct init *i, const struct wp_error *why);
+/* For the script: `role` gets it if the one who runs the script may give it. */
+void wp_init_add_replication(struct wp_sql *sql, const char *role);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * `walpost replay`: what its files share. replay.c is the commands; replay_job.c the row of
+ * walpost.replay, which says what is sent and how far it is; replay_send.c sends the pages; replay_topic.c
+ * judges another topic.
+ *
+ * Options are kept in the row, SQL is not: it is made of them anew by who continues a job, so that
+ * nobody executes what another wrote. But for --where, which must be given again, the same.
+ */
+#ifndef WALPOST_SRC_CLI_REPLAY_H
+#define WALPOST_SRC_CLI_REPLAY_H
+
+#include <jansson.h>
+
+#include "reissue_slot.h"
+#include "walpost/config/config.h"
+#include "walpost/outbox/names.h"
+
+enum { WP_REPLAY_KEYS_MAX = 34 }; /* columns of an index, and two */
+
+/* What is chosen, as it was given; NULL: not. */
+struct wp_replay_choice {
+	const char *outbox;
+	const char *since;
+	const char *until;
+	const char *time_column;
+	const char *order_by;
+	const char *ids;
+	const char *keys;
+	const char *types;
+	const char *where;
+	const char *to_topic;
+	bool by_commit_time;
+};
+
+struct wp_replay {
+	struct wp_config config;
+	struct wp_postgres_options postgres; /* with the slot that is meant */
+	struct wp_replay_choice choice;
+	const char *slot_text;
+	const char *rate_text;
+	const char *job_text;
+	int64_t rate; /* rows a second; 0: no bound */
+	bool dry_run;
+	bool json;
+	struct wp_console console;
+	struct wp_session session;
+	struct wp_reissue_slot slot;
+
+	const struct wp_outbox_options *outbox;
+	struct wp_outbox_options
+		named; /* of one of a pattern's tables, as if it had been configured */
+	struct wp_table_name table;
+	/* The order: SQL of each key; a column's name quoted, or an expression. */
+	char *keys[WP_REPLAY_KEYS_MAX]; /* owned */
+	size_t key_count;
+
+	/* The job. */
+	int64_t job;  /* 0: none yet */
+	json_t *said; /* owned: the choice, as the row has it */
+	int64_t total;
+	int64_t sent;
+	char *last;  /* owned: text[] of the keys sent last; "": none */
+	char *until; /* owned: likewise of the last that is to be sent */
+};
+
+/* -- replay_job.c -------------------------------------------------------------------------- */
+
+/* The outbox, and the order of its rows. WP_CONFIG with the error: it has no unique key, say. */
+enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+/* "FROM table o WHERE ...": the rows that are chosen. */
+void wp_replay_chosen_sql(struct wp_sql *sql, const struct wp_replay *r);
+/* The keys, with `between` between two. */
+void wp_replay_keys_sql(struct wp_sql *sql, const struct wp_replay *r, const char *between);
+/* How many, up to which. */
+enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_replay_create_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+/* Reads the row of r->job and takes its choice. WP_CONFIG with the error: it is over. */
+enum wp_rc wp_replay_load_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+enum wp_rc wp_replay_cancel_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+int wp_replay_list_jobs(struct wp_replay *r);
+
+/* -- replay_topic.c ------------------------------------------------------------------------- */
+
+/* Can events be sent to choice.to_topic, if there is one? Asks database and Kafka. WP_CONFIG with the error: they
+ * cannot; WP_IO: nobody answers. */
+enum wp_rc wp_replay_check_topic(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+
+/* -- replay_send.c -------------------------------------------------------------------------- */
+
+/* Page by page to the end, and until all is confirmed. WP_IO with the error: interrupted, say; the
+ * job can be continued. */
+enum wp_rc wp_replay_send(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+
+#endif

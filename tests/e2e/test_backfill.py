@@ -1,0 +1,203 @@
+"""walpost backfill: what lies before a slot's first position is sent, and the slot begins behind it."""
+
+import json
+import os
+
+import confluent_kafka
+import pytest
+
+from lib import backfill
+from lib.sql_scripts import run_script
+from lib.waiting import wait_until
+
+FULL = os.environ.get("WALPOST_BACKFILL") == "full"
+ROWS, KILLS, RATE = (50_000, 10, 500) if FULL else (1_500, 3, 50)
+
+
+@pytest.fixture
+def lost(stage):
+    return backfill.lose_slot_under_load(stage, ROWS)
+
+
+@pytest.mark.on("all")
+@pytest.mark.timeout(600)
+def test_a_slot_dropped_in_the_middle_of_load_loses_nothing(lost):
+    before = backfill.sent(lost)
+    said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert f"slot {lost.slot}: created" in said
+    lost.insert_many(100, "later")
+    relay = lost.relay()
+    lost.wait_all_confirmed(60, relay)
+    sent = backfill.sent(lost)
+    assert len(sent) == len(set(sent)) and set(before) < set(sent)
+    assert set(sent) == set(backfill.ids(lost))
+    backfill.check_order(lost)
+    if int(lost.postgres.version) >= 17:
+        assert lost.sql("SELECT failover FROM pg_replication_slots WHERE slot_name = %s", (lost.slot,)) == [(True,)]
+
+
+@pytest.mark.timeout(600)
+def test_killed_at_any_point_it_leaves_no_slot_and_begins_again(lost):
+    for kill in range(KILLS):
+        process = backfill.start(lost, "--missing", "--order-by", "n", "--rate", str(RATE))
+        enough = len(backfill.sent(lost)) + kill * (ROWS * 2 // 3) // KILLS ** 2
+        wait_until(lambda: len(backfill.sent(lost)) > enough or process.poll() is not None, 60, "some are sent")
+        assert process.poll() is None
+        process.kill()
+        process.communicate()
+        wait_until(lambda: backfill.slots(lost) == [], 20, "the temporary slot goes with its session")
+    backfill.done(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert set(backfill.sent(lost)) == set(backfill.ids(lost))
+    backfill.check_order(lost)
+    assert backfill.slots(lost) == [lost.slot]
+
+
+def test_a_dry_run_sends_nothing_and_leaves_no_slot(lost):
+    before = backfill.sent(lost)
+    said = json.loads(backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run", "--json")))
+    assert (said["rows"], said["sent"]) == (len(backfill.ids(lost)) - len(before), 0)
+    assert said["topics"] == {lost.topic(): said["rows"]}
+    assert sorted(backfill.sent(lost)) == sorted(before) and backfill.slots(lost) == []
+
+
+def test_the_rows_of_a_condition_are_sent_whether_they_are_in_kafka_or_not(lost):
+    before = backfill.sent(lost)
+    backfill.done(backfill.run(lost, "--where", "n <= 10 -- the first", "--order-by", "n", "--rate", "1000"))
+    assert sorted(backfill.sent(lost)) == sorted(before + backfill.ids(lost, "n <= 10"))
+
+
+def test_an_order_that_nothing_says_is_asked_for(lost):
+    why = backfill.refused(backfill.run(lost, "--missing"))
+    assert "--order-by. Candidates: n" in why
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "payload"))
+    assert "column payload is neither a number nor a time" in why
+    assert backfill.slots(lost) == []
+
+
+def test_beside_a_relay_nothing_is_sent(stage):
+    stage.create_topic()
+    backfill.number_rows(stage)
+    stage.insert("1")
+    relay = stage.relay()
+    stage.wait_all_confirmed(20, relay)
+    why = backfill.refused(backfill.run(stage, "--force", "--order-by", "n"))
+    assert "is in use by process" in why and "walpost replay" in why
+    assert len(backfill.sent(stage)) == 1
+
+
+def test_a_healthy_slot_is_replaced_by_force_only(stage):
+    stage.create_topic()
+    backfill.number_rows(stage)
+    stage.insert("1")
+    why = backfill.refused(backfill.run(stage, "--missing", "--order-by", "n"))
+    assert "can be read: start walpost run" in why and "--force" in why
+    backfill.done(backfill.run(stage, "--missing", "--order-by", "n", "--force"))
+    assert backfill.sent(stage) == backfill.ids(stage)
+    stage.insert("2")
+    stage.wait_all_confirmed(20, stage.relay())
+    assert sorted(backfill.sent(stage)) == sorted(backfill.ids(stage))
+
+
+def test_a_transaction_that_blocks_the_slot_is_named(lost):
+    connection = lost.connect()
+    connection.execute("BEGIN")
+    connection.execute("SELECT pg_current_xact_id()")
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", "--timeout", "2"))
+    assert f"process {connection.info.backend_pid}," in why and "raise --timeout" in why
+    assert backfill.slots(lost) == []
+    connection.execute("ROLLBACK")
+
+
+def test_a_row_that_can_never_be_delivered_is_named_before_anything_is_sent(lost):
+    before = backfill.sent(lost)
+    lost.sql(f"UPDATE {lost.table} SET aggregatetype = 'no topic!' WHERE n = {ROWS}")
+    (bad,) = backfill.ids(lost, f"n = {ROWS}")
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert bad in why and "can never be delivered" in why
+    assert sorted(backfill.sent(lost)) == sorted(before) and backfill.slots(lost) == []
+
+
+def test_rows_that_are_parked_are_left_to_the_relay(lost):
+    made = run_script(lost, "parked.sql", options=["-v", "ON_ERROR_STOP=1"])
+    assert made.returncode == 0, made.stderr
+    lost.insert("parked")
+    lost.insert("other")
+    (parked,) = backfill.ids(lost, "aggregateid = 'parked'")
+    lost.sql(f"""INSERT INTO walpost.parked (slot, "position", outbox, key, id, settings, committed_at, code, reason,
+        first_reason) SELECT %s, '0000-00000001-0000000000000001-00000000', 'public.outbox', aggregateid, id::text, '',
+        now(), 'X', 'x', 'x' FROM {lost.table} WHERE aggregateid = 'parked'""", (lost.slot,))
+    said = backfill.done(backfill.run(lost, "--missing", "--order-by", "n", "--dry-run"))
+    assert "parked events of slot" in said
+    lost.insert("parked")
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert "an event with key parked is parked" in why and "walpost parked skip --key" in why
+    assert backfill.slots(lost) == []
+    lost.sql(f"DELETE FROM {lost.table} WHERE aggregateid = 'parked' AND id::text <> %s", (parked,))
+    backfill.done(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert set(backfill.sent(lost)) == set(backfill.ids(lost)) - {parked}
+
+
+def test_a_database_that_is_behind_its_topics_is_refused_until_an_epoch_is_given(lost):
+    """As a restored one is: its log ends before an event that a topic holds."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": lost.kafka.address})
+    producer.produce(lost.topic(), b"{}", b"k", headers=[
+        ("id", b"later"), ("walpost-position", b"0000-00000001-0FFFFFFF00000000-00000000")])
+    assert producer.flush(20) == 0
+    why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n"))
+    assert "set relay.epoch = 1" in why and backfill.slots(lost) == []
+    backfill.done(backfill.run(lost, "--missing", "--order-by", "n", changes={"relay.epoch": 1}))
+    assert set(backfill.sent(lost)) == {*backfill.ids(lost), "later"}
+
+
+def test_a_lost_slot_is_replaced(make_stage, own_postgres):
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    backfill.number_rows(stage)
+    relay = stage.relay()
+    stage.insert("1")
+    stage.wait_all_confirmed(20, relay)
+    relay.kill()
+    stage.wait_released()
+    stage.insert("2")
+    stage.sql("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+    stage.sql("SELECT pg_reload_conf()")
+
+    def is_lost():
+        stage.sql("SELECT pg_switch_wal()")
+        stage.sql("CREATE TABLE filler AS SELECT 1")
+        stage.sql("DROP TABLE filler")
+        stage.sql("CHECKPOINT")
+        return stage.sql("SELECT wal_status FROM pg_replication_slots WHERE slot_name = %s",
+                         (stage.slot,)) == [("lost",)]
+    wait_until(is_lost, 60, "the slot is lost")
+    why = backfill.refused(backfill.run(stage, "--missing", "--order-by", "n"))
+    assert "is lost" in why and "--force" in why
+    backfill.done(backfill.run(stage, "--missing", "--order-by", "n", "--force"))
+    stage.insert("3")
+    relay.start()
+    wait_until(lambda: len(backfill.sent(stage)) == 3, 30, "all are in Kafka")
+    assert sorted(backfill.sent(stage)) == sorted(backfill.ids(stage))
+
+
+def test_the_relays_role_needs_to_read_the_table_besides_and_all_of_it(lost):
+    role = lost.name + "_role"
+    made = run_script(lost, "grants.sql", options=["-v", f"role={role}"])
+    assert made.returncode == 0, made.stderr
+    changes = {"postgres.conninfo": lost.postgres.conninfo(lost.database, user=role)}
+    try:
+        why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", changes=changes))
+        assert "walpost backfill reads the table, unlike a relay: GRANT SELECT ON public.outbox TO its role" in why
+        lost.sql(f"GRANT SELECT ON {lost.table} TO {role}")
+        lost.sql(f"ALTER TABLE {lost.table} ENABLE ROW LEVEL SECURITY; "
+                 f"CREATE POLICY old ON {lost.table} USING (n < {ROWS // 2})")
+        why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", changes=changes))
+        assert "BYPASSRLS if row-level security applies" in why and backfill.slots(lost) == []
+        lost.sql(f"ALTER ROLE {role} BYPASSRLS")
+        ran = backfill.run(lost, "--missing", "--order-by", "n", changes=changes)
+        backfill.done(ran)
+        assert ran.stderr == ""  # it has written the checkpoint
+        assert set(backfill.sent(lost)) == set(backfill.ids(lost))
+        lost.wait_all_confirmed(60, lost.relay(changes))
+        lost.relays[-1].stop()
+    finally:
+        lost.sql(f"DROP OWNED BY {role}; DROP ROLE {role}")
