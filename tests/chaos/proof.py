@@ -1,24 +1,22 @@
 """What the recorded runs add up to: tests/chaos/runs.jsonl, told in tests/PROOF.md.
 
-A run counts for the sources it was made with: the content of the tracked files under src/ and include/.
+A run counts for the sources it was made with: the content of the tracked files under src/ and include/. The document
+tells of those that were recorded last. Only `--record` writes it: where the sources go on, it stays true, of older ones.
 """
 
 import fcntl
 import hashlib
 import json
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 TREE = _HERE.parents[1]
 RUNS = _HERE / "runs.jsonl"
-FOUND = _HERE / "found.md"
 PROOF = TREE / "tests" / "PROOF.md"
 SOURCES = ("src", "include")
 AGAIN = "tests/run chaos --seed S --minutes M --record"
-MARK = "tests/chaos/proof --mark"
 
 
 def source_hash(tree=TREE):
@@ -30,6 +28,16 @@ def source_hash(tree=TREE):
         content = file.read_bytes() if file.exists() else b""
         digest.update(f"{name}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]
+
+
+def _git(*words):
+    done = subprocess.run(["git", *words], cwd=TREE, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def source_commit():
+    """Where the sources are to be found again: the commit that is checked out, or None where they differ from it."""
+    return _git("rev-parse", "HEAD") if _git("status", "--porcelain", "--", *SOURCES) == "" else None
 
 
 def record(run):
@@ -47,55 +55,43 @@ def runs():
     return [json.loads(line) for line in RUNS.read_text().splitlines() if line.strip()]
 
 
-def found():
-    """What the runs brought to light, a line each."""
-    lines = FOUND.read_text().splitlines() if FOUND.exists() else []
-    return [line for line in lines if line.startswith("- ") or line.startswith("  ")]
-
-
 def write():
-    PROOF.write_text(text(runs(), source_hash(), found()))
+    PROOF.write_text(text(runs()))
 
 
-def claimed(document):
-    """The sources that the document says it speaks of, or None where it says that it is stale."""
-    for line in document.splitlines():
-        if line.startswith("**Current**"):
-            return line.split("`")[1]
-        if line.startswith("**Stale**"):
-            return None
-    raise ValueError("tests/PROOF.md says neither that it is current nor that it is stale")
+def _told(all_runs):
+    """Those of the sources that were recorded last."""
+    return [run for run in all_runs if run["sources"] == all_runs[-1]["sources"]]
 
 
-def text(all_runs, sources, found_lines):
-    """The document. Runs of other sources are history: told in a line, added to nothing. What is told at length are the
-    runs of `sources`, or, where there are none, of those that were recorded last: then it is stale."""
-    of = [run for run in all_runs if run["sources"] == sources]
-    current = bool(of)
-    if not current and all_runs:
-        of = [run for run in all_runs if run["sources"] == all_runs[-1]["sources"]]
+def _commit(told):
+    return next((run["commit"] for run in reversed(told) if run.get("commit")), None)
+
+
+def text(all_runs):
+    """The document. Runs of other sources are history: told in a line, added to nothing."""
+    of = _told(all_runs)
     older = [run for run in all_runs if run not in of]
-    lines = ["# Proof", "", *_head(current, sources, of), ""]
+    lines = ["# Proof", "", *_head(of), ""]
     if of:
         lines += _body(of)
-    lines += ["## Found on the way", "", *(found_lines or ["Nothing yet."]), ""]
     if older:
         lines += ["## History", "", _history(older), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _head(current, sources, of):
-    told = of[0]["sources"] if of else ""
-    if current:
-        state = f"**Current** for the sources `{sources}` (a hash of what is tracked under `src/` and `include/`)."
-    elif of:
-        state = f"**Stale**: the sources have changed since the runs below (`{told}`). To run it again: `{AGAIN}`."
+def _head(of):
+    if of:
+        commit = _commit(of)
+        where = f", commit `{commit}`" if commit else ""
+        state = f"Runs on the sources `{of[0]['sources']}` (a hash of what is tracked under `src/` and `include/`{where})."
     else:
-        state = f"**Stale**: no run has been recorded. To run it: `{AGAIN}`."
+        state = f"No run has been recorded. To run it: `{AGAIN}`."
     return [
         state, "",
         "Written by the runs themselves (`--record`) from `tests/chaos/runs.jsonl`; not by hand. What a run does and",
-        "how it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults.",
+        "how it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults. What the runs",
+        "brought to light: [found](chaos/found.md).",
     ]
 
 
@@ -197,35 +193,22 @@ def _history(older):
 
 
 def judgement():
-    """None when the document tells the truth, else what is wrong with it and what to do."""
+    """None when the document is what the recorded runs say, else what is wrong with it and what to do."""
     if not PROOF.exists():
-        return f"tests/PROOF.md is missing: {MARK} writes it"
-    document = PROOF.read_text()
-    claim, now = claimed(document), source_hash()
-    if claim is not None and claim != now:
-        return (
-            f"tests/PROOF.md claims to be current for the sources {claim}, but they are {now} now.\n"
-            f"Run it again:  {AGAIN}\nor only mark it stale:  {MARK}"
-        )
-    if document != text(runs(), now, found()):
-        return f"tests/PROOF.md is not what tests/chaos/runs.jsonl and found.md say: {MARK} writes it anew"
+        return f"tests/PROOF.md is missing; it is written by: {AGAIN}"
+    if PROOF.read_text() != text(runs()):
+        return f"tests/PROOF.md is not what tests/chaos/runs.jsonl says; it is written by: {AGAIN}"
     return None
 
 
-def main(words):
-    """tests/chaos/proof [--mark]: says whether tests/PROOF.md tells the truth; --mark writes it anew from the runs."""
-    if words == ["--mark"]:
-        write()
-    elif words:
-        print(main.__doc__)
-        return 0 if words in (["-h"], ["--help"]) else 2
-    wrong = judgement()
-    if wrong:
-        print(wrong)
-        return 1
-    print(f"tests/PROOF.md is {'stale, and says so' if claimed(PROOF.read_text()) is None else 'current'}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def distance():
+    """How far the sources have gone on since the runs of the document."""
+    told = _told(runs())
+    if not told:
+        return f"tests/PROOF.md has no run; to run it: {AGAIN}"
+    if told[-1]["sources"] == source_hash():
+        return "tests/PROOF.md is of these sources"
+    commit = _commit(told)
+    if commit is None or (count := _git("rev-list", "--count", f"{commit}..HEAD", "--", *SOURCES)) is None:
+        return f"tests/PROOF.md is of other sources ({told[-1]['sources']}); to run it again: {AGAIN}"
+    return f"src/ and include/ are {count} commits ahead of tests/PROOF.md ({commit[:12]}); to run it again: {AGAIN}"

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from chaos import faults, proof  # noqa: E402
 from chaos.schedule import schedule  # noqa: E402
 from chaos.world import World, now_ms  # noqa: E402
+from lib import places  # noqa: E402
 from lib.relay import run_command  # noqa: E402
 from servers import cache  # noqa: E402
 
@@ -260,6 +261,7 @@ class Run:
 
     def _keep_evidence(self, result):
         world = self.world
+        places.keep(world.folder)
         world.shrink()
         (world.folder / "evidence.json").write_text(json.dumps({
             "result": result, "failures": self.failures, "trace": self.trace, "violating": world.checker.violations,
@@ -290,13 +292,15 @@ def chaos_command(arguments):
         for _ in range(arguments.schedule):
             print(next(steps).describe())
         return 0
-    sources = proof.source_hash()
+    sources = {"sources": proof.source_hash(), "commit": proof.source_commit()}
     run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds, poison)
     run.run()
     if run.good and not arguments.keep:
         run.remove()
+    else:
+        places.keep(run.world.folder)
     if arguments.record:
-        proof.record({"kind": "chaos", "sources": sources, **run.result(), "versions": versions()})
+        proof.record({"kind": "chaos", **sources, **run.result(), "versions": versions()})
     promises = [kept for _, kept in run.promises()]
     print(f"{promises.count(True)} passed, {promises.count(False)} failed")
     return 0 if run.good else 1
@@ -325,7 +329,7 @@ def soak_verdict(rows):
 
 def soak_command(arguments):
     kinds = kinds_for("stop", [kind for kind in faults.ALL if kind.spares_relay])
-    sources = proof.source_hash()
+    sources = {"sources": proof.source_hash(), "commit": proof.source_commit()}
     run = Run(arguments.seed, arguments.minutes, arguments.postgres, arguments.rate, kinds)
     run.run()
     print(f"{'':<14}{'middle':>10}{'last third':>12}")
@@ -337,11 +341,12 @@ def soak_command(arguments):
     if good and not arguments.keep:
         run.remove()
     else:
+        places.keep(run.world.folder)
         (run.world.folder / "samples.json").write_text(json.dumps(run.samples.rows))
         print(f"samples: {run.world.folder}/samples.json")
     if arguments.record:
         proof.record({
-            "kind": "soak", "sources": sources, **run.result(), "good": good, "versions": versions(),
+            "kind": "soak", **sources, **run.result(), "good": good, "versions": versions(),
             "soak": {name: list(values) for name, values in verdict.items()},
             "peak_rss_kb": max((row[2] for row in run.samples.rows), default=0),
         })

@@ -5,11 +5,9 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import confluent_kafka
 import psycopg
@@ -79,11 +77,9 @@ class World:
     """`relays[active]` is the one that works. `parks`: with relay.poison = park. `shim` are variables of
     support/shim.c for the relays, `sql` runs in their database before they do."""
 
-    def __init__(self, version, seed, rate=300, folder=None, parks=False, shim=None, sql=(), config=None):
+    def __init__(self, version, seed, rate=300, parks=False, shim=None, sql=(), config=None):
         self.version, self.seed, self.rate = str(version), seed, rate
-        self.folder = Path(folder or tempfile.mkdtemp(prefix=f"walpost-chaos-{seed}-"))
-        self.folder.mkdir(exist_ok=True)
-        self.folder.chmod(0o755)
+        self.folder = places.run_folder(f"walpost-chaos-{seed}-")
         self.lock = threading.Lock()  # of the checker
         self.timeline = Timeline()
         self.parks = parks
@@ -112,7 +108,6 @@ class World:
         self.on_tick = lambda: None
         self.audited = 0
         self._valve_at = 0.0
-        self.tag = f"walpost-chaos-{os.getpid()}"
         self.cluster = self.postgres = self.proxies = self.truth = self.consumer = self.writers = None
 
     # --- beginning and end

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from debezium.original import Connect, Server
+from lib import places
 from lib.kafka import Kafka
 from lib.postgres import Postgres
 from lib.stage import Stage
@@ -14,8 +15,7 @@ from lib.stage import Stage
 
 @pytest.fixture(scope="session")
 def folder():
-    path = Path(tempfile.mkdtemp(prefix="walpost-debezium-"))
-    path.chmod(0o755)
+    path = places.run_folder("walpost-debezium-")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 

@@ -37,8 +37,7 @@ class House:
     """The servers that all tests share, started at first use by the process that pytest was called as."""
 
     def __init__(self):
-        self.folder = Path(tempfile.mkdtemp(prefix="walpost-e2e-"))
-        self.folder.chmod(0o755)
+        self.folder = places.run_folder("walpost-e2e-")
         self._postgres = {}
         self._kafka = None
 
@@ -70,8 +69,7 @@ class Lodger:
     """The house as seen by a worker of pytest-xdist."""
 
     def __init__(self, addresses):
-        self.folder = Path(tempfile.mkdtemp(prefix="walpost-e2e-"))
-        self.folder.chmod(0o755)
+        self.folder = places.run_folder("walpost-e2e-")
         self._kafka = Kafka.attached(addresses["kafka"])
         self._postgres = {v: Postgres.attached(v, *place) for v, place in addresses["postgres"].items()}
 

@@ -216,6 +216,7 @@ def test_a_server_that_talks_garbage_is_left_and_tried_again(stage):
         garbage.shutdown(socket.SHUT_RDWR)
 
 
+@pytest.mark.alone
 def test_a_broker_that_is_not_there_is_waited_for_and_said(stage):
     relay = stage.new_relay({"kafka.bootstrap.servers": f"127.0.0.1:{take_port()}", "http.listen": "127.0.0.1:0"})
     relay.start()

@@ -60,6 +60,7 @@ def test_a_relay_that_confirms_early_is_caught_by_that_check(make_stage, mortal_
         check_confirmed(confirmed, stage.read(), stage.truth.events())
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(240)
 def test_kafka_stopped_for_long_the_server_does_not_time_us_out(make_stage, mortal_kafka, scaled):
     stage = make_stage(kafka=mortal_kafka)
@@ -118,6 +119,7 @@ def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_
     assert relay.peak_rss_kb() < 120 * 1024
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_a_relay_that_waits_for_kafka_leaves_the_processor_alone(make_stage, mortal_kafka, partitions):
     stage = make_stage(kafka=mortal_kafka)
@@ -185,6 +187,7 @@ def test_a_terminated_walsender_is_replaced_and_nothing_whole_is_sent_twice(stag
     assert len(messages) - len({m.id for m in messages}) == cut <= 20
 
 
+@pytest.mark.alone
 def test_a_relay_frozen_past_the_servers_timeout_comes_back(stage):
     stage.create_topic()
     stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '1500ms'")

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lib.waiting import wait_until
+from lib.waiting import check_in_time, wait_until
 
 
 @pytest.mark.on("all")
@@ -54,6 +54,7 @@ def test_a_long_open_transaction_does_not_hold_the_others_back(stage):
     assert {m.id for m in stage.read()} == {early, late}
 
 
+@pytest.mark.alone
 def test_an_event_is_there_a_moment_after_its_commit(make_stage, own_postgres):
     """By the broker's clock, of a server that has nothing else to decode."""
     stage = make_stage(postgres=own_postgres)
@@ -65,4 +66,4 @@ def test_an_event_is_there_a_moment_after_its_commit(make_stage, own_postgres):
         committed_ms.append(time.time() * 1000)
         relay.wait_until(lambda n=n: len(stage.read()) == n, 20, "the event is there")
     took = sorted(message.timestamp_ms - at for message, at in zip(stage.read(), committed_ms))
-    assert took[len(took) // 2] < 1000, took
+    check_in_time(took[len(took) // 2] / 1000, 1, f"of {took} ms the median")

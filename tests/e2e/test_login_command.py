@@ -15,7 +15,7 @@ from lib.doubles import checkers
 from lib.doubles.tokens import Key
 from lib.logins import Home, check, keeps_to_itself
 from lib.secrets import put
-from lib.waiting import wait_until
+from lib.waiting import check_in_time, wait_until
 from lib.writer import Writer
 
 # Each is run by sh with the folder of the test as $1; there is `token`, good for a few seconds.
@@ -135,7 +135,8 @@ def test_check_says_what_is_wrong_with_a_command(enter, folder, bad):
     relay = stage.new_relay(config, **home.options)
     began = time.monotonic()
     code, said = check(relay, home)
-    assert code == 1 and time.monotonic() - began < 30
+    assert code == 1
+    check_in_time(time.monotonic() - began, 30, "check")
     assert "sh " in said, said
     assert not any(token in said for token in tokens.made)
     assert not _left_behind(folder)
@@ -150,6 +151,7 @@ def test_what_a_command_leaves_in_the_background_goes_with_it(enter, folder):
     relay.stop()
 
 
+@pytest.mark.alone
 def test_a_command_that_hangs_does_not_keep_a_relay_from_stopping(enter, folder):
     stage, config, home, tokens = enter
     relay = stage.relay({**config, "kafka.login.timeout": "60s"}, **home.options)
@@ -160,7 +162,7 @@ def test_a_command_that_hangs_does_not_keep_a_relay_from_stopping(enter, folder)
     began = time.monotonic()
     relay.signal(signal.SIGTERM)
     assert relay.wait_exit(30) == 0
-    assert time.monotonic() - began < 10
+    check_in_time(time.monotonic() - began, 10, "the stop")
     wait_until(lambda: not _left_behind(folder), 5, "no process is left", lambda: str(_left_behind(folder)))
 
 

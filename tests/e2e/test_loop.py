@@ -85,6 +85,7 @@ def test_a_resolver_that_hangs_for_a_while_only_delays(stage, shim, folder):
     assert len(stage.read()) == 1
 
 
+@pytest.mark.alone
 def test_a_kafka_name_that_never_resolves_delays_neither_status_nor_sigterm(stage, shim, folder):
     hang = folder / "hang"
     hang.touch()
@@ -121,6 +122,7 @@ def test_paused_with_a_resolver_that_hangs_status_goes_on(make_stage, mortal_kaf
     check_all(stage.read(), stage.truth.events())
 
 
+@pytest.mark.alone
 def test_a_full_stdout_pipe_delays_neither_status_nor_sigterm(stage, full_pipe):
     read, write = full_pipe
     _impatient(stage)
@@ -176,6 +178,7 @@ def test_a_full_stderr_pipe_drops_lines_and_counts_them(stage, full_pipe):
     assert len(stage.read()) == 5000
 
 
+@pytest.mark.alone
 def test_a_slow_end_of_the_producer_delays_neither_status_nor_sigterm(make_stage, shim):
     stage = make_stage()
     stage.create_topic(partitions=1, max_message_bytes=65536)
@@ -197,6 +200,7 @@ def test_a_slow_end_of_the_producer_delays_neither_status_nor_sigterm(make_stage
     check_confirmed(stage.confirmed(), stage.read(), stage.truth.events())
 
 
+@pytest.mark.alone
 def test_a_kafka_that_accepts_and_says_nothing_is_no_reason_to_hang(stage):
     _impatient(stage)
     with socket.create_server(("127.0.0.1", 0)) as deaf:

@@ -8,6 +8,7 @@ from lib.checker import after, check_all, check_once, repeated
 from lib.waiting import wait_until
 
 
+@pytest.mark.alone
 @pytest.mark.on("all")
 def test_killed_between_kafkas_report_and_ours_exactly_what_postgres_has_not_heard_is_sent_again(stage):
     stage.create_topic(partitions=1)

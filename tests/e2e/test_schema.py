@@ -195,6 +195,7 @@ def _insert_into(stage, *days):
                   (day, day))
 
 
+@pytest.mark.alone
 def test_a_start_while_a_partition_is_locked_waits_and_leaves_no_sessions_behind(make_stage, own_postgres):
     stage = _partitioned(make_stage, "true", postgres=own_postgres)  # the lock's transaction holds up new slots
     with stage.transaction() as connection:
@@ -305,6 +306,7 @@ def test_a_row_of_a_table_that_is_ignored_is_passed_over(stage):
     _delivered(stage, 1)
 
 
+@pytest.mark.alone
 def test_two_thousand_tables_of_others_cost_no_connection_each_and_a_new_stream_asks_nothing_for_what_lies_before_it(
         make_stage, own_postgres, record_property):
     """publish_via_partition_root is off, as in FOR ALL TABLES: any of them could be a partition of the outbox."""

@@ -55,6 +55,7 @@ def test_sigint_stops_like_sigterm(stage):
     assert relay.wait_exit(20) == 0
 
 
+@pytest.mark.alone
 def test_an_idle_relay_stops_at_once(stage):
     stage.create_topic()
     relay = stage.relay()
@@ -89,6 +90,7 @@ def _frozen_with_events_in_flight(make_stage, kafka, changes=None):
     return stage, relay
 
 
+@pytest.mark.alone
 def test_a_stop_waits_no_longer_than_its_timeout_for_a_deaf_kafka(make_stage, mortal_kafka):
     stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka, {"relay.shutdown.timeout": "2s"})
     relay.signal(signal.SIGTERM)
@@ -102,6 +104,7 @@ def test_a_stop_waits_no_longer_than_its_timeout_for_a_deaf_kafka(make_stage, mo
     check_all(stage.read(), stage.truth.events())
 
 
+@pytest.mark.alone
 def test_a_second_signal_leaves_at_once(make_stage, mortal_kafka):
     stage, relay = _frozen_with_events_in_flight(make_stage, mortal_kafka)
     relay.signal(signal.SIGTERM)

@@ -265,6 +265,7 @@ def test_a_watch_that_is_stopped_gives_the_terminal_back(ready, watch):
     assert terminal.wait_exit() == 1
 
 
+@pytest.mark.alone
 def test_a_watch_outlives_the_server(own_postgres, folder, watch, ready):
     database = Administered(own_postgres, folder)
     database.init()

@@ -8,7 +8,7 @@ import pytest
 
 from lib import process
 from lib.checker import check_all, repeated
-from lib.waiting import holds_for, let_grow_old, wait_until
+from lib.waiting import check_in_time, holds_for, let_grow_old, wait_until
 
 # A standby asks for the slot every half to one and a half seconds; twice that.
 PROMISED_SECONDS = 3
@@ -21,6 +21,7 @@ def _pair(stage, changes=None, second_changes=None):
     return first, second
 
 
+@pytest.mark.alone
 @pytest.mark.on("all")
 def test_the_second_takes_over_within_three_seconds_of_the_firsts_death(stage):
     stage.create_topic(partitions=1)
@@ -41,7 +42,8 @@ def test_the_second_takes_over_within_three_seconds_of_the_firsts_death(stage):
     stage.insert("a")
     stage.wait_all_confirmed(20, first)
     check_all(stage.read(), stage.truth.events())
-    assert sorted(took)[1] < PROMISED_SECONDS, took  # a machine that stands still may delay one or two
+    # A machine that stands still may delay one or two.
+    check_in_time(sorted(took)[1], PROMISED_SECONDS, f"of {took} the second shortest")
 
 
 def test_what_waits_in_the_first_when_it_loses_the_slot_is_not_sent_any_more(make_stage, mortal_kafka):
@@ -77,6 +79,7 @@ def test_what_waits_in_the_first_when_it_loses_the_slot_is_not_sent_any_more(mak
     check_all(stage.read(), stage.truth.events())
 
 
+@pytest.mark.alone
 def test_a_relay_frozen_until_it_is_replaced_stands_by_when_it_wakes(stage):
     stage.create_topic(partitions=1)
     stage.sql(f"ALTER DATABASE {stage.database} SET wal_sender_timeout = '2s'")

@@ -76,6 +76,7 @@ def test_events_arrive_with_tls_and_passwords_on_both_sides(guarded, server, mor
     check_all(guarded.read(), guarded.truth.events())
 
 
+@pytest.mark.alone
 def test_over_tls_many_messages_are_read_at_a_wake(guarded, server):
     """Each is a TLS record, and OpenSSL reads one at a time; once each waited for a wake of its own, and a pause."""
     relay = guarded.new_relay({"postgres.conninfo": server.relay_conninfo(guarded)})
@@ -85,6 +86,7 @@ def test_over_tls_many_messages_are_read_at_a_wake(guarded, server):
     assert process.sleeps(relay.pid) < 10_000
 
 
+@pytest.mark.alone
 def test_over_tls_a_relay_that_waits_for_kafka_is_heard(guarded, server, mortal_kafka, scaled):
     """Small records fill the receive buffer so that it takes no acknowledgement: then some are read into libpq."""
     guarded.sql(f"ALTER DATABASE {guarded.database} SET wal_sender_timeout = '6s'")

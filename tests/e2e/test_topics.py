@@ -41,6 +41,7 @@ def test_topics_that_the_broker_makes_are_no_matter_of_alarm(make_stage, making_
     assert relay.log("topic_waiting") == []
 
 
+@pytest.mark.alone
 def test_new_topics_are_looked_up_together(make_stage, mortal_kafka):
     """One after the other, with four answers each, they would take 64 s. Within 20 answers is promised."""
     answer_time, names = 0.4, [f"new{n}" for n in range(40)]

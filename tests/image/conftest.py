@@ -20,8 +20,7 @@ from lib.stage import Stage  # noqa: E402
 @pytest.fixture(scope="session")
 def house():
     """A folder that the servers' user and the container's may enter."""
-    folder = Path(tempfile.mkdtemp(prefix="walpost-image-"))
-    folder.chmod(0o755)
+    folder = places.run_folder("walpost-image-")
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
 

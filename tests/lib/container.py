@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from lib import places, process
-from lib.waiting import wait_until
+from lib.waiting import limit_factor, wait_until
 
 BASE = "docker.io/library/debian:trixie-slim"
 _SUITE = "trixie"
@@ -250,7 +250,7 @@ class Jailed:
 
     def finish(self, deadline=60):
         """Its exit code and what it said."""
-        said = self._process.communicate(timeout=deadline)
+        said = self._process.communicate(timeout=deadline * limit_factor())
         return self._process.returncode, "".join(said)
 
     @property

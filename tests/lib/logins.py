@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lib.asked import get
 from lib.relay import binary, clean_environment, run_command
+from lib.waiting import limit_factor
 
 # Where SDKs look, on a developer's machine or in a cloud's.
 _LEADS = ("AWS_", "AZURE_", "GOOGLE_", "GCE_", "CLOUDSDK_", "IDENTITY_", "MSI_", "HTTP_PROXY", "HTTPS_PROXY",
@@ -37,7 +38,7 @@ class Home:
         """One walpost command to its end: returncode, stdout, stderr."""
         return subprocess.run(
             list(map(str, [*self._wrapper(), binary(), *arguments])), env=clean_environment(self.environment),
-            capture_output=True, text=True, timeout=deadline, stdin=subprocess.DEVNULL)
+            capture_output=True, text=True, timeout=deadline * limit_factor(), stdin=subprocess.DEVNULL)
 
     def _wrapper(self, *options):
         leads = [word for name in _LEADS for word in self._unset(name)]

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from lib import process
+from lib.waiting import limit_factor
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
@@ -49,7 +50,7 @@ class Network:
         """A command to its end, there: returncode, stdout with stderr."""
         return subprocess.run(
             [*self.within, *_as(user), *map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=deadline, **options,
+            stderr=subprocess.STDOUT, text=True, timeout=deadline * limit_factor(), **options,
         )
 
     def start(self, *command, log, user=None, **options):

@@ -12,7 +12,9 @@ import tempfile
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[2]
-_MEMORY = Path("/dev/shm")
+MEMORY = Path("/dev/shm")
+RUN_LOCK = ".run"
+_run_locks = {}
 _SCRATCH_BYTES = 8 << 30  # several times what the tests of one run write at once
 
 
@@ -51,35 +53,35 @@ def scratch():
     """
     if "TMPDIR" in os.environ or not _has_memory():
         return Path(tempfile.gettempdir())
-    with lock("scratch"):
-        for left in _MEMORY.glob("walpost-*"):  # by a run that was killed
-            if _lock_folder(left):
-                shutil.rmtree(left, ignore_errors=True)
-        folder = Path(tempfile.mkdtemp(prefix="walpost-", dir=_MEMORY))
-        folder.chmod(0o755)
-        _lock_folder(folder)
+    folder = run_folder("walpost-", MEMORY)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
+def run_folder(prefix, parent=None):
+    """A new folder for what this process runs. Its lock ends with the process: then what is left in it, or was started
+    from it, is nobody's (lib/leftovers.py)."""
+    with lock("run-folders"):
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        folder.chmod(0o755)
+        _run_locks[folder] = held = open(folder / RUN_LOCK, "w")
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return folder
+
+
+def keep(folder):
+    """Of evidence: it is nobody's to remove from now on."""
+    (folder / RUN_LOCK).unlink(missing_ok=True)
+
+
+def available_bytes():
+    """Of memory, without swapping."""
+    return int(re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())[1]) << 10
+
+
 def _has_memory():
     try:
-        place, available = os.statvfs(_MEMORY), re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text())
+        place, available = os.statvfs(MEMORY), available_bytes()
     except OSError:
         return False
-    free = min(place.f_bavail * place.f_frsize, int(available[1]) << 10)
-    return free >= _SCRATCH_BYTES and not place.f_flag & os.ST_NOEXEC
-
-
-_locked = []
-
-
-def _lock_folder(folder):
-    """As long as this process lives; False when another has it."""
-    try:
-        held = os.open(folder, os.O_RDONLY)
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    _locked.append(held)
-    return True
+    return min(place.f_bavail * place.f_frsize, available) >= _SCRATCH_BYTES and not place.f_flag & os.ST_NOEXEC

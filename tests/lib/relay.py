@@ -7,10 +7,12 @@ from pathlib import Path
 
 from lib import places, process
 from lib.logfmt import parse_line
-from lib.waiting import wait_until
+from lib.waiting import TooLate, limit_factor, wait_until
 
 # What a developer's shell may hold must not reach the program.
 _FOREIGN = ("WALPOST", "PG")
+_MISTAKES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS, signal.SIGTRAP)
+_REPORTS = ("Sanitizer: ", "runtime error: ")
 
 
 def binary():
@@ -36,10 +38,13 @@ def clean_environment(more=None):
 
 def run_command(*arguments, environment=None, deadline=60, input=None):
     """One walpost command to its end: returncode, stdout, stderr."""
-    return subprocess.run(
-        [binary(), *map(str, arguments)], env=clean_environment(environment), capture_output=True, text=True,
-        timeout=deadline, input=input, stdin=None if input is not None else subprocess.DEVNULL,
-    )
+    try:
+        return subprocess.run(
+            [binary(), *map(str, arguments)], env=clean_environment(environment), capture_output=True, text=True,
+            timeout=deadline * limit_factor(), input=input, stdin=None if input is not None else subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise TooLate(f"walpost {' '.join(map(str, arguments))} was still running after {late.timeout:.3g} s") from None
 
 
 class Relay:
@@ -110,8 +115,8 @@ class Relay:
         """Its exit code."""
         try:
             return process.wait_exit(self._process, deadline, "walpost")
-        except AssertionError as late:
-            raise AssertionError(f"{late}\n{self.log_tail()}") from None
+        except TooLate as late:
+            raise TooLate(f"{late}\n{self.log_tail()}") from None
 
     def stop(self, deadline=30):
         """SIGTERM; it must end by itself, and in good order."""
@@ -165,6 +170,12 @@ class Relay:
     def wait_log(self, text, deadline=20, count=1):
         """Until the log holds `text`."""
         self.wait_until(lambda: self.log_text().count(text) >= count, deadline, f"the log says {text!r}")
+
+    def broke(self):
+        """Has it ended by a mistake of its own: an assertion, a wrong address, what a sanitizer found?"""
+        code = self._process.poll() if self._process else None
+        log = self.log_text()
+        return (code is not None and -code in _MISTAKES) or any(report in log for report in _REPORTS)
 
     def rss_kb(self):
         return process.rss_kb(self.pid)

@@ -1,6 +1,7 @@
 """Builds what the rings need, runs them, counts. Called by tests/run; standard library only."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -17,22 +18,34 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lib import places, process, samples as sample_programs  # noqa: E402
+from chaos import proof  # noqa: E402
+from lib import passed, places, process, samples as sample_programs  # noqa: E402
+from lib.leftovers import remove_leftovers  # noqa: E402
+from lib.second_try import LATE_PROPERTY, Late, second_tries  # noqa: E402
+from lib.waiting import limit_factor  # noqa: E402
 from servers import apicurio, arm64 as arm64_debian, cache, debezium as real_debezium, go_tools  # noqa: E402
 
 TESTS = places.TREE / "tests"
-# The whole: stages, of rows side by side. The component tests mostly wait, by deadlines that are short: beside them
-# only what gives way to them. Then what takes its time. Then what wants the machine for itself.
-STAGES = (
-    (("sanitize component",), ("unit", "property", "sim", "sanitize unit property sim", "lint", "fuzz")),
-    (("e2e",), ("chaos", "bench instructions")),
-    (("bench run --short",),),
+_PURE = ("unit", "property", "sim", "sanitize unit property sim", "lint", "fuzz")
+# Stages, of rows side by side. The component tests mostly wait: beside them what only compiles and computes, and gives
+# way to them. Then what takes its time. Then what wants the machine for itself: tests whose promise is a time.
+GATE = (
+    (("component beside",), _PURE),
+    (("e2e beside",),),
+    (("component alone", "e2e alone"),),
 )
+ALL = (
+    (("component beside", "sanitize component beside"), _PURE),
+    (("e2e beside",), ("chaos", "bench instructions")),
+    (("component alone", "sanitize component alone", "e2e alone", "bench run --short"),),
+)
+NEWEST = "18"
 SANITIZED = ("unit", "property", "sim", "component")
 EMULATED = SANITIZED
 PATIENT = {"fuzz": 5, "arm64": 10}  # times as long as a test may take, for a suite or a kind of build
 IN_MEMORY = ("e2e", "lint")
-PYTEST_WORKERS = os.environ.get("WALPOST_E2E_WORKERS", "12")
+WORKERS_A_CORE = 4
+WORKER_BYTES = 1 << 30  # with the servers that its tests start
 
 # What a build of a kind is made with: environment, then arguments of meson setup.
 KINDS = {
@@ -42,6 +55,13 @@ KINDS = {
     "program": ({}, ("-Dtests=disabled",)),
     "arm64": ({}, ("--werror",)),
 }
+
+Part = namedtuple("Part", "of_meson of_pytest")
+# Of a ring: all tests but those that want the machine for themselves, or only these.
+PARTS = {"beside": Part(("--no-suite", "alone"), "not alone"), "alone": Part(("--suite", "alone"), "alone")}
+IMPATIENT = {"WALPOST_PATIENCE": "1"}
+LATE = re.compile(r"too late: (.*)")
+REPORTS = ("Sanitizer: ", "runtime error: ")
 
 Count = namedtuple("Count", "passed failed skipped")
 
@@ -58,11 +78,12 @@ class Failed(Exception):
     """A ring could not be run; the message is for a human."""
 
 
+_late = []  # by whatever thread
 # Of a row, hence of its thread: does it compute on what the others leave of the cores?
 _row = threading.local()
 
 
-def patience():
+def giving_way():
     """Options for a process that no deadline watches: in a row beside others it takes only what they leave."""
     if not getattr(_row, "is_patient", False):
         return {}
@@ -120,7 +141,7 @@ def build(kind, suite=None):
             made_with.write_text(wanted)
         run(["ninja", "-C", folder, "build.ninja"])  # configures again where a meson.build has changed
         targets = targets_of(folder, suite) if suite else []
-        run(["ninja", "-C", folder, *targets], **patience())
+        run(["ninja", "-C", folder, *targets], **giving_way())
     if (seconds := time.monotonic() - start) > 5:
         say(f"build {kind} {suite or ''}: {seconds:.0f} s")
     return folder
@@ -138,9 +159,8 @@ def subtests(text):
 
 def counted(entry):
     """One program of meson's testlog.json."""
-    text = entry.get("stdout", "") + "\n" + entry.get("stderr", "")
-    inner = subtests(text)
-    good = entry["result"] in ("OK", "EXPECTEDFAIL")
+    inner = subtests(said(entry))
+    good = is_good(entry)
     if entry["result"] == "SKIP":
         return Count(0, 0, 1)
     if inner is None or sum(inner) == 0:
@@ -150,26 +170,67 @@ def counted(entry):
     return inner
 
 
-def meson_suite(suite, kind, extra=()):
-    folder = build(kind, suite)
+def meson_test(suite, kind, folder, words, more=None):
+    """The programs that the words select, as meson's log has them."""
     log = folder / "meson-logs" / f"{suite}.json"
     log.unlink(missing_ok=True)
+    multiplier = max(limit_factor(), PATIENT.get(kind, 1), PATIENT.get(suite, 1))
     done = subprocess.run(
-        ["meson", "test", "-C", str(folder), "--no-rebuild", "--suite", suite, "--logbase", suite,
-         "--print-errorlogs", "--timeout-multiplier", str(PATIENT.get(kind) or PATIENT.get(suite, 1)), *extra],
+        ["meson", "test", "-C", str(folder), "--no-rebuild", "--logbase", suite, "--print-errorlogs",
+         "--timeout-multiplier", str(multiplier), *words],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        env={**os.environ, **test_environment(suite)}, **(patience() if suite == "fuzz" else {}),
+        env={**os.environ, **test_environment(suite), **(more or {})}, **(giving_way() if suite == "fuzz" else {}),
     )
     if not log.exists():
         raise Failed(f"suite {suite} did not run:\n{done.stdout[-4000:]}")
     entries = [json.loads(line) for line in log.read_text(errors="replace").splitlines()]
     if not entries:
         raise Failed(f"suite {suite} has no test in {folder}")
+    return entries
+
+
+def meson_suite(suite, kind, extra=(), part=None):
+    folder = build(kind, suite)
+    if part == "alone":
+        entries = meson_test(suite, kind, folder, PARTS[part].of_meson, IMPATIENT)
+    else:
+        entries = meson_test(suite, kind, folder, ["--suite", suite, *(PARTS[part].of_meson if part else ()), *extra])
     for entry in entries:
-        if entry["result"] not in ("OK", "EXPECTEDFAIL", "SKIP"):
-            tail = (entry.get("stdout", "") + entry.get("stderr", ""))[-4000:]
-            say(f"--- {entry['name']}: {entry['result']}\n{tail}")
+        if is_good(entry):
+            continue
+        say(f"--- {entry['name']}: {entry['result']}\n{said(entry)[-4000:]}")
+        if suite == "component" and was_late(entry):
+            note_late(f"{entry['name']} ({kind})", counted(entry).failed, reasons(entry),
+                      functools.partial(program_again, suite, kind, folder, entry["name"].split(" / ")[-1]))
     return add(map(counted, entries))
+
+
+def program_again(suite, kind, folder, name):
+    (entry,) = meson_test(suite, kind, folder, [name])
+    return None if is_good(entry) else said(entry)[-4000:]
+
+
+def is_good(entry):
+    return entry["result"] in ("OK", "EXPECTEDFAIL", "SKIP")
+
+
+def said(entry):
+    return entry.get("stdout", "") + "\n" + entry.get("stderr", "")
+
+
+def was_late(entry):
+    """Is nothing known of a program that failed, but that its tests were late (support/patience.h)?"""
+    text, count = said(entry), counted(entry)
+    return (0 < entry["returncode"] == count.failed == len(LATE.findall(text))
+            and not any(report in text for report in REPORTS))
+
+
+def reasons(entry):
+    return "; ".join(LATE.findall(said(entry)))
+
+
+def note_late(name, count, what, again):
+    _late.append(Late(name, count, what, os.getloadavg()[0], again))
 
 
 def test_environment(suite):
@@ -201,8 +262,39 @@ def venv(*files):
     return python
 
 
-def pytest(folder, arguments, shows=None, requirements=()):
+def pytest(folder, arguments, shows=None, requirements=(), environment=None):
     """Runs a ring; of what its tests printed those lines are shown that `shows` finds."""
+    done, suite = run_pytest(folder, arguments, requirements, environment)
+    tally = suite.attrib
+    total, failed, skipped = int(tally["tests"]), int(tally["failures"]) + int(tally["errors"]), int(tally["skipped"])
+    if done.returncode not in (0, 1) or total == 0:
+        raise Failed(f"pytest exited with {done.returncode}:\n{done.stdout[-6000:]}")
+    if failed:
+        say(done.stdout[-24000:])
+    elif shows:
+        say("\n".join(line for line in done.stdout.splitlines() if re.search(shows, line)))
+    if folder == "e2e":
+        for name, what in late_tests(suite):
+            note_late(name, 1, what, functools.partial(test_again, name, environment))
+    return Count(total - failed - skipped, failed, skipped)
+
+
+def late_tests(suite):
+    """(id, what it waited for) of those that failed by a deadline alone."""
+    for case in suite.iter("testcase"):
+        noted = case.find(f"properties/property[@name='{LATE_PROPERTY}']")
+        if noted is not None and case.find("failure") is not None and case.find("error") is None:
+            yield noted.get("value").split("\n", 1)
+
+
+def test_again(name, environment):
+    done, _ = run_pytest(name, ["-p", "no:xdist"], more=environment)
+    return done.stdout[-6000:] if done.returncode else None
+
+
+def run_pytest(place, arguments, requirements=(), more=None):
+    """What it said, and its report. `place`: a folder of tests/, or the id of a test."""
+    folder = place.split("::")[0]
     report = places.build("reports") / f"{folder}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
@@ -212,26 +304,19 @@ def pytest(folder, arguments, shows=None, requirements=()):
         "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(places.cache() / "bytecode"),
         "PATH": f"{python.parent}:{os.environ['PATH']}",
         "WALPOST_BUILDS": str(places.build("")),
+        **(more or {}),
     }
     if folder.split("/")[0] in IN_MEMORY:
         environment["TMPDIR"] = str(places.scratch())
     done = subprocess.run(
         [str(python), "-m", "pytest", "-q", "-c", str(TESTS / "pytest.ini"), f"--junitxml={report}",
-         str(TESTS / folder), *arguments],
+         str(TESTS / place), *arguments],
         cwd=TESTS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", env=environment,
     )
     if not report.exists():
         raise Failed(f"pytest gave no report:\n{done.stdout[-6000:]}")
-    suite = ElementTree.parse(report).getroot().find("testsuite").attrib
-    total, failed, skipped = int(suite["tests"]), int(suite["failures"]) + int(suite["errors"]), int(suite["skipped"])
-    if done.returncode not in (0, 1) or total == 0:
-        raise Failed(f"pytest exited with {done.returncode}:\n{done.stdout[-6000:]}")
-    if failed:
-        say(done.stdout[-24000:])
-    elif shows:
-        say("\n".join(line for line in done.stdout.splitlines() if re.search(shows, line)))
-    return Count(total - failed - skipped, failed, skipped)
+    return done, ElementTree.parse(report).getroot().find("testsuite")
 
 
 def lint(arguments):
@@ -250,10 +335,28 @@ def fetch():
 
 
 def e2e(arguments, only=""):
+    """Named with a choice of tests, one after the other; else as in the whole."""
+    if only or {"-n", "-k", "-m", "--pdb"} & set(arguments):
+        build("gcc")
+        fetch()
+        return pytest(f"e2e/{only}".rstrip("/"), arguments)
+    return add([e2e_part("beside", arguments), e2e_part("alone", arguments)])
+
+
+def e2e_part(part, arguments=()):
     build("gcc")
     fetch()
-    workers = () if {"-n", "-k", "--pdb"} & set(arguments) else ("-n", PYTEST_WORKERS, "--dist", "worksteal")
-    return pytest(f"e2e/{only}".rstrip("/"), [*workers, *arguments])
+    selected = ["-m", PARTS[part].of_pytest, *arguments]
+    if part == "alone":
+        return pytest("e2e", ["-p", "no:xdist", *selected], environment=IMPATIENT)
+    return pytest("e2e", ["-n", str(workers()), "--dist", "worksteal", *selected])
+
+
+def workers():
+    """How many tests of e2e run at a time: as cores and memory allow, or WALPOST_E2E_WORKERS."""
+    if "WALPOST_E2E_WORKERS" in os.environ:
+        return int(os.environ["WALPOST_E2E_WORKERS"])
+    return max(1, min(WORKERS_A_CORE * len(os.sched_getaffinity(0)), places.available_bytes() // WORKER_BYTES))
 
 
 def matrix(arguments):
@@ -334,8 +437,8 @@ def bench(arguments):
     return add(counts)
 
 
-def sanitize(arguments, suites=SANITIZED):
-    return add([meson_suite(suite, "sanitize", arguments) for suite in suites])
+def sanitize(arguments, suites=SANITIZED, part=None):
+    return add([meson_suite(suite, "sanitize", arguments, part) for suite in suites])
 
 
 def arm64(arguments):
@@ -374,9 +477,16 @@ def ring_runner(ring):
     runners = {"lint": lint, "fuzz": fuzz, "e2e": e2e, "matrix": matrix, "chaos": chaos, "sanitize": sanitize,
                "bench": bench, "debezium": debezium, "samples": samples, "image": image,
                "package": package, "arm64": arm64}
-    name, *part = ring.split()
-    if part:  # of a ring that the rows have in parts
-        return lambda arguments: bench(part) if name == "bench" else sanitize(arguments, part)
+    name, *words = ring.split()
+    if words:  # of a ring that the rows have in parts
+        of_row = {
+            "bench": lambda _: bench(words),
+            "component": lambda _: meson_suite("component", "gcc", part=words[0]),
+            "e2e": lambda _: e2e_part(words[0]),
+            "sanitize": lambda _: sanitize((), [word for word in words if word not in PARTS],
+                                           words[-1] if words[-1] in PARTS else None),
+        }
+        return of_row[name]
     return runners.get(ring) or (lambda arguments: meson_suite(ring, "gcc", arguments))
 
 
@@ -421,15 +531,15 @@ def run_row(rings, counts, is_patient):
         counts.append(run_ring(ring, []))
 
 
-def run_whole():
-    """All rings; the stages begin when the program is built and what they need is fetched."""
+def run_whole(stages):
+    """The stages begin when the program is built and what they need is fetched."""
     counts = []
     beforehand = [threading.Thread(target=try_, args=(step,), daemon=True) for step in (fetch, lambda: build("gcc"))]
     for step in beforehand:
         step.start()
     for step in beforehand:
         step.join()
-    for stage in STAGES:
+    for stage in stages:
         rows = [threading.Thread(target=run_row, args=(row, counts, number > 0), daemon=True)
                 for number, row in enumerate(stage)]
         for row in rows:
@@ -437,11 +547,14 @@ def run_whole():
         for row in rows:
             row.join()
     # Of a row that an error ended, which it has printed.
-    lost = sum(len(row) for stage in STAGES for row in stage) - len(counts)
+    lost = sum(len(row) for stage in stages for row in stage) - len(counts)
     return [*counts, Count(0, lost, 0)]
 
 
 def main(words):
+    if words[:1] == ["--passed"]:
+        return passed.answer(words[1:])
+    remove_leftovers(say)
     if words[:1] == ["--command"]:
         try:
             return chaos_command(words[1:])
@@ -452,7 +565,31 @@ def main(words):
     if "--" in words:
         at = words.index("--")
         words, arguments = words[:at], words[at + 1:]
-    total = add([run_ring(ring, arguments) for ring in words] if words else run_whole())
+    if words in ([], ["all"]):
+        return gate("all" if words else "gate")
+    return closing(with_second_tries(add([run_ring(ring, arguments) for ring in words])))
+
+
+def gate(which):
+    """The whole: what a change must pass, or all of it that has no ring of its own."""
+    if which == "gate":
+        os.environ.setdefault("WALPOST_POSTGRES", NEWEST)
+    tree = passed.clean_tree()
+    total = with_second_tries(add(run_whole(ALL if which == "all" else GATE)))
+    say(proof.distance())
+    if total.failed == 0 and tree is not None and tree == passed.clean_tree():
+        passed.note(tree, which, total._asdict())
+    return closing(total)
+
+
+def with_second_tries(total):
+    """What was late has run again, now that nothing else does."""
+    in_time = second_tries(_late, say)
+    _late.clear()
+    return total._replace(passed=total.passed + in_time, failed=total.failed - in_time)
+
+
+def closing(total):
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped", flush=True)
     return 1 if total.failed else 0
 

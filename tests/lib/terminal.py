@@ -8,9 +8,9 @@ import select
 import signal
 import struct
 import termios
-import time
 
 from lib.relay import clean_environment
+from lib.waiting import wait_until
 
 _SEQUENCE = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])")
 
@@ -115,10 +115,11 @@ class Terminal:
         self.screen.feed(text)
 
     def wait_until(self, condition, deadline, what):
-        end = time.monotonic() + deadline
-        while not condition():
-            assert time.monotonic() < end, f"waited {deadline} s in vain until {what}\n{self.screen.text()}"
+        def holds():
             self._read(0.05)
+            return condition()
+
+        wait_until(holds, deadline, what, self.screen.text)
 
     def wait_for(self, text, deadline=20):
         self.wait_until(lambda: text in self.screen.text(), deadline, f"the screen shows {text!r}")

@@ -17,10 +17,11 @@ def test_the_form_for_bugs_asks_for_it(forge, wanted):
     assert "required: true" in field
 
 
-def test_the_workflow_runs_all_tests_on_both_releases_of_debian(tree, forge):
+def test_the_workflow_runs_the_gate_and_all_tests_on_both_releases_of_debian(tree, forge):
     text = (forge / "workflows/tests.yaml").read_text()
     assert 'debian: ["12", "13"]' in text and "image: debian:${{ matrix.debian }}" in text
-    assert re.search(r"^        run: \.ci/run$", text, re.MULTILINE)
+    assert 'tests: [".ci/run", "tests/run all"]' in text
+    assert re.search(r"^        run: \${{ matrix\.tests }}$", text, re.MULTILINE)
     assert re.search(r'^exec .*/tests/run" </dev/null$', (tree / ".ci/run").read_text(), re.MULTILINE)
 
 

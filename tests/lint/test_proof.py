@@ -1,4 +1,4 @@
-"""tests/PROOF.md speaks of the sources that are here, or says that it does not."""
+"""tests/PROOF.md is what the recorded runs say, and names their sources."""
 
 import subprocess
 import sys
@@ -23,21 +23,31 @@ def test_the_proof_tells_the_truth():
     assert wrong is None, f"\n{wrong}"
 
 
-def test_it_says_current_only_for_the_sources_of_its_runs():
-    assert proof.claimed(proof.text([RUN], "aaaa", [])) == "aaaa"
-    assert proof.claimed(proof.text([RUN], "bbbb", [])) is None
-    assert proof.claimed(proof.text([], "bbbb", [])) is None
+def test_it_names_the_sources_and_the_commit_of_its_runs():
+    assert "`aaaa`" in proof.text([RUN]) and "commit `" not in proof.text([RUN])
+    assert "commit `c0ffee`" in proof.text([{**RUN, "commit": "c0ffee"}])
+    assert "No run has been recorded" in proof.text([])
 
 
-def test_a_claim_that_no_longer_holds_names_both_ways_on(monkeypatch, tmp_path):
+def test_a_document_that_is_not_of_the_runs_is_found(monkeypatch, tmp_path):
     monkeypatch.setattr(proof, "PROOF", tmp_path / "PROOF.md")
-    proof.PROOF.write_text(proof.text([RUN], "aaaa", []))
-    assert proof.AGAIN in proof.judgement() and proof.MARK in proof.judgement()
+    assert proof.AGAIN in proof.judgement()
+    proof.PROOF.write_text(proof.text([RUN]))
+    assert proof.AGAIN in proof.judgement()
+
+
+@pytest.mark.parametrize("commit, wanted", [(None, "of other sources (aaaa)"), ("0" * 40, "of other sources (aaaa)"),
+                                            ("HEAD", "are 0 commits ahead of tests/PROOF.md (HEAD)")])
+def test_how_far_the_sources_have_gone_on_is_told(monkeypatch, commit, wanted):
+    monkeypatch.setattr(proof, "runs", lambda: [{**RUN, "commit": commit}])
+    assert wanted in proof.distance()
+    monkeypatch.setattr(proof, "source_hash", lambda: "aaaa")
+    assert proof.distance() == "tests/PROOF.md is of these sources"
 
 
 def test_runs_of_other_sources_are_added_to_nothing():
     other = {**RUN, "sources": "bbbb", "events": 1_000_000, "lost": 3, "good": False}
-    told = proof.text([other, RUN], "aaaa", [])
+    told = proof.text([other, RUN])
     above, history = told.split("## History")
     assert "1,000,000" not in above and "**0**" in above
     assert "1,000,000 events, 3 lost" in history
@@ -45,12 +55,8 @@ def test_runs_of_other_sources_are_added_to_nothing():
 
 def test_a_run_that_failed_is_told():
     bad = {**RUN, "good": False, "lost": 2, "violations": {"lost": 2}}
-    told = proof.text([RUN, bad], "aaaa", [])
+    told = proof.text([RUN, bad])
     assert "| **lost** | **2** |" in told and "| runs that failed | 1 |" in told and "failed: lost" in told
-
-
-def test_what_was_found_is_told():
-    assert "- a bug: fixed" in proof.text([RUN], "aaaa", ["- a bug: fixed"])
 
 
 @pytest.mark.parametrize("change", ["content", "name", "untracked"])

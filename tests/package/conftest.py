@@ -23,8 +23,7 @@ _CONTROL = places.TREE / "deploy" / "debian" / "control"
 
 @pytest.fixture(scope="session")
 def folder():
-    path = Path(tempfile.mkdtemp(prefix="walpost-package-"))
-    path.chmod(0o755)
+    path = places.run_folder("walpost-package-")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 

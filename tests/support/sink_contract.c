@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/check.h"
+#include "support/patience.h"
 #include "support/sink_contract.h"
 
-#define PATIENCE_MS 30000
+#define DEADLINE_MS 30000
 #define TICKETS_MAX 4096
 #define BATCH 64
 
@@ -78,10 +78,10 @@ static size_t turn(void)
 
 static void turn_until_ready(void)
 {
-	int64_t deadline = trial.now_ms + PATIENCE_MS;
+	int64_t since = trial.now_ms;
 
 	while (view()->state != WP_SINK_READY) {
-		CHECK(trial.now_ms < deadline);
+		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		CHECK(view()->state == WP_SINK_STARTING);
 		(void)turn();
 	}
@@ -89,10 +89,10 @@ static void turn_until_ready(void)
 
 static void turn_until_settled(void)
 {
-	int64_t deadline = trial.now_ms + PATIENCE_MS;
+	int64_t since = trial.now_ms;
 
 	while (trial.in_flight > 0) {
-		CHECK(trial.now_ms < deadline);
+		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		(void)turn();
 	}
 }
@@ -138,14 +138,14 @@ static enum wp_rc offer(wp_ticket ticket)
 
 static void send_one(wp_ticket ticket)
 {
-	int64_t deadline = trial.now_ms + PATIENCE_MS;
+	int64_t since = trial.now_ms;
 
 	while (true) {
 		enum wp_rc rc = offer(ticket);
 		if (rc == WP_OK)
 			return;
 		CHECK(rc == WP_AGAIN || rc == WP_FULL);
-		CHECK(trial.now_ms < deadline);
+		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		(void)turn();
 	}
 }
@@ -215,11 +215,9 @@ static void tickets_are_the_callers_numbers(void **state)
 
 static void collect_gives_no_more_than_asked_and_loses_none(void **state)
 {
-	int64_t deadline;
-
 	send_many(100);
-	for (deadline = trial.now_ms + PATIENCE_MS; trial.in_flight > 0;) {
-		CHECK(trial.now_ms < deadline);
+	for (int64_t since = trial.now_ms; trial.in_flight > 0;) {
+		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		trial.now_ms = driver->pump(driver->arg, trial.sink);
 		CHECK(collect(3) <= 3);
 		CHECK_EQ(collect(0), 0);
@@ -333,9 +331,9 @@ static void a_question_about_the_tail_is_answered(void **state)
 	trial.sink->ops->ask_tail(trial.sink, &question);
 	/* The last question counts. */
 	trial.sink->ops->ask_tail(trial.sink, &question);
-	int64_t deadline = trial.now_ms + PATIENCE_MS;
+	int64_t since = trial.now_ms;
 	while (!is_answered(view()->tail.state)) {
-		CHECK(trial.now_ms < deadline);
+		CHECK_IN_TIME(trial.now_ms - since, DEADLINE_MS);
 		(void)turn();
 	}
 	CHECK(view()->tail.state == WP_TAIL_KNOWN || view()->tail.state == WP_TAIL_UNKNOWN);

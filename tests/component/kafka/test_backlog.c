@@ -490,8 +490,8 @@ static void each_record_taken_has_one_report_and_keeps_its_order(void **state)
 				heal_all();
 		}
 		heal_all();
-		for (int64_t until = world_clock_ms() + 30000; c.in_flight > 0;) {
-			CHECK(world_clock_ms() < until);
+		for (int64_t since = world_clock_ms(); c.in_flight > 0;) {
+			WORLD_GOES_ON(since);
 			turn(&c);
 			restart_if_asked_for(&c);
 		}
@@ -509,6 +509,8 @@ static int five_topics(void **state)
 
 int main(void)
 {
+	if (runs_alone())
+		return RUN(TEST(what_waits_behind_a_first_does_not_count_the_partitions_for_ever));
 	return RUN(TEST(new_topics_are_asked_for_together_and_hold_up_none),
 		   TEST(events_of_a_known_topic_are_confirmed_while_another_is_not_known_yet),
 		   TEST(each_key_keeps_its_order_through_the_queue),
@@ -519,7 +521,6 @@ int main(void)
 		   TEST(after_a_restart_nothing_of_the_queue_is_left),
 		   TEST(one_by_one_nothing_is_queued),
 		   TEST(what_is_found_undeliverable_in_the_queue_is_refused_and_nothing_passes_it),
-		   TEST(what_waits_behind_a_first_does_not_count_the_partitions_for_ever),
 		   TEST(behind_a_first_that_is_refused_nothing_in_the_queue_goes),
 		   TEST(a_new_client_for_smaller_batches_sends_what_waited),
 		   TEST(a_sink_may_be_freed_with_records_queued_and_given_back),

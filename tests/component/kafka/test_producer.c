@@ -79,17 +79,16 @@ static rd_kafka_t *consumer_of(const char *topic, int32_t partition)
 
 static rd_kafka_message_t *read_one(rd_kafka_t *consumer)
 {
-	int64_t until = world_clock_ms() + 30000;
+	int64_t since = world_clock_ms();
 
-	while (world_clock_ms() < until) {
+	while (true) {
 		rd_kafka_message_t *m = rd_kafka_consumer_poll(consumer, 200);
 		if (m != NULL && m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			return m;
 		if (m != NULL)
 			rd_kafka_message_destroy(m);
+		WORLD_GOES_ON(since);
 	}
-	fail_msg("nothing to read");
-	return NULL;
 }
 
 static void a_record_arrives_byte_for_byte(void **state)
@@ -416,8 +415,8 @@ static void in_flight_up_to_the_bound_never_meets_a_full_queue(void **state)
 	/* As each one is reported another is sent, while its batch is still half read. */
 	wp_ticket next = w.bounds.in_flight_events + 1;
 	struct wp_record record = world_record("single", "k", "v");
-	for (int64_t until = world_clock_ms() + 30000; next < 3 * w.bounds.in_flight_events;) {
-		CHECK(world_clock_ms() < until);
+	for (int64_t since = world_clock_ms(); next < 3 * w.bounds.in_flight_events;) {
+		WORLD_GOES_ON(since);
 		if (w.sink->ops->collect(w.sink, world_clock_ms(), &one, 1) == 0)
 			continue;
 		CHECK_EQ(one.outcome, WP_CONFIRMED);

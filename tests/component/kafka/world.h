@@ -5,6 +5,7 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
+#include "support/patience.h"
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
 
@@ -44,15 +45,18 @@ void world_collect(struct world *w);
 /* One pump and one collect. */
 void world_turn(struct world *w);
 const struct wp_sink_view *world_view(struct world *w);
-/* Turns until the condition holds; fails the test after 30 s. */
-#define WORLD_UNTIL(w_, condition_)                        \
-	do {                                               \
-		int64_t until_ = world_clock_ms() + 30000; \
-		while (!(condition_)) {                    \
-			CHECK(world_clock_ms() < until_);  \
-			world_turn(w_);                    \
-		}                                          \
+#define WORLD_DEADLINE_MS 30000
+/* Turns until the condition holds; fails the test after the deadline. */
+#define WORLD_UNTIL(w_, condition_)                \
+	do {                                       \
+		int64_t since_ = world_clock_ms(); \
+		while (!(condition_)) {            \
+			WORLD_GOES_ON(since_);     \
+			world_turn(w_);            \
+		}                                  \
 	} while (0)
+/* For a loop of a test's own. */
+#define WORLD_GOES_ON(since_) CHECK_IN_TIME(world_clock_ms() - (since_), WORLD_DEADLINE_MS)
 int64_t world_clock_ms(void);
 
 struct wp_record world_record(const char *topic, const char *key, const char *value);

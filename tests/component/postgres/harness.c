@@ -97,7 +97,7 @@ void harness_pump(struct harness *h)
 
 bool harness_late(double since)
 {
-	return ev_time() - since > DEADLINE_S;
+	return is_late(ev_time() - since, DEADLINE_S);
 }
 
 /* ---- the database ---- */

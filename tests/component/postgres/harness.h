@@ -12,6 +12,7 @@
 #include <libpq-fe.h>
 
 #include "support/check.h"
+#include "support/patience.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/stream.h"
 
@@ -47,16 +48,16 @@ wp_lsn harness_confirmed(struct harness *h);
 void harness_pump(struct harness *h);
 bool harness_late(double since);
 /* `condition_` is evaluated again after each event; the test fails when it takes too long. */
-#define AWAIT(h_, condition_)                                                          \
-	do {                                                                           \
-		double await_since_ = ev_time();                                       \
-		bool await_so_ = (condition_);                                         \
-		while (!await_so_ && !harness_late(await_since_)) {                    \
-			harness_pump(h_);                                              \
-			await_so_ = (condition_);                                      \
-		}                                                                      \
-		if (!await_so_)                                                        \
-			fail_msg("not within %d s: %s", (int)DEADLINE_S, #condition_); \
+#define AWAIT(h_, condition_)                                       \
+	do {                                                        \
+		double await_since_ = ev_time();                    \
+		bool await_so_ = (condition_);                      \
+		while (!await_so_ && !harness_late(await_since_)) { \
+			harness_pump(h_);                           \
+			await_so_ = (condition_);                   \
+		}                                                   \
+		if (!await_so_)                                     \
+			FAIL_LATE(#condition_);                     \
 	} while (0)
 
 /* Until READY or STREAMING; the test fails with the reason if it fails. */

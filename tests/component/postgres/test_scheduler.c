@@ -254,23 +254,19 @@ static void while_another_process_moves_it_waits(void **state)
 	harness_sql(&harness, "COMMIT");
 	double since = ev_time();
 	AWAIT(&harness, moved(scheduler) == 1);
-	CHECK(ev_time() - since < 5); /* and not only once the connection is given back */
+	CHECK_IN_TIME(ev_time() - since, 5); /* and not only once the connection is given back */
 }
-
-#define TEST_OF(name_) cmocka_unit_test_setup_teardown(name_, set_up, tear_down)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST_OF(what_is_due_is_moved_and_the_rest_stays),
-		TEST_OF(off_it_moves_nothing_and_has_no_connection),
-		TEST_OF(without_the_function_it_gives_its_connection_back_and_nothing_is_wrong),
-		TEST_OF(without_the_table_it_says_so_until_there_is_one),
-		TEST_OF(a_right_that_is_revoked_is_told_and_it_goes_on_once_it_is_granted),
-		TEST_OF(a_server_that_restarts_in_the_middle_is_waited_for),
-		TEST_OF(a_session_that_is_terminated_costs_nothing),
-		TEST_OF(of_two_one_moves_at_a_time_and_the_other_takes_over),
-		TEST_OF(while_another_process_moves_it_waits),
-	};
-	return cmocka_run_group_tests_name("scheduler", tests, NULL, NULL);
+	if (runs_alone())
+		return RUN(TEST(while_another_process_moves_it_waits));
+	return RUN(TEST(what_is_due_is_moved_and_the_rest_stays),
+		   TEST(off_it_moves_nothing_and_has_no_connection),
+		   TEST(without_the_function_it_gives_its_connection_back_and_nothing_is_wrong),
+		   TEST(without_the_table_it_says_so_until_there_is_one),
+		   TEST(a_right_that_is_revoked_is_told_and_it_goes_on_once_it_is_granted),
+		   TEST(a_server_that_restarts_in_the_middle_is_waited_for),
+		   TEST(a_session_that_is_terminated_costs_nothing),
+		   TEST(of_two_one_moves_at_a_time_and_the_other_takes_over));
 }
