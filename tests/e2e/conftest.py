@@ -34,17 +34,19 @@ _PATIENT = "broker.session.timeout.ms=18000\nbroker.heartbeat.interval.ms=2000\n
 
 
 class House:
-    """The servers that all tests share, started at first use by the process that pytest was called as."""
+    """The servers that all tests share, started at first use by the process that pytest was called as. Tests that write
+    very much share others: each slot of a server decodes all that is written on it."""
 
     def __init__(self):
         self.folder = places.run_folder("walpost-e2e-")
         self._postgres = {}
         self._kafka = None
 
-    def postgres(self, version):
-        if version not in self._postgres:
-            self._postgres[version] = Postgres(version, self.folder / f"postgres{version}").start()
-        return self._postgres[version]
+    def postgres(self, version, heavy=False):
+        if (version, heavy) not in self._postgres:
+            folder = self.folder / f"postgres{version}{'-heavy' if heavy else ''}"
+            self._postgres[version, heavy] = Postgres(version, folder).start()
+        return self._postgres[version, heavy]
 
     def kafka(self):
         if self._kafka is None:
@@ -55,7 +57,8 @@ class House:
         """For another process, `Lodger`: everything is running then."""
         return {
             "kafka": self.kafka().port,
-            "postgres": {v: (str(self.postgres(v).folder), self.postgres(v).port) for v in VERSIONS},
+            "postgres": [(v, heavy, str(self.postgres(v, heavy).folder), self.postgres(v, heavy).port)
+                         for v in VERSIONS for heavy in (False, True)],
         }
 
     def end(self):
@@ -71,10 +74,10 @@ class Lodger:
     def __init__(self, addresses):
         self.folder = places.run_folder("walpost-e2e-")
         self._kafka = Kafka.attached(addresses["kafka"])
-        self._postgres = {v: Postgres.attached(v, *place) for v, place in addresses["postgres"].items()}
+        self._postgres = {(v, heavy): Postgres.attached(v, *place) for v, heavy, *place in addresses["postgres"]}
 
-    def postgres(self, version):
-        return self._postgres[version]
+    def postgres(self, version, heavy=False):
+        return self._postgres[version, heavy]
 
     def kafka(self):
         return self._kafka
@@ -160,8 +163,10 @@ def make_stage(request, house, version, folder):
     """Stages, by default on the shared servers."""
     request.node.stages = []
 
+    heavy = request.node.get_closest_marker("heavy") is not None
+
     def make(postgres=None, kafka=None, **options):
-        stage = Stage(postgres or house.postgres(version), kafka or house.kafka(), folder, **options)
+        stage = Stage(postgres or house.postgres(version, heavy), kafka or house.kafka(), folder, **options)
         request.node.stages.append(stage)
         return stage
 

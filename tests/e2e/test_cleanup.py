@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lib import asked, places
+from lib import places
 from lib.relay import run_command
 from lib.sql_scripts import run_script, slot_accept
 

@@ -21,7 +21,8 @@ def _wait_moved(stage, relay, bytes):
 
 @pytest.mark.timeout(300)
 @pytest.mark.on("all")
-def test_killed_twenty_times_under_load_the_relay_loses_nothing(stage, scaled):
+def test_killed_twenty_times_under_load_the_relay_loses_nothing(make_stage, own_postgres, scaled):
+    stage = make_stage(postgres=own_postgres)  # the truth is read from its beginning, over all that is in the log
     stage.create_topic(partitions=3)
     rng = random.Random(7)
     relay = stage.relay()
@@ -30,7 +31,7 @@ def test_killed_twenty_times_under_load_the_relay_loses_nothing(stage, scaled):
             _wait_moved(stage, relay, rng.randrange(100_000))
             relay.kill()
             stage.wait_released()
-            if number < 20 or number % 50 == 0:  # the truth is read from its beginning each time
+            if number < 20 or number % 50 == 0:
                 confirmed = stage.confirmed()
                 messages = reader.read_to_end()
                 check_confirmed(confirmed, messages, stage.truth.events())
@@ -105,6 +106,7 @@ def test_kafka_killed_under_load_comes_back_and_nothing_is_lost(make_stage, mort
     check_all(stage.read(), stage.truth.events())
 
 
+@pytest.mark.heavy
 def test_memory_stays_bounded_while_kafka_is_frozen_and_a_lot_is_committed(make_stage, mortal_kafka):
     stage = make_stage(kafka=mortal_kafka)
     stage.create_topic()
@@ -136,6 +138,7 @@ def test_a_relay_that_waits_for_kafka_leaves_the_processor_alone(make_stage, mor
     stage.wait_all_confirmed(60, relay)
 
 
+@pytest.mark.heavy
 def test_memory_comes_down_again_after_a_burst(make_stage, mortal_kafka):
     stage = make_stage(kafka=mortal_kafka)
     stage.create_topic(partitions=1)
@@ -216,6 +219,7 @@ def test_a_half_open_connection_is_noticed(make_stage, own_postgres):
     check_all(stage.read(), stage.truth.events())
 
 
+@pytest.mark.heavy
 @pytest.mark.on("all")
 def test_a_relay_killed_in_a_large_transaction_sends_it_again_from_its_start(stage, scaled):
     stage.create_topic(partitions=1)

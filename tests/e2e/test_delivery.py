@@ -38,6 +38,7 @@ def test_an_event_lands_in_the_partition_of_the_java_partitioner(stage):
     assert {m.key.decode(): m.partition for m in messages} == {key: partition_of(key.encode(), 7) for key in keys}
 
 
+@pytest.mark.heavy
 @pytest.mark.on("all")
 def test_ten_thousand_transactions_of_eight_writers_arrive_once_in_order_byte_for_byte(stage):
     stage.create_topic(partitions=6)
@@ -249,6 +250,7 @@ def test_one_transaction_fans_out_to_several_topics_in_order(stage):
         assert [m.id for m in stage.read(name)] == ids
 
 
+@pytest.mark.heavy
 def test_a_very_large_transaction_passes_in_bounded_memory_and_the_server_hears_of_us(stage, scaled):
     rows = scaled(100_000, 1_000_000)
     stage.create_topic()

@@ -294,6 +294,7 @@ message.prefix = note
     assert by_position(lines(again)) == by_position(lines(other))
 
 
+@pytest.mark.heavy
 @pytest.mark.timeout(300)
 def test_a_hot_key_far_behind_comes_to_its_end(parking, scaled):
     """Its events come in the log and from an application while it is sent: one cure brings it back."""

@@ -190,7 +190,7 @@ def _partitioned(make_stage, via_root, **options):
 
 def _insert_into(stage, *days):
     for day in days:
-        stage.sql(f"""INSERT INTO outbox (day, id, aggregatetype, aggregateid, type, payload)
+        stage.sql("""INSERT INTO outbox (day, id, aggregatetype, aggregateid, type, payload)
                       SELECT %s, gen_random_uuid(), 'order', 'k', 'day', jsonb_build_object('day', %s::int)""",
                   (day, day))
 

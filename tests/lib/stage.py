@@ -142,7 +142,22 @@ class Stage:
         (relay or self).wait_until(lambda: self.confirmed() >= lsn, deadline, f"{lsn} is confirmed")
 
     def wait_all_confirmed(self, deadline=20, relay=None):
-        """Until everything that is in the log now is confirmed."""
+        """Until everything that was committed here is confirmed: until a mark is that is written now. What tests beside
+        this one write afterwards is not waited for."""
+        relay = relay or self.relays[-1]
+        mark = self.mark()
+        relay.wait_until(lambda: self.confirmed() > mark, deadline, f"what lies before {mark} is confirmed")
+
+    def mark(self):
+        """Where the one record of a transaction ends that does nothing, a logical message of the stage's database; its
+        commit follows, which waits for no synchronous standby."""
+        (row,) = self.sql(
+            """SELECT set_config('synchronous_commit', 'local', true),
+                      pg_logical_emit_message(true, 'test', '') - '0/0'::pg_lsn""")
+        return int(row[1])
+
+    def wait_log_confirmed(self, deadline=20, relay=None):
+        """Until all of the server's log is confirmed: where a mark would be counted, or cannot be written."""
         self.wait_confirmed(self.wal_end(), deadline, relay or self.relays[-1])
 
     def wait_sent(self, relay, deadline=20):

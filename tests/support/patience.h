@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <sys/sysinfo.h>
 
 #include "support/check.h"
 
@@ -21,7 +21,7 @@ static inline double patience(void)
 		return strtod(wanted, NULL);
 	if (getloadavg(&load, 1) != 1)
 		return 1;
-	load /= (double)sysconf(_SC_NPROCESSORS_ONLN);
+	load /= get_nprocs();
 	return load < 1 ? 1 : load > 4 ? 4 : load;
 }
 
