@@ -49,6 +49,10 @@ class Fault:
     def inject(self, world):
         raise NotImplementedError
 
+    def has_shown(self, world):
+        """Has it had its effect? It is not healed before."""
+        return True
+
     def heal(self, world):
         pass
 
@@ -707,13 +711,26 @@ class ForgetTopic(Fault):
 # --- events that cannot be delivered for a while
 
 
-class LowerLimit(Fault):
+class Poison(Fault):
+    """Some events cannot be delivered. That has shown once so many are parked: Kafka names a batch and no event, so the
+    relay sends again what was in flight, one event at a time, and on a busy machine that takes longer than any hold."""
+
+    group = "poison"
+    parks = True
+    shows = 10
+
+    def begin_to_show(self, world):
+        self._parked_before = len(world.parked_ids)
+
+    def has_shown(self, world):
+        return len(world.parked_ids) >= self._parked_before + self.shows
+
+
+class LowerLimit(Poison):
     """Kafka refuses the larger events of some topics, until their limit is raised again."""
 
     name = "limit of a topic lowered"
-    group = "poison"
     spares_relay = True
-    parks = True
     share = 2.0
     hold = (5, 20)
 
@@ -722,6 +739,7 @@ class LowerLimit(Fault):
         self.limit = rng.choice((16_000, 25_000, 40_000))
 
     def inject(self, world):
+        self.begin_to_show(world)
         self._set_limit(world, self.limit)
         world.counts[self.name] += 1
 
@@ -739,6 +757,7 @@ class TroubledStore(LowerLimit):
 
     share = 1.0
     hold = (3, 10)
+    shows = 0  # perhaps nothing can be parked
 
     def draw(self, rng):
         super().draw(rng)
@@ -835,18 +854,17 @@ class TerminateParking(TroubledStore):
             self._thread.join()
 
 
-class LowerOwnLimit(Fault):
+class LowerOwnLimit(Poison):
     """walpost refuses the larger events itself: those of its processes that begin meanwhile have a lower limit."""
 
     name = "message.max.bytes of walpost lowered"
-    group = "poison"
-    parks = True
     hold = (3, 12)
 
     def draw(self, rng):
         self.limit = rng.choice((16_000, 25_000, 40_000))
 
     def inject(self, world):
+        self.begin_to_show(world)
         self._lines(world, "[kafka]\n", f"[kafka]\nmessage.max.bytes = {self.limit}\n")
         world.counts[self.name] += 1
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from chaos import faults, proof  # noqa: E402
 from chaos.schedule import schedule  # noqa: E402
-from chaos.world import World, now_ms  # noqa: E402
+from chaos.world import LIVENESS_SECONDS, World, now_ms  # noqa: E402
 from lib import places  # noqa: E402
 from lib.relay import run_command  # noqa: E402
 from servers import cache  # noqa: E402
@@ -161,6 +161,7 @@ class Run:
             world.ailing[fault.group] += 1
             injected.append(fault)
             fault.inject(world)
+        self._await_shown(injected)
         if not any(isinstance(fault, faults.KillRelay) for fault in injected):
             world.pass_time(max((fault.seconds for fault in injected), default=0))
         for fault in injected:
@@ -173,6 +174,15 @@ class Run:
             world.wait_recovered()
             world.note("recovered")
             world.audit()
+
+    def _await_shown(self, injected):
+        """The hold of a fault begins when it has had its effect. One that has none in time is healed all the same."""
+        world, end = self.world, time.monotonic() + LIVENESS_SECONDS
+        while not all(fault.has_shown(world) for fault in injected):
+            if time.monotonic() >= end:
+                world.note("no effect was seen")
+                return
+            world.pass_time(0.5)
 
     def _heal_all(self):
         """After a failure: nothing may stay frozen."""

@@ -1,7 +1,9 @@
 """What a seed stands for, what an event is, and what a soak calls flat."""
 
 import itertools
+import random
 import zlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,6 +55,17 @@ def test_without_parking_no_fault_makes_an_event_undeliverable():
         faults.LowerLimit, faults.LockParked, faults.RevokeParked, faults.TerminateParking, faults.LowerOwnLimit}
     assert kinds_for("park", faults.ALL) == faults.ALL
     assert {poison_of(seed) for seed in range(2)} == {"stop", "park"}
+
+
+def test_a_lowered_limit_has_shown_when_some_were_parked_since():
+    world = SimpleNamespace(parked_ids={1, 2, 3})
+    fault = faults.LowerLimit(random.Random(1))
+    fault.begin_to_show(world)
+    world.parked_ids |= set(range(fault.shows))
+    assert not fault.has_shown(world)
+    world.parked_ids |= set(range(fault.shows + 4))
+    assert fault.has_shown(world)
+    assert faults.KillRelay(random.Random(1)).has_shown(world)
 
 
 def test_a_lowered_limit_catches_some_however_they_are_compressed():

@@ -32,10 +32,12 @@ WAL_SENDER_TIMEOUT_SECONDS = 5
 WAL_DISK = "320m"
 RETAINED_HIGH, RETAINED_LOW = 32 << 20, 8 << 20
 ROLE = "relay"
-# Small, so that a cure is met while its cause is remembered.
-PARK = {"relay.poison": "park", "park.retry.first": "300ms", "park.retry.max": "2s"}
+# Small, so that a cure is met while its cause is remembered; and few in flight: when Kafka refuses one, each of them is
+# sent alone, which takes a round trip, on a busy machine some 20 ms.
+PARK = {"relay.poison": "park", "park.retry.first": "300ms", "park.retry.max": "2s", "relay.in_flight.events": "1024"}
 PARTS = [(topic, number) for topic, count in events.TOPICS.items() for number in range(count)]
 LIVENESS_SECONDS = 120
+RECOVERY_SECONDS = 600  # while more and more is confirmed: the machine may be busy with other things
 
 _SERVER = {
     "wal_sender_timeout": f"{WAL_SENDER_TIMEOUT_SECONDS}s",
@@ -486,8 +488,10 @@ class World:
         try:
             return wait_until(lambda: (self.tick(), condition())[1], deadline, what)
         except TooLate as late:
-            raise Broken(f"{late}\n{self.where_it_stands()}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}"
-                         ) from None
+            raise self.broken(late) from None
+
+    def broken(self, what):
+        return Broken(f"{what}\n{self.where_it_stands()}\n{self.relay.log_tail()}\n{self.postgres.log_tail()}")
 
     def where_it_stands(self):
         return (
@@ -546,15 +550,28 @@ class World:
     def wait_streaming(self, deadline=LIVENESS_SECONDS):
         self.wait(lambda: self.walsender() is not None, deadline, "a relay reads from the slot")
 
-    def wait_recovered(self, deadline=LIVENESS_SECONDS):
-        """Until what is in the log now is confirmed: liveness."""
+    def wait_recovered(self, deadline=LIVENESS_SECONDS, longest=RECOVERY_SECONDS):
+        """Until what is in the log now is confirmed: liveness. Whenever more is confirmed the deadline begins anew, for
+        how long the whole way takes depends on the machine; `longest` seconds at most."""
         goal = self.wait(self.slot, deadline, "Postgres answers")[2]
-        self.wait(lambda: (self.slot() or (0,))[0] >= goal, deadline, f"{goal:X} is confirmed")
+        reached, since = 0, time.monotonic()
+
+        def is_over():
+            nonlocal reached, since
+            confirmed = (self.slot() or (0,))[0]
+            if confirmed > reached:
+                reached, since = confirmed, time.monotonic()
+            return reached >= goal or time.monotonic() - since >= deadline
+
+        self.wait(is_over, longest, f"{goal:X} is confirmed")
+        if reached < goal:
+            raise self.broken(
+                f"waited in vain until {goal:X} is confirmed: for {deadline:g} s no more than {reached:X} was")
 
     def settle(self, deadline=300):
         """After the writers have stopped: all is confirmed, nothing is parked, all is consumed and checked."""
         self.wait_recovered(deadline)
-        self.wait(lambda: self.parked() == frozenset(), LIVENESS_SECONDS, "nothing is parked any more")
+        self.wait(lambda: self.parked() == frozenset(), deadline, "nothing is parked any more")
         goal = self.wait(self.slot, deadline, "Postgres answers")[2]
         self.audit()
         self.wait(lambda: not self._audits, deadline, "all that is in Kafka is read")
