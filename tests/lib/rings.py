@@ -572,9 +572,10 @@ def main(words):
 
 def gate(which):
     """The whole: what a change must pass, or all of it that has no ring of its own."""
+    as_is = not {"WALPOST_BINARY", "WALPOST_POSTGRES"} & os.environ.keys()
     if which == "gate":
         os.environ.setdefault("WALPOST_POSTGRES", NEWEST)
-    tree = passed.clean_tree()
+    tree = passed.clean_tree() if as_is else None
     total = with_second_tries(add(run_whole(ALL if which == "all" else GATE)))
     say(proof.distance())
     if total.failed == 0 and tree is not None and tree == passed.clean_tree():
