@@ -1,7 +1,7 @@
 """What the recorded runs add up to: tests/chaos/runs.jsonl, told in tests/PROOF.md.
 
 A run counts for the sources it was made with: the content of the tracked files under src/ and include/. The document
-tells of those that were recorded last. Only `--record` writes it: where the sources go on, it stays true, of older ones.
+tells of those that were recorded last. Only `--record` writes it; when the sources go on, it stays true of older ones.
 """
 
 import fcntl
@@ -84,14 +84,15 @@ def _head(of):
     if of:
         commit = _commit(of)
         where = f", commit `{commit}`" if commit else ""
-        state = f"Runs on the sources `{of[0]['sources']}` (a hash of what is tracked under `src/` and `include/`{where})."
+        sources = of[0]["sources"]
+        state = f"Runs on the sources `{sources}` (a hash of what is tracked under `src/` and `include/`{where})."
     else:
         state = f"No run has been recorded. To run it: `{AGAIN}`."
     return [
         state, "",
         "Written by the runs themselves (`--record`) from `tests/chaos/runs.jsonl`; not by hand. What a run does and",
-        "how it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults. What the runs",
-        "brought to light: [found](chaos/found.md).",
+        "how it judges, [tests/README.md](README.md) tells; the same seed draws the same schedule of faults.",
+        "What the runs brought to light: [found](chaos/found.md).",
     ]
 
 

@@ -1,8 +1,8 @@
 """What killed runs left on the machine, which the next run removes before it starts.
 
 A folder of a run carries a lock (`places.run_folder`). When nobody holds it any more, the folder is abandoned, and with
-it the processes that were started from it, the mounts below it, and the rules of iptables that name it. A folder without
-such a lock cannot be judged: it is left, and named. Whatever is not in such a folder is not looked at.
+it the processes that were started from it, the mounts below it, and the rules of iptables that name it. A folder that
+has no such lock cannot be judged: it is left, and named. Whatever is not in such a folder is not looked at.
 """
 
 import contextlib

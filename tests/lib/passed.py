@@ -45,7 +45,7 @@ def _debian():
 
 
 def answer(words):
-    """Exit code 0: this commit's tree, by default that of HEAD, has passed; 1: it has not; 2: there is no such commit."""
+    """Exit code 0: the tree of this commit, by default HEAD, has passed; 1: it has not; 2: there is no such commit."""
     if len(words) > 1 or words[:1] in (["-h"], ["--help"]):
         print(USAGE)
         return 0 if len(words) == 1 else 2

@@ -15,14 +15,14 @@ from lib.waiting import wait_until  # noqa: E402
 
 # Takes a folder as a run does, starts what a test would start, and is killed.
 _RUN = """
-import pathlib, subprocess, sys, time
+import pathlib, signal, subprocess, sys
 from lib import places
 folder = places.run_folder("walpost-e2e-", sys.argv[1])
 (folder / "data").mkdir()
 server = subprocess.Popen(["sleep", "1000"], cwd=folder / "data")
-relay = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)", str(folder / "walpost.conf")])
+relay = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()", str(folder / "walpost.conf")])
 pathlib.Path(sys.argv[1], "started").write_text(f"{folder} {server.pid} {relay.pid}")
-time.sleep(1000)
+signal.pause()
 """
 
 

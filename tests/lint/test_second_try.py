@@ -112,9 +112,8 @@ int main(void) { return RUN(PLAIN(good), %s); }
 def _entry(tree, folder, tests):
     """As meson's log has it: one program, of the good test and these."""
     (folder / "planted.c").write_text(_PROGRAM % ", ".join(f"PLAIN({name})" for name in tests))
-    subprocess.run(
-        ["cc", "-fsanitize=address", "-I", tree / "tests", "-w", "-o", folder / "planted", folder / "planted.c", "-lcmocka"],
-        check=True)
+    subprocess.run(["cc", "-fsanitize=address", "-I", tree / "tests", "-w", "-o", folder / "planted",
+                    folder / "planted.c", "-lcmocka"], check=True)
     done = subprocess.run([folder / "planted"], capture_output=True, text=True, env={"WALPOST_PATIENCE": "1"})
     return {"name": "planted", "result": "FAIL" if done.returncode else "OK", "returncode": done.returncode,
             "stdout": done.stdout, "stderr": done.stderr}
