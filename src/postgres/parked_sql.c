@@ -166,16 +166,19 @@ void wp_parked_set_sql(struct wp_sql *sql, const char *slot, size_t aggregates_m
 {
 	char limit[24];
 	(void)snprintf(limit, sizeof(limit), "%zu", aggregates_max + 1);
-	wp_sql_add(sql,
-		   "%sSELECT a.first, a.outbox, a.key, p.code, p.settings, p.alone,"
-		   " CASE WHEN p.next_attempt_at IS NULL OR p.next_attempt_at = '-infinity' THEN 0"
-		   " WHEN p.next_attempt_at = 'infinity' THEN 9223372036854775807"
-		   " ELSE round(extract(epoch FROM p.next_attempt_at - clock_timestamp()) * 1000)"
-		   " END::bigint,"
-		   " a.events, CASE WHEN isfinite(a.oldest) THEN greatest(0,"
-		   " round(extract(epoch FROM clock_timestamp() - a.oldest) * 1000)) ELSE 0"
-		   " END::bigint",
-		   patiently_sql);
+	wp_sql_add(
+		sql,
+		"%sSELECT a.first, a.outbox, a.key, p.code, p.settings, p.alone,"
+		" CASE WHEN p.next_attempt_at IS NULL OR p.next_attempt_at = '-infinity'"
+		" THEN CASE WHEN isfinite(p.parked_at)"
+		" THEN round(extract(epoch FROM p.parked_at - clock_timestamp()) * 1000) ELSE 0 END"
+		" WHEN p.next_attempt_at = 'infinity' THEN 9223372036854775807"
+		" ELSE round(extract(epoch FROM p.next_attempt_at - clock_timestamp()) * 1000)"
+		" END::bigint,"
+		" a.events, CASE WHEN isfinite(a.oldest) THEN greatest(0,"
+		" round(extract(epoch FROM clock_timestamp() - a.oldest) * 1000)) ELSE 0"
+		" END::bigint",
+		patiently_sql);
 	wp_sql_add(sql,
 		   " FROM (SELECT min(\"position\") AS first, outbox, key, count(*) AS events,"
 		   " min(parked_at) AS oldest FROM walpost.parked WHERE slot = %L"

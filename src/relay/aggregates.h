@@ -30,6 +30,7 @@ struct wp_aggregate {
 	int64_t due_ms;		 /* INT64_MAX: never by itself */
 	int64_t since_ms;	 /* its oldest was parked */
 	int64_t moved_ms;	 /* its last was confirmed */
+	uint64_t round;		 /* that it was chosen for last; 0: none of this stream */
 	unsigned code;
 	bool alone;   /* its first event is to be sent while nothing else is in flight */
 	bool sending; /* its first event was confirmed: the rest follows */

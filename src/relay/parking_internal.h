@@ -81,7 +81,6 @@ struct wp_parking {
 	int64_t begun_ms;  /* the stream */
 	bool alone_turn;   /* first, if one is due */
 	int64_t held_ms;   /* the stream waits for an aggregate no longer */
-	size_t cursor;	   /* bucket to choose from first */
 	struct round round;
 	struct wp_parking_figures figures;
 	struct wp_parking_figures kept; /* as it was ready last; not known: never */
@@ -99,8 +98,6 @@ static inline const struct wp_parked_view *wp_parking_view(const struct wp_parki
 
 static inline int64_t wp_parking_after(int64_t now_ms, int64_t in_ms)
 {
-	if (in_ms <= 0)
-		return now_ms;
 	return in_ms > INT64_MAX - now_ms ? INT64_MAX : now_ms + in_ms;
 }
 

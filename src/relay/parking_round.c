@@ -43,20 +43,39 @@ static bool is_due(const struct wp_parking *p, const struct wp_aggregate *a, boo
 	       (!alone || p->alone_ms <= p->now_ms) && !may_come_again(p, &a->position);
 }
 
+static bool is_before(const struct wp_aggregate *a, const struct wp_aggregate *b)
+{
+	return a->due_ms != b->due_ms ? a->due_ms < b->due_ms : a->round < b->round;
+}
+
+/* Among those that were chosen, if it has been due for longer than one of them. */
+static void choose_one(struct round *r, struct wp_aggregate *a, size_t max)
+{
+	size_t at = r->chosen_count < max ? r->chosen_count++ : max;
+
+	if (at == max && !is_before(a, r->chosen[--at].aggregate))
+		return;
+	for (; at > 0 && is_before(a, r->chosen[at - 1].aggregate); at--)
+		r->chosen[at].aggregate = r->chosen[at - 1].aggregate;
+	r->chosen[at].aggregate = a;
+}
+
+/*
+ * Those that have been due for longest: where some fail again and again, and each attempt takes longer
+ * than they wait, all others have their turn.
+ */
 static void choose_from(struct wp_parking *p, bool alone, size_t max)
 {
 	struct round *r = &p->round;
 
-	for (size_t i = 0; i < p->set.bucket_count && r->chosen_count < max; i++) {
-		size_t at = (p->cursor + i) & (p->set.bucket_count - 1);
-		for (struct wp_aggregate *a = p->set.buckets[at];
-		     a != NULL && r->chosen_count < max; a = a->next) {
+	for (size_t i = 0; i < p->set.bucket_count; i++) {
+		for (struct wp_aggregate *a = p->set.buckets[i]; a != NULL; a = a->next) {
 			if (is_due(p, a, alone))
-				r->chosen[r->chosen_count++] = (struct chosen){ .aggregate = a };
+				choose_one(r, a, max);
 		}
-		if (r->chosen_count == max)
-			p->cursor = at + 1;
 	}
+	for (size_t i = 0; i < r->chosen_count; i++)
+		r->chosen[i] = (struct chosen){ .aggregate = r->chosen[i].aggregate };
 }
 
 static void find_due(struct wp_parking *p)
@@ -115,6 +134,7 @@ static void load(struct wp_parking *p)
 			.rows_max = r->chosen[i].rows_max,
 		};
 		a->fresh = 0;
+		a->round = r->number + 1;
 	}
 	r->state = ROUND_LOADING;
 	r->begun_ms = p->now_ms;

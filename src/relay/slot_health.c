@@ -2,7 +2,7 @@
 
 enum {
 	EVERY_MS = 2 * 1000,
-	SHARE = 20, /* an answer that took a while is asked for that much more seldom */
+	SHARE = 20, /* when two in a row took a while it is asked for that much more seldom */
 	SELDOM_MS = 60 * 1000,
 	SUSPECT_MS = 250,
 	REMIND_EVERY_MS = 60 * 1000,
@@ -19,6 +19,7 @@ void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_m
 	s->answers = 0;
 	s->asked_ms = now_ms;
 	s->interval_ms = EVERY_MS;
+	s->took_ms = 0;
 	s->suspect = false;
 	s->good = s->good_next = server;
 	wp_wal_guard_forget(&s->guard);
@@ -66,10 +67,12 @@ static unsigned judge_loss(struct wp_slot_health *s, const struct wp_health *h, 
 	return 0;
 }
 
-static int64_t interval_after(int64_t took_ms)
+/* One alone may have waited for this process: it was stopped, and the server was not slow. */
+static int64_t interval_after(struct wp_slot_health *s, int64_t took_ms)
 {
-	int64_t interval_ms = took_ms * SHARE;
+	int64_t interval_ms = (took_ms < s->took_ms ? took_ms : s->took_ms) * SHARE;
 
+	s->took_ms = took_ms;
 	if (interval_ms > SELDOM_MS)
 		return SELDOM_MS;
 	return interval_ms < EVERY_MS ? EVERY_MS : interval_ms;
@@ -82,7 +85,8 @@ unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *
 	answer |= judge_loss(s, h, now_ms);
 	s->answers = h->answers;
 	/* Suspect: soon; and a change in two statements has a moment for the second. */
-	s->interval_ms = s->suspect ? SUSPECT_MS : interval_after(now_ms - s->asked_ms);
+	int64_t every_ms = interval_after(s, now_ms - s->asked_ms);
+	s->interval_ms = s->suspect ? SUSPECT_MS : every_ms;
 	return answer;
 }
 

@@ -17,6 +17,7 @@ struct wp_slot_health {
 	uint64_t answers; /* judged */
 	int64_t asked_ms;
 	int64_t interval_ms;
+	int64_t took_ms;     /* of the last answer */
 	bool suspect;	     /* the last answer was bad */
 	int64_t reminded_ms; /* of that, when no further answer comes */
 	enum wp_keeping keeping;

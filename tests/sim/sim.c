@@ -70,7 +70,7 @@ enum {
 	STOP_SLACK_MS = 500,
 	SERVER_STOP_MAX_MS = 20 * 1000,
 	HEAL_MAX_MS = 180 * 1000,
-	PARKED_MAX_MS = 600 * 1000, /* likewise, when events fail on and on */
+	PARKED_MAX_MS = 1800 * 1000, /* likewise, when thousands go one by one */
 	TAIL_MAX_MS = 500,
 	UNCLAIMED_MAX_MS = 30 * 1000,
 	NOTICE_MAX_MS = 5 * 1000,

@@ -55,7 +55,7 @@ struct wp_parked_aggregate {
 	struct wp_span code;	     /* why it cannot, in a word */
 	struct wp_span settings;     /* the configuration that it was read by, in words */
 	bool alone;		     /* Kafka refused it: to be sent while nothing else is */
-	int64_t due_in_ms;	     /* <= 0: now; INT64_MAX: never by itself */
+	int64_t due_in_ms;	     /* < 0: it was due; INT64_MAX: never by itself */
 	uint64_t events;	     /* of the aggregate */
 	int64_t age_ms;		     /* since its oldest was parked */
 };

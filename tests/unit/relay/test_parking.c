@@ -33,7 +33,7 @@ static struct {
 	struct wp_parked_change changes[1000];
 	size_t change_count; /* not done yet */
 	struct wp_parked_asked asked[WP_PARKED_LOOK_MAX];
-	struct wp_parked_aggregate set[10];
+	struct wp_parked_aggregate set[40];
 	struct wp_position positions[10];
 	bool full;
 } store;
@@ -1067,6 +1067,51 @@ static void none_that_goes_alone_is_before_the_others_for_ever(void **state)
 	CHECK(delivered[0] > 5 && delivered[1] > 5);
 }
 
+/* Kafka refuses each of them, and an attempt at all takes longer than one of them waits. */
+static void all_that_are_refused_again_and_again_have_their_turn(void **state)
+{
+	enum { KEYS = 40 };
+	struct wp_report report = { .outcome = WP_REFUSED, .code = "BIG", .event_level = true };
+	static char keys[KEYS][4];
+	int64_t due_ms[KEYS] = { 0 };
+	unsigned tried[KEYS] = { 0 };
+
+	options.aggregates_max = KEYS;
+	begin();
+	for (uint32_t i = 0; i < KEYS; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%u", (unsigned)i);
+		store.rows[store.count++] = (struct row){ .at = i, .key = keys[i], .alone = true };
+		store.set[i] = (struct wp_parked_aggregate){ .outbox = wp_span_of("o"),
+							     .key = text(keys[i]),
+							     .position = position(i),
+							     .code = wp_span_of("BIG"),
+							     .alone = true,
+							     .events = 1 };
+	}
+	for (int attempt = 0; attempt < 3 * KEYS; attempt++) {
+		wp_parking_begin(p, 0);
+		wp_parking_tick(p, now);
+		for (size_t i = 0; i < KEYS; i++)
+			store.set[i].due_in_ms = due_ms[i] - now;
+		load_set(KEYS);
+		step(now + 20000);
+		if (store.looking)
+			answer_look(0);
+		step(now);
+		answer_load(300);
+		step(now);
+		uint32_t at = store.loaded[0].position.ordinal;
+		report.ticket = send(at, true);
+		wp_parking_report(p, &report, "refused");
+		tried[at]++;
+		wp_parking_forget(p); /* the sink begins anew */
+		due_ms[at] = now + store.changes[0].due_in_ms;
+		answer_changes();
+	}
+	for (size_t i = 0; i < KEYS; i++)
+		CHECK_EQ(tried[i], 3);
+}
+
 static void rows_that_were_cut_are_not_taken_for_all(void **state)
 {
 	begin();
@@ -1449,6 +1494,7 @@ int main(void)
 		TEST(a_row_that_is_to_go_alone_ends_a_round),
 		TEST(quiet_that_does_not_come_is_given_up), TEST(a_slow_table_is_no_lack_of_quiet),
 		TEST(none_that_goes_alone_is_before_the_others_for_ever),
+		TEST(all_that_are_refused_again_and_again_have_their_turn),
 		TEST(rows_that_were_cut_are_not_taken_for_all),
 		TEST(rows_that_somebody_deleted_are_not_waited_for),
 		TEST(skipped_it_stays_known_until_the_log_is_past_it),

@@ -29,10 +29,21 @@ static void it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_agai
 
 static void a_slow_answer_is_asked_for_more_seldom_but_once_a_minute(void **state)
 {
+	(void)judge(600);
 	(void)judge(500);
 	CHECK_EQ(wp_slot_health_due(&s, false), 10000);
 	(void)judge(30000);
+	(void)judge(30000);
 	CHECK_EQ(wp_slot_health_due(&s, false), 60000);
+}
+
+/* This process was stopped for a while, perhaps. */
+static void one_slow_answer_changes_nothing(void **state)
+{
+	(void)judge(30000);
+	CHECK_EQ(wp_slot_health_due(&s, false), 2000);
+	(void)judge(50);
+	CHECK_EQ(wp_slot_health_due(&s, false), 2000);
 }
 
 static void a_loss_is_certain_when_it_is_seen_twice(void **state)
@@ -96,6 +107,7 @@ int main(void)
 {
 	return RUN(FRESH(it_is_asked_every_two_seconds_and_an_open_question_is_not_asked_again),
 		   FRESH(a_slow_answer_is_asked_for_more_seldom_but_once_a_minute),
+		   FRESH(one_slow_answer_changes_nothing),
 		   FRESH(a_loss_is_certain_when_it_is_seen_twice),
 		   FRESH(a_loss_seen_once_is_forgotten), FRESH(good_is_the_answer_before_the_last),
 		   FRESH(a_suspicion_that_nobody_answers_is_told_each_minute),
