@@ -23,11 +23,12 @@ static enum wp_rc ask(struct wp_session *s, const struct wp_requirements *wanted
 static bool is_of(const struct wp_outbox_set *all, const struct wp_outbox_options *outbox,
 		  const struct wp_table_name *table)
 {
-	const struct wp_span schema = wp_span_of(table->schema), name = wp_span_of(table->name);
-	struct wp_rows rows = wp_outbox_set_rows(all, schema, name);
+	const struct wp_relation relation = { .schema = wp_span_of(table->schema),
+					      .name = wp_span_of(table->name) };
+	struct wp_rows rows = wp_outbox_set_rows(all, relation.schema, relation.name);
 
 	if (rows.kind == WP_ROWS_UNKNOWN)
-		rows = wp_outbox_set_rows_of_partition(all, schema, name, NULL);
+		rows = wp_outbox_set_rows_of_partition(all, &relation, NULL);
 	return rows.kind == WP_ROWS_EVENTS && strcmp(rows.outbox->options->name, outbox->name) == 0;
 }
 

@@ -422,12 +422,16 @@ const struct wp_option wp_options[] = {
 	{ "outbox.ignore",
 	  "Other tables in the publication whose rows are ignored: comma-separated names as in "
 	  "outbox.table,\n"
-	  "where * matches any run of characters. A row of any other table stops the relay.",
+	  "where * matches any run of characters. A row of any other table stops the relay; so "
+	  "does one of a\n"
+	  "table with the id, key and payload columns of an outbox that only a * covers.",
 	  "", TEXT, WP_OPTION_GLOBAL, AT(outbox_ignore), 0, 8192, NULL, NULL },
 	{ "outbox.leaves",
 	  "Leaves of a partitioned outbox that may no longer exist when their rows are read "
 	  "(detached,\n"
-	  "dropped), named as in outbox.ignore. Not needed with publish_via_partition_root.",
+	  "dropped), or tables that inherit from it; named as in outbox.ignore. Beside a * "
+	  "there, a\n"
+	  "partitioned outbox needs this or publish_via_partition_root.",
 	  "", TEXT, 0, AT(outbox.leaves), 0, 8192, NULL, NULL },
 
 	{ "kafka.login",

@@ -265,7 +265,9 @@ static bool is_certain(const struct wp_import_tables *tables)
 static void say_all_tables(struct wp_translation *t, struct wp_import_item *mode, bool certain)
 {
 	static const char drops[] = "the publication covers all tables: rows of others are "
-				    "ignored; otherwise walpost would stop at one";
+				    "ignored; otherwise walpost would stop at one. If an outbox is "
+				    "partitioned, set publish_via_partition_root in the "
+				    "publication, or outbox.leaves";
 	static const char waits[] =
 		"the publication covers all tables: once outbox.table is certain, set ignore = * "
 		"to ignore rows of others. Until then walpost stops at a row of another table, "

@@ -118,7 +118,8 @@ static const struct rule rules[] = {
 	{ C, "replica.identity.autoset.values", NEVER, NULL,
 	  "an INSERT contains the whole row with any replica identity" },
 	{ C, "publish.via.partition.root", NEVER, NULL,
-	  "the publication is used unchanged; outbox.leaves is for a publication without it" },
+	  "the publication is used unchanged; without it a partitioned outbox needs outbox.leaves "
+	  "beside a pattern in outbox.ignore" },
 	{ C, "database.initial.statements", NEVER, NULL,
 	  "they apply to Debezium's own connections" },
 	{ C, "database.tcpKeepAlive", NEVER, NULL, "libpq does so" },

@@ -241,7 +241,7 @@ static enum wp_rc identify(struct wp_decoder *d, const struct wp_relation *r, st
 		return WP_PAUSE;
 	}
 	/* A mapping follows at the row. */
-	use->rows = wp_outbox_set_rows_of_partition(d->outboxes, r->schema, r->name,
+	use->rows = wp_outbox_set_rows_of_partition(d->outboxes, r,
 						    wp_partitions_find(partitions, r->oid));
 	return keep_root(r, use);
 }
@@ -351,20 +351,27 @@ static enum wp_rc take_reissue(struct wp_decoder *d, const struct wp_relation *r
 }
 
 /* To pass it over would lose it if it is an outbox under another name. */
-static void refuse_foreign(const struct wp_relation *r, struct wp_decoded *ret,
-			   struct wp_error *error)
+static void refuse_foreign(const struct wp_decoder *d, const struct wp_relation *r,
+			   enum wp_rows_kind kind, struct wp_decoded *ret, struct wp_error *error)
 {
+	char lsn[WP_LSN_TEXT_SIZE];
+
 	ret->kind = WP_DECODED_FOREIGN;
 	ret->relation = r;
 	ret->verdict = wp_error_set(
 		error, WP_CONFIG,
-		"a row of %.*s.%.*s, neither the outbox nor listed in outbox.ignore, arrived; "
-		"ignoring it could lose an event. If it is an outbox, set outbox.table (or "
-		"outbox.leaves, if it is a detached or dropped partition of a configured table); "
-		"else add it to outbox.ignore, and start again. Removing it from the publication "
+		"a row of %.*s.%.*s, %s, arrived, committed at %s; ignoring it could lose an "
+		"event. If it is an outbox, set outbox.table (or outbox.leaves, if it is a "
+		"detached or dropped partition of a configured table, or inherits from one); else "
+		"add it to outbox.ignore%s, and start again. Removing it from the publication "
 		"helps with later rows only, because this one is already in the WAL",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
-		(const char *)r->name.data);
+		(const char *)r->name.data,
+		kind == WP_ROWS_LOOKALIKE ? "which outbox.ignore covers by a pattern only though "
+					    "it has the id, key and payload columns of an outbox"
+					  : "neither the outbox nor listed in outbox.ignore",
+		wp_lsn_text(d->transaction.next.commit_lsn, lsn),
+		kind == WP_ROWS_LOOKALIKE ? " by its exact name" : "");
 }
 
 static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *change,
@@ -392,8 +399,8 @@ static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *chan
 		return rc;
 	if (use->rows.kind == WP_ROWS_IGNORED)
 		ret->kind = WP_DECODED_IGNORED;
-	else if (use->rows.kind == WP_ROWS_FOREIGN)
-		refuse_foreign(r, ret, error);
+	else if (use->rows.kind == WP_ROWS_FOREIGN || use->rows.kind == WP_ROWS_LOOKALIKE)
+		refuse_foreign(d, r, use->rows.kind, ret, error);
 	d->transaction.next.ordinal++;
 	return WP_OK;
 }

@@ -332,12 +332,50 @@ static bool part_matches(const struct part *pattern, struct wp_span text)
 	return wp_wildcard_matches(bytes, ANY, text);
 }
 
+static bool matches(const struct pattern *pattern, struct wp_span schema, struct wp_span name)
+{
+	return part_matches(&pattern->schema, schema) && part_matches(&pattern->name, name);
+}
+
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		if (part_matches(&p->items[i].schema, schema) &&
-		    part_matches(&p->items[i].name, name))
+		if (matches(&p->items[i], schema, name))
 			return true;
 	}
 	return false;
+}
+
+static bool has_star(const struct part *part)
+{
+	return memchr(part->text, ANY, part->size) != NULL;
+}
+
+static bool is_exact(const struct pattern *pattern)
+{
+	return !has_star(&pattern->schema) && !has_star(&pattern->name);
+}
+
+bool wp_patterns_name(const struct wp_patterns *p, struct wp_span schema, struct wp_span name)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		if (is_exact(&p->items[i]) && matches(&p->items[i], schema, name))
+			return true;
+	}
+	return false;
+}
+
+size_t wp_patterns_count(const struct wp_patterns *p)
+{
+	return p->count;
+}
+
+bool wp_patterns_like(const struct wp_patterns *p, size_t index, struct wp_pattern_like *ret)
+{
+	assert(index < p->count);
+	const struct pattern *pattern = &p->items[index];
+
+	ret->is_exact = is_exact(pattern);
+	return write_like(&pattern->schema, ret->like.schema) &&
+	       write_like(&pattern->name, ret->like.name);
 }

@@ -5,6 +5,7 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/outboxes.h"
 #include "walpost/outbox/shape.h"
+#include "walpost/outbox/table.h"
 
 struct entry {
 	struct wp_outbox outbox; /* first: what callers hold */
@@ -231,10 +232,60 @@ static const struct entry *entry_at_table(const struct wp_outbox_set *s, size_t 
 	return NULL;
 }
 
-struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, struct wp_span schema,
-					       struct wp_span name,
+static bool has_columns(const struct wp_relation *r, const struct wp_outbox_options *options)
+{
+	const struct wp_lasting_columns lasting = wp_lasting_columns(options);
+
+	for (size_t i = 0; i < WP_LASTING_COLUMNS; i++) {
+		if (wp_relation_column(r, lasting.names[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool is_like_an_outbox(const struct wp_outbox_set *s, const struct wp_relation *r)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct wp_outbox_options *options = s->entries[i].outbox.options;
+		if (options->table[0] != '\0' && has_columns(r, options))
+			return true;
+	}
+	return false;
+}
+
+static bool has_outbox_in_schema(const struct wp_outbox_set *s, struct wp_span schema)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (wp_span_is(schema, s->entries[i].table.schema))
+			return true;
+	}
+	return false;
+}
+
+/* Whatever else a later walpost may keep in its schema is not an outbox. */
+static bool is_own(const struct wp_outbox_set *s, const struct wp_relation *r)
+{
+	return wp_span_is(r->schema, "walpost") &&
+	       !(has_outbox_in_schema(s, r->schema) && is_like_an_outbox(s, r));
+}
+
+/* Nobody's rows, as far as the names tell. */
+static enum wp_rows_kind kind_of_others(const struct wp_outbox_set *s, const struct wp_relation *r)
+{
+	bool is_ignored = wp_outbox_set_ignores(s, r->schema, r->name);
+
+	if (is_own(s, r) || wp_patterns_name(s->ignore, r->schema, r->name))
+		return is_ignored ? WP_ROWS_IGNORED : WP_ROWS_OWN;
+	if (!is_ignored)
+		return WP_ROWS_FOREIGN;
+	return is_like_an_outbox(s, r) ? WP_ROWS_LOOKALIKE : WP_ROWS_IGNORED;
+}
+
+struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
+					       const struct wp_relation *relation,
 					       const struct wp_partition *partition)
 {
+	const struct wp_span schema = relation->schema, name = relation->name;
 	const struct entry *e = partition == NULL ? NULL : entry_at_table(s, partition->table);
 
 	if (e != NULL && e->pattern == NULL)
@@ -245,11 +296,7 @@ struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, st
 	e = find(s, schema, name);
 	if (e != NULL)
 		return events_of(e, schema, name);
-	if (wp_outbox_set_ignores(s, schema, name))
-		return (struct wp_rows){ .kind = WP_ROWS_IGNORED };
-	/* Whatever else a later walpost may keep in its schema is not an outbox. */
-	return (struct wp_rows){ .kind = wp_span_is(schema, "walpost") ? WP_ROWS_OWN
-								       : WP_ROWS_FOREIGN };
+	return (struct wp_rows){ .kind = kind_of_others(s, relation) };
 }
 
 const struct wp_outbox *wp_outbox_set_named(const struct wp_outbox_set *s, struct wp_span name)

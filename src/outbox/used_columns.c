@@ -52,6 +52,21 @@ static bool is_role(const struct wp_outbox_options *options, enum wp_role role, 
 	return strcmp(column, wp_role_column(options, role)) == 0;
 }
 
+struct wp_lasting_columns wp_lasting_columns(const struct wp_outbox_options *options)
+{
+	static const enum wp_role roles[WP_LASTING_COLUMNS] = { WP_ROLE_ID, WP_ROLE_KEY,
+								WP_ROLE_PAYLOAD };
+	struct wp_lasting_columns lasting;
+	struct wp_member_path path;
+
+	for (size_t i = 0; i < WP_LASTING_COLUMNS; i++) {
+		const char *name = wp_role_column(options, roles[i]);
+		bool is_member = wp_member_path_parse(name, &path);
+		lasting.names[i] = is_member ? path.column : wp_span_of(name);
+	}
+	return lasting;
+}
+
 /* One column may mean several things: the strictest of what they ask for. */
 static const char *definition_of(const struct wp_outbox_options *options, const char *column)
 {

@@ -110,6 +110,9 @@
 	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
 			   "WHERE oid NOT IN (SELECT oid FROM mates) "                             \
 			   "AND quoted NOT LIKE 'walpost.%' ORDER BY quoted LIMIT 5) o)")          \
+	X(PUB_LOOKALIKES, "(SELECT count(*) FROM lookalike)")                                      \
+	X(PUB_LOOKALIKE_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM "        \
+			       "lookalike ORDER BY quoted LIMIT 5) l)")                            \
 	X(TABLE_QUOTED, "quote_ident(asked.schema) || '.' || quote_ident(asked.name)")             \
 	X(TABLE_FITTING, "(SELECT count(*) FROM fitting f WHERE f.at = asked.at)")                 \
 	X(TABLE_FITTING_UNLISTED,                                                                  \
@@ -149,6 +152,15 @@
 	  "SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) FROM fitting f "         \
 	  "JOIN pg_class c ON c.oid = f.oid WHERE f.at = asked.at AND c.relpersistence = 'u' "     \
 	  "ORDER BY 1 LIMIT 10) u)")                                                               \
+	X(LEAVES_UNCOVERED,                                                                        \
+	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
+	  "FROM (SELECT oid FROM tab WHERE relkind = 'p' UNION "                                   \
+	  "SELECT oid FROM fitting WHERE at = asked.at AND relkind = 'p') r "                      \
+	  "CROSS JOIN LATERAL pg_partition_tree(r.oid::regclass) p "                               \
+	  "JOIN pg_class c ON c.oid = p.relid AND c.relkind <> 'p' "                               \
+	  "JOIN pg_namespace n ON n.oid = c.relnamespace "                                         \
+	  "WHERE NOT EXISTS (SELECT FROM leaves v WHERE v.at = asked.at "                          \
+	  "AND n.nspname LIKE v.schema AND c.relname LIKE v.name))")                               \
 	X(LEAVES_FOREIGN, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM leaf "            \
 			  "WHERE kind = 'f')")                                                     \
 	X(TABLE_BENEATH,                                                                           \

@@ -260,6 +260,38 @@ static void judge_membership(struct judge *j)
 	}
 }
 
+static bool has_leaves(const struct judge *j)
+{
+	return j->table->leaves && strcmp(j->table->leaves, "[]") != 0;
+}
+
+/* Of a partition that is gone the catalog does not say that it was one: a pattern would take it for another's. */
+static void judge_partitions_by_name(struct judge *j)
+{
+	const char *publication = j->options->publication;
+	const char *uncovered = answer_text(j, A_LEAVES_UNCOVERED);
+	bool are_covered = has_leaves(j) && !*uncovered;
+
+	wp_sql_add(&j->cure, "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
+		   publication);
+	if (!j->wanted->ignores_by_pattern || are_covered) {
+		FOUND_WARN(j, "publication_root",
+			   "rows arrive under the names of the partitions: walpost looks up the "
+			   "root of each. A row of a partition that was detached or dropped before "
+			   "it is read stops the relay, unless outbox.leaves covers it");
+		return;
+	}
+	wp_sql_add(&j->cure,
+		   "\n-- or make outbox.leaves cover all partitions, also those that are gone; or "
+		   "list exact names only in outbox.ignore");
+	FOUND_LOST(j, "publication_root",
+		   "rows arrive under the names of the partitions, which outbox.leaves does not "
+		   "cover%s%s: of one that was detached or dropped before its rows are read, it "
+		   "cannot be told whether it was an outbox's or is ignored, because outbox.ignore "
+		   "(%s) has a pattern. Set publish_via_partition_root, or outbox.leaves",
+		   *uncovered ? ", such as " : "", uncovered, j->wanted->ignore);
+}
+
 static void judge_root(struct judge *j)
 {
 	const char *publication = j->options->publication;
@@ -273,16 +305,7 @@ static void judge_root(struct judge *j)
 			    j->quoted, publication, answer_text(j, A_PUB_ABOVE));
 	} else if ((is_partitioned(j) || answer_yes(j, A_FITTING_PARTITIONED)) &&
 		   !answer_yes(j, A_PUB_VIA_ROOT)) {
-		wp_sql_add(&j->cure,
-			   "ALTER PUBLICATION %I SET (publish_via_partition_root = true);",
-			   publication);
-		FOUND_WARN(j, "publication_root",
-			   "rows arrive under the names of the partitions: walpost looks up the "
-			   "root of each, which fails for detached or dropped partitions unless "
-			   "outbox.leaves covers them%s",
-			   *j->wanted->ignore
-				   ? "; their rows are discarded where outbox.ignore does"
-				   : "");
+		judge_partitions_by_name(j);
 	}
 }
 
@@ -433,6 +456,26 @@ static void judge_others(struct judge *j)
 		   answer_text(j, A_PUB_OTHER_NAMES), count > 5 ? ", ..." : "");
 }
 
+/* Partitions that are detached by now, children by inheritance, outboxes of other relays. */
+static void judge_lookalikes(struct judge *j)
+{
+	long count = answer_number(j, A_PUB_LOOKALIKES);
+
+	if (count == 0)
+		return;
+	wp_sql_add(&j->cure,
+		   "-- if their rows are events, add a section [outbox.NAME], or cover them by "
+		   "outbox.leaves; else add their exact names to outbox.ignore: %C",
+		   answer_text(j, A_PUB_LOOKALIKE_NAMES));
+	FOUND_WARN(
+		j, "publication_lookalikes",
+		"publication %s has %ld more table%s with the id, key and payload columns of an "
+		"outbox (%s%s): a row of one stops the relay, because a pattern in outbox.ignore "
+		"does not cover such a table",
+		j->options->publication, count, count == 1 ? "" : "s",
+		answer_text(j, A_PUB_LOOKALIKE_NAMES), count > 5 ? ", ..." : "");
+}
+
 void wp_judge_publication(struct judge *j)
 {
 	if (answer_null(j, A_PUB)) {
@@ -441,6 +484,7 @@ void wp_judge_publication(struct judge *j)
 	}
 	FOUND_OK(j, "publication", "publication %s exists", j->options->publication);
 	judge_others(j);
+	judge_lookalikes(j);
 }
 
 /* Of all tables of a pattern; and what of those to come? */

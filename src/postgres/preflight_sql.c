@@ -17,6 +17,8 @@
  *   mine    our walsender, when there is one already; 0: none
  *   mates   the tables of all outboxes, and what they are partitions of or have as such
  *   listed  what the publication publishes, as the server lists it, but for walpost's own tables
+ *   leaves  outbox.leaves of each table; ignored: what outbox.ignore names exactly
+ *   lookalike  tables of the publication that are nobody's, but have the lasting columns of an outbox
  *
  * and of the one table that a row is about:
  *
@@ -52,6 +54,17 @@ static const char with[] =
 	"    AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = "
 	"t.schemaname)\n"
 	"    OFFSET 0) c),\n"
+	"lookalike AS MATERIALIZED (SELECT l.quoted FROM listed l\n"
+	"  JOIN pg_class c ON c.oid = l.oid JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE l.oid NOT IN (SELECT oid FROM mates) AND n.nspname <> 'walpost'\n"
+	"    AND NOT EXISTS (SELECT FROM ignored i WHERE n.nspname LIKE i.schema\n"
+	"      AND c.relname LIKE i.name)\n"
+	"    AND NOT EXISTS (SELECT FROM leaves v WHERE n.nspname LIKE v.schema\n"
+	"      AND c.relname LIKE v.name)\n"
+	"    AND EXISTS (SELECT FROM lasting t WHERE NOT EXISTS (SELECT FROM\n"
+	"      jsonb_array_elements_text(t.names) w (name) WHERE NOT EXISTS (SELECT FROM\n"
+	"        pg_attribute a WHERE a.attrelid = l.oid AND a.attname = w.name\n"
+	"        AND a.attnum > 0 AND NOT a.attisdropped)))),\n"
 	"checkpoint AS (SELECT c.oid, n.oid AS nsp FROM pg_class c JOIN pg_namespace n ON n.oid = "
 	"c.relnamespace\n"
 	"  WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND c.relkind = 'r'),\n"
@@ -175,6 +188,31 @@ static void add_columns(struct wp_sql *sql, const struct wp_requirements *wanted
 	wp_sql_add(sql, "),\n");
 }
 
+static const char *list_text(const char *json)
+{
+	return json == NULL ? "[]" : json;
+}
+
+/* Only where a pattern could take one for another's does it matter which tables are alike. */
+static void add_patterns(struct wp_sql *sql, const struct wp_requirements *wanted)
+{
+	wp_sql_add(sql, "leaves AS (SELECT v.at, p.pair->>0 AS schema, p.pair->>1 AS name\n"
+			"  FROM (VALUES (-1, '[]'::jsonb)");
+	for (size_t i = 0; i < wanted->count; i++)
+		wp_sql_add(sql, ", (%s, %L)", number_text(i).text,
+			   list_text(wanted->tables[i].leaves));
+	wp_sql_add(sql,
+		   ") v (at, list), pg_catalog.jsonb_array_elements(v.list) p (pair)),\n"
+		   "ignored AS (SELECT p.pair->>0 AS schema, p.pair->>1 AS name\n"
+		   "  FROM pg_catalog.jsonb_array_elements(%L::jsonb) p (pair)),\n"
+		   "lasting AS (SELECT DISTINCT v.names FROM (VALUES (NULL::jsonb)",
+		   list_text(wanted->ignored));
+	for (size_t i = 0; i < wanted->count && wanted->ignores_by_pattern; i++)
+		if (wanted->tables[i].lasting != NULL)
+			wp_sql_add(sql, ", (%L)", wanted->tables[i].lasting);
+	wp_sql_add(sql, ") v (names) WHERE v.names IS NOT NULL),\n");
+}
+
 enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *options,
 			    const struct wp_requirements *wanted, int walsender,
 			    struct wp_buffer *into, struct wp_error *error)
@@ -187,6 +225,7 @@ enum wp_rc wp_preflight_sql(PGconn *pg, const struct wp_postgres_options *option
 	wp_sql_add(&sql, "WITH ");
 	wp_preflight_add_tables(&sql, wanted);
 	add_columns(&sql, wanted);
+	add_patterns(&sql, wanted);
 	wp_sql_add(&sql, with, pid, options->slot, options->publication);
 	for (size_t i = 0; i < A_COUNT; i++)
 		wp_sql_add(&sql, "%s%s", i ? ",\n  " : "", columns[i].expression);

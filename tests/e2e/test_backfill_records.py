@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from e2e.test_golden import CONFIGS, GOLDEN, PASSING, debezium_file, expected
+from e2e.test_golden import CONFIGS, GOLDEN, OTHERS, PASSING, debezium_file, expected
 from lib import backfill, places
 from lib.relay import run_command
 
@@ -21,7 +21,7 @@ def _environment(stage, imported):
         "WALPOST__POSTGRES__CONNINFO": stage.postgres.conninfo(stage.database),
         "WALPOST__POSTGRES__SLOT": stage.slot,
         "WALPOST__KAFKA__BOOTSTRAP_SERVERS": stage.kafka.address,
-        "WALPOST__OUTBOX__IGNORE": "*",
+        "WALPOST__OUTBOX__IGNORE": OTHERS,
         "WALPOST__OUTBOX__TOPIC_REPLACEMENT": f"{stage.name}.{replacement}",
         "WALPOST__RELAY__POISON": "dead-letter",
         "WALPOST__RELAY__DEAD_LETTER_TOPIC": f"{stage.name}.dead",

@@ -1,5 +1,7 @@
 """Tables as people have them: altered, oddly named, partitioned, and not alone in the publication."""
 
+import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -7,6 +9,7 @@ import pytest
 
 from lib import process
 from lib.checker import check_all
+from lib.relay import run_command
 from lib.stage import OUTBOX_COLUMNS, identifier
 from lib.waiting import holds_for
 
@@ -259,6 +262,88 @@ def test_a_leaf_that_is_gone_and_not_covered_stops_with_code_3_and_the_way_on(ma
     assert stage.confirmed() < stage.truth.events()[0].end_lsn
 
 
+def _all_tables(make_stage, tables=LEAVES):
+    """Its partitions come under their own names, as in a publication that Debezium makes."""
+    stage = make_stage(set_up=False)
+    stage.sql(tables)
+    stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
+    stage.create_slot(with_truth=False)
+    stage.create_topic(partitions=1)
+    return stage
+
+
+def _stops_at_the_start(stage, changes):
+    before = stage.slot_row()[:2]
+    relay = stage.new_relay({"outbox.ignore": "*", **changes}).start()
+    assert relay.wait_exit() == 3
+    assert stage.read() == []
+    stage.wait_released()
+    assert stage.slot_row()[:2] == before
+    return relay
+
+
+def _failures(relay):
+    done = run_command("check", "-c", relay.config_file, "--json")
+    return {found["name"]: found for found in json.loads(done.stdout) if found["level"] == "fail"}
+
+
+@pytest.mark.on("all")
+@pytest.mark.parametrize("gone", ["SELECT", "ALTER TABLE outbox DETACH PARTITION outbox_1", "DROP TABLE outbox_1"])
+def test_partitions_under_their_own_names_are_refused_beside_a_pattern_of_ignored_tables(make_stage, gone):
+    stage = _all_tables(make_stage)
+    _insert_into(stage, 1, 2)
+    stage.sql(gone)
+    relay = _stops_at_the_start(stage, {})
+    assert "publish_via_partition_root" in relay.log_text() and "outbox.leaves" in relay.log_text()
+    found = _failures(relay)["publication_root"]
+    assert "publish_via_partition_root = true" in found["cure"] and "outbox.leaves" in found["cure"]
+    relay = stage.relay({"outbox.ignore": "*", "outbox.leaves": "outbox_*"})
+    stage.wait_until(lambda: [m.value for m in stage.read()] == [b'{"day": 1}', b'{"day": 2}'], 20, "both are there")
+    relay.stop()
+
+
+VIA_ROOT = "ALTER PUBLICATION {publication} SET (publish_via_partition_root = true);"
+PLAIN = f"CREATE TABLE outbox ({OUTBOX_COLUMNS}, day int);"
+
+
+@pytest.mark.on("all")
+@pytest.mark.parametrize("before, after, table", [
+    (LEAVES, VIA_ROOT + "DROP TABLE outbox_1", "outbox_1"),
+    (LEAVES, VIA_ROOT + "DROP TABLE outbox_1; CREATE TABLE outbox_1 (n int)", "outbox_1"),
+    (LEAVES, VIA_ROOT + "ALTER TABLE outbox DETACH PARTITION outbox_1; ALTER TABLE outbox_1 RENAME TO old", "outbox_1"),
+    (LEAVES, "DROP TABLE outbox; " + PLAIN, "outbox_1"),
+    (PLAIN, "ALTER TABLE outbox RENAME TO events", "outbox"),
+    (PLAIN + "CREATE TABLE child () INHERITS (outbox); CREATE RULE r AS ON INSERT TO outbox DO INSTEAD"
+     " INSERT INTO child VALUES (new.*)", VIA_ROOT, "child"),
+], ids=["dropped", "made anew", "detached", "outbox made anew", "outbox renamed", "inherits"])
+def test_a_row_of_a_table_with_the_columns_of_an_outbox_is_ignored_by_its_exact_name_only(
+        make_stage, before, after, table):
+    """What it was a partition of, the catalog does not say any more; or it never was one."""
+    stage = _all_tables(make_stage, before)
+    _insert_into(stage, 1)
+    stage.sql(after.format(publication=stage.publication))
+    changes = {"outbox.table": "events"} if table == "outbox" else {}
+    relay = _stops_at_the_start(stage, changes)
+    (line,) = relay.log("stream_refused")
+    assert f"public.{table}" in line["reason"] and "outbox.leaves" in line["reason"]
+    assert re.search("at [0-9A-F]+/[0-9A-F]+", line["reason"])
+    found = _failures(relay)["slot_holds_foreign"]
+    assert f"1 of public.{table}" in found["what"] and f"-- set outbox.ignore = *, public.{table}" in found["cure"]
+    stage.relay({"outbox.ignore": "*", "outbox.leaves": f"public.{table}", **changes})
+    stage.wait_until(lambda: [m.value for m in stage.read()] == [b'{"day": 1}'], 20, "the event is there")
+
+
+@pytest.mark.on("all")
+def test_rows_of_a_dropped_table_that_is_nothing_like_an_outbox_are_ignored_by_a_pattern(make_stage):
+    others = "CREATE TABLE scratch (id uuid, payload jsonb); CREATE TABLE old (LIKE outbox)"
+    stage = _all_tables(make_stage, LEAVES + others)
+    stage.sql("INSERT INTO scratch DEFAULT VALUES; INSERT INTO old (day) VALUES (1)")
+    stage.sql("DROP TABLE scratch, old")
+    _insert_into(stage, 1)
+    stage.relay({"outbox.ignore": "*, public.old", "outbox.leaves": "public.outbox_*"})
+    stage.wait_until(lambda: [m.value for m in stage.read()] == [b'{"day": 1}'], 20, "the event is there")
+
+
 # --- what else is in the stream
 
 def test_updates_deletes_and_truncates_of_the_outbox_are_ignored_and_counted(make_stage):
@@ -330,7 +415,7 @@ def test_two_thousand_tables_of_others_cost_no_connection_each_and_a_new_stream_
     def connections():
         return own_postgres.log_since(mark).count("application_name=walpost")
 
-    relay = stage.relay({"outbox.ignore": "public.other_*", "log.level": "debug"})
+    relay = stage.relay({"outbox.ignore": "public.other_*", "outbox.leaves": "public.outbox_*", "log.level": "debug"})
     mark, began = own_postgres.log_size(), time.monotonic()
     one_row_in_each()
     delivered(1)
@@ -360,7 +445,7 @@ def test_rows_of_a_table_that_became_a_partition_arrive_though_all_is_ignored(ma
     stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
     stage.create_slot(with_truth=False)
     stage.create_topic(partitions=1)
-    relay = stage.relay({"outbox.ignore": "*"})
+    relay = stage.relay({"outbox.ignore": "*, plain, below", "outbox.leaves": "outbox_*"})
     row = "INSERT INTO {} (day) VALUES ({})"
     stage.sql(row.format("plain", 3))
     stage.sql(row.format("below", 5))
@@ -387,7 +472,7 @@ def test_rows_of_a_table_that_became_a_partition_arrive_though_all_is_ignored(ma
 def test_a_partition_whose_transaction_is_not_visible_yet_is_waited_for(make_stage, own_postgres):
     """A commit that waits for a synchronous standby is in the log, and streamed, before any other session sees it."""
     stage = _partitioned(make_stage, "false", postgres=own_postgres)
-    relay = stage.relay({"outbox.ignore": "*", "log.level": "debug"})
+    relay = stage.relay({"outbox.ignore": "*", "outbox.leaves": "outbox_*", "log.level": "debug"})
     own_postgres.set_conf(synchronous_standby_names="nobody")
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     with stage.connect() as connection, ThreadPoolExecutor(1) as pool:
@@ -414,7 +499,8 @@ def test_commits_that_wait_for_us_are_not_held_up_by_the_question_whose_partitio
     stage.sql(f"CREATE PUBLICATION {stage.publication} FOR ALL TABLES WITH (publish = 'insert')")
     stage.create_slot(with_truth=False)
     stage.create_topic(partitions=1)
-    relay = stage.relay({"postgres.allow_synchronous": "yes", "outbox.ignore": "*", "relay.feedback.interval": "10ms"})
+    relay = stage.relay({"postgres.allow_synchronous": "yes", "outbox.ignore": "*", "outbox.leaves": "outbox_*",
+                         "relay.feedback.interval": "10ms"})
     own_postgres.set_conf(synchronous_standby_names="walpost")
     synchronous = "SELECT sync_state FROM pg_stat_replication"
     stage.wait_until(lambda: stage.sql(synchronous) == [("sync",)], 10, "we are synchronous")

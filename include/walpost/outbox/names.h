@@ -43,6 +43,18 @@ enum wp_rc wp_patterns_new(const char *list, struct wp_patterns **ret,
 			   struct wp_error *error) WP_MUST_CHECK;
 void wp_patterns_free(struct wp_patterns *p);
 bool wp_patterns_match(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
+/* By one that names this table alone, without a *. */
+bool wp_patterns_name(const struct wp_patterns *p, struct wp_span schema, struct wp_span name);
+
+/* One of a list, as wp_table_pattern_parse() gives it. */
+struct wp_pattern_like {
+	struct wp_table_name like;
+	bool is_exact; /* one table's name */
+};
+size_t wp_patterns_count(const struct wp_patterns *p);
+/* False: it is too long. */
+bool wp_patterns_like(const struct wp_patterns *p, size_t index,
+		      struct wp_pattern_like *ret) WP_MUST_CHECK;
 
 /* Does it stand for many tables? One with an unquoted *: tenant_*.outbox. */
 bool wp_table_is_pattern(const char *text);

@@ -12,6 +12,7 @@
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
 #include "walpost/wal/partitions.h"
+#include "walpost/wal/relations.h"
 
 struct wp_message_reader;
 struct wp_shape;
@@ -30,11 +31,12 @@ struct wp_outbox {
 /* What to make of a relation's rows. */
 enum wp_rows_kind {
 	WP_ROWS_EVENTS,
-	WP_ROWS_IGNORED, /* outbox.ignore names them: passed over */
-	WP_ROWS_OWN,	 /* of walpost's own tables, which a wide publication brings: likewise */
-	WP_ROWS_REISSUE, /* of walpost.reissue: each says of which outbox it is */
-	WP_ROWS_UNKNOWN, /* until it is known whose partition it is */
-	WP_ROWS_FOREIGN, /* nobody configured them */
+	WP_ROWS_IGNORED,   /* outbox.ignore names them: passed over */
+	WP_ROWS_OWN,	   /* of walpost's own tables, which a wide publication brings: likewise */
+	WP_ROWS_REISSUE,   /* of walpost.reissue: each says of which outbox it is */
+	WP_ROWS_UNKNOWN,   /* until it is known whose partition it is */
+	WP_ROWS_FOREIGN,   /* nobody configured them */
+	WP_ROWS_LOOKALIKE, /* outbox.ignore covers them, but they may be of an outbox all the same */
 };
 
 struct wp_rows {
@@ -62,10 +64,12 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 /*
  * If that is WP_ROWS_UNKNOWN, with what is known of it as a partition; NULL: it is none of ours.
  * One belongs to the table it is of, whatever outbox.leaves says, which is for those that stand
- * alone by now.
+ * alone by now. What neither tells, and has the columns of an outbox, may have been a partition
+ * that is gone, a child by inheritance, or the outbox under a former name: only its exact name
+ * in outbox.ignore says that it is none.
  */
-struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s, struct wp_span schema,
-					       struct wp_span name,
+struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
+					       const struct wp_relation *relation,
 					       const struct wp_partition *partition);
 /* The one whose table this is, or whose leaf by outbox.leaves. */
 const struct wp_outbox *wp_outbox_set_find(const struct wp_outbox_set *s, struct wp_span schema,

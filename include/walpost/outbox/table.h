@@ -98,4 +98,11 @@ struct wp_needed_columns {
 enum wp_rc wp_needed_columns(const struct wp_outbox_options *options, struct wp_needed_columns *ret,
 			     struct wp_error *error) WP_MUST_CHECK;
 
+/* The columns that a table of this outbox has had at all times: id, key and payload. Borrowed of `options`. */
+enum { WP_LASTING_COLUMNS = 3 };
+struct wp_lasting_columns {
+	struct wp_span names[WP_LASTING_COLUMNS]; /* of a member of a JSON column, the column's */
+};
+struct wp_lasting_columns wp_lasting_columns(const struct wp_outbox_options *options);
+
 #endif

@@ -44,6 +44,10 @@ struct wp_requirements_table {
 	size_t all_count;    /* of `columns`: with those that it may have */
 	/* The option that asks for updates to be seen, "outbox.on_update = stop"; NULL: none. */
 	const char *updates;
+	/* outbox.leaves as JSON, [["schema", "name"], ...], each part as SQL's LIKE has it; NULL: none. */
+	const char *leaves;
+	/* Columns that it has had at all times, as JSON, ["id", ...]; NULL: not asked. */
+	const char *lasting;
 };
 
 #define WP_WANTED_MAX 1024
@@ -54,7 +58,9 @@ struct wp_requirements {
 	size_t count; /* at most WP_WANTED_MAX; 0: logical messages only */
 	/* The tables beside them whose rows may come, as the user wrote them; "" none. */
 	const char *ignore;
-	bool messages; /* logical messages are events as well */
+	bool ignores_by_pattern; /* one of them stands for many, also outside of walpost's schema */
+	const char *ignored;	 /* those that are named exactly, as `leaves`; NULL: none */
+	bool messages;		 /* logical messages are events as well */
 };
 
 #endif

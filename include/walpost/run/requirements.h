@@ -20,6 +20,8 @@ struct wp_requirements_outboxes {
 	struct wp_table_name *names; /* owned, as are all: of wanted.tables, in their order */
 	struct wp_requirements_table *tables;
 	struct wp_needed_columns **columns;
+	struct wp_requirements_texts *texts; /* of each; and behind them that of all */
+	size_t text_count;
 };
 
 /* WP_CONFIG with the error: a table's name, a list of columns. WP_NOMEM. */

@@ -443,7 +443,7 @@ static void set_up(struct run *r, uint64_t seed)
 	r->random = seeds_start(seed);
 	r->newest = -1;
 	r->options = default_options();
-	r->outboxes = only(&r->options, "audit.*");
+	r->outboxes = only(&r->options, "audit.*, audit.log");
 	r->sink = (struct sink){ .base = { &OPS }, .run = r, .refuses = (unsigned)any(r, 8) };
 	size_t capacity = 1 + any(r, 30);
 	CHECK_EQ(wp_ledger_init(&r->ledger, capacity, chance(r, 50) ? 3000 : SIZE_MAX), WP_OK);

@@ -68,11 +68,31 @@ static void a_leaf_belongs_to_the_outbox_that_lists_it(void **state)
 	CHECK(find("public", "orders_1") == NULL);
 }
 
+/* Of a table without columns. */
 static struct wp_rows rows_of(const char *schema, const char *name,
 			      const struct wp_partition *partition)
 {
-	return wp_outbox_set_rows_of_partition(set, wp_span_of(schema), wp_span_of(name),
-					       partition);
+	const struct wp_relation r = { .schema = wp_span_of(schema), .name = wp_span_of(name) };
+
+	return wp_outbox_set_rows_of_partition(set, &r, partition);
+}
+
+/* Of one that has these, "" none, and no partition. */
+static enum wp_rows_kind kind_of(const char *schema, const char *name, const char *first,
+				 const char *second, const char *third)
+{
+	const struct wp_column columns[] = {
+		{ .name = wp_span_of("n") },
+		{ .name = wp_span_of(first) },
+		{ .name = wp_span_of(second) },
+		{ .name = wp_span_of(third) },
+	};
+	const struct wp_relation r = { .schema = wp_span_of(schema),
+				       .name = wp_span_of(name),
+				       .columns = columns,
+				       .column_count = 4 };
+
+	return wp_outbox_set_rows_of_partition(set, &r, NULL).kind;
 }
 
 static void what_is_no_table_of_ours_may_be_a_partition(void **state)
@@ -132,6 +152,49 @@ static void what_is_ignored_is_so_for_all(void **state)
 	CHECK(!wp_outbox_set_ignores(set, wp_span_of("sales"), wp_span_of("log")));
 }
 
+/* It may have been a partition that is gone, or an outbox under another name. */
+static void what_has_the_columns_of_an_outbox_is_ignored_by_its_exact_name_only(void **state)
+{
+	options[1].column_key = "note";
+	outboxes.ignore = "*, archive.old, \"a*b\"";
+	make();
+	CHECK_EQ(kind_of("public", "gone", "id", "aggregateid", "payload"), WP_ROWS_LOOKALIKE);
+	CHECK_EQ(kind_of("public", "gone", "payload", "id", "aggregateid"), WP_ROWS_LOOKALIKE);
+	CHECK_EQ(kind_of("public", "gone", "id", "aggregateid", ""), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("public", "gone", "id", "", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("public", "gone", "", "aggregateid", "payload"), WP_ROWS_IGNORED);
+	/* The columns of messages are no table's. */
+	CHECK_EQ(kind_of("public", "gone", "id", "note", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("archive", "old", "id", "aggregateid", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("public", "a*b", "id", "aggregateid", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("walpost", "parked", "id", "aggregateid", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("sales", "orders_1", "id", "aggregateid", "payload"), WP_ROWS_EVENTS);
+}
+
+static void an_outbox_in_the_schema_of_walpost_itself_loses_no_partition(void **state)
+{
+	make();
+	CHECK_EQ(kind_of("walpost", "gone", "id", "aggregateid", "payload"), WP_ROWS_OWN);
+	wp_outbox_set_free(set);
+	options[0].table = "walpost.orders";
+	make();
+	CHECK_EQ(kind_of("walpost", "gone", "id", "aggregateid", "payload"), WP_ROWS_FOREIGN);
+	CHECK_EQ(kind_of("walpost", "parked", "id", "key", "row"), WP_ROWS_OWN);
+}
+
+static void the_columns_of_each_outbox_count(void **state)
+{
+	options[0].column_id = "number";
+	options[0].column_key = "data->>customer";
+	options[0].column_payload = "data";
+	outboxes.ignore = "archive.*";
+	make();
+	CHECK_EQ(kind_of("archive", "gone", "number", "data", ""), WP_ROWS_LOOKALIKE);
+	CHECK_EQ(kind_of("archive", "gone", "id", "aggregateid", "payload"), WP_ROWS_LOOKALIKE);
+	CHECK_EQ(kind_of("archive", "gone", "id", "data", "payload"), WP_ROWS_IGNORED);
+	CHECK_EQ(kind_of("public", "gone", "number", "data", ""), WP_ROWS_FOREIGN);
+}
+
 static void wrong(const char *reason)
 {
 	CHECK_EQ(wp_outbox_set_new(&outboxes, 1024, &set, &error), WP_CONFIG);
@@ -178,13 +241,6 @@ static void check_origin(struct wp_rows rows, const char *schema, const char *na
 	CHECK(wp_span_is(rows.origin.table, name));
 }
 
-static struct wp_rows rows_by(const char *schema, const char *name,
-			      const struct wp_partition *partition)
-{
-	return wp_outbox_set_rows_of_partition(set, wp_span_of(schema), wp_span_of(name),
-					       partition);
-}
-
 static void a_pattern_has_all_tables_that_fit_and_are_no_other_s(void **state)
 {
 	options[2].table = "tenant_*.out*";
@@ -194,28 +250,28 @@ static void a_pattern_has_all_tables_that_fit_and_are_no_other_s(void **state)
 	/* By its name alone it may be somebody's partition. */
 	CHECK_EQ(wp_outbox_set_rows(set, wp_span_of("tenant_1"), wp_span_of("outbox")).kind,
 		 WP_ROWS_UNKNOWN);
-	check_origin(rows_by("tenant_1", "outbox", NULL), "tenant_1", "outbox");
-	CHECK(rows_by("tenant_1", "outbox", NULL).outbox->options == &options[2]);
-	CHECK_EQ(rows_by("tenant_1", "orders", NULL).kind, WP_ROWS_IGNORED);
+	check_origin(rows_of("tenant_1", "outbox", NULL), "tenant_1", "outbox");
+	CHECK(rows_of("tenant_1", "outbox", NULL).outbox->options == &options[2]);
+	CHECK_EQ(rows_of("tenant_1", "orders", NULL).kind, WP_ROWS_IGNORED);
 	CHECK(table("tenant_7", "outbox") == &options[2]);
 	CHECK(table("tenant_7", "other") == NULL);
 
 	const struct wp_partition_root root = { 5, "tenant_2", "outbox" };
 	const struct wp_partition theirs = { 9, 1, &root }, others = { 9, 0, NULL };
-	check_origin(rows_by("tenant_2", "out_1", &theirs), "tenant_2", "outbox");
-	check_origin(rows_by("elsewhere", "leaf", &theirs), "tenant_2", "outbox");
-	check_origin(rows_by("tenant_1", "out_1", &others), "sales", "orders");
+	check_origin(rows_of("tenant_2", "out_1", &theirs), "tenant_2", "outbox");
+	check_origin(rows_of("elsewhere", "leaf", &theirs), "tenant_2", "outbox");
+	check_origin(rows_of("tenant_1", "out_1", &others), "sales", "orders");
 }
 
 static void a_pattern_has_no_table_of_walpost_itself(void **state)
 {
 	options[2].table = "*";
 	make();
-	CHECK_EQ(rows_by("walpost", "parked", NULL).kind, WP_ROWS_OWN);
-	check_origin(rows_by("public", "outbox", NULL), "public", "outbox");
-	check_origin(rows_by("sales", "orders", NULL), "sales", "orders");
-	CHECK(rows_by("sales", "orders", NULL).outbox->options == &options[0]);
-	CHECK(rows_by("sales", "orders_1", NULL).outbox->options == &options[0]);
+	CHECK_EQ(rows_of("walpost", "parked", NULL).kind, WP_ROWS_OWN);
+	check_origin(rows_of("public", "outbox", NULL), "public", "outbox");
+	check_origin(rows_of("sales", "orders", NULL), "sales", "orders");
+	CHECK(rows_of("sales", "orders", NULL).outbox->options == &options[0]);
+	CHECK(rows_of("sales", "orders_1", NULL).outbox->options == &options[0]);
 }
 
 int main(void)
@@ -228,6 +284,9 @@ int main(void)
 		   TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),
 		   TEST(a_message_belongs_to_the_outbox_of_its_prefix),
 		   TEST(tables_are_counted_without_those_that_have_none),
-		   TEST(what_is_ignored_is_so_for_all), TEST(what_is_wrong_with_one_is_told),
+		   TEST(what_has_the_columns_of_an_outbox_is_ignored_by_its_exact_name_only),
+		   TEST(an_outbox_in_the_schema_of_walpost_itself_loses_no_partition),
+		   TEST(the_columns_of_each_outbox_count), TEST(what_is_ignored_is_so_for_all),
+		   TEST(what_is_wrong_with_one_is_told),
 		   TEST(out_of_memory_is_said_wherever_it_ends));
 }

@@ -15,6 +15,7 @@ struct server {
 	struct wp_postgres_options options;
 	struct wp_requirements_table table;
 	const char *ignore;
+	bool by_pattern;
 	struct wp_requirements wanted;
 	PGconn *pg; /* never connects; for quoting */
 	const char *conninfo;
@@ -97,7 +98,10 @@ static PGresult *answer_of(int count)
 
 static const struct wp_requirements *wanted_of(void)
 {
-	s.wanted = (struct wp_requirements){ .tables = &s.table, .count = 1, .ignore = s.ignore };
+	s.wanted = (struct wp_requirements){ .tables = &s.table,
+					     .count = 1,
+					     .ignore = s.ignore,
+					     .ignores_by_pattern = s.by_pattern };
 	return &s.wanted;
 }
 
@@ -125,6 +129,13 @@ static const struct wp_finding *in(const struct wp_findings *f, const char *name
 static const struct wp_finding *finding(const struct wp_preflight *p, const char *name)
 {
 	return in(&p->findings, name);
+}
+
+static void check_nothing(const char *name)
+{
+	const struct wp_findings *f = &judge()->findings;
+	for (size_t i = 0; i < f->count; i++)
+		CHECK(strcmp(f->items[i].name, name) != 0);
 }
 
 static void check_finding(const char *name, enum wp_finding_level level, const char *what,
@@ -438,10 +449,50 @@ static void rows_should_come_under_the_name_of_the_outbox(void **state)
 	s.values[A_PUB_VIA_ROOT] = "false";
 	check_finding("publication_root", WARNS, "names of the partitions",
 		      "publish_via_partition_root = true");
+	s.ignore = "audit";
+	check_finding("publication_root", WARNS, "stops the relay, unless outbox.leaves covers it",
+		      "publish_via_partition_root = true");
 	set_up(state);
 	s.values[A_PUB_ABOVE] = "public.all_events";
 	check_fails("publication_root", WP_REACT_STOP_CONFIG, "public.all_events",
 		    "publish_via_partition_root = false");
+}
+
+/* Where a pattern could take one that is gone for a table of no interest. */
+static void partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables(void **state)
+{
+	s.values[A_TABLE_KIND] = "p";
+	s.values[A_PUB_VIA_ROOT] = "false";
+	s.ignore = "*";
+	s.by_pattern = true;
+	check_fails("publication_root", WP_REACT_STOP_HUMAN, "outbox.ignore (*) has a pattern",
+		    "publish_via_partition_root = true");
+	s.table.leaves = "[]";
+	check_fails("publication_root", WP_REACT_STOP_HUMAN,
+		    "outbox.leaves does not cover:", "make outbox.leaves cover all");
+	s.table.leaves = "[[\"public\",\"p%\"]]";
+	s.values[A_LEAVES_UNCOVERED] = "public.other";
+	check_fails("publication_root", WP_REACT_STOP_HUMAN, "such as public.other",
+		    "make outbox.leaves cover all");
+	s.values[A_LEAVES_UNCOVERED] = NULL;
+	check_finding("publication_root", WARNS, "names of the partitions", "");
+	s.table.leaves = NULL;
+	s.values[A_TABLE_KIND] = "r";
+	s.values[A_FITTING_PARTITIONED] = "t"; /* not the newest */
+	check_fails("publication_root", WP_REACT_STOP_HUMAN, "has a pattern", "");
+	s.values[A_PUB_VIA_ROOT] = "true";
+	check_nothing("publication_root");
+}
+
+static void tables_like_an_outbox_that_a_pattern_covers_are_named(void **state)
+{
+	check_nothing("publication_lookalikes");
+	s.values[A_PUB_LOOKALIKES] = "1";
+	s.values[A_PUB_LOOKALIKE_NAMES] = "public.child";
+	check_finding("publication_lookalikes", WARNS, "1 more table with the id",
+		      "exact names to outbox.ignore: public.child");
+	s.values[A_PUB_LOOKALIKES] = "6";
+	check_finding("publication_lookalikes", WARNS, "(public.child, ...)", "");
 }
 
 static void needed_columns_must_not_be_hidden(void **state)
@@ -783,6 +834,8 @@ int main(void)
 		FRESH(partitions_must_all_be_published),
 		FRESH(a_partitioned_outbox_without_partitions_is_fine),
 		FRESH(rows_should_come_under_the_name_of_the_outbox),
+		FRESH(partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables),
+		FRESH(tables_like_an_outbox_that_a_pattern_covers_are_named),
 		FRESH(needed_columns_must_not_be_hidden),
 		FRESH(generated_columns_are_published_since_18_only),
 		FRESH(rows_must_not_be_filtered),

@@ -717,7 +717,7 @@ static void of_a_transaction_that_runs_still_a_later_answer_may_do(void **state)
 
 static void one_answer_does_for_all_tables_of_transactions_before_it(void **state)
 {
-	b.ignore = "audit.*";
+	b.ignore = "audit.log";
 	start();
 	know_partitions(&b.partitions, "16600 0", WIRE_XID + 1);
 	TAKE(begin(0x100));
@@ -738,7 +738,7 @@ static void one_answer_does_for_all_tables_of_transactions_before_it(void **stat
 /* The server tells of a relation anew when it was attached. */
 static void an_ignored_table_that_is_told_of_anew_may_be_a_partition_by_now(void **state)
 {
-	b.ignore = "*";
+	b.ignore = "*, public.outbox_p1";
 	start();
 	know_partitions(&b.partitions, "", WIRE_XID + 1);
 	TAKE(begin(0x100));
@@ -758,7 +758,7 @@ static void an_ignored_table_that_is_told_of_anew_may_be_a_partition_by_now(void
 
 static void an_ignored_row_is_asked_about_once_and_then_counted(void **state)
 {
-	b.ignore = "audit.*";
+	b.ignore = "audit.log";
 	start();
 	TAKE(relation(OTHER, "audit", "log"));
 	TAKE(begin(0x100));

@@ -41,7 +41,7 @@ static int set_up(void **state)
 {
 	options = default_options();
 	options.message_prefix = "outbox";
-	outboxes = only(&options, "public.noise*");
+	outboxes = only(&options, "public.noise, public.noise_*");
 	outboxes.slot = "walpost";
 	wp_column_facts_begin(&facts);
 	scripted_sink_init(&sink);
