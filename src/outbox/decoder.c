@@ -3,6 +3,7 @@
 
 #include "parked_row.h"
 #include "reissue.h"
+#include "walpost/base/display.h"
 #include "walpost/outbox/decoder.h"
 #include "walpost/outbox/message.h"
 #include "walpost/outbox/shape.h"
@@ -309,6 +310,19 @@ static void forget_own_topic(const struct wp_outbox *outbox, struct wp_event *ev
 		event->topic = topic;
 }
 
+/* Its relay sends it, if there is one. */
+static void leave_elsewhere(const struct wp_reissue *reissue, struct wp_decoded *ret,
+			    struct wp_error *error)
+{
+	struct wp_excerpt slot;
+
+	ret->kind = WP_DECODED_REISSUE_ELSEWHERE;
+	(void)wp_error_set(error, WP_OK,
+			   "rows of walpost.reissue for slot \"%s\" are left to the relay of that "
+			   "slot; if there is none, nobody sends them",
+			   wp_excerpt(&slot, reissue->slot));
+}
+
 /*
  * What cannot be told whose it is is nobody's loss: who had it inserted keeps what is to be sent
  * until its event is confirmed.
@@ -324,8 +338,11 @@ static enum wp_rc take_reissue(struct wp_decoder *d, const struct wp_relation *r
 		ret->kind = WP_DECODED_REISSUE_REFUSED;
 		return WP_OK;
 	}
-	if (!is_our_slot(d, reissue.slot))
+	if (!is_our_slot(d, reissue.slot)) {
+		if (!reissue.is_mark)
+			leave_elsewhere(&reissue, ret, error);
 		return WP_OK;
+	}
 	if (reissue.is_mark) {
 		ret->kind = WP_DECODED_MARK;
 		ret->drain = wp_span_is(reissue.reason, WP_REISSUE_DRAIN) ? reissue.position

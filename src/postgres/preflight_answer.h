@@ -152,6 +152,11 @@
 	  "SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) FROM fitting f "         \
 	  "JOIN pg_class c ON c.oid = f.oid WHERE f.at = asked.at AND c.relpersistence = 'u' "     \
 	  "ORDER BY 1 LIMIT 10) u)")                                                               \
+	X(CHILD_UNLISTED,                                                                          \
+	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
+	  "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid AND NOT c.relispartition "     \
+	  "JOIN pg_namespace n ON n.oid = c.relnamespace "                                         \
+	  "WHERE i.inhparent = (SELECT oid FROM tab) AND c.oid NOT IN (SELECT oid FROM listed))")  \
 	X(LEAVES_UNCOVERED,                                                                        \
 	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
 	  "FROM (SELECT oid FROM tab WHERE relkind = 'p' UNION "                                   \

@@ -260,6 +260,22 @@ static void judge_membership(struct judge *j)
 	}
 }
 
+/* A query of the outbox shows their rows, and the log of the publication does not. */
+static void judge_children(struct judge *j)
+{
+	const char *child = answer_text(j, A_CHILD_UNLISTED);
+
+	if (!*child)
+		return;
+	wp_sql_add(&j->cure,
+		   "ALTER PUBLICATION %I ADD TABLE ONLY %s;\n-- then set outbox.leaves = %C",
+		   j->options->publication, child, child);
+	FOUND_WARN(j, "publication_children",
+		   "%s inherits from %s, and publication %s lacks it: its rows are not "
+		   "relayed" NOT_BEFORE,
+		   child, j->quoted, j->options->publication);
+}
+
 static bool has_leaves(const struct judge *j)
 {
 	return j->table->leaves && strcmp(j->table->leaves, "[]") != 0;
@@ -525,6 +541,7 @@ void wp_judge_published_table(struct judge *j)
 	else
 		judge_membership(j);
 	judge_root(j);
+	judge_children(j);
 	judge_columns_published(j);
 	judge_filter(j);
 	judge_kinds_of_change(j);

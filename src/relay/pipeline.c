@@ -583,6 +583,10 @@ static enum wp_rc take_decoded(struct wp_pipeline *p, const struct wp_decoded *d
 		taken->refused_reissue = taken->rare = true;
 		p->counts.reissues_refused++;
 		break;
+	case WP_DECODED_REISSUE_ELSEWHERE:
+		taken->reissue_elsewhere = taken->rare = true;
+		p->counts.reissues_elsewhere++;
+		break;
 	case WP_DECODED_MARK:
 		taken->drain = decoded->drain;
 		taken->rare |= !wp_span_is_null(decoded->drain);

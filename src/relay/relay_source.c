@@ -396,6 +396,15 @@ static void note_refused_reissue(struct wp_relay *r, const struct wp_error *erro
 			(unsigned long long)wp_pipeline_counts(r->pipeline)->reissues_refused);
 }
 
+/* Once: where two relays read one database, each passes over what the other sends. */
+static void note_reissue_elsewhere(struct wp_relay *r, const struct wp_error *error)
+{
+	if (r->warnings.reissue_elsewhere_noted)
+		return;
+	r->warnings.reissue_elsewhere_noted = true;
+	wp_relay_note(r, WP_NOTE_INFO, "reissue_of_other_slot")->error = *error;
+}
+
 static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
 		      const struct wp_error *error, struct wp_now now)
 {
@@ -409,6 +418,8 @@ static void note_rare(struct wp_relay *r, const struct wp_taken *taken,
 		note_refused_message(r, now);
 	if (taken->refused_reissue)
 		note_refused_reissue(r, error, now);
+	if (taken->reissue_elsewhere)
+		note_reissue_elsewhere(r, error);
 	if (!wp_span_is_null(taken->drain))
 		wp_drain_mark(&r->stop.drain, taken->drain);
 }

@@ -26,6 +26,7 @@ struct wp_row_warnings {
 	int64_t noted_ms[WP_ROW_WARNING_COUNT]; /* last; 0: never */
 	int64_t ignored_since_ms; /* the first ignored row was seen, and no event yet; 0: not so */
 	bool only_ignored_noted;
+	bool reissue_elsewhere_noted;
 };
 
 /* True: warn of this one, and of no other for a while. */

@@ -87,6 +87,7 @@ static void ignored(struct writer *w, const struct wp_telemetry *v)
 	put_count(w, "reason", "message_prefix", c->messages);
 	put_count(w, "reason", "message_not_transactional", c->messages_refused);
 	put_count(w, "reason", "reissue_of_unknown_outbox", c->reissues_refused);
+	put_count(w, "reason", "reissue_of_other_slot", c->reissues_elsewhere);
 }
 
 static void put_dropped(struct writer *w, const struct wp_drop_count *c, const char *reason,

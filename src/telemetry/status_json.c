@@ -198,6 +198,7 @@ static void write_counts(struct writer *w, const struct wp_telemetry *v)
 	count(w, "message_prefix", r->counts.messages);
 	count(w, "message_not_transactional", r->counts.messages_refused);
 	count(w, "reissue_of_unknown_outbox", r->counts.reissues_refused);
+	count(w, "reissue_of_other_slot", r->counts.reissues_elsewhere);
 	close_with(w, "}");
 	count(w, "reconnects", r->reconnects);
 	count(w, "rewinds", r->rewinds);

@@ -431,6 +431,29 @@ def test_partitions_under_their_own_names(bare):
     _warned_then_cured(bare, "publication_root", "names of the partitions")
 
 
+def test_a_child_by_inheritance_that_is_not_published(ready):
+    ready.sql("CREATE TABLE child () INHERITS (outbox)")
+    _warned_then_cured(ready, "publication_children", "public.child inherits from")
+
+
+def test_partitions_under_their_own_names_beside_a_pattern_of_ignored_tables(bare):
+    bare.sql("CREATE TABLE outbox (id int, aggregatetype text, aggregateid text, type text, payload jsonb) "
+             "PARTITION BY RANGE (id); CREATE TABLE p0 PARTITION OF outbox FOR VALUES FROM (0) TO (9)")
+    bare.init()
+    bare.config["outbox.ignore"] = "*"
+    bare.sql("ALTER PUBLICATION walpost SET (publish_via_partition_root = false)")
+    _refused_then_cured(bare, "publication_root", "has a pattern")
+
+
+def test_a_table_like_an_outbox_that_only_a_pattern_ignores(ready):
+    ready.sql("CREATE TABLE other (LIKE outbox); ALTER PUBLICATION walpost ADD TABLE other")
+    ready.config["outbox.ignore"] = "*"
+    found = ready.check()["publication_lookalikes"]
+    assert found["level"] == "warn" and "(public.other)" in found["what"], found
+    ready.config["outbox.ignore"] = "*, public.other"
+    assert "publication_lookalikes" not in ready.check()
+
+
 def test_a_publication_of_all_partitions_but_not_of_their_root(bare):
     bare.sql("CREATE TABLE outbox (id int, aggregatetype text, aggregateid text, type text, payload jsonb) "
              "PARTITION BY RANGE (id); CREATE TABLE p0 PARTITION OF outbox FOR VALUES FROM (0) TO (9); "

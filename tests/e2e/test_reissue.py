@@ -6,7 +6,9 @@ import json
 import psycopg
 import pytest
 
+from e2e.test_http import _value
 from lib import places
+from lib.asked import get
 from lib.relay import config_text, run_command
 
 SCRIPT = places.TREE / "sql" / "reissue.sql"
@@ -250,6 +252,21 @@ def test_two_relays_on_one_publication_send_only_their_own(stage):
     assert [header(line, "walpost-reissued") for line in lines(one)] == [None, "parked", None]
     assert [header(line, "walpost-reissued") for line in lines(other)] == [None, "other", None]
     assert ids(lines(one)) == [id, id, last]
+
+
+def test_rows_for_another_slot_are_counted_and_told_once(stage):
+    prepare(stage)
+    relay = stdout_relay(stage, {"http.listen": "127.0.0.1:0"})
+    id = stage.insert()
+    for _ in range(3):
+        reissue(stage, slot="misspelled")
+    last = stage.insert()
+    stage.wait_all_confirmed(relay=relay)
+    assert ids(lines(relay)) == [id, last]
+    (line,) = relay.log("reissue_of_other_slot")
+    assert line["level"] == "info" and '"misspelled"' in line["reason"]
+    assert _value(relay, "walpost_ignored_total", reason="reissue_of_other_slot") == 3
+    assert json.loads(get(relay, "/status")[1])["ignored"]["reissue_of_other_slot"] == 3
 
 
 @pytest.mark.on("all")

@@ -58,7 +58,8 @@ enum wp_decoded_kind {
 	WP_DECODED_MESSAGE,	    /* of a prefix that is not ours */
 	WP_DECODED_MESSAGE_REFUSED, /* of ours, but not transactional: it may roll back */
 	WP_DECODED_REISSUE_REFUSED, /* of walpost.reissue, but for no outbox of ours, with the error */
-	WP_DECODED_MARK,	    /* of walpost.reissue: a place in the log, and no event */
+	WP_DECODED_REISSUE_ELSEWHERE, /* of walpost.reissue, but for another slot, with the error */
+	WP_DECODED_MARK,	      /* of walpost.reissue: a place in the log, and no event */
 };
 
 struct wp_decoded {

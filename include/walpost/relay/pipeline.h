@@ -46,12 +46,13 @@ struct wp_pipeline_counts {
 	uint64_t bytes;	       /* of their keys, values and headers */
 	uint64_t updates;      /* on the outbox, ignored; so are these: */
 	uint64_t deletes;
-	uint64_t truncates;	   /* of any published table */
-	uint64_t messages;	   /* of prefixes that are not ours */
-	uint64_t messages_refused; /* of ours, but not transactional: they may roll back */
-	uint64_t ignored;	   /* rows of relations under outbox.ignore */
-	uint64_t reissued;	   /* of the events those out of walpost.reissue */
-	uint64_t reissues_refused; /* its rows for no outbox that is configured */
+	uint64_t truncates;	     /* of any published table */
+	uint64_t messages;	     /* of prefixes that are not ours */
+	uint64_t messages_refused;   /* of ours, but not transactional: they may roll back */
+	uint64_t ignored;	     /* rows of relations under outbox.ignore */
+	uint64_t reissued;	     /* of the events those out of walpost.reissue */
+	uint64_t reissues_refused;   /* its rows for no outbox that is configured */
+	uint64_t reissues_elsewhere; /* and for another slot */
 };
 
 /* What the last taken frame was; for feedback. */
@@ -65,6 +66,7 @@ struct wp_taken {
 	bool parked;			 /* one went there, */
 	bool parked_first;		 /* as the first of its aggregate: wp_pipeline_reason() */
 	bool refused_message;		 /* one that was not transactional */
+	bool reissue_elsewhere;		 /* likewise */
 	bool refused_reissue;		 /* with the error, though it was taken */
 	const struct wp_outbox *updated; /* whose row was updated; NULL: none */
 	struct wp_span drain;		 /* a mark of `walpost drain`: its number; else null */

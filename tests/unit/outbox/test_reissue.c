@@ -386,9 +386,9 @@ static void of_other_slots_and_marks_only_the_ordinal_is_counted(void **state)
 	(void)state;
 	make();
 	write_reissue("another", "public.outbox", ROW, NULL, "row");
-	is(WP_DECODED_NOTHING);
+	is(WP_DECODED_REISSUE_ELSEWHERE);
 	write_reissue("walpost ", "public.outbox", ROW, NULL, "row");
-	is(WP_DECODED_NOTHING);
+	is(WP_DECODED_REISSUE_ELSEWHERE);
 	write_reissue("another", "public.outbox", NULL, NULL, "mark");
 	is(WP_DECODED_NOTHING);
 	write_reissue("walpost", "public.outbox", NULL, NULL, "mark");
@@ -417,7 +417,7 @@ static void without_a_slot_no_row_is_ours(void **state)
 	outboxes.slot = NULL;
 	make();
 	write_reissue("walpost", "public.outbox", ROW, NULL, "row");
-	is(WP_DECODED_NOTHING);
+	is(WP_DECODED_REISSUE_ELSEWHERE);
 }
 
 static void a_delete_is_no_event(void **state)

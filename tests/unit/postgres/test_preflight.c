@@ -484,6 +484,14 @@ static void partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables(vo
 	check_nothing("publication_root");
 }
 
+static void a_child_that_is_not_published_is_warned_of(void **state)
+{
+	check_nothing("publication_children");
+	s.values[A_CHILD_UNLISTED] = "public.child";
+	check_finding("publication_children", WARNS, "public.child inherits from",
+		      "ADD TABLE ONLY public.child;");
+}
+
 static void tables_like_an_outbox_that_a_pattern_covers_are_named(void **state)
 {
 	check_nothing("publication_lookalikes");
@@ -836,6 +844,7 @@ int main(void)
 		FRESH(rows_should_come_under_the_name_of_the_outbox),
 		FRESH(partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables),
 		FRESH(tables_like_an_outbox_that_a_pattern_covers_are_named),
+		FRESH(a_child_that_is_not_published_is_warned_of),
 		FRESH(needed_columns_must_not_be_hidden),
 		FRESH(generated_columns_are_published_since_18_only),
 		FRESH(rows_must_not_be_filtered),

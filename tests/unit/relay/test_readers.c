@@ -353,6 +353,7 @@ static void they_agree_on_what_is_sent_once_more(void **state)
 	all_say("event 0002-00000003-00000000000000F9-00000000 again");
 	write_reissue("another", "public.outbox", REISSUED, "row");
 	all_say("nothing");
+	CHECK_EQ(wp_pipeline_counts(pipeline)->reissues_elsewhere, 1);
 	write_reissue("walpost", "public.outbox", NULL, "mark");
 	all_say("nothing");
 	write_reissue("walpost", "public.other", REISSUED, "row");
