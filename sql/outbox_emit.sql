@@ -28,6 +28,9 @@ LANGUAGE plpgsql
 SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $walpost$
+DECLARE
+  content text := jsonb_build_object('id', emit.id, 'aggregatetype', emit.aggregatetype, 'aggregateid', emit.aggregateid,
+    'type', emit.type, 'payload', emit.payload, 'headers', emit.headers);
 BEGIN
   IF emit.id IS NULL OR emit.aggregatetype IS NULL OR emit.aggregateid IS NULL
      OR emit.prefix IS NULL THEN
@@ -46,13 +49,17 @@ BEGIN
     RAISE EXCEPTION 'walpost.emit(): the name of a header is empty'
       USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  PERFORM pg_catalog.pg_logical_emit_message(true, emit.prefix, pg_catalog.jsonb_build_object(
-    'id', emit.id,
-    'aggregatetype', emit.aggregatetype,
-    'aggregateid', emit.aggregateid,
-    'type', emit.type,
-    'payload', emit.payload,
-    'headers', emit.headers)::text);
+  -- convert() of a byte above 127 gives two.
+  IF getdatabaseencoding() = 'SQL_ASCII'
+     AND convert(convert_to(content, 'SQL_ASCII'), 'LATIN1', 'UTF8') <> convert_to(content, 'SQL_ASCII') THEN
+    RAISE EXCEPTION 'walpost.emit(): the event has a character above ASCII, and in a database of encoding SQL_ASCII none is known'
+      USING ERRCODE = 'untranslatable_character',
+        HINT = 'Insert a row into an outbox table, whose bytes are sent as they are, or use outbox.message.format = protobuf.';
+  END IF;
+  -- The WAL keeps the bytes of a message as they are given. Where a text may be in another encoding, the byte order mark
+  -- tells the relay that these are UTF-8.
+  PERFORM pg_logical_emit_message(true, emit.prefix,
+    CASE WHEN getdatabaseencoding() = 'UTF8' THEN '' ELSE decode('efbbbf', 'hex') END || convert_to(content, 'UTF8'));
   RETURN emit.id;
 END
 $walpost$;

@@ -78,6 +78,11 @@ BEGIN
       RETURN format('a message has no member %s; its members are id, aggregatetype, aggregateid, type, payload, headers',
         problem);
     END IF;
+    -- convert() of a byte above 127 gives two.
+    IF getdatabaseencoding() = 'SQL_ASCII'
+       AND convert(convert_to("row"::text, 'SQL_ASCII'), 'LATIN1', 'UTF8') <> convert_to("row"::text, 'SQL_ASCII') THEN
+      RETURN 'the message has a character above ASCII, and in a database of encoding SQL_ASCII none is known';
+    END IF;
     RETURN NULL;
   END IF;
   SELECT c.oid, c.relnamespace, c.relkind, c.relowner, c.relrowsecurity, c.relforcerowsecurity INTO t
@@ -245,7 +250,9 @@ BEGIN
     RAISE EXCEPTION '%', refusal USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF event.message THEN
-    PERFORM pg_logical_emit_message(true, event.outbox, event."row"::text);
+    -- As walpost.emit() sends it: in another encoding the byte order mark tells that it is UTF-8.
+    PERFORM pg_logical_emit_message(true, event.outbox,
+      CASE WHEN getdatabaseencoding() = 'UTF8' THEN '' ELSE decode('efbbbf', 'hex') END || convert_to(event."row"::text, 'UTF8'));
   ELSIF event."row" = '{}' THEN
     EXECUTE format('INSERT INTO %s DEFAULT VALUES', event.outbox);
   ELSE

@@ -215,7 +215,7 @@ void wp_check_holds(struct wp_check *c)
 			.patience_ms = PATIENCE_MS,
 		},
 	};
-	const struct wp_survey_setup setup = {
+	struct wp_survey_setup setup = {
 		.outboxes = &c->config.outboxes,
 		.epoch = c->config.relay.epoch,
 		.timelines = &any_timeline,
@@ -230,8 +230,10 @@ void wp_check_holds(struct wp_check *c)
 		(void)PQsetNoticeReceiver(wp_session_pg(&session), on_notice, NULL);
 		rc = wp_session_do(&session, PATIENCE_SQL, &error);
 	}
-	if (rc == WP_OK)
+	if (rc == WP_OK) {
+		setup.encoding = wp_server_encoding(wp_session_pg(&session));
 		rc = wp_survey_new(&setup, &h.survey, &error);
+	}
 	if (rc == WP_OK) {
 		rc = read_all(&h, &session, &error);
 		/* Cut short, what was read is true all the same; else other findings say why not. */

@@ -13,6 +13,7 @@ struct message {
 	const struct wp_outbox *outbox;
 	const struct wp_found_letter *letter;
 	const struct wp_letter_content *content;
+	const char *encoding; /* of the database */
 	struct wp_letter_headers listed;
 	struct wp_event event;
 	struct wp_buffer texts; /* of the event */
@@ -22,8 +23,8 @@ struct message {
 static bool names_the_event(struct message *m, struct wp_span content)
 {
 	struct wp_error error;
-	enum wp_rc rc =
-		wp_message_event(m->outbox->messages, content, &m->texts, &m->event, &error);
+	enum wp_rc rc = wp_message_event(m->outbox->messages, content, m->encoding, &m->texts,
+					 &m->event, &error);
 
 	return (rc == WP_OK || rc == WP_DATA) && m->letter->id != NULL &&
 	       wp_span_is(m->event.id, m->letter->id) && !wp_span_is_null(m->event.route) &&
@@ -79,8 +80,10 @@ static bool gives_the_letter(struct message *m, struct wp_span content)
 static enum wp_rc write_member(struct wp_buffer *into, const char *name, struct wp_span value)
 {
 	struct wp_json json;
-	enum wp_rc rc = wp_buffer_append_byte(into, into->size == 0 ? '{' : ',');
+	enum wp_rc rc = WP_OK;
 
+	if (into->data[into->size - 1] != '{')
+		rc = wp_buffer_append_byte(into, ',');
 	if (rc == WP_OK)
 		rc = wp_json_write_string(into, wp_span_of(name), WP_JSON_NEEDED);
 	if (rc == WP_OK)
@@ -120,6 +123,10 @@ static enum wp_rc write_content(const struct message *m, struct wp_buffer *into)
 	struct wp_span route = wp_letter_route(m->outbox, m->letter->topic);
 	enum wp_rc rc = wp_span_is_null(route) ? WP_DATA : WP_OK;
 
+	if (rc == WP_OK && !wp_message_texts_are_utf8(m->encoding))
+		rc = wp_buffer_append_text(into, WP_BYTE_ORDER_MARK);
+	if (rc == WP_OK)
+		rc = wp_buffer_append_byte(into, '{');
 	if (rc == WP_OK)
 		rc = write_member(into, o->column_id, wp_span_of(m->letter->id));
 	if (rc == WP_OK)
@@ -216,14 +223,15 @@ static enum wp_rc find_content(struct message *m, struct wp_buffer *ret, struct 
 
 enum wp_rc wp_letter_rebuild_message(const struct wp_outbox *outbox,
 				     const struct wp_found_letter *letter,
-				     const struct wp_letter_content *content, struct wp_buffer *ret,
-				     struct wp_error *error)
+				     const struct wp_letter_content *content, const char *encoding,
+				     struct wp_buffer *ret, struct wp_error *error)
 {
 	static struct message m; /* large, and there is one at a time */
 
 	m.outbox = outbox;
 	m.letter = letter;
 	m.content = content;
+	m.encoding = encoding;
 	if (content->headers == NULL)
 		return wp_error_set(error, WP_DATA,
 				    "there is no room for the letter: more than %d MiB of letters "

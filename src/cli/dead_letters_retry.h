@@ -45,11 +45,11 @@ enum wp_rc wp_letter_rebuild_row(const struct wp_letter_outbox *outbox,
 				 const struct wp_found_letter *letter,
 				 const struct wp_letter_content *content, struct wp_sql *sql,
 				 struct wp_error *error) WP_MUST_CHECK;
-/* Likewise the content of a message. */
+/* Likewise the content of a message, for a database of that server_encoding. */
 enum wp_rc wp_letter_rebuild_message(const struct wp_outbox *outbox,
 				     const struct wp_found_letter *letter,
-				     const struct wp_letter_content *content, struct wp_buffer *ret,
-				     struct wp_error *error) WP_MUST_CHECK;
+				     const struct wp_letter_content *content, const char *encoding,
+				     struct wp_buffer *ret, struct wp_error *error) WP_MUST_CHECK;
 
 /* -- sending ------------------------------------------------------------------------- */
 

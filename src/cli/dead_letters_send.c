@@ -291,7 +291,9 @@ static enum wp_rc make_text(struct wp_retry *r, const struct wp_letter_outbox *o
 
 	wp_buffer_empty(&r->text, 0);
 	if (wp_letter_prefix(letter) != NULL)
-		return wp_letter_rebuild_message(outbox->outbox, letter, content, &r->text, error);
+		return wp_letter_rebuild_message(outbox->outbox, letter, content,
+						 wp_server_encoding(wp_session_pg(&r->session)),
+						 &r->text, error);
 	wp_sql_init(&sql, wp_session_pg(&r->session), &r->text);
 	enum wp_rc rc = wp_letter_rebuild_row(outbox, letter, content, &sql, &inner);
 	if (rc == WP_OK)

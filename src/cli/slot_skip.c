@@ -339,6 +339,7 @@ static enum wp_rc survey(struct skip *s, struct wp_error *error)
 		.outboxes = &s->config.outboxes,
 		.epoch = s->config.relay.epoch,
 		.timelines = &s->timelines,
+		.encoding = wp_server_encoding(wp_session_pg(&s->session)),
 		.until = s->to,
 		.partitions = &s->partitions,
 	};

@@ -204,6 +204,7 @@ static enum wp_rc open_feed(struct tail *t, struct wp_error *error)
 		.epoch = t->config.relay.epoch,
 		.record_max = wp_cli_record_max(&t->config),
 		.timelines = &t->timelines,
+		.encoding = wp_server_encoding(wp_session_pg(&t->session)),
 		.columns = &t->columns,
 		.partitions = &t->partitions,
 		.transfer = t->transfer,

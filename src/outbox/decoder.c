@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "walpost/outbox/message.h"
 #include "walpost/outbox/shape.h"
 #include "walpost/wal/relations.h"
+#include "walpost/wal/source.h"
 
 /* Attached to a relation: whose rows are its, and what is made of them. */
 struct use {
@@ -26,6 +28,7 @@ struct wp_decoder {
 	unsigned facts_age; /* counts up with each that are told */
 	enum wp_transfer transfer;
 	struct wp_timelines timelines;
+	char encoding[WP_ENCODING_SIZE]; /* of the database */
 	struct wp_pgoutput plugin;
 	struct wp_buffer texts;	 /* of binary values, and of messages */
 	struct wp_buffer values; /* of a row that is parked */
@@ -91,7 +94,8 @@ void wp_decoder_free(struct wp_decoder *d)
 	free(d);
 }
 
-void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines)
+void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines,
+		      const char *encoding)
 {
 	wp_relations_clear(d->relations);
 	wp_column_facts_begin(&d->facts);
@@ -100,6 +104,7 @@ void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines
 	d->wants_text = false;
 	d->wants_facts = false;
 	d->timelines = *timelines;
+	(void)snprintf(d->encoding, sizeof(d->encoding), "%s", encoding);
 	d->transaction.open = false;
 }
 
@@ -296,6 +301,7 @@ static struct wp_reissue_facts facts_of(const struct wp_decoder *d)
 		.types = d->relations,
 		.columns = &d->facts,
 		.age = d->facts_age,
+		.encoding = d->encoding,
 	};
 }
 
@@ -431,7 +437,8 @@ static enum wp_rc take_message_event(struct wp_decoder *d, const struct wp_outbo
 		return wp_error_set(
 			error, WP_PROTO,
 			"the server sent a transactional message outside a transaction");
-	enum wp_rc rc = wp_message_event(outbox->messages, content, &d->texts, &d->event, error);
+	enum wp_rc rc = wp_message_event(outbox->messages, content, d->encoding, &d->texts,
+					 &d->event, error);
 	return place_event(d, outbox, rc, ret);
 }
 

@@ -31,7 +31,7 @@ enum wp_rc wp_feed_new(const struct wp_feed_setup *setup, struct wp_feed **ret,
 	f->transfer = setup->transfer;
 	enum wp_rc rc = wp_decoder_new(&decoder, &f->decoder, error);
 	if (rc == WP_OK)
-		wp_decoder_begin(f->decoder, setup->timelines);
+		wp_decoder_begin(f->decoder, setup->timelines, setup->encoding);
 	if (rc == WP_OK && wp_feed_know(f, setup->columns) != WP_OK)
 		rc = wp_error_set(error, WP_NOMEM, "out of memory for column types");
 	if (rc != WP_OK) {

@@ -324,6 +324,48 @@ static enum wp_rc read_json(const struct wp_message_reader *r, struct wp_span co
 	return rc == WP_OK ? WP_OK : say_half_pair(r, error);
 }
 
+/* -- encodings -------------------------------------------------------------------- */
+
+bool wp_message_texts_are_utf8(const char *encoding)
+{
+	return strcmp(encoding, "UTF8") == 0;
+}
+
+static bool is_ascii(struct wp_span text)
+{
+	for (size_t i = 0; i < text.size; i++) {
+		if (text.data[i] > 0x7f)
+			return false;
+	}
+	return true;
+}
+
+static enum wp_rc say_other_encoding(const struct wp_message_reader *r, const char *encoding,
+				     struct wp_error *error)
+{
+	return wp_error_set(error, WP_DATA,
+			    "%s: the content is not ASCII, and nothing says that it is UTF-8: the "
+			    "encoding of the database is %s. Send it with walpost.emit() as this "
+			    "version's sql/outbox_emit.sql creates it, or with "
+			    "outbox.message.format = protobuf",
+			    r->table, encoding);
+}
+
+static enum wp_rc read_text(const struct wp_message_reader *r, struct wp_span content,
+			    const char *encoding, struct wp_buffer *texts, struct wp_event *e,
+			    struct wp_error *error)
+{
+	const struct wp_span mark = wp_span_of(WP_BYTE_ORDER_MARK);
+
+	if (content.size >= mark.size && memcmp(content.data, mark.data, mark.size) == 0) {
+		content.data += mark.size;
+		content.size -= mark.size;
+	} else if (!wp_message_texts_are_utf8(encoding) && !is_ascii(content)) {
+		return say_other_encoding(r, encoding, error);
+	}
+	return read_json(r, content, texts, e, error);
+}
+
 /* -- both ---------------------------------------------------------------------- */
 
 static enum wp_rc say_absent(const struct wp_message_reader *r, const struct wp_event *e,
@@ -366,7 +408,8 @@ static enum wp_rc read_protobuf(const struct wp_message_reader *r, struct wp_spa
 }
 
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
-			    struct wp_buffer *texts, struct wp_event *ret, struct wp_error *error)
+			    const char *encoding, struct wp_buffer *texts, struct wp_event *ret,
+			    struct wp_error *error)
 {
 	enum wp_message_format format = r->options->message_format;
 	enum wp_rc rc;
@@ -375,7 +418,7 @@ enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span co
 	ret->content = content; /* for its dead letter: no row has what it holds */
 	if (format == WP_MESSAGE_PROTOBUF)
 		ret->payload_type = &bytes_type;
-	rc = format == WP_MESSAGE_JSON ? read_json(r, content, texts, ret, error)
+	rc = format == WP_MESSAGE_JSON ? read_text(r, content, encoding, texts, ret, error)
 				       : read_protobuf(r, content, texts, ret, error);
 	/* What could not be read to its end has no key that one may rely on. */
 	ret->key_is_unknown = rc == WP_DATA;

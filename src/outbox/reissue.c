@@ -546,8 +546,8 @@ static enum wp_rc decode_content(struct wp_reissues *r, struct wp_span text, str
 }
 
 static enum wp_rc message_event(struct wp_reissues *r, const struct wp_reissue *reissue,
-				const struct wp_outbox *outbox, struct wp_event *ret,
-				struct wp_error *error)
+				const struct wp_outbox *outbox, const char *encoding,
+				struct wp_event *ret, struct wp_error *error)
 {
 	struct wp_span content = reissue->content;
 	enum wp_rc rc = WP_OK;
@@ -556,7 +556,8 @@ static enum wp_rc message_event(struct wp_reissues *r, const struct wp_reissue *
 		content = wp_span_of(""); /* which is refused as no content */
 	else if (reissue->is_hex)
 		rc = decode_content(r, content, &content);
-	return rc == WP_OK ? wp_message_event(outbox->messages, content, &r->texts, ret, error)
+	return rc == WP_OK ? wp_message_event(outbox->messages, content, encoding, &r->texts, ret,
+					      error)
 			   : rc;
 }
 
@@ -617,7 +618,7 @@ enum wp_rc wp_reissues_event(struct wp_reissues *r, const struct wp_reissue *rei
 		rc = write_target(r, outbox, reissue->outbox, reissue->topic);
 	if (rc == WP_OK)
 		rc = is_row ? row_event(r, reissue, outbox, facts, ret, error)
-			    : message_event(r, reissue, outbox, ret, error);
+			    : message_event(r, reissue, outbox, facts->encoding, ret, error);
 	ret->reissued = wp_buffer_span(&r->header);
 	if (rc != WP_NOMEM) /* then there may be no target */
 		set_target(r, reissue->topic, ret);

@@ -52,11 +52,12 @@ const struct wp_outbox *wp_reissue_outbox(const struct wp_outbox_set *outboxes,
 const struct wp_outbox *wp_reissue_parked_outbox(const struct wp_outbox_set *outboxes,
 						 struct wp_reissue *reissue);
 
-/* What the mapping of a row needs. */
+/* What the mapping of a row needs, and the reader of a message. */
 struct wp_reissue_facts {
 	const struct wp_relations *types;
 	const struct wp_column_facts *columns;
-	unsigned age; /* of `columns`: another one means that they have changed */
+	unsigned age;	      /* of `columns`: another one means that they have changed */
+	const char *encoding; /* of the database */
 };
 
 struct wp_reissues;

@@ -46,7 +46,7 @@ static enum wp_rc new_decoder(struct wp_survey *s, const struct wp_survey_setup 
 	};
 	enum wp_rc rc = wp_decoder_new(&decoder, &s->decoder, error);
 	if (rc == WP_OK)
-		wp_decoder_begin(s->decoder, setup->timelines);
+		wp_decoder_begin(s->decoder, setup->timelines, setup->encoding);
 	return rc;
 }
 

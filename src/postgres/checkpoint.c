@@ -7,6 +7,7 @@
 #include "walpost/base/utf8.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/checkpoint.h"
+#include "walpost/postgres/connection.h"
 
 /* What the SQL to read answers, in this order. */
 enum column {
@@ -181,8 +182,7 @@ static struct numbers numbers_of(const struct wp_checkpoint_row *row)
 static void put_trouble(PGconn *pg, const struct wp_checkpoint_row *row,
 			char ret[WP_CHECKPOINT_TROUBLE_SIZE])
 {
-	const char *encoding = PQparameterStatus(pg, "server_encoding");
-	bool any = encoding != NULL && strcmp(encoding, "UTF8") == 0;
+	bool any = strcmp(wp_server_encoding(pg), "UTF8") == 0;
 	size_t size;
 
 	(void)snprintf(ret, WP_CHECKPOINT_TROUBLE_SIZE, "%s",

@@ -253,10 +253,15 @@ static const char timeout_sql[] = "SET transaction_timeout = 0; ";
 static const char ascii_sql[] = ", pg_catalog.set_config('client_encoding', 'SQL_ASCII', false)";
 #define FORCE_SQL_SIZE (sizeof(search_path_sql) + sizeof(timeout_sql) + sizeof(ascii_sql))
 
+const char *wp_server_encoding(const PGconn *pg)
+{
+	const char *encoding = PQparameterStatus(pg, "server_encoding");
+	return encoding ? encoding : "";
+}
+
 static void force_settings(struct wp_connection *c)
 {
-	const char *encoding = PQparameterStatus(c->pg, "server_encoding");
-	bool ascii = encoding && !strcmp(encoding, "SQL_ASCII");
+	bool ascii = !strcmp(wp_server_encoding(c->pg), "SQL_ASCII");
 	char sql[FORCE_SQL_SIZE];
 	struct wp_error error;
 	(void)snprintf(sql, sizeof(sql), "%s%s%s",

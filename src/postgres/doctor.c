@@ -1,6 +1,7 @@
 #include "walpost/postgres/doctor.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "doctor_answer.h"
 #include "preflight_judge.h"
@@ -101,6 +102,36 @@ static void judge_emit(struct judge *j)
 		   answer_text(j, D_DATABASE));
 }
 
+/* Whose bytes are in the log as they are (outbox/message.h). */
+static void judge_message_encoding(struct judge *j)
+{
+	const char *encoding = answer_text(j, D_ENCODING), *old = answer_text(j, D_EMIT_OLD);
+	if (!j->wanted->text_messages || !strcmp(encoding, "UTF8"))
+		return;
+	if (*old != '\0') {
+		wp_sql_add(&j->cure,
+			   "-- run sql/outbox_emit.sql of this version for walpost.emit(), "
+			   "sql/schedule.sql for walpost.move_one()");
+		FOUND_WRONG(j, "message_encoding",
+			    "%s of an earlier version writes messages in the database's encoding, "
+			    "%s, of which walpost delivers only those that are ASCII",
+			    old, encoding);
+	} else if (!answer_yes(j, D_EMIT)) {
+		wp_sql_add(&j->cure, "-- run sql/outbox_emit.sql and send messages with "
+				     "walpost.emit(), or set outbox.message.format = protobuf");
+		FOUND_WRONG(j, "message_encoding",
+			    "the encoding of the database is %s: a message that is text is in the "
+			    "WAL in that encoding, and walpost delivers it only if it is ASCII "
+			    "(outbox.message.prefix is set); walpost.emit() does not exist",
+			    encoding);
+	} else {
+		FOUND_OK(j, "message_encoding",
+			 "walpost.emit() sends messages as UTF-8 from a database whose encoding is "
+			 "%s; of others only those that are ASCII are delivered",
+			 encoding);
+	}
+}
+
 /* -- entry ----------------------------------------------------------------------- */
 
 static bool is_our_answer(const PGresult *answer)
@@ -131,6 +162,7 @@ enum wp_rc wp_doctor_judge(PGconn *pg, const PGresult *answer,
 	wp_judge_begin(&j);
 	judge_plugins(&j);
 	judge_emit(&j);
+	judge_message_encoding(&j);
 	j.room = WP_ROOM_SLOT;
 	wp_judge_slot_kept(&j);
 	*ret_age = answer_yes(&j, D_PUB_IS_YOUNGER) && !answer_null(&j, D_SLOT)

@@ -65,6 +65,13 @@
 	  "WHERE r.prpubid = pub.oid AND NOT pub.is_younger "                                     \
 	  "AND r.prrelid IN (SELECT oid FROM ours) "                                              \
 	  "AND age(r.xmin) BETWEEN 0 AND age((slot.j->>'catalog_xmin')::xid))")                   \
+	X(ENCODING, "current_setting('server_encoding')")                                         \
+	X(EMIT, "EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "    \
+		"WHERE n.nspname = 'walpost' AND p.proname = 'emit')")                            \
+	X(EMIT_OLD, "(SELECT string_agg(DISTINCT format('walpost.%s()', p.proname), ' and ') "    \
+		    "FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "               \
+		    "WHERE n.nspname = 'walpost' AND p.proname IN ('emit', 'move_one') "          \
+		    "AND p.prosrc NOT LIKE '%' || 'efbbbf' || '%')")                              \
 	X(EMIT_REVOKE, "(SELECT string_agg(format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC;', " \
 		       "oid::regprocedure), E'\\n' ORDER BY oid) FROM pg_proc "                   \
 		       "WHERE proname = 'pg_logical_emit_message' "                               \

@@ -10,6 +10,7 @@
 #include "parked_sql.h"
 #include "walpost/base/json.h"
 #include "walpost/postgres/async_session.h"
+#include "walpost/postgres/connection.h"
 #include "walpost/postgres/stream.h"
 
 #define STANDBY_EVERY_S .1 /* a standby is looked after */
@@ -456,9 +457,9 @@ static enum wp_rc send_puts(struct store *s, struct wp_error *error)
 
 static enum wp_rc send_changes(struct store *s, struct wp_error *error)
 {
-	const char *encoding = PQparameterStatus(pg_of(s), "server_encoding");
-	enum wp_parked_text text =
-		encoding && !strcmp(encoding, "UTF8") ? WP_PARKED_TEXT_ANY : WP_PARKED_TEXT_ASCII;
+	enum wp_parked_text text = !strcmp(wp_server_encoding(pg_of(s)), "UTF8")
+					   ? WP_PARKED_TEXT_ANY
+					   : WP_PARKED_TEXT_ASCII;
 	size_t count = wp_parked_changes_batch(&s->changes);
 	struct wp_buffer json;
 	wp_buffer_init(&json, JSON_SIZE_MAX);

@@ -4,6 +4,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/postgres/columns.h"
+#include "walpost/postgres/connection.h"
 #include "walpost/postgres/partitions.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/publication.h"
@@ -462,6 +463,7 @@ static void on_system(void *arg, const PGresult *result, const struct wp_source_
 		return;
 	}
 	facts->system_id = strtoull(value(result, 0), NULL, 10);
+	(void)snprintf(facts->encoding, sizeof(facts->encoding), "%s", wp_server_encoding(f->pg));
 	facts->timelines.current = (uint32_t)strtoul(value(result, 1), NULL, 10);
 	ask_history(f);
 }

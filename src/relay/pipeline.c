@@ -95,9 +95,10 @@ enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *o
 	return WP_OK;
 }
 
-void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines)
+void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines,
+		       const char *encoding)
 {
-	wp_decoder_begin(p->decoder, timelines);
+	wp_decoder_begin(p->decoder, timelines, encoding);
 	p->has_events = false;
 }
 

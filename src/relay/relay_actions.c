@@ -115,7 +115,7 @@ static void act_start(struct wp_relay *r)
 {
 	const struct wp_source_facts *facts = &wp_relay_source(r)->facts;
 
-	wp_pipeline_begin(r->pipeline, &facts->timelines);
+	wp_pipeline_begin(r->pipeline, &facts->timelines, facts->encoding);
 	enum wp_transfer transfer = r->reload.as_text ? WP_TRANSFER_TEXT : facts->transfer;
 	wp_pipeline_know(r->pipeline, &facts->columns, transfer);
 	note_unlabelled(r, facts->columns.unlabelled);

@@ -168,7 +168,10 @@ enum wp_rc wp_requirements_outboxes_init(struct wp_requirements_outboxes *w,
 	if (rc == WP_OK)
 		rc = add_ignored(w, outboxes, error);
 	for (size_t i = 0; i < outboxes->count && rc == WP_OK; i++) {
-		w->wanted.messages |= outboxes->items[i].message_prefix[0] != '\0';
+		const struct wp_outbox_options *o = &outboxes->items[i];
+		bool has_messages = o->message_prefix[0] != '\0';
+		w->wanted.messages |= has_messages;
+		w->wanted.text_messages |= has_messages && o->message_format == WP_MESSAGE_JSON;
 		if (outboxes->items[i].table[0] != '\0')
 			rc = add(w, &outboxes->items[i], error);
 	}

@@ -186,6 +186,7 @@ static void source_init(struct canned_source *s, uint64_t transactions, uint64_t
 				     .lsn = FIRST_LSN };
 	s->view.facts.slot_confirmed = FIRST_LSN - 1;
 	s->view.facts.timelines.current = 1;
+	(void)snprintf(s->view.facts.encoding, sizeof(s->view.facts.encoding), "UTF8");
 	struct wire_writer w = writer_of(&s->relation);
 	wire_relation(&w, OUTBOX, "public", "outbox", wire_outbox_columns, 5);
 	s->relation.size = w.size;

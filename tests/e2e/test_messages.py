@@ -220,3 +220,99 @@ def test_messages_alone_need_no_table(make_stage):
     emit(stage)
     stage.wait_all_confirmed()
     assert len(stage.read()) == 1
+
+
+# --- encodings: the WAL holds the bytes of a message as they were given
+
+NOT_UTF8 = ["LATIN1", "EUC_JP", "SQL_ASCII"]
+
+
+def in_encoding(make_stage, encoding):
+    """A stage of that encoding, with an outbox of messages alone and functions to send them."""
+    stage = make_stage(set_up=False, encoding=encoding)
+    stage.create_topic(partitions=1)
+    for script in ("slot_checkpoint", "schedule", "outbox_emit"):
+        stage.sql((places.TREE / "sql" / f"{script}.sql").read_text())
+    stage.sql(f"CREATE PUBLICATION {stage.publication} WITH (publish = 'insert')")
+    stage.create_slot(with_truth=False)
+    return stage
+
+
+def check_of(stage, config):
+    file = stage.folder / "walpost.conf"
+    file.write_text(config_text({**stage.config(), "outbox.table": "", **config}))
+    run = run_command("check", "--json", "-c", file)
+    return {found["name"]: found for found in json.loads(run.stdout)}
+
+
+@pytest.mark.on("all")
+@pytest.mark.parametrize("encoding, text", [
+    ("UTF8", "\u00e9 \u00c3\u00a9 \u65e5\u672c \U0001f600"),
+    ("LATIN1", "\u00e9 \u00c3\u00a9 \u00ff"),
+    ("EUC_JP", "\u65e5\u672c \u00e9"),
+    ("EUC_JIS_2004", "\u65e5\u672c \U0002000b \u304b\u309a"),
+    ("SQL_ASCII", "ASCII"),
+])
+def test_the_function_is_right_in_every_encoding(make_stage, encoding, text):
+    stage = in_encoding(make_stage, encoding)
+    relay = stage.relay({"outbox.table": "", **CONFIG})
+    body = json.dumps({text: text}, ensure_ascii=False)
+    with stage.connect(client_encoding="UTF8") as connection:
+        connection.execute("SELECT walpost.emit('order', %s, %s, to_jsonb(%s::text), %s)", (text, text, text, body))
+        connection.execute("SELECT walpost.emit('order', %s, %s, %s, %s)", (text, text, body, body))
+        connection.execute("SELECT walpost.schedule(now(), 'outbox', %s, message => true)", (json.dumps({
+            "aggregatetype": "order", "aggregateid": text, "type": text, "payload": text, "headers": {text: text},
+        }, ensure_ascii=False),))
+    wanted = text.encode()
+    relay.wait_until(lambda: len(stage.read()) == 3, 20, "all three are sent")
+    for message, value in zip(stage.read(), (wanted, body.encode(), wanted)):
+        assert (message.key, message.value, message.header("type"), message.header(text)) == (
+            wanted, value, wanted, wanted)
+
+
+@pytest.mark.on("all")
+@pytest.mark.parametrize("encoding, raw", [("LATIN1", b"\xe9"), ("LATIN1", b"\xc3\xa9"), ("EUC_JP", b"\xc6\xfc"),
+                                           ("EUC_JP", b"\xc3\xa9"), ("SQL_ASCII", b"\xc3\xa9")])
+def test_a_text_that_may_be_no_utf8_is_never_read_as_such(make_stage, encoding, raw):
+    stage = in_encoding(make_stage, encoding)
+    stage.create_topic("dead", partitions=1)
+    relay = stage.relay({"outbox.table": "", **CONFIG, "relay.poison": "dead-letter",
+                         "relay.dead_letter.topic": stage.topic("dead")})
+    content = json.dumps({**CONTENT, "aggregateid": "KEY"}).encode().replace(b"KEY", raw)
+    with stage.connect(client_encoding=encoding) as connection:
+        connection.execute(b"SELECT pg_logical_emit_message(true, 'outbox', '" + content + b"')")
+    emit(stage, {**CONTENT, "id": "good"})  # ASCII is the same in every encoding
+    relay.wait_until(lambda: stage.read(), 20, "the event behind it is sent")
+    assert [m.header("id") for m in stage.read()] == [b"good"]
+    (letter,) = stage.read("dead")
+    assert letter.value == content and letter.key is None
+    reason = letter.header("walpost-dead-letter-reason").decode()
+    for word in (encoding, "walpost.emit()", "outbox.message.format = protobuf"):
+        assert word in reason
+
+
+def test_without_known_characters_the_functions_take_ascii_only(make_stage):
+    stage = in_encoding(make_stage, "SQL_ASCII")
+    event = '{"aggregatetype": "order", "aggregateid": "7", "payload": "\u00e9"}'
+    for call in ("walpost.emit('order', '7', 't', '\"\u00e9\"')", "walpost.emit('order', '\u00e9', 't', '{}')",
+                 f"walpost.schedule(now(), 'outbox', '{event}', message => true)"):
+        with stage.connect(client_encoding="SQL_ASCII") as connection, pytest.raises(Exception) as refused:
+            connection.execute(f"SELECT {call}".encode())
+        assert "SQL_ASCII" in str(refused.value) and "above ASCII" in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", NOT_UTF8)
+def test_check_wants_the_function_in_another_encoding(make_stage, encoding):
+    stage = in_encoding(make_stage, encoding)
+    assert check_of(stage, CONFIG)["message_encoding"]["level"] == "ok"
+    text = "SELECT pg_logical_emit_message(true, ''outbox'', ''{}'')"
+    stage.sql("CREATE OR REPLACE FUNCTION walpost.move_one(event walpost.scheduled) RETURNS void "
+              f"LANGUAGE sql AS '{text}'")
+    found = check_of(stage, CONFIG)["message_encoding"]
+    assert found["level"] == "fail" and "move_one" in found["what"] and encoding in found["what"]
+    assert "sql/schedule.sql" in found["cure"]
+    stage.sql((places.TREE / "sql" / "schedule.sql").read_text())
+    stage.sql("DROP FUNCTION walpost.emit")
+    found = check_of(stage, CONFIG)["message_encoding"]
+    assert found["level"] == "fail" and encoding in found["what"] and "sql/outbox_emit.sql" in found["cure"]
+    assert "message_encoding" not in check_of(stage, {**CONFIG, "outbox.message.format": "protobuf"})

@@ -107,8 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *content = malloc(size - 1);
 	NEED(content != NULL);
 	memcpy(content, data + 1, size - 1);
-	enum wp_rc rc = wp_message_event(way->reader, (struct wp_span){ content, size - 1 }, &texts,
-					 &event, &error);
+	enum wp_rc rc = wp_message_event(way->reader, (struct wp_span){ content, size - 1 },
+					 choice & 4 ? "LATIN1" : "UTF8", &texts, &event, &error);
 	NEED(rc == WP_OK || (rc == WP_DATA && error.text[0] != '\0'));
 	event.commit_time_us = 1;
 	event.position = (struct wp_position){ .commit_lsn = 1 };

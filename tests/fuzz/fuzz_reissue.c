@@ -138,7 +138,7 @@ static void open_way(struct way *way, unsigned choice)
 	way->outboxes.slot = "s";
 	NEED(wp_decoder_new(&setup, &way->decoder, NULL) == WP_OK);
 	NEED(wp_shape_new(&way->options, 1 << 20, &way->shape, NULL) == WP_OK);
-	wp_decoder_begin(way->decoder, &timelines);
+	wp_decoder_begin(way->decoder, &timelines, "UTF8");
 	begin(way->decoder);
 }
 

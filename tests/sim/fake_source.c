@@ -295,6 +295,7 @@ static void read_facts(struct fake_source *s)
 
 	*f = (struct wp_source_facts){
 		.system_id = 77,
+		.encoding = "UTF8",
 		.timelines = server->timelines,
 		.server_lsn = server->wal,
 		.slot_confirmed = server->confirmed,

@@ -85,8 +85,9 @@ struct wp_decoder;
 enum wp_rc wp_decoder_new(const struct wp_decoder_setup *setup, struct wp_decoder **ret,
 			  struct wp_error *error) WP_MUST_CHECK;
 void wp_decoder_free(struct wp_decoder *d);
-/* A stream begins: what the last one told is void. Copies the timelines. */
-void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines);
+/* A stream begins: what the last one told is void. Copies the timelines and the server_encoding. */
+void wp_decoder_begin(struct wp_decoder *d, const struct wp_timelines *timelines,
+		      const char *encoding);
 /*
  * What the catalog says of columns, and how values come: from the next row on. Copies the facts.
  * WP_NOMEM: some enums stay unknown, whose columns are refused as those of any other type.

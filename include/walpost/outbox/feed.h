@@ -18,6 +18,7 @@ struct wp_feed_setup {
 	uint16_t epoch;
 	size_t record_max; /* of the sink: what is larger is poison; 0: no bound */
 	const struct wp_timelines *timelines;
+	const char *encoding;			/* server_encoding */
 	const struct wp_column_facts *columns;	/* of the outboxes' tables, in their order */
 	const struct wp_partitions *partitions; /* as they are known at any time */
 	enum wp_transfer transfer;		/* how the plugin was asked to send values */

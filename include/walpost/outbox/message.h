@@ -9,6 +9,11 @@
  *
  *   {"id": "...", "aggregatetype": "...", "aggregateid": "...", "type": "...", "payload": ...}
  *
+ * The log has the bytes of a content as they were given: of a text those of the database's encoding.
+ * Where that is not UTF8, a content is UTF-8 for certain if it begins with the byte order mark, as
+ * walpost.emit() has it begin there, and otherwise must be ASCII, which is the same in every encoding.
+ * No JSON object begins with the bytes of the mark, whatever the encoding.
+ *
  * protobuf: a walpost.v1.Message (proto/walpost/v1/message.proto).
  *
  * Owns: the names it looks for. Borrows: the options. Pure. Bounded: by the message's size.
@@ -21,6 +26,8 @@
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/options.h"
 
+#define WP_BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 struct wp_message_reader;
 
 /* WP_CONFIG with the error: a list of columns. WP_NOMEM. */
@@ -29,13 +36,16 @@ enum wp_rc wp_message_reader_new(const struct wp_outbox_options *options,
 				 struct wp_error *error) WP_MUST_CHECK;
 void wp_message_reader_free(struct wp_message_reader *r);
 /*
- * Fills all of `ret` but commit_time_us and position. WP_DATA with the error: not that form, or id,
+ * `encoding` is the database's server_encoding. Fills all of `ret` but commit_time_us and position. WP_DATA with the error: not that form, or id,
  * key or raw topic is not there; `ret` is filled as far as it could be read. Its spans point
  * into `content`, into `texts`, until its next use, and into the reader. WP_NOMEM.
  */
 enum wp_rc wp_message_event(const struct wp_message_reader *r, struct wp_span content,
-			    struct wp_buffer *texts, struct wp_event *ret,
+			    const char *encoding, struct wp_buffer *texts, struct wp_event *ret,
 			    struct wp_error *error) WP_MUST_CHECK;
+
+/* Are the bytes of every text in such a database UTF-8? SQL_ASCII's may be anything. */
+bool wp_message_texts_are_utf8(const char *encoding);
 
 /*
  * message_protobuf.c: reads a walpost.v1.Message (proto/walpost/v1/message.proto) where it stands;

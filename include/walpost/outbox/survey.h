@@ -21,6 +21,7 @@ struct wp_survey_setup {
 	const struct wp_outboxes *outboxes;
 	uint16_t epoch;
 	const struct wp_timelines *timelines; /* for the events' positions */
+	const char *encoding;		      /* server_encoding */
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
 	const struct wp_partitions *partitions; /* as they are known at any time */
 };

@@ -51,6 +51,9 @@ PGconn *wp_connection_pg(const struct wp_connection *c);
 /* Valid after `done` when wp_connection_pg() is NULL. */
 const struct wp_source_failure *wp_connection_failure(const struct wp_connection *c);
 
+/* Of the database, by its name; "": the server did not say. */
+const char *wp_server_encoding(const PGconn *pg);
+
 /* Notices of the server go to our log (never to standard error as they are). */
 void wp_connection_log_notices(PGconn *pg);
 void wp_connection_log_notice(const PGresult *notice);

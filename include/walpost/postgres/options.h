@@ -61,6 +61,7 @@ struct wp_requirements {
 	bool ignores_by_pattern; /* one of them stands for many, also outside of walpost's schema */
 	const char *ignored;	 /* those that are named exactly, as `leaves`; NULL: none */
 	bool messages;		 /* logical messages are events as well */
+	bool text_messages;	 /* of some the content is JSON */
 };
 
 #endif

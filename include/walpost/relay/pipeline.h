@@ -99,7 +99,8 @@ void wp_pipeline_free(struct wp_pipeline *p);
 enum wp_rc wp_pipeline_change(struct wp_pipeline *p, const struct wp_outboxes *outboxes,
 			      struct wp_error *error) WP_MUST_CHECK;
 /* A stream begins: what the last one told about tables is void. Copies the timelines. */
-void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines);
+void wp_pipeline_begin(struct wp_pipeline *p, const struct wp_timelines *timelines,
+		       const char *encoding);
 /*
  * After begin: what the catalog says of columns, and how values come. Without memory some
  * enums stay unknown: their columns are then refused as those of any other type.

@@ -29,6 +29,7 @@
 #define WP_CHECKPOINT_TOPICS_SIZE 4096
 #define WP_CHECKPOINT_TROUBLE_SIZE 1024
 #define WP_DRAINS_SIZE 128
+#define WP_ENCODING_SIZE 32
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -44,6 +45,7 @@ enum wp_source_state {
 
 struct wp_source_facts {
 	uint64_t system_id;
+	char encoding[WP_ENCODING_SIZE]; /* server_encoding */
 	struct wp_timelines timelines;
 	wp_lsn server_lsn;	       /* flushed WAL at the time of asking */
 	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */

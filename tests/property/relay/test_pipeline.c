@@ -386,7 +386,7 @@ static void random_settles(struct run *r)
 
 static void begin_stream(struct run *r)
 {
-	wp_pipeline_begin(r->pipeline, &(struct wp_timelines){ .current = 1 });
+	wp_pipeline_begin(r->pipeline, &(struct wp_timelines){ .current = 1 }, "UTF8");
 	memset(r->told, 0, sizeof(r->told));
 }
 

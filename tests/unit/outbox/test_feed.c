@@ -29,6 +29,7 @@ static int set_up(void **state)
 		.outboxes = &outboxes,
 		.epoch = 2,
 		.timelines = &timelines,
+		.encoding = "UTF8",
 		.columns = &facts,
 		.partitions = &partitions,
 	};

@@ -9,11 +9,13 @@ static struct wp_message_reader *reader;
 static struct wp_buffer texts;
 static struct wp_event event;
 static struct wp_error error;
+static const char *encoding;
 
 static int set_up(void **state)
 {
 	options = default_options();
 	options.message_prefix = "outbox";
+	encoding = "UTF8";
 	reader = NULL;
 	wp_buffer_init(&texts, 1 << 20);
 	error.text[0] = '\0';
@@ -32,7 +34,8 @@ static enum wp_rc read_bytes(const void *content, size_t size)
 	wp_message_reader_free(reader);
 	reader = NULL;
 	CHECK_EQ(wp_message_reader_new(&options, &reader, &error), WP_OK);
-	return wp_message_event(reader, (struct wp_span){ content, size }, &texts, &event, &error);
+	return wp_message_event(reader, (struct wp_span){ content, size }, encoding, &texts, &event,
+				&error);
 }
 
 static enum wp_rc read_json(const char *content)
@@ -100,6 +103,59 @@ static void members_go_by_the_names_of_the_columns(void **state)
 	CHECK_SPAN(event.headers.items[1].name, "gone");
 	CHECK(wp_span_is_null(event.headers.items[1].value));
 	CHECK(wp_span_is_null(event.type));
+}
+
+#define CONTENT(key_) "{\"id\": \"1\", \"aggregatetype\": \"o\", \"aggregateid\": \"" key_ "\"}"
+
+static void a_text_is_utf8_where_the_database_is(void **state)
+{
+	CHECK_EQ(read_json(CONTENT("\xC3\xA9")), WP_OK);
+	CHECK_SPAN(event.key, "\xC3\xA9");
+	refused(CONTENT("\xE9"), "a string is not UTF-8");
+}
+
+/* By what may be read as UTF-8 and is not, too. */
+static void in_another_encoding_a_text_must_be_ascii(void **state)
+{
+	static const char *const others[] = { "LATIN1", "EUC_JP", "SQL_ASCII", "" };
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		encoding = others[i];
+		CHECK_EQ(read_json(CONTENT("\x7F \\u00e9 \\ud83d\\ude00")), WP_OK);
+		CHECK_SPAN(event.key, "\x7F \xC3\xA9 \xF0\x9F\x98\x80");
+		refused(CONTENT("\x80"), encoding);
+		refused(CONTENT("\xC3\xA9"), "walpost.emit()");
+		CHECK_HAS(error.text, "outbox.message.format = protobuf");
+		CHECK(event.key_is_unknown && wp_span_is_null(event.key));
+		CHECK_SPAN(event.content, CONTENT("\xC3\xA9"));
+	}
+}
+
+static void behind_a_byte_order_mark_it_is_utf8_everywhere(void **state)
+{
+	static const char *const all[] = { "UTF8", "LATIN1", "EUC_JP", "SQL_ASCII" };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		encoding = all[i];
+		CHECK_EQ(read_json(WP_BYTE_ORDER_MARK CONTENT("\xC3\xA9")), WP_OK);
+		CHECK_SPAN(event.key, "\xC3\xA9");
+		CHECK_SPAN(event.content, WP_BYTE_ORDER_MARK CONTENT("\xC3\xA9"));
+		refused(WP_BYTE_ORDER_MARK CONTENT("\xE9"), "a string is not UTF-8");
+		refused(WP_BYTE_ORDER_MARK WP_BYTE_ORDER_MARK CONTENT("1"), "not a JSON object");
+		refused(WP_BYTE_ORDER_MARK, "not a JSON object");
+	}
+	encoding = "LATIN1";
+	refused("\xEF\xBB" CONTENT("1"), "LATIN1");
+}
+
+static void protobuf_is_the_same_in_every_encoding(void **state)
+{
+	static const char content[] = "\x0A\x01p\x12\x01o\x1A\x02\xC3\xA9";
+
+	options.message_format = WP_MESSAGE_PROTOBUF;
+	encoding = "LATIN1";
+	CHECK_EQ(read_bytes(content, sizeof(content) - 1), WP_OK);
+	CHECK_SPAN(event.key, "\xC3\xA9");
 }
 
 static void escapes_are_undone_in_names_and_texts(void **state)
@@ -309,6 +365,10 @@ int main(void)
 {
 	return RUN(TEST(it_comes_from_no_table), TEST(debeziums_content_is_an_event),
 		   TEST(members_go_by_the_names_of_the_columns),
+		   TEST(a_text_is_utf8_where_the_database_is),
+		   TEST(in_another_encoding_a_text_must_be_ascii),
+		   TEST(behind_a_byte_order_mark_it_is_utf8_everywhere),
+		   TEST(protobuf_is_the_same_in_every_encoding),
 		   TEST(escapes_are_undone_in_names_and_texts),
 		   TEST(of_two_members_of_one_name_the_last_counts),
 		   TEST(headers_have_a_member_of_their_own),

@@ -107,7 +107,7 @@ static void make(void)
 	};
 
 	CHECK_EQ(wp_decoder_new(&setup, &decoder, &error), WP_OK);
-	wp_decoder_begin(decoder, &timelines);
+	wp_decoder_begin(decoder, &timelines, "UTF8");
 	CHECK_EQ(wp_decoder_know(decoder, &facts, WP_TRANSFER_TEXT), WP_OK);
 	wire_begin(message(), 299, 1000000);
 	is(WP_DECODED_BEGIN);

@@ -28,6 +28,7 @@ static void begin_survey(void)
 	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes,
 							  .epoch = 2,
 							  .timelines = &timelines,
+							  .encoding = "UTF8",
 							  .until = UNTIL,
 							  .partitions = &partitions },
 			       &survey, &error),
@@ -355,7 +356,9 @@ static void what_is_not_the_plugins_is_refused(void **state)
 static void wrong_options_are_told(void **state)
 {
 	options.topic_regex = "(";
-	CHECK_EQ(wp_survey_new(&(struct wp_survey_setup){ .outboxes = &outboxes }, &survey, &error),
+	CHECK_EQ(wp_survey_new(
+			 &(struct wp_survey_setup){ .outboxes = &outboxes, .encoding = "UTF8" },
+			 &survey, &error),
 		 WP_CONFIG);
 	CHECK(error.text[0] != '\0');
 }

@@ -24,6 +24,8 @@ static int set_up(void **state)
 			[D_IN_RECOVERY] = "f",
 			[D_VERSION] = "180004",
 			[D_ROLE] = "relay",
+			[D_ENCODING] = "UTF8",
+			[D_EMIT] = "f",
 			[D_DATABASE] = "shop",
 			[D_PLUGINS] = "pgoutput, test_decoding",
 			[D_PLUGINS_HAVE_OURS] = "t",
@@ -297,6 +299,23 @@ static void messages_of_everybody_are_warned_of_when_they_are_events(void **stat
 	check_finding("message_rights", WARNS, "every role", "REVOKE EXECUTE");
 }
 
+static void messages_that_are_text_want_walpost_emit_in_another_encoding(void **state)
+{
+	s.wanted.messages = s.wanted.text_messages = true;
+	judge();
+	CHECK(finding("message_encoding") == NULL);
+	s.values[D_ENCODING] = "LATIN1";
+	check_finding("message_encoding", FAILS, "LATIN1", "sql/outbox_emit.sql");
+	s.values[D_EMIT] = "t";
+	check_finding("message_encoding", OK, "LATIN1", "");
+	s.values[D_EMIT_OLD] = "walpost.emit()";
+	check_finding("message_encoding", FAILS, "walpost.emit() of an earlier version",
+		      "sql/outbox_emit.sql");
+	s.wanted.text_messages = false; /* protobuf */
+	judge();
+	CHECK(finding("message_encoding") == NULL);
+}
+
 static void a_younger_publication_is_told_to_the_caller(void **state)
 {
 	s.values[D_PUB_IS_YOUNGER] = "t";
@@ -345,6 +364,7 @@ int main(void)
 		   FRESH(standbys_that_are_not_there_hold_everything_up),
 		   FRESH(the_plugin_must_be_allowed),
 		   FRESH(messages_of_everybody_are_warned_of_when_they_are_events),
+		   FRESH(messages_that_are_text_want_walpost_emit_in_another_encoding),
 		   FRESH(a_younger_publication_is_told_to_the_caller),
 		   FRESH(tables_that_came_later_are_warned_of),
 		   FRESH(what_cannot_be_decoded_needs_a_new_slot));

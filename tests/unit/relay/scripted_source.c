@@ -199,6 +199,7 @@ void scripted_source_init(struct scripted_source *s, wp_lsn slot)
 	s->empty_answer = WP_AGAIN;
 	s->view.facts = (struct wp_source_facts){
 		.system_id = 77,
+		.encoding = "UTF8",
 		.timelines = { .current = 1 },
 		.server_lsn = 1 << 20, /* beyond all that a test commits */
 		.slot_confirmed = slot,

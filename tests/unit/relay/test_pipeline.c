@@ -54,7 +54,7 @@ static enum wp_rc build(void)
 
 static void begin_stream(void)
 {
-	wp_pipeline_begin(b.pipeline, &(struct wp_timelines){ .current = 1 });
+	wp_pipeline_begin(b.pipeline, &(struct wp_timelines){ .current = 1 }, "UTF8");
 	wp_column_facts_begin(&b.facts);
 	wp_pipeline_know(b.pipeline, &b.facts, b.transfer);
 }
@@ -320,7 +320,7 @@ static void the_timeline_is_the_one_the_commit_was_written_on(void **state)
 		.past = { { 1, 0x150 }, { 2, 0x250 } },
 	};
 
-	wp_pipeline_begin(b.pipeline, &timelines);
+	wp_pipeline_begin(b.pipeline, &timelines, "UTF8");
 	timelines = (struct wp_timelines){ 0 }; /* it has its own copy */
 	TAKE(outbox());
 	one_row_tx(0x100, "1");

@@ -60,6 +60,7 @@ static int set_up(void **state)
 		.outboxes = &outboxes,
 		.epoch = 2,
 		.timelines = &timelines,
+		.encoding = "UTF8",
 		.columns = &facts,
 		.partitions = &partitions,
 	};
@@ -67,11 +68,12 @@ static int set_up(void **state)
 		.outboxes = &outboxes,
 		.epoch = 2,
 		.timelines = &timelines,
+		.encoding = "UTF8",
 		.until = UINT64_MAX,
 		.partitions = &partitions,
 	};
 	CHECK_EQ(wp_pipeline_new(&run, &pipeline, NULL), WP_OK);
-	wp_pipeline_begin(pipeline, &timelines);
+	wp_pipeline_begin(pipeline, &timelines, "UTF8");
 	wp_pipeline_know(pipeline, &facts, WP_TRANSFER_TEXT);
 	CHECK_EQ(wp_feed_new(&tail, &feed, NULL), WP_OK);
 	CHECK_EQ(wp_survey_new(&skip, &survey, NULL), WP_OK);

@@ -255,7 +255,7 @@ static enum wp_rc run_pipeline(enum wp_transfer transfer, enum wp_envelope envel
 			&b.pipeline, NULL);
 	}
 	if (rc == WP_OK) {
-		wp_pipeline_begin(b.pipeline, &timelines);
+		wp_pipeline_begin(b.pipeline, &timelines, "UTF8");
 		wp_pipeline_know(b.pipeline, &facts, transfer);
 		send_transactions(&b, transfer);
 	} else {
