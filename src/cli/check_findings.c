@@ -32,6 +32,9 @@ enum wp_rc wp_check_ask(struct wp_check *c, struct wp_session *session,
 			struct wp_error *error)
 {
 	struct wp_statement statement;
+	/* What is locked is so for the questions that follow. */
+	if (*session->locked.text != '\0')
+		return wp_error_set(error, WP_IO, "%s", session->locked.text);
 	wp_statement_begin(&statement, session);
 	write(&statement.sql, c);
 	return wp_statement_ask(&statement, ret, error);

@@ -261,10 +261,16 @@ static void check_server(struct wp_check *c)
 		wp_check_scheduled(c, &session);
 	if (rc == WP_OK)
 		wp_check_cleanup(c, &session);
-	if (rc == WP_OK)
+	if (rc == WP_OK && *session.locked.text == '\0')
 		rc = check_doctor(c, &session, &error);
-	wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &error,
-		     connection_cure(c));
+	if (*session.locked.text != '\0')
+		wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "lock",
+				session.locked.text,
+				"-- end the transaction that holds the lock, or wait for its end, "
+				"and run walpost check again");
+	else
+		wp_check_add(c, rc, WP_ROOM_CONNECTION, "connection", "the server answers", &error,
+			     connection_cure(c));
 	wp_session_release(&session);
 }
 

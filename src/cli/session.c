@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include "lock_wait.h"
+#include "walpost/cli/cli.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/slot.h"
 
@@ -75,6 +77,102 @@ static void on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	t->within = false;
 }
 
+/* The server would go on without us, and perhaps make the slot after all. */
+static void cancel(PGconn *pg)
+{
+	char problem[256];
+	PGcancel *request = PQgetCancel(pg);
+	if (request)
+		(void)PQcancel(request, problem, sizeof(problem)); /* else it goes on */
+	PQfreeCancel(request);
+}
+
+/* -- a lock that others hold --------------------------------------------------------- */
+
+#define LOOK_EVERY_S 2.
+
+/* Looks at a session whose statement takes long, by a second one. */
+struct lock_watch {
+	ev_timer timer;
+	struct wp_session *waiter;
+	struct wp_session session;
+	bool opened;
+	bool within;
+};
+
+static enum wp_rc open_as(struct wp_session *s, struct wp_console *console,
+			  const struct wp_postgres_options *options, enum wp_connection_kind kind,
+			  const PGconn *same_as, struct wp_error *error);
+
+static enum wp_rc ask_lock(struct lock_watch *w, PGresult **ret, struct wp_error *error)
+{
+	struct wp_session *waiter = w->waiter;
+	struct wp_statement statement;
+	enum wp_rc rc = WP_OK;
+	if (!w->opened) {
+		w->opened = true;
+		rc = open_as(&w->session, waiter->console, waiter->options, WP_CONNECTION_QUESTIONS,
+			     wp_session_pg(waiter), error);
+		w->session.options = NULL;
+		if (rc != WP_OK && !waiter->console->interrupted)
+			(void)wp_cli_fail(0,
+					  "an SQL statement takes longer than %d s; whether it "
+					  "waits for a lock cannot be asked: %s",
+					  WP_LOCK_WAIT_S, error->text);
+	}
+	if (rc != WP_OK || !w->session.connection || !wp_session_pg(&w->session))
+		return WP_IO;
+	wp_statement_begin(&statement, &w->session);
+	wp_lock_wait_sql(&statement.sql, PQbackendPID(wp_session_pg(waiter)));
+	return wp_statement_ask(&statement, ret, error);
+}
+
+/* A statement that says itself for whom it waits goes on, unless a table is locked. */
+static void look_for_lock(struct lock_watch *w)
+{
+	struct wp_session *waiter = w->waiter;
+	struct wp_error error;
+	PGresult *answer;
+	if (ask_lock(w, &answer, &error) != WP_OK)
+		return;
+	if (PQntuples(answer) == 1 && !waiter->done &&
+	    (!waiter->waiting || wp_lock_wait_is_for_table(answer))) {
+		wp_lock_wait_say(answer, &waiter->locked);
+		cancel(wp_session_pg(waiter));
+	}
+	PQclear(answer);
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	(void)loop, (void)events; /* one timer, always for its time */
+	struct lock_watch *w = timer->data;
+	if (w->within || w->waiter->done)
+		return;
+	w->within = true;
+	look_for_lock(w);
+	w->within = false;
+}
+
+static void lock_watch_begin(struct lock_watch *w, struct wp_session *waiter)
+{
+	*w = (struct lock_watch){ .waiter = waiter };
+	waiter->locked.text[0] = '\0';
+	ev_timer_init(&w->timer, on_look, WP_LOCK_WAIT_S + .2, LOOK_EVERY_S);
+	w->timer.data = w;
+	ev_now_update(waiter->console->loop);
+	if (waiter->options)
+		ev_timer_start(waiter->console->loop, &w->timer);
+}
+
+static void lock_watch_end(struct lock_watch *w)
+{
+	ev_timer_stop(w->waiter->console->loop, &w->timer);
+	wp_session_release(&w->session);
+}
+
+/* -- sessions ------------------------------------------------------------------------ */
+
 /* Until the session's operation is done, or the user interrupts. */
 static enum wp_rc run(struct wp_session *s, struct wp_error *error)
 {
@@ -102,13 +200,17 @@ static enum wp_rc rc_of(enum wp_reaction reaction)
 	return reaction == WP_REACT_STOP_CONFIG ? WP_CONFIG : WP_IO;
 }
 
-enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
-			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
-			   struct wp_error *error)
+static enum wp_rc open_as(struct wp_session *s, struct wp_console *console,
+			  const struct wp_postgres_options *options, enum wp_connection_kind kind,
+			  const PGconn *same_as, struct wp_error *error)
 {
-	*s = (struct wp_session){ .console = console };
+	*s = (struct wp_session){ .console = console, .options = options };
 	struct wp_connection_setup setup = {
-		.options = options, .kind = kind, .done = on_connected, .arg = s
+		.options = options,
+		.kind = kind,
+		.done = on_connected,
+		.arg = s,
+		.same_as = same_as,
 	};
 	enum wp_rc rc = wp_connection_new(console->loop, &setup, &s->connection, error);
 	if (rc != WP_OK)
@@ -118,6 +220,13 @@ enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 		return rc;
 	const struct wp_source_failure *failure = wp_connection_failure(s->connection);
 	return wp_error_set(error, rc_of(failure->reaction), "%s", failure->error.text);
+}
+
+enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
+			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
+			   struct wp_error *error)
+{
+	return open_as(s, console, options, kind, NULL, error);
 }
 
 enum wp_rc wp_session_begin(struct wp_session *s, struct wp_console *console,
@@ -151,32 +260,29 @@ static void on_answer(void *arg, const PGresult *result, const struct wp_source_
 		s->result = PQcopyResult(result, PG_COPYRES_TUPLES);
 }
 
-/* The server would go on without us, and perhaps make the slot after all. */
-static void cancel(PGconn *pg)
-{
-	char problem[256];
-	PGcancel *request = PQgetCancel(pg);
-	if (request)
-		(void)PQcancel(request, problem, sizeof(problem)); /* we leave either way */
-	PQfreeCancel(request);
-}
-
 enum wp_rc wp_session_query(struct wp_session *s, const char *sql, PGresult **ret,
 			    struct wp_error *error)
 {
 	struct wp_query *query;
+	struct lock_watch watch;
 	s->done = false;
 	s->failure = (struct wp_source_failure){ 0 };
 	enum wp_rc rc =
 		wp_query_new(s->console->loop, wp_session_pg(s), sql, on_answer, s, &query, error);
 	if (rc != WP_OK)
 		return rc;
+	lock_watch_begin(&watch, s);
 	rc = run(s, error);
+	lock_watch_end(&watch);
 	wp_query_free(query);
 	if (rc != WP_OK) {
 		cancel(wp_session_pg(s));
 		return rc;
 	}
+	if (s->failure.reaction == WP_REACT_NONE)
+		s->locked.text[0] = '\0'; /* it came through all the same */
+	if (*s->locked.text != '\0')
+		return wp_error_set(error, WP_IO, "%s", s->locked.text);
 	if (s->failure.reaction != WP_REACT_NONE)
 		return wp_error_set(error, rc_of(s->failure.reaction), "%s", s->failure.error.text);
 	if (!s->result)

@@ -1,7 +1,9 @@
 /*
  * SQL for commands that do one thing after the other: each call runs a loop of its
  * own until the answer is there or the user has had enough (SIGINT, SIGTERM). An
- * interrupted statement is cancelled on the server too, where it would go on.
+ * interrupted statement is cancelled on the server too, where it would go on. So is one that waits for
+ * a lock for longer than some seconds: the error then names what is locked, and by whom. How long it works is
+ * not limited.
  *
  * Owns: loop, signal watchers, connections. A second signal kills as usual.
  */
@@ -29,18 +31,22 @@ void wp_console_release(struct wp_console *c);
 void wp_console_wait(struct wp_console *c, double seconds);
 
 struct wp_session {
-	struct wp_console *console; /* borrowed */
+	struct wp_console *console;		   /* borrowed */
+	const struct wp_postgres_options *options; /* borrowed */
 	struct wp_connection *connection;
 	bool done;
 	PGresult *result; /* owned until handed out */
 	struct wp_source_failure failure;
+	struct wp_error
+		locked; /* why a statement was cancelled that waited for a lock; "": none was */
 	/* Called every so often while a statement runs; it may use another session. */
 	void (*waiting)(void *arg);
 	void *waiting_arg;
 	double waiting_every_s;
 };
 
-/* WP_IO, WP_CONFIG with the error; also when interrupted. Release it in any case. */
+/* WP_IO, WP_CONFIG with the error; also when interrupted. Release it in any case. Borrows the options
+ * for its life. */
 enum wp_rc wp_session_open(struct wp_session *s, struct wp_console *console,
 			   const struct wp_postgres_options *options, enum wp_connection_kind kind,
 			   struct wp_error *error) WP_MUST_CHECK;
