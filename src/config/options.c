@@ -329,7 +329,7 @@ const struct wp_option wp_options[] = {
 	{ "outbox.cloudevents.source",
 	  "The source attribute, a URI reference such as /orders. Required by the cloudevents "
 	  "envelopes,\n"
-	  "unless a column has it.",
+	  "unless a column has it. With a column, for rows in which that is NULL or empty.",
 	  "", TEXT, 0, AT(outbox.ce_source), 0, 1024, NULL, NULL },
 	{ "outbox.cloudevents.source.column",
 	  "Column with the source attribute. Empty: cloudevents.source.", "", TEXT, 0,

@@ -35,7 +35,7 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 					  struct wp_span data)
 {
 	const struct wp_outbox_options *o = s->options;
-	bool by_column = o->ce_source_column[0] != '\0';
+	bool by_column = event->ce_source.size > 0 || o->ce_source[0] == '\0';
 
 	for (size_t i = 0; i < event->extensions.count; i++)
 		s->extensions[i] = (struct wp_header){
@@ -55,6 +55,48 @@ static struct wp_cloudevent cloudevent_of(struct wp_shape *s, const struct wp_ev
 		.data = data,
 		.data_form = is_bytes(s, event) ? WP_CLOUDEVENT_BINARY : WP_CLOUDEVENT_TEXT,
 	};
+}
+
+/* An attribute that a column has: envelope/cloudevent does not know which. */
+struct sought {
+	const char *rule; /* what a CloudEvent must */
+	struct wp_span value;
+	const char *column;
+	const char *option;
+	bool may_be_null;
+	const char *cure;
+};
+
+static enum wp_rc check_sought(const struct sought *a, struct wp_error *error)
+{
+	bool is_null = wp_span_is_null(a->value);
+
+	if (a->value.size > 0 || (is_null && a->may_be_null))
+		return WP_OK;
+	return wp_error_set(error, WP_DATA,
+			    "column \"%s\" (%s) is %s, but a CloudEvent must %s: "
+			    "correct the row%s",
+			    a->column, a->option, is_null ? "NULL" : "empty", a->rule, a->cure);
+}
+
+/* By the columns that are to have them. */
+static enum wp_rc check_columns(const struct wp_outbox_options *o, const struct wp_cloudevent *e,
+				struct wp_error *error)
+{
+	const struct sought all[] = {
+		{ "have an id", e->id, o->column_id, "outbox.column.id", false, "" },
+		{ "have a source", e->source, o->ce_source_column,
+		  "outbox.cloudevents.source.column", false,
+		  ", or set outbox.cloudevents.source for such rows" },
+		{ "have a type", e->type, o->column_type, "outbox.column.type", false, "" },
+		{ "have no empty subject", e->subject, o->ce_subject, "outbox.cloudevents.subject",
+		  true, "; NULL is no subject" },
+	};
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && rc == WP_OK; i++)
+		rc = check_sought(&all[i], error);
+	return rc;
 }
 
 static enum wp_rc add_content_type(struct wp_shape *s, const char *type, struct wp_error *error)
@@ -81,9 +123,11 @@ enum wp_rc wp_shape_cloudevent(struct wp_shape *s, const struct wp_event *event,
 			       struct wp_error *error)
 {
 	const struct wp_cloudevent e = cloudevent_of(s, event, data);
-	enum wp_rc rc = wp_cloudevent_check(&e, error);
+	enum wp_rc rc = check_columns(s->options, &e, error);
 
 	record->value = data;
+	if (rc == WP_OK)
+		rc = wp_cloudevent_check(&e, error);
 	if (rc != WP_OK)
 		return rc;
 	switch (s->options->envelope) {

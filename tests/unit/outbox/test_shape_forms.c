@@ -945,13 +945,41 @@ static void a_cloudevent_without_what_it_must_have_is_poison(void **state)
 {
 	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_JSON);
 	event.type = (struct wp_span){ 0 };
-	poisoned("type");
+	poisoned("column \"type\" (outbox.column.type) is NULL");
+	event.type = wp_span_of("");
+	poisoned("column \"type\" (outbox.column.type) is empty");
 	event.type = wp_span_of("Created");
-	options.ce_source_column = "src";
-	poisoned("source");
-	options.ce_source_column = "";
+	event.ce_subject = wp_span_of("");
+	options.ce_subject = "sub";
+	poisoned("column \"sub\" (outbox.cloudevents.subject) is empty");
+	event.ce_subject = (struct wp_span){ 0 };
 	event.payload = wp_span_of("{");
 	poisoned("the value: ");
+}
+
+static void a_cloudevents_source_that_no_column_has_is_the_configured_one(void **state)
+{
+	static const char *const none[] = { NULL, "" };
+
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_BINARY);
+	options.ce_source_column = "src";
+	for (size_t i = 0; i < 2; i++) {
+		event.ce_source = wp_span_of(none[i]);
+		formed();
+		has_header(2, "ce_source", "/shop");
+	}
+}
+
+static void a_cloudevent_without_any_source_says_which_column_lacks_it(void **state)
+{
+	begin_cloudevent(WP_ENVELOPE_CLOUDEVENTS_BINARY);
+	options.ce_source = "";
+	options.ce_source_column = "src";
+	event.ce_source = (struct wp_span){ 0 };
+	poisoned("column \"src\" (outbox.cloudevents.source.column) is NULL, but a CloudEvent must "
+		 "have a source: correct the row, or set outbox.cloudevents.source for such rows");
+	event.ce_source = wp_span_of("");
+	poisoned("column \"src\" (outbox.cloudevents.source.column) is empty");
 }
 
 /* -- what does not go together -------------------------------------------------------- */
@@ -1022,5 +1050,7 @@ int main(void)
 		TEST(a_cloudevent_in_binary_mode_has_its_attributes_in_headers),
 		TEST(a_cloudevent_in_json_is_the_value), TEST(a_cloudevent_in_protobuf_says_so),
 		TEST(a_cloudevent_without_what_it_must_have_is_poison),
+		TEST(a_cloudevents_source_that_no_column_has_is_the_configured_one),
+		TEST(a_cloudevent_without_any_source_says_which_column_lacks_it),
 		TEST(options_that_contradict_each_other_are_refused));
 }
