@@ -206,12 +206,35 @@ static enum wp_rc add_named(struct wp_shape *s, struct wp_span name, struct wp_s
 	return rc == WP_OK ? wp_shape_add_header(s, copy, value, error) : rc;
 }
 
+/* NULL: none of these, from `first` on, has the name. */
+static struct wp_header *find_header(struct wp_shape *s, size_t first, struct wp_span name)
+{
+	for (size_t i = first; i < s->header_count; i++) {
+		if (wp_span_equal(s->headers[i].name, name))
+			return &s->headers[i];
+	}
+	return NULL;
+}
+
+/* Of a name that stands twice the last value counts, in the place of the first. */
+static enum wp_rc add_property(struct wp_shape *s, size_t first, const struct wp_property *property,
+			       struct wp_error *error)
+{
+	struct wp_header *same = find_header(s, first, property->name);
+
+	if (same == NULL)
+		return add_named(s, property->name, property->value, error);
+	same->value = property->value;
+	return WP_OK;
+}
+
 /* Up to what is no property: from there on nobody knows where one begins. */
 static void add_properties(struct wp_shape *s, struct wp_span text, struct faults *f)
 {
 	struct wp_properties walk;
 	struct wp_property property = { 0 };
 	struct wp_error inner;
+	size_t first = s->header_count;
 	enum wp_rc rc = wp_properties_init(&walk, text, &s->names, &inner);
 
 	while (rc == WP_OK) {
@@ -219,7 +242,7 @@ static void add_properties(struct wp_shape *s, struct wp_span text, struct fault
 		if (rc == WP_OK && wp_span_is_null(property.name))
 			return;
 		if (rc == WP_OK)
-			take(f, add_named(s, property.name, property.value, &inner), &inner);
+			take(f, add_property(s, first, &property, &inner), &inner);
 	}
 	take(f, rc, &inner);
 }

@@ -500,6 +500,33 @@ static void properties_become_headers_before_the_others(void **state)
 	has_header(3, "last", "x\ny");
 }
 
+/* As java.util.Properties, for which a name is a key. */
+static void of_a_property_that_stands_twice_the_last_value_counts(void **state)
+{
+	options.headers_standard = "id";
+	event.properties = wp_span_of("a=1\nb=2\n\\u0061:3\nid=x\nc\nb=4\na=5\n");
+	event.json_headers = wp_span_of("{\"b\":\"json\"}");
+	formed();
+	CHECK_EQ(record.header_count, 5);
+	has_header(0, "a", "5");
+	has_header(1, "b", "4");
+	has_header(2, "c", "");
+	has_header(3, "id", "7");
+	has_header(4, "b", "json");
+}
+
+static void a_property_that_stands_twice_takes_no_place_of_another(void **state)
+{
+	char text[4 * 300 + 1] = "";
+
+	for (size_t i = 0; i < 300; i++)
+		memcpy(text + 4 * i, "a=1\n", 5);
+	event.properties = wp_span_of(text);
+	formed();
+	has_header(0, "a", "1");
+	CHECK(record.header_count < 5);
+}
+
 static void headers_that_cannot_be_are_poison(void **state)
 {
 	event.json_headers = wp_span_of("[1]");
@@ -1035,6 +1062,8 @@ int main(void)
 		TEST(a_schema_id_stands_before_what_is_there),
 		TEST(members_of_json_become_headers_behind_the_others),
 		TEST(properties_become_headers_before_the_others),
+		TEST(of_a_property_that_stands_twice_the_last_value_counts),
+		TEST(a_property_that_stands_twice_takes_no_place_of_another),
 		TEST(headers_that_cannot_be_are_poison), TEST(a_record_has_128_headers_at_most),
 		TEST(the_context_of_debezium_comes_first), TEST(headers_have_a_form_of_their_own),
 		TEST(an_array_in_a_header_is_a_list_with_quotes_or_javas_without),
