@@ -328,7 +328,8 @@ static enum wp_rc take_asked(struct wp_parking *p)
 	/* Of a purge that is large there is more, and at once: but only if some of it was done. */
 	bool more = done > 0 && v->asked_count >= WP_PARKED_LOOK_MAX;
 	p->look_ms = more ? p->now_ms : p->now_ms + LOOK_MS;
-	p->asked_left = v->asked_count > 0;
+	p->asked_left = v->asked_count > 0 || p->missed_by == p->looks;
+	p->missed_by = 0;
 	p->has_looked = true;
 	return rc;
 }

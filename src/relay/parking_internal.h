@@ -71,6 +71,7 @@ struct wp_parking {
 	uint64_t looks;	    /* likewise */
 	uint64_t submitted; /* changes */
 	bool asked_left;    /* what people asked for is not done yet, perhaps */
+	uint64_t missed_by; /* the look that may be older than that; 0: none */
 	bool has_looked;
 	int64_t look_ms;   /* the next */
 	wp_lsn confirmed;  /* what the server may forget */

@@ -207,7 +207,10 @@ static void correct(struct wp_parking *p, struct chosen *c, bool is_cut)
 {
 	uint64_t known = c->came + c->aggregate->fresh;
 
-	p->asked_left |= c->came < c->rows_max && !is_cut && known < c->aggregate->events;
+	if (c->came < c->rows_max && !is_cut && known < c->aggregate->events) {
+		p->asked_left = true;
+		p->missed_by = p->looks;
+	}
 	if ((c->came < c->rows_max && !is_cut) || c->aggregate->events < known)
 		wp_aggregates_count(&p->set, c->aggregate, known);
 }

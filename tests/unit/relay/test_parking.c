@@ -1331,6 +1331,26 @@ static void what_is_skipped_after_the_last_look_is_looked_for(void **state)
 	CHECK(!store.looking);
 }
 
+/* The look was asked for before, and answered after what was loaded. */
+static void what_is_skipped_during_a_look_is_looked_for_again(void **state)
+{
+	begin();
+	put("a", 1, "BAD");
+	step(1000);
+	CHECK(store.looking && store.loading);
+	row_at(1)->skipped = true;
+	answer_load(300);
+	step(1000);
+	answer_look(0);
+	step(1000);
+	step(2000);
+	CHECK(store.looking);
+	answer_look(0);
+	step(2000);
+	step(3000);
+	CHECK(!store.looking);
+}
+
 static void what_the_table_has_is_passed_over(void **state)
 {
 	begin();
@@ -1499,6 +1519,7 @@ int main(void)
 		TEST(rows_that_somebody_deleted_are_not_waited_for),
 		TEST(skipped_it_stays_known_until_the_log_is_past_it),
 		TEST(what_is_skipped_after_the_last_look_is_looked_for),
+		TEST(what_is_skipped_during_a_look_is_looked_for_again),
 		TEST(very_many_are_skipped_without_a_pause),
 		TEST(what_went_before_flows_and_is_not_overtaken),
 		TEST(a_row_waits_for_what_may_come_from_before_it),
