@@ -58,6 +58,11 @@ SELECT coalesce(s.j, '{}') || jsonb_build_object(
     'idle_limit', (SELECT current_setting(name) FROM pg_settings WHERE name = 'idle_replication_slot_timeout'
       AND setting <> '0'),
     'publication_exists', EXISTS (SELECT FROM pg_publication WHERE pubname = :'publication'),
+    -- By a client whose application_name does not begin with walpost.
+    'foreign_client', (SELECT 'process ' || a.pid || ' (' || coalesce(nullif(a.application_name, ''), 'without application_name')
+        || ', user ' || coalesce(a.usename, 'unknown') || ')'
+      FROM pg_stat_activity a WHERE a.pid::text = s.j->>'active_pid' AND NOT starts_with(a.application_name, 'walpost')),
+    'connected', (SELECT a.backend_start FROM pg_stat_activity a WHERE a.pid::text = s.j->>'active_pid'),
     'walsender', (SELECT to_jsonb(r) || jsonb_build_object('lag', round(extract(epoch FROM r.flush_lag), 3))
       FROM pg_stat_replication r WHERE r.pid::text = s.j->>'active_pid'))
     AS fact,
@@ -96,6 +101,9 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w, nul
     WHEN NOT (f->>'publication_exists')::bool THEN 'no_publication'
     WHEN (f->>'in_recovery')::bool THEN 'standby'
     WHEN f->>'active_pid' IS NULL THEN 'nobody'
+    -- A relay by another name: it has written its row since it connected.
+    WHEN f->>'foreign_client' IS NOT NULL AND coalesce((f->>'connected')::timestamptz
+      > (w->>'confirmed_at')::timestamptz, true) THEN 'foreign'
     WHEN w->>'trouble' IS NOT NULL THEN 'stalled'
     WHEN f->'walsender'->>'state' = 'catchup' THEN 'catches_up' ELSE 'streams' END),
   ('slot', :'slot'),
@@ -106,6 +114,7 @@ FROM (SELECT :'fact'::jsonb AS f, nullif(:'checkpoint', 'null')::jsonb AS w, nul
   ('database', f->>'database'),
   ('active_pid', coalesce(f->>'active_pid', CASE WHEN (f->>'exists')::bool THEN 'none' END)),
   ('inactive_since', f->>'inactive_since'),
+  ('foreign_client', f->>'foreign_client'),
   ('application_name', f->'walsender'->>'application_name'),
   ('walsender_state', CASE WHEN f->>'active_pid' IS NULL THEN NULL
     WHEN f->'walsender' = 'null' THEN 'none: the process is not a walsender'

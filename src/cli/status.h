@@ -20,6 +20,7 @@ enum wp_slot_status_state {
 	WP_SLOT_CATCHES_UP,
 	WP_SLOT_STALLED,
 	WP_SLOT_NOBODY,
+	WP_SLOT_FOREIGN, /* by a client that is no walpost */
 	WP_SLOT_STANDBY,
 	WP_SLOT_UNREACHABLE,
 	WP_SLOT_LOST,

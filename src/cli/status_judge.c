@@ -14,6 +14,11 @@
 
 enum kind { TEXT, NUMBER, YES_NO };
 
+#define ACTIVE_PID_SQL "(j->>'active_pid')::int"
+#define FOREIGN_SQL                                             \
+	"(SELECT CASE WHEN NOT " WP_SLOT_HOLDER_IS_WALPOST_SQL( \
+		ACTIVE_PID_SQL) " THEN " WP_SLOT_HOLDER_SQL(ACTIVE_PID_SQL) " END FROM slot)"
+
 /* One list for the SQL, the text and the JSON: name, kind, unit, expression over
  * slot (as JSON: a missing column is a missing key), pub, here and walsender. */
 static const struct fact {
@@ -27,12 +32,14 @@ static const struct fact {
 	{ "database", TEXT, "", "(SELECT j->>'database' FROM slot)" },
 	{ "active_pid", NUMBER, "", "(SELECT j->>'active_pid' FROM slot)" },
 	{ "application_name", TEXT, "", "(SELECT application_name FROM walsender)" },
+	{ "foreign_client", TEXT, "", FOREIGN_SQL }, /* when that is no walpost by its name */
 	{ "walsender_state", TEXT, "", "(SELECT state FROM walsender)" },
 	{ "confirmed_flush_lsn", TEXT, "", "(SELECT j->>'confirmed_flush_lsn' FROM slot)" },
 	{ "restart_lsn", TEXT, "", "(SELECT j->>'restart_lsn' FROM slot)" },
 	{ "server_lsn", TEXT, "", "(SELECT lsn FROM here)" },
 	{ "lag_bytes", NUMBER, " bytes",
-	  "(SELECT pg_wal_lsn_diff(lsn, (j->>'confirmed_flush_lsn')::pg_lsn) FROM slot, here)" },
+	  "(SELECT pg_wal_lsn_diff(lsn, (j->>'confirmed_flush_lsn')::pg_lsn) FROM slot, "
+	  "here)" },
 	{ "lag_seconds", NUMBER, " s",
 	  "(SELECT round(extract(epoch FROM flush_lag), 3) FROM walsender)" },
 	{ "retained_wal_bytes", NUMBER, " bytes",
@@ -40,7 +47,8 @@ static const struct fact {
 	{ "safe_wal_size", NUMBER, " bytes", "(SELECT j->>'safe_wal_size' FROM slot)" },
 	{ "wal_status", TEXT, "", "(SELECT j->>'wal_status' FROM slot)" },
 	{ "invalidation", TEXT, "",
-	  "(SELECT coalesce(j->>'invalidation_reason', CASE WHEN j->>'wal_status' = 'lost' THEN "
+	  "(SELECT coalesce(j->>'invalidation_reason', CASE WHEN j->>'wal_status' = 'lost' "
+	  "THEN "
 	  "'wal_removed' "
 	  "WHEN j->>'conflicting' = 'true' THEN 'conflicting' END) FROM slot)" },
 	{ "standby", YES_NO, "", "pg_is_in_recovery()" },
@@ -130,12 +138,19 @@ static void add_slot_question(struct wp_sql *sql, const struct wp_postgres_optio
 			"has_function_privilege(p.oid, 'EXECUTE')\n"
 			"  FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace\n"
 			"  WHERE n.nspname = 'walpost' AND p.proname = 'scheduled_state')");
+	wp_sql_add(
+		sql,
+		",\n  (SELECT extract(epoch FROM a.backend_start) FROM pg_stat_activity a, slot\n"
+		"  WHERE a.pid::text = j->>'active_pid')");
 }
 
 static void add_checkpoint_question(struct wp_sql *sql, const struct wp_postgres_options *options)
 {
 	add_facts(sql, checkpoint_facts, CHECKPOINT_COUNT);
-	wp_sql_add(sql, " FROM walpost.slot_checkpoint WHERE slot = %L", options->slot);
+	wp_sql_add(sql,
+		   ", extract(epoch FROM confirmed_at) AS noted_at FROM walpost.slot_checkpoint "
+		   "WHERE slot = %L",
+		   options->slot);
 }
 
 /* What is to be skipped waits for nothing but that the relay deletes it. */
@@ -205,13 +220,27 @@ static const char *noted(const struct wp_slot_status *s, const char *name)
 }
 
 /* Answers to the question about the slot, behind the facts. */
-enum { HERE = FACT_COUNT, CHECKPOINT_READABLE, PARKED_READABLE, SCHEDULED_READABLE };
+enum {
+	HERE = FACT_COUNT,
+	CHECKPOINT_READABLE,
+	PARKED_READABLE,
+	SCHEDULED_READABLE,
+	CONNECTED_AT,
+};
 
 /* Of another plugin, physical, or of another database: no relay can stream from it. */
 static bool is_walposts(const struct wp_slot_status *s)
 {
 	return strcmp(value_of(s, "plugin"), "pgoutput") == 0 &&
 	       strcmp(value_of(s, "database"), PQgetvalue(s->slot, 0, HERE)) == 0;
+}
+
+/* Who has the slot has written the row since it came: only a relay does. */
+static bool has_written(const struct wp_slot_status *s)
+{
+	const char *connected = PQgetvalue(s->slot, 0, CONNECTED_AT);
+
+	return *connected != '\0' && strtod(noted(s, "noted_at"), NULL) >= strtod(connected, NULL);
 }
 
 static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
@@ -228,6 +257,8 @@ static enum wp_slot_status_state state_of(const struct wp_slot_status *s)
 		return WP_SLOT_STANDBY;
 	if (*value_of(s, "active_pid") == '\0')
 		return WP_SLOT_NOBODY;
+	if (*value_of(s, "foreign_client") != '\0' && !has_written(s))
+		return WP_SLOT_FOREIGN;
 	/* As the relay itself judges: how positions move does not tell a stalled one from an idle one. */
 	if (*noted(s, "trouble") != '\0')
 		return WP_SLOT_STALLED;
@@ -309,6 +340,13 @@ static void say(struct wp_slot_status *s)
 		break;
 	case WP_SLOT_NOBODY:
 		say_nobody(s);
+		break;
+	case WP_SLOT_FOREIGN:
+		(void)wp_error_set(
+			&s->means, WP_OK,
+			"slot %s is held by a client that is no walpost relay: %s; nobody "
+			"delivers events, and what it confirms is lost",
+			slot, value_of(s, "foreign_client"));
 		break;
 	case WP_SLOT_STALLED:
 		say_stalled(s);
@@ -402,6 +440,7 @@ const char *wp_slot_status_state_name(enum wp_slot_status_state state)
 		[WP_SLOT_UNREACHABLE] = "unreachable", [WP_SLOT_LOST] = "lost",
 		[WP_SLOT_NO_SLOT] = "no_slot",	       [WP_SLOT_NO_PUBLICATION] = "no_publication",
 		[WP_SLOT_STALLED] = "stalled",	       [WP_SLOT_NOT_WALPOSTS] = "not_walposts",
+		[WP_SLOT_FOREIGN] = "foreign",
 	};
 
 	return names[state];
@@ -415,6 +454,7 @@ int wp_slot_status_exit_code(enum wp_slot_status_state state)
 		return WP_EXIT_OK;
 	case WP_SLOT_STALLED:
 	case WP_SLOT_NOBODY:
+	case WP_SLOT_FOREIGN:
 	case WP_SLOT_STANDBY:
 	case WP_SLOT_UNREACHABLE:
 		return WP_EXIT_FAILED;

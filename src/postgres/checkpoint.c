@@ -23,6 +23,8 @@ enum column {
 	TRANSACTIONS,
 	TRANSACTIONS_NOW,
 	LOG_END,
+	VERSION,
+	HOLDER_WROTE,
 	COLUMNS,
 };
 
@@ -53,7 +55,11 @@ enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer
 		   "  w.stopped, w.topics,\n"
 		   "  CASE WHEN " WP_CHECKPOINT_IS_COMPARABLE " THEN w.slot_transactions END,\n"
 		   "  t.total_txns, CASE WHEN NOT pg_catalog.pg_is_in_recovery()\n"
-		   "    THEN pg_catalog.pg_current_wal_lsn() END\n"
+		   "    THEN pg_catalog.pg_current_wal_lsn() END,\n"
+		   "  w.xmin, (SELECT a.backend_start <= w.confirmed_at\n"
+		   "    FROM pg_catalog.pg_replication_slots s\n"
+		   "    JOIN pg_catalog.pg_stat_activity a ON a.pid = s.active_pid\n"
+		   "    WHERE s.slot_name = w.slot)\n"
 		   "FROM walpost.slot_checkpoint w\n"
 		   "LEFT JOIN pg_catalog.pg_stat_replication_slots t ON t.slot_name = w.slot\n"
 		   "CROSS JOIN pg_catalog.pg_stat_bgwriter b\n"
@@ -113,6 +119,9 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 		       PQgetvalue(answer, 0, CONFIRMED_AT));
 	(void)snprintf(ret->checkpoint_topics, sizeof(ret->checkpoint_topics), "%s",
 		       PQgetvalue(answer, 0, TOPICS));
+	(void)snprintf(ret->checkpoint_version, sizeof(ret->checkpoint_version), "%s",
+		       PQgetvalue(answer, 0, VERSION));
+	ret->holder_wrote = *PQgetvalue(answer, 0, HOLDER_WROTE) == 't';
 	/* A longer one is not ours: cut, it stays different from any of ours. */
 	(void)snprintf(ret->checkpoint_owner, sizeof(ret->checkpoint_owner), "%.*s",
 		       WP_OWNER_SIZE - 1, PQgetvalue(answer, 0, OWNER));
@@ -123,7 +132,8 @@ static enum wp_rc read_row(const PGresult *answer, struct wp_source_facts *ret)
 static void forget_row(struct wp_source_facts *facts)
 {
 	facts->checkpoint_owner[0] = facts->checkpoint_confirmed_at[0] = '\0';
-	facts->checkpoint_topics[0] = '\0';
+	facts->checkpoint_topics[0] = facts->checkpoint_version[0] = '\0';
+	facts->holder_wrote = false;
 	facts->checkpoint_taken_at = facts->checkpoint_confirmed = 0;
 	facts->checkpoint_system_id = 0;
 	facts->checkpoint_timeline = 0;
@@ -208,24 +218,26 @@ static void add_trouble(struct wp_sql *sql, const struct wp_checkpoint_row *row,
 		   text, between, text, numbers_of(row).trouble_s);
 }
 
-/* `confirmed` is an SQL expression over the slot's row `s`. */
-static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row,
-		       const char *confirmed)
+/* `taken` is an SQL expression over the slot's row `s`. */
+static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row, const char *taken,
+		       wp_lsn confirmed)
 {
 	struct numbers n = numbers_of(row);
+	char lsn[WP_LSN_TEXT_SIZE];
 	wp_sql_add(sql,
-		   IMPATIENTLY "INSERT INTO walpost.slot_checkpoint AS w\n"
-			       "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
-			       "taken_at,\n"
-			       "   confirmed_lsn, confirmed_at, stopped, server_started, "
-			       "topics, slot_transactions, trouble, trouble_at)\n"
-			       "SELECT s.slot_name, %L, %L, %s, %s, s.confirmed_flush_lsn, "
-			       "pg_catalog.now(),\n",
-		   row->owner, n.system_id, n.timeline, n.epoch);
-	wp_sql_add(sql,
-		   "  %s, pg_catalog.now(), false, pg_catalog.pg_postmaster_start_time(),\n"
-		   "  %L,\n  " TRANSACTIONS_OF("s.slot_name") ",\n  ",
-		   confirmed, row->topics != NULL ? row->topics : "");
+		   "INSERT INTO walpost.slot_checkpoint AS w\n"
+		   "  (slot, owner, system_identifier, timeline, epoch, taken_at_lsn, "
+		   "taken_at,\n"
+		   "   confirmed_lsn, confirmed_at, stopped, server_started, "
+		   "topics, slot_transactions, trouble, trouble_at)\n"
+		   "SELECT s.slot_name, %L, %L, %s, %s, %s, "
+		   "pg_catalog.now(),\n",
+		   row->owner, n.system_id, n.timeline, n.epoch, taken);
+	wp_sql_add(
+		sql,
+		"  '%s'::pg_lsn, pg_catalog.now(), false, pg_catalog.pg_postmaster_start_time(),\n"
+		"  %L,\n  " TRANSACTIONS_OF("s.slot_name") ",\n  ",
+		wp_lsn_text(confirmed, lsn), row->topics != NULL ? row->topics : "");
 	add_trouble(sql, row, ",");
 	wp_sql_add(sql,
 		   "\nFROM pg_catalog.pg_replication_slots s\n"
@@ -234,7 +246,10 @@ static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row,
 }
 
 /* Who holds it and where it stood as that one took it, by itself and with the rest. */
-#define SET_TAKEN "taken_at_lsn = excluded.taken_at_lsn, taken_at = excluded.taken_at"
+#define SET_TAKEN                                                                   \
+	"taken_at_lsn = CASE w.owner WHEN excluded.owner THEN w.taken_at_lsn ELSE " \
+	"excluded.taken_at_lsn END,\n"                                              \
+	"  taken_at = CASE w.owner WHEN excluded.owner THEN w.taken_at ELSE excluded.taken_at END"
 #define SET_REST                                                                            \
 	"owner = excluded.owner, system_identifier = excluded.system_identifier,\n"         \
 	"  timeline = excluded.timeline, epoch = greatest(w.epoch, excluded.epoch),\n"      \
@@ -243,19 +258,25 @@ static void add_insert(struct wp_sql *sql, const struct wp_checkpoint_row *row,
 	"  slot_transactions = excluded.slot_transactions,\n"                               \
 	"  trouble = excluded.trouble, trouble_at = excluded.trouble_at"
 
-enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row, wp_lsn at,
 				   struct wp_buffer *into, struct wp_error *error)
 {
+	char lsn[WP_LSN_TEXT_SIZE], taken[WP_LSN_TEXT_SIZE + 16];
 	struct wp_sql sql;
+	(void)snprintf(taken, sizeof(taken), "'%s'::pg_lsn", wp_lsn_text(at, lsn));
 	wp_sql_init(&sql, pg, into);
-	add_insert(&sql, row, "s.confirmed_flush_lsn");
-	wp_sql_add(&sql, " AND NOT s.active\n"
-			 "ON CONFLICT (slot) DO UPDATE SET " SET_TAKEN ",\n  " SET_REST "\n"
-			 "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
-			 "w.server_started, w.trouble) IS DISTINCT FROM\n"
-			 "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
-			 "excluded.epoch, excluded.stopped, excluded.server_started, "
-			 "excluded.trouble)");
+	wp_sql_add(&sql, IMPATIENTLY);
+	add_insert(&sql, row, taken, at);
+	wp_sql_add(&sql,
+		   " AND NOT s.active\n"
+		   "ON CONFLICT (slot) DO UPDATE SET " SET_TAKEN ",\n  " SET_REST "\n"
+		   "WHERE (w.owner, w.system_identifier, w.timeline, w.epoch, w.stopped, "
+		   "w.server_started, w.trouble) IS DISTINCT FROM\n"
+		   "  (excluded.owner, excluded.system_identifier, excluded.timeline, "
+		   "excluded.epoch, excluded.stopped, excluded.server_started, "
+		   "excluded.trouble)\n"
+		   "  AND (w.owner = excluded.owner OR w.xmin::text = %L)",
+		   row->before);
 	return wp_sql_end(&sql, error);
 }
 
@@ -263,20 +284,22 @@ enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *ro
 				  const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
 				  struct wp_error *error)
 {
-	char lsn[WP_LSN_TEXT_SIZE], expression[WP_LSN_TEXT_SIZE + 16];
 	struct wp_sql sql;
-	(void)snprintf(expression, sizeof(expression), "'%s'::pg_lsn", wp_lsn_text(confirmed, lsn));
 	wp_sql_init(&sql, pg, into);
-	add_insert(&sql, row, expression);
+	wp_sql_add(&sql,
+		   IMPATIENTLY "WITH was AS (SELECT w.owner, w.taken_at_lsn, w.xmin FROM "
+			       "walpost.slot_checkpoint w WHERE w.slot = %L)\n",
+		   row->slot);
+	add_insert(&sql, row, "s.confirmed_flush_lsn", confirmed);
 	wp_sql_add(&sql,
 		   " AND s.active_pid = %L\n"
 		   "ON CONFLICT (slot) DO UPDATE SET\n"
-		   "  taken_at_lsn = CASE w.owner WHEN excluded.owner THEN w.taken_at_lsn ELSE "
-		   "excluded.taken_at_lsn END,\n"
-		   "  taken_at = CASE w.owner WHEN excluded.owner THEN w.taken_at ELSE "
-		   "excluded.taken_at END,\n"
-		   "  topics = excluded.topics, " SET_REST,
-		   walsender);
+		   "  " SET_TAKEN ",\n  topics = excluded.topics, " SET_REST "\n"
+		   "RETURNING (SELECT CASE WHEN s.confirmed_flush_lsn <= (SELECT was.taken_at_lsn "
+		   "FROM was) THEN '0/0' ELSE s.confirmed_flush_lsn END\n"
+		   "    FROM pg_catalog.pg_replication_slots s WHERE s.slot_name = w.slot),\n"
+		   "  (SELECT was.owner <> %L AND was.xmin::text <> %L FROM was)",
+		   walsender, row->owner, row->before);
 	return wp_sql_end(&sql, error);
 }
 

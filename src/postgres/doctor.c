@@ -127,8 +127,9 @@ static void judge_message_encoding(struct judge *j)
 	} else {
 		FOUND_OK(j, "message_encoding",
 			 "walpost.emit() sends messages as UTF-8 from a database whose encoding is "
-			 "%s; of others only those that are ASCII are delivered",
-			 encoding);
+			 "%s%s; of others only those that are ASCII are delivered",
+			 encoding,
+			 strcmp(encoding, "SQL_ASCII") == 0 ? " (it takes ASCII only)" : "");
 	}
 }
 

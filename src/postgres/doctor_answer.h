@@ -25,6 +25,9 @@
 	X(SLOT, "(SELECT j->>'slot_name' FROM slot)")                                             \
 	X(SLOT_WAL_STATUS, "(SELECT j->>'wal_status' FROM slot)")                                 \
 	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                 \
+	X(SLOT_HOLDER, "(SELECT " WP_SLOT_HOLDER_SQL("(j->>'active_pid')::int") " FROM slot)")    \
+	X(SLOT_HOLDER_IS_WALPOST,                                                                 \
+	  "(SELECT " WP_SLOT_HOLDER_IS_WALPOST_SQL("(j->>'active_pid')::int") " FROM slot)")      \
 	X(SLOT_FAILOVER, "(SELECT j->>'failover' FROM slot)")                                     \
 	X(SLOT_SYNCED, "(SELECT j->>'synced' FROM slot)")                                         \
 	X(SLOT_RETAINED, "(SELECT pg_size_pretty(here.lsn - (j->>'restart_lsn')::pg_lsn) "        \

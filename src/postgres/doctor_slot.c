@@ -289,10 +289,10 @@ static void judge_standbys(struct judge *j)
 	} else if (!answer_null(j, D_STANDBYS_IDLE)) {
 		wp_sql_add(&j->cure, "-- start the standby; or, if it does not come back:\n");
 		cure_standbys(j);
-		FOUND_WARN(j, "standby_slots",
-			   "synchronized_standby_slots names slots that no standby is reading: %s; "
-			   "no event is sent until one does",
-			   answer_text(j, D_STANDBYS_IDLE));
+		FOUND_LATER(j, "standby_slots",
+			    "synchronized_standby_slots names slots that no standby is reading: "
+			    "%s; no event is sent until one does",
+			    answer_text(j, D_STANDBYS_IDLE));
 	} else {
 		FOUND_OK(j, "standby_slots",
 			 "events wait for the standbys of %s, which are connected",
@@ -332,12 +332,27 @@ static void judge_tables_added(struct judge *j)
 		   j->options->publication, answer_text(j, D_PUB_TABLES_YOUNGER), j->options->slot);
 }
 
+/* A relay waits for its end, so it is no precondition of one. */
+static void judge_holder(struct judge *j)
+{
+	if (answer_null(j, D_SLOT_HOLDER) || answer_yes(j, D_SLOT_HOLDER_IS_WALPOST))
+		return;
+	wp_sql_add(&j->cure, "-- if it may be ended:\nSELECT pg_terminate_backend(%s);",
+		   answer_text(j, D_SLOT_ACTIVE_PID));
+	FOUND_WARN(
+		j, "slot_foreign",
+		"slot %s is held by %s, which by its application_name is no walpost relay: then no "
+		"relay delivers events while it is, and what it confirms is lost",
+		j->options->slot, answer_text(j, D_SLOT_HOLDER));
+}
+
 void wp_judge_slot_kept(struct judge *j)
 {
 	judge_retention(j);
 	judge_orphans(j);
 	if (answer_null(j, D_SLOT))
 		return;
+	judge_holder(j);
 	judge_kept(j);
 	judge_failover(j);
 	judge_tables_added(j);

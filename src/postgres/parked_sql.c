@@ -6,6 +6,7 @@
 
 #include "walpost/base/json.h"
 #include "walpost/base/utf8.h"
+#include "walpost/postgres/slot.h"
 
 /* What is due later than in a hundred years is not due by itself. */
 #define NEVER_MS "3153600000000"
@@ -82,7 +83,9 @@ const char wp_parked_change_sql[] = LOCKED_SQL
 	/* A skip that was asked for since the retry was seen stays. */
 	" act = CASE r.kind WHEN 'heard' THEN nullif(p.act, 'retry') ELSE p.act END"
 	" FROM g, r WHERE r.kind <> 'delete' AND p.slot = g.slot"
-	" AND p.\"position\" = r.\"position\")"
+	" AND p.\"position\" = r.\"position\""
+	/* What an earlier stream left to be written is older than what another relay wrote since. */
+	" AND (r.kind <> 'failed' OR p.attempts = r.attempts - 1))"
 	" SELECT count(*) FROM g";
 
 #define LOADED_SQL                                                                       \
@@ -143,21 +146,12 @@ const char wp_parked_look_sql[] = "SELECT p.\"position\", p.outbox, p.key, p.act
 	      " ORDER BY q.\"position\" LIMIT " LOOK_MAX_SQL ") p ON true"
 	      " WHERE g.slot = $1::text ORDER BY p.\"position\"";
 
-/*
- * The list as the server reads it: names of slots, in quotes or not. A slot that holds walsenders
- * up is one that they would wait for, see StandbySlotsHaveCaughtup() in slot.c.
- */
 const char wp_parked_standby_sql[] =
 	"SELECT pg_current_wal_flush_lsn(),"
 	" min(CASE WHEN s.slot_type = 'physical' AND s.invalidation_reason IS NULL"
 	" AND s.restart_lsn IS NOT NULL THEN s.restart_lsn ELSE '0/0'::pg_lsn END),"
-	" string_agg('slot ' || n || CASE WHEN s.slot_name IS NULL THEN ' does not exist'"
-	" WHEN s.slot_type <> 'physical' THEN ' is not a physical slot'"
-	" WHEN s.invalidation_reason IS NOT NULL THEN ' was invalidated'"
-	" WHEN NOT s.active THEN ' is not in use' END, ', ' ORDER BY n)"
-	" FROM unnest(string_to_array(translate(lower("
-	"current_setting('synchronized_standby_slots')), E'\" \\t\\n\\r\\f', ''), ',')) n"
-	" LEFT JOIN pg_replication_slots s ON s.slot_name = n";
+	" string_agg('slot ' || n || " WP_STANDBY_SLOT_FAULT_SQL
+	", ', ' ORDER BY n)" WP_STANDBY_SLOTS_FROM_SQL;
 
 /* Read once in the life of a stream, of up to a million rows. */
 static const char patiently_sql[] = "SELECT set_config('statement_timeout', '120000', true);\n";

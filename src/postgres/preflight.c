@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "preflight_judge.h"
+#include "walpost/base/utf8.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
@@ -394,6 +395,8 @@ static void read_keeping(const struct judge *j, struct wp_health *ret)
 	if (wp_lsn_parse(wp_span_of(answer_text(j, A_REISSUE_LSN)), &ret->reissue_lsn) != WP_OK)
 		ret->reissue_lsn = 0;
 	(void)snprintf(ret->drains, sizeof(ret->drains), "%s", answer_text(j, A_DRAINS));
+	(void)snprintf(ret->withheld, sizeof(ret->withheld), "%s", answer_text(j, A_WITHHELD));
+	wp_utf8_cut(ret->withheld, strlen(ret->withheld));
 	wp_lsn restart;
 	ret->retained = -1;
 	if (wp_lsn_parse(wp_span_of(answer_text(j, A_SLOT_RESTART)), &restart) == WP_OK)

@@ -9,6 +9,7 @@
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/provider.h"
 #include "walpost/postgres/publication.h"
+#include "walpost/postgres/slot.h"
 
 /* Of those that each table must have; one lookup for each. */
 #define LACKS_A_COLUMN                                                                 \
@@ -61,6 +62,10 @@
 		      "ELSE pg_current_wal_lsn() END")                                             \
 	X(SLOT_ACTIVE_PID, "(SELECT j->>'active_pid' FROM slot)")                                  \
 	X(SLOT_CONFIRMED, "(SELECT j->>'confirmed_flush_lsn' FROM slot)")                          \
+	X(WITHHELD, "(SELECT string_agg('slot ' || n || coalesce(" WP_STANDBY_SLOT_FAULT_SQL       \
+		    ", ' is behind'), ', ' ORDER BY n)" WP_STANDBY_SLOTS_FROM_SQL                  \
+		    " WHERE EXISTS (SELECT FROM pg_stat_activity a, mine WHERE a.pid = mine.pid "  \
+		    "AND a.wait_event = 'WaitForStandbyConfirmation'))")                           \
 	X(PUB_THERE, "(SELECT string_agg(pubname, ', ' ORDER BY pubname) FROM "                    \
 		     "(SELECT pubname FROM pg_publication ORDER BY pubname LIMIT 5) p)")           \
 	X(PUB, "(SELECT oid FROM pub)")                                                            \

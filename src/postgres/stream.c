@@ -306,6 +306,7 @@ static struct wp_checkpoint_row checkpoint_row(const struct stream *s)
 	return (struct wp_checkpoint_row){
 		.slot = s->setup.options->slot,
 		.owner = s->setup.owner,
+		.before = s->begun.checkpoint_version,
 		.system_id = s->begun.system_id,
 		.timeline = s->begun.timelines.current,
 		.epoch = s->setup.epoch,
@@ -449,7 +450,8 @@ static void write_checkpoint(struct stream *s)
 	struct wp_error error;
 	struct wp_buffer sql;
 	wp_buffer_init(&sql, SQL_SIZE_MAX);
-	enum wp_rc rc = wp_checkpoint_write_sql(beside_of(s), &row, &sql, &error);
+	enum wp_rc rc =
+		wp_checkpoint_write_sql(beside_of(s), &row, s->begun.slot_confirmed, &sql, &error);
 	if (rc == WP_OK)
 		ask(s, beside_of(s), (const char *)sql.data, on_checkpoint_written);
 	else
@@ -469,6 +471,7 @@ static void stream_start(struct wp_source *source, wp_lsn at, enum wp_transfer t
 	s->view.health = (struct wp_health){ 0 };
 	/* Until our walsender has written it: before it has the slot, another may write as well. */
 	s->view.unclaimed = s->view.facts.checkpoint_writable;
+	s->view.claimed = 0;
 	s->view.state = WP_SOURCE_STARTING;
 	if (checkpoint == WP_CHECKPOINT_WRITE && s->view.facts.checkpoint_writable)
 		open_beside(s, write_checkpoint);
@@ -545,10 +548,14 @@ static void on_watched(void *arg)
 	wake(s);
 }
 
-static void on_written_down(void *arg)
+static void on_written_down(void *arg, const char *slot, bool was_anothers)
 {
 	struct stream *s = arg;
+	if (s->view.unclaimed && wp_lsn_parse(wp_span_of(slot), &s->view.claimed) != WP_OK)
+		s->view.claimed = 0;
+	s->view.claimed_from_other = was_anothers;
 	s->view.unclaimed = false;
+	wake(s);
 }
 
 static void on_partitions(void *arg, struct wp_partitions *answer)

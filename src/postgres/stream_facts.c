@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include "walpost/base/log.h"
+#include "walpost/base/utf8.h"
 #include "walpost/postgres/columns.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/partitions.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/query.h"
+#include "walpost/postgres/slot.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/stream_facts.h"
 #include "walpost/postgres/checkpoint.h"
@@ -35,6 +37,8 @@ enum slot_column {
 	SLOT_CONFIRMED,
 	SLOT_HOLDER_PID,
 	SLOT_HOLDER_STARTED,
+	SLOT_HOLDER,
+	SLOT_HOLDER_IS_WALPOST,
 	SLOT_SELF_PID,
 	SLOT_SELF_STARTED,
 	SLOT_TIMEOUT_MS,
@@ -47,6 +51,8 @@ enum slot_column {
 /* The slot checkpoint is asked for only when it can be read: an error would be in the server's log. */
 static const char slot_sql[] =
 	"SELECT s.confirmed_flush_lsn, s.active_pid, holder.backend_start,\n"
+	"  %s,\n"
+	"  %s,\n"
 	"  %s, self.backend_start, timeout.setting,\n"
 	"  coalesce(w.whole AND w.usable AND w.readable, false),\n"
 	"  coalesce(w.whole AND w.usable AND w.readable AND w.writable, false),\n"
@@ -243,6 +249,9 @@ static enum wp_rc read_slot(struct wp_stream_facts *f, const PGresult *result)
 		return WP_PROTO;
 	facts->wal_sender_timeout_ms = strtoll(value(result, SLOT_TIMEOUT_MS), NULL, 10);
 	facts->slot_active = !PQgetisnull(result, 0, SLOT_HOLDER_PID);
+	facts->holder_is_walpost = *value(result, SLOT_HOLDER_IS_WALPOST) == 't';
+	(void)snprintf(facts->holder, sizeof(facts->holder), "%s", value(result, SLOT_HOLDER));
+	wp_utf8_cut(facts->holder, strlen(facts->holder));
 	struct wp_walsender *self = &f->answer.self;
 	(void)snprintf(self->pid, sizeof(self->pid), "%s", value(result, SLOT_SELF_PID));
 	(void)snprintf(self->started, sizeof(self->started), "%s",
@@ -295,7 +304,8 @@ static void ask_slot(struct wp_stream_facts *f)
 	wp_sql_init(&sql, f->pg, &f->sql);
 	(void)snprintf(pid, sizeof(pid), "%d", PQbackendPID(f->replication));
 	wp_sql_add(&sql, "%s", wp_sql_impatiently);
-	wp_sql_add(&sql, slot_sql, pid, pid, f->setup.options->slot);
+	wp_sql_add(&sql, slot_sql, WP_SLOT_HOLDER_SQL("s.active_pid"),
+		   WP_SLOT_HOLDER_IS_WALPOST_SQL("s.active_pid"), pid, pid, f->setup.options->slot);
 	ask_written(f, wp_sql_end(&sql, &error), &error, on_slot);
 }
 

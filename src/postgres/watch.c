@@ -200,8 +200,9 @@ static void on_written(void *arg, const PGresult *result, const struct wp_source
 	if (failure)
 		wp_log(WP_LOG_WARN, "checkpoint_not_written",
 		       WP_TEXT("reason", failure->error.text));
-	else if (!strcmp(PQcmdTuples((PGresult *)result), "1")) /* 0: the stream has just ended */
-		w->setup.written(w->setup.arg);
+	else if (PQntuples(result) == 1) /* 0: the stream has just ended */
+		w->setup.written(w->setup.arg, PQgetvalue(result, 0, 0),
+				 *PQgetvalue(result, 0, 1) == 't');
 	if (is_answer(w, failure) || w->connection)
 		next(w);
 	else

@@ -1,7 +1,8 @@
 /*
- * When is it written into the slot checkpoint row how far we came? That we have the slot, at once: else
- * the next start of whom the row names accuses somebody. How far we come is written for its own
- * sake, later: the server's statistics lag behind.
+ * When is it written into the slot checkpoint row how far we came? That we have the slot, at once, and
+ * before the slot moves: so whoever finds its own name there, and the slot beyond what it confirmed
+ * itself, knows that no relay moved it. How far we come is written for its own sake, later: the
+ * server's statistics lag behind.
  *
  * Pure: time is passed in (monotonic ms).
  */
@@ -12,6 +13,8 @@
 
 struct wp_checkpoint_schedule {
 	int64_t due_ms;
+	int64_t claim_ms; /* INT64_MAX: the row names us */
+	int64_t held_ms;  /* until then nothing is confirmed to the server; 0: it may be */
 	wp_lsn written;
 	uint64_t written_events; /* confirmed as that was written */
 };
@@ -19,8 +22,11 @@ struct wp_checkpoint_schedule {
 /* A stream begins. `unclaimed`: the row names another owner still. */
 void wp_checkpoint_schedule_begin(struct wp_checkpoint_schedule *s, bool unclaimed,
 				  wp_lsn confirmed_lsn, uint64_t confirmed, int64_t now_ms);
-/* True: write `flush`, that of the last status (0: none was sent), now. */
-bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, bool unclaimed, wp_lsn flush,
-				 uint64_t confirmed, int64_t now_ms);
+/* True: write our name now. For as long as the stream lasts, also while it is drained. */
+bool wp_checkpoint_schedule_claims(struct wp_checkpoint_schedule *s, bool unclaimed,
+				   int64_t now_ms);
+/* True: write `flush`, that of the last status, now. */
+bool wp_checkpoint_schedule_step(struct wp_checkpoint_schedule *s, wp_lsn flush, uint64_t confirmed,
+				 int64_t now_ms);
 
 #endif

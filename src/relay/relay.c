@@ -191,7 +191,7 @@ static bool is_at_rest(const struct wp_relay *r, struct wp_now now)
 		return is_empty || reports_no_more(r, now);
 	case WP_DRAINING: /* what waits for its topic, or for an answer about it, comes again */
 		is_empty = is_empty || v->in_flight == v->queued;
-		return !parks(r, is_empty) && is_empty;
+		return !parks(r, is_empty) && is_empty && r->checkpoint.held_ms == 0;
 	default:
 		return false;
 	}
@@ -310,6 +310,16 @@ int64_t wp_relay_due(const struct wp_relay *r)
 
 /* -- for people ----------------------------------------------------------- */
 
+/* The name in the slot checkpoint row is that of the last relay, which may be this one. */
+static const char *holder(const struct wp_relay *r)
+{
+	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
+	bool is_named = r->identity.foreign.client[0] == '\0' && f->checkpoint_owner[0] != '\0' &&
+			strcmp(f->checkpoint_owner, r->setup.owner) != 0;
+
+	return is_named ? f->checkpoint_owner : f->holder;
+}
+
 static struct wp_relay_oldest oldest(const struct wp_relay *r)
 {
 	bool waits = r->machine.state == WP_PAUSED && !wp_span_is_null(r->pending.frame) &&
@@ -400,9 +410,11 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.waiting_topic = r->topic.on ? r->topic.topic : sink->topic,
 		.waiting_ms = r->topic.on ? r->topic.since_ms : INT64_MIN,
 		.waiting_subject = r->pending.schema.on ? r->pending.schema.topic : NULL,
-		.holder = r->machine.state == WP_STANDBY
-				  ? wp_relay_source(r)->facts.checkpoint_owner
-				  : "",
+		.holder = r->machine.state == WP_STANDBY ? holder(r) : "",
+		.withheld = r->health.withheld && r->delivery.stalled != NULL
+				    ? wp_relay_source(r)->health.withheld
+				    : "",
+		.foreign = r->machine.state == WP_STANDBY && r->identity.foreign.client[0] != '\0',
 		.cleanup = r->setup.cleanup != NULL ? r->setup.cleanup->ops->view(r->setup.cleanup)
 						    : NULL,
 		.halt_event = r->stop.halt_event,

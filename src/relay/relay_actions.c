@@ -35,6 +35,8 @@ wp_lsn wp_relay_flush(const struct wp_relay *r)
 {
 	if (r->health.suspect && !wp_fault(WP_FAULT_CONFIRM_WHEN_BROKEN))
 		return r->feedback.sent_flush;
+	if (r->checkpoint.held_ms != 0)
+		return r->feedback.sent_flush;
 	return wp_ledger_confirmed_lsn(&r->ledger);
 }
 

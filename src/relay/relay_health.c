@@ -82,6 +82,7 @@ static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 {
 	unsigned answer = wp_slot_health_judge(&r->health, h, now.ms);
 
+	wp_slot_health_received(&r->health, h, wp_ledger_received_lsn(&r->ledger));
 	r->server = wp_lsn_max(r->server, h->server_lsn); /* a paused stream brings no news */
 	if (answer & WP_SLOT_UNRESERVED)
 		note_unreserved(r);
@@ -99,10 +100,40 @@ static void judge(struct wp_relay *r, const struct wp_health *h, struct wp_now n
 
 /* -- what is written down ------------------------------------------------------------- */
 
+/* Before the first status: where the slot stood. */
 static void write_down(struct wp_relay *r)
 {
-	r->setup.source->ops->write_down(r->setup.source, r->feedback.sent_flush,
-					 wp_relay_topics(r));
+	wp_lsn slot = wp_relay_source(r)->facts.slot_confirmed;
+	wp_lsn confirmed = r->feedback.sent_flush != 0 ? r->feedback.sent_flush : slot;
+
+	r->setup.source->ops->write_down(r->setup.source, confirmed, wp_relay_topics(r));
+}
+
+/* Between the facts and the start of the stream nobody looked at the slot; nothing was confirmed since. */
+static void judge_claim(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_source_view *v = wp_relay_source(r);
+	struct wp_slot_claim claim = wp_relay_claim(r);
+	struct wp_error error;
+
+	r->identity.claimed = v->claimed;
+	if (wp_slot_identity_tells_start(&claim, v, &error))
+		wp_relay_note(r, WP_NOTE_WARN, "slot_beyond_checkpoint")->error = error;
+	if (!wp_slot_identity_moved_at_start(&claim, v, &error))
+		return;
+	r->health.suspect = true; /* nothing is confirmed, not even in the last status */
+	wp_relay_halt(r, WP_EXIT_HUMAN, "slot_moved", &error, now);
+}
+
+/* Also while it stops: the slot is not to be moved before the row names us. */
+static void claim(struct wp_relay *r, struct wp_now now)
+{
+	const struct wp_source_view *v = wp_relay_source(r);
+
+	if (v->claimed != r->identity.claimed)
+		judge_claim(r, now);
+	if (wp_checkpoint_schedule_claims(&r->checkpoint, v->unclaimed, now.ms))
+		write_down(r);
 }
 
 /* -- is anything confirmed? ----------------------------------------------------------- */
@@ -114,9 +145,14 @@ static bool waits_to_read(const struct wp_relay *r)
 }
 
 /* What was read and is not confirmed; not a transaction of which nothing was sent to us. */
-static bool something_waits(const struct wp_relay *r)
+static bool something_waits_here(const struct wp_relay *r)
 {
 	return r->ledger.in_flight > 0 || r->pending.refused_ms != INT64_MAX || waits_to_read(r);
+}
+
+static bool something_waits(const struct wp_relay *r)
+{
+	return r->health.withheld || something_waits_here(r);
 }
 
 /* NULL: nothing waits. */
@@ -124,8 +160,10 @@ static const char *cause_of_wait(const struct wp_relay *r)
 {
 	const struct wp_sink_view *v = wp_relay_sink(r);
 
-	if (!something_waits(r))
-		return NULL;
+	if (!something_waits_here(r))
+		return r->health.withheld ? "the server sends no event before the standbys of "
+					    "synchronized_standby_slots have it"
+					  : NULL;
 	if (waits_to_read(r))
 		return "parked events cannot be read";
 	if (wp_relay_parking_trouble(r) != NULL)
@@ -148,7 +186,9 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 	const char *says = wp_relay_parking_trouble(r);
 	char what[WP_CHECKPOINT_TROUBLE_SIZE] = "";
 
-	if (says == NULL && says_error)
+	if (says == NULL && !something_waits_here(r))
+		says = wp_relay_source(r)->health.withheld;
+	else if (says == NULL && says_error)
 		says = v->error.text;
 	else if (says == NULL && wp_relay_awaited_subject(r) != NULL)
 		says = wp_relay_awaited_subject(r)->trouble;
@@ -187,6 +227,8 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_view *v = wp_relay_source(r);
 
+	if (wp_relay_is_streaming(r))
+		claim(r, now);
 	if (is_watched(r) && v->health.answers != r->health.answers)
 		judge(r, &v->health, now);
 	if (!is_watched(r))
@@ -197,7 +239,7 @@ void wp_relay_watch_health(struct wp_relay *r, struct wp_now now)
 		remind_of_loss(r, &v->health);
 	if (wp_row_warnings_only_ignored(&r->warnings, wp_pipeline_counts(r->pipeline), now.ms))
 		warn_of_only_ignored(r);
-	if (wp_checkpoint_schedule_step(&r->checkpoint, v->unclaimed, r->feedback.sent_flush,
+	if (wp_checkpoint_schedule_step(&r->checkpoint, r->feedback.sent_flush,
 					r->delivery.confirmed, now.ms))
 		write_down(r);
 	tell_delivery(r, now);
@@ -239,8 +281,11 @@ int64_t wp_relay_health_due(const struct wp_relay *r)
 {
 	int64_t due = wp_slot_health_due(&r->health, wp_relay_source(r)->health.asking);
 
+	int64_t claim = wp_sooner(r->checkpoint.claim_ms,
+				  r->checkpoint.held_ms != 0 ? r->checkpoint.held_ms : INT64_MAX);
 	if (!is_watched(r))
-		return INT64_MAX;
+		return wp_relay_is_streaming(r) ? claim : INT64_MAX;
+	due = wp_sooner(due, claim);
 	due = wp_sooner(due, wp_delivery_due(&r->delivery, something_waits(r)));
 	due = wp_sooner(due, wp_row_warnings_due(&r->warnings, wp_pipeline_counts(r->pipeline)));
 	return wp_sooner(due, r->checkpoint.due_ms);

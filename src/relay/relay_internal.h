@@ -107,7 +107,10 @@ const struct wp_sink_view *wp_relay_sink(const struct wp_relay *r);
 bool wp_relay_is_streaming(const struct wp_relay *r);
 /* STREAMING or PAUSED. */
 bool wp_relay_reads(const struct wp_relay *r);
-/* What may be told to the server as flushed: the confirmed LSN, but nothing more once events would be lost. */
+/*
+ * What may be told to the server as flushed: the confirmed LSN, but nothing more once events would be
+ * lost, or before the slot checkpoint row names us.
+ */
 wp_lsn wp_relay_flush(const struct wp_relay *r);
 /* How far we are, to the server. WP_IO shows in the source's view at the next turn. */
 void wp_relay_send_status(struct wp_relay *r, struct wp_now now);
@@ -188,6 +191,8 @@ void wp_relay_drain(struct wp_relay *r, struct wp_now now);
 
 /* -- relay_source.c ------------------------------------------------------------- */
 
+/* Who we are, and how far we came. */
+struct wp_slot_claim wp_relay_claim(const struct wp_relay *r);
 void wp_relay_watch_source(struct wp_relay *r, struct wp_now now);
 /* True when the budget was spent; `written_before`: by the pipeline, as this step began. */
 bool wp_relay_take_frames(struct wp_relay *r, uint64_t written_before, struct wp_now now);

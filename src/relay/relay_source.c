@@ -13,7 +13,7 @@ enum {
 
 /* -- connecting ---------------------------------------------------------- */
 
-static struct wp_slot_claim claim(const struct wp_relay *r)
+struct wp_slot_claim wp_relay_claim(const struct wp_relay *r)
 {
 	return (struct wp_slot_claim){
 		.slot = r->setup.slot,
@@ -31,7 +31,11 @@ static void go_on(struct wp_relay *r, const struct wp_slot_claim *c,
 	struct wp_error error;
 
 	if (wp_slot_identity_tells_distance(&r->identity, c, f, &error)) {
-		struct wp_note *n = wp_relay_note(r, WP_NOTE_INFO, "slot_beyond_checkpoint");
+		/* Usual after a relay that was killed. */
+		bool is_usual = f->checkpoint_owner[0] != '\0' && f->checkpoint_writable &&
+				!f->checkpoint_unsure && r->identity.foreign.client[0] == '\0';
+		struct wp_note *n = wp_relay_note(r, is_usual ? WP_NOTE_INFO : WP_NOTE_WARN,
+						  "slot_beyond_checkpoint");
 		n->lsn = f->slot_confirmed;
 		n->error = error;
 	}
@@ -41,16 +45,30 @@ static void go_on(struct wp_relay *r, const struct wp_slot_claim *c,
 	wp_relay_handle(r, resumes ? WP_SLOT_RESUME : WP_SLOT_TAKEN, now);
 }
 
+static void note_foreign_client(struct wp_relay *r, const struct wp_source_facts *f)
+{
+	struct wp_note *n = wp_relay_note(r, WP_NOTE_WARN, "slot_foreign");
+
+	n->lsn = f->slot_confirmed;
+	(void)wp_error_set(
+		&n->error, WP_OK,
+		"slot %s is held by a client that is no walpost relay: %s. Nobody delivers "
+		"events while it is, and what it confirms is lost: end it, and check what it "
+		"was for",
+		r->setup.slot, f->holder);
+}
+
 static void connected(struct wp_relay *r, struct wp_now now)
 {
 	const struct wp_source_facts *f = &wp_relay_source(r)->facts;
-	struct wp_slot_claim c = claim(r);
+	struct wp_slot_claim c = wp_relay_claim(r);
 	struct wp_error error;
 
 	r->server = wp_lsn_max(r->server, f->server_lsn);
 	r->identity.let_in = true;
 	if (f->slot_active) {
-		r->identity.had_slot = false;
+		if (wp_slot_identity_sees_holder(&r->identity, &c, f))
+			note_foreign_client(r, f);
 		wp_tail_check_forget(&r->tail);
 		r->pending.refused_ms = INT64_MAX; /* the next event is another's to send */
 	}

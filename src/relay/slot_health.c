@@ -20,7 +20,7 @@ void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_m
 	s->asked_ms = now_ms;
 	s->interval_ms = EVERY_MS;
 	s->took_ms = 0;
-	s->suspect = false;
+	s->suspect = s->withheld = s->waited = false;
 	s->good = s->good_next = server;
 	wp_wal_guard_forget(&s->guard);
 	/* `keeping` is the slot's, not the stream's: what was told of it is not told again. */
@@ -88,6 +88,16 @@ unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *
 	int64_t every_ms = interval_after(s, now_ms - s->asked_ms);
 	s->interval_ms = s->suspect ? SUSPECT_MS : every_ms;
 	return answer;
+}
+
+/* A walsender that waits for a standby now and then is none that sends nothing. */
+void wp_slot_health_received(struct wp_slot_health *s, const struct wp_health *h, wp_lsn received)
+{
+	bool waits = h->withheld[0] != '\0';
+
+	s->withheld = waits && s->waited && s->received == received;
+	s->waited = waits;
+	s->received = received;
 }
 
 bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms)

@@ -23,6 +23,9 @@ struct wp_slot_health {
 	enum wp_keeping keeping;
 	wp_lsn good; /* all that was committed below it came under a publication that was whole */
 	wp_lsn good_next;
+	bool withheld; /* the server has sent nothing between two answers that it waits for standbys */
+	bool waited; /* the last answer was such a one */
+	wp_lsn received;
 	struct wp_wal_guard guard;
 	struct wp_wal_guard_estimate estimate; /* the last */
 };
@@ -41,6 +44,8 @@ void wp_slot_health_init(struct wp_slot_health *s);
 void wp_slot_health_begin(struct wp_slot_health *s, wp_lsn server, int64_t now_ms);
 /* For one answer that is new. */
 unsigned wp_slot_health_judge(struct wp_slot_health *s, const struct wp_health *h, int64_t now_ms);
+/* With each answer: how far the stream has come. */
+void wp_slot_health_received(struct wp_slot_health *s, const struct wp_health *h, wp_lsn received);
 /* True: ask now. */
 bool wp_slot_health_asks(struct wp_slot_health *s, bool asking, int64_t now_ms);
 /* It is asked now, for another reason. */

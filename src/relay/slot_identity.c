@@ -5,11 +5,55 @@
 #include "slot_identity.h"
 #include "walpost/relay/faults.h"
 
+/* -- a client that is no relay -------------------------------------------------- */
+
+/* No relay had the slot since: it would have written the row. */
+static bool is_foreign_since(const struct wp_slot_identity *i, const struct wp_source_facts *f)
+{
+	return i->foreign.client[0] != '\0' && i->foreign.confirmed == f->checkpoint_confirmed &&
+	       strcmp(i->foreign.owner, f->checkpoint_owner) == 0 &&
+	       strcmp(i->foreign.confirmed_at, f->checkpoint_confirmed_at) == 0;
+}
+
+/* By its name, or because it has written the row since it came. */
+static bool is_relay(const struct wp_slot_claim *c, const struct wp_source_facts *f)
+{
+	return f->holder_is_walpost ||
+	       (f->holder_wrote && strcmp(f->checkpoint_owner, c->owner) != 0);
+}
+
+bool wp_slot_identity_sees_holder(struct wp_slot_identity *i, const struct wp_slot_claim *c,
+				  const struct wp_source_facts *f)
+{
+	bool is_known = is_foreign_since(i, f);
+
+	i->had_slot = false;
+	if (f->holder[0] == '\0' || wp_fault(WP_FAULT_TRUST_HOLDER))
+		return false;
+	if (is_relay(c, f)) {
+		i->foreign.client[0] = '\0';
+		return false;
+	}
+	if (is_known && strcmp(i->foreign.client, f->holder) == 0)
+		return false;
+	(void)snprintf(i->foreign.client, sizeof(i->foreign.client), "%s", f->holder);
+	if (is_known)
+		return true; /* another than the one before; the slot may have moved by that one */
+	i->foreign.slot = f->slot_confirmed;
+	i->foreign.confirmed = f->checkpoint_confirmed;
+	(void)snprintf(i->foreign.owner, sizeof(i->foreign.owner), "%s", f->checkpoint_owner);
+	(void)snprintf(i->foreign.confirmed_at, sizeof(i->foreign.confirmed_at), "%s",
+		       f->checkpoint_confirmed_at);
+	return true;
+}
+
 void wp_slot_identity_streams(struct wp_slot_identity *i, const struct wp_source_facts *f)
 {
 	i->started = i->had_slot = true;
 	i->system_id = f->system_id;
 	i->timeline = f->timelines.current;
+	i->foreign.client[0] = '\0';
+	i->claimed = 0;
 }
 
 /* -- another database, another epoch ------------------------------------------ */
@@ -50,7 +94,7 @@ bool wp_slot_identity_is_older_epoch(const struct wp_slot_claim *c, const struct
 /* -- the words ---------------------------------------------------------------- */
 
 struct gap {
-	const char *how;  /* it is known */
+	const char *how;  /* it is known that it was moved */
 	const char *who;  /* confirmed last */
 	const char *when; /* "" : not told */
 	wp_lsn confirmed;
@@ -80,12 +124,14 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 
 /* -- what this process knows itself -------------------------------------------- */
 
-/* As far as can be told it had the slot last. */
+/* Of all relays it had the slot last. Without the row: if nobody else was seen to have it. */
 static bool is_ours(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
 		    const struct wp_source_facts *f)
 {
-	return i->had_slot &&
-	       (!f->checkpoint_readable || strcmp(f->checkpoint_owner, c->owner) == 0);
+	if (!f->checkpoint_readable || !f->checkpoint_writable)
+		return i->had_slot;
+	return strcmp(f->checkpoint_owner, c->owner) == 0 &&
+	       (i->had_slot || !wp_fault(WP_FAULT_TRUST_HOLDER));
 }
 
 /* The slot stands beyond what we ever confirmed, and we did not take it over there. */
@@ -93,6 +139,62 @@ static bool is_beyond_us(const struct wp_slot_claim *c, const struct wp_source_f
 {
 	return f->slot_confirmed > c->highest_flush && f->slot_confirmed > c->confirmed_lsn &&
 	       f->slot_confirmed > f->checkpoint_taken_at;
+}
+
+/* By whom, as far as it was seen; "": it was not. */
+static void say_moved(const struct wp_slot_claim *c, const char *by, const struct gap *found,
+		      struct wp_error *error)
+{
+	char how[WP_HOLDER_SIZE + 80];
+	struct gap g = *found;
+
+	(void)snprintf(how, sizeof(how), "no other relay has taken the slot over%s%s",
+		       by[0] != '\0' ? ", but this one had it: " : "", by);
+	g.how = how;
+	g.who = "this process";
+	g.when = "";
+	say(c, &g, error);
+}
+
+static bool is_beyond_start(const struct wp_slot_claim *c, const struct wp_source_view *v)
+{
+	/* Nothing was confirmed on this stream yet: what the ledger says is not told. */
+	return v->claimed > v->facts.slot_confirmed && v->claimed > c->highest_flush &&
+	       !wp_fault(WP_FAULT_TRUST_SLOT);
+}
+
+bool wp_slot_identity_moved_at_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
+				     struct wp_error *error)
+{
+	const struct gap g = {
+		.confirmed = wp_lsn_max(v->facts.slot_confirmed, c->highest_flush),
+		.slot = v->claimed,
+		.is_written = v->facts.checkpoint_readable,
+	};
+
+	if (v->claimed_from_other || !is_beyond_start(c, v))
+		return false;
+	say_moved(c, "", &g, error);
+	return true;
+}
+
+bool wp_slot_identity_tells_start(const struct wp_slot_claim *c, const struct wp_source_view *v,
+				  struct wp_error *error)
+{
+	char slot[WP_LSN_TEXT_SIZE];
+	char seen[WP_LSN_TEXT_SIZE];
+
+	if (!v->claimed_from_other || !is_beyond_start(c, v))
+		return false;
+	(void)wp_error_set(
+		error, WP_OK,
+		"slot %s was at %s as this stream began, %" PRIu64
+		" bytes beyond %s, where this relay had found it. Another relay wrote its "
+		"name into walpost.slot_checkpoint meanwhile, so it may have confirmed the "
+		"rest: a moved slot would look the same",
+		c->slot, wp_lsn_text(v->claimed, slot), v->claimed - v->facts.slot_confirmed,
+		wp_lsn_text(v->facts.slot_confirmed, seen));
+	return true;
 }
 
 /* -- what the slot checkpoint knows ----------------------------------------------------------- */
@@ -148,11 +250,36 @@ static bool is_behind(const struct wp_source_facts *f, struct wp_error *error)
 	return true;
 }
 
+static bool was_moved_by_foreign_client(const struct wp_slot_identity *i,
+					const struct wp_source_facts *f)
+{
+	return f->checkpoint_owner[0] != '\0' && is_foreign_since(i, f) &&
+	       f->slot_confirmed > i->foreign.slot && f->slot_confirmed > f->checkpoint_taken_at;
+}
+
+static void say_moved_by_foreign_client(const struct wp_slot_identity *i,
+					const struct wp_slot_claim *c,
+					const struct wp_source_facts *f, struct wp_error *error)
+{
+	char how[WP_HOLDER_SIZE + 40];
+	struct gap g = {
+		.how = how,
+		.who = "the relay that had it",
+		.when = "",
+		.confirmed = i->foreign.slot,
+		.slot = f->slot_confirmed,
+		.is_written = true,
+	};
+
+	(void)snprintf(how, sizeof(how), "this one moved it, which is no relay: %s",
+		       i->foreign.client);
+	say(c, &g, error);
+}
+
 bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
 				const struct wp_source_facts *f, struct wp_error *error)
 {
 	char who[WP_OWNER_SIZE + 8];
-	struct gap g = { .slot = f->slot_confirmed, .is_written = f->checkpoint_readable };
 
 	/* Another may have had the slot, and nobody may be accused for want of a word. */
 	if (f->checkpoint_unsure || wp_fault(WP_FAULT_TRUST_SLOT))
@@ -160,25 +287,37 @@ bool wp_slot_identity_finds_gap(const struct wp_slot_identity *i, const struct w
 	if (is_ours(i, c, f)) {
 		if (!is_beyond_us(c, f))
 			return false;
-		g.who = "this process";
-		g.when = "";
-		g.how = "no other relay has taken the slot over";
-		g.confirmed = c->confirmed_lsn;
-	} else {
-		if (!is_believed(c, f))
-			return false;
-		if (is_behind(f, error))
-			return true;
-		g.how = how_it_is_known(f);
-		if (g.how == NULL)
-			return false;
-		snprintf(who, sizeof(who), "relay %s", f->checkpoint_owner);
-		g.who = who;
-		g.when = f->checkpoint_confirmed_at;
-		g.confirmed = f->checkpoint_confirmed;
+		const struct gap g = {
+			.confirmed = wp_lsn_max(c->confirmed_lsn, c->highest_flush),
+			.slot = f->slot_confirmed,
+			.is_written = f->checkpoint_readable,
+		};
+		say_moved(c, i->foreign.client, &g, error);
+		return true;
 	}
-	say(c, &g, error);
-	return true;
+	bool believed = is_believed(c, f);
+	if (believed && is_behind(f, error))
+		return true;
+	/* By us, whatever the row says: it could not be written, perhaps. */
+	if (i->started && f->slot_confirmed <= wp_lsn_max(c->confirmed_lsn, c->highest_flush))
+		return false;
+	const char *how = believed ? how_it_is_known(f) : NULL;
+	if (how != NULL) {
+		(void)snprintf(who, sizeof(who), "relay %s", f->checkpoint_owner);
+		const struct gap g = {
+			.how = how,
+			.who = who,
+			.when = f->checkpoint_confirmed_at,
+			.confirmed = f->checkpoint_confirmed,
+			.slot = f->slot_confirmed,
+			.is_written = true,
+		};
+		say(c, &g, error);
+		return true;
+	}
+	if (was_moved_by_foreign_client(i, f))
+		say_moved_by_foreign_client(i, c, f, error);
+	return was_moved_by_foreign_client(i, f);
 }
 
 /* -- what is only told -------------------------------------------------------------- */
@@ -194,6 +333,29 @@ bool wp_slot_identity_may_resume(const struct wp_slot_identity *i, const struct 
 	       f->slot_confirmed <= wp_lsn_max(c->highest_flush, c->confirmed_lsn);
 }
 
+/* No row tells whether it was a relay. */
+static bool tells_distance_to_us(const struct wp_slot_identity *i, const struct wp_slot_claim *c,
+				 const struct wp_source_facts *f, struct wp_error *error)
+{
+	wp_lsn ours = wp_lsn_max(c->confirmed_lsn, c->highest_flush);
+	char slot[WP_LSN_TEXT_SIZE];
+	char confirmed[WP_LSN_TEXT_SIZE];
+
+	if (!i->started || f->slot_confirmed <= ours)
+		return false;
+	(void)wp_error_set(
+		error, WP_OK,
+		"slot %s is at %s, %" PRIu64
+		" bytes beyond %s, which this process confirmed last; %s. Another process had "
+		"the slot, and without the record of walpost.slot_checkpoint it is not known "
+		"whether that was a relay: a moved slot would look the same",
+		c->slot, wp_lsn_text(f->slot_confirmed, slot), f->slot_confirmed - ours,
+		wp_lsn_text(ours, confirmed),
+		f->checkpoint_unsure ? "its row cannot be read just now"
+				     : "there is no row that it could be told by");
+	return true;
+}
+
 bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 				     const struct wp_slot_claim *c, const struct wp_source_facts *f,
 				     struct wp_error *error)
@@ -201,7 +363,9 @@ bool wp_slot_identity_tells_distance(const struct wp_slot_identity *i,
 	char slot[WP_LSN_TEXT_SIZE];
 	char confirmed[WP_LSN_TEXT_SIZE];
 
-	if (i->started || !is_believed(c, f) || f->slot_confirmed <= f->checkpoint_confirmed)
+	if (f->checkpoint_unsure || !is_believed(c, f))
+		return tells_distance_to_us(i, c, f, error);
+	if (is_ours(i, c, f) || f->slot_confirmed <= f->checkpoint_confirmed)
 		return false;
 	(void)wp_error_set(
 		error, WP_OK,

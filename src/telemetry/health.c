@@ -143,6 +143,28 @@ static bool cannot_read_parked(const struct wp_telemetry *v, struct wp_verdict *
 	return true;
 }
 
+static bool is_foreign(const struct wp_telemetry *v, struct wp_verdict *ret)
+{
+	if (!v->relay.foreign)
+		return false;
+	say(ret, "slot %s is held by a client that is no walpost relay: %s; nobody delivers events",
+	    v->slot, v->relay.holder);
+	return true;
+}
+
+static bool is_withheld(const struct wp_telemetry *v, struct wp_verdict *ret)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+
+	if (r->withheld[0] == '\0' || !is_set(r->stalled_ms))
+		return false;
+	say(ret,
+	    "the server has sent no event for %" PRId64 " s: it waits for the standbys of "
+	    "synchronized_standby_slots (%s); start them, or change the setting",
+	    seconds_since(v, r->stalled_ms), r->withheld);
+	return true;
+}
+
 /* Reports that come are progress, however old the oldest event is. */
 static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
@@ -211,10 +233,10 @@ static void remark(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
 	const struct wp_relay_snapshot *r = &v->relay;
 
-	if (r->state == WP_STANDBY)
+	if (r->state == WP_STANDBY && !r->foreign)
 		say(ret, "standby: another process streams from slot %s%s%s", v->slot,
 		    r->holder[0] != '\0' ? ": " : "", r->holder);
-	else if (!reads(r))
+	else if (!reads(r) && r->state != WP_STANDBY)
 		say(ret, "%s", wp_state_name(r->state));
 	if (r->sink_reached && !r->sink_reachable)
 		say(ret, "Kafka was not reachable at the last attempt");
@@ -243,11 +265,13 @@ void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
 	bool unread = !gone && cannot_read_parked(v, ret);
 	bool stalled = !gone && is_stalled(v, ret);
 	bool deaf = !gone && is_deaf(v, ret);
+	bool foreign = !gone && is_foreign(v, ret);
+	bool withheld = !gone && is_withheld(v, ret);
 	bool suspect = is_suspect(v, ret);
 	bool lost = is_to_be_lost(v, ret);
 
 	ret->ready = ret->live && !gone && !away && !unreached && !without_topic && !unread &&
-		     !stalled && !deaf && !suspect && !lost;
+		     !stalled && !deaf && !foreign && !withheld && !suspect && !lost;
 	if (!gone && !away && !unread && !stalled && v->relay.parking.trouble[0] != '\0')
 		say(ret, "parked events cannot be read or written: %s", v->relay.parking.trouble);
 	if (!gone && !away)

@@ -83,6 +83,11 @@ static void put_header(struct wp_writer *w, const struct wp_telemetry *v,
 	if (v->relay.state != WP_STANDBY)
 		return;
 	wp_writer_put(w, "<p id=\"holder\">Standing by: ");
+	if (v->relay.foreign) {
+		wp_page_put_text(w, v->relay.holder);
+		wp_writer_put(w, " holds the slot and is no walpost relay: nobody delivers.</p>\n");
+		return;
+	}
 	if (v->relay.holder[0] != '\0') {
 		wp_writer_put(w, "relay ");
 		wp_page_put_text(w, v->relay.holder);

@@ -17,6 +17,7 @@ import psycopg
 from chaos import events
 from chaos.world import DATABASE, ROLE, WAL_SENDER_TIMEOUT_SECONDS, Broken, now_ms
 from lib import process
+from lib.relay import run_command
 from lib.waiting import TooLate, wait_until
 
 # A free slot is looked for every half to one and a half seconds (src/relay), and the server needs a moment to notice
@@ -223,6 +224,84 @@ class TakeOver(Fault):
             world.timeline.producer_ended(now_ms())
             world.pass_time(1.5)
             world.kill_relay(old)
+
+
+class TakeSlot(Fault):
+    """A client that is no relay has the slot while the relay is stopped. All events are confirmed before, and none is
+    committed meanwhile; but where the client moves the slot the relay cannot know that, and must say so. Then it is
+    told to go on. Where the client only reads, the relay goes on by itself."""
+
+    name = "another client takes the slot"
+    group = "relay"
+    share = 0.8
+    hold = (0, 0)
+    overlaps = False
+
+    def draw(self, rng):
+        self.moves = rng.random() < 0.6
+        self._seconds = rng.uniform(0.1, 2.5)
+
+    def inject(self, world):
+        world.wait_recovered()
+        try:
+            with world.postgres.connect(DATABASE, options="-c lock_timeout=3s") as connection:
+                connection.execute("BEGIN; LOCK TABLE ledger IN EXCLUSIVE MODE")
+                self._take(world, connection)
+        except psycopg.Error as error:  # a prepared transaction holds the table
+            world.note(f"nobody could take the slot: {error}")
+
+    def _take(self, world, connection):
+        relay = world.relay
+        asked = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
+        (end,) = connection.execute(asked).fetchone()
+        world.wait(lambda: (world.slot() or (0,))[0] >= end, 60, "all events are confirmed")
+        pid, mark = relay.pid, relay.stderr_file.stat().st_size
+        process.pause(pid)
+        world.timeline.producer_ended(now_ms())
+        world.counts[self.name] += 1
+        world.try_query("SELECT pg_terminate_backend(%s)", (world.walsender(),))
+        world.wait(lambda: world.walsender() is None, 30, "the slot is free")
+        if self.moves:
+            world.expect_down(relay)
+            self._move(world)
+        else:
+            self._read(world, pid)
+        connection.execute("COMMIT")
+        process.resume(pid)
+        world.timeline.producer_ended(now_ms())
+        if self.moves:
+            self._check_told(world, relay, mark)
+        world.wait_recovered()
+        if not self.moves and b"slot_moved" in relay.log_since(mark):
+            raise Broken(f"an alarm that was false\n{relay.log_tail()}")
+
+    @staticmethod
+    def _move(world):
+        """Behind what is no event."""
+        world.try_query("SELECT pg_logical_emit_message(true, 'nobody', '')")
+        if world.try_query("SELECT pg_replication_slot_advance('chaos', pg_current_wal_flush_lsn())") is None:
+            raise Broken("the slot cannot be moved")
+
+    def _read(self, world, pid):
+        conninfo = world.postgres.conninfo(DATABASE, replication="database")
+        stream = psycopg.pq.PGconn.connect(conninfo.encode())
+        started = stream.exec_(b"START_REPLICATION SLOT chaos LOGICAL 0/0 "
+                               b"(proto_version '1', publication_names 'chaos')")
+        if started.status != psycopg.pq.ExecStatus.COPY_BOTH:
+            raise Broken(f"the slot cannot be read: {started.error_message}")
+        process.resume(pid)
+        world.pass_time(self._seconds)
+        stream.finish()
+
+    @staticmethod
+    def _check_told(world, relay, mark):
+        code = relay.wait_exit(60)
+        if code != 3 or b"event=slot_moved" not in relay.log_since(mark):
+            raise Broken(f"a slot that was moved was not told: exit code {code}\n{relay.log_tail()}")
+        accepted = run_command("slot", "accept", "-c", relay.config_file)
+        if accepted.returncode != 0:
+            raise Broken(f"the slot was not accepted: {accepted.stderr}")
+        world.start_relay()
 
 
 class StepClock(Fault):
@@ -880,7 +959,7 @@ class LowerOwnLimit(Poison):
 
 
 ALL = (
-    KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, StepClock, AlterOutbox,
+    KillRelay, StopRelay, StartTogether, FreezeRelay, FreezeRelayLong, TakeOver, TakeSlot, StepClock, AlterOutbox,
     TerminateWalsender, FreezeWalsender, KillWalsender, RestartPostgres, CrashPostgres, FillDisk, HalfOpen, SlowNetwork,
     CutOffKafka, LateAnswers, KillBroker, RestartBroker, FreezeBroker, MoveLeaders, LoseTwoBrokers, ReloadRelay,
     ForgetTopic, LowerLimit, LockParked, RevokeParked, TerminateParking, LowerOwnLimit,

@@ -291,6 +291,10 @@ class World:
         self.timeline.producer_ended(now_ms())
         self.audit()
 
+    def expect_down(self, relay):
+        """Until it is started again it may end."""
+        self._expected_down.add(relay)
+
     def supervise(self):
         """A relay that ended though nobody asked it to is started again, as its service would, and told about."""
         for relay in self.relays:

@@ -258,7 +258,9 @@ def test_a_slot_that_a_failover_loses_where_another_is_kept(ready):
 def test_standbys_that_the_slot_waits_for_and_are_not_there(ready, server):
     ready.sql("SELECT pg_create_physical_replication_slot('gone')")
     server.set_conf(synchronized_standby_slots="gone")
-    _cured(ready, _warned(ready, "standby_slots", "no standby is reading: gone"))
+    idle = ready.check()["standby_slots"]
+    assert idle["level"] == "fail" and "no standby is reading: gone" in idle["what"]
+    _cured(ready, idle)
     server.set_conf(synchronized_standby_slots="gone")
     ready.sql("SELECT pg_drop_replication_slot('gone')")
     finding = ready.check()["standby_slots"]

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from lib.asked import get
 from lib.failover import Standby, return_as_standby
 from lib.relay import binary, clean_environment, run_command
 from lib.waiting import holds_for, wait_until
@@ -76,6 +77,34 @@ def test_while_a_standby_that_counts_is_away_the_relay_waits(pair):
     standby.start()
     wait_until(lambda: len(stage.read()) == 20, 30, "the rest comes", relay.log_tail)
     stage.wait_all_confirmed(relay=relay)
+    relay.stop()
+
+
+def _status(relay):
+    done = run_command("status", "--json", "-c", relay.config_file)
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("named, fault", [("standby1", "is not in use"), ("nowhere", "does not exist")])
+def test_what_the_server_withholds_is_told(pair, own_postgres, named, fault):
+    stage, standby, relay = pair
+    relay.stop()
+    relay = stage.relay({"http.listen": "127.0.0.1:0"})
+    assert _status(relay)[1]["state"] == "streams"
+    standby.stop()
+    own_postgres.set_conf(synchronized_standby_slots=named)
+    stage.insert("a")
+    relay.wait_until(lambda: _status(relay)[1]["state"] == "stalled", 60, "the slot is stalled")
+    code, shown = _status(relay)
+    for said in (shown["means"], get(relay, "/readyz")[1]):
+        assert "synchronized_standby_slots" in said and f"slot {named} {fault}" in said
+    assert code == 1 and get(relay, "/readyz")[0] == 503
+    checked = run_command("check", "-c", relay.config_file)
+    assert checked.returncode == 1 and "standby_slots" in checked.stdout and named in checked.stdout
+    own_postgres.set_conf(synchronized_standby_slots="")
+    stage.wait_all_confirmed(40, relay)
+    relay.wait_until(lambda: _status(relay)[1]["state"] == "streams", 40, "it streams again")
+    relay.wait_until(lambda: get(relay, "/readyz")[0] == 200, 20, "it is ready again")
     relay.stop()
 
 

@@ -66,12 +66,27 @@ static void write_checkpoint(struct fake_source *s, wp_lsn confirmed, bool stopp
 {
 	struct server *server = &s->world->server;
 
+	server->checkpoint_version++;
 	server->checkpoint_confirmed = confirmed;
 	server->checkpoint_stopped = stopped;
 	snprintf(server->checkpoint_topics, sizeof(server->checkpoint_topics), "%s", s->topics);
 	server->checkpoint_decoded = server->decoded;
 	server->checkpoint_life = server->life;
 	server->checkpoint_timeline = server->timelines.current;
+}
+
+/* Another has written the row since we looked at it. */
+static bool is_anothers(const struct fake_source *s)
+{
+	const struct server *server = &s->world->server;
+
+	return strcmp(server->checkpoint_owner, s->owner) != 0 &&
+	       server->checkpoint_version != s->version;
+}
+
+static bool is_taken(const struct server *s)
+{
+	return s->holder != -1 || s->thief_until_ms != 0;
 }
 
 /* The row says that we take the slot, unless somebody has it; who gets it is known later. */
@@ -81,11 +96,12 @@ static void take_checkpoint(struct fake_source *s)
 	bool says_so = strcmp(server->checkpoint_owner, s->owner) == 0 &&
 		       !server->checkpoint_stopped && server->checkpoint_life == server->life;
 
-	if (server->state != SERVER_UP || server->holder != -1 || says_so)
+	if (server->state != SERVER_UP || is_taken(server) || says_so || is_anothers(s))
 		return;
+	if (strcmp(server->checkpoint_owner, s->owner) != 0)
+		server->checkpoint_at = s->view.facts.slot_confirmed;
 	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
-	server->checkpoint_at = server->confirmed;
-	write_checkpoint(s, server->confirmed, false);
+	write_checkpoint(s, s->view.facts.slot_confirmed, false);
 }
 
 static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfer,
@@ -98,6 +114,7 @@ static void op_start(struct wp_source *base, wp_lsn at, enum wp_transfer transfe
 	s->start_at = at;
 	s->told = 0;
 	s->view.unclaimed = true;
+	s->view.claimed = 0;
 	if (checkpoint == WP_CHECKPOINT_WRITE)
 		take_checkpoint(s);
 	s->ready_ms = s->world->now_ms + 1 + (int64_t)any(s->world, 10);
@@ -199,9 +216,8 @@ static void op_close(struct wp_source *base)
 	struct fake_source *s = self(base);
 
 	deliver_status(s);
-	if (s->view.state == WP_SOURCE_STREAMING && s->view.unclaimed && s->told != 0)
-		s->world->server.left_unclaimed_ms = s->world->now_ms;
 	drop_link(s);
+	s->writes = false;
 	s->view.health = (struct wp_health){ 0 };
 	s->view.state = WP_SOURCE_CLOSED;
 }
@@ -240,12 +256,30 @@ static void op_write_down(struct wp_source *base, wp_lsn confirmed, const char *
 
 	assert(s->view.state == WP_SOURCE_STREAMING);
 	snprintf(s->topics, sizeof(s->topics), "%s", topics);
-	if (s->world->server.state != SERVER_UP || !link_holds_slot(s->world, s->link))
+	s->writes = true;
+	s->writes_confirmed = confirmed;
+	s->writes_ms = s->world->now_ms + 10;
+}
+
+static void finish_write_down(struct fake_source *s)
+{
+	struct server *server = &s->world->server;
+	bool was_anothers = is_anothers(s);
+	wp_lsn taken_at = server->checkpoint_at;
+
+	s->writes = false;
+	if (server->state != SERVER_UP || !link_holds_slot(s->world, s->link))
 		return;
-	snprintf(s->world->server.checkpoint_owner, sizeof(s->world->server.checkpoint_owner), "%s",
-		 s->owner);
-	write_checkpoint(s, confirmed, false);
+	if (strcmp(server->checkpoint_owner, s->owner) != 0)
+		server->checkpoint_at = server->confirmed;
+	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
+	write_checkpoint(s, s->writes_confirmed, false);
+	if (s->view.unclaimed) {
+		s->view.claimed = server->confirmed > taken_at ? server->confirmed : 0;
+		s->view.claimed_from_other = was_anothers;
+	}
 	s->view.unclaimed = false;
+	s->world->wake[s->relay] = true;
 }
 
 static void op_trouble(struct wp_source *base, const char *what, int64_t for_ms)
@@ -299,7 +333,8 @@ static void read_facts(struct fake_source *s)
 		.timelines = server->timelines,
 		.server_lsn = server->wal,
 		.slot_confirmed = server->confirmed,
-		.slot_active = server->holder != -1,
+		.slot_active = is_taken(server),
+		.holder_is_walpost = server->thief_until_ms == 0 || server->thief_is_walpost,
 		.wal_sender_timeout_ms = server->wal_sender_timeout_ms,
 		.checkpoint_readable = true,
 		.checkpoint_taken_at = server->checkpoint_at,
@@ -313,9 +348,13 @@ static void read_facts(struct fake_source *s)
 						   : -1,
 		.slot_transactions = (int64_t)server->decoded,
 	};
+	if (f->slot_active)
+		snprintf(f->holder, sizeof(f->holder), "%s",
+			 f->holder_is_walpost ? "process 1 (walpost)" : "process 2 (thief)");
 	snprintf(f->checkpoint_owner, sizeof(f->checkpoint_owner), "%s", server->checkpoint_owner);
 	snprintf(f->checkpoint_topics, sizeof(f->checkpoint_topics), "%s",
 		 server->checkpoint_topics);
+	s->version = server->checkpoint_version;
 	if (f->slot_active)
 		s->told = 0;
 	s->view.state = WP_SOURCE_READY;
@@ -352,11 +391,11 @@ static void finish_start(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
 
-	if (server->holder != -1) {
+	if (is_taken(server)) {
 		fail(s, WP_REACT_STANDBY, "55006", "the slot is active");
 		return;
 	}
-	server_accept_move(s->world);
+	server_accept_move(s->world, s->owner, &s->view.facts);
 	s->told = server->confirmed;
 	s->view.health = (struct wp_health){ 0 };
 	server_start_stream(s->world, s->link, s->start_at);
@@ -368,13 +407,14 @@ static void finish_start(struct fake_source *s)
 static void end_stream(struct fake_source *s)
 {
 	struct server *server = &s->world->server;
-	bool is_taken = server->holder != -1 && server->holder != s->link;
+	bool by_another =
+		server->thief_until_ms != 0 || (server->holder != -1 && server->holder != s->link);
 	bool is_ours = strcmp(server->checkpoint_owner, s->owner) == 0;
 	bool by_us = s->view.unclaimed && server->confirmed > server->checkpoint_at &&
 		     server->confirmed <= s->told;
 
 	s->view.state = WP_SOURCE_FINISHED;
-	if (server->state != SERVER_UP || is_taken || !(is_ours || by_us))
+	if (server->state != SERVER_UP || by_another || !(is_ours || by_us))
 		return;
 	snprintf(server->checkpoint_owner, sizeof(server->checkpoint_owner), "%s", s->owner);
 	write_checkpoint(s, s->told, true);
@@ -450,6 +490,8 @@ void fake_source_tick(struct fake_source *s)
 
 	if (s->view.health.asking && w->now_ms >= s->watch_ms)
 		finish_watch(s);
+	if (s->writes && w->now_ms >= s->writes_ms)
+		finish_write_down(s);
 
 	if (s->view.probe == WP_PROBE_RUNNING && w->now_ms >= s->probe_ms) {
 		s->view.probe = w->server.state == SERVER_UP	     ? WP_PROBE_ALIVE

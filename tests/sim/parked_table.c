@@ -307,6 +307,8 @@ static void change(struct world *w, const struct stored_change *c)
 		trace(w, "event %u is deleted from the table", c->event);
 		break;
 	case WP_PARKED_FAILED:
+		if (row.attempts + 1 != c->row.attempts)
+			return;
 		memcpy(row.code, c->row.code, sizeof(row.code));
 		memcpy(row.reason, c->row.reason, sizeof(row.reason));
 		row.attempts = c->row.attempts;

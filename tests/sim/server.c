@@ -421,6 +421,7 @@ void server_crash(struct world *w, int64_t down_ms)
 	s->up_at_ms = w->now_ms + down_ms;
 	s->confirmed = s->persisted;
 	s->moved_from = 0; /* it was not on disk yet */
+	s->thief_until_ms = 0;
 	s->decoded = 0;
 	s->life++;
 	/* Of a failover slot a standby takes over. */
@@ -437,14 +438,77 @@ void server_move_slot(struct world *w)
 	bool told = s->checkpoint_stopped ||
 		    (s->checkpoint_life == s->life && s->checkpoint_decoded > 0);
 
-	if (s->state != SERVER_UP || s->holder != -1 || s->moved_from != 0 || !told ||
-	    s->wal <= s->confirmed || s->wal <= s->checkpoint_confirmed)
+	if (s->state != SERVER_UP || s->holder != -1 || s->thief_until_ms != 0 ||
+	    s->moved_from != 0 || !told || s->wal <= s->confirmed ||
+	    s->wal <= s->checkpoint_confirmed)
 		return;
 	trace(w, "the slot is made anew");
 	s->moved_from = s->confirmed;
+	s->stolen = false;
 	s->moved_decoded = s->decoded;
 	s->confirmed = s->wal;
 	s->decoded = 0;
+}
+
+void server_steal_slot(struct world *w, int64_t for_ms, bool is_walpost)
+{
+	struct server *s = &w->server;
+
+	if (s->state != SERVER_UP || s->holder != -1 || s->thief_until_ms != 0 ||
+	    s->moved_from != 0 || s->checkpoint_owner[0] == '\0')
+		return;
+	trace(w, "%s takes the slot", is_walpost ? "an older relay" : "a thief");
+	s->thief_until_ms = w->now_ms + for_ms;
+	s->thief_is_walpost = is_walpost;
+}
+
+static void thief_tick(struct world *w)
+{
+	struct server *s = &w->server;
+
+	if (s->thief_until_ms == 0 || w->now_ms < s->thief_until_ms)
+		return;
+	s->thief_until_ms = 0;
+	if (s->state != SERVER_UP || s->wal <= s->confirmed)
+		return;
+	trace(w, "the thief lets go of the slot at %llX, had it at %llX",
+	      (unsigned long long)s->wal, (unsigned long long)s->confirmed);
+	s->moved_from = s->confirmed;
+	s->stolen = true;
+	s->told_by[0] = '\0';
+	s->moved_decoded = s->decoded;
+	s->confirmed = s->stolen_to = s->wal;
+	s->decoded++;
+}
+
+/* People have dealt with what was stolen: it is not to be delivered any more. */
+static void write_off(struct world *w)
+{
+	struct server *s = &w->server;
+
+	for (size_t i = 0; i < s->transaction_count; i++) {
+		const struct transaction *tx = &s->transactions[i];
+		if (tx->end_lsn <= s->moved_from || tx->end_lsn > s->stolen_to)
+			continue;
+		for (uint32_t e = 0; e < tx->event_count; e++)
+			w->broker.kept[tx->first_event + e] = s->written_off[tx->first_event + e] =
+				true;
+	}
+	s->moved_from = 0;
+	s->written_off_ms = w->now_ms;
+}
+
+/* walpost backfill, or walpost slot accept: what is missing is not the relays' any more. */
+void server_accept_slot(struct world *w)
+{
+	struct server *s = &w->server;
+
+	write_off(w);
+	s->checkpoint_version++;
+	s->checkpoint_confirmed = s->checkpoint_at = s->confirmed;
+	s->checkpoint_stopped = false;
+	s->checkpoint_decoded = s->decoded;
+	s->checkpoint_life = s->life;
 }
 
 void server_unmove_slot(struct world *w)
@@ -454,7 +518,8 @@ void server_unmove_slot(struct world *w)
 	if (s->moved_from == 0)
 		return;
 	s->confirmed = s->moved_from;
-	s->decoded = s->moved_decoded;
+	if (!s->stolen)
+		s->decoded = s->moved_decoded;
 	s->moved_from = 0;
 	s->unmoved_ms = w->now_ms;
 }
@@ -472,28 +537,47 @@ static bool is_delivered(const struct world *w, wp_lsn from, wp_lsn to)
 	return true;
 }
 
-/* To where all is delivered anyway: the relay knows, and may go on. */
-void server_accept_move(struct world *w)
+/*
+ * Whom the row names knows that no relay moved the slot: it may begin only if that happened after it
+ * had looked, and then says so soon. Another cannot know, but tells how far the slot is beyond what
+ * it knows.
+ */
+static void accept_theft(struct world *w, const char *owner, const struct wp_source_facts *seen)
 {
 	struct server *s = &w->server;
 
+	bool is_lost = !is_delivered(w, s->moved_from, s->confirmed);
+
+	if (seen->slot_confirmed < s->confirmed)
+		snprintf(s->unnoticed_by, sizeof(s->unnoticed_by), "%s", owner);
+	else if (is_lost && strcmp(seen->checkpoint_owner, owner) == 0 &&
+		 strcmp(s->told_by, owner) != 0)
+		violate(w, "went on from a slot that was stolen", "at %llX",
+			(unsigned long long)s->confirmed);
+	else if (is_lost && s->told_by[0] == '\0')
+		violate(w, "went on from a slot that was stolen without a word", "at %llX",
+			(unsigned long long)s->confirmed);
+	write_off(w);
+}
+
+/* To where all is delivered anyway: the relay knows, and may go on. */
+void server_accept_move(struct world *w, const char *owner, const struct wp_source_facts *seen)
+{
+	struct server *s = &w->server;
+
+	if (strcmp(s->unnoticed_by, owner) != 0)
+		s->unnoticed_by[0] = '\0'; /* nothing tells this one */
 	if (s->moved_from == 0)
 		return;
+	if (s->stolen) {
+		accept_theft(w, owner, seen);
+		return;
+	}
 	if (!is_delivered(w, s->moved_from, s->confirmed))
 		violate(w, "went on from a slot that was moved behind its back", "at %llX",
 			(unsigned long long)s->confirmed);
 	s->decoded = s->moved_decoded;
 	s->moved_from = 0;
-}
-
-void server_accept_slot(struct world *w)
-{
-	struct server *s = &w->server;
-
-	s->checkpoint_confirmed = s->checkpoint_at = s->confirmed;
-	s->checkpoint_stopped = false;
-	s->checkpoint_decoded = s->decoded;
-	s->checkpoint_life = s->life;
 }
 
 void server_break_publication(struct world *w)
@@ -549,12 +633,13 @@ void server_tick(struct world *w)
 		trace(w, "drain %u gives up", (unsigned)s->drain);
 		s->drain = 0;
 	}
+	thief_tick(w);
 	if (chance(w, 2) && s->moved_from == 0)
 		s->persisted = s->confirmed;
 	for (int i = 0; i < LINKS_MAX; i++) {
 		if (s->links[i].used && s->links[i].streaming)
 			walsender_tick(w, i);
 	}
-	if (s->state == SERVER_STOPPING && s->holder == -1)
+	if (s->state == SERVER_STOPPING && s->holder == -1 && s->thief_until_ms == 0)
 		server_end_stop(w);
 }

@@ -43,6 +43,7 @@ static const char *const FAULT_NAMES[WP_FAULT_COUNT] = {
 	[WP_FAULT_LETTER_SETTLES] = "letter_settles",
 	[WP_FAULT_CONFIRM_WHEN_BROKEN] = "confirm_when_broken",
 	[WP_FAULT_TRUST_SLOT] = "trust_slot",
+	[WP_FAULT_TRUST_HOLDER] = "trust_holder",
 	[WP_FAULT_PARKED_SETTLES] = "parked_settles",
 	[WP_FAULT_PARKED_HASTY_DELETE] = "parked_hasty_delete",
 	[WP_FAULT_PARKED_LOAD_FIRST] = "parked_load_first",
@@ -71,12 +72,12 @@ enum {
 	SERVER_STOP_MAX_MS = 20 * 1000,
 	HEAL_MAX_MS = 180 * 1000,
 	PARKED_MAX_MS = 1800 * 1000, /* likewise, when thousands go one by one */
-	TAIL_MAX_MS = 500,
-	UNCLAIMED_MAX_MS = 30 * 1000,
+	STALE_MAX_MS = 10 * 1000,    /* what a relay knows that was frozen */
 	NOTICE_MAX_MS = 5 * 1000,
 	MISCHIEF_EVERY = 5, /* seeds; likewise: */
 	RELOAD_EVERY = 8,   /* of seeds the last */
 	DRAIN_EVERY = 7,
+	THEFT_EVERY = 3,
 	TASKS = 3,
 	PARKED_IN_FLIGHT = 256, /* of a round */
 	TEND_EVERY_MS = 1000,
@@ -98,6 +99,7 @@ struct process {
 	int64_t suspended_ms;  /* so far */
 	int64_t frozen_ms;     /* when it began */
 	int64_t stop_asked_ms; /* -1 */
+	bool accepts;	       /* the slot as it stands: people will, once it has ended */
 	uint64_t rewinds_before;
 	bool more;
 	unsigned generation;
@@ -119,8 +121,10 @@ struct sim {
 	unsigned kinds;	    /* of trouble that this run knows, a bit each */
 	uint64_t reloads;   /* likewise: relays get new tasks */
 	uint64_t drains;    /* likewise: people drain */
+	uint64_t thefts;    /* likewise: others take the slot */
 	uint64_t mischief;  /* randomness of its own; 0: nobody meddles in this run */
-	int64_t noticed_ms; /* since when a relay streams and could see a broken publication */
+	int64_t noticed_ms; /* since when a relay streams and could see a broken publication, */
+	int64_t theft_noticed_ms; /* or that its slot was moved as it started */
 };
 
 /* -- processes ------------------------------------------------------------ */
@@ -229,12 +233,26 @@ static bool was_full(struct sim *sim, const struct wp_note *n)
 	return true;
 }
 
+static bool is_within(const struct world *w, int64_t at_ms, int64_t max_ms)
+{
+	return at_ms > 0 && w->now_ms - at_ms < max_ms;
+}
+
+static void hear_of_distance(struct world *w, const char *owner)
+{
+	snprintf(w->server.told_by, sizeof(w->server.told_by), "%s", owner);
+	if (strcmp(w->server.unnoticed_by, owner) == 0)
+		w->server.unnoticed_by[0] = '\0';
+}
+
 /* A stop that nobody asked for must name its cause. */
 static void check_note(struct sim *sim, struct process *p, const struct wp_note *n)
 {
 	struct world *w = &sim->world;
 
 	trace(w, "%s: %s %s", p->owner, n->event, n->error.text);
+	if (strcmp(n->event, "slot_beyond_checkpoint") == 0)
+		hear_of_distance(w, p->owner);
 	if (n->level != WP_NOTE_ERROR)
 		return;
 	if (was_full(sim, n))
@@ -248,15 +266,19 @@ static void check_note(struct sim *sim, struct process *p, const struct wp_note 
 		if (!names_the_poison(sim, n))
 			violate(w, "an innocent event was named", "%.200s", n->error.text);
 		heal_poison(w);
+	} else if (strcmp(n->event, "slot_moved") == 0 &&
+		   strcmp(w->server.unnoticed_by, p->owner) == 0) {
+		w->server.unnoticed_by[0] = '\0'; /* the rest was dealt with as it began */
 	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.moved_from != 0) {
-		server_unmove_slot(w);
-	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.unmoved_ms > 0 &&
-		   w->now_ms - w->server.unmoved_ms < TAIL_MAX_MS) {
+		if (!w->server.stolen)
+			server_unmove_slot(w);
+		p->accepts = w->server.stolen;
+	} else if (strcmp(n->event, "slot_moved") == 0 &&
+		   is_within(w, w->server.unmoved_ms, STALE_MAX_MS)) {
 		return; /* it saw that before it asked Kafka for the tail */
-	} else if (strcmp(n->event, "slot_moved") == 0 && w->server.left_unclaimed_ms > 0 &&
-		   w->now_ms - w->server.left_unclaimed_ms < UNCLAIMED_MAX_MS) {
-		server_accept_slot(
-			w); /* it had it last as far as is written: walpost slot accept */
+	} else if (strcmp(n->event, "slot_moved") == 0 &&
+		   is_within(w, w->server.written_off_ms, STALE_MAX_MS)) {
+		p->accepts = true; /* or the last word of another that said so came after that */
 	} else if (strcmp(n->event, "stream_refused") == 0 && w->server.broken) {
 		w->server.broken = false;
 	} else if (strcmp(n->event, "events_would_be_lost") == 0 && w->server.broken) {
@@ -300,6 +322,9 @@ static void process_over(struct sim *sim, int i)
 	trace(w, "%s exits with %d", p->owner, code);
 	if (p->stop_asked_ms < 0 && code == 0)
 		check_drained(sim, p);
+	if (p->accepts)
+		server_accept_slot(w);
+	p->accepts = false;
 	process_end(sim, i, 200 + (int64_t)any(w, 2000));
 }
 
@@ -559,6 +584,18 @@ static void meddle(struct sim *sim)
 		server_move_slot(&sim->world);
 }
 
+/* For a moment or for some seconds. Draws from its own numbers too. */
+static void steal(struct sim *sim)
+{
+	uint64_t number = sim->thefts != 0 ? wp_random_next(&sim->thefts) : 1;
+
+	if (number % 200 != 0)
+		return;
+	bool is_short = number >> 16 & 1;
+	int64_t for_ms = is_short ? TICK_MS : 100 + (int64_t)((number >> 32) % 4000);
+	server_steal_slot(&sim->world, for_ms, number % 3 == 0);
+}
+
 /* What is relayed stays the same, but the relay must begin anew for it. Draws from its own too. */
 static void reload(struct sim *sim)
 {
@@ -623,6 +660,8 @@ static void check_partition(struct sim *sim, size_t p)
 			continue;
 		}
 		sim->seen[event] = true;
+		if (sim->world.server.written_off[event])
+			continue; /* a crash may bring it back, later than others */
 		if (sim->world.park != NULL) {
 			check_aggregate(sim, event);
 			continue;
@@ -634,7 +673,7 @@ static void check_partition(struct sim *sim, size_t p)
 	}
 }
 
-/* Only a relay that streams undisturbed can see it. */
+/* Only a relay that streams undisturbed can see either. */
 static void check_noticed(struct sim *sim)
 {
 	const struct server *s = &sim->world.server;
@@ -647,6 +686,11 @@ static void check_noticed(struct sim *sim)
 		       (p->alive && !drains && !sim->world.frozen[i] && p->source.link >= 0 &&
 			p->source.link == s->holder && !s->links[s->holder].cut);
 	}
+	if (s->unnoticed_by[0] == '\0' || !seen || s->state != SERVER_UP)
+		sim->theft_noticed_ms = sim->world.now_ms;
+	else if (sim->world.now_ms - sim->theft_noticed_ms > NOTICE_MAX_MS)
+		violate(&sim->world, "a slot that was moved at the start was not noticed",
+			"for %d ms", NOTICE_MAX_MS);
 	if (!s->broken || !seen || s->state != SERVER_UP)
 		sim->noticed_ms = sim->world.now_ms;
 	else if (sim->world.now_ms - sim->noticed_ms > NOTICE_MAX_MS)
@@ -822,6 +866,8 @@ static void run(struct sim *sim, uint64_t seed, bool parks, bool cleans, bool tr
 	broker_init(w);
 	if (seed % MISCHIEF_EVERY == 0)
 		sim->mischief = seed * 0xD1342543DE82EF95u + 1;
+	if (seed % THEFT_EVERY == 0)
+		sim->thefts = seed * 0xD1342543DE82EF95u + 5;
 	if (seed % RELOAD_EVERY == RELOAD_EVERY - 1)
 		sim->reloads = seed * 0xD1342543DE82EF95u + 1;
 	if (seed % DRAIN_EVERY == 0)
@@ -845,6 +891,7 @@ static void run(struct sim *sim, uint64_t seed, bool parks, bool cleans, bool tr
 		if (parks)
 			park_people(w);
 		meddle(sim);
+		steal(sim);
 		reload(sim);
 		drain(sim);
 		if (faults == 0 && chance(w, 1))
@@ -854,7 +901,7 @@ static void run(struct sim *sim, uint64_t seed, bool parks, bool cleans, bool tr
 		bool may_slip = sim->reloads != 0 && sim->processes[1].exists;
 		/* In a reload the reports of a round that is in flight find nobody. */
 		bool is_calm = !parks || (w->park->is_calm && sim->reloads == 0);
-		if (faults == 0 && is_calm && sim->mischief == 0 && !may_slip &&
+		if (faults == 0 && is_calm && sim->mischief == 0 && sim->thefts == 0 && !may_slip &&
 		    sim->duplicates > 0)
 			violate(w, "sent twice without a fault", "%" PRIu64 " events",
 				sim->duplicates);

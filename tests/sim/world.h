@@ -94,10 +94,11 @@ struct server {
 	wp_lsn confirmed; /* of the slot */
 	wp_lsn persisted; /* what a crash leaves of it */
 	wp_lsn sent_most; /* by any walsender */
-	int holder;	  /* link, or -1 */
+	int holder;	  /* link, or -1; none while the thief has it */
 	uint64_t decoded; /* transactions, for the slot; a crash forgets them */
 	unsigned life;	  /* of the statistics */
 	char checkpoint_owner[WP_OWNER_SIZE];
+	unsigned checkpoint_version;
 	wp_lsn checkpoint_at;
 	char checkpoint_topics[64];
 	wp_lsn checkpoint_confirmed;
@@ -105,10 +106,19 @@ struct server {
 	uint64_t checkpoint_decoded;
 	unsigned checkpoint_life;
 	uint32_t checkpoint_timeline;
-	int64_t left_unclaimed_ms; /* when who streamed had had no time to write its name down */
 	/* A hand at the slot: where it stood before; 0: none. */
 	wp_lsn moved_from;
-	int64_t unmoved_ms; /* when a hand put it back last */
+	bool stolen; /* by the thief below; else the slot was made anew */
+	/* A client that is no relay, and has the slot until then; 0: none has. */
+	int64_t thief_until_ms;
+	bool thief_is_walpost; /* by its name: an older one, without rights to the row */
+	/* Whose start did not see it, and who has not said so since; "": none. */
+	char unnoticed_by[WP_OWNER_SIZE];
+	wp_lsn stolen_to;
+	bool written_off[EVENTS_MAX];
+	int64_t written_off_ms;	     /* when that was, last */
+	char told_by[WP_OWNER_SIZE]; /* the relay that said last: it is beyond what is known */
+	int64_t unmoved_ms;	     /* when a hand put it back last */
 	uint64_t moved_decoded;
 	/* A hand at the publication: what is committed now is not streamed. */
 	bool broken;
@@ -377,7 +387,10 @@ void server_stop(struct world *w);
 /* The slot ahead of what was confirmed, or anew: nobody told the relays. */
 void server_move_slot(struct world *w);
 void server_unmove_slot(struct world *w);
-void server_accept_move(struct world *w);
+/* The relay of that name starts, which saw that as it looked last. */
+void server_accept_move(struct world *w, const char *owner, const struct wp_source_facts *seen);
+/* A client that is no relay takes the slot for a while, and confirms all that is written then. */
+void server_steal_slot(struct world *w, int64_t for_ms, bool is_walpost);
 void server_accept_slot(struct world *w);
 void server_break_publication(struct world *w);
 int link_open(struct world *w, int relay);  /* -1: none free */
@@ -446,6 +459,10 @@ struct fake_source {
 	struct frame current;
 	int64_t probe_ms;
 	int64_t watch_ms;
+	unsigned version; /* of the slot checkpoint row, as it was read */
+	bool writes;	  /* it is being written */
+	int64_t writes_ms;
+	wp_lsn writes_confirmed;
 	uint32_t drain; /* that was told of last; 0: none */
 	wp_lsn told;	/* what the slot does not stand beyond by us; 0: we have not had it */
 	const struct wp_requirements *wanted;

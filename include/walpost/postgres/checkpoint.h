@@ -40,6 +40,7 @@
 struct wp_checkpoint_row {
 	const char *slot;
 	const char *owner;
+	const char *before; /* its version as the slot was looked at; "": there was no row */
 	uint64_t system_id;
 	uint32_t timeline;
 	uint16_t epoch;
@@ -57,13 +58,17 @@ enum wp_rc wp_checkpoint_read_sql(PGconn *pg, const char *slot, struct wp_buffer
 enum wp_rc wp_checkpoint_read(const PGresult *answer, struct wp_source_facts *facts,
 			      struct wp_error *error) WP_MUST_CHECK;
 /*
- * Writes the row, with where the slot stands as taken_at_lsn and confirmed_lsn; only while
- * nobody streams from the slot, and only when it says something else. Commits without
- * waiting for synchronous standbys: we may be one.
+ * Writes the row, with `at` as taken_at_lsn and confirmed_lsn, where the slot stood as it was judged; only while
+ * nobody streams from the slot, and only when it says something else. What a third relay wrote
+ * meanwhile stays. Commits without waiting for synchronous standbys: we may be one.
  */
-enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row,
+enum wp_rc wp_checkpoint_write_sql(PGconn *pg, const struct wp_checkpoint_row *row, wp_lsn at,
 				   struct wp_buffer *into, struct wp_error *error) WP_MUST_CHECK;
-/* The same while process `walsender` streams from the slot for us, with what was confirmed. */
+/*
+ * The same while process `walsender` streams from the slot for us, with what was confirmed, whoever the
+ * row names. One row, when it did: the slot's confirmed_flush_lsn, 0/0 where the row had said so much; and
+ * whether another had written the row since the slot was looked at.
+ */
 enum wp_rc wp_checkpoint_note_sql(PGconn *pg, const struct wp_checkpoint_row *row,
 				  const char *walsender, wp_lsn confirmed, struct wp_buffer *into,
 				  struct wp_error *error) WP_MUST_CHECK;

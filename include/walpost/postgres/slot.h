@@ -46,6 +46,36 @@ void wp_slot_waits_sql(struct wp_sql *sql, int waiter);
 	"AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name LIKE "                \
 	"'%slotsync worker') THEN 'not_copied' END FROM slot)"
 
+/*
+ * Who has the slot, in words, and whether that is a walpost by its application_name: walpost..., or
+ * that of this session, which is of the same configuration. NULL: that process has just ended.
+ * `pid_` is an expression for pg_replication_slots.active_pid. Any role sees application_name.
+ */
+#define WP_SLOT_HOLDER_SQL(pid_)                                                             \
+	"(SELECT 'process ' || a.pid || ' (' || coalesce(nullif(a.application_name, ''), "   \
+	"'without application_name') || ', user ' || coalesce(a.usename, 'unknown') || ')' " \
+	"FROM pg_catalog.pg_stat_activity a WHERE a.pid = " pid_ ")"
+#define WP_SLOT_HOLDER_IS_WALPOST_SQL(pid_)                                                      \
+	"(SELECT pg_catalog.starts_with(a.application_name, 'walpost') OR a.application_name = " \
+	"pg_catalog.current_setting('application_name') "                                        \
+	"FROM pg_catalog.pg_stat_activity a WHERE a.pid = " pid_ ")"
+
+/*
+ * The slots that synchronized_standby_slots names (PostgreSQL 17 or newer), with what is wrong with each,
+ * where something is; to be followed by WHERE, or nothing. The list as the server reads it: names in
+ * quotes or not. A slot that holds walsenders up is one that they would wait for, see
+ * StandbySlotsHaveCaughtup() in slot.c.
+ */
+#define WP_STANDBY_SLOT_FAULT_SQL                                                       \
+	"CASE WHEN s.slot_name IS NULL THEN ' does not exist'"                          \
+	" WHEN s.slot_type <> 'physical' THEN ' is not a physical slot'"                \
+	" WHEN to_jsonb(s)->>'invalidation_reason' IS NOT NULL THEN ' was invalidated'" \
+	" WHEN NOT s.active THEN ' is not in use' END"
+#define WP_STANDBY_SLOTS_FROM_SQL                                                                \
+	" FROM unnest(string_to_array(translate(lower("                                          \
+	"current_setting('synchronized_standby_slots', true)), E'\" \\t\\n\\r\\f', ''), ',')) n" \
+	" LEFT JOIN pg_replication_slots s ON s.slot_name = n"
+
 /* Lower-case letters, digits and underscores, 1 to 63: WP_CONFIG with the error. */
 enum wp_rc wp_slot_name_check(const char *slot, struct wp_error *error) WP_MUST_CHECK;
 

@@ -26,7 +26,8 @@ struct wp_watch_setup {
 	const struct wp_requirements *wanted;
 	PGconn *same_as; /* the stream's: the same server is asked, and its encoding quoted for */
 	void (*done)(void *arg);
-	void (*written)(void *arg); /* the slot checkpoint row now says what was asked for */
+	/* The slot checkpoint row now says what was asked for; what wp_checkpoint_note_sql gives. */
+	void (*written)(void *arg, const char *slot, bool was_anothers);
 	/* An answer, which may be taken: it is then left all zeroes. NULL: there is none. */
 	void (*partitions)(void *arg, struct wp_partitions *answer);
 	void *arg;

@@ -28,6 +28,7 @@ enum wp_fault {
 	WP_FAULT_LETTER_SETTLES,      /* a dead letter counts as confirmed when it is sent */
 	WP_FAULT_CONFIRM_WHEN_BROKEN, /* confirms on though the publication is broken */
 	WP_FAULT_TRUST_SLOT,	      /* starts from a slot that was moved behind its back */
+	WP_FAULT_TRUST_HOLDER,	      /* whoever held the slot while we waited counts as a relay */
 	WP_FAULT_PARKED_SETTLES,      /* a parked event counts as durable when it is put */
 	WP_FAULT_PARKED_HASTY_DELETE, /* a parked event is deleted when it is sent again */
 	WP_FAULT_PARKED_LOAD_FIRST,   /* the set is loaded before the generation is raised */

@@ -102,8 +102,10 @@ struct wp_parked_choice {
 
 enum wp_parked_change_kind {
 	WP_PARKED_DELETE, /* delivered, or given up */
-	WP_PARKED_FAILED, /* reason, code, attempts, alone, due_in_ms are its new ones */
-	WP_PARKED_ALONE,  /* it was in flight when Kafka refused some event: alone from now on */
+	/* reason, code, attempts, alone, due_in_ms are its new ones. Only when the row has one attempt
+	 * less: else another relay has tried it since, or a person asked for a retry. */
+	WP_PARKED_FAILED,
+	WP_PARKED_ALONE, /* it was in flight when Kafka refused some event: alone from now on */
 	WP_PARKED_HEARD, /* the retry that was asked for begins: attempts 0, due now, nothing asked */
 };
 

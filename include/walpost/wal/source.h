@@ -26,10 +26,12 @@
 #include "walpost/wal/timeline.h"
 
 #define WP_OWNER_SIZE 64
+#define WP_HOLDER_SIZE 128
 #define WP_CHECKPOINT_TOPICS_SIZE 4096
 #define WP_CHECKPOINT_TROUBLE_SIZE 1024
 #define WP_DRAINS_SIZE 128
 #define WP_ENCODING_SIZE 32
+#define WP_WITHHELD_SIZE 512
 
 enum wp_source_state {
 	WP_SOURCE_CLOSED,
@@ -50,12 +52,16 @@ struct wp_source_facts {
 	wp_lsn server_lsn;	       /* flushed WAL at the time of asking */
 	wp_lsn slot_confirmed;	       /* confirmed_flush_lsn */
 	bool slot_active;	       /* active, by a process that is not our own old walsender */
+	char holder[WP_HOLDER_SIZE];   /* that process, in words; "": it has just ended */
+	bool holder_is_walpost;	       /* as far as its application_name tells */
+	bool holder_wrote;	       /* the slot checkpoint row was written since it came */
 	int64_t wal_sender_timeout_ms; /* 0: none */
 	/* The slot checkpoint row: who took the slot over last, and how far that one has come. */
 	bool checkpoint_readable; /* the table is there and may be read */
 	bool checkpoint_unsure; /* it may, but not now: locked, perhaps. What it says is not known */
 	bool checkpoint_writable; /* and has all columns and may be written: it can be believed */
 	char checkpoint_owner[WP_OWNER_SIZE]; /* "" when there is no row */
+	char checkpoint_version[16];	      /* another each time that the row is written */
 	wp_lsn checkpoint_taken_at;	      /* where the slot stood as that owner took it over */
 	uint64_t checkpoint_system_id;
 	uint32_t checkpoint_timeline;
@@ -114,6 +120,9 @@ struct wp_health {
 	/* The end of the log, what is not written yet included, when the publication of walpost.reissue
 	 * was seen: from here on it can be read. 0: there is none. */
 	wp_lsn reissue_lsn;
+	/* The server sends nothing before the standbys of synchronized_standby_slots have it: which of
+	 * these are behind, and why, in words. "": it does not wait. */
+	char withheld[WP_WITHHELD_SIZE];
 	char drains[WP_DRAINS_SIZE]; /* the numbers of those that wait, a space between each two */
 	/* "": going on loses nothing; else what is wrong, and its cure, in less than 800 bytes. */
 	struct wp_error loss;
@@ -131,6 +140,11 @@ struct wp_source_view {
 	/* The slot checkpoint row could not be written at the start and names another owner still:
 	 * write_down() claims it. */
 	bool unclaimed;
+	/* Where the slot stood as that was done on this stream; 0: it was not, or where people had moved it
+	 * who wrote that down. And whether another had written the row after the facts were read: it may have
+	 * had the slot. */
+	wp_lsn claimed;
+	bool claimed_from_other;
 	/* The stream passes walpost.reissue over, whose publication came later than what it began
 	 * with; a stream that begins here would not. 0: it reads it, or there is none. */
 	wp_lsn reissue_from;

@@ -491,20 +491,26 @@ static void rows_are_changed_and_deleted(void **state)
 					  .position = place(0xA1),
 					  .reason = "still \"too\" large, caf\xc3\xa9 \xff",
 					  .code = "LARGER",
-					  .attempts = 3,
+					  .attempts = 8,
 					  .alone = true,
 					  .due_in_ms = 60000 });
 	change((struct wp_parked_change){ .kind = WP_PARKED_ALONE, .position = place(0xA2) });
+	change((struct wp_parked_change){ .kind = WP_PARKED_FAILED, /* of an earlier stream */
+					  .position = place(0xA2),
+					  .reason = "old",
+					  .code = "OLD",
+					  .attempts = 3,
+					  .due_in_ms = 60000 });
 	change((struct wp_parked_change){ .kind = WP_PARKED_HEARD, .position = place(0xA3) });
 	change((struct wp_parked_change){ .kind = WP_PARKED_DELETE, .position = place(0xB0) });
-	await_changes(5);
+	await_changes(6);
 	CHECK_TEXT(parked(), "A1 A2 A3");
 	CHECK_TEXT(harness_value(&harness,
 				 "SELECT string_agg(concat_ws('|', code, reason, first_reason, "
 				 "attempts, alone, act, last_attempt_at IS NOT NULL, "
 				 "round(extract(epoch FROM next_attempt_at - now()) / 30)), E'\\n' "
 				 "ORDER BY position) FROM walpost.parked"),
-		   "LARGER|still \"too\" large, caf?? ?|too large|3|t|retry|t|2\n"
+		   "LARGER|still \"too\" large, caf?? ?|too large|8|t|retry|t|2\n"
 		   "LARGE|too large|too large|7|t|retry|f|0\n"
 		   "LARGE|too large|too large|0|f|f|0");
 }
@@ -618,7 +624,8 @@ static void other_encodings_keep_what_is_theirs(void **state)
 	change((struct wp_parked_change){ .kind = WP_PARKED_FAILED,
 					  .position = place(0xA0),
 					  .reason = "\xe2\x86\x92 gone",
-					  .code = "C" });
+					  .code = "C",
+					  .attempts = 1 });
 	await_changes(1);
 	load(&choice, 1, 100);
 	CHECK_EQ(view()->row_count, 1);

@@ -3,7 +3,7 @@
 #include "support/check.h"
 #include "walpost/postgres/checkpoint.h"
 
-enum { COLUMNS = 13 };
+enum { COLUMNS = 15 };
 
 /* An answer as the server would give it; NULL is SQL's. */
 static PGresult *answer(int columns, int rows, const char *const *values)
@@ -32,7 +32,7 @@ static struct row whole(void)
 {
 	return (struct row){ { "relay on a", "18446744073709551615", "65535", "16/B374D848", "3",
 			       "16/B374D849", "2026-01-02 03:04:05 UTC", "true", "a,b", "41", "42",
-			       "16/B374D900" } };
+			       "16/B374D900", "712", NULL } };
 }
 
 /* Where a value stands. */
@@ -48,6 +48,8 @@ enum {
 	TOPICS,
 	THEN,
 	NOW,
+	LOG_END,
+	VERSION,
 	END
 };
 
@@ -153,7 +155,7 @@ static void a_position_that_is_none_is_not_believed(void **state)
 {
 	check_read(TAKEN_AT, "nowhere", WP_PROTO);
 	check_read(CONFIRMED, "nowhere", WP_PROTO);
-	check_read(END, "nowhere", WP_PROTO);
+	check_read(LOG_END, "nowhere", WP_PROTO);
 }
 
 static void another_shape_is_not_believed(void **state)
@@ -176,6 +178,7 @@ static void another_shape_is_not_believed(void **state)
 /* -- what is written ---------------------------------------------------------- */
 
 static const struct wp_checkpoint_row ours = { .unclaimed = true,
+					       .before = "712",
 					       .slot = "s",
 					       .owner = "it's us",
 					       .topics = "a,b",
@@ -192,7 +195,7 @@ static void what_is_written_waits_for_no_lock(void **state)
 		wp_buffer_init(&sql, 16384);
 		enum wp_rc rc =
 			i == 0	 ? wp_checkpoint_read_sql(pg, "s", &sql, &error)
-			: i == 1 ? wp_checkpoint_write_sql(pg, &ours, &sql, &error)
+			: i == 1 ? wp_checkpoint_write_sql(pg, &ours, 0x10, &sql, &error)
 			: i == 2 ? wp_checkpoint_note_sql(pg, &ours, "123", 0x10, &sql, &error)
 				 : wp_checkpoint_end_sql(pg, &ours, "123", 0x10, &sql, &error);
 		CHECK_EQ(rc, WP_OK);

@@ -250,11 +250,11 @@ static void a_cure_of_the_doctor_is_the_providers(void **state)
 	s.values[D_STANDBYS] = "a, b";
 	s.values[D_STANDBYS_IDLE] = "b";
 	s.values[D_STANDBYS_REST] = "a";
-	check_finding("standby_slots", WARNS, "", "parameter group of the instance");
+	check_finding("standby_slots", FAILS, "", "parameter group of the instance");
 	found.provider = WP_PROVIDER_CNPG;
-	check_finding("standby_slots", WARNS, "", "synchronizeLogicalDecoding: true");
+	check_finding("standby_slots", FAILS, "", "synchronizeLogicalDecoding: true");
 	found.provider = WP_PROVIDER_PATRONI;
-	check_finding("standby_slots", WARNS, "", "on_role_change callback");
+	check_finding("standby_slots", FAILS, "", "on_role_change callback");
 	found.provider = WP_PROVIDER_NONE;
 }
 
@@ -263,7 +263,7 @@ static void standbys_that_are_not_there_hold_everything_up(void **state)
 	s.values[D_STANDBYS] = "a, b, c";
 	s.values[D_STANDBYS_IDLE] = "b";
 	s.values[D_STANDBYS_REST] = "a, c";
-	check_finding("standby_slots", WARNS, "no standby is reading: b",
+	check_finding("standby_slots", FAILS, "no standby is reading: b",
 		      "ALTER SYSTEM SET synchronized_standby_slots = a, c;");
 	s.values[D_STANDBYS_MISSING] = "c";
 	s.values[D_STANDBYS_REST] = "";
@@ -272,6 +272,19 @@ static void standbys_that_are_not_there_hold_everything_up(void **state)
 	s.values[D_SLOT_FAILOVER] = "false"; /* then it does not wait */
 	judge();
 	CHECK(finding("standby_slots") == NULL);
+}
+
+static void a_client_that_is_no_walpost_and_has_the_slot_is_named(void **state)
+{
+	s.values[D_SLOT_ACTIVE_PID] = "17";
+	s.values[D_SLOT_HOLDER] = "process 17 (walpost, user app)";
+	s.values[D_SLOT_HOLDER_IS_WALPOST] = "t";
+	judge();
+	CHECK(finding("slot_foreign") == NULL);
+	s.values[D_SLOT_HOLDER] = "process 17 (pg_recvlogical, user app)";
+	s.values[D_SLOT_HOLDER_IS_WALPOST] = "f";
+	check_finding("slot_foreign", WARNS, "is held by process 17 (pg_recvlogical, user app)",
+		      "SELECT pg_terminate_backend(17);");
 }
 
 static void the_plugin_must_be_allowed(void **state)
@@ -362,6 +375,7 @@ int main(void)
 		   FRESH(a_former_primarys_slot_is_told_on_either_server),
 		   FRESH(a_cure_of_the_doctor_is_the_providers),
 		   FRESH(standbys_that_are_not_there_hold_everything_up),
+		   FRESH(a_client_that_is_no_walpost_and_has_the_slot_is_named),
 		   FRESH(the_plugin_must_be_allowed),
 		   FRESH(messages_of_everybody_are_warned_of_when_they_are_events),
 		   FRESH(messages_that_are_text_want_walpost_emit_in_another_encoding),

@@ -13,7 +13,7 @@ static int set_up(void **state)
 
 static bool step(wp_lsn flush, uint64_t confirmed, int64_t now_ms)
 {
-	return wp_checkpoint_schedule_step(&s, false, flush, confirmed, now_ms);
+	return wp_checkpoint_schedule_step(&s, flush, confirmed, now_ms);
 }
 
 static void events_are_written_down_after_5_s_and_then_each_minute(void **state)
@@ -35,19 +35,35 @@ static void what_has_not_moved_is_not_written_again(void **state)
 	CHECK(!step(1000, 11, 5000));
 }
 
-static void a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent(void **state)
+static void
+a_row_that_names_another_is_claimed_at_once_and_until_then_nothing_is_confirmed(void **state)
 {
 	wp_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
-	CHECK(!wp_checkpoint_schedule_step(&s, true, 0, 10, 200));
-	CHECK_EQ(s.due_ms, 400);
-	CHECK(wp_checkpoint_schedule_step(&s, true, 1000, 10, 400));
-	CHECK_EQ(s.due_ms, 5400);
+	CHECK(wp_checkpoint_schedule_claims(&s, true, 0));
+	CHECK_EQ(s.claim_ms, 2000);
+	CHECK(s.held_ms != 0);
+	CHECK(!wp_checkpoint_schedule_claims(&s, false, 100));
+	CHECK_EQ(s.held_ms, 0);
+	CHECK_EQ(s.claim_ms, INT64_MAX);
+}
+
+static void a_row_that_cannot_be_written_holds_up_nothing_for_ever(void **state)
+{
+	wp_checkpoint_schedule_begin(&s, true, 1000, 10, 0);
+	for (int64_t now_ms = 0; now_ms < 10000; now_ms += 2000) {
+		CHECK(wp_checkpoint_schedule_claims(&s, true, now_ms));
+		CHECK(s.held_ms != 0);
+	}
+	CHECK(wp_checkpoint_schedule_claims(&s, true, 10000));
+	CHECK_EQ(s.held_ms, 0);
 }
 
 int main(void)
 {
-	return RUN(FRESH(events_are_written_down_after_5_s_and_then_each_minute),
-		   FRESH(without_events_only_a_mebibyte_is_worth_it),
-		   FRESH(what_has_not_moved_is_not_written_again),
-		   FRESH(a_row_that_names_another_is_claimed_as_soon_as_a_status_was_sent));
+	return RUN(
+		FRESH(events_are_written_down_after_5_s_and_then_each_minute),
+		FRESH(without_events_only_a_mebibyte_is_worth_it),
+		FRESH(what_has_not_moved_is_not_written_again),
+		FRESH(a_row_that_names_another_is_claimed_at_once_and_until_then_nothing_is_confirmed),
+		FRESH(a_row_that_cannot_be_written_holds_up_nothing_for_ever));
 }

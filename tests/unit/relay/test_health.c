@@ -122,15 +122,19 @@ static void a_server_that_answers_slowly_is_asked_more_seldom(void **state)
 	stream();
 	live(WATCH_MS);
 	b->now_ms += 500;
+	answer(SLOT, ""); /* one alone may have waited for us */
+	live(1500);
+	CHECK_EQ(b->source.watches, 2);
+	b->now_ms += 500;
 	answer(SLOT, "");
 	live(10 * 1000 - 501);
-	CHECK_EQ(b->source.watches, 1);
-	live(1);
 	CHECK_EQ(b->source.watches, 2);
+	live(1);
+	CHECK_EQ(b->source.watches, 3);
 	live_long(12 * 1000);
 	answer(SLOT, "");
 	live_long(60 * 1000); /* once a minute at least */
-	CHECK_EQ(b->source.watches, 3);
+	CHECK_EQ(b->source.watches, 4);
 }
 
 static void a_paused_relay_asks_too(void **state)
@@ -334,18 +338,44 @@ static void what_names_another_owner_is_written_soon_and_without_any_progress(vo
 	b->source.view.unclaimed = true;
 	stream();
 	keepalive(SLOT + 1);
-	live(20 * 1000);
-	CHECK_EQ(b->source.writes, 4); /* each 5 s, until it could be written */
+	live(19 * 1000);
+	CHECK_EQ(b->source.writes, 10); /* each 2 s, until it could be written */
+	CHECK_EQ(b->source.written, SLOT + 1);
 	b->source.view.unclaimed = false;
 	live_long(300 * 1000);
-	CHECK_EQ(b->source.writes, 4);
+	CHECK_EQ(b->source.writes, 10);
+}
+
+/* Who finds its own name there is to know that no relay moved the slot. */
+static void the_slot_is_not_moved_before_the_row_names_us(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	confirm_last();
+	live(5 * 1000);
+	CHECK_EQ(b->source.written, SLOT);
+	CHECK_EQ(b->source.status.flush, 0);
+	b->source.view.unclaimed = false;
+	live(1000);
+	CHECK_EQ(b->source.status.flush, 0x2008);
+}
+
+static void a_row_that_cannot_be_written_is_not_waited_for_for_ever(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	confirm_last();
+	live(11 * 1000);
+	CHECK_EQ(b->source.status.flush, 0x2008);
 }
 
 static void what_is_not_claimed_yet_is_written_at_once(void **state)
 {
 	b->source.view.unclaimed = true;
 	stream();
-	live(400);
+	live(1);
 	CHECK_EQ(b->source.writes, 1);
 }
 
@@ -753,23 +783,23 @@ static void a_relay_in_standby_learns_of_a_higher_epoch(void **state)
 	CHECK_NOTED("E:epoch_lowered");
 }
 
-/* Both saw the slot free and wrote the row; the other was first to have it. */
-static void who_lost_the_race_for_a_free_slot_accuses_nobody(void **state)
+/* Both saw the slot free and wrote the row; had a relay been first, its name would be there. */
+static void who_lost_the_race_for_a_free_slot_knows_that_no_relay_moved_it(void **state)
 {
 	connect();
 	CHECK_STATE("starting");
 	scripted_source_fail(&b->source, WP_REACT_RECONNECT, "55006");
 	step();
 	had("us", SLOT, false);
-	facts->slot_confirmed = SLOT + 100; /* by the other */
+	facts->checkpoint_taken_at = SLOT;
+	facts->slot_confirmed = SLOT + 100;
 	live(12 * 1000);
 	b->source.view.state = WP_SOURCE_READY;
 	step();
-	CHECK_NOT_NOTED("slot_moved");
-	CHECK_STATE("starting");
+	CHECK_NOTED("E:slot_moved");
 }
 
-static void who_streamed_before_and_lost_the_race_accuses_nobody_either(void **state)
+static void who_streamed_before_and_lost_the_race_knows_it_too(void **state)
 {
 	stream();
 	reconnect();
@@ -777,13 +807,210 @@ static void who_streamed_before_and_lost_the_race_accuses_nobody_either(void **s
 	scripted_source_fail(&b->source, WP_REACT_STANDBY, "55006");
 	step();
 	had("us", SLOT, false); /* we wrote it last */
-	facts->slot_confirmed = SLOT + 100;
+	facts->checkpoint_taken_at = SLOT;
 	live(12 * 1000);
 	b->source.view.state = WP_SOURCE_READY;
 	step();
 	CHECK_NOT_NOTED("slot_moved");
+	CHECK_STATE("starting"); /* it did not move */
+	scripted_source_fail(&b->source, WP_REACT_STANDBY, "55006");
+	step();
+	facts->slot_confirmed = SLOT + 100;
+	live(12 * 1000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_NOTED("E:slot_moved");
+}
+
+/* Our name is in the row: whoever had the slot while we stood by was no relay. */
+static void a_slot_that_moved_while_we_stood_by_needs_a_human(void **state)
+{
+	stream();
+	had("us", SLOT, false);
+	facts->checkpoint_taken_at = SLOT;
+	facts->slot_active = true;
+	(void)snprintf(facts->holder, sizeof(facts->holder),
+		       "process 17 (pg_recvlogical, user app)");
+	reconnect();
+	CHECK_STATE("standby");
+	CHECK_NOTED("W:slot_foreign");
+	CHECK_HAS(b->last.text, "process 17 (pg_recvlogical, user app)");
+	CHECK(b->snapshot.foreign);
+	CHECK_TEXT(b->snapshot.holder, "process 17 (pg_recvlogical, user app)");
+	facts->slot_active = false;
+	facts->slot_confirmed = SLOT + 100;
+	live(2000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_OVER(3);
+	CHECK_NOTED("E:slot_moved");
+	CHECK_HAS(b->error.text,
+		  "this process had confirmed only 0/1000; no other relay has taken the "
+		  "slot over, but this one had it: process 17 (pg_recvlogical, user app)");
+}
+
+static void a_relay_that_has_the_slot_is_named_by_the_row(void **state)
+{
+	had("other:1", SLOT, false);
+	facts->slot_active = facts->holder_is_walpost = true;
+	(void)snprintf(facts->holder, sizeof(facts->holder), "process 17 (walpost, user app)");
+	connect();
+	CHECK_STATE("standby");
+	CHECK_TEXT(b->snapshot.holder, "other:1");
+	CHECK(!b->snapshot.foreign);
+	CHECK_NOT_NOTED("slot_foreign");
+}
+
+/* The row is another's, who does not come back: what we saw ourselves is known all the same. */
+static void a_standby_that_saw_a_foreign_client_move_the_slot_needs_a_human(void **state)
+{
+	had("other:1", SLOT - 10, false);
+	facts->slot_active = true;
+	(void)snprintf(facts->holder, sizeof(facts->holder), "process 17 (psql, user app)");
+	connect();
+	CHECK_STATE("standby");
+	facts->slot_active = false;
+	facts->slot_confirmed = SLOT + 100;
+	live(2000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_OVER(3);
+	CHECK_NOTED("E:slot_moved");
+	CHECK_HAS(b->error.text, "process 17 (psql, user app)");
+}
+
+/* One that looked and took nothing, and the usual distance after a relay that was killed. */
+static void a_foreign_client_that_did_not_move_it_is_no_reason_to_stop(void **state)
+{
+	had("other:1", SLOT - 10, false);
+	facts->slot_active = true;
+	(void)snprintf(facts->holder, sizeof(facts->holder), "process 17 (psql, user app)");
+	connect();
+	facts->slot_active = false;
+	live(2000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
 	CHECK_STATE("starting");
-	CHECK_EQ(b->source.start_at, SLOT + 100);
+	CHECK_NOTED("W:slot_beyond_checkpoint");
+}
+
+/* Between the facts and the start nobody looks; where the slot stood as we claimed the row tells. */
+static void a_slot_that_moved_as_we_started_is_found_by_the_claim(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	b->source.view.unclaimed = false;
+	b->source.view.claimed = SLOT;
+	step();
+	CHECK_NOT_NOTED("slot_moved");
+	b->source.view.claimed = SLOT + 100;
+	step();
+	CHECK_NOTED("E:slot_moved");
+	CHECK_HAS(b->error.text,
+		  "slot walpost is at 0/1064, but this process had confirmed only 0/1000");
+}
+
+static void without_the_row_what_is_beyond_us_is_told(void **state)
+{
+	stream();
+	facts->checkpoint_readable = facts->checkpoint_writable = false;
+	facts->slot_active = facts->holder_is_walpost = true;
+	reconnect();
+	CHECK_STATE("standby");
+	facts->slot_active = false;
+	facts->slot_confirmed = SLOT + 100;
+	live(2000);
+	b->source.view.state = WP_SOURCE_READY;
+	step();
+	CHECK_STATE("starting");
+	CHECK_NOTED("W:slot_beyond_checkpoint");
+	CHECK_HAS(b->last.text, "100 bytes beyond 0/1000, which this process confirmed last");
+}
+
+static void what_the_server_withholds_is_a_stall(void **state)
+{
+	stream();
+	(void)snprintf(health->withheld, sizeof(health->withheld), "slot phys does not exist");
+	for (int i = 0; i < 3; i++) {
+		live(WATCH_MS);
+		answer(SLOT, "");
+	}
+	CHECK_TEXT(b->source.trouble, "");
+	live(15 * 1000);
+	CHECK_TEXT(
+		b->source.trouble,
+		"the server sends no event before the standbys of synchronized_standby_slots have "
+		"it: slot phys does not exist");
+	CHECK_TEXT(b->snapshot.withheld, "slot phys does not exist");
+	health->withheld[0] = '\0';
+	answer(SLOT, "");
+	live(20 * 1000);
+	CHECK_TEXT(b->source.trouble, "");
+}
+
+/* It waits for a standby each time, and yet it sends. */
+static void who_sends_between_two_answers_withholds_nothing(void **state)
+{
+	stream();
+	(void)snprintf(health->withheld, sizeof(health->withheld), "slot phys is behind");
+	for (int i = 1; i < 20; i++) {
+		live(WATCH_MS);
+		keepalive(SLOT + (wp_lsn)i);
+		answer(SLOT + (wp_lsn)i, "");
+	}
+	CHECK_TEXT(b->source.trouble, "");
+}
+
+/* The row could not be written, and names who stopped before us. */
+static void a_slot_where_we_put_it_is_fine_whatever_the_row_says(void **state)
+{
+	had("other:1", SLOT, true);
+	stream();
+	one_event(0x2000, "1");
+	confirm_last();
+	live(1000);
+	facts->slot_confirmed = 0x2008;
+	reconnect();
+	CHECK_NOT_NOTED("slot_moved");
+	CHECK_STATE("starting");
+}
+
+static void without_a_row_what_is_beyond_us_is_told_too(void **state)
+{
+	stream();
+	facts->checkpoint_owner[0] = '\0';
+	facts->slot_confirmed = SLOT + 100;
+	reconnect();
+	CHECK_STATE("starting");
+	CHECK_NOTED("W:slot_beyond_checkpoint");
+}
+
+/* By another name: it has written the row since it came. */
+static void who_writes_the_row_is_a_relay_whatever_its_name(void **state)
+{
+	had("other:1", SLOT, false);
+	facts->slot_active = facts->holder_wrote = true;
+	(void)snprintf(facts->holder, sizeof(facts->holder), "process 17 (orders, user app)");
+	connect();
+	CHECK_STATE("standby");
+	CHECK_NOT_NOTED("slot_foreign");
+	CHECK(!b->snapshot.foreign);
+}
+
+static void the_slot_is_not_moved_unnamed_by_a_relay_that_stops_either(void **state)
+{
+	b->source.view.unclaimed = true;
+	stream();
+	one_event(0x2000, "1");
+	confirm_last();
+	wp_relay_stop(b->relay, now());
+	step();
+	live(500);
+	CHECK_STATE("draining");
+	CHECK_EQ(b->source.status.flush, 0);
+	b->source.view.unclaimed = false;
+	step();
+	CHECK_EQ(b->source.status.flush, 0x2008);
 }
 
 static void a_raised_epoch_begins_anew(void **state)
@@ -880,8 +1107,22 @@ int main(void)
 		   TEST(what_can_not_be_read_just_now_accuses_nobody),
 		   TEST(a_raised_epoch_begins_anew), TEST(a_lowered_epoch_is_refused),
 		   TEST(a_relay_in_standby_learns_of_a_higher_epoch),
-		   TEST(who_lost_the_race_for_a_free_slot_accuses_nobody),
-		   TEST(who_streamed_before_and_lost_the_race_accuses_nobody_either),
+		   TEST(who_lost_the_race_for_a_free_slot_knows_that_no_relay_moved_it),
+		   TEST(who_streamed_before_and_lost_the_race_knows_it_too),
+		   TEST(a_slot_that_moved_while_we_stood_by_needs_a_human),
+		   TEST(a_relay_that_has_the_slot_is_named_by_the_row),
+		   TEST(a_standby_that_saw_a_foreign_client_move_the_slot_needs_a_human),
+		   TEST(a_foreign_client_that_did_not_move_it_is_no_reason_to_stop),
+		   TEST(a_slot_that_moved_as_we_started_is_found_by_the_claim),
+		   TEST(without_the_row_what_is_beyond_us_is_told),
+		   TEST(what_the_server_withholds_is_a_stall),
+		   TEST(who_sends_between_two_answers_withholds_nothing),
+		   TEST(a_slot_where_we_put_it_is_fine_whatever_the_row_says),
+		   TEST(without_a_row_what_is_beyond_us_is_told_too),
+		   TEST(who_writes_the_row_is_a_relay_whatever_its_name),
+		   TEST(the_slot_is_not_moved_unnamed_by_a_relay_that_stops_either),
+		   TEST(the_slot_is_not_moved_before_the_row_names_us),
+		   TEST(a_row_that_cannot_be_written_is_not_waited_for_for_ever),
 		   TEST(what_is_not_claimed_yet_is_written_at_once),
 		   TEST(a_checkpoint_that_cannot_be_kept_true_is_not_believed),
 		   TEST(a_row_without_a_position_is_not_believed),

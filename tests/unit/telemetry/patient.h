@@ -53,6 +53,7 @@ static inline int set_up(void **state)
 			.sink_reached = true,
 			.unreachable_ms = INT64_MIN,
 			.sink_error = "",
+			.withheld = "",
 			.stalled_ms = INT64_MIN,
 			.waiting_topic = "",
 			.waiting_ms = INT64_MIN,

@@ -62,6 +62,25 @@ static void a_standby_is_ready_and_says_so(void **state)
 	is_ready("standby: another process streams from slot orders");
 }
 
+static void a_standby_behind_a_client_that_is_no_relay_is_not_ready(void **state)
+{
+	p.telemetry.relay.state = WP_STANDBY;
+	p.telemetry.relay.foreign = true;
+	p.telemetry.relay.holder = "process 17 (pg_recvlogical, user app)";
+	is_not_ready("slot orders is held by a client that is no walpost relay: process 17 "
+		     "(pg_recvlogical, user app); nobody delivers events");
+	CHECK_EQ(verdict().reason_count, 1);
+}
+
+static void what_the_server_withholds_is_told_once_it_is_stalled(void **state)
+{
+	p.telemetry.relay.withheld = "slot phys does not exist";
+	is_ready(NULL);
+	p.telemetry.relay.stalled_ms = NOW_MS - 20 * 1000;
+	is_not_ready("the server has sent no event for 20 s: it waits for the standbys of "
+		     "synchronized_standby_slots (slot phys does not exist)");
+}
+
 static void before_the_first_stream_it_is_not_ready(void **state)
 {
 	p.telemetry.relay.heard_ms = INT64_MIN;
@@ -291,6 +310,8 @@ int main(void)
 	return RUN(TEST(one_that_streams_is_live_and_ready),
 		   TEST(a_turn_that_does_not_come_is_death),
 		   TEST(a_state_that_does_not_end_is_death), TEST(a_standby_is_ready_and_says_so),
+		   TEST(a_standby_behind_a_client_that_is_no_relay_is_not_ready),
+		   TEST(what_the_server_withholds_is_told_once_it_is_stalled),
 		   TEST(before_the_first_stream_it_is_not_ready),
 		   TEST(connecting_again_counts_after_a_while),
 		   TEST(catching_up_with_progress_is_ready_however_far_behind),
