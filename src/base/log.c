@@ -209,6 +209,15 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 	(void)pthread_mutex_unlock(&sink.lock);
 }
 
+void wp_log_facts_once(enum wp_log_level level, const char *event, const struct wp_fact *facts)
+{
+	(void)pthread_mutex_lock(&sink.lock);
+	bool is_new = wp_log_memory_is_new(&sink.memory, level, event, facts);
+	(void)pthread_mutex_unlock(&sink.lock);
+	if (is_new)
+		wp_log_facts(level, event, facts);
+}
+
 void wp_log_recall(struct wp_log_memory *ret)
 {
 	(void)pthread_mutex_lock(&sink.lock);

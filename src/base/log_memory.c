@@ -91,6 +91,43 @@ void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_lev
 		remember(m, wall_ms, level, event, facts);
 }
 
+/* FNV-1a, the end of the text included. */
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3U;
+	while (*text++ != '\0');
+	return hash;
+}
+
+static uint64_t hash_line(const char *event, const struct wp_fact *facts)
+{
+	uint64_t hash = hash_text(0xcbf29ce484222325U, event);
+
+	for (; facts->kind != WP_FACT_END; facts++) {
+		if (facts->kind == WP_FACT_TEXT)
+			hash = hash_text(hash_text(hash, facts->name), facts->text);
+	}
+	return hash;
+}
+
+bool wp_log_memory_is_new(struct wp_log_memory *m, enum wp_log_level level, const char *event,
+			  const struct wp_fact *facts)
+{
+	uint64_t hash = hash_line(event, facts);
+
+	for (size_t i = 0; i < WP_LOG_SAID_MAX; i++) {
+		if (m->said[i] != hash)
+			continue;
+		if (level >= WP_LOG_WARN)
+			count(m, level, event);
+		return false;
+	}
+	m->said[m->next_said] = hash;
+	m->next_said = (m->next_said + 1) % WP_LOG_SAID_MAX;
+	return true;
+}
+
 const struct wp_log_remembered *wp_log_memory_line(const struct wp_log_memory *m, size_t index)
 {
 	assert(index < m->line_count);

@@ -122,8 +122,6 @@ enum wp_rc wp_changes_begin(struct wp_changes *c, const struct wp_changes_setup 
 	/* A server has one process of this number, and the slot ends with it. */
 	(void)snprintf(c->slot, sizeof(c->slot), "walpost_tail_%d", PQbackendPID(pg));
 	enum wp_rc rc = look(c, error);
-	if (rc == WP_OK && PQserverVersion(pg) >= 170000)
-		rc = wp_session_do(setup->session, "SET transaction_timeout = 0", error);
 	if (rc != WP_OK)
 		return rc;
 	if (setup->from == WP_CHANGES_FROM_SLOT)

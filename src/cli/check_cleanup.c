@@ -34,16 +34,16 @@ static void write_question(struct wp_sql *sql, const struct wp_cleanup_table *t,
 			   "pg_has_role(p.proowner, c.relowner, 'MEMBER') FROM pg_proc p WHERE "
 			   "p.proname "
 			   "= 'cleanup_remove_partition' AND p.pronamespace = (SELECT oid FROM "
-			   "pg_namespace WHERE nspname = 'walpost')), session_user,\n");
+			   "pg_namespace WHERE nspname = 'walpost')), current_user,\n");
 	else if (t->processed)
 		wp_sql_add(sql,
 			   "  has_table_privilege(c.oid, 'SELECT') AND EXISTS (SELECT FROM "
 			   "pg_attribute m WHERE m.attrelid = c.oid AND m.attname = %L AND "
-			   "has_column_privilege(c.oid, m.attnum, 'UPDATE')), session_user,\n",
+			   "has_column_privilege(c.oid, m.attnum, 'UPDATE')), current_user,\n",
 			   t->processed);
 	else
 		wp_sql_add(sql, "  has_table_privilege(c.oid, 'SELECT') AND "
-				"has_table_privilege(c.oid, 'DELETE'), session_user,\n");
+				"has_table_privilege(c.oid, 'DELETE'), current_user,\n");
 	wp_sql_add(sql,
 		   "  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND "
 		   "i.indkey[0] = a.attnum AND pg_get_expr(i.indpred, i.indrelid) IS NOT DISTINCT "

@@ -27,11 +27,11 @@ static void write_tables(struct wp_sql *sql, const struct wp_check *c)
 		"t AS (SELECT c.oid, w.name, w.columns, n.oid AS nsp FROM w, pg_class c, "
 		"pg_namespace n WHERE n.nspname = 'walpost' AND c.relnamespace = n.oid\n"
 		"  AND c.relname = w.name AND c.relkind IN ('r', 'p')),\n"
-		"may AS (SELECT name, bool_and(has_schema_privilege(session_user, nsp, 'USAGE') "
+		"may AS (SELECT name, bool_and(has_schema_privilege(current_user, nsp, 'USAGE') "
 		"AND "
-		"has_table_privilege(session_user, oid, p)) AS do_all,\n"
-		"  bool_and(has_schema_privilege(session_user, nsp, 'USAGE') AND "
-		"has_table_privilege(session_user, oid, 'SELECT')) AS read\n"
+		"has_table_privilege(current_user, oid, p)) AS do_all,\n"
+		"  bool_and(has_schema_privilege(current_user, nsp, 'USAGE') AND "
+		"has_table_privilege(current_user, oid, 'SELECT')) AS read\n"
 		"  FROM t, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) p GROUP BY name)\n");
 	wp_sql_add(sql,
 		   "SELECT (SELECT string_agg('walpost.' || name, ' and ' ORDER BY name) FROM w "
@@ -41,7 +41,7 @@ static void write_tables(struct wp_sql *sql, const struct wp_check *c)
 		   "WHERE a.attrelid = t.oid AND a.attname = c AND NOT a.attisdropped)),\n"
 		   "  (SELECT bool_and(do_all) FROM may), (SELECT read FROM may WHERE name = "
 		   "'parked'), "
-		   "session_user");
+		   "current_user");
 }
 
 static void write_parked(struct wp_sql *sql, const struct wp_check *c)

@@ -241,6 +241,46 @@ static const char *connection_cure(const struct wp_check *c)
 	return cure != NULL ? cure : "-- see postgres.conninfo";
 }
 
+static enum wp_rc ask_pid(struct wp_session *session, char pid[16], struct wp_error *error)
+{
+	PGresult *answer;
+	enum wp_rc rc =
+		wp_session_query(session, "SELECT pg_catalog.pg_backend_pid()", &answer, error);
+	if (rc != WP_OK)
+		return rc;
+	(void)snprintf(pid, 16, "%s", PQgetvalue(answer, 0, 0));
+	PQclear(answer);
+	return WP_OK;
+}
+
+/*
+ * A pooler in transaction mode hands the same process out again while nobody else wants it: another
+ * transaction of ours takes it meanwhile.
+ */
+static void check_pooler(struct wp_check *c, struct wp_session *session)
+{
+	struct wp_session other;
+	struct wp_error error;
+	char before[16] = "", after[16] = "";
+	enum wp_rc rc = ask_pid(session, before, &error);
+	enum wp_rc opened = wp_session_open(&other, &c->console, &c->config.postgres,
+					    WP_CONNECTION_SQL, &error);
+	if (opened == WP_OK)
+		opened = wp_session_do(&other, "BEGIN; SELECT 1", &error);
+	if (rc == WP_OK)
+		rc = ask_pid(session, after, &error);
+	wp_session_release(&other);
+	if (rc != WP_OK || !strcmp(before, after))
+		return; /* a connection that is lost is told of elsewhere */
+	(void)wp_error_set(&error, WP_CONFIG,
+			   "two statements of one session were run by two processes of the server "
+			   "(%s and %s): a connection pooler in transaction mode is between, and "
+			   "what is set for a session reaches others",
+			   before, after);
+	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_CONNECTION, "pooled_session",
+			error.text, "-- in postgres.conninfo: the address of the server itself");
+}
+
 static void check_server(struct wp_check *c)
 {
 	struct wp_session session;
@@ -249,6 +289,8 @@ static void check_server(struct wp_check *c)
 	enum wp_rc rc = wp_session_open(&session, &c->console, postgres, WP_CONNECTION_SQL, &error);
 	if (rc == WP_OK)
 		rc = wp_cli_preflight(&session, postgres, &c->wanted.wanted, &c->found, &error);
+	if (rc == WP_OK)
+		check_pooler(c, &session);
 	if (rc == WP_OK)
 		check_init(c);
 	if (rc == WP_OK)

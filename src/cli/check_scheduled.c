@@ -22,7 +22,7 @@ static void write_rights(struct wp_sql *sql, const struct wp_check *c)
 		sql,
 		"SELECT p.oid IS NOT NULL, coalesce(t.relowner = p.proowner, false), "
 		"coalesce(has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, "
-		"'EXECUTE') AND has_function_privilege(s.oid, 'EXECUTE'), false), session_user\n"
+		"'EXECUTE') AND has_function_privilege(s.oid, 'EXECUTE'), false), current_user\n"
 		"FROM (VALUES (1)) one LEFT JOIN pg_namespace n ON n.nspname = 'walpost'\n"
 		"LEFT JOIN pg_proc p ON p.pronamespace = n.oid AND p.proname = 'move_due'\n"
 		"LEFT JOIN pg_proc s ON s.pronamespace = n.oid AND s.proname = "

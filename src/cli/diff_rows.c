@@ -177,14 +177,13 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 
 	bool is_backfill = r->diff->reading.snapshot != NULL;
 	if (strcmp(state, "42501") == 0)
-		return wp_error_set(
-			error, WP_CONFIG,
-			"table %s: %s; walpost %s reads the table, unlike a relay: "
-			"GRANT %s%s%sSELECT ON %s TO its role%s",
-			table, inner->text, is_backfill ? "backfill" : "diff",
-			may_use_schema ? "" : "USAGE ON SCHEMA ", may_use_schema ? "" : schema,
-			may_use_schema ? "" : " TO its role, and GRANT ", table,
-			is_backfill ? ", and BYPASSRLS if row-level security applies" : "");
+		return wp_error_set(error, WP_CONFIG,
+				    "table %s: %s; walpost %s reads the table, unlike a relay: "
+				    "GRANT %s%s%sSELECT ON %s TO its role",
+				    table, inner->text, is_backfill ? "backfill" : "diff",
+				    may_use_schema ? "" : "USAGE ON SCHEMA ",
+				    may_use_schema ? "" : schema,
+				    may_use_schema ? "" : " TO its role, and GRANT ", table);
 	if (strncmp(state, "42", 2) == 0 && r->diff->options.where != NULL)
 		return wp_error_set(error, WP_CONFIG, "table %s, --where: %s", table, inner->text);
 	return wp_error_set(error, rc, "table %s: %s", table, inner->text);
@@ -656,11 +655,9 @@ static enum wp_rc take_snapshot(struct rows *r, struct wp_error *error)
 	wp_statement_begin(&statement, &r->session);
 	wp_sql_add(&statement.sql, "SET TRANSACTION SNAPSHOT %L", r->diff->reading.snapshot);
 	enum wp_rc rc = wp_statement_ask(&statement, &done, error);
-	if (rc != WP_OK)
-		return rc;
-	PQclear(done);
-	/* Rows that are hidden from us would be taken for ones that are not there: rather an error. */
-	return wp_session_do(&r->session, "SET LOCAL row_security = off", error);
+	if (rc == WP_OK)
+		PQclear(done);
+	return rc;
 }
 
 /* What is read is one moment of the database, and nothing can be written. */

@@ -20,16 +20,16 @@ static bool is_ours_to_cure(const struct wp_preflight *p, const struct wp_findin
 		return !p->publication_exists && !p->slot_exists;
 	if (!strcmp(name, "slot"))
 		return !p->slot_exists;
-	/* Not needed for anything but the slot, which is created last. */
-	return !strcmp(name, "role");
+	/* Not needed for anything but the slot, which is created last; nor is what is granted. */
+	return !strcmp(name, "role") || !strcmp(name, "rights");
 }
 
 enum round { BEFORE, AFTER };
 
-/* That of the slot is not about us who may not create it, nor is that of the role. */
+/* That of the slot is not about us who may not create it, nor are those of the role. */
 static bool was_said(const struct init *i, const struct wp_finding *f)
 {
-	bool is_about_another = i->role && !strcmp(f->name, "role");
+	bool is_about_another = i->role && (!strcmp(f->name, "role") || !strcmp(f->name, "rights"));
 
 	return is_about_another ||
 	       (i->lacks_slot && (!strcmp(f->name, "slot") || !strcmp(f->name, "role")));
@@ -225,6 +225,21 @@ static void renew_checkpoint(struct init *i)
 	PQclear(renewed);
 }
 
+/* Objects are made by the role that ALTER ROLE ... SET role gives our sessions; the slot is the login
+ * role's, which has the attribute. */
+static enum wp_rc begin_as_owner(struct init *i, struct wp_error *error)
+{
+	return wp_session_do(&i->session,
+			     "SELECT pg_catalog.set_config('role', "
+			     "pg_catalog.current_setting('" WP_ROLE_BEFORE_SETTING "'), false)",
+			     error);
+}
+
+static enum wp_rc end_as_owner(struct init *i, struct wp_error *error)
+{
+	return wp_session_do(&i->session, "SET ROLE NONE", error);
+}
+
 static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 {
 	char lsn[WP_LSN_TEXT_SIZE];
@@ -236,8 +251,11 @@ static enum wp_rc create_slot(struct init *i, struct wp_error *error)
 	if (rc != WP_OK)
 		return wp_init_may_not_create_slot(i, error) ? WP_OK : rc;
 	printf("slot %s: created at %s\n", i->config.postgres.slot, lsn);
+	rc = begin_as_owner(i, error);
+	if (rc != WP_OK)
+		return rc;
 	renew_checkpoint(i);
-	return WP_OK;
+	return end_as_owner(i, error);
 }
 
 /* Who runs a relay need not be able to make what it works with; minimal roles of Debezium are not. */
@@ -325,7 +343,9 @@ static int create(struct init *i)
 	if (!is_clear(i, BEFORE))
 		return wp_cli_fail(WP_EXIT_FAILED,
 				   "nothing was created: fix the problems above first");
-	rc = create_objects(i, &error);
+	rc = begin_as_owner(i, &error);
+	if (rc == WP_OK)
+		rc = create_objects(i, &error);
 	if (rc == WP_OK)
 		rc = create_optional(i, &reissue, i->found.reissue_ready, &error);
 	if (rc == WP_OK)
@@ -336,6 +356,8 @@ static int create(struct init *i)
 		rc = create_optional(i, &schedule, i->schedule_exists, &error);
 	if (rc == WP_OK)
 		rc = create_optional(i, &cleanup, i->cleanup_exists, &error);
+	if (rc == WP_OK)
+		rc = end_as_owner(i, &error);
 	if (rc == WP_OK)
 		rc = create_slot(i, &error);
 	if (rc != WP_OK)

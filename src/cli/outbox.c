@@ -151,8 +151,6 @@ static enum wp_rc create(struct wp_session *s, const struct wp_postgres_options 
 	struct watch watch = { .options = options, .creator = s };
 	PGresult *slot;
 	enum wp_rc rc = wp_sql_end(sql, error);
-	if (rc == WP_OK)
-		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", error);
 	if (rc != WP_OK)
 		return rc;
 	s->waiting = name_waits;
@@ -202,8 +200,6 @@ static enum wp_rc create_exported(struct watch *w, struct wp_sql *sql, PGresult 
 	struct wp_session *s = w->creator;
 	enum wp_rc rc = wp_sql_end(sql, error);
 
-	if (rc == WP_OK)
-		rc = wp_session_do(s, "SET statement_timeout = 0; SET lock_timeout = 0", error);
 	if (rc != WP_OK)
 		return rc;
 	s->waiting = name_waits;

@@ -22,7 +22,7 @@ enum column {
 /* In its own statement, for without the table the other cannot be asked. No row: no such table. */
 static const char whether_ours[] =
 	"SELECT has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT') "
-	"AND has_table_privilege(c.oid, 'UPDATE'), session_user "
+	"AND has_table_privilege(c.oid, 'UPDATE'), current_user "
 	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
 	"WHERE n.nspname = 'walpost' AND c.relname = 'slot_checkpoint' AND " WP_CHECKPOINT_IS_WHOLE(
 		"c.oid");

@@ -291,7 +291,7 @@ static enum wp_rc declare(struct skip *s, struct wp_error *error)
 	char to[WP_LSN_TEXT_SIZE], template[1024];
 	(void)snprintf(
 		template, sizeof(template),
-		"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; "
+		"BEGIN ISOLATION LEVEL READ COMMITTED; "
 		"DECLARE given_up NO SCROLL CURSOR FOR SELECT CASE WHEN length(data) <= %d "
 		"THEN data ELSE substr(data, 1, %d) END, length(data) "
 		"FROM (SELECT %%L::name, %%L::pg_lsn, %%L::text) v (slot, until, publication), "
@@ -421,8 +421,7 @@ static void explain(struct skip *s)
 /* Never waits for synchronous standbys: the relay, which is stopped, may be one. */
 static enum wp_rc advance(struct skip *s, struct wp_error *error)
 {
-	static const char begin[] = "BEGIN; SET LOCAL statement_timeout = 0; "
-				    "SET LOCAL synchronous_commit = 'local'";
+	static const char begin[] = "BEGIN; SET LOCAL synchronous_commit = 'local'";
 	char to[WP_LSN_TEXT_SIZE];
 	struct wp_error ignored;
 	(void)wp_lsn_text(s->to, to);

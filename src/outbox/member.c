@@ -243,7 +243,7 @@ enum wp_rc wp_members_find(struct wp_members *s, const struct wp_tuple *row, str
 	return rc;
 }
 
-/* bytea_output = hex is forced, so all of them are digits. */
+/* bytea_output is hex, so all of them are digits. */
 static struct wp_span decoded(struct wp_span text, struct wp_buffer *texts)
 {
 	uint8_t *to = texts->data + texts->size;

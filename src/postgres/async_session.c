@@ -226,20 +226,17 @@ enum wp_rc wp_async_session_send(struct wp_async_session *s,
 }
 
 /*
- * With a row-level policy that hides rows of ours the server is to fail, not to leave them out. A
- * statement that finds a row changed meanwhile takes it as it is now: read committed. Tables grow
- * from nothing faster than statistics follow, and rows are always found by an index here.
+ * Tables grow from nothing faster than statistics follow, and rows are always found by an index here.
  *
  * synchronous_commit off: the server would answer before it has flushed, and lose in a crash what
  * was done with Kafka in mind.
  */
-#define SETTINGS_SQL(synchronous_)                                                    \
-	"SELECT set_config('statement_timeout', $1::text || 's', false),"             \
-	" set_config('lock_timeout', '5000', false),"                                 \
-	" set_config('default_transaction_isolation', 'read committed', false),"      \
-	" set_config('row_security', 'off', false), set_config('jit', 'off', false)," \
-	" set_config('enable_hashjoin', 'off', false),"                               \
-	" set_config('enable_mergejoin', 'off', false),"                              \
+#define SETTINGS_SQL(synchronous_)                                        \
+	"SELECT set_config('statement_timeout', $1::text || 's', false)," \
+	" set_config('lock_timeout', '5000', false),"                     \
+	" set_config('jit', 'off', false),"                               \
+	" set_config('enable_hashjoin', 'off', false),"                   \
+	" set_config('enable_mergejoin', 'off', false),"                  \
 	" set_config('synchronous_commit', " synchronous_ ", false)"
 
 static enum wp_rc send_settings(struct wp_async_session *s, struct wp_error *error)

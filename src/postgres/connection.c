@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "session_settings.h"
 #include "walpost/base/log.h"
 #include "walpost/login/login.h"
 #include "walpost/postgres/connection.h"
@@ -11,6 +12,8 @@
 #include "walpost/postgres/conninfo.h"
 #include "walpost/postgres/query.h"
 #include "walpost/postgres/sql.h"
+
+#define SETTINGS_SQL_SIZE_MAX 8192
 
 struct wp_connection {
 	struct ev_loop *loop;			   /* borrowed */
@@ -23,7 +26,8 @@ struct wp_connection {
 	struct wp_addresses left;   /* not yet found silent */
 	struct wp_address trying;   /* as libpq names it */
 	struct wp_resolve *resolve; /* while names are resolved */
-	struct wp_query *settings;  /* while they are forced */
+	struct wp_query *settings;  /* while they are set, and read back */
+	struct wp_session_set set;
 	PGconn *pg;
 	bool fetched_again; /* a password that was refused */
 	bool as_walsender;  /* WP_CONNECTION_QUESTIONS, refused as an ordinary session */
@@ -53,6 +57,9 @@ static const struct {
 	  "allow this user, database and address in the server's pg_hba.conf, or "
 	  "correct postgres.conninfo" },
 	{ "3D000", "", "correct dbname in postgres.conninfo" },
+	{ "22023", "invalid value for parameter",
+	  "correct PGTZ, PGDATESTYLE, PGGEQO or PGOPTIONS in walpost's environment, or options in "
+	  "postgres.conninfo" },
 	{ "53300", "", "raise max_wal_senders or max_connections, or end connections" },
 	{ "57P03", "", "the server is starting or stopping; this is temporary" },
 };
@@ -227,31 +234,10 @@ static void note(struct wp_connection *c, enum wp_reaction reaction, const char 
 	(void)wp_error_set(&c->failure.error, WP_IO, "cannot connect: %s", what);
 }
 
-static void on_settings(void *arg, const PGresult *result, const struct wp_source_failure *failure)
+static const char *or_empty(const char *text)
 {
-	(void)result; /* the settings' new values, as asked for */
-	struct wp_connection *c = arg;
-	wp_query_free(c->settings);
-	c->settings = NULL;
-	if (failure) {
-		c->failure = *failure;
-		fail(c);
-		return;
-	}
-	c->connected = true;
-	finish(c);
+	return text ? text : "";
 }
-
-/*
- * An SQL_ASCII database holds bytes of unknown meaning: asked for UTF8 the server
- * refuses those that are not, and the slot is stuck there. They pass as they are.
- * transaction_timeout (from 17, so no startup option) would end a walsender within a
- * large transaction; it is turned off before anything that takes time.
- */
-static const char search_path_sql[] = "SELECT pg_catalog.set_config('search_path', '', false)";
-static const char timeout_sql[] = "SET transaction_timeout = 0; ";
-static const char ascii_sql[] = ", pg_catalog.set_config('client_encoding', 'SQL_ASCII', false)";
-#define FORCE_SQL_SIZE (sizeof(search_path_sql) + sizeof(timeout_sql) + sizeof(ascii_sql))
 
 const char *wp_server_encoding(const PGconn *pg)
 {
@@ -259,20 +245,73 @@ const char *wp_server_encoding(const PGconn *pg)
 	return encoding ? encoding : "";
 }
 
-static void force_settings(struct wp_connection *c)
+/* `query` is the connection's only one, and `sql` is ended here. */
+static void ask(struct wp_connection *c, struct wp_sql *sql, wp_query_done done)
 {
-	bool ascii = !strcmp(wp_server_encoding(c->pg), "SQL_ASCII");
-	char sql[FORCE_SQL_SIZE];
 	struct wp_error error;
-	(void)snprintf(sql, sizeof(sql), "%s%s%s",
-		       PQserverVersion(c->pg) >= 170000 ? timeout_sql : "", search_path_sql,
-		       ascii ? ascii_sql : "");
-	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
-	enum wp_rc rc = wp_query_new(c->loop, c->pg, sql, on_settings, c, &c->settings, &error);
+	enum wp_rc rc = wp_sql_end(sql, &error);
+	if (rc == WP_OK)
+		rc = wp_query_new(c->loop, c->pg, (const char *)sql->into->data, done, c,
+				  &c->settings, &error);
+	wp_buffer_release(sql->into);
 	if (rc == WP_OK)
 		return;
 	note(c, WP_REACT_RECONNECT, error.text);
 	fail(c);
+}
+
+/* False: it failed, and `c` may be gone. */
+static bool is_answered(struct wp_connection *c, const struct wp_source_failure *failure)
+{
+	wp_query_free(c->settings);
+	c->settings = NULL;
+	if (!failure)
+		return true;
+	c->failure = *failure;
+	fail(c);
+	return false;
+}
+
+static void on_settings_read(void *arg, const PGresult *result,
+			     const struct wp_source_failure *failure)
+{
+	struct wp_connection *c = arg;
+	struct wp_error error;
+	if (!is_answered(c, failure))
+		return;
+	if (wp_session_settings_judge(PQserverVersion(c->pg), &c->set, result, &error) != WP_OK) {
+		note(c, WP_REACT_STOP_CONFIG, error.text);
+		fail(c);
+		return;
+	}
+	c->connected = true;
+	finish(c);
+}
+
+static void on_settings_set(void *arg, const PGresult *result,
+			    const struct wp_source_failure *failure)
+{
+	struct wp_connection *c = arg;
+	struct wp_buffer text;
+	struct wp_sql sql;
+	if (!is_answered(c, failure))
+		return;
+	wp_session_settings_set_answer(result, &c->set);
+	wp_buffer_init(&text, SETTINGS_SQL_SIZE_MAX);
+	wp_sql_init(&sql, c->pg, &text);
+	wp_session_settings_read_sql(&sql);
+	ask(c, &sql, on_settings_read);
+}
+
+static void set_session(struct wp_connection *c)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+	(void)PQsetErrorVerbosity(c->pg, PQERRORS_DEFAULT);
+	wp_buffer_init(&text, SETTINGS_SQL_SIZE_MAX);
+	wp_sql_init(&sql, c->pg, &text);
+	wp_session_settings_set_sql(&sql, or_empty(c->options->decoding_work_mem));
+	ask(c, &sql, on_settings_set);
 }
 
 /* The login keeps its own. */
@@ -288,11 +327,6 @@ static void give_time(struct wp_connection *c, int64_t ms)
 	ev_now_update(c->loop);
 	ev_timer_set(&c->limit, (double)ms / 1000., 0.);
 	ev_timer_start(c->loop, &c->limit);
-}
-
-static const char *or_empty(const char *text)
-{
-	return text ? text : "";
 }
 
 /* Which of its addresses libpq is at now; each gets its own time. */
@@ -361,7 +395,7 @@ static void poll_on(struct wp_connection *c)
 		wait_for(c, EV_WRITE);
 		return;
 	case PGRES_POLLING_OK:
-		force_settings(c);
+		set_session(c);
 		return;
 	default:
 		on_refused(c, errno);
@@ -570,10 +604,11 @@ static const char *field(const PGresult *result, int code)
 
 void wp_connection_log_notice(const PGresult *notice)
 {
-	wp_log(WP_LOG_WARN, "postgres_notice",
-	       WP_TEXT("severity", field(notice, PG_DIAG_SEVERITY_NONLOCALIZED)),
-	       WP_TEXT("sqlstate", field(notice, PG_DIAG_SQLSTATE)),
-	       WP_TEXT("text", field(notice, PG_DIAG_MESSAGE_PRIMARY)));
+	/* A trigger ON login may raise it for each session, and the watch has five a minute. */
+	wp_log_once(WP_LOG_WARN, "postgres_notice",
+		    WP_TEXT("severity", field(notice, PG_DIAG_SEVERITY_NONLOCALIZED)),
+		    WP_TEXT("sqlstate", field(notice, PG_DIAG_SQLSTATE)),
+		    WP_TEXT("text", field(notice, PG_DIAG_MESSAGE_PRIMARY)));
 }
 
 static void on_notice(void *arg, const PGresult *notice)

@@ -14,19 +14,11 @@
 #define DRY_RUN "walpost-dry-run"
 
 /*
- * What makes the text of a value independent of role and database (the settings
- * of PostgreSQL's own libpqwalreceiver, and those it needs not), and keeps a role's
- * timeouts from ending our questions, as startup options: they win over ALTER
- * ROLE ... SET and hold in a walsender.
+ * All that a session relies on is set by SQL after the login (session_settings.h). A role's
+ * statement_timeout alone could end that very statement, and startup options win over ALTER
+ * ROLE ... SET.
  */
-static const char forced_options[] = "-c datestyle=ISO -c intervalstyle=postgres"
-				     " -c extra_float_digits=3 -c timezone=UTC"
-				     " -c bytea_output=hex -c lc_monetary=C"
-				     " -c client_min_messages=warning"
-				     " -c statement_timeout=0 -c lock_timeout=0"
-				     " -c default_transaction_read_only=off"
-				     " -c idle_session_timeout=0"
-				     " -c idle_in_transaction_session_timeout=0";
+static const char patient_options[] = "-c statement_timeout=0";
 
 static bool is_literal(const char *host)
 {
@@ -197,29 +189,11 @@ static void apply_sslmode_rule(struct wp_connection_plan *p, const char *conninf
 		       p->tls_forced ? "require" : value_of(effective, "sslmode"));
 }
 
-/* In startup options a space ends a word and a backslash keeps it. */
-static enum wp_rc append_word(struct wp_buffer *b, const char *text)
-{
-	enum wp_rc rc = WP_OK;
-	for (; *text && rc == WP_OK; text++) {
-		if (strchr(" \t\n\r\f\v\\", *text))
-			rc = wp_buffer_append_byte(b, '\\');
-		if (rc == WP_OK)
-			rc = wp_buffer_append_byte(b, (uint8_t)*text);
-	}
-	return rc;
-}
-
 static enum wp_rc write_options(struct wp_connection_plan *p, const char *users,
-				const char *work_mem, struct wp_error *error)
+				struct wp_error *error)
 {
 	enum wp_rc rc =
-		wp_buffer_printf(&p->options, "%s%s%s", users, *users ? " " : "", forced_options);
-	if (rc == WP_OK && work_mem && *work_mem) {
-		rc = wp_buffer_append_text(&p->options, " -c logical_decoding_work_mem=");
-		if (rc == WP_OK)
-			rc = append_word(&p->options, work_mem);
-	}
+		wp_buffer_printf(&p->options, "%s%s%s", users, *users ? " " : "", patient_options);
 	if (rc == WP_OK)
 		rc = wp_buffer_append_byte(&p->options, 0);
 	if (rc == WP_FULL)
@@ -325,10 +299,8 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		p->login = options->login;
 		rc = judge_login(p, options, error);
 	}
-	if (rc == WP_OK) {
-		rc = write_options(p, value_of(effective, "options"), options->decoding_work_mem,
-				   error);
-	}
+	if (rc == WP_OK)
+		rc = write_options(p, value_of(effective, "options"), error);
 	PQconninfoFree(effective);
 	return rc;
 }

@@ -11,7 +11,7 @@
 #define WP_DOCTOR_COLUMNS(X)                                                                      \
 	X(IN_RECOVERY, "pg_is_in_recovery()")                                                     \
 	X(VERSION, "current_setting('server_version_num')")                                       \
-	X(ROLE, "session_user")                                                                   \
+	X(ROLE, "current_user")                                                                   \
 	X(DATABASE, "current_database()")                                                         \
 	X(PLUGINS, "(SELECT setting FROM pg_settings WHERE name = 'output_plugin_libraries')")    \
 	X(PLUGINS_HAVE_OURS, "(SELECT bool_or(name IN ('pgoutput', '$libdir/pgoutput')) FROM "    \

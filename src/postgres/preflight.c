@@ -359,6 +359,48 @@ static void judge_reissue(struct judge *j)
 	}
 }
 
+/* What a session of ours may not do, though ALTER ROLE ... SET role gives one that may. */
+static void judge_rights(struct judge *j)
+{
+	static const struct {
+		const char *what;
+		void (*add_grant)(struct wp_sql *sql, const char *role);
+	} groups[] = {
+		{ "checkpoint", wp_checkpoint_grant_sql }, { "reissue", wp_reissue_grant_sql },
+		{ "retried", wp_retried_grant_sql },	   { "parked", wp_parked_grant_sql },
+		{ "schedule", wp_schedule_grant_sql },	   { "cleanup", wp_cleanup_grant_sql },
+	};
+	const char *role = answer_text(j, A_ROLE);
+	const char *before = answer_text(j, A_ROLE_BEFORE), *lacks = answer_text(j, A_ROLE_LACKS);
+
+	if (!*lacks)
+		return;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strstr(lacks, groups[i].what))
+			groups[i].add_grant(&j->cure, role);
+	FOUND_WRONG(j, "rights",
+		    "role %s may not use all that role %s may use in schema walpost (%s). Settings "
+		    "make its sessions those of %s, but walpost works with the rights of the role "
+		    "that logs in: grant them to it",
+		    role, before, lacks, before);
+}
+
+static void judge_policies(struct judge *j)
+{
+	const char *tables = answer_text(j, A_POLICIES), *role = answer_text(j, A_ROLE);
+
+	if (!*tables)
+		return;
+	wp_sql_add(&j->cure,
+		   "ALTER ROLE %I BYPASSRLS;\n-- or, for each of these tables, as its owner:\n"
+		   "-- ALTER TABLE walpost.NAME DISABLE ROW LEVEL SECURITY;",
+		   role);
+	FOUND_WRONG(j, "row_security",
+		    "row-level security of schema walpost applies to role %s (%s): rows that it "
+		    "hides would look as if they did not exist",
+		    role, tables);
+}
+
 static void judge_server(struct judge *j)
 {
 	j->room = WP_ROOM_SERVER;
@@ -554,6 +596,8 @@ enum wp_rc wp_preflight_judge(PGconn *pg, const PGresult *answer,
 	enum wp_rc rc = judge_tables(&j, error);
 	if (rc == WP_OK) {
 		judge_slot(&j);
+		judge_rights(&j);
+		judge_policies(&j);
 		judge_checkpoint(&j);
 		judge_reissue(&j);
 		note_loss(&j);

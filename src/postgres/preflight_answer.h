@@ -6,6 +6,7 @@
 #define WALPOST_POSTGRES_PREFLIGHT_ANSWER_H
 
 #include "walpost/postgres/columns.h"
+#include "walpost/postgres/connection.h"
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/provider.h"
 #include "walpost/postgres/publication.h"
@@ -44,10 +45,16 @@
 		    "FROM pg_stat_replication r WHERE application_name <> '' AND NOT EXISTS "      \
 		    "(SELECT FROM pg_replication_slots s "                                         \
 		    "WHERE s.active_pid = r.pid AND s.slot_type = 'logical'))")                    \
-	X(ROLE, "session_user")                                                                    \
+	X(ROLE, "current_user")                                                                    \
 	X(ROLE_MAY, "(SELECT rolsuper OR rolreplication FROM role)")                               \
-	X(ROLE_CLOUD, "(SELECT bool_or(pg_has_role(session_user, oid, 'MEMBER')) "                 \
+	X(ROLE_CLOUD, "(SELECT bool_or(pg_has_role(current_user, oid, 'MEMBER')) "                 \
 		      "FROM pg_roles WHERE rolname IN ('rds_replication', 'neon_superuser'))")     \
+	X(ROLE_BEFORE, "(SELECT rolname FROM before)")                                             \
+	X(ROLE_LACKS, "(SELECT string_agg(DISTINCT what, ', ') FROM lacks)")                       \
+	X(POLICIES,                                                                                \
+	  "(SELECT string_agg(quote_ident(c.relname), ', ' ORDER BY c.relname) FROM pg_class c "   \
+	  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'walpost' "             \
+	  "AND c.relrowsecurity AND c.relname <> 'scheduled' AND row_security_active(c.oid))")     \
 	X(SLOT_TYPE, "(SELECT j->>'slot_type' FROM slot)")                                         \
 	X(SLOT_PLUGIN, "(SELECT j->>'plugin' FROM slot)")                                          \
 	X(SLOT_DATABASE, "(SELECT j->>'database' FROM slot)")                                      \
@@ -186,10 +193,10 @@
 	  "AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND "                   \
 	  "CASE c.relreplident WHEN 'd' THEN i.indisprimary ELSE i.indisreplident END)))")         \
 	X(CHECKPOINT, "EXISTS (SELECT FROM checkpoint)")                                           \
-	X(CHECKPOINT_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "              \
-			  "AND has_table_privilege(session_user, oid, 'SELECT') "                  \
-			  "AND has_table_privilege(session_user, oid, 'INSERT') "                  \
-			  "AND has_table_privilege(session_user, oid, 'UPDATE') FROM checkpoint)") \
+	X(CHECKPOINT_MAY, "(SELECT has_schema_privilege(current_user, nsp, 'USAGE') "              \
+			  "AND has_table_privilege(current_user, oid, 'SELECT') "                  \
+			  "AND has_table_privilege(current_user, oid, 'INSERT') "                  \
+			  "AND has_table_privilege(current_user, oid, 'UPDATE') FROM checkpoint)") \
 	X(CHECKPOINT_WHOLE, WP_CHECKPOINT_IS_WHOLE("(SELECT oid FROM checkpoint)"))                \
 	X(REISSUE, "EXISTS (SELECT FROM reissue)")                                                 \
 	X(REISSUE_WHOLE,                                                                           \
@@ -200,10 +207,10 @@
 	  "WHERE p.pronamespace = r.nsp AND p.proname IN ('reissue', 'reissue_message'))")         \
 	X(REISSUE_TOPIC, "EXISTS (SELECT FROM pg_proc p, reissue r WHERE p.pronamespace = r.nsp "  \
 			 "AND p.proname = 'reissue' AND 'topic' = ANY (p.proargnames))")           \
-	X(REISSUE_MAY, "(SELECT has_schema_privilege(session_user, nsp, 'USAGE') "                 \
-		       "AND has_table_privilege(session_user, oid, 'SELECT') "                     \
-		       "AND has_table_privilege(session_user, oid, 'INSERT') "                     \
-		       "AND has_table_privilege(session_user, oid, 'DELETE') FROM reissue)")       \
+	X(REISSUE_MAY, "(SELECT has_schema_privilege(current_user, nsp, 'USAGE') "                 \
+		       "AND has_table_privilege(current_user, oid, 'SELECT') "                     \
+		       "AND has_table_privilege(current_user, oid, 'INSERT') "                     \
+		       "AND has_table_privilege(current_user, oid, 'DELETE') FROM reissue)")       \
 	X(REISSUE_PUB, "EXISTS (SELECT FROM reissue_pub)")                                         \
 	X(REISSUE_PUB_RIGHT,                                                                       \
 	  "(SELECT count(*) = 1 AND bool_and(p.pubinsert AND t.schemaname = 'walpost' "            \

@@ -13,6 +13,8 @@
  *
  *   tables  the outbox tables            columns  the columns that each needs
  *   fitting the tables that a pattern stands for, of each pattern
+ *   before  the role that settings give our sessions, which are set to none
+ *   lacks   the groups of objects of schema walpost that it may use, and we may not
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
  *   mates   the tables of all outboxes, and what they are partitions of or have as such
@@ -30,7 +32,33 @@
  *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
 static const char with[] =
-	"role AS (SELECT * FROM pg_roles WHERE rolname = session_user),\n"
+	"role AS (SELECT * FROM pg_roles WHERE rolname = current_user),\n"
+	"before AS (SELECT oid, rolname FROM pg_roles WHERE rolname <> current_user\n"
+	"  AND rolname = current_setting('" WP_ROLE_BEFORE_SETTING "', true)),\n"
+	"lacks AS (\n"
+	"  SELECT w.what FROM (VALUES ('checkpoint', 'slot_checkpoint', "
+	"'{SELECT,INSERT,UPDATE}'::text[]),\n"
+	"    ('checkpoint', 'skip', '{SELECT,INSERT}'), ('reissue', 'reissue', "
+	"'{SELECT,INSERT,DELETE}'),\n"
+	"    ('retried', 'dead_letters_retried', '{SELECT,INSERT,UPDATE}'),\n"
+	"    ('retried', 'replay', '{SELECT,INSERT,UPDATE}'),\n"
+	"    ('parked', 'parked', '{SELECT,INSERT,UPDATE,DELETE}'),\n"
+	"    ('parked', 'parking', '{SELECT,INSERT,UPDATE,DELETE}'),\n"
+	"    ('parked', 'parked_acts', '{SELECT,INSERT}'),\n"
+	"    ('cleanup', 'cleanup_floor', '{SELECT,INSERT,UPDATE,DELETE}'),\n"
+	"    ('cleanup', 'cleanup_detached', '{SELECT}')) w (what, name, privileges)\n"
+	"  JOIN pg_class c ON c.relname = w.name\n"
+	"  JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'walpost', before b,\n"
+	"  unnest(w.privileges) p WHERE has_schema_privilege(b.oid, n.oid, 'USAGE')\n"
+	"    AND has_table_privilege(b.oid, c.oid, p)\n"
+	"    AND NOT (has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, p))\n"
+	"  UNION SELECT w.what FROM (VALUES ('schedule', 'move_due'),\n"
+	"    ('schedule', 'scheduled_state'), ('cleanup', 'cleanup_look_partition'),\n"
+	"    ('cleanup', 'cleanup_remove_partition')) w (what, name)\n"
+	"  JOIN pg_proc f ON f.proname = w.name\n"
+	"  JOIN pg_namespace n ON n.oid = f.pronamespace AND n.nspname = 'walpost', before b\n"
+	"  WHERE has_function_privilege(b.oid, f.oid, 'EXECUTE')\n"
+	"    AND NOT has_function_privilege(f.oid, 'EXECUTE')),\n"
 	"mine AS (SELECT %s AS pid),\n"
 	"slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = %L),\n"
 	"pub AS (SELECT p.oid, p.pubname, to_jsonb(p) AS j FROM pg_publication p WHERE p.pubname = "

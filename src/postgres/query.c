@@ -30,6 +30,16 @@ static void cut_newline(char *text)
 		text[size - 1] = '\0';
 }
 
+/*
+ * With row_security off (session_settings.c) the server refuses what a policy would hide. The
+ * message may be translated, so it is told by the function of the server (rls.c).
+ */
+static bool is_row_security(const PGresult *result)
+{
+	const char *function = PQresultErrorField(result, PG_DIAG_SOURCE_FUNCTION);
+	return function && !strcmp(function, "check_enable_rls");
+}
+
 /* `result` NULL: the connection itself is lost. */
 static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 {
@@ -43,6 +53,14 @@ static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 	(void)wp_error_set(&f.error, WP_IO, "%s",
 			   *text ? text : "the server closed the connection");
 	cut_newline(f.error.text);
+	if (result && is_row_security(result)) {
+		struct wp_error said = f.error;
+		(void)wp_error_set(&f.error, WP_IO,
+				   "%.1000s; rows that its policies hide from role %s would look "
+				   "as if they did not exist: give the role BYPASSRLS, or use the "
+				   "table's owner",
+				   said.text, PQuser(pg));
+	}
 	return f;
 }
 

@@ -37,7 +37,7 @@ struct wp_scheduler {
 /* By the catalog: who may not use the schema cannot ask by name. */
 static const char look_sql[] =
 	"SELECT p.oid IS NOT NULL, coalesce(has_schema_privilege(n.oid, 'USAGE') AND "
-	"has_function_privilege(p.oid, 'EXECUTE'), false), session_user "
+	"has_function_privilege(p.oid, 'EXECUTE'), false), current_user "
 	"FROM (VALUES (1)) one LEFT JOIN (pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n "
 	"ON n.oid = p.pronamespace AND n.nspname = 'walpost') ON p.proname = 'move_due'";
 enum { EXISTS, ALLOWED, ROLE };

@@ -455,7 +455,8 @@ static const struct metric metrics[] = {
 	{ "walpost_errors_total", "counter", "event", FROM_FAMILY, BY(errors),
 	  "Log lines of level error, by event; the runbook has an entry for each." },
 	{ "walpost_warnings_total", "counter", "event", FROM_FAMILY, BY(warnings),
-	  "Log lines of level warn, by event, at any log.level." },
+	  "Log lines of level warn, by event, at any log.level. A text of postgres_notice is "
+	  "logged once, and counted each time." },
 	{ "walpost_delivery_seconds", "histogram", "topic", FROM_FAMILY, BY(delivery),
 	  "Time from a transaction's commit to the delivery report of each of its events, by the "
 	  "clocks of both machines. Topics beyond the first 64 are counted as other." },

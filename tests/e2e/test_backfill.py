@@ -191,7 +191,7 @@ def test_the_relays_role_needs_to_read_the_table_besides_and_all_of_it(lost):
         lost.sql(f"ALTER TABLE {lost.table} ENABLE ROW LEVEL SECURITY; "
                  f"CREATE POLICY old ON {lost.table} USING (n < {ROWS // 2})")
         why = backfill.refused(backfill.run(lost, "--missing", "--order-by", "n", changes=changes))
-        assert "BYPASSRLS if row-level security applies" in why and backfill.slots(lost) == []
+        assert "row-level security" in why and "give the role BYPASSRLS" in why and backfill.slots(lost) == []
         lost.sql(f"ALTER ROLE {role} BYPASSRLS")
         ran = backfill.run(lost, "--missing", "--order-by", "n", changes=changes)
         backfill.done(ran)

@@ -9,7 +9,9 @@ import re
 
 import words
 
-WRITERS = ("wp_log", "wp_log_facts", "wp_relay_note")
+WRITERS = ("wp_log", "wp_log_facts", "wp_log_once", "wp_relay_note")
+# Writers that call another one.
+THROUGH = ("wp_log_facts_once", "wp_relay_note")
 STOPPERS = ("wp_relay_halt", "wp_relay_halt_for_event")
 EVENT = re.compile(r'^"([a-z0-9_]+)"$')
 _CONSTANT = re.compile(r"^WP_(LOG|NOTE)_(DEBUG|INFO|WARN|ERROR)$")
@@ -85,7 +87,7 @@ class Reader:
             for name, arguments, place in function.calls(WRITERS):
                 self.read += 1
                 at = 1 if name == "wp_relay_note" else 0
-                if function.name != "wp_relay_note":
+                if function.name not in THROUGH:
                     self._take(function, arguments[at + 1], arguments[at], place)
 
     @staticmethod

@@ -1,13 +1,14 @@
 /*
  * What of the log is remembered for people who ask later: how often each event of level warn or
- * error was logged, and the last lines of note.
+ * error was logged, and the last lines of note; and what is not to be said again.
  *
  * Owns: nothing but itself. Bounded: WP_LOG_EVENTS_MAX events (more are counted as "other"),
- * WP_LOG_LINES_MAX lines, the oldest go first. Pure.
+ * WP_LOG_LINES_MAX lines and WP_LOG_SAID_MAX that are said once, the oldest go first. Pure.
  */
 #ifndef WALPOST_BASE_LOG_MEMORY_H
 #define WALPOST_BASE_LOG_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct wp_fact {
 
 #define WP_LOG_EVENTS_MAX 128
 #define WP_LOG_LINES_MAX 32
+#define WP_LOG_SAID_MAX 32
 #define WP_LOG_EVENT_SIZE 48
 #define WP_LOG_WHY_SIZE 400
 
@@ -58,11 +60,16 @@ struct wp_log_memory {
 	struct wp_log_remembered lines[WP_LOG_LINES_MAX]; /* a ring */
 	size_t first;
 	size_t line_count;
+	uint64_t said[WP_LOG_SAID_MAX]; /* a ring of hashes; 0: none */
+	size_t next_said;
 };
 
 /* Of level info, all but `progress` is of note; nothing of debug is. */
 void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
 		       const char *event, const struct wp_fact *facts);
+/* False: it was said before, with the same facts, and is counted now. True: it is to be added. */
+bool wp_log_memory_is_new(struct wp_log_memory *m, enum wp_log_level level, const char *event,
+			  const struct wp_fact *facts);
 /* 0 is the oldest. */
 const struct wp_log_remembered *wp_log_memory_line(const struct wp_log_memory *m, size_t index);
 const char *wp_log_level_name(enum wp_log_level level);

@@ -1,9 +1,8 @@
 /*
  * Connects to the server without ever blocking the loop: the effective options
  * are found (conninfo, service file, environment), names are resolved on a
- * worker of its own (a resolver may never answer), connecting is polled, and the
- * session settings that make the text of a value independent of role and database
- * are forced. Without an sslmode written out, a host that is not local gets
+ * worker of its own (a resolver may never answer), connecting is polled, and what
+ * all SQL here relies on is set and read back (session_settings.h). Without an sslmode written out, a host that is not local gets
  * `require`.
  *
  * Owns: the PGconn and its watchers while connecting. Borrows: loop and options.
@@ -19,6 +18,12 @@
 
 #include "walpost/postgres/options.h"
 #include "walpost/wal/source.h"
+
+/*
+ * The setting of our session that keeps what `role` was before it was set to none: that of ALTER
+ * ROLE ... SET role, or none. `init` makes objects as that role; rights are judged beside its.
+ */
+#define WP_ROLE_BEFORE_SETTING "walpost.role_before"
 
 enum wp_connection_kind {
 	WP_CONNECTION_REPLICATION, /* replication=database */
@@ -54,7 +59,7 @@ const struct wp_source_failure *wp_connection_failure(const struct wp_connection
 /* Of the database, by its name; "": the server did not say. */
 const char *wp_server_encoding(const PGconn *pg);
 
-/* Notices of the server go to our log (never to standard error as they are). */
+/* Notices of the server go to our log (never to standard error as they are), each text once. */
 void wp_connection_log_notices(PGconn *pg);
 void wp_connection_log_notice(const PGresult *notice);
 

@@ -16,7 +16,7 @@
  *   arrays of these, except of enums           dimensions, then the elements
  *
  * Source: the send and out functions in PostgreSQL's src/backend/utils/adt, with the
- * settings that walpost forces on its session (postgres/connection_plan). Nothing here
+ * settings of walpost's sessions (postgres/session_settings). Nothing here
  * depends on the locale. Pure.
  */
 #ifndef WALPOST_VALUES_BINARY_H

@@ -9,9 +9,9 @@
 #include <libpq-fe.h>
 
 #include "support/check.h"
+#include "session_settings.h"
 #include "walpost/base/backoff.h"
 #include "walpost/values/binary.h"
-#include "walpost/postgres/connection_plan.h"
 
 #define DRAWN 20000 /* random values of a type */
 #define ITEM_SIZE_MAX 12
@@ -32,26 +32,32 @@ static const char *env(const char *name)
 	return value;
 }
 
-/* The options are the plan's; all else is ours. */
+static void set_session(void)
+{
+	struct wp_buffer text;
+	struct wp_sql sql;
+
+	wp_buffer_init(&text, 8192);
+	wp_sql_init(&sql, pg, &text);
+	wp_session_settings_set_sql(&sql, "");
+	CHECK_EQ(wp_sql_end(&sql, NULL), WP_OK);
+	PGresult *set = PQexec(pg, (const char *)text.data);
+	CHECK_EQ(PQresultStatus(set), PGRES_TUPLES_OK);
+	PQclear(set);
+	wp_buffer_release(&text);
+}
+
+/* The settings are the program's; all else is ours. */
 static int connect_as_walpost_does(void **state)
 {
-	const struct wp_postgres_options options = { .conninfo = "", .decoding_work_mem = "" };
-	struct wp_connection_plan plan;
-
-	CHECK_EQ(wp_connection_plan_init(&plan, &options, NULL), WP_OK);
-	const char *const keys[] = { "host", "port", "user", "dbname", "options", NULL };
+	const char *const keys[] = { "host", "port", "user", "dbname", NULL };
 	const char *const values[] = {
-		env("WALPOST_TEST_DIR"),
-		env("WALPOST_TEST_PORT"),
-		"postgres",
-		"postgres",
-		(const char *)plan.options.data,
-		NULL,
+		env("WALPOST_TEST_DIR"), env("WALPOST_TEST_PORT"), "postgres", "postgres", NULL,
 	};
 	pg = PQconnectdbParams(keys, values, 0);
-	wp_connection_plan_release(&plan);
 	if (PQstatus(pg) != CONNECTION_OK)
 		fail_msg("%s", PQerrorMessage(pg));
+	set_session();
 	CHECK_EQ(wp_relations_new(100, NULL, &types), WP_OK);
 	return 0;
 }

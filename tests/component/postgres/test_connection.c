@@ -176,6 +176,16 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 	harness_sql(&harness, "ALTER ROLE hostile SET search_path = 'pg_temp, public'");
 	harness_sql(&harness, "ALTER ROLE hostile SET client_encoding = 'LATIN1'");
 	harness_sql(&harness, "ALTER ROLE hostile SET client_min_messages = 'error'");
+	harness_sql(&harness, "ALTER ROLE hostile SET role = 'pg_monitor'");
+	harness_sql(&harness, "GRANT pg_monitor TO hostile");
+	harness_sql(&harness, "ALTER ROLE hostile SET row_security = on");
+	harness_sql(&harness, "ALTER ROLE hostile SET standard_conforming_strings = off");
+	harness_sql(&harness, "ALTER ROLE hostile SET quote_all_identifiers = on");
+	harness_sql(&harness, "ALTER ROLE hostile SET array_nulls = off");
+	harness_sql(&harness, "ALTER ROLE hostile SET exit_on_error = on");
+	harness_sql(&harness, "ALTER ROLE hostile SET default_transaction_read_only = on");
+	harness_sql(&harness, "ALTER ROLE hostile SET default_transaction_isolation = "
+			      "'serializable'");
 	harness_sql(&harness, "ALTER ROLE hostile SET statement_timeout = 1");
 	harness_sql(&harness, "ALTER ROLE hostile SET lock_timeout = 1");
 	harness_sql(&harness, "ALTER ROLE hostile SET idle_session_timeout = 1");
@@ -188,12 +198,14 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 	if (has_limit)
 		harness_sql(&harness, "ALTER ROLE hostile SET transaction_timeout = '30s'");
 	harness.options.decoding_work_mem = "128kB";
+	CHECK_EQ(setenv("PGTZ", "Asia/Tokyo", 1), 0);
+	CHECK_EQ(setenv("PGDATESTYLE", "SQL, DMY", 1), 0);
 	for (int kind = WP_CONNECTION_REPLICATION; kind <= WP_CONNECTION_SQL; kind++) {
 		harness_connect_by(&harness, NULL, "dbname=relay user=hostile");
 		PGconn *pg = connect_as((enum wp_connection_kind)kind);
-		CHECK_TEXT(setting(pg, "datestyle"), "ISO, MDY");
+		CHECK_TEXT(setting(pg, "datestyle"), "ISO, DMY");
 		CHECK_TEXT(setting(pg, "bytea_output"), "hex");
-		CHECK_TEXT(setting(pg, "search_path"), "");
+		CHECK_TEXT(setting(pg, "search_path"), "\"\"");
 		CHECK_TEXT(setting(pg, "client_encoding"), "UTF8");
 		CHECK_TEXT(setting(pg, "client_min_messages"), "warning");
 		CHECK_TEXT(setting(pg, "timezone"), "UTC");
@@ -201,6 +213,15 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 		CHECK_TEXT(setting(pg, "extra_float_digits"), "3");
 		CHECK_TEXT(setting(pg, "lc_monetary"), "C");
 		CHECK_TEXT(setting(pg, "logical_decoding_work_mem"), "128kB");
+		CHECK_TEXT(setting(pg, "role"), "none");
+		CHECK_TEXT(setting(pg, "walpost.role_before"), "pg_monitor");
+		CHECK_TEXT(setting(pg, "row_security"), "off");
+		CHECK_TEXT(setting(pg, "standard_conforming_strings"), "on");
+		CHECK_TEXT(setting(pg, "quote_all_identifiers"), "off");
+		CHECK_TEXT(setting(pg, "array_nulls"), "on");
+		CHECK_TEXT(setting(pg, "exit_on_error"), "off");
+		CHECK_TEXT(setting(pg, "default_transaction_read_only"), "off");
+		CHECK_TEXT(setting(pg, "default_transaction_isolation"), "read committed");
 		CHECK_TEXT(setting(pg, "statement_timeout"), "0");
 		CHECK_TEXT(setting(pg, "lock_timeout"), "0");
 		CHECK_TEXT(setting(pg, "idle_session_timeout"), "0");
@@ -209,6 +230,8 @@ static void hostile_settings_of_role_and_database_do_not_reach_us(void **state)
 			CHECK_TEXT(setting(pg, "transaction_timeout"), "0");
 		wp_connection_free(connection);
 	}
+	CHECK_EQ(unsetenv("PGTZ"), 0);
+	CHECK_EQ(unsetenv("PGDATESTYLE"), 0);
 	connection = NULL;
 }
 

@@ -56,6 +56,38 @@ static void lines_of_note_are_kept_with_their_reason_and_progress_is_none(void *
 	CHECK_EQ(wp_log_memory_line(&memory, 1)->wall_ms, 1000);
 }
 
+static bool is_new(const char *text, int number)
+{
+	const struct wp_fact facts[] = { WP_TEXT("text", text),
+					 WP_INT("n", number),
+					 { .kind = WP_FACT_END } };
+
+	return wp_log_memory_is_new(&memory, WP_LOG_WARN, "notice", facts);
+}
+
+static void what_is_said_once_is_counted_from_then_on(void **state)
+{
+	CHECK(is_new("your password expires", 1));
+	CHECK_EQ(count_of(WP_LOG_WARN, "notice"), 0);
+	CHECK(!is_new("your password expires", 2));
+	CHECK(is_new("your password expires soon", 1));
+	CHECK(!is_new("your password expires", 1));
+	CHECK_EQ(count_of(WP_LOG_WARN, "notice"), 2);
+	CHECK_EQ(memory.line_count, 0);
+}
+
+static void of_too_many_that_are_said_once_the_oldest_is_said_again(void **state)
+{
+	char text[16];
+
+	for (int i = 0; i <= WP_LOG_SAID_MAX; i++) {
+		(void)snprintf(text, sizeof(text), "notice %d", i);
+		CHECK(is_new(text, 0));
+	}
+	CHECK(!is_new("notice 1", 0));
+	CHECK(is_new("notice 0", 0));
+}
+
 static void the_oldest_line_goes_first(void **state)
 {
 	char event[WP_LOG_EVENT_SIZE];
@@ -99,6 +131,8 @@ int main(void)
 {
 	return RUN(FRESH(warnings_and_errors_are_counted_by_event_and_level),
 		   FRESH(lines_of_note_are_kept_with_their_reason_and_progress_is_none),
+		   FRESH(what_is_said_once_is_counted_from_then_on),
+		   FRESH(of_too_many_that_are_said_once_the_oldest_is_said_again),
 		   FRESH(the_oldest_line_goes_first),
 		   FRESH(more_events_than_there_is_room_for_are_counted_as_other),
 		   FRESH(a_long_reason_is_cut_between_characters));

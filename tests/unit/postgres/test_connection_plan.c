@@ -211,19 +211,11 @@ static void names_are_bounded(void **state)
 	check_refused(conninfo, "longer than 255 bytes");
 }
 
-static void our_settings_follow_the_users_and_win(void **state)
+static void the_users_options_are_kept_and_no_timeout_ends_the_first_statement(void **state)
 {
-	struct wp_postgres_options options = { .conninfo = "options='-c datestyle=German -c x.y=1'",
-					       .decoding_work_mem = "64 MB" };
-	struct wp_error error;
-	wp_connection_plan_release(&plan);
-	CHECK_EQ(wp_connection_plan_init(&plan, &options, &error), WP_OK);
-	const char *text = (const char *)plan.options.data;
-	CHECK_HAS(text, "-c datestyle=German -c x.y=1 -c datestyle=ISO ");
-	CHECK_HAS(text, " -c timezone=UTC");
-	CHECK_HAS(text, " -c bytea_output=hex");
-	CHECK_HAS(text, " -c logical_decoding_work_mem=64\\ MB");
-	CHECK(!strstr((const char *)plan_of("")->options.data, "work_mem"));
+	CHECK_TEXT((const char *)plan_of("options='-c datestyle=German -c x.y=1'")->options.data,
+		   "-c datestyle=German -c x.y=1 -c statement_timeout=0");
+	CHECK_TEXT((const char *)plan_of("")->options.data, "-c statement_timeout=0");
 }
 
 static void options_are_bounded(void **state)
@@ -318,7 +310,8 @@ int main(void)
 		FRESH(hosts_addresses_and_ports_are_told_apart), FRESH(only_names_must_be_resolved),
 		FRESH(without_a_host_it_is_libpqs_socket),
 		FRESH(what_libpq_does_not_take_is_refused_in_its_words), FRESH(hosts_are_bounded),
-		FRESH(names_are_bounded), FRESH(our_settings_follow_the_users_and_win),
+		FRESH(names_are_bounded),
+		FRESH(the_users_options_are_kept_and_no_timeout_ends_the_first_statement),
 		FRESH(options_are_bounded), FRESH(the_users_keepalives_are_noticed),
 		FRESH(a_written_gssencmode_is_noticed),
 		FRESH(the_facts_for_people_name_hosts_and_tls),

@@ -692,6 +692,25 @@ static void updates_that_are_looked_for_must_be_published(void **state)
 		CHECK(strcmp(found.findings.items[i].name, "publication_updates") != 0);
 }
 
+static void a_role_that_settings_give_and_that_may_more_is_a_failure(void **state)
+{
+	s.values[A_ROLE_BEFORE] = "app_owner";
+	check_nothing("rights");
+	s.values[A_ROLE_LACKS] = "checkpoint, parked";
+	check_fails("rights", WP_REACT_STOP_CONFIG,
+		    "role app_owner may use in schema walpost (checkpoint, parked)",
+		    "GRANT SELECT, INSERT, UPDATE ON walpost.slot_checkpoint TO \"re\"\"lay\";");
+	CHECK_HAS(finding(&found, "rights")->cure, "ON walpost.parked, walpost.parking");
+	assert_null(strstr(finding(&found, "rights")->cure, "walpost.reissue"));
+}
+
+static void policies_on_our_own_tables_are_a_failure(void **state)
+{
+	s.values[A_POLICIES] = "parked, slot_checkpoint";
+	check_fails("row_security", WP_REACT_STOP_CONFIG, "(parked, slot_checkpoint)",
+		    "ALTER ROLE \"re\"\"lay\" BYPASSRLS;");
+}
+
 static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
 	s.values[A_CHECKPOINT_MAY] = "f";
@@ -859,6 +878,8 @@ int main(void)
 		FRESH(a_sender_timeout_is_cured_where_it_is_set),
 		FRESH(a_limit_on_idle_slots_is_warned_of),
 		FRESH(updates_that_are_looked_for_must_be_published),
+		FRESH(a_role_that_settings_give_and_that_may_more_is_a_failure),
+		FRESH(policies_on_our_own_tables_are_a_failure),
 		FRESH(a_checkpoint_that_cannot_be_written_is_warned_of),
 		FRESH(how_the_log_is_kept_is_read),
 		FRESH(what_loses_events_while_it_runs_is_a_loss),
