@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -105,6 +106,21 @@ static bool is_due(const struct wp_admission *a, const struct wp_topic *topic, i
 	return is_waited_for(a, topic) && now_ms >= topic->ask_at_ms;
 }
 
+/* The brokers were asked to: for so long nobody knows yet whether they do. */
+static bool is_being_created(const struct wp_admission *a, const struct wp_topic *topic,
+			     int64_t now_ms, int64_t for_ms)
+{
+	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING &&
+	       now_ms - topic->troubled_at_ms < for_ms;
+}
+
+/* Known before it is told that the topic is missing. */
+static bool wants_why(const struct wp_admission *a, const struct wp_topic *topic, int64_t now_ms)
+{
+	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING && !topic->asked_why &&
+	       !is_being_created(a, topic, now_ms, CREATION_MS / 2);
+}
+
 /* All that are due in one question, those used last at its end: more than fit follow. */
 static size_t add_due(struct wp_admission *a, int64_t now_ms)
 {
@@ -114,7 +130,7 @@ static size_t add_due(struct wp_admission *a, int64_t now_ms)
 	     t = t->newer) {
 		if (!is_due(a, t, now_ms))
 			continue;
-		if (!wp_inquiry_add(a->inquiry, t->name))
+		if (!wp_inquiry_add(a->inquiry, t->name, wants_why(a, t, now_ms)))
 			break;
 		count++;
 	}
@@ -132,7 +148,7 @@ static size_t add_expected(struct wp_admission *a, int64_t now_ms)
 	for (struct wp_topic *t = a->topics.newest; t != NULL; t = t->older) {
 		if (!t->is_expected || is_due(a, t, now_ms))
 			continue;
-		if (!wp_inquiry_add(a->inquiry, t->name)) {
+		if (!wp_inquiry_add(a->inquiry, t->name, false)) {
 			a->expected_at_ms = now_ms; /* the rest follows */
 			break;
 		}
@@ -185,6 +201,13 @@ static void ask_for(struct wp_admission *a, const struct wp_topic *topic)
 
 /* ---- answers ---- */
 
+static void forget_why(struct wp_topic *topic)
+{
+	free(topic->no_creation);
+	topic->no_creation = NULL;
+	topic->asked_why = false;
+}
+
 static void admit(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
 		  int64_t now_ms)
 {
@@ -197,15 +220,22 @@ static void admit(struct wp_admission *a, struct wp_topic *topic, const struct w
 	topic->limit_name = asked->limit_name;
 	wp_topics_set_state(&a->topics, topic, WP_TOPIC_READY);
 	topic->trouble = WP_TOPIC_FINE;
+	forget_why(topic);
 	topic->answered_at_ms = now_ms;
 	if (is_offered(a, topic))
 		wp_admission_forget_offered(a);
 	wp_topics_retry(&a->topics, topic);
 }
 
-static void missing(struct wp_admission *a, struct wp_topic *topic, int64_t now_ms)
+static void missing(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
+		    int64_t now_ms)
 {
 	mark(a, topic, WP_TOPIC_MISSING, now_ms);
+	if (asked->wants_why) {
+		forget_why(topic);
+		topic->asked_why = true;
+		topic->no_creation = asked->why[0] != '\0' ? strdup(asked->why) : NULL;
+	}
 	/* Asking has just created it. */
 	topic->ask_at_ms = now_ms + (a->rules.creates_topics ? ASK_CREATED_MS : ASK_AGAIN_MS);
 }
@@ -223,8 +253,11 @@ static void settle(struct wp_admission *a, struct wp_topic *topic, const struct 
 		break;
 	case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
 	case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
+		missing(a, topic, asked, now_ms);
+		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
-		missing(a, topic, now_ms);
+		mark(a, topic, WP_TOPIC_REFUSED, now_ms);
+		ask_later(topic, now_ms);
 		break;
 	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
 	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
@@ -275,6 +308,8 @@ static enum wp_topic_trouble trouble_of(rd_kafka_resp_err_t code)
 		return WP_TOPIC_FORBIDDEN;
 	case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
 		return WP_TOPIC_NO_PARTITION;
+	case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
+		return WP_TOPIC_REFUSED;
 	default:
 		return WP_TOPIC_MISSING;
 	}
@@ -506,18 +541,10 @@ int64_t wp_admission_due(const struct wp_admission *a)
 	return due;
 }
 
-/* The brokers were asked to a moment ago: nobody knows yet whether they do. */
-static bool is_being_created(const struct wp_admission *a, const struct wp_topic *topic,
-			     int64_t now_ms)
-{
-	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING &&
-	       now_ms - topic->troubled_at_ms < CREATION_MS;
-}
-
 static bool is_in_trouble(const struct wp_admission *a, const struct wp_topic *topic,
 			  int64_t now_ms)
 {
-	return topic->trouble != WP_TOPIC_FINE && !is_being_created(a, topic, now_ms);
+	return topic->trouble != WP_TOPIC_FINE && !is_being_created(a, topic, now_ms, CREATION_MS);
 }
 
 /* That of the record taken first; else that of the one outside. NULL: none. */
@@ -537,6 +564,25 @@ static const struct wp_topic *in_trouble(const struct wp_admission *a, int64_t n
 	return offered != NULL && is_in_trouble(a, offered, now_ms) ? offered : NULL;
 }
 
+static void say_missing(const struct wp_admission *a, const struct wp_topic *topic,
+			struct wp_error *ret)
+{
+	if (topic->no_creation != NULL)
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "topic %s does not exist, and Kafka does not create it (%s); "
+				   "events wait for it; create it, or correct "
+				   "outbox.topic.replacement",
+				   topic->name, topic->no_creation);
+	else
+		(void)wp_error_set(ret, WP_AGAIN,
+				   "topic %s does not exist; events wait for it; create it%s",
+				   topic->name,
+				   a->rules.creates_topics
+					   ? " (the brokers were asked to create it and did not: "
+					     "see their auto.create.topics.enable)"
+					   : ", or set allow.auto.create.topics = true in [kafka]");
+}
+
 const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int64_t now_ms,
 					      struct wp_error *ret)
 {
@@ -548,19 +594,23 @@ const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int6
 	case WP_TOPIC_FINE:
 		return NULL;
 	case WP_TOPIC_MISSING:
-		(void)wp_error_set(ret, WP_AGAIN,
-				   "topic %s does not exist; events wait for it; create it%s",
-				   topic->name,
-				   a->rules.creates_topics
-					   ? " (the brokers were asked to create it and did not: "
-					     "see their auto.create.topics.enable)"
-					   : ", or set allow.auto.create.topics = true in [kafka]");
+		say_missing(a, topic, ret);
 		break;
 	case WP_TOPIC_FORBIDDEN:
 		(void)wp_error_set(ret, WP_AGAIN,
-				   "this user may not write topic %s; events wait for it; allow "
+				   "%s may not write topic %s; events wait for it; allow "
 				   "WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
+				   a->rules.principal[0] != '\0' ? a->rules.principal
+								 : "this client",
 				   topic->name);
+		break;
+	case WP_TOPIC_REFUSED:
+		(void)wp_error_set(
+			ret, WP_AGAIN,
+			"Kafka refuses topic %s with INVALID_TOPIC_EXCEPTION, although "
+			"the name is valid; events wait for it; see the broker's log, or "
+			"correct outbox.topic.replacement",
+			topic->name);
 		break;
 	case WP_TOPIC_NO_PARTITION:
 		(void)wp_error_set(ret, WP_AGAIN,

@@ -19,6 +19,7 @@ struct wp_admission_rules {
 	bool compresses;
 	bool creates_topics;
 	const struct wp_placement *placement;
+	char principal[256]; /* as Kafka's ACLs name us, where the configuration tells; "" */
 };
 
 struct wp_admission {

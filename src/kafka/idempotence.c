@@ -10,7 +10,7 @@ void wp_idempotence_granted(struct wp_idempotence *i)
 	i->denials = 0;
 }
 
-int64_t wp_idempotence_denied(struct wp_idempotence *i, const char *text)
+int64_t wp_idempotence_denied(struct wp_idempotence *i, const char *principal, const char *text)
 {
 	int64_t wait_ms = DENIED_FIRST_MS;
 
@@ -21,10 +21,11 @@ int64_t wp_idempotence_denied(struct wp_idempotence *i, const char *text)
 	i->is_denied = true;
 	i->denials++;
 	(void)wp_error_set(&i->error, WP_AGAIN,
-			   "Kafka no longer allows this user to write with an idempotent producer "
+			   "Kafka no longer allows %s to write with an idempotent producer "
 			   "(%s); events wait; allow IDEMPOTENT_WRITE on the cluster (with Kafka "
 			   "2.8 and newer, WRITE on a topic suffices): kafka-acls.sh --add "
-			   "--cluster --operation IdempotentWrite --allow-principal User:NAME",
-			   text);
+			   "--cluster --operation IdempotentWrite --allow-principal %s",
+			   principal[0] != '\0' ? principal : "this client", text,
+			   principal[0] != '\0' ? principal : "User:NAME");
 	return wait_ms;
 }

@@ -41,6 +41,15 @@ static bool was_heard(rd_kafka_resp_err_t code)
 	       code == RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
 }
 
+static struct wp_asked *find_in(struct wp_asked *topics, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(topics[i].name, name) == 0)
+			return &topics[i];
+	}
+	return NULL;
+}
+
 /* The question is closed with this. */
 static void conclude(struct wp_inquiry *q, rd_kafka_resp_err_t code, const char *text,
 		     struct wp_answer *ret)
@@ -187,6 +196,62 @@ static void run_metadata(struct wp_question *question)
 		ask_metadata(question, NULL);
 }
 
+static void read_whys(struct wp_question *question, rd_kafka_event_t *event)
+{
+	size_t count = 0;
+	const rd_kafka_topic_result_t **results = rd_kafka_CreateTopics_result_topics(
+		rd_kafka_event_CreateTopics_result(event), &count);
+
+	for (size_t i = 0; i < count; i++) {
+		rd_kafka_resp_err_t code = rd_kafka_topic_result_error(results[i]);
+		const char *text = rd_kafka_topic_result_error_string(results[i]);
+		struct wp_asked *asked = find_in(question->topics, question->topic_count,
+						 rd_kafka_topic_result_name(results[i]));
+		if (asked == NULL || !was_heard(code) ||
+		    code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+			continue;
+		(void)snprintf(asked->why, sizeof(asked->why), "%s",
+			       text != NULL && text[0] != '\0' ? text : rd_kafka_err2str(code));
+	}
+}
+
+/*
+ * The metadata says of a topic that asking for it was to create only that it is missing. Whether
+ * the controller would create it, it is asked without creating it (CreateTopics, validate_only).
+ */
+static void ask_whys(struct wp_question *question)
+{
+	rd_kafka_NewTopic_t *topics[WP_INQUIRY_TOPICS_MAX];
+	char error[256];
+	size_t count = 0;
+
+	for (size_t i = 0; i < question->topic_count; i++) {
+		const struct wp_asked *asked = &question->topics[i];
+		if (!asked->wants_why || asked->code == RD_KAFKA_RESP_ERR_NO_ERROR)
+			continue;
+		topics[count] = rd_kafka_NewTopic_new(asked->name, -1, -1, error, sizeof(error));
+		count += topics[count] != NULL;
+	}
+	if (count == 0)
+		return;
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(question->rk);
+	rd_kafka_AdminOptions_t *options =
+		rd_kafka_AdminOptions_new(question->rk, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+	/* All in range by construction. */
+	(void)rd_kafka_AdminOptions_set_validate_only(options, 1, error, sizeof(error));
+	(void)rd_kafka_AdminOptions_set_request_timeout(options, question->timeout_ms, error,
+							sizeof(error));
+	rd_kafka_CreateTopics(question->rk, topics, count, options, queue);
+	rd_kafka_event_t *event = rd_kafka_queue_poll(queue, question->timeout_ms);
+	if (event != NULL && rd_kafka_event_error(event) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		read_whys(question, event);
+	if (event != NULL)
+		rd_kafka_event_destroy(event);
+	rd_kafka_AdminOptions_destroy(options);
+	rd_kafka_NewTopic_destroy_array(topics, count);
+	rd_kafka_queue_destroy(queue);
+}
+
 /*
  * Any name and a partition that cannot be: librdkafka asks any broker for the topic's metadata,
  * without an object of it and without creating it, and finds no such partition. It repeats the
@@ -238,17 +303,15 @@ static void run_question(void *arg)
 	else
 		run_contact(question);
 	question->took_ms = (wp_clock_us() - begun_us) / 1000;
+	if (question->code == RD_KAFKA_RESP_ERR_NO_ERROR)
+		ask_whys(question);
 }
 
 /* ---- questions for the worker ---- */
 
 static struct wp_asked *find(struct wp_inquiry *q, const char *name)
 {
-	for (size_t i = 0; i < q->topic_count; i++) {
-		if (strcmp(q->topics[i].name, name) == 0)
-			return &q->topics[i];
-	}
-	return NULL;
+	return find_in(q->topics, q->topic_count, name);
 }
 
 static void end_question(void *arg)
@@ -282,6 +345,7 @@ static void end_question(void *arg)
 		struct wp_asked *asked = find(q, question->topics[i].name);
 		asked->code = question->topics[i].code;
 		asked->partition_count = question->topics[i].partition_count;
+		memcpy(asked->why, question->topics[i].why, sizeof(asked->why));
 	}
 	q->question = NULL;
 	free(question);
@@ -361,14 +425,14 @@ static void ask_config(struct wp_inquiry *q, const struct wp_client *c)
 	rd_kafka_ConfigResource_destroy_array(resources, q->topic_count);
 }
 
-bool wp_inquiry_add(struct wp_inquiry *q, const char *topic)
+bool wp_inquiry_add(struct wp_inquiry *q, const char *topic, bool wants_why)
 {
 	assert(q->stage == WP_INQUIRY_IDLE);
 	assert(strlen(topic) <= WP_TOPIC_NAME_MAX);
 	if (q->topic_count == WP_INQUIRY_TOPICS_MAX)
 		return false;
 	struct wp_asked *asked = &q->topics[q->topic_count++];
-	*asked = (struct wp_asked){ 0 };
+	*asked = (struct wp_asked){ .wants_why = wants_why };
 	(void)snprintf(asked->name, sizeof(asked->name), "%s", topic);
 	return true;
 }

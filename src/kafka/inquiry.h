@@ -21,7 +21,7 @@
 #include "client.h"
 #include "walpost/kafka/topics.h"
 
-enum { WP_INQUIRY_TOPICS_MAX = 256 };
+enum { WP_INQUIRY_TOPICS_MAX = 256, WP_INQUIRY_WHY_SIZE = 200 };
 
 enum wp_inquiry_about {
 	WP_INQUIRY_TOPICS, /* configuration and metadata */
@@ -35,6 +35,8 @@ struct wp_asked {
 	size_t limit;		  /* bytes of a batch at most; 0: not told */
 	const char *limit_name;	  /* static: the property that sets it, if it was told */
 	int32_t partition_count;
+	bool wants_why;		       /* if it is missing: why the broker does not create it */
+	char why[WP_INQUIRY_WHY_SIZE]; /* the broker's words; "": it would, or was not asked */
 };
 
 struct wp_answer {
@@ -86,7 +88,7 @@ struct wp_inquiry {
 enum wp_rc wp_inquiry_init(struct wp_inquiry *q, void (*wake)(void *arg), void *arg) WP_MUST_CHECK;
 void wp_inquiry_release(struct wp_inquiry *q);
 /* One topic more for the next wp_inquiry_ask(); false: there is no room. Only when IDLE. */
-bool wp_inquiry_add(struct wp_inquiry *q, const char *topic);
+bool wp_inquiry_add(struct wp_inquiry *q, const char *topic, bool wants_why);
 /*
  * About the topics that were added, if not about life. `known` is a topic that is there, as
  * far as is known, or "". Only when IDLE. WP_FULL, WP_NOMEM: later; what was added is forgotten.

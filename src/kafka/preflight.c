@@ -234,12 +234,9 @@ static void read_text(const rd_kafka_conf_t *conf, const char *name, char *ret, 
 static void read_conf(struct wp_asker *a, const rd_kafka_conf_t *conf)
 {
 	struct wp_cluster_facts *c = &a->cluster;
-	char user[200];
 
 	read_text(conf, "bootstrap.servers", c->servers, sizeof(c->servers));
-	read_text(conf, "sasl.username", user, sizeof(user));
-	if (user[0] != '\0')
-		(void)snprintf(c->principal, sizeof(c->principal), "User:%s", user);
+	wp_properties_principal(conf, c->principal, sizeof(c->principal));
 	c->provider = wp_kafka_provider_find(c->servers);
 	c->by_token = wp_properties_is(conf, "sasl.mechanisms", "OAUTHBEARER");
 	read_text(conf, "compression.type", c->compression, sizeof(c->compression));

@@ -410,6 +410,7 @@ static void read_back(struct wp_producer *p)
 		.placement = wp_properties_placement(conf),
 	};
 
+	wp_properties_principal(conf, rules.principal, sizeof(rules.principal));
 	wp_admission_set_rules(&p->admission, &rules);
 	p->view.record_max = rules.message_max;
 }

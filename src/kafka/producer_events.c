@@ -74,7 +74,8 @@ void wp_producer_fail_login(struct wp_producer *p, rd_kafka_resp_err_t code, con
 static void take_denial(struct wp_producer *p, rd_kafka_resp_err_t code, const char *text)
 {
 	heard(p);
-	int64_t wait_ms = wp_idempotence_denied(&p->idempotence, text);
+	int64_t wait_ms =
+		wp_idempotence_denied(&p->idempotence, p->admission.rules.principal, text);
 	if (wait_ms == 0) {
 		wp_clients_fail(&p->clients, text, "allow IDEMPOTENT_WRITE on the cluster");
 		return;

@@ -111,6 +111,17 @@ int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name)
 	return strtoll(value, NULL, 10);
 }
 
+void wp_properties_principal(const rd_kafka_conf_t *conf, char *ret, size_t size)
+{
+	char user[VALUE_SIZE];
+	size_t user_size = sizeof(user);
+
+	ret[0] = '\0';
+	if (rd_kafka_conf_get(conf, "sasl.username", user, &user_size) == RD_KAFKA_CONF_OK &&
+	    user[0] != '\0')
+		(void)snprintf(ret, size, "User:%s", user); /* cut: for people */
+}
+
 bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value)
 {
 	char effective[VALUE_SIZE];

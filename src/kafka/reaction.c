@@ -26,7 +26,7 @@ static const struct row table[] = {
 	  "a compacted topic rejects records without a key: change cleanup.policy of the topic, or "
 	  "give the event a key" },
 	{ RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, WP_REACT_ISOLATE, true,
-	  "its commit time is outside the range that the topic accepts: raise "
+	  "its timestamp is outside the range that the topic accepts: correct it, or raise "
 	  "message.timestamp.before.max.ms or message.timestamp.after.max.ms of the topic" },
 
 	/* A human creates or allows it, and it flows on. */

@@ -59,6 +59,7 @@ static void evict(struct wp_topics *t, struct wp_topic *topic)
 	drop_handle(t, topic);
 	wp_queue_clear(&topic->queue);
 	free(topic->partitions);
+	free(topic->no_creation);
 	free(topic);
 }
 

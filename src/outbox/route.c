@@ -244,6 +244,25 @@ bool wp_topic_is_fixed(const char *replacement)
 	return strpbrk(replacement, "$\\") == NULL;
 }
 
+/*
+ * Topic.INTERNAL_TOPICS of Kafka, and its metadata log. Kafka answers a write with INVALID_TOPIC_EXCEPTION
+ * (ReplicaManager: "Cannot append to internal topic"), as it answers much else.
+ */
+static bool is_internal(const char *topic)
+{
+	static const char *const names[] = {
+		"__consumer_offsets",
+		"__transaction_state",
+		"__share_group_state",
+		"__cluster_metadata",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(topic, names[i]) == 0)
+			return true;
+	return false;
+}
+
 const char *wp_topic_name_trouble(const char *topic)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -257,6 +276,9 @@ const char *wp_topic_name_trouble(const char *topic)
 		return "is longer than 249 bytes";
 	if (strcmp(topic, ".") == 0 || strcmp(topic, "..") == 0)
 		return "is a name that Kafka does not allow";
+	if (is_internal(topic))
+		return "is internal to Kafka, which refuses writes by clients "
+		       "(INVALID_TOPIC_EXCEPTION)";
 	return NULL;
 }
 

@@ -20,23 +20,53 @@ void wp_delivery_settled(struct wp_delivery *d)
 	d->settled++;
 }
 
-void wp_delivery_begin(struct wp_delivery *d, int64_t now_ms)
+void wp_delivery_rewound(struct wp_delivery *d)
 {
-	/* What waited while there was no stream has not waited for Kafka. */
-	if (d->stalled == NULL)
-		d->since_ms = now_ms;
-	d->waited_ms = now_ms;
+	d->rewinds++;
 }
 
-bool wp_delivery_step(struct wp_delivery *d, const char *cause, int64_t now_ms)
+bool wp_delivery_repeats(const struct wp_delivery *d)
+{
+	return d->rewinds >= 2;
+}
+
+void wp_delivery_begin(struct wp_delivery *d, const struct wp_ledger *l, int64_t now_ms)
+{
+	/* What waited while there was no stream has not waited for Kafka. */
+	if (d->stalled == NULL && !wp_delivery_repeats(d))
+		d->since_ms = now_ms;
+	d->waited_ms = now_ms;
+	/* Else it goes on where the last one ended. */
+	if (l->first_ticket == l->next_ticket)
+		d->base = l->first_ticket;
+}
+
+/* In order, and beyond what was confirmed before. */
+static bool advances(struct wp_delivery *d, const struct wp_ledger *l)
+{
+	if (l->confirmed_lsn != d->lsn) {
+		d->lsn = l->confirmed_lsn;
+		d->base = l->first_ticket;
+		d->best = d->rewinds = 0;
+		return true;
+	}
+	if (l->first_ticket - d->base <= d->best)
+		return false;
+	d->best = l->first_ticket - d->base;
+	return true;
+}
+
+bool wp_delivery_step(struct wp_delivery *d, const struct wp_ledger *l, const char *cause,
+		      int64_t now_ms)
 {
 	const char *before = d->stalled;
 	bool waits = cause != NULL;
-	bool moved = d->confirmed + d->settled > d->seen;
+	bool any = d->confirmed + d->settled > d->seen;
+	bool moved = any && (advances(d, l) || !wp_delivery_repeats(d));
 
 	d->seen = d->confirmed + d->settled;
 	/* Turns may lie far apart while nothing happens: from this one on it waits. */
-	if (moved || (before == NULL && !(waits && d->waits)))
+	if (moved || (before == NULL && !(waits && d->waits) && !wp_delivery_repeats(d)))
 		d->since_ms = now_ms;
 	if (waits)
 		d->waited_ms = now_ms;

@@ -146,7 +146,7 @@ static void act_begin(struct wp_relay *r, struct wp_now now)
 	wp_slot_health_begin(&r->health, v->facts.server_lsn, now.ms);
 	wp_checkpoint_schedule_begin(&r->checkpoint, v->unclaimed, confirmed_lsn,
 				     r->delivery.confirmed, now.ms);
-	wp_delivery_begin(&r->delivery, now.ms);
+	wp_delivery_begin(&r->delivery, &r->ledger, now.ms);
 	wp_drain_begin(&r->stop.drain, WP_DRAIN_BEHIND);
 	/* The slot is ours: what is parked is known before the first frame is taken. */
 	if (r->parking != NULL)
@@ -314,6 +314,7 @@ void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
 	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING)
 		return;
 	r->retry.rewinds++;
+	wp_delivery_rewound(&r->delivery);
 	wp_relay_handle(r, WP_SINK_ERROR, now);
 }
 

@@ -174,6 +174,9 @@ static const char *cause_of_wait(const struct wp_relay *r)
 		return "the id of a schema is not known";
 	if (!v->reachable)
 		return "Kafka is not reachable";
+	if (wp_delivery_repeats(&r->delivery))
+		return "Kafka refuses an event again and again, and those around it are sent again "
+		       "each time";
 	return r->ledger.in_flight > 0 ? "Kafka answers, but confirms nothing"
 				       : "the next event cannot be sent yet";
 }
@@ -192,7 +195,7 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 		says = v->error.text;
 	else if (says == NULL && wp_relay_awaited_subject(r) != NULL)
 		says = wp_relay_awaited_subject(r)->trouble;
-	if (!wp_delivery_step(&r->delivery, cause_of_wait(r), now.ms))
+	if (!wp_delivery_step(&r->delivery, &r->ledger, cause_of_wait(r), now.ms))
 		return;
 	if (r->delivery.stalled != NULL)
 		(void)snprintf(what, sizeof(what), "%s%s%.700s", r->delivery.stalled,

@@ -15,23 +15,45 @@ enum {
 
 /* -- a refused event ------------------------------------------------------- */
 
-static void say_refused(const struct wp_report *report, struct wp_error *ret)
+/* The column that its timestamp is of; "": that is always the time of its commit. */
+static const char *timestamp_column(struct wp_relay *r)
 {
-	char limit[64] = "";
+	const struct wp_outboxes *outboxes = r->reload.now.outboxes;
+	const char *table = wp_pipeline_last_event(r->pipeline)->table;
+
+	for (size_t i = 0; i < outboxes->count; i++) {
+		const struct wp_outbox_options *o = &outboxes->items[i];
+		if (outboxes->count == 1 || strcmp(o->table, table) == 0)
+			return o->column_timestamp;
+	}
+	return "";
+}
+
+static void say_refused(struct wp_relay *r, const struct wp_report *report, struct wp_error *ret)
+{
+	char limit[64] = "", source[160] = "";
+	const char *column =
+		strcmp(report->code, "INVALID_TIMESTAMP") == 0 ? timestamp_column(r) : "";
 
 	if (report->limit > 0)
 		snprintf(limit, sizeof(limit), "; the topic's limit: %zu bytes", report->limit);
+	if (column[0] != '\0')
+		snprintf(source, sizeof(source),
+			 "; the timestamp is the value of outbox.column.timestamp (%.64s), or the "
+			 "time of the commit "
+			 "where that is NULL",
+			 column);
 	(void)wp_error_set(ret, WP_DATA,
-			   "Kafka refuses it with %s even when it is sent alone%s%s%s",
+			   "Kafka refuses it with %s even when it is sent alone%s%s%s%s",
 			   report->code, limit, report->cure != NULL ? "; " : "",
-			   report->cure != NULL ? report->cure : "");
+			   report->cure != NULL ? report->cure : "", source);
 }
 
 static void halt_for_poison(struct wp_relay *r, const struct wp_report *report, struct wp_now now)
 {
 	struct wp_error reason;
 
-	say_refused(report, &reason);
+	say_refused(r, report, &reason);
 	wp_relay_halt_for_event(r, "event_undeliverable", &reason, true, now);
 }
 
@@ -52,7 +74,7 @@ static void divert(struct wp_relay *r, const struct wp_report *report, struct wp
 		wp_relay_rewind(r, now);
 		return;
 	}
-	say_refused(report, &error);
+	say_refused(r, report, &error);
 	(void)wp_error_set(&error, WP_DATA, "%s; %s", error.text,
 			   rc == WP_DATA ? "so is its dead letter, reduced to the minimum"
 			   : rc == WP_FULL
@@ -123,7 +145,7 @@ static bool refused_again(struct wp_relay *r, const struct wp_report *report, st
 		(void)!wp_parking_suspect(r->parking); /* without memory they are found out anew */
 		return false;
 	}
-	say_refused(report, &reason);
+	say_refused(r, report, &reason);
 	wp_parking_report(r->parking, report, reason.text);
 	wp_backoff_reset(&r->retry.rewind); /* Kafka is well: it is the event, as was expected */
 	wp_relay_rewind(r, now);

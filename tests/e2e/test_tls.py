@@ -370,6 +370,26 @@ def test_a_topic_that_an_acl_forbids_is_waited_for_and_then_it_flows_on(stage_of
     check_all(stage.read(), stage.truth.events())
 
 
+def test_an_event_that_may_not_be_written_is_stalled_though_its_neighbours_are_delivered(stage_of_kafka, mortal_kafka):
+    stage = stage_of_kafka
+    stage.create_topic("shut")
+    mortal_kafka.forbid(CLIENT, stage.topic("shut"))
+    relay = stage.relay({**_mutual(mortal_kafka), "http.listen": "127.0.0.1:0"})
+    file = stage.folder / "look.conf"
+    file.write_text(config_text(stage.config(_mutual(mortal_kafka))))
+
+    def state():
+        return json.loads(run_command("status", "--json", "-c", file).stdout)["state"]
+    with stage.transaction() as connection:
+        for topic in ("order", "shut", "order"):
+            stage.insert(topic=topic, connection=connection)
+    relay.wait_until(lambda: state() == "stalled", 120, "the slot is stalled")
+    assert get(relay, "/readyz")[0] == 503
+    assert "may not write topic" in relay.log("topic_waiting")[0]["reason"]
+    mortal_kafka.allow_again(CLIENT, stage.topic("shut"))
+    stage.wait_all_confirmed(60, relay)
+
+
 def test_rights_that_are_taken_away_under_load_and_given_back_lose_nothing_and_end_nothing(
         stage_of_kafka, mortal_kafka):
     stage = stage_of_kafka

@@ -42,6 +42,8 @@ char *wp_property_now(const struct wp_property *p) WP_MUST_CHECK;
 /* The effective value of a number or a truth; `name` must exist. */
 int64_t wp_properties_number(const rd_kafka_conf_t *conf, const char *name);
 bool wp_properties_is(const rd_kafka_conf_t *conf, const char *name, const char *value);
+/* Whom Kafka's ACLs name, "User:alice", where the configuration tells; "": it does not. */
+void wp_properties_principal(const rd_kafka_conf_t *conf, char *ret, size_t size);
 /* How keys are placed, by a configuration that wp_properties_conf() made. */
 const struct wp_placement *wp_properties_placement(const rd_kafka_conf_t *conf);
 

@@ -57,6 +57,7 @@ enum wp_topic_trouble {
 	WP_TOPIC_MISSING,
 	WP_TOPIC_FORBIDDEN,
 	WP_TOPIC_NO_PARTITION,
+	WP_TOPIC_REFUSED, /* INVALID_TOPIC_EXCEPTION */
 };
 
 struct wp_partition {
@@ -74,7 +75,9 @@ struct wp_topic {
 	enum wp_topic_state state;
 	enum wp_topic_trouble trouble; /* the last answer, or what a report said */
 	int64_t troubled_at_ms;	       /* when that began */
-	unsigned failures;	       /* reports against it since the last good one */
+	char *no_creation; /* owned: the broker's reason not to create it; NULL: not known */
+	bool asked_why;	   /* for that, since it was missing */
+	unsigned failures; /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;
 	size_t in_flight;		 /* records sent and not reported; none that is queued */

@@ -471,11 +471,13 @@ static void a_forbidden_topic_waits_until_it_is_allowed(void **state)
 	send_many(1, 1);
 	WORLD_UNTIL(&w, w.report_count == 1);
 	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	(void)snprintf(inside()->admission.rules.principal,
+		       sizeof(inside()->admission.rules.principal), "User:alice");
 	wp_admission_distrust(&inside()->admission, "single",
 			      RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, inside()->now_ms);
 	CHECK_EQ(world_offer(&w, 2, &record, &error), WP_OK);
 	WORLD_UNTIL(&w, world_view(&w)->state == WP_SINK_WAITING);
-	CHECK_HAS(world_view(&w)->error.text, "may not write topic single");
+	CHECK_HAS(world_view(&w)->error.text, "User:alice may not write topic single");
 	world_topic_says(&w, "single", RD_KAFKA_RESP_ERR_NO_ERROR);
 	WORLD_UNTIL(&w, w.report_count == 2);
 	CHECK_EQ(w.reports[1].outcome, WP_CONFIRMED);

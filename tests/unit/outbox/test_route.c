@@ -144,6 +144,20 @@ static void a_moved_start_keeps_what_stands_before_it(void **state)
 	check_once("my-\\Korder", "x", "my-order", "my-x");
 }
 
+static void a_topic_that_is_internal_to_kafka_is_for_no_event(void **state)
+{
+	static const char *const names[] = { "__consumer_offsets", "__transaction_state",
+					     "__share_group_state", "__cluster_metadata" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		route_of("(.*)", "$1");
+		check_data(names[i], "is internal to Kafka, which refuses writes by clients");
+	}
+	/* Of others, though Kafka's by the look of them. */
+	check_once("(.*)", "$1", "__debezium-heartbeat", "__debezium-heartbeat");
+	check_once("(.*)", "$1", "_schemas", "_schemas");
+}
+
 static void a_dot_does_not_match_a_line_end(void **state)
 {
 	route_of("a.b", "x");
@@ -349,6 +363,7 @@ int main(void)
 		   CLEAN(a_group_that_took_no_part_gives_nothing),
 		   CLEAN(the_first_match_is_replaced_as_java_does),
 		   CLEAN(a_moved_start_keeps_what_stands_before_it),
+		   CLEAN(a_topic_that_is_internal_to_kafka_is_for_no_event),
 		   CLEAN(a_dot_does_not_match_a_line_end),
 		   CLEAN(letters_beyond_ascii_are_one_character),
 		   CLEAN(a_wrong_expression_is_refused_with_its_offset),

@@ -1,0 +1,84 @@
+"""What Kafka never takes is the fault of one event; what it does not take yet is waited for, and named."""
+
+import pytest
+
+from lib.kafka import Kafka
+from lib.relay import config_text, run_command
+
+INTERNAL = "__consumer_offsets"
+BY_VALUE = {"outbox.topic.replacement": "$1"}
+
+
+@pytest.fixture
+def fine(stage):
+    """The topic that the others' events go to."""
+    name = f"{stage.name}-fine"
+    stage.kafka.create_topic(name, 1)
+    return name
+
+
+def test_an_event_for_an_internal_topic_goes_to_the_dead_letters_and_no_neighbour_is_sent_again(stage, fine):
+    dead = f"{stage.name}-dead"
+    stage.kafka.create_topic(dead, 1)
+    relay = stage.relay({**BY_VALUE, "relay.poison": "dead-letter", "relay.dead_letter.topic": dead})
+    with stage.transaction() as connection:
+        before = stage.insert("a", topic=fine, connection=connection)
+        guilty = stage.insert("a", topic=INTERNAL, connection=connection)
+        after = stage.insert("b", topic=fine, connection=connection)
+    stage.wait_all_confirmed(30, relay)
+    assert [m.id for m in stage.kafka.read(fine)] == [before, after]
+    (letter,) = stage.kafka.read(dead)
+    assert letter.id == guilty
+    assert b"internal to Kafka" in letter.header("walpost-dead-letter-reason")
+    assert not relay.log("topic_waiting") and not relay.log("event_refused")
+
+
+@pytest.mark.parametrize("name", [INTERNAL, "__transaction_state", "__share_group_state", "__cluster_metadata"])
+def test_it_stops_the_relay_at_once_with_the_brokers_reason(stage, fine, name):
+    relay = stage.new_relay(BY_VALUE)
+    stage.insert("a", topic=fine)
+    guilty = stage.insert("a", topic=name)
+    relay.start()
+    assert relay.wait_exit(30) == 3
+    (error,) = relay.log("event_undeliverable")
+    assert guilty in error["reason"] and name in error["reason"] and "INVALID_TOPIC_EXCEPTION" in error["reason"]
+    assert not relay.log("topic_waiting")
+
+
+def test_a_dead_letter_topic_cannot_be_internal(stage, folder):
+    file = folder / "walpost.conf"
+    file.write_text(config_text(stage.config({"relay.poison": "dead-letter", "relay.dead_letter.topic": INTERNAL})))
+    done = run_command("check", "-c", file)
+    assert done.returncode == 2 and "relay.dead_letter.topic" in done.stderr and "internal to Kafka" in done.stderr
+
+
+@pytest.fixture
+def making_kafka(folder):
+    """A broker that makes the topics that it is asked for."""
+    kafka = Kafka(folder / "making", "auto.create.topics.enable=true\n").start()
+    yield kafka
+    kafka.end()
+
+
+def test_a_name_that_collides_is_told_with_both_names_and_with_the_brokers_reason(make_stage, making_kafka):
+    stage = make_stage(kafka=making_kafka)
+    stage.kafka.create_topic("a.b", 1)
+    relay = stage.relay({**BY_VALUE, "kafka.allow.auto.create.topics": "true"})
+    stage.insert("a", topic="a_b")
+    relay.wait_until(lambda: relay.log("topic_waiting"), 60, "the topic is waited for")
+    (line,) = relay.log("topic_waiting")
+    assert "a_b" in line["reason"] and "a.b" in line["reason"] and "collides" in line["reason"]
+    assert "auto.create.topics.enable" not in line["reason"]
+
+
+def test_a_refused_timestamp_names_the_column_that_it_is_of(stage):
+    stage.create_topic(partitions=1)
+    stage.sql("ALTER TABLE outbox ADD at timestamptz")
+    stage.insert("k")
+    stage.sql("UPDATE outbox SET at = now()")
+    stage.sql("INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload, at) "
+              "VALUES (gen_random_uuid(), 'order', 'k', 'created', '{}', now() + interval '2 days')")
+    relay = stage.new_relay({"outbox.column.timestamp": "at"}).start()
+    assert relay.wait_exit(60) == 3
+    (error,) = relay.log("event_undeliverable")
+    assert "INVALID_TIMESTAMP" in error["reason"] and "outbox.column.timestamp (at)" in error["reason"]
