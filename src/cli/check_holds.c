@@ -115,7 +115,9 @@ static enum wp_rc name_foreign(const struct wp_survey_counts *counts, struct wp_
 	enum wp_rc rc = wp_buffer_printf(
 		cure,
 		"-- if one holds events, add a section [outbox.NAME] with that table, or cover it "
-		"by outbox.leaves if it was a partition; only rows of others may be dropped:\n"
+		"by outbox.leaves if it was a partition or inherits from an outbox; only rows of "
+		"others "
+		"may be dropped:\n"
 		"-- set outbox.ignore = %s",
 		ignored);
 

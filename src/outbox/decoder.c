@@ -374,6 +374,20 @@ static enum wp_rc take_reissue(struct wp_decoder *d, const struct wp_relation *r
 }
 
 /* To pass it over would lose it if it is an outbox under another name. */
+static const char *why_foreign(enum wp_rows_kind kind)
+{
+	switch (kind) {
+	case WP_ROWS_LOOKALIKE:
+		return "which outbox.ignore covers by a pattern only though it has the id, key and "
+		       "payload columns of an outbox";
+	case WP_ROWS_CHILD:
+		return "which inherits from an outbox, and which neither a section [outbox.NAME] "
+		       "nor outbox.leaves covers";
+	default:
+		return "neither the outbox nor listed in outbox.ignore";
+	}
+}
+
 static void refuse_foreign(const struct wp_decoder *d, const struct wp_relation *r,
 			   enum wp_rows_kind kind, struct wp_decoded *ret, struct wp_error *error)
 {
@@ -389,12 +403,9 @@ static void refuse_foreign(const struct wp_decoder *d, const struct wp_relation 
 		"add it to outbox.ignore%s, and start again. Removing it from the publication "
 		"helps with later rows only, because this one is already in the WAL",
 		(int)r->schema.size, (const char *)r->schema.data, (int)r->name.size,
-		(const char *)r->name.data,
-		kind == WP_ROWS_LOOKALIKE ? "which outbox.ignore covers by a pattern only though "
-					    "it has the id, key and payload columns of an outbox"
-					  : "neither the outbox nor listed in outbox.ignore",
+		(const char *)r->name.data, why_foreign(kind),
 		wp_lsn_text(d->transaction.next.commit_lsn, lsn),
-		kind == WP_ROWS_LOOKALIKE ? " by its exact name" : "");
+		kind == WP_ROWS_FOREIGN ? "" : " by its exact name");
 }
 
 static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *change,
@@ -422,7 +433,8 @@ static enum wp_rc take_insert(struct wp_decoder *d, const struct wp_change *chan
 		return rc;
 	if (use->rows.kind == WP_ROWS_IGNORED)
 		ret->kind = WP_DECODED_IGNORED;
-	else if (use->rows.kind == WP_ROWS_FOREIGN || use->rows.kind == WP_ROWS_LOOKALIKE)
+	else if (use->rows.kind == WP_ROWS_FOREIGN || use->rows.kind == WP_ROWS_LOOKALIKE ||
+		 use->rows.kind == WP_ROWS_CHILD)
 		refuse_foreign(d, r, use->rows.kind, ret, error);
 	d->transaction.next.ordinal++;
 	return WP_OK;

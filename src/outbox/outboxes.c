@@ -286,7 +286,9 @@ struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
 					       const struct wp_partition *partition)
 {
 	const struct wp_span schema = relation->schema, name = relation->name;
-	const struct entry *e = partition == NULL ? NULL : entry_at_table(s, partition->table);
+	bool inherits = partition != NULL && partition->inherits;
+	const struct entry *e =
+		partition == NULL || inherits ? NULL : entry_at_table(s, partition->table);
 
 	if (e != NULL && e->pattern == NULL)
 		return events_of(e, schema, name);
@@ -296,6 +298,8 @@ struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
 	e = find(s, schema, name);
 	if (e != NULL)
 		return events_of(e, schema, name);
+	if (inherits && !wp_patterns_name(s->ignore, schema, name))
+		return (struct wp_rows){ .kind = WP_ROWS_CHILD };
 	return (struct wp_rows){ .kind = kind_of_others(s, relation) };
 }
 

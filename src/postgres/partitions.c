@@ -6,35 +6,39 @@
  * has one locked; and a plain statement sees exactly the snapshot that it tells. One that is being
  * detached is still in the tree, for its rows in the log may be older. With an outbox below
  * another one a partition is of the nearer; one that has its own name goes before a pattern.
+ * Only partitions are below a partitioned table, and only children by inheritance below a plain one.
  */
 static const char partitions_sql[] =
 	"roots AS (\n"
-	"  SELECT c.oid, t.at, NULL::name AS schema, NULL::name AS name FROM tables t\n"
+	"  SELECT c.oid, t.at, NULL::name AS schema, NULL::name AS name, c.relkind = 'r' AS "
+	"is_plain\n"
+	"  FROM tables t\n"
 	"  JOIN pg_catalog.pg_namespace n ON n.nspname = t.schema\n"
 	"  JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = t.name\n"
-	"  WHERE NOT t.is_pattern AND c.relkind = 'p'\n"
+	"  WHERE NOT t.is_pattern AND c.relkind IN ('r', 'p')\n"
 	"  UNION ALL\n"
-	"  SELECT oid, at, nspname, relname FROM fitting WHERE relkind = 'p'),\n"
-	"tree (oid, at, depth, root) AS (\n"
-	"  SELECT oid, at, 0, CASE WHEN schema IS NULL THEN 0 ELSE oid END FROM roots\n"
+	"  SELECT oid, at, nspname, relname, relkind = 'r' FROM fitting),\n"
+	"tree (oid, at, depth, root, is_plain) AS (\n"
+	"  SELECT oid, at, 0, CASE WHEN schema IS NULL THEN 0 ELSE oid END, is_plain FROM roots\n"
 	"  UNION ALL\n"
-	"  SELECT i.inhrelid, t.at, t.depth + 1, t.root\n"
+	"  SELECT i.inhrelid, t.at, t.depth + 1, t.root, t.is_plain\n"
 	"  FROM tree t JOIN pg_catalog.pg_inherits i ON i.inhparent = t.oid)\n"
 	"SELECT coalesce((SELECT pg_catalog.string_agg(p.oid || ' ' || p.at ||\n"
-	"    coalesce(' ' || nullif(p.root, 0), ''), ',' ORDER BY p.oid) FROM (SELECT DISTINCT ON "
-	"(oid) oid, at, root FROM tree\n"
-	"      ORDER BY oid, depth, root, at) p), ''),\n"
+	"    CASE WHEN p.is_plain THEN ' c' ELSE coalesce(' ' || nullif(p.root, 0), '') END,\n"
+	"    ',' ORDER BY p.oid) FROM (SELECT DISTINCT ON (oid) oid, at, root, is_plain FROM tree\n"
+	"      WHERE depth > 0 OR NOT is_plain ORDER BY oid, depth, root, at) p), ''),\n"
 	"  coalesce((SELECT pg_catalog.json_object_agg(r.oid, pg_catalog.json_build_array(\n"
 	"      r.schema::text, r.name::text) ORDER BY r.oid) FROM (SELECT DISTINCT oid, schema, "
 	"name\n"
-	"    FROM roots WHERE schema IS NOT NULL) r)::text, '{}'),\n"
+	"    FROM roots WHERE schema IS NOT NULL AND NOT is_plain) r)::text, '{}'),\n"
 	"  pg_catalog.pg_current_snapshot(), ";
 
 /*
  * Who attaches a partition, or makes one, locks the table above it until the end, and that one is
  * in the tree as of this snapshot unless it was made by the same transaction. Locks are read before
  * it is asked whether the transaction runs still: one that ends gives them up one after the other.
- * Of 32 bits; none is older than xmin.
+ * Of 32 bits; none is older than xmin. A lock on a plain outbox says nothing: an application may lock it
+ * around its inserts, and a commit that waits for us would then wait for ever.
  */
 static const char harmless_sql[] =
 	"coalesce((SELECT pg_catalog.string_agg(h.xid::text, ',') FROM (\n"
@@ -45,7 +49,8 @@ static const char harmless_sql[] =
 	"    FROM locks l, (SELECT pg_catalog.pg_snapshot_xmin(\n"
 	"      pg_catalog.pg_current_snapshot())::text::int8) b (xmin)\n"
 	"    WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock'\n"
-	"      AND NOT EXISTS (SELECT FROM locks s JOIN tree t ON t.oid = s.relation\n"
+	"      AND NOT EXISTS (SELECT FROM locks s JOIN tree t ON t.oid = s.relation AND NOT "
+	"t.is_plain\n"
 	"        WHERE s.virtualtransaction = l.virtualtransaction AND s.locktype = 'relation'\n"
 	"          AND s.mode NOT IN ('AccessShareLock', 'RowShareLock', 'RowExclusiveLock')))\n"
 	"  SELECT xid FROM candidates WHERE pg_catalog.pg_xact_status(xid) = 'in progress') h), "

@@ -134,6 +134,19 @@ static const struct wp_partition_root *find_root(const struct wp_partitions *p, 
 
 /* -- partitions --------------------------------------------------------------- */
 
+/* c, and a comma unless the text ends there. */
+static bool take_child(const char **at)
+{
+	if (**at != 'c')
+		return false;
+	(*at)++;
+	if (**at == ',')
+		(*at)++;
+	else if (**at != '\0')
+		return false;
+	return true;
+}
+
 static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 {
 	size_t count = count_of(at);
@@ -150,10 +163,12 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 		uint64_t before = p->count > 0 ? p->items[p->count - 1].oid : 0;
 		if (!take_number(&at, ' ', &oid))
 			return WP_PROTO;
-		bool has_root = at[strspn(at, "0123456789")] == ' ';
+		bool has_more = at[strspn(at, "0123456789")] == ' ';
 		root = 0;
-		if (!take_number(&at, has_root ? ' ' : ',', &table) ||
-		    (has_root && !take_number(&at, ',', &root)))
+		if (!take_number(&at, has_more ? ' ' : ',', &table))
+			return WP_PROTO;
+		bool inherits = has_more && take_child(&at);
+		if (has_more && !inherits && !take_number(&at, ',', &root))
 			return WP_PROTO;
 		if (oid <= before || oid > UINT32_MAX || table > UINT32_MAX || root > UINT32_MAX)
 			return WP_PROTO;
@@ -161,6 +176,7 @@ static enum wp_rc read_partitions(struct wp_partitions *p, const char *at)
 			(uint32_t)oid,
 			(uint32_t)table,
 			find_root(p, (uint32_t)root),
+			inherits,
 		};
 	}
 	return WP_OK;

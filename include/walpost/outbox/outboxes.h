@@ -37,6 +37,7 @@ enum wp_rows_kind {
 	WP_ROWS_UNKNOWN,   /* until it is known whose partition it is */
 	WP_ROWS_FOREIGN,   /* nobody configured them */
 	WP_ROWS_LOOKALIKE, /* outbox.ignore covers them, but they may be of an outbox all the same */
+	WP_ROWS_CHILD,	   /* of a table that inherits from an outbox, and that nobody configured */
 };
 
 struct wp_rows {
@@ -64,9 +65,10 @@ struct wp_rows wp_outbox_set_rows(const struct wp_outbox_set *s, struct wp_span 
 /*
  * If that is WP_ROWS_UNKNOWN, with what is known of it as a partition; NULL: it is none of ours.
  * One belongs to the table it is of, whatever outbox.leaves says, which is for those that stand
- * alone by now. What neither tells, and has the columns of an outbox, may have been a partition
- * that is gone, a child by inheritance, or the outbox under a former name: only its exact name
- * in outbox.ignore says that it is none.
+ * alone by now. A child by inheritance is not an outbox's by itself: a section or outbox.leaves makes it
+ * one, and only its exact name in outbox.ignore says that it is none. The same holds for what nothing
+ * tells, and has the columns of an outbox: it may have been a partition or a child that is gone, or
+ * the outbox under a former name.
  */
 struct wp_rows wp_outbox_set_rows_of_partition(const struct wp_outbox_set *s,
 					       const struct wp_relation *relation,

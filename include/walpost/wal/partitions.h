@@ -1,6 +1,6 @@
 /*
- * Which tables are partitions of the outboxes' tables, and as of when? The log does not say: a
- * row of a partition comes under the partition's own name and oid.
+ * Which tables are partitions of the outboxes' tables, or inherit from them, and as of when? The log
+ * does not say: a row of either comes under the table's own name and oid.
  *
  * An answer of the catalog covers the transactions that had ended in the snapshot it was read
  * with. A later transaction may have attached a partition, also the one whose row has just come,
@@ -36,6 +36,7 @@ struct wp_partition {
 	uint32_t oid;
 	uint32_t table;			      /* which of all outboxes' tables it is of */
 	const struct wp_partition_root *root; /* NULL: of the one that has that name */
+	bool inherits;			      /* no partition, but a child by inheritance */
 };
 
 /* All zeroes: covers no transaction. */
@@ -55,8 +56,8 @@ struct wp_partitions {
 };
 
 /*
- * `partitions` is "16390 0,16393 1 16380": oid, table, and the oid of its root unless that has the
- * outbox's name, ascending by oid; `roots` is JSON, {"16380": ["schema", "name"], ...}, ascending too;
+ * `partitions` is "16390 0,16393 1 16380,16395 0 c": oid, table, and the oid of its root unless that has
+ * the outbox's name, or c for a child by inheritance, ascending by oid; `roots` is JSON, {"16380": ["schema", "name"], ...}, ascending too;
  * `snapshot` a pg_snapshot as text; `harmless` transaction ids, with commas between. WP_PROTO: one is not. WP_FULL, WP_NOMEM.
  * `ret` need not be empty before.
  */
@@ -69,9 +70,9 @@ struct wp_partitions_text {
 enum wp_rc wp_partitions_read(struct wp_partitions *ret,
 			      const struct wp_partitions_text *text) WP_MUST_CHECK;
 void wp_partitions_release(struct wp_partitions *p);
-/* Does it say whose partition a table was that this transaction wrote to? */
+/* Does it say whose partition or child a table was that this transaction wrote to? */
 bool wp_partitions_cover(const struct wp_partitions *p, uint32_t xid);
-/* The same of one that had committed before this was asked. */
+/* The same of one that had committed before this was asked; of a child it may say nothing yet. */
 bool wp_partitions_cover_committed(const struct wp_partitions *p, uint32_t xid);
 /* NULL: none of ours. */
 const struct wp_partition *wp_partitions_find(const struct wp_partitions *p, uint32_t oid);

@@ -678,6 +678,7 @@ static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **st
 	CHECK(partition("mid") != NULL);
 	CHECK(partition("plain") == NULL);
 	CHECK(partition("child") == NULL);
+	CHECK(!partition("leaf")->inherits);
 	harness_sql(&harness, "BEGIN; LOCK TABLE leaf IN ACCESS EXCLUSIVE MODE");
 	ask_partitions();
 	harness_sql(&harness, "COMMIT");
@@ -685,6 +686,29 @@ static void partitions_are_told_at_all_levels_before_a_stream_and_anew(void **st
 	harness_sql(&harness, "ALTER TABLE outbox DETACH PARTITION mid");
 	ask_partitions();
 	CHECK(partition("leaf") == NULL);
+}
+
+static void children_by_inheritance_are_told_at_all_levels(void **state)
+{
+	harness_sql(&harness,
+		    "CREATE TABLE later (LIKE outbox); "
+		    "CREATE TABLE parent (i int); CREATE TABLE other () INHERITS (parent)");
+	harness_start(&harness, WP_CHECKPOINT_KEEP);
+	harness_sql(&harness, "CREATE TABLE child () INHERITS (outbox); "
+			      "CREATE TABLE grandchild () INHERITS (child)");
+	ask_partitions();
+	CHECK(partition("child") != NULL && partition("child")->inherits);
+	CHECK_EQ(partition("child")->table, 0);
+	CHECK(partition("grandchild") != NULL && partition("grandchild")->inherits);
+	CHECK(partition("outbox") == NULL);
+	CHECK(partition("other") == NULL);
+	CHECK(partition("later") == NULL);
+	harness_sql(&harness,
+		    "ALTER TABLE child NO INHERIT outbox; ALTER TABLE later INHERIT outbox");
+	ask_partitions();
+	CHECK(partition("child") == NULL);
+	CHECK(partition("grandchild") == NULL);
+	CHECK(partition("later") != NULL && partition("later")->inherits);
 }
 
 static bool somebody_waits_for_a_lock(void)
@@ -784,6 +808,7 @@ int main(void)
 		   TEST(after_a_promotion_the_history_is_known),
 		   TEST(without_the_history_file_it_streams_all_the_same),
 		   TEST(partitions_are_told_at_all_levels_before_a_stream_and_anew),
+		   TEST(children_by_inheritance_are_told_at_all_levels),
 		   TEST(partitions_are_told_while_a_lock_holds_up_the_answer_about_health),
 		   TEST(partitions_that_nobody_can_tell_fail),
 		   TEST(a_server_that_refuses_us_is_alive),

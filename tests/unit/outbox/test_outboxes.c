@@ -127,6 +127,26 @@ static void a_partition_is_of_its_table_before_it_is_of_a_pattern(void **state)
 	CHECK_EQ(rows_of("audit", "log", &of_bills).kind, WP_ROWS_EVENTS);
 }
 
+/* Whatever columns of it are published, and whatever a pattern says. */
+static void a_child_is_nobodys_unless_it_is_configured_or_ignored_by_its_exact_name(void **state)
+{
+	const struct wp_partition child = { .oid = 1, .table = 1, .inherits = true };
+
+	outboxes.ignore = "*, archive.old";
+	make();
+	CHECK_EQ(rows_of("audit", "child", &child).kind, WP_ROWS_CHILD);
+	CHECK_EQ(rows_of("walpost", "child", &child).kind, WP_ROWS_CHILD);
+	CHECK_EQ(rows_of("audit", "child", NULL).kind, WP_ROWS_IGNORED);
+	CHECK_EQ(rows_of("archive", "old", &child).kind, WP_ROWS_IGNORED);
+	CHECK(rows_of("sales", "orders_1", &child).outbox->options == &options[0]);
+	wp_outbox_set_free(set);
+	outboxes.ignore = "";
+	options[0].table = "sales.*";
+	make();
+	CHECK_EQ(rows_of("audit", "child", &child).kind, WP_ROWS_CHILD);
+	CHECK(rows_of("sales", "other", &child).outbox->options == &options[0]);
+}
+
 static void a_message_belongs_to_the_outbox_of_its_prefix(void **state)
 {
 	make();
@@ -257,7 +277,7 @@ static void a_pattern_has_all_tables_that_fit_and_are_no_other_s(void **state)
 	CHECK(table("tenant_7", "other") == NULL);
 
 	const struct wp_partition_root root = { 5, "tenant_2", "outbox" };
-	const struct wp_partition theirs = { 9, 1, &root }, others = { 9, 0, NULL };
+	const struct wp_partition theirs = { 9, 1, &root, false }, others = { 9, 0, NULL, false };
 	check_origin(rows_of("tenant_2", "out_1", &theirs), "tenant_2", "outbox");
 	check_origin(rows_of("elsewhere", "leaf", &theirs), "tenant_2", "outbox");
 	check_origin(rows_of("tenant_1", "out_1", &others), "sales", "orders");
@@ -282,6 +302,7 @@ int main(void)
 		   TEST(a_leaf_belongs_to_the_outbox_that_lists_it),
 		   TEST(what_is_no_table_of_ours_may_be_a_partition),
 		   TEST(a_partition_is_of_its_table_before_it_is_of_a_pattern),
+		   TEST(a_child_is_nobodys_unless_it_is_configured_or_ignored_by_its_exact_name),
 		   TEST(a_message_belongs_to_the_outbox_of_its_prefix),
 		   TEST(tables_are_counted_without_those_that_have_none),
 		   TEST(what_has_the_columns_of_an_outbox_is_ignored_by_its_exact_name_only),

@@ -80,6 +80,10 @@ static void what_is_no_answer_is_refused_and_changes_nothing(void **state)
 		"1 ",
 		"1 x",
 		"1 0,",
+		"1 0 c,",
+		"1 0 cc",
+		"1 0 c 2",
+		"1 c",
 		"1 0,1 0",
 		"2 0,1 0",
 		"1 0;2 0",
@@ -116,16 +120,21 @@ static void more_than_there_can_be_is_refused(void **state)
 
 static void a_partition_of_a_pattern_s_table_has_its_names(void **state)
 {
-	CHECK_EQ(wp_partitions_read(&p,
-				    &(struct wp_partitions_text){
-					    .partitions = "16390 0,16393 1 16380,16395 1 16381",
-					    .roots = "{\"16380\": [\"tenant_1\", \"outbox\"], "
-						     "\"16381\": [\"Te\\\"nant, 2\", \"out box\"]}",
-					    .snapshot = "10:10:",
-					    .harmless = "",
-				    }),
+	CHECK_EQ(wp_partitions_read(
+			 &p,
+			 &(struct wp_partitions_text){
+				 .partitions =
+					 "16390 0,16393 1 16380,16394 0 c,16395 1 16381,16396 1 c",
+				 .roots = "{\"16380\": [\"tenant_1\", \"outbox\"], "
+					  "\"16381\": [\"Te\\\"nant, 2\", \"out box\"]}",
+				 .snapshot = "10:10:",
+				 .harmless = "",
+			 }),
 		 WP_OK);
 	CHECK(wp_partitions_find(&p, 16390)->root == NULL);
+	CHECK(!wp_partitions_find(&p, 16390)->inherits);
+	CHECK(wp_partitions_find(&p, 16394)->inherits && wp_partitions_find(&p, 16396)->inherits);
+	CHECK(wp_partitions_find(&p, 16394)->root == NULL);
 	CHECK_TEXT(wp_partitions_find(&p, 16393)->root->schema, "tenant_1");
 	CHECK_TEXT(wp_partitions_find(&p, 16393)->root->name, "outbox");
 	CHECK_TEXT(wp_partitions_find(&p, 16395)->root->schema, "Te\"nant, 2");
