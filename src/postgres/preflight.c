@@ -550,10 +550,9 @@ static enum wp_rc judge_tables(struct judge *j, struct wp_error *error)
 static bool loses_events(const struct wp_finding *f)
 {
 	static const char *const names[] = {
-		"publication",		 "publication_table",
-		"publication_inserts",	 "publication_columns",
-		"publication_generated", "publication_filter",
-		"table_storage",	 "slot",
+		"publication",	       "publication_table",	"publication_inserts",
+		"publication_columns", "publication_generated", "publication_filter",
+		"table_storage",       "publication_children",	"slot",
 	};
 	for (size_t i = 0; f->level == WP_FINDING_FAIL && i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], f->name))

@@ -18,6 +18,9 @@
 	"(SELECT FROM pg_attribute a WHERE a.attrelid = f.oid AND a.attname = w.name " \
 	"AND a.attnum > 0 AND NOT a.attisdropped))"
 
+/* Of the names of tables that inherit from this one. */
+#define CHILDREN(text_) "(SELECT " text_ " FROM children WHERE at = asked.at)"
+
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
 #define WP_PREFLIGHT_COLUMNS(X)                                                                    \
 	X(VERSION, "current_setting('server_version_num')")                                        \
@@ -92,7 +95,8 @@
 	X(PUB_ABOVE, "(SELECT string_agg(l.quoted, ', ') FROM listed l WHERE l.oid IN "            \
 		     "(SELECT u.oid FROM up u WHERE u.oid <> (SELECT oid FROM tab)))")             \
 	X(PUB_LIMITED,                                                                             \
-	  "(SELECT string_agg(quoted, ', ') FROM (SELECT quote_ident(n.nspname) || '.' || "        \
+	  "(SELECT string_agg('ONLY ' || quoted, ', ') FROM (SELECT quote_ident(n.nspname) || "    \
+	  "'.' || "                                                                                \
 	  "quote_ident(c.relname) AS quoted "                                                      \
 	  "FROM pub, pg_publication_rel r, pg_class c, pg_namespace n "                            \
 	  "WHERE r.prpubid = pub.oid AND c.oid = r.prrelid AND n.oid = c.relnamespace "            \
@@ -164,11 +168,13 @@
 	  "SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) FROM fitting f "         \
 	  "JOIN pg_class c ON c.oid = f.oid WHERE f.at = asked.at AND c.relpersistence = 'u' "     \
 	  "ORDER BY 1 LIMIT 10) u)")                                                               \
-	X(CHILD_UNLISTED,                                                                          \
-	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
-	  "FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid AND NOT c.relispartition "     \
-	  "JOIN pg_namespace n ON n.oid = c.relnamespace "                                         \
-	  "WHERE i.inhparent = (SELECT oid FROM tab) AND c.oid NOT IN (SELECT oid FROM listed))")  \
+	X(CHILD_UNLISTED, CHILDREN("array_to_string(unlisted, ', ')"))                             \
+	X(CHILD_TO_LIST, CHILDREN("'ONLY ' || array_to_string(unlisted, ', ONLY ')"))              \
+	X(CHILD_TO_LOG, CHILDREN("'ALTER TABLE ' || array_to_string(unlogged, ' SET LOGGED; "      \
+				 "ALTER TABLE ') || ' SET LOGGED;'"))                              \
+	X(CHILD_UNCONFIGURED, CHILDREN("array_to_string(unconfigured, ', ')"))                     \
+	X(CHILD_FOREIGN, CHILDREN("array_to_string(elsewhere, ', ')"))                             \
+	X(CHILD_CHUNK, CHILDREN("array_to_string(chunks, ', ')"))                                  \
 	X(LEAVES_UNCOVERED,                                                                        \
 	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
 	  "FROM (SELECT oid FROM tab WHERE relkind = 'p' UNION "                                   \

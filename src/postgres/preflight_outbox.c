@@ -260,20 +260,102 @@ static void judge_membership(struct judge *j)
 	}
 }
 
+#define NOT_EVENTS "-- or, if their rows are not events, add their exact names to outbox.ignore"
+
+/* What is set already stays, and is repeated unless it is long. */
+static void cure_leaves(struct judge *j, const char *then)
+{
+	const struct wp_requirements_table *t = j->table;
+	const char *children = answer_text(j, A_CHILD_UNCONFIGURED);
+	const char *section = t->section ? t->section : "";
+	const char *leaves = t->leaves_written ? t->leaves_written : "";
+
+	if (!*children)
+		return;
+	if (strlen(leaves) < CURE_SIZE / 4)
+		wp_sql_add(&j->cure, "-- %sset outbox.%C%sleaves = %C%s%C\n", then, section,
+			   *section ? "." : "", leaves, *leaves ? ", " : "", children);
+	else
+		wp_sql_add(&j->cure, "-- %sadd to outbox.%C%sleaves: %C\n", then, section,
+			   *section ? "." : "", children);
+}
+
+/* Of a pattern the row tells one table, which may be another's than the child is of. */
+static const char *parent_of(const struct judge *j)
+{
+	return j->table->is_pattern ? j->table->written : j->quoted;
+}
+
+/* Its next chunk would be as unknown. */
+static void judge_hypertable(struct judge *j)
+{
+	wp_sql_add(
+		&j->cure,
+		"-- make %C a plain table, or one that PostgreSQL itself partitions (PARTITION BY "
+		"RANGE): sql/outbox_partitioned.sql creates one",
+		parent_of(j));
+	FOUND_LOST(j, "publication_children",
+		   "%s is a TimescaleDB hypertable: its rows are in chunks, which are tables that "
+		   "inherit from it and are created all the time. Rows of a chunk that publication "
+		   "%s lacks are not relayed, and the first row of one that outbox.leaves does not "
+		   "cover stops the relay: %s",
+		   parent_of(j), j->options->publication, answer_text(j, A_CHILD_CHUNK));
+}
+
+static void judge_foreign_children(struct judge *j)
+{
+	const char *children = answer_text(j, A_CHILD_FOREIGN);
+
+	wp_sql_add(&j->cure, "-- make them tables of this server: %C\n" NOT_EVENTS, children);
+	FOUND_LOST(j, "publication_children",
+		   "foreign tables inherit from %s, and their rows are in another server's WAL: %s",
+		   parent_of(j), children);
+}
+
 /* A query of the outbox shows their rows, and the log of the publication does not. */
+static void judge_unlisted_children(struct judge *j)
+{
+	const char *children = answer_text(j, A_CHILD_UNLISTED);
+	const char *publication = j->options->publication;
+	bool is_unlogged = !answer_null(j, A_CHILD_TO_LOG);
+
+	if (is_unlogged)
+		wp_sql_add(&j->cure, "%s\n", answer_text(j, A_CHILD_TO_LOG));
+	/* FOR ALL TABLES has each that is logged, and none can be added. */
+	if (!answer_yes(j, A_PUB_ALL))
+		wp_sql_add(&j->cure, "ALTER PUBLICATION %I ADD TABLE %s;\n", publication,
+			   answer_text(j, A_CHILD_TO_LIST));
+	cure_leaves(j, "then ");
+	wp_sql_add(&j->cure, NOT_EVENTS);
+	FOUND_LOST(j, "publication_children",
+		   "publication %s lacks tables that inherit from %s: %s%s. Their rows are not "
+		   "relayed" NOT_BEFORE,
+		   publication, parent_of(j), children,
+		   is_unlogged ? ", of which unlogged ones cannot be published" : "");
+}
+
+static void judge_unconfigured_children(struct judge *j)
+{
+	const char *children = answer_text(j, A_CHILD_UNCONFIGURED);
+
+	cure_leaves(j, "");
+	wp_sql_add(&j->cure, NOT_EVENTS);
+	FOUND_LOST(j, "publication_children",
+		   "publication %s has tables that inherit from %s, and neither outbox.leaves nor "
+		   "a section [outbox.NAME] covers them: %s. Their first row stops the relay",
+		   j->options->publication, parent_of(j), children);
+}
+
 static void judge_children(struct judge *j)
 {
-	const char *child = answer_text(j, A_CHILD_UNLISTED);
-
-	if (!*child)
-		return;
-	wp_sql_add(&j->cure,
-		   "ALTER PUBLICATION %I ADD TABLE ONLY %s;\n-- then set outbox.leaves = %C",
-		   j->options->publication, child, child);
-	FOUND_WARN(j, "publication_children",
-		   "%s inherits from %s, and publication %s lacks it: its rows are not "
-		   "relayed" NOT_BEFORE,
-		   child, j->quoted, j->options->publication);
+	if (!answer_null(j, A_CHILD_CHUNK))
+		judge_hypertable(j);
+	else if (!answer_null(j, A_CHILD_FOREIGN))
+		judge_foreign_children(j);
+	else if (!answer_null(j, A_CHILD_UNLISTED))
+		judge_unlisted_children(j);
+	else if (!answer_null(j, A_CHILD_UNCONFIGURED))
+		judge_unconfigured_children(j);
 }
 
 static bool has_leaves(const struct judge *j)
@@ -472,7 +554,7 @@ static void judge_others(struct judge *j)
 		   answer_text(j, A_PUB_OTHER_NAMES), count > 5 ? ", ..." : "");
 }
 
-/* Partitions that are detached by now, children by inheritance, outboxes of other relays. */
+/* Partitions that are detached by now, outboxes of other relays. */
 static void judge_lookalikes(struct judge *j)
 {
 	long count = answer_number(j, A_PUB_LOOKALIKES);

@@ -17,8 +17,11 @@
  *   lacks   the groups of objects of schema walpost that it may use, and we may not
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
- *   mates   the tables of all outboxes, and what they are partitions of or have as such
  *   listed  what the publication publishes, as the server lists it, but for walpost's own tables
+ *   child   the tables that inherit from an outbox, at all levels, and have no section of their own; not
+ *           those that outbox.ignore names exactly. chunk: TimescaleDB made it. children: the names of
+ *           some of each outbox with which something is wrong
+ *   mates   the tables of all outboxes, what they are partitions of or have as such, and their children
  *   leaves  outbox.leaves of each table; ignored: what outbox.ignore names exactly
  *   lookalike  tables of the publication that are nobody's, but have the lasting columns of an outbox
  *
@@ -27,7 +30,7 @@
  *   tab     it
  *   alike   tables whose names differ from its in case only, and that are no outbox's
  *   up      it and the tables it is a partition of
- *   ours    up and its own partitions, at all levels; and all tables that fit its pattern
+ *   ours    up and its own partitions, at all levels; all tables that fit its pattern; its children
  *   leaf    where its rows are stored; covered: listed, or one above it is
  *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
@@ -63,15 +66,6 @@ static const char with[] =
 	"slot AS (SELECT to_jsonb(s) AS j FROM pg_replication_slots s WHERE s.slot_name = %L),\n"
 	"pub AS (SELECT p.oid, p.pubname, to_jsonb(p) AS j FROM pg_publication p WHERE p.pubname = "
 	"%L),\n"
-	"mates AS (WITH there AS (SELECT c.oid FROM tables t\n"
-	"    JOIN pg_namespace n ON n.nspname = t.schema\n"
-	"    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name)\n"
-	"  SELECT oid FROM there\n"
-	"  UNION SELECT oid FROM fitting\n"
-	"  UNION SELECT p.relid FROM fitting f, pg_partition_tree(f.oid::regclass) p\n"
-	"    WHERE f.relkind = 'p'\n"
-	"  UNION SELECT a.relid FROM there h, pg_partition_ancestors(h.oid::regclass) a\n"
-	"  UNION SELECT p.relid FROM there h, pg_partition_tree(h.oid::regclass) p),\n"
 	"listed AS (SELECT c.oid, to_jsonb(t) AS j,\n"
 	"    quote_ident(t.schemaname) || '.' || quote_ident(t.tablename) AS quoted\n"
 	"  FROM pub JOIN pg_publication_tables t ON t.pubname = pub.pubname\n"
@@ -82,6 +76,49 @@ static const char with[] =
 	"    AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = "
 	"t.schemaname)\n"
 	"    OFFSET 0) c),\n"
+	/* One of another session's temporary tables is in nobody's way: nobody else can read it. */
+	"child AS MATERIALIZED (WITH RECURSIVE down AS (\n"
+	"    SELECT t.at, c.oid, false AS inherits FROM tables t\n"
+	"      JOIN pg_namespace n ON n.nspname = t.schema\n"
+	"      JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name AND c.relkind = "
+	"'r'\n"
+	"    UNION SELECT f.at, f.oid, false FROM fitting f WHERE f.relkind = 'r'\n"
+	"    UNION SELECT d.at, i.inhrelid, true FROM down d\n"
+	"      JOIN pg_inherits i ON i.inhparent = d.oid)\n"
+	"  SELECT d.at, c.oid, c.relkind AS kind, c.relpersistence AS persistence,\n"
+	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
+	"    n.nspname = '_timescaledb_internal' AND c.relname ~ '^_hyper_[0-9]+_[0-9]+_chunk$'\n"
+	"      AS chunk,\n"
+	"    c.oid IN (SELECT oid FROM listed) AS listed,\n"
+	"    c.oid IN (SELECT oid FROM fitting) OR EXISTS (SELECT FROM leaves v\n"
+	"      WHERE n.nspname LIKE v.schema AND c.relname LIKE v.name) AS configured\n"
+	"  FROM down d JOIN pg_class c ON c.oid = d.oid AND c.relpersistence <> 't'\n"
+	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE d.inherits\n"
+	"    AND NOT EXISTS (SELECT FROM given g WHERE NOT g.is_pattern\n"
+	"      AND g.schema = n.nspname AND g.name = c.relname)\n"
+	"    AND NOT EXISTS (SELECT FROM ignored i WHERE n.nspname LIKE i.schema\n"
+	"      AND c.relname LIKE i.name)),\n"
+	"children AS MATERIALIZED (SELECT at,\n"
+	"    (array_agg(quoted) FILTER (WHERE kind <> 'f' AND NOT listed))[1:5] AS unlisted,\n"
+	"    (array_agg(quoted) FILTER (WHERE kind <> 'f' AND NOT configured))[1:5] AS "
+	"unconfigured,\n"
+	"    (array_agg(quoted) FILTER (WHERE kind <> 'f' AND persistence = 'u'))[1:5] AS "
+	"unlogged,\n"
+	"    (array_agg(quoted) FILTER (WHERE kind = 'f'))[1:5] AS elsewhere,\n"
+	"    (array_agg(quoted) FILTER (WHERE chunk AND NOT (listed AND configured)))[1:5] AS "
+	"chunks\n"
+	"  FROM (SELECT * FROM child ORDER BY quoted) c GROUP BY at),\n"
+	"mates AS (WITH there AS (SELECT c.oid FROM tables t\n"
+	"    JOIN pg_namespace n ON n.nspname = t.schema\n"
+	"    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name)\n"
+	"  SELECT oid FROM there\n"
+	"  UNION SELECT oid FROM fitting\n"
+	"  UNION SELECT oid FROM child\n"
+	"  UNION SELECT p.relid FROM fitting f, pg_partition_tree(f.oid::regclass) p\n"
+	"    WHERE f.relkind = 'p'\n"
+	"  UNION SELECT a.relid FROM there h, pg_partition_ancestors(h.oid::regclass) a\n"
+	"  UNION SELECT p.relid FROM there h, pg_partition_tree(h.oid::regclass) p),\n"
 	"lookalike AS MATERIALIZED (SELECT l.quoted FROM listed l\n"
 	"  JOIN pg_class c ON c.oid = l.oid JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"  WHERE l.oid NOT IN (SELECT oid FROM mates) AND n.nspname <> 'walpost'\n"
@@ -112,6 +149,7 @@ static const char with[] =
 	"up AS (SELECT oid FROM tab UNION\n"
 	"  SELECT relid FROM pg_partition_ancestors((SELECT oid FROM tab)::regclass)),\n"
 	"ours AS (SELECT oid FROM up UNION SELECT oid FROM fitting WHERE at = asked.at UNION\n"
+	"  SELECT oid FROM child WHERE at = asked.at UNION\n"
 	"  SELECT relid FROM pg_partition_tree((SELECT oid FROM tab)::regclass)),\n"
 	"leaf AS (SELECT c.oid, c.relkind AS kind, c.relpersistence AS persistence,\n"
 	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"

@@ -139,6 +139,8 @@ static enum wp_rc add(struct wp_requirements_outboxes *w, const struct wp_outbox
 		.column_count = columns->count,
 		.all_count = columns->all_count,
 		.updates = updates_of(options),
+		.leaves_written = options->leaves,
+		.section = options->name,
 	};
 	return rc == WP_OK ? add_texts(w, index, options, error) : rc;
 }

@@ -381,6 +381,85 @@ def test_an_unreachable_kafka(ready, house):
     assert not ready.failures()
 
 
+# --- children by inheritance
+
+
+@pytest.mark.parametrize("made, named", [
+    ("CREATE TABLE child () INHERITS (outbox)", "public.child"),
+    ("CREATE TABLE child (note text) INHERITS (outbox); CREATE SCHEMA old; "
+     'CREATE TABLE old."grand, Child" () INHERITS (child)', 'old."grand, Child", public.child'),
+    ("CREATE UNLOGGED TABLE child () INHERITS (outbox); CREATE TABLE other () INHERITS (outbox)",
+     "public.child, public.other, of which unlogged"),
+    ("CREATE TABLE child (LIKE outbox); ALTER TABLE child INHERIT outbox; CREATE TABLE base (LIKE outbox); "
+     "ALTER TABLE child INHERIT base", "public.child"),
+], ids=["direct", "grandchild", "unlogged", "attached"])
+def test_a_child_by_inheritance_that_is_not_published(ready, made, named):
+    ready.sql(made)
+    _refused_then_cured(ready, "publication_children", f": {named}")
+    assert "publication_others" not in ready.check() or ready.check()["publication_others"]["level"] == "ok"
+
+
+def test_a_child_that_is_published_and_not_configured_beside_leaves_that_are_set(ready):
+    ready.sql("CREATE TABLE one () INHERITS (outbox); CREATE TABLE two () INHERITS (one)")
+    ready.sql("ALTER PUBLICATION walpost SET TABLE outbox")  # without ONLY: all that is below
+    ready.config.update({"outbox.ignore": "*", "outbox.leaves": "public.o*"})
+    _refused_then_cured(ready, "publication_children", "covers them: public.two. Their first row stops")
+    assert ready.config["outbox.leaves"] == "public.o*, public.two"
+
+
+def test_an_unlogged_child_beside_a_publication_of_all_tables(ready):
+    ready.sql("DROP PUBLICATION walpost; CREATE PUBLICATION walpost FOR ALL TABLES WITH (publish = 'insert')")
+    ready.sql("CREATE UNLOGGED TABLE child () INHERITS (outbox)")
+    ready.config["outbox.ignore"] = "walpost.*"
+    assert "ADD TABLE" not in ready.check()["publication_children"]["cure"]
+    _refused_then_cured(ready, "publication_children", "public.child")
+
+
+def test_a_child_of_the_outbox_of_a_section(ready):
+    ready.sql("CREATE TABLE child () INHERITS (outbox); CREATE TABLE bills (LIKE outbox); "
+              "ALTER PUBLICATION walpost ADD TABLE ONLY bills")
+    ready.config.update({"outbox.orders.table": "public.outbox", "outbox.bills.table": "public.bills"})
+    _refused_then_cured(ready, "publication_children", "public.child")
+    assert ready.config["outbox.orders.leaves"] == "public.child"
+
+
+@pytest.mark.parametrize("made, config", [
+    ("CREATE TABLE child () INHERITS (outbox)", {"outbox.ignore": "public.child"}),
+    ("CREATE TABLE child () INHERITS (outbox); ALTER PUBLICATION walpost ADD TABLE child",
+     {"outbox.ignore": "*, public.child"}),
+    ("CREATE TABLE child () INHERITS (outbox); ALTER PUBLICATION walpost ADD TABLE child",
+     {"outbox.all.table": "public.outbox", "outbox.child.table": "public.child"}),
+    ("CREATE TABLE child () INHERITS (outbox); ALTER TABLE child NO INHERIT outbox", {}),
+    ("CREATE TABLE base (LIKE outbox); ALTER TABLE outbox INHERIT base; CREATE TABLE other () INHERITS (base)", {}),
+], ids=["ignored", "ignored and published", "a section", "no longer", "a parent's"])
+def test_a_child_that_is_decided_on_is_no_failure(ready, made, config):
+    ready.sql(made)
+    ready.config.update(config)
+    assert "publication_children" not in ready.check() and not ready.failures()
+
+
+def test_a_foreign_child(ready):
+    ready.sql("CREATE EXTENSION postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw; "
+              "CREATE FOREIGN TABLE far () INHERITS (outbox) SERVER far")
+    found = ready.check()["publication_children"]
+    assert found["level"] == "fail" and "another server's WAL: public.far" in found["what"], found
+    ready.config["outbox.ignore"] = "public.far"
+    assert not ready.failures()
+
+
+def test_a_hypertable_of_timescaledb(ready):
+    """Its chunks as TimescaleDB names them; the extension itself is not here."""
+    ready.sql("CREATE SCHEMA _timescaledb_internal; "
+              "CREATE TABLE _timescaledb_internal._hyper_1_2_chunk () INHERITS (outbox)")
+    found = ready.check()["publication_children"]
+    assert found["level"] == "fail" and "is a TimescaleDB hypertable" in found["what"], found
+    assert "_timescaledb_internal._hyper_1_2_chunk" in found["what"] and "a plain table" in found["cure"]
+    assert "ADD TABLE" not in found["cure"]
+    ready.sql("ALTER TABLE outbox RENAME TO hyper; CREATE TABLE outbox (LIKE hyper INCLUDING ALL); "
+              "ALTER PUBLICATION walpost SET TABLE ONLY outbox")
+    assert not ready.failures()
+
+
 # --- what is only warned of
 
 
@@ -429,11 +508,6 @@ def test_partitions_under_their_own_names(bare):
     bare.init()
     bare.sql("ALTER PUBLICATION walpost SET (publish_via_partition_root = false)")
     _warned_then_cured(bare, "publication_root", "names of the partitions")
-
-
-def test_a_child_by_inheritance_that_is_not_published(ready):
-    ready.sql("CREATE TABLE child () INHERITS (outbox)")
-    _warned_then_cured(ready, "publication_children", "public.child inherits from")
 
 
 def test_partitions_under_their_own_names_beside_a_pattern_of_ignored_tables(bare):

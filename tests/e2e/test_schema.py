@@ -314,8 +314,10 @@ PLAIN = f"CREATE TABLE outbox ({OUTBOX_COLUMNS}, day int);"
     (LEAVES, "DROP TABLE outbox; " + PLAIN, "outbox_1"),
     (PLAIN, "ALTER TABLE outbox RENAME TO events", "outbox"),
     (PLAIN + "CREATE TABLE child () INHERITS (outbox); CREATE RULE r AS ON INSERT TO outbox DO INSTEAD"
-     " INSERT INTO child VALUES (new.*)", VIA_ROOT, "child"),
-], ids=["dropped", "made anew", "detached", "outbox made anew", "outbox renamed", "inherits"])
+     " INSERT INTO child VALUES (new.*)", "ALTER TABLE child NO INHERIT outbox;" + VIA_ROOT, "child"),
+    (PLAIN + "CREATE TABLE child () INHERITS (outbox); CREATE RULE r AS ON INSERT TO outbox DO INSTEAD"
+     " INSERT INTO child VALUES (new.*)", "DROP TABLE child CASCADE;" + VIA_ROOT, "child"),
+], ids=["dropped", "made anew", "detached", "outbox made anew", "outbox renamed", "inherited", "dropped child"])
 def test_a_row_of_a_table_with_the_columns_of_an_outbox_is_ignored_by_its_exact_name_only(
         make_stage, before, after, table):
     """What it was a partition of, the catalog does not say any more; or it never was one."""

@@ -46,6 +46,8 @@ struct wp_requirements_table {
 	const char *updates;
 	/* outbox.leaves as JSON, [["schema", "name"], ...], each part as SQL's LIKE has it; NULL: none. */
 	const char *leaves;
+	const char *leaves_written; /* as the user wrote it; NULL or "": none */
+	const char *section;	    /* NAME of [outbox.NAME]; NULL or "": of [outbox] */
 	/* Columns that it has had at all times, as JSON, ["id", ...]; NULL: not asked. */
 	const char *lasting;
 };

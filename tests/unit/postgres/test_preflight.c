@@ -484,12 +484,57 @@ static void partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables(vo
 	check_nothing("publication_root");
 }
 
-static void a_child_that_is_not_published_is_warned_of(void **state)
+static void children_that_are_not_published_fail(void **state)
 {
 	check_nothing("publication_children");
-	s.values[A_CHILD_UNLISTED] = "public.child";
-	check_finding("publication_children", WARNS, "public.child inherits from",
-		      "ADD TABLE ONLY public.child;");
+	s.values[A_CHILD_UNLISTED] = "public.a, public.b";
+	s.values[A_CHILD_TO_LIST] = "ONLY public.a, ONLY public.b";
+	s.values[A_CHILD_UNCONFIGURED] = "public.b";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN,
+		    "\"public\".\"outbox\": public.a, public.b. Their rows are not relayed",
+		    "ALTER PUBLICATION \"Pub\" ADD TABLE ONLY public.a, ONLY public.b;\n"
+		    "-- then set outbox.leaves = public.b\n"
+		    "-- or, if their rows are not events");
+	CHECK_HAS(found.health.loss.text, "public.a, public.b");
+	s.values[A_CHILD_UNCONFIGURED] = NULL;
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "lacks",
+		    "ONLY public.b;\n-- or, if their rows are not events");
+	s.values[A_CHILD_TO_LOG] = "ALTER TABLE public.a SET LOGGED;";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN,
+		    "unlogged ones cannot be published", "SET LOGGED;\nALTER PUBLICATION");
+	s.values[A_PUB_ALL] = "true";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "lacks",
+		    "SET LOGGED;\n-- or, if their rows are not events");
+}
+
+static void children_that_are_published_and_not_configured_fail(void **state)
+{
+	s.values[A_CHILD_UNCONFIGURED] = "public.child";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "Their first row stops the relay",
+		    "-- set outbox.leaves = public.child\n-- or, ");
+	s.table.section = "orders";
+	s.table.leaves_written = "a_*, b";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "public.child",
+		    "-- set outbox.orders.leaves = a_*, b, public.child\n");
+	char long_leaves[600];
+	memset(long_leaves, 'a', sizeof(long_leaves) - 1);
+	long_leaves[sizeof(long_leaves) - 1] = '\0';
+	s.table.leaves_written = long_leaves;
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "public.child",
+		    "-- add to outbox.orders.leaves: public.child\n");
+}
+
+static void children_of_which_no_publication_is_a_cure_fail(void **state)
+{
+	s.values[A_CHILD_UNLISTED] = s.values[A_CHILD_CHUNK] =
+		"_timescaledb_internal._hyper_1_2_chunk";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN,
+		    "\"outbox\" is a TimescaleDB hypertable",
+		    "a plain table, or one that PostgreSQL");
+	s.values[A_CHILD_CHUNK] = NULL;
+	s.values[A_CHILD_FOREIGN] = "public.far";
+	check_fails("publication_children", WP_REACT_STOP_HUMAN, "another server's WAL: public.far",
+		    "-- make them tables of this server: public.far");
 }
 
 static void tables_like_an_outbox_that_a_pattern_covers_are_named(void **state)
@@ -863,7 +908,9 @@ int main(void)
 		FRESH(rows_should_come_under_the_name_of_the_outbox),
 		FRESH(partitions_by_name_are_refused_beside_a_pattern_of_ignored_tables),
 		FRESH(tables_like_an_outbox_that_a_pattern_covers_are_named),
-		FRESH(a_child_that_is_not_published_is_warned_of),
+		FRESH(children_that_are_not_published_fail),
+		FRESH(children_that_are_published_and_not_configured_fail),
+		FRESH(children_of_which_no_publication_is_a_cure_fail),
 		FRESH(needed_columns_must_not_be_hidden),
 		FRESH(generated_columns_are_published_since_18_only),
 		FRESH(rows_must_not_be_filtered),
