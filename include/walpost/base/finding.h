@@ -11,7 +11,7 @@
 
 #include "walpost/base/error.h"
 
-#define WP_FINDINGS_MAX 2048
+#define WP_FINDINGS_MAX 16384
 
 enum wp_finding_level { WP_FINDING_OK, WP_FINDING_WARN, WP_FINDING_FAIL };
 

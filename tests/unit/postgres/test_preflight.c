@@ -756,6 +756,36 @@ static void policies_on_our_own_tables_are_a_failure(void **state)
 		    "ALTER ROLE \"re\"\"lay\" BYPASSRLS;");
 }
 
+static void of_a_thousand_outboxes_only_what_is_wrong_is_listed(void **state)
+{
+	static struct wp_requirements_table tables[WP_WANTED_MAX];
+	struct wp_error error;
+	PGconn *pg = PQconnectStart(s.conninfo);
+
+	s.values[A_LEAVES_UNLOGGED] = "ALTER TABLE public.outbox SET LOGGED;";
+	for (size_t i = 0; i < WP_WANTED_MAX; i++)
+		tables[i] = s.table;
+	const struct wp_requirements wanted = { .tables = tables,
+						.count = WP_WANTED_MAX,
+						.ignore = "" };
+	PGresult *answer = answer_of(A_COUNT + 1);
+	for (int row = 1; row < WP_WANTED_MAX; row++)
+		for (int i = 0; i <= A_COUNT; i++) {
+			const char *value = i < A_COUNT ? s.values[i] : "0";
+			CHECK(PQsetvalue(answer, row, i, (char *)value,
+					 value ? (int)strlen(value) : -1));
+		}
+	CHECK_EQ(wp_preflight_judge(pg, answer, &s.options, &wanted, &found, &error), WP_OK);
+	size_t about_tables = 0;
+	for (size_t i = 0; i < found.findings.count; i++)
+		about_tables += *found.findings.items[i].about != '\0';
+	CHECK_EQ(about_tables, WP_WANTED_MAX);
+	CHECK_HAS(finding(&found, "tables")->what, "1024 outboxes");
+	CHECK_EQ(finding(&found, "table_storage")->level, WP_FINDING_FAIL);
+	PQclear(answer);
+	PQfinish(pg);
+}
+
 static void a_checkpoint_that_cannot_be_written_is_warned_of(void **state)
 {
 	s.values[A_CHECKPOINT_MAY] = "f";
@@ -927,6 +957,7 @@ int main(void)
 		FRESH(updates_that_are_looked_for_must_be_published),
 		FRESH(a_role_that_settings_give_and_that_may_more_is_a_failure),
 		FRESH(policies_on_our_own_tables_are_a_failure),
+		FRESH(of_a_thousand_outboxes_only_what_is_wrong_is_listed),
 		FRESH(a_checkpoint_that_cannot_be_written_is_warned_of),
 		FRESH(how_the_log_is_kept_is_read),
 		FRESH(what_loses_events_while_it_runs_is_a_loss),
