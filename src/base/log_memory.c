@@ -91,12 +91,22 @@ void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_lev
 		remember(m, wall_ms, level, event, facts);
 }
 
-/* FNV-1a, the end of the text included. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* FNV-1a, the end of the text included. A number is one whatever it is: a time left, say. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	do
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3U;
-	while (*text++ != '\0');
+	bool was_digit;
+
+	do {
+		was_digit = is_digit(*text);
+		hash = (hash ^ (uint8_t)(was_digit ? '0' : *text)) * 0x100000001b3U;
+		while (was_digit && is_digit(text[1]))
+			text++;
+	} while (*text++ != '\0');
 	return hash;
 }
 

@@ -38,6 +38,10 @@ struct wp_connection {
 	struct wp_source_failure failure;
 };
 
+#define OF_OPTIONS                                                                                \
+	"correct PGTZ, PGDATESTYLE, PGGEQO or PGOPTIONS in walpost's environment, or options in " \
+	"postgres.conninfo"
+
 /* What to do about errors that users meet, by SQLSTATE and a part of the text. */
 static const struct {
 	const char *sqlstate;
@@ -57,9 +61,8 @@ static const struct {
 	  "allow this user, database and address in the server's pg_hba.conf, or "
 	  "correct postgres.conninfo" },
 	{ "3D000", "", "correct dbname in postgres.conninfo" },
-	{ "22023", "invalid value for parameter",
-	  "correct PGTZ, PGDATESTYLE, PGGEQO or PGOPTIONS in walpost's environment, or options in "
-	  "postgres.conninfo" },
+	{ "22023", "invalid value for parameter", OF_OPTIONS },
+	{ "42501", "permission denied to set parameter", OF_OPTIONS },
 	{ "53300", "", "raise max_wal_senders or max_connections, or end connections" },
 	{ "57P03", "", "the server is starting or stopping; this is temporary" },
 };
@@ -213,8 +216,9 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
 	struct wp_buffer grants;
 	wp_buffer_init(&grants, 1024);
-	const char *cure =
-		!strcmp(f.sqlstate, "42501") ? write_grants(c->pg, &grants) : find_cure(&f, text);
+	const char *cure = find_cure(&f, text);
+	if (!cure && !strcmp(f.sqlstate, "42501"))
+		cure = write_grants(c->pg, &grants);
 	if (!strcmp(f.sqlstate, "28P01") && c->plan.login)
 		cure = "the password came from postgres.login or postgres.password_command: "
 		       "`walpost "

@@ -391,14 +391,16 @@ static void judge_policies(struct judge *j)
 
 	if (!*tables)
 		return;
-	wp_sql_add(&j->cure,
-		   "ALTER ROLE %I BYPASSRLS;\n-- or, for each of these tables, as its owner:\n"
-		   "-- ALTER TABLE walpost.NAME DISABLE ROW LEVEL SECURITY;",
-		   role);
-	FOUND_WRONG(j, "row_security",
-		    "row-level security of schema walpost applies to role %s (%s): rows that it "
-		    "hides would look as if they did not exist",
-		    role, tables);
+	wp_sql_add(
+		&j->cure,
+		"ALTER ROLE %I BYPASSRLS;\n-- or, as the owner of %C: ALTER TABLE ... DISABLE ROW "
+		"LEVEL SECURITY;",
+		role, tables);
+	FOUND_WRONG(
+		j, "row_security",
+		"row-level security applies to role %s in %s: rows that it hides would look as if "
+		"they did not exist",
+		role, tables);
 }
 
 static void judge_server(struct judge *j)

@@ -14,10 +14,12 @@ _CHUNKS_ON_THE_WAY = 64
 
 class Line:
     """What comes to `port` on 127.0.0.1 goes to `to_port`, and back, each piece `delay` seconds later, and on each
-    connection no more than `rate` bytes a second."""
+    connection no more than `rate` bytes a second. `editor()` makes for each connection what its pieces pass on their
+    way there: a function that returns the piece to send, of which b"" ends the connection."""
 
-    def __init__(self, to_port):
+    def __init__(self, to_port, editor=None):
         self.port = take_port()
+        self._editor = editor or (lambda: lambda piece: piece)
         self.delay = 0.0
         self.rate = None
         self._to_port = to_port
@@ -73,17 +75,17 @@ class Line:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._sockets |= {near, far}
-            for here, there in ((near, far), (far, near)):
+            for here, there, edit in ((near, far, self._editor()), (far, near, lambda piece: piece)):
                 on_the_way = queue.Queue(_CHUNKS_ON_THE_WAY)
-                threading.Thread(target=self._take, args=(here, on_the_way), daemon=True).start()
+                threading.Thread(target=self._take, args=(here, on_the_way, edit), daemon=True).start()
                 threading.Thread(target=self._give, args=(there, here, on_the_way), daemon=True).start()
 
-    def _take(self, here, on_the_way):
+    def _take(self, here, on_the_way, edit):
         """b"" is the end of what comes."""
         piece = b"?"
         while piece:
             try:
-                piece = here.recv(_CHUNK)
+                piece = edit(here.recv(_CHUNK))
             except OSError:
                 piece = b""
             on_the_way.put((time.monotonic() + self.delay, piece))

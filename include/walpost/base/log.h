@@ -27,7 +27,7 @@ void wp_log_facts(enum wp_log_level level, const char *event, const struct wp_fa
 #define wp_log(level_, event_, ...)      \
 	wp_log_facts((level_), (event_), \
 		     (const struct wp_fact[]){ __VA_ARGS__, { WP_FACT_END, 0, 0, 0 } })
-/* What was said before, with the same facts, is only counted. */
+/* What was said before, with the same facts but for numbers, is only counted. */
 void wp_log_facts_once(enum wp_log_level level, const char *event, const struct wp_fact *facts);
 #define wp_log_once(level_, event_, ...)      \
 	wp_log_facts_once((level_), (event_), \

@@ -67,7 +67,8 @@ struct wp_log_memory {
 /* Of level info, all but `progress` is of note; nothing of debug is. */
 void wp_log_memory_add(struct wp_log_memory *m, int64_t wall_ms, enum wp_log_level level,
 		       const char *event, const struct wp_fact *facts);
-/* False: it was said before, with the same facts, and is counted now. True: it is to be added. */
+/* False: it was said before, with the same facts but for numbers, and is counted now. True: it is to be
+ * added. */
 bool wp_log_memory_is_new(struct wp_log_memory *m, enum wp_log_level level, const char *event,
 			  const struct wp_fact *facts);
 /* 0 is the oldest. */

@@ -751,8 +751,9 @@ static void a_role_that_settings_give_and_that_may_more_is_a_failure(void **stat
 
 static void policies_on_our_own_tables_are_a_failure(void **state)
 {
-	s.values[A_POLICIES] = "parked, slot_checkpoint";
-	check_fails("row_security", WP_REACT_STOP_CONFIG, "(parked, slot_checkpoint)",
+	s.values[A_POLICIES] = "walpost.parked, walpost.slot_checkpoint";
+	check_fails("row_security", WP_REACT_STOP_CONFIG,
+		    "in walpost.parked, walpost.slot_checkpoint",
 		    "ALTER ROLE \"re\"\"lay\" BYPASSRLS;");
 }
 
