@@ -131,7 +131,9 @@ static int tell(struct wp_diff *d)
 		return exit_code;
 	if (counts->rows == 0 && d->unmade_count == 0)
 		return wp_cli_fail(WP_EXIT_FAILED, "there are no rows to compare");
-	return counts->equal == counts->rows && d->unmade_count == 0 ? WP_EXIT_OK : WP_EXIT_FAILED;
+	if (counts->equal != counts->rows || d->unmade_count > 0)
+		return WP_EXIT_FAILED;
+	return d->left_off > 0 ? WP_EXIT_HUMAN : WP_EXIT_OK;
 }
 
 void wp_diff_release(struct wp_diff *d)
@@ -152,6 +154,7 @@ void wp_diff_release(struct wp_diff *d)
 	d->topic_count = 0;
 	d->unmade_count = 0;
 	d->is_full = false;
+	d->left_off = 0;
 }
 
 static int compare_and_tell(struct wp_diff *d)
@@ -251,11 +254,13 @@ int wp_command_diff(int argc, char **argv)
 	const struct wp_cli_option options[] = {
 		{ "--outbox", "NAME", "only the outbox of [outbox.NAME]", NULL, &o->outbox },
 		{ "--where", "SQL", "only rows that satisfy this SQL condition", NULL, &o->where },
-		{ "--limit", "N", "at most N rows of each table, 10000 by default", NULL, &limit },
+		{ "--limit", "N", "at most N rows of each table, 1000000 by default", NULL,
+		  &limit },
 		{ "--since", "DURATION", "only records of the last 2h, 90min ...", NULL, &age },
 		{ "--id-header", "NAME", "header that holds the event's id, by default id", NULL,
 		  &o->id_header },
-		{ "--show", "N", "show the first N of each kind, 10 by default", NULL, &shown },
+		{ "--show", "N", "show the first N of each kind, at most 1000, 10 by default", NULL,
+		  &shown },
 		{ "--no-values", NULL, "show no bytes of keys, headers and values", &o->no_values,
 		  NULL },
 		{ "--json", NULL, "as one JSON object", &o->json, NULL },
@@ -266,13 +271,15 @@ int wp_command_diff(int argc, char **argv)
 "with the records in the topics: topic, partition, key, headers and value, and the\n"
 "timestamp if it comes from a column. Sends nothing, changes nothing, joins no\n"
 "consumer group. With --limit the newest rows are read if outbox.column.timestamp\n"
-"is set and exists, otherwise arbitrary rows.",
+"is set and exists, otherwise arbitrary rows. With --json all missing rows are\n"
+"listed, unless --show limits them.",
 		.options = options,
 		.option_count = sizeof(options) / sizeof(options[0]),
 		.exits = {
 			[WP_EXIT_OK] = "every row has its record, and all are equal",
 			[WP_EXIT_FAILED] = "records differ or are missing, there are no rows, or a server does not answer",
 			[WP_EXIT_CONFIG] = "wrong usage or configuration, or a privilege is missing",
+			[WP_EXIT_HUMAN] = "all that was compared is equal, but rows were left off (--limit)",
 		},
 	};
 	struct wp_cli_line line;
@@ -280,7 +287,7 @@ int wp_command_diff(int argc, char **argv)
 
 	*o = (struct wp_diff_options){
 		.id_header = "id",
-		.limit = WP_DIFF_LIMIT,
+		.limit = WP_DIFF_LIMIT_MAX,
 		.shown_max = WP_DIFF_SHOWN,
 	};
 	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
@@ -288,6 +295,9 @@ int wp_command_diff(int argc, char **argv)
 	exit_code = read_number("--limit", limit, 1, WP_DIFF_LIMIT_MAX, &o->limit);
 	if (exit_code == WP_EXIT_OK)
 		exit_code = read_number("--show", shown, 0, WP_DIFF_SHOWN_MAX, &o->shown_max);
+	if (o->json && shown == NULL)
+		o->shown_max = WP_DIFF_SHOWN_MAX;
+	o->lists_missing = o->json && shown == NULL;
 	if (exit_code == WP_EXIT_OK)
 		exit_code = read_since(&d, age);
 	return exit_code == WP_EXIT_OK ? diff(&d, &line) : exit_code;

@@ -50,7 +50,7 @@ static json_t *tables(struct writer *w)
 		set(w, object, "table", json_string(table->name));
 		set_count(w, object, "rows", table->rows);
 		set_count(w, object, "dropped", table->dropped);
-		set(w, object, "limited", json_boolean(table->is_limited));
+		set_count(w, object, "left_off", table->left_off);
 		set(w, object, "newest", json_boolean(table->is_ordered));
 		set(w, object, "timestamps_compared", json_boolean(table->timestamp_is_known));
 		set(w, object, "values_compared", json_boolean(!table->value_is_unknown));
@@ -166,7 +166,7 @@ static json_t *missing(struct writer *w, const struct wp_matching_counts *c)
 	int64_t left = w->diff->options.shown_max;
 	struct wp_matching_row row;
 
-	for (size_t i = 0; i < c->rows && left > 0; i++) {
+	for (size_t i = 0; i < c->rows && (left > 0 || w->diff->options.lists_missing); i++) {
 		wp_matching_row(w->diff->matching, i, &row);
 		if (row.verdict != WP_VERDICT_MISSING)
 			continue;
@@ -176,6 +176,11 @@ static json_t *missing(struct writer *w, const struct wp_matching_counts *c)
 		left--;
 	}
 	return array;
+}
+
+static uint64_t beyond(uint64_t count, size_t shown)
+{
+	return count > shown ? count - shown : 0;
 }
 
 static json_t *unmade(struct writer *w)
@@ -207,7 +212,7 @@ static void set_counts(struct writer *w, json_t *object, const struct wp_matchin
 	set_count(w, object, "records_read", c->records);
 	set_count(w, object, "records_without_id", c->nameless);
 	set_count(w, object, "rows_kept_as_digests", c->digests);
-	set(w, object, "rows_left_off", json_boolean(w->diff->is_full));
+	set_count(w, object, "rows_left_off", w->diff->left_off);
 }
 
 enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_matching_counts *counts)
@@ -218,9 +223,16 @@ enum wp_rc wp_diff_report_json(const struct wp_diff *d, const struct wp_matching
 	set_counts(&w, object, counts);
 	set(&w, object, "tables", tables(&w));
 	set(&w, object, "topics", topics(&w));
-	set(&w, object, "differences", differences(&w));
-	set(&w, object, "missing_rows", missing(&w, counts));
-	set(&w, object, "rows_without_record", unmade(&w));
+	json_t *different = differences(&w), *gone = missing(&w, counts), *without = unmade(&w);
+	set_count(&w, object, "differences_left_out",
+		  beyond(counts->different, json_array_size(different)));
+	set_count(&w, object, "missing_rows_left_out",
+		  beyond(counts->missing, json_array_size(gone)));
+	set_count(&w, object, "rows_without_record_left_out",
+		  beyond(d->unmade_count, json_array_size(without)));
+	set(&w, object, "differences", different);
+	set(&w, object, "missing_rows", gone);
+	set(&w, object, "rows_without_record", without);
 	if (!w.failed)
 		w.failed = json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) != 0;
 	json_decref(object);

@@ -17,6 +17,17 @@ static const char *ending(uint64_t count)
 
 /* -- the summary -------------------------------------------------------------- */
 
+/* First of all: nothing below says anything about these. */
+static void print_left_off(const struct wp_diff *d)
+{
+	if (d->left_off > 0)
+		wp_cli_say(stdout,
+			   "%" PRIu64 " row%s not compared (--limit %" PRId64
+			   "; at most %d in all): restrict the rows with --where, or --outbox\n",
+			   d->left_off, d->left_off == 1 ? " was" : "s were", d->options.limit,
+			   WP_DIFF_LIMIT_MAX);
+}
+
 static void print_tables(const struct wp_diff *d)
 {
 	for (size_t i = 0; i < d->table_count; i++) {
@@ -25,9 +36,9 @@ static void print_tables(const struct wp_diff *d)
 			continue;
 		wp_cli_say(stdout, "%s: %" PRIu64 " row%s", table->name, table->rows,
 			   ending(table->rows));
-		if (table->is_limited)
+		if (table->left_off > 0)
 			wp_cli_say(
-				stdout, ", and there are more (--limit): %s",
+				stdout, ", and %" PRIu64 " more (--limit): %s", table->left_off,
 				table->is_ordered
 					? "these are the newest"
 					: "in arbitrary order, because no column holds their time");
@@ -125,9 +136,6 @@ static void print_unknown(const struct wp_diff *d)
 
 static void print_bounds(const struct wp_diff *d, const struct wp_matching_counts *c)
 {
-	if (d->is_full)
-		wp_cli_say(stdout, "At most %d rows are compared: the remaining ones were not.\n",
-			   WP_DIFF_LIMIT_MAX);
 	if (c->digests > 0)
 		wp_cli_say(stdout,
 			   "For lack of memory only digests were kept of %" PRIu64
@@ -281,6 +289,11 @@ static void print_missing(const struct wp_diff *d, const struct wp_matching_coun
 			   (const char *)row.topic.data);
 		left--;
 	}
+	if (c->missing > (uint64_t)d->options.shown_max)
+		wp_cli_say(stdout,
+			   "\n  and %" PRIu64
+			   " more rows that are missing: --json lists all of them\n",
+			   c->missing - (uint64_t)d->options.shown_max);
 }
 
 /* The reason names table and id. */
@@ -292,6 +305,7 @@ static void print_unmade(const struct wp_diff *d)
 
 void wp_diff_report(const struct wp_diff *d, const struct wp_matching_counts *counts)
 {
+	print_left_off(d);
 	print_tables(d);
 	print_counts(d, counts);
 	print_unknown(d);

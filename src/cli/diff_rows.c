@@ -207,6 +207,17 @@ static void add_order(struct rows *r, struct wp_sql *sql)
 	wp_sql_add(sql, " ORDER BY %I, tableoid, ctid", table_of(r)->order);
 }
 
+static void add_rows(struct rows *r, struct wp_sql *sql, const struct wp_requirements_table *table)
+{
+	wp_sql_add(sql, " FROM %I.%I", table->schema, table->name);
+	if (r->diff->options.where != NULL) /* on a line of its own: it may end with a comment */
+		wp_sql_add(sql, " WHERE (%s\n)", r->diff->options.where);
+	else
+		wp_sql_add(sql, " WHERE true");
+	if (r->diff->reading.parked != NULL)
+		add_not_parked(r, sql);
+}
+
 /* One row more than the limit, to tell whether there are. */
 static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *table,
 			  struct wp_error *error)
@@ -228,13 +239,7 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 		wp_sql_add(&sql, "%s%I", comma, column_name(r, i));
 		comma = ", ";
 	}
-	wp_sql_add(&sql, " FROM %I.%I", table->schema, table->name);
-	if (options->where != NULL) /* on a line of its own: it may end with a comment */
-		wp_sql_add(&sql, " WHERE (%s\n)", options->where);
-	else
-		wp_sql_add(&sql, " WHERE true");
-	if (r->diff->reading.parked != NULL)
-		add_not_parked(r, &sql);
+	add_rows(r, &sql, table);
 	if (r->diff->reading.snapshot != NULL) {
 		add_order(r, &sql);
 	} else {
@@ -617,6 +622,41 @@ static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 	return rc;
 }
 
+/* How many rows of a table were not read. */
+static enum wp_rc count_left_off(struct rows *r, struct wp_error *error)
+{
+	r->outbox = table_of(r)->outbox;
+	const struct wp_requirements_table table = requirements_of(r);
+	struct wp_buffer text;
+	struct wp_sql sql;
+	PGresult *result;
+
+	begin_sql(r, &sql, &text);
+	wp_sql_add(&sql, "SELECT pg_catalog.count(*)");
+	add_rows(r, &sql, &table);
+	enum wp_rc rc = finish_and_ask(r, &sql, &text, &result, error);
+	if (rc != WP_OK)
+		return rc;
+	uint64_t count = strtoull(PQgetvalue(result, 0, 0), NULL, 10);
+	table_of(r)->left_off = count > table_of(r)->rows ? count - table_of(r)->rows : 0;
+	r->diff->left_off += table_of(r)->left_off;
+	PQclear(result);
+	return WP_OK;
+}
+
+static enum wp_rc count_all_left_off(struct rows *r, struct wp_error *error)
+{
+	struct wp_diff *d = r->diff;
+	enum wp_rc rc = WP_OK;
+
+	for (size_t i = 0; i < d->table_count && rc == WP_OK; i++) {
+		r->table = i;
+		if (d->tables[i].is_limited || d->is_full)
+			rc = count_left_off(r, error);
+	}
+	return rc;
+}
+
 static enum wp_rc read_tables(struct rows *r, struct wp_error *error)
 {
 	struct wp_diff *d = r->diff;
@@ -626,7 +666,7 @@ static enum wp_rc read_tables(struct rows *r, struct wp_error *error)
 		r->table = i;
 		rc = read_table(r, error);
 	}
-	return rc;
+	return rc == WP_OK && d->reading.take == NULL ? count_all_left_off(r, error) : rc;
 }
 
 static enum wp_rc prepare(struct rows *r, struct wp_error *error)

@@ -375,12 +375,43 @@ def test_limit_takes_the_newest_where_a_column_tells(make_stage):
     newest = stage.insert()
     code, result = _diff(stage, "--limit", "1", changes={"outbox.column.timestamp": "at"})
     assert [row["id"] for row in result["missing_rows"]] == [newest]
-    assert result["tables"][0]["limited"] and result["tables"][0]["newest"]
+    assert result["tables"][0]["left_off"] == result["rows_left_off"] == 5 and result["tables"][0]["newest"]
     code, result = _diff(stage, "--limit", "6")
-    assert result["compared"] == 6 and not result["tables"][0]["limited"]
+    assert result["compared"] == 6 and result["rows_left_off"] == 0
     code, result = _diff(stage, "--limit", "5")
-    assert result["compared"] == 5 and result["tables"][0]["limited"] and not result["tables"][0]["newest"]
+    assert result["compared"] == 5 and result["rows_left_off"] == 1 and not result["tables"][0]["newest"]
     assert code == DIFFERENT
+
+
+LEFT_OFF = 3  # its exit code
+
+
+def test_rows_that_were_left_off_are_never_well(make_stage):
+    stage = make_stage()
+    stage.create_topic(partitions=PARTITIONS)
+    relay = stage.relay()
+    for number in range(12):
+        stage.insert(aggregate=str(number))
+    stage.wait_all_confirmed(30, relay)
+    relay.stop()
+    assert _diff(stage)[0] == 0
+    code, result = _diff(stage, "--limit", "5")
+    assert code == LEFT_OFF and result["equal"] == 5 and result["rows_left_off"] == 7
+    said = _run(stage, "--limit", "5")
+    assert said.returncode == LEFT_OFF and said.stdout.startswith("7 rows were not compared (--limit 5")
+    assert _diff(stage, "--limit", "5", "--where", "aggregateid IN ('1', '2')")[0] == 0
+
+
+def test_all_rows_are_compared_and_json_lists_every_missing_one(make_stage):
+    stage = make_stage()
+    stage.create_topic(partitions=PARTITIONS)
+    stage.insert_many(12_000, "k{0}")
+    code, result = _diff(stage)
+    assert code == DIFFERENT and result["compared"] == result["missing"] == 12_000
+    assert len({row["id"] for row in result["missing_rows"]}) == 12_000 and result["missing_rows_left_out"] == 0
+    code, result = _diff(stage, "--show", "7")
+    assert len(result["missing_rows"]) == 7 and result["missing_rows_left_out"] == 11_993
+    assert "and 11990 more rows that are missing" in _run(stage).stdout
 
 
 def test_since_leaves_older_records_unread(stage, hand):

@@ -17,8 +17,7 @@
 #include "walpost/registry/registry.h"
 
 enum {
-	WP_DIFF_LIMIT = 10000, /* rows of each table, by default */
-	WP_DIFF_LIMIT_MAX = 1000000,
+	WP_DIFF_LIMIT_MAX = 1000000, /* rows of each table, and of all */
 	WP_DIFF_SHOWN = 10,
 	WP_DIFF_SHOWN_MAX = 1000,
 	WP_DIFF_TOPICS_MAX = 16384,
@@ -31,7 +30,8 @@ struct wp_diff_options {
 	const char *id_header;
 	int64_t limit;
 	int64_t shown_max;
-	int64_t since_ms; /* 0: from the beginning of the topics */
+	bool lists_missing; /* all of them, in JSON: whoever sends them again needs each */
+	int64_t since_ms;   /* 0: from the beginning of the topics */
 	bool json;
 	bool no_values;
 };
@@ -45,6 +45,7 @@ struct wp_diff_table {
 	char order[WP_NAME_SIZE]; /* with a snapshot: the column of its order; "": not read yet */
 	uint64_t rows;		  /* read */
 	uint64_t dropped;	 /* of these: of a type that is skipped, or expired; not compared */
+	uint64_t left_off;	 /* rows that were not read, of a comparison */
 	bool is_limited;	 /* it has more */
 	bool is_ordered;	 /* by its timestamp: the newest were read */
 	bool value_is_unknown;	 /* the envelope holds what only the log tells */
@@ -102,7 +103,8 @@ struct wp_diff {
 	size_t topic_count;
 	struct wp_diff_unmade *unmade; /* owned: the first ones */
 	uint64_t unmade_count;
-	bool is_full; /* rows were left off, there being no room for more */
+	bool is_full;	   /* rows were left off, there being no room for more */
+	uint64_t left_off; /* of all tables */
 };
 
 /*
