@@ -6,6 +6,7 @@
 
 #include "session_settings.h"
 #include "walpost/base/log.h"
+#include "walpost/base/secret_file.h"
 #include "walpost/login/login.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/connection_plan.h"
@@ -189,6 +190,21 @@ static bool used_environment(const struct wp_connection *c)
 	       !wp_conninfo_has_secret(c->plan.conninfo);
 }
 
+/* The variable that postgres.password is of (config/environment.c), and which wins over what an
+ * administrator sets for libpq; NULL: none. */
+static const char *password_variable(const struct wp_connection *c)
+{
+	const char *given = getenv("WALPOST__POSTGRES__PASSWORD");
+	const char *path = getenv("WALPOST__POSTGRES__PASSWORD_FILE");
+	const struct wp_secret_file *file = c->options->password_file;
+
+	if (given && *given && !strcmp(c->plan.password, given))
+		return "WALPOST__POSTGRES__PASSWORD";
+	return path && file && !strcmp(wp_secret_file_path(file), path)
+		       ? "WALPOST__POSTGRES__PASSWORD_FILE"
+		       : NULL;
+}
+
 /* 42501: the role may not replicate, or not connect to the database. */
 static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 {
@@ -229,6 +245,14 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	(void)wp_error_set(&f.error, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			   cure ? cure : "");
 	wp_buffer_release(&grants);
+	const char *variable = password_variable(c);
+	if (!strcmp(f.sqlstate, "28P01") && variable && !c->plan.login)
+		(void)wp_error_set(
+			&f.error, WP_IO,
+			"cannot connect: %.700s; correct or unset %s in walpost's "
+			"environment: its password was used, and it overrides PGPASSWORD "
+			"and a passfile",
+			text, variable);
 	c->failure = f;
 }
 

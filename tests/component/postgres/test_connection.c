@@ -299,6 +299,20 @@ static void a_wrong_password_of_the_environment_is_told_to_be_of_it(void **state
 	harness.options.password = "wrong too";
 	CHECK(strstr(fail_to_connect(WP_CONNECTION_REPLICATION)->error.text, "PGPASSWORD") == NULL);
 	CHECK_EQ(unsetenv("PGPASSWORD"), 0);
+	wp_connection_free(connection);
+
+	/* That of the relay, in the environment of an administrator. */
+	CHECK_EQ(setenv("PGPASSWORD", "right", 1), 0);
+	CHECK_EQ(setenv("WALPOST__POSTGRES__PASSWORD", "of the relay", 1), 0);
+	harness.options.password = "of the relay";
+	CHECK_HAS(fail_to_connect(WP_CONNECTION_REPLICATION)->error.text,
+		  "correct or unset WALPOST__POSTGRES__PASSWORD in walpost's environment");
+	wp_connection_free(connection);
+	harness.options.password = "given otherwise";
+	CHECK(strstr(fail_to_connect(WP_CONNECTION_REPLICATION)->error.text,
+		     "WALPOST__POSTGRES__PASSWORD") == NULL);
+	CHECK_EQ(unsetenv("PGPASSWORD"), 0);
+	CHECK_EQ(unsetenv("WALPOST__POSTGRES__PASSWORD"), 0);
 }
 
 static void without_any_password_the_sentence_says_where_to_name_one(void **state)
