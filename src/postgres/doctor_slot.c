@@ -10,6 +10,7 @@ enum {
 	TIGHT_S = 3600,	       /* as relay/wal_guard warns */
 	AMPLE_S = 2 * TIGHT_S, /* what is advised at least */
 	DAY_S = 24 * 3600,
+	RATE_KNOWN_S = 3600,
 	AMPLE_MIN_GB = 10,
 };
 
@@ -40,9 +41,16 @@ static struct text span_text(long seconds)
 
 /* -- how much WAL may be kept ------------------------------------------------------ */
 
+/* Bytes a second; 0: none, or counted for too short a time to be told, as after initdb or a reset. */
+static long wal_rate(const struct judge *j)
+{
+	return answer_number(j, D_WAL_RATE_SINCE) >= RATE_KNOWN_S ? answer_number(j, D_WAL_RATE)
+								  : 0;
+}
+
 static long written_gb(const struct judge *j, long seconds)
 {
-	return answer_number(j, D_WAL_RATE) / 1024 * seconds / 1024 / 1024 + 1;
+	return wal_rate(j) / 1024 * seconds / 1024 / 1024 + 1;
 }
 
 /* SQL does not tell how much the disk has free, so no more is advised than is needed. */
@@ -55,8 +63,11 @@ static void cure_retention(struct judge *j)
 		needed = AMPLE_MIN_GB;
 	wp_sql_add(&j->cure,
 		   "-- use less than the free space of pg_wal's disk (see df); a larger value "
-		   "tolerates a longer outage of the relay; the server writes %sGB a day:\n",
-		   number_text(written_gb(j, DAY_S)).text);
+		   "tolerates a longer outage of the relay");
+	if (wal_rate(j) > 0)
+		wp_sql_add(&j->cure, "; the server writes %sGB a day",
+			   number_text(written_gb(j, DAY_S)).text);
+	wp_sql_add(&j->cure, ":\n");
 	(void)snprintf(value, sizeof(value), "%ldGB", needed);
 	wp_judge_cure_setting(j, "max_slot_wal_keep_size", value, number_text(needed * 1024).text,
 			      WP_APPLY_RELOAD);
@@ -64,7 +75,7 @@ static void cure_retention(struct judge *j)
 
 static void judge_retention(struct judge *j)
 {
-	long mb = answer_number(j, D_KEEP_MB), rate = answer_number(j, D_WAL_RATE);
+	long mb = answer_number(j, D_KEEP_MB), rate = wal_rate(j);
 	long lasts_s = rate > 0 ? mb * 1024 / (rate / 1024 > 0 ? rate / 1024 : 1) : LONG_MAX;
 	struct text since = span_text(answer_number(j, D_WAL_RATE_SINCE));
 	if (mb < 0) {
@@ -80,6 +91,9 @@ static void judge_retention(struct judge *j)
 			   "a second (average of the last %s): a relay that is down for %s loses "
 			   "its slot",
 			   mb, rate / 1024, since.text, span_text(lasts_s).text);
+	} else if (rate == 0) {
+		FOUND_OK(j, "slot_retention",
+			 "a relay that falls more than %ld MB of WAL behind loses its slot", mb);
 	} else {
 		FOUND_OK(j, "slot_retention",
 			 "a relay that falls more than %ld MB of WAL behind loses its slot; the "

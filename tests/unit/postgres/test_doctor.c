@@ -137,6 +137,19 @@ static void unlimited_wal_is_warned_of_with_no_more_than_is_needed(void **state)
 	check_finding("slot_retention", WARNS, "unlimited", "= '10GB'");
 }
 
+static void a_rate_of_wal_is_not_told_from_seconds(void **state)
+{
+	s.values[D_KEEP_MB] = "-1";
+	s.values[D_WAL_RATE] = "500000000"; /* initdb */
+	s.values[D_WAL_RATE_SINCE] = "3599";
+	check_finding("slot_retention", WARNS, "unlimited", "= '10GB'");
+	assert_null(strstr(finding("slot_retention")->cure, "a day"));
+	s.values[D_KEEP_MB] = "100";
+	check_finding("slot_retention", OK, "more than 100 MB of WAL behind", "");
+	s.values[D_WAL_RATE_SINCE] = "3600";
+	check_finding("slot_retention", WARNS, "loses its slot", "");
+}
+
 static void a_limit_that_lasts_less_than_an_hour_is_warned_of(void **state)
 {
 	check_finding("slot_retention", OK, "65536 MB of WAL behind", "");
@@ -367,6 +380,7 @@ int main(void)
 	return RUN(FRESH(a_healthy_server_has_nothing_to_cure),
 		   FRESH(an_answer_of_another_shape_is_refused),
 		   FRESH(unlimited_wal_is_warned_of_with_no_more_than_is_needed),
+		   FRESH(a_rate_of_wal_is_not_told_from_seconds),
 		   FRESH(a_limit_that_lasts_less_than_an_hour_is_warned_of),
 		   FRESH(slots_of_nobody_are_named_and_may_be_dropped),
 		   FRESH(wal_above_the_servers_measure_is_explained),
