@@ -198,7 +198,7 @@ static void tell_delivery(struct wp_relay *r, struct wp_now now)
 	if (!wp_delivery_step(&r->delivery, &r->ledger, cause_of_wait(r), now.ms))
 		return;
 	if (r->delivery.stalled != NULL)
-		(void)snprintf(what, sizeof(what), "%s%s%.700s", r->delivery.stalled,
+		(void)snprintf(what, sizeof(what), "%s%s%.1800s", r->delivery.stalled,
 			       says != NULL ? ": " : "", says != NULL ? says : "");
 	r->setup.source->ops->trouble(r->setup.source, what, now.ms - r->delivery.since_ms);
 	if (r->feedback.sent_flush != 0)

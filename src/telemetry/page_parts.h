@@ -30,7 +30,7 @@ void wp_page_put_charts(struct wp_writer *w, const struct wp_telemetry *v);
 struct wp_trouble {
 	bool is_bad;	    /* nothing is delivered, or events may be lost; else: look at it */
 	const char *name;   /* a few words, in the order of what was found */
-	char what[512];	    /* cut when longer */
+	char what[WP_VITALS_REASON_SIZE];
 	const char *remedy; /* "": `what` tells */
 	int64_t since_ms;   /* monotonic; INT64_MIN: not known */
 };

@@ -38,7 +38,7 @@ struct wp_fact {
 #define WP_LOG_LINES_MAX 32
 #define WP_LOG_SAID_MAX 32
 #define WP_LOG_EVENT_SIZE 48
-#define WP_LOG_WHY_SIZE 400
+#define WP_LOG_WHY_SIZE 2048 /* an error with its cure */
 
 struct wp_log_count {
 	char event[WP_LOG_EVENT_SIZE];

@@ -69,7 +69,8 @@ struct wp_telemetry_schemas {
 
 /* Each with its value, or without one. */
 #define WP_VITALS_REASONS_MAX 8
-#define WP_VITALS_REASON_SIZE 512
+/* Room for an error with its cure (base/error.h), which is to be pasted, and for what stands before it. */
+#define WP_VITALS_REASON_SIZE 2560
 
 struct wp_verdict {
 	bool live;

@@ -220,6 +220,19 @@ static void a_right_that_the_kafka_user_lacks_is_told(void **state)
 	is_not_ready("the Kafka user lacks a permission");
 }
 
+/* All that an error can hold: it ends with what is to be pasted. */
+static void a_cure_is_never_cut(void **state)
+{
+	static char long_error[sizeof(((struct wp_error *)0)->text)];
+
+	memset(long_error, 'x', sizeof(long_error) - 1);
+	memcpy(long_error + sizeof(long_error) - 17, "x moves the slot", 17);
+	p.telemetry.relay.state = WP_HELD;
+	p.telemetry.relay.halt_event = "event_undeliverable";
+	p.telemetry.relay.halt_error = long_error;
+	is_not_ready("x moves the slot");
+}
+
 static void one_that_is_held_is_live_and_not_ready_and_says_error(void **state)
 {
 	p.telemetry.relay.state = WP_HELD;
@@ -323,7 +336,7 @@ int main(void)
 		   TEST(until_kafka_was_reached_once_nobody_is_ready),
 		   TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
 		   TEST(a_missing_topic_is_named), TEST(a_schema_id_that_is_not_known_is_named),
-		   TEST(a_right_that_the_kafka_user_lacks_is_told),
+		   TEST(a_right_that_the_kafka_user_lacks_is_told), TEST(a_cure_is_never_cut),
 		   TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
 		   TEST(one_that_stops_is_not_ready),
 		   TEST(a_slot_that_is_lost_or_loses_events_is_no_health),

@@ -189,6 +189,12 @@ static void the_worst_trouble_is_the_badge(void **state)
 	CHECK_HAS(page(), "<span class=\"badge bad\" id=\"state\">Halted</span>");
 	CHECK_HAS(page(), "<p>slot_moved: somebody moved it</p>");
 	CHECK_HAS(page(), "An event was refused");
+	/* All that an error can hold ends with what is to be pasted. */
+	static char whole[sizeof(((struct wp_error *)0)->text)];
+	memset(whole, 'x', sizeof(whole) - 1);
+	p.telemetry.relay.halt_error = whole;
+	memcpy(whole + sizeof(whole) - 17, "x moves the slot", 17);
+	CHECK_HAS(page(), "x moves the slot</p>");
 }
 
 static void each_trouble_has_its_words(void **state)
