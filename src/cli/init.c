@@ -61,8 +61,11 @@ static void add_objects(struct wp_sql *sql, const struct init *i)
 			wp_outbox_create_sql(sql, &i->outboxes.tables[at]);
 	if (!i->found.checkpoint_ready || !i->skip_exists)
 		wp_sql_add(sql, "%s", wp_checkpoint_sql);
-	if (!i->found.publication_exists)
+	if (!i->found.publication_exists) {
 		wp_publication_create_sql(sql, i->config.postgres.publication, &i->outboxes.wanted);
+		wp_publication_generated_sql(sql, i->config.postgres.publication,
+					     &i->outboxes.wanted);
+	}
 	if (i->role)
 		wp_checkpoint_grant_sql(sql, i->role);
 	wp_sql_add(sql, "COMMIT;\n");

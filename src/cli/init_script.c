@@ -60,6 +60,7 @@ static void add_publication_script(struct wp_sql *sql, const struct init *i)
 		"END IF;\n");
 	wp_publication_create_sql(sql, postgres->publication, &i->outboxes.wanted);
 	wp_sql_add(sql, "END IF;\nEND $walpost$;\n");
+	wp_publication_generated_sql(sql, postgres->publication, &i->outboxes.wanted);
 }
 
 /*

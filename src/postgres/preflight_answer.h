@@ -55,7 +55,8 @@
 	X(ROLE_BEFORE, "(SELECT rolname FROM before)")                                             \
 	X(ROLE_LACKS, "(SELECT string_agg(DISTINCT what, ', ') FROM lacks)")                       \
 	X(POLICIES,                                                                                \
-	  "(SELECT string_agg('walpost.' || quote_ident(c.relname), ', ' ORDER BY c.relname) FROM "        \
+	  "(SELECT string_agg('walpost.' || quote_ident(c.relname), ', ' ORDER BY c.relname) "     \
+	  "FROM "                                                                                  \
 	  "pg_class c "                                                                            \
 	  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'walpost' "             \
 	  "AND c.relrowsecurity AND c.relname <> 'scheduled' AND row_security_active(c.oid))")     \

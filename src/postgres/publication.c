@@ -124,6 +124,52 @@ void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 	wp_sql_add(sql, "\n  WITH (publish = 'insert', publish_via_partition_root = true);\n");
 }
 
+/*
+ * Generated columns are not in the log unless the publication has them, from PostgreSQL 18 on and
+ * stored ones only: a publication without them would be found out by the first row. Of an earlier
+ * publication, which others may read too, it is `check` that tells.
+ */
+void wp_publication_generated_sql(struct wp_sql *sql, const char *publication,
+				  const struct wp_requirements *wanted)
+{
+	wp_sql_add(sql, "DO $walpost$ DECLARE found record;\nBEGIN\n"
+			"FOR found IN SELECT a.attname, c.oid::regclass AS tab, to_jsonb(a)->>"
+			"'attgenerated' = 's' AND\n"
+			"    current_setting('server_version_num')::int >= 180000 AS may\n"
+			"  FROM (VALUES (NULL::text, NULL::text, NULL::text, false)");
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct wp_requirements_table *table = &wanted->tables[i];
+		for (size_t j = 0; j < table->all_count; j++)
+			if (!strstr(table->columns[j], "$walpost$"))
+				wp_sql_add(sql, ",\n    (%L, %L, %L, %s)", table->schema,
+					   table->name, table->columns[j],
+					   table->is_pattern ? "true" : "false");
+	}
+	wp_sql_add(sql,
+		   ") w (schema, name, col, is_pattern)\n"
+		   "  JOIN pg_namespace n ON CASE WHEN w.is_pattern THEN n.nspname LIKE w.schema "
+		   "ELSE n.nspname = w.schema END\n"
+		   "  JOIN pg_class c ON c.relnamespace = n.oid AND CASE WHEN w.is_pattern THEN "
+		   "c.relname LIKE w.name ELSE c.relname = w.name END\n"
+		   "  JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = w.col AND "
+		   "a.attnum > 0 AND a.attgenerated <> ''\n"
+		   "  JOIN pg_publication p ON p.pubname = %L AND p.xmin = "
+		   "pg_current_xact_id()::xid LOOP\n",
+		   publication);
+	wp_sql_add(sql,
+		   "  IF NOT found.may THEN\n"
+		   "    RAISE EXCEPTION USING MESSAGE = format('column %%I of table %%s is "
+		   "generated, and "
+		   "this server does not publish it (PostgreSQL 18 publishes stored ones): make it "
+		   "a plain column, which the application fills: ALTER TABLE %%s ALTER COLUMN %%I "
+		   "DROP EXPRESSION; or name another column', found.attname, found.tab, found.tab, "
+		   "found.attname);\n"
+		   "  END IF;\n"
+		   "  ALTER PUBLICATION %I SET (publish_generated_columns = stored);\n"
+		   "END LOOP;\nEND $walpost$;\n",
+		   publication);
+}
+
 static bool field_is(const PGresult *notice, int code, const char *text)
 {
 	const char *field = PQresultErrorField(notice, code);

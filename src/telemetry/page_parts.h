@@ -28,8 +28,8 @@ void wp_page_put_charts(struct wp_writer *w, const struct wp_telemetry *v);
 #define WP_TROUBLES_MAX 16
 
 struct wp_trouble {
-	bool is_bad;	    /* nothing is delivered, or events may be lost; else: look at it */
-	const char *name;   /* a few words, in the order of what was found */
+	bool is_bad;	  /* nothing is delivered, or events may be lost; else: look at it */
+	const char *name; /* a few words, in the order of what was found */
 	char what[WP_VITALS_REASON_SIZE];
 	const char *remedy; /* "": `what` tells */
 	int64_t since_ms;   /* monotonic; INT64_MIN: not known */

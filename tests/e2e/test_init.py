@@ -528,3 +528,28 @@ def test_a_wrong_slot_name_is_a_wrong_configuration(database):
     database.config["postgres.slot"] = "Not-A-Slot"
     done = database.command("init")
     assert done.returncode == 2 and "lower-case letters" in done.stderr
+
+
+GENERATED = ("CREATE TABLE public.outbox (id uuid, aggregatetype text, payload jsonb, type text, "
+             "aggregateid text GENERATED ALWAYS AS (payload->>'order') STORED)")
+
+
+@pytest.mark.parametrize("by", ["init", "script"])
+@pytest.mark.on(18, 14)
+def test_a_generated_column_is_published_or_refused_before_anything_is_made(database, version, by):
+    database.sql(GENERATED)
+    if by == "init":
+        done = database.command("init")
+    else:
+        done = database.psql(database.command("init", "--print-sql").stdout)
+    code, said = done.returncode, done.stderr
+    slots = database.sql("SELECT count(*) FROM pg_replication_slots WHERE database = current_database()")[0][0]
+    publications = database.sql("SELECT count(*) FROM pg_publication")[0][0]
+    if int(version) < 18:
+        assert code != 0 and "column aggregateid of table" in said and "DROP EXPRESSION" in said
+        assert (slots, publications) == (0, 0)
+        assert database.sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'walpost'") == [(0,)]
+    else:
+        assert code == 0, said
+        published = database.sql("SELECT attnames FROM pg_publication_tables WHERE tablename = 'outbox'")
+        assert "aggregateid" in str(published) and slots == 1

@@ -68,6 +68,10 @@ void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table
  */
 void wp_publication_create_sql(struct wp_sql *sql, const char *publication,
 			       const struct wp_requirements *wanted);
+/* A statement that follows in the same transaction: generated columns that are wanted are published, or
+ * it fails and says which cannot be. */
+void wp_publication_generated_sql(struct wp_sql *sql, const char *publication,
+				  const struct wp_requirements *wanted);
 /*
  * A warning of the server as it decodes: the publication does not exist at this place of the
  * log, and the changes there are left out (PostgreSQL 18 and newer; older ones fail with 42704).
