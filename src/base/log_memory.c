@@ -96,18 +96,36 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* FNV-1a, the end of the text included. A number is one whatever it is: a time left, say. */
+/* "sb1" and "9fe" are names, or may be. */
+static bool is_of_name(char c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       c == '"' || c == '\'';
+}
+
+/* So many digits are a number: a time left, say. */
+static size_t number_at(const char *text, char before)
+{
+	size_t size = 0;
+
+	while (is_digit(text[size]))
+		size++;
+	return is_of_name(before) || is_of_name(text[size]) ? 0 : size;
+}
+
+/* FNV-1a, the end of the text included. A number is one whatever it is. */
 static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	bool was_digit;
+	char before = ' ';
 
-	do {
-		was_digit = is_digit(*text);
-		hash = (hash ^ (uint8_t)(was_digit ? '0' : *text)) * 0x100000001b3U;
-		while (was_digit && is_digit(text[1]))
-			text++;
-	} while (*text++ != '\0');
-	return hash;
+	for (;;) {
+		size_t number = number_at(text, before);
+		hash = (hash ^ (uint8_t)(number > 0 ? '0' : *text)) * 0x100000001b3U;
+		if (*text == '\0')
+			return hash;
+		text += number > 0 ? number : 1;
+		before = text[-1];
+	}
 }
 
 static uint64_t hash_line(const char *event, const struct wp_fact *facts)

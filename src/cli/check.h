@@ -39,6 +39,12 @@ void wp_check_cleanup(struct wp_check *c, struct wp_session *session);
 void wp_check_servers(struct wp_check *c);
 /* What a login gave: whom it stands for, and until when. Never the secret. NULL: none is wanted. */
 void wp_check_login(struct wp_check *c, struct wp_login *login, enum wp_finding_room room);
+/* Of so many outboxes only what is wrong with each is found (WP_PREFLIGHT_TABLES_IN_FULL). */
+static inline bool wp_check_is_brief(const struct wp_check *c)
+{
+	return c->wanted.wanted.count > WP_PREFLIGHT_TABLES_IN_FULL;
+}
+
 /* With outbox.schema.registry: the schemas of these topics' events. */
 void wp_check_schemas(struct wp_check *c, const struct wp_topic_wanted *topics, size_t count);
 /* Are the columns of types that do for what they mean? */

@@ -17,6 +17,7 @@
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/base/display.h"
+#include "walpost/outbox/route.h"
 #include "walpost/outbox/survey.h"
 
 enum { PATIENCE_MS = 10000 };
@@ -35,6 +36,7 @@ struct holds {
 	struct wp_error refused;  /* the first event that can never be sent; "" : none */
 	uint64_t refused_count;
 	wp_lsn refused_until;
+	char topic[WP_TOPIC_SIZE]; /* of the last event: Kafka is asked about it */
 };
 
 /* Cut between characters: a finding is JSON, too. */
@@ -72,6 +74,10 @@ static enum wp_rc take_once(void *arg, struct wp_span message, struct wp_error *
 
 	if (rc == WP_OK && is_event && event.is_refused)
 		note_refused(h, &event);
+	if (rc == WP_OK && is_event && strcmp(event.topic, h->topic) != 0) {
+		(void)snprintf(h->topic, sizeof(h->topic), "%s", event.topic);
+		wp_topic_list_merge(&h->c->topics, h->topic);
+	}
 	return rc;
 }
 
@@ -223,6 +229,7 @@ void wp_check_holds(struct wp_check *c)
 		.timelines = &any_timeline,
 		.until = UINT64_MAX,
 		.partitions = &h.partitions,
+		.record_max = wp_cli_record_max(&c->config),
 	};
 	struct wp_error error;
 	enum wp_rc rc = wp_session_open(&session, &c->console, &c->config.postgres,

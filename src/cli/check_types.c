@@ -117,6 +117,8 @@ static void found(const struct types *t, size_t table, const struct wp_relation 
 {
 	char text[2048] = "";
 	const struct wp_requirements_table *wanted = &t->check->wanted.wanted.tables[table];
+	if (fault->kind == WP_COLUMN_NONE && wp_check_is_brief(t->check))
+		return;
 	if (fault->kind != WP_COLUMN_NONE)
 		cure(t, relation, options, fault, text, sizeof(text));
 	struct wp_finding *f = wp_findings_add(

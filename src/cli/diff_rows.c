@@ -176,6 +176,8 @@ static enum wp_rc explain(const struct rows *r, enum wp_rc rc, const struct wp_e
 	bool may_use_schema = *catalog_value(r, 0, CATALOG_MAY_USE_SCHEMA) == 't';
 
 	bool is_backfill = r->diff->reading.snapshot != NULL;
+	if (strcmp(state, "42501") == 0 && r->session.failure.row_security)
+		return wp_error_set(error, WP_CONFIG, "table %s: %s", table, inner->text);
 	if (strcmp(state, "42501") == 0)
 		return wp_error_set(error, WP_CONFIG,
 				    "table %s: %s; walpost %s reads the table, unlike a relay: "

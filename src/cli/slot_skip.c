@@ -342,6 +342,7 @@ static enum wp_rc survey(struct skip *s, struct wp_error *error)
 		.encoding = wp_server_encoding(wp_session_pg(&s->session)),
 		.until = s->to,
 		.partitions = &s->partitions,
+		.record_max = wp_cli_record_max(&s->config),
 	};
 	rc = wp_survey_new(&setup, &s->survey, error);
 	s->cursor = rc == WP_OK;

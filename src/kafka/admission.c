@@ -14,6 +14,9 @@
 #define ASK_CREATED_MS 100
 /* Brokers that create topics say at first that there is none. */
 #define CREATION_MS 5000
+/* Why a topic is not created: once it is known, and where nobody said. */
+#define WHY_FRESH_MS 60000
+#define WHY_AGAIN_MS 5000
 #define DISTRUST_FIRST_MS 1000
 #define DISTRUST_MAX_MS 10000
 /* A limit older than this is read again before an event is called too large. */
@@ -117,8 +120,8 @@ static bool is_being_created(const struct wp_admission *a, const struct wp_topic
 /* Known before it is told that the topic is missing. */
 static bool wants_why(const struct wp_admission *a, const struct wp_topic *topic, int64_t now_ms)
 {
-	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING && !topic->asked_why &&
-	       !is_being_created(a, topic, now_ms, CREATION_MS / 2);
+	return a->rules.creates_topics && topic->trouble == WP_TOPIC_MISSING &&
+	       now_ms >= topic->why_at_ms && !is_being_created(a, topic, now_ms, CREATION_MS / 2);
 }
 
 /* All that are due in one question, those used last at its end: more than fit follow. */
@@ -205,7 +208,7 @@ static void forget_why(struct wp_topic *topic)
 {
 	free(topic->no_creation);
 	topic->no_creation = NULL;
-	topic->asked_why = false;
+	topic->why_at_ms = INT64_MIN;
 }
 
 static void admit(struct wp_admission *a, struct wp_topic *topic, const struct wp_asked *asked,
@@ -231,11 +234,12 @@ static void missing(struct wp_admission *a, struct wp_topic *topic, const struct
 		    int64_t now_ms)
 {
 	mark(a, topic, WP_TOPIC_MISSING, now_ms);
-	if (asked->wants_why) {
+	if (asked->knows_why) {
 		forget_why(topic);
-		topic->asked_why = true;
 		topic->no_creation = asked->why[0] != '\0' ? strdup(asked->why) : NULL;
 	}
+	if (asked->wants_why)
+		topic->why_at_ms = now_ms + (asked->knows_why ? WHY_FRESH_MS : WHY_AGAIN_MS);
 	/* Asking has just created it. */
 	topic->ask_at_ms = now_ms + (a->rules.creates_topics ? ASK_CREATED_MS : ASK_AGAIN_MS);
 }
@@ -597,12 +601,14 @@ const struct wp_topic *wp_admission_waits_for(const struct wp_admission *a, int6
 		say_missing(a, topic, ret);
 		break;
 	case WP_TOPIC_FORBIDDEN:
-		(void)wp_error_set(ret, WP_AGAIN,
-				   "%s may not write topic %s; events wait for it; allow "
-				   "WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3",
-				   a->rules.principal[0] != '\0' ? a->rules.principal
-								 : "this client",
-				   topic->name);
+		(void)wp_error_set(
+			ret, WP_AGAIN,
+			"%s may not write topic %s; events wait for it; allow "
+			"WRITE and DESCRIBE on it, and IDEMPOTENT_WRITE before Kafka 3%s",
+			a->rules.principal[0] != '\0' ? a->rules.principal : "this client",
+			topic->name,
+			a->rules.creates_topics ? "; or, if it does not exist, CREATE, or create it"
+						: "");
 		break;
 	case WP_TOPIC_REFUSED:
 		(void)wp_error_set(

@@ -207,9 +207,12 @@ static void read_whys(struct wp_question *question, rd_kafka_event_t *event)
 		const char *text = rd_kafka_topic_result_error_string(results[i]);
 		struct wp_asked *asked = find_in(question->topics, question->topic_count,
 						 rd_kafka_topic_result_name(results[i]));
-		if (asked == NULL || !was_heard(code) ||
-		    code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+		if (asked == NULL || !was_heard(code))
 			continue;
+		asked->knows_why = true;
+		if (code == RD_KAFKA_RESP_ERR_NO_ERROR ||
+		    code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+			continue; /* it would */
 		(void)snprintf(asked->why, sizeof(asked->why), "%s",
 			       text != NULL && text[0] != '\0' ? text : rd_kafka_err2str(code));
 	}
@@ -345,6 +348,7 @@ static void end_question(void *arg)
 		struct wp_asked *asked = find(q, question->topics[i].name);
 		asked->code = question->topics[i].code;
 		asked->partition_count = question->topics[i].partition_count;
+		asked->knows_why = question->topics[i].knows_why;
 		memcpy(asked->why, question->topics[i].why, sizeof(asked->why));
 	}
 	q->question = NULL;

@@ -36,6 +36,7 @@ struct wp_asked {
 	const char *limit_name;	  /* static: the property that sets it, if it was told */
 	int32_t partition_count;
 	bool wants_why;		       /* if it is missing: why the broker does not create it */
+	bool knows_why;		       /* that was answered */
 	char why[WP_INQUIRY_WHY_SIZE]; /* the broker's words; "": it would, or was not asked */
 };
 

@@ -10,6 +10,7 @@
 
 struct wp_survey {
 	wp_lsn until;
+	size_t record_max;
 	struct wp_outbox_options *options; /* owned; of all outboxes */
 	struct wp_outboxes outboxes;
 	struct wp_decoder *decoder; /* owned */
@@ -40,6 +41,7 @@ static enum wp_rc new_decoder(struct wp_survey *s, const struct wp_survey_setup 
 	const struct wp_decoder_setup decoder = {
 		.outboxes = &s->outboxes,
 		.epoch = setup->epoch,
+		.record_max = setup->record_max,
 		.texts_max = (size_t)INT32_MAX,
 		.columns = WP_COLUMNS_KNOWN,
 		.partitions = setup->partitions,
@@ -58,6 +60,7 @@ enum wp_rc wp_survey_new(const struct wp_survey_setup *setup, struct wp_survey *
 	if (s == NULL)
 		return wp_error_set(error, WP_NOMEM, "out of memory for a list of events");
 	s->until = setup->until;
+	s->record_max = setup->record_max;
 	enum wp_rc rc = new_decoder(s, setup, error);
 	if (rc != WP_OK) {
 		wp_survey_free(s);
@@ -93,6 +96,24 @@ static void find_topic(struct wp_survey *s, const struct wp_decoded *decoded,
 		       (const char *)topic.data);
 }
 
+/* Only a row above the limit is likely to become such a record. */
+static void judge_size(struct wp_survey *s, const struct wp_decoded *decoded,
+		       struct wp_survey_event *ret)
+{
+	struct wp_record record;
+	struct wp_error ignored;
+
+	if (s->record_max == 0 || ret->size <= s->record_max || ret->error.text[0] != '\0' ||
+	    wp_shape_record(decoded->outbox->shape, decoded->event, &record, &ignored) != WP_OK ||
+	    wp_record_size(&record) <= s->record_max)
+		return;
+	(void)wp_error_set(
+		&ret->error, WP_DATA,
+		"it has %zu bytes for topic %s, more than message.max.bytes = %zu; raise "
+		"message.max.bytes in [kafka], and max.message.bytes of the topic",
+		wp_record_size(&record), s->topic, s->record_max);
+}
+
 /* By its type: whether it can be sent does not matter then. Times are not looked at. */
 static bool is_skipped(const struct wp_decoded *decoded)
 {
@@ -118,6 +139,8 @@ static void take_event(struct wp_survey *s, const struct wp_decoded *decoded, si
 	ret->position = event->position;
 	if (decoded->verdict == WP_OK)
 		find_topic(s, decoded, ret);
+	if (decoded->verdict == WP_OK && read == ret->size)
+		judge_size(s, decoded, ret);
 	if (is_skipped(decoded))
 		ret->error.text[0] = '\0';
 	ret->is_refused = ret->error.text[0] != '\0' && read == ret->size;

@@ -15,10 +15,10 @@
 
 /*
  * All that a session relies on is set by SQL after the login (session_settings.h). A role's
- * statement_timeout alone could end that very statement, and startup options win over ALTER
- * ROLE ... SET.
+ * statement_timeout could end that very statement, and its idle_session_timeout the session before
+ * it; startup options win over ALTER ROLE ... SET.
  */
-static const char patient_options[] = "-c statement_timeout=0";
+static const char patient_options[] = "-c statement_timeout=0 -c idle_session_timeout=0";
 
 static bool is_literal(const char *host)
 {

@@ -378,17 +378,27 @@ static void judge_rights(struct judge *j)
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		if (strstr(lacks, groups[i].what))
 			groups[i].add_grant(&j->cure, role);
-	FOUND_WRONG(j, "rights",
-		    "role %s may not use all that role %s may use in schema walpost (%s). Settings "
-		    "make its sessions those of %s, but walpost works with the rights of the role "
-		    "that logs in: grant them to it",
-		    role, before, lacks, before);
+	/* Of the others it is seen by who uses them: a relay goes on without. */
+	bool is_needed = strstr(lacks, "checkpoint") != NULL;
+	wp_judge_found(j, is_needed ? WP_FINDING_FAIL : WP_FINDING_WARN, WP_REACT_STOP_CONFIG,
+		       "rights",
+		       "role %s may not use all that role %s may use in schema walpost (%s). "
+		       "Settings make its sessions those of %s, but walpost works with the rights "
+		       "of the role that logs in: grant them to it",
+		       role, before, lacks, before);
 }
 
 static void judge_policies(struct judge *j)
 {
 	const char *tables = answer_text(j, A_POLICIES), *role = answer_text(j, A_ROLE);
+	const char *beside = answer_text(j, A_POLICIES_BESIDE);
 
+	if (*beside)
+		FOUND_WARN(
+			j, "row_security_beside",
+			"row-level security applies to role %s in %s: what reads it as this role "
+			"ends with an error",
+			role, beside);
 	if (!*tables)
 		return;
 	wp_sql_add(
@@ -543,7 +553,7 @@ static enum wp_rc judge_tables(struct judge *j, struct wp_error *error)
 
 	if (rc != WP_OK)
 		return rc;
-	if (j->wanted->count > WP_JUDGE_TABLES_IN_FULL)
+	if (j->wanted->count > WP_PREFLIGHT_TABLES_IN_FULL)
 		FOUND_OK(j, "tables", "%zu outboxes: what is not listed here of each is well",
 			 j->wanted->count);
 	j->room = WP_ROOM_PUBLICATION;

@@ -54,12 +54,9 @@
 		      "FROM pg_roles WHERE rolname IN ('rds_replication', 'neon_superuser'))")     \
 	X(ROLE_BEFORE, "(SELECT rolname FROM before)")                                             \
 	X(ROLE_LACKS, "(SELECT string_agg(DISTINCT what, ', ') FROM lacks)")                       \
-	X(POLICIES,                                                                                \
-	  "(SELECT string_agg('walpost.' || quote_ident(c.relname), ', ' ORDER BY c.relname) "     \
-	  "FROM "                                                                                  \
-	  "pg_class c "                                                                            \
-	  "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'walpost' "             \
-	  "AND c.relrowsecurity AND c.relname <> 'scheduled' AND row_security_active(c.oid))")     \
+	X(POLICIES, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM policed WHERE ours)")   \
+	X(POLICIES_BESIDE, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM policed "        \
+			   "WHERE NOT ours)")                                                      \
 	X(SLOT_TYPE, "(SELECT j->>'slot_type' FROM slot)")                                         \
 	X(SLOT_PLUGIN, "(SELECT j->>'plugin' FROM slot)")                                          \
 	X(SLOT_DATABASE, "(SELECT j->>'database' FROM slot)")                                      \

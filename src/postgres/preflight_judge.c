@@ -47,7 +47,7 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 	va_list values;
 	char text[2 * sizeof(((struct wp_finding *)0)->what)];
 	/* The good news of each of a thousand outboxes would be megabytes. */
-	if (level == WP_FINDING_OK && j->table && j->wanted->count > WP_JUDGE_TABLES_IN_FULL)
+	if (level == WP_FINDING_OK && j->table && j->wanted->count > WP_PREFLIGHT_TABLES_IN_FULL)
 		return;
 	va_start(values, format);
 	(void)vsnprintf(text, sizeof(text), format, values);

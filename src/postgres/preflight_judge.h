@@ -60,9 +60,6 @@ static inline long answer_number(const struct judge *j, int column)
 void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reaction reaction,
 		    const char *name, const char *format, ...) WP_PRINTF(5, 6);
 
-/* With more outboxes than these only what is wrong with each is found. */
-#define WP_JUDGE_TABLES_IN_FULL 64
-
 /* The short forms: (judge, name, format, ...). WRONG: exit code 2; LOST: 3; LATER: it may pass. */
 #define FOUND_OK(j_, ...) wp_judge_found((j_), WP_FINDING_OK, WP_REACT_NONE, __VA_ARGS__)
 #define FOUND_WARN(j_, ...) wp_judge_found((j_), WP_FINDING_WARN, WP_REACT_NONE, __VA_ARGS__)

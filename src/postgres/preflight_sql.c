@@ -14,6 +14,7 @@
  *   tables  the outbox tables            columns  the columns that each needs
  *   fitting the tables that a pattern stands for, of each pattern
  *   before  the role that settings give our sessions, which are set to none
+ *   policed tables of schema walpost whose policies apply to us; ours: a relay reads or writes it
  *   lacks   the groups of objects of schema walpost that it may use, and we may not
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
@@ -38,6 +39,11 @@ static const char with[] =
 	"role AS (SELECT * FROM pg_roles WHERE rolname = current_user),\n"
 	"before AS (SELECT oid, rolname FROM pg_roles WHERE rolname <> current_user\n"
 	"  AND rolname = current_setting('" WP_ROLE_BEFORE_SETTING "', true)),\n"
+	"policed AS (SELECT 'walpost.' || quote_ident(c.relname) AS quoted, c.relname IN\n"
+	"    ('slot_checkpoint', 'skip', 'reissue', 'parked', 'parking', 'parked_acts') AS ours\n"
+	"  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"  WHERE n.nspname = 'walpost' AND c.relrowsecurity AND c.relname <> 'scheduled'\n"
+	"    AND row_security_active(c.oid)),\n"
 	"lacks AS (\n"
 	"  SELECT w.what FROM (VALUES ('checkpoint', 'slot_checkpoint', "
 	"'{SELECT,INSERT,UPDATE}'::text[]),\n"

@@ -53,7 +53,8 @@ static struct wp_source_failure failure_of(PGconn *pg, const PGresult *result)
 	(void)wp_error_set(&f.error, WP_IO, "%s",
 			   *text ? text : "the server closed the connection");
 	cut_newline(f.error.text);
-	if (result && is_row_security(result)) {
+	f.row_security = result && is_row_security(result);
+	if (f.row_security) {
 		struct wp_error said = f.error;
 		(void)wp_error_set(&f.error, WP_IO,
 				   "%.1000s; rows that its policies hide from role %s would look "

@@ -62,6 +62,9 @@ void wp_session_settings_set_sql(struct wp_sql *sql, const char *work_mem)
 {
 	int version = PQserverVersion(sql->pg);
 
+	/* A serializable, deferrable transaction could wait for others before its first SELECT, and on a
+	 * standby there is none that is serializable. */
+	wp_sql_add(sql, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ");
 	for (size_t i = 0; i < COUNT; i++) {
 		if (!strcmp(settings[i].name, "role"))
 			wp_sql_add(sql, "SELECT pg_catalog.set_config('" WP_ROLE_BEFORE_SETTING

@@ -2,7 +2,7 @@
 
 #include "delivery.h"
 
-enum { STALLED_MS = 15 * 1000 };
+enum { STALLED_MS = 15 * 1000, REPEATED = 3 };
 
 void wp_delivery_init(struct wp_delivery *d)
 {
@@ -27,7 +27,7 @@ void wp_delivery_rewound(struct wp_delivery *d)
 
 bool wp_delivery_repeats(const struct wp_delivery *d)
 {
-	return d->rewinds >= 2;
+	return d->rewinds >= REPEATED;
 }
 
 void wp_delivery_begin(struct wp_delivery *d, const struct wp_ledger *l, int64_t now_ms)
@@ -62,7 +62,7 @@ bool wp_delivery_step(struct wp_delivery *d, const struct wp_ledger *l, const ch
 	const char *before = d->stalled;
 	bool waits = cause != NULL;
 	bool any = d->confirmed + d->settled > d->seen;
-	bool moved = any && (advances(d, l) || !wp_delivery_repeats(d));
+	bool moved = advances(d, l) || (any && !wp_delivery_repeats(d));
 
 	d->seen = d->confirmed + d->settled;
 	/* Turns may lie far apart while nothing happens: from this one on it waits. */

@@ -1,8 +1,8 @@
 /*
  * Is anything confirmed while something waits for it, whatever the cause? For the status and for
  * the slot checkpoint row: over all streams, told after 15 s, and over only when something was confirmed
- * or nothing has waited for as long. Idle is not stalled, nor is a slow Kafka. After a second rewind
- * to the same confirmed LSN only what is confirmed in order counts, beyond what was before: the events
+ * or nothing has waited for as long. Idle is not stalled, nor is a slow Kafka. After a third refusal
+ * at the same confirmed LSN only what is confirmed in order counts, beyond what was before: the events
  * around one that Kafka does not take are confirmed each time anew.
  *
  * Not the stall of sink_watch.h, which is one of the causes, and begins anew with each outage.
@@ -29,7 +29,7 @@ struct wp_delivery {
 	wp_lsn lsn;	      /* the confirmed one, as of the last turn */
 	wp_ticket base;	  /* the oldest unconfirmed when that was reached, or the stream began */
 	uint64_t best;	  /* events confirmed in order since then, the most of all streams */
-	unsigned rewinds; /* since the confirmed LSN moved */
+	unsigned rewinds; /* for that, since the confirmed LSN moved */
 };
 
 void wp_delivery_init(struct wp_delivery *d);
@@ -37,7 +37,7 @@ void wp_delivery_init(struct wp_delivery *d);
 void wp_delivery_confirmed(struct wp_delivery *d, int64_t now_ms);
 /* An event that is not to be confirmed is settled. */
 void wp_delivery_settled(struct wp_delivery *d);
-/* Something was refused, or taken back: all from the confirmed LSN on is sent again. */
+/* An event was refused, not for its own sake: all from the confirmed LSN on is sent again. */
 void wp_delivery_rewound(struct wp_delivery *d);
 /* That happens over and over. */
 bool wp_delivery_repeats(const struct wp_delivery *d);

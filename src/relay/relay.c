@@ -405,6 +405,7 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.exit_code = r->stop.exit_code,
 		.unreachable_ms = r->sink.outage.on ? r->sink.outage.since_ms : INT64_MIN,
 		.sink_error = sink->reachable ? "" : sink->error.text,
+		.repeats = r->delivery.stalled != NULL && wp_delivery_repeats(&r->delivery),
 		.stalled_ms = r->delivery.stalled != NULL ? r->delivery.since_ms : INT64_MIN,
 		.waiting = r->topic.on || sink->state == WP_SINK_WAITING,
 		.waiting_topic = r->topic.on ? r->topic.topic : sink->topic,

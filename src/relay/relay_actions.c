@@ -314,7 +314,6 @@ void wp_relay_rewind(struct wp_relay *r, struct wp_now now)
 	if (r->machine.state == WP_REWINDING || r->machine.state == WP_REBUILDING)
 		return;
 	r->retry.rewinds++;
-	wp_delivery_rewound(&r->delivery);
 	wp_relay_handle(r, WP_SINK_ERROR, now);
 }
 

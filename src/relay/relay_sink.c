@@ -174,6 +174,8 @@ static void refused(struct wp_relay *r, const struct wp_report *report, struct w
 	if (r->machine.state == WP_REWINDING)
 		return;
 	note_refusal(r, report);
+	if (report->reaction != WP_REACT_ISOLATE) /* else it is found out, and goes its way */
+		wp_delivery_rewound(&r->delivery);
 	if (!refuses_always(r, report, now))
 		wp_relay_rewind(r, now);
 }

@@ -165,6 +165,20 @@ static bool is_withheld(const struct wp_telemetry *v, struct wp_verdict *ret)
 	return true;
 }
 
+/* Then reports that come are none, those around it being sent again each time. */
+static bool is_refused(const struct wp_telemetry *v, struct wp_verdict *ret)
+{
+	const struct wp_relay_snapshot *r = &v->relay;
+
+	if (!r->repeats || r->waiting)
+		return false;
+	say(ret,
+	    "Kafka has refused an event again and again for %" PRId64
+	    " s: see the last event_refused line of the log",
+	    seconds_since(v, r->stalled_ms));
+	return true;
+}
+
 /* Reports that come are progress, however old the oldest event is. */
 static bool is_stalled(const struct wp_telemetry *v, struct wp_verdict *ret)
 {
@@ -263,7 +277,7 @@ void wp_verdict_of(const struct wp_telemetry *v, struct wp_verdict *ret)
 	bool unreached = !gone && is_unreached(v, ret);
 	bool without_topic = !gone && is_without_topic(v, ret);
 	bool unread = !gone && cannot_read_parked(v, ret);
-	bool stalled = !gone && is_stalled(v, ret);
+	bool stalled = !gone && (is_refused(v, ret) || is_stalled(v, ret));
 	bool deaf = !gone && is_deaf(v, ret);
 	bool foreign = !gone && is_foreign(v, ret);
 	bool withheld = !gone && is_withheld(v, ret);

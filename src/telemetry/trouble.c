@@ -100,6 +100,11 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "then resumes by itself. walpost stops when relay.topic.wait has passed.",
 		    "An event waits for topic %s, which is missing or forbidden.",
 		    r->waiting_topic);
+	else if (r->repeats)
+		add(t, BAD, "Event refused again and again", r->stalled_ms,
+		    "Look at the broker's log for the reason; walpost goes on trying.",
+		    "Kafka refuses an event, and those around it are sent again each time; see the "
+		    "last event_refused line of the log.");
 	else if (r->sink_reachable && r->stalled_ms != INT64_MIN && r->parking.trouble[0] == '\0')
 		add(t, BAD, "Kafka confirms nothing", r->stalled_ms,
 		    "Find partitions without a leader or with too few in-sync replicas: "

@@ -1,5 +1,7 @@
 """What Kafka never takes is the fault of one event; what it does not take yet is waited for, and named."""
 
+import json
+
 import pytest
 
 from lib.kafka import Kafka
@@ -71,6 +73,14 @@ def test_a_name_that_collides_is_told_with_both_names_and_with_the_brokers_reaso
     assert "auto.create.topics.enable" not in line["reason"]
 
 
+def test_a_topic_that_the_brokers_would_create_and_do_not_is_told_with_their_setting(stage):
+    relay = stage.relay({"kafka.allow.auto.create.topics": "true"})  # and the broker creates none
+    stage.insert()
+    relay.wait_until(lambda: relay.log("topic_waiting"), 60, "the topic is waited for")
+    (line,) = relay.log("topic_waiting")
+    assert "auto.create.topics.enable" in line["reason"]
+
+
 def test_a_refused_timestamp_names_the_column_that_it_is_of(stage):
     stage.create_topic(partitions=1)
     stage.sql("ALTER TABLE outbox ADD at timestamptz")
@@ -82,3 +92,21 @@ def test_a_refused_timestamp_names_the_column_that_it_is_of(stage):
     assert relay.wait_exit(60) == 3
     (error,) = relay.log("event_undeliverable")
     assert "INVALID_TIMESTAMP" in error["reason"] and "outbox.column.timestamp (at)" in error["reason"]
+
+
+def test_check_finds_in_the_slot_what_the_relays_own_limit_refuses(stage, folder):
+    stage.create_topic(partitions=1)
+    fine = stage.insert("k")
+    guilty = stage.insert("k", json.dumps({"fill": "x" * 1_200_000}))
+    file = folder / "walpost.conf"
+    file.write_text(config_text(stage.config({"kafka.message.max.bytes": "1000000"})))
+    done = run_command("check", "--json", "-c", file)
+    assert done.returncode == 1, done.stderr
+    found = [finding for finding in json.loads(done.stdout) if finding["level"] == "fail"]
+    (held,) = [finding for finding in found if finding["name"] == "slot_holds_refused"]
+    assert guilty in held["what"] and "message.max.bytes = 1000000" in held["what"] and fine not in held["what"]
+    assert any(finding["about"] == stage.topic() for finding in json.loads(done.stdout))
+    file.write_text(config_text(stage.config({"kafka.message.max.bytes": "2000000"})))
+    done = run_command("check", "--json", "-c", file)
+    names = {finding["name"] for finding in json.loads(done.stdout)}
+    assert "slot_holds_refused" not in names

@@ -76,7 +76,7 @@ struct wp_topic {
 	enum wp_topic_trouble trouble; /* the last answer, or what a report said */
 	int64_t troubled_at_ms;	       /* when that began */
 	char *no_creation; /* owned: the broker's reason not to create it; NULL: not known */
-	bool asked_why;	   /* for that, since it was missing */
+	int64_t why_at_ms; /* then that is asked for; 0 at first */
 	unsigned failures; /* reports against it since the last good one */
 	int64_t ask_at_ms;
 	int64_t answered_at_ms;

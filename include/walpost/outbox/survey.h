@@ -24,6 +24,7 @@ struct wp_survey_setup {
 	const char *encoding;		      /* server_encoding */
 	wp_lsn until; /* transactions whose COMMIT record begins before this */
 	const struct wp_partitions *partitions; /* as they are known at any time */
+	size_t record_max; /* bytes of a record that the relay's own limit lets pass; 0: no limit */
 };
 
 struct wp_survey_event {

@@ -15,6 +15,9 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/wal/source.h"
 
+/* With more outboxes than these only what is wrong with each is found. */
+#define WP_PREFLIGHT_TABLES_IN_FULL 64
+
 struct wp_preflight {
 	struct wp_findings findings;
 	enum wp_provider provider;

@@ -109,6 +109,7 @@ struct wp_relay_snapshot {
 	int exit_code;		/* that it will stop with */
 	int64_t unreachable_ms; /* since when the sink is not reachable; INT64_MIN: it is */
 	const char *sink_error; /* why it is not; "": it is */
+	bool repeats;		/* that is because Kafka refuses one again and again */
 	int64_t stalled_ms;	/* since when nothing that waits is confirmed; INT64_MIN: it is */
 	bool waiting;		/* for a topic or a right, until something is confirmed again */
 	const char *waiting_topic;   /* "": none, or for a right on the cluster */

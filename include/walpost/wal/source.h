@@ -83,6 +83,7 @@ struct wp_source_failure {
 	enum wp_reaction reaction;
 	char sqlstate[6];	  /* "" when the server gave none */
 	bool slot_lost;		  /* the server has given the slot up */
+	bool row_security;	  /* a policy would hide rows from us; the error says so */
 	bool checkpoint_writable; /* as in the facts, which were not read to their end */
 	bool reissue_missing;	  /* its publication did not exist at this place of the log */
 	struct wp_error error;

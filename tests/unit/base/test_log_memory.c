@@ -75,6 +75,10 @@ static void what_is_said_once_is_counted_from_then_on(void **state)
 	CHECK(is_new("it expires in 10:00:09", 1));
 	CHECK(!is_new("it expires in 9:59:58", 1));
 	CHECK_EQ(count_of(WP_LOG_WARN, "notice"), 3);
+	CHECK(is_new("slot \"sb1\" is away", 1));
+	CHECK(is_new("slot \"sb2\" is away", 1));
+	CHECK(is_new("slot 'a_1' is away", 1));
+	CHECK(is_new("slot 'a_2' is away", 1));
 	CHECK_EQ(memory.line_count, 0);
 }
 

@@ -749,6 +749,15 @@ static void a_role_that_settings_give_and_that_may_more_is_a_failure(void **stat
 	assert_null(strstr(finding(&found, "rights")->cure, "walpost.reissue"));
 }
 
+static void rights_that_a_relay_can_do_without_are_a_warning(void **state)
+{
+	s.values[A_ROLE_BEFORE] = "app_owner";
+	s.values[A_ROLE_LACKS] = "parked, schedule";
+	check_finding("rights", WARNS, "(parked, schedule)", "ON walpost.parked, walpost.parking");
+	s.values[A_POLICIES_BESIDE] = "walpost.inbox";
+	check_finding("row_security_beside", WARNS, "in walpost.inbox", "");
+}
+
 static void policies_on_our_own_tables_are_a_failure(void **state)
 {
 	s.values[A_POLICIES] = "walpost.parked, walpost.slot_checkpoint";
@@ -957,6 +966,7 @@ int main(void)
 		FRESH(a_limit_on_idle_slots_is_warned_of),
 		FRESH(updates_that_are_looked_for_must_be_published),
 		FRESH(a_role_that_settings_give_and_that_may_more_is_a_failure),
+		FRESH(rights_that_a_relay_can_do_without_are_a_warning),
 		FRESH(policies_on_our_own_tables_are_a_failure),
 		FRESH(of_a_thousand_outboxes_only_what_is_wrong_is_listed),
 		FRESH(a_checkpoint_that_cannot_be_written_is_warned_of),

@@ -92,10 +92,22 @@ static void neighbours_that_are_confirmed_again_and_again_are_no_progress(void *
 	}
 	CHECK_TEXT(d.stalled, SLOW);
 	CHECK(wp_delivery_repeats(&d));
-	CHECK(now_ms <= 25000);
+	CHECK(now_ms <= 30000);
 	/* One more in order than ever. */
 	CHECK(refuse_once_more(now_ms, 4));
 	CHECK(d.stalled == NULL);
+}
+
+/* As that of an event that is parked, and refused at each attempt. */
+static void refusals_of_long_ago_are_none_of_what_waits_now(void **state)
+{
+	for (int i = 0; i < 5; i++)
+		wp_delivery_rewound(&d);
+	ledger.confirmed_lsn++; /* by a keepalive */
+	CHECK(!wp_delivery_step(&d, &ledger, NULL, 60000));
+	CHECK(!wp_delivery_repeats(&d));
+	CHECK(!wp_delivery_step(&d, &ledger, SLOW, 61000));
+	CHECK(!wp_delivery_step(&d, &ledger, SLOW, 62000));
 }
 
 static void a_confirmed_lsn_that_moves_is_progress(void **state)
@@ -114,6 +126,7 @@ int main(void)
 		   FRESH(a_gap_in_the_waiting_ends_it_only_when_it_is_as_long),
 		   FRESH(another_cause_is_news),
 		   FRESH(neighbours_that_are_confirmed_again_and_again_are_no_progress),
+		   FRESH(refusals_of_long_ago_are_none_of_what_waits_now),
 		   FRESH(a_confirmed_lsn_that_moves_is_progress),
 		   FRESH(a_new_stream_does_not_end_it));
 }

@@ -220,6 +220,14 @@ static void a_right_that_the_kafka_user_lacks_is_told(void **state)
 	is_not_ready("the Kafka user lacks a permission");
 }
 
+static void one_that_is_refused_again_and_again_is_not_ready(void **state)
+{
+	p.telemetry.relay.stalled_ms = p.telemetry.now.ms - 20000;
+	p.telemetry.relay.confirmed_ms = p.telemetry.now.ms;
+	p.telemetry.relay.repeats = true;
+	is_not_ready("Kafka has refused an event again and again for 20 s");
+}
+
 /* All that an error can hold: it ends with what is to be pasted. */
 static void a_cure_is_never_cut(void **state)
 {
@@ -320,26 +328,27 @@ static void more_reasons_than_there_is_room_for_are_left_out(void **state)
 
 int main(void)
 {
-	return RUN(TEST(one_that_streams_is_live_and_ready),
-		   TEST(a_turn_that_does_not_come_is_death),
-		   TEST(a_state_that_does_not_end_is_death), TEST(a_standby_is_ready_and_says_so),
-		   TEST(a_standby_behind_a_client_that_is_no_relay_is_not_ready),
-		   TEST(what_the_server_withholds_is_told_once_it_is_stalled),
-		   TEST(before_the_first_stream_it_is_not_ready),
-		   TEST(connecting_again_counts_after_a_while),
-		   TEST(catching_up_with_progress_is_ready_however_far_behind),
-		   TEST(events_without_any_report_are_a_stall),
-		   TEST(an_event_that_cannot_be_sent_is_a_stall_too),
-		   TEST(parked_events_are_no_reason_to_be_unready),
-		   TEST(one_that_waits_to_be_parked_is_a_stall),
-		   TEST(while_it_is_not_known_what_is_parked_nothing_flows),
-		   TEST(until_kafka_was_reached_once_nobody_is_ready),
-		   TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
-		   TEST(a_missing_topic_is_named), TEST(a_schema_id_that_is_not_known_is_named),
-		   TEST(a_right_that_the_kafka_user_lacks_is_told), TEST(a_cure_is_never_cut),
-		   TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
-		   TEST(one_that_stops_is_not_ready),
-		   TEST(a_slot_that_is_lost_or_loses_events_is_no_health),
-		   TEST(what_is_good_to_know_is_told), TEST(the_texts_say_the_word_first),
-		   TEST(more_reasons_than_there_is_room_for_are_left_out));
+	return RUN(
+		TEST(one_that_streams_is_live_and_ready), TEST(a_turn_that_does_not_come_is_death),
+		TEST(a_state_that_does_not_end_is_death), TEST(a_standby_is_ready_and_says_so),
+		TEST(a_standby_behind_a_client_that_is_no_relay_is_not_ready),
+		TEST(what_the_server_withholds_is_told_once_it_is_stalled),
+		TEST(before_the_first_stream_it_is_not_ready),
+		TEST(connecting_again_counts_after_a_while),
+		TEST(catching_up_with_progress_is_ready_however_far_behind),
+		TEST(events_without_any_report_are_a_stall),
+		TEST(an_event_that_cannot_be_sent_is_a_stall_too),
+		TEST(parked_events_are_no_reason_to_be_unready),
+		TEST(one_that_waits_to_be_parked_is_a_stall),
+		TEST(while_it_is_not_known_what_is_parked_nothing_flows),
+		TEST(until_kafka_was_reached_once_nobody_is_ready),
+		TEST(a_server_that_says_nothing_is_noticed_while_it_is_read),
+		TEST(a_missing_topic_is_named), TEST(a_schema_id_that_is_not_known_is_named),
+		TEST(a_right_that_the_kafka_user_lacks_is_told),
+		TEST(one_that_is_refused_again_and_again_is_not_ready), FRESH(a_cure_is_never_cut),
+		TEST(one_that_is_held_is_live_and_not_ready_and_says_error),
+		TEST(one_that_stops_is_not_ready),
+		TEST(a_slot_that_is_lost_or_loses_events_is_no_health),
+		TEST(what_is_good_to_know_is_told), TEST(the_texts_say_the_word_first),
+		TEST(more_reasons_than_there_is_room_for_are_left_out));
 }
