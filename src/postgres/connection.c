@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libpq_files.h"
 #include "session_settings.h"
 #include "walpost/base/log.h"
 #include "walpost/base/secret_file.h"
@@ -231,6 +232,7 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	tidy(text);
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
 	struct wp_buffer grants;
+	char home[512];
 	wp_buffer_init(&grants, 1024);
 	const char *cure = find_cure(&f, text);
 	if (!cure && !strcmp(f.sqlstate, "42501"))
@@ -242,6 +244,9 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
 		cure = "correct or unset PGPASSWORD in walpost's environment: its password was "
 		       "used, and it overrides a passfile";
+	/* With sslmode=prefer the server's refusal of the next try, without TLS, may follow it. */
+	if (wp_libpq_home_cure(text, home, sizeof(home)))
+		cure = home;
 	(void)wp_error_set(&f.error, WP_IO, "cannot connect: %.700s%s%s", text, cure ? "; " : "",
 			   cure ? cure : "");
 	wp_buffer_release(&grants);

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -512,6 +513,56 @@ static void a_certificate_of_nobody_known_is_a_matter_of_configuration(void **st
 	CHECK_HAS(f->error.text, "sslrootcert");
 }
 
+/* Where no file can be looked up, for root neither. */
+static void set_home_nowhere(void)
+{
+	char path[512];
+	(void)snprintf(path, sizeof(path), "%s/loop", harness_env("WALPOST_TEST_DIR"));
+	CHECK(symlink(path, path) == 0 || errno == EEXIST);
+	CHECK_EQ(setenv("HOME", path, 1), 0);
+}
+
+static const char *fail_with_tls(const char *words)
+{
+	char conninfo[256];
+	turn_tls_on();
+	(void)snprintf(conninfo, sizeof(conninfo), "dbname=relay %s", words);
+	harness_connect_by(&harness, "127.0.0.1", conninfo);
+	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
+	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
+	return f->error.text;
+}
+
+static void a_home_that_cannot_be_read_is_named_with_its_cures(void **state)
+{
+	set_home_nowhere();
+	const char *text = fail_with_tls("sslmode=require");
+	CHECK_HAS(text, "/loop/.postgresql/postgresql.crt\"");
+	CHECK_HAS(text, "set HOME");
+	CHECK_HAS(text, "sslcert=");
+	wp_connection_free(connection);
+
+	/* libpq says that it does not exist. */
+	text = fail_with_tls("sslmode=verify-full sslcert=/nowhere.crt");
+	CHECK_HAS(text, strerror(ELOOP));
+	CHECK_HAS(text, "set HOME");
+	CHECK_HAS(text, "sslrootcert=");
+	wp_connection_free(connection);
+
+	CHECK_EQ(setenv("HOME", "/dev/null", 1), 0);
+	text = fail_with_tls("sslmode=verify-ca");
+	CHECK_HAS(text, "HOME says is /dev/null (Not a directory)");
+	CHECK_HAS(text, "sslrootcert=");
+	CHECK_EQ(unsetenv("HOME"), 0);
+}
+
+static void a_file_that_an_option_names_has_nothing_to_do_with_home(void **state)
+{
+	const char *text = fail_with_tls("sslmode=verify-full sslrootcert=/nowhere/root.crt");
+	CHECK(!strstr(text, "HOME"));
+	CHECK_HAS(text, "sslrootcert");
+}
+
 static void freeing_is_possible_at_every_step(void **state)
 {
 	harness_connect_by(&harness, "here.test", "dbname=relay sslmode=prefer");
@@ -547,5 +598,7 @@ int main(void)
 		   TEST(a_host_that_is_not_local_gets_tls_or_nothing),
 		   TEST(a_host_that_is_not_local_gets_tls),
 		   TEST(a_certificate_of_nobody_known_is_a_matter_of_configuration),
+		   TEST(a_home_that_cannot_be_read_is_named_with_its_cures),
+		   TEST(a_file_that_an_option_names_has_nothing_to_do_with_home),
 		   TEST(freeing_is_possible_at_every_step));
 }
