@@ -152,7 +152,7 @@ int wp_init_print_script(const struct init *i)
 		return wp_cli_fail(WP_EXIT_CONFIG,
 				   "a name that holds $walpost$ cannot be written into a script");
 	/* Quoting asks for a connection; one that fails before it begins will do. */
-	PGconn *pg = PQconnectStart("hostaddr=none");
+	PGconn *pg = PQconnectStart("hostaddr=none password=-");
 	wp_buffer_init(&text, WP_SQL_SIZE_MAX);
 	wp_sql_init(&sql, pg, &text);
 	add_script(&sql, i);

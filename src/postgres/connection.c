@@ -219,6 +219,21 @@ static const char *write_grants(PGconn *pg, struct wp_buffer *into)
 	return wp_sql_end(&sql, &error) == WP_OK ? (const char *)into->data : NULL;
 }
 
+/* libpq says nothing of a passfile that did not help, or on standard error. False: there is none. */
+static bool write_passfile_cure(const struct wp_connection *c, struct wp_error *cure)
+{
+	struct wp_passfile p;
+	wp_passfile_judge(c->plan.passfile, &p);
+	if (*p.trouble)
+		(void)wp_error_set(cure, WP_CONFIG, "%s", p.trouble);
+	else if (*p.mode)
+		(void)wp_error_set(cure, WP_CONFIG,
+				   "the passfile %s has no line for this host, port, database and "
+				   "user: add one, or use postgres.password",
+				   p.path);
+	return *p.trouble || *p.mode;
+}
+
 /* `errnum`: errno after libpq's call. libpq 17 says nothing when it gets no socket. */
 static void note_refusal(struct wp_connection *c, int errnum)
 {
@@ -233,6 +248,7 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	f.reaction = wp_postgres_reaction(WP_PHASE_CONNECT, f.sqlstate);
 	struct wp_buffer grants;
 	char home[512];
+	struct wp_error passfile;
 	wp_buffer_init(&grants, 1024);
 	const char *cure = find_cure(&f, text);
 	if (!cure && !strcmp(f.sqlstate, "42501"))
@@ -244,6 +260,8 @@ static void note_refusal(struct wp_connection *c, int errnum)
 	if (!strcmp(f.sqlstate, "28P01") && used_environment(c))
 		cure = "correct or unset PGPASSWORD in walpost's environment: its password was "
 		       "used, and it overrides a passfile";
+	if (strstr(text, "no password supplied") && write_passfile_cure(c, &passfile))
+		cure = passfile.text;
 	/* With sslmode=prefer the server's refusal of the next try, without TLS, may follow it. */
 	if (wp_libpq_home_cure(text, home, sizeof(home)))
 		cure = home;
@@ -305,6 +323,15 @@ static bool is_answered(struct wp_connection *c, const struct wp_source_failure 
 	return false;
 }
 
+/* The server wanted no password: it is of no consequence now. */
+static void tell_passfile(const struct wp_connection *c)
+{
+	struct wp_passfile p;
+	wp_passfile_judge(c->plan.passfile, &p);
+	wp_log_once(WP_LOG_WARN, "postgres_passfile_ignored", WP_TEXT("file", p.path),
+		    WP_TEXT("mode", p.mode), WP_TEXT("reason", p.trouble));
+}
+
 static void on_settings_read(void *arg, const PGresult *result,
 			     const struct wp_source_failure *failure)
 {
@@ -318,6 +345,8 @@ static void on_settings_read(void *arg, const PGresult *result,
 		return;
 	}
 	c->connected = true;
+	if (c->plan.passfile_ignored)
+		tell_passfile(c);
 	finish(c);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libpq_files.h"
 #include "walpost/base/log.h"
 #include "walpost/base/secret_file.h"
 #include "walpost/postgres/connection_plan.h"
@@ -102,6 +103,14 @@ static PGconn *dry_run(const char *conninfo, const char *keyword, const char *va
 	return PQconnectStartParams(keywords, values, 1);
 }
 
+/* Of such a connection it is the password that is asked for. */
+static PGconn *dry_run_without_passfile(const char *conninfo, const char *hostaddr)
+{
+	const char *keywords[] = { "dbname", "passfile", "hostaddr", NULL };
+	const char *values[] = { conninfo, WP_NO_PASSFILE, hostaddr, NULL };
+	return PQconnectStartParams(keywords, values, 1);
+}
+
 static enum wp_rc refuse(PGconn *pg, struct wp_error *error)
 {
 	if (!pg)
@@ -117,16 +126,32 @@ static bool failed_as_intended(PGconn *pg)
 	return pg && strstr(PQerrorMessage(pg), DRY_RUN);
 }
 
-/* Everything libpq checks itself, the attribute that the first run replaced too. */
-static enum wp_rc check_all(const char *conninfo, size_t count, struct wp_error *error)
+/* libpq looks for a passfile only where no password is given. */
+static void judge_passfile(struct wp_connection_plan *p, PGconn *dry)
 {
+	struct wp_passfile passfile;
+	PQconninfoOption *effective = PQconninfo(dry);
+	bool given = *p->password || p->login || (effective && *value_of(effective, "password"));
+	PQconninfoFree(effective);
+	if (given)
+		return;
+	wp_passfile_judge(p->passfile, &passfile);
+	p->passfile_ignored = passfile.ignored;
+}
+
+/* Everything libpq checks itself, the attribute that the first run replaced too. */
+static enum wp_rc check_all(struct wp_connection_plan *p, struct wp_error *error)
+{
+	size_t count = p->addresses.count;
 	char list[WP_ADDRESSES_MAX * sizeof(DRY_RUN)];
 	size_t size = 0;
 	for (size_t i = 0; i < count; i++)
 		size += (size_t)snprintf(list + size, sizeof(list) - size, "%s%s", i ? "," : "",
 					 DRY_RUN);
-	PGconn *pg = dry_run(conninfo, "hostaddr", list);
+	PGconn *pg = dry_run_without_passfile(p->conninfo, list);
 	enum wp_rc rc = failed_as_intended(pg) ? WP_OK : refuse(pg, error);
+	if (rc == WP_OK)
+		judge_passfile(p, pg);
 	PQfinish(pg);
 	return rc;
 }
@@ -296,6 +321,8 @@ static enum wp_rc read_effective(struct wp_connection_plan *p,
 		p->tcp_user_timeout_written = *value_of(effective, "tcp_user_timeout");
 		p->replication_written = *value_of(effective, "replication");
 		(void)snprintf(p->user, sizeof(p->user), "%s", value_of(effective, "user"));
+		(void)snprintf(p->passfile, sizeof(p->passfile), "%s",
+			       value_of(effective, "passfile"));
 		p->login = options->login;
 		rc = judge_login(p, options, error);
 	}
@@ -318,7 +345,7 @@ static enum wp_rc make(struct wp_connection_plan *p, const struct wp_postgres_op
 	PGconn *dry = dry_run(p->conninfo, "target_session_attrs", DRY_RUN);
 	rc = failed_as_intended(dry) ? read_effective(p, options, dry, error) : refuse(dry, error);
 	PQfinish(dry);
-	return rc == WP_OK ? check_all(p->conninfo, p->addresses.count, error) : rc;
+	return rc == WP_OK ? check_all(p, error) : rc;
 }
 
 enum wp_rc wp_connection_plan_init(struct wp_connection_plan *p,
@@ -389,6 +416,8 @@ PGconn *wp_connection_plan_start(const struct wp_connection_plan *p, enum wp_con
 	set(&with, "dbname", p->conninfo);
 	if (*p->password)
 		set(&with, "password", p->password);
+	else if (p->passfile_ignored)
+		set(&with, "passfile", WP_NO_PASSFILE);
 	set(&with, "host", lists->host);
 	set(&with, "hostaddr", lists->hostaddr);
 	set(&with, "port", lists->port);

@@ -1,6 +1,7 @@
 #include "libpq_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,4 +83,68 @@ bool wp_libpq_home_cure(const char *libpq_error, char *cure, size_t size)
 		return true;
 	}
 	return false;
+}
+
+#define PASSWORD_FILE_CURE \
+	"name the file in WALPOST__POSTGRES__PASSWORD_FILE, which is read with any mode"
+
+/* passwordFromFile() of libpq's fe-connect.c; without its warning it says nothing of the others. */
+static void judge_mode(const struct stat *status, struct wp_passfile *p)
+{
+	bool is_open = (status->st_mode & (S_IRWXG | S_IRWXO)) != 0;
+
+	(void)snprintf(p->mode, sizeof(p->mode), "%04o", (unsigned)(status->st_mode & 07777));
+	p->ignored = !S_ISREG(status->st_mode) || is_open;
+	if (!S_ISREG(status->st_mode))
+		(void)snprintf(
+			p->trouble, sizeof(p->trouble),
+			"libpq ignores the passfile %s: it is not a plain file; name a plain "
+			"file with mode 0600, or " PASSWORD_FILE_CURE,
+			p->path);
+	else if (is_open)
+		(void)snprintf(
+			p->trouble, sizeof(p->trouble),
+			"libpq ignores the passfile %s: it has mode %s, which lets others "
+			"than its owner have it; chmod 0600 it (a Secret that Kubernetes mounts "
+			"with fsGroup cannot have this mode: copy it), or write the password "
+			"alone into a file and " PASSWORD_FILE_CURE,
+			p->path, p->mode);
+}
+
+static void judge_reading(const char *written, struct wp_passfile *p)
+{
+	const char *cure = *written ? "correct passfile in postgres.conninfo or PGPASSFILE"
+				    : "set HOME to a directory that walpost's user can read";
+	int fd = open(p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0)
+		(void)close(fd);	      /* nothing was written */
+	else if (*written || errno != ENOENT) /* few have a .pgpass */
+		(void)snprintf(p->trouble, sizeof(p->trouble),
+			       "the passfile %s cannot be read: %s; let walpost's user own the "
+			       "file, %s, or use postgres.password",
+			       p->path, strerror(errno), cure);
+}
+
+void wp_passfile_judge(const char *written, struct wp_passfile *ret)
+{
+	struct stat status;
+
+	*ret = (struct wp_passfile){ .path = "" };
+	if (*written) {
+		copy(ret->path, written);
+	} else {
+		char home[WP_LIBPQ_PATH_SIZE];
+		wp_libpq_home(home);
+		if (snprintf(ret->path, sizeof(ret->path), "%s/.pgpass", home) >=
+			    (int)sizeof(ret->path) ||
+		    !*home)
+			ret->path[0] = '\0';
+	}
+	if (!ret->path[0])
+		return;
+	if (stat(ret->path, &status) == 0)
+		judge_mode(&status, ret);
+	if (!ret->ignored)
+		judge_reading(written, ret);
 }

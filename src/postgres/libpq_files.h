@@ -20,4 +20,21 @@ void wp_libpq_home(char into[static WP_LIBPQ_PATH_SIZE]);
  */
 bool wp_libpq_home_cure(const char *libpq_error, char *cure, size_t size);
 
+/* Below what is no directory: libpq finds nothing there, and says nothing of it. */
+#define WP_NO_PASSFILE "/dev/null/no-passfile"
+
+/*
+ * The passfile that libpq would read: `written` is that of the conninfo, the service file or
+ * PGPASSFILE; "": .pgpass in the home directory.
+ */
+struct wp_passfile {
+	char path[WP_LIBPQ_PATH_SIZE]; /* "": there is none */
+	bool ignored; /* libpq would say so on standard error, at each connection, and go on without */
+	char mode[8]; /* of what is there, as chmod has it; "": it cannot be looked up */
+	char trouble
+		[1400]; /* why it gives no password, and the cure; "": it can be read, or nobody asked for it */
+};
+
+void wp_passfile_judge(const char *written, struct wp_passfile *ret);
+
 #endif

@@ -158,6 +158,24 @@ def test_a_wrong_password_for_postgres(guarded, server):
     _refused_by_postgres(guarded, conninfo, "password authentication failed", "relay", "postgres.password")
 
 
+def test_a_passfile_that_others_can_read_is_one_line_in_the_logs_format(guarded, server):
+    """libpq ignores it, and says so on standard error in a format of its own, at each connection."""
+    passfile = guarded.folder / ".pgpass"
+    passfile.write_text(f"*:*:*:*:{server.PASSWORD}\n")
+    passfile.chmod(0o440)
+    home = {"HOME": str(guarded.folder)}
+    relay = guarded.new_relay({"postgres.conninfo": server.relay_conninfo(guarded, password=None),
+                               "log.format": "json"}, environment=home).start()
+    assert relay.wait_exit() == 2
+    lines = [json.loads(line) for line in relay.log_text().splitlines()]
+    (said,) = [line for line in lines if str(passfile) in line.get("reason", "")]
+    assert "mode 0440" in said["reason"] and "chmod 0600" in said["reason"]
+    ran = run_command("status", "-c", relay.config_file, environment=home)
+    assert "0440" in ran.stdout + ran.stderr and "WARNING" not in ran.stderr
+    ran = run_command("init", "--print-sql", "-c", relay.config_file, environment=home)
+    assert ran.returncode == 0 and ran.stderr == ""
+
+
 @pytest.mark.parametrize("mode", ["require", "verify-full"])
 def test_a_postgres_without_tls_is_refused(guarded, server, mode):
     server.stop()

@@ -46,6 +46,10 @@ struct wp_connection_plan {
 	struct wp_buffer options; /* the user's, then ours; NUL-terminated */
 	char *conninfo;		  /* owned; as its file says now, if it has one */
 	char *password;		  /* likewise; "" : none */
+	char passfile[1024];	  /* effective; "" : libpq's default */
+	/* libpq would warn on standard error and ignore it, so it is not shown the file: no password
+	 * comes from elsewhere. */
+	bool passfile_ignored;
 };
 
 /* WP_CONFIG with the error: libpq does not take it, or it has too many hosts. */

@@ -9,8 +9,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "support/files.h"
+#include "walpost/base/log.h"
 #include "walpost/postgres/connection_plan.h"
 
 /* ---- a resolver of ours: linked with --wrap=getaddrinfo ---- */
@@ -328,6 +331,106 @@ static void without_any_password_the_sentence_says_where_to_name_one(void **stat
 	CHECK_HAS(f->error.text, "postgres.password");
 }
 
+/* Where libpq would write. */
+static struct {
+	int was;
+	int file;
+} standard_error;
+
+static void catch_standard_error(void)
+{
+	char path[] = "/tmp/walpost-stderr-XXXXXX";
+	standard_error.was = dup(STDERR_FILENO);
+	standard_error.file = mkstemp(path);
+	CHECK_EQ(unlink(path), 0);
+	CHECK(dup2(standard_error.file, STDERR_FILENO) >= 0);
+	wp_log_setup(&(struct wp_log_options){ .level = WP_LOG_INFO }); /* opens it anew */
+}
+
+static const char *caught(void)
+{
+	static char text[4096];
+	CHECK(dup2(standard_error.was, STDERR_FILENO) >= 0);
+	wp_log_setup(&(struct wp_log_options){ .level = WP_LOG_INFO });
+	ssize_t size = pread(standard_error.file, text, sizeof(text) - 1, 0);
+	CHECK(size >= 0);
+	text[size] = '\0';
+	CHECK_EQ(close(standard_error.was) + close(standard_error.file), 0);
+	return text;
+}
+
+static const char *passfile(const char *line, mode_t mode)
+{
+	static char path[512];
+	(void)snprintf(path, sizeof(path), "%s/passfile", harness_env("WALPOST_TEST_DIR"));
+	(void)unlink(path);
+	write_text(path, line);
+	CHECK_EQ(chmod(path, mode), 0);
+	return path;
+}
+
+static const char *fail_by_passfile(const char *path)
+{
+	char words[600];
+	(void)snprintf(words, sizeof(words), "dbname=relay user=with_password passfile=%s", path);
+	harness_connect_by(&harness, "127.0.0.1", words);
+	catch_standard_error();
+	const struct wp_source_failure *f = fail_to_connect(WP_CONNECTION_SQL);
+	CHECK_TEXT(caught(), "");
+	CHECK_EQ(f->reaction, WP_REACT_STOP_CONFIG);
+	CHECK_HAS(f->error.text, "no password supplied");
+	CHECK_HAS(f->error.text, path);
+	return f->error.text;
+}
+
+static void a_passfile_that_libpq_ignores_is_told_in_our_words_alone(void **state)
+{
+	harness_sql(&harness, "DROP ROLE IF EXISTS with_password");
+	harness_sql(&harness, "CREATE ROLE with_password LOGIN PASSWORD 'right'");
+	const char *text = fail_by_passfile(passfile("*:*:*:*:right\n", 0440));
+	CHECK_HAS(text, "mode 0440");
+	CHECK_HAS(text, "chmod 0600");
+	CHECK_HAS(text, "WALPOST__POSTGRES__PASSWORD_FILE");
+	wp_connection_free(connection);
+	CHECK_HAS(fail_by_passfile(passfile("*:*:*:*:right\n", 0604)), "mode 0604");
+	wp_connection_free(connection);
+	CHECK_HAS(fail_by_passfile("/dev/null"), "is not a plain file");
+	wp_connection_free(connection);
+	CHECK_HAS(fail_by_passfile("/nowhere"), "No such file");
+	wp_connection_free(connection);
+	CHECK_HAS(fail_by_passfile(passfile("*:*:*:other:right\n", 0600)), "has no line");
+	wp_connection_free(connection);
+
+	char words[600];
+	(void)snprintf(words, sizeof(words), "dbname=relay user=with_password passfile=%s",
+		       passfile("*:*:*:*:right\n", 0600));
+	harness_connect_by(&harness, "127.0.0.1", words);
+	CHECK(connect_as(WP_CONNECTION_SQL));
+}
+
+static void a_passfile_that_nobody_needs_is_one_line_of_the_log(void **state)
+{
+	char words[600];
+	(void)snprintf(words, sizeof(words), "dbname=relay user=postgres passfile=%s",
+		       passfile("*:*:*:*:right\n", 0644));
+	harness_connect_by(&harness, "127.0.0.1", words);
+	catch_standard_error();
+	CHECK(connect_as(WP_CONNECTION_SQL));
+	wp_connection_free(connection);
+	CHECK(connect_as(WP_CONNECTION_SQL));
+	const char *text = caught();
+	CHECK_HAS(text, "event=postgres_passfile_ignored");
+	CHECK_HAS(text, "mode=0644");
+	CHECK(strchr(text, '\n') == text + strlen(text) - 1);
+	wp_connection_free(connection);
+
+	/* libpq does not look for it. */
+	harness.options.password = "right";
+	catch_standard_error();
+	CHECK(connect_as(WP_CONNECTION_SQL));
+	CHECK_TEXT(caught(), "");
+}
+
 static void a_role_that_may_not_replicate_is_named_with_the_cure(void **state)
 {
 	harness_sql(&harness, "DROP ROLE IF EXISTS \"Mere reader\"");
@@ -585,6 +688,8 @@ int main(void)
 		   TEST(a_wrong_password_is_a_matter_of_configuration),
 		   TEST(a_wrong_password_of_the_environment_is_told_to_be_of_it),
 		   TEST(without_any_password_the_sentence_says_where_to_name_one),
+		   TEST(a_passfile_that_libpq_ignores_is_told_in_our_words_alone),
+		   TEST(a_passfile_that_nobody_needs_is_one_line_of_the_log),
 		   TEST(a_role_that_may_not_replicate_is_named_with_the_cure),
 		   TEST(a_missing_database_is_a_matter_of_configuration),
 		   TEST(a_role_without_replication_is_told_the_cure),
