@@ -106,6 +106,61 @@ void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *o
 		       topic != NULL ? "--topic " : "--cluster", topic != NULL ? topic : "");
 }
 
+bool wp_broker_is_silent(const struct wp_cluster_facts *cluster, int32_t id)
+{
+	for (size_t i = 0; i < cluster->told_count; i++)
+		if (cluster->told[i].id == id)
+			return !cluster->told[i].answers;
+	return false;
+}
+
+/* As many as there is room for. */
+static void list_silent(const struct wp_cluster_facts *cluster, char *ret, size_t size)
+{
+	size_t used = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < cluster->told_count && used < size; i++) {
+		const struct wp_broker_facts *b = &cluster->told[i];
+		if (b->answers)
+			continue;
+		used += (size_t)snprintf(ret + used, size - used, "%s%s (%s)", used > 0 ? ", " : "",
+					 b->name, b->why[0] != '\0' ? b->why : "no answer");
+	}
+}
+
+#define CURE_ADVERTISED                                                         \
+	"-- let these names resolve and answer where walpost runs, or correct " \
+	"advertised.listeners "                                                 \
+	"in the brokers' server.properties, for the listener of bootstrap.servers"
+
+bool wp_brokers_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret)
+{
+	struct checkup c = { .cluster = cluster, .ret = ret };
+	char silent[800];
+	size_t silent_count = 0;
+
+	for (size_t i = 0; i < cluster->told_count; i++)
+		silent_count += !cluster->told[i].answers;
+	list_silent(cluster, silent, sizeof(silent));
+	if (silent_count == 0) {
+		FINE(&c, "kafka_brokers", "each broker answers at the address that it advertises");
+		return true;
+	}
+	cure(&c, CURE_ADVERTISED);
+	if (silent_count < cluster->told_count)
+		WARN(&c, "kafka_brokers",
+		     "%zu of %zu brokers do not answer at the address that they advertise "
+		     "(advertised.listeners): %s",
+		     silent_count, cluster->told_count, silent);
+	else
+		FAIL(&c, "kafka_brokers",
+		     "Kafka's bootstrap server answers, but no broker does at the address that it "
+		     "advertises (advertised.listeners): %s",
+		     silent);
+	return silent_count < cluster->told_count;
+}
+
 void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret)
 {
 	struct checkup c = { .cluster = cluster, .ret = ret };
@@ -254,8 +309,22 @@ static void cure_config(struct checkup *c, const char *setting)
 	     c->cluster->servers, c->wanted->name, setting);
 }
 
+static void judge_silent_leaders(struct checkup *c)
+{
+	char silent[800];
+
+	list_silent(c->cluster, silent, sizeof(silent));
+	cure(c, CURE_ADVERTISED);
+	FAIL(c, "topic_leaders",
+	     "the leader of %d of %d partitions does not answer at the address that it advertises: "
+	     "events for them wait; brokers that do not answer: %s",
+	     c->facts->led_by_silent, c->facts->partitions, silent);
+}
+
 static void judge_leaders(struct checkup *c)
 {
+	if (c->facts->led_by_silent > 0)
+		judge_silent_leaders(c);
 	if (c->facts->leaderless == 0)
 		return;
 	cure(c,
@@ -385,12 +454,35 @@ static void judge_time(struct checkup *c)
 	     "outbox.column.timestamp");
 }
 
-static void judge_config(struct checkup *c)
+/* The right is what lacks only where the broker says so. */
+static void judge_no_config(struct checkup *c)
 {
-	if (!c->facts->has_config) {
+	switch (c->facts->config_code) {
+	case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+	case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
 		FINE(c, "topic_config",
 		     "walpost may not read its configuration (DescribeConfigs): limits become "
 		     "known only when an event is refused");
+		return;
+	case RD_KAFKA_RESP_ERR__TIMED_OUT:
+	case RD_KAFKA_RESP_ERR__TRANSPORT:
+	case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
+		cure(c, "-- run the check again; see kafka_brokers");
+		WARN(c, "topic_config", "its configuration cannot be read: no broker answered (%s)",
+		     rd_kafka_err2str(c->facts->config_code));
+		return;
+	default:
+		FINE(c, "topic_config",
+		     "its configuration is not known (%s): limits become known only when an event "
+		     "is refused",
+		     rd_kafka_err2str(c->facts->config_code));
+	}
+}
+
+static void judge_config(struct checkup *c)
+{
+	if (!c->facts->has_config) {
+		judge_no_config(c);
 		return;
 	}
 	judge_size(c);

@@ -33,10 +33,11 @@ static void ask_broker(struct wp_asker *a)
 {
 	char name[16];
 	rd_kafka_event_t *event;
+	rd_kafka_resp_err_t code; /* a broker that may not be asked makes no finding */
 
 	(void)snprintf(name, sizeof(name), "%d", (int)a->broker_id);
 	const rd_kafka_ConfigResource_t *resource =
-		wp_asker_config(a, RD_KAFKA_RESOURCE_BROKER, name, &event);
+		wp_asker_config(a, RD_KAFKA_RESOURCE_BROKER, name, &event, &code);
 	if (resource != NULL)
 		read_broker(a, resource);
 	if (event != NULL)
@@ -121,6 +122,7 @@ static void describe(struct wp_asker *a, const struct rd_kafka_metadata *metadat
 		rd_kafka_mem_free(a->rk, cluster);
 	a->cluster.brokers = metadata->broker_cnt;
 	a->broker_id = metadata->orig_broker_id;
+	wp_asker_take_brokers(a, metadata);
 }
 
 static enum wp_rc refuse(const struct wp_asker *a, struct wp_error *error)
@@ -167,6 +169,54 @@ static enum wp_rc reach(struct wp_asker *a, struct wp_error *ret_sentence, struc
 		slice = slice < left ? 2 * slice : slice;
 	}
 	return refuse(a, error);
+}
+
+/* -- the addresses that they advertise: bootstrap servers may answer where these do not ----- */
+
+#define BROKER_TRIAL_MS 5000
+
+/* librdkafka connects to a broker that is asked something; the statistics tell whether it got there. */
+static void ask_each(const struct wp_asker *a, rd_kafka_queue_t *nowhere)
+{
+	for (size_t i = 0; i < a->cluster.told_count; i++) {
+		char name[16], errstr[256];
+		(void)snprintf(name, sizeof(name), "%d", (int)a->cluster.told[i].id);
+		rd_kafka_ConfigResource_t *resource =
+			rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, name);
+		rd_kafka_AdminOptions_t *options =
+			rd_kafka_AdminOptions_new(a->rk, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+		(void)rd_kafka_AdminOptions_set_request_timeout(options, BROKER_TRIAL_MS, errstr,
+								sizeof(errstr)); /* in range */
+		rd_kafka_DescribeConfigs(a->rk, &resource, 1, options, nowhere);
+		rd_kafka_AdminOptions_destroy(options);
+		rd_kafka_ConfigResource_destroy(resource);
+	}
+}
+
+/* NULL: each answers. */
+static const struct wp_broker_facts *first(const struct wp_asker *a, bool answers)
+{
+	for (size_t i = 0; i < a->cluster.told_count; i++)
+		if (a->cluster.told[i].answers == answers)
+			return &a->cluster.told[i];
+	return NULL;
+}
+
+static void try_brokers(struct wp_asker *a)
+{
+	rd_kafka_queue_t *nowhere = rd_kafka_queue_new(a->rk);
+	int64_t until_ms = now_ms() + BROKER_TRIAL_MS;
+
+	ask_each(a, nowhere);
+	while (first(a, false) != NULL && now_ms() < until_ms) {
+		rd_kafka_event_t *event = rd_kafka_queue_poll(a->queue, SLICE_MS);
+		if (event != NULL)
+			wp_asker_take(a, event);
+	}
+	rd_kafka_queue_destroy(nowhere);
+	/* What is asked from now on is asked of one that answers. */
+	if (wp_broker_is_silent(&a->cluster, a->broker_id) && first(a, true) != NULL)
+		a->broker_id = first(a, true)->id;
 }
 
 /* -- producing ------------------------------------------------------------------------- */
@@ -316,6 +366,9 @@ static void check_all(struct wp_asker *a, const struct wp_topic_wanted *topics, 
 		return;
 	}
 	add(ret, WP_FINDING_OK, "kafka", sentence.text, "");
+	try_brokers(a);
+	if (!wp_brokers_judge(&a->cluster, ret))
+		return;
 	check_idempotence(a, ret);
 	a->deadline_ms = now_ms() + timeout_ms; /* for what comes now */
 	asker_ask_cluster(a);

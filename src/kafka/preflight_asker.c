@@ -32,6 +32,7 @@ static void read_error(struct wp_asker *a, rd_kafka_event_t *event)
 {
 	rd_kafka_resp_err_t code = rd_kafka_event_error(event);
 
+	wp_asker_broker_failed(a, rd_kafka_event_error_string(event));
 	if (code == RD_KAFKA_RESP_ERR__FATAL) {
 		wp_asker_read_fatal(a);
 		return;
@@ -58,6 +59,7 @@ static void read_statistics(struct wp_asker *a, rd_kafka_event_t *event)
 	if (assigned != NULL && end != NULL && assigned < end &&
 	    a->idempotence == WP_IDEMPOTENCE_NOT_KNOWN)
 		a->idempotence = WP_IDEMPOTENCE_GRANTED;
+	wp_asker_brokers_up(a, rd_kafka_event_stats(event));
 }
 
 void wp_asker_take(struct wp_asker *a, rd_kafka_event_t *event)
@@ -106,7 +108,8 @@ rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kaf
 }
 
 const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,
-						 const char *name, rd_kafka_event_t **ret_event)
+						 const char *name, rd_kafka_event_t **ret_event,
+						 rd_kafka_resp_err_t *ret_code)
 {
 	size_t count = 0;
 	rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(kind, name);
@@ -117,13 +120,15 @@ const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_Re
 	rd_kafka_AdminOptions_destroy(options);
 	rd_kafka_ConfigResource_destroy(resource);
 	*ret_event = wp_asker_wait(a, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT);
-	if (*ret_event == NULL || rd_kafka_event_error(*ret_event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+	*ret_code = *ret_event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT
+				       : rd_kafka_event_error(*ret_event);
+	if (*ret_code != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return NULL;
 	const rd_kafka_ConfigResource_t **resources = rd_kafka_DescribeConfigs_result_resources(
 		rd_kafka_event_DescribeConfigs_result(*ret_event), &count);
-	bool is_told = count == 1 &&
-		       rd_kafka_ConfigResource_error(resources[0]) == RD_KAFKA_RESP_ERR_NO_ERROR;
-	return is_told ? resources[0] : NULL;
+	*ret_code = count == 1 ? rd_kafka_ConfigResource_error(resources[0])
+			       : RD_KAFKA_RESP_ERR__BAD_MSG;
+	return *ret_code == RD_KAFKA_RESP_ERR_NO_ERROR ? resources[0] : NULL;
 }
 
 const char *wp_config_value(const rd_kafka_ConfigResource_t *resource, const char *name)

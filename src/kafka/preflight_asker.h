@@ -18,6 +18,16 @@
 
 enum wp_yes_no { WP_NOT_KNOWN, WP_YES, WP_NO };
 
+/* One broker, as the cluster names it to clients of our listener. */
+struct wp_broker_facts {
+	int32_t id;
+	char name[300]; /* host:port, of its advertised.listeners */
+	bool answers;	/* there, and lets us in */
+	char why[200];	/* why not, as far as librdkafka says; "": it was silent */
+};
+
+#define WP_BROKERS_TOLD_MAX 128
+
 /* What the cluster is like, and what we want of it. */
 struct wp_cluster_facts {
 	char servers[512]; /* for commands */
@@ -26,6 +36,8 @@ struct wp_cluster_facts {
 	char compression[16]; /* ours, effective */
 	char principal[256];  /* ours, where it follows from the configuration; "": it does not */
 	int brokers;
+	struct wp_broker_facts told[WP_BROKERS_TOLD_MAX]; /* more are not tried */
+	size_t told_count;
 	int64_t message_max;	    /* ours */
 	bool creates_topics;	    /* allow.auto.create.topics is ours */
 	enum wp_yes_no auto_create; /* auto.create.topics.enable is the broker's */
@@ -47,9 +59,11 @@ struct wp_topic_facts {
 	rd_kafka_resp_err_t code; /* what metadata says of it */
 	int partitions;
 	int leaderless;
+	int led_by_silent; /* their leader is a broker that does not answer */
 	int replicas_min;
 	int in_sync_min;
-	bool has_config; /* the broker told the following */
+	rd_kafka_resp_err_t config_code; /* why it did not tell the following */
+	bool has_config;
 	int min_in_sync;
 	int64_t max_bytes;
 	bool compacts;
@@ -66,6 +80,9 @@ void wp_cluster_cure_right(const struct wp_cluster_facts *cluster, const char *o
 			   const char *topic, char *ret, size_t size);
 /* What differs with the provider; no broker needs to have answered. */
 void wp_kafka_provider_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
+/* False: none of them answers, so that nothing more can be asked. */
+bool wp_brokers_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
+bool wp_broker_is_silent(const struct wp_cluster_facts *cluster, int32_t id);
 void wp_cluster_judge(const struct wp_cluster_facts *cluster, struct wp_findings *ret);
 void wp_topic_judge(const struct wp_topic_wanted *wanted, const struct wp_topic_facts *facts,
 		    const struct wp_cluster_facts *cluster, struct wp_findings *ret);
@@ -111,13 +128,20 @@ rd_kafka_event_t *wp_asker_wait(struct wp_asker *a, rd_kafka_event_type_t kind);
  */
 rd_kafka_AdminOptions_t *wp_asker_admin_options(const struct wp_asker *a, rd_kafka_admin_op_t op);
 
+/* preflight_brokers.c: those that the metadata names, */
+void wp_asker_take_brokers(struct wp_asker *a, const struct rd_kafka_metadata *metadata);
+/* and what librdkafka tells of them: errors, and statistics. */
+void wp_asker_broker_failed(struct wp_asker *a, const char *text);
+void wp_asker_brokers_up(struct wp_asker *a, const char *statistics);
+
 /* preflight_topics.c: all of them, judged. */
 void wp_asker_check_topics(struct wp_asker *a, const struct wp_topic_wanted *topics, size_t count,
 			   struct wp_findings *ret);
 
-/* The configuration of a topic or of the broker. NULL: not told. The event owns it. */
+/* The configuration of a topic or of the broker. NULL: not told, and why. The event owns it. */
 const rd_kafka_ConfigResource_t *wp_asker_config(struct wp_asker *a, rd_kafka_ResourceType_t kind,
-						 const char *name, rd_kafka_event_t **ret_event);
+						 const char *name, rd_kafka_event_t **ret_event,
+						 rd_kafka_resp_err_t *ret_code);
 /* Its value, or NULL. */
 const char *wp_config_value(const rd_kafka_ConfigResource_t *resource, const char *name);
 

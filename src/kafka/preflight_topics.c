@@ -218,18 +218,19 @@ static void write_reassignment(const struct rd_kafka_metadata *m,
 
 /* -- metadata ------------------------------------------------------------------------------ */
 
-static void read_partition(const struct rd_kafka_metadata_partition *p, bool is_first,
-			   struct wp_topic_facts *facts)
+static void read_partition(const struct wp_asker *a, const struct rd_kafka_metadata_partition *p,
+			   bool is_first, struct wp_topic_facts *facts)
 {
 	facts->leaderless += p->leader < 0;
+	facts->led_by_silent += wp_broker_is_silent(&a->cluster, p->leader);
 	if (is_first || p->replica_cnt < facts->replicas_min)
 		facts->replicas_min = p->replica_cnt;
 	if (is_first || p->isr_cnt < facts->in_sync_min)
 		facts->in_sync_min = p->isr_cnt;
 }
 
-static void read_topic(const struct rd_kafka_metadata *m, const char *name,
-		       struct wp_topic_facts *facts)
+static void read_topic(const struct wp_asker *a, const struct rd_kafka_metadata *m,
+		       const char *name, struct wp_topic_facts *facts)
 {
 	facts->code = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	for (int i = 0; i < m->topic_cnt; i++) {
@@ -239,7 +240,7 @@ static void read_topic(const struct rd_kafka_metadata *m, const char *name,
 		facts->code = topic->err;
 		facts->partitions = topic->partition_cnt;
 		for (int p = 0; p < topic->partition_cnt; p++)
-			read_partition(&topic->partitions[p], p == 0, facts);
+			read_partition(a, &topic->partitions[p], p == 0, facts);
 		if (facts->replicas_min == 1 && m->broker_cnt > 1)
 			write_reassignment(m, topic, facts);
 	}
@@ -258,7 +259,7 @@ static void ask_metadata(struct wp_asker *a, const char *name, struct wp_topic_f
 	facts->code = rd_kafka_metadata(a->rk, 0, topic, &metadata,
 					left < METADATA_TIMEOUT_MS ? left : METADATA_TIMEOUT_MS);
 	if (facts->code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-		read_topic(metadata, name, facts);
+		read_topic(a, metadata, name, facts);
 		rd_kafka_metadata_destroy(metadata);
 	}
 	rd_kafka_topic_destroy(topic);
@@ -293,7 +294,7 @@ static void ask_config(struct wp_asker *a, const char *name, struct wp_topic_fac
 {
 	rd_kafka_event_t *event;
 	const rd_kafka_ConfigResource_t *resource =
-		wp_asker_config(a, RD_KAFKA_RESOURCE_TOPIC, name, &event);
+		wp_asker_config(a, RD_KAFKA_RESOURCE_TOPIC, name, &event, &facts->config_code);
 
 	if (resource != NULL)
 		read_config(resource, facts);

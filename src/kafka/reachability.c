@@ -1,5 +1,7 @@
 #include "reachability.h"
 
+#include <string.h>
+
 #include "walpost/kafka/reaction.h"
 
 /* A handshake can fail once because a broker restarts; failing this long it is wrong. */
@@ -34,13 +36,23 @@ void wp_reachability_heard(struct wp_reachability *r, int64_t now_ms)
 	r->last_error.text[0] = '\0';
 }
 
+/* A bootstrap server is called so; the names of the others are those of advertised.listeners. */
+static const char *cure_of(const char *text)
+{
+	if (wp_authentication_hung_up(text))
+		return WP_HUNG_UP_CURE;
+	if (strstr(text, "Failed to resolve") != NULL && strstr(text, "/bootstrap") == NULL)
+		return "; the broker advertises this name: let it resolve where walpost runs, or "
+		       "correct advertised.listeners in the broker's server.properties";
+	return "";
+}
+
 static void lose(struct wp_reachability *r, const char *text)
 {
 	/* What a broker's connection died of says more than that nobody answered. */
 	if (r->last_error.text[0] != '\0')
 		text = r->last_error.text;
-	(void)wp_error_set(&r->outage, WP_IO, "Kafka does not answer: %s%s", text,
-			   wp_authentication_hung_up(text) ? WP_HUNG_UP_CURE : "");
+	(void)wp_error_set(&r->outage, WP_IO, "Kafka does not answer: %s%s", text, cure_of(text));
 	r->is_suspect = r->has_missed = r->is_reachable = false;
 }
 

@@ -31,13 +31,19 @@ static bool any_is_numbered(json_t *brokers)
 	return false;
 }
 
-static void read_broker(const char *name, const json_t *broker, struct wp_sink_broker *ret)
+static bool is_up(const json_t *broker)
 {
 	const char *state = json_string_value(json_object_get(broker, "state"));
+
+	return state != NULL && strcmp(state, "UP") == 0;
+}
+
+static void read_broker(const char *name, const json_t *broker, struct wp_sink_broker *ret)
+{
 	const json_t *rtt = json_object_get(broker, "rtt");
 
 	*ret = (struct wp_sink_broker){
-		.up = state != NULL && strcmp(state, "UP") == 0,
+		.up = is_up(broker),
 		.rtt_p50_us = (int64_t)count_of(rtt, "p50"),
 		.rtt_p99_us = (int64_t)count_of(rtt, "p99"),
 	};
@@ -72,6 +78,21 @@ void wp_statistics_read(const char *text, size_t size, struct wp_sink_figures *r
 			.sent_bytes = count_of(root, "tx_bytes"),
 		};
 		read_brokers(json_object_get(root, "brokers"), ret);
+	}
+	json_decref(root);
+}
+
+void wp_statistics_each_up(const char *text, size_t size, void (*found)(void *arg, int32_t id),
+			   void *arg)
+{
+	json_t *root = json_loadb(text, size, 0, NULL);
+	const char *name;
+	json_t *broker;
+
+	json_object_foreach(json_object_get(root, "brokers"), name, broker)
+	{
+		if (is_numbered(broker) && is_up(broker))
+			found(arg, (int32_t)json_integer_value(json_object_get(broker, "nodeid")));
 	}
 	json_decref(root);
 }

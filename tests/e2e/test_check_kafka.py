@@ -8,6 +8,7 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from lib.guarded import PLAIN, GuardedKafka
 from lib.kafka import Kafka
 from lib.kafka_tools import KafkaTools
+from lib.ports import take_port
 from lib.relay import Relay
 from lib.second_broker import SecondBroker
 from lib.waiting import wait_until
@@ -68,6 +69,31 @@ def test_a_topic_that_will_do_and_nothing_is_written(setting):
 def test_more_requests_in_flight_than_keep_the_order(setting):
     setting.database.config["kafka.max.in.flight"] = "6"
     assert "max.in.flight" in setting.found("kafka", "fail", "max.in.flight")["what"]
+
+
+# --- do its brokers answer where they say that they are
+
+_ADVERTISED = """
+listeners=PLAINTEXT://127.0.0.1:{{port}},ADV://127.0.0.1:{port},CONTROLLER://127.0.0.1:{{controller}}
+advertised.listeners=PLAINTEXT://127.0.0.1:{{port}},ADV://{advertised}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,ADV:PLAINTEXT,CONTROLLER:PLAINTEXT
+"""
+
+
+@pytest.mark.parametrize("advertised, why", [
+    ("kafka-0.kafka-headless.invalid:20094", "resolve"), ("127.0.0.1:1", "Connection refused")])
+def test_an_advertised_listener_that_nobody_reaches(ready, folder, advertised, why):
+    """The bootstrap server answers, and no right is missing."""
+    port = take_port()
+    kafka = Kafka(folder / "advertising", _ADVERTISED.format(port=port, advertised=advertised)).start()
+    try:
+        setting = Setting(ready, kafka, folder, **{"kafka.bootstrap.servers": f"127.0.0.1:{port}"})
+        setting.create()
+        finding = setting.found("kafka_brokers", "fail", advertised)
+        assert why in finding["what"] and "advertised.listeners" in finding["cure"]
+        assert not [one for one in setting.findings().values() if "DescribeConfigs" in one["what"]]
+    finally:
+        kafka.end()
 
 
 # --- is it there

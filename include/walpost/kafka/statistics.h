@@ -12,4 +12,8 @@
 /* `text` is the JSON object; what it lacks is 0, what is no such object leaves `ret` as it was. */
 void wp_statistics_read(const char *text, size_t size, struct wp_sink_figures *ret);
 
+/* Calls `found` for each broker with a number that has let us in. */
+void wp_statistics_each_up(const char *text, size_t size, void (*found)(void *arg, int32_t id),
+			   void *arg);
+
 #endif

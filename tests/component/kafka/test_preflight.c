@@ -86,6 +86,7 @@ static void topics_are_looked_at(void **state)
 	wp_kafka_check(&w.options, topics, 2, 10000, &found);
 	CHECK(wp_findings_failure(&found) == NULL);
 	CHECK_EQ(finding("kafka")->level, WP_FINDING_OK);
+	CHECK_EQ(finding("kafka_brokers")->level, WP_FINDING_OK);
 	CHECK_EQ(finding("kafka_idempotence")->level, WP_FINDING_OK);
 	CHECK_HAS(finding("topic")->what, "topic there has 2 partitions");
 	CHECK_HAS(finding("dead_letter_topic")->what, "topic letters has 1 partition (");
@@ -95,6 +96,27 @@ static void topics_are_looked_at(void **state)
 	const char *replicas = finding("topic_replication")->what;
 	if (strcmp(replicas, "3 replicas") != 0)
 		CHECK_HAS(replicas, "if a broker loses its disk");
+}
+
+/* Each of the three is a bootstrap server too. */
+static void a_broker_that_does_not_answer_fails_the_topics_that_it_leads(void **state)
+{
+	const struct wp_topic_wanted topics[] = { { .name = "led", .use = WP_TOPIC_ROUTED } };
+	world_topic(&w, "led", 1);
+	CHECK_EQ(rd_kafka_mock_partition_set_leader(w.cluster, "led", 0, 1), 0);
+	CHECK_EQ(rd_kafka_mock_broker_set_down(w.cluster, 3), 0);
+	found.count = 0;
+	wp_kafka_check(&w.options, topics, 1, 10000, &found);
+	CHECK_EQ(finding("kafka_brokers")->level, WP_FINDING_WARN);
+	CHECK_HAS(finding("kafka_brokers")->what, "1 of 3 brokers");
+	CHECK_HAS(finding("kafka_brokers")->what, "Connection refused");
+	CHECK(wp_findings_failure(&found) == NULL);
+
+	CHECK_EQ(rd_kafka_mock_partition_set_leader(w.cluster, "led", 0, 3), 0);
+	found.count = 0;
+	wp_kafka_check(&w.options, topics, 1, 10000, &found);
+	CHECK_EQ(finding("topic_leaders")->level, WP_FINDING_FAIL);
+	CHECK_HAS(finding("topic_leaders")->what, "the leader of 1 of 1 partitions");
 }
 
 static void nobody_there_is_the_last_finding(void **state)
@@ -113,5 +135,6 @@ int main(void)
 			   TEST(wrong_credentials_are_told_at_once));
 	return RUN(TEST(brokers_that_answer_are_counted),
 		   TEST(a_wrong_property_is_told_with_its_place), TEST(topics_are_looked_at),
+		   TEST(a_broker_that_does_not_answer_fails_the_topics_that_it_leads),
 		   TEST(nobody_there_is_the_last_finding));
 }

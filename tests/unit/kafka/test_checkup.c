@@ -177,6 +177,7 @@ static void a_topic_must_take_what_we_send(void **state)
 	t.cluster.message_max = 5000000;
 	check_finding("topic_size", WARNS, "", "max.message.bytes=5001024");
 	t.facts.has_config = false;
+	t.facts.config_code = RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
 	check_finding("topic_config", OK, "walpost may not read its configuration", "");
 	CHECK(finding("topic_size") == NULL && finding("topic_in_sync") == NULL);
 }
@@ -325,17 +326,87 @@ static void acls_are_read_as_the_broker_does(void **state)
 		 WP_RIGHT_GRANTED);
 }
 
+static void a_configuration_that_was_not_told_lacks_no_right_unless_the_broker_says_so(void **state)
+{
+	t.facts.has_config = false;
+	t.facts.config_code = RD_KAFKA_RESP_ERR__TIMED_OUT;
+	check_finding("topic_config", WARNS, "no broker answered", "run the check again");
+	CHECK(strstr(finding("topic_config")->what, "DescribeConfigs") == NULL);
+	t.facts.config_code = RD_KAFKA_RESP_ERR__UNSUPPORTED_FEATURE;
+	check_finding("topic_config", OK, "is not known (", "");
+	CHECK(strstr(finding("topic_config")->what, "DescribeConfigs") == NULL);
+}
+
+static void tell_brokers(bool first_answers, bool second_answers)
+{
+	t.cluster.told_count = 2;
+	t.cluster.told[0] =
+		(struct wp_broker_facts){ .id = 1, .name = "a:1", .answers = first_answers };
+	t.cluster.told[1] = (struct wp_broker_facts){
+		.id = 2, .name = "b:2", .answers = second_answers, .why = "Failed to resolve"
+	};
+}
+
+static const struct wp_finding *judge_brokers(bool goes_on)
+{
+	found.count = 0;
+	CHECK_EQ(wp_brokers_judge(&t.cluster, &found), goes_on);
+	return finding("kafka_brokers");
+}
+
+static void advertised_addresses_that_do_not_answer_are_named(void **state)
+{
+	tell_brokers(true, true);
+	CHECK_EQ(judge_brokers(true)->level, OK);
+	CHECK(!wp_broker_is_silent(&t.cluster, 2));
+
+	tell_brokers(true, false);
+	CHECK_EQ(judge_brokers(true)->level, WARNS);
+	CHECK_HAS(finding("kafka_brokers")->what, "1 of 2 brokers");
+	CHECK_HAS(finding("kafka_brokers")->what, "b:2 (Failed to resolve)");
+	CHECK(strstr(finding("kafka_brokers")->what, "a:1") == NULL);
+	CHECK(wp_broker_is_silent(&t.cluster, 2) && !wp_broker_is_silent(&t.cluster, 1));
+
+	tell_brokers(false, false);
+	CHECK_EQ(judge_brokers(false)->level, FAILS);
+	CHECK_HAS(finding("kafka_brokers")->what, "a:1 (no answer), b:2 (Failed to resolve)");
+	CHECK_HAS(finding("kafka_brokers")->cure, "advertised.listeners");
+}
+
+static void a_list_of_silent_brokers_is_cut(void **state)
+{
+	t.cluster.told_count = WP_BROKERS_TOLD_MAX;
+	for (size_t i = 0; i < WP_BROKERS_TOLD_MAX; i++) {
+		t.cluster.told[i] = (struct wp_broker_facts){ .id = (int32_t)i };
+		(void)snprintf(t.cluster.told[i].name, sizeof(t.cluster.told[i].name), "%0250zu",
+			       i);
+	}
+	CHECK_EQ(judge_brokers(false)->level, FAILS);
+}
+
+static void a_leader_that_does_not_answer_fails_its_topic(void **state)
+{
+	tell_brokers(true, false);
+	t.facts.led_by_silent = 1;
+	check_finding("topic_leaders", FAILS, "the leader of 1 of 4 partitions", "advertised");
+	CHECK_HAS(finding("topic_leaders")->what, "b:2");
+}
+
 int main(void)
 {
-	return RUN(FRESH(a_healthy_topic_has_nothing_to_cure),
-		   FRESH(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
-		   FRESH(a_missing_topic_that_is_made_by_itself_is_fine),
-		   FRESH(a_topic_that_is_hidden_or_none_is_refused),
-		   FRESH(one_replica_is_warned_of), FRESH(replicas_in_sync_are_weighed),
-		   FRESH(partitions_without_a_leader_are_told),
-		   FRESH(a_topic_must_take_what_we_send),
-		   FRESH(settings_that_lose_or_change_events_are_warned_of), FRESH(rights_are_told),
-		   FRESH(topics_that_make_themselves_are_judged), FRESH(event_hubs_differs),
-		   FRESH(msk_gives_rights_by_iam_to_those_who_log_in_so),
-		   FRESH(acls_are_read_as_the_broker_does));
+	return RUN(
+		FRESH(a_healthy_topic_has_nothing_to_cure),
+		FRESH(a_missing_topic_is_made_as_safe_as_the_cluster_allows),
+		FRESH(a_missing_topic_that_is_made_by_itself_is_fine),
+		FRESH(a_topic_that_is_hidden_or_none_is_refused), FRESH(one_replica_is_warned_of),
+		FRESH(replicas_in_sync_are_weighed), FRESH(partitions_without_a_leader_are_told),
+		FRESH(a_topic_must_take_what_we_send),
+		FRESH(settings_that_lose_or_change_events_are_warned_of), FRESH(rights_are_told),
+		FRESH(topics_that_make_themselves_are_judged), FRESH(event_hubs_differs),
+		FRESH(msk_gives_rights_by_iam_to_those_who_log_in_so),
+		FRESH(acls_are_read_as_the_broker_does),
+		FRESH(a_configuration_that_was_not_told_lacks_no_right_unless_the_broker_says_so),
+		FRESH(advertised_addresses_that_do_not_answer_are_named),
+		FRESH(a_list_of_silent_brokers_is_cut),
+		FRESH(a_leader_that_does_not_answer_fails_its_topic));
 }

@@ -94,6 +94,17 @@ static void tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contac
 	CHECK_EQ(wp_reachability_tls_wrong_at(&r), INT64_MAX);
 }
 
+static void a_name_that_a_broker_advertises_is_told_to_be_so(void **state)
+{
+	struct wp_reachability r;
+
+	wp_reachability_init(&r);
+	wp_reachability_unheard(&r, "k-0.k:9092/1: Failed to resolve 'k-0.k:9092'");
+	CHECK_HAS(r.outage.text, "advertised.listeners");
+	wp_reachability_unheard(&r, "k:9092/bootstrap: Failed to resolve 'k:9092'");
+	CHECK(strstr(r.outage.text, "advertised.listeners") == NULL);
+}
+
 int main(void)
 {
 	return RUN(PLAIN(one_unanswered_question_after_a_broken_connection_is_no_outage),
@@ -101,5 +112,6 @@ int main(void)
 		   PLAIN(silence_without_a_broken_connection_is_an_outage),
 		   PLAIN(a_probe_is_due_when_what_is_in_flight_is_met_with_silence),
 		   PLAIN(a_login_refused_before_the_first_contact_is_the_configurations),
-		   PLAIN(tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact));
+		   PLAIN(tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact),
+		   PLAIN(a_name_that_a_broker_advertises_is_told_to_be_so));
 }
