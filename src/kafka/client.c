@@ -4,6 +4,7 @@
 #include "client.h"
 
 #include "token.h"
+#include "walpost/kafka/throttle.h"
 
 static enum wp_rc set(rd_kafka_conf_t *conf, const char *name, size_t number,
 		      struct wp_error *error)
@@ -52,6 +53,16 @@ enum wp_rc wp_client_not_made(const char *errstr, struct wp_error *error)
 			    errstr);
 }
 
+/* No event: it is called when the queue is polled, on our thread. */
+static void on_throttle(rd_kafka_t *rk, const char *broker, int32_t broker_id, int throttle_ms,
+			void *opaque)
+{
+	const struct wp_kafka_options *options = opaque;
+
+	(void)rk, (void)broker_id; /* the name has it */
+	wp_throttle_told(options->throttle, broker, throttle_ms);
+}
+
 enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 			  const struct wp_kafka_bounds *bounds, const struct wp_client_shape *shape,
 			  int fd, struct wp_client *ret, struct wp_error *error)
@@ -68,6 +79,10 @@ enum wp_rc wp_client_open(const struct wp_kafka_options *options,
 		return rc;
 	}
 	wp_kafka_token_prepare(conf, options);
+	if (options->throttle != NULL) {
+		rd_kafka_conf_set_opaque(conf, (void *)options); /* as the tokens' */
+		rd_kafka_conf_set_throttle_cb(conf, on_throttle);
+	}
 	struct wp_client client = {
 		.rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr)),
 	};

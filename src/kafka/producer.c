@@ -45,6 +45,7 @@ static void show(struct wp_producer *p)
 	const char *error = p->reachability.is_reachable ? "" : p->reachability.outage.text;
 
 	v->reachable = p->reachability.is_reachable;
+	v->throttled = p->reachability.is_throttled;
 	v->partitions = p->admission.topics.partition_count;
 	v->queued = p->admission.topics.waiting_count;
 	switch (p->clients.phase) {

@@ -4,6 +4,7 @@
 
 #include "walpost/base/log.h"
 #include "walpost/kafka/reaction.h"
+#include "walpost/kafka/throttle.h"
 
 static void heard(struct wp_producer *p)
 {
@@ -146,6 +147,27 @@ static void take_other(struct wp_producer *p, const struct wp_arrival *arrival)
 	}
 }
 
+/* ---- quotas ---- */
+
+static void take_throttle(struct wp_producer *p)
+{
+	struct wp_throttle *t = p->clients.options->throttle;
+
+	if (t == NULL)
+		return;
+	if (wp_throttle_step(t, p->now_ms))
+		wp_log(WP_LOG_WARN, "kafka_throttles", WP_TEXT("broker", t->broker),
+		       WP_INT("longest_ms", t->longest_ms),
+		       WP_INT("total_ms", (int64_t)t->total_ms),
+		       WP_TEXT("reason",
+			       "a quota of Kafka slows this client down: the broker reads nothing "
+			       "more for so long. Nothing is lost; raise the quota "
+			       "(kafka-configs.sh --describe --entity-type clients, and users), or "
+			       "send less"));
+	p->reachability.is_throttled = t->on;
+	p->view.throttled_ms = t->total_ms;
+}
+
 size_t wp_producer_read(struct wp_producer *p, struct wp_report *reports, size_t max)
 {
 	struct wp_arrival arrival;
@@ -159,5 +181,6 @@ size_t wp_producer_read(struct wp_producer *p, struct wp_report *reports, size_t
 		else
 			take_other(p, &arrival);
 	}
+	take_throttle(p);
 	return count;
 }

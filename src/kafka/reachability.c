@@ -9,7 +9,7 @@
 
 void wp_reachability_init(struct wp_reachability *r)
 {
-	*r = (struct wp_reachability){ .tls_failing_since_ms = -1 };
+	*r = (struct wp_reachability){ .tls_failing_since_ms = -1, .probed_at_ms = INT64_MAX };
 }
 
 void wp_reachability_opened(struct wp_reachability *r, int64_t now_ms)
@@ -30,7 +30,7 @@ void wp_reachability_heard(struct wp_reachability *r, int64_t now_ms)
 		r->probe_at_ms = now_ms;
 	}
 	r->was_reached = r->is_reachable = true;
-	r->heard_at_ms = now_ms;
+	r->heard_at_ms = r->answered_at_ms = now_ms;
 	r->tls_failing_since_ms = -1;
 	r->is_suspect = r->has_missed = false;
 	r->last_error.text[0] = '\0';
@@ -58,10 +58,16 @@ static void lose(struct wp_reachability *r, const char *text)
 
 /*
  * One broker less is not an outage. A question just then may have gone to that
- * one, so a second is asked; unless everything was silent before.
+ * one, so a second is asked; unless everything was silent before. A broker that throttles us
+ * answers later, and one that has answered something else meanwhile is there.
  */
 void wp_reachability_unheard(struct wp_reachability *r, const char *text)
 {
+	bool has_answered_since = r->answered_at_ms > r->probed_at_ms;
+
+	r->probed_at_ms = INT64_MAX;
+	if (r->is_reachable && (r->is_throttled || has_answered_since))
+		return;
 	if (r->is_reachable && r->is_suspect && !r->has_missed)
 		r->has_missed = true;
 	else
@@ -120,6 +126,7 @@ int64_t wp_reachability_probe_due(const struct wp_reachability *r, bool is_in_fl
 
 void wp_reachability_probed(struct wp_reachability *r, int64_t now_ms, int32_t patience_ms)
 {
+	r->probed_at_ms = now_ms;
 	r->probe_at_ms = now_ms + patience_ms;
 	r->is_back = false;
 }

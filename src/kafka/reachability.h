@@ -19,9 +19,12 @@ struct wp_reachability {
 	bool is_reachable; /* the last that was heard was good */
 	bool was_reached;  /* in this process */
 	int64_t heard_at_ms;
+	int64_t answered_at_ms;	      /* heard_at_ms is also when the silence began */
+	int64_t probed_at_ms;	      /* a probe is out; INT64_MAX: none */
 	int64_t probe_at_ms;	      /* not before */
 	bool is_suspect;	      /* a broker's connection broke: probe at once */
 	bool has_missed;	      /* while suspect: the next unanswered question is an outage */
+	bool is_throttled;	      /* silence is as agreed */
 	bool is_back;		      /* an outage is over: how long do answers take now? */
 	int64_t tls_failing_since_ms; /* before the first contact; -1: it is not */
 	struct wp_error tls_failure;

@@ -399,6 +399,8 @@ void wp_relay_take_snapshot(const struct wp_relay *r, struct wp_relay_snapshot *
 		.slot = slot(r),
 		.sink_reachable = sink->reachable,
 		.sink_reached = r->sink.reached,
+		.sink_throttled = sink->throttled,
+		.sink_throttled_ms = sink->throttled_ms,
 		.sink_data_losses = sink->data_losses,
 		.isolating = r->isolation.on,
 		.stopping = r->stop.asked,

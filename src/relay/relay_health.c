@@ -174,6 +174,8 @@ static const char *cause_of_wait(const struct wp_relay *r)
 		return "the id of a schema is not known";
 	if (!v->reachable)
 		return "Kafka is not reachable";
+	if (v->throttled)
+		return "Kafka throttles this client (a quota)";
 	if (wp_delivery_repeats(&r->delivery))
 		return "Kafka refuses an event again and again, and those around it are sent again "
 		       "each time";

@@ -35,7 +35,7 @@ static bool is_stalled(const struct wp_sink_watch *w, const struct wp_sink_view 
 	bool works = v->state == WP_SINK_READY || v->state == WP_SINK_STARTING;
 
 	return (use->state == WP_STREAMING || use->state == WP_PAUSED) && use->in_flight > 0 &&
-	       use->confirmed == w->stall.confirmed && v->reachable && works;
+	       use->confirmed == w->stall.confirmed && v->reachable && works && !v->throttled;
 }
 
 static unsigned watch_stall(struct wp_sink_watch *w, const struct wp_sink_view *v,

@@ -16,6 +16,7 @@
 #include "walpost/base/worker.h"
 #include "walpost/kafka/producer.h"
 #include "walpost/kafka/statistics.h"
+#include "walpost/kafka/throttle.h"
 #include "walpost/login/login.h"
 #include "walpost/postgres/cleaner.h"
 #include "walpost/postgres/parked_store.h"
@@ -56,6 +57,7 @@ struct run {
 	struct wp_monitor *monitor;
 	struct wp_registry *registry;
 	struct wp_kafka_options kafka; /* with what we add to the user's */
+	struct wp_throttle throttle;   /* told by the producer's client */
 	struct wp_reloader *reloader;
 	char run_id[37];
 	char owner[WP_OWNER_SIZE];
@@ -549,6 +551,7 @@ static enum wp_rc make_sink(struct run *run, struct wp_error *error)
 	if (relay->sink == WP_SINK_KIND_STDOUT)
 		return wp_stdout_new(STDOUT_FILENO, &run->sink, error);
 	ask_for_statistics(run);
+	run->kafka.throttle = &run->throttle;
 	return wp_producer_new(&run->kafka, &bounds, run->worker, &run->sink, error);
 }
 

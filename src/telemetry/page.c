@@ -260,6 +260,8 @@ static void put_kafka(struct wp_writer *w, const struct wp_telemetry *v)
 {
 	wp_writer_put(w, "<section id=\"kafka\"><h2>Kafka</h2><div class=\"scroll\"><table>\n");
 	put_row(w, "reachable", v->relay.sink_reachable ? "yes" : "no");
+	if (v->relay.sink_throttled)
+		put_row(w, "throttled by a quota", "yes");
 	if (wp_telemetry_missing_topic(v)[0] != '\0')
 		put_row(w, "waits for topic", wp_telemetry_missing_topic(v));
 	if (v->relay.waiting_subject != NULL)

@@ -299,6 +299,7 @@ static void write_kafka(struct writer *w, const struct wp_telemetry *v)
 
 	open_with(w, "kafka", "{");
 	yes_no(w, "reachable", v->relay.sink_reachable);
+	yes_no(w, "throttled", v->relay.sink_throttled);
 	text_or_null(w, "missing_topic", wp_telemetry_missing_topic(v));
 	count(w, "data_losses", v->relay.sink_data_losses);
 	number_or_null(w, "queue_messages", k->known, (double)k->messages);

@@ -105,6 +105,11 @@ static void find_kafka(const struct wp_telemetry *v, struct wp_troubles *t)
 		    "Look at the broker's log for the reason; walpost goes on trying.",
 		    "Kafka refuses an event, and those around it are sent again each time; see the "
 		    "last event_refused line of the log.");
+	else if (r->sink_throttled)
+		add(t, LOOK, "Kafka throttles", INT64_MIN,
+		    "Raise the quota of this client or user (kafka-configs.sh), or send less. "
+		    "Nothing is lost.",
+		    "A quota slows delivery down; see the last kafka_throttles line of the log.");
 	else if (r->sink_reachable && r->stalled_ms != INT64_MIN && r->parking.trouble[0] == '\0')
 		add(t, BAD, "Kafka confirms nothing", r->stalled_ms,
 		    "Find partitions without a leader or with too few in-sync replicas: "

@@ -1,11 +1,15 @@
 """Kafka in trouble: slow, restarting, without replicas, or breaking the producer. For its death see test_crash.py."""
 
 import os
+import re
 import time
+from contextlib import contextmanager
 
 import pytest
 
+from lib.asked import get
 from lib.checker import check_all, check_once
+from lib.kafka_tools import KafkaTools
 from lib.second_broker import SecondBroker
 from lib.waiting import holds_for, wait_until
 from lib.writer import Writer
@@ -72,6 +76,35 @@ def test_a_new_producer_that_gets_no_thread_is_tried_again(stage, shim, folder):
     none.unlink()
     stage.wait_all_confirmed(30, relay)
     check_all(stage.read(), stage.truth.events())
+
+
+@contextmanager
+def _quota(kafka, folder, rate):
+    """Each client may produce so many bytes a second."""
+    tools = KafkaTools(folder / "tools")
+    alter = f"kafka-configs.sh --bootstrap-server {kafka.address} --alter --entity-type clients --entity-default"
+    tools.shell(f"{alter} --add-config producer_byte_rate={rate}")
+    yield
+    tools.shell(f"{alter} --delete-config producer_byte_rate")
+
+
+def test_a_quota_is_told_as_throttling_and_not_as_an_outage(make_stage, mortal_kafka, folder):
+    stage = make_stage(kafka=mortal_kafka)
+    stage.create_topic(partitions=3)
+    with _quota(mortal_kafka, folder, 20_000):
+        relay = stage.relay({"http.listen": "127.0.0.1:0", "kafka.compression.type": "none"})
+        stage.insert_many(400, "a{0}", size=2000)
+        relay.wait_log("event=kafka_throttles", 30)
+        stage.wait_all_confirmed(180, relay)
+        assert not relay.log("sink_unreachable") and not relay.log("sink_stalled")
+        said = relay.log("kafka_throttles")[0]
+        assert mortal_kafka.address in said["broker"] and int(said["longest_ms"]) > 0 and "quota" in said["reason"]
+        (total,) = re.findall(r"^walpost_kafka_throttle_seconds_total (.*)$", get(relay, "/metrics")[1], re.MULTILINE)
+        assert float(total) > 1
+        relay.stop()
+    messages = stage.read()
+    check_all(messages, stage.truth.events())
+    check_once(messages)
 
 
 @pytest.fixture

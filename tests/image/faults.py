@@ -15,6 +15,7 @@ from lib.doubles.endpoint import broken
 from lib.doubles.registry import Registry
 from lib.guarded import GuardedKafka
 from lib.kafka import Kafka
+from lib.kafka_tools import KafkaTools
 from lib.line import Line
 from lib.ports import take_port
 from lib.postgres import Postgres
@@ -254,6 +255,21 @@ class ServerSlow(Fault):
     def end(self):
         self._line.end()
         super().end()
+
+
+class KafkaThrottles(Fault):
+    """A quota of the brokers: they answer, and then read nothing for a while."""
+
+    also = ("WalpostCommitLate", "WalpostCommitStuck", "WalpostConfirmsNothing", "WalpostInFlightFull",
+            "WalpostNotReady")
+    options = {"kafka.compression.type": "none", "kafka.client.id": "throttled"}
+
+    def begin(self):
+        kafka = self.world.kafka()
+        KafkaTools(self.world.folder / "throttling").shell(
+            f"kafka-configs.sh --bootstrap-server {kafka.address} --alter --entity-type clients "
+            "--entity-name throttled --add-config producer_byte_rate=20000")
+        self.stage.insert_many(3000, "a{0}", size=2000)
 
 
 class KafkaFrozen(Fault):
@@ -582,6 +598,7 @@ FAULTS = {
     "WalpostScheduledLate": (ScheduledDoesNotFit, MoverFails),
     "WalpostErrors": (RowUpdated,),
     "WalpostKafkaUnreachable": (KafkaFrozen,),
+    "WalpostKafkaThrottles": (KafkaThrottles,),
     "WalpostKafkaDataLoss": (TopicMadeAnew,),
     "WalpostReconnects": (WalsenderTerminated,),
     "WalpostRewinds": (KafkaRefuses,),

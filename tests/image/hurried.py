@@ -12,6 +12,7 @@ THRESHOLDS = {
     "WalpostCommitLate": ("> 60", "> 2", "an age: by the factor"),
     "WalpostCommitStuck": ("> 600", "> 20", "an age: by the factor"),
     "WalpostConfirmsNothing": ("<= 60", "<= 2", "an age: by the factor"),
+    "WalpostKafkaThrottles": ("> 60", "> 2", "a time within a window: by the factor"),
     "WalpostEventsParked": ("> 900", "> 30", "an age: by the factor"),
     "WalpostScheduledLate": ("> 300", "> 10", "an age: by the factor"),
     "WalpostRetainedWalLarge": ("> 10 * 1024 * 1024 * 1024", "> 64 * 1024 * 1024", "a test does not fill a disk"),

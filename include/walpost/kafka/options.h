@@ -11,6 +11,7 @@
 
 struct wp_login;
 struct wp_secret_file;
+struct wp_throttle;
 
 struct wp_property {
 	const char *name;  /* as librdkafka spells it, e.g. "bootstrap.servers" */
@@ -24,6 +25,8 @@ struct wp_kafka_options {
 	size_t property_count;
 	struct wp_login_options login_options;
 	struct wp_login *login; /* what gives a token for OAUTHBEARER; NULL: none is wanted */
+	struct wp_throttle
+		*throttle; /* told of each throttled answer to a producer; NULL: nobody asks */
 };
 
 /* NULL: it is not set. A name stands there once. */

@@ -102,9 +102,11 @@ struct wp_relay_snapshot {
 	int64_t confirmed_ms; /* by the sink, likewise */
 	struct wp_relay_slot slot;
 	bool sink_reachable;
-	bool sink_reached;	   /* it was once, by this process */
-	uint64_t sink_data_losses; /* times that what it had confirmed was found to be gone */
-	bool isolating;		   /* one by one, after an event that was refused */
+	bool sink_reached;	    /* it was once, by this process */
+	bool sink_throttled;	    /* by a quota, just now */
+	uint64_t sink_throttled_ms; /* for so long in all */
+	uint64_t sink_data_losses;  /* times that what it had confirmed was found to be gone */
+	bool isolating;		    /* one by one, after an event that was refused */
 	bool stopping;
 	int exit_code;		/* that it will stop with */
 	int64_t unreachable_ms; /* since when the sink is not reachable; INT64_MIN: it is */

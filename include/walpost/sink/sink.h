@@ -88,10 +88,12 @@ struct wp_sink_view {
 					  * Borrowed, until the next call */
 	size_t in_flight;		 /* records taken and not reported yet */
 	size_t queued; /* of these: not sent, for their topics are not known; purge() takes all back */
-	size_t record_max;    /* bytes of the largest record it takes; 0: any; constant */
-	size_t partitions;    /* of the topics in use; 0: it has none */
-	uint64_t data_losses; /* times that what was confirmed was found to be gone */
-	struct wp_tail tail;  /* the answer to ask_tail() */
+	size_t record_max; /* bytes of the largest record it takes; 0: any; constant */
+	size_t partitions; /* of the topics in use; 0: it has none */
+	bool throttled;	   /* the other side slows us down (a quota): its silence is no outage */
+	uint64_t throttled_ms; /* the times for which it did so, together */
+	uint64_t data_losses;  /* times that what was confirmed was found to be gone */
+	struct wp_tail tail;   /* the answer to ask_tail() */
 };
 
 enum wp_batching { WP_BATCHING_NORMAL, WP_BATCHING_ONE_BY_ONE };

@@ -94,6 +94,35 @@ static void tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contac
 	CHECK_EQ(wp_reachability_tls_wrong_at(&r), INT64_MAX);
 }
 
+static void the_silence_of_a_broker_that_throttles_us_is_no_outage(void **state)
+{
+	struct wp_reachability r = reached_at(100);
+
+	r.is_throttled = true;
+	CHECK(!wp_reachability_error(&r, BROKEN, "timed out", 200));
+	wp_reachability_unheard(&r, "timed out");
+	wp_reachability_unheard(&r, "timed out");
+	CHECK(r.is_reachable);
+	r.is_throttled = false;
+	wp_reachability_unheard(&r, "timed out");
+	wp_reachability_unheard(&r, "timed out");
+	CHECK(!r.is_reachable);
+}
+
+static void who_confirms_records_while_a_question_waits_is_there(void **state)
+{
+	struct wp_reachability r = reached_at(100);
+
+	wp_reachability_probed(&r, 200, PATIENCE_MS);
+	wp_reachability_heard(&r, 300);
+	wp_reachability_unheard(&r, "timed out");
+	CHECK(r.is_reachable);
+	wp_reachability_probed(&r, 3000, PATIENCE_MS);
+	wp_reachability_sent(&r, 3100);
+	wp_reachability_unheard(&r, "timed out");
+	CHECK(!r.is_reachable);
+}
+
 static void a_name_that_a_broker_advertises_is_told_to_be_so(void **state)
 {
 	struct wp_reachability r;
@@ -113,5 +142,7 @@ int main(void)
 		   PLAIN(a_probe_is_due_when_what_is_in_flight_is_met_with_silence),
 		   PLAIN(a_login_refused_before_the_first_contact_is_the_configurations),
 		   PLAIN(tls_is_wrong_when_it_fails_for_three_seconds_before_the_first_contact),
+		   PLAIN(the_silence_of_a_broker_that_throttles_us_is_no_outage),
+		   PLAIN(who_confirms_records_while_a_question_waits_is_there),
 		   PLAIN(a_name_that_a_broker_advertises_is_told_to_be_so));
 }

@@ -215,7 +215,8 @@ static void the_users_options_are_kept_and_no_timeout_ends_the_first_statement(v
 {
 	CHECK_TEXT((const char *)plan_of("options='-c datestyle=German -c x.y=1'")->options.data,
 		   "-c datestyle=German -c x.y=1 -c statement_timeout=0 -c idle_session_timeout=0");
-	CHECK_TEXT((const char *)plan_of("")->options.data, "-c statement_timeout=0 -c idle_session_timeout=0");
+	CHECK_TEXT((const char *)plan_of("")->options.data,
+		   "-c statement_timeout=0 -c idle_session_timeout=0");
 }
 
 static void options_are_bounded(void **state)

@@ -837,6 +837,11 @@ static void what_goes_on_slowly_or_is_told_otherwise_is_no_stall(void **state)
 	live_on(300 * 1000);
 	step();
 	b->sink.view.reachable = true;
+	b->sink.view.throttled = true;
+	live_on(300 * 1000);
+	CHECK(!noted("sink_stalled"));
+	step();
+	b->sink.view.throttled = false;
 	live_on(59 * 1000);
 	CHECK(!noted("sink_stalled"));
 	live_on(1000);

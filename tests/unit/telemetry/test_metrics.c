@@ -99,6 +99,8 @@ static void brokers_and_librdkafka_s_figures_are_told(void **state)
 		.broker_count = 2,
 		.brokers = { { "b:1/1", true, 400, 5000 }, { "c:1/2", false, 0, 0 } },
 	};
+	p.telemetry.relay.sink_throttled_ms = 1500;
+	CHECK_HAS(text(), "\nwalpost_kafka_throttle_seconds_total 1.5\n");
 	CHECK_HAS(text(), "\nwalpost_kafka_queue_messages 3\n");
 	CHECK_HAS(text(), "\nwalpost_kafka_retries_total 2\n");
 	CHECK_HAS(text(), "\nwalpost_kafka_broker_up{broker=\"b:1/1\"} 1\n");

@@ -215,6 +215,11 @@ static void each_trouble_has_its_words(void **state)
 	r->state = WP_BACKING_OFF;
 	r->heard_ms = NOW_MS - 60000;
 	CHECK_HAS(page(), "<b>No stream from Postgres</b>");
+	r->waiting = false;
+	r->sink_throttled = true;
+	CHECK_HAS(page(), "<b>Kafka throttles</b>");
+	CHECK_HAS(page(), "throttled by a quota");
+	r->waiting = true;
 	r->sink_data_losses = 2;
 	CHECK_HAS(page(), "<b>Kafka lost records</b>");
 	p.telemetry.reloads.last_refused = true;
