@@ -12,6 +12,15 @@ struct routers {
 	size_t count;
 };
 
+struct plan {
+	struct wp_import_tables tables;
+	struct routers routers;
+	struct wp_import_asides asides;
+	size_t routable_count; /* tables that are not aside */
+	size_t outbox_count;   /* tables that some router gets */
+	bool unknown;	       /* a predicate that cannot be judged */
+};
+
 static struct wp_import_item *find(struct wp_translation *t, const char *key)
 {
 	return wp_import_find(t, WP_IMPORT_CONNECTOR, key);
@@ -220,34 +229,21 @@ static void append_ignored(struct wp_translation *t, struct wp_buffer *list, con
 	append_text(t, list, table);
 }
 
-/* Debezium captures the table of its signals besides those that are listed. */
-static void gather_signals(struct wp_translation *t, struct wp_buffer *list)
-{
-	struct wp_import_item *item = find(t, "signal.data.collection");
-	struct wp_table_name name;
-	char text[WP_TABLE_NAME_TEXT_SIZE];
-
-	if (item == NULL)
-		return;
-	if (!wp_import_table_name(item->value, &name)) {
-		wp_import_say(t, OUTBOX, item, WP_IMPORT_CHECK,
-			      "not schema.table: walpost stops at a row of this table unless "
-			      "outbox.ignore lists it");
-		return;
-	}
-	wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED,
-		      "walpost does not support signals: rows of this table are ignored");
-	append_ignored(t, list, wp_table_name_text(&name, text, sizeof(text)));
-}
-
-/* Other tables of the publication; "": none that are known. */
-static void gather_ignored(struct wp_translation *t, const struct wp_import_tables *tables,
+/* Other tables of the publication; "": none that are known. A pattern may not cover those that look
+ * like an outbox, so heartbeats' and signals' stand beside it. */
+static void gather_ignored(struct wp_translation *t, const struct plan *plan, bool others,
 			   struct wp_buffer *list)
 {
-	for (size_t i = 0; i < tables->count; i++)
-		if (!tables->items[i].routed)
-			append_ignored(t, list, tables->items[i].text);
-	gather_signals(t, list);
+	char text[WP_TABLE_NAME_TEXT_SIZE];
+
+	if (others)
+		append_ignored(t, list, "*");
+	for (size_t i = 0; i < plan->tables.count && !others; i++)
+		if (!plan->tables.items[i].routed && !plan->tables.items[i].aside)
+			append_ignored(t, list, plan->tables.items[i].text);
+	for (size_t i = 0; i < plan->asides.count; i++)
+		append_ignored(t, list,
+			       wp_table_name_text(&plan->asides.names[i], text, sizeof(text)));
 	if (wp_buffer_append_byte(list, '\0') != WP_OK)
 		t->report->rc = WP_NOMEM;
 }
@@ -281,13 +277,13 @@ static void say_all_tables(struct wp_translation *t, struct wp_import_item *mode
 		wp_import_say(t, OUTBOX, mode, verdict, "%s", certain ? drops : waits);
 }
 
-static void say_publication(struct wp_translation *t, const struct wp_import_tables *tables)
+static void say_publication(struct wp_translation *t, const struct plan *plan)
 {
 	struct wp_import_item *mode = find(t, "publication.autocreate.mode");
 	bool all = mode == NULL || wp_import_is(mode->value, "all_tables");
 	struct wp_buffer list;
 
-	bool certain = is_certain(tables);
+	bool certain = is_certain(&plan->tables);
 
 	if (all)
 		say_all_tables(t, mode, certain);
@@ -295,30 +291,34 @@ static void say_publication(struct wp_translation *t, const struct wp_import_tab
 		wp_import_say(t, OUTBOX, mode, WP_IMPORT_TRANSLATED,
 			      "the publication is used unchanged; walpost stops at a row of a "
 			      "table that is neither an outbox nor listed in outbox.ignore");
-	wp_buffer_init(&list, WP_IMPORT_TABLES_MAX * WP_TABLE_NAME_TEXT_SIZE);
-	gather_ignored(t, tables, &list);
-	if (all && certain)
-		wp_import_set(t, OUTBOX, "ignore", "*");
-	else if (list.size > 1)
+	wp_buffer_init(&list,
+		       (WP_IMPORT_TABLES_MAX + WP_IMPORT_ASIDES_MAX) * WP_TABLE_NAME_TEXT_SIZE);
+	gather_ignored(t, plan, all && certain, &list);
+	if (list.size > 1)
 		wp_import_set(t, OUTBOX, "ignore", (const char *)list.data);
 	wp_buffer_release(&list);
 }
 
 /* -- what is an outbox, and where it stands ------------------------------------------ */
 
-struct plan {
-	struct wp_import_tables tables;
-	struct routers routers;
-	size_t outbox_count; /* tables that some router gets */
-	bool unknown;	     /* a predicate that cannot be judged */
-};
+static const char *payload_column(struct wp_translation *t, const struct plan *plan)
+{
+	const struct wp_import_item *item = wp_import_option(
+		t, "transforms", plan->routers.aliases[0], "table.field.event.payload");
+
+	return item == NULL ? "payload" : item->value;
+}
 
 static void make_plan(struct wp_translation *t, struct plan *plan)
 {
 	wp_import_tables_find(t, &plan->tables);
+	wp_import_asides_find(t, payload_column(t, plan), &plan->tables, &plan->asides);
 	for (size_t i = 0; i < plan->tables.count; i++) {
 		struct wp_import_table *table = &plan->tables.items[i];
 
+		if (table->aside)
+			continue;
+		plan->routable_count++;
 		for (size_t j = 0; j < plan->routers.count; j++)
 			plan->unknown = routes(t, &plan->routers, j, table) == WP_IMPORT_UNKNOWN ||
 					plan->unknown;
@@ -429,9 +429,9 @@ void wp_import_outbox(struct wp_translation *t)
 
 	say_transforms(t, &plan.routers);
 	make_plan(t, &plan);
-	say_tables(t, &plan.tables, plan.outbox_count < plan.tables.count, plan.unknown);
+	say_tables(t, &plan.tables, plan.outbox_count < plan.routable_count, plan.unknown);
 	set_tables(t, &plan);
-	say_publication(t, &plan.tables);
+	say_publication(t, &plan);
 	set_routers(t, &plan);
 	wp_import_messages(t);
 	set_ways(t);

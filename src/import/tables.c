@@ -75,7 +75,7 @@ static void add_table(struct wp_translation *t, struct wp_import_tables *tables,
 		       wp_import_value(t, "topic.prefix", ""), name->schema, name->name);
 	(void)snprintf(table->section, sizeof(table->section), "outbox");
 	table->capitals = has_capitals(name->schema) || has_capitals(name->name);
-	table->routed = false;
+	table->routed = table->aside = false;
 }
 
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret)

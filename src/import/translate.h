@@ -196,6 +196,7 @@ struct wp_import_table {
 	char section[WP_OUTBOX_NAME_SIZE + 8]; /* "outbox", or a name of its own */
 	bool capitals; /* in its name, of which Debezium takes no notice: it may be another */
 	bool routed;   /* by some router */
+	bool aside;    /* of heartbeats or signals, and no outbox */
 };
 
 enum wp_import_listed {
@@ -215,6 +216,32 @@ bool wp_import_table_name(const char *word, struct wp_table_name *ret);
 void wp_import_tables_find(struct wp_translation *t, struct wp_import_tables *ret);
 /* [outbox.NAME] for each, after its name. */
 void wp_import_tables_name(struct wp_import_tables *tables);
+
+#define WP_IMPORT_ASIDES_MAX 16
+
+struct wp_import_asides {
+	struct wp_table_name names[WP_IMPORT_ASIDES_MAX];
+	size_t count;
+};
+
+/* Tables of heartbeats and signals; those of the list are marked. `payload`: an event's column. */
+void wp_import_asides_find(struct wp_translation *t, const char *payload,
+			   struct wp_import_tables *tables, struct wp_import_asides *ret);
+
+/* A table that a query writes. */
+struct wp_import_written {
+	struct wp_table_name name; /* without a schema: where search_path finds it */
+	bool unclear;		   /* its name cannot be read */
+	bool holds_column;	   /* an INSERT that names the column */
+};
+
+/*
+ * The next table that the SQL writes by INSERT, UPDATE or MERGE; false at its end. `at` is moved.
+ * Names are read as PostgreSQL reads them.
+ */
+bool wp_import_next_written(const char **at, const char *column, struct wp_import_written *ret);
+/* name or schema.name, each part plain or in double quotes, letters as they stand. */
+bool wp_import_read_name(const char *text, struct wp_table_name *ret);
 
 enum wp_import_match { WP_IMPORT_MATCH, WP_IMPORT_NO_MATCH, WP_IMPORT_UNKNOWN };
 /* Does the predicate of this transform let the table's rows through? */

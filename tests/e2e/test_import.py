@@ -187,6 +187,40 @@ def test_json_with_comments_is_read(tmp_path):
     assert _settings(done.stdout)["postgres.slot"] == "shop_outbox"
 
 
+@pytest.mark.parametrize("listed", ["public.outbox,public.beat", r"public\\.outbox,PUBLIC\\.BEAT"])
+@pytest.mark.parametrize("more", [
+    {"heartbeat.action.query": "UPDATE public.beat SET ts = now() WHERE id = 1"},
+    {"heartbeat.action.query": 'update only "public"."beat" set ts = now()'},
+    {"heartbeat.action.query": "INSERT INTO Beat VALUES (1) ON CONFLICT (id) DO UPDATE SET ts = now()"},
+    {"signal.data.collection": "public.beat"},
+    {"signal.data.collection": '"public"."beat"'},
+])
+def test_a_table_of_heartbeats_or_signals_is_no_outbox(more, listed, tmp_path):
+    text = {"table.include.list": listed, **more}
+    done = _import(_properties(**{"publication.autocreate.mode": "filtered", **text}))
+    assert done.returncode == 0, done.stderr
+    found = _settings(done.stdout)
+    assert found["outbox.table"] == "public.outbox" and found["outbox.ignore"] == "public.beat"
+    assert "[outbox." not in done.stdout
+    _loads(done.stdout, tmp_path)
+    assert _settings(_import(_properties(**text)).stdout)["outbox.ignore"] == "*, public.beat"
+
+
+def test_a_table_of_heartbeats_that_an_expression_covers_is_ignored():
+    done = _import(_properties(**{
+        "publication.autocreate.mode": "filtered", "table.include.list": "public.(outbox|beat)",
+        "heartbeat.action.query": "UPDATE public.beat SET ts = now()"}))
+    assert done.returncode == 1 and "CHECK: table.include.list" in done.stderr
+    assert _settings(done.stdout)["outbox.ignore"] == "public.beat"
+
+
+@pytest.mark.parametrize("query", ["INSERT INTO public.outbox VALUES (1)", "UPDATE ${S}.beat SET ts = now()"])
+def test_a_query_whose_table_may_be_an_outbox_is_marked(query):
+    done = _import(_properties(**{"heartbeat.action.query": query}))
+    assert done.returncode == 1 and "CHECK: heartbeat.action.query: " in done.stderr
+    assert _settings(done.stdout)["outbox.table"] == "public.outbox"
+
+
 def _not_replaced():
     """What the documentation says that walpost cannot replace, where it is a property."""
     text = (places.TREE / "deploy/docs/pages/debezium/differences.md").read_text()

@@ -466,7 +466,7 @@ static void the_publication_decides_what_is_ignored(void **state)
 	     "\nignore = a.signals\n");
 	same(WHOLE "publication.autocreate.mode=filtered\nsignal.data.collection=a.DbzSignals\n",
 	     "\nignore = a.\"DbzSignals\"\n");
-	same(WHOLE "signal.data.collection=a.signals\n", "\nignore = *\n");
+	same(WHOLE "signal.data.collection=a.signals\n", "\nignore = *, a.signals\n");
 	changed(WHOLE "publication.autocreate.mode=filtered\nsignal.data.collection=signals\n", 1,
 		"CHECK: not schema.table");
 }
@@ -809,6 +809,96 @@ static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 }
 
+#define FILTERED WHOLE "publication.autocreate.mode=filtered\n"
+#define QUERY "heartbeat.action.query="
+#define TWO FILTERED "table.include.list=public.outbox,public.beat\n" QUERY
+
+static void a_table_of_heartbeats_is_no_outbox(void **state)
+{
+	static const char *const queries[] = {
+		"UPDATE public.beat SET ts = now() WHERE id = 1\n",
+		"update only beat set ts = now()\n",
+		"UPDATE \"public\".\"beat\" SET ts = now()\n",
+		"UPDATE Public.BEAT SET ts = now()\n",
+		"UPDATE shop.public.beat SET ts = now()\n",
+		"INSERT INTO beat VALUES (1, 'UPDATE public.outbox SET id = 1')\n",
+		"INSERT INTO public.beat (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET t = 1\n",
+		"INSERT INTO public . beat AS b VALUES (E'it\\\\'s', 'it''s')\n",
+		"/* UPDATE public.outbox */ UPDATE public.beat SET ts = now()\n",
+		"-- UPDATE public.outbox\\nUPDATE public.beat SET ts = now()\n",
+		"WITH x AS (SELECT 1 FROM outbox FOR UPDATE) INSERT INTO beat SELECT now()\n",
+		"SELECT 1 FROM outbox FOR NO KEY UPDATE; UPDATE beat SET ts = now()\n",
+		"MERGE INTO beat b USING x ON true WHEN MATCHED THEN UPDATE SET ts = now()\n",
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", TWO, queries[i]);
+		same(text, "\nignore = public.beat\n");
+		same(text, "\n[outbox]\n");
+		without(text, "[outbox.");
+	}
+}
+
+static void a_table_of_heartbeats_stands_beside_a_pattern(void **state)
+{
+	const char *capitals = FILTERED "table.include.list=public.outbox,public.Beat\n" QUERY;
+	char text[2048];
+
+	same(WHOLE "table.include.list=a.o,a.beat\n" QUERY "UPDATE beat SET t = 1\n",
+	     "\nignore = *, a.beat\n");
+	same(WHOLE QUERY "UPDATE beat SET t = 1\n", "\nignore = *, public.beat\n");
+	(void)snprintf(text, sizeof(text), "%sUPDATE public.\"Beat\" SET t = 1\n", capitals);
+	same(text, "\nignore = public.\"Beat\"\n");
+	(void)snprintf(text, sizeof(text), "%sUPDATE public.Beat SET t = 1\n", capitals);
+	same(text, "\nignore = public.beat\n");
+	changed(FILTERED "table.include.list=public\\\\..*\n" QUERY
+			 "UPDATE public.beat SET t = 1\n",
+		1, "\nignore = public.beat\n");
+	same(FILTERED QUERY "UPDATE a SET t = 1; UPDATE b.\"C d\" SET t = 1\n",
+	     "\nignore = public.a, b.\"C d\"\n");
+}
+
+static void an_outbox_is_not_taken_for_a_table_of_heartbeats(void **state)
+{
+	same(FILTERED QUERY "DELETE FROM public.outbox\n", "\ntable = public.outbox\n");
+	without(FILTERED QUERY "DELETE FROM public.outbox\n", "\nignore =");
+	changed(FILTERED QUERY "INSERT INTO outbox VALUES (1)\n", 1,
+		"CHECK: it writes to a table that is treated as an outbox");
+	changed(TWO "INSERT INTO public.outbox (id, payload) VALUES (1, '')\n", 1,
+		"CHECK: it writes to a table that is treated as an outbox");
+	changed(TWO "INSERT INTO public.outbox (id, \"Body\") VALUES (1, '')\n" O
+		    "table.field.event.payload=Body\n",
+		1, "CHECK: it writes to a table that is treated as an outbox");
+	changed(TWO "UPDATE ${SCHEMA}.beat SET ts = now()\n", 1,
+		"CHECK: the name of its table cannot be read");
+	changed(TWO "UPDATE \"beat SET ts = now()\n", 1,
+		"CHECK: the name of its table cannot be read");
+	same(FILTERED QUERY "SELECT beat()\n", "it sends no heartbeats");
+}
+
+static void a_table_of_signals_is_no_outbox(void **state)
+{
+	const char *two = FILTERED "table.include.list=public.outbox,public.signal\n"
+				   "signal.data.collection=";
+	static const char *const names[] = { "public.signal\n", "\"public\".\"signal\"\n",
+					     "shop.public.signal\n" };
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", two, names[i]);
+		same(text, "\nignore = public.signal\n");
+		without(text, "[outbox.");
+	}
+	(void)snprintf(text, sizeof(text), "%ssignal\n", two);
+	changed(text, 1, "\nignore = public.signal\n");
+	same(FILTERED "table.include.list=a.o,A\\\\.SIGNAL\nsignal.data.collection=a.signal\n",
+	     "\nignore = a.signal\n");
+	same(FILTERED "signal.data.collection=a.my signals\n", "\nignore = a.\"my signals\"\n");
+	changed(FILTERED "signal.data.collection=public.outbox\n", 1,
+		"it is the only table that is listed");
+}
+
 static void a_file_that_cannot_be_read_is_refused(void **state)
 {
 	struct wp_import *import = NULL;
@@ -862,5 +952,9 @@ int main(void)
 		PLAIN(repetitions_and_nothing_are_told),
 		PLAIN(what_stands_beside_the_configuration_is_no_property),
 		PLAIN(a_predicate_sees_the_topics_of_debeziums_own_strategy),
+		PLAIN(a_table_of_heartbeats_is_no_outbox),
+		PLAIN(a_table_of_heartbeats_stands_beside_a_pattern),
+		PLAIN(an_outbox_is_not_taken_for_a_table_of_heartbeats),
+		PLAIN(a_table_of_signals_is_no_outbox),
 		PLAIN(a_file_that_cannot_be_read_is_refused));
 }

@@ -8,6 +8,7 @@ static const char text[] =
 	"\"database.hostname\": \"db\", \"database.user\": \"o'neil\", \"topic.prefix\": \"t\",\n"
 	"\"slot.name\": \"Refused\", \"publication.autocreate.mode\": \"filtered\",\n"
 	"\"table.include.list\": \"a.one,a.two,a.three\", \"predicates\": \"p\",\n"
+	"\"heartbeat.action.query\": \"UPDATE a.beat SET ts = now()\",\n"
 	"\"predicates.p.type\": "
 	"\"org.apache.kafka.connect.transforms.predicates.TopicNameMatches\", "
 	"\"predicates.p.pattern\": \"t.a.t.*\",\n"
