@@ -264,7 +264,9 @@ static void say_named(struct wp_translation *t, const struct part *part,
 	const struct wp_import_item *delegate = find_any(t, part, DELEGATE);
 	enum way way = find_way(t, part);
 
-	if (way == OTHER)
+	if (way == OTHER && item->elsewhere)
+		wp_import_say(t, OUTBOX, item, WP_IMPORT_TRANSLATED, NULL);
+	else if (way == OTHER)
 		say_unknown(t, item);
 	else if (way == HANDS_ON)
 		say_handing_on(t, item, delegate, delegate_form(t, part));

@@ -100,6 +100,15 @@ static bool has_reference(const char *value)
 	return start != NULL && strcspn(start, ":") < strcspn(start, "}");
 }
 
+static void look_elsewhere(struct wp_translation *t, struct wp_import_item *item, char *value)
+{
+	if (t->is_server)
+		expand(item, value);
+	else
+		item->elsewhere = has_reference(value);
+	item->elsewhere = item->elsewhere || wp_import_has_placeholder(item->key, value);
+}
+
 static bool is_server(const struct wp_import_properties *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -122,10 +131,8 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		item->line = p->items[i].line;
 		item->value = p->items[i].value;
 		name_item(t, item);
-		if (p->items[i].value != NULL && t->is_server)
-			expand(item, p->items[i].value);
-		else if (p->items[i].value != NULL)
-			item->elsewhere = has_reference(item->value);
+		if (p->items[i].value != NULL)
+			look_elsewhere(t, item, p->items[i].value);
 		item->beside = p->items[i].outside;
 		if (item->beside)
 			item->kind = WP_IMPORT_OUTSIDE;

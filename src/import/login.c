@@ -282,7 +282,7 @@ static void say_option(struct login *l, const struct wp_jaas_option *option)
 		return;
 	}
 	const char *ours = extension != NULL ? OAUTH "extensions" : known->ours;
-	if (ours != NULL && strstr(option->value, "${") != NULL) {
+	if (ours != NULL && wp_import_has_placeholder(ours, option->value)) {
 		wp_import_note(l->t, KAFKA, about, WP_IMPORT_FILL_IN,
 			       "its value is defined elsewhere: set %s", ours);
 		return;

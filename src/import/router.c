@@ -71,6 +71,19 @@ static void translate_plain(struct wp_translation *t, const char *alias, const c
 	wp_import_set(t, section, plain->key, word->ours);
 }
 
+/* ${schema} and ${table} name groups to Debezium, and a row's table to walpost. */
+static void look_at_replacement(struct wp_translation *t, const char *alias)
+{
+	struct wp_import_item *item = find(t, alias, "route.topic.replacement");
+	const struct wp_import_item *regex = find(t, alias, "route.topic.regex");
+
+	if (item == NULL || !wp_origin_is_named(item->value))
+		return;
+	item->elsewhere = item->elsewhere || regex == NULL ||
+			  (strstr(regex->value, "(?<schema>") == NULL &&
+			   strstr(regex->value, "(?<table>") == NULL);
+}
+
 static void translate_regex(struct wp_translation *t, const char *alias, const char *section)
 {
 	struct wp_import_item *item = find(t, alias, "route.topic.regex");
@@ -416,6 +429,7 @@ static void translate_adjustment(struct wp_translation *t, const char *alias, co
 
 void wp_import_router(struct wp_translation *t, const char *alias, const char *section)
 {
+	look_at_replacement(t, alias);
 	for (size_t i = 0; i < sizeof(plain_options) / sizeof(plain_options[0]); i++)
 		translate_plain(t, alias, section, &plain_options[i]);
 	translate_regex(t, alias, section);

@@ -167,7 +167,11 @@ static enum wp_import_match match(struct wp_translation *t, const char *pattern,
 /* The topic is not the one that we take it for. */
 static bool has_other_topics(struct wp_translation *t)
 {
-	return !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
+	const struct wp_import_item *prefix =
+		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
+
+	return (prefix != NULL && prefix->elsewhere) ||
+	       !wp_import_is(wp_import_value(t, "topic.delimiter", "."), ".") ||
 	       !wp_import_is_class(wp_import_value(t, "topic.naming.strategy", STRATEGY), STRATEGY);
 }
 
@@ -184,7 +188,7 @@ static enum wp_import_match judge(struct wp_translation *t, const char *predicat
 		return WP_IMPORT_NO_MATCH;
 	if (pattern == NULL || !wp_import_is_class(type->value, PREDICATES "TopicNameMatches"))
 		return WP_IMPORT_UNKNOWN;
-	return has_other_topics(t) || wp_import_is_of_java(pattern->value)
+	return has_other_topics(t) || pattern->elsewhere || wp_import_is_of_java(pattern->value)
 		       ? WP_IMPORT_UNKNOWN
 		       : match(t, pattern->value, table->topic);
 }
@@ -194,13 +198,15 @@ enum wp_import_match wp_import_predicate(struct wp_translation *t, const char *a
 {
 	const struct wp_import_item *predicate =
 		wp_import_option(t, "transforms", alias, "predicate");
-	bool negated = wp_import_is_true(wp_import_option(t, "transforms", alias, "negate"), false);
+	const struct wp_import_item *negate = wp_import_option(t, "transforms", alias, "negate");
 	enum wp_import_match found;
 
 	if (predicate == NULL)
 		return WP_IMPORT_MATCH;
+	if (negate != NULL && negate->elsewhere)
+		return WP_IMPORT_UNKNOWN;
 	found = judge(t, predicate->value, table);
-	if (found == WP_IMPORT_UNKNOWN || !negated)
+	if (found == WP_IMPORT_UNKNOWN || !wp_import_is_true(negate, false))
 		return found;
 	return found == WP_IMPORT_MATCH ? WP_IMPORT_NO_MATCH : WP_IMPORT_MATCH;
 }

@@ -211,7 +211,8 @@ void wp_import_say(struct wp_translation *t, const char *section, struct wp_impo
 	if (item->elsewhere && verdict == WP_IMPORT_TRANSLATED) {
 		line.verdict =
 			wp_import_begins(section, "outbox") ? WP_IMPORT_CHECK : WP_IMPORT_FILL_IN;
-		error = "its value is defined elsewhere, entirely or in part: replace ${...}";
+		error = "its value is defined elsewhere, entirely or in part: replace the "
+			"placeholder";
 	}
 	va_start(arguments, error);
 	add(t, &line, error, arguments);

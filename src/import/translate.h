@@ -90,7 +90,7 @@ struct wp_import_item {
 	unsigned line;
 	enum wp_import_kind kind;
 	bool taken;
-	bool elsewhere; /* its value, or a part: ${...}, which Connect or Quarkus fills in */
+	bool elsewhere; /* its value, or a part: a placeholder, which somebody fills in */
 	bool beside;	/* "config", in the object around it */
 	bool concealed; /* its value is not shown: it could be anything, a secret too */
 };
@@ -149,6 +149,9 @@ const char *wp_import_class(const char *name);
 bool wp_import_is_class(const char *value, const char *class);
 /* Is it another class, of the same name in another package? */
 bool wp_import_is_namesake(const char *value, const char *class);
+
+/* Has the value of this property a part that can only be filled in: ${NAME}, {{ .Values.name }}? */
+bool wp_import_has_placeholder(const char *key, const char *value);
 
 /* -- saying ---------------------------------------------------------------------- */
 

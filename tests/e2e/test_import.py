@@ -23,6 +23,7 @@ WHOLE = {
     "transforms": "outbox", "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
     "extended.headers.enabled": "false",
 }
+ROUTER = "transforms.outbox."
 
 
 def _import(text, **options):
@@ -185,6 +186,33 @@ def test_json_with_comments_is_read(tmp_path):
     done = _import(text)
     assert done.returncode == 0, done.stderr
     assert _settings(done.stdout)["postgres.slot"] == "shop_outbox"
+
+
+@pytest.mark.parametrize("name, value", [
+    ("database.hostname", "${DB_HOST}"), ("database.user", "${DB_USER:-relay}"), ("database.dbname", "$DB_NAME"),
+    ("database.hostname", "{{ .Values.db.host }}"), ("database.hostname", "<%= db %>"),
+    ("publication.name", "%{ if x }"),
+    ("database.user", "<USER>"), ("producer.override.bootstrap.servers", "{{kafka}}:9092"),
+])
+def test_a_placeholder_is_to_be_filled_in(name, value, tmp_path):
+    done = _import(_properties(**{name: value}))
+    assert done.returncode == 0, done.stderr
+    assert f"TO FILL IN: {name}: its value is defined elsewhere, entirely or in part: replace the" in done.stderr
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("topic.prefix", "${SERVICE}"), ("topic.prefix", "{{ service }}"), ("extended.headers.enabled", "$HEADERS"),
+    (f"{ROUTER}route.topic.replacement", "{{ .Values.env }}.${routedByValue}"),
+    (f"{ROUTER}route.topic.replacement", "${schema}.${routedByValue}"),
+    (f"{ROUTER}route.topic.regex", "${ENV}(?<routedByValue>.*)"),
+    (f"{ROUTER}table.fields.additional.placement", "type:header:{{ name }}"),
+])
+def test_a_placeholder_in_topics_or_headers_is_marked(name, value, tmp_path):
+    done = _import(_properties(**{name: value}))
+    assert done.returncode == 1
+    assert f"CHECK: {name}: its value is defined elsewhere, entirely or in part: replace the placeholder" in done.stderr
+    _loads(done.stdout, tmp_path)
 
 
 @pytest.mark.parametrize("listed", ["public.outbox,public.beat", r"public\\.outbox,PUBLIC\\.BEAT"])

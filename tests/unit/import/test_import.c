@@ -809,6 +809,93 @@ static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 }
 
+#define PLACEHOLDER "its value is defined elsewhere, entirely or in part: replace the"
+
+static void a_placeholder_is_filled_in(void **state)
+{
+	static const char *const values[] = {
+		"${NAME}",     "db-${ENV}.example",
+		"${NAME:-db}", "$NAME",
+		"$(NAME)",     "{{ .Values.db }}",
+		"{{db}}",      "db}}",
+		"{% if a %}b", "<%= db %>",
+		"%{ if a }",   "#{Name}",
+		"<your-host>", "[[ .db ]]",
+		"((db))",      "%NAME%",
+		"@name@",      "{name}",
+	};
+	static const char *const properties[] = { "database.user", "database.dbname",
+						  "publication.name" };
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		for (size_t j = 0; j < sizeof(properties) / sizeof(properties[0]); j++) {
+			(void)snprintf(text, sizeof(text), "%s%s=%s\n", WHOLE, properties[j],
+				       values[i]);
+			same(text, "TO FILL IN: " PLACEHOLDER);
+		}
+	same(WHOLE "database.hostname=${DB_HOST}\n", "TO FILL IN: " PLACEHOLDER);
+	same(PRODUCER "linger.ms={{ linger }}\n", "defined elsewhere: set linger.ms");
+	same(PRODUCER "bootstrap.servers=$KAFKA:9092\n", "TO FILL IN: " PLACEHOLDER);
+}
+
+static void what_may_be_a_name_is_no_placeholder(void **state)
+{
+	static const char *const values[] = {
+		"a$b", "user@tenant@server", "a@b", "x%eth0", "o'neil", "50%", "$", "a<b"
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%sdatabase.user=%s\n", WHOLE, values[i]);
+		without(text, PLACEHOLDER);
+	}
+}
+
+static void a_placeholder_in_topics_or_headers_is_marked(void **state)
+{
+	static const char *const properties[] = {
+		"topic.prefix=${SERVICE}\n",
+		"topic.prefix=$SERVICE\n",
+		"extended.headers.enabled=${HEADERS}\n",
+		O "route.topic.replacement={{ .Values.env }}.${routedByValue}\n",
+		O "route.topic.replacement=<env>.${routedByValue}\n",
+		O "route.topic.replacement=%{env}.${routedByValue}\n",
+		O "route.topic.replacement=${schema}.${routedByValue}\n",
+		O "route.topic.regex=${ENV}(?<routedByValue>.*)\n",
+		O "route.topic.regex={{ env }}(?<routedByValue>.*)\n",
+		O "route.topic.regex=%{env}(?<routedByValue>.*)\n",
+		O "route.by.field={{ column }}\n",
+		"value.converter=${CONVERTER}\n",
+		O "table.field.event.key=${KEY}\n",
+		O "table.fields.additional.placement=type:header:${NAME}\n",
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(properties) / sizeof(properties[0]); i++) {
+		(void)snprintf(text, sizeof(text), "%s%s", WHOLE, properties[i]);
+		changed(text, 1, "CHECK: " PLACEHOLDER);
+	}
+	changed(WHOLE O "route.topic.replacement=${ENV_NAME}.${routedByValue}\n", 2, PLACEHOLDER);
+	changed(WHOLE O "route.topic.replacement=${ENV}.${routedByValue}\n", 1, "NOT SUPPORTED");
+	changed(SERVER "debezium.source.topic.prefix={{ name }}\n", 1, "CHECK: " PLACEHOLDER);
+	changed(WHOLE "topic.prefix=${T}\n" O "predicate=p\npredicates.p.type=" MATCHES
+		      "predicates.p.pattern=t.public.outbox\n",
+		2, "walpost cannot evaluate the predicate");
+	changed(WHOLE O "predicate=p\n" O "negate=${N}\npredicates.p.type=" MATCHES
+			"predicates.p.pattern=t.public.outbox\n",
+		1, "walpost cannot evaluate the predicate");
+}
+
+static void groups_and_repetitions_are_no_placeholders(void **state)
+{
+	same(WHOLE O "route.topic.replacement=a-b_c.${routedByValue}.$1\n", "\ntopic.replacement");
+	same(WHOLE O "route.topic.regex=(?<routedByValue>\\\\p{Alpha}{2,3}[^{x}]*)$\n",
+	     "\ntopic.regex = ");
+	same(WHOLE O "route.topic.regex=(?<schema>.*)\n" O "route.topic.replacement=${schema}.e\n",
+	     "\ntopic.replacement = ${schema}.e\n");
+}
+
 #define FILTERED WHOLE "publication.autocreate.mode=filtered\n"
 #define QUERY "heartbeat.action.query="
 #define TWO FILTERED "table.include.list=public.outbox,public.beat\n" QUERY
@@ -872,6 +959,7 @@ static void an_outbox_is_not_taken_for_a_table_of_heartbeats(void **state)
 		1, "CHECK: it writes to a table that is treated as an outbox");
 	changed(TWO "UPDATE ${SCHEMA}.beat SET ts = now()\n", 1,
 		"CHECK: the name of its table cannot be read");
+	changed(TWO "{{ query }}\n", 1, "CHECK: the name of its table cannot be read");
 	changed(TWO "UPDATE \"beat SET ts = now()\n", 1,
 		"CHECK: the name of its table cannot be read");
 	same(FILTERED QUERY "SELECT beat()\n", "it sends no heartbeats");
@@ -895,6 +983,7 @@ static void a_table_of_signals_is_no_outbox(void **state)
 	same(FILTERED "table.include.list=a.o,A\\\\.SIGNAL\nsignal.data.collection=a.signal\n",
 	     "\nignore = a.signal\n");
 	same(FILTERED "signal.data.collection=a.my signals\n", "\nignore = a.\"my signals\"\n");
+	changed(FILTERED "signal.data.collection=${S}.signals\n", 1, "CHECK: not schema.table");
 	changed(FILTERED "signal.data.collection=public.outbox\n", 1,
 		"it is the only table that is listed");
 }
@@ -952,6 +1041,9 @@ int main(void)
 		PLAIN(repetitions_and_nothing_are_told),
 		PLAIN(what_stands_beside_the_configuration_is_no_property),
 		PLAIN(a_predicate_sees_the_topics_of_debeziums_own_strategy),
+		PLAIN(a_placeholder_is_filled_in), PLAIN(what_may_be_a_name_is_no_placeholder),
+		PLAIN(a_placeholder_in_topics_or_headers_is_marked),
+		PLAIN(groups_and_repetitions_are_no_placeholders),
 		PLAIN(a_table_of_heartbeats_is_no_outbox),
 		PLAIN(a_table_of_heartbeats_stands_beside_a_pattern),
 		PLAIN(an_outbox_is_not_taken_for_a_table_of_heartbeats),

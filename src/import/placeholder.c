@@ -1,0 +1,121 @@
+/*
+ * Placeholders that a file holds before somebody fills it in: of envsubst, Helm, Terraform, Jinja,
+ * ERB, Ansible, pipelines. One is what can never be a part of the property's value.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "translate.h"
+
+static bool ends(const char *text, const char *end)
+{
+	size_t size = strlen(text);
+
+	return size >= strlen(end) && strcmp(text + size - strlen(end), end) == 0;
+}
+
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool starts_word(char c)
+{
+	return isalpha((unsigned char)c) || c == '_';
+}
+
+/* Does one of them stand in it? */
+static bool has_any(const char *value, const char *const *marks, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strstr(value, marks[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* {NAME}: a repetition has a number in braces, and \p{Alpha} a letter before them. */
+static bool has_named_braces(const char *regex)
+{
+	for (const char *at = strchr(regex, '{'); at != NULL; at = strchr(at + 1, '{'))
+		if (starts_word(at[1]) &&
+		    (at == regex || (!is_word(at[-1]) && strchr("\\[^", at[-1]) == NULL)))
+			return true;
+	return false;
+}
+
+static bool is_in_expression(const char *regex)
+{
+	static const char *const marks[] = { "${", "{{", "}}", "{%", "%}", "<%", "%>" };
+
+	return has_any(regex, marks, sizeof(marks) / sizeof(marks[0])) || has_named_braces(regex);
+}
+
+/* Behind ${name}; NULL: no group can have this name. */
+static const char *behind_group(const char *at)
+{
+	const char *name = at + strlen("${");
+	size_t size = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789");
+
+	return isalpha((unsigned char)name[0]) && name[size] == '}' ? name + size + 1 : NULL;
+}
+
+/* Besides groups, ${name} and $1, it is a part of a topic's name. */
+static bool is_in_replacement(const char *at)
+{
+	while (*at != '\0') {
+		if (wp_import_begins(at, "${")) {
+			at = behind_group(at);
+			if (at == NULL)
+				return true;
+		} else if (at[0] == '$' && isdigit((unsigned char)at[1])) {
+			at += 2;
+		} else if (is_word(*at) || strchr(".-\\", *at) != NULL) {
+			at++;
+		} else {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* $NAME, $(NAME), %NAME% and @NAME@, but not within a name: a$b, user@tenant@server. */
+static bool is_variable(const char *value, const char *at)
+{
+	size_t size = 1;
+
+	if (strchr("$%@", *at) == NULL || (at != value && is_word(at[-1])))
+		return false;
+	if (*at == '$')
+		return starts_word(at[1]) || at[1] == '(';
+	while (is_word(at[size]) ||
+	       (size > 1 && strchr(".-", at[size]) != NULL && at[size] != '\0'))
+		size++;
+	return starts_word(at[1]) && at[size] == *at;
+}
+
+/* <NAME> */
+static bool is_in_angles(const char *at)
+{
+	return *at == '<' && (starts_word(at[1]) || strchr("%<", at[1]) != NULL) &&
+	       strchr(at, '>') != NULL;
+}
+
+static bool is_in_text(const char *value)
+{
+	static const char *const marks[] = { "{", "}", "[[", "((" };
+
+	for (const char *at = value; *at != '\0'; at++)
+		if (is_variable(value, at) || is_in_angles(at))
+			return true;
+	return has_any(value, marks, sizeof(marks) / sizeof(marks[0]));
+}
+
+bool wp_import_has_placeholder(const char *key, const char *value)
+{
+	if (ends(key, ".replacement"))
+		return is_in_replacement(value);
+	if (ends(key, ".regex") || ends(key, ".pattern") || ends(key, ".list"))
+		return is_in_expression(value);
+	return is_in_text(value);
+}
