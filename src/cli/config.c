@@ -6,25 +6,10 @@
 #include "walpost/cli/cli.h"
 #include "walpost/import/import.h"
 
-static const struct wp_cli_usage import_usage = {
-	.command = "walpost config import-debezium",
-	.arguments = "FILE",
-	.about = "Reads a Debezium configuration with the outbox EventRouter and prints a\n"
-"walpost.conf that sends the same records. FILE is JSON for Kafka Connect, a\n"
-".properties file of Connect, or Debezium Server's application.properties; - is\n"
-"standard input. A comment accounts for each property. Secrets are not printed:\n"
-"the comment names the variable to set.",
-	.argument_max = 1,
-	.configured = WP_CLI_UNCONFIGURED,
-	.exits = {
-		[WP_EXIT_OK] = "printed, and consumers see the same topics, keys, values and headers",
-		[WP_EXIT_FAILED] = "printed, but consumers may see a difference, marked CHECK or\n"
-"     NOT SUPPORTED and reported on standard error; or writing failed",
-		[WP_EXIT_CONFIG] = "wrong usage, or the file cannot be read",
-	},
-};
+#define IMPORT "walpost config import-debezium"
 
-static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_error *error)
+static enum wp_rc read_file(const char *path, const struct wp_import_version *version,
+			    struct wp_import **ret, struct wp_error *error)
 {
 	struct wp_error inner;
 	char *text = NULL;
@@ -32,7 +17,7 @@ static enum wp_rc read_file(const char *path, struct wp_import **ret, struct wp_
 
 	if (rc != WP_OK)
 		return rc;
-	rc = wp_import_new(wp_span_of(text), ret, &inner);
+	rc = wp_import_new(wp_span_of(text), version, ret, &inner);
 	free(text);
 	return rc == WP_OK ? rc : wp_error_set(error, rc, "%s: %s", path, inner.text);
 }
@@ -53,26 +38,63 @@ static int print(const struct wp_import *import)
 			   changes);
 }
 
-static int command_import_debezium(int argc, char **argv)
+/* `debezium`: what --debezium was given; NULL: nothing. */
+static int import_file(const char *path, const char *debezium)
 {
+	struct wp_import_version version;
 	struct wp_import *import = NULL;
-	struct wp_cli_line line;
 	struct wp_error error;
-	int exit_code;
+	enum wp_rc rc = WP_OK;
 
-	if (!wp_cli_parse(&import_usage, argc, argv, &line, &exit_code))
-		return exit_code;
-	if (line.argument_count == 0)
-		return wp_cli_fail(WP_EXIT_CONFIG, "%s: a FILE is missing, or - for standard input",
-				   import_usage.command);
-	const char *path = line.arguments[0];
-	enum wp_rc rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path, &import, &error);
-
+	if (debezium != NULL)
+		rc = wp_import_version_parse(debezium, &version, &error);
+	if (rc != WP_OK)
+		return wp_cli_fail(wp_cli_exit_of(rc), IMPORT ": --debezium: %s", error.text);
+	rc = read_file(strcmp(path, "-") == 0 ? "/dev/stdin" : path,
+		       debezium == NULL ? NULL : &version, &import, &error);
 	if (rc != WP_OK)
 		return wp_cli_fail(wp_cli_exit_of(rc), "%s", error.text);
-	exit_code = print(import);
+	int exit_code = print(import);
 	wp_import_free(import);
 	return exit_code;
+}
+
+static int command_import_debezium(int argc, char **argv)
+{
+	const char *debezium = NULL;
+	const struct wp_cli_option options[] = {
+		{ "--debezium", "VERSION", "the version to imitate: 3, 2.7 or 2.0.1.Final", NULL,
+		  &debezium },
+	};
+	const struct wp_cli_usage usage = {
+		.command = IMPORT,
+		.arguments = "FILE",
+		.about = "Reads a Debezium configuration with the outbox EventRouter and prints a\n"
+"walpost.conf that sends the same records. FILE is JSON for Kafka Connect, a\n"
+".properties file of Connect, or Debezium Server's application.properties; - is\n"
+"standard input. A comment accounts for each property. Secrets are not printed:\n"
+"the comment names the variable to set. Without --debezium it imitates 3.6, and\n"
+"marks what earlier versions do otherwise if the file is of Debezium 1.x.",
+		.options = options,
+		.option_count = sizeof(options) / sizeof(options[0]),
+		.argument_max = 1,
+		.configured = WP_CLI_UNCONFIGURED,
+		.exits = {
+			[WP_EXIT_OK] = "printed, and consumers see the same topics, keys, values and headers",
+			[WP_EXIT_FAILED] = "printed, but consumers may see a difference, marked CHECK or\n"
+"     NOT SUPPORTED and reported on standard error; or writing failed",
+			[WP_EXIT_CONFIG] = "wrong usage, or the file cannot be read",
+		},
+	};
+	struct wp_cli_line line;
+	int exit_code;
+
+	if (!wp_cli_parse(&usage, argc, argv, &line, &exit_code))
+		return exit_code;
+	if (line.argument_count == 0)
+		return wp_cli_fail(WP_EXIT_CONFIG,
+				   IMPORT ": a FILE is missing, or - for standard input");
+	return import_file(line.arguments[0], debezium);
 }
 
 static int reference(int argc, char **argv)

@@ -59,17 +59,10 @@ static void name_item(struct wp_translation *t, struct wp_import_item *item)
 	item->kind = prefix->kind;
 	item->key = item->name + strlen(prefix->text) - prefix->kept;
 	for (size_t i = 0; i < sizeof(old_names) / sizeof(old_names[0]); i++)
-		if (item->kind == WP_IMPORT_CONNECTOR && strcmp(item->key, old_names[i].old) == 0)
+		if (item->kind == WP_IMPORT_CONNECTOR && strcmp(item->key, old_names[i].old) == 0) {
 			item->key = old_names[i].key;
-}
-
-/* Debezium 2.0 renamed database.server.name. */
-static bool is_before_2(struct wp_translation *t)
-{
-	const struct wp_import_item *prefix =
-		wp_import_find(t, WP_IMPORT_CONNECTOR, "topic.prefix");
-
-	return prefix != NULL && strstr(prefix->name, "database.server.name") != NULL;
+			item->renamed = true;
+		}
 }
 
 /*
@@ -137,7 +130,6 @@ static enum wp_rc name_items(struct wp_translation *t, struct wp_import_properti
 		if (item->beside)
 			item->kind = WP_IMPORT_OUTSIDE;
 	}
-	t->is_old = is_before_2(t);
 	return WP_OK;
 }
 
@@ -174,13 +166,15 @@ static const char *form_of(const struct wp_translation *t, const struct wp_impor
 			  : "a Kafka Connect connector's properties";
 }
 
-static enum wp_rc translate(struct wp_import_properties *p, struct wp_import_report *report)
+static enum wp_rc translate(struct wp_import_properties *p, const struct wp_import_version *version,
+			    struct wp_import_report *report)
 {
 	struct wp_translation t = { .report = report };
 	enum wp_rc rc = name_items(&t, p);
 
 	if (rc == WP_OK) {
 		report->form = form_of(&t, p);
+		wp_import_find_version(&t, version);
 		say_repetitions(&t);
 		wp_import_find_forms(&t);
 		wp_import_postgres(&t);
@@ -194,7 +188,8 @@ static enum wp_rc translate(struct wp_import_properties *p, struct wp_import_rep
 	return rc;
 }
 
-enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_error *error)
+enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
+			 struct wp_import **ret, struct wp_error *error)
 {
 	struct wp_import_properties properties;
 	struct wp_import *import;
@@ -203,7 +198,7 @@ enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret, struct wp_
 	if (rc != WP_OK)
 		return rc;
 	import = calloc(1, sizeof(*import));
-	rc = import == NULL ? WP_NOMEM : translate(&properties, &import->report);
+	rc = import == NULL ? WP_NOMEM : translate(&properties, version, &import->report);
 	wp_import_properties_release(&properties);
 	if (rc != WP_OK) {
 		wp_import_free(import);

@@ -395,7 +395,8 @@ static void set_ways(struct wp_translation *t)
 {
 	struct wp_import_item *prefix = find(t, "topic.prefix");
 	struct wp_import_item *extended = find(t, "extended.headers.enabled");
-	bool context = wp_import_is_true(extended, !t->is_old) && prefix != NULL;
+	enum wp_import_age age = wp_import_age(t, WP_IMPORT_VERSION(3, 2));
+	bool context = wp_import_is_true(extended, age != WP_IMPORT_BEFORE) && prefix != NULL;
 
 	wp_import_note(t, OUTBOX, "the EventRouter's fixed behavior", WP_IMPORT_TRANSLATED,
 		       "NULL keys are sent, numbers and times are written as Debezium writes them, "
@@ -414,11 +415,15 @@ static void set_ways(struct wp_translation *t)
 	}
 	if (extended != NULL)
 		wp_import_say(t, OUTBOX, extended, WP_IMPORT_TRANSLATED, NULL);
+	else if (context && age == WP_IMPORT_SINCE)
+		wp_import_note(t, OUTBOX, "extended.headers.enabled is not set",
+			       WP_IMPORT_TRANSLATED, "Debezium's default is true since 3.2");
 	else if (context)
 		wp_import_note(t, OUTBOX, "extended.headers.enabled is not set", WP_IMPORT_CHECK,
 			       "Debezium 3.2 and later send four context headers by default, of "
 			       "which runId changes at each start; older versions send none: for "
-			       "these set debezium.context.headers = no");
+			       "these set debezium.context.headers = no, or pass the version as "
+			       "--debezium");
 	if (extended != NULL || context)
 		wp_import_set(t, OUTBOX, "debezium.context.headers", context ? "yes" : "no");
 }

@@ -239,6 +239,13 @@ static void print_head(const struct wp_import_report *r, FILE *out)
 		      "#\n"
 		      "%s#\n",
 		      r->form, head);
+	if (r->old_sign != NULL)
+		(void)fprintf(out,
+			      "# The configuration is of Debezium 1.x: it has %s and no "
+			      "topic.prefix.\n",
+			      r->old_sign);
+	print_comment(" ", "", r->about_version, out);
+	(void)fputs("#\n", out);
 	for (size_t i = 0; i < r->count; i++)
 		changes = changes || wp_import_is_change(&r->entries[i]);
 	if (!changes) {

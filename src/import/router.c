@@ -19,7 +19,6 @@ static const struct plain {
 	struct word words[4];
 } plain_options[] = {
 	{ "table.field.event.id", "column.id", { { NULL, NULL } } },
-	{ "table.field.event.key", "column.key", { { NULL, NULL } } },
 	{ "table.field.event.payload", "column.payload", { { NULL, NULL } } },
 	{ "table.field.additional.missing",
 	  "columns.missing",
@@ -34,13 +33,7 @@ static const struct plain {
 	  { { "warn", "warn" }, { "error", "error" }, { "fatal", "stop" }, { NULL, NULL } } },
 };
 
-/* Of the payload, where it is expanded. */
-static const struct plain expand_nulls = {
-	"table.json.payload.null.behavior",
-	"expand.nulls",
-	{ { "ignore", "drop" }, { "optional_bytes", "keep" }, { NULL, NULL } },
-};
-#define EMPTY_ARRAYS "table.json.payload.empty.array.behavior"
+#define PAYLOAD_ID "table.field.event.payload.id"
 
 static struct wp_import_item *find(struct wp_translation *t, const char *alias, const char *option)
 {
@@ -146,9 +139,19 @@ static bool is_listed(const char *list, const char *column)
 	return false;
 }
 
+/* The column of the key; NULL: aggregateid. Before 2.0 payload.id named it where nothing else did. */
+static struct wp_import_item *find_key(struct wp_translation *t, const char *alias)
+{
+	struct wp_import_item *item = find(t, alias, "table.field.event.key");
+
+	if (item == NULL && wp_import_age(t, WP_IMPORT_VERSION(2, 0)) == WP_IMPORT_BEFORE)
+		return find(t, alias, PAYLOAD_ID);
+	return item;
+}
+
 static void look_at_key(struct wp_translation *t, const char *alias)
 {
-	const struct wp_import_item *item = find(t, alias, "table.field.event.key");
+	const struct wp_import_item *item = find_key(t, alias);
 	const char *column = item == NULL ? "aggregateid" : item->value;
 	size_t size = strlen(t->keys);
 
@@ -246,11 +249,6 @@ static void set_list(struct wp_translation *t, const char *section, const char *
 		wp_import_set(t, section, key, (const char *)list->data);
 }
 
-static bool is_structured(const struct wp_translation *t)
-{
-	return t->forms.value == WP_IMPORT_JSON || t->forms.value == WP_IMPORT_JSON_SCHEMA;
-}
-
 static void say_placement(struct wp_translation *t, const char *section,
 			  struct wp_import_item *item, const struct lists *lists)
 {
@@ -258,7 +256,7 @@ static void say_placement(struct wp_translation *t, const char *section,
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
 			      "not a list of column:place or column:place:name, where place is "
 			      "header, envelope or partition; the rest of it is below");
-	else if (lists->value.size > 0 && !is_structured(t))
+	else if (lists->value.size > 0 && !wp_import_is_structured(t))
 		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
 			      "columns next to the payload require JsonConverter for the value; "
 			      "walpost does not support this converter's form of such a value. "
@@ -286,12 +284,52 @@ static void translate_placement(struct wp_translation *t, const char *alias, con
 		t->report->rc = WP_NOMEM;
 	say_placement(t, section, item, &lists);
 	set_list(t, section, "headers", &lists.headers);
-	if (is_structured(t))
+	if (wp_import_is_structured(t))
 		set_list(t, section, "value.columns", &lists.value);
 	if (lists.partition[0] != '\0' && !t->is_server)
 		wp_import_set(t, section, "column.partition", lists.partition);
 	wp_buffer_release(&lists.headers);
 	wp_buffer_release(&lists.value);
+}
+
+/* -- the key ----------------------------------------------------------------------- */
+
+/* Before 2.0 the column of payload.id, if the table had it, stood in for a NULL. */
+static void translate_fallback(struct wp_translation *t, const char *alias, const char *section,
+			       const struct wp_import_item *key)
+{
+	struct wp_import_item *item = find(t, alias, PAYLOAD_ID);
+
+	if (item != NULL && strcmp(item->value, key->value) == 0) {
+		wp_import_say(t, section, item, WP_IMPORT_DROPPED, "it is the key's column");
+	} else if (item != NULL) {
+		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED,
+			      "before Debezium 2.0 this column replaces a NULL key");
+		wp_import_set(t, section, "column.key.fallback", item->value);
+	} else if (strcmp(key->value, "aggregateid") != 0) {
+		wp_import_note(t, section, PAYLOAD_ID " is not set", WP_IMPORT_CHECK,
+			       "before Debezium 2.0 the column aggregateid, if the table has it, "
+			       "replaces a NULL key: then set column.key.fallback = aggregateid, "
+			       "unless %s is never NULL",
+			       key->value);
+	}
+}
+
+static void translate_key(struct wp_translation *t, const char *alias, const char *section)
+{
+	struct wp_import_item *item = find_key(t, alias);
+	struct wp_import_item *payload_id = find(t, alias, PAYLOAD_ID);
+	enum wp_import_age age = wp_import_age(t, WP_IMPORT_VERSION(2, 0));
+
+	if (payload_id != NULL && age == WP_IMPORT_SINCE)
+		wp_import_say(t, section, payload_id, WP_IMPORT_DROPPED,
+			      "Debezium 2.0 and later have no such option");
+	if (item == NULL)
+		return;
+	wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
+	wp_import_set(t, section, "column.key", item->value);
+	if (item != payload_id && age == WP_IMPORT_BEFORE)
+		translate_fallback(t, alias, section, item);
 }
 
 /* -- what wants a sentence --------------------------------------------------------- */
@@ -300,6 +338,10 @@ static void translate_type(struct wp_translation *t, const char *alias, const ch
 {
 	struct wp_import_item *item = find(t, alias, "table.field.event.type");
 
+	if (wp_import_age(t, WP_IMPORT_VERSION(1, 2)) == WP_IMPORT_BEFORE)
+		wp_import_note(t, section, "the value's eventType", WP_IMPORT_UNSUPPORTED,
+			       "Debezium before 1.2 sends an envelope with eventType and payload "
+			       "unless the type is placed in a header");
 	if (item != NULL)
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
 			      "the EventRouter ignores it: a type is sent only if it is placed in "
@@ -332,6 +374,18 @@ static void translate_timestamp(struct wp_translation *t, const char *alias, con
 	}
 }
 
+/* 2.0 made none the default of schema.name.adjustment.mode, which was avro. */
+static void say_schema_name(struct wp_translation *t, const char *section)
+{
+	if (t->places_in_value && t->forms.value == WP_IMPORT_JSON_SCHEMA &&
+	    wp_import_age(t, WP_IMPORT_VERSION(2, 0)) == WP_IMPORT_BEFORE &&
+	    wp_import_find(t, WP_IMPORT_CONNECTOR, "schema.name.adjustment.mode") == NULL)
+		wp_import_note(
+			t, section, "schema.name.adjustment.mode is not set", WP_IMPORT_CHECK,
+			"before Debezium 2.0 characters that Avro does not allow in the name "
+			"of the value's schema become _: walpost keeps them");
+}
+
 static void translate_version(struct wp_translation *t, const char *alias, const char *section)
 {
 	struct wp_import_item *item = find(t, alias, "table.field.event.schema.version");
@@ -344,50 +398,6 @@ static void translate_version(struct wp_translation *t, const char *alias, const
 	} else {
 		wp_import_say(t, section, item, WP_IMPORT_DROPPED,
 			      "it is the version of a schema, and no schema is sent");
-	}
-}
-
-/* Debezium 3.6, with whose records walpost is compared, passes it over; 3.7 is to have it. */
-static void translate_empty_arrays(struct wp_translation *t, const char *alias, const char *section)
-{
-	struct wp_import_item *item = find(t, alias, EMPTY_ARRAYS);
-
-	if (item == NULL)
-		return;
-	if (wp_import_is(item->value, "ignore"))
-		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
-	else
-		wp_import_say(t, section, item, WP_IMPORT_CHECK,
-			      "Debezium 3.6 has no such option and leaves empty arrays out. For a "
-			      "later version that has it: set expand.empty_arrays = keep");
-	wp_import_set(t, section, "expand.empty_arrays", "drop");
-}
-
-static void translate_expand(struct wp_translation *t, const char *alias, const char *section)
-{
-	static const char *const options[] = { "table.json.payload.null.behavior", EMPTY_ARRAYS };
-	struct wp_import_item *item = find(t, alias, "table.expand.json.payload");
-	bool expands = wp_import_is_true(item, false) && is_structured(t);
-
-	if (item != NULL && wp_import_is_true(item, false) && !is_structured(t))
-		wp_import_say(t, section, item, WP_IMPORT_UNSUPPORTED,
-			      "an expanded payload requires JsonConverter for the value; walpost "
-			      "does not support this converter's form of it");
-	else if (item != NULL)
-		wp_import_say(t, section, item, WP_IMPORT_TRANSLATED, NULL);
-	if (item != NULL && (expands || !wp_import_is_true(item, false)))
-		wp_import_set(t, section, "payload.json", expands ? "expand" : "any");
-	if (expands) {
-		translate_plain(t, alias, section, &expand_nulls);
-		translate_empty_arrays(t, alias, section);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		struct wp_import_item *option = find(t, alias, options[i]);
-
-		if (option != NULL)
-			wp_import_say(t, section, option, WP_IMPORT_DROPPED,
-				      "no payload is expanded");
 	}
 }
 
@@ -430,6 +440,7 @@ static void translate_adjustment(struct wp_translation *t, const char *alias, co
 void wp_import_router(struct wp_translation *t, const char *alias, const char *section)
 {
 	look_at_replacement(t, alias);
+	translate_key(t, alias, section);
 	for (size_t i = 0; i < sizeof(plain_options) / sizeof(plain_options[0]); i++)
 		translate_plain(t, alias, section, &plain_options[i]);
 	translate_regex(t, alias, section);
@@ -437,7 +448,8 @@ void wp_import_router(struct wp_translation *t, const char *alias, const char *s
 	translate_timestamp(t, alias, section);
 	translate_placement(t, alias, section);
 	translate_version(t, alias, section);
-	translate_expand(t, alias, section);
+	say_schema_name(t, section);
+	wp_import_expand(t, alias, section);
 	translate_tracing(t, alias, section);
 	translate_adjustment(t, alias, section);
 }

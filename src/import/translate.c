@@ -10,16 +10,23 @@
 
 /* -- asking ---------------------------------------------------------------------- */
 
+/* The last one, as Java has it; before an older name, the newer one. */
 struct wp_import_item *wp_import_find(struct wp_translation *t, enum wp_import_kind kind,
 				      const char *key)
 {
+	struct wp_import_item *renamed = NULL;
+
 	for (size_t i = t->count; i > 0; i--) {
 		struct wp_import_item *item = &t->items[i - 1];
 
-		if (item->kind == kind && item->value != NULL && strcmp(item->key, key) == 0)
+		if (item->kind != kind || item->value == NULL || strcmp(item->key, key) != 0)
+			continue;
+		if (!item->renamed)
 			return item;
+		if (renamed == NULL)
+			renamed = item;
 	}
-	return NULL;
+	return renamed;
 }
 
 const char *wp_import_value(struct wp_translation *t, const char *key, const char *standard)

@@ -12,6 +12,7 @@
 #include "walpost/base/error.h"
 #include "walpost/config/config.h"
 #include "walpost/config/option.h"
+#include "walpost/import/import.h"
 #include "walpost/import/properties.h"
 #include "walpost/outbox/names.h"
 
@@ -53,8 +54,10 @@ struct wp_import_report {
 	char **texts; /* owned, each and the array */
 	size_t text_count;
 	size_t text_capacity;
-	const char *form; /* what was read, in words; constant */
-	enum wp_rc rc;	  /* WP_OK or WP_NOMEM; sticky */
+	const char *form;	 /* what was read, in words; constant */
+	char about_version[128]; /* which Debezium is imitated: a sentence */
+	const char *old_sign;	 /* a name by which the configuration is of 1.x; NULL: it is not */
+	enum wp_rc rc;		 /* WP_OK or WP_NOMEM; sticky */
 };
 
 void wp_import_report_release(struct wp_import_report *r);
@@ -90,6 +93,7 @@ struct wp_import_item {
 	unsigned line;
 	enum wp_import_kind kind;
 	bool taken;
+	bool renamed;	/* `key` is its newer name */
 	bool elsewhere; /* its value, or a part: a placeholder, which somebody fills in */
 	bool beside;	/* "config", in the object around it */
 	bool concealed; /* its value is not shown: it could be anything, a secret too */
@@ -107,7 +111,7 @@ struct wp_translation {
 	struct wp_import_item *items; /* owned */
 	size_t count;
 	bool is_server; /* Debezium Server's, not Kafka Connect's */
-	bool is_old;	/* of a Debezium before 2.0 */
+	struct wp_import_version version;
 	struct wp_import_forms forms;
 	bool places_columns;		    /* in headers or in the value */
 	bool places_in_value;		    /* in the value */
@@ -150,6 +154,11 @@ bool wp_import_is_class(const char *value, const char *class);
 /* Is it another class, of the same name in another package? */
 bool wp_import_is_namesake(const char *value, const char *class);
 
+/* Is the imitated Debezium older than this one? */
+enum wp_import_age { WP_IMPORT_BEFORE, WP_IMPORT_SINCE, WP_IMPORT_EITHER };
+enum wp_import_age wp_import_age(const struct wp_translation *t, unsigned version);
+/* Sets the version: `given`, or, if that is NULL, what the properties tell. */
+void wp_import_find_version(struct wp_translation *t, const struct wp_import_version *given);
 /* Has the value of this property a part that can only be filled in: ${NAME}, {{ .Values.name }}? */
 bool wp_import_has_placeholder(const char *key, const char *value);
 
@@ -185,6 +194,10 @@ void wp_import_rules(struct wp_translation *t);
 
 /* The options of an EventRouter into the section: all but the table. */
 void wp_import_router(struct wp_translation *t, const char *alias, const char *section);
+/* table.expand.json.payload, and what it takes. */
+void wp_import_expand(struct wp_translation *t, const char *alias, const char *section);
+/* Is the value JSON? */
+bool wp_import_is_structured(const struct wp_translation *t);
 /* What its placements are about, before anything is said. */
 void wp_import_router_look(struct wp_translation *t, const char *alias);
 

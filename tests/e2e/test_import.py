@@ -23,15 +23,22 @@ WHOLE = {
     "transforms": "outbox", "transforms.outbox.type": "io.debezium.transforms.outbox.EventRouter",
     "extended.headers.enabled": "false",
 }
+
+
+OLD = {"topic.prefix": None, "database.server.name": "shop"}
 ROUTER = "transforms.outbox."
+EXPANDS = {
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter", "value.converter.schemas.enable": "false",
+    f"{ROUTER}table.expand.json.payload": "true",
+}
 
 
-def _import(text, **options):
-    return run_command("config", "import-debezium", "-", input=text, **options)
+def _import(text, *arguments, **options):
+    return run_command("config", "import-debezium", *arguments, "-", input=text, **options)
 
 
 def _properties(**more):
-    return "".join(f"{name}={value}\n" for name, value in {**WHOLE, **more}.items())
+    return "".join(f"{name}={value}\n" for name, value in {**WHOLE, **more}.items() if value is not None)
 
 
 def _settings(text):
@@ -186,6 +193,43 @@ def test_json_with_comments_is_read(tmp_path):
     done = _import(text)
     assert done.returncode == 0, done.stderr
     assert _settings(done.stdout)["postgres.slot"] == "shop_outbox"
+
+
+@pytest.mark.parametrize("release, arrays, code", [
+    (None, "keep", 1), ("1.9", "keep", 1), ("2.0.1.Final", "keep", 1),
+    ("2", None, 1), ("2.1", None, 0), ("3.6", None, 0),
+])
+def test_a_payload_is_expanded_as_by_the_version_that_is_imitated(release, arrays, code, tmp_path):
+    done = _import(_properties(**OLD, **EXPANDS), *([] if release is None else ["--debezium", release]))
+    assert done.returncode == code, done.stderr
+    assert _settings(done.stdout).get("outbox.expand.empty_arrays") == arrays
+    assert "CHECK: transforms.outbox.table.expand.json.payload: expanded as Debezium 2.1" in done.stderr or code == 0
+    assert "# This file imitates Debezium " in done.stdout
+    assert "# The configuration is of Debezium 1.x: it has database.server.name and no topic.prefix.\n" in done.stdout
+    _loads(done.stdout, tmp_path)
+
+
+@pytest.mark.parametrize("more, fallback, code", [
+    ({"key": "customer_key"}, None, 1),
+    ({"key": "customer_key", "payload.id": "aggregate_id"}, "aggregate_id", 0),
+    ({"key": "aggregateid"}, None, 0),
+    ({}, None, 0),
+])
+def test_a_null_key_of_1_has_its_fallback(more, fallback, code, tmp_path):
+    options = {f"{ROUTER}table.field.event.{name}": value for name, value in more.items()}
+    done = _import(_properties(**OLD, **options))
+    assert done.returncode == code, done.stderr
+    assert _settings(done.stdout).get("outbox.column.key.fallback") == fallback
+    assert ("CHECK: table.field.event.payload.id is not set" in done.stderr) == (code == 1)
+    _loads(done.stdout, tmp_path)
+    assert _import(_properties(**OLD, **options), "--debezium", "3.6").returncode == 0
+
+
+@pytest.mark.parametrize("given", ["", "latest", "36", "3.", "v3", "3.6.0.Final.1", "1,9"])
+def test_a_version_that_is_none_is_refused(given):
+    done = _import(_properties(), f"--debezium={given}")
+    assert done.returncode == 2 and not done.stdout
+    assert f"{given or 'an empty text'} is not a Debezium version: write it as 3, 2.7 or 2.0.1.Final" in done.stderr
 
 
 @pytest.mark.parametrize("name, value", [

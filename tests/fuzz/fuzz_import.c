@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct wp_import *import = NULL;
 	struct wp_error error = { "" };
 
-	enum wp_rc rc = wp_import_new((struct wp_span){ data, size }, &import, &error);
+	enum wp_rc rc = wp_import_new((struct wp_span){ data, size }, NULL, &import, &error);
 	if (rc == WP_OK)
 		print(import);
 	else

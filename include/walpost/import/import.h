@@ -15,9 +15,23 @@
 
 struct wp_import;
 
-/* `text` is borrowed for the call. WP_CONFIG with the error, which names the line; WP_NOMEM. */
-enum wp_rc wp_import_new(struct wp_span text, struct wp_import **ret,
-			 struct wp_error *error) WP_MUST_CHECK;
+/* Of Debezium. What is not given of it may be anything: 2 is any of 2.0 to 2.7. */
+struct wp_import_version {
+	unsigned lowest; /* as WP_IMPORT_VERSION() */
+	unsigned highest;
+};
+#define WP_IMPORT_VERSION(major, minor) (100u * (major) + (minor))
+
+/* "1.9", "2.0.1.Final" or "3". WP_CONFIG with the error, which names the text. */
+enum wp_rc wp_import_version_parse(const char *text, struct wp_import_version *ret,
+				   struct wp_error *error) WP_MUST_CHECK;
+
+/*
+ * `text` and `version` are borrowed for the call; without a version (NULL) the text's properties
+ * decide. WP_CONFIG with the error, which names the line; WP_NOMEM.
+ */
+enum wp_rc wp_import_new(struct wp_span text, const struct wp_import_version *version,
+			 struct wp_import **ret, struct wp_error *error) WP_MUST_CHECK;
 void wp_import_free(struct wp_import *import);
 
 /* How much there is that a consumer may see: 0, and walpost does what Debezium did. */

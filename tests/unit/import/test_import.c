@@ -34,14 +34,19 @@ struct output {
 	size_t changes;
 };
 
-static struct output import(const char *text)
+/* `version`: what --debezium is given; NULL: nothing. */
+static struct output import_as(const char *text, const char *version)
 {
 	struct output o = { .text = NULL };
+	struct wp_import_version parsed;
 	struct wp_import *import = NULL;
 	struct wp_error error = { "" };
 	size_t size;
 
-	if (wp_import_new(wp_span_of(text), &import, &error) != WP_OK)
+	if (version != NULL)
+		CHECK_EQ(wp_import_version_parse(version, &parsed, &error), WP_OK);
+	if (wp_import_new(wp_span_of(text), version == NULL ? NULL : &parsed, &import, &error) !=
+	    WP_OK)
 		CHECK_TEXT(error.text, "nothing");
 	FILE *out = open_memstream(&o.text, &size);
 	FILE *summary = open_memstream(&o.summary, &size);
@@ -54,6 +59,11 @@ static struct output import(const char *text)
 	o.changes = wp_import_changes(import);
 	wp_import_free(import);
 	return o;
+}
+
+static struct output import(const char *text)
+{
+	return import_as(text, NULL);
 }
 
 static void output_release(struct output *o)
@@ -75,15 +85,20 @@ static void same(const char *text, const char *part)
 }
 
 /* So much is marked, and the output says this. */
-static void changed(const char *text, size_t changes, const char *part)
+static void changed_as(const char *text, const char *version, size_t changes, const char *part)
 {
-	struct output o = import(text);
+	struct output o = import_as(text, version);
 
 	if (strstr(o.text, part) == NULL)
 		CHECK_TEXT(o.text, part);
 	if (o.changes != changes)
 		CHECK_TEXT(o.summary, "so many");
 	output_release(&o);
+}
+
+static void changed(const char *text, size_t changes, const char *part)
+{
+	changed_as(text, NULL, changes, part);
 }
 
 static void without(const char *text, const char *part)
@@ -809,6 +824,144 @@ static void a_predicate_sees_the_topics_of_debeziums_own_strategy(void **state)
 		1, "walpost cannot evaluate the predicate, and treats all of them as outboxes");
 }
 
+#define OLD                                                                    \
+	"connector.class=io.debezium.connector.postgresql.PostgresConnector\n" \
+	"plugin.name=pgoutput\ndatabase.hostname=db\ndatabase.server.name=s\n" \
+	"table.include.list=public.outbox\n"
+#define EXPANDS O "table.expand.json.payload=true\n"
+
+static void a_payload_of_1_is_expanded_with_empty_arrays(void **state)
+{
+	const char *old = OLD JSON ROUTER EXPANDS;
+	const char *later =
+		OLD JSON ROUTER EXPANDS O "table.json.payload.null.behavior=optional_bytes\n" O
+					  "table.json.payload.empty.array.behavior=ignore\n";
+	const char *several = OLD JSON ROUTER EXPANDS "table.include.list=a.b,a.c\n";
+
+	changed(old, 1, "CHECK: expanded as Debezium 2.1 and later do, but with empty arrays");
+	changed(old, 1, "\npayload.json = expand\nexpand.empty_arrays = keep\n");
+	changed(several, 1, "\nexpand.empty_arrays = keep\n");
+	changed(later, 1, "\nexpand.nulls = drop\n");
+	changed(later, 1, "\nexpand.empty_arrays = keep\n");
+	changed(old, 1,
+		"# The configuration is of Debezium 1.x: it has database.server.name and no ");
+	same(OLD STRINGS ROUTER O "table.expand.json.payload=false\n", "\npayload.json = any\n");
+}
+
+static void each_name_that_2_removed_tells_of_1(void **state)
+{
+	static const char *const signs[] = {
+		"database.server.name=s\n",
+		"table.whitelist=a.b\n",
+		"schema.blacklist=a\n",
+		"column.blacklist=a\n",
+		"slot.drop_on_stop=false\n",
+		"database.history.kafka.topic=t\n",
+		"key.converter=io.debezium.converters.ByteBufferConverter\n",
+		O "table.field.event.payload.id=aggregateid\n",
+	};
+	char text[2048];
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		(void)snprintf(text, sizeof(text), "plugin.name=pgoutput\n%s%s%s%s", JSON, ROUTER,
+			       EXPANDS, signs[i]);
+		struct output o = import(text);
+		CHECK_HAS(o.text, "\nexpand.empty_arrays = keep\n");
+		CHECK_HAS(o.text, " and no topic.prefix.\n");
+		output_release(&o);
+		(void)snprintf(text, sizeof(text), "plugin.name=pgoutput\n%s%s%s%s%s", JSON, ROUTER,
+			       EXPANDS, "topic.prefix=t\n", signs[i]);
+		without(text, "expand.empty_arrays");
+		without(text, "The configuration is of");
+	}
+	same(WHOLE "database.server.name=s\n", "\ndebezium.name = t\n");
+}
+
+static void a_version_that_is_given_counts(void **state)
+{
+	const char *old = OLD JSON ROUTER EXPANDS;
+	const char *recent = PLACE JSON ROUTER EXPANDS;
+
+	changed_as(old, "3.6", 0, "\npayload.json = expand\n");
+	changed_as(old, "3.6", 0, "\ndebezium.context.headers = yes\n");
+	changed_as(old, "2.1.0.Final", 0, "# This file imitates Debezium 2.1 where");
+	changed_as(old, "3", 1, "CHECK: Debezium 3.2 and later send four context headers");
+	changed_as(recent, "1.9", 1, "\nexpand.empty_arrays = keep\n");
+	changed_as(recent, "2.0.1.Final", 1, "\nexpand.empty_arrays = keep\n");
+	changed_as(recent, "2", 1, "CHECK: expanded as Debezium 2.1 and later do. Earlier");
+	changed_as(recent, "1", 1, "# This file imitates Debezium 1.x where");
+	changed_as(recent, "4.0", 0,
+		   "# This file imitates Debezium 3.6: walpost has not been compared with 4.0.");
+	changed_as(recent, NULL, 0,
+		   "# This file imitates Debezium 3.6; `--debezium VERSION` chooses another.");
+	changed_as(WHOLE, "1.1", 1, "NOT SUPPORTED: Debezium before 1.2 sends an envelope");
+	changed_as(WHOLE, "1.2", 0, "\nheaders.standard = id\n");
+	changed_as(PLACE JSON ROUTER O "table.fields.additional.placement=a:envelope\n", "1.9", 1,
+		   "CHECK: before Debezium 2.0 characters that Avro does not allow");
+	changed_as(PLACE JSON ROUTER O "table.fields.additional.placement=a:envelope\n", "2.0", 0,
+		   "\nvalue.columns = a\n");
+}
+
+static void an_option_of_a_later_version_is_passed_over_before(void **state)
+{
+	const char *keeps = PLACE JSON ROUTER EXPANDS O
+		"table.json.payload.empty.array.behavior=optional_string\n";
+
+	changed_as(keeps, "3.6", 0, "#   Debezium before 3.7 has no such option\n");
+	changed_as(keeps, "3.6", 0, "\nexpand.empty_arrays = drop\n");
+	changed_as(keeps, "3.7", 0, "\nexpand.empty_arrays = keep\n");
+	changed_as(keeps, "2.7", 0, "\nexpand.empty_arrays = drop\n");
+	changed_as(keeps, "1.9", 1, "\nexpand.empty_arrays = keep\n");
+}
+
+static void a_version_is_numbers_and_a_qualifier(void **state)
+{
+	static const char *const good[] = { "3",
+					    "1.9",
+					    "2.0.1",
+					    "2.0.1.Final",
+					    "3.6.0-SNAPSHOT",
+					    "0.10",
+					    "2.7.3.Final-redhat-00001" };
+	static const char *const bad[] = { "",	     "latest", "3.",	    "1..9",	    "36",
+					   "-1",     "3x",     "1,9",	    " 3",	    "v3",
+					   "3.6.0.", "3.100",  "1.2.3.4 5", "3.6.0.Final.1" };
+	struct wp_import_version version;
+	struct wp_error error;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		CHECK_EQ(wp_import_version_parse(good[i], &version, &error), WP_OK);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CHECK_EQ(wp_import_version_parse(bad[i], &version, &error), WP_CONFIG);
+		CHECK_HAS(error.text, bad[i]);
+		CHECK_HAS(error.text, "write it as 3, 2.7 or 2.0.1.Final");
+	}
+	CHECK_EQ(wp_import_version_parse("2", &version, &error), WP_OK);
+	CHECK_EQ(version.lowest, WP_IMPORT_VERSION(2, 0));
+	CHECK_EQ(version.highest, WP_IMPORT_VERSION(2, 99));
+}
+
+static void a_null_key_of_1_is_replaced(void **state)
+{
+	const char *both = OLD STRINGS ROUTER O "table.field.event.key=k\n" O
+						"table.field.event.payload.id=p\n";
+	const char *key = OLD STRINGS ROUTER O "table.field.event.key=k\n";
+
+	same(both, "\ncolumn.key = k\n");
+	same(both, "\ncolumn.key.fallback = p\n");
+	changed(key, 1, "CHECK: before Debezium 2.0 the column aggregateid, if the table has it,");
+	changed_as(key, "1.9", 1, "# table.field.event.payload.id is not set\n");
+	changed_as(key, "2.0", 0, "\ncolumn.key = k\n");
+	changed_as(WHOLE O "table.field.event.key=k\n", "1", 1, "# table.field.event.payload.id");
+	same(OLD STRINGS ROUTER O "table.field.event.key=aggregateid\n", "\ncolumn.key = aggre");
+	same(OLD STRINGS ROUTER O "table.field.event.payload.id=p\n", "\ncolumn.key = p\n");
+	same(OLD STRINGS ROUTER O "table.field.event.key=p\n" O "table.field.event.payload.id=p\n",
+	     "dropped: it is the key's column");
+	same(OLD STRINGS ROUTER, "\nkey.null = allow\n");
+	changed_as(both, "2.0", 0, "dropped: Debezium 2.0 and later have no such option");
+	without(WHOLE O "table.field.event.payload.id=p\n", "column.key");
+}
+
 #define PLACEHOLDER "its value is defined elsewhere, entirely or in part: replace the"
 
 static void a_placeholder_is_filled_in(void **state)
@@ -993,7 +1146,7 @@ static void a_file_that_cannot_be_read_is_refused(void **state)
 	struct wp_import *import = NULL;
 	struct wp_error error;
 
-	CHECK_EQ(wp_import_new(wp_span_of("{"), &import, &error), WP_CONFIG);
+	CHECK_EQ(wp_import_new(wp_span_of("{"), NULL, &import, &error), WP_CONFIG);
 	CHECK_HAS(error.text, "line 1: ");
 	CHECK(import == NULL);
 	wp_import_free(NULL);
@@ -1041,6 +1194,10 @@ int main(void)
 		PLAIN(repetitions_and_nothing_are_told),
 		PLAIN(what_stands_beside_the_configuration_is_no_property),
 		PLAIN(a_predicate_sees_the_topics_of_debeziums_own_strategy),
+		PLAIN(a_payload_of_1_is_expanded_with_empty_arrays),
+		PLAIN(each_name_that_2_removed_tells_of_1), PLAIN(a_version_that_is_given_counts),
+		PLAIN(an_option_of_a_later_version_is_passed_over_before),
+		PLAIN(a_version_is_numbers_and_a_qualifier), PLAIN(a_null_key_of_1_is_replaced),
 		PLAIN(a_placeholder_is_filled_in), PLAIN(what_may_be_a_name_is_no_placeholder),
 		PLAIN(a_placeholder_in_topics_or_headers_is_marked),
 		PLAIN(groups_and_repetitions_are_no_placeholders),

@@ -24,7 +24,7 @@ static enum wp_rc import(void)
 	struct wp_import *import = NULL;
 	struct wp_error error;
 
-	enum wp_rc rc = wp_import_new(wp_span_of(text), &import, &error);
+	enum wp_rc rc = wp_import_new(wp_span_of(text), NULL, &import, &error);
 	if (rc == WP_OK)
 		CHECK_EQ(wp_import_changes(import), 4);
 	wp_import_free(import);
