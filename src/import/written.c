@@ -188,13 +188,14 @@ bool wp_import_next_written(const char **at, const char *column, struct wp_impor
 /* A part of a name in quotes, or a plain one. */
 static const char *read_part(const char *at, struct token *ret)
 {
-	size_t size = strcspn(at, ".\"");
+	size_t size = strcspn(at, ".,\"");
+	bool is_name = size > 0 && size < sizeof(ret->text) && at[0] != ' ' && at[size - 1] != ' ';
 
 	if (*at == '"')
 		return read_quoted(at, ret);
-	ret->kind = size > 0 && size < sizeof(ret->text) ? WORD : OTHER;
-	memcpy(ret->text, at, ret->kind == WORD ? size : 0);
-	ret->text[ret->kind == WORD ? size : 0] = '\0';
+	ret->kind = is_name ? WORD : OTHER;
+	memcpy(ret->text, at, is_name ? size : 0);
+	ret->text[is_name ? size : 0] = '\0';
 	return at + size;
 }
 

@@ -1137,6 +1137,8 @@ static void a_table_of_signals_is_no_outbox(void **state)
 	     "\nignore = a.signal\n");
 	same(FILTERED "signal.data.collection=a.my signals\n", "\nignore = a.\"my signals\"\n");
 	changed(FILTERED "signal.data.collection=${S}.signals\n", 1, "CHECK: not schema.table");
+	changed(FILTERED "signal.data.collection=a.one,a.two\n", 1, "CHECK: not schema.table: wal");
+	changed(FILTERED "signal.data.collection=a. one\n", 1, "CHECK: not schema.table: walpost");
 	changed(FILTERED "signal.data.collection=public.outbox\n", 1,
 		"it is the only table that is listed");
 }
