@@ -12,7 +12,7 @@
 
 struct search {
 	struct wp_translation *t;
-	const char *payload; /* the column of an event's payload */
+	const char *router;
 	struct wp_import_tables *tables;
 	struct wp_import_asides *asides;
 };
@@ -114,21 +114,38 @@ static void find_signals(struct search *s)
 struct beats {
 	size_t ignored;
 	bool unclear; /* what it writes cannot be read */
-	bool events;  /* it writes a table that is, or may be, an outbox */
+	bool events;  /* it writes a table that is an outbox */
+	bool unsure;  /* it inserts into one that is listed, and names no columns */
 };
+
+static const char *column_of(struct search *s, const char *option, const char *standard)
+{
+	const struct wp_import_item *item = wp_import_option(s->t, "transforms", s->router, option);
+
+	return item == NULL ? standard : item->value;
+}
 
 static struct beats read_beats(struct search *s, const char *query)
 {
-	struct wp_import_written written;
+	/* No event is without the former; a row of heartbeats has neither. */
+	const char *const columns[WP_IMPORT_COLUMNS] = {
+		column_of(s, "route.by.field", "aggregatetype"),
+		column_of(s, "table.field.event.payload", "payload"),
+	};
+	struct wp_import_written w;
 	struct beats beats = { .ignored = 0 };
 
-	while (wp_import_next_written(&query, s->payload, &written)) {
-		if (written.unclear)
-			beats.unclear = true;
-		else if (written.holds_column || !put_aside(s, &written.name))
+	while (wp_import_next_written(&query, columns, &w)) {
+		beats.unclear = beats.unclear || w.unclear;
+		if (w.unclear)
+			continue;
+		if (w.names_column || !put_aside(s, &w.name)) {
 			beats.events = true;
-		else
-			beats.ignored++;
+			continue;
+		}
+		beats.ignored++;
+		beats.unsure =
+			beats.unsure || (w.inserts && !w.has_list && is_listed(s->tables, &w.name));
 	}
 	return beats;
 }
@@ -151,16 +168,20 @@ static void find_heartbeats(struct search *s)
 		wp_import_say(s->t, OUTBOX, item, WP_IMPORT_CHECK,
 			      "the name of its table cannot be read: add the exact name to "
 			      "outbox.ignore, and remove the section that has it as an outbox");
+	else if (beats.unsure)
+		wp_import_say(s->t, OUTBOX, item, WP_IMPORT_CHECK,
+			      "rows of its table are ignored. The EventRouter treats what it "
+			      "inserts as an event: if the table has events, make it an outbox");
 	else if (beats.ignored > 0)
 		wp_import_say(s->t, OUTBOX, item, WP_IMPORT_DROPPED,
 			      "walpost advances the slot by itself while the outbox is idle: rows "
 			      "of the query's table are ignored");
 }
 
-void wp_import_asides_find(struct wp_translation *t, const char *payload,
+void wp_import_asides_find(struct wp_translation *t, const char *router,
 			   struct wp_import_tables *tables, struct wp_import_asides *ret)
 {
-	struct search search = { t, payload, tables, ret };
+	struct search search = { t, router, tables, ret };
 
 	ret->count = 0;
 	find_signals(&search);

@@ -301,18 +301,10 @@ static void say_publication(struct wp_translation *t, const struct plan *plan)
 
 /* -- what is an outbox, and where it stands ------------------------------------------ */
 
-static const char *payload_column(struct wp_translation *t, const struct plan *plan)
-{
-	const struct wp_import_item *item = wp_import_option(
-		t, "transforms", plan->routers.aliases[0], "table.field.event.payload");
-
-	return item == NULL ? "payload" : item->value;
-}
-
 static void make_plan(struct wp_translation *t, struct plan *plan)
 {
 	wp_import_tables_find(t, &plan->tables);
-	wp_import_asides_find(t, payload_column(t, plan), &plan->tables, &plan->asides);
+	wp_import_asides_find(t, plan->routers.aliases[0], &plan->tables, &plan->asides);
 	for (size_t i = 0; i < plan->tables.count; i++) {
 		struct wp_import_table *table = &plan->tables.items[i];
 

@@ -240,22 +240,26 @@ struct wp_import_asides {
 	size_t count;
 };
 
-/* Tables of heartbeats and signals; those of the list are marked. `payload`: an event's column. */
-void wp_import_asides_find(struct wp_translation *t, const char *payload,
+/* Tables of heartbeats and signals; those of the list are marked. `router`: the first alias. */
+void wp_import_asides_find(struct wp_translation *t, const char *router,
 			   struct wp_import_tables *tables, struct wp_import_asides *ret);
 
 /* A table that a query writes. */
 struct wp_import_written {
 	struct wp_table_name name; /* without a schema: where search_path finds it */
 	bool unclear;		   /* its name cannot be read */
-	bool holds_column;	   /* an INSERT that names the column */
+	bool inserts;		   /* and says not what becomes of a row that is there already */
+	bool has_list;		   /* of columns */
+	bool names_column;	   /* one of those that were asked for */
 };
+#define WP_IMPORT_COLUMNS 2
 
 /*
  * The next table that the SQL writes by INSERT, UPDATE or MERGE; false at its end. `at` is moved.
  * Names are read as PostgreSQL reads them.
  */
-bool wp_import_next_written(const char **at, const char *column, struct wp_import_written *ret);
+bool wp_import_next_written(const char **at, const char *const columns[WP_IMPORT_COLUMNS],
+			    struct wp_import_written *ret);
 /* name or schema.name, each part plain or in double quotes, letters as they stand. */
 bool wp_import_read_name(const char *text, struct wp_table_name *ret);
 

@@ -134,18 +134,34 @@ static bool read_name(const char **at, struct wp_table_name *ret)
 	return true;
 }
 
-/* Does the list of columns, if one begins here, have this one? */
-static bool lists_column(const char *at, const char *column)
+/* The list of columns, if one begins here. */
+static void read_list(const char *at, const char *const *columns, struct wp_import_written *ret)
 {
 	struct token token;
 
-	if (!skip(&at, OTHER, "("))
-		return false;
+	ret->names_column = false;
+	ret->has_list = skip(&at, OTHER, "(");
+	if (!ret->has_list)
+		return;
 	do {
 		next(&at, &token);
-		if ((token.kind == WORD || token.kind == QUOTED) && strcmp(token.text, column) == 0)
-			return true;
+		for (size_t i = 0; i < WP_IMPORT_COLUMNS; i++)
+			if ((token.kind == WORD || token.kind == QUOTED) &&
+			    strcmp(token.text, columns[i]) == 0)
+				ret->names_column = true;
 	} while (token.kind != END && strcmp(token.text, ")") != 0);
+}
+
+/* ON CONFLICT, before the statement ends. */
+static bool expects_conflict(const char *at)
+{
+	struct token token;
+
+	do {
+		next(&at, &token);
+		if (token.kind == WORD && strcmp(token.text, "conflict") == 0)
+			return true;
+	} while (token.kind != END && strcmp(token.text, ";") != 0);
 	return false;
 }
 
@@ -166,7 +182,8 @@ static bool writes(const char **at, const struct token *before, const struct tok
 	return true;
 }
 
-bool wp_import_next_written(const char **at, const char *column, struct wp_import_written *ret)
+bool wp_import_next_written(const char **at, const char *const columns[WP_IMPORT_COLUMNS],
+			    struct wp_import_written *ret)
 {
 	struct token before = { .kind = END };
 	struct token token;
@@ -176,8 +193,8 @@ bool wp_import_next_written(const char **at, const char *column, struct wp_impor
 			(void)skip(at, WORD, "only");
 			(void)skip(at, OTHER, "(");
 			ret->unclear = !read_name(at, &ret->name);
-			ret->holds_column =
-				strcmp(token.text, "insert") == 0 && lists_column(*at, column);
+			ret->inserts = strcmp(token.text, "insert") == 0 && !expects_conflict(*at);
+			read_list(*at, columns, ret);
 			return true;
 		}
 		before = token;

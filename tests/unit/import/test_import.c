@@ -1061,12 +1061,13 @@ static void a_table_of_heartbeats_is_no_outbox(void **state)
 		"UPDATE \"public\".\"beat\" SET ts = now()\n",
 		"UPDATE Public.BEAT SET ts = now()\n",
 		"UPDATE shop.public.beat SET ts = now()\n",
-		"INSERT INTO beat VALUES (1, 'UPDATE public.outbox SET id = 1')\n",
+		"INSERT INTO beat (a) VALUES ('UPDATE public.outbox SET id = 1')\n",
 		"INSERT INTO public.beat (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET t = 1\n",
-		"INSERT INTO public . beat AS b VALUES (E'it\\\\'s', 'it''s')\n",
+		"INSERT INTO public . beat AS b VALUES (E'it\\\\'s', 'it''s') ON CONFLICT DO "
+		"NOTHING\n",
 		"/* UPDATE public.outbox */ UPDATE public.beat SET ts = now()\n",
 		"-- UPDATE public.outbox\\nUPDATE public.beat SET ts = now()\n",
-		"WITH x AS (SELECT 1 FROM outbox FOR UPDATE) INSERT INTO beat SELECT now()\n",
+		"WITH x AS (SELECT 1 FROM outbox FOR UPDATE) INSERT INTO beat (ts) SELECT now()\n",
 		"SELECT 1 FROM outbox FOR NO KEY UPDATE; UPDATE beat SET ts = now()\n",
 		"MERGE INTO beat b USING x ON true WHEN MATCHED THEN UPDATE SET ts = now()\n",
 	};
@@ -1110,6 +1111,11 @@ static void an_outbox_is_not_taken_for_a_table_of_heartbeats(void **state)
 	changed(TWO "INSERT INTO public.outbox (id, \"Body\") VALUES (1, '')\n" O
 		    "table.field.event.payload=Body\n",
 		1, "CHECK: it writes to a table that is treated as an outbox");
+	changed(TWO
+		"INSERT INTO outbox (id, aggregatetype) VALUES (1, 'a') ON CONFLICT DO NOTHING\n",
+		1, "CHECK: it writes to a table that is treated as an outbox");
+	changed(TWO "INSERT INTO beat VALUES (1)\n", 1, "CHECK: rows of its table are ignored.");
+	changed(TWO "INSERT INTO beat VALUES (1)\n", 1, "\nignore = public.beat\n");
 	changed(TWO "UPDATE ${SCHEMA}.beat SET ts = now()\n", 1,
 		"CHECK: the name of its table cannot be read");
 	changed(TWO "{{ query }}\n", 1, "CHECK: the name of its table cannot be read");
