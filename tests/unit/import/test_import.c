@@ -1063,8 +1063,7 @@ static void a_table_of_heartbeats_is_no_outbox(void **state)
 		"UPDATE shop.public.beat SET ts = now()\n",
 		"INSERT INTO beat (a) VALUES ('UPDATE public.outbox SET id = 1')\n",
 		"INSERT INTO public.beat (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET t = 1\n",
-		"INSERT INTO public . beat AS b VALUES (E'it\\\\'s', 'it''s') ON CONFLICT DO "
-		"NOTHING\n",
+		"INSERT INTO public . beat VALUES (E'\\\\'s', 'it''s') ON CONFLICT DO NOTHING\n",
 		"/* UPDATE public.outbox */ UPDATE public.beat SET ts = now()\n",
 		"-- UPDATE public.outbox\\nUPDATE public.beat SET ts = now()\n",
 		"WITH x AS (SELECT 1 FROM outbox FOR UPDATE) INSERT INTO beat (ts) SELECT now()\n",
