@@ -154,7 +154,7 @@ def test_check_counts_the_rows_that_the_slot_holds_by_table_after_it_left_the_pu
     assert "holds 4 rows" in found["what"] and '3 of public.audit, 1 of public."Audit 2"' in found["what"]
     assert found["cure"] == (
         "-- if one holds events, add a section [outbox.NAME] with that table, or cover it by outbox.leaves if it was a "
-        "partition; only rows of others may be dropped:\n"
+        "partition or inherits from an outbox; only rows of others may be dropped:\n"
         '-- set outbox.ignore = public.audit, public."Audit 2"')
     assert stage.slot_row()[:2] == before
     again = stage.new_relay().start()

@@ -494,6 +494,7 @@ def test_what_the_documentation_says_to_compare_the_table_with_the_topics_finds_
     page = (places.TREE / "deploy/docs/pages/operations/resend.md").read_text()
     (commands,) = [block for block in re.findall(r"^```\w*\n(.*?)^```$", page, re.S | re.M) if "comm -23" in block]
     stage.create_topic(partitions=3)
+    stage.sql("ALTER TABLE outbox ADD created_at timestamptz NOT NULL DEFAULT clock_timestamp()")
     relay = stage.relay()
     for n in range(20):
         stage.insert(str(n))

@@ -1,6 +1,7 @@
 """A pattern of tables is one outbox: a schema for each tenant, also those that come later."""
 
 import json
+import re
 import time
 import uuid
 
@@ -221,7 +222,7 @@ def test_init_makes_a_publication_of_all_tables_and_no_table(make_stage):
 def test_the_printed_sql_makes_what_init_makes(bare):
     bare.config.update({"outbox.table": "tenant_*.outbox", "outbox.ignore": "*"})
     printed = bare.command("init", "--print-sql")
-    assert "tenant" not in printed.stdout
+    assert not re.search(r"CREATE (TABLE|SCHEMA)[^\n]*tenant", printed.stdout)
     done = bare.psql(printed.stdout)
     assert done.returncode == 0, done.stderr
     assert not bare.failures()
