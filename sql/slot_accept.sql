@@ -69,7 +69,7 @@ SET LOCAL synchronous_commit = 'local';
 WITH accepted AS (
   UPDATE walpost.slot_checkpoint w SET owner = 'slot_accept.sql', taken_at_lsn = s.confirmed_flush_lsn, taken_at = now(),
     confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,
-    server_started = pg_postmaster_start_time(), slot_transactions = NULL
+    server_started = pg_postmaster_start_time(), slot_transactions = NULL, trouble = NULL, trouble_at = NULL
   FROM pg_replication_slots s WHERE s.slot_name = w.slot AND NOT s.active AND w.slot = :'slot'
   RETURNING w.confirmed_lsn)
 SELECT set_config('walpost.refusal', CASE WHEN count(*) = 0 THEN

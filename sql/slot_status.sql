@@ -169,6 +169,7 @@ fact AS (SELECT f, w, p, s,
     coalesce(f->>'plugin' = 'pgoutput' AND f->>'database' = f->>'here', false) AS ours,
     f->>'active_pid' AS pid,
     coalesce((f->>'synced')::bool, false) AS synced,
+    coalesce(w->>'trouble' LIKE '%there is no slot %', false) AS found_none, -- the last relay, in its words
     (f->>'confirmed_flush_lsn')::pg_lsn AS confirmed,
     pg_size_pretty((f->>'lag')::bigint) AS lag,
     pg_size_pretty((f->>'retained')::bigint) AS retained,
@@ -177,8 +178,8 @@ fact AS (SELECT f, w, p, s,
 verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
   (1, 'FAIL', NOT there,
     format('there is no slot %s on this server', :'slot'),
-    'check the name (postgres.slot); if the slot was dropped, run walpost backfill --missing, which sends the rows that '
-    'Kafka does not have and creates the slot'),
+    'check the name (postgres.slot). If a relay has used it, stop all relays and run walpost backfill --missing, which '
+    'sends the rows that Kafka does not have and creates the slot; for a first start, run walpost init'),
   (2, 'FAIL', f->>'slot_type' = 'physical',
     format('slot %s is a physical slot of a standby or a backup', :'slot'),
     'set postgres.slot to another name'),
@@ -228,11 +229,13 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
         ELSE format('invalidates it after %s more', safe) END
       || coalesce(', or when it is idle for ' || (f->>'idle_limit'), '')),
     'start the relay; if it was removed for good, run slot_drop.sql'),
-  (13, 'warn', ours AND pid IS NULL AND (w->>'stopped')::bool AND confirmed > (w->>'confirmed_lsn')::pg_lsn,
-    format('slot %s is at %s, but relay %s had stopped cleanly at %s: someone advanced or recreated it, and a relay '
-      'refuses to start (slot_moved)', :'slot', confirmed, w->>'owner', w->>'confirmed_lsn'),
-    'run walpost backfill --missing --force, which sends the rows that Kafka does not have and replaces the slot; if '
-    'nothing is missing, slot_accept.sql; then start the relay'),
+  (13, 'warn', ours AND pid IS NULL
+      AND ((w->>'stopped')::bool AND confirmed > (w->>'confirmed_lsn')::pg_lsn OR found_none),
+    format('slot %s is at %s, but relay %s %s: someone advanced or recreated it, and a relay refuses to start '
+      '(slot_moved)', :'slot', confirmed, w->>'owner', CASE WHEN found_none THEN 'found no such slot'
+        ELSE 'had stopped cleanly at ' || (w->>'confirmed_lsn') END),
+    'stop all relays and run walpost backfill --missing --force, which sends the rows that Kafka does not have and '
+    'replaces the slot; or, if nothing is missing, run slot_accept.sql; then start the relay'),
   (14, 'warn', ours AND pid IS NULL AND (f->>'server_lsn')::pg_lsn < (w->>'confirmed_lsn')::pg_lsn
       AND NOT (f->>'in_recovery')::bool,
     format('the server''s WAL ends at %s, before %s, which relay %s recorded as confirmed: the database is an older '
@@ -240,7 +243,7 @@ verdict AS (SELECT rule.* FROM fact, LATERAL (VALUES
       w->>'owner'),
     format('if that is intended, set relay.epoch = %s in walpost.conf, run walpost backfill --missing --force, and '
       'start the relay', (w->>'epoch')::int + 1)),
-  (15, 'warn', ours AND w->>'trouble' IS NOT NULL,
+  (15, 'warn', ours AND w->>'trouble' IS NOT NULL AND NOT found_none,
     format(CASE WHEN pid IS NULL THEN 'the last relay of slot %s reported a problem %s s ago: %s'
       ELSE 'the relay that reads slot %s has received no confirmation for %s s: %s' END, :'slot',
       extract(epoch FROM now() - (w->>'trouble_at')::timestamptz)::bigint, w->>'trouble'),

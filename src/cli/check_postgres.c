@@ -8,6 +8,7 @@
 #include "walpost/postgres/doctor.h"
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/provider.h"
+#include "walpost/wal/slot_cure.h"
 
 static void check_sslmode(struct wp_check *c)
 {
@@ -47,15 +48,16 @@ static void judge_moved(struct wp_check *c, const PGresult *row)
 		return;
 	(void)wp_error_set(&error, WP_CONFIG,
 			   "slot %s is at %s, but its last relay had confirmed only %s at %s%s: "
-			   "the slot was moved or recreated since, and walpost run will refuse it",
+			   "the slot was moved or recreated since, and walpost run will refuse "
+			   "it. " WP_SLOT_MOVED,
 			   c->config.postgres.slot, PQgetvalue(row, 0, SLOT_AT),
 			   PQgetvalue(row, 0, CONFIRMED), PQgetvalue(row, 0, CONFIRMED_AT),
 			   is_true(row, BEYOND)
 				   ? ""
 				   : ", and the slot has decoded fewer transactions than then");
 	wp_findings_add(&c->found.findings, WP_FINDING_FAIL, WP_ROOM_SLOT, "slot_moved", error.text,
-			"-- walpost slot accept; then start the relay, and once it has caught up "
-			"insert again the events that are missing in Kafka");
+			"-- walpost backfill --missing --force\n"
+			"-- or, if nothing is missing: walpost slot accept");
 }
 
 static void judge_epoch(struct wp_check *c, const PGresult *row)

@@ -11,6 +11,7 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/checkpoint.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/wal/slot_cure.h"
 
 enum kind { TEXT, NUMBER, YES_NO };
 
@@ -274,14 +275,24 @@ static void say_nobody(struct wp_slot_status *s)
 
 	const char *trouble = noted(s, "trouble");
 
-	if (*owner == '\0')
+	if (strstr(trouble, WP_SLOT_MISSING_BEGINS) != NULL)
+		(void)wp_error_set(&s->means, WP_OK,
+				   "no relay streams from slot %s: the last one found no such slot "
+				   "%s s ago, and it was created since. " WP_SLOT_MOVED,
+				   slot, noted(s, "seconds_in_trouble"));
+	else if (*owner == '\0')
 		(void)wp_error_set(&s->means, WP_OK,
 				   "no relay streams from slot %s; start walpost run", slot);
 	else if (*trouble != '\0')
 		(void)wp_error_set(&s->means, WP_OK,
 				   "no relay streams from slot %s: the last one reported a problem "
-				   "%s s ago: %s",
+				   "%s s ago (walpost check tells whether it lasts): %s",
 				   slot, noted(s, "seconds_in_trouble"), trouble);
+	else if (strchr(owner, ':') == NULL) /* no relay is called so: a command wrote it */
+		(void)wp_error_set(&s->means, WP_OK,
+				   "no relay streams from slot %s: %s recorded its position %s s "
+				   "ago; start walpost run",
+				   slot, owner, *since ? since : "?");
 	else if (*noted(s, "stopped") == 't')
 		(void)wp_error_set(
 			&s->means, WP_OK,
@@ -359,14 +370,11 @@ static void say(struct wp_slot_status *s)
 				   "this server is a standby: the relay streams from the primary");
 		break;
 	case WP_SLOT_LOST:
-		(void)wp_error_set(&s->means, WP_OK,
-				   "slot %s is lost (%s); run walpost check for the cure", slot,
+		(void)wp_error_set(&s->means, WP_OK, "slot %s is lost (%s). " WP_SLOT_REPLACE, slot,
 				   value_of(s, "invalidation"));
 		break;
 	case WP_SLOT_NO_SLOT:
-		(void)wp_error_set(
-			&s->means, WP_OK,
-			"there is no slot %s on this server; run walpost check for the cure", slot);
+		(void)wp_error_set(&s->means, WP_OK, WP_SLOT_MISSING, slot);
 		break;
 	case WP_SLOT_NO_PUBLICATION:
 		(void)wp_error_set(&s->means, WP_OK,

@@ -373,7 +373,8 @@ void wp_checkpoint_renew_sql(struct wp_sql *sql, const char *slot, const char *b
 		"s.confirmed_flush_lsn, "
 		"taken_at = now(),\n"
 		"  confirmed_lsn = s.confirmed_flush_lsn, confirmed_at = now(), stopped = true,\n"
-		"  server_started = pg_postmaster_start_time(), slot_transactions = NULL\n",
+		"  server_started = pg_postmaster_start_time(), slot_transactions = NULL,\n"
+		"  trouble = NULL, trouble_at = NULL\n",
 		by);
 	wp_sql_add(
 		sql,

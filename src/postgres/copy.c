@@ -15,6 +15,7 @@
 #include "walpost/postgres/copy.h"
 #include "walpost/postgres/receive_batching.h"
 #include "walpost/postgres/publication.h"
+#include "walpost/wal/slot_cure.h"
 
 #define SQL_SIZE_MAX 8192
 /* What may gather in libpq before it is taken: half of what its buffer was made to hold. */
@@ -137,9 +138,8 @@ static void fail_without_publication(struct wp_copy *c, const char *sqlstate, co
 		"publication \"%.64s\" does not exist at this position of the WAL (message from "
 		"the server: %.200s): the events there cannot be decoded, and nothing after them "
 		"was confirmed. Correct postgres.publication. If the publication was dropped or "
-		"created after the slot: create it where walpost check reports it missing, then "
-		"run walpost slot drop --force, walpost slot create, insert the missed events "
-		"again, and run walpost slot accept",
+		"created after the slot: create it where walpost check reports it "
+		"missing. " WP_SLOT_REPLACE,
 		name, said);
 	fail(c, &f);
 }
@@ -153,6 +153,15 @@ static void fail_without_reissue(struct wp_copy *c, const char *sqlstate)
 			   "publication \"" WP_REISSUE_PUBLICATION "\" does not exist at this "
 			   "position of the WAL: reconnecting without it; it is read again from "
 			   "the present on, if it exists");
+	fail(c, &f);
+}
+
+/* Dropped since its position was read: before the copy the code of a missing publication means that. */
+static void fail_without_slot(struct wp_copy *c, const char *sqlstate)
+{
+	struct wp_source_failure f = { .reaction = WP_REACT_STOP_HUMAN };
+	(void)snprintf(f.sqlstate, sizeof(f.sqlstate), "%s", sqlstate);
+	(void)wp_error_set(&f.error, WP_CONFIG, WP_SLOT_MISSING, c->setup.slot);
 	fail(c, &f);
 }
 
@@ -216,13 +225,16 @@ static void fail_by_server(struct wp_copy *c, const PGresult *result)
 		fail_lost(c);
 		return;
 	}
-	/* Before the copy the same code means that there is no such slot. */
 	if (!starting && !strcmp(sqlstate, "42704") && is_reissue(c, said)) {
 		fail_without_reissue(c, sqlstate);
 		return;
 	}
 	if (!starting && !strcmp(sqlstate, "42704")) {
 		fail_without_publication(c, sqlstate, said);
+		return;
+	}
+	if (starting && !strcmp(sqlstate, "42704")) {
+		fail_without_slot(c, sqlstate);
 		return;
 	}
 	struct wp_source_failure f = { 0 };

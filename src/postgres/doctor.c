@@ -6,6 +6,7 @@
 #include "doctor_answer.h"
 #include "preflight_judge.h"
 #include "walpost/postgres/sql.h"
+#include "walpost/wal/slot_cure.h"
 
 /*
  *   slot     ours, as JSON: what a version lacks is a missing key
@@ -185,12 +186,10 @@ void wp_doctor_decoded(PGconn *pg, const struct wp_postgres_options *options, co
 	};
 	wp_judge_begin(&j);
 	if (trouble) {
-		wp_judge_cure_by_new_slot(&j);
+		wp_sql_add(&j.cure, WP_SLOT_REPLACED);
 		FOUND_LOST(&j, "slot_decodes",
 			   "the contents of slot %s cannot be decoded with publication %s, which "
-			   "is newer (%s). Run `walpost backfill --missing --force`, which sends "
-			   "the rows that Kafka does not have and replaces the slot; the SQL "
-			   "replaces it without sending them",
+			   "is newer (%s). " WP_SLOT_REPLACE,
 			   options->slot, options->publication, trouble);
 	} else {
 		FOUND_OK(&j, "slot_decodes",

@@ -8,6 +8,7 @@
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/wal/slot_cure.h"
 
 enum { LOSS_SIZE = 800 }; /* of a why, for the relay has more to say of it */
 
@@ -131,20 +132,16 @@ static void judge_slot_state(struct judge *j)
 	const char *slot = j->options->slot, *reason = invalidation(j);
 	const char *confirmed = answer_text(j, A_SLOT_CONFIRMED);
 	if (reason) {
-		wp_judge_cure_by_new_slot(j);
+		wp_sql_add(&j->cure, WP_SLOT_REPLACED);
 		FOUND_LOST(j, "slot",
 			   "slot %s is invalidated (%s): events committed since %s can no longer "
-			   "be read from the WAL. Run `walpost backfill --missing --force`, which "
-			   "sends the rows that Kafka does not have and replaces the slot; the "
-			   "SQL replaces it without sending them",
+			   "be read from the WAL. " WP_SLOT_REPLACE,
 			   slot, reason, *confirmed ? confirmed : "its last confirmation");
 	} else if (answer_yes(j, A_SLOT_TWO_PHASE)) {
-		wp_judge_cure_by_new_slot(j);
+		wp_sql_add(&j->cure, WP_SLOT_REPLACED);
 		FOUND_LOST(j, "slot",
 			   "slot %s has two_phase, which sends transactions before they are "
-			   "committed. Run `walpost backfill --missing --force`, which sends the "
-			   "rows that Kafka does not have and replaces the slot; the SQL replaces "
-			   "it without sending what was committed since %s",
+			   "committed; it holds what was committed since %s. " WP_SLOT_REPLACE,
 			   slot, confirmed);
 	} else if (answer_is(j, A_SLOT_WAL_STATUS, "unreserved")) {
 		wp_judge_cure_setting(j, "max_slot_wal_keep_size", "-1", "-1", WP_APPLY_RELOAD);
@@ -164,15 +161,10 @@ static void judge_slot(struct judge *j)
 {
 	j->room = WP_ROOM_SLOT;
 	if (answer_null(j, A_SLOT_TYPE)) {
-		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
+		wp_sql_add(&j->cure, "-- if a relay has used it: walpost backfill --missing\n"
+				     "-- for a first start: walpost init, or by hand:\n");
 		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
-		wp_sql_add(&j->cure, "-- then, if a relay used a slot of this name before: walpost "
-				     "slot accept\n");
-		FOUND_LOST(j, "slot",
-			   "there is no slot %s. If it was dropped, run `walpost backfill "
-			   "--missing`, which sends the rows that Kafka does not have and creates "
-			   "the slot; the SQL creates it without sending them",
-			   j->options->slot);
+		FOUND_LOST(j, "slot", WP_SLOT_MISSING, j->options->slot);
 		return;
 	}
 	if (!judge_slot_kind(j))

@@ -60,10 +60,3 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 		f->reaction = reaction;
 	take_cure(j, f);
 }
-
-void wp_judge_cure_by_new_slot(struct judge *j)
-{
-	wp_slot_drop_sql(&j->cure, j->options->slot);
-	wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
-	wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
-}

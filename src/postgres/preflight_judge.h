@@ -71,16 +71,14 @@ void wp_judge_found(struct judge *j, enum wp_finding_level level, enum wp_reacti
 /* Room for a cure and its NUL. */
 #define CURE_SIZE sizeof(((struct wp_finding *)0)->cure)
 
-/* After a slot was made anew a relay refuses to go on until a human has said: I know. */
 /* Stands before the statements for a single thing of these. */
 #define WP_INIT_MAKES_IT "-- create it with walpost init, or by hand:\n"
-#define WP_ACKNOWLEDGE "-- then acknowledge the missing events: walpost slot accept\n"
+/* Cures a slot that cannot be used any more; see walpost/wal/slot_cure.h. */
+#define WP_SLOT_REPLACED "-- walpost backfill --missing --force\n"
 
 /* The judgement of `answer`, with an empty collection of statements; released by wp_judge_end(). */
 void wp_judge_begin(struct judge *j);
 void wp_judge_end(struct judge *j);
-/* Statements that make the slot anew. */
-void wp_judge_cure_by_new_slot(struct judge *j);
 /*
  * "given (...), ... fitting (at, oid, relkind, nspname, relname), tables (at, schema, name, is_pattern) AS (...),":
  * all that are wanted, where a pattern's newest table stands for it; and all tables that fit each pattern.

@@ -2,6 +2,7 @@
 
 #include "walpost/postgres/publication.h"
 #include "walpost/postgres/slot.h"
+#include "walpost/wal/slot_cure.h"
 #include "walpost/wal/relations.h"
 
 static bool is_table(const struct judge *j)
@@ -185,8 +186,9 @@ void wp_judge_table(struct judge *j)
 }
 
 /* Rows that came before the publication was as it is now do not come later. */
-#define NOT_BEFORE \
-	"; rows committed before the cure are not relayed: send them again from the table"
+#define NOT_BEFORE                                                                            \
+	"; rows committed before the cure are not relayed: walpost diff finds them, walpost " \
+	"replay sends them"
 
 static void judge_missing_publication(struct judge *j)
 {
@@ -202,16 +204,13 @@ static void judge_missing_publication(struct judge *j)
 	if (answer_null(j, A_SLOT_TYPE))
 		wp_sql_add(&j->cure, WP_INIT_MAKES_IT);
 	wp_publication_create_sql(&j->cure, publication, j->wanted);
-	if (ours) {
-		wp_slot_drop_sql(&j->cure, j->options->slot);
-		wp_slot_create_sql(&j->cure, j->options->slot, wp_slot_failover(j->version));
-		wp_sql_add(&j->cure, WP_ACKNOWLEDGE);
-	}
+	if (ours)
+		wp_sql_add(&j->cure, WP_SLOT_REPLACED);
 	FOUND_LOST(j, "publication", "there is no publication %s in database %s%s", publication,
 		   answer_text(j, A_DATABASE),
-		   ours ? ": correct postgres.publication; or, if it was dropped: the server "
-			  "cannot decode the slot with a newer publication, so the cure recreates "
-			  "the slot too" NOT_BEFORE
+		   ours ? ": correct postgres.publication; or, if it was dropped, create it. The "
+			  "server cannot decode the slot with a newer publication, so the slot "
+			  "must be replaced, too. " WP_SLOT_REPLACE
 			: "");
 }
 

@@ -14,6 +14,7 @@
 #include "walpost/postgres/sql.h"
 #include "walpost/postgres/stream_facts.h"
 #include "walpost/postgres/checkpoint.h"
+#include "walpost/wal/slot_cure.h"
 
 #define SQL_SIZE_MAX (1024 * 1024)
 #define CHECKPOINT_IS_WHOLE WP_CHECKPOINT_IS_WHOLE("c.oid")
@@ -271,12 +272,8 @@ static void on_slot(void *arg, const PGresult *result, const struct wp_source_fa
 		return;
 	}
 	if (PQntuples(result) == 0) {
-		char what[256];
-		(void)snprintf(what, sizeof(what),
-			       "replication slot \"%.64s\" no longer exists, and the WAL that it "
-			       "kept is gone; run walpost backfill --missing, which sends the rows "
-			       "that Kafka does not have and creates the slot",
-			       f->setup.options->slot);
+		char what[320];
+		(void)snprintf(what, sizeof(what), WP_SLOT_MISSING, f->setup.options->slot);
 		fail(f, WP_REACT_STOP_HUMAN, what);
 		return;
 	}

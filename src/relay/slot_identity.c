@@ -4,6 +4,7 @@
 
 #include "slot_identity.h"
 #include "walpost/relay/faults.h"
+#include "walpost/wal/slot_cure.h"
 
 /* -- a client that is no relay -------------------------------------------------- */
 
@@ -113,13 +114,10 @@ static void say(const struct wp_slot_claim *c, const struct gap *g, struct wp_er
 		"slot %s is at %s, but %.80s had confirmed only %s%s%s; %s. Someone advanced or "
 		"recreated it: no relay has read the %" PRIu64
 		" bytes of WAL between these positions, and events committed there may be missing "
-		"in Kafka. Run `walpost backfill --missing --force`, which sends the rows of the "
-		"outbox that Kafka does not have and replaces the slot (logical messages that it "
-		"still holds are given up), and start again. If nothing is missing: %s",
+		"in Kafka. %s. Then start again",
 		c->slot, wp_lsn_text(g->slot, slot), g->who, wp_lsn_text(g->confirmed, confirmed),
 		*g->when ? " at " : "", g->when, g->how, bytes,
-		g->is_written ? "acknowledge with `walpost slot accept`, and start again"
-			      : "start again");
+		g->is_written ? WP_SLOT_MOVED : WP_SLOT_MOVED_UNRECORDED);
 }
 
 /* -- what this process knows itself -------------------------------------------- */

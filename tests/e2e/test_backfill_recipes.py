@@ -36,8 +36,7 @@ def stage(make_stage, own_postgres):
     """The order of its rows is that of their primary key, so that nobody has to say it."""
     stage = make_stage(postgres=own_postgres)
     stage.create_topic(partitions=2)
-    stage.sql(f"ALTER TABLE {stage.table} DROP CONSTRAINT outbox_pkey")
-    stage.sql(f"ALTER TABLE {stage.table} ADD n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY")
+    backfill.give_order(stage)
     return stage
 
 
@@ -86,7 +85,7 @@ def test_a_slot_that_was_moved(stage, page, move):
     _deliver(stage, 50)
     move(stage)
     command = "walpost backfill --missing --force"
-    assert f"Run `{command}`" in _refusal(stage)
+    assert f"run `{command}`" in _refusal(stage)
     Cure(page, stage).run(command)
     backfill.check_order(stage)
     _every_row_arrives(stage)
@@ -130,12 +129,17 @@ def test_a_lost_slot(stage, page, command):
     _every_row_arrives(stage)
 
 
-def test_a_slot_that_was_dropped(stage):
+@pytest.mark.parametrize("page, command", [
+    ("failover.md", "walpost backfill -c walpost.conf --missing"),
+    ("slots.md", "walpost backfill -c walpost.conf --missing"),
+    (RUNBOOK, "walpost backfill --missing"),
+])
+def test_a_slot_that_was_dropped(stage, page, command):
     relay = _deliver(stage, 50)
     stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
     stage.insert_many(40, "lost")
     assert "walpost backfill --missing`" in _refusal(stage)
-    Cure("failover.md", stage).run("walpost backfill -c walpost.conf --missing")
+    Cure(page, stage).run(command)
     assert run_command("check", "-c", relay.config_file).returncode == 0
     _every_row_arrives(stage)
 

@@ -22,6 +22,14 @@ def _refused_then_cured(database, name, part="", rounds=2):
     database.cure(rounds)
 
 
+def _replaced_by_backfill(database, name, part):
+    """There is no Kafka here. The command is run in test_exit_cures."""
+    finding = database.check()[name]
+    assert finding["level"] == "fail" and part in finding["what"]
+    assert finding["cure"].endswith("-- walpost backfill --missing --force")
+    return finding
+
+
 # --- the server
 
 
@@ -222,7 +230,8 @@ def test_a_foreign_partition(bare):
 
 def test_a_missing_publication(ready):
     ready.sql("DROP PUBLICATION walpost")
-    _refused_then_cured(ready, "publication", "there is no publication", rounds=1)
+    finding = _replaced_by_backfill(ready, "publication", "there is no publication")
+    assert "CREATE PUBLICATION \"walpost\" FOR TABLE ONLY" in finding["cure"]
 
 
 def test_a_publication_without_the_table(ready):
@@ -334,7 +343,7 @@ def test_a_slot_of_another_database(ready):
 
 def test_a_slot_with_two_phase(ready):
     _replaced(ready, f"pg_create_logical_replication_slot('{ready.slot}', 'pgoutput', false, true)")
-    _refused_then_cured(ready, "slot", "two_phase", rounds=1)
+    _replaced_by_backfill(ready, "slot", "two_phase")
 
 
 def test_a_temporary_slot(ready):
@@ -358,7 +367,7 @@ def test_a_lost_slot(ready, server):
     wait_until(lost, 30, "the slot is lost")
     shown = ready.command("status")
     assert shown.returncode == 3 and "is lost (" in shown.stderr
-    _refused_then_cured(ready, "slot", "invalidated", rounds=1)
+    _replaced_by_backfill(ready, "slot", "invalidated")
 
 
 # --- the connections, and Kafka

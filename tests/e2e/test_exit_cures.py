@@ -1,14 +1,16 @@
 """Each message that ends in exit code 3 says what to do. Here that is done to the letter, and events flow again."""
 
 import re
+import signal
 from dataclasses import dataclass
 from typing import Callable
 
 import pytest
 
 from lib import places
+from lib.backfill import give_order
 from lib.cures import failures, follow_check, walpost
-from lib.relay import config_text
+from lib.relay import config_text, run_command
 from lib.waiting import wait_until
 
 @dataclass(frozen=True)
@@ -194,6 +196,7 @@ def test_a_publication_that_loses_events_is_cured_by_what_check_prints(stage, ho
         "without a column": "ALTER PUBLICATION {publication} SET TABLE outbox (id, type)",
     }
     stage.create_topic(partitions=1)
+    give_order(stage)
     # Rows that lack columns are in the log already, and can only be set aside.
     relay = stage.relay()
     relay.changes = {"relay.dead_letter.topic": stage.create_topic("dead", partitions=1)}
@@ -206,20 +209,128 @@ def test_a_publication_that_loses_events_is_cured_by_what_check_prints(stage, ho
     _flows(stage, {**relay.changes, **_by_check(stage, relay, "")})
 
 
-def test_a_slot_that_is_gone_is_cured_by_what_check_prints(stage):
+def _one_answer(pattern, text):
+    """What is said in one place is there, once, as others say it."""
+    (answer,) = set(re.findall(pattern, text))
+    return answer
+
+
+def _said(stage, relay, reason):
+    """What log, status and check say about the same slot: their sentences."""
+    shown = run_command("status", "-c", relay.config_file)
+    assert shown.returncode in (1, 3)
+    return {"log": reason, "status": shown.stderr, "check": failures(relay)["slot"]["what"]}
+
+
+def _drop(stage):
+    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
+
+
+def _make_two_phase(stage):
+    _drop(stage)
+    stage.sql("SELECT pg_create_logical_replication_slot(%s, 'pgoutput', false, true)", (stage.slot,))
+
+
+@pytest.mark.parametrize("where", ["log", "status", "check", "cure of check"])
+def test_a_slot_that_is_gone_has_one_cure_in_all_places(stage, where):
+    give_order(stage)
+    relay = _worked(stage)
+    _drop(stage)
+    lost = stage.insert("b")
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3
+    said = _said(stage, relay, again.log("stream_refused")[0]["reason"])
+    sentence = r"there is no slot \S+\. If a relay has used it, stop all relays and run `walpost backfill --missing`, [^`]*" \
+        r"; for a first start, run `walpost init`"
+    assert len({_one_answer(sentence, text) for text in said.values()}) == 1
+    if where == "cure of check":
+        follow_check(stage, relay, {})
+    else:
+        walpost(relay, *_one_answer(r"`walpost (backfill[^`]*)`", said[where]).split())
+    assert "start walpost run" in run_command("status", "-c", relay.config_file).stderr
+    _flows(stage, {})
+    assert lost in [m.id for m in stage.read()]
+
+
+@pytest.mark.parametrize("where", ["log", "check", "cure of check"])
+def test_a_slot_that_cannot_be_used_has_one_cure_in_all_places(stage, where):
+    give_order(stage)
+    relay = _worked(stage)
+    _make_two_phase(stage)
+    lost = stage.insert("b")
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3
+    said = _said(stage, relay, again.log("stream_refused")[0]["reason"])
+    if where == "cure of check":
+        follow_check(stage, relay, {})
+    else:
+        walpost(relay, *_one_answer(r"`walpost (backfill --missing --force)`", said[where]).split())
+    _flows(stage, {})
+    assert lost in [m.id for m in stage.read()]
+
+
+@pytest.mark.parametrize("where", ["log", "status", "check", "cure of check"])
+def test_a_slot_that_was_moved_has_one_cure_in_all_places(stage, where):
+    give_order(stage)
+    relay = _worked(stage)
+    lost = stage.insert("b")
+    _drop(stage)
+    stage.create_slot(with_truth=False)
+    again = stage.new_relay().start()
+    assert again.wait_exit(40) == 3
+    found = failures(relay)["slot_moved"]
+    said = {"log": again.log("slot_moved")[0]["reason"], "check": found["what"],
+            "status": run_command("status", "-c", relay.config_file).stderr}
+    sentence = "Stop all relays and run `walpost backfill --missing --force`, [^`]*; or, if nothing is missing, " \
+        "`walpost slot accept`"
+    assert len({_one_answer(sentence, text) for text in said.values()}) == 1
+    words = found["cure"] if where == "cure of check" else said[where]
+    walpost(relay, *_one_answer("walpost (backfill --missing --force)", words).split())
+    _flows(stage, {})
+    assert lost in [m.id for m in stage.read()]
+
+
+def _held(stage, change):
+    """A relay that waits for a person, because of what status says."""
+    relay = stage.new_relay({"relay.on_halt": "hold"})
+    change(stage)
+    relay.start()
+    relay.wait_log("held")
+    wait_until(lambda: not stage.postgres.query("SELECT FROM pg_replication_slots WHERE slot_name = %s AND active",
+                                                (stage.slot,)), 10, "nobody streams")
+    return relay
+
+
+@pytest.mark.parametrize("command", ["init", "backfill --missing", "slot create"])
+def test_status_forgets_that_there_was_no_slot_once_there_is_one(stage, command):
+    give_order(stage)
+    _worked(stage)
+    held = _held(stage, _drop)
+    before = run_command("status", "-c", held.config_file)
+    assert before.returncode == 3 and "there is no slot" in before.stderr
+    walpost(held, *command.split())
+    after = run_command("status", "-c", held.config_file)
+    assert after.returncode == 1 and "there is no slot" not in after.stderr
+    # Who made it by `slot create` has not said that he knows what is missing.
+    wanted = "run `walpost backfill --missing --force`" if command == "slot create" else "start walpost run"
+    assert wanted in after.stderr
+    held.signal(signal.SIGTERM)
+    assert held.wait_exit() == 3
+
+
+def _worked(stage):
+    """Its relay has delivered, and ended."""
     stage.create_topic(partitions=1)
     relay = stage.relay()
     relay.changes = {}
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
     relay.stop()
-    stage.sql("SELECT pg_drop_replication_slot(%s)", (stage.slot,))
-    again = stage.new_relay().start()
-    assert again.wait_exit(40) == 3 and "there is no slot" in again.log("stream_refused")[0]["reason"]
-    _flows(stage, _by_check(stage, relay, ""))
+    return relay
 
 
 def test_a_publication_younger_than_the_slot_is_cured_by_what_the_message_says(stage):
+    give_order(stage)
     stage.create_topic(partitions=1)
     relay = stage.relay()
     stage.insert("a")
@@ -233,10 +344,9 @@ def test_a_publication_younger_than_the_slot_is_cured_by_what_the_message_says(s
     (line,) = again.log("stream_refused")
     assert "does not exist at this position of the WAL" in line["reason"]
     stage.wait_released()
-    for command in ("slot drop --force", "slot create", "slot accept"):
-        assert "walpost " + command in " ".join(line["reason"].split())
-        walpost(relay, *command.split())
+    walpost(relay, *_one_answer(r"`walpost (backfill --missing --force)`", line["reason"]).split())
     _flows(stage, {})
+    assert {m.id for m in stage.read()} == {event.id for event in stage.truth.events()}
 
 
 def test_another_cluster_behind_the_same_name_goes_on_with_the_epoch_that_is_named(stage):

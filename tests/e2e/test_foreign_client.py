@@ -165,7 +165,8 @@ def test_a_relay_that_is_called_otherwise_is_no_such_client(make_stage):
     stage, relay, _ = _stage_with_relays(make_stage)
     relay.stop()
     first = stage.relay({"postgres.conninfo": f"{stage.config()['postgres.conninfo']} {conninfo}"})
-    stage.wait_all_confirmed(relay=first)
+    # It is known by its row, which it writes once it has the slot.
+    first.wait_until(lambda: _status(stage)[1]["state"] == "streams", 10, "it has written its row")
     second = stage.new_relay().start()
     second.wait_log("standby")
     assert _status(stage)[1]["state"] == "streams" and facts_of(slot_status(stage))["state"] == "streams"

@@ -7,6 +7,7 @@ import pytest
 
 from lib import places, process
 from lib.checker import check_all, check_confirmed
+from lib.backfill import give_order
 from lib.cures import follow_check
 from lib.postgres import Postgres
 from lib.waiting import holds_for, let_grow_old, wait_until
@@ -297,6 +298,7 @@ def test_the_guard_warns_before_the_slot_is_lost_and_its_loss_ends_in_three(limi
 def test_a_slot_lost_while_no_relay_ran_is_told_and_not_made_anew(limited):
     stage = limited
     stage.create_topic()
+    give_order(stage)
     relay = stage.relay()
     stage.insert("a")
     stage.wait_all_confirmed(relay=relay)
@@ -304,7 +306,7 @@ def test_a_slot_lost_while_no_relay_ran_is_told_and_not_made_anew(limited):
     _lose_slot(stage)
     relay.start()
     assert relay.wait_exit() == 3
-    assert "invalidated" in relay.log_text() and "slot accept" in relay.log_text()
+    assert "invalidated" in relay.log_text() and "walpost backfill --missing --force" in relay.log_text()
     assert _wal_status(stage) == "lost"
     follow_check(stage, relay, {})  # what the line says, as check prints it
     relay.start()

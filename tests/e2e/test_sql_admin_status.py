@@ -130,7 +130,7 @@ def test_the_status_of_a_slot_that_was_moved_behind_a_relays_back(stage):
     stage.insert()
     stage.sql("SELECT pg_replication_slot_advance(%s, pg_current_wal_lsn())", (stage.slot,))
     good(slot_status(stage), "had stopped cleanly", "a relay refuses to start (slot_moved)",
-         "to do: run walpost backfill --missing --force", "slot_accept.sql")
+         "to do: stop all relays and run walpost backfill --missing --force", "slot_accept.sql")
     relay.start()
     assert relay.wait_exit() == 3 and relay.log("slot_moved")
 

@@ -6,6 +6,12 @@ import uuid
 from lib.relay import binary, clean_environment, config_text, run_command
 
 
+def give_order(stage):
+    """To the rows of the outbox, by their primary key."""
+    stage.sql(f"ALTER TABLE {stage.table} DROP CONSTRAINT outbox_pkey")
+    stage.sql(f"ALTER TABLE {stage.table} ADD n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY")
+
+
 def command(stage, *arguments, changes=None):
     file = stage.folder / f"backfill-{uuid.uuid4().hex[:6]}.conf"
     file.write_text(config_text(stage.config(changes)))

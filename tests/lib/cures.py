@@ -6,6 +6,7 @@ import subprocess
 
 from lib.relay import clean_environment, config_text, run_command
 
+_FIRST_START = re.compile("-- for a first start: .*", re.DOTALL)
 _SETTING = re.compile(r"-- (?:then )?set ([a-z._]+) = (.*)")
 
 
@@ -31,12 +32,13 @@ def follow_check(stage, relay, config, rounds=3):
         if not found:
             return changes
         for finding in found.values():
+            cure = re.sub(_FIRST_START, "", finding["cure"])
             done = subprocess.run(
                 ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", stage.postgres.conninfo(stage.database)],
-                input=finding["cure"], text=True, capture_output=True, env=clean_environment(), timeout=60)
+                input=cure, text=True, capture_output=True, env=clean_environment(), timeout=60)
             assert done.returncode == 0, done.stderr
-            changes.update(_SETTING.findall(finding["cure"]))
-            for command in re.findall(r"walpost (slot accept)", finding["cure"]):
+            changes.update(_SETTING.findall(cure))
+            for command in re.findall(r"^-- (?:if a relay has used it: )?walpost (.*)$", cure, re.MULTILINE):
                 walpost(relay, *command.split())
     relay.config_file.write_text(config_text(stage.config({**config, **changes})))
     assert not failures(relay)

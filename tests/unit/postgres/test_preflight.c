@@ -5,6 +5,7 @@
 #include "preflight_answer.h"
 #include "walpost/postgres/connection.h"
 #include "walpost/postgres/preflight.h"
+#include "walpost/wal/slot_cure.h"
 
 static const char *const columns[] = { "id", "key", "payload" };
 static const char *const definitions[] = { "uuid PRIMARY KEY", "varchar(255) NOT NULL", "jsonb" };
@@ -386,10 +387,10 @@ static void a_missing_publication_needs_a_new_slot_as_well(void **state)
 	s.values[A_PUB] = NULL;
 	check_fails("publication", WP_REACT_STOP_HUMAN, "there is no publication Pub",
 		    "CREATE PUBLICATION \"Pub\" FOR TABLE ONLY \"public\".\"outbox\"");
-	CHECK_HAS(wp_findings_failure(&found.findings)->cure, "pg_drop_replication_slot('s')");
+	CHECK_HAS(wp_findings_failure(&found.findings)->cure, "walpost backfill --missing --force");
 	s.values[A_SLOT_PLUGIN] = "test_decoding"; /* someone else's: stays */
 	judge();
-	assert_null(strstr(wp_findings_failure(&found.findings)->cure, "pg_drop_replication_slot"));
+	assert_null(strstr(wp_findings_failure(&found.findings)->cure, "backfill"));
 }
 
 static void the_publication_must_have_the_table(void **state)
@@ -645,7 +646,7 @@ static void a_slot_that_cannot_be_used_is_made_anew(void **state)
 		set_up(state);
 		s.values[cases[i].column] = cases[i].value;
 		check_fails("slot", WP_REACT_STOP_HUMAN, cases[i].what,
-			    "pg_drop_replication_slot('s')");
+			    "walpost backfill --missing --force");
 		CHECK_HAS(wp_findings_failure(&found.findings)->what, "0/15A3F28");
 	}
 }
@@ -837,7 +838,7 @@ static void how_the_log_is_kept_is_read(void **state)
 	h = &judge()->health;
 	CHECK_EQ(h->keeping, WP_KEEPING_LOST);
 	CHECK_HAS(h->loss.text, "invalidated");
-	CHECK_HAS(h->loss.text, "cure: SELECT pg_drop_replication_slot");
+	CHECK_HAS(h->loss.text, "cure: -- walpost backfill --missing --force");
 	s.values[A_SLOT_WAL_STATUS] = NULL;
 	s.values[A_SERVER_LSN] = NULL;
 	h = &judge()->health;
@@ -882,13 +883,17 @@ static void what_fails_only_at_a_start_is_no_loss(void **state)
 	CHECK_TEXT(found.health.loss.text, "");
 }
 
-static void a_slot_made_anew_is_to_be_acknowledged(void **state)
+static void a_slot_that_cannot_be_used_is_replaced_by_backfill(void **state)
 {
 	s.values[A_SLOT_WAL_STATUS] = "lost";
-	CHECK_HAS(finding(judge(), "slot")->cure, "walpost slot accept");
+	CHECK_HAS(finding(judge(), "slot")->what, WP_SLOT_REPLACE);
+	CHECK_TEXT(finding(judge(), "slot")->cure, "-- walpost backfill --missing --force");
 	set_up(state);
 	s.values[A_PUB] = NULL;
-	CHECK_HAS(finding(judge(), "publication")->cure, "walpost slot accept");
+	CHECK_HAS(finding(judge(), "publication")->what, WP_SLOT_REPLACE);
+	CHECK_HAS(finding(judge(), "publication")->cure,
+		  ";\n-- walpost backfill --missing --force");
+	CHECK(strstr(finding(judge(), "publication")->cure, "pg_drop") == NULL);
 }
 
 static void sql_ascii_is_told(void **state)
@@ -973,6 +978,6 @@ int main(void)
 		FRESH(how_the_log_is_kept_is_read),
 		FRESH(what_loses_events_while_it_runs_is_a_loss),
 		FRESH(what_fails_only_at_a_start_is_no_loss),
-		FRESH(a_slot_made_anew_is_to_be_acknowledged), FRESH(sql_ascii_is_told),
+		FRESH(a_slot_that_cannot_be_used_is_replaced_by_backfill), FRESH(sql_ascii_is_told),
 		FRESH(weak_transport_to_a_far_host_is_warned_of), FRESH(the_longest_names_fit));
 }
