@@ -548,10 +548,11 @@ static void accept_theft(struct world *w, const char *owner, const struct wp_sou
 
 	bool is_lost = !is_delivered(w, s->moved_from, s->confirmed);
 
-	if (seen->slot_confirmed < s->confirmed)
-		snprintf(s->unnoticed_by, sizeof(s->unnoticed_by), "%s", owner);
-	else if (is_lost && strcmp(seen->checkpoint_owner, owner) == 0 &&
-		 strcmp(s->told_by, owner) != 0)
+	if (seen->slot_confirmed < s->confirmed) {
+		if (s->told_by[0] == '\0') /* else a human knows */
+			snprintf(s->unnoticed_by, sizeof(s->unnoticed_by), "%s", owner);
+	} else if (is_lost && strcmp(seen->checkpoint_owner, owner) == 0 &&
+		   strcmp(s->told_by, owner) != 0)
 		violate(w, "went on from a slot that was stolen", "at %llX",
 			(unsigned long long)s->confirmed);
 	else if (is_lost && s->told_by[0] == '\0')
