@@ -19,9 +19,10 @@ static void say_tables(const struct wp_backfill *b)
 {
 	for (size_t i = 0; i < b->diff.table_count; i++) {
 		const struct wp_diff_table *table = &b->diff.tables[i];
+		const char *order = table->order.column;
 		if (wp_diff_lists(&b->diff, table))
-			wp_cli_say(stdout, "from table %s, in the order of %s\n", table->name,
-				   table->order);
+			wp_cli_say(stdout, "from table %s, in %s%s\n", table->name,
+				   order[0] != '\0' ? "the order of " : "any order", order);
 	}
 }
 
@@ -141,6 +142,13 @@ static void warn_of_others(const struct wp_backfill *b)
 	}
 }
 
+static void warn_of_ties(const struct wp_backfill *b)
+{
+	for (size_t i = 0; i < b->diff.table_count; i++)
+		wp_row_order_say_ties(b->diff.tables[i].order.column, b->diff.tables[i].name,
+				      b->diff.tables[i].ties);
+}
+
 static enum wp_rc prepare(struct wp_backfill *b, struct wp_error *error)
 {
 	enum wp_rc rc = wp_session_begin(&b->session, &b->diff.console, &b->postgres, error);
@@ -173,6 +181,8 @@ static enum wp_rc backfill(struct wp_backfill *b, struct wp_error *error)
 		rc = wp_backfill_judge_tail(b, error);
 	if (rc == WP_OK && !b->diff.options.json)
 		say_plan(b);
+	if (rc == WP_OK)
+		warn_of_ties(b);
 	if (rc != WP_OK || b->dry_run)
 		return rc;
 	wp_backfill_note_epoch(b);
@@ -232,7 +242,8 @@ int wp_command_backfill(int argc, char **argv)
 		  &b.missing, NULL },
 		{ "--outbox", "NAME", "only the outbox of [outbox.NAME]", NULL, &o->outbox },
 		{ "--where", "SQL", "only rows that satisfy this SQL condition", NULL, &o->where },
-		{ "--order-by", "COLUMN", "the column that gives the order of the rows", NULL,
+		{ "--order-by", "COLUMN",
+		  "the column that gives the order of the rows; none: any order", NULL,
 		  &b.diff.reading.order_by },
 		{ "--rate", "N", "at most so many events a second", NULL, &rate },
 		{ "--timeout", "SECONDS", "wait so long for open transactions, 60 by default", NULL,

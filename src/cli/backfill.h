@@ -60,6 +60,16 @@ struct wp_backfill_sink {
 	uint64_t dead_letters;
 };
 
+/* The row that was chosen last; owned. */
+struct wp_backfill_last {
+	size_t table;
+	struct wp_buffer value; /* of the column of the order */
+	struct wp_buffer key;
+	char transaction[16];
+	char statement[16];
+	bool is_set; /* there is one, and it has a key */
+};
+
 struct wp_backfill {
 	struct wp_diff diff;		     /* its configuration, console and reading */
 	struct wp_postgres_options postgres; /* with the slot that is meant */
@@ -83,6 +93,7 @@ struct wp_backfill {
 	PGresult *parked; /* owned: outbox and key of each aggregate; NULL: nothing is parked */
 
 	const struct wp_matching_counts *counts; /* with --missing */
+	struct wp_backfill_last last;		 /* while they are counted */
 	size_t expected;			 /* rows seen of those that were compared */
 	struct wp_backfill_topic topics[WP_BACKFILL_TOPICS_MAX];
 	size_t topic_count;

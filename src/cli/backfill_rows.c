@@ -8,7 +8,7 @@
 #include "walpost/base/clock.h"
 #include "walpost/cli/cli.h"
 
-enum { BAR_WIDTH = 30 };
+enum { BAR_WIDTH = 30, VALUE_MAX = 1 << 30 /* Postgres's own limit */ };
 
 /* -- what is parked ------------------------------------------------------------------------- */
 
@@ -123,6 +123,68 @@ static enum wp_rc count_topic(struct wp_backfill *b, struct wp_span name, struct
 	return WP_OK;
 }
 
+/* -- their order ----------------------------------------------------------------------------- */
+
+/* Of one key and one value. */
+static bool follows_last(const struct wp_backfill *b, const struct wp_event *event)
+{
+	const struct wp_diff_reading *reading = &b->diff.reading;
+	const struct wp_outbox_options *o = &b->diff.outboxes.items[reading->outbox];
+	const struct wp_backfill_last *last = &b->last;
+
+	return last->is_set && last->table == reading->table &&
+	       wp_span_is(wp_buffer_span(&last->value), reading->place.value) &&
+	       (!wp_row_order_knows_key(o) ||
+		wp_span_equal(wp_buffer_span(&last->key), event->key));
+}
+
+/* Statements of one transaction are numbered in their order. */
+static bool is_known_by_statement(const struct wp_backfill *b)
+{
+	const struct wp_diff_place *place = &b->diff.reading.place;
+
+	return strcmp(b->last.transaction, place->transaction) == 0 &&
+	       strcmp(b->last.statement, place->statement) != 0;
+}
+
+static enum wp_rc keep_last(struct wp_backfill *b, const struct wp_event *event,
+			    struct wp_error *error)
+{
+	const struct wp_diff_place *place = &b->diff.reading.place;
+	struct wp_backfill_last *last = &b->last;
+
+	wp_buffer_reset(&last->value);
+	wp_buffer_reset(&last->key);
+	enum wp_rc rc = wp_buffer_append_text(&last->value, place->value);
+	if (rc == WP_OK)
+		rc = wp_buffer_append(&last->key, event->key);
+	if (rc != WP_OK)
+		return wp_error_set(error, rc, "out of memory for the order of the rows");
+	(void)snprintf(last->transaction, sizeof(last->transaction), "%s", place->transaction);
+	(void)snprintf(last->statement, sizeof(last->statement), "%s", place->statement);
+	last->table = b->diff.reading.table;
+	last->is_set = true;
+	return WP_OK;
+}
+
+static enum wp_rc judge_place(struct wp_backfill *b, const struct wp_event *event,
+			      struct wp_error *error)
+{
+	struct wp_diff_table *table = &b->diff.tables[b->diff.reading.table];
+	bool knows_key = wp_row_order_knows_key(&b->diff.outboxes.items[table->outbox]);
+	struct wp_excerpt key;
+
+	if (table->order.is_given_up || wp_span_is_null(event->key))
+		return WP_OK;
+	if (follows_last(b, event) && table->order.column[0] == '\0')
+		return wp_row_order_refuse(&table->order, table->name,
+					   knows_key ? wp_excerpt(&key, event->key) : NULL, error);
+	table->ties += follows_last(b, event) && !is_known_by_statement(b);
+	return keep_last(b, event, error);
+}
+
+/* -- counting them --------------------------------------------------------------------------- */
+
 static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_record *record,
 			    enum wp_rc made, const struct wp_error *reason, struct wp_error *error)
 {
@@ -140,6 +202,9 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 			"it would overtake it. Discard what is parked of it with walpost parked "
 			"skip --key; its rows are then sent in their order",
 			wp_excerpt(&key, event->key));
+	enum wp_rc rc = judge_place(b, event, error);
+	if (rc != WP_OK)
+		return rc;
 	b->rows++;
 	if (made == WP_OK)
 		return count_topic(b, record->topic, error);
@@ -149,7 +214,11 @@ static enum wp_rc count_row(void *arg, const struct wp_event *event, struct wp_r
 
 enum wp_rc wp_backfill_count(struct wp_backfill *b, struct wp_error *error)
 {
+	wp_buffer_init(&b->last.value, VALUE_MAX);
+	wp_buffer_init(&b->last.key, VALUE_MAX);
 	enum wp_rc rc = read_rows(b, count_row, error);
+	wp_buffer_release(&b->last.value);
+	wp_buffer_release(&b->last.key);
 	wp_cli_say_progress("%s", "");
 	return rc;
 }

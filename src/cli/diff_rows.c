@@ -40,6 +40,7 @@ struct rows {
 	struct wp_column columns[COLUMNS_MAX];
 	size_t column_count;
 	int result_column[COLUMNS_MAX]; /* of each of the table's; -1: not asked for */
+	int place_column;		/* with a snapshot: the first of three, behind all others */
 	struct wp_value values[COLUMNS_MAX];
 	PGresult *catalog; /* owned: what it says of the columns */
 };
@@ -203,10 +204,36 @@ static void add_not_parked(struct rows *r, struct wp_sql *sql)
 		   outbox_of(r)->is_pattern ? table_of(r)->name : outbox_of(r)->name);
 }
 
-/* A snapshot has one version of each row, so that ctid tells ties apart, the same in each reading. */
+/* No column of a table can have such names. */
+static void add_place(struct rows *r, struct wp_sql *sql)
+{
+	const char *column = table_of(r)->order.column;
+
+	if (column[0] != '\0')
+		wp_sql_add(sql, ", %I::text AS cmax", column);
+	else
+		wp_sql_add(sql, ", '' AS cmax");
+	wp_sql_add(sql, ", xmin::text AS xmin, cmin::text AS cmin");
+}
+
+/*
+ * Rows of one key and one value follow one another, so that each can be compared with the one before.
+ * A snapshot has one version of each row: ctid tells the rest apart, the same in each reading.
+ */
 static void add_order(struct rows *r, struct wp_sql *sql)
 {
-	wp_sql_add(sql, " ORDER BY %I, tableoid, ctid", table_of(r)->order);
+	const struct wp_row_order *order = &table_of(r)->order;
+
+	wp_sql_add(sql, " ORDER BY ");
+	if (order->column[0] != '\0')
+		wp_sql_add(sql, "%I, ", order->column);
+	if (!order->is_given_up) {
+		wp_row_order_add_key(sql, options_of(r), "");
+		wp_sql_add(sql, " COLLATE \"C\", ");
+	}
+	if (order->column[0] != '\0')
+		wp_sql_add(sql, WP_ROW_ORDER_STATEMENT ", ");
+	wp_sql_add(sql, "tableoid, ctid");
 }
 
 static void add_rows(struct rows *r, struct wp_sql *sql, const struct wp_requirements_table *table)
@@ -232,6 +259,7 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 	struct wp_error inner;
 	char limit[24];
 
+	r->place_column = 0;
 	begin_sql(r, &sql, &text);
 	wp_sql_add(&sql, "DECLARE compared NO SCROLL CURSOR FOR SELECT ");
 	for (size_t i = 0; i < r->column_count; i++) {
@@ -240,7 +268,10 @@ static enum wp_rc declare(struct rows *r, const struct wp_requirements_table *ta
 			continue;
 		wp_sql_add(&sql, "%s%I", comma, column_name(r, i));
 		comma = ", ";
+		r->place_column++;
 	}
+	if (r->diff->reading.snapshot != NULL)
+		add_place(r, &sql);
 	add_rows(r, &sql, table);
 	if (r->diff->reading.snapshot != NULL) {
 		add_order(r, &sql);
@@ -515,7 +546,13 @@ static enum wp_rc take_row(struct rows *r, const PGresult *result, int row, stru
 		rc = make_record(r, rc, &event, &record, &reason);
 	if (r->diff->reading.take != NULL && (rc == WP_OK || rc == WP_DATA)) {
 		r->diff->reading.position.ordinal++;
+		r->diff->reading.table = r->table;
 		r->diff->reading.outbox = r->outbox;
+		r->diff->reading.place = (struct wp_diff_place){
+			.value = PQgetvalue(result, row, r->place_column),
+			.transaction = PQgetvalue(result, row, r->place_column + 1),
+			.statement = PQgetvalue(result, row, r->place_column + 2),
+		};
 		wp_shape_leftover(outbox_of(r)->shape, &event, &record);
 		return r->diff->reading.take(r->diff->reading.arg, &event, &record, rc, &reason,
 					     error);
@@ -614,7 +651,8 @@ static enum wp_rc read_table(struct rows *r, struct wp_error *error)
 	r->mapping = NULL;
 	enum wp_rc rc = ask_columns(r, &table, error);
 	if (rc == WP_OK && r->diff->reading.snapshot != NULL)
-		rc = wp_diff_choose_order(r->diff, &r->session, table_of(r), error);
+		rc = wp_row_order_find(&r->session, &table_of(r)->table, r->diff->reading.order_by,
+				       options_of(r), &table_of(r)->order, error);
 	if (rc == WP_OK)
 		rc = declare(r, &table, error);
 	if (rc == WP_OK)

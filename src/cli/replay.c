@@ -125,19 +125,30 @@ static const char *topic(const struct wp_replay *r)
 
 static int say_what_would_be(const struct wp_replay *r)
 {
+	const char *order = r->has_order ? wp_replay_order_name(r) : "";
+
 	if (r->json)
 		return print_json(r, "dry-run");
-	wp_cli_say(stdout, "slot %s: %" PRId64 " row%s of %s would be sent again%s%s, ordered by ",
+	wp_cli_say(stdout, "slot %s: %" PRId64 " row%s of %s would be sent again%s%s, in %s%s\n",
 		   r->postgres.slot, r->total, r->total == 1 ? "" : "s", r->outbox->table, into(r),
-		   topic(r));
-	for (size_t i = 0; i < r->key_count; i++)
-		wp_cli_say(stdout, "%s%s", i > 0 ? ", " : "", r->keys[i]);
-	wp_cli_say(stdout, "\n");
+		   topic(r), r->has_order ? "the order of " : "any order", order);
 	return wp_cli_done();
+}
+
+/* Each row has its place in the order, which a change of the row may move. */
+static void say_left(const struct wp_replay *r)
+{
+	if (r->sent < r->total)
+		wp_cli_say(stderr,
+			   "walpost: %" PRId64 " of the %" PRId64
+			   " rows that were counted at the start were not sent: they were deleted "
+			   "or updated meanwhile\n",
+			   r->total - r->sent, r->total);
 }
 
 static int say_sent(const struct wp_replay *r)
 {
+	say_left(r);
 	if (r->json)
 		return print_json(r, "done");
 	wp_cli_say(stdout,
@@ -174,6 +185,8 @@ static int replay(struct wp_replay *r)
 
 	if (rc == WP_OK)
 		rc = wp_replay_check_topic(r, &error);
+	if (rc == WP_OK)
+		rc = wp_replay_judge_order(r, &error);
 	if (rc == WP_OK)
 		rc = wp_replay_count(r, &error);
 	if (rc == WP_OK && r->dry_run)
@@ -239,7 +252,8 @@ static int run_replay(int argc, char **argv)
 		{ "--type", "TYPE[,TYPE...]", "rows of these types", NULL, &r.choice.types },
 		{ "--where", "SQL", "rows for which this holds; the row is o", NULL,
 		  &r.choice.where },
-		{ "--order-by", "COLUMN", "in this order, and then by the primary key", NULL,
+		{ "--order-by", "COLUMN",
+		  "the column that gives the order of the rows; none: any order", NULL,
 		  &r.choice.order_by },
 		{ "--to-topic", "TOPIC", "to this topic instead of the events' own", NULL,
 		  &r.choice.to_topic },

@@ -12,10 +12,11 @@
 #include <jansson.h>
 
 #include "reissue_slot.h"
+#include "walpost/cli/row_order.h"
 #include "walpost/config/config.h"
 #include "walpost/outbox/names.h"
 
-enum { WP_REPLAY_KEYS_MAX = 34 }; /* columns of an index, and two */
+enum { WP_REPLAY_KEYS_MAX = 35 }; /* columns of an index, and three */
 
 /* What is chosen, as it was given; NULL: not. */
 struct wp_replay_choice {
@@ -30,6 +31,7 @@ struct wp_replay_choice {
 	const char *where;
 	const char *to_topic;
 	bool by_commit_time;
+	bool by_statement; /* rows with the same value of the order; found, not given */
 };
 
 struct wp_replay {
@@ -50,9 +52,12 @@ struct wp_replay {
 	struct wp_outbox_options
 		named; /* of one of a pattern's tables, as if it had been configured */
 	struct wp_table_name table;
-	/* The order: SQL of each key; a column's name quoted, or an expression. */
+	struct wp_row_order order;
+	/* SQL of each key: of the order, and of what tells rows apart; a column's name quoted, or an
+	 * expression. */
 	char *keys[WP_REPLAY_KEYS_MAX]; /* owned */
 	size_t key_count;
+	bool has_order; /* the first of them is it */
 
 	/* The job. */
 	int64_t job;  /* 0: none yet */
@@ -71,6 +76,10 @@ enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error) WP
 void wp_replay_chosen_sql(struct wp_sql *sql, const struct wp_replay *r);
 /* The keys, with `between` between two. */
 void wp_replay_keys_sql(struct wp_sql *sql, const struct wp_replay *r, const char *between);
+/* The order of a new job. WP_CONFIG with the error: several rows are of one key, and there is none. */
+enum wp_rc wp_replay_judge_order(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
+/* For people, if there is an order. */
+const char *wp_replay_order_name(const struct wp_replay *r);
 /* How many, up to which. */
 enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;
 enum wp_rc wp_replay_create_job(struct wp_replay *r, struct wp_error *error) WP_MUST_CHECK;

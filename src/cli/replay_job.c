@@ -12,6 +12,8 @@
 #include "walpost/postgres/publication.h"
 
 #define COMMIT_TIME "pg_catalog.pg_xact_commit_timestamp(o.xmin)"
+#define STATEMENT "o." WP_ROW_ORDER_STATEMENT
+#define STATEMENT_MAX "4294967295"
 
 /* -- the outbox and its order ------------------------------------------------------------------ */
 
@@ -108,7 +110,7 @@ static char *column_of(const char *quoted)
 }
 
 /*
- * kind 'time': the column of --order-by or --time-column; 'key': those of the primary key, or of the
+ * kind 'time': the column of the order; 'key': those of the primary key, or of the
  * smallest unique index over columns that are NOT NULL.
  */
 static const char keys_sql[] =
@@ -128,36 +130,49 @@ static const char keys_sql[] =
 	"pg_catalog.pg_attribute a, t WHERE a.attrelid = t.oid AND a.attnum = u.attnum "
 	"ORDER BY 4";
 
-static enum wp_rc take_keys(struct wp_replay *r, const PGresult *found, const char *ordering,
-			    struct wp_error *error)
+/* Those of the table, behind what orders. */
+static enum wp_rc add_keys(struct wp_replay *r, const PGresult *found, bool has_column,
+			   struct wp_error *error)
+{
+	enum wp_rc rc = WP_OK;
+	int row = 0;
+
+	if (r->choice.by_commit_time)
+		rc = add_key(r, strdup(COMMIT_TIME), error);
+	else if (has_column)
+		rc = add_key(r, column_of(PQgetvalue(found, row++, 1)), error);
+	r->has_order = r->key_count > 0;
+	if (rc == WP_OK && r->choice.by_statement)
+		rc = add_key(r, strdup(STATEMENT), error);
+	if (rc == WP_OK && r->choice.by_statement)
+		rc = add_key(r, strdup("o.ctid"), error);
+	for (; row < PQntuples(found) && rc == WP_OK; row++)
+		rc = add_key(r, column_of(PQgetvalue(found, row, 1)), error);
+	return rc;
+}
+
+static enum wp_rc take_keys(struct wp_replay *r, const PGresult *found, struct wp_error *error)
 {
 	const struct wp_replay_choice *c = &r->choice;
+	const char *column = r->order.column;
 	int rows = PQntuples(found);
-	bool has_time = rows > 0 && strcmp(PQgetvalue(found, 0, 0), "time") == 0;
-	bool is_bounded = c->time_column != NULL && strcmp(ordering, c->time_column) == 0 &&
+	bool has_column = rows > 0 && strcmp(PQgetvalue(found, 0, 0), "time") == 0;
+	bool is_bounded = c->time_column != NULL && strcmp(column, c->time_column) == 0 &&
 			  (c->since != NULL || c->until != NULL);
-	enum wp_rc rc = WP_OK;
 
-	if (ordering[0] != '\0' && !has_time)
-		return wp_error_set(error, WP_CONFIG, "table %s has no column %.100s",
-				    r->outbox->table, ordering);
-	if (rows == (has_time ? 1 : 0))
+	if (rows == (has_column ? 1 : 0))
 		return wp_error_set(
 			error, WP_CONFIG,
 			"table %s has no primary key, nor a unique index over columns that are NOT "
-			"NULL: a replay that was interrupted could not be continued. Create one, "
-			"or send the rows by walpost.reissue() in one transaction",
+			"NULL: a replay that was interrupted could not be continued. Create one",
 			r->outbox->table);
-	if (has_time && *PQgetvalue(found, 0, 2) != 't' && !is_bounded)
+	if (has_column && r->order.may_be_null && !is_bounded)
 		return wp_error_set(error, WP_CONFIG,
 				    "column %.100s of table %s may be NULL, and such rows have no "
-				    "place in an order by it: order by another column",
-				    ordering, r->outbox->table);
-	if (c->by_commit_time)
-		rc = add_key(r, strdup(COMMIT_TIME), error);
-	for (int row = 0; row < rows && rc == WP_OK; row++)
-		rc = add_key(r, column_of(PQgetvalue(found, row, 1)), error);
-	return rc;
+				    "place in an order by it: set it NOT NULL, or order by another "
+				    "column",
+				    column, r->outbox->table);
+	return add_keys(r, found, has_column, error);
 }
 
 static enum wp_rc check_commit_times(struct wp_replay *r, struct wp_error *error)
@@ -186,14 +201,37 @@ static enum wp_rc refuse_member(const char *choice, const char *option, const ch
 			    member);
 }
 
+/* A column that nobody named, and that may be NULL, is none. */
+static enum wp_rc find_order(struct wp_replay *r, struct wp_error *error)
+{
+	const struct wp_replay_choice *c = &r->choice;
+	const char *wanted = c->order_by != NULL ? c->order_by : c->time_column;
+
+	enum wp_rc rc =
+		wp_row_order_find(&r->session, &r->table, wanted, r->outbox, &r->order, error);
+	if (rc == WP_OK && wanted == NULL && r->order.may_be_null)
+		r->order.column[0] = '\0';
+	return rc;
+}
+
+static enum wp_rc find_keys(struct wp_replay *r, struct wp_error *error)
+{
+	struct wp_statement statement;
+	PGresult *found;
+
+	wp_statement_begin(&statement, &r->session);
+	wp_sql_add(&statement.sql, keys_sql, r->table.schema, r->table.name, r->order.column);
+	enum wp_rc rc = wp_statement_ask(&statement, &found, error);
+	if (rc != WP_OK)
+		return rc;
+	rc = take_keys(r, found, error);
+	PQclear(found);
+	return rc;
+}
+
 enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error)
 {
 	const struct wp_replay_choice *c = &r->choice;
-	const char *ordering = c->order_by != NULL	? c->order_by
-			       : c->time_column != NULL ? c->time_column
-							: "";
-	struct wp_statement statement;
-	PGresult *found;
 
 	enum wp_rc rc = choose_outbox(r, error);
 	if (rc == WP_OK && c->types != NULL && r->outbox->column_type[0] == '\0')
@@ -206,16 +244,9 @@ enum wp_rc wp_replay_find_outbox(struct wp_replay *r, struct wp_error *error)
 		rc = refuse_member("--key", "outbox.column.key", r->outbox->column_key, error);
 	if (rc == WP_OK && c->by_commit_time)
 		rc = check_commit_times(r, error);
-	if (rc != WP_OK)
-		return rc;
-	wp_statement_begin(&statement, &r->session);
-	wp_sql_add(&statement.sql, keys_sql, r->table.schema, r->table.name, ordering);
-	rc = wp_statement_ask(&statement, &found, error);
-	if (rc != WP_OK)
-		return rc;
-	rc = take_keys(r, found, ordering, error);
-	PQclear(found);
-	return rc;
+	if (rc == WP_OK && !c->by_commit_time)
+		rc = find_order(r, error);
+	return rc == WP_OK ? find_keys(r, error) : rc;
 }
 
 /* -- the rows ------------------------------------------------------------------------------------ */
@@ -283,6 +314,89 @@ static char *copy_of(const PGresult *from, int column)
 	return strdup(PQntuples(from) > 0 ? PQgetvalue(from, 0, column) : "");
 }
 
+/*
+ * Rows of one key and one value: whether there are any, how many of them have no known place among the
+ * others, and one such key. Statements of one transaction are numbered in their order.
+ */
+static void add_ties_sql(struct wp_sql *sql, const struct wp_replay *r)
+{
+	wp_sql_add(sql, "SELECT count(*), coalesce(sum(t.rows) FILTER (WHERE NOT t.is_known), 0), "
+			"min(t.key COLLATE \"C\") FROM (SELECT ");
+	wp_row_order_add_key(sql, r->outbox, "o.");
+	wp_sql_add(sql, " AS key, count(*) AS rows, count(DISTINCT o.xmin::text) = 1 AND "
+			"count(DISTINCT o.cmin::text) = count(*) AS is_known ");
+	wp_replay_chosen_sql(sql, r);
+	wp_sql_add(sql, " AND ");
+	wp_row_order_add_key(sql, r->outbox, "o.");
+	wp_sql_add(sql, " IS NOT NULL GROUP BY 1");
+	if (r->has_order)
+		wp_sql_add(sql, ", %s", r->keys[0]);
+	wp_sql_add(sql, " HAVING count(*) > 1) t");
+}
+
+const char *wp_replay_order_name(const struct wp_replay *r)
+{
+	return r->choice.by_commit_time ? "time of the commit" : r->order.column;
+}
+
+static enum wp_rc judge_ties(struct wp_replay *r, const PGresult *ties, struct wp_error *error)
+{
+	bool has_any = strcmp(PQgetvalue(ties, 0, 0), "0") != 0;
+
+	if (has_any && !r->has_order)
+		return wp_row_order_refuse(
+			&r->order, r->outbox->table,
+			wp_row_order_knows_key(r->outbox) ? PQgetvalue(ties, 0, 2) : NULL, error);
+	wp_row_order_say_ties(wp_replay_order_name(r), r->outbox->table,
+			      strtoull(PQgetvalue(ties, 0, 1), NULL, 10));
+	r->choice.by_statement = has_any;
+	return WP_OK;
+}
+
+/* A job keeps the order that was found for it, whatever the configuration becomes. */
+static void note_order(struct wp_replay *r)
+{
+	if (!r->choice.by_commit_time)
+		r->choice.order_by = r->has_order ? r->order.column : WP_ROW_ORDER_NONE;
+}
+
+static void forget_keys(struct wp_replay *r)
+{
+	while (r->key_count > 0)
+		free(r->keys[--r->key_count]);
+}
+
+enum wp_rc wp_replay_judge_order(struct wp_replay *r, struct wp_error *error)
+{
+	bool is_unique = r->has_order && r->key_count == 1;
+	struct wp_statement statement;
+	PGresult *ties;
+	enum wp_rc rc = WP_OK;
+
+	if (!r->order.is_given_up && !is_unique) {
+		wp_statement_begin(&statement, &r->session);
+		add_ties_sql(&statement.sql, r);
+		rc = wp_statement_ask(&statement, &ties, error);
+		if (rc != WP_OK)
+			return rc;
+		rc = judge_ties(r, ties, error);
+		PQclear(ties);
+	}
+	note_order(r);
+	if (rc != WP_OK || !r->choice.by_statement)
+		return rc;
+	forget_keys(r);
+	return find_keys(r, error);
+}
+
+/* The last row keeps its place as the last one when it is updated meanwhile. */
+static void add_until_sql(struct wp_sql *sql, const struct wp_replay *r)
+{
+	for (size_t i = 0; i < r->key_count; i++)
+		wp_sql_add(sql, "%s(%s)::text", i > 0 ? ", " : "",
+			   strcmp(r->keys[i], STATEMENT) == 0 ? STATEMENT_MAX : r->keys[i]);
+}
+
 enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error)
 {
 	struct wp_statement statement;
@@ -291,9 +405,9 @@ enum wp_rc wp_replay_count(struct wp_replay *r, struct wp_error *error)
 	wp_statement_begin(&statement, &r->session);
 	wp_sql_add(&statement.sql, "SELECT (SELECT count(*) ");
 	wp_replay_chosen_sql(&statement.sql, r);
-	wp_sql_add(&statement.sql, "), ARRAY[(");
-	wp_replay_keys_sql(&statement.sql, r, ")::text, (");
-	wp_sql_add(&statement.sql, ")::text] ");
+	wp_sql_add(&statement.sql, "), ARRAY[");
+	add_until_sql(&statement.sql, r);
+	wp_sql_add(&statement.sql, "] ");
 	wp_replay_chosen_sql(&statement.sql, r);
 	wp_sql_add(&statement.sql, " ORDER BY ");
 	wp_replay_keys_sql(&statement.sql, r, " DESC, ");
@@ -339,6 +453,8 @@ static json_t *choice_json(struct wp_replay_choice *c)
 	}
 	if (c->by_commit_time)
 		(void)json_object_set_new(object, "by_commit_time", json_true());
+	if (c->by_statement)
+		(void)json_object_set_new(object, "by_statement", json_true());
 	return object;
 }
 
@@ -392,6 +508,7 @@ static enum wp_rc take_choice(struct wp_replay *r, struct wp_error *error)
 		*member(&r->choice, i) =
 			json_string_value(json_object_get(r->said, members[i].name));
 	r->choice.by_commit_time = json_is_true(json_object_get(r->said, "by_commit_time"));
+	r->choice.by_statement = json_is_true(json_object_get(r->said, "by_statement"));
 	const char *where = r->choice.where;
 	if ((given == NULL) == (where == NULL) && (given == NULL || strcmp(given, where) == 0))
 		return WP_OK;

@@ -82,8 +82,8 @@ static enum wp_rc read_bound(struct sending *s, const char *array, struct bound 
 		return rc;
 	if ((size_t)PQntuples(found) != r->key_count)
 		rc = wp_error_set(error, WP_CONFIG,
-				  "replay %s was started with another unique key than table %s has "
-				  "now: cancel it, and start a new one",
+				  "replay %s was started with another order or unique key than "
+				  "table %s has now: cancel it, and start a new one",
 				  s->job, r->outbox->table);
 	else
 		rc = take_bound(ret, found, -1, 0, r->key_count, error);

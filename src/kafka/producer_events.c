@@ -40,7 +40,8 @@ static void tell_of_data_loss(struct wp_producer *p, const rd_kafka_message_t *m
 				 "written at `offset`, after an earlier one at `confirmed_offset` "
 				 "(the topic was recreated, an unclean leader was elected, or a "
 				 "broker lost its disk). Delivery continues; list the rows whose "
-				 "records are missing with walpost diff and insert those again"));
+				 "records are missing with walpost diff, and send them again with "
+				 "walpost replay --id"));
 }
 
 static void take_report(struct wp_producer *p, const rd_kafka_message_t *m, struct wp_report *r)

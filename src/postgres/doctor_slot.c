@@ -338,8 +338,8 @@ static void judge_tables_added(struct judge *j)
 {
 	if (answer_null(j, D_PUB_TABLES_YOUNGER))
 		return;
-	wp_sql_add(&j->cure, "-- when the relay has caught up, list the events missing in Kafka "
-			     "with walpost diff and insert them again");
+	wp_sql_add(&j->cure, "-- when the relay has caught up, send the rows that are missing in "
+			     "Kafka: walpost diff lists them, walpost replay --id sends them");
 	FOUND_WARN(j, "publication_since",
 		   "publication %s received %s after slot %s began to decode: rows committed "
 		   "before that are not relayed",

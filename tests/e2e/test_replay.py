@@ -15,6 +15,7 @@ from lib.stage import identifier
 from lib.waiting import holds_for, wait_until
 
 pytestmark = pytest.mark.on("all")
+ANY = ("--order-by", "none")
 
 
 def _command(stage, *arguments, changes=None):
@@ -207,7 +208,7 @@ def test_interrupted_and_resumed_it_keeps_its_topic(delivered):
     stage = delivered
     other = stage.create_topic("other", partitions=1)
     command = subprocess.Popen(
-        [binary(), *map(str, _command(stage, "--to-topic", other, "--rate", "20"))], env=clean_environment(),
+        [binary(), *map(str, _command(stage, "--to-topic", other, "--rate", "20", *ANY))], env=clean_environment(),
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 10"), 30, "it sends")
     command.kill()
@@ -249,7 +250,7 @@ def test_a_dead_letter_of_it_says_where_it_was_to_go_and_is_not_sent_elsewhere(d
     changes = {"relay.poison": "dead-letter", "relay.dead_letter.topic": stage.create_topic("dead", partitions=1)}
     stage.relay({**changes, **TooLarge.relay})
     stage.sql(f"UPDATE {stage.table} SET payload = %s WHERE n = 13", (json.dumps({"noise": _noise(300_000)}),))
-    assert _json(_replay(stage, "--to-topic", other, "--json"))["sent"] == 100
+    assert _json(_replay(stage, "--to-topic", other, "--json", *ANY))["sent"] == 100
     (letter,) = stage.read("dead")
     assert letter.header("walpost-dead-letter-topic").decode() == other
     assert letter.header("walpost-dead-letter-table").decode() == f"public.outbox -> {other}"
@@ -283,11 +284,11 @@ def test_a_function_from_before_there_were_other_topics_is_told_and_replaced(del
     stage.sql(earlier)
     done = _replay(stage, "--to-topic", other)
     assert done.returncode == 2 and "walpost.reissue() is older than this option" in done.stderr
-    assert _json(_replay(stage, "--json", "--key", "3"))["sent"] == 10
+    assert _json(_replay(stage, "--json", "--key", "3", *ANY))["sent"] == 10
     for _ in range(2):
         stage.sql((places.TREE / "sql" / "reissue.sql").read_text())
-    assert _json(_replay(stage, "--json", "--key", "3"))["sent"] == 10
-    assert _json(_replay(stage, "--to-topic", other, "--json", "--key", "3"))["sent"] == 10
+    assert _json(_replay(stage, "--json", "--key", "3", *ANY))["sent"] == 10
+    assert _json(_replay(stage, "--to-topic", other, "--json", "--key", "3", *ANY))["sent"] == 10
     assert len(_other(stage)) == 10 and len(_again(stage)) == 20
 
 
@@ -305,7 +306,7 @@ def test_a_condition_is_executed_by_who_gives_it_only(delivered):
 
 def test_cancelled_it_stops_where_it_runs_and_is_not_resumed(delivered):
     stage = delivered
-    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "10"))], env=clean_environment(),
+    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "10", *ANY))], env=clean_environment(),
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it sends")
     done = _replay(stage, "cancel", "1")
@@ -324,7 +325,7 @@ def test_while_no_relay_reads_it_waits_and_nothing_piles_up(delivered):
         SELECT gen_random_uuid(), 'order', 'x', 'made', '{{}}' FROM generate_series(1, 4000) n""")
     stage.wait_all_confirmed()
     relay = stage.relays[-1]
-    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "500"))], env=clean_environment(),
+    command = subprocess.Popen([binary(), *map(str, _command(stage, "--rate", "500", *ANY))], env=clean_environment(),
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     wait_until(lambda: stage.sql("SELECT 1 FROM walpost.replay WHERE sent > 0"), 30, "it has begun")
     relay.stop()
@@ -395,7 +396,7 @@ def test_without_the_table_and_without_the_right_the_cure_is_named(delivered):
     with passing_role(stage, f"replayer_{stage.slot}", "LOGIN IN ROLE pg_read_all_stats") as role:
         stage.sql(f"GRANT USAGE ON SCHEMA walpost TO {identifier(role)}; "
                   f"GRANT SELECT ON {stage.table} TO {identifier(role)}")
-        done = _replay(stage, changes={"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
+        done = _replay(stage, *ANY, changes={"postgres.conninfo": stage.postgres.conninfo(stage.database, user=role)})
         assert done.returncode == 2 and "GRANT SELECT, INSERT, UPDATE ON walpost.replay" in done.stderr, done.stderr
     stage.sql("DROP TABLE walpost.replay")
     done = _replay(stage)

@@ -6,6 +6,7 @@
 #ifndef WALPOST_CLI_DIFF_H
 #define WALPOST_CLI_DIFF_H
 
+#include "walpost/cli/row_order.h"
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
 #include "walpost/kafka/properties.h"
@@ -42,8 +43,9 @@ struct wp_diff_table {
 	size_t wanted; /* of what these ask of the server */
 	struct wp_table_name table;
 	char *name; /* owned: as the configuration writes it; of a pattern's, as SQL does */
-	char order[WP_NAME_SIZE]; /* with a snapshot: the column of its order; "": not read yet */
-	uint64_t rows;		  /* read */
+	struct wp_row_order order; /* with a snapshot, once it is read */
+	uint64_t ties;		   /* rows whose place among those of their key is not known */
+	uint64_t rows;		   /* read */
 	uint64_t dropped;	 /* of these: of a type that is skipped, or expired; not compared */
 	uint64_t left_off;	 /* rows that were not read, of a comparison */
 	bool is_limited;	 /* it has more */
@@ -74,6 +76,13 @@ typedef enum wp_rc (*wp_diff_take)(void *arg, const struct wp_event *event,
 				   struct wp_record *record, enum wp_rc made,
 				   const struct wp_error *reason, struct wp_error *error);
 
+/* Of a row that is taken, in the order of its table; borrowed. */
+struct wp_diff_place {
+	const char *value; /* of the column of the order; "": NULL, or there is none */
+	const char *transaction;
+	const char *statement;
+};
+
 /* What `walpost backfill` reads otherwise; all zeroes: nothing. Borrowed. */
 struct wp_diff_reading {
 	const char *snapshot; /* of another session */
@@ -81,7 +90,9 @@ struct wp_diff_reading {
 	const char *parked;   /* the slot whose parked events are left out, NULL: none */
 	wp_diff_take take;
 	void *arg;
-	size_t outbox;		     /* of the row that is taken */
+	size_t table;		     /* of the row that is taken */
+	size_t outbox;		     /* likewise */
+	struct wp_diff_place place;  /* likewise */
 	struct wp_position position; /* of the first row; the ordinal counts up */
 	int64_t commit_time_us;	     /* of all rows, of whose commits a table knows nothing */
 };
@@ -118,9 +129,6 @@ enum wp_rc wp_diff_find_tables(struct wp_diff *d, struct wp_session *s,
 void wp_diff_forget_tables(struct wp_diff *d);
 /* Is there something to say of it? Of a pattern's, those without rows are not listed. */
 bool wp_diff_lists(const struct wp_diff *d, const struct wp_diff_table *table);
-/* In which order its rows were committed. WP_CONFIG with the error: nothing says so. */
-enum wp_rc wp_diff_choose_order(struct wp_diff *d, struct wp_session *s,
-				struct wp_diff_table *table, struct wp_error *error) WP_MUST_CHECK;
 
 /* Reads all rows and expects their records. Topics are added to the reader as they come up. */
 enum wp_rc wp_diff_read_rows(struct wp_diff *d, struct wp_error *error) WP_MUST_CHECK;
