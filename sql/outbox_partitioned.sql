@@ -14,7 +14,7 @@ CREATE TABLE public.outbox (
   aggregateid   varchar(255) NOT NULL,
   type          varchar(255) NOT NULL,
   payload       jsonb,
-  created_at    timestamptz  NOT NULL DEFAULT now(),
+  created_at    timestamptz  NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (id, created_at)
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX ON public.outbox (created_at);

@@ -100,12 +100,25 @@ bool wp_publication_is_reissue(const char *said)
 	return false;
 }
 
+static bool has_column(const struct wp_requirements_table *table, const char *name)
+{
+	for (size_t i = 0; i < table->column_count; i++) {
+		if (strcmp(table->columns[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* No event needs the last column, but rows that are sent again have no order without it. */
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table *table)
 {
 	wp_sql_add(sql, "CREATE TABLE IF NOT EXISTS %I.%I (", table->schema, table->name);
 	for (size_t i = 0; i < table->column_count; i++)
 		wp_sql_add(sql, "%s\n  %I %s", i ? "," : "", table->columns[i],
 			   table->definitions[i]);
+	if (!has_column(table, WP_OUTBOX_CREATED_AT))
+		wp_sql_add(sql, ",\n  %I timestamptz NOT NULL DEFAULT clock_timestamp()",
+			   WP_OUTBOX_CREATED_AT);
 	wp_sql_add(sql, "\n);\n");
 }
 

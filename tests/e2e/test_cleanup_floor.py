@@ -235,7 +235,7 @@ def test_ids_that_are_used_again_do_not_fool_release(stage):
 def test_what_was_looked_at_before_a_failover_is_looked_at_again(pair, own_postgres):  # noqa: F811
     stage, standby, relay = pair
     relay.stop()
-    stage.sql("ALTER TABLE outbox ADD created_at timestamptz DEFAULT clock_timestamp()")
+    stage.sql("ALTER TABLE outbox ADD IF NOT EXISTS created_at timestamptz DEFAULT clock_timestamp()")
     stage.sql(SCRIPT.read_text())
     relay = relay_with(stage, {"postgres.conninfo": (
         f"host=127.0.0.1,127.0.0.1 port={own_postgres.port},{standby.port} user=postgres dbname={stage.database} "

@@ -46,7 +46,7 @@ def test_an_event_is_sent_later(stage):
 
 
 def test_old_rows_are_deleted_by_the_relay(stage):
-    (prepare,) = [block for block in _sql("operations/cleanup.md") if "NOT NULL DEFAULT now()" in block]
+    (prepare,) = [block for block in _sql("operations/cleanup.md") if "NOT NULL DEFAULT clock_timestamp()" in block]
     (options,) = [block for block in _blocks("operations/cleanup.md", "ini") if "mode = delete" in block]
     given = dict(re.findall(r"^(\S+) = (.*)$", options, re.MULTILINE))
     assert given == {"column.inserted": "created_at", "mode": "delete", "keep": "168h"}

@@ -59,7 +59,8 @@ void wp_cleanup_grant_sql(struct wp_sql *sql, const char *role);
 	"'" where_ ") THEN '," WP_REISSUE_PUBLICATION "' ELSE '' END)"
 /* Does the server's message name that publication? Whatever its language, a name stays. */
 bool wp_publication_is_reissue(const char *said);
-/* CREATE TABLE by the wanted columns and their definitions. */
+#define WP_OUTBOX_CREATED_AT "created_at"
+/* CREATE TABLE by the wanted columns and their definitions, and with the time of the insert. */
 void wp_outbox_create_sql(struct wp_sql *sql, const struct wp_requirements_table *table);
 /*
  * For the outboxes alone and their inserts alone: publishing updates or deletes would make

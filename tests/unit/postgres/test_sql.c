@@ -125,7 +125,26 @@ static void the_outbox_is_made_from_the_wanted_columns(void **state)
 	wp_outbox_create_sql(&sql, &table);
 	CHECK_TEXT(text_of_sql(), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n"
 				  "  \"id\" uuid PRIMARY KEY,\n"
-				  "  \"Pay\"\"load\" jsonb\n);\n");
+				  "  \"Pay\"\"load\" jsonb,\n"
+				  "  \"created_at\" timestamptz NOT NULL DEFAULT "
+				  "clock_timestamp()\n);\n");
+}
+
+static void a_wanted_time_of_the_insert_is_not_made_twice(void **state)
+{
+	static const char *const columns[] = { "id", "created_at" };
+	static const char *const definitions[] = { "uuid PRIMARY KEY", "timestamp" };
+	struct wp_requirements_table table = {
+		.schema = "s",
+		.name = "t",
+		.columns = columns,
+		.definitions = definitions,
+		.column_count = 2,
+	};
+	wp_outbox_create_sql(&sql, &table);
+	CHECK_TEXT(text_of_sql(), "CREATE TABLE IF NOT EXISTS \"s\".\"t\" (\n"
+				  "  \"id\" uuid PRIMARY KEY,\n"
+				  "  \"created_at\" timestamp\n);\n");
 }
 
 static void the_publication_has_the_inserts_of_the_outbox_alone(void **state)
@@ -158,6 +177,7 @@ int main(void)
 		   TEST(a_slot_is_made_for_failover_where_the_server_can),
 		   TEST(slot_names_are_those_the_server_takes),
 		   TEST(the_outbox_is_made_from_the_wanted_columns),
+		   TEST(a_wanted_time_of_the_insert_is_not_made_twice),
 		   TEST(the_publication_has_the_inserts_of_the_outbox_alone),
 		   TEST(the_checkpoint_table_is_the_one_of_the_file));
 }
