@@ -10,6 +10,7 @@ import pytest
 from lib import process
 from lib.asked import get
 from lib.checker import check_all
+from lib.line import Line
 from lib.relay import config_text, run_command
 from lib.sql_scripts import facts_of, slot_status
 from lib.waiting import wait_until
@@ -134,6 +135,29 @@ def test_however_the_connection_was_lost(make_stage, own_postgres, lose, move):
     move(stage)
     process.resume(relay.pid)
     _check_told(relay, lost)
+
+
+@pytest.mark.parametrize("ends", [True, False], ids=["with an end", "in silence"])
+@pytest.mark.parametrize("move", MOVES)
+def test_a_slot_that_moved_while_the_network_was_cut_is_told(make_stage, own_postgres, move, ends):
+    """The relay runs; the server gives its silent walsender up."""
+    own_postgres.set_conf(wal_sender_timeout=f"{PAUSED_S}s")
+    line = Line(own_postgres.port)
+    stage = make_stage(postgres=own_postgres)
+    stage.create_topic()
+    relay = stage.relay({"postgres.conninfo": own_postgres.conninfo(stage.database, port=line.port)})
+    stage.insert("a")
+    stage.wait_all_confirmed(relay=relay)
+    line.silence()
+    if ends:
+        line.cut()
+    stage.wait_released(PAUSED_S + 20)
+    lost = stage.insert("lost")
+    move(stage)
+    line.restore()
+    _check_told(relay, lost)
+    line.end()
+    assert lost not in [m.id for m in stage.read()]
 
 
 def test_while_it_has_the_slot_nobody_is_said_to_deliver(make_stage):
