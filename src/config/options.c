@@ -197,7 +197,8 @@ const struct wp_option wp_options[] = {
 	  "timestamptz,\n"
 	  "timestamp or date (in UTC), or a bigint of milliseconds since 1970. Not set: cleanup "
 	  "leaves the\n"
-	  "table alone.",
+	  "table alone. walpost backfill and replay take it for the order of the rows if nothing "
+	  "else gives one.",
 	  "", TEXT, 0, AT(outbox.column_inserted), 0, NAME_MAX_BYTES, NULL, "created_at" },
 	{ "outbox.column.processed",
 	  "Column that cleanup.mode = mark sets to the present time (a boolean to true) where it "
