@@ -5,13 +5,12 @@
 #include "walpost/cli/cli.h"
 #include "walpost/cli/findings.h"
 #include "walpost/kafka/preflight.h"
-#include "walpost/outbox/route.h"
 #include "walpost/postgres/slot.h"
 
-enum { KAFKA_TIMEOUT_MS = 10000, TOPICS_MAX = 256 };
+enum { KAFKA_TIMEOUT_MS = 10000 };
 
 struct topics {
-	struct wp_topic_wanted items[TOPICS_MAX];
+	struct wp_topic_wanted items[WP_CHECK_TOPICS_MAX];
 	size_t count;
 	char names[WP_TOPIC_LIST_SIZE]; /* of those that were seen */
 };
@@ -22,7 +21,7 @@ static void add_topic(struct topics *t, const struct wp_topic_wanted *topic)
 	for (size_t i = 0; i < t->count; i++)
 		if (strcmp(t->items[i].name, topic->name) == 0)
 			return;
-	if (t->count < TOPICS_MAX)
+	if (t->count < WP_CHECK_TOPICS_MAX)
 		t->items[t->count++] = *topic;
 }
 
@@ -49,6 +48,24 @@ static void add_seen(struct topics *t, const struct wp_topic_list *list)
 				  &(struct wp_topic_wanted){ .name = name, .use = WP_TOPIC_SEEN });
 }
 
+static void add_held(struct topics *t, const struct wp_check *c)
+{
+	for (size_t i = 0; i < c->held_count; i++)
+		add_topic(t, &(struct wp_topic_wanted){ .name = c->held[i].topic,
+							.use = WP_TOPIC_SEEN });
+}
+
+/* With dead-letter or park, what a topic refuses is set aside, and stops nobody. */
+static void add_largest(struct topics *t, const struct wp_check *c)
+{
+	if (c->config.relay.poison != WP_POISON_STOP)
+		return;
+	for (size_t i = 0; i < t->count; i++)
+		for (size_t j = 0; j < c->held_count; j++)
+			if (strcmp(t->items[i].name, c->held[j].topic) == 0)
+				t->items[i].largest = c->held[j].largest;
+}
+
 /* All that Kafka tells. */
 static void check_kafka(struct wp_check *c)
 {
@@ -64,7 +81,9 @@ static void check_kafka(struct wp_check *c)
 	if (relay->poison == WP_POISON_DEAD_LETTER || parks)
 		add_topic(&topics, &(struct wp_topic_wanted){ .name = relay->dead_letter_topic,
 							      .use = WP_TOPIC_DEAD_LETTERS });
+	add_held(&topics, c);
 	add_seen(&topics, &c->topics);
+	add_largest(&topics, c);
 	wp_kafka_check(&c->config.kafka, topics.items, topics.count, KAFKA_TIMEOUT_MS,
 		       &c->found.findings);
 	wp_check_login(c, c->config.kafka.login, WP_ROOM_KAFKA);

@@ -10,10 +10,19 @@
 #include "walpost/cli/session.h"
 #include "walpost/config/config.h"
 #include "walpost/kafka/preflight.h"
+#include "walpost/outbox/route.h"
 #include "walpost/postgres/preflight.h"
 #include "walpost/postgres/sql.h"
 #include "walpost/run/requirements.h"
 #include "walpost/sink/tail.h"
+
+enum { WP_CHECK_TOPICS_MAX = 256 };
+
+/* A topic of events that the slot holds. */
+struct wp_check_held {
+	char topic[WP_TOPIC_SIZE];
+	struct wp_topic_largest largest;
+};
 
 struct wp_check {
 	struct wp_config config;
@@ -21,6 +30,8 @@ struct wp_check {
 	struct wp_console console;
 	struct wp_preflight found;
 	struct wp_topic_list topics; /* that took events, as the slot checkpoint names them */
+	struct wp_check_held held[WP_CHECK_TOPICS_MAX];
+	size_t held_count; /* what has no room is left out */
 };
 
 /* All that the server tells. Begins the list of findings anew: it comes first. */

@@ -17,7 +17,7 @@
 #include "walpost/cli/changes.h"
 #include "walpost/cli/outbox.h"
 #include "walpost/base/display.h"
-#include "walpost/outbox/route.h"
+#include "walpost/kafka/batch.h"
 #include "walpost/outbox/survey.h"
 
 enum { PATIENCE_MS = 10000 };
@@ -36,7 +36,6 @@ struct holds {
 	struct wp_error refused;  /* the first event that can never be sent; "" : none */
 	uint64_t refused_count;
 	wp_lsn refused_until;
-	char topic[WP_TOPIC_SIZE]; /* of the last event: Kafka is asked about it */
 };
 
 /* Cut between characters: a finding is JSON, too. */
@@ -65,6 +64,37 @@ static void note_refused(struct holds *h, const struct wp_survey_event *e)
 	h->refused_until = e->position.commit_lsn + 1;
 }
 
+/* NULL: there is no topic, or no room for one more. */
+static struct wp_check_held *held_of(struct wp_check *c, const char *topic)
+{
+	size_t i = c->held_count;
+
+	while (i > 0 && strcmp(c->held[i - 1].topic, topic) != 0)
+		i--;
+	if (i > 0)
+		return &c->held[i - 1];
+	if (topic[0] == '\0' || c->held_count == WP_CHECK_TOPICS_MAX)
+		return NULL;
+	struct wp_check_held *held = &c->held[c->held_count++];
+	(void)snprintf(held->topic, sizeof(held->topic), "%s", topic);
+	return held;
+}
+
+static void note_topic(struct holds *h, const struct wp_survey_event *e)
+{
+	struct wp_check_held *held = held_of(h->c, e->topic);
+	struct wp_record record;
+
+	if (held == NULL || !wp_survey_record(h->survey, &record))
+		return;
+	size_t size = wp_batch_size_of_one(&record);
+	if (size < held->largest.size)
+		return;
+	held->largest.size = size;
+	held->largest.until = e->position.commit_lsn + 1;
+	(void)wp_excerpt(&held->largest.id, e->id);
+}
+
 static enum wp_rc take_once(void *arg, struct wp_span message, struct wp_error *error)
 {
 	struct holds *h = arg;
@@ -74,10 +104,8 @@ static enum wp_rc take_once(void *arg, struct wp_span message, struct wp_error *
 
 	if (rc == WP_OK && is_event && event.is_refused)
 		note_refused(h, &event);
-	if (rc == WP_OK && is_event && strcmp(event.topic, h->topic) != 0) {
-		(void)snprintf(h->topic, sizeof(h->topic), "%s", event.topic);
-		wp_topic_list_merge(&h->c->topics, h->topic);
-	}
+	if (rc == WP_OK && is_event)
+		note_topic(h, &event);
 	return rc;
 }
 

@@ -402,20 +402,53 @@ static void judge_in_sync(struct checkup *c)
 	}
 }
 
-static void judge_size(struct checkup *c)
+static void cure_size(struct checkup *c)
 {
 	char setting[64];
+	int64_t wanted = c->cluster->message_max + MARGIN;
+
+	if (wanted < TOPIC_LIMIT_USUAL)
+		wanted = TOPIC_LIMIT_USUAL;
+	if (wanted < (int64_t)c->wanted->largest.size)
+		wanted = (int64_t)c->wanted->largest.size;
+	(void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64, wanted);
+	cure_config(c, setting);
+}
+
+/* The broker measures what arrives. How much compression saves is not known before it is done. */
+static void judge_largest(struct checkup *c)
+{
+	const struct wp_topic_largest *l = &c->wanted->largest;
+	bool compresses = strcmp(c->cluster->compression, "none") != 0;
+	char until[WP_LSN_TEXT_SIZE];
+
+	cure_size(c);
+	found(c, compresses ? WP_FINDING_WARN : WP_FINDING_FAIL, "topic_size",
+	      "max.message.bytes of topic %s is %" PRId64 ", and the slot holds an event of %zu "
+	      "bytes for it (id %s): walpost run stops at it%s%s. Instead of raising the limit, "
+	      "set "
+	      "relay.poison = dead-letter or park, or discard everything up to that event: walpost "
+	      "slot skip --to %s",
+	      c->wanted->name, c->facts->max_bytes, l->size, l->id.text,
+	      compresses ? ", unless it is small enough when compressed with " : "",
+	      compresses ? c->cluster->compression : "", wp_lsn_text(l->until, until));
+}
+
+static void judge_size(struct checkup *c)
+{
 	int64_t limit = c->facts->max_bytes, ours = c->cluster->message_max;
 
+	if ((int64_t)c->wanted->largest.size > limit) {
+		judge_largest(c);
+		return;
+	}
 	if (limit >= ours) {
 		FINE(c, "topic_size",
 		     "it accepts %" PRId64 " bytes; walpost sends %" PRId64 " at most", limit,
 		     ours);
 		return;
 	}
-	(void)snprintf(setting, sizeof(setting), "max.message.bytes=%" PRId64,
-		       ours + MARGIN > TOPIC_LIMIT_USUAL ? ours + MARGIN : TOPIC_LIMIT_USUAL);
-	cure_config(c, setting);
+	cure_size(c);
 	WARN(c, "topic_size",
 	     "max.message.bytes is %" PRId64 ", and kafka.message.max.bytes %" PRId64
 	     ": an event between these can never be delivered (relay.poison)",

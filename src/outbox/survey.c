@@ -15,6 +15,8 @@ struct wp_survey {
 	struct wp_outboxes outboxes;
 	struct wp_decoder *decoder; /* owned */
 	bool counted;		    /* the current transaction */
+	struct wp_decoded last;	    /* the event taken last; borrowed from the decoder */
+	bool is_sent;		    /* it becomes a record, as far as can be told here */
 	char topic[WP_TOPIC_SIZE];
 	struct wp_survey_counts counts;
 };
@@ -141,6 +143,8 @@ static void take_event(struct wp_survey *s, const struct wp_decoded *decoded, si
 		find_topic(s, decoded, ret);
 	if (decoded->verdict == WP_OK && read == ret->size)
 		judge_size(s, decoded, ret);
+	s->last = *decoded;
+	s->is_sent = read == ret->size && ret->error.text[0] == '\0' && !is_skipped(decoded);
 	if (is_skipped(decoded))
 		ret->error.text[0] = '\0';
 	ret->is_refused = ret->error.text[0] != '\0' && read == ret->size;
@@ -185,6 +189,7 @@ enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t si
 	ret->size = size;
 	ret->error.text[0] = '\0';
 	*ret_is_event = false;
+	s->is_sent = false;
 	enum wp_rc rc =
 		is_cut ? wp_decoder_take_beginning(s->decoder, message, &decoded, &ret->error)
 		       : wp_decoder_take(s->decoder, message, &decoded, &ret->error);
@@ -204,4 +209,12 @@ enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t si
 		s->counted = true;
 	}
 	return WP_OK;
+}
+
+bool wp_survey_record(struct wp_survey *s, struct wp_record *ret)
+{
+	struct wp_error ignored;
+
+	return s->is_sent &&
+	       wp_shape_record(s->last.outbox->shape, s->last.event, ret, &ignored) == WP_OK;
 }

@@ -1,11 +1,15 @@
 """What Kafka never takes is the fault of one event; what it does not take yet is waited for, and named."""
 
 import json
+import re
 
 import pytest
 
+from lib.cures import walpost
 from lib.kafka import Kafka
+from lib.kafka_tools import KafkaTools
 from lib.relay import config_text, run_command
+from lib.waiting import wait_until
 
 INTERNAL = "__consumer_offsets"
 BY_VALUE = {"outbox.topic.replacement": "$1"}
@@ -110,3 +114,97 @@ def test_check_finds_in_the_slot_what_the_relays_own_limit_refuses(stage, folder
     done = run_command("check", "--json", "-c", file)
     names = {finding["name"] for finding in json.loads(done.stdout)}
     assert "slot_holds_refused" not in names
+
+
+# --- check finds in the slot what only a topic's own limit refuses
+
+PLAIN = {"kafka.compression.type": "none"}
+LARGE = json.dumps({"fill": "x" * 100_000})
+
+
+class _Small:
+    """A topic that takes less than walpost sends; events for it wait in the slot."""
+
+    def __init__(self, stage, config):
+        stage.create_topic("small", partitions=1, max_message_bytes=65536)
+        self.stage = stage
+        self.relay = stage.new_relay(config)
+        self.config = config
+
+    def check(self, config=None):
+        """The exit code, and what is found about the topic."""
+        self.relay.config_file.write_text(config_text(self.stage.config({**self.config, **(config or {})})))
+        done = run_command("check", "--json", "-c", self.relay.config_file)
+        about = [found for found in json.loads(done.stdout) if found["about"] == self.stage.topic("small")]
+        return done.returncode, {found["name"]: found for found in about}
+
+    def flows(self):
+        last = self.stage.insert("z", topic="small")
+        relay = self.stage.relay(self.config)
+        self.stage.wait_all_confirmed(relay=relay)
+        relay.stop()
+        seen = [message.id for message in self.stage.read("small")]
+        assert seen[-1] == last
+        return seen
+
+
+def test_check_names_the_largest_event_that_a_topic_refuses_and_its_cure_delivers_it(stage, folder):
+    small = _Small(stage, PLAIN)
+    fitting = stage.insert("a", topic="small")
+    stage.insert("a", LARGE, topic="small", type="other")
+    guilty = stage.insert("a", json.dumps({"fill": "x" * 100_200}), topic="small")
+    exit_code, found = small.check()
+    said = found["topic_size"]
+    assert exit_code == 1 and said["level"] == "fail" and said["room"] == "topic"
+    assert f"max.message.bytes of topic {stage.topic('small')} is 65536" in said["what"]
+    assert f"(id {guilty}): walpost run stops at it." in said["what"]
+    for change in ({"relay.poison": "park"}, {"relay.poison": "dead-letter", "relay.dead_letter.topic": "dead"},
+                   {"outbox.skip.types": "created, other"}):
+        assert small.check(change)[1]["topic_size"]["level"] == "warn"
+    KafkaTools(folder / "tools").shell(said["cure"])
+    wait_until(lambda: small.check()[1]["topic_size"]["level"] == "ok", 30, "the topic takes it")
+    assert small.check()[0] == 0
+    seen = small.flows()
+    assert fitting in seen and guilty in seen and len(seen) == 4
+
+
+def test_what_a_topic_refuses_is_discarded_as_check_says(stage):
+    """A relay stopped at it: right after that, its topic is listed, which took no event yet."""
+    small = _Small(stage, PLAIN)
+    guilty = stage.insert("a", LARGE, topic="small")
+    after = stage.insert("a", topic="small")
+    small.relay.start()
+    assert small.relay.wait_exit(40) == 3
+    stage.wait_released()
+    exit_code, found = small.check()
+    assert exit_code == 1 and guilty in found["topic_size"]["what"]
+    (lsn,) = re.findall(r"walpost slot skip --to (\S+)$", found["topic_size"]["what"])
+    walpost(small.relay, "slot", "skip", "--to", lsn, "--force")
+    exit_code, found = small.check()
+    assert exit_code == 0 and found["topic_size"]["level"] == "warn"
+    seen = small.flows()
+    assert guilty not in seen and seen[0] == after
+
+
+def test_what_may_fit_when_compressed_is_a_warning(stage):
+    small = _Small(stage, {"kafka.compression.type": "lz4"})
+    guilty = stage.insert("a", LARGE, topic="small")
+    exit_code, found = small.check()
+    assert exit_code == 0 and found["topic_size"]["level"] == "warn"
+    assert guilty in found["topic_size"]["what"] and "compressed with lz4" in found["topic_size"]["what"]
+    assert guilty in small.flows()
+
+
+@pytest.mark.parametrize("above", [0, 1])
+def test_check_and_the_relay_draw_the_line_at_the_same_byte(stage, above):
+    small = _Small(stage, PLAIN)
+    stage.insert("a", LARGE, topic="small")
+    (size,) = re.findall(r"event of (\d+) bytes", small.check()[1]["topic_size"]["what"])
+    stage.kafka.set_topic_config(stage.topic("small"), max_message_bytes=int(size) - above)
+    exit_code, found = small.check()
+    assert (exit_code, found["topic_size"]["level"] == "fail") == ((1, True) if above else (0, False))
+    relay = small.relay.start()
+    if above:
+        assert relay.wait_exit(40) == 3
+    else:
+        stage.wait_all_confirmed(relay=relay)

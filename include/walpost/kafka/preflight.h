@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 
+#include "walpost/base/display.h"
 #include "walpost/base/finding.h"
 #include "walpost/base/error.h"
 #include "walpost/kafka/options.h"
+#include "walpost/wal/lsn.h"
 
 /* How it is known that events go there. */
 enum wp_topic_use {
@@ -19,11 +21,19 @@ enum wp_topic_use {
 	WP_TOPIC_SEEN,	       /* it took events before */
 };
 
+/* Of the events that wait for a relay, and at whose refusal it stops: the largest. */
+struct wp_topic_largest {
+	size_t size; /* of its batch, without compression; 0: there is none */
+	struct wp_excerpt id;
+	wp_lsn until; /* its transaction commits below it */
+};
+
 struct wp_topic_wanted {
 	const char *name;
 	enum wp_topic_use use;
 	bool may_lack_key;   /* key.null = allow */
 	bool has_timestamps; /* a column gives the record's */
+	struct wp_topic_largest largest;
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "walpost/outbox/event.h"
 #include "walpost/outbox/names.h"
 #include "walpost/outbox/options.h"
+#include "walpost/sink/record.h"
 #include "walpost/wal/partitions.h"
 #include "walpost/wal/timeline.h"
 
@@ -73,6 +74,11 @@ void wp_survey_free(struct wp_survey *s);
 enum wp_rc wp_survey_take(struct wp_survey *s, struct wp_span message, size_t size,
 			  struct wp_survey_event *ret, bool *ret_is_event,
 			  struct wp_error *error) WP_MUST_CHECK;
+/*
+ * The record that the event taken last becomes, about as large as the one that a relay sends; valid
+ * until the next call. False: it becomes none, was read in part, or waits for its schema's id.
+ */
+bool wp_survey_record(struct wp_survey *s, struct wp_record *ret);
 const struct wp_survey_counts *wp_survey_counts(const struct wp_survey *s);
 
 #endif

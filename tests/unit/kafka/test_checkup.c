@@ -182,6 +182,29 @@ static void a_topic_must_take_what_we_send(void **state)
 	CHECK(finding("topic_size") == NULL && finding("topic_in_sync") == NULL);
 }
 
+static void an_event_that_waits_and_is_too_large_for_its_topic_is_named(void **state)
+{
+	t.wanted.largest = (struct wp_topic_largest){ .size = 1048588, .until = 0x16B3748 };
+	(void)snprintf(t.wanted.largest.id.text, sizeof(t.wanted.largest.id.text), "e-17");
+	(void)snprintf(t.cluster.compression, sizeof(t.cluster.compression), "none");
+	t.cluster.message_max = 2000000;
+	check_finding("topic_size", WARNS, "can never be delivered", "");
+	t.wanted.largest.size++;
+	check_finding("topic_size", FAILS,
+		      "max.message.bytes of topic orders is 1048588, and the slot holds an event "
+		      "of 1048589 bytes for it (id e-17): walpost run stops at it. Instead",
+		      "--entity-name orders --add-config max.message.bytes=2001024");
+	CHECK_HAS(finding("topic_size")->what, "walpost slot skip --to 0/16B3748");
+	(void)snprintf(t.cluster.compression, sizeof(t.cluster.compression), "zstd");
+	check_finding("topic_size", WARNS,
+		      "stops at it, unless it is small enough when compressed with zstd. Instead",
+		      "max.message.bytes=2001024");
+	t.wanted.largest.size = 3000000;
+	check_finding("topic_size", WARNS, "", "max.message.bytes=3000000");
+	t.facts.max_bytes = 3000000;
+	check_finding("topic_size", OK, "", "");
+}
+
 static void settings_that_lose_or_change_events_are_warned_of(void **state)
 {
 	t.facts.compacts = t.facts.unclean = t.facts.broker_time = true;
@@ -401,6 +424,7 @@ int main(void)
 		FRESH(a_topic_that_is_hidden_or_none_is_refused), FRESH(one_replica_is_warned_of),
 		FRESH(replicas_in_sync_are_weighed), FRESH(partitions_without_a_leader_are_told),
 		FRESH(a_topic_must_take_what_we_send),
+		FRESH(an_event_that_waits_and_is_too_large_for_its_topic_is_named),
 		FRESH(settings_that_lose_or_change_events_are_warned_of), FRESH(rights_are_told),
 		FRESH(topics_that_make_themselves_are_judged), FRESH(event_hubs_differs),
 		FRESH(msk_gives_rights_by_iam_to_those_who_log_in_so),

@@ -145,6 +145,33 @@ static void an_event_from_before_a_promotion_has_the_timeline_of_its_commit(void
 	CHECK_EQ(event.position.timeline, 3);
 }
 
+static void what_becomes_a_record_is_told_with_all_that_is_sent(void **state)
+{
+	struct wp_record record;
+	struct wp_error none;
+	bool is_one;
+	struct wire_writer w = writer();
+
+	options.skip_types = "drop*";
+	begin(200);
+	CHECK(!wp_survey_record(survey, &record));
+	relation(OUTBOX, "public", "outbox");
+	row(OUTBOX, "one", "k", "order");
+	CHECK(wp_survey_record(survey, &record));
+	CHECK_SPAN(record.key, "k");
+	CHECK_SPAN(record.value, "{\"n\": 1}");
+	CHECK(record.header_count > 0);
+	row(OUTBOX, "two", NULL, "order"); /* never sent: its key is NULL */
+	CHECK(is_event && !wp_survey_record(survey, &record));
+	const char *const dropped[] = { "three", "order", "k", "dropped", "1" };
+	wire_insert(&w, OUTBOX, dropped, 5);
+	CHECK_EQ(take(&w), WP_OK);
+	CHECK(is_event && !wp_survey_record(survey, &record));
+	struct wp_span whole = wire_span(&w), cut = { whole.data, whole.size - 1 };
+	CHECK_EQ(wp_survey_take(survey, cut, whole.size, &event, &is_one, &none), WP_OK);
+	CHECK(is_one && !wp_survey_record(survey, &record));
+}
+
 static void a_transaction_at_the_place_or_behind_it_is_not_given_up(void **state)
 {
 	begin(UNTIL);
@@ -368,6 +395,7 @@ int main(void)
 	return RUN(TEST(it_matters_not_whether_a_record_could_be_made),
 		   TEST(an_event_is_named_with_its_topic_and_position),
 		   TEST(an_event_from_before_a_promotion_has_the_timeline_of_its_commit),
+		   TEST(what_becomes_a_record_is_told_with_all_that_is_sent),
 		   TEST(a_transaction_at_the_place_or_behind_it_is_not_given_up),
 		   TEST(what_can_never_be_delivered_is_named_with_its_reason),
 		   TEST(what_can_never_be_delivered_of_a_type_that_is_skipped_is_not_refused),
