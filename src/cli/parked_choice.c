@@ -28,10 +28,9 @@ enum wp_rc wp_cli_parked_filter_check(const struct wp_cli_parked_filter *f, stru
  * Rows are found by an index, whatever the server's statistics are. The relay, which may be a synchronous standby, is not waited for: what
  * a failover forgets of what was asked for is to be asked for again.
  */
-static const char session_sql[] =
-	"SELECT set_config('enable_hashjoin', 'off', false), "
-	"set_config('enable_mergejoin', 'off', false), set_config('jit', 'off', false), "
-	"set_config('synchronous_commit', 'local', false)";
+static const char session_sql[] = "SELECT set_config('enable_hashjoin', 'off', false), "
+				  "set_config('enable_mergejoin', 'off', false), "
+				  "set_config('synchronous_commit', 'local', false)";
 
 /* -- may it be looked at? -------------------------------------------------------------- */
 

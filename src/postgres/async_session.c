@@ -234,7 +234,6 @@ enum wp_rc wp_async_session_send(struct wp_async_session *s,
 #define SETTINGS_SQL(synchronous_)                                        \
 	"SELECT set_config('statement_timeout', $1::text || 's', false)," \
 	" set_config('lock_timeout', '5000', false),"                     \
-	" set_config('jit', 'off', false),"                               \
 	" set_config('enable_hashjoin', 'off', false),"                   \
 	" set_config('enable_mergejoin', 'off', false),"                  \
 	" set_config('synchronous_commit', " synchronous_ ", false)"

@@ -14,12 +14,9 @@
 
 /* Of those that each table must have; one lookup for each. */
 #define LACKS_A_COLUMN                                                                 \
-	"EXISTS (SELECT FROM columns w WHERE w.table_at = asked.at AND NOT EXISTS "    \
+	"EXISTS (SELECT FROM unnest(asked.columns) w (name) WHERE NOT EXISTS "         \
 	"(SELECT FROM pg_attribute a WHERE a.attrelid = f.oid AND a.attname = w.name " \
 	"AND a.attnum > 0 AND NOT a.attisdropped))"
-
-/* Of the names of tables that inherit from this one. */
-#define CHILDREN(text_) "(SELECT " text_ " FROM children WHERE at = asked.at)"
 
 /* X(name, SQL expression). The expressions see the WITH tables of preflight_sql.c. */
 #define WP_PREFLIGHT_COLUMNS(X)                                                                    \
@@ -85,41 +82,27 @@
 	X(PUB_TRUNCATE, "(SELECT j->>'pubtruncate' FROM pub)")                                     \
 	X(PUB_VIA_ROOT, "(SELECT j->>'pubviaroot' FROM pub)")                                      \
 	X(PUB_NAMES_TABLE,                                                                         \
-	  "EXISTS (SELECT FROM pg_publication_rel r, pub WHERE r.prpubid = pub.oid "               \
-	  "AND r.prrelid IN (SELECT oid FROM up)) "                                                \
-	  "OR EXISTS (SELECT FROM listed WHERE oid IN (SELECT oid FROM up))")                      \
+	  "coalesce(asked.has_up, false) OR EXISTS (SELECT FROM near WHERE is_up)")                \
 	X(PUB_LISTED, "(SELECT count(*) FROM leaf WHERE covered)")                                 \
 	X(PUB_UNLISTED, "(SELECT string_agg(quoted, ', ' ORDER BY quoted) FROM "                   \
 			"(SELECT quoted FROM leaf WHERE NOT covered ORDER BY quoted LIMIT 5) l)")  \
-	X(PUB_ABOVE, "(SELECT string_agg(l.quoted, ', ') FROM listed l WHERE l.oid IN "            \
-		     "(SELECT u.oid FROM up u WHERE u.oid <> (SELECT oid FROM tab)))")             \
-	X(PUB_LIMITED,                                                                             \
-	  "(SELECT string_agg('ONLY ' || quoted, ', ') FROM (SELECT quote_ident(n.nspname) || "    \
-	  "'.' || "                                                                                \
-	  "quote_ident(c.relname) AS quoted "                                                      \
-	  "FROM pub, pg_publication_rel r, pg_class c, pg_namespace n "                            \
-	  "WHERE r.prpubid = pub.oid AND c.oid = r.prrelid AND n.oid = c.relnamespace "            \
-	  "AND r.prrelid IN (SELECT oid FROM ours) "                                               \
-	  "AND (to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL) "       \
-	  "ORDER BY quoted LIMIT 10) l)")                                                          \
+	X(PUB_ABOVE, "(SELECT string_agg(quoted, ', ') FROM near "                                 \
+		     "WHERE is_up AND oid <> asked.oid)")                                          \
+	X(PUB_LIMITED, "'ONLY ' || array_to_string(asked.limited, ', ONLY ')")                     \
 	X(PUB_HIDDEN,                                                                              \
 	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
-	  "WHERE w.generated = '' AND EXISTS (SELECT FROM listed l "                               \
-	  "WHERE l.oid IN (SELECT oid FROM ours) "                                                 \
-	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name "          \
+	  "WHERE w.generated = '' AND EXISTS (SELECT FROM near l "                                 \
+	  "WHERE jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name "        \
 	  "AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = l.oid "                       \
 	  "AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped)))")                     \
 	X(PUB_GENERATED,                                                                           \
 	  "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted w "                 \
 	  "WHERE w.generated <> '' AND (current_setting('server_version_num')::int < 180000 "      \
-	  "OR EXISTS (SELECT FROM listed l WHERE l.oid IN (SELECT oid FROM ours) "                 \
-	  "AND jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name)))")       \
-	X(PUB_FILTER, "(SELECT string_agg(DISTINCT j->>'rowfilter', '; ') FROM listed "            \
-		      "WHERE oid IN (SELECT oid FROM ours))")                                      \
-	X(CASE_IN_PUB, "(SELECT min(l.quoted) FROM listed l WHERE l.oid IN (SELECT oid FROM "      \
-		       "alike))")                                                                  \
-	X(CASE_THERE, "(SELECT min(quote_ident(nspname) || '.' || quote_ident(relname)) FROM "     \
-		      "alike)")                                                                    \
+	  "OR EXISTS (SELECT FROM near l "                                                         \
+	  "WHERE jsonb_typeof(l.j->'attnames') = 'array' AND NOT l.j->'attnames' ? w.name)))")     \
+	X(PUB_FILTER, "(SELECT string_agg(DISTINCT j->>'rowfilter', '; ') FROM near)")             \
+	X(CASE_IN_PUB, "(SELECT min(quoted) FROM alike WHERE at = asked.at AND is_listed)")        \
+	X(CASE_THERE, "(SELECT min(quoted) FROM alike WHERE at = asked.at)")                       \
 	X(PUB_OTHERS, "(SELECT count(*) FROM listed WHERE oid NOT IN (SELECT oid FROM mates) "     \
 		      "AND quoted NOT LIKE 'walpost.%')")                                          \
 	X(PUB_OTHER_NAMES, "(SELECT string_agg(quoted, ', ') FROM (SELECT quoted FROM listed "     \
@@ -142,14 +125,14 @@
 			 "ORDER BY f.oid DESC LIMIT 1)")                                           \
 	X(FITTING_PARTITIONED,                                                                     \
 	  "EXISTS (SELECT FROM fitting f WHERE f.at = asked.at AND f.relkind = 'p')")              \
-	X(TABLE_KIND, "(SELECT relkind FROM tab)")                                                 \
-	X(TABLE_PERSISTENCE, "(SELECT relpersistence FROM tab)")                                   \
+	X(TABLE_KIND, "asked.relkind")                                                             \
+	X(TABLE_PERSISTENCE, "asked.relpersistence")                                               \
 	X(TABLE_MISSING, "(SELECT string_agg(quote_ident(name), ', ' ORDER BY at) FROM wanted "    \
 			 "WHERE generated IS NULL)")                                               \
-	X(TABLE_MISSING_AT, "(SELECT string_agg(at::text, ',' ORDER BY at) FROM wanted "           \
+	X(TABLE_MISSING_AT, "(SELECT string_agg((at - 1)::text, ',' ORDER BY at) FROM wanted "     \
 			    "WHERE generated IS NULL)")                                            \
 	X(TABLE_COLUMNS, "(SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) "         \
-			 "FROM pg_attribute WHERE attrelid = (SELECT oid FROM tab) "               \
+			 "FROM pg_attribute WHERE attrelid = asked.oid "                           \
 			 "AND attnum > 0 AND NOT attisdropped)")                                   \
 	X(TABLE_NOT_BINARY,                                                                        \
 	  "(SELECT string_agg(quote_ident(name) || ' (' || format_type(type, NULL) || ')', ', ' "  \
@@ -167,16 +150,16 @@
 	  "SELECT quote_ident(f.nspname) || '.' || quote_ident(f.relname) FROM fitting f "         \
 	  "JOIN pg_class c ON c.oid = f.oid WHERE f.at = asked.at AND c.relpersistence = 'u' "     \
 	  "ORDER BY 1 LIMIT 10) u)")                                                               \
-	X(CHILD_UNLISTED, CHILDREN("array_to_string(unlisted, ', ')"))                             \
-	X(CHILD_TO_LIST, CHILDREN("'ONLY ' || array_to_string(unlisted, ', ONLY ')"))              \
-	X(CHILD_TO_LOG, CHILDREN("'ALTER TABLE ' || array_to_string(unlogged, ' SET LOGGED; "      \
-				 "ALTER TABLE ') || ' SET LOGGED;'"))                              \
-	X(CHILD_UNCONFIGURED, CHILDREN("array_to_string(unconfigured, ', ')"))                     \
-	X(CHILD_FOREIGN, CHILDREN("array_to_string(elsewhere, ', ')"))                             \
-	X(CHILD_CHUNK, CHILDREN("array_to_string(chunks, ', ')"))                                  \
+	X(CHILD_UNLISTED, "array_to_string(asked.unlisted, ', ')")                                 \
+	X(CHILD_TO_LIST, "'ONLY ' || array_to_string(asked.unlisted, ', ONLY ')")                  \
+	X(CHILD_TO_LOG, "'ALTER TABLE ' || array_to_string(asked.unlogged, ' SET LOGGED; "         \
+			"ALTER TABLE ') || ' SET LOGGED;'")                                        \
+	X(CHILD_UNCONFIGURED, "array_to_string(asked.unconfigured, ', ')")                         \
+	X(CHILD_FOREIGN, "array_to_string(asked.elsewhere, ', ')")                                 \
+	X(CHILD_CHUNK, "array_to_string(asked.chunks, ', ')")                                      \
 	X(LEAVES_UNCOVERED,                                                                        \
 	  "(SELECT min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)) "                  \
-	  "FROM (SELECT oid FROM tab WHERE relkind = 'p' UNION "                                   \
+	  "FROM (SELECT asked.oid WHERE asked.relkind = 'p' UNION "                                \
 	  "SELECT oid FROM fitting WHERE at = asked.at AND relkind = 'p') r "                      \
 	  "CROSS JOIN LATERAL pg_partition_tree(r.oid::regclass) p "                               \
 	  "JOIN pg_class c ON c.oid = p.relid AND c.relkind <> 'p' "                               \
@@ -191,7 +174,7 @@
 	  "AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass "                           \
 	  "JOIN pg_class c ON c.oid = d.refobjid AND c.relkind IN ('r', 'p') "                     \
 	  "JOIN pg_namespace n ON n.oid = c.relnamespace "                                         \
-	  "WHERE w.ev_class = (SELECT oid FROM tab))")                                             \
+	  "WHERE w.ev_class = asked.oid)")                                                         \
 	X(NO_IDENTITY,                                                                             \
 	  "EXISTS (SELECT FROM leaf l JOIN pg_class c ON c.oid = l.oid "                           \
 	  "WHERE c.relreplident = 'n' OR (c.relreplident IN ('d', 'i') "                           \

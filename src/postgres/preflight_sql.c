@@ -19,19 +19,23 @@
  *   slot    our slot            pub     our publication
  *   mine    our walsender, when there is one already; 0: none
  *   listed  what the publication publishes, as the server lists it, but for walpost's own tables
+ *   tab     each table that is there, by its place among those that are wanted (at)
+ *   up      it and the tables it is a partition of; tree: it and its own partitions, at all levels
  *   child   the tables that inherit from an outbox, at all levels, and have no section of their own; not
  *           those that outbox.ignore names exactly. chunk: TimescaleDB made it. children: the names of
  *           some of each outbox with which something is wrong
+ *   ours    up, tree, all tables that fit its pattern, and its children
+ *   rels    the publication's entries for any of ours: is one for up, and which are limited
  *   mates   the tables of all outboxes, what they are partitions of or have as such, and their children
+ *   alike   tables whose names differ from its in case only, and that are no outbox's
  *   leaves  outbox.leaves of each table; ignored: what outbox.ignore names exactly
  *   lookalike  tables of the publication that are nobody's, but have the lasting columns of an outbox
+ *   asked   what of these is one table's, in a row: to look for it in each of them once more for each table would take the
+ *           square of their number
  *
  * and of the one table that a row is about:
  *
- *   tab     it
- *   alike   tables whose names differ from its in case only, and that are no outbox's
- *   up      it and the tables it is a partition of
- *   ours    up and its own partitions, at all levels; all tables that fit its pattern; its children
+ *   near    listed, of ours; is_up: of up
  *   leaf    where its rows are stored; covered: listed, or one above it is
  *   wanted  the columns we need and their types; generated: '' no, 's' and 'v' how, NULL no such column
  */
@@ -82,12 +86,15 @@ static const char with[] =
 	"    AND c.relnamespace = (SELECT n.oid FROM pg_namespace n WHERE n.nspname = "
 	"t.schemaname)\n"
 	"    OFFSET 0) c),\n"
+	"tab AS MATERIALIZED (SELECT t.at, c.oid, c.relkind, c.relpersistence FROM tables t\n"
+	"  JOIN pg_namespace n ON n.nspname = t.schema\n"
+	"  JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name),\n"
+	"up AS (SELECT at, oid FROM tab\n"
+	"  UNION SELECT t.at, a.relid FROM tab t, pg_partition_ancestors(t.oid::regclass) a),\n"
+	"tree AS (SELECT t.at, p.relid AS oid FROM tab t, pg_partition_tree(t.oid::regclass) p),\n"
 	/* One of another session's temporary tables is in nobody's way: nobody else can read it. */
 	"child AS MATERIALIZED (WITH RECURSIVE down AS (\n"
-	"    SELECT t.at, c.oid, false AS inherits FROM tables t\n"
-	"      JOIN pg_namespace n ON n.nspname = t.schema\n"
-	"      JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name AND c.relkind = "
-	"'r'\n"
+	"    SELECT t.at, t.oid, false AS inherits FROM tab t WHERE t.relkind = 'r'\n"
 	"    UNION SELECT f.at, f.oid, false FROM fitting f WHERE f.relkind = 'r'\n"
 	"    UNION SELECT d.at, i.inhrelid, true FROM down d\n"
 	"      JOIN pg_inherits i ON i.inhparent = d.oid)\n"
@@ -115,16 +122,28 @@ static const char with[] =
 	"    (array_agg(quoted) FILTER (WHERE chunk AND NOT (listed AND configured)))[1:5] AS "
 	"chunks\n"
 	"  FROM (SELECT * FROM child ORDER BY quoted) c GROUP BY at),\n"
-	"mates AS (WITH there AS (SELECT c.oid FROM tables t\n"
-	"    JOIN pg_namespace n ON n.nspname = t.schema\n"
-	"    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.name)\n"
-	"  SELECT oid FROM there\n"
-	"  UNION SELECT oid FROM fitting\n"
-	"  UNION SELECT oid FROM child\n"
+	"ours AS MATERIALIZED (SELECT at, oid, bool_or(is_up) AS is_up FROM (\n"
+	"    SELECT at, oid, true AS is_up FROM up\n"
+	"    UNION ALL SELECT at, oid, false FROM tree\n"
+	"    UNION ALL SELECT at, oid, false FROM fitting\n"
+	"    UNION ALL SELECT at, oid, false FROM child) o GROUP BY at, oid),\n"
+	"rels AS (SELECT r.at, bool_or(r.is_up) AS has_up,\n"
+	"    (array_agg(r.quoted ORDER BY r.quoted) FILTER (WHERE r.is_limited))[1:10] AS limited\n"
+	"  FROM (SELECT o.at, o.is_up,\n"
+	"      quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
+	"      to_jsonb(r)->>'prattrs' IS NOT NULL OR to_jsonb(r)->>'prqual' IS NOT NULL\n"
+	"        AS is_limited\n"
+	"    FROM ours o JOIN pg_publication_rel r ON r.prrelid = o.oid\n"
+	"    JOIN pub ON pub.oid = r.prpubid JOIN pg_class c ON c.oid = o.oid\n"
+	"    JOIN pg_namespace n ON n.oid = c.relnamespace) r GROUP BY r.at),\n"
+	"mates AS (SELECT oid FROM ours\n"
 	"  UNION SELECT p.relid FROM fitting f, pg_partition_tree(f.oid::regclass) p\n"
-	"    WHERE f.relkind = 'p'\n"
-	"  UNION SELECT a.relid FROM there h, pg_partition_ancestors(h.oid::regclass) a\n"
-	"  UNION SELECT p.relid FROM there h, pg_partition_tree(h.oid::regclass) p),\n"
+	"    WHERE f.relkind = 'p'),\n"
+	"alike AS MATERIALIZED (SELECT t.at, c.oid IN (SELECT oid FROM listed) AS is_listed,\n"
+	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted FROM tables t\n"
+	"  JOIN pg_namespace n ON lower(n.nspname) = lower(t.schema)\n"
+	"  JOIN pg_class c ON c.relnamespace = n.oid AND lower(c.relname) = lower(t.name)\n"
+	"  WHERE c.relkind IN ('r', 'p') AND c.oid NOT IN (SELECT oid FROM mates)),\n"
 	"lookalike AS MATERIALIZED (SELECT l.quoted FROM listed l\n"
 	"  JOIN pg_class c ON c.oid = l.oid JOIN pg_namespace n ON n.oid = c.relnamespace\n"
 	"  WHERE l.oid NOT IN (SELECT oid FROM mates) AND n.nspname <> 'walpost'\n"
@@ -143,34 +162,35 @@ static const char with[] =
 	"c.relnamespace\n"
 	"  WHERE n.nspname = 'walpost' AND c.relname = 'reissue' AND c.relkind = 'r'),\n"
 	"reissue_pub AS (SELECT * FROM pg_publication WHERE pubname = '" WP_REISSUE_PUBLICATION
-	"')\n"
-	"SELECT answer.*, asked.at FROM tables asked CROSS JOIN LATERAL (\n"
-	"WITH tab AS (SELECT c.oid, c.relkind, c.relpersistence FROM pg_class c\n"
-	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
-	"  WHERE n.nspname = asked.schema AND c.relname = asked.name),\n"
-	"alike AS (SELECT c.oid, n.nspname, c.relname FROM pg_class c\n"
-	"  JOIN pg_namespace n ON n.oid = c.relnamespace\n"
-	"  WHERE c.relkind IN ('r', 'p') AND lower(n.nspname) = lower(asked.schema)\n"
-	"    AND lower(c.relname) = lower(asked.name) AND c.oid NOT IN (SELECT oid FROM mates)),\n"
-	"up AS (SELECT oid FROM tab UNION\n"
-	"  SELECT relid FROM pg_partition_ancestors((SELECT oid FROM tab)::regclass)),\n"
-	"ours AS (SELECT oid FROM up UNION SELECT oid FROM fitting WHERE at = asked.at UNION\n"
-	"  SELECT oid FROM child WHERE at = asked.at UNION\n"
-	"  SELECT relid FROM pg_partition_tree((SELECT oid FROM tab)::regclass)),\n"
+	"'),\n"
+	"asked AS MATERIALIZED (SELECT t.at, t.schema, t.name,\n"
+	"    b.oid, b.relkind, b.relpersistence, w.columns, r.has_up, r.limited,\n"
+	"    k.unlisted, k.unconfigured, k.unlogged, k.elsewhere, k.chunks,\n"
+	"    l.oids AS near_oids, l.names AS near_names, l.js AS near_js, l.ups AS near_ups\n"
+	"  FROM tables t LEFT JOIN tab b ON b.at = t.at LEFT JOIN columns w ON w.at = t.at\n"
+	"  LEFT JOIN rels r ON r.at = t.at LEFT JOIN children k ON k.at = t.at\n"
+	"  LEFT JOIN (SELECT o.at, array_agg(l.oid) AS oids, array_agg(l.quoted) AS names,\n"
+	"      array_agg(l.j) AS js, array_agg(o.is_up) AS ups\n"
+	"    FROM ours o JOIN listed l ON l.oid = o.oid GROUP BY o.at) l ON l.at = t.at)\n"
+	"SELECT answer.*, asked.at FROM asked CROSS JOIN LATERAL (\n"
+	"WITH near AS (SELECT * FROM unnest(asked.near_oids, asked.near_names, asked.near_js,\n"
+	"    asked.near_ups) l (oid, quoted, j, is_up)),\n"
 	"leaf AS (SELECT c.oid, c.relkind AS kind, c.relpersistence AS persistence,\n"
-	"    quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
-	"    EXISTS (SELECT FROM listed l WHERE l.oid = c.oid\n"
+	"    quote_ident(c.nspname) || '.' || quote_ident(c.relname) AS quoted,\n"
+	"    EXISTS (SELECT FROM near l WHERE l.oid = c.oid\n"
 	"      OR l.oid IN (SELECT relid FROM pg_partition_ancestors(c.oid::regclass))) AS "
 	"covered\n"
-	"  FROM (SELECT oid FROM tab WHERE relkind <> 'p' UNION\n"
-	"    SELECT relid FROM pg_partition_tree((SELECT oid FROM tab)::regclass) WHERE isleaf) o\n"
-	"  JOIN pg_class c ON c.oid = o.oid AND c.relkind <> 'p'\n"
-	"  JOIN pg_namespace n ON n.oid = c.relnamespace),\n"
-	"wanted AS (SELECT w.at, w.name, a.atttypid AS type, to_jsonb(a)->>'attgenerated' AS "
+	"  FROM (SELECT asked.oid WHERE asked.relkind <> 'p' UNION\n"
+	"    SELECT relid FROM pg_partition_tree(asked.oid::regclass) WHERE isleaf) o\n"
+	/* The planner, who takes partitions to be many, would read all tables for each table. */
+	"  CROSS JOIN LATERAL (SELECT c.oid, c.relkind, c.relpersistence, c.relname, n.nspname\n"
+	"    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace\n"
+	"    WHERE c.oid = o.oid AND c.relkind <> 'p' OFFSET 0) c),\n"
+	"wanted AS (SELECT w.at, w.name, a.atttypid AS type, a.attgenerated::text AS "
 	"generated\n"
-	"  FROM columns w LEFT JOIN pg_attribute a ON a.attrelid = (SELECT oid FROM tab)\n"
-	"    AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped\n"
-	"  WHERE w.table_at = asked.at)\n"
+	"  FROM unnest(asked.columns) WITH ORDINALITY w (name, at)\n"
+	"  LEFT JOIN pg_attribute a ON a.attrelid = asked.oid\n"
+	"    AND a.attname = w.name AND a.attnum > 0 AND NOT a.attisdropped)\n"
 	"SELECT ";
 
 /*
@@ -250,12 +270,13 @@ void wp_tables_sql(struct wp_sql *sql, const struct wp_requirements *wanted)
 static void add_columns(struct wp_sql *sql, const struct wp_requirements *wanted)
 {
 	/* The first row gives the types, and is of no table. */
-	wp_sql_add(sql, "columns (table_at, at, name) AS (VALUES (-1, 0, ''::text)");
+	wp_sql_add(sql, "columns (at, columns) AS (VALUES (-1, '{}'::text[])");
 	for (size_t i = 0; i < wanted->count; i++) {
 		const struct wp_requirements_table *table = &wanted->tables[i];
+		wp_sql_add(sql, ", (%s, ARRAY[", number_text(i).text);
 		for (size_t j = 0; j < table->column_count; j++)
-			wp_sql_add(sql, ", (%s, %s, %L)", number_text(i).text, number_text(j).text,
-				   table->columns[j]);
+			wp_sql_add(sql, "%s%L", j > 0 ? ", " : "", table->columns[j]);
+		wp_sql_add(sql, "]::text[])");
 	}
 	wp_sql_add(sql, "),\n");
 }

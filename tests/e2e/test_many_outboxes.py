@@ -2,9 +2,11 @@
 
 import collections
 import itertools
+import re
 import threading
 
-from lib.relay import config_text
+from lib.relay import config_text, run_command
+from lib.stage import OUTBOX_COLUMNS
 
 # What each kind of outbox looks like: columns besides its number, options, and an INSERT's values.
 KINDS = (
@@ -157,6 +159,60 @@ def test_outboxes_and_tenants_come_and_go_while_others_flow(make_stage, scaled):
     for name, numbers in arrived.items():
         assert numbers == sorted(set(numbers)), name
         assert numbers[-1] <= writer.written[name] + passed_over[name], name
+
+
+def _plain(stage, count):
+    """As many outboxes alike; the configuration's text."""
+    stage.sql("CREATE SCHEMA many")
+    with stage.connect() as connection, connection.transaction():
+        for number in range(count):
+            connection.execute(f"CREATE TABLE many.o{number} ({OUTBOX_COLUMNS})")
+    stage.publish(*(f"many.o{number}" for number in range(count)))
+    stage.create_slot(with_truth=False)
+    return config_text(stage.config({"outbox.table": None})) + "\n" + "\n".join(
+        f"[outbox.o{number}]\ntable = many.o{number}\n" for number in range(count))
+
+
+def _work(stage, folder, count):
+    """How many rows the server looks at to answer what a check and a watch ask."""
+    file = folder / f"{count}.conf"
+    file.write_text(_plain(stage, count))
+    stage.sql(f"ALTER DATABASE {stage.database} SET log_min_duration_statement = 0")
+    done = run_command("check", "-c", file)
+    assert f"tables: {count} outboxes" in done.stdout, done.stdout + done.stderr
+    log = stage.postgres.log.read_text()
+    said = re.split(r"^\d{4}-\d\d-\d\d .*?:  (?:duration: \S+ ms  statement: )?", log, flags=re.M)
+    (asked,) = (text for text in said if text.startswith("WITH given") and "slot_checkpoint" in text
+                and f"'{stage.publication}'" in text)
+    with stage.connect() as connection:
+        connection.execute("SET search_path = pg_catalog")
+        (plans,) = connection.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {asked}").fetchone()
+    return sum(_rows(plans[0]["Plan"]))
+
+
+def _rows(node):
+    seen = [value for key, value in node.items() if key == "Actual Rows" or key.startswith("Rows Removed")]
+    yield sum(seen) * node["Actual Loops"]
+    for below in node.get("Plans", ()):
+        yield from _rows(below)
+
+
+def test_what_a_check_asks_is_no_more_work_for_each_outbox_when_there_are_many(make_stage, folder):
+    few, many = (_work(make_stage(set_up=False), folder, count) for count in (70, 280))
+    assert many < 5 * few, (few, many)
+
+
+def test_a_relay_of_as_many_outboxes_as_there_may_be_notices_that_one_is_no_longer_published(make_stage):
+    stage = make_stage(set_up=False)
+    relay = stage.new_relay()
+    relay.config_file.write_text(_plain(stage, 1024))
+    relay.start()
+    stage.wait_streaming(relay)
+    stage.sql(f"ALTER PUBLICATION {stage.publication} DROP TABLE many.o1023")
+    assert relay.wait_exit(60) == 3
+    (line,) = relay.log("events_would_be_lost")
+    assert '"many"."o1023"' in line["reason"]
+    assert not relay.log("watch_unavailable")
 
 
 def quoted(columns):

@@ -137,6 +137,7 @@ static void a_value_that_stays_other_is_named_with_what_was_wanted(void **state)
 		{ "array_nulls", "off", "on" },
 		{ "xmloption", "document", "content" },
 		{ "client_min_messages", "error", "warning" },
+		{ "jit", "on", "off" },
 		{ "logical_decoding_work_mem", "1MB", "64MB" },
 		{ "client_encoding", "LATIN1", "UTF8" },
 	};
